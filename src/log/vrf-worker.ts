@@ -1,0 +1,18 @@
+/** The thread of `vrf-pool.ts`: says it is ready, then answers each message of packed jobs with one of results. */
+import assert from 'node:assert'
+import { parentPort, workerData } from 'node:worker_threads'
+
+import { createFastVrf } from './vrf-fast.ts'
+import { runJobs } from './vrf-job.ts'
+
+const port = parentPort
+assert(port !== null, 'vrf-worker.ts runs only as a worker thread')
+
+const { secret } = workerData as { readonly secret: Uint8Array }
+const vrf = await createFastVrf(secret)
+
+port.on('message', (words: BigUint64Array) => {
+  const results = runJobs(vrf, words)
+  port.postMessage(results, [results.buffer])
+})
+port.postMessage('ready')
