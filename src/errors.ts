@@ -25,6 +25,7 @@ export type ErrorCode =
   | 'IDENTITY_MISMATCH'
   | 'CHECKPOINT_INVALID'
   | 'LOG_UNAVAILABLE'
+  | 'TOO_MANY_KEYS'
   // The process.
   | 'OVERLOADED'
   | 'DEADLINE_EXCEEDED'
@@ -56,4 +57,9 @@ export class SignalError extends Error {
     this.code = code
     this.errors = options.errors ?? []
   }
+}
+
+/** States a condition of our own that must hold; a failure is a defect or a damaged store, never a peer's fault. */
+export function assert(condition: boolean, message: string): asserts condition {
+  if (!condition) throw new Error(`assertion failed: ${message}`)
 }

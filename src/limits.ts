@@ -2,3 +2,34 @@
  * Every bound the server enforces, each with its reason. Units go last in a name.
  * What an operator may tune is in `config.ts`; what is here is part of the product.
  */
+
+/** A request body; nothing but the call operations needs more (contract 8). */
+export const BODY_BYTES_MAX = 16 * 1024
+/** A lookup of the most targets, each 88 base64 characters with its JSON around it, has 7 kB. */
+export const LOOKUP_TARGETS_MAX = 64
+/** JSON deeper than this is refused before it is parsed: no body of ours nests more than five levels. */
+export const JSON_DEPTH_MAX = 32
+
+/** Keys logged under one identity. Keeps a key history, which is answered whole, below two megabytes. */
+export const KEYS_PER_DEVICE_MAX = 1_000
+/** Registrations waiting for a batch; beyond it callers are told to come back (Tessera's push-back default). */
+export const APPENDS_WAITING_MAX = 4_096
+/** Entries of one batch: one transaction stays below half a megabyte and a few milliseconds of hashing. */
+export const BATCH_ENTRIES_MAX = 2_048
+/** Batches being written at once: the next one is hashed while the last one waits for the disk. */
+export const BATCHES_IN_FLIGHT_MAX = 2
+/** How long a registration may wait for its durable checkpoint. A disk slower than this is a broken disk. */
+export const APPEND_DEADLINE_MS = 10_000
+
+/** VRF jobs waiting for a worker thread: about a second of work for one thread. */
+export const VRF_JOBS_WAITING_MAX = 8_192
+/** Tiles whose interior hashes are kept: 8 kB each, so 32 MB, which covers a million entries. */
+export const TILE_INTERIORS_MAX = 4_096
+/** Full bundles whose gzip form is kept: about 26 kB each, so 26 MB. */
+export const GZIP_BUNDLES_MAX = 1_024
+/** A gRPC message. A Register with the longest key has 1.1 kB; more is read so that the refusal can name the rule. */
+export const GRPC_MESSAGE_BYTES_MAX = 64 * 1024
+/** Addresses whose request rates are remembered; when full, those that have refilled are forgotten first. */
+export const RATE_KEYS_MAX = 100_000
+/** From SIGTERM to exit: a supervisor kills after about as long. */
+export const STOP_DEADLINE_MS = 10_000

@@ -1,0 +1,225 @@
+/**
+ * The log appender: the one writer of the log (exactly one actor, id `log`). It turns waiting registrations into
+ * batches and answers each only when a signed checkpoint that covers its index is durable.
+ *
+ * A batch goes through these steps; beside each, what a crash there leaves.
+ *
+ *   1. collect    registrations wait in memory: nobody was answered, nothing is lost but the question
+ *   2. assign     indexes, in the order of arrival; the same key again gets the index it has: as 1
+ *   3. integrate  hash the leaves, extend tiles, bundles and root in memory: as 1
+ *   4. sign       a checkpoint of the new size, seen by nobody: as 1
+ *   5. commit     one transaction; a crash before it leaves the old tree, one after it the new tree with its signed
+ *                 checkpoint, whose entries a repeated registration finds
+ *   6. publish    the checkpoint and the tree become visible together: start-up publishes what 5 left
+ *   7. reply      a caller that heard nothing asks again and gets the same index
+ *
+ * The next batch is made ready while the last one waits for the disk; its transaction starts by comparing the
+ * committed size, so it can't land without its predecessor. When a commit fails the actor is dropped with all it held
+ * and rebuilt from the store. A failure that is not lack of room, or a lost invariant, stops the process: a log that
+ * is unsure of its last tree signs nothing.
+ */
+
+import { assert, SignalError } from '../src/errors.ts'
+import {
+  APPENDS_WAITING_MAX,
+  BATCH_ENTRIES_MAX,
+  BATCHES_IN_FLIGHT_MAX,
+  KEYS_PER_DEVICE_MAX,
+} from '../src/limits.ts'
+import { openCheckpoint, signCheckpoint } from '../src/log/checkpoint.ts'
+import { formatEntry, parseEntry } from '../src/log/entry.ts'
+import { equalHashes } from '../src/log/hash.ts'
+import { TreeTail } from '../src/log/integrate.ts'
+import type { SignerKey } from '../src/log/note.ts'
+import type { Actor, ActorKind, Context, Reply } from '../src/runtime/actor.ts'
+import { isOutOfSpace } from '../src/store/database.ts'
+import type { LoggedIdentity } from '../src/store/identity-table.ts'
+import type { LogBatch, LogHead, LogStore } from '../src/store/log-store.ts'
+
+export type LogAppenderMessage =
+  | AppendMessage
+  | { readonly kind: 'integrate' }
+  /** Answered with the tree size once the log has been checked against its signed checkpoint. */
+  | { readonly kind: 'open'; readonly reply: Reply<number> }
+
+/** One registration whose VRF hash is known. Answered with the leaf index. */
+export interface AppendMessage {
+  readonly kind: 'append'
+  readonly userId: bigint
+  readonly deviceId: bigint
+  readonly vrfHash: Uint8Array
+  readonly publicKey: string
+  readonly reply: Reply<number>
+}
+
+export interface LogAppenderWorld {
+  readonly store: Pick<
+    LogStore,
+    'head' | 'openTail' | 'append' | 'newestIndex' | 'identity' | 'entryVolatile'
+  >
+  readonly signer: SignerKey
+  /** Called with each durable checkpoint, in order, before the registrations it covers are answered. */
+  readonly publish: (head: LogHead) => void
+  /** Called when the appender can't say what the last tree is; must end the process. */
+  readonly fatal: (error: unknown) => void
+}
+
+export function logAppenderKind(world: LogAppenderWorld): ActorKind<LogAppenderMessage> {
+  return {
+    kind: 'log-appender',
+    mailboxMessagesMax: APPENDS_WAITING_MAX,
+    onFailure: 'stop-process',
+    create: (_id, context) => new LogAppender(world, context),
+  }
+}
+
+/** An entry with an index that is not durable yet, and who waits for it. */
+interface UnpublishedKey {
+  readonly index: number
+  readonly publicKey: string
+  readonly earlierKeys: number
+  readonly waiting: Reply<number>[]
+}
+
+class LogAppender implements Actor<LogAppenderMessage> {
+  readonly #world: LogAppenderWorld
+  readonly #context: Context<LogAppenderMessage>
+  readonly #tail: TreeTail
+  #waiting: AppendMessage[] = []
+  #batchesInFlight = 0
+  #integrateIsDue = false
+  // The newest key of each VRF hash (as latin1) in the batches that are being written.
+  readonly #unpublished = new Map<string, UnpublishedKey>()
+
+  constructor(world: LogAppenderWorld, context: Context<LogAppenderMessage>) {
+    this.#world = world
+    this.#context = context
+    const head = world.store.head()
+    assert(head !== undefined, 'the log was made before its appender starts')
+    const checkpoint = openCheckpoint(head.checkpoint, world.signer)
+    this.#tail = new TreeTail(world.store.openTail(checkpoint.treeSize))
+    assert(checkpoint.treeSize === head.treeSize, 'the signed size is the stored size')
+    if (!equalHashes(this.#tail.rootHash(), checkpoint.rootHash)) {
+      throw new SignalError('CHECKPOINT_INVALID', `the tiles of size ${head.treeSize} have another root`)
+    }
+    world.publish(head)
+  }
+
+  receive(message: LogAppenderMessage): void {
+    switch (message.kind) {
+      case 'append':
+        return this.#onAppend(message)
+      case 'integrate':
+        return this.#onIntegrate()
+      case 'open':
+        return message.reply.answer(this.#tail.treeSize)
+    }
+  }
+
+  #onAppend(message: AppendMessage): void {
+    if (this.#waiting.length >= APPENDS_WAITING_MAX) {
+      return message.reply.refuse(new SignalError('OVERLOADED', 'the log has too many registrations waiting'))
+    }
+    this.#waiting.push(message)
+    this.#scheduleIntegrate()
+  }
+
+  /** The message goes behind what is in the mailbox already, so that all of it is in the batch. */
+  #scheduleIntegrate(): void {
+    if (this.#integrateIsDue || this.#batchesInFlight >= BATCHES_IN_FLIGHT_MAX) return
+    // A full mailbox refuses it, but then it holds registrations, and each of them comes back here.
+    this.#integrateIsDue = this.#context.self.tell({ kind: 'integrate' }) === 'accepted'
+  }
+
+  #onIntegrate(): void {
+    this.#integrateIsDue = false
+    if (this.#batchesInFlight >= BATCHES_IN_FLIGHT_MAX) return
+    const collected = this.#waiting.slice(0, BATCH_ENTRIES_MAX)
+    this.#waiting = this.#waiting.slice(BATCH_ENTRIES_MAX)
+
+    const firstIndex = this.#tail.treeSize
+    const keys: UnpublishedKey[] = []
+    const vrfHashes: Uint8Array[] = []
+    const identities: LoggedIdentity[] = []
+    for (const append of collected) {
+      const assigned = this.#assign(append, firstIndex + keys.length)
+      if (assigned === undefined) continue
+      keys.push(assigned.key)
+      vrfHashes.push(append.vrfHash)
+      identities.push(assigned.identity)
+    }
+    if (keys.length === 0) return
+
+    const entries = keys.map((key, at) => formatEntry(vrfHashes[at]!, key.publicKey))
+    const integration = this.#tail.integrate(entries)
+    assert(integration.treeSize === firstIndex + keys.length, 'the tree grew by the batch')
+    const checkpoint = signCheckpoint(integration, this.#world.signer)
+    this.#commit({ firstIndex, vrfHashes, identities, integration, checkpoint }, keys)
+    if (this.#waiting.length > 0) this.#scheduleIntegrate()
+  }
+
+  /** Answers or joins a registration of the newest key, refuses one too many, else gives it `index`. */
+  #assign(
+    append: AppendMessage,
+    index: number,
+  ): { key: UnpublishedKey; identity: LoggedIdentity } | undefined {
+    const { userId, deviceId, vrfHash, publicKey, reply } = append
+    const hashText = latin1(vrfHash)
+    const unpublished = this.#unpublished.get(hashText)
+    if (unpublished?.publicKey === publicKey) {
+      unpublished.waiting.push(reply)
+      return undefined
+    }
+    const newest = unpublished ?? this.#storedKey(vrfHash)
+    if (newest?.publicKey === publicKey) {
+      reply.answer(newest.index)
+      return undefined
+    }
+    const earlierKeys = newest === undefined ? 0 : newest.earlierKeys + 1
+    if (earlierKeys >= KEYS_PER_DEVICE_MAX) {
+      reply.refuse(new SignalError('TOO_MANY_KEYS', `the device has ${earlierKeys} keys in the log`))
+      return undefined
+    }
+    const key: UnpublishedKey = { index, publicKey, earlierKeys, waiting: [reply] }
+    this.#unpublished.set(hashText, key)
+    return { key, identity: { userId, deviceId, previousIndex: newest?.index, earlierKeys } }
+  }
+
+  #storedKey(vrfHash: Uint8Array): Omit<UnpublishedKey, 'waiting'> | undefined {
+    const { store } = this.#world
+    const index = store.newestIndex(vrfHash)
+    if (index === undefined) return undefined
+    const entry = parseEntry(store.entryVolatile(index))
+    // The index knows 16 bytes of a hash; another hash that shares them is not this device.
+    if (!equalHashes(entry.vrfHash, vrfHash)) return undefined
+    const identity = store.identity(index)
+    assert(identity !== undefined, 'every leaf has an identity record')
+    return { index, publicKey: entry.publicKey, earlierKeys: identity.earlierKeys }
+  }
+
+  #commit(batch: LogBatch, keys: readonly UnpublishedKey[]): void {
+    this.#batchesInFlight++
+    const durable = this.#world.store.append(batch).catch((error: unknown) => {
+      if (!isOutOfSpace(error)) this.#world.fatal(error)
+      throw error
+    })
+    this.#context.commit(durable, () => this.#onCommitted(batch, keys))
+  }
+
+  #onCommitted(batch: LogBatch, keys: readonly UnpublishedKey[]): void {
+    this.#batchesInFlight--
+    this.#world.publish({ treeSize: batch.integration.treeSize, checkpoint: batch.checkpoint })
+    for (const [at, key] of keys.entries()) {
+      const vrfHash = batch.vrfHashes[at]!
+      const hashText = latin1(vrfHash)
+      if (this.#unpublished.get(hashText) === key) this.#unpublished.delete(hashText)
+      for (const reply of key.waiting) reply.answer(key.index)
+    }
+    if (this.#waiting.length > 0) this.#scheduleIntegrate()
+  }
+}
+
+/** A hash as a map key: one character a byte. */
+function latin1(vrfHash: Uint8Array): string {
+  return Buffer.from(vrfHash.buffer, vrfHash.byteOffset, vrfHash.length).toString('latin1')
+}

@@ -1,0 +1,17 @@
+#!/usr/bin/env node
+/** `npx callsign <command>`: the server and the operators' commands under one name. */
+
+const COMMANDS = new Map([
+  ['serve', () => import('../src/main.ts')],
+  ['keygen', () => import('./keygen.ts')],
+])
+
+const command = process.argv[2]
+const run = command === undefined ? undefined : COMMANDS.get(command)
+if (run === undefined) {
+  process.stderr.write(`usage: callsign ${[...COMMANDS.keys()].join('|')} [options]\n`)
+  process.exitCode = 2
+} else {
+  process.argv.splice(2, 1)
+  await run()
+}

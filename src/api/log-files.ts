@@ -1,0 +1,88 @@
+/**
+ * The log's public files (LOG 4.3, c2sp.org/tlog-tiles): which bytes a path names, and how long they may be kept.
+ * Only the canonical spelling of a path within the published tree names anything.
+ */
+
+import { promisify } from 'node:util'
+import { gzip } from 'node:zlib'
+import { SignalError } from '../errors.ts'
+import { GZIP_BUNDLES_MAX } from '../limits.ts'
+import { parseTilePath, TILE_WIDTH, type Tile } from '../log/tile.ts'
+import type { LogHead } from '../store/log-store.ts'
+import type { PublicFile } from '../transport/log-files.ts'
+
+export interface LogFilesWorld {
+  readonly head: LogHead
+  tileBytes(tile: Tile): Uint8Array | undefined
+}
+
+export class LogFiles {
+  readonly #log: LogFilesWorld
+  /** Sets the files of this log apart from those of another that was served at the same address. */
+  readonly #logTag: string
+  readonly #gzipped = new Map<string, Uint8Array | Promise<Uint8Array>>()
+
+  constructor(log: LogFilesWorld, logTag: string) {
+    this.#log = log
+    this.#logTag = logTag
+  }
+
+  /** The file at a path that begins with a slash; undefined for every other spelling and beyond the tree. */
+  readonly find = (path: string): PublicFile | undefined =>
+    path === '/checkpoint' ? this.#checkpoint() : this.#tile(path.slice(1))
+
+  #checkpoint(): PublicFile {
+    const { checkpoint, treeSize } = this.#log.head
+    return {
+      bytes: checkpoint,
+      contentType: 'text/plain; charset=utf-8',
+      cacheControl: 'no-cache',
+      // A log signs one checkpoint for each size.
+      etag: `"${this.#logTag}-${treeSize}"`,
+    }
+  }
+
+  #tile(path: string): PublicFile | undefined {
+    const tile = parsePath(path)
+    const bytes = tile === undefined ? undefined : this.#log.tileBytes(tile)
+    if (tile === undefined || bytes === undefined) return undefined
+    const file = {
+      bytes,
+      contentType: 'application/octet-stream',
+      cacheControl: tile.width === TILE_WIDTH ? 'public, max-age=31536000, immutable' : 'public, max-age=60',
+      // What a path names never changes.
+      etag: `"${this.#logTag}-${path}"`,
+    }
+    // Hashes do not shrink; the base64 text of entries does.
+    return tile.level === 'entries' ? { ...file, gzip: () => this.#gzip(path, bytes) } : file
+  }
+
+  #gzip(path: string, bytes: Uint8Array): Uint8Array | Promise<Uint8Array> {
+    const known = this.#gzipped.get(path)
+    if (known !== undefined) return known
+    const pending = compress(bytes)
+    this.#gzipped.set(path, pending)
+    pending.then(
+      gzipped => this.#gzipped.set(path, gzipped),
+      () => this.#gzipped.delete(path),
+    )
+    if (this.#gzipped.size > GZIP_BUNDLES_MAX) {
+      for (const oldest of this.#gzipped.keys()) {
+        this.#gzipped.delete(oldest)
+        break
+      }
+    }
+    return pending
+  }
+}
+
+function parsePath(path: string): Tile | undefined {
+  try {
+    return parseTilePath(path)
+  } catch (error) {
+    if (error instanceof SignalError) return undefined
+    throw error
+  }
+}
+
+const compress = promisify(gzip)

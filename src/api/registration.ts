@@ -1,0 +1,42 @@
+/**
+ * Registers a device's key in the log (LOG 4.1): checks the key, derives the VRF hash beside the event loop, and asks
+ * the log appender. Callers are gRPC and, later, the application API.
+ */
+
+import { SignalError } from '../errors.ts'
+import { assertPublicKey } from '../log/entry.ts'
+
+export interface RegistrationWorld {
+  readonly isFrozen: boolean
+  readonly vrf: { hash(userId: bigint, deviceId: bigint): Promise<Uint8Array> }
+  /** Resolves with the leaf index when a signed checkpoint that covers it is durable. */
+  readonly append: (key: LoggedKeyRequest) => Promise<number>
+  readonly onRegistered: (index: number) => void
+}
+
+export interface LoggedKeyRequest {
+  readonly userId: bigint
+  readonly deviceId: bigint
+  readonly vrfHash: Uint8Array
+  readonly publicKey: string
+}
+
+export interface Registration {
+  readonly index: number
+  readonly vrfHash: Uint8Array
+}
+
+/** Rejects with `MALFORMED` for a bad key, `LOG_UNAVAILABLE` when frozen, or as the appender refuses. */
+export async function registerKey(
+  world: RegistrationWorld,
+  userId: bigint,
+  deviceId: bigint,
+  publicKey: string,
+): Promise<Registration> {
+  assertPublicKey(publicKey)
+  if (world.isFrozen) throw new SignalError('LOG_UNAVAILABLE', 'the log is frozen: it is read-only')
+  const vrfHash = await world.vrf.hash(userId, deviceId)
+  const index = await world.append({ userId, deviceId, vrfHash, publicKey })
+  world.onRegistered(index)
+  return { index, vrfHash }
+}

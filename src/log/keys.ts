@@ -1,0 +1,43 @@
+/** Makes the keys of a new log, in the forms that operators keep them in (contract 14). */
+
+import { encodeBase64 } from '#primitives'
+import { assertOrigin } from './checkpoint.ts'
+import { formatSignerKey, formatVerifierKey, signerKeyFromSeed } from './note.ts'
+import { generateVrfSecret, vrfPublicKey } from './vrf.ts'
+
+export interface GeneratedKeys {
+  readonly origin: string
+  readonly ktPrivateKey: string
+  readonly ktPublicKey: string
+  readonly vrfPrivateKey: string
+  readonly vrfPublicKey: string
+  readonly secret: string
+}
+
+/** `randomBytes(n)` must come from the system's generator. Throws `MALFORMED` for a bad origin. */
+export function generateKeys(origin: string, randomBytes: (length: number) => Uint8Array): GeneratedKeys {
+  assertOrigin(origin)
+  const signer = signerKeyFromSeed(origin, randomBytes(32))
+  const vrfSecret = generateVrfSecret(randomBytes(64))
+  return {
+    origin,
+    ktPrivateKey: formatSignerKey(signer),
+    ktPublicKey: formatVerifierKey(signer),
+    vrfPrivateKey: encodeBase64(vrfSecret),
+    vrfPublicKey: encodeBase64(vrfPublicKey(vrfSecret)),
+    secret: encodeBase64(randomBytes(32)),
+  }
+}
+
+/** `NAME=value` lines, as `node --env-file` reads them. */
+export function formatKeys(keys: GeneratedKeys): string {
+  return [
+    `CALLSIGN_ORIGIN=${keys.origin}`,
+    `KT_PRIVATE_KEY=${keys.ktPrivateKey}`,
+    `KT_PUBLIC_KEY=${keys.ktPublicKey}`,
+    `VRF_PRIVATE_KEY=${keys.vrfPrivateKey}`,
+    `VRF_PUBLIC_KEY=${keys.vrfPublicKey}`,
+    `CALLSIGN_SECRET=${keys.secret}`,
+    '',
+  ].join('\n')
+}

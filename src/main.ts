@@ -1,0 +1,271 @@
+#!/usr/bin/env node
+/**
+ * The server: reads the configuration, opens the store, starts the actors, listens; stops on SIGTERM. It builds every
+ * part and joins them, and holds no rule.
+ */
+
+import { readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { type LogAppenderMessage, logAppenderKind } from '../actors/log-appender.ts'
+import { Admission } from './api/admission.ts'
+import { LogFiles } from './api/log-files.ts'
+import { metaRoute } from './api/meta.ts'
+import { publicKeyRoutes } from './api/public-keys.ts'
+import { type RegistrationWorld, registerKey } from './api/registration.ts'
+import { type Config, ConfigError, isLoopback, readConfig } from './config.ts'
+import { SignalError } from './errors.ts'
+import { APPEND_DEADLINE_MS, STOP_DEADLINE_MS, VRF_JOBS_WAITING_MAX } from './limits.ts'
+import { signCheckpoint } from './log/checkpoint.ts'
+import { EMPTY_ROOT } from './log/hash.ts'
+import { formatVerifierKey, parseSignerKey, type SignerKey } from './log/note.ts'
+import { parseVrfSecret } from './log/vrf.ts'
+import { VrfPool } from './log/vrf-pool.ts'
+import { formatBanner } from './operations/banner.ts'
+import { developmentKeys } from './operations/development-keys.ts'
+import { operatorRoutes } from './operations/health.ts'
+import { createLogger, type Logger } from './operations/log.ts'
+import { Metrics } from './operations/metrics.ts'
+import { realWorld } from './runtime/clock.ts'
+import { ActorSystem } from './runtime/system.ts'
+import { Database, isOutOfSpace } from './store/database.ts'
+import { type LogMaker, LogStore } from './store/log-store.ts'
+import { PublishedLog } from './store/published-log.ts'
+import { GrpcServer } from './transport/grpc.ts'
+import { HttpServer } from './transport/http.ts'
+
+async function main(): Promise<void> {
+  const config = readConfig(process.env, { dev: process.argv.includes('--dev') })
+  const logger = createLogger(config.logLevel)
+  const server = await start(config, logger)
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => void server.stop(signal))
+}
+
+interface RunningServer {
+  stop(reason: string): Promise<void>
+}
+
+async function start(config: Config, logger: Logger): Promise<RunningServer> {
+  const keys = readKeys(config)
+  const database = Database.open(config.dataFolder)
+  const vrf = await VrfPool.start({
+    secret: keys.vrfSecret,
+    threads: config.log.vrfThreads,
+    cacheEntriesMax: config.log.vrfCacheEntriesMax,
+    queueMax: VRF_JOBS_WAITING_MAX,
+  })
+  const store = new LogStore(database)
+  const maker = {
+    formatVersion: STORE_FORMAT_VERSION,
+    vkey: formatVerifierKey(keys.signer),
+    vrfPublicKey: Buffer.from(vrf.publicKey).toString('base64'),
+  }
+  await openLog(store, maker, keys.signer)
+
+  const metrics = new Metrics()
+  const world = realWorld()
+  const fatal = (error: unknown) => {
+    logger.fatal({ event: 'fatal', err: error })
+    process.exit(1)
+  }
+  const room = new RoomWatch(logger, fatal, world.monotonicMs)
+  const published = new PublishedLog(store, keys.signer)
+  const system = new ActorSystem({ world, fatal, refuseAskCycles: config.isDevelopment })
+  system.define(
+    logAppenderKind({
+      store,
+      signer: keys.signer,
+      publish: head => {
+        published.publish(head)
+        metrics.batches.inc()
+        metrics.treeSize.set(head.treeSize)
+        logger.info({ event: 'checkpoint', treeSize: head.treeSize })
+      },
+      fatal,
+    }),
+  )
+  const appender = system.ref<LogAppenderMessage>('log-appender', 'log')
+  // The appender checks the whole right edge of the log before it says what size it has.
+  await appender.ask<number>(reply => ({ kind: 'open', reply }), OPEN_DEADLINE_MS)
+
+  const stopping = { isUnderWay: false }
+  const onFault = (error: unknown, requestId?: string) =>
+    logger.error({ event: 'fault', requestId, err: error })
+  const addresses = { http: '', grpc: '', admin: '' }
+  const admission = new Admission(world.monotonicMs)
+  const http = new HttpServer({
+    routes: [
+      ...publicKeyRoutes({ log: published, vrf }),
+      metaRoute({
+        nowMs: world.nowMs,
+        publicUrl: () => config.publicUrl ?? addresses.http,
+        log: {
+          origin: keys.signer.name,
+          vkey: maker.vkey,
+          vrfPublicKey: maker.vrfPublicKey,
+          isFrozen: config.log.isFrozen,
+        },
+      }),
+    ],
+    findFile: new LogFiles(published, keys.signer.keyId.toString(16)).find,
+    ...(config.areRatesLimited ? { admit: admission.admit } : {}),
+    onAnswer: (route, status, seconds) => metrics.httpRequests.observe({ route, status }, seconds),
+    onFault,
+  })
+  const registration: RegistrationWorld = {
+    isFrozen: config.log.isFrozen,
+    vrf,
+    append: key => appender.ask<number>(reply => ({ kind: 'append', ...key, reply }), APPEND_DEADLINE_MS),
+    onRegistered: index => {
+      metrics.registrations.inc()
+      logger.info({ event: 'registered', index })
+    },
+  }
+  const { token, tls } = config.grpc
+  const grpc = new GrpcServer({
+    register: (userId, deviceId, publicKey) => registerKey(registration, userId, deviceId, publicKey),
+    ...(token === undefined ? {} : { token }),
+    ...(tls === undefined ? {} : { tls }),
+    onCall: (status, seconds) => metrics.grpcCalls.observe({ status }, seconds),
+    onFault,
+  })
+  const readiness = {
+    notReady: () => (stopping.isUnderWay ? 'stopping' : room.isShort ? 'no room to write' : undefined),
+  }
+  const admin = new HttpServer({ routes: operatorRoutes(readiness, metrics), onFault })
+  observe(metrics, system, vrf)
+  const stopSweeping = world.every(SWEEP_MS, () => admission.sweep())
+
+  addresses.grpc = `${config.grpc.host}:${await grpc.listen(config.grpc.host, config.grpc.port)}`
+  addresses.admin = `http://${config.admin.host}:${await admin.listen(config.admin.host, config.admin.port)}`
+  addresses.http = `http://${config.http.host}:${await http.listen(config.http.host, config.http.port)}`
+  announce(config, keys, maker, addresses, published.head.treeSize)
+
+  return {
+    async stop(reason) {
+      if (stopping.isUnderWay) return
+      stopping.isUnderWay = true
+      logger.info({ event: 'stopping', reason })
+      setTimeout(
+        () => fatal(new Error(`not stopped within ${STOP_DEADLINE_MS} ms`)),
+        STOP_DEADLINE_MS,
+      ).unref()
+      stopSweeping()
+      http.stopListening()
+      // Callers get their answers first: these need the appender, which needs the store.
+      await grpc.close(STOP_DEADLINE_MS / 2)
+      await system.drainAndStop(STOP_DEADLINE_MS / 4)
+      http.close()
+      admin.close()
+      await vrf.close()
+      await database.close()
+      logger.info({ event: 'stopped' })
+      process.exit(0)
+    },
+  }
+}
+
+interface Keys {
+  readonly signer: SignerKey
+  readonly vrfSecret: Uint8Array
+  readonly areNew: boolean
+}
+
+function readKeys(config: Config): Keys {
+  const { keys, areNew } =
+    config.log.keys === undefined
+      ? developmentKeys(config.dataFolder)
+      : { keys: config.log.keys, areNew: false }
+  const signer = parseKey('KT_PRIVATE_KEY', () => parseSignerKey(keys.ktPrivateKey))
+  const vrfSecret = parseKey('VRF_PRIVATE_KEY', () => parseVrfSecret(keys.vrfPrivateKey))
+  if (signer.name !== keys.origin) {
+    throw new ConfigError([`KT_PRIVATE_KEY is of ${signer.name}, CALLSIGN_ORIGIN is ${keys.origin}`])
+  }
+  return { signer, vrfSecret, areNew }
+}
+
+function parseKey<Key>(name: string, parse: () => Key): Key {
+  try {
+    return parse()
+  } catch (error) {
+    throw new ConfigError([`${name}: ${error instanceof SignalError ? error.message : 'not usable'}`])
+  }
+}
+
+/** Makes a new log with its checkpoint of size 0, or checks that this log is ours to go on with. */
+async function openLog(store: LogStore, maker: LogMaker, signer: SignerKey): Promise<void> {
+  const made = store.maker()
+  if (made === undefined) {
+    return store.create(maker, signCheckpoint({ treeSize: 0, rootHash: EMPTY_ROOT }, signer))
+  }
+  for (const name of ['formatVersion', 'vkey', 'vrfPublicKey'] as const) {
+    if (made[name] === maker[name]) continue
+    throw new ConfigError([`the data directory was made with ${name} ${made[name]}, not ${maker[name]}`])
+  }
+}
+
+/** Notices that the store has no room, from the errors that lmdb-js leaves unhandled besides the one it returns. */
+class RoomWatch {
+  readonly #monotonicMs: () => number
+  #shortUntilMs = 0
+
+  constructor(logger: Logger, fatal: (error: unknown) => void, monotonicMs: () => number) {
+    this.#monotonicMs = monotonicMs
+    process.on('unhandledRejection', error => {
+      if (!isOutOfSpace(error)) return fatal(error)
+      this.#shortUntilMs = monotonicMs() + ROOM_SHORT_MS
+      logger.error({ event: 'no-room', err: error })
+    })
+  }
+
+  get isShort(): boolean {
+    return this.#monotonicMs() < this.#shortUntilMs
+  }
+}
+
+function observe(metrics: Metrics, system: ActorSystem, vrf: VrfPool): void {
+  metrics.gauge('callsign_vrf_jobs_queued', 'VRF jobs waiting for a thread', () => vrf.figures.jobsQueued)
+  metrics.gauge('callsign_vrf_cache_entries', 'VRF results kept in memory', () => vrf.figures.cacheEntries)
+}
+
+/** The ready line for programs on stdout; in development, the banner for people on stderr. */
+function announce(
+  config: Config,
+  keys: Keys,
+  maker: LogMaker,
+  addresses: { http: string; grpc: string; admin: string },
+  treeSize: number,
+): void {
+  const origin = keys.signer.name
+  const { vkey, vrfPublicKey } = maker
+  process.stdout.write(`${JSON.stringify({ event: 'ready', ...addresses, origin, vkey, vrfPublicKey })}\n`)
+  if (!config.isDevelopment) return
+  const { dataFolder } = config
+  const isExposed = !isLoopback(config.http.host)
+  const facts = { version: VERSION, ...addresses, dataFolder, origin, vkey, vrfPublicKey, treeSize }
+  process.stderr.write(formatBanner({ ...facts, areKeysNew: keys.areNew, isExposed }))
+}
+
+function readVersion(): string {
+  const path = join(dirname(import.meta.dirname), '..', 'package.json')
+  const { version }: { version: string } = JSON.parse(readFileSync(path, 'utf8'))
+  return version
+}
+
+const VERSION = readVersion()
+/** Raised when a table changes its form; a store of another version is refused. */
+const STORE_FORMAT_VERSION = 1
+/** Opening a log reads its right edge and the last 65,000 entries: well below a second on any disk. */
+const OPEN_DEADLINE_MS = 60_000
+const SWEEP_MS = 60_000
+const ROOM_SHORT_MS = 10_000
+
+try {
+  await main()
+} catch (error) {
+  // What an operator can mend is one sentence; anything else is ours, with its stack.
+  const isTheirs = error instanceof ConfigError || error instanceof SignalError
+  process.stderr.write(
+    `callsign: ${isTheirs || !(error instanceof Error) ? String((error as Error).message) : error.stack}\n`,
+  )
+  process.exit(1)
+}

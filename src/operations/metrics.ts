@@ -1,0 +1,78 @@
+/**
+ * The process's figures in Prometheus text form (prom-client). Labels are closed sets: never a user, a call or a
+ * path parameter.
+ */
+
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+
+export class Metrics {
+  readonly #registry = new Registry()
+
+  readonly httpRequests = new Histogram({
+    name: 'callsign_http_request_seconds',
+    help: 'Time from the request head to the answer, by route and status',
+    labelNames: ['route', 'status'],
+    buckets: SECONDS,
+    registers: [this.#registry],
+  })
+
+  readonly grpcCalls = new Histogram({
+    name: 'callsign_grpc_call_seconds',
+    help: 'Time of KTService.Register by status',
+    labelNames: ['status'],
+    buckets: SECONDS,
+    registers: [this.#registry],
+  })
+
+  readonly registrations = new Counter({
+    name: 'callsign_log_registrations_total',
+    help: 'Registrations answered with an index, new and repeated',
+    registers: [this.#registry],
+  })
+
+  readonly batches = new Counter({
+    name: 'callsign_log_batches_total',
+    help: 'Batches committed, each with a signed checkpoint',
+    registers: [this.#registry],
+  })
+
+  readonly treeSize = new Gauge({
+    name: 'callsign_log_tree_size',
+    help: 'Entries covered by the published checkpoint',
+    registers: [this.#registry],
+  })
+
+  constructor() {
+    collectDefaultMetrics({ register: this.#registry })
+  }
+
+  /** A gauge that is read when somebody asks. */
+  gauge(name: string, help: string, read: () => number): void {
+    const gauge: Gauge = new Gauge({
+      name,
+      help,
+      registers: [this.#registry],
+      collect: () => gauge.set(read()),
+    })
+  }
+
+  /** As `gauge`, for a figure that only grows, by the values of one label. */
+  labelledGauge(name: string, help: string, label: string, read: () => ReadonlyMap<string, number>): void {
+    const gauge: Gauge = new Gauge({
+      name,
+      help,
+      labelNames: [label],
+      registers: [this.#registry],
+      collect: () => {
+        gauge.reset()
+        for (const [value, figure] of read()) gauge.set({ [label]: value }, figure)
+      },
+    })
+  }
+
+  text(): Promise<string> {
+    return this.#registry.metrics()
+  }
+}
+
+const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]

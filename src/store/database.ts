@@ -1,0 +1,98 @@
+/**
+ * One LMDB environment in the data directory, with named tables. Nothing else in the project opens LMDB.
+ *
+ * Durability: with `overlappingSync: false` a commit's promise resolves after its fdatasync, so what rests on it may
+ * be told as soon as it resolves. Writes go through `commit` only, one transaction each, in the order of the calls.
+ */
+
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { type Database as LmdbTable, open, type RootDatabase } from 'lmdb'
+import { SignalError } from '../errors.ts'
+
+/** A table of binary values under binary keys that sort as their bytes do. */
+export type BytesTable = LmdbTable<Uint8Array, Uint8Array>
+/** A table of small msgpack records under string keys. */
+export type RecordTable<Value> = LmdbTable<Value, string>
+
+export class Database {
+  readonly #environment: RootDatabase
+  readonly #lock: RootDatabase
+
+  private constructor(environment: RootDatabase, lock: RootDatabase) {
+    this.#environment = environment
+    this.#lock = lock
+  }
+
+  /**
+   * Opens the store below `folder`, creating it when it is not there. Throws `STORE_UNAVAILABLE` when another process
+   * has it open for writing.
+   */
+  static open(folder: string): Database {
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    const lock = lockFolder(folder)
+    const environment = open({
+      path: join(folder, 'store'),
+      overlappingSync: false,
+      maxDbs: TABLES_MAX,
+      encoding: 'binary',
+    })
+    environment.readerCheck()
+    return new Database(environment, lock)
+  }
+
+  bytesTable(name: string): BytesTable {
+    return this.#environment.openDB<Uint8Array, Uint8Array>(name, {
+      encoding: 'binary',
+      keyEncoding: 'binary',
+    })
+  }
+
+  recordTable<Value>(name: string): RecordTable<Value> {
+    return this.#environment.openDB<Value, string>(name, { encoding: 'msgpack' })
+  }
+
+  /**
+   * Runs `write` in one transaction; resolves when it is durable. What `write` puts before it throws would persist
+   * (lmdb-js keeps it), so it must check first and write last.
+   */
+  async commit(write: () => void): Promise<void> {
+    await this.#environment.transaction(write)
+  }
+
+  async close(): Promise<void> {
+    await this.#environment.close()
+    await this.#lock.close()
+  }
+}
+
+/** True when a failed commit means that there was no room, after which the store is as it was before. */
+export function isOutOfSpace(error: unknown): boolean {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    const code: unknown = 'code' in cause ? cause.code : undefined
+    if (OUT_OF_SPACE_CODES.has(code)) return true
+    if (/no space left|map ?full|mapsize limit|disk quota|file too large/i.test(cause.message)) return true
+  }
+  return false
+}
+
+/**
+ * The lock is a reader slot in an LMDB environment of its own: the kernel frees it when its process ends in any way,
+ * so it can't go stale. Two processes that start together see each other and both refuse.
+ */
+function lockFolder(folder: string): RootDatabase {
+  const lock = open({ path: join(folder, 'lock'), overlappingSync: false })
+  lock.readerCheck()
+  lock.get('held')
+  const holders = lock.readerList().matchAll(/^\s*(\d+)\s/gm)
+  for (const [, pid] of holders) {
+    if (pid === String(process.pid)) continue
+    void lock.close()
+    throw new SignalError('STORE_UNAVAILABLE', `data directory ${folder} is in use by process ${pid}`)
+  }
+  return lock
+}
+
+/** Room for the application tables to come. */
+const TABLES_MAX = 32
+const OUT_OF_SPACE_CODES = new Set<unknown>(['ENOSPC', 'EDQUOT', 'EFBIG', 28, 122, 27, -30792])

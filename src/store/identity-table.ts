@@ -1,0 +1,95 @@
+/**
+ * Who is behind each leaf: user, device, and the entry logged before it under the same VRF hash. The log itself shows
+ * only hashes; this table is what lets the server re-derive one (LOG 2.6) and walk a key history.
+ *
+ * Records are packed into blocks of one LMDB overflow page, so an append rewrites one page, not one per record.
+ */
+
+import { assert } from '../errors.ts'
+import type { BytesTable } from './database.ts'
+import { indexKey } from './keys.ts'
+import type { PendingWrites } from './pending-writes.ts'
+
+export interface LoggedIdentity {
+  readonly userId: bigint
+  readonly deviceId: bigint
+  /** Index of the entry that this one replaced, or undefined for the first key of the device. */
+  readonly previousIndex: number | undefined
+  /** How many entries were logged under this identity before. */
+  readonly earlierKeys: number
+}
+
+export class IdentityTable {
+  readonly #table: BytesTable
+  // Blocks that are being written, which a read of the table would not see yet, and the partial last block.
+  readonly #unwritten = new Map<number, Buffer>()
+
+  constructor(table: BytesTable) {
+    this.#table = table
+  }
+
+  /** The identity of a leaf, committed or in a batch that is being written. */
+  read(index: number): LoggedIdentity | undefined {
+    const block = Math.floor(index / BLOCK_RECORDS)
+    const bytes = this.#unwritten.get(block) ?? this.#table.getBinaryFast(indexKey(block))
+    const at = (index % BLOCK_RECORDS) * RECORD_BYTES
+    if (bytes === undefined || at + RECORD_BYTES > bytes.length) return undefined
+    const record = Buffer.from(bytes.buffer, bytes.byteOffset + at, RECORD_BYTES)
+    const previous = record.readUIntBE(16, 6)
+    return {
+      userId: record.readBigUInt64BE(0),
+      deviceId: record.readBigUInt64BE(8),
+      previousIndex: previous === 0 ? undefined : previous - 1,
+      earlierKeys: record.readUInt16BE(22),
+    }
+  }
+
+  /** The block writes that a batch starting at `firstIndex` needs. */
+  add(firstIndex: number, identities: readonly LoggedIdentity[]): PendingWrites {
+    const touched = new Map<number, Buffer>()
+    for (const [offset, identity] of identities.entries()) {
+      const block = Math.floor((firstIndex + offset) / BLOCK_RECORDS)
+      const position = (firstIndex + offset) % BLOCK_RECORDS
+      const bytes = touched.get(block) ?? this.#blockCopy(block, position)
+      touched.set(block, bytes)
+      writeRecord(bytes, position * RECORD_BYTES, identity)
+    }
+    const lastPosition = (firstIndex + identities.length - 1) % BLOCK_RECORDS
+    const writes = [...touched].map(([block, bytes], at) => ({
+      key: indexKey(block),
+      value: at === touched.size - 1 ? bytes.subarray(0, (lastPosition + 1) * RECORD_BYTES) : bytes,
+    }))
+    for (const [block, bytes] of touched) this.#unwritten.set(block, bytes)
+    return { writes, release: () => this.#release(touched) }
+  }
+
+  #blockCopy(block: number, position: number): Buffer {
+    const copy = Buffer.alloc(BLOCK_RECORDS * RECORD_BYTES)
+    if (position === 0) return copy
+    const bytes = this.#unwritten.get(block) ?? this.#table.getBinaryFast(indexKey(block))
+    assert(
+      bytes !== undefined && bytes.length >= position * RECORD_BYTES,
+      'identity block ends before the log',
+    )
+    copy.set(bytes.subarray(0, position * RECORD_BYTES))
+    return copy
+  }
+
+  #release(written: ReadonlyMap<number, Buffer>): void {
+    for (const [block, bytes] of written) {
+      if (this.#unwritten.get(block) === bytes) this.#unwritten.delete(block)
+    }
+  }
+}
+
+function writeRecord(bytes: Buffer, at: number, identity: LoggedIdentity): void {
+  bytes.writeBigUInt64BE(identity.userId, at)
+  bytes.writeBigUInt64BE(identity.deviceId, at + 8)
+  bytes.writeUIntBE(identity.previousIndex === undefined ? 0 : identity.previousIndex + 1, at + 16, 6)
+  bytes.writeUInt16BE(identity.earlierKeys, at + 22)
+}
+
+/** User id, device id, previous index + 1 (0 for none), number of earlier keys. */
+const RECORD_BYTES = 8 + 8 + 6 + 2
+/** 4,080 bytes: one LMDB overflow page with its header. */
+const BLOCK_RECORDS = 170

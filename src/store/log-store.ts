@@ -1,0 +1,243 @@
+/**
+ * The log's tables: entry bundles, hash tiles, identities, the lookup index and the signed checkpoint. One batch is
+ * one transaction, so what a checkpoint covers is durable before anyone can see the checkpoint.
+ *
+ * Reads see what is committed. Bytes handed out by `...Volatile` methods live in LMDB's read buffer until the next
+ * read; everything else is the caller's own.
+ */
+
+import { assert, SignalError } from '../errors.ts'
+import { TILE_INTERIORS_MAX } from '../limits.ts'
+import { parseEntry } from '../log/entry.ts'
+import { equalHashes, HASH_BYTES, type Hash, hashLeaf } from '../log/hash.ts'
+import type { Integration, TailBytes } from '../log/integrate.ts'
+import { TileInterior } from '../log/interior.ts'
+import { entryInBundle, parseBundle, TILE_HEIGHT, TILE_WIDTH, tileWidth } from '../log/tile.ts'
+import { type Node, RightEdge, rootNodes } from '../log/tree.ts'
+import type { BytesTable, Database, RecordTable } from './database.ts'
+import { IdentityTable, type LoggedIdentity } from './identity-table.ts'
+import { indexKey, tileKey } from './keys.ts'
+import { LookupIndex } from './lookup-index.ts'
+
+/** What the store was made with; another origin or key must not write to it. */
+export interface LogMaker {
+  readonly formatVersion: number
+  readonly vkey: string
+  readonly vrfPublicKey: string
+}
+
+/** The last signed tree: its size and the whole signed note. */
+export interface LogHead {
+  readonly treeSize: number
+  readonly checkpoint: string
+}
+
+/** One batch: everything that a checkpoint of the new size rests on, and the checkpoint. */
+export interface LogBatch {
+  readonly firstIndex: number
+  readonly vrfHashes: readonly Uint8Array[]
+  readonly identities: readonly LoggedIdentity[]
+  readonly integration: Integration
+  readonly checkpoint: string
+}
+
+export class LogStore {
+  readonly #database: Database
+  readonly #tiles: BytesTable
+  readonly #bundles: BytesTable
+  readonly #lookupNodes: BytesTable
+  readonly #identityBlocks: BytesTable
+  readonly #heads: RecordTable<LogHead>
+  readonly #makers: RecordTable<LogMaker>
+  readonly #interiors = new Map<number, TileInterior>()
+  #identities: IdentityTable
+  #lookup: LookupIndex
+
+  constructor(database: Database) {
+    this.#database = database
+    this.#tiles = database.bytesTable('log-tiles')
+    this.#bundles = database.bytesTable('log-bundles')
+    this.#identityBlocks = database.bytesTable('log-identities')
+    this.#lookupNodes = database.bytesTable('log-lookup')
+    this.#heads = database.recordTable('log-head')
+    this.#makers = database.recordTable('log-maker')
+    this.#identities = new IdentityTable(this.#identityBlocks)
+    this.#lookup = new LookupIndex(this.#lookupNodes)
+  }
+
+  /** Who made this store, or undefined for a new one. */
+  maker(): LogMaker | undefined {
+    return this.#makers.get('maker')
+  }
+
+  /** The last committed checkpoint, or undefined before the first. */
+  head(): LogHead | undefined {
+    return this.#heads.get('head')
+  }
+
+  /** Makes a new log: its maker and its checkpoint of size 0, in one transaction. */
+  async create(maker: LogMaker, checkpoint: string): Promise<void> {
+    await this.#database.commit(() => {
+      assert(this.head() === undefined, 'a log is made once')
+      this.#makers.put('maker', maker)
+      this.#heads.put('head', { treeSize: 0, checkpoint })
+    })
+  }
+
+  /**
+   * Drops what earlier, perhaps failed, batches left in memory and returns the right edge at the committed size.
+   * Throws `CHECKPOINT_INVALID` when the tables do not hold what a tree of that size needs.
+   */
+  openTail(treeSize: number): TailBytes {
+    this.#identities = new IdentityTable(this.#identityBlocks)
+    this.#lookup = new LookupIndex(this.#lookupNodes)
+    this.#refillLookup(treeSize)
+    const tiles: (Uint8Array | undefined)[] = []
+    for (let complete = treeSize, level = 0; complete > 0; level++) {
+      tiles.push(this.tile(level, Math.floor(complete / TILE_WIDTH), complete % TILE_WIDTH))
+      complete = Math.floor(complete / TILE_WIDTH)
+    }
+    const edge = new RightEdge(treeSize, this.readHashes(rootNodes(treeSize)))
+    const bundle = this.bundle(Math.floor(treeSize / TILE_WIDTH), treeSize % TILE_WIDTH)
+    if (treeSize > 0) assertLastBundle(bundle, tiles[0], treeSize % TILE_WIDTH)
+    return { edge, tiles, bundle }
+  }
+
+  /**
+   * Writes a batch in one transaction and resolves when it is durable. The transaction compares the committed size
+   * with the batch's first index before it writes anything, so a batch whose predecessor failed changes nothing.
+   */
+  async append(batch: LogBatch): Promise<void> {
+    const identities = this.#identities.add(batch.firstIndex, batch.identities)
+    const lookup = this.#lookup.add(batch.firstIndex, batch.vrfHashes)
+    await this.#database.commit(() => {
+      const committedSize = this.head()?.treeSize
+      assert(
+        committedSize === batch.firstIndex,
+        `batch at ${batch.firstIndex} meets a tree of ${committedSize}`,
+      )
+      for (const { index, bytes } of batch.integration.bundles) this.#bundles.put(indexKey(index), bytes)
+      for (const { level, index, bytes } of batch.integration.tiles) {
+        this.#tiles.put(tileKey(level, index), bytes)
+      }
+      for (const { key, value } of identities.writes) this.#identityBlocks.put(key, value)
+      for (const { key, value } of lookup.writes) this.#lookupNodes.put(key, value)
+      this.#heads.put('head', { treeSize: batch.integration.treeSize, checkpoint: batch.checkpoint })
+    })
+    identities.release()
+    lookup.release()
+  }
+
+  /** The first `width` hashes of a tile, 32 bytes each; undefined when `width` is 0. Throws `CHECKPOINT_INVALID`. */
+  tile(level: number, index: number, width: number): Uint8Array | undefined {
+    if (width === 0) return undefined
+    return Uint8Array.prototype.slice.call(this.#tileVolatile(level, index), 0, width * HASH_BYTES)
+  }
+
+  /** The first `width` entries of a bundle with their length prefixes; undefined when `width` is 0. */
+  bundle(index: number, width: number): Uint8Array | undefined {
+    if (width === 0) return undefined
+    const bytes = this.#bundleVolatile(index)
+    const end = width === TILE_WIDTH ? bytes.length : endOfEntry(bytes, width - 1)
+    return Uint8Array.prototype.slice.call(bytes, 0, end)
+  }
+
+  /** The entry at a committed leaf index, until the next read. Throws `CHECKPOINT_INVALID` when it is not there. */
+  entryVolatile(index: number): Uint8Array {
+    return entryInBundle(this.#bundleVolatile(Math.floor(index / TILE_WIDTH)), index % TILE_WIDTH)
+  }
+
+  /**
+   * The newest leaf index whose VRF hash begins like this one, in batches being written too; undefined for none.
+   * The index holds 16 bytes of a hash, so the caller compares the entry.
+   */
+  newestIndex(vrfHash: Uint8Array): number | undefined {
+    return this.#lookup.newest(vrfHash)
+  }
+
+  /** Who is behind a leaf, in batches being written too. */
+  identity(index: number): LoggedIdentity | undefined {
+    return this.#identities.read(index)
+  }
+
+  /** Hashes of complete subtrees within the committed tree (the `ReadHashes` of `log/tree.ts`); copies. */
+  readonly readHashes = (nodes: readonly Node[]): Hash[] =>
+    nodes.map(node => {
+      const level = Math.floor(node.level / TILE_HEIGHT)
+      const levelInside = node.level % TILE_HEIGHT
+      const nodesInTile = TILE_WIDTH >> levelInside
+      const tileIndex = Math.floor(node.index / nodesInTile)
+      const bytes = this.#tileVolatile(level, tileIndex)
+      return this.#interior(level, tileIndex).hash(bytes, levelInside, node.index % nodesInTile)
+    })
+
+  #tileVolatile(level: number, index: number): Uint8Array {
+    const bytes = this.#tiles.getBinaryFast(tileKey(level, index))
+    if (bytes === undefined) throw damaged(`tile ${level}/${index} is missing`)
+    return bytes
+  }
+
+  #bundleVolatile(index: number): Uint8Array {
+    const bytes = this.#bundles.getBinaryFast(indexKey(index))
+    if (bytes === undefined) throw damaged(`entry bundle ${index} is missing`)
+    return bytes
+  }
+
+  #interior(level: number, index: number): TileInterior {
+    const key = index * TILE_LEVELS + level
+    const interior = this.#interiors.get(key) ?? new TileInterior()
+    // Deleting and setting again keeps the map in order of use; the first key is the one used longest ago.
+    this.#interiors.delete(key)
+    this.#interiors.set(key, interior)
+    if (this.#interiors.size > TILE_INTERIORS_MAX) {
+      for (const oldest of this.#interiors.keys()) {
+        this.#interiors.delete(oldest)
+        break
+      }
+    }
+    return interior
+  }
+
+  /** Adds again what the index kept in memory when the process ended. */
+  #refillLookup(treeSize: number): void {
+    while (this.#lookup.nextIndex < treeSize) {
+      const firstIndex = this.#lookup.nextIndex
+      const bundleIndex = Math.floor(firstIndex / TILE_WIDTH)
+      const width = tileWidth('entries', bundleIndex, treeSize)
+      const entries = parseBundle(this.#bundleVolatile(bundleIndex)).slice(firstIndex % TILE_WIDTH, width)
+      if (firstIndex + entries.length < Math.min(treeSize, (bundleIndex + 1) * TILE_WIDTH)) {
+        throw damaged(`entry bundle ${bundleIndex} ends before the tree`)
+      }
+      this.#lookup
+        .add(
+          firstIndex,
+          entries.map(entry => parseEntry(entry).vrfHash),
+        )
+        .release()
+    }
+  }
+}
+
+/** The last, partial bundle must hold the entries whose hashes the last level-0 tile holds. */
+function assertLastBundle(bundle: Uint8Array | undefined, tile: Uint8Array | undefined, width: number): void {
+  const entries = bundle === undefined ? [] : parseBundle(bundle)
+  if (entries.length !== width) throw damaged(`last entry bundle has ${entries.length} of ${width} entries`)
+  for (const [position, entry] of entries.entries()) {
+    const stored = tile?.subarray(position * HASH_BYTES, (position + 1) * HASH_BYTES)
+    if (stored === undefined || !equalHashes(hashLeaf(entry), stored)) {
+      throw damaged(`entry ${position} of the last bundle does not match its leaf hash`)
+    }
+  }
+}
+
+function endOfEntry(bundle: Uint8Array, position: number): number {
+  const entry = entryInBundle(bundle, position)
+  return entry.byteOffset + entry.length - bundle.byteOffset
+}
+
+function damaged(what: string): SignalError {
+  return new SignalError('CHECKPOINT_INVALID', `the log does not hold what its checkpoint covers: ${what}`)
+}
+
+/** Levels a tile may have (c2sp.org/tlog-tiles). */
+const TILE_LEVELS = 64

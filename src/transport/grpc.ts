@@ -1,0 +1,181 @@
+/**
+ * gRPC over grpc-js: KTService.Register, who may call it (LOG 5, contract 9), and the status codes it answers with.
+ * What registering means is handed in.
+ */
+
+import { createHash, timingSafeEqual } from 'node:crypto'
+import { create, fromBinary, toBinary } from '@bufbuild/protobuf'
+import grpc from '@grpc/grpc-js'
+import { type ErrorCode, SignalError } from '../errors.ts'
+import { GRPC_MESSAGE_BYTES_MAX } from '../limits.ts'
+import { type RegisterRequest, RegisterRequestSchema, RegisterResponseSchema } from './kt_service_pb.ts'
+
+/** Logs a key and resolves with its leaf index and VRF hash, when both are durable and provable. */
+export type Register = (
+  userId: bigint,
+  deviceId: bigint,
+  publicKey: string,
+) => Promise<{ readonly index: number; readonly vrfHash: Uint8Array }>
+
+export interface GrpcServerOptions {
+  readonly register: Register
+  /** When set, every call must bring it as `authorization: Bearer <token>`. */
+  readonly token?: string
+  readonly tls?: {
+    readonly certificate: Buffer
+    readonly key: Buffer
+    /** When set, callers must present a certificate that this authority signed. */
+    readonly clientAuthority?: Buffer
+    /** When not empty, the SHA-256 (base64) of the caller's public key (SPKI) must be among these. */
+    readonly clientPins: readonly string[]
+  }
+  /** Told the status code of every call. */
+  readonly onCall: (status: string, seconds: number) => void
+  readonly onFault: (error: unknown) => void
+}
+
+type Call = grpc.ServerUnaryCall<RegisterRequest | undefined, Uint8Array>
+
+export class GrpcServer {
+  readonly #options: GrpcServerOptions
+  readonly #server: grpc.Server
+
+  constructor(options: GrpcServerOptions) {
+    this.#options = options
+    this.#server = new grpc.Server({ 'grpc.max_receive_message_length': GRPC_MESSAGE_BYTES_MAX })
+    this.#server.addService(KT_SERVICE, {
+      register: (call: Call, callback: grpc.sendUnaryData<Uint8Array>) =>
+        void this.#onRegister(call, callback),
+    })
+  }
+
+  /** Resolves with the port that is listened on; rejects when it is taken. */
+  listen(host: string, port: number): Promise<number> {
+    const { tls } = this.#options
+    const credentials =
+      tls === undefined
+        ? grpc.ServerCredentials.createInsecure()
+        : grpc.ServerCredentials.createSsl(
+            tls.clientAuthority ?? null,
+            [{ cert_chain: tls.certificate, private_key: tls.key }],
+            tls.clientAuthority !== undefined,
+          )
+    const address = host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
+    return new Promise((resolve, reject) => {
+      this.#server.bindAsync(address, credentials, (error, bound) => {
+        if (error !== null) reject(new Error(`can't listen on ${address}: ${error.message}`))
+        else resolve(bound)
+      })
+    })
+  }
+
+  /** Refuses new calls and resolves when the running ones are answered, or after `deadlineMs` with them cut. */
+  async close(deadlineMs: number): Promise<void> {
+    await new Promise<void>(resolve => {
+      const timer = setTimeout(() => {
+        this.#server.forceShutdown()
+        resolve()
+      }, deadlineMs)
+      this.#server.tryShutdown(() => {
+        clearTimeout(timer)
+        resolve()
+      })
+    })
+  }
+
+  async #onRegister(call: Call, callback: grpc.sendUnaryData<Uint8Array>): Promise<void> {
+    const startedAtMs = performance.now()
+    let status = grpc.status.OK
+    try {
+      this.#authenticate(call)
+      const request = call.request
+      if (request === undefined) throw new SignalError('MALFORMED', 'the message is not a RegisterRequest')
+      const { index, vrfHash } = await this.#options.register(
+        request.userID,
+        request.deviceID,
+        request.publicKey,
+      )
+      const answer = create(RegisterResponseSchema, {
+        index: BigInt(index),
+        vrfHash: Buffer.from(vrfHash.buffer, vrfHash.byteOffset, vrfHash.length).toString('base64'),
+      })
+      callback(null, toBinary(RegisterResponseSchema, answer))
+    } catch (error) {
+      status = error instanceof SignalError ? STATUS[error.code] : grpc.status.INTERNAL
+      if (status === grpc.status.INTERNAL) this.#options.onFault(error)
+      const isOurs = status === grpc.status.INTERNAL || !(error instanceof SignalError)
+      callback({ code: status, details: isOurs ? 'a fault of the server' : error.message })
+    }
+    this.#options.onCall(grpc.status[status], (performance.now() - startedAtMs) / 1000)
+  }
+
+  #authenticate(call: Call): void {
+    const { token, tls } = this.#options
+    if (token !== undefined) {
+      const [given] = call.metadata.get('authorization')
+      if (given === undefined) throw new SignalError('TOKEN_MISSING', 'metadata authorization is missing')
+      if (!isSameSecret(String(given), `Bearer ${token}`)) {
+        throw new SignalError('TOKEN_INVALID', 'the token in metadata authorization is not accepted')
+      }
+    }
+    if (tls !== undefined && tls.clientPins.length > 0) {
+      const publicKey = call.getAuthContext().sslPeerCertificate?.pubkey
+      const pin = publicKey === undefined ? '' : createHash('sha256').update(publicKey).digest('base64')
+      if (!tls.clientPins.includes(pin))
+        throw new SignalError('TOKEN_INVALID', 'the client key is not pinned')
+    }
+  }
+}
+
+/** Constant in time for any two texts: their hashes are compared. */
+function isSameSecret(given: string, wanted: string): boolean {
+  const digest = (text: string) => createHash('sha256').update(text).digest()
+  return timingSafeEqual(digest(given), digest(wanted))
+}
+
+/** A message that does not parse becomes undefined: the caller is at fault, and grpc-js would call it INTERNAL. */
+function parseRequest(bytes: Buffer): RegisterRequest | undefined {
+  try {
+    return fromBinary(RegisterRequestSchema, bytes)
+  } catch {
+    return undefined
+  }
+}
+
+const KT_SERVICE = {
+  register: {
+    path: '/kt.v1.KTService/Register',
+    requestStream: false,
+    responseStream: false,
+    requestSerialize: (bytes: Uint8Array) => Buffer.from(bytes),
+    requestDeserialize: parseRequest,
+    responseSerialize: (bytes: Uint8Array) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length),
+    responseDeserialize: (bytes: Buffer) => bytes,
+  },
+} as const
+
+const { status } = grpc
+const STATUS: Record<ErrorCode, grpc.status> = {
+  MALFORMED: status.INVALID_ARGUMENT,
+  KEY_INVALID: status.INTERNAL,
+  SIGNATURE_INVALID: status.INTERNAL,
+  PROOF_INVALID: status.INTERNAL,
+  MALFORMED_JSON: status.INVALID_ARGUMENT,
+  VALIDATION_FAILED: status.INVALID_ARGUMENT,
+  BODY_TOO_LARGE: status.INVALID_ARGUMENT,
+  UNSUPPORTED_MEDIA_TYPE: status.INVALID_ARGUMENT,
+  METHOD_NOT_ALLOWED: status.UNIMPLEMENTED,
+  NOT_FOUND: status.NOT_FOUND,
+  RATE_LIMITED: status.RESOURCE_EXHAUSTED,
+  TOKEN_MISSING: status.UNAUTHENTICATED,
+  TOKEN_INVALID: status.UNAUTHENTICATED,
+  UNKNOWN_PUBLIC_KEY_HASH: status.NOT_FOUND,
+  IDENTITY_MISMATCH: status.INTERNAL,
+  CHECKPOINT_INVALID: status.UNAVAILABLE,
+  LOG_UNAVAILABLE: status.UNAVAILABLE,
+  TOO_MANY_KEYS: status.RESOURCE_EXHAUSTED,
+  OVERLOADED: status.RESOURCE_EXHAUSTED,
+  DEADLINE_EXCEEDED: status.DEADLINE_EXCEEDED,
+  STORE_UNAVAILABLE: status.UNAVAILABLE,
+  INTERNAL: status.INTERNAL,
+}

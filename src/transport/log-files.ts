@@ -1,0 +1,109 @@
+/**
+ * Serves the log's public files (c2sp.org/tlog-tiles) by the rules of HTTP caching: ETag and If-None-Match, HEAD,
+ * gzip where it is asked for and worth it. Which file a path names is decided by whoever hands in `findFile`.
+ */
+
+import type uWS from 'uWebSockets.js'
+
+export interface PublicFile {
+  readonly bytes: string | Uint8Array
+  readonly contentType: string
+  readonly cacheControl: string
+  /** A strong entity tag with its quotes. */
+  readonly etag: string
+  /** The gzip form, for files that shrink. */
+  readonly gzip?: () => Uint8Array | Promise<Uint8Array>
+}
+
+export function serveFile(
+  res: uWS.HttpResponse,
+  req: uWS.HttpRequest,
+  path: string,
+  findFile: (path: string) => PublicFile | undefined,
+): void {
+  const method = req.getCaseSensitiveMethod()
+  if (method !== 'GET' && method !== 'HEAD')
+    return sendText(res, '405 Method Not Allowed', 'GET or HEAD only\n')
+  // One spelling per resource: a path with a query is another one (contract 9).
+  const query = req.getQuery()
+  const file = query === '' || query === undefined ? findFile(path) : undefined
+  if (file === undefined) return sendText(res, '404 Not Found', 'not in the log\n', method)
+
+  const ifNoneMatch = req.getHeader('if-none-match')
+  if (file.gzip === undefined || !acceptsGzip(req.getHeader('accept-encoding'))) {
+    return sendFile(res, file, { method, ifNoneMatch })
+  }
+  const gzipped = file.gzip()
+  if (gzipped instanceof Uint8Array) return sendFile(res, file, { method, ifNoneMatch, gzipped })
+  let isAborted = false
+  res.onAborted(() => {
+    isAborted = true
+  })
+  gzipped.then(
+    late => isAborted || sendFile(res, file, { method, ifNoneMatch, gzipped: late }),
+    () => isAborted || sendFile(res, file, { method, ifNoneMatch }),
+  )
+}
+
+interface SendOptions {
+  readonly method: string
+  readonly ifNoneMatch: string
+  readonly gzipped?: Uint8Array
+}
+
+function sendFile(
+  res: uWS.HttpResponse,
+  file: PublicFile,
+  { method, ifNoneMatch, gzipped }: SendOptions,
+): void {
+  const etag = gzipped === undefined ? file.etag : `${file.etag.slice(0, -1)}-gzip"`
+  const isFresh = hasTag(ifNoneMatch, etag)
+  const body = gzipped ?? file.bytes
+  res.cork(() => {
+    res.writeStatus(isFresh ? '304 Not Modified' : '200 OK')
+    res.writeHeader('Content-Type', file.contentType)
+    res.writeHeader('Cache-Control', file.cacheControl)
+    res.writeHeader('ETag', etag)
+    res.writeHeader('Access-Control-Allow-Origin', '*')
+    res.writeHeader('X-Content-Type-Options', 'nosniff')
+    if (file.gzip !== undefined) res.writeHeader('Vary', 'Accept-Encoding')
+    if (gzipped !== undefined) res.writeHeader('Content-Encoding', 'gzip')
+    if (isFresh) res.endWithoutBody()
+    else if (method === 'HEAD') res.endWithoutBody(Buffer.byteLength(body))
+    else res.end(body)
+  })
+}
+
+function sendText(res: uWS.HttpResponse, status: string, text: string, method = 'GET'): void {
+  res.cork(() => {
+    res.writeStatus(status)
+    res.writeHeader('Content-Type', 'text/plain; charset=utf-8')
+    res.writeHeader('Cache-Control', 'no-store')
+    res.writeHeader('Access-Control-Allow-Origin', '*')
+    res.writeHeader('X-Content-Type-Options', 'nosniff')
+    if (status.startsWith('405')) res.writeHeader('Allow', 'GET, HEAD')
+    if (method === 'HEAD') res.endWithoutBody(text.length)
+    else res.end(text)
+  })
+}
+
+/** RFC 9110 12.5.3, for gzip alone: named or covered by `*`, and not with weight 0. */
+function acceptsGzip(header: string): boolean {
+  if (header === '') return false
+  const weights = new Map<string, boolean>()
+  for (const item of header.toLowerCase().split(',')) {
+    const [coding, ...parameters] = item.split(';').map(part => part.trim())
+    const isRefused = parameters.some(parameter => /^q=0(\.0*)?$/.test(parameter))
+    if (coding !== undefined) weights.set(coding, !isRefused)
+  }
+  return weights.get('gzip') ?? weights.get('*') ?? false
+}
+
+/** RFC 9110 13.1.2: weak comparison against a list of tags or `*`. */
+function hasTag(header: string, etag: string): boolean {
+  if (header === '') return false
+  return header.split(',').some(item => {
+    const tag = item.trim()
+    return tag === '*' || tag === etag || tag === `W/${etag}`
+  })
+}
