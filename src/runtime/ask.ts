@@ -1,0 +1,104 @@
+/**
+ * One question and the way back to who asked it. An ask ends exactly once: by the actor's answer or refusal, by its
+ * deadline, or by the runtime when the actor that held it is dropped.
+ */
+import { SignalError } from '../errors.ts'
+import type { Reply } from './actor.ts'
+import type { Cell } from './cell.ts'
+import { Envelope, messageKind } from './envelope.ts'
+import type { DeadLetterReason } from './figures.ts'
+import type { Host } from './host.ts'
+import { Pending } from './pending.ts'
+import { WheelTimer } from './timers.ts'
+
+/** An ask in a mailbox or, once opened, held by the actor that is to answer it. */
+export class PendingAsk<Answer> extends Envelope implements Reply<Answer> {
+  /** Built around this reply, so it is known only after the reply. */
+  content: unknown = undefined
+  readonly kind: string
+  readonly id: string
+  readonly #host: Host
+  readonly #resolve: (answer: Answer) => void
+  readonly #reject: (error: SignalError) => void
+  readonly #deadline = new AskDeadline(this)
+  #chain: readonly string[] | undefined
+  #holder: Pending | undefined = undefined
+  #state = OPEN
+
+  constructor(
+    host: Host,
+    address: { readonly kind: string; readonly id: string },
+    resolve: (answer: Answer) => void,
+    reject: (error: SignalError) => void,
+  ) {
+    super()
+    this.#host = host
+    this.kind = address.kind
+    this.id = address.id
+    this.#resolve = resolve
+    this.#reject = reject
+  }
+
+  /** Sets the clock running. `chain` has the addresses of the asks that led to this one, its own last. */
+  start(deadlineMs: number, chain: readonly string[] | undefined): void {
+    this.#chain = chain
+    this.#host.underWay.asks += 1
+    this.#host.wheel.arm(this.#deadline, deadlineMs)
+  }
+
+  open(cell: Cell): unknown {
+    if (this.#state !== OPEN) return this.#toDeadLetters('expired-ask')
+    cell.pending ??= new Pending()
+    this.#holder = cell.pending
+    this.#holder.addAsk(this)
+    this.#host.askChain = this.#chain
+    return this.content
+  }
+
+  answer(answer: Answer): void {
+    if (this.#end(ANSWERED)) this.#resolve(answer)
+  }
+
+  refuse(error: SignalError): void {
+    if (this.#end(ANSWERED)) this.#reject(error)
+  }
+
+  /** Refuses in the runtime's name: an answer that still comes is late, not a second one. */
+  override discard(error: SignalError): void {
+    if (this.#state === OPEN && this.#end(ENDED)) this.#reject(error)
+  }
+
+  #end(state: number): boolean {
+    if (this.#state !== OPEN) {
+      this.#toDeadLetters(this.#state === ANSWERED ? 'duplicate-reply' : 'late-reply')
+      return false
+    }
+    this.#state = state
+    this.#host.wheel.cancel(this.#deadline)
+    this.#holder?.forgetAsk(this)
+    this.#host.underWay.asks -= 1
+    this.#host.onEnded()
+    return true
+  }
+
+  #toDeadLetters(reason: DeadLetterReason): undefined {
+    this.#host.deadLetters.add(reason, this.kind, this.id, messageKind(this))
+  }
+}
+
+class AskDeadline extends WheelTimer {
+  readonly #ask: { discard(error: SignalError): void }
+
+  constructor(ask: { discard(error: SignalError): void }) {
+    super()
+    this.#ask = ask
+  }
+
+  fire(): void {
+    this.#ask.discard(new SignalError('DEADLINE_EXCEEDED', 'no answer before the deadline of the ask'))
+  }
+}
+
+const OPEN = 0
+const ANSWERED = 1
+const ENDED = 2

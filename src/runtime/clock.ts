@@ -1,0 +1,38 @@
+/**
+ * The world an actor system runs in: two clocks, randomness, and the ways to be called again later. Everything in
+ * the runtime that could differ between two runs comes from here, so that a test can hand in its own and replay one.
+ */
+
+/** What differs from run to run. Nothing in `src/runtime` or `actors` reads a clock or a random number elsewhere. */
+export interface World {
+  /** Wall clock, milliseconds since 1970. It may jump; stored deadlines are in it. */
+  nowMs(): number
+  /** Milliseconds from an arbitrary start, never going back. Timers and budgets are measured with it. */
+  monotonicMs(): number
+  /** At least 0, less than 1. For spreading load, never for secrets. */
+  random(): number
+  /** Calls `run` once, before the event loop takes up its next callback. */
+  microtask(run: () => void): void
+  /** Calls `run` once, after the event loop has looked at its sockets. */
+  immediate(run: () => void): void
+  /** Calls `run` about every `ms` until the returned function is called. Does not keep the process alive. */
+  every(ms: number, run: () => void): () => void
+  /** Which of `runnable` waiting actors runs next, as an index. Left out: the one that has waited longest. */
+  pick?(runnable: number): number
+}
+
+/** The machine's own clocks and event loop. */
+export function realWorld(): World {
+  return {
+    nowMs: () => Date.now(),
+    monotonicMs: () => performance.now(),
+    random: () => Math.random(),
+    microtask: run => queueMicrotask(run),
+    immediate: run => void setImmediate(run),
+    every(ms, run) {
+      const interval = setInterval(run, ms)
+      interval.unref()
+      return () => clearInterval(interval)
+    },
+  }
+}

@@ -1,0 +1,208 @@
+/**
+ * What is under way in one actor object: commits whose effects are held, armed timers, open asks, slow work. As long
+ * as there is any of it the actor is not idle; when the actor object ends, it ends with it.
+ */
+import type { SignalError } from '../errors.ts'
+import type { PendingAsk } from './ask.ts'
+import type { Cell } from './cell.ts'
+import { Envelope } from './envelope.ts'
+import { Ring } from './mailbox.ts'
+import { WheelTimer } from './timers.ts'
+
+/** Made when the first of it begins, let go when there is none. */
+export class Pending {
+  readonly timers: ActorTimer[] = []
+  /** Slow work whose outcome has not come back. */
+  outcomes = 0
+  /** In the order they were handed over, which is the order of release. */
+  #commits: Ring<HeldCommit> | undefined = undefined
+  #asks: Set<PendingAsk<never>> | undefined = undefined
+
+  get isEmpty(): boolean {
+    return this.outcomes === 0 && this.timers.length === 0 && !this.hasCommits && !this.#asks?.size
+  }
+
+  get hasCommits(): boolean {
+    return this.#commits !== undefined && this.#commits.length > 0
+  }
+
+  get oldestCommit(): HeldCommit | undefined {
+    return this.#commits?.peek()
+  }
+
+  /** Whether the oldest commit has settled: no other may be released before it. */
+  get canRelease(): boolean {
+    return this.#commits?.peek()?.hasSettled === true
+  }
+
+  hold(commit: HeldCommit): void {
+    this.#commits ??= new Ring()
+    this.#commits.push(commit)
+  }
+
+  /** Takes out the oldest commit; undefined when there is none. */
+  takeCommit(): HeldCommit | undefined {
+    return this.#commits?.shift()
+  }
+
+  addAsk(ask: PendingAsk<never>): void {
+    this.#asks ??= new Set()
+    this.#asks.add(ask)
+  }
+
+  forgetAsk(ask: PendingAsk<never>): void {
+    this.#asks?.delete(ask)
+  }
+
+  refuseAsks(error: SignalError): void {
+    if (this.#asks !== undefined) for (const ask of this.#asks) ask.discard(error)
+  }
+
+  timer(key: string): ActorTimer | undefined {
+    for (const timer of this.timers) if (timer.key === key) return timer
+    return undefined
+  }
+
+  forgetTimer(timer: ActorTimer): void {
+    const at = this.timers.indexOf(timer)
+    if (at >= 0) this.timers.splice(at, 1)
+  }
+}
+
+/** A started write and what may be told once it is durable. */
+export class HeldCommit {
+  readonly effects: () => void
+  readonly askChain: readonly string[] | undefined
+  readonly #cell: Cell
+  /** Waits for this commit to settle, so that it is built from a store that has it. */
+  heir: Cell | undefined = undefined
+  hasSettled = false
+  hasFailed = false
+  error: unknown = undefined
+
+  constructor(cell: Cell, effects: () => void) {
+    this.#cell = cell
+    this.effects = effects
+    this.askChain = cell.kind.host.askChain
+  }
+
+  onDurable(): void {
+    this.#settle()
+  }
+
+  onFailed(error: unknown): void {
+    this.hasFailed = true
+    this.error = error
+    // What the actor knows is not in the store, so it takes no further message. It ends when this commit is the oldest.
+    this.#cell.close()
+    this.#settle()
+  }
+
+  #settle(): void {
+    const cell = this.#cell
+    const host = cell.kind.host
+    this.hasSettled = true
+    host.underWay.commits -= 1
+    if (this.heir !== undefined) host.release(this.heir)
+    else if (cell.canWake && cell.pending?.oldestCommit === this) host.wake(cell)
+    host.onEnded()
+  }
+}
+
+/** One timer of one actor under one key. Its generation changes whenever it is armed, cancelled or dropped. */
+export class ActorTimer extends WheelTimer {
+  readonly key: string
+  readonly #cell: Cell
+  message: unknown = undefined
+  generation = 0
+
+  constructor(cell: Cell, key: string) {
+    super()
+    this.#cell = cell
+    this.key = key
+  }
+
+  fire(): void {
+    this.#cell.acceptControl(new TimerFiring(this))
+  }
+
+  /** Unarms it and makes a firing that is under way stale. */
+  cancel(): void {
+    this.generation += 1
+    this.#cell.kind.host.wheel.cancel(this)
+  }
+}
+
+/** A firing on its way through the mailbox: messages handled before it may cancel or restart its timer. */
+class TimerFiring extends Envelope {
+  readonly #timer: ActorTimer
+  readonly #generation: number
+
+  constructor(timer: ActorTimer) {
+    super()
+    this.#timer = timer
+    this.#generation = timer.generation
+  }
+
+  get content(): unknown {
+    return this.#timer.message
+  }
+
+  open(cell: Cell): unknown {
+    if (this.#timer.generation !== this.#generation) return undefined
+    cell.pending?.forgetTimer(this.#timer)
+    return this.#timer.message
+  }
+}
+
+/** Slow work of one actor object, and how its outcome becomes a message. */
+export class WorkOutcome<Outcome> extends Envelope {
+  readonly content = undefined
+  readonly #cell: Cell
+  readonly #message: (outcome: Outcome) => unknown
+  readonly #failed: (error: unknown) => unknown
+  readonly #askChain: readonly string[] | undefined
+  #outcome: { readonly value: Outcome } | { readonly error: unknown } | undefined = undefined
+
+  constructor(cell: Cell, message: (outcome: Outcome) => unknown, failed: (error: unknown) => unknown) {
+    super()
+    this.#cell = cell
+    this.#message = message
+    this.#failed = failed
+    this.#askChain = cell.kind.host.askChain
+  }
+
+  onDone(value: Outcome): void {
+    this.#outcome = { value }
+    this.#deliver()
+  }
+
+  onFailed(error: unknown): void {
+    this.#outcome = { error }
+    this.#deliver()
+  }
+
+  open(cell: Cell): unknown {
+    if (this.#outcome === undefined || cell !== this.#cell) return this.#toDeadLetters()
+    cell.kind.host.askChain = this.#askChain
+    return 'error' in this.#outcome ? this.#failed(this.#outcome.error) : this.#message(this.#outcome.value)
+  }
+
+  #deliver(): void {
+    const cell = this.#cell
+    const host = cell.kind.host
+    host.underWay.outcomes -= 1
+    if (cell.isGone) {
+      this.#toDeadLetters()
+    } else {
+      if (cell.pending !== undefined) cell.pending.outcomes -= 1
+      cell.acceptControl(this)
+    }
+    host.onEnded()
+  }
+
+  #toDeadLetters(): undefined {
+    const { kind, id } = this.#cell
+    kind.host.deadLetters.add('stale-outcome', kind.name, id, '')
+  }
+}
