@@ -69,8 +69,13 @@ async function start(config: Config, logger: Logger): Promise<RunningServer> {
   }
   const room = new RoomWatch(logger, fatal, world.monotonicMs)
   const published = new PublishedLog(store, keys.signer)
-  const system = new ActorSystem({ world, fatal, refuseAskCycles: config.isDevelopment })
-  system.define(
+  const system = new ActorSystem({
+    world,
+    fatal,
+    onFailure: ({ kind, error }) => logger.error({ event: 'actor-failed', kind, err: error }),
+    refuseAskCycles: config.isDevelopment,
+  })
+  const logAppender = system.register<LogAppenderMessage>(
     logAppenderKind({
       store,
       signer: keys.signer,
@@ -83,7 +88,7 @@ async function start(config: Config, logger: Logger): Promise<RunningServer> {
       fatal,
     }),
   )
-  const appender = system.ref<LogAppenderMessage>('log-appender', 'log')
+  const appender = logAppender('log')
   // The appender checks the whole right edge of the log before it says what size it has.
   await appender.ask<number>(reply => ({ kind: 'open', reply }), OPEN_DEADLINE_MS)
 
@@ -225,6 +230,35 @@ class RoomWatch {
 function observe(metrics: Metrics, system: ActorSystem, vrf: VrfPool): void {
   metrics.gauge('callsign_vrf_jobs_queued', 'VRF jobs waiting for a thread', () => vrf.figures.jobsQueued)
   metrics.gauge('callsign_vrf_cache_entries', 'VRF results kept in memory', () => vrf.figures.cacheEntries)
+  metrics.gauge(
+    'callsign_actor_run_queue',
+    'Actors waiting for a turn',
+    () => system.figures().runQueueLength,
+  )
+  const kindFigures = [
+    ['live', 'callsign_actors_live', 'Actors in memory'],
+    ['mailboxDepthMax', 'callsign_actor_mailbox_depth_max', 'The deepest any mailbox of the kind has been'],
+    ['turns', 'callsign_actor_turns', 'Messages, timers and commits handled since the start'],
+    ['handlingMs', 'callsign_actor_handling_ms', 'Milliseconds spent handling since the start'],
+    ['restarts', 'callsign_actor_restarts', 'Actors dropped because a handler failed, since the start'],
+    [
+      'commitFailures',
+      'callsign_actor_commit_failures',
+      'Actors dropped because a write failed, since the start',
+    ],
+  ] as const
+  for (const [figure, name, help] of kindFigures) {
+    metrics.labelledGauge(name, help, 'kind', () => {
+      const kinds = Object.entries(system.figures().kinds)
+      return new Map(kinds.map(([kind, figures]) => [kind, figures[figure]]))
+    })
+  }
+  metrics.labelledGauge(
+    'callsign_actor_dead_letters',
+    'Messages that reached nobody, since the start',
+    'reason',
+    () => new Map(Object.entries(system.figures().deadLetters)),
+  )
 }
 
 /** The ready line for programs on stdout; in development, the banner for people on stderr. */

@@ -1,0 +1,69 @@
+#!/usr/bin/env node
+/** Registers one device key over gRPC: for trying a server out, and for scripts. */
+
+import { randomBytes } from 'node:crypto'
+import { parseArgs } from 'node:util'
+import { create, fromBinary, toBinary } from '@bufbuild/protobuf'
+import grpc from '@grpc/grpc-js'
+import { RegisterRequestSchema, RegisterResponseSchema } from '../src/transport/kt_service_pb.ts'
+
+const USAGE = `usage: node dist/scripts/register.js --user ID --device ID [--public-key BASE64] [--address HOST:PORT]
+
+Logs a device's public key and prints its index and VRF hash as JSON.
+Without --public-key 32 random bytes stand in for one. --address is 127.0.0.1:50051 unless given.
+CALLSIGN_GRPC_TOKEN is sent as the bearer token when it is set.
+`
+
+function main(): void {
+  const { values } = parseArgs({
+    options: {
+      user: { type: 'string' },
+      device: { type: 'string' },
+      'public-key': { type: 'string', default: randomBytes(32).toString('base64') },
+      address: { type: 'string', default: '127.0.0.1:50051' },
+      help: { type: 'boolean' },
+    },
+  })
+  const { user, device, address } = values
+  if (values.help || user === undefined || device === undefined) {
+    process.stderr.write(USAGE)
+    process.exitCode = values.help ? 0 : 2
+    return
+  }
+  const publicKey = values['public-key']
+  const request = create(RegisterRequestSchema, { userID: uint64(user), deviceID: uint64(device), publicKey })
+  const client = new grpc.Client(address, grpc.credentials.createInsecure())
+  const metadata = new grpc.Metadata()
+  const token = process.env.CALLSIGN_GRPC_TOKEN
+  if (token) metadata.set('authorization', `Bearer ${token}`)
+  client.makeUnaryRequest(
+    '/kt.v1.KTService/Register',
+    (message: Uint8Array) => Buffer.from(message),
+    (bytes: Buffer) => fromBinary(RegisterResponseSchema, bytes),
+    toBinary(RegisterRequestSchema, request),
+    metadata,
+    { deadline: Date.now() + 10_000 },
+    (error, answer) => {
+      client.close()
+      if (error !== null || answer === undefined) {
+        process.stderr.write(`register: ${error?.message}\n`)
+        process.exitCode = 1
+        return
+      }
+      const result = { index: String(answer.index), vrfHash: answer.vrfHash, publicKey }
+      process.stdout.write(`${JSON.stringify(result)}\n`)
+    },
+  )
+}
+
+function uint64(text: string): bigint {
+  if (/^\d{1,20}$/.test(text) && BigInt(text) < 2n ** 64n) return BigInt(text)
+  throw new Error(`${text} is not a number from 0 to 2^64 - 1`)
+}
+
+try {
+  main()
+} catch (error) {
+  process.stderr.write(`register: ${error instanceof Error ? error.message : error}\n\n${USAGE}`)
+  process.exitCode = 2
+}

@@ -1,0 +1,115 @@
+/** The house rules in code: which folder may import which, and who alone touches a library, a clock or a socket. */
+
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
+import t from 'tap'
+import { PROJECT_ROOT } from './support/vectors.ts'
+
+/** Besides itself and `errors.ts`, `limits.ts`. `X:types` allows type-only imports. */
+const MAY_IMPORT: Record<string, readonly string[]> = {
+  'src/stomp': [],
+  'src/domain': [],
+  'src/log': [],
+  'src/runtime': [],
+  'src/schema': [],
+  'src/delivery': [],
+  'src/transport': ['src/stomp'],
+  'src/store': ['src/log', 'src/domain'],
+  'src/client': ['src/log'],
+  'src/api': ['src/schema', 'src/domain', 'src/log', 'src/runtime', 'src/store', 'src/transport:types'],
+  'src/operations': ['src/log', 'src/store', 'src/config.ts:types', 'src/transport:types'],
+  actors: ['src/domain', 'src/log', 'src/runtime', 'src/schema', 'src/stomp', 'src/store', 'src/delivery'],
+}
+
+/** The only user of each library. */
+const ONLY_USER: Record<string, string> = {
+  lmdb: 'src/store',
+  'uWebSockets.js': 'src/transport',
+  '@grpc/grpc-js': 'src/transport',
+  'libsodium-wrappers-sumo': 'src/log',
+  'prom-client': 'src/operations',
+  pino: 'src/operations',
+}
+
+/** What makes a run differ from the last one comes in from outside, so that a seeded run can be replayed. */
+const NOT_IN_ACTORS = /\b(Date\.now|Math\.random|setTimeout|setInterval|setImmediate|performance\.now)\b/
+
+interface Import {
+  readonly from: string
+  readonly to: string
+  readonly isType: boolean
+}
+
+function sourceFiles(folder: string): string[] {
+  return readdirSync(join(PROJECT_ROOT, folder), { recursive: true, encoding: 'utf8' })
+    .filter(name => name.endsWith('.ts'))
+    .map(name => join(folder, name))
+}
+
+function importsOf(file: string): Import[] {
+  const text = readFileSync(join(PROJECT_ROOT, file), 'utf8')
+  const found = text.matchAll(/^(?:import|export)\s+(type\s)?[^'"]*?from\s+['"]([^'"]+)['"]/gm)
+  return [...found].map(([, type, target]) => ({
+    from: file,
+    to: target!.startsWith('.') ? relative('.', join(dirname(file), target!)) : target!,
+    isType: type !== undefined,
+  }))
+}
+
+function houseOf(file: string): string {
+  const parts = file.split('/')
+  return parts[0] === 'src' && parts.length > 2
+    ? parts.slice(0, 2).join('/')
+    : parts[0] === 'src'
+      ? file
+      : parts[0]!
+}
+
+function isAllowed({ from, to, isType }: Import): boolean {
+  if (!to.startsWith('src/') && !to.startsWith('actors/')) return true
+  const [house, target] = [houseOf(from), houseOf(to)]
+  if (target === house || target === 'src/errors.ts' || target === 'src/limits.ts') return true
+  const allowed = MAY_IMPORT[house] ?? []
+  return allowed.includes(target) || (isType && allowed.includes(`${target}:types`))
+}
+
+const files = [...sourceFiles('src'), ...sourceFiles('actors')]
+const imports = files.flatMap(importsOf)
+
+t.test('each folder imports only what its job allows', async t => {
+  const broken = imports.filter(edge => edge.from !== 'src/main.ts' && !isAllowed(edge))
+  t.same(
+    broken.map(({ from, to }) => `${from} imports ${to}`),
+    [],
+  )
+  t.ok(imports.length > 50, 'the imports were found')
+})
+
+t.test('nothing but main.ts imports an actor', async t => {
+  const broken = imports.filter(({ from, to }) => to.startsWith('actors/') && houseOf(from) !== 'actors')
+  t.same([...new Set(broken.map(({ from }) => from))], ['src/main.ts'])
+})
+
+t.test('each library has one user', async t => {
+  const broken = imports.filter(
+    ({ from, to }) => ONLY_USER[to] !== undefined && ONLY_USER[to] !== houseOf(from),
+  )
+  t.same(broken, [])
+})
+
+t.test('actors and the runtime read no clock, timer or random number of their own', async t => {
+  const runtimeAndActors = files.filter(file => file.startsWith('actors/') || file.startsWith('src/runtime/'))
+  const broken = runtimeAndActors.filter(
+    file =>
+      file !== 'src/runtime/clock.ts' && NOT_IN_ACTORS.test(readFileSync(join(PROJECT_ROOT, file), 'utf8')),
+  )
+  t.same(broken, [])
+})
+
+t.test('the portable part of the log core imports no Node built-in', async t => {
+  const nodeOnly = /^src\/log\/(primitives-node|vrf-(?!$))/
+  const broken = imports.filter(
+    ({ from, to }) => from.startsWith('src/log/') && to.startsWith('node:') && !nodeOnly.test(from),
+  )
+  t.same(broken, [])
+})
