@@ -1,0 +1,153 @@
+/** Runs the built server as a process of its own, as an operator would, and speaks to it as a stranger would. */
+
+import { type ChildProcess, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { create, fromBinary, toBinary } from '@bufbuild/protobuf'
+import grpc from '@grpc/grpc-js'
+import {
+  RegisterRequestSchema,
+  type RegisterResponse,
+  RegisterResponseSchema,
+} from '../../src/transport/kt_service_pb.ts'
+import { PROJECT_ROOT } from './vectors.ts'
+
+/** The ready line. */
+export interface ReadyLine {
+  readonly http: string
+  readonly grpc: string
+  readonly admin: string
+  readonly origin: string
+  readonly vkey: string
+  readonly vrfPublicKey: string
+}
+
+export interface RunningServer extends ReadyLine {
+  readonly process: ChildProcess
+  /** Everything on stderr so far: log lines and the banner. */
+  readonly stderr: () => string
+  /** Sends the signal and resolves with the exit code, or the signal that ended it. */
+  end(signal?: NodeJS.Signals): Promise<number | NodeJS.Signals>
+}
+
+export interface StartOptions {
+  readonly dataFolder: string
+  readonly environment?: Readonly<Record<string, string>>
+  /** Development unless false. */
+  readonly dev?: boolean
+  /** Runs the server under this command, such as `['bash', '-c', 'ulimit -f 100; exec "$@"', '-']`. */
+  readonly wrapper?: readonly string[]
+}
+
+/** Resolves when the server is ready; rejects with its stderr when it ends before. */
+export async function startServer(options: StartOptions): Promise<RunningServer> {
+  const { process, stderr } = spawnServer(options)
+  const ready = await new Promise<ReadyLine>((resolve, reject) => {
+    createInterface({ input: process.stdout! }).once('line', line => resolve(JSON.parse(line)))
+    process.once('exit', code => reject(new Error(`the server ended with ${code}: ${stderr()}`)))
+  })
+  return {
+    ...ready,
+    process,
+    stderr,
+    end(signal = 'SIGTERM') {
+      process.kill(signal)
+      return exitOf(process)
+    },
+  }
+}
+
+/** Resolves with how a server ended that was not meant to become ready. */
+export async function startRefused(
+  options: StartOptions,
+): Promise<{ code: number | NodeJS.Signals; stderr: string }> {
+  const { process, stderr } = spawnServer(options)
+  const code = await exitOf(process)
+  return { code, stderr: stderr() }
+}
+
+function exitOf(process: ChildProcess): Promise<number | NodeJS.Signals> {
+  return new Promise(resolve => {
+    if (process.exitCode !== null) resolve(process.exitCode)
+    else if (process.signalCode !== null) resolve(process.signalCode)
+    else process.once('close', (code, by) => resolve(code ?? by ?? 'SIGKILL'))
+  })
+}
+
+function spawnServer({ dataFolder, environment = {}, dev = true, wrapper = [] }: StartOptions) {
+  const main = join(PROJECT_ROOT, 'dist/src/main.js')
+  const command = [...wrapper, process.execPath, '--enable-source-maps', main, ...(dev ? ['--dev'] : [])]
+  const child = spawn(command[0]!, command.slice(1), {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: {
+      PATH: process.env.PATH,
+      HOME: process.env.HOME,
+      CALLSIGN_DATA_DIR: dataFolder,
+      CALLSIGN_HTTP_PORT: '0',
+      CALLSIGN_GRPC_PORT: '0',
+      CALLSIGN_ADMIN_PORT: '0',
+      ...(dev ? { CALLSIGN_RATE_LIMITS: 'off' } : {}),
+      ...environment,
+    },
+  })
+  let text = ''
+  child.stderr.setEncoding('utf8').on('data', chunk => {
+    text += chunk
+  })
+  return { process: child, stderr: () => text }
+}
+
+/** A gRPC client of `KTService.Register`. */
+export class RegisterClient {
+  readonly #client: grpc.Client
+
+  constructor(address: string, credentials = grpc.credentials.createInsecure()) {
+    this.#client = new grpc.Client(address, credentials)
+  }
+
+  register(
+    userId: bigint,
+    deviceId: bigint,
+    publicKey: string,
+    metadata = new grpc.Metadata(),
+  ): Promise<RegisterResponse> {
+    const message = { userID: userId, deviceID: deviceId, publicKey }
+    return this.send(toBinary(RegisterRequestSchema, create(RegisterRequestSchema, message)), metadata)
+  }
+
+  /** Sends any bytes as the request message. */
+  send(bytes: Uint8Array, metadata = new grpc.Metadata()): Promise<RegisterResponse> {
+    return new Promise((resolve, reject) => {
+      this.#client.makeUnaryRequest(
+        '/kt.v1.KTService/Register',
+        (message: Uint8Array) => Buffer.from(message),
+        (answer: Buffer) => fromBinary(RegisterResponseSchema, answer),
+        bytes,
+        metadata,
+        { deadline: Date.now() + 30_000 },
+        (error, answer) => (error === null ? resolve(answer!) : reject(error)),
+      )
+    })
+  }
+
+  close(): void {
+    this.#client.close()
+  }
+}
+
+/** A public key nobody has used. */
+export function freshPublicKey(): string {
+  return randomBytes(32).toString('base64')
+}
+
+/** `POST` of a JSON value, or of raw bytes as they are. */
+export async function postJson<Body>(
+  url: string,
+  body: unknown,
+  headers: Readonly<Record<string, string>> = { 'content-type': 'application/json' },
+): Promise<{ status: number; headers: Headers; body: Body }> {
+  const isRaw = typeof body === 'string' || body instanceof Uint8Array
+  const answer = await fetch(url, { method: 'POST', headers, body: isRaw ? body : JSON.stringify(body) })
+  return { status: answer.status, headers: answer.headers, body: (await answer.json()) as Body }
+}
