@@ -100,7 +100,10 @@ class LogAppender implements Actor<LogAppenderMessage> {
     this.#tail = new TreeTail(world.store.openTail(checkpoint.treeSize))
     assert(checkpoint.treeSize === head.treeSize, 'the signed size is the stored size')
     if (!equalHashes(this.#tail.rootHash(), checkpoint.rootHash)) {
-      throw new SignalError('CHECKPOINT_INVALID', `the tiles of size ${head.treeSize} have another root`)
+      throw new SignalError(
+        'CHECKPOINT_INVALID',
+        `the tiles of size ${head.treeSize} have another root than the signed checkpoint`,
+      )
     }
     world.publish(head)
   }

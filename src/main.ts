@@ -12,7 +12,7 @@ import { LogFiles } from './api/log-files.ts'
 import { metaRoute } from './api/meta.ts'
 import { publicKeyRoutes } from './api/public-keys.ts'
 import { type RegistrationWorld, registerKey } from './api/registration.ts'
-import { type Config, ConfigError, isLoopback, readConfig } from './config.ts'
+import { type Config, ConfigError, isLoopback, type Listener, readConfig } from './config.ts'
 import { SignalError } from './errors.ts'
 import { APPEND_DEADLINE_MS, STOP_DEADLINE_MS, VRF_JOBS_WAITING_MAX } from './limits.ts'
 import { signCheckpoint } from './log/checkpoint.ts'
@@ -65,6 +65,7 @@ async function start(config: Config, logger: Logger): Promise<RunningServer> {
   const world = realWorld()
   const fatal = (error: unknown) => {
     logger.fatal({ event: 'fatal', err: error })
+    process.stderr.write(`callsign: ${error instanceof Error ? error.message : String(error)}\n`)
     process.exit(1)
   }
   const room = new RoomWatch(logger, fatal, world.monotonicMs)
@@ -75,7 +76,7 @@ async function start(config: Config, logger: Logger): Promise<RunningServer> {
     onFailure: ({ kind, error }) => logger.error({ event: 'actor-failed', kind, err: error }),
     refuseAskCycles: config.isDevelopment,
   })
-  const logAppender = system.register<LogAppenderMessage>(
+  const logAppender = system.define<LogAppenderMessage>(
     logAppenderKind({
       store,
       signer: keys.signer,
@@ -111,7 +112,7 @@ async function start(config: Config, logger: Logger): Promise<RunningServer> {
         },
       }),
     ],
-    findFile: new LogFiles(published, keys.signer.keyId.toString(16)).find,
+    findFile: new LogFiles(published, keys.signer.keyId.toString(16).padStart(8, '0')).find,
     ...(config.areRatesLimited ? { admit: admission.admit } : {}),
     onAnswer: (route, status, seconds) => metrics.httpRequests.observe({ route, status }, seconds),
     onFault,
@@ -140,9 +141,9 @@ async function start(config: Config, logger: Logger): Promise<RunningServer> {
   observe(metrics, system, vrf)
   const stopSweeping = world.every(SWEEP_MS, () => admission.sweep())
 
-  addresses.grpc = `${config.grpc.host}:${await grpc.listen(config.grpc.host, config.grpc.port)}`
-  addresses.admin = `http://${config.admin.host}:${await admin.listen(config.admin.host, config.admin.port)}`
-  addresses.http = `http://${config.http.host}:${await http.listen(config.http.host, config.http.port)}`
+  addresses.grpc = await listen('CALLSIGN_GRPC', config.grpc, grpc)
+  addresses.admin = `http://${await listen('CALLSIGN_ADMIN', config.admin, admin)}`
+  addresses.http = `http://${await listen('CALLSIGN_HTTP', config.http, http)}`
   announce(config, keys, maker, addresses, published.head.treeSize)
 
   return {
@@ -205,6 +206,21 @@ async function openLog(store: LogStore, maker: LogMaker, signer: SignerKey): Pro
   for (const name of ['formatVersion', 'vkey', 'vrfPublicKey'] as const) {
     if (made[name] === maker[name]) continue
     throw new ConfigError([`the data directory was made with ${name} ${made[name]}, not ${maker[name]}`])
+  }
+}
+
+/** Resolves with `host:port`, or says in one line which setting names a port that can't be had. */
+async function listen(
+  prefix: string,
+  { host, port }: Listener,
+  server: { listen(host: string, port: number): Promise<number> },
+): Promise<string> {
+  try {
+    return `${host.includes(':') ? `[${host}]` : host}:${await server.listen(host, port)}`
+  } catch {
+    throw new ConfigError([
+      `${prefix}_HOST, ${prefix}_PORT: ${host}:${port} is taken or can't be listened on`,
+    ])
   }
 }
 

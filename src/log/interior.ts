@@ -24,7 +24,7 @@ export class TileInterior {
     if (level >= TILE_HEIGHT || (position + 1) << level > width) {
       throw new RangeError(`node ${level}/${position} is not in a tile of width ${width}`)
     }
-    if (level === 0) return tileBytes.slice(position * HASH_BYTES, (position + 1) * HASH_BYTES)
+    if (level === 0) return copyOf(tileBytes.subarray(position * HASH_BYTES, (position + 1) * HASH_BYTES))
     if (width > this.#width) this.#extend(tileBytes, width)
     const at = offset(level, position)
     return this.#nodes.slice(at, at + HASH_BYTES)
@@ -48,6 +48,13 @@ export class TileInterior {
     }
     this.#width = width
   }
+}
+
+/** Not `slice`: on a Node `Buffer` that makes a view, and the tile's memory may be the store's read buffer. */
+function copyOf(hash: Uint8Array): Hash {
+  const copy = new Uint8Array(HASH_BYTES)
+  copy.set(hash)
+  return copy
 }
 
 /** Levels 1 to `level - 1` hold 256 - 2^(9 - level) nodes in all. */

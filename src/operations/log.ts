@@ -23,7 +23,6 @@ const SECRET_NAMES = [
   'token',
   'authorization',
   'otp',
-  'code',
   'secret',
   'privateKey',
   'encryptedAESKey',

@@ -154,6 +154,9 @@ const KT_SERVICE = {
   },
 } as const
 
+// grpc-js writes lines of its own to stderr; what went wrong is in the errors it returns.
+grpc.setLogVerbosity(grpc.logVerbosity.NONE)
+
 const { status } = grpc
 const STATUS: Record<ErrorCode, grpc.status> = {
   MALFORMED: status.INVALID_ARGUMENT,

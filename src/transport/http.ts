@@ -10,7 +10,7 @@ import uWS from 'uWebSockets.js'
 import { nanoid } from 'nanoid'
 import { type ErrorCode, SignalError } from '../errors.ts'
 import { BODY_BYTES_MAX } from '../limits.ts'
-import { type PublicFile, serveFile } from './log-files.ts'
+import { endHead, type PublicFile, serveFile } from './log-files.ts'
 
 declare module 'uWebSockets.js' {
   interface TemplatedApp {
@@ -230,7 +230,7 @@ class Exchange {
       for (const [name, value] of COMMON_HEADERS) res.writeHeader(name, value)
       res.writeHeader('X-Request-Id', this.#requestId)
       for (const [name, value] of answer.headers ?? []) res.writeHeader(name, value)
-      if (this.#method === 'HEAD') res.endWithoutBody(Buffer.byteLength(answer.body))
+      if (this.#method === 'HEAD') endHead(res, Buffer.byteLength(answer.body))
       // A body that was refused is not read to its end: the connection can't be used again.
       else res.end(answer.body, answer.status === 413)
     })

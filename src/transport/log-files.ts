@@ -69,9 +69,18 @@ function sendFile(
     if (file.gzip !== undefined) res.writeHeader('Vary', 'Accept-Encoding')
     if (gzipped !== undefined) res.writeHeader('Content-Encoding', 'gzip')
     if (isFresh) res.endWithoutBody()
-    else if (method === 'HEAD') res.endWithoutBody(Buffer.byteLength(body))
+    else if (method === 'HEAD') endHead(res, Buffer.byteLength(body))
     else res.end(body)
   })
+}
+
+/**
+ * Ends the answer to a HEAD request. Not by `endWithoutBody(length)`: this version of uWebSockets takes that for no
+ * answer at all and ends the process.
+ */
+export function endHead(res: uWS.HttpResponse, contentLength: number): void {
+  res.writeHeader('Content-Length', String(contentLength))
+  res.endWithoutBody()
 }
 
 function sendText(res: uWS.HttpResponse, status: string, text: string, method = 'GET'): void {
@@ -82,7 +91,7 @@ function sendText(res: uWS.HttpResponse, status: string, text: string, method = 
     res.writeHeader('Access-Control-Allow-Origin', '*')
     res.writeHeader('X-Content-Type-Options', 'nosniff')
     if (status.startsWith('405')) res.writeHeader('Allow', 'GET, HEAD')
-    if (method === 'HEAD') res.endWithoutBody(text.length)
+    if (method === 'HEAD') endHead(res, text.length)
     else res.end(text)
   })
 }
