@@ -58,6 +58,8 @@ export interface LogAppenderWorld {
     'head' | 'openTail' | 'append' | 'newestIndex' | 'identity' | 'entryVolatile'
   >
   readonly signer: SignerKey
+  /** Size of the last published tree, undefined before the first. */
+  readonly publishedSize: () => number | undefined
   /** Called with each durable checkpoint, in order, before the registrations it covers are answered. */
   readonly publish: (head: LogHead) => void
   /** Called when the appender can't say what the last tree is; must end the process. */
@@ -97,6 +99,9 @@ class LogAppender implements Actor<LogAppenderMessage> {
     const head = world.store.head()
     assert(head !== undefined, 'the log was made before its appender starts')
     const checkpoint = openCheckpoint(head.checkpoint, world.signer)
+    const publishedSize = world.publishedSize()
+    // After a failed commit the store must be where it was: a tree that nobody was shown may not be durable.
+    assert(publishedSize === undefined || publishedSize === head.treeSize, 'the store went on without its writer')
     this.#tail = new TreeTail(world.store.openTail(checkpoint.treeSize))
     assert(checkpoint.treeSize === head.treeSize, 'the signed size is the stored size')
     if (!equalHashes(this.#tail.rootHash(), checkpoint.rootHash)) {

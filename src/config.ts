@@ -32,7 +32,7 @@ export interface Config {
     readonly vrfCacheEntriesMax: number
   }
   readonly areRatesLimited: boolean
-  readonly logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent'
+  readonly logLevel: 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent'
 }
 
 export interface Listener {
@@ -96,7 +96,11 @@ export function readConfig(environment: NodeJS.ProcessEnv, flags: { readonly dev
       }),
     },
     areRatesLimited: !reader.flag('CALLSIGN_RATE_LIMITS', 'off'),
-    logLevel: reader.oneOf('CALLSIGN_LOG_LEVEL', ['debug', 'info', 'warn', 'error', 'silent'], 'info'),
+    logLevel: reader.oneOf(
+      'CALLSIGN_LOG_LEVEL',
+      ['debug', 'info', 'warn', 'error', 'fatal', 'silent'],
+      'info',
+    ),
   }
   reader.refuseUnsafe(config, isExposed)
   reader.refuseUnknown()

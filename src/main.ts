@@ -27,7 +27,7 @@ import { createLogger, type Logger } from './operations/log.ts'
 import { Metrics } from './operations/metrics.ts'
 import { realWorld } from './runtime/clock.ts'
 import { ActorSystem } from './runtime/system.ts'
-import { Database, isOutOfSpace } from './store/database.ts'
+import { Database, isEchoOfFailedCommit, isOutOfSpace } from './store/database.ts'
 import { type LogMaker, LogStore } from './store/log-store.ts'
 import { PublishedLog } from './store/published-log.ts'
 import { GrpcServer } from './transport/grpc.ts'
@@ -68,18 +68,23 @@ async function start(config: Config, logger: Logger): Promise<RunningServer> {
     process.stderr.write(`callsign: ${error instanceof Error ? error.message : String(error)}\n`)
     process.exit(1)
   }
-  const room = new RoomWatch(logger, fatal, world.monotonicMs)
+  let noRoomUntilMs = 0
+  process.on('unhandledRejection', error => isEchoOfFailedCommit(error) || fatal(error))
   const published = new PublishedLog(store, keys.signer)
   const system = new ActorSystem({
     world,
     fatal,
-    onFailure: ({ kind, error }) => logger.error({ event: 'actor-failed', kind, err: error }),
+    onFailure: ({ kind, error }) => {
+      if (isOutOfSpace(error)) noRoomUntilMs = world.monotonicMs() + NO_ROOM_MS
+      logger.error({ event: 'actor-failed', kind, err: error })
+    },
     refuseAskCycles: config.isDevelopment,
   })
   const logAppender = system.define<LogAppenderMessage>(
     logAppenderKind({
       store,
       signer: keys.signer,
+      publishedSize: () => published.size,
       publish: head => {
         published.publish(head)
         metrics.batches.inc()
@@ -135,7 +140,10 @@ async function start(config: Config, logger: Logger): Promise<RunningServer> {
     onFault,
   })
   const readiness = {
-    notReady: () => (stopping.isUnderWay ? 'stopping' : room.isShort ? 'no room to write' : undefined),
+    notReady: () => {
+      if (stopping.isUnderWay) return 'stopping'
+      return world.monotonicMs() < noRoomUntilMs ? 'there is no room to write' : undefined
+    },
   }
   const admin = new HttpServer({ routes: operatorRoutes(readiness, metrics), onFault })
   observe(metrics, system, vrf)
@@ -224,25 +232,6 @@ async function listen(
   }
 }
 
-/** Notices that the store has no room, from the errors that lmdb-js leaves unhandled besides the one it returns. */
-class RoomWatch {
-  readonly #monotonicMs: () => number
-  #shortUntilMs = 0
-
-  constructor(logger: Logger, fatal: (error: unknown) => void, monotonicMs: () => number) {
-    this.#monotonicMs = monotonicMs
-    process.on('unhandledRejection', error => {
-      if (!isOutOfSpace(error)) return fatal(error)
-      this.#shortUntilMs = monotonicMs() + ROOM_SHORT_MS
-      logger.error({ event: 'no-room', err: error })
-    })
-  }
-
-  get isShort(): boolean {
-    return this.#monotonicMs() < this.#shortUntilMs
-  }
-}
-
 function observe(metrics: Metrics, system: ActorSystem, vrf: VrfPool): void {
   metrics.gauge('callsign_vrf_jobs_queued', 'VRF jobs waiting for a thread', () => vrf.figures.jobsQueued)
   metrics.gauge('callsign_vrf_cache_entries', 'VRF results kept in memory', () => vrf.figures.cacheEntries)
@@ -307,7 +296,8 @@ const STORE_FORMAT_VERSION = 1
 /** Opening a log reads its right edge and the last 65,000 entries: well below a second on any disk. */
 const OPEN_DEADLINE_MS = 60_000
 const SWEEP_MS = 60_000
-const ROOM_SHORT_MS = 10_000
+/** How long a failed write keeps the process out of traffic; the next one may find room again. */
+const NO_ROOM_MS = 10_000
 
 try {
   await main()

@@ -7,6 +7,7 @@
 
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import { type Database as LmdbTable, open, type RootDatabase } from 'lmdb'
 import { SignalError } from '../errors.ts'
 
@@ -53,11 +54,16 @@ export class Database {
   }
 
   /**
-   * Runs `write` in one transaction; resolves when it is durable. What `write` puts before it throws would persist
-   * (lmdb-js keeps it), so it must check first and write last.
+   * Runs `write` in one transaction; resolves when it is durable. Rejects with `STORE_UNAVAILABLE` and the reason as
+   * its cause; the store is then as it was before. What `write` puts before it throws would persist (lmdb-js keeps
+   * it), so it must check first and write last.
    */
   async commit(write: () => void): Promise<void> {
-    await this.#environment.transaction(write)
+    try {
+      await this.#environment.transaction(write)
+    } catch (error) {
+      throw new SignalError('STORE_UNAVAILABLE', 'the store could not write', { cause: await causeOf(error) })
+    }
   }
 
   async close(): Promise<void> {
@@ -69,11 +75,24 @@ export class Database {
 /** True when a failed commit means that there was no room, after which the store is as it was before. */
 export function isOutOfSpace(error: unknown): boolean {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
-    const code: unknown = 'code' in cause ? cause.code : undefined
-    if (OUT_OF_SPACE_CODES.has(code)) return true
-    if (/no space left|map ?full|mapsize limit|disk quota|file too large/i.test(cause.message)) return true
+    if ('code' in cause && OUT_OF_SPACE_CODES.has(cause.code)) return true
   }
   return false
+}
+
+/**
+ * True for the rejections that lmdb-js leaves unhandled beside the one that `commit` reports: one for the failed
+ * transaction and one for each write in it.
+ */
+export function isEchoOfFailedCommit(error: unknown): boolean {
+  return isOutOfSpace(error) || (error instanceof Error && 'commitError' in error)
+}
+
+/** lmdb-js hands the reason of a failed commit as a promise that it rejects by the end of the same turn. */
+async function causeOf(error: unknown): Promise<unknown> {
+  if (!(error instanceof Error) || !('commitError' in error)) return error
+  const reason = Promise.resolve(error.commitError).catch((cause: unknown) => cause)
+  return Promise.race([reason, setImmediate(error)])
 }
 
 /**
@@ -95,4 +114,5 @@ function lockFolder(folder: string): RootDatabase {
 
 /** Room for the application tables to come. */
 const TABLES_MAX = 32
-const OUT_OF_SPACE_CODES = new Set<unknown>(['ENOSPC', 'EDQUOT', 'EFBIG', 28, 122, 27, -30792])
+/** ENOSPC, EDQUOT, EFBIG, MDB_MAP_FULL, and EIO, by which LMDB means a write that the disk took only in part. */
+const OUT_OF_SPACE_CODES = new Set<unknown>([28, 122, 27, -30792, 5])

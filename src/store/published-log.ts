@@ -38,6 +38,11 @@ export class PublishedLog {
     this.#head = head
   }
 
+  /** Size of the last published tree, undefined before the first. */
+  get size(): number | undefined {
+    return this.#head?.treeSize
+  }
+
   get head(): LogHead {
     if (this.#head === undefined) throw new SignalError('LOG_UNAVAILABLE', 'no checkpoint is published yet')
     return this.#head
