@@ -16,7 +16,7 @@ import { type StartWorker, startVrfWorker, VrfThread } from './vrf-thread.ts'
 export interface VrfPoolOptions {
   readonly secret: Uint8Array
   readonly threads: number
-  /** Results kept in memory, about 180 bytes each; 0 keeps none. */
+  /** Results kept in memory, about 170 bytes each; 0 keeps none. */
   readonly cacheEntriesMax: number
   /** Jobs waiting for a thread; one more is refused. */
   readonly queueMax: number
@@ -38,7 +38,7 @@ export interface VrfPoolFigures {
   readonly cacheMisses: number
 }
 
-/** As many proofs take 3 ms, the longest a job waits for its neighbours; a message costs the event loop 20 us. */
+/** As many proofs take 3 ms, the longest a job waits for its neighbours; a message costs the event loop some 20 us. */
 const BATCH_JOBS_MAX = 16
 /** Threads in a row that ended before they were ready: then starting more will not help. */
 const START_FAILURES_MAX = 3
@@ -146,9 +146,7 @@ export class VrfPool {
   /** Rejects every unanswered job with `LOG_UNAVAILABLE` and resolves when the threads have ended. */
   async close(): Promise<void> {
     this.#isClosed = true
-    this.#queue.length = 0
-    for (const job of this.#jobs.values()) job.reject(closedError())
-    this.#jobs.clear()
+    for (const job of this.#queue.splice(0)) this.#fail(job, closedError())
     await Promise.all(Array.from(this.#threads, thread => thread.end()))
   }
 
@@ -233,12 +231,13 @@ export class VrfPool {
   }
 
   #onThreadLost(jobs: readonly PoolJob[], cause: unknown): void {
-    if (this.#isClosed) return
     const retries: PoolJob[] = []
     for (const job of jobs) {
-      if (job.retry()) retries.push(job)
-      else this.#fail(job, 'vrf thread ended twice on one job', cause)
+      if (this.#isClosed) this.#fail(job, closedError())
+      else if (job.retry()) retries.push(job)
+      else this.#fail(job, new SignalError('INTERNAL', 'vrf thread ended twice on one job', { cause }))
     }
+    if (this.#isClosed) return
     this.#queue.unshift(...retries)
     this.#replaceThread()
     this.#dispatch()
@@ -249,19 +248,21 @@ export class VrfPool {
     this.#startThread().catch(cause => this.#onStartFailed(cause))
   }
 
+  /** Tries again a few times, then goes on with the threads there are; the figures show how many. */
   #onStartFailed(cause: unknown): void {
     if (this.#isClosed) return
     this.#startFailures++
     if (this.#startFailures < START_FAILURES_MAX) {
       this.#replaceThread()
     } else if (this.#threads.size === 0) {
-      for (const job of this.#queue.splice(0)) this.#fail(job, 'no vrf thread is left', cause)
+      const error = new SignalError('INTERNAL', 'no vrf thread is left', { cause })
+      for (const job of this.#queue.splice(0)) this.#fail(job, error)
     }
   }
 
-  #fail(job: PoolJob, message: string, cause: unknown): void {
+  #fail(job: PoolJob, error: SignalError): void {
     this.#forget(job)
-    job.reject(new SignalError('INTERNAL', message, { cause }))
+    job.reject(error)
   }
 
   /** The input's job may meanwhile be another one: a hash under way does not answer who wants a proof. */

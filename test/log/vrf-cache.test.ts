@@ -1,4 +1,4 @@
-/** The cache of VRF results against a plain Map, and its bounds. */
+/** The cache of VRF results against a plain version of the clock algorithm, and its bounds. */
 import fc from 'fast-check'
 import t from 'tap'
 
@@ -8,9 +8,15 @@ import type { VrfResult } from '../../src/log/vrf-job.ts'
 const UINT64_MAX = 2n ** 64n - 1n
 const seed = Number(process.env.SEED ?? Date.now() % 2 ** 31)
 
-/** The cache as one would write it without counting bytes: a Map keeps the order of insertion. */
+interface PlainEntry {
+  readonly key: string
+  readonly result: VrfResult
+  readonly isUsed: boolean
+}
+
+/** The clock algorithm without counting bytes: a ring of entries, of which the first is under the hand. */
 class PlainCache {
-  readonly #entries = new Map<string, VrfResult>()
+  #ring: PlainEntry[] = []
   readonly #entriesMax: number
 
   constructor(entriesMax: number) {
@@ -18,22 +24,36 @@ class PlainCache {
   }
 
   get(key: string, wantsProof: boolean): VrfResult | undefined {
-    const entry = this.#entries.get(key)
-    if (entry === undefined || (wantsProof && entry.vrfProof === undefined)) return undefined
-    this.#entries.delete(key)
-    this.#entries.set(key, entry)
-    return entry
+    const entry = this.#ring.find(entry => entry.key === key)
+    if (entry === undefined || (wantsProof && entry.result.vrfProof === undefined)) return undefined
+    this.#replace(entry, { ...entry, isUsed: true })
+    return entry.result
   }
 
   put(key: string, result: VrfResult): void {
-    const vrfProof = result.vrfProof ?? this.#entries.get(key)?.vrfProof
-    this.#entries.delete(key)
-    if (this.#entries.size === this.#entriesMax) this.#entries.delete(this.#entries.keys().next().value!)
-    this.#entries.set(key, { vrfHash: result.vrfHash, vrfProof } as VrfResult)
+    const known = this.#ring.find(entry => entry.key === key)
+    if (known !== undefined) {
+      if (result.vrfProof !== undefined) this.#replace(known, { ...known, result })
+      return
+    }
+    if (this.#ring.length === this.#entriesMax) this.#evict()
+    this.#ring.push({ key, result, isUsed: false })
+  }
+
+  #evict(): void {
+    let first = this.#ring.shift()!
+    while (first.isUsed) {
+      this.#ring.push({ ...first, isUsed: false })
+      first = this.#ring.shift()!
+    }
+  }
+
+  #replace(old: PlainEntry, entry: PlainEntry): void {
+    this.#ring = this.#ring.map(other => (other === old ? entry : other))
   }
 }
 
-t.test('the cache answers as a Map with least-recently-used eviction does', async t => {
+t.test('the cache answers as a plain clock does', async t => {
   // Few ids, so that hits, misses and evictions all happen; both halves of the uint64 differ between some of them.
   const id = fc.constantFrom(0n, 1n, 2n, 2n ** 32n, 2n ** 32n + 1n, 2n ** 63n, UINT64_MAX)
   const operation = fc.record({
@@ -70,7 +90,7 @@ t.test('the cache answers as a Map with least-recently-used eviction does', asyn
   t.equal(compared, 30_000)
 })
 
-t.test('the cache never holds more than its entries, and the least recently used go first', async t => {
+t.test('the cache never holds more than its entries, and those not used go first', async t => {
   const cache = new VrfCache(1000)
   let held = 0
   for (let userId = 0n; userId < 5000n; userId++) {
@@ -83,6 +103,18 @@ t.test('the cache never holds more than its entries, and the least recently used
   t.ok(cache.proof(0n, 1n), 'the one in use stays')
   t.notOk(cache.proof(4000n, 1n))
   t.ok(cache.proof(4001n, 1n))
+})
+
+t.test('when every entry is in use, one goes after a bounded search', async t => {
+  const cache = new VrfCache(5000)
+  for (let userId = 0n; userId < 5000n; userId++) cache.put(userId, 1n, resultOf(userId, 1n, false))
+  for (let userId = 0n; userId < 5000n; userId++) cache.hash(userId, 1n)
+  cache.put(5000n, 1n, resultOf(5000n, 1n, false))
+  let held = 0
+  for (let userId = 0n; userId <= 5000n; userId++) if (cache.hash(userId, 1n) !== undefined) held++
+  t.equal(held, 5000)
+  t.ok(cache.hash(0n, 1n), 'the hand did not come round to the first')
+  t.ok(cache.hash(5000n, 1n))
 })
 
 t.test('a hash without proof answers no request for the proof', async t => {

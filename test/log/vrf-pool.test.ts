@@ -19,6 +19,9 @@ type WorkerKind = keyof typeof BAD_WORKERS
 const READY = `const { parentPort } = require('node:worker_threads'); parentPort.postMessage('ready');`
 const BAD_WORKERS = {
   silent: `${READY} parentPort.on('message', () => {})`,
+  'answers once': `${READY} let answers = 0; parentPort.on('message', words => {
+    if (answers++ === 0) parentPort.postMessage(new Uint8Array(words.length / 3 * 144))
+  })`,
   'ends at a job': `${READY} parentPort.on('message', () => process.exit(1))`,
   'throws at a job': `${READY} parentPort.on('message', () => { throw new Error('out of luck') })`,
   'never ready': `throw new Error('out of memory')`,
@@ -100,6 +103,23 @@ t.test('a hash already at a thread is joined by hashes, not by who wants the pro
   t.match(pool.figures, { hashesComputed: 1, proofsComputed: 1, jobsJoined: 1 })
 })
 
+t.test('a hash that was answered does not end the joining of a proof under way', async t => {
+  const pool = await startPool(t, { startWorker: firstly(['answers once']), cacheEntriesMax: 0 })
+  const hash = pool.hash(1n, 1n)
+  await nextTurn()
+  pool.prove(1n, 1n).catch(() => {})
+  await hash
+  pool.prove(1n, 1n).catch(() => {})
+  t.equal(pool.figures.jobsJoined, 1)
+})
+
+t.test('without a cache an answered job is not joined: the next request is computed', async t => {
+  const pool = await startPool(t, { cacheEntriesMax: 0 })
+  await pool.hash(1n, 1n)
+  await pool.hash(1n, 1n)
+  t.match(pool.figures, { hashesComputed: 2, jobsJoined: 0 })
+})
+
 t.test('the cache is bounded and keeps what was used last', async t => {
   const pool = await startPool(t, { cacheEntriesMax: 3 })
   for (const userId of [1n, 2n, 3n, 1n, 4n]) await pool.prove(userId, 1n)
@@ -126,19 +146,23 @@ t.test('a thread takes two batches, the rest waits where any thread can take it'
 })
 
 t.test('few jobs are shared out evenly', async t => {
-  const messages: number[] = []
-  const counting: StartWorker = secret => {
-    const worker = startVrfWorker(secret)
-    const postMessage = worker.postMessage.bind(worker)
-    worker.postMessage = (words: BigUint64Array) => {
-      messages.push(words.length / 3)
-      postMessage(words)
-    }
-    return worker
-  }
-  const pool = await startPool(t, { startWorker: counting, threads: 2 })
+  const sent: number[][] = []
+  const pool = await startPool(t, { startWorker: counted(startVrfWorker, sent), threads: 2 })
   await Promise.all(Array.from({ length: 20 }, (_, userId) => pool.hash(BigInt(userId), 1n)))
-  t.same(messages, [10, 10])
+  t.same(sent, [[10], [10]])
+})
+
+t.test('a job goes to the thread with the fewest', async t => {
+  const sent: number[][] = []
+  const pool = await startPool(t, { startWorker: counted(firstly(['silent', 'silent']), sent), threads: 2 })
+  for (let userId = 0n; userId < 4n; userId++) {
+    pool.hash(userId, 1n).catch(() => {})
+    await nextTurn()
+  }
+  t.same(sent, [
+    [1, 1],
+    [1, 1],
+  ])
 })
 
 t.test('the jobs of a thread that ends are done by its replacement', async t => {
@@ -177,9 +201,26 @@ t.test('when no replacement starts, requests are rejected with INTERNAL', async 
   t.match(pool.figures, { threadsReady: 0, threadsReplaced: 3, jobsQueued: 0 })
 })
 
-t.test('a pool of which one thread does not start is refused', async t => {
-  const options = { ...DEFAULTS, threads: 2, startWorker: firstly(['silent', 'never ready']) }
-  await t.rejects(VrfPool.start(options), { code: 'INTERNAL' })
+t.test('a pool of which one thread does not start is refused and leaves none behind', async t => {
+  const workers: Worker[] = []
+  const start = firstly(['silent', 'never ready'])
+  const startWorker: StartWorker = secret => {
+    const worker = start(secret)
+    workers.push(worker)
+    return worker
+  }
+  await t.rejects(VrfPool.start({ ...DEFAULTS, threads: 2, startWorker }), { code: 'INTERNAL' })
+  t.same(
+    workers.map(worker => worker.threadId),
+    [-1, -1],
+  )
+})
+
+t.test('the caller may wipe its secret, also before a thread is replaced', async t => {
+  const own = Uint8Array.from(secret)
+  const pool = await startPool(t, { secret: own, startWorker: firstly(['ends at a job']) })
+  own.fill(0)
+  t.ok(isSame(await pool.hash(1n, 1n), hashVrf(secret, vrfInput(1n, 1n))))
 })
 
 t.test('a bad secret refuses at start and is not in the error', async t => {
@@ -207,6 +248,15 @@ t.test('closing rejects what waits and what a thread has, and ends the threads',
   const codes = (await settled).map(outcome => outcome.status === 'rejected' && outcome.reason.code)
   t.same(new Set(codes), new Set(['LOG_UNAVAILABLE']))
   t.match(pool.figures, { threadsReady: 0, threadsReplaced: 0, jobsQueued: 0, jobsInFlight: 0 })
+})
+
+t.test('closing rejects a hash under way that a proof has taken the place of', async t => {
+  const pool = await startPool(t, { startWorker: firstly(['silent']) })
+  const hash = pool.hash(1n, 1n)
+  await nextTurn()
+  const settled = Promise.allSettled([hash, pool.prove(1n, 1n)])
+  await pool.close()
+  t.match(await settled, [{ reason: { code: 'LOG_UNAVAILABLE' } }, { reason: { code: 'LOG_UNAVAILABLE' } }])
 })
 
 t.test('a closed pool refuses requests and closes again without complaint', async t => {
@@ -242,6 +292,21 @@ function firstly(kinds: readonly WorkerKind[]): StartWorker {
   return secret => {
     const kind = kinds[started++]
     return kind === undefined ? startVrfWorker(secret) : new Worker(BAD_WORKERS[kind], { eval: true })
+  }
+}
+
+/** Notes in `sent`, for each worker started, how many jobs each of its messages held. */
+function counted(start: StartWorker, sent: number[][]): StartWorker {
+  return secret => {
+    const worker = start(secret)
+    const jobs: number[] = []
+    sent.push(jobs)
+    const postMessage = worker.postMessage.bind(worker)
+    worker.postMessage = (words: BigUint64Array) => {
+      jobs.push(words.length / 3)
+      postMessage(words)
+    }
+    return worker
   }
 }
 

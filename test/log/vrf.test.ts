@@ -212,6 +212,13 @@ t.test('the fast implementation agrees with the reference on random keys and ids
   t.equal(agreed, 40)
 })
 
+t.test('the caller of the fast implementation may wipe its secret', async t => {
+  const own = Uint8Array.from(secret)
+  const vrf = await createFastVrf(own)
+  own.fill(0)
+  t.equal(toHex(vrf.prove(vrfInput(1n, 1n)).vrfProof), toHex(proveVrf(secret, vrfInput(1n, 1n))))
+})
+
 t.test('the input is the decimal user and device id joined by an underscore', async t => {
   t.equal(Buffer.from(vrfInput(0n, 0n)).toString(), '0_0')
   t.equal(Buffer.from(vrfInput(1n, 11n)).toString(), '1_11')
