@@ -10,4 +10,4 @@ export function parseDecimal(text: string): number {
   return value
 }
 
-const DECIMAL = /^(?:0|[1-9][0-9]{0,15})$/
+const DECIMAL = /^(?:0|[1-9][0-9]*)$/

@@ -42,7 +42,6 @@ export function parseProof(text: string): Proof {
   // The checkpoint has a blank line of its own, so the first one ends the proof.
   const end = text.indexOf('\n\n')
   if (end < 0) throw malformed('has no blank line')
-  if (end > HEAD_CHARS_MAX) throw malformed(`has ${end} characters before its blank line`)
   const checkpoint = text.slice(end + 2)
   assertCheckpoint(checkpoint)
   const lines = text.slice(0, end).split('\n')
@@ -71,7 +70,7 @@ function assertExtra(bytes: number): void {
 }
 
 function assertCheckpoint(checkpoint: string): void {
-  if (checkpoint.length < 2 || checkpoint.startsWith('\n') || !checkpoint.endsWith('\n')) {
+  if (checkpoint.startsWith('\n') || !checkpoint.endsWith('\n')) {
     throw malformed('checkpoint is not lines of text')
   }
 }
@@ -87,5 +86,3 @@ const INDEX_START = 'index '
 const PATH_HASHES_MAX = 63
 /** Go's reader refuses lines above 64 KiB, which is this in base64. */
 const EXTRA_BYTES_MAX = 48 * 1024
-/** All lines before the blank one at their longest. */
-const HEAD_CHARS_MAX = 72 * 1024

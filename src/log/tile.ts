@@ -212,23 +212,23 @@ function noTilePath(path: string): SignalError {
   return new SignalError('MALFORMED', `${JSON.stringify(path.slice(0, 80))} is not the path of a tile`)
 }
 
-/** `entries`, a number without leading zeros below 100, or -1. */
+/** `entries`, a number without leading zeros, or -1. */
 function levelAt(path: string, end: number): number | 'entries' {
   if (end === LEVEL_START + 7 && path.startsWith('entries', LEVEL_START)) return 'entries'
-  return smallNumber(path, LEVEL_START, end, 2)
+  return numberAt(path, LEVEL_START, end)
 }
 
 /** The width behind `.p/`, at most 255 and without leading zeros, or -1. */
 function partialWidthAt(path: string, at: number): number {
   if (!path.startsWith('.p/', at)) return -1
-  const width = smallNumber(path, at + 3, path.length, 3)
+  const width = numberAt(path, at + 3, path.length)
   return width < TILE_WIDTH ? width : -1
 }
 
-/** The number that fills `path` from `start` to `end` with up to `digitsMax` digits, or -1. */
-function smallNumber(path: string, start: number, end: number, digitsMax: number): number {
+/** The number that fills `path` from `start` to `end`, however large, or -1. */
+function numberAt(path: string, start: number, end: number): number {
   const digits = end - start
-  if (digits < 1 || digits > digitsMax || (digits > 1 && path.charCodeAt(start) === DIGIT_0)) return -1
+  if (digits < 1 || (digits > 1 && path.charCodeAt(start) === DIGIT_0)) return -1
   let value = 0
   for (let at = start; at < end; at++) {
     const digit = path.charCodeAt(at) - DIGIT_0
