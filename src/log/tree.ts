@@ -28,7 +28,9 @@ export function assertTreeSize(treeSize: number): void {
 /** The complete subtrees a tree consists of, largest and leftmost first: one per bit that is set in the size. */
 export function rootNodes(treeSize: number): Node[] {
   assertTreeSize(treeSize)
-  return rangeNodes(0, treeSize)
+  const nodes: Node[] = []
+  pushRangeNodes(nodes, 0, treeSize, LEVEL_MAX)
+  return nodes
 }
 
 /** The hash over subtrees that stand side by side, largest first: RFC 6962's root when they are `rootNodes`. */
@@ -68,7 +70,7 @@ export function pathToRoot({ level, index }: Node, treeSize: number): Path {
       nodes.push({ level: height, index: sibling })
     } else if (sibling * leaves < treeSize) {
       foldStart = nodes.length
-      nodes.push(...rangeNodes(sibling * leaves, treeSize))
+      pushRangeNodes(nodes, sibling * leaves, treeSize, height - 1)
       foldEnd = nodes.length
     }
     // Otherwise nothing stands to the right: at this height the node is its own parent.
@@ -79,11 +81,17 @@ export function pathToRoot({ level, index }: Node, treeSize: number): Path {
 }
 
 /** The hashes of `path.nodes` as a proof gives them, one per sibling. */
-export function foldPath(path: Path, hashes: readonly Hash[]): Hash[] {
-  const { foldStart, foldEnd } = path
-  if (foldEnd - foldStart < 2) return [...hashes]
-  const folded = foldRoots(hashes.slice(foldStart, foldEnd))
-  return [...hashes.slice(0, foldStart), folded, ...hashes.slice(foldEnd)]
+export function foldPath({ foldStart, foldEnd }: Path, hashes: readonly Hash[]): Hash[] {
+  const proof: Hash[] = []
+  for (let at = 0; at < hashes.length; at++) {
+    if (at !== foldStart || foldEnd === foldStart) {
+      proof.push(hashes[at]!)
+      continue
+    }
+    proof.push(foldRoots(hashes.slice(foldStart, foldEnd)))
+    at = foldEnd - 1
+  }
+  return proof
 }
 
 /**
@@ -142,19 +150,19 @@ export class RightEdge {
 }
 
 /**
- * The complete subtrees of the leaves from `start` to `end`, largest first. `start` has to be a multiple of the
- * smallest power of two that is not below `end - start`, as the start of every subtree is.
+ * Adds the complete subtrees of the leaves from `start` to `end`, largest first, none of them above `levelMax`. `start`
+ * has to be a multiple of the smallest power of two that is not below `end - start`, as that of every subtree is.
  */
-function rangeNodes(start: number, end: number): Node[] {
-  const nodes: Node[] = []
+function pushRangeNodes(nodes: Node[], start: number, end: number, levelMax: number): void {
   let from = start
-  for (let level = LEVEL_MAX; level >= 0; level--) {
-    const leaves = 2 ** level
-    if (leaves > end - from) continue
-    nodes.push({ level, index: from / leaves })
-    from += leaves
+  let leaves = 2 ** levelMax
+  for (let level = levelMax; from < end; level--) {
+    if (leaves <= end - from) {
+      nodes.push({ level, index: from / leaves })
+      from += leaves
+    }
+    leaves /= 2
   }
-  return nodes
 }
 
 /** The level of the largest complete subtree below 2^53 leaves. */
