@@ -34,7 +34,10 @@ export interface GrpcServerOptions {
   readonly onFault: (error: unknown) => void
 }
 
-type Call = grpc.ServerUnaryCall<RegisterRequest | undefined, Uint8Array>
+/** grpc-js takes `undefined` for a call without a message, so what does not parse needs a value of its own. */
+const UNPARSABLE = Symbol('unparsable')
+
+type Call = grpc.ServerUnaryCall<RegisterRequest | typeof UNPARSABLE, Uint8Array>
 
 export class GrpcServer {
   readonly #options: GrpcServerOptions
@@ -89,7 +92,7 @@ export class GrpcServer {
     try {
       this.#authenticate(call)
       const request = call.request
-      if (request === undefined) throw new SignalError('MALFORMED', 'the message is not a RegisterRequest')
+      if (request === UNPARSABLE) throw new SignalError('MALFORMED', 'the message is not a RegisterRequest')
       const { index, vrfHash } = await this.#options.register(
         request.userID,
         request.deviceID,
@@ -133,12 +136,12 @@ function isSameSecret(given: string, wanted: string): boolean {
   return timingSafeEqual(digest(given), digest(wanted))
 }
 
-/** A message that does not parse becomes undefined: the caller is at fault, and grpc-js would call it INTERNAL. */
-function parseRequest(bytes: Buffer): RegisterRequest | undefined {
+/** Never throws: grpc-js would answer INTERNAL, but the caller is at fault. */
+function parseRequest(bytes: Buffer): RegisterRequest | typeof UNPARSABLE {
   try {
     return fromBinary(RegisterRequestSchema, bytes)
   } catch {
-    return undefined
+    return UNPARSABLE
   }
 }
 
