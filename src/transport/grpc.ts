@@ -3,7 +3,7 @@
  * What registering means is handed in.
  */
 
-import { createHash, timingSafeEqual } from 'node:crypto'
+import { createHash, timingSafeEqual, X509Certificate } from 'node:crypto'
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf'
 import grpc from '@grpc/grpc-js'
 import { type ErrorCode, SignalError } from '../errors.ts'
@@ -121,13 +121,18 @@ export class GrpcServer {
         throw new SignalError('TOKEN_INVALID', 'the token in metadata authorization is not accepted')
       }
     }
-    if (tls !== undefined && tls.clientPins.length > 0) {
-      const publicKey = call.getAuthContext().sslPeerCertificate?.pubkey
-      const pin = publicKey === undefined ? '' : createHash('sha256').update(publicKey).digest('base64')
-      if (!tls.clientPins.includes(pin))
-        throw new SignalError('TOKEN_INVALID', 'the client key is not pinned')
+    if (tls === undefined || tls.clientPins.length === 0) return
+    const certificate = call.getAuthContext().sslPeerCertificate
+    if (certificate === undefined || !tls.clientPins.includes(pinOf(certificate.raw))) {
+      throw new SignalError('TOKEN_INVALID', 'the client key is not pinned')
     }
   }
+}
+
+/** SHA-256 of the certificate's public key as SPKI, in base64 (RFC 7469, 2.4). */
+function pinOf(certificate: Buffer): string {
+  const publicKey = new X509Certificate(certificate).publicKey.export({ type: 'spki', format: 'der' })
+  return createHash('sha256').update(publicKey).digest('base64')
 }
 
 /** Constant in time for any two texts: their hashes are compared. */
