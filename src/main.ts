@@ -37,10 +37,14 @@ async function main(): Promise<void> {
   const config = readConfig(process.env, { dev: process.argv.includes('--dev') })
   const logger = createLogger(config.logLevel)
   const server = await start(config, logger)
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => void server.stop(signal))
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void server.stop(signal))
+  server.announce()
 }
 
 interface RunningServer {
+  /** Says that the server is ready. */
+  announce(): void
+  /** Ends the process with exit code 0 once what was asked is answered; asked again, it goes on. */
   stop(reason: string): Promise<void>
 }
 
@@ -101,6 +105,7 @@ async function start(config: Config, logger: Logger): Promise<RunningServer> {
   const stopping = { isUnderWay: false }
   const onFault = (error: unknown, requestId?: string) =>
     logger.error({ event: 'fault', requestId, err: error })
+  const onRefused = (code: string, requestId?: string) => logger.info({ event: 'refused', code, requestId })
   const addresses = { http: '', grpc: '', admin: '' }
   const admission = new Admission(world.monotonicMs)
   const http = new HttpServer({
@@ -120,6 +125,7 @@ async function start(config: Config, logger: Logger): Promise<RunningServer> {
     findFile: new LogFiles(published, keys.signer.keyId.toString(16).padStart(8, '0')).find,
     ...(config.areRatesLimited ? { admit: admission.admit } : {}),
     onAnswer: (route, status, seconds) => metrics.httpRequests.observe({ route, status }, seconds),
+    onRefused,
     onFault,
   })
   const registration: RegistrationWorld = {
@@ -137,6 +143,7 @@ async function start(config: Config, logger: Logger): Promise<RunningServer> {
     ...(token === undefined ? {} : { token }),
     ...(tls === undefined ? {} : { tls }),
     onCall: (status, seconds) => metrics.grpcCalls.observe({ status }, seconds),
+    onRefused,
     onFault,
   })
   const readiness = {
@@ -145,16 +152,16 @@ async function start(config: Config, logger: Logger): Promise<RunningServer> {
       return world.monotonicMs() < noRoomUntilMs ? 'there is no room to write' : undefined
     },
   }
-  const admin = new HttpServer({ routes: operatorRoutes(readiness, metrics), onFault })
+  const admin = new HttpServer({ routes: operatorRoutes(readiness, metrics), onRefused, onFault })
   observe(metrics, system, vrf)
   const stopSweeping = world.every(SWEEP_MS, () => admission.sweep())
 
   addresses.grpc = await listen('CALLSIGN_GRPC', config.grpc, grpc)
   addresses.admin = `http://${await listen('CALLSIGN_ADMIN', config.admin, admin)}`
   addresses.http = `http://${await listen('CALLSIGN_HTTP', config.http, http)}`
-  announce(config, keys, maker, addresses, published.head.treeSize)
 
   return {
+    announce: () => announce(config, keys, maker, addresses, published.head.treeSize),
     async stop(reason) {
       if (stopping.isUnderWay) return
       stopping.isUnderWay = true
@@ -302,10 +309,13 @@ const NO_ROOM_MS = 10_000
 try {
   await main()
 } catch (error) {
-  // What an operator can mend is one sentence; anything else is ours, with its stack.
-  const isTheirs = error instanceof ConfigError || error instanceof SignalError
-  process.stderr.write(
-    `callsign: ${isTheirs || !(error instanceof Error) ? String((error as Error).message) : error.stack}\n`,
-  )
+  process.stderr.write(`callsign: ${sentenceOf(error)}\n`)
   process.exit(1)
+}
+
+/** What an operator can mend is one sentence; anything else is ours, with its stack. */
+function sentenceOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  const isTheirs = error instanceof ConfigError || error instanceof SignalError || 'syscall' in error
+  return isTheirs ? error.message : (error.stack ?? error.message)
 }

@@ -31,6 +31,8 @@ export interface GrpcServerOptions {
   }
   /** Told the status code of every call. */
   readonly onCall: (status: string, seconds: number) => void
+  /** Told of a call that was refused. */
+  readonly onRefused: (code: ErrorCode) => void
   readonly onFault: (error: unknown) => void
 }
 
@@ -104,10 +106,13 @@ export class GrpcServer {
       })
       callback(null, toBinary(RegisterResponseSchema, answer))
     } catch (error) {
-      status = error instanceof SignalError ? STATUS[error.code] : grpc.status.INTERNAL
-      if (status === grpc.status.INTERNAL) this.#options.onFault(error)
-      const isOurs = status === grpc.status.INTERNAL || !(error instanceof SignalError)
-      callback({ code: status, details: isOurs ? 'a fault of the server' : error.message })
+      const refusal =
+        error instanceof SignalError ? error : new SignalError('INTERNAL', 'a fault of the server')
+      status = STATUS[refusal.code]
+      const isOurs = status === grpc.status.INTERNAL
+      if (isOurs) this.#options.onFault(error)
+      else this.#options.onRefused(refusal.code)
+      callback({ code: status, details: isOurs ? 'a fault of the server' : refusal.message })
     }
     this.#options.onCall(grpc.status[status], (performance.now() - startedAtMs) / 1000)
   }

@@ -61,7 +61,9 @@ export interface HttpServerParts {
   readonly admit?: (remoteAddress: Uint8Array, scope: AdmissionScope) => number
   /** Told of every answer but those of files: the route's path, not the sender's. */
   readonly onAnswer?: (route: string, status: number, seconds: number) => void
-  /** Told of a fault of ours with the request id that the peer got. */
+  /** Told of a request that was refused, with the code and the request id that the peer got. */
+  readonly onRefused: (code: ErrorCode, requestId: string) => void
+  /** Told of a fault of ours, likewise. */
   readonly onFault: (error: unknown, requestId: string) => void
 }
 
@@ -217,6 +219,7 @@ class Exchange {
       error instanceof SignalError ? error : new SignalError('INTERNAL', 'a fault of the server')
     const status = STATUS[refusal.code]
     if (status === 500) this.#parts.onFault(error, this.#requestId)
+    else this.#parts.onRefused(refusal.code, this.#requestId)
     this.#answer(problemAnswer(refusal, status, this.#requestId))
   }
 

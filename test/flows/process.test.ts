@@ -1,0 +1,259 @@
+/** The process as an operator meets it: settings, refusals to start, the ready line, the lock, the stop. */
+
+import { execFile } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { parseEnv, promisify } from 'node:util'
+import t from 'tap'
+import { freshPublicKey, postJson, RegisterClient, startRefused, startServer } from '../support/server.ts'
+import { PROJECT_ROOT } from '../support/vectors.ts'
+
+const run = promisify(execFile)
+const KEYGEN = join(PROJECT_ROOT, 'dist/scripts/keygen.js')
+
+async function keysOf(origin: string): Promise<Record<string, string>> {
+  const { stdout } = await run(process.execPath, [KEYGEN, '--origin', origin])
+  const { KT_PUBLIC_KEY, VRF_PUBLIC_KEY, ...environment } = parseEnv(stdout) as Record<string, string>
+  return { ...environment, CALLSIGN_PUBLIC_URL: `https://${origin}` }
+}
+
+t.test('keygen makes the environment that production starts with', async t => {
+  const origin = 'kt.example.org/log'
+  const { stdout } = await run(process.execPath, [KEYGEN, '--origin', origin])
+  const { KT_PUBLIC_KEY, VRF_PUBLIC_KEY, ...environment } = parseEnv(stdout) as Record<string, string>
+  const server = await startServer({
+    dataFolder: t.testdir(),
+    dev: false,
+    environment: {
+      ...environment,
+      CALLSIGN_HTTP_HOST: '127.0.0.1',
+      CALLSIGN_PUBLIC_URL: 'https://kt.example.org/',
+    },
+  })
+  t.teardown(() => server.end())
+  t.match(server, { origin, vkey: KT_PUBLIC_KEY, vrfPublicKey: VRF_PUBLIC_KEY })
+  const meta = await (await fetch(`${server.http}/app/api/meta`)).json()
+  const log = { origin, vkey: KT_PUBLIC_KEY, vrfPublicKey: VRF_PUBLIC_KEY, url: 'https://kt.example.org' }
+  t.match(meta, { apiVersion: 1, limits: { targetsPerLookup: 64 }, features: { log: 'open' }, log })
+  for (const secret of [
+    environment.KT_PRIVATE_KEY,
+    environment.VRF_PRIVATE_KEY,
+    environment.CALLSIGN_SECRET,
+  ]) {
+    t.notOk(server.stderr().includes(secret!), 'no secret in the log output')
+  }
+})
+
+t.test('keygen refuses an origin that no checkpoint can carry', async t => {
+  for (const origin of ['', 'has space', 'has+plus', `${'x'.repeat(256)}`, 'two\nlines']) {
+    await t.rejects(
+      run(process.execPath, [KEYGEN, '--origin', origin]),
+      { code: 2 },
+      JSON.stringify(origin.slice(0, 20)),
+    )
+  }
+  await t.rejects(run(process.execPath, [KEYGEN]), { code: 2 }, 'none given')
+})
+
+t.test('production names everything that is missing, at once', async t => {
+  const { code, stderr } = await startRefused({ dataFolder: t.testdir(), dev: false })
+  t.equal(code, 1)
+  for (const name of [
+    'KT_PRIVATE_KEY',
+    'VRF_PRIVATE_KEY',
+    'CALLSIGN_ORIGIN',
+    'CALLSIGN_SECRET',
+    'CALLSIGN_PUBLIC_URL',
+  ]) {
+    t.match(stderr, new RegExp(`${name} is missing`))
+  }
+})
+
+t.test('what is unsafe or unknown refuses to start, by name and without its value', async t => {
+  const keys = await keysOf('kt.example.org/log')
+  const other = await keysOf('other.example.org/log')
+  const cases: [string, boolean, Record<string, string>, RegExp][] = [
+    [
+      'gRPC beyond loopback',
+      false,
+      { ...keys, CALLSIGN_GRPC_HOST: '0.0.0.0' },
+      /CALLSIGN_GRPC_HOST.*CALLSIGN_GRPC_TOKEN/,
+    ],
+    ['no limits in production', false, { ...keys, CALLSIGN_RATE_LIMITS: 'off' }, /CALLSIGN_RATE_LIMITS/],
+    [
+      'a key of another origin',
+      false,
+      { ...keys, KT_PRIVATE_KEY: other.KT_PRIVATE_KEY! },
+      /KT_PRIVATE_KEY is of/,
+    ],
+    [
+      'a damaged key',
+      false,
+      { ...keys, KT_PRIVATE_KEY: `${keys.KT_PRIVATE_KEY!.slice(0, -4)}AAA=` },
+      /KT_PRIVATE_KEY/,
+    ],
+    ['a damaged VRF key', false, { ...keys, VRF_PRIVATE_KEY: 'AAAA' }, /VRF_PRIVATE_KEY/],
+    ['a short secret', false, { ...keys, CALLSIGN_SECRET: 'AAAA' }, /CALLSIGN_SECRET/],
+    [
+      'a missing file',
+      false,
+      { ...keys, CALLSIGN_GRPC_TOKEN_FILE: '/no/such/file' },
+      /CALLSIGN_GRPC_TOKEN_FILE/,
+    ],
+    ['an unknown setting', true, { CALLSIGN_HTTP_PROT: '1' }, /CALLSIGN_HTTP_PROT is not a setting/],
+    ['a port that is none', true, { CALLSIGN_HTTP_PORT: '70000' }, /CALLSIGN_HTTP_PORT/],
+    ['development beyond loopback', true, { CALLSIGN_HTTP_HOST: '0.0.0.0' }, /CALLSIGN_DEV_EXPOSE/],
+    ['half the keys in development', true, { CALLSIGN_ORIGIN: 'x.example' }, /KT_PRIVATE_KEY is missing/],
+  ]
+  for (const [what, dev, environment, sentence] of cases) {
+    const { code, stderr } = await startRefused({ dataFolder: t.testdir(), dev, environment })
+    t.equal(code, 1, what)
+    t.match(stderr, sentence, what)
+    t.notMatch(stderr, /\n {4}at /, `${what}: no stack`)
+    for (const secret of [keys.KT_PRIVATE_KEY!, keys.VRF_PRIVATE_KEY!, keys.CALLSIGN_SECRET!]) {
+      if (stderr.includes(secret)) t.fail(`${what}: a secret is shown`)
+    }
+  }
+})
+
+t.test('development makes its keys once, for the owner’s eyes, and keeps them', async t => {
+  const dataFolder = join(t.testdir(), 'new', 'folder')
+  const first = await startServer({ dataFolder })
+  const path = join(dataFolder, 'development-keys.env')
+  t.equal(statSync(path).mode & 0o777, 0o600)
+  const { KT_PRIVATE_KEY } = parseEnv(readFileSync(path, 'utf8'))
+  t.notOk(first.stderr().includes(KT_PRIVATE_KEY!), 'not shown')
+  await first.end()
+  const second = await startServer({ dataFolder })
+  t.equal(second.vkey, first.vkey)
+  await second.end()
+})
+
+t.test('a store refuses other keys and another origin than its own', async t => {
+  const dataFolder = t.testdir()
+  const [keys, otherKeys, otherOrigin] = await Promise.all(
+    ['kt.example.org/log', 'kt.example.org/log', 'other.example.org/log'].map(keysOf),
+  )
+  const local = { CALLSIGN_HTTP_HOST: '127.0.0.1' }
+  const server = await startServer({ dataFolder, dev: false, environment: { ...keys, ...local } })
+  await server.end()
+  const wrong = [otherKeys!, otherOrigin!, { ...keys!, VRF_PRIVATE_KEY: otherKeys!.VRF_PRIVATE_KEY! }]
+  for (const environment of wrong) {
+    const { code, stderr } = await startRefused({
+      dataFolder,
+      dev: false,
+      environment: { ...environment, ...local },
+    })
+    t.equal(code, 1)
+    t.match(stderr, /the data directory was made with/)
+  }
+})
+
+t.test('a second server on the same data is refused; after kill -9 the next one starts', async t => {
+  const dataFolder = t.testdir()
+  const first = await startServer({ dataFolder })
+  const { code, stderr } = await startRefused({ dataFolder })
+  t.equal(code, 1)
+  t.match(stderr, /is in use by process \d+/)
+  await first.end('SIGKILL')
+  const next = await startServer({ dataFolder })
+  t.equal(await next.end(), 0)
+})
+
+t.test('a taken port is one line and exit 1', async t => {
+  const blocker = createServer().listen(0, '127.0.0.1')
+  t.teardown(() => blocker.close())
+  await once(blocker, 'listening')
+  const port = String((blocker.address() as { port: number }).port)
+  for (const name of ['CALLSIGN_HTTP_PORT', 'CALLSIGN_GRPC_PORT', 'CALLSIGN_ADMIN_PORT']) {
+    const environment = { [name]: port, CALLSIGN_LOG_LEVEL: 'error' }
+    const { code, stderr } = await startRefused({ dataFolder: t.testdir(), environment })
+    t.equal(code, 1, name)
+    t.match(stderr, new RegExp(`127.0.0.1:${port} is taken`), name)
+  }
+})
+
+t.test('the operators’ port tells health, readiness and figures, and nothing else', async t => {
+  const server = await startServer({ dataFolder: t.testdir() })
+  t.teardown(() => server.end())
+  const client = new RegisterClient(server.grpc)
+  const { vrfHash } = await client.register(1n, 2n, freshPublicKey())
+  client.close()
+  await postJson(`${server.http}/api/get-public-keys`, { targets: [{ publicKeyHash: vrfHash }] })
+  t.equal((await fetch(`${server.admin}/healthz`)).status, 200)
+  t.equal((await fetch(`${server.admin}/readyz`)).status, 200)
+  const metrics = await (await fetch(`${server.admin}/metrics`)).text()
+  t.match(metrics, /^callsign_log_tree_size 1$/m)
+  t.match(metrics, /^callsign_log_registrations_total 1$/m)
+  t.match(metrics, /^callsign_http_request_seconds_count\{route="\/api\/get-public-keys",status="200"\} 1$/m)
+  t.match(metrics, /^callsign_grpc_call_seconds_count\{status="OK"\} 1$/m)
+  t.match(metrics, /^callsign_actors_live\{kind="log-appender"\} 1$/m)
+  t.notMatch(metrics, new RegExp(vrfHash.slice(0, 20)), 'no hash in a label')
+  t.equal((await fetch(`${server.admin}/checkpoint`)).status, 404)
+})
+
+t.test('every log line is JSON with an event, and holds no user, key or hash', async t => {
+  const dataFolder = t.testdir()
+  const server = await startServer({ dataFolder })
+  const client = new RegisterClient(server.grpc)
+  const publicKey = freshPublicKey()
+  const { vrfHash } = await client.register(1234567890123n, 9876543210987n, publicKey)
+  await client.register(1n, 1n, 'not base64').catch(() => undefined)
+  client.close()
+  await server.end()
+  const lines = server
+    .stderr()
+    .split('\n')
+    .filter(line => line.startsWith('{'))
+  const events = lines.map(line => JSON.parse(line))
+  t.ok(events.every(({ event, level, time }) => event && level && time))
+  t.match(events.map(({ event }) => event).join(), /checkpoint,.*registered,.*refused,.*stopped/s)
+  for (const secret of [publicKey, vrfHash, '1234567890123', '9876543210987']) {
+    t.notOk(
+      lines.some(line => line.includes(secret)),
+      'not in the log output',
+    )
+  }
+})
+
+t.test('SIGTERM answers what was asked, then exits 0', async t => {
+  const dataFolder = t.testdir()
+  const server = await startServer({ dataFolder, environment: { CALLSIGN_LOG_LEVEL: 'error' } })
+  const client = new RegisterClient(server.grpc)
+  let answered = 0
+  const refusals: number[] = []
+  const calls = Array.from({ length: 400 }, (_, user) =>
+    client.register(BigInt(user), 1n, freshPublicKey()).then(
+      () => {
+        answered++
+        if (answered === 20) server.process.kill('SIGTERM')
+      },
+      (error: { code: number }) => refusals.push(error.code),
+    ),
+  )
+  await Promise.all(calls)
+  client.close()
+  t.equal(await server.end(), 0)
+  t.same(
+    [...new Set(refusals)].filter(code => code !== 14),
+    [],
+    'what came too late is UNAVAILABLE',
+  )
+  const next = await startServer({ dataFolder })
+  t.teardown(() => next.end())
+  const checkpoint = await (await fetch(`${next.http}/checkpoint`)).text()
+  t.ok(Number(checkpoint.split('\n')[1]) >= answered, `${answered} answered, all there`)
+})
+
+t.test('a data directory that can’t be written is a sentence, not a stack', async t => {
+  const folder = t.testdir()
+  const blocked = join(folder, 'file')
+  writeFileSync(blocked, '')
+  const { code, stderr } = await startRefused({ dataFolder: join(blocked, 'data') })
+  t.equal(code, 1)
+  t.notMatch(stderr, /\n {4}at /)
+  mkdirSync(join(folder, 'ok'))
+  t.same(readdirSync(join(folder, 'ok')), [])
+})
