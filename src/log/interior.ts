@@ -7,7 +7,7 @@
  * kept nodes make it a copy (`bench/lookup.ts`).
  */
 
-import { HASH_BYTES, type Hash, hashNode } from './hash.ts'
+import { HASH_BYTES, type Hash, hashNodeAt } from './hash.ts'
 import { TILE_HEIGHT, TILE_WIDTH } from './tile.ts'
 
 export class TileInterior {
@@ -36,11 +36,7 @@ export class TileInterior {
     for (let level = 1; level < TILE_HEIGHT; level++) {
       const start = offset(level, 0)
       for (let position = this.#width >> level; position < width >> level; position++) {
-        const left = belowStart + 2 * position * HASH_BYTES
-        const node = hashNode(
-          below.subarray(left, left + HASH_BYTES),
-          below.subarray(left + HASH_BYTES, left + 2 * HASH_BYTES),
-        )
+        const node = hashNodeAt(below, belowStart + 2 * position * HASH_BYTES)
         this.#nodes.set(node, start + position * HASH_BYTES)
       }
       below = this.#nodes

@@ -139,7 +139,6 @@ t.test('a log of 300 entries', async t => {
         '/tile/0/000\\',
       ],
       ...[
-        '/checkpoint?',
         '/checkpoint?x',
         '/tile/0/000?x=1',
         '/Checkpoint',
