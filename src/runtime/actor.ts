@@ -35,8 +35,10 @@ export interface ActorKind<Message> {
   readonly create: (id: string, context: Context<Message>) => Actor<Message> | undefined
   /**
    * What a throwing handler does. `rebuild`: the message is parked, the actor dropped and, after a pause that doubles,
-   * built again. `stop-process`: the system's `fatal` is called and this actor never runs again.
-   * A rejected commit is not such a failure: it rebuilds the actor in both cases, at once.
+   * built again by the next message. `stop-process`: the system's `fatal` is called and this actor never runs again.
+   * A rejected commit is not such a failure: in both cases the actor is dropped and may be built again at once.
+   * An actor that is dropped with a timer armed, slow work or a commit under way is built again without a message:
+   * what it was about to do is known to the store alone, and perhaps nobody else will write to it.
    */
   readonly onFailure: 'rebuild' | 'stop-process'
   /**
@@ -48,9 +50,9 @@ export interface ActorKind<Message> {
   readonly onGivenUp?: (id: string) => void
 }
 
-/** What an actor may ask of the runtime. Belongs to one actor object: after that has ended, every call is ignored. */
+/** What an actor may ask of the runtime. Belongs to one actor object: once that has ended, nothing comes of a call. */
 export interface Context<Message> {
-  /** The actor's own address; a new object each time. */
+  /** The actor's own address. */
   readonly self: Ref<Message>
   /** Wall clock, milliseconds since 1970. */
   nowMs(): number

@@ -37,6 +37,7 @@ export class Cell implements Context<unknown> {
   activeTick = 0
   lessRecent: Cell | undefined = undefined
   moreRecent: Cell | undefined = undefined
+  #self: ActorRef | undefined = undefined
 
   constructor(kind: Kind, id: string) {
     this.kind = kind
@@ -48,7 +49,8 @@ export class Cell implements Context<unknown> {
   }
 
   get self(): ActorRef {
-    return new ActorRef(this.kind.host, this.kind.name, this.id)
+    this.#self ??= new ActorRef(this.kind.host, this.kind.name, this.id)
+    return this.#self
   }
 
   nowMs(): number {
@@ -60,7 +62,6 @@ export class Cell implements Context<unknown> {
   }
 
   commit(durable: PromiseLike<unknown>, effects: () => void): void {
-    if (this.isGone) return void durable.then(undefined, () => {})
     const commit = new HeldCommit(this, effects)
     this.pending ??= new Pending()
     this.pending.hold(commit)
@@ -76,7 +77,6 @@ export class Cell implements Context<unknown> {
     message: (outcome: Outcome) => unknown,
     failed: (error: unknown) => unknown,
   ): void {
-    if (this.isGone) return void work.then(undefined, () => {})
     const outcome = new WorkOutcome(this, message, failed)
     this.pending ??= new Pending()
     this.pending.outcomes += 1
@@ -95,9 +95,7 @@ export class Cell implements Context<unknown> {
       timer = new ActorTimer(this, key)
       this.pending.timers.push(timer)
     }
-    timer.generation += 1
-    timer.message = message
-    this.kind.host.wheel.arm(timer, ms)
+    timer.start(ms, message)
   }
 
   cancelTimer(key: string): void {

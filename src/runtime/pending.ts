@@ -19,7 +19,12 @@ export class Pending {
   #asks: Set<PendingAsk<never>> | undefined = undefined
 
   get isEmpty(): boolean {
-    return this.outcomes === 0 && this.timers.length === 0 && !this.hasCommits && !this.#asks?.size
+    return !this.isOwing && !this.#asks?.size
+  }
+
+  /** Whether the actor object was going to do something without being told to. */
+  get isOwing(): boolean {
+    return this.outcomes > 0 || this.timers.length > 0 || this.hasCommits
   }
 
   get hasCommits(): boolean {
@@ -109,7 +114,7 @@ export class HeldCommit {
   }
 }
 
-/** One timer of one actor under one key. Its generation changes whenever it is armed, cancelled or dropped. */
+/** One timer of one actor under one key. Its generation changes whenever it is started, cancelled or dropped. */
 export class ActorTimer extends WheelTimer {
   readonly key: string
   readonly #cell: Cell
@@ -122,14 +127,24 @@ export class ActorTimer extends WheelTimer {
     this.key = key
   }
 
-  fire(): void {
-    this.#cell.acceptControl(new TimerFiring(this))
+  start(ms: number, message: unknown): void {
+    this.renew()
+    this.message = message
+    this.#cell.kind.host.wheel.arm(this, ms)
   }
 
-  /** Unarms it and makes a firing that is under way stale. */
   cancel(): void {
-    this.generation += 1
+    this.renew()
     this.#cell.kind.host.wheel.cancel(this)
+  }
+
+  /** Makes a firing that is under way stale. */
+  renew(): void {
+    this.generation += 1
+  }
+
+  fire(): void {
+    this.#cell.acceptControl(new TimerFiring(this))
   }
 }
 

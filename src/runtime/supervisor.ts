@@ -14,6 +14,8 @@ import { CallbackTimer, TICK_MS, WheelTimer } from './timers.ts'
 export class Supervisor {
   readonly #host: Host
   readonly #fatal: (error: unknown) => void
+  /** Heirs that are to be built even if no message comes. */
+  readonly #owed = new Set<Cell>()
 
   constructor(host: Host, fatal: (error: unknown) => void) {
     this.#host = host
@@ -38,7 +40,7 @@ export class Supervisor {
       this.#giveUp(cell, record, failed)
       this.#guard(cell, () => kind.definition.onGivenUp?.(id))
     } else {
-      this.#pause(this.#replace(cell), PAUSE_MS_MIN * 2 ** (record.count - 1))
+      this.#pause(this.#replaceOwed(cell), PAUSE_MS_MIN * 2 ** (record.count - 1))
     }
   }
 
@@ -50,7 +52,7 @@ export class Supervisor {
     cell.pending?.refuseAsks(
       new SignalError('STORE_UNAVAILABLE', `a commit of ${kind.name}/${id} failed`, { cause: error }),
     )
-    this.#startOrVacate(this.#replace(cell))
+    this.#startOrVacate(this.#replaceOwed(cell))
   }
 
   /** The actor stopped itself and its commits have been released. */
@@ -96,6 +98,7 @@ export class Supervisor {
       this.#throwAway(cell, 'stopped', stopped)
       this.#end(cell)
     }
+    this.#owed.clear()
   }
 
   #recordFailure(kind: Kind, id: string): FailureRecord {
@@ -126,6 +129,15 @@ export class Supervisor {
     wheel.arm(end, ms)
   }
 
+  // A dropped actor may have been about to do something of its own, of which only the store knows now. If nobody else
+  // writes to it, nobody would build it again.
+  #replaceOwed(cell: Cell): Cell {
+    const isOwed = cell.actor === undefined || (cell.pending?.isOwing ?? false)
+    const heir = this.#replace(cell)
+    if (isOwed) this.#owed.add(heir)
+    return heir
+  }
+
   // The heir is in place before the old actor object hears of its end, so that what that still sends is not lost.
   #replace(cell: Cell): Cell {
     const { kind, id } = cell
@@ -146,7 +158,8 @@ export class Supervisor {
 
   #startOrVacate(heir: Cell): void {
     if (heir.state !== HELD || heir.holds > 0) return
-    if (heir.mailbox !== undefined && heir.mailbox.length > 0) {
+    const isOwed = this.#owed.delete(heir)
+    if (isOwed || (heir.mailbox !== undefined && heir.mailbox.length > 0)) {
       this.#host.wake(heir)
     } else {
       heir.kind.remove(heir)

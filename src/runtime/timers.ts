@@ -38,7 +38,8 @@ export class CallbackTimer extends WheelTimer {
 export class TimerWheel {
   readonly #monotonicMs: () => number
   readonly #originMs: number
-  readonly #lists: WheelTimer[] = []
+  /** Made when first needed: most of them never are in a process that lives for a test. */
+  readonly #lists: (ListHead | undefined)[] = new Array(LISTS)
   readonly #due = new ListHead()
   #tick = 0
   #armed = 0
@@ -46,7 +47,6 @@ export class TimerWheel {
   constructor(monotonicMs: () => number) {
     this.#monotonicMs = monotonicMs
     this.#originMs = monotonicMs()
-    for (let i = 0; i < LISTS; i++) this.#lists.push(new ListHead())
   }
 
   /** Ticks passed, as of the last `advance`. */
@@ -64,7 +64,7 @@ export class TimerWheel {
     const dueTick = Math.ceil((this.#monotonicMs() - this.#originMs + ms) / TICK_MS)
     // A list the wheel has passed in this round would be looked at only a whole round later.
     timer.dueTick = Math.max(dueTick, this.#tick + 1)
-    append(this.#lists[timer.dueTick % LISTS]!, timer)
+    append(this.#list(timer.dueTick), timer)
     this.#armed += 1
   }
 
@@ -80,7 +80,7 @@ export class TimerWheel {
     const nowTick = Math.floor((this.#monotonicMs() - this.#originMs) / TICK_MS)
     // After a long pause every list is looked at once, which finds all that is due.
     const lists = Math.min(nowTick - this.#tick, LISTS)
-    for (let i = 1; i <= lists; i++) this.#collect(this.#lists[(this.#tick + i) % LISTS]!, nowTick)
+    for (let i = 1; i <= lists; i++) this.#collect(this.#lists[(this.#tick + i) % LISTS], nowTick)
     this.#tick = Math.max(this.#tick, nowTick)
     this.#fireDue()
   }
@@ -91,7 +91,13 @@ export class TimerWheel {
     this.#fireDue()
   }
 
-  #collect(list: WheelTimer, tickMax: number): void {
+  #list(tick: number): ListHead {
+    this.#lists[tick % LISTS] ??= new ListHead()
+    return this.#lists[tick % LISTS]!
+  }
+
+  #collect(list: ListHead | undefined, tickMax: number): void {
+    if (list === undefined) return
     let timer = list.next!
     while (timer !== list) {
       const after = timer.next!
@@ -106,7 +112,7 @@ export class TimerWheel {
   // A firing may cancel or move one that is due with it, so each is taken from the list only when its turn comes.
   #fireDue(): void {
     while (this.#due.next !== this.#due) {
-      const timer = this.#due.next
+      const timer = this.#due.next!
       this.cancel(timer)
       timer.fire()
     }
@@ -114,8 +120,11 @@ export class TimerWheel {
 }
 
 class ListHead extends WheelTimer {
-  override next: WheelTimer = this
-  override previous: WheelTimer = this
+  constructor() {
+    super()
+    this.next = this
+    this.previous = this
+  }
 
   fire(): void {}
 }

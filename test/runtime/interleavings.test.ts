@@ -1,0 +1,45 @@
+import t from 'tap'
+import { playInterleaving } from '../support/interleaving/play.ts'
+
+import type { PlantedBug } from '../support/interleaving/stage.ts'
+
+const ONLY_SEED = process.env.CALLSIGN_SEED
+const RUNS = ONLY_SEED === undefined ? Number(process.env.CALLSIGN_INTERLEAVINGS ?? 10_000) : 1
+const FIRST_SEED = Number(ONLY_SEED ?? Math.floor(Math.random() * 2 ** 30))
+
+/** A planted bug must show within this many seeds: about one in 23, 5 and 3 shows them. */
+const SEEDS_TO_FIND_MAX: Record<PlantedBug, number> = {
+  'reply before commit': 500,
+  'late timer': 150,
+  'lost wake-up': 50,
+}
+
+/** Plays up to `runs` seeds and returns the first that shows a violation. */
+async function findViolation(firstSeed: number, runs: number, bug?: PlantedBug) {
+  for (let seed = firstSeed; seed < firstSeed + runs; seed++) {
+    const { violations } = await playInterleaving(seed, bug)
+    if (violations.length > 0) return { seed, violations }
+  }
+  return undefined
+}
+
+t.test(`no order of ${RUNS} breaks a promise`, async t => {
+  const found = await findViolation(FIRST_SEED, RUNS)
+  t.equal(found, undefined, `first seed ${FIRST_SEED}; CALLSIGN_SEED=${found?.seed ?? '…'} plays one again`)
+})
+
+for (const [bug, seedsMax] of Object.entries(SEEDS_TO_FIND_MAX) as [PlantedBug, number][]) {
+  t.test(`a planted bug, ${bug}, is found within ${seedsMax} seeds`, async t => {
+    const found = await findViolation(1, seedsMax, bug)
+    t.not(found, undefined)
+    t.comment(`${bug}: seed ${found?.seed}, ${found?.violations[0]}`)
+  })
+}
+
+t.test('the same seed plays the same run twice, another seed another', async t => {
+  const traces = []
+  for (const seed of [42, 42, 43]) traces.push((await playInterleaving(seed)).trace.join('\n'))
+  t.ok(traces[0]!.length > 500)
+  t.equal(traces[0], traces[1])
+  t.not(traces[0], traces[2])
+})
