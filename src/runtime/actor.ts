@@ -36,9 +36,10 @@ export interface ActorKind<Message> {
   /**
    * What a throwing handler does. `rebuild`: the message is parked, the actor dropped and, after a pause that doubles,
    * built again by the next message. `stop-process`: the system's `fatal` is called and this actor never runs again.
-   * A rejected commit is not such a failure: in both cases the actor is dropped and may be built again at once.
+   * A rejected commit is not such a failure: in both cases the actor is dropped and built again, however often.
    * An actor that is dropped with a timer armed, slow work or a commit under way is built again without a message:
-   * what it was about to do is known to the store alone, and perhaps nobody else will write to it.
+   * what it was about to do is known to the store alone, and perhaps nobody else will write to it. That, too, is after
+   * a pause.
    */
   readonly onFailure: 'rebuild' | 'stop-process'
   /**

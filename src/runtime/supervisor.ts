@@ -52,7 +52,10 @@ export class Supervisor {
     cell.pending?.refuseAsks(
       new SignalError('STORE_UNAVAILABLE', `a commit of ${kind.name}/${id} failed`, { cause: error }),
     )
-    this.#startOrVacate(this.#replaceOwed(cell))
+    const heir = this.#replaceOwed(cell)
+    // One that writes again as soon as it is built would otherwise keep trying as fast as a full disk refuses.
+    if (this.#owed.has(heir)) this.#pause(heir, PAUSE_MS_MIN)
+    else this.#startOrVacate(heir)
   }
 
   /** The actor stopped itself and its commits have been released. */
@@ -241,7 +244,7 @@ function isIdle(cell: Cell): boolean {
 /** More than this many failures within the memory, and the actor is given up. */
 const FAILURES_MAX = 3
 const FAILURE_MEMORY_MS = 60_000
-/** The pause after a first failure; it doubles with each further one. */
+/** The pause after a first failure, doubled with each further one; also the pause after a rejected commit. */
 const PAUSE_MS_MIN = 100
 /** Over 2,500 idle actors a second, and a tick stays far below a millisecond. */
 const IDLE_LOOKS_PER_TICK = 256
