@@ -25,7 +25,9 @@ export const APPEND_DEADLINE_MS = 10_000
 export const VRF_JOBS_WAITING_MAX = 8_192
 /** Tiles whose interior hashes are kept: 8 kB each, so 32 MB, which covers a million entries. */
 export const TILE_INTERIORS_MAX = 4_096
-/** Full bundles whose gzip form is kept: about 26 kB each, so 26 MB. */
+/** Leaves whose entry and path lines are kept for lookups: about a kilobyte each, so 32 MB. */
+export const LOOKUPS_KEPT_MAX = 32_768
+/** Bundles whose gzip form is kept: about 26 kB each, so 26 MB. */
 export const GZIP_BUNDLES_MAX = 1_024
 /** A gRPC message. A Register with the longest key has 1.1 kB; more is read so that the refusal can name the rule. */
 export const GRPC_MESSAGE_BYTES_MAX = 64 * 1024

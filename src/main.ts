@@ -124,7 +124,7 @@ async function start(config: Config, logger: Logger): Promise<RunningServer> {
     ],
     findFile: new LogFiles(published, keys.signer.keyId.toString(16).padStart(8, '0')).find,
     ...(config.areRatesLimited ? { admit: admission.admit } : {}),
-    onAnswer: (route, status, seconds) => metrics.httpRequests.observe({ route, status }, seconds),
+    onAnswer: (route, status, seconds) => metrics.observeAnswer(route, status, seconds),
     onRefused,
     onFault,
   })

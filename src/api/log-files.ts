@@ -8,6 +8,7 @@ import { gzip } from 'node:zlib'
 import { SignalError } from '../errors.ts'
 import { GZIP_BUNDLES_MAX } from '../limits.ts'
 import { parseTilePath, TILE_WIDTH, type Tile } from '../log/tile.ts'
+import { BoundedCache } from '../store/bounded-cache.ts'
 import type { LogHead } from '../store/log-store.ts'
 import type { PublicFile } from '../transport/log-files.ts'
 
@@ -20,7 +21,7 @@ export class LogFiles {
   readonly #log: LogFilesWorld
   /** Sets the files of this log apart from those of another that was served at the same address. */
   readonly #logTag: string
-  readonly #gzipped = new Map<string, Uint8Array | Promise<Uint8Array>>()
+  readonly #gzipped = new BoundedCache<string, Uint8Array | Promise<Uint8Array>>(GZIP_BUNDLES_MAX)
 
   constructor(log: LogFilesWorld, logTag: string) {
     this.#log = log
@@ -66,12 +67,6 @@ export class LogFiles {
       gzipped => this.#gzipped.set(path, gzipped),
       () => this.#gzipped.delete(path),
     )
-    if (this.#gzipped.size > GZIP_BUNDLES_MAX) {
-      for (const oldest of this.#gzipped.keys()) {
-        this.#gzipped.delete(oldest)
-        break
-      }
-    }
     return pending
   }
 }

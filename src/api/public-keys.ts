@@ -6,17 +6,19 @@
 import { SignalError } from '../errors.ts'
 import type { Hash } from '../log/hash.ts'
 import { equalHashes } from '../log/hash.ts'
-import { formatProof } from '../log/proof.ts'
 import { BodyReader } from '../schema/json.ts'
 import {
+  escapeForJson,
+  formatKeyHistory,
+  formatPublicKeys,
   GetKeyHistoryRequest,
   GetPublicKeysRequest,
-  type KeyHistory,
-  type PublicKeyResult,
+  type ProvenKey,
 } from '../schema/log.ts'
 import type { LogHead } from '../store/log-store.ts'
 import type { LoggedKey } from '../store/published-log.ts'
 import type { HttpAnswer, HttpRequest, HttpRoute } from '../transport/http.ts'
+import { PathLines } from './path-lines.ts'
 
 export interface VrfOutput {
   readonly vrfHash: Uint8Array
@@ -37,101 +39,116 @@ export interface PublicKeysWorld {
 }
 
 export function publicKeyRoutes(world: PublicKeysWorld): readonly HttpRoute[] {
+  const lookups = new Lookups(world)
   return [
-    { method: 'POST', path: '/api/get-public-keys', handle: request => getPublicKeys(world, request) },
-    { method: 'POST', path: '/api/get-key-history', handle: request => getKeyHistory(world, request) },
+    { method: 'POST', path: '/api/get-public-keys', handle: request => lookups.getPublicKeys(request) },
+    { method: 'POST', path: '/api/get-key-history', handle: request => lookups.getKeyHistory(request) },
   ]
 }
 
-function getPublicKeys(world: PublicKeysWorld, request: HttpRequest): HttpAnswer | Promise<HttpAnswer> {
-  const { targets } = GET_PUBLIC_KEYS.read(request.body, request.contentType)
-  // 1. Read the current checkpoint and verify its signature.
-  const head = world.log.verifiedHead()
-  // 2. For each target: a. look up; b. read the entry; c. parse it.
-  const found = targets.map((target, at) =>
-    findKey(world, head, target.publicKeyHash, `/targets/${at}/publicKeyHash`),
-  )
-  // d. Recompute the VRF proof; e. compare; f. build the inclusion proof. 3. Return.
-  return withProofs(world, found, outputs => {
-    const results = found.map((key, at): PublicKeyResult => {
-      assertIdentity(key, outputs[at]!, `/targets/${at}/publicKeyHash`)
-      return {
-        publicKey: key.publicKey,
-        vrfHash: targets[at]!.publicKeyHash,
-        proof: proofText(world, head, key, outputs[at]!),
-      }
-    })
-    return jsonAnswer({ results })
-  })
+/** A key that a target asked for; `pointer` names the target in errors. */
+interface FoundKey {
+  readonly key: LoggedKey
+  readonly pointer: string
 }
 
-function getKeyHistory(world: PublicKeysWorld, request: HttpRequest): HttpAnswer | Promise<HttpAnswer> {
-  const { publicKeyHash } = GET_KEY_HISTORY.read(request.body, request.contentType)
-  const head = world.log.verifiedHead()
-  const newest = findKey(world, head, publicKeyHash, '/publicKeyHash')
-  return withProofs(world, [newest], ([output]) => {
-    const entries = world.log.history(newest).map(key => {
-      assertIdentity(key, output!, '/publicKeyHash')
-      return {
-        index: String(key.index),
-        publicKey: key.publicKey,
-        proof: proofText(world, head, key, output!),
-      }
-    })
-    const history: KeyHistory = { entries, treeSize: String(head.treeSize) }
-    return jsonAnswer(history)
-  })
-}
+class Lookups {
+  readonly #log: PublicKeysWorld['log']
+  readonly #vrf: PublicKeysWorld['vrf']
+  readonly #pathLines: PathLines
+  #checkpoint = ''
+  #checkpointInJson = ''
 
-/** Throws `UNKNOWN_PUBLIC_KEY_HASH`, or `IDENTITY_MISMATCH` when the entry found is not under the hash asked for. */
-function findKey(world: PublicKeysWorld, head: LogHead, publicKeyHash: string, pointer: string): LoggedKey {
-  const vrfHash = Buffer.from(publicKeyHash, 'base64')
-  const key = world.log.newestKey(vrfHash, head.treeSize)
-  if (key === undefined) throw unknownHash(pointer)
-  if (equalHashes(key.vrfHash, vrfHash)) return key
-  // The index knows a hash by its first bytes: an entry that shares them is an honest answer to another question.
-  const isNeighbour = key.vrfHash.subarray(0, INDEXED_BYTES).every((byte, at) => byte === vrfHash[at])
-  throw isNeighbour ? unknownHash(pointer) : identityMismatch(pointer)
-}
-
-/** Runs `answer` at once when every proof is at hand, else when the worker threads have made them. */
-function withProofs(
-  world: PublicKeysWorld,
-  keys: readonly LoggedKey[],
-  answer: (outputs: readonly VrfOutput[]) => HttpAnswer,
-): HttpAnswer | Promise<HttpAnswer> {
-  const outputs: (VrfOutput | Promise<VrfOutput>)[] = []
-  let isComplete = true
-  for (const { identity } of keys) {
-    const cached = world.vrf.cached(identity.userId, identity.deviceId)
-    if (cached === undefined) isComplete = false
-    outputs.push(cached ?? world.vrf.prove(identity.userId, identity.deviceId))
+  constructor({ log, vrf }: PublicKeysWorld) {
+    this.#log = log
+    this.#vrf = vrf
+    this.#pathLines = new PathLines((index, treeSize) => log.inclusionPath(index, treeSize))
   }
-  if (isComplete) return answer(outputs as VrfOutput[])
-  return Promise.all(outputs).then(answer)
-}
 
-/** The second check of LOG 1.4: the hash re-derived from the stored user and device is the hash in the log. */
-function assertIdentity(key: LoggedKey, output: VrfOutput, pointer: string): void {
-  if (!equalHashes(key.vrfHash, output.vrfHash)) throw identityMismatch(pointer)
-}
-
-function proofText(world: PublicKeysWorld, head: LogHead, key: LoggedKey, output: VrfOutput): string {
-  return formatProof({
-    extra: output.vrfProof,
-    index: key.index,
-    path: world.log.inclusionPath(key.index, head.treeSize),
-    checkpoint: head.checkpoint,
-  })
-}
-
-function jsonAnswer(body: object): HttpAnswer {
-  return {
-    status: 200,
-    contentType: 'application/json; charset=utf-8',
-    body: JSON.stringify(body),
-    headers: NO_STORE,
+  getPublicKeys(request: HttpRequest): HttpAnswer | Promise<HttpAnswer> {
+    const { targets } = GET_PUBLIC_KEYS.read(request.body, request.contentType)
+    // 1. Read the current checkpoint and verify its signature.
+    const head = this.#log.verifiedHead()
+    // 2. For each target: a. look up; b. read the entry; c. parse it.
+    const found = targets.map((target, at) =>
+      this.#find(target.publicKeyHash, head, `/targets/${at}/publicKeyHash`),
+    )
+    // d. Recompute the VRF proof; e. compare; f. build the inclusion proof. 3. Return.
+    return this.#withVrf(found, outputs =>
+      jsonAnswer(formatPublicKeys(found.map((each, at) => this.#prove(each, outputs[at]!, head)))),
+    )
   }
+
+  getKeyHistory(request: HttpRequest): HttpAnswer | Promise<HttpAnswer> {
+    const { publicKeyHash } = GET_KEY_HISTORY.read(request.body, request.contentType)
+    const head = this.#log.verifiedHead()
+    const newest = this.#find(publicKeyHash, head, '/publicKeyHash')
+    return this.#withVrf([newest], ([output]) => {
+      const keys = this.#log
+        .history(newest.key)
+        .map(key => this.#prove({ key, pointer: newest.pointer }, output!, head))
+      return jsonAnswer(formatKeyHistory(keys, head.treeSize))
+    })
+  }
+
+  /** Throws `UNKNOWN_PUBLIC_KEY_HASH`, or `IDENTITY_MISMATCH` when the entry found is not under the hash asked for. */
+  #find(publicKeyHash: string, head: LogHead, pointer: string): FoundKey {
+    const vrfHash = Buffer.from(publicKeyHash, 'base64')
+    const key = this.#log.newestKey(vrfHash, head.treeSize)
+    if (key === undefined) throw unknownHash(pointer)
+    if (equalHashes(key.vrfHash, vrfHash)) return { key, pointer }
+    // The index knows a hash by its first bytes: an entry that shares them is an honest answer to another question.
+    const isNeighbour = key.vrfHash.subarray(0, INDEXED_BYTES).every((byte, at) => byte === vrfHash[at])
+    throw isNeighbour ? unknownHash(pointer) : identityMismatch(pointer)
+  }
+
+  /** Runs `answer` at once when every VRF proof is at hand, else when the worker threads have made them. */
+  #withVrf(
+    found: readonly FoundKey[],
+    answer: (outputs: readonly VrfOutput[]) => HttpAnswer,
+  ): HttpAnswer | Promise<HttpAnswer> {
+    const outputs: VrfOutput[] = []
+    for (const { key } of found) {
+      const { userId, deviceId } = key.identity
+      const cached = this.#vrf.cached(userId, deviceId)
+      if (cached === undefined) return this.#proveAll(found).then(answer)
+      outputs.push(cached)
+    }
+    return answer(outputs)
+  }
+
+  #proveAll(found: readonly FoundKey[]): Promise<VrfOutput[]> {
+    return Promise.all(found.map(({ key }) => this.#vrf.prove(key.identity.userId, key.identity.deviceId)))
+  }
+
+  #prove({ key, pointer }: FoundKey, output: VrfOutput, head: LogHead): ProvenKey {
+    // The second check of LOG 1.4: the hash re-derived from the stored user and device is the hash in the log.
+    if (!equalHashes(key.vrfHash, output.vrfHash)) throw identityMismatch(pointer)
+    return {
+      index: key.index,
+      publicKey: key.publicKey,
+      vrfHash: base64(key.vrfHash),
+      vrfProof: base64(output.vrfProof),
+      pathLines: this.#pathLines.inJson(key.index, head.treeSize),
+      checkpoint: this.#inJson(head.checkpoint),
+    }
+  }
+
+  #inJson(checkpoint: string): string {
+    if (checkpoint !== this.#checkpoint) {
+      this.#checkpoint = checkpoint
+      this.#checkpointInJson = escapeForJson(checkpoint)
+    }
+    return this.#checkpointInJson
+  }
+}
+
+function base64(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('base64')
+}
+
+function jsonAnswer(body: string): HttpAnswer {
+  return { status: 200, contentType: 'application/json; charset=utf-8', body, headers: NO_STORE }
 }
 
 function unknownHash(pointer: string): SignalError {

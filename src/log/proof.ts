@@ -22,16 +22,20 @@ export interface Proof {
 export function formatProof({ extra, index, path, checkpoint }: Proof): string {
   if (!Number.isSafeInteger(index) || index < 0) throw malformed(`index ${index} is not one below 2^53`)
   if (extra !== undefined) assertExtra(extra.length)
-  if (path.length > PATH_HASHES_MAX) throw malformed(`path has ${path.length} hashes`)
   assertCheckpoint(checkpoint)
-  let text = `${HEADER}\n`
-  if (extra !== undefined) text += `${EXTRA_START}${encodeBase64(extra)}\n`
-  text += `${INDEX_START}${index}\n`
+  const extraLine = extra === undefined ? '' : `${EXTRA_START}${encodeBase64(extra)}\n`
+  return `${HEADER}\n${extraLine}${INDEX_START}${index}\n${formatPath(path)}\n${checkpoint}`
+}
+
+/** The lines of a path, each with its newline. Throws `MALFORMED` for a path that no tree has. */
+export function formatPath(path: readonly Hash[]): string {
+  if (path.length > PATH_HASHES_MAX) throw malformed(`path has ${path.length} hashes`)
+  let lines = ''
   for (const hash of path) {
     if (hash.length !== HASH_BYTES) throw malformed('path has a hash that is not 32 bytes')
-    text += `${encodeBase64(hash)}\n`
+    lines += `${encodeBase64(hash)}\n`
   }
-  return `${text}\n${checkpoint}`
+  return lines
 }
 
 /**

@@ -19,9 +19,9 @@ export function formatBanner(facts: BannerFacts): string {
     '',
     `  Callsign ${facts.version}, development`,
     '',
-    `  log, lookups   ${facts.http}     GET /checkpoint, /tile/...   POST /api/get-public-keys`,
-    `  register       ${facts.grpc}            gRPC kt.v1.KTService/Register`,
-    `  operators      ${facts.admin}     GET /healthz, /readyz, /metrics`,
+    `  log, lookups   ${column(facts.http)}GET /checkpoint, /tile/...   POST /api/get-public-keys`,
+    `  register       ${column(facts.grpc)}gRPC kt.v1.KTService/Register`,
+    `  operators      ${column(facts.admin)}GET /healthz, /readyz, /metrics`,
     `  data           ${facts.dataFolder}`,
     '',
     `  ${facts.origin} holds ${facts.treeSize} entries`,
@@ -45,4 +45,8 @@ export function formatBanner(facts: BannerFacts): string {
     '',
   )
   return lines.join('\n')
+}
+
+function column(text: string): string {
+  return text.padEnd(26)
 }

@@ -14,6 +14,7 @@ import type { Integration, TailBytes } from '../log/integrate.ts'
 import { TileInterior } from '../log/interior.ts'
 import { entryInBundle, parseBundle, TILE_HEIGHT, TILE_WIDTH, tileWidth } from '../log/tile.ts'
 import { type Node, RightEdge, rootNodes } from '../log/tree.ts'
+import { BoundedCache } from './bounded-cache.ts'
 import type { BytesTable, Database, RecordTable } from './database.ts'
 import { IdentityTable, type LoggedIdentity } from './identity-table.ts'
 import { indexKey, tileKey } from './keys.ts'
@@ -41,6 +42,14 @@ export interface LogBatch {
   readonly checkpoint: string
 }
 
+/** A tile while nodes of it are read; its bytes live until the next read of the store. */
+interface OpenTile {
+  readonly level: number
+  readonly index: number
+  readonly interior: TileInterior
+  readonly bytes: Uint8Array
+}
+
 export class LogStore {
   readonly #database: Database
   readonly #tiles: BytesTable
@@ -49,7 +58,7 @@ export class LogStore {
   readonly #identityBlocks: BytesTable
   readonly #heads: RecordTable<LogHead>
   readonly #makers: RecordTable<LogMaker>
-  readonly #interiors = new Map<number, TileInterior>()
+  readonly #interiors = new BoundedCache<number, TileInterior>(TILE_INTERIORS_MAX)
   #identities: IdentityTable
   #lookup: LookupIndex
 
@@ -161,15 +170,28 @@ export class LogStore {
   }
 
   /** Hashes of complete subtrees within the committed tree (the `ReadHashes` of `log/tree.ts`); copies. */
-  readonly readHashes = (nodes: readonly Node[]): Hash[] =>
-    nodes.map(node => {
+  readonly readHashes = (nodes: readonly Node[]): Hash[] => {
+    let tile: OpenTile | undefined
+    return nodes.map(node => {
       const level = Math.floor(node.level / TILE_HEIGHT)
       const levelInside = node.level % TILE_HEIGHT
       const nodesInTile = TILE_WIDTH >> levelInside
-      const tileIndex = Math.floor(node.index / nodesInTile)
-      const bytes = this.#tileVolatile(level, tileIndex)
-      return this.#interior(level, tileIndex).hash(bytes, levelInside, node.index % nodesInTile)
+      const index = Math.floor(node.index / nodesInTile)
+      // A path has up to eight nodes of one tile, one after the other.
+      if (tile?.level !== level || tile.index !== index) tile = this.#openTile(level, index)
+      return tile.interior.hash(tile.bytes, levelInside, node.index % nodesInTile)
     })
+  }
+
+  #openTile(level: number, index: number): OpenTile {
+    const key = index * TILE_LEVELS + level
+    let interior = this.#interiors.get(key)
+    if (interior === undefined) {
+      interior = new TileInterior()
+      this.#interiors.set(key, interior)
+    }
+    return { level, index, interior, bytes: this.#tileVolatile(level, index) }
+  }
 
   #tileVolatile(level: number, index: number): Uint8Array {
     const bytes = this.#tiles.getBinaryFast(tileKey(level, index))
@@ -181,21 +203,6 @@ export class LogStore {
     const bytes = this.#bundles.getBinaryFast(indexKey(index))
     if (bytes === undefined) throw damaged(`entry bundle ${index} is missing`)
     return bytes
-  }
-
-  #interior(level: number, index: number): TileInterior {
-    const key = index * TILE_LEVELS + level
-    const interior = this.#interiors.get(key) ?? new TileInterior()
-    // Deleting and setting again keeps the map in order of use; the first key is the one used longest ago.
-    this.#interiors.delete(key)
-    this.#interiors.set(key, interior)
-    if (this.#interiors.size > TILE_INTERIORS_MAX) {
-      for (const oldest of this.#interiors.keys()) {
-        this.#interiors.delete(oldest)
-        break
-      }
-    }
-    return interior
   }
 
   /** Adds again what the index kept in memory when the process ended. */

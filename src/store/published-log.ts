@@ -4,12 +4,14 @@
  */
 
 import { assert, SignalError } from '../errors.ts'
+import { LOOKUPS_KEPT_MAX } from '../limits.ts'
 import { type Checkpoint, openCheckpoint } from '../log/checkpoint.ts'
 import { parseEntry } from '../log/entry.ts'
 import type { Hash } from '../log/hash.ts'
 import { proveInclusion } from '../log/inclusion.ts'
 import type { VerifierKey } from '../log/note.ts'
 import { type Tile, tileWidth } from '../log/tile.ts'
+import { BoundedCache } from './bounded-cache.ts'
 import type { LoggedIdentity } from './identity-table.ts'
 import type { LogHead, LogStore } from './log-store.ts'
 
@@ -24,6 +26,7 @@ export interface LoggedKey {
 export class PublishedLog {
   readonly #store: LogStore
   readonly #verifier: VerifierKey
+  readonly #keys = new BoundedCache<number, LoggedKey>(LOOKUPS_KEPT_MAX)
   #head: LogHead | undefined
   #verified: { head: LogHead; checkpoint: Checkpoint } | undefined
 
@@ -99,10 +102,15 @@ export class PublishedLog {
     return proveInclusion(index, treeSize, this.#store.readHashes)
   }
 
+  /** An entry and who is behind it never change, so they are read once and kept. */
   #key(index: number): LoggedKey {
+    const kept = this.#keys.get(index)
+    if (kept !== undefined) return kept
     const identity = this.#identity(index)
     const { vrfHash, publicKey } = parseEntry(this.#store.entryVolatile(index))
-    return { index, vrfHash, publicKey, identity }
+    const key = { index, vrfHash, publicKey, identity }
+    this.#keys.set(index, key)
+    return key
   }
 
   #identity(index: number): LoggedIdentity {

@@ -30,9 +30,7 @@ export interface HttpRequest {
   readonly query: string
   readonly requestId: string
   readonly contentType: string
-  /** Bytes of the sender's address: 4 for IPv4, 16 for IPv6. */
-  readonly remoteAddress: Uint8Array
-  /** Empty for a method without a body; owned by the handler. */
+  /** Empty for a method without a body. To be read before the handler returns: its memory goes back then. */
   readonly body: Uint8Array
 }
 
@@ -57,7 +55,10 @@ export interface HttpServerParts {
   readonly routes: readonly HttpRoute[]
   /** The public file at a path, undefined for none; absent where no files are served. */
   readonly findFile?: (path: string) => PublicFile | undefined
-  /** Seconds to wait before the address may ask again, 0 when it is admitted. */
+  /**
+   * Seconds to wait before the address (4 bytes for IPv4, 16 for IPv6, not to be kept) may ask again; 0 when it is
+   * admitted.
+   */
   readonly admit?: (remoteAddress: Uint8Array, scope: AdmissionScope) => number
   /** Told of every answer but those of files: the route's path, not the sender's. */
   readonly onAnswer?: (route: string, status: number, seconds: number) => void
@@ -126,8 +127,6 @@ class Exchange {
   readonly #query: string
   readonly #requestId: string
   readonly #contentType: string
-  readonly #contentLength: number
-  readonly #remoteAddress: Uint8Array
   #route = 'none'
   #isOver = false
 
@@ -138,11 +137,8 @@ class Exchange {
     this.#path = req.getUrl()
     this.#query = req.getQuery() ?? ''
     this.#contentType = req.getHeader('content-type')
-    this.#contentLength = Number(req.getHeader('content-length') || 0)
     const requestId = req.getHeader('x-request-id')
     this.#requestId = REQUEST_ID_FORM.test(requestId) ? requestId : nanoid()
-    // The address lives in uWebSockets' memory until the handler returns.
-    this.#remoteAddress = new Uint8Array(res.getRemoteAddress()).slice()
     res.onAborted(() => {
       this.#isOver = true
     })
@@ -172,24 +168,25 @@ class Exchange {
   #admit(route: HttpRoute): void {
     const { admit } = this.#parts
     if (admit === undefined) return
+    const remoteAddress = new Uint8Array(this.#res.getRemoteAddress())
     const scopes: AdmissionScope[] = route.path.startsWith('/api/get-') ? ['request', 'lookup'] : ['request']
     for (const scope of scopes) {
-      const waitSeconds = admit(this.#remoteAddress, scope)
+      const waitSeconds = admit(remoteAddress, scope)
       if (waitSeconds > 0) throw new RateLimited(waitSeconds)
     }
   }
 
   #readBody(then: (body: Uint8Array) => void): void {
-    if (this.#contentLength > BODY_BYTES_MAX) throw bodyTooLarge()
     const chunks: Uint8Array[] = []
     let length = 0
     this.#res.onData((chunk, isLast) => {
       if (this.#isOver) return
       length += chunk.byteLength
       if (length > BODY_BYTES_MAX) return this.#fail(bodyTooLarge())
+      if (isLast && chunks.length === 0) return then(new Uint8Array(chunk))
       // uWebSockets takes the chunk's memory back on return.
       chunks.push(new Uint8Array(chunk).slice())
-      if (isLast) then(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks))
+      if (isLast) then(Buffer.concat(chunks))
     })
   }
 
@@ -201,7 +198,6 @@ class Exchange {
         query: this.#query,
         requestId: this.#requestId,
         contentType: this.#contentType,
-        remoteAddress: this.#remoteAddress,
         body,
       })
       if (!(answer instanceof Promise)) return this.#answer(answer)

@@ -138,13 +138,7 @@ t.test('a log of 300 entries', async t => {
         '/tile/0/000%2ep/44',
         '/tile/0/000\\',
       ],
-      ...[
-        '/checkpoint?x',
-        '/tile/0/000?x=1',
-        '/Checkpoint',
-        '/TILE/0/000',
-        '/tile/Entries/000',
-      ],
+      ...['/checkpoint?x', '/tile/0/000?x=1', '/Checkpoint', '/TILE/0/000', '/tile/Entries/000'],
       ...[
         '/tile/0/x999/x999/x999/x999/x999/x999/999',
         '/tile/entries/x999/999',
