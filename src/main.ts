@@ -25,6 +25,7 @@ import { developmentKeys } from './operations/development-keys.ts'
 import { operatorRoutes } from './operations/health.ts'
 import { createLogger, type Logger } from './operations/log.ts'
 import { Metrics } from './operations/metrics.ts'
+import type { Ref } from './runtime/actor.ts'
 import { realWorld } from './runtime/clock.ts'
 import { ActorSystem } from './runtime/system.ts'
 import { Database, isEchoOfFailedCommit, isOutOfSpace } from './store/database.ts'
@@ -35,8 +36,7 @@ import { HttpServer } from './transport/http.ts'
 
 async function main(): Promise<void> {
   const config = readConfig(process.env, { dev: process.argv.includes('--dev') })
-  const logger = createLogger(config.logLevel)
-  const server = await start(config, logger)
+  const server = await start(config, createLogger(config.logLevel))
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void server.stop(signal))
   server.announce()
 }
@@ -49,140 +49,202 @@ interface RunningServer {
 }
 
 async function start(config: Config, logger: Logger): Promise<RunningServer> {
-  const keys = readKeys(config)
-  const database = Database.open(config.dataFolder)
-  const vrf = await VrfPool.start({
-    secret: keys.vrfSecret,
-    threads: config.log.vrfThreads,
-    cacheEntriesMax: config.log.vrfCacheEntriesMax,
-    queueMax: VRF_JOBS_WAITING_MAX,
-  })
-  const store = new LogStore(database)
-  const maker = {
-    formatVersion: STORE_FORMAT_VERSION,
-    vkey: formatVerifierKey(keys.signer),
-    vrfPublicKey: Buffer.from(vrf.publicKey).toString('base64'),
-  }
-  await openLog(store, maker, keys.signer)
-
-  const metrics = new Metrics()
-  const world = realWorld()
-  const fatal = (error: unknown) => {
-    logger.fatal({ event: 'fatal', err: error })
-    process.stderr.write(`callsign: ${error instanceof Error ? error.message : String(error)}\n`)
-    process.exit(1)
-  }
-  let noRoomUntilMs = 0
-  process.on('unhandledRejection', error => isEchoOfFailedCommit(error) || fatal(error))
-  const published = new PublishedLog(store, keys.signer)
-  const system = new ActorSystem({
-    world,
-    fatal,
-    onFailure: ({ kind, error }) => {
-      if (isOutOfSpace(error)) noRoomUntilMs = world.monotonicMs() + NO_ROOM_MS
-      logger.error({ event: 'actor-failed', kind, err: error })
-    },
-    refuseAskCycles: config.isDevelopment,
-  })
-  const logAppender = system.define<LogAppenderMessage>(
-    logAppenderKind({
-      store,
-      signer: keys.signer,
-      publishedSize: () => published.size,
-      publish: head => {
-        published.publish(head)
-        metrics.batches.inc()
-        metrics.treeSize.set(head.treeSize)
-        logger.info({ event: 'checkpoint', treeSize: head.treeSize })
-      },
-      fatal,
-    }),
-  )
-  const appender = logAppender('log')
-  // The appender checks the whole right edge of the log before it says what size it has.
-  await appender.ask<number>(reply => ({ kind: 'open', reply }), OPEN_DEADLINE_MS)
-
-  const stopping = { isUnderWay: false }
-  const onFault = (error: unknown, requestId?: string) =>
-    logger.error({ event: 'fault', requestId, err: error })
-  const onRefused = (code: string, requestId?: string) => logger.info({ event: 'refused', code, requestId })
+  const house = new House(config, logger)
+  const log = await openLog(house)
+  const actors = await startActors(house, log)
   const addresses = { http: '', grpc: '', admin: '' }
-  const admission = new Admission(world.monotonicMs)
-  const http = new HttpServer({
-    routes: [
-      ...publicKeyRoutes({ log: published, vrf }),
-      metaRoute({
-        nowMs: world.nowMs,
-        publicUrl: () => config.publicUrl ?? addresses.http,
-        log: {
-          origin: keys.signer.name,
-          vkey: maker.vkey,
-          vrfPublicKey: maker.vrfPublicKey,
-          isFrozen: config.log.isFrozen,
-        },
-      }),
-    ],
-    findFile: new LogFiles(published, keys.signer.keyId.toString(16).padStart(8, '0')).find,
-    ...(config.areRatesLimited ? { admit: admission.admit } : {}),
-    onAnswer: (route, status, seconds) => metrics.observeAnswer(route, status, seconds),
-    onRefused,
-    onFault,
-  })
-  const registration: RegistrationWorld = {
-    isFrozen: config.log.isFrozen,
-    vrf,
-    append: key => appender.ask<number>(reply => ({ kind: 'append', ...key, reply }), APPEND_DEADLINE_MS),
-    onRegistered: index => {
-      metrics.registrations.inc()
-      logger.info({ event: 'registered', index })
-    },
-  }
-  const { token, tls } = config.grpc
-  const grpc = new GrpcServer({
-    register: (userId, deviceId, publicKey) => registerKey(registration, userId, deviceId, publicKey),
-    ...(token === undefined ? {} : { token }),
-    ...(tls === undefined ? {} : { tls }),
-    onCall: (status, seconds) => metrics.grpcCalls.observe({ status }, seconds),
-    onRefused,
-    onFault,
-  })
-  const readiness = {
-    notReady: () => {
-      if (stopping.isUnderWay) return 'stopping'
-      return world.monotonicMs() < noRoomUntilMs ? 'there is no room to write' : undefined
-    },
-  }
-  const admin = new HttpServer({ routes: operatorRoutes(readiness, metrics), onRefused, onFault })
-  observe(metrics, system, vrf)
-  const stopSweeping = world.every(SWEEP_MS, () => admission.sweep())
+  const http = publicServer(house, log, () => config.publicUrl ?? addresses.http)
+  const grpc = registrationServer(house, log, actors)
+  const admin = operatorServer(house)
+  observe(house.metrics, actors.system, log.vrf)
 
   addresses.grpc = await listen('CALLSIGN_GRPC', config.grpc, grpc)
   addresses.admin = `http://${await listen('CALLSIGN_ADMIN', config.admin, admin)}`
   addresses.http = `http://${await listen('CALLSIGN_HTTP', config.http, http)}`
 
   return {
-    announce: () => announce(config, keys, maker, addresses, published.head.treeSize),
+    announce: () => announce(config, log, addresses),
     async stop(reason) {
-      if (stopping.isUnderWay) return
-      stopping.isUnderWay = true
+      if (house.isStopping) return
+      house.isStopping = true
       logger.info({ event: 'stopping', reason })
-      setTimeout(
-        () => fatal(new Error(`not stopped within ${STOP_DEADLINE_MS} ms`)),
-        STOP_DEADLINE_MS,
-      ).unref()
-      stopSweeping()
+      const tooLate = () => house.fatal(new Error(`not stopped within ${STOP_DEADLINE_MS} ms`))
+      setTimeout(tooLate, STOP_DEADLINE_MS).unref()
       http.stopListening()
       // Callers get their answers first: these need the appender, which needs the store.
       await grpc.close(STOP_DEADLINE_MS / 2)
-      await system.drainAndStop(STOP_DEADLINE_MS / 4)
+      await actors.system.drainAndStop(STOP_DEADLINE_MS / 4)
       http.close()
       admin.close()
-      await vrf.close()
-      await database.close()
+      await log.vrf.close()
+      await log.database.close()
       logger.info({ event: 'stopped' })
       process.exit(0)
     },
   }
+}
+
+/** What every part of the process shares: settings, clocks, figures, and how it ends when it must. */
+class House {
+  readonly config: Config
+  readonly logger: Logger
+  readonly world = realWorld()
+  readonly metrics = new Metrics()
+  isStopping = false
+  #noRoomUntilMs = 0
+
+  constructor(config: Config, logger: Logger) {
+    this.config = config
+    this.logger = logger
+    process.on('unhandledRejection', error => isEchoOfFailedCommit(error) || this.fatal(error))
+  }
+
+  /** Ends the process: it can't say what its state is any more. */
+  readonly fatal = (error: unknown): never => {
+    this.logger.fatal({ event: 'fatal', err: error })
+    process.stderr.write(`callsign: ${error instanceof Error ? error.message : String(error)}\n`)
+    process.exit(1)
+  }
+
+  readonly onActorFailure = ({ kind, error }: { kind: string; error: unknown }): void => {
+    if (isOutOfSpace(error)) this.#noRoomUntilMs = this.world.monotonicMs() + NO_ROOM_MS
+    this.logger.error({ event: 'actor-failed', kind, err: error })
+  }
+
+  readonly onFault = (error: unknown, requestId?: string): void =>
+    this.logger.error({ event: 'fault', requestId, err: error })
+
+  readonly onRefused = (code: string, requestId?: string): void =>
+    this.logger.info({ event: 'refused', code, requestId })
+
+  /** Why the process should get no traffic now. */
+  notReady(): string | undefined {
+    if (this.isStopping) return 'stopping'
+    return this.world.monotonicMs() < this.#noRoomUntilMs ? 'there is no room to write' : undefined
+  }
+}
+
+interface OpenedLog {
+  readonly keys: Keys
+  readonly maker: LogMaker
+  readonly database: Database
+  readonly store: LogStore
+  readonly published: PublishedLog
+  readonly vrf: VrfPool
+}
+
+/** Opens the store and makes a new log with its checkpoint of size 0, or checks that this log is ours to go on with. */
+async function openLog({ config }: House): Promise<OpenedLog> {
+  const keys = readKeys(config)
+  const database = Database.open(config.dataFolder)
+  const store = new LogStore(database)
+  const vrf = await VrfPool.start({
+    secret: keys.vrfSecret,
+    threads: config.log.vrfThreads,
+    cacheEntriesMax: config.log.vrfCacheEntriesMax,
+    queueMax: VRF_JOBS_WAITING_MAX,
+  })
+  const maker = {
+    formatVersion: STORE_FORMAT_VERSION,
+    vkey: formatVerifierKey(keys.signer),
+    vrfPublicKey: Buffer.from(vrf.publicKey).toString('base64'),
+  }
+  const made = store.maker()
+  if (made === undefined) {
+    await store.create(maker, signCheckpoint({ treeSize: 0, rootHash: EMPTY_ROOT }, keys.signer))
+  } else assertMaker(made, maker)
+  return { keys, maker, database, store, vrf, published: new PublishedLog(store, keys.signer) }
+}
+
+function assertMaker(made: LogMaker, maker: LogMaker): void {
+  for (const name of ['formatVersion', 'vkey', 'vrfPublicKey'] as const) {
+    if (made[name] === maker[name]) continue
+    throw new ConfigError([`the data directory was made with ${name} ${made[name]}, not ${maker[name]}`])
+  }
+}
+
+interface Actors {
+  readonly system: ActorSystem
+  readonly logAppender: Ref<LogAppenderMessage>
+}
+
+async function startActors(house: House, { store, keys, published }: OpenedLog): Promise<Actors> {
+  const { world, fatal, metrics, logger, config } = house
+  const system = new ActorSystem({
+    world,
+    fatal,
+    onFailure: house.onActorFailure,
+    refuseAskCycles: config.isDevelopment,
+  })
+  const appenderKind = logAppenderKind({
+    store,
+    signer: keys.signer,
+    publishedSize: () => published.size,
+    publish: head => {
+      published.publish(head)
+      metrics.batches.inc()
+      metrics.treeSize.set(head.treeSize)
+      logger.info({ event: 'checkpoint', treeSize: head.treeSize })
+    },
+    fatal,
+  })
+  const logAppender = system.define(appenderKind)('log')
+  // The appender checks the whole right edge of the log before it says what size it has.
+  await logAppender.ask<number>(reply => ({ kind: 'open', reply }), OPEN_DEADLINE_MS)
+  return { system, logAppender }
+}
+
+function publicServer(
+  house: House,
+  { keys, maker, published, vrf }: OpenedLog,
+  publicUrl: () => string,
+): HttpServer {
+  const { config, world, metrics } = house
+  const { vkey, vrfPublicKey } = maker
+  const admission = new Admission(world.monotonicMs)
+  world.every(SWEEP_MS, () => admission.sweep())
+  return new HttpServer({
+    routes: [
+      ...publicKeyRoutes({ log: published, vrf }),
+      metaRoute({
+        nowMs: world.nowMs,
+        publicUrl,
+        log: { origin: keys.signer.name, vkey, vrfPublicKey, isFrozen: config.log.isFrozen },
+      }),
+    ],
+    findFile: new LogFiles(published, keys.signer.keyId.toString(16).padStart(8, '0')).find,
+    ...(config.areRatesLimited ? { admit: admission.admit } : {}),
+    onAnswer: (route, status, seconds) => metrics.observeAnswer(route, status, seconds),
+    onRefused: house.onRefused,
+    onFault: house.onFault,
+  })
+}
+
+function registrationServer(house: House, { vrf }: OpenedLog, { logAppender }: Actors): GrpcServer {
+  const { config, metrics, logger } = house
+  const registration: RegistrationWorld = {
+    isFrozen: config.log.isFrozen,
+    vrf,
+    append: key => logAppender.ask<number>(reply => ({ kind: 'append', ...key, reply }), APPEND_DEADLINE_MS),
+    onRegistered: index => {
+      metrics.registrations.inc()
+      logger.info({ event: 'registered', index })
+    },
+  }
+  const { token, tls } = config.grpc
+  return new GrpcServer({
+    register: (userId, deviceId, publicKey) => registerKey(registration, userId, deviceId, publicKey),
+    ...(token === undefined ? {} : { token }),
+    ...(tls === undefined ? {} : { tls }),
+    onCall: (status, seconds) => metrics.grpcCalls.observe({ status }, seconds),
+    onRefused: house.onRefused,
+    onFault: house.onFault,
+  })
+}
+
+function operatorServer(house: House): HttpServer {
+  const { onRefused, onFault } = house
+  return new HttpServer({ routes: operatorRoutes(house, house.metrics), onRefused, onFault })
 }
 
 interface Keys {
@@ -212,18 +274,6 @@ function parseKey<Key>(name: string, parse: () => Key): Key {
   }
 }
 
-/** Makes a new log with its checkpoint of size 0, or checks that this log is ours to go on with. */
-async function openLog(store: LogStore, maker: LogMaker, signer: SignerKey): Promise<void> {
-  const made = store.maker()
-  if (made === undefined) {
-    return store.create(maker, signCheckpoint({ treeSize: 0, rootHash: EMPTY_ROOT }, signer))
-  }
-  for (const name of ['formatVersion', 'vkey', 'vrfPublicKey'] as const) {
-    if (made[name] === maker[name]) continue
-    throw new ConfigError([`the data directory was made with ${name} ${made[name]}, not ${maker[name]}`])
-  }
-}
-
 /** Resolves with `host:port`, or says in one line which setting names a port that can't be had. */
 async function listen(
   prefix: string,
@@ -240,8 +290,17 @@ async function listen(
 }
 
 function observe(metrics: Metrics, system: ActorSystem, vrf: VrfPool): void {
-  metrics.gauge('callsign_vrf_jobs_queued', 'VRF jobs waiting for a thread', () => vrf.figures.jobsQueued)
-  metrics.gauge('callsign_vrf_cache_entries', 'VRF results kept in memory', () => vrf.figures.cacheEntries)
+  const vrfFigures = [
+    ['jobsQueued', 'callsign_vrf_jobs_queued', 'VRF jobs waiting for a thread'],
+    ['threadsReady', 'callsign_vrf_threads_ready', 'VRF threads that take jobs'],
+    ['threadsReplaced', 'callsign_vrf_threads_replaced', 'VRF threads that ended and were replaced'],
+    ['hashesComputed', 'callsign_vrf_hashes_computed', 'VRF hashes computed for registrations'],
+    ['proofsComputed', 'callsign_vrf_proofs_computed', 'VRF proofs computed for first lookups'],
+    ['cacheEntries', 'callsign_vrf_cache_entries', 'VRF results kept in memory'],
+    ['cacheHits', 'callsign_vrf_cache_hits', 'Lookups answered from the cache'],
+    ['cacheMisses', 'callsign_vrf_cache_misses', 'Lookups that needed a thread'],
+  ] as const
+  for (const [figure, name, help] of vrfFigures) metrics.gauge(name, help, () => vrf.figures[figure])
   metrics.gauge(
     'callsign_actor_run_queue',
     'Actors waiting for a turn',
@@ -276,19 +335,22 @@ function observe(metrics: Metrics, system: ActorSystem, vrf: VrfPool): void {
 /** The ready line for programs on stdout; in development, the banner for people on stderr. */
 function announce(
   config: Config,
-  keys: Keys,
-  maker: LogMaker,
+  { keys, maker, published }: OpenedLog,
   addresses: { http: string; grpc: string; admin: string },
-  treeSize: number,
 ): void {
-  const origin = keys.signer.name
   const { vkey, vrfPublicKey } = maker
-  process.stdout.write(`${JSON.stringify({ event: 'ready', ...addresses, origin, vkey, vrfPublicKey })}\n`)
+  const ready = { ...addresses, origin: keys.signer.name, vkey, vrfPublicKey }
+  process.stdout.write(`${JSON.stringify({ event: 'ready', ...ready })}\n`)
   if (!config.isDevelopment) return
-  const { dataFolder } = config
-  const isExposed = !isLoopback(config.http.host)
-  const facts = { version: VERSION, ...addresses, dataFolder, origin, vkey, vrfPublicKey, treeSize }
-  process.stderr.write(formatBanner({ ...facts, areKeysNew: keys.areNew, isExposed }))
+  const banner = formatBanner({
+    ...ready,
+    version: VERSION,
+    dataFolder: config.dataFolder,
+    treeSize: published.head.treeSize,
+    areKeysNew: keys.areNew,
+    isExposed: !isLoopback(config.http.host),
+  })
+  process.stderr.write(banner)
 }
 
 function readVersion(): string {
