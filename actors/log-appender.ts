@@ -77,6 +77,8 @@ export function logAppenderKind(world: LogAppenderWorld): ActorKind<LogAppenderM
 
 /** An entry with an index that is not durable yet, and who waits for it. */
 interface UnpublishedKey {
+  /** The VRF hash as a map key: one character a byte. */
+  readonly hashText: string
   readonly index: number
   readonly publicKey: string
   readonly earlierKeys: number
@@ -101,7 +103,10 @@ class LogAppender implements Actor<LogAppenderMessage> {
     const checkpoint = openCheckpoint(head.checkpoint, world.signer)
     const publishedSize = world.publishedSize()
     // After a failed commit the store must be where it was: a tree that nobody was shown may not be durable.
-    assert(publishedSize === undefined || publishedSize === head.treeSize, 'the store went on without its writer')
+    assert(
+      publishedSize === undefined || publishedSize === head.treeSize,
+      'the store went on without its writer',
+    )
     this.#tail = new TreeTail(world.store.openTail(checkpoint.treeSize))
     assert(checkpoint.treeSize === head.treeSize, 'the signed size is the stored size')
     if (!equalHashes(this.#tail.rootHash(), checkpoint.rootHash)) {
@@ -188,12 +193,12 @@ class LogAppender implements Actor<LogAppenderMessage> {
       reply.refuse(new SignalError('TOO_MANY_KEYS', `the device has ${earlierKeys} keys in the log`))
       return undefined
     }
-    const key: UnpublishedKey = { index, publicKey, earlierKeys, waiting: [reply] }
+    const key: UnpublishedKey = { hashText, index, publicKey, earlierKeys, waiting: [reply] }
     this.#unpublished.set(hashText, key)
     return { key, identity: { userId, deviceId, previousIndex: newest?.index, earlierKeys } }
   }
 
-  #storedKey(vrfHash: Uint8Array): Omit<UnpublishedKey, 'waiting'> | undefined {
+  #storedKey(vrfHash: Uint8Array): Omit<UnpublishedKey, 'waiting' | 'hashText'> | undefined {
     const { store } = this.#world
     const index = store.newestIndex(vrfHash)
     if (index === undefined) return undefined
@@ -217,17 +222,14 @@ class LogAppender implements Actor<LogAppenderMessage> {
   #onCommitted(batch: LogBatch, keys: readonly UnpublishedKey[]): void {
     this.#batchesInFlight--
     this.#world.publish({ treeSize: batch.integration.treeSize, checkpoint: batch.checkpoint })
-    for (const [at, key] of keys.entries()) {
-      const vrfHash = batch.vrfHashes[at]!
-      const hashText = latin1(vrfHash)
-      if (this.#unpublished.get(hashText) === key) this.#unpublished.delete(hashText)
+    for (const key of keys) {
+      if (this.#unpublished.get(key.hashText) === key) this.#unpublished.delete(key.hashText)
       for (const reply of key.waiting) reply.answer(key.index)
     }
     if (this.#waiting.length > 0) this.#scheduleIntegrate()
   }
 }
 
-/** A hash as a map key: one character a byte. */
 function latin1(vrfHash: Uint8Array): string {
   return Buffer.from(vrfHash.buffer, vrfHash.byteOffset, vrfHash.length).toString('latin1')
 }

@@ -14,7 +14,7 @@ import type { PublicFile } from '../transport/log-files.ts'
 
 export interface LogFilesWorld {
   readonly head: LogHead
-  tileBytes(tile: Tile): Uint8Array | undefined
+  tileVolatile(tile: Tile): Uint8Array | undefined
 }
 
 export class LogFiles {
@@ -45,7 +45,7 @@ export class LogFiles {
 
   #tile(path: string): PublicFile | undefined {
     const tile = parsePath(path)
-    const bytes = tile === undefined ? undefined : this.#log.tileBytes(tile)
+    const bytes = tile === undefined ? undefined : this.#log.tileVolatile(tile)
     if (tile === undefined || bytes === undefined) return undefined
     const file = {
       bytes,
@@ -61,7 +61,7 @@ export class LogFiles {
   #gzip(path: string, bytes: Uint8Array): Uint8Array | Promise<Uint8Array> {
     const known = this.#gzipped.get(path)
     if (known !== undefined) return known
-    const pending = compress(bytes)
+    const pending = compress(new Uint8Array(bytes))
     this.#gzipped.set(path, pending)
     pending.then(
       gzipped => this.#gzipped.set(path, gzipped),

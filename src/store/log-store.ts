@@ -102,13 +102,16 @@ export class LogStore {
     this.#lookup = new LookupIndex(this.#lookupNodes)
     this.#refillLookup(treeSize)
     const tiles: (Uint8Array | undefined)[] = []
-    for (let complete = treeSize, level = 0; complete > 0; level++) {
-      tiles.push(this.tile(level, Math.floor(complete / TILE_WIDTH), complete % TILE_WIDTH))
-      complete = Math.floor(complete / TILE_WIDTH)
+    for (let complete = treeSize; complete > 0; complete = Math.floor(complete / TILE_WIDTH)) {
+      const width = complete % TILE_WIDTH
+      const index = Math.floor(complete / TILE_WIDTH)
+      tiles.push(width === 0 ? undefined : new Uint8Array(this.tileVolatile(tiles.length, index, width)))
     }
     const edge = new RightEdge(treeSize, this.readHashes(rootNodes(treeSize)))
-    const bundle = this.bundle(Math.floor(treeSize / TILE_WIDTH), treeSize % TILE_WIDTH)
-    if (treeSize > 0) assertLastBundle(bundle, tiles[0], treeSize % TILE_WIDTH)
+    const width = treeSize % TILE_WIDTH
+    const lastIndex = Math.floor(treeSize / TILE_WIDTH)
+    const bundle = width === 0 ? undefined : new Uint8Array(this.bundleVolatile(lastIndex, width))
+    if (treeSize > 0) assertLastBundle(bundle, tiles[0], width)
     return { edge, tiles, bundle }
   }
 
@@ -137,23 +140,20 @@ export class LogStore {
     lookup.release()
   }
 
-  /** The first `width` hashes of a tile, 32 bytes each; undefined when `width` is 0. Throws `CHECKPOINT_INVALID`. */
-  tile(level: number, index: number, width: number): Uint8Array | undefined {
-    if (width === 0) return undefined
-    return Uint8Array.prototype.slice.call(this.#tileVolatile(level, index), 0, width * HASH_BYTES)
+  /** The first `width` hashes of a tile, 32 bytes each, until the next read. Throws `CHECKPOINT_INVALID`. */
+  tileVolatile(level: number, index: number, width: number): Uint8Array {
+    return viewOf(this.#readTile(level, index), width * HASH_BYTES)
   }
 
-  /** The first `width` entries of a bundle with their length prefixes; undefined when `width` is 0. */
-  bundle(index: number, width: number): Uint8Array | undefined {
-    if (width === 0) return undefined
-    const bytes = this.#bundleVolatile(index)
-    const end = width === TILE_WIDTH ? bytes.length : endOfEntry(bytes, width - 1)
-    return Uint8Array.prototype.slice.call(bytes, 0, end)
+  /** The first `width` entries of a bundle with their length prefixes, until the next read. */
+  bundleVolatile(index: number, width: number): Uint8Array {
+    const bytes = this.#readBundle(index)
+    return viewOf(bytes, width === TILE_WIDTH ? bytes.length : endOfEntry(bytes, width - 1))
   }
 
   /** The entry at a committed leaf index, until the next read. Throws `CHECKPOINT_INVALID` when it is not there. */
   entryVolatile(index: number): Uint8Array {
-    return entryInBundle(this.#bundleVolatile(Math.floor(index / TILE_WIDTH)), index % TILE_WIDTH)
+    return entryInBundle(this.#readBundle(Math.floor(index / TILE_WIDTH)), index % TILE_WIDTH)
   }
 
   /**
@@ -190,16 +190,16 @@ export class LogStore {
       interior = new TileInterior()
       this.#interiors.set(key, interior)
     }
-    return { level, index, interior, bytes: this.#tileVolatile(level, index) }
+    return { level, index, interior, bytes: this.#readTile(level, index) }
   }
 
-  #tileVolatile(level: number, index: number): Uint8Array {
+  #readTile(level: number, index: number): Uint8Array {
     const bytes = this.#tiles.getBinaryFast(tileKey(level, index))
     if (bytes === undefined) throw damaged(`tile ${level}/${index} is missing`)
     return bytes
   }
 
-  #bundleVolatile(index: number): Uint8Array {
+  #readBundle(index: number): Uint8Array {
     const bytes = this.#bundles.getBinaryFast(indexKey(index))
     if (bytes === undefined) throw damaged(`entry bundle ${index} is missing`)
     return bytes
@@ -211,7 +211,7 @@ export class LogStore {
       const firstIndex = this.#lookup.nextIndex
       const bundleIndex = Math.floor(firstIndex / TILE_WIDTH)
       const width = tileWidth('entries', bundleIndex, treeSize)
-      const entries = parseBundle(this.#bundleVolatile(bundleIndex)).slice(firstIndex % TILE_WIDTH, width)
+      const entries = parseBundle(this.#readBundle(bundleIndex)).slice(firstIndex % TILE_WIDTH, width)
       if (firstIndex + entries.length < Math.min(treeSize, (bundleIndex + 1) * TILE_WIDTH)) {
         throw damaged(`entry bundle ${bundleIndex} ends before the tree`)
       }
@@ -235,6 +235,12 @@ function assertLastBundle(bundle: Uint8Array | undefined, tile: Uint8Array | und
       throw damaged(`entry ${position} of the last bundle does not match its leaf hash`)
     }
   }
+}
+
+/** lmdb-js hands out its whole read buffer under a length of its own; this is really as long as it says. */
+function viewOf(bytes: Uint8Array, length: number): Uint8Array {
+  if (length > bytes.length) throw damaged(`a tile or bundle has ${bytes.length} of ${length} bytes`)
+  return new Uint8Array(bytes.buffer, bytes.byteOffset, length)
 }
 
 function endOfEntry(bundle: Uint8Array, position: number): number {

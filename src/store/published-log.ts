@@ -66,12 +66,15 @@ export class PublishedLog {
     return head
   }
 
-  /** The bytes of a hash tile or entry bundle, or undefined when the published tree implies no such tile. */
-  tileBytes(tile: Tile): Uint8Array | undefined {
+  /**
+   * The bytes of a hash tile or entry bundle until the next read, or undefined when the published tree implies no
+   * such tile.
+   */
+  tileVolatile(tile: Tile): Uint8Array | undefined {
     if (tile.width > tileWidth(tile.level, tile.index, this.head.treeSize)) return undefined
     return tile.level === 'entries'
-      ? this.#store.bundle(tile.index, tile.width)
-      : this.#store.tile(tile.level, tile.index, tile.width)
+      ? this.#store.bundleVolatile(tile.index, tile.width)
+      : this.#store.tileVolatile(tile.level, tile.index, tile.width)
   }
 
   /**

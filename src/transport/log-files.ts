@@ -6,6 +6,7 @@
 import type uWS from 'uWebSockets.js'
 
 export interface PublicFile {
+  /** To be sent at once: the bytes may be the store's, until its next read. */
   readonly bytes: string | Uint8Array
   readonly contentType: string
   readonly cacheControl: string
@@ -41,7 +42,7 @@ export function serveFile(
   })
   gzipped.then(
     late => isAborted || sendFile(res, file, { method, ifNoneMatch, gzipped: late }),
-    () => isAborted || sendFile(res, file, { method, ifNoneMatch }),
+    () => isAborted || res.close(),
   )
 }
 
