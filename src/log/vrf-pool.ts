@@ -38,8 +38,8 @@ export interface VrfPoolFigures {
   readonly cacheMisses: number
 }
 
-/** As many proofs take 3 ms, the longest a job waits for its neighbours; a message costs the event loop some 20 us. */
-const BATCH_JOBS_MAX = 16
+/** As many proofs take 6 ms, the longest a job waits for its neighbours; a message costs the event loop 70 us each way. */
+const BATCH_JOBS_MAX = 32
 /** Threads in a row that ended before they were ready: then starting more will not help. */
 const START_FAILURES_MAX = 3
 
