@@ -1,0 +1,159 @@
+/**
+ * How fast `POST /api/get-public-keys` answers for one target in a log of a million entries.
+ *
+ * Warm: 10,000 targets, each asked once before, so that every VRF proof is in the cache; held against bare
+ * uWebSockets.js that reads the same body and sends the same bytes.
+ * Cold: every target for the first time since the server started, so that every answer waits for a proof; held against
+ * the same number of threads that do nothing but prove.
+ */
+
+import { availableParallelism } from 'node:os'
+import type { Benchmark, BenchmarkContext, Row } from './support/benchmark.ts'
+import { recordAnswer } from './support/http-answer.ts'
+import { compareHttp } from './support/http-comparison.ts'
+import { loadGenerator, type RequestList, runHttpLoad, writeRequests } from './support/http-load.ts'
+import { type PrefilledLog, prefilledLog } from './support/prefill.ts'
+import { Program } from './support/program.ts'
+import type { RawHttpProtocol } from './support/raw-http.ts'
+import { interleaved, withCpu } from './support/rounds.ts'
+import { type RunningServer, startServer } from './support/server.ts'
+import { rounded } from './support/statistics.ts'
+import type { VrfLimitProtocol } from './support/vrf-limit.ts'
+
+const WARM: Row = {
+  name: 'lookup-warm',
+  project: 'get-public-keys, 1 target, proof of the VRF in the cache',
+  limit: 'bare uWebSockets.js, same bytes to the same POST, body read',
+  unit: 'requests/s',
+  goal: { of: 'ratio', is: 'at least', value: 0.5 },
+  notShown:
+    'All 10,000 targets fit the caches of proofs and inner hashes; lookups spread over more devices fall towards the cold figure.',
+}
+const COLD: Row = {
+  name: 'lookup-cold',
+  project: 'get-public-keys, 1 target, first lookup of each',
+  limit: 'VRF proofs alone, same number of threads',
+  unit: 'requests/s',
+  goal: { of: 'ratio', is: 'at least', value: 0.8 },
+  notShown: "The log's file is in the page cache; a log larger than memory would also wait for its disk.",
+}
+
+const PATH = '/api/get-public-keys'
+const COLD_CONNECTIONS = 256
+/** Threads of the server unless it is told otherwise, and so of the limit. */
+const VRF_THREADS = Math.max(1, availableParallelism() - 1)
+
+export const lookup: Benchmark = { name: 'lookup', run }
+
+async function run(context: BenchmarkContext): Promise<void> {
+  const { entries, devices } = context.scale
+  const log = await prefilledLog(context.storesFolder, { entries, devices })
+  const server = await startServer({ dataFolder: log.dataFolder, profilesFolder: context.profilesFolder })
+  try {
+    await measureWarm(context, log, server)
+  } finally {
+    await server.end()
+  }
+  await measureCold(context, log)
+}
+
+async function measureWarm(
+  context: BenchmarkContext,
+  log: PrefilledLog,
+  server: RunningServer,
+): Promise<void> {
+  const targets = log.targets.slice(0, context.scale.warmTargets)
+  const requests = writeLookups(context, 'warm', targets)
+  const answer = await recordAnswer(server.http + PATH, lookupBody(targets[0]!))
+  const raw = await Program.start<RawHttpProtocol>('raw-http', { answers: new Map([[PATH, answer]]) })
+  context.after(() => raw.end())
+  await askEachOnce(server.http, targets)
+  await compareHttp(context, WARM, {
+    limit: { url: await raw.ask('address'), pid: raw.pid },
+    project: { url: server.http, pid: server.pid },
+    requests,
+    parameters: { entries: context.scale.entries },
+  })
+}
+
+async function measureCold(context: BenchmarkContext, log: PrefilledLog): Promise<void> {
+  const { scale } = context
+  const prover = await Program.start<VrfLimitProtocol>('vrf-limit', {})
+  context.after(() => prover.end())
+  const seconds = scale.turns * scale.turnSeconds
+  for (let round = 1; round <= scale.rounds; round++) {
+    const figures = await interleaved(
+      round,
+      // Each turn needs a new server, so a round has one.
+      1,
+      async () => ({ rate: await prover.ask({ threads: VRF_THREADS, seconds }), details: {} }),
+      () => measureColdServer(context, log, seconds),
+    )
+    const [limit, project] = [figures.limit[0]!, figures.project[0]!]
+    context.record(COLD, round, {
+      limit: limit.rate,
+      project: project.rate,
+      parameters: {
+        entries: scale.entries,
+        connections: COLD_CONNECTIONS,
+        vrfThreads: VRF_THREADS,
+        client: await loadGenerator(),
+      },
+      details: project.details,
+    })
+  }
+}
+
+/** A server that has proven nothing yet, warmed up with targets that are not measured. */
+async function measureColdServer(
+  context: BenchmarkContext,
+  log: PrefilledLog,
+  seconds: number,
+): Promise<{ rate: number; details: Record<string, number> }> {
+  const { scale } = context
+  const server = await startServer({
+    dataFolder: log.dataFolder,
+    environment: { CALLSIGN_VRF_THREADS: String(VRF_THREADS) },
+  })
+  try {
+    const warmUpTargets = log.targets.slice(0, scale.coldWarmUpTargets)
+    await askEachOnce(server.http, warmUpTargets)
+    const requests = writeLookups(context, 'cold', log.targets.slice(scale.coldWarmUpTargets))
+    const { figure, cpu } = await withCpu(server.pid, () =>
+      runHttpLoad({ url: server.http, requests, connections: COLD_CONNECTIONS, seconds }),
+    )
+    if (figure.requests > requests.count) {
+      throw new Error(`${figure.requests} lookups of ${requests.count} targets: some were not cold`)
+    }
+    const details = { targets: requests.count, projectP99Ms: figure.p99, projectCpuSeconds: rounded(cpu) }
+    return { rate: figure.requestsPerSecond, details }
+  } finally {
+    await server.end()
+  }
+}
+
+async function askEachOnce(url: string, targets: readonly string[]): Promise<void> {
+  for (let first = 0; first < targets.length; first += TARGETS_AT_ONCE) {
+    const body = JSON.stringify({
+      targets: targets.slice(first, first + TARGETS_AT_ONCE).map(publicKeyHash => ({ publicKeyHash })),
+    })
+    const answer = await fetch(url + PATH, {
+      method: 'POST',
+      body,
+      headers: { 'content-type': 'application/json' },
+    })
+    if (answer.status !== 200) throw new Error(`${PATH} answered ${answer.status}: ${await answer.text()}`)
+    await answer.arrayBuffer()
+  }
+}
+
+function writeLookups(context: BenchmarkContext, name: string, targets: readonly string[]): RequestList {
+  const requests = targets.map(target => ({ path: PATH, body: lookupBody(target) }))
+  return writeRequests(context.folder, name, requests)
+}
+
+function lookupBody(publicKeyHash: string): string {
+  return JSON.stringify({ targets: [{ publicKeyHash }] })
+}
+
+const TARGETS_AT_ONCE = 64

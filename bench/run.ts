@@ -1,0 +1,177 @@
+/**
+ * Runs benchmarks: all of them, or those that are named. Each round is a JSON line on standard output and in a file;
+ * what a person wants to know goes to standard error.
+ */
+
+import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { append } from './append.ts'
+import { checkpointLatency } from './checkpoint-latency.ts'
+import { lookup } from './lookup.ts'
+import { registerThroughput } from './register-throughput.ts'
+import { formatTable } from './report.ts'
+import { startup } from './startup.ts'
+import type { Benchmark, Result, Scale } from './support/benchmark.ts'
+import { describeMachine, isInMemory } from './support/machine.ts'
+import { formatProfile, readProfiles } from './support/profile.ts'
+import { rounded } from './support/statistics.ts'
+import { tile } from './tile.ts'
+
+const BENCHMARKS: readonly Benchmark[] = [
+  registerThroughput,
+  append,
+  lookup,
+  tile,
+  startup,
+  checkpointLatency,
+]
+
+const USAGE = `usage: npm run bench -- [NAME...] [options]
+
+Names: ${BENCHMARKS.map(({ name }) => name).join(', ')}; all of them unless some are given.
+
+  --smoke          tiny counts, to see that everything runs: the figures mean nothing
+  --rounds N       rounds of each measurement (5)
+  --turns N        one-second turns of limit and project in each round (3)
+  --entries N      measure growth up to a log of so many entries (1000000)
+  --out FILE       append the JSON lines to FILE (else last.jsonl in the folder below is written anew)
+  --folder DIR     where stores are made and prefilled logs kept (the system's temporary folder)
+  --profile        one round, with CPU profiles of the server printed as tables
+  --clean          remove the prefilled logs, and do nothing else
+`
+
+interface RunOptions {
+  readonly folder: string
+  readonly scale: Scale
+  readonly isProfiled: boolean
+  readonly onResult: (result: Result) => void
+}
+
+async function main(): Promise<void> {
+  const { values, positionals } = parseArgs({ options: OPTIONS, allowPositionals: true })
+  const unknown = positionals.filter(name => !BENCHMARKS.some(benchmark => benchmark.name === name))
+  if (values.help || unknown.length > 0) {
+    process.stderr.write(unknown.length > 0 ? `no benchmark ${unknown.join(', ')}\n${USAGE}` : USAGE)
+    process.exitCode = values.help ? 0 : 2
+    return
+  }
+  const folder = join(values.folder, 'callsign-bench')
+  if (values.clean) return rmSync(folder, { recursive: true, force: true })
+  mkdirSync(folder, { recursive: true })
+  if (isInMemory(folder))
+    process.stderr.write(`${folder} is in memory, where writes cost nothing: use --folder\n`)
+  const out = values.out ?? join(folder, 'last.jsonl')
+  if (values.out === undefined) writeFileSync(out, '')
+
+  const results: Result[] = []
+  const onResult = (result: Result) => {
+    const line = `${JSON.stringify(result)}\n`
+    results.push(result)
+    process.stdout.write(line)
+    if (!values.profile) appendFileSync(out, line)
+  }
+  const scale = scaleOf(values)
+  const chosen = BENCHMARKS.filter(({ name }) => positionals.length === 0 || positionals.includes(name))
+  for (const benchmark of chosen) {
+    await runBenchmark(benchmark, { folder, scale, isProfiled: values.profile, onResult }).catch(error => {
+      process.stderr.write(`${benchmark.name} can't run: ${error instanceof Error ? error.stack : error}\n`)
+      process.exitCode = 1
+    })
+  }
+  // The figures of a smoke run are noise; a table of them would only mislead.
+  if (!values.smoke) process.stderr.write(`\n${formatTable(results)}`)
+  else if (process.exitCode === undefined) process.stderr.write(`${chosen.length} benchmarks can run\n`)
+}
+
+async function runBenchmark(benchmark: Benchmark, options: RunOptions): Promise<void> {
+  const folder = mkdtempSync(join(options.folder, `${benchmark.name}-`))
+  const profilesFolder = options.isProfiled ? join(folder, 'profiles') : undefined
+  const machine = describeMachine()
+  const ends: (() => Promise<void> | void)[] = []
+  try {
+    await benchmark.run({
+      scale: options.scale,
+      storesFolder: join(options.folder, 'stores'),
+      folder,
+      profilesFolder,
+      after: end => void ends.push(end),
+      record: (row, round, measurement) =>
+        options.onResult({
+          benchmark: benchmark.name,
+          row,
+          round,
+          ...measurement,
+          limit: rounded(measurement.limit),
+          project: rounded(measurement.project),
+          ...(measurement.cpuRatio === undefined ? {} : { cpuRatio: rounded(measurement.cpuRatio) }),
+          ratio: rounded(measurement.project / measurement.limit),
+          machine,
+          at: new Date().toISOString(),
+        }),
+    })
+  } finally {
+    for (const end of ends.reverse()) await end()
+    if (profilesFolder !== undefined) printProfiles(profilesFolder)
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+function printProfiles(folder: string): void {
+  for (const profile of readProfiles(folder))
+    process.stderr.write(`\n${formatProfile(profile, PROFILE_ROWS)}`)
+}
+
+function scaleOf(values: {
+  smoke: boolean
+  profile: boolean
+  rounds?: string
+  turns?: string
+  entries: string
+}): Scale {
+  const rounds = Number(values.rounds ?? (values.smoke || values.profile ? 1 : 5))
+  if (values.smoke) return { ...SMOKE, rounds }
+  const entriesMax = Number(values.entries)
+  return {
+    isSmoke: false,
+    rounds,
+    turns: Number(values.turns ?? 3),
+    turnSeconds: 1,
+    warmUpSeconds: 3,
+    entries: 1_000_000,
+    devices: 60_000,
+    sizes: [100_000, 1_000_000, 10_000_000].filter(size => size <= entriesMax),
+    appendedEntries: 100_000,
+    warmTargets: 10_000,
+    coldWarmUpTargets: 5_000,
+  }
+}
+
+const SMOKE: Omit<Scale, 'rounds'> = {
+  isSmoke: true,
+  turns: 1,
+  turnSeconds: 1,
+  warmUpSeconds: 0.2,
+  entries: 20_000,
+  devices: 10_000,
+  sizes: [2_000, 20_000],
+  appendedEntries: 2_000,
+  warmTargets: 100,
+  coldWarmUpTargets: 100,
+}
+
+const OPTIONS = {
+  smoke: { type: 'boolean', default: false },
+  rounds: { type: 'string' },
+  turns: { type: 'string' },
+  entries: { type: 'string', default: '1000000' },
+  out: { type: 'string' },
+  folder: { type: 'string', default: tmpdir() },
+  profile: { type: 'boolean', default: false },
+  clean: { type: 'boolean', default: false },
+  help: { type: 'boolean', default: false },
+} as const
+const PROFILE_ROWS = 16
+
+await main()

@@ -1,0 +1,32 @@
+/** An answer of the server, recorded so that bare uWebSockets.js can send the same bytes. */
+
+import type uWS from 'uWebSockets.js'
+
+export interface RecordedAnswer {
+  readonly status: string
+  readonly headers: readonly (readonly [string, string])[]
+  readonly body: Uint8Array
+}
+
+/** Asks once and keeps what is not made anew by uWebSockets.js for each answer. Throws unless the status is 200. */
+export async function recordAnswer(url: string, body?: string): Promise<RecordedAnswer> {
+  const request =
+    body === undefined ? {} : { method: 'POST', body, headers: { 'content-type': 'application/json' } }
+  const answer = await fetch(url, request)
+  const bytes = new Uint8Array(await answer.arrayBuffer())
+  if (answer.status !== 200) throw new Error(`${url} answered ${answer.status}: ${Buffer.from(bytes)}`)
+  return {
+    status: `${answer.status} OK`,
+    headers: [...answer.headers].filter(([name]) => !MADE_BY_UWS.has(name)),
+    body: bytes,
+  }
+}
+
+/** Must be called inside a callback of uWebSockets.js, where the socket is corked. */
+export function sendRecorded(res: uWS.HttpResponse, { status, headers, body }: RecordedAnswer): void {
+  res.writeStatus(status)
+  for (const [name, value] of headers) res.writeHeader(name, value)
+  res.end(body)
+}
+
+const MADE_BY_UWS = new Set(['date', 'uwebsockets', 'content-length', 'connection', 'keep-alive'])

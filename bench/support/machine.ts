@@ -1,0 +1,54 @@
+/** Where and on what a figure was taken, and what a process cost while it was. */
+
+import { execFileSync } from 'node:child_process'
+import { readFileSync, statfsSync } from 'node:fs'
+import { cpus } from 'node:os'
+
+export interface Machine {
+  readonly cpu: string
+  readonly cores: number
+  readonly node: string
+  /** `git describe` of the working directory, `-dirty` with uncommitted changes. */
+  readonly commit: string
+}
+
+export function describeMachine(): Machine {
+  return {
+    cpu: cpus()[0]?.model.trim() ?? 'unknown',
+    cores: cpus().length,
+    node: process.version,
+    commit: describeCommit(),
+  }
+}
+
+/** Processor seconds that a process and its threads have used so far; NaN where the system does not say. */
+export function cpuSeconds(pid: number): number {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
+    // The name in brackets may hold spaces; user and system time are the 12th and 13th field behind it.
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+    return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND
+  } catch {
+    return Number.NaN
+  }
+}
+
+/** True when the folder is in memory, where a durable write costs nothing. */
+export function isInMemory(folder: string): boolean {
+  return statfsSync(folder).type === TMPFS_MAGIC
+}
+
+function describeCommit(): string {
+  try {
+    return execFileSync('git', ['describe', '--always', '--dirty'], {
+      encoding: 'utf8',
+      stdio: 'pipe',
+    }).trim()
+  } catch {
+    return 'unknown'
+  }
+}
+
+/** What Linux reports process times in on every common build. */
+const TICKS_PER_SECOND = 100
+const TMPFS_MAGIC = 0x01021994

@@ -1,0 +1,41 @@
+/** Program, the limit of first lookups: threads that do nothing but prove. */
+
+import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
+import { generateVrfSecret, vrfInput } from '../../src/log/vrf.ts'
+import { createFastVrf } from '../../src/log/vrf-fast.ts'
+import { serveParent } from './program.ts'
+
+export interface VrfLimitProtocol {
+  readonly setup: Record<string, never>
+  readonly request: { readonly threads: number; readonly seconds: number }
+  /** Proofs per second of all threads. */
+  readonly answer: number
+}
+
+const WARM_UP_PROOFS = 500n
+
+if (isMainThread) serveParent<VrfLimitProtocol>(async () => proofsPerSecond)
+else parentPort?.postMessage(await prove(workerData as number))
+
+async function proofsPerSecond({ threads, seconds }: VrfLimitProtocol['request']): Promise<number> {
+  const counts = Array.from({ length: threads }, () => runThread(seconds))
+  return (await Promise.all(counts)).reduce((sum, count) => sum + count, 0) / seconds
+}
+
+function runThread(seconds: number): Promise<number> {
+  return new Promise((resolve, reject) => {
+    new Worker(new URL(import.meta.url), { workerData: seconds })
+      .once('message', resolve)
+      .once('error', reject)
+  })
+}
+
+/** How many proofs this thread made, counted from when it was warm. */
+async function prove(seconds: number): Promise<number> {
+  const vrf = await createFastVrf(generateVrfSecret(new Uint8Array(64).fill(7)))
+  for (let user = 0n; user < WARM_UP_PROOFS; user++) vrf.prove(vrfInput(user, 1n))
+  const end = performance.now() + seconds * 1000
+  let proofs = 0
+  for (; performance.now() < end; proofs++) vrf.prove(vrfInput(BigInt(proofs), 2n))
+  return proofs
+}
