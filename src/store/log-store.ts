@@ -215,12 +215,12 @@ export class LogStore {
       if (firstIndex + entries.length < Math.min(treeSize, (bundleIndex + 1) * TILE_WIDTH)) {
         throw damaged(`entry bundle ${bundleIndex} ends before the tree`)
       }
-      this.#lookup
-        .add(
-          firstIndex,
-          entries.map(entry => parseEntry(entry).vrfHash),
-        )
-        .release()
+      const { writes } = this.#lookup.add(
+        firstIndex,
+        entries.map(entry => parseEntry(entry).vrfHash),
+      )
+      // What the index writes down is written with its batch, so there is nothing left to write.
+      if (writes.length > 0) throw damaged('the lookup index lags behind the entries')
     }
   }
 }

@@ -139,10 +139,10 @@ t.test('a full queue refuses with OVERLOADED and goes on with what it took', asy
 
 t.test('a thread takes two batches, the rest waits where any thread can take it', async t => {
   const pool = await startPool(t, { startWorker: firstly(['silent', 'silent']), threads: 2, queueMax: 200 })
-  const unanswered = Array.from({ length: 100 }, (_, userId) => pool.hash(BigInt(userId), 1n))
+  const unanswered = Array.from({ length: 200 }, (_, userId) => pool.hash(BigInt(userId), 1n))
   for (const hash of unanswered) hash.catch(() => {})
   await nextTurn()
-  t.match(pool.figures, { jobsInFlight: 64, jobsQueued: 36 })
+  t.match(pool.figures, { jobsInFlight: 128, jobsQueued: 72 })
 })
 
 t.test('few jobs are shared out evenly', async t => {
