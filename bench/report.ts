@@ -66,8 +66,13 @@ function summarise(results: readonly Result[]): readonly Summary[] {
     const { row, parameters } = rounds[0]!
     const ratios = rounds.map(({ ratio }) => ratio)
     const cpuRatios = rounds.flatMap(({ cpuRatio = [] }) => cpuRatio)
-    const { entries, than } = parameters
-    const size = entries === undefined ? '' : `, ${formatNumber(Number(entries))} entries`
+    const { entries, actors, than } = parameters
+    const size =
+      entries !== undefined
+        ? `, ${formatNumber(Number(entries))} entries`
+        : actors !== undefined
+          ? `, ${formatNumber(Number(actors))} actors`
+          : ''
     return {
       key,
       name: row.project + size,

@@ -10,6 +10,8 @@ import { parseArgs } from 'node:util'
 import { append } from './append.ts'
 import { checkpointLatency } from './checkpoint-latency.ts'
 import { lookup } from './lookup.ts'
+import { actorTell } from './micro/actor-tell.ts'
+import { lookupIndex } from './micro/lookup-index.ts'
 import { registerThroughput } from './register-throughput.ts'
 import { formatTable } from './report.ts'
 import { startup } from './startup.ts'
@@ -26,6 +28,8 @@ const BENCHMARKS: readonly Benchmark[] = [
   tile,
   startup,
   checkpointLatency,
+  lookupIndex,
+  actorTell,
 ]
 
 const USAGE = `usage: npm run bench -- [NAME...] [options]

@@ -1,12 +1,23 @@
 /**
- * How many messages a second go from `tell` to handled, on the machine's own event loop: one million small messages,
- * told in bursts from outside, to one actor and spread over a thousand. Prints one JSON line per case.
- * It does not show what real handlers cost, nor what a cold process does.
+ * How many messages a second go from `tell` to handled, on the machine's own event loop: small messages, told in
+ * bursts from outside, to one actor and spread over a thousand; held against a plain array that a microtask drains.
  */
-import { cpus } from 'node:os'
+
 import type { Ref } from '../../src/runtime/actor.ts'
 import { realWorld } from '../../src/runtime/clock.ts'
 import { ActorSystem } from '../../src/runtime/system.ts'
+import type { Benchmark, BenchmarkContext, Row } from '../support/benchmark.ts'
+import { interleaved } from '../support/rounds.ts'
+import { mean } from '../support/statistics.ts'
+
+const TELL: Row = {
+  name: 'actor-tell',
+  project: 'tell to handled',
+  limit: 'a plain array drained in a microtask',
+  unit: 'messages/s',
+  notShown:
+    'Handlers that add a number cost nothing; real ones, and a process that has just started, cost more.',
+}
 
 interface Add {
   readonly kind: 'add'
@@ -14,63 +25,93 @@ interface Add {
 }
 
 const MESSAGES = 1_000_000
-const ROUNDS = 5
+const MESSAGES_SMOKE = 20_000
 /** One burst fits every mailbox, even when one actor gets all of it. */
 const BURST = 10_000
 
-let sum = 0
-let onAllHandled: () => void = () => {}
+export const actorTell: Benchmark = { name: 'actor-tell', run }
 
-const system = new ActorSystem({
-  world: realWorld(),
-  fatal: error => {
-    throw error
-  },
-})
-const adder = system.define<Add>({
-  kind: 'adder',
-  mailboxMessagesMax: BURST,
-  onFailure: 'stop-process',
-  create: () => ({
-    receive(message) {
-      sum += message.amount
-      if (sum % BURST === 0) onAllHandled()
-    },
-  }),
-})
-
-for (const actors of [1, 1_000]) {
-  const refs = Array.from({ length: actors }, (_, i) => adder(`adder-${i}`))
-  const perSecond: number[] = []
-  for (let round = 0; round < ROUNDS; round++) perSecond.push(await measureRound(refs))
-  perSecond.sort((a, b) => a - b)
-  const best = perSecond.at(-1)!
-  const median = perSecond[Math.floor(ROUNDS / 2)]!
-  console.log(
-    JSON.stringify({
-      bench: 'actor-tell',
-      actors,
-      messages: MESSAGES,
-      rounds: ROUNDS,
-      messagesPerSecond: median,
-      messagesPerSecondBest: best,
-      node: process.version,
-      cpu: cpus()[0]?.model,
-    }),
-  )
+async function run(context: BenchmarkContext): Promise<void> {
+  const { rounds, turns, isSmoke } = context.scale
+  const messages = isSmoke ? MESSAGES_SMOKE : MESSAGES
+  const adders = new Adders()
+  context.after(() => adders.end())
+  const queue = new PlainQueue()
+  for (const actors of [1, 1_000]) {
+    const refs = Array.from({ length: actors }, (_, i) => adders.ref(`adder-${i}`))
+    for (let round = 1; round <= rounds; round++) {
+      const { limit, project } = await interleaved(
+        round,
+        turns,
+        () => messagesPerSecond(messages, () => queue.burst()),
+        () => messagesPerSecond(messages, () => adders.burst(refs)),
+      )
+      context.record(TELL, round, {
+        limit: mean(limit),
+        project: mean(project),
+        parameters: { actors, messages },
+      })
+    }
+  }
 }
-await system.drainAndStop(1_000)
 
-async function measureRound(refs: readonly Ref<Add>[]): Promise<number> {
+async function messagesPerSecond(messages: number, burst: () => Promise<void>): Promise<number> {
   const startMs = performance.now()
-  for (let sent = 0; sent < MESSAGES; sent += BURST) {
+  for (let sent = 0; sent < messages; sent += BURST) await burst()
+  return (messages / (performance.now() - startMs)) * 1000
+}
+
+class Adders {
+  readonly #system: ActorSystem
+  readonly ref: (id: string) => Ref<Add>
+  #sum = 0
+  #onAllHandled: () => void = () => {}
+
+  constructor() {
+    const fatal = (error: unknown) => {
+      throw error
+    }
+    this.#system = new ActorSystem({ world: realWorld(), fatal })
+    this.ref = this.#system.define<Add>({
+      kind: 'adder',
+      mailboxMessagesMax: BURST,
+      onFailure: 'stop-process',
+      create: () => ({ receive: message => this.#onAdd(message) }),
+    })
+  }
+
+  burst(refs: readonly Ref<Add>[]): Promise<void> {
     const handled = new Promise<void>(resolve => {
-      onAllHandled = resolve
+      this.#onAllHandled = resolve
     })
     for (let i = 0; i < BURST; i++) {
       if (refs[i % refs.length]!.tell({ kind: 'add', amount: 1 }) !== 'accepted') throw new Error('refused')
     }
-    await handled
+    return handled
   }
-  return Math.round((MESSAGES / (performance.now() - startMs)) * 1_000)
+
+  async end(): Promise<void> {
+    await this.#system.drainAndStop(1_000)
+  }
+
+  #onAdd({ amount }: Add): void {
+    this.#sum += amount
+    if (this.#sum % BURST === 0) this.#onAllHandled()
+  }
+}
+
+class PlainQueue {
+  #messages: Add[] = []
+  #sum = 0
+
+  burst(): Promise<void> {
+    return new Promise(resolve => {
+      queueMicrotask(() => {
+        for (const { amount } of this.#messages) this.#sum += amount
+        this.#messages = []
+        resolve()
+      })
+      for (let i = 0; i < BURST; i++) this.#messages.push({ kind: 'add', amount: 1 })
+    })
+  }
 }

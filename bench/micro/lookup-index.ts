@@ -1,122 +1,193 @@
 /**
- * What the lookup index costs as the log grows: adding with a durable commit per batch, reading, disk, restart.
- *
- *     node dist/bench/micro/lookup-index.js --entries 1000000,3000000,10000000 --folder DIR
- *
- * Prints one JSON line per size. The table is alone in its environment, so a batch here syncs less than a batch of the
- * whole log; hashes are as good as random, none is replaced, and reads are of rows spread over all the log. A restart
- * is timed from the hashes on, without the reading of their bundles.
+ * What the lookup index costs as the log grows: adding with a durable commit per batch, reading, disk, restart. Held
+ * against LMDB alone, which puts and commits the same nodes in the same batches, and reads one of them.
  */
 
-import { rmSync, statSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
 import { BATCHES_IN_FLIGHT_MAX } from '../../src/limits.ts'
-import { Database } from '../../src/store/database.ts'
+import { type BytesTable, Database } from '../../src/store/database.ts'
 import { LookupIndex } from '../../src/store/lookup-index.ts'
 import type { PendingWrites } from '../../src/store/pending-writes.ts'
-import { describeMachine } from '../support/machine.ts'
+import type { Benchmark, BenchmarkContext, Row } from '../support/benchmark.ts'
 import { rounded } from '../support/statistics.ts'
+
+const ADD: Row = {
+  name: 'lookup-index-add',
+  project: 'lookup index, adding durably',
+  limit: 'LMDB alone, same nodes, same batches',
+  unit: 'entries/s',
+  notShown:
+    'The table is alone in its environment, so a batch syncs less than one of the whole log; no hash is replaced.',
+}
+const READ: Row = {
+  name: 'lookup-index-read',
+  project: 'lookup index, reading a row',
+  limit: 'one get of LMDB alone',
+  unit: 'µs',
+  notShown: 'Rows are read from all over the log, but all of it is in memory.',
+}
+const BYTES: Row = {
+  name: 'lookup-index-bytes',
+  project: 'lookup index, bytes on disk per entry',
+  limit: '16 bytes of hash and 6 of index',
+  unit: 'bytes',
+  notShown: 'The file also holds pages that LMDB will use again.',
+}
 
 const BATCH_ENTRIES = 1_024
 const READS = 200_000
 
-const { values } = parseArgs({
-  options: {
-    entries: { type: 'string', default: '1000000,3000000,10000000' },
-    folder: { type: 'string', default: tmpdir() },
-  },
-})
-const folder = join(values.folder, `lookup-index-${process.pid}`)
-const database = Database.open(folder)
-const table = database.bytesTable('log-lookup')
+export const lookupIndex: Benchmark = { name: 'lookup-index', run }
 
-try {
-  let index = new LookupIndex(table)
-  for (const size of values.entries.split(',').map(Number)) {
-    const added = await addUpTo(index, size)
-    const reads = { hit: readMicroseconds(index, size, 0), miss: readMicroseconds(index, size, 2 ** 40) }
-    const restart = reopen(size)
-    index = restart.index
-    report(size, { ...added, readHitUs: reads.hit, readMissUs: reads.miss, restartMs: restart.ms })
+async function run(context: BenchmarkContext): Promise<void> {
+  const { rounds, sizes, appendedEntries } = context.scale
+  const indexed = new IndexedTable(join(context.folder, 'indexed'))
+  context.after(() => indexed.close())
+  const bare = new BareTable(join(context.folder, 'bare'))
+  context.after(() => bare.close())
+  for (const entries of sizes) {
+    while (indexed.size < entries) {
+      await bare.replay(await indexed.add(Math.min(appendedEntries, entries - indexed.size)))
+    }
+    const parameters = { entries, batchEntries: BATCH_ENTRIES }
+    for (let round = 1; round <= rounds; round++) {
+      const read = { limit: bare.readMicroseconds(), project: indexed.readMicroseconds(0) }
+      const missMicroseconds = rounded(indexed.readMicroseconds(MISSING))
+      context.record(READ, round, { ...read, parameters, details: { missMicroseconds } })
+      const added = await indexed.add(appendedEntries)
+      const limit = await bare.replay(added)
+      context.record(ADD, round, { limit, project: added.entriesPerSecond, parameters })
+    }
+    const project = indexed.fileBytes() / indexed.size
+    const restartMs = rounded(indexed.reopen())
+    context.record(BYTES, 1, { limit: 22, project, parameters, details: { restartMs } })
   }
-} finally {
-  await database.close()
-  rmSync(folder, { recursive: true, force: true })
 }
 
-function report(entries: number, figures: Record<string, number>): void {
-  const bytesPerEntry = statSync(join(folder, 'store/data.mdb')).size / entries
-  const measured = Object.entries({ bytesPerEntry, ...figures }).map(([name, value]) => [
-    name,
-    rounded(value),
-  ])
-  const parameters = { entries, batchEntries: BATCH_ENTRIES, batchesInFlight: BATCHES_IN_FLIGHT_MAX }
-  const line = {
-    bench: 'lookup-index',
-    ...parameters,
-    ...Object.fromEntries(measured),
-    machine: describeMachine(),
-  }
-  process.stdout.write(`${JSON.stringify(line)}\n`)
+interface Added {
+  readonly entriesPerSecond: number
+  readonly entries: number
+  readonly batches: readonly PendingWrites[]
 }
 
-async function addUpTo(index: LookupIndex, size: number): Promise<Record<string, number>> {
-  const first = index.nextIndex
-  const start = performance.now()
+class IndexedTable {
+  readonly #folder: string
+  readonly #database: Database
+  readonly #table: BytesTable
+  #index: LookupIndex
+
+  constructor(folder: string) {
+    this.#folder = folder
+    this.#database = Database.open(folder)
+    this.#table = this.#database.bytesTable('nodes')
+    this.#index = new LookupIndex(this.#table)
+  }
+
+  get size(): number {
+    return this.#index.nextIndex
+  }
+
+  /** Adds so many entries in batches, two commits under way at a time as in the log appender. */
+  async add(entries: number): Promise<Added> {
+    const end = this.size + entries
+    const batches: PendingWrites[] = []
+    const startMs = performance.now()
+    await commitInTurn(this.#database, this.#table, () => {
+      if (this.size === end) return undefined
+      const hashes = hashesFrom(this.size, Math.min(BATCH_ENTRIES, end - this.size))
+      const batch = this.#index.add(this.size, hashes)
+      batches.push(batch)
+      return batch
+    })
+    return { entriesPerSecond: (entries * 1000) / (performance.now() - startMs), entries, batches }
+  }
+
+  /** Reads rows from all over the index, `offset` beyond the entries that are there. */
+  readMicroseconds(offset: number): number {
+    const wanted = hashesFrom(0, READS, i => offset + Math.floor((i * this.size) / READS))
+    let order = 1
+    let found = 0
+    const startMs = performance.now()
+    for (let i = 0; i < READS; i++) {
+      order = (order + ORDER_STEP) % READS
+      if (this.#index.newest(wanted[order]!) !== undefined) found++
+    }
+    const microseconds = ((performance.now() - startMs) * 1000) / READS
+    if (found !== (offset === 0 ? READS : 0)) throw new Error(`found ${found} of ${READS}`)
+    return microseconds
+  }
+
+  /** Milliseconds to open the index, without reading the bundles that the last hashes come from. */
+  reopen(): number {
+    const { size } = this
+    const { nextIndex } = new LookupIndex(this.#table)
+    const hashes = hashesFrom(nextIndex, size - nextIndex)
+    const startMs = performance.now()
+    this.#index = new LookupIndex(this.#table)
+    this.#index.add(nextIndex, hashes)
+    return performance.now() - startMs
+  }
+
+  fileBytes(): number {
+    return statSync(join(this.#folder, 'store/data.mdb')).size
+  }
+
+  close(): Promise<void> {
+    return this.#database.close()
+  }
+}
+
+class BareTable {
+  readonly #database: Database
+  readonly #table: BytesTable
+  readonly #keys = new Map<string, Uint8Array>()
+
+  constructor(folder: string) {
+    mkdirSync(folder)
+    this.#database = Database.open(folder)
+    this.#table = this.#database.bytesTable('nodes')
+  }
+
+  /** Entries a second, had LMDB alone to write what they brought. */
+  async replay({ batches, entries }: Added): Promise<number> {
+    const startMs = performance.now()
+    let next = 0
+    await commitInTurn(this.#database, this.#table, () => batches[next++])
+    const seconds = (performance.now() - startMs) / 1000
+    for (const { writes } of batches) {
+      for (const { key } of writes) this.#keys.set(Buffer.from(key).toString('latin1'), key)
+    }
+    return entries / seconds
+  }
+
+  readMicroseconds(): number {
+    const keys = [...this.#keys.values()]
+    const startMs = performance.now()
+    for (let i = 0; i < READS; i++) this.#table.getBinaryFast(keys[(i * ORDER_STEP) % keys.length]!)
+    return ((performance.now() - startMs) * 1000) / READS
+  }
+
+  close(): Promise<void> {
+    return this.#database.close()
+  }
+}
+
+async function commitInTurn(
+  database: Database,
+  table: BytesTable,
+  nextBatch: () => PendingWrites | undefined,
+): Promise<void> {
   const underWay: Promise<void>[] = []
-  let addMsMax = 0
-  let commitMsMax = 0
-  let writeBytes = 0
-  while (index.nextIndex < size) {
-    const count = Math.min(BATCH_ENTRIES, size - index.nextIndex)
-    const hashes = hashesFrom(index.nextIndex, count)
-    const addStart = performance.now()
-    const batch = index.add(index.nextIndex, hashes)
-    addMsMax = Math.max(addMsMax, performance.now() - addStart)
-    for (const { value } of batch.writes) writeBytes += value.length
-    underWay.push(
-      commit(batch).then(() => {
-        commitMsMax = Math.max(commitMsMax, performance.now() - addStart)
-      }),
-    )
+  for (let batch = nextBatch(); batch !== undefined; batch = nextBatch()) {
+    const { writes, release } = batch
+    const committed = database.commit(() => {
+      for (const { key, value } of writes) table.put(key, value)
+    })
+    underWay.push(committed.then(release))
     if (underWay.length === BATCHES_IN_FLIGHT_MAX) await underWay.shift()
   }
   await Promise.all(underWay)
-  const entries = size - first
-  const entriesPerSecond = (entries * 1000) / (performance.now() - start)
-  return { entriesPerSecond, addMsMax, commitMsMax, nodeBytesWrittenPerEntry: writeBytes / entries }
-}
-
-async function commit(batch: PendingWrites): Promise<void> {
-  await database.commit(() => {
-    for (const { key, value } of batch.writes) table.put(key, value)
-  })
-  batch.release()
-}
-
-function readMicroseconds(index: LookupIndex, size: number, offset: number): number {
-  const wanted = hashesFrom(0, READS, i => offset + Math.floor((i * size) / READS))
-  let order = 1
-  let found = 0
-  const start = performance.now()
-  for (let i = 0; i < READS; i++) {
-    order = (order + 123_457) % READS
-    if (index.newest(wanted[order]!) !== undefined) found++
-  }
-  const microseconds = ((performance.now() - start) * 1000) / READS
-  if (found !== (offset === 0 ? READS : 0)) throw new Error(`found ${found} of ${READS}`)
-  return microseconds
-}
-
-function reopen(size: number): { index: LookupIndex; ms: number } {
-  const reopened = new LookupIndex(table)
-  const hashes = hashesFrom(reopened.nextIndex, size - reopened.nextIndex)
-  const start = performance.now()
-  const index = new LookupIndex(table)
-  index.add(index.nextIndex, hashes)
-  return { index, ms: performance.now() - start }
 }
 
 function hashesFrom(first: number, count: number, numberOf = (i: number) => first + i): Uint8Array[] {
@@ -138,3 +209,7 @@ function finalise(value: number): number {
   h = Math.imul(h ^ (h >>> 13), 0xc2b2ae35)
   return (h ^ (h >>> 16)) >>> 0
 }
+
+/** Added to an index, it names an entry that no log has. */
+const MISSING = 2 ** 40
+const ORDER_STEP = 123_457
