@@ -15,6 +15,7 @@ import {
   registerUsers,
   startLog,
 } from '../support/live-log.ts'
+import { growLog } from '../support/offline.ts'
 
 /** Registers in waves, fetching checkpoints all the while; with each wave, the checkpoint right after its answers. */
 async function registerWatched({ http, client, keys }: LiveLog) {
@@ -207,6 +208,21 @@ t.test('going back to an earlier key of a device is logged as a new entry', asyn
   const { entries } = await lookUpHistory(http, old.vrfHash)
   t.equal(entries.length, 3)
   t.equal(entries[2]!.publicKey, old.publicKey)
+})
+
+t.test('a log with three levels of tiles is crawled, and any of its smaller trees recomputed', async t => {
+  const dataFolder = t.testdir()
+  const small = await startLog(t, dataFolder)
+  await registerUsers(small.client, 1, 300)
+  const { checkpoint } = await crawl(small.http, small.keys)
+  t.equal(await small.end(), 0)
+  await growLog(dataFolder, 66_100)
+
+  const { http, keys } = await startLog(t, dataFolder)
+  const crawled = await crawl(http, keys)
+  t.equal(crawled.checkpoint.size, 66_100)
+  t.ok(crawled.files.has('tile/2/000.p/1') && crawled.files.has('tile/1/001.p/2'))
+  t.same(crawled.rootAt(300), checkpoint.rootHash)
 })
 
 t.test('a restart changes no byte that a stranger sees', async t => {

@@ -1,0 +1,51 @@
+/** What someone can do to a data directory while no server runs on it. */
+
+import { createHash, randomBytes } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { signCheckpoint } from '../../src/log/checkpoint.ts'
+import { formatEntry } from '../../src/log/entry.ts'
+import { TreeTail } from '../../src/log/integrate.ts'
+import { parseSignerKey } from '../../src/log/note.ts'
+import { developmentKeys } from '../../src/operations/development-keys.ts'
+import { Database } from '../../src/store/database.ts'
+import { LogStore } from '../../src/store/log-store.ts'
+
+/** Opens the store for the time of `change`, which runs in one transaction. */
+export async function changeStore(dataFolder: string, change: (database: Database) => void): Promise<void> {
+  const database = Database.open(dataFolder)
+  await database.commit(() => change(database))
+  await database.close()
+}
+
+/** SHA-256 of everything that LMDB keeps in the store. */
+export function storeDigest(dataFolder: string): string {
+  return createHash('sha256').update(readFileSync(join(dataFolder, 'store', 'data.mdb'))).digest('hex')
+}
+
+/** Grows a development log to `treeSize` with keys of nobody, signed as the server would. */
+export async function growLog(dataFolder: string, treeSize: number): Promise<void> {
+  const signer = parseSignerKey(developmentKeys(dataFolder).keys.ktPrivateKey)
+  const database = Database.open(dataFolder)
+  const store = new LogStore(database)
+  const tail = new TreeTail(store.openTail(store.head()!.treeSize))
+  while (tail.treeSize < treeSize) {
+    const firstIndex = tail.treeSize
+    const count = Math.min(BATCH_ENTRIES, treeSize - firstIndex)
+    const vrfHashes = Array.from({ length: count }, () => randomBytes(64))
+    const identities = vrfHashes.map((_, at) => ({
+      userId: BigInt(firstIndex + at),
+      deviceId: NOBODYS_DEVICE,
+      previousIndex: undefined,
+      earlierKeys: 0,
+    }))
+    const entries = vrfHashes.map(vrfHash => formatEntry(vrfHash, randomBytes(32).toString('base64')))
+    const integration = tail.integrate(entries)
+    const checkpoint = signCheckpoint(integration, signer)
+    await store.append({ firstIndex, vrfHashes, identities, integration, checkpoint })
+  }
+  await database.close()
+}
+
+const BATCH_ENTRIES = 2_048
+const NOBODYS_DEVICE = 2n ** 64n - 2n
