@@ -16,7 +16,9 @@
  */
 
 import { assert, SignalError } from '../errors.ts'
+import { LOOKUPS_KEPT_MAX } from '../limits.ts'
 import { VRF_HASH_BYTES } from '../log/entry.ts'
+import { BoundedCache } from './bounded-cache.ts'
 import type { BytesTable } from './database.ts'
 import { indexKey } from './keys.ts'
 import type { PendingWrites } from './pending-writes.ts'
@@ -29,6 +31,8 @@ export class LookupIndex {
   readonly #table: Pick<BytesTable, 'getBinaryFast'>
   readonly #nodeRowsMax: number
   readonly #entriesPerStep: number
+  /** Rows that were read from nodes. A newer row waits in its partition first, and takes its place when written down. */
+  readonly #found = new BoundedCache<string, number>(LOOKUPS_KEPT_MAX)
   readonly #partitions: Map<string, number>[] = []
   /** Nodes by id, of batches that reads of the table do not see yet. */
   readonly #unwritten = new Map<number, Buffer>()
@@ -67,8 +71,15 @@ export class LookupIndex {
    */
   newest(vrfHash: Uint8Array): number | undefined {
     assert(this.#size >= this.#sizeAtLastStep, 'entries since the last step are still to be added')
-    const waiting = this.#partitionOf(vrfHash).get(rowName(vrfHash))
-    if (waiting !== undefined) return waiting
+    const name = rowName(vrfHash)
+    const known = this.#partitionOf(vrfHash).get(name) ?? this.#found.get(name)
+    if (known !== undefined) return known
+    const index = this.#findWritten(vrfHash)
+    if (index !== undefined) this.#found.set(name, index)
+    return index
+  }
+
+  #findWritten(vrfHash: Uint8Array): number | undefined {
     let id = rootId(vrfHash[0]!)
     for (let depth = 1; depth <= DEPTH_MAX; depth++) {
       const node = this.#readNode(id)
@@ -119,6 +130,7 @@ export class LookupIndex {
     const waiting = this.#partitions[partition]!
     if (waiting.size === 0) return
     this.#mergeInto(rootId(partition), 1, packRows(waiting), changed)
+    for (const name of waiting.keys()) this.#found.delete(name)
     waiting.clear()
   }
 
