@@ -1,13 +1,16 @@
 /**
- * Turns the JSON lines of a run into the table that `bench/README.md` shows:
+ * Turns the JSON lines of a run into what `bench/README.md` shows: the occasion, the table, and what each figure does
+ * not show.
  *
- *     node dist/bench/report.js FILE [SECOND-FILE]
+ *     node dist/bench/report.js FILE [SECOND-FILE] [--readme bench/README.md]
  *
- * With a second file the last column has the medians of that run, to see how well they agree.
+ * With a second file the last column has the medians of that run, to see how well they agree. `--readme` puts the
+ * text between the two marks in that file instead of printing it.
  */
 
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
 import type { Goal, Result } from './support/benchmark.ts'
 import { median } from './support/statistics.ts'
 
@@ -54,6 +57,17 @@ export function formatOccasion([first]: readonly Result[]): string {
   if (first === undefined) return ''
   const { cpu, cores, node, commit } = first.machine
   return `${first.at.slice(0, 10)}, ${cores} cores of ${cpu}, Node ${node}, commit ${commit}.\n`
+}
+
+/** A list of sentences, each with the rows it is about. */
+export function formatNotShown(results: readonly Result[]): string {
+  const rows = new Map<string, Set<string>>()
+  for (const { row } of results) {
+    const names = rows.get(row.notShown) ?? new Set()
+    rows.set(row.notShown, names.add(row.project))
+  }
+  const lines = [...rows].map(([sentence, names]) => `- ${[...names].join('; ')}: ${sentence}\n`)
+  return `What the figures do not show:\n\n${lines.join('')}`
 }
 
 function summarise(results: readonly Result[]): readonly Summary[] {
@@ -139,15 +153,33 @@ function readResults(path: string | undefined): readonly Result[] {
   return lines.map(line => JSON.parse(line) as Result)
 }
 
+/** The text between the marks, replaced. Throws when they are not there. */
+function replaceMarked(document: string, text: string): string {
+  const start = document.indexOf(START_MARK)
+  const end = document.indexOf(END_MARK)
+  if (start < 0 || end < start) throw new Error(`no ${START_MARK} and ${END_MARK} to put the results between`)
+  return `${document.slice(0, start + START_MARK.length)}\n${text}${document.slice(end)}`
+}
+
 function main(): void {
-  const [path, secondPath] = process.argv.slice(2)
+  const { values, positionals } = parseArgs({
+    options: { readme: { type: 'string' } },
+    allowPositionals: true,
+  })
+  const [path, secondPath] = positionals
   if (path === undefined) {
-    process.stderr.write('usage: node dist/bench/report.js FILE [SECOND-FILE]\n')
+    process.stderr.write('usage: node dist/bench/report.js FILE [SECOND-FILE] [--readme PATH]\n')
     process.exitCode = 2
     return
   }
   const results = readResults(path)
-  process.stdout.write(`${formatOccasion(results)}\n${formatTable(results, readResults(secondPath))}`)
+  const table = formatTable(results, readResults(secondPath))
+  const text = `${formatOccasion(results)}\n${table}\n${formatNotShown(results)}`
+  if (values.readme === undefined) process.stdout.write(text)
+  else writeFileSync(values.readme, replaceMarked(readFileSync(values.readme, 'utf8'), text))
 }
+
+const START_MARK = '<!-- results -->'
+const END_MARK = '<!-- end of results -->'
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) main()
