@@ -3,6 +3,7 @@
  * (contract 1.2, 1.5).
  */
 
+import { isUtf8 } from 'node:buffer'
 import type { Static, TSchema } from 'typebox'
 import { Compile, type Validator } from 'typebox/compile'
 import { type FieldError, SignalError } from '../errors.ts'
@@ -30,12 +31,8 @@ export class BodyReader<Schema extends TSchema> {
 }
 
 function parseJson(body: Uint8Array): unknown {
-  let text: string
-  try {
-    text = UTF8.decode(body)
-  } catch (cause) {
-    throw new SignalError('MALFORMED_JSON', 'the body is not UTF-8', { cause })
-  }
+  if (!isUtf8(body)) throw new SignalError('MALFORMED_JSON', 'the body is not UTF-8')
+  const text = Buffer.from(body.buffer, body.byteOffset, body.length).toString('utf8')
   if (depthOf(text) > JSON_DEPTH_MAX) {
     throw new SignalError('MALFORMED_JSON', `the body nests deeper than ${JSON_DEPTH_MAX} levels`)
   }
@@ -73,7 +70,6 @@ function validationFailed(validator: Validator, value: unknown): SignalError {
   return new SignalError('VALIDATION_FAILED', where, { errors })
 }
 
-const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 const MEDIA_TYPE_FORM = /^application\/json\s*(;|$)/i
 /** A body with more faults than this is not read further by anyone. */
 const FIELD_ERRORS_MAX = 20
