@@ -20,7 +20,9 @@ export async function changeStore(dataFolder: string, change: (database: Databas
 
 /** SHA-256 of everything that LMDB keeps in the store. */
 export function storeDigest(dataFolder: string): string {
-  return createHash('sha256').update(readFileSync(join(dataFolder, 'store', 'data.mdb'))).digest('hex')
+  return createHash('sha256')
+    .update(readFileSync(join(dataFolder, 'store', 'data.mdb')))
+    .digest('hex')
 }
 
 /** Grows a development log to `treeSize` with keys of nobody, signed as the server would. */
