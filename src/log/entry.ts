@@ -40,6 +40,7 @@ export function formatEntry(vrfHash: Uint8Array, publicKey: string): Uint8Array 
  */
 export function parseEntry(bytes: Uint8Array): Entry {
   // Whatever is not ASCII, and bytes that are no UTF-8 at all, come out as characters that base64 does not have.
+  decoder ??= new TextDecoder('utf-8', { ignoreBOM: true })
   const text = decoder.decode(bytes)
   const hashEnd = text.indexOf('\n')
   const keyEnd = text.indexOf('\n', hashEnd + 1)
@@ -88,4 +89,5 @@ let slab = new Uint8Array(SLAB_BYTES)
 let slabUsed = 0
 
 const NEWLINE = 0x0a
-const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
+/** Made at the first use: clients only write entries, and React Native's engine has no decoder. */
+let decoder: InstanceType<typeof TextDecoder> | undefined

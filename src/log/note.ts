@@ -136,6 +136,9 @@ export function isNoteText(text: string): boolean {
 function noteText(note: string | Uint8Array): string {
   if (note.length > NOTE_BYTES_MAX) throw malformed(`has more than ${NOTE_BYTES_MAX} bytes`)
   if (typeof note === 'string') return note
+  // A byte order mark is part of the text that was signed, so it stays. Where there is no decoder, as in React
+  // Native, notes are read as texts.
+  const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
   try {
     return decoder.decode(note)
   } catch (cause) {
@@ -242,10 +245,11 @@ const SIGNATURE_START = '\u2014 '
 const KEY_ID_BYTES = 4
 const KEY_BYTES = 32
 const NEWLINE = 0x0a
-/** Unicode's own property: `\s` lacks U+0085 and has U+FEFF, unlike Go's `unicode.IsSpace`. */
-const WHITE_SPACE = /\p{White_Space}/u
-const LONE_SURROGATE = /\p{Surrogate}/u
+/**
+ * Unicode's White_Space: `\s` lacks U+0085 and has U+FEFF, unlike Go's `unicode.IsSpace`. Spelt out, because React
+ * Native's engine does not compile `\p{White_Space}`.
+ */
+const WHITE_SPACE = /[\t-\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]/
+const LONE_SURROGATE = /[\ud800-\udfff]/u
 
 const encoder = new TextEncoder()
-/** A byte order mark is part of the text that was signed, so it stays. */
-const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })

@@ -74,7 +74,7 @@ export function generateVrfSecret(random64: Uint8Array): Uint8Array {
  * [1, q-1]; the error says nothing about the value.
  */
 export function parseVrfSecret(base64: string): Uint8Array {
-  const secret = secretBytes(base64)
+  const secret = keyBytes(base64, 'vrf secret')
   decodeSecret(secret)
   return secret
 }
@@ -82,6 +82,16 @@ export function parseVrfSecret(base64: string): Uint8Array {
 /** Y = x*B, 32 bytes. Throws `KEY_INVALID` for a secret that `parseVrfSecret` would refuse. */
 export function vrfPublicKey(secret: Uint8Array): Uint8Array {
   return Point.BASE.multiply(decodeSecret(secret)).toBytes()
+}
+
+/**
+ * The public key in standard base64. Throws `KEY_INVALID` unless it is the canonical encoding of a group element other
+ * than the identity, under which anyone can make proofs.
+ */
+export function parseVrfPublicKey(base64: string): Uint8Array {
+  const publicKey = keyBytes(base64, 'vrf public key')
+  decodePublicKey(publicKey)
+  return publicKey
 }
 
 /**
@@ -212,12 +222,12 @@ function decodeSecret(secret: Uint8Array): bigint {
   return x
 }
 
-function secretBytes(base64: string): Uint8Array {
+function keyBytes(base64: string, name: string): Uint8Array {
   try {
     return decodeBase64(base64)
   } catch {
     // The decoder's own error may quote what it was given, so it is not kept as the cause.
-    throw new SignalError('KEY_INVALID', 'vrf secret is not base64')
+    throw new SignalError('KEY_INVALID', `${name} is not base64`)
   }
 }
 

@@ -4,6 +4,7 @@ import t from 'tap'
 import {
   formatSignerKey,
   formatVerifierKey,
+  isKeyName,
   keyId,
   openNote,
   parseSignerKey,
@@ -170,6 +171,19 @@ t.test('names that notes cannot carry make no key', async t => {
   t.doesNotThrow(() => signerKeyFromSeed('ünï\u{feff}cödé', signer.seed))
   t.throws(() => signerKeyFromSeed('name', new Uint8Array(31)), { code: 'KEY_INVALID' })
 })
+
+t.test(
+  'no name holds a character that Unicode calls white space, and each other one above U+0020 is taken',
+  async t => {
+    const disagreeing: string[] = []
+    for (let code = 0x21; code <= 0x10_ffff; code++) {
+      const char = String.fromCodePoint(code)
+      const isRefused = char === '+' || /[\p{White_Space}\p{Surrogate}]/u.test(char)
+      if (isKeyName(`a${char}b`) === isRefused) disagreeing.push(code.toString(16))
+    }
+    t.same(disagreeing, [])
+  },
+)
 
 t.test('published notes are signed byte for byte', async t => {
   for (const { skey, text, existing_signatures, note } of vectors.sign) {

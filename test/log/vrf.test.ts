@@ -10,6 +10,7 @@ import {
   generateNonce,
   generateVrfSecret,
   hashVrf,
+  parseVrfPublicKey,
   parseVrfSecret,
   proveVrf,
   verifyVrf,
@@ -257,6 +258,20 @@ t.test('a secret is parsed from the base64 of a canonical scalar in [1, q-1] onl
   const good = base64Of(littleEndianHex(2n ** 128n))
   for (const text of [...refused, short, long, '', `${good}\n`, good.slice(0, -1), ` ${good}`, 'AQ-_']) {
     t.throws(() => parseVrfSecret(text), { code: 'KEY_INVALID' }, JSON.stringify(text))
+  }
+})
+
+t.test('a public key is parsed from the base64 of an element other than the identity only', async t => {
+  const keys = validCases.map(({ pk }) => pk)
+  t.same(
+    keys.map(pk => toHex(parseVrfPublicKey(base64Of(pk)))),
+    keys,
+  )
+  const identity = '00'.repeat(32)
+  const texts = ['', 'AAAA', '!', base64Of(keys[0]!).slice(0, -1), base64Of(`${keys[0]}00`)]
+  const refused = [...texts, ...[identity, ...invalidEncodings].map(base64Of)]
+  for (const text of refused) {
+    t.throws(() => parseVrfPublicKey(text), { code: 'KEY_INVALID' }, JSON.stringify(text))
   }
 })
 
