@@ -72,10 +72,13 @@ export class Database {
   }
 }
 
-/** True when a failed commit means that there was no room, after which the store is as it was before. */
+/**
+ * True when a failed commit means that there was no room, after which the store is as it was before. Also true when
+ * LMDB failed to commit and lmdb-js lost the reason, which it does now and then while one commit fails behind another.
+ */
 export function isOutOfSpace(error: unknown): boolean {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
-    if ('code' in cause && OUT_OF_SPACE_CODES.has(cause.code)) return true
+    if ('commitError' in cause || ('code' in cause && OUT_OF_SPACE_CODES.has(cause.code))) return true
   }
   return false
 }

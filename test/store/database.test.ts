@@ -1,0 +1,226 @@
+/** The store itself: its transactions, its lock between processes, and a disk without room. */
+
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { setImmediate } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { SignalError } from '../../src/errors.ts'
+import { Database, isEchoOfFailedCommit, isOutOfSpace } from '../../src/store/database.ts'
+import { codeOf } from '../support/codes.ts'
+import type { FullDisk } from '../support/full-disk.ts'
+import { runProgram } from '../support/programs.ts'
+
+const PROGRAMS = join(import.meta.dirname, '../support')
+
+function openStore(t: Test, folder = t.testdir()): Database {
+  const database = Database.open(folder)
+  t.teardown(() => database.close())
+  return database
+}
+
+t.test('a commit is read after it and there when the store is opened again', async t => {
+  const folder = t.testdir()
+  const database = Database.open(folder)
+  const writing = database.commit(() => {
+    database.bytesTable('a').put(Uint8Array.of(1), Uint8Array.of(2, 3))
+    database.recordTable('b').put('name', { size: 4 })
+  })
+  t.equal(database.bytesTable('a').get(Uint8Array.of(1)), undefined, 'nothing is read before it')
+  await writing
+  t.same(database.recordTable('b').get('name'), { size: 4 })
+  await database.close()
+  const again = openStore(t, folder)
+  t.same([...again.bytesTable('a').get(Uint8Array.of(1))!], [2, 3])
+  t.same(again.recordTable('b').get('name'), { size: 4 })
+})
+
+t.test('commits end in the order of their calls, and each sees the ones before it', async t => {
+  const database = openStore(t)
+  const counters = database.recordTable<number>('counter')
+  const seen: (number | undefined)[] = []
+  const ended: number[] = []
+  const commits = Array.from({ length: 50 }, async (_, n) => {
+    if (n % 7 === 6) await setImmediate()
+    await database.commit(() => {
+      seen.push(counters.get('n') ?? 0)
+      counters.put('n', seen.length)
+    })
+    ended.push(seen.length)
+  })
+  await Promise.all(commits)
+  t.same(
+    seen,
+    seen.map((_, at) => at),
+  )
+  t.same(
+    ended,
+    ended.toSorted((a, b) => a - b),
+  )
+})
+
+t.test('what a commit throws before it writes is its reason, and nothing is written', async t => {
+  const database = openStore(t)
+  const counters = database.recordTable<number>('counter')
+  const reason = new Error('not this one')
+  const results = await Promise.allSettled([
+    database.commit(() => void counters.put('a', 1)),
+    database.commit(() => {
+      throw reason
+    }),
+    database.commit(() => void counters.put('b', 2)),
+  ])
+  t.same(
+    results.map(({ status }) => status),
+    ['fulfilled', 'rejected', 'fulfilled'],
+  )
+  t.match(results[1], { reason: { code: 'STORE_UNAVAILABLE', cause: reason } })
+  t.same([counters.get('a'), counters.get('b')], [1, 2])
+})
+
+t.test('no room is told from other failures, however deep its reason is', async t => {
+  const errno = (code: unknown) => Object.assign(new Error('reason'), { code })
+  const wrapped = (cause: unknown) =>
+    new SignalError('STORE_UNAVAILABLE', 'the store could not write', { cause })
+  const isRoom = (error: unknown) => isOutOfSpace(error)
+  t.ok([28, 122, 27, 5, -30_792].map(errno).every(isRoom), 'ENOSPC, EDQUOT, EFBIG, EIO, MDB_MAP_FULL')
+  t.ok(isOutOfSpace(wrapped(wrapped(errno(28)))))
+  const withLostReason = Object.assign(new Error('Commit failed'), { commitError: new Promise(() => {}) })
+  t.ok(isOutOfSpace(wrapped(withLostReason)), 'what lmdb-js gives no reason for')
+  const others = [
+    undefined,
+    null,
+    'ENOSPC',
+    { code: 28 },
+    new Error('x'),
+    errno('ENOSPC'),
+    errno(13),
+    errno(-30_796),
+  ]
+  t.notOk(others.some(isRoom))
+  t.notOk(others.map(wrapped).some(isRoom))
+})
+
+t.test('only what lmdb-js rejects beside a failed commit is taken for its echo', async t => {
+  t.ok(isEchoOfFailedCommit(Object.assign(new Error('Commit failed'), { commitError: Promise.resolve() })))
+  t.ok(isEchoOfFailedCommit(Object.assign(new Error('no space'), { code: 28 })))
+  for (const error of [new Error('x'), undefined, { commitError: 1 }, new TypeError('y')]) {
+    t.notOk(isEchoOfFailedCommit(error))
+  }
+})
+
+interface Holder {
+  readonly process: ChildProcess
+  /** What it says next. */
+  next(): Promise<string>
+}
+
+/** Starts a process that is ready to open the store when it is told to. */
+async function startHolder(t: Test, folder: string): Promise<Holder> {
+  const child = spawn(process.execPath, [join(PROGRAMS, 'store-holder.js'), folder], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  t.teardown(() => child.kill('SIGKILL'))
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
+  const next = async (): Promise<string> => (await lines.next()).value ?? 'ended'
+  await next()
+  return { process: child, next }
+}
+
+async function openIn({ process, next }: Holder): Promise<string> {
+  process.stdin!.write('go\n')
+  return next()
+}
+
+t.test('a second process is refused, and let in when the first has ended', async t => {
+  const folder = t.testdir()
+  const holder = await startHolder(t, folder)
+  t.equal(await openIn(holder), 'open')
+  t.throws(() => Database.open(folder), { code: 'STORE_UNAVAILABLE', message: `${holder.process.pid}` })
+  const second = await startHolder(t, folder)
+  t.equal(await openIn(second), 'refused STORE_UNAVAILABLE')
+  holder.process.stdin!.end()
+  await once(holder.process, 'exit')
+  const database = openStore(t, folder)
+  t.ok(database.recordTable<number>('counter').get('count')! > 0, 'with all that the first wrote')
+})
+
+t.test('a second process is let in only when a killed one writes no more', async t => {
+  const folder = t.testdir()
+  const refused: number[] = []
+  const written: [number | undefined, number | undefined][] = []
+  for (let round = 0; round < 5; round++) {
+    const holder = await startHolder(t, folder)
+    t.equal(await openIn(holder), 'open')
+    const exit = once(holder.process, 'exit')
+    holder.process.kill('SIGKILL')
+    const { database, refusals } = await openAsSoonAsPossible(folder)
+    const counters = database.recordTable<number>('counter')
+    const atOnce = counters.get('count')
+    await exit
+    await setImmediate()
+    written.push([atOnce, counters.get('count')])
+    refused.push(refusals)
+    await database.close()
+  }
+  t.same(
+    written.map(([atOnce]) => atOnce),
+    written.map(([, later]) => later),
+  )
+  t.comment(`refused ${refused} times before`)
+})
+
+async function openAsSoonAsPossible(folder: string): Promise<{ database: Database; refusals: number }> {
+  for (let refusals = 0; ; refusals++) {
+    try {
+      return { database: Database.open(folder), refusals }
+    } catch (error) {
+      if ((error as SignalError).code !== 'STORE_UNAVAILABLE' || refusals === REFUSALS_MAX) throw error
+      await setImmediate()
+    }
+  }
+}
+
+/** A killed process is gone after a few of them. */
+const REFUSALS_MAX = 10_000
+
+t.test('of two processes that start together at most one gets in', async t => {
+  const folder = t.testdir()
+  const answers: string[][] = []
+  for (let round = 0; round < 4; round++) {
+    const holders = await Promise.all([startHolder(t, folder), startHolder(t, folder)])
+    answers.push(await Promise.all(holders.map(openIn)))
+    for (const { process } of holders) process.kill('SIGKILL')
+    await Promise.all(
+      holders.map(({ process }) => process.exitCode ?? process.signalCode ?? once(process, 'exit')),
+    )
+  }
+  t.notOk(answers.some(([a, b]) => a === 'open' && b === 'open'))
+  t.comment(answers)
+})
+
+t.test('a disk without room refuses what does not fit and keeps all it said was durable', async t => {
+  const folder = t.testdir()
+  const program = `ulimit -f 1500; exec ${process.execPath} ${join(PROGRAMS, 'full-disk.js')} ${folder}`
+  const { code, stdout, stderr } = await runProgram('/bin/bash', ['-c', program])
+  t.equal(code, 0, stderr)
+  const { refused, withoutPredecessor, unknown, durable, stored } = JSON.parse(stdout) as FullDisk
+  t.same(unknown, [], 'each refusal says why')
+  t.equal(stored, durable, 'what was told durable is what is there')
+  t.comment({ refused, withoutPredecessor, stored })
+
+  const database = openStore(t, folder)
+  const rows = database.recordTable<Buffer>('rows')
+  const missing = Array.from({ length: stored }, (_, row) => row).filter(
+    row => rows.get(`${row}`)?.[0] !== row % 256,
+  )
+  t.same(missing, [])
+  t.equal(rows.get(`${stored}`), undefined)
+  await database.commit(() => void rows.put('more', Buffer.alloc(1_000_000)))
+  t.equal(
+    codeOf(() => rows.get('more')),
+    'none',
+    'and goes on where there is room',
+  )
+})

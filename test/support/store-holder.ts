@@ -1,0 +1,27 @@
+/**
+ * A process of its own for tests of the data directory's lock: says `loaded`, waits for a line, opens the store in the
+ * folder it is given, says `open` or `refused`, and then counts in it, commit after commit, until its input ends.
+ */
+
+import { createInterface } from 'node:readline'
+import { Database } from '../../src/store/database.ts'
+
+const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]()
+process.stdout.write('loaded\n')
+await lines.next()
+let database: Database
+try {
+  database = Database.open(process.argv[2]!)
+} catch (error) {
+  process.stdout.write(`refused ${(error as { code?: unknown }).code}\n`)
+  process.exit(0)
+}
+process.stdout.write('open\n')
+const counters = database.recordTable<number>('counter')
+let isOver = false
+void lines.next().then(() => {
+  isOver = true
+})
+for (let count = 1; !isOver; count++) await database.commit(() => void counters.put('count', count))
+await database.close()
+process.exit(0)
