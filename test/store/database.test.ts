@@ -205,8 +205,9 @@ t.test('a disk without room refuses what does not fit and keeps all it said was 
   const program = `ulimit -f 1500; exec ${process.execPath} ${join(PROGRAMS, 'full-disk.js')} ${folder}`
   const { code, stdout, stderr } = await runProgram('/bin/bash', ['-c', program])
   t.equal(code, 0, stderr)
-  const { refused, withoutPredecessor, unknown, durable, stored } = JSON.parse(stdout) as FullDisk
-  t.same(unknown, [], 'each refusal says why')
+  const { refused, withReason, withoutPredecessor, unknown, durable, stored } = JSON.parse(stdout) as FullDisk
+  t.same(unknown, [], 'each refusal is known for what it is')
+  t.ok(withReason > refused / 2, `${withReason} of ${refused} name the reason of the disk`)
   t.equal(stored, durable, 'what was told durable is what is there')
   t.comment({ refused, withoutPredecessor, stored })
 

@@ -10,6 +10,8 @@ import { Database, isEchoOfFailedCommit, isOutOfSpace } from '../../src/store/da
 export interface FullDisk {
   /** Commits that found no room. */
   readonly refused: number
+  /** How many of them came with the reason of the disk. */
+  readonly withReason: number
   /** Commits refused because the one before them was. */
   readonly withoutPredecessor: number
   /** Refusals that are neither, and rejections beside them that are not recognised. */
@@ -28,6 +30,7 @@ const rows = database.recordTable<Buffer>('rows')
 const counters = database.recordTable<number>('counter')
 const unknown: string[] = []
 let refused = 0
+let withReason = 0
 let withoutPredecessor = 0
 let durable = 0
 
@@ -49,8 +52,10 @@ async function append(row: number, bytes: number): Promise<void> {
     durable = Math.max(durable, row + 1)
   } catch (error) {
     const { cause } = error as Error
-    if (isOutOfSpace(error)) refused++
-    else if (cause instanceof Error && cause.message === 'without its predecessor') withoutPredecessor++
+    if (isOutOfSpace(error)) {
+      refused++
+      if (cause instanceof Error && 'code' in cause) withReason++
+    } else if (cause instanceof Error && cause.message === 'without its predecessor') withoutPredecessor++
     else unknown.push(`${error}: ${cause}`)
   }
 }
@@ -61,6 +66,6 @@ for (let round = 0; refused < REFUSALS; round++) {
   for (let turns = round % 8; turns > 0; turns--) await setImmediate()
   await Promise.all([first, append(row + 1, ROW_BYTES / 10)])
 }
-const outcome: FullDisk = { refused, withoutPredecessor, unknown, durable, stored: stored() }
+const outcome: FullDisk = { refused, withReason, withoutPredecessor, unknown, durable, stored: stored() }
 process.stdout.write(`${JSON.stringify(outcome)}\n`)
 process.exit(0)
