@@ -26,7 +26,7 @@ import {
   BATCHES_IN_FLIGHT_MAX,
   KEYS_PER_DEVICE_MAX,
 } from '../src/limits.ts'
-import { openCheckpoint, signCheckpoint } from '../src/log/checkpoint.ts'
+import { type Checkpoint, openCheckpoint, signCheckpoint } from '../src/log/checkpoint.ts'
 import { formatEntry, parseEntry } from '../src/log/entry.ts'
 import { equalHashes } from '../src/log/hash.ts'
 import { TreeTail } from '../src/log/integrate.ts'
@@ -99,8 +99,8 @@ class LogAppender implements Actor<LogAppenderMessage> {
     this.#world = world
     this.#context = context
     const head = world.store.head()
-    assert(head !== undefined, 'the log was made before its appender starts')
-    const checkpoint = openCheckpoint(head.checkpoint, world.signer)
+    if (head === undefined) throw new SignalError('CHECKPOINT_INVALID', 'the log has no signed checkpoint')
+    const checkpoint = openOwnCheckpoint(head, world.signer)
     const publishedSize = world.publishedSize()
     // After a failed commit the store must be where it was: a tree that nobody was shown may not be durable.
     assert(
@@ -108,11 +108,10 @@ class LogAppender implements Actor<LogAppenderMessage> {
       'the store went on without its writer',
     )
     this.#tail = new TreeTail(world.store.openTail(checkpoint.treeSize))
-    assert(checkpoint.treeSize === head.treeSize, 'the signed size is the stored size')
     if (!equalHashes(this.#tail.rootHash(), checkpoint.rootHash)) {
       throw new SignalError(
         'CHECKPOINT_INVALID',
-        `the tiles of size ${head.treeSize} have another root than the signed checkpoint`,
+        `the log's tiles of size ${head.treeSize} have another root than its signed checkpoint`,
       )
     }
     world.publish(head)
@@ -232,4 +231,18 @@ class LogAppender implements Actor<LogAppenderMessage> {
 
 function latin1(vrfHash: Uint8Array): string {
   return Buffer.from(vrfHash.buffer, vrfHash.byteOffset, vrfHash.length).toString('latin1')
+}
+
+/** The log's own last checkpoint. Throws `CHECKPOINT_INVALID` with the reason when it is not of this log and size. */
+function openOwnCheckpoint(head: LogHead, signer: SignerKey): Checkpoint {
+  try {
+    const checkpoint = openCheckpoint(head.checkpoint, signer)
+    if (checkpoint.treeSize === head.treeSize) return checkpoint
+    throw new Error(`it is of size ${checkpoint.treeSize}, recorded as ${head.treeSize}`)
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    throw new SignalError('CHECKPOINT_INVALID', `the log's signed checkpoint does not hold: ${reason}`, {
+      cause,
+    })
+  }
 }

@@ -150,6 +150,9 @@ async function openLog({ config }: House): Promise<OpenedLog> {
     vrfPublicKey: Buffer.from(vrf.publicKey).toString('base64'),
   }
   const made = store.maker()
+  if (made === undefined && store.head() !== undefined) {
+    throw new SignalError('CHECKPOINT_INVALID', 'the store holds a log without the record of who made it')
+  }
   if (made === undefined) {
     await store.create(maker, signCheckpoint({ treeSize: 0, rootHash: EMPTY_ROOT }, keys.signer))
   } else assertMaker(made, maker)

@@ -11,22 +11,28 @@ import { formatPath } from '../log/proof.ts'
 import { TILE_HEIGHT, TILE_WIDTH } from '../log/tile.ts'
 import { escapeForJson } from '../schema/log.ts'
 import { BoundedCache } from '../store/bounded-cache.ts'
+import type { LoggedKey, VerifiedHead } from '../store/published-log.ts'
+
+/** Sibling hashes that were checked to lead from the key's entry to the root of the head. */
+export type ProvePath = (key: LoggedKey, head: VerifiedHead) => readonly Hash[]
 
 export class PathLines {
-  readonly #provePath: (index: number, treeSize: number) => readonly Hash[]
+  readonly #provePath: ProvePath
   readonly #withinTile = new BoundedCache<number, string>(LOOKUPS_KEPT_MAX)
   readonly #aboveTile = new BoundedCache<number, string>(LOOKUPS_KEPT_MAX)
   #treeSize = 0
 
-  constructor(provePath: (index: number, treeSize: number) => readonly Hash[]) {
+  constructor(provePath: ProvePath) {
     this.#provePath = provePath
   }
 
   /** The lines of a path (`formatPath`) as the inside of a JSON string. */
-  inJson(index: number, treeSize: number): string {
+  inJson(key: LoggedKey, head: VerifiedHead): string {
+    const { index } = key
+    const { treeSize } = head
     const tileIndex = Math.floor(index / TILE_WIDTH)
     const isTileFull = (tileIndex + 1) * TILE_WIDTH <= treeSize
-    if (!isTileFull) return formatLines(this.#provePath(index, treeSize))
+    if (!isTileFull) return formatLines(this.#provePath(key, head))
     if (treeSize !== this.#treeSize) {
       this.#aboveTile.clear()
       this.#treeSize = treeSize
@@ -34,7 +40,7 @@ export class PathLines {
     let within = this.#withinTile.get(index)
     let above = this.#aboveTile.get(tileIndex)
     if (within === undefined || above === undefined) {
-      const path = this.#provePath(index, treeSize)
+      const path = this.#provePath(key, head)
       within = formatLines(path.slice(0, TILE_HEIGHT))
       above = formatLines(path.slice(TILE_HEIGHT))
       this.#withinTile.set(index, within)

@@ -15,8 +15,7 @@ import {
   GetPublicKeysRequest,
   type ProvenKey,
 } from '../schema/log.ts'
-import type { LogHead } from '../store/log-store.ts'
-import type { LoggedKey } from '../store/published-log.ts'
+import type { LoggedKey, VerifiedHead } from '../store/published-log.ts'
 import type { HttpAnswer, HttpRequest, HttpRoute } from '../transport/http.ts'
 import { PathLines } from './path-lines.ts'
 
@@ -27,10 +26,10 @@ export interface VrfOutput {
 
 export interface PublicKeysWorld {
   readonly log: {
-    verifiedHead(): LogHead
+    verifiedHead(): VerifiedHead
     newestKey(vrfHash: Uint8Array, treeSize: number): LoggedKey | undefined
     history(newest: LoggedKey): readonly LoggedKey[]
-    inclusionPath(index: number, treeSize: number): readonly Hash[]
+    inclusionPath(key: LoggedKey, head: VerifiedHead): readonly Hash[]
   }
   readonly vrf: {
     cached(userId: bigint, deviceId: bigint): VrfOutput | undefined
@@ -62,7 +61,7 @@ class Lookups {
   constructor({ log, vrf }: PublicKeysWorld) {
     this.#log = log
     this.#vrf = vrf
-    this.#pathLines = new PathLines((index, treeSize) => log.inclusionPath(index, treeSize))
+    this.#pathLines = new PathLines((key, head) => log.inclusionPath(key, head))
   }
 
   getPublicKeys(request: HttpRequest): HttpAnswer | Promise<HttpAnswer> {
@@ -92,7 +91,7 @@ class Lookups {
   }
 
   /** Throws `UNKNOWN_PUBLIC_KEY_HASH`, or `IDENTITY_MISMATCH` when the entry found is not under the hash asked for. */
-  #find(publicKeyHash: string, head: LogHead, pointer: string): FoundKey {
+  #find(publicKeyHash: string, head: VerifiedHead, pointer: string): FoundKey {
     const vrfHash = Buffer.from(publicKeyHash, 'base64')
     const key = this.#log.newestKey(vrfHash, head.treeSize)
     if (key === undefined) throw unknownHash(pointer)
@@ -121,7 +120,7 @@ class Lookups {
     return Promise.all(found.map(({ key }) => this.#vrf.prove(key.identity.userId, key.identity.deviceId)))
   }
 
-  #prove({ key, pointer }: FoundKey, output: VrfOutput, head: LogHead): ProvenKey {
+  #prove({ key, pointer }: FoundKey, output: VrfOutput, head: VerifiedHead): ProvenKey {
     // The second check of LOG 1.4: the hash re-derived from the stored user and device is the hash in the log.
     if (!equalHashes(key.vrfHash, output.vrfHash)) throw identityMismatch(pointer)
     return {
@@ -129,7 +128,7 @@ class Lookups {
       publicKey: key.publicKey,
       vrfHash: base64(key.vrfHash),
       vrfProof: base64(output.vrfProof),
-      pathLines: this.#pathLines.inJson(key.index, head.treeSize),
+      pathLines: this.#pathLines.inJson(key, head),
       checkpoint: this.#inJson(head.checkpoint),
     }
   }

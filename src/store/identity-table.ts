@@ -89,7 +89,7 @@ function writeRecord(bytes: Buffer, at: number, identity: LoggedIdentity): void 
   bytes.writeUInt16BE(identity.earlierKeys, at + 22)
 }
 
-/** User id, device id, previous index + 1 (0 for none), number of earlier keys. */
-const RECORD_BYTES = 8 + 8 + 6 + 2
-/** 4,080 bytes: one LMDB overflow page with its header. */
-const BLOCK_RECORDS = 170
+/** A record: user id, device id, previous index + 1 (0 for none), number of earlier keys. */
+export const RECORD_BYTES = 8 + 8 + 6 + 2
+/** Records of a block: 4,080 bytes, one LMDB overflow page with its header. */
+export const BLOCK_RECORDS = 170

@@ -9,16 +9,17 @@
 import { assert, SignalError } from '../errors.ts'
 import { TILE_INTERIORS_MAX } from '../limits.ts'
 import { parseEntry } from '../log/entry.ts'
-import { equalHashes, HASH_BYTES, type Hash, hashLeaf } from '../log/hash.ts'
+import { HASH_BYTES, type Hash } from '../log/hash.ts'
 import type { Integration, TailBytes } from '../log/integrate.ts'
 import { TileInterior } from '../log/interior.ts'
 import { entryInBundle, parseBundle, TILE_HEIGHT, TILE_WIDTH, tileWidth } from '../log/tile.ts'
-import { type Node, RightEdge, rootNodes } from '../log/tree.ts'
+import type { Node } from '../log/tree.ts'
 import { BoundedCache } from './bounded-cache.ts'
 import type { BytesTable, Database, RecordTable } from './database.ts'
 import { IdentityTable, type LoggedIdentity } from './identity-table.ts'
 import { indexKey, tileKey } from './keys.ts'
 import { LookupIndex } from './lookup-index.ts'
+import { damaged, readRightEdge, type StoredLog } from './right-edge.ts'
 
 /** What the store was made with; another origin or key must not write to it. */
 export interface LogMaker {
@@ -79,9 +80,13 @@ export class LogStore {
     return this.#makers.get('maker')
   }
 
-  /** The last committed checkpoint, or undefined before the first. */
+  /** The last committed checkpoint, or undefined before the first. Throws `CHECKPOINT_INVALID` for another record. */
   head(): LogHead | undefined {
-    return this.#heads.get('head')
+    const head = this.#heads.get('head')
+    if (head === undefined) return undefined
+    if (Number.isSafeInteger(head.treeSize) && head.treeSize >= 0 && typeof head.checkpoint === 'string')
+      return head
+    throw damaged('the record of the signed checkpoint is not one')
   }
 
   /** Makes a new log: its maker and its checkpoint of size 0, in one transaction. */
@@ -95,24 +100,19 @@ export class LogStore {
 
   /**
    * Drops what earlier, perhaps failed, batches left in memory and returns the right edge at the committed size.
-   * Throws `CHECKPOINT_INVALID` when the tables do not hold what a tree of that size needs.
+   * Throws `CHECKPOINT_INVALID` when the tables do not hold what a tree of that size needs, or hold more.
    */
   openTail(treeSize: number): TailBytes {
-    this.#identities = new IdentityTable(this.#identityBlocks)
-    this.#lookup = new LookupIndex(this.#lookupNodes)
-    this.#refillLookup(treeSize)
-    const tiles: (Uint8Array | undefined)[] = []
-    for (let complete = treeSize; complete > 0; complete = Math.floor(complete / TILE_WIDTH)) {
-      const width = complete % TILE_WIDTH
-      const index = Math.floor(complete / TILE_WIDTH)
-      tiles.push(width === 0 ? undefined : new Uint8Array(this.tileVolatile(tiles.length, index, width)))
+    try {
+      this.#identities = new IdentityTable(this.#identityBlocks)
+      const tail = readRightEdge(this.#storedLog, treeSize)
+      this.#lookup = new LookupIndex(this.#lookupNodes)
+      this.#refillLookup(treeSize)
+      return tail
+    } catch (error) {
+      if (!(error instanceof SignalError) || error.code === 'CHECKPOINT_INVALID') throw error
+      throw damaged(error.message, error)
     }
-    const edge = new RightEdge(treeSize, this.readHashes(rootNodes(treeSize)))
-    const width = treeSize % TILE_WIDTH
-    const lastIndex = Math.floor(treeSize / TILE_WIDTH)
-    const bundle = width === 0 ? undefined : new Uint8Array(this.bundleVolatile(lastIndex, width))
-    if (treeSize > 0) assertLastBundle(bundle, tiles[0], width)
-    return { edge, tiles, bundle }
   }
 
   /**
@@ -179,7 +179,11 @@ export class LogStore {
       const index = Math.floor(node.index / nodesInTile)
       // A path has up to eight nodes of one tile, one after the other.
       if (tile?.level !== level || tile.index !== index) tile = this.#openTile(level, index)
-      return tile.interior.hash(tile.bytes, levelInside, node.index % nodesInTile)
+      const position = node.index % nodesInTile
+      if (((position + 1) << levelInside) * HASH_BYTES > tile.bytes.length) {
+        throw damaged(`tile ${level}/${index} has ${tile.bytes.length} bytes`)
+      }
+      return tile.interior.hash(tile.bytes, levelInside, position)
     })
   }
 
@@ -205,6 +209,15 @@ export class LogStore {
     return bytes
   }
 
+  get #storedLog(): StoredLog {
+    return {
+      tile: (level, index) => this.#tiles.getBinaryFast(tileKey(level, index)),
+      bundle: index => this.#bundles.getBinaryFast(indexKey(index)),
+      identityBlock: block => this.#identityBlocks.getBinaryFast(indexKey(block)),
+      readHashes: this.readHashes,
+    }
+  }
+
   /** Adds again what the index kept in memory when the process ended. */
   #refillLookup(treeSize: number): void {
     while (this.#lookup.nextIndex < treeSize) {
@@ -222,18 +235,7 @@ export class LogStore {
       // What the index writes down is written with its batch, so there is nothing left to write.
       if (writes.length > 0) throw damaged('the lookup index lags behind the entries')
     }
-  }
-}
-
-/** The last, partial bundle must hold the entries whose hashes the last level-0 tile holds. */
-function assertLastBundle(bundle: Uint8Array | undefined, tile: Uint8Array | undefined, width: number): void {
-  const entries = bundle === undefined ? [] : parseBundle(bundle)
-  if (entries.length !== width) throw damaged(`last entry bundle has ${entries.length} of ${width} entries`)
-  for (const [position, entry] of entries.entries()) {
-    const stored = tile?.subarray(position * HASH_BYTES, (position + 1) * HASH_BYTES)
-    if (stored === undefined || !equalHashes(hashLeaf(entry), stored)) {
-      throw damaged(`entry ${position} of the last bundle does not match its leaf hash`)
-    }
+    if (this.#lookup.coveredSize !== treeSize) throw damaged('the lookup index is of another tree')
   }
 }
 
@@ -246,10 +248,6 @@ function viewOf(bytes: Uint8Array, length: number): Uint8Array {
 function endOfEntry(bundle: Uint8Array, position: number): number {
   const entry = entryInBundle(bundle, position)
   return entry.byteOffset + entry.length - bundle.byteOffset
-}
-
-function damaged(what: string): SignalError {
-  return new SignalError('CHECKPOINT_INVALID', `the log does not hold what its checkpoint covers: ${what}`)
 }
 
 /** Levels a tile may have (c2sp.org/tlog-tiles). */

@@ -64,6 +64,11 @@ export class LookupIndex {
     return this.#size
   }
 
+  /** The size of the log whose entries are all in here, on disk or in memory. */
+  get coveredSize(): number {
+    return Math.max(this.#size, this.#sizeAtLastStep)
+  }
+
   /**
    * The newest leaf index under this VRF hash among all that was added, committed or not. Undefined when there is
    * none. The caller checks the entry, which may belong to another hash that starts with the same 16 bytes.

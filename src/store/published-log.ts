@@ -5,10 +5,10 @@
 
 import { assert, SignalError } from '../errors.ts'
 import { LOOKUPS_KEPT_MAX } from '../limits.ts'
-import { type Checkpoint, openCheckpoint } from '../log/checkpoint.ts'
+import { openCheckpoint } from '../log/checkpoint.ts'
 import { parseEntry } from '../log/entry.ts'
-import type { Hash } from '../log/hash.ts'
-import { proveInclusion } from '../log/inclusion.ts'
+import { equalHashes, type Hash, hashLeaf } from '../log/hash.ts'
+import { proveInclusion, rootFromPath } from '../log/inclusion.ts'
 import type { VerifierKey } from '../log/note.ts'
 import { type Tile, tileWidth } from '../log/tile.ts'
 import { BoundedCache } from './bounded-cache.ts'
@@ -18,9 +18,15 @@ import type { LogHead, LogStore } from './log-store.ts'
 /** A leaf that a lookup found, and who the lookup database says is behind it. */
 export interface LoggedKey {
   readonly index: number
+  readonly leafHash: Hash
   readonly vrfHash: Uint8Array
   readonly publicKey: string
   readonly identity: LoggedIdentity
+}
+
+/** The published head with its signature verified. */
+export interface VerifiedHead extends LogHead {
+  readonly rootHash: Hash
 }
 
 export class PublishedLog {
@@ -28,7 +34,7 @@ export class PublishedLog {
   readonly #verifier: VerifierKey
   readonly #keys = new BoundedCache<number, LoggedKey>(LOOKUPS_KEPT_MAX)
   #head: LogHead | undefined
-  #verified: { head: LogHead; checkpoint: Checkpoint } | undefined
+  #verified: { readonly from: LogHead; readonly head: VerifiedHead } | undefined
 
   constructor(store: LogStore, verifier: VerifierKey) {
     this.#store = store
@@ -55,15 +61,16 @@ export class PublishedLog {
    * The current checkpoint with its signature verified, once per distinct checkpoint (LOG 4.2 step 1).
    * Throws `CHECKPOINT_INVALID`.
    */
-  verifiedHead(): LogHead {
-    const head = this.head
-    if (this.#verified?.head === head) return head
+  verifiedHead(): VerifiedHead {
+    const from = this.head
+    if (this.#verified?.from === from) return this.#verified.head
     try {
-      this.#verified = { head, checkpoint: openCheckpoint(head.checkpoint, this.#verifier) }
+      const { rootHash } = openCheckpoint(from.checkpoint, this.#verifier)
+      this.#verified = { from, head: { ...from, rootHash } }
     } catch (cause) {
       throw new SignalError('CHECKPOINT_INVALID', 'the current checkpoint does not verify', { cause })
     }
-    return head
+    return this.#verified.head
   }
 
   /**
@@ -87,22 +94,35 @@ export class PublishedLog {
     return index === undefined ? undefined : this.#key(index)
   }
 
-  /** Every key logged under the same VRF hash as `newest`, oldest first. */
+  /**
+   * Every key logged under the same VRF hash as `newest`, oldest first. Throws `IDENTITY_MISMATCH` when the records
+   * behind the entries do not make one unbroken chain of one device.
+   */
   history(newest: LoggedKey): readonly LoggedKey[] {
     const keys = [newest]
-    for (let previous = newest.identity.previousIndex; previous !== undefined; ) {
-      const index = previous
-      assert(index < keys.at(-1)!.index, 'a replaced key is older than its successor')
-      const key = this.#key(index)
-      keys.push(key)
-      previous = key.identity.previousIndex
+    for (let key = newest; key.identity.previousIndex !== undefined; ) {
+      const { previousIndex, earlierKeys, userId, deviceId } = key.identity
+      const earlier = previousIndex < key.index ? this.#key(previousIndex) : undefined
+      const isLinked =
+        earlier?.identity.earlierKeys === earlierKeys - 1 &&
+        earlier.identity.userId === userId &&
+        earlier.identity.deviceId === deviceId
+      if (!isLinked) throw brokenHistory()
+      keys.push(earlier)
+      key = earlier
     }
+    if (keys.length !== newest.identity.earlierKeys + 1) throw brokenHistory()
     return keys.reverse()
   }
 
-  /** Sibling hashes from the leaf up to the root of the tree of `treeSize`. */
-  inclusionPath(index: number, treeSize: number): readonly Hash[] {
-    return proveInclusion(index, treeSize, this.#store.readHashes)
+  /**
+   * Sibling hashes from the leaf up to the root of the tree. Throws `CHECKPOINT_INVALID` when they do not lead from
+   * the key's entry to the signed root: a proof that fails is never handed out.
+   */
+  inclusionPath({ index, leafHash }: LoggedKey, { treeSize, rootHash }: VerifiedHead): readonly Hash[] {
+    const path = proveInclusion(index, treeSize, this.#store.readHashes)
+    if (equalHashes(rootFromPath(leafHash, index, treeSize, path), rootHash)) return path
+    throw new SignalError('CHECKPOINT_INVALID', `entry ${index} is not what the checkpoint covers`)
   }
 
   /** An entry and who is behind it never change, so they are read once and kept. */
@@ -110,8 +130,9 @@ export class PublishedLog {
     const kept = this.#keys.get(index)
     if (kept !== undefined) return kept
     const identity = this.#identity(index)
-    const { vrfHash, publicKey } = parseEntry(this.#store.entryVolatile(index))
-    const key = { index, vrfHash, publicKey, identity }
+    const entry = this.#store.entryVolatile(index)
+    const leafHash = hashLeaf(entry)
+    const key = { index, leafHash, ...parseEntry(entry), identity }
     this.#keys.set(index, key)
     return key
   }
@@ -121,4 +142,11 @@ export class PublishedLog {
     if (identity === undefined) throw new SignalError('INTERNAL', `leaf ${index} has no identity record`)
     return identity
   }
+}
+
+function brokenHistory(): SignalError {
+  return new SignalError(
+    'IDENTITY_MISMATCH',
+    'the records behind the entries are not a history of one device',
+  )
 }

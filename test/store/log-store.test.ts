@@ -174,7 +174,7 @@ const flip = (at: number): Spoil => {
   return bytes => bytes.with(at, bytes[at]! ^ 1)
 }
 
-const DAMAGES: readonly (readonly [title: string, row: Row, spoil: Spoil, todo?: string])[] = [
+const DAMAGES: readonly (readonly [title: string, row: Row, spoil: Spoil])[] = [
   ['the last tile of level 0 is missing', LAST_TILE, remove],
   ['the last tile of level 0 is empty', LAST_TILE, cut(0)],
   ['the last tile of level 0 has one hash less', LAST_TILE, cut(43 * HASH_BYTES)],
@@ -185,15 +185,15 @@ const DAMAGES: readonly (readonly [title: string, row: Row, spoil: Spoil, todo?:
   ['the last bundle is missing', LAST_BUNDLE, remove],
   ['the last bundle is empty', LAST_BUNDLE, cut(0)],
   ['the last bundle has one entry less', LAST_BUNDLE, cut(43 * 136)],
-  ['the last bundle ends inside an entry', LAST_BUNDLE, cut(44 * 136 - 1), 'says MALFORMED'],
+  ['the last bundle ends inside an entry', LAST_BUNDLE, cut(44 * 136 - 1)],
   ['an entry of the last bundle has another key', LAST_BUNDLE, flip(136 + 100)],
-  ['an entry of the last bundle has another length', LAST_BUNDLE, flip(136 + 1), 'says MALFORMED'],
+  ['an entry of the last bundle has another length', LAST_BUNDLE, flip(136 + 1)],
   ['a bundle that the lookup index is filled from is missing', FULL_BUNDLE, remove],
   ['a bundle that the lookup index is filled from is short', FULL_BUNDLE, cut(255 * 136)],
 ]
 
-for (const [title, row, spoil, todo] of DAMAGES) {
-  t.test(`a log is not opened when ${title}`, todo === undefined ? {} : { todo }, async t => {
+for (const [title, row, spoil] of DAMAGES) {
+  t.test(`a log is not opened when ${title}`, async t => {
     const { database } = await openLog(t, 300)
     await spoilRow(database, row, spoil)
     t.equal(

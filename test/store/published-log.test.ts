@@ -139,9 +139,11 @@ t.test('an inclusion path at the published size leads to its root, with more com
   const { writer, published } = await openLog(t, 300)
   const root = Buffer.from(writer.expected.tree.root(0, 300))
   await writer.append(freshKeys(300, 300))
+  const head = published.verifiedHead()
   const wrong = Array.from({ length: 300 }, (_, index) => index).filter(index => {
     const leafHash = naiveLeafHash(writer.expected.entry(index)!)
-    return !root.equals(rootFromPath(leafHash, index, 300, published.inclusionPath(index, 300)))
+    const key = published.newestKey(deviceOf(index).vrfHash, 300)!
+    return !root.equals(rootFromPath(leafHash, index, 300, published.inclusionPath(key, head)))
   })
   t.same(wrong, [])
 })
@@ -157,7 +159,7 @@ t.test('sizes never decrease', async t => {
 t.test('a checkpoint is verified when it is used', async t => {
   const { store, published } = await openLog(t, 5)
   const head = store.head()!
-  t.same(published.verifiedHead(), head)
+  t.match(published.verifiedHead(), head)
   const tree = { treeSize: 5, rootHash: new Uint8Array(32) }
   const forged = {
     'another signature': head.checkpoint.replace(/.{8}\n$/, 'AAAAAAA=\n'),
@@ -174,21 +176,18 @@ t.test('a checkpoint is verified when it is used', async t => {
     t.throws(() => published.verifiedHead(), { code: 'CHECKPOINT_INVALID' }, what)
   }
   published.publish(head)
-  t.equal(published.verifiedHead(), head)
+  t.match(published.verifiedHead(), head)
 })
 
-t.test('a key whose identity record or entry is gone is refused, not made up', async t => {
+t.test('a log whose identity records are short is not opened', async t => {
   const { database, store } = await openLog(t, 300)
-  const newestOf = (device: number) => () => {
-    const reopened = new LogStore(database)
-    reopened.openTail(300)
-    return new PublishedLog(reopened, SIGNER).newestKey(deviceOf(device).vrfHash, 300)
-  }
   const identities = database.bytesTable('log-identities')
   await database.commit(
     () => void identities.put(indexKey(1), Buffer.from(identities.get(indexKey(1))!).subarray(0, 24)),
   )
   t.equal(store.head()?.treeSize, 300)
-  t.equal(codeOf(newestOf(170)), 'none')
-  t.equal(codeOf(newestOf(171)), 'INTERNAL')
+  t.equal(
+    codeOf(() => new LogStore(database).openTail(300)),
+    'CHECKPOINT_INVALID',
+  )
 })
