@@ -45,7 +45,7 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
   const { process, stderr } = spawnServer(options)
   const ready = await new Promise<ReadyLine>((resolve, reject) => {
     createInterface({ input: process.stdout! }).once('line', line => resolve(JSON.parse(line)))
-    process.once('exit', code => reject(new Error(`the server ended with ${code}: ${stderr()}`)))
+    process.once('close', code => reject(new Error(`the server ended with ${code}: ${stderr()}`)))
   })
   return {
     ...ready,
@@ -63,6 +63,7 @@ export async function startRefused(
   options: StartOptions,
 ): Promise<{ code: number | NodeJS.Signals; stderr: string }> {
   const { process, stderr } = spawnServer(options)
+  process.stdout!.once('data', () => process.kill())
   const code = await exitOf(process)
   return { code, stderr: stderr() }
 }
@@ -91,12 +92,20 @@ function spawnServer({ dataFolder, environment = {}, dev = true, wrapper = [] }:
       ...environment,
     },
   })
+  CHILDREN.add(child)
+  child.once('close', () => CHILDREN.delete(child))
   let text = ''
   child.stderr.setEncoding('utf8').on('data', chunk => {
     text += chunk
   })
   return { process: child, stderr: () => text }
 }
+
+/** A test that is cut short leaves no server behind. */
+const CHILDREN = new Set<ChildProcess>()
+process.once('exit', () => {
+  for (const child of CHILDREN) child.kill('SIGKILL')
+})
 
 /** A gRPC client of `KTService.Register`. */
 export class RegisterClient {
