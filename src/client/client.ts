@@ -1,0 +1,51 @@
+/**
+ * What `callsign/client` exports: the one file here that only gathers, because it is the package's public surface. It
+ * runs in Node, browsers and React Native.
+ */
+
+export { CheckpointPin, type CheckpointStore, MemoryStore } from './checkpoint-pin.ts'
+export {
+  compareOwnKeys,
+  type HistoryClaim,
+  type KeyHistory,
+  type KeyHistoryEntry,
+  type LoggedKey,
+  type OwnKeys,
+  type VerifiedHistory,
+  verifyKeyHistory,
+} from './key-history.ts'
+export {
+  type DeviceToLookUp,
+  LogClient,
+  type LogClientOptions,
+  type LookupOutcome,
+  type OwnDevice,
+  type OwnKeysReport,
+  type Unanswered,
+} from './log-client.ts'
+export { type LogKeys, type PublishedKeys, parseLogKeys } from './log-keys.ts'
+export type { Fetch, FetchAnswer, FetchInit } from './log-requests.ts'
+export {
+  type CheckPassed,
+  type Identity,
+  type LookupClaim,
+  type LookupResult,
+  type Uint64,
+  type VerifiedKey,
+  verifyLookup,
+} from './lookup.ts'
+export {
+  compareCheckpoints,
+  type SignedCheckpoint,
+  type SizeComparison,
+  treeHeadOf,
+  type VerifiedCheckpoint,
+  verifyCheckpoint,
+} from './signed-checkpoint.ts'
+export {
+  consistencyFromTiles,
+  type FetchTile,
+  type TileConsistency,
+  type TreeHead,
+} from './tile-consistency.ts'
+export type { Check, Refusal } from './verdict.ts'

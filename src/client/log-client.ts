@@ -1,0 +1,186 @@
+/**
+ * Everything an app does with its key transparency log, over `fetch`: look keys up, watch its own, and hold what it is
+ * told against what it and others were told before. Nothing is believed that does not verify under the two public keys
+ * the client is made with.
+ */
+import { LOOKUP_TARGETS_MAX } from '../limits.ts'
+import { CheckpointPin, type CheckpointStore, MemoryStore } from './checkpoint-pin.ts'
+import {
+  compareOwnKeys,
+  type HistoryClaim,
+  type KeyHistory,
+  type LoggedKey,
+  type OwnKeys,
+  type VerifiedHistory,
+  verifyKeyHistory,
+} from './key-history.ts'
+import { type LogKeys, type PublishedKeys, parseLogKeys } from './log-keys.ts'
+import { type Fetch, LogRequests, NoAnswer } from './log-requests.ts'
+import { type LookupResult, type VerifiedKey, verifyLookup } from './lookup.ts'
+import { type SignedCheckpoint, type VerifiedCheckpoint, verifyCheckpoint } from './signed-checkpoint.ts'
+import type { Refusal } from './verdict.ts'
+
+export interface LogClientOptions extends PublishedKeys {
+  /** The log's prefix, `https://kt.example.org`. Its server is trusted with nothing. */
+  readonly url: string
+  /** Where the highest checkpoint is kept; in memory unless given. */
+  readonly store?: CheckpointStore
+  /** The platform's `fetch` unless given: to add headers or to pin certificates. It has to honour `signal`. */
+  readonly fetch?: Fetch
+  /** How long one request with its answer may take. */
+  readonly timeoutMs?: number
+}
+
+/** Nothing could be checked: no network, or the server refused. `code` is that of its problem document. */
+export interface Unanswered {
+  readonly kind: 'unanswered'
+  readonly detail: string
+  readonly status?: number
+  readonly code?: string
+}
+
+/** A device to look up. `publicKey` is the key the app holds for it, when it has one. */
+export interface DeviceToLookUp extends HistoryClaim {
+  readonly publicKey?: string
+}
+
+/** This device, and every key it has made: oldest first, the last one in use. */
+export interface OwnDevice extends HistoryClaim {
+  readonly publicKeys: readonly string[]
+}
+
+/** What is logged in the device's name; no checkpoint when the server denies that there is anything. */
+export type OwnKeysReport = OwnKeys & {
+  readonly entries: readonly LoggedKey[]
+  readonly checkpoint?: SignedCheckpoint
+}
+
+export type LookupOutcome = VerifiedKey | Refusal | Unanswered
+
+/** One log as one installation of an app sees it. */
+export class LogClient {
+  readonly #keys: LogKeys
+  readonly #requests: LogRequests
+  readonly #pin: CheckpointPin
+
+  /** Throws `KEY_INVALID` for public keys that are not of their form. */
+  constructor(options: LogClientOptions) {
+    const { url, store = new MemoryStore(), timeoutMs = 20_000 } = options
+    this.#keys = parseLogKeys(options)
+    this.#requests = new LogRequests({ url, fetch: options.fetch ?? globalThis.fetch, timeoutMs })
+    this.#pin = new CheckpointPin(this.#keys.verifier.name, store, tile => this.#requests.tile(tile))
+  }
+
+  /** The newest key that the log holds for a device. Rejects for an id that is no uint64, or with the store's error. */
+  async lookUp(device: DeviceToLookUp): Promise<LookupOutcome> {
+    const [outcome] = await this.lookUpAll([device])
+    return outcome!
+  }
+
+  /** As `lookUp` for many devices, 64 in a request; the outcomes in their order. */
+  async lookUpAll(devices: readonly DeviceToLookUp[]): Promise<LookupOutcome[]> {
+    const outcomes: LookupOutcome[] = []
+    for (let first = 0; first < devices.length; first += LOOKUP_TARGETS_MAX) {
+      outcomes.push(...(await this.#lookUpTogether(devices.slice(first, first + LOOKUP_TARGETS_MAX))))
+    }
+    return outcomes
+  }
+
+  /**
+   * Asks for every key that was ever logged in this device's name and holds them against its own: to be called at each
+   * start of the app, and from time to time. A history that lacks what a lookup shows is refused at `history`.
+   */
+  async checkOwnKeys(device: OwnDevice): Promise<OwnKeysReport | Refusal | Unanswered> {
+    const { userId, deviceId, vrfHash, publicKeys } = device
+    const newest = await this.lookUp({ userId, deviceId, vrfHash })
+    if (newest.kind === 'unanswered' && newest.code === 'UNKNOWN_PUBLIC_KEY_HASH') {
+      return { ...compareOwnKeys([], publicKeys), entries: [] }
+    }
+    if (newest.kind !== 'verified') return newest
+    const history = await this.#keyHistory(device)
+    if (history.kind !== 'verified') return history
+    const { entries, checkpoint } = history
+    if (!entries.some(({ index }) => index === newest.index)) return incomplete(newest, checkpoint)
+    return { ...compareOwnKeys(entries, publicKeys), entries, checkpoint }
+  }
+
+  /** Fetches the current checkpoint and holds it against the highest one seen. */
+  async refreshCheckpoint(): Promise<VerifiedCheckpoint | Refusal | Unanswered> {
+    const floorSize = await this.#pinnedSize()
+    const answer = await answered(() => this.#requests.checkpoint())
+    if (answer.kind === 'unanswered') return answer
+    return this.#fitting(verifyCheckpoint(this.#keys, answer.value), floorSize)
+  }
+
+  /**
+   * Holds a note that someone else was given by this log against the highest one seen here. When the log signed both
+   * and they do not fit, it shows different trees to different people, and `evidence` proves it.
+   */
+  async compareWith(note: string): Promise<VerifiedCheckpoint | Refusal | Unanswered> {
+    return this.#fitting(verifyCheckpoint(this.#keys, note), 0)
+  }
+
+  /** The highest checkpoint seen: its note is what to give to others for `compareWith`. */
+  highestCheckpoint(): Promise<SignedCheckpoint | undefined> {
+    return this.#pin.highest()
+  }
+
+  async #lookUpTogether(devices: readonly DeviceToLookUp[]): Promise<LookupOutcome[]> {
+    const floorSize = await this.#pinnedSize()
+    const targets = devices.map(({ vrfHash }) => ({ publicKeyHash: vrfHash }))
+    const answer = await answered(() => this.#requests.post('api/get-public-keys', { targets }))
+    if (answer.kind === 'unanswered') return devices.map(() => answer)
+    const { results }: { results?: unknown } = { ...(answer.value as object) }
+    if (!Array.isArray(results) || results.length !== devices.length) {
+      const detail = `the answer does not have one result for each of ${devices.length} devices`
+      return devices.map(() => ({ kind: 'refused', check: 'proof', detail }))
+    }
+    return Promise.all(
+      devices.map((device, at) =>
+        this.#fitting(verifyLookup(this.#keys, device, results[at] as LookupResult), floorSize),
+      ),
+    )
+  }
+
+  async #keyHistory(device: OwnDevice): Promise<VerifiedHistory | Refusal | Unanswered> {
+    const floorSize = await this.#pinnedSize()
+    const answer = await answered(() =>
+      this.#requests.post('api/get-key-history', { publicKeyHash: device.vrfHash }),
+    )
+    if (answer.kind === 'unanswered') return answer
+    return this.#fitting(verifyKeyHistory(this.#keys, device, answer.value as KeyHistory), floorSize)
+  }
+
+  async #pinnedSize(): Promise<number> {
+    return (await this.#pin.highest())?.treeSize ?? 0
+  }
+
+  /** What verified by itself, once its checkpoint fits those seen before. */
+  async #fitting<Verified extends { readonly kind: 'verified'; readonly checkpoint: SignedCheckpoint }>(
+    verdict: Verified | Refusal,
+    floorSize: number,
+  ): Promise<Verified | Refusal | Unanswered> {
+    if (verdict.kind === 'refused') return verdict
+    const answer = await answered(() => this.#pin.accept(verdict.checkpoint, floorSize))
+    if (answer.kind === 'unanswered') return answer
+    return answer.value.kind === 'accepted' ? verdict : answer.value
+  }
+}
+
+async function answered<Value>(
+  ask: () => Promise<Value>,
+): Promise<{ readonly kind: 'answered'; readonly value: Value } | Unanswered> {
+  try {
+    return { kind: 'answered', value: await ask() }
+  } catch (error) {
+    if (!(error instanceof NoAnswer)) throw error
+    const { message: detail, status, code } = error
+    const known = { ...(status === undefined ? {} : { status }), ...(code === undefined ? {} : { code }) }
+    return { kind: 'unanswered', detail, ...known }
+  }
+}
+
+function incomplete({ index }: VerifiedKey, { treeSize }: SignedCheckpoint): Refusal {
+  const detail = `the history at tree size ${treeSize} leaves out leaf ${index}, which a lookup shows`
+  return { kind: 'refused', check: 'history', detail }
+}

@@ -1,0 +1,101 @@
+/**
+ * Checkpoints as clients keep and exchange them: what one says, with the signed note that proves it. All members are
+ * plain JSON, so that a store can keep them as they are.
+ */
+import { decodeBase64, encodeBase64 } from '#primitives'
+import { SignalError } from '../errors.ts'
+import { parseCheckpoint } from '../log/checkpoint.ts'
+import { EMPTY_ROOT, equalHashes, HASH_BYTES } from '../log/hash.ts'
+import { openNote, type VerifierKey } from '../log/note.ts'
+import type { LogKeys } from './log-keys.ts'
+import type { TreeHead } from './tile-consistency.ts'
+import { CheckFailed, during, type Refusal, settle } from './verdict.ts'
+
+/** A checkpoint that the log signed. `rootHash` is base64, `note` the signed text as it came. */
+export interface SignedCheckpoint {
+  readonly origin: string
+  readonly treeSize: number
+  readonly rootHash: string
+  readonly note: string
+}
+
+export interface VerifiedCheckpoint {
+  readonly kind: 'verified'
+  readonly checkpoint: SignedCheckpoint
+}
+
+/** How the tree of a second checkpoint stands to that of a first one. */
+export interface SizeComparison {
+  readonly kind: 'same' | 'smaller' | 'larger'
+}
+
+/** The checkpoint in a note from anywhere. Refused at `origin`, `checkpoint` or `signature`. */
+export function verifyCheckpoint(keys: LogKeys, note: string): VerifiedCheckpoint | Refusal {
+  return settle(() => ({ kind: 'verified', checkpoint: openSignedCheckpoint(keys, note) }))
+}
+
+/** As `verifyCheckpoint`, for use under `settle`: throws `CheckFailed`. */
+export function openSignedCheckpoint(keys: LogKeys, note: string): SignedCheckpoint {
+  const last = lastOpened.get(keys)
+  if (last?.note === note) return last
+  const checkpoint = openUnknown(keys, note)
+  lastOpened.set(keys, checkpoint)
+  return checkpoint
+}
+
+/**
+ * Each result of an answer carries the same note, whose signature takes a phone some milliseconds: the last one that
+ * held is remembered.
+ */
+const lastOpened = new WeakMap<LogKeys, SignedCheckpoint>()
+
+function openUnknown({ verifier }: LogKeys, note: string): SignedCheckpoint {
+  const [origin] = note.split('\n', 1)
+  if (origin !== verifier.name) {
+    const named = JSON.stringify(origin?.slice(0, 80))
+    throw new CheckFailed('origin', `checkpoint is of ${named}, not of ${verifier.name}`)
+  }
+  const text = openLogNote(note, verifier)
+  const { treeSize, rootHash } = during('checkpoint', () => parseCheckpoint(text))
+  if (treeSize === 0 && !equalHashes(rootHash, EMPTY_ROOT)) {
+    throw new CheckFailed('checkpoint', 'the tree without entries has another root')
+  }
+  return { origin, treeSize, rootHash: encodeBase64(rootHash), note }
+}
+
+/**
+ * Holds a checkpoint against one known before, of the same log. One size with two roots is a `fork`, with both notes
+ * as evidence; whether a larger tree begins with the smaller one is for `consistencyFromTiles` to say.
+ */
+export function compareCheckpoints(
+  known: SignedCheckpoint,
+  seen: SignedCheckpoint,
+): SizeComparison | Refusal {
+  return settle(() => {
+    const evidence = [known.note, seen.note] as const
+    if (seen.origin !== known.origin) {
+      throw new CheckFailed('origin', `checkpoints of ${known.origin} and of ${seen.origin}`)
+    }
+    if (seen.treeSize !== known.treeSize) {
+      return { kind: seen.treeSize < known.treeSize ? 'smaller' : 'larger' }
+    }
+    if (seen.rootHash === known.rootHash) return { kind: 'same' }
+    throw new CheckFailed('fork', `tree size ${seen.treeSize} was signed with two roots`, evidence)
+  })
+}
+
+/** Throws `MALFORMED` unless the root hash is base64 of 32 bytes. */
+export function treeHeadOf({ treeSize, rootHash }: SignedCheckpoint): TreeHead {
+  const bytes = decodeBase64(rootHash)
+  if (bytes.length !== HASH_BYTES) throw new SignalError('MALFORMED', 'root hash is not 32 bytes')
+  return { treeSize, rootHash: bytes }
+}
+
+function openLogNote(note: string, verifier: VerifierKey): string {
+  try {
+    return openNote(note, [verifier]).text
+  } catch (error) {
+    if (!(error instanceof SignalError)) throw error
+    throw new CheckFailed(error.code === 'SIGNATURE_INVALID' ? 'signature' : 'checkpoint', error.message)
+  }
+}

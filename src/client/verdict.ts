@@ -1,0 +1,80 @@
+/**
+ * What checking the log comes to. A check that fails is an expected answer, so verifiers return it and name the check;
+ * they throw only for what the app itself did wrong.
+ */
+import { SignalError } from '../errors.ts'
+
+/**
+ * - `proof`: an answer or its proof text is not of its form
+ * - `checkpoint`, `origin`, `signature`: the note in it is not of its form, of another log, not signed by the log
+ * - `index`: the proof is of a leaf beyond the tree
+ * - `vrf`: the VRF proof does not hold for this user and device
+ * - `vrfHash`: the hash it proves is not the one that the answer states or the app asked for
+ * - `inclusion`: the entry is not in the tree that was signed
+ * - `publicKey`: the entry is in the log and holds another key than the app holds
+ * - `rollback`: the tree is smaller than one seen before
+ * - `fork`: one size was signed with two roots
+ * - `tiles`: the log does not serve the tree that it signed
+ * - `consistency`: the tree does not begin with one seen before: history was rewritten
+ * - `history`: a key history leaves something out or is not one
+ */
+export type Check =
+  | 'proof'
+  | 'checkpoint'
+  | 'origin'
+  | 'signature'
+  | 'index'
+  | 'vrf'
+  | 'vrfHash'
+  | 'inclusion'
+  | 'publicKey'
+  | 'rollback'
+  | 'fork'
+  | 'tiles'
+  | 'consistency'
+  | 'history'
+
+/** Something the log said does not hold: use nothing of that answer. */
+export interface Refusal {
+  readonly kind: 'refused'
+  readonly check: Check
+  /** A sentence for the app's own log; no text for users. */
+  readonly detail: string
+  /** Two signed notes that contradict each other, the one known before first: worth keeping and showing. */
+  readonly evidence?: readonly [string, string]
+}
+
+/** A check that did not hold, on its way to `settle`. */
+export class CheckFailed extends Error {
+  readonly refusal: Refusal
+
+  constructor(check: Check, detail: string, evidence?: readonly [string, string]) {
+    super(detail)
+    this.refusal = {
+      kind: 'refused',
+      check,
+      detail,
+      ...(evidence === undefined ? {} : { evidence }),
+    }
+  }
+}
+
+/** Runs one check: a `SignalError` of the log's code means that it failed. */
+export function during<Value>(check: Check, act: () => Value): Value {
+  try {
+    return act()
+  } catch (error) {
+    if (error instanceof SignalError) throw new CheckFailed(check, error.message)
+    throw error
+  }
+}
+
+/** What `act` returns, or the refusal of the check that failed in it. */
+export function settle<Value>(act: () => Value): Value | Refusal {
+  try {
+    return act()
+  } catch (error) {
+    if (error instanceof CheckFailed) return error.refusal
+    throw error
+  }
+}
