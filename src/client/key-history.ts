@@ -92,16 +92,20 @@ export function verifyKeyHistory(
 }
 
 /**
- * Holds what is logged in a device's name, oldest first, against the keys it has made, oldest first, the last being
- * the one in use. Contacts are given the newest entry, so that one has to be the last key.
+ * Holds what is logged in a device's name against the keys it has made, oldest first, the last being the one in use.
+ * `given` is what a lookup gives to others: the newest entry, unless an answer shows otherwise.
  */
-export function compareOwnKeys(entries: readonly LoggedKey[], ownKeys: readonly string[]): OwnKeys {
+export function compareOwnKeys(
+  entries: readonly LoggedKey[],
+  ownKeys: readonly string[],
+  given: LoggedKey | undefined = entries.at(-1),
+): OwnKeys {
   const logged = new Set(entries.map(({ publicKey }) => publicKey))
   const foreign = entries.filter(({ publicKey }) => !ownKeys.includes(publicKey))
   const missing = ownKeys.filter(publicKey => !logged.has(publicKey))
-  const outdated = entries.slice(-1).filter(newest => {
-    return newest.publicKey !== ownKeys.at(-1) && ownKeys.includes(newest.publicKey)
-  })
+  const isOutdated =
+    given !== undefined && ownKeys.includes(given.publicKey) && given.publicKey !== ownKeys.at(-1)
+  const outdated = isOutdated ? [{ index: given.index, publicKey: given.publicKey }] : []
   if (foreign.length + missing.length + outdated.length === 0) return { kind: 'clean' }
   return { kind: 'alert', foreign, missing, outdated }
 }

@@ -101,7 +101,7 @@ export class LogClient {
     if (history.kind !== 'verified') return history
     const { entries, checkpoint } = history
     if (!entries.some(({ index }) => index === newest.index)) return incomplete(newest, checkpoint)
-    return { ...compareOwnKeys(entries, publicKeys), entries, checkpoint }
+    return { ...compareOwnKeys(entries, publicKeys, newest), entries, checkpoint }
   }
 
   /** Fetches the current checkpoint and holds it against the highest one seen. */

@@ -7,7 +7,7 @@ import { signCheckpoint } from '../../src/log/checkpoint.ts'
 import { formatEntry } from '../../src/log/entry.ts'
 import { formatVerifierKey, type SignerKey, signerKeyFromSeed } from '../../src/log/note.ts'
 import { formatProof } from '../../src/log/proof.ts'
-import type { Tile } from '../../src/log/tile.ts'
+import { parseTilePath, type Tile } from '../../src/log/tile.ts'
 import { generateVrfSecret, proveVrf, vrfHashFromProof, vrfInput, vrfPublicKey } from '../../src/log/vrf.ts'
 import { toBase64 } from './bytes.ts'
 import { TileLog } from './tile-log.ts'
@@ -129,12 +129,50 @@ export class LyingLog {
     return this.#tiles().hashTile(level as number, index, width)
   }
 
+  /** A `fetch` of this log's server; `lie` may answer in its place. Requests are told by path and, with a body, by it. */
+  fetch(lie: (path: string, body: unknown) => unknown = () => undefined): LyingFetch {
+    const requests: string[] = []
+    const fetch = async (url: string, { body }: { readonly body?: string } = {}) => {
+      const path = url.replace(/^https?:\/\/[^/]+\//, '')
+      requests.push(path)
+      const asked = body === undefined ? undefined : JSON.parse(body)
+      const answer = (await lie(path, asked)) ?? this.#answer(path, asked)
+      if (answer instanceof Response) return answer
+      if (answer instanceof Uint8Array || typeof answer === 'string') return new Response(answer)
+      return new Response(JSON.stringify(answer))
+    }
+    return Object.assign(fetch, { requests })
+  }
+
+  #answer(path: string, asked: Question): unknown {
+    if (path === 'checkpoint') return this.note()
+    if (path === 'api/get-public-keys') {
+      return {
+        results: asked.targets.map(({ publicKeyHash }) => this.result(this.indexesOf(publicKeyHash).at(-1)!)),
+      }
+    }
+    if (path === 'api/get-key-history') return this.history(this.indexesOf(asked.publicKeyHash))
+    const tile = parseTilePath(path)
+    const isThere = tile.index * 256 + tile.width <= Math.floor(this.size / 256 ** (tile.level as number))
+    return isThere ? this.tile(tile) : new Response('not in the log', { status: 404 })
+  }
+
   #tiles(): TileLog {
     this.#served ??= new TileLog(
       this.#leaves.map(({ vrfHash, publicKey }) => formatEntry(Buffer.from(vrfHash, 'base64'), publicKey)),
     )
     return this.#served
   }
+}
+
+export type LyingFetch = ((url: string, init?: { readonly body?: string }) => Promise<Response>) & {
+  /** The paths asked for, without a leading slash. */
+  readonly requests: string[]
+}
+
+interface Question {
+  readonly targets: readonly { readonly publicKeyHash: string }[]
+  readonly publicKeyHash: string
 }
 
 /** What of an answer is not as the log has it. */

@@ -1,0 +1,55 @@
+/** The module as apps ship it: small, without anything of Node, and at home where little of the platform is there. */
+
+import { createContext, runInContext } from 'node:vm'
+import { gzipSync } from 'node:zlib'
+import t from 'tap'
+import { type Bundle, bundleClient, type Client } from '../support/client-builds.ts'
+import { LyingLog } from '../support/lying-log.ts'
+
+const log = new LyingLog()
+log.grow(3)
+log.register(1n, 1n)
+log.grow(40)
+
+/** Loads a bundle where there is nothing but the language itself and what is handed in. */
+function load({ code }: Bundle, globals: object): Client {
+  const context = createContext(globals)
+  runInContext(Buffer.from(code).toString(), context)
+  return runInContext('callsign', context)
+}
+
+t.test('a browser downloads less than 60 kB', async t => {
+  const { code, inputs } = await bundleClient('esm')
+  const bytes = gzipSync(code, { level: 9 }).length
+  t.ok(bytes < 60_000, `${bytes} bytes`)
+  t.comment(`${code.length} bytes, ${bytes} with gzip`)
+  t.ok(inputs.some(name => name.endsWith('primitives-portable.js')))
+  t.notOk(inputs.some(name => name.endsWith('primitives-node.js')))
+})
+
+t.test(
+  'React Native has what it needs: no decoder, no streams, no Unicode properties in patterns',
+  async t => {
+    const bundle = await bundleClient('iife')
+    t.notMatch(Buffer.from(bundle.code).toString(), /\\p\{/)
+    const { fetch: _, ...platform } = { TextEncoder, AbortController, setTimeout, clearTimeout, fetch }
+    const { LogClient } = load(bundle, platform)
+    const honest = log.fetch()
+    // An XMLHttpRequest underneath: the whole body at once, as text or as bytes.
+    const fetchAsInReactNative = async (url: string, init: { readonly body?: string }) => {
+      const answer = await honest(url, init)
+      return {
+        status: answer.status,
+        text: () => answer.text(),
+        arrayBuffer: () => answer.arrayBuffer(),
+      }
+    }
+    const app = new LogClient({ ...log.published, url: 'https://log.example', fetch: fetchAsInReactNative })
+    const { vrfHash, publicKey } = log.leaf(3)
+    const device = { userId: '1', deviceId: '1', vrfHash, publicKeys: [publicKey] }
+    t.match(await app.lookUp(device), { kind: 'verified', publicKey })
+    t.match(await app.checkOwnKeys(device), { kind: 'clean' })
+    log.grow(300)
+    t.match(await app.refreshCheckpoint(), { kind: 'verified', checkpoint: { treeSize: 300 } })
+  },
+)

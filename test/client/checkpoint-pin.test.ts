@@ -1,0 +1,128 @@
+import t from 'tap'
+import {
+  CheckpointPin,
+  type CheckpointStore,
+  compareCheckpoints,
+  MemoryStore,
+  parseLogKeys,
+  type SignedCheckpoint,
+  verifyCheckpoint,
+} from '../../src/client/client.ts'
+import { signNote } from '../../src/log/note.ts'
+import type { Tile } from '../../src/log/tile.ts'
+import { LyingLog } from '../support/lying-log.ts'
+
+const log = new LyingLog()
+log.grow(600)
+const origin = log.signer.name
+const keys = parseLogKeys(log.published)
+const fetchTile = async (tile: Tile) => log.tile(tile)
+
+function checkpoint(treeSize: number, from = log): SignedCheckpoint {
+  const verdict = verifyCheckpoint(keys, from.note(treeSize))
+  if (verdict.kind !== 'verified') throw new Error(verdict.detail)
+  return verdict.checkpoint
+}
+
+function pinAt(treeSize: number): { pin: CheckpointPin; store: MemoryStore } {
+  const store = new MemoryStore()
+  store.put(checkpoint(treeSize))
+  return { store, pin: new CheckpointPin(origin, store, fetchTile) }
+}
+
+t.test('the first checkpoint is taken as it is, and a larger one takes its place', async t => {
+  const store = new MemoryStore()
+  const pin = new CheckpointPin(origin, store, fetchTile)
+  t.equal(await pin.highest(), undefined)
+  for (const treeSize of [0, 1, 300, 300, 600]) {
+    t.same(await pin.accept(checkpoint(treeSize), treeSize), { kind: 'accepted' })
+    t.same(store.get(origin), checkpoint(treeSize))
+  }
+})
+
+t.test('a checkpoint below the floor is a rollback, one that was overtaken on its way is not', async t => {
+  const { pin, store } = pinAt(500)
+  t.match(await pin.accept(checkpoint(400), 401), { kind: 'refused', check: 'rollback' })
+  t.same(await pin.accept(checkpoint(400), 400), { kind: 'accepted' })
+  t.same(store.get(origin), checkpoint(500))
+})
+
+t.test('a smaller tree that was overtaken still has to be the beginning of the pinned one', async t => {
+  const other = log.fork(100)
+  other.register(1n, 1n)
+  other.grow(400)
+  const { pin } = pinAt(500)
+  t.match(await pin.accept(checkpoint(400, other), 300), { kind: 'refused', check: 'consistency' })
+})
+
+t.test('checkpoints that arrive at once are taken one after the other, and the highest stays', async t => {
+  const store = new MemoryStore()
+  const slowStore: CheckpointStore = {
+    get: async name => store.get(name),
+    put: async kept => {
+      await new Promise(resolve => setImmediate(resolve))
+      store.put(kept)
+    },
+  }
+  const pin = new CheckpointPin(origin, slowStore, fetchTile)
+  const sizes = [300, 100, 600, 200, 600, 500]
+  const outcomes = await Promise.all(sizes.map(size => pin.accept(checkpoint(size), 0)))
+  t.same(new Set(outcomes.map(({ kind }) => kind)), new Set(['accepted']))
+  t.equal(store.get(origin)?.treeSize, 600)
+})
+
+t.test(
+  'a tile that cannot be fetched rejects, leaves the pin as it was, and the next one is taken',
+  async t => {
+    const store = new MemoryStore()
+    store.put(checkpoint(300))
+    let isOffline = true
+    const pin = new CheckpointPin(origin, store, tile =>
+      isOffline ? Promise.reject(new Error('offline')) : fetchTile(tile),
+    )
+    await t.rejects(pin.accept(checkpoint(600), 0), { message: 'offline' })
+    t.same(store.get(origin), checkpoint(300))
+    isOffline = false
+    t.same(await pin.accept(checkpoint(600), 0), { kind: 'accepted' })
+  },
+)
+
+t.test('a store may answer null, and what it made up is not taken for a checkpoint', async t => {
+  const answering = (kept: unknown) => {
+    const store = { get: () => kept as SignedCheckpoint, put: () => {} }
+    return new CheckpointPin(origin, store, fetchTile).highest()
+  }
+  const good = checkpoint(3)
+  t.equal(await answering(null), undefined)
+  t.same(await answering(JSON.parse(JSON.stringify(good))), good)
+  const bad = [
+    { ...good, treeSize: -1 },
+    { ...good, treeSize: '3' },
+    { ...good, rootHash: 'AAAA' },
+  ]
+  for (const kept of [...bad, { ...good, origin: 'other.example' }]) {
+    await t.rejects(answering(kept), { code: 'MALFORMED' })
+  }
+})
+
+t.test('two checkpoints of one log are compared by size, then by root', async t => {
+  const other = log.fork(2)
+  other.register(1n, 1n)
+  other.grow(10)
+  const elsewhere = { ...checkpoint(10), origin: 'other.example' }
+  t.same(compareCheckpoints(checkpoint(10), checkpoint(10)), { kind: 'same' })
+  t.same(compareCheckpoints(checkpoint(10), checkpoint(9)), { kind: 'smaller' })
+  t.same(compareCheckpoints(checkpoint(9), checkpoint(10)), { kind: 'larger' })
+  t.match(compareCheckpoints(checkpoint(10), checkpoint(10, other)), {
+    kind: 'refused',
+    check: 'fork',
+    evidence: [log.note(10), other.note(10)],
+  })
+  t.match(compareCheckpoints(checkpoint(10), elsewhere), { kind: 'refused', check: 'origin' })
+})
+
+t.test('an empty tree with another root than the empty one is no checkpoint', async t => {
+  const text = `${origin}\n0\n${checkpoint(1).rootHash}\n`
+  t.match(verifyCheckpoint(keys, signNote(text, [log.signer])), { kind: 'refused', check: 'checkpoint' })
+  t.match(verifyCheckpoint(keys, log.note(0)), { kind: 'verified', checkpoint: { treeSize: 0 } })
+})
