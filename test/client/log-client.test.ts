@@ -150,9 +150,10 @@ t.test(
     await clientOf(log.fetch(), { store }).refreshCheckpoint()
     const grown = log.fork()
     grown.grow(300)
-    const fetch = grown.fetch(path => path.startsWith('tile/') && new Response('', { status: 503 }))
-    const falseToUndefined = async (address: string, init: { body?: string }) => fetch(address, init)
-    t.match(await clientOf(falseToUndefined, { store }).lookUp(alice), { kind: 'unanswered', status: 503 })
+    const fetch = grown.fetch(path =>
+      path.startsWith('tile/') ? new Response('', { status: 503 }) : undefined,
+    )
+    t.match(await clientOf(fetch, { store }).lookUp(alice), { kind: 'unanswered', status: 503 })
     t.equal(store.get(log.signer.name)?.treeSize, 40)
   },
 )
