@@ -4,6 +4,8 @@
 const COMMANDS = new Map([
   ['serve', () => import('../src/main.ts')],
   ['keygen', () => import('./keygen.ts')],
+  ['audit', () => import('./audit.ts')],
+  ['verify-proof', () => import('./verify-proof.ts')],
 ])
 
 const command = process.argv[2]
