@@ -6,6 +6,7 @@
 
 import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { parseArgs } from 'node:util'
 import { type LogAppenderMessage, logAppenderKind } from '../actors/log-appender.ts'
 import { Admission } from './api/admission.ts'
 import { LogFiles } from './api/log-files.ts'
@@ -28,17 +29,27 @@ import { Metrics } from './operations/metrics.ts'
 import type { Ref } from './runtime/actor.ts'
 import { realWorld } from './runtime/clock.ts'
 import { ActorSystem } from './runtime/system.ts'
-import { Database, isEchoOfFailedCommit, isOutOfSpace } from './store/database.ts'
+import { Database, isEchoOfFailedCommit } from './store/database.ts'
 import { type LogMaker, LogStore } from './store/log-store.ts'
 import { PublishedLog } from './store/published-log.ts'
+import { RollBackGuard } from './store/roll-back-guard.ts'
 import { GrpcServer } from './transport/grpc.ts'
 import { HttpServer } from './transport/http.ts'
 
 async function main(): Promise<void> {
-  const config = readConfig(process.env, { dev: process.argv.includes('--dev') })
-  const server = await start(config, createLogger(config.logLevel))
+  const flags = readFlags()
+  const config = readConfig(process.env, { dev: flags.dev ?? false })
+  const server = await start(config, createLogger(config.logLevel), flags['known-checkpoint'])
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void server.stop(signal))
   server.announce()
+}
+
+function readFlags(): { dev?: boolean; 'known-checkpoint'?: string } {
+  try {
+    return parseArgs({ options: { dev: { type: 'boolean' }, 'known-checkpoint': { type: 'string' } } }).values
+  } catch (error) {
+    throw new ConfigError([error instanceof Error ? error.message : String(error)])
+  }
 }
 
 interface RunningServer {
@@ -48,10 +59,15 @@ interface RunningServer {
   stop(reason: string): Promise<void>
 }
 
-async function start(config: Config, logger: Logger): Promise<RunningServer> {
+async function start(
+  config: Config,
+  logger: Logger,
+  knownCheckpoint: string | undefined,
+): Promise<RunningServer> {
   const house = new House(config, logger)
-  const log = await openLog(house)
+  const log = await openLog(house, knownCheckpoint)
   const actors = await startActors(house, log)
+  await log.guard.confirm()
   const addresses = { http: '', grpc: '', admin: '' }
   const http = publicServer(house, log, () => config.publicUrl ?? addresses.http)
   const grpc = registrationServer(house, log, actors)
@@ -91,7 +107,7 @@ class House {
   readonly world = realWorld()
   readonly metrics = new Metrics()
   isStopping = false
-  #noRoomUntilMs = 0
+  #noWritesUntilMs = 0
 
   constructor(config: Config, logger: Logger) {
     this.config = config
@@ -107,7 +123,9 @@ class House {
   }
 
   readonly onActorFailure = ({ kind, error }: { kind: string; error: unknown }): void => {
-    if (isOutOfSpace(error)) this.#noRoomUntilMs = this.world.monotonicMs() + NO_ROOM_MS
+    // The store, or the head file: what else fails ends the process.
+    const cannotWrite = error instanceof SignalError && error.code === 'STORE_UNAVAILABLE'
+    if (cannotWrite) this.#noWritesUntilMs = this.world.monotonicMs() + NO_WRITES_MS
     this.logger.error({ event: 'actor-failed', kind, err: error })
   }
 
@@ -120,7 +138,7 @@ class House {
   /** Why the process should get no traffic now. */
   notReady(): string | undefined {
     if (this.isStopping) return 'stopping'
-    return this.world.monotonicMs() < this.#noRoomUntilMs ? 'there is no room to write' : undefined
+    return this.world.monotonicMs() < this.#noWritesUntilMs ? 'the last write failed' : undefined
   }
 }
 
@@ -130,18 +148,29 @@ interface OpenedLog {
   readonly database: Database
   readonly store: LogStore
   readonly published: PublishedLog
+  readonly guard: RollBackGuard
   readonly vrf: VrfPool
 }
 
 /** Opens the store and makes a new log with its checkpoint of size 0, or checks that this log is ours to go on with. */
-async function openLog({ config }: House): Promise<OpenedLog> {
+async function openLog({ config, logger }: House, knownCheckpoint: string | undefined): Promise<OpenedLog> {
   const keys = readKeys(config)
-  const database = Database.open(config.dataFolder)
+  const { dataFolder, log } = config
+  const guard = new RollBackGuard({
+    dataFolder,
+    verifier: keys.signer,
+    headFile: log.headFile,
+    knownCheckpoint,
+  })
+  if (log.headFile === undefined && !config.isDevelopment) {
+    logger.warn({ event: 'log-head-file-unset', advice: 'set CALLSIGN_LOG_HEAD_FILE to notice a roll-back' })
+  }
+  const database = Database.open(dataFolder)
   const store = new LogStore(database)
   const vrf = await VrfPool.start({
     secret: keys.vrfSecret,
-    threads: config.log.vrfThreads,
-    cacheEntriesMax: config.log.vrfCacheEntriesMax,
+    threads: log.vrfThreads,
+    cacheEntriesMax: log.vrfCacheEntriesMax,
     queueMax: VRF_JOBS_WAITING_MAX,
   })
   const maker = {
@@ -156,7 +185,8 @@ async function openLog({ config }: House): Promise<OpenedLog> {
   if (made === undefined) {
     await store.create(maker, signCheckpoint({ treeSize: 0, rootHash: EMPTY_ROOT }, keys.signer))
   } else assertMaker(made, maker)
-  return { keys, maker, database, store, vrf, published: new PublishedLog(store, keys.signer) }
+  guard.assertExtends(store)
+  return { keys, maker, database, store, vrf, guard, published: new PublishedLog(store, keys.signer) }
 }
 
 function assertMaker(made: LogMaker, maker: LogMaker): void {
@@ -171,7 +201,10 @@ interface Actors {
   readonly logAppender: Ref<LogAppenderMessage>
 }
 
-async function startActors(house: House, { store, keys, published }: OpenedLog): Promise<Actors> {
+async function startActors(
+  house: House,
+  { store, keys, published, guard: { headFile } }: OpenedLog,
+): Promise<Actors> {
   const { world, fatal, metrics, logger, config } = house
   const system = new ActorSystem({
     world,
@@ -183,6 +216,7 @@ async function startActors(house: House, { store, keys, published }: OpenedLog):
     store,
     signer: keys.signer,
     publishedSize: () => published.size,
+    ...(headFile === undefined ? {} : { record: head => headFile.record(head) }),
     publish: head => {
       published.publish(head)
       metrics.batches.inc()
@@ -217,7 +251,7 @@ function publicServer(
     ],
     findFile: new LogFiles(published, keys.signer.keyId.toString(16).padStart(8, '0')).find,
     ...(config.areRatesLimited ? { admit: admission.admit } : {}),
-    onAnswer: (route, status, seconds) => metrics.observeAnswer(route, status, seconds),
+    onAnswer: (route, status, seconds) => metrics.answerTimes.observe(route, status, seconds),
     onRefused: house.onRefused,
     onFault: house.onFault,
   })
@@ -368,8 +402,8 @@ const STORE_FORMAT_VERSION = 1
 /** Opening a log reads its right edge and the last 65,000 entries: well below a second on any disk. */
 const OPEN_DEADLINE_MS = 60_000
 const SWEEP_MS = 60_000
-/** How long a failed write keeps the process out of traffic; the next one may find room again. */
-const NO_ROOM_MS = 10_000
+/** How long a failed write keeps the process out of traffic; the next one may succeed again. */
+const NO_WRITES_MS = 10_000
 
 try {
   await main()
@@ -381,6 +415,9 @@ try {
 /** What an operator can mend is one sentence; anything else is ours, with its stack. */
 function sentenceOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
+  // What the runtime says of a failed commit is only that; the store or the head file says why.
+  if (error.cause instanceof SignalError && error.cause.code === 'STORE_UNAVAILABLE')
+    return error.cause.message
   const isTheirs = error instanceof ConfigError || error instanceof SignalError || 'syscall' in error
   return isTheirs ? error.message : (error.stack ?? error.message)
 }

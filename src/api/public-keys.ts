@@ -8,7 +8,6 @@ import type { Hash } from '../log/hash.ts'
 import { equalHashes } from '../log/hash.ts'
 import { BodyReader } from '../schema/json.ts'
 import {
-  escapeForJson,
   formatKeyHistory,
   formatPublicKeys,
   GetKeyHistoryRequest,
@@ -17,7 +16,7 @@ import {
 } from '../schema/log.ts'
 import type { LoggedKey, VerifiedHead } from '../store/published-log.ts'
 import type { HttpAnswer, HttpRequest, HttpRoute } from '../transport/http.ts'
-import { PathLines } from './path-lines.ts'
+import { ProofTexts } from './proof-texts.ts'
 
 export interface VrfOutput {
   readonly vrfHash: Uint8Array
@@ -48,20 +47,19 @@ export function publicKeyRoutes(world: PublicKeysWorld): readonly HttpRoute[] {
 /** A key that a target asked for; `pointer` names the target in errors. */
 interface FoundKey {
   readonly key: LoggedKey
+  readonly publicKeyHash: string
   readonly pointer: string
 }
 
 class Lookups {
   readonly #log: PublicKeysWorld['log']
   readonly #vrf: PublicKeysWorld['vrf']
-  readonly #pathLines: PathLines
-  #checkpoint = ''
-  #checkpointInJson = ''
+  readonly #proofs: ProofTexts
 
   constructor({ log, vrf }: PublicKeysWorld) {
     this.#log = log
     this.#vrf = vrf
-    this.#pathLines = new PathLines((key, head) => log.inclusionPath(key, head))
+    this.#proofs = new ProofTexts((key, head) => log.inclusionPath(key, head))
   }
 
   getPublicKeys(request: HttpRequest): HttpAnswer | Promise<HttpAnswer> {
@@ -82,10 +80,9 @@ class Lookups {
     const { publicKeyHash } = GET_KEY_HISTORY.read(request.body, request.contentType)
     const head = this.#log.verifiedHead()
     const newest = this.#find(publicKeyHash, head, '/publicKeyHash')
-    return this.#withVrf([newest], ([output]) => {
-      const keys = this.#log
-        .history(newest.key)
-        .map(key => this.#prove({ key, pointer: newest.pointer }, output!, head))
+    const found = this.#log.history(newest.key).map(key => ({ ...newest, key }))
+    return this.#withVrf(found, outputs => {
+      const keys = found.map((each, at) => this.#prove(each, outputs[at]!, head))
       return jsonAnswer(formatKeyHistory(keys, head.treeSize))
     })
   }
@@ -95,55 +92,53 @@ class Lookups {
     const vrfHash = Buffer.from(publicKeyHash, 'base64')
     const key = this.#log.newestKey(vrfHash, head.treeSize)
     if (key === undefined) throw unknownHash(pointer)
-    if (equalHashes(key.vrfHash, vrfHash)) return { key, pointer }
+    if (equalHashes(key.vrfHash, vrfHash)) return { key, publicKeyHash, pointer }
     // The index knows a hash by its first bytes: an entry that shares them is an honest answer to another question.
     const isNeighbour = key.vrfHash.subarray(0, INDEXED_BYTES).every((byte, at) => byte === vrfHash[at])
     throw isNeighbour ? unknownHash(pointer) : identityMismatch(pointer)
   }
 
-  /** Runs `answer` at once when every VRF proof is at hand, else when the worker threads have made them. */
+  /**
+   * Runs `answer` with the VRF output of each key: at once when all are at hand, else when the worker threads have
+   * made them. A text stands for an output that was compared before: it is the start of the proof.
+   */
   #withVrf(
     found: readonly FoundKey[],
-    answer: (outputs: readonly VrfOutput[]) => HttpAnswer,
+    answer: (outputs: readonly (VrfOutput | string)[]) => HttpAnswer,
   ): HttpAnswer | Promise<HttpAnswer> {
-    const outputs: VrfOutput[] = []
+    const outputs: (VrfOutput | string)[] = []
     for (const { key } of found) {
       const { userId, deviceId } = key.identity
-      const cached = this.#vrf.cached(userId, deviceId)
-      if (cached === undefined) return this.#proveAll(found).then(answer)
-      outputs.push(cached)
+      const output = this.#proofs.startOf(key.index) ?? this.#vrf.cached(userId, deviceId)
+      if (output === undefined) return this.#computeVrf(found).then(answer)
+      outputs.push(output)
     }
     return answer(outputs)
   }
 
-  #proveAll(found: readonly FoundKey[]): Promise<VrfOutput[]> {
+  #computeVrf(found: readonly FoundKey[]): Promise<VrfOutput[]> {
     return Promise.all(found.map(({ key }) => this.#vrf.prove(key.identity.userId, key.identity.deviceId)))
   }
 
-  #prove({ key, pointer }: FoundKey, output: VrfOutput, head: VerifiedHead): ProvenKey {
-    // The second check of LOG 1.4: the hash re-derived from the stored user and device is the hash in the log.
-    if (!equalHashes(key.vrfHash, output.vrfHash)) throw identityMismatch(pointer)
+  #prove(
+    { key, publicKeyHash, pointer }: FoundKey,
+    output: VrfOutput | string,
+    head: VerifiedHead,
+  ): ProvenKey {
     return {
       index: key.index,
       publicKey: key.publicKey,
-      vrfHash: base64(key.vrfHash),
-      vrfProof: base64(output.vrfProof),
-      pathLines: this.#pathLines.inJson(key, head),
-      checkpoint: this.#inJson(head.checkpoint),
+      vrfHash: publicKeyHash,
+      proof: this.#proofs.inJson(key, comparedProof(key, output, pointer), head),
     }
-  }
-
-  #inJson(checkpoint: string): string {
-    if (checkpoint !== this.#checkpoint) {
-      this.#checkpoint = checkpoint
-      this.#checkpointInJson = escapeForJson(checkpoint)
-    }
-    return this.#checkpointInJson
   }
 }
 
-function base64(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('base64')
+/** The second check of LOG 1.4: the hash re-derived from the stored user and device is the hash in the log. */
+function comparedProof(key: LoggedKey, output: VrfOutput | string, pointer: string): string | Uint8Array {
+  if (typeof output === 'string') return output
+  if (!equalHashes(key.vrfHash, output.vrfHash)) throw identityMismatch(pointer)
+  return output.vrfProof
 }
 
 function jsonAnswer(body: string): HttpAnswer {

@@ -24,7 +24,7 @@ export function formatProof({ extra, index, path, checkpoint }: Proof): string {
   if (extra !== undefined) assertExtra(extra.length)
   assertCheckpoint(checkpoint)
   const extraLine = extra === undefined ? '' : `${EXTRA_START}${encodeBase64(extra)}\n`
-  return `${HEADER}\n${extraLine}${INDEX_START}${index}\n${formatPath(path)}\n${checkpoint}`
+  return `${PROOF_HEADER}\n${extraLine}${INDEX_START}${index}\n${formatPath(path)}\n${checkpoint}`
 }
 
 /** The lines of a path, each with its newline. Throws `MALFORMED` for a path that no tree has. */
@@ -49,7 +49,7 @@ export function parseProof(text: string): Proof {
   const checkpoint = text.slice(end + 2)
   assertCheckpoint(checkpoint)
   const lines = text.slice(0, end).split('\n')
-  if (lines[0] !== HEADER) throw malformed(`does not start with ${HEADER}`)
+  if (lines[0] !== PROOF_HEADER) throw malformed(`does not start with ${PROOF_HEADER}`)
   const extra = lines[1]?.startsWith(EXTRA_START)
     ? decodeBase64(lines[1].slice(EXTRA_START.length))
     : undefined
@@ -83,7 +83,8 @@ function malformed(reason: string): SignalError {
   return new SignalError('MALFORMED', `proof ${reason}`)
 }
 
-const HEADER = 'c2sp.org/tlog-proof@v1'
+/** The first line of a proof, which names its form and version. */
+export const PROOF_HEADER = 'c2sp.org/tlog-proof@v1'
 const EXTRA_START = 'extra '
 const INDEX_START = 'index '
 /** No tree the C2SP protocols know is deeper. */

@@ -4,18 +4,12 @@
  */
 
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { AnswerTimes } from './answer-times.ts'
 
 export class Metrics {
   readonly #registry = new Registry()
 
-  readonly #boundAnswers = new Map<string, { observe(seconds: number): void }>()
-  readonly #httpRequests = new Histogram({
-    name: 'callsign_http_request_seconds',
-    help: 'Time from the request head to the answer, by route and status',
-    labelNames: ['route', 'status'],
-    buckets: SECONDS,
-    registers: [this.#registry],
-  })
+  readonly answerTimes = new AnswerTimes(SECONDS, this.#registry)
 
   readonly grpcCalls = new Histogram({
     name: 'callsign_grpc_call_seconds',
@@ -45,14 +39,6 @@ export class Metrics {
 
   constructor() {
     collectDefaultMetrics({ register: this.#registry })
-  }
-
-  /** Counts one HTTP answer. Bound histograms are kept: finding one by its labels anew costs more than counting. */
-  observeAnswer(route: string, status: number, seconds: number): void {
-    const key = `${status}${route}`
-    const bound = this.#boundAnswers.get(key) ?? this.#httpRequests.labels({ route, status })
-    this.#boundAnswers.set(key, bound)
-    bound.observe(seconds)
   }
 
   /** A gauge that is read when somebody asks. */

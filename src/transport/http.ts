@@ -138,7 +138,7 @@ class Exchange {
     this.#query = req.getQuery() ?? ''
     this.#contentType = req.getHeader('content-type')
     const requestId = req.getHeader('x-request-id')
-    this.#requestId = REQUEST_ID_FORM.test(requestId) ? requestId : nanoid()
+    this.#requestId = REQUEST_ID_FORM.test(requestId) ? requestId : nextRequestId()
     res.onAborted(() => {
       this.#isOver = true
     })
@@ -235,6 +235,12 @@ class Exchange {
     })
     this.#parts.onAnswer?.(this.#route, answer.status, (performance.now() - this.#startedAtMs) / 1000)
   }
+}
+
+/** Unique without the cost of randomness for each: the process's random name and a count. */
+function nextRequestId(): string {
+  requestCount++
+  return `${PROCESS_NAME}-${requestCount.toString(36)}`
 }
 
 class MethodNotAllowed extends SignalError {
@@ -349,6 +355,8 @@ const COMMON_HEADERS = [
 
 /** uWebSockets' LIBUS_LISTEN_EXCLUSIVE_PORT: a second server on the port fails instead of sharing it. */
 const EXCLUSIVE_PORT = 1
+const PROCESS_NAME = nanoid(12).replace('-', '_')
+let requestCount = 0
 const REQUEST_ID_FORM = /^[A-Za-z0-9._-]{8,64}$/
 const RETRY_SECONDS = 1
 const NO_BYTES = new Uint8Array(0)
