@@ -1,0 +1,51 @@
+#!/usr/bin/env node
+
+/** Audits a log as a third party that knows its public keys and nothing else: see `docs/auditor.md`. */
+
+import { Auditor, type Verdict } from './audit/auditor.ts'
+import { AuditFailure } from './audit/finding.ts'
+import { jsonReport, terminalReport } from './audit/report.ts'
+import { readSettings, type Settings, USAGE, UsageError } from './audit/settings.ts'
+
+async function main(): Promise<Verdict> {
+  let settings: Settings | undefined
+  try {
+    settings = readSettings(process.argv.slice(2), process.env)
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error
+    process.stderr.write(`audit: ${error.message}\n\n${USAGE}`)
+    return 2
+  }
+  if (settings === undefined) {
+    process.stdout.write(USAGE)
+    return 0
+  }
+  return audit(settings)
+}
+
+async function audit({ followMs, ...settings }: Settings): Promise<Verdict> {
+  const write = (text: string) => process.stdout.write(text)
+  const report = process.stdout.isTTY ? terminalReport(write) : jsonReport(write)
+  const stop = new AbortController()
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stop.abort())
+  let auditor: Auditor | undefined
+  try {
+    auditor = new Auditor({ ...settings, report, stop: stop.signal })
+    return await (followMs === undefined ? auditor.run() : auditor.follow(followMs))
+  } catch (error) {
+    // Whoever follows a log is stopped in good order; a single audit that is stopped has not checked the log.
+    if (stop.signal.aborted) return followMs === undefined ? 2 : 0
+    if (!(error instanceof AuditFailure)) throw error
+    report.finding(error.finding)
+    return 2
+  } finally {
+    auditor?.close()
+  }
+}
+
+try {
+  process.exitCode = await main()
+} catch (error) {
+  process.stderr.write(`audit: ${error instanceof Error ? error.stack : error}\n`)
+  process.exitCode = 2
+}

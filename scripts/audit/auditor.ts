@@ -1,0 +1,234 @@
+/**
+ * The auditor of LOG 4.4: an independent process that holds the log's two public keys, and reads what everyone can.
+ * Each run goes from the last checkpoint it verified to the newest one, and remembers that only when all of it holds.
+ */
+
+import { setTimeout as sleep } from 'node:timers/promises'
+import { encodeBase64 } from '#primitives'
+import { consistencyFromTiles, type TreeHead } from '../../src/client/tile-consistency.ts'
+import { SignalError } from '../../src/errors.ts'
+import { EMPTY_ROOT } from '../../src/log/hash.ts'
+import type { VerifierKey } from '../../src/log/note.ts'
+import { crawl } from './crawl.ts'
+import { AuditFailure, broken, type CheckName, type FindingFacts } from './finding.ts'
+import { assertSameHistory, openHead, type SignedHead } from './history.ts'
+import { type HttpLimits, HttpSource } from './http-source.ts'
+import { LogReader } from './log-reader.ts'
+import { AuditMemory, type RememberedHead } from './memory.ts'
+import { checkProofs } from './proofs.ts'
+import type { Report } from './report.ts'
+
+export interface AuditorOptions {
+  /** The log's prefix. */
+  readonly url: URL
+  readonly verifier: VerifierKey
+  /** 32 bytes; needed for proofs only. */
+  readonly vrfPublicKey?: Uint8Array | undefined
+  readonly stateFile: string
+  /** Prefixes under which others see the log. */
+  readonly gossip?: readonly URL[]
+  readonly proofsFile?: string | undefined
+  /** How long the log may go without a new checkpoint. */
+  readonly maxAgeMs?: number | undefined
+  readonly report: Report
+  /** Ends whatever is under way; `run` then rejects with the reason. */
+  readonly stop: AbortSignal
+  readonly httpLimits?: HttpLimits
+  readonly nowMs?: () => number
+}
+
+/** What the process ends with: 0 clean, 1 a cheating or broken log, 2 not (all) checked. */
+export type Verdict = 0 | 1 | 2
+
+export class Auditor {
+  readonly #options: AuditorOptions
+  readonly #memory: AuditMemory
+  readonly #source: HttpSource
+  readonly #log: LogReader
+  readonly #gossip: readonly HttpSource[]
+  readonly #nowMs: () => number
+  #verdict: Verdict = 0
+  #canRemember = true
+  #areProofsChecked = false
+
+  /** Throws `AuditFailure` when the state file is of no use. */
+  constructor(options: AuditorOptions) {
+    const { url, gossip = [], stop, httpLimits, nowMs = Date.now } = options
+    this.#options = options
+    this.#memory = AuditMemory.open(options.stateFile, options.verifier)
+    this.#source = new HttpSource(url, FILES_AT_ONCE, stop, httpLimits)
+    this.#log = new LogReader(this.#source)
+    this.#gossip = gossip.map(source => new HttpSource(source, FILES_AT_ONCE, stop, httpLimits))
+    this.#nowMs = nowMs
+  }
+
+  /** Checks the log once and reports each check. Rejects when stopped, or for a fault of our own. */
+  async run(): Promise<Verdict> {
+    this.#verdict = 0
+    await this.#try(() => this.#audit())
+    return this.#verdict
+  }
+
+  /** Checks the log again and again until it cheats or nothing can be remembered. Rejects when stopped. */
+  async follow(pauseMs: number): Promise<Verdict> {
+    for (;;) {
+      const verdict = await this.run()
+      if (verdict === 1 || !this.#canRemember) return verdict
+      await sleep(pauseMs, undefined, { signal: this.#options.stop })
+    }
+  }
+
+  close(): void {
+    for (const source of [this.#source, ...this.#gossip]) source.close()
+  }
+
+  async #audit(): Promise<void> {
+    const { last } = this.#memory
+    const head = await this.#readCheckpoint(this.#log)
+    if (last !== undefined) await this.#compareWithLast(last, head)
+    // What others say of the log is told also when others are at fault, and when the log's own files are.
+    for (const source of this.#gossip) {
+      await this.#try(() => this.#compareGossip(new LogReader(source), head), 'gossip', { url: source.url })
+    }
+    await this.#try(() => this.#checkProofs(head), 'proofs')
+    if (last?.treeSize !== head.treeSize) await this.#crawl(last ?? NOTHING, head)
+    this.#remember(head)
+  }
+
+  async #readCheckpoint(log: LogReader): Promise<SignedHead> {
+    const head = await openServedHead(log, this.#options.verifier)
+    this.#pass('checkpoint', `size ${head.treeSize} is signed by ${this.#options.verifier.name}`, {
+      treeSize: String(head.treeSize),
+      rootHash: encodeBase64(head.rootHash),
+    })
+    return head
+  }
+
+  async #compareWithLast(last: RememberedHead, head: SignedHead): Promise<void> {
+    if (head.treeSize < last.treeSize) {
+      const facts = { treeSize: String(head.treeSize), notes: [last.note, head.note] }
+      throw broken('rollback', `the log signed size ${last.treeSize} and now shows ${head.treeSize}`, facts)
+    }
+    this.#pass('rollback', `size ${head.treeSize} is not below ${last.treeSize}`)
+    await assertSameHistory('consistency', { log: this.#log, head: last }, { log: this.#log, head })
+    this.#pass('consistency', `the tree begins with the one of size ${last.treeSize} known before`)
+    await this.#try(() => this.#checkAge(last, head))
+  }
+
+  async #checkAge({ sinceMs }: RememberedHead, head: SignedHead): Promise<void> {
+    const { maxAgeMs } = this.#options
+    if (maxAgeMs === undefined || !this.#memory.isLast(head) || this.#nowMs() - sinceMs <= maxAgeMs) return
+    const since = new Date(sinceMs).toISOString()
+    throw broken('checkpoint', `stale: no new checkpoint since ${since}, longer than ${maxAgeMs / 1000} s`)
+  }
+
+  async #compareGossip(log: LogReader, head: SignedHead): Promise<void> {
+    const other = await openServedHead(log, this.#options.verifier)
+    await assertSameHistory('gossip', { log: this.#log, head }, { log, head: other })
+    const facts = { url: log.url, treeSize: String(other.treeSize) }
+    this.#pass('gossip', `size ${other.treeSize} shown there is of the same history`, facts)
+  }
+
+  async #checkProofs(head: SignedHead): Promise<void> {
+    const { proofsFile, verifier, vrfPublicKey } = this.#options
+    if (proofsFile === undefined || vrfPublicKey === undefined || this.#areProofsChecked) return
+    const log = this.#log
+    const compare = (proven: SignedHead) => assertSameHistory('proofs', { log, head }, { log, head: proven })
+    let proofs = 0
+    let failures = 0
+    for await (const failure of checkProofs(proofsFile, { verifier, vrfPublicKey }, compare)) {
+      proofs++
+      if (failure === undefined) continue
+      failures++
+      this.#fail(failure)
+    }
+    if (failures === 0) this.#pass('proofs', `${proofs} proofs hold`)
+    this.#areProofsChecked = true
+  }
+
+  async #crawl(last: TreeHead, head: SignedHead): Promise<void> {
+    const audited = (await this.#provenProgress(last, head)) ?? last
+    const startedAtMs = performance.now()
+    await crawl(this.#log, audited, head, {
+      filesAtOnce: FILES_AT_ONCE,
+      onProgress: (treeSize, computedHead) => {
+        this.#options.report.progress(treeSize, head.treeSize)
+        if (treeSize % ENTRIES_BETWEEN_SAVES === 0) this.#memory.setProgress(computedHead())
+      },
+    })
+    const { files, bytes } = this.#source.received
+    const seconds = ((performance.now() - startedAtMs) / 1000).toFixed(1)
+    const entries = head.treeSize - audited.treeSize
+    this.#pass('fetch', `${files} files of ${bytes} bytes in all, the tree in ${seconds} s`)
+    this.#pass(
+      'entries',
+      `${entries} entries from ${audited.treeSize} on are of the log's form and in the tree`,
+    )
+    this.#pass('tiles', `root from entries and every hash tile are those of size ${head.treeSize}`)
+  }
+
+  /** How far an earlier crawl came, when that is further than `last` and a beginning of the signed tree. */
+  async #provenProgress(last: TreeHead, head: SignedHead): Promise<TreeHead | undefined> {
+    const { progress } = this.#memory
+    if (progress === undefined || progress.treeSize <= last.treeSize || progress.treeSize > head.treeSize) {
+      return undefined
+    }
+    const found = await consistencyFromTiles(tile => this.#log.tile(tile), progress, head)
+    return found.kind === 'consistent' ? progress : undefined
+  }
+
+  /** A log that was caught is not believed any further, whatever else of it may hold. */
+  #remember(head: SignedHead): void {
+    if (this.#verdict === 1) return
+    if (!this.#memory.isLast(head)) this.#memory.remember(head, this.#nowMs())
+    this.#pass('state', `size ${head.treeSize} is remembered as the last that holds`)
+  }
+
+  /** Runs a check and reports its failure, under another name where one is given. */
+  async #try(work: () => Promise<void>, check?: CheckName, facts: FindingFacts = {}): Promise<void> {
+    try {
+      await work()
+    } catch (error) {
+      if (!(error instanceof AuditFailure)) throw error
+      this.#fail(check === undefined ? error : error.as(check, facts))
+    }
+  }
+
+  #pass(check: CheckName, detail: string, facts: FindingFacts = {}): void {
+    this.#options.report.finding({ check, ok: true, detail, ...facts })
+  }
+
+  #fail({ finding }: AuditFailure): void {
+    if (finding.ok === false) this.#verdict = 1
+    else if (this.#verdict === 0) this.#verdict = 2
+    if (finding.check === 'state') this.#canRemember = false
+    this.#options.report.finding(finding)
+    if (finding.notes !== undefined) this.#keepEvidence(finding.notes, finding.detail)
+  }
+
+  #keepEvidence(notes: readonly string[], detail: string): void {
+    try {
+      const file = this.#memory.keepEvidence(notes, detail, this.#nowMs())
+      this.#pass('state', `both signed notes are kept in ${file}`)
+    } catch (error) {
+      if (!(error instanceof AuditFailure)) throw error
+      this.#fail(error)
+    }
+  }
+}
+
+async function openServedHead(log: LogReader, verifier: VerifierKey): Promise<SignedHead> {
+  const note = await log.checkpoint()
+  try {
+    return openHead(note, verifier)
+  } catch (error) {
+    if (!(error instanceof SignalError)) throw error
+    throw broken('checkpoint', `${log.url}/checkpoint: ${error.message}`)
+  }
+}
+
+const NOTHING: TreeHead = { treeSize: 0, rootHash: EMPTY_ROOT }
+/** Enough to hide a long way to the server; a megabyte with keys of 32 bytes. */
+const FILES_AT_ONCE = 16
+/** A whole tile of level 1: seconds of work over a network, and a durable write that costs next to nothing. */
+const ENTRIES_BETWEEN_SAVES = 65_536

@@ -1,0 +1,66 @@
+/** What an audit finds out: one finding per check, and the failure that ends a check. */
+
+/** What was checked (contract 14). */
+export type CheckName =
+  | 'fetch'
+  | 'checkpoint'
+  | 'tiles'
+  | 'entries'
+  | 'consistency'
+  | 'rollback'
+  | 'gossip'
+  | 'proofs'
+  | 'state'
+
+/** The members of a report line that not every check has. Numbers of the log are decimal texts. */
+export interface FindingFacts {
+  readonly treeSize?: string
+  /** Base64 of 32 bytes. */
+  readonly rootHash?: string
+  /** The entry at fault. */
+  readonly index?: string
+  /** The gossip source. */
+  readonly url?: string
+  /** The line of the proofs file, counted from 1. */
+  readonly line?: number
+  /** Signed notes that contradict each other: the evidence. */
+  readonly notes?: readonly string[]
+}
+
+/** One line of the report. `ok` is false for a log that cheats or is broken, null for what could not be checked. */
+export interface Finding extends FindingFacts {
+  readonly check: CheckName
+  readonly ok: boolean | null
+  readonly detail: string
+}
+
+/** Ends a check, and with it all that would rest on it. */
+export class AuditFailure extends Error {
+  readonly finding: Finding
+
+  constructor(finding: Finding, cause?: unknown) {
+    super(finding.detail, cause === undefined ? undefined : { cause })
+    this.name = 'AuditFailure'
+    this.finding = finding
+  }
+
+  /** The same failure, found by another check. */
+  as(check: CheckName, facts: FindingFacts = {}): AuditFailure {
+    return new AuditFailure({ ...this.finding, ...facts, check }, this.cause)
+  }
+}
+
+/** Cheating or a broken log: exit 1. */
+export function broken(check: CheckName, detail: string, facts: FindingFacts = {}): AuditFailure {
+  return new AuditFailure({ check, ok: false, detail, ...facts })
+}
+
+/** Says nothing about the log: exit 2. */
+export function unchecked(check: CheckName, detail: string, facts: FindingFacts = {}): AuditFailure {
+  return new AuditFailure({ check, ok: null, detail, ...facts })
+}
+
+/** The message of anything that was thrown. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

@@ -1,0 +1,216 @@
+/**
+ * Fetches files of a log over HTTP from a server that may be slow, overloaded or hostile: bodies are bounded before
+ * they are buffered, redirects are not followed, and a request with all its retries is over after 30 seconds.
+ *
+ * What an answer means for the log follows contract 14: an over-long body, broken gzip or an HTML page with status
+ * 200 is a broken log; redirects, partial content, other statuses and bodies that never end are no answer at all.
+ */
+
+import { setMaxListeners } from 'node:events'
+import { Agent as HttpAgent, get as httpGet, type IncomingMessage } from 'node:http'
+import { Agent as HttpsAgent, get as httpsGet } from 'node:https'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { gunzipSync } from 'node:zlib'
+import { type AuditFailure, broken, messageOf, unchecked } from './finding.ts'
+
+export interface HttpLimits {
+  /** One request with its retries. */
+  readonly requestMs: number
+  /** Without a byte for so long, a connection counts as lost. */
+  readonly idleMs: number
+  /** Before the first retry; doubled for each next one, up to 16 times as long. */
+  readonly backOffMs: number
+  /** After a connection that failed; busy servers (429, 5xx) are asked until the time is over. */
+  readonly connectionRetriesMax: number
+}
+
+export const HTTP_LIMITS: HttpLimits = {
+  requestMs: 30_000,
+  idleMs: 15_000,
+  backOffMs: 250,
+  connectionRetriesMax: 3,
+}
+
+export class HttpSource {
+  /** The log's prefix, without a slash at its end. */
+  readonly url: string
+  readonly #limits: HttpLimits
+  readonly #agent: HttpAgent
+  readonly #get: typeof httpGet
+  readonly #headers: Readonly<Record<string, string>>
+  readonly #closing = new AbortController()
+  readonly #stop: AbortSignal
+  #files = 0
+  #bytes = 0
+
+  /** `requestsMax` connections at most. Everything under way rejects with the reason of `stop` when that is aborted. */
+  constructor(url: URL, requestsMax: number, stop: AbortSignal, limits = HTTP_LIMITS) {
+    this.url = url.href.replace(/\/+$/, '')
+    this.#limits = limits
+    const isTls = url.protocol === 'https:'
+    this.#get = isTls ? httpsGet : httpGet
+    const options = { keepAlive: true, maxSockets: requestsMax }
+    this.#agent = isTls ? new HttpsAgent(options) : new HttpAgent(options)
+    // tlog-tiles asks clients to offer gzip. On one machine it costs both sides more than the bytes it saves.
+    const encodings = LOOPBACK.test(url.hostname) ? 'identity' : 'gzip, identity'
+    this.#headers = { 'accept-encoding': encodings, 'user-agent': 'callsign-audit' }
+    this.#stop = AbortSignal.any([stop, this.#closing.signal])
+    // Every request under way listens to it.
+    setMaxListeners(0, this.#stop)
+  }
+
+  /** Files and bytes (as they are used, not as they were compressed) that came so far. */
+  get received(): { readonly files: number; readonly bytes: number } {
+    return { files: this.#files, bytes: this.#bytes }
+  }
+
+  /**
+   * The body of `<prefix>/<path>`, of at most `bytesMax` bytes; undefined for 404. Throws `AuditFailure` of the check
+   * `fetch` for everything else but a whole answer of status 200.
+   */
+  async read(path: string, bytesMax: number): Promise<Uint8Array | undefined> {
+    const startedAtMs = performance.now()
+    for (let retries = 0; ; retries++) {
+      const leftMs = this.#limits.requestMs - (performance.now() - startedAtMs)
+      const outcome = await this.#attempt(path, bytesMax, leftMs)
+      if (outcome.kind === 'missing') return undefined
+      if (outcome.kind === 'body') return this.#decoded(path, outcome, bytesMax)
+      const waitMs = outcome.waitMs ?? this.#limits.backOffMs * 2 ** Math.min(retries, DOUBLINGS_MAX)
+      const isOver = outcome.isLost && retries >= this.#limits.connectionRetriesMax
+      if (isOver || performance.now() - startedAtMs + waitMs >= this.#limits.requestMs) {
+        throw unchecked('fetch', `${this.url}/${path}: ${outcome.reason}`)
+      }
+      await this.#wait(waitMs)
+    }
+  }
+
+  /** Gives up everything under way and closes all connections. */
+  close(): void {
+    this.#closing.abort()
+    this.#agent.destroy()
+  }
+
+  #attempt(path: string, bytesMax: number, leftMs: number): Promise<Outcome> {
+    this.#stop.throwIfAborted()
+    return new Promise((resolve, reject) => {
+      const lost = (error: Error) => {
+        if (this.#stop.aborted) reject(this.#stop.reason)
+        else resolve({ kind: 'retry', reason: error.message, isLost: true })
+      }
+      const request = this.#get(`${this.url}/${path}`, {
+        agent: this.#agent,
+        headers: this.#headers,
+        signal: this.#stop,
+        timeout: this.#limits.idleMs,
+      })
+      const deadline = setTimeout(() => {
+        request.destroy(new Error(`not complete after ${this.#limits.requestMs / 1000} s`))
+      }, leftMs)
+      request.once('close', () => clearTimeout(deadline))
+      request.once('timeout', () => request.destroy(new Error(`no byte for ${this.#limits.idleMs / 1000} s`)))
+      // A connection can fail more than once; whoever is first settles the promise.
+      request.on('error', lost)
+      request.once('response', response => {
+        response.on('error', lost)
+        if (response.statusCode === 200) {
+          this.#collect(response, path, bytesMax).then(resolve, reject)
+          return
+        }
+        // The body of another answer is of no use, and may be endless.
+        response.destroy()
+        const outcome = this.#judgeStatus(path, response)
+        if ('kind' in outcome) resolve(outcome)
+        else reject(outcome)
+      })
+    })
+  }
+
+  #judgeStatus(path: string, { statusCode = 0, headers }: IncomingMessage): Outcome | AuditFailure {
+    if (statusCode === 404 || statusCode === 410) return { kind: 'missing' }
+    const reason = `answers ${statusCode}`
+    if (statusCode === 429 || statusCode >= 500) {
+      return { kind: 'retry', reason, isLost: false, waitMs: retryAfterMs(headers['retry-after']) }
+    }
+    const target = headers.location === undefined ? '' : ` to ${headers.location}, which is not followed`
+    return unchecked('fetch', `${this.url}/${path}: ${reason}${target}`)
+  }
+
+  /** Resolves with the whole body as it was sent; never when the connection is lost before its end. */
+  #collect(response: IncomingMessage, path: string, bytesMax: number): Promise<Outcome> {
+    const { headers } = response
+    const encoding = headers['content-encoding'] ?? 'identity'
+    const isHtml = headers['content-type']?.startsWith('text/html') === true
+    // Compressed bytes are never more than the plain ones and a little; a bomb is caught when it is unpacked.
+    const sentBytesMax = encoding === 'identity' ? bytesMax : bytesMax + GZIP_OVERHEAD_BYTES
+    return new Promise((resolve, reject) => {
+      const refuse = (reason: string) => {
+        response.destroy()
+        reject(broken('fetch', `${this.url}/${path}: ${reason}`))
+      }
+      if (isHtml) return refuse('an HTML page with status 200')
+      if (encoding !== 'identity' && encoding !== 'gzip') return refuse(`nobody asked for ${encoding}`)
+      const chunks: Buffer[] = []
+      let length = 0
+      response.on('data', (chunk: Buffer) => {
+        length += chunk.length
+        if (length > sentBytesMax) return refuse(`more than the ${bytesMax} bytes it can have`)
+        chunks.push(chunk)
+      })
+      response.once('end', () => {
+        const bytes = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, length)
+        resolve({ kind: 'body', bytes, isGzip: encoding === 'gzip' })
+      })
+    })
+  }
+
+  #decoded(path: string, { bytes, isGzip }: Body, bytesMax: number): Uint8Array {
+    const body = isGzip ? this.#unzipped(path, bytes, bytesMax) : bytes
+    this.#files++
+    this.#bytes += body.length
+    return body
+  }
+
+  #unzipped(path: string, bytes: Uint8Array, bytesMax: number): Uint8Array {
+    try {
+      return gunzipSync(bytes, { maxOutputLength: bytesMax })
+    } catch (error) {
+      throw broken('fetch', `${this.url}/${path}: broken gzip, or too long: ${messageOf(error)}`)
+    }
+  }
+
+  async #wait(ms: number): Promise<void> {
+    try {
+      await sleep(ms, undefined, { signal: this.#stop })
+    } catch {
+      throw this.#stop.reason
+    }
+  }
+}
+
+interface Body {
+  readonly kind: 'body'
+  readonly bytes: Uint8Array
+  readonly isGzip: boolean
+}
+
+type Outcome =
+  | Body
+  | { readonly kind: 'missing' }
+  | {
+      readonly kind: 'retry'
+      readonly reason: string
+      /** The connection failed, rather than the server asking for patience. */
+      readonly isLost: boolean
+      readonly waitMs?: number | undefined
+    }
+
+/** RFC 9110, section 10.2.3: seconds, or a date. */
+function retryAfterMs(header: string | undefined): number | undefined {
+  if (header === undefined) return undefined
+  const ms = /^\d+$/.test(header) ? Number(header) * 1000 : Date.parse(header) - Date.now()
+  return Number.isNaN(ms) ? undefined : Math.max(0, ms)
+}
+
+const LOOPBACK = /^(?:localhost|127\.[0-9.]+|\[::1\])$/
+const DOUBLINGS_MAX = 4
+const GZIP_OVERHEAD_BYTES = 1_024

@@ -1,0 +1,96 @@
+/**
+ * The public files of a log (c2sp.org/tlog-tiles) as a stranger reads them, each of the length that a signed
+ * checkpoint implies. Nothing in them is believed here.
+ */
+
+import { HASH_BYTES, type Hash } from '../../src/log/hash.ts'
+import {
+  BUNDLE_ENTRY_BYTES_MAX,
+  formatTilePath,
+  hashInTile,
+  TILE_WIDTH,
+  type Tile,
+  tileOfNode,
+  tileWidth,
+} from '../../src/log/tile.ts'
+import type { Node } from '../../src/log/tree.ts'
+import { broken, unchecked } from './finding.ts'
+import type { HttpSource } from './http-source.ts'
+
+export class LogReader {
+  readonly #source: HttpSource
+
+  constructor(source: HttpSource) {
+    this.#source = source
+  }
+
+  get url(): string {
+    return this.#source.url
+  }
+
+  /** The signed note at `/checkpoint`, unopened. Where there is none, nothing can be checked. */
+  async checkpoint(): Promise<Uint8Array> {
+    const note = await this.#source.read('checkpoint', NOTE_BYTES_MAX)
+    if (note === undefined) throw unchecked('fetch', `${this.url}/checkpoint is not there`)
+    return note
+  }
+
+  /**
+   * A hash tile or entry bundle of a signed tree. A partial one that is gone is cut from the full one, which the log
+   * may have by now. Throws `AuditFailure` when neither is there, and for a hash tile of another length.
+   */
+  async tile(tile: Tile): Promise<Uint8Array> {
+    const bytes = await this.#readTile(tile)
+    if (bytes !== undefined) return bytes
+    const full = tile.width === TILE_WIDTH ? undefined : await this.#readTile({ ...tile, width: TILE_WIDTH })
+    if (full === undefined) {
+      throw broken('fetch', `${this.url}/${formatTilePath(tile)} is missing from a signed tree`)
+    }
+    return full.subarray(0, prefixBytes(tile, full))
+  }
+
+  async #readTile(tile: Tile): Promise<Uint8Array | undefined> {
+    const bytesMax = tile.width * (tile.level === 'entries' ? ENTRY_BYTES_MAX : HASH_BYTES)
+    const bytes = await this.#source.read(formatTilePath(tile), bytesMax)
+    if (bytes !== undefined && tile.level !== 'entries' && bytes.length !== bytesMax) {
+      throw broken('tiles', `${this.url}/${formatTilePath(tile)} has ${bytes.length} bytes, not ${bytesMax}`)
+    }
+    return bytes
+  }
+}
+
+/**
+ * The hashes of complete subtrees of a tree of `treeSize`, in order, out of its tiles; each tile is fetched once. A
+ * proof made of them is worth no more than the root it leads to.
+ */
+export async function readNodes(
+  log: LogReader,
+  nodes: readonly Node[],
+  treeSize: number,
+): Promise<readonly Hash[]> {
+  const tiles = new Map<string, Promise<Uint8Array>>()
+  const tileOf = (node: Node) => {
+    const { level, index } = tileOfNode(node)
+    const tile = { level, index, width: tileWidth(level, index, treeSize) }
+    const path = formatTilePath(tile)
+    const bytes = tiles.get(path) ?? log.tile(tile)
+    tiles.set(path, bytes)
+    return bytes
+  }
+  return Promise.all(nodes.map(async node => hashInTile(await tileOf(node), node)))
+}
+
+/** How many bytes of a full tile or bundle a partial one has. */
+function prefixBytes({ level, width }: Tile, full: Uint8Array): number {
+  if (level !== 'entries') return width * HASH_BYTES
+  let end = 0
+  for (let entry = 0; entry < width && end < full.length; entry++) {
+    end += 2 + ((full[end]! << 8) | (full[end + 1] ?? 0))
+  }
+  return end
+}
+
+/** As much as a note can have that we open; the specification asks for at least 16 signatures. */
+const NOTE_BYTES_MAX = 1_000_000
+/** With the two bytes of its length. */
+const ENTRY_BYTES_MAX = 2 + BUNDLE_ENTRY_BYTES_MAX

@@ -1,0 +1,40 @@
+/** How findings are told: to a person at a terminal, or as JSON lines to whoever reads the output. */
+
+import type { Finding } from './finding.ts'
+
+export interface Report {
+  finding(finding: Finding): void
+  /** How many of so many entries have been read. */
+  progress(entries: number, total: number): void
+}
+
+/** One line of JSON per finding, with the time; no progress. */
+export function jsonReport(write: (text: string) => void): Report {
+  return {
+    finding(finding) {
+      write(`${JSON.stringify({ ...finding, time: new Date().toISOString() })}\n`)
+    },
+    progress() {},
+  }
+}
+
+/** A sentence per finding, the evidence in full, and a line that counts entries while they are read. */
+export function terminalReport(write: (text: string) => void): Report {
+  let hasCount = false
+  return {
+    finding({ check, ok, detail, url, line, notes = [] }) {
+      const mark = ok === true ? 'ok     ' : ok === false ? 'FAILED ' : 'unknown'
+      const where = url !== undefined ? `${url}: ` : line !== undefined ? `line ${line}: ` : ''
+      write(`${hasCount ? CLEAR_LINE : ''}${mark}  ${check.padEnd(CHECK_CHARS)}  ${where}${detail}\n`)
+      hasCount = false
+      for (const note of notes) write(`\n${note.replace(/^(?=.)/gm, '    ')}\n`)
+    },
+    progress(entries, total) {
+      write(`${CLEAR_LINE}         ${entries} of ${total} entries`)
+      hasCount = true
+    },
+  }
+}
+
+const CLEAR_LINE = '\r\u001b[K'
+const CHECK_CHARS = 'consistency'.length

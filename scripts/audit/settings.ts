@@ -1,0 +1,111 @@
+/** What the auditor is told by its command line and environment. */
+
+import { parseArgs } from 'node:util'
+import { parseVerifierKey, type VerifierKey } from '../../src/log/note.ts'
+import { parseVrfPublicKey } from '../../src/log/vrf.ts'
+import { messageOf } from './finding.ts'
+
+export const USAGE = `usage: node dist/scripts/audit.js --url URL --vkey KEY --state FILE [options]
+
+Fetches every entry and tile of the log at URL, computes its tree anew, and compares it with what the log has signed,
+now and at earlier runs. Prints a line per check: JSON unless at a terminal.
+
+  --url URL            the log's prefix: URL/checkpoint is its signed tree head
+  --vkey KEY           the log's verifier key (else KT_PUBLIC_KEY)
+  --state FILE         remembers the checkpoints that hold; the next run goes on from the last of them
+  --vrf-key KEY        the log's VRF key in base64 (else VRF_PUBLIC_KEY); needed for --proofs
+  --proofs FILE        also check results of the API, one {userID, deviceID, publicKey, vrfHash, proof} per line
+  --gossip URL         also compare with the log as it is shown under another prefix; can be given again
+  --follow SECONDS     go on, with a pause of SECONDS, until the log cheats or SIGTERM
+  --max-age SECONDS    a log without a new checkpoint for so long is stale
+
+Exit code: 0 all holds, 1 the log cheats or is broken, 2 not everything could be checked.
+`
+
+/** Wrong usage: said with `USAGE`, exit 2. */
+export class UsageError extends Error {}
+
+export interface Settings {
+  readonly url: URL
+  readonly verifier: VerifierKey
+  readonly vrfPublicKey: Uint8Array | undefined
+  readonly stateFile: string
+  readonly gossip: readonly URL[]
+  readonly proofsFile: string | undefined
+  readonly followMs: number | undefined
+  readonly maxAgeMs: number | undefined
+}
+
+/** The settings, or undefined when only the usage was asked for. Throws `UsageError`. */
+export function readSettings(
+  argv: readonly string[],
+  environment: Readonly<Record<string, string | undefined>>,
+): Settings | undefined {
+  const values = parse(argv)
+  if (values.help) return undefined
+  const vkey = values.vkey ?? environment.KT_PUBLIC_KEY
+  const vrfKey = values['vrf-key'] ?? environment.VRF_PUBLIC_KEY
+  if (values.proofs !== undefined && !vrfKey)
+    throw new UsageError('--proofs needs --vrf-key or VRF_PUBLIC_KEY')
+  return {
+    url: prefix('--url', required('--url', values.url)),
+    verifier: checked('--vkey', () => parseVerifierKey(required('--vkey or KT_PUBLIC_KEY', vkey))),
+    vrfPublicKey: vrfKey ? checked('--vrf-key', () => parseVrfPublicKey(vrfKey)) : undefined,
+    stateFile: required('--state', values.state),
+    gossip: (values.gossip ?? []).map(url => prefix('--gossip', url)),
+    proofsFile: values.proofs,
+    followMs: milliseconds('--follow', values.follow, PAUSE_SECONDS_MAX),
+    maxAgeMs: milliseconds('--max-age', values['max-age'], AGE_SECONDS_MAX),
+  }
+}
+
+function parse(argv: readonly string[]) {
+  try {
+    return parseArgs({ args: [...argv], options: OPTIONS }).values
+  } catch (error) {
+    throw new UsageError(messageOf(error))
+  }
+}
+
+function required(name: string, value: string | undefined): string {
+  if (!value) throw new UsageError(`${name} is missing`)
+  return value
+}
+
+function checked<Value>(name: string, read: () => Value): Value {
+  try {
+    return read()
+  } catch (error) {
+    throw error instanceof UsageError ? error : new UsageError(`${name}: ${messageOf(error)}`)
+  }
+}
+
+function prefix(name: string, text: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (url === undefined || !/^https?:$/.test(url.protocol) || url.search + url.hash + url.username !== '') {
+    throw new UsageError(`${name} ${text} is not the http or https prefix of a log`)
+  }
+  return url
+}
+
+function milliseconds(name: string, text: string | undefined, secondsMax: number): number | undefined {
+  if (text === undefined) return undefined
+  const seconds = /^\d+(?:\.\d+)?$/.test(text) ? Number(text) : 0
+  if (seconds > 0 && seconds <= secondsMax) return seconds * 1000
+  throw new UsageError(`${name} ${text} is not a number of seconds up to ${secondsMax}`)
+}
+
+const OPTIONS = {
+  url: { type: 'string' },
+  vkey: { type: 'string' },
+  'vrf-key': { type: 'string' },
+  state: { type: 'string' },
+  gossip: { type: 'string', multiple: true },
+  proofs: { type: 'string' },
+  follow: { type: 'string' },
+  'max-age': { type: 'string' },
+  help: { type: 'boolean' },
+} as const
+/** Timers take no more than 24 days. */
+const PAUSE_SECONDS_MAX = 2_000_000
+const AGE_SECONDS_MAX = 1_000_000_000
