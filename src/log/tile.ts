@@ -125,8 +125,8 @@ export function hashInTile(tileBytes: Uint8Array, node: Node): Hash {
 
 /**
  * All nodes above the lowest level of a full tile, side by side: the 128 of level 1, the 64 of level 2, and so on to
- * the one of level 8; 255 hashes. They cost 255 hash operations, so keep them for `hashInInteriors`. Throws
- * `MALFORMED` unless `tileBytes` has 8,192 bytes.
+ * the one of level 8; 255 hashes, as an auditor compares them with the tiles above. Throws `MALFORMED`
+ * unless `tileBytes` has 8,192 bytes.
  */
 export function interiorHashes(tileBytes: Uint8Array): Uint8Array {
   assertFullTile(tileBytes)
@@ -140,22 +140,6 @@ export function interiorHashes(tileBytes: Uint8Array): Uint8Array {
     interiors.set(hashNodeAt(interiors, (at - half) * 2 * HASH_BYTES), at * HASH_BYTES)
   }
   return interiors
-}
-
-/**
- * What `hashInTile` gives for a full tile, read from its `interiorHashes` instead of computed. Always a copy. Throws
- * `MALFORMED` unless both have the length of a full tile's.
- */
-export function hashInInteriors(tileBytes: Uint8Array, interiors: Uint8Array, node: Node): Hash {
-  assertFullTile(tileBytes)
-  const { start, end } = tileOfNode(node)
-  const covered = end - start
-  if (covered === 1) return copyHash(tileBytes, start)
-  if (interiors.length !== (TILE_WIDTH - 1) * HASH_BYTES) {
-    throw new SignalError('MALFORMED', `interior hashes of a tile have ${interiors.length} bytes`)
-  }
-  // The level of nodes that cover n positions starts after those that cover fewer: 128 + 64 + ... of them.
-  return copyHash(interiors, TILE_WIDTH - (2 * TILE_WIDTH) / covered + start / covered)
 }
 
 /** The bytes of an entry bundle. Throws `MALFORMED` for an entry of no or above 65,535 bytes, or more than 256. */

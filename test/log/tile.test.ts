@@ -4,7 +4,6 @@ import {
   entryInBundle,
   formatBundle,
   formatTilePath,
-  hashInInteriors,
   hashInTile,
   interiorHashes,
   parseBundle,
@@ -221,7 +220,6 @@ t.test('every node of a tile is computed from it and found in its interior', asy
       const narrowest = tileBytes.subarray(0, end * 32)
       if (toHex(hashInTile(tileBytes, node)) !== expected) wrong++
       if (toHex(hashInTile(narrowest, node)) !== expected) wrong++
-      if (toHex(hashInInteriors(tileBytes, interiors, node)) !== expected) wrong++
       if (codeOf(() => hashInTile(narrowest.subarray(1), node)) !== 'MALFORMED') wrong++
     }
   }
@@ -230,24 +228,15 @@ t.test('every node of a tile is computed from it and found in its interior', asy
 
 t.test('a hash out of a tile is a copy, also out of a Buffer', async t => {
   const tileBytes = Buffer.concat(numberedLeafHashes(256))
-  const interiors = interiorHashes(tileBytes)
-  const nodes = [0, 3].map(level => ({ level, index: 0 }))
-  const taken = nodes.flatMap(node => [
-    hashInTile(tileBytes, node),
-    hashInInteriors(tileBytes, interiors, node),
-  ])
+  const taken = [0, 3].map(level => hashInTile(tileBytes, { level, index: 0 }))
   const before = taken.map(toHex)
   tileBytes.fill(0)
-  interiors.fill(0)
   t.same(taken.map(toHex), before)
 })
 
 t.test('interiors are those of full tiles only', async t => {
   const tileBytes = new Uint8Array(8192)
-  const node = { level: 1, index: 0 }
   t.throws(() => interiorHashes(tileBytes.subarray(32)), { code: 'MALFORMED' })
-  t.throws(() => hashInInteriors(tileBytes.subarray(32), new Uint8Array(8160), node), { code: 'MALFORMED' })
-  t.throws(() => hashInInteriors(tileBytes, new Uint8Array(8192), node), { code: 'MALFORMED' })
 })
 
 t.test('published bundles are read or refused', async t => {
