@@ -1,0 +1,56 @@
+/**
+ * Seeded runs of the log appender: what it promises holds in whatever order things happen and fail, and mistakes made
+ * on purpose show. `CALLSIGN_APPENDER_RUNS` sets the number of runs, `CALLSIGN_SEED` plays one again.
+ */
+import t from 'tap'
+import type { PlantedBug } from '../support/appender-bugs.ts'
+import { playAppender } from '../support/appender-run.ts'
+import { seedOf } from '../support/seed.ts'
+
+const RUNS = process.env.CALLSIGN_SEED === undefined ? Number(process.env.CALLSIGN_APPENDER_RUNS ?? 2_000) : 1
+
+/** A planted bug must show within this many seeds. */
+const SEEDS_TO_FIND_MAX: Record<PlantedBug, number> = {
+  'early commit': 20,
+  'swallowed failure': 20,
+  'broken chain': 20,
+  'foreign signature': 20,
+  'lost lookup': 20,
+  'stale lookup': 20,
+  'missing checkpoint': 20,
+  'unchecked rebuild': 60,
+  'kept batch': 20,
+  'ignored failure': 60,
+}
+
+/** Plays up to `runs` seeds and returns the first that shows a violation. */
+async function findViolation(firstSeed: number, runs: number, bug?: PlantedBug) {
+  for (let seed = firstSeed; seed < firstSeed + runs; seed++) {
+    const { violations } = await playAppender(seed, bug)
+    if (violations.length > 0) return { seed, violations }
+  }
+  return undefined
+}
+
+t.test(`no order of ${RUNS} breaks a promise of the log`, async t => {
+  const firstSeed = seedOf()
+  const found = await findViolation(firstSeed, RUNS)
+  t.equal(found, undefined, `first seed ${firstSeed}; CALLSIGN_SEED=${found?.seed ?? '…'} plays one again`)
+})
+
+for (const [bug, seedsMax] of Object.entries(SEEDS_TO_FIND_MAX) as [PlantedBug, number][]) {
+  t.test(`a planted bug, ${bug}, is found within ${seedsMax} seeds, and only there`, async t => {
+    const found = await findViolation(1, seedsMax, bug)
+    t.not(found, undefined)
+    t.comment(found?.seed, found?.violations.slice(0, 3))
+    t.same((await playAppender(found!.seed)).violations, [])
+  })
+}
+
+t.test('the same seed plays the same run twice, another seed another', async t => {
+  const traces = []
+  for (const seed of [42, 42, 43]) traces.push((await playAppender(seed)).trace.join('\n'))
+  t.ok(traces[0]!.length > 500)
+  t.equal(traces[0], traces[1])
+  t.not(traces[0], traces[2])
+})

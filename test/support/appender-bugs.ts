@@ -1,0 +1,100 @@
+/** Mistakes made on purpose in what the log appender is given, to see that the seeded runs would show them. */
+
+import type { LogAppenderWorld } from '../../actors/log-appender.ts'
+import type { SignerKey } from '../../src/log/note.ts'
+import { LogStore } from '../../src/store/log-store.ts'
+import type { MemoryDatabase } from './memory-database.ts'
+import type { SeededRandom } from './world.ts'
+
+export type PlantedBug =
+  /** An append resolves before it is durable. */
+  | 'early commit'
+  /** An append resolves though it failed. */
+  | 'swallowed failure'
+  /** The identity record of a replaced key does not say what it replaced. */
+  | 'broken chain'
+  /** Now and then the key that signs is another. */
+  | 'foreign signature'
+  /** Now and then a device that has a key seems to have none. */
+  | 'lost lookup'
+  /** A device seems to have the key before its newest. */
+  | 'stale lookup'
+  /** Now and then a durable checkpoint is not shown. */
+  | 'missing checkpoint'
+  /** After a failed commit nobody compares the store with what was shown. */
+  | 'unchecked rebuild'
+  /** A failed batch stays in the store's memory. */
+  | 'kept batch'
+  /** A failure that nobody can explain does not stop the process. */
+  | 'ignored failure'
+
+/** The world of an appender with that bug in it. */
+export function plantBug(
+  bug: PlantedBug,
+  world: LogAppenderWorld,
+  { draw, database }: { readonly draw: SeededRandom; readonly database: MemoryDatabase },
+): LogAppenderWorld {
+  const { store, signer, publish } = world
+  const withStore = (changes: Partial<LogAppenderWorld['store']>) => ({
+    ...world,
+    store: changed(store, changes),
+  })
+  switch (bug) {
+    case 'early commit':
+      return withStore({ append: async batch => void store.append(batch).catch(() => {}) })
+    case 'swallowed failure':
+      return withStore({ append: batch => store.append(batch).catch(() => {}) })
+    case 'broken chain':
+      return withStore({
+        append: batch => {
+          const identities = batch.identities.map(identity => ({ ...identity, previousIndex: undefined }))
+          return store.append({ ...batch, identities })
+        },
+      })
+    case 'foreign signature':
+      return { ...world, signer: unsteadySigner(signer, draw) }
+    case 'lost lookup':
+      return withStore({
+        newestIndex: vrfHash => (draw.chance(0.2) ? undefined : store.newestIndex(vrfHash)),
+      })
+    case 'stale lookup':
+      return withStore({
+        newestIndex: vrfHash => {
+          const newest = store.newestIndex(vrfHash)
+          return newest === undefined ? undefined : (store.identity(newest)?.previousIndex ?? newest)
+        },
+      })
+    case 'missing checkpoint':
+      return { ...world, publish: head => void (draw.chance(0.2) || publish(head)) }
+    case 'unchecked rebuild':
+      return { ...world, publishedSize: () => undefined }
+    case 'kept batch':
+      return withStore({ openTail: treeSize => new LogStore(database.asDatabase()).openTail(treeSize) })
+    case 'ignored failure':
+      return { ...world, fatal: () => {} }
+  }
+}
+
+function changed(
+  store: LogAppenderWorld['store'],
+  changes: Partial<LogAppenderWorld['store']>,
+): LogAppenderWorld['store'] {
+  return {
+    head: () => store.head(),
+    openTail: treeSize => store.openTail(treeSize),
+    append: batch => store.append(batch),
+    newestIndex: vrfHash => store.newestIndex(vrfHash),
+    identity: index => store.identity(index),
+    entryVolatile: index => store.entryVolatile(index),
+    ...changes,
+  }
+}
+
+function unsteadySigner(signer: SignerKey, draw: SeededRandom): SignerKey {
+  return {
+    ...signer,
+    get seed() {
+      return draw.chance(0.1) ? new Uint8Array(32).fill(8) : signer.seed
+    },
+  }
+}
