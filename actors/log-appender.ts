@@ -10,13 +10,21 @@
  *   4. sign       a checkpoint of the new size, seen by nobody: as 1
  *   5. commit     one transaction; a crash before it leaves the old tree, one after it the new tree with its signed
  *                 checkpoint, whose entries a repeated registration finds
- *   6. publish    the checkpoint and the tree become visible together: start-up publishes what 5 left
- *   7. reply      a caller that heard nothing asks again and gets the same index
+ *   6. record     the checkpoint goes into the head file, outside the data directory, where there is one. A crash
+ *                 before it leaves a store ahead of the file, which start-up finds to be an extension, records and
+ *                 publishes; one after it leaves both equal. From here on a store without this tree is refused
+ *   7. publish    the checkpoint and the tree become visible together: start-up publishes what 5 and 6 left
+ *   8. reply      a caller that heard nothing asks again and gets the same index
  *
  * The next batch is made ready while the last one waits for the disk; its transaction starts by comparing the
  * committed size, so it can't land without its predecessor. When a commit fails the actor is dropped with all it held
  * and rebuilt from the store. A failure that is not lack of room, or a lost invariant, stops the process: a log that
  * is unsure of its last tree signs nothing.
+ *
+ * A head file that can't be written fails the commit for its callers though the tree has grown and is durable. Nobody
+ * was shown that tree, so nothing is taken back: the actor is rebuilt on it, records it first of all, and until that
+ * is done publishes nothing, answers nobody (a repeated key would get an index that no published checkpoint covers)
+ * and appends nothing, so that a head file that stays broken costs at most the batches that were under way.
  */
 
 import { assert, SignalError } from '../src/errors.ts'
@@ -60,6 +68,11 @@ export interface LogAppenderWorld {
   readonly signer: SignerKey
   /** Size of the last published tree, undefined before the first. */
   readonly publishedSize: () => number | undefined
+  /**
+   * Resolves when a durable checkpoint is recorded outside the store; rejects with `STORE_UNAVAILABLE` when it could
+   * not be. Left out: there is no head file.
+   */
+  readonly record?: (head: LogHead) => Promise<void>
   /** Called with each durable checkpoint, in order, before the registrations it covers are answered. */
   readonly publish: (head: LogHead) => void
   /** Called when the appender can't say what the last tree is; must end the process. */
@@ -67,12 +80,18 @@ export interface LogAppenderWorld {
 }
 
 export function logAppenderKind(world: LogAppenderWorld): ActorKind<LogAppenderMessage> {
+  const unrecorded: UnrecordedTree = { treeSize: undefined }
   return {
     kind: 'log-appender',
     mailboxMessagesMax: APPENDS_WAITING_MAX,
     onFailure: 'stop-process',
-    create: (_id, context) => new LogAppender(world, context),
+    create: (_id, context) => new LogAppender(world, context, unrecorded),
   }
+}
+
+/** What one appender object leaves to the next: the last tree known to be durable that may not have been recorded. */
+interface UnrecordedTree {
+  treeSize: number | undefined
 }
 
 /** An entry with an index that is not durable yet, and who waits for it. */
@@ -88,23 +107,30 @@ interface UnpublishedKey {
 class LogAppender implements Actor<LogAppenderMessage> {
   readonly #world: LogAppenderWorld
   readonly #context: Context<LogAppenderMessage>
+  readonly #unrecorded: UnrecordedTree
   readonly #tail: TreeTail
+  /** Whether the tree it began with is published, before which nothing is appended or answered. */
+  #isOpen = false
+  #opening: Reply<number>[] = []
   #waiting: AppendMessage[] = []
   #batchesInFlight = 0
+  #hasFailed = false
   #integrateIsDue = false
   // The newest key of each VRF hash (as latin1) in the batches that are being written.
   readonly #unpublished = new Map<string, UnpublishedKey>()
 
-  constructor(world: LogAppenderWorld, context: Context<LogAppenderMessage>) {
+  constructor(world: LogAppenderWorld, context: Context<LogAppenderMessage>, unrecorded: UnrecordedTree) {
     this.#world = world
     this.#context = context
+    this.#unrecorded = unrecorded
     const head = world.store.head()
     if (head === undefined) throw new SignalError('CHECKPOINT_INVALID', 'the log has no signed checkpoint')
     const checkpoint = openOwnCheckpoint(head, world.signer)
     const publishedSize = world.publishedSize()
-    // After a failed commit the store must be where it was: a tree that nobody was shown may not be durable.
+    // After a failed commit the store must be where it was: a tree that nobody was shown may not be durable. Where it
+    // is known to be, because only its record failed, the store may be ahead.
     assert(
-      publishedSize === undefined || publishedSize === head.treeSize,
+      publishedSize === undefined || publishedSize === head.treeSize || unrecorded.treeSize === head.treeSize,
       'the store went on without its writer',
     )
     this.#tail = new TreeTail(world.store.openTail(checkpoint.treeSize))
@@ -114,7 +140,8 @@ class LogAppender implements Actor<LogAppenderMessage> {
         `the log's tiles of size ${head.treeSize} have another root than its signed checkpoint`,
       )
     }
-    world.publish(head)
+    if (world.record === undefined) this.#open(head)
+    else context.commit(world.record(head).catch(this.#onRecordFailed), () => this.#open(head))
   }
 
   receive(message: LogAppenderMessage): void {
@@ -124,8 +151,22 @@ class LogAppender implements Actor<LogAppenderMessage> {
       case 'integrate':
         return this.#onIntegrate()
       case 'open':
-        return message.reply.answer(this.#tail.treeSize)
+        return this.#onOpen(message.reply)
     }
+  }
+
+  #onOpen(reply: Reply<number>): void {
+    if (this.#isOpen) reply.answer(this.#tail.treeSize)
+    else this.#opening.push(reply)
+  }
+
+  /** Shows the tree that was found in the store, and lets whoever waited for it in. */
+  #open(head: LogHead): void {
+    this.#world.publish(head)
+    this.#isOpen = true
+    for (const reply of this.#opening) reply.answer(head.treeSize)
+    this.#opening = []
+    if (this.#waiting.length > 0) this.#scheduleIntegrate()
   }
 
   #onAppend(message: AppendMessage): void {
@@ -138,14 +179,18 @@ class LogAppender implements Actor<LogAppenderMessage> {
 
   /** The message goes behind what is in the mailbox already, so that all of it is in the batch. */
   #scheduleIntegrate(): void {
-    if (this.#integrateIsDue || this.#batchesInFlight >= BATCHES_IN_FLIGHT_MAX) return
+    if (this.#integrateIsDue || !this.#mayIntegrate) return
     // A full mailbox refuses it, but then it holds registrations, and each of them comes back here.
     this.#integrateIsDue = this.#context.self.tell({ kind: 'integrate' }) === 'accepted'
   }
 
+  get #mayIntegrate(): boolean {
+    return this.#isOpen && this.#batchesInFlight < BATCHES_IN_FLIGHT_MAX
+  }
+
   #onIntegrate(): void {
     this.#integrateIsDue = false
-    if (this.#batchesInFlight >= BATCHES_IN_FLIGHT_MAX) return
+    if (!this.#mayIntegrate) return
     const collected = this.#waiting.slice(0, BATCH_ENTRIES_MAX)
     this.#waiting = this.#waiting.slice(BATCH_ENTRIES_MAX)
 
@@ -211,16 +256,33 @@ class LogAppender implements Actor<LogAppenderMessage> {
 
   #commit(batch: LogBatch, keys: readonly UnpublishedKey[]): void {
     this.#batchesInFlight++
-    const durable = this.#world.store.append(batch).catch((error: unknown) => {
-      if (!isOutOfSpace(error)) this.#world.fatal(error)
-      throw error
-    })
-    this.#context.commit(durable, () => this.#onCommitted(batch, keys))
+    const head = { treeSize: batch.integration.treeSize, checkpoint: batch.checkpoint }
+    const durable = this.#world.store.append(batch).then(() => this.#record(head), this.#onAppendFailed)
+    this.#context.commit(durable, () => this.#onCommitted(head, keys))
   }
 
-  #onCommitted(batch: LogBatch, keys: readonly UnpublishedKey[]): void {
+  /** What becomes durable behind a batch that failed is left alone: the next appender object stops over it. */
+  #record(head: LogHead): Promise<void> | undefined {
+    if (this.#world.record === undefined || this.#hasFailed) return undefined
+    this.#unrecorded.treeSize = head.treeSize
+    return this.#world.record(head).catch(this.#onRecordFailed)
+  }
+
+  readonly #onAppendFailed = (error: unknown): never => {
+    // A batch behind one that found no room meets another tree than it was made for, and says so.
+    if (!this.#hasFailed && !isOutOfSpace(error)) this.#world.fatal(error)
+    this.#hasFailed = true
+    throw error
+  }
+
+  readonly #onRecordFailed = (error: unknown): never => {
+    if (!(error instanceof SignalError) || error.code !== 'STORE_UNAVAILABLE') this.#world.fatal(error)
+    throw error
+  }
+
+  #onCommitted(head: LogHead, keys: readonly UnpublishedKey[]): void {
     this.#batchesInFlight--
-    this.#world.publish({ treeSize: batch.integration.treeSize, checkpoint: batch.checkpoint })
+    this.#world.publish(head)
     for (const key of keys) {
       if (this.#unpublished.get(key.hashText) === key) this.#unpublished.delete(key.hashText)
       for (const reply of key.waiting) reply.answer(key.index)

@@ -3,9 +3,9 @@
  * (contract 14). Everything wrong with it is said in one list; a variable that is not known is wrong too.
  */
 
-import { readFileSync } from 'node:fs'
+import { readFileSync, realpathSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
-import { join, resolve } from 'node:path'
+import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 
 export interface Config {
   readonly isDevelopment: boolean
@@ -26,6 +26,8 @@ export interface Config {
   readonly publicUrl?: string
   readonly log: {
     readonly isFrozen: boolean
+    /** Absolute path, outside the data directory; absent: checkpoints are recorded nowhere else. */
+    readonly headFile?: string
     /** Absent in development: made at the first start. */
     readonly keys?: LogKeys
     readonly vrfThreads: number
@@ -74,15 +76,19 @@ export function readConfig(environment: NodeJS.ProcessEnv, flags: { readonly dev
   const grpc = reader.listener('CALLSIGN_GRPC', '127.0.0.1', 50051)
   const admin = reader.listener('CALLSIGN_ADMIN', '127.0.0.1', 9090)
   const publicUrl = reader.url('CALLSIGN_PUBLIC_URL')
+  const dataFolder = resolve(
+    reader.text('CALLSIGN_DATA_DIR') ?? (isDevelopment ? join('data', 'dev') : 'data'),
+  )
   const config: Config = {
     isDevelopment,
-    dataFolder: resolve(reader.text('CALLSIGN_DATA_DIR') ?? (isDevelopment ? join('data', 'dev') : 'data')),
+    dataFolder,
     http,
     grpc: { ...grpc, ...reader.grpcAccess() },
     admin,
     ...(publicUrl === undefined ? {} : { publicUrl }),
     log: {
       isFrozen: reader.flag('CALLSIGN_LOG_FROZEN', '1'),
+      ...reader.headFile(dataFolder),
       ...reader.logKeys(isDevelopment),
       vrfThreads: reader.integer('CALLSIGN_VRF_THREADS', {
         usual: Math.max(1, availableParallelism() - 1),
@@ -177,6 +183,18 @@ class EnvironmentReader {
       this.problems.push(`${name} is an http or https address, not ${quote(text)}`)
     }
     return text.replace(/\/+$/, '')
+  }
+
+  headFile(dataFolder: string): Pick<Config['log'], 'headFile'> {
+    const text = this.text('CALLSIGN_LOG_HEAD_FILE')
+    if (text === undefined) return {}
+    const headFile = resolve(text)
+    if (isInside(headFile, dataFolder)) {
+      this.problems.push(
+        `CALLSIGN_LOG_HEAD_FILE ${headFile} is inside the data directory ${dataFolder}: it has to stay when that is put back to an older copy`,
+      )
+    }
+    return { headFile }
   }
 
   grpcAccess(): Pick<Config['grpc'], 'token' | 'tls'> {
@@ -287,6 +305,22 @@ class EnvironmentReader {
 /** True for an address that only this machine can reach. */
 export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127\.\d+\.\d+\.\d+$/.test(host)
+}
+
+/** Whether a path leads into a folder, also by symbolic links. */
+function isInside(path: string, folder: string): boolean {
+  const way = relative(withoutLinks(folder), withoutLinks(path))
+  return !isAbsolute(way) && way !== '..' && !way.startsWith(`..${sep}`)
+}
+
+/** The path with symbolic links followed, as far as it exists. */
+function withoutLinks(path: string): string {
+  try {
+    return realpathSync(path)
+  } catch {
+    const parent = dirname(path)
+    return parent === path ? path : join(withoutLinks(parent), basename(path))
+  }
 }
 
 /** Enough of a wrong value to recognise it; it may be a secret in the wrong place. */

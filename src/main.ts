@@ -4,7 +4,7 @@
  * part and joins them, and holds no rule.
  */
 
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { type LogAppenderMessage, logAppenderKind } from '../actors/log-appender.ts'
@@ -22,7 +22,7 @@ import { formatVerifierKey, parseSignerKey, type SignerKey } from './log/note.ts
 import { parseVrfSecret } from './log/vrf.ts'
 import { VrfPool } from './log/vrf-pool.ts'
 import { formatBanner } from './operations/banner.ts'
-import { developmentKeys } from './operations/development-keys.ts'
+import { DEVELOPMENT_KEYS_FILE, developmentKeys } from './operations/development-keys.ts'
 import { operatorRoutes } from './operations/health.ts'
 import { createLogger, type Logger } from './operations/log.ts'
 import { Metrics } from './operations/metrics.ts'
@@ -291,6 +291,11 @@ interface Keys {
 }
 
 function readKeys(config: Config): Keys {
+  const keysFile = join(config.dataFolder, DEVELOPMENT_KEYS_FILE)
+  // New keys would only be refused, by a log that was made with others.
+  if (config.log.keys === undefined && existsSync(join(config.dataFolder, 'store')) && !existsSync(keysFile)) {
+    throw new ConfigError([`${keysFile} is missing: put back the keys that this log was made with`])
+  }
   const { keys, areNew } =
     config.log.keys === undefined
       ? developmentKeys(config.dataFolder)

@@ -16,9 +16,12 @@ import { parseEnv } from 'node:util'
 import type { LogKeys } from '../config.ts'
 import { formatKeys, generateKeys } from '../log/keys.ts'
 
+/** Where the keys are, in the data directory. */
+export const DEVELOPMENT_KEYS_FILE = 'development-keys.env'
+
 /** Reads the keys in `dataFolder`, or makes them; `areNew` tells which. */
 export function developmentKeys(dataFolder: string): { readonly keys: LogKeys; readonly areNew: boolean } {
-  const path = join(dataFolder, 'development-keys.env')
+  const path = join(dataFolder, DEVELOPMENT_KEYS_FILE)
   const areNew = !existsSync(path)
   if (areNew) writeDurably(path, formatKeys(generateKeys(DEVELOPMENT_ORIGIN, randomBytes)), dataFolder)
   const { CALLSIGN_ORIGIN, KT_PRIVATE_KEY, VRF_PRIVATE_KEY, CALLSIGN_SECRET } = parseEnv(

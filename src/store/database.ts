@@ -5,7 +5,7 @@
  * be told as soon as it resolves. Writes go through `commit` only, one transaction each, in the order of the calls.
  */
 
-import { mkdirSync } from 'node:fs'
+import { closeSync, fdatasyncSync, mkdirSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { type Database as LmdbTable, open, type RootDatabase } from 'lmdb'
@@ -39,6 +39,7 @@ export class Database {
       encoding: 'binary',
     })
     environment.readerCheck()
+    syncFile(join(folder, 'store'))
     return new Database(environment, lock)
   }
 
@@ -96,6 +97,16 @@ async function causeOf(error: unknown): Promise<unknown> {
   if (!(error instanceof Error) || !('commitError' in error)) return error
   const reason = Promise.resolve(error.commitError).catch((cause: unknown) => cause)
   return Promise.race([reason, setImmediate(error)])
+}
+
+/**
+ * A process that was killed in a commit leaves what it wrote visible, but perhaps not yet durable; whoever opens the
+ * store tells others what it reads there.
+ */
+function syncFile(storeFolder: string): void {
+  const file = openSync(join(storeFolder, 'data.mdb'), 'r')
+  fdatasyncSync(file)
+  closeSync(file)
 }
 
 /**

@@ -1,0 +1,127 @@
+/**
+ * The head file: the newest checkpoint of the log, kept outside the data directory and written before anyone sees it.
+ * A data directory that is put back to an older copy is then behind its head file, and the server refuses to sign on
+ * from there (`roll-back-guard.ts`).
+ *
+ * It holds the whole signed note and nothing else. Before each write the file is read and compared with what was left
+ * there: a second server that signs on from a copy of the same log meets the notes of the first one and stops.
+ */
+
+import { readFileSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { assert, SignalError } from '../errors.ts'
+import { type Checkpoint, openCheckpoint } from '../log/checkpoint.ts'
+import type { VerifierKey } from '../log/note.ts'
+import { writeDurably } from './durable-file.ts'
+import type { LogHead } from './log-store.ts'
+
+export class HeadFile {
+  readonly path: string
+  /** What it held when it was opened, or undefined when there was no such file. */
+  readonly checkpoint: Checkpoint | undefined
+  /** The notes that may be in the file; undefined stands for no file. More than one only after a failed write. */
+  #possible: Set<string | undefined>
+  #newestSize: number
+  #writing: Promise<void> = Promise.resolve()
+  /** The write that has not begun, and the head it will write. */
+  #next: { head: LogHead; readonly written: Promise<void> } | undefined
+
+  private constructor(path: string, note: string | undefined, checkpoint: Checkpoint | undefined) {
+    this.path = path
+    this.checkpoint = checkpoint
+    this.#possible = new Set([note])
+    this.#newestSize = checkpoint?.treeSize ?? 0
+  }
+
+  /**
+   * Reads the file, which need not be there. Throws `CHECKPOINT_INVALID` when it can't be read or is not a checkpoint
+   * of the log with that key.
+   */
+  static open(path: string, verifier: VerifierKey): HeadFile {
+    const note = readNote(path)
+    if (note === undefined) return new HeadFile(path, undefined, undefined)
+    try {
+      return new HeadFile(path, note, openCheckpoint(note, verifier))
+    } catch (cause) {
+      throw new SignalError(
+        'CHECKPOINT_INVALID',
+        `CALLSIGN_LOG_HEAD_FILE ${path} is not a checkpoint of ${verifier.name} (${messageOf(cause)}): put this log's own file back there, or name another`,
+        { cause },
+      )
+    }
+  }
+
+  /**
+   * Resolves when this head, or a later one, is durable in the file. One write is under way at a time; heads that come
+   * meanwhile share the next one, which writes the last of them. Rejects with `STORE_UNAVAILABLE` when the file can't
+   * be written, and with `CHECKPOINT_INVALID` when someone else has written it. Sizes must not decrease.
+   */
+  record(head: LogHead): Promise<void> {
+    assert(head.treeSize >= this.#newestSize, 'a recorded tree never shrinks')
+    this.#newestSize = head.treeSize
+    if (this.#next !== undefined) {
+      this.#next.head = head
+      return this.#next.written
+    }
+    const written = this.#writing.then(() => this.#writeNext())
+    this.#next = { head, written }
+    // Whether this write succeeds is for its own callers to hear; the one after it tries again.
+    this.#writing = written.catch(() => {})
+    return written
+  }
+
+  async #writeNext(): Promise<void> {
+    const { checkpoint } = this.#next!.head
+    this.#next = undefined
+    try {
+      this.#compare(await readFile(this.path, 'utf8').catch(undefinedIfAbsent))
+      // From here on a failure leaves the old note or this one.
+      this.#possible.add(checkpoint)
+      await writeDurably(this.path, checkpoint)
+      this.#possible = new Set([checkpoint])
+    } catch (cause) {
+      if (cause instanceof SignalError) throw cause
+      throw new SignalError(
+        'STORE_UNAVAILABLE',
+        `CALLSIGN_LOG_HEAD_FILE ${this.path} can't be written (${messageOf(cause)})`,
+        { cause },
+      )
+    }
+  }
+
+  #compare(note: string | undefined): void {
+    if (this.#possible.has(note)) return
+    if (note === undefined) {
+      throw new SignalError('STORE_UNAVAILABLE', `CALLSIGN_LOG_HEAD_FILE ${this.path} is gone: put it back`)
+    }
+    throw new SignalError(
+      'CHECKPOINT_INVALID',
+      `CALLSIGN_LOG_HEAD_FILE ${this.path} was changed by someone else: find the other server that signs for this log, and stop the one with the older data directory`,
+    )
+  }
+}
+
+function readNote(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    if (isAbsence(error)) return undefined
+    throw new SignalError(
+      'CHECKPOINT_INVALID',
+      `CALLSIGN_LOG_HEAD_FILE ${path} can't be read (${messageOf(error)}): mend that before the log goes on`,
+      { cause: error },
+    )
+  }
+}
+
+function undefinedIfAbsent(error: unknown): undefined {
+  if (!isAbsence(error)) throw error
+}
+
+function isAbsence(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ENOENT'
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

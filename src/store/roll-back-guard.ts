@@ -1,0 +1,137 @@
+/**
+ * The roll-back guard: a log that comes back smaller than something it signed, or with another history, must not sign
+ * on, because its next checkpoint would be a second history under the same key. What was signed is known from the head
+ * file, from a checkpoint that somebody outside has kept, or from neither; after a restore, neither is not enough.
+ */
+
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { SignalError } from '../errors.ts'
+import { type Checkpoint, openCheckpoint } from '../log/checkpoint.ts'
+import { proveConsistency, verifyConsistency } from '../log/consistency.ts'
+import { EMPTY_ROOT } from '../log/hash.ts'
+import type { VerifierKey } from '../log/note.ts'
+import { HeadFile } from './head-file.ts'
+import type { LogStore } from './log-store.ts'
+import { type RestoreMarker, readRestoreMarker, removeRestoreMarker } from './restore-marker.ts'
+
+export interface RollBackGuardOptions {
+  readonly dataFolder: string
+  readonly verifier: VerifierKey
+  /** The value of `CALLSIGN_LOG_HEAD_FILE`. */
+  readonly headFile: string | undefined
+  /** The value of `--known-checkpoint`. */
+  readonly knownCheckpoint: string | undefined
+}
+
+/** A checkpoint of this log that was signed before, and where it was found. */
+interface Witness {
+  readonly where: string
+  readonly checkpoint: Checkpoint
+}
+
+export class RollBackGuard {
+  readonly headFile: HeadFile | undefined
+  readonly #dataFolder: string
+  readonly #verifier: VerifierKey
+  readonly #witnesses: readonly Witness[]
+  readonly #marker: RestoreMarker | undefined
+
+  /**
+   * Reads what there is to compare with, before the store is opened. Throws `CHECKPOINT_INVALID`, with a sentence that
+   * says what to do, when any of it is not of this log, or when the data directory can't be the one to go on with.
+   */
+  constructor({ dataFolder, verifier, headFile, knownCheckpoint }: RollBackGuardOptions) {
+    this.#dataFolder = dataFolder
+    this.#verifier = verifier
+    this.headFile = headFile === undefined ? undefined : HeadFile.open(headFile, verifier)
+    this.#witnesses = [
+      ...witnessOf(`CALLSIGN_LOG_HEAD_FILE ${headFile}`, this.headFile?.checkpoint),
+      ...witnessOf(`--known-checkpoint ${knownCheckpoint}`, readKnown(knownCheckpoint, verifier)),
+    ]
+    this.#marker = readRestoreMarker(dataFolder)
+    if (this.#marker !== undefined) this.#assertAnswered(this.#marker)
+    if (!existsSync(join(dataFolder, 'store', 'data.mdb'))) this.#assertMayBegin()
+  }
+
+  /**
+   * Throws `CHECKPOINT_INVALID`, with a sentence that says what to do, unless the stored log extends every checkpoint
+   * that is known. A store without a log is an empty one. To be called before anything of the log is shown.
+   */
+  assertExtends(store: Pick<LogStore, 'head' | 'readHashes'>): void {
+    const head = store.head()
+    const own = head === undefined ? EMPTY_TREE : openCheckpoint(head.checkpoint, this.#verifier)
+    for (const { where, checkpoint } of this.#witnesses) {
+      if (checkpoint.treeSize > own.treeSize) throw this.#older(own.treeSize, where, checkpoint.treeSize)
+      // Not only the old root from the old tiles: the proof ties it to the root that is signed now.
+      const proof = proveConsistency(checkpoint.treeSize, own.treeSize, store.readHashes)
+      try {
+        verifyConsistency({
+          oldSize: checkpoint.treeSize,
+          oldRoot: checkpoint.rootHash,
+          newSize: own.treeSize,
+          newRoot: own.rootHash,
+          proof,
+        })
+      } catch (cause) {
+        throw new SignalError(
+          'CHECKPOINT_INVALID',
+          `the log in ${this.#dataFolder} is not the one of ${where}: their first ${checkpoint.treeSize} entries differ, so start the data directory that this checkpoint was signed in, and no other`,
+          { cause },
+        )
+      }
+    }
+  }
+
+  /** Takes the mark of a restore away, once the log has been found to go on where it was. */
+  async confirm(): Promise<void> {
+    if (this.#marker !== undefined) await removeRestoreMarker(this.#dataFolder)
+  }
+
+  #assertAnswered({ restoredAt, backup }: RestoreMarker): void {
+    if (this.#witnesses.length > 0) return
+    throw new SignalError(
+      'CHECKPOINT_INVALID',
+      `the data directory ${this.#dataFolder} was restored at ${restoredAt} from ${backup}: start once with --known-checkpoint FILE, the newest checkpoint that an auditor or a client has seen, so that an older copy does not sign a second history`,
+    )
+  }
+
+  #assertMayBegin(): void {
+    if (this.#marker !== undefined) {
+      throw new SignalError(
+        'CHECKPOINT_INVALID',
+        `the restore into ${this.#dataFolder} did not finish: empty the directory and restore again`,
+      )
+    }
+    for (const { where, checkpoint } of this.#witnesses) {
+      if (checkpoint.treeSize > 0) throw this.#older(0, where, checkpoint.treeSize)
+    }
+  }
+
+  #older(treeSize: number, where: string, knownSize: number): SignalError {
+    return new SignalError(
+      'CHECKPOINT_INVALID',
+      `the log in ${this.#dataFolder} has ${treeSize} entries, but ${where} is its signed checkpoint of ${knownSize}: put a newer copy of the data directory in its place, because this one would sign a second history`,
+    )
+  }
+}
+
+function witnessOf(where: string, checkpoint: Checkpoint | undefined): Witness[] {
+  return checkpoint === undefined ? [] : [{ where, checkpoint }]
+}
+
+function readKnown(path: string | undefined, verifier: VerifierKey): Checkpoint | undefined {
+  if (path === undefined) return undefined
+  try {
+    return openCheckpoint(readFileSync(path), verifier)
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    throw new SignalError(
+      'CHECKPOINT_INVALID',
+      `--known-checkpoint ${path} is not a file with a checkpoint of ${verifier.name} (${reason})`,
+      { cause },
+    )
+  }
+}
+
+const EMPTY_TREE = { treeSize: 0, rootHash: EMPTY_ROOT }
