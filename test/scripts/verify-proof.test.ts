@@ -158,7 +158,7 @@ t.test('wrong usage: exit 2, a sentence and the usage on stderr', async t => {
     const { code, stdout, stderr } = await verifyProof(result, options)
     t.equal(code, 2, JSON.stringify(options))
     t.equal(stdout, '')
-    t.match(stderr, /^verify-proof: [^]+\n\nusage: /)
+    t.match(stderr, /^verify-proof: [\s\S]+\n\nusage: /)
   }
   const help = await runProgram(process.execPath, [SCRIPT, '--help'])
   t.match(help, { code: 0, stdout: /^usage: /, stderr: '' })
