@@ -4,14 +4,8 @@ import pino from 'pino'
 
 export type Logger = pino.Logger
 
-/**
- * Secrets are kept out by their names even where a caller passes a whole object. Lines are gathered for a moment, or
- * up to 4 kB, and written together: a write each took 4 % of a registration.
- */
+/** Secrets are kept out by their names even where a caller passes a whole object. */
 export function createLogger(level: string): Logger {
-  const destination = pino.destination({ dest: 2, sync: true, minLength: 4096 })
-  setInterval(() => destination.flushSync(), FLUSH_MS).unref()
-  process.on('exit', () => destination.flushSync())
   return pino(
     {
       level,
@@ -21,11 +15,10 @@ export function createLogger(level: string): Logger {
       formatters: { level: label => ({ level: label }) },
       redact: { paths: SECRET_PATHS, censor: '[secret]' },
     },
-    destination,
+    new GatheredLines(),
   )
 }
 
-const FLUSH_MS = 100
 const SECRET_NAMES = [
   'token',
   'authorization',
@@ -37,3 +30,30 @@ const SECRET_NAMES = [
   'pushToken',
 ]
 const SECRET_PATHS = SECRET_NAMES.flatMap(name => [name, `*.${name}`])
+
+/**
+ * Gathers lines for a moment, or up to 4 kB, and writes them together: a write for each took 4 % of a registration.
+ * Not pino's own destination, which calls fsync at every flush and so blocks the event loop where stderr is a file.
+ */
+class GatheredLines {
+  #text = ''
+
+  constructor() {
+    setInterval(() => this.#flush(), FLUSH_MS).unref()
+    process.on('exit', () => this.#flush())
+  }
+
+  write(line: string): void {
+    this.#text += line
+    if (this.#text.length > GATHERED_CHARS_MAX) this.#flush()
+  }
+
+  #flush(): void {
+    if (this.#text === '') return
+    process.stderr.write(this.#text)
+    this.#text = ''
+  }
+}
+
+const FLUSH_MS = 100
+const GATHERED_CHARS_MAX = 4096
