@@ -1,0 +1,90 @@
+/** New keys: what is printed for operators is read back as the keys that were made. */
+import { randomBytes } from 'node:crypto'
+import { parseEnv } from 'node:util'
+import t from 'tap'
+import { formatKeys, generateKeys } from '../../src/log/keys.ts'
+import { formatSignerKey, formatVerifierKey, parseSignerKey, parseVerifierKey } from '../../src/log/note.ts'
+import { parseVrfSecret, vrfPublicKey } from '../../src/log/vrf.ts'
+import { fromBase64, toBase64 } from '../support/bytes.ts'
+
+const ORIGIN = 'kt.example.org/log'
+
+t.test('generated keys are read by the parsers that the server uses, and belong together', async t => {
+  const keys = generateKeys(ORIGIN, randomBytes)
+  const signer = parseSignerKey(keys.ktPrivateKey)
+  t.equal(signer.name, ORIGIN)
+  t.equal(formatSignerKey(signer), keys.ktPrivateKey)
+  t.equal(formatVerifierKey(signer), keys.ktPublicKey)
+  t.same(parseVerifierKey(keys.ktPublicKey).publicKey, signer.publicKey)
+  const vrfSecret = parseVrfSecret(keys.vrfPrivateKey)
+  t.equal(toBase64(vrfSecret), keys.vrfPrivateKey)
+  t.equal(toBase64(vrfPublicKey(vrfSecret)), keys.vrfPublicKey)
+  t.equal(fromBase64(keys.secret).length, 32)
+})
+
+t.test('the lines of an environment file give the same keys back', async t => {
+  for (const origin of [
+    ORIGIN,
+    'localhost/callsign-dev',
+    'x',
+    'kt.example.org:8443/~log/a=b_c%20',
+    'κ.example/λ',
+  ]) {
+    const keys = generateKeys(origin, randomBytes)
+    t.same(
+      { ...parseEnv(formatKeys(keys)) },
+      {
+        CALLSIGN_ORIGIN: keys.origin,
+        KT_PRIVATE_KEY: keys.ktPrivateKey,
+        KT_PUBLIC_KEY: keys.ktPublicKey,
+        VRF_PRIVATE_KEY: keys.vrfPrivateKey,
+        VRF_PUBLIC_KEY: keys.vrfPublicKey,
+        CALLSIGN_SECRET: keys.secret,
+      },
+      origin,
+    )
+  }
+})
+
+t.test('each key comes from random bytes of its own, and from them alone', async t => {
+  const lengths: number[] = []
+  const counted = (first: number) => (length: number) => {
+    lengths.push(length)
+    return new Uint8Array(length).fill(first + lengths.length)
+  }
+  const once = generateKeys(ORIGIN, counted(0))
+  t.same(lengths, [32, 64, 32])
+  lengths.length = 0
+  t.same(generateKeys(ORIGIN, counted(0)), once)
+  lengths.length = 0
+  const other = generateKeys(ORIGIN, counted(1))
+  const same = Object.entries(other).filter(([name, value]) => once[name as keyof typeof once] === value)
+  t.same(same, [['origin', ORIGIN]])
+})
+
+t.test('random keys differ', async t => {
+  const made = Array.from({ length: 20 }, () => generateKeys(ORIGIN, randomBytes))
+  for (const name of ['ktPrivateKey', 'ktPublicKey', 'vrfPrivateKey', 'vrfPublicKey', 'secret'] as const) {
+    t.equal(new Set(made.map(keys => keys[name])).size, 20, name)
+  }
+})
+
+t.test('an origin that no checkpoint can carry is refused', async t => {
+  for (const origin of [
+    '',
+    'with space',
+    'with+plus',
+    'two\nlines',
+    'tab\t',
+    'x'.repeat(256),
+    '\u2003',
+    'é'.repeat(128),
+  ]) {
+    t.throws(
+      () => generateKeys(origin, randomBytes),
+      { code: 'MALFORMED' },
+      JSON.stringify(origin.slice(0, 12)),
+    )
+  }
+  t.equal(generateKeys('x'.repeat(255), randomBytes).origin.length, 255)
+})

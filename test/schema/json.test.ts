@@ -1,0 +1,232 @@
+/** Bodies: media type, UTF-8, depth, JSON, schema, in this order, and a pointer to each element at fault. */
+import t from 'tap'
+import Type from 'typebox'
+import { type FieldError, SignalError } from '../../src/errors.ts'
+import { JSON_DEPTH_MAX } from '../../src/limits.ts'
+import { BodyReader } from '../../src/schema/json.ts'
+import { GetPublicKeysRequest } from '../../src/schema/log.ts'
+import { fromUtf8 } from '../support/bytes.ts'
+import { codeOf } from '../support/codes.ts'
+import { randomFrom, seedOf } from '../support/seed.ts'
+
+const anything = new BodyReader(Type.Unknown())
+
+function read(text: string, contentType = 'application/json'): unknown {
+  return anything.read(fromUtf8(text), contentType)
+}
+
+function codeOfBody(body: string | Uint8Array): string {
+  return codeOf(() => anything.read(typeof body === 'string' ? fromUtf8(body) : body, 'application/json'))
+}
+
+/** Brackets to that depth, as arrays and objects in turn. */
+function nested(depth: number): string {
+  let text = '1'
+  for (let level = depth; level > 0; level--) text = level % 2 === 0 ? `[${text}]` : `{"a":${text}}`
+  return text
+}
+
+function fieldErrors(reader: BodyReader<typeof GetPublicKeysRequest>, value: unknown): readonly FieldError[] {
+  try {
+    reader.read(fromUtf8(JSON.stringify(value)), 'application/json')
+  } catch (error) {
+    if (error instanceof SignalError && error.code === 'VALIDATION_FAILED') return error.errors
+    throw error
+  }
+  return []
+}
+
+t.test('only application/json is read, with or without parameters, in any case', async t => {
+  for (const type of [
+    'application/json',
+    'Application/JSON',
+    'application/json; charset=utf-8',
+    'application/json ;x=y',
+  ]) {
+    t.same(read('{"a":1}', type), { a: 1 }, type)
+  }
+  for (const type of [
+    '',
+    'text/plain',
+    'application/jsonp',
+    'application/json-seq',
+    'text/json',
+    'x application/json',
+    'application/xml;application/json',
+  ]) {
+    t.equal(
+      codeOf(() => read('{}', type)),
+      'UNSUPPORTED_MEDIA_TYPE',
+      type,
+    )
+  }
+})
+
+t.test('depth is counted to its bound and no further', async t => {
+  t.equal(codeOfBody(nested(JSON_DEPTH_MAX)), 'none')
+  t.equal(codeOfBody(nested(JSON_DEPTH_MAX + 1)), 'MALFORMED_JSON')
+  t.equal(codeOfBody('['.repeat(1_000_000)), 'MALFORMED_JSON', 'without a stack to overflow')
+  const flat = `[${Array(1_000).fill('[[]]').join()}]`
+  t.equal(codeOfBody(flat), 'none', 'brackets side by side are not deep')
+  const closedTooOften = `${']'.repeat(40)}${nested(10)}`
+  t.equal(codeOfBody(closedTooOften), 'MALFORMED_JSON')
+})
+
+t.test('brackets in strings are no depth, whatever is escaped before them', async t => {
+  const brackets = '[{'.repeat(JSON_DEPTH_MAX)
+  const texts = [
+    brackets,
+    `"${brackets}`,
+    `\\${brackets}`,
+    `\\"${brackets}"`,
+    `a\\\\"${brackets}`,
+    `\u2028${brackets}`,
+  ]
+  const wrong = texts.filter(text => {
+    const body = JSON.stringify({ [text]: [text] })
+    return JSON.stringify(read(body)) !== body
+  })
+  t.same(wrong, [])
+  const escaped = `["\\u0022${brackets}"]`
+  t.same(read(escaped), [`"${brackets}`], 'an escaped quotation mark written as a number')
+  t.equal(
+    codeOfBody(`["\\\\",${nested(JSON_DEPTH_MAX + 1)}]`),
+    'MALFORMED_JSON',
+    'a backslash before the end of a string',
+  )
+})
+
+t.test('random values come back, and their depth is what it is', async t => {
+  const seed = seedOf()
+  const random = randomFrom(seed)
+  const wrong: string[] = []
+  for (let run = 0; run < 1_000; run++) {
+    const value = randomValue(random, Math.floor(random() * (JSON_DEPTH_MAX + 8)))
+    const text = JSON.stringify(value)
+    const expected = depthOf(value) > JSON_DEPTH_MAX ? 'MALFORMED_JSON' : 'none'
+    if (codeOfBody(text) !== expected) wrong.push(text)
+    else if (expected === 'none' && JSON.stringify(read(text)) !== text) wrong.push(text)
+  }
+  t.same(wrong, [], `seed ${seed}`)
+})
+
+/** Nested down to `depth`, with texts that look like brackets, quotation marks and escapes. */
+function randomValue(random: () => number, depth: number): unknown {
+  const text = Array.from(
+    { length: Math.floor(random() * 6) },
+    () => '[]{}"\\u:,é🙂'[Math.floor(random() * 12)],
+  ).join('')
+  if (depth === 0) return random() < 0.5 ? text : Math.floor(random() * 1_000)
+  const inner = randomValue(random, depth - 1)
+  return random() < 0.5 ? [text, inner] : { [text]: inner, z: text }
+}
+
+function depthOf(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 0
+  return 1 + Math.max(0, ...Object.values(value).map(depthOf))
+}
+
+t.test('what is not UTF-8 is refused', async t => {
+  const inString = (...bytes: number[]) => Uint8Array.of(0x22, ...bytes, 0x22)
+  const bad = {
+    'a lone continuation byte': inString(0x80),
+    'a sequence cut off': inString(0xc3),
+    'an overlong slash': inString(0xc0, 0xaf),
+    'a surrogate': inString(0xed, 0xa0, 0x80),
+    'beyond U+10FFFF': inString(0xf4, 0x90, 0x80, 0x80),
+    'UTF-16': Uint8Array.from(Buffer.from('{}', 'utf16le')),
+    latin1: Uint8Array.from(Buffer.from('"é"', 'latin1')),
+  }
+  for (const [what, body] of Object.entries(bad)) t.equal(codeOfBody(body), 'MALFORMED_JSON', what)
+  t.equal(read('"é🙂\u0000"'.replace('\u0000', '\\u0000')), 'é🙂\u0000')
+})
+
+t.test('a byte order mark is not JSON', async t => {
+  t.equal(codeOfBody('\ufeff{}'), 'MALFORMED_JSON')
+})
+
+t.test('what is not one JSON value is refused', async t => {
+  const bad = [
+    '',
+    ' ',
+    '{',
+    '{}}',
+    '{"a":1,}',
+    "{'a':1}",
+    '{a:1}',
+    '[1,]',
+    'NaN',
+    '01',
+    '1 2',
+    '"\n"',
+    'undefined',
+    '{}//',
+  ]
+  t.same(
+    bad.filter(text => codeOfBody(text) !== 'MALFORMED_JSON'),
+    [],
+  )
+})
+
+t.test('a body in a larger buffer is read from its own bytes', async t => {
+  const buffer = Buffer.from('xxxx{"a":1}yyyy')
+  t.same(anything.read(buffer.subarray(4, 11), 'application/json'), { a: 1 })
+})
+
+t.test('a member called __proto__ is a member and changes nobody', async t => {
+  const value = read('{"__proto__":{"isAdmin":true}}') as object
+  t.ok(Object.hasOwn(value, '__proto__'))
+  t.equal(({} as { isAdmin?: boolean }).isAdmin, undefined)
+})
+
+const HASH = `${'A'.repeat(86)}==`
+
+t.test('every element at fault is pointed to', async t => {
+  const reader = new BodyReader(GetPublicKeysRequest)
+  const pointersOf = (value: unknown) => [
+    ...new Set(fieldErrors(reader, value).map(({ pointer }) => pointer)),
+  ]
+  t.same(pointersOf({ targets: [{ publicKeyHash: HASH }] }), [])
+  t.same(
+    pointersOf({ targets: [{ publicKeyHash: HASH, more: 1 }], more: [] }),
+    [],
+    'unknown members are no fault',
+  )
+  t.same(pointersOf([]), [''])
+  t.same(pointersOf(null), [''])
+  t.same(pointersOf({}), [''])
+  t.same(pointersOf({ targets: 'x' }), ['/targets'])
+  t.same(pointersOf({ targets: [] }), ['/targets'])
+  const targets = [HASH, HASH.slice(1), 7, null, HASH].map(publicKeyHash => ({ publicKeyHash }))
+  t.same(
+    pointersOf({ targets }),
+    [1, 2, 3].map(at => `/targets/${at}/publicKeyHash`),
+  )
+  t.same(pointersOf({ targets: [{ publicKeyHash: HASH }, {}, 5] }), ['/targets/1', '/targets/2'])
+})
+
+t.test('a fault has a code in capitals and a sentence, and many of them are cut short', async t => {
+  const reader = new BodyReader(GetPublicKeysRequest)
+  const faults = fieldErrors(reader, { targets: Array(64).fill({ publicKeyHash: 'x' }) })
+  t.ok(faults.length > 0 && faults.length <= 20, `${faults.length} faults`)
+  t.ok(faults.every(({ code, detail }) => /^[A-Z]+$/.test(code) && detail.length > 3))
+})
+
+t.test('a hash is canonical base64 of 64 bytes', async t => {
+  const reader = new BodyReader(GetPublicKeysRequest)
+  const isTaken = (publicKeyHash: string) =>
+    fieldErrors(reader, { targets: [{ publicKeyHash }] }).length === 0
+  const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'
+  const canonical = [...alphabet].filter(last => isTaken(`${'z'.repeat(85)}${last}==`))
+  t.same(canonical, ['A', 'Q', 'g', 'w'])
+  const bad = [
+    '',
+    HASH.slice(0, -1),
+    `${HASH}=`,
+    `${HASH}\n`,
+    ` ${HASH}`,
+    HASH.replace('A', '-'),
+    HASH.replace('A', '_'),
+  ]
+  t.notOk(bad.some(isTaken))
+})
