@@ -47,13 +47,11 @@ t.test(
       const buckets = new TokenBuckets(rate, 1_000)
       const plain = new Map(Array.from({ length: 5 }, (_, key) => [`key ${key}`, new PlainBucket(rate)]))
       let nowMs = below(1_000_000)
+      const tokenMs = rate.perMs / rate.count
       let refusals = 0
       for (let arrival = 0; arrival < 4_000; arrival++) {
-        // Mostly bursts, sometimes a pause of up to two whole fillings.
-        nowMs +=
-          random() < 0.9
-            ? below((2 * rate.perMs) / rate.count) / 4
-            : below((2 * rate.perMs * rate.burst) / rate.count)
+        // Mostly faster than the rate, now and then a pause of up to two whole fillings.
+        nowMs += random() < 0.95 ? below(tokenMs) / 16 : below(2 * tokenMs * rate.burst)
         const key = `key ${below(5)}`
         const missingMs = buckets.take(key, nowMs)
         if (missingMs !== plain.get(key)!.take(nowMs)) faults.push(`${JSON.stringify(rate)} at ${nowMs}`)
