@@ -293,7 +293,11 @@ interface Keys {
 function readKeys(config: Config): Keys {
   const keysFile = join(config.dataFolder, DEVELOPMENT_KEYS_FILE)
   // New keys would only be refused, by a log that was made with others.
-  if (config.log.keys === undefined && existsSync(join(config.dataFolder, 'store')) && !existsSync(keysFile)) {
+  if (
+    config.log.keys === undefined &&
+    existsSync(join(config.dataFolder, 'store')) &&
+    !existsSync(keysFile)
+  ) {
     throw new ConfigError([`${keysFile} is missing: put back the keys that this log was made with`])
   }
   const { keys, areNew } =

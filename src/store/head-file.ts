@@ -83,7 +83,7 @@ export class HeadFile {
       if (cause instanceof SignalError) throw cause
       throw new SignalError(
         'STORE_UNAVAILABLE',
-        `CALLSIGN_LOG_HEAD_FILE ${this.path} can't be written (${messageOf(cause)})`,
+        `CALLSIGN_LOG_HEAD_FILE ${this.path} can't be written (${codeOf(cause)})`,
         { cause },
       )
     }
@@ -108,7 +108,7 @@ function readNote(path: string): string | undefined {
     if (isAbsence(error)) return undefined
     throw new SignalError(
       'CHECKPOINT_INVALID',
-      `CALLSIGN_LOG_HEAD_FILE ${path} can't be read (${messageOf(error)}): mend that before the log goes on`,
+      `CALLSIGN_LOG_HEAD_FILE ${path} can't be read (${codeOf(error)}): mend that before the log goes on`,
       { cause: error },
     )
   }
@@ -120,6 +120,11 @@ function undefinedIfAbsent(error: unknown): undefined {
 
 function isAbsence(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'ENOENT'
+}
+
+/** The system's short name for what went wrong; the cause has the rest. */
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : messageOf(error)
 }
 
 function messageOf(error: unknown): string {

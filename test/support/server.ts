@@ -36,6 +36,8 @@ export interface StartOptions {
   readonly environment?: Readonly<Record<string, string>>
   /** Development unless false. */
   readonly dev?: boolean
+  /** Further arguments, such as `['--known-checkpoint', FILE]`. */
+  readonly args?: readonly string[]
   /** Runs the server under this command, such as `['bash', '-c', 'ulimit -f 100; exec "$@"', '-']`. */
   readonly wrapper?: readonly string[]
 }
@@ -76,9 +78,10 @@ function exitOf(process: ChildProcess): Promise<number | NodeJS.Signals> {
   })
 }
 
-function spawnServer({ dataFolder, environment = {}, dev = true, wrapper = [] }: StartOptions) {
+function spawnServer({ dataFolder, environment = {}, dev = true, args = [], wrapper = [] }: StartOptions) {
   const main = join(PROJECT_ROOT, 'dist/src/main.js')
-  const command = [...wrapper, process.execPath, '--enable-source-maps', main, ...(dev ? ['--dev'] : [])]
+  const node = [process.execPath, '--enable-source-maps', main]
+  const command = [...wrapper, ...node, ...(dev ? ['--dev'] : []), ...args]
   const child = spawn(command[0]!, command.slice(1), {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: {

@@ -1,0 +1,108 @@
+/** The head file: what it takes, what it refuses, and how heads that wait share a write. */
+
+import { mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { signCheckpoint } from '../../src/log/checkpoint.ts'
+import { signerKeyFromSeed } from '../../src/log/note.ts'
+import { HeadFile } from '../../src/store/head-file.ts'
+import type { LogHead } from '../../src/store/log-store.ts'
+import { SIGNER } from '../support/stored-log.ts'
+
+/** Roots are made up: the file looks at signature and text only. */
+function headOf(treeSize: number, signer = SIGNER): LogHead {
+  const rootHash = new Uint8Array(32).fill(treeSize)
+  return { treeSize, checkpoint: signCheckpoint({ treeSize, rootHash }, signer) }
+}
+
+function pathIn(t: Test): string {
+  return join(t.testdir(), 'head')
+}
+
+t.test('a recorded note is in the file as it is, and the next process reads it', async t => {
+  const path = pathIn(t)
+  const file = HeadFile.open(path, SIGNER)
+  t.equal(file.checkpoint, undefined)
+  for (const head of [headOf(1), headOf(1), headOf(7)]) {
+    await file.record(head)
+    t.equal(readFileSync(path, 'utf8'), head.checkpoint)
+  }
+  t.match(HeadFile.open(path, SIGNER).checkpoint, { treeSize: 7, origin: SIGNER.name })
+  t.same(readdirSync(join(path, '..')), ['head'], 'no draft is left')
+})
+
+t.test('heads that wait for a write share the next one, which writes the last of them', async t => {
+  const path = pathIn(t)
+  const file = HeadFile.open(path, SIGNER)
+  const first = file.record(headOf(1))
+  // The first write begins before the others come.
+  await Promise.resolve()
+  const others = [2, 3, 4].map(treeSize => file.record(headOf(treeSize)))
+  t.equal(new Set([first, ...others]).size, 2, 'two writes in all')
+  await first
+  t.equal(readFileSync(path, 'utf8'), headOf(1).checkpoint)
+  await Promise.all(others)
+  t.equal(readFileSync(path, 'utf8'), headOf(4).checkpoint)
+})
+
+t.test('a file that is not a checkpoint of this log is refused by name', async t => {
+  const { checkpoint } = headOf(3)
+  const otherKey = signerKeyFromSeed(SIGNER.name, new Uint8Array(32).fill(9))
+  const otherOrigin = signerKeyFromSeed('other.example/log', SIGNER.seed)
+  const contents: Record<string, string> = {
+    empty: '',
+    torn: checkpoint.slice(0, -20),
+    altered: checkpoint.replace('\n3\n', '\n2\n'),
+    'of another key': headOf(3, otherKey).checkpoint,
+    'of another origin': headOf(3, otherOrigin).checkpoint,
+    'something else': 'hello\n',
+  }
+  for (const [what, text] of Object.entries(contents)) {
+    const path = pathIn(t)
+    writeFileSync(path, text)
+    const sentence =
+      /CALLSIGN_LOG_HEAD_FILE .*head is not a checkpoint of log\.example\/test.*put this log's own/
+    t.throws(() => HeadFile.open(path, SIGNER), { code: 'CHECKPOINT_INVALID', message: sentence }, what)
+  }
+  const folder = pathIn(t)
+  mkdirSync(folder)
+  t.throws(() => HeadFile.open(folder, SIGNER), { code: 'CHECKPOINT_INVALID', message: /can't be read/ })
+})
+
+t.test('a write that fails is refused, leaves the old note, and the next one may succeed', async t => {
+  const path = pathIn(t)
+  const file = HeadFile.open(path, SIGNER)
+  await file.record(headOf(1))
+  symlinkSync('/dev/full', `${path}.draft`)
+  const refusal = { code: 'STORE_UNAVAILABLE', message: /can't be written.*ENOSPC/ }
+  await t.rejects(file.record(headOf(2)), refusal)
+  t.equal(readFileSync(path, 'utf8'), headOf(1).checkpoint)
+  rmSync(`${path}.draft`)
+  await file.record(headOf(2))
+  t.equal(readFileSync(path, 'utf8'), headOf(2).checkpoint)
+})
+
+t.test('a file that someone else has written is not written over', async t => {
+  const path = pathIn(t)
+  const file = HeadFile.open(path, SIGNER)
+  await file.record(headOf(1))
+  writeFileSync(path, headOf(9).checkpoint)
+  await t.rejects(file.record(headOf(2)), { code: 'CHECKPOINT_INVALID', message: /changed by someone else/ })
+  t.equal(readFileSync(path, 'utf8'), headOf(9).checkpoint)
+})
+
+t.test('a file that is gone is not made anew while the process runs', async t => {
+  const path = pathIn(t)
+  const file = HeadFile.open(path, SIGNER)
+  await file.record(headOf(1))
+  rmSync(path)
+  await t.rejects(file.record(headOf(2)), { code: 'STORE_UNAVAILABLE', message: /is gone/ })
+  writeFileSync(path, headOf(1).checkpoint)
+  await file.record(headOf(2))
+})
+
+t.test('a smaller tree is never recorded after a larger one', async t => {
+  const path = pathIn(t)
+  await HeadFile.open(path, SIGNER).record(headOf(5))
+  t.throws(() => void HeadFile.open(path, SIGNER).record(headOf(4)), /never shrinks/)
+})
