@@ -1,0 +1,486 @@
+/** Every setting: its default, its bounds, and the sentence that refuses it; what is unsafe; what is never shown. */
+import { randomBytes } from 'node:crypto'
+import { writeFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
+import { join, resolve } from 'node:path'
+import t from 'tap'
+import { type Config, ConfigError, isLoopback, readConfig } from '../src/config.ts'
+import { generateKeys } from '../src/log/keys.ts'
+
+type Environment = Readonly<Record<string, string>>
+
+const { origin, ktPrivateKey, vrfPrivateKey, secret } = generateKeys('kt.example.org/log', randomBytes)
+
+/** The least that production starts with. */
+const PRODUCTION: Environment = {
+  CALLSIGN_ORIGIN: origin,
+  CALLSIGN_PUBLIC_URL: 'https://kt.example.org',
+  CALLSIGN_SECRET: secret,
+  KT_PRIVATE_KEY: ktPrivateKey,
+  VRF_PRIVATE_KEY: vrfPrivateKey,
+}
+
+function development(environment: Environment = {}): Config {
+  return readConfig(environment, { dev: true })
+}
+
+function production(environment: Environment = {}): Config {
+  return readConfig({ ...PRODUCTION, ...environment }, { dev: false })
+}
+
+/** What is wrong with an environment; empty when it is usable. */
+function problemsOf(read: () => Config): readonly string[] {
+  try {
+    read()
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems
+    throw error
+  }
+  return []
+}
+
+const VRF_THREADS = Math.max(1, availableParallelism() - 1)
+
+t.test('development needs no setting', async t => {
+  t.same(development(), {
+    isDevelopment: true,
+    dataFolder: resolve('data/dev'),
+    http: { host: '127.0.0.1', port: 8080 },
+    grpc: { host: '127.0.0.1', port: 50051 },
+    admin: { host: '127.0.0.1', port: 9090 },
+    log: { isFrozen: false, vrfThreads: VRF_THREADS, vrfCacheEntriesMax: 100_000 },
+    areRatesLimited: true,
+    logLevel: 'info',
+  })
+})
+
+t.test('production needs keys, an origin, a secret and a public address', async t => {
+  t.same(production(), {
+    isDevelopment: false,
+    dataFolder: resolve('data'),
+    http: { host: '0.0.0.0', port: 8080 },
+    grpc: { host: '127.0.0.1', port: 50051 },
+    admin: { host: '127.0.0.1', port: 9090 },
+    publicUrl: 'https://kt.example.org',
+    log: {
+      isFrozen: false,
+      keys: { origin, ktPrivateKey, vrfPrivateKey, secret },
+      vrfThreads: VRF_THREADS,
+      vrfCacheEntriesMax: 100_000,
+    },
+    areRatesLimited: true,
+    logLevel: 'info',
+  })
+  for (const name of Object.keys(PRODUCTION)) {
+    const problems = problemsOf(() => production({ [name]: '' }))
+    t.equal(problems.length, 1, name)
+    t.match(problems[0], `${name} is missing`)
+  }
+})
+
+t.test('the flag or the variable makes it development', async t => {
+  const isDevelopment = (dev: boolean, CALLSIGN_MODE: string) =>
+    readConfig({ ...PRODUCTION, CALLSIGN_MODE }, { dev }).isDevelopment
+  t.same(
+    [
+      isDevelopment(false, ''),
+      isDevelopment(true, ''),
+      isDevelopment(false, 'development'),
+      isDevelopment(false, 'production'),
+    ],
+    [false, true, true, false],
+  )
+})
+
+t.test('each setting goes where it belongs', async t => {
+  const cases: [Environment, (config: Config) => unknown, unknown][] = [
+    [{ CALLSIGN_DATA_DIR: 'somewhere/else' }, config => config.dataFolder, resolve('somewhere/else')],
+    [{ CALLSIGN_DATA_DIR: '/srv/callsign' }, config => config.dataFolder, '/srv/callsign'],
+    [{ CALLSIGN_HTTP_HOST: '::1', CALLSIGN_HTTP_PORT: '1' }, config => config.http, { host: '::1', port: 1 }],
+    [
+      { CALLSIGN_GRPC_HOST: 'localhost', CALLSIGN_GRPC_PORT: '2' },
+      config => config.grpc,
+      { host: 'localhost', port: 2 },
+    ],
+    [
+      { CALLSIGN_ADMIN_HOST: '127.9.9.9', CALLSIGN_ADMIN_PORT: '0' },
+      config => config.admin,
+      { host: '127.9.9.9', port: 0 },
+    ],
+    [
+      { CALLSIGN_PUBLIC_URL: 'https://kt.example.org/app//' },
+      config => config.publicUrl,
+      'https://kt.example.org/app',
+    ],
+    [{ CALLSIGN_PUBLIC_URL: 'http://[::1]:8080' }, config => config.publicUrl, 'http://[::1]:8080'],
+    [{ CALLSIGN_GRPC_TOKEN: 'a token' }, config => config.grpc.token, 'a token'],
+    [{ CALLSIGN_LOG_FROZEN: '1' }, config => config.log.isFrozen, true],
+    [{ CALLSIGN_VRF_THREADS: '64' }, config => config.log.vrfThreads, 64],
+    [{ CALLSIGN_VRF_CACHE_ENTRIES: '10000000' }, config => config.log.vrfCacheEntriesMax, 10_000_000],
+    [{ CALLSIGN_RATE_LIMITS: 'off' }, config => config.areRatesLimited, false],
+    [{ CALLSIGN_DEV_EXPOSE: '1' }, config => config.http.host, '0.0.0.0'],
+    [{ CALLSIGN_DEV_EXPOSE: '1', CALLSIGN_HTTP_HOST: '::' }, config => config.http.host, '::'],
+    ...['debug', 'info', 'warn', 'error', 'fatal', 'silent'].map(
+      (level): [Environment, (config: Config) => unknown, unknown] => [
+        { CALLSIGN_LOG_LEVEL: level },
+        config => config.logLevel,
+        level,
+      ],
+    ),
+  ]
+  for (const [environment, pick, expected] of cases)
+    t.same(pick(development(environment)), expected, JSON.stringify(environment))
+})
+
+t.test('an empty variable is as good as none', async t => {
+  const names = [
+    'DATA_DIR',
+    'MODE',
+    'HTTP_PORT',
+    'GRPC_HOST',
+    'LOG_FROZEN',
+    'RATE_LIMITS',
+    'GRPC_TOKEN',
+    'ORIGIN',
+    'SECRET_FILE',
+  ]
+  t.same(development(Object.fromEntries(names.map(name => [`CALLSIGN_${name}`, '']))), development())
+})
+
+t.test('numbers have bounds, and are written as numbers', async t => {
+  const bounds: [name: string, min: number, max: number][] = [
+    ['CALLSIGN_HTTP_PORT', 0, 65_535],
+    ['CALLSIGN_GRPC_PORT', 0, 65_535],
+    ['CALLSIGN_ADMIN_PORT', 0, 65_535],
+    ['CALLSIGN_VRF_THREADS', 1, 64],
+    ['CALLSIGN_VRF_CACHE_ENTRIES', 1, 10_000_000],
+  ]
+  for (const [name, min, max] of bounds) {
+    const isTaken = (text: string) => problemsOf(() => development({ [name]: text })).length === 0
+    t.ok([min, max].map(String).every(isTaken), name)
+    const others = [
+      min - 1,
+      max + 1,
+      '1.5',
+      '1e3',
+      '0x10',
+      ' 1',
+      '1 ',
+      '+1',
+      'x',
+      '１',
+      '9'.repeat(20),
+      '8080,8081',
+    ]
+    t.notOk(others.map(String).some(isTaken), name)
+    t.same(
+      problemsOf(() => development({ [name]: 'x' })),
+      [`${name} is a number from ${min} to ${max}, not "x"`],
+    )
+  }
+})
+
+t.test('what is no choice is refused with the choices', async t => {
+  const sentences: [Environment, string][] = [
+    [{ CALLSIGN_MODE: 'prod' }, 'CALLSIGN_MODE is one of production, development, not "prod"'],
+    [
+      { CALLSIGN_LOG_LEVEL: 'INFO' },
+      'CALLSIGN_LOG_LEVEL is one of debug, info, warn, error, fatal, silent, not "INFO"',
+    ],
+    [{ CALLSIGN_LOG_FROZEN: 'true' }, 'CALLSIGN_LOG_FROZEN is 1 or not set, not "true"'],
+    [{ CALLSIGN_DEV_EXPOSE: '0' }, 'CALLSIGN_DEV_EXPOSE is 1 or not set, not "0"'],
+    [{ CALLSIGN_RATE_LIMITS: 'on' }, 'CALLSIGN_RATE_LIMITS is off or not set, not "on"'],
+    [
+      { CALLSIGN_PUBLIC_URL: 'kt.example.org' },
+      'CALLSIGN_PUBLIC_URL is an http or https address, not "kt.example.org"',
+    ],
+    [
+      { CALLSIGN_PUBLIC_URL: 'ftp://example.org' },
+      'CALLSIGN_PUBLIC_URL is an http or https address, not "ftp://example.org"',
+    ],
+  ]
+  for (const [environment, sentence] of sentences)
+    t.same(
+      problemsOf(() => development(environment)),
+      [sentence],
+    )
+})
+
+t.test('a variable that no setting has is refused by its name', async t => {
+  const problems = problemsOf(() =>
+    development({
+      CALLSIGN_HTTP_PROT: '1',
+      CALLSIGN_: 'x',
+      HTTP_PORT: '2',
+      MY_CALLSIGN_X: '3',
+      callsign_x: '4',
+    }),
+  )
+  t.same(problems, [
+    'CALLSIGN_HTTP_PROT is not a setting of this version',
+    'CALLSIGN_ is not a setting of this version',
+  ])
+})
+
+t.test('public keys may stand beside the private ones', async t => {
+  t.same(production({ KT_PUBLIC_KEY: 'x', VRF_PUBLIC_KEY: 'y' }), production())
+})
+
+t.test('development takes all keys or none', async t => {
+  t.match(development(PRODUCTION).log.keys, { origin, secret })
+  const problems = problemsOf(() => development({ CALLSIGN_ORIGIN: origin }))
+  t.same(
+    problems.map(problem => problem.split(' ')[0]),
+    ['KT_PRIVATE_KEY', 'VRF_PRIVATE_KEY', 'CALLSIGN_SECRET'],
+  )
+  t.ok(problems.every(problem => problem.includes('keygen.js --origin')))
+})
+
+t.test('the secret has 32 bytes', async t => {
+  const secretOf = (bytes: number) => randomBytes(bytes).toString('base64')
+  t.same(
+    problemsOf(() => production({ CALLSIGN_SECRET: secretOf(31) })),
+    ['CALLSIGN_SECRET is base64 of at least 32 bytes'],
+  )
+  t.same(
+    problemsOf(() => production({ CALLSIGN_SECRET: secretOf(32) })),
+    [],
+  )
+})
+
+t.test('each secret can come from a file, without its last line end', async t => {
+  const folder = t.testdir()
+  const fileOf = (name: string, text: string) => {
+    writeFileSync(join(folder, name), text)
+    return join(folder, name)
+  }
+  const config = readConfig(
+    {
+      CALLSIGN_ORIGIN: origin,
+      CALLSIGN_PUBLIC_URL: 'https://kt.example.org',
+      CALLSIGN_SECRET_FILE: fileOf('secret', `${secret}\r\n`),
+      KT_PRIVATE_KEY_FILE: fileOf('kt', `${ktPrivateKey}\n`),
+      VRF_PRIVATE_KEY_FILE: fileOf('vrf', vrfPrivateKey),
+      CALLSIGN_GRPC_TOKEN_FILE: fileOf('token', 'two\nlines\n\n'),
+    },
+    { dev: false },
+  )
+  t.same(config.log.keys, { origin, ktPrivateKey, vrfPrivateKey, secret })
+  t.equal(config.grpc.token, 'two\nlines\n')
+})
+
+t.test('a secret that is given twice, or in a file that is not there, is refused', async t => {
+  const folder = t.testdir({ token: 'x' })
+  const both = { CALLSIGN_GRPC_TOKEN: 'x', CALLSIGN_GRPC_TOKEN_FILE: join(folder, 'token') }
+  t.same(
+    problemsOf(() => development(both)),
+    ['CALLSIGN_GRPC_TOKEN and CALLSIGN_GRPC_TOKEN_FILE are both set: keep one'],
+  )
+  for (const name of ['CALLSIGN_GRPC_TOKEN', 'CALLSIGN_SECRET', 'KT_PRIVATE_KEY', 'VRF_PRIVATE_KEY']) {
+    const [first] = problemsOf(() => development({ [`${name}_FILE`]: join(folder, 'none') }))
+    t.match(first, new RegExp(`^${name}_FILE: can't read .*ENOENT`))
+  }
+  const [first] = problemsOf(() => development({ CALLSIGN_GRPC_TOKEN_FILE: folder }))
+  t.match(first, /EISDIR/)
+})
+
+t.test('TLS for gRPC is whole or not there', async t => {
+  const folder = t.testdir({ cert: 'a certificate', key: 'a key', ca: 'an authority' })
+  const CALLSIGN_GRPC_TLS_CERT = join(folder, 'cert')
+  const CALLSIGN_GRPC_TLS_KEY = join(folder, 'key')
+  const CALLSIGN_GRPC_TLS_CLIENT_CA = join(folder, 'ca')
+  const CALLSIGN_GRPC_TLS_CLIENT_PINS = 'aa,bb'
+  const certificate = Buffer.from('a certificate')
+  const key = Buffer.from('a key')
+  const clientAuthority = Buffer.from('an authority')
+  t.same(development({ CALLSIGN_GRPC_TLS_CERT, CALLSIGN_GRPC_TLS_KEY }).grpc.tls, {
+    certificate,
+    key,
+    clientPins: [],
+  })
+  t.same(
+    development({
+      CALLSIGN_GRPC_TLS_CERT,
+      CALLSIGN_GRPC_TLS_KEY,
+      CALLSIGN_GRPC_TLS_CLIENT_CA,
+      CALLSIGN_GRPC_TLS_CLIENT_PINS,
+    }).grpc.tls,
+    { certificate, key, clientAuthority, clientPins: ['aa', 'bb'] },
+  )
+  const together = 'CALLSIGN_GRPC_TLS_CERT and CALLSIGN_GRPC_TLS_KEY are set together or not at all'
+  t.same(
+    problemsOf(() => development({ CALLSIGN_GRPC_TLS_CERT })),
+    [together],
+  )
+  t.same(
+    problemsOf(() => development({ CALLSIGN_GRPC_TLS_KEY })),
+    [together],
+  )
+  t.same(
+    problemsOf(() => development({ CALLSIGN_GRPC_TLS_CLIENT_CA })),
+    ['CALLSIGN_GRPC_TLS_CLIENT_CA needs CALLSIGN_GRPC_TLS_CERT and CALLSIGN_GRPC_TLS_KEY'],
+  )
+  t.same(
+    problemsOf(() =>
+      development({ CALLSIGN_GRPC_TLS_CERT, CALLSIGN_GRPC_TLS_KEY, CALLSIGN_GRPC_TLS_CLIENT_PINS }),
+    ),
+    ['CALLSIGN_GRPC_TLS_CLIENT_PINS needs CALLSIGN_GRPC_TLS_CLIENT_CA'],
+  )
+})
+
+t.test('loopback is what no other machine reaches', async t => {
+  t.ok(['127.0.0.1', '127.255.255.254', 'localhost', '::1'].every(isLoopback))
+  const others = [
+    '0.0.0.0',
+    '::',
+    '192.168.1.2',
+    '10.0.0.1',
+    '128.0.0.1',
+    'localhost.example.org',
+    '127.0.0.1.example.org',
+    '127.1',
+    '',
+    '::ffff:127.0.0.1',
+    'example.org',
+  ]
+  t.notOk(others.some(isLoopback))
+})
+
+t.test('gRPC beyond loopback wants a token or client certificates, in any mode', async t => {
+  const folder = t.testdir({ cert: 'x', key: 'x', ca: 'x' })
+  const tls = { CALLSIGN_GRPC_TLS_CERT: join(folder, 'cert'), CALLSIGN_GRPC_TLS_KEY: join(folder, 'key') }
+  const exposed = { CALLSIGN_GRPC_HOST: '0.0.0.0' }
+  const sentence =
+    'CALLSIGN_GRPC_HOST 0.0.0.0 is not loopback: set CALLSIGN_GRPC_TOKEN or CALLSIGN_GRPC_TLS_CLIENT_CA'
+  t.same(
+    problemsOf(() => production(exposed)),
+    [sentence],
+  )
+  t.same(
+    problemsOf(() => production({ ...exposed, ...tls })),
+    [sentence],
+    'a server certificate shows nobody in',
+  )
+  t.same(
+    problemsOf(() => development({ ...exposed, CALLSIGN_DEV_EXPOSE: '1' })),
+    [sentence],
+  )
+  t.same(
+    problemsOf(() => production({ ...exposed, CALLSIGN_GRPC_TOKEN: 'x' })),
+    [],
+  )
+  t.same(
+    problemsOf(() => production({ ...exposed, ...tls, CALLSIGN_GRPC_TLS_CLIENT_CA: join(folder, 'ca') })),
+    [],
+  )
+})
+
+t.test('development stays on loopback unless it is told to show itself', async t => {
+  for (const listener of ['HTTP', 'GRPC', 'ADMIN']) {
+    const exposed = { [`CALLSIGN_${listener}_HOST`]: '192.168.1.2', CALLSIGN_GRPC_TOKEN: 'x' }
+    t.same(
+      problemsOf(() => development(exposed)),
+      [`CALLSIGN_${listener}_HOST 192.168.1.2: development stays on loopback, unless CALLSIGN_DEV_EXPOSE=1`],
+    )
+    t.same(
+      problemsOf(() => development({ ...exposed, CALLSIGN_DEV_EXPOSE: '1' })),
+      [],
+    )
+    t.same(
+      problemsOf(() => production(exposed)),
+      [],
+    )
+  }
+  t.equal(
+    development({ CALLSIGN_DEV_EXPOSE: '1' }).admin.host,
+    '127.0.0.1',
+    'only HTTP goes with it by itself',
+  )
+})
+
+t.test('what is for development only is refused in production', async t => {
+  t.same(
+    problemsOf(() => production({ CALLSIGN_RATE_LIMITS: 'off' })),
+    ['CALLSIGN_RATE_LIMITS=off works in development only'],
+  )
+  t.same(
+    problemsOf(() => production({ CALLSIGN_DEV_EXPOSE: '1' })),
+    ['CALLSIGN_DEV_EXPOSE works in development only'],
+  )
+})
+
+t.test('everything that is wrong is said at once', async t => {
+  const environment = {
+    CALLSIGN_HTTP_PORT: 'x',
+    CALLSIGN_LOG_LEVEL: 'loud',
+    CALLSIGN_LOG_FROZEN: 'yes',
+    CALLSIGN_GRPC_HOST: '0.0.0.0',
+    CALLSIGN_GRPC_TLS_KEY: '/no/such/file',
+    CALLSIGN_RATE_LIMITS: 'off',
+    CALLSIGN_TYPO: '1',
+  }
+  const problems = problemsOf(() => readConfig(environment, { dev: false }))
+  const names = [...Object.keys(environment), ...Object.keys(PRODUCTION)]
+  t.same(
+    names.filter(name => !problems.some(problem => problem.startsWith(name))),
+    [],
+  )
+  const error = new ConfigError(problems)
+  t.equal(error.message.split('\n').length, 1 + problems.length, 'a line each')
+})
+
+t.test('a secret in the wrong variable is not shown', async t => {
+  const shown: string[] = []
+  for (const secretText of [secret, ktPrivateKey, randomBytes(32).toString('hex')]) {
+    for (const name of SETTINGS) {
+      const problems = problemsOf(() =>
+        readConfig({ [name]: secretText, [`${name}_X`]: secretText }, { dev: false }),
+      )
+      if (problems.some(problem => problem.includes(secretText))) shown.push(name)
+    }
+  }
+  t.same([...new Set(shown)], [])
+})
+
+/** All but hosts, which are shown as they are, and files. */
+const SETTINGS = [
+  ...[
+    'MODE',
+    'DATA_DIR',
+    'HTTP_PORT',
+    'GRPC_PORT',
+    'ADMIN_PORT',
+    'PUBLIC_URL',
+    'GRPC_TOKEN',
+    'LOG_FROZEN',
+    'VRF_THREADS',
+  ],
+  ...[
+    'VRF_CACHE_ENTRIES',
+    'RATE_LIMITS',
+    'DEV_EXPOSE',
+    'LOG_LEVEL',
+    'ORIGIN',
+    'SECRET',
+    'GRPC_TLS_CLIENT_PINS',
+    'TYPO',
+  ],
+]
+  .map(name => `CALLSIGN_${name}`)
+  .concat(['KT_PRIVATE_KEY', 'VRF_PRIVATE_KEY', 'KT_PUBLIC_KEY', 'VRF_PUBLIC_KEY'])
+
+t.test('a secret in a variable that names a file is not shown', { todo: 'the path is shown' }, async t => {
+  const shown = [
+    'KT_PRIVATE_KEY_FILE',
+    'VRF_PRIVATE_KEY_FILE',
+    'CALLSIGN_SECRET_FILE',
+    'CALLSIGN_GRPC_TLS_KEY',
+  ].filter(name =>
+    problemsOf(() => development({ [name]: ktPrivateKey })).some(problem => problem.includes(ktPrivateKey)),
+  )
+  t.same(shown, [])
+})
+
+t.test('a configuration does not change', async t => {
+  t.ok(Object.isFrozen(development()))
+})
