@@ -4,9 +4,10 @@ import t from 'tap'
 
 import { VrfCache } from '../../src/log/vrf-cache.ts'
 import type { VrfResult } from '../../src/log/vrf-job.ts'
+import { seedOf } from '../support/seed.ts'
 
 const UINT64_MAX = 2n ** 64n - 1n
-const seed = Number(process.env.SEED ?? Date.now() % 2 ** 31)
+const seed = seedOf()
 
 interface PlainEntry {
   readonly key: string

@@ -19,6 +19,7 @@ import {
   vrfPublicKey,
 } from '../../src/log/vrf.ts'
 import { createFastVrf } from '../../src/log/vrf-fast.ts'
+import { seedOf } from '../support/seed.ts'
 import { readVectors } from '../support/vectors.ts'
 
 interface ValidCase {
@@ -69,7 +70,7 @@ const mapCases = [...ristretto.derive_from_sha512, ...ristretto.derive_from_byte
 const { Point } = ristretto255
 const Q = Point.Fn.ORDER
 const UINT64_MAX = 2n ** 64n - 1n
-const seed = Number(process.env.SEED ?? Date.now() % 2 ** 31)
+const seed = seedOf()
 const secret = fromHex(published.published[0]!.sk)
 const publicKey = fromHex(published.published[0]!.pk)
 

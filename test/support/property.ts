@@ -1,9 +1,10 @@
 /**
- * Properties over random input. A failure prints the seed and the smallest counterexample; `CALLSIGN_TEST_SEED` runs
- * that seed again.
+ * Properties over random input. A failure prints the seed and the smallest counterexample; `CALLSIGN_SEED` runs that
+ * seed again.
  */
 import fc from 'fast-check'
 import type { Test } from 'tap'
+import { seedOf } from './seed.ts'
 
 /** Fails the test with seed and counterexample unless the predicate holds for every value tried. */
 export function checkProperty<Values extends [unknown, ...unknown[]]>(
@@ -12,7 +13,6 @@ export function checkProperty<Values extends [unknown, ...unknown[]]>(
   predicate: (...values: Values) => boolean,
   numRuns = 300,
 ): void {
-  const seed = process.env.CALLSIGN_TEST_SEED
-  const parameters = seed === undefined ? { numRuns } : { numRuns, seed: Number(seed) }
-  t.doesNotThrow(() => fc.assert(fc.property<Values>(...arbitraries, predicate), parameters))
+  const property = fc.property<Values>(...arbitraries, predicate)
+  t.doesNotThrow(() => fc.assert(property, { numRuns, seed: seedOf() }))
 }
