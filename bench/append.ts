@@ -7,9 +7,9 @@
 
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import type { AppendLimitsProtocol } from './support/append-limits.ts'
+import type { AppendLimitsProtocol, LimitFigures } from './support/append-limits.ts'
 import type { AppendFigures, AppendProtocol } from './support/append-program.ts'
-import type { Benchmark, BenchmarkContext, Row } from './support/benchmark.ts'
+import type { Benchmark, BenchmarkContext, Measurement, Row } from './support/benchmark.ts'
 import type { Tables } from './support/log-engine.ts'
 import { Program } from './support/program.ts'
 import { profileArguments } from './support/server.ts'
@@ -94,17 +94,25 @@ async function run(context: BenchmarkContext): Promise<void> {
   const sizes: SizedLogs[] = []
   for (const entries of scale.sizes) sizes.push(await growTo(context, entries))
   for (let round = 1; round <= scale.rounds; round++) {
-    let smaller: { entries: number; log: number; all: number } | undefined
+    let smaller: { entries: number; log: AppendFigures; all: AppendFigures } | undefined
     for (const logs of sizes) {
-      const { log, all } = await measureSize(context, logs, round)
+      const figures = await measureSize(context, logs, round)
       const { entries } = logs
       if (smaller !== undefined) {
         const parameters = { entries, than: smaller.entries, inFlight: IN_FLIGHT }
-        context.record(LOG_GROWTH, round, { limit: smaller.log, project: log, parameters })
-        context.record(ALL_GROWTH, round, { limit: smaller.all, project: all, parameters })
+        context.record(LOG_GROWTH, round, { ...growth(smaller.log, figures.log), parameters })
+        context.record(ALL_GROWTH, round, { ...growth(smaller.all, figures.all), parameters })
       }
-      smaller = { entries, log, all }
+      smaller = { entries, ...figures }
     }
+  }
+}
+
+function growth(smaller: AppendFigures, larger: AppendFigures): Omit<Measurement, 'parameters'> {
+  return {
+    limit: smaller.entriesPerSecond,
+    project: larger.entriesPerSecond,
+    cpuRatio: smaller.cpuMicrosecondsPerEntry / larger.cpuMicrosecondsPerEntry,
   }
 }
 
@@ -128,28 +136,30 @@ async function measureSize(
   context: BenchmarkContext,
   { entries, log, all, limits }: SizedLogs,
   round: number,
-): Promise<{ log: number; all: number }> {
+): Promise<{ log: AppendFigures; all: AppendFigures }> {
   const count = context.scale.appendedEntries
   const logFigures = await log.ask({ entries: count, inFlight: IN_FLIGHT })
   const lmdb = await limits.ask({ kind: 'lmdb', batchSizes: logFigures.batchSizes })
   const sha256 = await limits.ask({ kind: 'sha256', entries: count })
   const allFigures = await all.ask({ entries: count, inFlight: IN_FLIGHT })
-  const record = (row: Row, limit: number, figures: AppendFigures) =>
+  const record = (row: Row, limit: LimitFigures, figures: AppendFigures) =>
     context.record(row, round, {
-      limit,
+      limit: limit.entriesPerSecond,
       project: figures.entriesPerSecond,
+      cpuRatio: limit.cpuMicrosecondsPerEntry / figures.cpuMicrosecondsPerEntry,
       parameters: { entries, inFlight: IN_FLIGHT },
       details: {
         appended: count,
         batchMedian: median(figures.batchSizes),
-        cpuMicrosecondsPerEntry: rounded((figures.cpu * 1e6) / count),
+        limitCpuMicrosecondsPerEntry: rounded(limit.cpuMicrosecondsPerEntry),
+        projectCpuMicrosecondsPerEntry: rounded(figures.cpuMicrosecondsPerEntry),
         residentMegabytes: Math.round(figures.residentBytes / 1e6),
       },
     })
   record(LOG_BESIDE_LMDB, lmdb, logFigures)
   record(LOG_BESIDE_SHA256, sha256, logFigures)
   record(ALL_BESIDE_LMDB, lmdb, allFigures)
-  return { log: logFigures.entriesPerSecond, all: allFigures.entriesPerSecond }
+  return { log: logFigures, all: allFigures }
 }
 
 async function startEngine(

@@ -16,14 +16,26 @@ export interface AppendLimitsProtocol {
   readonly request:
     | { readonly kind: 'lmdb'; readonly batchSizes: readonly number[] }
     | { readonly kind: 'sha256'; readonly entries: number }
-  /** Entries per second. */
-  readonly answer: number
+  readonly answer: LimitFigures
+}
+
+export interface LimitFigures {
+  readonly entriesPerSecond: number
+  /** Of this process, with LMDB's threads. */
+  readonly cpuMicrosecondsPerEntry: number
 }
 
 serveParent<AppendLimitsProtocol>(async ({ folder }) => {
   const tables = new BareTables(folder)
-  return request =>
-    request.kind === 'lmdb' ? tables.write(request.batchSizes) : hashEntries(request.entries)
+  return async request => {
+    const cpuBefore = process.cpuUsage()
+    const startedAt = performance.now()
+    const entries =
+      request.kind === 'lmdb' ? await tables.write(request.batchSizes) : hashEntries(request.entries)
+    const seconds = (performance.now() - startedAt) / 1000
+    const cpu = process.cpuUsage(cpuBefore)
+    return { entriesPerSecond: entries / seconds, cpuMicrosecondsPerEntry: (cpu.user + cpu.system) / entries }
+  }
 })
 
 type Table = Database<Uint8Array, Uint8Array>
@@ -45,9 +57,9 @@ class BareTables {
     this.#heads = this.#environment.openDB('log-head', options)
   }
 
+  /** Returns how many entries the batches had. */
   async write(batchSizes: readonly number[]): Promise<number> {
     const first = this.#treeSize
-    const startedAt = performance.now()
     const underWay: Promise<unknown>[] = []
     for (const entries of batchSizes) {
       const tiles = tilesBetween(this.#treeSize, this.#treeSize + entries)
@@ -56,7 +68,7 @@ class BareTables {
       if (underWay.length === BATCHES_IN_FLIGHT_MAX) await underWay.shift()
     }
     await Promise.all(underWay)
-    return ((this.#treeSize - first) * 1000) / (performance.now() - startedAt)
+    return this.#treeSize - first
   }
 
   #put(tiles: readonly Tile[]): void {
@@ -75,12 +87,11 @@ class BareTables {
 function hashEntries(entries: number): number {
   const leaf = randomBytes(1 + ENTRY_BYTES)
   const node = randomBytes(1 + 2 * 32)
-  const startedAt = performance.now()
   for (let index = 0; index < entries; index++) {
     hash('sha256', leaf, 'binary')
     hash('sha256', node, 'binary')
   }
-  return (entries * 1000) / (performance.now() - startedAt)
+  return entries
 }
 
 /** An entry with a key of 32 bytes, and its length before it. */

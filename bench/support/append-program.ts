@@ -11,15 +11,14 @@ export interface AppendProtocol {
 }
 
 export interface AppendFigures {
-  readonly seconds: number
   readonly entriesPerSecond: number
   /** The size at which it began, and the batches that were formed. */
   readonly firstIndex: number
   readonly batchSizes: readonly number[]
   readonly storeBytes: number
   readonly residentBytes: number
-  /** Processor seconds of this process, with LMDB's thread. */
-  readonly cpu: number
+  /** Of this process, with LMDB's threads. */
+  readonly cpuMicrosecondsPerEntry: number
 }
 
 serveParent<AppendProtocol>(async ({ folder, tables }) => {
@@ -34,13 +33,12 @@ serveParent<AppendProtocol>(async ({ folder, tables }) => {
     const seconds = (performance.now() - startedAt) / 1000
     const cpu = process.cpuUsage(cpuBefore)
     return {
-      seconds,
       entriesPerSecond: entries / seconds,
       firstIndex,
       batchSizes: engine.batchSizes.slice(firstBatch),
       storeBytes: engine.storeBytes(),
       residentBytes: process.memoryUsage.rss(),
-      cpu: (cpu.user + cpu.system) / 1e6,
+      cpuMicrosecondsPerEntry: (cpu.user + cpu.system) / entries,
     }
   }
 })
