@@ -53,6 +53,7 @@ t.test('a history that is not one is refused, at the check that failed', async t
     ['proof', withEntry(1, { proof: undefined })],
     ['proof', withEntry(1, { publicKey: 7 })],
     ['inclusion', withEntry(1, { publicKey: first!.publicKey })],
+    ['index', { ...history, entries: [first, { index: '12', ...log.result(5, { index: 12 }) }] }],
     ['vrf', { ...history, entries: [first, { index: '3', ...stranger }] }],
   ]
   t.same(

@@ -97,6 +97,14 @@ t.test('an answer without end is cut off at its bound, with and without a stream
   t.match(await whole.lookUp(alice), { kind: 'unanswered', detail: /more than 4194304 bytes/ })
 })
 
+t.test('a request that was answered leaves no timer behind to keep a process awake', async t => {
+  const timers = () => process.getActiveResourcesInfo().filter(name => name === 'Timeout').length
+  const before = timers()
+  await clientOf(log.fetch()).checkOwnKeys({ ...alice, publicKeys: [] })
+  await clientOf(async () => Promise.reject(new Error('offline'))).refreshCheckpoint()
+  t.equal(timers(), before)
+})
+
 t.test('redirects are not followed', async t => {
   const elsewhere = await serve(t, (_, response) => response.end(log.note()))
   const server = await serve(t, (_, response) => response.writeHead(302, { location: elsewhere }).end())

@@ -97,5 +97,6 @@ t.test('a file that is no use is refused and left as it is', async t => {
     t.throws(() => readCheckpointState(file, reader), { name: 'StateFileError' }, what)
     t.equal(readFileSync(file, 'utf8'), text)
   }
+  t.throws(() => readCheckpointState(join(folder, 'another log.json'), reader), { message: /is of the log / })
   t.throws(() => readCheckpointState(folder, reader), { name: 'StateFileError' }, 'a folder')
 })
