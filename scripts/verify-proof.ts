@@ -22,8 +22,8 @@ import {
 
 const USAGE = `usage: node dist/scripts/verify-proof.js --user ID --device ID --public-key KEY [options] < RESULT
 
-Reads one result of POST /api/get-public-keys from standard input, {"publicKey", "vrfHash", "proof"}, and checks that
-the log holds KEY for that device. Prints a line per check: JSON unless at a terminal.
+Reads one result of POST /api/get-public-keys from standard input, {"publicKey", "vrfHash", "proof"}, or a whole answer
+that holds one, and checks that the log holds KEY for that device. Prints a line per check: JSON unless at a terminal.
 
   --user ID, --device ID   whose key was looked up
   --public-key KEY         the key it should be, in base64
@@ -178,7 +178,7 @@ async function readInput(): Promise<Uint8Array> {
   return Buffer.concat(pieces)
 }
 
-/** Throws `InputError` unless the input is one JSON object with the three texts; whether they hold comes later. */
+/** Throws `InputError` unless the input is one result, or an answer with one; whether its texts hold comes later. */
 function readResult(input: Uint8Array): LookupResult {
   let value: unknown
   try {
@@ -186,7 +186,9 @@ function readResult(input: Uint8Array): LookupResult {
   } catch (error) {
     throw new InputError(`the input is not JSON: ${messageOf(error)}`)
   }
-  const { publicKey, vrfHash, proof }: Partial<Record<string, unknown>> = { ...(value as object) }
+  const { results }: Partial<Record<string, unknown>> = { ...(value as object) }
+  const result: unknown = Array.isArray(results) && results.length === 1 ? results[0] : value
+  const { publicKey, vrfHash, proof }: Partial<Record<string, unknown>> = { ...(result as object) }
   if (typeof publicKey !== 'string' || typeof vrfHash !== 'string' || typeof proof !== 'string') {
     throw new InputError('the input is not a result {"publicKey", "vrfHash", "proof"}; pass one of results')
   }

@@ -65,6 +65,12 @@ t.test('a good result: a line for each check, exit 0', async t => {
   t.ok(steps.every(({ detail }) => detail.length > 10))
 })
 
+t.test('a whole answer with one result is read like the result, one with two is refused', async t => {
+  t.equal((await verifyProof({ results: [result] })).code, 0)
+  t.equal((await verifyProof({ results: [result, result] })).code, 2)
+  t.equal((await verifyProof({ results: [] })).code, 2)
+})
+
 t.test('the public keys may be in the environment, and other members in the result', async t => {
   const environment = { KT_PUBLIC_KEY: log.published.vkey, VRF_PUBLIC_KEY: log.published.vrfPublicKey }
   const fromEnvironment = await verifyProof(
