@@ -142,8 +142,9 @@ export class Auditor {
       failures++
       this.#fail(failure)
     }
-    if (failures === 0) this.#pass('proofs', `${proofs} proofs hold`)
+    if (failures > 0) return
     this.#areProofsChecked = true
+    this.#pass('proofs', `${proofs} proofs hold`)
   }
 
   async #crawl(last: TreeHead, head: SignedHead): Promise<void> {

@@ -79,9 +79,9 @@ export class AuditMemory {
   /** Where a crawl was given up, undefined for a new one. It was not signed: what it is worth must be proven. */
   get progress(): TreeHead | undefined {
     try {
-      const { origin, treeSize, rootHash } = JSON.parse(readFileSync(this.#progressFile, 'utf8'))
+      const { treeSize, rootHash } = JSON.parse(readFileSync(this.#progressFile, 'utf8'))
       const head = { treeSize: parseDecimal(treeSize), rootHash: decodeBase64(rootHash) }
-      return origin === this.#verifier.name && head.rootHash.length === HASH_BYTES ? head : undefined
+      return head.rootHash.length === HASH_BYTES ? head : undefined
     } catch {
       // There is none, or none of use: the crawl begins where the last verified checkpoint ends.
       return undefined
@@ -89,8 +89,7 @@ export class AuditMemory {
   }
 
   setProgress({ treeSize, rootHash }: TreeHead): void {
-    const origin = this.#verifier.name
-    const progress = { origin, treeSize: String(treeSize), rootHash: encodeBase64(rootHash) }
+    const progress = { treeSize: String(treeSize), rootHash: encodeBase64(rootHash) }
     this.#write(() => replaceDurably(this.#progressFile, `${JSON.stringify(progress)}\n`))
   }
 

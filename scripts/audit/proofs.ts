@@ -6,30 +6,18 @@
 
 import { createReadStream } from 'node:fs'
 import { createInterface } from 'node:readline'
-import { decodeBase64, encodeBase64 } from '#primitives'
+import type { LogKeys } from '../../src/client/log-keys.ts'
+import { type LookupResult, verifyLookup } from '../../src/client/lookup.ts'
+import { treeHeadOf } from '../../src/client/signed-checkpoint.ts'
 import { SignalError } from '../../src/errors.ts'
-import { formatEntry } from '../../src/log/entry.ts'
-import { hashLeaf } from '../../src/log/hash.ts'
-import { verifyInclusion } from '../../src/log/inclusion.ts'
-import type { VerifierKey } from '../../src/log/note.ts'
 import { parseProof } from '../../src/log/proof.ts'
-import { verifyVrf, vrfInput } from '../../src/log/vrf.ts'
-import { AuditFailure, broken, messageOf, unchecked } from './finding.ts'
-import { openHead, type SignedHead } from './history.ts'
-
-export interface LogKeys {
-  readonly verifier: VerifierKey
-  /** 32 bytes. */
-  readonly vrfPublicKey: Uint8Array
-}
+import { AuditFailure, broken, type FindingFacts, messageOf, unchecked } from './finding.ts'
+import type { SignedHead } from './history.ts'
 
 /** A lookup result and whose key it is said to be. */
-export interface ClaimedKey {
+export interface ClaimedKey extends LookupResult {
   readonly userId: bigint
   readonly deviceId: bigint
-  readonly publicKey: string
-  readonly vrfHash: string
-  readonly proof: string
 }
 
 /**
@@ -78,22 +66,23 @@ export function parseClaim(text: string): ClaimedKey {
  * The tree in which the claimed key is proven to be. Throws `AuditFailure` unless the VRF proof holds for user and
  * device, its hash is the result's, and the entry made of hash and key is in a tree that the log signed.
  */
-export function verifyClaim(claim: ClaimedKey, { verifier, vrfPublicKey }: LogKeys): SignedHead {
-  const { userId, deviceId, publicKey, vrfHash } = claim
+export function verifyClaim(claim: ClaimedKey, keys: LogKeys): SignedHead {
+  const { userId, deviceId } = claim
+  const verdict = verifyLookup(keys, { userId, deviceId }, claim)
+  if (verdict.kind === 'refused') {
+    throw broken('proofs', `${verdict.check}: ${verdict.detail}`, indexIn(claim.proof))
+  }
+  const { checkpoint } = verdict
+  return { ...treeHeadOf(checkpoint), note: checkpoint.note }
+}
+
+/** The leaf index that a proof names, where it is one. */
+function indexIn(proof: string): FindingFacts {
   try {
-    const { extra, index, path, checkpoint } = parseProof(claim.proof)
-    if (extra === undefined) throw new SignalError('PROOF_INVALID', 'proof has no VRF proof in it')
-    const provenHash = verifyVrf(vrfPublicKey, vrfInput(userId, deviceId), extra)
-    if (encodeBase64(provenHash) !== encodeBase64(decodeBase64(vrfHash))) {
-      throw new SignalError('PROOF_INVALID', 'VRF proof is of another hash than vrfHash')
-    }
-    const head = openHead(Buffer.from(checkpoint), verifier)
-    const leafHash = hashLeaf(formatEntry(provenHash, publicKey))
-    verifyInclusion({ leafHash, index, path, treeSize: head.treeSize, rootHash: head.rootHash })
-    return head
+    return { index: String(parseProof(proof).index) }
   } catch (error) {
-    if (!(error instanceof SignalError)) throw error
-    throw broken('proofs', error.message)
+    if (error instanceof SignalError) return {}
+    throw error
   }
 }
 
