@@ -12,6 +12,7 @@ const RUNS = process.env.CALLSIGN_SEED === undefined ? Number(process.env.CALLSI
 /** A planted bug must show within this many seeds. */
 const SEEDS_TO_FIND_MAX: Record<PlantedBug, number> = {
   'early commit': 20,
+  'early record': 20,
   'swallowed failure': 20,
   'broken chain': 20,
   'foreign signature': 20,
@@ -31,6 +32,8 @@ async function findViolation(firstSeed: number, runs: number, bug?: PlantedBug) 
   }
   return undefined
 }
+
+t.setTimeout(30_000 + 20 * RUNS)
 
 t.test(`no order of ${RUNS} breaks a promise of the log`, async t => {
   const firstSeed = seedOf()

@@ -4,7 +4,8 @@ import { APPENDS_WAITING_MAX, BATCH_ENTRIES_MAX, KEYS_PER_DEVICE_MAX } from '../
 import { signCheckpoint } from '../../src/log/checkpoint.ts'
 import { signerKeyFromSeed } from '../../src/log/note.ts'
 import { indexKey, tileKey } from '../../src/store/keys.ts'
-import type { LogHead } from '../../src/store/log-store.ts'
+import type { LogBatch, LogHead } from '../../src/store/log-store.ts'
+import { changedStore } from '../support/appender-bugs.ts'
 import { AppenderStage, databaseWith, type WorldChange } from '../support/appender-stage.ts'
 import { diskError, type MemoryDatabase } from '../support/memory-database.ts'
 import {
@@ -158,23 +159,57 @@ t.test('a batch that finds no room is refused as a whole, and the log goes on fr
   t.equal(stage.system.figures().asksOpen, 0)
 })
 
+t.test('a batch behind one that found no room is refused with it, and the log goes on', async t => {
+  const stage = new AppenderStage(databaseWith(freshKeys(0, 300)))
+  stage.ask(...freshKeys(300, 40))
+  await stage.run()
+  stage.ask(keyFor(2, 1_002))
+  await stage.run()
+  // The second one's transaction begins when the first one's has failed, so it meets another tree than it expects.
+  stage.database.refuseWaiting(1, diskError(NO_ROOM))
+  await stage.settle()
+  t.same(stage.answers, Array(41).fill('STORE_UNAVAILABLE'))
+  t.same(stage.fatal, [])
+  stage.ask(keyFor(2, 1_002))
+  await stage.settle()
+  t.same(stage.answers.slice(41), [300])
+})
+
+/** Holds back that the first append failed, until the next one has been told. */
+function heardLate(): WorldChange {
+  return world => {
+    const { store } = world
+    let following: Promise<void> | undefined
+    const append = (batch: LogBatch): Promise<void> => {
+      const appended = store.append(batch)
+      if (following !== undefined) {
+        following = appended
+        return appended
+      }
+      following = Promise.resolve()
+      return appended.catch(async (error: unknown) => {
+        await following?.catch(() => {})
+        throw error
+      })
+    }
+    return { ...world, store: changedStore(store, { append }) }
+  }
+}
+
 t.test(
-  'a batch behind one that found no room is refused with it, and the log goes on',
+  // LMDB's reasons come with a delay of their own: about one pair in two thousand is told in this order.
+  'a batch behind one that found no room is refused with it, also when it is told first',
   { todo: 'it stops the process' },
   async t => {
-    const stage = new AppenderStage(databaseWith(freshKeys(0, 300)))
-    stage.ask(...freshKeys(300, 40))
+    const stage = new AppenderStage(databaseWith(freshKeys(0, 3)), heardLate())
+    stage.ask(...freshKeys(3, 1))
     await stage.run()
-    stage.ask(keyFor(2, 1_002))
+    stage.ask(...freshKeys(4, 1))
     await stage.run()
-    // The second one's transaction begins when the first one's has failed, so it meets another tree than it expects.
     stage.database.refuseWaiting(1, diskError(NO_ROOM))
+    stage.database.settleAll()
     await stage.settle()
-    t.same(stage.answers, Array(41).fill('STORE_UNAVAILABLE'))
-    t.same(stage.fatal, [])
-    stage.ask(keyFor(2, 1_002))
-    await stage.settle()
-    t.same(stage.answers.slice(41), [300])
+    t.same([stage.answers, stage.fatal], [['STORE_UNAVAILABLE', 'STORE_UNAVAILABLE'], []])
   },
 )
 
@@ -227,21 +262,9 @@ function crashAt(method: 'newestIndex' | 'append', call = 1): WorldChange {
   let calls = 0
   return world => {
     const { store } = world
-    const crashing = {
-      head: () => store.head(),
-      openTail: (treeSize: number) => store.openTail(treeSize),
-      append: (...args: Parameters<typeof store.append>) => {
-        if (method === 'append') crash()
-        return store.append(...args)
-      },
-      newestIndex: (vrfHash: Uint8Array) => {
-        if (method === 'newestIndex' && ++calls === call) crash()
-        return store.newestIndex(vrfHash)
-      },
-      identity: (index: number) => store.identity(index),
-      entryVolatile: (index: number) => store.entryVolatile(index),
-    }
-    return { ...world, store: crashing }
+    const newestIndex = (vrfHash: Uint8Array) => (++calls === call ? crash() : store.newestIndex(vrfHash))
+    const changes = method === 'append' ? { append: () => crash() } : { newestIndex }
+    return { ...world, store: changedStore(store, changes) }
   }
 }
 
@@ -295,8 +318,8 @@ const CRASHES: readonly CrashCase[] = [
     },
     sizeAfter: 5,
   },
-  { step: '6 publish', change: crashAtPublishing, act: settle, sizeAfter: 5 },
-  { step: '7 reply, done', act: settle, sizeAfter: 5, heard: [3, 4] },
+  { step: '7 publish', change: crashAtPublishing, act: settle, sizeAfter: 5 },
+  { step: '8 reply, done', act: settle, sizeAfter: 5, heard: [3, 4] },
 ]
 
 for (const { step, change, act, kept = 0, sizeAfter, heard = [undefined, undefined] } of CRASHES) {

@@ -9,6 +9,8 @@ import type { SeededRandom } from './world.ts'
 export type PlantedBug =
   /** An append resolves before it is durable. */
   | 'early commit'
+  /** A record resolves before it is in the head file. */
+  | 'early record'
   /** An append resolves though it failed. */
   | 'swallowed failure'
   /** The identity record of a replaced key does not say what it replaced. */
@@ -37,11 +39,13 @@ export function plantBug(
   const { store, signer, publish } = world
   const withStore = (changes: Partial<LogAppenderWorld['store']>) => ({
     ...world,
-    store: changed(store, changes),
+    store: changedStore(store, changes),
   })
   switch (bug) {
     case 'early commit':
       return withStore({ append: async batch => void store.append(batch).catch(() => {}) })
+    case 'early record':
+      return { ...world, record: async head => void world.record?.(head).catch(() => {}) }
     case 'swallowed failure':
       return withStore({ append: batch => store.append(batch).catch(() => {}) })
     case 'broken chain':
@@ -75,7 +79,8 @@ export function plantBug(
   }
 }
 
-function changed(
+/** A store of which some methods are others. */
+export function changedStore(
   store: LogAppenderWorld['store'],
   changes: Partial<LogAppenderWorld['store']>,
 ): LogAppenderWorld['store'] {

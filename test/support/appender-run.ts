@@ -1,11 +1,13 @@
 /**
  * One seeded run of the log appender: clients register new keys, repeat and replace them and ask again after an error,
- * while commits end late, fail before or after they took effect, and the process is killed and started again. The seed
- * decides who runs next, what fails and when. Afterwards all is left to come to rest, and the whole log is checked.
+ * while commits and records of the head file end late, fail before or after they took effect, and the process is
+ * killed and started again. The seed decides who runs next, what fails and when. Afterwards all is left to come to
+ * rest, and the whole log is checked.
  */
 
+import { SignalError } from '../../src/errors.ts'
 import { parseEntry } from '../../src/log/entry.ts'
-import { LogStore } from '../../src/store/log-store.ts'
+import { type LogHead, LogStore } from '../../src/store/log-store.ts'
 import type { PlantedBug } from './appender-bugs.ts'
 import { type RunState, ServerProcess } from './appender-process.ts'
 import { diskError, MemoryDatabase } from './memory-database.ts'
@@ -35,6 +37,13 @@ export async function playAppender(seed: number, bug?: PlantedBug): Promise<Appe
 
 type Action = () => void
 
+/** A checkpoint on its way into the head file. */
+interface Recording {
+  readonly treeSize: number
+  readonly resolve: () => void
+  readonly reject: (error: SignalError) => void
+}
+
 class Run implements RunState, AppenderRun {
   readonly bug: PlantedBug | undefined
   readonly draw: SeededRandom
@@ -43,16 +52,20 @@ class Run implements RunState, AppenderRun {
   readonly log: ExpectedLog
   database: MemoryDatabase
   publishedSize = 0
+  recordedSize = 0
+  readonly hasHeadFile: boolean
   #process: ServerProcess
   readonly #clients: Client[]
   readonly #devices = new Map<string, Device>()
   #keys = 0
   /** Commits that wait behind one that found no room. */
   #doomed = 0
+  #recordings: Recording[] = []
 
   constructor(seed: number, bug: PlantedBug | undefined) {
     this.bug = bug
     this.draw = new SeededRandom(seed)
+    this.hasHeadFile = this.draw.chance(0.5)
     const { keys, database } = beginning(SIZES_AT_START[this.draw.below(SIZES_AT_START.length)]!)
     this.log = new ExpectedLog(keys)
     this.database = database.crash(0)
@@ -82,6 +95,12 @@ class Run implements RunState, AppenderRun {
   violate(what: string): void {
     this.trace.push(`AGAINST A PROMISE: ${what}`)
     this.violations.push(what)
+  }
+
+  record(head: LogHead): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#recordings.push({ treeSize: head.treeSize, resolve, reject })
+    })
   }
 
   async #afterStep(): Promise<void> {
@@ -139,7 +158,14 @@ class Run implements RunState, AppenderRun {
     const tell = () => this.#tell()
     if (database.waiting > 0) actions.push(write, write)
     if (database.written > 0) actions.push(tell, tell)
+    const recordings = this.#recordings
+    if (recordings.length > 0)
+      actions.push(
+        () => this.#recordNext(),
+        () => this.#recordNext(),
+      )
     if (!draw.chance(0.2)) return actions
+    if (recordings.length > 0) actions.push(() => this.#failRecording())
     if (database.waiting > 0 && database.written === 0) actions.push(() => this.#refuseCommits())
     if (database.written > 0 && draw.chance(0.2)) actions.push(() => this.#tellFailed())
     if (draw.chance(0.2)) actions.push(() => this.#kill())
@@ -157,14 +183,34 @@ class Run implements RunState, AppenderRun {
     this.note(`durable ${this.log.size}`)
   }
 
+  #recordNext(): void {
+    const { treeSize, resolve } = this.#recordings.shift()!
+    this.#enterRecord(treeSize)
+    resolve()
+  }
+
+  /** The file may or may not have the checkpoint then. */
+  #failRecording(): void {
+    const { treeSize, reject } = this.#recordings.shift()!
+    this.note(`recording ${treeSize} fails`)
+    if (this.draw.chance(0.3)) this.#enterRecord(treeSize)
+    this.#process.onFault('refusals')
+    reject(new SignalError('STORE_UNAVAILABLE', 'no room for the head file'))
+  }
+
+  #enterRecord(treeSize: number): void {
+    this.note(`recorded ${treeSize}`)
+    if (treeSize < this.recordedSize) this.violate(`recorded ${treeSize} after ${this.recordedSize}`)
+    this.recordedSize = treeSize
+  }
+
   #refuseCommits(): void {
     const { database, draw } = this
     const count = 1 + draw.below(database.waiting)
     // What was built on a batch that found no room fails in any case, and says nothing of the store.
     const isRoom = this.#doomed > 0 || draw.chance(0.8)
     this.note(`${count} of ${database.waiting} commits ${isRoom ? 'find no room' : 'fail'}`)
-    if (!isRoom) this.#process.onFault('must stop')
-    else this.#process.onFault(count < database.waiting ? 'may stop' : 'refusals')
+    this.#process.onFault(isRoom ? 'refusals' : 'must stop')
     database.refuseWaiting(count, diskError(isRoom ? NO_ROOM : CORRUPTED))
     this.#doomed = database.waiting
   }
@@ -184,8 +230,11 @@ class Run implements RunState, AppenderRun {
     this.#process.cutOff()
     this.database = this.database.crash(this.draw.below(this.database.written + 1))
     this.#doomed = 0
+    const [recording] = this.#recordings.splice(0)
+    if (recording !== undefined && this.draw.chance(0.5)) this.#enterRecord(recording.treeSize)
     this.#readDurable(this.database)
     this.note(`started with ${this.log.size}`)
+    if (this.log.size < this.recordedSize) this.violate(`${this.recordedSize} recorded of ${this.log.size}`)
     this.#process = new ServerProcess(this)
   }
 
@@ -209,9 +258,11 @@ class Run implements RunState, AppenderRun {
       this.#process.runAll()
       while (this.database.waiting > 0) this.#write()
       while (this.database.written > 0) this.#tell()
+      while (this.#recordings.length > 0) this.#recordNext()
       await this.#afterStep()
       const isServed = this.#clients.every(client => !client.mustAskAgain && !client.isAsking)
-      if (isServed && this.#process.isAtRest && this.database.waiting === 0) return
+      const isSettled = this.database.waiting + this.#recordings.length === 0
+      if (isServed && isSettled && this.#process.isAtRest) return
     }
     this.violate('it does not come to rest')
   }
