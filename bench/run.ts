@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { append } from './append.ts'
+import { audit } from './audit.ts'
 import { checkpointLatency } from './checkpoint-latency.ts'
 import { lookup } from './lookup.ts'
 import { actorTell } from './micro/actor-tell.ts'
@@ -27,6 +28,7 @@ const BENCHMARKS: readonly Benchmark[] = [
   lookup,
   tile,
   startup,
+  audit,
   checkpointLatency,
   lookupIndex,
   actorTell,
