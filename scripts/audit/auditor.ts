@@ -86,7 +86,7 @@ export class Auditor {
     const { last } = this.#memory
     const head = await this.#readCheckpoint(this.#log)
     if (last !== undefined) await this.#compareWithLast(last, head)
-    // What others say of the log is told also when others are at fault, and when the log's own files are.
+    // A source that fails, or a proof, keeps nobody from reading the log itself.
     for (const source of this.#gossip) {
       await this.#try(() => this.#compareGossip(new LogReader(source), head), 'gossip', { url: source.url })
     }
@@ -231,5 +231,5 @@ async function openServedHead(log: LogReader, verifier: VerifierKey): Promise<Si
 const NOTHING: TreeHead = { treeSize: 0, rootHash: EMPTY_ROOT }
 /** Enough to hide a long way to the server; a megabyte with keys of 32 bytes. */
 const FILES_AT_ONCE = 16
-/** A whole tile of level 1: seconds of work over a network, and a durable write that costs next to nothing. */
+/** A whole tile of level 1: seconds of work over a network. */
 const ENTRIES_BETWEEN_SAVES = 65_536

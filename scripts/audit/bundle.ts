@@ -2,8 +2,8 @@
  * The entries of a bundle as an auditor takes them: cut by their lengths, each of the log's form, each hashed.
  *
  * Departure from the plain `parseBundle` and `parseEntry`, which build strings and arrays for every entry: here the
- * bytes are looked at where they lie, five times as fast. `parseEntry` words the refusals, and is the oracle of the
- * test.
+ * bytes are looked at where they lie, in 0.1 instead of 0.4 us of the 2 us that an entry takes (`bench/audit.ts`).
+ * `parseEntry` words the refusals, and is the oracle of the test.
  */
 
 import { parseEntry } from '../../src/log/entry.ts'

@@ -4,7 +4,7 @@
  */
 
 import { createHash } from 'node:crypto'
-import { accessSync, constants, existsSync, readFileSync, rmSync } from 'node:fs'
+import { accessSync, constants, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import type { TreeHead } from '../../src/client/tile-consistency.ts'
 import { decodeBase64, encodeBase64 } from '../../src/log/base64.ts'
@@ -88,9 +88,10 @@ export class AuditMemory {
     }
   }
 
+  /** Not durable: a file that is cut off is one of no use, and costs no more than the crawl so far. */
   setProgress({ treeSize, rootHash }: TreeHead): void {
     const progress = { treeSize: String(treeSize), rootHash: encodeBase64(rootHash) }
-    this.#write(() => replaceDurably(this.#progressFile, `${JSON.stringify(progress)}\n`))
+    this.#write(() => writeFileSync(this.#progressFile, `${JSON.stringify(progress)}\n`))
   }
 
   /** Keeps contradicting notes in a file of their own and returns its name; the same notes are kept once. */
