@@ -294,9 +294,9 @@ class EnvironmentReader {
     try {
       return readFileSync(path)
     } catch (error) {
-      this.problems.push(
-        `${name}: can't read ${path} (${error instanceof Error && 'code' in error ? error.code : error})`,
-      )
+      // Not the path: it may be the secret itself, put there instead of the name of its file.
+      const reason = error instanceof Error && 'code' in error ? error.code : 'unknown reason'
+      this.problems.push(`${name}: can't read the file that it names (${reason})`)
       return undefined
     }
   }
