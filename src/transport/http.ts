@@ -7,22 +7,11 @@
  */
 
 import uWS from 'uWebSockets.js'
+import { createServer } from 'node:net'
 import { nanoid } from 'nanoid'
 import { type ErrorCode, SignalError } from '../errors.ts'
 import { BODY_BYTES_MAX } from '../limits.ts'
 import { endHead, type PublicFile, serveFile } from './log-files.ts'
-
-declare module 'uWebSockets.js' {
-  interface TemplatedApp {
-    // The published types leave out this form, which takes a host and options together.
-    listen(
-      host: string,
-      port: number,
-      options: number,
-      done: (token: uWS.us_listen_socket | false) => void,
-    ): TemplatedApp
-  }
-}
 
 export interface HttpRequest {
   readonly method: string
@@ -84,11 +73,11 @@ export class HttpServer {
   }
 
   /** Resolves with the port that is listened on; rejects when it is taken. */
-  listen(host: string, port: number): Promise<number> {
+  async listen(host: string, port: number): Promise<number> {
+    if (port !== 0) await assertFree(host, port)
     return new Promise((resolve, reject) => {
-      this.#app.listen(host, port, EXCLUSIVE_PORT, token => {
-        if (!token)
-          return reject(new Error(`can't listen on ${host}:${port}: the port is taken or not allowed`))
+      this.#app.listen(host, port, token => {
+        if (!token) return reject(new Error(`can't listen on ${host}:${port}`))
         this.#listenSocket = token
         resolve(uWS.us_socket_local_port(token))
       })
@@ -237,6 +226,16 @@ class Exchange {
   }
 }
 
+/**
+ * Rejects when another process listens there. uWebSockets would share the port with it; its option against that also
+ * refuses a port whose old connections the kernel has not forgotten, so that a restart failed for a minute.
+ */
+async function assertFree(host: string, port: number): Promise<void> {
+  const probe = createServer()
+  await new Promise<void>((resolve, reject) => probe.once('error', reject).listen({ host, port }, resolve))
+  await new Promise(resolve => probe.close(resolve))
+}
+
 /** Unique without the cost of randomness for each: the process's random name and a count. */
 function nextRequestId(): string {
   requestCount++
@@ -353,8 +352,6 @@ const COMMON_HEADERS = [
   ['Referrer-Policy', 'no-referrer'],
 ] as const
 
-/** uWebSockets' LIBUS_LISTEN_EXCLUSIVE_PORT: a second server on the port fails instead of sharing it. */
-const EXCLUSIVE_PORT = 1
 const PROCESS_NAME = nanoid(12).replace('-', '_')
 let requestCount = 0
 const REQUEST_ID_FORM = /^[A-Za-z0-9._-]{8,64}$/

@@ -175,6 +175,22 @@ t.test('a taken port is one line and exit 1', async t => {
   }
 })
 
+t.test('a restart gets its ports back at once, also with connections left from before', async t => {
+  const dataFolder = t.testdir()
+  const first = await startServer({ dataFolder })
+  for (const url of [`${first.http}/checkpoint`, `${first.admin}/healthz`]) await (await fetch(url)).text()
+  t.equal(await first.end(), 0)
+  const portOf = (address: string) => address.split(':').at(-1)!
+  const environment = {
+    CALLSIGN_HTTP_PORT: portOf(first.http),
+    CALLSIGN_GRPC_PORT: portOf(first.grpc),
+    CALLSIGN_ADMIN_PORT: portOf(first.admin),
+  }
+  const second = await startServer({ dataFolder, environment })
+  t.equal((await fetch(`${first.http}/checkpoint`)).status, 200)
+  t.equal(await second.end(), 0)
+})
+
 t.test('the operators’ port tells health, readiness and figures, and nothing else', async t => {
   const server = await startServer({ dataFolder: t.testdir() })
   t.teardown(() => server.end())
