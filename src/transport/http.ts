@@ -7,7 +7,7 @@
  */
 
 import uWS from 'uWebSockets.js'
-import { createServer } from 'node:net'
+import { connect } from 'node:net'
 import { nanoid } from 'nanoid'
 import { type ErrorCode, SignalError } from '../errors.ts'
 import { BODY_BYTES_MAX } from '../limits.ts'
@@ -227,14 +227,19 @@ class Exchange {
 }
 
 /**
- * Rejects when another process listens there. uWebSockets would share the port with it; its option against that also
- * refuses a port whose old connections the kernel has not forgotten, so that a restart failed for a minute.
+ * Rejects when somebody answers at the port: another process with uWebSockets would share it. Not its own option
+ * against sharing, which also refuses a port whose old connections the kernel remembers: a restart failed for a minute.
  */
 async function assertFree(host: string, port: number): Promise<void> {
-  const probe = createServer()
-  await new Promise<void>((resolve, reject) => probe.once('error', reject).listen({ host, port }, resolve))
-  await new Promise(resolve => probe.close(resolve))
+  const answers = await new Promise<boolean>(resolve => {
+    const probe = connect({ host: ANY_ADDRESSES.has(host) ? 'localhost' : host, port })
+    probe.once('connect', () => resolve(true)).once('error', () => resolve(false))
+    probe.once('connect', () => probe.destroy())
+  })
+  if (answers) throw new Error(`somebody listens on ${host}:${port}`)
 }
+
+const ANY_ADDRESSES = new Set(['0.0.0.0', '::'])
 
 /** Unique without the cost of randomness for each: the process's random name and a count. */
 function nextRequestId(): string {

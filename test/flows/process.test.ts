@@ -177,19 +177,25 @@ t.test('a taken port is one line and exit 1', async t => {
 
 t.test('a restart gets its ports back at once, also with connections left from before', async t => {
   const dataFolder = t.testdir()
-  const first = await startServer({ dataFolder })
-  for (const url of [`${first.http}/checkpoint`, `${first.admin}/healthz`]) await (await fetch(url)).text()
-  t.equal(await first.end(), 0)
-  const portOf = (address: string) => address.split(':').at(-1)!
-  const environment = {
-    CALLSIGN_HTTP_PORT: portOf(first.http),
-    CALLSIGN_GRPC_PORT: portOf(first.grpc),
-    CALLSIGN_ADMIN_PORT: portOf(first.admin),
+  const names = ['CALLSIGN_HTTP_PORT', 'CALLSIGN_GRPC_PORT', 'CALLSIGN_ADMIN_PORT']
+  const ports = await Promise.all(names.map(freePort))
+  const environment = Object.fromEntries(names.map((name, at) => [name, String(ports[at])]))
+  for (const round of [1, 2, 3]) {
+    const server = await startServer({ dataFolder, environment })
+    for (const url of [`${server.http}/checkpoint`, `${server.admin}/healthz`])
+      await (await fetch(url)).text()
+    t.equal(await server.end(), 0, `round ${round}`)
   }
-  const second = await startServer({ dataFolder, environment })
-  t.equal((await fetch(`${first.http}/checkpoint`)).status, 200)
-  t.equal(await second.end(), 0)
 })
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as { port: number }
+  server.close()
+  await once(server, 'close')
+  return port
+}
 
 t.test('the operators’ port tells health, readiness and figures, and nothing else', async t => {
   const server = await startServer({ dataFolder: t.testdir() })
