@@ -114,6 +114,7 @@ class LogAppender implements Actor<LogAppenderMessage> {
   #opening: Reply<number>[] = []
   #waiting: AppendMessage[] = []
   #batchesInFlight = 0
+  #lastAppend: Promise<unknown> = Promise.resolve()
   #hasFailed = false
   #integrateIsDue = false
   // The newest key of each VRF hash (as latin1) in the batches that are being written.
@@ -257,7 +258,13 @@ class LogAppender implements Actor<LogAppenderMessage> {
   #commit(batch: LogBatch, keys: readonly UnpublishedKey[]): void {
     this.#batchesInFlight++
     const head = { treeSize: batch.integration.treeSize, checkpoint: batch.checkpoint }
-    const durable = this.#world.store.append(batch).then(() => this.#record(head), this.#onAppendFailed)
+    const predecessor = this.#lastAppend
+    const appended = this.#world.store.append(batch)
+    this.#lastAppend = appended
+    const durable = appended.then(
+      () => this.#record(head),
+      error => this.#onAppendFailed(error, predecessor),
+    )
     this.#context.commit(durable, () => this.#onCommitted(head, keys))
   }
 
@@ -268,10 +275,11 @@ class LogAppender implements Actor<LogAppenderMessage> {
     return this.#world.record(head).catch(this.#onRecordFailed)
   }
 
-  readonly #onAppendFailed = (error: unknown): never => {
-    // A batch behind one that found no room meets another tree than it was made for, and says so.
-    if (!this.#hasFailed && !isOutOfSpace(error)) this.#world.fatal(error)
+  async #onAppendFailed(error: unknown, predecessor: Promise<unknown>): Promise<never> {
     this.#hasFailed = true
+    // A batch behind one that failed meets another tree than it was made for: then that one's reason counts.
+    await predecessor
+    if (!isOutOfSpace(error)) this.#world.fatal(error)
     throw error
   }
 
