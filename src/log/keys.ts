@@ -1,6 +1,7 @@
 /** Makes the keys of a new log, in the forms that operators keep them in (contract 14). */
 
 import { encodeBase64 } from '#primitives'
+import { SignalError } from '../errors.ts'
 import { assertOrigin } from './checkpoint.ts'
 import { formatSignerKey, formatVerifierKey, signerKeyFromSeed } from './note.ts'
 import { generateVrfSecret, vrfPublicKey } from './vrf.ts'
@@ -14,9 +15,13 @@ export interface GeneratedKeys {
   readonly secret: string
 }
 
-/** `randomBytes(n)` must come from the system's generator. Throws `MALFORMED` for a bad origin. */
+/**
+ * `randomBytes(n)` must come from the system's generator. Throws `MALFORMED` for a bad origin, and for one that an
+ * environment file would not give back as it is.
+ */
 export function generateKeys(origin: string, randomBytes: (length: number) => Uint8Array): GeneratedKeys {
   assertOrigin(origin)
+  if (/[#'"`]/.test(origin)) throw new SignalError('MALFORMED', 'origin has a quotation mark or number sign')
   const signer = signerKeyFromSeed(origin, randomBytes(32))
   const vrfSecret = generateVrfSecret(randomBytes(64))
   return {

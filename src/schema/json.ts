@@ -62,7 +62,8 @@ function depthOf(text: string): number {
 
 function validationFailed(validator: Validator, value: unknown): SignalError {
   const errors: FieldError[] = []
-  for (const error of validator.Errors(value).slice(0, FIELD_ERRORS_MAX)) {
+  // The validator stops at the eighth fault.
+  for (const error of validator.Errors(value)) {
     errors.push({ pointer: error.instancePath, code: error.keyword.toUpperCase(), detail: error.message })
   }
   const [first] = errors
@@ -71,8 +72,6 @@ function validationFailed(validator: Validator, value: unknown): SignalError {
 }
 
 const MEDIA_TYPE_FORM = /^application\/json\s*(;|$)/i
-/** A body with more faults than this is not read further by anyone. */
-const FIELD_ERRORS_MAX = 20
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 const OPEN_BRACKET = 0x5b
