@@ -93,7 +93,7 @@ async function run(context: BenchmarkContext): Promise<void> {
   const { scale } = context
   const sizes: SizedLogs[] = []
   for (const entries of scale.sizes) sizes.push(await growTo(context, entries))
-  for (let round = 1; round <= scale.rounds; round++) {
+  for (const round of context.rounds()) {
     let smaller: { entries: number; log: AppendFigures; all: AppendFigures } | undefined
     for (const logs of sizes) {
       const figures = await measureSize(context, logs, round)

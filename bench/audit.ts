@@ -54,7 +54,7 @@ async function run(context: BenchmarkContext): Promise<void> {
   const limits = await Program.start<AppendLimitsProtocol>('append-limits', { folder: context.folder })
   context.after(() => limits.end())
   const vkey = await publishedKey(server.http)
-  for (let round = 1; round <= scale.rounds; round++) {
+  for (const round of context.rounds()) {
     let residentMegabytes = 0
     const turns = await interleaved<LimitFigures>(
       round,

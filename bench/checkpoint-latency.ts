@@ -46,10 +46,10 @@ type ProbeFigures = HttpProbeProtocol['answer']
 async function run(context: BenchmarkContext): Promise<void> {
   const programs = await startPrograms(context)
   const { server, echo } = programs
-  const { turns, turnSeconds, rounds } = context.scale
+  const { turns, turnSeconds } = context.scale
   const seconds = turns * turnSeconds
   const loaded = (grpc: string, http: string) => probeUnderLoad(programs, { grpc, http, seconds })
-  for (let round = 1; round <= rounds; round++) {
+  for (const round of context.rounds()) {
     const idle = await probeOnce(programs, server.http, seconds)
     const besideEcho = await loaded(echo.grpc, server.http)
     const echoLoop = await loaded(echo.grpc, echo.http)

@@ -77,31 +77,48 @@ async function measureWarm(
 }
 
 async function measureCold(context: BenchmarkContext, log: PrefilledLog): Promise<void> {
-  const { scale } = context
+  const { turns, turnSeconds } = context.scale
   const prover = await Program.start<VrfLimitProtocol>('vrf-limit', {})
   context.after(() => prover.end())
-  const seconds = scale.turns * scale.turnSeconds
-  for (let round = 1; round <= scale.rounds; round++) {
+  const seconds = turns * turnSeconds
+  for (const round of context.rounds()) {
+    // Each turn needs a server that has proven nothing, so a round has one.
     const figures = await interleaved(
       round,
-      // Each turn needs a new server, so a round has one.
       1,
-      async () => ({ rate: await prover.ask({ threads: VRF_THREADS, seconds }), details: {} }),
+      () => measureProofs(prover, seconds),
       () => measureColdServer(context, log, seconds),
     )
     const [limit, project] = [figures.limit[0]!, figures.project[0]!]
     context.record(COLD, round, {
-      limit: limit.rate,
-      project: project.rate,
+      limit: limit.perSecond,
+      project: project.perSecond,
+      cpuRatio: limit.cpuMicroseconds / project.cpuMicroseconds,
       parameters: {
-        entries: scale.entries,
+        entries: context.scale.entries,
         connections: COLD_CONNECTIONS,
         vrfThreads: VRF_THREADS,
         client: await loadGenerator(),
       },
-      details: project.details,
+      details: {
+        projectP99Ms: project.p99,
+        limitCpuMicroseconds: rounded(limit.cpuMicroseconds),
+        projectCpuMicroseconds: rounded(project.cpuMicroseconds),
+      },
     })
   }
+}
+
+interface ColdFigures {
+  readonly perSecond: number
+  /** Of the process, for each proof or answer. */
+  readonly cpuMicroseconds: number
+  readonly p99: number
+}
+
+async function measureProofs(prover: Program<VrfLimitProtocol>, seconds: number): Promise<ColdFigures> {
+  const { figure, cpu } = await withCpu(prover.pid, () => prover.ask({ threads: VRF_THREADS, seconds }))
+  return { perSecond: figure.perSecond, cpuMicroseconds: (cpu * 1e6) / figure.proofs, p99: Number.NaN }
 }
 
 /** A server that has proven nothing yet, warmed up with targets that are not measured. */
@@ -109,24 +126,23 @@ async function measureColdServer(
   context: BenchmarkContext,
   log: PrefilledLog,
   seconds: number,
-): Promise<{ rate: number; details: Record<string, number> }> {
-  const { scale } = context
+): Promise<ColdFigures> {
+  const { coldWarmUpTargets } = context.scale
   const server = await startServer({
     dataFolder: log.dataFolder,
     environment: { CALLSIGN_VRF_THREADS: String(VRF_THREADS) },
   })
   try {
-    const warmUpTargets = log.targets.slice(0, scale.coldWarmUpTargets)
-    await askEachOnce(server.http, warmUpTargets)
-    const requests = writeLookups(context, 'cold', log.targets.slice(scale.coldWarmUpTargets))
+    await askEachOnce(server.http, log.targets.slice(0, coldWarmUpTargets))
+    const requests = writeLookups(context, 'cold', log.targets.slice(coldWarmUpTargets))
     const { figure, cpu } = await withCpu(server.pid, () =>
       runHttpLoad({ url: server.http, requests, connections: COLD_CONNECTIONS, seconds }),
     )
     if (figure.requests > requests.count) {
       throw new Error(`${figure.requests} lookups of ${requests.count} targets: some were not cold`)
     }
-    const details = { targets: requests.count, projectP99Ms: figure.p99, projectCpuSeconds: rounded(cpu) }
-    return { rate: figure.requestsPerSecond, details }
+    const cpuMicroseconds = (cpu * 1e6) / figure.requests
+    return { perSecond: figure.requestsPerSecond, cpuMicroseconds, p99: figure.p99 }
   } finally {
     await server.end()
   }

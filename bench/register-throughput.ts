@@ -40,7 +40,7 @@ async function run(context: BenchmarkContext): Promise<void> {
     withCpu(pid, () => client.ask({ address, inFlight: IN_FLIGHT, seconds }))
   await measure(echoAddress, echo.pid, scale.warmUpSeconds)
   await measure(server.grpc, server.pid, scale.warmUpSeconds)
-  for (let round = 1; round <= scale.rounds; round++) {
+  for (const round of context.rounds()) {
     const before = await readFigures(server)
     const figures = await interleaved(
       round,

@@ -14,13 +14,17 @@ import { parseArgs } from 'node:util'
 import type { Goal, Result } from './support/benchmark.ts'
 import { median } from './support/statistics.ts'
 
-/** All rounds of one row under the same parameters. */
+/** Above it a round counts as disturbed. */
+export const NEIGHBOUR_CORES_QUIET = 0.2
+
+/** The rounds of one row under the same parameters. */
 interface Summary {
   readonly key: string
   readonly name: string
   readonly limitName: string
   readonly unit: string
   readonly goal: Goal | undefined
+  readonly rounds: number
   readonly limit: number
   readonly project: number
   readonly ratio: number
@@ -76,7 +80,8 @@ function summarise(results: readonly Result[]): readonly Summary[] {
     const key = `${result.row.name} ${JSON.stringify(result.parameters)}`
     groups.set(key, [...(groups.get(key) ?? []), result])
   }
-  return [...groups].map(([key, rounds]) => {
+  return [...groups].map(([key, all]) => {
+    const rounds = quietest(all)
     const { row, parameters } = rounds[0]!
     const ratios = rounds.map(({ ratio }) => ratio)
     const cpuRatios = rounds.flatMap(({ cpuRatio = [] }) => cpuRatio)
@@ -94,6 +99,7 @@ function summarise(results: readonly Result[]): readonly Summary[] {
       unit: row.unit,
       goal: row.goal,
       limit: median(rounds.map(({ limit }) => limit)),
+      rounds: rounds.length,
       project: median(rounds.map(({ project }) => project)),
       ratio: median(ratios),
       ratioMin: Math.min(...ratios),
@@ -101,6 +107,13 @@ function summarise(results: readonly Result[]): readonly Summary[] {
       cpuRatio: cpuRatios.length === 0 ? undefined : median(cpuRatios),
     }
   })
+}
+
+/** The rounds that nothing disturbed; the less disturbed half where there are fewer. */
+function quietest(rounds: readonly Result[]): readonly Result[] {
+  const sorted = [...rounds].sort((a, b) => a.neighbourCores - b.neighbourCores)
+  const quiet = sorted.filter(({ neighbourCores }) => neighbourCores <= NEIGHBOUR_CORES_QUIET)
+  return sorted.slice(0, Math.max(quiet.length, Math.ceil(rounds.length / 2)))
 }
 
 function formatSummary(summary: Summary): string[] {

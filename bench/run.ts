@@ -14,10 +14,11 @@ import { lookup } from './lookup.ts'
 import { actorTell } from './micro/actor-tell.ts'
 import { lookupIndex } from './micro/lookup-index.ts'
 import { registerThroughput } from './register-throughput.ts'
-import { formatTable } from './report.ts'
+import { formatTable, NEIGHBOUR_CORES_QUIET } from './report.ts'
 import { startup } from './startup.ts'
 import type { Benchmark, Result, Scale } from './support/benchmark.ts'
 import { describeMachine, isInMemory } from './support/machine.ts'
+import { Neighbours } from './support/neighbours.ts'
 import { formatProfile, readProfiles } from './support/profile.ts'
 import { rounded } from './support/statistics.ts'
 import { tile } from './tile.ts'
@@ -39,7 +40,7 @@ const USAGE = `usage: npm run bench -- [NAME...] [options]
 Names: ${BENCHMARKS.map(({ name }) => name).join(', ')}; all of them unless some are given.
 
   --smoke          tiny counts, to see that everything runs: the figures mean nothing
-  --rounds N       rounds of each measurement (5)
+  --rounds N       rounds of each measurement (5; up to 15 when other programs disturb them)
   --turns N        one-second turns of limit and project in each round (3)
   --entries N      measure growth up to a log of so many entries (1000000)
   --out FILE       append the JSON lines to FILE (else last.jsonl in the folder below is written anew)
@@ -51,6 +52,8 @@ Names: ${BENCHMARKS.map(({ name }) => name).join(', ')}; all of them unless some
 interface RunOptions {
   readonly folder: string
   readonly scale: Scale
+  /** Rounds that must be quiet, if they can be had. */
+  readonly rounds: number
   readonly isProfiled: boolean
   readonly onResult: (result: Result) => void
 }
@@ -79,12 +82,15 @@ async function main(): Promise<void> {
     if (!values.profile) appendFileSync(out, line)
   }
   const scale = scaleOf(values)
+  const rounds = Number(values.rounds ?? (values.smoke || values.profile ? 1 : 5))
   const chosen = BENCHMARKS.filter(({ name }) => positionals.length === 0 || positionals.includes(name))
   for (const benchmark of chosen) {
-    await runBenchmark(benchmark, { folder, scale, isProfiled: values.profile, onResult }).catch(error => {
-      process.stderr.write(`${benchmark.name} can't run: ${error instanceof Error ? error.stack : error}\n`)
-      process.exitCode = 1
-    })
+    await runBenchmark(benchmark, { folder, scale, rounds, isProfiled: values.profile, onResult }).catch(
+      error => {
+        process.stderr.write(`${benchmark.name} can't run: ${error instanceof Error ? error.stack : error}\n`)
+        process.exitCode = 1
+      },
+    )
   }
   // The figures of a smoke run are noise; a table of them would only mislead.
   if (!values.smoke) process.stderr.write(`\n${formatTable(results)}`)
@@ -95,6 +101,7 @@ async function runBenchmark(benchmark: Benchmark, options: RunOptions): Promise<
   const folder = mkdtempSync(join(options.folder, `${benchmark.name}-`))
   const profilesFolder = options.isProfiled ? join(folder, 'profiles') : undefined
   const machine = describeMachine()
+  const neighbours = new Neighbours()
   const ends: (() => Promise<void> | void)[] = []
   try {
     await benchmark.run({
@@ -103,6 +110,7 @@ async function runBenchmark(benchmark: Benchmark, options: RunOptions): Promise<
       folder,
       profilesFolder,
       after: end => void ends.push(end),
+      rounds: () => quietRounds(options, neighbours),
       record: (row, round, measurement) =>
         options.onResult({
           benchmark: benchmark.name,
@@ -113,6 +121,7 @@ async function runBenchmark(benchmark: Benchmark, options: RunOptions): Promise<
           project: rounded(measurement.project),
           ...(measurement.cpuRatio === undefined ? {} : { cpuRatio: rounded(measurement.cpuRatio) }),
           ratio: rounded(measurement.project / measurement.limit),
+          neighbourCores: rounded(neighbours.coresBusy()),
           machine,
           at: new Date().toISOString(),
         }),
@@ -121,6 +130,16 @@ async function runBenchmark(benchmark: Benchmark, options: RunOptions): Promise<
     for (const end of ends.reverse()) await end()
     if (profilesFolder !== undefined) printProfiles(profilesFolder)
     rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+/** As many quiet rounds as were asked for, or three times as many when neighbours never rest. */
+function* quietRounds({ rounds, scale }: RunOptions, neighbours: Neighbours): Iterable<number> {
+  let quiet = 0
+  for (let round = 1; quiet < rounds && round <= rounds * (scale.isSmoke ? 1 : TRIES_MAX); round++) {
+    neighbours.start()
+    yield round
+    if (neighbours.coresBusy() <= NEIGHBOUR_CORES_QUIET) quiet++
   }
 }
 
@@ -136,12 +155,10 @@ function scaleOf(values: {
   turns?: string
   entries: string
 }): Scale {
-  const rounds = Number(values.rounds ?? (values.smoke || values.profile ? 1 : 5))
-  if (values.smoke) return { ...SMOKE, rounds }
+  if (values.smoke) return SMOKE
   const entriesMax = Number(values.entries)
   return {
     isSmoke: false,
-    rounds,
     turns: Number(values.turns ?? 3),
     turnSeconds: 1,
     warmUpSeconds: 3,
@@ -154,7 +171,7 @@ function scaleOf(values: {
   }
 }
 
-const SMOKE: Omit<Scale, 'rounds'> = {
+const SMOKE: Scale = {
   isSmoke: true,
   turns: 1,
   turnSeconds: 1,
@@ -178,6 +195,7 @@ const OPTIONS = {
   clean: { type: 'boolean', default: false },
   help: { type: 'boolean', default: false },
 } as const
+const TRIES_MAX = 3
 const PROFILE_ROWS = 16
 
 await main()

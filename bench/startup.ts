@@ -30,7 +30,7 @@ async function run(context: BenchmarkContext): Promise<void> {
       entries,
       devices: Math.min(scale.devices, entries),
     })
-    for (let round = 1; round <= scale.rounds; round++) {
+    for (const round of context.rounds()) {
       const { limit, project } = await interleaved(round, scale.turns, startNode, () =>
         startOnce(log.dataFolder),
       )

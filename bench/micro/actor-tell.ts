@@ -32,14 +32,14 @@ const BURST = 10_000
 export const actorTell: Benchmark = { name: 'actor-tell', run }
 
 async function run(context: BenchmarkContext): Promise<void> {
-  const { rounds, turns, isSmoke } = context.scale
+  const { turns, isSmoke } = context.scale
   const messages = isSmoke ? MESSAGES_SMOKE : MESSAGES
   const adders = new Adders()
   context.after(() => adders.end())
   const queue = new PlainQueue()
   for (const actors of [1, 1_000]) {
     const refs = Array.from({ length: actors }, (_, i) => adders.ref(`adder-${i}`))
-    for (let round = 1; round <= rounds; round++) {
+    for (const round of context.rounds()) {
       const { limit, project } = await interleaved(
         round,
         turns,

@@ -41,7 +41,7 @@ const READS = 200_000
 export const lookupIndex: Benchmark = { name: 'lookup-index', run }
 
 async function run(context: BenchmarkContext): Promise<void> {
-  const { rounds, sizes, appendedEntries } = context.scale
+  const { sizes, appendedEntries } = context.scale
   const indexed = new IndexedTable(join(context.folder, 'indexed'))
   context.after(() => indexed.close())
   const bare = new BareTable(join(context.folder, 'bare'))
@@ -51,7 +51,7 @@ async function run(context: BenchmarkContext): Promise<void> {
       await bare.replay(await indexed.add(Math.min(appendedEntries, entries - indexed.size)))
     }
     const parameters = { entries, batchEntries: BATCH_ENTRIES }
-    for (let round = 1; round <= rounds; round++) {
+    for (const round of context.rounds()) {
       const read = { limit: bare.readMicroseconds(), project: indexed.readMicroseconds(0) }
       const missMicroseconds = rounded(indexed.readMicroseconds(MISSING))
       context.record(READ, round, { ...read, parameters, details: { missMicroseconds } })

@@ -49,6 +49,8 @@ export interface Result extends Measurement {
   readonly row: Row
   readonly round: number
   readonly ratio: number
+  /** Cores that other programs kept busy during the round, on average. */
+  readonly neighbourCores: number
   readonly machine: Machine
   readonly at: string
 }
@@ -56,7 +58,6 @@ export interface Result extends Measurement {
 /** How much to do. */
 export interface Scale {
   readonly isSmoke: boolean
-  readonly rounds: number
   /** A round measures limit and project so many times in turn, each time for so long. */
   readonly turns: number
   readonly turnSeconds: number
@@ -82,6 +83,8 @@ export interface BenchmarkContext {
   readonly folder: string
   /** Where CPU profiles go; absent when none are wanted. */
   readonly profilesFolder: string | undefined
+  /** Numbers from 1 on, more of them where neighbours disturb. Each is over when the next is taken. */
+  rounds(): Iterable<number>
   record(row: Row, round: number, measurement: Measurement): void
   /** Runs `end` when the benchmark is over, however it ended; the last one handed in runs first. */
   after(end: () => Promise<void> | void): void

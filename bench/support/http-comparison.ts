@@ -23,12 +23,12 @@ export async function compareHttp(
   row: Row,
   { limit, project, requests, parameters }: HttpComparison,
 ): Promise<void> {
-  const { rounds, turns, turnSeconds, warmUpSeconds } = context.scale
+  const { turns, turnSeconds, warmUpSeconds } = context.scale
   const measure = ({ url, pid }: HttpSide, seconds: number) =>
     withCpu(pid, () => runHttpLoad({ url, requests, connections: CONNECTIONS, seconds }))
   await measure(limit, warmUpSeconds)
   await measure(project, warmUpSeconds)
-  for (let round = 1; round <= rounds; round++) {
+  for (const round of context.rounds()) {
     const figures = await interleaved(
       round,
       turns,

@@ -4,22 +4,26 @@ import { isMainThread, parentPort, Worker, workerData } from 'node:worker_thread
 import { generateVrfSecret, vrfInput } from '../../src/log/vrf.ts'
 import { createFastVrf } from '../../src/log/vrf-fast.ts'
 import { serveParent } from './program.ts'
+import { sum } from './statistics.ts'
 
 export interface VrfLimitProtocol {
   readonly setup: Record<string, never>
   readonly request: { readonly threads: number; readonly seconds: number }
-  /** Proofs per second of all threads. */
-  readonly answer: number
+  /** Of all threads, with the proofs made before the count began. */
+  readonly answer: { readonly perSecond: number; readonly proofs: number }
 }
 
 const WARM_UP_PROOFS = 500n
 
-if (isMainThread) serveParent<VrfLimitProtocol>(async () => proofsPerSecond)
+if (isMainThread) serveParent<VrfLimitProtocol>(async () => proveInThreads)
 else parentPort?.postMessage(await prove(workerData as number))
 
-async function proofsPerSecond({ threads, seconds }: VrfLimitProtocol['request']): Promise<number> {
-  const counts = Array.from({ length: threads }, () => runThread(seconds))
-  return (await Promise.all(counts)).reduce((sum, count) => sum + count, 0) / seconds
+async function proveInThreads({
+  threads,
+  seconds,
+}: VrfLimitProtocol['request']): Promise<VrfLimitProtocol['answer']> {
+  const counted = sum(await Promise.all(Array.from({ length: threads }, () => runThread(seconds))))
+  return { perSecond: counted / seconds, proofs: counted + threads * Number(WARM_UP_PROOFS) }
 }
 
 function runThread(seconds: number): Promise<number> {
