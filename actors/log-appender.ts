@@ -206,14 +206,21 @@ class LogAppender implements Actor<LogAppenderMessage> {
       vrfHashes.push(append.vrfHash)
       identities.push(assigned.identity)
     }
-    if (keys.length === 0) return
+    if (keys.length > 0) this.#append(firstIndex, keys, vrfHashes, identities)
+    if (this.#waiting.length > 0) this.#scheduleIntegrate()
+  }
 
+  #append(
+    firstIndex: number,
+    keys: readonly UnpublishedKey[],
+    vrfHashes: readonly Uint8Array[],
+    identities: readonly LoggedIdentity[],
+  ): void {
     const entries = keys.map((key, at) => formatEntry(vrfHashes[at]!, key.publicKey))
     const integration = this.#tail.integrate(entries)
     assert(integration.treeSize === firstIndex + keys.length, 'the tree grew by the batch')
     const checkpoint = signCheckpoint(integration, this.#world.signer)
     this.#commit({ firstIndex, vrfHashes, identities, integration, checkpoint }, keys)
-    if (this.#waiting.length > 0) this.#scheduleIntegrate()
   }
 
   /** Answers or joins a registration of the newest key, refuses one too many, else gives it `index`. */

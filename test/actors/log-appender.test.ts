@@ -126,6 +126,13 @@ t.test('when the mailbox is full, the next ones are refused at once', async t =>
   t.equal(stage.answers.filter((answer, at) => answer === at).length, APPENDS_WAITING_MAX)
 })
 
+t.test('a batch of repeats only does not keep those behind it waiting', async t => {
+  const stage = new AppenderStage(databaseWith([keyFor(0, 1)]))
+  stage.ask(...Array.from({ length: BATCH_ENTRIES_MAX }, () => keyFor(0, 1)), ...freshKeys(10, 2))
+  await stage.settle()
+  t.same(stage.answers.slice(-3), [0, 1, 2])
+})
+
 t.test('a device has so many keys and no more, also after a restart', async t => {
   const stage = new AppenderStage(databaseWith([]))
   const keys = Array.from({ length: KEYS_PER_DEVICE_MAX + 1 }, (_, key) => keyFor(7, key))
