@@ -15,7 +15,8 @@ import type { Goal, Result } from './support/benchmark.ts'
 import { median } from './support/statistics.ts'
 
 /** Above it a round counts as disturbed. */
-export const NEIGHBOUR_CORES_QUIET = 0.2
+export const NEIGHBOUR_CORES_QUIET = 0.1
+const ROUNDS_MIN = 3
 
 /** The rounds of one row under the same parameters. */
 interface Summary {
@@ -24,7 +25,6 @@ interface Summary {
   readonly limitName: string
   readonly unit: string
   readonly goal: Goal | undefined
-  readonly rounds: number
   readonly limit: number
   readonly project: number
   readonly ratio: number
@@ -99,7 +99,6 @@ function summarise(results: readonly Result[]): readonly Summary[] {
       unit: row.unit,
       goal: row.goal,
       limit: median(rounds.map(({ limit }) => limit)),
-      rounds: rounds.length,
       project: median(rounds.map(({ project }) => project)),
       ratio: median(ratios),
       ratioMin: Math.min(...ratios),
@@ -109,11 +108,11 @@ function summarise(results: readonly Result[]): readonly Summary[] {
   })
 }
 
-/** The rounds that nothing disturbed; the less disturbed half where there are fewer. */
+/** The rounds that nothing disturbed; where these are too few, the least disturbed ones. */
 function quietest(rounds: readonly Result[]): readonly Result[] {
   const sorted = [...rounds].sort((a, b) => a.neighbourCores - b.neighbourCores)
   const quiet = sorted.filter(({ neighbourCores }) => neighbourCores <= NEIGHBOUR_CORES_QUIET)
-  return sorted.slice(0, Math.max(quiet.length, Math.ceil(rounds.length / 2)))
+  return sorted.slice(0, Math.max(quiet.length, ROUNDS_MIN))
 }
 
 function formatSummary(summary: Summary): string[] {

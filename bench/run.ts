@@ -102,6 +102,7 @@ async function runBenchmark(benchmark: Benchmark, options: RunOptions): Promise<
   const profilesFolder = options.isProfiled ? join(folder, 'profiles') : undefined
   const machine = describeMachine()
   const neighbours = new Neighbours()
+  neighbours.start()
   const ends: (() => Promise<void> | void)[] = []
   try {
     await benchmark.run({
