@@ -30,7 +30,7 @@ import type { Ref } from './runtime/actor.ts'
 import { realWorld } from './runtime/clock.ts'
 import { ActorSystem } from './runtime/system.ts'
 import { Database, isEchoOfFailedCommit } from './store/database.ts'
-import { type LogMaker, LogStore } from './store/log-store.ts'
+import { type LogMaker, LogStore, STORE_FORMAT_VERSION } from './store/log-store.ts'
 import { PublishedLog } from './store/published-log.ts'
 import { RollBackGuard } from './store/roll-back-guard.ts'
 import { GrpcServer } from './transport/grpc.ts'
@@ -406,8 +406,6 @@ function readVersion(): string {
 }
 
 const VERSION = readVersion()
-/** Raised when a table changes its form; a store of another version is refused. */
-const STORE_FORMAT_VERSION = 1
 /** Opening a log reads its right edge and the last 65,000 entries: well below a second on any disk. */
 const OPEN_DEADLINE_MS = 60_000
 const SWEEP_MS = 60_000

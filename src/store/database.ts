@@ -5,10 +5,10 @@
  * be told as soon as it resolves. Writes go through `commit` only, one transaction each, in the order of the calls.
  */
 
-import { closeSync, fdatasyncSync, mkdirSync, openSync } from 'node:fs'
+import { closeSync, existsSync, fdatasyncSync, mkdirSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
-import { type Database as LmdbTable, open, type RootDatabase } from 'lmdb'
+import { type Database as LmdbTable, open, type RootDatabase, type Transaction } from 'lmdb'
 import { SignalError } from '../errors.ts'
 
 /** A table of binary values under binary keys that sort as their bytes do. */
@@ -18,9 +18,9 @@ export type RecordTable<Value> = LmdbTable<Value, string>
 
 export class Database {
   readonly #environment: RootDatabase
-  readonly #lock: RootDatabase
+  readonly #lock: RootDatabase | undefined
 
-  private constructor(environment: RootDatabase, lock: RootDatabase) {
+  private constructor(environment: RootDatabase, lock?: RootDatabase) {
     this.#environment = environment
     this.#lock = lock
   }
@@ -43,6 +43,42 @@ export class Database {
     return new Database(environment, lock)
   }
 
+  /**
+   * Opens the store below `folder` for reading only, also beside the process that writes to it: it takes neither its
+   * lock nor its turn to write. Throws `STORE_UNAVAILABLE` when there is none. A damaged file can end the process.
+   */
+  static openReadOnly(folder: string): Database {
+    const path = join(folder, 'store')
+    if (!existsSync(join(path, 'data.mdb'))) {
+      throw new SignalError('STORE_UNAVAILABLE', `there is no store in ${folder}`)
+    }
+    const options = {
+      readOnly: true,
+      overlappingSync: false,
+      maxDbs: TABLES_MAX,
+      encoding: 'binary',
+    } as const
+    return new Database(open({ path, ...options }))
+  }
+
+  /** The names of the tables that there are. One that is not there can't be opened for reading only. */
+  tableNames(): string[] {
+    return [...this.#environment.getKeys()].map(String)
+  }
+
+  /** One unchanging view of all tables that are open by now. */
+  snapshot(): Snapshot {
+    return new Snapshot(this.#environment.useReadTransaction())
+  }
+
+  /**
+   * Writes a copy of one moment's store into the empty folder `to`, without the pages that are free, and resolves when
+   * it is written, though not yet durable. Writers go on meanwhile.
+   */
+  async copyTo(to: string): Promise<void> {
+    await this.#environment.backup(to, true)
+  }
+
   bytesTable(name: string): BytesTable {
     return this.#environment.openDB<Uint8Array, Uint8Array>(name, {
       encoding: 'binary',
@@ -52,6 +88,11 @@ export class Database {
 
   recordTable<Value>(name: string): RecordTable<Value> {
     return this.#environment.openDB<Value, string>(name, { encoding: 'msgpack' })
+  }
+
+  /** A record table with its values as they are stored. Its keys must be opened in this form too, never as bytes. */
+  recordBytesTable(name: string): RecordTable<Uint8Array> {
+    return this.#environment.openDB<Uint8Array, string>(name, { encoding: 'binary' })
   }
 
   /**
@@ -67,9 +108,36 @@ export class Database {
     }
   }
 
+  /** Removes every row of a table in one transaction; resolves when that is durable. */
+  async clear(table: BytesTable): Promise<void> {
+    await table.clearAsync()
+  }
+
   async close(): Promise<void> {
     await this.#environment.close()
-    await this.#lock.close()
+    await this.#lock?.close()
+  }
+}
+
+/** As long as it is not ended, writers can't use again what it still sees, and the file grows. */
+export class Snapshot {
+  readonly #transaction: Transaction
+
+  constructor(transaction: Transaction) {
+    this.#transaction = transaction
+  }
+
+  /** A copy of the value. */
+  read<Value, Key extends string | Uint8Array>(table: LmdbTable<Value, Key>, key: Key): Value | undefined {
+    return table.get(key, { transaction: this.#transaction })
+  }
+
+  keys<Key extends string | Uint8Array>(table: LmdbTable<unknown, Key>): Iterable<Key> {
+    return table.getKeys({ transaction: this.#transaction })
+  }
+
+  end(): void {
+    this.#transaction.done()
   }
 }
 

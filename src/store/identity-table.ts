@@ -34,14 +34,7 @@ export class IdentityTable {
     const bytes = this.#unwritten.get(block) ?? this.#table.getBinaryFast(indexKey(block))
     const at = (index % BLOCK_RECORDS) * RECORD_BYTES
     if (bytes === undefined || at + RECORD_BYTES > bytes.length) return undefined
-    const record = Buffer.from(bytes.buffer, bytes.byteOffset + at, RECORD_BYTES)
-    const previous = record.readUIntBE(16, 6)
-    return {
-      userId: record.readBigUInt64BE(0),
-      deviceId: record.readBigUInt64BE(8),
-      previousIndex: previous === 0 ? undefined : previous - 1,
-      earlierKeys: record.readUInt16BE(22),
-    }
+    return readRecord(bytes, at)
   }
 
   /** The block writes that a batch starting at `firstIndex` needs. */
@@ -82,14 +75,33 @@ export class IdentityTable {
   }
 }
 
-function writeRecord(bytes: Buffer, at: number, identity: LoggedIdentity): void {
+/** The record at a byte of a block, which must reach over it. */
+export function readRecord(block: Uint8Array, at: number): LoggedIdentity {
+  const record = Buffer.from(block.buffer, block.byteOffset + at, RECORD_BYTES)
+  const previous = record.readUIntBE(PREVIOUS_AT, 6)
+  return {
+    userId: record.readBigUInt64BE(0),
+    deviceId: record.readBigUInt64BE(8),
+    previousIndex: previous === 0 ? undefined : previous - 1,
+    earlierKeys: record.readUInt16BE(EARLIER_KEYS_AT),
+  }
+}
+
+export function writeRecord(bytes: Buffer, at: number, identity: LoggedIdentity): void {
   bytes.writeBigUInt64BE(identity.userId, at)
   bytes.writeBigUInt64BE(identity.deviceId, at + 8)
-  bytes.writeUIntBE(identity.previousIndex === undefined ? 0 : identity.previousIndex + 1, at + 16, 6)
-  bytes.writeUInt16BE(identity.earlierKeys, at + 22)
+  bytes.writeUIntBE(
+    identity.previousIndex === undefined ? 0 : identity.previousIndex + 1,
+    at + PREVIOUS_AT,
+    6,
+  )
+  bytes.writeUInt16BE(identity.earlierKeys, at + EARLIER_KEYS_AT)
 }
 
 /** A record: user id, device id, previous index + 1 (0 for none), number of earlier keys. */
 export const RECORD_BYTES = 8 + 8 + 6 + 2
+/** Where in a record the previous index and the number of earlier keys are. */
+export const PREVIOUS_AT = 16
+export const EARLIER_KEYS_AT = 22
 /** Records of a block: 4,080 bytes, one LMDB overflow page with its header. */
 export const BLOCK_RECORDS = 170

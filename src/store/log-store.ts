@@ -21,6 +21,19 @@ import { indexKey, tileKey } from './keys.ts'
 import { LookupIndex } from './lookup-index.ts'
 import { damaged, readRightEdge, type StoredLog } from './right-edge.ts'
 
+/** The names of the tables. */
+export const LOG_TABLES = {
+  maker: 'log-maker',
+  head: 'log-head',
+  bundles: 'log-bundles',
+  tiles: 'log-tiles',
+  identities: 'log-identities',
+  lookup: 'log-lookup',
+} as const
+
+/** Raised when a table changes its form; a store of another version is refused. */
+export const STORE_FORMAT_VERSION = 1
+
 /** What the store was made with; another origin or key must not write to it. */
 export interface LogMaker {
   readonly formatVersion: number
@@ -65,12 +78,12 @@ export class LogStore {
 
   constructor(database: Database) {
     this.#database = database
-    this.#tiles = database.bytesTable('log-tiles')
-    this.#bundles = database.bytesTable('log-bundles')
-    this.#identityBlocks = database.bytesTable('log-identities')
-    this.#lookupNodes = database.bytesTable('log-lookup')
-    this.#heads = database.recordTable('log-head')
-    this.#makers = database.recordTable('log-maker')
+    this.#tiles = database.bytesTable(LOG_TABLES.tiles)
+    this.#bundles = database.bytesTable(LOG_TABLES.bundles)
+    this.#identityBlocks = database.bytesTable(LOG_TABLES.identities)
+    this.#lookupNodes = database.bytesTable(LOG_TABLES.lookup)
+    this.#heads = database.recordTable(LOG_TABLES.head)
+    this.#makers = database.recordTable(LOG_TABLES.maker)
     this.#identities = new IdentityTable(this.#identityBlocks)
     this.#lookup = new LookupIndex(this.#lookupNodes)
   }

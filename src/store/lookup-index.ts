@@ -52,8 +52,7 @@ export class LookupIndex {
     this.#entriesPerStep = entriesPerStep
     for (let i = 0; i < PARTITIONS; i++) this.#partitions.push(new Map())
     this.#sizeAtLastStep = readState(table.getBinaryFast(indexKey(STATE_ID)))
-    // In the last 256 steps each partition had its turn, so older rows are all in the table.
-    this.#size = Math.max(0, this.#stepAt(this.#sizeAtLastStep) - PARTITIONS + 1) * entriesPerStep
+    this.#size = firstWaiting(this.#sizeAtLastStep, entriesPerStep)
   }
 
   /**
@@ -178,11 +177,26 @@ function rowName(vrfHash: Uint8Array): string {
   return Buffer.from(vrfHash.buffer, vrfHash.byteOffset, HASH_BYTES).toString('latin1')
 }
 
-function rootId(firstByte: number): number {
+/**
+ * The first leaf index whose row may be in memory only, given the state row. In the last 256 steps each partition had
+ * its turn, so older rows are all in the table.
+ */
+export function firstWaiting(sizeAtLastStep: number, entriesPerStep = ENTRIES_PER_STEP): number {
+  return Math.max(0, Math.floor(sizeAtLastStep / entriesPerStep) - PARTITIONS + 1) * entriesPerStep
+}
+
+/** The id of the node at a depth that a row belongs to, whose hash begins at `offset`. */
+export function nodeIdAt(depth: number, bytes: Uint8Array, offset: number): number {
+  let id = rootId(bytes[offset]!)
+  for (let above = 1; above < depth; above++) id = childId(id, nibbleBelow(above, bytes, offset))
+  return id
+}
+
+export function rootId(firstByte: number): number {
   return PARTITIONS + firstByte
 }
 
-function childId(id: number, nibble: number): number {
+export function childId(id: number, nibble: number): number {
   return id * 16 + nibble
 }
 
@@ -232,20 +246,27 @@ function copyRow(from: Uint8Array, fromAt: number, to: Uint8Array, toAt: number)
 }
 
 function findRow(node: Buffer, vrfHash: Uint8Array): number | undefined {
+  const at = findRowAt(node, vrfHash, 0)
+  return at === undefined ? undefined : node.readUIntBE(at + HASH_BYTES, INDEX_BYTES)
+}
+
+/** Where in a node the row of the hash is that begins at `offset` of `bytes`. */
+export function findRowAt(node: Uint8Array, bytes: Uint8Array, offset: number): number | undefined {
   let low = 0
   let high = rowCount(node)
   while (low < high) {
     const middle = (low + high) >>> 1
     const at = KIND_BYTES + middle * ROW_BYTES
-    const order = compareHashes(node, at, vrfHash, 0)
-    if (order === 0) return node.readUIntBE(at + HASH_BYTES, INDEX_BYTES)
+    const order = compareHashes(node, at, bytes, offset)
+    if (order === 0) return at
     if (order < 0) low = middle + 1
     else high = middle
   }
   return undefined
 }
 
-function compareHashes(a: Uint8Array, aAt: number, b: Uint8Array, bAt: number): number {
+/** Negative, 0 or positive, as the first of the two 16-byte hashes sorts before, with or after the second. */
+export function compareHashes(a: Uint8Array, aAt: number, b: Uint8Array, bAt: number): number {
   for (let i = 0; i < HASH_BYTES; i++) {
     const difference = a[aAt + i]! - b[bAt + i]!
     if (difference !== 0) return difference
@@ -273,7 +294,8 @@ function formatState(sizeAtLastStep: number): Buffer {
   return state
 }
 
-function readState(state: Buffer | undefined): number {
+/** The size of the log at the last step, from the state row. Throws `STORE_UNAVAILABLE` for another layout. */
+export function readState(state: Buffer | undefined): number {
   if (state === undefined) return 0
   if (state.length === 1 + INDEX_BYTES && state[0] === LAYOUT_VERSION) return state.readUIntBE(1, INDEX_BYTES)
   throw new SignalError('STORE_UNAVAILABLE', `lookup table is of layout ${state[0]}, not ${LAYOUT_VERSION}`)
@@ -281,20 +303,21 @@ function readState(state: Buffer | undefined): number {
 
 /** Values of the hash's first byte. */
 const PARTITIONS = 256
-const HASH_BYTES = 16
-const INDEX_BYTES = 6
-const ROW_BYTES = HASH_BYTES + INDEX_BYTES
-const KIND_BYTES = 1
+/** A row: the front of a VRF hash, and a leaf index. Before the first one a node has a byte for its kind. */
+export const HASH_BYTES = 16
+export const INDEX_BYTES = 6
+export const ROW_BYTES = HASH_BYTES + INDEX_BYTES
+export const KIND_BYTES = 1
 
 /** Kinds of node: one that never had children, so that a search ends here, and one that has pushed rows to them. */
-const LEAF = 1
-const PARENT = 2
+export const LEAF = 1
+export const PARENT = 2
 /** No node has this id. */
-const STATE_ID = 0
+export const STATE_ID = 0
 /** The order of steps is part of the layout: another `ENTRIES_PER_STEP` is another version. */
 const LAYOUT_VERSION = 1
-const ENTRIES_PER_STEP = 256
+export const ENTRIES_PER_STEP = 256
 /** As many rows as fill four LMDB pages of 4,096 bytes, the first of which begins with a header of 16. */
 const NODE_ROWS_MAX = Math.floor((4 * 4096 - 16 - KIND_BYTES) / ROW_BYTES)
 /** The deepest id has 45 bits. Uniform hashes never fill a node here; if they did, it would grow past its bound. */
-const DEPTH_MAX = 10
+export const DEPTH_MAX = 10

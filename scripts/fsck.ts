@@ -1,0 +1,140 @@
+#!/usr/bin/env node
+/** Checks the log in a data directory, and repairs what is derived from its entries: `fsck --data-dir DIR`. */
+
+import { SignalError } from '../src/errors.ts'
+import { Database } from '../src/store/database.ts'
+import { type CheckRequest, checkInProcess } from '../src/store/log-check/check-process.ts'
+import type { CheckOutcome, LogReport } from '../src/store/log-check/fault.ts'
+import { reasonAgainstRepair, repairLog } from '../src/store/log-repair.ts'
+import { type Flags, optional, required, runCommand, UsageError } from './support/command.ts'
+
+const USAGE = `usage: node dist/scripts/fsck.js --data-dir DIR [--vkey KEY] [--vrf-sample N] [--repair]
+
+Checks everything that is stored of the log: the form of every entry, every hash tile computed anew, the signed
+checkpoint, the identity records and the lookup table. Names the first wrong byte of each (table, key, offset) and goes
+on. It only reads, at one moment, and may run beside the server.
+
+  --data-dir DIR    the server's data directory (else CALLSIGN_DATA_DIR)
+  --vkey KEY        the log's verifier key, which the store must have been made with (else KT_PUBLIC_KEY)
+  --vrf-sample N    with VRF_PRIVATE_KEY set: hash the user and device of N entries again (1000 unless given)
+  --repair          derive tiles, lookup table and earlier keys of identities from the entries again; the server must be
+                    stopped. Entries and signed checkpoints are never written
+
+Prints a line per check: JSON unless at a terminal.
+Exit code: 0 nothing is wrong, 1 something is, 2 it could not be checked.
+`
+
+async function fsck(flags: Flags): Promise<number> {
+  const request = requestOf(flags)
+  const found = await check(request)
+  if (flags.repair !== true || isClean(found)) return isClean(found) ? 0 : 1
+  const reason = reasonAgainstRepair(found)
+  if (reason !== undefined) {
+    print({ check: 'repair', ok: false, detail: `nothing was written: ${reason}` })
+    return 1
+  }
+  await repair(request.dataFolder, found)
+  print({ check: 'repair', ok: true, detail: 'what is derived was written anew; checked again:' })
+  return isClean(await check(request)) ? 0 : 1
+}
+
+async function check(request: CheckRequest): Promise<LogReport> {
+  try {
+    const report = await checkInProcess(request, showProgress)
+    for (const outcome of report.outcomes) print(lineOf(outcome, report))
+    return report
+  } catch (error) {
+    if (!(error instanceof SignalError)) throw error
+    print({ check: 'store', ok: error.code === 'CHECKPOINT_INVALID' ? false : null, detail: error.message })
+    throw error
+  }
+}
+
+async function repair(dataFolder: string, found: LogReport): Promise<void> {
+  const database = Database.open(dataFolder)
+  try {
+    await repairLog(database, found)
+  } finally {
+    await database.close()
+  }
+}
+
+function isClean({ outcomes }: LogReport): boolean {
+  return outcomes.every(({ ok }) => ok !== false)
+}
+
+function requestOf(flags: Flags): CheckRequest {
+  const vkey = optional(flags, 'vkey') ?? process.env.KT_PUBLIC_KEY
+  const secret = process.env.VRF_PRIVATE_KEY
+  const sample = optional(flags, 'vrf-sample')
+  if (sample !== undefined && !secret) throw new UsageError('--vrf-sample needs VRF_PRIVATE_KEY')
+  const sampleMax = sample === undefined ? SAMPLE_USUAL : Number(sample)
+  if (!Number.isSafeInteger(sampleMax) || sampleMax < 1) {
+    throw new UsageError(`--vrf-sample ${sample} is not a number of entries`)
+  }
+  return {
+    dataFolder: required(flags, 'data-dir', 'CALLSIGN_DATA_DIR'),
+    ...(vkey ? { vkey } : {}),
+    ...(secret ? { vrf: { secret, sampleMax } } : {}),
+  }
+}
+
+/** One line of the report. */
+interface Line {
+  readonly check: string
+  readonly ok: boolean | null
+  readonly detail: string
+  readonly treeSize?: string
+  readonly rootHash?: string
+  readonly table?: string
+  readonly key?: string
+  readonly offset?: string
+  /** How many faults there are in all. */
+  readonly faults?: string
+  readonly repairable?: boolean
+}
+
+function lineOf({ check, ok, detail, faults, lasting, first }: CheckOutcome, report: LogReport): Line {
+  const tree = { treeSize: `${report.treeSize}`, rootHash: report.rootHash }
+  if (first === undefined) return { check, ok, detail, ...(check === 'checkpoint' ? tree : {}) }
+  const { table, key, offset } = first
+  return {
+    check,
+    ok,
+    detail: first.detail,
+    table,
+    key,
+    ...(offset === undefined ? {} : { offset: `${offset}` }),
+    faults: `${faults}`,
+    repairable: lasting === 0,
+  }
+}
+
+function print(line: Line): void {
+  const text = process.stdout.isTTY ? readable(line) : JSON.stringify(line)
+  process.stdout.write(`${text}\n`)
+}
+
+function readable({ check, ok, detail, table, key, offset, faults }: Line): string {
+  const mark = ok === true ? 'ok     ' : ok === false ? 'DAMAGED' : '-      '
+  const byte = offset === undefined ? '' : `, byte ${offset}`
+  const place = table === undefined ? '' : `${table}, ${key}${byte}: `
+  const others = faults === undefined || faults === '1' ? '' : ` (the first of ${faults})`
+  return `${CLEAR_LINE}${mark}  ${check.padEnd(CHECK_CHARS)}  ${place}${detail}${others}`
+}
+
+function showProgress(done: number): void {
+  if (process.stderr.isTTY)
+    process.stderr.write(`${CLEAR_LINE}${Math.floor(done * 100)} %${done < 1 ? '' : CLEAR_LINE}`)
+}
+
+const SAMPLE_USUAL = 1_000
+const CLEAR_LINE = '\r\u001b[K'
+const CHECK_CHARS = 'identities'.length
+
+await runCommand({
+  name: 'fsck',
+  usage: USAGE,
+  flags: { 'data-dir': 'value', vkey: 'value', 'vrf-sample': 'value', repair: 'alone' },
+  run: fsck,
+})

@@ -1,0 +1,65 @@
+/** What the operators' commands share: long flags, one usage text, and an exit code that tells what came of it. */
+
+import { parseArgs } from 'node:util'
+import { SignalError } from '../../src/errors.ts'
+
+/** Wrong usage: said with the usage text, exit 2. */
+export class UsageError extends Error {}
+
+/** The flags as they were given: texts, and true for those without a value. */
+export type Flags = Readonly<Record<string, string | boolean | undefined>>
+
+export interface Command {
+  readonly name: string
+  readonly usage: string
+  /** The flags it takes, each with a value or without. */
+  readonly flags: Readonly<Record<string, 'value' | 'alone'>>
+  /** Resolves with the exit code. */
+  readonly run: (flags: Flags) => Promise<number>
+}
+
+/**
+ * Runs a command and sets the exit code of the process: its own, 1 when the log does not hold (`CHECKPOINT_INVALID`),
+ * 2 for whatever else kept it from ending. `--help` prints the usage.
+ */
+export async function runCommand(command: Command): Promise<void> {
+  try {
+    const flags = readFlags(command)
+    if (flags.help === true) process.stdout.write(command.usage)
+    else process.exitCode = await command.run(flags)
+  } catch (error) {
+    process.exitCode = error instanceof SignalError && error.code === 'CHECKPOINT_INVALID' ? 1 : 2
+    process.stderr.write(`${command.name}: ${sentenceOf(error)}\n`)
+    if (error instanceof UsageError) process.stderr.write(`\n${command.usage}`)
+  }
+}
+
+/** The value of a flag, or of an environment variable that stands for it. Throws `UsageError` when there is neither. */
+export function required(flags: Flags, name: string, variable?: string): string {
+  const value = flags[name] ?? (variable === undefined ? undefined : process.env[variable])
+  if (typeof value === 'string' && value !== '') return value
+  throw new UsageError(`--${name} is missing`)
+}
+
+export function optional(flags: Flags, name: string): string | undefined {
+  const value = flags[name]
+  return typeof value === 'string' ? value : undefined
+}
+
+function readFlags({ flags }: Command): Flags {
+  const options = Object.entries(flags).map(
+    ([name, kind]) => [name, { type: kind === 'value' ? 'string' : 'boolean' }] as const,
+  )
+  try {
+    return parseArgs({ options: { ...Object.fromEntries(options), help: { type: 'boolean' } } })
+      .values as Flags
+  } catch (error) {
+    throw new UsageError(error instanceof Error ? error.message : String(error))
+  }
+}
+
+function sentenceOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  const isExpected = error instanceof UsageError || error instanceof SignalError || 'syscall' in error
+  return isExpected ? error.message : (error.stack ?? error.message)
+}

@@ -1,0 +1,174 @@
+/**
+ * The check of a whole log as it is stored: every entry, every tile, the signed checkpoint, the identity records and
+ * the lookup table, at one moment. It names the first wrong byte of each and goes on with the others.
+ *
+ * Memory stays flat, whatever the log's size: identities and lookup rows are checked for a part of all VRF hashes at a
+ * time, and the entries read again for each part.
+ */
+
+import { encodeBase64 } from '#primitives'
+import { equalHashes, type Hash } from '../log/hash.ts'
+import { TILE_WIDTH } from '../log/tile.ts'
+import { EntryBlock, type HashRange } from './log-check/entry-block.ts'
+import {
+  CHECKS,
+  type CheckName,
+  type CheckOutcome,
+  type Correction,
+  Findings,
+  type LogReport,
+} from './log-check/fault.ts'
+import {
+  checkBundleKeys,
+  checkMaker,
+  judgeHead,
+  type KnownKeys,
+  readHead,
+  sizeFromBundles,
+} from './log-check/head-check.ts'
+import {
+  checkIdentityBlocks,
+  type HashIdentity,
+  IdentityCheck,
+  VrfSample,
+} from './log-check/identity-check.ts'
+import { LeafSet } from './log-check/leaf-set.ts'
+import { LookupCheck } from './log-check/lookup-check.ts'
+import { NewestKeys } from './log-check/newest-keys.ts'
+import type { RawLog } from './log-check/raw-log.ts'
+import { TreeCheck } from './log-check/tree-check.ts'
+
+export interface LogCheckOptions {
+  readonly known?: KnownKeys
+  /** The VRF of the log's key, to hash the identities of at most `sampleMax` entries again. `random` gives [0, 1). */
+  readonly vrf?: {
+    readonly hash: HashIdentity
+    readonly sampleMax: number
+    readonly random: () => number
+  }
+  /** Awaited every few bundles with how much of the work is done, from 0 to 1. */
+  readonly onProgress?: (done: number) => Promise<void> | void
+  /** Told of each change that would put something derived right. */
+  readonly onCorrection?: (correction: Correction) => void
+  /** For tests: how many entries have their hashes in memory at a time. */
+  readonly entriesPerRange?: number
+}
+
+/** Checks a log that has a maker record or a checkpoint at all. */
+export async function checkLog(raw: RawLog, options: LogCheckOptions = {}): Promise<LogReport> {
+  return new LogCheck(raw, options).run()
+}
+
+class LogCheck {
+  readonly #raw: RawLog
+  readonly #options: LogCheckOptions
+  readonly #findings: Findings
+  readonly #block = new EntryBlock()
+
+  constructor(raw: RawLog, options: LogCheckOptions) {
+    this.#raw = raw
+    this.#options = options
+    this.#findings = new Findings(options.onCorrection)
+  }
+
+  async run(): Promise<LogReport> {
+    const { known = {}, vrf } = this.#options
+    const raw = this.#raw
+    const findings = this.#findings
+    const verifier = checkMaker(raw, known, findings)
+    const head = readHead(raw, verifier)
+    const treeSize = head.verified?.treeSize ?? sizeFromBundles(raw)
+    const signedRoot = (head.verified ?? head.claimed)?.rootHash
+    const tree = new TreeCheck(raw, treeSize, signedRoot, findings)
+    const sample = vrf === undefined ? undefined : new VrfSample(raw, treeSize, vrf, findings)
+    const unsound = new LeafSet(treeSize)
+    checkBundleKeys(raw, treeSize, findings)
+    checkIdentityBlocks(raw, treeSize, findings)
+
+    const ranges = rangesFor(treeSize, this.#options.entriesPerRange ?? ENTRIES_PER_RANGE)
+    const lookup = new LookupCheck(raw, treeSize, unsound, findings)
+    const newest = new NewestKeys(treeSize / ranges.length)
+    for (const [pass, range] of ranges.entries()) {
+      newest.clear()
+      const identities = new IdentityCheck(raw, newest, unsound, findings)
+      await this.#eachBlock(treeSize, pass / ranges.length, 1 / ranges.length, index => {
+        if (pass === 0) this.#readFully(index, treeSize, tree, unsound, sample)
+        else this.#block.readRange(raw, index, treeSize, range)
+        identities.addBlock(this.#block, range)
+      })
+      lookup.checkRange(range, newest)
+    }
+    lookup.finish()
+
+    const rootHash = tree.finish()
+    judgeHead(raw, head, { treeSize, rootHash }, verifier, findings)
+    return {
+      treeSize,
+      rootHash: rootHash === undefined ? '' : encodeBase64(rootHash),
+      isProven: isProven(rootHash, head.verified?.rootHash),
+      outcomes: this.#outcomes(treeSize, lookup.rows, sample?.looked),
+    }
+  }
+
+  #readFully(
+    index: number,
+    treeSize: number,
+    tree: TreeCheck,
+    unsound: LeafSet,
+    sample: VrfSample | undefined,
+  ): void {
+    const block = this.#block
+    block.read(this.#raw, index, treeSize, this.#findings)
+    tree.addBlock(block)
+    for (let at = 0; at < block.width; at++) if (block.isSound[at] !== 1) unsound.add(block.firstIndex + at)
+    sample?.addBlock(block)
+  }
+
+  async #eachBlock(
+    treeSize: number,
+    done: number,
+    share: number,
+    visit: (index: number) => void,
+  ): Promise<void> {
+    const blocks = Math.ceil(treeSize / TILE_WIDTH)
+    for (let index = 0; index < blocks; index++) {
+      visit(index)
+      if (index % BLOCKS_PER_PROGRESS === 0) await this.#options.onProgress?.(done + (share * index) / blocks)
+    }
+    await this.#options.onProgress?.(done + share)
+  }
+
+  #outcomes(treeSize: number, rows: number, sampled: number | undefined): CheckOutcome[] {
+    const looked: Record<CheckName, string> = {
+      maker: 'the record of who made the log',
+      checkpoint: 'signature, size and root of the stored checkpoint',
+      entries: `${treeSize} entries: their form, and their leaf hashes in the tree`,
+      tiles: `the hash tiles of ${treeSize} entries, computed anew`,
+      identities: `${treeSize} identity records: earlier keys of each device`,
+      lookup: `${rows} lookup rows, and whether every newest entry is found`,
+      vrf: `${sampled ?? 0} identities, hashed anew with the VRF key`,
+    }
+    return CHECKS.map(check =>
+      check === 'vrf' && sampled === undefined
+        ? { check, ok: null, detail: 'not checked without the VRF key', faults: 0, lasting: 0 }
+        : this.#findings.outcome(check, looked[check]),
+    )
+  }
+}
+
+function isProven(rootHash: Hash | undefined, signedRoot: Hash | undefined): boolean {
+  return rootHash !== undefined && signedRoot !== undefined && equalHashes(rootHash, signedRoot)
+}
+
+/** Parts of all VRF hashes, as many as keep the table of newest keys within its bound. */
+function rangesFor(treeSize: number, entriesPerRange: number): HashRange[] {
+  const parts = Math.min(256, Math.max(1, Math.ceil(treeSize / entriesPerRange)))
+  return Array.from({ length: parts }, (_, part) => ({
+    from: Math.floor((256 * part) / parts),
+    to: Math.floor((256 * (part + 1)) / parts),
+  }))
+}
+
+/** 2^20 keys in 2^21 slots of 27 bytes are 57 MB. */
+const ENTRIES_PER_RANGE = 2 ** 20
+const BLOCKS_PER_PROGRESS = 64

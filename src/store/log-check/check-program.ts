@@ -1,0 +1,62 @@
+/** The process of `check-process.ts`: takes one request, answers how far it is and then with a report or a refusal. */
+
+import { SignalError } from '../../errors.ts'
+import { parseVerifierKey } from '../../log/note.ts'
+import { parseVrfSecret, vrfInput } from '../../log/vrf.ts'
+import { createFastVrf } from '../../log/vrf-fast.ts'
+import { Database } from '../database.ts'
+import { checkLog, type LogCheckOptions } from '../log-check.ts'
+import type { CheckMessage, CheckRequest } from './check-process.ts'
+import type { LogReport } from './fault.ts'
+import { RawLog } from './raw-log.ts'
+
+process.once('message', (request: CheckRequest) => void answer(request))
+process.once('disconnect', () => process.exit())
+
+async function answer(request: CheckRequest): Promise<void> {
+  let message: CheckMessage
+  try {
+    message = { kind: 'report', report: await check(request) }
+  } catch (error) {
+    message = refusalOf(error)
+  }
+  process.send!(message, () => process.disconnect())
+}
+
+async function check({ dataFolder, vkey, vrf }: CheckRequest): Promise<LogReport> {
+  const fastVrf = vrf === undefined ? undefined : await createFastVrf(parseVrfSecret(vrf.secret))
+  const database = Database.openReadOnly(dataFolder)
+  const raw = new RawLog(database)
+  const options: LogCheckOptions = {
+    known: {
+      ...(vkey === undefined ? {} : { verifier: parseVerifierKey(vkey) }),
+      ...(fastVrf === undefined ? {} : { vrfPublicKey: Buffer.from(fastVrf.publicKey).toString('base64') }),
+    },
+    ...(fastVrf === undefined || vrf === undefined
+      ? {}
+      : {
+          vrf: {
+            hash: (userId, deviceId) => fastVrf.hash(vrfInput(userId, deviceId)),
+            sampleMax: vrf.sampleMax,
+            random: Math.random,
+          },
+        }),
+    onProgress: done => void process.send!({ kind: 'progress', done } satisfies CheckMessage),
+  }
+  try {
+    return await checkLog(raw, options)
+  } finally {
+    raw.end()
+    await database.close()
+  }
+}
+
+function refusalOf(error: unknown): CheckMessage {
+  if (error instanceof SignalError) return { kind: 'refusal', code: error.code, message: error.message }
+  const message = error instanceof Error ? error.message : String(error)
+  // LMDB found that its file is not what it wrote.
+  if (message.startsWith('MDB_')) {
+    return { kind: 'refusal', code: 'CHECKPOINT_INVALID', message: `the store's file is damaged: ${message}` }
+  }
+  return { kind: 'refusal', code: 'STORE_UNAVAILABLE', message: `the store can't be read: ${message}` }
+}
