@@ -4,6 +4,9 @@
 const COMMANDS = new Map([
   ['serve', () => import('../src/main.ts')],
   ['keygen', () => import('./keygen.ts')],
+  ['backup', () => import('./backup.ts')],
+  ['restore', () => import('./restore.ts')],
+  ['fsck', () => import('./fsck.ts')],
   ['audit', () => import('./audit.ts')],
   ['verify-proof', () => import('./verify-proof.ts')],
 ])

@@ -123,7 +123,7 @@ function witnessOf(where: string, checkpoint: Checkpoint | undefined): Witness[]
 function readKnown(path: string | undefined, verifier: VerifierKey): Checkpoint | undefined {
   if (path === undefined) return undefined
   try {
-    return openCheckpoint(readFileSync(path), verifier)
+    return openCheckpoint(noteIn(readFileSync(path, 'utf8')), verifier)
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause)
     throw new SignalError(
@@ -132,6 +132,13 @@ function readKnown(path: string | undefined, verifier: VerifierKey): Checkpoint 
       { cause },
     )
   }
+}
+
+/** The note itself, or the newest one in a state file of `audit`. */
+function noteIn(text: string): string {
+  if (!text.startsWith('{')) return text
+  const { checkpoints }: { checkpoints?: { note?: unknown }[] } = JSON.parse(text)
+  return String(checkpoints?.at(-1)?.note)
 }
 
 const EMPTY_TREE = { treeSize: 0, rootHash: EMPTY_ROOT }
