@@ -3,7 +3,7 @@
  * A whole response rests on one checkpoint; one bad target refuses all of it, so no key is given out beside a doubt.
  */
 
-import { SignalError } from '../errors.ts'
+import { type ErrorCode, SignalError } from '../errors.ts'
 import type { Hash } from '../log/hash.ts'
 import { equalHashes } from '../log/hash.ts'
 import { BodyReader } from '../schema/json.ts'
@@ -44,11 +44,11 @@ export function publicKeyRoutes(world: PublicKeysWorld): readonly HttpRoute[] {
   ]
 }
 
-/** A key that a target asked for; `pointer` names the target in errors. */
+/** A key that a target asked for; `target` is its position in the request, undefined where there is but one. */
 interface FoundKey {
   readonly key: LoggedKey
   readonly publicKeyHash: string
-  readonly pointer: string
+  readonly target: number | undefined
 }
 
 class Lookups {
@@ -67,9 +67,7 @@ class Lookups {
     // 1. Read the current checkpoint and verify its signature.
     const head = this.#log.verifiedHead()
     // 2. For each target: a. look up; b. read the entry; c. parse it.
-    const found = targets.map((target, at) =>
-      this.#find(target.publicKeyHash, head, `/targets/${at}/publicKeyHash`),
-    )
+    const found = targets.map(({ publicKeyHash }, at) => this.#find(publicKeyHash, head, at))
     // d. Recompute the VRF proof; e. compare; f. build the inclusion proof. 3. Return.
     return this.#withVrf(found, outputs =>
       jsonAnswer(formatPublicKeys(found.map((each, at) => this.#prove(each, outputs[at]!, head)))),
@@ -79,7 +77,7 @@ class Lookups {
   getKeyHistory(request: HttpRequest): HttpAnswer | Promise<HttpAnswer> {
     const { publicKeyHash } = GET_KEY_HISTORY.read(request.body, request.contentType)
     const head = this.#log.verifiedHead()
-    const newest = this.#find(publicKeyHash, head, '/publicKeyHash')
+    const newest = this.#find(publicKeyHash, head, undefined)
     const found = this.#log.history(newest.key).map(key => ({ ...newest, key }))
     return this.#withVrf(found, outputs => {
       const keys = found.map((each, at) => this.#prove(each, outputs[at]!, head))
@@ -88,14 +86,14 @@ class Lookups {
   }
 
   /** Throws `UNKNOWN_PUBLIC_KEY_HASH`, or `IDENTITY_MISMATCH` when the entry found is not under the hash asked for. */
-  #find(publicKeyHash: string, head: VerifiedHead, pointer: string): FoundKey {
+  #find(publicKeyHash: string, head: VerifiedHead, target: number | undefined): FoundKey {
     const vrfHash = Buffer.from(publicKeyHash, 'base64')
     const key = this.#log.newestKey(vrfHash, head.treeSize)
-    if (key === undefined) throw unknownHash(pointer)
-    if (equalHashes(key.vrfHash, vrfHash)) return { key, publicKeyHash, pointer }
+    if (key === undefined) throw unknownHash(target)
+    if (equalHashes(key.vrfHash, vrfHash)) return { key, publicKeyHash, target }
     // The index knows a hash by its first bytes: an entry that shares them is an honest answer to another question.
     const isNeighbour = key.vrfHash.subarray(0, INDEXED_BYTES).every((byte, at) => byte === vrfHash[at])
-    throw isNeighbour ? unknownHash(pointer) : identityMismatch(pointer)
+    throw isNeighbour ? unknownHash(target) : identityMismatch(target)
   }
 
   /**
@@ -121,7 +119,7 @@ class Lookups {
   }
 
   #prove(
-    { key, publicKeyHash, pointer }: FoundKey,
+    { key, publicKeyHash, target }: FoundKey,
     output: VrfOutput | string,
     head: VerifiedHead,
   ): ProvenKey {
@@ -129,15 +127,19 @@ class Lookups {
       index: key.index,
       publicKey: key.publicKey,
       vrfHash: publicKeyHash,
-      proof: this.#proofs.inJson(key, comparedProof(key, output, pointer), head),
+      proof: this.#proofs.inJson(key, comparedProof(key, output, target), head),
     }
   }
 }
 
 /** The second check of LOG 1.4: the hash re-derived from the stored user and device is the hash in the log. */
-function comparedProof(key: LoggedKey, output: VrfOutput | string, pointer: string): string | Uint8Array {
+function comparedProof(
+  key: LoggedKey,
+  output: VrfOutput | string,
+  target: number | undefined,
+): string | Uint8Array {
   if (typeof output === 'string') return output
-  if (!equalHashes(key.vrfHash, output.vrfHash)) throw identityMismatch(pointer)
+  if (!equalHashes(key.vrfHash, output.vrfHash)) throw identityMismatch(target)
   return output.vrfProof
 }
 
@@ -145,18 +147,21 @@ function jsonAnswer(body: string): HttpAnswer {
   return { status: 200, contentType: 'application/json; charset=utf-8', body, headers: NO_STORE }
 }
 
-function unknownHash(pointer: string): SignalError {
-  const detail = 'no key is logged under this hash'
-  return new SignalError('UNKNOWN_PUBLIC_KEY_HASH', detail, {
-    errors: [{ pointer, code: 'UNKNOWN_PUBLIC_KEY_HASH', detail }],
-  })
+function unknownHash(target: number | undefined): SignalError {
+  return refusal('UNKNOWN_PUBLIC_KEY_HASH', 'no key is logged under this hash', target)
 }
 
-function identityMismatch(pointer: string): SignalError {
-  const detail = 'the log entry is not of the identity that this hash stands for'
-  return new SignalError('IDENTITY_MISMATCH', detail, {
-    errors: [{ pointer, code: 'IDENTITY_MISMATCH', detail }],
-  })
+function identityMismatch(target: number | undefined): SignalError {
+  return refusal(
+    'IDENTITY_MISMATCH',
+    'the log entry is not of the identity that this hash stands for',
+    target,
+  )
+}
+
+function refusal(code: ErrorCode, detail: string, target: number | undefined): SignalError {
+  const pointer = target === undefined ? '/publicKeyHash' : `/targets/${target}/publicKeyHash`
+  return new SignalError(code, detail, { errors: [{ pointer, code, detail }] })
 }
 
 const GET_PUBLIC_KEYS = new BodyReader(GetPublicKeysRequest)

@@ -20,7 +20,7 @@ export class BodyReader<Schema extends TSchema> {
 
   /** Throws `UNSUPPORTED_MEDIA_TYPE`, `MALFORMED_JSON`, or `VALIDATION_FAILED` with a pointer to each fault. */
   read(body: Uint8Array, contentType: string): Static<Schema> {
-    if (!MEDIA_TYPE_FORM.test(contentType)) {
+    if (contentType !== 'application/json' && !MEDIA_TYPE_FORM.test(contentType)) {
       throw new SignalError('UNSUPPORTED_MEDIA_TYPE', 'send the body as application/json')
     }
     const value = parseJson(body)

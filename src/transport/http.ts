@@ -16,7 +16,6 @@ import { endHead, type PublicFile, serveFile } from './log-files.ts'
 export interface HttpRequest {
   readonly method: string
   readonly path: string
-  readonly query: string
   readonly requestId: string
   readonly contentType: string
   /** Empty for a method without a body. To be read before the handler returns: its memory goes back then. */
@@ -102,7 +101,7 @@ export class HttpServer {
       const waitSeconds = admit?.(new Uint8Array(res.getRemoteAddress()), 'log-files') ?? 0
       if (waitSeconds === 0) return serveFile(res, req, path, findFile)
     }
-    new Exchange(res, req, this.#parts).start(this.#routes)
+    new Exchange(res, req, path, this.#parts).start(this.#routes)
   }
 }
 
@@ -113,21 +112,19 @@ class Exchange {
   readonly #startedAtMs = performance.now()
   readonly #method: string
   readonly #path: string
-  readonly #query: string
   readonly #requestId: string
   readonly #contentType: string
   #route = 'none'
   #isOver = false
 
-  constructor(res: uWS.HttpResponse, req: uWS.HttpRequest, parts: HttpServerParts) {
+  constructor(res: uWS.HttpResponse, req: uWS.HttpRequest, path: string, parts: HttpServerParts) {
     this.#res = res
     this.#parts = parts
     this.#method = req.getCaseSensitiveMethod()
-    this.#path = req.getUrl()
-    this.#query = req.getQuery() ?? ''
+    this.#path = path
     this.#contentType = req.getHeader('content-type')
     const requestId = req.getHeader('x-request-id')
-    this.#requestId = REQUEST_ID_FORM.test(requestId) ? requestId : nextRequestId()
+    this.#requestId = requestId !== '' && REQUEST_ID_FORM.test(requestId) ? requestId : nextRequestId()
     res.onAborted(() => {
       this.#isOver = true
     })
@@ -184,7 +181,6 @@ class Exchange {
       const answer = route.handle({
         method: this.#method,
         path: this.#path,
-        query: this.#query,
         requestId: this.#requestId,
         contentType: this.#contentType,
         body,
@@ -213,9 +209,12 @@ class Exchange {
     this.#isOver = true
     const res = this.#res
     res.cork(() => {
-      res.writeStatus(STATUS_LINES[answer.status] ?? String(answer.status))
+      // 200 is what uWebSockets writes by itself.
+      if (answer.status !== 200) res.writeStatus(STATUS_LINES[answer.status] ?? String(answer.status))
       res.writeHeader('Content-Type', answer.contentType)
-      for (const [name, value] of COMMON_HEADERS) res.writeHeader(name, value)
+      res.writeHeader('API-Version', '1')
+      res.writeHeader('X-Content-Type-Options', 'nosniff')
+      res.writeHeader('Referrer-Policy', 'no-referrer')
       res.writeHeader('X-Request-Id', this.#requestId)
       for (const [name, value] of answer.headers ?? []) res.writeHeader(name, value)
       if (this.#method === 'HEAD') endHead(res, Buffer.byteLength(answer.body))
@@ -350,12 +349,6 @@ const STATUS_LINES: Record<number, string> = {
   500: '500 Internal Server Error',
   503: '503 Service Unavailable',
 }
-
-const COMMON_HEADERS = [
-  ['API-Version', '1'],
-  ['X-Content-Type-Options', 'nosniff'],
-  ['Referrer-Policy', 'no-referrer'],
-] as const
 
 const PROCESS_NAME = nanoid(12).replace('-', '_')
 let requestCount = 0
