@@ -34,7 +34,7 @@ import {
   BATCHES_IN_FLIGHT_MAX,
   KEYS_PER_DEVICE_MAX,
 } from '../src/limits.ts'
-import { type Checkpoint, openCheckpoint, signCheckpoint } from '../src/log/checkpoint.ts'
+import { signCheckpoint } from '../src/log/checkpoint.ts'
 import { formatEntry, parseEntry } from '../src/log/entry.ts'
 import { equalHashes } from '../src/log/hash.ts'
 import { TreeTail } from '../src/log/integrate.ts'
@@ -42,7 +42,7 @@ import type { SignerKey } from '../src/log/note.ts'
 import type { Actor, ActorKind, Context, Reply } from '../src/runtime/actor.ts'
 import { isOutOfSpace } from '../src/store/database.ts'
 import type { LoggedIdentity } from '../src/store/identity-table.ts'
-import type { LogBatch, LogHead, LogStore } from '../src/store/log-store.ts'
+import { type LogBatch, type LogHead, type LogStore, openHead } from '../src/store/log-store.ts'
 
 export type LogAppenderMessage =
   | AppendMessage
@@ -126,7 +126,7 @@ class LogAppender implements Actor<LogAppenderMessage> {
     this.#unrecorded = unrecorded
     const head = world.store.head()
     if (head === undefined) throw new SignalError('CHECKPOINT_INVALID', 'the log has no signed checkpoint')
-    const checkpoint = openOwnCheckpoint(head, world.signer)
+    const checkpoint = openHead(head, world.signer)
     const publishedSize = world.publishedSize()
     // After a failed commit the store must be where it was: a tree that nobody was shown may not be durable. Where it
     // is known to be, because only its record failed, the store may be ahead.
@@ -308,18 +308,4 @@ class LogAppender implements Actor<LogAppenderMessage> {
 
 function latin1(vrfHash: Uint8Array): string {
   return Buffer.from(vrfHash.buffer, vrfHash.byteOffset, vrfHash.length).toString('latin1')
-}
-
-/** The log's own last checkpoint. Throws `CHECKPOINT_INVALID` with the reason when it is not of this log and size. */
-function openOwnCheckpoint(head: LogHead, signer: SignerKey): Checkpoint {
-  try {
-    const checkpoint = openCheckpoint(head.checkpoint, signer)
-    if (checkpoint.treeSize === head.treeSize) return checkpoint
-    throw new Error(`it is of size ${checkpoint.treeSize}, recorded as ${head.treeSize}`)
-  } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause)
-    throw new SignalError('CHECKPOINT_INVALID', `the log's signed checkpoint does not hold: ${reason}`, {
-      cause,
-    })
-  }
 }

@@ -118,6 +118,7 @@ class House {
   /** Ends the process: it can't say what its state is any more. */
   readonly fatal = (error: unknown): never => {
     this.logger.fatal({ event: 'fatal', err: error })
+    this.logger.flush()
     process.stderr.write(`callsign: ${error instanceof Error ? error.message : String(error)}\n`)
     process.exit(1)
   }

@@ -39,16 +39,17 @@ class GatheredLines {
   #text = ''
 
   constructor() {
-    setInterval(() => this.#flush(), FLUSH_MS).unref()
-    process.on('exit', () => this.#flush())
+    setInterval(() => this.flush(), FLUSH_MS).unref()
+    process.on('exit', () => this.flush())
   }
 
   write(line: string): void {
     this.#text += line
-    if (this.#text.length > GATHERED_CHARS_MAX) this.#flush()
+    if (this.#text.length > GATHERED_CHARS_MAX) this.flush()
   }
 
-  #flush(): void {
+  /** Called by the logger's `flush`. */
+  flush(): void {
     if (this.#text === '') return
     process.stderr.write(this.#text)
     this.#text = ''

@@ -8,10 +8,12 @@
 
 import { assert, SignalError } from '../errors.ts'
 import { TILE_INTERIORS_MAX } from '../limits.ts'
+import { type Checkpoint, openCheckpoint } from '../log/checkpoint.ts'
 import { parseEntry } from '../log/entry.ts'
 import { HASH_BYTES, type Hash } from '../log/hash.ts'
 import type { Integration, TailBytes } from '../log/integrate.ts'
 import { TileInterior } from '../log/interior.ts'
+import type { VerifierKey } from '../log/note.ts'
 import { entryInBundle, parseBundle, TILE_HEIGHT, TILE_WIDTH, tileWidth } from '../log/tile.ts'
 import type { Node } from '../log/tree.ts'
 import { BoundedCache } from './bounded-cache.ts'
@@ -45,6 +47,20 @@ export interface LogMaker {
 export interface LogHead {
   readonly treeSize: number
   readonly checkpoint: string
+}
+
+/** The log's own signed checkpoint. Throws `CHECKPOINT_INVALID` with the reason when it is not of this log and size. */
+export function openHead(head: LogHead, verifier: VerifierKey): Checkpoint {
+  try {
+    const checkpoint = openCheckpoint(head.checkpoint, verifier)
+    if (checkpoint.treeSize === head.treeSize) return checkpoint
+    throw new Error(`it is of size ${checkpoint.treeSize}, recorded as ${head.treeSize}`)
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    throw new SignalError('CHECKPOINT_INVALID', `the log's signed checkpoint does not hold: ${reason}`, {
+      cause,
+    })
+  }
 }
 
 /** One batch: everything that a checkpoint of the new size rests on, and the checkpoint. */

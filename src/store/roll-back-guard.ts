@@ -12,7 +12,7 @@ import { proveConsistency, verifyConsistency } from '../log/consistency.ts'
 import { EMPTY_ROOT } from '../log/hash.ts'
 import type { VerifierKey } from '../log/note.ts'
 import { HeadFile } from './head-file.ts'
-import type { LogStore } from './log-store.ts'
+import { type LogStore, openHead } from './log-store.ts'
 import { type RestoreMarker, readRestoreMarker, removeRestoreMarker } from './restore-marker.ts'
 
 export interface RollBackGuardOptions {
@@ -60,7 +60,7 @@ export class RollBackGuard {
    */
   assertExtends(store: Pick<LogStore, 'head' | 'readHashes'>): void {
     const head = store.head()
-    const own = head === undefined ? EMPTY_TREE : openCheckpoint(head.checkpoint, this.#verifier)
+    const own = head === undefined ? EMPTY_TREE : openHead(head, this.#verifier)
     for (const { where, checkpoint } of this.#witnesses) {
       if (checkpoint.treeSize > own.treeSize) throw this.#older(own.treeSize, where, checkpoint.treeSize)
       // Not only the old root from the old tiles: the proof ties it to the root that is signed now.
