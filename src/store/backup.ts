@@ -3,6 +3,7 @@
  * private key, no head file. Both ways every entry of the copy is checked before it counts as one.
  */
 
+import { existsSync } from 'node:fs'
 import { copyFile, mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { SignalError } from '../errors.ts'
@@ -56,12 +57,12 @@ export async function backUp(dataFolder: string, to: string): Promise<CopiedLog>
  */
 export async function restore(from: string, dataFolder: string): Promise<CopiedLog> {
   await assertEmpty(dataFolder)
+  const backup = join(from, STORE, DATA_FILE)
+  if (!existsSync(backup)) throw new SignalError('STORE_UNAVAILABLE', `there is no backup in ${from}`)
   const unfinished = join(dataFolder, UNFINISHED)
   await mkdir(join(unfinished, STORE), { recursive: true, mode: 0o700 })
   try {
-    await copyFile(join(from, STORE, DATA_FILE), join(unfinished, STORE, DATA_FILE)).catch(cause => {
-      throw new SignalError('STORE_UNAVAILABLE', `there is no backup in ${from}`, { cause })
-    })
+    await copyFile(backup, join(unfinished, STORE, DATA_FILE))
     await writeRestoreMarker(dataFolder, { restoredAt: new Date().toISOString(), backup: from })
     return await finish(unfinished, dataFolder)
   } catch (error) {

@@ -1,0 +1,366 @@
+/** Backup beside a working server, restore, and the questions a restored log must answer before it signs on. */
+
+import { spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  watch,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { parseEnv } from 'node:util'
+import t, { type Test } from 'tap'
+import { openCheckpoint } from '../../src/log/checkpoint.ts'
+import { parseEntry } from '../../src/log/entry.ts'
+import { parseVerifierKey } from '../../src/log/note.ts'
+import { formatTilePath, parseBundle, TILE_WIDTH, tileWidth } from '../../src/log/tile.ts'
+import { indexKey } from '../../src/store/keys.ts'
+import { LOG_TABLES } from '../../src/store/log-store.ts'
+import { runScript } from '../support/commands.ts'
+import { RawTables } from '../support/damage.ts'
+import { registerKey, registerUsers, startLog } from '../support/live-log.ts'
+import {
+  freshPublicKey,
+  RegisterClient,
+  type RunningServer,
+  startRefused,
+  startServer,
+} from '../support/server.ts'
+import { PROJECT_ROOT } from '../support/vectors.ts'
+
+const QUIET = { CALLSIGN_LOG_LEVEL: 'error' }
+const KEYS_FILE = 'development-keys.env'
+
+interface Answered {
+  readonly index: number
+  readonly publicKey: string
+}
+
+/** Registers from eight sides until told to stop; keeps what was answered. */
+function load(server: RunningServer): { answered: Answered[]; stop(): Promise<void> } {
+  const client = new RegisterClient(server.grpc)
+  const answered: Answered[] = []
+  let isDone = false
+  const work = async (user: number) => {
+    for (let next = user; !isDone; next += 8) {
+      const { index, publicKey } = await registerKey(client, BigInt(next), 1n)
+      answered.push({ index, publicKey })
+    }
+  }
+  const workers = Array.from({ length: 8 }, (_, user) => work(user))
+  return {
+    answered,
+    async stop() {
+      isDone = true
+      await Promise.all(workers)
+      client.close()
+    },
+  }
+}
+
+async function fetchEntries({ http }: RunningServer, treeSize: number): Promise<Uint8Array[]> {
+  const entries: Uint8Array[] = []
+  for (let index = 0; index * TILE_WIDTH < treeSize; index++) {
+    const path = formatTilePath({ level: 'entries', index, width: tileWidth('entries', index, treeSize) })
+    const answer = await fetch(`${http}/${path}`)
+    entries.push(...parseBundle(new Uint8Array(await answer.arrayBuffer())))
+  }
+  return entries
+}
+
+function digestOf(entries: readonly Uint8Array[]): string {
+  const hash = createHash('sha256')
+  for (const entry of entries) hash.update(`${entry.length} `).update(entry)
+  return hash.digest('hex')
+}
+
+async function checkpointOf(server: Pick<RunningServer, 'http'>): Promise<string> {
+  return (await fetch(`${server.http}/checkpoint`)).text()
+}
+
+function sizeOf(note: string, vkey: string): number {
+  return openCheckpoint(note, parseVerifierKey(vkey)).treeSize
+}
+
+const backup = (dataFolder: string, to: string) => runScript('backup', ['--data-dir', dataFolder, '--to', to])
+
+/** Restores a backup and puts the development keys beside it, as an operator has to. */
+async function restore(from: string, dataFolder: string, keysFrom: string) {
+  const outcome = await runScript('restore', ['--from', from, '--data-dir', dataFolder])
+  if (outcome.code === 0) cpSync(join(keysFrom, KEYS_FILE), join(dataFolder, KEYS_FILE))
+  return outcome
+}
+
+/** A stopped log of twenty, its backup when it had ten, and the checkpoints of both. */
+async function logWithOlderBackup(t: Test, environment: Readonly<Record<string, string>> = {}) {
+  const folder = t.testdir()
+  const dataFolder = join(folder, 'data')
+  const server = await startServer({ dataFolder, environment: { ...QUIET, ...environment } })
+  const client = new RegisterClient(server.grpc)
+  await registerUsers(client, 0, 10)
+  const copy = join(folder, 'backup')
+  const { lines } = await backup(dataFolder, copy)
+  await registerUsers(client, 100, 10)
+  const newest = join(folder, 'newest-checkpoint')
+  writeFileSync(newest, await checkpointOf(server))
+  const older = join(folder, 'older-checkpoint')
+  writeFileSync(older, String(lines[0]!.checkpoint))
+  client.close()
+  await server.end()
+  return { folder, dataFolder, copy, newest, older, vkey: server.vkey }
+}
+
+t.test(
+  'a backup under load holds all that was answered before it began, and is restored byte for byte',
+  async t => {
+    const folder = t.testdir()
+    const [dataFolder, copy, restored] = ['data', 'backup', 'restored'].map(name => join(folder, name))
+    const log = await startLog(t, dataFolder!, QUIET)
+    await registerUsers(log.client, 1_000_000, 500)
+    const { answered, stop } = load(log)
+    while (answered.length < 100) await new Promise(resolve => setImmediate(resolve))
+    const before = [...answered]
+    const { code, lines, stderr } = await backup(dataFolder!, copy!)
+    const during = answered.length - before.length
+    await stop()
+
+    t.same([code, stderr, lines.length], [0, '', 1])
+    t.ok(during > 0, `${during} registrations were answered meanwhile`)
+    t.same(readdirSync(copy!), ['store'])
+    t.same(readdirSync(join(copy!, 'store')), ['data.mdb'])
+    const line = lines[0]!
+    t.match(line, { event: 'backup', folder: copy, vkey: log.vkey, vrfPublicKey: log.vrfPublicKey })
+    const checkpoint = String(line.checkpoint)
+    const size = sizeOf(checkpoint, log.vkey)
+    t.equal(line.treeSize, `${size}`)
+
+    const again = await restore(copy!, restored!, dataFolder!)
+    t.match([again.code, again.lines], [0, [{ ...line, event: 'restore', folder: restored }]])
+    const known = join(folder, 'known')
+    writeFileSync(known, checkpoint)
+    const second = await startServer({
+      dataFolder: restored!,
+      args: ['--known-checkpoint', known],
+      environment: QUIET,
+    })
+    t.teardown(() => second.end())
+    t.equal(await checkpointOf(second), checkpoint, 'the checkpoint is the one that was signed then')
+    const entries = await fetchEntries(second, size)
+    t.equal(digestOf(entries), digestOf(await fetchEntries(log, size)))
+    const missing = before.filter(
+      ({ index, publicKey }) =>
+        entries[index] === undefined || parseEntry(entries[index]).publicKey !== publicKey,
+    )
+    t.same(missing, [], `${before.length} registrations were answered before`)
+  },
+)
+
+t.test('a backup is taken after kills, with the pages they left, and holds no private key', async t => {
+  const folder = t.testdir()
+  const dataFolder = join(folder, 'data')
+  for (let kill = 0; kill < 3; kill++) {
+    const server = await startServer({ dataFolder, environment: QUIET })
+    const { answered, stop } = load(server)
+    while (answered.length < 150) await new Promise(resolve => setImmediate(resolve))
+    server.process.kill('SIGKILL')
+    await stop().catch(() => {})
+    const copy = join(folder, `backup-${kill}`)
+    const { code, stderr } = await backup(dataFolder, copy)
+    t.same([code, stderr], [0, ''])
+    const bytes = readFileSync(join(copy, 'store', 'data.mdb')).toString('latin1')
+    const keys = parseEnv(readFileSync(join(dataFolder, KEYS_FILE), 'utf8'))
+    for (const name of ['KT_PRIVATE_KEY', 'VRF_PRIVATE_KEY', 'CALLSIGN_SECRET']) {
+      const secret = keys[name]!.slice(-44)
+      const raw = Buffer.from(secret, 'base64').toString('latin1')
+      if (bytes.includes(secret) || bytes.includes(raw.slice(-31))) t.fail(`${name} is in the copy`)
+    }
+  }
+})
+
+t.test('an older copy can’t sign a second history: the head file refuses it', async t => {
+  const headFolder = t.testdir({ head: {} })
+  const headFile = `${headFolder}-head`
+  t.teardown(() => rmSync(headFile, { force: true }))
+  const environment = { CALLSIGN_LOG_HEAD_FILE: headFile }
+  const { folder, dataFolder, copy, older } = await logWithOlderBackup(t, environment)
+  const restored = join(folder, 'restored')
+  t.equal((await restore(copy, restored, dataFolder)).code, 0)
+  for (const args of [[], ['--known-checkpoint', older]]) {
+    const { code, stderr } = await startRefused({ dataFolder: restored, environment, args })
+    t.equal(code, 1)
+    t.match(
+      stderr,
+      /has 10 entries, but CALLSIGN_LOG_HEAD_FILE .* of 20: put a newer copy of the data directory/,
+    )
+  }
+  const newest = join(folder, 'newest')
+  t.equal((await backup(dataFolder, newest)).code, 0)
+  const good = join(folder, 'good')
+  t.equal((await restore(newest, good, dataFolder)).code, 0)
+  const server = await startServer({ dataFolder: good, environment })
+  t.teardown(() => server.end())
+  t.notOk(existsSync(join(good, 'restored.json')), 'the head file answers for the newest one')
+})
+
+t.test(
+  'an older copy can’t sign a second history: nor does it start unasked or against a newer checkpoint',
+  async t => {
+    const { folder, dataFolder, copy, newest, older, vkey } = await logWithOlderBackup(t)
+    const restored = join(folder, 'restored')
+    t.equal((await restore(copy, restored, dataFolder)).code, 0)
+    const refusal = async (args: readonly string[]) => {
+      const { code, stderr } = await startRefused({ dataFolder: restored, args })
+      t.equal(code, 1)
+      t.notMatch(stderr, /\n {4}at /)
+      return stderr
+    }
+    t.match(await refusal([]), /was restored at 2\d.* from .*backup: start once with --known-checkpoint FILE/)
+    t.match(
+      await refusal(['--known-checkpoint', newest]),
+      /has 10 entries, but --known-checkpoint .* of 20: put a newer/,
+    )
+    t.match(
+      await refusal(['--known-checkpoint', join(folder, 'none')]),
+      /none is not a file with a checkpoint/,
+    )
+    t.match(
+      await refusal(['--known-checkpoint', join(dataFolder, KEYS_FILE)]),
+      /is not a file with a checkpoint/,
+    )
+    t.match(await refusal(['--unknown']), /unknown/i)
+
+    const state = join(folder, 'auditor-state')
+    const note = readFileSync(older, 'utf8')
+    writeFileSync(state, JSON.stringify({ program: 'audit', checkpoints: [{ note: 'older' }, { note }] }))
+    const server = await startServer({ dataFolder: restored, args: ['--known-checkpoint', state] })
+    t.equal(sizeOf(await checkpointOf(server), vkey), 10, 'an auditor’s state file answers too')
+    await server.end()
+    const next = await startServer({ dataFolder: restored })
+    t.teardown(() => next.end())
+    t.notOk(existsSync(join(restored, 'restored.json')), 'asked once')
+  },
+)
+
+t.test('a log that went on differently is refused by what was signed first', async t => {
+  const { folder, dataFolder, copy, newest, older } = await logWithOlderBackup(t)
+  const restored = join(folder, 'restored')
+  await restore(copy, restored, dataFolder)
+  // Somebody who knew only the older checkpoint let it sign on.
+  const server = await startServer({
+    dataFolder: restored,
+    args: ['--known-checkpoint', older],
+    environment: QUIET,
+  })
+  const client = new RegisterClient(server.grpc)
+  await registerUsers(client, 500, 30)
+  client.close()
+  await server.end()
+  const { code, stderr } = await startRefused({ dataFolder: restored, args: ['--known-checkpoint', newest] })
+  t.equal(code, 1)
+  t.match(stderr, /is not the one of --known-checkpoint .*: their first 20 entries differ/)
+})
+
+t.test('a restored development log without its keys says which file is missing', async t => {
+  const { folder, copy, older } = await logWithOlderBackup(t)
+  const restored = join(folder, 'restored')
+  await runScript('restore', ['--from', copy, '--data-dir', restored])
+  const { code, stderr } = await startRefused({ dataFolder: restored, args: ['--known-checkpoint', older] })
+  t.equal(code, 1)
+  t.match(stderr, /development-keys\.env is missing: put back the keys that this log was made with/)
+  t.notOk(existsSync(join(restored, KEYS_FILE)), 'no new keys are made')
+})
+
+t.test('what is in the way, missing or damaged is refused with a sentence, and nothing is left', async t => {
+  const { folder, dataFolder, copy } = await logWithOlderBackup(t)
+  const full = join(folder, 'full')
+  mkdirSync(full)
+  writeFileSync(join(full, 'file'), '')
+  const from = (source: string, to: string) => runScript('restore', ['--from', source, '--data-dir', to])
+  const none = join(folder, 'none')
+  const cases = [
+    [await backup(dataFolder, full), 2, /^backup: .*full is not empty$/m],
+    [await backup(none, join(folder, 'a')), 2, /^backup: there is no store in /m],
+    [await from(copy, full), 2, /^restore: .*full is not empty$/m],
+    [await from(copy, dataFolder), 2, /^restore: .*data is not empty$/m],
+    [await from(none, join(folder, 'b')), 2, /^restore: there is no backup in /m],
+    [await runScript('backup', ['--to', full]), 2, /^backup: --data-dir is missing\n\nusage: /m],
+    [await runScript('restore', ['--data-dir', full, 'more']), 2, /^restore: .*\n\nusage: /m],
+  ] as const
+  for (const [{ code, stderr }, wanted, sentence] of cases) {
+    t.equal(code, wanted)
+    t.match(stderr, sentence)
+  }
+  t.same(readdirSync(full), ['file'])
+
+  const cut = join(folder, 'cut')
+  cpSync(copy, cut, { recursive: true })
+  truncateSync(join(cut, 'store', 'data.mdb'), 5 * 4096)
+  const altered = join(folder, 'altered')
+  cpSync(copy, altered, { recursive: true })
+  const tables = RawTables.open(altered)
+  await tables.change(LOG_TABLES.bundles, indexKey(0), 70, 1)
+  await tables.close()
+  for (const [source, sentence] of [
+    [cut, /^restore: .*file is damaged or cut short$/m],
+    [altered, /^restore: the copy does not hold: entries: .*\(table log-bundles, key 0\)/m],
+  ] as const) {
+    const target = join(folder, 'target')
+    const { code, stderr } = await from(source, target)
+    t.equal(code, 1)
+    t.match(stderr, sentence)
+    t.same(readdirSync(target), [])
+  }
+  const damaged = join(folder, 'backup-of-damaged')
+  const outcome = await backup(altered, damaged)
+  t.same([outcome.code, readdirSync(damaged)], [1, []], 'a damaged log has no backup')
+  t.match(outcome.stderr, /run fsck on the original/)
+})
+
+t.test('a backup that was killed is not taken for one', async t => {
+  const folder = t.testdir({ target: {} })
+  const dataFolder = join(folder, 'data')
+  const log = await startLog(t, dataFolder, QUIET)
+  await registerUsers(log.client, 0, 400)
+  const target = join(folder, 'target')
+  const watcher = watch(target)
+  const begun = once(watcher, 'change')
+  const script = join(PROJECT_ROOT, 'dist/scripts/backup.js')
+  const child = spawn(process.execPath, [script, '--data-dir', dataFolder, '--to', target], {
+    stdio: 'ignore',
+  })
+  const exit = once(child, 'close')
+  await begun
+  watcher.close()
+  child.kill('SIGKILL')
+  await exit
+  t.same(readdirSync(target), ['unfinished'])
+  const { code, stderr } = await runScript('restore', [
+    '--from',
+    target,
+    '--data-dir',
+    join(folder, 'restored'),
+  ])
+  t.equal(code, 2)
+  t.match(stderr, /there is no backup in/)
+  const { index } = await log.client.register(9_000n, 1n, freshPublicKey())
+  t.equal(index, 400n, 'the server did not notice')
+})
+
+t.test('a restore that was cut off does not start as a new log', async t => {
+  const { folder, dataFolder, copy, older } = await logWithOlderBackup(t)
+  const restored = join(folder, 'restored')
+  await restore(copy, restored, dataFolder)
+  mkdirSync(join(restored, 'unfinished'))
+  cpSync(join(restored, 'store'), join(restored, 'unfinished', 'store'), { recursive: true })
+  rmSync(join(restored, 'store'), { recursive: true })
+  const { code, stderr } = await startRefused({ dataFolder: restored, args: ['--known-checkpoint', older] })
+  t.equal(code, 1)
+  t.match(stderr, /the restore into .* did not finish: empty the directory and restore again/)
+})

@@ -1,0 +1,223 @@
+/** fsck as an operator runs it: beside the server, over damaged data, and as a repair. */
+
+import { randomBytes } from 'node:crypto'
+import { readFileSync, truncateSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseEnv } from 'node:util'
+import t, { type Test } from 'tap'
+import { generateKeys } from '../../src/log/keys.ts'
+import { indexKey, tileKey } from '../../src/store/keys.ts'
+import { LOG_TABLES } from '../../src/store/log-store.ts'
+import { type CommandOutcome, runScript } from '../support/commands.ts'
+import { RawTables } from '../support/damage.ts'
+import { lookUp, type RegisteredKey, registerKey, registerUsers, startLog } from '../support/live-log.ts'
+import { freshPublicKey, RegisterClient, startServer } from '../support/server.ts'
+
+const CHECKS = ['maker', 'checkpoint', 'entries', 'tiles', 'identities', 'lookup', 'vrf']
+
+function fsck(
+  dataFolder: string,
+  args: readonly string[] = [],
+  environment: Readonly<Record<string, string>> = {},
+): Promise<CommandOutcome> {
+  return runScript('fsck', ['--data-dir', dataFolder, ...args], environment)
+}
+
+function oks({ lines }: CommandOutcome): unknown[] {
+  return lines.map(({ ok }) => ok)
+}
+
+/** The lines of checks that found something. */
+function damageIn({ lines }: CommandOutcome): CommandOutcome['lines'] {
+  return lines.filter(({ ok, check }) => ok === false && check !== 'repair')
+}
+
+/** A data directory with the log of a development server that was stopped. */
+async function loggedFolder(t: Test, users = 300): Promise<{ dataFolder: string; keys: RegisteredKey[] }> {
+  const dataFolder = t.testdir()
+  const server = await startServer({ dataFolder, environment: { CALLSIGN_LOG_LEVEL: 'error' } })
+  const client = new RegisterClient(server.grpc)
+  const keys = await registerUsers(client, 0, users)
+  keys.push(await registerKey(client, 7n, 1n), await registerKey(client, 7n, 1n))
+  client.close()
+  await server.end()
+  return { dataFolder, keys }
+}
+
+async function damage(dataFolder: string, act: (tables: RawTables) => Promise<unknown>): Promise<void> {
+  const tables = RawTables.open(dataFolder)
+  await act(tables)
+  await tables.close()
+}
+
+function keysIn(dataFolder: string): Record<string, string> {
+  return parseEnv(readFileSync(join(dataFolder, 'development-keys.env'), 'utf8')) as Record<string, string>
+}
+
+t.test('beside a server that is being written to it finds a whole log, each time a larger one', async t => {
+  const dataFolder = t.testdir()
+  const log = await startLog(t, dataFolder, { CALLSIGN_LOG_LEVEL: 'error' })
+  let isDone = false
+  let registered = 0
+  const load = async (user: number) => {
+    for (let next = user; !isDone; next += 8) {
+      await log.client.register(BigInt(next), 1n, freshPublicKey())
+      registered++
+    }
+  }
+  const loads = Array.from({ length: 8 }, (_, user) => load(user))
+  const sizes: number[] = []
+  for (let round = 0; round < 3; round++) {
+    const before = registered
+    const outcome = await fsck(dataFolder)
+    t.same([outcome.code, damageIn(outcome), outcome.stderr], [0, [], ''])
+    t.same(
+      outcome.lines.map(({ check }) => check),
+      CHECKS,
+    )
+    const size = Number(outcome.lines[1]!.treeSize)
+    t.ok(size >= before, `${size} entries were checked, ${before} had been answered`)
+    sizes.push(size)
+  }
+  isDone = true
+  await Promise.all(loads)
+  t.same(
+    sizes,
+    sizes.toSorted((a, b) => a - b),
+  )
+  t.ok(sizes[2]! > sizes[0]!, 'registrations went on')
+})
+
+t.test('a changed entry is named, and never repaired', async t => {
+  const { dataFolder } = await loggedFolder(t)
+  await damage(dataFolder, tables => tables.change(LOG_TABLES.bundles, indexKey(0), 136 * 5 + 60, 1))
+  const outcome = await fsck(dataFolder, ['--repair'])
+  t.equal(outcome.code, 1)
+  t.match(damageIn(outcome), [
+    { check: 'entries', table: 'log-bundles', key: '0', offset: '682', faults: '1', repairable: false },
+  ])
+  t.match(outcome.lines.at(-1), { check: 'repair', ok: false, detail: /nothing was written: entries can't/ })
+  t.equal((await fsck(dataFolder)).code, 1, 'it is as it was')
+})
+
+t.test('damage to what is derived is named, repaired, and the server goes on', async t => {
+  const { dataFolder, keys } = await loggedFolder(t)
+  await damage(dataFolder, async tables => {
+    await tables.change(LOG_TABLES.tiles, tileKey(0, 0), 1_000, 1)
+    await tables.change(LOG_TABLES.identities, indexKey(1), 24 * 130 + 21, 1)
+    await tables.remove(LOG_TABLES.lookup, indexKey(0))
+  })
+  const found = await fsck(dataFolder)
+  t.equal(found.code, 1)
+  t.match(damageIn(found), [
+    { check: 'tiles', table: 'log-tiles', key: '0/0', offset: '1000', repairable: true },
+    { check: 'identities', table: 'log-identities', key: '1', offset: '3141', repairable: true },
+    { check: 'lookup', table: 'log-lookup', key: '0', repairable: true },
+  ])
+  const repaired = await fsck(dataFolder, ['--repair'])
+  t.equal(repaired.code, 0)
+  t.match(repaired.lines[CHECKS.length], { check: 'repair', ok: true })
+  t.same(oks(repaired).slice(CHECKS.length + 1), [true, true, true, true, true, true, null])
+  t.same([(await fsck(dataFolder)).code, (await fsck(dataFolder, ['--repair'])).lines.length], [0, 7])
+
+  const log = await startLog(t, dataFolder)
+  const newest = keys.filter(({ userId }, at) => userId !== 7n || at === keys.length - 1)
+  const results = await lookUp(
+    log.http,
+    newest.slice(-64).map(({ vrfHash }) => vrfHash),
+  )
+  t.same(
+    results.map(({ publicKey }) => publicKey),
+    newest.slice(-64).map(({ publicKey }) => publicKey),
+  )
+})
+
+t.test('a repair needs the server stopped', async t => {
+  const { dataFolder } = await loggedFolder(t)
+  // A hash in the middle of a full tile, which a start does not look at.
+  await damage(dataFolder, tables => tables.change(LOG_TABLES.identities, indexKey(0), 24 * 9 + 23, 1))
+  const server = await startServer({ dataFolder })
+  const refused = await fsck(dataFolder, ['--repair'])
+  t.equal(refused.code, 2)
+  t.match(refused.stderr, /^fsck: data directory .* is in use by process \d+$/m)
+  t.equal(await server.end(), 0)
+  t.equal((await fsck(dataFolder, ['--repair'])).code, 0)
+})
+
+t.test('with the VRF key the identities are hashed again', async t => {
+  const { dataFolder } = await loggedFolder(t)
+  const { VRF_PRIVATE_KEY } = keysIn(dataFolder)
+  const environment = { VRF_PRIVATE_KEY: VRF_PRIVATE_KEY! }
+  const whole = await fsck(dataFolder, ['--vrf-sample', '1000'], environment)
+  t.equal(whole.code, 0)
+  t.match(whole.lines.at(-1), { check: 'vrf', ok: true, detail: /^302 identities/ })
+  t.match((await fsck(dataFolder, ['--vrf-sample', '10'], environment)).lines.at(-1), { detail: /^10 / })
+
+  await damage(dataFolder, tables => tables.change(LOG_TABLES.identities, indexKey(1), 24 * 20 + 7, 1))
+  t.equal((await fsck(dataFolder)).code, 0, 'without it nobody can tell')
+  const found = await fsck(dataFolder, [], environment)
+  t.equal(found.code, 1)
+  t.match(damageIn(found), [
+    { check: 'vrf', table: 'log-identities', key: '1', offset: '480', repairable: false },
+  ])
+
+  const foreign = await fsck(dataFolder, [], { VRF_PRIVATE_KEY: Buffer.alloc(32, 1).toString('base64') })
+  t.equal(foreign.code, 1)
+  t.match(damageIn(foreign)[0], { check: 'maker', detail: /another VRF key/ })
+})
+
+t.test('the verifier key may be given, and then counts', async t => {
+  const { dataFolder } = await loggedFolder(t, 5)
+  const { KT_PUBLIC_KEY } = keysIn(dataFolder)
+  t.equal((await fsck(dataFolder, ['--vkey', KT_PUBLIC_KEY!])).code, 0)
+  const other = generateKeys('localhost/callsign-dev', randomBytes).ktPublicKey
+  const foreign = await fsck(dataFolder, [], { KT_PUBLIC_KEY: other })
+  t.equal(foreign.code, 1)
+  t.match(damageIn(foreign), [{ check: 'maker' }, { check: 'checkpoint' }])
+  t.equal((await fsck(dataFolder, ['--vkey', 'no key'])).code, 2)
+})
+
+t.test('a file that is cut short or overwritten is damage, said in a sentence', async t => {
+  const { dataFolder } = await loggedFolder(t)
+  const path = join(dataFolder, 'store', 'data.mdb')
+  const whole = readFileSync(path)
+  const broken: Record<string, () => void> = {
+    'cut to a third': () => truncateSync(path, Math.floor(whole.length / 3)),
+    'cut to its first pages': () => truncateSync(path, 3 * 4096),
+    'overwritten from the start': () =>
+      writeFileSync(path, Buffer.concat([Buffer.alloc(9_000, 7), whole.subarray(9_000)])),
+  }
+  for (const [what, act] of Object.entries(broken)) {
+    act()
+    for (const args of [[], ['--repair']]) {
+      const { code, lines, stderr } = await fsck(dataFolder, args)
+      t.equal(code, 1, what)
+      t.match(lines, [{ check: 'store', ok: false, detail: /file is damaged/ }], what)
+      t.notMatch(stderr, /\n {4}at /, what)
+    }
+    writeFileSync(path, whole)
+  }
+  t.equal((await fsck(dataFolder)).code, 0)
+})
+
+t.test('what can’t be checked is exit 2 with a sentence', async t => {
+  const folder = t.testdir({ empty: {} })
+  for (const dataFolder of [join(folder, 'empty'), join(folder, 'none')]) {
+    const { code, lines, stderr } = await fsck(dataFolder)
+    t.equal(code, 2)
+    t.match(lines, [{ check: 'store', ok: null }])
+    t.match(stderr, /^fsck: there is no store in /)
+  }
+  for (const args of [
+    [],
+    ['--data-dir'],
+    ['--data-dir', folder, '--fix'],
+    ['--data-dir', folder, '--vrf-sample', '5'],
+  ]) {
+    const { code, stderr } = await runScript('fsck', args)
+    t.equal(code, 2, args.join(' '))
+    t.match(stderr, /^fsck: .*\n\nusage: /s)
+  }
+  const help = await runScript('callsign', ['fsck', '--help'])
+  t.equal(help.code, 0, 'it is also a command of callsign')
+})
