@@ -1,4 +1,4 @@
-/** The store itself: its transactions, its lock between processes, and a disk without room. */
+/** The store itself: its transactions and its lock between processes. A disk without room: `flows/disk-full.test.ts`. */
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -8,9 +8,6 @@ import { setImmediate } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { SignalError } from '../../src/errors.ts'
 import { Database, isEchoOfFailedCommit, isOutOfSpace } from '../../src/store/database.ts'
-import { codeOf } from '../support/codes.ts'
-import type { FullDisk } from '../support/full-disk.ts'
-import { runProgram } from '../support/programs.ts'
 
 const PROGRAMS = join(import.meta.dirname, '../support')
 
@@ -198,30 +195,4 @@ t.test('of two processes that start together at most one gets in', async t => {
   }
   t.notOk(answers.some(([a, b]) => a === 'open' && b === 'open'))
   t.comment(answers)
-})
-
-t.test('a disk without room refuses what does not fit and keeps all it said was durable', async t => {
-  const folder = t.testdir()
-  const program = `ulimit -f 1500; exec ${process.execPath} ${join(PROGRAMS, 'full-disk.js')} ${folder}`
-  const { code, stdout, stderr } = await runProgram('/bin/bash', ['-c', program])
-  t.equal(code, 0, stderr)
-  const { refused, withReason, withoutPredecessor, unknown, durable, stored } = JSON.parse(stdout) as FullDisk
-  t.same(unknown, [], 'each refusal is known for what it is')
-  t.ok(withReason > refused / 2, `${withReason} of ${refused} name the reason of the disk`)
-  t.equal(stored, durable, 'what was told durable is what is there')
-  t.comment({ refused, withoutPredecessor, stored })
-
-  const database = openStore(t, folder)
-  const rows = database.recordTable<Buffer>('rows')
-  const missing = Array.from({ length: stored }, (_, row) => row).filter(
-    row => rows.get(`${row}`)?.[0] !== row % 256,
-  )
-  t.same(missing, [])
-  t.equal(rows.get(`${stored}`), undefined)
-  await database.commit(() => void rows.put('more', Buffer.alloc(1_000_000)))
-  t.equal(
-    codeOf(() => rows.get('more')),
-    'none',
-    'and goes on where there is room',
-  )
 })
