@@ -4,6 +4,7 @@
  */
 
 import { type ErrorCode, SignalError } from '../errors.ts'
+import { LOOKUPS_KEPT_MAX } from '../limits.ts'
 import type { Hash } from '../log/hash.ts'
 import { equalHashes } from '../log/hash.ts'
 import { BodyReader } from '../schema/json.ts'
@@ -14,6 +15,7 @@ import {
   GetPublicKeysRequest,
   type ProvenKey,
 } from '../schema/log.ts'
+import { BoundedCache } from '../store/bounded-cache.ts'
 import type { LoggedKey, VerifiedHead } from '../store/published-log.ts'
 import type { HttpAnswer, HttpRequest, HttpRoute } from '../transport/http.ts'
 import { ProofTexts } from './proof-texts.ts'
@@ -55,6 +57,9 @@ class Lookups {
   readonly #log: PublicKeysWorld['log']
   readonly #vrf: PublicKeysWorld['vrf']
   readonly #proofs: ProofTexts
+  /** What was found under a hash in the tree of this head, and compared. */
+  readonly #found = new BoundedCache<string, LoggedKey>(LOOKUPS_KEPT_MAX)
+  #foundUnder: VerifiedHead | undefined
 
   constructor({ log, vrf }: PublicKeysWorld) {
     this.#log = log
@@ -87,10 +92,19 @@ class Lookups {
 
   /** Throws `UNKNOWN_PUBLIC_KEY_HASH`, or `IDENTITY_MISMATCH` when the entry found is not under the hash asked for. */
   #find(publicKeyHash: string, head: VerifiedHead, target: number | undefined): FoundKey {
+    if (head !== this.#foundUnder) {
+      this.#found.clear()
+      this.#foundUnder = head
+    }
+    const kept = this.#found.get(publicKeyHash)
+    if (kept !== undefined) return { key: kept, publicKeyHash, target }
     const vrfHash = Buffer.from(publicKeyHash, 'base64')
     const key = this.#log.newestKey(vrfHash, head.treeSize)
     if (key === undefined) throw unknownHash(target)
-    if (equalHashes(key.vrfHash, vrfHash)) return { key, publicKeyHash, target }
+    if (equalHashes(key.vrfHash, vrfHash)) {
+      this.#found.set(publicKeyHash, key)
+      return { key, publicKeyHash, target }
+    }
     // The index knows a hash by its first bytes: an entry that shares them is an honest answer to another question.
     const isNeighbour = key.vrfHash.subarray(0, INDEXED_BYTES).every((byte, at) => byte === vrfHash[at])
     throw isNeighbour ? unknownHash(target) : identityMismatch(target)
