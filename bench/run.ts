@@ -103,6 +103,8 @@ async function runBenchmark(benchmark: Benchmark, options: RunOptions): Promise<
   const machine = describeMachine()
   const neighbours = new Neighbours()
   neighbours.start()
+  const removeFolder = () => rmSync(folder, { recursive: true, force: true })
+  process.once('exit', removeFolder)
   const ends: (() => Promise<void> | void)[] = []
   try {
     await benchmark.run({
@@ -130,7 +132,8 @@ async function runBenchmark(benchmark: Benchmark, options: RunOptions): Promise<
   } finally {
     for (const end of ends.reverse()) await end()
     if (profilesFolder !== undefined) printProfiles(profilesFolder)
-    rmSync(folder, { recursive: true, force: true })
+    process.off('exit', removeFolder)
+    removeFolder()
   }
 }
 
@@ -199,4 +202,6 @@ const OPTIONS = {
 const TRIES_MAX = 3
 const PROFILE_ROWS = 16
 
+// Without a listener a signal would leave stores and servers behind; on exit both are removed.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
 await main()
