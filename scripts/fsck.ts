@@ -6,7 +6,7 @@ import { Database } from '../src/store/database.ts'
 import { type CheckRequest, checkInProcess } from '../src/store/log-check/check-process.ts'
 import type { CheckOutcome, LogReport } from '../src/store/log-check/fault.ts'
 import { reasonAgainstRepair, repairLog } from '../src/store/log-repair.ts'
-import { type Flags, optional, required, runCommand, UsageError } from './support/command.ts'
+import { type Flags, optional, required, runCommand, secret, UsageError } from './support/command.ts'
 
 const USAGE = `usage: node dist/scripts/fsck.js --data-dir DIR [--vkey KEY] [--vrf-sample N] [--repair]
 
@@ -65,9 +65,10 @@ function isClean({ outcomes }: LogReport): boolean {
 
 function requestOf(flags: Flags): CheckRequest {
   const vkey = optional(flags, 'vkey') ?? process.env.KT_PUBLIC_KEY
-  const secret = process.env.VRF_PRIVATE_KEY
+  const vrfSecret = secret('VRF_PRIVATE_KEY')
   const sample = optional(flags, 'vrf-sample')
-  if (sample !== undefined && !secret) throw new UsageError('--vrf-sample needs VRF_PRIVATE_KEY')
+  if (sample !== undefined && vrfSecret === undefined)
+    throw new UsageError('--vrf-sample needs VRF_PRIVATE_KEY')
   const sampleMax = sample === undefined ? SAMPLE_USUAL : Number(sample)
   if (!Number.isSafeInteger(sampleMax) || sampleMax < 1) {
     throw new UsageError(`--vrf-sample ${sample} is not a number of entries`)
@@ -75,7 +76,7 @@ function requestOf(flags: Flags): CheckRequest {
   return {
     dataFolder: required(flags, 'data-dir', 'CALLSIGN_DATA_DIR'),
     ...(vkey ? { vkey } : {}),
-    ...(secret ? { vrf: { secret, sampleMax } } : {}),
+    ...(vrfSecret === undefined ? {} : { vrf: { secret: vrfSecret, sampleMax } }),
   }
 }
 

@@ -1,5 +1,6 @@
 /** What the operators' commands share: long flags, one usage text, and an exit code that tells what came of it. */
 
+import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { SignalError } from '../../src/errors.ts'
 
@@ -44,6 +45,13 @@ export function required(flags: Flags, name: string, variable?: string): string 
 export function optional(flags: Flags, name: string): string | undefined {
   const value = flags[name]
   return typeof value === 'string' ? value : undefined
+}
+
+/** A secret from its variable, or from the file that `<name>_FILE` names. */
+export function secret(name: string): string | undefined {
+  const path = process.env[`${name}_FILE`]
+  const text = process.env[name] || (path && readFileSync(path, 'utf8').replace(/\r?\n$/, ''))
+  return text || undefined
 }
 
 function readFlags({ flags }: Command): Flags {

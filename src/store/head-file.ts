@@ -19,6 +19,7 @@ export class HeadFile {
   readonly path: string
   /** What it held when it was opened, or undefined when there was no such file. */
   readonly checkpoint: Checkpoint | undefined
+  readonly #write: typeof writeDurably
   /** The notes that may be in the file; undefined stands for no file. More than one only after a failed write. */
   #possible: Set<string | undefined>
   #newestSize: number
@@ -26,22 +27,28 @@ export class HeadFile {
   /** The write that has not begun, and the head it will write. */
   #next: { head: LogHead; readonly written: Promise<void> } | undefined
 
-  private constructor(path: string, note: string | undefined, checkpoint: Checkpoint | undefined) {
+  private constructor(
+    path: string,
+    note: string | undefined,
+    checkpoint: Checkpoint | undefined,
+    write: typeof writeDurably,
+  ) {
     this.path = path
     this.checkpoint = checkpoint
+    this.#write = write
     this.#possible = new Set([note])
     this.#newestSize = checkpoint?.treeSize ?? 0
   }
 
   /**
    * Reads the file, which need not be there. Throws `CHECKPOINT_INVALID` when it can't be read or is not a checkpoint
-   * of the log with that key.
+   * of the log with that key. Tests give a `write` of their own.
    */
-  static open(path: string, verifier: VerifierKey): HeadFile {
+  static open(path: string, verifier: VerifierKey, write = writeDurably): HeadFile {
     const note = readNote(path)
-    if (note === undefined) return new HeadFile(path, undefined, undefined)
+    if (note === undefined) return new HeadFile(path, undefined, undefined, write)
     try {
-      return new HeadFile(path, note, openCheckpoint(note, verifier))
+      return new HeadFile(path, note, openCheckpoint(note, verifier), write)
     } catch (cause) {
       throw new SignalError(
         'CHECKPOINT_INVALID',
@@ -77,7 +84,7 @@ export class HeadFile {
       this.#compare(await readFile(this.path, 'utf8').catch(undefinedIfAbsent))
       // From here on a failure leaves the old note or this one.
       this.#possible.add(checkpoint)
-      await writeDurably(this.path, checkpoint)
+      await this.#write(this.path, checkpoint)
       this.#possible = new Set([checkpoint])
     } catch (cause) {
       if (cause instanceof SignalError) throw cause

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { signCheckpoint } from '../../src/log/checkpoint.ts'
 import { signerKeyFromSeed } from '../../src/log/note.ts'
+import { writeDurably } from '../../src/store/durable-file.ts'
 import { HeadFile } from '../../src/store/head-file.ts'
 import type { LogHead } from '../../src/store/log-store.ts'
 import { SIGNER } from '../support/stored-log.ts'
@@ -80,6 +81,26 @@ t.test('a write that fails is refused, leaves the old note, and the next one may
   rmSync(`${path}.draft`)
   await file.record(headOf(2))
   t.equal(readFileSync(path, 'utf8'), headOf(2).checkpoint)
+})
+
+t.test('a write that is told to have failed may have taken effect, or be found to have', async t => {
+  for (const isThere of [true, false]) {
+    const path = pathIn(t)
+    let mayFail = false
+    const file = HeadFile.open(path, SIGNER, async (where, text) => {
+      if (isThere || !mayFail) await writeDurably(where, text)
+      if (mayFail) throw Object.assign(new Error('the folder was not synced'), { code: 'EIO' })
+    })
+    await file.record(headOf(1))
+    mayFail = true
+    await t.rejects(file.record(headOf(2)), { code: 'STORE_UNAVAILABLE', message: /EIO/ })
+    await t.rejects(file.record(headOf(3)), { code: 'STORE_UNAVAILABLE' })
+    mayFail = false
+    await file.record(headOf(3))
+    t.equal(readFileSync(path, 'utf8'), headOf(3).checkpoint)
+    writeFileSync(path, headOf(2).checkpoint)
+    await t.rejects(file.record(headOf(4)), { code: 'CHECKPOINT_INVALID' }, 'what might have been is over')
+  }
 })
 
 t.test('a file that someone else has written is not written over', async t => {

@@ -376,6 +376,20 @@ t.test('an older checkpoint under a longer log names what lies beyond it', async
   t.match(reasonAgainstRepair(report), /restore a backup/, 'what may be lost entries is not thrown away')
 })
 
+t.test('records of one VRF hash that name two devices are named, also without the VRF key', async t => {
+  const { database, tables } = await storeLog(t, mixedKeys(700))
+  // Entry 14 is the second key of the device of entry 4.
+  await tables.change(LOG_TABLES.identities, indexKey(0), 24 * 14 + 7, 1)
+  const report = await check(database, {})
+  t.match(namesOf(report), [
+    /^identities: log-identities 0 entries 4 and 14 have one VRF hash, but not one user/,
+  ])
+  t.equal(brokenOf(report)[0]?.first?.offset, 24 * 14 + 7)
+  t.equal(reasonAgainstRepair(report), undefined, 'what else is wrong could be repaired')
+  await repairLog(database, report)
+  t.match(brokenOf(await check(database, {})), [{ check: 'identities' }], 'but not this')
+})
+
 t.test('keys that are given from outside count, not those in the store', async t => {
   const { database } = await storeLog(t, freshKeys(0, 20))
   const otherKey = signerKeyFromSeed(SIGNER.name, new Uint8Array(32).fill(1))

@@ -39,4 +39,8 @@ t.test('what is marked is left out of the rest', async t => {
   const rest = [...newest.unmarked()]
   t.same(rest.map(slot => newest.firstByte(slot)).sort(), [1, 3, 4])
   t.equal(newest.find(hash(9), 0), undefined)
+
+  newest.clear()
+  for (let byte = 1; byte <= 4; byte++) newest.add(hash(byte), 0, byte, 1)
+  t.equal([...newest.unmarked()].length, 4, 'until it is begun anew')
 })

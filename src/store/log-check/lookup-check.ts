@@ -38,8 +38,11 @@ interface Node {
   readonly bytes: Buffer
 }
 
+/** The tables it reads. */
+export type LookupTables = Pick<RawLog, 'lookupNode' | 'bundle' | 'keys'>
+
 export class LookupCheck {
-  readonly #raw: RawLog
+  readonly #raw: LookupTables
   readonly #treeSize: number
   readonly #unsound: LeafSet
   readonly #findings: Findings
@@ -48,7 +51,7 @@ export class LookupCheck {
   /** Rows that were looked at. */
   rows = 0
 
-  constructor(raw: RawLog, treeSize: number, unsound: LeafSet, findings: Findings) {
+  constructor(raw: LookupTables, treeSize: number, unsound: LeafSet, findings: Findings) {
     this.#raw = raw
     this.#treeSize = treeSize
     this.#unsound = unsound
