@@ -5,7 +5,16 @@
  */
 
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -14,7 +23,7 @@ import { VrfPool } from '../../src/log/vrf-pool.ts'
 import { developmentKeys } from '../../src/operations/development-keys.ts'
 import { LogEngine } from './log-engine.ts'
 import { randomKeys } from './random-keys.ts'
-import { startServer } from './server.ts'
+import { SERVER_LOG_FILE, startServer } from './server.ts'
 
 export interface PrefilledLog {
   /** A data folder for a development server. Whoever registers into it must work on a copy. */
@@ -92,12 +101,16 @@ function storeCodeTag(): string {
   return hash.digest('hex').slice(0, 8)
 }
 
-/** Removes logs of the same numbers that other code has filled. */
+/** Removes logs of the same numbers that other code has filled, unless a run of that code may still be using them. */
 function removeOutdated(storesFolder: string, numbers: string): void {
   for (const name of readdirSync(storesFolder)) {
-    if (name.startsWith(numbers)) rmSync(join(storesFolder, name), { recursive: true })
+    const folder = join(storesFolder, name)
+    if (!name.startsWith(numbers)) continue
+    const usedAtMs = statSync(join(folder, SERVER_LOG_FILE), { throwIfNoEntry: false })?.mtimeMs ?? 0
+    if (Date.now() - usedAtMs > IN_USE_MS) rmSync(folder, { recursive: true })
   }
 }
 
 const TARGETS_FILE = 'targets.txt'
 const IN_FLIGHT = 2_048
+const IN_USE_MS = 3_600_000

@@ -6,6 +6,9 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 
+/** Where the server's log lines go, in its data folder; written anew at each start. */
+export const SERVER_LOG_FILE = 'server.log'
+
 export interface RunningServer {
   readonly pid: number
   /** Addresses of the ready line. */
@@ -31,7 +34,7 @@ export interface ServerOptions {
  */
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   mkdirSync(options.dataFolder, { recursive: true })
-  const logPath = join(options.dataFolder, 'server.log')
+  const logPath = join(options.dataFolder, SERVER_LOG_FILE)
   const log = openSync(logPath, 'w')
   const startedAtMs = performance.now()
   const child = spawn(process.execPath, [...nodeArguments(options), MAIN, '--dev'], {
