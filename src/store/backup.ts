@@ -5,7 +5,7 @@
 
 import { existsSync } from 'node:fs'
 import { copyFile, mkdir, readdir, rename, rm } from 'node:fs/promises'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { SignalError } from '../errors.ts'
 import { Database } from './database.ts'
 import { syncToDisk } from './durable-file.ts'
@@ -63,7 +63,7 @@ export async function restore(from: string, dataFolder: string): Promise<CopiedL
   await mkdir(join(unfinished, STORE), { recursive: true, mode: 0o700 })
   try {
     await copyFile(backup, join(unfinished, STORE, DATA_FILE))
-    await writeRestoreMarker(dataFolder, { restoredAt: new Date().toISOString(), backup: from })
+    await writeRestoreMarker(dataFolder, { restoredAt: new Date().toISOString(), backup: resolve(from) })
     return await finish(unfinished, dataFolder)
   } catch (error) {
     await rm(unfinished, { recursive: true, force: true })

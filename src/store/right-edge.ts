@@ -37,9 +37,11 @@ export function readRightEdge(log: StoredLog, treeSize: number): TailBytes {
 
 /** The refusal of a log that does not hold what its checkpoint covers. */
 export function damaged(what: string, cause?: unknown): SignalError {
-  return new SignalError('CHECKPOINT_INVALID', `the log does not hold what its checkpoint covers: ${what}`, {
-    cause,
-  })
+  return new SignalError(
+    'CHECKPOINT_INVALID',
+    `the log does not hold what its checkpoint covers: ${what} (fsck names what is damaged and repairs what is derived)`,
+    { cause },
+  )
 }
 
 /** The partial row that `units` leave at the end, or undefined; neither longer nor followed by another. */
