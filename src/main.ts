@@ -180,13 +180,14 @@ async function openLog({ config, logger }: House, knownCheckpoint: string | unde
     vrfPublicKey: Buffer.from(vrf.publicKey).toString('base64'),
   }
   const made = store.maker()
-  if (made === undefined && store.head() !== undefined) {
+  if (made !== undefined) assertMaker(made, maker)
+  else if (store.head() !== undefined) {
     throw new SignalError('CHECKPOINT_INVALID', 'the store holds a log without the record of who made it')
   }
+  guard.assertExtends(store)
   if (made === undefined) {
     await store.create(maker, signCheckpoint({ treeSize: 0, rootHash: EMPTY_ROOT }, keys.signer))
-  } else assertMaker(made, maker)
-  guard.assertExtends(store)
+  }
   return { keys, maker, database, store, vrf, guard, published: new PublishedLog(store, keys.signer) }
 }
 

@@ -9,17 +9,26 @@
 
 import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
+import { setTimeout } from 'node:timers/promises'
 import { assert, SignalError } from '../errors.ts'
 import { type Checkpoint, openCheckpoint } from '../log/checkpoint.ts'
 import type { VerifierKey } from '../log/note.ts'
 import { writeDurably } from './durable-file.ts'
 import type { LogHead } from './log-store.ts'
 
+export interface HeadFileOptions {
+  readonly write?: typeof writeDurably
+  /** The pause before the next attempt after one that failed. */
+  readonly retryMs?: number
+}
+
 export class HeadFile {
   readonly path: string
   /** What it held when it was opened, or undefined when there was no such file. */
   readonly checkpoint: Checkpoint | undefined
   readonly #write: typeof writeDurably
+  readonly #retryMs: number
+  #hasFailed = false
   /** The notes that may be in the file; undefined stands for no file. More than one only after a failed write. */
   #possible: Set<string | undefined>
   #newestSize: number
@@ -31,24 +40,25 @@ export class HeadFile {
     path: string,
     note: string | undefined,
     checkpoint: Checkpoint | undefined,
-    write: typeof writeDurably,
+    { write = writeDurably, retryMs = RETRY_MS }: HeadFileOptions,
   ) {
     this.path = path
     this.checkpoint = checkpoint
     this.#write = write
+    this.#retryMs = retryMs
     this.#possible = new Set([note])
     this.#newestSize = checkpoint?.treeSize ?? 0
   }
 
   /**
    * Reads the file, which need not be there. Throws `CHECKPOINT_INVALID` when it can't be read or is not a checkpoint
-   * of the log with that key. Tests give a `write` of their own.
+   * of the log with that key. The options are for tests.
    */
-  static open(path: string, verifier: VerifierKey, write = writeDurably): HeadFile {
+  static open(path: string, verifier: VerifierKey, options: HeadFileOptions = {}): HeadFile {
     const note = readNote(path)
-    if (note === undefined) return new HeadFile(path, undefined, undefined, write)
+    if (note === undefined) return new HeadFile(path, undefined, undefined, options)
     try {
-      return new HeadFile(path, note, openCheckpoint(note, verifier), write)
+      return new HeadFile(path, note, openCheckpoint(note, verifier), options)
     } catch (cause) {
       throw new SignalError(
         'CHECKPOINT_INVALID',
@@ -78,6 +88,8 @@ export class HeadFile {
   }
 
   async #writeNext(): Promise<void> {
+    // Whoever asks again at once would only keep the process busy: the log appender is rebuilt for each attempt.
+    if (this.#hasFailed) await setTimeout(this.#retryMs)
     const { checkpoint } = this.#next!.head
     this.#next = undefined
     try {
@@ -86,7 +98,9 @@ export class HeadFile {
       this.#possible.add(checkpoint)
       await this.#write(this.path, checkpoint)
       this.#possible = new Set([checkpoint])
+      this.#hasFailed = false
     } catch (cause) {
+      this.#hasFailed = true
       if (cause instanceof SignalError) throw cause
       throw new SignalError(
         'STORE_UNAVAILABLE',
@@ -137,3 +151,5 @@ function codeOf(error: unknown): string {
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
+
+const RETRY_MS = 500

@@ -31,37 +31,38 @@ interface Witness {
 }
 
 export class RollBackGuard {
-  readonly headFile: HeadFile | undefined
-  readonly #dataFolder: string
-  readonly #verifier: VerifierKey
-  readonly #witnesses: readonly Witness[]
+  readonly #options: RollBackGuardOptions
   readonly #marker: RestoreMarker | undefined
+  #headFile: HeadFile | undefined
 
   /**
-   * Reads what there is to compare with, before the store is opened. Throws `CHECKPOINT_INVALID`, with a sentence that
-   * says what to do, when any of it is not of this log, or when the data directory can't be the one to go on with.
+   * Looks at what there is to compare with, before the store is opened or made. Throws `CHECKPOINT_INVALID`, with a
+   * sentence that says what to do, when any of it is not of this log, or when the data directory can't be the one to
+   * go on with.
    */
-  constructor({ dataFolder, verifier, headFile, knownCheckpoint }: RollBackGuardOptions) {
-    this.#dataFolder = dataFolder
-    this.#verifier = verifier
-    this.headFile = headFile === undefined ? undefined : HeadFile.open(headFile, verifier)
-    this.#witnesses = [
-      ...witnessOf(`CALLSIGN_LOG_HEAD_FILE ${headFile}`, this.headFile?.checkpoint),
-      ...witnessOf(`--known-checkpoint ${knownCheckpoint}`, readKnown(knownCheckpoint, verifier)),
-    ]
-    this.#marker = readRestoreMarker(dataFolder)
-    if (this.#marker !== undefined) this.#assertAnswered(this.#marker)
-    if (!existsSync(join(dataFolder, 'store', 'data.mdb'))) this.#assertMayBegin()
+  constructor(options: RollBackGuardOptions) {
+    this.#options = options
+    this.#marker = readRestoreMarker(options.dataFolder)
+    const witnesses = this.#readWitnesses()
+    if (this.#marker !== undefined) this.#assertAnswered(this.#marker, witnesses)
+    if (!existsSync(join(options.dataFolder, 'store', 'data.mdb'))) this.#assertMayBegin(witnesses)
+  }
+
+  /** Where checkpoints are to be recorded, if anywhere. */
+  get headFile(): HeadFile | undefined {
+    return this.#headFile
   }
 
   /**
    * Throws `CHECKPOINT_INVALID`, with a sentence that says what to do, unless the stored log extends every checkpoint
-   * that is known. A store without a log is an empty one. To be called before anything of the log is shown.
+   * that is known. A store without a log is an empty one. To be called when nobody else can write to the store any
+   * more, and before anything of the log is shown.
    */
   assertExtends(store: Pick<LogStore, 'head' | 'readHashes'>): void {
     const head = store.head()
-    const own = head === undefined ? EMPTY_TREE : openHead(head, this.#verifier)
-    for (const { where, checkpoint } of this.#witnesses) {
+    const own = head === undefined ? EMPTY_TREE : openHead(head, this.#options.verifier)
+    // Read again: a server that was just stopping may have recorded one more checkpoint.
+    for (const { where, checkpoint } of this.#readWitnesses()) {
       if (checkpoint.treeSize > own.treeSize) throw this.#older(own.treeSize, where, checkpoint.treeSize)
       // Not only the old root from the old tiles: the proof ties it to the root that is signed now.
       const proof = proveConsistency(checkpoint.treeSize, own.treeSize, store.readHashes)
@@ -76,7 +77,7 @@ export class RollBackGuard {
       } catch (cause) {
         throw new SignalError(
           'CHECKPOINT_INVALID',
-          `the log in ${this.#dataFolder} is not the one of ${where}: their first ${checkpoint.treeSize} entries differ, so start the data directory that this checkpoint was signed in, and no other`,
+          `the log in ${this.#options.dataFolder} is not the one of ${where}: their first ${checkpoint.treeSize} entries differ, so start the data directory that this checkpoint was signed in, and no other`,
           { cause },
         )
       }
@@ -85,25 +86,34 @@ export class RollBackGuard {
 
   /** Takes the mark of a restore away, once the log has been found to go on where it was. */
   async confirm(): Promise<void> {
-    if (this.#marker !== undefined) await removeRestoreMarker(this.#dataFolder)
+    if (this.#marker !== undefined) await removeRestoreMarker(this.#options.dataFolder)
   }
 
-  #assertAnswered({ restoredAt, backup }: RestoreMarker): void {
-    if (this.#witnesses.length > 0) return
+  #readWitnesses(): Witness[] {
+    const { verifier, headFile, knownCheckpoint } = this.#options
+    this.#headFile = headFile === undefined ? undefined : HeadFile.open(headFile, verifier)
+    return [
+      ...witnessOf(`CALLSIGN_LOG_HEAD_FILE ${headFile}`, this.#headFile?.checkpoint),
+      ...witnessOf(`--known-checkpoint ${knownCheckpoint}`, readKnown(knownCheckpoint, verifier)),
+    ]
+  }
+
+  #assertAnswered({ restoredAt, backup }: RestoreMarker, witnesses: readonly Witness[]): void {
+    if (witnesses.length > 0) return
     throw new SignalError(
       'CHECKPOINT_INVALID',
-      `the data directory ${this.#dataFolder} was restored at ${restoredAt} from ${backup}: start once with --known-checkpoint FILE, the newest checkpoint that an auditor or a client has seen, so that an older copy does not sign a second history`,
+      `the data directory ${this.#options.dataFolder} was restored at ${restoredAt} from ${backup}: start once with --known-checkpoint FILE, the newest checkpoint that an auditor or a client has seen, so that an older copy does not sign a second history`,
     )
   }
 
-  #assertMayBegin(): void {
+  #assertMayBegin(witnesses: readonly Witness[]): void {
     if (this.#marker !== undefined) {
       throw new SignalError(
         'CHECKPOINT_INVALID',
-        `the restore into ${this.#dataFolder} did not finish: empty the directory and restore again`,
+        `the restore into ${this.#options.dataFolder} did not finish: empty the directory and restore again`,
       )
     }
-    for (const { where, checkpoint } of this.#witnesses) {
+    for (const { where, checkpoint } of witnesses) {
       if (checkpoint.treeSize > 0) throw this.#older(0, where, checkpoint.treeSize)
     }
   }
@@ -111,7 +121,7 @@ export class RollBackGuard {
   #older(treeSize: number, where: string, knownSize: number): SignalError {
     return new SignalError(
       'CHECKPOINT_INVALID',
-      `the log in ${this.#dataFolder} has ${treeSize} entries, but ${where} is its signed checkpoint of ${knownSize}: put a newer copy of the data directory in its place, because this one would sign a second history`,
+      `the log in ${this.#options.dataFolder} has ${treeSize} entries, but ${where} is its signed checkpoint of ${knownSize}: put a newer copy of the data directory in its place, because this one would sign a second history`,
     )
   }
 }

@@ -87,10 +87,11 @@ t.test('a write that is told to have failed may have taken effect, or be found t
   for (const isThere of [true, false]) {
     const path = pathIn(t)
     let mayFail = false
-    const file = HeadFile.open(path, SIGNER, async (where, text) => {
+    const write = async (where: string, text: string) => {
       if (isThere || !mayFail) await writeDurably(where, text)
       if (mayFail) throw Object.assign(new Error('the folder was not synced'), { code: 'EIO' })
-    })
+    }
+    const file = HeadFile.open(path, SIGNER, { write, retryMs: 0 })
     await file.record(headOf(1))
     mayFail = true
     await t.rejects(file.record(headOf(2)), { code: 'STORE_UNAVAILABLE', message: /EIO/ })
