@@ -8,6 +8,7 @@
  * another repair goes on from what is there.
  */
 
+import { SignalError } from '../errors.ts'
 import { parseEntry } from '../log/entry.ts'
 import { parseBundle, TILE_WIDTH } from '../log/tile.ts'
 import type { BytesTable, Database } from './database.ts'
@@ -16,7 +17,7 @@ import { indexKey } from './keys.ts'
 import type { Correction, LogReport } from './log-check/fault.ts'
 import { RawLog } from './log-check/raw-log.ts'
 import { checkLog } from './log-check.ts'
-import { LOG_TABLES } from './log-store.ts'
+import { LOG_TABLES, LogStore } from './log-store.ts'
 import { LookupIndex } from './lookup-index.ts'
 
 /** Why nothing can be derived from the entries of that log, or undefined when it can. */
@@ -30,14 +31,19 @@ export function reasonAgainstRepair(report: LogReport): string | undefined {
 
 /**
  * Repairs the log in a database that is open for writing, which nobody else is using. `report` is what a check has just
- * found. Resolves when everything is durable. Another check has to say how far it came.
+ * found. Resolves when everything is durable; another check has to say how far it came. Throws `STORE_UNAVAILABLE` when
+ * the log is not the one that was checked.
  */
 export async function repairLog(database: Database, report: LogReport): Promise<void> {
+  const treeSize = new LogStore(database).head()?.treeSize
+  if (treeSize !== report.treeSize) {
+    throw new SignalError('STORE_UNAVAILABLE', 'the log has grown since it was checked: check it again')
+  }
   const repair = new LogRepair(database)
   try {
     await repair.applyCorrections()
     const lookup = report.outcomes.find(({ check }) => check === 'lookup')
-    if (lookup !== undefined && lookup.faults > 0) await repair.rebuildLookup(report.treeSize)
+    if (lookup !== undefined && lookup.faults > 0) await repair.rebuildLookup(treeSize)
   } finally {
     repair.end()
   }

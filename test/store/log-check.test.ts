@@ -1,91 +1,19 @@
-/**
- * The check of a stored log: what is whole is found whole, a byte changed anywhere is named where it is, and what is
- * derived is put right. `CALLSIGN_SEED` replays the random damage.
- */
+/** The check of a stored log, rule by rule: what is whole is found whole, and what is not is named where it is. */
 
 import { createHash } from 'node:crypto'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { signCheckpoint } from '../../src/log/checkpoint.ts'
 import { signerKeyFromSeed } from '../../src/log/note.ts'
-import { parseBundle } from '../../src/log/tile.ts'
-import { Database } from '../../src/store/database.ts'
 import { indexKey, tileKey } from '../../src/store/keys.ts'
-import type { CheckName, CheckOutcome, LogReport } from '../../src/store/log-check/fault.ts'
 import { RawLog } from '../../src/store/log-check/raw-log.ts'
-import { checkLog, type LogCheckOptions } from '../../src/store/log-check.ts'
+import { checkLog } from '../../src/store/log-check.ts'
 import { reasonAgainstRepair, repairLog } from '../../src/store/log-repair.ts'
 import { LOG_TABLES, LogStore } from '../../src/store/log-store.ts'
-import { nameOfKey, RawTables, type RowKey, type TableName } from '../support/damage.ts'
+import { brokenOf, check, KNOWN, lookupKeys, mixedKeys, namesOf, storeLog } from '../support/checked-log.ts'
+import { nameOfKey, type RawTables, type RowKey, type TableName } from '../support/damage.ts'
 import { seedOf } from '../support/seed.ts'
-import {
-  createLog,
-  type Device,
-  type DeviceKey,
-  deviceOf,
-  ExpectedLog,
-  faultsOfStore,
-  freshKeys,
-  keyOf,
-  LogWriter,
-  MAKER,
-  SIGNER,
-} from '../support/stored-log.ts'
+import { type Device, type DeviceKey, freshKeys, keyOf, LogWriter, SIGNER } from '../support/stored-log.ts'
 import { SeededRandom } from '../support/world.ts'
-
-/** Where the devices of a test log come from stands in for the VRF. */
-const KNOWN: LogCheckOptions = {
-  known: { verifier: SIGNER, vrfPublicKey: MAKER.vrfPublicKey },
-  vrf: {
-    hash: (userId, deviceId) => deviceOf(Number(userId) * 4 + Number(deviceId)).vrfHash,
-    sampleMax: 1_000_000,
-    random: () => 0.5,
-  },
-}
-
-interface Stored {
-  readonly database: Database
-  readonly tables: RawTables
-  readonly log: ExpectedLog
-}
-
-async function storeLog(t: Test, keys: readonly DeviceKey[], batchEntries = 500): Promise<Stored> {
-  const database = Database.open(t.testdir())
-  t.teardown(() => database.close())
-  const store = new LogStore(database)
-  await createLog(store)
-  const writer = new LogWriter(store, new ExpectedLog())
-  for (let first = 0; first < keys.length; first += batchEntries) {
-    await writer.append(keys.slice(first, first + batchEntries))
-  }
-  return { database, tables: RawTables.of(database), log: writer.expected }
-}
-
-/** Keys of which every fifth is a further key of one of ten devices. */
-function mixedKeys(count: number): DeviceKey[] {
-  return freshKeys(0, count).map((key, at) =>
-    at % 5 === 4 ? { device: deviceOf(100_000 + (at % 10)), publicKey: keyOf(at) } : key,
-  )
-}
-
-async function check(database: Database, options: LogCheckOptions = KNOWN): Promise<LogReport> {
-  const raw = new RawLog(database)
-  try {
-    return await checkLog(raw, options)
-  } finally {
-    raw.end()
-  }
-}
-
-function brokenOf(report: LogReport): CheckOutcome[] {
-  return report.outcomes.filter(({ ok }) => ok === false)
-}
-
-/** `check: table key offset detail` of the first fault of each check. */
-function namesOf(report: LogReport): string[] {
-  return brokenOf(report).map(
-    ({ check, first }) => `${check}: ${first!.table} ${first!.key} ${first!.detail}`,
-  )
-}
 
 t.test('a log of any size is whole, however it was batched', async t => {
   for (const [size, batchEntries] of [
@@ -120,135 +48,6 @@ t.test('it is one moment that is checked, while the log grows', async t => {
   t.same([namesOf(report), report.treeSize], [[], 700])
   t.same([namesOf(await check(database)), (await check(database)).treeSize], [[], log.size])
 })
-
-/** What a changed byte of a table must be told as, given where it was. */
-interface Expectation {
-  readonly check: CheckName
-  /** Whether the offset that is named can be that of the byte, given the row as it was. */
-  readonly isRightOffset: (named: number | undefined, offset: number, row: Buffer) => boolean
-  readonly isDerived: (offset: number) => boolean
-}
-
-const isSame = (named: number | undefined, offset: number) => named === offset
-
-/** The bytes of an entry are known only together; what is not base64 or a length breaks the bundle before. */
-function isWithinEntry(named: number | undefined, offset: number, row: Buffer): boolean {
-  let start = 0
-  for (const entry of parseBundle(row)) {
-    const end = start + 2 + entry.length
-    if (offset < end) return named !== undefined && named >= start && named <= offset + 2
-    start = end
-  }
-  return false
-}
-
-/** Nothing says what a signature should be, so the first of its bytes is named; the frame of a record is one thing. */
-function isRightInHead(named: number | undefined, offset: number, row: Buffer): boolean {
-  const signature = row.length - 93
-  const text = row.indexOf(Buffer.from(`${SIGNER.name}\n`))
-  if (offset >= signature) return named === signature
-  return offset >= text ? named === offset : true
-}
-
-const IDENTITY_PREVIOUS = 16
-const EXPECTED: Record<TableName, Expectation> = {
-  [LOG_TABLES.tiles]: { check: 'tiles', isRightOffset: isSame, isDerived: () => true },
-  [LOG_TABLES.bundles]: { check: 'entries', isRightOffset: isWithinEntry, isDerived: () => false },
-  [LOG_TABLES.identities]: {
-    check: 'identities',
-    // User and device count as one: the record's start, or its first byte unlike an earlier one's.
-    isRightOffset: (named, offset) =>
-      offset % 24 >= IDENTITY_PREVIOUS
-        ? named === offset
-        : Math.floor(named! / 24) === Math.floor(offset / 24) || named !== undefined,
-    isDerived: offset => offset % 24 >= IDENTITY_PREVIOUS,
-  },
-  [LOG_TABLES.lookup]: { check: 'lookup', isRightOffset: isSame, isDerived: () => true },
-  [LOG_TABLES.head]: { check: 'checkpoint', isRightOffset: isRightInHead, isDerived: () => false },
-  [LOG_TABLES.maker]: { check: 'maker', isRightOffset: named => named === undefined, isDerived: () => false },
-}
-
-for (const [table, expected] of Object.entries(EXPECTED) as [TableName, Expectation][]) {
-  t.test(
-    `a byte changed anywhere in ${table} is named by table and key, and put right where it is derived`,
-    async t => {
-      const seed = seedOf()
-      const draw = new SeededRandom(seed)
-      // At 2,560 the index was just written down, so its state row can say nothing else.
-      const { database, tables } = await storeLog(t, mixedKeys(2_560), 512)
-      const wrong: string[] = []
-      for (let round = 0; round < ROUNDS; round++) {
-        const keys = tables.keys(table)
-        const key = keys[draw.below(keys.length)]!
-        const before = tables.get(table, key)!
-        const offset = draw.below(before.length)
-        const meantBefore = meaningOf(database, table, key)
-        await tables.change(table, key, offset, 1 + draw.below(255))
-        // The frame of a record has a byte that means nothing.
-        if (meantBefore !== undefined && meaningOf(database, table, key) === meantBefore) continue
-        const report = await check(database)
-        for (const fault of misjudged(report, expected, table, key, offset, before)) {
-          wrong.push(`${nameOfKey(table, key)} byte ${offset}: ${fault}`)
-        }
-        if (expected.isDerived(offset)) await repairLog(database, report)
-        else await tables.put(table, key, before)
-        if (!tables.get(table, key)!.equals(before) && table !== LOG_TABLES.lookup) {
-          wrong.push(`${nameOfKey(table, key)} byte ${offset}: not put right`)
-        }
-        const after = namesOf(await check(database))
-        if (after.length > 0) wrong.push(`${nameOfKey(table, key)} byte ${offset}: afterwards ${after[0]}`)
-      }
-      t.same(wrong, [], `seed ${seed}`)
-    },
-  )
-}
-
-/** What a record says, as text. */
-function meaningOf(database: Database, table: TableName, key: RowKey): string | undefined {
-  if (table !== LOG_TABLES.head && table !== LOG_TABLES.maker) return undefined
-  const raw = new RawLog(database)
-  try {
-    return JSON.stringify(raw.record(table, String(key)))
-  } catch {
-    return 'nothing'
-  } finally {
-    raw.end()
-  }
-}
-
-/** All in which a report does not say that this byte, and nothing else, is wrong. */
-function misjudged(
-  report: LogReport,
-  expected: Expectation,
-  table: TableName,
-  key: RowKey,
-  offset: number,
-  before: Buffer,
-): string[] {
-  const broken = brokenOf(report)
-  const named = broken.find(({ check }) => check === expected.check || check === 'vrf')
-  if (named === undefined) return [`not found: ${namesOf(report)}`]
-  const { first, lasting } = named
-  const faults: string[] = []
-  if (broken.some(({ check }) => check !== expected.check && check !== 'vrf')) {
-    faults.push(`others are blamed: ${namesOf(report)}`)
-  }
-  // Of two records of one device that differ, either may be the wrong one.
-  const isPair = table === LOG_TABLES.identities && !expected.isDerived(offset)
-  if (first!.table !== table || (first!.key !== nameOfKey(table, key) && !isPair)) {
-    faults.push(`named as ${first!.table} ${first!.key}`)
-  }
-  if (!expected.isRightOffset(first!.offset, offset, before)) {
-    faults.push(`named as byte ${first!.offset}: ${first!.detail}`)
-  }
-  if ((lasting === 0) !== expected.isDerived(offset)) faults.push(`${lasting} faults can't be repaired`)
-  const reason = reasonAgainstRepair(report)
-  const mayRepair = expected.isDerived(offset) || table === LOG_TABLES.identities
-  if ((reason === undefined) !== mayRepair) faults.push(`repair: ${reason}`)
-  return faults
-}
-
-const ROUNDS = 40
 
 t.test('what is altered in several tables at once is named in each of them', async t => {
   const { database, tables } = await storeLog(t, mixedKeys(2_560), 512)
@@ -503,56 +302,3 @@ t.test('a log whose hashes do not fit into memory at once is checked in parts', 
   await repairLog(database, report)
   t.same(namesOf(await check(database)), [])
 })
-
-t.test('a repair derives every table but the entries, and a log goes on from it', async t => {
-  const { database, tables, log } = await storeLog(t, mixedKeys(2_560), 512)
-  const rowsOf = (table: TableName) =>
-    tables.keys(table).map(key => [nameOfKey(table, key), tables.get(table, key)!.toString('hex')])
-  const before = {
-    tiles: rowsOf(LOG_TABLES.tiles),
-    bundles: rowsOf(LOG_TABLES.bundles),
-    head: rowsOf(LOG_TABLES.head),
-  }
-  for (const table of [LOG_TABLES.tiles, LOG_TABLES.lookup]) {
-    for (const key of tables.keys(table)) await tables.remove(table, key)
-  }
-  for (const key of tables.keys(LOG_TABLES.identities)) {
-    const block = tables.get(LOG_TABLES.identities, key)!
-    for (let at = 0; at < block.length; at += 24) block.fill(7, at + 16, at + 24)
-    await tables.put(LOG_TABLES.identities, key, block)
-  }
-  const report = await check(database)
-  t.same(
-    brokenOf(report).map(({ check }) => check),
-    ['tiles', 'identities', 'lookup'],
-  )
-  t.equal(reasonAgainstRepair(report), undefined)
-  await repairLog(database, report)
-  t.same(namesOf(await check(database)), [])
-  t.same(
-    { tiles: rowsOf(LOG_TABLES.tiles), bundles: rowsOf(LOG_TABLES.bundles), head: rowsOf(LOG_TABLES.head) },
-    before,
-    'tiles are byte for byte what they were, entries and checkpoint were not touched',
-  )
-  const store = new LogStore(database)
-  await new LogWriter(store, log).append(mixedKeys(2_000))
-  t.same(faultsOfStore(store, log), [])
-})
-
-t.test(
-  'a repair that was cut off in the lookup table is refused by the server and finished by the next',
-  async t => {
-    const { database, tables, log } = await storeLog(t, mixedKeys(2_560), 512)
-    for (const key of tables.keys(LOG_TABLES.lookup)) await tables.remove(LOG_TABLES.lookup, key)
-    t.throws(() => new LogStore(database).openTail(log.size), {
-      code: 'CHECKPOINT_INVALID',
-      message: /lags behind/,
-    })
-    await repairLog(database, await check(database))
-    t.same(namesOf(await check(database)), [])
-  },
-)
-
-function lookupKeys(tables: RawTables): RowKey[] {
-  return tables.keys(LOG_TABLES.lookup).filter(key => nameOfKey(LOG_TABLES.lookup, key) !== '0')
-}
