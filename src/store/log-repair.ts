@@ -17,7 +17,7 @@ import { indexKey } from './keys.ts'
 import type { Correction, LogReport } from './log-check/fault.ts'
 import { RawLog } from './log-check/raw-log.ts'
 import { checkLog } from './log-check.ts'
-import { LOG_TABLES, LogStore } from './log-store.ts'
+import { LOG_TABLES, type LogHead } from './log-store.ts'
 import { LookupIndex } from './lookup-index.ts'
 
 /** Why nothing can be derived from the entries of that log, or undefined when it can. */
@@ -35,7 +35,8 @@ export function reasonAgainstRepair(report: LogReport): string | undefined {
  * the log is not the one that was checked.
  */
 export async function repairLog(database: Database, report: LogReport): Promise<void> {
-  const treeSize = new LogStore(database).head()?.treeSize
+  // Not through `LogStore`, which refuses to be made over a damaged lookup table.
+  const treeSize = database.recordTable<LogHead>(LOG_TABLES.head).get('head')?.treeSize
   if (treeSize !== report.treeSize) {
     throw new SignalError('STORE_UNAVAILABLE', 'the log has grown since it was checked: check it again')
   }
