@@ -4,7 +4,10 @@
  * transport that speaks it.
  */
 
-export type ErrorCode =
+export type ErrorCode = CoreErrorCode | ApplicationErrorCode
+
+/** Codes of the log, the process and requests as such; gRPC speaks them too. */
+export type CoreErrorCode =
   // What a peer sent is not of its form, or does not verify (parsers and verifiers of `log`).
   | 'MALFORMED'
   | 'KEY_INVALID'
@@ -32,11 +35,63 @@ export type ErrorCode =
   | 'STORE_UNAVAILABLE'
   | 'INTERNAL'
 
+/** Codes of the application API, which only HTTP and STOMP speak. */
+export type ApplicationErrorCode =
+  | 'CLIENT_TOO_OLD'
+  | 'IDEMPOTENCY_KEY_REUSED'
+  // The session; a client logs its user out on most of these (contract 1.6, 2.3).
+  | 'TOKEN_EXPIRED'
+  | 'SESSION_REVOKED'
+  | 'REFRESH_TOKEN_INVALID'
+  | 'REFRESH_TOKEN_REUSED'
+  // Sign-in and login methods.
+  | 'OTP_INVALID'
+  | 'OTP_EXPIRED'
+  | 'OTP_COOLDOWN'
+  | 'CHALLENGE_GONE'
+  | 'PROVIDER_TOKEN_REQUIRED'
+  | 'PROVIDER_TOKEN_INVALID'
+  | 'AUTH_CODE_INVALID'
+  | 'PROVIDER_UNAVAILABLE'
+  | 'DELIVERY_UNAVAILABLE'
+  | 'BLOCKED_COUNTRY'
+  | 'ACCOUNT_EXISTS'
+  | 'METHOD_EXISTS'
+  | 'LAST_LOGIN_METHOD'
+  | 'LOGIN_METHOD_LIMIT'
+  | 'LOGIN_METHOD_NOT_FOUND'
+  | 'STEP_UP_REQUIRED'
+  // Devices.
+  | 'DEVICE_NOT_REGISTERED'
+  | 'DEVICE_NOT_FOUND'
+  | 'DEVICE_LIMIT'
+  | 'KEY_IN_USE'
+  // Contacts.
+  | 'USER_NOT_FOUND'
+  | 'SHARE_TOKEN_NOT_FOUND'
+  | 'SHARE_TOKEN_EXPIRED'
+  | 'SHARE_TOKEN_LIMIT'
+  | 'REQUEST_NOT_FOUND'
+  | 'REQUEST_CLOSED'
+  | 'ALREADY_FRIENDS'
+  | 'SELF_REQUEST'
+  | 'CONTACT_LIMIT'
+  | 'PENDING_LIMIT'
+
 /** One element of a request that was refused: a JSON pointer to it, a code and a sentence (contract 1.5). */
 export interface FieldError {
   readonly pointer: string
   readonly code: string
   readonly detail: string
+}
+
+/** What a problem body says beyond its code (contract 1.5); `retryIn`, in seconds, is also its `Retry-After`. */
+export type ProblemMembers = Readonly<Record<string, unknown>> & { readonly retryIn?: number }
+
+export interface SignalErrorOptions {
+  readonly cause?: unknown
+  readonly errors?: readonly FieldError[]
+  readonly members?: ProblemMembers
 }
 
 /**
@@ -46,16 +101,14 @@ export interface FieldError {
 export class SignalError extends Error {
   readonly code: ErrorCode
   readonly errors: readonly FieldError[]
+  readonly members: ProblemMembers
 
-  constructor(
-    code: ErrorCode,
-    message: string,
-    options: { cause?: unknown; errors?: readonly FieldError[] } = {},
-  ) {
+  constructor(code: ErrorCode, message: string, options: SignalErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause })
     this.name = 'SignalError'
     this.code = code
     this.errors = options.errors ?? []
+    this.members = options.members ?? {}
   }
 }
 

@@ -6,7 +6,7 @@
 import { createHash, timingSafeEqual, X509Certificate } from 'node:crypto'
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf'
 import grpc from '@grpc/grpc-js'
-import { type ErrorCode, SignalError } from '../errors.ts'
+import { type CoreErrorCode, type ErrorCode, SignalError } from '../errors.ts'
 import { GRPC_MESSAGE_BYTES_MAX } from '../limits.ts'
 import { type RegisterRequest, RegisterRequestSchema, RegisterResponseSchema } from './kt_service_pb.ts'
 
@@ -108,7 +108,7 @@ export class GrpcServer {
     } catch (error) {
       const refusal =
         error instanceof SignalError ? error : new SignalError('INTERNAL', 'a fault of the server')
-      status = STATUS[refusal.code]
+      status = STATUS[refusal.code] ?? grpc.status.INTERNAL
       const isOurs = status === grpc.status.INTERNAL
       if (isOurs) this.#options.onFault(error)
       else this.#options.onRefused(refusal.code)
@@ -171,7 +171,7 @@ const KT_SERVICE = {
 grpc.setLogVerbosity(grpc.logVerbosity.NONE)
 
 const { status } = grpc
-const STATUS: Record<ErrorCode, grpc.status> = {
+const STATUS: Record<CoreErrorCode, grpc.status> & Partial<Record<ErrorCode, grpc.status>> = {
   MALFORMED: status.INVALID_ARGUMENT,
   KEY_INVALID: status.INTERNAL,
   SIGNATURE_INVALID: status.INTERNAL,

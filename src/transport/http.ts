@@ -12,13 +12,23 @@ import { nanoid } from 'nanoid'
 import { type ErrorCode, SignalError } from '../errors.ts'
 import { BODY_BYTES_MAX } from '../limits.ts'
 import { endHead, type PublicFile, serveFile } from './log-files.ts'
+import { problemOf } from './problem.ts'
 
 export interface HttpRequest {
   readonly method: string
+  /** As it was asked for, without the query. */
   readonly path: string
+  /** The values of the route's `{name}` segments, in their order, percent-decoded. */
+  readonly params: readonly string[]
+  /** What follows the question mark, as it was sent; empty for none. */
+  readonly query: string
   readonly requestId: string
   readonly contentType: string
-  /** Empty for a method without a body. To be read before the handler returns: its memory goes back then. */
+  /** A header that the route names in `headers`, by its lower-case name; empty when it was not sent. */
+  readonly header: (name: string) => string
+  /** The client's, 4 or 16 bytes, seen through trusted proxies. A copy. */
+  readonly remoteAddress: Uint8Array
+  /** Empty for none. To be read before the handler returns: its memory goes back then. */
   readonly body: Uint8Array
 }
 
@@ -30,14 +40,16 @@ export interface HttpAnswer {
 }
 
 export interface HttpRoute {
-  readonly method: 'GET' | 'POST'
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
+  /** The canonical path, such as `/app/api/devices/{deviceId}`; also the route's name in metrics. */
   readonly path: string
+  /** Lower-case names of the headers that the handler reads. */
+  readonly headers?: readonly string[]
+  /** `BODY_BYTES_MAX` where it is left out. */
+  readonly bodyBytesMax?: number
   /** Throws or rejects with a `SignalError` for what the peer may hear of. */
   readonly handle: (request: HttpRequest) => HttpAnswer | Promise<HttpAnswer>
 }
-
-/** What a request counts against before its body is read. */
-export type AdmissionScope = 'log-files' | 'lookup' | 'request'
 
 export interface HttpServerParts {
   readonly routes: readonly HttpRoute[]
@@ -147,7 +159,7 @@ class Exchange {
     if (methods === undefined) throw new SignalError('NOT_FOUND', 'there is nothing at this path')
     this.#route = path
     const route = methods.get(this.#method === 'HEAD' ? 'GET' : this.#method)
-    if (route === undefined) throw new MethodNotAllowed([...methods.keys()])
+    if (route === undefined) throw methodNotAllowed(methods.keys())
     return route
   }
 
@@ -158,7 +170,7 @@ class Exchange {
     const scopes: AdmissionScope[] = route.path.startsWith('/api/get-') ? ['request', 'lookup'] : ['request']
     for (const scope of scopes) {
       const waitSeconds = admit(remoteAddress, scope)
-      if (waitSeconds > 0) throw new RateLimited(waitSeconds)
+      if (waitSeconds > 0) throw rateLimited(waitSeconds)
     }
   }
 
@@ -181,8 +193,12 @@ class Exchange {
       const answer = route.handle({
         method: this.#method,
         path: this.#path,
+        params: [],
+        query: '',
         requestId: this.#requestId,
         contentType: this.#contentType,
+        header: () => '',
+        remoteAddress: NO_BYTES,
         body,
       })
       if (!(answer instanceof Promise)) return this.#answer(answer)
@@ -196,12 +212,10 @@ class Exchange {
   }
 
   #fail(error: unknown): void {
-    const refusal =
-      error instanceof SignalError ? error : new SignalError('INTERNAL', 'a fault of the server')
-    const status = STATUS[refusal.code]
+    const { status, body, headers } = problemOf(error, this.#requestId)
     if (status === 500) this.#parts.onFault(error, this.#requestId)
-    else this.#parts.onRefused(refusal.code, this.#requestId)
-    this.#answer(problemAnswer(refusal, status, this.#requestId))
+    else if (error instanceof SignalError) this.#parts.onRefused(error.code, this.#requestId)
+    this.#answer({ status, contentType: 'application/problem+json', body, headers })
   }
 
   #answer(answer: HttpAnswer): void {
@@ -246,105 +260,39 @@ function nextRequestId(): string {
   return `${PROCESS_NAME}-${requestCount.toString(36)}`
 }
 
-class MethodNotAllowed extends SignalError {
-  readonly allow: string
-  constructor(methods: readonly string[]) {
-    super('METHOD_NOT_ALLOWED', `this path takes ${methods.join(', ')}`)
-    this.allow = methods.includes('GET') ? [...methods, 'HEAD'].join(', ') : methods.join(', ')
-  }
+function methodNotAllowed(taken: Iterable<string>): SignalError {
+  const methods = [...taken]
+  const allow = (methods.includes('GET') ? [...methods, 'HEAD'] : methods).join(', ')
+  return new SignalError('METHOD_NOT_ALLOWED', `this path takes ${allow}`, { members: { allow } })
 }
 
-class RateLimited extends SignalError {
-  readonly retryIn: number
-  constructor(seconds: number) {
-    super('RATE_LIMITED', `too many requests from this address, wait ${seconds} s`)
-    this.retryIn = seconds
-  }
-}
-
-/** RFC 9457 problem details with the members of contract 1.5. A fault of ours says nothing more than its id. */
-function problemAnswer(error: SignalError, status: number, requestId: string): HttpAnswer {
-  const retryIn = error instanceof RateLimited ? error.retryIn : status === 503 ? RETRY_SECONDS : undefined
-  const headers: [string, string][] = [['Cache-Control', 'no-store']]
-  if (retryIn !== undefined) headers.push(['Retry-After', String(retryIn)])
-  if (error instanceof MethodNotAllowed) headers.push(['Allow', error.allow])
-  const body = {
-    type: `urn:problem:${error.code.toLowerCase().replaceAll('_', '-')}`,
-    title: TITLES[error.code],
-    status,
-    code: status === 500 ? 'INTERNAL' : error.code,
-    detail: status === 500 ? 'The server failed; the request id names the fault in its log.' : error.message,
-    requestId,
-    ...(retryIn === undefined ? {} : { retryIn }),
-    ...(error.errors.length === 0 ? {} : { errors: error.errors }),
-  }
-  return { status, contentType: 'application/problem+json', body: JSON.stringify(body), headers }
+function rateLimited(seconds: number): SignalError {
+  const members = { retryIn: seconds, scope: 'address' }
+  return new SignalError('RATE_LIMITED', `too many requests from this address, wait ${seconds} s`, {
+    members,
+  })
 }
 
 function bodyTooLarge(): SignalError {
   return new SignalError('BODY_TOO_LARGE', `a body here has at most ${BODY_BYTES_MAX} bytes`)
 }
 
-const STATUS: Record<ErrorCode, number> = {
-  MALFORMED: 500,
-  KEY_INVALID: 500,
-  SIGNATURE_INVALID: 500,
-  PROOF_INVALID: 500,
-  MALFORMED_JSON: 400,
-  VALIDATION_FAILED: 422,
-  BODY_TOO_LARGE: 413,
-  UNSUPPORTED_MEDIA_TYPE: 415,
-  METHOD_NOT_ALLOWED: 405,
-  NOT_FOUND: 404,
-  RATE_LIMITED: 429,
-  TOKEN_MISSING: 401,
-  TOKEN_INVALID: 401,
-  UNKNOWN_PUBLIC_KEY_HASH: 404,
-  IDENTITY_MISMATCH: 409,
-  CHECKPOINT_INVALID: 503,
-  LOG_UNAVAILABLE: 503,
-  TOO_MANY_KEYS: 429,
-  OVERLOADED: 503,
-  DEADLINE_EXCEEDED: 503,
-  STORE_UNAVAILABLE: 503,
-  INTERNAL: 500,
-}
-
-const TITLES: Record<ErrorCode, string> = {
-  MALFORMED: 'Server fault',
-  KEY_INVALID: 'Server fault',
-  SIGNATURE_INVALID: 'Server fault',
-  PROOF_INVALID: 'Server fault',
-  MALFORMED_JSON: 'Not JSON',
-  VALIDATION_FAILED: 'A field breaks a rule',
-  BODY_TOO_LARGE: 'Body too large',
-  UNSUPPORTED_MEDIA_TYPE: 'Media type not supported',
-  METHOD_NOT_ALLOWED: 'Method not allowed',
-  NOT_FOUND: 'Not found',
-  RATE_LIMITED: 'Too many requests',
-  TOKEN_MISSING: 'No access token',
-  TOKEN_INVALID: 'Access token not accepted',
-  UNKNOWN_PUBLIC_KEY_HASH: 'No key under this hash',
-  IDENTITY_MISMATCH: 'The log entry is not of this identity',
-  CHECKPOINT_INVALID: 'The log can not prove its state',
-  LOG_UNAVAILABLE: 'The log is not available',
-  TOO_MANY_KEYS: 'Too many keys of one device',
-  OVERLOADED: 'Too much to do',
-  DEADLINE_EXCEEDED: 'Took too long',
-  STORE_UNAVAILABLE: 'The store is not available',
-  INTERNAL: 'Server fault',
-}
-
 const STATUS_LINES: Record<number, string> = {
   200: '200 OK',
+  201: '201 Created',
+  202: '202 Accepted',
+  204: '204 No Content',
   400: '400 Bad Request',
   401: '401 Unauthorized',
+  403: '403 Forbidden',
   404: '404 Not Found',
   405: '405 Method Not Allowed',
   409: '409 Conflict',
+  410: '410 Gone',
   413: '413 Payload Too Large',
   415: '415 Unsupported Media Type',
   422: '422 Unprocessable Content',
+  426: '426 Upgrade Required',
   429: '429 Too Many Requests',
   500: '500 Internal Server Error',
   503: '503 Service Unavailable',
@@ -353,5 +301,4 @@ const STATUS_LINES: Record<number, string> = {
 const PROCESS_NAME = nanoid(12).replace('-', '_')
 let requestCount = 0
 const REQUEST_ID_FORM = /^[A-Za-z0-9._-]{8,64}$/
-const RETRY_SECONDS = 1
 const NO_BYTES = new Uint8Array(0)

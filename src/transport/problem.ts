@@ -1,0 +1,109 @@
+/** Refusals as RFC 9457 problem details with the members of contract 1.5: the status and title of each code, the body. */
+
+import { type ErrorCode, SignalError } from '../errors.ts'
+
+export interface Problem {
+  readonly status: number
+  /** The JSON text of the body. */
+  readonly body: string
+  readonly headers: readonly (readonly [string, string])[]
+}
+
+/** What the peer hears of an error. A fault of ours says nothing more than the request id. */
+export function problemOf(error: unknown, requestId: string): Problem {
+  const refusal = error instanceof SignalError ? error : new SignalError('INTERNAL', 'a fault of the server')
+  const { status, title } = PROBLEMS[refusal.code]
+  const isFault = status === 500
+  const members = isFault ? {} : refusal.members
+  const retryIn = members.retryIn ?? (status === 503 ? RETRY_SECONDS : undefined)
+  const headers: [string, string][] = [['Cache-Control', 'no-store']]
+  if (retryIn !== undefined) headers.push(['Retry-After', String(retryIn)])
+  if (typeof members.allow === 'string') headers.push(['Allow', members.allow])
+  if (status === 401) headers.push(['WWW-Authenticate', 'Bearer'])
+  const code = isFault ? 'INTERNAL' : refusal.code
+  const body = {
+    type: `urn:problem:${code.toLowerCase().replaceAll('_', '-')}`,
+    title,
+    status,
+    code,
+    detail: isFault ? 'The server failed; the request id names the fault in its log.' : refusal.message,
+    requestId,
+    ...(retryIn === undefined ? {} : { retryIn }),
+    ...members,
+    ...(refusal.errors.length === 0 ? {} : { errors: refusal.errors }),
+  }
+  return { status, body: JSON.stringify(body), headers }
+}
+
+/** The HTTP status of a code. */
+export function statusOf(code: ErrorCode): number {
+  return PROBLEMS[code].status
+}
+
+function problem(status: number, title: string): { readonly status: number; readonly title: string } {
+  return { status, title }
+}
+
+const PROBLEMS: Record<ErrorCode, { readonly status: number; readonly title: string }> = {
+  MALFORMED: problem(500, 'Server fault'),
+  KEY_INVALID: problem(500, 'Server fault'),
+  SIGNATURE_INVALID: problem(500, 'Server fault'),
+  PROOF_INVALID: problem(500, 'Server fault'),
+  MALFORMED_JSON: problem(400, 'Not JSON'),
+  VALIDATION_FAILED: problem(422, 'A field breaks a rule'),
+  BODY_TOO_LARGE: problem(413, 'Body too large'),
+  UNSUPPORTED_MEDIA_TYPE: problem(415, 'Media type not supported'),
+  METHOD_NOT_ALLOWED: problem(405, 'Method not allowed'),
+  NOT_FOUND: problem(404, 'Not found'),
+  RATE_LIMITED: problem(429, 'Too many requests'),
+  CLIENT_TOO_OLD: problem(426, 'Client too old'),
+  IDEMPOTENCY_KEY_REUSED: problem(422, 'Idempotency key of another request'),
+  TOKEN_MISSING: problem(401, 'No access token'),
+  TOKEN_INVALID: problem(401, 'Access token not accepted'),
+  TOKEN_EXPIRED: problem(401, 'Access token expired'),
+  SESSION_REVOKED: problem(401, 'Session over'),
+  REFRESH_TOKEN_INVALID: problem(401, 'Refresh token not accepted'),
+  REFRESH_TOKEN_REUSED: problem(401, 'Refresh token used before'),
+  OTP_INVALID: problem(400, 'Code not accepted'),
+  OTP_EXPIRED: problem(400, 'Code expired'),
+  OTP_COOLDOWN: problem(429, 'Wait before the next code'),
+  CHALLENGE_GONE: problem(410, 'Challenge over'),
+  PROVIDER_TOKEN_REQUIRED: problem(400, 'Provider token missing'),
+  PROVIDER_TOKEN_INVALID: problem(400, 'Provider token not accepted'),
+  AUTH_CODE_INVALID: problem(400, 'Authorization code not accepted'),
+  PROVIDER_UNAVAILABLE: problem(503, 'Identity provider not available'),
+  DELIVERY_UNAVAILABLE: problem(503, 'Codes can not be sent'),
+  BLOCKED_COUNTRY: problem(403, 'Country not served'),
+  ACCOUNT_EXISTS: problem(409, 'Account exists'),
+  METHOD_EXISTS: problem(409, 'Login method exists'),
+  LAST_LOGIN_METHOD: problem(409, 'Last login method'),
+  LOGIN_METHOD_LIMIT: problem(409, 'Too many login methods'),
+  LOGIN_METHOD_NOT_FOUND: problem(404, 'No such login method'),
+  STEP_UP_REQUIRED: problem(403, 'Confirm who you are first'),
+  DEVICE_NOT_REGISTERED: problem(403, 'Session without a device'),
+  DEVICE_NOT_FOUND: problem(404, 'No such device'),
+  DEVICE_LIMIT: problem(409, 'Too many devices'),
+  KEY_IN_USE: problem(409, 'Key of another user'),
+  USER_NOT_FOUND: problem(404, 'No such user'),
+  SHARE_TOKEN_NOT_FOUND: problem(404, 'No such share token'),
+  SHARE_TOKEN_EXPIRED: problem(410, 'Share token over'),
+  SHARE_TOKEN_LIMIT: problem(409, 'Too many share tokens'),
+  REQUEST_NOT_FOUND: problem(404, 'No such request'),
+  REQUEST_CLOSED: problem(409, 'Request closed'),
+  ALREADY_FRIENDS: problem(409, 'Contacts already'),
+  SELF_REQUEST: problem(422, 'Request to oneself'),
+  CONTACT_LIMIT: problem(409, 'Too many contacts'),
+  PENDING_LIMIT: problem(409, 'Too many open requests'),
+  UNKNOWN_PUBLIC_KEY_HASH: problem(404, 'No key under this hash'),
+  IDENTITY_MISMATCH: problem(409, 'The log entry is not of this identity'),
+  CHECKPOINT_INVALID: problem(503, 'The log can not prove its state'),
+  LOG_UNAVAILABLE: problem(503, 'The log is not available'),
+  TOO_MANY_KEYS: problem(429, 'Too many keys of one device'),
+  OVERLOADED: problem(503, 'Too much to do'),
+  DEADLINE_EXCEEDED: problem(503, 'Took too long'),
+  STORE_UNAVAILABLE: problem(503, 'The store is not available'),
+  INTERNAL: problem(500, 'Server fault'),
+}
+
+/** What a caller waits after a 503 that does not say how long. */
+const RETRY_SECONDS = 1
