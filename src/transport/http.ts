@@ -51,6 +51,9 @@ export interface HttpRoute {
   readonly handle: (request: HttpRequest) => HttpAnswer | Promise<HttpAnswer>
 }
 
+/** What a request counts against before its body is read. */
+export type AdmissionScope = 'log-files' | 'lookup' | 'request'
+
 export interface HttpServerParts {
   readonly routes: readonly HttpRoute[]
   /** The public file at a path, undefined for none; absent where no files are served. */
