@@ -1,0 +1,66 @@
+/**
+ * Ids: unsigned 64-bit integers, `bigint` inside the server and 8 bytes big-endian in its keys (contract 1.3).
+ *
+ * Ids that the server makes are random below 2^53, so that a client that reads JSON numbers as doubles loses nothing,
+ * and at least 2^32, so that none is mistaken for a count. They show no order and can't be walked.
+ */
+
+import { assert } from '../errors.ts'
+
+export type UserId = bigint & { readonly [BRAND]: 'UserId' }
+export type DeviceId = bigint & { readonly [BRAND]: 'DeviceId' }
+export type RequestId = bigint & { readonly [BRAND]: 'RequestId' }
+export type MethodId = bigint & { readonly [BRAND]: 'MethodId' }
+export type TokenId = bigint & { readonly [BRAND]: 'TokenId' }
+
+declare const BRAND: unique symbol
+
+/**
+ * The uint64 that a JSON value stands for: a decimal text without sign or leading zero, an integer below 2^53, or a
+ * bigint. Undefined for everything else.
+ */
+export function parseUint64(value: string | number | bigint): bigint | undefined {
+  if (typeof value === 'bigint') return value >= 0n && value <= UINT64_MAX ? value : undefined
+  if (typeof value === 'number') return Number.isSafeInteger(value) && value >= 0 ? BigInt(value) : undefined
+  if (!UINT64_FORM.test(value)) return undefined
+  const id = BigInt(value)
+  return id <= UINT64_MAX ? id : undefined
+}
+
+/** The decimal text of an id. */
+export function formatId(id: bigint): string {
+  return id.toString()
+}
+
+/** Uniform in [2^32, 2^53). `randomBytes` gives that many bytes of a cryptographic generator. */
+export function newId(randomBytes: (length: number) => Uint8Array): bigint {
+  for (let tries = 0; tries < TRIES_MAX; tries++) {
+    const bytes = Uint8Array.from(randomBytes(7))
+    assert(bytes.length === 7, 'the generator gave as many bytes as asked')
+    // 53 of the 56 bits; what falls below the range is drawn again, since a remainder would favour some ids.
+    bytes[0]! &= 0x1f
+    const id = BigInt(`0x${Buffer.from(bytes).toString('hex')}`)
+    if (id >= NEW_ID_MIN) return id
+  }
+  throw new Error('the random generator is broken')
+}
+
+/** The 8 bytes of an id, big-endian, so that keys sort as ids do. */
+export function idBytes(id: bigint): Uint8Array {
+  assert(id >= 0n && id <= UINT64_MAX, 'id is a uint64')
+  const bytes = Buffer.alloc(8)
+  bytes.writeBigUInt64BE(id)
+  return bytes
+}
+
+/** The id in 8 bytes, at `offset` of a longer key. */
+export function idFromBytes(bytes: Uint8Array, offset = 0): bigint {
+  assert(offset >= 0 && offset + 8 <= bytes.length, 'id bytes lie inside the key')
+  return Buffer.from(bytes.buffer, bytes.byteOffset + offset, 8).readBigUInt64BE()
+}
+
+const UINT64_FORM = /^(?:0|[1-9][0-9]{0,19})$/
+const UINT64_MAX = 2n ** 64n - 1n
+const NEW_ID_MIN = 2n ** 32n
+/** One draw in two million falls below the range; this many in a row do not. */
+const TRIES_MAX = 64
