@@ -1,0 +1,277 @@
+/**
+ * One HTTP request from its first byte to its answer: route, admission, headers, body, handler, problem.
+ *
+ * uWebSockets.js ends the process when a request is neither answered nor watched for abort on return, and throws when
+ * `req` is used after it or `res` after an abort. `Exchange` is the only thing that touches either, files apart.
+ */
+
+import type uWS from 'uWebSockets.js'
+import { nanoid } from 'nanoid'
+import { SignalError } from '../errors.ts'
+import { BODY_BYTES_MAX, BODY_DEADLINE_MS } from '../limits.ts'
+import { type CorsPolicy, EXPOSED_HEADERS, PREFLIGHT_HEADERS } from './cors.ts'
+import type { AdmissionScope, HttpAnswer, HttpRoute, HttpServerParts } from './http.ts'
+import { endHead } from './log-files.ts'
+import { problemOf } from './problem.ts'
+import type { RemoteAddresses } from './remote-address.ts'
+import { fillPath, type Match, type Router, type Target } from './router.ts'
+
+/** What the exchanges of one server share. */
+export interface ExchangeWorld {
+  readonly parts: HttpServerParts
+  readonly router: Router
+  readonly addresses: RemoteAddresses
+  /** Undefined: no page of another origin is served. */
+  readonly cors: CorsPolicy | undefined
+}
+
+export class Exchange {
+  readonly #res: uWS.HttpResponse
+  readonly #world: ExchangeWorld
+  readonly #startedAtMs = performance.now()
+  readonly #method: string
+  readonly #path: string
+  readonly #query: string
+  readonly #requestId: string
+  readonly #contentType: string
+  readonly #remoteAddress: Uint8Array
+  /** The asking page's, when it is allowed; else empty. */
+  #allowedOrigin: string
+  #match: Match | undefined
+  #target: Target | undefined
+  #header: (name: string) => string = NO_HEADER
+  #isOver = false
+
+  constructor(res: uWS.HttpResponse, req: uWS.HttpRequest, path: string, world: ExchangeWorld) {
+    this.#res = res
+    this.#world = world
+    this.#method = req.getCaseSensitiveMethod()
+    this.#path = path
+    this.#query = req.getQuery() ?? ''
+    this.#contentType = req.getHeader('content-type')
+    this.#remoteAddress = world.addresses.of(res, req)
+    const requestId = req.getHeader('x-request-id')
+    this.#requestId = requestId !== '' && REQUEST_ID_FORM.test(requestId) ? requestId : nextRequestId()
+    const origin = world.cors === undefined ? '' : req.getHeader('origin')
+    this.#allowedOrigin = world.cors?.isAllowed(origin) ? origin : ''
+    res.onAborted(() => {
+      this.#isOver = true
+    })
+  }
+
+  /** Serves the request. `req` is not used after the return. */
+  start(req: uWS.HttpRequest): void {
+    try {
+      if (this.#isPreflight(req)) return this.#answerPreflight()
+      this.#match = this.#world.router.find(this.#path)
+      this.#admit(scopesOf(this.#match))
+      const { route } = this.#findTarget(this.#match)
+      this.#refuseOldClient(route, req)
+      if (route.headers !== undefined) this.#header = copyHeaders(route.headers, req)
+      if (route.method === 'GET') this.#handle(route, NO_BYTES)
+      else this.#readBody(route, req.getHeader('content-length'))
+    } catch (error) {
+      this.#fail(error)
+    }
+  }
+
+  /** Answers that the address has asked for too many of the log's files. */
+  refuseFile(waitSeconds: number): void {
+    // The files are open to every page, and so is this refusal.
+    this.#allowedOrigin = '*'
+    this.#fail(rateLimited(waitSeconds))
+  }
+
+  #isPreflight(req: uWS.HttpRequest): boolean {
+    const { cors } = this.#world
+    return cors !== undefined && this.#method === 'OPTIONS' && req.getHeader(PREFLIGHT_MARK) !== ''
+  }
+
+  #answerPreflight(): void {
+    const headers = this.#allowedOrigin === '' ? [] : PREFLIGHT_HEADERS
+    this.#answer({ status: 204, contentType: '', body: '', headers })
+  }
+
+  #admit(scopes: readonly AdmissionScope[]): void {
+    const { admit } = this.#world.parts
+    if (admit === undefined) return
+    for (const scope of scopes) {
+      const waitSeconds = admit(this.#remoteAddress, scope)
+      if (waitSeconds > 0) throw rateLimited(waitSeconds)
+    }
+  }
+
+  #findTarget(match: Match | undefined): Target {
+    if (match === undefined) throw new SignalError('NOT_FOUND', 'there is nothing at this path')
+    const target = match.targets.get(this.#method)
+    if (target === undefined) throw methodNotAllowed(match.targets.keys())
+    this.#target = target
+    return target
+  }
+
+  #refuseOldClient({ path }: HttpRoute, req: uWS.HttpRequest): void {
+    const { requiredClient } = this.#world.parts
+    if (requiredClient === undefined || !path.startsWith('/app/api/') || path === '/app/api/meta') return
+    const minClientVersion = requiredClient(req.getHeader('x-client-version'))
+    if (minClientVersion === undefined) return
+    throw new SignalError('CLIENT_TOO_OLD', `this server needs ${minClientVersion} or later`, {
+      members: { minClientVersion },
+    })
+  }
+
+  #readBody(route: HttpRoute, contentLength: string): void {
+    const bytesMax = route.bodyBytesMax ?? BODY_BYTES_MAX
+    if (Number(contentLength) > bytesMax) throw bodyTooLarge(bytesMax)
+    const chunks: Uint8Array[] = []
+    let length = 0
+    this.#res.onData((chunk, isLast) => {
+      if (this.#isOver) return
+      length += chunk.byteLength
+      if (length > bytesMax) return this.#fail(bodyTooLarge(bytesMax))
+      if (isLast && chunks.length === 0) return this.#handle(route, new Uint8Array(chunk))
+      // uWebSockets takes the chunk's memory back on return.
+      chunks.push(new Uint8Array(chunk).slice())
+      if (isLast) this.#handle(route, Buffer.concat(chunks))
+      else if (performance.now() - this.#startedAtMs > BODY_DEADLINE_MS) this.#res.close()
+    })
+  }
+
+  #handle(route: HttpRoute, body: Uint8Array): void {
+    try {
+      const answer = route.handle({
+        method: this.#method,
+        path: this.#path,
+        params: this.#match?.params ?? [],
+        query: this.#query,
+        requestId: this.#requestId,
+        contentType: this.#contentType,
+        header: this.#header,
+        remoteAddress: this.#remoteAddress,
+        body,
+      })
+      if (!(answer instanceof Promise)) return this.#answer(answer)
+      answer.then(
+        late => this.#answer(late),
+        error => this.#fail(error),
+      )
+    } catch (error) {
+      this.#fail(error)
+    }
+  }
+
+  #fail(error: unknown): void {
+    const { parts } = this.#world
+    const { status, body, headers } = problemOf(error, this.#requestId)
+    if (status === 500) parts.onFault(error, this.#requestId)
+    else if (error instanceof SignalError) parts.onRefused(error.code, this.#requestId)
+    this.#answer({ status, contentType: 'application/problem+json', body, headers })
+  }
+
+  #answer(answer: HttpAnswer): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    const res = this.#res
+    res.cork(() => {
+      this.#writeHead(answer)
+      if (answer.status === 204) res.endWithoutBody()
+      else if (this.#method === 'HEAD') endHead(res, Buffer.byteLength(answer.body))
+      // A body that was refused is not read to its end: the connection can't be used again.
+      else res.end(answer.body, answer.status === 413)
+    })
+    const seconds = (performance.now() - this.#startedAtMs) / 1000
+    this.#world.parts.onAnswer?.(this.#match?.path ?? 'none', answer.status, seconds)
+  }
+
+  #writeHead({ status, contentType, headers }: HttpAnswer): void {
+    const res = this.#res
+    // 200 is what uWebSockets writes by itself.
+    if (status !== 200) res.writeStatus(STATUS_LINES[status] ?? String(status))
+    if (status !== 204) res.writeHeader('Content-Type', contentType)
+    res.writeHeader('API-Version', '1')
+    res.writeHeader('X-Content-Type-Options', 'nosniff')
+    res.writeHeader('Referrer-Policy', 'no-referrer')
+    res.writeHeader('X-Request-Id', this.#requestId)
+    if (this.#world.parts.tls !== undefined) res.writeHeader('Strict-Transport-Security', HSTS)
+    if (this.#world.cors !== undefined || this.#allowedOrigin !== '') this.#writeCors()
+    if (this.#target?.deprecatedSince !== undefined) this.#writeDeprecation(this.#target.deprecatedSince)
+    if (headers !== undefined) for (const [name, value] of headers) res.writeHeader(name, value)
+  }
+
+  #writeCors(): void {
+    this.#res.writeHeader('Vary', 'Origin')
+    if (this.#allowedOrigin === '') return
+    this.#res.writeHeader('Access-Control-Allow-Origin', this.#allowedOrigin)
+    this.#res.writeHeader('Access-Control-Expose-Headers', EXPOSED_HEADERS)
+  }
+
+  #writeDeprecation(since: number): void {
+    const canonical = fillPath(this.#match?.path ?? '', this.#match?.params ?? [])
+    this.#res.writeHeader('Deprecation', `@${since}`)
+    this.#res.writeHeader('Link', `<${canonical}>; rel="successor-version"`)
+  }
+}
+
+/** The values now: `req` is gone when the handler asks. */
+function copyHeaders(names: readonly string[], req: uWS.HttpRequest): (name: string) => string {
+  const values = names.map(name => req.getHeader(name))
+  return name => values[names.indexOf(name)] ?? ''
+}
+
+function scopesOf(match: Match | undefined): readonly AdmissionScope[] {
+  return match?.path.startsWith('/api/get-') ? LOOKUP_SCOPES : REQUEST_SCOPES
+}
+
+/** Unique without the cost of randomness for each: the process's random name and a count. */
+function nextRequestId(): string {
+  requestCount++
+  return `${PROCESS_NAME}-${requestCount.toString(36)}`
+}
+
+function methodNotAllowed(taken: Iterable<string>): SignalError {
+  const allow = [...taken].join(', ')
+  return new SignalError('METHOD_NOT_ALLOWED', `this path takes ${allow}`, { members: { allow } })
+}
+
+function rateLimited(seconds: number): SignalError {
+  const members = { retryIn: seconds, scope: 'address' }
+  return new SignalError('RATE_LIMITED', `too many requests from this address, wait ${seconds} s`, {
+    members,
+  })
+}
+
+function bodyTooLarge(bytesMax: number): SignalError {
+  return new SignalError('BODY_TOO_LARGE', `a body here has at most ${bytesMax} bytes`)
+}
+
+const STATUS_LINES: Record<number, string> = {
+  200: '200 OK',
+  201: '201 Created',
+  202: '202 Accepted',
+  204: '204 No Content',
+  400: '400 Bad Request',
+  401: '401 Unauthorized',
+  403: '403 Forbidden',
+  404: '404 Not Found',
+  405: '405 Method Not Allowed',
+  409: '409 Conflict',
+  410: '410 Gone',
+  413: '413 Payload Too Large',
+  415: '415 Unsupported Media Type',
+  422: '422 Unprocessable Content',
+  426: '426 Upgrade Required',
+  429: '429 Too Many Requests',
+  500: '500 Internal Server Error',
+  503: '503 Service Unavailable',
+}
+
+const LOOKUP_SCOPES: readonly AdmissionScope[] = ['request', 'lookup']
+const REQUEST_SCOPES: readonly AdmissionScope[] = ['request']
+/** The header that makes an OPTIONS request a preflight (Fetch standard, 4.8). */
+const PREFLIGHT_MARK = 'access-control-request-method'
+/** A year, RFC 6797. */
+export const HSTS = 'max-age=31536000'
+const PROCESS_NAME = nanoid(12).replace('-', '_')
+let requestCount = 0
+const REQUEST_ID_FORM = /^[A-Za-z0-9._-]{8,64}$/
+const NO_BYTES = new Uint8Array(0)
+const NO_HEADER = (): string => ''
