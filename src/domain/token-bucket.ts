@@ -12,26 +12,32 @@ export interface BucketRate {
   readonly burst: number
 }
 
+/** How long until a bucket that is full again at `fullAtMs` has a token; 0 when it has one. */
+export function missingMs({ count, perMs, burst }: BucketRate, fullAtMs: number, nowMs: number): number {
+  const costMs = perMs / count
+  return Math.max(0, Math.max(fullAtMs, nowMs) + costMs - nowMs - costMs * burst)
+}
+
 export class TokenBuckets {
+  readonly #rate: BucketRate
   readonly #costMs: number
-  readonly #depthMs: number
   readonly #keysMax: number
   readonly #fullAtMs = new Map<string, number>()
 
-  constructor({ count, perMs, burst }: BucketRate, keysMax: number) {
-    this.#costMs = perMs / count
-    this.#depthMs = this.#costMs * burst
+  constructor(rate: BucketRate, keysMax: number) {
+    this.#rate = rate
+    this.#costMs = rate.perMs / rate.count
     this.#keysMax = keysMax
   }
 
   /** Takes one token; returns 0, or how many milliseconds are missing until there is one. */
   take(key: string, nowMs: number): number {
-    const fullAtMs = Math.max(this.#fullAtMs.get(key) ?? 0, nowMs) + this.#costMs
-    const missingMs = fullAtMs - nowMs - this.#depthMs
-    if (missingMs > 0) return missingMs
+    const known = this.#fullAtMs.get(key) ?? 0
+    const missing = missingMs(this.#rate, known, nowMs)
+    if (missing > 0) return missing
     // Deleting first moves the key to the end, so the map stays in order of the last request.
     this.#fullAtMs.delete(key)
-    this.#fullAtMs.set(key, fullAtMs)
+    this.#fullAtMs.set(key, Math.max(known, nowMs) + this.#costMs)
     if (this.#fullAtMs.size > this.#keysMax) this.#forgetOldest()
     return 0
   }

@@ -13,12 +13,16 @@ import { SignalError } from '../errors.ts'
 
 /** A table of binary values under binary keys that sort as their bytes do. */
 export type BytesTable = LmdbTable<Uint8Array, Uint8Array>
+/** A table of msgpack records under binary keys that sort as their bytes do. */
+export type Table<Value> = LmdbTable<Value, Uint8Array>
 /** A table of small msgpack records under string keys. */
 export type RecordTable<Value> = LmdbTable<Value, string>
 
 export class Database {
   readonly #environment: RootDatabase
   readonly #lock: RootDatabase | undefined
+  /** Of the transaction that is running. */
+  #effects: (() => void)[] = []
 
   private constructor(environment: RootDatabase, lock?: RootDatabase) {
     this.#environment = environment
@@ -86,6 +90,10 @@ export class Database {
     })
   }
 
+  table<Value>(name: string): Table<Value> {
+    return this.#environment.openDB<Value, Uint8Array>(name, { encoding: 'msgpack', keyEncoding: 'binary' })
+  }
+
   recordTable<Value>(name: string): RecordTable<Value> {
     return this.#environment.openDB<Value, string>(name, { encoding: 'msgpack' })
   }
@@ -96,16 +104,36 @@ export class Database {
   }
 
   /**
-   * Runs `write` in one transaction; resolves when it is durable. Rejects with `STORE_UNAVAILABLE` and the reason as
-   * its cause; the store is then as it was before. What `write` puts before it throws would persist (lmdb-js keeps
-   * it), so it must check first and write last.
+   * Runs `write` in one transaction and resolves with what it returned once that is durable. Reads in it see the
+   * writes of every earlier call. What it throws is thrown on, so it must check first and write last: lmdb-js keeps
+   * what was put before. Rejects with `STORE_UNAVAILABLE` and the reason as its cause when the transaction fails; the
+   * store is then as it was before.
    */
-  async commit(write: () => void): Promise<void> {
+  async commit<Result>(write: () => Result): Promise<Result> {
+    let thrown: { readonly error: unknown } | undefined
+    const effects: (() => void)[] = []
+    const result = this.#environment.transaction(() => {
+      this.#effects = effects
+      try {
+        return write()
+      } catch (error) {
+        thrown = { error }
+        throw error
+      }
+    })
     try {
-      await this.#environment.transaction(write)
+      await result
     } catch (error) {
+      if (thrown !== undefined) throw thrown.error
       throw new SignalError('STORE_UNAVAILABLE', 'the store could not write', { cause: await causeOf(error) })
     }
+    for (const effect of effects) effect()
+    return result
+  }
+
+  /** In a transaction: has `effect` run once it is durable, before its `commit` resolves. */
+  afterCommit(effect: () => void): void {
+    this.#effects.push(effect)
   }
 
   /** Removes every row of a table in one transaction; resolves when that is durable. */
@@ -194,7 +222,7 @@ function lockFolder(folder: string): RootDatabase {
   return lock
 }
 
-/** Room for the application tables to come. */
-const TABLES_MAX = 32
+/** Room for tables to come. */
+const TABLES_MAX = 64
 /** ENOSPC, EDQUOT, EFBIG, MDB_MAP_FULL, and EIO, by which LMDB means a write that the disk took only in part. */
 const OUT_OF_SPACE_CODES = new Set<unknown>([28, 122, 27, -30792, 5])

@@ -1,5 +1,7 @@
 /** Binary table keys: fixed-width big-endian numbers, so that LMDB's byte order is the numbers' order. */
 
+import { createHash } from 'node:crypto'
+
 /** A leaf, tile or block index in 6 bytes; covers every index below 2^48. */
 export function indexKey(index: number): Uint8Array {
   const key = Buffer.allocUnsafe(6)
@@ -13,4 +15,37 @@ export function tileKey(level: number, index: number): Uint8Array {
   key[0] = level
   key.writeUIntBE(index, 1, 6)
   return key
+}
+
+/** The key of a row that belongs to one or more ids: 8 bytes each, big-endian. */
+export function idsKey(...ids: readonly bigint[]): Uint8Array {
+  const key = Buffer.allocUnsafe(8 * ids.length)
+  for (const [at, id] of ids.entries()) key.writeBigUInt64BE(id, 8 * at)
+  return key
+}
+
+/** The id at a position of a key made by `idsKey`. */
+export function idInKey(key: Uint8Array, at: number): bigint {
+  return Buffer.from(key.buffer, key.byteOffset, key.length).readBigUInt64BE(8 * at)
+}
+
+/** A moment in 6 bytes, milliseconds since 1970: rows under it sort by time. */
+export function timeBytes(atMs: number): Uint8Array {
+  return indexKey(Math.max(0, Math.floor(atMs)))
+}
+
+/** The first key behind every key that begins with `prefix`, which has a byte below 255. */
+export function keyBehind(prefix: Uint8Array): Uint8Array {
+  const end = Buffer.from(prefix)
+  for (let at = end.length - 1; at >= 0; at--) {
+    if (end[at] === 0xff) continue
+    end[at]! += 1
+    return end.subarray(0, at + 1)
+  }
+  throw new Error('no key is behind this prefix')
+}
+
+/** A text of any length as a key: its SHA-256. */
+export function textKey(text: string): Uint8Array {
+  return createHash('sha256').update(text).digest()
 }

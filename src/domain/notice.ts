@@ -1,0 +1,65 @@
+/**
+ * What the devices of a user are told of (contract 6, 7.3): contact and account events. Each has an id of its own, the
+ * same in every form it reaches a device in, so that a device that gets it twice shows it once.
+ */
+
+import type { DeviceId, RequestId, UserId } from './ids.ts'
+
+export interface Badge {
+  readonly total: number
+  readonly friendRequests: number
+  readonly missedCalls: number
+}
+
+export type NoticeBody =
+  | {
+      readonly kind: 'friend_request'
+      readonly requestId: RequestId
+      readonly userId: UserId
+      readonly displayName: string
+      readonly message?: string
+      readonly createdAtMs: number
+      readonly badge: Badge
+    }
+  | { readonly kind: 'friend_request_cancelled'; readonly requestId: RequestId; readonly userId: UserId }
+  | {
+      readonly kind: 'contact_added'
+      readonly userId: UserId
+      readonly displayName: string
+      /** The request that was accepted; its sender is told by push, the one who accepted it is not. */
+      readonly requestId: RequestId
+      readonly isPushed: boolean
+      readonly badge: Badge
+    }
+  | { readonly kind: 'contact_removed'; readonly userId: UserId; readonly displayName: string }
+  | {
+      readonly kind: 'device_added' | 'device_removed'
+      readonly deviceId: DeviceId
+      readonly name: string
+      readonly platform: string
+      readonly publicKeyHash: string
+    }
+  | { readonly kind: 'session_revoked'; readonly reason: string }
+  /** The profile or the login methods are not what they were; a device reads them anew. */
+  | { readonly kind: 'profile_changed' }
+  | { readonly kind: 'badge'; readonly badge: Badge }
+
+export type Notice = NoticeBody & {
+  /** 22 base64url characters. */
+  readonly eventId: string
+  readonly sentAtMs: number
+}
+
+/** Those that are pushed to devices, whether connected or not (contract 6). */
+export function isPushed(notice: NoticeBody): boolean {
+  switch (notice.kind) {
+    case 'friend_request':
+    case 'device_added':
+    case 'session_revoked':
+      return true
+    case 'contact_added':
+      return notice.isPushed
+    default:
+      return false
+  }
+}

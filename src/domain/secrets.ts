@@ -1,0 +1,55 @@
+/**
+ * The keys of the application, each for one use, derived from the operator's one secret (HKDF-SHA256, RFC 5869), and
+ * what is kept sealed at rest with one of them (AES-256-GCM).
+ */
+
+import { createCipheriv, createDecipheriv, createSecretKey, hkdfSync, type KeyObject } from 'node:crypto'
+import { assert } from '../errors.ts'
+
+export interface Secrets {
+  readonly accessToken: KeyObject
+  readonly refreshToken: KeyObject
+  /** Keys the hash of one-time codes: a stolen store does not tell them. */
+  readonly codePepper: KeyObject
+  /** Keys the share tokens, which are not stored. */
+  readonly shareToken: KeyObject
+  /** Seals what must be read again: waiting messages, kept replies, refresh tokens of identity providers. */
+  readonly seal: KeyObject
+}
+
+/** `secret` has at least 32 bytes. */
+export function deriveSecrets(secret: Uint8Array): Secrets {
+  assert(secret.length >= 32, 'the secret has at least 32 bytes')
+  const derive = (use: string): KeyObject =>
+    createSecretKey(Buffer.from(hkdfSync('sha256', secret, '', `callsign/v1/${use}`, 32)))
+  return {
+    accessToken: derive('access-token'),
+    refreshToken: derive('refresh-token'),
+    codePepper: derive('code-pepper'),
+    shareToken: derive('share-token'),
+    seal: derive('seal'),
+  }
+}
+
+/** `iv` (12 bytes, never used twice) ‖ ciphertext ‖ tag (16 bytes). What is sealed opens only as the same `use`. */
+export function seal(key: KeyObject, use: string, iv: Uint8Array, plain: Uint8Array): Uint8Array {
+  const cipher = createCipheriv('aes-256-gcm', key, iv).setAAD(Buffer.from(use))
+  return Buffer.concat([iv, cipher.update(plain), cipher.final(), cipher.getAuthTag()])
+}
+
+/** The plain bytes; undefined for what this key did not seal for this use. */
+export function openSealed(key: KeyObject, use: string, sealed: Uint8Array): Uint8Array | undefined {
+  if (sealed.length < IV_BYTES + TAG_BYTES) return undefined
+  const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(0, IV_BYTES))
+  decipher.setAAD(Buffer.from(use)).setAuthTag(sealed.subarray(sealed.length - TAG_BYTES))
+  try {
+    const plain = decipher.update(sealed.subarray(IV_BYTES, sealed.length - TAG_BYTES))
+    return Buffer.concat([plain, decipher.final()])
+  } catch {
+    return undefined
+  }
+}
+
+/** Bytes of `iv` that `seal` takes. */
+export const IV_BYTES = 12
+const TAG_BYTES = 16

@@ -1,0 +1,96 @@
+/**
+ * The rules of a session (contract 2.3): which tokens it accepts, what a refresh makes of it, when it is over.
+ * A session has one current generation of tokens; the one before stays good for requests and replies under way.
+ */
+
+import type { ErrorCode } from '../errors.ts'
+import type { DeviceId, UserId } from './ids.ts'
+import type { AccessToken } from './token.ts'
+
+export interface Session {
+  readonly userId: UserId
+  readonly deviceId?: DeviceId
+  /** Of the current pair of tokens; the first is 1. */
+  readonly generation: number
+  /** When the current pair was made: the pair is a function of the session row. */
+  readonly rotatedAtMs: number
+  /** Whether a request has carried an access token of the current pair. */
+  readonly isPairUsed: boolean
+  readonly createdAtMs: number
+  /** When the user last proved who they are. */
+  readonly authenticatedAtMs: number
+  readonly lastUsedAtMs: number
+  /** The session is over then, however often it is refreshed. */
+  readonly endsAtMs: number
+  /** How the user proved it: `otp`, `social`, `apple` (RFC 8176 calls it amr). */
+  readonly methods: readonly string[]
+  readonly userAgent: string
+  /** Why the session was ended from elsewhere; the row is then kept so that its tokens hear of it. */
+  readonly revokedBecause?: RevocationReason
+}
+
+export type RevocationReason =
+  | 'refresh_token_reused'
+  | 'device_removed'
+  | 'logged_out_everywhere'
+  | 'account_deleted'
+  | 'replaced'
+
+export interface TokenLifetimes {
+  /** Of an access token, seconds. */
+  readonly accessS: number
+  /** Of a refresh token since it was made, seconds. */
+  readonly refreshS: number
+  /** Of a session since it began, seconds. */
+  readonly sessionS: number
+}
+
+/** Why an access token is refused, or undefined when the session accepts it. */
+export function refusalOfAccess(
+  session: Session | undefined,
+  token: AccessToken,
+  nowMs: number,
+): ErrorCode | undefined {
+  if (session === undefined) return 'TOKEN_INVALID'
+  if (session.revokedBecause !== undefined) return 'SESSION_REVOKED'
+  if (token.generation > session.generation) return 'TOKEN_INVALID'
+  // An older pair than the previous one has been replaced twice: its holder has a newer one, or refreshes in vain.
+  if (token.generation < session.generation - 1) return 'TOKEN_EXPIRED'
+  if (nowMs >= token.expiresAtS * 1000 || nowMs >= session.endsAtMs) return 'TOKEN_EXPIRED'
+  return undefined
+}
+
+export type RefreshDecision =
+  | { readonly kind: 'rotate'; readonly session: Session }
+  /** The current pair once more: the reply to the last refresh was lost, or two were sent at once. */
+  | { readonly kind: 'repeat'; readonly session: Session }
+  /** Genuine, but replaced by a pair that is in use: theft, or a restored backup. */
+  | { readonly kind: 'reused'; readonly session: Session }
+  | { readonly kind: 'refused' }
+
+/** What a genuine refresh token of this generation does to its session. */
+export function decideRefresh(
+  session: Session | undefined,
+  generation: number,
+  nowMs: number,
+  lifetimes: TokenLifetimes,
+): RefreshDecision {
+  if (session === undefined || session.revokedBecause !== undefined) return { kind: 'refused' }
+  const isOver = nowMs >= expiryOf(session, lifetimes)
+  if (isOver || generation > session.generation) return { kind: 'refused' }
+  if (generation === session.generation) {
+    const rotated = { generation: generation + 1, rotatedAtMs: nowMs, lastUsedAtMs: nowMs, isPairUsed: false }
+    return { kind: 'rotate', session: { ...session, ...rotated } }
+  }
+  const isRetry = !session.isPairUsed || nowMs - session.rotatedAtMs < REUSE_INTERVAL_MS
+  if (generation === session.generation - 1 && isRetry) return { kind: 'repeat', session }
+  return { kind: 'reused', session: { ...session, revokedBecause: 'refresh_token_reused' } }
+}
+
+/** When a session is over if nothing more is heard of it, milliseconds since 1970. */
+export function expiryOf(session: Session, { refreshS }: TokenLifetimes): number {
+  return Math.min(session.endsAtMs, session.lastUsedAtMs + refreshS * 1000)
+}
+
+/** Within it a token of the previous pair is taken for a retry, even when the new pair is in use. */
+export const REUSE_INTERVAL_MS = 30_000

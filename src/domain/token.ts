@@ -1,0 +1,91 @@
+/**
+ * Access and refresh tokens (contract 2.3): opaque to clients, checked without a store by their MAC, worth only what
+ * their session row says. Nothing secret is stored.
+ *
+ *     access   kat_ + base64url(version ‖ session id ‖ generation ‖ expiry ‖ MAC)
+ *     refresh  krt_ + base64url(version ‖ session id ‖ generation ‖ MAC)
+ *
+ * Version 1 byte, session id 16, generation 4 big-endian, expiry 6 big-endian (seconds since 1970), MAC 32
+ * (HMAC-SHA256 over all before it, a key for each kind).
+ */
+
+import { createHmac, type KeyObject, timingSafeEqual } from 'node:crypto'
+
+export interface AccessToken {
+  /** 16 bytes. */
+  readonly sessionId: Uint8Array
+  readonly generation: number
+  /** Seconds since 1970. */
+  readonly expiresAtS: number
+}
+
+export type RefreshToken = Omit<AccessToken, 'expiresAtS'>
+
+export function formatAccessToken(key: KeyObject, { expiresAtS, ...token }: AccessToken): string {
+  const bytes = Buffer.alloc(ACCESS_BYTES)
+  bytes.set(head(token))
+  bytes.writeUIntBE(expiresAtS, HEAD_BYTES, EXPIRY_BYTES)
+  return ACCESS_PREFIX + sign(key, bytes)
+}
+
+export function formatRefreshToken(key: KeyObject, token: RefreshToken): string {
+  const bytes = Buffer.alloc(REFRESH_BYTES)
+  bytes.set(head(token))
+  return REFRESH_PREFIX + sign(key, bytes)
+}
+
+/** What a genuine token says; undefined for anything else. It may have expired. */
+export function parseAccessToken(key: KeyObject, text: string): AccessToken | undefined {
+  const bytes = verify(key, text, ACCESS_PREFIX, ACCESS_BYTES)
+  if (bytes === undefined) return undefined
+  return { ...readHead(bytes), expiresAtS: bytes.readUIntBE(HEAD_BYTES, EXPIRY_BYTES) }
+}
+
+export function parseRefreshToken(key: KeyObject, text: string): RefreshToken | undefined {
+  const bytes = verify(key, text, REFRESH_PREFIX, REFRESH_BYTES)
+  return bytes === undefined ? undefined : readHead(bytes)
+}
+
+function head({ sessionId, generation }: RefreshToken): Buffer {
+  const bytes = Buffer.alloc(HEAD_BYTES)
+  bytes[0] = VERSION
+  bytes.set(sessionId, 1)
+  bytes.writeUInt32BE(generation, GENERATION_AT)
+  return bytes
+}
+
+function readHead(bytes: Buffer): RefreshToken {
+  return {
+    sessionId: bytes.subarray(1, GENERATION_AT),
+    generation: bytes.readUInt32BE(GENERATION_AT),
+  }
+}
+
+function sign(key: KeyObject, bytes: Buffer): string {
+  const at = bytes.length - MAC_BYTES
+  bytes.set(createHmac('sha256', key).update(bytes.subarray(0, at)).digest(), at)
+  return bytes.toString('base64url')
+}
+
+function verify(key: KeyObject, text: string, prefix: string, length: number): Buffer | undefined {
+  // A bound before the decoder sees it. The length of the bytes fixes that of the text, as there is no padding.
+  if (!text.startsWith(prefix) || text.length !== prefix.length + Math.ceil((length * 4) / 3))
+    return undefined
+  const bytes = Buffer.from(text.slice(prefix.length), 'base64url')
+  if (bytes.length !== length || bytes[0] !== VERSION) return undefined
+  const at = length - MAC_BYTES
+  const mac = createHmac('sha256', key).update(bytes.subarray(0, at)).digest()
+  if (!timingSafeEqual(mac, bytes.subarray(at))) return undefined
+  // Other spellings of the same bytes are not ours.
+  return bytes.toString('base64url') === text.slice(prefix.length) ? bytes : undefined
+}
+
+const ACCESS_PREFIX = 'kat_'
+const REFRESH_PREFIX = 'krt_'
+const VERSION = 1
+const GENERATION_AT = 17
+const HEAD_BYTES = 21
+const EXPIRY_BYTES = 6
+const MAC_BYTES = 32
+const ACCESS_BYTES = HEAD_BYTES + EXPIRY_BYTES + MAC_BYTES
+const REFRESH_BYTES = HEAD_BYTES + MAC_BYTES

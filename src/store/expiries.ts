@@ -1,0 +1,76 @@
+/**
+ * What ends at a time: one row per ending, in order of time, so that a sweep looks at nothing else and no request ever
+ * scans. A row that lives longer than it was to live when its ending was written is given a new ending by the sweep.
+ */
+
+import { assert } from '../errors.ts'
+import type { Database, Table } from './database.ts'
+import { timeBytes } from './keys.ts'
+
+/**
+ * Called in a transaction for a key whose time has come: removes what is under it, or returns the later time, in
+ * milliseconds since 1970, at which it ends.
+ */
+export type Expire = (key: Uint8Array, nowMs: number) => number | undefined
+
+export class Expiries {
+  readonly #database: Database
+  readonly #table: Table<0>
+  readonly #kinds = new Map<number, Expire>()
+
+  constructor(database: Database) {
+    this.#database = database
+    this.#table = database.table('expiries')
+  }
+
+  /** Says what the ending of a kind (1 byte, never reused for another) does. */
+  define(kind: number, expire: Expire): void {
+    assert(!this.#kinds.has(kind), `expiry kind ${kind} is defined once`)
+    this.#kinds.set(kind, expire)
+  }
+
+  /** In a transaction: has `key` end at that time. */
+  add(kind: number, endsAtMs: number, key: Uint8Array): void {
+    this.#table.put(Buffer.concat([timeBytes(endsAtMs), Uint8Array.of(kind), key]), 0)
+  }
+
+  /** Ends up to `countMax` of what is due, in one transaction; resolves with how many there were. */
+  async sweep(nowMs: number, countMax: number): Promise<number> {
+    if (this.#due(nowMs, 1).length === 0) return 0
+    return this.#database.commit(() => {
+      const due = this.#due(nowMs, countMax)
+      for (const row of due) this.#end(row, nowMs)
+      return due.length
+    })
+  }
+
+  #due(nowMs: number, limit: number): Uint8Array[] {
+    return [...this.#table.getKeys({ start: NO_TIME, end: timeBytes(nowMs + 1), limit })]
+  }
+
+  #end(row: Uint8Array, nowMs: number): void {
+    const kind = row[TIME_BYTES]!
+    const key = row.subarray(TIME_BYTES + 1)
+    const endsAtMs = this.#kinds.get(kind)?.(key, nowMs)
+    this.#table.remove(row)
+    if (endsAtMs !== undefined) this.add(kind, Math.max(endsAtMs, nowMs + 1), key)
+  }
+}
+
+/** The kinds of endings. A number is never given to another kind: rows of it may be in a store. */
+export const EXPIRY = {
+  session: 1,
+  challenge: 2,
+  code: 3,
+  identifier: 4,
+  idempotency: 5,
+  identityToken: 6,
+  shareToken: 7,
+  friendRequest: 8,
+  rate: 9,
+  erasure: 10,
+  pendingDevice: 11,
+} as const
+
+const NO_TIME = timeBytes(0)
+const TIME_BYTES = 6

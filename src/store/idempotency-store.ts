@@ -1,0 +1,71 @@
+/** Replies kept for repeated requests (contract 1.4, `Idempotency-Key`): sealed, by user, operation and key. */
+
+import { SignalError } from '../errors.ts'
+import { IV_BYTES, openSealed, type Secrets, seal } from '../domain/secrets.ts'
+import type { Database, Table } from './database.ts'
+import { EXPIRY, type Expiries } from './expiries.ts'
+import { textKey } from './keys.ts'
+
+interface Row {
+  /** SHA-256 of the request's body. */
+  readonly bodyHash: Uint8Array
+  readonly sealedReply: Uint8Array
+}
+
+export interface IdempotentRequest {
+  /** Who asks for what: user and operation. */
+  readonly scope: string
+  /** The `Idempotency-Key`. */
+  readonly key: string
+  readonly body: Uint8Array
+}
+
+export class IdempotencyStore {
+  readonly #expiries: Expiries
+  readonly #rows: Table<Row>
+  readonly #sealKey: Secrets['seal']
+  readonly #randomBytes: (length: number) => Uint8Array
+
+  constructor(
+    database: Database,
+    expiries: Expiries,
+    { seal }: Secrets,
+    randomBytes: (length: number) => Uint8Array,
+  ) {
+    this.#expiries = expiries
+    this.#rows = database.table('idempotency')
+    this.#sealKey = seal
+    this.#randomBytes = randomBytes
+    expiries.define(EXPIRY.idempotency, key => void this.#rows.remove(key))
+  }
+
+  /** The reply that this request got before. Throws `IDEMPOTENCY_KEY_REUSED` when its key came with another body. */
+  find(request: IdempotentRequest): string | undefined {
+    const row = this.#rows.get(rowKey(request))
+    if (row === undefined) return undefined
+    if (!Buffer.from(row.bodyHash).equals(textKey(bodyText(request)))) {
+      throw new SignalError('IDEMPOTENCY_KEY_REUSED', 'this Idempotency-Key came with another body before')
+    }
+    const plain = openSealed(this.#sealKey, SEALED_FOR, row.sealedReply)
+    return plain === undefined ? undefined : Buffer.from(plain).toString('utf8')
+  }
+
+  /** In a transaction: keeps the reply for a day. */
+  keep(request: IdempotentRequest, reply: string, nowMs: number): void {
+    const sealedReply = seal(this.#sealKey, SEALED_FOR, this.#randomBytes(IV_BYTES), Buffer.from(reply))
+    const key = rowKey(request)
+    this.#rows.put(key, { bodyHash: textKey(bodyText(request)), sealedReply })
+    this.#expiries.add(EXPIRY.idempotency, nowMs + KEPT_MS, key)
+  }
+}
+
+function rowKey({ scope, key }: IdempotentRequest): Uint8Array {
+  return textKey(`${scope}\n${key}`)
+}
+
+function bodyText({ body }: IdempotentRequest): string {
+  return Buffer.from(body).toString('latin1')
+}
+
+const SEALED_FOR = 'idempotency'
+const KEPT_MS = 86_400_000

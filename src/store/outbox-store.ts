@@ -1,0 +1,96 @@
+/**
+ * Messages that wait to leave the process, sealed, each under its channel and the time of its next try. They are
+ * written in the transaction of what they tell of, so that neither is there without the other.
+ */
+
+import { decode, encode } from 'msgpackr'
+import type { Channel, Outgoing } from '../domain/outgoing.ts'
+import { IV_BYTES, openSealed, type Secrets, seal } from '../domain/secrets.ts'
+import type { Database, Table } from './database.ts'
+import { timeBytes } from './keys.ts'
+
+interface Row {
+  readonly sealed: Uint8Array
+  /** How often it has been tried. */
+  readonly tries: number
+}
+
+export interface WaitingMessage {
+  readonly key: Uint8Array
+  readonly message: Outgoing
+  readonly tries: number
+}
+
+export class OutboxStore {
+  readonly #database: Database
+  readonly #rows: Table<Row>
+  readonly #sealKey: Secrets['seal']
+  readonly #randomBytes: (length: number) => Uint8Array
+  readonly #onAdded: (channel: Channel) => void
+
+  /** `onAdded` is told of each new message when its transaction is durable. */
+  constructor(
+    database: Database,
+    { seal }: Secrets,
+    randomBytes: (length: number) => Uint8Array,
+    onAdded: (channel: Channel) => void,
+  ) {
+    this.#database = database
+    this.#rows = database.table('outbox')
+    this.#sealKey = seal
+    this.#randomBytes = randomBytes
+    this.#onAdded = onAdded
+  }
+
+  /** In a transaction. */
+  add(message: Outgoing, nowMs: number): void {
+    const sealed = seal(this.#sealKey, SEALED_FOR, this.#randomBytes(IV_BYTES), encode(message))
+    this.#rows.put(this.#newKey(message.channel, nowMs), { sealed, tries: 0 })
+    this.#database.afterCommit(() => this.#onAdded(message.channel))
+  }
+
+  /** The oldest messages of a channel whose time has come. */
+  due(channel: Channel, nowMs: number, countMax: number): WaitingMessage[] {
+    const start = Uint8Array.of(CHANNELS[channel])
+    const end = Buffer.concat([start, timeBytes(nowMs + 1)])
+    const waiting: WaitingMessage[] = []
+    for (const { key, value } of this.#rows.getRange({ start, end, limit: countMax })) {
+      const plain = openSealed(this.#sealKey, SEALED_FOR, value.sealed)
+      // Sealed by another secret: it can't be sent any more, and its expiry is unknown.
+      if (plain === undefined) void this.done(key)
+      else waiting.push({ key, message: decode(plain), tries: value.tries })
+    }
+    return waiting
+  }
+
+  /** When the next message of a channel is due, milliseconds since 1970; undefined when none waits. */
+  nextDueMs(channel: Channel): number | undefined {
+    const start = Uint8Array.of(CHANNELS[channel])
+    const end = Uint8Array.of(CHANNELS[channel] + 1)
+    for (const key of this.#rows.getKeys({ start, end, limit: 1 })) return Buffer.from(key).readUIntBE(1, 6)
+    return undefined
+  }
+
+  /** Removes a message that was sent or is given up. */
+  done(key: Uint8Array): Promise<void> {
+    return this.#database.commit(() => void this.#rows.remove(key))
+  }
+
+  /** Has it tried again later. */
+  postpone({ key, message }: WaitingMessage, untilMs: number): Promise<void> {
+    return this.#database.commit(() => {
+      const row = this.#rows.get(key)
+      if (row === undefined) return
+      this.#rows.remove(key)
+      this.#rows.put(this.#newKey(message.channel, untilMs), { ...row, tries: row.tries + 1 })
+    })
+  }
+
+  #newKey(channel: Channel, dueMs: number): Uint8Array {
+    return Buffer.concat([Uint8Array.of(CHANNELS[channel]), timeBytes(dueMs), this.#randomBytes(8)])
+  }
+}
+
+/** First byte of the keys. */
+const CHANNELS: Record<Channel, number> = { mail: 1, sms: 2, push: 3, apple: 4 }
+const SEALED_FOR = 'outbox'

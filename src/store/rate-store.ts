@@ -1,0 +1,48 @@
+/** Token buckets whose counts survive a restart (contract 8): friend requests, share tokens, registrations. */
+
+import { type BucketRate, missingMs } from '../domain/token-bucket.ts'
+import type { Database, Table } from './database.ts'
+import { EXPIRY, type Expiries } from './expiries.ts'
+import { textKey } from './keys.ts'
+
+export class RateStore {
+  readonly #expiries: Expiries
+  /** When the bucket is full again, milliseconds since 1970. */
+  readonly #fullAtMs: Table<number>
+
+  constructor(database: Database, expiries: Expiries) {
+    this.#expiries = expiries
+    this.#fullAtMs = database.table('rates')
+    expiries.define(EXPIRY.rate, (key, nowMs) => this.#expire(key, nowMs))
+  }
+
+  /** Milliseconds until every one of the rates has a token for this name; 0 when they have. */
+  missingMs(name: string, rates: readonly BucketRate[], nowMs: number): number {
+    return Math.max(
+      ...rates.map((rate, at) => missingMs(rate, this.#fullAtMs.get(rateKey(name, at)) ?? 0, nowMs)),
+    )
+  }
+
+  /** In a transaction: takes a token of each rate. To be called when none is missing. */
+  take(name: string, rates: readonly BucketRate[], nowMs: number): void {
+    for (const [at, { count, perMs }] of rates.entries()) {
+      const key = rateKey(name, at)
+      const known = this.#fullAtMs.get(key)
+      const fullAtMs = Math.max(known ?? 0, nowMs) + perMs / count
+      this.#fullAtMs.put(key, fullAtMs)
+      if (known === undefined) this.#expiries.add(EXPIRY.rate, fullAtMs, key)
+    }
+  }
+
+  #expire(key: Uint8Array, nowMs: number): number | undefined {
+    const fullAtMs = this.#fullAtMs.get(key)
+    if (fullAtMs === undefined) return undefined
+    if (fullAtMs > nowMs) return fullAtMs
+    this.#fullAtMs.remove(key)
+    return undefined
+  }
+}
+
+function rateKey(name: string, at: number): Uint8Array {
+  return textKey(`${at} ${name}`)
+}

@@ -1,0 +1,111 @@
+/** The sessions: one row each under its id, found by user too. Rows go when their time is over. */
+
+import type { DeviceId, UserId } from '../domain/ids.ts'
+import type { Session, TokenLifetimes } from '../domain/session.ts'
+import { decideRefresh, expiryOf, type RefreshDecision, type RevocationReason } from '../domain/session.ts'
+import type { Database, Table } from './database.ts'
+import { EXPIRY, type Expiries } from './expiries.ts'
+import { idsKey, keyBehind } from './keys.ts'
+
+export interface SessionTables {
+  readonly database: Database
+  readonly expiries: Expiries
+  readonly lifetimes: TokenLifetimes
+}
+
+export class SessionStore {
+  readonly #database: Database
+  readonly #expiries: Expiries
+  readonly #lifetimes: TokenLifetimes
+  readonly #sessions: Table<Session>
+  readonly #byUser: Table<0>
+
+  constructor({ database, expiries, lifetimes }: SessionTables) {
+    this.#database = database
+    this.#expiries = expiries
+    this.#lifetimes = lifetimes
+    this.#sessions = database.table('sessions')
+    this.#byUser = database.table('sessions-by-user')
+    expiries.define(EXPIRY.session, (sessionId, nowMs) => this.#expire(sessionId, nowMs))
+  }
+
+  /** The session, also one that was revoked lately. */
+  read(sessionId: Uint8Array): Session | undefined {
+    return this.#sessions.get(sessionId)
+  }
+
+  /** Ids of the user's sessions, revoked ones among them. */
+  idsOf(userId: UserId): Uint8Array[] {
+    const start = idsKey(userId)
+    return [...this.#byUser.getKeys({ start, end: keyBehind(start) })].map(key => key.subarray(USER_BYTES))
+  }
+
+  /** In a transaction. */
+  create(sessionId: Uint8Array, session: Session): void {
+    this.#sessions.put(sessionId, session)
+    this.#byUser.put(Buffer.concat([idsKey(session.userId), sessionId]), 0)
+    this.#expiries.add(EXPIRY.session, expiryOf(session, this.#lifetimes), sessionId)
+  }
+
+  /** In a transaction: the session from now on. */
+  put(sessionId: Uint8Array, session: Session): void {
+    this.#sessions.put(sessionId, session)
+  }
+
+  /** In a transaction: binds the session to a device. */
+  bind(sessionId: Uint8Array, deviceId: DeviceId): void {
+    const session = this.read(sessionId)
+    if (session !== undefined) this.put(sessionId, { ...session, deviceId })
+  }
+
+  /** In a transaction: the session is gone, its tokens are as good as made up. */
+  remove(sessionId: Uint8Array): void {
+    const session = this.read(sessionId)
+    if (session === undefined) return
+    this.#sessions.remove(sessionId)
+    this.#byUser.remove(Buffer.concat([idsKey(session.userId), sessionId]))
+  }
+
+  /** In a transaction: ends the session so that its tokens hear why, for as long as an access token could live. */
+  revoke(sessionId: Uint8Array, reason: RevocationReason, nowMs: number): void {
+    const session = this.read(sessionId)
+    if (session === undefined || session.revokedBecause !== undefined) return
+    const endsAtMs = nowMs + this.#lifetimes.accessS * 1000
+    this.put(sessionId, {
+      ...session,
+      revokedBecause: reason,
+      endsAtMs: Math.min(session.endsAtMs, endsAtMs),
+    })
+    this.#expiries.add(EXPIRY.session, endsAtMs, sessionId)
+  }
+
+  /** Decides over a genuine refresh token and keeps the outcome; resolves when that is durable. */
+  refresh(sessionId: Uint8Array, generation: number, nowMs: number): Promise<RefreshDecision> {
+    return this.#database.commit(() => {
+      const decision = decideRefresh(this.read(sessionId), generation, nowMs, this.#lifetimes)
+      if (decision.kind === 'rotate') this.put(sessionId, decision.session)
+      if (decision.kind === 'reused') this.revoke(sessionId, 'refresh_token_reused', nowMs)
+      return decision
+    })
+  }
+
+  /** Notes that a request has carried an access token of this generation; nobody waits for it. */
+  markPairUsed(sessionId: Uint8Array, generation: number): Promise<void> {
+    return this.#database.commit(() => {
+      const session = this.read(sessionId)
+      if (session === undefined || session.generation !== generation || session.isPairUsed) return
+      this.put(sessionId, { ...session, isPairUsed: true })
+    })
+  }
+
+  #expire(sessionId: Uint8Array, nowMs: number): number | undefined {
+    const session = this.read(sessionId)
+    if (session === undefined) return undefined
+    const endsAtMs = expiryOf(session, this.#lifetimes)
+    if (nowMs < endsAtMs) return endsAtMs
+    this.remove(sessionId)
+    return undefined
+  }
+}
+
+const USER_BYTES = 8
