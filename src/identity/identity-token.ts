@@ -1,0 +1,181 @@
+/**
+ * ID tokens of OpenID Connect providers, verified (contract 2.6; OpenID Connect Core 1.0, section 3.1.3.7; RFC 8725).
+ * Google and any other issuer are configuration. Whether a token was used before, and whose account it opens, is
+ * decided elsewhere.
+ */
+
+import { createHash, timingSafeEqual } from 'node:crypto'
+import { errors, type JWTPayload, jwtVerify } from 'jose'
+import { assert, SignalError } from '../errors.ts'
+import { ProviderKeys, type ProviderKeysOptions } from './provider-keys.ts'
+import type { ProviderWorld } from './provider-request.ts'
+
+export interface ProviderOptions extends ProviderKeysOptions {
+  /** How requests name the provider, such as `google`. */
+  readonly name: string
+  /** Who our apps are to the provider; a token must be meant for one of them. */
+  readonly clientIds: readonly string[]
+}
+
+/** What a provider's signature vouches for. */
+export interface ProvenIdentity {
+  readonly provider: string
+  readonly issuer: string
+  /** The account at the issuer: 1 to 255 printable ASCII characters, never given to another one. */
+  readonly subject: string
+  /** The one of our client ids that the token is meant for. */
+  readonly audience: string
+  /** As the token has it, not normalized. */
+  readonly email?: string
+  readonly isEmailVerified: boolean
+  /** A forwarding address made for us, as Apple's relay does. */
+  readonly isPrivateEmail: boolean
+  readonly name?: string
+  /** From this time on no verification accepts the token: its `exp` and the leeway. */
+  readonly expiresAtMs: number
+  /**
+   * SHA-256 of what was signed, in hexadecimal: by it a replay is known. The whole text would not do, since other
+   * signatures over the same claims can be made from an ES256 signature, and written in more than one way.
+   */
+  readonly tokenDigest: string
+}
+
+export class IdentityProvider {
+  readonly name: string
+  readonly #options: ProviderOptions
+  readonly #world: ProviderWorld
+  readonly #keys: ProviderKeys
+
+  constructor(options: ProviderOptions, world: ProviderWorld) {
+    assert(options.clientIds.length > 0, 'a provider without client ids would accept nobody')
+    assert(!options.clientIds.includes(''), 'a client id is empty')
+    this.name = options.name
+    this.#options = options
+    this.#world = world
+    this.#keys = new ProviderKeys(options, world)
+  }
+
+  /**
+   * What an ID token proves. `nonce` is what the token must repeat, left out when the client bound it to none.
+   * Rejects with `PROVIDER_TOKEN_INVALID` for whatever is wrong with the token, `PROVIDER_UNAVAILABLE` when the
+   * provider's keys can not be had.
+   */
+  async verify(idToken: string, { nonce }: { readonly nonce?: string } = {}): Promise<ProvenIdentity> {
+    const claims = await this.#signedClaims(idToken)
+    const expiresAtMs = this.#acceptedUntilMs(claims)
+    if (nonce !== undefined && !isSameNonce(nonce, claims.nonce)) throw invalid('its nonce is another one')
+    return {
+      provider: this.name,
+      issuer: this.#options.issuer,
+      subject: subjectOf(claims),
+      audience: this.#audienceOf(claims),
+      ...personOf(claims),
+      expiresAtMs,
+      tokenDigest: sha256(idToken.slice(0, idToken.lastIndexOf('.'))).toString('hex'),
+    }
+  }
+
+  /** The claims, once signature, issuer, audience and expiry hold. */
+  async #signedClaims(idToken: string): Promise<JWTPayload> {
+    if (idToken.length > TOKEN_CHARACTERS_MAX)
+      throw invalid(`it is longer than ${TOKEN_CHARACTERS_MAX} characters`)
+    try {
+      const find = this.#keys.find.bind(this.#keys)
+      const { payload, protectedHeader } = await jwtVerify(idToken, find, {
+        algorithms: ['RS256', 'ES256'],
+        issuer: this.#options.issuer,
+        audience: [...this.#options.clientIds],
+        requiredClaims: ['iss', 'aud', 'sub', 'exp', 'iat'],
+        clockTolerance: LEEWAY_SECONDS,
+        currentDate: new Date(this.#world.nowMs()),
+      })
+      // An access token of the same issuer may carry the same claims; its type tells it apart (RFC 9068, section 2.1).
+      if (!isIdTokenType(protectedHeader.typ)) throw invalid('it is a token of another type')
+      return payload
+    } catch (error) {
+      throw error instanceof SignalError ? error : invalid(faultOf(error))
+    }
+  }
+
+  #acceptedUntilMs({ exp, iat }: JWTPayload): number {
+    const nowSeconds = Math.floor(this.#world.nowMs() / 1000)
+    if (iat === undefined || iat > nowSeconds + LEEWAY_SECONDS) throw invalid('it is issued in the future')
+    const untilMs = exp === undefined ? Number.NaN : (Math.ceil(exp) + LEEWAY_SECONDS) * 1000
+    if (!Number.isSafeInteger(untilMs)) throw invalid('its exp is not a time')
+    return untilMs
+  }
+
+  #audienceOf({ aud, azp }: JWTPayload): string {
+    const { clientIds } = this.#options
+    const audience = (Array.isArray(aud) ? aud : [aud]).find(each => clientIds.includes(each ?? ''))
+    if (audience === undefined) throw invalid('its aud is none of ours')
+    // Section 3.1.3.7, step 5: the party that the token was issued to.
+    if (azp !== undefined && !(typeof azp === 'string' && clientIds.includes(azp)))
+      throw invalid('its azp is none of ours')
+    return audience
+  }
+}
+
+/** Section 2: at most 255 ASCII characters. Others would also be one too many ways to write one subject. */
+function subjectOf({ sub }: JWTPayload): string {
+  if (typeof sub !== 'string' || !/^[\x20-\x7e]{1,255}$/.test(sub))
+    throw invalid('its sub is not 1 to 255 ASCII characters')
+  return sub
+}
+
+function personOf(claims: JWTPayload): Pick<ProvenIdentity, 'isEmailVerified' | 'isPrivateEmail'> {
+  const email = textOf(claims.email)
+  const name = textOf(claims.name)
+  return {
+    ...(email === undefined ? {} : { email }),
+    isEmailVerified: email !== undefined && isTrue(claims.email_verified),
+    isPrivateEmail: email !== undefined && isTrue(claims.is_private_email),
+    ...(name === undefined ? {} : { name }),
+  }
+}
+
+function textOf(claim: unknown): string | undefined {
+  return typeof claim === 'string' && claim !== '' ? claim : undefined
+}
+
+/** Apple writes either type. */
+function isTrue(claim: unknown): boolean {
+  return claim === true || claim === 'true'
+}
+
+function isIdTokenType(type: string | undefined): boolean {
+  return type === undefined || /^(application\/)?jwt$/i.test(type)
+}
+
+/** Compares digests, so that neither length nor content shows in the time it takes. */
+function isSameNonce(expected: string, claim: unknown): boolean {
+  return typeof claim === 'string' && timingSafeEqual(sha256(expected), sha256(claim))
+}
+
+function sha256(text: string): Buffer {
+  return createHash('sha256').update(text).digest()
+}
+
+/** No cause is kept: the errors of jose carry the claims. */
+function invalid(fault: string): SignalError {
+  return new SignalError('PROVIDER_TOKEN_INVALID', `the identity token is not accepted: ${fault}`)
+}
+
+function faultOf(error: unknown): string {
+  if (error instanceof errors.JWTExpired) return 'it has expired'
+  if (error instanceof errors.JWTClaimValidationFailed) return `its ${error.claim} is missing or another one`
+  const code = error instanceof errors.JOSEError ? error.code : ''
+  return FAULTS[code] ?? 'it can not be read or its key can not be used'
+}
+
+const FAULTS: Readonly<Record<string, string>> = {
+  ERR_JOSE_ALG_NOT_ALLOWED: 'it is signed with neither RS256 nor ES256',
+  ERR_JWKS_NO_MATCHING_KEY: 'the provider has no such key',
+  ERR_JWKS_MULTIPLE_MATCHING_KEYS: 'it does not say which key signed it',
+  ERR_JWS_SIGNATURE_VERIFICATION_FAILED: 'it is not signed by the provider',
+}
+
+/** The longest tokens seen, with groups and pictures in them, have 4 kB. */
+const TOKEN_CHARACTERS_MAX = 8 * 1024
+/** How far the provider's clock and ours may be apart (contract 2.6). */
+const LEEWAY_SECONDS = 60
