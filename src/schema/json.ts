@@ -1,21 +1,24 @@
 /**
- * Reads a JSON body: bytes to a value of a schema's type, or one refusal that names every element at fault
- * (contract 1.2, 1.5).
+ * JSON bodies: bytes to a value of a schema's type, or one refusal that names every element at fault, and values to
+ * text with their ids whole (contract 1.2, 1.3, 1.5).
  */
 
-import { isUtf8 } from 'node:buffer'
 import type { Static, TSchema } from 'typebox'
-import { Compile, type Validator } from 'typebox/compile'
-import { type FieldError, SignalError } from '../errors.ts'
-import { JSON_DEPTH_MAX } from '../limits.ts'
+import { assert, SignalError } from '../errors.ts'
+import { SchemaCheck } from './check.ts'
+import { parseJson } from './lossless.ts'
 
-/** Reads and checks bodies of one schema. The checking code is compiled at the first use. */
+/**
+ * Reads and checks bodies of one schema. An id (`Uint64`) comes back as a bigint; an optional member that is `null`
+ * comes back absent, so `Type.Optional` is all a schema says of it. Unknown members stay in the value.
+ */
 export class BodyReader<Schema extends TSchema> {
   readonly schema: Schema
-  #validator: Validator | undefined
+  readonly #check: SchemaCheck<Schema>
 
   constructor(schema: Schema) {
     this.schema = schema
+    this.#check = new SchemaCheck(schema, 'the body')
   }
 
   /** Throws `UNSUPPORTED_MEDIA_TYPE`, `MALFORMED_JSON`, or `VALIDATION_FAILED` with a pointer to each fault. */
@@ -23,58 +26,54 @@ export class BodyReader<Schema extends TSchema> {
     if (contentType !== 'application/json' && !MEDIA_TYPE_FORM.test(contentType)) {
       throw new SignalError('UNSUPPORTED_MEDIA_TYPE', 'send the body as application/json')
     }
-    const value = parseJson(body)
-    this.#validator ??= Compile(this.schema)
-    if (!this.#validator.Check(value)) throw validationFailed(this.#validator, value)
-    return value as Static<Schema>
+    return this.#check.check(parseJson(body))
   }
 }
 
-function parseJson(body: Uint8Array): unknown {
-  if (!isUtf8(body)) throw new SignalError('MALFORMED_JSON', 'the body is not UTF-8')
-  const text = Buffer.from(body.buffer, body.byteOffset, body.length).toString('utf8')
-  if (depthOf(text) > JSON_DEPTH_MAX) {
-    throw new SignalError('MALFORMED_JSON', `the body nests deeper than ${JSON_DEPTH_MAX} levels`)
-  }
-  try {
-    return JSON.parse(text)
-  } catch (cause) {
-    throw new SignalError('MALFORMED_JSON', 'the body is not JSON', { cause })
+/** How ids are written: as decimal strings, or as bare digits for clients whose decoders read 64-bit integers. */
+export type IdForm = 'string' | 'number'
+
+/**
+ * The JSON of a plain value: objects, arrays, strings, finite numbers, booleans, null, and bigints as ids. Members
+ * that are undefined are left out. Written by hand, since `JSON.stringify` refuses bigints and would quote digits.
+ */
+export function formatJson(value: unknown, idsAs: IdForm): string {
+  switch (typeof value) {
+    case 'string':
+      return JSON.stringify(value)
+    case 'bigint':
+      return idsAs === 'string' ? `"${value}"` : `${value}`
+    case 'number':
+      assert(Number.isFinite(value), 'JSON has only finite numbers')
+      return `${value}`
+    case 'boolean':
+      return value ? 'true' : 'false'
+    case 'object':
+      if (value === null) return 'null'
+      return Array.isArray(value) ? formatArray(value, idsAs) : formatObject(value, idsAs)
+    default:
+      throw new Error(`JSON has no ${typeof value}`)
   }
 }
 
-/** The deepest nesting of brackets outside strings; for text that is not JSON any number will do. */
-function depthOf(text: string): number {
-  let depth = 0
-  let deepest = 0
-  let isInString = false
-  for (let at = 0; at < text.length; at++) {
-    const code = text.charCodeAt(at)
-    if (isInString) {
-      if (code === BACKSLASH) at++
-      else if (code === QUOTE) isInString = false
-    } else if (code === QUOTE) isInString = true
-    else if (code === OPEN_BRACKET || code === OPEN_BRACE) deepest = Math.max(deepest, ++depth)
-    else if (code === CLOSE_BRACKET || code === CLOSE_BRACE) depth--
+function formatArray(elements: readonly unknown[], idsAs: IdForm): string {
+  let text = '['
+  for (let at = 0; at < elements.length; at++) {
+    if (at > 0) text += ','
+    text += formatJson(elements[at], idsAs)
   }
-  return deepest
+  return `${text}]`
 }
 
-function validationFailed(validator: Validator, value: unknown): SignalError {
-  const errors: FieldError[] = []
-  // The validator stops at the eighth fault.
-  for (const error of validator.Errors(value)) {
-    errors.push({ pointer: error.instancePath, code: error.keyword.toUpperCase(), detail: error.message })
+function formatObject(object: object, idsAs: IdForm): string {
+  const prototype = Object.getPrototypeOf(object)
+  assert(prototype === Object.prototype || prototype === null, 'only plain objects are written')
+  let text = ''
+  for (const [name, member] of Object.entries(object)) {
+    if (member === undefined) continue
+    text += `${text === '' ? '{' : ','}${JSON.stringify(name)}:${formatJson(member, idsAs)}`
   }
-  const [first] = errors
-  const where = first === undefined ? 'the body' : `${first.pointer || 'the body'} ${first.detail}`
-  return new SignalError('VALIDATION_FAILED', where, { errors })
+  return text === '' ? '{}' : `${text}}`
 }
 
 const MEDIA_TYPE_FORM = /^application\/json\s*(;|$)/i
-const QUOTE = 0x22
-const BACKSLASH = 0x5c
-const OPEN_BRACKET = 0x5b
-const CLOSE_BRACKET = 0x5d
-const OPEN_BRACE = 0x7b
-const CLOSE_BRACE = 0x7d

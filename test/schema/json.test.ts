@@ -1,12 +1,18 @@
-/** Bodies: media type, UTF-8, depth, JSON, schema, in this order, and a pointer to each element at fault. */
+/**
+ * Bodies: media type, UTF-8, depth, JSON, schema, in this order, and a pointer to each element at fault; and replies,
+ * with ids in either form.
+ */
+import fc from 'fast-check'
 import t from 'tap'
 import Type from 'typebox'
 import { type FieldError, SignalError } from '../../src/errors.ts'
 import { JSON_DEPTH_MAX } from '../../src/limits.ts'
-import { BodyReader } from '../../src/schema/json.ts'
+import { BodyReader, formatJson } from '../../src/schema/json.ts'
 import { GetPublicKeysRequest } from '../../src/schema/log.ts'
+import { Uint64 } from '../../src/schema/uint64.ts'
 import { fromUtf8 } from '../support/bytes.ts'
 import { codeOf } from '../support/codes.ts'
+import { checkProperty } from '../support/property.ts'
 import { randomFrom, seedOf } from '../support/seed.ts'
 
 const anything = new BodyReader(Type.Unknown())
@@ -114,12 +120,14 @@ t.test('random values come back, and their depth is what it is', async t => {
 function randomValue(random: () => number, depth: number): unknown {
   const text = Array.from(
     { length: Math.floor(random() * 6) },
-    () => '[]{}"\\u:,é🙂'[Math.floor(random() * 12)],
+    () => CHARACTERS[Math.floor(random() * CHARACTERS.length)],
   ).join('')
   if (depth === 0) return random() < 0.5 ? text : Math.floor(random() * 1_000)
   const inner = randomValue(random, depth - 1)
   return random() < 0.5 ? [text, inner] : { [text]: inner, z: text }
 }
+
+const CHARACTERS = [...'[]{}"\\u:,é🙂']
 
 function depthOf(value: unknown): number {
   if (typeof value !== 'object' || value === null) return 0
@@ -229,4 +237,133 @@ t.test('a hash is canonical base64 of 64 bytes', async t => {
     HASH.replace('A', '_'),
   ]
   t.notOk(bad.some(isTaken))
+})
+
+t.test('an id is a decimal string or a number in the body and a bigint to the handler', async t => {
+  const reader = new BodyReader(Type.Object({ targetUserId: Uint64 }))
+  const read = (text: string) =>
+    reader.read(fromUtf8(`{"targetUserId":${text}}`), 'application/json').targetUserId
+  const ids = [0n, 7n, 2n ** 32n, 2n ** 53n - 1n, 2n ** 53n, 2n ** 53n + 1n, 2n ** 63n + 1n, 2n ** 64n - 1n]
+  for (const id of ids) {
+    t.equal(read(`${id}`), id)
+    t.equal(read(`"${id}"`), id)
+  }
+  const bad = [
+    '18446744073709551616',
+    '"18446744073709551616"',
+    '99999999999999999999999',
+    '-1',
+    '"-1"',
+    '"01"',
+    '"1e3"',
+    '""',
+    '1.5',
+    '1e300',
+    '1e19',
+    '9007199254740993.5',
+    'null',
+    'true',
+    '[1]',
+    '{}',
+  ]
+  t.same(
+    bad.filter(text => codeOf(() => read(text)) !== 'VALIDATION_FAILED'),
+    [],
+  )
+})
+
+t.test('a refused id is one fault, with a sentence', async t => {
+  const reader = new BodyReader(Type.Object({ ids: Type.Array(Uint64) }))
+  try {
+    reader.read(fromUtf8('{"ids":["1","x",3]}'), 'application/json')
+    t.fail('the body was taken')
+  } catch (error) {
+    const { errors } = error as SignalError
+    t.same(
+      errors.map(({ pointer, code }) => ({ pointer, code })),
+      [{ pointer: '/ids/1', code: 'FORMAT' }],
+    )
+    t.match(errors[0]?.detail, /64-bit integer/)
+  }
+})
+
+t.test('null is absence where a member is optional, and a fault where it is not', async t => {
+  const Inner = Type.Object({ token: Type.Optional(Type.String()), kind: Type.String() })
+  const reader = new BodyReader(
+    Type.Object({
+      name: Type.Optional(Type.String()),
+      userId: Type.Optional(Uint64),
+      inner: Type.Optional(Inner),
+      list: Type.Optional(Type.Array(Inner)),
+    }),
+  )
+  const read = (text: string) => reader.read(fromUtf8(text), 'application/json')
+  t.same(Object.keys(read('{"name":null,"userId":null,"inner":null,"list":null}')), [])
+  t.same(read('{"inner":{"token":null,"kind":"a"},"list":[{"token":null,"kind":"b"}]}'), {
+    inner: { kind: 'a' },
+    list: [{ kind: 'b' }],
+  })
+  t.throws(() => read('{"inner":{"kind":null}}'), { code: 'VALIDATION_FAILED' })
+  t.throws(() => read('{"list":[null]}'), { code: 'VALIDATION_FAILED' })
+})
+
+t.test('ids and null are read in each branch of a union and an intersection', async t => {
+  const ById = Type.Object({ userId: Uint64, message: Type.Optional(Type.String()) })
+  const ByToken = Type.Object({ token: Type.String() })
+  const union = new BodyReader(Type.Union([ById, ByToken]))
+  t.same(union.read(fromUtf8('{"userId":"5","message":null}'), 'application/json'), { userId: 5n })
+  t.same(union.read(fromUtf8('{"token":"5"}'), 'application/json'), { token: '5' })
+  const both = new BodyReader(Type.Intersect([ById, ByToken]))
+  t.same(both.read(fromUtf8('{"userId":5,"token":"5"}'), 'application/json'), { userId: 5n, token: '5' })
+})
+
+/** Plain values as replies have them, with ids. */
+const { reply } = fc.letrec(tie => ({
+  reply: fc.oneof(
+    { depthSize: 'small' },
+    fc.string({ unit: 'binary' }),
+    fc.integer(),
+    fc.double({ noNaN: true, noDefaultInfinity: true }).map(number => number + 0),
+    fc.boolean(),
+    fc.constant(null),
+    fc.bigInt({ min: 2n ** 53n, max: 2n ** 64n - 1n }),
+    fc.array(tie('reply')),
+    fc.dictionary(fc.string({ unit: 'binary' }), fc.oneof(tie('reply'), fc.constant(undefined))),
+  ),
+}))
+
+const idsAsText = (_: string, value: unknown) => (typeof value === 'bigint' ? value.toString() : value)
+
+t.test('replies are written as JSON.stringify would, with ids as strings', async t => {
+  checkProperty(t, [reply], value => formatJson(value, 'string') === JSON.stringify(value, idsAsText))
+})
+
+t.test('ids written as digits are read back whole, whatever the strings beside them say', async t => {
+  checkProperty(t, [reply], value => {
+    const text = formatJson({ value }, 'number')
+    const back = anything.read(fromUtf8(text), 'application/json')
+    return formatJson(back, 'number') === text
+  })
+  const id = 2n ** 64n - 1n
+  t.equal(
+    formatJson({ id, text: `"${id}","x":"\\` }, 'number'),
+    `{"id":${id},"text":"\\"${id}\\",\\"x\\":\\"\\\\"}`,
+  )
+})
+
+t.test('what JSON can not say is a defect of ours', async t => {
+  const bad = [
+    Number.NaN,
+    Number.POSITIVE_INFINITY,
+    undefined,
+    [undefined],
+    Symbol('x'),
+    new Date(0),
+    new Map(),
+    () => 1,
+  ]
+  t.same(
+    bad.filter(value => codeOf(() => formatJson(value, 'string')) === 'none'),
+    [],
+  )
 })
