@@ -37,3 +37,5 @@ export const GRPC_MESSAGE_BYTES_MAX = 64 * 1024
 export const RATE_KEYS_MAX = 100_000
 /** From SIGTERM to exit: a supervisor kills after about as long. */
 export const STOP_DEADLINE_MS = 10_000
+/** Access tokens that were found genuine and are remembered: about 300 bytes each, so 20 MB. */
+export const TOKENS_KEPT_MAX = 65_536

@@ -26,7 +26,8 @@ export class Admission {
   }
 }
 
-function networkOf(address: Uint8Array): string {
+/** The network that counts as one client: an IPv4 address, or the /64 of an IPv6 address. */
+export function networkOf(address: Uint8Array): string {
   // An IPv4 address that came in on an IPv6 socket is still one IPv4 address (RFC 4291, 2.5.5.2).
   const isMappedIpv4 =
     address.length === 16 && address.every((byte, at) => at >= 12 || byte === (at < 10 ? 0 : 0xff))

@@ -1,0 +1,107 @@
+/**
+ * Who asks: access tokens to their sessions (contract 2.3). It holds no session itself, so a session that is revoked
+ * is refused at the next request.
+ *
+ * Departure from a plain check: tokens that were found genuine are remembered, since their MAC takes longer than the
+ * rest (`bench/token-check.ts`). What the session row says is read each time.
+ */
+
+import type { DeviceId, UserId } from '../domain/ids.ts'
+import type { Secrets } from '../domain/secrets.ts'
+import { refusalOfAccess, type Session, type TokenLifetimes } from '../domain/session.ts'
+import { type AccessToken, formatAccessToken, formatRefreshToken, parseAccessToken } from '../domain/token.ts'
+import { type ErrorCode, SignalError } from '../errors.ts'
+import { TOKENS_KEPT_MAX } from '../limits.ts'
+import { BoundedCache } from '../store/bounded-cache.ts'
+
+/** The session behind a request. */
+export interface Caller {
+  readonly sessionId: Uint8Array
+  readonly session: Session
+  readonly userId: UserId
+  readonly deviceId?: DeviceId
+}
+
+/** A new or renewed pair, as login and refresh answer it. */
+export interface TokenReply {
+  readonly accessToken: string
+  readonly refreshToken: string
+  readonly tokenType: 'Bearer'
+  readonly expiresIn: number
+  readonly refreshExpiresIn: number
+}
+
+export interface AuthenticationWorld {
+  readonly secrets: Secrets
+  readonly lifetimes: TokenLifetimes
+  readonly nowMs: () => number
+  readonly sessions: {
+    read(sessionId: Uint8Array): Session | undefined
+    markPairUsed(sessionId: Uint8Array, generation: number): Promise<void>
+  }
+}
+
+export class Authentication {
+  readonly #world: AuthenticationWorld
+  readonly #genuine = new BoundedCache<string, AccessToken>(TOKENS_KEPT_MAX)
+
+  constructor(world: AuthenticationWorld) {
+    this.#world = world
+  }
+
+  /**
+   * The session of an `Authorization` header. Throws `TOKEN_MISSING`, `TOKEN_INVALID`, `TOKEN_EXPIRED` or
+   * `SESSION_REVOKED`.
+   */
+  callerOf(authorization: string): Caller {
+    if (authorization === '') throw refusal('TOKEN_MISSING')
+    const text = BEARER_FORM.test(authorization) ? authorization.slice(BEARER_CHARS).trim() : ''
+    const token = this.#genuine.get(text) ?? this.#verify(text)
+    if (token === undefined) throw refusal('TOKEN_INVALID')
+    const session = this.#world.sessions.read(token.sessionId)
+    const code = refusalOfAccess(session, token, this.#world.nowMs())
+    if (code !== undefined || session === undefined) throw refusal(code ?? 'TOKEN_INVALID')
+    if (!session.isPairUsed && token.generation === session.generation) this.#markPairUsed(token)
+    const { userId, deviceId } = session
+    const caller = { sessionId: token.sessionId, session, userId }
+    return deviceId === undefined ? caller : { ...caller, deviceId }
+  }
+
+  /** The session's current pair: the same texts each time, until it is refreshed. */
+  tokensOf(sessionId: Uint8Array, session: Session): TokenReply {
+    const { secrets, lifetimes, nowMs } = this.#world
+    const { generation, rotatedAtMs } = session
+    const expiresAtS = Math.floor(rotatedAtMs / 1000) + lifetimes.accessS
+    const nowS = Math.floor(nowMs() / 1000)
+    return {
+      accessToken: formatAccessToken(secrets.accessToken, { sessionId, generation, expiresAtS }),
+      refreshToken: formatRefreshToken(secrets.refreshToken, { sessionId, generation }),
+      tokenType: 'Bearer',
+      expiresIn: Math.max(0, expiresAtS - nowS),
+      refreshExpiresIn: Math.min(lifetimes.refreshS, Math.floor(session.endsAtMs / 1000) - nowS),
+    }
+  }
+
+  #verify(text: string): AccessToken | undefined {
+    const token = parseAccessToken(this.#world.secrets.accessToken, text)
+    if (token !== undefined) this.#genuine.set(text, token)
+    return token
+  }
+
+  #markPairUsed({ sessionId, generation }: AccessToken): void {
+    // Lost in a crash, the previous refresh token stays good a little longer; a failed disk is told by other writes.
+    this.#world.sessions.markPairUsed(sessionId, generation).catch(() => undefined)
+  }
+}
+
+function refusal(code: ErrorCode): SignalError {
+  return new SignalError(code, SENTENCES[code] ?? 'the access token is not accepted')
+}
+
+const SENTENCES: Partial<Record<ErrorCode, string>> = {
+  TOKEN_MISSING: 'send the access token as Authorization: Bearer',
+  TOKEN_EXPIRED: 'the access token is over: refresh once and repeat',
+  SESSION_REVOKED: 'the session was ended: sign in again',
+}
+const BEARER_FORM = /^bearer /i
+const BEARER_CHARS = 'bearer '.length

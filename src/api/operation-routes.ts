@@ -1,0 +1,225 @@
+/**
+ * Operations as routes: authenticate, count against the rates, read body and query, hand over, write the answer. The
+ * same steps for every operation, so that none forgets one.
+ */
+
+import { TokenBuckets } from '../domain/token-bucket.ts'
+import { SignalError } from '../errors.ts'
+import { RATE_KEYS_MAX } from '../limits.ts'
+import { BodyReader, formatJson, type IdForm } from '../schema/json.ts'
+import { QueryReader } from '../schema/query.ts'
+import { unknownMembers } from '../schema/shape.ts'
+import type { IdempotentRequest } from '../store/idempotency-store.ts'
+import type { HttpAnswer, HttpRequest, HttpRoute } from '../transport/http.ts'
+import { networkOf } from './admission.ts'
+import type { Authentication, Caller } from './authentication.ts'
+import type { Call, Operation, RateRule, Reply } from './operation.ts'
+
+export interface OperationsWorld {
+  readonly authentication: Pick<Authentication, 'callerOf'>
+  readonly nowMs: () => number
+  readonly monotonicMs: () => number
+  readonly areRatesLimited: boolean
+  readonly idsAs: IdForm
+  /** Answers then name the members of a request that the operation does not know. */
+  readonly isDevelopment: boolean
+  readonly database: { commit<Result>(write: () => Result): Promise<Result> }
+  readonly idempotency: {
+    find(request: IdempotentRequest): string | undefined
+    keep(request: IdempotentRequest, reply: string, nowMs: number): void
+  }
+}
+
+/** The routes of the operations, and what has to be called now and then so that counts of the past are forgotten. */
+export function operationRoutes(
+  operations: readonly Operation[],
+  world: OperationsWorld,
+): { readonly routes: readonly HttpRoute[]; readonly sweep: () => void } {
+  const rates = new Rates(world.monotonicMs)
+  const routes = operations.map(operation => {
+    const runner = new OperationRunner(operation, world, rates)
+    return {
+      method: operation.method,
+      path: operation.path,
+      headers: HEADERS,
+      ...(operation.bodyBytesMax === undefined ? {} : { bodyBytesMax: operation.bodyBytesMax }),
+      handle: (request: HttpRequest) => runner.run(request),
+    }
+  })
+  return { routes, sweep: () => rates.sweep() }
+}
+
+class OperationRunner {
+  readonly #operation: Operation
+  readonly #world: OperationsWorld
+  readonly #rates: Rates
+  readonly #bodyReader: BodyReader<NonNullable<Operation['bodySchema']>> | undefined
+  readonly #queryReader: QueryReader<NonNullable<Operation['querySchema']>> | undefined
+
+  constructor(operation: Operation, world: OperationsWorld, rates: Rates) {
+    this.#operation = operation
+    this.#world = world
+    this.#rates = rates
+    this.#bodyReader = operation.bodySchema && new BodyReader(operation.bodySchema)
+    this.#queryReader = operation.querySchema && new QueryReader(operation.querySchema)
+  }
+
+  run(request: HttpRequest): HttpAnswer | Promise<HttpAnswer> {
+    const caller = this.#authenticate(request.header('authorization'))
+    const network = networkOf(request.remoteAddress)
+    if (this.#world.areRatesLimited) this.#rates.take(this.#operation, network, caller)
+    const body = this.#readBody(request)
+    const unknownFields = this.#world.isDevelopment ? this.#unknownFields(body) : ''
+    const call = this.#callOf(request, caller, network, body)
+    const reply = this.#operation.handle(call)
+    return reply instanceof Promise
+      ? reply.then(late => this.#answer(late, unknownFields))
+      : this.#answer(reply, unknownFields)
+  }
+
+  #authenticate(authorization: string): Caller | undefined {
+    const { access } = this.#operation
+    if (access === 'public' || (access === 'optional' && authorization === '')) return undefined
+    const caller = this.#world.authentication.callerOf(authorization)
+    if (access === 'device' && caller.deviceId === undefined) {
+      throw new SignalError('DEVICE_NOT_REGISTERED', 'this needs a device: register one first')
+    }
+    return caller
+  }
+
+  #readBody({ body, contentType }: HttpRequest): unknown {
+    if (this.#bodyReader === undefined) return undefined
+    if (body.length === 0 && this.#operation.isBodyOptional) {
+      return this.#bodyReader.read(EMPTY_OBJECT, 'application/json')
+    }
+    return this.#bodyReader.read(body, contentType)
+  }
+
+  #unknownFields(body: unknown): string {
+    const schema = this.#operation.bodySchema
+    if (schema === undefined) return ''
+    const pointers = unknownMembers(schema, body).slice(0, NAMED_FIELDS_MAX).join(', ')
+    return pointers.slice(0, HEADER_CHARS_MAX).replace(/[^\x20-\x7e]/g, '?')
+  }
+
+  #callOf(
+    request: HttpRequest,
+    caller: Caller | undefined,
+    network: string,
+    body: unknown,
+  ): Call<unknown, unknown, 'session'> {
+    const nowMs = this.#world.nowMs()
+    const idempotencyKey = request.header('idempotency-key') || undefined
+    return {
+      body,
+      query: this.#queryReader?.read(request.query),
+      params: request.params,
+      caller: caller as Caller,
+      requestId: request.requestId,
+      acceptLanguage: request.header('accept-language').slice(0, HEADER_CHARS_MAX),
+      userAgent: request.header('user-agent').slice(0, HEADER_CHARS_MAX),
+      idempotencyKey,
+      network,
+      bodyBytes: request.body,
+      nowMs,
+      commit: write => this.#commit(write, this.#idempotent(request, caller, idempotencyKey), nowMs),
+    }
+  }
+
+  #idempotent(
+    { body }: HttpRequest,
+    caller: Caller | undefined,
+    key: string | undefined,
+  ): IdempotentRequest | undefined {
+    if (key === undefined || caller === undefined || !this.#operation.isIdempotent) return undefined
+    if (!IDEMPOTENCY_KEY_FORM.test(key)) {
+      const errors = [
+        { pointer: '', code: 'HEADER', detail: 'Idempotency-Key has 1 to 128 visible characters' },
+      ]
+      throw new SignalError('VALIDATION_FAILED', 'the Idempotency-Key is not one', { errors })
+    }
+    return { scope: `${this.#operation.id} ${caller.userId}`, key, body: Uint8Array.from(body) }
+  }
+
+  #commit(write: () => Reply, request: IdempotentRequest | undefined, nowMs: number): Promise<Reply> {
+    const { database, idempotency } = this.#world
+    if (request === undefined) return database.commit(write)
+    return database.commit(() => {
+      const kept = idempotency.find(request)
+      if (kept !== undefined) return JSON.parse(kept)
+      const { status, body } = write()
+      const reply = body === undefined ? { status } : { status, body: this.#bodyText(body) }
+      idempotency.keep(request, JSON.stringify(reply), nowMs)
+      return reply
+    })
+  }
+
+  #answer({ status, body }: Reply, unknownFields: string): HttpAnswer {
+    const headers: (readonly [string, string])[] = [NO_STORE]
+    if (unknownFields !== '') headers.push(['X-Unknown-Fields', unknownFields])
+    const text = body === undefined ? '' : this.#bodyText(body)
+    return { status, contentType: 'application/json; charset=utf-8', body: text, headers }
+  }
+
+  #bodyText(body: object | string): string {
+    return typeof body === 'string' ? body : formatJson(body, this.#world.idsAs)
+  }
+}
+
+/** Counts calls against the rates of contract 8. */
+class Rates {
+  readonly #monotonicMs: () => number
+  readonly #buckets = new Map<string, TokenBuckets>()
+
+  constructor(monotonicMs: () => number) {
+    this.#monotonicMs = monotonicMs
+  }
+
+  /** Throws `RATE_LIMITED` with the seconds to wait. */
+  take({ rates = [] }: Operation, network: string, caller: Caller | undefined): void {
+    const nowMs = this.#monotonicMs()
+    for (const rule of rates) this.#take(rule, network, caller, nowMs)
+    if (caller !== undefined) this.#take(ANYTHING_AUTHENTICATED, network, caller, nowMs)
+  }
+
+  sweep(): void {
+    for (const buckets of this.#buckets.values()) buckets.sweep(this.#monotonicMs())
+  }
+
+  #take(rule: RateRule, network: string, caller: Caller | undefined, nowMs: number): void {
+    const key =
+      rule.by === 'address'
+        ? network
+        : rule.by === 'user'
+          ? String(caller?.userId)
+          : Buffer.from(caller?.sessionId ?? []).toString('latin1')
+    let buckets = this.#buckets.get(rule.name)
+    if (buckets === undefined) {
+      buckets = new TokenBuckets(rule, RATE_KEYS_MAX)
+      this.#buckets.set(rule.name, buckets)
+    }
+    const missingMs = buckets.take(key, nowMs)
+    if (missingMs > 0) throw rateLimited(missingMs, rule.by)
+  }
+}
+
+/** `scope` says what is counted: the address, the user, the session, the identifier. */
+export function rateLimited(missingMs: number, scope: string): SignalError {
+  const retryIn = Math.ceil(missingMs / 1000)
+  const members = { retryIn, scope }
+  return new SignalError('RATE_LIMITED', `too many requests, wait ${retryIn} s`, { members })
+}
+
+const ANYTHING_AUTHENTICATED: RateRule = {
+  name: 'authenticated',
+  by: 'user',
+  count: 600,
+  perMs: 60_000,
+  burst: 200,
+}
+const HEADERS = ['authorization', 'idempotency-key', 'accept-language', 'user-agent']
+const HEADER_CHARS_MAX = 256
+const NAMED_FIELDS_MAX = 8
+const IDEMPOTENCY_KEY_FORM = /^[\x21-\x7e]{1,128}$/
+const EMPTY_OBJECT = Buffer.from('{}')
+const NO_STORE = ['Cache-Control', 'no-store'] as const

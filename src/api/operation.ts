@@ -1,0 +1,117 @@
+/**
+ * One HTTP operation as a row of a table: its path, who may call it, what it takes and answers, what can go wrong. The
+ * table is what requests are checked against, what the OpenAPI document is made from, and what tests walk through.
+ */
+
+import type { Static, TObject, TSchema } from 'typebox'
+import type { DeviceId } from '../domain/ids.ts'
+import type { BucketRate } from '../domain/token-bucket.ts'
+import type { ErrorCode } from '../errors.ts'
+import type { HttpRoute } from '../transport/http.ts'
+import type { Caller } from './authentication.ts'
+
+/** `optional`: a session if a token is sent, which must then be good. `device`: a session bound to a device. */
+export type Access = 'public' | 'optional' | 'session' | 'device'
+
+/** How often an operation may be called; rules of one name share their counts. */
+export interface RateRule extends BucketRate {
+  readonly name: string
+  readonly by: 'address' | 'user' | 'session'
+}
+
+export interface Reply {
+  readonly status: 200 | 201 | 202 | 204
+  /** Plain members, bigints being ids, or JSON that is already text. Left out for 204. */
+  readonly body?: object | string
+}
+
+/** A request that has passed its checks. */
+export interface Call<Body, Query, A extends Access> {
+  readonly body: Body
+  readonly query: Query
+  /** The values of the path's `{name}` segments, as sent. */
+  readonly params: readonly string[]
+  readonly caller: CallerOf<A>
+  readonly requestId: string
+  /** The best language for texts to the user: an RFC 4647 range list, empty when none was asked for. */
+  readonly acceptLanguage: string
+  readonly userAgent: string
+  /** The `Idempotency-Key`, undefined when none was sent. */
+  readonly idempotencyKey: string | undefined
+  /** The client's network: its IPv4 address or the /64 of its IPv6 address. */
+  readonly network: string
+  /** The body's bytes, for what has to compare them. Not to be kept beyond the handler's first return. */
+  readonly bodyBytes: Uint8Array
+  readonly nowMs: number
+  /**
+   * Runs `write` in one transaction and resolves with the reply it returned once that is durable. Where the request has
+   * an `Idempotency-Key`, the reply is kept in the same transaction, and a repeated request gets the kept one instead.
+   */
+  commit(write: () => Reply): Promise<Reply>
+}
+
+type CallerOf<A extends Access> = A extends 'public'
+  ? undefined
+  : A extends 'optional'
+    ? Caller | undefined
+    : A extends 'device'
+      ? Caller & { readonly deviceId: DeviceId }
+      : Caller
+
+export interface OperationRules<Body, Query, A extends Access> {
+  /** `operationId` of the document, such as `verifyLogin`. */
+  readonly id: string
+  readonly method: HttpRoute['method']
+  readonly path: string
+  readonly tag: 'sign-in' | 'user' | 'devices' | 'contacts' | 'calls' | 'log' | 'meta'
+  /** One line for the document. */
+  readonly summary: string
+  readonly access: A
+  /** The form of the answer's body by status; null for none. */
+  readonly replies: Readonly<Partial<Record<Reply['status'], TSchema | null>>>
+  /** What it refuses with, beyond what every operation of its access and form can. */
+  readonly codes: readonly ErrorCode[]
+  readonly rates?: readonly RateRule[]
+  /** Whether it honours `Idempotency-Key`. */
+  readonly isIdempotent?: boolean
+  readonly bodyBytesMax?: number
+  readonly handle: (call: Call<Body, Query, A>) => Reply | Promise<Reply>
+}
+
+/** An operation of any form, as the table holds it. */
+export interface Operation extends Omit<OperationRules<unknown, unknown, Access>, 'handle'> {
+  readonly bodySchema: TSchema | undefined
+  /** Whether a request without a body is one with no members. */
+  readonly isBodyOptional: boolean
+  readonly querySchema: TObject | undefined
+  readonly handle: (call: Call<unknown, unknown, Access>) => Reply | Promise<Reply>
+}
+
+/** An operation that takes neither body nor query. */
+export function operation<A extends Access>(rules: OperationRules<undefined, undefined, A>): Operation {
+  return { ...rules, ...NOTHING_TAKEN, handle: rules.handle as Operation['handle'] }
+}
+
+/** An operation with a body of this schema. */
+export function operationWithBody<Schema extends TSchema, A extends Access>(
+  bodySchema: Schema,
+  rules: OperationRules<Static<Schema>, undefined, A> & { readonly isBodyOptional?: boolean },
+): Operation {
+  return {
+    ...NOTHING_TAKEN,
+    isBodyOptional: false,
+    ...rules,
+    bodySchema,
+    handle: rules.handle as Operation['handle'],
+  }
+}
+
+/** An operation with a query of this schema. */
+export function operationWithQuery<Schema extends TObject, A extends Access>(
+  querySchema: Schema,
+  rules: OperationRules<undefined, Static<Schema>, A>,
+): Operation {
+  return { ...rules, ...NOTHING_TAKEN, querySchema, handle: rules.handle as Operation['handle'] }
+}
+
+const NOTHING_TAKEN = { bodySchema: undefined, querySchema: undefined, isBodyOptional: true } as const
