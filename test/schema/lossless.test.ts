@@ -15,6 +15,11 @@ function besideLongNumber(text: string): string {
   return `[18446744073709551615,${text}]`
 }
 
+/** What the plain parser makes of a long integer. */
+function asDouble(_: string, value: unknown): unknown {
+  return typeof value === 'bigint' ? Number(value) : value
+}
+
 function codesOf(text: string): readonly string[] {
   return [text, besideLongNumber(text)].map(each => codeOf(() => parse(each)))
 }
@@ -35,7 +40,7 @@ t.test('an integer that a double can not hold is a bigint, every other number is
 t.test('both paths read the same values', async t => {
   checkProperty(t, [fc.json({ maxDepth: 5 })], text => {
     const [, value] = parse(besideLongNumber(text)) as unknown[]
-    return JSON.stringify(value) === JSON.stringify(JSON.parse(text))
+    return JSON.stringify(value, asDouble) === JSON.stringify(JSON.parse(text))
   })
 })
 
