@@ -4,14 +4,25 @@
  */
 
 import { readFileSync, realpathSync } from 'node:fs'
+import { isIP } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
+import { createSecureContext } from 'node:tls'
 
 export interface Config {
   readonly isDevelopment: boolean
   /** Absolute path. */
   readonly dataFolder: string
-  readonly http: Listener
+  readonly http: Listener & {
+    /** Paths of PEM files; absent: somebody in front ends TLS, or nobody does. */
+    readonly tls?: { readonly certificateFile: string; readonly keyFile: string }
+    /** Addresses and CIDR ranges whose X-Forwarded-For is believed. */
+    readonly trustedProxies: readonly string[]
+    /** Exact origins of web pages that may call the API. */
+    readonly corsOrigins: readonly string[]
+    /** Such as `ios/1.4.0`; platforms that are not named are served in any version. */
+    readonly minClientVersions: readonly string[]
+  }
   readonly grpc: Listener & {
     readonly token?: string
     readonly tls?: {
@@ -82,7 +93,7 @@ export function readConfig(environment: NodeJS.ProcessEnv, flags: { readonly dev
   const config: Config = {
     isDevelopment,
     dataFolder,
-    http,
+    http: { ...http, ...reader.httpAccess() },
     grpc: { ...grpc, ...reader.grpcAccess() },
     admin,
     ...(publicUrl === undefined ? {} : { publicUrl }),
@@ -183,6 +194,44 @@ class EnvironmentReader {
       this.problems.push(`${name} is an http or https address, not ${quote(text)}`)
     }
     return text.replace(/\/+$/, '')
+  }
+
+  /** A comma-separated list; what the test refuses is named with what it should be. */
+  list(name: string, isGood: (item: string) => boolean, form: string): readonly string[] {
+    const items = (this.text(name) ?? '').split(',').map(item => item.trim())
+    const given = items.filter(item => item !== '')
+    for (const item of given) {
+      if (!isGood(item)) this.problems.push(`${name} is a list of ${form}, not ${quote(item)}`)
+    }
+    return given
+  }
+
+  httpAccess(): Omit<Config['http'], keyof Listener> {
+    const certificate = this.file('CALLSIGN_TLS_CERT')
+    const key = this.file('CALLSIGN_TLS_KEY')
+    const [certificateFile, keyFile] = [this.text('CALLSIGN_TLS_CERT'), this.text('CALLSIGN_TLS_KEY')]
+    if ((certificateFile === undefined) !== (keyFile === undefined)) {
+      this.problems.push('CALLSIGN_TLS_CERT and CALLSIGN_TLS_KEY are set together or not at all')
+    }
+    if (certificate !== undefined && key !== undefined && !isKeyPair(certificate, key)) {
+      this.problems.push('CALLSIGN_TLS_CERT and CALLSIGN_TLS_KEY are not a certificate and its key (PEM)')
+    }
+    return {
+      ...(certificateFile === undefined || keyFile === undefined
+        ? {}
+        : { tls: { certificateFile, keyFile } }),
+      trustedProxies: this.list(
+        'CALLSIGN_TRUSTED_PROXIES',
+        isAddressRange,
+        'addresses and ranges such as 10.0.0.0/8',
+      ),
+      corsOrigins: this.list('CALLSIGN_CORS_ORIGINS', isOrigin, 'origins such as https://app.example.org'),
+      minClientVersions: this.list(
+        'CALLSIGN_MIN_CLIENT_VERSION',
+        text => /^[a-z][a-z0-9-]*\/\d{1,9}\.\d{1,9}\.\d{1,9}$/.test(text),
+        'versions such as ios/1.4.0',
+      ),
+    }
   }
 
   headFile(dataFolder: string): Pick<Config['log'], 'headFile'> {
@@ -305,6 +354,30 @@ class EnvironmentReader {
 /** True for an address that only this machine can reach. */
 export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127\.\d+\.\d+\.\d+$/.test(host)
+}
+
+function isKeyPair(certificate: Buffer, key: Buffer): boolean {
+  try {
+    createSecureContext({ cert: certificate, key })
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** `192.0.2.1`, `10.0.0.0/8`, `2001:db8::/32`. */
+function isAddressRange(text: string): boolean {
+  const [address = '', prefix = '0', ...rest] = text.split('/')
+  const version = address.includes('%') ? 0 : isIP(address)
+  const bits = version === 4 ? 32 : 128
+  return rest.length === 0 && version !== 0 && /^\d{1,3}$/.test(prefix) && Number(prefix) <= bits
+}
+
+/** As browsers send it: no path, no default port; also the own schemes of apps that are web pages. */
+function isOrigin(text: string): boolean {
+  if (!URL.canParse(text)) return false
+  const { protocol, host } = new URL(text)
+  return host !== '' && text === `${protocol}//${host}`
 }
 
 /** Whether a path leads into a folder, also by symbolic links. */

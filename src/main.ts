@@ -14,6 +14,7 @@ import { metaRoute } from './api/meta.ts'
 import { publicKeyRoutes } from './api/public-keys.ts'
 import { type RegistrationWorld, registerKey } from './api/registration.ts'
 import { type Config, ConfigError, isLoopback, type Listener, readConfig } from './config.ts'
+import { clientRequirement } from './domain/client-version.ts'
 import { SignalError } from './errors.ts'
 import { APPEND_DEADLINE_MS, STOP_DEADLINE_MS, VRF_JOBS_WAITING_MAX } from './limits.ts'
 import { signCheckpoint } from './log/checkpoint.ts'
@@ -76,7 +77,8 @@ async function start(
 
   addresses.grpc = await listen('CALLSIGN_GRPC', config.grpc, grpc)
   addresses.admin = `http://${await listen('CALLSIGN_ADMIN', config.admin, admin)}`
-  addresses.http = `http://${await listen('CALLSIGN_HTTP', config.http, http)}`
+  const scheme = config.http.tls === undefined ? 'http' : 'https'
+  addresses.http = `${scheme}://${await listen('CALLSIGN_HTTP', config.http, http)}`
 
   return {
     announce: () => announce(config, log, addresses),
@@ -240,6 +242,7 @@ function publicServer(
 ): HttpServer {
   const { config, world, metrics } = house
   const { vkey, vrfPublicKey } = maker
+  const { minClientVersions } = config.http
   const admission = new Admission(world.monotonicMs)
   world.every(SWEEP_MS, () => admission.sweep())
   return new HttpServer({
@@ -253,6 +256,10 @@ function publicServer(
     ],
     findFile: new LogFiles(published, keys.signer.keyId.toString(16).padStart(8, '0')).find,
     ...(config.areRatesLimited ? { admit: admission.admit } : {}),
+    trustedProxies: config.http.trustedProxies,
+    corsOrigins: config.http.corsOrigins,
+    ...(config.http.tls === undefined ? {} : { tls: config.http.tls }),
+    ...(minClientVersions.length === 0 ? {} : { requiredClient: clientRequirement(minClientVersions) }),
     onAnswer: (route, status, seconds) => metrics.answerTimes.observe(route, status, seconds),
     onRefused: house.onRefused,
     onFault: house.onFault,

@@ -69,6 +69,8 @@ export interface HttpServerParts {
   readonly trustedProxies?: readonly string[]
   /** Origins of web pages that may call the routes; none where it is left out. */
   readonly corsOrigins?: readonly string[]
+  /** `BODY_DEADLINE_MS` where it is left out. */
+  readonly bodyDeadlineMs?: number
   /** Ends TLS with these files (PEM). */
   readonly tls?: { readonly certificateFile: string; readonly keyFile: string }
   /** The oldest version that is still served when an `X-Client-Version` is below it, undefined when it is not. */
