@@ -1,0 +1,86 @@
+/**
+ * A device's public key as an app uploads it (contract 2.5): checked, and then stored and logged as it came, since
+ * clients compare the bytes they get back with their own.
+ *
+ * Each of the four encodings has one length and one prefix, so a key is compared with a template: the form is
+ * canonical DER by construction. Only a point that has passed goes to OpenSSL: a point at infinity in other DER makes
+ * Node 20 abort the process when the key's details are read.
+ */
+
+import { createPublicKey } from 'node:crypto'
+
+export type KeyAlgorithm = 'P-256' | 'RSA-2048'
+
+export interface AcceptedKey {
+  readonly ok: true
+  readonly algorithm: KeyAlgorithm
+  /** SubjectPublicKeyInfo DER, the uncompressed point of X9.63, or RSAPublicKey DER (RFC 8017, A.1.1). */
+  readonly encoding: 'spki' | 'x963' | 'pkcs1'
+}
+
+export interface RefusedKey {
+  readonly ok: false
+  /** The member of the request at fault. */
+  readonly field: 'publicKey' | 'keyAlgorithm'
+  readonly reason: string
+}
+
+/** Judges a key in base64. `algorithm` is what the client says it is, if it says so. */
+export function readPublicKey(text: string, algorithm?: string): AcceptedKey | RefusedKey {
+  if (text.length > KEY_CHARS_MAX) return refused(`must have at most ${KEY_CHARS_MAX} characters`)
+  const bytes = Buffer.from(text, 'base64')
+  if (bytes.length === 0 || bytes.toString('base64') !== text) return refused('must be canonical base64')
+  const form = FORMS.find(({ length, prefix }) => bytes.length === length && startsWith(bytes, prefix))
+  if (form === undefined)
+    return refused('must be a P-256 key (SPKI, X9.63) or an RSA-2048 key (SPKI, PKCS#1)')
+  const body = bytes.subarray(form.prefix.length)
+  const fault = form.algorithm === 'P-256' ? pointFault(body) : rsaFault(body)
+  if (fault !== undefined) return refused(fault)
+  if (algorithm !== undefined && algorithm !== form.algorithm) {
+    return { ok: false, field: 'keyAlgorithm', reason: `must be ${form.algorithm}, which the key is` }
+  }
+  return { ok: true, algorithm: form.algorithm, encoding: form.encoding }
+}
+
+function refused(reason: string): RefusedKey {
+  return { ok: false, field: 'publicKey', reason }
+}
+
+function startsWith(bytes: Buffer, prefix: Buffer): boolean {
+  return bytes.subarray(0, prefix.length).equals(prefix)
+}
+
+/** What is wrong with the 64 bytes of x and y, if anything: coordinates below the prime that satisfy the equation. */
+function pointFault(coordinates: Buffer): string | undefined {
+  try {
+    createPublicKey({ key: Buffer.concat([P256_SPKI, coordinates]), format: 'der', type: 'spki' })
+    return undefined
+  } catch {
+    return 'must be a point on the curve P-256'
+  }
+}
+
+/** What is wrong with the 256 bytes of a modulus and the exponent after them, if anything. */
+function rsaFault(body: Buffer): string | undefined {
+  if (!body.subarray(MODULUS_BYTES).equals(EXPONENT)) return 'must have the exponent 65537'
+  if (body[0]! < 0x80) return 'must have a modulus of exactly 2048 bits'
+  // A product of two large primes is odd; more than this takes a factorization.
+  return body[MODULUS_BYTES - 1]! % 2 === 0 ? 'must have an odd modulus' : undefined
+}
+
+const KEY_CHARS_MAX = 1024
+const MODULUS_BYTES = 256
+/** The DER of 65537, which ends an RSAPublicKey. */
+const EXPONENT = Buffer.from('0203010001', 'hex')
+/** Each up to the first byte that differs between keys; 04 says that both coordinates follow. */
+const P256_POINT = Buffer.from('04', 'hex')
+const P256_SPKI = Buffer.from('3059301306072a8648ce3d020106082a8648ce3d03010703420004', 'hex')
+const RSA_PKCS1 = Buffer.from('3082010a0282010100', 'hex')
+const RSA_SPKI = Buffer.from('30820122300d06092a864886f70d01010105000382010f003082010a0282010100', 'hex')
+
+const FORMS = [
+  { algorithm: 'P-256', encoding: 'spki', length: 91, prefix: P256_SPKI },
+  { algorithm: 'P-256', encoding: 'x963', length: 65, prefix: P256_POINT },
+  { algorithm: 'RSA-2048', encoding: 'spki', length: 294, prefix: RSA_SPKI },
+  { algorithm: 'RSA-2048', encoding: 'pkcs1', length: 270, prefix: RSA_PKCS1 },
+] as const
