@@ -1,0 +1,156 @@
+/**
+ * An OpenID Connect provider in the test process: oauth2-mock-server behind a listener of our own, which counts what is
+ * asked, lets a test answer in the provider's place, and can go away. It signs tokens of any claims.
+ */
+
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { type JWTPayload, SignJWT } from 'jose'
+import { OAuth2Issuer, OAuth2Service } from 'oauth2-mock-server'
+
+/** Answers in the provider's place. */
+export type Answer = (request: IncomingMessage, response: ServerResponse) => void
+
+/** Claims by name; one that is undefined is left out of the token. */
+export type Claims = Readonly<Record<string, unknown>>
+
+export interface OidcProviderOptions {
+  /** The clock its tokens are dated by. */
+  readonly nowMs?: () => number
+  readonly algorithm?: 'RS256' | 'ES256'
+}
+
+export class OidcProvider {
+  readonly #nowMs: () => number
+  readonly #algorithm: 'RS256' | 'ES256'
+  readonly #server: Server
+  readonly #answers = new Map<string, Answer>()
+  readonly #counts = new Map<string, number>()
+  #url = ''
+  #issuer = new OAuth2Issuer()
+  #service = new OAuth2Service(this.#issuer)
+
+  private constructor({ nowMs = Date.now, algorithm = 'RS256' }: OidcProviderOptions) {
+    this.#nowMs = nowMs
+    this.#algorithm = algorithm
+    this.#server = createServer((request, response) => this.#onRequest(request, response))
+  }
+
+  /** Listens on a free port of the loopback address, with one key. */
+  static async start(options: OidcProviderOptions = {}): Promise<OidcProvider> {
+    const provider = new OidcProvider(options)
+    await new Promise<void>(resolve => provider.#server.listen(0, '127.0.0.1', resolve))
+    provider.#url = `http://127.0.0.1:${(provider.#server.address() as AddressInfo).port}`
+    await provider.rotateKey()
+    return provider
+  }
+
+  /** The issuer, which is also its address. */
+  get issuer(): string {
+    return this.#url
+  }
+
+  get jwksUri(): string {
+    return `${this.#url}/jwks`
+  }
+
+  /** The name of the key that signs now. */
+  get keyId(): string {
+    return this.#issuer.keys.get()!.kid
+  }
+
+  /** The key set as it is published. */
+  get publicKeys(): readonly Readonly<Record<string, unknown>>[] {
+    return this.#issuer.keys.toJSON()
+  }
+
+  /** How often a path was asked for, such as `/jwks`. */
+  requests(path: string): number {
+    return this.#counts.get(path) ?? 0
+  }
+
+  /** Withdraws the key and publishes another one, under a new name unless told. */
+  async rotateKey(keyId?: string): Promise<void> {
+    this.#issuer = new OAuth2Issuer()
+    this.#issuer.url = this.#url
+    this.#service = new OAuth2Service(this.#issuer)
+    await this.#issuer.keys.generate(this.#algorithm, keyId === undefined ? {} : { kid: keyId })
+  }
+
+  /** An ID token for `audience`, good for an hour; `claims` add to and replace the usual ones. */
+  idToken(audience: string, claims: Claims = {}): Promise<string> {
+    const nowSeconds = Math.floor(this.#nowMs() / 1000)
+    const dates = { iat: nowSeconds, exp: nowSeconds + 3_600, nbf: undefined }
+    return this.#issuer.buildToken({
+      scopesOrTransform: (_header, payload) =>
+        Object.assign(payload, { aud: audience, sub: 'subject-1', ...dates, ...claims }),
+    })
+  }
+
+  /** From now on `answer` is given for `path`, or the provider's own again. */
+  answerWith(path: string, answer: Answer | undefined): void {
+    if (answer === undefined) this.#answers.delete(path)
+    else this.#answers.set(path, answer)
+  }
+
+  /** The token endpoint refuses the next code, as it does one that was used. */
+  refuseNextCode(): void {
+    this.#service.once('beforeResponse', answer => {
+      answer.statusCode = 400
+      answer.body = { error: 'invalid_grant' }
+    })
+  }
+
+  async stop(): Promise<void> {
+    this.#server.closeAllConnections()
+    await new Promise(resolve => this.#server.close(resolve))
+  }
+
+  #onRequest(request: IncomingMessage, response: ServerResponse): void {
+    const path = new URL(request.url ?? '/', this.#url).pathname
+    this.#counts.set(path, this.requests(path) + 1)
+    const answer = this.#answers.get(path) ?? this.#service.requestHandler
+    answer(request, response)
+  }
+}
+
+/** Drops the connection instead of answering. */
+export const HANG_UP: Answer = request => request.socket.destroy()
+
+/** Takes the request and never answers. */
+export const SILENCE: Answer = () => {}
+
+/** Answers 200 with a body that does not end. */
+export const ENDLESS: Answer = (_request, response) => {
+  response.writeHead(200, { 'content-type': 'application/json' })
+  response.write('{"keys":[')
+  const pour = () => {
+    while (!response.destroyed && response.write(' '.repeat(16_384)));
+    if (!response.destroyed) response.once('drain', pour)
+  }
+  pour()
+}
+
+export function redirectTo(url: string): Answer {
+  return (_request, response) => response.writeHead(302, { location: url }).end()
+}
+
+export function json(status: number, body: unknown): Answer {
+  return (_request, response) =>
+    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+}
+
+/** A token signed with any key under any header, for claims and headers a provider would not sign. */
+export function signToken(
+  header: { readonly alg: string } & Claims,
+  claims: JWTPayload,
+  key: Parameters<SignJWT['sign']>[0],
+): Promise<string> {
+  return new SignJWT(claims).setProtectedHeader(header).sign(key)
+}
+
+/** A token whose parts are written as they are, under any signature. */
+export function writeToken(header: Claims, claims: Claims, signature = ''): string {
+  const parts = [header, claims].map(part => Buffer.from(JSON.stringify(part)).toString('base64url'))
+  return `${parts.join('.')}.${signature}`
+}
