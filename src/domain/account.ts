@@ -1,0 +1,71 @@
+/** A user and the ways in which they sign in (contract 2.4, 2.9). */
+
+import type { MethodId } from './ids.ts'
+
+export interface UserSettings {
+  readonly discoverableByEmail: boolean
+  readonly discoverableByPhone: boolean
+  readonly callsFromContactsOnly: boolean
+}
+
+export interface User {
+  readonly displayName: string
+  readonly createdAtMs: number
+  readonly settings: UserSettings
+  readonly primaryMethodId: MethodId
+  /** Of texts to the user, as the client last asked for it: an RFC 4647 range list. */
+  readonly acceptLanguage: string
+  /** When the account will be erased, if its user asked for it and does not sign in before. */
+  readonly erasesAtMs?: number
+}
+
+interface LoginMethodBase {
+  readonly id: MethodId
+  readonly addedAtMs: number
+  readonly lastUsedAtMs: number
+}
+
+/** An address that was proven by a one-time code. */
+export interface AddressMethod extends LoginMethodBase {
+  readonly kind: 'email' | 'phone'
+  /** `parseEmail` and `parsePhone` make it; what codes are sent to and users are found by. */
+  readonly key: string
+  /** As the user spelled it. */
+  readonly shown: string
+}
+
+/** A subject of an identity provider. */
+export interface SocialMethod extends LoginMethodBase {
+  readonly kind: 'social'
+  readonly provider: string
+  readonly issuer: string
+  readonly subject: string
+  /** The address that the provider named, for the eye only: it finds nobody and nothing is sent to it. */
+  readonly shown?: string
+  /** Apple's refresh token, sealed, and the client it was issued to: account deletion revokes it. */
+  readonly sealedRefreshToken?: Uint8Array
+  readonly clientId?: string
+}
+
+export type LoginMethod = AddressMethod | SocialMethod
+
+export const DEFAULT_SETTINGS: UserSettings = {
+  discoverableByEmail: true,
+  discoverableByPhone: true,
+  callsFromContactsOnly: true,
+}
+
+/** What names one sign-in method among all accounts: an address, or issuer and subject, never a provider's email. */
+export function identifierOf(method: AddressMethod | SocialMethod): string {
+  return method.kind === 'social'
+    ? socialIdentifier(method.issuer, method.subject)
+    : addressIdentifier(method.kind, method.key)
+}
+
+export function addressIdentifier(kind: 'email' | 'phone', key: string): string {
+  return `${kind}:${key}`
+}
+
+export function socialIdentifier(issuer: string, subject: string): string {
+  return `social:${issuer}|${subject}`
+}

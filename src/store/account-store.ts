@@ -1,0 +1,70 @@
+/** Users and their sign-in methods; one identifier belongs to one method of one user. */
+
+import { identifierOf, type LoginMethod, type User } from '../domain/account.ts'
+import type { MethodId, UserId } from '../domain/ids.ts'
+import { assert } from '../errors.ts'
+import type { Database, Table } from './database.ts'
+import { idsKey, keyBehind, textKey } from './keys.ts'
+
+/** Whose an identifier is. */
+export interface MethodOwner {
+  readonly userId: UserId
+  readonly methodId: MethodId
+}
+
+export class AccountStore {
+  readonly #users: Table<User>
+  readonly #methods: Table<LoginMethod>
+  readonly #owners: Table<MethodOwner>
+
+  constructor(database: Database) {
+    this.#users = database.table('users')
+    this.#methods = database.table('login-methods')
+    this.#owners = database.table('login-method-owners')
+  }
+
+  read(userId: UserId): User | undefined {
+    return this.#users.get(idsKey(userId))
+  }
+
+  /** The user's methods, oldest first. */
+  methodsOf(userId: UserId): LoginMethod[] {
+    const start = idsKey(userId)
+    const rows = [...this.#methods.getRange({ start, end: keyBehind(start) })]
+    return rows.map(({ value }) => value).sort((a, b) => a.addedAtMs - b.addedAtMs)
+  }
+
+  /** By `addressIdentifier` or `socialIdentifier`. */
+  ownerOf(identifier: string): MethodOwner | undefined {
+    return this.#owners.get(textKey(identifier))
+  }
+
+  method({ userId, methodId }: MethodOwner): LoginMethod | undefined {
+    return this.#methods.get(idsKey(userId, methodId))
+  }
+
+  /** In a transaction. */
+  put(userId: UserId, user: User): void {
+    this.#users.put(idsKey(userId), user)
+  }
+
+  /** In a transaction: a new method, or the new state of one. Its identifier must be nobody else's. */
+  putMethod(userId: UserId, method: LoginMethod): void {
+    const owner = this.ownerOf(identifierOf(method))
+    assert(owner === undefined || owner.methodId === method.id, 'an identifier belongs to one method')
+    this.#methods.put(idsKey(userId, method.id), method)
+    if (owner === undefined) this.#owners.put(textKey(identifierOf(method)), { userId, methodId: method.id })
+  }
+
+  /** In a transaction. */
+  removeMethod(userId: UserId, method: LoginMethod): void {
+    this.#methods.remove(idsKey(userId, method.id))
+    this.#owners.remove(textKey(identifierOf(method)))
+  }
+
+  /** In a transaction: nothing of the user remains here. */
+  remove(userId: UserId): void {
+    for (const method of this.methodsOf(userId)) this.removeMethod(userId, method)
+    this.#users.remove(idsKey(userId))
+  }
+}
