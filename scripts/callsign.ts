@@ -9,6 +9,7 @@ const COMMANDS = new Map([
   ['fsck', () => import('./fsck.ts')],
   ['audit', () => import('./audit.ts')],
   ['verify-proof', () => import('./verify-proof.ts')],
+  ['pin', () => import('./pin.ts')],
 ])
 
 const command = process.argv[2]
