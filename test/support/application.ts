@@ -1,0 +1,213 @@
+/**
+ * Operations of the application API without sockets: a real store in a temporary folder, a clock that tests move, and
+ * the outbox laid open. Requests take the way of real ones: routes, authentication, rates, bodies, problem bodies.
+ */
+
+import { randomBytes } from 'node:crypto'
+import { Authentication } from '../../src/api/authentication.ts'
+import type { Operation } from '../../src/api/operation.ts'
+import { operationRoutes } from '../../src/api/operation-routes.ts'
+import { type AddressMethod, DEFAULT_SETTINGS } from '../../src/domain/account.ts'
+import type { Device } from '../../src/domain/device.ts'
+import { type DeviceId, type MethodId, newId, type UserId } from '../../src/domain/ids.ts'
+import type { Channel, Outgoing } from '../../src/domain/outgoing.ts'
+import { deriveSecrets } from '../../src/domain/secrets.ts'
+import type { Session } from '../../src/domain/session.ts'
+import { AccountStore } from '../../src/store/account-store.ts'
+import { Database } from '../../src/store/database.ts'
+import { DeviceStore } from '../../src/store/device-store.ts'
+import { Expiries } from '../../src/store/expiries.ts'
+import { IdempotencyStore } from '../../src/store/idempotency-store.ts'
+import { Notices } from '../../src/store/notices.ts'
+import { OutboxStore } from '../../src/store/outbox-store.ts'
+import { RateStore } from '../../src/store/rate-store.ts'
+import { SessionStore } from '../../src/store/session-store.ts'
+import { problemOf } from '../../src/transport/problem.ts'
+import { Router } from '../../src/transport/router.ts'
+
+export type TestWorld = ReturnType<typeof openWorld>
+
+/** Everything that operations are made from. `folder` may hold a store of an earlier world that was closed. */
+export function openWorld(
+  folder: string,
+  startsAtMs = Date.UTC(2026, 0, 1),
+  options: { rates?: boolean } = {},
+) {
+  let nowMs = startsAtMs
+  const database = Database.open(folder)
+  const expiries = new Expiries(database)
+  const secrets = deriveSecrets(Buffer.alloc(32, 7))
+  const lifetimes = { accessS: 3600, refreshS: 60 * 86_400, sessionS: 365 * 86_400 }
+  const accounts = new AccountStore(database)
+  const devices = new DeviceStore(database)
+  const sessions = new SessionStore({ database, expiries, lifetimes })
+  const outbox = new OutboxStore(database, secrets, randomBytes, () => undefined)
+  const idempotency = new IdempotencyStore(database, expiries, secrets, randomBytes)
+  const clock = () => nowMs
+  return {
+    database,
+    expiries,
+    secrets,
+    lifetimes,
+    accounts,
+    devices,
+    sessions,
+    outbox,
+    idempotency,
+    rates: new RateStore(database, expiries),
+    notices: new Notices({ devices, outbox, randomBytes }),
+    authentication: new Authentication({ secrets, lifetimes, sessions, nowMs: clock }),
+    randomBytes: (length: number): Uint8Array => randomBytes(length),
+    nowMs: clock,
+    monotonicMs: clock,
+    areRatesLimited: options.rates ?? false,
+    idsAs: 'string' as const,
+    isDevelopment: true,
+    publicUrl: () => 'https://callsign.example',
+    /** Moves the clock and ends what has come to its end. */
+    async advance(ms: number): Promise<void> {
+      nowMs += ms
+      while ((await expiries.sweep(nowMs, 500)) > 0);
+    },
+    /** Takes what waits in the outbox, oldest first. */
+    async takeSent(): Promise<Outgoing[]> {
+      const waiting = CHANNELS.flatMap(channel => outbox.due(channel, nowMs + 86_400_000, 10_000))
+      for (const { key } of waiting) await outbox.done(key)
+      return waiting.map(({ message }) => message)
+    },
+  }
+}
+
+export interface TestAnswer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  /** The parsed JSON, or undefined for no body. */
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of any form
+  readonly body: any
+}
+
+export interface TestRequest {
+  readonly token?: string
+  /** A value to send as JSON, or bytes as they are. */
+  readonly body?: unknown
+  readonly headers?: Readonly<Record<string, string>>
+  /** IPv4, 127.0.0.1 if left out. */
+  readonly address?: readonly number[]
+}
+
+/** Sends a request to one of the operations, such as `GET /app/api/friend?limit=2`. */
+export type Send = (methodAndPath: string, request?: TestRequest) => Promise<TestAnswer>
+
+export function sender(world: TestWorld, operations: readonly Operation[]): Send {
+  const router = new Router(operationRoutes(operations, world).routes)
+  return async (methodAndPath, { token, body, headers = {}, address = [127, 0, 0, 1] } = {}) => {
+    const [method = '', target = ''] = methodAndPath.split(' ')
+    const [path = '', query = ''] = target.split('?')
+    const match = router.find(path)
+    const route = match?.targets.get(method)?.route
+    if (match === undefined || route === undefined) throw new Error(`no operation at ${methodAndPath}`)
+    const sent = new Map(Object.entries({ ...(token && { authorization: `Bearer ${token}` }), ...headers }))
+    const bytes = body === undefined ? '' : body instanceof Uint8Array ? body : formatBody(body)
+    try {
+      const answer = await route.handle({
+        method,
+        path,
+        params: match.params,
+        query,
+        requestId: 'test-request',
+        contentType: headers['content-type'] ?? 'application/json',
+        header: name => sent.get(name) ?? '',
+        remoteAddress: Uint8Array.from(address),
+        body: Buffer.from(bytes),
+      })
+      const text = Buffer.from(answer.body).toString('utf8')
+      return {
+        status: answer.status,
+        headers: Object.fromEntries(
+          (answer.headers ?? []).map(([name, value]) => [name.toLowerCase(), value]),
+        ),
+        body: text === '' ? undefined : answer.contentType.includes('json') ? JSON.parse(text) : text,
+      }
+    } catch (error) {
+      const problem = problemOf(error, 'test-request')
+      if (problem.status === 500) throw error
+      return {
+        status: problem.status,
+        headers: Object.fromEntries(problem.headers.map(([name, value]) => [name.toLowerCase(), value])),
+        body: JSON.parse(problem.body),
+      }
+    }
+  }
+}
+
+/** A user with one proven address and a session, as if they had signed in. */
+export interface TestUser {
+  readonly userId: UserId
+  readonly email: string
+  readonly sessionId: Uint8Array
+  readonly token: string
+}
+
+export async function newUser(world: TestWorld, displayName = 'Ann', email?: string): Promise<TestUser> {
+  const nowMs = world.nowMs()
+  const userId = newId(world.randomBytes) as UserId
+  const id = newId(world.randomBytes) as MethodId
+  const key = email ?? `user${userId}@example.org`
+  const method: AddressMethod = { id, kind: 'email', key, shown: key, addedAtMs: nowMs, lastUsedAtMs: nowMs }
+  await world.database.commit(() => {
+    world.accounts.put(userId, {
+      displayName,
+      createdAtMs: nowMs,
+      settings: DEFAULT_SETTINGS,
+      primaryMethodId: id,
+      acceptLanguage: 'en',
+    })
+    world.accounts.putMethod(userId, method)
+  })
+  return { userId, email: key, ...(await newSession(world, userId)) }
+}
+
+export async function newSession(world: TestWorld, userId: UserId, deviceId?: DeviceId) {
+  const nowMs = world.nowMs()
+  const sessionId = world.randomBytes(16)
+  const session: Session = {
+    userId,
+    ...(deviceId === undefined ? {} : { deviceId }),
+    generation: 1,
+    rotatedAtMs: nowMs,
+    isPairUsed: false,
+    createdAtMs: nowMs,
+    authenticatedAtMs: nowMs,
+    lastUsedAtMs: nowMs,
+    endsAtMs: nowMs + world.lifetimes.sessionS * 1000,
+    methods: ['otp'],
+    userAgent: 'test',
+  }
+  await world.database.commit(() => world.sessions.create(sessionId, session))
+  return { sessionId, token: world.authentication.tokensOf(sessionId, session).accessToken }
+}
+
+/** A device of the user as if it had been registered, with push tokens; the log knows nothing of it. */
+export async function newDevice(world: TestWorld, userId: UserId, push = true): Promise<Device> {
+  const device: Device = {
+    deviceId: newId(world.randomBytes) as DeviceId,
+    info: { platform: 'ios', name: 'a phone' },
+    publicKey: Buffer.from(world.randomBytes(65)).toString('base64'),
+    keyAlgorithm: 'P-256',
+    publicKeyIndex: 0,
+    publicKeyHash: Buffer.from(world.randomBytes(64)).toString('base64'),
+    ...(push
+      ? { push: { fcmToken: `token-${newId(world.randomBytes)}`, registeredAtMs: world.nowMs() } }
+      : {}),
+    createdAtMs: world.nowMs(),
+    lastSeenAtMs: world.nowMs(),
+  }
+  await world.database.commit(() => world.devices.put(userId, device))
+  return device
+}
+
+function formatBody(body: unknown): string {
+  return JSON.stringify(body, (_, value) => (typeof value === 'bigint' ? String(value) : value))
+}
+
+const CHANNELS: readonly Channel[] = ['mail', 'sms', 'push', 'apple']
