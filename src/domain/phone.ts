@@ -1,0 +1,68 @@
+/**
+ * Phone numbers as login identifiers (contract 2.1): E.164 by the tables of libphonenumber, and only kinds of number
+ * that take an SMS at an ordinary price.
+ */
+
+import { isSupportedCountry, type PhoneNumber, parsePhoneNumberFromString } from 'libphonenumber-js/max'
+
+export interface AcceptedPhone {
+  readonly ok: true
+  /** E.164, such as `+84912345678`: two spellings of one number have one key. */
+  readonly key: string
+  /** ISO 3166 letters; undefined for numbers of no country, and where the tables don't say which. */
+  readonly country: string | undefined
+  /** Digits of the country calling code; empty for a test number outside every plan. */
+  readonly dialCode: string
+}
+
+export interface RefusedPhone {
+  readonly ok: false
+  /** `format`: no phone number. `type`: a landline, a premium-rate or shared-cost number, and others like them. */
+  readonly reason: 'format' | 'type'
+}
+
+/**
+ * Judges a number in any usual spelling. `country` (ISO 3166) says what a number without calling code belongs to.
+ * `testNumbers` are E.164 texts that are taken as they are, for accounts of app reviewers.
+ */
+export function parsePhone(
+  text: string,
+  country: string | undefined,
+  testNumbers: ReadonlySet<string> = NO_NUMBERS,
+): AcceptedPhone | RefusedPhone {
+  if (text.length > PHONE_CHARS_MAX) return { ok: false, reason: 'format' }
+  // Phones copy a number with direction marks around it.
+  const plain = text.replace(/\p{Cf}/gu, '').trim()
+  const number = parsePhoneNumberFromString(plain, { extract: false, ...defaultCountry(country) })
+  const compact = plain.replace(/[\s().-]/g, '')
+  if (testNumbers.has(compact)) return accepted(compact, number)
+  if (number === undefined || number.ext !== undefined || !number.isPossible()) {
+    return { ok: false, reason: 'format' }
+  }
+  const type = number.getType()
+  if (type !== undefined && !MESSAGE_TYPES.has(type)) return { ok: false, reason: 'type' }
+  return accepted(number.number, number)
+}
+
+/** `+84•••678` for `+84912345678`: enough for its owner to know it by. */
+export function maskPhone(key: string): string {
+  return key.length < MASKED_CHARS_MIN ? MASK : `${key.slice(0, 3)}${MASK}${key.slice(-3)}`
+}
+
+function accepted(key: string, number: PhoneNumber | undefined): AcceptedPhone {
+  return { ok: true, key, country: number?.country, dialCode: number?.countryCallingCode ?? '' }
+}
+
+function defaultCountry(country: string | undefined) {
+  const letters = country?.toUpperCase()
+  return letters !== undefined && isSupportedCountry(letters) ? { defaultCountry: letters } : {}
+}
+
+/** Spaces and hyphens in fifteen digits, and no more. */
+const PHONE_CHARS_MAX = 40
+/** What the tables don't know is tried: ranges are opened faster than tables are. */
+const MESSAGE_TYPES: ReadonlySet<string> = new Set(['MOBILE', 'FIXED_LINE_OR_MOBILE'])
+/** Below this a mask of six characters would show nearly all. */
+const MASKED_CHARS_MIN = 9
+const MASK = '•••'
+const NO_NUMBERS: ReadonlySet<string> = new Set()
