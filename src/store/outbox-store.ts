@@ -63,9 +63,9 @@ export class OutboxStore {
     return waiting
   }
 
-  /** When the next message of a channel is due, milliseconds since 1970; undefined when none waits. */
-  nextDueMs(channel: Channel): number | undefined {
-    const start = Uint8Array.of(CHANNELS[channel])
+  /** When the first message of a channel that is not due yet will be, milliseconds since 1970. */
+  nextDueMs(channel: Channel, nowMs: number): number | undefined {
+    const start = Buffer.concat([Uint8Array.of(CHANNELS[channel]), timeBytes(nowMs + 1)])
     const end = Uint8Array.of(CHANNELS[channel] + 1)
     for (const key of this.#rows.getKeys({ start, end, limit: 1 })) return Buffer.from(key).readUIntBE(1, 6)
     return undefined

@@ -1,0 +1,128 @@
+/**
+ * The outbox of one channel (mail, sms, push, apple): has what waits in the store sent, some at a time, again later when
+ * it failed, and never after its time. The mailbox carries only the word that there is something.
+ *
+ * A message leaves the store when its outcome is known; a crash before that has it sent again at the next start, so a
+ * person may get a message twice, but none that was promised is lost.
+ */
+
+import type { DeliveryOutcome } from '../src/delivery/outcome.ts'
+import type { Channel, Outgoing } from '../src/domain/outgoing.ts'
+import { assert } from '../src/errors.ts'
+import type { Actor, ActorKind, Context } from '../src/runtime/actor.ts'
+import type { OutboxStore, WaitingMessage } from '../src/store/outbox-store.ts'
+
+export type OutboxMessage =
+  /** Something was added, or its time has come. */
+  | { readonly kind: 'wake' }
+  | { readonly kind: 'outcome'; readonly waiting: WaitingMessage; readonly outcome: DeliveryOutcome }
+
+export interface OutboxWorld {
+  readonly store: Pick<OutboxStore, 'due' | 'nextDueMs' | 'done' | 'postpone'>
+  readonly send: (message: Outgoing) => Promise<DeliveryOutcome>
+  /** Told of each try, for the log and the metrics. */
+  readonly onTried: (channel: Channel, outcome: DeliveryOutcome | TooLate) => void
+}
+
+/** The message's time was over before it could be sent. */
+export interface TooLate {
+  readonly kind: 'too-late'
+}
+
+/** The id of an outbox is its channel. */
+export function outboxKind(world: OutboxWorld): ActorKind<OutboxMessage> {
+  return {
+    kind: 'outbox',
+    mailboxMessagesMax: MAILBOX_MESSAGES_MAX,
+    onFailure: 'rebuild',
+    create: (id, context) => new Outbox(world, context, id as Channel),
+  }
+}
+
+class Outbox implements Actor<OutboxMessage> {
+  readonly #world: OutboxWorld
+  readonly #context: Context<OutboxMessage>
+  readonly #channel: Channel
+  /** Keys, as hexadecimal, of the messages that are with the sender or whose outcome is being written. */
+  readonly #busy = new Set<string>()
+
+  constructor(world: OutboxWorld, context: Context<OutboxMessage>, channel: Channel) {
+    assert(channel in IN_FLIGHT_MAX, 'an outbox is of a channel')
+    this.#world = world
+    this.#context = context
+    this.#channel = channel
+    this.#sendDue()
+  }
+
+  receive(message: OutboxMessage): void {
+    switch (message.kind) {
+      case 'wake':
+        return this.#sendDue()
+      case 'outcome':
+        return this.#settle(message.waiting, message.outcome)
+    }
+  }
+
+  #sendDue(): void {
+    const countMax = IN_FLIGHT_MAX[this.#channel]
+    const room = countMax - this.#busy.size
+    if (room === 0) return
+    const nowMs = this.#context.nowMs()
+    // The busy ones are still in the store, before those that wait.
+    const due = this.#world.store.due(this.#channel, nowMs, countMax + this.#busy.size)
+    const free = due.filter(({ key }) => !this.#busy.has(nameOf(key))).slice(0, room)
+    for (const waiting of free) this.#send(waiting)
+    if (free.length < room) this.#sleep(nowMs)
+  }
+
+  #send(waiting: WaitingMessage): void {
+    this.#busy.add(nameOf(waiting.key))
+    if (this.#context.nowMs() >= waiting.message.expiresAtMs)
+      return this.#settle(waiting, { kind: 'too-late' })
+    this.#context.tellOutcome(
+      this.#world.send(waiting.message),
+      outcome => ({ kind: 'outcome', waiting, outcome }),
+      () => ({ kind: 'outcome', waiting, outcome: { kind: 'retry', reason: 'failed' } }),
+    )
+  }
+
+  #settle(waiting: WaitingMessage, outcome: DeliveryOutcome | TooLate): void {
+    const { store, onTried } = this.#world
+    onTried(this.#channel, outcome)
+    const tries = waiting.tries + 1
+    const untilMs =
+      this.#context.nowMs() + (outcome.kind === 'retry' ? pauseAfter(tries, outcome.afterMs) : 0)
+    const isOver =
+      outcome.kind !== 'retry' || tries >= TRIES_MAX[this.#channel] || untilMs >= waiting.message.expiresAtMs
+    const durable = isOver ? store.done(waiting.key) : store.postpone(waiting, untilMs)
+    this.#context.commit(durable, () => {
+      this.#busy.delete(nameOf(waiting.key))
+      this.#sendDue()
+    })
+  }
+
+  #sleep(nowMs: number): void {
+    const nextDueMs = this.#world.store.nextDueMs(this.#channel, nowMs)
+    if (nextDueMs === undefined) return
+    this.#context.startTimer('due', Math.min(nextDueMs - nowMs, PAUSE_MS_MAX), { kind: 'wake' })
+  }
+}
+
+/** Milliseconds until the next try; what the other side asks for, within bounds, where it asks. */
+function pauseAfter(tries: number, afterMs: number | undefined): number {
+  const usualMs = PAUSES_MS[Math.min(tries, PAUSES_MS.length) - 1]!
+  return Math.min(Math.max(usualMs, afterMs ?? 0), PAUSE_MS_MAX)
+}
+
+function nameOf(key: Uint8Array): string {
+  return Buffer.from(key.buffer, key.byteOffset, key.length).toString('hex')
+}
+
+const PAUSES_MS = [1_000, 4_000, 15_000, 60_000, 300_000] as const
+const PAUSE_MS_MAX = 3_600_000
+/** Each is a word that there is something: beyond a few they say nothing new. */
+const MAILBOX_MESSAGES_MAX = 64
+/** What one sender takes at once; mail is bounded by its pool of connections. */
+const IN_FLIGHT_MAX: Record<Channel, number> = { mail: 5, sms: 16, push: 128, apple: 2 }
+/** Contract 6 has a push tried four times; a code has its own expiry, and consent is revoked in the end. */
+const TRIES_MAX: Record<Channel, number> = { mail: 20, sms: 20, push: 4, apple: 1_000 }

@@ -1,0 +1,87 @@
+/**
+ * What left a development server: the last codes and messages, and the last pushes, for `GET /dev/inbox` and
+ * `GET /dev/pushes` (contract 14). Codes also go to the terminal. Development mode on loopback only.
+ */
+
+import type { HttpAnswer, HttpRequest, HttpRoute } from '../../transport/http.ts'
+
+/** A message as it was handed to its sender, or would have been. */
+export type Delivered =
+  | {
+      readonly channel: 'mail' | 'sms'
+      readonly to: string
+      readonly text: string
+      readonly otp: string | undefined
+    }
+  | {
+      readonly channel: 'push'
+      readonly kind: string
+      readonly userId: bigint
+      readonly deviceId: bigint
+      readonly provider: string
+      readonly headers: Readonly<Record<string, string>>
+      readonly payload: object
+    }
+
+export class Deliveries {
+  readonly #nowMs: () => number
+  readonly #print: (line: string) => void
+  readonly #letters: (Extract<Delivered, { otp: unknown }> & { readonly at: string })[] = []
+  readonly #pushes: (Extract<Delivered, { kind: string }> & { readonly at: string })[] = []
+
+  constructor(nowMs: () => number, print: (line: string) => void) {
+    this.#nowMs = nowMs
+    this.#print = print
+  }
+
+  readonly record = (delivered: Delivered): void => {
+    const at = new Date(this.#nowMs()).toISOString()
+    if (delivered.channel === 'push') {
+      keep(this.#pushes, { ...delivered, at })
+      return
+    }
+    keep(this.#letters, { ...delivered, at })
+    if (delivered.otp !== undefined) this.#print(`  code for ${delivered.to}: ${delivered.otp}\n`)
+  }
+
+  routes(): readonly HttpRoute[] {
+    return [
+      { method: 'GET', path: '/dev/inbox', handle: request => this.#inbox(request) },
+      { method: 'GET', path: '/dev/pushes', handle: request => this.#pushList(request) },
+    ]
+  }
+
+  #inbox({ query }: HttpRequest): HttpAnswer {
+    const to = new URLSearchParams(query.replaceAll('+', '%2B')).get('to')
+    return json(this.#letters.filter(letter => to === null || letter.to.toLowerCase() === to.toLowerCase()))
+  }
+
+  #pushList({ query }: HttpRequest): HttpAnswer {
+    const asked = new URLSearchParams(query).get('userId')
+    const pushes = this.#pushes.filter(({ userId }) => asked === null || String(userId) === asked)
+    const items = pushes.map(({ channel: _, userId, deviceId, payload, ...rest }) => ({
+      ...rest,
+      userId: String(userId),
+      deviceId: String(deviceId),
+      payload,
+      bytes: Buffer.byteLength(JSON.stringify(payload)),
+    }))
+    return json(items)
+  }
+}
+
+function keep<Item>(list: Item[], item: Item): void {
+  list.unshift(item)
+  if (list.length > KEPT_MAX) list.pop()
+}
+
+function json(items: readonly object[]): HttpAnswer {
+  return {
+    status: 200,
+    contentType: 'application/json; charset=utf-8',
+    body: JSON.stringify({ items }),
+    headers: [['Cache-Control', 'no-store']],
+  }
+}
+
+const KEPT_MAX = 1_000
