@@ -7,6 +7,8 @@
 export const BODY_BYTES_MAX = 16 * 1024
 /** From a request's headers to the end of its body; the largest body takes four seconds at a megabit per second. */
 export const BODY_DEADLINE_MS = 30_000
+/** A path, before it is taken apart: the longest of ours, with its values percent-encoded, has a quarter of it. */
+export const PATH_CHARS_MAX = 1_024
 /** A lookup of the most targets, each 88 base64 characters with its JSON around it, has 7 kB. */
 export const LOOKUP_TARGETS_MAX = 64
 /** JSON deeper than this is refused before it is parsed: no body of ours nests more than five levels. */

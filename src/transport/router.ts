@@ -4,6 +4,7 @@
  */
 
 import { assert } from '../errors.ts'
+import { PATH_CHARS_MAX } from '../limits.ts'
 import type { HttpRoute } from './http.ts'
 
 /** What is served at a path. */
@@ -46,6 +47,7 @@ export class Router {
   find(path: string): Match | undefined {
     const place = this.#fixed.get(path)
     if (place !== undefined) return place
+    if (path.length > PATH_CHARS_MAX) return undefined
     const bare = path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path
     return this.#findBare(bare) ?? (bare.startsWith('/api/') ? this.#findBare(`/app${bare}`) : undefined)
   }

@@ -21,5 +21,5 @@ export function talk(port: number, speak: (socket: Socket) => void): Promise<str
 
 /** The status codes of the answers in a text. */
 export function statusesIn(text: string): number[] {
-  return [...text.matchAll(/^HTTP\/1\.1 (\d{3}) /gm)].map(([, status]) => Number(status))
+  return [...text.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => Number(status))
 }

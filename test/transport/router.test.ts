@@ -85,6 +85,12 @@ t.test('anything else is nothing', async t => {
   )
 })
 
+t.test('a path that is too long is nothing, before it is taken apart', async t => {
+  const [most, more] = [1_024, 1_025].map(chars => '/app/api/devices/'.padEnd(chars, '1'))
+  t.equal(find(most!)?.[1], most!.slice('/app/api/devices/'.length))
+  t.equal(find(more!), undefined)
+})
+
 t.test('a fixed path goes before one with values', async t => {
   const both = new Router([route('GET', '/app/api/a/{x}'), route('GET', '/app/api/a/b')])
   t.equal(both.find('/app/api/a/b')?.path, '/app/api/a/b')
