@@ -199,6 +199,14 @@ t.test('a provider that was never reached is asked again by the next token', asy
   t.equal(await signIn(), 'none')
 })
 
+t.test('a provider that is back is not taken for one that is down', async t => {
+  const { oidc, signIn } = await scene(t)
+  oidc.answerWith('/jwks', HANG_UP)
+  t.equal(await signIn(), unavailable())
+  oidc.answerWith('/jwks', undefined)
+  t.same([await signIn(), await signIn('made-up'), await signIn('another')], ['none', invalid(), invalid()])
+})
+
 t.test('a clock that is set back does not keep an old set for ever', async t => {
   const { clock, oidc, signIn } = await scene(t)
   await signIn()

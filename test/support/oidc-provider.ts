@@ -93,14 +93,6 @@ export class OidcProvider {
     else this.#answers.set(path, answer)
   }
 
-  /** The token endpoint refuses the next code, as it does one that was used. */
-  refuseNextCode(): void {
-    this.#service.once('beforeResponse', answer => {
-      answer.statusCode = 400
-      answer.body = { error: 'invalid_grant' }
-    })
-  }
-
   async stop(): Promise<void> {
     this.#server.closeAllConnections()
     await new Promise(resolve => this.#server.close(resolve))
