@@ -3,11 +3,15 @@
  * (contract 14). Everything wrong with it is said in one list; a variable that is not known is wrong too.
  */
 
-import { readFileSync, realpathSync } from 'node:fs'
+import { realpathSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { createSecureContext } from 'node:tls'
+import { type ApplicationConfig, readApplicationConfig } from './application-config.ts'
+import { EnvironmentReader, type Listener } from './environment.ts'
+
+export type { Listener } from './environment.ts'
 
 export interface Config {
   readonly isDevelopment: boolean
@@ -44,13 +48,9 @@ export interface Config {
     readonly vrfThreads: number
     readonly vrfCacheEntriesMax: number
   }
+  readonly application: ApplicationConfig
   readonly areRatesLimited: boolean
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent'
-}
-
-export interface Listener {
-  readonly host: string
-  readonly port: number
 }
 
 export interface LogKeys {
@@ -93,14 +93,14 @@ export function readConfig(environment: NodeJS.ProcessEnv, flags: { readonly dev
   const config: Config = {
     isDevelopment,
     dataFolder,
-    http: { ...http, ...reader.httpAccess() },
-    grpc: { ...grpc, ...reader.grpcAccess() },
+    http: { ...http, ...httpAccess(reader) },
+    grpc: { ...grpc, ...grpcAccess(reader) },
     admin,
     ...(publicUrl === undefined ? {} : { publicUrl }),
     log: {
       isFrozen: reader.flag('CALLSIGN_LOG_FROZEN', '1'),
-      ...reader.headFile(dataFolder),
-      ...reader.logKeys(isDevelopment),
+      ...headFile(reader, dataFolder),
+      ...logKeys(reader, isDevelopment),
       vrfThreads: reader.integer('CALLSIGN_VRF_THREADS', {
         usual: Math.max(1, availableParallelism() - 1),
         min: 1,
@@ -112,6 +112,7 @@ export function readConfig(environment: NodeJS.ProcessEnv, flags: { readonly dev
         max: 10_000_000,
       }),
     },
+    application: readApplicationConfig(reader),
     areRatesLimited: !reader.flag('CALLSIGN_RATE_LIMITS', 'off'),
     logLevel: reader.oneOf(
       'CALLSIGN_LOG_LEVEL',
@@ -119,235 +120,136 @@ export function readConfig(environment: NodeJS.ProcessEnv, flags: { readonly dev
       'info',
     ),
   }
-  reader.refuseUnsafe(config, isExposed)
+  refuseUnsafe(reader, config, isExposed)
   reader.refuseUnknown()
   if (reader.problems.length > 0) throw new ConfigError(reader.problems)
   return Object.freeze(config)
 }
 
-class EnvironmentReader {
-  readonly problems: string[] = []
-  readonly #environment: NodeJS.ProcessEnv
-  readonly #known = new Set<string>()
-
-  constructor(environment: NodeJS.ProcessEnv) {
-    this.#environment = environment
+function httpAccess(reader: EnvironmentReader): Omit<Config['http'], keyof Listener> {
+  const certificate = reader.file('CALLSIGN_TLS_CERT')
+  const key = reader.file('CALLSIGN_TLS_KEY')
+  const [certificateFile, keyFile] = [reader.text('CALLSIGN_TLS_CERT'), reader.text('CALLSIGN_TLS_KEY')]
+  if ((certificateFile === undefined) !== (keyFile === undefined)) {
+    reader.problems.push('CALLSIGN_TLS_CERT and CALLSIGN_TLS_KEY are set together or not at all')
   }
-
-  /** The variable's text; undefined when it is absent or empty. */
-  text(name: string): string | undefined {
-    this.#known.add(name)
-    return this.#environment[name] || undefined
+  if (certificate !== undefined && key !== undefined && !isKeyPair(certificate, key)) {
+    reader.problems.push('CALLSIGN_TLS_CERT and CALLSIGN_TLS_KEY are not a certificate and its key (PEM)')
   }
-
-  /** A secret from the variable, or from the file that `<name>_FILE` names; its final line end is dropped. */
-  secret(name: string): string | undefined {
-    const path = this.text(`${name}_FILE`)
-    const text = this.text(name)
-    if (path === undefined) return text
-    if (text !== undefined) this.problems.push(`${name} and ${name}_FILE are both set: keep one`)
-    return this.#file(`${name}_FILE`, path)
-      ?.toString('utf8')
-      .replace(/\r?\n$/, '')
+  return {
+    ...(certificateFile === undefined || keyFile === undefined ? {} : { tls: { certificateFile, keyFile } }),
+    trustedProxies: reader.list(
+      'CALLSIGN_TRUSTED_PROXIES',
+      isAddressRange,
+      'addresses and ranges such as 10.0.0.0/8',
+    ),
+    corsOrigins: reader.list('CALLSIGN_CORS_ORIGINS', isOrigin, 'origins such as https://app.example.org'),
+    minClientVersions: reader.list(
+      'CALLSIGN_MIN_CLIENT_VERSION',
+      text => /^[a-z][a-z0-9-]*\/\d{1,9}\.\d{1,9}\.\d{1,9}$/.test(text),
+      'versions such as ios/1.4.0',
+    ),
   }
+}
 
-  file(name: string): Buffer | undefined {
-    const path = this.text(name)
-    return path === undefined ? undefined : this.#file(name, path)
+function headFile(reader: EnvironmentReader, dataFolder: string): Pick<Config['log'], 'headFile'> {
+  const text = reader.text('CALLSIGN_LOG_HEAD_FILE')
+  if (text === undefined) return {}
+  const headFile = resolve(text)
+  if (isInside(headFile, dataFolder)) {
+    reader.problems.push(
+      `CALLSIGN_LOG_HEAD_FILE ${headFile} is inside the data directory ${dataFolder}: it has to stay when that is put back to an older copy`,
+    )
   }
+  return { headFile }
+}
 
-  flag(name: string, on: string): boolean {
-    const text = this.text(name)
-    if (text !== undefined && text !== on)
-      this.problems.push(`${name} is ${on} or not set, not ${quote(text)}`)
-    return text === on
+function grpcAccess(reader: EnvironmentReader): Pick<Config['grpc'], 'token' | 'tls'> {
+  const token = reader.secret('CALLSIGN_GRPC_TOKEN')
+  const certificate = reader.file('CALLSIGN_GRPC_TLS_CERT')
+  const key = reader.file('CALLSIGN_GRPC_TLS_KEY')
+  const clientAuthority = reader.file('CALLSIGN_GRPC_TLS_CLIENT_CA')
+  const clientPins = reader.text('CALLSIGN_GRPC_TLS_CLIENT_PINS')?.split(',') ?? []
+  if ((certificate === undefined) !== (key === undefined)) {
+    reader.problems.push('CALLSIGN_GRPC_TLS_CERT and CALLSIGN_GRPC_TLS_KEY are set together or not at all')
   }
-
-  oneOf<Choice extends string>(name: string, choices: readonly Choice[], usual: Choice): Choice {
-    const text = this.text(name) ?? usual
-    const choice = choices.find(candidate => candidate === text)
-    if (choice === undefined)
-      this.problems.push(`${name} is one of ${choices.join(', ')}, not ${quote(text)}`)
-    return choice ?? usual
+  if (clientAuthority !== undefined && certificate === undefined) {
+    reader.problems.push('CALLSIGN_GRPC_TLS_CLIENT_CA needs CALLSIGN_GRPC_TLS_CERT and CALLSIGN_GRPC_TLS_KEY')
   }
-
-  integer(name: string, { usual, min, max }: { usual: number; min: number; max: number }): number {
-    const text = this.text(name)
-    if (text === undefined) return usual
-    const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN
-    if (value >= min && value <= max) return value
-    this.problems.push(`${name} is a number from ${min} to ${max}, not ${quote(text)}`)
-    return usual
+  if (clientPins.length > 0 && clientAuthority === undefined) {
+    reader.problems.push('CALLSIGN_GRPC_TLS_CLIENT_PINS needs CALLSIGN_GRPC_TLS_CLIENT_CA')
   }
+  const tls =
+    certificate === undefined || key === undefined
+      ? undefined
+      : { certificate, key, clientPins, ...(clientAuthority === undefined ? {} : { clientAuthority }) }
+  return { ...(token === undefined ? {} : { token }), ...(tls === undefined ? {} : { tls }) }
+}
 
-  listener(prefix: string, usualHost: string, usualPort: number): Listener {
-    return {
-      host: this.text(`${prefix}_HOST`) ?? usualHost,
-      port: this.integer(`${prefix}_PORT`, { usual: usualPort, min: 0, max: 65_535 }),
+/** The keys of the log: all or, in development, none. What production lacks is named. */
+function logKeys(reader: EnvironmentReader, isDevelopment: boolean): { keys?: LogKeys } {
+  const keys = {
+    origin: reader.text('CALLSIGN_ORIGIN'),
+    ktPrivateKey: reader.secret('KT_PRIVATE_KEY'),
+    vrfPrivateKey: reader.secret('VRF_PRIVATE_KEY'),
+    secret: reader.secret('CALLSIGN_SECRET'),
+  }
+  // Public keys are for auditors and clients; a server that gets them from the same file ignores them.
+  reader.text('KT_PUBLIC_KEY')
+  reader.text('VRF_PUBLIC_KEY')
+  const names = {
+    origin: 'CALLSIGN_ORIGIN',
+    ktPrivateKey: 'KT_PRIVATE_KEY',
+    vrfPrivateKey: 'VRF_PRIVATE_KEY',
+    secret: 'CALLSIGN_SECRET',
+  }
+  const { origin, ktPrivateKey, vrfPrivateKey, secret } = keys
+  if (
+    origin !== undefined &&
+    ktPrivateKey !== undefined &&
+    vrfPrivateKey !== undefined &&
+    secret !== undefined
+  ) {
+    if (Buffer.from(secret, 'base64').length < SECRET_BYTES_MIN) {
+      reader.problems.push(`CALLSIGN_SECRET is base64 of at least ${SECRET_BYTES_MIN} bytes`)
     }
+    return { keys: { origin, ktPrivateKey, vrfPrivateKey, secret } }
   }
-
-  url(name: string): string | undefined {
-    const text = this.text(name)
-    if (text === undefined) return undefined
-    if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol)) {
-      this.problems.push(`${name} is an http or https address, not ${quote(text)}`)
-    }
-    return text.replace(/\/+$/, '')
+  const missing = Object.entries(keys).filter(([, value]) => value === undefined)
+  if (isDevelopment && missing.length === Object.keys(keys).length) return {}
+  for (const [name] of missing) {
+    reader.problems.push(
+      `${names[name as keyof typeof names]} is missing; \`node dist/scripts/keygen.js --origin O\` makes the keys`,
+    )
   }
+  return {}
+}
 
-  /** A comma-separated list; what the test refuses is named with what it should be. */
-  list(name: string, isGood: (item: string) => boolean, form: string): readonly string[] {
-    const items = (this.text(name) ?? '').split(',').map(item => item.trim())
-    const given = items.filter(item => item !== '')
-    for (const item of given) {
-      if (!isGood(item)) this.problems.push(`${name} is a list of ${form}, not ${quote(item)}`)
-    }
-    return given
+function refuseUnsafe(reader: EnvironmentReader, config: Config, isExposed: boolean): void {
+  const { grpc, isDevelopment } = config
+  if (!isLoopback(grpc.host) && grpc.token === undefined && grpc.tls?.clientAuthority === undefined) {
+    reader.problems.push(
+      `CALLSIGN_GRPC_HOST ${grpc.host} is not loopback: set CALLSIGN_GRPC_TOKEN or CALLSIGN_GRPC_TLS_CLIENT_CA`,
+    )
   }
-
-  httpAccess(): Omit<Config['http'], keyof Listener> {
-    const certificate = this.file('CALLSIGN_TLS_CERT')
-    const key = this.file('CALLSIGN_TLS_KEY')
-    const [certificateFile, keyFile] = [this.text('CALLSIGN_TLS_CERT'), this.text('CALLSIGN_TLS_KEY')]
-    if ((certificateFile === undefined) !== (keyFile === undefined)) {
-      this.problems.push('CALLSIGN_TLS_CERT and CALLSIGN_TLS_KEY are set together or not at all')
-    }
-    if (certificate !== undefined && key !== undefined && !isKeyPair(certificate, key)) {
-      this.problems.push('CALLSIGN_TLS_CERT and CALLSIGN_TLS_KEY are not a certificate and its key (PEM)')
-    }
-    return {
-      ...(certificateFile === undefined || keyFile === undefined
-        ? {}
-        : { tls: { certificateFile, keyFile } }),
-      trustedProxies: this.list(
-        'CALLSIGN_TRUSTED_PROXIES',
-        isAddressRange,
-        'addresses and ranges such as 10.0.0.0/8',
-      ),
-      corsOrigins: this.list('CALLSIGN_CORS_ORIGINS', isOrigin, 'origins such as https://app.example.org'),
-      minClientVersions: this.list(
-        'CALLSIGN_MIN_CLIENT_VERSION',
-        text => /^[a-z][a-z0-9-]*\/\d{1,9}\.\d{1,9}\.\d{1,9}$/.test(text),
-        'versions such as ios/1.4.0',
-      ),
-    }
-  }
-
-  headFile(dataFolder: string): Pick<Config['log'], 'headFile'> {
-    const text = this.text('CALLSIGN_LOG_HEAD_FILE')
-    if (text === undefined) return {}
-    const headFile = resolve(text)
-    if (isInside(headFile, dataFolder)) {
-      this.problems.push(
-        `CALLSIGN_LOG_HEAD_FILE ${headFile} is inside the data directory ${dataFolder}: it has to stay when that is put back to an older copy`,
+  if (isDevelopment && !isExposed) {
+    for (const [name, { host }] of Object.entries({ HTTP: config.http, GRPC: grpc, ADMIN: config.admin })) {
+      if (isLoopback(host)) continue
+      reader.problems.push(
+        `CALLSIGN_${name}_HOST ${host}: development stays on loopback, unless CALLSIGN_DEV_EXPOSE=1`,
       )
     }
-    return { headFile }
   }
-
-  grpcAccess(): Pick<Config['grpc'], 'token' | 'tls'> {
-    const token = this.secret('CALLSIGN_GRPC_TOKEN')
-    const certificate = this.file('CALLSIGN_GRPC_TLS_CERT')
-    const key = this.file('CALLSIGN_GRPC_TLS_KEY')
-    const clientAuthority = this.file('CALLSIGN_GRPC_TLS_CLIENT_CA')
-    const clientPins = this.text('CALLSIGN_GRPC_TLS_CLIENT_PINS')?.split(',') ?? []
-    if ((certificate === undefined) !== (key === undefined)) {
-      this.problems.push('CALLSIGN_GRPC_TLS_CERT and CALLSIGN_GRPC_TLS_KEY are set together or not at all')
-    }
-    if (clientAuthority !== undefined && certificate === undefined) {
-      this.problems.push('CALLSIGN_GRPC_TLS_CLIENT_CA needs CALLSIGN_GRPC_TLS_CERT and CALLSIGN_GRPC_TLS_KEY')
-    }
-    if (clientPins.length > 0 && clientAuthority === undefined) {
-      this.problems.push('CALLSIGN_GRPC_TLS_CLIENT_PINS needs CALLSIGN_GRPC_TLS_CLIENT_CA')
-    }
-    const tls =
-      certificate === undefined || key === undefined
-        ? undefined
-        : { certificate, key, clientPins, ...(clientAuthority === undefined ? {} : { clientAuthority }) }
-    return { ...(token === undefined ? {} : { token }), ...(tls === undefined ? {} : { tls }) }
+  if (!isDevelopment && !config.areRatesLimited) {
+    reader.problems.push('CALLSIGN_RATE_LIMITS=off works in development only')
   }
-
-  /** The keys of the log: all or, in development, none. What production lacks is named. */
-  logKeys(isDevelopment: boolean): { keys?: LogKeys } {
-    const keys = {
-      origin: this.text('CALLSIGN_ORIGIN'),
-      ktPrivateKey: this.secret('KT_PRIVATE_KEY'),
-      vrfPrivateKey: this.secret('VRF_PRIVATE_KEY'),
-      secret: this.secret('CALLSIGN_SECRET'),
-    }
-    // Public keys are for auditors and clients; a server that gets them from the same file ignores them.
-    this.text('KT_PUBLIC_KEY')
-    this.text('VRF_PUBLIC_KEY')
-    const names = {
-      origin: 'CALLSIGN_ORIGIN',
-      ktPrivateKey: 'KT_PRIVATE_KEY',
-      vrfPrivateKey: 'VRF_PRIVATE_KEY',
-      secret: 'CALLSIGN_SECRET',
-    }
-    const { origin, ktPrivateKey, vrfPrivateKey, secret } = keys
-    if (
-      origin !== undefined &&
-      ktPrivateKey !== undefined &&
-      vrfPrivateKey !== undefined &&
-      secret !== undefined
-    ) {
-      if (Buffer.from(secret, 'base64').length < SECRET_BYTES_MIN) {
-        this.problems.push(`CALLSIGN_SECRET is base64 of at least ${SECRET_BYTES_MIN} bytes`)
-      }
-      return { keys: { origin, ktPrivateKey, vrfPrivateKey, secret } }
-    }
-    const missing = Object.entries(keys).filter(([, value]) => value === undefined)
-    if (isDevelopment && missing.length === Object.keys(keys).length) return {}
-    for (const [name] of missing) {
-      this.problems.push(
-        `${names[name as keyof typeof names]} is missing; \`node dist/scripts/keygen.js --origin O\` makes the keys`,
-      )
-    }
-    return {}
+  const { apple } = config.application
+  if (!isDevelopment && apple !== undefined && apple.privateKey === undefined) {
+    reader.problems.push('CALLSIGN_APPLE_PRIVATE_KEY is missing: authorization codes have to be exchanged')
   }
-
-  refuseUnsafe(config: Config, isExposed: boolean): void {
-    const { grpc, isDevelopment } = config
-    if (!isLoopback(grpc.host) && grpc.token === undefined && grpc.tls?.clientAuthority === undefined) {
-      this.problems.push(
-        `CALLSIGN_GRPC_HOST ${grpc.host} is not loopback: set CALLSIGN_GRPC_TOKEN or CALLSIGN_GRPC_TLS_CLIENT_CA`,
-      )
-    }
-    if (isDevelopment && !isExposed) {
-      for (const [name, { host }] of Object.entries({ HTTP: config.http, GRPC: grpc, ADMIN: config.admin })) {
-        if (isLoopback(host)) continue
-        this.problems.push(
-          `CALLSIGN_${name}_HOST ${host}: development stays on loopback, unless CALLSIGN_DEV_EXPOSE=1`,
-        )
-      }
-    }
-    if (!isDevelopment && !config.areRatesLimited) {
-      this.problems.push('CALLSIGN_RATE_LIMITS=off works in development only')
-    }
-    if (!isDevelopment && isExposed) this.problems.push('CALLSIGN_DEV_EXPOSE works in development only')
-    if (!isDevelopment && config.publicUrl === undefined) {
-      this.problems.push('CALLSIGN_PUBLIC_URL is missing: the address that clients see')
-    }
-  }
-
-  refuseUnknown(): void {
-    for (const name of Object.keys(this.#environment)) {
-      if (name.startsWith('CALLSIGN_') && !this.#known.has(name)) {
-        this.problems.push(`${name} is not a setting of this version`)
-      }
-    }
-  }
-
-  #file(name: string, path: string): Buffer | undefined {
-    try {
-      return readFileSync(path)
-    } catch (error) {
-      // Not the path: it may be the secret itself, put there instead of the name of its file.
-      const reason = error instanceof Error && 'code' in error ? error.code : 'unknown reason'
-      this.problems.push(`${name}: can't read the file that it names (${reason})`)
-      return undefined
-    }
+  if (!isDevelopment && isExposed) reader.problems.push('CALLSIGN_DEV_EXPOSE works in development only')
+  if (!isDevelopment && config.publicUrl === undefined) {
+    reader.problems.push('CALLSIGN_PUBLIC_URL is missing: the address that clients see')
   }
 }
 
@@ -394,11 +296,6 @@ function withoutLinks(path: string): string {
     const parent = dirname(path)
     return parent === path ? path : join(withoutLinks(parent), basename(path))
   }
-}
-
-/** Enough of a wrong value to recognise it; it may be a secret in the wrong place. */
-function quote(text: string): string {
-  return text.length <= 20 ? JSON.stringify(text) : `a text of ${text.length} characters`
 }
 
 const SECRET_BYTES_MIN = 32

@@ -1,0 +1,249 @@
+/**
+ * The settings of the application API: sessions, the outside services that messages leave by, identity providers,
+ * links. Each service is optional; what is not set is off, and `GET /app/api/meta` says so (contract 11).
+ */
+
+import type { ApnsOptions } from './delivery/apns.ts'
+import type { FcmServiceAccount } from './delivery/fcm.ts'
+import { type MailOptions, parseMailAddress } from './delivery/mail.ts'
+import { type SmsOptions, SmsSender } from './delivery/sms.ts'
+import type { Language } from './delivery/texts.ts'
+import type { TokenLifetimes } from './domain/session.ts'
+import type { EnvironmentReader } from './environment.ts'
+import type { AppleOptions } from './identity/apple.ts'
+import type { ProviderOptions } from './identity/identity-token.ts'
+import type { IdForm } from './schema/json.ts'
+
+export interface ApplicationConfig {
+  readonly idsAs: IdForm
+  readonly lifetimes: TokenLifetimes
+  /** Seconds after which a change of login methods asks for a new proof; 0: never. */
+  readonly stepUpS: number
+  /** Addresses with a fixed code, to which nothing is sent (contract 2.2). */
+  readonly testIdentifiers: ReadonlyMap<string, string>
+  /** ISO 3166 codes of countries whose numbers are refused. */
+  readonly blockedCountries: ReadonlySet<string>
+  readonly appName: string
+  readonly language: Language
+  readonly smsRetrieverHash?: string
+  readonly mail?: MailOptions
+  readonly sms?: SmsOptions
+  readonly apns?: ApnsOptions
+  readonly fcm?: { readonly serviceAccount: FcmServiceAccount; readonly url?: string }
+  readonly providers: readonly ProviderOptions[]
+  readonly apple?: AppleOptions
+  /** Scheme of the links that open the app. */
+  readonly deepLinkScheme: string
+  /** `<team id>.<bundle id>` of the apps that open share links. */
+  readonly appleAppIds: readonly string[]
+  readonly androidApps: readonly AndroidApp[]
+  /** Whether lookups in the log need an access token. */
+  readonly lookupsNeedToken: boolean
+}
+
+export interface AndroidApp {
+  readonly packageName: string
+  /** SHA-256 of the signing certificate, colon-separated hexadecimal. */
+  readonly fingerprint: string
+}
+
+export function readApplicationConfig(reader: EnvironmentReader): ApplicationConfig {
+  const retrieverHash = reader.text('CALLSIGN_SMS_RETRIEVER_HASH')
+  return {
+    idsAs: reader.oneOf('CALLSIGN_JSON_IDS', ['string', 'number'], 'string'),
+    lifetimes: {
+      accessS: reader.integer('CALLSIGN_AUTH_ACCESS_SECONDS', { usual: 3_600, min: 60, max: DAY_S }),
+      refreshS: reader.integer('CALLSIGN_AUTH_REFRESH_SECONDS', {
+        usual: 60 * DAY_S,
+        min: 3_600,
+        max: YEAR_S,
+      }),
+      sessionS: reader.integer('CALLSIGN_AUTH_SESSION_SECONDS', {
+        usual: YEAR_S,
+        min: 3_600,
+        max: 10 * YEAR_S,
+      }),
+    },
+    stepUpS: reader.integer('CALLSIGN_AUTH_STEP_UP_SECONDS', { usual: 0, min: 0, max: YEAR_S }),
+    testIdentifiers: testIdentifiers(reader),
+    blockedCountries: new Set(
+      reader.list('CALLSIGN_BLOCKED_COUNTRIES', text => /^[A-Z]{2}$/.test(text), 'countries such as CU'),
+    ),
+    appName: reader.text('CALLSIGN_APP_NAME') ?? 'Callsign',
+    language: reader.oneOf('CALLSIGN_LANGUAGE', ['en', 'vi', 'de'], 'en'),
+    ...(retrieverHash === undefined ? {} : { smsRetrieverHash: retrieverHash }),
+    ...mail(reader),
+    ...sms(reader),
+    ...apns(reader),
+    ...fcm(reader),
+    providers: providers(reader),
+    ...apple(reader),
+    deepLinkScheme: reader.text('CALLSIGN_DEEP_LINK_SCHEME') ?? 'callsign',
+    appleAppIds: reader.list(
+      'CALLSIGN_APPLE_APP_IDS',
+      text => /^[A-Z0-9]{10}\.[A-Za-z0-9.-]{1,155}$/.test(text),
+      'app ids such as ABCDE12345.com.example.app',
+    ),
+    androidApps: reader
+      .list(
+        'CALLSIGN_ANDROID_APPS',
+        text => ANDROID_APP_FORM.test(text),
+        'packages with their fingerprints such as com.example.app=AB:CD:…',
+      )
+      .map(text => {
+        const [packageName = '', fingerprint = ''] = text.split('=')
+        return { packageName, fingerprint }
+      }),
+    lookupsNeedToken: reader.flag('CALLSIGN_KT_REQUIRE_AUTH', '1'),
+  }
+}
+
+function testIdentifiers(reader: EnvironmentReader): ReadonlyMap<string, string> {
+  const form = 'a JSON object of addresses and their six-digit codes'
+  const codes = reader.json('CALLSIGN_TEST_IDENTIFIERS', form, value => {
+    const entries = Object.entries(objectOf(value) ?? {})
+    const areGood = entries.every(([, code]) => typeof code === 'string' && /^\d{6}$/.test(code))
+    return areGood && objectOf(value) !== undefined ? new Map(entries as [string, string][]) : undefined
+  })
+  return codes ?? new Map()
+}
+
+function mail(reader: EnvironmentReader): Pick<ApplicationConfig, 'mail'> {
+  const url = reader.secret('CALLSIGN_SMTP_URL')
+  const from = reader.text('CALLSIGN_MAIL_FROM')
+  const authority = reader.file('CALLSIGN_SMTP_CA')
+  if (url === undefined && from === undefined) return {}
+  if (url === undefined || from === undefined) {
+    reader.problems.push('CALLSIGN_SMTP_URL and CALLSIGN_MAIL_FROM are set together or not at all')
+    return {}
+  }
+  if (!URL.canParse(url) || !/^smtps?:$/.test(new URL(url).protocol)) {
+    reader.problems.push('CALLSIGN_SMTP_URL is an address such as smtp://user:password@host:587')
+  }
+  if (throws(() => parseMailAddress(from))) {
+    reader.problems.push('CALLSIGN_MAIL_FROM is an address such as Callsign <no-reply@example.org>')
+  }
+  return { mail: { url, from, ...(authority === undefined ? {} : { ca: authority.toString('utf8') }) } }
+}
+
+function sms(reader: EnvironmentReader): Pick<ApplicationConfig, 'sms'> {
+  const url = reader.secret('CALLSIGN_SMS_URL')
+  const headers = reader.json('CALLSIGN_SMS_HEADERS', 'a JSON object of header names and values', stringsOf)
+  const body = reader.text('CALLSIGN_SMS_BODY')
+  if (url === undefined) return {}
+  const options: SmsOptions = {
+    url,
+    ...(headers === undefined ? {} : { headers }),
+    ...(body === undefined ? {} : { body }),
+  }
+  try {
+    new SmsSender(options)
+  } catch (error) {
+    const reason = error instanceof Error && !(error instanceof TypeError) ? error.message : 'not an address'
+    reader.problems.push(`CALLSIGN_SMS_URL, CALLSIGN_SMS_HEADERS, CALLSIGN_SMS_BODY: ${reason}`)
+  }
+  return { sms: options }
+}
+
+function apns(reader: EnvironmentReader): Pick<ApplicationConfig, 'apns'> {
+  const key = reader.secret('CALLSIGN_APNS_KEY')
+  const keyId = reader.text('CALLSIGN_APNS_KEY_ID')
+  const teamId = reader.text('CALLSIGN_APNS_TEAM_ID')
+  const host = reader.text('CALLSIGN_APNS_HOST')
+  const port = reader.integer('CALLSIGN_APNS_PORT', { usual: 443, min: 1, max: 65_535 })
+  const authority = reader.file('CALLSIGN_APNS_CA')
+  if (key === undefined && keyId === undefined && teamId === undefined) return {}
+  if (key === undefined || keyId === undefined || teamId === undefined) {
+    reader.problems.push('CALLSIGN_APNS_KEY, CALLSIGN_APNS_KEY_ID and CALLSIGN_APNS_TEAM_ID are set together')
+    return {}
+  }
+  return {
+    apns: {
+      key,
+      keyId,
+      teamId,
+      port,
+      ...(host === undefined ? {} : { hosts: { production: host, development: host } }),
+      ...(authority === undefined ? {} : { ca: authority.toString('utf8') }),
+    },
+  }
+}
+
+function fcm(reader: EnvironmentReader): Pick<ApplicationConfig, 'fcm'> {
+  const form = 'the JSON of a Google service account with client_email, private_key and project_id'
+  const url = reader.url('CALLSIGN_FCM_URL')
+  const serviceAccount = reader.json('CALLSIGN_FCM_SERVICE_ACCOUNT', form, value => {
+    const members = objectOf(value)
+    const names = ['client_email', 'private_key', 'project_id']
+    const isWhole = members !== undefined && names.every(name => typeof members[name] === 'string')
+    return isWhole ? (members as unknown as FcmServiceAccount) : undefined
+  })
+  if (serviceAccount === undefined) return {}
+  return { fcm: { serviceAccount, ...(url === undefined ? {} : { url }) } }
+}
+
+function providers(reader: EnvironmentReader): readonly ProviderOptions[] {
+  const form = 'a JSON list of {"name", "issuer", "clientIds", "jwksUri"?}'
+  const list = reader.json('CALLSIGN_OIDC_PROVIDERS', form, value => {
+    if (!Array.isArray(value)) return undefined
+    const isProvider = (each: unknown): each is ProviderOptions => {
+      const { name, issuer, clientIds, jwksUri } = objectOf(each) ?? {}
+      const hasUris = isUrl(issuer) && (jwksUri === undefined || isUrl(jwksUri))
+      return typeof name === 'string' && /^[a-z0-9-]{1,32}$/.test(name) && hasUris && isTexts(clientIds)
+    }
+    return value.every(isProvider) ? value : undefined
+  })
+  return list ?? []
+}
+
+function apple(reader: EnvironmentReader): Pick<ApplicationConfig, 'apple'> {
+  const clientIds = reader.list('CALLSIGN_APPLE_CLIENT_IDS', text => text.length <= 255, 'bundle ids')
+  const settings = {
+    teamId: reader.text('CALLSIGN_APPLE_TEAM_ID'),
+    keyId: reader.text('CALLSIGN_APPLE_KEY_ID'),
+    privateKey: reader.secret('CALLSIGN_APPLE_PRIVATE_KEY'),
+    issuer: reader.url('CALLSIGN_APPLE_ISSUER'),
+    jwksUri: reader.url('CALLSIGN_APPLE_JWKS_URL'),
+    tokenUrl: reader.url('CALLSIGN_APPLE_TOKEN_URL'),
+    revokeUrl: reader.url('CALLSIGN_APPLE_REVOKE_URL'),
+  }
+  const given = Object.entries(settings).filter(([, value]) => value !== undefined)
+  if (clientIds.length === 0) {
+    if (given.length > 0) reader.problems.push('CALLSIGN_APPLE_CLIENT_IDS is missing: the app’s bundle ids')
+    return {}
+  }
+  return { apple: { clientIds, ...Object.fromEntries(given) } }
+}
+
+function objectOf(value: unknown): Readonly<Record<string, unknown>> | undefined {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as Readonly<Record<string, unknown>>)
+    : undefined
+}
+
+function stringsOf(value: unknown): Readonly<Record<string, string>> | undefined {
+  const members = objectOf(value)
+  const areTexts = members !== undefined && Object.values(members).every(each => typeof each === 'string')
+  return areTexts ? (members as Readonly<Record<string, string>>) : undefined
+}
+
+function isTexts(value: unknown): boolean {
+  return Array.isArray(value) && value.length > 0 && value.every(each => typeof each === 'string')
+}
+
+function isUrl(value: unknown): boolean {
+  return typeof value === 'string' && URL.canParse(value) && /^https?:$/.test(new URL(value).protocol)
+}
+
+function throws(act: () => unknown): boolean {
+  try {
+    act()
+    return false
+  } catch {
+    return true
+  }
+}
+
+const DAY_S = 86_400
+const YEAR_S = 365 * DAY_S
+const ANDROID_APP_FORM = /^[A-Za-z0-9_.]{1,255}=(?:[0-9A-F]{2}:){31}[0-9A-F]{2}$/
