@@ -1,0 +1,127 @@
+/**
+ * Mail by SMTP, on nodemailer: pooled connections, plain text only, one recipient per message.
+ *
+ * The recipient is checked here once more, against the grammar of the HTML standard's email input, and is handed over
+ * as an object and as the envelope: nodemailer's address parser, which has sent mail to other domains than written
+ * (nodemailer/nodemailer#1848), never sees a text of ours.
+ */
+
+import nodemailer from 'nodemailer'
+import { type DeliveryOutcome, reasonWord } from './outcome.ts'
+
+export interface MailOptions {
+  /**
+   * `smtp://user:password@host:587` (STARTTLS where it is offered; `?requireTLS=true` insists on it) or `smtps://` for
+   * TLS from the first byte.
+   */
+  readonly url: string
+  /** `a@b.example` or `Name <a@b.example>`. */
+  readonly from: string
+  /** For connecting, for the greeting and for each silence after it; three times this for a whole message. */
+  readonly timeoutMs?: number
+  /** PEM of the authority to trust instead of the machine's list. */
+  readonly ca?: string
+}
+
+export interface Mail {
+  readonly to: string
+  readonly subject: string
+  readonly text: string
+}
+
+export interface MailAddress {
+  /** Empty for none. */
+  readonly name: string
+  readonly address: string
+}
+
+/** Sends until `close`. */
+export class MailSender {
+  readonly #transport
+  readonly #from: MailAddress
+  readonly #deadlineMs: number
+
+  /** Throws when `from` holds no address. */
+  constructor({ url, from, timeoutMs = 10_000, ca }: MailOptions) {
+    this.#from = parseMailAddress(from)
+    this.#deadlineMs = 3 * timeoutMs
+    this.#transport = nodemailer.createTransport({
+      url,
+      pool: true,
+      // The outbox repeats what failed, and knows for how long that makes sense.
+      maxRequeues: 0,
+      dnsTimeout: timeoutMs,
+      connectionTimeout: timeoutMs,
+      greetingTimeout: timeoutMs,
+      socketTimeout: timeoutMs,
+      disableFileAccess: true,
+      disableUrlAccess: true,
+      ...(ca === undefined ? {} : { tls: { ca } }),
+    })
+  }
+
+  /** Never rejects. `sent` means that the server took the message, not that anyone has read it. */
+  async send({ to, subject, text }: Mail): Promise<DeliveryOutcome> {
+    if (!isMailAddress(to)) return { kind: 'refused', reason: 'bad-recipient' }
+    try {
+      await this.#transport.sendMail({
+        envelope: { from: this.#from.address, to },
+        from: this.#from,
+        to: { name: '', address: to },
+        subject,
+        text,
+        // No out-of-office reply should answer a code (RFC 3834, section 5).
+        headers: { 'Auto-Submitted': 'auto-generated' },
+        // The timeouts see silence; a server that trickles is seen by this alone.
+        signal: AbortSignal.timeout(this.#deadlineMs),
+      })
+      return { kind: 'sent' }
+    } catch (error) {
+      return outcomeOf(error)
+    }
+  }
+
+  /** Ends every connection, also one that is delivering. */
+  close(): void {
+    this.#transport.close({ force: true })
+  }
+}
+
+/** Reads `a@b.example` or `Name <a@b.example>`; throws when there is no address in it. */
+export function parseMailAddress(text: string): MailAddress {
+  const [, name = '', address = text.trim()] = /^([^<>]*)<([^<>]*)>\s*$/.exec(text) ?? []
+  if (!isMailAddress(address) || HAS_CONTROLS.test(name)) throw new Error('the sender is not a mail address')
+  return { name: name.trim().replace(/^"(.*)"$/, '$1'), address }
+}
+
+function isMailAddress(text: string): boolean {
+  return text.length <= 254 && ADDRESS_FORM.test(text)
+}
+
+function outcomeOf(error: unknown): DeliveryOutcome {
+  const { code, command, responseCode } = error as SmtpError
+  if (code === 'EAUTH' || code === 'ENOAUTH') return { kind: 'retry', reason: 'smtp-auth' }
+  if (code === 'ETLS') return { kind: 'retry', reason: 'tls' }
+  if (responseCode !== undefined) {
+    // Only these two answer for a recipient and a message. A 5xx before them is about the connection, our login or
+    // our own address; a 503 says that the session was in the wrong state for any command.
+    const isAboutMail = command === 'RCPT TO' || command === 'DATA'
+    const isForGood = isAboutMail && responseCode >= 500 && responseCode !== 503
+    return { kind: isForGood ? 'refused' : 'retry', reason: `smtp-${responseCode}` }
+  }
+  if (code === 'ETIMEDOUT' || code === 'EABORT') return { kind: 'retry', reason: 'timeout' }
+  return { kind: 'retry', reason: reasonWord(code, 'network') }
+}
+
+/** What nodemailer puts on an error: its own code, and the server's reply with the command that got it. */
+interface SmtpError {
+  readonly code?: string
+  readonly command?: string
+  readonly responseCode?: number
+}
+
+/** The HTML standard's email input, which has no comments, quotes, spaces or characters beyond ASCII. */
+const ADDRESS_FORM =
+  /^[\w.!#$%&'*+/=?^`{|}~-]{1,64}@[a-z\d](?:[a-z\d-]{0,61}[a-z\d])?(?:\.[a-z\d](?:[a-z\d-]{0,61}[a-z\d])?)*$/i
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what it looks for.
+const HAS_CONTROLS = /[\u0000-\u001f\u007f]/

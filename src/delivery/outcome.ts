@@ -1,0 +1,35 @@
+/**
+ * What became of one message that was handed to a sender. The senders hold no queue and try at most what one session's
+ * failure costs: an outbox calls them, and acts on this.
+ *
+ * Choice: where the other side refuses our own credentials the outcome is `retry`, not `refused`. The message is
+ * sound, an operator can mend the rest, and the outbox bounds how often and how long it tries.
+ */
+
+export type DeliveryOutcome =
+  | {
+      readonly kind: 'sent'
+      /** APNs only: the environment that knew the token. Not always the one asked for. */
+      readonly environment?: ApnsEnvironment
+    }
+  /** The network, the other side's load or our credentials; `afterMs` is how long it asks us to wait. */
+  | { readonly kind: 'retry'; readonly reason: string; readonly afterMs?: number }
+  /** It would be refused again: a bad recipient, a message the other side calls wrong. */
+  | { readonly kind: 'refused'; readonly reason: string }
+  /**
+   * Push only: the token leads to no device any more. `sinceMs`, milliseconds since 1970, is when APNs saw that; a
+   * token registered later stays.
+   */
+  | { readonly kind: 'token-gone'; readonly reason: string; readonly sinceMs?: number }
+
+export type ApnsEnvironment = 'production' | 'development'
+
+/**
+ * `word` when it is a short plain word such as `Unregistered`, else `fallback`: what another server calls its reason
+ * goes into our log only when it cannot hold an address, a code or a token.
+ */
+export function reasonWord(word: unknown, fallback: string): string {
+  return typeof word === 'string' && REASON_FORM.test(word) ? word : fallback
+}
+
+const REASON_FORM = /^[A-Za-z]+(?:[_-][A-Za-z]+){0,7}$/
