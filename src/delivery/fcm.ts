@@ -1,0 +1,234 @@
+/**
+ * Push to Android by FCM's HTTP v1: one POST per message, with an access token that a signed assertion of the service
+ * account buys (RFC 7523; Google's "OAuth 2.0 for server to server applications").
+ */
+
+import { importPKCS8, SignJWT } from 'jose'
+import { type PostResult, post } from './http-post.ts'
+import { type DeliveryOutcome, reasonWord } from './outcome.ts'
+
+/** What is used of the JSON file that Google gives out. */
+export interface FcmServiceAccount {
+  readonly client_email: string
+  /** PEM, PKCS #8, RSA. */
+  readonly private_key: string
+  readonly project_id: string
+  readonly private_key_id?: string
+  readonly token_uri?: string
+}
+
+export interface FcmOptions {
+  readonly serviceAccount: FcmServiceAccount
+  /** Without a trailing slash; Google's where it is left out. */
+  readonly url?: string
+  readonly timeoutMs?: number
+  readonly nowMs?: () => number
+}
+
+export interface FcmPush {
+  readonly token: string
+  readonly priority: 'high' | 'normal'
+  readonly ttlSeconds: number
+  readonly collapseKey?: string
+  /** Shown by the system. Left out: the app gets `data` alone, and decides. */
+  readonly notification?: FcmNotification
+  readonly channelId?: string
+  readonly data: Readonly<Record<string, string>>
+}
+
+/** Words, or the names of words in the app's own resources. */
+export interface FcmNotification {
+  readonly title?: string
+  readonly body?: string
+  readonly titleLocKey?: string
+  readonly titleLocArgs?: readonly string[]
+  readonly bodyLocKey?: string
+  readonly bodyLocArgs?: readonly string[]
+}
+
+export class FcmSender {
+  readonly #sendUrl: string
+  readonly #timeoutMs: number
+  readonly #accessToken: AccessToken
+
+  constructor({ serviceAccount, url = GOOGLE_URL, timeoutMs = 10_000, nowMs = Date.now }: FcmOptions) {
+    this.#sendUrl = `${url}/v1/projects/${encodeURIComponent(serviceAccount.project_id)}/messages:send`
+    this.#timeoutMs = timeoutMs
+    this.#accessToken = new AccessToken(serviceAccount, timeoutMs, nowMs)
+  }
+
+  /** Never rejects. */
+  async send(push: FcmPush): Promise<DeliveryOutcome> {
+    const body = JSON.stringify({ message: messageOf(push) })
+    for (const isLast of [false, true]) {
+      const bought = await this.#accessToken.get()
+      if (bought.kind !== 'token') return bought
+      const answer = await this.#post(bought.token, body)
+      if (answer.kind === 'failed') return { kind: 'retry', reason: answer.reason }
+      if (answer.status !== 401 || isLast) return outcomeOf(answer)
+      // Withdrawn, or our clock is wrong: once more with a new one.
+      this.#accessToken.drop(bought.token)
+    }
+    throw new Error('unreachable: the last try returns')
+  }
+
+  #post(token: string, body: string): Promise<PostResult> {
+    return post({
+      url: this.#sendUrl,
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
+      body,
+      timeoutMs: this.#timeoutMs,
+      answerBytesMax: ANSWER_BYTES_MAX,
+    })
+  }
+}
+
+type Bought =
+  | { readonly kind: 'token'; readonly token: string; readonly freshUntilMs: number }
+  | Extract<DeliveryOutcome, { kind: 'retry' }>
+
+/** The service account's access token: bought when it is needed, by one request for all who wait, and kept. */
+class AccessToken {
+  readonly #account: FcmServiceAccount
+  readonly #timeoutMs: number
+  readonly #nowMs: () => number
+  #kept: Extract<Bought, { kind: 'token' }> | undefined
+  #buying: Promise<Bought> | undefined
+
+  constructor(account: FcmServiceAccount, timeoutMs: number, nowMs: () => number) {
+    this.#account = account
+    this.#timeoutMs = timeoutMs
+    this.#nowMs = nowMs
+  }
+
+  get(): Promise<Bought> | Bought {
+    if (this.#kept !== undefined && this.#nowMs() < this.#kept.freshUntilMs) return this.#kept
+    this.#buying ??= this.#buy().finally(() => {
+      this.#buying = undefined
+    })
+    return this.#buying
+  }
+
+  /** Forgets the token, unless another has replaced it since. */
+  drop(token: string): void {
+    if (this.#kept?.token === token) this.#kept = undefined
+  }
+
+  async #buy(): Promise<Bought> {
+    const askedAtMs = this.#nowMs()
+    const assertion = await this.#assertion(askedAtMs).catch(() => undefined)
+    if (assertion === undefined) return { kind: 'retry', reason: 'bad-service-account' }
+    const answer = await post({
+      url: this.#tokenUri,
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      body: new URLSearchParams({
+        grant_type: GRANT,
+        assertion: await this.#assertion(askedAtMs),
+      }).toString(),
+      timeoutMs: this.#timeoutMs,
+      answerBytesMax: ANSWER_BYTES_MAX,
+    })
+    if (answer.kind === 'failed') return { kind: 'retry', reason: answer.reason }
+    const { access_token: token, expires_in: seconds, error } = jsonOf(answer.body)
+    if (answer.status !== 200 || typeof token !== 'string' || typeof seconds !== 'number') {
+      return retryOf(answer, reasonWord(error, `token-http-${answer.status}`))
+    }
+    this.#kept = { kind: 'token', token, freshUntilMs: askedAtMs + seconds * 1000 - RENEWED_BEFORE_MS }
+    return this.#kept
+  }
+
+  async #assertion(nowMs: number): Promise<string> {
+    const { client_email, private_key, private_key_id } = this.#account
+    const issuedAt = Math.floor(nowMs / 1000)
+    return new SignJWT({ scope: SCOPE })
+      .setProtectedHeader({
+        alg: 'RS256',
+        typ: 'JWT',
+        ...(private_key_id === undefined ? {} : { kid: private_key_id }),
+      })
+      .setIssuer(client_email)
+      .setAudience(this.#tokenUri)
+      .setIssuedAt(issuedAt)
+      .setExpirationTime(issuedAt + ASSERTION_SECONDS)
+      .sign(await importPKCS8(private_key, 'RS256'))
+  }
+
+  get #tokenUri(): string {
+    return this.#account.token_uri ?? GOOGLE_TOKEN_URI
+  }
+}
+
+/** The `Message` of HTTP v1. What is undefined is left out by `JSON.stringify`. */
+function messageOf({ token, priority, ttlSeconds, collapseKey, notification, channelId, data }: FcmPush) {
+  return {
+    token,
+    data,
+    android: {
+      priority: priority === 'high' ? 'HIGH' : 'NORMAL',
+      ttl: `${Math.max(0, Math.floor(ttlSeconds))}s`,
+      collapse_key: collapseKey,
+      notification: notification && {
+        channel_id: channelId,
+        title: notification.title,
+        body: notification.body,
+        title_loc_key: notification.titleLocKey,
+        title_loc_args: notification.titleLocArgs,
+        body_loc_key: notification.bodyLocKey,
+        body_loc_args: notification.bodyLocArgs,
+      },
+    },
+  }
+}
+
+type Answer = Extract<PostResult, { kind: 'answered' }>
+
+function outcomeOf(answer: Answer): DeliveryOutcome {
+  const { status } = answer
+  if (status >= 200 && status < 300) return { kind: 'sent' }
+  const fault = faultOf(answer.body)
+  const reason = reasonWord(fault.code, `http-${status}`)
+  if (status === 401 || status === 429 || status >= 500) return retryOf(answer, reason)
+  const isGone = fault.code === 'UNREGISTERED' || (status === 400 && fault.isAboutToken)
+  return { kind: isGone ? 'token-gone' : 'refused', reason }
+}
+
+function retryOf({ retryAfterMs }: Answer, reason: string): Extract<DeliveryOutcome, { kind: 'retry' }> {
+  return { kind: 'retry', reason, ...(retryAfterMs === undefined ? {} : { afterMs: retryAfterMs }) }
+}
+
+/**
+ * FCM's own error code where the answer has one, else Google's general one; and whether the fault lies in the token.
+ * An INVALID_ARGUMENT can be about anything: only the field it names, or its words, tell.
+ */
+function faultOf(body: string): { code: unknown; isAboutToken: boolean } {
+  const { error } = jsonOf(body)
+  if (typeof error !== 'object' || error === null) return { code: undefined, isAboutToken: false }
+  const { status, message, details } = error as Record<string, unknown>
+  const all: readonly { errorCode?: unknown; fieldViolations?: unknown }[] = Array.isArray(details)
+    ? details
+    : []
+  const code = all.find(detail => typeof detail?.errorCode === 'string')?.errorCode ?? status
+  const fields = all.flatMap(detail => (Array.isArray(detail?.fieldViolations) ? detail.fieldViolations : []))
+  const isAboutToken =
+    fields.some(violation => violation?.field === 'message.token') ||
+    (typeof message === 'string' && /registration token/i.test(message))
+  return { code, isAboutToken }
+}
+
+/** The members of a JSON object; none for anything else. */
+function jsonOf(text: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null ? { ...value } : {}
+  } catch {
+    return {}
+  }
+}
+
+const GOOGLE_URL = 'https://fcm.googleapis.com'
+const GOOGLE_TOKEN_URI = 'https://oauth2.googleapis.com/token'
+const SCOPE = 'https://www.googleapis.com/auth/firebase.messaging'
+const GRANT = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
+const ASSERTION_SECONDS = 3_600
+const RENEWED_BEFORE_MS = 300_000
+const ANSWER_BYTES_MAX = 65_536
