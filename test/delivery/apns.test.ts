@@ -1,0 +1,351 @@
+import t, { type Test } from 'tap'
+import { type ApnsOptions, type ApnsPush, ApnsSender } from '../../src/delivery/apns.ts'
+import { type ApnsStandIn, startApnsStandIn } from '../support/apns-stand-in.ts'
+import { startSilentServer } from '../support/smtp-sink.ts'
+
+const TOKEN = 'ab'.repeat(32)
+const UNREGISTERED_AT_MS = 1_790_000_000_123
+
+async function start(t: Test): Promise<ApnsStandIn> {
+  const apns = await startApnsStandIn()
+  t.teardown(() => apns.close())
+  return apns
+}
+
+/** A sender whose both environments are the stand-in, under two names. */
+function senderTo(t: Test, apns: ApnsStandIn, options: Partial<ApnsOptions> = {}): ApnsSender {
+  const { key, keyId, teamId, ca, port } = apns
+  const hosts = { production: 'localhost', development: '127.0.0.1' }
+  const sender = new ApnsSender({ key, keyId, teamId, ca, port, hosts, timeoutMs: 5_000, ...options })
+  t.teardown(() => sender.close())
+  return sender
+}
+
+function pushOf(changes: Partial<ApnsPush> = {}): ApnsPush {
+  return {
+    token: TOKEN,
+    environment: 'production',
+    topic: 'example.callsign.voip',
+    pushType: 'voip',
+    priority: 10,
+    expiresAtMs: 1_790_000_010_999,
+    id: '7f3c2b9e-0c1d-4e5f-8a9b-0c1d2e3f4a5b',
+    payload: { aps: {}, callId: '18446744073709551615', callerName: 'Đặng “Q”' },
+    ...changes,
+  }
+}
+
+t.test('a push arrives with the headers asked for and exactly the payload', async t => {
+  const apns = await start(t)
+  const push = pushOf({ collapseId: 'call-1' })
+  t.same(await senderTo(t, apns).send(push), { kind: 'sent', environment: 'production' })
+  const [received] = apns.pushes
+  t.equal(received!.token, TOKEN)
+  t.equal(received!.body, JSON.stringify(push.payload))
+  const names = Object.keys(received!.headers).filter(name => name.startsWith('apns-'))
+  t.same(Object.fromEntries(names.map(name => [name, received!.headers[name]])), {
+    'apns-topic': 'example.callsign.voip',
+    'apns-push-type': 'voip',
+    'apns-priority': '10',
+    'apns-expiration': '1790000010',
+    'apns-id': push.id,
+    'apns-collapse-id': 'call-1',
+  })
+})
+
+t.test('an empty payload is sent as it is', async t => {
+  const apns = await start(t)
+  apns.decide = () => ({ status: 200 })
+  t.equal((await senderTo(t, apns).send(pushOf({ payload: { aps: {} } }))).kind, 'sent')
+  t.equal(apns.pushes[0]!.body, '{"aps":{}}')
+})
+
+t.test('pushes share one session and one provider token, sent one by one or together', async t => {
+  const apns = await start(t)
+  const sender = senderTo(t, apns)
+  await sender.send(pushOf())
+  const outcomes = await Promise.all(Array.from({ length: 50 }, () => sender.send(pushOf())))
+  t.ok(outcomes.every(({ kind }) => kind === 'sent'))
+  t.equal(apns.sessions(), 1)
+  t.equal(new Set(apns.pushes.map(({ providerToken }) => providerToken)).size, 1)
+})
+
+t.test('a key that is not the team’s is refused, which is ours to mend', async t => {
+  const apns = await start(t)
+  const { key } = await start(t)
+  t.same(await senderTo(t, apns, { key }).send(pushOf()), { kind: 'retry', reason: 'InvalidProviderToken' })
+  t.same(await senderTo(t, apns, { teamId: 'OTHERTEAM1' }).send(pushOf()), {
+    kind: 'retry',
+    reason: 'InvalidProviderToken',
+  })
+})
+
+t.test('each answer of Apple has its outcome', async t => {
+  const apns = await start(t)
+  const sender = senderTo(t, apns, { hosts: { production: 'localhost', development: 'localhost' } })
+  const table = [
+    [
+      { status: 410, reason: 'Unregistered', timestamp: UNREGISTERED_AT_MS },
+      { kind: 'token-gone', reason: 'Unregistered', sinceMs: UNREGISTERED_AT_MS },
+    ],
+    [
+      { status: 410, reason: 'ExpiredToken' },
+      { kind: 'token-gone', reason: 'ExpiredToken' },
+    ],
+    [
+      { status: 400, reason: 'BadDeviceToken' },
+      { kind: 'token-gone', reason: 'BadDeviceToken' },
+    ],
+    [
+      { status: 400, reason: 'ExpiredToken' },
+      { kind: 'token-gone', reason: 'ExpiredToken' },
+    ],
+    [
+      { status: 400, reason: 'BadTopic' },
+      { kind: 'refused', reason: 'BadTopic' },
+    ],
+    [
+      { status: 400, reason: 'no word <script>' },
+      { kind: 'refused', reason: 'http-400' },
+    ],
+    [
+      { status: 403, reason: 'BadEnvironmentKeyInToken' },
+      { kind: 'refused', reason: 'BadEnvironmentKeyInToken' },
+    ],
+    [
+      { status: 413, reason: 'PayloadTooLarge' },
+      { kind: 'refused', reason: 'PayloadTooLarge' },
+    ],
+    [
+      { status: 429, reason: 'TooManyRequests' },
+      { kind: 'retry', reason: 'TooManyRequests' },
+    ],
+    [
+      { status: 429, reason: 'TooManyProviderTokenUpdates' },
+      { kind: 'retry', reason: 'TooManyProviderTokenUpdates' },
+    ],
+    [
+      { status: 500, reason: 'InternalServerError' },
+      { kind: 'retry', reason: 'http-500' },
+    ],
+    [
+      { status: 503, reason: 'ServiceUnavailable' },
+      { kind: 'retry', reason: 'ServiceUnavailable' },
+    ],
+  ] as const
+  for (const [answer, outcome] of table) {
+    apns.answerNext(answer)
+    const before = apns.pushes.length
+    t.same(await sender.send(pushOf()), outcome, answer.reason)
+    t.equal(apns.pushes.length, before + 1, 'sent once')
+  }
+})
+
+for (const failure of ['goaway', 'close', 'reset'] as const) {
+  t.test(`a session that fails by ${failure} is replaced and the push sent again, once`, async t => {
+    const apns = await start(t)
+    const sender = senderTo(t, apns, { timeoutMs: 60_000, voipTimeoutMs: 60_000 })
+    await sender.send(pushOf())
+    apns.answerNext(failure)
+    t.same(await sender.send(pushOf()), { kind: 'sent', environment: 'production' })
+    t.equal(apns.sessions(), 2)
+    const [first, , second] = apns.pushes
+    t.equal(second!.headers['apns-id'], first!.headers['apns-id'])
+    t.equal(second!.providerToken, first!.providerToken, 'with the same provider token')
+
+    apns.answerNext(failure, failure)
+    t.same(await sender.send(pushOf()), { kind: 'retry', reason: 'network' })
+    t.equal(apns.pushes.length, 5, 'not a third time')
+  })
+}
+
+t.test('a silent session is replaced, and none is left behind', async t => {
+  const apns = await start(t)
+  const sender = senderTo(t, apns, { timeoutMs: 150 })
+  const push = pushOf({ pushType: 'alert' })
+  await sender.send(push)
+  apns.answerNext('silence')
+  t.same(await sender.send(push), { kind: 'sent', environment: 'production' })
+  t.equal(apns.sessions(), 2)
+  t.equal(apns.openSessions(), 1)
+  apns.answerNext('silence', 'silence')
+  t.same(await sender.send(push), { kind: 'retry', reason: 'timeout' })
+})
+
+t.test('a call push is given up sooner than others', async t => {
+  const apns = await start(t)
+  const sender = senderTo(t, apns, { timeoutMs: 60_000, voipTimeoutMs: 100 })
+  apns.answerNext('silence', 'silence')
+  t.same(await sender.send(pushOf()), { kind: 'retry', reason: 'timeout' })
+})
+
+t.test('pushes that fail with their session all go to the one that replaces it', async t => {
+  const apns = await start(t)
+  const sender = senderTo(t, apns, { timeoutMs: 60_000, voipTimeoutMs: 60_000 })
+  await sender.send(pushOf())
+  apns.answerNext(...Array.from({ length: 19 }, () => 'silence' as const), 'close')
+  const outcomes = await Promise.all(Array.from({ length: 20 }, () => sender.send(pushOf())))
+  t.ok(outcomes.every(({ kind }) => kind === 'sent'))
+  t.equal(apns.sessions(), 2)
+})
+
+t.test('a push after a goodbye in peace goes to a new session', async t => {
+  const apns = await start(t)
+  const sender = senderTo(t, apns)
+  apns.answerNext('last')
+  t.equal((await sender.send(pushOf())).kind, 'sent')
+  t.equal((await sender.send(pushOf())).kind, 'sent')
+})
+
+t.test('a server that never finishes its handshake is a timeout', async t => {
+  const apns = await start(t)
+  const silent = await startSilentServer()
+  t.teardown(() => silent.close())
+  const sender = senderTo(t, apns, {
+    port: silent.port,
+    hosts: { production: '127.0.0.1', development: '127.0.0.1' },
+    voipTimeoutMs: 100,
+  })
+  t.same(await sender.send(pushOf()), { kind: 'retry', reason: 'timeout' })
+})
+
+t.test('a certificate that is not trusted, and a port that is closed, are network failures', async t => {
+  const apns = await start(t)
+  const { key, keyId, teamId, port } = apns
+  const hosts = { production: 'localhost', development: 'localhost' }
+  const distrustful = new ApnsSender({ key, keyId, teamId, port, hosts })
+  t.teardown(() => distrustful.close())
+  t.same(await distrustful.send(pushOf()), { kind: 'retry', reason: 'network' })
+  t.equal(apns.pushes.length, 0)
+
+  const gone = await startSilentServer()
+  await gone.close()
+  t.same(await senderTo(t, apns, { port: gone.port }).send(pushOf()), { kind: 'retry', reason: 'network' })
+})
+
+t.test('a token of the other environment is found there, which is reported', async t => {
+  const apns = await start(t)
+  apns.decide = ({ host }) =>
+    host.startsWith('localhost') ? { status: 400, reason: 'BadDeviceToken' } : { status: 200 }
+  const sender = senderTo(t, apns)
+  t.same(await sender.send(pushOf()), { kind: 'sent', environment: 'development' })
+  t.same(await sender.send(pushOf({ environment: 'development' })), {
+    kind: 'sent',
+    environment: 'development',
+  })
+  t.same(
+    apns.pushes.map(({ host }) => host),
+    ['localhost', '127.0.0.1', '127.0.0.1'],
+  )
+})
+
+t.test('a token that neither environment knows is gone', async t => {
+  const apns = await start(t)
+  apns.decide = () => ({ status: 400, reason: 'BadDeviceToken' })
+  t.same(await senderTo(t, apns).send(pushOf()), { kind: 'token-gone', reason: 'BadDeviceToken' })
+  t.equal(apns.pushes.length, 2)
+})
+
+t.test('where the key is not good for the other environment the first answer stands', async t => {
+  const apns = await start(t)
+  apns.answerNext(
+    { status: 400, reason: 'BadDeviceToken' },
+    { status: 403, reason: 'BadEnvironmentKeyInToken' },
+  )
+  t.same(await senderTo(t, apns).send(pushOf()), { kind: 'token-gone', reason: 'BadDeviceToken' })
+})
+
+t.test('while the other environment is away a bad token is not given up', async t => {
+  const apns = await start(t)
+  apns.answerNext({ status: 400, reason: 'BadDeviceToken' }, { status: 503, reason: 'Shutdown' })
+  t.same(await senderTo(t, apns).send(pushOf()), { kind: 'retry', reason: 'Shutdown' })
+})
+
+t.test('a payload over the limit, and a token of no possible form, are not sent', async t => {
+  const apns = await start(t)
+  const sender = senderTo(t, apns)
+  const ofBytes = (bytes: number) => ({ é: 'x'.repeat(bytes - 9) })
+  t.equal(Buffer.byteLength(JSON.stringify(ofBytes(5_120))), 5_120)
+  t.equal((await sender.send(pushOf({ payload: ofBytes(5_120) }))).kind, 'sent')
+  t.equal((await sender.send(pushOf({ pushType: 'alert', payload: ofBytes(4_096) }))).kind, 'sent')
+  const refused = { kind: 'refused', reason: 'PayloadTooLarge' }
+  t.same(await sender.send(pushOf({ payload: ofBytes(5_121) })), refused)
+  t.same(await sender.send(pushOf({ pushType: 'alert', payload: ofBytes(4_097) })), refused)
+  for (const token of ['', '../../x', 'ab cd', 'ab\r\nx: y']) {
+    t.same(await sender.send(pushOf({ token })), { kind: 'token-gone', reason: 'BadDeviceToken' }, token)
+  }
+  t.equal(apns.pushes.length, 2)
+})
+
+t.test('a provider token serves 50 minutes', async t => {
+  const apns = await start(t)
+  let nowMs = 0
+  const sender = senderTo(t, apns, { nowMs: () => nowMs })
+  for (const minutes of [0, 49.9, 50, 99.9, 100]) {
+    nowMs = minutes * 60_000
+    await sender.send(pushOf())
+  }
+  const [first, second, third] = [...new Set(apns.pushes.map(({ providerToken }) => providerToken))]
+  t.same(
+    apns.pushes.map(({ providerToken }) => providerToken),
+    [first, first, second, second, third],
+  )
+})
+
+t.test('an expired provider token is replaced at once when it is 20 minutes old', async t => {
+  const apns = await start(t)
+  let nowMs = 0
+  const sender = senderTo(t, apns, { nowMs: () => nowMs })
+  await sender.send(pushOf())
+  nowMs = 20 * 60_000
+  apns.answerNext({ status: 403, reason: 'ExpiredProviderToken' })
+  t.equal((await sender.send(pushOf())).kind, 'sent')
+  const [first, refused, next] = apns.pushes.map(({ providerToken }) => providerToken)
+  t.equal(refused, first)
+  t.not(next, first)
+})
+
+t.test('a younger one that Apple calls expired is not replaced: nothing is sent until it may be', async t => {
+  const apns = await start(t)
+  let nowMs = 0
+  const sender = senderTo(t, apns, { nowMs: () => nowMs })
+  await sender.send(pushOf())
+  nowMs = 5 * 60_000
+  apns.answerNext({ status: 403, reason: 'ExpiredProviderToken' })
+  const rest = (minutes: number) => ({
+    kind: 'retry',
+    reason: 'ExpiredProviderToken',
+    afterMs: minutes * 60_000,
+  })
+  t.same(await sender.send(pushOf()), rest(15))
+  nowMs = 19 * 60_000
+  t.same(await sender.send(pushOf()), rest(1))
+  t.equal(apns.pushes.length, 2)
+  nowMs = 20 * 60_000
+  t.equal((await sender.send(pushOf())).kind, 'sent')
+  t.equal(new Set(apns.pushes.map(({ providerToken }) => providerToken)).size, 2)
+})
+
+t.test('a session of a replaced token is closed when its last answer has come', async t => {
+  const apns = await start(t)
+  let nowMs = 0
+  const sender = senderTo(t, apns, { nowMs: () => nowMs })
+  await sender.send(pushOf())
+  nowMs = 50 * 60_000
+  await sender.send(pushOf())
+  t.equal(apns.sessions(), 2)
+  await sender.send(pushOf())
+  t.equal(apns.openSessions(), 1)
+})
+
+t.test('closing ends the sessions, and a push under way with them', async t => {
+  const apns = await start(t)
+  const sender = senderTo(t, apns, { voipTimeoutMs: 60_000 })
+  apns.answerNext('silence')
+  const sending = sender.send(pushOf())
+  await apns.received(1)
+  sender.close()
+  t.same(await sending, { kind: 'retry', reason: 'network' })
+  t.same(await sender.send(pushOf()), { kind: 'retry', reason: 'network' })
+  t.equal(apns.sessions(), 1)
+})
