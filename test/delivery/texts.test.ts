@@ -1,0 +1,82 @@
+import t from 'tap'
+import type { Language, MailText } from '../../src/delivery/texts.ts'
+import * as texts from '../../src/delivery/texts.ts'
+
+const LANGUAGES: readonly Language[] = ['en', 'vi', 'de']
+const APP = { appName: 'Callsign' }
+/** The basic alphabet of an SMS (3GPP TS 23.038, 6.2.1), without what takes two places. */
+const GSM = /^[@£$¥èéùìòÇ\nØøÅåΔ_ΦΓΛΩΠΨΣΘΞÆæßÉ !"#¤%&'()*+,\-./0-9:;<=>?¡A-ZÄÖÑÜ§¿a-zäöñüà]*$/
+
+t.test('the best language is the one that is wanted most', async t => {
+  const table: [string | undefined, Language][] = [
+    ['vi', 'vi'],
+    ['vi-VN', 'vi'],
+    ['de_AT', 'de'],
+    ['DE-at,de;q=0.9,en;q=0.8', 'de'],
+    ['en;q=0.5, vi;q=0.7', 'vi'],
+    ['fr, ja;q=0.9, de;q=0.1', 'de'],
+    ['en, de', 'en'],
+    ['de;q=0, en;q=0.1', 'en'],
+    ['de ; q=0.2 , vi ; q=0.3', 'vi'],
+    ['de;q=x', 'en'],
+    ['*', 'en'],
+    ['', 'en'],
+    ['fr', 'en'],
+    [undefined, 'en'],
+    ['toString, __proto__', 'en'],
+    [`${'x,'.repeat(1_000_000)}de`, 'en'],
+  ]
+  for (const [accept, language] of table) {
+    t.equal(texts.chooseLanguage(accept, 'en'), language, String(accept).slice(0, 40))
+  }
+  t.equal(texts.chooseLanguage('fr', 'vi'), 'vi', 'what is usual here')
+})
+
+t.test('an SMS ends with the code bound to the domain, after the hash that Android looks for', async t => {
+  const sms = { ...APP, code: '012345', domain: 'callsign.example' }
+  for (const language of LANGUAGES) {
+    const lines = texts.otpSms(language, sms).split('\n')
+    t.match(lines[0], /012345/, language)
+    t.same(lines.slice(1), ['', '@callsign.example #012345'])
+    const withHash = texts.otpSms(language, { ...sms, retrieverHash: 'FA+9qCX9VSu' }).split('\n')
+    t.same(withHash.slice(1), ['', 'FA+9qCX9VSu', '@callsign.example #012345'])
+  }
+})
+
+t.test('an SMS is one message of the basic alphabet, and short enough for Android', async t => {
+  const sms = { ...APP, code: '012345', domain: 'callsign.example', retrieverHash: 'FA+9qCX9VSu' }
+  for (const language of LANGUAGES) {
+    const text = texts.otpSms(language, sms)
+    t.match(text, GSM, language)
+    t.ok(Buffer.byteLength(text) <= 140, language)
+  }
+})
+
+t.test('a mail shows the code in its subject and its first line', async t => {
+  for (const language of LANGUAGES) {
+    const { subject, text } = texts.otpMail(language, { ...APP, code: '012345', minutes: 5 })
+    t.ok(subject.startsWith('012345 '), language)
+    t.match(text.split('\n')[0], /Callsign.*012345.* 5 /)
+  }
+})
+
+t.test('every notice is there in every language, one line of subject, filled in', async t => {
+  const notices: ((language: Language) => MailText)[] = [
+    language => texts.addressTriedNotice(language, APP),
+    language => texts.addressChangedNotice(language, APP),
+    language => texts.primaryChangedNotice(language, APP),
+    language => texts.codesStoppedNotice(language, APP),
+    language => texts.erasureNotice(language, { ...APP, days: 7 }),
+    ...(['email', 'phone', 'social'] as const).flatMap(kind => [
+      (language: Language) => texts.methodAddedNotice(language, { ...APP, kind }),
+      (language: Language) => texts.methodRemovedNotice(language, { ...APP, kind }),
+    ]),
+  ]
+  const all = LANGUAGES.flatMap(language => notices.map(notice => notice(language)))
+  for (const { subject, text } of all) {
+    t.match(subject, /^[^\n]*Callsign[^\n]*$/)
+    t.match(text, /^[^\n]+\n$/)
+    t.notMatch(`${subject}${text}`, /undefined|\$\{|\[object/)
+  }
+  t.equal(new Set(all.map(({ text }) => text)).size, all.length, 'no two are the same')
+})
