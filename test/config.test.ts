@@ -6,6 +6,7 @@ import { join, resolve } from 'node:path'
 import t from 'tap'
 import { type Config, ConfigError, isLoopback, readConfig } from '../src/config.ts'
 import { generateKeys } from '../src/log/keys.ts'
+import { PROJECT_ROOT } from './support/vectors.ts'
 
 type Environment = Readonly<Record<string, string>>
 
@@ -39,13 +40,16 @@ function problemsOf(read: () => Config): readonly string[] {
   return []
 }
 
+/** What the HTTP port believes and lets in from elsewhere, unless it is told. */
+const OPEN_TO_NOBODY = { trustedProxies: [], corsOrigins: [], minClientVersions: [] }
+
 const VRF_THREADS = Math.max(1, availableParallelism() - 1)
 
 t.test('development needs no setting', async t => {
   t.same(development(), {
     isDevelopment: true,
     dataFolder: resolve('data/dev'),
-    http: { host: '127.0.0.1', port: 8080 },
+    http: { host: '127.0.0.1', port: 8080, ...OPEN_TO_NOBODY },
     grpc: { host: '127.0.0.1', port: 50051 },
     admin: { host: '127.0.0.1', port: 9090 },
     log: { isFrozen: false, vrfThreads: VRF_THREADS, vrfCacheEntriesMax: 100_000 },
@@ -58,7 +62,7 @@ t.test('production needs keys, an origin, a secret and a public address', async 
   t.same(production(), {
     isDevelopment: false,
     dataFolder: resolve('data'),
-    http: { host: '0.0.0.0', port: 8080 },
+    http: { host: '0.0.0.0', port: 8080, ...OPEN_TO_NOBODY },
     grpc: { host: '127.0.0.1', port: 50051 },
     admin: { host: '127.0.0.1', port: 9090 },
     publicUrl: 'https://kt.example.org',
@@ -96,7 +100,11 @@ t.test('each setting goes where it belongs', async t => {
   const cases: [Environment, (config: Config) => unknown, unknown][] = [
     [{ CALLSIGN_DATA_DIR: 'somewhere/else' }, config => config.dataFolder, resolve('somewhere/else')],
     [{ CALLSIGN_DATA_DIR: '/srv/callsign' }, config => config.dataFolder, '/srv/callsign'],
-    [{ CALLSIGN_HTTP_HOST: '::1', CALLSIGN_HTTP_PORT: '1' }, config => config.http, { host: '::1', port: 1 }],
+    [
+      { CALLSIGN_HTTP_HOST: '::1', CALLSIGN_HTTP_PORT: '1' },
+      config => config.http,
+      { host: '::1', port: 1, ...OPEN_TO_NOBODY },
+    ],
     [
       { CALLSIGN_GRPC_HOST: 'localhost', CALLSIGN_GRPC_PORT: '2' },
       config => config.grpc,
@@ -328,6 +336,80 @@ t.test('TLS for gRPC is whole or not there', async t => {
   )
 })
 
+t.test('TLS for HTTP is a certificate with its key, or not there', async t => {
+  const file = (name: string) => join(PROJECT_ROOT, 'test/support/tls', name)
+  const [CALLSIGN_TLS_CERT, CALLSIGN_TLS_KEY] = [file('server.crt'), file('server.key')]
+  t.same(development({ CALLSIGN_TLS_CERT, CALLSIGN_TLS_KEY }).http.tls, {
+    certificateFile: CALLSIGN_TLS_CERT,
+    keyFile: CALLSIGN_TLS_KEY,
+  })
+  const together = 'CALLSIGN_TLS_CERT and CALLSIGN_TLS_KEY are set together or not at all'
+  const mismatch = 'CALLSIGN_TLS_CERT and CALLSIGN_TLS_KEY are not a certificate and its key (PEM)'
+  const cases: [Environment, string][] = [
+    [{ CALLSIGN_TLS_CERT }, together],
+    [{ CALLSIGN_TLS_KEY }, together],
+    [{ CALLSIGN_TLS_CERT, CALLSIGN_TLS_KEY: file('other.key') }, mismatch],
+    [{ CALLSIGN_TLS_CERT: CALLSIGN_TLS_KEY, CALLSIGN_TLS_KEY: CALLSIGN_TLS_CERT }, mismatch],
+    [
+      { CALLSIGN_TLS_CERT, CALLSIGN_TLS_KEY: file('none') },
+      "CALLSIGN_TLS_KEY: can't read the file that it names (ENOENT)",
+    ],
+  ]
+  for (const [environment, sentence] of cases)
+    t.same(
+      problemsOf(() => development(environment)),
+      [sentence],
+    )
+})
+
+t.test('lists have commas, and each item its form', async t => {
+  const lists: [name: string, pick: (config: Config) => readonly string[], good: string[], bad: string[]][] =
+    [
+      [
+        'CALLSIGN_TRUSTED_PROXIES',
+        config => config.http.trustedProxies,
+        ['192.0.2.1', '10.0.0.0/8', '0.0.0.0/0', '::1', 'fd00::/8', '2001:db8::/128'],
+        [
+          '10.0.0.0/33',
+          '10.0.0/8',
+          '::/129',
+          'fe80::1%eth0',
+          'proxy',
+          '10.0.0.0/8/8',
+          '10.0.0.0/-1',
+          '10.0.0.0/',
+        ],
+      ],
+      [
+        'CALLSIGN_CORS_ORIGINS',
+        config => config.http.corsOrigins,
+        ['https://app.example.org', 'http://localhost:5173', 'http://[::1]:8080', 'capacitor://localhost'],
+        [
+          '*',
+          'null',
+          'https://app.example.org/',
+          'https://App.example.org',
+          'https://x:443',
+          'x.org',
+          'https://*.x?',
+        ],
+      ],
+      [
+        'CALLSIGN_MIN_CLIENT_VERSION',
+        config => config.http.minClientVersions,
+        ['ios/1.4.0', 'android/2.0.0', 'web-beta/0.0.1'],
+        ['ios', 'ios/1.4', 'iOS/1.4.0', 'ios/1.4.0-beta', '1.4.0', 'ios/1.4.0 (7)'],
+      ],
+    ]
+  for (const [name, pick, good, bad] of lists) {
+    t.same(pick(development({ [name]: ` ${good.join(' , ')},` })), good, name)
+    const taken = bad.filter(item => problemsOf(() => development({ [name]: item })).length !== 1)
+    t.same(taken, [], name)
+    const [problem] = problemsOf(() => development({ [name]: `${good[0]},${bad[0]}` }))
+    t.match(problem, new RegExp(`^${name} is a list of .*, not "`))
+  }
+})
+
 t.test('loopback is what no other machine reaches', async t => {
   t.ok(['127.0.0.1', '127.255.255.254', 'localhost', '::1'].every(isLoopback))
   const others = [
@@ -463,6 +545,9 @@ const SETTINGS = [
     'ORIGIN',
     'SECRET',
     'GRPC_TLS_CLIENT_PINS',
+    'TRUSTED_PROXIES',
+    'CORS_ORIGINS',
+    'MIN_CLIENT_VERSION',
     'TYPO',
   ],
 ]
@@ -475,6 +560,7 @@ t.test('a secret in a variable that names a file is not shown', async t => {
     'VRF_PRIVATE_KEY_FILE',
     'CALLSIGN_SECRET_FILE',
     'CALLSIGN_GRPC_TLS_KEY',
+    'CALLSIGN_TLS_KEY',
   ].filter(name =>
     problemsOf(() => development({ [name]: ktPrivateKey })).some(problem => problem.includes(ktPrivateKey)),
   )
