@@ -43,6 +43,22 @@ function problemsOf(read: () => Config): readonly string[] {
 /** What the HTTP port believes and lets in from elsewhere, unless it is told. */
 const OPEN_TO_NOBODY = { trustedProxies: [], corsOrigins: [], minClientVersions: [] }
 
+/** An application whose every outside service is off. */
+const APPLICATION_UNSET = {
+  idsAs: 'string',
+  lifetimes: { accessS: 3_600, refreshS: 60 * 86_400, sessionS: 365 * 86_400 },
+  stepUpS: 0,
+  testIdentifiers: new Map(),
+  blockedCountries: new Set(),
+  appName: 'Callsign',
+  language: 'en',
+  providers: [],
+  deepLinkScheme: 'callsign',
+  appleAppIds: [],
+  androidApps: [],
+  lookupsNeedToken: false,
+}
+
 const VRF_THREADS = Math.max(1, availableParallelism() - 1)
 
 t.test('development needs no setting', async t => {
@@ -53,6 +69,7 @@ t.test('development needs no setting', async t => {
     grpc: { host: '127.0.0.1', port: 50051 },
     admin: { host: '127.0.0.1', port: 9090 },
     log: { isFrozen: false, vrfThreads: VRF_THREADS, vrfCacheEntriesMax: 100_000 },
+    application: APPLICATION_UNSET,
     areRatesLimited: true,
     logLevel: 'info',
   })
@@ -72,6 +89,7 @@ t.test('production needs keys, an origin, a secret and a public address', async 
       vrfThreads: VRF_THREADS,
       vrfCacheEntriesMax: 100_000,
     },
+    application: APPLICATION_UNSET,
     areRatesLimited: true,
     logLevel: 'info',
   })

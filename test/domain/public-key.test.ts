@@ -182,6 +182,7 @@ t.test('text is canonical base64 and not too long', async t => {
     bad.filter(text => readPublicKey(text).ok),
     [],
   )
+  t.match(readPublicKey('A'.repeat(1_028)), { reason: /1024 characters/ }, 'before it is decoded')
   const [x963, last] = [base64(P256_POINT), base64(P256_POINT).at(-2)!]
   const loose = String.fromCharCode(last.charCodeAt(0) + 1)
   t.notOk(readPublicKey(`${x963.slice(0, -2)}${loose}=`).ok, 'unused bits that are not zero')
