@@ -1,0 +1,87 @@
+/**
+ * The end of an account (contract 2.10): at once its sessions end and nothing is pushed to its devices any more; after
+ * seven days in which signing in restores it, everything that names its user is erased in one transaction. The log keeps
+ * its entries: they can only be added to, and hold a hash and a key, no name.
+ */
+
+import type { UserId } from '../domain/ids.ts'
+import type { AccountLetters } from './account-letters.ts'
+import type { AccountStore } from './account-store.ts'
+import type { AppleConsents } from './apple-consents.ts'
+import type { DeviceStore } from './device-store.ts'
+import { EXPIRY, type Expiries } from './expiries.ts'
+import { idInKey, idsKey } from './keys.ts'
+import type { Notices } from './notices.ts'
+import type { SessionStore } from './session-store.ts'
+
+/** In a transaction: erases what one part of the store holds of a user. */
+export type EraseOf = (userId: UserId, nowMs: number) => void
+
+export interface AccountErasureParts {
+  readonly expiries: Expiries
+  readonly accounts: AccountStore
+  readonly sessions: SessionStore
+  readonly devices: Pick<DeviceStore, 'activeDevicesOf' | 'put'>
+  readonly letters: AccountLetters
+  readonly notices: Notices
+  readonly appleConsents: AppleConsents
+  /** Of what this class does not know: devices, contacts and requests, share tokens. */
+  readonly erasers: readonly EraseOf[]
+}
+
+export class AccountErasure {
+  readonly #parts: AccountErasureParts
+
+  constructor(parts: AccountErasureParts) {
+    this.#parts = parts
+    parts.expiries.define(EXPIRY.erasure, (key, nowMs) => this.#onDue(idInKey(key, 0) as UserId, nowMs))
+  }
+
+  /** In a transaction: ends all sessions and has the account erased in seven days. */
+  plan(userId: UserId, nowMs: number): void {
+    const { accounts, expiries, sessions, letters, notices } = this.#parts
+    const user = accounts.read(userId)
+    if (user === undefined) return
+    const erasesAtMs = nowMs + GRACE_DAYS * 86_400_000
+    accounts.put(userId, { ...user, erasesAtMs })
+    expiries.add(EXPIRY.erasure, erasesAtMs, idsKey(userId))
+    this.#stopPushes(userId)
+    for (const sessionId of sessions.idsOf(userId)) sessions.revoke(sessionId, 'account_deleted', nowMs)
+    notices.tell(userId, { kind: 'session_revoked', reason: 'account_deleted' }, nowMs)
+    letters.tellAll(userId, { kind: 'erasure-planned', graceDays: GRACE_DAYS }, nowMs)
+  }
+
+  /** In the transaction of a sign-in: an account that was to be erased is kept. */
+  restore(userId: UserId): void {
+    const user = this.#parts.accounts.read(userId)
+    if (user?.erasesAtMs === undefined) return
+    const { erasesAtMs: _, ...kept } = user
+    this.#parts.accounts.put(userId, kept)
+  }
+
+  #stopPushes(userId: UserId): void {
+    for (const { push: _, ...device } of this.#parts.devices.activeDevicesOf(userId)) {
+      this.#parts.devices.put(userId, device)
+    }
+  }
+
+  #onDue(userId: UserId, nowMs: number): number | undefined {
+    const erasesAtMs = this.#parts.accounts.read(userId)?.erasesAtMs
+    // Restored since; or asked for again later, which this row then waits for.
+    if (erasesAtMs === undefined || erasesAtMs > nowMs) return erasesAtMs
+    this.#erase(userId, nowMs)
+    return undefined
+  }
+
+  #erase(userId: UserId, nowMs: number): void {
+    const { accounts, sessions, appleConsents, erasers } = this.#parts
+    for (const method of accounts.methodsOf(userId)) {
+      if (method.kind === 'social') appleConsents.revoke(method, nowMs)
+    }
+    for (const erase of erasers) erase(userId, nowMs)
+    for (const sessionId of sessions.idsOf(userId)) sessions.remove(sessionId)
+    accounts.remove(userId)
+  }
+}
+
+const GRACE_DAYS = 7

@@ -1,0 +1,49 @@
+/**
+ * Letters to the addresses of a user about their account, put into the outbox in the transaction of what they tell of
+ * (contract 2.8, 2.9). Whoever takes an account over by one method can't keep the others from hearing of it.
+ */
+
+import type { AddressMethod } from '../domain/account.ts'
+import type { MethodId, UserId } from '../domain/ids.ts'
+import type { Letter } from '../domain/outgoing.ts'
+import type { AccountStore } from './account-store.ts'
+import type { OutboxStore } from './outbox-store.ts'
+
+export interface AccountLettersParts {
+  readonly accounts: Pick<AccountStore, 'read' | 'methodsOf'>
+  readonly outbox: Pick<OutboxStore, 'add'>
+  /** Identifiers of reviewers and tests (contract 2.2): nothing is sent to them. */
+  readonly isTestIdentifier: (key: string) => boolean
+}
+
+export class AccountLetters {
+  readonly #parts: AccountLettersParts
+
+  constructor(parts: AccountLettersParts) {
+    this.#parts = parts
+  }
+
+  /** In a transaction: to every address that the user has now, but one. */
+  tellAll(userId: UserId, letter: Letter, nowMs: number, exceptMethodId?: MethodId): void {
+    for (const method of this.#parts.accounts.methodsOf(userId)) {
+      if (method.kind !== 'social' && method.id !== exceptMethodId) this.tell(userId, method, letter, nowMs)
+    }
+  }
+
+  /** In a transaction: to one address, in the language of the user. */
+  tell(
+    userId: UserId,
+    { kind, key }: Pick<AddressMethod, 'kind' | 'key'>,
+    letter: Letter,
+    nowMs: number,
+  ): void {
+    const { accounts, outbox, isTestIdentifier } = this.#parts
+    if (isTestIdentifier(key)) return
+    const channel = kind === 'email' ? 'mail' : 'sms'
+    const language = accounts.read(userId)?.acceptLanguage ?? ''
+    outbox.add({ channel, to: key, language, letter, expiresAtMs: nowMs + SENT_WITHIN_MS }, nowMs)
+  }
+}
+
+/** A letter about an account that could not be sent for three days tells nothing new. */
+const SENT_WITHIN_MS = 3 * 86_400_000

@@ -1,0 +1,74 @@
+/**
+ * Identity tokens that signed somebody in, known by their digest until no verification accepts them any more: a token
+ * that leaks from a log or a proxy signs in nobody (contract 2.6). For a request that is repeated because its reply was
+ * lost, what came of it is kept with the token, sealed (contract 2.7).
+ */
+
+import { decode, encode } from 'msgpackr'
+import { IV_BYTES, openSealed, type Secrets, seal } from '../domain/secrets.ts'
+import type { Database, Table } from './database.ts'
+import { EXPIRY, type Expiries } from './expiries.ts'
+import { textKey } from './keys.ts'
+
+interface Row {
+  /** SHA-256 of the request's `Idempotency-Key`. */
+  readonly attempt?: Uint8Array
+  readonly sealedOutcome?: Uint8Array
+}
+
+export interface IdentityTokenParts {
+  readonly database: Database
+  readonly expiries: Expiries
+  readonly secrets: Pick<Secrets, 'seal'>
+  readonly randomBytes: (length: number) => Uint8Array
+}
+
+/** One use of a token: `attempt` is the request's `Idempotency-Key`, undefined for a request that is not repeated. */
+export interface TokenUse {
+  /** Hexadecimal, as `ProvenIdentity` has it. */
+  readonly tokenDigest: string
+  readonly attempt: string | undefined
+}
+
+export class IdentityTokenStore {
+  readonly #parts: IdentityTokenParts
+  readonly #rows: Table<Row>
+
+  constructor(parts: IdentityTokenParts) {
+    this.#parts = parts
+    this.#rows = parts.database.table('identity-tokens')
+    parts.expiries.define(EXPIRY.identityToken, key => void this.#rows.remove(key))
+  }
+
+  /** Whether the token was used before; with what came of it, when this is the same attempt again. */
+  find({ tokenDigest, attempt }: TokenUse): { readonly outcome?: unknown } | undefined {
+    const row = this.#rows.get(Buffer.from(tokenDigest, 'hex'))
+    if (row === undefined) return undefined
+    if (row.sealedOutcome === undefined || row.attempt === undefined || attempt === undefined) return {}
+    if (!Buffer.from(row.attempt).equals(textKey(attempt))) return {}
+    const plain = openSealed(this.#parts.secrets.seal, SEALED_FOR, row.sealedOutcome)
+    return plain === undefined ? {} : { outcome: decode(plain) }
+  }
+
+  /**
+   * In a transaction: the token is used, and `outcome`, a plain value, is what its use came to. `expiresAtMs` is when
+   * the token is no longer accepted.
+   */
+  keep({ tokenDigest, attempt }: TokenUse, outcome: unknown, expiresAtMs: number): void {
+    const key = Buffer.from(tokenDigest, 'hex')
+    const { secrets, randomBytes, expiries } = this.#parts
+    const sealed =
+      attempt === undefined
+        ? {}
+        : {
+            attempt: textKey(attempt),
+            sealedOutcome: seal(secrets.seal, SEALED_FOR, randomBytes(IV_BYTES), encode(outcome)),
+          }
+    this.#rows.put(key, sealed)
+    expiries.add(EXPIRY.identityToken, expiresAtMs + UNDER_WAY_MS, key)
+  }
+}
+
+/** A token that was accepted in its last moment is still on its way here. */
+const UNDER_WAY_MS = 60_000
+const SEALED_FOR = 'identity-token'

@@ -1,0 +1,144 @@
+/**
+ * Changes to the login methods of a user, each decided and written in one transaction, and told to all other methods
+ * and devices of the user (contract 2.8, 2.9). A limit or an owner is looked up here, when a proof is in, however long
+ * ago the change was asked for: meanwhile another session or another account may have been quicker.
+ */
+
+import {
+  type AddressMethod,
+  addressIdentifier,
+  type LoginMethod,
+  type SocialMethod,
+  socialIdentifier,
+} from '../domain/account.ts'
+import { type DeviceId, type MethodId, newId, type UserId } from '../domain/ids.ts'
+import { decideRemoval, type MethodsHeld, refusalOfAddition } from '../domain/login-method.ts'
+import type { Letter } from '../domain/outgoing.ts'
+import { type ErrorCode, SignalError } from '../errors.ts'
+import type { AccountLetters } from './account-letters.ts'
+import type { AccountStore } from './account-store.ts'
+import type { AppleConsents } from './apple-consents.ts'
+import type { Notices } from './notices.ts'
+
+export interface LoginMethodsParts {
+  readonly accounts: AccountStore
+  readonly letters: AccountLetters
+  readonly notices: Notices
+  readonly appleConsents: AppleConsents
+  readonly randomBytes: (length: number) => Uint8Array
+}
+
+/** Whose methods are changed, when, and by which of their devices, which is not told of it. */
+export interface Change {
+  readonly userId: UserId
+  readonly nowMs: number
+  readonly deviceId?: DeviceId | undefined
+}
+
+/** An address as its parser made it. */
+export type Address = Pick<AddressMethod, 'kind' | 'key' | 'shown'>
+
+/** An identity as its provider proved it. */
+export type SocialIdentity = Omit<SocialMethod, 'id' | 'addedAtMs' | 'lastUsedAtMs'>
+
+/** All but `held` are to be called in a transaction; what they throw, they throw before they write. */
+export class LoginMethods {
+  readonly #parts: LoginMethodsParts
+
+  constructor(parts: LoginMethodsParts) {
+    this.#parts = parts
+  }
+
+  /** The user's methods, oldest first, and the primary. Throws `USER_NOT_FOUND` when the account was erased. */
+  held(userId: UserId): MethodsHeld {
+    const { accounts } = this.#parts
+    const user = accounts.read(userId)
+    if (user === undefined) throw new SignalError('USER_NOT_FOUND', 'there is no such user')
+    return { methods: accounts.methodsOf(userId), primaryMethodId: user.primaryMethodId }
+  }
+
+  /** Why the user may not have this method; `taken` when another account has it. */
+  refusalOf(userId: UserId, candidate: Address | SocialIdentity): ErrorCode | 'taken' | undefined {
+    const identifier = identifierOfCandidate(candidate)
+    const { methods } = this.held(userId)
+    const refusal = refusalOfAddition(methods, { kind: candidate.kind, identifier })
+    if (refusal !== undefined) return refusal
+    return this.#parts.accounts.ownerOf(identifier) === undefined ? undefined : 'taken'
+  }
+
+  /** Adds what `refusalOf` has nothing against. */
+  add(change: Change, candidate: Address | SocialIdentity): LoginMethod {
+    const { accounts, letters, randomBytes } = this.#parts
+    const { userId, nowMs } = change
+    const id = newId(randomBytes) as MethodId
+    const method: LoginMethod = { ...candidate, id, addedAtMs: nowMs, lastUsedAtMs: nowMs }
+    accounts.putMethod(userId, method)
+    letters.tellAll(userId, { kind: 'login-method-added', method: method.kind }, nowMs, id)
+    this.#tellDevices(change)
+    return method
+  }
+
+  /** Puts a proven address in the place of another one, which keeps its id and is told that it is no longer in force. */
+  replace(change: Change, old: AddressMethod, address: Address): void {
+    const { accounts, letters } = this.#parts
+    const { userId, nowMs } = change
+    accounts.removeMethod(userId, old)
+    accounts.putMethod(userId, { ...old, ...address, addedAtMs: nowMs, lastUsedAtMs: nowMs })
+    letters.tell(userId, old, REPLACED, nowMs)
+    letters.tellAll(userId, { kind: 'login-method-added', method: address.kind }, nowMs, old.id)
+    this.#tellDevices(change)
+  }
+
+  /** Throws `LOGIN_METHOD_NOT_FOUND`. */
+  makePrimary(change: Change, methodId: bigint): void {
+    const { userId, nowMs } = change
+    const { methods, primaryMethodId } = this.held(userId)
+    const method = methods.find(({ id }) => id === methodId)
+    if (method === undefined) throw refusal('LOGIN_METHOD_NOT_FOUND')
+    if (method.id === primaryMethodId) return
+    this.#setPrimary(userId, method.id)
+    this.#parts.letters.tellAll(userId, { kind: 'primary-method-changed' }, nowMs)
+    this.#tellDevices(change)
+  }
+
+  /** Throws `LOGIN_METHOD_NOT_FOUND` or `LAST_LOGIN_METHOD`. */
+  remove(change: Change, methodId: bigint): void {
+    const { accounts, letters, appleConsents } = this.#parts
+    const { userId, nowMs } = change
+    const decision = decideRemoval(this.held(userId), methodId)
+    if (!decision.ok) throw refusal(decision.code)
+    const { method, primaryMethodId } = decision
+    accounts.removeMethod(userId, method)
+    this.#setPrimary(userId, primaryMethodId)
+    if (method.kind === 'social') appleConsents.revoke(method, nowMs)
+    else letters.tell(userId, method, REPLACED, nowMs)
+    letters.tellAll(userId, { kind: 'login-method-removed', method: method.kind }, nowMs)
+    this.#tellDevices(change)
+  }
+
+  #setPrimary(userId: UserId, primaryMethodId: MethodId): void {
+    const { accounts } = this.#parts
+    const user = accounts.read(userId)
+    if (user !== undefined) accounts.put(userId, { ...user, primaryMethodId })
+  }
+
+  #tellDevices({ userId, nowMs, deviceId }: Change): void {
+    this.#parts.notices.tell(userId, { kind: 'profile_changed' }, nowMs, deviceId)
+  }
+}
+
+function identifierOfCandidate(candidate: Address | SocialIdentity): string {
+  return candidate.kind === 'social'
+    ? socialIdentifier(candidate.issuer, candidate.subject)
+    : addressIdentifier(candidate.kind, candidate.key)
+}
+
+function refusal(code: ErrorCode): SignalError {
+  return new SignalError(code, SENTENCES[code] ?? 'the login methods stay as they are')
+}
+
+const SENTENCES: Partial<Record<ErrorCode, string>> = {
+  LOGIN_METHOD_NOT_FOUND: 'there is no login method of this id',
+  LAST_LOGIN_METHOD: 'it is the only login method: add another one first',
+}
+const REPLACED: Letter = { kind: 'address-replaced' }
