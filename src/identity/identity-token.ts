@@ -123,7 +123,9 @@ function subjectOf({ sub }: JWTPayload): string {
   return sub
 }
 
-function personOf(claims: JWTPayload): Pick<ProvenIdentity, 'isEmailVerified' | 'isPrivateEmail'> {
+function personOf(
+  claims: JWTPayload,
+): Pick<ProvenIdentity, 'email' | 'isEmailVerified' | 'isPrivateEmail' | 'name'> {
   const email = textOf(claims.email)
   const name = textOf(claims.name)
   return {
