@@ -66,13 +66,12 @@ class Outbox implements Actor<OutboxMessage> {
   #sendDue(): void {
     const countMax = IN_FLIGHT_MAX[this.#channel]
     const room = countMax - this.#busy.size
-    if (room === 0) return
     const nowMs = this.#context.nowMs()
     // The busy ones are still in the store, before those that wait.
     const due = this.#world.store.due(this.#channel, nowMs, countMax + this.#busy.size)
     const free = due.filter(({ key }) => !this.#busy.has(nameOf(key))).slice(0, room)
     for (const waiting of free) this.#send(waiting)
-    if (free.length < room) this.#sleep(nowMs)
+    this.#startTimer(nowMs)
   }
 
   #send(waiting: WaitingMessage): void {
@@ -101,10 +100,12 @@ class Outbox implements Actor<OutboxMessage> {
     })
   }
 
-  #sleep(nowMs: number): void {
+  /** Also while messages are busy: an actor whose write failed is built again only for what it was about to do. */
+  #startTimer(nowMs: number): void {
     const nextDueMs = this.#world.store.nextDueMs(this.#channel, nowMs)
-    if (nextDueMs === undefined) return
-    this.#context.startTimer('due', Math.min(nextDueMs - nowMs, PAUSE_MS_MAX), { kind: 'wake' })
+    if (nextDueMs === undefined && this.#busy.size === 0) return
+    const waitMs = Math.min((nextDueMs ?? Number.POSITIVE_INFINITY) - nowMs, LOOK_AGAIN_MS)
+    this.#context.startTimer('due', waitMs, { kind: 'wake' })
   }
 }
 
@@ -120,6 +121,7 @@ function nameOf(key: Uint8Array): string {
 
 const PAUSES_MS = [1_000, 4_000, 15_000, 60_000, 300_000] as const
 const PAUSE_MS_MAX = 3_600_000
+const LOOK_AGAIN_MS = 60_000
 /** Each is a word that there is something: beyond a few they say nothing new. */
 const MAILBOX_MESSAGES_MAX = 64
 /** What one sender takes at once; mail is bounded by its pool of connections. */

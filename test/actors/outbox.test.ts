@@ -1,0 +1,213 @@
+/** The outbox over a real store, with senders that tests answer for and a clock that they move. */
+
+import { randomBytes } from 'node:crypto'
+import t, { type Test } from 'tap'
+import { type OutboxMessage, type OutboxWorld, outboxKind } from '../../actors/outbox.ts'
+import type { DeliveryOutcome } from '../../src/delivery/outcome.ts'
+import type { Channel, Outgoing } from '../../src/domain/outgoing.ts'
+import { deriveSecrets } from '../../src/domain/secrets.ts'
+import { SignalError } from '../../src/errors.ts'
+import type { Ref } from '../../src/runtime/actor.ts'
+import { Database } from '../../src/store/database.ts'
+import { OutboxStore } from '../../src/store/outbox-store.ts'
+import { makeStage } from '../support/actors.ts'
+import { Deferred } from '../support/deferred.ts'
+
+interface Sending {
+  readonly to: string
+  readonly outcome: Deferred<DeliveryOutcome>
+}
+
+function makeOutbox(test: Test, options: { folder?: string; store?: Partial<OutboxStore> } = {}) {
+  const stage = makeStage()
+  const database = Database.open(options.folder ?? test.testdir())
+  test.teardown(() => database.close())
+  const secrets = deriveSecrets(Buffer.alloc(32, 1))
+  const refs = new Map<Channel, Ref<OutboxMessage>>()
+  const store = new OutboxStore(database, secrets, randomBytes, channel =>
+    refs.get(channel)?.tell({ kind: 'wake' }),
+  )
+  const sendings: Sending[] = []
+  const tried: string[] = []
+  const world: OutboxWorld = {
+    store: {
+      due: (...args) => store.due(...args),
+      nextDueMs: (...args) => store.nextDueMs(...args),
+      done: key => store.done(key),
+      postpone: (...args) => store.postpone(...args),
+      ...options.store,
+    },
+    send: message => {
+      const outcome = new Deferred<DeliveryOutcome>()
+      sendings.push({ to: message.channel === 'mail' ? message.to : message.channel, outcome })
+      return Promise.resolve(outcome)
+    },
+    onTried: (channel, { kind }) => tried.push(`${channel} ${kind}`),
+  }
+  const define = stage.system.define(outboxKind(world))
+  refs.set('mail', define('mail')).set('sms', define('sms'))
+  const until = async (isSo: () => boolean) => {
+    for (let turns = 0; !isSo(); turns++) {
+      if (turns > 20_000) throw new Error('it never came to that')
+      await stage.world.settle()
+    }
+  }
+  const add = (...messages: Outgoing[]) =>
+    database.commit(() => {
+      for (const message of messages) store.add(message, stage.world.nowMs())
+    })
+  return {
+    ...stage,
+    database,
+    store,
+    sendings,
+    tried,
+    until,
+    add,
+    wake: () => refs.get('mail')!.tell({ kind: 'wake' }),
+  }
+}
+
+function mail(to: string, expiresAtMs = Number.MAX_SAFE_INTEGER / 1000): Outgoing {
+  return { channel: 'mail', to, language: 'en', letter: { kind: 'address-tried' }, expiresAtMs }
+}
+
+const LATER = 1_700_000_000_000 + 86_400_000
+
+t.test('what is added in a transaction is sent once it is durable, and then gone', async t => {
+  const { sendings, until, add, store, world, tried } = makeOutbox(t)
+  await add(mail('a@b.example', LATER))
+  await until(() => sendings.length === 1)
+  t.equal(sendings[0]!.to, 'a@b.example')
+  t.equal(store.due('mail', LATER, 10).length, 1, 'still there: its outcome is not known')
+  sendings[0]!.outcome.resolve({ kind: 'sent' })
+  await until(() => store.due('mail', LATER, 10).length === 0)
+  world.advance(86_400_000)
+  await world.settle()
+  t.equal(sendings.length, 1, 'sent once')
+  t.same(tried, ['mail sent'])
+})
+
+t.test('what failed is tried again after pauses that grow, or as long as the other side asks', async t => {
+  const { sendings, until, add, world, store } = makeOutbox(t)
+  await add(mail('a@b.example', LATER))
+  const pauses: number[] = []
+  for (const outcome of [{}, {}, { afterMs: 100_000 }, {}] as const) {
+    await until(() => sendings.length === 1)
+    const failedAtMs = world.nowMs()
+    sendings.shift()!.outcome.resolve({ kind: 'retry', reason: 'network', ...outcome })
+    await until(() => store.due('mail', failedAtMs, 1).length === 0)
+    await until(() => {
+      world.advance(500)
+      return sendings.length === 1
+    })
+    pauses.push(Math.round((world.nowMs() - failedAtMs) / 1000))
+  }
+  for (const [at, expected] of [1, 4, 100, 60].entries()) {
+    t.ok(
+      pauses[at]! >= expected && pauses[at]! <= expected + 2,
+      `pause ${at} of ${pauses[at]} s is ${expected}`,
+    )
+  }
+})
+
+t.test('what is refused, or too late, is not tried again', async t => {
+  const { sendings, until, add, store, tried, world } = makeOutbox(t)
+  await add(mail('refused@b.example', LATER), mail('late@b.example', world.nowMs()))
+  await until(() => sendings.length === 1)
+  sendings[0]!.outcome.resolve({ kind: 'refused', reason: 'bad-recipient' })
+  await until(() => store.due('mail', LATER, 10).length === 0)
+  t.equal(sendings[0]!.to, 'refused@b.example')
+  t.same(tried.sort(), ['mail refused', 'mail too-late'])
+})
+
+t.test('a code is not tried again when the next try would come too late', async t => {
+  const { sendings, until, add, store, world } = makeOutbox(t)
+  await add(mail('a@b.example', world.nowMs() + 900))
+  await until(() => sendings.length === 1)
+  sendings[0]!.outcome.resolve({ kind: 'retry', reason: 'network' })
+  await until(() => store.nextDueMs('mail', 0) === undefined)
+  t.equal(sendings.length, 1)
+})
+
+t.test('a sender is handed so many at once and no more; the rest follow in order', async t => {
+  const { sendings, until, add, store } = makeOutbox(t)
+  await add(...Array.from({ length: 12 }, (_, at) => mail(`${at}@b.example`, LATER)))
+  await until(() => sendings.length === 5)
+  const seen: string[] = []
+  while (seen.length < 12) {
+    await until(() => sendings.length > 0)
+    t.ok(sendings.length <= 5)
+    const sending = sendings.shift()!
+    seen.push(sending.to)
+    sending.outcome.resolve({ kind: 'sent' })
+  }
+  await until(() => store.due('mail', LATER, 1).length === 0)
+  t.equal(new Set(seen).size, 12)
+})
+
+t.test('one channel that hangs holds up no other', async t => {
+  const { sendings, until, add } = makeOutbox(t)
+  await add(...Array.from({ length: 9 }, (_, at) => mail(`${at}@b.example`, LATER)))
+  await add({
+    channel: 'sms',
+    to: '+84',
+    language: '',
+    letter: { kind: 'address-tried' },
+    expiresAtMs: LATER,
+  })
+  await until(() => sendings.some(({ to }) => to === 'sms'))
+  t.equal(sendings.length, 6)
+})
+
+t.test('a restart sends what had no outcome', async t => {
+  const folder = t.testdir()
+  const first = makeOutbox(t, { folder })
+  await first.add(mail('a@b.example', LATER), mail('b@b.example', LATER))
+  await first.until(() => first.sendings.length === 2)
+  first.sendings[0]!.outcome.resolve({ kind: 'sent' })
+  await first.until(() => first.store.due('mail', LATER, 10).length === 1)
+  await first.database.close()
+  const second = makeOutbox(t, { folder })
+  second.wake()
+  await second.until(() => second.sendings.length === 1)
+  t.equal(second.sendings[0]!.to, first.sendings[1]!.to)
+})
+
+t.test('when the store can not note the outcome the message is sent again, not lost', async t => {
+  let failures = 1
+  const { sendings, until, add, tried, world } = makeOutbox(t, {
+    store: {
+      done: async () => {
+        if (failures-- > 0) throw new SignalError('STORE_UNAVAILABLE', 'no room')
+      },
+    },
+  })
+  await add(mail('a@b.example', LATER))
+  await until(() => sendings.length === 1)
+  sendings[0]!.outcome.resolve({ kind: 'sent' })
+  await until(() => {
+    world.advance(500)
+    return sendings.length === 2
+  })
+  sendings[1]!.outcome.resolve({ kind: 'sent' })
+  await until(() => tried.length === 2)
+  t.same(tried, ['mail sent', 'mail sent'])
+})
+
+t.test('what waits can not be read in the store’s file', async t => {
+  const { add, database, until, store } = makeOutbox(t)
+  await add({
+    channel: 'mail',
+    to: 'someone@b.example',
+    language: 'en',
+    letter: { kind: 'otp', otp: '918273', lifetimeS: 300 },
+    expiresAtMs: LATER,
+  })
+  await until(() => store.due('mail', LATER, 1).length === 1)
+  const rows = [...database.bytesTable('outbox').getRange({})].map(({ value }) =>
+    Buffer.from(value).toString('latin1'),
+  )
+  t.equal(rows.length, 1)
+  t.notMatch(rows[0]!, /918273|someone/)
+})
