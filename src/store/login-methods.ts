@@ -8,9 +8,9 @@ import {
   type AddressMethod,
   addressIdentifier,
   type LoginMethod,
-  type SocialMethod,
   socialIdentifier,
 } from '../domain/account.ts'
+import type { Address, SocialIdentity } from '../domain/challenge.ts'
 import { type DeviceId, type MethodId, newId, type UserId } from '../domain/ids.ts'
 import { decideRemoval, type MethodsHeld, refusalOfAddition } from '../domain/login-method.ts'
 import type { Letter } from '../domain/outgoing.ts'
@@ -34,12 +34,6 @@ export interface Change {
   readonly nowMs: number
   readonly deviceId?: DeviceId | undefined
 }
-
-/** An address as its parser made it. */
-export type Address = Pick<AddressMethod, 'kind' | 'key' | 'shown'>
-
-/** An identity as its provider proved it. */
-export type SocialIdentity = Omit<SocialMethod, 'id' | 'addedAtMs' | 'lastUsedAtMs'>
 
 /** All but `held` are to be called in a transaction; what they throw, they throw before they write. */
 export class LoginMethods {
