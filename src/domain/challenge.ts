@@ -1,0 +1,210 @@
+/**
+ * Challenges and the codes behind them (contract 2.2, 2.4). A code was sent to an address for one purpose; up to three
+ * challenges refer to it, each known only to whoever asked for it and each with five tries of its own. So one who only
+ * knows an address gets challenges beside the owner's, which he can neither read nor use up.
+ *
+ * Which of the challenges goes when a fourth is asked for: a network that holds some loses one of its own, so an
+ * attacker in one place displaces nobody else. Among several the first and the last stay: the first is the owner's
+ * when an attacker comes later, the last is what an owner works with who asked again and again. An attacker in many
+ * networks can displace an owner who came after him; it costs him what a lock-out by the sending limits costs.
+ *
+ * Pure: each function takes a state and says what becomes of it. `src/store/challenge-store.ts` applies it.
+ */
+
+import type { AddressMethod, SocialMethod } from './account.ts'
+import { type CodeCounts, missingForChallenge, missingForSend, stopLeftMs } from './code-counts.ts'
+import type { MethodId, UserId } from './ids.ts'
+
+/** An address as its parser made it. Codes go to its `key`. */
+export type Address = Pick<AddressMethod, 'kind' | 'key' | 'shown'>
+
+/** An identity as its provider proved it. */
+export type SocialIdentity = Omit<SocialMethod, 'id' | 'addedAtMs' | 'lastUsedAtMs'>
+
+/** What an accepted code does. */
+export type ChallengePurpose =
+  /** Opens the account of the address, or makes one; the name is for a new one. */
+  | { readonly kind: 'login'; readonly displayName?: string }
+  /** The address becomes a login method of the user, in the place of the one that is named. */
+  | {
+      readonly kind: 'bind'
+      readonly userId: UserId
+      readonly replaces?: MethodId
+      /** Somebody else's: its owner is told that it was tried, and nobody gets the code. */
+      readonly isTaken?: boolean
+    }
+  /** The identity becomes a login method of the user, who owns the address. */
+  | { readonly kind: 'link'; readonly userId: UserId; readonly identity: SocialIdentity }
+  /** The user, signed in, proves once more who they are. */
+  | { readonly kind: 'step-up'; readonly userId: UserId }
+
+export interface Challenge {
+  /** 16 bytes; 22 base64url characters on the wire. */
+  readonly id: Uint8Array
+  readonly tries: number
+  readonly purpose: ChallengePurpose
+  readonly address: Address
+  /** Who asked, as far as it can be told: an IPv4 address or the /64 of an IPv6 address. */
+  readonly network: string
+  /** Of the message: an RFC 4647 range list. */
+  readonly language: string
+}
+
+/** The last code that went to an address for a purpose. It is kept beyond its lifetime, since the cooldown rises. */
+export interface Code {
+  /** 16 bytes, new with each code. */
+  readonly codeId: Uint8Array
+  /** Of `hashOtp`. */
+  readonly hash: Uint8Array
+  readonly sentAtMs: number
+  /** How often a code was sent since one was accepted, or since the sending paused. */
+  readonly sendCount: number
+  /** Tries by those who name the address instead of a challenge. */
+  readonly triesByAddress: number
+  /** Oldest first. */
+  readonly challenges: readonly Challenge[]
+}
+
+/** What a code is kept under. Codes of one address for different purposes or users know nothing of each other. */
+export function codeName({ kind, key }: Pick<Address, 'kind' | 'key'>, purpose: ChallengePurpose): string {
+  const user = purpose.kind === 'login' ? '' : String(purpose.userId)
+  return `${purpose.kind} ${user} ${kind}:${key}`
+}
+
+/** Whether the code can still be accepted. */
+export function isAlive(code: Code, nowMs: number): boolean {
+  return nowMs < code.sentAtMs + CODE_LIFETIME_MS
+}
+
+/** Milliseconds until the next code may be sent, as far as the last one is concerned; 0 when it may now. */
+export function cooldownLeftMs(code: Code | undefined, nowMs: number): number {
+  if (code === undefined) return 0
+  const step = Math.min(code.sendCount, COOLDOWNS_MS.length) - 1
+  return Math.max(0, code.sentAtMs + COOLDOWNS_MS[step]! - nowMs)
+}
+
+/** When the last code does not matter any more, milliseconds since 1970. */
+export function codeEndMs(code: Code): number {
+  return code.sentAtMs + CODE_KEPT_MS
+}
+
+export type SendDecision =
+  | { readonly kind: 'send' }
+  /** The code that is there does for this challenge too; nothing is sent. */
+  | { readonly kind: 'share'; readonly code: Code }
+  | { readonly kind: 'wait'; readonly code: 'RATE_LIMITED' | 'OTP_COOLDOWN'; readonly waitMs: number }
+
+/** The state that a request for a code is decided by. */
+export interface SendState {
+  /** The last code for this address and purpose. */
+  readonly code: Code | undefined
+  readonly counts: CodeCounts
+  /** Whether nothing is sent to this address and so no limit of sending applies. */
+  readonly isTest: boolean
+}
+
+/** Whether a request for a new challenge sends a code. Both it and its answer are the same whoever owns the address. */
+export function decideBegin({ code, counts, isTest }: SendState, nowMs: number): SendDecision {
+  const stoppedMs = missingForChallenge(counts, nowMs)
+  if (stoppedMs > 0) return { kind: 'wait', code: 'RATE_LIMITED', waitMs: stoppedMs }
+  const waitMs = isTest ? 0 : sendWaitMs(code, counts, nowMs)
+  if (waitMs === 0) return { kind: 'send' }
+  return code !== undefined && isAlive(code, nowMs)
+    ? { kind: 'share', code }
+    : { kind: 'wait', code: 'RATE_LIMITED', waitMs }
+}
+
+/** Whether the holder of a challenge gets another code; it brings no new tries, so failures do not matter. */
+export function decideResend({ code, counts, isTest }: SendState, nowMs: number): SendDecision {
+  const stoppedMs = stopLeftMs(counts, nowMs)
+  if (stoppedMs > 0) return { kind: 'wait', code: 'RATE_LIMITED', waitMs: stoppedMs }
+  if (isTest) return { kind: 'send' }
+  const cooldownMs = cooldownLeftMs(code, nowMs)
+  if (cooldownMs > 0) return { kind: 'wait', code: 'OTP_COOLDOWN', waitMs: cooldownMs }
+  const waitMs = missingForSend(counts, nowMs)
+  return waitMs > 0 ? { kind: 'wait', code: 'RATE_LIMITED', waitMs } : { kind: 'send' }
+}
+
+/** Milliseconds until a code can be sent by a resend; 0 when it can now. */
+export function sendWaitMs(code: Code | undefined, counts: CodeCounts, nowMs: number): number {
+  return Math.max(cooldownLeftMs(code, nowMs), missingForSend(counts, nowMs))
+}
+
+/** The code after another one was sent. Challenges keep the tries they have used. */
+export function replaceCode(
+  code: Code | undefined,
+  { codeId, hash }: Pick<Code, 'codeId' | 'hash'>,
+  nowMs: number,
+): Code {
+  return {
+    codeId,
+    hash,
+    sentAtMs: nowMs,
+    sendCount: (code?.sendCount ?? 0) + 1,
+    triesByAddress: code?.triesByAddress ?? 0,
+    challenges: code?.challenges ?? [],
+  }
+}
+
+/** The code with one more challenge, and the challenge that had to go for it. */
+export function addChallenge(
+  code: Code,
+  challenge: Challenge,
+): { readonly code: Code; readonly displaced: Challenge | undefined } {
+  const { challenges } = code
+  const displaced = challenges.length < CHALLENGES_MAX ? undefined : displacedBy(challenge, challenges)
+  const kept = challenges.filter(each => each !== displaced)
+  // Who names the address holds no challenge, so a new one is what brings new tries.
+  return { code: { ...code, triesByAddress: 0, challenges: [...kept, challenge] }, displaced }
+}
+
+function displacedBy({ network }: Challenge, challenges: readonly Challenge[]): Challenge | undefined {
+  const own = challenges.filter(each => each.network === network)
+  const candidates = own.length > 0 ? own : challenges
+  return candidates[1] ?? candidates[0]
+}
+
+/** The code with one more try of a challenge, or of the address when none is named: counted before it is compared. */
+export function countTry(code: Code, challengeId: Uint8Array | undefined): Code {
+  if (challengeId === undefined) return { ...code, triesByAddress: code.triesByAddress + 1 }
+  const tried = findChallenge(code, challengeId)
+  const challenges = code.challenges.map(each => (each === tried ? { ...each, tries: each.tries + 1 } : each))
+  return { ...code, challenges }
+}
+
+/** How many tries are left to a challenge, or to those who name the address. */
+export function triesLeft(code: Code, challengeId: Uint8Array | undefined): number {
+  if (challengeId === undefined) return Math.max(0, TRIES_MAX - code.triesByAddress)
+  const challenge = findChallenge(code, challengeId)
+  return challenge === undefined ? 0 : TRIES_MAX - challenge.tries
+}
+
+export function findChallenge(code: Code, challengeId: Uint8Array): Challenge | undefined {
+  return code.challenges.find(({ id }) => Buffer.compare(id, challengeId) === 0)
+}
+
+/** The code without the challenges that have no try left. */
+export function withoutDead(code: Code): Code {
+  return { ...code, challenges: code.challenges.filter(({ tries }) => tries < TRIES_MAX) }
+}
+
+/**
+ * What a code does for one who names the address: what its challenge says, or where there are several only what all of
+ * them agree on, since some may be another's.
+ */
+export function purposeByAddress(code: Code): ChallengePurpose {
+  const [only, ...others] = code.challenges
+  return only !== undefined && others.length === 0 ? only.purpose : { kind: 'login' }
+}
+
+/** Milliseconds that a code can be accepted after it was sent. */
+export const CODE_LIFETIME_MS = 300_000
+/** Tries of one challenge. */
+export const TRIES_MAX = 5
+/** Challenges that refer to one code. */
+export const CHALLENGES_MAX = 3
+export const CHALLENGE_ID_BYTES = 16
+/** After the first code, the second, the third and all others. */
+const COOLDOWNS_MS: readonly number[] = [60_000, 120_000, 300_000, 600_000]
+/** `Choice:` an hour without a code, and the cooldown begins at its first step again. */
+const CODE_KEPT_MS = 3_600_000
