@@ -1,6 +1,10 @@
-/** A device: one installation with one key, logged under `<userId>_<deviceId>` (contract 2.5). */
+/**
+ * A device: one installation with one key, logged under `<userId>_<deviceId>` (contract 2.5). What may be registered,
+ * and which push tokens a device has.
+ */
 
-import type { DeviceId } from './ids.ts'
+import type { DeviceId, UserId } from './ids.ts'
+import type { KeyAlgorithm } from './public-key.ts'
 
 export interface DeviceInfo {
   readonly platform: string
@@ -23,12 +27,17 @@ export interface PushTokens {
   readonly registeredAtMs: number
 }
 
+/** Which of a device's tokens. */
+export type PushTokenName = 'apnsToken' | 'apnsVoipToken' | 'fcmToken'
+
+export const PUSH_TOKEN_NAMES: readonly PushTokenName[] = ['apnsToken', 'apnsVoipToken', 'fcmToken']
+
 export interface Device {
   readonly deviceId: DeviceId
   readonly info: DeviceInfo
   /** Base64 of the exact bytes that were sent and logged. */
   readonly publicKey: string
-  readonly keyAlgorithm: 'P-256' | 'RSA-2048'
+  readonly keyAlgorithm: KeyAlgorithm
   /** The index of the key's log entry. */
   readonly publicKeyIndex: number
   /** The entry's vrfHash, base64 of 64 bytes. */
@@ -39,3 +48,119 @@ export interface Device {
   /** Set when the device was removed: its row stays, since its id is never given to another. */
   readonly removedAtMs?: number
 }
+
+/** A device whose key is on its way into the log. Its id is fixed, so that the key is logged once however it ends. */
+export interface PendingDevice {
+  readonly deviceId: DeviceId
+  /** The session that asked, which the device will be bound to. */
+  readonly sessionId: Uint8Array
+  readonly info: DeviceInfo
+  readonly publicKey: string
+  readonly keyAlgorithm: KeyAlgorithm
+  readonly push?: PushTokens
+  readonly replacesDeviceId?: DeviceId
+  readonly startedAtMs: number
+}
+
+/** Whose a public key is: of a device, active or removed, or of one that is being registered. */
+export interface KeyOwner {
+  readonly userId: UserId
+  readonly deviceId: DeviceId
+}
+
+/** What is known when a key is to be registered. */
+export interface RegistrationFacts {
+  readonly userId: UserId
+  readonly owner: KeyOwner | undefined
+  /** The user's active devices. */
+  readonly devices: readonly Device[]
+  /** Those that the user is registering. */
+  readonly pending: readonly PendingDevice[]
+  readonly replacesDeviceId: DeviceId | undefined
+}
+
+export type RegistrationDecision =
+  /** The user has this device: a reinstall, or a request that is repeated. */
+  | { readonly kind: 'known'; readonly device: Device }
+  /** To be registered, under the id that an attempt which never came to an end has given the key, if there is one. */
+  | { readonly kind: 'register'; readonly deviceId: DeviceId | undefined }
+  | { readonly kind: 'refused'; readonly code: 'KEY_IN_USE' | 'DEVICE_NOT_FOUND' | 'DEVICE_LIMIT' }
+
+/**
+ * What registering a key comes to (contract 2.5).
+ *
+ * Choice: the key of a device that its user removed is taken again, as a new device. Removal ends a device and not a
+ * key: an app that removed itself and signs in again still holds that key, and would be locked out by a refusal. The
+ * old id stays retired; the key gets an entry of its own under the new one. To other users it stays refused.
+ *
+ * Choice: a session that has a device may register another key without naming the old device as replaced. The old one
+ * then stays, since nobody said that it is gone.
+ */
+export function decideRegistration(facts: RegistrationFacts): RegistrationDecision {
+  const { userId, owner, devices, pending, replacesDeviceId } = facts
+  if (owner !== undefined && owner.userId !== userId) return { kind: 'refused', code: 'KEY_IN_USE' }
+  const known = devices.find(({ deviceId }) => deviceId === owner?.deviceId)
+  // What it replaces is gone already when this is the repetition of a request that did it.
+  if (known !== undefined) return { kind: 'known', device: known }
+  if (replacesDeviceId !== undefined && !devices.some(({ deviceId }) => deviceId === replacesDeviceId)) {
+    return { kind: 'refused', code: 'DEVICE_NOT_FOUND' }
+  }
+  const others = pending.filter(({ deviceId }) => deviceId !== owner?.deviceId)
+  if (devicesAfter(devices, others, replacesDeviceId) > DEVICES_MAX) {
+    return { kind: 'refused', code: 'DEVICE_LIMIT' }
+  }
+  return { kind: 'register', deviceId: others.length < pending.length ? owner?.deviceId : undefined }
+}
+
+/** How many devices the user will have once this one and all that are pending are registered. */
+function devicesAfter(
+  devices: readonly Device[],
+  pending: readonly PendingDevice[],
+  replacesDeviceId: DeviceId | undefined,
+): number {
+  const replaced = new Set([replacesDeviceId, ...pending.map(({ replacesDeviceId }) => replacesDeviceId)])
+  return devices.filter(({ deviceId }) => !replaced.has(deviceId)).length + pending.length + 1
+}
+
+/** What a device says of its push tokens. An empty text takes the token back. */
+export type SentPushTokens = Omit<PushTokens, 'registeredAtMs'>
+
+/**
+ * A device's tokens after it sent some: what it left out stays, since apps learn of their tokens one at a time.
+ * Undefined when no token is left.
+ */
+export function pushTokensAfter(
+  before: PushTokens | undefined,
+  sent: SentPushTokens,
+  nowMs: number,
+): PushTokens | undefined {
+  const given = Object.entries(sent).map(([name, value]) => [name, isHex(name) ? value.toLowerCase() : value])
+  if (given.length === 0) return before
+  const merged = { ...before, ...Object.fromEntries(given) }
+  const kept = Object.entries(merged).filter(([, value]) => value !== '')
+  const after: PushTokens = { ...Object.fromEntries(kept), registeredAtMs: nowMs }
+  return hasToken(after) ? after : undefined
+}
+
+/** The tokens but one; undefined when no other is left. */
+export function withoutToken(push: PushTokens, name: PushTokenName): PushTokens | undefined {
+  const { [name]: _, ...others } = push
+  return hasToken(others) ? others : undefined
+}
+
+/** What a person would call the device. */
+export function deviceName({ name, model, platform }: DeviceInfo): string {
+  return name ?? model ?? platform
+}
+
+/** Two spellings of a token of Apple's are one token. */
+function isHex(name: string): boolean {
+  return name === 'apnsToken' || name === 'apnsVoipToken'
+}
+
+function hasToken(push: PushTokens): boolean {
+  return PUSH_TOKEN_NAMES.some(name => push[name] !== undefined)
+}
+
+/** Active devices of a user (contract 8); Signal has six. */
+export const DEVICES_MAX = 10

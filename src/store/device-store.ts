@@ -1,31 +1,206 @@
-/** The devices of the users, removed ones too, and whose each public key is. */
+/**
+ * The devices of the users: active ones, removed ones, those whose key is on its way into the log, whose each public
+ * key is, and which device has each push token.
+ */
 
-import type { Device } from '../domain/device.ts'
+import type { Device, KeyOwner, PendingDevice, PushTokenName, PushTokens } from '../domain/device.ts'
+import { PUSH_TOKEN_NAMES, withoutToken } from '../domain/device.ts'
 import type { DeviceId, UserId } from '../domain/ids.ts'
+import { assert } from '../errors.ts'
 import type { Database, Table } from './database.ts'
-import { idsKey, keyBehind } from './keys.ts'
+import { idInKey, idsKey, keyBehind, textKey } from './keys.ts'
 
 export class DeviceStore {
+  readonly #database: Database
+  /** The active ones, at most ten to a user, however many were removed. */
   readonly #devices: Table<Device>
+  readonly #removed: Table<Device>
+  readonly #pending: Table<PendingDevice>
+  readonly #keyOwners: Table<KeyOwner>
+  readonly #tokenHolders: Table<KeyOwner>
 
   constructor(database: Database) {
+    this.#database = database
     this.#devices = database.table('devices')
+    this.#removed = database.table('devices-removed')
+    this.#pending = database.table('devices-pending')
+    this.#keyOwners = database.table('device-keys')
+    this.#tokenHolders = database.table('push-tokens')
   }
 
   /** The device, also a removed one. */
   read(userId: UserId, deviceId: DeviceId): Device | undefined {
-    return this.#devices.get(idsKey(userId, deviceId))
+    const key = idsKey(userId, deviceId)
+    return this.#devices.get(key) ?? this.#removed.get(key)
   }
 
   /** The user's devices that are not removed, by id. */
   activeDevicesOf(userId: UserId): Device[] {
-    const start = idsKey(userId)
-    const rows = [...this.#devices.getRange({ start, end: keyBehind(start) })]
-    return rows.map(({ value }) => value).filter(({ removedAtMs }) => removedAtMs === undefined)
+    return valuesOf(this.#devices, userId)
   }
 
-  /** In a transaction. */
+  /** The device, unless it is removed or not the user's. */
+  active(userId: UserId, deviceId: DeviceId): Device | undefined {
+    return this.#devices.get(idsKey(userId, deviceId))
+  }
+
+  /** Whose the key is, also of a device that was removed or is being registered. */
+  ownerOfKey(publicKey: string): KeyOwner | undefined {
+    return this.#keyOwners.get(textKey(publicKey))
+  }
+
+  /** The devices that the user is registering. */
+  pendingOf(userId: UserId): PendingDevice[] {
+    return valuesOf(this.#pending, userId)
+  }
+
+  pendingDevice(userId: UserId, deviceId: DeviceId): PendingDevice | undefined {
+    return this.#pending.get(idsKey(userId, deviceId))
+  }
+
+  /** The devices that anyone is registering, or was when the process ended. */
+  allPending(): KeyOwner[] {
+    return [...this.#pending.getKeys()].map(key => ({
+      userId: idInKey(key, 0) as UserId,
+      deviceId: idInKey(key, 1) as DeviceId,
+    }))
+  }
+
+  /** In a transaction: a registration begins, or begins anew. The key is the user's from now on. */
+  begin(userId: UserId, pending: PendingDevice): void {
+    const { deviceId, publicKey } = pending
+    this.#pending.put(idsKey(userId, deviceId), pending)
+    this.#keyOwners.put(textKey(publicKey), { userId, deviceId })
+  }
+
+  /** In a transaction: a registration has failed; its key is free again. */
+  abandon(userId: UserId, deviceId: DeviceId): void {
+    const pending = this.pendingDevice(userId, deviceId)
+    if (pending === undefined) return
+    this.#pending.remove(idsKey(userId, deviceId))
+    this.#freeKey(userId, pending.publicKey)
+  }
+
+  /** In a transaction: a registration is done, the device is there. */
+  finish(userId: UserId, device: Device): void {
+    this.#pending.remove(idsKey(userId, device.deviceId))
+    this.put(userId, device)
+  }
+
+  /**
+   * In a transaction: the new state of an active device, or a new one. A push token that another device had is taken
+   * from it: a phone has one, whoever is signed in.
+   */
   put(userId: UserId, device: Device): void {
+    assert(device.removedAtMs === undefined, 'a removed device stays as it is')
+    const before = this.active(userId, device.deviceId)
+    this.#moveTokens({ userId, deviceId: device.deviceId }, before?.push, device.push)
     this.#devices.put(idsKey(userId, device.deviceId), device)
   }
+
+  /** In a transaction: the device is active no more and gets no pushes. Returns it, undefined when it was not there. */
+  remove(userId: UserId, deviceId: DeviceId, nowMs: number): Device | undefined {
+    const device = this.active(userId, deviceId)
+    if (device === undefined) return undefined
+    this.forgetPush(userId, deviceId)
+    const { push: _, ...kept } = device
+    const removed = { ...kept, removedAtMs: nowMs }
+    this.#devices.remove(idsKey(userId, deviceId))
+    this.#removed.put(idsKey(userId, deviceId), removed)
+    return removed
+  }
+
+  /** In a transaction: the device gets no pushes until it sends tokens again. */
+  forgetPush(userId: UserId, deviceId: DeviceId): void {
+    const device = this.active(userId, deviceId)
+    if (device !== undefined) this.put(userId, withPush(device, undefined))
+  }
+
+  /** In a transaction: notes that the device was heard of, once an hour at most. */
+  touch(userId: UserId, deviceId: DeviceId, nowMs: number): void {
+    const device = this.active(userId, deviceId)
+    if (device === undefined || nowMs - device.lastSeenAtMs < TOUCHED_EVERY_MS) return
+    this.#devices.put(idsKey(userId, deviceId), { ...device, lastSeenAtMs: nowMs })
+  }
+
+  /**
+   * A token leads to no device any more, as its provider saw at `beforeMs`: it is dropped unless it was registered
+   * later. Left out, it is dropped in any case.
+   */
+  dropToken(
+    userId: UserId,
+    deviceId: DeviceId,
+    token: PushTokenName,
+    beforeMs: number | undefined,
+  ): Promise<void> {
+    return this.#database.commit(() => {
+      const device = this.active(userId, deviceId)
+      const push = device?.push
+      if (device === undefined || push?.[token] === undefined) return
+      if (beforeMs !== undefined && push.registeredAtMs >= beforeMs) return
+      this.put(userId, withPush(device, withoutToken(push, token)))
+    })
+  }
+
+  /** Keeps which environment of APNs knows the device's tokens. */
+  setApnsEnvironment(
+    userId: UserId,
+    deviceId: DeviceId,
+    apnsEnvironment: NonNullable<PushTokens['apnsEnvironment']>,
+  ): Promise<void> {
+    return this.#database.commit(() => {
+      const device = this.active(userId, deviceId)
+      if (device?.push === undefined) return
+      this.put(userId, withPush(device, { ...device.push, apnsEnvironment }))
+    })
+  }
+
+  /** In a transaction: nothing of the user remains here. The keys in the log stay (contract 2.10). */
+  eraseOf(userId: UserId): void {
+    for (const { deviceId } of this.pendingOf(userId)) this.abandon(userId, deviceId)
+    for (const { deviceId } of this.activeDevicesOf(userId)) this.remove(userId, deviceId, 0)
+    for (const { deviceId, publicKey } of valuesOf(this.#removed, userId)) {
+      this.#removed.remove(idsKey(userId, deviceId))
+      this.#freeKey(userId, publicKey)
+    }
+  }
+
+  #freeKey(userId: UserId, publicKey: string): void {
+    if (this.ownerOfKey(publicKey)?.userId === userId) this.#keyOwners.remove(textKey(publicKey))
+  }
+
+  /** Every token of a device has a row that names it, and no other device has that token. */
+  #moveTokens(owner: KeyOwner, before: PushTokens | undefined, after: PushTokens | undefined): void {
+    for (const name of PUSH_TOKEN_NAMES) {
+      const [old, token] = [before?.[name], after?.[name]]
+      if (old === token) continue
+      if (old !== undefined) this.#tokenHolders.remove(tokenKey(name, old))
+      if (token === undefined) continue
+      const holder = this.#tokenHolders.get(tokenKey(name, token))
+      if (holder !== undefined) this.#takeToken(holder, name)
+      this.#tokenHolders.put(tokenKey(name, token), owner)
+    }
+  }
+
+  #takeToken({ userId, deviceId }: KeyOwner, name: PushTokenName): void {
+    const device = this.active(userId, deviceId)
+    assert(device?.push?.[name] !== undefined, 'a token is held by the device that its row names')
+    this.#devices.put(idsKey(userId, deviceId), withPush(device, withoutToken(device.push, name)))
+  }
 }
+
+/** The device with these tokens, or with none. */
+export function withPush({ push: _, ...device }: Device, push: PushTokens | undefined): Device {
+  return push === undefined ? device : { ...device, push }
+}
+
+function valuesOf<Value>(table: Table<Value>, userId: UserId): Value[] {
+  const start = idsKey(userId)
+  return [...table.getRange({ start, end: keyBehind(start) })].map(({ value }) => value)
+}
+
+function tokenKey(name: PushTokenName, token: string): Uint8Array {
+  return textKey(`${name} ${token}`)
+}
+
+const TOUCHED_EVERY_MS = 3_600_000

@@ -1,0 +1,305 @@
+/**
+ * Registers devices (contract 2.5, "order"). Beside each step, what a crash there leaves.
+ *
+ *   1. begin    a pending row fixes the device's id, and the key is the user's: a repeated request, or the repair at
+ *               the next start, goes on from it
+ *   2. log      the key is appended under user and device. Before it is durable: as 1. After it: the log answers the
+ *               same key again with the same index, so nothing is appended twice
+ *   3. finish   one transaction: device, binding of the session, end of the replaced device, notice to the others, no
+ *               pending row. A crash after it leaves a device that a repeated request is answered with
+ *
+ * When the log refuses, the pending row goes and the caller hears why. An entry that the log nevertheless appends then
+ * is of an id that nobody has: it is never looked up, and another attempt gets another id.
+ *
+ * Requests with one key take turns, so that one that is repeated while the first is under way gets the same device.
+ */
+
+import {
+  type Device,
+  type DeviceInfo,
+  decideRegistration,
+  type PendingDevice,
+  pushTokensAfter,
+  type RegistrationDecision,
+  type SentPushTokens,
+} from '../domain/device.ts'
+import { type DeviceId, newId, type UserId } from '../domain/ids.ts'
+import type { KeyAlgorithm } from '../domain/public-key.ts'
+import type { Session } from '../domain/session.ts'
+import type { BucketRate } from '../domain/token-bucket.ts'
+import { assert, SignalError } from '../errors.ts'
+import { type DeviceStore, withPush } from '../store/device-store.ts'
+import type { Notices } from '../store/notices.ts'
+import type { RateStore } from '../store/rate-store.ts'
+import type { SessionStore } from '../store/session-store.ts'
+import { noticeOf, removeDevice } from './device-removal.ts'
+import type { Call, Reply } from './operation.ts'
+import { rateLimited } from './operation-routes.ts'
+import type { Registration } from './registration.ts'
+
+export interface DeviceRegistrationWorld {
+  readonly database: { commit<Result>(write: () => Result): Promise<Result> }
+  readonly devices: DeviceStore
+  readonly sessions: SessionStore
+  readonly notices: Pick<Notices, 'tell'>
+  readonly rates: Pick<RateStore, 'missingMs' | 'take'>
+  readonly areRatesLimited: boolean
+  readonly nowMs: () => number
+  readonly randomBytes: (length: number) => Uint8Array
+  /** Appends a key to the log; the same key again is answered with the index it has. */
+  readonly register: (userId: UserId, deviceId: DeviceId, publicKey: string) => Promise<Registration>
+}
+
+/** A request whose key has been checked. */
+export interface RegistrationRequest {
+  readonly userId: UserId
+  readonly sessionId: Uint8Array
+  readonly publicKey: string
+  readonly keyAlgorithm: KeyAlgorithm
+  readonly info: DeviceInfo | undefined
+  readonly push: SentPushTokens | undefined
+  readonly replacesDeviceId: DeviceId | undefined
+}
+
+/** What became of the registrations that the last process left unfinished. */
+export interface Repairs {
+  finished: number
+  /** Their sessions have ended since. */
+  abandoned: number
+  /** The log or the store does not take them now: they wait for the next start or for their client. */
+  left: number
+}
+
+type Commit = Pick<Call<unknown, unknown, 'session'>, 'commit' | 'nowMs'>
+
+export class DeviceRegistration {
+  readonly #world: DeviceRegistrationWorld
+  /** By key, the end of the last request with it. */
+  readonly #turns = new Map<string, Promise<void>>()
+
+  constructor(world: DeviceRegistrationWorld) {
+    this.#world = world
+  }
+
+  /**
+   * Answers 201 with a new device, or 200 with the user's device that has this key, to which the session is bound
+   * then too. Rejects with `KEY_IN_USE`, `DEVICE_LIMIT`, `DEVICE_NOT_FOUND` (of `replacesDeviceId`), `RATE_LIMITED`,
+   * as the log refuses, or as an access token of a session that ended meanwhile.
+   */
+  register(request: RegistrationRequest, call: Commit): Promise<Reply> {
+    const { publicKey } = request
+    const earlier = this.#turns.get(publicKey) ?? Promise.resolve()
+    const answer = earlier.then(() => this.#run(request, call))
+    const end = answer.then(noop, noop).then(() => {
+      if (this.#turns.get(publicKey) === end) this.#turns.delete(publicKey)
+    })
+    this.#turns.set(publicKey, end)
+    return answer
+  }
+
+  /** Finishes what a crash has cut short. To be called once the log takes keys and before requests are taken. */
+  async repairPending(): Promise<Repairs> {
+    const repairs: Repairs = { finished: 0, abandoned: 0, left: 0 }
+    const all = this.#world.devices.allPending()
+    for (let at = 0; at < all.length; at += REPAIRED_AT_ONCE) {
+      const some = all.slice(at, at + REPAIRED_AT_ONCE)
+      const outcomes = await Promise.all(some.map(({ userId, deviceId }) => this.#repair(userId, deviceId)))
+      for (const outcome of outcomes) repairs[outcome]++
+    }
+    return repairs
+  }
+
+  async #run(request: RegistrationRequest, call: Commit): Promise<Reply> {
+    const answered = await this.#answerKnown(request, call)
+    if (answered !== undefined) return answered
+    const { userId, publicKey } = request
+    const deviceId = await this.#world.database.commit(() => this.#begin(request, call.nowMs))
+    try {
+      const logged = await this.#log(userId, deviceId, publicKey)
+      return await call.commit(() => replyOf(201, this.#finish(userId, deviceId, logged, call.nowMs)))
+    } catch (error) {
+      // Where even this can't be written, the row stays and the next attempt goes on from it.
+      await this.#abandon(userId, deviceId).catch(noop)
+      throw error
+    }
+  }
+
+  /** The answer to a key that the user's device has, or the one kept for this `Idempotency-Key`; undefined for none. */
+  async #answerKnown(request: RegistrationRequest, call: Commit): Promise<Reply | undefined> {
+    const isNew = new Error('the key is not of an active device of the user')
+    try {
+      return await call.commit(() => {
+        const decision = this.#decide(request)
+        // Thrown before anything is written, so that no answer is kept.
+        if (decision.kind !== 'known') throw isNew
+        return replyOf(200, this.#bindKnown(request, decision.device, call.nowMs))
+      })
+    } catch (error) {
+      if (error === isNew) return undefined
+      throw error
+    }
+  }
+
+  #decide({ userId, publicKey, replacesDeviceId }: RegistrationRequest): RegistrationDecision {
+    const { devices } = this.#world
+    return decideRegistration({
+      userId,
+      owner: devices.ownerOfKey(publicKey),
+      devices: devices.activeDevicesOf(userId),
+      pending: devices.pendingOf(userId),
+      replacesDeviceId,
+    })
+  }
+
+  #bindKnown(request: RegistrationRequest, known: Device, nowMs: number): Device {
+    const { userId, sessionId, info = known.info, push = {}, replacesDeviceId } = request
+    const { devices, sessions } = this.#world
+    assertLasts(sessions.read(sessionId))
+    const tokens = pushTokensAfter(known.push, push, nowMs)
+    const device = { ...withPush(known, tokens), info, lastSeenAtMs: nowMs }
+    devices.put(userId, device)
+    sessions.bind(sessionId, device.deviceId)
+    this.#replace(userId, replacesDeviceId, device.deviceId, nowMs)
+    return device
+  }
+
+  #begin(request: RegistrationRequest, nowMs: number): DeviceId {
+    const { userId, sessionId, publicKey, keyAlgorithm, info, push, replacesDeviceId } = request
+    const decision = this.#decide(request)
+    assert(decision.kind !== 'known', 'requests with one key take turns')
+    if (decision.kind === 'refused') throw new SignalError(decision.code, REFUSALS[decision.code])
+    if (this.#world.areRatesLimited) this.#assertRate(userId, decision.deviceId, nowMs)
+    const deviceId = decision.deviceId ?? this.#newDeviceId(userId)
+    const tokens = push && pushTokensAfter(undefined, push, nowMs)
+    const pending: PendingDevice = {
+      deviceId,
+      sessionId,
+      info: info ?? { platform: 'unknown' },
+      publicKey,
+      keyAlgorithm,
+      ...(tokens && { push: tokens }),
+      ...(replacesDeviceId !== undefined && { replacesDeviceId }),
+      startedAtMs: nowMs,
+    }
+    this.#world.devices.begin(userId, pending)
+    return deviceId
+  }
+
+  /** Counts what is pending as done; what then fails is not counted, so that an outage uses nothing up. */
+  #assertRate(userId: UserId, ownId: DeviceId | undefined, nowMs: number): void {
+    const { devices, rates } = this.#world
+    const promised = devices.pendingOf(userId).filter(({ deviceId }) => deviceId !== ownId).length
+    const left = REGISTRATIONS.map(rate => ({ ...rate, burst: rate.burst - promised }))
+    const missingMs = rates.missingMs(rateName(userId), left, nowMs)
+    if (missingMs > 0) throw rateLimited(missingMs, 'user')
+  }
+
+  #newDeviceId(userId: UserId): DeviceId {
+    const { devices, randomBytes } = this.#world
+    for (;;) {
+      const deviceId = newId(randomBytes) as DeviceId
+      const isTaken = devices.read(userId, deviceId) ?? devices.pendingDevice(userId, deviceId)
+      if (isTaken === undefined) return deviceId
+    }
+  }
+
+  async #log(userId: UserId, deviceId: DeviceId, publicKey: string): Promise<Registration> {
+    try {
+      return await this.#world.register(userId, deviceId, publicKey)
+    } catch (cause) {
+      if (!(cause instanceof SignalError) || cause.code !== 'DEADLINE_EXCEEDED') throw cause
+      throw new SignalError('LOG_UNAVAILABLE', 'the log did not answer in time', { cause })
+    }
+  }
+
+  /** In a transaction. Throws before it writes when the session that asked has ended. */
+  #finish(userId: UserId, deviceId: DeviceId, { index, vrfHash }: Registration, nowMs: number): Device {
+    const { devices, sessions, notices, rates } = this.#world
+    const pending = devices.pendingDevice(userId, deviceId)
+    const session = pending && sessions.read(pending.sessionId)
+    assertLasts(session)
+    assert(pending !== undefined, 'a session lasts no longer than its user')
+    const { info, publicKey, keyAlgorithm, push, startedAtMs } = pending
+    const device: Device = {
+      deviceId,
+      info,
+      publicKey,
+      keyAlgorithm,
+      publicKeyIndex: index,
+      publicKeyHash: Buffer.from(vrfHash).toString('base64'),
+      ...(push && { push }),
+      createdAtMs: startedAtMs,
+      lastSeenAtMs: nowMs,
+    }
+    devices.finish(userId, device)
+    sessions.bind(pending.sessionId, deviceId)
+    this.#replace(userId, pending.replacesDeviceId, deviceId, nowMs)
+    rates.take(rateName(userId), REGISTRATIONS, nowMs)
+    notices.tell(userId, { kind: 'device_added', ...noticeOf(device) }, nowMs, deviceId)
+    return device
+  }
+
+  /** After the session is bound to the new device, so that it outlives the old one. */
+  #replace(userId: UserId, replaced: DeviceId | undefined, by: DeviceId, nowMs: number): void {
+    if (replaced === undefined || replaced === by) return
+    removeDevice(this.#world, { userId, deviceId: replaced, nowMs, exceptDeviceId: by })
+  }
+
+  async #repair(userId: UserId, deviceId: DeviceId): Promise<keyof Repairs> {
+    const { database, devices, sessions, nowMs } = this.#world
+    const pending = devices.pendingDevice(userId, deviceId)
+    assert(pending !== undefined, 'nothing is registered before the repair has ended')
+    const session = sessions.read(pending.sessionId)
+    try {
+      if (!lasts(session)) {
+        await this.#abandon(userId, deviceId)
+        return 'abandoned'
+      }
+      const logged = await this.#log(userId, deviceId, pending.publicKey)
+      await database.commit(() => this.#finish(userId, deviceId, logged, nowMs()))
+      return 'finished'
+    } catch (error) {
+      if (error instanceof SignalError) return 'left'
+      throw error
+    }
+  }
+
+  #abandon(userId: UserId, deviceId: DeviceId): Promise<void> {
+    return this.#world.database.commit(() => this.#world.devices.abandon(userId, deviceId))
+  }
+}
+
+function replyOf(
+  status: 200 | 201,
+  { deviceId, publicKeyIndex, publicKeyHash, keyAlgorithm }: Device,
+): Reply {
+  const index = String(publicKeyIndex)
+  const body = { deviceId, publicKeyIndex: index, vrfHash: publicKeyHash, publicKeyHash, keyAlgorithm }
+  return { status, body }
+}
+
+function lasts(session: Session | undefined): session is Session {
+  return session !== undefined && session.revokedBecause === undefined
+}
+
+function assertLasts(session: Session | undefined): void {
+  if (lasts(session)) return
+  const code = session === undefined ? 'TOKEN_INVALID' : 'SESSION_REVOKED'
+  throw new SignalError(code, 'the session has ended while its device was being registered')
+}
+
+function rateName(userId: UserId): string {
+  return `register_device ${userId}`
+}
+
+const noop = (): void => {}
+
+const REFUSALS = {
+  KEY_IN_USE: 'another user has registered this key: make a new one',
+  DEVICE_NOT_FOUND: 'the device to be replaced is not one of yours',
+  DEVICE_LIMIT: 'the account has as many devices as it can have: remove one first',
+} as const
+/** Registrations of new keys (contract 8). A key that is known costs none: apps send theirs at every start. */
+const REGISTRATIONS: readonly BucketRate[] = [{ count: 10, perMs: 86_400_000, burst: 10 }]
+/** Well below what the log lets wait. */
+const REPAIRED_AT_ONCE = 256

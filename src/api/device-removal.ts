@@ -1,0 +1,52 @@
+/** The end of a device (contract 2.5), by its user's wish or because another one takes its place. */
+
+import { type Device, deviceName } from '../domain/device.ts'
+import type { DeviceId, UserId } from '../domain/ids.ts'
+import type { DeviceStore } from '../store/device-store.ts'
+import type { Notices } from '../store/notices.ts'
+import type { SessionStore } from '../store/session-store.ts'
+
+export interface DeviceRemovalWorld {
+  readonly devices: Pick<DeviceStore, 'remove'>
+  readonly sessions: Pick<SessionStore, 'idsOf' | 'read' | 'remove' | 'revoke'>
+  readonly notices: Pick<Notices, 'tell'>
+}
+
+export interface DeviceRemoval {
+  readonly userId: UserId
+  readonly deviceId: DeviceId
+  readonly nowMs: number
+  /** The session that asks. If it is the device's own, this is its logout, and its token is simply over. */
+  readonly sessionId?: Uint8Array
+  /** Another device that needs no notice. */
+  readonly exceptDeviceId?: DeviceId
+}
+
+/**
+ * In a transaction: the device is removed, its sessions are ended, its push tokens dropped, the others told. Its key
+ * stays in the log. Returns false, with nothing done, where the user has no such device.
+ */
+export function removeDevice(world: DeviceRemovalWorld, removal: DeviceRemoval): boolean {
+  const { userId, deviceId, nowMs, exceptDeviceId } = removal
+  const device = world.devices.remove(userId, deviceId, nowMs)
+  if (device === undefined) return false
+  endSessions(world.sessions, removal)
+  world.notices.tell(userId, { kind: 'device_removed', ...noticeOf(device) }, nowMs, exceptDeviceId)
+  return true
+}
+
+/** What other devices are told of a device. */
+export function noticeOf({ deviceId, info, publicKeyHash }: Device) {
+  return { deviceId, name: deviceName(info), platform: info.platform, publicKeyHash }
+}
+
+function endSessions(sessions: DeviceRemovalWorld['sessions'], removal: DeviceRemoval): void {
+  const { userId, deviceId, nowMs, sessionId = NO_SESSION } = removal
+  for (const id of sessions.idsOf(userId)) {
+    if (sessions.read(id)?.deviceId !== deviceId) continue
+    if (Buffer.from(sessionId).equals(id)) sessions.remove(id)
+    else sessions.revoke(id, 'device_removed', nowMs)
+  }
+}
+
+const NO_SESSION = new Uint8Array(0)

@@ -1,0 +1,209 @@
+/**
+ * Devices and their keys (contract 2.5): register, list, remove, renew push tokens, and read the keys of people one
+ * has to do with.
+ */
+
+import type { Static, TObject } from 'typebox'
+import { type Device, deviceName, pushTokensAfter } from '../domain/device.ts'
+import { type DeviceId, parseUint64, type UserId } from '../domain/ids.ts'
+import { readPublicKey } from '../domain/public-key.ts'
+import { SignalError } from '../errors.ts'
+import { validationFailed } from '../schema/check.ts'
+import {
+  DeviceInfoBody,
+  DeviceList,
+  PublicKeysQuery,
+  PublicKeysReply,
+  PutPushRequest,
+  RegisterDeviceReply,
+  RegisterDeviceRequest,
+} from '../schema/device.ts'
+import type { AccountStore } from '../store/account-store.ts'
+import { type DeviceStore, withPush } from '../store/device-store.ts'
+import type { DeviceRegistration, RegistrationRequest } from './device-registration.ts'
+import { type DeviceRemovalWorld, removeDevice } from './device-removal.ts'
+import { type Call, type Operation, operation, operationWithBody, operationWithQuery } from './operation.ts'
+
+export interface DevicesWorld extends DeviceRemovalWorld {
+  readonly registration: Pick<DeviceRegistration, 'register'>
+  readonly devices: DeviceStore
+  readonly accounts: Pick<AccountStore, 'read'>
+  /** Whether one user may read the keys of another: contacts, a request by token, a common live call. */
+  readonly mayReadKeys: (asker: UserId, owner: UserId) => boolean
+}
+
+export function deviceOperations(world: DevicesWorld): readonly Operation[] {
+  return [registerDevice(world), putPush(world), listDevices(world), removeOne(world), publicKeys(world)]
+}
+
+function registerDevice({ registration }: DevicesWorld): Operation {
+  return operationWithBody(RegisterDeviceRequest, {
+    id: 'registerDevice',
+    method: 'POST',
+    path: '/app/api/register_device',
+    tag: 'devices',
+    summary: 'Register a device with its public key, which goes into the log',
+    access: 'session',
+    replies: { 200: RegisterDeviceReply, 201: RegisterDeviceReply },
+    codes: [
+      'KEY_IN_USE',
+      'DEVICE_LIMIT',
+      'DEVICE_NOT_FOUND',
+      'RATE_LIMITED',
+      'LOG_UNAVAILABLE',
+      'OVERLOADED',
+    ],
+    isIdempotent: true,
+    handle: call => registration.register(registrationOf(call), call),
+  })
+}
+
+/** The request as the domain takes it. Throws `VALIDATION_FAILED` for what is no key, or one of another algorithm. */
+function registrationOf(
+  call: Call<Static<typeof RegisterDeviceRequest>, undefined, 'session'>,
+): RegistrationRequest {
+  const { publicKey, keyAlgorithm, deviceInfo, push, replacesDeviceId } = call.body
+  const key = readPublicKey(publicKey, keyAlgorithm)
+  if (!key.ok) {
+    const fault = { pointer: `/${key.field}`, code: 'FORMAT', detail: key.reason }
+    throw validationFailed([fault], 'the body')
+  }
+  return {
+    userId: call.caller.userId,
+    sessionId: call.caller.sessionId,
+    publicKey,
+    keyAlgorithm: key.algorithm,
+    info: deviceInfo && { platform: 'unknown', ...known(DeviceInfoBody, deviceInfo) },
+    push: push && known(PutPushRequest, push),
+    replacesDeviceId: replacesDeviceId as DeviceId | undefined,
+  }
+}
+
+function putPush({ devices }: DevicesWorld): Operation {
+  return operationWithBody(PutPushRequest, {
+    id: 'putPushTokens',
+    method: 'PUT',
+    path: '/app/api/devices/current/push',
+    tag: 'devices',
+    summary: 'Renew the push tokens of this device',
+    access: 'device',
+    replies: { 204: null },
+    codes: ['DEVICE_NOT_FOUND'],
+    handle: ({ caller: { userId, deviceId }, body, nowMs, commit }) =>
+      commit(() => {
+        const device = devices.active(userId, deviceId)
+        if (device === undefined) throw deviceNotFound()
+        devices.put(
+          userId,
+          withPush(device, pushTokensAfter(device.push, known(PutPushRequest, body), nowMs)),
+        )
+        return { status: 204 }
+      }),
+  })
+}
+
+function listDevices({ devices }: DevicesWorld): Operation {
+  return operation({
+    id: 'listDevices',
+    method: 'GET',
+    path: '/app/api/devices',
+    tag: 'devices',
+    summary: "The user's devices, newest first; there are never more than a page",
+    access: 'session',
+    replies: { 200: DeviceList },
+    codes: [],
+    handle: ({ caller: { userId, deviceId } }) => {
+      const newestFirst = devices.activeDevicesOf(userId).sort((a, b) => b.createdAtMs - a.createdAtMs)
+      return { status: 200, body: { items: newestFirst.map(device => itemOf(device, deviceId)) } }
+    },
+  })
+}
+
+function removeOne(world: DevicesWorld): Operation {
+  return operation({
+    id: 'removeDevice',
+    method: 'DELETE',
+    path: '/app/api/devices/{deviceId}',
+    tag: 'devices',
+    summary: 'Remove a device and end its sessions; removing the current one is a logout',
+    access: 'session',
+    replies: { 204: null },
+    codes: ['DEVICE_NOT_FOUND'],
+    handle: ({ caller: { userId, sessionId }, params, nowMs, commit }) => {
+      const deviceId = parseUint64(params[0] ?? '') as DeviceId | undefined
+      if (deviceId === undefined) throw deviceNotFound()
+      return commit(() => {
+        if (!removeDevice(world, { userId, deviceId, nowMs, sessionId })) throw deviceNotFound()
+        return { status: 204 }
+      })
+    },
+  })
+}
+
+function publicKeys(world: DevicesWorld): Operation {
+  return operationWithQuery(PublicKeysQuery, {
+    id: 'readPublicKeys',
+    method: 'GET',
+    path: '/app/api/user/publicKeys',
+    tag: 'devices',
+    summary: 'The devices and keys of people: oneself, contacts, open requests by token, a common call',
+    access: 'session',
+    replies: { 200: PublicKeysReply },
+    codes: ['RATE_LIMITED'],
+    rates: [{ name: 'public-keys', by: 'user', count: 120, perMs: 60_000, burst: 120 }],
+    handle: ({ caller: { userId }, query }) => {
+      const asked = new Set((query.userIds ?? [userId]) as UserId[])
+      return { status: 200, body: keysOf(world, userId, asked) }
+    },
+  })
+}
+
+/** An unknown user and one whose keys are not for the asker look the same. */
+function keysOf(
+  { accounts, devices, mayReadKeys }: DevicesWorld,
+  asker: UserId,
+  asked: ReadonlySet<UserId>,
+): object {
+  const users: object[] = []
+  const unavailable: UserId[] = []
+  for (const userId of asked) {
+    const user = userId === asker || mayReadKeys(asker, userId) ? accounts.read(userId) : undefined
+    if (user === undefined) unavailable.push(userId)
+    else {
+      const { displayName } = user
+      users.push({ userId, displayName, devices: devices.activeDevicesOf(userId).map(keyOf) })
+    }
+  }
+  return { users, unavailable }
+}
+
+function keyOf({ deviceId, keyAlgorithm, publicKey, publicKeyHash, publicKeyIndex }: Device): object {
+  return { deviceId, keyAlgorithm, publicKey, publicKeyHash, publicKeyIndex: String(publicKeyIndex) }
+}
+
+function itemOf(device: Device, currentId: DeviceId | undefined): object {
+  const { deviceId, info, keyAlgorithm, publicKeyHash, publicKeyIndex, createdAtMs, lastSeenAtMs } = device
+  return {
+    deviceId,
+    name: deviceName(info),
+    platform: info.platform,
+    model: info.model,
+    appVersion: info.appVersion,
+    keyAlgorithm,
+    publicKeyHash,
+    publicKeyIndex: String(publicKeyIndex),
+    current: deviceId === currentId,
+    createdAt: new Date(createdAtMs).toISOString(),
+    lastSeenAt: new Date(lastSeenAtMs).toISOString(),
+  }
+}
+
+/** The members that the schema names: bodies keep others too. */
+function known<Schema extends TObject>({ properties }: Schema, body: Static<Schema>): Static<Schema> {
+  const named = Object.entries(body).filter(([name]) => Object.hasOwn(properties, name))
+  return Object.fromEntries(named) as Static<Schema>
+}
+
+function deviceNotFound(): SignalError {
+  return new SignalError('DEVICE_NOT_FOUND', 'no such device')
+}

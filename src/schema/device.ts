@@ -1,0 +1,130 @@
+/** Wire shapes of the device operations (contract 2.5). */
+
+import Type from 'typebox'
+import { LOOKUP_TARGETS_MAX } from '../limits.ts'
+import { Uint64, Uint64Text } from './uint64.ts'
+
+/** A text for people: no control characters, which a list or an alert would show as something else. */
+function label(charactersMax: number, description: string) {
+  return Type.String({ maxLength: charactersMax, pattern: '^[^\\p{Cc}]+$', description })
+}
+
+/** APNs promises no length; its tokens have had 64 digits so far. Empty takes the token back. */
+const APNS_TOKEN_PATTERN = '^(?:[0-9a-fA-F]{64,200})?$'
+
+const SentPushTokens = Type.Object(
+  {
+    apnsToken: Type.Optional(
+      Type.String({ pattern: APNS_TOKEN_PATTERN, description: 'Device token of APNs, hexadecimal' }),
+    ),
+    apnsVoipToken: Type.Optional(
+      Type.String({ pattern: APNS_TOKEN_PATTERN, description: 'Token of PushKit, hexadecimal' }),
+    ),
+    apnsEnvironment: Type.Optional(
+      Type.Union([Type.Literal('production'), Type.Literal('development')], {
+        description: 'The environment that the app is signed for',
+      }),
+    ),
+    bundleId: Type.Optional(
+      Type.String({
+        maxLength: 155,
+        pattern: '^[A-Za-z0-9][A-Za-z0-9.-]*$',
+        description: 'Bundle id of the app: the topic of its pushes',
+      }),
+    ),
+    fcmToken: Type.Optional(
+      Type.String({
+        maxLength: 4096,
+        pattern: '^[\\x21-\\x7e]*$',
+        description: 'Registration token of Firebase Cloud Messaging',
+      }),
+    ),
+  },
+  { description: 'Where pushes go. A member left out stays as it was; an empty token is taken back' },
+)
+
+export const DeviceInfoBody = Type.Object({
+  platform: Type.Optional(label(32, 'Such as ios or android')),
+  model: Type.Optional(label(100, 'Such as iPhone15,2')),
+  osVersion: Type.Optional(label(50, 'Such as 18.4')),
+  appVersion: Type.Optional(label(50, 'Such as 1.4.2')),
+  name: Type.Optional(label(100, 'What its owner calls it')),
+  locale: Type.Optional(label(35, 'Language tag, such as vi-VN')),
+  timeZone: Type.Optional(label(64, 'Such as Asia/Ho_Chi_Minh')),
+})
+
+const KeyAlgorithm = Type.Union([Type.Literal('P-256'), Type.Literal('RSA-2048')])
+
+export const RegisterDeviceRequest = Type.Object({
+  publicKey: Type.String({
+    minLength: 1,
+    maxLength: 1024,
+    description:
+      'Canonical base64 of a P-256 key (SPKI or X9.63) or an RSA-2048 key (SPKI or PKCS#1). Kept and logged as it is',
+  }),
+  keyAlgorithm: Type.Optional(KeyAlgorithm),
+  deviceInfo: Type.Optional(DeviceInfoBody),
+  push: Type.Optional(SentPushTokens),
+  replacesDeviceId: Type.Optional(Uint64),
+})
+
+const PublicKeyIndex = Type.String({
+  pattern: '^(0|[1-9][0-9]*)$',
+  description: "Index of the key's log entry, decimal",
+})
+const PublicKeyHash = Type.String({ description: 'The vrfHash that the log has the key under, base64' })
+
+export const RegisterDeviceReply = Type.Object({
+  deviceId: Uint64Text,
+  publicKeyIndex: PublicKeyIndex,
+  vrfHash: Type.String({ description: 'The same as publicKeyHash' }),
+  publicKeyHash: PublicKeyHash,
+  keyAlgorithm: KeyAlgorithm,
+})
+
+export const PutPushRequest = SentPushTokens
+
+const DeviceItem = Type.Object({
+  deviceId: Uint64Text,
+  name: Type.String(),
+  platform: Type.String(),
+  model: Type.Optional(Type.String()),
+  appVersion: Type.Optional(Type.String()),
+  keyAlgorithm: KeyAlgorithm,
+  publicKeyHash: PublicKeyHash,
+  publicKeyIndex: PublicKeyIndex,
+  current: Type.Boolean({ description: 'Whether the session that asks is bound to it' }),
+  createdAt: Type.String({ format: 'date-time' }),
+  lastSeenAt: Type.String({ format: 'date-time' }),
+})
+
+export const DeviceList = Type.Object({ items: Type.Array(DeviceItem) })
+
+export const PublicKeysQuery = Type.Object({
+  userIds: Type.Optional(
+    Type.Array(Uint64, {
+      minItems: 1,
+      maxItems: LOOKUP_TARGETS_MAX,
+      description: "Left out: one's own devices",
+    }),
+  ),
+})
+
+export const PublicKeysReply = Type.Object({
+  users: Type.Array(
+    Type.Object({
+      userId: Uint64Text,
+      displayName: Type.String(),
+      devices: Type.Array(
+        Type.Object({
+          deviceId: Uint64Text,
+          keyAlgorithm: KeyAlgorithm,
+          publicKey: Type.String({ description: 'To be verified through the log by its publicKeyHash' }),
+          publicKeyHash: PublicKeyHash,
+          publicKeyIndex: PublicKeyIndex,
+        }),
+      ),
+    }),
+  ),
+  unavailable: Type.Array(Uint64Text, { description: 'Users that are unknown, or not to be seen by you' }),
+})
