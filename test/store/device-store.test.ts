@@ -1,0 +1,205 @@
+/** The tables of devices on a real store: what is active, whose keys and push tokens are, what erasure leaves. */
+
+import t, { type Test } from 'tap'
+import type { Device, PendingDevice, PushTokens } from '../../src/domain/device.ts'
+import type { DeviceId, UserId } from '../../src/domain/ids.ts'
+import { Database } from '../../src/store/database.ts'
+import { DeviceStore } from '../../src/store/device-store.ts'
+
+const [ANN, BOB] = [5_000_000_001n as UserId, 5_000_000_002n as UserId]
+const PUSH = { apnsToken: 'aa', apnsVoipToken: 'bb', fcmToken: 'cc', registeredAtMs: 1_000 }
+
+function openDevices(t: Test) {
+  const database = Database.open(t.testdir())
+  t.teardown(() => database.close())
+  return { database, devices: new DeviceStore(database) }
+}
+
+/** A device whose id, key and times come from its number. */
+function device(number: number, push?: PushTokens): Device {
+  return {
+    deviceId: BigInt(number) as DeviceId,
+    info: { platform: 'ios' },
+    publicKey: `key ${number}`,
+    keyAlgorithm: 'P-256',
+    publicKeyIndex: number,
+    publicKeyHash: `hash ${number}`,
+    ...(push && { push }),
+    createdAtMs: 1_000,
+    lastSeenAtMs: 1_000,
+  }
+}
+
+function pending(number: number): PendingDevice {
+  const { deviceId, info, publicKey, keyAlgorithm } = device(number)
+  return {
+    deviceId,
+    info,
+    publicKey,
+    keyAlgorithm,
+    sessionId: new Uint8Array(16).fill(3),
+    startedAtMs: 1_000,
+  }
+}
+
+const idOf = (number: number) => BigInt(number) as DeviceId
+const idsOf = (devices: readonly { deviceId: DeviceId }[]) => devices.map(({ deviceId }) => Number(deviceId))
+
+t.test('a removed device is found by its id and is no longer active', async t => {
+  const { database, devices } = openDevices(t)
+  await database.commit(() => {
+    for (const number of [1, 2, 3]) devices.put(ANN, device(number, number === 2 ? PUSH : undefined))
+    devices.put(BOB, device(2))
+  })
+  const removed = await database.commit(() => devices.remove(ANN, idOf(2), 7_000))
+  t.equal(removed?.removedAtMs, 7_000)
+  t.same(devices.read(ANN, idOf(2)), { ...device(2), removedAtMs: 7_000 }, 'without push tokens')
+  t.equal(devices.active(ANN, idOf(2)), undefined)
+  t.same(idsOf(devices.activeDevicesOf(ANN)), [1, 3])
+  t.same(idsOf(devices.activeDevicesOf(BOB)), [2])
+  t.equal(await database.commit(() => devices.remove(ANN, idOf(2), 8_000)), undefined, 'once')
+  t.equal(await database.commit(() => devices.remove(ANN, idOf(9), 8_000)), undefined)
+})
+
+t.test(
+  'a key is of one user from the begin of its registration, also when its device is removed',
+  async t => {
+    const { database, devices } = openDevices(t)
+    const owner = { userId: ANN, deviceId: idOf(1) }
+    await database.commit(() => devices.begin(ANN, pending(1)))
+    t.same(devices.ownerOfKey('key 1'), owner)
+    t.same(devices.pendingOf(ANN), [pending(1)])
+    t.same(devices.allPending(), [owner])
+    t.same(devices.activeDevicesOf(ANN), [])
+    await database.commit(() => devices.finish(ANN, device(1)))
+    t.same([devices.pendingOf(ANN), devices.allPending()], [[], []])
+    t.same(idsOf(devices.activeDevicesOf(ANN)), [1])
+    await database.commit(() => devices.remove(ANN, idOf(1), 2_000))
+    t.same(devices.ownerOfKey('key 1'), owner)
+  },
+)
+
+t.test('an abandoned registration leaves its key to anyone', async t => {
+  const { database, devices } = openDevices(t)
+  await database.commit(() => devices.begin(ANN, pending(1)))
+  await database.commit(() => devices.abandon(ANN, idOf(1)))
+  t.same([devices.ownerOfKey('key 1'), devices.allPending()], [undefined, []])
+  await database.commit(() => devices.begin(BOB, pending(1)))
+  await database.commit(() => devices.abandon(ANN, idOf(1)))
+  t.equal(devices.ownerOfKey('key 1')?.userId, BOB, 'and what is not there is not abandoned')
+})
+
+t.test('a push token that shows up on another device is gone from the first', async t => {
+  const { database, devices } = openDevices(t)
+  await database.commit(() => devices.put(ANN, device(1, PUSH)))
+  await database.commit(() => devices.put(BOB, device(2, { fcmToken: 'cc', registeredAtMs: 2_000 })))
+  const { fcmToken: _, ...left } = PUSH
+  t.same(devices.active(ANN, idOf(1))?.push, left)
+  const others = { apnsToken: 'aa', apnsVoipToken: 'bb', registeredAtMs: 3_000 }
+  await database.commit(() => devices.put(BOB, device(3, others)))
+  t.equal(devices.active(ANN, idOf(1))?.push, undefined)
+  t.same(devices.active(BOB, idOf(2))?.push, { fcmToken: 'cc', registeredAtMs: 2_000 })
+  await database.commit(() => devices.put(ANN, device(1, PUSH)))
+  t.same(devices.active(ANN, idOf(1))?.push, PUSH, 'and back')
+  t.same(idsOf(devices.activeDevicesOf(BOB).filter(({ push }) => push !== undefined)), [])
+})
+
+t.test('a token that its device gave up, or lost with it, is taken from nobody', async t => {
+  const { database, devices } = openDevices(t)
+  await database.commit(() => devices.put(ANN, device(1, PUSH)))
+  await database.commit(() => devices.put(ANN, device(1, { ...PUSH, apnsToken: 'dd' })))
+  await database.commit(() => devices.put(BOB, device(2, { apnsToken: 'aa', registeredAtMs: 2_000 })))
+  t.equal(devices.active(ANN, idOf(1))?.push?.apnsToken, 'dd')
+  await database.commit(() => devices.remove(ANN, idOf(1), 2_000))
+  await database.commit(() => devices.forgetPush(BOB, idOf(2)))
+  t.equal(devices.active(BOB, idOf(2))?.push, undefined)
+  await database.commit(() => devices.put(ANN, device(3, { ...PUSH, apnsVoipToken: 'dd' })))
+  t.same(devices.active(ANN, idOf(3))?.push, { ...PUSH, apnsVoipToken: 'dd' })
+})
+
+t.test('a token that its provider calls gone is dropped, unless it was registered later', async t => {
+  const { database, devices } = openDevices(t)
+  await database.commit(() => devices.put(ANN, device(1, PUSH)))
+  const tokens = () => devices.active(ANN, idOf(1))?.push
+  await devices.dropToken(ANN, idOf(1), 'apnsToken', 1_000)
+  t.same(tokens(), PUSH, 'registered at that moment')
+  await devices.dropToken(ANN, idOf(1), 'apnsToken', 1_001)
+  t.same([tokens()?.apnsToken, tokens()?.apnsVoipToken], [undefined, 'bb'])
+  await devices.dropToken(ANN, idOf(1), 'fcmToken', undefined)
+  await devices.dropToken(ANN, idOf(1), 'fcmToken', undefined)
+  await devices.dropToken(ANN, idOf(1), 'apnsVoipToken', undefined)
+  t.equal(tokens(), undefined, 'nothing remains of the last one')
+  await devices.dropToken(ANN, idOf(9), 'apnsToken', undefined)
+  await devices.setApnsEnvironment(ANN, idOf(1), 'development')
+  t.equal(tokens(), undefined)
+})
+
+t.test('the environment of APNs that knew the token is kept', async t => {
+  const { database, devices } = openDevices(t)
+  await database.commit(() => devices.put(ANN, device(1, PUSH)))
+  await devices.setApnsEnvironment(ANN, idOf(1), 'development')
+  t.same(devices.active(ANN, idOf(1))?.push, { ...PUSH, apnsEnvironment: 'development' })
+})
+
+t.test('when a device was last heard of is noted once an hour', async t => {
+  const { database, devices } = openDevices(t)
+  await database.commit(() => devices.put(ANN, device(1, PUSH)))
+  const hour = 3_600_000
+  const seen: (number | undefined)[] = []
+  for (const atMs of [1_000 + hour - 1, 1_000 + hour, 1_000 + hour + 5, 1_000 + 2 * hour]) {
+    await database.commit(() => devices.touch(ANN, idOf(1), atMs))
+    seen.push(devices.active(ANN, idOf(1))?.lastSeenAtMs)
+  }
+  t.same(seen, [1_000, 1_000 + hour, 1_000 + hour, 1_000 + 2 * hour])
+  await database.commit(() => devices.touch(ANN, idOf(2), 9_000_000))
+  t.equal(devices.active(ANN, idOf(2)), undefined, 'a device that is not there is not made')
+})
+
+t.test('erasure leaves nothing of one user and everything of the others', async t => {
+  const { database, devices } = openDevices(t)
+  await database.commit(() => {
+    for (const number of [1, 2]) devices.put(ANN, device(number, number === 1 ? PUSH : undefined))
+    for (const number of [3, 4]) devices.begin(ANN, pending(number))
+    devices.finish(ANN, device(3))
+    devices.remove(ANN, idOf(3), 2_000)
+    devices.begin(BOB, pending(5))
+    devices.finish(BOB, device(5, { apnsToken: 'ee', registeredAtMs: 1_000 }))
+  })
+  await database.commit(() => devices.eraseOf(ANN))
+  t.same([devices.activeDevicesOf(ANN), devices.pendingOf(ANN), devices.allPending()], [[], [], []])
+  const kept = [1, 2, 3, 4].filter(number => devices.read(ANN, idOf(number)) !== undefined)
+  t.same(kept, [])
+  t.same(
+    ['key 3', 'key 4'].map(key => devices.ownerOfKey(key)),
+    [undefined, undefined],
+  )
+  t.equal(devices.ownerOfKey('key 5')?.userId, BOB)
+  const rows = ['devices', 'devices-removed', 'devices-pending', 'device-keys', 'push-tokens'].map(
+    name => [...database.table(name).getKeys()].length,
+  )
+  t.same(rows, [1, 0, 0, 1, 1], "Bob's device, key and token are what is left")
+})
+
+t.test('everything is there when the store is opened again', async t => {
+  const folder = t.testdir()
+  const first = Database.open(folder)
+  const before = new DeviceStore(first)
+  await first.commit(() => {
+    before.put(ANN, device(1, PUSH))
+    before.begin(ANN, { ...pending(2), replacesDeviceId: idOf(1) })
+  })
+  await first.close()
+  const second = Database.open(folder)
+  t.teardown(() => second.close())
+  const after = new DeviceStore(second)
+  t.same(after.activeDevicesOf(ANN), [device(1, PUSH)])
+  const [found] = after.pendingOf(ANN)
+  t.same(
+    { ...found, sessionId: [...found!.sessionId] },
+    {
+      ...pending(2),
+      sessionId: Array(16).fill(3),
+      replacesDeviceId: idOf(1),
+    },
+  )
+})
