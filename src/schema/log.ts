@@ -18,6 +18,28 @@ export const GetPublicKeysRequest = Type.Object({
 
 export const GetKeyHistoryRequest = Type.Object({ publicKeyHash: PublicKeyHash })
 
+const Proof = Type.String({
+  description:
+    'Text of c2sp.org/tlog-proof with the VRF proof as its extra data: verify it before you use the key',
+})
+const PublicKey = Type.String({ description: 'Base64, as it was registered' })
+const Decimal = Type.String({ pattern: '^(0|[1-9][0-9]*)$' })
+
+/** What `formatPublicKeys` writes. */
+export const GetPublicKeysReply = Type.Object({
+  results: Type.Array(Type.Object({ publicKey: PublicKey, vrfHash: PublicKeyHash, proof: Proof }), {
+    description: 'In the order of the targets',
+  }),
+})
+
+/** What `formatKeyHistory` writes. */
+export const GetKeyHistoryReply = Type.Object({
+  entries: Type.Array(Type.Object({ index: Decimal, publicKey: PublicKey, proof: Proof }), {
+    description: 'Every key that was logged under this hash, oldest first',
+  }),
+  treeSize: Decimal,
+})
+
 /** A key that is in the log. Texts in base64 need no escape in JSON. */
 export interface ProvenKey {
   readonly index: number

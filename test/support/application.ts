@@ -24,6 +24,7 @@ import { RateStore } from '../../src/store/rate-store.ts'
 import { SessionStore } from '../../src/store/session-store.ts'
 import { problemOf } from '../../src/transport/problem.ts'
 import { Router } from '../../src/transport/router.ts'
+import { DocumentedAnswers } from './documented.ts'
 
 export type TestWorld = ReturnType<typeof openWorld>
 
@@ -95,12 +96,16 @@ export interface TestRequest {
   readonly address?: readonly number[]
 }
 
-/** Sends a request to one of the operations, such as `GET /app/api/friend?limit=2`. */
+/**
+ * Sends a request to one of the operations, such as `GET /app/api/friend?limit=2`. Rejects when the answer is not as
+ * the document has it.
+ */
 export type Send = (methodAndPath: string, request?: TestRequest) => Promise<TestAnswer>
 
 export function sender(world: TestWorld, operations: readonly Operation[]): Send {
   const router = new Router(operationRoutes(operations, world).routes)
-  return async (methodAndPath, { token, body, headers = {}, address = [127, 0, 0, 1] } = {}) => {
+  const documented = new DocumentedAnswers(operations)
+  const send: Send = async (methodAndPath, { token, body, headers = {}, address = [127, 0, 0, 1] } = {}) => {
     const [method = '', target = ''] = methodAndPath.split(' ')
     const [path = '', query = ''] = target.split('?')
     const match = router.find(path)
@@ -137,6 +142,12 @@ export function sender(world: TestWorld, operations: readonly Operation[]): Send
         body: JSON.parse(problem.body),
       }
     }
+  }
+  return async (methodAndPath, request) => {
+    const answer = await send(methodAndPath, request)
+    const [method = '', target = ''] = methodAndPath.split(' ')
+    documented.check(method, router.find(target.split('?')[0]!)!.path, answer)
+    return answer
   }
 }
 

@@ -1,0 +1,107 @@
+/**
+ * What the document says of what is served beside the table of operations: `meta` and lookups in the log, which are
+ * plain routes, and the log's public files.
+ */
+
+import {
+  GetKeyHistoryReply,
+  GetKeyHistoryRequest,
+  GetPublicKeysReply,
+  GetPublicKeysRequest,
+} from '../schema/log.ts'
+import { MetaReply } from '../schema/meta.ts'
+import type { OperationForm } from './refusals.ts'
+
+const NOTHING_TAKEN = { bodySchema: undefined, querySchema: undefined, isBodyOptional: true } as const
+const LOOKUP = {
+  ...NOTHING_TAKEN,
+  isBodyOptional: false,
+  method: 'POST',
+  tag: 'log',
+  access: 'public',
+  codes: [
+    'UNKNOWN_PUBLIC_KEY_HASH',
+    'IDENTITY_MISMATCH',
+    'CHECKPOINT_INVALID',
+    'LOG_UNAVAILABLE',
+    'OVERLOADED',
+  ],
+} as const
+
+/** The plain routes, as if they were rows of the table. */
+export const PLAIN_OPERATIONS: readonly OperationForm[] = [
+  {
+    ...NOTHING_TAKEN,
+    id: 'getMeta',
+    method: 'GET',
+    path: '/app/api/meta',
+    tag: 'meta',
+    summary: 'Limits, features and public keys of this server',
+    access: 'public',
+    replies: { 200: MetaReply },
+    codes: [],
+  },
+  {
+    ...LOOKUP,
+    id: 'getPublicKeys',
+    path: '/api/get-public-keys',
+    summary: 'Keys by their hashes, each with its proof',
+    bodySchema: GetPublicKeysRequest,
+    replies: { 200: GetPublicKeysReply },
+  },
+  {
+    ...LOOKUP,
+    id: 'getKeyHistory',
+    path: '/api/get-key-history',
+    summary: 'Every key that was logged under a hash, each with its proof',
+    bodySchema: GetKeyHistoryRequest,
+    replies: { 200: GetKeyHistoryReply },
+  },
+]
+
+/** A path of the document. */
+export type PathItem = Readonly<Record<string, unknown>>
+
+/** The public files (c2sp.org/tlog-tiles). Their refusals are plain text, told from each other by the status. */
+export const LOG_FILE_PATHS: Readonly<Record<string, PathItem>> = {
+  '/checkpoint': {
+    get: file('getCheckpoint', 'The newest signed tree head (c2sp.org/tlog-checkpoint)', 'text/plain'),
+  },
+  '/tile/{level}/{index}': {
+    parameters: [
+      pathValue('level', 'Level of the tile, 0 for leaf hashes', '^(0|[1-9]|[1-5][0-9]|6[0-3])$'),
+      tileIndex(),
+    ],
+    get: file('getTile', 'A tile of hashes (c2sp.org/tlog-tiles)', 'application/octet-stream'),
+  },
+  '/tile/entries/{index}': {
+    parameters: [tileIndex()],
+    get: file('getEntries', 'A bundle of log entries (c2sp.org/tlog-tiles)', 'application/octet-stream'),
+  },
+}
+
+function file(operationId: string, summary: string, mediaType: string): object {
+  const text = { 'text/plain': { schema: { type: 'string' } } }
+  return {
+    operationId,
+    tags: ['log'],
+    summary,
+    security: [],
+    responses: {
+      200: { description: 'The file, with its ETag', content: { [mediaType]: {} } },
+      304: { description: 'As `If-None-Match` has it' },
+      404: { description: 'Not in the log, or not the canonical spelling of its path', content: text },
+      429: { $ref: '#/components/responses/TooManyFiles' },
+    },
+  }
+}
+
+function tileIndex(): object {
+  const description =
+    'Three digits; from 1000 on in groups, such as x001/234; a partial tile is followed by .p/ and its width'
+  return pathValue('index', description, '^(x[0-9]{3}/)*[0-9]{3}(\\.p/[1-9][0-9]{0,2})?$')
+}
+
+function pathValue(name: string, description: string, pattern: string): object {
+  return { name, in: 'path', required: true, description, schema: { type: 'string', pattern } }
+}

@@ -1,0 +1,148 @@
+/**
+ * One operation of the document (OpenAPI 3.1, 4.8.10): its parameters, body, replies, and refusals by status with the
+ * codes that each can have. The schemas are those that requests are checked against.
+ */
+
+import Type, { type TObject, type TSchema } from 'typebox'
+import type { ErrorCode } from '../errors.ts'
+import { BODY_BYTES_MAX } from '../limits.ts'
+import type { Operation } from './operation.ts'
+import { codesOf, isVersionChecked, type OperationForm } from './refusals.ts'
+
+/** The HTTP status of a code. */
+export type StatusOf = (code: ErrorCode) => number
+
+/** The operation object, with its schemas under their names in `schemas`. */
+export function openApiOperation(
+  operation: OperationForm,
+  statusOf: StatusOf,
+): { readonly object: object; readonly schemas: Readonly<Record<string, TSchema>> } {
+  const schemas = schemasOf(operation)
+  const object = {
+    operationId: operation.id,
+    tags: [operation.tag],
+    summary: operation.summary,
+    ...description(operation),
+    ...(operation.access === 'public' ? { security: [] } : {}),
+    ...(operation.access === 'optional' ? { security: [{ session: [] }, {}] } : {}),
+    parameters: parameters(operation),
+    ...requestBody(operation),
+    responses: { ...replies(operation), ...refusals(operation, statusOf) },
+  }
+  return { object, schemas }
+}
+
+/** Names that client generators can make types of: `VerifyLoginRequest`, `VerifyLoginReply`. */
+function schemasOf(operation: OperationForm): Record<string, TSchema> {
+  const schemas: Record<string, TSchema> = {}
+  if (operation.bodySchema !== undefined) schemas[requestName(operation)] = operation.bodySchema
+  for (const [status, schema] of repliesOf(operation)) {
+    if (schema !== null) schemas[replyName(operation, status)] = schema
+  }
+  return schemas
+}
+
+function requestName({ id }: OperationForm): string {
+  return `${capitalized(id)}Request`
+}
+
+/** Statuses that answer in the same form share a name. */
+function replyName(operation: OperationForm, status: number): string {
+  const form = operation.replies[status as keyof Operation['replies']]
+  const [first, ...others] = repliesOf(operation).filter(([, schema]) => schema !== null)
+  const isOnlyForm = others.every(([, schema]) => schema === first?.[1])
+  return `${capitalized(operation.id)}Reply${isOnlyForm || form === first?.[1] ? '' : status}`
+}
+
+function repliesOf({ replies }: OperationForm): [status: number, schema: TSchema | null][] {
+  return Object.entries(replies).map(([status, schema]) => [Number(status), schema])
+}
+
+function description({ path, access, bodyBytesMax = BODY_BYTES_MAX, bodySchema }: OperationForm): object {
+  const sentences = []
+  if (path.startsWith('/app/api/')) sentences.push(`Also at \`${path.slice('/app'.length)}\`.`)
+  if (access === 'device') sentences.push('Needs a session that is bound to a device.')
+  if (bodySchema !== undefined) sentences.push(`The body has at most ${bodyBytesMax} bytes.`)
+  return sentences.length === 0 ? {} : { description: sentences.join(' ') }
+}
+
+function parameters({ path, querySchema, isIdempotent = false }: OperationForm): object[] {
+  const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!)
+  return [
+    ...names.map(name => ({ name, in: 'path', required: true, schema: ID })),
+    ...(querySchema === undefined ? [] : queryParameters(querySchema)),
+    ...(isIdempotent ? [{ $ref: '#/components/parameters/IdempotencyKey' }] : []),
+    ...(isVersionChecked(path) ? [{ $ref: '#/components/parameters/ClientVersion' }] : []),
+  ]
+}
+
+/** Lists are written with commas between their elements. */
+function queryParameters({ properties }: TObject): object[] {
+  return Object.entries(properties).map(([name, schema]) => ({
+    name,
+    in: 'query',
+    required: !Type.IsOptional(schema),
+    ...(Type.IsArray(schema) ? { style: 'form', explode: false } : {}),
+    schema,
+  }))
+}
+
+function requestBody(operation: OperationForm): object {
+  if (operation.bodySchema === undefined) return {}
+  const content = { 'application/json': { schema: refTo(requestName(operation)) } }
+  return { requestBody: { required: !operation.isBodyOptional, content } }
+}
+
+function replies(operation: OperationForm): object {
+  const entries = repliesOf(operation).map(([status, schema]) => {
+    const content = { 'application/json': { schema: refTo(replyName(operation, status)) } }
+    return [status, { description: MEANINGS[status], ...(schema === null ? {} : { content }) }]
+  })
+  return Object.fromEntries(entries)
+}
+
+function refusals(operation: OperationForm, statusOf: StatusOf): object {
+  const byStatus: Record<number, ErrorCode[]> = {}
+  for (const code of codesOf(operation)) {
+    const status = statusOf(code)
+    byStatus[status] ??= []
+    byStatus[status].push(code)
+  }
+  return Object.fromEntries(
+    Object.entries(byStatus).map(([status, codes]) => [status, refusal(Number(status), codes)]),
+  )
+}
+
+function refusal(status: number, codes: readonly ErrorCode[]): object {
+  const schema = {
+    allOf: [refTo('Problem'), { type: 'object', properties: { code: { type: 'string', enum: codes } } }],
+  }
+  return {
+    description: codes.map(code => `\`${code}\``).join(', '),
+    ...(HEADERS[status] === undefined ? {} : { headers: HEADERS[status] }),
+    content: { 'application/problem+json': { schema } },
+  }
+}
+
+function refTo(name: string): object {
+  return { $ref: `#/components/schemas/${name}` }
+}
+
+function capitalized(name: string): string {
+  return name.charAt(0).toUpperCase() + name.slice(1)
+}
+
+const MEANINGS: Record<number, string> = {
+  200: 'Done',
+  201: 'Created',
+  202: 'Taken: it is to be confirmed, or goes on by itself',
+  204: 'Done; there is nothing to say',
+}
+const RETRY = { 'Retry-After': { $ref: '#/components/headers/RetryAfter' } }
+const HEADERS: Record<number, object> = {
+  401: { 'WWW-Authenticate': { $ref: '#/components/headers/WwwAuthenticate' } },
+  429: RETRY,
+  503: RETRY,
+}
+/** Every value in a path is one (contract 1.3). */
+const ID = { type: 'string', format: 'uint64', pattern: '^(0|[1-9][0-9]{0,19})$' }

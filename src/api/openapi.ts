@@ -1,0 +1,163 @@
+/**
+ * The OpenAPI 3.1 document, made from the table of operations: what it says of a request is what the request is checked
+ * against. Aliases of paths are told in words only (contract 1.1).
+ */
+
+import { createHash } from 'node:crypto'
+import type { TSchema } from 'typebox'
+import { assert } from '../errors.ts'
+import type { HttpRoute } from '../transport/http.ts'
+import { LOG_FILE_PATHS, type PathItem, PLAIN_OPERATIONS } from './log-operations.ts'
+import { openApiOperation, type StatusOf } from './openapi-operation.ts'
+import type { Operation } from './operation.ts'
+import type { OperationForm } from './refusals.ts'
+
+export interface OpenApiParts {
+  /** Without the plain routes, which the document knows by itself. */
+  readonly operations: readonly OperationForm[]
+  /** Of the software. */
+  readonly version: string
+  /** Where clients reach the server. */
+  readonly serverUrl: string
+  readonly statusOf: StatusOf
+}
+
+/** The document, as a value that `JSON.stringify` writes. */
+export function openApiDocument({ operations, version, serverUrl, statusOf }: OpenApiParts): object {
+  const paths: Record<string, PathItem> = { ...LOG_FILE_PATHS }
+  const schemas: Record<string, TSchema | object> = { Problem: PROBLEM }
+  for (const operation of [...operations, ...PLAIN_OPERATIONS]) {
+    const { object, schemas: named } = openApiOperation(operation, statusOf)
+    const method = operation.method.toLowerCase()
+    assert(paths[operation.path]?.[method] === undefined, `two operations at ${method} ${operation.path}`)
+    paths[operation.path] = { ...paths[operation.path], [method]: object }
+    Object.assign(schemas, named)
+  }
+  return {
+    openapi: '3.1.0',
+    info: { ...INFO, version },
+    servers: [{ url: serverUrl }],
+    tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
+    security: [{ session: [] }],
+    paths: sorted(paths),
+    components: { ...COMPONENTS, schemas: sorted(schemas) },
+  }
+}
+
+/** `GET /openapi.json`. The document is made when it is first asked for: `parts` knows the server's address by then. */
+export function openApiRoute(parts: () => OpenApiParts): HttpRoute {
+  let made: { readonly text: string; readonly etag: string } | undefined
+  return {
+    method: 'GET',
+    path: '/openapi.json',
+    headers: ['if-none-match'],
+    handle: ({ header }) => {
+      made ??= makeText(parts())
+      const { text, etag } = made
+      const isKnown = header('if-none-match')
+        .split(',')
+        .some(tag => isSameTag(tag.trim(), etag))
+      return {
+        status: isKnown ? 304 : 200,
+        contentType: 'application/json; charset=utf-8',
+        body: isKnown ? '' : text,
+        headers: [['ETag', etag], NO_CACHE],
+      }
+    },
+  }
+}
+
+function makeText(parts: OpenApiParts): { readonly text: string; readonly etag: string } {
+  const text = JSON.stringify(openApiDocument(parts))
+  return { text, etag: `"${createHash('sha256').update(text).digest('base64url').slice(0, 22)}"` }
+}
+
+/** RFC 9110 13.1.2: the weak comparison. */
+function isSameTag(tag: string, etag: string): boolean {
+  return tag === '*' || tag === etag || tag === `W/${etag}`
+}
+
+function sorted<Value>(record: Readonly<Record<string, Value>>): Record<string, Value> {
+  return Object.fromEntries(Object.entries(record).sort(([a], [b]) => (a < b ? -1 : 1)))
+}
+
+const INFO = {
+  title: 'Callsign',
+  summary: 'Sign-in, devices, contacts and calls of a calling app, with a key transparency log',
+  description: [
+    'Ids are 64-bit unsigned integers: decimal strings in replies, strings or integers in requests. Absent and null',
+    'mean the same for optional members; unknown members of a request are ignored, and replies may gain members.',
+    'Every refusal is an RFC 9457 problem with a stable `code`. 401 means that the session is over or must be',
+    'refreshed, nothing else. A path that is not here is refused with `NOT_FOUND`, a method with `METHOD_NOT_ALLOWED`.',
+  ].join(' '),
+  license: { name: 'Apache 2.0', identifier: 'Apache-2.0' },
+}
+
+const TAGS: Record<Operation['tag'], string> = {
+  'sign-in': 'Codes, identity providers, tokens',
+  user: 'The profile, login methods, the end of an account',
+  devices: 'Devices, their keys and push tokens',
+  contacts: 'Share tokens, friend requests, friends, blocks',
+  calls: 'Calls',
+  log: 'The key transparency log',
+  meta: 'The server itself',
+}
+
+const COMPONENTS = {
+  securitySchemes: {
+    session: { type: 'http', scheme: 'bearer', description: 'The access token of a session, opaque' },
+  },
+  parameters: {
+    IdempotencyKey: {
+      name: 'Idempotency-Key',
+      in: 'header',
+      description: 'A repeated request with the same key and body gets the reply of the first, for a day',
+      schema: { type: 'string', pattern: '^[\\x21-\\x7e]{1,128}$' },
+    },
+    ClientVersion: {
+      name: 'X-Client-Version',
+      in: 'header',
+      description: 'Such as `ios/1.4.2 (214)`',
+      schema: { type: 'string' },
+    },
+  },
+  headers: {
+    RetryAfter: { description: 'Seconds to wait', schema: { type: 'integer', minimum: 0 } },
+    WwwAuthenticate: { description: '`Bearer` (RFC 6750)', schema: { type: 'string' } },
+  },
+  responses: {
+    TooManyFiles: {
+      description: '`RATE_LIMITED`',
+      headers: { 'Retry-After': { $ref: '#/components/headers/RetryAfter' } },
+      content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } },
+    },
+  },
+}
+
+const PROBLEM = {
+  type: 'object',
+  description: 'RFC 9457 problem details; `code` is what a client goes by',
+  required: ['type', 'title', 'status', 'code', 'detail', 'requestId'],
+  properties: {
+    type: { type: 'string', description: '`urn:problem:` and the code in kebab case' },
+    title: { type: 'string' },
+    status: { type: 'integer' },
+    code: { type: 'string', description: 'Stable, never renamed' },
+    detail: { type: 'string', description: 'For logs and developers' },
+    requestId: { type: 'string', description: "Names the request in the server's log" },
+    retryIn: { type: 'integer', description: 'Seconds to wait, as in Retry-After' },
+    errors: {
+      type: 'array',
+      items: {
+        type: 'object',
+        required: ['pointer', 'code', 'detail'],
+        properties: {
+          pointer: { type: 'string', description: 'JSON pointer to what is at fault; empty for the whole' },
+          code: { type: 'string' },
+          detail: { type: 'string' },
+        },
+      },
+    },
+  },
+}
+const NO_CACHE = ['Cache-Control', 'no-cache'] as const

@@ -1,0 +1,45 @@
+/**
+ * Which codes an operation can refuse with: its own, and those that come from its access and form. The document names
+ * them and tests hold every answer against them, so they are worked out in one place.
+ */
+
+import type { ErrorCode } from '../errors.ts'
+import type { Access, Operation } from './operation.ts'
+
+/** What there is to tell of an operation. */
+export type OperationForm = Omit<Operation, 'handle'>
+
+/** Every code that an answer of the operation may have, in alphabetical order. */
+export function codesOf(operation: OperationForm): readonly ErrorCode[] {
+  const codes = [...operation.codes, ...ANY_CODES, ...ACCESS_CODES[operation.access], ...formCodes(operation)]
+  return [...new Set(codes)].sort()
+}
+
+function formCodes(operation: OperationForm): readonly ErrorCode[] {
+  const { method, path, tag, bodySchema, querySchema, isIdempotent = false } = operation
+  const codes: ErrorCode[] = []
+  if (isVersionChecked(path)) codes.push('CLIENT_TOO_OLD')
+  // A body is read where one may come, also where nothing is expected of it.
+  if (method !== 'GET') codes.push('BODY_TOO_LARGE')
+  if (method !== 'GET' && tag !== 'log') codes.push('STORE_UNAVAILABLE')
+  if (bodySchema !== undefined) codes.push('MALFORMED_JSON', 'UNSUPPORTED_MEDIA_TYPE', 'VALIDATION_FAILED')
+  if (querySchema !== undefined) codes.push('VALIDATION_FAILED')
+  if (isIdempotent) codes.push('IDEMPOTENCY_KEY_REUSED', 'VALIDATION_FAILED')
+  return codes
+}
+
+/** Whether clients that are too old are turned away: `meta` tells them so, and the log is open to all. */
+export function isVersionChecked(path: string): boolean {
+  return path.startsWith('/app/api/') && path !== '/app/api/meta'
+}
+
+const ANY_CODES: readonly ErrorCode[] = ['RATE_LIMITED', 'INTERNAL']
+
+const BAD_SESSION_CODES: readonly ErrorCode[] = ['TOKEN_INVALID', 'TOKEN_EXPIRED', 'SESSION_REVOKED']
+
+const ACCESS_CODES: Record<Access, readonly ErrorCode[]> = {
+  public: [],
+  optional: BAD_SESSION_CODES,
+  session: ['TOKEN_MISSING', ...BAD_SESSION_CODES],
+  device: ['TOKEN_MISSING', ...BAD_SESSION_CODES, 'DEVICE_NOT_REGISTERED'],
+}

@@ -1,0 +1,94 @@
+/**
+ * `/docs`: the OpenAPI document for people, by Swagger UI, whose files the build puts beside this module. Everything
+ * comes from this server and no script is inline. Development mode only.
+ */
+
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { SignalError } from '../../errors.ts'
+import type { HttpAnswer, HttpRoute } from '../../transport/http.ts'
+
+/** What is served of Swagger UI, with its media types: what it runs on, and its licences. */
+export const SWAGGER_UI_FILES: Readonly<Record<string, string>> = {
+  'swagger-ui.css': 'text/css; charset=utf-8',
+  'swagger-ui-bundle.js': 'text/javascript; charset=utf-8',
+  'favicon-32x32.png': 'image/png',
+  LICENSE: 'text/plain; charset=utf-8',
+  NOTICE: 'text/plain; charset=utf-8',
+  'swagger-ui-bundle.js.LICENSE.txt': 'text/plain; charset=utf-8',
+}
+
+/** Where the build puts the files of Swagger UI. */
+export const SWAGGER_UI_FOLDER = join(import.meta.dirname, 'swagger-ui')
+
+/** The page and everything that it loads, the document itself apart (`/openapi.json`). */
+export function docsRoutes(folder = SWAGGER_UI_FOLDER): readonly HttpRoute[] {
+  const files = Object.entries(SWAGGER_UI_FILES).map(([name, contentType]) =>
+    route(`/docs/${name}`, contentType, () => readBuilt(join(folder, name))),
+  )
+  return [
+    route('/docs', 'text/html; charset=utf-8', () => PAGE),
+    route('/docs/initializer.js', 'text/javascript; charset=utf-8', () => INITIALIZER),
+    ...files,
+  ]
+}
+
+function route(path: string, contentType: string, read: () => string | Uint8Array): HttpRoute {
+  const handle = (): HttpAnswer => ({ status: 200, contentType, body: read(), headers: HEADERS })
+  return { method: 'GET', path, handle }
+}
+
+function readBuilt(path: string): Uint8Array {
+  try {
+    return readFileSync(path)
+  } catch (cause) {
+    throw new SignalError('NOT_FOUND', 'the documentation is not there: npm run build makes it', { cause })
+  }
+}
+
+const PAGE = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<title>Callsign</title>
+<link rel="stylesheet" href="/docs/swagger-ui.css">
+<link rel="icon" type="image/png" href="/docs/favicon-32x32.png">
+</head>
+<body>
+<div id="swagger-ui"></div>
+<script src="/docs/swagger-ui-bundle.js"></script>
+<script src="/docs/initializer.js"></script>
+</body>
+</html>
+`
+
+/** The document names the address that clients see; what is tried out here goes to the server that the page is from. */
+const INITIALIZER = `SwaggerUIBundle({
+  url: '/openapi.json',
+  dom_id: '#swagger-ui',
+  deepLinking: true,
+  tryItOutEnabled: true,
+  validatorUrl: null,
+  requestInterceptor: request => {
+    const { pathname, search } = new URL(request.url, location.href)
+    request.url = location.origin + pathname + search
+    return request
+  },
+})
+`
+
+/** Swagger UI draws its icons from data URLs. */
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ')
+const HEADERS = [
+  ['Content-Security-Policy', POLICY],
+  ['Cache-Control', 'no-cache'],
+] as const

@@ -1,0 +1,23 @@
+/** Wire shape of `GET /app/api/meta` (contract 1.8, 14). */
+
+import Type from 'typebox'
+
+export const MetaReply = Type.Object({
+  apiVersion: Type.Integer(),
+  serverTime: Type.String({ format: 'date-time' }),
+  limits: Type.Record(Type.String(), Type.Integer(), { description: 'Bounds by name; names are added' }),
+  features: Type.Record(Type.String(), Type.Unknown(), { description: 'What this server can do, by name' }),
+  loginMethods: Type.Array(Type.String(), {
+    description: '`email`, `phone`, and names of identity providers',
+  }),
+  minClientVersion: Type.Optional(
+    Type.String({ description: 'Older clients are refused with CLIENT_TOO_OLD' }),
+  ),
+  ws: Type.Optional(Type.String({ description: 'Path of the WebSocket' })),
+  log: Type.Object({
+    origin: Type.String({ description: 'Name of the log, as its checkpoints have it' }),
+    vkey: Type.String({ description: 'Verifier key of the checkpoints (c2sp.org/signed-note)' }),
+    vrfPublicKey: Type.String({ description: 'Public key of the VRF, base64 of 32 bytes' }),
+    url: Type.String({ description: 'Prefix of the public files of the log' }),
+  }),
+})
