@@ -1,0 +1,84 @@
+/**
+ * Addresses as requests name them (contract 2.1): parsed, of a country that is served, and the same for every spelling.
+ * Addresses of reviewers and tests are taken as they are configured, also where no such number can exist.
+ */
+
+import type { Address } from '../domain/challenge.ts'
+import { parseEmail } from '../domain/email.ts'
+import { parsePhone } from '../domain/phone.ts'
+import { SignalError } from '../errors.ts'
+import { validationFailed } from '../schema/check.ts'
+
+export interface AddressRules {
+  /** ISO 3166 letters. */
+  readonly blockedCountries: ReadonlySet<string>
+  /** Fixed codes by address, in any spelling. */
+  readonly testIdentifiers: ReadonlyMap<string, string>
+}
+
+/** The members by which a request names one address. */
+export interface NamedAddress {
+  readonly email?: string | undefined
+  readonly phone?: string | undefined
+  readonly identifier?: string | undefined
+  readonly country?: string | undefined
+}
+
+export class AddressReader {
+  /** Fixed codes by the `key` of their address. */
+  readonly testCodes: ReadonlyMap<string, string>
+  readonly #testNumbers: ReadonlySet<string>
+  readonly #blockedCountries: ReadonlySet<string>
+
+  constructor({ blockedCountries, testIdentifiers }: AddressRules) {
+    this.#blockedCountries = blockedCountries
+    const codes = [...testIdentifiers].map(([text, otp]) => [keyOf(text), otp] as const)
+    this.testCodes = new Map(codes)
+    this.#testNumbers = new Set(this.testCodes.keys())
+  }
+
+  /** Throws `VALIDATION_FAILED` with this pointer, or `BLOCKED_COUNTRY`. */
+  readonly read = (
+    kind: Address['kind'],
+    text: string,
+    country: string | undefined,
+    pointer: string,
+  ): Address => (kind === 'email' ? readEmail(text, pointer) : this.#readPhone(text, country, pointer))
+
+  /** The one address that a request names. Throws what `read` does. */
+  readNamed({ email, phone, identifier, country }: NamedAddress): Address {
+    const named = [email, phone, identifier].filter(text => text !== undefined)
+    if (named.length !== 1) throw refusal('', 'REQUIRED', 'name one address: email, phone or identifier')
+    if (email !== undefined) return this.read('email', email, country, '/email')
+    if (phone !== undefined) return this.read('phone', phone, country, '/phone')
+    const text = identifier ?? ''
+    return this.read(text.includes('@') ? 'email' : 'phone', text, country, '/identifier')
+  }
+
+  #readPhone(text: string, country: string | undefined, pointer: string): Address {
+    const phone = parsePhone(text, country, this.#testNumbers)
+    if (!phone.ok) {
+      throw phone.reason === 'type'
+        ? refusal(pointer, 'PHONE_TYPE', 'is not a number that takes short messages')
+        : refusal(pointer, 'FORMAT', 'is not a phone number; begin it with + and the calling code')
+    }
+    if (phone.country !== undefined && this.#blockedCountries.has(phone.country)) {
+      throw new SignalError('BLOCKED_COUNTRY', 'numbers of this country are not served')
+    }
+    return { kind: 'phone', key: phone.key, shown: phone.key }
+  }
+}
+
+function readEmail(text: string, pointer: string): Address {
+  const email = parseEmail(text)
+  if (email === undefined) throw refusal(pointer, 'FORMAT', 'is not an email address')
+  return { kind: 'email', key: email.key, shown: email.shown }
+}
+
+function keyOf(text: string): string {
+  return parseEmail(text)?.key ?? text.replace(/[\s().-]/g, '')
+}
+
+function refusal(pointer: string, code: string, detail: string): SignalError {
+  return validationFailed([{ pointer, code, detail }], 'the body')
+}

@@ -1,0 +1,90 @@
+/**
+ * What follows a proof of who somebody is, whichever it was: an account for a newcomer, a session, the reply with its
+ * tokens. An account is made here and nowhere else, so an address that nobody has proven never has one.
+ */
+
+import { DEFAULT_SETTINGS, type LoginMethod } from '../domain/account.ts'
+import type { Address, SocialIdentity } from '../domain/challenge.ts'
+import { type MethodId, newId, type UserId } from '../domain/ids.ts'
+import type { Session, TokenLifetimes } from '../domain/session.ts'
+import { assert } from '../errors.ts'
+import type { AccountErasure } from '../store/account-erasure.ts'
+import type { AccountStore } from '../store/account-store.ts'
+import type { SessionStore } from '../store/session-store.ts'
+import type { Authentication } from './authentication.ts'
+import type { Call } from './operation.ts'
+import { type UserViewWorld, userView } from './user-view.ts'
+
+export interface SignInsWorld extends UserViewWorld {
+  readonly accounts: AccountStore
+  readonly sessions: Pick<SessionStore, 'create'>
+  readonly authentication: Pick<Authentication, 'tokensOf'>
+  readonly erasure: Pick<AccountErasure, 'restore'>
+  readonly lifetimes: TokenLifetimes
+  readonly randomBytes: (length: number) => Uint8Array
+}
+
+/** The parts of a call that signing in looks at. */
+export type SignInCall = Pick<
+  Call<unknown, unknown, 'public'>,
+  'network' | 'acceptLanguage' | 'userAgent' | 'nowMs'
+>
+
+export interface ProvenUser {
+  readonly userId: UserId
+  readonly isNewUser: boolean
+  /** What they proved it by, for the session: `otp`, `social`, `apple`. */
+  readonly proof: string
+}
+
+/** All methods are to be called in a transaction. */
+export class SignIns {
+  readonly #world: SignInsWorld
+
+  constructor(world: SignInsWorld) {
+    this.#world = world
+  }
+
+  /** A new account with its first login method, which nobody has yet. */
+  newUser(displayName: string, proven: Address | SocialIdentity, call: SignInCall): UserId {
+    const { accounts, randomBytes } = this.#world
+    const userId = newId(randomBytes) as UserId
+    assert(accounts.read(userId) === undefined, "a new id is nobody else's")
+    const { nowMs, acceptLanguage } = call
+    const id = newId(randomBytes) as MethodId
+    const method: LoginMethod = { ...proven, id, addedAtMs: nowMs, lastUsedAtMs: nowMs }
+    accounts.put(userId, {
+      displayName,
+      createdAtMs: nowMs,
+      settings: DEFAULT_SETTINGS,
+      primaryMethodId: method.id,
+      acceptLanguage,
+    })
+    accounts.putMethod(userId, method)
+    return userId
+  }
+
+  /** A session for a user who has proven who they are, as the reply that signs in. It keeps an account from erasure. */
+  open({ userId, isNewUser, proof }: ProvenUser, { nowMs, userAgent }: SignInCall): object {
+    const { sessions, authentication, erasure, lifetimes, randomBytes } = this.#world
+    erasure.restore(userId)
+    const sessionId = randomBytes(SESSION_ID_BYTES)
+    const session: Session = {
+      userId,
+      generation: 1,
+      rotatedAtMs: nowMs,
+      isPairUsed: false,
+      createdAtMs: nowMs,
+      authenticatedAtMs: nowMs,
+      lastUsedAtMs: nowMs,
+      endsAtMs: nowMs + lifetimes.sessionS * 1000,
+      methods: [proof],
+      userAgent,
+    }
+    sessions.create(sessionId, session)
+    const tokens = authentication.tokensOf(sessionId, session)
+    return { verified: true, ...tokens, isNewUser, user: userView(this.#world, userId, undefined) }
+  }
+}
+
+const SESSION_ID_BYTES = 16

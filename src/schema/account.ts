@@ -1,0 +1,120 @@
+/** Wire shapes of sign-in, sessions and the user (contract 2.3, 2.4). */
+
+import Type, { type TSchema } from 'typebox'
+import { LoginMethodView } from './profile.ts'
+import { Uint64Text } from './uint64.ts'
+
+function optionalText(description: string, charactersMax = 512) {
+  return Type.Optional(Type.String({ maxLength: charactersMax, description }))
+}
+
+/** One way to name an address; which of them a request has is checked where the address is read. */
+const ADDRESS_MEMBERS = {
+  email: optionalText('Email address'),
+  phone: optionalText('Phone number'),
+  identifier: optionalText('Either of both'),
+  country: optionalText('ISO 3166 letters: what a phone number without calling code belongs to', 2),
+}
+
+const ChallengeId = Type.String({ maxLength: 64, description: 'From the reply that announced the code' })
+const Otp = Type.String({ pattern: '^[0-9]{6}$', description: 'The six digits that were sent' })
+
+export const LoginRequest = Type.Object({
+  verified: Type.Optional(
+    Type.Boolean({
+      description:
+        '`false`: a code is sent. `true`: a provider has verified the user, which its ID token must prove',
+    }),
+  ),
+  ...ADDRESS_MEMBERS,
+  locale: optionalText('Language of the message, such as `vi-VN`; else Accept-Language', 64),
+  displayName: optionalText('1 to 50 characters; used only if the account is new'),
+  provider: optionalText('Name of the identity provider, such as `google`', 64),
+  idToken: Type.Optional(Type.String({ description: 'What the provider signed' })),
+  nonce: optionalText('What the token must repeat; for Apple the raw nonce'),
+  authorizationCode: Type.Optional(Type.String({ description: 'Beside a token of Apple' })),
+})
+
+export const ResendOtpRequest = Type.Object({
+  challengeId: ChallengeId,
+  channel: Type.Optional(Type.Union([Type.Literal('email'), Type.Literal('sms')])),
+})
+
+export const VerifyLoginRequest = Type.Object({
+  challengeId: Type.Optional(ChallengeId),
+  otp: Type.Optional(Otp),
+  code: Type.Optional({ ...Otp, description: 'Another spelling of `otp`' }),
+  ...ADDRESS_MEMBERS,
+})
+
+/** What a challenge is announced with. */
+const CHALLENGE_MEMBERS = {
+  challengeId: Type.String({ description: '22 base64url characters, to be sent back with the code' }),
+  channel: Type.Union([Type.Literal('email'), Type.Literal('sms')]),
+  sentTo: Type.String({ description: 'The address, most of it hidden' }),
+  otpLength: Type.Integer(),
+  expiresIn: Type.Integer({ description: 'Seconds in which the code is accepted' }),
+  resendIn: Type.Integer({ description: 'Seconds until another code can be sent' }),
+}
+
+export const Challenge = Type.Object(CHALLENGE_MEMBERS)
+
+export const LoginChallenge = Type.Object({ verified: Type.Literal(false), ...CHALLENGE_MEMBERS })
+
+const TOKEN_MEMBERS = {
+  accessToken: Type.String({
+    description: 'Opaque, at most 512 characters; sent as `Authorization: Bearer`',
+  }),
+  refreshToken: Type.String({ description: 'Opaque, at most 512 characters' }),
+  tokenType: Type.Literal('Bearer'),
+  expiresIn: Type.Integer({ description: 'Seconds in which the access token is accepted' }),
+  refreshExpiresIn: Type.Integer({ description: 'Seconds in which the refresh token is accepted' }),
+}
+
+export const TokenPair = Type.Object(TOKEN_MEMBERS)
+
+export const UserView = Type.Object({
+  userId: Uint64Text,
+  displayName: Type.String(),
+  email: Type.Optional(Type.String()),
+  phone: Type.Optional(Type.String()),
+  emailVerified: Type.Boolean(),
+  phoneVerified: Type.Boolean(),
+  primaryMethodId: Uint64Text,
+  loginMethods: Type.Array(LoginMethodView),
+  device: Type.Optional(
+    Type.Object(
+      { deviceId: Uint64Text, publicKeyHash: Type.String() },
+      { description: 'Of the session that asks; absent until it registers one' },
+    ),
+  ),
+  badge: Type.Object({
+    total: Type.Integer(),
+    friendRequests: Type.Integer(),
+    missedCalls: Type.Integer(),
+  }),
+  createdAt: Type.String({ format: 'date-time' }),
+  settings: Type.Object({
+    discoverableByEmail: Type.Boolean(),
+    discoverableByPhone: Type.Boolean(),
+    callsFromContactsOnly: Type.Boolean(),
+  }),
+})
+
+/** What signing in answers, by whatever proof. */
+export const SignedIn = Type.Object({
+  verified: Type.Literal(true),
+  ...TOKEN_MEMBERS,
+  isNewUser: Type.Boolean(),
+  user: UserView,
+})
+
+export const LoginReply: TSchema = Type.Union([LoginChallenge, SignedIn])
+
+export const RefreshTokenRequest = Type.Object({
+  refreshToken: Type.String({ minLength: 1, maxLength: 512 }),
+})
+
+export const LogoutRequest = Type.Object({
+  allDevices: Type.Optional(Type.Boolean({ description: 'Ends every session of the user' })),
+})
