@@ -21,7 +21,7 @@ export interface AccountErasureParts {
   readonly expiries: Expiries
   readonly accounts: AccountStore
   readonly sessions: SessionStore
-  readonly devices: Pick<DeviceStore, 'activeDevicesOf' | 'put'>
+  readonly devices: Pick<DeviceStore, 'activeDevicesOf' | 'forgetPush'>
   readonly letters: AccountLetters
   readonly notices: Notices
   readonly appleConsents: AppleConsents
@@ -60,9 +60,8 @@ export class AccountErasure {
   }
 
   #stopPushes(userId: UserId): void {
-    for (const { push: _, ...device } of this.#parts.devices.activeDevicesOf(userId)) {
-      this.#parts.devices.put(userId, device)
-    }
+    const { devices } = this.#parts
+    for (const { deviceId } of devices.activeDevicesOf(userId)) devices.forgetPush(userId, deviceId)
   }
 
   #onDue(userId: UserId, nowMs: number): number | undefined {

@@ -51,13 +51,21 @@ export class LoginMethods {
     return { methods: accounts.methodsOf(userId), primaryMethodId: user.primaryMethodId }
   }
 
-  /** Why the user may not have this method; `taken` when another account has it. */
-  refusalOf(userId: UserId, candidate: Address | SocialIdentity): ErrorCode | 'taken' | undefined {
+  /**
+   * Why the user may not have this method, in the place of another one if one is named; `taken` when another account
+   * has it.
+   */
+  refusalOf(
+    userId: UserId,
+    candidate: Address | SocialIdentity,
+    replaces?: MethodId,
+  ): ErrorCode | 'taken' | undefined {
     const identifier = identifierOfCandidate(candidate)
-    const { methods } = this.held(userId)
-    const refusal = refusalOfAddition(methods, { kind: candidate.kind, identifier })
+    const others = this.held(userId).methods.filter(({ id }) => id !== replaces)
+    const refusal = refusalOfAddition(others, { kind: candidate.kind, identifier })
     if (refusal !== undefined) return refusal
-    return this.#parts.accounts.ownerOf(identifier) === undefined ? undefined : 'taken'
+    const owner = this.#parts.accounts.ownerOf(identifier)
+    return owner === undefined || owner.methodId === replaces ? undefined : 'taken'
   }
 
   /** Adds what `refusalOf` has nothing against. */
@@ -81,6 +89,34 @@ export class LoginMethods {
     letters.tell(userId, old, REPLACED, nowMs)
     letters.tellAll(userId, { kind: 'login-method-added', method: address.kind }, nowMs, old.id)
     this.#tellDevices(change)
+  }
+
+  /**
+   * The code of an address was confirmed: it is added, or replaces the method that it was to replace if that is still
+   * there. Returns why it can't be, with nothing written: `CHALLENGE_GONE` when another account has it by now.
+   */
+  bind(change: Change, address: Address, replaces: MethodId | undefined): ErrorCode | undefined {
+    const { methods } = this.held(change.userId)
+    const old = methods.find(({ id, kind }) => id === replaces && kind === address.kind)
+    const refusal = this.refusalOf(change.userId, address, old?.id)
+    if (refusal !== undefined) return refusal === 'taken' ? 'CHALLENGE_GONE' : refusal
+    if (old === undefined || old.kind === 'social') this.add(change, address)
+    else this.replace(change, old, address)
+    return undefined
+  }
+
+  /**
+   * The code of an address was confirmed by whom a provider vouches for: the identity becomes a method of the user who
+   * was asked, if the address is still theirs. Returns why it can't, as `bind` does.
+   */
+  link(change: Change, address: Address, identity: SocialIdentity): ErrorCode | undefined {
+    const { userId } = change
+    const owner = this.#parts.accounts.ownerOf(addressIdentifier(address.kind, address.key))
+    if (owner?.userId !== userId) return 'CHALLENGE_GONE'
+    const refusal = this.refusalOf(userId, identity)
+    if (refusal === undefined) this.add(change, identity)
+    else if (refusal !== 'METHOD_EXISTS') return refusal === 'taken' ? 'CHALLENGE_GONE' : refusal
+    return undefined
   }
 
   /** Throws `LOGIN_METHOD_NOT_FOUND`. */
