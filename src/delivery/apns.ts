@@ -12,6 +12,7 @@
  * Header and reason names: Apple, "Sending notification requests to APNs", "Handling notification responses from APNs".
  */
 
+import { createPrivateKey } from 'node:crypto'
 import { once } from 'node:events'
 import type { SecureClientSessionOptions } from 'node:http2'
 import { isIP } from 'node:net'
@@ -65,7 +66,10 @@ export class ApnsSender {
   readonly #links = new Map<ApnsEnvironment, Link>()
   #isClosed = false
 
+  /** Throws, with a sentence for the operator, when the key can sign no token. */
   constructor(options: ApnsOptions) {
+    // The library would take what is no PEM for the name of a file, and not before the first push.
+    if (!isSigningKey(options.key)) throw new Error('the APNs key is not the text of a .p8 file (P-256, PEM)')
     this.#options = options
     this.#nowMs = options.nowMs ?? Date.now
   }
@@ -102,18 +106,23 @@ export class ApnsSender {
     let outcome: DeliveryOutcome = { kind: 'retry', reason: 'network' }
     for (let tries = 0; tries < TRIES_MAX && !this.#isClosed; tries++) {
       const link = this.#linkTo(environment)
-      const restMs = link.restUntilMs - this.#nowMs()
-      if (restMs > 0) return { kind: 'retry', reason: 'ExpiredProviderToken', afterMs: restMs }
+      if (this.#nowMs() < link.restUntilMs) return this.#resting(link)
       const answer = await link.post(notification, push.token, deadlineMs)
       if (answer.kind === 'failed') {
         outcome = { kind: 'retry', reason: answer.reason }
       } else if (answer.reason === 'ExpiredProviderToken') {
         link.retireToken()
+        outcome = this.#resting(link)
       } else {
         return outcomeOf(answer, environment)
       }
     }
     return outcome
+  }
+
+  #resting(link: Link): DeliveryOutcome {
+    const afterMs = Math.max(0, link.restUntilMs - this.#nowMs())
+    return { kind: 'retry', reason: 'ExpiredProviderToken', afterMs }
   }
 
   /** The environment's link, a new one when the token of the old one is due. */
@@ -292,6 +301,14 @@ function outcomeOf(
   }
   const isOurs = status === 403 && /ProviderToken$/.test(reason)
   return { kind: isOurs || status === 429 || status >= 500 ? 'retry' : 'refused', reason }
+}
+
+function isSigningKey(pem: string): boolean {
+  try {
+    return createPrivateKey(pem).asymmetricKeyDetails?.namedCurve === 'prime256v1'
+  } catch {
+    return false
+  }
 }
 
 function otherThan(environment: ApnsEnvironment): ApnsEnvironment {

@@ -3,7 +3,8 @@
  * account buys (RFC 7523; Google's "OAuth 2.0 for server to server applications").
  */
 
-import { importPKCS8, SignJWT } from 'jose'
+import { createPrivateKey, type KeyObject } from 'node:crypto'
+import { SignJWT } from 'jose'
 import { type PostResult, post } from './http-post.ts'
 import { type DeliveryOutcome, reasonWord } from './outcome.ts'
 
@@ -51,6 +52,7 @@ export class FcmSender {
   readonly #timeoutMs: number
   readonly #accessToken: AccessToken
 
+  /** Throws, with a sentence for the operator, when the account's key can sign no assertion. */
   constructor({ serviceAccount, url = GOOGLE_URL, timeoutMs = 10_000, nowMs = Date.now }: FcmOptions) {
     this.#sendUrl = `${url}/v1/projects/${encodeURIComponent(serviceAccount.project_id)}/messages:send`
     this.#timeoutMs = timeoutMs
@@ -90,6 +92,7 @@ type Bought =
 /** The service account's access token: bought when it is needed, by one request for all who wait, and kept. */
 class AccessToken {
   readonly #account: FcmServiceAccount
+  readonly #key: KeyObject
   readonly #timeoutMs: number
   readonly #nowMs: () => number
   #kept: Extract<Bought, { kind: 'token' }> | undefined
@@ -97,6 +100,7 @@ class AccessToken {
 
   constructor(account: FcmServiceAccount, timeoutMs: number, nowMs: () => number) {
     this.#account = account
+    this.#key = signingKey(account.private_key)
     this.#timeoutMs = timeoutMs
     this.#nowMs = nowMs
   }
@@ -116,14 +120,13 @@ class AccessToken {
 
   async #buy(): Promise<Bought> {
     const askedAtMs = this.#nowMs()
-    const assertion = await this.#assertion(askedAtMs).catch(() => undefined)
-    if (assertion === undefined) return { kind: 'retry', reason: 'bad-service-account' }
+    const assertion = await this.#assertion(askedAtMs)
     const answer = await post({
       url: this.#tokenUri,
       headers: { 'content-type': 'application/x-www-form-urlencoded' },
       body: new URLSearchParams({
         grant_type: GRANT,
-        assertion: await this.#assertion(askedAtMs),
+        assertion,
       }).toString(),
       timeoutMs: this.#timeoutMs,
       answerBytesMax: ANSWER_BYTES_MAX,
@@ -138,7 +141,7 @@ class AccessToken {
   }
 
   async #assertion(nowMs: number): Promise<string> {
-    const { client_email, private_key, private_key_id } = this.#account
+    const { client_email, private_key_id } = this.#account
     const issuedAt = Math.floor(nowMs / 1000)
     return new SignJWT({ scope: SCOPE })
       .setProtectedHeader({
@@ -150,12 +153,22 @@ class AccessToken {
       .setAudience(this.#tokenUri)
       .setIssuedAt(issuedAt)
       .setExpirationTime(issuedAt + ASSERTION_SECONDS)
-      .sign(await importPKCS8(private_key, 'RS256'))
+      .sign(this.#key)
   }
 
   get #tokenUri(): string {
     return this.#account.token_uri ?? GOOGLE_TOKEN_URI
   }
+}
+
+function signingKey(pem: string): KeyObject {
+  try {
+    const key = createPrivateKey(pem)
+    if (key.asymmetricKeyType === 'rsa') return key
+  } catch {
+    // Said below: the library's own words could show a part of the key.
+  }
+  throw new Error('private_key of the FCM service account is not an RSA key (PEM)')
 }
 
 /** The `Message` of HTTP v1. What is undefined is left out by `JSON.stringify`. */

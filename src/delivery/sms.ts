@@ -69,7 +69,11 @@ export class SmsSender {
     if (this.#escape === escapeForJson && !isJson(this.#bodyOf({ to: '+1', text: '"' }))) {
       throw new Error('the SMS body is not JSON: {to} and {text} belong inside its strings')
     }
-    new Headers(this.#headers)
+    try {
+      new Headers(this.#headers)
+    } catch {
+      throw new Error('a header of the SMS request is not one that HTTP can carry')
+    }
   }
 }
 

@@ -1,3 +1,6 @@
+/** Push to Apple devices, against a stand-in that speaks HTTP/2 over TLS and verifies every provider token. */
+
+import { generateKeyPairSync } from 'node:crypto'
 import t, { type Test } from 'tap'
 import { type ApnsOptions, type ApnsPush, ApnsSender } from '../../src/delivery/apns.ts'
 import { type ApnsStandIn, startApnsStandIn } from '../support/apns-stand-in.ts'
@@ -78,6 +81,14 @@ t.test('a key that is not the team’s is refused, which is ours to mend', async
     kind: 'retry',
     reason: 'InvalidProviderToken',
   })
+})
+
+t.test('a key that can sign no token is refused at the start, and never taken for a file', async t => {
+  const apns = await start(t)
+  const rsaKey = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey
+  for (const key of ['', '/etc/hostname', rsaKey.export({ type: 'pkcs8', format: 'pem' }).toString()]) {
+    t.throws(() => senderTo(t, apns, { key }), /p8/)
+  }
 })
 
 t.test('each answer of Apple has its outcome', async t => {
@@ -326,6 +337,20 @@ t.test('a younger one that Apple calls expired is not replaced: nothing is sent 
   t.equal(new Set(apns.pushes.map(({ providerToken }) => providerToken)).size, 2)
 })
 
+t.test('nor is its successor replaced before it is 20 minutes old', async t => {
+  const apns = await start(t)
+  let nowMs = 0
+  const sender = senderTo(t, apns, { nowMs: () => nowMs })
+  await sender.send(pushOf())
+  const expired = { status: 403, reason: 'ExpiredProviderToken' }
+  nowMs = 20 * 60_000
+  apns.answerNext(expired, expired)
+  t.match(await sender.send(pushOf()), { kind: 'retry', reason: 'ExpiredProviderToken' })
+  nowMs = 30 * 60_000
+  t.match(await sender.send(pushOf()), { kind: 'retry', afterMs: 10 * 60_000 })
+  t.equal(new Set(apns.pushes.map(({ providerToken }) => providerToken)).size, 2)
+})
+
 t.test('a session of a replaced token is closed when its last answer has come', async t => {
   const apns = await start(t)
   let nowMs = 0
@@ -348,4 +373,16 @@ t.test('closing ends the sessions, and a push under way with them', async t => {
   t.same(await sending, { kind: 'retry', reason: 'network' })
   t.same(await sender.send(pushOf()), { kind: 'retry', reason: 'network' })
   t.equal(apns.sessions(), 1)
+})
+
+t.test('closing ends a connection that is still being made', async t => {
+  const apns = await start(t)
+  const silent = await startSilentServer()
+  t.teardown(() => silent.close())
+  const hosts = { production: '127.0.0.1', development: '127.0.0.1' }
+  const sender = senderTo(t, apns, { port: silent.port, hosts, voipTimeoutMs: 60_000 })
+  const sending = sender.send(pushOf())
+  await silent.reached
+  sender.close()
+  t.same(await sending, { kind: 'retry', reason: 'network' })
 })

@@ -1,3 +1,6 @@
+/** Push to Android, against a stand-in that sells access tokens for verified assertions only. */
+
+import { generateKeyPairSync } from 'node:crypto'
 import t, { type Test } from 'tap'
 import { type FcmOptions, type FcmPush, FcmSender } from '../../src/delivery/fcm.ts'
 import { type FcmStandIn, startFcmStandIn, UNREGISTERED } from '../support/fcm-stand-in.ts'
@@ -126,10 +129,13 @@ t.test('a purchase that fails is a retry, and the next send buys anew', async t 
   t.same(await sender.send(PUSH), { kind: 'sent' })
 })
 
-t.test('an account whose key is not an RSA key is a retry, not a crash', async t => {
+t.test('an account whose key is not an RSA key is refused at the start', async t => {
   const fcm = await start(t)
-  const serviceAccount = { ...fcm.serviceAccount, private_key: 'not a key' }
-  t.same(await senderTo(fcm, { serviceAccount }).send(PUSH), { kind: 'retry', reason: 'bad-service-account' })
+  const ecKey = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey
+  for (const private_key of ['', 'not a key', ecKey.export({ type: 'pkcs8', format: 'pem' }).toString()]) {
+    const serviceAccount = { ...fcm.serviceAccount, private_key }
+    t.throws(() => senderTo(fcm, { serviceAccount }), /RSA/)
+  }
 })
 
 t.test('each answer of Google has its outcome', async t => {

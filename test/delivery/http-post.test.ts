@@ -1,6 +1,9 @@
+/** What is taken from another server’s answer: a time to wait, a reason, so many bytes. */
+
 import t from 'tap'
-import { retryAfterMs } from '../../src/delivery/http-post.ts'
+import { post, retryAfterMs } from '../../src/delivery/http-post.ts'
 import { reasonWord } from '../../src/delivery/outcome.ts'
+import { startSmsGateway } from '../support/sms-gateway.ts'
 
 t.test('a time to wait is read in both of its forms, and bounded', async t => {
   const nowMs = Date.parse('2026-11-20T08:00:00Z')
@@ -26,4 +29,15 @@ t.test('a reason is a plain word, and nothing that could hold an address, a code
   for (const word of ['', '123456', 'a@b', 'to +84912345678', 'ab12', 'x\ny', undefined, 7, {}]) {
     t.equal(reasonWord(word, '-'), '-', String(word))
   }
+})
+
+t.test('no more of an answer is kept than was asked for', async t => {
+  const gateway = await startSmsGateway()
+  t.teardown(() => gateway.close())
+  const request = { url: gateway.url, headers: {}, body: '', timeoutMs: 60_000, answerBytesMax: 100_000 }
+  gateway.answerNext({ status: 200, body: 'x'.repeat(100_000) }, 'endless')
+  t.match(await post(request), { kind: 'answered', status: 200, body: 'x'.repeat(100_000) })
+  const cut = await post(request)
+  t.equal(cut.kind, 'answered')
+  t.ok(cut.kind === 'answered' && cut.body.length <= 100_000)
 })

@@ -1,3 +1,5 @@
+/** Mail, against an SMTP server that encrypts, refuses, falls silent and hangs up. */
+
 import t, { type Test } from 'tap'
 import { type MailOptions, MailSender, parseMailAddress } from '../../src/delivery/mail.ts'
 import {
@@ -96,13 +98,20 @@ t.test('an unknown recipient is refused, and the next mail goes through', async 
 })
 
 t.test('a mail that is refused after its last line follows the code too', async t => {
-  const codes = [554, 452, 421]
+  const codes = [554, 452, 421, 503]
   const sink = await start(t, { onData: () => codes.shift() })
   const sender = senderTo(t, sink.url)
   t.same(await sender.send(mailTo('q@example.com')), { kind: 'refused', reason: 'smtp-554' })
   t.same(await sender.send(mailTo('q@example.com')), { kind: 'retry', reason: 'smtp-452' })
   t.same(await sender.send(mailTo('q@example.com')), { kind: 'retry', reason: 'smtp-421' })
+  t.same(await sender.send(mailTo('q@example.com')), { kind: 'retry', reason: 'smtp-503' })
   t.same(await sender.send(mailTo('q@example.com')), { kind: 'sent' })
+})
+
+t.test('a server that refuses our own address has not refused the mail', async t => {
+  const sink = await start(t, { onSender: () => 553 })
+  const outcome = await senderTo(t, sink.url).send(mailTo('q@example.com'))
+  t.same(outcome, { kind: 'retry', reason: 'smtp-553' })
 })
 
 t.test('a connection cut in the middle of a mail is a retry, made once by us', async t => {
@@ -126,6 +135,13 @@ t.test('silence before the greeting and after the last line is a timeout', async
   )
   const sink = await start(t, { onData: () => 'silence' })
   t.same(await senderTo(t, sink.url, { timeoutMs: 100 }).send(mailTo('q@example.com')), timeout)
+})
+
+t.test('a server that talks without coming to an end is a timeout too', async t => {
+  const server = await startSilentServer({ greeting: '220 hello\r\n', line: '250-more\r\n' })
+  t.teardown(() => server.close())
+  const sender = senderTo(t, `smtp://127.0.0.1:${server.port}`, { timeoutMs: 100 })
+  t.same(await sender.send(mailTo('q@example.com')), { kind: 'retry', reason: 'timeout' })
 })
 
 t.test('a server that is not there is a retry', async t => {

@@ -1,3 +1,5 @@
+/** SMS, against a gateway that refuses, redirects, falls silent and never stops talking. */
+
 import t, { type Test } from 'tap'
 import { type SmsOptions, SmsSender } from '../../src/delivery/sms.ts'
 import { type SmsGateway, startSmsGateway } from '../support/sms-gateway.ts'

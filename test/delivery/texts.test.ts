@@ -1,3 +1,5 @@
+/** The words of mails and short messages: the language, the form that phones look for, the length. */
+
 import t from 'tap'
 import type { Language, MailText } from '../../src/delivery/texts.ts'
 import * as texts from '../../src/delivery/texts.ts'

@@ -27,6 +27,8 @@ export interface SmtpSinkOptions {
   readonly security?: 'starttls' | 'tls'
   /** Mail without this login is refused. */
   readonly login?: { readonly user: string; readonly password: string }
+  /** A reply code that refuses at MAIL; undefined takes the sender. */
+  readonly onSender?: () => number | undefined
   /** What to do at RCPT: refuse with a reply code; undefined takes it. */
   readonly onRecipient?: (address: string) => number | undefined
   /** What to do once DATA has begun. */
@@ -49,7 +51,7 @@ export interface SmtpSink {
 }
 
 export async function startSmtpSink(options: SmtpSinkOptions = {}): Promise<SmtpSink> {
-  const { security, login, onRecipient, onData } = options
+  const { security, login, onSender, onRecipient, onData } = options
   const mails: ReceivedMail[] = []
   const waiting: { address: string; resolve: (mail: ReceivedMail) => void }[] = []
   const unclaimed: ReceivedMail[] = []
@@ -81,6 +83,10 @@ export async function startSmtpSink(options: SmtpSinkOptions = {}): Promise<Smtp
       const isRight = username === login?.user && password === login?.password
       if (isRight) done(null, { user: username })
       else done(reply(535))
+    },
+    onMailFrom(_address, _session, done) {
+      const code = onSender?.()
+      done(code === undefined ? null : reply(code))
     },
     onRcptTo({ address }, _session, done) {
       const code = onRecipient?.(address)
@@ -137,15 +143,37 @@ export async function startSmtpSink(options: SmtpSinkOptions = {}): Promise<Smtp
   }
 }
 
-/** A server that takes connections and says nothing, for every protocol that waits for a greeting or an answer. */
-export async function startSilentServer(): Promise<{ port: number; close(): Promise<void> }> {
+export interface SilentServer {
+  readonly port: number
+  /** Resolves when somebody has connected. */
+  readonly reached: Promise<void>
+  close(): Promise<void>
+}
+
+/**
+ * A server that takes connections and says nothing, for every protocol that waits for a greeting or an answer. Given
+ * a `greeting`, it says that, and once spoken to the `line`, every 10 ms and without end.
+ */
+export async function startSilentServer(trickle?: { greeting: string; line: string }): Promise<SilentServer> {
   const sockets = new Set<Socket>()
+  let onReached = () => {}
+  const reached = new Promise<void>(resolve => {
+    onReached = resolve
+  })
   const server = createServer(socket => {
+    onReached()
     sockets.add(socket.on('error', () => {}))
+    if (trickle === undefined) return
+    socket.write(trickle.greeting)
+    socket.once('data', () => {
+      const interval = setInterval(() => socket.write(trickle.line), 10)
+      socket.once('close', () => clearInterval(interval))
+    })
   })
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   return {
     port: (server.address() as AddressInfo).port,
+    reached,
     close() {
       for (const socket of sockets) socket.destroy()
       return new Promise(resolve => server.close(() => resolve()))
