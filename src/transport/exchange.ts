@@ -10,7 +10,7 @@ import { nanoid } from 'nanoid'
 import { SignalError } from '../errors.ts'
 import { BODY_BYTES_MAX, BODY_DEADLINE_MS } from '../limits.ts'
 import { type CorsPolicy, EXPOSED_HEADERS, PREFLIGHT_HEADERS } from './cors.ts'
-import type { AdmissionScope, HttpAnswer, HttpRoute, HttpServerParts } from './http.ts'
+import type { AdmissionScope, HttpAnswer, HttpRequest, HttpRoute, HttpServerParts } from './http.ts'
 import { endHead } from './log-files.ts'
 import { problemOf } from './problem.ts'
 import type { RemoteAddresses } from './remote-address.ts'
@@ -25,49 +25,61 @@ export interface ExchangeWorld {
   readonly cors: CorsPolicy | undefined
 }
 
-export class Exchange {
+/** A request on its way; also the `HttpRequest` that its handler is given, which saves an object for each. */
+export class Exchange implements HttpRequest {
+  readonly method: string
+  readonly path: string
+  readonly query: string
+  readonly requestId: string
+  readonly contentType: string
+  header: (name: string) => string = NO_HEADER
+  body: Uint8Array = NO_BYTES
   readonly #res: uWS.HttpResponse
   readonly #world: ExchangeWorld
   readonly #startedAtMs = performance.now()
-  readonly #method: string
-  readonly #path: string
-  readonly #query: string
-  readonly #requestId: string
-  readonly #contentType: string
-  readonly #remoteAddress: Uint8Array
   /** The asking page's, when it is allowed; else empty. */
   #allowedOrigin: string
+  #remoteAddress: Uint8Array | undefined
   #match: Match | undefined
   #target: Target | undefined
-  #header: (name: string) => string = NO_HEADER
   #isOver = false
 
   constructor(res: uWS.HttpResponse, req: uWS.HttpRequest, path: string, world: ExchangeWorld) {
     this.#res = res
     this.#world = world
-    this.#method = req.getCaseSensitiveMethod()
-    this.#path = path
-    this.#query = req.getQuery() ?? ''
-    this.#contentType = req.getHeader('content-type')
-    this.#remoteAddress = world.addresses.of(res, req)
+    this.method = req.getCaseSensitiveMethod()
+    this.path = path
+    this.query = req.getQuery() ?? ''
+    this.contentType = req.getHeader('content-type')
     const requestId = req.getHeader('x-request-id')
-    this.#requestId = requestId !== '' && REQUEST_ID_FORM.test(requestId) ? requestId : nextRequestId()
+    this.requestId = requestId !== '' && REQUEST_ID_FORM.test(requestId) ? requestId : nextRequestId()
     const origin = world.cors === undefined ? '' : req.getHeader('origin')
     this.#allowedOrigin = world.cors?.isAllowed(origin) ? origin : ''
+    if (world.addresses.areForwarded) this.#remoteAddress = world.addresses.of(res, req)
     res.onAborted(() => {
       this.#isOver = true
     })
+  }
+
+  get params(): readonly string[] {
+    return this.#match?.params ?? []
+  }
+
+  /** Read from the socket when somebody asks: that alone is a tenth of a lookup (bench/lookup.ts). */
+  get remoteAddress(): Uint8Array {
+    this.#remoteAddress ??= this.#world.addresses.ofPeer(this.#res)
+    return this.#remoteAddress
   }
 
   /** Serves the request. `req` is not used after the return. */
   start(req: uWS.HttpRequest): void {
     try {
       if (this.#isPreflight(req)) return this.#answerPreflight()
-      this.#match = this.#world.router.find(this.#path)
+      this.#match = this.#world.router.find(this.path)
       this.#admit(scopesOf(this.#match))
       const { route } = this.#findTarget(this.#match)
       this.#refuseOldClient(route, req)
-      if (route.headers !== undefined) this.#header = copyHeaders(route.headers, req)
+      if (route.headers !== undefined) this.header = copyHeaders(route.headers, req)
       if (route.method === 'GET') this.#handle(route, NO_BYTES)
       else this.#readBody(route, req.getHeader('content-length'))
     } catch (error) {
@@ -84,7 +96,7 @@ export class Exchange {
 
   #isPreflight(req: uWS.HttpRequest): boolean {
     const { cors } = this.#world
-    return cors !== undefined && this.#method === 'OPTIONS' && req.getHeader(PREFLIGHT_MARK) !== ''
+    return cors !== undefined && this.method === 'OPTIONS' && req.getHeader(PREFLIGHT_MARK) !== ''
   }
 
   #answerPreflight(): void {
@@ -96,14 +108,14 @@ export class Exchange {
     const { admit } = this.#world.parts
     if (admit === undefined) return
     for (const scope of scopes) {
-      const waitSeconds = admit(this.#remoteAddress, scope)
+      const waitSeconds = admit(this.remoteAddress, scope)
       if (waitSeconds > 0) throw rateLimited(waitSeconds)
     }
   }
 
   #findTarget(match: Match | undefined): Target {
     if (match === undefined) throw new SignalError('NOT_FOUND', 'there is nothing at this path')
-    const target = match.targets.get(this.#method)
+    const target = match.targets.get(this.method)
     if (target === undefined) throw methodNotAllowed(match.targets.keys())
     this.#target = target
     return target
@@ -140,18 +152,11 @@ export class Exchange {
 
   #handle(route: HttpRoute, body: Uint8Array): void {
     try {
-      const answer = route.handle({
-        method: this.#method,
-        path: this.#path,
-        params: this.#match?.params ?? [],
-        query: this.#query,
-        requestId: this.#requestId,
-        contentType: this.#contentType,
-        header: this.#header,
-        remoteAddress: this.#remoteAddress,
-        body,
-      })
+      this.body = body
+      const answer = route.handle(this)
       if (!(answer instanceof Promise)) return this.#answer(answer)
+      // The socket may be gone when the handler asks for it.
+      void this.remoteAddress
       answer.then(
         late => this.#answer(late),
         error => this.#fail(error),
@@ -163,9 +168,9 @@ export class Exchange {
 
   #fail(error: unknown): void {
     const { parts } = this.#world
-    const { status, body, headers } = problemOf(error, this.#requestId)
-    if (status === 500) parts.onFault(error, this.#requestId)
-    else if (error instanceof SignalError) parts.onRefused(error.code, this.#requestId)
+    const { status, body, headers } = problemOf(error, this.requestId)
+    if (status === 500) parts.onFault(error, this.requestId)
+    else if (error instanceof SignalError) parts.onRefused(error.code, this.requestId)
     this.#answer({ status, contentType: 'application/problem+json', body, headers })
   }
 
@@ -175,8 +180,8 @@ export class Exchange {
     const res = this.#res
     res.cork(() => {
       this.#writeHead(answer)
-      if (answer.status === 204) res.endWithoutBody()
-      else if (this.#method === 'HEAD') endHead(res, Buffer.byteLength(answer.body))
+      if (answer.status === 204 || answer.status === 304) res.endWithoutBody()
+      else if (this.method === 'HEAD') endHead(res, Buffer.byteLength(answer.body))
       // A body that was refused is not read to its end: the connection can't be used again.
       else res.end(answer.body, answer.status === 413)
     })
@@ -192,7 +197,7 @@ export class Exchange {
     res.writeHeader('API-Version', '1')
     res.writeHeader('X-Content-Type-Options', 'nosniff')
     res.writeHeader('Referrer-Policy', 'no-referrer')
-    res.writeHeader('X-Request-Id', this.#requestId)
+    res.writeHeader('X-Request-Id', this.requestId)
     if (this.#world.parts.tls !== undefined) res.writeHeader('Strict-Transport-Security', HSTS)
     if (this.#world.cors !== undefined || this.#allowedOrigin !== '') this.#writeCors()
     if (this.#target?.deprecatedSince !== undefined) this.#writeDeprecation(this.#target.deprecatedSince)
@@ -207,7 +212,7 @@ export class Exchange {
   }
 
   #writeDeprecation(since: number): void {
-    const canonical = fillPath(this.#match?.path ?? '', this.#match?.params ?? [])
+    const canonical = fillPath(this.#match?.path ?? '', this.params)
     this.#res.writeHeader('Deprecation', `@${since}`)
     this.#res.writeHeader('Link', `<${canonical}>; rel="successor-version"`)
   }
@@ -250,6 +255,7 @@ const STATUS_LINES: Record<number, string> = {
   201: '201 Created',
   202: '202 Accepted',
   204: '204 No Content',
+  304: '304 Not Modified',
   400: '400 Bad Request',
   401: '401 Unauthorized',
   403: '403 Forbidden',

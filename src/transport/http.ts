@@ -24,7 +24,7 @@ export interface HttpRequest {
   readonly contentType: string
   /** A header that the route names in `headers`, by its lower-case name; empty when it was not sent. */
   readonly header: (name: string) => string
-  /** The client's, 4 or 16 bytes, seen through trusted proxies. A copy. */
+  /** The client's, 4 or 16 bytes, seen through trusted proxies. A copy; to be read before the answer. */
   readonly remoteAddress: Uint8Array
   /** Empty for none. To be read before the handler returns: its memory goes back then. */
   readonly body: Uint8Array

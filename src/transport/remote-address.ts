@@ -8,11 +8,12 @@ import { BlockList, isIP } from 'node:net'
 
 export class RemoteAddresses {
   readonly #trusted = new BlockList()
-  readonly #isBehindProxies: boolean
+  /** Whether the peer is not always the client. */
+  readonly areForwarded: boolean
 
   /** Addresses and ranges such as `10.0.0.0/8`, IPv4 or IPv6. */
   constructor(trustedProxies: readonly string[]) {
-    this.#isBehindProxies = trustedProxies.length > 0
+    this.areForwarded = trustedProxies.length > 0
     for (const range of trustedProxies) {
       const [address = '', prefix] = range.split('/')
       const family = isIP(address) === 4 ? 'ipv4' : 'ipv6'
@@ -23,8 +24,13 @@ export class RemoteAddresses {
 
   /** The client's address, 4 or 16 bytes, a copy. To be asked before the request's callback returns. */
   of(res: uWS.HttpResponse, req: uWS.HttpRequest): Uint8Array {
-    const peer = withoutMapping(new Uint8Array(res.getRemoteAddress()).slice())
-    return this.#isBehindProxies && this.#isTrusted(peer) ? this.clientBehind(peer, forwardedFor(req)) : peer
+    const peer = this.ofPeer(res)
+    return this.areForwarded && this.#isTrusted(peer) ? this.clientBehind(peer, forwardedFor(req)) : peer
+  }
+
+  /** The address at the other end of the connection, likewise. To be asked before it is closed. */
+  ofPeer(res: uWS.HttpResponse): Uint8Array {
+    return withoutMapping(new Uint8Array(res.getRemoteAddress()).slice())
   }
 
   /**
