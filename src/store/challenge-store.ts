@@ -93,9 +93,15 @@ export interface Attempt {
   readonly mayConfirm: (purpose: ChallengePurpose) => boolean
 }
 
-export type Confirmation =
-  | { readonly kind: 'confirmed'; readonly purpose: ChallengePurpose; readonly address: Address }
-  | RefusedAttempt
+export interface Confirmed {
+  readonly kind: 'confirmed'
+  readonly purpose: ChallengePurpose
+  readonly address: Address
+  /** That the message was asked for in, where one challenge says so: an RFC 4647 range list. */
+  readonly language: string
+}
+
+export type Confirmation = Confirmed | RefusedAttempt
 
 /** A refused attempt has been counted, so it is a result: thrown in the transaction it would be an error there. */
 export interface RefusedAttempt {
@@ -157,13 +163,15 @@ export class ChallengeStore {
 
   /**
    * Another code for the challenge of this id, in the place of the last one; the lifetime begins anew, the tries do
-   * not. Throws, before it writes anything, `CHALLENGE_GONE`, `OTP_COOLDOWN`, `RATE_LIMITED`, `DELIVERY_UNAVAILABLE`.
+   * not. Throws, before it writes anything, `CHALLENGE_GONE`, `OTP_COOLDOWN`, `RATE_LIMITED`, `DELIVERY_UNAVAILABLE`,
+   * and `VALIDATION_FAILED` for a channel that does not lead to the address.
    */
-  resend(challengeId: string, nowMs: number): ChallengeReply {
+  resend(challengeId: string, channel: ChallengeReply['channel'] | undefined, nowMs: number): ChallengeReply {
     const found = this.#findByChallenge(challengeId, nowMs)
     if (found === undefined) throw refusalOf(GONE)
     const { key, code, challenge } = found
     const { address } = challenge
+    if (channel !== undefined && channel !== CHANNELS[address.kind].shown) throw otherChannel()
     this.#decided(decideResend(this.#sendState(address, code), nowMs), address)
     const sent = this.#send(challenge, code, nowMs)
     this.#putCode(key, sent)
@@ -177,8 +185,8 @@ export class ChallengeStore {
   confirm({ challengeId, otp, mayConfirm }: Attempt, nowMs: number): Confirmation {
     const found = this.#findByChallenge(challengeId, nowMs)
     if (found === undefined || !mayConfirm(found.challenge.purpose)) return GONE
-    const { id, purpose, address } = found.challenge
-    return this.#try(found, id, otp, { kind: 'confirmed', purpose, address }, nowMs)
+    const { id, purpose, address, language } = found.challenge
+    return this.#try(found, id, otp, { kind: 'confirmed', purpose, address, language }, nowMs)
   }
 
   /**
@@ -191,15 +199,15 @@ export class ChallengeStore {
     if (code === undefined || triesLeft(code, undefined) === 0) return GONE
     const waitMs = missingForFailure(this.#readCounts(address), nowMs)
     if (waitMs > 0) return { kind: 'refused', code: 'RATE_LIMITED', waitMs }
-    const purpose = purposeByAddress(code)
-    return this.#try({ key, code }, undefined, otp, { kind: 'confirmed', purpose, address }, nowMs)
+    const confirmed = { kind: 'confirmed', purpose: purposeByAddress(code), address, language: '' } as const
+    return this.#try({ key, code }, undefined, otp, confirmed, nowMs)
   }
 
   #try(
     { key, code }: FoundCode,
     challengeId: Uint8Array | undefined,
     otp: string,
-    confirmed: Confirmation & { readonly kind: 'confirmed' },
+    confirmed: Confirmed,
     nowMs: number,
   ): Confirmation {
     if (!isAlive(code, nowMs)) return EXPIRED
@@ -363,6 +371,11 @@ function waitRefusal({ code, waitMs }: { readonly code: WaitCode; readonly waitM
   const retryIn = Math.ceil(waitMs / 1000)
   const members = { retryIn, scope: 'identifier' }
   return new SignalError(code, `${SENTENCES[code]}, wait ${retryIn} s`, { members })
+}
+
+function otherChannel(): SignalError {
+  const errors = [{ pointer: '/channel', code: 'CHANNEL', detail: 'does not lead to the address' }]
+  return new SignalError('VALIDATION_FAILED', '/channel does not lead to the address', { errors })
 }
 
 function countsKey({ kind, key }: Address): Uint8Array {

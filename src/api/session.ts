@@ -1,0 +1,150 @@
+/**
+ * The session after sign-in (contract 2.3): `refresh-token` gives a new pair of tokens for the last one, `logout` ends
+ * the session. The rules of a refresh are in `src/domain/session.ts`.
+ */
+
+import type { Static } from 'typebox'
+import type { DeviceId, UserId } from '../domain/ids.ts'
+import type { Secrets } from '../domain/secrets.ts'
+import { decideRefresh, type RefreshDecision, type TokenLifetimes } from '../domain/session.ts'
+import { parseRefreshToken, type RefreshToken } from '../domain/token.ts'
+import { type BucketRate, TokenBuckets } from '../domain/token-bucket.ts'
+import { type ErrorCode, SignalError } from '../errors.ts'
+import { RATE_KEYS_MAX } from '../limits.ts'
+import { LogoutRequest, RefreshTokenRequest, TokenPair } from '../schema/account.ts'
+import type { DeviceStore } from '../store/device-store.ts'
+import type { Notices } from '../store/notices.ts'
+import type { SessionStore } from '../store/session-store.ts'
+import type { Authentication } from './authentication.ts'
+import { type Call, type Operation, operationWithBody, type RateRule, type Reply } from './operation.ts'
+import { rateLimited } from './operation-routes.ts'
+
+export interface SessionWorld {
+  readonly database: { commit<Result>(write: () => Result): Promise<Result> }
+  readonly secrets: Pick<Secrets, 'refreshToken'>
+  readonly lifetimes: TokenLifetimes
+  readonly sessions: SessionStore
+  readonly devices: Pick<DeviceStore, 'forgetPush' | 'activeDevicesOf' | 'touch'>
+  readonly authentication: Pick<Authentication, 'tokensOf'>
+  readonly notices: Pick<Notices, 'tell'>
+  readonly monotonicMs: () => number
+  readonly areRatesLimited: boolean
+  /** Told of a token that was used after it was replaced, for the log of the process. */
+  readonly onTokenReused: (userId: UserId, requestId: string) => void
+}
+
+type RefreshCall = Call<Static<typeof RefreshTokenRequest>, undefined, 'public'>
+type LogoutCall = Call<Static<typeof LogoutRequest>, undefined, 'session'>
+
+export function sessionOperations(world: SessionWorld): readonly Operation[] {
+  const perSession = new TokenBuckets(SESSION_RATE, RATE_KEYS_MAX)
+  return [
+    operationWithBody(RefreshTokenRequest, {
+      id: 'refreshToken',
+      method: 'POST',
+      path: '/app/api/refresh-token',
+      tag: 'sign-in',
+      summary: 'A new pair of tokens for the last one',
+      access: 'public',
+      replies: { 200: TokenPair },
+      codes: ['REFRESH_TOKEN_INVALID', 'REFRESH_TOKEN_REUSED'],
+      rates: [REFRESH_RATE],
+      handle: call => refresh(world, perSession, call),
+    }),
+    operationWithBody(LogoutRequest, {
+      id: 'logout',
+      method: 'POST',
+      path: '/app/api/logout',
+      tag: 'sign-in',
+      summary: 'Ends the session; nothing is pushed to its device any more',
+      access: 'session',
+      isBodyOptional: true,
+      replies: { 204: null },
+      codes: [],
+      handle: call => logout(world, call),
+    }),
+  ]
+}
+
+async function refresh(world: SessionWorld, perSession: TokenBuckets, call: RefreshCall): Promise<Reply> {
+  // Garbage is refused before it costs a look into the store.
+  const token = parseRefreshToken(world.secrets.refreshToken, call.body.refreshToken)
+  if (token === undefined) throw refusal('REFRESH_TOKEN_INVALID')
+  if (world.areRatesLimited) takeToken(perSession, token, world.monotonicMs())
+  const decision = await world.database.commit(() => rotate(world, token, call.nowMs))
+  switch (decision.kind) {
+    case 'rotate':
+    case 'repeat':
+      return { status: 200, body: world.authentication.tokensOf(token.sessionId, decision.session) }
+    case 'reused':
+      world.onTokenReused(decision.session.userId, call.requestId)
+      throw refusal('REFRESH_TOKEN_REUSED')
+    case 'refused':
+      throw refusal('REFRESH_TOKEN_INVALID')
+  }
+}
+
+/** In a transaction: what the token does to its session. */
+function rotate(
+  world: SessionWorld,
+  { sessionId, generation }: RefreshToken,
+  nowMs: number,
+): RefreshDecision {
+  const { sessions, devices, notices, lifetimes } = world
+  const decision = decideRefresh(sessions.read(sessionId), generation, nowMs, lifetimes)
+  if (decision.kind === 'rotate') {
+    const { userId, deviceId } = decision.session
+    sessions.put(sessionId, decision.session)
+    if (deviceId !== undefined) devices.touch(userId, deviceId, nowMs)
+  }
+  if (decision.kind === 'reused') {
+    sessions.revoke(sessionId, REUSED, nowMs)
+    notices.tell(decision.session.userId, { kind: 'session_revoked', reason: REUSED }, nowMs)
+  }
+  return decision
+}
+
+function takeToken(perSession: TokenBuckets, { sessionId }: RefreshToken, nowMs: number): void {
+  const missingMs = perSession.take(Buffer.from(sessionId).toString('latin1'), nowMs)
+  if (missingMs > 0) throw rateLimited(missingMs, 'session')
+}
+
+function logout(world: SessionWorld, call: LogoutCall): Promise<Reply> {
+  const { sessionId, userId, deviceId } = call.caller
+  return call.commit(() => {
+    if (call.body.allDevices === true) endOthers(world, userId, sessionId, deviceId, call.nowMs)
+    world.sessions.remove(sessionId)
+    if (deviceId !== undefined) world.devices.forgetPush(userId, deviceId)
+    return { status: 204 }
+  })
+}
+
+/** In a transaction: their tokens hear why for a while; their devices are told, and then nothing more. */
+function endOthers(
+  { sessions, devices, notices }: SessionWorld,
+  userId: UserId,
+  ownSessionId: Uint8Array,
+  ownDeviceId: DeviceId | undefined,
+  nowMs: number,
+): void {
+  const reason = 'logged_out_everywhere'
+  for (const id of sessions.idsOf(userId)) {
+    if (Buffer.compare(id, ownSessionId) !== 0) sessions.revoke(id, reason, nowMs)
+  }
+  notices.tell(userId, { kind: 'session_revoked', reason }, nowMs, ownDeviceId)
+  for (const { deviceId } of devices.activeDevicesOf(userId)) devices.forgetPush(userId, deviceId)
+}
+
+function refusal(code: ErrorCode): SignalError {
+  return new SignalError(code, 'the refresh token is not accepted: sign in again')
+}
+
+const REUSED = 'refresh_token_reused'
+const REFRESH_RATE: RateRule = {
+  name: 'refresh-token',
+  by: 'address',
+  count: 120,
+  perMs: 60_000,
+  burst: 120,
+}
+const SESSION_RATE: BucketRate = { count: 30, perMs: 3_600_000, burst: 30 }

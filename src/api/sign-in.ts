@@ -1,0 +1,233 @@
+/**
+ * Signing in by a one-time code (contract 2.2, 2.4): `login` sends one, `resend-otp` another one, `verify-login` takes
+ * it. Signing in and signing up are one thing, and every address is answered and sent to alike, so nobody learns who is
+ * here. The account of a newcomer is made when the code is accepted, not before.
+ */
+
+import type { Static } from 'typebox'
+import { addressIdentifier } from '../domain/account.ts'
+import type { Address, ChallengePurpose, SocialIdentity } from '../domain/challenge.ts'
+import { displayNameFromEmail, normalizeDisplayName } from '../domain/display-name.ts'
+import type { UserId } from '../domain/ids.ts'
+import {
+  LoginChallenge,
+  LoginReply,
+  LoginRequest,
+  ResendOtpRequest,
+  SignedIn,
+  VerifyLoginRequest,
+} from '../schema/account.ts'
+import { validationFailed } from '../schema/check.ts'
+import type { AccountStore, MethodOwner } from '../store/account-store.ts'
+import {
+  type ChallengeStore,
+  type Confirmation,
+  type Confirmed,
+  type RefusedAttempt,
+  refusalOf,
+} from '../store/challenge-store.ts'
+import type { AddressReader } from './addresses.ts'
+import { type Call, type Operation, operationWithBody, type RateRule, type Reply } from './operation.ts'
+import type { SignInCall, SignIns } from './sign-ins.ts'
+
+export interface SignInWorld {
+  readonly database: { commit<Result>(write: () => Result): Promise<Result> }
+  readonly accounts: AccountStore
+  readonly challenges: ChallengeStore
+  readonly addresses: AddressReader
+  readonly signIns: SignIns
+  /** Signs in by what an identity provider says. */
+  readonly social: { signIn(request: SocialRequest, call: SignInCall): Promise<Reply> }
+  /** In a transaction: makes a proven identity a login method of the user, who has just confirmed that. */
+  readonly linkIdentity: (userId: UserId, identity: SocialIdentity, nowMs: number) => void
+}
+
+export interface SocialRequest {
+  readonly provider?: string | undefined
+  readonly idToken?: string | undefined
+  readonly nonce?: string | undefined
+  readonly authorizationCode?: string | undefined
+  readonly displayName?: string | undefined
+  /** The `Idempotency-Key`. */
+  readonly attempt?: string | undefined
+}
+
+type LoginCall = Call<Static<typeof LoginRequest>, undefined, 'public'>
+type ResendCall = Call<Static<typeof ResendOtpRequest>, undefined, 'public'>
+type VerifyBody = Static<typeof VerifyLoginRequest>
+
+export function signInOperations(world: SignInWorld): readonly Operation[] {
+  return [
+    operationWithBody(LoginRequest, {
+      id: 'login',
+      method: 'POST',
+      path: '/app/api/login',
+      tag: 'sign-in',
+      summary: 'Signs in or up: sends a code to an address, or takes the ID token of a provider',
+      access: 'public',
+      replies: { 200: LoginReply },
+      codes: [...BEGIN_CODES, ...SOCIAL_CODES],
+      rates: LOGIN_RATES,
+      handle: call => login(world, call),
+    }),
+    operationWithBody(ResendOtpRequest, {
+      id: 'resendOtp',
+      method: 'POST',
+      path: '/app/api/resend-otp',
+      tag: 'sign-in',
+      summary: 'Sends another code in the place of the last one',
+      access: 'public',
+      replies: { 200: LoginChallenge },
+      codes: ['CHALLENGE_GONE', 'OTP_COOLDOWN', 'RATE_LIMITED', 'DELIVERY_UNAVAILABLE'],
+      rates: LOGIN_RATES,
+      handle: call => resend(world, call),
+    }),
+    operationWithBody(VerifyLoginRequest, {
+      id: 'verifyLogin',
+      method: 'POST',
+      path: '/app/api/verify-login',
+      tag: 'sign-in',
+      summary: 'Takes the code and signs in',
+      access: 'public',
+      replies: { 200: SignedIn },
+      codes: VERIFY_LOGIN_CODES,
+      rates: [VERIFY_RATE],
+      handle: call => verifyLogin(world, call.body, call),
+    }),
+  ]
+}
+
+/**
+ * Signs in by a code: `verify-login`, and `verify` without a session. Rejects with `OTP_INVALID`, `OTP_EXPIRED`,
+ * `CHALLENGE_GONE`, `RATE_LIMITED`, `VALIDATION_FAILED`, `BLOCKED_COUNTRY`.
+ */
+export async function verifyLogin(world: SignInWorld, body: VerifyBody, call: SignInCall): Promise<Reply> {
+  const attempt = readAttempt(world, body)
+  // One transaction: a code that was accepted is never without the session that it opened.
+  const outcome = await world.database.commit(() => {
+    const confirmation = attempt(call.nowMs)
+    return confirmation.kind === 'refused' ? confirmation : signIn(world, confirmation, call)
+  })
+  if (outcome.kind === 'refused') throw refusalOf(outcome)
+  return { status: 200, body: outcome.reply }
+}
+
+function login(world: SignInWorld, call: LoginCall): Promise<Reply> {
+  const { body, network, acceptLanguage, nowMs } = call
+  if (body.verified === true) {
+    return world.social.signIn({ ...body, attempt: call.idempotencyKey }, call)
+  }
+  const address = world.addresses.readNamed(body)
+  const purpose: ChallengePurpose = { kind: 'login', ...readDisplayName(body.displayName) }
+  const request = { purpose, address, network, language: body.locale ?? acceptLanguage }
+  return call.commit(() => ({
+    status: 200,
+    body: { verified: false, ...world.challenges.begin(request, nowMs) },
+  }))
+}
+
+function resend({ challenges }: SignInWorld, { body, nowMs, commit }: ResendCall): Promise<Reply> {
+  return commit(() => ({
+    status: 200,
+    body: { verified: false, ...challenges.resend(body.challengeId, body.channel, nowMs) },
+  }))
+}
+
+function readDisplayName(text: string | undefined): { readonly displayName?: string } {
+  if (text === undefined) return {}
+  const displayName = normalizeDisplayName(text)
+  if (displayName === undefined) throw refusal('/displayName', 'FORMAT', 'is no name of 1 to 50 characters')
+  return { displayName }
+}
+
+/** What is to be tried in the transaction: a challenge, or a login of the address that is named instead. */
+function readAttempt(
+  { challenges, addresses }: SignInWorld,
+  body: VerifyBody,
+): (nowMs: number) => Confirmation {
+  const otp = body.otp ?? body.code
+  if (otp === undefined) throw refusal('/otp', 'REQUIRED', 'is the code that was sent')
+  const { challengeId } = body
+  if (challengeId === undefined) {
+    const address = addresses.readNamed(body)
+    return nowMs => challenges.confirmLogin(address, otp, nowMs)
+  }
+  return nowMs => challenges.confirm({ challengeId, otp, mayConfirm: isLogin }, nowMs)
+}
+
+function isLogin({ kind }: ChallengePurpose): boolean {
+  return kind === 'login' || kind === 'link'
+}
+
+/** In a transaction, after a code was accepted: to whom the address belongs is looked up now, not when it was asked for. */
+function signIn(
+  world: SignInWorld,
+  { purpose, address, language }: Confirmed,
+  call: SignInCall,
+): { readonly kind: 'signed-in'; readonly reply: object } | RefusedAttempt {
+  const { accounts, signIns } = world
+  const owner = accounts.ownerOf(addressIdentifier(address.kind, address.key))
+  if (purpose.kind === 'link') {
+    if (owner?.userId !== purpose.userId) return { kind: 'refused', code: 'CHALLENGE_GONE' }
+    world.linkIdentity(owner.userId, purpose.identity, call.nowMs)
+  }
+  const acceptLanguage = language === '' ? call.acceptLanguage : language
+  const isNewUser = owner === undefined
+  const userId = isNewUser
+    ? signIns.newUser(nameOf(purpose, address), address, { ...call, acceptLanguage })
+    : noteSignIn(accounts, owner, acceptLanguage, call.nowMs)
+  return { kind: 'signed-in', reply: signIns.open({ userId, isNewUser, proof: 'otp' }, call) }
+}
+
+function nameOf(purpose: ChallengePurpose, { key }: Address): string {
+  const asked = purpose.kind === 'login' ? purpose.displayName : undefined
+  return asked ?? displayNameFromEmail(key)
+}
+
+/** The method was used now, and texts to the user are in this language from now on. */
+function noteSignIn(
+  accounts: AccountStore,
+  owner: MethodOwner,
+  acceptLanguage: string,
+  nowMs: number,
+): UserId {
+  const method = accounts.method(owner)
+  const user = accounts.read(owner.userId)
+  if (method !== undefined) accounts.putMethod(owner.userId, { ...method, lastUsedAtMs: nowMs })
+  if (user !== undefined && acceptLanguage !== '') accounts.put(owner.userId, { ...user, acceptLanguage })
+  return owner.userId
+}
+
+function refusal(pointer: string, code: string, detail: string) {
+  return validationFailed([{ pointer, code, detail }], 'the body')
+}
+
+/** Of `login` and `resend-otp` together (contract 8). */
+export const LOGIN_RATES: readonly RateRule[] = [
+  { name: 'login', by: 'address', count: 30, perMs: 600_000, burst: 30 },
+  { name: 'login-day', by: 'address', count: 200, perMs: 86_400_000, burst: 200 },
+]
+/** Of `verify-login` and `verify` together (contract 8). */
+export const VERIFY_RATE: RateRule = {
+  name: 'verify',
+  by: 'address',
+  count: 60,
+  perMs: 600_000,
+  burst: 60,
+}
+const BEGIN_CODES = ['BLOCKED_COUNTRY', 'RATE_LIMITED', 'DELIVERY_UNAVAILABLE'] as const
+const SOCIAL_CODES = [
+  'PROVIDER_TOKEN_REQUIRED',
+  'PROVIDER_TOKEN_INVALID',
+  'PROVIDER_UNAVAILABLE',
+  'AUTH_CODE_INVALID',
+  'ACCOUNT_EXISTS',
+] as const
+/** What `verifyLogin` rejects with beyond a body that is not of its form. */
+export const VERIFY_LOGIN_CODES = [
+  'OTP_INVALID',
+  'OTP_EXPIRED',
+  'CHALLENGE_GONE',
+  'RATE_LIMITED',
+  'BLOCKED_COUNTRY',
+] as const
