@@ -120,5 +120,10 @@ export class SocialIdentities {
   }
 }
 
+/** The refusal of a token that has done what a token does once. */
+export function tokenUsed(): SignalError {
+  return new SignalError('PROVIDER_TOKEN_INVALID', 'the identity token was used before')
+}
+
 /** How requests name Sign in with Apple, whose nonces and codes are a matter of their own. */
 export const APPLE = 'apple'

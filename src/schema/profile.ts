@@ -1,7 +1,7 @@
 /** Wire shapes of the profile, the login methods and account deletion (contract 2.7 to 2.10). */
 
 import Type from 'typebox'
-import { Uint64, Uint64Text } from './uint64.ts'
+import { Challenge, UserView } from './account.ts'
 
 export const PutUserRequest = Type.Object({
   displayName: Type.Optional(Type.String({ description: '1 to 50 characters' })),
@@ -24,45 +24,20 @@ export const PutUserRequest = Type.Object({
   ),
 })
 
-/** An address that waits for its code. */
-export const PendingAddress = Type.Object({
-  challengeId: Type.String({ description: 'To be confirmed with `verify`' }),
+const Pending = Type.Object({
+  ...Challenge.properties,
   kind: Type.Union([Type.Literal('email'), Type.Literal('phone')]),
-  sentTo: Type.String(),
-  expiresIn: Type.Integer(),
-  resendIn: Type.Integer(),
 })
 
-export const MethodKind = Type.Union([Type.Literal('email'), Type.Literal('phone'), Type.Literal('social')])
-
-export const AddLoginMethodRequest = Type.Object({
-  kind: MethodKind,
-  value: Type.Optional(Type.String({ description: 'The email address or phone number' })),
-  country: Type.Optional(
-    Type.String({ description: 'ISO 3166 letters: what a phone number without calling code belongs to' }),
-  ),
-  provider: Type.Optional(
-    Type.String({ description: 'The name of the identity provider, such as `google`' }),
-  ),
-  idToken: Type.Optional(Type.String({ description: 'What the provider signed' })),
-  nonce: Type.Optional(Type.String({ description: 'What the token must repeat; for Apple the raw nonce' })),
-  authorizationCode: Type.Optional(Type.String({ description: 'Beside a token of Apple' })),
+export const ChangedUser = Type.Object({
+  user: UserView,
+  pending: Type.Optional(Type.Array(Pending, { description: 'Addresses that wait for their codes' })),
 })
 
-export const SetPrimaryRequest = Type.Object({ id: Uint64 })
-
-export const LoginMethodView = Type.Object({
-  id: Uint64Text,
-  kind: MethodKind,
-  value: Type.Optional(Type.String({ description: 'The address; of a provider the one that it named' })),
-  provider: Type.Optional(Type.String()),
-  verified: Type.Boolean(),
-  primary: Type.Boolean(),
-  addedAt: Type.String({ format: 'date-time' }),
-  lastUsedAt: Type.String({ format: 'date-time' }),
+export const VerifyReply = Type.Object({
+  purpose: Type.Union([Type.Literal('bind-email'), Type.Literal('bind-phone'), Type.Literal('step-up')]),
+  user: UserView,
 })
-
-export const LoginMethodList = Type.Object({ items: Type.Array(LoginMethodView) })
 
 export const PlatformLoginRequest = Type.Object({
   platform: Type.Optional(Type.String({ description: '`apple`, or the name of another identity provider' })),
@@ -77,3 +52,7 @@ export const PlatformLoginRequest = Type.Object({
 })
 
 export const DeleteUserRequest = Type.Object({ confirm: Type.Literal(true) })
+
+export const DeleteUserReply = Type.Object({
+  erasesAt: Type.String({ format: 'date-time', description: 'Signing in before then keeps the account' }),
+})

@@ -37,18 +37,19 @@ export class AccountErasure {
     parts.expiries.define(EXPIRY.erasure, (key, nowMs) => this.#onDue(idInKey(key, 0) as UserId, nowMs))
   }
 
-  /** In a transaction: ends all sessions and has the account erased in seven days. */
-  plan(userId: UserId, nowMs: number): void {
+  /** In a transaction: ends all sessions and has the account erased in seven days; returns when that is. */
+  plan(userId: UserId, nowMs: number): number {
     const { accounts, expiries, sessions, letters, notices } = this.#parts
     const user = accounts.read(userId)
-    if (user === undefined) return
     const erasesAtMs = nowMs + GRACE_DAYS * 86_400_000
+    if (user === undefined) return erasesAtMs
     accounts.put(userId, { ...user, erasesAtMs })
     expiries.add(EXPIRY.erasure, erasesAtMs, idsKey(userId))
     this.#stopPushes(userId)
     for (const sessionId of sessions.idsOf(userId)) sessions.revoke(sessionId, 'account_deleted', nowMs)
     notices.tell(userId, { kind: 'session_revoked', reason: 'account_deleted' }, nowMs)
     letters.tellAll(userId, { kind: 'erasure-planned', graceDays: GRACE_DAYS }, nowMs)
+    return erasesAtMs
   }
 
   /** In the transaction of a sign-in: an account that was to be erased is kept. */

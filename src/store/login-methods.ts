@@ -106,17 +106,11 @@ export class LoginMethods {
   }
 
   /**
-   * The code of an address was confirmed by whom a provider vouches for: the identity becomes a method of the user who
-   * was asked, if the address is still theirs. Returns why it can't, as `bind` does.
+   * A user has confirmed that an identity is theirs: it becomes a method of theirs, unless it is one, another account
+   * was quicker to have it, or they have as many as there may be. They are signed in by their code in any case.
    */
-  link(change: Change, address: Address, identity: SocialIdentity): ErrorCode | undefined {
-    const { userId } = change
-    const owner = this.#parts.accounts.ownerOf(addressIdentifier(address.kind, address.key))
-    if (owner?.userId !== userId) return 'CHALLENGE_GONE'
-    const refusal = this.refusalOf(userId, identity)
-    if (refusal === undefined) this.add(change, identity)
-    else if (refusal !== 'METHOD_EXISTS') return refusal === 'taken' ? 'CHALLENGE_GONE' : refusal
-    return undefined
+  link(change: Change, identity: SocialIdentity): void {
+    if (this.refusalOf(change.userId, identity) === undefined) this.add(change, identity)
   }
 
   /** Throws `LOGIN_METHOD_NOT_FOUND`. */

@@ -1,0 +1,34 @@
+/** The end of an account, by its user's wish (contract 2.10): `src/store/account-erasure.ts` says what follows. */
+
+import { DeleteUserReply, DeleteUserRequest } from '../schema/profile.ts'
+import type { AccountErasure } from '../store/account-erasure.ts'
+import { PROFILE_RATE } from './login-methods.ts'
+import { type Operation, operationWithBody } from './operation.ts'
+import { requireFreshProof, type StepUpWorld } from './step-up.ts'
+
+export interface AccountErasureWorld extends StepUpWorld {
+  readonly erasure: Pick<AccountErasure, 'plan'>
+}
+
+export function accountErasureOperations(world: AccountErasureWorld): readonly Operation[] {
+  return [
+    operationWithBody(DeleteUserRequest, {
+      id: 'deleteUser',
+      method: 'DELETE',
+      path: '/app/api/user',
+      tag: 'user',
+      summary: 'Have the account erased in seven days, unless its user signs in again before',
+      access: 'session',
+      replies: { 202: DeleteUserReply },
+      codes: ['STEP_UP_REQUIRED', 'DELIVERY_UNAVAILABLE'],
+      rates: [PROFILE_RATE],
+      async handle(call) {
+        await requireFreshProof(world, call)
+        return call.commit(() => {
+          const erasesAtMs = world.erasure.plan(call.caller.userId, call.nowMs)
+          return { status: 202, body: { erasesAt: new Date(erasesAtMs).toISOString() } }
+        })
+      },
+    }),
+  ]
+}

@@ -1,0 +1,216 @@
+/**
+ * The ways in which a user signs in (contract 2.9): listed, added, made the primary, removed. An address is added by a
+ * code that was sent to it (`verify`), an identity at a provider by its token.
+ *
+ * `Choice:` an address of another account is answered like any other, with a challenge that can't be confirmed and a
+ * letter to its owner, so that nobody learns who is here. An identity of another account is refused by name: its token
+ * proves that the one who asks owns it, and hears that it signs in to an account of its own.
+ */
+
+import type { Static } from 'typebox'
+import type { Address } from '../domain/challenge.ts'
+import { parseUint64, type UserId } from '../domain/ids.ts'
+import type { MethodsHeld } from '../domain/login-method.ts'
+import { type ErrorCode, SignalError } from '../errors.ts'
+import { Challenge } from '../schema/account.ts'
+import {
+  AddLoginMethodRequest,
+  LoginMethodList,
+  LoginMethodView,
+  SetPrimaryRequest,
+} from '../schema/login-method.ts'
+import type { ChallengeStore } from '../store/challenge-store.ts'
+import type { IdentityTokenStore } from '../store/identity-token-store.ts'
+import type { Change, LoginMethods } from '../store/login-methods.ts'
+import type { AddressReader } from './addresses.ts'
+import type { Caller } from './authentication.ts'
+import {
+  type Call,
+  type Operation,
+  operation,
+  operationWithBody,
+  type RateRule,
+  type Reply,
+} from './operation.ts'
+import { type SocialIdentities, tokenUsed } from './social-identities.ts'
+import { requireFreshProof, type StepUpWorld } from './step-up.ts'
+
+export interface LoginMethodsWorld extends StepUpWorld {
+  readonly loginMethods: LoginMethods
+  readonly challenges: ChallengeStore
+  readonly identities: SocialIdentities
+  readonly identityTokens: IdentityTokenStore
+  readonly addresses: Pick<AddressReader, 'read'>
+}
+
+type AddCall = Call<Static<typeof AddLoginMethodRequest>, undefined, 'session'>
+
+export function loginMethodOperations(world: LoginMethodsWorld): readonly Operation[] {
+  return [listMethods(world), addMethod(world), setPrimary(world), removeMethod(world)]
+}
+
+function listMethods({ loginMethods }: LoginMethodsWorld): Operation {
+  return operation({
+    id: 'listLoginMethods',
+    method: 'GET',
+    path: '/app/api/user/login-methods',
+    tag: 'user',
+    summary: 'How the user signs in; there are never more than a page',
+    access: 'session',
+    replies: { 200: LoginMethodList },
+    codes: [],
+    handle: ({ caller }) => ({ status: 200, body: listOf(loginMethods, caller.userId) }),
+  })
+}
+
+function addMethod(world: LoginMethodsWorld): Operation {
+  return operationWithBody(AddLoginMethodRequest, {
+    id: 'addLoginMethod',
+    method: 'POST',
+    path: '/app/api/user/login-methods',
+    tag: 'user',
+    summary: 'Add an address, once its code is confirmed, or an identity at a provider',
+    access: 'session',
+    replies: { 201: LoginMethodView, 202: Challenge },
+    codes: [
+      'METHOD_EXISTS',
+      'LOGIN_METHOD_LIMIT',
+      'STEP_UP_REQUIRED',
+      'BLOCKED_COUNTRY',
+      'DELIVERY_UNAVAILABLE',
+      'PROVIDER_TOKEN_REQUIRED',
+      'PROVIDER_TOKEN_INVALID',
+      'PROVIDER_UNAVAILABLE',
+      'AUTH_CODE_INVALID',
+      'ACCOUNT_EXISTS',
+    ],
+    rates: [PROFILE_RATE],
+    handle: call =>
+      call.body.kind === 'social' ? addSocial(world, call) : addAddress(world, call, call.body.kind),
+  })
+}
+
+function setPrimary(world: LoginMethodsWorld): Operation {
+  const { loginMethods } = world
+  return operationWithBody(SetPrimaryRequest, {
+    id: 'setPrimaryLoginMethod',
+    method: 'PUT',
+    path: '/app/api/user/login-methods/primary',
+    tag: 'user',
+    summary: 'Make a login method the primary one',
+    access: 'session',
+    replies: { 200: LoginMethodList },
+    codes: ['LOGIN_METHOD_NOT_FOUND', 'STEP_UP_REQUIRED', 'DELIVERY_UNAVAILABLE'],
+    rates: [PROFILE_RATE],
+    async handle(call) {
+      await requireFreshProof(world, call)
+      return call.commit(() => {
+        loginMethods.makePrimary(changeOf(call), call.body.id)
+        return { status: 200, body: listOf(loginMethods, call.caller.userId) }
+      })
+    },
+  })
+}
+
+function removeMethod(world: LoginMethodsWorld): Operation {
+  return operation({
+    id: 'removeLoginMethod',
+    method: 'DELETE',
+    path: '/app/api/user/login-methods/{id}',
+    tag: 'user',
+    summary: 'Remove a login method',
+    access: 'session',
+    replies: { 204: null },
+    codes: ['LOGIN_METHOD_NOT_FOUND', 'LAST_LOGIN_METHOD', 'STEP_UP_REQUIRED', 'DELIVERY_UNAVAILABLE'],
+    rates: [PROFILE_RATE],
+    async handle(call) {
+      const methodId = parseUint64(call.params[0] ?? '')
+      if (methodId === undefined)
+        throw new SignalError('LOGIN_METHOD_NOT_FOUND', 'there is no such login method')
+      await requireFreshProof(world, call)
+      return call.commit(() => {
+        world.loginMethods.remove(changeOf(call), methodId)
+        return { status: 204 }
+      })
+    },
+  })
+}
+
+/** The methods as the client is shown them, oldest first. */
+export function loginMethodViews({ methods, primaryMethodId }: MethodsHeld): readonly object[] {
+  return methods.map(method => ({
+    id: method.id,
+    kind: method.kind,
+    value: method.shown,
+    provider: method.kind === 'social' ? method.provider : undefined,
+    verified: true,
+    primary: method.id === primaryMethodId,
+    addedAt: new Date(method.addedAtMs).toISOString(),
+    lastUsedAt: new Date(method.lastUsedAtMs).toISOString(),
+  }))
+}
+
+/** A method that a user may not have, as a result of a transaction. */
+export interface MethodRefusal {
+  readonly kind: 'method-refused'
+  readonly code: ErrorCode
+}
+
+/** The same as they hear it. */
+export function refusalOfMethod({ code }: Pick<MethodRefusal, 'code'>): SignalError {
+  return new SignalError(code, SENTENCES[code] ?? 'it can not be a login method')
+}
+
+function listOf(loginMethods: LoginMethods, userId: UserId): { readonly items: readonly object[] } {
+  return { items: loginMethodViews(loginMethods.held(userId)) }
+}
+
+function changeOf({ caller, nowMs }: { readonly caller: Caller; readonly nowMs: number }): Change {
+  return { userId: caller.userId, deviceId: caller.deviceId, nowMs }
+}
+
+async function addAddress(world: LoginMethodsWorld, call: AddCall, kind: Address['kind']): Promise<Reply> {
+  const { value = '', country } = call.body
+  const { caller, network, acceptLanguage: language, nowMs } = call
+  const address = world.addresses.read(kind, value, country, '/value')
+  await requireFreshProof(world, call)
+  return call.commit(() => {
+    const refusal = world.loginMethods.refusalOf(caller.userId, address)
+    if (refusal !== undefined && refusal !== 'taken') throw refusalOfMethod({ code: refusal })
+    const purpose = { kind: 'bind', userId: caller.userId, isTaken: refusal === 'taken' } as const
+    return { status: 202, body: world.challenges.begin({ purpose, address, network, language }, nowMs) }
+  })
+}
+
+async function addSocial(world: LoginMethodsWorld, call: AddCall): Promise<Reply> {
+  const { loginMethods, identities, identityTokens } = world
+  await requireFreshProof(world, call)
+  const token = await identities.verify(call.body)
+  const identity = await identities.complete(token, call.body)
+  return call.commit(() => {
+    const use = { tokenDigest: token.tokenDigest, attempt: undefined }
+    if (identityTokens.find(use) !== undefined) throw tokenUsed()
+    const refusal = loginMethods.refusalOf(call.caller.userId, identity)
+    if (refusal !== undefined)
+      throw refusalOfMethod({ code: refusal === 'taken' ? 'ACCOUNT_EXISTS' : refusal })
+    const method = loginMethods.add(changeOf(call), identity)
+    identityTokens.keep(use, undefined, token.expiresAtMs)
+    const { primaryMethodId } = loginMethods.held(call.caller.userId)
+    return { status: 201, body: loginMethodViews({ methods: [method], primaryMethodId })[0]! }
+  })
+}
+
+/** Of everything that changes a profile together (contract 8). */
+export const PROFILE_RATE: RateRule = {
+  name: 'profile',
+  by: 'user',
+  count: 20,
+  perMs: 3_600_000,
+  burst: 20,
+}
+const SENTENCES: Partial<Record<ErrorCode, string>> = {
+  METHOD_EXISTS: 'it is one of the login methods already',
+  LOGIN_METHOD_LIMIT: 'there are as many login methods of this kind as an account can have',
+  ACCOUNT_EXISTS: 'it signs in to another account',
+  CHALLENGE_GONE: 'the challenge is over: begin again',
+}

@@ -1,0 +1,192 @@
+/**
+ * Signing in by what an identity provider says (contract 2.6, 2.7): `login` with `verified: true`, and `platform-login`
+ * for Sign in with Apple. That somebody is verified is a claim to be proven, by a token of the provider in the same
+ * request. The subject of the token opens its account or makes one; no address of it ever does.
+ */
+
+import { type SocialMethod, socialIdentifier } from '../domain/account.ts'
+import type { SocialIdentity } from '../domain/challenge.ts'
+import { decideSocialSignIn, nameOfNewcomer } from '../domain/social-sign-in.ts'
+import { SignalError } from '../errors.ts'
+import { SignedIn } from '../schema/account.ts'
+import { PlatformLoginRequest } from '../schema/profile.ts'
+import type { AccountStore, MethodOwner } from '../store/account-store.ts'
+import type { ChallengeReply, ChallengeStore } from '../store/challenge-store.ts'
+import type { IdentityTokenStore } from '../store/identity-token-store.ts'
+import { readDisplayName } from './display-names.ts'
+import { type Operation, operationWithBody, type RateRule, type Reply } from './operation.ts'
+import type { SignInCall, SignIns } from './sign-ins.ts'
+import {
+  APPLE,
+  type SocialClaim,
+  type SocialIdentities,
+  tokenUsed,
+  type VerifiedToken,
+} from './social-identities.ts'
+
+export interface SocialSignInWorld {
+  readonly database: { commit<Result>(write: () => Result): Promise<Result> }
+  readonly accounts: AccountStore
+  readonly challenges: Pick<ChallengeStore, 'begin'>
+  readonly identities: SocialIdentities
+  readonly identityTokens: IdentityTokenStore
+  readonly signIns: SignIns
+}
+
+/** What a request hands over; `attempt` is its `Idempotency-Key` where a retry gets the first reply. */
+export interface SocialSignInRequest extends SocialClaim {
+  readonly displayName?: string | undefined
+  readonly attempt?: string | undefined
+}
+
+/** What came of a token; it is kept as it is for the retry of a request whose reply was lost. */
+type Outcome =
+  | { readonly kind: 'signed-in'; readonly reply: object }
+  | { readonly kind: 'account-exists'; readonly challenge: ChallengeReply }
+  | { readonly kind: 'used' }
+
+export class SocialSignIn {
+  readonly #world: SocialSignInWorld
+  /** Attempts that wait for Apple: a retry waits with them, since a code can be exchanged once. */
+  readonly #underWay = new Map<string, Promise<Outcome>>()
+
+  constructor(world: SocialSignInWorld) {
+    this.#world = world
+  }
+
+  /**
+   * The reply of a social login. Rejects with `PROVIDER_TOKEN_REQUIRED`, `PROVIDER_TOKEN_INVALID`, `AUTH_CODE_INVALID`,
+   * `PROVIDER_UNAVAILABLE`, `VALIDATION_FAILED`, `ACCOUNT_EXISTS` with the `challenge` that links, and with
+   * `RATE_LIMITED` or `DELIVERY_UNAVAILABLE` where that can't be sent.
+   */
+  async signIn(request: SocialSignInRequest, call: SignInCall): Promise<Reply> {
+    const displayName = readDisplayName(request.displayName)
+    const token = await this.#world.identities.verify(request)
+    const outcome = await this.#outcomeOnce({ ...request, displayName }, token, call)
+    switch (outcome.kind) {
+      case 'signed-in':
+        return { status: 200, body: outcome.reply }
+      case 'account-exists':
+        throw accountExists(outcome.challenge)
+      case 'used':
+        throw tokenUsed()
+    }
+  }
+
+  /** The outcome of the token, or of its first use where this is the same attempt again. */
+  async #outcomeOnce(request: SocialSignInRequest, token: VerifiedToken, call: SignInCall): Promise<Outcome> {
+    const { attempt } = request
+    const earlier = this.#outcomeBefore(token, attempt)
+    if (earlier !== undefined) return earlier
+    if (attempt === undefined) return this.#use(request, token, call)
+    const name = `${token.tokenDigest} ${attempt}`
+    const underWay = this.#underWay.get(name) ?? this.#use(request, token, call)
+    this.#underWay.set(name, underWay)
+    return underWay.finally(() => this.#underWay.delete(name))
+  }
+
+  async #use(request: SocialSignInRequest, token: VerifiedToken, call: SignInCall): Promise<Outcome> {
+    const { identities, identityTokens, database } = this.#world
+    const identity = await identities.complete(token, request)
+    return database.commit(() => {
+      // Looked up again: the token may have been used while Apple was asked.
+      const earlier = this.#outcomeBefore(token, request.attempt)
+      if (earlier !== undefined) return earlier
+      const outcome = this.#signIn(identity, request.displayName, token, call)
+      const use = { tokenDigest: token.tokenDigest, attempt: request.attempt }
+      identityTokens.keep(use, outcome, token.expiresAtMs)
+      return outcome
+    })
+  }
+
+  #outcomeBefore({ tokenDigest }: VerifiedToken, attempt: string | undefined): Outcome | undefined {
+    const use = this.#world.identityTokens.find({ tokenDigest, attempt })
+    if (use === undefined) return undefined
+    return use.outcome === undefined ? { kind: 'used' } : (use.outcome as Outcome)
+  }
+
+  #signIn(
+    identity: SocialIdentity,
+    displayName: string | undefined,
+    token: VerifiedToken,
+    call: SignInCall,
+  ): Outcome {
+    const { accounts, signIns } = this.#world
+    const subject = socialIdentifier(identity.issuer, identity.subject)
+    const decision = decideSocialSignIn(subject, token, identifier => accounts.ownerOf(identifier)?.userId)
+    const proof = identity.provider === APPLE ? 'apple' : 'social'
+    switch (decision.kind) {
+      case 'known': {
+        this.#renew(accounts.ownerOf(subject), identity, call.nowMs)
+        const { userId } = decision
+        return { kind: 'signed-in', reply: signIns.open({ userId, isNewUser: false, proof }, call) }
+      }
+      case 'new': {
+        const userId = signIns.newUser(nameOfNewcomer(displayName, token), identity, call)
+        return { kind: 'signed-in', reply: signIns.open({ userId, isNewUser: true, proof }, call) }
+      }
+      case 'confirm': {
+        const { userId, email } = decision
+        const purpose = { kind: 'link', userId, identity } as const
+        const address = { kind: 'email', key: email, shown: email } as const
+        const { network, acceptLanguage: language, nowMs } = call
+        const challenge = this.#world.challenges.begin({ purpose, address, network, language }, nowMs)
+        return { kind: 'account-exists', challenge }
+      }
+    }
+  }
+
+  /** What is new about a known identity: the address that its provider names, and Apple's latest refresh token. */
+  #renew(owner: MethodOwner | undefined, identity: SocialIdentity, nowMs: number): void {
+    const { accounts } = this.#world
+    const method = owner === undefined ? undefined : accounts.method(owner)
+    if (owner === undefined || method?.kind !== 'social') return
+    const renewed: SocialMethod = { ...method, ...identity, lastUsedAtMs: nowMs }
+    accounts.putMethod(owner.userId, renewed)
+  }
+}
+
+export function platformLoginOperations(socialSignIn: Pick<SocialSignIn, 'signIn'>): readonly Operation[] {
+  return [
+    operationWithBody(PlatformLoginRequest, {
+      id: 'platformLogin',
+      method: 'POST',
+      path: '/app/api/platform-login',
+      tag: 'sign-in',
+      summary: 'Sign in with Apple, or with another provider of the platform',
+      access: 'public',
+      replies: { 200: SignedIn },
+      codes: SOCIAL_CODES,
+      rates: [SOCIAL_RATE],
+      handle(call) {
+        const { platform = APPLE, nonce, displayName, ...sent } = call.body
+        const idToken = sent.identityToken ?? sent.idToken
+        const authorizationCode = sent.authorizationCode ?? sent.authCode
+        const claim = { provider: platform, idToken, nonce, authorizationCode }
+        return socialSignIn.signIn({ ...claim, displayName, attempt: call.idempotencyKey }, call)
+      },
+    }),
+  ]
+}
+
+/** The address is that of an account here: whoever reads its mail confirms that both are one person. */
+function accountExists(challenge: ChallengeReply): SignalError {
+  return new SignalError(
+    'ACCOUNT_EXISTS',
+    'an account signs in with this email address: confirm the code sent to it',
+    {
+      members: { challenge },
+    },
+  )
+}
+
+/** What signing in by a provider refuses with. */
+export const SOCIAL_CODES = [
+  'PROVIDER_TOKEN_REQUIRED',
+  'PROVIDER_TOKEN_INVALID',
+  'PROVIDER_UNAVAILABLE',
+  'AUTH_CODE_INVALID',
+  'ACCOUNT_EXISTS',
+  'DELIVERY_UNAVAILABLE',
+] as const
+const SOCIAL_RATE: RateRule = { name: 'social', by: 'address', count: 30, perMs: 600_000, burst: 30 }

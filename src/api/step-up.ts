@@ -1,0 +1,48 @@
+/**
+ * Step-up (contract 2.9, `auth.stepUpSeconds`): whoever changes how an account is signed in to must have proven lately
+ * who they are, so that a phone left unlocked is not an account lost.
+ */
+
+import { proofAddress } from '../domain/login-method.ts'
+import { SignalError } from '../errors.ts'
+import type { ChallengeReply, ChallengeStore } from '../store/challenge-store.ts'
+import type { LoginMethods } from '../store/login-methods.ts'
+import type { Caller } from './authentication.ts'
+
+export interface StepUpWorld {
+  /** How long a proof is good for, in seconds; 0 switches step-up off. */
+  readonly stepUpSeconds: number
+  readonly database: { commit<Result>(write: () => Result): Promise<Result> }
+  readonly loginMethods: Pick<LoginMethods, 'held'>
+  readonly challenges: Pick<ChallengeStore, 'begin'>
+}
+
+/** The parts of a call that it looks at. */
+export interface StepUpCall {
+  readonly caller: Caller
+  readonly network: string
+  readonly acceptLanguage: string
+  readonly nowMs: number
+}
+
+/**
+ * Resolves for a caller whose last proof is fresh. Else rejects with `STEP_UP_REQUIRED`, whose `challenge` is to be
+ * confirmed with `verify`; without one where the user has no address that a code could go to, and has to sign in anew.
+ */
+export async function requireFreshProof(world: StepUpWorld, call: StepUpCall): Promise<void> {
+  const { stepUpSeconds } = world
+  const provenForMs = call.nowMs - call.caller.session.authenticatedAtMs
+  if (stepUpSeconds === 0 || provenForMs <= stepUpSeconds * 1000) return
+  const challenge = await world.database.commit(() => beginProof(world, call))
+  const members = challenge === undefined ? {} : { challenge }
+  throw new SignalError('STEP_UP_REQUIRED', 'confirm who you are, then repeat this', { members })
+}
+
+function beginProof(
+  { loginMethods, challenges }: StepUpWorld,
+  { caller: { userId }, network, acceptLanguage: language, nowMs }: StepUpCall,
+): ChallengeReply | undefined {
+  const address = proofAddress(loginMethods.held(userId))
+  if (address === undefined) return undefined
+  return challenges.begin({ purpose: { kind: 'step-up', userId }, address, network, language }, nowMs)
+}

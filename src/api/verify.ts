@@ -1,0 +1,98 @@
+/**
+ * `verify` (contract 2.4): confirms a challenge that is no login, but a new address, or who the user is. It belongs to
+ * the user who began it; to everybody else it looks as if there were none. Without a session it is `verify-login`.
+ */
+
+import type { Static } from 'typebox'
+import Type from 'typebox'
+import type { ChallengePurpose } from '../domain/challenge.ts'
+import type { UserId } from '../domain/ids.ts'
+import { SignedIn, VerifyLoginRequest } from '../schema/account.ts'
+import { validationFailed } from '../schema/check.ts'
+import { VerifyReply } from '../schema/profile.ts'
+import {
+  type ChallengeStore,
+  type Confirmed,
+  type RefusedAttempt,
+  refusalOf,
+} from '../store/challenge-store.ts'
+import type { LoginMethods } from '../store/login-methods.ts'
+import type { SessionStore } from '../store/session-store.ts'
+import type { Caller } from './authentication.ts'
+import { type MethodRefusal, refusalOfMethod } from './login-methods.ts'
+import { type Call, type Operation, operationWithBody, type Reply } from './operation.ts'
+import { VERIFY_LOGIN_CODES, VERIFY_RATE } from './sign-in.ts'
+import type { SignInCall } from './sign-ins.ts'
+import { type UserViewWorld, userView } from './user-view.ts'
+
+export interface VerifyWorld extends UserViewWorld {
+  readonly database: { commit<Result>(write: () => Result): Promise<Result> }
+  readonly challenges: Pick<ChallengeStore, 'confirm'>
+  readonly loginMethods: LoginMethods
+  readonly sessions: Pick<SessionStore, 'read' | 'put'>
+  readonly verifyLogin: (body: VerifyBody, call: SignInCall) => Promise<Reply>
+}
+
+type VerifyBody = Static<typeof VerifyLoginRequest>
+type VerifyCall = Pick<Call<VerifyBody, undefined, 'optional'>, 'body' | 'nowMs'>
+
+/** What came of an attempt; refusals were counted, so they are thrown after the transaction, not in it. */
+type Outcome = RefusedAttempt | MethodRefusal | { readonly kind: 'done'; readonly body: object }
+
+export function verifyOperations(world: VerifyWorld): readonly Operation[] {
+  return [
+    operationWithBody(VerifyLoginRequest, {
+      id: 'verify',
+      method: 'POST',
+      path: '/app/api/verify',
+      tag: 'user',
+      summary: 'Confirm a new address, or who one is; without a session, sign in',
+      access: 'optional',
+      replies: { 200: Type.Union([VerifyReply, SignedIn]) },
+      codes: [...VERIFY_LOGIN_CODES, 'METHOD_EXISTS', 'LOGIN_METHOD_LIMIT'],
+      rates: [VERIFY_RATE],
+      handle: call =>
+        call.caller === undefined ? world.verifyLogin(call.body, call) : verify(world, call, call.caller),
+    }),
+  ]
+}
+
+async function verify(world: VerifyWorld, { body, nowMs }: VerifyCall, caller: Caller): Promise<Reply> {
+  const { challengeId, otp = body.code } = body
+  if (challengeId === undefined || otp === undefined) throw incomplete(challengeId)
+  const mayConfirm = (purpose: ChallengePurpose) => isForUser(purpose, caller.userId)
+  const outcome = await world.database.commit((): Outcome => {
+    const confirmation = world.challenges.confirm({ challengeId, otp, mayConfirm }, nowMs)
+    return confirmation.kind === 'refused' ? confirmation : carryOut(world, confirmation, caller, nowMs)
+  })
+  if (outcome.kind === 'refused') throw refusalOf(outcome)
+  if (outcome.kind === 'method-refused') throw refusalOfMethod(outcome)
+  return { status: 200, body: outcome.body }
+}
+
+/** What a user may confirm with a session of theirs. */
+function isForUser(purpose: ChallengePurpose, userId: UserId): boolean {
+  return (purpose.kind === 'bind' || purpose.kind === 'step-up') && purpose.userId === userId
+}
+
+function carryOut(world: VerifyWorld, confirmed: Confirmed, caller: Caller, nowMs: number): Outcome {
+  const { userId, sessionId, deviceId } = caller
+  const { purpose, address } = confirmed
+  if (purpose.kind === 'bind') {
+    const code = world.loginMethods.bind({ userId, nowMs, deviceId }, address, purpose.replaces)
+    if (code !== undefined) return { kind: 'method-refused', code }
+  } else {
+    const session = world.sessions.read(sessionId)
+    if (session !== undefined) world.sessions.put(sessionId, { ...session, authenticatedAtMs: nowMs })
+  }
+  const name = purpose.kind === 'bind' ? `bind-${address.kind}` : purpose.kind
+  return { kind: 'done', body: { purpose: name, user: userView(world, userId, deviceId) } }
+}
+
+function incomplete(challengeId: string | undefined) {
+  const [pointer, detail] =
+    challengeId === undefined
+      ? ['/challengeId', 'is needed beside a session']
+      : ['/otp', 'is the code that was sent']
+  return validationFailed([{ pointer, code: 'REQUIRED', detail }], 'the body')
+}

@@ -1,0 +1,35 @@
+/** Wire shapes of the login methods (contract 2.9). */
+
+import Type from 'typebox'
+import { Uint64, Uint64Text } from './uint64.ts'
+
+export const MethodKind = Type.Union([Type.Literal('email'), Type.Literal('phone'), Type.Literal('social')])
+
+export const AddLoginMethodRequest = Type.Object({
+  kind: MethodKind,
+  value: Type.Optional(Type.String({ description: 'The email address or phone number' })),
+  country: Type.Optional(
+    Type.String({ description: 'ISO 3166 letters: what a phone number without calling code belongs to' }),
+  ),
+  provider: Type.Optional(
+    Type.String({ description: 'The name of the identity provider, such as `google`' }),
+  ),
+  idToken: Type.Optional(Type.String({ description: 'What the provider signed' })),
+  nonce: Type.Optional(Type.String({ description: 'What the token must repeat; for Apple the raw nonce' })),
+  authorizationCode: Type.Optional(Type.String({ description: 'Beside a token of Apple' })),
+})
+
+export const SetPrimaryRequest = Type.Object({ id: Uint64 })
+
+export const LoginMethodView = Type.Object({
+  id: Uint64Text,
+  kind: MethodKind,
+  value: Type.Optional(Type.String({ description: 'The address; of a provider the one that it named' })),
+  provider: Type.Optional(Type.String()),
+  verified: Type.Boolean(),
+  primary: Type.Boolean(),
+  addedAt: Type.String({ format: 'date-time' }),
+  lastUsedAt: Type.String({ format: 'date-time' }),
+})
+
+export const LoginMethodList = Type.Object({ items: Type.Array(LoginMethodView) })
