@@ -10,8 +10,8 @@ import { type SmsOptions, SmsSender } from './delivery/sms.ts'
 import type { Language } from './delivery/texts.ts'
 import type { TokenLifetimes } from './domain/session.ts'
 import type { EnvironmentReader } from './environment.ts'
-import type { AppleOptions } from './identity/apple.ts'
-import type { ProviderOptions } from './identity/identity-token.ts'
+import { type AppleOptions, AppleSignIn } from './identity/apple.ts'
+import { IdentityProvider, type ProviderOptions } from './identity/identity-token.ts'
 import type { IdForm } from './schema/json.ts'
 
 export interface ApplicationConfig {
@@ -29,7 +29,7 @@ export interface ApplicationConfig {
   readonly mail?: MailOptions
   readonly sms?: SmsOptions
   readonly apns?: ApnsOptions
-  readonly fcm?: { readonly serviceAccount: FcmServiceAccount; readonly url?: string }
+  readonly fcm?: FcmOptions
   readonly providers: readonly ProviderOptions[]
   readonly apple?: AppleOptions
   /** Scheme of the links that open the app. */
@@ -146,10 +146,14 @@ function sms(reader: EnvironmentReader): Pick<ApplicationConfig, 'sms'> {
 }
 
 function apns(reader: EnvironmentReader): Pick<ApplicationConfig, 'apns'> {
-  const key = reader.secret('CALLSIGN_APNS_KEY')
+  const key = pem(reader.secret('CALLSIGN_APNS_KEY'))
   const keyId = reader.text('CALLSIGN_APNS_KEY_ID')
   const teamId = reader.text('CALLSIGN_APNS_TEAM_ID')
-  const host = reader.text('CALLSIGN_APNS_HOST')
+  const hosts = reader.list(
+    'CALLSIGN_APNS_HOST',
+    text => /^[A-Za-z0-9.:-]+$/.test(text),
+    'one or two host names',
+  )
   const port = reader.integer('CALLSIGN_APNS_PORT', { usual: 443, min: 1, max: 65_535 })
   const authority = reader.file('CALLSIGN_APNS_CA')
   if (key === undefined && keyId === undefined && teamId === undefined) return {}
@@ -157,29 +161,34 @@ function apns(reader: EnvironmentReader): Pick<ApplicationConfig, 'apns'> {
     reader.problems.push('CALLSIGN_APNS_KEY, CALLSIGN_APNS_KEY_ID and CALLSIGN_APNS_TEAM_ID are set together')
     return {}
   }
-  return {
-    apns: {
-      key,
-      keyId,
-      teamId,
-      port,
-      ...(host === undefined ? {} : { hosts: { production: host, development: host } }),
-      ...(authority === undefined ? {} : { ca: authority.toString('utf8') }),
-    },
+  const [production, development = production] = hosts
+  const options: ApnsOptions = {
+    key,
+    keyId,
+    teamId,
+    port,
+    ...(production === undefined || development === undefined ? {} : { hosts: { production, development } }),
+    ...(authority === undefined ? {} : { ca: authority.toString('utf8') }),
   }
+  if (throws(() => new ApnsSender(options).close())) {
+    reader.problems.push('CALLSIGN_APNS_KEY is not the text of a .p8 file from Apple')
+  }
+  return { apns: options }
 }
 
 function fcm(reader: EnvironmentReader): Pick<ApplicationConfig, 'fcm'> {
   const form = 'the JSON of a Google service account with client_email, private_key and project_id'
   const url = reader.url('CALLSIGN_FCM_URL')
-  const serviceAccount = reader.json('CALLSIGN_FCM_SERVICE_ACCOUNT', form, value => {
+  const options = reader.json('CALLSIGN_FCM_SERVICE_ACCOUNT', form, value => {
     const members = objectOf(value)
     const names = ['client_email', 'private_key', 'project_id']
     const isWhole = members !== undefined && names.every(name => typeof members[name] === 'string')
-    return isWhole ? (members as unknown as FcmServiceAccount) : undefined
+    if (!isWhole) return undefined
+    const serviceAccount = members as unknown as FcmServiceAccount
+    const fcm: FcmOptions = { serviceAccount, ...(url === undefined ? {} : { url }) }
+    return throws(() => new FcmSender(fcm)) ? undefined : fcm
   })
-  if (serviceAccount === undefined) return {}
-  return { fcm: { serviceAccount, ...(url === undefined ? {} : { url }) } }
+  return options === undefined ? {} : { fcm: options }
 }
 
 function providers(reader: EnvironmentReader): readonly ProviderOptions[] {
@@ -189,7 +198,13 @@ function providers(reader: EnvironmentReader): readonly ProviderOptions[] {
     const isProvider = (each: unknown): each is ProviderOptions => {
       const { name, issuer, clientIds, jwksUri } = objectOf(each) ?? {}
       const hasUris = isUrl(issuer) && (jwksUri === undefined || isUrl(jwksUri))
-      return typeof name === 'string' && /^[a-z0-9-]{1,32}$/.test(name) && hasUris && isTexts(clientIds)
+      const isNamed = typeof name === 'string' && /^[a-z0-9-]{1,32}$/.test(name)
+      return (
+        isNamed &&
+        hasUris &&
+        isTexts(clientIds) &&
+        !throws(() => new IdentityProvider(each as ProviderOptions, NO_WORLD))
+      )
     }
     return value.every(isProvider) ? value : undefined
   })
@@ -201,7 +216,7 @@ function apple(reader: EnvironmentReader): Pick<ApplicationConfig, 'apple'> {
   const settings = {
     teamId: reader.text('CALLSIGN_APPLE_TEAM_ID'),
     keyId: reader.text('CALLSIGN_APPLE_KEY_ID'),
-    privateKey: reader.secret('CALLSIGN_APPLE_PRIVATE_KEY'),
+    privateKey: pem(reader.secret('CALLSIGN_APPLE_PRIVATE_KEY')),
     issuer: reader.url('CALLSIGN_APPLE_ISSUER'),
     jwksUri: reader.url('CALLSIGN_APPLE_JWKS_URL'),
     tokenUrl: reader.url('CALLSIGN_APPLE_TOKEN_URL'),
@@ -212,7 +227,13 @@ function apple(reader: EnvironmentReader): Pick<ApplicationConfig, 'apple'> {
     if (given.length > 0) reader.problems.push('CALLSIGN_APPLE_CLIENT_IDS is missing: the app’s bundle ids')
     return {}
   }
-  return { apple: { clientIds, ...Object.fromEntries(given) } }
+  const options: AppleOptions = { clientIds, ...Object.fromEntries(given) }
+  if (throws(() => new AppleSignIn(options, NO_WORLD))) {
+    reader.problems.push(
+      'CALLSIGN_APPLE_TEAM_ID, CALLSIGN_APPLE_KEY_ID and CALLSIGN_APPLE_PRIVATE_KEY (the text of a .p8 file) are set together',
+    )
+  }
+  return { apple: options }
 }
 
 function objectOf(value: unknown): Readonly<Record<string, unknown>> | undefined {
@@ -235,6 +256,11 @@ function isUrl(value: unknown): boolean {
   return typeof value === 'string' && URL.canParse(value) && /^https?:$/.test(new URL(value).protocol)
 }
 
+/** A key in PEM, whose line ends an environment often holds as the two characters `\\n`. */
+function pem(text: string | undefined): string | undefined {
+  return text?.replaceAll('\\n', '\n')
+}
+
 function throws(act: () => unknown): boolean {
   try {
     act()
@@ -247,3 +273,5 @@ function throws(act: () => unknown): boolean {
 const DAY_S = 86_400
 const YEAR_S = 365 * DAY_S
 const ANDROID_APP_FORM = /^[A-Za-z0-9_.]{1,255}=(?:[0-9A-F]{2}:){31}[0-9A-F]{2}$/
+/** Options are tried out before there is a world to use them in. */
+const NO_WORLD = { nowMs: () => 0 }
