@@ -1,0 +1,337 @@
+/**
+ * The order of a registration, attacked: the process ends between any two steps, each write fails before and after it
+ * takes effect, requests run side by side. Whatever happens, one key becomes one device with one entry in the log.
+ */
+
+import t from 'tap'
+import type { DeviceId, UserId } from '../../src/domain/ids.ts'
+import { newDevice, newSession, newUser, type TestUser } from '../support/application.ts'
+import {
+  type DeviceHouse,
+  deviceIds,
+  type Fault,
+  newKey,
+  openHouse,
+  REGISTER,
+  registerDevice,
+} from '../support/device-house.ts'
+
+/** The commits of a registration, in their order. */
+const [LOOK, BEGIN, FINISH, ABANDON] = [1, 2, 3, 4]
+const NAMES = ['', 'look', 'begin', 'finish', 'abandon']
+const nameOf = ({ at }: Fault) => (at === 'log' ? at : NAMES[at])
+
+/** What must hold when all is over: one device, one entry, no trace of the way there. */
+function faultsOf({ world, logged }: DeviceHouse, userId: UserId, key: string, deviceId: string): string[] {
+  const devices = world.devices.activeDevicesOf(userId).filter(({ publicKey }) => publicKey === key)
+  const [device] = devices
+  const owner = world.devices.ownerOfKey(key)
+  const entry = `${userId}_${deviceId} ${key}`
+  const expectations: readonly (readonly [string, boolean])[] = [
+    ['one device', devices.length === 1 && String(device!.deviceId) === deviceId],
+    ['its key is its own', owner?.userId === userId && String(owner.deviceId) === deviceId],
+    ['nothing pends', world.devices.allPending().length === 0],
+    ['one entry of its id', logged().filter(each => each === entry).length === 1],
+    ['its index is the one in the log', logged()[device?.publicKeyIndex ?? -1] === entry],
+  ]
+  return expectations.filter(([, holds]) => !holds).map(([name]) => name)
+}
+
+const CRASHES: readonly (Fault & { readonly finished: 0 | 1; readonly answers: 200 | 201 })[] = [
+  { at: LOOK, harm: 'crash before', finished: 0, answers: 201 },
+  { at: LOOK, harm: 'crash after', finished: 0, answers: 201 },
+  { at: BEGIN, harm: 'crash before', finished: 0, answers: 201 },
+  { at: BEGIN, harm: 'crash after', finished: 1, answers: 200 },
+  { at: 'log', harm: 'crash before', finished: 1, answers: 200 },
+  { at: 'log', harm: 'crash after', finished: 1, answers: 200 },
+  { at: FINISH, harm: 'crash before', finished: 1, answers: 200 },
+  { at: FINISH, harm: 'crash after', finished: 0, answers: 200 },
+]
+
+for (const { finished, answers, ...fault } of CRASHES) {
+  t.test(
+    `a ${fault.harm} write ${fault.at} is mended at the start, and the client gets its device`,
+    async t => {
+      const folder = t.testdir()
+      const first = await openHouse(t, folder)
+      const ann = await newUser(first.world)
+      const watcher = await newDevice(first.world, ann.userId)
+      const replaced = await newDevice(first.world, ann.userId, false)
+      const body = { publicKey: newKey(), push: { fcmToken: 'new' }, replacesDeviceId: replaced.deviceId }
+      const crashed = first.harm(fault)
+      void first.send(REGISTER, { token: ann.token, body })
+      await crashed
+      await first.close()
+
+      const second = await openHouse(t, folder)
+      t.same(await second.registration.repairPending(), { finished, abandoned: 0, left: 0 })
+      const repeated = await second.send(REGISTER, { token: ann.token, body })
+      t.equal(repeated.status, answers)
+      const { deviceId } = repeated.body
+      t.same(faultsOf(second, ann.userId, body.publicKey, deviceId), [])
+      t.equal(second.logged().length, 1)
+      t.same((await deviceIds(second, ann)).sort(), [deviceId, String(watcher.deviceId)].sort())
+      const { body: list } = await second.send('GET /app/api/devices', { token: ann.token })
+      const current = list.items.filter(({ current }: { current: boolean }) => current)
+      t.same(
+        current.map(({ deviceId }: { deviceId: string }) => deviceId),
+        [deviceId],
+      )
+      const told = (await second.world.takeSent()).map(
+        message => message.channel === 'push' && message.deviceId,
+      )
+      t.same(told, [watcher.deviceId], 'the other device is told once')
+      t.same(await second.registration.repairPending(), { finished: 0, abandoned: 0, left: 0 })
+    },
+  )
+}
+
+t.test('a client that asks again before the repair gets the device that was begun', async t => {
+  const folder = t.testdir()
+  const first = await openHouse(t, folder)
+  const [ann, key] = [await newUser(first.world), newKey()]
+  const crashed = first.harm({ at: FINISH, harm: 'crash before' })
+  void registerDevice(first, ann, key)
+  await crashed
+  const [begun] = first.world.devices.pendingOf(ann.userId)
+  await first.close()
+  const second = await openHouse(t, folder)
+  const { status, body } = await registerDevice(second, ann, key)
+  t.same([status, body.deviceId], [201, String(begun?.deviceId)])
+  t.same(faultsOf(second, ann.userId, key, body.deviceId), [])
+  t.equal(second.logged().length, 1)
+})
+
+/** What fails, and what the next attempt finds: the same id or another, and how many entries the log then has. */
+const FAILURES: readonly {
+  readonly faults: readonly Fault[]
+  readonly code: string
+  readonly pending: number
+  readonly answers: 200 | 201
+  readonly entries: number
+}[] = [
+  {
+    faults: [{ at: LOOK, harm: 'refused' }],
+    code: 'STORE_UNAVAILABLE',
+    pending: 0,
+    answers: 201,
+    entries: 1,
+  },
+  {
+    faults: [{ at: BEGIN, harm: 'refused' }],
+    code: 'STORE_UNAVAILABLE',
+    pending: 0,
+    answers: 201,
+    entries: 1,
+  },
+  {
+    faults: [{ at: BEGIN, harm: 'done but refused' }],
+    code: 'STORE_UNAVAILABLE',
+    pending: 1,
+    answers: 201,
+    entries: 1,
+  },
+  { faults: [{ at: 'log', harm: 'refused' }], code: 'LOG_UNAVAILABLE', pending: 0, answers: 201, entries: 1 },
+  {
+    // The first attempt's entry is of an id that is nobody's.
+    faults: [{ at: 'log', harm: 'done but refused' }],
+    code: 'LOG_UNAVAILABLE',
+    pending: 0,
+    answers: 201,
+    entries: 2,
+  },
+  {
+    faults: [
+      { at: 'log', harm: 'done but refused' },
+      { at: FINISH, harm: 'refused' },
+    ],
+    code: 'LOG_UNAVAILABLE',
+    pending: 1,
+    answers: 201,
+    entries: 1,
+  },
+  {
+    faults: [{ at: FINISH, harm: 'refused' }],
+    code: 'STORE_UNAVAILABLE',
+    pending: 0,
+    answers: 201,
+    entries: 2,
+  },
+  {
+    faults: [
+      { at: FINISH, harm: 'refused' },
+      { at: ABANDON, harm: 'refused' },
+    ],
+    code: 'STORE_UNAVAILABLE',
+    pending: 1,
+    answers: 201,
+    entries: 1,
+  },
+  {
+    faults: [{ at: FINISH, harm: 'done but refused' }],
+    code: 'STORE_UNAVAILABLE',
+    pending: 0,
+    answers: 200,
+    entries: 1,
+  },
+]
+
+for (const { faults, code, pending, answers, entries } of FAILURES) {
+  const title = faults.map(fault => `${nameOf(fault)} ${fault.harm}`).join(', then ')
+  t.test(`${title}: the client hears of it, and its next attempt makes one device`, async t => {
+    const house = await openHouse(t, t.testdir())
+    const [ann, key] = [await newUser(house.world), newKey()]
+    house.harm(...faults)
+    const failed = await registerDevice(house, ann, key)
+    t.same([failed.status, failed.body.code], [503, code])
+    t.equal(house.world.devices.allPending().length, pending)
+    house.harm()
+    const { status, body } = await registerDevice(house, ann, key)
+    t.equal(status, answers)
+    t.same(faultsOf(house, ann.userId, key, body.deviceId), [])
+    t.equal(house.logged().length, entries)
+    t.equal((await deviceIds(house, ann)).length, 1)
+  })
+}
+
+t.test('a log that does not answer in time is an unavailable log', async t => {
+  const house = await openHouse(t, t.testdir())
+  const ann = await newUser(house.world)
+  house.harm({ at: 'log', harm: 'late' })
+  const { status, body } = await registerDevice(house, ann)
+  t.same([status, body.code], [503, 'LOG_UNAVAILABLE'])
+  t.same(house.world.devices.allPending(), [])
+})
+
+t.test('one key sent many times at once, by two sessions, is one device', async t => {
+  const house = await openHouse(t, t.testdir())
+  const [ann, key] = [await newUser(house.world), newKey()]
+  const other = await newSession(house.world, ann.userId)
+  const senders = Array.from({ length: 12 }, (_, at) => (at % 2 === 0 ? ann : other))
+  const answers = await Promise.all(senders.map(session => registerDevice(house, session, key)))
+  const ids = new Set(answers.map(({ body }) => body.deviceId))
+  t.equal(ids.size, 1)
+  const created = answers.filter(({ status }) => status === 201)
+  t.equal(created.length, 1)
+  t.same(faultsOf(house, ann.userId, key, created[0]!.body.deviceId), [])
+  t.equal(house.logged().length, 1)
+  const bound = [ann, other].map(({ sessionId }) => house.world.sessions.read(sessionId)?.deviceId)
+  t.same(bound.map(String), [...ids, ...ids], 'both sessions are bound to it')
+})
+
+t.test('one key sent by two users at once is of one of them', async t => {
+  const house = await openHouse(t, t.testdir())
+  const users = await Promise.all([newUser(house.world), newUser(house.world, 'Bob')])
+  const key = newKey()
+  const answers = await Promise.all(users.map(user => registerDevice(house, user, key)))
+  t.same(
+    answers.map(({ status, body }) => body.code ?? status),
+    [201, 'KEY_IN_USE'],
+  )
+  t.equal(house.logged().length, 1)
+})
+
+t.test('a request behind one that failed makes the attempt of its own', async t => {
+  const house = await openHouse(t, t.testdir())
+  const [ann, key] = [await newUser(house.world), newKey()]
+  house.harm({ at: BEGIN, harm: 'refused' })
+  const answers = await Promise.all([registerDevice(house, ann, key), registerDevice(house, ann, key)])
+  t.same(
+    answers.map(({ status }) => status),
+    [503, 201],
+  )
+  t.same(faultsOf(house, ann.userId, key, answers[1]!.body.deviceId), [])
+})
+
+t.test('registrations side by side never exceed ten devices, with replacements among them', async t => {
+  const house = await openHouse(t, t.testdir())
+  const ann = await newUser(house.world)
+  const old: DeviceId[] = []
+  for (let count = 0; count < 4; count++) old.push((await newDevice(house.world, ann.userId)).deviceId)
+  const replacing = [old[0], old[1], old[0]].map(replacesDeviceId => ({ replacesDeviceId }))
+  const plain = Array.from({ length: 12 }, () => ({}))
+  const answers = await Promise.all(
+    [...replacing, ...plain].map(more => registerDevice(house, ann, newKey(), more)),
+  )
+  const created = answers.filter(({ status }) => status === 201).length
+  const refused = answers.filter(({ body }) => body.code === 'DEVICE_LIMIT').length
+  t.same([created, refused], [8, 7], 'eight new ones beside two of the four old ones')
+  t.equal((await deviceIds(house, ann)).length, 10)
+  t.equal(house.logged().length, 8, 'what is refused is not logged')
+})
+
+t.test('ten registrations a day is the most side by side too', async t => {
+  const house = await openHouse(t, t.testdir(), { rates: true })
+  const ann = await newUser(house.world)
+  for (let count = 0; count < 7; count++) {
+    const session = await newSession(house.world, ann.userId)
+    const { body } = await registerDevice(house, session)
+    await house.send(`DELETE /app/api/devices/${body.deviceId}`, session)
+  }
+  const answers = await Promise.all(Array.from({ length: 6 }, () => registerDevice(house, ann)))
+  const statuses = answers.map(({ status }) => status).sort()
+  t.same(statuses, [201, 201, 201, 429, 429, 429])
+})
+
+const ENDINGS = [
+  ['removed', 'TOKEN_INVALID'],
+  ['revoked', 'SESSION_REVOKED'],
+] as const
+
+for (const [ending, code] of ENDINGS) {
+  t.test(`a session that is ${ending} while its device is being registered leaves no device`, async t => {
+    const house = await openHouse(t, t.testdir())
+    const { world } = house
+    const [ann, key] = [await newUser(world), newKey()]
+    house.onLog(async () => {
+      await world.database.commit(() => {
+        if (ending === 'removed') world.sessions.remove(ann.sessionId)
+        else world.sessions.revoke(ann.sessionId, 'logged_out_everywhere', world.nowMs())
+      })
+    })
+    const { status, body } = await registerDevice(house, ann, key)
+    t.same([status, body.code], [401, code])
+    t.same([world.devices.activeDevicesOf(ann.userId), world.devices.allPending()], [[], []])
+    house.onLog(async () => {})
+    t.equal((await registerDevice(house, await newSession(world, ann.userId), key)).status, 201)
+  })
+}
+
+t.test('an account that is erased while its device is being registered leaves nothing', async t => {
+  const house = await openHouse(t, t.testdir())
+  const { world } = house
+  const ann = await newUser(world)
+  house.onLog(() =>
+    world.database.commit(() => {
+      world.devices.eraseOf(ann.userId)
+      world.sessions.remove(ann.sessionId)
+      world.accounts.remove(ann.userId)
+    }),
+  )
+  t.equal((await registerDevice(house, ann)).status, 401)
+  t.same([world.devices.activeDevicesOf(ann.userId), world.devices.allPending()], [[], []])
+})
+
+t.test('the repair leaves what it can not finish, and drops what nobody waits for', async t => {
+  const folder = t.testdir()
+  const first = await openHouse(t, folder)
+  const users: TestUser[] = []
+  for (let count = 0; count < 3; count++) {
+    const user = await newUser(first.world)
+    const crashed = first.harm({ at: 'log', harm: 'crash before' })
+    void registerDevice(first, user)
+    await crashed
+    users.push(user)
+  }
+  await first.world.database.commit(() => first.world.sessions.remove(users[0]!.sessionId))
+  await first.close()
+
+  const frozen = await openHouse(t, folder, { isFrozen: true })
+  t.same(await frozen.registration.repairPending(), { finished: 0, abandoned: 1, left: 2 })
+  await frozen.close()
+  const open = await openHouse(t, folder)
+  t.same(await open.registration.repairPending(), { finished: 2, abandoned: 0, left: 0 })
+  const counts = users.map(({ userId }) => open.world.devices.activeDevicesOf(userId).length)
+  t.same(counts, [0, 1, 1])
+  t.equal(open.logged().length, 2)
+})

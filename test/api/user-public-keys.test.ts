@@ -1,0 +1,74 @@
+/** Whose keys a user reads (contract 2.5, `GET user/publicKeys`). */
+
+import t, { type Test } from 'tap'
+import type { UserId } from '../../src/domain/ids.ts'
+import { newUser, type TestUser } from '../support/application.ts'
+import { newKey, openHouse, registerDevice, twoDevices } from '../support/device-house.ts'
+
+/** A house in which the users of `pairs` may read each other's keys. */
+async function houseOfContacts(t: Test, pairs: [UserId, UserId][]) {
+  const mayReadKeys = (asker: UserId, owner: UserId) =>
+    pairs.some(pair => pair.includes(asker) && pair.includes(owner) && asker !== owner)
+  return openHouse(t, t.testdir(), { mayReadKeys })
+}
+
+t.test('keys are read of oneself and of whom one may, and all others are unavailable alike', async t => {
+  const pairs: [UserId, UserId][] = []
+  const house = await houseOfContacts(t, pairs)
+  const users: TestUser[] = []
+  for (const name of ['Ann', 'Bob', 'Carol']) users.push(await newUser(house.world, name))
+  const [ann, bob, carol] = users as [TestUser, TestUser, TestUser]
+  pairs.push([ann.userId, bob.userId])
+  const keys = new Map<UserId, object>()
+  for (const user of [ann, bob, carol]) {
+    const publicKey = newKey()
+    const { vrfHash: _, ...registered } = (await registerDevice(house, user, publicKey)).body
+    keys.set(user.userId, { ...registered, publicKey })
+  }
+  const ofUser = ({ userId }: TestUser, displayName: string) => ({
+    userId: String(userId),
+    displayName,
+    devices: [keys.get(userId)],
+  })
+  const read = (query: string) => house.send(`GET /app/api/user/publicKeys${query}`, { token: ann.token })
+  t.same((await read('')).body, { users: [ofUser(ann, 'Ann')], unavailable: [] })
+  const ids = [bob.userId, carol.userId, 7n, ann.userId, bob.userId, 2n ** 64n - 1n].join()
+  t.same((await read(`?userIds=${ids}`)).body, {
+    users: [ofUser(bob, 'Bob'), ofUser(ann, 'Ann')],
+    unavailable: [String(carol.userId), '7', '18446744073709551615'],
+  })
+})
+
+t.test('a removed device has no key to be read', async t => {
+  const { house, ann, first, second } = await twoDevices(t)
+  await house.send(`DELETE /app/api/devices/${second}`, { token: ann.token })
+  const { body } = await house.send('GET /app/api/user/publicKeys', { token: ann.token })
+  t.same(
+    body.users[0].devices.map(({ deviceId }: { deviceId: string }) => deviceId),
+    [first],
+  )
+})
+
+t.test('keys of 64 users at most are asked for at once', async t => {
+  const house = await openHouse(t, t.testdir())
+  const { token } = await newUser(house.world)
+  const read = (count: number) => {
+    const ids = Array.from({ length: count }, (_, at) => at + 1)
+    return house.send(`GET /app/api/user/publicKeys?userIds=${ids.join()}`, { token })
+  }
+  t.equal((await read(64)).body.unavailable.length, 64)
+  t.same([(await read(65)).status, (await read(65)).body.code], [422, 'VALIDATION_FAILED'])
+  const bad = await house.send('GET /app/api/user/publicKeys?userIds=1,x', { token })
+  t.same([bad.status, bad.body.errors[0].pointer], [422, '/userIds/1'])
+})
+
+t.test('keys are read 120 times a minute', async t => {
+  const house = await openHouse(t, t.testdir(), { rates: true })
+  const { token } = await newUser(house.world)
+  const statuses = new Map<number, number>()
+  for (let count = 0; count < 121; count++) {
+    const { status } = await house.send('GET /app/api/user/publicKeys', { token })
+    statuses.set(status, (statuses.get(status) ?? 0) + 1)
+  }
+  t.same(Object.fromEntries(statuses), { 200: 120, 429: 1 })
+})

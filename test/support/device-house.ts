@@ -1,0 +1,226 @@
+/**
+ * The device operations over a real store and a real log appender, in one process. A fault can be ordered for any of
+ * the writes of a registration, and the house can be left as a crash leaves it and opened again.
+ */
+
+import { createHash, generateKeyPairSync } from 'node:crypto'
+import type { Test } from 'tap'
+import { type LogAppenderMessage, logAppenderKind } from '../../actors/log-appender.ts'
+import { DeviceRegistration } from '../../src/api/device-registration.ts'
+import { deviceOperations } from '../../src/api/devices.ts'
+import { registerKey } from '../../src/api/registration.ts'
+import type { DeviceId, UserId } from '../../src/domain/ids.ts'
+import { SignalError } from '../../src/errors.ts'
+import { parseEntry } from '../../src/log/entry.ts'
+import type { Ref } from '../../src/runtime/actor.ts'
+import { realWorld } from '../../src/runtime/clock.ts'
+import { ActorSystem } from '../../src/runtime/system.ts'
+import type { Database } from '../../src/store/database.ts'
+import { LogStore } from '../../src/store/log-store.ts'
+import { PublishedLog } from '../../src/store/published-log.ts'
+import {
+  newSession,
+  newUser,
+  openWorld,
+  type Send,
+  sender,
+  type TestAnswer,
+  type TestWorld,
+} from './application.ts'
+import { createLog, SIGNER } from './stored-log.ts'
+
+/** What happens to a write: it fails, it fails though it took effect, its deadline passes, the process ends before it or after it. */
+export type Harm = 'refused' | 'done but refused' | 'late' | 'crash before' | 'crash after'
+
+/** `at` is the number of the commit, from 1 on, in the order in which the operations ask for them; or the log. */
+export interface Fault {
+  readonly at: number | 'log'
+  readonly harm: Harm
+}
+
+export interface HouseOptions {
+  readonly rates?: boolean
+  readonly isFrozen?: boolean
+  readonly mayReadKeys?: (asker: UserId, owner: UserId) => boolean
+}
+
+export interface DeviceHouse {
+  readonly world: TestWorld
+  readonly registration: DeviceRegistration
+  readonly send: Send
+  /** `<userId>_<deviceId> <publicKey>` of every entry of the log. */
+  logged(): string[]
+  /** Orders faults for the writes to come; resolves when the process would have ended in one. */
+  harm(...faults: readonly Fault[]): Promise<void>
+  /** Has something happen while the log is asked. */
+  onLog(act: () => Promise<unknown>): void
+  /** Ends it as the process would end, whatever is under way. */
+  close(): Promise<void>
+}
+
+export async function openHouse(
+  t: Test,
+  folder: string,
+  { rates, isFrozen = false, mayReadKeys = () => false }: HouseOptions = {},
+): Promise<DeviceHouse> {
+  const world = openWorld(folder, undefined, { rates: rates ?? false })
+  const faults = new Faults()
+  const database = faults.around(world.database)
+  const { system, appender, store } = await openLog(world.database)
+  const log = {
+    isFrozen,
+    vrf: { hash: async (userId: bigint, deviceId: bigint) => hashOf(`${userId}_${deviceId}`) },
+    append: (key: Omit<Extract<LogAppenderMessage, { kind: 'append' }>, 'kind' | 'reply'>) =>
+      appender.ask<number>(reply => ({ kind: 'append', ...key, reply }), 10_000),
+    onRegistered: () => {},
+  }
+  let duringLog: () => Promise<unknown> = async () => {}
+  const registration = new DeviceRegistration({
+    ...world,
+    database,
+    register: async (...key) => {
+      await duringLog()
+      return faults.run('log', () => registerKey(log, ...key))
+    },
+  })
+  const operations = deviceOperations({ ...world, registration, mayReadKeys })
+  let isClosed = false
+  const close = async () => {
+    if (isClosed) return
+    isClosed = true
+    await system.drainAndStop(5_000)
+    await world.database.close()
+  }
+  t.teardown(close)
+  return {
+    world,
+    registration,
+    send: sender({ ...world, database }, operations),
+    logged: () => entriesOf(store),
+    harm: (...ordered) => faults.order(ordered),
+    onLog: act => {
+      duringLog = act
+    },
+    close,
+  }
+}
+
+/** The base64 of a key that no other device has: X9.63 of P-256. */
+export function newKey(): string {
+  const { publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  return publicKey.export({ type: 'spki', format: 'der' }).subarray(-65).toString('base64')
+}
+
+export const REGISTER = 'POST /app/api/register_device'
+
+/** Registers a key with the session of this token. */
+export function registerDevice(
+  { send }: DeviceHouse,
+  { token }: { readonly token: string },
+  publicKey = newKey(),
+  more: object = {},
+): Promise<TestAnswer> {
+  return send(REGISTER, { token, body: { publicKey, ...more } })
+}
+
+/** Ids of the devices that are listed, in their order. */
+export async function deviceIds({ send }: DeviceHouse, { token }: { token: string }): Promise<string[]> {
+  const { body } = await send('GET /app/api/devices', { token })
+  return body.items.map(({ deviceId }: { deviceId: string }) => deviceId)
+}
+
+/** The id that a text in an answer stands for. */
+export function idOf(text: string): DeviceId {
+  return BigInt(text) as DeviceId
+}
+
+/** A row of the store. */
+export function activeDevice({ world }: DeviceHouse, { userId }: { userId: UserId }, id: string) {
+  return world.devices.active(userId, idOf(id))
+}
+
+/** A house, a user with a registered device, and a second session of theirs with a device of its own. */
+export async function twoDevices(t: Test) {
+  const house = await openHouse(t, t.testdir())
+  const ann = await newUser(house.world)
+  const first: string = (await registerDevice(house, ann)).body.deviceId
+  const other = await newSession(house.world, ann.userId)
+  const second: string = (await registerDevice(house, other)).body.deviceId
+  return { house, ann, other, first, second }
+}
+
+class Faults {
+  #ordered: readonly Fault[] = []
+  #commits = 0
+  #onCrash: () => void = () => {}
+
+  order(faults: readonly Fault[]): Promise<void> {
+    this.#ordered = faults
+    this.#commits = 0
+    return new Promise(resolve => {
+      this.#onCrash = resolve
+    })
+  }
+
+  /** The database as the operations know it: every commit is counted. */
+  around(database: Database): Database {
+    const commit = <Result>(write: () => Result) => this.run(++this.#commits, () => database.commit(write))
+    return new Proxy(database, {
+      get: (target, name) => {
+        if (name === 'commit') return commit
+        const member = Reflect.get(target, name)
+        return typeof member === 'function' ? member.bind(target) : member
+      },
+    })
+  }
+
+  async run<Result>(at: Fault['at'], act: () => Promise<Result>): Promise<Result> {
+    const harm = this.#ordered.find(fault => fault.at === at)?.harm
+    if (harm === undefined) return act()
+    const refusal = new SignalError(
+      at === 'log' ? 'LOG_UNAVAILABLE' : 'STORE_UNAVAILABLE',
+      'ordered by a test',
+    )
+    if (harm === 'refused') throw refusal
+    if (harm === 'late') throw new SignalError('DEADLINE_EXCEEDED', 'ordered by a test')
+    if (harm !== 'crash before') await act().catch(() => undefined)
+    if (harm === 'done but refused') throw refusal
+    this.#onCrash()
+    return new Promise(() => {})
+  }
+}
+
+async function openLog(database: Database) {
+  const store = new LogStore(database)
+  if (store.maker() === undefined) await createLog(store)
+  const published = new PublishedLog(store, SIGNER)
+  const fatal = (error: unknown) => {
+    throw error
+  }
+  const system = new ActorSystem({ world: realWorld(), fatal })
+  const kind = logAppenderKind({
+    store,
+    signer: SIGNER,
+    publishedSize: () => published.size,
+    publish: head => published.publish(head),
+    fatal,
+  })
+  const appender: Ref<LogAppenderMessage> = system.define(kind)('log')
+  await appender.ask<number>(reply => ({ kind: 'open', reply }), 10_000)
+  return { store, system, appender }
+}
+
+function entriesOf(store: LogStore): string[] {
+  const { treeSize } = store.head()!
+  return Array.from({ length: treeSize }, (_, index) => {
+    const { userId, deviceId } = store.identity(index)!
+    const { publicKey, vrfHash } = parseEntry(store.entryVolatile(index))
+    const name = `${userId}_${deviceId}`
+    if (!hashOf(name).equals(vrfHash)) throw new Error(`entry ${index} is under another hash than ${name}`)
+    return `${name} ${publicKey}`
+  })
+}
+
+function hashOf(name: string): Buffer {
+  return createHash('sha512').update(name).digest()
+}
