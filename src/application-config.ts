@@ -3,8 +3,8 @@
  * links. Each service is optional; what is not set is off, and `GET /app/api/meta` says so (contract 11).
  */
 
-import type { ApnsOptions } from './delivery/apns.ts'
-import type { FcmServiceAccount } from './delivery/fcm.ts'
+import { type ApnsOptions, ApnsSender } from './delivery/apns.ts'
+import { type FcmOptions, FcmSender, type FcmServiceAccount } from './delivery/fcm.ts'
 import { type MailOptions, parseMailAddress } from './delivery/mail.ts'
 import { type SmsOptions, SmsSender } from './delivery/sms.ts'
 import type { Language } from './delivery/texts.ts'
