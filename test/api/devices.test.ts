@@ -29,7 +29,9 @@ t.test('push tokens are renewed one at a time, taken back when empty, and moved 
   await put(other.token, { apnsToken: 'ab'.repeat(32), bundleId: 'com.example.app' })
   t.equal(tokensOf(first), undefined, 'the phone signs in as another device')
   t.equal(tokensOf(second)?.apnsToken, 'ab'.repeat(32))
-  t.same([(await put(other.token, {})).status, tokensOf(second)?.apnsToken], [204, 'ab'.repeat(32)])
+  await house.world.advance(1_000)
+  t.equal((await put(other.token, {})).status, 204)
+  t.same([tokensOf(second)?.apnsToken, tokensOf(second)?.registeredAtMs], ['ab'.repeat(32), registeredAtMs])
 })
 
 t.test('push tokens need a device', async t => {
@@ -78,6 +80,7 @@ t.test('a removed device loses its sessions and pushes; its key stays in the log
   const ended = await house.send('GET /app/api/devices', { token: other.token })
   t.same([ended.status, ended.body.code], [401, 'SESSION_REVOKED'])
   t.same(await deviceIds(house, ann), [first])
+  t.equal(house.told.at(-1), `device_removed ${second} except undefined`)
   const row = house.world.devices.read(ann.userId, idOf(second))
   t.same([row?.removedAtMs, row?.push], [house.world.nowMs(), undefined])
   t.equal(house.logged().length, 2)

@@ -163,6 +163,9 @@ t.test('a replaced device is gone with its other sessions, and the one that repl
   t.same((await deviceIds(house, other)).length, 2)
   const ended = await house.send('GET /app/api/devices', { token: lingering.token })
   t.same([ended.status, ended.body.code], [401, 'SESSION_REVOKED'])
+  const { deviceId } = body
+  const told = [`device_removed ${first} except ${deviceId}`, `device_added ${deviceId} except ${deviceId}`]
+  t.same(house.told.slice(-2), told)
   const repeated = await registerDevice(house, ann, key, { replacesDeviceId: first })
   t.same([repeated.status, repeated.body.deviceId], [200, body.deviceId], 'its repetition is no mistake')
   const itself = await registerDevice(house, ann, key, { replacesDeviceId: body.deviceId })

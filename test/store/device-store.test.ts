@@ -180,6 +180,20 @@ t.test('erasure leaves nothing of one user and everything of the others', async 
   t.same(rows, [1, 0, 0, 1, 1], "Bob's device, key and token are what is left")
 })
 
+t.test('erasure leaves a key that has become that of another user', async t => {
+  const { database, devices } = openDevices(t)
+  await database.commit(() => {
+    devices.begin(ANN, pending(1))
+    devices.finish(ANN, device(1))
+    devices.remove(ANN, idOf(1), 2_000)
+    devices.begin(ANN, { ...pending(2), publicKey: 'key 1' })
+    devices.abandon(ANN, idOf(2))
+    devices.begin(BOB, { ...pending(3), publicKey: 'key 1' })
+  })
+  await database.commit(() => devices.eraseOf(ANN))
+  t.equal(devices.ownerOfKey('key 1')?.userId, BOB)
+})
+
 t.test('everything is there when the store is opened again', async t => {
   const folder = t.testdir()
   const first = Database.open(folder)

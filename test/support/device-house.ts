@@ -48,6 +48,8 @@ export interface DeviceHouse {
   readonly world: TestWorld
   readonly registration: DeviceRegistration
   readonly send: Send
+  /** What devices were told of, also what is not pushed: `<kind> <deviceId> except <deviceId>`. */
+  readonly told: readonly string[]
   /** `<userId>_<deviceId> <publicKey>` of every entry of the log. */
   logged(): string[]
   /** Orders faults for the writes to come; resolves when the process would have ended in one. */
@@ -74,16 +76,24 @@ export async function openHouse(
       appender.ask<number>(reply => ({ kind: 'append', ...key, reply }), 10_000),
     onRegistered: () => {},
   }
+  const told: string[] = []
+  const notices = {
+    tell: (...[userId, body, nowMs, except]: Parameters<TestWorld['notices']['tell']>) => {
+      if ('deviceId' in body) told.push(`${body.kind} ${body.deviceId} except ${except}`)
+      world.notices.tell(userId, body, nowMs, except)
+    },
+  }
   let duringLog: () => Promise<unknown> = async () => {}
   const registration = new DeviceRegistration({
     ...world,
+    notices,
     database,
     register: async (...key) => {
       await duringLog()
       return faults.run('log', () => registerKey(log, ...key))
     },
   })
-  const operations = deviceOperations({ ...world, registration, mayReadKeys })
+  const operations = deviceOperations({ ...world, notices, registration, mayReadKeys })
   let isClosed = false
   const close = async () => {
     if (isClosed) return
@@ -96,6 +106,7 @@ export async function openHouse(
     world,
     registration,
     send: sender({ ...world, database }, operations),
+    told,
     logged: () => entriesOf(store),
     harm: (...ordered) => faults.order(ordered),
     onLog: act => {
