@@ -41,3 +41,19 @@ export const RATE_KEYS_MAX = 100_000
 export const STOP_DEADLINE_MS = 10_000
 /** Access tokens that were found genuine and are remembered: about 300 bytes each, so 20 MB. */
 export const TOKENS_KEPT_MAX = 65_536
+
+/** A STOMP command with its CR; UNSUBSCRIBE has 11 octets. An HTTP request or a TLS hello is refused here. */
+export const COMMAND_BYTES_MAX = 16
+/** A STOMP header line without its LF (contract 7.1): a token has less than one. */
+export const HEADER_LINE_BYTES_MAX = 8 * 1024
+/** Headers of a STOMP frame (contract 7.1); clients of this kind send fewer than ten. */
+export const HEADERS_MAX = 64
+/** A STOMP frame, command to NUL, which is not counted (contract 7.1): the keys of 32 people's devices fit. */
+export const FRAME_BYTES_MAX = 256 * 1024
+/** The same until somebody has signed in: a token and two dozen headers fit, and strangers cost little. */
+export const FRAME_BYTES_BEFORE_CONNECT_MAX = 16 * 1024
+/** The heart-beat that we offer both ways, as stompjs does. */
+export const HEART_BEAT_MS = 10_000
+/** Bounds of what may be offered, and of how often we beat: below, phones never sleep; above, routers forget. */
+export const HEART_BEAT_MS_MIN = 1_000
+export const HEART_BEAT_MS_MAX = 60_000

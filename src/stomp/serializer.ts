@@ -1,0 +1,153 @@
+/**
+ * Frames to octets (STOMP 1.2, "Augmented BNF"): exact in what is sent. Lines end in LF, names and values are escaped
+ * as the receiver's version has it, a body comes with its content-length, and a frame ends in NUL with nothing after
+ * it, because one frame is one WebSocket message.
+ */
+import { isUtf8 } from 'node:buffer'
+import { assert } from '../errors.ts'
+import { encodeHeaderName, encodeHeaderValue, isPlainValue } from './escape.ts'
+import { type Command, type Headers, headerOf, type StompVersion } from './frame.ts'
+
+/**
+ * The octets of one frame; `content-length` is added where there is a body and must not be among the headers.
+ * CONNECT, STOMP and CONNECTED are written without escapes, so their values must have no line break.
+ */
+export function encodeFrame(
+  command: Command,
+  headers: Headers,
+  version: StompVersion,
+  body: Uint8Array = NO_BYTES,
+): Buffer {
+  const lines = isNeverEscaped(command) ? plainLines(headers) : escapedLines(headers, version)
+  return joinFrame(`${command}\n${lines}${lengthLine(body)}\n`, body)
+}
+
+/** A subscription's own part of each MESSAGE it receives, encoded once when it is made. */
+export class SubscriptionHead {
+  readonly version: StompVersion
+  /** Whether MESSAGEs carry `ack`: in the ack modes of 1.2. */
+  readonly hasAck: boolean
+  /** All that comes before the value of `message-id`, escaped. */
+  readonly text: string
+  /** Octets of `text`. */
+  readonly bytes: number
+
+  /** `id` is undefined for a 1.0 client that gave none; `destination` is spelt as the client did. */
+  constructor(version: StompVersion, id: string | undefined, destination: string, isAcknowledged: boolean) {
+    const subscription = id === undefined ? [] : ['subscription', id]
+    const lines = escapedLines([...subscription, 'destination', destination], version)
+    this.version = version
+    this.hasAck = isAcknowledged && version === '1.2'
+    this.text = `MESSAGE\n${lines}message-id:`
+    this.bytes = Buffer.byteLength(this.text)
+  }
+}
+
+/**
+ * A message to any number of subscriptions. What is the same for all of them is encoded once per version; a receiver
+ * costs one buffer, one short string and one copy of the rest.
+ */
+export class MessageTemplate {
+  /** Whether it may travel as a text WebSocket message; otherwise as a binary one. */
+  readonly isText: boolean
+  readonly #headers: Headers
+  readonly #body: Uint8Array
+  #tail10: Buffer | undefined = undefined
+  #tail11: Buffer | undefined = undefined
+  #tail12: Buffer | undefined = undefined
+
+  /** `headers` are all but subscription, destination, message-id, ack, redelivered and content-length. */
+  constructor(headers: Headers, body: Uint8Array) {
+    this.#headers = headers
+    this.#body = body
+    this.isText = isTextBody(body, headerOf(headers, 'content-type'))
+  }
+
+  /** The MESSAGE for one subscription. `messageId` is of ASCII letters, digits, `-` and `_`; `ack` has its value. */
+  encode(head: SubscriptionHead, messageId: string, isRedelivered = false): Buffer {
+    const tail = this.#tail(head.version)
+    let text = head.text + messageId
+    let headBytes = head.bytes + messageId.length + 1
+    if (head.hasAck) {
+      text += ACK_LINE_START + messageId
+      headBytes += ACK_LINE_START.length + messageId.length
+    }
+    if (isRedelivered) {
+      text += REDELIVERED_LINE
+      headBytes += REDELIVERED_LINE.length
+    }
+    const frame = Buffer.allocUnsafe(headBytes + tail.length)
+    const written = frame.write(`${text}\n`, 0, 'utf8')
+    assert(written === headBytes, 'a message-id is not of ASCII')
+    frame.set(tail, headBytes)
+    return frame
+  }
+
+  #tail(version: StompVersion): Buffer {
+    switch (version) {
+      case '1.2':
+        this.#tail12 ??= this.#encodeTail(version)
+        return this.#tail12
+      case '1.1':
+        this.#tail11 ??= this.#encodeTail(version)
+        return this.#tail11
+      case '1.0':
+        this.#tail10 ??= this.#encodeTail(version)
+        return this.#tail10
+    }
+  }
+
+  /** What follows the line of `message-id`: the other headers, the body, the NUL. */
+  #encodeTail(version: StompVersion): Buffer {
+    return joinFrame(`${escapedLines(this.#headers, version)}${lengthLine(this.#body)}\n`, this.#body)
+  }
+}
+
+/**
+ * Whether a frame with this body may travel as a text WebSocket message: the platform beneath a client cuts text at
+ * the first NUL (React Native on Android), and text that is not UTF-8 closes the connection (RFC 6455, section 8.1).
+ */
+export function isTextBody(body: Uint8Array, contentType: string | undefined): boolean {
+  if (contentType?.startsWith('application/octet-stream')) return false
+  return !body.includes(0) && isUtf8(body)
+}
+
+function isNeverEscaped(command: Command): boolean {
+  return command === 'CONNECTED' || command === 'CONNECT' || command === 'STOMP'
+}
+
+function plainLines(headers: Headers): string {
+  let lines = ''
+  for (let at = 0; at < headers.length; at += 2) {
+    const name = headers[at]!
+    const value = headers[at + 1]!
+    assert(isPlainValue(name) && !name.includes(':') && isPlainValue(value), 'header cannot be written plain')
+    lines += `${name}:${value}\n`
+  }
+  return lines
+}
+
+function escapedLines(headers: Headers, version: StompVersion): string {
+  let lines = ''
+  for (let at = 0; at < headers.length; at += 2) {
+    lines += `${encodeHeaderName(headers[at]!, version)}:${encodeHeaderValue(headers[at + 1]!, version)}\n`
+  }
+  return lines
+}
+
+function lengthLine(body: Uint8Array): string {
+  return body.length === 0 ? '' : `content-length:${body.length}\n`
+}
+
+function joinFrame(head: string, body: Uint8Array): Buffer {
+  const headBytes = Buffer.byteLength(head)
+  const frame = Buffer.allocUnsafe(headBytes + body.length + 1)
+  frame.write(head, 0, 'utf8')
+  frame.set(body, headBytes)
+  frame[headBytes + body.length] = 0
+  return frame
+}
+
+const NO_BYTES = new Uint8Array(0)
+const ACK_LINE_START = '\nack:'
+const REDELIVERED_LINE = '\nredelivered:true'
