@@ -110,6 +110,8 @@ class OperationRunner {
   ): Call<unknown, unknown, 'session'> {
     const nowMs = this.#world.nowMs()
     const idempotencyKey = request.header('idempotency-key') || undefined
+    // Now, since the body's memory may be gone when the handler comes to its commit.
+    const idempotent = this.#idempotent(request, caller, idempotencyKey)
     return {
       body,
       query: this.#queryReader?.read(request.query),
@@ -122,7 +124,7 @@ class OperationRunner {
       network,
       bodyBytes: request.body,
       nowMs,
-      commit: write => this.#commit(write, this.#idempotent(request, caller, idempotencyKey), nowMs),
+      commit: write => this.#commit(write, idempotent, nowMs),
     }
   }
 

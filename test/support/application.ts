@@ -85,6 +85,8 @@ export interface TestAnswer {
   /** The parsed JSON, or undefined for no body. */
   // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of any form
   readonly body: any
+  /** The body as it was sent. */
+  readonly text: string
 }
 
 export interface TestRequest {
@@ -112,9 +114,9 @@ export function sender(world: TestWorld, operations: readonly Operation[]): Send
     const route = match?.targets.get(method)?.route
     if (match === undefined || route === undefined) throw new Error(`no operation at ${methodAndPath}`)
     const sent = new Map(Object.entries({ ...(token && { authorization: `Bearer ${token}` }), ...headers }))
-    const bytes = body === undefined ? '' : body instanceof Uint8Array ? body : formatBody(body)
+    const bytes = Buffer.from(body === undefined ? '' : body instanceof Uint8Array ? body : formatBody(body))
     try {
-      const answer = await route.handle({
+      const answering = route.handle({
         method,
         path,
         params: match.params,
@@ -123,8 +125,11 @@ export function sender(world: TestWorld, operations: readonly Operation[]): Send
         contentType: headers['content-type'] ?? 'application/json',
         header: name => sent.get(name) ?? '',
         remoteAddress: Uint8Array.from(address),
-        body: Buffer.from(bytes),
+        body: bytes,
       })
+      // As the transport's memory, which goes back when the handler has returned.
+      bytes.fill(0)
+      const answer = await answering
       const text = Buffer.from(answer.body).toString('utf8')
       return {
         status: answer.status,
@@ -132,6 +137,7 @@ export function sender(world: TestWorld, operations: readonly Operation[]): Send
           (answer.headers ?? []).map(([name, value]) => [name.toLowerCase(), value]),
         ),
         body: text === '' ? undefined : answer.contentType.includes('json') ? JSON.parse(text) : text,
+        text,
       }
     } catch (error) {
       const problem = problemOf(error, 'test-request')
@@ -140,6 +146,7 @@ export function sender(world: TestWorld, operations: readonly Operation[]): Send
         status: problem.status,
         headers: Object.fromEntries(problem.headers.map(([name, value]) => [name.toLowerCase(), value])),
         body: JSON.parse(problem.body),
+        text: problem.body,
       }
     }
   }
