@@ -1,0 +1,191 @@
+/** Access tokens to callers: what is refused and how, and that nothing remembered outlives what the session row says. */
+
+import t, { type Test } from 'tap'
+import { Authentication } from '../../src/api/authentication.ts'
+import type { DeviceId } from '../../src/domain/ids.ts'
+import { deriveSecrets } from '../../src/domain/secrets.ts'
+import type { Session } from '../../src/domain/session.ts'
+import { formatAccessToken } from '../../src/domain/token.ts'
+import { newSession, newUser, openWorld, type TestUser, type TestWorld } from '../support/application.ts'
+
+const HOUR_MS = 3_600_000
+
+async function open(t: Test): Promise<{ world: TestWorld; user: TestUser }> {
+  const world = openWorld(t.testdir())
+  t.teardown(() => world.database.close())
+  return { world, user: await newUser(world) }
+}
+
+function read(world: TestWorld, { sessionId }: { sessionId: Uint8Array }): Session {
+  return world.sessions.read(sessionId)!
+}
+
+/** What a header leads to: the caller's id, or the code of the refusal. */
+function outcome(world: TestWorld, header: string): string {
+  try {
+    return String(world.authentication.callerOf(header).userId)
+  } catch (error) {
+    return (error as { code: string }).code
+  }
+}
+
+t.test('a genuine token leads to its session', async t => {
+  const { world, user } = await open(t)
+  const caller = world.authentication.callerOf(`Bearer ${user.token}`)
+  t.equal(caller.userId, user.userId)
+  t.same(Buffer.from(caller.sessionId), Buffer.from(user.sessionId))
+  t.equal(caller.deviceId, undefined)
+})
+
+t.test('the scheme is read as RFC 9110 has it, and nothing else is a bearer token', async t => {
+  const { world, user } = await open(t)
+  const { token } = user
+  const good = String(user.userId)
+  t.equal(outcome(world, `bearer ${token}`), good)
+  t.equal(outcome(world, `BEARER  ${token} `), good)
+  t.equal(outcome(world, ''), 'TOKEN_MISSING')
+  for (const header of [
+    token,
+    `Basic ${token}`,
+    `Bearer${token}`,
+    'Bearer',
+    'Bearer ',
+    `Bearer ${token} ${token}`,
+    `Bearer ${token}, Bearer ${token}`,
+    `Bearer "${token}"`,
+    `Bearer ${token}=`,
+    `Bearer ${token.slice(0, -1)}`,
+    `Bearer kat_${'A'.repeat(10_000)}`,
+  ]) {
+    t.equal(outcome(world, header), 'TOKEN_INVALID', header.slice(0, 40))
+  }
+})
+
+t.test('every other character in any place makes it another token', async t => {
+  const { world, user } = await open(t)
+  t.equal(outcome(world, `Bearer ${user.token}`), String(user.userId), 'remembered from now on')
+  const accepted: string[] = []
+  for (let at = 0; at < user.token.length; at++) {
+    for (const other of 'AZaz09-_+/=. é') {
+      if (user.token[at] === other) continue
+      const flipped = user.token.slice(0, at) + other + user.token.slice(at + 1)
+      if (outcome(world, `Bearer ${flipped}`) !== 'TOKEN_INVALID') accepted.push(`${at} ${other}`)
+    }
+  }
+  t.same(accepted, [])
+})
+
+t.test('a refresh token is no access token, and one of another server none either', async t => {
+  const { world, user } = await open(t)
+  const { refreshToken } = world.authentication.tokensOf(user.sessionId, read(world, user))
+  t.equal(outcome(world, `Bearer ${refreshToken}`), 'TOKEN_INVALID')
+  t.equal(outcome(world, `Bearer ${refreshToken.replace('krt_', 'kat_')}`), 'TOKEN_INVALID')
+  const foreign = formatAccessToken(deriveSecrets(Buffer.alloc(32, 8)).accessToken, {
+    sessionId: user.sessionId,
+    generation: 1,
+    expiresAtS: Math.floor(world.nowMs() / 1000) + 3600,
+  })
+  t.equal(outcome(world, `Bearer ${foreign}`), 'TOKEN_INVALID')
+})
+
+t.test('a token is over on the second, also one that was accepted before', async t => {
+  const { world, user } = await open(t)
+  t.equal(outcome(world, `Bearer ${user.token}`), String(user.userId))
+  await world.advance(HOUR_MS - 1)
+  t.equal(outcome(world, `Bearer ${user.token}`), String(user.userId))
+  await world.advance(1)
+  t.equal(outcome(world, `Bearer ${user.token}`), 'TOKEN_EXPIRED')
+})
+
+t.test('a token that was accepted does not bring a revoked session back', async t => {
+  const { world, user } = await open(t)
+  t.equal(outcome(world, `Bearer ${user.token}`), String(user.userId))
+  await world.database.commit(() =>
+    world.sessions.revoke(user.sessionId, 'logged_out_everywhere', world.nowMs()),
+  )
+  t.equal(outcome(world, `Bearer ${user.token}`), 'SESSION_REVOKED')
+  await world.advance(HOUR_MS)
+  t.equal(world.sessions.read(user.sessionId), undefined, 'its row goes when no token can hear of it')
+  t.equal(outcome(world, `Bearer ${user.token}`), 'TOKEN_INVALID')
+})
+
+t.test('nor one that was ended', async t => {
+  const { world, user } = await open(t)
+  t.equal(outcome(world, `Bearer ${user.token}`), String(user.userId))
+  await world.database.commit(() => world.sessions.remove(user.sessionId))
+  t.equal(outcome(world, `Bearer ${user.token}`), 'TOKEN_INVALID')
+})
+
+t.test('what the session row says is read anew: a device bound since is known at once', async t => {
+  const { world, user } = await open(t)
+  world.authentication.callerOf(`Bearer ${user.token}`)
+  await world.database.commit(() => world.sessions.bind(user.sessionId, 77n as DeviceId))
+  t.equal(world.authentication.callerOf(`Bearer ${user.token}`).deviceId, 77n)
+})
+
+t.test('the pair before the current one is good until it expires, older ones are over', async t => {
+  const { world, user } = await open(t)
+  const tokens = [user.token]
+  for (let generation = 1; generation <= 3; generation++) {
+    await world.advance(1_000)
+    const decision = await world.sessions.refresh(user.sessionId, generation, world.nowMs())
+    t.equal(decision.kind, 'rotate')
+    tokens.push(world.authentication.tokensOf(user.sessionId, read(world, user)).accessToken)
+  }
+  const good = String(user.userId)
+  t.same(
+    tokens.map(token => outcome(world, `Bearer ${token}`)),
+    ['TOKEN_EXPIRED', 'TOKEN_EXPIRED', good, good],
+  )
+})
+
+t.test('a token of a generation that is not there yet is refused: the store was rolled back', async t => {
+  const { world, user } = await open(t)
+  const ahead = world.authentication.tokensOf(user.sessionId, { ...read(world, user), generation: 2 })
+  t.equal(outcome(world, `Bearer ${ahead.accessToken}`), 'TOKEN_INVALID')
+})
+
+t.test('the first use of the current pair is noted, that of the one before is not', async t => {
+  const { world, user } = await open(t)
+  await world.sessions.refresh(user.sessionId, 1, world.nowMs())
+  world.authentication.callerOf(`Bearer ${user.token}`)
+  await world.database.commit(() => undefined)
+  t.equal(read(world, user).isPairUsed, false)
+  const { accessToken } = world.authentication.tokensOf(user.sessionId, read(world, user))
+  world.authentication.callerOf(`Bearer ${accessToken}`)
+  await world.database.commit(() => undefined)
+  t.equal(read(world, user).isPairUsed, true)
+})
+
+t.test('a pair is the same text until it is renewed, with the time that it has left', async t => {
+  const { world, user } = await open(t)
+  const first = world.authentication.tokensOf(user.sessionId, read(world, user))
+  await world.advance(600_000)
+  const second = world.authentication.tokensOf(user.sessionId, read(world, user))
+  t.equal(second.accessToken, first.accessToken)
+  t.equal(second.refreshToken, first.refreshToken)
+  t.same([first.expiresIn, second.expiresIn], [3600, 3000])
+  await world.sessions.refresh(user.sessionId, 1, world.nowMs())
+  const third = world.authentication.tokensOf(user.sessionId, read(world, user))
+  t.not(third.accessToken, first.accessToken)
+  t.not(third.refreshToken, first.refreshToken)
+  t.equal(third.expiresIn, 3600)
+})
+
+t.test('sessions of one user are apart: ending one leaves the other', async t => {
+  const { world, user } = await open(t)
+  const other = await newSession(world, user.userId)
+  await world.database.commit(() => world.sessions.remove(user.sessionId))
+  t.equal(outcome(world, `Bearer ${user.token}`), 'TOKEN_INVALID')
+  t.equal(outcome(world, `Bearer ${other.token}`), String(user.userId))
+})
+
+t.test('a use that could not be noted does not fail the request', async t => {
+  const { world, user } = await open(t)
+  const sessions = {
+    read: (sessionId: Uint8Array) => world.sessions.read(sessionId),
+    markPairUsed: () => Promise.reject(new Error('no room')),
+  }
+  const authentication = new Authentication({ ...world, sessions })
+  t.equal(authentication.callerOf(`Bearer ${user.token}`).userId, user.userId)
+})

@@ -1,0 +1,168 @@
+/** Endings: in order of their time, a bounded number at once, given more time where something lives on. */
+
+import { statSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { Database } from '../../src/store/database.ts'
+import { EXPIRY, Expiries } from '../../src/store/expiries.ts'
+import { idInKey, idsKey } from '../../src/store/keys.ts'
+
+const KIND = EXPIRY.challenge
+
+function open(t: Test, folder = t.testdir()) {
+  const database = Database.open(folder)
+  t.teardown(() => database.close())
+  return { database, expiries: new Expiries(database), folder }
+}
+
+t.test('what is due ends in order of its time, and nothing before it', async t => {
+  const { database, expiries } = open(t)
+  const ended: bigint[] = []
+  expiries.define(KIND, key => void ended.push(idInKey(key, 0)))
+  await database.commit(() => {
+    for (const atMs of [50, 10, 40, 20, 30]) expiries.add(KIND, atMs, idsKey(BigInt(atMs)))
+  })
+  t.equal(await expiries.sweep(9, 100), 0)
+  t.equal(await expiries.sweep(30, 100), 3)
+  t.same(ended, [10n, 20n, 30n])
+  t.equal(await expiries.sweep(30, 100), 0, 'once')
+  t.equal(await expiries.sweep(1_000, 100), 2)
+  t.same(ended, [10n, 20n, 30n, 40n, 50n])
+})
+
+t.test('a sweep takes no more than it is told', async t => {
+  const { database, expiries } = open(t)
+  let ended = 0
+  expiries.define(KIND, () => void ended++)
+  await database.commit(() => {
+    for (let id = 0n; id < 25n; id++) expiries.add(KIND, 5, idsKey(id))
+  })
+  t.same([await expiries.sweep(10, 10), ended], [10, 10])
+  t.same([await expiries.sweep(10, 10), ended], [10, 20])
+  t.same([await expiries.sweep(10, 10), ended], [5, 25])
+})
+
+t.test('what lives on ends at its later time, once', async t => {
+  const { database, expiries } = open(t)
+  const calls: number[] = []
+  let endsAtMs = 200
+  expiries.define(KIND, (_, nowMs) => {
+    calls.push(nowMs)
+    return nowMs < endsAtMs ? endsAtMs : undefined
+  })
+  await database.commit(() => expiries.add(KIND, 100, idsKey(1n)))
+  await expiries.sweep(100, 10)
+  endsAtMs = 300
+  t.equal(await expiries.sweep(199, 10), 0)
+  await expiries.sweep(250, 10)
+  t.equal(await expiries.sweep(299, 10), 0)
+  await expiries.sweep(300, 10)
+  t.same(calls, [100, 250, 300])
+  t.equal(await expiries.sweep(9_999, 10), 0)
+})
+
+t.test('a later time that has passed already does not keep a sweep busy for ever', async t => {
+  const { database, expiries } = open(t)
+  expiries.define(KIND, () => 1)
+  await database.commit(() => expiries.add(KIND, 100, idsKey(1n)))
+  t.equal(await expiries.sweep(500, 10), 1)
+  t.equal(await expiries.sweep(500, 10), 0)
+  t.equal(await expiries.sweep(501, 10), 1)
+})
+
+t.test('endings of one key and of one moment do not hide each other', async t => {
+  const { database, expiries } = open(t)
+  const ended: string[] = []
+  expiries.define(EXPIRY.challenge, key => void ended.push(`challenge ${idInKey(key, 0)}`))
+  expiries.define(EXPIRY.code, key => void ended.push(`code ${idInKey(key, 0)}`))
+  await database.commit(() => {
+    expiries.add(EXPIRY.code, 5, idsKey(1n))
+    expiries.add(EXPIRY.challenge, 5, idsKey(1n))
+    expiries.add(EXPIRY.challenge, 5, idsKey(2n))
+    expiries.add(EXPIRY.challenge, 6, idsKey(1n))
+  })
+  await expiries.sweep(10, 10)
+  t.same(ended, ['challenge 1', 'challenge 2', 'code 1', 'challenge 1'])
+})
+
+t.test('endings are there after a restart', async t => {
+  const folder = t.testdir()
+  const before = Database.open(folder)
+  await before.commit(() => new Expiries(before).add(KIND, 5, idsKey(7n)))
+  await before.close()
+  const { expiries } = open(t, folder)
+  const ended: bigint[] = []
+  expiries.define(KIND, key => void ended.push(idInKey(key, 0)))
+  await expiries.sweep(10, 10)
+  t.same(ended, [7n])
+})
+
+t.test('what ends writes in the transaction that ends it', async t => {
+  const { database, expiries } = open(t)
+  const rows = database.table<number>('rows')
+  expiries.define(KIND, key => void rows.remove(key))
+  await database.commit(() => {
+    rows.put(idsKey(1n), 1)
+    expiries.add(KIND, 5, idsKey(1n))
+  })
+  await expiries.sweep(10, 10)
+  t.equal(rows.get(idsKey(1n)), undefined)
+})
+
+t.test('a kind is defined once', async t => {
+  const { expiries } = open(t)
+  expiries.define(KIND, () => undefined)
+  t.throws(() => expiries.define(KIND, () => undefined), /defined once/)
+})
+
+t.test('the numbers of the kinds differ, as rows of them are in stores', async t => {
+  const numbers = Object.values(EXPIRY)
+  t.equal(new Set(numbers).size, numbers.length)
+})
+
+/** `CALLSIGN_EXPIRIES` says how many rows; a million take a minute. */
+const ROWS = Number(process.env.CALLSIGN_EXPIRIES ?? 40_000)
+const ROUNDS = 10
+
+t.test('rows that come and go leave neither file nor memory larger', { timeout: 600_000 }, async t => {
+  const { database, expiries, folder } = open(t)
+  const rows = database.table<object>('rows')
+  expiries.define(KIND, key => void rows.remove(key))
+  const sizes: number[] = []
+  const heaps: number[] = []
+  for (let round = 0; round < ROUNDS; round++) {
+    for (let from = 0; from < ROWS / ROUNDS; from += 1_000) {
+      await database.commit(() => {
+        for (let id = from; id < from + 1_000; id++) {
+          const key = idsKey(BigInt(id))
+          rows.put(key, { round, to: 'ann@example.org', hash: Buffer.alloc(32) })
+          expiries.add(KIND, round * 1_000, key)
+        }
+      })
+    }
+    while ((await expiries.sweep(round * 1_000, 1_000)) > 0);
+    sizes.push(statSync(join(folder, 'store', 'data.mdb')).size)
+    heaps.push(process.memoryUsage().heapUsed)
+  }
+  t.equal(rows.getKeysCount(), 0)
+  const [settledBytes, lastBytes] = [sizes[2]!, sizes.at(-1)!]
+  t.ok(lastBytes <= settledBytes * 1.5, `the file has ${settledBytes} bytes, then ${lastBytes}`)
+  const grownBytes = Math.min(...heaps.slice(-3)) - Math.min(...heaps.slice(0, 3))
+  t.ok(grownBytes < 32 * 1024 * 1024, `the heap has ${grownBytes} bytes more`)
+})
+
+t.test('a sweep does not look at what is not due, however much there is', async t => {
+  const { database, expiries } = open(t)
+  let looked = 0
+  expiries.define(KIND, () => void looked++)
+  for (let from = 0; from < ROWS; from += 2_000) {
+    await database.commit(() => {
+      for (let id = from; id < from + 2_000; id++) expiries.add(KIND, 1_000_000 + id, idsKey(BigInt(id)))
+    })
+  }
+  const startMs = performance.now()
+  for (let nowMs = 0; nowMs < 1_000; nowMs++) await expiries.sweep(nowMs, 100)
+  const eachMs = (performance.now() - startMs) / 1_000
+  t.equal(looked, 0)
+  t.ok(eachMs < 1, `a sweep of nothing takes ${eachMs} ms`)
+})
