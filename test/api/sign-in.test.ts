@@ -1,0 +1,353 @@
+/** Signing in by a code through the operations: what is answered, what nobody learns, what does not get in. */
+
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import type { UserId } from '../../src/domain/ids.ts'
+import { type AccountHouse, openAccountHouse } from '../support/account-house.ts'
+import { newUser } from '../support/application.ts'
+
+const LOGIN = 'POST /app/api/login'
+const VERIFY = 'POST /app/api/verify-login'
+const RESEND = 'POST /app/api/resend-otp'
+
+/** Begins a login and reads its code. */
+async function begin({ send, otpFor }: AccountHouse, email: string, more: object = {}) {
+  const { body } = await send(LOGIN, { body: { verified: false, email, ...more } })
+  return { challengeId: body.challengeId as string, otp: await otpFor(email) }
+}
+
+/** A code that is not this one. */
+function otherThan(otp: string): string {
+  return String((Number(otp) + 1) % 1_000_000).padStart(6, '0')
+}
+
+t.test('a newcomer signs in by a code and has an account', async t => {
+  const house = await openAccountHouse(t)
+  const { send, world, otpFor } = house
+  const login = await send(LOGIN, { body: { verified: false, email: 'Ann@Example.org', displayName: 'Ann' } })
+  t.equal(login.status, 200)
+  t.same(
+    { ...login.body, challengeId: '' },
+    {
+      ...{ verified: false, challengeId: '', channel: 'email', sentTo: 'a•••@example.org' },
+      ...{ otpLength: 6, expiresIn: 300, resendIn: 60 },
+    },
+  )
+  t.equal(login.headers['cache-control'], 'no-store')
+  t.equal(world.accounts.ownerOf('email:ann@example.org'), undefined, 'an address alone is no account')
+
+  const { challengeId } = login.body
+  const answer = await send(VERIFY, { body: { challengeId, otp: await otpFor('ann@example.org') } })
+  t.equal(answer.status, 200)
+  t.match(answer.body, {
+    ...{ verified: true, tokenType: 'Bearer', expiresIn: 3600, refreshExpiresIn: 5_184_000 },
+    ...{ accessToken: /^kat_/, refreshToken: /^krt_/, isNewUser: true },
+    user: { displayName: 'Ann', email: 'Ann@Example.org', emailVerified: true, phoneVerified: false },
+  })
+  const user = await send('GET /app/api/user', { token: answer.body.accessToken })
+  t.same(user.body, answer.body.user)
+})
+
+t.test('the second time it is the same account, whatever name is asked for', async t => {
+  const house = await openAccountHouse(t)
+  const { send } = house
+  const first = await send(VERIFY, { body: await begin(house, 'ann@example.org', { displayName: 'Ann' }) })
+  const second = await send(VERIFY, { body: await begin(house, 'ann@example.org', { displayName: 'Bob' }) })
+  t.equal(second.body.isNewUser, false)
+  t.equal(second.body.user.userId, first.body.user.userId)
+  t.equal(second.body.user.displayName, 'Ann')
+  t.not(second.body.accessToken, first.body.accessToken)
+})
+
+t.test('every spelling of an address is one account, and codes go to one mailbox', async t => {
+  const house = await openAccountHouse(t)
+  const { send, world } = house
+  const first = await send(VERIFY, { body: await begin(house, 'ann@example.org') })
+  // On a host that tells case apart this is another person's mailbox.
+  const { body } = await send(LOGIN, { body: { verified: false, email: 'ANN@example.org' } })
+  const [message] = await world.takeSent()
+  t.match(message, { to: 'ann@example.org' })
+  const otp = message?.channel === 'mail' && message.letter.kind === 'otp' ? message.letter.otp : ''
+  const second = await send(VERIFY, { body: { challengeId: body.challengeId, otp } })
+  t.equal(second.body.user.userId, first.body.user.userId)
+})
+
+t.test('a phone number is taken in the spelling of its country', async t => {
+  const { send, otpFor } = await openAccountHouse(t)
+  const login = await send(LOGIN, { body: { phone: '0912 345 678', country: 'VN' } })
+  t.match(login.body, { channel: 'sms', sentTo: '+84•••678' })
+  const { challengeId } = login.body
+  const answer = await send(VERIFY, { body: { challengeId, otp: await otpFor('+84912345678') } })
+  t.match(answer.body.user, { displayName: 'User', phone: '+84912345678', phoneVerified: true })
+})
+
+t.test('either kind of address is taken as identifier', async t => {
+  const { send } = await openAccountHouse(t)
+  t.equal((await send(LOGIN, { body: { identifier: 'ann@example.org' } })).body.channel, 'email')
+  t.equal((await send(LOGIN, { body: { identifier: '+84912345678' } })).body.channel, 'sms')
+})
+
+t.test('known and unknown addresses are answered alike, byte for byte', async t => {
+  const house = await openAccountHouse(t)
+  const { send, world } = house
+  await newUser(world, 'Ann', 'a1@example.org')
+  const withoutId = (text: string) => text.replace(/"challengeId":"[^"]{22}"/, '')
+  const story = async (email: string) => {
+    const texts: string[] = []
+    for (let login = 0; login < 3; login++) texts.push((await send(LOGIN, { body: { email } })).text)
+    const { challengeId } = JSON.parse(texts[2]!)
+    for (let guess = 0; guess < 6; guess++) {
+      texts.push((await send(VERIFY, { body: { challengeId, otp: '000000' } })).text)
+    }
+    texts.push((await send(RESEND, { body: { challengeId } })).text)
+    return texts.map(withoutId)
+  }
+  t.same(await story('a1@example.org'), await story('a2@example.org'))
+  const sent = await house.letters()
+  t.same(sent, ['mail a1@example.org otp', 'mail a2@example.org otp'])
+})
+
+t.test('a wrong code is no broken session, and says how many tries are left', async t => {
+  const house = await openAccountHouse(t)
+  const { send } = house
+  const { challengeId, otp } = await begin(house, 'ann@example.org')
+  const answers = []
+  for (let guess = 0; guess < 5; guess++) {
+    answers.push(await send(VERIFY, { body: { challengeId, otp: otherThan(otp) } }))
+  }
+  t.same(
+    answers.map(({ status, body }) => [status, body.code, body.attemptsLeft]),
+    [4, 3, 2, 1, 0].map(left => [400, 'OTP_INVALID', left]),
+  )
+  const gone = await send(VERIFY, { body: { challengeId, otp } })
+  t.match([gone.status, gone.body.code], [410, 'CHALLENGE_GONE'])
+})
+
+t.test('of a hundred guesses at once, the right one among the last, five are compared', async t => {
+  const house = await openAccountHouse(t)
+  const { send, world } = house
+  const { challengeId, otp } = await begin(house, 'ann@example.org')
+  const guess = (guessed: string) => send(VERIFY, { body: { challengeId, otp: guessed } })
+  const wrong = Array.from({ length: 99 }, () => guess(otherThan(otp)))
+  const answers = await Promise.all([...wrong, guess(otp)])
+  const count = (code: string) => answers.filter(({ body }) => body.code === code).length
+  t.same([count('OTP_INVALID'), count('CHALLENGE_GONE')], [5, 95])
+  t.equal(world.accounts.ownerOf('email:ann@example.org'), undefined)
+})
+
+t.test('of one right code sent twenty times at once one makes an account', async t => {
+  const house = await openAccountHouse(t)
+  const { send } = house
+  const body = await begin(house, 'ann@example.org')
+  const answers = await Promise.all(Array.from({ length: 20 }, () => send(VERIFY, { body })))
+  t.equal(answers.filter(({ status }) => status === 200).length, 1)
+  t.equal(answers.filter(({ status }) => status === 410).length, 19)
+})
+
+t.test('a code is over after five minutes, and another one can be had', async t => {
+  const house = await openAccountHouse(t)
+  const { send, world, otpFor } = house
+  const { challengeId, otp } = await begin(house, 'ann@example.org')
+  await world.advance(300_000)
+  const late = await send(VERIFY, { body: { challengeId, otp } })
+  t.match([late.status, late.body.code], [400, 'OTP_EXPIRED'])
+  const resent = await send(RESEND, { body: { challengeId } })
+  t.match(resent.body, { verified: false, challengeId, expiresIn: 300, resendIn: 120 })
+  const answer = await send(VERIFY, { body: { challengeId, otp: await otpFor('ann@example.org') } })
+  t.equal(answer.status, 200)
+})
+
+t.test('a resend in the cooldown is refused with the seconds to wait', async t => {
+  const house = await openAccountHouse(t)
+  const { challengeId } = await begin(house, 'ann@example.org')
+  await house.world.advance(500)
+  const answer = await house.send(RESEND, { body: { challengeId } })
+  t.match([answer.status, answer.body.code, answer.body.retryIn], [429, 'OTP_COOLDOWN', 60])
+  t.equal(answer.headers['retry-after'], '60')
+  const gone = await house.send(RESEND, { body: { challengeId: 'A'.repeat(22) } })
+  t.match([gone.status, gone.body.code], [410, 'CHALLENGE_GONE'])
+})
+
+t.test('a resend takes no channel that does not lead to the address', async t => {
+  const house = await openAccountHouse(t)
+  const { challengeId } = await begin(house, 'ann@example.org')
+  await house.world.advance(60_000)
+  const sms = await house.send(RESEND, { body: { challengeId, channel: 'sms' } })
+  t.match([sms.status, sms.body.errors], [422, [{ pointer: '/channel' }]])
+  t.equal((await house.send(RESEND, { body: { challengeId, channel: 'email' } })).status, 200)
+})
+
+t.test('clients that know no challenges name the address', async t => {
+  const house = await openAccountHouse(t)
+  const { otp } = await begin(house, 'ann@example.org', { displayName: 'Ann' })
+  const answer = await house.send(VERIFY, { body: { identifier: 'ANN@example.org', code: otp } })
+  t.match(answer.body, { isNewUser: true, user: { displayName: 'Ann' } })
+})
+
+t.test('one who only knows an address gives its newcomer no name', async t => {
+  const house = await openAccountHouse(t)
+  const { otp } = await begin(house, 'ann@example.org')
+  await house.send(LOGIN, {
+    body: { email: 'ann@example.org', displayName: 'Mallory' },
+    address: [192, 0, 2, 1],
+  })
+  const answer = await house.send(VERIFY, { body: { email: 'ann@example.org', otp } })
+  t.equal(answer.body.user.displayName, 'ann')
+})
+
+t.test('what is no code of six digits is refused and costs no try', async t => {
+  const house = await openAccountHouse(t)
+  const { challengeId, otp } = await begin(house, 'ann@example.org')
+  for (const wrong of ['', '12345', '1234567', ' 23456', '１２３４５６', 123456, null, [otp], undefined]) {
+    const answer = await house.send(VERIFY, { body: { challengeId, otp: wrong } })
+    t.equal(answer.status, 422, String(wrong))
+  }
+  const next = await house.send(VERIFY, { body: { challengeId, otp: otherThan(otp) } })
+  t.equal(next.body.attemptsLeft, 4)
+})
+
+t.test('a request names one address, and a good one', async t => {
+  const { send } = await openAccountHouse(t)
+  const refused = async (body: object) => {
+    const answer = await send(LOGIN, { body })
+    return `${answer.status} ${answer.body.code} ${answer.body.errors?.[0]?.pointer ?? ''}`.trim()
+  }
+  t.equal(await refused({}), '422 VALIDATION_FAILED')
+  t.equal(await refused({ email: 'a@example.org', phone: '+84912345678' }), '422 VALIDATION_FAILED')
+  t.equal(await refused({ email: 'ann' }), '422 VALIDATION_FAILED /email')
+  t.equal(await refused({ email: 'a(b)@example.org' }), '422 VALIDATION_FAILED /email')
+  t.equal(await refused({ phone: '12' }), '422 VALIDATION_FAILED /phone')
+  t.equal(await refused({ phone: '+19005550123' }), '422 VALIDATION_FAILED /phone')
+  t.equal(await refused({ identifier: 'ann' }), '422 VALIDATION_FAILED /identifier')
+  t.equal(await refused({ phone: '+8501912345678' }), '403 BLOCKED_COUNTRY')
+  t.equal(
+    await refused({ email: 'a@example.org', displayName: ' \u0007 ' }),
+    '422 VALIDATION_FAILED /displayName',
+  )
+  t.equal(await refused({ email: 'a@example.org', verified: 'no' }), '422 VALIDATION_FAILED /verified')
+})
+
+t.test('null members are as good as none', async t => {
+  const { send } = await openAccountHouse(t)
+  const body = { verified: null, email: 'ann@example.org', phone: null, displayName: null, country: null }
+  t.equal((await send(LOGIN, { body })).status, 200)
+})
+
+t.test('that somebody is verified is a claim that a token must prove', async t => {
+  const house = await openAccountHouse(t)
+  const ann = await newUser(house.world, 'Ann', 'ann@example.org')
+  const body = { verified: true, email: ann.email }
+  for (const more of [
+    {},
+    { provider: 'google' },
+    { provider: 'google', idToken: '' },
+    { idToken: 'x.y.z' },
+  ]) {
+    const answer = await house.send(LOGIN, { body: { ...body, ...more } })
+    t.match([answer.status, answer.body.code], [400, 'PROVIDER_TOKEN_REQUIRED'])
+    t.equal(answer.body.accessToken, undefined)
+  }
+})
+
+t.test('the message is in the language of the request', async t => {
+  const house = await openAccountHouse(t)
+  const headers = { 'accept-language': 'de-AT, en;q=0.5' }
+  await house.send(LOGIN, { body: { email: 'ann@example.org' }, headers })
+  await house.send(LOGIN, { body: { email: 'bob@example.org', locale: 'vi-VN' }, headers })
+  const languages = (await house.world.takeSent()).map(message => 'language' in message && message.language)
+  t.same(languages.sort(), ['de-AT, en;q=0.5', 'vi-VN'])
+})
+
+t.test('signing in keeps an account that was to be erased', async t => {
+  const house = await openAccountHouse(t)
+  const { world } = house
+  const first = (await house.codeLogin('ann@example.org')).body
+  const userId = BigInt(first.user.userId) as UserId
+  await world.database.commit(() => house.erasure.plan(userId, world.nowMs()))
+  await world.advance(6 * 86_400_000)
+  const second = await house.codeLogin('ann@example.org')
+  t.match(second.body, { isNewUser: false, user: { userId: first.user.userId } })
+  await world.advance(30 * 86_400_000)
+  t.equal(world.accounts.read(userId)?.erasesAtMs, undefined)
+  t.not(world.accounts.read(userId), undefined)
+})
+
+t.test('after its erasure an address makes a new account', async t => {
+  const house = await openAccountHouse(t)
+  const { world } = house
+  const first = (await house.codeLogin('ann@example.org')).body
+  await world.database.commit(() => house.erasure.plan(BigInt(first.user.userId) as UserId, world.nowMs()))
+  await world.advance(8 * 86_400_000)
+  const second = (await house.codeLogin('ann@example.org')).body
+  t.equal(second.isNewUser, true)
+  t.not(second.user.userId, first.user.userId)
+})
+
+t.test('from the code to the session it is one transaction', async t => {
+  const house = await openAccountHouse(t)
+  const body = await begin(house, 'ann@example.org')
+  const { database } = house.world
+  const commit = database.commit.bind(database)
+  let commits = 0
+  database.commit = write => {
+    commits++
+    return commit(write)
+  }
+  t.equal((await house.send(VERIFY, { body })).status, 200)
+  t.equal(commits, 1)
+})
+
+t.test('neither tokens nor codes are in the files of the store', async t => {
+  const folder = t.testdirName
+  const house = await openAccountHouse(t)
+  const { challengeId, otp } = await begin(house, 'ann@example.org')
+  const { body } = await house.send(VERIFY, { body: { challengeId, otp } })
+  const bytes = readFileSync(join(folder, 'store', 'data.mdb'))
+  t.ok(bytes.includes('ann@example.org'), 'this is the file')
+  const secrets = [otp, body.accessToken, body.refreshToken]
+  const raw = [body.accessToken, body.refreshToken].map(token => Buffer.from(token.slice(4), 'base64url'))
+  const macs = raw.map(each => each.subarray(-32))
+  t.same(
+    [...secrets, ...raw, ...macs].filter(secret => bytes.includes(secret)),
+    [],
+  )
+})
+
+t.test(
+  'an address of the network asks thirty times in ten minutes, all sign-in by codes together',
+  async t => {
+    const house = await openAccountHouse(t, { rates: true })
+    const { send } = house
+    const statuses: number[] = []
+    for (let login = 0; login < 31; login++) {
+      statuses.push((await send(LOGIN, { body: { email: `user${login}@example.org` } })).status)
+    }
+    t.same(statuses, [...new Array(30).fill(200), 429])
+    const resend = await send(RESEND, { body: { challengeId: 'A'.repeat(22) } })
+    t.match([resend.status, resend.body.scope, resend.body.retryIn], [429, 'address', 20])
+    const other = await send(LOGIN, { body: { email: 'ann@example.org' }, address: [192, 0, 2, 1] })
+    t.equal(other.status, 200)
+  },
+)
+
+t.test('an address of the network tries sixty codes in ten minutes, whatever the challenges', async t => {
+  const { send } = await openAccountHouse(t, { rates: true })
+  const codes: string[] = []
+  for (let guess = 0; guess < 61; guess++) {
+    const path = guess % 2 === 0 ? VERIFY : 'POST /app/api/verify'
+    const body = { challengeId: 'A'.repeat(22), otp: '123456' }
+    codes.push((await send(path, { body })).body.code)
+  }
+  t.same(codes, [...new Array(60).fill('CHALLENGE_GONE'), 'RATE_LIMITED'])
+})
+
+t.test('reviewers sign in with a number that can not exist', async t => {
+  const { send, letters } = await openAccountHouse(t)
+  for (let login = 0; login < 12; login++) {
+    const { body } = await send(LOGIN, { body: { phone: '+1 555 0100' } })
+    const answer = await send(VERIFY, { body: { challengeId: body.challengeId, otp: '424242' } })
+    if (answer.status !== 200) t.fail(`login ${login}: ${answer.text}`)
+  }
+  t.same(await letters(), [])
+})
