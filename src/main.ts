@@ -4,38 +4,39 @@
  * part and joins them, and holds no rule.
  */
 
-import { existsSync, readFileSync } from 'node:fs'
+import { randomBytes } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { type LogAppenderMessage, logAppenderKind } from '../actors/log-appender.ts'
+import { type OutboxMessage, outboxKind } from '../actors/outbox.ts'
 import { Admission } from './api/admission.ts'
 import { LogFiles } from './api/log-files.ts'
 import { metaRoute } from './api/meta.ts'
+import { openApiRoute } from './api/openapi.ts'
 import { publicKeyRoutes } from './api/public-keys.ts'
-import { type RegistrationWorld, registerKey } from './api/registration.ts'
+import { type Registration, type RegistrationWorld, registerKey } from './api/registration.ts'
+import { type Application, openApplication } from './application.ts'
 import { type Config, ConfigError, isLoopback, type Listener, readConfig } from './config.ts'
 import { clientRequirement } from './domain/client-version.ts'
+import type { Channel } from './domain/outgoing.ts'
 import { SignalError } from './errors.ts'
-import { APPEND_DEADLINE_MS, STOP_DEADLINE_MS, VRF_JOBS_WAITING_MAX } from './limits.ts'
-import { signCheckpoint } from './log/checkpoint.ts'
-import { EMPTY_ROOT } from './log/hash.ts'
-import { formatVerifierKey, parseSignerKey, type SignerKey } from './log/note.ts'
-import { parseVrfSecret } from './log/vrf.ts'
-import { VrfPool } from './log/vrf-pool.ts'
+import { APPEND_DEADLINE_MS, STOP_DEADLINE_MS } from './limits.ts'
+import { type OpenedLog, openLog } from './open-log.ts'
 import { formatBanner } from './operations/banner.ts'
-import { DEVELOPMENT_KEYS_FILE, developmentKeys } from './operations/development-keys.ts'
+import { Deliveries } from './operations/console/deliveries.ts'
+import { docsRoutes } from './operations/console/docs.ts'
+import { observe } from './operations/figures.ts'
 import { operatorRoutes } from './operations/health.ts'
 import { createLogger, type Logger } from './operations/log.ts'
 import { Metrics } from './operations/metrics.ts'
 import type { Ref } from './runtime/actor.ts'
 import { realWorld } from './runtime/clock.ts'
 import { ActorSystem } from './runtime/system.ts'
-import { Database, isEchoOfFailedCommit } from './store/database.ts'
-import { type LogMaker, LogStore, STORE_FORMAT_VERSION } from './store/log-store.ts'
-import { PublishedLog } from './store/published-log.ts'
-import { RollBackGuard } from './store/roll-back-guard.ts'
+import { isEchoOfFailedCommit } from './store/database.ts'
 import { GrpcServer } from './transport/grpc.ts'
 import { HttpServer } from './transport/http.ts'
+import { statusOf } from './transport/problem.ts'
 
 async function main(): Promise<void> {
   const flags = readFlags()
@@ -66,12 +67,15 @@ async function start(
   knownCheckpoint: string | undefined,
 ): Promise<RunningServer> {
   const house = new House(config, logger)
-  const log = await openLog(house, knownCheckpoint)
+  const log = await openLog(config, logger, knownCheckpoint)
   const actors = await startActors(house, log)
   await log.guard.confirm()
   const addresses = { http: '', grpc: '', admin: '' }
-  const http = publicServer(house, log, () => config.publicUrl ?? addresses.http)
-  const grpc = registrationServer(house, log, actors)
+  const publicUrl = () => config.publicUrl ?? addresses.http
+  const register = registrationOf(house, log, actors)
+  const application = await startApplication(house, log, actors, { publicUrl, register })
+  const http = publicServer(house, log, application, publicUrl)
+  const grpc = registrationServer(house, register)
   const admin = operatorServer(house)
   observe(house.metrics, actors.system, log.vrf)
 
@@ -94,6 +98,7 @@ async function start(
       await actors.system.drainAndStop(STOP_DEADLINE_MS / 4)
       http.close()
       admin.close()
+      application.close()
       await log.vrf.close()
       await log.database.close()
       logger.info({ event: 'stopped' })
@@ -135,68 +140,15 @@ class House {
   readonly onFault = (error: unknown, requestId?: string): void =>
     this.logger.error({ event: 'fault', requestId, err: error })
 
-  readonly onRefused = (code: string, requestId?: string): void =>
+  readonly onRefused = (code: string, requestId?: string): void => {
+    if (code === 'STORE_UNAVAILABLE') this.#noWritesUntilMs = this.world.monotonicMs() + NO_WRITES_MS
     this.logger.info({ event: 'refused', code, requestId })
+  }
 
   /** Why the process should get no traffic now. */
   notReady(): string | undefined {
     if (this.isStopping) return 'stopping'
     return this.world.monotonicMs() < this.#noWritesUntilMs ? 'the last write failed' : undefined
-  }
-}
-
-interface OpenedLog {
-  readonly keys: Keys
-  readonly maker: LogMaker
-  readonly database: Database
-  readonly store: LogStore
-  readonly published: PublishedLog
-  readonly guard: RollBackGuard
-  readonly vrf: VrfPool
-}
-
-/** Opens the store and makes a new log with its checkpoint of size 0, or checks that this log is ours to go on with. */
-async function openLog({ config, logger }: House, knownCheckpoint: string | undefined): Promise<OpenedLog> {
-  const keys = readKeys(config)
-  const { dataFolder, log } = config
-  const guard = new RollBackGuard({
-    dataFolder,
-    verifier: keys.signer,
-    headFile: log.headFile,
-    knownCheckpoint,
-  })
-  if (log.headFile === undefined && !config.isDevelopment) {
-    logger.warn({ event: 'log-head-file-unset', advice: 'set CALLSIGN_LOG_HEAD_FILE to notice a roll-back' })
-  }
-  const database = Database.open(dataFolder)
-  const store = new LogStore(database)
-  const vrf = await VrfPool.start({
-    secret: keys.vrfSecret,
-    threads: log.vrfThreads,
-    cacheEntriesMax: log.vrfCacheEntriesMax,
-    queueMax: VRF_JOBS_WAITING_MAX,
-  })
-  const maker = {
-    formatVersion: STORE_FORMAT_VERSION,
-    vkey: formatVerifierKey(keys.signer),
-    vrfPublicKey: Buffer.from(vrf.publicKey).toString('base64'),
-  }
-  const made = store.maker()
-  if (made !== undefined) assertMaker(made, maker)
-  else if (store.head() !== undefined) {
-    throw new SignalError('CHECKPOINT_INVALID', 'the store holds a log without the record of who made it')
-  }
-  guard.assertExtends(store)
-  if (made === undefined) {
-    await store.create(maker, signCheckpoint({ treeSize: 0, rootHash: EMPTY_ROOT }, keys.signer))
-  }
-  return { keys, maker, database, store, vrf, guard, published: new PublishedLog(store, keys.signer) }
-}
-
-function assertMaker(made: LogMaker, maker: LogMaker): void {
-  for (const name of ['formatVersion', 'vkey', 'vrfPublicKey'] as const) {
-    if (made[name] === maker[name]) continue
-    throw new ConfigError([`the data directory was made with ${name} ${made[name]}, not ${maker[name]}`])
   }
 }
 
@@ -235,9 +187,81 @@ async function startActors(
   return { system, logAppender }
 }
 
+interface ApplicationNeeds {
+  readonly publicUrl: () => string
+  readonly register: Register
+}
+
+interface StartedApplication extends Application {
+  /** In development. */
+  readonly deliveries: Deliveries | undefined
+}
+
+/** Opens the application API, finishes what the last process left unfinished, and has its outbox sent. */
+async function startApplication(
+  house: House,
+  { database, keys }: OpenedLog,
+  { system }: Actors,
+  { publicUrl, register }: ApplicationNeeds,
+): Promise<StartedApplication> {
+  const { config, world, logger, metrics } = house
+  const { nowMs, monotonicMs } = world
+  const print = (line: string): boolean => process.stderr.write(line)
+  const deliveries = config.isDevelopment ? new Deliveries(nowMs, print) : undefined
+  let wake: (channel: Channel) => void = () => undefined
+  const application = openApplication({
+    config: config.application,
+    isDevelopment: config.isDevelopment,
+    areRatesLimited: config.areRatesLimited,
+    secret: keys.secret,
+    database,
+    nowMs,
+    monotonicMs,
+    randomBytes,
+    publicUrl,
+    register,
+    onOutgoing: channel => wake(channel),
+    ...(deliveries === undefined ? {} : { onRendered: deliveries.record }),
+    onTokenReused: (userId, requestId) =>
+      logger.warn({ event: 'refresh-token-reused', userId: `${userId}`, requestId }),
+  })
+  const outboxOf = system.define<OutboxMessage>(
+    outboxKind({
+      store: application.outbox,
+      send: message => application.delivery.send(message),
+      onTried(channel, outcome) {
+        metrics.deliveries.inc({ channel, outcome: outcome.kind })
+        if (outcome.kind !== 'sent') logger.warn({ event: 'not-delivered', channel, ...outcome })
+      },
+    }),
+  )
+  wake = channel => void outboxOf(channel).tell({ kind: 'wake' })
+  const repairs = await application.registration.repairPending()
+  if (repairs.finished + repairs.left > 0) logger.info({ event: 'registrations-repaired', ...repairs })
+  for (const channel of CHANNELS) wake(channel)
+  world.every(SWEEP_MS, application.sweep)
+  expireForEver(house, application)
+  return { ...application, deliveries }
+}
+
+/** Ends what comes to its end, a bounded number at a time, so that no request ever scans for it. */
+function expireForEver({ world, onFault }: House, { expire }: Application): void {
+  let isUnderWay = false
+  world.every(EXPIRE_MS, () => {
+    if (isUnderWay) return
+    isUnderWay = true
+    expire(EXPIRED_AT_ONCE)
+      .catch(error => onFault(error))
+      .finally(() => {
+        isUnderWay = false
+      })
+  })
+}
+
 function publicServer(
   house: House,
   { keys, maker, published, vrf }: OpenedLog,
+  application: StartedApplication,
   publicUrl: () => string,
 ): HttpServer {
   const { config, world, metrics } = house
@@ -245,14 +269,19 @@ function publicServer(
   const { minClientVersions } = config.http
   const admission = new Admission(world.monotonicMs)
   world.every(SWEEP_MS, () => admission.sweep())
+  const { operations, authentication, deliveries } = application
+  const lookups = publicKeyRoutes({ log: published, vrf })
   return new HttpServer({
     routes: [
-      ...publicKeyRoutes({ log: published, vrf }),
+      ...(config.application.lookupsNeedToken ? lookups.map(route => authentication.guard(route)) : lookups),
       metaRoute({
         nowMs: world.nowMs,
         publicUrl,
         log: { origin: keys.signer.name, vkey, vrfPublicKey, isFrozen: config.log.isFrozen },
       }),
+      openApiRoute(() => ({ operations, version: VERSION, serverUrl: publicUrl(), statusOf })),
+      ...application.routes,
+      ...(deliveries === undefined ? [] : [...docsRoutes(), ...deliveries.routes()]),
     ],
     findFile: new LogFiles(published, keys.signer.keyId.toString(16).padStart(8, '0')).find,
     ...(config.areRatesLimited ? { admit: admission.admit } : {}),
@@ -266,7 +295,9 @@ function publicServer(
   })
 }
 
-function registrationServer(house: House, { vrf }: OpenedLog, { logAppender }: Actors): GrpcServer {
+type Register = (userId: bigint, deviceId: bigint, publicKey: string) => Promise<Registration>
+
+function registrationOf(house: House, { vrf }: OpenedLog, { logAppender }: Actors): Register {
   const { config, metrics, logger } = house
   const registration: RegistrationWorld = {
     isFrozen: config.log.isFrozen,
@@ -277,56 +308,24 @@ function registrationServer(house: House, { vrf }: OpenedLog, { logAppender }: A
       logger.info({ event: 'registered', index })
     },
   }
+  return (userId, deviceId, publicKey) => registerKey(registration, userId, deviceId, publicKey)
+}
+
+function registrationServer({ config, metrics, onRefused, onFault }: House, register: Register): GrpcServer {
   const { token, tls } = config.grpc
   return new GrpcServer({
-    register: (userId, deviceId, publicKey) => registerKey(registration, userId, deviceId, publicKey),
+    register,
     ...(token === undefined ? {} : { token }),
     ...(tls === undefined ? {} : { tls }),
     onCall: (status, seconds) => metrics.grpcCalls.observe({ status }, seconds),
-    onRefused: house.onRefused,
-    onFault: house.onFault,
+    onRefused,
+    onFault,
   })
 }
 
 function operatorServer(house: House): HttpServer {
   const { onRefused, onFault } = house
   return new HttpServer({ routes: operatorRoutes(house, house.metrics), onRefused, onFault })
-}
-
-interface Keys {
-  readonly signer: SignerKey
-  readonly vrfSecret: Uint8Array
-  readonly areNew: boolean
-}
-
-function readKeys(config: Config): Keys {
-  const keysFile = join(config.dataFolder, DEVELOPMENT_KEYS_FILE)
-  // New keys would only be refused, by a log that was made with others.
-  if (
-    config.log.keys === undefined &&
-    existsSync(join(config.dataFolder, 'store')) &&
-    !existsSync(keysFile)
-  ) {
-    throw new ConfigError([`${keysFile} is missing: put back the keys that this log was made with`])
-  }
-  const { keys, areNew } =
-    config.log.keys === undefined
-      ? developmentKeys(config.dataFolder)
-      : { keys: config.log.keys, areNew: false }
-  const signer = parseKey('KT_PRIVATE_KEY', () => parseSignerKey(keys.ktPrivateKey))
-  const vrfSecret = parseKey('VRF_PRIVATE_KEY', () => parseVrfSecret(keys.vrfPrivateKey))
-  if (signer.name !== keys.origin) {
-    throw new ConfigError([`KT_PRIVATE_KEY is of ${signer.name}, CALLSIGN_ORIGIN is ${keys.origin}`])
-  }
-  return { signer, vrfSecret, areNew }
-}
-
-function parseKey<Key>(name: string, parse: () => Key): Key {
-  try {
-    return parse()
-  } catch (error) {
-    throw new ConfigError([`${name}: ${error instanceof SignalError ? error.message : 'not usable'}`])
-  }
 }
 
 /** Resolves with `host:port`, or says in one line which setting names a port that can't be had. */
@@ -342,49 +341,6 @@ async function listen(
       `${prefix}_HOST, ${prefix}_PORT: ${host}:${port} is taken or can't be listened on`,
     ])
   }
-}
-
-function observe(metrics: Metrics, system: ActorSystem, vrf: VrfPool): void {
-  const vrfFigures = [
-    ['jobsQueued', 'callsign_vrf_jobs_queued', 'VRF jobs waiting for a thread'],
-    ['threadsReady', 'callsign_vrf_threads_ready', 'VRF threads that take jobs'],
-    ['threadsReplaced', 'callsign_vrf_threads_replaced', 'VRF threads that ended and were replaced'],
-    ['hashesComputed', 'callsign_vrf_hashes_computed', 'VRF hashes computed for registrations'],
-    ['proofsComputed', 'callsign_vrf_proofs_computed', 'VRF proofs computed for first lookups'],
-    ['cacheEntries', 'callsign_vrf_cache_entries', 'VRF results kept in memory'],
-    ['cacheHits', 'callsign_vrf_cache_hits', 'Lookups answered from the cache'],
-    ['cacheMisses', 'callsign_vrf_cache_misses', 'Lookups that needed a thread'],
-  ] as const
-  for (const [figure, name, help] of vrfFigures) metrics.gauge(name, help, () => vrf.figures[figure])
-  metrics.gauge(
-    'callsign_actor_run_queue',
-    'Actors waiting for a turn',
-    () => system.figures().runQueueLength,
-  )
-  const kindFigures = [
-    ['live', 'callsign_actors_live', 'Actors in memory'],
-    ['mailboxDepthMax', 'callsign_actor_mailbox_depth_max', 'The deepest any mailbox of the kind has been'],
-    ['turns', 'callsign_actor_turns', 'Messages, timers and commits handled since the start'],
-    ['handlingMs', 'callsign_actor_handling_ms', 'Milliseconds spent handling since the start'],
-    ['restarts', 'callsign_actor_restarts', 'Actors dropped because a handler failed, since the start'],
-    [
-      'commitFailures',
-      'callsign_actor_commit_failures',
-      'Actors dropped because a write failed, since the start',
-    ],
-  ] as const
-  for (const [figure, name, help] of kindFigures) {
-    metrics.labelledGauge(name, help, 'kind', () => {
-      const kinds = Object.entries(system.figures().kinds)
-      return new Map(kinds.map(([kind, figures]) => [kind, figures[figure]]))
-    })
-  }
-  metrics.labelledGauge(
-    'callsign_actor_dead_letters',
-    'Messages that reached nobody, since the start',
-    'reason',
-    () => new Map(Object.entries(system.figures().deadLetters)),
-  )
 }
 
 /** The ready line for programs on stdout; in development, the banner for people on stderr. */
@@ -418,6 +374,10 @@ const VERSION = readVersion()
 /** Opening a log reads its right edge and the last 65,000 entries: well below a second on any disk. */
 const OPEN_DEADLINE_MS = 60_000
 const SWEEP_MS = 60_000
+const EXPIRE_MS = 1_000
+/** Rows ended in one transaction: a few milliseconds. */
+const EXPIRED_AT_ONCE = 1_000
+const CHANNELS: readonly Channel[] = ['mail', 'sms', 'push', 'apple']
 /** How long a failed write keeps the process out of traffic; the next one may succeed again. */
 const NO_WRITES_MS = 10_000
 

@@ -13,6 +13,7 @@ import { type AccessToken, formatAccessToken, formatRefreshToken, parseAccessTok
 import { type ErrorCode, SignalError } from '../errors.ts'
 import { TOKENS_KEPT_MAX } from '../limits.ts'
 import { BoundedCache } from '../store/bounded-cache.ts'
+import type { HttpRoute } from '../transport/http.ts'
 
 /** The session behind a request. */
 export interface Caller {
@@ -65,6 +66,18 @@ export class Authentication {
     const { userId, deviceId } = session
     const caller = { sessionId: token.sessionId, session, userId }
     return deviceId === undefined ? caller : { ...caller, deviceId }
+  }
+
+  /** A route that only signed-in callers may use. */
+  guard(route: HttpRoute): HttpRoute {
+    return {
+      ...route,
+      headers: [...(route.headers ?? []), 'authorization'],
+      handle: request => {
+        this.callerOf(request.header('authorization'))
+        return route.handle(request)
+      },
+    }
   }
 
   /** The session's current pair: the same texts each time, until it is refreshed. */

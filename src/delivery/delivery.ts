@@ -3,7 +3,7 @@
  * outbox for it, but in development, where messages are shown and count as sent.
  */
 
-import type { Device } from '../domain/device.ts'
+import type { Device, PushTokenName } from '../domain/device.ts'
 import type { DeviceId, UserId } from '../domain/ids.ts'
 import type { Outgoing } from '../domain/outgoing.ts'
 import { assert } from '../errors.ts'
@@ -26,9 +26,6 @@ export interface Senders {
     revoke(refreshToken: string, clientId: string): Promise<'revoked' | 'retry' | 'refused'>
   }
 }
-
-/** Which of a device's tokens. */
-export type PushTokenName = 'apnsToken' | 'apnsVoipToken' | 'fcmToken'
 
 export interface DeliveryParts {
   readonly senders: Senders

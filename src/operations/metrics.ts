@@ -19,6 +19,13 @@ export class Metrics {
     registers: [this.#registry],
   })
 
+  readonly deliveries = new Counter({
+    name: 'callsign_deliveries_total',
+    help: 'Tries to send a message, by channel and outcome',
+    labelNames: ['channel', 'outcome'],
+    registers: [this.#registry],
+  })
+
   readonly registrations = new Counter({
     name: 'callsign_log_registrations_total',
     help: 'Registrations answered with an index, new and repeated',

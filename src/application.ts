@@ -1,0 +1,229 @@
+/**
+ * The application API put together: its stores, its operations, what leaves by its outbox. It holds no rule; what it
+ * needs of the process (store, clocks, the log, actors) is handed in by `main.ts`.
+ */
+
+import { accountErasureOperations } from './api/account-erasure.ts'
+import { AddressReader } from './api/addresses.ts'
+import { Authentication } from './api/authentication.ts'
+import { DeviceRegistration } from './api/device-registration.ts'
+import { deviceOperations } from './api/devices.ts'
+import { loginMethodOperations } from './api/login-methods.ts'
+import type { Operation } from './api/operation.ts'
+import { operationRoutes } from './api/operation-routes.ts'
+import { profileOperations } from './api/profile.ts'
+import type { Registration } from './api/registration.ts'
+import { sessionOperations } from './api/session.ts'
+import { signInOperations, verifyLogin } from './api/sign-in.ts'
+import { SignIns } from './api/sign-ins.ts'
+import { SocialIdentities } from './api/social-identities.ts'
+import { platformLoginOperations, SocialSignIn } from './api/social-sign-in.ts'
+import { userOperations } from './api/user-view.ts'
+import { verifyOperations } from './api/verify.ts'
+import type { ApplicationConfig } from './application-config.ts'
+import { ApnsSender } from './delivery/apns.ts'
+import { Delivery, type Rendered } from './delivery/delivery.ts'
+import { FcmSender } from './delivery/fcm.ts'
+import { MailSender } from './delivery/mail.ts'
+import { SmsSender } from './delivery/sms.ts'
+import type { DeviceId, UserId } from './domain/ids.ts'
+import type { Channel } from './domain/outgoing.ts'
+import { deriveSecrets } from './domain/secrets.ts'
+import { AppleSignIn } from './identity/apple.ts'
+import { IdentityProvider } from './identity/identity-token.ts'
+import { AccountErasure } from './store/account-erasure.ts'
+import { AccountLetters } from './store/account-letters.ts'
+import { AccountStore } from './store/account-store.ts'
+import { AppleConsents } from './store/apple-consents.ts'
+import { ChallengeStore } from './store/challenge-store.ts'
+import type { Database } from './store/database.ts'
+import { DeviceStore } from './store/device-store.ts'
+import { Expiries } from './store/expiries.ts'
+import { IdempotencyStore } from './store/idempotency-store.ts'
+import { IdentityTokenStore } from './store/identity-token-store.ts'
+import { LoginMethods } from './store/login-methods.ts'
+import { Notices } from './store/notices.ts'
+import { OutboxStore } from './store/outbox-store.ts'
+import { RateStore } from './store/rate-store.ts'
+import { SessionStore } from './store/session-store.ts'
+import type { HttpRoute } from './transport/http.ts'
+
+export interface ApplicationParts {
+  readonly config: ApplicationConfig
+  readonly isDevelopment: boolean
+  readonly areRatesLimited: boolean
+  /** At least 32 bytes. */
+  readonly secret: Uint8Array
+  readonly database: Database
+  readonly nowMs: () => number
+  readonly monotonicMs: () => number
+  readonly randomBytes: (length: number) => Uint8Array
+  /** The address that clients see; known once the server listens. */
+  readonly publicUrl: () => string
+  /** Appends a key to the log. */
+  readonly register: (userId: UserId, deviceId: DeviceId, publicKey: string) => Promise<Registration>
+  /** Something waits to be sent by a channel. */
+  readonly onOutgoing: (channel: Channel) => void
+  /** Shown what leaves; absent but in development. */
+  readonly onRendered?: (rendered: Rendered) => void
+  readonly onTokenReused: (userId: UserId, requestId: string) => void
+}
+
+export interface Application {
+  readonly operations: readonly Operation[]
+  readonly routes: readonly HttpRoute[]
+  readonly authentication: Authentication
+  readonly outbox: OutboxStore
+  readonly delivery: Delivery
+  readonly registration: DeviceRegistration
+  /** Ends what has come to its end; resolves with how much that was, at most `countMax`. */
+  readonly expire: (countMax: number) => Promise<number>
+  /** Forgets counts of the past. */
+  readonly sweep: () => void
+  readonly close: () => void
+}
+
+export function openApplication(parts: ApplicationParts): Application {
+  const { config, nowMs, publicUrl } = parts
+  const stores = openStores(parts)
+  const senders = openSenders(parts)
+  const { devices, outbox, expiries } = stores
+  const delivery = new Delivery({
+    senders: senders.byChannel,
+    letters: {
+      appName: config.appName,
+      language: config.language,
+      get domain() {
+        return new URL(publicUrl()).hostname
+      },
+      ...(config.smsRetrieverHash === undefined ? {} : { retrieverHash: config.smsRetrieverHash }),
+    },
+    nowMs,
+    deviceOf: (userId, deviceId) => devices.active(userId, deviceId),
+    dropToken: (userId, deviceId, token, beforeMs) => devices.dropToken(userId, deviceId, token, beforeMs),
+    setApnsEnvironment: (userId, deviceId, environment) =>
+      devices.setApnsEnvironment(userId, deviceId, environment),
+    ...(parts.onRendered === undefined ? {} : { onRendered: parts.onRendered }),
+  })
+  const { operations, authentication, registration } = joinOperations(parts, stores, senders)
+  const { routes, sweep } = operationRoutes(operations, {
+    ...parts,
+    ...stores,
+    authentication,
+    idsAs: config.idsAs,
+  })
+  return {
+    operations,
+    routes,
+    authentication,
+    outbox,
+    delivery,
+    registration,
+    expire: countMax => expiries.sweep(nowMs(), countMax),
+    sweep,
+    close: senders.close,
+  }
+}
+
+type Stores = ReturnType<typeof openStores>
+
+function openStores({ config, secret, database, randomBytes, onOutgoing }: ApplicationParts) {
+  const secrets = deriveSecrets(secret)
+  const { lifetimes } = config
+  const expiries = new Expiries(database)
+  const devices = new DeviceStore(database)
+  const outbox = new OutboxStore(database, secrets, randomBytes, onOutgoing)
+  return {
+    secrets,
+    lifetimes,
+    expiries,
+    devices,
+    outbox,
+    accounts: new AccountStore(database),
+    sessions: new SessionStore({ database, expiries, lifetimes }),
+    rates: new RateStore(database, expiries),
+    idempotency: new IdempotencyStore(database, expiries, secrets, randomBytes),
+    notices: new Notices({ devices, outbox, randomBytes }),
+  }
+}
+
+type OpenedSenders = ReturnType<typeof openSenders>
+
+function openSenders({ config, nowMs }: Pick<ApplicationParts, 'config' | 'nowMs'>) {
+  const mail = config.mail && new MailSender(config.mail)
+  const sms = config.sms && new SmsSender(config.sms)
+  const apns = config.apns && new ApnsSender({ ...config.apns, nowMs })
+  const fcm = config.fcm && new FcmSender({ ...config.fcm, nowMs })
+  const apple = config.apple && new AppleSignIn(config.apple, { nowMs })
+  const close = (): void => {
+    mail?.close()
+    apns?.close()
+  }
+  const byChannel = {
+    ...(mail && { mail }),
+    ...(sms && { sms }),
+    ...(apns && { apns }),
+    ...(fcm && { fcm }),
+    ...(apple && { apple }),
+  }
+  return { byChannel, apple, close }
+}
+
+function joinOperations(parts: ApplicationParts, stores: Stores, senders: OpenedSenders) {
+  const { config, isDevelopment } = parts
+  const addresses = new AddressReader(config)
+  const { testCodes } = addresses
+  // In development what has no sender is shown instead.
+  const canSend = (channel: 'mail' | 'sms') => isDevelopment || senders.byChannel[channel] !== undefined
+  const base = { ...parts, ...stores, addresses, stepUpSeconds: config.stepUpS }
+  const authentication = new Authentication(base)
+  const challenges = new ChallengeStore({ ...base, testCodes, canSend })
+  const letters = new AccountLetters({ ...base, isTestIdentifier: key => testCodes.has(key) })
+  const appleConsents = new AppleConsents(base)
+  const loginMethods = new LoginMethods({ ...base, letters, appleConsents })
+  const erasers = [(userId: UserId) => stores.devices.eraseOf(userId)]
+  const erasure = new AccountErasure({ ...base, letters, appleConsents, erasers })
+  const identityTokens = new IdentityTokenStore(base)
+  const providers = config.providers.map(
+    options => [options.name, new IdentityProvider(options, parts)] as const,
+  )
+  const identities = new SocialIdentities({
+    providers: new Map(providers),
+    apple: senders.apple,
+    appleConsents,
+    isDevelopment,
+  })
+  const badgeOf = () => ({ total: 0, friendRequests: 0, missedCalls: 0 })
+  const mayReadKeys = (asker: UserId, owner: UserId) => asker === owner
+  const shared = {
+    ...base,
+    authentication,
+    challenges,
+    loginMethods,
+    erasure,
+    badgeOf,
+    identities,
+    identityTokens,
+  }
+  const signIns = new SignIns(shared)
+  const social = new SocialSignIn({ ...shared, signIns })
+  const signInWorld = {
+    ...shared,
+    signIns,
+    social,
+    linkIdentity: (userId, identity, nowMs) => loginMethods.link({ userId, nowMs }, identity),
+  } satisfies Parameters<typeof signInOperations>[0]
+  const registration = new DeviceRegistration(shared)
+  const operations = [
+    ...signInOperations(signInWorld),
+    ...sessionOperations(shared),
+    ...userOperations(shared),
+    ...platformLoginOperations(social),
+    ...verifyOperations({ ...shared, verifyLogin: (body, call) => verifyLogin(signInWorld, body, call) }),
+    ...profileOperations(shared),
+    ...loginMethodOperations(shared),
+    ...accountErasureOperations(shared),
+    ...deviceOperations({ ...shared, registration, mayReadKeys }),
+  ]
+  return { operations, authentication, registration }
+}
