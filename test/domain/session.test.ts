@@ -1,0 +1,125 @@
+/** The rules of a session: the table of refreshes (contract 2.3), and which access tokens it accepts. */
+
+import fc from 'fast-check'
+import t from 'tap'
+import type { UserId } from '../../src/domain/ids.ts'
+import { decideRefresh, expiryOf, refusalOfAccess, type Session } from '../../src/domain/session.ts'
+import { checkProperty } from '../support/property.ts'
+
+const NOW_MS = Date.UTC(2026, 0, 1)
+const DAY_MS = 86_400_000
+const LIFETIMES = { accessS: 3600, refreshS: 60 * 86_400, sessionS: 365 * 86_400 }
+
+function sessionWith(changes: Partial<Session> = {}): Session {
+  return {
+    userId: 1n as UserId,
+    generation: 5,
+    rotatedAtMs: NOW_MS,
+    isPairUsed: false,
+    createdAtMs: NOW_MS,
+    authenticatedAtMs: NOW_MS,
+    lastUsedAtMs: NOW_MS,
+    endsAtMs: NOW_MS + 365 * DAY_MS,
+    methods: ['otp'],
+    userAgent: '',
+    ...changes,
+  }
+}
+
+function refreshed(session: Session | undefined, generation: number, afterMs = 0) {
+  return decideRefresh(session, generation, NOW_MS + afterMs, LIFETIMES)
+}
+
+/** What an access token of this generation is refused with; it expires in an hour. */
+function refused(session: Session | undefined, generation: number, afterMs = 0) {
+  const token = { sessionId: Buffer.alloc(16), generation, expiresAtS: NOW_MS / 1000 + 3600 }
+  return refusalOfAccess(session, token, NOW_MS + afterMs)
+}
+
+t.test('the current token rotates the pair', async t => {
+  const decision = refreshed(sessionWith({ isPairUsed: true }), 5, 1000)
+  t.match(decision, {
+    kind: 'rotate',
+    session: {
+      ...{ generation: 6, isPairUsed: false },
+      ...{ rotatedAtMs: NOW_MS + 1000, lastUsedAtMs: NOW_MS + 1000, endsAtMs: NOW_MS + 365 * DAY_MS },
+    },
+  })
+})
+
+t.test('the previous token repeats the pair as long as nobody has used it', async t => {
+  t.equal(refreshed(sessionWith(), 4, 30 * DAY_MS).kind, 'repeat')
+})
+
+t.test('and for thirty seconds when somebody has', async t => {
+  const session = sessionWith({ isPairUsed: true })
+  t.equal(refreshed(session, 4, 29_999).kind, 'repeat')
+  t.match(refreshed(session, 4, 30_000), {
+    kind: 'reused',
+    session: { revokedBecause: 'refresh_token_reused' },
+  })
+})
+
+t.test('an older token is one that was used before, however soon it comes', async t => {
+  t.equal(refreshed(sessionWith(), 3).kind, 'reused')
+  t.equal(refreshed(sessionWith(), 0).kind, 'reused')
+})
+
+t.test('a session that is over or unknown, and a token of the future, are refused without alarm', async t => {
+  t.equal(refreshed(undefined, 5).kind, 'refused')
+  t.equal(refreshed(sessionWith({ revokedBecause: 'device_removed' }), 5).kind, 'refused')
+  t.equal(refreshed(sessionWith({ revokedBecause: 'device_removed' }), 2).kind, 'refused')
+  t.equal(refreshed(sessionWith(), 6).kind, 'refused')
+  t.equal(refreshed(sessionWith(), 5, 60 * DAY_MS).kind, 'refused')
+  t.equal(refreshed(sessionWith({ endsAtMs: NOW_MS + 1 }), 5, 1).kind, 'refused')
+})
+
+t.test(
+  'a session ends sixty days after its last refresh, and a year after it began at the latest',
+  async t => {
+    t.equal(expiryOf(sessionWith(), LIFETIMES), NOW_MS + 60 * DAY_MS)
+    const late = sessionWith({ lastUsedAtMs: NOW_MS + 350 * DAY_MS })
+    t.equal(expiryOf(late, LIFETIMES), NOW_MS + 365 * DAY_MS)
+  },
+)
+
+t.test('access tokens of the current and the previous pair are accepted until they expire', async t => {
+  t.equal(refused(sessionWith(), 5), undefined)
+  t.equal(refused(sessionWith(), 4), undefined)
+  t.equal(refused(sessionWith(), 4, 3_599_999), undefined)
+  t.equal(refused(sessionWith(), 5, 3_600_000), 'TOKEN_EXPIRED')
+})
+
+t.test('an older pair, an ended session and a made-up generation are refused, each by its code', async t => {
+  t.equal(refused(sessionWith(), 3), 'TOKEN_EXPIRED')
+  t.equal(refused(sessionWith(), 6), 'TOKEN_INVALID')
+  t.equal(refused(undefined, 5), 'TOKEN_INVALID')
+  t.equal(refused(sessionWith({ revokedBecause: 'device_removed' }), 5), 'SESSION_REVOKED')
+  t.equal(refused(sessionWith({ endsAtMs: NOW_MS + 10 }), 5, 10), 'TOKEN_EXPIRED')
+})
+
+t.test('whatever is presented in whatever order, nothing but the current token makes a new pair', async t => {
+  const steps = fc.array(
+    fc.record({
+      back: fc.integer({ min: -1, max: 4 }),
+      afterMs: fc.integer({ min: 0, max: 60_000 }),
+      isUsed: fc.boolean(),
+    }),
+    { maxLength: 40 },
+  )
+  checkProperty(t, [steps], sequence => {
+    let session = sessionWith()
+    let nowMs = NOW_MS
+    for (const { back, afterMs, isUsed } of sequence) {
+      nowMs += afterMs
+      if (isUsed) session = { ...session, isPairUsed: true }
+      const before = session
+      const decision = decideRefresh(before, before.generation - back, nowMs, LIFETIMES)
+      if ((decision.kind === 'rotate') !== (back === 0 && before.revokedBecause === undefined)) return false
+      if (decision.kind === 'repeat' && (decision.session !== before || back !== 1)) return false
+      if (before.revokedBecause !== undefined && decision.kind !== 'refused') return false
+      if (decision.kind !== 'refused') session = decision.session
+    }
+    return true
+  })
+})
