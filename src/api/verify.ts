@@ -49,7 +49,7 @@ export function verifyOperations(world: VerifyWorld): readonly Operation[] {
       summary: 'Confirm a new address, or who one is; without a session, sign in',
       access: 'optional',
       replies: { 200: Type.Union([VerifyReply, SignedIn]) },
-      codes: [...VERIFY_LOGIN_CODES, 'METHOD_EXISTS', 'LOGIN_METHOD_LIMIT'],
+      codes: [...VERIFY_LOGIN_CODES, 'LOGIN_METHOD_LIMIT'],
       rates: [VERIFY_RATE],
       handle: call =>
         call.caller === undefined ? world.verifyLogin(call.body, call) : verify(world, call, call.caller),

@@ -93,12 +93,14 @@ export class LoginMethods {
 
   /**
    * The code of an address was confirmed: it is added, or replaces the method that it was to replace if that is still
-   * there. Returns why it can't be, with nothing written: `CHALLENGE_GONE` when another account has it by now.
+   * there. Returns why it can't be, with nothing written: `CHALLENGE_GONE` when another account has it by now,
+   * `LOGIN_METHOD_LIMIT`.
    */
   bind(change: Change, address: Address, replaces: MethodId | undefined): ErrorCode | undefined {
     const { methods } = this.held(change.userId)
     const old = methods.find(({ id, kind }) => id === replaces && kind === address.kind)
     const refusal = this.refusalOf(change.userId, address, old?.id)
+    if (refusal === 'METHOD_EXISTS') return undefined
     if (refusal !== undefined) return refusal === 'taken' ? 'CHALLENGE_GONE' : refusal
     if (old === undefined || old.kind === 'social') this.add(change, address)
     else this.replace(change, old, address)

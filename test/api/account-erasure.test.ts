@@ -1,0 +1,124 @@
+import t from 'tap'
+import { type AccountHouse, openAccountHouse } from '../support/account-house.ts'
+import { newDevice, newSession, newUser } from '../support/application.ts'
+
+const DAY_MS = 86_400_000
+
+/** The tables that hold one of the texts, or the id in a key or a value, which is the same 8 bytes in both. */
+function tablesWith({ world }: AccountHouse, userId: bigint, texts: readonly string[]): string[] {
+  const id = Buffer.alloc(8)
+  id.writeBigUInt64BE(userId)
+  const needles = [id, ...texts.map(text => Buffer.from(text))]
+  return world.database.tableNames().filter(name => {
+    const rows = [...world.database.bytesTable(name).getRange({})]
+    const bytes = Buffer.concat(rows.flatMap(({ key, value }) => [Buffer.from(key), Buffer.from(value)]))
+    return needles.some(needle => bytes.includes(needle))
+  })
+}
+
+async function deleteUser({ send }: AccountHouse, token: string) {
+  return send('DELETE /app/api/user', { token, body: { confirm: true } })
+}
+
+t.test('an account is not deleted by the way', async t => {
+  const house = await openAccountHouse(t)
+  const { token, userId } = await newUser(house.world, 'Ann')
+  for (const body of [{}, { confirm: false }, { confirm: 'true' }, { confirm: null }]) {
+    const answer = await house.send('DELETE /app/api/user', { token, body })
+    t.match(answer, { status: 422, body: { code: 'VALIDATION_FAILED' } })
+  }
+  t.equal(house.world.accounts.read(userId)?.erasesAtMs, undefined)
+})
+
+t.test('it ends every session at once and says when the account is gone', async t => {
+  const house = await openAccountHouse(t)
+  const ann = await newUser(house.world, 'Ann', 'ann@example.org')
+  const other = await newSession(house.world, ann.userId)
+  t.match(await deleteUser(house, ann.token), { status: 202, body: { erasesAt: '2026-01-08T00:00:00.000Z' } })
+  for (const token of [ann.token, other.token]) {
+    const answer = await house.send('GET /app/api/user', { token })
+    t.match(answer, { status: 401, body: { code: 'SESSION_REVOKED' } })
+  }
+  t.same(await house.letters(), ['mail ann@example.org erasure-planned'])
+})
+
+t.test('a refresh token of before restores nothing', async t => {
+  const house = await openAccountHouse(t)
+  const { body } = await house.codeLogin('ann@example.org')
+  await deleteUser(house, body.accessToken)
+  const refreshed = await house.send('POST /app/api/refresh-token', {
+    body: { refreshToken: body.refreshToken },
+  })
+  t.match(refreshed, { status: 401, body: { code: 'REFRESH_TOKEN_INVALID' } })
+  await house.world.advance(7 * DAY_MS)
+  t.match((await house.codeLogin('ann@example.org')).body, { isNewUser: true })
+})
+
+t.test('signing in within seven days restores it as it was', async t => {
+  const house = await openAccountHouse(t)
+  const { body } = await house.codeLogin('ann@example.org')
+  await deleteUser(house, body.accessToken)
+  await house.world.advance(7 * DAY_MS - 1)
+  const back = await house.codeLogin('ann@example.org')
+  t.match(back.body, { isNewUser: false, user: { userId: body.user.userId } })
+  await house.world.advance(30 * DAY_MS)
+  t.equal((await house.codeLogin('ann@example.org')).body.user.userId, body.user.userId)
+})
+
+t.test('a code that was only sent restores nothing', async t => {
+  const house = await openAccountHouse(t)
+  const { body } = await house.codeLogin('ann@example.org')
+  await deleteUser(house, body.accessToken)
+  await house.send('POST /app/api/login', { body: { email: 'ann@example.org' } })
+  await house.world.advance(7 * DAY_MS)
+  t.match((await house.codeLogin('ann@example.org')).body, { isNewUser: true })
+})
+
+t.test('in the days between its addresses are still taken', async t => {
+  const house = await openAccountHouse(t)
+  const ann = await newUser(house.world, 'Ann', 'ann@example.org')
+  await deleteUser(house, ann.token)
+  await house.letters()
+  const eve = await newUser(house.world, 'Eve')
+  await house.send('PUT /app/api/user', { token: eve.token, body: { email: 'ann@example.org' } })
+  t.same(await house.letters(), ['mail ann@example.org address-tried'])
+})
+
+t.test('after that nothing in the store names the user', async t => {
+  const house = await openAccountHouse(t)
+  const { world } = house
+  const [ann, bob] = [await newUser(world, 'Ann Aardvark', 'ann@example.org'), await newUser(world, 'Bob')]
+  const device = await newDevice(world, ann.userId)
+  const { token } = await newSession(world, ann.userId, device.deviceId)
+  const social = {
+    kind: 'social',
+    provider: 'apple',
+    idToken: await house.appleToken('ann-at-apple', { email: 'ann@example.com' }),
+    authorizationCode: house.appleCode('ann-at-apple'),
+  }
+  await house.send('POST /app/api/user/login-methods', { token, body: social })
+  await house.send('PUT /app/api/user', { token, body: { phone: '+84912345678' } })
+  await deleteUser(house, token)
+  const texts = [
+    'Ann Aardvark',
+    'ann@example.org',
+    'ann@example.com',
+    'ann-at-apple',
+    '+84912345678',
+    device.publicKey,
+  ]
+  t.ok(tablesWith(house, ann.userId, texts).length >= 5, 'until then it does')
+  await world.advance(7 * DAY_MS)
+  t.ok((await house.letters()).includes('apple org.example.callsign'), 'Apple is told to forget, too')
+  t.same(tablesWith(house, ann.userId, texts), [])
+  t.ok(tablesWith(house, bob.userId, []).includes('users'), 'and Bob is still here')
+})
+
+t.test('what other parts hold of the user is erased in the same transaction', async t => {
+  const erased: bigint[] = []
+  const house = await openAccountHouse(t, { erasers: [userId => void erased.push(userId)] })
+  const ann = await newUser(house.world, 'Ann')
+  await deleteUser(house, ann.token)
+  await house.world.advance(7 * DAY_MS)
+  t.same(erased, [ann.userId])
+})

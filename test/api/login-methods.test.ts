@@ -1,0 +1,343 @@
+import t from 'tap'
+import { type AccountHouse, openAccountHouse } from '../support/account-house.ts'
+import { newUser, type TestUser } from '../support/application.ts'
+
+const PATH = '/app/api/user/login-methods'
+
+/** Asks for an address; returns what confirms it. */
+async function begin({ send, otpFor }: AccountHouse, { token }: TestUser, value: string) {
+  const answer = await send(`POST ${PATH}`, { token, body: { kind: 'email', value } })
+  return { challengeId: String(answer.body.challengeId), otp: await otpFor(value) }
+}
+
+async function addEmail(house: AccountHouse, user: TestUser, value: string): Promise<void> {
+  const body = await begin(house, user, value)
+  const { status } = await house.send('POST /app/api/verify', { token: user.token, body })
+  if (status !== 200) throw new Error(`adding ${value} answers ${status}`)
+}
+
+async function addGoogle(house: AccountHouse, { token }: TestUser, sub: string) {
+  const body = { kind: 'social', provider: 'google', idToken: await house.googleToken(sub) }
+  return house.send(`POST ${PATH}`, { token, body })
+}
+
+function shownMethods({ world }: AccountHouse, { userId }: TestUser) {
+  return world.accounts.methodsOf(userId).map(({ shown, kind }) => shown ?? kind)
+}
+
+t.test('the list has every method, the primary marked', async t => {
+  const house = await openAccountHouse(t)
+  const ann = await newUser(house.world, 'Ann', 'ann@example.org')
+  await house.world.advance(1000)
+  await addEmail(house, ann, 'ann@example.com')
+  const { body } = await house.send(`GET ${PATH}`, { token: ann.token })
+  t.match(body.items, [
+    { kind: 'email', value: 'ann@example.org', verified: true, primary: true },
+    {
+      kind: 'email',
+      value: 'ann@example.com',
+      verified: true,
+      primary: false,
+      addedAt: '2026-01-01T00:00:01.000Z',
+    },
+  ])
+})
+
+t.test('an address is added when its code is confirmed, and told to the others', async t => {
+  const house = await openAccountHouse(t)
+  const ann = await newUser(house.world, 'Ann', 'ann@example.org')
+  const added = await house.send(`POST ${PATH}`, {
+    token: ann.token,
+    body: { kind: 'email', value: 'ann@example.com' },
+  })
+  t.equal(added.status, 202)
+  t.match(added.body, {
+    channel: 'email',
+    sentTo: 'a•••@example.com',
+    otpLength: 6,
+    expiresIn: 300,
+    resendIn: 60,
+  })
+  t.same(shownMethods(house, ann), ['ann@example.org'])
+  const otp = await house.otpFor('ann@example.com')
+  const body = { challengeId: added.body.challengeId, otp }
+  t.match(await house.send('POST /app/api/verify', { token: ann.token, body }), {
+    body: { purpose: 'bind-email' },
+  })
+  t.same(await house.letters(), ['mail ann@example.org login-method-added'])
+  t.match((await house.codeLogin('ann@example.com')).body, { user: { userId: String(ann.userId) } })
+})
+
+t.test('an address of somebody else is answered like one of nobody, byte for byte', async t => {
+  const house = await openAccountHouse(t)
+  const [ann] = [await newUser(house.world, 'Ann'), await newUser(house.world, 'Bob', 'bob@example.org')]
+  const ask = async (value: string) => {
+    const { status, headers, body } = await house.send(`POST ${PATH}`, {
+      token: ann.token,
+      body: { kind: 'email', value },
+    })
+    const sent = await house.letters()
+    t.match(body.challengeId, /^[\w-]{22}$/)
+    return { sent, answer: { status, headers, body: JSON.stringify({ ...body, challengeId: '' }) } }
+  }
+  const [taken, free] = [await ask('bob@example.org'), await ask('bab@example.org')]
+  t.same(taken.answer, free.answer)
+  t.same([taken.sent, free.sent], [['mail bob@example.org address-tried'], ['mail bab@example.org otp']])
+})
+
+t.test('one of their own is told so', async t => {
+  const house = await openAccountHouse(t)
+  const ann = await newUser(house.world, 'Ann', 'ann@example.org')
+  const body = { kind: 'email', value: 'Ann@Example.org' }
+  const answer = await house.send(`POST ${PATH}`, { token: ann.token, body })
+  t.match(answer, { status: 409, body: { code: 'METHOD_EXISTS' } })
+})
+
+t.test('an identity is added by a proven token, and signs in from then on', async t => {
+  const house = await openAccountHouse(t)
+  const ann = await newUser(house.world, 'Ann', 'ann@example.org')
+  const added = await addGoogle(house, ann, 'ann')
+  t.match(added, {
+    status: 201,
+    body: { kind: 'social', provider: 'google', verified: true, primary: false },
+  })
+  t.same(await house.letters(), ['mail ann@example.org login-method-added'])
+  t.match((await house.googleLogin('ann')).body, { isNewUser: false, user: { userId: String(ann.userId) } })
+})
+
+t.test('an identity without a token, with a used one, with a bad nonce is not added', async t => {
+  const house = await openAccountHouse(t)
+  const ann = await newUser(house.world, 'Ann', 'ann@example.org')
+  const used = await house.googleToken('other')
+  await house.send('POST /app/api/login', { body: { verified: true, provider: 'google', idToken: used } })
+  const refused: readonly (readonly [object, string])[] = [
+    [{}, 'PROVIDER_TOKEN_REQUIRED'],
+    [{ provider: 'google' }, 'PROVIDER_TOKEN_REQUIRED'],
+    [{ provider: 'google', idToken: used }, 'PROVIDER_TOKEN_INVALID'],
+    [{ provider: 'google', idToken: await house.googleToken('ann'), nonce: 'n' }, 'PROVIDER_TOKEN_INVALID'],
+    [{ provider: 'apple', idToken: await house.appleToken('ann') }, 'AUTH_CODE_INVALID'],
+  ]
+  for (const [members, code] of refused) {
+    const body = { kind: 'social', ...members }
+    t.match(await house.send(`POST ${PATH}`, { token: ann.token, body }), { status: 400, body: { code } })
+  }
+  t.same(shownMethods(house, ann), ['ann@example.org'])
+})
+
+t.test('a token that added an identity signs in nobody', async t => {
+  const house = await openAccountHouse(t)
+  const ann = await newUser(house.world, 'Ann')
+  const idToken = await house.googleToken('ann')
+  await house.send(`POST ${PATH}`, {
+    token: ann.token,
+    body: { kind: 'social', provider: 'google', idToken },
+  })
+  const body = { verified: true, provider: 'google', idToken }
+  t.match(await house.send('POST /app/api/login', { body }), {
+    status: 400,
+    body: { code: 'PROVIDER_TOKEN_INVALID' },
+  })
+})
+
+t.test('an identity that signs in to another account does not change hands', async t => {
+  const house = await openAccountHouse(t)
+  const bob = await house.googleLogin('bob')
+  const eve = await newUser(house.world, 'Eve')
+  t.match(await addGoogle(house, eve, 'bob'), { status: 409, body: { code: 'ACCOUNT_EXISTS' } })
+  t.match((await house.googleLogin('bob')).body, { user: { userId: bob.body.user.userId } })
+  await addGoogle(house, eve, 'eve')
+  t.match(await addGoogle(house, eve, 'eve'), { status: 409, body: { code: 'METHOD_EXISTS' } })
+})
+
+t.test('an address that a provider names is shown and does not sign in', async t => {
+  const house = await openAccountHouse(t)
+  const eve = await newUser(house.world, 'Eve', 'eve@example.org')
+  const idToken = await house.googleToken('eve', { email: 'bob@example.org', email_verified: true })
+  const body = { kind: 'social', provider: 'google', idToken }
+  t.match(await house.send(`POST ${PATH}`, { token: eve.token, body }), {
+    body: { value: 'bob@example.org' },
+  })
+  t.match((await house.codeLogin('bob@example.org')).body, { isNewUser: true })
+})
+
+t.test('five email addresses, three numbers and five identities are enough', async t => {
+  const house = await openAccountHouse(t)
+  const ann = await newUser(house.world, 'Ann')
+  for (let at = 1; at < 5; at++) await addEmail(house, ann, `ann${at}@example.org`)
+  for (let at = 0; at < 5; at++) t.equal((await addGoogle(house, ann, `ann${at}`)).status, 201)
+  const body = { kind: 'email', value: 'one.more@example.org' }
+  const limit = { status: 409, body: { code: 'LOGIN_METHOD_LIMIT' } }
+  t.match(await house.send(`POST ${PATH}`, { token: ann.token, body }), limit)
+  t.match(await addGoogle(house, ann, 'one-more'), limit)
+  t.match((await house.googleLogin('one-more')).body, { isNewUser: true }, 'the refused token is not used up')
+})
+
+t.test('two sessions that confirm the last place at once get it once', async t => {
+  const house = await openAccountHouse(t)
+  const ann = await newUser(house.world, 'Ann')
+  for (let at = 1; at < 4; at++) await addEmail(house, ann, `ann${at}@example.org`)
+  const bodies = [await begin(house, ann, 'x@example.org'), await begin(house, ann, 'y@example.org')]
+  const answers = await Promise.all(
+    bodies.map(body => house.send('POST /app/api/verify', { token: ann.token, body })),
+  )
+  t.same(
+    answers.map(({ status, body }) => [status, body.code]),
+    [
+      [200, undefined],
+      [409, 'LOGIN_METHOD_LIMIT'],
+    ],
+  )
+  t.equal(shownMethods(house, ann).length, 5)
+})
+
+t.test('the primary is another one when that is asked for, and every method hears of it', async t => {
+  const house = await openAccountHouse(t)
+  const ann = await newUser(house.world, 'Ann', 'ann@example.org')
+  await house.world.advance(1000)
+  await addEmail(house, ann, 'ann@example.com')
+  await house.letters()
+  const { body } = await house.send(`GET ${PATH}`, { token: ann.token })
+  const answer = await house.send(`PUT ${PATH}/primary`, { token: ann.token, body: { id: body.items[1].id } })
+  t.match(answer, { status: 200, body: { items: [{ primary: false }, { primary: true }] } })
+  t.same(await house.letters(), [
+    'mail ann@example.com primary-method-changed',
+    'mail ann@example.org primary-method-changed',
+  ])
+})
+
+t.test('a removed method signs in no more, and is told with the others', async t => {
+  const house = await openAccountHouse(t)
+  const ann = await newUser(house.world, 'Ann', 'ann@example.org')
+  await house.world.advance(1000)
+  await addEmail(house, ann, 'ann@example.com')
+  await house.letters()
+  const { body } = await house.send(`GET ${PATH}`, { token: ann.token })
+  t.equal((await house.send(`DELETE ${PATH}/${body.items[0].id}`, { token: ann.token })).status, 204)
+  t.same(await house.letters(), [
+    'mail ann@example.com login-method-removed',
+    'mail ann@example.org address-replaced',
+  ])
+  const left = await house.send(`GET ${PATH}`, { token: ann.token })
+  t.match(left.body.items, [{ value: 'ann@example.com', primary: true }])
+  t.equal(left.body.items.length, 1)
+  t.match((await house.codeLogin('ann@example.org')).body, { isNewUser: true })
+})
+
+t.test('a method of somebody else is there for nobody but them', async t => {
+  const house = await openAccountHouse(t)
+  const [ann, eve] = [await newUser(house.world, 'Ann'), await newUser(house.world, 'Eve')]
+  await addEmail(house, eve, 'eve@example.org')
+  const [foreign] = house.world.accounts.methodsOf(ann.userId)
+  const gone = { status: 404, body: { code: 'LOGIN_METHOD_NOT_FOUND' } }
+  for (const id of [foreign?.id, 1n, '-1', 'x', '18446744073709551616']) {
+    t.match(await house.send(`DELETE ${PATH}/${id}`, { token: eve.token }), gone, String(id))
+  }
+  t.match(await house.send(`PUT ${PATH}/primary`, { token: eve.token, body: { id: foreign?.id } }), gone)
+  t.equal(house.world.accounts.methodsOf(ann.userId).length, 1)
+})
+
+t.test('the only method stays, also when the last two are removed at once', async t => {
+  const house = await openAccountHouse(t)
+  const ann = await newUser(house.world, 'Ann', 'ann@example.org')
+  await addEmail(house, ann, 'ann@example.com')
+  const ids = house.world.accounts.methodsOf(ann.userId).map(({ id }) => id)
+  const remove = (id: bigint) => house.send(`DELETE ${PATH}/${id}`, { token: ann.token })
+  const answers = await Promise.all(ids.map(remove))
+  t.same(
+    answers.map(({ status, body }) => [status, body?.code]),
+    [
+      [204, undefined],
+      [409, 'LAST_LOGIN_METHOD'],
+    ],
+  )
+})
+
+t.test('Apple forgets a removed identity of its own', async t => {
+  const house = await openAccountHouse(t)
+  const ann = await newUser(house.world, 'Ann', 'ann@example.org')
+  const body = {
+    kind: 'social',
+    provider: 'apple',
+    idToken: await house.appleToken('ann'),
+    authorizationCode: house.appleCode('ann'),
+  }
+  const added = await house.send(`POST ${PATH}`, { token: ann.token, body })
+  t.equal(added.status, 201)
+  await house.letters()
+  await house.send(`DELETE ${PATH}/${added.body.id}`, { token: ann.token })
+  t.same(await house.letters(), ['apple org.example.callsign', 'mail ann@example.org login-method-removed'])
+})
+
+t.test('what is no address of its kind is refused', async t => {
+  const house = await openAccountHouse(t)
+  const { token } = await newUser(house.world, 'Ann')
+  const bodies = [
+    { kind: 'email' },
+    { kind: 'email', value: '+84912345678' },
+    { kind: 'phone', value: 'ann@example.org' },
+    { kind: 'phone', value: '0912345678' },
+  ]
+  for (const body of bodies) {
+    const answer = await house.send(`POST ${PATH}`, { token, body })
+    t.match(answer, { status: 422, body: { errors: [{ pointer: '/value' }] } }, JSON.stringify(body))
+  }
+  const kindless = await house.send(`POST ${PATH}`, { token, body: { kind: 'passkey' } })
+  t.match(kindless, { status: 422, body: { code: 'VALIDATION_FAILED' } })
+})
+
+t.test(
+  'with step-up an old login confirms a code first, and every change of how one signs in needs it',
+  async t => {
+    const house = await openAccountHouse(t, { stepUpSeconds: 600 })
+    const ann = await newUser(house.world, 'Ann', 'ann@example.org')
+    const [method] = house.world.accounts.methodsOf(ann.userId)
+    await house.world.advance(601_000)
+    const changes: readonly (readonly [string, object | undefined])[] = [
+      [`POST ${PATH}`, { kind: 'email', value: 'eve@example.org' }],
+      [`POST ${PATH}`, { kind: 'social', provider: 'google', idToken: await house.googleToken('eve') }],
+      [`PUT ${PATH}/primary`, { id: method?.id }],
+      [`DELETE ${PATH}/${method?.id}`, undefined],
+      ['PUT /app/api/user', { email: 'eve@example.org' }],
+      ['DELETE /app/api/user', { confirm: true }],
+    ]
+    for (const [operation, body] of changes) {
+      const answer = await house.send(operation, { token: ann.token, body })
+      t.match(
+        answer,
+        { status: 403, body: { code: 'STEP_UP_REQUIRED', challenge: { channel: 'email' } } },
+        operation,
+      )
+    }
+    t.same(await house.letters(), ['mail ann@example.org otp'], 'one code serves all')
+    const name = await house.send('PUT /app/api/user', { token: ann.token, body: { displayName: 'Annie' } })
+    t.equal(name.status, 200, 'a name is no way in')
+  },
+)
+
+t.test('the confirmed code lets the session, and no other one, change how one signs in', async t => {
+  const house = await openAccountHouse(t, { stepUpSeconds: 600 })
+  const ann = await newUser(house.world, 'Ann', 'ann@example.org')
+  await house.world.advance(601_000)
+  const body = { kind: 'email', value: 'ann@example.com' }
+  const refused = await house.send(`POST ${PATH}`, { token: ann.token, body })
+  const otp = await house.otpFor('ann@example.org')
+  const { challengeId } = refused.body.challenge
+  const eve = await newUser(house.world, 'Eve')
+  const foreign = await house.send('POST /app/api/verify', { token: eve.token, body: { challengeId, otp } })
+  t.match(foreign, { status: 410, body: { code: 'CHALLENGE_GONE' } })
+  const done = await house.send('POST /app/api/verify', { token: ann.token, body: { challengeId, otp } })
+  t.match(done, { status: 200, body: { purpose: 'step-up' } })
+  t.equal((await house.send(`POST ${PATH}`, { token: ann.token, body })).status, 202)
+})
+
+t.test('who has no address to prove themselves by is told to sign in anew', async t => {
+  const house = await openAccountHouse(t, { stepUpSeconds: 600 })
+  const { body } = await house.googleLogin('ann')
+  await house.world.advance(601_000)
+  const refused = await house.send(`POST ${PATH}`, {
+    token: body.accessToken,
+    body: { kind: 'email', value: 'ann@example.com' },
+  })
+  t.match(refused, { status: 403, body: { code: 'STEP_UP_REQUIRED' } })
+  t.equal(refused.body.challenge, undefined)
+})
