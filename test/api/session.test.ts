@@ -1,0 +1,262 @@
+/** Refresh and logout through the operations: lost replies, races, theft, ends (contract 2.3). */
+
+import t from 'tap'
+import type { UserId } from '../../src/domain/ids.ts'
+import { type AccountHouse, openAccountHouse } from '../support/account-house.ts'
+import { newDevice, newSession, newUser } from '../support/application.ts'
+
+const REFRESH = 'POST /app/api/refresh-token'
+const LOGOUT = 'POST /app/api/logout'
+const USER = 'GET /app/api/user'
+
+interface Pair {
+  readonly accessToken: string
+  readonly refreshToken: string
+}
+
+async function signIn(house: AccountHouse, email = 'ann@example.org'): Promise<Pair & { userId: UserId }> {
+  const { body } = await house.codeLogin(email)
+  return { ...body, userId: BigInt(body.user.userId) as UserId }
+}
+
+/** The status and code of a refresh, and its pair. */
+async function refresh({ send }: AccountHouse, { refreshToken }: Pair) {
+  const { status, body } = await send(REFRESH, { body: { refreshToken } })
+  return { status, code: body.code as string | undefined, pair: body as Pair }
+}
+
+/** `200`, or the code that the token is refused with. */
+async function access({ send }: AccountHouse, { accessToken }: Pair): Promise<number | string> {
+  const { status, body } = await send(USER, { token: accessToken })
+  return body.code ?? status
+}
+
+t.test('a refresh gives a new pair, and the form of it', async t => {
+  const house = await openAccountHouse(t)
+  const first = await signIn(house)
+  await house.world.advance(1000)
+  const answer = await house.send(REFRESH, { body: { refreshToken: first.refreshToken } })
+  t.equal(answer.status, 200)
+  t.equal(answer.headers['cache-control'], 'no-store')
+  t.same(Object.keys(answer.body), [
+    'accessToken',
+    'refreshToken',
+    'tokenType',
+    'expiresIn',
+    'refreshExpiresIn',
+  ])
+  t.match(answer.body, { tokenType: 'Bearer', expiresIn: 3600, refreshExpiresIn: 5_184_000 })
+  t.not(answer.body.accessToken, first.accessToken)
+  t.not(answer.body.refreshToken, first.refreshToken)
+  t.equal(await access(house, answer.body), 200)
+  t.equal(await access(house, first), 200, 'requests under way are served still')
+})
+
+t.test('a lost reply is had again: the same pair, as long as nobody has used it', async t => {
+  const house = await openAccountHouse(t)
+  const first = await signIn(house)
+  const lost = await refresh(house, first)
+  await house.world.advance(86_400_000)
+  const again = await refresh(house, first)
+  t.match([again.status, again.pair.refreshToken], [200, lost.pair.refreshToken])
+})
+
+t.test('fifty refreshes at once all get the same pair', async t => {
+  const house = await openAccountHouse(t)
+  const first = await signIn(house)
+  const answers = await Promise.all(Array.from({ length: 50 }, () => refresh(house, first)))
+  t.same([...new Set(answers.map(({ status }) => status))], [200])
+  t.equal(new Set(answers.map(({ pair }) => `${pair.accessToken} ${pair.refreshToken}`)).size, 1)
+  t.equal((await refresh(house, answers[0]!.pair)).status, 200)
+})
+
+t.test('a retry is served for half a minute after the new pair is in use', async t => {
+  const house = await openAccountHouse(t)
+  const first = await signIn(house)
+  const second = await refresh(house, first)
+  t.equal(await access(house, second.pair), 200)
+  await house.world.advance(29_999)
+  t.equal((await refresh(house, first)).pair.refreshToken, second.pair.refreshToken)
+})
+
+t.test('a token that was replaced by a pair in use ends the session for the thief and the owner', async t => {
+  const house = await openAccountHouse(t)
+  const { world } = house
+  const first = await signIn(house)
+  await newDevice(world, first.userId)
+  const second = await refresh(house, first)
+  await access(house, second.pair)
+  await world.advance(30_000)
+  const stolen = await refresh(house, first)
+  t.match([stolen.status, stolen.code], [401, 'REFRESH_TOKEN_REUSED'])
+  t.equal(await access(house, second.pair), 'SESSION_REVOKED')
+  t.equal(await access(house, first), 'SESSION_REVOKED')
+  t.match(await refresh(house, second.pair), { status: 401, code: 'REFRESH_TOKEN_INVALID' })
+  t.match(await refresh(house, first), { status: 401, code: 'REFRESH_TOKEN_INVALID' })
+  t.same(await house.letters(), ['push session_revoked'], 'its owner is told, once')
+})
+
+t.test('a token two refreshes old ends the session at once', async t => {
+  const house = await openAccountHouse(t)
+  const first = await signIn(house)
+  const second = await refresh(house, first)
+  const third = await refresh(house, second.pair)
+  t.equal((await refresh(house, first)).code, 'REFRESH_TOKEN_REUSED')
+  t.equal(await access(house, third.pair), 'SESSION_REVOKED')
+})
+
+t.test('a theft ends one session, not the others of the user', async t => {
+  const house = await openAccountHouse(t)
+  const first = await signIn(house)
+  const other = await newSession(house.world, first.userId)
+  const second = await refresh(house, first)
+  await refresh(house, second.pair)
+  await refresh(house, first)
+  t.equal((await house.send(USER, { token: other.token })).status, 200)
+})
+
+t.test(
+  'an access token two pairs old has expired, one pair old it is good until its hour is over',
+  async t => {
+    const house = await openAccountHouse(t)
+    const first = await signIn(house)
+    const second = await refresh(house, first)
+    t.equal(await access(house, first), 200)
+    await house.world.advance(3_600_000)
+    t.equal(await access(house, second.pair), 'TOKEN_EXPIRED')
+    const third = await refresh(house, second.pair)
+    const fourth = await refresh(house, third.pair)
+    t.same([await access(house, second.pair), await access(house, third.pair)], ['TOKEN_EXPIRED', 200])
+    t.equal(await access(house, fourth.pair), 200)
+  },
+)
+
+t.test('what is no refresh token is refused, and nothing is looked up for it', async t => {
+  const house = await openAccountHouse(t)
+  const pair = await signIn(house)
+  const { sessions } = house.world
+  const read = sessions.read.bind(sessions)
+  let reads = 0
+  sessions.read = sessionId => {
+    reads++
+    return read(sessionId)
+  }
+  const forged = `${pair.refreshToken.slice(0, -2)}${pair.refreshToken.endsWith('AA') ? 'BB' : 'AA'}`
+  for (const refreshToken of [forged, pair.accessToken, 'x', 'krt_', `krt_${'A'.repeat(72)}`]) {
+    const answer = await house.send(REFRESH, { body: { refreshToken } })
+    t.match([answer.status, answer.body.code], [401, 'REFRESH_TOKEN_INVALID'])
+    t.equal(answer.headers['www-authenticate'], 'Bearer')
+  }
+  t.equal(reads, 0)
+  for (const body of [{}, { refreshToken: '' }, { refreshToken: 7 }, { refreshToken: 'x'.repeat(513) }]) {
+    t.equal((await house.send(REFRESH, { body })).status, 422)
+  }
+})
+
+t.test('a session ends sixty days after its last refresh and a year after it began', async t => {
+  const house = await openAccountHouse(t)
+  const day = 86_400_000
+  const idle = await signIn(house)
+  const busy = await signIn(house, 'bob@example.org')
+  let pair: Pair = busy
+  for (let month = 0; month < 7; month++) {
+    await house.world.advance(50 * day)
+    const next = await refresh(house, pair)
+    t.equal(next.status, 200)
+    pair = next.pair
+  }
+  t.equal((await refresh(house, idle)).code, 'REFRESH_TOKEN_INVALID')
+  const last = await house.send(REFRESH, { body: { refreshToken: pair.refreshToken } })
+  t.equal(last.body.refreshExpiresIn, 15 * 86_400, 'the year is nearly over')
+  await house.world.advance(15 * day)
+  t.equal((await refresh(house, last.body)).code, 'REFRESH_TOKEN_INVALID')
+  const rows = [...house.world.database.table('sessions').getKeys()]
+  t.same(rows, [], 'nothing is left of either')
+})
+
+t.test('logout ends the session and nothing else', async t => {
+  const house = await openAccountHouse(t)
+  const pair = await signIn(house)
+  const other = await newSession(house.world, pair.userId)
+  const answer = await house.send(LOGOUT, { token: pair.accessToken })
+  t.match([answer.status, answer.body], [204, undefined])
+  t.equal(await access(house, pair), 'TOKEN_INVALID')
+  t.equal((await house.send(USER, { token: other.token })).status, 200)
+  t.match(await refresh(house, pair), { status: 401, code: 'REFRESH_TOKEN_INVALID' }, 'no alarm of a reuse')
+})
+
+t.test('a hundred logouts at once do no harm', async t => {
+  const house = await openAccountHouse(t)
+  const pair = await signIn(house)
+  const answers = await Promise.all(
+    Array.from({ length: 100 }, () => house.send(LOGOUT, { token: pair.accessToken })),
+  )
+  t.equal(
+    answers.every(({ status }) => status === 204),
+    true,
+  )
+})
+
+t.test('logout forgets the push tokens of its device, and keeps the device', async t => {
+  const house = await openAccountHouse(t)
+  const { world } = house
+  const { userId } = await newUser(world)
+  const [mine, other] = [await newDevice(world, userId), await newDevice(world, userId)]
+  const { token } = await newSession(world, userId, mine.deviceId)
+  await house.send(LOGOUT, { token, body: { allDevices: false } })
+  t.match(world.devices.active(userId, mine.deviceId), { push: undefined, publicKey: mine.publicKey })
+  t.match(world.devices.active(userId, other.deviceId)?.push, other.push)
+  t.same(await house.letters(), [])
+})
+
+t.test('logout everywhere ends every session of the user and of nobody else', async t => {
+  const house = await openAccountHouse(t)
+  const { world } = house
+  const [ann, bob] = [await newUser(world), await newUser(world, 'Bob')]
+  const device = await newDevice(world, ann.userId)
+  const other = await newSession(world, ann.userId, device.deviceId)
+  const answer = await house.send(LOGOUT, { token: ann.token, body: { allDevices: true } })
+  t.equal(answer.status, 204)
+  const tokens = [ann.token, other.token, bob.token]
+  const answers = await Promise.all(tokens.map(token => house.send(USER, { token })))
+  t.same(
+    answers.map(({ status, body }) => body.code ?? status),
+    ['TOKEN_INVALID', 'SESSION_REVOKED', 200],
+  )
+  t.equal(world.devices.active(ann.userId, device.deviceId)?.push, undefined)
+  await world.advance(3_600_000)
+  t.equal((await house.send(USER, { token: other.token })).body.code, 'TOKEN_INVALID', 'its row is gone')
+})
+
+t.test('a session refreshes thirty times in an hour, whatever the address', async t => {
+  const house = await openAccountHouse(t, { rates: true })
+  let pair: Pair = await signIn(house)
+  for (let at = 0; at < 30; at++) {
+    const { body } = await house.send(REFRESH, {
+      body: { refreshToken: pair.refreshToken },
+      address: [192, 0, 2, at],
+    })
+    pair = body
+  }
+  const refused = await house.send(REFRESH, { body: { refreshToken: pair.refreshToken } })
+  t.match([refused.status, refused.body.scope, refused.body.retryIn], [429, 'session', 120])
+  const other = await signIn(house, 'bob@example.org')
+  t.equal((await refresh(house, other)).status, 200)
+})
+
+t.test('the user sees the device of the session that asks', async t => {
+  const house = await openAccountHouse(t)
+  const { world, send } = house
+  const { userId, token, email } = await newUser(world)
+  const device = await newDevice(world, userId)
+  const bound = await newSession(world, userId, device.deviceId)
+  t.equal((await send(USER, { token })).body.device, undefined)
+  t.match((await send(USER, { token: bound.token })).body, {
+    ...{ userId: String(userId), displayName: 'Ann', email, emailVerified: true, phoneVerified: false },
+    device: { deviceId: String(device.deviceId), publicKeyHash: device.publicKeyHash },
+    badge: { total: 0, friendRequests: 0, missedCalls: 0 },
+    createdAt: '2026-01-01T00:00:00.000Z',
+    loginMethods: [{ kind: 'email', value: email, verified: true, primary: true }],
+    settings: { discoverableByEmail: true, discoverableByPhone: true, callsFromContactsOnly: true },
+  })
+})
