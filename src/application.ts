@@ -9,6 +9,7 @@ import { Authentication } from './api/authentication.ts'
 import { DeviceRegistration } from './api/device-registration.ts'
 import { deviceOperations } from './api/devices.ts'
 import { loginMethodOperations } from './api/login-methods.ts'
+import type { Features } from './api/meta.ts'
 import type { Operation } from './api/operation.ts'
 import { operationRoutes } from './api/operation-routes.ts'
 import { profileOperations } from './api/profile.ts'
@@ -71,6 +72,9 @@ export interface ApplicationParts {
 
 export interface Application {
   readonly operations: readonly Operation[]
+  /** Which outside services are configured, and what one can sign in with. */
+  readonly features: Features
+  readonly loginMethods: readonly string[]
   readonly routes: readonly HttpRoute[]
   readonly authentication: Authentication
   readonly outbox: OutboxStore
@@ -112,8 +116,16 @@ export function openApplication(parts: ApplicationParts): Application {
     authentication,
     idsAs: config.idsAs,
   })
+  const { mail, sms, apns, fcm, apple } = senders.byChannel
   return {
     operations,
+    features: { mail: !!mail, sms: !!sms, apns: !!apns, fcm: !!fcm },
+    loginMethods: [
+      ...(mail || parts.isDevelopment ? ['email'] : []),
+      ...(sms || parts.isDevelopment ? ['phone'] : []),
+      ...(apple ? ['apple'] : []),
+      ...config.providers.map(({ name }) => name),
+    ],
     routes,
     authentication,
     outbox,

@@ -277,7 +277,16 @@ function publicServer(
       metaRoute({
         nowMs: world.nowMs,
         publicUrl,
-        log: { origin: keys.signer.name, vkey, vrfPublicKey, isFrozen: config.log.isFrozen },
+        features: application.features,
+        loginMethods: application.loginMethods,
+        minClientVersions,
+        log: {
+          origin: keys.signer.name,
+          vkey,
+          vrfPublicKey,
+          isFrozen: config.log.isFrozen,
+          lookupsNeedToken: config.application.lookupsNeedToken,
+        },
       }),
       openApiRoute(() => ({ operations, version: VERSION, serverUrl: publicUrl(), statusOf })),
       ...application.routes,

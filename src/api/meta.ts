@@ -1,23 +1,40 @@
 /** `GET /app/api/meta`: public facts, so that a client never hard-codes a limit or a key (contract 1.8, 14). */
 
+import { DEVICES_MAX } from '../domain/device.ts'
+import { CONTACTS_MAX, OUTGOING_MAX } from '../domain/friend-request.ts'
 import { BODY_BYTES_MAX, LOOKUP_TARGETS_MAX } from '../limits.ts'
 import { PUBLIC_KEY_CHARS_MAX } from '../log/entry.ts'
 import type { HttpRoute } from '../transport/http.ts'
+
+/** Which outside services are configured. */
+export interface Features {
+  readonly mail: boolean
+  readonly sms: boolean
+  readonly apns: boolean
+  readonly fcm: boolean
+}
 
 export interface MetaWorld {
   readonly nowMs: () => number
   /** The address that clients see; known once the server listens. */
   readonly publicUrl: () => string
+  readonly features: Features
+  /** `email`, `phone` and names of identity providers. */
+  readonly loginMethods: readonly string[]
+  /** Such as `ios/1.4.0`. */
+  readonly minClientVersions: readonly string[]
   readonly log: {
     readonly origin: string
     readonly vkey: string
     readonly vrfPublicKey: string
     readonly isFrozen: boolean
+    readonly lookupsNeedToken: boolean
   }
 }
 
-export function metaRoute({ nowMs, publicUrl, log }: MetaWorld): HttpRoute {
-  const { origin, vkey, vrfPublicKey, isFrozen } = log
+export function metaRoute(world: MetaWorld): HttpRoute {
+  const { nowMs, publicUrl, features, loginMethods, minClientVersions, log } = world
+  const { origin, vkey, vrfPublicKey, isFrozen, lookupsNeedToken } = log
   return {
     method: 'GET',
     path: '/app/api/meta',
@@ -28,15 +45,23 @@ export function metaRoute({ nowMs, publicUrl, log }: MetaWorld): HttpRoute {
       body: JSON.stringify({
         apiVersion: 1,
         serverTime: new Date(nowMs()).toISOString(),
-        limits: {
-          bodyBytes: BODY_BYTES_MAX,
-          publicKeyCharacters: PUBLIC_KEY_CHARS_MAX,
-          targetsPerLookup: LOOKUP_TARGETS_MAX,
-        },
-        features: { log: isFrozen ? 'frozen' : 'open' },
-        loginMethods: [],
+        limits: LIMITS,
+        features: { ...features, log: isFrozen ? 'frozen' : 'open', lookupsNeedToken },
+        loginMethods,
+        ...(minClientVersions.length === 0 ? {} : { minClientVersion: minClientVersions.join() }),
         log: { origin, vkey, vrfPublicKey, url: publicUrl() },
       }),
     }),
   }
+}
+
+const LIMITS = {
+  bodyBytes: BODY_BYTES_MAX,
+  publicKeyCharacters: PUBLIC_KEY_CHARS_MAX,
+  targetsPerLookup: LOOKUP_TARGETS_MAX,
+  displayNameCharacters: 50,
+  messageCharacters: 200,
+  devices: DEVICES_MAX,
+  contacts: CONTACTS_MAX,
+  pendingRequests: OUTGOING_MAX,
 }
