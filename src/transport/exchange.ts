@@ -11,7 +11,7 @@ import { SignalError } from '../errors.ts'
 import { BODY_BYTES_MAX, BODY_DEADLINE_MS } from '../limits.ts'
 import { type CorsPolicy, EXPOSED_HEADERS, PREFLIGHT_HEADERS } from './cors.ts'
 import type { AdmissionScope, HttpAnswer, HttpRequest, HttpRoute, HttpServerParts } from './http.ts'
-import { endHead } from './log-files.ts'
+import { endHead, HSTS } from './log-files.ts'
 import { problemOf } from './problem.ts'
 import type { RemoteAddresses } from './remote-address.ts'
 import { fillPath, type Match, type Router, type Target } from './router.ts'
@@ -276,8 +276,6 @@ const LOOKUP_SCOPES: readonly AdmissionScope[] = ['request', 'lookup']
 const REQUEST_SCOPES: readonly AdmissionScope[] = ['request']
 /** The header that makes an OPTIONS request a preflight (Fetch standard, 4.8). */
 const PREFLIGHT_MARK = 'access-control-request-method'
-/** A year, RFC 6797. */
-export const HSTS = 'max-age=31536000'
 const PROCESS_NAME = nanoid(12).replace('-', '_')
 let requestCount = 0
 const REQUEST_ID_FORM = /^[A-Za-z0-9._-]{8,64}$/

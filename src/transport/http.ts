@@ -8,7 +8,7 @@ import { connect } from 'node:net'
 import type { ErrorCode } from '../errors.ts'
 import { CorsPolicy } from './cors.ts'
 import { Exchange, type ExchangeWorld } from './exchange.ts'
-import { type PublicFile, serveFile } from './log-files.ts'
+import { type FileSite, type PublicFile, serveFile } from './log-files.ts'
 import { RemoteAddresses } from './remote-address.ts'
 import { Router } from './router.ts'
 
@@ -87,11 +87,13 @@ export class HttpServer {
   readonly #parts: HttpServerParts
   readonly #app: uWS.TemplatedApp
   readonly #world: ExchangeWorld
+  readonly #files: FileSite | undefined
   #listenSocket: uWS.us_listen_socket | undefined
 
   constructor(parts: HttpServerParts) {
-    const { routes, trustedProxies = [], corsOrigins = [], tls } = parts
+    const { routes, findFile, trustedProxies = [], corsOrigins = [], tls } = parts
     this.#parts = parts
+    this.#files = findFile && { find: findFile, isTls: tls !== undefined }
     this.#world = {
       parts,
       router: new Router(routes),
@@ -130,12 +132,12 @@ export class HttpServer {
 
   #onRequest(res: uWS.HttpResponse, req: uWS.HttpRequest): void {
     const path = req.getUrl()
-    const { findFile } = this.#parts
-    if (findFile === undefined || !(path.startsWith('/tile/') || path === '/checkpoint')) {
+    const files = this.#files
+    if (files === undefined || !(path.startsWith('/tile/') || path === '/checkpoint')) {
       return new Exchange(res, req, path, this.#world).start(req)
     }
     const waitSeconds = this.#parts.admit?.(this.#world.addresses.of(res, req), 'log-files') ?? 0
-    if (waitSeconds === 0) serveFile(res, req, path, findFile)
+    if (waitSeconds === 0) serveFile(res, req, path, files)
     else new Exchange(res, req, path, this.#world).refuseFile(waitSeconds)
   }
 }

@@ -16,38 +16,47 @@ export interface PublicFile {
   readonly gzip?: () => Uint8Array | Promise<Uint8Array>
 }
 
+/** The files of one server, and how they reach it. */
+export interface FileSite {
+  readonly find: (path: string) => PublicFile | undefined
+  /** Whether the server itself ends TLS; browsers are then told to stay with it. */
+  readonly isTls: boolean
+}
+
+/** Answers a request for a file: `find` says which one, if any. */
 export function serveFile(
   res: uWS.HttpResponse,
   req: uWS.HttpRequest,
   path: string,
-  findFile: (path: string) => PublicFile | undefined,
+  { find, isTls }: FileSite,
 ): void {
   const method = req.getCaseSensitiveMethod()
   if (method !== 'GET' && method !== 'HEAD')
-    return sendText(res, '405 Method Not Allowed', 'GET or HEAD only\n')
+    return sendText(res, '405 Method Not Allowed', 'GET or HEAD only\n', { method: 'GET', isTls })
   // One spelling per resource: a path with a query is another one (contract 9).
   const query = req.getQuery()
-  const file = query === '' || query === undefined ? findFile(path) : undefined
-  if (file === undefined) return sendText(res, '404 Not Found', 'not in the log\n', method)
+  const file = query === '' || query === undefined ? find(path) : undefined
+  if (file === undefined) return sendText(res, '404 Not Found', 'not in the log\n', { method, isTls })
 
   const ifNoneMatch = req.getHeader('if-none-match')
   if (file.gzip === undefined || !acceptsGzip(req.getHeader('accept-encoding'))) {
-    return sendFile(res, file, { method, ifNoneMatch })
+    return sendFile(res, file, { method, isTls, ifNoneMatch })
   }
   const gzipped = file.gzip()
-  if (gzipped instanceof Uint8Array) return sendFile(res, file, { method, ifNoneMatch, gzipped })
+  if (gzipped instanceof Uint8Array) return sendFile(res, file, { method, isTls, ifNoneMatch, gzipped })
   let isAborted = false
   res.onAborted(() => {
     isAborted = true
   })
   gzipped.then(
-    late => isAborted || sendFile(res, file, { method, ifNoneMatch, gzipped: late }),
+    late => isAborted || sendFile(res, file, { method, isTls, ifNoneMatch, gzipped: late }),
     () => isAborted || res.close(),
   )
 }
 
 interface SendOptions {
   readonly method: string
+  readonly isTls: boolean
   readonly ifNoneMatch: string
   readonly gzipped?: Uint8Array
 }
@@ -55,7 +64,7 @@ interface SendOptions {
 function sendFile(
   res: uWS.HttpResponse,
   file: PublicFile,
-  { method, ifNoneMatch, gzipped }: SendOptions,
+  { method, isTls, ifNoneMatch, gzipped }: SendOptions,
 ): void {
   const etag = gzipped === undefined ? file.etag : `${file.etag.slice(0, -1)}-gzip"`
   const isFresh = hasTag(ifNoneMatch, etag)
@@ -67,6 +76,7 @@ function sendFile(
     res.writeHeader('ETag', etag)
     res.writeHeader('Access-Control-Allow-Origin', '*')
     res.writeHeader('X-Content-Type-Options', 'nosniff')
+    if (isTls) res.writeHeader('Strict-Transport-Security', HSTS)
     if (file.gzip !== undefined) res.writeHeader('Vary', 'Accept-Encoding')
     if (gzipped !== undefined) res.writeHeader('Content-Encoding', 'gzip')
     if (isFresh) res.endWithoutBody()
@@ -84,13 +94,19 @@ export function endHead(res: uWS.HttpResponse, contentLength: number): void {
   res.endWithoutBody()
 }
 
-function sendText(res: uWS.HttpResponse, status: string, text: string, method = 'GET'): void {
+function sendText(
+  res: uWS.HttpResponse,
+  status: string,
+  text: string,
+  { method, isTls }: { readonly method: string; readonly isTls: boolean },
+): void {
   res.cork(() => {
     res.writeStatus(status)
     res.writeHeader('Content-Type', 'text/plain; charset=utf-8')
     res.writeHeader('Cache-Control', 'no-store')
     res.writeHeader('Access-Control-Allow-Origin', '*')
     res.writeHeader('X-Content-Type-Options', 'nosniff')
+    if (isTls) res.writeHeader('Strict-Transport-Security', HSTS)
     if (status.startsWith('405')) res.writeHeader('Allow', 'GET, HEAD')
     if (method === 'HEAD') endHead(res, text.length)
     else res.end(text)
@@ -117,3 +133,6 @@ function hasTag(header: string, etag: string): boolean {
     return tag === '*' || tag === etag || tag === `W/${etag}`
   })
 }
+
+/** A year, RFC 6797. */
+export const HSTS = 'max-age=31536000'

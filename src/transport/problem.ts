@@ -94,6 +94,8 @@ const PROBLEMS: Record<ErrorCode, { readonly status: number; readonly title: str
   SELF_REQUEST: problem(422, 'Request to oneself'),
   CONTACT_LIMIT: problem(409, 'Too many contacts'),
   PENDING_LIMIT: problem(409, 'Too many open requests'),
+  USER_BLOCKED: problem(409, 'Blocked by you'),
+  BLOCK_LIMIT: problem(409, 'Too many blocked users'),
   UNKNOWN_PUBLIC_KEY_HASH: problem(404, 'No key under this hash'),
   IDENTITY_MISMATCH: problem(409, 'The log entry is not of this identity'),
   CHECKPOINT_INVALID: problem(503, 'The log can not prove its state'),

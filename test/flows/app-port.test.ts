@@ -47,8 +47,15 @@ t.test('with a certificate the port speaks TLS, says so, and asks browsers to st
   const answer = await getTrusted(`${server.http}/app/api/meta`)
   t.equal(answer.status, 200)
   t.equal(answer.headers['strict-transport-security'], 'max-age=31536000')
-  t.equal((await getTrusted(`${server.http}/none`)).headers['strict-transport-security'], 'max-age=31536000')
-  t.equal((await getTrusted(`${server.http}/checkpoint`)).status, 200)
+  for (const [path, status] of [
+    ['/none', 404],
+    ['/checkpoint', 200],
+    ['/tile/0/999', 404],
+  ] as const) {
+    const other = await getTrusted(`${server.http}${path}`)
+    t.equal(other.status, status)
+    t.equal(other.headers['strict-transport-security'], 'max-age=31536000', path)
+  }
   await t.rejects(fetch(server.http.replace('https:', 'http:')), 'no plain HTTP beside it')
 })
 
@@ -132,4 +139,36 @@ t.test('behind a trusted proxy each client has its own rate, and nobody else can
   t.not((await lookUp(behind, '192.0.2.2')).status, 429, 'another one is served')
   t.equal(await refusedOf(behind, at => `198.51.100.${at}`), 0)
   t.ok((await refusedOf(alone, at => `198.51.100.${at}`)) > 0, 'without a list the header is nobody’s word')
+})
+
+t.test('a client below the minimum is sent to its store, and can still read why', async t => {
+  const { http } = await start(t, {
+    CALLSIGN_MIN_CLIENT_VERSION: 'ios/1.4.0,android/2.0.0',
+    CALLSIGN_CORS_ORIGINS: 'https://a.example',
+  })
+  const ask = (path: string, version: string) =>
+    fetch(`${http}${path}`, { headers: { 'x-client-version': version, origin: 'https://a.example' } })
+  for (const path of ['/app/api/user', '/api/user']) {
+    const refused = await ask(path, 'android/1.9.9 (77)')
+    t.match(await refused.json(), { status: 426, code: 'CLIENT_TOO_OLD', minClientVersion: 'android/2.0.0' })
+    t.equal(refused.headers.get('access-control-allow-origin'), 'https://a.example')
+    for (const version of ['android/2.0.0', 'web/0.1.0', 'nonsense', '']) {
+      t.equal((await ask(path, version)).status, 401, `${path} ${version}`)
+    }
+  }
+  const meta = await ask('/app/api/meta', 'ios/0.0.1')
+  t.equal(meta.status, 200, 'which says what the minimum is')
+})
+
+t.test('a token in the query opens nothing and is in no log line', async t => {
+  const server = await start(t, { CALLSIGN_LOG_LEVEL: 'debug' })
+  const secret = 'verysecrettoken'
+  for (const name of ['access_token', 'token']) {
+    const answer = await fetch(`${server.http}/app/api/user?${name}=${secret}`)
+    t.match(await answer.json(), { status: 401, code: 'TOKEN_MISSING' })
+    await fetch(`${server.http}/none?${name}=${secret}`)
+  }
+  await server.end()
+  t.match(server.stderr(), '"code":"TOKEN_MISSING"', 'the log is there')
+  t.notMatch(server.stderr(), secret)
 })
