@@ -41,6 +41,7 @@ function registerDevice({ registration }: DevicesWorld): Operation {
     id: 'registerDevice',
     method: 'POST',
     path: '/app/api/register_device',
+    aliases: ['/app/api/register-device'],
     tag: 'devices',
     summary: 'Register a device with its public key, which goes into the log',
     access: 'session',

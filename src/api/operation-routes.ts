@@ -42,6 +42,10 @@ export function operationRoutes(
       method: operation.method,
       path: operation.path,
       headers: HEADERS,
+      ...(operation.aliases === undefined ? {} : { aliases: operation.aliases }),
+      ...(operation.deprecatedAliases === undefined
+        ? {}
+        : { deprecatedAliases: operation.deprecatedAliases }),
       ...(operation.bodyBytesMax === undefined ? {} : { bodyBytesMax: operation.bodyBytesMax }),
       handle: (request: HttpRequest) => runner.run(request),
     }

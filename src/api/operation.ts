@@ -63,6 +63,9 @@ export interface OperationRules<Body, Query, A extends Access> {
   readonly id: string
   readonly method: HttpRoute['method']
   readonly path: string
+  /** Other spellings of the path, and older ones whose answers say so (contract 1.1). */
+  readonly aliases?: HttpRoute['aliases']
+  readonly deprecatedAliases?: HttpRoute['deprecatedAliases']
   readonly tag: 'sign-in' | 'user' | 'devices' | 'contacts' | 'calls' | 'log' | 'meta'
   /** One line for the document. */
   readonly summary: string

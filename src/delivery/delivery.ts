@@ -135,8 +135,10 @@ export class Delivery {
       'apns-id': id,
     }
     onRendered?.({ channel: 'push', kind: notice.kind, userId, deviceId, provider: 'apns', headers, payload })
+    const sentAtMs = this.#parts.nowMs()
     const outcome = (await senders.apns?.send(push)) ?? SENT
-    if (outcome.kind === 'token-gone') await dropToken(userId, deviceId, 'apnsToken', outcome.sinceMs)
+    if (outcome.kind === 'token-gone')
+      await dropToken(userId, deviceId, 'apnsToken', outcome.sinceMs ?? sentAtMs)
     if (outcome.kind === 'sent' && outcome.environment !== undefined) {
       const wasAnother = outcome.environment !== push.environment
       if (wasAnother) await setApnsEnvironment(userId, deviceId, outcome.environment)
@@ -152,8 +154,11 @@ export class Delivery {
     const { token, priority, ttlSeconds, ...payload } = push
     const headers = { priority, ttl: `${ttlSeconds}s` }
     onRendered?.({ channel: 'push', kind: notice.kind, userId, deviceId, provider: 'fcm', headers, payload })
+    const sentAtMs = this.#parts.nowMs()
     const outcome = (await senders.fcm?.send(push)) ?? SENT
-    if (outcome.kind === 'token-gone') await dropToken(userId, deviceId, 'fcmToken', outcome.sinceMs)
+    // A token that was renewed meanwhile is another one.
+    if (outcome.kind === 'token-gone')
+      await dropToken(userId, deviceId, 'fcmToken', outcome.sinceMs ?? sentAtMs)
     return outcome
   }
 
