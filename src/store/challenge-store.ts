@@ -53,6 +53,7 @@ import type { Database, Table } from './database.ts'
 import { EXPIRY, type Expiries } from './expiries.ts'
 import { textKey } from './keys.ts'
 import type { OutboxStore } from './outbox-store.ts'
+import type { SmsBudget } from './sms-budget.ts'
 
 export interface ChallengeStoreParts {
   readonly database: Database
@@ -64,6 +65,8 @@ export interface ChallengeStoreParts {
   readonly canSend: (channel: 'mail' | 'sms') => boolean
   /** Fixed codes by the key of their address: nothing is sent to it, and limits of sending do not apply. */
   readonly testCodes: ReadonlyMap<string, string>
+  /** Left out where the rates of contract 8 are switched off. */
+  readonly smsBudget?: Pick<SmsBudget, 'missingMs' | 'countSent' | 'countConfirmed'>
 }
 
 export interface ChallengeRequest {
@@ -143,7 +146,7 @@ export class ChallengeStore {
     const { purpose, address, network, language } = request
     const key = textKey(codeName(address, purpose))
     const last = this.#readCode(key, nowMs)
-    const decision = this.#decided(decideBegin(this.#sendState(address, last), nowMs), address)
+    const decision = this.#decided(decideBegin(this.#sendState(address, last), nowMs), address, nowMs)
     if (last === undefined) this.#forgetEnded(key)
     const id = this.#parts.randomBytes(CHALLENGE_ID_BYTES)
     const challenge: Challenge = { id, tries: 0, purpose, address, network, language }
@@ -158,7 +161,7 @@ export class ChallengeStore {
   /** Throws what `begin` would: to be asked first by whoever writes other things in the same transaction. */
   assertCanBegin({ purpose, address }: ChallengeRequest, nowMs: number): void {
     const last = this.#readCode(textKey(codeName(address, purpose)), nowMs)
-    this.#decided(decideBegin(this.#sendState(address, last), nowMs), address)
+    this.#decided(decideBegin(this.#sendState(address, last), nowMs), address, nowMs)
   }
 
   /**
@@ -172,7 +175,7 @@ export class ChallengeStore {
     const { key, code, challenge } = found
     const { address } = challenge
     if (channel !== undefined && channel !== CHANNELS[address.kind].shown) throw otherChannel()
-    this.#decided(decideResend(this.#sendState(address, code), nowMs), address)
+    this.#decided(decideResend(this.#sendState(address, code), nowMs), address, nowMs)
     const sent = this.#send(challenge, code, nowMs)
     this.#putCode(key, sent)
     return this.#reply(sent, challenge, nowMs)
@@ -218,6 +221,7 @@ export class ChallengeStore {
     if (isOtp(this.#parts.secrets.codePepper, code.codeId, code.hash, otp)) {
       this.#removeCode({ key, code })
       this.#putCounts(confirmed.address, countSuccess(counts))
+      this.#countConfirmed(confirmed.address, nowMs)
       return confirmed
     }
     const failed = countFailure(counts, nowMs)
@@ -227,6 +231,11 @@ export class ChallengeStore {
     else this.#removeDead({ key, code: tried })
     const attemptsLeft = isStopped ? 0 : triesLeft(tried, challengeId)
     return { kind: 'refused', code: 'OTP_INVALID', attemptsLeft }
+  }
+
+  #countConfirmed(address: Address, nowMs: number): void {
+    if (address.kind !== 'phone' || this.#isTest(address)) return
+    this.#parts.smsBudget?.countConfirmed(address.key, nowMs)
   }
 
   /** The code is gone with its challenges, and whoever reads what is sent to the address is told, once. */
@@ -244,11 +253,14 @@ export class ChallengeStore {
   }
 
   /** Throws instead of a decision to wait, and when a code would have to be sent and can't be. */
-  #decided(decision: SendDecision, address: Address): Exclude<SendDecision, { kind: 'wait' }> {
+  #decided(decision: SendDecision, address: Address, nowMs: number): Exclude<SendDecision, { kind: 'wait' }> {
     if (decision.kind === 'wait') throw waitRefusal(decision)
-    const canSend = this.#isTest(address) || this.#parts.canSend(CHANNELS[address.kind].outgoing)
+    if (this.#isTest(address)) return decision
     // Also where nothing would be sent now: whether a code is on its way is nobody's business.
-    if (!canSend) throw new SignalError('DELIVERY_UNAVAILABLE', `no codes can be sent by ${address.kind}`)
+    if (!this.#parts.canSend(CHANNELS[address.kind].outgoing)) throw undeliverable(address)
+    if (decision.kind === 'share' || address.kind !== 'phone') return decision
+    const waitMs = this.#parts.smsBudget?.missingMs(address.key, nowMs) ?? 0
+    if (waitMs > 0) throw undeliverable(address, waitMs)
     return decision
   }
 
@@ -265,6 +277,7 @@ export class ChallengeStore {
     const code = replaceCode(last, { codeId, hash: hashOtp(secrets.codePepper, codeId, otp) }, nowMs)
     if (testOtp !== undefined) return { ...code, sendCount: 1 }
     this.#putCounts(address, countSend(this.#readCounts(address), nowMs))
+    if (address.kind === 'phone') this.#parts.smsBudget?.countSent(address.key, nowMs)
     const isTaken = purpose.kind === 'bind' && purpose.isTaken === true
     const letter: Letter = isTaken
       ? { kind: 'address-tried' }
@@ -371,6 +384,11 @@ function waitRefusal({ code, waitMs }: { readonly code: WaitCode; readonly waitM
   const retryIn = Math.ceil(waitMs / 1000)
   const members = { retryIn, scope: 'identifier' }
   return new SignalError(code, `${SENTENCES[code]}, wait ${retryIn} s`, { members })
+}
+
+function undeliverable({ kind }: Address, waitMs?: number): SignalError {
+  const members = waitMs === undefined ? {} : { retryIn: Math.ceil(waitMs / 1000) }
+  return new SignalError('DELIVERY_UNAVAILABLE', `no codes can be sent by ${kind} now`, { members })
 }
 
 function otherChannel(): SignalError {
