@@ -65,6 +65,10 @@ export function openWorld(
     idsAs: 'string' as const,
     isDevelopment: true,
     publicUrl: () => 'https://callsign.example',
+    /** Moves the clock alone. */
+    tick(ms: number): void {
+      nowMs += ms
+    },
     /** Moves the clock and ends what has come to its end. */
     async advance(ms: number): Promise<void> {
       nowMs += ms

@@ -1,0 +1,205 @@
+/**
+ * Who may call what: each operation with every kind of token that is none, against the access that the table gives it;
+ * and each operation that names something of a user, asked for by somebody else.
+ */
+
+import t from 'tap'
+import type { Access, Operation } from '../../src/api/operation.ts'
+import type { DeviceId } from '../../src/domain/ids.ts'
+import { newDevice, newSession, newUser, type TestAnswer, type TestUser } from '../support/application.ts'
+import { openWhole, tableDigests, type WholeApplication } from '../support/whole-application.ts'
+
+/** What is meant; an operation that is opened, or closed, is so here too. */
+const ACCESS: Readonly<Record<string, Access>> = {
+  login: 'public',
+  resendOtp: 'public',
+  verifyLogin: 'public',
+  platformLogin: 'public',
+  refreshToken: 'public',
+  verify: 'optional',
+  logout: 'session',
+  getUser: 'session',
+  putUser: 'session',
+  deleteUser: 'session',
+  listLoginMethods: 'session',
+  addLoginMethod: 'session',
+  setPrimaryLoginMethod: 'session',
+  removeLoginMethod: 'session',
+  registerDevice: 'session',
+  putPushTokens: 'device',
+  listDevices: 'session',
+  removeDevice: 'session',
+  readPublicKeys: 'session',
+}
+
+/** The codes by which the access token of a request is refused. */
+const TOKEN_CODES = ['TOKEN_MISSING', 'TOKEN_INVALID', 'TOKEN_EXPIRED', 'SESSION_REVOKED']
+
+type Token = string | undefined
+
+/** How to come by a token that opens nothing, and what is heard of it where a session is needed. */
+const BAD_TOKENS: Readonly<Record<string, { make(whole: WholeApplication): Promise<Token>; code: string }>> =
+  {
+    'no token': { make: async () => undefined, code: 'TOKEN_MISSING' },
+    garbage: { make: async () => 'kat_garbage', code: 'TOKEN_INVALID' },
+    'an expired token': {
+      async make(whole) {
+        const { token } = await newUser(whole.world)
+        await whole.advance(3_600_000)
+        return token
+      },
+      code: 'TOKEN_EXPIRED',
+    },
+    'a token of a revoked session': {
+      async make({ world }) {
+        const { token, sessionId } = await newUser(world)
+        await world.database.commit(() => world.sessions.revoke(sessionId, 'device_removed', world.nowMs()))
+        return token
+      },
+      code: 'SESSION_REVOKED',
+    },
+    'a token of an ended session': {
+      async make({ world }) {
+        const { token, sessionId } = await newUser(world)
+        await world.database.commit(() => world.sessions.remove(sessionId))
+        return token
+      },
+      code: 'TOKEN_INVALID',
+    },
+    'a refresh token in its place': {
+      async make({ world }) {
+        const { sessionId } = await newUser(world)
+        return world.authentication.tokensOf(sessionId, world.sessions.read(sessionId)!).refreshToken
+      },
+      code: 'TOKEN_INVALID',
+    },
+  }
+
+/** Where it is, with its `{name}` segments filled with an id that nobody has. */
+function placeOf({ method, path }: Operation, id: bigint | string = NOBODY): string {
+  return `${method} ${path.replaceAll(/\{\w+\}/g, String(id))}`
+}
+
+/** A request to the operation without a body; what follows authentication then refuses it, or takes it. */
+function call({ send }: WholeApplication, operation: Operation, token: Token): Promise<TestAnswer> {
+  return send(placeOf(operation), token === undefined ? {} : { token })
+}
+
+t.test('the access of each operation is the one that is meant', async t => {
+  const { operations } = openWhole(t).application
+  t.same(Object.fromEntries(operations.map(({ id, access }) => [id, access])), ACCESS)
+})
+
+for (const [name, { make, code }] of Object.entries(BAD_TOKENS)) {
+  t.test(`${name} opens nothing, and hurts nothing that is open`, async t => {
+    const whole = openWhole(t)
+    for (const operation of whole.application.operations) {
+      const token = await make(whole)
+      const before = tableDigests(whole.world.database)
+      const answer = await call(whole, operation, token)
+      const { access, id } = operation
+      const isRefused = access !== 'public' && !(access === 'optional' && token === undefined)
+      if (isRefused) {
+        t.match(answer, { status: 401, body: { code } }, `${id} refuses it`)
+        t.equal(answer.headers['www-authenticate'], 'Bearer')
+        t.same(tableDigests(whole.world.database), before, `${id} stores nothing`)
+      } else {
+        t.notOk(TOKEN_CODES.includes(answer.body?.code), `${id} does not look at it`)
+      }
+    }
+  })
+}
+
+t.test('a session opens what needs a session, and without a device nothing that needs one', async t => {
+  const whole = openWhole(t)
+  for (const operation of whole.application.operations) {
+    const { token } = await newUser(whole.world)
+    const { body } = await call(whole, operation, token)
+    t.notOk(TOKEN_CODES.includes(body?.code), `${operation.id} accepts the session`)
+    t.equal(body?.code === 'DEVICE_NOT_REGISTERED', operation.access === 'device', `${operation.id}: device`)
+  }
+})
+
+t.test('a session with a device opens what needs one', async t => {
+  const whole = openWhole(t)
+  for (const operation of whole.application.operations) {
+    const { deviceToken } = await newUserWithDevice(whole)
+    const { body } = await call(whole, operation, deviceToken)
+    t.notOk([...TOKEN_CODES, 'DEVICE_NOT_REGISTERED'].includes(body?.code), operation.id)
+  }
+})
+
+t.test('401 is told of sessions only', async t => {
+  const { operations } = openWhole(t).application
+  const withRefresh = operations.filter(({ codes }) => codes.some(code => code.startsWith('REFRESH_TOKEN')))
+  t.same(
+    withRefresh.map(({ id }) => id),
+    ['refreshToken'],
+  )
+  const alone = operations.filter(({ codes }) => codes.some(code => TOKEN_CODES.includes(code)))
+  t.same(alone, [], 'no operation has such a code of its own')
+})
+
+/** What an operation names, made for its owner: in the path, or in the body. */
+interface Owned {
+  make(whole: WholeApplication, owner: TestUser): Promise<bigint>
+  body?(id: bigint): object
+}
+
+const DEVICE: Owned = {
+  make: async ({ world }, { userId }) => (await newDevice(world, userId)).deviceId,
+}
+const LOGIN_METHOD: Owned = {
+  make: async ({ world }, { userId }) => world.accounts.methodsOf(userId)[0]!.id,
+}
+
+const OWNED: Readonly<Record<string, Owned>> = {
+  removeDevice: DEVICE,
+  removeLoginMethod: LOGIN_METHOD,
+  setPrimaryLoginMethod: { ...LOGIN_METHOD, body: id => ({ id }) },
+  registerDevice: { ...DEVICE, body: id => ({ publicKey: PUBLIC_KEY, replacesDeviceId: id }) },
+}
+
+t.test('every operation with an id in its path is tried on what is another user’s', async t => {
+  const { operations } = openWhole(t).application
+  const withIds = operations.filter(({ path }) => path.includes('{')).map(({ id }) => id)
+  t.same(
+    withIds.filter(id => OWNED[id] === undefined),
+    [],
+  )
+})
+
+for (const [id, owned] of Object.entries(OWNED)) {
+  t.test(`${id}: what is another user’s is as if it were not there`, async t => {
+    const whole = openWhole(t)
+    const operation = whole.application.operations.find(each => each.id === id)!
+    const owner = await newUser(whole.world)
+    const thing = await owned.make(whole, owner)
+    const { deviceToken: token } = await newUserWithDevice(whole)
+    const ask = (thing: bigint) => {
+      const body = owned.body?.(thing)
+      return whole.send(placeOf(operation, thing), { token, ...(body && { body }) })
+    }
+    // Whatever the first request of a session writes is written now.
+    await whole.send('GET /app/api/user', { token })
+    await whole.world.database.commit(() => undefined)
+
+    const before = tableDigests(whole.world.database)
+    const [foreign, absent] = [await ask(thing), await ask(NOBODY)]
+    t.equal(foreign.status, 404)
+    t.same(foreign.text, absent.text, 'hidden and absent are told alike')
+    t.same(tableDigests(whole.world.database), before, 'nothing was touched')
+  })
+}
+
+async function newUserWithDevice({ world }: WholeApplication) {
+  const user = await newUser(world)
+  const { deviceId } = await newDevice(world, user.userId)
+  const { token: deviceToken } = await newSession(world, user.userId, deviceId as DeviceId)
+  return { ...user, deviceToken }
+}
+
+/** An id in the range of ours. */
+const NOBODY = 4_503_599_627_370_497n
+/** The generator of P-256, as an X9.63 point. */
+const PUBLIC_KEY = 'BGsX0fLhLEJH+Lzm5WOkQPJ3A32BLeszoPShOUXYmMKWT+NC4v4af5uO5+tKfA+eFivOM1drMV7Oy7ZAaDe/UfU='

@@ -1,0 +1,76 @@
+/** The application as `main.ts` puts it together, every operation of it, with a log that is only counted. */
+
+import { createHash } from 'node:crypto'
+import type { Test } from 'tap'
+import type { Registration } from '../../src/api/registration.ts'
+import { openApplication } from '../../src/application.ts'
+import type { ApplicationConfig } from '../../src/application-config.ts'
+import type { Database } from '../../src/store/database.ts'
+import { openWorld, type Send, sender, type TestWorld } from './application.ts'
+
+export const CONFIG: ApplicationConfig = {
+  idsAs: 'string',
+  lifetimes: { accessS: 3600, refreshS: 60 * 86_400, sessionS: 365 * 86_400 },
+  stepUpS: 0,
+  testIdentifiers: new Map(),
+  blockedCountries: new Set(['KP']),
+  appName: 'Callsign',
+  language: 'en',
+  providers: [],
+  deepLinkScheme: 'callsign',
+  appleAppIds: [],
+  androidApps: [],
+  lookupsNeedToken: false,
+}
+
+export interface WholeOptions {
+  readonly config?: Partial<ApplicationConfig>
+  readonly rates?: boolean
+  readonly isDevelopment?: boolean
+  readonly register?: () => Promise<Registration>
+}
+
+export interface WholeApplication {
+  readonly world: TestWorld
+  readonly application: ReturnType<typeof openApplication>
+  readonly send: Send
+  /** Moves the clock and ends what has come to its end. */
+  readonly advance: (ms: number) => Promise<void>
+}
+
+export function openWhole(t: Test, options: WholeOptions = {}): WholeApplication {
+  const world = openWorld(t.testdir(), undefined, { rates: options.rates ?? false })
+  let logged = 0
+  const application = openApplication({
+    ...world,
+    config: { ...CONFIG, ...options.config },
+    isDevelopment: options.isDevelopment ?? true,
+    secret: Buffer.alloc(32, 7),
+    register: options.register ?? (async () => ({ index: logged++, vrfHash: world.randomBytes(64) })),
+    onOutgoing: () => undefined,
+    onTokenReused: () => undefined,
+  })
+  t.teardown(async () => {
+    application.close()
+    await world.database.close()
+  })
+  return {
+    world,
+    application,
+    send: sender(world, application.operations),
+    async advance(ms) {
+      world.tick(ms)
+      while ((await application.expire(500)) > 0);
+    },
+  }
+}
+
+/** SHA-256 of the rows of each table, to see whether anything was stored. */
+export function tableDigests(database: Database): Record<string, string> {
+  const digests = database.tableNames().map(name => {
+    const digest = createHash('sha256')
+    for (const { key, value } of database.bytesTable(name).getRange()) digest.update(key).update(value)
+    return [name, digest.digest('hex')] as const
+  })
+  return Object.fromEntries(digests)
+}
