@@ -77,6 +77,8 @@ export type ApplicationErrorCode =
   | 'SELF_REQUEST'
   | 'CONTACT_LIMIT'
   | 'PENDING_LIMIT'
+  | 'USER_BLOCKED'
+  | 'BLOCK_LIMIT'
 
 /** One element of a request that was refused: a JSON pointer to it, a code and a sentence (contract 1.5). */
 export interface FieldError {

@@ -1,0 +1,166 @@
+/** Contacts and blocks (contract 3.4): list, remove, block, unblock. */
+
+import { BLOCKS_MAX } from '../domain/contact.ts'
+import { parseUint64, type UserId } from '../domain/ids.ts'
+import { SignalError } from '../errors.ts'
+import { BlockPage, ContactPage, PageQuery, UserIdRequest } from '../schema/contact.ts'
+import type { ContactStore } from '../store/contact-store.ts'
+import { type Operation, operation, operationWithBody, operationWithQuery } from './operation.ts'
+import { pageOf, rangeOf } from './page.ts'
+import { isReachable, type PeopleWorld, personOf, timeText, userNotFound } from './people.ts'
+
+export interface ContactsWorld extends PeopleWorld {
+  readonly contacts: ContactStore
+}
+
+export function contactOperations(world: ContactsWorld): readonly Operation[] {
+  return [
+    listContacts(world),
+    removeContact(world),
+    blockUser(world),
+    unblockUser(world),
+    unblockUserAt(world),
+    listBlocks(world),
+  ]
+}
+
+function listContacts(world: ContactsWorld): Operation {
+  return operationWithQuery(PageQuery, {
+    id: 'listContacts',
+    method: 'GET',
+    path: '/app/api/friend',
+    tag: 'contacts',
+    summary: 'The contacts, newest first',
+    access: 'session',
+    replies: { 200: ContactPage },
+    codes: [],
+    handle: ({ caller: { userId }, query }) => {
+      const found = world.contacts.readContacts(userId, rangeOf(query))
+      const itemOf = ({ id, atMs }: (typeof found)[number]) => ({
+        ...personOf(world, id as UserId),
+        since: timeText(atMs),
+        devices: world.devices.activeDevicesOf(id as UserId).length,
+      })
+      return { status: 200, body: pageOf(query, found, entry => entry, itemOf) }
+    },
+  })
+}
+
+function removeContact({ contacts }: ContactsWorld): Operation {
+  return operation({
+    id: 'removeContact',
+    method: 'DELETE',
+    path: '/app/api/friend/{userId}',
+    tag: 'contacts',
+    summary: 'Remove a contact, for both sides',
+    access: 'session',
+    replies: { 204: null },
+    codes: ['USER_NOT_FOUND'],
+    handle: ({ caller: { userId }, params, nowMs, commit }) => {
+      const otherId = parseUint64(params[0] ?? '') as UserId | undefined
+      if (otherId === undefined) throw userNotFound()
+      return commit(() => {
+        if (!contacts.unlink(userId, otherId, nowMs)) throw userNotFound()
+        return { status: 204 }
+      })
+    },
+  })
+}
+
+function blockUser(world: ContactsWorld): Operation {
+  return operationWithBody(UserIdRequest, {
+    id: 'blockUser',
+    method: 'POST',
+    path: '/app/api/block',
+    tag: 'contacts',
+    summary: 'Block a user, who does not hear of it; contact and requests between the two end',
+    access: 'session',
+    replies: { 204: null },
+    codes: ['USER_NOT_FOUND', 'SELF_REQUEST', 'BLOCK_LIMIT'],
+    // Ids that are nobody's are refused: this must not be a faster way to try them than asking is.
+    rates: [{ name: 'block', by: 'user', count: 60, perMs: HOUR_MS, burst: 60 }],
+    handle: ({ caller: { userId }, body, nowMs, commit }) => {
+      const otherId = body.userId as UserId
+      if (otherId === userId) throw new SignalError('SELF_REQUEST', 'nobody blocks themselves')
+      return commit(() => {
+        if (!isVisible(world, userId, otherId, nowMs)) throw userNotFound()
+        if (!world.contacts.block(userId, otherId, nowMs)) {
+          throw new SignalError('BLOCK_LIMIT', `nobody blocks more than ${BLOCKS_MAX} users`)
+        }
+        return { status: 204 }
+      })
+    },
+  })
+}
+
+/** Also those who wait for their account to be erased, where the user has to do with them already. */
+function isVisible(world: ContactsWorld, userId: UserId, otherId: UserId, nowMs: number): boolean {
+  const { contacts } = world
+  return (
+    isReachable(world, otherId) ||
+    contacts.isContact(userId, otherId) ||
+    contacts.incomingFrom(otherId, userId, nowMs) !== undefined
+  )
+}
+
+function unblockUser({ contacts }: ContactsWorld): Operation {
+  return operationWithBody(UserIdRequest, {
+    id: 'unblockUser',
+    method: 'DELETE',
+    path: '/app/api/block',
+    tag: 'contacts',
+    summary: 'Unblock a user; requests that the block kept away stay away',
+    access: 'session',
+    replies: { 204: null },
+    codes: [],
+    handle: ({ caller: { userId }, body, commit }) =>
+      commit(() => {
+        contacts.unblock(userId, body.userId)
+        return { status: 204 }
+      }),
+  })
+}
+
+/** For clients and proxies that have no body with DELETE. */
+function unblockUserAt({ contacts }: ContactsWorld): Operation {
+  return operation({
+    id: 'unblockUserAt',
+    method: 'DELETE',
+    path: '/app/api/block/{userId}',
+    tag: 'contacts',
+    summary: 'Unblock a user, named by the path',
+    access: 'session',
+    replies: { 204: null },
+    codes: [],
+    handle: ({ caller: { userId }, params, commit }) => {
+      const otherId = parseUint64(params[0] ?? '')
+      return commit(() => {
+        if (otherId !== undefined) contacts.unblock(userId, otherId)
+        return { status: 204 }
+      })
+    },
+  })
+}
+
+function listBlocks(world: ContactsWorld): Operation {
+  return operationWithQuery(PageQuery, {
+    id: 'listBlocks',
+    method: 'GET',
+    path: '/app/api/block',
+    tag: 'contacts',
+    summary: 'Those whom the user has blocked, newest first',
+    access: 'session',
+    replies: { 200: BlockPage },
+    codes: [],
+    handle: ({ caller: { userId }, query }) => {
+      const found = world.contacts.readBlocks(userId, rangeOf(query))
+      const itemOf = ({ id, atMs }: (typeof found)[number]) => ({
+        ...personOf(world, id as UserId),
+        since: timeText(atMs),
+      })
+      return { status: 200, body: pageOf(query, found, entry => entry, itemOf) }
+    },
+  })
+}
+
+const HOUR_MS = 3_600_000

@@ -1,0 +1,395 @@
+/**
+ * Friend requests (contract 3.2 to 3.4): ask by id, by share token or by search; accept, decline, cancel, list. What is
+ * told to whom is decided by `domain/friend-request.ts`; here nothing is added that would tell more.
+ */
+
+import type { Static } from 'typebox'
+import { addressIdentifier } from '../domain/account.ts'
+import type { Address } from '../domain/challenge.ts'
+import { normalizeMessage } from '../domain/display-name.ts'
+import {
+  type ClosingDecision,
+  CONTACTS_MAX,
+  type FriendRequest,
+  OUTGOING_MAX,
+  REQUEST_OPEN_MS,
+} from '../domain/friend-request.ts'
+import { type DeviceId, newId, parseUint64, type RequestId, type UserId } from '../domain/ids.ts'
+import { type ErrorCode, SignalError } from '../errors.ts'
+import { validationFailed } from '../schema/check.ts'
+import {
+  AcceptReply,
+  AcceptRequest,
+  RequestByIdRequest,
+  RequestBySearchRequest,
+  RequestByTokenRequest,
+  RequestIdRequest,
+  RequestPage,
+  RequestReply,
+  RequestsQuery,
+  SubmittedReply,
+} from '../schema/contact.ts'
+import type { AccountStore } from '../store/account-store.ts'
+import type { ContactStore, RequestCommand } from '../store/contact-store.ts'
+import type { DeviceStore } from '../store/device-store.ts'
+import type { ShareToken, ShareTokenStore } from '../store/share-token-store.ts'
+import type { AddressReader } from './addresses.ts'
+import { type LastingRate, type LastingRatesWorld, refuseCounted, takeRate } from './lasting-rates.ts'
+import {
+  type Call,
+  type Operation,
+  operation,
+  operationWithBody,
+  operationWithQuery,
+  type Reply,
+} from './operation.ts'
+import { pageOf, rangeOf } from './page.ts'
+import { isReachable, keysOf, personOf, timeText, userNotFound } from './people.ts'
+import { assertLive, findShareToken } from './share-tokens.ts'
+
+export interface FriendRequestsWorld extends LastingRatesWorld {
+  readonly contacts: ContactStore
+  readonly shareTokens: ShareTokenStore
+  readonly accounts: Pick<AccountStore, 'read' | 'ownerOf'>
+  readonly devices: Pick<DeviceStore, 'active' | 'activeDevicesOf'>
+  readonly addresses: Pick<AddressReader, 'readNamed'>
+  /** Whose key the log has under this hash (64 bytes). */
+  readonly identityOf: (
+    vrfHash: Uint8Array,
+  ) => { readonly userId: bigint; readonly deviceId: bigint } | undefined
+  readonly randomBytes: (length: number) => Uint8Array
+}
+
+export function friendRequestOperations(world: FriendRequestsWorld): readonly Operation[] {
+  return [
+    requestById(world),
+    requestByToken(world),
+    requestBySearch(world),
+    acceptRequest(world),
+    declineRequest(world),
+    cancelRequest(world),
+    cancelRequestAt(world),
+    listRequests(world),
+  ]
+}
+
+function requestById(world: FriendRequestsWorld): Operation {
+  return operationWithBody(RequestByIdRequest, {
+    ...RULES,
+    id: 'requestById',
+    path: '/app/api/friend-request/by-id',
+    summary: 'Ask a user to become a contact; when they have asked already, both are contacts',
+    replies: { 200: RequestReply, 201: RequestReply },
+    codes: ['USER_NOT_FOUND', ...ASKING_CODES],
+    handle: call => {
+      const receiverId = call.body.targetUserId as UserId
+      return ask(world, call, { receiverId, route: 'id', rate: REQUESTS })
+    },
+  })
+}
+
+function requestByToken(world: FriendRequestsWorld): Operation {
+  return operationWithBody(RequestByTokenRequest, {
+    ...RULES,
+    id: 'requestByToken',
+    path: '/app/api/friend-request/by-token',
+    summary: 'Ask the owner of a share token to become a contact; answers with the keys of their devices',
+    replies: { 200: RequestReply, 201: RequestReply },
+    codes: ['SHARE_TOKEN_NOT_FOUND', 'SHARE_TOKEN_EXPIRED', 'USER_NOT_FOUND', ...ASKING_CODES],
+    handle: async call => {
+      const { caller, body, nowMs } = call
+      const token = await findShareToken(world, caller.userId, body.token, nowMs)
+      return ask(world, call, { receiverId: token.userId, route: 'token', rate: REQUESTS, token })
+    },
+  })
+}
+
+function requestBySearch(world: FriendRequestsWorld): Operation {
+  return operationWithBody(RequestBySearchRequest, {
+    ...RULES,
+    id: 'requestBySearch',
+    path: '/app/api/friend-request',
+    summary: 'Ask by email or phone, without hearing whether anybody was found, or by the hash of a key',
+    replies: { 200: RequestReply, 201: RequestReply, 202: SubmittedReply },
+    codes: ['USER_NOT_FOUND', 'BLOCKED_COUNTRY', ...ASKING_CODES],
+    handle: call => {
+      const { email, phone, publicKeyHash } = call.body
+      if (publicKeyHash === undefined) return askAddress(world, call)
+      if (email !== undefined || phone !== undefined) {
+        throw fault('', 'name one of email, phone and publicKeyHash')
+      }
+      return askKeyOwner(world, call, publicKeyHash)
+    },
+  })
+}
+
+interface Asking {
+  readonly receiverId: UserId
+  readonly route: RequestCommand['route']
+  readonly rate: LastingRate
+  readonly token?: ShareToken
+}
+
+type AskingCall = Call<{ readonly message?: string }, undefined, 'session'>
+
+/** What asks for somebody who can be told of. Only what the sender learns something by, or makes, is counted. */
+async function ask(world: FriendRequestsWorld, call: AskingCall, asking: Asking): Promise<Reply> {
+  const { contacts } = world
+  const { caller, nowMs } = call
+  const { receiverId, rate, token } = asking
+  const command = commandOf(world, call, receiverId, asking.route)
+  if (receiverId === caller.userId) throw new SignalError('SELF_REQUEST', 'nobody is their own contact')
+  if (!isReachable(world, receiverId)) {
+    return refuseCounted(world, rate, caller.userId, nowMs, userNotFound())
+  }
+  return call.commit(() => {
+    if (token !== undefined) assertLive(current(world, token), nowMs)
+    const decision = contacts.decideRequest(command, nowMs)
+    if (decision.kind === 'refused') throw refusal(decision.code)
+    if (decision.kind !== 'repeated') takeRate(world, rate, caller.userId, nowMs)
+    const request = contacts.request(command, decision, nowMs)
+    if (token !== undefined && decision.kind === 'created') {
+      world.shareTokens.use(current(world, token), nowMs)
+    }
+    const status = decision.kind === 'created' ? 201 : 200
+    return { status, body: viewOf(world, request, receiverId) }
+  })
+}
+
+/** Answers the same, whoever the address is of: also the limits that only somebody found would run into are kept silent. */
+function askAddress(
+  world: FriendRequestsWorld,
+  call: Call<Static<typeof RequestBySearchRequest>, undefined, 'session'>,
+): Promise<Reply> {
+  const { contacts, addresses } = world
+  const { caller, body, nowMs } = call
+  const { email, phone, country } = body
+  const address = addresses.readNamed({ email, phone, country })
+  const message = readMessage(body.message)
+  return call.commit(() => {
+    takeRate(world, SEARCHES, caller.userId, nowMs)
+    const receiverId = discoverableAt(world, address)
+    if (receiverId !== undefined && receiverId !== caller.userId) {
+      const command = { ...commandOf(world, call, receiverId, 'address'), message }
+      const decision = contacts.decideRequest(command, nowMs)
+      if (decision.kind !== 'refused') contacts.request(command, decision, nowMs)
+    }
+    return { status: 202, body: { status: 'submitted' } }
+  })
+}
+
+function askKeyOwner(world: FriendRequestsWorld, call: AskingCall, publicKeyHash: string): Promise<Reply> {
+  const identity = world.identityOf(Buffer.from(publicKeyHash, 'base64'))
+  const { userId, deviceId } = identity ?? {}
+  const isActive =
+    userId !== undefined && world.devices.active(userId as UserId, deviceId as DeviceId) !== undefined
+  if (!isActive) {
+    return refuseCounted(world, SEARCHES, call.caller.userId, call.nowMs, userNotFound())
+  }
+  return ask(world, call, { receiverId: userId as UserId, route: 'id', rate: SEARCHES })
+}
+
+function acceptRequest(world: FriendRequestsWorld): Operation {
+  const { contacts } = world
+  return operationWithBody(AcceptRequest, {
+    ...RULES,
+    id: 'acceptRequest',
+    path: '/app/api/friend-request/accept',
+    summary: 'Accept a request, named by its id or its sender: both are contacts',
+    replies: { 200: AcceptReply },
+    codes: ['REQUEST_NOT_FOUND', 'REQUEST_CLOSED', 'CONTACT_LIMIT'],
+    handle: ({ caller: { userId }, body, nowMs, commit }) => {
+      if ((body.requestId === undefined) === (body.userId === undefined)) {
+        throw fault('', 'name one of requestId and userId')
+      }
+      return commit(() => {
+        const sender = body.userId as UserId | undefined
+        const incoming = sender && contacts.incomingFrom(sender, userId, nowMs)
+        const requestId = body.requestId ?? incoming?.requestId
+        if (requestId === undefined) throw refusal('REQUEST_NOT_FOUND')
+        const { senderId } = closedBy(contacts.accept(requestId, userId, nowMs))
+        const contact = { ...personOf(world, senderId), since: timeText(nowMs) }
+        return { status: 200, body: { contact, ...keysOf(world, senderId) } }
+      })
+    },
+  })
+}
+
+function declineRequest({ contacts }: FriendRequestsWorld): Operation {
+  return operationWithBody(RequestIdRequest, {
+    ...RULES,
+    id: 'declineRequest',
+    path: '/app/api/friend-request/decline',
+    summary: 'Decline a request; its sender does not hear of it',
+    replies: { 204: null },
+    codes: ['REQUEST_NOT_FOUND', 'REQUEST_CLOSED'],
+    handle: ({ caller: { userId }, body, nowMs, commit }) =>
+      commit(() => {
+        closedBy(contacts.decline(body.requestId, userId, nowMs))
+        return { status: 204 }
+      }),
+  })
+}
+
+function cancelRequest({ contacts }: FriendRequestsWorld): Operation {
+  return operationWithBody(RequestIdRequest, {
+    ...RULES,
+    id: 'cancelRequest',
+    path: '/app/api/friend-request/cancel',
+    summary: "Take one's own request back",
+    replies: { 204: null },
+    codes: ['REQUEST_NOT_FOUND', 'REQUEST_CLOSED'],
+    handle: ({ caller: { userId }, body, nowMs, commit }) =>
+      commit(() => {
+        closedBy(contacts.cancel(body.requestId, userId, nowMs))
+        return { status: 204 }
+      }),
+  })
+}
+
+function cancelRequestAt({ contacts }: FriendRequestsWorld): Operation {
+  return operation({
+    ...RULES,
+    id: 'cancelRequestAt',
+    method: 'DELETE',
+    path: '/app/api/friend-request/{requestId}',
+    summary: "Take one's own request back, named by the path",
+    replies: { 204: null },
+    codes: ['REQUEST_NOT_FOUND', 'REQUEST_CLOSED'],
+    handle: ({ caller: { userId }, params, nowMs, commit }) =>
+      commit(() => {
+        const requestId = parseUint64(params[0] ?? '')
+        if (requestId === undefined) throw refusal('REQUEST_NOT_FOUND')
+        closedBy(contacts.cancel(requestId, userId, nowMs))
+        return { status: 204 }
+      }),
+  })
+}
+
+function listRequests(world: FriendRequestsWorld): Operation {
+  return operationWithQuery(RequestsQuery, {
+    id: 'listRequests',
+    method: 'GET',
+    path: '/app/api/friend-request',
+    tag: 'contacts',
+    summary: 'Open requests to the user, or by the user, newest first',
+    access: 'session',
+    replies: { 200: RequestPage },
+    codes: [],
+    handle: ({ caller: { userId }, query, nowMs }) => {
+      const { direction = 'incoming' } = query
+      const found = world.contacts.readRequests(userId, direction, rangeOf(query), nowMs)
+      const entryOf = ({ createdAtMs, requestId }: FriendRequest) => ({ atMs: createdAtMs, id: requestId })
+      const itemOf = (request: FriendRequest) => ({
+        requestId: request.requestId,
+        direction,
+        status: 'pending',
+        user: personOf(world, direction === 'incoming' ? request.senderId : request.receiverId),
+        message: request.message,
+        createdAt: timeText(request.createdAtMs),
+        expiresAt: timeText(request.createdAtMs + REQUEST_OPEN_MS),
+      })
+      return { status: 200, body: pageOf(query, found, entryOf, itemOf) }
+    },
+  })
+}
+
+function commandOf(
+  { randomBytes }: FriendRequestsWorld,
+  { caller, body }: AskingCall,
+  receiverId: UserId,
+  route: RequestCommand['route'],
+): RequestCommand {
+  return {
+    requestId: newId(randomBytes) as RequestId,
+    senderId: caller.userId,
+    receiverId,
+    route,
+    message: readMessage(body.message),
+  }
+}
+
+/** The message as it is kept. Throws `VALIDATION_FAILED`. */
+function readMessage(text: string | undefined): string | undefined {
+  if (text === undefined) return undefined
+  const message = normalizeMessage(text)
+  if (message === undefined) throw fault('/message', 'has more than 200 characters, or some that no text has')
+  return message
+}
+
+/** The user who has proven this address and can be found by it. */
+function discoverableAt({ accounts }: FriendRequestsWorld, { kind, key }: Address): UserId | undefined {
+  const userId = accounts.ownerOf(addressIdentifier(kind, key))?.userId
+  const user = userId === undefined ? undefined : accounts.read(userId)
+  if (userId === undefined || user === undefined || user.erasesAtMs !== undefined) return undefined
+  const { discoverableByEmail, discoverableByPhone } = user.settings
+  return (kind === 'email' ? discoverableByEmail : discoverableByPhone) ? userId : undefined
+}
+
+/** The token as it is in this transaction: others may have used or revoked it since it was found. */
+function current({ shareTokens }: FriendRequestsWorld, { userId, tokenId }: ShareToken): ShareToken {
+  const token = shareTokens.read(userId, tokenId)
+  if (token === undefined) throw new SignalError('SHARE_TOKEN_NOT_FOUND', 'no such share token')
+  return token
+}
+
+/** A request that was made or met, as its sender sees it, or either once it is accepted. */
+function viewOf(world: FriendRequestsWorld, request: FriendRequest, otherId: UserId): object {
+  const { requestId, state, isByToken, createdAtMs } = request
+  const isAccepted = state === 'accepted'
+  return {
+    requestId,
+    status: isAccepted ? 'accepted' : 'pending',
+    user: personOf(world, otherId),
+    createdAt: timeText(createdAtMs),
+    ...(isAccepted || isByToken ? keysOf(world, otherId) : {}),
+  }
+}
+
+/** The request that a command has closed. Throws what the command was refused for. */
+function closedBy(decision: ClosingDecision): FriendRequest {
+  if (decision.kind === 'refused') throw refusal(decision.code)
+  return decision.request
+}
+
+function refusal(code: ErrorCode): SignalError {
+  return new SignalError(code, SENTENCES[code] ?? 'the request is not possible')
+}
+
+function fault(pointer: string, detail: string): SignalError {
+  return validationFailed([{ pointer, code: pointer === '' ? 'REQUIRED' : 'FORMAT', detail }], 'the body')
+}
+
+const SENTENCES: Partial<Record<ErrorCode, string>> = {
+  ALREADY_FRIENDS: 'you are contacts already',
+  USER_BLOCKED: 'you have blocked this user: unblock them first',
+  CONTACT_LIMIT: `you have ${CONTACTS_MAX} contacts already`,
+  PENDING_LIMIT: `you have ${OUTGOING_MAX} open requests already`,
+  REQUEST_NOT_FOUND: 'no such request',
+  REQUEST_CLOSED: 'this request is closed',
+}
+const ASKING_CODES = [
+  'SELF_REQUEST',
+  'ALREADY_FRIENDS',
+  'USER_BLOCKED',
+  'CONTACT_LIMIT',
+  'PENDING_LIMIT',
+] as const
+const RULES = { method: 'POST', tag: 'contacts', access: 'session', isIdempotent: true } as const
+const HOUR_MS = 3_600_000
+const DAY_MS = 86_400_000
+/** By id and by token together. */
+const REQUESTS: LastingRate = {
+  name: 'friend-request',
+  rates: [
+    { count: 20, perMs: HOUR_MS, burst: 20 },
+    { count: 50, perMs: DAY_MS, burst: 50 },
+  ],
+}
+const SEARCHES: LastingRate = {
+  name: 'search',
+  rates: [
+    { count: 10, perMs: HOUR_MS, burst: 10 },
+    { count: 30, perMs: DAY_MS, burst: 30 },
+  ],
+}

@@ -1,0 +1,106 @@
+/**
+ * What a share link shows to people without the app, and how phones learn that the app opens it (contract 3.1). The page
+ * knows no token from another: it names nobody, so that a preview of the link tells nothing.
+ */
+
+import { createHash } from 'node:crypto'
+import { parseShareToken } from '../domain/share-token.ts'
+import { SignalError } from '../errors.ts'
+import type { HttpAnswer, HttpRoute } from '../transport/http.ts'
+
+export interface LandingSettings {
+  /** What the page calls the app. */
+  readonly appName: string
+  /** The app's own URL scheme, such as `callsign`. */
+  readonly linkScheme: string
+  /** `<team id>.<bundle id>` of each app that opens share links; empty for none. */
+  readonly appleAppIds: readonly string[]
+  readonly androidApps: readonly AndroidApp[]
+}
+
+export interface AndroidApp {
+  readonly packageName: string
+  /** SHA-256 of the certificates that the app is signed with: pairs of upper-case digits with colons between them. */
+  readonly fingerprints: readonly string[]
+}
+
+export function landingRoutes(settings: LandingSettings): readonly HttpRoute[] {
+  const { appleAppIds, androidApps } = settings
+  const routes: HttpRoute[] = [
+    { method: 'GET', path: '/c/{token}', handle: ({ params }) => landingPage(settings, params[0] ?? '') },
+  ]
+  if (appleAppIds.length > 0)
+    routes.push(wellKnown('apple-app-site-association', appleAssociation(appleAppIds)))
+  if (androidApps.length > 0) routes.push(wellKnown('assetlinks.json', assetLinks(androidApps)))
+  return routes
+}
+
+/** Every text that could be a token has the same page; others are no path of ours. */
+function landingPage({ appName, linkScheme }: LandingSettings, token: string): HttpAnswer {
+  if (parseShareToken(token) === undefined) {
+    throw new SignalError('NOT_FOUND', 'there is nothing at this path')
+  }
+  const name = escapeHtml(appName)
+  // A token has no character that means something in HTML or in a URL.
+  const deepLink = `${escapeHtml(linkScheme)}://c/${token}`
+  const body = `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<meta name="robots" content="noindex">
+<meta property="og:title" content="${name}">
+<meta property="og:description" content="An invitation to ${name}">
+<title>${name}</title>
+<style>${STYLE}</style>
+<main>
+<h1>You are invited to ${name}</h1>
+<p>Somebody wants to be your contact. Open this link on the phone that has the app.</p>
+<p><a href="${deepLink}">Open in ${name}</a></p>
+<p>If nothing happens, install ${name} first and come back to this page.</p>
+</main>
+</html>
+`
+  return { status: 200, contentType: 'text/html; charset=utf-8', body, headers: PAGE_HEADERS }
+}
+
+/** developer.apple.com, "Supporting associated domains". */
+function appleAssociation(appIDs: readonly string[]): object {
+  const components = [{ '/': '/c/*', comment: 'share links' }]
+  return { applinks: { details: [{ appIDs, components }] } }
+}
+
+/** developers.google.com, "Digital Asset Links". */
+function assetLinks(apps: readonly AndroidApp[]): object {
+  return apps.map(({ packageName, fingerprints }) => ({
+    relation: ['delegate_permission/common.handle_all_urls'],
+    target: { namespace: 'android_app', package_name: packageName, sha256_cert_fingerprints: fingerprints },
+  }))
+}
+
+function wellKnown(name: string, value: object): HttpRoute {
+  const answer = {
+    status: 200,
+    contentType: 'application/json',
+    body: JSON.stringify(value),
+    headers: [['Cache-Control', 'public, max-age=3600']] as const,
+  }
+  return { method: 'GET', path: `/.well-known/${name}`, handle: () => answer }
+}
+
+function escapeHtml(text: string): string {
+  return text.replace(/[&<>"']/g, character => `&#${character.charCodeAt(0)};`)
+}
+
+const STYLE =
+  'body{font:1.1rem/1.5 system-ui,sans-serif;margin:0;color:#111;background:#fff}' +
+  'main{max-width:32rem;margin:15vh auto;padding:0 1.5rem}' +
+  'a{display:inline-block;padding:.6rem 1.2rem;border-radius:.5rem;background:#111;color:#fff;text-decoration:none}'
+const POLICY =
+  `default-src 'none'; style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'; ` +
+  "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+const PAGE_HEADERS = [
+  ['Content-Security-Policy', POLICY],
+  // The page has the token in it, and so does its address, which no search engine is to show.
+  ['Cache-Control', 'no-store'],
+  ['X-Robots-Tag', 'noindex'],
+] as const

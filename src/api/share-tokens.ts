@@ -1,0 +1,265 @@
+/** Share tokens (contract 3.1): make, list, revoke and draw one's own, and see who is behind another's. */
+
+import { encodeQR } from 'qr'
+import { newId, parseUint64, type TokenId, type UserId } from '../domain/ids.ts'
+import { SignalError } from '../errors.ts'
+import {
+  CreateShareTokenReply,
+  CreateShareTokenRequest,
+  PageQuery,
+  QrImage,
+  ResolveShareTokenReply,
+  ResolveShareTokenRequest,
+  ShareTokenPage,
+} from '../schema/contact.ts'
+import type { ContactStore } from '../store/contact-store.ts'
+import { isLive, type ShareToken, type ShareTokenStore } from '../store/share-token-store.ts'
+import {
+  assertRate,
+  type LastingRate,
+  type LastingRatesWorld,
+  refuseCounted,
+  takeRate,
+} from './lasting-rates.ts'
+import { type Operation, operation, operationWithBody, operationWithQuery, type Reply } from './operation.ts'
+import { pageOf, rangeOf } from './page.ts'
+import { isReachable, type PeopleWorld, personOf, timeText } from './people.ts'
+
+export interface ShareTokensWorld extends LastingRatesWorld, Pick<PeopleWorld, 'accounts'> {
+  readonly shareTokens: ShareTokenStore
+  readonly contacts: Pick<ContactStore, 'relationOf'>
+  readonly randomBytes: (length: number) => Uint8Array
+  /** Where clients reach the server, such as `https://callsign.example`. */
+  readonly publicUrl: () => string
+  /** The app's own URL scheme, such as `callsign`. */
+  readonly linkScheme: string
+}
+
+export function shareTokenOperations(world: ShareTokensWorld): readonly Operation[] {
+  return [
+    createShareToken(world),
+    listShareTokens(world),
+    revokeShareToken(world),
+    drawShareToken(world),
+    resolveShareToken(world),
+  ]
+}
+
+/**
+ * The live token of a text. Rejects with `SHARE_TOKEN_NOT_FOUND`, also when its owner is gone, with
+ * `SHARE_TOKEN_EXPIRED`, or with `RATE_LIMITED` for a user who has tried too many that are none.
+ */
+export async function findShareToken(
+  world: LastingRatesWorld & Pick<ShareTokensWorld, 'accounts' | 'shareTokens'>,
+  userId: UserId,
+  text: string,
+  nowMs: number,
+): Promise<ShareToken> {
+  // Also for a token that is one: else an answer would tell it from the others.
+  assertRate(world, UNKNOWN_TOKENS, userId, nowMs)
+  const token = world.shareTokens.find(text)
+  if (token === undefined || !isReachable(world, token.userId)) {
+    return refuseCounted(world, UNKNOWN_TOKENS, userId, nowMs, tokenNotFound())
+  }
+  assertLive(token, nowMs)
+  return token
+}
+
+/** Throws `SHARE_TOKEN_EXPIRED`. */
+export function assertLive(token: ShareToken, nowMs: number): void {
+  if (!isLive(token, nowMs)) throw new SignalError('SHARE_TOKEN_EXPIRED', 'this share token is over')
+}
+
+function createShareToken(world: ShareTokensWorld): Operation {
+  const { shareTokens, randomBytes } = world
+  return operationWithBody(CreateShareTokenRequest, {
+    id: 'createShareToken',
+    method: 'POST',
+    path: '/app/api/share-token',
+    tag: 'contacts',
+    summary: 'Make a share token, by which others find the user',
+    access: 'session',
+    replies: { 201: CreateShareTokenReply },
+    codes: ['SHARE_TOKEN_LIMIT'],
+    isIdempotent: true,
+    isBodyOptional: true,
+    handle: ({ caller: { userId }, body, nowMs, commit }) =>
+      commit(() => {
+        const { expiresIn = EXPIRES_IN, maxUses = MAX_USES, label = '' } = body
+        const live = shareTokens.readLive(userId, { limit: LIVE_READ_MAX }, nowMs)
+        if (live.length >= SHARE_TOKENS_MAX) {
+          throw new SignalError('SHARE_TOKEN_LIMIT', `nobody has more than ${SHARE_TOKENS_MAX} share tokens`)
+        }
+        takeRate(world, TOKENS_MADE, userId, nowMs)
+        const { token, text } = shareTokens.create({
+          userId,
+          tokenId: newId(randomBytes) as TokenId,
+          ...(label.trim() === '' ? {} : { label: label.trim() }),
+          createdAtMs: nowMs,
+          expiresAtMs: nowMs + expiresIn * 1000,
+          usesMax: maxUses,
+        })
+        const deepLink = `${world.linkScheme}://c/${text}`
+        return { status: 201, body: { ...viewOf(token), token: text, url: urlOf(world, text), deepLink } }
+      }),
+  })
+}
+
+function listShareTokens({ shareTokens }: ShareTokensWorld): Operation {
+  return operationWithQuery(PageQuery, {
+    id: 'listShareTokens',
+    method: 'GET',
+    path: '/app/api/share-token',
+    tag: 'contacts',
+    summary: 'The live share tokens, newest first, without the tokens themselves',
+    access: 'session',
+    replies: { 200: ShareTokenPage },
+    codes: [],
+    handle: ({ caller: { userId }, query, nowMs }) => {
+      const found = shareTokens.readLive(userId, rangeOf(query), nowMs)
+      const entryOf = ({ createdAtMs, tokenId }: ShareToken) => ({ atMs: createdAtMs, id: tokenId })
+      const itemOf = (token: ShareToken) => ({ ...viewOf(token), last4: token.lastCharacters })
+      return { status: 200, body: pageOf(query, found, entryOf, itemOf) }
+    },
+  })
+}
+
+function revokeShareToken({ shareTokens }: ShareTokensWorld): Operation {
+  return operation({
+    id: 'revokeShareToken',
+    method: 'DELETE',
+    path: '/app/api/share-token/{id}',
+    tag: 'contacts',
+    summary: 'Revoke a share token at once',
+    access: 'session',
+    replies: { 204: null },
+    codes: ['SHARE_TOKEN_NOT_FOUND'],
+    handle: ({ caller: { userId }, params, nowMs, commit }) =>
+      commit(() => {
+        shareTokens.revoke(ownToken(shareTokens, userId, params), nowMs)
+        return { status: 204 }
+      }),
+  })
+}
+
+function drawShareToken(world: ShareTokensWorld): Operation {
+  const { shareTokens } = world
+  return operation({
+    id: 'drawShareToken',
+    method: 'GET',
+    path: '/app/api/share-token/{id}/qr.svg',
+    tag: 'contacts',
+    summary: "The share token's URL as a QR code",
+    access: 'session',
+    replies: { 200: QrImage },
+    codes: ['SHARE_TOKEN_NOT_FOUND', 'SHARE_TOKEN_EXPIRED'],
+    handle: ({ caller: { userId }, params, nowMs }) => {
+      const token = ownToken(shareTokens, userId, params)
+      assertLive(token, nowMs)
+      const text = shareTokens.textOf(token)
+      if (text === undefined) {
+        throw new SignalError('SHARE_TOKEN_EXPIRED', 'this share token is of an earlier secret of the server')
+      }
+      return svgReply(qrImage(urlOf(world, text)))
+    },
+  })
+}
+
+function resolveShareToken(world: ShareTokensWorld): Operation {
+  return operationWithBody(ResolveShareTokenRequest, {
+    id: 'resolveShareToken',
+    method: 'POST',
+    path: '/app/api/share-token/resolve',
+    tag: 'contacts',
+    summary: 'Who is behind a share token: the preview before a request',
+    access: 'session',
+    replies: { 200: ResolveShareTokenReply },
+    codes: ['SHARE_TOKEN_NOT_FOUND', 'SHARE_TOKEN_EXPIRED', 'STORE_UNAVAILABLE'],
+    rates: [
+      { name: 'resolve-by-address', by: 'address', count: 60, perMs: HOUR_MS, burst: 60 },
+      { name: 'resolve', by: 'user', count: 60, perMs: HOUR_MS, burst: 60 },
+    ],
+    handle: async ({ caller, body, nowMs }) => {
+      const { userId } = await findShareToken(world, caller.userId, body.token, nowMs)
+      const { displayName } = personOf(world, userId)
+      const relation = world.contacts.relationOf(caller.userId, userId, nowMs)
+      return { status: 200, body: { token: body.token, displayName, relation } }
+    },
+  })
+}
+
+/** Black modules on white as one path of runs, each a module high. */
+export function qrImage(text: string): string {
+  const rows = encodeQR(text, 'raw', { ecc: 'medium', border: QUIET_MODULES })
+  const size = rows.length
+  const path = rows.map((row, y) =>
+    runsOf(row)
+      .map(([x, length]) => `M${x} ${y}h${length}v1h-${length}z`)
+      .join(''),
+  )
+  return (
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${size} ${size}" shape-rendering="crispEdges">` +
+    `<rect width="${size}" height="${size}" fill="#fff"/><path d="${path.join('')}"/></svg>`
+  )
+}
+
+/** Where black runs begin and how long they are. */
+function runsOf(row: readonly boolean[]): [start: number, length: number][] {
+  const runs: [number, number][] = []
+  for (const [x, isBlack] of row.entries()) {
+    const last = runs.at(-1)
+    if (isBlack && last !== undefined && last[0] + last[1] === x) last[1]++
+    else if (isBlack) runs.push([x, 1])
+  }
+  return runs
+}
+
+function svgReply(body: string): Reply & { readonly contentType: string } {
+  return { status: 200, body, contentType: 'image/svg+xml' }
+}
+
+/** Throws `SHARE_TOKEN_NOT_FOUND` where the path names none of the user's. */
+function ownToken(shareTokens: ShareTokenStore, userId: UserId, params: readonly string[]): ShareToken {
+  const tokenId = parseUint64(params[0] ?? '')
+  const token = tokenId === undefined ? undefined : shareTokens.read(userId, tokenId)
+  if (token === undefined) throw tokenNotFound()
+  return token
+}
+
+function viewOf({ tokenId, label, createdAtMs, expiresAtMs, usesMax, uses }: ShareToken): object {
+  return {
+    id: tokenId,
+    label,
+    createdAt: timeText(createdAtMs),
+    expiresAt: timeText(expiresAtMs),
+    maxUses: usesMax,
+    uses,
+  }
+}
+
+function urlOf({ publicUrl }: ShareTokensWorld, text: string): string {
+  return `${publicUrl().replace(/\/$/, '')}/c/${text}`
+}
+
+function tokenNotFound(): SignalError {
+  return new SignalError('SHARE_TOKEN_NOT_FOUND', 'no such share token')
+}
+
+const HOUR_MS = 3_600_000
+const DAY_MS = 86_400_000
+/** Live tokens of a user. */
+export const SHARE_TOKENS_MAX = 20
+/** As many and those whose end the sweep has not come to. */
+const LIVE_READ_MAX = 200
+const EXPIRES_IN = 7 * 86_400
+const MAX_USES = 100
+const TOKENS_MADE: LastingRate = {
+  name: 'share-token-create',
+  rates: [{ count: 20, perMs: DAY_MS, burst: 20 }],
+}
+const UNKNOWN_TOKENS: LastingRate = {
+  name: 'share-token-unknown',
+  rates: [{ count: 10, perMs: HOUR_MS, burst: 10 }],
+}
+/** The white border that ISO/IEC 18004 asks for. */
+const QUIET_MODULES = 4

@@ -1,0 +1,49 @@
+/** What there is between two people (contract 3): links, blocks, and the requests that stand, seen by one of them. */
+
+import { type FriendRequest, isOpenToReceiver } from './friend-request.ts'
+
+export interface Link {
+  readonly sinceMs: number
+}
+
+/** Everything between the one who acts and another. */
+export interface Pair {
+  readonly areContacts: boolean
+  /** The actor has blocked the other. */
+  readonly hasBlocked: boolean
+  /** The other has blocked the actor, who must not find out. */
+  readonly isBlocked: boolean
+  /** The actor's request that stands: open to its sender. */
+  readonly sent: FriendRequest | undefined
+  /** The other's request that stands; the actor may have declined it, or never got it. */
+  readonly received: FriendRequest | undefined
+  /** Until then what the actor asks does not reach the other; 0 when it does. */
+  readonly quietUntilMs: number
+}
+
+/** What a viewer may know that they have with another. */
+export type Relation = 'none' | 'self' | 'contact' | 'outgoing' | 'incoming'
+
+/** The relation as the actor of the pair sees it; `self` is for the caller to say. */
+export function relationOf({ areContacts, sent, received }: Pair, nowMs: number): Relation {
+  if (areContacts) return 'contact'
+  if (sent?.isShown) return 'outgoing'
+  return received !== undefined && isOpenToReceiver(received, nowMs) ? 'incoming' : 'none'
+}
+
+export interface BlockDecision {
+  readonly unlinks: boolean
+  /** The blocker's own request, taken back. */
+  readonly cancels: FriendRequest | undefined
+  /** The other's, declined without a word: to its sender it stands until it expires. */
+  readonly declines: FriendRequest | undefined
+}
+
+/** What a block ends. The other sees what a removal and a cancelled request look like, and nothing more. */
+export function decideBlock({ areContacts, sent, received }: Pair, nowMs: number): BlockDecision {
+  const isDeclined = received !== undefined && isOpenToReceiver(received, nowMs)
+  return { unlinks: areContacts, cancels: sent, declines: isDeclined ? received : undefined }
+}
+
+/** People that a user has blocked. */
+export const BLOCKS_MAX = 1_000

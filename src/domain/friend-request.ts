@@ -1,0 +1,205 @@
+/**
+ * The rules of friend requests (contract 3.2 to 3.4): one function for each command, from what there is between two
+ * people to what becomes of it.
+ *
+ * A request has two sides that need not agree. The sender sees it pending until it is accepted, cancelled or 30 days
+ * old, also when the receiver has declined it, or never got it because of a block or a quiet period: nothing that the
+ * sender can do tells these apart.
+ *
+ *     none ─ request ─> pending, delivered or not
+ *     pending, delivered ─ decline ─> declined
+ *     pending, delivered ─ accept ─> accepted
+ *     pending | declined ─ the receiver asks, too ─> accepted
+ *     pending | declined ─ cancel ─> cancelled
+ *     pending | declined ─ 30 days ─> expired
+ */
+
+import type { ErrorCode } from '../errors.ts'
+import type { Pair } from './contact.ts'
+import type { RequestId, UserId } from './ids.ts'
+
+export type RequestState = 'pending' | 'declined' | 'accepted' | 'cancelled' | 'expired'
+
+export interface FriendRequest {
+  readonly requestId: RequestId
+  readonly senderId: UserId
+  readonly receiverId: UserId
+  readonly state: RequestState
+  /** Whether the receiver got it; if not, they never will: a block that ends does not deliver what it kept away. */
+  readonly isDelivered: boolean
+  /** Whether the sender knows of it: a search by address does not say whether it found anybody. */
+  readonly isShown: boolean
+  /** Whether the sender showed a share token of the receiver, which is consent to read the receiver's keys. */
+  readonly isByToken: boolean
+  /** Gone once the request is closed. */
+  readonly message?: string
+  readonly createdAtMs: number
+  /** When it was accepted or cancelled or expired. */
+  readonly closedAtMs?: number
+}
+
+/** How the sender came to the receiver: their id or a key's hash, a share token, or a search by email or phone. */
+export type RequestRoute = 'id' | 'token' | 'address'
+
+/** What the limits count. */
+export interface RequestCounts {
+  /** Contacts of the one who acts. */
+  readonly contacts: number
+  /** Their open requests that they know of. */
+  readonly outgoing: number
+  /** Their open requests that they do not know of. */
+  readonly unshown: number
+  /** Open requests that the other has got. */
+  readonly otherIncoming: number
+}
+
+export interface Refused {
+  readonly kind: 'refused'
+  readonly code: ErrorCode
+}
+
+export type RequestDecision =
+  | Refused
+  /** The same request stands already: nothing happens, but that a token may have been shown since. */
+  | { readonly kind: 'repeated'; readonly request: FriendRequest }
+  /** The other has asked, too: both are contacts from now on. */
+  | { readonly kind: 'crossed'; readonly request: FriendRequest }
+  | {
+      readonly kind: 'created'
+      readonly isDelivered: boolean
+      /** An earlier one that the sender did not know of, which gives way to this one. */
+      readonly replaces: FriendRequest | undefined
+    }
+
+/**
+ * What a request to another does. The order of the checks is part of the rule: whatever decides between two answers
+ * is known to the sender.
+ */
+export function decideRequest(
+  pair: Pair,
+  route: RequestRoute,
+  counts: RequestCounts,
+  nowMs: number,
+): RequestDecision {
+  const { sent, received } = pair
+  if (pair.areContacts) return refused('ALREADY_FRIENDS')
+  if (pair.hasBlocked) return refused('USER_BLOCKED')
+  if (sent !== undefined && (sent.isShown || route === 'address')) {
+    return { kind: 'repeated', request: route === 'token' ? { ...sent, isByToken: true } : sent }
+  }
+  if (counts.contacts >= CONTACTS_MAX) return refused('CONTACT_LIMIT')
+  if (received !== undefined) return { kind: 'crossed', request: received }
+  const isFull = route === 'address' ? counts.unshown >= UNSHOWN_MAX : counts.outgoing >= OUTGOING_MAX
+  if (isFull) return refused('PENDING_LIMIT')
+  const isWithheld = pair.isBlocked || nowMs < pair.quietUntilMs || counts.otherIncoming >= INCOMING_MAX
+  return { kind: 'created', isDelivered: !isWithheld, replaces: sent }
+}
+
+/** A command on one request: what it becomes, or why not. */
+export type ClosingDecision = Refused | { readonly kind: 'closed'; readonly request: FriendRequest }
+
+/** `request` is the one named, if there is one; `contacts` those of the one who accepts. */
+export function decideAccept(
+  request: FriendRequest | undefined,
+  actorId: UserId,
+  contacts: number,
+  nowMs: number,
+): ClosingDecision {
+  const refusal = refusalToReceiver(request, actorId, nowMs)
+  if (refusal !== undefined || request === undefined) return refused(refusal ?? 'REQUEST_NOT_FOUND')
+  if (contacts >= CONTACTS_MAX) return refused('CONTACT_LIMIT')
+  return { kind: 'closed', request: closed(request, 'accepted', nowMs) }
+}
+
+export function decideDecline(
+  request: FriendRequest | undefined,
+  actorId: UserId,
+  nowMs: number,
+): ClosingDecision {
+  const refusal = refusalToReceiver(request, actorId, nowMs)
+  if (refusal !== undefined || request === undefined) return refused(refusal ?? 'REQUEST_NOT_FOUND')
+  return { kind: 'closed', request: declined(request) }
+}
+
+export function decideCancel(
+  request: FriendRequest | undefined,
+  actorId: UserId,
+  nowMs: number,
+): ClosingDecision {
+  if (request === undefined || request.senderId !== actorId || !request.isShown) {
+    return refused('REQUEST_NOT_FOUND')
+  }
+  if (!isOpenToSender(request, nowMs)) return refused('REQUEST_CLOSED')
+  return { kind: 'closed', request: closed(request, 'cancelled', nowMs) }
+}
+
+/** Whether its sender has it pending. */
+export function isOpenToSender({ state, createdAtMs }: FriendRequest, nowMs: number): boolean {
+  return (state === 'pending' || state === 'declined') && nowMs < createdAtMs + REQUEST_OPEN_MS
+}
+
+/** Whether its receiver has it pending. */
+export function isOpenToReceiver({ state, isDelivered, createdAtMs }: FriendRequest, nowMs: number): boolean {
+  return state === 'pending' && isDelivered && nowMs < createdAtMs + REQUEST_OPEN_MS
+}
+
+/** The request over for its sender, too, without the words that it had. */
+export function closed(
+  { message: _, ...request }: FriendRequest,
+  state: 'accepted' | 'cancelled' | 'expired',
+  closedAtMs: number,
+): FriendRequest {
+  return { ...request, state, closedAtMs }
+}
+
+/** The request over for its receiver alone. */
+export function declined(request: FriendRequest): FriendRequest {
+  return { ...request, state: 'declined' }
+}
+
+/** The request if its time is over by now, as it is then; undefined for one that goes on or is closed already. */
+export function expired(request: FriendRequest, nowMs: number): FriendRequest | undefined {
+  const endsAtMs = request.createdAtMs + REQUEST_OPEN_MS
+  return request.closedAtMs === undefined && nowMs >= endsAtMs
+    ? closed(request, 'expired', endsAtMs)
+    : undefined
+}
+
+/** When nothing is kept of the request any more, milliseconds since 1970. */
+export function forgottenAtMs({ createdAtMs, closedAtMs }: FriendRequest): number {
+  return (closedAtMs ?? createdAtMs + REQUEST_OPEN_MS) + CLOSED_KEPT_MS
+}
+
+function refusalToReceiver(
+  request: FriendRequest | undefined,
+  actorId: UserId,
+  nowMs: number,
+): ErrorCode | undefined {
+  if (request === undefined || request.receiverId !== actorId || !request.isDelivered) {
+    return 'REQUEST_NOT_FOUND'
+  }
+  return isOpenToReceiver(request, nowMs) ? undefined : 'REQUEST_CLOSED'
+}
+
+function refused(code: ErrorCode): Refused {
+  return { kind: 'refused', code }
+}
+
+const DAY_MS = 86_400_000
+/** How long a request stands that nobody answers. */
+export const REQUEST_OPEN_MS = 30 * DAY_MS
+/** How long a closed one is kept, so that a late command hears that it is closed. */
+const CLOSED_KEPT_MS = 30 * DAY_MS
+/** After a decline, how long the sender does not reach the receiver again. Shorter than a closed request is kept. */
+export const QUIET_MS = 7 * DAY_MS
+/**
+ * Contacts of a user who acts. Requests that they sent before may still be accepted beyond it: the other side can't be
+ * told that this one is full.
+ */
+export const CONTACTS_MAX = 1_000
+/** Open requests that a sender may have. */
+export const OUTGOING_MAX = 100
+/** Open requests that a search by address made; silent, as the sender knows of none. */
+const UNSHOWN_MAX = 100
+/** Open requests that a receiver gets. What comes beyond is withheld: an error would tell it from a block. */
+export const INCOMING_MAX = 500

@@ -1,0 +1,183 @@
+/** Wire shapes of contacts, friend requests, blocks and share tokens (contract 1.9, 3). */
+
+import Type, { type TObject } from 'typebox'
+import { Uint64, Uint64Text } from './uint64.ts'
+
+const Time = Type.String({ format: 'date-time' })
+
+const PAGE_MEMBERS = {
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, description: 'Left out: 50' })),
+  cursor: Type.Optional(Type.String({ maxLength: 64, description: 'The `nextCursor` of the page before' })),
+}
+
+/** Of every list. */
+export const PageQuery = Type.Object(PAGE_MEMBERS)
+
+function page<Item extends TObject>(item: Item) {
+  return Type.Object({
+    items: Type.Array(item),
+    nextCursor: Type.Optional(Type.String({ description: 'Of the next page; left out behind the last' })),
+  })
+}
+
+/** A user as others see them. */
+const PERSON_MEMBERS = { userId: Uint64Text, displayName: Type.String() }
+const Person = Type.Object(PERSON_MEMBERS)
+
+const PublicKeyHash = Type.String({ description: 'The vrfHash that the log has the key under, base64' })
+const PeerDevice = Type.Object({
+  deviceId: Uint64Text,
+  publicKeyHash: PublicKeyHash,
+  keyAlgorithm: Type.Union([Type.Literal('P-256'), Type.Literal('RSA-2048')]),
+})
+
+/** The other's devices, where they are to be seen. */
+const KEY_MEMBERS = {
+  publicKeyHashs: Type.Array(PublicKeyHash, { description: "One for each of the other's devices" }),
+  devices: Type.Array(PeerDevice),
+}
+
+const MESSAGE_MEMBER = {
+  message: Type.Optional(
+    Type.String({ maxLength: 4096, description: 'At most 200 characters as a reader counts them' }),
+  ),
+}
+
+const ShareTokenText = Type.String({ maxLength: 128, description: '`c_` and 22 base64url characters' })
+
+export const RequestByIdRequest = Type.Object({ targetUserId: Uint64, ...MESSAGE_MEMBER })
+
+export const RequestByTokenRequest = Type.Object({ token: ShareTokenText, ...MESSAGE_MEMBER })
+
+export const RequestBySearchRequest = Type.Object(
+  {
+    email: Type.Optional(Type.String({ maxLength: 512 })),
+    phone: Type.Optional(Type.String({ maxLength: 64 })),
+    country: Type.Optional(
+      Type.String({ maxLength: 2, description: 'ISO 3166 letters, for a phone number without calling code' }),
+    ),
+    publicKeyHash: Type.Optional(
+      Type.String({
+        pattern: '^[A-Za-z0-9+/]{85}[AQgw]==$',
+        description: 'The vrfHash that the log has a key of theirs under: base64 of 64 bytes',
+      }),
+    ),
+    ...MESSAGE_MEMBER,
+  },
+  { description: 'Exactly one of `email`, `phone` and `publicKeyHash`' },
+)
+
+const KEYS_IF_SHOWN = keysIfShown('Given for a request by token, and once it is accepted')
+
+function keysIfShown(description: string) {
+  return {
+    publicKeyHashs: Type.Optional(Type.Array(PublicKeyHash, { description })),
+    devices: Type.Optional(Type.Array(PeerDevice, { description })),
+  }
+}
+
+export const RequestReply = Type.Object({
+  requestId: Uint64Text,
+  status: Type.Union([Type.Literal('pending'), Type.Literal('accepted')]),
+  user: Person,
+  createdAt: Time,
+  ...KEYS_IF_SHOWN,
+})
+
+/** The same for an address of somebody and of nobody. */
+export const SubmittedReply = Type.Object({ status: Type.Literal('submitted') })
+
+export const AcceptRequest = Type.Object(
+  { requestId: Type.Optional(Uint64), userId: Type.Optional(Uint64) },
+  { description: 'Exactly one: the request, or the user who sent it' },
+)
+
+export const AcceptReply = Type.Object({
+  contact: Type.Object({ ...PERSON_MEMBERS, since: Time }),
+  ...KEY_MEMBERS,
+})
+
+/** Of decline and cancel. */
+export const RequestIdRequest = Type.Object({ requestId: Uint64 })
+
+export const RequestsQuery = Type.Object({
+  direction: Type.Optional(
+    Type.Union([Type.Literal('incoming'), Type.Literal('outgoing')], { description: 'Left out: incoming' }),
+  ),
+  ...PAGE_MEMBERS,
+})
+
+export const RequestPage = page(
+  Type.Object({
+    requestId: Uint64Text,
+    direction: Type.Union([Type.Literal('incoming'), Type.Literal('outgoing')]),
+    status: Type.Literal('pending'),
+    user: Person,
+    message: Type.Optional(Type.String()),
+    createdAt: Time,
+    expiresAt: Time,
+  }),
+)
+
+export const ContactPage = page(
+  Type.Object({
+    ...PERSON_MEMBERS,
+    since: Time,
+    devices: Type.Integer({ description: 'How many devices they have' }),
+  }),
+)
+
+/** Of block and unblock. */
+export const UserIdRequest = Type.Object({ userId: Uint64 })
+
+export const BlockPage = page(Type.Object({ ...PERSON_MEMBERS, since: Time }))
+
+export const CreateShareTokenRequest = Type.Object({
+  expiresIn: Type.Optional(
+    Type.Integer({ minimum: 60, maximum: 365 * 86_400, description: 'Seconds; left out: 7 days' }),
+  ),
+  maxUses: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: 10_000, description: 'Requests that it is good for; left out: 100' }),
+  ),
+  label: Type.Optional(
+    Type.String({ maxLength: 100, pattern: '^[^\\p{Cc}]*$', description: 'For its owner alone' }),
+  ),
+})
+
+const SHARE_TOKEN_MEMBERS = {
+  id: Uint64Text,
+  label: Type.Optional(Type.String()),
+  createdAt: Time,
+  expiresAt: Time,
+  maxUses: Type.Integer(),
+  uses: Type.Integer({ description: 'Requests that were made by it' }),
+}
+
+export const CreateShareTokenReply = Type.Object({
+  ...SHARE_TOKEN_MEMBERS,
+  token: ShareTokenText,
+  url: Type.String({ description: 'A page for people without the app; the app opens it by itself' }),
+  deepLink: Type.String(),
+})
+
+export const ShareTokenPage = page(
+  Type.Object({ ...SHARE_TOKEN_MEMBERS, last4: Type.String({ description: 'The last four characters' }) }),
+)
+
+export const ResolveShareTokenRequest = Type.Object({ token: ShareTokenText })
+
+export const ResolveShareTokenReply = Type.Object({
+  token: ShareTokenText,
+  displayName: Type.String(),
+  relation: Type.Optional(
+    Type.Union(
+      ['none', 'self', 'contact', 'outgoing', 'incoming'].map(relation => Type.Literal(relation)),
+      { description: 'What you have with the owner already' },
+    ),
+  ),
+})
+
+/** The picture of a share token's URL. */
+export const QrImage = Type.String({
+  description: 'SVG 1.1, black on white, with the quiet zone that scanners need',
+})

@@ -1,0 +1,340 @@
+/**
+ * Contacts, blocks and friend requests (contract 3): reads what there is between two people, has the rules decide, and
+ * writes what they decided, telling both sides as much as each may know. Everything that changes something is to be
+ * called in a transaction, one for each command.
+ */
+
+import {
+  BLOCKS_MAX,
+  decideBlock,
+  type Link,
+  type Pair,
+  type Relation,
+  relationOf,
+} from '../domain/contact.ts'
+import {
+  type ClosingDecision,
+  closed,
+  decideAccept,
+  decideCancel,
+  decideDecline,
+  decideRequest,
+  declined,
+  type FriendRequest,
+  isOpenToReceiver,
+  QUIET_MS,
+  type RequestDecision,
+  type RequestRoute,
+} from '../domain/friend-request.ts'
+import type { RequestId, UserId } from '../domain/ids.ts'
+import type { Badge, NoticeBody } from '../domain/notice.ts'
+import type { Database, Table } from './database.ts'
+import type { Expiries } from './expiries.ts'
+import { FriendRequestTable } from './friend-request-table.ts'
+import { type IdLists, LIST, type ListEntry, type ListRange } from './id-lists.ts'
+import { idsKey } from './keys.ts'
+
+export interface ContactStoreParts {
+  readonly database: Database
+  readonly expiries: Expiries
+  readonly lists: IdLists
+  readonly displayNameOf: (userId: UserId) => string
+  /** Tells every device of a user, in the transaction that it is called in. */
+  readonly tell: (userId: UserId, body: NoticeBody, nowMs: number) => void
+  /** The other part of the badge. */
+  readonly missedCallsOf: (userId: UserId) => number
+}
+
+/** A request that somebody makes. */
+export interface RequestCommand {
+  readonly requestId: RequestId
+  readonly senderId: UserId
+  readonly receiverId: UserId
+  readonly route: RequestRoute
+  readonly message: string | undefined
+}
+
+type DecidedRequest = Exclude<RequestDecision, { readonly kind: 'refused' }>
+
+export class ContactStore {
+  readonly #parts: ContactStoreParts
+  readonly #lists: IdLists
+  readonly #requests: FriendRequestTable
+  readonly #links: Table<Link>
+  /** By blocker and blocked: since when, milliseconds since 1970. */
+  readonly #blocks: Table<number>
+
+  constructor(parts: ContactStoreParts) {
+    const { database, expiries, lists } = parts
+    this.#parts = parts
+    this.#lists = lists
+    this.#links = database.table('contacts')
+    this.#blocks = database.table('blocks')
+    const onExpired = (request: FriendRequest, nowMs: number) => this.#tellGone(request, nowMs)
+    this.#requests = new FriendRequestTable({ database, expiries, lists, onExpired })
+  }
+
+  isContact(one: UserId, other: UserId): boolean {
+    return this.linkOf(one, other) !== undefined
+  }
+
+  /** What makes the other a contact of the one; undefined when they are none. */
+  linkOf(one: UserId, other: UserId): Link | undefined {
+    return this.#links.get(idsKey(one, other))
+  }
+
+  hasBlocked(blocker: UserId, other: UserId): boolean {
+    return this.#blocks.get(idsKey(blocker, other)) !== undefined
+  }
+
+  /** What the viewer may know that they have with the other. */
+  relationOf(viewerId: UserId, otherId: UserId, nowMs: number): Relation {
+    if (viewerId === otherId) return 'self'
+    return relationOf(this.#pairOf(viewerId, otherId, nowMs), nowMs)
+  }
+
+  /** Whether one may read the other's keys: contacts, and either side of an open request that was made by token. */
+  mayReadKeys(askerId: UserId, ownerId: UserId, nowMs: number): boolean {
+    if (askerId === ownerId || this.isContact(askerId, ownerId)) return true
+    if (this.#requests.standing(askerId, ownerId, nowMs)?.isByToken) return true
+    const received = this.#requests.standing(ownerId, askerId, nowMs)
+    return received?.isByToken === true && isOpenToReceiver(received, nowMs)
+  }
+
+  badgeOf(userId: UserId, nowMs: number): Badge {
+    const friendRequests = this.#requests.countIncoming(userId, nowMs)
+    const missedCalls = this.#parts.missedCallsOf(userId)
+    return { total: friendRequests + missedCalls, friendRequests, missedCalls }
+  }
+
+  /** Contacts, newest first: each entry's id is a user's. */
+  readContacts(userId: UserId, range: ListRange): ListEntry[] {
+    return this.#lists.read(userId, LIST.contacts, range)
+  }
+
+  /** Those whom the user has blocked, newest first. */
+  readBlocks(userId: UserId, range: ListRange): ListEntry[] {
+    return this.#lists.read(userId, LIST.blocks, range)
+  }
+
+  /** Open requests as the user may see them, newest first. */
+  readRequests(
+    userId: UserId,
+    direction: 'incoming' | 'outgoing',
+    range: ListRange,
+    nowMs: number,
+  ): FriendRequest[] {
+    return this.#requests.readOpen(userId, direction, range, nowMs)
+  }
+
+  /** The open request that the receiver has got from the sender. */
+  incomingFrom(senderId: UserId, receiverId: UserId, nowMs: number): FriendRequest | undefined {
+    const request = this.#requests.standing(senderId, receiverId, nowMs)
+    return request !== undefined && isOpenToReceiver(request, nowMs) ? request : undefined
+  }
+
+  /** Reads and decides only; what is decided holds within the transaction. */
+  decideRequest({ senderId, receiverId, route }: RequestCommand, nowMs: number): RequestDecision {
+    const counts = {
+      contacts: this.#lists.count(senderId, LIST.contacts),
+      outgoing: this.#requests.countOutgoing(senderId, nowMs),
+      unshown: this.#requests.countUnshown(senderId, nowMs),
+      otherIncoming: this.#requests.countIncoming(receiverId, nowMs),
+    }
+    return decideRequest(this.#pairOf(senderId, receiverId, nowMs), route, counts, nowMs)
+  }
+
+  /** In a transaction: carries out what was decided in it; returns the request as it is now. */
+  request(command: RequestCommand, decision: DecidedRequest, nowMs: number): FriendRequest {
+    switch (decision.kind) {
+      case 'repeated':
+        this.#requests.put(decision.request, this.#requests.read(decision.request.requestId))
+        return decision.request
+      case 'crossed':
+        return this.#link(closed(decision.request, 'accepted', nowMs), decision.request, nowMs)
+      case 'created':
+        if (decision.replaces !== undefined) this.#cancel(decision.replaces, nowMs)
+        return this.#create(command, decision.isDelivered, nowMs)
+    }
+  }
+
+  /** In a transaction. */
+  accept(requestId: bigint, actorId: UserId, nowMs: number): ClosingDecision {
+    const request = this.#requests.read(requestId)
+    const decision = decideAccept(request, actorId, this.#lists.count(actorId, LIST.contacts), nowMs)
+    if (decision.kind === 'closed') this.#link(decision.request, request, nowMs)
+    return decision
+  }
+
+  /** In a transaction. The sender hears nothing. */
+  decline(requestId: bigint, actorId: UserId, nowMs: number): ClosingDecision {
+    const request = this.#requests.read(requestId)
+    const decision = decideDecline(request, actorId, nowMs)
+    if (decision.kind === 'closed') this.#decline(decision.request, request, nowMs)
+    return decision
+  }
+
+  /** In a transaction. */
+  cancel(requestId: bigint, actorId: UserId, nowMs: number): ClosingDecision {
+    const request = this.#requests.read(requestId)
+    const decision = decideCancel(request, actorId, nowMs)
+    if (decision.kind === 'closed' && request !== undefined) this.#cancel(request, nowMs)
+    return decision
+  }
+
+  /** In a transaction: two contacts are none any more. False when they were none. */
+  unlink(one: UserId, other: UserId, nowMs: number): boolean {
+    const link = this.linkOf(one, other)
+    if (link === undefined) return false
+    this.#removeLink(one, other, link)
+    this.#tellRemoved(one, other, nowMs)
+    this.#tellRemoved(other, one, nowMs)
+    return true
+  }
+
+  /** In a transaction: false when the user has blocked too many. */
+  block(blockerId: UserId, otherId: UserId, nowMs: number): boolean {
+    if (this.hasBlocked(blockerId, otherId)) return true
+    if (this.#lists.count(blockerId, LIST.blocks) >= BLOCKS_MAX) return false
+    const { unlinks, cancels, declines } = decideBlock(this.#pairOf(blockerId, otherId, nowMs), nowMs)
+    this.#blocks.put(idsKey(blockerId, otherId), nowMs)
+    this.#lists.add(blockerId, LIST.blocks, { atMs: nowMs, id: otherId })
+    if (unlinks) this.unlink(blockerId, otherId, nowMs)
+    if (cancels !== undefined) this.#cancel(cancels, nowMs)
+    if (declines !== undefined) this.#decline(declined(declines), declines, nowMs)
+    return true
+  }
+
+  /** In a transaction. What the block kept away stays away. */
+  unblock(blockerId: UserId, otherId: bigint): void {
+    const key = idsKey(blockerId, otherId)
+    const atMs = this.#blocks.get(key)
+    if (atMs === undefined) return
+    this.#blocks.remove(key)
+    this.#lists.remove(blockerId, LIST.blocks, { atMs, id: otherId })
+  }
+
+  /**
+   * In a transaction: nothing of the user remains here but, with those who have blocked them, the number that was
+   * their id. The other sides hear of it as of a removal.
+   */
+  eraseOf(userId: UserId, nowMs: number): void {
+    for (const { id } of this.#lists.all(userId, LIST.contacts)) {
+      const other = id as UserId
+      this.#removeLink(userId, other, { sinceMs: this.linkOf(userId, other)?.sinceMs ?? 0 })
+      this.#tellRemoved(other, userId, nowMs)
+    }
+    for (const { id } of this.#lists.all(userId, LIST.blocks)) this.unblock(userId, id)
+    for (const request of this.#requests.eraseOf(userId, nowMs)) {
+      if (request.receiverId !== userId) this.#tellCancelled(request, nowMs)
+    }
+  }
+
+  #pairOf(actorId: UserId, otherId: UserId, nowMs: number): Pair {
+    return {
+      areContacts: this.isContact(actorId, otherId),
+      hasBlocked: this.hasBlocked(actorId, otherId),
+      isBlocked: this.hasBlocked(otherId, actorId),
+      sent: this.#requests.standing(actorId, otherId, nowMs),
+      received: this.#requests.standing(otherId, actorId, nowMs),
+      quietUntilMs: this.#requests.quietUntilMs(actorId, otherId),
+    }
+  }
+
+  #create(command: RequestCommand, isDelivered: boolean, nowMs: number): FriendRequest {
+    const { requestId, senderId, receiverId, route, message } = command
+    const request: FriendRequest = {
+      requestId,
+      senderId,
+      receiverId,
+      state: 'pending',
+      isDelivered,
+      isShown: route !== 'address',
+      isByToken: route === 'token',
+      ...(message ? { message } : {}),
+      createdAtMs: nowMs,
+    }
+    this.#requests.put(request)
+    if (isDelivered) this.#tellRequest(request, nowMs)
+    return request
+  }
+
+  #link(accepted: FriendRequest, before: FriendRequest | undefined, nowMs: number): FriendRequest {
+    const { senderId, receiverId } = accepted
+    this.#requests.put(accepted, before)
+    this.#requests.forgetDirections(senderId, receiverId)
+    for (const [one, other] of bothWays(senderId, receiverId)) {
+      this.#links.put(idsKey(one, other), { sinceMs: nowMs })
+      this.#lists.add(one, LIST.contacts, { atMs: nowMs, id: other })
+    }
+    this.#tellAdded(senderId, receiverId, accepted, nowMs)
+    this.#tellAdded(receiverId, senderId, accepted, nowMs)
+    if (before !== undefined && isOpenToReceiver(before, nowMs)) this.#tellBadge(receiverId, nowMs)
+    return accepted
+  }
+
+  #decline(request: FriendRequest, before: FriendRequest | undefined, nowMs: number): void {
+    this.#requests.put(request, before)
+    this.#requests.quiet(request, nowMs + QUIET_MS)
+    this.#tellBadge(request.receiverId, nowMs)
+  }
+
+  #cancel(request: FriendRequest, nowMs: number): void {
+    this.#requests.put(closed(request, 'cancelled', nowMs), request)
+    if (isOpenToReceiver(request, nowMs)) this.#tellCancelled(request, nowMs)
+  }
+
+  #removeLink(one: UserId, other: UserId, { sinceMs }: Link): void {
+    for (const [owner, id] of bothWays(one, other)) {
+      this.#links.remove(idsKey(owner, id))
+      this.#lists.remove(owner, LIST.contacts, { atMs: sinceMs, id })
+    }
+  }
+
+  #tellRequest(
+    { requestId, senderId, receiverId, message, createdAtMs }: FriendRequest,
+    nowMs: number,
+  ): void {
+    const badge = this.badgeOf(receiverId, nowMs)
+    const displayName = this.#parts.displayNameOf(senderId)
+    const said = message === undefined ? {} : { message }
+    const body = { requestId, userId: senderId, displayName, ...said, createdAtMs, badge }
+    this.#parts.tell(receiverId, { kind: 'friend_request', ...body }, nowMs)
+    this.#tellBadge(receiverId, nowMs)
+  }
+
+  #tellAdded(userId: UserId, otherId: UserId, { requestId, senderId }: FriendRequest, nowMs: number): void {
+    const badge = this.badgeOf(userId, nowMs)
+    const displayName = this.#parts.displayNameOf(otherId)
+    const isPushed = userId === senderId
+    const body = { userId: otherId, displayName, requestId, isPushed, badge }
+    this.#parts.tell(userId, { kind: 'contact_added', ...body }, nowMs)
+  }
+
+  #tellRemoved(userId: UserId, otherId: UserId, nowMs: number): void {
+    const displayName = this.#parts.displayNameOf(otherId)
+    this.#parts.tell(userId, { kind: 'contact_removed', userId: otherId, displayName }, nowMs)
+  }
+
+  #tellCancelled({ requestId, senderId, receiverId }: FriendRequest, nowMs: number): void {
+    const body = { kind: 'friend_request_cancelled', requestId, userId: senderId } as const
+    this.#parts.tell(receiverId, body, nowMs)
+    this.#tellBadge(receiverId, nowMs)
+  }
+
+  /** A request that expired is gone from its receiver's list as one that was cancelled. */
+  #tellGone(request: FriendRequest, nowMs: number): void {
+    if (request.state === 'pending' && request.isDelivered) this.#tellCancelled(request, nowMs)
+  }
+
+  #tellBadge(userId: UserId, nowMs: number): void {
+    this.#parts.tell(userId, { kind: 'badge', badge: this.badgeOf(userId, nowMs) }, nowMs)
+  }
+}
+
+function bothWays(one: UserId, other: UserId): readonly (readonly [UserId, UserId])[] {
+  return [
+    [one, other],
+    [other, one],
+  ]
+}

@@ -1,0 +1,98 @@
+/**
+ * Lists of ids that belong to somebody, in order of time: contacts, requests, blocks, share tokens. One table, whose
+ * keys say everything; a list is counted and paged without reading what the ids stand for.
+ */
+
+import type { Database, Table } from './database.ts'
+import { idsKey, keyBehind, timeBytes } from './keys.ts'
+
+/** A place in a list. */
+export interface ListEntry {
+  /** Milliseconds since 1970. */
+  readonly atMs: number
+  readonly id: bigint
+}
+
+export interface ListRange {
+  readonly limit: number
+  /** Only what comes behind this entry, which need not be in the list any more. */
+  readonly after?: ListEntry | undefined
+  /** Only entries of this time and newer ones. */
+  readonly sinceMs?: number
+}
+
+export class IdLists {
+  readonly #keys: Table<0>
+
+  constructor(database: Database) {
+    this.#keys = database.table('id-lists')
+  }
+
+  /** In a transaction. */
+  add(ownerId: bigint, list: List, entry: ListEntry): void {
+    this.#keys.put(entryKey(ownerId, list, entry), 0)
+  }
+
+  /** In a transaction. */
+  remove(ownerId: bigint, list: List, entry: ListEntry): void {
+    this.#keys.remove(entryKey(ownerId, list, entry))
+  }
+
+  /** How many entries there are of that time and later. */
+  count(ownerId: bigint, list: List, sinceMs = 0): number {
+    return this.#keys.getKeysCount({
+      start: Buffer.concat([listKey(ownerId, list), timeBytes(sinceMs)]),
+      end: keyBehind(listKey(ownerId, list)),
+    })
+  }
+
+  /** Entries, newest first, at most `limit`. */
+  read(ownerId: bigint, list: List, { limit, after, sinceMs = 0 }: ListRange): ListEntry[] {
+    // Read backwards, the start belongs to the range: it may be the entry itself, and one more makes up for it.
+    const start = after === undefined ? keyBehind(listKey(ownerId, list)) : entryKey(ownerId, list, after)
+    const end = Buffer.concat([listKey(ownerId, list), timeBytes(sinceMs)])
+    const keys = this.#keys.getKeys({ start, end, reverse: true, limit: limit + 1 })
+    const entries = [...keys].map(entryOf)
+    const isBehind = ({ atMs, id }: ListEntry) => atMs !== after?.atMs || id !== after.id
+    return entries.filter(isBehind).slice(0, limit)
+  }
+
+  /** All entries of a list, oldest first. */
+  all(ownerId: bigint, list: List): ListEntry[] {
+    const start = listKey(ownerId, list)
+    return [...this.#keys.getKeys({ start, end: keyBehind(start) })].map(entryOf)
+  }
+}
+
+/** The lists. A number is never given to another: entries of it may be in a store. */
+export const LIST = {
+  contacts: 1,
+  blocks: 2,
+  /** Open requests that have reached their receiver. */
+  incoming: 3,
+  /** Open requests that their sender knows of. */
+  outgoing: 4,
+  /** Open requests that their sender does not know of. */
+  unshown: 5,
+  /** Requests that are over for this side, or never reached it. */
+  closedRequests: 6,
+  shareTokens: 7,
+} as const
+
+export type List = (typeof LIST)[keyof typeof LIST]
+
+function listKey(ownerId: bigint, list: List): Uint8Array {
+  return Buffer.concat([idsKey(ownerId), Uint8Array.of(list)])
+}
+
+function entryKey(ownerId: bigint, list: List, { atMs, id }: ListEntry): Uint8Array {
+  return Buffer.concat([listKey(ownerId, list), timeBytes(atMs), idsKey(id)])
+}
+
+function entryOf(key: Uint8Array): ListEntry {
+  const bytes = Buffer.from(key.buffer, key.byteOffset, key.length)
+  return { atMs: bytes.readUIntBE(TIME_AT, 6), id: bytes.readBigUInt64BE(TIME_AT + 6) }
+}
+
+/** Behind the owner and the list. */
+const TIME_AT = 9
