@@ -44,29 +44,17 @@ import {
   stopLeftMs,
 } from '../domain/code-counts.ts'
 import { maskEmail } from '../domain/email.ts'
-import { CODE_ID_BYTES, hashOtp, isOtp, newOtp, OTP_LENGTH } from '../domain/one-time-code.ts'
-import type { Letter } from '../domain/outgoing.ts'
+import { isOtp, OTP_LENGTH } from '../domain/one-time-code.ts'
 import { maskPhone } from '../domain/phone.ts'
-import type { Secrets } from '../domain/secrets.ts'
 import { SignalError } from '../errors.ts'
+import { CodeSender, type CodeSenderParts } from './code-sender.ts'
 import type { Database, Table } from './database.ts'
 import { EXPIRY, type Expiries } from './expiries.ts'
 import { textKey } from './keys.ts'
-import type { OutboxStore } from './outbox-store.ts'
-import type { SmsBudget } from './sms-budget.ts'
 
-export interface ChallengeStoreParts {
+export interface ChallengeStoreParts extends CodeSenderParts {
   readonly database: Database
   readonly expiries: Expiries
-  readonly outbox: Pick<OutboxStore, 'add'>
-  readonly secrets: Secrets
-  readonly randomBytes: (length: number) => Uint8Array
-  /** Whether mails or short messages can be sent at all. */
-  readonly canSend: (channel: 'mail' | 'sms') => boolean
-  /** Fixed codes by the key of their address: nothing is sent to it, and limits of sending do not apply. */
-  readonly testCodes: ReadonlyMap<string, string>
-  /** Left out where the rates of contract 8 are switched off. */
-  readonly smsBudget?: Pick<SmsBudget, 'missingMs' | 'countSent' | 'countConfirmed'>
 }
 
 export interface ChallengeRequest {
@@ -122,6 +110,7 @@ interface FoundCode {
 
 export class ChallengeStore {
   readonly #parts: ChallengeStoreParts
+  readonly #sender: CodeSender
   /** By `codeName`. */
   readonly #codes: Table<Code>
   /** The key of the code of each challenge. */
@@ -131,6 +120,7 @@ export class ChallengeStore {
 
   constructor(parts: ChallengeStoreParts) {
     this.#parts = parts
+    this.#sender = new CodeSender(parts)
     this.#codes = parts.database.table('codes')
     this.#codeKeys = parts.database.table('challenges')
     this.#counts = parts.database.table('code-counts')
@@ -174,7 +164,7 @@ export class ChallengeStore {
     if (found === undefined) throw refusalOf(GONE)
     const { key, code, challenge } = found
     const { address } = challenge
-    if (channel !== undefined && channel !== CHANNELS[address.kind].shown) throw otherChannel()
+    if (channel !== undefined && channel !== CHANNELS[address.kind]) throw otherChannel()
     this.#decided(decideResend(this.#sendState(address, code), nowMs), address, nowMs)
     const sent = this.#send(challenge, code, nowMs)
     this.#putCode(key, sent)
@@ -213,15 +203,16 @@ export class ChallengeStore {
     confirmed: Confirmed,
     nowMs: number,
   ): Confirmation {
+    const counts = this.#readCounts(confirmed.address)
+    if (stopLeftMs(counts, nowMs) > 0) return GONE
     if (!isAlive(code, nowMs)) return EXPIRED
     // The try is counted before the code is looked at: whatever happens between the two, it is not free.
     const tried = countTry(code, challengeId)
     this.#codes.put(key, tried)
-    const counts = this.#readCounts(confirmed.address)
     if (isOtp(this.#parts.secrets.codePepper, code.codeId, code.hash, otp)) {
       this.#removeCode({ key, code })
       this.#putCounts(confirmed.address, countSuccess(counts))
-      this.#countConfirmed(confirmed.address, nowMs)
+      this.#sender.countConfirmed(confirmed.address, nowMs)
       return confirmed
     }
     const failed = countFailure(counts, nowMs)
@@ -233,15 +224,10 @@ export class ChallengeStore {
     return { kind: 'refused', code: 'OTP_INVALID', attemptsLeft }
   }
 
-  #countConfirmed(address: Address, nowMs: number): void {
-    if (address.kind !== 'phone' || this.#isTest(address)) return
-    this.#parts.smsBudget?.countConfirmed(address.key, nowMs)
-  }
-
   /** The code is gone with its challenges, and whoever reads what is sent to the address is told, once. */
   #stop(found: FoundCode, address: Address, nowMs: number): void {
     this.#removeCode(found)
-    this.#write(address, '', { kind: 'codes-stopped' }, STOPPED_TOLD_WITHIN_MS, nowMs)
+    this.#sender.tellStopped(address, nowMs)
   }
 
   #removeDead({ key, code }: FoundCode): void {
@@ -255,53 +241,30 @@ export class ChallengeStore {
   /** Throws instead of a decision to wait, and when a code would have to be sent and can't be. */
   #decided(decision: SendDecision, address: Address, nowMs: number): Exclude<SendDecision, { kind: 'wait' }> {
     if (decision.kind === 'wait') throw waitRefusal(decision)
-    if (this.#isTest(address)) return decision
     // Also where nothing would be sent now: whether a code is on its way is nobody's business.
-    if (!this.#parts.canSend(CHANNELS[address.kind].outgoing)) throw undeliverable(address)
-    if (decision.kind === 'share' || address.kind !== 'phone') return decision
-    const waitMs = this.#parts.smsBudget?.missingMs(address.key, nowMs) ?? 0
-    if (waitMs > 0) throw undeliverable(address, waitMs)
+    this.#sender.assertChannel(address)
+    if (decision.kind === 'send') this.#sender.assertPaidFor(address, nowMs)
     return decision
   }
 
   #sendState(address: Address, code: Code | undefined): SendState {
-    return { code, counts: this.#readCounts(address), isTest: this.#isTest(address) }
+    return { code, counts: this.#readCounts(address), isTest: this.#sender.isTest(address) }
   }
 
-  /** A new code in the place of the last one, its message and what is counted for it; the caller keeps the code. */
-  #send({ purpose, address, language }: Challenge, last: Code | undefined, nowMs: number): Code {
-    const { randomBytes, secrets, testCodes } = this.#parts
-    const testOtp = testCodes.get(address.key)
-    const otp = testOtp ?? newOtp(randomBytes)
-    const codeId = randomBytes(CODE_ID_BYTES)
-    const code = replaceCode(last, { codeId, hash: hashOtp(secrets.codePepper, codeId, otp) }, nowMs)
-    if (testOtp !== undefined) return { ...code, sendCount: 1 }
+  /** Sends a code in the place of the last one, and counts that; the caller keeps it. */
+  #send(challenge: Challenge, last: Code | undefined, nowMs: number): Code {
+    const { address } = challenge
+    const code = replaceCode(last, this.#sender.send(challenge, nowMs), nowMs)
+    if (this.#sender.isTest(address)) return { ...code, sendCount: 1 }
     this.#putCounts(address, countSend(this.#readCounts(address), nowMs))
-    if (address.kind === 'phone') this.#parts.smsBudget?.countSent(address.key, nowMs)
-    const isTaken = purpose.kind === 'bind' && purpose.isTaken === true
-    const letter: Letter = isTaken
-      ? { kind: 'address-tried' }
-      : { kind: 'otp', otp, lifetimeS: CODE_LIFETIME_MS / 1000 }
-    this.#write(address, language, letter, CODE_LIFETIME_MS, nowMs)
     return code
-  }
-
-  #write(address: Address, language: string, letter: Letter, withinMs: number, nowMs: number): void {
-    if (this.#isTest(address)) return
-    const channel = CHANNELS[address.kind].outgoing
-    const message = { channel, to: address.key, language, letter, expiresAtMs: nowMs + withinMs }
-    this.#parts.outbox.add(message, nowMs)
-  }
-
-  #isTest({ key }: Address): boolean {
-    return this.#parts.testCodes.has(key)
   }
 
   #reply(code: Code, { id, address }: Challenge, nowMs: number): ChallengeReply {
     const counts = this.#readCounts(address)
     return {
       challengeId: Buffer.from(id).toString('base64url'),
-      channel: CHANNELS[address.kind].shown,
+      channel: CHANNELS[address.kind],
       sentTo: address.kind === 'email' ? maskEmail(address.key) : maskPhone(address.key),
       otpLength: OTP_LENGTH,
       expiresIn: Math.ceil((code.sentAtMs + CODE_LIFETIME_MS - nowMs) / 1000),
@@ -386,11 +349,6 @@ function waitRefusal({ code, waitMs }: { readonly code: WaitCode; readonly waitM
   return new SignalError(code, `${SENTENCES[code]}, wait ${retryIn} s`, { members })
 }
 
-function undeliverable({ kind }: Address, waitMs?: number): SignalError {
-  const members = waitMs === undefined ? {} : { retryIn: Math.ceil(waitMs / 1000) }
-  return new SignalError('DELIVERY_UNAVAILABLE', `no codes can be sent by ${kind} now`, { members })
-}
-
 function otherChannel(): SignalError {
   const errors = [{ pointer: '/channel', code: 'CHANNEL', detail: 'does not lead to the address' }]
   return new SignalError('VALIDATION_FAILED', '/channel does not lead to the address', { errors })
@@ -411,14 +369,6 @@ const SENTENCES: Record<WaitCode, string> = {
   OTP_COOLDOWN: 'a code was sent a moment ago',
   RATE_LIMITED: 'too many codes for this address',
 }
-const CHANNELS: Record<
-  AddressMethod['kind'],
-  { readonly outgoing: 'mail' | 'sms'; readonly shown: 'email' | 'sms' }
-> = {
-  email: { outgoing: 'mail', shown: 'email' },
-  phone: { outgoing: 'sms', shown: 'sms' },
-}
+const CHANNELS: Record<AddressMethod['kind'], 'email' | 'sms'> = { email: 'email', phone: 'sms' }
 /** 16 bytes; the last character holds two of their bits, and no other spelling is taken. */
 const CHALLENGE_ID_FORM = /^[A-Za-z0-9_-]{21}[AQgw]$/
-/** After a day the codes are back. */
-const STOPPED_TOLD_WITHIN_MS = 86_400_000

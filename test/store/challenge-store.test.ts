@@ -431,3 +431,15 @@ t.test('a new code after one that was over and not yet swept leaves no challenge
   await stage.begin()
   t.equal([...stage.database.table('challenges').getKeys()].length, 1)
 })
+
+t.test('while codes are stopped, no other code for the address is taken either', async t => {
+  const stage = openStage(t)
+  for (let hour = 0; hour < 4; hour++) {
+    for (let login = 0; login < 4; login++) await burn(stage, (await stage.begin()).challengeId)
+    stage.nowMs += 3_600_000
+  }
+  const other = await stage.begin(ANN, 'home', { kind: 'step-up', userId: 1n as UserId })
+  const otp = stage.lastOtp()
+  for (let login = 0; login < 4; login++) await burn(stage, (await stage.begin()).challengeId)
+  t.equal(codeOf(await stage.confirm(other.challengeId, otp)), 'CHALLENGE_GONE')
+})
