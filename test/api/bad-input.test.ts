@@ -269,28 +269,11 @@ t.test('what is no id in a path leads to nothing, as an id does that nobody has'
     const changed = await sender.changes(async () => {
       const absent = await sender.ask(placeOf(operation).split(' ')[1]!)
       t.equal(absent.status, 404)
-      for (const id of [
-        '0',
-        '01',
-        '-1',
-        '1.5',
-        'abc',
-        '1e3',
-        '%00',
-        '%20',
-        '%e2%80%a8',
-        '..',
-        '9'.repeat(900),
-      ]) {
-        const answer = await sender.ask(placeOf(operation, id).split(' ')[1]!)
-        t.same(
-          [answer.status, answer.body.code],
-          [404, absent.body.code],
-          `${operation.id} ${id.slice(0, 20)}`,
-        )
-      }
-      for (const id of [2n ** 53n, 2n ** 64n - 1n, 2n ** 64n]) {
-        t.equal((await sender.ask(placeOf(operation, String(id)).split(' ')[1]!)).text, absent.text)
+      const uint64s = ['0', String(2n ** 53n), String(2n ** 64n - 1n)]
+      const others = ['01', '-1', '1.5', 'abc', '1e3', '%00', '%20', '%e2%80%a8', '..', String(2n ** 64n)]
+      for (const id of [...uint64s, ...others, '9'.repeat(900)]) {
+        const { status, body } = await sender.ask(placeOf(operation, id).split(' ')[1]!)
+        t.same([status, body.code], [404, absent.body.code], `${operation.id} ${id.slice(0, 20)}`)
       }
     })
     t.same(changed, [])
