@@ -1,0 +1,52 @@
+/**
+ * A client's connection as its session sees it, whatever carries it: a WebSocket, or plain TCP on loopback. Frames go
+ * out in the order of `send` and leave together at the end of the loop turn, one WebSocket message each.
+ *
+ * A connection is open, then ending, then closed. Once it is ending nothing comes in any more and `send` and `end` do
+ * nothing; once it is closed every call does nothing. So a session never has to ask which it is.
+ */
+
+export interface Connection {
+  /** Unique in this process and never used again. */
+  readonly id: string
+  /** The client's, 4 or 16 bytes, seen through trusted proxies. */
+  readonly remoteAddress: Uint8Array
+  /** The Authorization header of the WebSocket upgrade; empty for none. A secret. */
+  readonly authorization: string
+  /**
+   * Queues a whole frame. Its bytes must not change until the loop turn is over; the same bytes may be sent to many.
+   * `isText` chooses the kind of WebSocket message, and the bytes of a text message have to be UTF-8.
+   *
+   * A connection that has more than `BACKPRESSURE_BYTES_MAX` unsent is closed rather than given a gap: watch
+   * `bufferedBytes`.
+   */
+  send(frame: Uint8Array, isText: boolean): void
+  /** Bytes given to `send` that the kernel has not taken yet; 0 when closed. Cheap. */
+  bufferedBytes(): number
+  /**
+   * Ends the connection when everything sent before has left, with a WebSocket close code and an ASCII reason of at
+   * most 123 bytes; hard when that takes longer than `LINGER_MS`. May call `onClosed` before it returns.
+   */
+  end(code: number, reason: string): void
+  /** Ends the connection now; what is unsent is lost. May call `onClosed` before it returns. */
+  close(): void
+}
+
+/** What a connection tells its session. What these throw ends the connection with 1011. */
+export interface ConnectionEvents {
+  /**
+   * The next bytes, cut anywhere, never empty. They are lent: after the return they are somebody else's, so they are
+   * parsed or copied at once.
+   */
+  onBytes(bytes: Uint8Array): void
+  /** The kernel has taken some of what was unsent; `bufferedBytes` says what is left. */
+  onDrain(): void
+  /**
+   * The connection is closed, by whichever side: called exactly once, and last. The code is the client's, or that of
+   * `end`; 1005 where the client gave none, 1006 for a connection that broke or was closed hard.
+   */
+  onClosed(code: number): void
+}
+
+/** Takes a new connection in. It may already send; it hears nothing before it has returned. */
+export type Accept = (connection: Connection) => ConnectionEvents
