@@ -270,10 +270,11 @@ function publicServer(
   const admission = new Admission(world.monotonicMs)
   world.every(SWEEP_MS, () => admission.sweep())
   const { operations, authentication, deliveries } = application
+  const { lookupsNeedToken } = config.application
   const lookups = publicKeyRoutes({ log: published, vrf })
   return new HttpServer({
     routes: [
-      ...(config.application.lookupsNeedToken ? lookups.map(route => authentication.guard(route)) : lookups),
+      ...(lookupsNeedToken ? lookups.map(route => authentication.guard(route)) : lookups),
       metaRoute({
         nowMs: world.nowMs,
         publicUrl,
@@ -285,10 +286,16 @@ function publicServer(
           vkey,
           vrfPublicKey,
           isFrozen: config.log.isFrozen,
-          lookupsNeedToken: config.application.lookupsNeedToken,
+          lookupsNeedToken,
         },
       }),
-      openApiRoute(() => ({ operations, version: VERSION, serverUrl: publicUrl(), statusOf })),
+      openApiRoute(() => ({
+        operations,
+        lookupsNeedToken,
+        version: VERSION,
+        serverUrl: publicUrl(),
+        statusOf,
+      })),
       ...application.routes,
       ...(deliveries === undefined ? [] : [...docsRoutes(), ...deliveries.routes()]),
     ],

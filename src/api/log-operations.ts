@@ -18,7 +18,6 @@ const LOOKUP = {
   isBodyOptional: false,
   method: 'POST',
   tag: 'log',
-  access: 'public',
   codes: [
     'UNKNOWN_PUBLIC_KEY_HASH',
     'IDENTITY_MISMATCH',
@@ -29,35 +28,40 @@ const LOOKUP = {
 } as const
 
 /** The plain routes, as if they were rows of the table. */
-export const PLAIN_OPERATIONS: readonly OperationForm[] = [
-  {
-    ...NOTHING_TAKEN,
-    id: 'getMeta',
-    method: 'GET',
-    path: '/app/api/meta',
-    tag: 'meta',
-    summary: 'Limits, features and public keys of this server',
-    access: 'public',
-    replies: { 200: MetaReply },
-    codes: [],
-  },
-  {
-    ...LOOKUP,
-    id: 'getPublicKeys',
-    path: '/api/get-public-keys',
-    summary: 'Keys by their hashes, each with its proof',
-    bodySchema: GetPublicKeysRequest,
-    replies: { 200: GetPublicKeysReply },
-  },
-  {
-    ...LOOKUP,
-    id: 'getKeyHistory',
-    path: '/api/get-key-history',
-    summary: 'Every key that was logged under a hash, each with its proof',
-    bodySchema: GetKeyHistoryRequest,
-    replies: { 200: GetKeyHistoryReply },
-  },
-]
+export function plainOperations(lookupsNeedToken: boolean): readonly OperationForm[] {
+  const access = lookupsNeedToken ? 'session' : 'public'
+  return [
+    {
+      ...NOTHING_TAKEN,
+      id: 'getMeta',
+      method: 'GET',
+      path: '/app/api/meta',
+      tag: 'meta',
+      summary: 'Limits, features and public keys of this server',
+      access: 'public',
+      replies: { 200: MetaReply },
+      codes: [],
+    },
+    {
+      ...LOOKUP,
+      id: 'getPublicKeys',
+      path: '/api/get-public-keys',
+      summary: 'Keys by their hashes, each with its proof',
+      access,
+      bodySchema: GetPublicKeysRequest,
+      replies: { 200: GetPublicKeysReply },
+    },
+    {
+      ...LOOKUP,
+      id: 'getKeyHistory',
+      path: '/api/get-key-history',
+      summary: 'Every key that was logged under a hash, each with its proof',
+      access,
+      bodySchema: GetKeyHistoryRequest,
+      replies: { 200: GetKeyHistoryReply },
+    },
+  ]
+}
 
 /** A path of the document. */
 export type PathItem = Readonly<Record<string, unknown>>

@@ -58,12 +58,26 @@ function repliesOf({ replies }: OperationForm): [status: number, schema: TSchema
   return Object.entries(replies).map(([status, schema]) => [Number(status), schema])
 }
 
-function description({ path, access, bodyBytesMax = BODY_BYTES_MAX, bodySchema }: OperationForm): object {
+function description(operation: OperationForm): object {
+  const { path, access, bodyBytesMax = BODY_BYTES_MAX, bodySchema, deprecatedAliases = [] } = operation
   const sentences = []
-  if (path.startsWith('/app/api/')) sentences.push(`Also at \`${path.slice('/app'.length)}\`.`)
+  const spellings = [...(path.startsWith('/app/api/') ? [shortened(path)] : []), ...(operation.aliases ?? [])]
+  if (spellings.length > 0) sentences.push(`Also at ${listed(spellings)}.`)
+  if (deprecatedAliases.length > 0) {
+    sentences.push(`Deprecated: ${listed(deprecatedAliases.map(({ path }) => path))}.`)
+  }
   if (access === 'device') sentences.push('Needs a session that is bound to a device.')
   if (bodySchema !== undefined) sentences.push(`The body has at most ${bodyBytesMax} bytes.`)
   return sentences.length === 0 ? {} : { description: sentences.join(' ') }
+}
+
+/** `/api/X` stands for every `/app/api/X` (contract 1.1). */
+function shortened(path: string): string {
+  return path.slice('/app'.length)
+}
+
+function listed(paths: readonly string[]): string {
+  return paths.map(path => `\`${path}\``).join(', ')
 }
 
 function parameters({ path, querySchema, isIdempotent = false }: OperationForm): object[] {
@@ -95,10 +109,15 @@ function requestBody(operation: OperationForm): object {
 
 function replies(operation: OperationForm): object {
   const entries = repliesOf(operation).map(([status, schema]) => {
-    const content = { 'application/json': { schema: refTo(replyName(operation, status)) } }
+    const content = { [mediaTypeOf(schema)]: { schema: refTo(replyName(operation, status)) } }
     return [status, { description: MEANINGS[status], ...(schema === null ? {} : { content }) }]
   })
   return Object.fromEntries(entries)
+}
+
+/** JSON, unless the schema is of a text of another type. */
+function mediaTypeOf(schema: TSchema | null): string {
+  return (schema as { readonly contentMediaType?: string } | null)?.contentMediaType ?? 'application/json'
 }
 
 function refusals(operation: OperationForm, statusOf: StatusOf): object {

@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto'
 import type { TSchema } from 'typebox'
 import { assert } from '../errors.ts'
 import type { HttpRoute } from '../transport/http.ts'
-import { LOG_FILE_PATHS, type PathItem, PLAIN_OPERATIONS } from './log-operations.ts'
+import { LOG_FILE_PATHS, type PathItem, plainOperations } from './log-operations.ts'
 import { openApiOperation, type StatusOf } from './openapi-operation.ts'
 import type { Operation } from './operation.ts'
 import type { OperationForm } from './refusals.ts'
@@ -15,6 +15,7 @@ import type { OperationForm } from './refusals.ts'
 export interface OpenApiParts {
   /** Without the plain routes, which the document knows by itself. */
   readonly operations: readonly OperationForm[]
+  readonly lookupsNeedToken: boolean
   /** Of the software. */
   readonly version: string
   /** Where clients reach the server. */
@@ -23,10 +24,11 @@ export interface OpenApiParts {
 }
 
 /** The document, as a value that `JSON.stringify` writes. */
-export function openApiDocument({ operations, version, serverUrl, statusOf }: OpenApiParts): object {
+export function openApiDocument(parts: OpenApiParts): object {
+  const { operations, lookupsNeedToken, version, serverUrl, statusOf } = parts
   const paths: Record<string, PathItem> = { ...LOG_FILE_PATHS }
   const schemas: Record<string, TSchema | object> = { Problem: PROBLEM }
-  for (const operation of [...operations, ...PLAIN_OPERATIONS]) {
+  for (const operation of [...operations, ...plainOperations(lookupsNeedToken)]) {
     const { object, schemas: named } = openApiOperation(operation, statusOf)
     const method = operation.method.toLowerCase()
     assert(paths[operation.path]?.[method] === undefined, `two operations at ${method} ${operation.path}`)

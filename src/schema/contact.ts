@@ -179,5 +179,6 @@ export const ResolveShareTokenReply = Type.Object({
 
 /** The picture of a share token's URL. */
 export const QrImage = Type.String({
+  contentMediaType: 'image/svg+xml',
   description: 'SVG 1.1, black on white, with the quiet zone that scanners need',
 })

@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import Type from 'typebox'
-import { PLAIN_OPERATIONS } from '../../src/api/log-operations.ts'
+import { plainOperations } from '../../src/api/log-operations.ts'
 import { openApiDocument, openApiRoute } from '../../src/api/openapi.ts'
 import { type Operation, operation, operationWithBody, operationWithQuery } from '../../src/api/operation.ts'
 import { codesOf } from '../../src/api/refusals.ts'
@@ -14,6 +14,7 @@ import { statusOf } from '../../src/transport/problem.ts'
 import { DocumentedAnswers } from '../support/documented.ts'
 import { runProgram } from '../support/programs.ts'
 import { PROJECT_ROOT } from '../support/vectors.ts'
+import { openWhole } from '../support/whole-application.ts'
 
 const rename = operationWithBody(Type.Object({ id: Uint64, name: Type.Optional(Type.String()) }), {
   id: 'renameThing',
@@ -57,9 +58,11 @@ const forget = operation({
   handle: () => ({ status: 204 }),
 })
 
+const PARTS = { lookupsNeedToken: false, version: '1.2.3', serverUrl: 'https://here', statusOf }
+
 // biome-ignore lint/suspicious/noExplicitAny: a document of any form
 function documentOf(operations: readonly Operation[]): any {
-  const document = openApiDocument({ operations, version: '1.2.3', serverUrl: 'https://here', statusOf })
+  const document = openApiDocument({ ...PARTS, operations })
   return JSON.parse(JSON.stringify(document))
 }
 
@@ -137,17 +140,61 @@ t.test('codes come from access and form', async t => {
   t.ok(codesOf(list).includes('VALIDATION_FAILED'), 'a query can be wrong')
   t.notOk(codesOf(list).includes('STORE_UNAVAILABLE'), 'what writes nothing can not fail to')
   t.ok(codesOf(rename).includes('IDEMPOTENCY_KEY_REUSED'))
-  const meta = PLAIN_OPERATIONS.find(({ id }) => id === 'getMeta')!
+  const meta = plainOperations(false).find(({ id }) => id === 'getMeta')!
   t.notOk(codesOf(meta).includes('CLIENT_TOO_OLD'), 'old clients hear from it that they are')
+})
+
+t.test('other spellings of a path are told in words only', async t => {
+  const deprecatedAliases = [{ path: '/group-things', since: 0 }]
+  const { paths } = documentOf([{ ...forget, aliases: ['/app/api/things'], deprecatedAliases }])
+  const { description } = paths['/app/api/thing'].delete
+  t.match(description, /Also at `\/api\/thing`, `\/app\/api\/things`\. Deprecated: `\/group-things`\./)
+  t.notOk('/api/thing' in paths || '/app/api/things' in paths || '/group-things' in paths)
+})
+
+t.test('a text of another media type is documented as that', async t => {
+  const replies = { 200: Type.String({ contentMediaType: 'image/svg+xml' }) }
+  const { paths } = documentOf([{ ...forget, replies }])
+  t.same(Object.keys(paths['/app/api/thing'].delete.responses[200].content), ['image/svg+xml'])
+})
+
+t.test('lookups need a session where the configuration says so', async t => {
+  const documentWith = (lookupsNeedToken: boolean) =>
+    JSON.parse(JSON.stringify(openApiDocument({ ...PARTS, lookupsNeedToken, operations: [] })))
+  const { post } = documentWith(true).paths['/api/get-public-keys']
+  t.equal(post.security, undefined)
+  t.ok(post.responses[401])
+  t.same(documentWith(false).paths['/api/get-public-keys'].post.security, [])
 })
 
 t.test('two operations in one place are a defect', async t => {
   t.throws(() => documentOf([list, list]), { message: /two operations at get/ })
 })
 
-t.test('the document passes the linter', async t => {
+t.test('every operation has its forms and its codes in the document', async t => {
+  const { operations } = openWhole(t).application
+  const document = documentOf(operations)
+  for (const operation of operations) {
+    const { id, method, path, bodySchema, replies } = operation
+    const object = document.paths[path][method.toLowerCase()]
+    t.equal(object.operationId, id)
+    t.equal(object.requestBody !== undefined, bodySchema !== undefined, `${id}: body`)
+    t.ok(Object.keys(replies).length > 0, `${id}: replies`)
+    for (const [status, schema] of Object.entries(replies)) {
+      t.equal(schema === null, status === '204', `${id}: only 204 has no body`)
+      t.ok(object.responses[status], `${id}: ${status}`)
+    }
+    for (const code of codesOf(operation)) t.ok(object.responses[statusOf(code)], `${id}: ${code}`)
+  }
+  t.equal(new Set(operations.map(({ id }) => id)).size, operations.length, 'no id twice')
+})
+
+t.test('the document of the whole application passes the linter', async t => {
   const file = join(t.testdir(), 'openapi.json')
-  writeFileSync(file, JSON.stringify(documentOf([rename, list, forget])))
+  writeFileSync(
+    file,
+    JSON.stringify(documentOf([...openWhole(t).application.operations, rename, list, forget])),
+  )
   const { code, stdout, stderr } = await lint(file)
   t.equal(code, 0, stdout + stderr)
 })
@@ -175,7 +222,7 @@ t.test('the document is served with a tag, by which it is not sent twice', async
   let made = 0
   const route = openApiRoute(() => {
     made++
-    return { operations: [forget], version: '1', serverUrl: 'https://here', statusOf }
+    return { ...PARTS, operations: [forget] }
   })
   const noted = () => undefined
   const server = new HttpServer({ routes: [route], onRefused: noted, onFault: noted })
@@ -186,7 +233,7 @@ t.test('the document is served with a tag, by which it is not sent twice', async
   const etag = first.headers.get('etag')!
   t.match(await first.json(), {
     openapi: '3.1.0',
-    info: { version: '1' },
+    info: { version: '1.2.3' },
     servers: [{ url: 'https://here' }],
   })
   for (const known of [etag, `W/${etag}`, `"other", ${etag}`, '*']) {

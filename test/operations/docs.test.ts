@@ -28,6 +28,7 @@ async function serve(folder: string): Promise<string> {
   })
   const document = () => ({
     operations: [sayHello],
+    lookupsNeedToken: false,
     version: '1.2.3',
     serverUrl: 'https://elsewhere',
     statusOf,
