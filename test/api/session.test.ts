@@ -260,3 +260,15 @@ t.test('the user sees the device of the session that asks', async t => {
     settings: { discoverableByEmail: true, discoverableByPhone: true, callsFromContactsOnly: true },
   })
 })
+
+t.test('a refresh is a sign of life of its device', async t => {
+  const house = await openAccountHouse(t)
+  const { world } = house
+  const { userId } = await newUser(world)
+  const device = await newDevice(world, userId)
+  const { sessionId } = await newSession(world, userId, device.deviceId)
+  const pair = world.authentication.tokensOf(sessionId, world.sessions.read(sessionId)!)
+  await world.advance(7_200_000)
+  await refresh(house, pair)
+  t.equal(world.devices.active(userId, device.deviceId)?.lastSeenAtMs, world.nowMs())
+})

@@ -351,3 +351,18 @@ t.test('reviewers sign in with a number that can not exist', async t => {
   }
   t.same(await letters(), [])
 })
+
+t.test('an identity is linked only to who has the address when the code comes in', async t => {
+  const house = await openAccountHouse(t)
+  const { world, send } = house
+  const ann = await newUser(world, 'Ann', 'ann@example.org')
+  const claims = { email: ann.email, email_verified: true }
+  const exists = await house.googleLogin('subject', claims)
+  t.match([exists.status, exists.body.code], [409, 'ACCOUNT_EXISTS'])
+  const otp = await house.otpFor(ann.email)
+  const [method] = world.accounts.methodsOf(ann.userId)
+  await world.database.commit(() => world.accounts.removeMethod(ann.userId, method!))
+  const answer = await send(VERIFY, { body: { challengeId: exists.body.challenge.challengeId, otp } })
+  t.match([answer.status, answer.body.code], [410, 'CHALLENGE_GONE'])
+  t.same(world.accounts.methodsOf(ann.userId), [])
+})

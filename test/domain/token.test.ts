@@ -1,6 +1,6 @@
 /** Tokens: what a genuine one says, and that nothing else is one. */
 
-import { createSecretKey } from 'node:crypto'
+import { createHmac, createSecretKey } from 'node:crypto'
 import fc from 'fast-check'
 import t from 'tap'
 import {
@@ -74,6 +74,20 @@ t.test('a token of another key or of the other kind is none', async t => {
   t.equal(parseAccessToken(KEY, REFRESH), undefined)
   t.equal(parseRefreshToken(KEY, `krt_${ACCESS.slice(4)}`), undefined)
   t.equal(parseAccessToken(KEY, `kat_${REFRESH.slice(4)}`), undefined)
+})
+
+t.test('a token of another version is none, whoever signed it', async t => {
+  const head = Buffer.from(ACCESS.slice(4), 'base64url').subarray(0, 27)
+  const signed = (version: number) => {
+    const bytes = Buffer.concat([Uint8Array.of(version), head.subarray(1)])
+    const mac = createHmac('sha256', KEY).update(bytes).digest()
+    return `kat_${Buffer.concat([bytes, mac]).toString('base64url')}`
+  }
+  t.equal(signed(1), ACCESS)
+  t.same(
+    [signed(0), signed(2)].map(token => parseAccessToken(KEY, token)),
+    [undefined, undefined],
+  )
 })
 
 t.test('a token has one spelling', async t => {
