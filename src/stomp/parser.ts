@@ -134,8 +134,11 @@ export class StompParser {
 
   /** Octets that the line may still have before its LF. */
   #lineRoom(): number {
-    const lineBytesMax = this.#linesBytes === 0 ? COMMAND_BYTES_MAX : HEADER_LINE_BYTES_MAX
-    return Math.min(lineBytesMax, this.frameBytesMax - this.#linesBytes) - this.#heldBytes
+    return Math.min(this.#lineBytesMax(), this.frameBytesMax - this.#linesBytes) - this.#heldBytes
+  }
+
+  #lineBytesMax(): number {
+    return this.#linesBytes === 0 ? COMMAND_BYTES_MAX : HEADER_LINE_BYTES_MAX
   }
 
   /** A line whose last octets are [start, end) of the chunk and whose first ones may be held. */
@@ -308,7 +311,7 @@ export class StompParser {
   }
 
   #refuseLongLine(): never {
-    if (this.frameBytesMax - this.#linesBytes < HEADER_LINE_BYTES_MAX) this.#refuseLargeFrame()
+    if (this.frameBytesMax - this.#linesBytes < this.#lineBytesMax()) this.#refuseLargeFrame()
     if (this.#linesBytes === 0) this.#refuse('unknown_command', COMMAND_TOO_LONG)
     this.#refuse('header_line_too_long', HEADER_LINE_TOO_LONG)
   }

@@ -1,0 +1,120 @@
+/** The conformance cases as far as they are about octets and frames, each in three fragmentations. */
+import t from 'tap'
+import { messagesOf, octetsOf } from '../support/notation.ts'
+import type { MessageOutcome, Outcome, RefusedOutcome, WireCase } from './case.ts'
+import { CASES } from './cases.ts'
+import { type CodecLoop, loopIn, type SentFrame } from './loop.ts'
+
+/** What each section has, as the fact sheet counts them. */
+const SECTIONS = { A: 37, B: 18, C: 28, D: 14, E: 29, F: 17, G: 11, H: 11, I: 19, J: 12 }
+
+const FRAGMENTATIONS: Record<string, (notation: string) => Buffer[]> = {
+  'as written': messagesOf,
+  'an octet at a time': notation => Array.from(octetsOf(notation.replaceAll('‖', '')), o => Buffer.of(o)),
+  'all at once': notation => [octetsOf(notation.replaceAll('‖', ''))],
+}
+
+t.test('no case is missing and none is there that the fact sheet has not', async t => {
+  const wanted = Object.entries(SECTIONS).flatMap(([section, count]) =>
+    Array.from({ length: count }, (_, at) => `${section}-${String(at + 1).padStart(2, '0')}`),
+  )
+  t.same([...new Set(CASES.map(({ id }) => id))], wanted)
+})
+
+for (const [name, fragment] of Object.entries(FRAGMENTATIONS)) {
+  t.test(`the codec's share of every case holds, ${name}`, async t => {
+    const wireCases = CASES.filter(each => each.kind === 'wire')
+    let ran = 0
+    for (const each of wireCases) {
+      const loop = loopIn(each.session)
+      for (const chunk of fragment(withCredentials(each.input))) loop.receive(chunk)
+      const faults = isOfCodecAlone(each)
+        ? outcomeFaults(loop, each.required)
+        : refusalFaults(loop, undefined)
+      if (faults.length > 0) t.fail(`${each.id}: ${faults.join('; ')}`)
+      ran++
+    }
+    t.equal(ran, wireCases.length)
+  })
+}
+
+/** Whether the loop is session enough: the codec refuses, or there is neither store nor ledger nor transaction. */
+function isOfCodecAlone({ id, required, input }: WireCase): boolean {
+  const refusal = required.find(({ kind }) => kind === 'refused') as RefusedOutcome | undefined
+  if (refusal !== undefined) return refusal.by === 'codec'
+  return !/^[FG]/.test(id) && !input.includes('/user/queue/')
+}
+
+function withCredentials(input: string): string {
+  return input.replaceAll('<creds>', 'Authorization:Bearer t').replaceAll(/<[^>]+>/g, 'x')
+}
+
+function outcomeFaults(loop: CodecLoop, required: readonly Outcome[]): string[] {
+  const awaited = required.filter(
+    ({ kind }) => kind === 'message' || kind === 'receipt' || kind === 'connected',
+  )
+  const refusal = required.find(({ kind }) => kind === 'refused') as RefusedOutcome | undefined
+  const faults = refusalFaults(loop, refusal)
+  if (loop.isOver !== required.some(({ kind }) => kind === 'closed')) faults.push('closed or not')
+  if (loop.sent.length !== awaited.length) {
+    faults.push(`${loop.sent.length} frames instead of ${awaited.length}`)
+  }
+  loop.sent.forEach((frame, at) => {
+    const outcome = awaited[at]
+    if (outcome !== undefined) faults.push(...frameFaults(frame, outcome))
+  })
+  return faults
+}
+
+function refusalFaults(loop: CodecLoop, expected: RefusedOutcome | undefined): string[] {
+  const closeCode = loop.refusal?.closeCode
+  const isAsExpected =
+    expected === undefined
+      ? closeCode === undefined
+      : closeCode !== undefined && expected.close.includes(closeCode)
+  return isAsExpected ? [] : [`refused with ${closeCode} instead of ${expected?.close}`]
+}
+
+function frameFaults(frame: SentFrame, outcome: Outcome): string[] {
+  const faults: string[] = []
+  const expect = (what: string, actual: unknown, expected: unknown) => {
+    if (actual !== expected) faults.push(`${what} is ${actual} instead of ${expected}`)
+  }
+  const command = { message: 'MESSAGE', receipt: 'RECEIPT', connected: 'CONNECTED' }[outcome.kind as string]
+  expect('command', frame.command, command)
+  if (outcome.kind === 'receipt') expect('receipt-id', headerOf(frame, 'receipt-id'), outcome.id)
+  if (outcome.kind === 'connected') {
+    expect('version', headerOf(frame, 'version'), outcome.version)
+    for (const name of outcome.has ?? []) expect(name, headerOf(frame, name) !== undefined, true)
+  }
+  if (outcome.kind === 'message') faults.push(...messageFaults(frame, outcome))
+  if (outcome.kind === 'connected' || outcome.kind === 'message') {
+    for (const [name, value] of Object.entries(outcome.headers ?? {})) {
+      expect(name, headerOf(frame, name), value)
+    }
+  }
+  return faults
+}
+
+function messageFaults(frame: SentFrame, outcome: MessageOutcome): string[] {
+  const { subscription, destination, body, lines = [], without = [], isBinary } = outcome
+  const faults: string[] = []
+  const wire = frame.octets.toString('latin1').split('\n')
+  if (subscription !== undefined && headerOf(frame, 'subscription') !== subscription)
+    faults.push('subscription')
+  if (destination !== undefined && headerOf(frame, 'destination') !== destination) faults.push('destination')
+  if (body !== undefined && !frame.body.equals(octetsOf(body))) faults.push(`body ${frame.body}`)
+  if (isBinary !== undefined && frame.isText === isBinary) faults.push(`travels as text: ${frame.isText}`)
+  for (const line of lines) {
+    if (!wire.includes(octetsOf(line).toString('latin1'))) faults.push(`no line ${line}`)
+  }
+  for (const name of without) {
+    if (headerOf(frame, name) !== undefined) faults.push(`has ${name}`)
+  }
+  if (headerOf(frame, 'message-id') === undefined) faults.push('no message-id')
+  return faults
+}
+
+function headerOf(frame: SentFrame, name: string): string | undefined {
+  return frame.headers.find(([each]) => each === name)?.[1]
+}
