@@ -70,6 +70,9 @@ export const EXPIRY = {
   rate: 9,
   erasure: 10,
   pendingDevice: 11,
+  inbox: 12,
+  callHistory: 13,
+  endedCall: 14,
 } as const
 
 const NO_TIME = timeBytes(0)
