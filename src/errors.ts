@@ -79,6 +79,22 @@ export type ApplicationErrorCode =
   | 'PENDING_LIMIT'
   | 'USER_BLOCKED'
   | 'BLOCK_LIMIT'
+  // Calls.
+  | 'CALL_NOT_FOUND'
+  | 'CALL_ENDED'
+  | 'CALL_NOT_ACTIVE'
+  | 'CALL_FULL'
+  | 'ALREADY_IN_CALL'
+  | 'ROOM_IN_USE'
+  | 'CALLEE_NOT_CONTACT'
+  | 'DEVICE_LIST_MISMATCH'
+  | 'PLAINTEXT_KEY_SUSPECTED'
+  | 'NOT_HOST'
+  | 'NOT_PARTICIPANT'
+  | 'NO_ACTIVE_PARTICIPANT'
+  | 'REJOIN_REQUIRED'
+  | 'EPOCH_CONFLICT'
+  | 'TURN_NOT_CONFIGURED'
 
 /** One element of a request that was refused: a JSON pointer to it, a code and a sentence (contract 1.5). */
 export interface FieldError {

@@ -11,6 +11,7 @@ export type UserId = bigint & { readonly [BRAND]: 'UserId' }
 export type DeviceId = bigint & { readonly [BRAND]: 'DeviceId' }
 export type RequestId = bigint & { readonly [BRAND]: 'RequestId' }
 export type MethodId = bigint & { readonly [BRAND]: 'MethodId' }
+export type CallId = bigint & { readonly [BRAND]: 'CallId' }
 export type TokenId = bigint & { readonly [BRAND]: 'TokenId' }
 
 declare const BRAND: unique symbol

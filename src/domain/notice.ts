@@ -1,8 +1,9 @@
 /**
- * What the devices of a user are told of (contract 6, 7.3): contact and account events. Each has an id of its own, the
+ * What the devices of a user are told of (contract 6, 7.3): calls, contacts and the account. Each has an id of its own, the
  * same in every form it reaches a device in, so that a device that gets it twice shows it once.
  */
 
+import type { CallNoticeBody } from './call-notice.ts'
 import type { DeviceId, RequestId, UserId } from './ids.ts'
 
 export interface Badge {
@@ -11,7 +12,10 @@ export interface Badge {
   readonly missedCalls: number
 }
 
-export type NoticeBody =
+export type NoticeBody = CallNoticeBody | PersonalNoticeBody
+
+/** Contacts and the account. */
+export type PersonalNoticeBody =
   | {
       readonly kind: 'friend_request'
       readonly requestId: RequestId
@@ -50,7 +54,7 @@ export type Notice = NoticeBody & {
   readonly sentAtMs: number
 }
 
-/** Those that are pushed to devices, whether connected or not (contract 6). */
+/** Those that are pushed to devices, whether connected or not (contract 6); those of calls have rules of their own. */
 export function isPushed(notice: NoticeBody): boolean {
   switch (notice.kind) {
     case 'friend_request':

@@ -1,0 +1,150 @@
+/** What may be done to a call, what is known when it is, and what comes of it. */
+
+import type { ErrorCode, FieldError, ProblemMembers } from '../errors.ts'
+import type { Call, CallDeviceRef } from './call.ts'
+import type { CallHistoryRow } from './call-history.ts'
+import type { CallTopicEvent, DeviceEffect, KeysReason } from './call-notice.ts'
+import type { CallRecord } from './call-view.ts'
+import type { CallId, DeviceId, UserId } from './ids.ts'
+
+/** A map of keys as it came: `<userId>_<deviceId>` to base64. */
+export type SentKeyMap = Readonly<Record<string, string>>
+
+/** Each says when it happened. What a device sends says `by` which; the session vouches for it. */
+export type CallCommand =
+  | {
+      readonly kind: 'start'
+      readonly by: CallActor
+      readonly nowMs: number
+      readonly callId: CallId
+      readonly displayName: string
+      readonly roomId?: number | undefined
+      readonly calleeIds: readonly UserId[]
+      readonly encryptedAESKeys: SentKeyMap
+      readonly isVideo: boolean
+    }
+  | {
+      readonly kind: 'invite'
+      readonly by: CallDeviceRef
+      readonly nowMs: number
+      readonly calleeIds: readonly UserId[]
+      readonly encryptedAESKeys: SentKeyMap
+      readonly isVideo?: boolean | undefined
+      readonly roomId?: number | undefined
+    }
+  | { readonly kind: 'join' | 'request-rejoin' | 'rejoin'; readonly by: CallActor; readonly nowMs: number }
+  | { readonly kind: 'ringing' | 'leave' | 'end'; readonly by: CallDeviceRef; readonly nowMs: number }
+  | {
+      readonly kind: 'decline'
+      readonly by: CallDeviceRef
+      readonly nowMs: number
+      readonly reason?: DeclineReason | undefined
+    }
+  | { readonly kind: 'remove'; readonly by: CallDeviceRef; readonly nowMs: number; readonly userId: UserId }
+  | {
+      readonly kind: 'accept-rejoin'
+      readonly by: CallDeviceRef
+      readonly nowMs: number
+      readonly requesterUserId: UserId
+      readonly requesterDeviceId: DeviceId
+      readonly encryptedAESKey: string
+    }
+  | {
+      readonly kind: 'keys'
+      readonly by: CallDeviceRef
+      readonly nowMs: number
+      readonly epoch: number
+      readonly reason: KeysReason
+      readonly encryptedAESKeys: SentKeyMap
+    }
+  /** The device has a socket; has none any more; sent some other request; is no device of the user's any more. */
+  | {
+      readonly kind: 'device-online' | 'device-offline' | 'device-seen' | 'device-removed'
+      readonly by: CallDeviceRef
+      readonly nowMs: number
+    }
+  /** Time has come to what `nextDeadlineMs` said; early or late ones do no harm. */
+  | { readonly kind: 'deadline'; readonly nowMs: number }
+
+export interface CallActor extends CallDeviceRef {
+  /** The log's hash of the device's key. */
+  readonly publicKeyHash: string
+}
+
+export type DeclineReason = 'declined' | 'busy' | 'timeout'
+
+/** What the call itself does not know. Only `start` and `invite` need any; see `NO_FACTS`. */
+export interface CallFacts {
+  /** Of each of `calleeIds` that is an account; one that is missing counts as no contact. */
+  readonly callees: readonly CalleeFacts[]
+  /** The active devices of the one who acts. */
+  readonly ownDevices: readonly DeviceId[]
+  /** Another live call that the one who acts has joined. */
+  readonly otherCallId: CallId | undefined
+  /** Whether the room that was named belongs to another live call. */
+  readonly isRoomInUse: boolean
+  /** A room that is free, taken when none was named. */
+  readonly freeRoomId: number
+}
+
+export interface CalleeFacts {
+  readonly userId: UserId
+  readonly displayName: string
+  /** A contact of the one who acts, blocked by neither. */
+  readonly isContact: boolean
+  /** Their active devices. */
+  readonly deviceIds: readonly DeviceId[]
+}
+
+export const NO_FACTS: CallFacts = {
+  callees: [],
+  ownDevices: [],
+  otherCallId: undefined,
+  isRoomInUse: false,
+  freeRoomId: 0,
+}
+
+export type CallDecision = CallAccepted | CallRefused
+
+export interface CallAccepted {
+  readonly ok: true
+  /** The very call that was handed in when nothing changed. */
+  readonly call: Call
+  /** In the order in which they are to be kept; none when the command had been carried out before. */
+  readonly effects: readonly CallEffect[]
+  readonly reply: CallReply
+}
+
+export interface CallRefused {
+  readonly ok: false
+  readonly code: ErrorCode
+  /** A sentence for developers. */
+  readonly detail: string
+  readonly members?: ProblemMembers
+  readonly errors?: readonly FieldError[]
+}
+
+export type CallEffect =
+  | DeviceEffect
+  /** The device's waiting invitation to this call is taken out and nothing put in its place: it answered itself. */
+  | { readonly kind: 'withdraw'; readonly userId: UserId; readonly deviceId: DeviceId }
+  /** To whoever watches the call now. */
+  | { readonly kind: 'topic'; readonly event: CallTopicEvent }
+  /** The user's row of this call, in place of an earlier one. */
+  | { readonly kind: 'history'; readonly userId: UserId; readonly row: CallHistoryRow }
+
+export type CallReply =
+  | { readonly kind: 'done' }
+  | { readonly kind: 'record'; readonly record: CallRecord }
+  /** To request-rejoin: how many devices were asked, and for how many seconds their answers count. */
+  | { readonly kind: 'asked'; readonly asked: number; readonly expiresInS: number }
+
+export const DONE: CallReply = { kind: 'done' }
+
+export function refused(
+  code: ErrorCode,
+  detail: string,
+  more: { readonly members?: ProblemMembers; readonly errors?: readonly FieldError[] } = {},
+): CallRefused {
+  return { ok: false, code, detail, ...more }
+}

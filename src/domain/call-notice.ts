@@ -1,0 +1,144 @@
+/**
+ * What devices are told of a call (contract 7.3). Notices are kept for one device until it has them; topic events go
+ * to whoever watches the call at that moment.
+ *
+ * A key leaves the domain in `keyedNotice` alone, which takes the addressee from the slice itself: there is no way to
+ * write down a notice with somebody else's key.
+ */
+
+import type { CallEndReason, CallStatus, ParticipantState } from './call.ts'
+import type { CallId, DeviceId, UserId } from './ids.ts'
+
+/** A call's key encrypted for one device. */
+export interface KeySlice {
+  readonly userId: UserId
+  readonly deviceId: DeviceId
+  readonly encryptedAESKey: string
+}
+
+/** Notices that carry a key, without it. */
+export type KeyedNotice =
+  | {
+      readonly kind: 'call_invitation'
+      readonly callId: CallId
+      readonly callerId: UserId
+      readonly callerName: string
+      readonly roomId: number
+      readonly isVideo: boolean
+      /** Whether it is an invitation into an active call. */
+      readonly isOnGoing: boolean
+      readonly expiresAtMs: number
+      /** Those who are in the call or invited to it. */
+      readonly participants: readonly PersonName[]
+      readonly keyEpoch: number
+    }
+  | {
+      readonly kind: 'participant_accept_rejoin'
+      readonly callId: CallId
+      readonly keyEpoch: number
+      readonly fromUserId: UserId
+      readonly fromDeviceId: DeviceId
+    }
+  | {
+      readonly kind: 'key_update'
+      readonly callId: CallId
+      readonly epoch: number
+      readonly reason: KeysReason
+      readonly fromUserId: UserId
+      readonly fromDeviceId: DeviceId
+    }
+
+export type PlainCallNotice =
+  | {
+      /** An invitation is over, or the call is on another device now; the caller is who invited. */
+      readonly kind: 'call_cancelled' | 'call_missed' | 'call_answered_elsewhere' | 'call_moved'
+      readonly callId: CallId
+      readonly callerId: UserId
+      readonly callerName: string
+      readonly isVideo: boolean
+      readonly atMs: number
+    }
+  | {
+      readonly kind: 'call_ended'
+      readonly callId: CallId
+      readonly status: CallStatus
+      readonly endReason: CallEndReason
+      /** Absent when no person ended it. */
+      readonly endedBy?: UserId
+      readonly endedAtMs: number
+    }
+  | {
+      readonly kind: 'participant_request_rejoin'
+      readonly callId: CallId
+      readonly userId: UserId
+      readonly deviceId: DeviceId
+      readonly displayName: string
+      readonly publicKeyHash: string
+      readonly expiresAtMs: number
+    }
+
+export type CallNoticeBody = (KeyedNotice & { readonly encryptedAESKey: string }) | PlainCallNotice
+
+export interface PersonName {
+  readonly userId: UserId
+  readonly displayName: string
+}
+
+/** Why new keys are sent: the period is over, somebody left, or somebody can't decrypt. */
+export type KeysReason = 'rotation' | 'leave' | 'emergency'
+
+export type CallTopicEvent =
+  | {
+      readonly kind:
+        | 'participant_invited'
+        | 'participant_ringing'
+        | 'participant_joined'
+        | 'participant_left'
+        | 'participant_declined'
+      readonly callId: CallId
+      readonly participant: ParticipantView
+    }
+  | { readonly kind: 'host_changed'; readonly callId: CallId; readonly hostUserId: UserId }
+  | { readonly kind: 'call_status'; readonly callId: CallId; readonly status: CallStatus }
+
+/** A participant as others see them (contract 4.1). */
+export interface ParticipantView {
+  readonly userId: UserId
+  readonly displayName: string
+  readonly state: ParticipantState
+  readonly isHost: boolean
+  readonly invitedBy: UserId
+  readonly invitedAtMs: number
+  readonly joinedAtMs: number | undefined
+  readonly leftAtMs: number | undefined
+  /** The device that is in the call, or was last, and the log's hash of its key. */
+  readonly deviceId: DeviceId | undefined
+  readonly publicKeyHash: string | undefined
+  /** `<userId>:<displayName>`, as the media gateway shows it. */
+  readonly mediaName: string
+}
+
+/** What is to be done for one device: kept, and told to it when it is there. */
+export interface DeviceEffect {
+  readonly kind: 'device'
+  readonly userId: UserId
+  readonly deviceId: DeviceId
+  readonly notice: CallNoticeBody
+  /** After that nobody needs it; without one the inbox's own time applies. */
+  readonly expiresAtMs: number | undefined
+  /** The device's waiting invitation to this call is taken out in the same step. */
+  readonly replaces: 'invitation' | undefined
+}
+
+/** The notice with a slice, to the device whose slice it is. */
+export function keyedNotice(slice: KeySlice, notice: KeyedNotice, expiresAtMs: number): DeviceEffect {
+  const { userId, deviceId, encryptedAESKey } = slice
+  return {
+    kind: 'device',
+    userId,
+    deviceId,
+    notice: { ...notice, encryptedAESKey },
+    expiresAtMs,
+    replaces: undefined,
+  }
+}

@@ -1,0 +1,82 @@
+/** A call as it is shown to one of its people (contract 4.1); a key is in it only where a device gets its own. */
+
+import {
+  CALL_SIZE_MAX,
+  type Call,
+  type CallDeviceRef,
+  type CallEndReason,
+  type CallStatus,
+  isOver,
+  isPending,
+  KEY_ROTATION_S,
+  type Participant,
+  participantOf,
+  RING_S,
+} from './call.ts'
+import type { ParticipantView } from './call-notice.ts'
+import type { CallId, UserId } from './ids.ts'
+
+export interface CallRecord {
+  readonly callId: CallId
+  readonly roomId: number
+  readonly status: CallStatus
+  readonly isVideo: boolean
+  readonly initiatorId: UserId
+  readonly hostUserId: UserId
+  readonly createdAtMs: number
+  readonly startedAtMs: number | undefined
+  readonly endedAtMs: number | undefined
+  readonly endReason: CallEndReason | undefined
+  readonly ringTimeoutIn: number
+  readonly keyEpoch: number
+  readonly keyRotationIn: number
+  readonly maxParticipants: number
+  readonly participants: readonly ParticipantView[]
+  /** Whether the one who reads was invited when the call was active already. */
+  readonly isOnGoing: boolean
+  /** The caller's own, in the replies of join and pending. */
+  readonly encryptedAESKey: string | undefined
+}
+
+/** The call as a user sees it, without a key. */
+export function recordOf(call: Call, userId: UserId): CallRecord {
+  const { callId, roomId, status, isVideo, initiatorId, hostUserId, keyEpoch } = call
+  const { createdAtMs, startedAtMs, endedAtMs, endReason } = call
+  return {
+    ...{ callId, roomId, status, isVideo, initiatorId, hostUserId },
+    ...{ createdAtMs, startedAtMs, endedAtMs, endReason },
+    ringTimeoutIn: RING_S,
+    keyEpoch,
+    keyRotationIn: KEY_ROTATION_S,
+    maxParticipants: CALL_SIZE_MAX,
+    participants: call.participants.map(participant => participantView(call, participant)),
+    isOnGoing: participantOf(call, userId)?.isOnGoing ?? false,
+    encryptedAESKey: undefined,
+  }
+}
+
+/** The same for a device that is to be in the call, with the key that waits for this device, if one does. */
+export function recordWithOwnKey(call: Call, { userId, deviceId }: CallDeviceRef): CallRecord {
+  const devices = participantOf(call, userId)?.devices ?? []
+  const own = devices.find(device => device.deviceId === deviceId)
+  return { ...recordOf(call, userId), encryptedAESKey: own?.encryptedAESKey }
+}
+
+/** What `call/pending` shows a device of the call: undefined unless its user is invited and has not answered. */
+export function pendingRecord(call: Call, device: CallDeviceRef): CallRecord | undefined {
+  const participant = participantOf(call, device.userId)
+  if (participant === undefined || isOver(call) || !isPending(participant)) return undefined
+  return recordWithOwnKey(call, device)
+}
+
+export function participantView(call: Call, participant: Participant): ParticipantView {
+  const { userId, displayName, state, invitedBy, invitedAtMs, joinedAtMs, leftAtMs, attendance } = participant
+  return {
+    ...{ userId, displayName, state },
+    isHost: userId === call.hostUserId,
+    ...{ invitedBy, invitedAtMs, joinedAtMs, leftAtMs },
+    deviceId: attendance?.deviceId,
+    publicKeyHash: attendance?.publicKeyHash,
+    mediaName: `${userId}:${displayName}`,
+  }
+}

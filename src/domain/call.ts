@@ -1,0 +1,204 @@
+/**
+ * A call as it is kept (contract 4.1, 4.2): who has a part in it and in which state, the key slices that wait for
+ * their devices, and since when somebody is absent. Commands on it are decided in `call-decision.ts`.
+ *
+ *     none ─ start ─> ringing
+ *     ringing ─ the first callee joins ─> active
+ *     ringing ─ the initiator ends, leaves or vanishes ─> cancelled
+ *     ringing ─ no callee is left who could answer ─> missed, if one did not answer; else declined
+ *     active ─ end; nobody for 30 s; one alone for 300 s; 24 h ─> ended
+ *
+ *     invited ─ ring acknowledged ─> ringing
+ *     invited | ringing ─> joined | declined | busy | missed
+ *     missed ─ join while the call is active ─> joined
+ *     joined ─> left | lost
+ *     left | lost | declined | busy | missed ─ rejoin, or a new invitation and join ─> joined
+ *     any ─ the host removes ─> removed
+ */
+
+import type { CallId, DeviceId, UserId } from './ids.ts'
+
+export type CallStatus = 'ringing' | 'active' | 'ended' | 'cancelled' | 'declined' | 'missed' | 'failed'
+
+/** Why a call is over; `removed` is what somebody hears for whom alone it is. */
+export type CallEndReason =
+  | 'hangup'
+  | 'cancelled'
+  | 'declined'
+  | 'unanswered'
+  | 'caller_lost'
+  | 'empty'
+  | 'alone'
+  | 'limit'
+  | 'removed'
+
+export type ParticipantState =
+  | 'invited'
+  | 'ringing'
+  | 'joined'
+  | 'left'
+  | 'lost'
+  | 'declined'
+  | 'busy'
+  | 'missed'
+  | 'removed'
+
+/** The snapshot of a call; everything in it is plain data for the store. Times are wall-clock milliseconds. */
+export interface Call {
+  readonly callId: CallId
+  readonly roomId: number
+  readonly status: CallStatus
+  readonly isVideo: boolean
+  readonly initiatorId: UserId
+  readonly hostUserId: UserId
+  readonly createdAtMs: number
+  /** When the first callee joined. */
+  readonly startedAtMs: number | undefined
+  readonly endedAtMs: number | undefined
+  readonly endReason: CallEndReason | undefined
+  readonly endedBy: UserId | undefined
+  /** Grows by one with each new key of the call; the key that it was started with has 1. */
+  readonly keyEpoch: number
+  /** The last map of keys that was sent, so that it is known when it comes again. */
+  readonly lastKeys: SentKeys | undefined
+  /** In the order of their first invitation, the initiator first; nobody is ever taken out. */
+  readonly participants: readonly Participant[]
+  readonly rejoinAsks: readonly RejoinAsk[]
+  /** Since when an active call has nobody, or one alone and nobody on the way. */
+  readonly quiet: Quiet | undefined
+}
+
+export interface Participant {
+  readonly userId: UserId
+  readonly displayName: string
+  readonly state: ParticipantState
+  /** Who invited last; the initiator themselves for the initiator. */
+  readonly invitedBy: UserId
+  readonly invitedAtMs: number
+  /** What the last invitation said: whether with video, and whether the call was active already. */
+  readonly isVideo: boolean
+  readonly isOnGoing: boolean
+  /** The devices that were invited; of the initiator, those others that may take over. */
+  readonly devices: readonly CallDevice[]
+  /** The one device that is in the call, or was last. */
+  readonly attendance: Attendance | undefined
+  readonly joinedAtMs: number | undefined
+  readonly leftAtMs: number | undefined
+  /** Time spent in the call before `joinedAtMs`, since the call was active. */
+  readonly talkedMs: number
+  /** The device that declined. */
+  readonly declinedOn: DeviceId | undefined
+}
+
+export interface CallDevice {
+  readonly deviceId: DeviceId
+  /** The key of the current epoch, until the device has it or has no use for it (contract 4.4, 7). */
+  readonly encryptedAESKey: string | undefined
+}
+
+/** A device's presence in a call. */
+export interface Attendance {
+  readonly deviceId: DeviceId
+  readonly publicKeyHash: string
+  readonly isOnline: boolean
+  /** Whether it ever had a socket since it joined. */
+  readonly hadSocket: boolean
+  /** Its last request, or when its socket closed; of meaning only while it is not online. */
+  readonly seenAtMs: number
+}
+
+export interface SentKeys {
+  readonly epoch: number
+  readonly deviceId: DeviceId
+  readonly userId: UserId
+  /** SHA-256 of reason and map. */
+  readonly digest: Uint8Array
+}
+
+/** A device that asked for the key. */
+export interface RejoinAsk {
+  readonly userId: UserId
+  readonly deviceId: DeviceId
+  readonly askedAtMs: number
+  /** How many devices were asked. */
+  readonly asked: number
+  /** Those whose answers were passed on. */
+  readonly answeredBy: readonly CallDeviceRef[]
+}
+
+export interface CallDeviceRef {
+  readonly userId: UserId
+  readonly deviceId: DeviceId
+}
+
+export interface Quiet {
+  readonly kind: 'empty' | 'alone'
+  readonly sinceMs: number
+}
+
+/** Whether nothing can happen to the call any more. */
+export function isOver({ status }: Call): boolean {
+  return status !== 'ringing' && status !== 'active'
+}
+
+/** Whether an invitation of theirs waits for an answer. */
+export function isPending({ state }: Participant): boolean {
+  return state === 'invited' || state === 'ringing'
+}
+
+export function isJoined({ state }: Participant): boolean {
+  return state === 'joined'
+}
+
+export function participantOf(call: Call, userId: UserId): Participant | undefined {
+  return call.participants.find(participant => participant.userId === userId)
+}
+
+/** The participant if it is this device of theirs that is in the call. */
+export function joinedOn(call: Call, { userId, deviceId }: CallDeviceRef): Participant | undefined {
+  const participant = participantOf(call, userId)
+  const isThere = participant?.state === 'joined' && participant.attendance?.deviceId === deviceId
+  return isThere ? participant : undefined
+}
+
+/** The devices that are in the call: one of each joined participant. */
+export function joinedDevices(call: Call): CallDeviceRef[] {
+  return call.participants
+    .filter(isJoined)
+    .map(({ userId, attendance }) => ({ userId, deviceId: attendance!.deviceId }))
+}
+
+/** Whether a user may read the call and its events: everybody with a part in it who was not removed. */
+export function hasPart(call: Call, userId: UserId): boolean {
+  const participant = participantOf(call, userId)
+  return participant !== undefined && participant.state !== 'removed'
+}
+
+/** How many are in the call or may come in without a question. */
+export function attendeesOf(call: Call): number {
+  return call.participants.filter(participant => isJoined(participant) || isPending(participant)).length
+}
+
+/** Whether never more than two had a part in it, invited ones counted. */
+export function isTwoPerson(call: Call): boolean {
+  return call.participants.length <= 2
+}
+
+/** The call with one participant changed. */
+export function withParticipant(call: Call, userId: UserId, changes: Partial<Participant>): Call {
+  const participants = call.participants.map(participant =>
+    participant.userId === userId ? { ...participant, ...changes } : participant,
+  )
+  return { ...call, participants }
+}
+
+/** How long an invitation rings (seed section 8). */
+export const RING_S = 60
+/** What the server waits beyond it, since the device's own rejection is on its way. */
+export const RING_GRACE_S = 5
+/** People in a call at once, those invited counted (contract 4.4). */
+export const CALL_SIZE_MAX = 32
+/** People that ever had a part in one call: keeps its record and its history rows small. */
+export const PARTICIPANTS_MAX = 64
+/** How often the host makes a new key; clients are told, the server does not enforce it. */
+export const KEY_ROTATION_S = 600
