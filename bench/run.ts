@@ -22,6 +22,7 @@ import { Neighbours } from './support/neighbours.ts'
 import { formatProfile, readProfiles } from './support/profile.ts'
 import { rounded } from './support/statistics.ts'
 import { tile } from './tile.ts'
+import { tokenCheck } from './token-check.ts'
 
 const BENCHMARKS: readonly Benchmark[] = [
   registerThroughput,
@@ -33,6 +34,7 @@ const BENCHMARKS: readonly Benchmark[] = [
   checkpointLatency,
   lookupIndex,
   actorTell,
+  tokenCheck,
 ]
 
 const USAGE = `usage: npm run bench -- [NAME...] [options]

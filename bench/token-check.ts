@@ -1,0 +1,141 @@
+/**
+ * What it costs to know who asks: from an `Authorization` header to the session row in the store, for tokens that were
+ * seen before and for tokens that were not. Held against the one thing that no check can leave out the first time, the
+ * MAC of as many bytes.
+ */
+
+import { createHmac, randomBytes } from 'node:crypto'
+import { Authentication } from '../src/api/authentication.ts'
+import type { UserId } from '../src/domain/ids.ts'
+import { deriveSecrets } from '../src/domain/secrets.ts'
+import type { Session } from '../src/domain/session.ts'
+import { Database } from '../src/store/database.ts'
+import { Expiries } from '../src/store/expiries.ts'
+import { SessionStore } from '../src/store/session-store.ts'
+import type { Benchmark, BenchmarkContext, Row } from './support/benchmark.ts'
+import { interleaved } from './support/rounds.ts'
+import { mean } from './support/statistics.ts'
+
+const ROW = {
+  limit: 'HMAC-SHA256 of the bytes of a token',
+  unit: 'µs',
+  notShown: 'All sessions are in memory, and one thread asks without pause.',
+}
+const SEEN: Row = {
+  ...ROW,
+  name: 'token-check',
+  project: 'from the header to the session, token seen before',
+  goal: { of: 'project', is: 'at most', value: 4 },
+}
+const FIRST: Row = {
+  ...ROW,
+  name: 'token-check-first',
+  project: 'the same, token never seen before',
+}
+
+/** Fewer than the tokens that are remembered. */
+const SESSIONS = 20_000
+const SESSIONS_SMOKE = 1_000
+const LIFETIMES = { accessS: 3_600, refreshS: 86_400, sessionS: 86_400 }
+const MAC_INPUT_BYTES = 27
+
+export const tokenCheck: Benchmark = { name: 'token-check', run }
+
+async function run(context: BenchmarkContext): Promise<void> {
+  const { turns, isSmoke } = context.scale
+  const sessions = isSmoke ? SESSIONS_SMOKE : SESSIONS
+  const house = new SessionHouse(context.folder)
+  context.after(() => house.close())
+  await house.open(sessions)
+  const remembering = house.authentication()
+  house.checkMicroseconds(remembering)
+  for (const round of context.rounds()) {
+    for (const [row, authentication] of [
+      [SEEN, () => remembering],
+      [FIRST, () => house.authentication()],
+    ] as const) {
+      const { limit, project } = await interleaved(
+        round,
+        turns,
+        async () => macMicroseconds(sessions),
+        async () => house.checkMicroseconds(authentication()),
+      )
+      context.record(row, round, { limit: mean(limit), project: mean(project), parameters: { sessions } })
+    }
+  }
+}
+
+/** Sessions in a store, and a header for each. */
+class SessionHouse {
+  readonly #database: Database
+  readonly #secrets = deriveSecrets(randomBytes(32))
+  readonly #sessions: SessionStore
+  readonly #headers: string[] = []
+
+  constructor(folder: string) {
+    this.#database = Database.open(folder)
+    const expiries = new Expiries(this.#database)
+    this.#sessions = new SessionStore({ database: this.#database, expiries, lifetimes: LIFETIMES })
+  }
+
+  async open(count: number): Promise<void> {
+    const authentication = this.authentication()
+    await this.#database.commit(() => {
+      for (let at = 0; at < count; at++) {
+        const [sessionId, session] = [randomBytes(16), newSession(BigInt(at) as UserId)]
+        this.#sessions.create(sessionId, session)
+        this.#headers.push(`Bearer ${authentication.tokensOf(sessionId, session).accessToken}`)
+      }
+    })
+  }
+
+  /** One that has seen no token yet. */
+  authentication(): Authentication {
+    return new Authentication({
+      secrets: this.#secrets,
+      lifetimes: LIFETIMES,
+      sessions: this.#sessions,
+      nowMs: Date.now,
+    })
+  }
+
+  /** The mean over one check of each header. */
+  checkMicroseconds(authentication: Authentication): number {
+    let found = 0n
+    const startMs = performance.now()
+    for (const header of this.#headers) found += authentication.callerOf(header).userId
+    const microseconds = ((performance.now() - startMs) * 1000) / this.#headers.length
+    if (found !== BigInt((this.#headers.length * (this.#headers.length - 1)) / 2))
+      throw new Error('other users')
+    return microseconds
+  }
+
+  close(): Promise<void> {
+    return this.#database.close()
+  }
+}
+
+/** As one that is in use: its first use has been noted. */
+function newSession(userId: UserId): Session {
+  const nowMs = Date.now()
+  return {
+    userId,
+    generation: 1,
+    rotatedAtMs: nowMs,
+    isPairUsed: true,
+    createdAtMs: nowMs,
+    authenticatedAtMs: nowMs,
+    lastUsedAtMs: nowMs,
+    endsAtMs: nowMs + LIFETIMES.sessionS * 1000,
+    methods: ['otp'],
+    userAgent: 'Callsign/1.4.2 (iPhone15,2; iOS 18.4)',
+  }
+}
+
+function macMicroseconds(count: number): number {
+  const key = deriveSecrets(randomBytes(32)).accessToken
+  const input = randomBytes(MAC_INPUT_BYTES)
+  const startMs = performance.now()
+  for (let at = 0; at < count; at++) createHmac('sha256', key).update(input).digest()
+  return ((performance.now() - startMs) * 1000) / count
+}
