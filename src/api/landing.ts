@@ -12,7 +12,7 @@ export interface LandingSettings {
   /** What the page calls the app. */
   readonly appName: string
   /** The app's own URL scheme, such as `callsign`. */
-  readonly linkScheme: string
+  readonly deepLinkScheme: string
   /** `<team id>.<bundle id>` of each app that opens share links; empty for none. */
   readonly appleAppIds: readonly string[]
   readonly androidApps: readonly AndroidApp[]
@@ -20,8 +20,8 @@ export interface LandingSettings {
 
 export interface AndroidApp {
   readonly packageName: string
-  /** SHA-256 of the certificates that the app is signed with: pairs of upper-case digits with colons between them. */
-  readonly fingerprints: readonly string[]
+  /** SHA-256 of a certificate that the app is signed with: hexadecimal with colons between the bytes. */
+  readonly fingerprint: string
 }
 
 export function landingRoutes(settings: LandingSettings): readonly HttpRoute[] {
@@ -36,13 +36,13 @@ export function landingRoutes(settings: LandingSettings): readonly HttpRoute[] {
 }
 
 /** Every text that could be a token has the same page; others are no path of ours. */
-function landingPage({ appName, linkScheme }: LandingSettings, token: string): HttpAnswer {
+function landingPage({ appName, deepLinkScheme }: LandingSettings, token: string): HttpAnswer {
   if (parseShareToken(token) === undefined) {
     throw new SignalError('NOT_FOUND', 'there is nothing at this path')
   }
   const name = escapeHtml(appName)
   // A token has no character that means something in HTML or in a URL.
-  const deepLink = `${escapeHtml(linkScheme)}://c/${token}`
+  const deepLink = `${escapeHtml(deepLinkScheme)}://c/${token}`
   const body = `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -71,9 +71,9 @@ function appleAssociation(appIDs: readonly string[]): object {
 
 /** developers.google.com, "Digital Asset Links". */
 function assetLinks(apps: readonly AndroidApp[]): object {
-  return apps.map(({ packageName, fingerprints }) => ({
+  return apps.map(({ packageName, fingerprint }) => ({
     relation: ['delegate_permission/common.handle_all_urls'],
-    target: { namespace: 'android_app', package_name: packageName, sha256_cert_fingerprints: fingerprints },
+    target: { namespace: 'android_app', package_name: packageName, sha256_cert_fingerprints: [fingerprint] },
   }))
 }
 

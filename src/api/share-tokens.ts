@@ -32,7 +32,7 @@ export interface ShareTokensWorld extends LastingRatesWorld, Pick<PeopleWorld, '
   /** Where clients reach the server, such as `https://callsign.example`. */
   readonly publicUrl: () => string
   /** The app's own URL scheme, such as `callsign`. */
-  readonly linkScheme: string
+  readonly deepLinkScheme: string
 }
 
 export function shareTokenOperations(world: ShareTokensWorld): readonly Operation[] {
@@ -99,7 +99,7 @@ function createShareToken(world: ShareTokensWorld): Operation {
           expiresAtMs: nowMs + expiresIn * 1000,
           usesMax: maxUses,
         })
-        const deepLink = `${world.linkScheme}://c/${text}`
+        const deepLink = `${world.deepLinkScheme}://c/${text}`
         return { status: 201, body: { ...viewOf(token), token: text, url: urlOf(world, text), deepLink } }
       }),
   })

@@ -1,0 +1,381 @@
+/** Contacts and requests on a real store: against a model on paper, expiry, limits, erasure. */
+
+import t from 'tap'
+import {
+  CONTACTS_MAX,
+  INCOMING_MAX,
+  OUTGOING_MAX,
+  type RequestRoute,
+} from '../../src/domain/friend-request.ts'
+import { newId, type RequestId, type UserId } from '../../src/domain/ids.ts'
+import { type ContactHouse, openContacts, people } from '../support/contact-house.ts'
+import { ContactModel } from '../support/contact-model.ts'
+import { randomFrom, seedOf } from '../support/seed.ts'
+
+const DAY_MS = 86_400_000
+const ALL = { limit: 1_000 }
+
+/** Has one user ask another; what was decided, as a word. Without a transaction of its own. */
+function ask(
+  { contacts, world }: ContactHouse,
+  senderId: UserId,
+  receiverId: UserId,
+  route: RequestRoute,
+): string {
+  const requestId = newId(world.randomBytes) as RequestId
+  const command = { requestId, senderId, receiverId, route, message: undefined }
+  const decision = contacts.decideRequest(command, world.nowMs())
+  if (decision.kind === 'refused') return decision.code
+  contacts.request(command, decision, world.nowMs())
+  return decision.kind
+}
+
+function incomingOf({ contacts, world }: ContactHouse, userId: UserId): UserId[] {
+  return contacts.readRequests(userId, 'incoming', ALL, world.nowMs()).map(({ senderId }) => senderId)
+}
+
+function outgoingOf({ contacts, world }: ContactHouse, userId: UserId): UserId[] {
+  return contacts.readRequests(userId, 'outgoing', ALL, world.nowMs()).map(({ receiverId }) => receiverId)
+}
+
+function userIds(count: number): UserId[] {
+  return Array.from({ length: count }, (_, at) => BigInt(at + 1_000_000) as UserId)
+}
+
+type Six = readonly [UserId, UserId, UserId, UserId, UserId, UserId]
+
+/** What there is between all users, as text: in the store and on paper. */
+function stateOfStore(house: ContactHouse, ids: readonly UserId[]): string {
+  const { contacts, world } = house
+  const inOrder = (found: readonly bigint[]) => found.map(id => ids.indexOf(id as UserId)).join()
+  const numbers = (found: readonly bigint[]) => ids.flatMap((id, at) => (found.includes(id) ? at : [])).join()
+  const lines = ids.map((id, at) => {
+    const friends = ids.filter(other => contacts.isContact(id, other))
+    const listed = contacts.readContacts(id, ALL).map(entry => entry.id)
+    const blocked = contacts.readBlocks(id, ALL).map(entry => entry.id)
+    const readable = ids.filter(other => contacts.mayReadKeys(id, other, world.nowMs()))
+    return [
+      `${at} friends ${numbers(friends)} listed ${numbers(listed)}`,
+      `incoming ${inOrder(incomingOf(house, id))} outgoing ${inOrder(outgoingOf(house, id))}`,
+      `blocked ${numbers(blocked)} keys ${numbers(readable)}`,
+      `badge ${contacts.badgeOf(id, world.nowMs()).total}`,
+    ].join(' ')
+  })
+  return lines.join('\n')
+}
+
+function stateOnPaper(model: ContactModel, users: number): string {
+  const all = Array.from({ length: users }, (_, at) => at)
+  const lines = all.map(at => {
+    const friends = all.filter(other => model.areFriends(at, other)).join()
+    return [
+      `${at} friends ${friends} listed ${friends}`,
+      `incoming ${model.incoming(at).join()} outgoing ${model.outgoing(at).join()}`,
+      `blocked ${model.blocked(at).sort().join()} keys ${all.filter(other => model.mayReadKeys(at, other)).join()}`,
+      `badge ${model.incoming(at).length}`,
+    ].join(' ')
+  })
+  return lines.join('\n')
+}
+
+type Step = (
+  house: ContactHouse,
+  model: ContactModel,
+  one: number,
+  other: number,
+) => readonly [unknown, unknown]
+
+/** Each command, done in the store and on paper: both outcomes. */
+function commandsOf(ids: readonly UserId[]): Record<string, Step> {
+  const asking =
+    (route: RequestRoute): Step =>
+    (house, model, one, other) => [ask(house, ids[one]!, ids[other]!, route), model.ask(one, other, route)]
+  const answering =
+    (answer: 'accept' | 'decline'): Step =>
+    ({ contacts, world }, model, one, other) => {
+      const request = contacts.incomingFrom(ids[other]!, ids[one]!, world.nowMs())
+      const isDone =
+        request !== undefined &&
+        contacts[answer](request.requestId, ids[one]!, world.nowMs()).kind === 'closed'
+      return [isDone, model[answer](one, other)]
+    }
+  return {
+    askById: asking('id'),
+    askByToken: asking('token'),
+    search: asking('address'),
+    accept: answering('accept'),
+    decline: answering('decline'),
+    cancel: ({ contacts, world }, model, one, other) => {
+      const outgoing = contacts.readRequests(ids[one]!, 'outgoing', ALL, world.nowMs())
+      const request = outgoing.find(({ receiverId }) => receiverId === ids[other])
+      const isDone =
+        request !== undefined &&
+        contacts.cancel(request.requestId, ids[one]!, world.nowMs()).kind === 'closed'
+      return [isDone, model.cancel(one, other)]
+    },
+    remove: ({ contacts, world }, model, one, other) => [
+      contacts.unlink(ids[one]!, ids[other]!, world.nowMs()),
+      model.remove(one, other),
+    ],
+    block: ({ contacts, world }, model, one, other) => {
+      contacts.block(ids[one]!, ids[other]!, world.nowMs())
+      return [undefined, model.block(one, other)]
+    },
+    unblock: ({ contacts }, model, one, other) => {
+      contacts.unblock(ids[one]!, ids[other]!)
+      return [undefined, model.unblock(one, other)]
+    },
+  }
+}
+
+/** How many of each hundred commands are of which kind: a request is made more often than it is ended. */
+const WEIGHTS: Readonly<Record<string, number>> = {
+  askById: 22,
+  askByToken: 12,
+  search: 12,
+  accept: 18,
+  decline: 9,
+  cancel: 8,
+  remove: 6,
+  block: 3,
+  unblock: 12,
+}
+
+t.test('random commands of three users leave the store as they leave the paper', async t => {
+  const seed = seedOf()
+  const random = randomFrom(seed)
+  const house = openContacts(t)
+  const { world } = house
+  const ids = (await people(house, 'Ann', 'Bob', 'Cy')).map(({ userId }) => userId)
+  const model = new ContactModel(world.nowMs())
+  const commands = commandsOf(ids)
+  const kinds = Object.entries(WEIGHTS).flatMap(([kind, weight]) => Array<string>(weight).fill(kind))
+  const done = new Map<string, number>()
+  const history: string[] = []
+  const faults: string[] = []
+  for (let step = 0; step < 3_000 && faults.length === 0; step++) {
+    // Now and then time passes, with or without a sweep behind it; mostly a millisecond.
+    const passesMs = random() < 0.03 ? Math.floor(random() * 12 * DAY_MS) : 1
+    model.nowMs += passesMs
+    if (random() < 0.5) await world.advance(passesMs)
+    else world.pass(passesMs)
+    const kind = kinds[Math.floor(random() * kinds.length)]!
+    const one = Math.floor(random() * 3)
+    const other = (one + 1 + Math.floor(random() * 2)) % 3
+    history.push(`${kind} ${one} ${other}`)
+    const [outcome, expected] = await world.database.commit(() => commands[kind]!(house, model, one, other))
+    done.set(`${kind} ${outcome}`, (done.get(`${kind} ${outcome}`) ?? 0) + 1)
+    const [found, onPaper] = [stateOfStore(house, ids), stateOnPaper(model, 3)]
+    if (outcome !== expected || found !== onPaper) {
+      faults.push(
+        `step ${step}: ${outcome}, on paper ${expected}\n${found}\n\n${onPaper}`,
+        ...history.slice(-40),
+      )
+    }
+  }
+  t.same(faults, [], `seed ${seed}`)
+  for (const outcome of [
+    'askById created',
+    'askById crossed',
+    'askByToken repeated',
+    'accept true',
+    'cancel true',
+  ]) {
+    t.ok((done.get(outcome) ?? 0) > 3, `${outcome} was met`)
+  }
+})
+
+t.test('a request ends after 30 days for both, and is forgotten after 30 more', async t => {
+  const house = openContacts(t)
+  const { world, contacts } = house
+  const [ann, bob] = await people(house, 'Ann', 'Bob')
+  await world.database.commit(() => ask(house, ann!.userId, bob!.userId, 'id'))
+  const { requestId } = contacts.incomingFrom(ann!.userId, bob!.userId, world.nowMs())!
+  const accept = () => world.database.commit(() => contacts.accept(requestId, bob!.userId, world.nowMs()))
+  world.pass(30 * DAY_MS - 1)
+  t.equal(contacts.badgeOf(bob!.userId, world.nowMs()).total, 1)
+  world.pass(1)
+  t.same([incomingOf(house, bob!.userId), outgoingOf(house, ann!.userId)], [[], []], 'before any sweep')
+  t.equal(contacts.badgeOf(bob!.userId, world.nowMs()).total, 0)
+  t.match(await accept(), { code: 'REQUEST_CLOSED' })
+  house.kindsTold(bob!)
+  await world.advance(0)
+  t.same(house.kindsTold(bob!), ['friend_request_cancelled', 'badge'])
+  t.same(house.kindsTold(ann!), [])
+  await world.advance(30 * DAY_MS - 1)
+  t.match(await accept(), { code: 'REQUEST_CLOSED' })
+  await world.advance(1)
+  t.match(await accept(), { code: 'REQUEST_NOT_FOUND' })
+})
+
+t.test('nothing is left in the tables when all is forgotten', async t => {
+  const house = openContacts(t)
+  const { world, contacts } = house
+  const [ann, bob] = await people(house, 'Ann', 'Bob')
+  const [a, b] = [ann!.userId, bob!.userId]
+  await world.database.commit(() => {
+    ask(house, a, b, 'address')
+    ask(house, a, b, 'id')
+    contacts.decline(contacts.incomingFrom(a, b, world.nowMs())!.requestId, b, world.nowMs())
+    ask(house, b, a, 'id')
+    contacts.unlink(a, b, world.nowMs())
+    ask(house, b, a, 'token')
+    contacts.block(a, b, world.nowMs())
+    contacts.unblock(a, b)
+  })
+  await world.advance(61 * DAY_MS)
+  await world.advance(61 * DAY_MS)
+  const tables = [
+    'friend-requests',
+    'friend-request-directions',
+    'id-lists',
+    'contacts',
+    'blocks',
+    'expiries',
+  ]
+  const rows = tables.map(name => world.database.table(name).getKeysCount())
+  t.same(rows, [0, 0, 0, 0, 0, 0])
+})
+
+t.test('a quiet period lasts seven days, also when the declined request is cancelled', async t => {
+  const house = openContacts(t)
+  const { world, contacts } = house
+  const [ann, bob] = await people(house, 'Ann', 'Bob')
+  const [a, b] = [ann!.userId, bob!.userId]
+  await world.database.commit(() => {
+    ask(house, a, b, 'id')
+    contacts.decline(contacts.incomingFrom(a, b, world.nowMs())!.requestId, b, world.nowMs())
+  })
+  /** Whether a request that is made now, and taken back, is heard of. */
+  const arrives = () =>
+    world.database.commit(() => {
+      for (const { requestId } of contacts.readRequests(a, 'outgoing', ALL, world.nowMs())) {
+        contacts.cancel(requestId, a, world.nowMs())
+      }
+      ask(house, a, b, 'id')
+      return incomingOf(house, b).length
+    })
+  await world.advance(7 * DAY_MS - 1)
+  t.equal(await arrives(), 0)
+  await world.advance(1)
+  t.equal(incomingOf(house, b).length, 0, 'what was kept away stays away')
+  t.equal(await arrives(), 1)
+})
+
+t.test('a user has at most 100 open requests that they know of', async t => {
+  const house = openContacts(t)
+  const [ann, ...others] = userIds(OUTGOING_MAX + 3)
+  const words = await house.world.database.commit(() => others.map(other => ask(house, ann!, other, 'id')))
+  t.same(words.slice(-3), ['created', 'PENDING_LIMIT', 'PENDING_LIMIT'])
+  t.equal(words.filter(word => word === 'created').length, OUTGOING_MAX)
+})
+
+t.test('requests beyond the 500 that a user gets are withheld', async t => {
+  const house = openContacts(t)
+  const { contacts, world } = house
+  const [ann, ...others] = userIds(INCOMING_MAX + 3)
+  const words = await world.database.commit(() => others.map(other => ask(house, other, ann!, 'id')))
+  t.ok(words.every(word => word === 'created'))
+  t.equal(contacts.badgeOf(ann!, world.nowMs()).total, INCOMING_MAX)
+  t.same(outgoingOf(house, others.at(-1)!), [ann])
+  await world.database.commit(() => {
+    const request = contacts.incomingFrom(others[0]!, ann!, world.nowMs())!
+    contacts.decline(request.requestId, ann!, world.nowMs())
+  })
+  t.notOk(incomingOf(house, ann!).includes(others.at(-1)!), 'room that is made later does not deliver it')
+})
+
+t.test('who has 1000 contacts makes no more, but stays open to those asked before', async t => {
+  const house = openContacts(t)
+  const { contacts, world } = house
+  const [ann, early, ...others] = userIds(CONTACTS_MAX + 4)
+  await world.database.commit(() => {
+    ask(house, ann!, early!, 'id')
+    for (const other of others.slice(0, CONTACTS_MAX)) {
+      ask(house, ann!, other, 'id')
+      ask(house, other, ann!, 'id')
+    }
+  })
+  const [stranger, caller] = others.slice(CONTACTS_MAX)
+  const words = await world.database.commit(() => [
+    ask(house, ann!, stranger!, 'id'),
+    ask(house, caller!, ann!, 'id'),
+    contacts.accept(contacts.incomingFrom(caller!, ann!, world.nowMs())!.requestId, ann!, world.nowMs()),
+    ask(house, early!, ann!, 'id'),
+  ])
+  t.match(words, ['CONTACT_LIMIT', 'created', { code: 'CONTACT_LIMIT' }, 'crossed'])
+  t.ok(contacts.isContact(ann!, early!))
+})
+
+t.test('nobody blocks more than 1000', async t => {
+  const house = openContacts(t)
+  const { contacts, world } = house
+  const [ann, ...others] = userIds(1_002)
+  const blocked = await world.database.commit(() =>
+    others.map(other => contacts.block(ann!, other, world.nowMs())),
+  )
+  t.same(blocked.slice(-2), [true, false])
+  t.ok(await world.database.commit(() => contacts.block(ann!, others[0]!, world.nowMs())), 'not twice')
+  t.notOk(contacts.hasBlocked(ann!, others.at(-1)!))
+})
+
+t.test('nothing of an erased user is left, and the others hear of it as of a removal', async t => {
+  const house = openContacts(t)
+  const { contacts, world } = house
+  const users = await people(house, 'Ann', 'Bob', 'Cy', 'Di', 'Eve', 'Fay')
+  const [ann, bob, cy, di, eve, fay] = users.map(({ userId }) => userId) as unknown as Six
+  await world.database.commit(() => {
+    ask(house, ann, bob, 'id')
+    ask(house, bob, ann, 'id')
+    ask(house, ann, cy, 'id')
+    ask(house, di, ann, 'id')
+    ask(house, eve, ann, 'id')
+    contacts.decline(contacts.incomingFrom(eve, ann, world.nowMs())!.requestId, ann, world.nowMs())
+    contacts.block(ann, cy, world.nowMs())
+    ask(house, cy, ann, 'id')
+    ask(house, ann, fay, 'address')
+  })
+  for (const user of users) house.kindsTold(user)
+  await world.database.commit(() => contacts.eraseOf(ann, world.nowMs()))
+  t.same(
+    users.map(user => house.kindsTold(user)),
+    [[], ['contact_removed'], [], [], [], ['friend_request_cancelled', 'badge']],
+  )
+  t.same(
+    [bob, cy, di, eve, fay].map(id => [
+      contacts.isContact(id, ann),
+      outgoingOf(house, id),
+      incomingOf(house, id),
+    ]),
+    Array(5).fill([false, [], []]),
+  )
+  const tables = ['friend-requests', 'friend-request-directions', 'id-lists', 'contacts', 'blocks']
+  const rows = tables.map(name => world.database.table(name).getKeysCount())
+  t.same(rows, [0, 0, 0, 0, 0])
+})
+
+t.test('a request that an erased user has sent vanishes from its receiver', async t => {
+  const house = openContacts(t)
+  const { contacts, world } = house
+  const [ann, bob] = await people(house, 'Ann', 'Bob')
+  await world.database.commit(() => ask(house, ann!.userId, bob!.userId, 'id'))
+  house.kindsTold(bob!)
+  await world.database.commit(() => contacts.eraseOf(ann!.userId, world.nowMs()))
+  t.same(house.kindsTold(bob!), ['friend_request_cancelled', 'badge'])
+  t.equal(contacts.badgeOf(bob!.userId, world.nowMs()).total, 0)
+})
+
+t.test('what there is between people survives a new start', async t => {
+  const folder = t.testdir()
+  const first = openContacts(t, folder)
+  const [ann, bob, cy] = userIds(3)
+  await first.world.database.commit(() => {
+    ask(first, ann!, bob!, 'id')
+    ask(first, bob!, ann!, 'id')
+    ask(first, cy!, ann!, 'token')
+    first.contacts.block(bob!, cy!, first.world.nowMs())
+  })
+  const before = stateOfStore(first, [ann!, bob!, cy!])
+  await first.world.database.close()
+  t.equal(stateOfStore(openContacts(t, folder), [ann!, bob!, cy!]), before)
+})
