@@ -136,6 +136,11 @@ export class Database {
     this.#effects.push(effect)
   }
 
+  /** In a transaction: an object that is this transaction's alone, to know it from the others by. */
+  get transaction(): object {
+    return this.#effects
+  }
+
   /** Removes every row of a table in one transaction; resolves when that is durable. */
   async clear(table: BytesTable): Promise<void> {
     await table.clearAsync()

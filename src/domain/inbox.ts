@@ -1,0 +1,83 @@
+/**
+ * What waits for a device (contract 7.1): in which queue a subscription finds it, how long it is kept, and the
+ * positions that message-ids are made of.
+ */
+
+import type { CallId } from './ids.ts'
+import type { Notice, NoticeBody } from './notice.ts'
+
+export type InboxItem =
+  | { readonly kind: 'notice'; readonly notice: Notice }
+  /** What somebody sent to a queue of the development surface; the queue is named `dev.…`. */
+  | {
+      readonly kind: 'dev'
+      readonly queue: string
+      readonly headers: readonly (readonly [name: string, value: string])[]
+      readonly body: Uint8Array
+    }
+
+/** A place in an inbox. Offsets begin with 1 and only grow; an inbox that was erased begins anew in another epoch. */
+export interface InboxPosition {
+  readonly epoch: number
+  readonly offset: number
+}
+
+/** The queue of an item, as it follows `/user/queue/`. */
+export function queueOf(item: InboxItem): string {
+  return item.kind === 'dev' ? item.queue : QUEUES[item.notice.kind]
+}
+
+/** The call that an item invites to; undefined for everything else. */
+export function callInvitedTo(item: InboxItem): CallId | undefined {
+  return item.kind === 'notice' && item.notice.kind === 'call_invitation' ? item.notice.callId : undefined
+}
+
+/** What a device hears in place of an invitation that it did not fetch in time; undefined for other notices. */
+export function missedInsteadOf(notice: Notice): NoticeBody | undefined {
+  if (notice.kind !== 'call_invitation') return undefined
+  const { callId, callerId, callerName, isVideo, expiresAtMs } = notice
+  return { kind: 'call_missed', callId, callerId, callerName, isVideo, atMs: expiresAtMs }
+}
+
+/** `<epoch>-<offset>`: of `0-9`, `a-z` and `-`, so that no version of STOMP has to escape it. */
+export function formatPosition({ epoch, offset }: InboxPosition): string {
+  return `${epoch.toString(36)}-${offset}`
+}
+
+/** Undefined for a text that no inbox ever gave out. */
+export function parsePosition(text: string): InboxPosition | undefined {
+  const [, epochText, offsetText] = POSITION_FORM.exec(text) ?? []
+  if (epochText === undefined || offsetText === undefined) return undefined
+  const epoch = Number.parseInt(epochText, 36)
+  return epoch <= EPOCH_MAX ? { epoch, offset: Number(offsetText) } : undefined
+}
+
+/** Messages of one device; beyond it the oldest goes (contract 7.1). */
+export const INBOX_MESSAGES_MAX = 500
+/** What nobody fetched for so long is dropped (contract 7.1). */
+export const INBOX_KEPT_MS = 7 * 86_400_000
+
+const QUEUES: Record<Notice['kind'], 'calls' | 'contacts' | 'account'> = {
+  call_invitation: 'calls',
+  call_cancelled: 'calls',
+  call_missed: 'calls',
+  call_answered_elsewhere: 'calls',
+  call_moved: 'calls',
+  call_ended: 'calls',
+  participant_request_rejoin: 'calls',
+  participant_accept_rejoin: 'calls',
+  key_update: 'calls',
+  friend_request: 'contacts',
+  friend_request_cancelled: 'contacts',
+  contact_added: 'contacts',
+  contact_removed: 'contacts',
+  device_added: 'account',
+  device_removed: 'account',
+  session_revoked: 'account',
+  profile_changed: 'account',
+  badge: 'account',
+}
+
+/** An epoch has 32 bits, an offset less than 2^48, whose digits a double holds exactly. */
+const POSITION_FORM = /^(0|[1-9a-z][0-9a-z]{0,6})-(0|[1-9][0-9]{0,13})$/
+const EPOCH_MAX = 2 ** 32 - 1

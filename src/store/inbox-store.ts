@@ -1,0 +1,352 @@
+/**
+ * The inbox of each device (contract 7.1): what it has to be told, in order, until it has settled it or its time is
+ * over. Written in the transaction of what it tells of, so that neither is there without the other.
+ *
+ * Messages are sealed: they carry call keys and what people write to each other, and a page that LMDB has freed, or a
+ * backup, still holds what was deleted long ago. It costs 5 us a message (with its 12 random bytes).
+ *
+ * An invitation whose time is over is not shown any more. The room then has the last word on it, which takes its place;
+ * where no word comes the inbox says `call_missed` itself.
+ */
+
+import { decode, encode } from 'msgpackr'
+import type { DeviceId, UserId } from '../domain/ids.ts'
+import {
+  callInvitedTo,
+  INBOX_KEPT_MS,
+  INBOX_MESSAGES_MAX,
+  type InboxItem,
+  missedInsteadOf,
+  queueOf,
+} from '../domain/inbox.ts'
+import { IV_BYTES, openSealed, type Secrets, seal } from '../domain/secrets.ts'
+import { assert } from '../errors.ts'
+import type { Database, Table } from './database.ts'
+import { EXPIRY, type Expiries } from './expiries.ts'
+import { idInKey, idsKey, indexKey, keyBehind } from './keys.ts'
+
+export interface InboxParts {
+  readonly database: Database
+  readonly expiries: Expiries
+  readonly secrets: Pick<Secrets, 'seal'>
+  readonly randomBytes: (length: number) => Uint8Array
+  /** Something was added to a device's inbox and is durable; called once for a device and transaction. */
+  readonly onNews: (userId: UserId, deviceId: DeviceId) => void
+}
+
+/** What is to be said of an inbox as a whole. */
+export interface InboxHead {
+  /** 32 random bits; 0 for an inbox that nothing was put into yet. */
+  readonly epoch: number
+  /** Of the message that comes next; the first has 1. */
+  readonly nextOffset: number
+  /** The last message that was dropped unsettled, for want of room or after seven days; 0 when none was. */
+  readonly lostOffset: number
+  /** How many messages there are. */
+  readonly count: number
+}
+
+export interface InboxMessage {
+  readonly offset: number
+  /** As it follows `/user/queue/`. */
+  readonly queue: string
+  readonly item: InboxItem
+  /** When it was put here, milliseconds since 1970. */
+  readonly atMs: number
+  readonly expiresAtMs: number
+}
+
+export interface InboxEntry {
+  readonly item: InboxItem
+  /** When it is of no use any more, milliseconds since 1970. */
+  readonly expiresAtMs?: number
+}
+
+/** Why messages were dropped unsettled: for want of room, or after seven days. */
+type DropReason = 'full' | 'expired'
+
+interface Head extends InboxHead {
+  /** When the sweep looks here; infinite when it need not. */
+  readonly looksAtMs: number
+}
+
+interface Row {
+  readonly queue: string
+  readonly atMs: number
+  readonly expiresAtMs: number
+  /** Of an invitation. */
+  readonly callId?: bigint
+  readonly sealed: Uint8Array
+}
+
+interface StoredRow {
+  readonly offset: number
+  readonly row: Row
+}
+
+export class InboxStore {
+  readonly #parts: InboxParts
+  readonly #rows: Table<Row>
+  readonly #heads: Table<Head>
+  /** By user, device and call: the offset of the invitation that waits. */
+  readonly #invitations: Table<number>
+  readonly #dropped: Record<DropReason, number> = { full: 0, expired: 0 }
+  /** Devices that a transaction has something for. */
+  #news: { readonly transaction: object; readonly devices: Set<string> } | undefined
+
+  constructor(parts: InboxParts) {
+    this.#parts = parts
+    this.#rows = parts.database.table('inbox')
+    this.#heads = parts.database.table('inbox-heads')
+    this.#invitations = parts.database.table('inbox-invitations')
+    parts.expiries.define(EXPIRY.inbox, (device, nowMs) => this.#look(device, nowMs))
+  }
+
+  /** How many messages were dropped unsettled since the process started. */
+  get dropped(): ReadonlyMap<string, number> {
+    return new Map(Object.entries(this.#dropped))
+  }
+
+  head(userId: UserId, deviceId: DeviceId): InboxHead {
+    return this.#heads.get(idsKey(userId, deviceId)) ?? NO_HEAD
+  }
+
+  /** Messages behind `offset` whose time is not over, in order, at most `limit`; of one queue, if it is given. */
+  after(
+    userId: UserId,
+    deviceId: DeviceId,
+    offset: number,
+    limit: number,
+    nowMs: number,
+    queue?: string,
+  ): InboxMessage[] {
+    const messages: InboxMessage[] = []
+    for (const { offset: at, row } of this.#stored(idsKey(userId, deviceId), offset + 1)) {
+      if (messages.length >= limit) break
+      if (nowMs >= row.expiresAtMs || (queue !== undefined && row.queue !== queue)) continue
+      const { sealed, queue: itsQueue, atMs, expiresAtMs } = row
+      const item = this.#open(sealed)
+      // Sealed by another secret, it is of no use to anyone, and goes when its time is over.
+      if (item !== undefined) messages.push({ offset: at, queue: itsQueue, item, atMs, expiresAtMs })
+    }
+    return messages
+  }
+
+  /**
+   * In a transaction: puts an item at the end and returns its offset. It is kept until `expiresAtMs`, for seven days at
+   * most, and the oldest goes where there is no room. A device has one invitation to a call: another replaces it.
+   */
+  append(
+    userId: UserId,
+    deviceId: DeviceId,
+    { item, expiresAtMs = Number.POSITIVE_INFINITY }: InboxEntry,
+    nowMs: number,
+  ): number {
+    const callId = callInvitedTo(item)
+    if (callId !== undefined) this.dropInvitation(userId, deviceId, callId)
+    const device = idsKey(userId, deviceId)
+    const head = this.#makeRoom(device, this.#heads.get(device) ?? this.#newHead())
+    const offset = head.nextOffset
+    const row: Row = {
+      queue: queueOf(item),
+      atMs: nowMs,
+      expiresAtMs: Math.min(expiresAtMs, nowMs + INBOX_KEPT_MS),
+      ...(callId === undefined ? {} : { callId }),
+      sealed: this.#seal(item),
+    }
+    this.#rows.put(rowKey(device, offset), row)
+    if (callId !== undefined) this.#invitations.put(invitationKey(device, callId), offset)
+    const looksAtMs = Math.min(head.looksAtMs, endOf(row))
+    if (looksAtMs < head.looksAtMs) this.#parts.expiries.add(EXPIRY.inbox, looksAtMs, device)
+    this.#heads.put(device, { ...head, nextOffset: offset + 1, count: head.count + 1, looksAtMs })
+    this.#tellAfterCommit(userId, deviceId)
+    return offset
+  }
+
+  /** In a transaction: the device is done with these. What is gone already is passed over. */
+  settle(userId: UserId, deviceId: DeviceId, offsets: Iterable<number>): void {
+    const device = idsKey(userId, deviceId)
+    for (const offset of offsets) this.#remove(device, offset)
+  }
+
+  /** In a transaction: takes back the invitation to a call that waits for the device; false when none does. */
+  dropInvitation(userId: UserId, deviceId: DeviceId, callId: bigint): boolean {
+    const device = idsKey(userId, deviceId)
+    const offset = this.#invitations.get(invitationKey(device, callId))
+    if (offset === undefined) return false
+    this.#remove(device, offset)
+    return true
+  }
+
+  /** In a transaction: nothing remains of a device's inbox. */
+  eraseDevice(userId: UserId, deviceId: DeviceId): void {
+    this.#eraseBelow(idsKey(userId, deviceId))
+  }
+
+  /** In a transaction: nothing remains of the inboxes of a user's devices. */
+  eraseOf(userId: UserId): void {
+    this.#eraseBelow(idsKey(userId))
+  }
+
+  /**
+   * In a transaction: every inbox goes on in a new epoch. For a store that was restored from a backup: devices have
+   * seen offsets that it is about to give to other messages.
+   */
+  renewEpochs(): void {
+    for (const { key, value } of [...this.#heads.getRange({})]) {
+      this.#heads.put(key, { ...value, epoch: this.#newEpoch() })
+    }
+  }
+
+  /** Fails unless counts, invitations and endings agree with what is stored. For tests: it reads everything. */
+  assertConsistent(): void {
+    const heads = [...this.#heads.getRange({})]
+    const invitations = heads.flatMap(({ key, value }) => this.#assertInbox(key, value))
+    const messages = heads.reduce((sum, { value }) => sum + value.count, 0)
+    assert(this.#rows.getKeysCount({}) === messages, 'every message is counted by a head')
+    assert(this.#invitations.getKeysCount({}) === invitations.length, 'every invitation found is there')
+  }
+
+  #assertInbox(device: Uint8Array, { count, epoch, nextOffset, looksAtMs }: Head): StoredRow[] {
+    const stored = [...this.#stored(device, 0)]
+    assert(stored.length === count && count <= INBOX_MESSAGES_MAX, 'the messages are counted and few enough')
+    assert(epoch !== 0, 'an inbox that was used has an epoch')
+    assert(
+      stored.every(({ offset, row }) => offset < nextOffset && endOf(row) >= looksAtMs),
+      'no message is ahead of the head or of the sweep',
+    )
+    const invitations = stored.filter(({ row }) => row.callId !== undefined)
+    for (const { offset, row } of invitations) {
+      const found = this.#invitations.get(invitationKey(device, row.callId!))
+      assert(found === offset, 'an invitation is found by its call')
+    }
+    return invitations
+  }
+
+  /** Ends what is over in an inbox; returns when to look again. */
+  #look(device: Uint8Array, nowMs: number): number | undefined {
+    const head = this.#heads.get(device)
+    // A sweep for what was settled since; another one comes for what is still there.
+    if (head === undefined || nowMs < head.looksAtMs) return undefined
+    const stored = [...this.#stored(device, 0)]
+    const due = stored.filter(({ row }) => nowMs >= endOf(row))
+    const ends = stored.map(({ row }) => endOf(row)).filter(endMs => nowMs < endMs)
+    const looksAtMs = Math.min(...ends)
+    this.#heads.put(device, { ...head, looksAtMs })
+    for (const { offset, row } of due) this.#expire(device, offset, row, nowMs)
+    return looksAtMs === NEVER ? undefined : looksAtMs
+  }
+
+  #expire(device: Uint8Array, offset: number, row: Row, nowMs: number): void {
+    const head = this.#remove(device, offset)
+    const tombstone = this.#tombstoneOf(row, nowMs)
+    if (tombstone !== undefined) {
+      const [userId, deviceId] = [idInKey(device, 0) as UserId, idInKey(device, 1) as DeviceId]
+      this.append(userId, deviceId, { item: tombstone }, nowMs)
+    } else if (row.expiresAtMs - row.atMs >= INBOX_KEPT_MS) this.#noteLost(device, head, offset, 'expired')
+  }
+
+  /** What takes the place of an invitation on which its room has said nothing. */
+  #tombstoneOf({ callId, sealed }: Row, nowMs: number): InboxItem | undefined {
+    const item = callId === undefined ? undefined : this.#open(sealed)
+    if (item?.kind !== 'notice') return undefined
+    const body = missedInsteadOf(item.notice)
+    const eventId = Buffer.from(this.#parts.randomBytes(EVENT_ID_BYTES)).toString('base64url')
+    return body && { kind: 'notice', notice: { ...body, eventId, sentAtMs: nowMs } }
+  }
+
+  #makeRoom(device: Uint8Array, head: Head): Head {
+    if (head.count < INBOX_MESSAGES_MAX) return head
+    const [oldest] = this.#stored(device, 0)
+    assert(oldest !== undefined, 'an inbox that is full has an oldest message')
+    return this.#noteLost(device, this.#remove(device, oldest.offset), oldest.offset, 'full')
+  }
+
+  #noteLost(device: Uint8Array, head: Head | undefined, offset: number, reason: DropReason): Head {
+    assert(head !== undefined, 'what was dropped was there')
+    const changed = { ...head, lostOffset: Math.max(head.lostOffset, offset) }
+    this.#heads.put(device, changed)
+    this.#parts.database.afterCommit(() => {
+      this.#dropped[reason] += 1
+    })
+    return changed
+  }
+
+  /** Returns the head as it is then; undefined when nothing was there. */
+  #remove(device: Uint8Array, offset: number): Head | undefined {
+    const key = rowKey(device, offset)
+    const row = this.#rows.get(key)
+    const head = this.#heads.get(device)
+    if (row === undefined || head === undefined) return undefined
+    this.#rows.remove(key)
+    if (row.callId !== undefined) this.#invitations.remove(invitationKey(device, row.callId))
+    const changed = { ...head, count: head.count - 1 }
+    this.#heads.put(device, changed)
+    return changed
+  }
+
+  #eraseBelow(start: Uint8Array): void {
+    const range = { start, end: keyBehind(start) }
+    for (const table of [this.#rows, this.#heads, this.#invitations] as const) {
+      for (const key of [...table.getKeys(range)]) table.remove(key)
+    }
+  }
+
+  *#stored(device: Uint8Array, fromOffset: number): Iterable<StoredRow> {
+    const range = { start: rowKey(device, fromOffset), end: keyBehind(device) }
+    for (const { key, value } of this.#rows.getRange(range)) yield { offset: offsetIn(key), row: value }
+  }
+
+  #tellAfterCommit(userId: UserId, deviceId: DeviceId): void {
+    const { database, onNews } = this.#parts
+    const { transaction } = database
+    if (this.#news?.transaction !== transaction) this.#news = { transaction, devices: new Set() }
+    const name = `${userId} ${deviceId}`
+    if (this.#news.devices.has(name)) return
+    this.#news.devices.add(name)
+    database.afterCommit(() => onNews(userId, deviceId))
+  }
+
+  #newHead(): Head {
+    return { ...NO_HEAD, epoch: this.#newEpoch(), looksAtMs: NEVER }
+  }
+
+  #newEpoch(): number {
+    return Math.max(1, Buffer.from(this.#parts.randomBytes(4)).readUInt32BE())
+  }
+
+  #seal(item: InboxItem): Uint8Array {
+    const { secrets, randomBytes } = this.#parts
+    return seal(secrets.seal, SEALED_FOR, randomBytes(IV_BYTES), encode(item))
+  }
+
+  #open(sealed: Uint8Array): InboxItem | undefined {
+    const plain = openSealed(this.#parts.secrets.seal, SEALED_FOR, sealed)
+    return plain && decode(plain)
+  }
+}
+
+/** When the sweep ends a message: an invitation some time after it is no longer shown. */
+function endOf({ expiresAtMs, callId }: Row): number {
+  return callId === undefined ? expiresAtMs : expiresAtMs + LAST_WORD_WITHIN_MS
+}
+
+function rowKey(device: Uint8Array, offset: number): Uint8Array {
+  return Buffer.concat([device, indexKey(offset)])
+}
+
+function offsetIn(key: Uint8Array): number {
+  return Buffer.from(key.buffer, key.byteOffset, key.length).readUIntBE(DEVICE_BYTES, 6)
+}
+
+function invitationKey(device: Uint8Array, callId: bigint): Uint8Array {
+  return Buffer.concat([device, idsKey(callId)])
+}
+
+const NEVER = Number.POSITIVE_INFINITY
+const NO_HEAD: InboxHead = { epoch: 0, nextOffset: 1, lostOffset: 0, count: 0 }
+/** A room speaks five seconds after the ring; the rest is for a process that was down meanwhile. */
+const LAST_WORD_WITHIN_MS = 60_000
+const DEVICE_BYTES = 16
+const EVENT_ID_BYTES = 16
+const SEALED_FOR = 'inbox'
