@@ -42,6 +42,7 @@ import { DeviceStore } from './store/device-store.ts'
 import { Expiries } from './store/expiries.ts'
 import { IdempotencyStore } from './store/idempotency-store.ts'
 import { IdentityTokenStore } from './store/identity-token-store.ts'
+import { InboxStore } from './store/inbox-store.ts'
 import { LoginMethods } from './store/login-methods.ts'
 import { Notices } from './store/notices.ts'
 import { OutboxStore } from './store/outbox-store.ts'
@@ -145,17 +146,19 @@ function openStores({ config, secret, database, randomBytes, onOutgoing }: Appli
   const expiries = new Expiries(database)
   const devices = new DeviceStore(database)
   const outbox = new OutboxStore(database, secrets, randomBytes, onOutgoing)
+  const inbox = new InboxStore({ database, expiries, secrets, randomBytes, onNews: () => undefined })
   return {
     secrets,
     lifetimes,
     expiries,
     devices,
     outbox,
+    inbox,
     accounts: new AccountStore(database),
     sessions: new SessionStore({ database, expiries, lifetimes }),
     rates: new RateStore(database, expiries),
     idempotency: new IdempotencyStore(database, expiries, secrets, randomBytes),
-    notices: new Notices({ devices, outbox, randomBytes }),
+    notices: new Notices({ devices, inbox, outbox, randomBytes, isConnected: () => false }),
   }
 }
 
@@ -193,7 +196,10 @@ function joinOperations(parts: ApplicationParts, stores: Stores, senders: Opened
   const letters = new AccountLetters({ ...base, isTestIdentifier: key => testCodes.has(key) })
   const appleConsents = new AppleConsents(base)
   const loginMethods = new LoginMethods({ ...base, letters, appleConsents })
-  const erasers = [(userId: UserId) => stores.devices.eraseOf(userId)]
+  const erasers = [
+    (userId: UserId) => stores.devices.eraseOf(userId),
+    (userId: UserId) => stores.inbox.eraseOf(userId),
+  ]
   const erasure = new AccountErasure({ ...base, letters, appleConsents, erasers })
   const identityTokens = new IdentityTokenStore(base)
   const providers = config.providers.map(

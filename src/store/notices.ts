@@ -1,17 +1,33 @@
 /**
- * Tells the devices of a user of something, in the transaction that made it true: what is pushed goes to the outbox,
- * once for each device that can be pushed to.
+ * Tells devices of something, in the transaction that made it true: each finds it in its inbox, and what is pushed goes
+ * to the outbox too, for devices that can be pushed to.
  */
 
+import type { CallNoticeBody } from '../domain/call-notice.ts'
+import type { Device } from '../domain/device.ts'
 import type { DeviceId, UserId } from '../domain/ids.ts'
-import { isPushed, type NoticeBody } from '../domain/notice.ts'
+import { isPushed, type Notice, type NoticeBody } from '../domain/notice.ts'
 import type { DeviceStore } from './device-store.ts'
+import type { InboxStore } from './inbox-store.ts'
 import type { OutboxStore } from './outbox-store.ts'
 
 export interface NoticesParts {
-  readonly devices: Pick<DeviceStore, 'activeDevicesOf'>
+  readonly devices: Pick<DeviceStore, 'active' | 'activeDevicesOf'>
+  readonly inbox: Pick<InboxStore, 'append' | 'dropInvitation'>
   readonly outbox: Pick<OutboxStore, 'add'>
   readonly randomBytes: (length: number) => Uint8Array
+  /** Whether the device has a socket at this moment. */
+  readonly isConnected: (userId: UserId, deviceId: DeviceId) => boolean
+}
+
+export interface DeviceNotice {
+  readonly userId: UserId
+  readonly deviceId: DeviceId
+  readonly body: CallNoticeBody
+  /** After that nobody needs it; without one the inbox's own time applies. */
+  readonly expiresAtMs?: number | undefined
+  /** The device's waiting invitation to the call is taken back. */
+  readonly replaces?: 'invitation' | undefined
 }
 
 export class Notices {
@@ -23,16 +39,64 @@ export class Notices {
 
   /** In a transaction: tells every device of the user but one, which did it. */
   tell(userId: UserId, body: NoticeBody, nowMs: number, exceptDeviceId?: DeviceId): void {
-    const { devices, outbox, randomBytes } = this.#parts
-    if (!isPushed(body)) return
-    const eventId = Buffer.from(randomBytes(16)).toString('base64url')
-    const notice = { ...body, eventId, sentAtMs: nowMs }
-    for (const { deviceId, push } of devices.activeDevicesOf(userId)) {
-      if (deviceId === exceptDeviceId || push === undefined) continue
-      outbox.add({ channel: 'push', userId, deviceId, notice, expiresAtMs: nowMs + PUSHED_WITHIN_MS }, nowMs)
+    const pushedUntilMs = isPushed(body) ? nowMs + PUSHED_WITHIN_MS : undefined
+    const notice = { ...body, eventId: this.#newEventId(), sentAtMs: nowMs }
+    for (const device of this.#parts.devices.activeDevicesOf(userId)) {
+      if (device.deviceId === exceptDeviceId) continue
+      this.#parts.inbox.append(userId, device.deviceId, { item: { kind: 'notice', notice } }, nowMs)
+      this.#push(userId, device, notice, pushedUntilMs)
     }
+  }
+
+  /** In a transaction: tells one device something of a call. One that is removed hears nothing. */
+  tellDevice(notice: DeviceNotice, nowMs: number): void {
+    const { userId, deviceId, body, expiresAtMs, replaces } = notice
+    const { devices, inbox } = this.#parts
+    if (replaces === 'invitation') inbox.dropInvitation(userId, deviceId, body.callId)
+    const device = devices.active(userId, deviceId)
+    if (device === undefined) return
+    const told = { ...body, eventId: this.#newEventId(), sentAtMs: nowMs }
+    const entry = {
+      item: { kind: 'notice', notice: told },
+      ...(expiresAtMs === undefined ? {} : { expiresAtMs }),
+    } as const
+    inbox.append(userId, deviceId, entry, nowMs)
+    this.#push(userId, device, told, this.#callPushedUntilMs(notice, nowMs))
+  }
+
+  #push(userId: UserId, { deviceId, push }: Device, notice: Notice, expiresAtMs: number | undefined): void {
+    if (push === undefined || expiresAtMs === undefined) return
+    this.#parts.outbox.add({ channel: 'push', userId, deviceId, notice, expiresAtMs }, notice.sentAtMs)
+  }
+
+  /**
+   * Until when something of a call may be pushed (contract 6), if at all. A device that rings hears of the end of it by
+   * its socket, if it has one; an invitation and a missed call are pushed in any case, since a socket may be a frozen
+   * app's.
+   */
+  #callPushedUntilMs({ userId, deviceId, body, replaces }: DeviceNotice, nowMs: number): number | undefined {
+    switch (body.kind) {
+      case 'call_invitation':
+        return body.expiresAtMs
+      case 'call_missed':
+        return nowMs + PUSHED_WITHIN_MS
+      case 'call_cancelled':
+      case 'call_answered_elsewhere':
+      case 'call_ended': {
+        const isRinging = replaces === 'invitation' && !this.#parts.isConnected(userId, deviceId)
+        return isRinging ? nowMs + RING_STOPPED_WITHIN_MS : undefined
+      }
+      default:
+        return undefined
+    }
+  }
+
+  #newEventId(): string {
+    return Buffer.from(this.#parts.randomBytes(16)).toString('base64url')
   }
 }
 
-/** A contact or account event that could not be pushed for a day is read in the app. */
+/** An event that could not be pushed for a day is read in the app. */
 const PUSHED_WITHIN_MS = 86_400_000
+/** A phone that is told later has stopped ringing by itself. */
+const RING_STOPPED_WITHIN_MS = 30_000

@@ -18,6 +18,7 @@ import { Database } from '../../src/store/database.ts'
 import { DeviceStore } from '../../src/store/device-store.ts'
 import { Expiries } from '../../src/store/expiries.ts'
 import { IdempotencyStore } from '../../src/store/idempotency-store.ts'
+import { InboxStore } from '../../src/store/inbox-store.ts'
 import { Notices } from '../../src/store/notices.ts'
 import { OutboxStore } from '../../src/store/outbox-store.ts'
 import { RateStore } from '../../src/store/rate-store.ts'
@@ -43,6 +44,9 @@ export function openWorld(
   const devices = new DeviceStore(database)
   const sessions = new SessionStore({ database, expiries, lifetimes })
   const outbox = new OutboxStore(database, secrets, randomBytes, () => undefined)
+  const news: (readonly [UserId, DeviceId])[] = []
+  const onNews = (userId: UserId, deviceId: DeviceId) => void news.push([userId, deviceId])
+  const inbox = new InboxStore({ database, expiries, secrets, randomBytes, onNews })
   const idempotency = new IdempotencyStore(database, expiries, secrets, randomBytes)
   const clock = () => nowMs
   return {
@@ -54,9 +58,12 @@ export function openWorld(
     devices,
     sessions,
     outbox,
+    inbox,
+    /** The devices that were told that there is something in their inbox. */
+    news,
     idempotency,
     rates: new RateStore(database, expiries),
-    notices: new Notices({ devices, outbox, randomBytes }),
+    notices: new Notices({ devices, inbox, outbox, randomBytes, isConnected: () => false }),
     authentication: new Authentication({ secrets, lifetimes, sessions, nowMs: clock }),
     randomBytes: (length: number): Uint8Array => randomBytes(length),
     nowMs: clock,
