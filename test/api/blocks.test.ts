@@ -1,0 +1,278 @@
+/**
+ * Blocks (contract 3.4), and that the blocked side can't observe one: a story is played twice, once with a block and
+ * once with the plain acts that look like it, and every answer and event that the blocked side gets is compared.
+ */
+
+import t, { type Test } from 'tap'
+import { newDevice, newSession, type TestAnswer, type TestUser } from '../support/application.ts'
+import {
+  askById,
+  befriend,
+  type ContactHouse,
+  openContacts,
+  people,
+  shareTokenOf,
+} from '../support/contact-house.ts'
+import { randomFrom, seedOf } from '../support/seed.ts'
+
+const DAY_MS = 86_400_000
+
+function block(house: ContactHouse, by: TestUser, other: TestUser): Promise<TestAnswer> {
+  return house.send('POST /app/api/block', { token: by.token, body: { userId: other.userId } })
+}
+
+function unblock(house: ContactHouse, by: TestUser, other: TestUser): Promise<TestAnswer> {
+  return house.send('DELETE /app/api/block', { token: by.token, body: { userId: other.userId } })
+}
+
+async function listOf(house: ContactHouse, { token }: TestUser, path: string): Promise<string[]> {
+  const { body } = await house.send(`GET /app/api/${path}`, { token })
+  return body.items.map((item: { displayName?: string; user?: { displayName: string } }) => {
+    return item.displayName ?? item.user?.displayName
+  })
+}
+
+t.test('a block ends the contact, as a removal does, and whom one has blocked one does not ask', async t => {
+  const house = openContacts(t)
+  const [ann, bob] = (await people(house, 'Ann', 'Bob')) as [TestUser, TestUser]
+  await befriend(house, ann, bob)
+  house.told.length = 0
+  t.equal((await block(house, bob, ann)).status, 204)
+  t.same([house.kindsTold(ann), house.kindsTold(bob)], [['contact_removed'], ['contact_removed']])
+  t.same([await listOf(house, ann, 'friend'), await listOf(house, bob, 'friend')], [[], []])
+  t.same(await listOf(house, bob, 'block'), ['Ann'])
+  t.match(await askById(house, bob, ann), { status: 409, body: { code: 'USER_BLOCKED' } })
+  t.equal((await block(house, bob, ann)).status, 204, 'twice is once')
+  t.equal((await unblock(house, bob, ann)).status, 204)
+  t.equal((await unblock(house, bob, ann)).status, 204)
+  t.same(await listOf(house, bob, 'block'), [])
+  t.equal((await askById(house, bob, ann)).status, 201)
+})
+
+t.test('what a block kept away is not delivered when it ends, but it crosses a request back', async t => {
+  const house = openContacts(t)
+  const [ann, bob] = (await people(house, 'Ann', 'Bob')) as [TestUser, TestUser]
+  await block(house, bob, ann)
+  const { requestId } = (await askById(house, ann, bob)).body
+  await unblock(house, bob, ann)
+  t.same(await listOf(house, bob, 'friend-request?direction=incoming'), [])
+  const accepting = await house.send('POST /app/api/friend-request/accept', {
+    token: bob.token,
+    body: { requestId },
+  })
+  t.match(accepting, { status: 404, body: { code: 'REQUEST_NOT_FOUND' } })
+  t.match(await askById(house, bob, ann), { status: 200, body: { status: 'accepted' } })
+})
+
+t.test('a block can be lifted by a path, too', async t => {
+  const house = openContacts(t)
+  const [ann, bob] = (await people(house, 'Ann', 'Bob')) as [TestUser, TestUser]
+  await block(house, bob, ann)
+  t.equal((await house.send(`DELETE /app/api/block/${ann.userId}`, { token: bob.token })).status, 204)
+  t.equal((await house.send('DELETE /app/api/block/nobody', { token: bob.token })).status, 204)
+  t.same(await listOf(house, bob, 'block'), [])
+})
+
+t.test('nobody blocks themselves or nobody', async t => {
+  const house = openContacts(t)
+  const [ann] = (await people(house, 'Ann')) as [TestUser]
+  t.match(await block(house, ann, ann), { status: 422, body: { code: 'SELF_REQUEST' } })
+  const nobody = { userId: 7n } as TestUser
+  t.match(await block(house, ann, nobody), { status: 404, body: { code: 'USER_NOT_FOUND' } })
+})
+
+t.test('who is leaving can be blocked by those who have to do with them', async t => {
+  const house = openContacts(t)
+  const [ann, bob, cy] = (await people(house, 'Ann', 'Bob', 'Cy')) as [TestUser, TestUser, TestUser]
+  await befriend(house, ann, bob)
+  const { accounts, database, nowMs } = house.world
+  const user = accounts.read(ann.userId)!
+  await database.commit(() => accounts.put(ann.userId, { ...user, erasesAtMs: nowMs() + DAY_MS }))
+  t.equal((await block(house, cy, ann)).status, 404)
+  t.equal((await block(house, bob, ann)).status, 204)
+})
+
+/** One playing of a story: who is in it, and what the blocked side has seen so far. */
+class Stage {
+  readonly house: ContactHouse
+  readonly users: TestUser[]
+  readonly tokens: readonly string[]
+  readonly hashes: readonly string[]
+  readonly seen: string[] = []
+  readonly #names = new Map<string, string>()
+
+  private constructor(
+    house: ContactHouse,
+    users: TestUser[],
+    tokens: readonly string[],
+    hashes: readonly string[],
+  ) {
+    this.house = house
+    this.users = users
+    this.tokens = tokens
+    this.hashes = hashes
+  }
+
+  static async open(t: Test): Promise<Stage> {
+    const house = openContacts(t, t.testdir(), { rates: true })
+    const users = await people(house, 'Ann', 'Bob', 'Cy')
+    const tokens: string[] = []
+    const hashes: string[] = []
+    for (const user of users) {
+      const { publicKeyHash, deviceId } = await newDevice(house.world, user.userId)
+      house.logged.set(publicKeyHash, { userId: user.userId, deviceId })
+      hashes.push(publicKeyHash)
+      tokens.push((await shareTokenOf(house, user, { expiresIn: 300 * 86_400, maxUses: 7 })).text)
+    }
+    return new Stage(house, users, tokens, hashes)
+  }
+
+  async act(actor: number, methodAndPath: string, body?: object): Promise<TestAnswer> {
+    const { token } = this.users[actor]!
+    const answer = await this.house.send(methodAndPath, { token, ...(body && { body }) })
+    if (actor === ANN) this.#note(`${methodAndPath} ${answer.status} ${answer.text}`)
+    return answer
+  }
+
+  /** Everything that the blocked side can look at. */
+  async lookAround(): Promise<void> {
+    const { contacts, world } = this.house
+    for (const path of [
+      'friend',
+      'block',
+      'friend-request?direction=incoming',
+      'friend-request?direction=outgoing',
+    ]) {
+      await this.act(ANN, `GET /app/api/${path}`)
+    }
+    const [ann, bob] = this.users as [TestUser, TestUser]
+    this.#note(`keys ${contacts.mayReadKeys(ann.userId, bob.userId, world.nowMs())}`)
+    this.#note(`badge ${contacts.badgeOf(ann.userId, world.nowMs()).total}`)
+    for (const { userId, body } of this.house.told.splice(0)) {
+      if (userId !== ann.userId) continue
+      this.#note(
+        `told ${JSON.stringify(body, (_, value) => (typeof value === 'bigint' ? String(value) : value))}`,
+      )
+    }
+  }
+
+  async pass(ms: number): Promise<void> {
+    await this.house.world.advance(ms)
+    // Sessions would not live as long as the story.
+    for (const [at, user] of this.users.entries()) {
+      this.users[at] = { ...user, ...(await newSession(this.house.world, user.userId)) }
+    }
+  }
+
+  /** Notes a line with its ids, tokens and hashes named in the order in which they came up. */
+  #note(line: string): void {
+    const named = line.replace(/[A-Za-z0-9+/]{86}==|c_[\w-]{22}|\b\d{10,20}\b/g, value => {
+      if (!this.#names.has(value)) this.#names.set(value, `#${this.#names.size}`)
+      return this.#names.get(value)!
+    })
+    this.seen.push(named)
+  }
+}
+
+const ANN = 0
+const BOB = 1
+const COMMANDS = ['byId', 'byToken', 'byHash', 'search', 'resolve', 'accept', 'decline', 'cancel', 'remove']
+const OWN_COMMANDS = [...COMMANDS, 'byId', 'byToken', 'cancel', 'resolve', 'block', 'unblock']
+
+/** Has one user do something to another; `pick` chooses among requests. */
+async function perform(stage: Stage, command: string, actor: number, other: number): Promise<void> {
+  const { users, tokens, hashes } = stage
+  const { userId, email } = users[other]!
+  const asking = '/app/api/friend-request'
+  const requestId = async (direction: string): Promise<string> => {
+    const { token } = users[actor]!
+    const { body } = await stage.house.send(`GET ${asking}?direction=${direction}`, { token })
+    const found = body.items.find((item: { user: { userId: string } }) => item.user.userId === String(userId))
+    return found?.requestId ?? '1'
+  }
+  switch (command) {
+    case 'byId':
+      return void (await stage.act(actor, `POST ${asking}/by-id`, { targetUserId: userId }))
+    case 'byToken':
+      return void (await stage.act(actor, `POST ${asking}/by-token`, { token: tokens[other] }))
+    case 'byHash':
+      return void (await stage.act(actor, `POST ${asking}`, { publicKeyHash: hashes[other] }))
+    case 'search':
+      return void (await stage.act(actor, `POST ${asking}`, { email }))
+    case 'resolve':
+      return void (await stage.act(actor, 'POST /app/api/share-token/resolve', { token: tokens[other] }))
+    case 'accept':
+    case 'decline':
+      return void (await stage.act(actor, `POST ${asking}/${command}`, {
+        requestId: await requestId('incoming'),
+      }))
+    case 'cancel':
+      return void (await stage.act(actor, `POST ${asking}/cancel`, {
+        requestId: await requestId('outgoing'),
+      }))
+    case 'remove':
+      return void (await stage.act(actor, `DELETE /app/api/friend/${userId}`))
+    case 'block':
+      return void (await stage.act(actor, 'POST /app/api/block', { userId }))
+    case 'unblock':
+      return void (await stage.act(actor, 'DELETE /app/api/block', { userId }))
+  }
+}
+
+/** What Bob does who wants no more of Ann, and does not block her. */
+async function part(stage: Stage): Promise<void> {
+  await perform(stage, 'remove', BOB, ANN)
+  await perform(stage, 'decline', BOB, ANN)
+  await perform(stage, 'cancel', BOB, ANN)
+}
+
+/** Plays the story of a seed; returns what Ann has seen. */
+async function play(t: Test, seed: number, isBlocked: boolean): Promise<readonly string[]> {
+  const random = randomFrom(seed)
+  const below = (bound: number) => Math.floor(random() * bound)
+  const stage = await Stage.open(t)
+  const step = async (commands: readonly string[], actor: number) => {
+    const other = actor === ANN ? 1 + below(2) : ANN
+    const command = commands[below(commands.length)]!
+    // Bob's own searches are left out: no plain act takes a request back that its sender does not know of.
+    await perform(stage, actor !== ANN && command === 'search' ? 'resolve' : command, actor, other)
+    await stage.pass(random() < 0.2 ? below(8 * DAY_MS) : below(600_000))
+    await stage.lookAround()
+  }
+  for (let steps = below(8); steps > 0; steps--) await step(COMMANDS, below(3))
+  await (isBlocked ? perform(stage, 'block', BOB, ANN) : part(stage))
+  await stage.lookAround()
+  const unblocksAt = random() < 0.5 ? below(14) : -1
+  for (let at = 0; at < 14; at++) {
+    if (at === unblocksAt && isBlocked) await perform(stage, 'unblock', BOB, ANN)
+    await step(OWN_COMMANDS, random() < 0.85 ? ANN : 2)
+  }
+  return stage.seen
+}
+
+t.test(
+  'nothing that the blocked side does, sees or is told depends on the block',
+  { timeout: 120_000 },
+  async t => {
+    const first = seedOf()
+    for (let round = 0; round < 8; round++) {
+      const seed = first + round
+      await t.test(`story ${round}`, async t => {
+        const [blocked, parted] = [await playApart(t, seed, true), await playApart(t, seed, false)]
+        const at = blocked.findIndex((line, index) => line !== parted[index])
+        const faults = at === -1 ? [] : [...blocked.slice(Math.max(0, at - 3), at), blocked[at], parted[at]]
+        t.same(faults, [], `seed ${seed}`)
+        t.equal(blocked.length, parted.length)
+      })
+    }
+  },
+)
+
+/** Each playing has a test, and so a folder, of its own. */
+async function playApart(t: Test, seed: number, isBlocked: boolean): Promise<readonly string[]> {
+  let seen: readonly string[] = []
+  await t.test(isBlocked ? 'with the block' : 'without it', async t => {
+    seen = await play(t, seed, isBlocked)
+  })
+  return seen
+}
