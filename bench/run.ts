@@ -13,6 +13,7 @@ import { checkpointLatency } from './checkpoint-latency.ts'
 import { lookup } from './lookup.ts'
 import { actorTell } from './micro/actor-tell.ts'
 import { lookupIndex } from './micro/lookup-index.ts'
+import { stompCodec } from './micro/stomp-codec.ts'
 import { registerThroughput } from './register-throughput.ts'
 import { formatTable, NEIGHBOUR_CORES_QUIET } from './report.ts'
 import { startup } from './startup.ts'
@@ -23,18 +24,21 @@ import { formatProfile, readProfiles } from './support/profile.ts'
 import { rounded } from './support/statistics.ts'
 import { tile } from './tile.ts'
 import { tokenCheck } from './token-check.ts'
+import { user } from './user.ts'
 
 const BENCHMARKS: readonly Benchmark[] = [
   registerThroughput,
   append,
   lookup,
   tile,
+  user,
   startup,
   audit,
   checkpointLatency,
   lookupIndex,
   actorTell,
   tokenCheck,
+  stompCodec,
 ]
 
 const USAGE = `usage: npm run bench -- [NAME...] [options]
