@@ -1,0 +1,211 @@
+/**
+ * The calls that each user remembers, newest first (contract 4.6): at most a thousand, for 90 days. How many missed
+ * ones they have not looked at is kept as a figure, since every badge asks for it.
+ */
+
+import { type CallHistoryRow, isUnseenMissed } from '../domain/call-history.ts'
+import type { UserId } from '../domain/ids.ts'
+import { assert } from '../errors.ts'
+import type { Database, Table } from './database.ts'
+import { EXPIRY, type Expiries } from './expiries.ts'
+import { idInKey, idsKey, keyBehind, timeBytes } from './keys.ts'
+
+export interface CallHistoryParts {
+  readonly database: Database
+  readonly expiries: Expiries
+  /** In the transaction in which a user's missed calls became more or fewer. */
+  readonly onMissedChanged: (userId: UserId, nowMs: number) => void
+}
+
+/** A place in the list: that of a row which need not be there any more. */
+export interface CallHistoryPlace {
+  /** When the call was created, milliseconds since 1970. */
+  readonly atMs: number
+  readonly id: bigint
+}
+
+/** What a user's rows come to. */
+interface Figures {
+  readonly count: number
+  readonly missed: number
+}
+
+export class CallHistoryStore {
+  readonly #parts: CallHistoryParts
+  /** By user, time and call. */
+  readonly #rows: Table<CallHistoryRow>
+  /** By user and call: the time that its row is under. */
+  readonly #times: Table<number>
+  readonly #figures: Table<Figures>
+
+  constructor(parts: CallHistoryParts) {
+    this.#parts = parts
+    this.#rows = parts.database.table('call-history')
+    this.#times = parts.database.table('call-history-times')
+    this.#figures = parts.database.table('call-history-figures')
+    parts.expiries.define(EXPIRY.callHistory, (key, nowMs) => this.#expire(idInKey(key, 0) as UserId, nowMs))
+  }
+
+  /** Calls of the last 90 days, newest first, at most `limit`; only those behind `after`, if it is given. */
+  list(
+    userId: UserId,
+    { limit, after }: { readonly limit: number; readonly after?: CallHistoryPlace | undefined },
+    nowMs: number,
+  ): CallHistoryRow[] {
+    const start = after === undefined ? keyBehind(idsKey(userId)) : rowKey(userId, after)
+    const end = rowKey(userId, { atMs: nowMs - KEPT_MS, id: ID_MAX })
+    // Read backwards, the start belongs to the range: it may be the row itself, and one more makes up for it.
+    const rows = [...this.#rows.getRange({ start, end, reverse: true, limit: limit + 1 })]
+    const behind = rows.map(({ value }) => value).filter(({ callId }) => callId !== after?.id)
+    return behind.slice(0, limit)
+  }
+
+  /** How many calls the user has missed and not looked at. */
+  missedOf(userId: UserId): number {
+    return this.#figuresOf(userId).missed
+  }
+
+  /**
+   * In a transaction: writes a user's row of a call in place of an earlier one. The oldest goes where there is no room.
+   * Choice: a row that the user deleted while the call goes on comes back when something else becomes of it.
+   */
+  put(userId: UserId, row: CallHistoryRow, nowMs: number): void {
+    const before = this.#read(userId, row.callId)
+    assert(before === undefined || before.createdAtMs === row.createdAtMs, 'a call was created once')
+    if (before === undefined) this.#makeRoom(userId, row, nowMs)
+    const wasSeen = before !== undefined && before.status === row.status && before.seen
+    this.#change(userId, before, { ...row, seen: row.seen || wasSeen }, nowMs)
+  }
+
+  /** In a transaction: the user has looked at their missed calls. */
+  markSeen(userId: UserId, nowMs: number): void {
+    const missed = this.missedOf(userId)
+    for (const row of this.#unseen(userId, missed)) {
+      this.#rows.put(rowKey(userId, placeOf(row)), { ...row, seen: true })
+    }
+    if (missed === 0) return
+    this.#figures.put(idsKey(userId), { ...this.#figuresOf(userId), missed: 0 })
+    this.#parts.onMissedChanged(userId, nowMs)
+  }
+
+  /** In a transaction: false when the user has no row of this call. */
+  remove(userId: UserId, callId: bigint, nowMs: number): boolean {
+    const row = this.#read(userId, callId)
+    if (row !== undefined) this.#change(userId, row, undefined, nowMs)
+    return row !== undefined
+  }
+
+  /** In a transaction: removes all rows of the user. */
+  removeAll(userId: UserId, nowMs: number): void {
+    const missed = this.missedOf(userId)
+    this.eraseOf(userId)
+    if (missed > 0) this.#parts.onMissedChanged(userId, nowMs)
+  }
+
+  /** In a transaction: nothing remains of the user's own rows; those of others keep the name that they knew. */
+  eraseOf(userId: UserId): void {
+    const start = idsKey(userId)
+    const range = { start, end: keyBehind(start) }
+    for (const table of [this.#rows, this.#times, this.#figures] as const) {
+      for (const key of [...table.getKeys(range)]) table.remove(key)
+    }
+  }
+
+  #makeRoom(userId: UserId, { createdAtMs }: CallHistoryRow, nowMs: number): void {
+    const { count } = this.#figuresOf(userId)
+    // One ending for a user, at that of the oldest row: what is deleted meanwhile leaves none behind.
+    if (count === 0) this.#parts.expiries.add(EXPIRY.callHistory, createdAtMs + KEPT_MS, idsKey(userId))
+    if (count < ROWS_MAX) return
+    for (const row of this.#oldest(userId, 1)) this.#change(userId, row, undefined, nowMs)
+  }
+
+  /** Removes what is older than it may be; returns when the next row is. */
+  #expire(userId: UserId, nowMs: number): number | undefined {
+    for (const row of this.#oldest(userId, ROWS_MAX)) {
+      const endsAtMs = row.createdAtMs + KEPT_MS
+      if (nowMs < endsAtMs) return endsAtMs
+      this.#change(userId, row, undefined, nowMs)
+    }
+    return undefined
+  }
+
+  /** Has `after` stand where `before` stood, and keeps the figures. */
+  #change(
+    userId: UserId,
+    before: CallHistoryRow | undefined,
+    after: CallHistoryRow | undefined,
+    nowMs: number,
+  ): void {
+    const row = after ?? before
+    assert(row !== undefined, 'a row comes, changes or goes')
+    const timeKey = idsKey(userId, row.callId)
+    if (after === undefined) {
+      this.#rows.remove(rowKey(userId, placeOf(row)))
+      this.#times.remove(timeKey)
+    } else {
+      this.#rows.put(rowKey(userId, placeOf(row)), after)
+      if (before === undefined) this.#times.put(timeKey, row.createdAtMs)
+    }
+    this.#countChange(userId, before, after, nowMs)
+  }
+
+  #countChange(
+    userId: UserId,
+    before: CallHistoryRow | undefined,
+    after: CallHistoryRow | undefined,
+    nowMs: number,
+  ): void {
+    const { count, missed } = this.#figuresOf(userId)
+    const more = Number(after !== undefined) - Number(before !== undefined)
+    const moreMissed = countOfMissed(after) - countOfMissed(before)
+    const key = idsKey(userId)
+    if (count + more === 0) this.#figures.remove(key)
+    else if (more !== 0 || moreMissed !== 0) {
+      this.#figures.put(key, { count: count + more, missed: missed + moreMissed })
+    }
+    if (moreMissed !== 0) this.#parts.onMissedChanged(userId, nowMs)
+  }
+
+  #read(userId: UserId, callId: bigint): CallHistoryRow | undefined {
+    const atMs = this.#times.get(idsKey(userId, callId))
+    return atMs === undefined ? undefined : this.#rows.get(rowKey(userId, { atMs, id: callId }))
+  }
+
+  #oldest(userId: UserId, limit: number): CallHistoryRow[] {
+    const start = idsKey(userId)
+    return [...this.#rows.getRange({ start, end: keyBehind(start), limit })].map(({ value }) => value)
+  }
+
+  /** The newest missed calls that were not looked at, so many as there are known to be. */
+  #unseen(userId: UserId, count: number): CallHistoryRow[] {
+    const [start, end] = [keyBehind(idsKey(userId)), idsKey(userId)]
+    const unseen: CallHistoryRow[] = []
+    for (const { value } of this.#rows.getRange({ start, end, reverse: true })) {
+      if (unseen.length === count) break
+      if (isUnseenMissed(value)) unseen.push(value)
+    }
+    return unseen
+  }
+
+  #figuresOf(userId: UserId): Figures {
+    return this.#figures.get(idsKey(userId)) ?? NO_ROWS
+  }
+}
+
+function countOfMissed(row: CallHistoryRow | undefined): number {
+  return row !== undefined && isUnseenMissed(row) ? 1 : 0
+}
+
+function placeOf({ createdAtMs, callId }: CallHistoryRow): CallHistoryPlace {
+  return { atMs: createdAtMs, id: callId }
+}
+
+function rowKey(userId: UserId, { atMs, id }: CallHistoryPlace): Uint8Array {
+  return Buffer.concat([idsKey(userId), timeBytes(atMs), idsKey(id)])
+}
+
+const NO_ROWS: Figures = { count: 0, missed: 0 }
+/** Contract 4.6. */
+const ROWS_MAX = 1_000
+const KEPT_MS = 90 * 86_400_000
+const ID_MAX = 2n ** 64n - 1n

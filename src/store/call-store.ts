@@ -1,0 +1,140 @@
+/**
+ * The live calls. Whatever is done to one is written in one transaction: the call, what its devices find in their
+ * inboxes, what is pushed, what its people remember of it, and the reply that is kept for a repeated request.
+ *
+ * A call is sealed, since it holds the keys that wait for its devices. One that is over is forgotten with its keys; for
+ * a day it is known that it was there and whose it was, so that a late request hears `CALL_ENDED`.
+ */
+
+import { decode, encode } from 'msgpackr'
+import { type Call, type CallEndReason, type CallStatus, hasPart, isOver } from '../domain/call.ts'
+import type { CallAccepted, CallEffect } from '../domain/call-command.ts'
+import type { CallId, UserId } from '../domain/ids.ts'
+import { IV_BYTES, openSealed, type Secrets, seal } from '../domain/secrets.ts'
+import { assert } from '../errors.ts'
+import type { CallHistoryStore } from './call-history-store.ts'
+import type { Database, Table } from './database.ts'
+import { EXPIRY, type Expiries } from './expiries.ts'
+import type { IdempotencyStore, IdempotentRequest } from './idempotency-store.ts'
+import type { InboxStore } from './inbox-store.ts'
+import { idsKey } from './keys.ts'
+import type { Notices } from './notices.ts'
+
+export interface CallStoreParts {
+  readonly database: Database
+  readonly expiries: Expiries
+  readonly secrets: Pick<Secrets, 'seal'>
+  readonly randomBytes: (length: number) => Uint8Array
+  readonly inbox: Pick<InboxStore, 'dropInvitation'>
+  readonly notices: Pick<Notices, 'tellDevice'>
+  readonly history: Pick<CallHistoryStore, 'put'>
+  readonly idempotency: Pick<IdempotencyStore, 'keep'>
+}
+
+/** A call that is over. */
+export interface EndedCall {
+  readonly status: CallStatus
+  readonly endReason: CallEndReason | undefined
+  readonly endedAtMs: number
+  /** Those who had a part in it to the end. */
+  readonly userIds: readonly UserId[]
+}
+
+/** The reply to the request that the command came with, for when the request is repeated. */
+export interface KeptReply {
+  readonly request: IdempotentRequest
+  readonly reply: string
+}
+
+export class CallStore {
+  readonly #parts: CallStoreParts
+  readonly #calls: Table<Uint8Array>
+  readonly #ended: Table<EndedCall>
+
+  constructor(parts: CallStoreParts) {
+    this.#parts = parts
+    this.#calls = parts.database.table('calls')
+    this.#ended = parts.database.table('calls-ended')
+    parts.expiries.define(EXPIRY.endedCall, key => void this.#ended.remove(key))
+  }
+
+  /** The call while it is live. */
+  read(callId: bigint): Call | undefined {
+    const sealed = this.#calls.get(idsKey(callId))
+    return sealed && this.#open(sealed)
+  }
+
+  /** What is known of a call that has ended in the last 24 hours. */
+  ended(callId: bigint): EndedCall | undefined {
+    return this.#ended.get(idsKey(callId))
+  }
+
+  /** Every call that is not over, by id; for a process that starts. */
+  live(): Call[] {
+    const rows = [...this.#calls.getRange({})].map(({ key, value }) => ({ key, call: this.#open(value) }))
+    // Sealed by another secret: its people's sessions are over with it, and so is their call.
+    const lost = rows.filter(({ call }) => call === undefined)
+    if (lost.length > 0) void this.#forget(lost.map(({ key }) => key))
+    return rows.flatMap(({ call }) => call ?? [])
+  }
+
+  /** Writes what a decision says, and the reply if it is to be kept; resolves when all of it is durable. */
+  apply(
+    { call, effects }: Pick<CallAccepted, 'call' | 'effects'>,
+    nowMs: number,
+    kept?: KeptReply,
+  ): Promise<void> {
+    return this.#parts.database.commit(() => {
+      if (isOver(call)) this.#end(call)
+      else this.#calls.put(idsKey(call.callId), this.#seal(call))
+      for (const effect of effects) this.#carryOut(call.callId, effect, nowMs)
+      if (kept !== undefined) this.#parts.idempotency.keep(kept.request, kept.reply, nowMs)
+    })
+  }
+
+  #end(call: Call): void {
+    const { callId, status, endReason, endedAtMs, participants } = call
+    assert(endedAtMs !== undefined, 'a call that is over has ended at some time')
+    const userIds = participants.map(({ userId }) => userId).filter(userId => hasPart(call, userId))
+    const key = idsKey(callId)
+    this.#calls.remove(key)
+    this.#ended.put(key, { status, endReason, endedAtMs, userIds })
+    this.#parts.expiries.add(EXPIRY.endedCall, endedAtMs + ENDED_KEPT_MS, key)
+  }
+
+  #carryOut(callId: CallId, effect: CallEffect, nowMs: number): void {
+    const { inbox, notices, history } = this.#parts
+    switch (effect.kind) {
+      case 'device': {
+        const { notice: body, ...rest } = effect
+        return notices.tellDevice({ ...rest, body }, nowMs)
+      }
+      case 'withdraw':
+        return void inbox.dropInvitation(effect.userId, effect.deviceId, callId)
+      case 'history':
+        return history.put(effect.userId, effect.row, nowMs)
+      case 'topic':
+        // Live only: the room tells those who watch.
+        return
+    }
+  }
+
+  #forget(keys: readonly Uint8Array[]): Promise<void> {
+    return this.#parts.database.commit(() => {
+      for (const key of keys) this.#calls.remove(key)
+    })
+  }
+
+  #seal(call: Call): Uint8Array {
+    const { secrets, randomBytes } = this.#parts
+    return seal(secrets.seal, SEALED_FOR, randomBytes(IV_BYTES), encode(call))
+  }
+
+  #open(sealed: Uint8Array): Call | undefined {
+    const plain = openSealed(this.#parts.secrets.seal, SEALED_FOR, sealed)
+    return plain && decode(plain)
+  }
+}
+
+const SEALED_FOR = 'call'
+const ENDED_KEPT_MS = 86_400_000
