@@ -139,8 +139,6 @@ export type CallReply =
   /** To request-rejoin: how many devices were asked, and for how many seconds their answers count. */
   | { readonly kind: 'asked'; readonly asked: number; readonly expiresInS: number }
 
-export const DONE: CallReply = { kind: 'done' }
-
 export function refused(
   code: ErrorCode,
   detail: string,

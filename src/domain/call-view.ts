@@ -55,9 +55,12 @@ export function recordOf(call: Call, userId: UserId): CallRecord {
   }
 }
 
-/** The same for a device that is to be in the call, with the key that waits for this device, if one does. */
-export function recordWithOwnKey(call: Call, { userId, deviceId }: CallDeviceRef): CallRecord {
-  const devices = participantOf(call, userId)?.devices ?? []
+/**
+ * The same for a device, with the key that waits for this device, if one does. A device that joins gets the key that
+ * waited in the call as it was before.
+ */
+export function recordWithOwnKey(call: Call, { userId, deviceId }: CallDeviceRef, before = call): CallRecord {
+  const devices = participantOf(before, userId)?.devices ?? []
   const own = devices.find(device => device.deviceId === deviceId)
   return { ...recordOf(call, userId), encryptedAESKey: own?.encryptedAESKey }
 }

@@ -1,0 +1,152 @@
+/**
+ * How people come into a call and go (contract 4.2, 4.3): joining, also from a second device, which moves the call
+ * there; declining, leaving, ending, removing; and whether their devices are there.
+ */
+
+import {
+  attendeesOf,
+  CALL_SIZE_MAX,
+  type Call,
+  type CallDeviceRef,
+  isJoined,
+  isOver,
+  isPending,
+  isTwoPerson,
+  joinedOn,
+  type Participant,
+  type ParticipantState,
+  participantOf,
+  withParticipant,
+} from './call.ts'
+import { type CallActor, type CallRefused, type DeclineReason, refused } from './call-command.ts'
+import { departed, ended } from './call-settlement.ts'
+import type { UserId } from './ids.ts'
+
+/** A part of the rules: the call as a command leaves it, before it is settled; the same one when nothing happens. */
+export type Outcome = Call | CallRefused
+
+/** The answer to an invitation, also a late one. Who had been in the call, or said no, has to rejoin with a key. */
+export function joinedCall(call: Call, participant: Participant, by: CallActor, nowMs: number): Outcome {
+  if (isJoined(participant) || isPending(participant)) return attendedCall(call, participant, by, nowMs)
+  if (call.status !== 'active')
+    return refused('CALL_NOT_ACTIVE', 'the invitation is over and nobody has answered')
+  if (participant.state === 'missed') return attendedCall(call, participant, by, nowMs)
+  return refused('REJOIN_REQUIRED', `who ${participant.state} asks for the key and rejoins`)
+}
+
+/** The participant in the call on this device, wherever they were before. */
+export function attendedCall(call: Call, participant: Participant, by: CallActor, nowMs: number): Outcome {
+  const { userId, deviceId, publicKeyHash } = by
+  const isIn = isJoined(participant)
+  if (isIn && participant.attendance?.deviceId === deviceId) return call
+  const isCounted = isIn || isPending(participant)
+  if (!isCounted && attendeesOf(call) >= CALL_SIZE_MAX) {
+    return refused('CALL_FULL', `the call has ${CALL_SIZE_MAX} people`)
+  }
+  return withParticipant(call, userId, {
+    state: 'joined',
+    attendance: { deviceId, publicKeyHash, isOnline: false, hadSocket: false, seenAtMs: nowMs },
+    devices: participant.devices.filter(device => device.deviceId !== deviceId),
+    ...(isIn ? {} : { joinedAtMs: nowMs, leftAtMs: undefined }),
+  })
+}
+
+/** The device rings, and the caller may see that it does. */
+export function rungCall(call: Call, { state, userId }: Participant): Call {
+  return state === 'invited' ? withParticipant(call, userId, { state: 'ringing' }) : call
+}
+
+/** An invitation turned down; nothing for somebody who has answered, since another device of theirs was faster. */
+export function declinedCall(
+  call: Call,
+  participant: Participant,
+  by: CallDeviceRef,
+  reason: DeclineReason,
+): Call {
+  if (!isPending(participant)) return call
+  const state = STATES_OF_DECLINE[reason]
+  return withParticipant(call, participant.userId, { state, devices: [], declinedOn: by.deviceId })
+}
+
+/** A device leaves. One that is not in the call leaves nothing, so that a moved call stays where it was moved to. */
+export function leftCall(call: Call, participant: Participant, by: CallDeviceRef, nowMs: number): Call {
+  if (isPending(participant)) return declinedCall(call, participant, by, 'declined')
+  if (joinedOn(call, by) === undefined) return call
+  if (call.status === 'ringing') return cancelled(call, by.userId, nowMs)
+  return withParticipant(call, by.userId, departed(call, participant, 'left', nowMs))
+}
+
+/**
+ * The call over for all, by those who may: the initiator while it rings, the host, or either of two. Choice: of two,
+ * the one who is called ends it while it rings by declining it.
+ */
+export function endedCall(call: Call, participant: Participant, by: CallDeviceRef, nowMs: number): Outcome {
+  if (isOver(call)) return call
+  const { userId } = participant
+  if (call.status === 'ringing' && userId === call.initiatorId) return cancelled(call, userId, nowMs)
+  if (userId !== call.hostUserId && !isTwoPerson(call)) {
+    return refused('NOT_HOST', 'only the host ends a call of more than two')
+  }
+  if (call.status === 'ringing') return declinedCall(call, participant, by, 'declined')
+  return ended(call, { status: 'ended', endReason: 'hangup', endedBy: userId }, nowMs)
+}
+
+/** Somebody taken out by the host, who may not come back unless the host invites them. */
+export function withRemoved(call: Call, by: CallDeviceRef, userId: UserId, nowMs: number): Outcome {
+  if (by.userId !== call.hostUserId) return refused('NOT_HOST', 'only the host removes people')
+  if (userId === by.userId) {
+    const errors = [{ pointer: '/userId', code: 'SELF', detail: 'the host leaves instead' }]
+    return refused('VALIDATION_FAILED', 'nobody removes themselves', { errors })
+  }
+  const participant = participantOf(call, userId)
+  if (participant === undefined) return refused('USER_NOT_FOUND', 'nobody of that id has a part in the call')
+  if (participant.state === 'removed') return call
+  const rejoinAsks = call.rejoinAsks.filter(ask => ask.userId !== userId)
+  const removed = departed(call, participant, 'removed', nowMs)
+  return withParticipant({ ...call, rejoinAsks }, userId, removed)
+}
+
+/** A device that is no device of its user's any more: out of the call, and rung no more. */
+export function withoutDevice(call: Call, participant: Participant, by: CallDeviceRef, nowMs: number): Call {
+  const { userId, deviceId } = by
+  const rejoinAsks = call.rejoinAsks.filter(ask => ask.userId !== userId || ask.deviceId !== deviceId)
+  const asked = rejoinAsks.length === call.rejoinAsks.length ? call : { ...call, rejoinAsks }
+  if (joinedOn(call, by) !== undefined) {
+    // Its user did not hang up, but the one who calls is gone.
+    if (call.status === 'ringing') {
+      return ended(call, { status: 'cancelled', endReason: 'caller_lost' }, nowMs)
+    }
+    return withParticipant(asked, userId, departed(call, participant, 'left', nowMs))
+  }
+  const devices = participant.devices.filter(device => device.deviceId !== deviceId)
+  if (devices.length === participant.devices.length) return asked
+  const isUnreachable = isPending(participant) && devices.length === 0
+  return withParticipant(asked, userId, isUnreachable ? { state: 'missed', devices } : { devices })
+}
+
+/** What is known of the presence of the device that is in the call. Others' presence does not matter. */
+export function withPresence(call: Call, by: CallDeviceRef, isOnline: boolean, nowMs: number): Call {
+  const attendance = joinedOn(call, by)?.attendance
+  if (attendance === undefined || attendance.isOnline === isOnline) return call
+  const hadSocket = attendance.hadSocket || isOnline
+  return withParticipant(call, by.userId, {
+    attendance: { ...attendance, isOnline, hadSocket, seenAtMs: nowMs },
+  })
+}
+
+/** A request of a device that is in the call without a socket keeps it there. */
+export function withRequest(call: Call, by: CallDeviceRef, nowMs: number): Call {
+  const attendance = joinedOn(call, by)?.attendance
+  if (attendance === undefined || attendance.isOnline || attendance.seenAtMs >= nowMs) return call
+  return withParticipant(call, by.userId, { attendance: { ...attendance, seenAtMs: nowMs } })
+}
+
+function cancelled(call: Call, endedBy: UserId, nowMs: number): Call {
+  return ended(call, { status: 'cancelled', endReason: 'cancelled', endedBy }, nowMs)
+}
+
+const STATES_OF_DECLINE: Record<DeclineReason, ParticipantState> = {
+  declined: 'declined',
+  busy: 'busy',
+  timeout: 'missed',
+}

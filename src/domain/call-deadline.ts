@@ -1,0 +1,122 @@
+/**
+ * What time does to a call (contract 4.2): rings that end, people who vanish, quiet that lasts, and the day after
+ * which every call is over. Deadlines follow from the snapshot alone, so that a room that is rebuilt has the same.
+ */
+
+import {
+  type Call,
+  isJoined,
+  isOver,
+  isPending,
+  type Participant,
+  participantOf,
+  RING_GRACE_S,
+  RING_S,
+  withParticipant,
+} from './call.ts'
+import { askEndsAtMs, withoutOldAsks } from './call-keys.ts'
+import { departed, ended, settled } from './call-settlement.ts'
+import type { UserId } from './ids.ts'
+
+/** When the call has to be looked at next, wall-clock milliseconds; undefined once it is over. */
+export function nextDeadlineMs(call: Call): number | undefined {
+  return earliestOf(deadlinesOf(call))?.atMs
+}
+
+/** The call after everything that was due by now, in the order in which it was. */
+export function withDeadlinesPassed(call: Call, nowMs: number): Call {
+  let next = call
+  // Each round settles what it looked at for good: whatever starts in it is due later than now.
+  for (;;) {
+    const due = earliestOf(deadlinesOf(next))
+    if (due === undefined || due.atMs > nowMs) return next
+    next = settled(passed(next, due, nowMs), nowMs)
+  }
+}
+
+/** When the last invitation of this participant is over for the server. */
+export function ringEndsAtMs({ invitedAtMs }: Participant): number {
+  return invitedAtMs + (RING_S + RING_GRACE_S) * 1000
+}
+
+/** When the call is over at the latest. */
+export function limitAtMs({ startedAtMs, createdAtMs }: Call): number {
+  return (startedAtMs ?? createdAtMs) + CALL_MS_MAX
+}
+
+/**
+ * The call as a restarted server finds it. Nobody has a socket, and nobody could have reached the server for
+ * `downForMs`: absence is counted without it, and for those who were there until the end from now on. A ring goes on
+ * ringing on its device whether we are up or not, so its end stays where it was.
+ */
+export function recover(call: Call, { nowMs, downForMs }: { nowMs: number; downForMs: number }): Call {
+  if (isOver(call)) return call
+  const shifted = (atMs: number) => Math.min(nowMs, atMs + downForMs)
+  const participants = call.participants.map(participant => {
+    const { attendance } = participant
+    if (!isJoined(participant) || attendance === undefined) return participant
+    const seenAtMs = attendance.isOnline ? nowMs : shifted(attendance.seenAtMs)
+    return { ...participant, attendance: { ...attendance, isOnline: false, seenAtMs } }
+  })
+  const quiet = call.quiet === undefined ? undefined : { ...call.quiet, sinceMs: shifted(call.quiet.sinceMs) }
+  return { ...call, participants, quiet }
+}
+
+interface Deadline {
+  readonly atMs: number
+  readonly kind: 'limit' | 'ring' | 'caller' | 'lost' | 'empty' | 'alone' | 'ask'
+  readonly userId?: UserId
+}
+
+function deadlinesOf(call: Call): Deadline[] {
+  if (isOver(call)) return []
+  const deadlines: Deadline[] = [{ kind: 'limit', atMs: limitAtMs(call) }]
+  const { quiet } = call
+  if (quiet !== undefined) deadlines.push({ kind: quiet.kind, atMs: quiet.sinceMs + QUIET_MS[quiet.kind] })
+  for (const ask of call.rejoinAsks) deadlines.push({ kind: 'ask', atMs: askEndsAtMs(ask) })
+  for (const participant of call.participants) {
+    const deadline = deadlineOf(call, participant)
+    if (deadline !== undefined) deadlines.push(deadline)
+  }
+  return deadlines
+}
+
+function deadlineOf(call: Call, participant: Participant): Deadline | undefined {
+  const { userId, attendance } = participant
+  if (isPending(participant)) return { kind: 'ring', userId, atMs: ringEndsAtMs(participant) }
+  if (!isJoined(participant) || attendance === undefined || attendance.isOnline) return undefined
+  if (call.status === 'active') return { kind: 'lost', userId, atMs: attendance.seenAtMs + LOST_MS }
+  // A caller that never opened a socket shows no sign of life by having none.
+  return attendance.hadSocket ? { kind: 'caller', userId, atMs: attendance.seenAtMs + CALLER_MS } : undefined
+}
+
+function passed(call: Call, { kind, userId }: Deadline, nowMs: number): Call {
+  switch (kind) {
+    case 'ring':
+      return withParticipant(call, userId!, { state: 'missed', devices: [] })
+    case 'lost':
+      return withParticipant(call, userId!, departed(call, participantOf(call, userId!)!, 'lost', nowMs))
+    case 'caller':
+      return ended(call, { status: 'cancelled', endReason: 'caller_lost' }, nowMs)
+    case 'empty':
+    case 'alone':
+      return ended(call, { status: 'ended', endReason: kind }, nowMs)
+    case 'limit':
+      return ended(call, { status: call.status === 'active' ? 'ended' : 'missed', endReason: 'limit' }, nowMs)
+    case 'ask':
+      return withoutOldAsks(call, nowMs)
+  }
+}
+
+function earliestOf(deadlines: readonly Deadline[]): Deadline | undefined {
+  const [first, ...others] = deadlines
+  return others.reduce((earliest, other) => (other.atMs < (earliest?.atMs ?? 0) ? other : earliest), first)
+}
+
+/** A caller without a socket and without a request while the call rings. */
+const CALLER_MS = 30_000
+/** Anybody without either in an active call. */
+const LOST_MS = 90_000
+/** Nobody in the call: time to dial again. One alone in it: time for others to come back. */
+const QUIET_MS = { empty: 30_000, alone: 300_000 }
+const CALL_MS_MAX = 24 * 3_600_000

@@ -1,0 +1,175 @@
+/**
+ * The rules of a call (contract 4.2 to 4.5): from the call and a command to the call after it and what has to be told,
+ * or a refusal. A command that a device repeats is answered as before and has no effects.
+ */
+
+import { type Call, isOver, type Participant, participantOf } from './call.ts'
+import {
+  declinedCall,
+  endedCall,
+  joinedCall,
+  leftCall,
+  type Outcome,
+  rungCall,
+  withoutDevice,
+  withPresence,
+  withRemoved,
+  withRequest,
+} from './call-attendance.ts'
+import {
+  type CallAccepted,
+  type CallCommand,
+  type CallDecision,
+  type CallFacts,
+  type CallRefused,
+  type CallReply,
+  NO_FACTS,
+  refused,
+} from './call-command.ts'
+import { limitAtMs, withDeadlinesPassed } from './call-deadline.ts'
+import { effectsOf } from './call-effect.ts'
+import { type StartCommand, startedCall, withInvited } from './call-invitation.ts'
+import {
+  openAskOf,
+  rejoinedCall,
+  type Sent,
+  secondsOpen,
+  withAnswer,
+  withAsk,
+  withKeys,
+} from './call-keys.ts'
+import type { DeviceEffect } from './call-notice.ts'
+import { settled } from './call-settlement.ts'
+import { recordOf, recordWithOwnKey } from './call-view.ts'
+
+/** `call` is undefined for `start` and for an id that no call has. The facts are needed by `start` and `invite`. */
+export function decide(
+  call: Call | undefined,
+  command: CallCommand,
+  facts: CallFacts = NO_FACTS,
+): CallDecision {
+  if (command.kind === 'start') return decideStart(call, command, facts)
+  if (call === undefined) return notFound()
+  // What was due before the command came happened before it, however late its timer is.
+  const present = withDeadlinesPassed(call, command.nowMs)
+  if (command.kind === 'deadline') return accepted(call, present, undefined, command, [])
+  const participant = participantOf(present, command.by.userId)
+  if (participant === undefined) return isPresence(command) ? unchanged(call) : notFound()
+  const refusal = refusalOf(present, participant, command)
+  if (refusal !== undefined) return refusal
+  const outcome = outcomeOf(present, participant, command, facts)
+  if ('ok' in outcome) return outcome
+  const { call: changed, told } = 'told' in outcome ? outcome : { call: outcome, told: [] }
+  const after = settled(withRequest(changed, command.by, command.nowMs), command.nowMs)
+  return accepted(call, after, present, command, told)
+}
+
+type DeviceCommand = Exclude<CallCommand, { kind: 'start' | 'deadline' }>
+type PresenceCommand = Extract<CallCommand, { kind: `device-${string}` }>
+
+function decideStart(call: Call | undefined, command: StartCommand, facts: CallFacts): CallDecision {
+  if (call !== undefined && call.initiatorId !== command.by.userId) return notFound()
+  const started = call ?? startedCall(command, facts)
+  if ('ok' in started) return started
+  return accepted(call, started, started, command, [])
+}
+
+/** Why the one who asks may not do anything of the kind, whatever its details. */
+function refusalOf(call: Call, participant: Participant, command: DeviceCommand): CallRefused | undefined {
+  if (isPresence(command) || command.kind === 'leave') return undefined
+  if (participant.state === 'removed') return refused('NOT_PARTICIPANT', 'the host removed you from the call')
+  if (!isOver(call) || command.kind === 'end') return undefined
+  if (command.kind === 'decline' && hasDeclined(participant, command)) return undefined
+  return refused('CALL_ENDED', `the call is over: ${call.status}`)
+}
+
+function outcomeOf(
+  call: Call,
+  participant: Participant,
+  command: DeviceCommand,
+  facts: CallFacts,
+): Sent | Outcome {
+  const { by, nowMs } = command
+  switch (command.kind) {
+    case 'invite':
+      return withInvited(call, command, facts)
+    case 'join':
+      return joinedCall(call, participant, command.by, nowMs)
+    case 'ringing':
+      return rungCall(call, participant)
+    case 'decline':
+      return declinedCall(call, participant, by, command.reason ?? 'declined')
+    case 'leave':
+      return leftCall(call, participant, by, nowMs)
+    case 'end':
+      return endedCall(call, participant, by, nowMs)
+    case 'remove':
+      return withRemoved(call, by, command.userId, nowMs)
+    case 'request-rejoin':
+      return withAsk(call, participant, command.by, nowMs)
+    case 'accept-rejoin':
+      return withAnswer(call, command)
+    case 'rejoin':
+      return rejoinedCall(call, participant, command.by, nowMs)
+    case 'keys':
+      return withKeys(call, command, limitAtMs(call))
+    case 'device-online':
+      return withPresence(call, by, true, nowMs)
+    case 'device-offline':
+      return withPresence(call, by, false, nowMs)
+    case 'device-removed':
+      return withoutDevice(call, participant, by, nowMs)
+    case 'device-seen':
+      return call
+  }
+}
+
+/**
+ * `present` is the call as the command found it: the key that a device joins with is in it, and after the join
+ * nowhere.
+ */
+function accepted(
+  before: Call | undefined,
+  after: Call,
+  present: Call | undefined,
+  command: CallCommand,
+  told: readonly DeviceEffect[],
+): CallAccepted {
+  const by = command.kind === 'deadline' ? undefined : command.by
+  const effects = [...effectsOf(before, after, by, command.nowMs), ...told]
+  return { ok: true, call: after, effects, reply: replyTo(present ?? after, after, command) }
+}
+
+function replyTo(present: Call, after: Call, command: CallCommand): CallReply {
+  switch (command.kind) {
+    case 'start':
+    case 'invite':
+    case 'end':
+    case 'rejoin':
+      return { kind: 'record', record: recordOf(after, command.by.userId) }
+    case 'join':
+      return { kind: 'record', record: recordWithOwnKey(after, command.by, present) }
+    case 'request-rejoin': {
+      const ask = openAskOf(after, command.by, command.nowMs)!
+      return { kind: 'asked', asked: ask.asked, expiresInS: secondsOpen(ask, command.nowMs) }
+    }
+    default:
+      return { kind: 'done' }
+  }
+}
+
+function hasDeclined({ state, declinedOn }: Participant, { by }: DeviceCommand): boolean {
+  return state === 'declined' || state === 'busy' || declinedOn === by.deviceId
+}
+
+function isPresence(command: DeviceCommand): command is PresenceCommand {
+  return command.kind.startsWith('device-')
+}
+
+function unchanged(call: Call): CallAccepted {
+  return { ok: true, call, effects: [], reply: { kind: 'done' } }
+}
+
+function notFound(): CallRefused {
+  return refused('CALL_NOT_FOUND', 'no call of that id has you in it')
+}

@@ -1,0 +1,194 @@
+/**
+ * What has to be told of a change, read off the call before and after it: invitations and how they end, the call's
+ * end, what watchers see, and history. A command that changes nothing therefore tells nothing.
+ */
+
+import {
+  type Call,
+  type CallDeviceRef,
+  isJoined,
+  isOver,
+  isPending,
+  type Participant,
+  participantOf,
+  RING_S,
+} from './call.ts'
+import type { CallEffect } from './call-command.ts'
+import { historyRowOf, isNews } from './call-history.ts'
+import { type CallTopicEvent, type DeviceEffect, keyedNotice, type PlainCallNotice } from './call-notice.ts'
+import { participantView } from './call-view.ts'
+import type { DeviceId, UserId } from './ids.ts'
+
+/** Everything that follows from the change; `by` is the device that made it, which is not told what it did itself. */
+export function effectsOf(
+  before: Call | undefined,
+  after: Call,
+  by: CallDeviceRef | undefined,
+  nowMs: number,
+): CallEffect[] {
+  if (before === after) return []
+  const change = { before, after, by, nowMs }
+  return [
+    ...after.participants.flatMap(participant => invitationsTo(change, participant)),
+    ...after.participants.flatMap(participant => endsOfInvitation(change, participant)),
+    ...after.participants.flatMap(participant => endsOfAttendance(change, participant)),
+    ...endings(change),
+    ...topicEvents(change).map(event => ({ kind: 'topic' as const, event })),
+    ...after.participants.flatMap(participant => historyOf(change, participant)),
+  ]
+}
+
+interface Change {
+  readonly before: Call | undefined
+  readonly after: Call
+  readonly by: CallDeviceRef | undefined
+  readonly nowMs: number
+}
+
+/** An invitation to each device that rings now and did not before. */
+function invitationsTo({ before, after }: Change, participant: Participant): DeviceEffect[] {
+  if (!isPending(participant)) return []
+  const { userId, devices, invitedAtMs } = participant
+  const was = before && participantOf(before, userId)
+  const rang = was !== undefined && isPending(was) ? was.devices : []
+  const expiresAtMs = invitedAtMs + RING_S * 1000
+  const invitation = { ...invitationOf(after, participant), expiresAtMs }
+  return devices.flatMap(({ deviceId, encryptedAESKey }) => {
+    if (encryptedAESKey === undefined || rang.some(device => device.deviceId === deviceId)) return []
+    return [keyedNotice({ userId, deviceId, encryptedAESKey }, invitation, expiresAtMs)]
+  })
+}
+
+function invitationOf(call: Call, { invitedBy, isVideo, isOnGoing }: Participant) {
+  const { callId, roomId, keyEpoch } = call
+  const around = call.participants.filter(one => isJoined(one) || isPending(one))
+  return {
+    ...{ kind: 'call_invitation' as const, callId, roomId, isVideo, isOnGoing, keyEpoch },
+    ...callerOf(call, invitedBy),
+    participants: around.map(({ userId, displayName }) => ({ userId, displayName })),
+  }
+}
+
+/** The devices that rang ring no more: one of them answered, or nobody did. */
+function endsOfInvitation(change: Change, participant: Participant): CallEffect[] {
+  const { before, by } = change
+  const was = before && participantOf(before, participant.userId)
+  if (was === undefined || !isPending(was) || isPending(participant)) return []
+  const { userId } = participant
+  const kind = kindOfEnd(change, participant)
+  return was.devices.map(({ deviceId }) => {
+    const isOwn = by?.userId === userId && by.deviceId === deviceId
+    if (isOwn) return { kind: 'withdraw', userId, deviceId }
+    return overNotice(change, was, deviceId, kind)
+  })
+}
+
+type OverKind = Extract<PlainCallNotice, { callerName: string }>['kind']
+
+function kindOfEnd({ after }: Change, { state }: Participant): OverKind {
+  if (state === 'missed') return isOver(after) && after.status !== 'missed' ? 'call_cancelled' : 'call_missed'
+  return state === 'removed' ? 'call_cancelled' : 'call_answered_elsewhere'
+}
+
+/** The device that was in the call is not any more: the call moved, or its user was removed. */
+function endsOfAttendance(change: Change, participant: Participant): DeviceEffect[] {
+  const { before, after, by, nowMs } = change
+  const { userId, attendance, state } = participant
+  const was = before && participantOf(before, userId)
+  const deviceId = was?.attendance?.deviceId
+  if (was === undefined || deviceId === undefined || isOver(after)) return []
+  if (isJoined(was) && isJoined(participant) && attendance?.deviceId !== deviceId) {
+    return [overNotice(change, was, deviceId, 'call_moved')]
+  }
+  const wasThere = isJoined(was) || was.state === 'lost'
+  if (!wasThere || state !== 'removed') return []
+  const { callId } = after
+  const ending = { callId, status: 'ended' as const, endReason: 'removed' as const, endedAtMs: nowMs }
+  const endedBy = by === undefined ? {} : { endedBy: by.userId }
+  return [plainNotice({ userId, deviceId }, { kind: 'call_ended', ...ending, ...endedBy })]
+}
+
+/** The end of the call, to the devices that are in it, or believe that they are, or ask to be; not to who ended it. */
+function endings({ before, after, by }: Change): DeviceEffect[] {
+  if (before === undefined || isOver(before) || !isOver(after)) return []
+  const { callId, status, endReason, endedBy, endedAtMs } = after
+  const notice = {
+    ...{ kind: 'call_ended' as const, callId, status, endReason: endReason!, endedAtMs: endedAtMs! },
+    ...(endedBy === undefined ? {} : { endedBy }),
+  }
+  const inside = before.participants
+    .filter(one => isJoined(one) || one.state === 'lost')
+    .map(({ userId, attendance }) => ({ userId, deviceId: attendance!.deviceId }))
+  const told = new Map<string, CallDeviceRef>()
+  for (const { userId, deviceId } of [...inside, ...askersOf(before)]) {
+    const isOwn = by?.userId === userId && by.deviceId === deviceId
+    if (!isOwn) told.set(`${userId}_${deviceId}`, { userId, deviceId })
+  }
+  return [...told.values()].map(device => plainNotice(device, notice))
+}
+
+/** Devices that asked for the key, without those that hear of the end as of an invitation's. */
+function askersOf(call: Call): CallDeviceRef[] {
+  return call.rejoinAsks.filter(({ userId, deviceId }) => {
+    const participant = participantOf(call, userId)
+    const isRung = participant?.devices.some(device => device.deviceId === deviceId) ?? false
+    return !(isRung && participant !== undefined && isPending(participant))
+  })
+}
+
+function topicEvents({ before, after }: Change): CallTopicEvent[] {
+  if (before === undefined) return []
+  const { callId, status, hostUserId } = after
+  const events = isOver(after) ? [] : after.participants.flatMap(one => participantEvents(before, after, one))
+  if (status !== before.status) events.push({ kind: 'call_status', callId, status })
+  if (hostUserId !== before.hostUserId) events.push({ kind: 'host_changed', callId, hostUserId })
+  return events
+}
+
+function participantEvents(before: Call, after: Call, participant: Participant): CallTopicEvent[] {
+  const was = participantOf(before, participant.userId)
+  const isSameState = was?.state === participant.state
+  const isSameDevice = was?.attendance?.deviceId === participant.attendance?.deviceId
+  if (isSameState && (isSameDevice || !isJoined(participant))) return []
+  const kind = EVENTS[participant.state]
+  return [{ kind, callId: after.callId, participant: participantView(after, participant) }]
+}
+
+function historyOf({ before, after }: Change, participant: Participant): CallEffect[] {
+  const { userId } = participant
+  const was = before && participantOf(before, userId)
+  const rowBefore = before && was && historyRowOf(before, was)
+  const row = historyRowOf(after, participant)
+  return row !== undefined && isNews(row, rowBefore) ? [{ kind: 'history', userId, row }] : []
+}
+
+function overNotice(
+  { after, nowMs }: Change,
+  { userId, invitedBy, isVideo }: Participant,
+  deviceId: DeviceId,
+  kind: OverKind,
+): DeviceEffect {
+  const notice = { kind, callId: after.callId, ...callerOf(after, invitedBy), isVideo, atMs: nowMs }
+  const effect = plainNotice({ userId, deviceId }, notice)
+  return kind === 'call_moved' ? effect : { ...effect, replaces: 'invitation' }
+}
+
+function plainNotice({ userId, deviceId }: CallDeviceRef, notice: PlainCallNotice): DeviceEffect {
+  return { kind: 'device', userId, deviceId, notice, expiresAtMs: undefined, replaces: undefined }
+}
+
+function callerOf(call: Call, callerId: UserId) {
+  return { callerId, callerName: participantOf(call, callerId)?.displayName ?? '' }
+}
+
+const EVENTS = {
+  invited: 'participant_invited',
+  ringing: 'participant_ringing',
+  joined: 'participant_joined',
+  left: 'participant_left',
+  lost: 'participant_left',
+  removed: 'participant_left',
+  declined: 'participant_declined',
+  busy: 'participant_declined',
+  missed: 'participant_declined',
+} as const satisfies Record<Participant['state'], CallTopicEvent['kind']>

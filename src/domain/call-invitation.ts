@@ -1,0 +1,225 @@
+/** Calling people: the start of a call and invitations to one that there is (contract 4.3, 4.4). */
+
+import type { FieldError } from '../errors.ts'
+import {
+  attendeesOf,
+  CALL_SIZE_MAX,
+  type Call,
+  type CallDevice,
+  isJoined,
+  isPending,
+  joinedOn,
+  PARTICIPANTS_MAX,
+  type Participant,
+  participantOf,
+} from './call.ts'
+import {
+  type CallCommand,
+  type CalleeFacts,
+  type CallFacts,
+  type CallRefused,
+  refused,
+  type SentKeyMap,
+} from './call-command.ts'
+import type { KeySlice } from './call-notice.ts'
+import type { UserId } from './ids.ts'
+import { readKeyMap, refusalOfDevices } from './key-map.ts'
+
+export type StartCommand = Extract<CallCommand, { kind: 'start' }>
+export type InviteCommand = Extract<CallCommand, { kind: 'invite' }>
+
+/** The call that a start makes, its initiator in it and everybody else invited. */
+export function startedCall(command: StartCommand, facts: CallFacts): Call | CallRefused {
+  const { by, nowMs, callId, displayName, isVideo, roomId } = command
+  const called = calledPeople(command, facts)
+  if ('ok' in called) return called
+  if (roomId !== undefined && facts.isRoomInUse) {
+    return refused('ROOM_IN_USE', `room ${roomId} belongs to another call`)
+  }
+  if (facts.otherCallId !== undefined) {
+    const members = { callId: String(facts.otherCallId) }
+    return refused('ALREADY_IN_CALL', `you are in call ${facts.otherCallId}`, { members })
+  }
+  const { deviceId, publicKeyHash } = by
+  const attendance = { deviceId, publicKeyHash, isOnline: false, hadSocket: false, seenAtMs: nowMs }
+  const invitation = { invitedBy: by.userId, invitedAtMs: nowMs, isVideo, isOnGoing: false }
+  const initiator: Participant = {
+    ...newParticipant({ userId: by.userId, displayName }, invitation, called.ownDevices),
+    ...{ state: 'joined', attendance, joinedAtMs: nowMs },
+  }
+  const invited = called.callees.map(callee => newParticipant(callee, invitation, callee.devices))
+  return {
+    ...{ callId, isVideo, initiatorId: by.userId, hostUserId: by.userId, createdAtMs: nowMs, keyEpoch: 1 },
+    roomId: roomId ?? facts.freeRoomId,
+    status: 'ringing',
+    participants: [initiator, ...invited],
+    rejoinAsks: [],
+    ...{ startedAtMs: undefined, endedAtMs: undefined, endReason: undefined, endedBy: undefined },
+    ...{ lastKeys: undefined, quiet: undefined },
+  }
+}
+
+/**
+ * The call with more people invited to it. Who is in the call stays as they are; of who is invited already, only
+ * devices ring that did not before.
+ */
+export function withInvited(call: Call, command: InviteCommand, facts: CallFacts): Call | CallRefused {
+  const { by, nowMs, roomId } = command
+  if (joinedOn(call, by) === undefined) {
+    return refused('NOT_PARTICIPANT', 'only a device that is in the call invites')
+  }
+  if (roomId !== undefined && roomId !== call.roomId) {
+    return invalid([{ pointer: '/roomId', code: 'MISMATCH', detail: 'not the room of the call' }])
+  }
+  const called = calledPeople(command, facts)
+  if ('ok' in called) return called
+  const refusal = refusalOfInvited(call, by.userId, called.callees)
+  if (refusal !== undefined) return refusal
+  const invitation: Invitation = {
+    ...{ invitedBy: by.userId, invitedAtMs: nowMs },
+    isVideo: command.isVideo ?? call.isVideo,
+    isOnGoing: call.status === 'active',
+  }
+  const invited = called.callees.reduce((next, callee) => withCallee(next, callee, invitation), call)
+  return withOwnDevices(invited, by.userId, called.ownDevices)
+}
+
+interface Called {
+  readonly callees: readonly Callee[]
+  /** Other devices of the one who calls, which may take the call over. */
+  readonly ownDevices: readonly CallDevice[]
+}
+
+interface Callee {
+  readonly userId: UserId
+  readonly displayName: string
+  readonly devices: readonly CallDevice[]
+}
+
+type Invitation = Pick<Participant, 'invitedBy' | 'invitedAtMs' | 'isVideo' | 'isOnGoing'>
+
+/** Who is called, with the keys of their devices: contract 4.4, all or nothing. */
+function calledPeople(command: StartCommand | InviteCommand, facts: CallFacts): Called | CallRefused {
+  const { by, calleeIds, encryptedAESKeys } = command
+  const slices = slicesFor(by.userId, calleeIds, encryptedAESKeys)
+  if ('ok' in slices) return slices
+  const callees = calleeIds.map(userId => facts.callees.find(callee => callee.userId === userId))
+  const strangers = calleeIds.filter((_, at) => !callees[at]?.isContact)
+  if (strangers.length > 0) {
+    const members = { calleeIds: strangers.map(String) }
+    return refused('CALLEE_NOT_CONTACT', `${strangers.length} callees are not your contacts`, { members })
+  }
+  const known = callees as readonly CalleeFacts[]
+  const required = known.flatMap(({ userId, deviceIds }) => deviceIds.map(deviceId => ({ userId, deviceId })))
+  const own = facts.ownDevices.map(deviceId => ({ userId: by.userId, deviceId }))
+  const mismatch = refusalOfDevices(slices, required, own)
+  if (mismatch !== undefined) return mismatch
+  const devicesOf = (id: UserId) => slices.filter(({ userId }) => userId === id).map(callDevice)
+  return {
+    callees: known.map(({ userId, displayName }) => ({ userId, displayName, devices: devicesOf(userId) })),
+    ownDevices: devicesOf(by.userId).filter(({ deviceId }) => deviceId !== by.deviceId),
+  }
+}
+
+/** The slices of a map that is for callees and the caller alone. */
+function slicesFor(
+  callerId: UserId,
+  calleeIds: readonly UserId[],
+  map: SentKeyMap,
+): readonly KeySlice[] | CallRefused {
+  const faults = faultsOfCallees(callerId, calleeIds)
+  if (faults.length > 0) return invalid(faults)
+  const slices = readKeyMap(map)
+  if ('ok' in slices) return slices
+  const isMeant = ({ userId }: KeySlice) => userId === callerId || calleeIds.includes(userId)
+  const astray = slices.filter(slice => !isMeant(slice))
+  if (astray.length === 0) return slices
+  return invalid(
+    astray.map(({ userId, deviceId }) => ({
+      pointer: `/encryptedAESKeys/${userId}_${deviceId}`,
+      ...{ code: 'NOT_CALLED', detail: 'a device of somebody who is not called' },
+    })),
+  )
+}
+
+function faultsOfCallees(callerId: UserId, calleeIds: readonly UserId[]): FieldError[] {
+  const most = CALL_SIZE_MAX - 1
+  if (calleeIds.length === 0 || calleeIds.length > most) {
+    return [{ pointer: '/calleeIds', code: 'LENGTH', detail: `1 to ${most} callees` }]
+  }
+  return calleeIds.flatMap((id, at) => {
+    const pointer = `/calleeIds/${at}`
+    if (id === callerId) return [{ pointer, code: 'SELF', detail: 'nobody calls themselves' }]
+    if (calleeIds.indexOf(id) === at) return []
+    return [{ pointer, code: 'DUPLICATE', detail: 'the same as another callee' }]
+  })
+}
+
+function refusalOfInvited(
+  call: Call,
+  inviterId: UserId,
+  callees: readonly Callee[],
+): CallRefused | undefined {
+  const before = callees.map(({ userId }) => participantOf(call, userId))
+  const isBarred = before.some(participant => participant?.state === 'removed')
+  // Else whoever was removed would be back with the next participant who feels like it.
+  if (isBarred && inviterId !== call.hostUserId) {
+    return refused('NOT_HOST', 'only the host invites whom a host has removed')
+  }
+  const coming = before.filter(known => known === undefined || !(isJoined(known) || isPending(known))).length
+  const added = before.filter(known => known === undefined).length
+  const isFull = attendeesOf(call) + coming > CALL_SIZE_MAX
+  if (!isFull && call.participants.length + added <= PARTICIPANTS_MAX) return undefined
+  return refused('CALL_FULL', `the call has ${attendeesOf(call)} people`)
+}
+
+function withCallee(call: Call, callee: Callee, invitation: Invitation): Call {
+  const before = participantOf(call, callee.userId)
+  if (before === undefined) {
+    const participant = newParticipant(callee, invitation, callee.devices)
+    return { ...call, participants: [...call.participants, participant] }
+  }
+  if (isJoined(before)) return call
+  const after = isPending(before) ? withMoreDevices(before, callee.devices) : invitedAgain(before)
+  return replaced(call, before, after)
+
+  function invitedAgain(participant: Participant): Participant {
+    return { ...participant, ...invitation, state: 'invited', devices: callee.devices, declinedOn: undefined }
+  }
+}
+
+/** Those of the caller's own devices that got a key now, in place of what waited for them. */
+function withOwnDevices(call: Call, userId: UserId, devices: readonly CallDevice[]): Call {
+  const before = participantOf(call, userId)
+  if (before === undefined || devices.length === 0) return call
+  return replaced(call, before, withMoreDevices(before, devices))
+}
+
+function withMoreDevices(participant: Participant, devices: readonly CallDevice[]): Participant {
+  const added = devices.filter(device => !participant.devices.some(has => has.deviceId === device.deviceId))
+  return added.length === 0 ? participant : { ...participant, devices: [...participant.devices, ...added] }
+}
+
+function replaced(call: Call, before: Participant, after: Participant): Call {
+  if (before === after) return call
+  return { ...call, participants: call.participants.map(one => (one === before ? after : one)) }
+}
+
+function newParticipant(
+  { userId, displayName }: Pick<Callee, 'userId' | 'displayName'>,
+  invitation: Invitation,
+  devices: readonly CallDevice[],
+): Participant {
+  return {
+    ...{ userId, displayName, ...invitation, state: 'invited', devices, talkedMs: 0 },
+    ...{ attendance: undefined, joinedAtMs: undefined, leftAtMs: undefined, declinedOn: undefined },
+  }
+}
+
+function callDevice({ deviceId, encryptedAESKey }: KeySlice): CallDevice {
+  return { deviceId, encryptedAESKey }
+}
+
+function invalid(errors: readonly FieldError[]): CallRefused {
+  return refused('VALIDATION_FAILED', 'the invitation breaks a rule', { errors })
+}

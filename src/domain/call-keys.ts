@@ -1,0 +1,220 @@
+/**
+ * Keys after the start (contract 4.5): a device that lost its key asks those who are in the call and rejoins; the host
+ * sends new keys to all, and anybody in the call the present one again when decryption fails.
+ */
+
+import { createHash } from 'node:crypto'
+import {
+  type Call,
+  type CallDevice,
+  type CallDeviceRef,
+  isJoined,
+  isPending,
+  joinedDevices,
+  joinedOn,
+  type Participant,
+  type RejoinAsk,
+} from './call.ts'
+import { attendedCall } from './call-attendance.ts'
+import { type CallActor, type CallCommand, type CallRefused, refused } from './call-command.ts'
+import { type DeviceEffect, type KeySlice, keyedNotice } from './call-notice.ts'
+import { readKeyMap, refusalOfDevices, refusalOfKey } from './key-map.ts'
+
+export type AnswerCommand = Extract<CallCommand, { kind: 'accept-rejoin' }>
+export type KeysCommand = Extract<CallCommand, { kind: 'keys' }>
+
+/** The call after something was sent to certain devices. */
+export interface Sent {
+  readonly call: Call
+  readonly told: readonly DeviceEffect[]
+}
+
+/** Asks every other person's device in the call for the key; an ask that is open already is not repeated. */
+export function withAsk(
+  call: Call,
+  participant: Participant,
+  by: CallActor,
+  nowMs: number,
+): Sent | CallRefused {
+  const refusal = refusalWhenRinging(call)
+  if (refusal !== undefined) return refusal
+  if (openAskOf(call, by, nowMs) !== undefined) return { call, told: [] }
+  const { userId, deviceId, publicKeyHash } = by
+  const others = joinedDevices(call).filter(device => device.userId !== userId)
+  if (others.length === 0)
+    return refused('NO_ACTIVE_PARTICIPANT', 'nobody in the call has the key; rejoin without')
+  const ask: RejoinAsk = { userId, deviceId, askedAtMs: nowMs, asked: others.length, answeredBy: [] }
+  const expiresAtMs = nowMs + ASK_OPEN_MS
+  const told = others.map(device => ({
+    ...{ kind: 'device' as const, ...device, expiresAtMs, replaces: undefined },
+    notice: {
+      kind: 'participant_request_rejoin' as const,
+      ...{ callId: call.callId, userId, deviceId, publicKeyHash, expiresAtMs },
+      displayName: participant.displayName,
+    },
+  }))
+  return { call: { ...call, rejoinAsks: [...asksBut(call, by), ask] }, told }
+}
+
+/** The device's ask as long as answers to it count. */
+export function openAskOf(call: Call, device: CallDeviceRef, nowMs: number): RejoinAsk | undefined {
+  const ask = askOf(call, device)
+  return ask !== undefined && nowMs < ask.askedAtMs + ASK_OPEN_MS ? ask : undefined
+}
+
+/** How long answers to the ask still count, in seconds begun. */
+export function secondsOpen({ askedAtMs }: RejoinAsk, nowMs: number): number {
+  return Math.ceil((askedAtMs + ASK_OPEN_MS - nowMs) / 1000)
+}
+
+/**
+ * Passes an answer on to the device that asked, and to no other. Those that come too late, or after enough others, are
+ * dropped without a word: who answers can't know, and need not.
+ */
+export function withAnswer(call: Call, command: AnswerCommand): Sent | CallRefused {
+  const { by, nowMs, requesterUserId, requesterDeviceId, encryptedAESKey } = command
+  const refusal = refusalWhenRinging(call) ?? refusalOfOutsider(call, by)
+  if (refusal !== undefined) return refusal
+  const invalid = refusalOfKey(encryptedAESKey, '/encryptedAESKey')
+  if (invalid !== undefined) return invalid
+  const requester = { userId: requesterUserId, deviceId: requesterDeviceId }
+  const ask = openAskOf(call, requester, nowMs)
+  const hasAnswered = ask?.answeredBy.some(device => isSame(device, by)) ?? false
+  if (ask === undefined || hasAnswered || ask.answeredBy.length >= ANSWERS_MAX) return { call, told: [] }
+  const { userId, deviceId } = by
+  const answered = { ...ask, answeredBy: [...ask.answeredBy, { userId, deviceId }] }
+  const notice = {
+    kind: 'participant_accept_rejoin' as const,
+    ...{ callId: call.callId, keyEpoch: call.keyEpoch, fromUserId: userId, fromDeviceId: deviceId },
+  }
+  const told = keyedNotice({ ...requester, encryptedAESKey }, notice, ask.askedAtMs + ASK_KEPT_MS)
+  return { call: { ...call, rejoinAsks: [...asksBut(call, requester), answered] }, told: [told] }
+}
+
+/**
+ * A device that asked comes in. Choice: it need not have asked when nobody is in the call: there was nobody to ask,
+ * and the thirty seconds for which an empty call waits are for just this.
+ */
+export function rejoinedCall(
+  call: Call,
+  participant: Participant,
+  by: CallActor,
+  nowMs: number,
+): Call | CallRefused {
+  const refusal = refusalWhenRinging(call)
+  if (refusal !== undefined) return refusal
+  const isThere = joinedOn(call, by) !== undefined
+  if (!isThere && askOf(call, by) === undefined && call.participants.some(isJoined)) {
+    return refused('REJOIN_REQUIRED', 'ask for the key first')
+  }
+  const attended = attendedCall(call, participant, by, nowMs)
+  if ('ok' in attended) return attended
+  const rejoinAsks = asksBut(call, by)
+  return rejoinAsks.length === call.rejoinAsks.length ? attended : { ...attended, rejoinAsks }
+}
+
+/** The call without the asks whose device may not rejoin on them any more. */
+export function withoutOldAsks(call: Call, nowMs: number): Call {
+  return { ...call, rejoinAsks: call.rejoinAsks.filter(ask => nowMs < askEndsAtMs(ask)) }
+}
+
+export function askEndsAtMs({ askedAtMs }: RejoinAsk): number {
+  return askedAtMs + ASK_KEPT_MS
+}
+
+/** Sends each device in the call its slice of the next key, or of the present one; those still ringing may get one. */
+export function withKeys(call: Call, command: KeysCommand, endsAtMs: number): Sent | CallRefused {
+  const { by, epoch, reason, encryptedAESKeys } = command
+  const digest = digestOf(command)
+  if (isRepeated(call, command, digest)) return { call, told: [] }
+  const refusal = refusalWhenRinging(call) ?? refusalOfOutsider(call, by) ?? refusalOfEpoch(call, command)
+  if (refusal !== undefined) return refusal
+  const slices = readKeyMap(encryptedAESKeys)
+  if ('ok' in slices) return slices
+  const joined = joinedDevices(call).filter(device => !isSame(device, by))
+  const mismatch = refusalOfDevices(slices, joined, ringingDevices(call))
+  if (mismatch !== undefined) return mismatch
+  const { userId, deviceId } = by
+  const notice = {
+    ...{ kind: 'key_update' as const, callId: call.callId, epoch, reason },
+    ...{ fromUserId: userId, fromDeviceId: deviceId },
+  }
+  const told = slices.map(slice => keyedNotice(slice, notice, endsAtMs))
+  const participants = call.participants.map(one => withSlices(one, slices, epoch > call.keyEpoch))
+  return {
+    call: { ...call, participants, keyEpoch: epoch, lastKeys: { epoch, userId, deviceId, digest } },
+    told,
+  }
+}
+
+/**
+ * The participant with the keys that wait for their devices renewed. A key of an earlier epoch does not wait any
+ * more: the device that joins without one asks for it.
+ */
+function withSlices(participant: Participant, slices: readonly KeySlice[], isNewEpoch: boolean): Participant {
+  if (participant.devices.length === 0) return participant
+  const own = slices.filter(({ userId }) => userId === participant.userId)
+  const devices: CallDevice[] = participant.devices.map(device => {
+    const slice = own.find(({ deviceId }) => deviceId === device.deviceId)
+    const kept = isNewEpoch ? undefined : device.encryptedAESKey
+    return { deviceId: device.deviceId, encryptedAESKey: slice?.encryptedAESKey ?? kept }
+  })
+  return { ...participant, devices }
+}
+
+function refusalOfEpoch(call: Call, { by, epoch, reason }: KeysCommand): CallRefused | undefined {
+  const isPresent = epoch === call.keyEpoch && reason === 'emergency'
+  if (isPresent) return undefined
+  const isNext = epoch === call.keyEpoch + 1
+  const isForHost = isNext || reason !== 'emergency'
+  if (isForHost && by.userId !== call.hostUserId) return refused('NOT_HOST', 'only the host makes a new key')
+  if (isNext) return undefined
+  const members = { keyEpoch: call.keyEpoch }
+  return refused('EPOCH_CONFLICT', `the call has epoch ${call.keyEpoch}, not ${epoch - 1}`, { members })
+}
+
+function refusalWhenRinging({ status }: Call): CallRefused | undefined {
+  return status === 'ringing' ? refused('CALL_NOT_ACTIVE', 'nobody has answered the call') : undefined
+}
+
+function refusalOfOutsider(call: Call, by: CallDeviceRef): CallRefused | undefined {
+  const isIn = joinedOn(call, by) !== undefined
+  return isIn ? undefined : refused('NOT_PARTICIPANT', 'only a device that is in the call gives out its key')
+}
+
+function isRepeated({ lastKeys }: Call, { by, epoch }: KeysCommand, digest: Uint8Array): boolean {
+  if (lastKeys === undefined || lastKeys.epoch !== epoch || !isSame(lastKeys, by)) return false
+  return Buffer.compare(lastKeys.digest, digest) === 0
+}
+
+/** Over everything but who sends it; what is kept of a map must not be its keys. */
+function digestOf({ reason, encryptedAESKeys }: KeysCommand): Uint8Array {
+  const entries = Object.entries(encryptedAESKeys).sort(([a], [b]) => (a < b ? -1 : 1))
+  return createHash('sha256')
+    .update(JSON.stringify([reason, entries]))
+    .digest()
+}
+
+function ringingDevices(call: Call): CallDeviceRef[] {
+  return call.participants
+    .filter(isPending)
+    .flatMap(({ userId, devices }) => devices.map(({ deviceId }) => ({ userId, deviceId })))
+}
+
+function askOf(call: Call, device: CallDeviceRef): RejoinAsk | undefined {
+  return call.rejoinAsks.find(ask => isSame(ask, device))
+}
+
+function asksBut(call: Call, device: CallDeviceRef): RejoinAsk[] {
+  return call.rejoinAsks.filter(ask => !isSame(ask, device))
+}
+
+function isSame(one: CallDeviceRef, other: CallDeviceRef): boolean {
+  return one.userId === other.userId && one.deviceId === other.deviceId
+}
+
+/** How long answers count (contract 4.5); beyond it the one who asked may still come in with what it got. */
+const ASK_OPEN_MS = 30_000
+const ASK_KEPT_MS = 60_000
+/** One wrong or hostile answer must not block; more than these help nobody. */
+const ANSWERS_MAX = 5

@@ -1,0 +1,100 @@
+/**
+ * What follows from who is in a call: when it becomes active, who is its host, since when it is quiet, and how it
+ * ends. Every command changes participants first and is settled after.
+ */
+
+import {
+  type Call,
+  type CallEndReason,
+  type CallStatus,
+  isJoined,
+  isOver,
+  isPending,
+  type Participant,
+  type Quiet,
+} from './call.ts'
+import type { UserId } from './ids.ts'
+
+/** The call as it stands after its participants changed. */
+export function settled(call: Call, nowMs: number): Call {
+  if (isOver(call)) return call
+  if (call.status === 'ringing') {
+    const callees = call.participants.filter(({ userId }) => userId !== call.initiatorId)
+    if (callees.some(isJoined)) return attended({ ...call, status: 'active', startedAtMs: nowMs }, nowMs)
+    return callees.some(isPending) ? call : unanswered(call, callees, nowMs)
+  }
+  return attended(call, nowMs)
+}
+
+export interface Ending {
+  readonly status: Exclude<CallStatus, 'ringing' | 'active'>
+  readonly endReason: CallEndReason
+  readonly endedBy?: UserId
+}
+
+/** The call over for everybody: who is in it has left, who was invited has missed it, and no key is left. */
+export function ended(call: Call, { status, endReason, endedBy }: Ending, nowMs: number): Call {
+  const participants = call.participants.map(participant => {
+    if (isJoined(participant)) return departed(call, participant, 'left', nowMs)
+    return { ...participant, ...(isPending(participant) ? { state: 'missed' as const } : {}), devices: [] }
+  })
+  return {
+    ...call,
+    ...{ status, endReason, endedBy, participants },
+    endedAtMs: nowMs,
+    lastKeys: undefined,
+    rejoinAsks: [],
+    quiet: undefined,
+  }
+}
+
+/** The participant out of the call, their time in it counted, and without the keys that waited for them. */
+export function departed(
+  call: Call,
+  participant: Participant,
+  state: 'left' | 'lost' | 'removed',
+  nowMs: number,
+): Participant {
+  if (!isJoined(participant)) return { ...participant, state, devices: [] }
+  const sinceMs = Math.max(participant.joinedAtMs ?? nowMs, call.startedAtMs ?? nowMs)
+  const talkedMs = participant.talkedMs + Math.max(0, nowMs - sinceMs)
+  return { ...participant, state, devices: [], leftAtMs: nowMs, talkedMs }
+}
+
+/** Nobody is left who could answer. What was not answered outweighs what was declined. */
+function unanswered(call: Call, callees: readonly Participant[], nowMs: number): Call {
+  const has = (...states: Participant['state'][]) => callees.some(({ state }) => states.includes(state))
+  if (has('missed')) return ended(call, { status: 'missed', endReason: 'unanswered' }, nowMs)
+  if (has('declined', 'busy')) return ended(call, { status: 'declined', endReason: 'declined' }, nowMs)
+  return ended(call, { status: 'cancelled', endReason: 'cancelled' }, nowMs)
+}
+
+/** An active call with a host that is in it, as long as anybody is, and what is to be said of its quiet. */
+function attended(call: Call, nowMs: number): Call {
+  const joined = call.participants.filter(isJoined)
+  const hostUserId = joined.some(({ userId }) => userId === call.hostUserId)
+    ? call.hostUserId
+    : (earliestOf(joined)?.userId ?? call.hostUserId)
+  const quietKind = quietKindOf(joined.length, call.participants.some(isPending))
+  const quiet = quietKind === call.quiet?.kind ? call.quiet : quietOf(quietKind, nowMs)
+  const isSame = hostUserId === call.hostUserId && quiet === call.quiet
+  return isSame ? call : { ...call, hostUserId, quiet }
+}
+
+/** Who has been in the call for longest; of two that came at once, who was invited first. */
+function earliestOf(joined: readonly Participant[]): Participant | undefined {
+  const [first, ...others] = joined
+  return others.reduce(
+    (earliest, other) => ((other.joinedAtMs ?? 0) < (earliest?.joinedAtMs ?? 0) ? other : earliest),
+    first,
+  )
+}
+
+function quietKindOf(joined: number, hasPending: boolean): Quiet['kind'] | undefined {
+  if (joined === 0) return 'empty'
+  return joined === 1 && !hasPending ? 'alone' : undefined
+}
+
+function quietOf(kind: Quiet['kind'] | undefined, sinceMs: number): Quiet | undefined {
+  return kind === undefined ? undefined : { kind, sinceMs }
+}

@@ -1,0 +1,107 @@
+/**
+ * The checks of the keys that a device sends for others (contract 4.4). The server can't read a key; what it can see
+ * is whether each device that has to get one does, and whether what was sent looks encrypted.
+ */
+
+import type { FieldError } from '../errors.ts'
+import type { CallDeviceRef } from './call.ts'
+import { type CallRefused, refused, type SentKeyMap } from './call-command.ts'
+import type { KeySlice } from './call-notice.ts'
+import { type DeviceId, parseUint64, type UserId } from './ids.ts'
+
+/**
+ * The slices of a map whose entries are of the right form; they may still be for the wrong devices. Refused with
+ * `PLAINTEXT_KEY_SUSPECTED` when a value is as long as a key that nobody encrypted, else with `VALIDATION_FAILED`;
+ * both name the entries.
+ */
+export function readKeyMap(map: SentKeyMap): readonly KeySlice[] | CallRefused {
+  const entries = Object.entries(map)
+  if (entries.length > ENTRIES_MAX) {
+    return invalid([fault('', 'TOO_MANY', `not more than ${ENTRIES_MAX} entries`)])
+  }
+  const slices: KeySlice[] = []
+  const faults: FieldError[] = []
+  const values = new Set<string>()
+  for (const [name, encryptedAESKey] of entries) {
+    const device = parseDeviceName(name)
+    const isCopy = values.has(encryptedAESKey)
+    const problem = isCopy ? COPIED : faultOfKey(encryptedAESKey)
+    values.add(encryptedAESKey)
+    if (device === undefined) faults.push(fault('', 'FORMAT', 'an entry is not named <userId>_<deviceId>'))
+    else if (problem !== undefined) faults.push(fault(`/${name}`, problem.code, problem.detail))
+    else slices.push({ ...device, encryptedAESKey })
+  }
+  return faults.length === 0 ? slices : invalid(faults)
+}
+
+/** Why this text is no encrypted key, under the pointer of its own; undefined when it may be one. */
+export function refusalOfKey(encryptedAESKey: string, pointer: string): CallRefused | undefined {
+  const problem = faultOfKey(encryptedAESKey)
+  return problem === undefined ? undefined : invalid([{ pointer, ...problem }])
+}
+
+/** Why the slices are not for exactly these devices, of which the optional ones may be left out (contract 4.4, 3). */
+export function refusalOfDevices(
+  slices: readonly KeySlice[],
+  required: readonly CallDeviceRef[],
+  optional: readonly CallDeviceRef[],
+): CallRefused | undefined {
+  const given = new Set(slices.map(deviceName))
+  const needed = new Set(required.map(deviceName))
+  const allowed = new Set([...needed, ...optional.map(deviceName)])
+  const missing = [...needed].filter(name => !given.has(name))
+  const extra = [...given].filter(name => !allowed.has(name))
+  if (missing.length === 0 && extra.length === 0) return undefined
+  const detail = `the keys miss ${missing.length} devices and name ${extra.length} others; fetch the devices again`
+  return refused('DEVICE_LIST_MISMATCH', detail, { members: { missing, extra } })
+}
+
+/** `<userId>_<deviceId>`, a device's name in a map of keys. */
+export function deviceName({ userId, deviceId }: CallDeviceRef): string {
+  return `${userId}_${deviceId}`
+}
+
+function parseDeviceName(name: string): CallDeviceRef | undefined {
+  const [userText, deviceText, ...rest] = name.split('_')
+  const userId = parseUint64(userText ?? '')
+  const deviceId = parseUint64(deviceText ?? '')
+  if (userId === undefined || deviceId === undefined || rest.length > 0) return undefined
+  return { userId: userId as UserId, deviceId: deviceId as DeviceId }
+}
+
+function faultOfKey(text: string): Omit<FieldError, 'pointer'> | undefined {
+  if (text.length > KEY_CHARS_MAX) return WRONG_LENGTH
+  const bytes = Buffer.from(text, 'base64')
+  if (bytes.toString('base64') !== text) return NOT_BASE64
+  if (bytes.length === PLAIN_KEY_BYTES) return PLAINTEXT
+  return bytes.length < KEY_BYTES_MIN ? WRONG_LENGTH : undefined
+}
+
+function invalid(errors: readonly FieldError[]): CallRefused {
+  const isPlaintext = errors.some(({ code }) => code === PLAINTEXT.code)
+  return isPlaintext
+    ? refused('PLAINTEXT_KEY_SUSPECTED', 'a key of 32 bytes is not encrypted', { errors })
+    : refused('VALIDATION_FAILED', 'the keys break a rule', { errors })
+}
+
+/** Under the whole map for an entry whose name is no pointer's. */
+function fault(pointer: string, code: string, detail: string): FieldError {
+  return { pointer: `/encryptedAESKeys${pointer}`, code, detail }
+}
+
+/** As many as 32 people have devices. */
+const ENTRIES_MAX = 320
+/** A session key itself, in the clear. */
+const PLAIN_KEY_BYTES = 32
+/** ECIES on P-256 has 113 to 125 bytes, RSA-2048 has 256. */
+const KEY_BYTES_MIN = 64
+const KEY_BYTES_MAX = 1_024
+const KEY_CHARS_MAX = 4 * Math.ceil(KEY_BYTES_MAX / 3)
+
+const NOT_BASE64 = { code: 'FORMAT', detail: 'not canonical base64' }
+const WRONG_LENGTH = {
+  code: 'LENGTH',
+  detail: `an encrypted key has ${KEY_BYTES_MIN} to ${KEY_BYTES_MAX} bytes`,
+}
+const PLAINTEXT = { code: 'PLAINTEXT', detail: 'as long as a key that nobody encrypted' }
+const COPIED = { code: 'DUPLICATE', detail: 'the same as another device has' }
