@@ -24,12 +24,14 @@ import { formatProfile, readProfiles } from './support/profile.ts'
 import { rounded } from './support/statistics.ts'
 import { tile } from './tile.ts'
 import { tokenCheck } from './token-check.ts'
+import { user } from './user.ts'
 
 const BENCHMARKS: readonly Benchmark[] = [
   registerThroughput,
   append,
   lookup,
   tile,
+  user,
   startup,
   audit,
   checkpointLatency,

@@ -28,6 +28,8 @@ export interface ApplicationConfig {
   readonly smsRetrieverHash?: string
   readonly mail?: MailOptions
   readonly sms?: SmsOptions
+  /** Codes by SMS in a day, to all numbers together. */
+  readonly smsDailyMax: number
   readonly apns?: ApnsOptions
   readonly fcm?: FcmOptions
   readonly providers: readonly ProviderOptions[]
@@ -74,6 +76,7 @@ export function readApplicationConfig(reader: EnvironmentReader): ApplicationCon
     ...(retrieverHash === undefined ? {} : { smsRetrieverHash: retrieverHash }),
     ...mail(reader),
     ...sms(reader),
+    smsDailyMax: reader.integer('CALLSIGN_SMS_DAILY_BUDGET', { usual: 10_000, min: 0, max: 100_000_000 }),
     ...apns(reader),
     ...fcm(reader),
     providers: providers(reader),

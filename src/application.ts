@@ -48,6 +48,7 @@ import { Notices } from './store/notices.ts'
 import { OutboxStore } from './store/outbox-store.ts'
 import { RateStore } from './store/rate-store.ts'
 import { SessionStore } from './store/session-store.ts'
+import { SmsBudget } from './store/sms-budget.ts'
 import type { HttpRoute } from './transport/http.ts'
 
 export interface ApplicationParts {
@@ -68,6 +69,8 @@ export interface ApplicationParts {
   readonly onOutgoing: (channel: Channel) => void
   /** Shown what leaves; absent but in development. */
   readonly onRendered?: (rendered: Rendered) => void
+  /** Sending codes to a country calling code has stopped, since so few of them are confirmed. */
+  readonly onPumped: (dialCode: string) => void
   readonly onTokenReused: (userId: UserId, requestId: string) => void
 }
 
@@ -192,7 +195,13 @@ function joinOperations(parts: ApplicationParts, stores: Stores, senders: Opened
   const canSend = (channel: 'mail' | 'sms') => isDevelopment || senders.byChannel[channel] !== undefined
   const base = { ...parts, ...stores, addresses, stepUpSeconds: config.stepUpS }
   const authentication = new Authentication(base)
-  const challenges = new ChallengeStore({ ...base, testCodes, canSend })
+  const smsBudget = new SmsBudget({ ...parts, dailyMax: config.smsDailyMax })
+  const challenges = new ChallengeStore({
+    ...base,
+    testCodes,
+    canSend,
+    ...(parts.areRatesLimited ? { smsBudget } : {}),
+  })
   const letters = new AccountLetters({ ...base, isTestIdentifier: key => testCodes.has(key) })
   const appleConsents = new AppleConsents(base)
   const loginMethods = new LoginMethods({ ...base, letters, appleConsents })

@@ -222,6 +222,7 @@ async function startApplication(
     register,
     onOutgoing: channel => wake(channel),
     ...(deliveries === undefined ? {} : { onRendered: deliveries.record }),
+    onPumped: dialCode => logger.warn({ event: 'sms-stopped', dialCode }),
     onTokenReused: (userId, requestId) =>
       logger.warn({ event: 'refresh-token-reused', userId: `${userId}`, requestId }),
   })

@@ -52,6 +52,7 @@ const APPLICATION_UNSET = {
   blockedCountries: new Set(),
   appName: 'Callsign',
   language: 'en',
+  smsDailyMax: 10_000,
   providers: [],
   deepLinkScheme: 'callsign',
   appleAppIds: [],

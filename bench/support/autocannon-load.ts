@@ -24,7 +24,7 @@ export interface AutocannonProtocol {
 }
 
 serveParent<AutocannonProtocol>(async () => async ({ url, path, connections, pipelining, seconds }) => {
-  const requests = readFileSync(path, 'utf8').trimEnd().split('\n').map(parseRequest)
+  const requests = readFileSync(path, 'utf8').replace(/\n$/, '').split('\n').map(parseRequest)
   let nextClient = 0
   const result = await autocannon({
     url,
@@ -47,7 +47,8 @@ serveParent<AutocannonProtocol>(async () => async ({ url, path, connections, pip
 })
 
 function parseRequest(line: string): autocannon.Request {
-  const [path = '', body = ''] = line.split('\t')
-  if (body === '') return { method: 'GET', path }
-  return { method: 'POST', path, headers: { 'content-type': 'application/json' }, body }
+  const [path = '', body = '', token = ''] = line.split('\t')
+  const authorization = token === '' ? {} : { authorization: `Bearer ${token}` }
+  if (body === '') return { method: 'GET', path, headers: authorization }
+  return { method: 'POST', path, headers: { ...authorization, 'content-type': 'application/json' }, body }
 }

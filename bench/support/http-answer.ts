@@ -9,10 +9,16 @@ export interface RecordedAnswer {
 }
 
 /** Asks once and keeps what is not made anew by uWebSockets.js for each answer. Throws unless the status is 200. */
-export async function recordAnswer(url: string, body?: string): Promise<RecordedAnswer> {
-  const request =
-    body === undefined ? {} : { method: 'POST', body, headers: { 'content-type': 'application/json' } }
-  const answer = await fetch(url, request)
+export async function recordAnswer(url: string, body?: string, token?: string): Promise<RecordedAnswer> {
+  const headers = token === undefined ? {} : { authorization: `Bearer ${token}` }
+  const answer =
+    body === undefined
+      ? await fetch(url, { headers })
+      : await fetch(url, {
+          method: 'POST',
+          body,
+          headers: { ...headers, 'content-type': 'application/json' },
+        })
   const bytes = new Uint8Array(await answer.arrayBuffer())
   if (answer.status !== 200) throw new Error(`${url} answered ${answer.status}: ${Buffer.from(bytes)}`)
   return {

@@ -31,6 +31,8 @@ export interface HttpRequest {
   readonly path: string
   /** Makes it a POST of JSON. */
   readonly body?: string
+  /** Access token. */
+  readonly token?: string
 }
 
 /** Requests in a file that the load generators read. */
@@ -42,7 +44,10 @@ export interface RequestList {
 /** Writes requests to a file in `folder`. */
 export function writeRequests(folder: string, name: string, requests: readonly HttpRequest[]): RequestList {
   const path = join(folder, `${name}.requests`)
-  writeFileSync(path, requests.map(({ path, body = '' }) => `${path}\t${body}\n`).join(''))
+  writeFileSync(
+    path,
+    requests.map(({ path, body = '', token = '' }) => `${path}\t${body}\t${token}\n`).join(''),
+  )
   return { path, count: requests.length }
 }
 
@@ -108,11 +113,14 @@ local at = 0
 
 function init(args)
   for line in io.lines(args[1]) do
-    local path, body = line:match("^(.-)\\t(.*)$")
+    local path, body, token = line:match("^(.-)\\t(.-)\\t(.*)$")
+    local headers = {}
+    if token ~= "" then headers["Authorization"] = "Bearer " .. token end
     if body == "" then
-      prepared[#prepared + 1] = wrk.format("GET", path)
+      prepared[#prepared + 1] = wrk.format("GET", path, headers)
     else
-      prepared[#prepared + 1] = wrk.format("POST", path, { ["Content-Type"] = "application/json" }, body)
+      headers["Content-Type"] = "application/json"
+      prepared[#prepared + 1] = wrk.format("POST", path, headers, body)
     end
   end
 end

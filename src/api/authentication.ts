@@ -55,17 +55,16 @@ export class Authentication {
    * `SESSION_REVOKED`.
    */
   callerOf(authorization: string): Caller {
-    if (authorization === '') throw refusal('TOKEN_MISSING')
-    const text = BEARER_FORM.test(authorization) ? authorization.slice(BEARER_CHARS).trim() : ''
-    const token = this.#genuine.get(text) ?? this.#verify(text)
-    if (token === undefined) throw refusal('TOKEN_INVALID')
+    const token = this.#genuineToken(authorization)
+    return this.#callerBy(token, this.#world.sessions.read(token.sessionId))
+  }
+
+  /** As `callerOf`; undefined for a genuine token whose session is over, which can't be ended again. */
+  callerUnlessOver(authorization: string): Caller | undefined {
+    const token = this.#genuineToken(authorization)
     const session = this.#world.sessions.read(token.sessionId)
-    const code = refusalOfAccess(session, token, this.#world.nowMs())
-    if (code !== undefined || session === undefined) throw refusal(code ?? 'TOKEN_INVALID')
-    if (!session.isPairUsed && token.generation === session.generation) this.#markPairUsed(token)
-    const { userId, deviceId } = session
-    const caller = { sessionId: token.sessionId, session, userId }
-    return deviceId === undefined ? caller : { ...caller, deviceId }
+    const isOver = session === undefined || session.revokedBecause !== undefined
+    return isOver ? undefined : this.#callerBy(token, session)
   }
 
   /** A route that only signed-in callers may use. */
@@ -93,6 +92,23 @@ export class Authentication {
       expiresIn: Math.max(0, expiresAtS - nowS),
       refreshExpiresIn: Math.min(lifetimes.refreshS, Math.floor(session.endsAtMs / 1000) - nowS),
     }
+  }
+
+  #genuineToken(authorization: string): AccessToken {
+    if (authorization === '') throw refusal('TOKEN_MISSING')
+    const text = BEARER_FORM.test(authorization) ? authorization.slice(BEARER_CHARS).trim() : ''
+    const token = this.#genuine.get(text) ?? this.#verify(text)
+    if (token === undefined) throw refusal('TOKEN_INVALID')
+    return token
+  }
+
+  #callerBy(token: AccessToken, session: Session | undefined): Caller {
+    const code = refusalOfAccess(session, token, this.#world.nowMs())
+    if (code !== undefined || session === undefined) throw refusal(code ?? 'TOKEN_INVALID')
+    if (!session.isPairUsed && token.generation === session.generation) this.#markPairUsed(token)
+    const { userId, deviceId } = session
+    const caller = { sessionId: token.sessionId, session, userId }
+    return deviceId === undefined ? caller : { ...caller, deviceId }
   }
 
   #verify(text: string): AccessToken | undefined {

@@ -16,7 +16,7 @@ import type { Authentication, Caller } from './authentication.ts'
 import type { Call, Operation, RateRule, Reply } from './operation.ts'
 
 export interface OperationsWorld {
-  readonly authentication: Pick<Authentication, 'callerOf'>
+  readonly authentication: Pick<Authentication, 'callerOf' | 'callerUnlessOver'>
   readonly nowMs: () => number
   readonly monotonicMs: () => number
   readonly areRatesLimited: boolean
@@ -70,11 +70,10 @@ class OperationRunner {
 
   run(request: HttpRequest): HttpAnswer | Promise<HttpAnswer> {
     const caller = this.#authenticate(request.header('authorization'))
-    const network = networkOf(request.remoteAddress)
-    if (this.#world.areRatesLimited) this.#rates.take(this.#operation, network, caller)
+    if (this.#world.areRatesLimited) this.#rates.take(this.#operation, request, caller)
     const body = this.#readBody(request)
     const unknownFields = this.#world.isDevelopment ? this.#unknownFields(body) : ''
-    const call = this.#callOf(request, caller, network, body)
+    const call = this.#callOf(request, caller, body)
     const reply = this.#operation.handle(call)
     return reply instanceof Promise
       ? reply.then(late => this.#answer(late, unknownFields))
@@ -84,7 +83,9 @@ class OperationRunner {
   #authenticate(authorization: string): Caller | undefined {
     const { access } = this.#operation
     if (access === 'public' || (access === 'optional' && authorization === '')) return undefined
-    const caller = this.#world.authentication.callerOf(authorization)
+    const { authentication } = this.#world
+    if (access === 'ended') return authentication.callerUnlessOver(authorization)
+    const caller = authentication.callerOf(authorization)
     if (access === 'device' && caller.deviceId === undefined) {
       throw new SignalError('DEVICE_NOT_REGISTERED', 'this needs a device: register one first')
     }
@@ -109,7 +110,6 @@ class OperationRunner {
   #callOf(
     request: HttpRequest,
     caller: Caller | undefined,
-    network: string,
     body: unknown,
   ): Call<unknown, unknown, 'session'> {
     const nowMs = this.#world.nowMs()
@@ -125,7 +125,10 @@ class OperationRunner {
       acceptLanguage: request.header('accept-language').slice(0, HEADER_CHARS_MAX),
       userAgent: request.header('user-agent').slice(0, HEADER_CHARS_MAX),
       idempotencyKey,
-      network,
+      // An address costs more than the rest of these: only who asks for it pays.
+      get network() {
+        return networkOf(request.remoteAddress)
+      },
       bodyBytes: request.body,
       nowMs,
       commit: write => this.#commit(write, idempotent, nowMs),
@@ -182,20 +185,20 @@ class Rates {
   }
 
   /** Throws `RATE_LIMITED` with the seconds to wait. */
-  take({ rates = [] }: Operation, network: string, caller: Caller | undefined): void {
+  take({ rates = [] }: Operation, request: HttpRequest, caller: Caller | undefined): void {
     const nowMs = this.#monotonicMs()
-    for (const rule of rates) this.#take(rule, network, caller, nowMs)
-    if (caller !== undefined) this.#take(ANYTHING_AUTHENTICATED, network, caller, nowMs)
+    for (const rule of rates) this.#take(rule, request, caller, nowMs)
+    if (caller !== undefined) this.#take(ANYTHING_AUTHENTICATED, request, caller, nowMs)
   }
 
   sweep(): void {
     for (const buckets of this.#buckets.values()) buckets.sweep(this.#monotonicMs())
   }
 
-  #take(rule: RateRule, network: string, caller: Caller | undefined, nowMs: number): void {
+  #take(rule: RateRule, request: HttpRequest, caller: Caller | undefined, nowMs: number): void {
     const key =
       rule.by === 'address'
-        ? network
+        ? networkOf(request.remoteAddress)
         : rule.by === 'user'
           ? String(caller?.userId)
           : Buffer.from(caller?.sessionId ?? []).toString('latin1')

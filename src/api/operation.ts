@@ -10,8 +10,11 @@ import type { ErrorCode } from '../errors.ts'
 import type { HttpRoute } from '../transport/http.ts'
 import type { Caller } from './authentication.ts'
 
-/** `optional`: a session if a token is sent, which must then be good. `device`: a session bound to a device. */
-export type Access = 'public' | 'optional' | 'session' | 'device'
+/**
+ * `optional`: a session if a token is sent, which must then be good. `ended`: a session, also one that is over. `device`:
+ * a session bound to a device.
+ */
+export type Access = 'public' | 'optional' | 'ended' | 'session' | 'device'
 
 /** How often an operation may be called; rules of one name share their counts. */
 export interface RateRule extends BucketRate {
@@ -52,7 +55,7 @@ export interface Call<Body, Query, A extends Access> {
 
 type CallerOf<A extends Access> = A extends 'public'
   ? undefined
-  : A extends 'optional'
+  : A extends 'optional' | 'ended'
     ? Caller | undefined
     : A extends 'device'
       ? Caller & { readonly deviceId: DeviceId }

@@ -40,6 +40,7 @@ const BAD_SESSION_CODES: readonly ErrorCode[] = ['TOKEN_INVALID', 'TOKEN_EXPIRED
 const ACCESS_CODES: Record<Access, readonly ErrorCode[]> = {
   public: [],
   optional: BAD_SESSION_CODES,
+  ended: ['TOKEN_MISSING', 'TOKEN_INVALID', 'TOKEN_EXPIRED'],
   session: ['TOKEN_MISSING', ...BAD_SESSION_CODES],
   device: ['TOKEN_MISSING', ...BAD_SESSION_CODES, 'DEVICE_NOT_REGISTERED'],
 }

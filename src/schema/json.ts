@@ -65,15 +65,30 @@ function formatArray(elements: readonly unknown[], idsAs: IdForm): string {
   return `${text}]`
 }
 
+/**
+ * Departure from `Object.entries` and `JSON.stringify` of each name: they took two thirds of the time (`bench/user.ts`).
+ */
 function formatObject(object: object, idsAs: IdForm): string {
   const prototype = Object.getPrototypeOf(object)
   assert(prototype === Object.prototype || prototype === null, 'only plain objects are written')
   let text = ''
-  for (const [name, member] of Object.entries(object)) {
+  for (const name in object) {
+    const member = object[name as keyof object] as unknown
     if (member === undefined) continue
-    text += `${text === '' ? '{' : ','}${JSON.stringify(name)}:${formatJson(member, idsAs)}`
+    text += `${text === '' ? '{' : ','}${quotedName(name)}:${formatJson(member, idsAs)}`
   }
   return text === '' ? '{}' : `${text}}`
 }
 
+function quotedName(name: string): string {
+  const known = QUOTED_NAMES.get(name)
+  if (known !== undefined) return known
+  const quoted = JSON.stringify(name)
+  if (QUOTED_NAMES.size < NAMES_KEPT_MAX) QUOTED_NAMES.set(name, quoted)
+  return quoted
+}
+
+/** Names of members are our own, so there are few. */
+const QUOTED_NAMES = new Map<string, string>()
+const NAMES_KEPT_MAX = 1_000
 const MEDIA_TYPE_FORM = /^application\/json\s*(;|$)/i

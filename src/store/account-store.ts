@@ -4,7 +4,7 @@ import { identifierOf, type LoginMethod, type User } from '../domain/account.ts'
 import type { MethodId, UserId } from '../domain/ids.ts'
 import { assert } from '../errors.ts'
 import type { Database, Table } from './database.ts'
-import { idsKey, keyBehind, textKey } from './keys.ts'
+import { idsKey, textKey } from './keys.ts'
 
 /** Whose an identifier is. */
 export interface MethodOwner {
@@ -14,12 +14,13 @@ export interface MethodOwner {
 
 export class AccountStore {
   readonly #users: Table<User>
-  readonly #methods: Table<LoginMethod>
+  /** All of a user's in one record: they are few, and read together. */
+  readonly #methods: Table<readonly LoginMethod[]>
   readonly #owners: Table<MethodOwner>
 
   constructor(database: Database) {
-    this.#users = database.table('users')
-    this.#methods = database.table('login-methods')
+    this.#users = database.table('users', USER_SHAPES)
+    this.#methods = database.table('login-methods', METHOD_SHAPES)
     this.#owners = database.table('login-method-owners')
   }
 
@@ -28,10 +29,8 @@ export class AccountStore {
   }
 
   /** The user's methods, oldest first. */
-  methodsOf(userId: UserId): LoginMethod[] {
-    const start = idsKey(userId)
-    const rows = [...this.#methods.getRange({ start, end: keyBehind(start) })]
-    return rows.map(({ value }) => value).sort((a, b) => a.addedAtMs - b.addedAtMs)
+  methodsOf(userId: UserId): readonly LoginMethod[] {
+    return this.#methods.get(idsKey(userId)) ?? []
   }
 
   /** By `addressIdentifier` or `socialIdentifier`. */
@@ -40,7 +39,7 @@ export class AccountStore {
   }
 
   method({ userId, methodId }: MethodOwner): LoginMethod | undefined {
-    return this.#methods.get(idsKey(userId, methodId))
+    return this.methodsOf(userId).find(({ id }) => id === methodId)
   }
 
   /** In a transaction. */
@@ -52,13 +51,19 @@ export class AccountStore {
   putMethod(userId: UserId, method: LoginMethod): void {
     const owner = this.ownerOf(identifierOf(method))
     assert(owner === undefined || owner.methodId === method.id, 'an identifier belongs to one method')
-    this.#methods.put(idsKey(userId, method.id), method)
+    const methods = [...this.methodsOf(userId).filter(({ id }) => id !== method.id), method]
+    this.#methods.put(
+      idsKey(userId),
+      methods.toSorted((a, b) => a.addedAtMs - b.addedAtMs),
+    )
     if (owner === undefined) this.#owners.put(textKey(identifierOf(method)), { userId, methodId: method.id })
   }
 
   /** In a transaction. */
   removeMethod(userId: UserId, method: LoginMethod): void {
-    this.#methods.remove(idsKey(userId, method.id))
+    const methods = this.methodsOf(userId).filter(({ id }) => id !== method.id)
+    if (methods.length > 0) this.#methods.put(idsKey(userId), methods)
+    else this.#methods.remove(idsKey(userId))
     this.#owners.remove(textKey(identifierOf(method)))
   }
 
@@ -68,3 +73,9 @@ export class AccountStore {
     this.#users.remove(idsKey(userId))
   }
 }
+
+const USER_SHAPES = [
+  ['displayName', 'createdAtMs', 'settings', 'primaryMethodId', 'acceptLanguage'],
+  ['discoverableByEmail', 'discoverableByPhone', 'callsFromContactsOnly'],
+]
+const METHOD_SHAPES = [['kind', 'key', 'shown', 'id', 'addedAtMs', 'lastUsedAtMs']]

@@ -9,6 +9,7 @@ import { closeSync, existsSync, fdatasyncSync, mkdirSync, openSync } from 'node:
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { type Database as LmdbTable, open, type RootDatabase, type Transaction } from 'lmdb'
+import { Encoder } from 'msgpackr'
 import { SignalError } from '../errors.ts'
 
 /** A table of binary values under binary keys that sort as their bytes do. */
@@ -90,8 +91,20 @@ export class Database {
     })
   }
 
-  table<Value>(name: string): Table<Value> {
-    return this.#environment.openDB<Value, Uint8Array>(name, { encoding: 'msgpack', keyEncoding: 'binary' })
+  /**
+   * `shapes` are the member names, in their order, of records that the table often holds: those are stored without
+   * their names, which makes them a third as long and several times faster to read. Others are stored with them. Stored
+   * records refer to a shape by its position, so shapes are only ever added, at the end.
+   */
+  table<Value>(name: string, shapes: readonly (readonly string[])[] = []): Table<Value> {
+    const encoder = new Encoder({
+      copyBuffers: true,
+      structures: shapes.map(shape => [...shape]),
+      maxSharedStructures: shapes.length,
+    })
+    // lmdb-js takes an encoder, though its types do not say so.
+    const options = { encoder, keyEncoding: 'binary' } as const
+    return this.#environment.openDB<Value, Uint8Array>(name, options)
   }
 
   recordTable<Value>(name: string): RecordTable<Value> {

@@ -34,18 +34,14 @@ export function timeBytes(atMs: number): Uint8Array {
   return indexKey(Math.max(0, Math.floor(atMs)))
 }
 
-/** The first key behind every key that begins with `prefix`, which has a byte below 255. */
+/** A key behind every key of up to 64 bytes more that begins with `prefix`. */
 export function keyBehind(prefix: Uint8Array): Uint8Array {
-  const end = Buffer.from(prefix)
-  for (let at = end.length - 1; at >= 0; at--) {
-    if (end[at] === 0xff) continue
-    end[at]! += 1
-    return end.subarray(0, at + 1)
-  }
-  throw new Error('no key is behind this prefix')
+  return Buffer.concat([prefix, ALL_ONES])
 }
 
 /** A text of any length as a key: its SHA-256. */
 export function textKey(text: string): Uint8Array {
   return createHash('sha256').update(text).digest()
 }
+
+const ALL_ONES = Buffer.alloc(65, 0xff)

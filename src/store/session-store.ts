@@ -2,7 +2,7 @@
 
 import type { DeviceId, UserId } from '../domain/ids.ts'
 import type { Session, TokenLifetimes } from '../domain/session.ts'
-import { decideRefresh, expiryOf, type RefreshDecision, type RevocationReason } from '../domain/session.ts'
+import { expiryOf, type RevocationReason } from '../domain/session.ts'
 import type { Database, Table } from './database.ts'
 import { EXPIRY, type Expiries } from './expiries.ts'
 import { idsKey, keyBehind } from './keys.ts'
@@ -24,7 +24,7 @@ export class SessionStore {
     this.#database = database
     this.#expiries = expiries
     this.#lifetimes = lifetimes
-    this.#sessions = database.table('sessions')
+    this.#sessions = database.table('sessions', SHAPES)
     this.#byUser = database.table('sessions-by-user')
     expiries.define(EXPIRY.session, (sessionId, nowMs) => this.#expire(sessionId, nowMs))
   }
@@ -79,16 +79,6 @@ export class SessionStore {
     this.#expiries.add(EXPIRY.session, endsAtMs, sessionId)
   }
 
-  /** Decides over a genuine refresh token and keeps the outcome; resolves when that is durable. */
-  refresh(sessionId: Uint8Array, generation: number, nowMs: number): Promise<RefreshDecision> {
-    return this.#database.commit(() => {
-      const decision = decideRefresh(this.read(sessionId), generation, nowMs, this.#lifetimes)
-      if (decision.kind === 'rotate') this.put(sessionId, decision.session)
-      if (decision.kind === 'reused') this.revoke(sessionId, 'refresh_token_reused', nowMs)
-      return decision
-    })
-  }
-
   /** Notes that a request has carried an access token of this generation; nobody waits for it. */
   markPairUsed(sessionId: Uint8Array, generation: number): Promise<void> {
     return this.#database.commit(() => {
@@ -109,3 +99,17 @@ export class SessionStore {
 }
 
 const USER_BYTES = 8
+const SHAPE = [
+  'userId',
+  'generation',
+  'rotatedAtMs',
+  'isPairUsed',
+  'createdAtMs',
+  'authenticatedAtMs',
+  'lastUsedAtMs',
+  'endsAtMs',
+  'methods',
+  'userAgent',
+]
+/** Without a device, and bound to one. */
+const SHAPES = [SHAPE, [...SHAPE, 'deviceId']]

@@ -4,7 +4,7 @@ import t, { type Test } from 'tap'
 import { Authentication } from '../../src/api/authentication.ts'
 import type { DeviceId } from '../../src/domain/ids.ts'
 import { deriveSecrets } from '../../src/domain/secrets.ts'
-import type { Session } from '../../src/domain/session.ts'
+import { decideRefresh, type Session } from '../../src/domain/session.ts'
 import { formatAccessToken } from '../../src/domain/token.ts'
 import { newSession, newUser, openWorld, type TestUser, type TestWorld } from '../support/application.ts'
 
@@ -128,8 +128,7 @@ t.test('the pair before the current one is good until it expires, older ones are
   const tokens = [user.token]
   for (let generation = 1; generation <= 3; generation++) {
     await world.advance(1_000)
-    const decision = await world.sessions.refresh(user.sessionId, generation, world.nowMs())
-    t.equal(decision.kind, 'rotate')
+    await rotate(world, user)
     tokens.push(world.authentication.tokensOf(user.sessionId, read(world, user)).accessToken)
   }
   const good = String(user.userId)
@@ -147,7 +146,7 @@ t.test('a token of a generation that is not there yet is refused: the store was 
 
 t.test('the first use of the current pair is noted, that of the one before is not', async t => {
   const { world, user } = await open(t)
-  await world.sessions.refresh(user.sessionId, 1, world.nowMs())
+  await rotate(world, user)
   world.authentication.callerOf(`Bearer ${user.token}`)
   await world.database.commit(() => undefined)
   t.equal(read(world, user).isPairUsed, false)
@@ -165,7 +164,7 @@ t.test('a pair is the same text until it is renewed, with the time that it has l
   t.equal(second.accessToken, first.accessToken)
   t.equal(second.refreshToken, first.refreshToken)
   t.same([first.expiresIn, second.expiresIn], [3600, 3000])
-  await world.sessions.refresh(user.sessionId, 1, world.nowMs())
+  await rotate(world, user)
   const third = world.authentication.tokensOf(user.sessionId, read(world, user))
   t.not(third.accessToken, first.accessToken)
   t.not(third.refreshToken, first.refreshToken)
@@ -189,3 +188,12 @@ t.test('a use that could not be noted does not fail the request', async t => {
   const authentication = new Authentication({ ...world, sessions })
   t.equal(authentication.callerOf(`Bearer ${user.token}`).userId, user.userId)
 })
+
+/** As a refresh does. */
+function rotate(world: TestWorld, user: TestUser): Promise<void> {
+  return world.database.commit(() => {
+    const session = read(world, user)
+    const decision = decideRefresh(session, session.generation, world.nowMs(), world.lifetimes)
+    if (decision.kind === 'rotate') world.sessions.put(user.sessionId, decision.session)
+  })
+}

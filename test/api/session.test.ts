@@ -197,6 +197,22 @@ t.test('a hundred logouts at once do no harm', async t => {
   )
 })
 
+t.test('logging out again is done as well; a forged or missing token is not', async t => {
+  const house = await openAccountHouse(t)
+  const pair = await signIn(house)
+  const statuses: number[] = []
+  for (const token of [pair.accessToken, pair.accessToken, `${pair.accessToken.slice(0, -2)}AA`, undefined]) {
+    statuses.push((await house.send(LOGOUT, token === undefined ? {} : { token })).status)
+  }
+  t.same(statuses, [204, 204, 401, 401])
+  const other = await signIn(house)
+  await house.send(LOGOUT, {
+    token: (await newSession(house.world, other.userId)).token,
+    body: { allDevices: true },
+  })
+  t.equal((await house.send(LOGOUT, { token: other.accessToken })).status, 204, 'a revoked session, too')
+})
+
 t.test('logout forgets the push tokens of its device, and keeps the device', async t => {
   const house = await openAccountHouse(t)
   const { world } = house

@@ -217,3 +217,23 @@ t.test(
     t.same(seen, [['effect', 1], 'first'])
   },
 )
+
+t.test('records of any shape come back, also when shapes were added since they were stored', async t => {
+  const folder = t.testdir()
+  const records = [{ a: 1, b: 2n }, { c: 'x' }, { b: 2n, a: 1 }, { d: [{ a: 3, b: 4n }] }, { c: 'y' }]
+  const read = (database: Database, shapes: string[][]) => {
+    const table = database.table<object>('shaped', shapes)
+    return records.map((_, at) => table.get(Uint8Array.of(at)))
+  }
+  const first = Database.open(folder)
+  const table = first.table<object>('shaped', [['a', 'b']])
+  await first.commit(() => {
+    for (const [at, record] of records.entries()) table.put(Uint8Array.of(at), record)
+  })
+  t.same(read(first, [['a', 'b']]), records)
+  await first.close()
+  const second = Database.open(folder)
+  t.teardown(() => second.close())
+  t.same(read(second, [['a', 'b'], ['c'], ['d']]), records)
+  t.same(read(second, [['a', 'b'], ['c'], ['d']]), records, 'read again, after definitions of their own')
+})

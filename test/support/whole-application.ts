@@ -20,6 +20,7 @@ export const CONFIG: ApplicationConfig = {
   deepLinkScheme: 'callsign',
   appleAppIds: [],
   androidApps: [],
+  smsDailyMax: 10_000,
   lookupsNeedToken: false,
 }
 
@@ -49,6 +50,7 @@ export function openWhole(t: Test, options: WholeOptions = {}): WholeApplication
     register: options.register ?? (async () => ({ index: logged++, vrfHash: world.randomBytes(64) })),
     onOutgoing: () => undefined,
     onTokenReused: () => undefined,
+    onPumped: () => undefined,
   })
   t.teardown(async () => {
     application.close()
