@@ -262,6 +262,30 @@ t.test('a quiet period lasts seven days, also when the declined request is cance
   t.equal(await arrives(), 1)
 })
 
+t.test('a quiet period outlasts the end of an earlier request', async t => {
+  const house = openContacts(t)
+  const { world, contacts } = house
+  const [a, b] = userIds(2) as [UserId, UserId]
+  const cancelAll = () => {
+    for (const { requestId } of contacts.readRequests(a, 'outgoing', ALL, world.nowMs())) {
+      contacts.cancel(requestId, a, world.nowMs())
+    }
+  }
+  await world.database.commit(() => {
+    ask(house, a, b, 'id')
+    cancelAll()
+  })
+  await world.advance(29 * DAY_MS)
+  await world.database.commit(() => {
+    ask(house, a, b, 'id')
+    contacts.decline(contacts.incomingFrom(a, b, world.nowMs())!.requestId, b, world.nowMs())
+    cancelAll()
+  })
+  await world.advance(2 * DAY_MS)
+  await world.database.commit(() => ask(house, a, b, 'id'))
+  t.same(incomingOf(house, b), [])
+})
+
 t.test('a user has at most 100 open requests that they know of', async t => {
   const house = openContacts(t)
   const [ann, ...others] = userIds(OUTGOING_MAX + 3)

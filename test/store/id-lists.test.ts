@@ -1,0 +1,90 @@
+/** Lists of ids: order, pages, counts. */
+
+import t, { type Test } from 'tap'
+import { Database } from '../../src/store/database.ts'
+import { IdLists, LIST, type ListEntry } from '../../src/store/id-lists.ts'
+
+async function openLists(t: Test, entries: readonly ListEntry[]) {
+  const database = Database.open(t.testdir())
+  t.teardown(() => database.close())
+  const lists = new IdLists(database)
+  await database.commit(() => {
+    for (const entry of entries) lists.add(1n, LIST.contacts, entry)
+    // Neighbours on both sides.
+    for (const atMs of [0, 2 ** 47]) {
+      lists.add(0n, LIST.contacts, { atMs, id: 7n })
+      lists.add(2n, LIST.contacts, { atMs, id: 7n })
+      lists.add(1n, LIST.blocks, { atMs, id: 7n })
+    }
+  })
+  return { database, lists }
+}
+
+const ENTRIES: readonly ListEntry[] = [
+  { atMs: 5, id: 2n ** 64n - 1n },
+  { atMs: 5, id: 0n },
+  { atMs: 7, id: 3n },
+  { atMs: 300, id: 1n },
+  { atMs: 1_800_000_000_000, id: 2n ** 53n },
+]
+const NEWEST_FIRST = [
+  { atMs: 1_800_000_000_000, id: 2n ** 53n },
+  { atMs: 300, id: 1n },
+  { atMs: 7, id: 3n },
+  { atMs: 5, id: 2n ** 64n - 1n },
+  { atMs: 5, id: 0n },
+]
+
+t.test('a list is read newest first, without its neighbours', async t => {
+  const { lists } = await openLists(t, ENTRIES)
+  t.same(lists.read(1n, LIST.contacts, { limit: 100 }), NEWEST_FIRST)
+  t.same(lists.all(1n, LIST.contacts), NEWEST_FIRST.toReversed())
+  t.equal(lists.count(1n, LIST.contacts), 5)
+  t.same(lists.read(3n, LIST.contacts, { limit: 100 }), [])
+})
+
+t.test('pages of every size make up the whole list', async t => {
+  const { lists } = await openLists(t, ENTRIES)
+  for (let limit = 1; limit <= 6; limit++) {
+    const read: ListEntry[] = []
+    for (let page = lists.read(1n, LIST.contacts, { limit }); page.length > 0; ) {
+      t.ok(page.length <= limit)
+      read.push(...page)
+      page = lists.read(1n, LIST.contacts, { limit, after: read.at(-1)! })
+      if (page.length < limit) t.equal(read.length + page.length, 5, 'only the last page is not full')
+    }
+    t.same(read, NEWEST_FIRST)
+  }
+})
+
+t.test('a page goes on behind an entry that is gone', async t => {
+  const { lists, database } = await openLists(t, ENTRIES)
+  await database.commit(() => lists.remove(1n, LIST.contacts, NEWEST_FIRST[1]!))
+  const page = lists.read(1n, LIST.contacts, { limit: 2, after: NEWEST_FIRST[1]! })
+  t.same(page, NEWEST_FIRST.slice(2, 4))
+})
+
+t.test('what is older than a time is neither read nor counted', async t => {
+  const { lists } = await openLists(t, ENTRIES)
+  for (const [sinceMs, count] of [
+    [5, 5],
+    [6, 3],
+    [7, 3],
+    [8, 2],
+    [1_800_000_000_001, 0],
+  ] as const) {
+    t.equal(lists.count(1n, LIST.contacts, sinceMs), count)
+    t.same(lists.read(1n, LIST.contacts, { limit: 9, sinceMs }), NEWEST_FIRST.slice(0, count))
+  }
+})
+
+t.test('an entry that was added in a transaction is counted in it', async t => {
+  const { lists, database } = await openLists(t, [])
+  const counts = await database.commit(() => {
+    lists.add(1n, LIST.contacts, ENTRIES[0]!)
+    const added = lists.count(1n, LIST.contacts)
+    lists.remove(1n, LIST.contacts, ENTRIES[0]!)
+    return [added, lists.count(1n, LIST.contacts)]
+  })
+  t.same(counts, [1, 0])
+})
