@@ -4,7 +4,7 @@
  * transport that speaks it.
  */
 
-export type ErrorCode = CoreErrorCode | ApplicationErrorCode
+export type ErrorCode = CoreErrorCode | ApplicationErrorCode | ConnectionErrorCode
 
 /** Codes of the log, the process and requests as such; gRPC speaks them too. */
 export type CoreErrorCode =
@@ -38,6 +38,9 @@ export type CoreErrorCode =
 /** Codes of the application API, which only HTTP and STOMP speak. */
 export type ApplicationErrorCode =
   | 'CLIENT_TOO_OLD'
+  // WebSocket upgrades.
+  | 'UPGRADE_REQUIRED'
+  | 'ORIGIN_NOT_ALLOWED'
   | 'IDEMPOTENCY_KEY_REUSED'
   // The session; a client logs its user out on most of these (contract 1.6, 2.3).
   | 'TOKEN_EXPIRED'
@@ -95,6 +98,18 @@ export type ApplicationErrorCode =
   | 'REJOIN_REQUIRED'
   | 'EPOCH_CONFLICT'
   | 'TURN_NOT_CONFIGURED'
+
+/** Codes of STOMP connections, which only STOMP speaks. */
+export type ConnectionErrorCode =
+  // A frame breaks a rule of STOMP.
+  | 'PROTOCOL_ERROR'
+  | 'DESTINATION_FORBIDDEN'
+  // Too many of something on one connection, or too many connections.
+  | 'CONNECTION_LIMIT'
+  | 'CONNECTION_TIMED_OUT'
+  | 'CONNECTION_REPLACED'
+  | 'CONNECTION_SLOW'
+  | 'DRAINING'
 
 /** One element of a request that was refused: a JSON pointer to it, a code and a sentence (contract 1.5). */
 export interface FieldError {

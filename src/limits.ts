@@ -57,3 +57,41 @@ export const HEART_BEAT_MS = 10_000
 /** Bounds of what may be offered, and of how often we beat: below, phones never sleep; above, routers forget. */
 export const HEART_BEAT_MS_MIN = 1_000
 export const HEART_BEAT_MS_MAX = 60_000
+
+/** From the upgrade to a good CONNECT (contract 7.1), however many octets dribble in meanwhile. */
+export const CONNECT_MS_MAX = 10_000
+/** Subscriptions of one connection (contract 7.1); an app in a call has five. */
+export const SUBSCRIPTIONS_MAX = 64
+/** Messages sent and not acknowledged on one subscription, unless it asks for another number. */
+export const UNACKNOWLEDGED_MAX = 32
+/** The most it may ask for: half of what an inbox holds. */
+export const PREFETCH_MAX = 256
+/** Open transactions of one connection, frames in each, and octets of the bodies in all of them. */
+export const TRANSACTIONS_MAX = 16
+export const TRANSACTION_FRAMES_MAX = 256
+export const TRANSACTION_BYTES_MAX = 1024 * 1024
+/** Frames of one connection (contract 7.1): an app that reconnects sends two dozen at once. */
+export const FRAME_RATE = { count: 50, perMs: 1_000, burst: 200 } as const
+/** Live connections of one user (contract 8): as many as a user may have devices. */
+export const CONNECTIONS_PER_USER_MAX = 10
+/** Unsent octets from which a connection lags: it gets no more from its inbox, and has this long to get below half. */
+export const UNSENT_BYTES_LAGGING = 256 * 1024
+export const LAG_MS_MAX = 10_000
+/** Unsent octets at which a connection is closed as slow, while an ERROR still fits into what the transport takes. */
+export const UNSENT_BYTES_MAX = 896 * 1024
+/** Receivers of one broadcast that are told in one turn. */
+export const FAN_OUT_CHUNK = 500
+
+/**
+ * A WebSocket message. Twice a frame, because above it uWebSockets cuts the connection without a word, and a frame that
+ * is too large is to be refused in words.
+ */
+export const WEBSOCKET_MESSAGE_BYTES_MAX = 2 * FRAME_BYTES_MAX
+/** A WebSocket peer that is silent for so long, pings included, is gone. */
+export const WEBSOCKET_IDLE_SECONDS = 60
+/** Unsent bytes of one connection, and one frame more; its session has stopped sending at a quarter of it. */
+export const BACKPRESSURE_BYTES_MAX = 1024 * 1024
+/** Unsent bytes of all connections: a thousand sessions that were stopped. Beyond it the worst are closed. */
+export const BUFFERED_BYTES_MAX = 256 * 1024 * 1024
+/** How long a connection that ends waits for its last bytes to leave: a second of frames at a megabit per second. */
+export const LINGER_MS = 3_000
