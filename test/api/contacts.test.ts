@@ -1,0 +1,82 @@
+/** Contacts as clients see them (contract 3.4). */
+
+import t from 'tap'
+import { newDevice, type TestUser } from '../support/application.ts'
+import { askById, befriend, openContacts, people } from '../support/contact-house.ts'
+
+t.test('contacts are listed newest first, with how many devices they have', async t => {
+  const house = openContacts(t)
+  const [ann, bob, cy] = (await people(house, 'Ann', 'Bob', 'Cy')) as [TestUser, TestUser, TestUser]
+  await newDevice(house.world, bob.userId)
+  await newDevice(house.world, bob.userId)
+  await befriend(house, ann, bob)
+  await house.world.advance(1_000)
+  await befriend(house, cy, ann)
+  const { body } = await house.send('GET /app/api/friend', { token: ann.token })
+  t.same(body, {
+    items: [
+      { userId: String(cy.userId), displayName: 'Cy', since: '2026-01-01T00:00:01.000Z', devices: 0 },
+      { userId: String(bob.userId), displayName: 'Bob', since: '2026-01-01T00:00:00.000Z', devices: 2 },
+    ],
+  })
+  const page = await house.send('GET /app/api/friend?limit=1', { token: ann.token })
+  t.match(page.body, { items: [{ displayName: 'Cy' }], nextCursor: /./ })
+  const next = await house.send(`GET /app/api/friend?cursor=${page.body.nextCursor}`, { token: ann.token })
+  t.match(next.body.items, [{ displayName: 'Bob' }])
+  t.same(Object.keys(next.body), ['items'])
+})
+
+t.test('a removed contact is none for either side, and both are told without a push', async t => {
+  const house = openContacts(t)
+  const [ann, bob] = (await people(house, 'Ann', 'Bob')) as [TestUser, TestUser]
+  await newDevice(house.world, ann.userId)
+  await newDevice(house.world, bob.userId)
+  await befriend(house, ann, bob)
+  house.told.length = 0
+  await house.world.takeSent()
+  const remove = (id: bigint | string) => house.send(`DELETE /app/api/friend/${id}`, { token: ann.token })
+  t.equal((await remove(bob.userId)).status, 204)
+  t.match(house.told, [
+    { userId: ann.userId, body: { kind: 'contact_removed', userId: bob.userId, displayName: 'Bob' } },
+    { userId: bob.userId, body: { kind: 'contact_removed', userId: ann.userId, displayName: 'Ann' } },
+  ])
+  t.same(await house.world.takeSent(), [])
+  for (const { token } of [ann, bob])
+    t.same((await house.send('GET /app/api/friend', { token })).body, { items: [] })
+  for (const id of [bob.userId, ann.userId, 5n, 'x', '18446744073709551616']) {
+    t.match(await remove(id), { status: 404, body: { code: 'USER_NOT_FOUND' } })
+  }
+  t.equal((await askById(house, bob, ann)).status, 201, 'either may ask again')
+})
+
+t.test('two removals at one moment: one finds the contact', async t => {
+  const house = openContacts(t)
+  const [ann, bob] = (await people(house, 'Ann', 'Bob')) as [TestUser, TestUser]
+  await befriend(house, ann, bob)
+  house.told.length = 0
+  const answers = await Promise.all([
+    house.send(`DELETE /app/api/friend/${bob.userId}`, { token: ann.token }),
+    house.send(`DELETE /app/api/friend/${ann.userId}`, { token: bob.token }),
+  ])
+  t.same(
+    answers.map(({ status }) => status),
+    [204, 404],
+  )
+  t.equal(house.told.length, 2)
+})
+
+t.test('the badge counts what waits, and goes down as it is answered', async t => {
+  const house = openContacts(t)
+  const [ann, bob, cy] = (await people(house, 'Ann', 'Bob', 'Cy')) as [TestUser, TestUser, TestUser]
+  const badges = () =>
+    house.told
+      .splice(0)
+      .flatMap(({ userId, body }) => (userId === ann.userId && body.kind === 'badge' ? body.badge.total : []))
+  await askById(house, bob, ann)
+  await askById(house, cy, ann)
+  t.same(badges(), [1, 2])
+  await house.send('POST /app/api/friend-request/accept', { token: ann.token, body: { userId: bob.userId } })
+  t.same(badges(), [1])
+  await askById(house, ann, cy)
+  t.same(badges(), [0], 'a request back answers, too')
+})
