@@ -1,0 +1,72 @@
+/** Positions in an inbox as texts, and the queues of what is in it. */
+
+import t from 'tap'
+import {
+  formatPosition,
+  type InboxItem,
+  missedInsteadOf,
+  parsePosition,
+  queueOf,
+} from '../../src/domain/inbox.ts'
+import type { Notice } from '../../src/domain/notice.ts'
+
+const EPOCH_MAX = 2 ** 32 - 1
+
+t.test('a position is read as it was written', async t => {
+  for (const epoch of [0, 1, 35, 36, 1_234_567, EPOCH_MAX]) {
+    for (const offset of [0, 1, 9, 10, 499, 2 ** 48 - 1].filter(offset => offset < 1e14)) {
+      const text = formatPosition({ epoch, offset })
+      t.match(text, /^[0-9a-z-]+$/)
+      t.same(parsePosition(text), { epoch, offset }, text)
+    }
+  }
+})
+
+t.test('what no inbox gave out is no position', async t => {
+  const texts = [
+    '',
+    '-',
+    '1',
+    '1-',
+    '-1',
+    '1-01',
+    '01-1',
+    'A-1',
+    '1-a',
+    '1--1',
+    '1-1 ',
+    ' 1-1',
+    '1-1\n',
+    '1-1-1',
+    '+1-1',
+  ]
+  for (const text of [
+    ...texts,
+    '1z141z4-0',
+    'zzzzzzz-1',
+    'aaaaaaaa-1',
+    '1-999999999999999',
+    '1-1e3',
+    '1-1.5',
+  ]) {
+    t.equal(parsePosition(text), undefined, JSON.stringify(text))
+  }
+  t.same(parsePosition('1z141z3-0'), { epoch: EPOCH_MAX, offset: 0 }, 'the last epoch')
+})
+
+t.test('a subscription to a queue finds calls, contacts, the account or what was sent to it', async t => {
+  const noticeOf = (kind: string) => ({ kind: 'notice', notice: { kind } as Notice }) as const
+  t.equal(queueOf(noticeOf('call_invitation')), 'calls')
+  t.equal(queueOf(noticeOf('key_update')), 'calls')
+  t.equal(queueOf(noticeOf('friend_request')), 'contacts')
+  t.equal(queueOf(noticeOf('badge')), 'account')
+  const item: InboxItem = { kind: 'dev', queue: 'dev.t', headers: [], body: new Uint8Array() }
+  t.equal(queueOf(item), 'dev.t')
+})
+
+t.test('only an invitation leaves word that a call was missed, of the moment when it was', async t => {
+  const call = { callId: 7n, callerId: 8n, callerName: 'Ann', isVideo: true }
+  const invitation = { kind: 'call_invitation', ...call, expiresAtMs: 99, encryptedAESKey: 'k', roomId: 3 }
+  t.same(missedInsteadOf(invitation as unknown as Notice), { kind: 'call_missed', ...call, atMs: 99 })
+  t.equal(missedInsteadOf({ kind: 'participant_request_rejoin', expiresAtMs: 99 } as Notice), undefined)
+})

@@ -1,0 +1,505 @@
+/** Inboxes on a real store: order, bounds, endings, what stands in for an invitation, and a long random run. */
+
+import { randomBytes } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import type { CallId, DeviceId, UserId } from '../../src/domain/ids.ts'
+import type { InboxItem } from '../../src/domain/inbox.ts'
+import type { Notice } from '../../src/domain/notice.ts'
+import { deriveSecrets } from '../../src/domain/secrets.ts'
+import { Database } from '../../src/store/database.ts'
+import { Expiries } from '../../src/store/expiries.ts'
+import { InboxStore } from '../../src/store/inbox-store.ts'
+import { InboxModel } from '../support/inbox-model.ts'
+import { randomFrom, seedOf } from '../support/seed.ts'
+
+const [ANN, BOB] = [5_000_000_001n as UserId, 5_000_000_002n as UserId]
+const [PHONE, TABLET] = [6_000_000_001n as DeviceId, 6_000_000_002n as DeviceId]
+const DAY_MS = 86_400_000
+const RING_MS = 60_000
+
+type House = ReturnType<typeof open>
+
+function open(t: Test, { folder = t.testdir(), secret = 7 } = {}) {
+  const database = Database.open(folder)
+  t.teardown(() => database.close())
+  const expiries = new Expiries(database)
+  const news: string[] = []
+  const inbox = new InboxStore({
+    database,
+    expiries,
+    secrets: deriveSecrets(Buffer.alloc(32, secret)),
+    randomBytes,
+    onNews: (userId, deviceId) => void news.push(`${userId}_${deviceId}`),
+  })
+  const sweep = async (nowMs: number) => {
+    while ((await expiries.sweep(nowMs, 100)) > 0);
+  }
+  return { database, expiries, inbox, news, folder, sweep }
+}
+
+function dev(label: string, queue = 'dev.t'): InboxItem {
+  return { kind: 'dev', queue, headers: [['label', label]], body: Uint8Array.of(0, 255) }
+}
+
+function invitation(callId: number, expiresAtMs: number): InboxItem {
+  const notice: Notice = {
+    kind: 'call_invitation',
+    callId: BigInt(callId) as CallId,
+    callerId: BOB,
+    callerName: 'Bob',
+    roomId: 3,
+    isVideo: false,
+    isOnGoing: false,
+    expiresAtMs,
+    participants: [],
+    keyEpoch: 1,
+    encryptedAESKey: 'the-key-of-this-device',
+    eventId: 'an-event',
+    sentAtMs: expiresAtMs - RING_MS,
+  }
+  return { kind: 'notice', notice }
+}
+
+function labelOf(item: InboxItem): string {
+  if (item.kind === 'dev') return item.headers[0]![1]
+  return 'callId' in item.notice ? `${item.notice.kind} ${item.notice.callId}` : item.notice.kind
+}
+
+function append({ database, inbox }: House, labels: readonly string[], nowMs = 0, device = PHONE) {
+  return database.commit(() => labels.map(label => inbox.append(ANN, device, { item: dev(label) }, nowMs)))
+}
+
+function invite({ database, inbox }: House, callId: number, nowMs: number) {
+  const expiresAtMs = nowMs + RING_MS
+  const entry = { item: invitation(callId, expiresAtMs), expiresAtMs }
+  return database.commit(() => inbox.append(ANN, PHONE, entry, nowMs))
+}
+
+/** Labels of what a device is shown. */
+function shown({ inbox }: House, nowMs = 0, device = PHONE, userId = ANN): string[] {
+  return inbox.after(userId, device, 0, 1_000, nowMs).map(({ item }) => labelOf(item))
+}
+
+t.test('messages come in order behind an offset, as many as are asked for', async t => {
+  const house = open(t)
+  t.same(await append(house, ['a', 'b']), [1, 2])
+  t.same(await append(house, ['c', 'd']), [3, 4])
+  const read = (offset: number, limit: number) =>
+    house.inbox.after(ANN, PHONE, offset, limit, 0).map(({ offset, item }) => `${offset}${labelOf(item)}`)
+  t.same(read(0, 10), ['1a', '2b', '3c', '4d'])
+  t.same(read(1, 2), ['2b', '3c'])
+  t.same(read(4, 10), [])
+  t.equal(house.inbox.head(ANN, PHONE).nextOffset, 5)
+})
+
+t.test('a queue is read without the others', async t => {
+  const house = open(t)
+  const queues = ['dev.a', 'dev.b', 'dev.a', 'dev.b', 'dev.a']
+  await house.database.commit(() => {
+    for (const queue of queues) house.inbox.append(ANN, PHONE, { item: dev('x', queue) }, 0)
+    house.inbox.append(ANN, PHONE, { item: invitation(1, RING_MS) }, 0)
+  })
+  const offsets = (queue: string, offset = 0, limit = 10) =>
+    house.inbox.after(ANN, PHONE, offset, limit, 0, queue).map(message => message.offset)
+  t.same(offsets('dev.a'), [1, 3, 5])
+  t.same(offsets('dev.b', 2, 1), [4])
+  t.same(offsets('calls'), [6])
+  t.same(offsets('dev.'), [])
+})
+
+t.test('what is put in comes out the same', async t => {
+  const house = open(t)
+  const items = [invitation(1, RING_MS), dev('a')]
+  await house.database.commit(() => {
+    for (const item of items) house.inbox.append(ANN, PHONE, { item, expiresAtMs: RING_MS }, 5)
+  })
+  const messages = house.inbox.after(ANN, PHONE, 0, 10, 5)
+  t.same(messages, [
+    { offset: 1, queue: 'calls', item: items[0], atMs: 5, expiresAtMs: RING_MS },
+    { offset: 2, queue: 'dev.t', item: items[1], atMs: 5, expiresAtMs: RING_MS },
+  ])
+})
+
+t.test('every device has its own', async t => {
+  const house = open(t)
+  await append(house, ['a'])
+  await append(house, ['b', 'c'], 0, TABLET)
+  t.same(shown(house), ['a'])
+  t.same(shown(house, 0, TABLET), ['b', 'c'])
+  t.same(shown(house, 0, PHONE, BOB), [])
+})
+
+t.test('settled messages are gone, and settling them again changes nothing', async t => {
+  const house = open(t)
+  const { database, inbox } = house
+  await append(house, ['a', 'b', 'c'])
+  for (let times = 0; times < 2; times++) {
+    await database.commit(() => inbox.settle(ANN, PHONE, [1, 3, 17, 0]))
+    t.same(shown(house), ['b'])
+    t.equal(inbox.head(ANN, PHONE).count, 1)
+  }
+  await database.commit(() => inbox.settle(BOB, PHONE, [2]))
+  await append(house, ['d'])
+  t.same(shown(house), ['b', 'd'])
+  inbox.assertConsistent()
+})
+
+t.test('messages, epoch and offsets are there after a restart', async t => {
+  const folder = t.testdir()
+  const before = open(t, { folder })
+  await append(before, ['a', 'b'])
+  await before.database.commit(() => before.inbox.settle(ANN, PHONE, [1]))
+  const head = before.inbox.head(ANN, PHONE)
+  await before.database.close()
+  const after = open(t, { folder })
+  t.same(after.inbox.head(ANN, PHONE), head)
+  t.same(shown(after), ['b'])
+  t.same(await append(after, ['c']), [3])
+})
+
+t.test(
+  'an inbox that nothing was put into has no epoch; one that was erased begins anew in another',
+  async t => {
+    const house = open(t)
+    const { database, inbox } = house
+    t.same(inbox.head(ANN, PHONE), { epoch: 0, nextOffset: 1, lostOffset: 0, count: 0 })
+    await append(house, ['a', 'b'])
+    await invite(house, 1, 0)
+    await append(house, ['x'], 0, TABLET)
+    const { epoch } = inbox.head(ANN, PHONE)
+    t.ok(epoch > 0 && epoch < 2 ** 32 && Number.isInteger(epoch))
+    await database.commit(() => inbox.eraseDevice(ANN, PHONE))
+    t.same([shown(house), shown(house, 0, TABLET)], [[], ['x']])
+    t.equal(inbox.head(ANN, PHONE).epoch, 0)
+    t.same(await append(house, ['c']), [1])
+    t.not(inbox.head(ANN, PHONE).epoch, epoch)
+    inbox.assertConsistent()
+  },
+)
+
+t.test('nothing remains of an erased user, and everything of the others', async t => {
+  const house = open(t)
+  const { database, inbox } = house
+  await append(house, ['a'])
+  await append(house, ['b'], 0, TABLET)
+  await invite(house, 1, 0)
+  await database.commit(() => inbox.append(BOB, PHONE, { item: dev('c') }, 0))
+  await database.commit(() => inbox.eraseOf(ANN))
+  t.same([shown(house), shown(house, 0, TABLET), shown(house, 0, PHONE, BOB)], [[], [], ['c']])
+  inbox.assertConsistent()
+  await house.sweep(8 * DAY_MS)
+  t.same(
+    ['inbox', 'inbox-heads', 'inbox-invitations', 'expiries'].map(name =>
+      database.table(name).getKeysCount({}),
+    ),
+    [0, 1, 0, 0],
+  )
+})
+
+t.test('a restored store goes on in new epochs with the same messages', async t => {
+  const house = open(t)
+  await append(house, ['a'])
+  const before = house.inbox.head(ANN, PHONE)
+  await house.database.commit(() => house.inbox.renewEpochs())
+  const after = house.inbox.head(ANN, PHONE)
+  t.not(after.epoch, before.epoch)
+  t.same({ ...after, epoch: 0 }, { ...before, epoch: 0 })
+  t.same(shown(house), ['a'])
+})
+
+t.test('there is room for five hundred: the oldest goes, counted and remembered as lost', async t => {
+  const house = open(t)
+  const { inbox } = house
+  await append(house, ['first', 'second'])
+  await append(
+    house,
+    Array.from({ length: 498 }, (_, at) => `${at}`),
+  )
+  t.same(
+    [inbox.head(ANN, PHONE).count, inbox.dropped.get('full'), inbox.head(ANN, PHONE).lostOffset],
+    [500, 0, 0],
+  )
+  await append(house, ['one more', 'and another'])
+  const all = shown(house)
+  t.same([all.length, all[0], all.at(-1)], [500, '0', 'and another'])
+  t.same(
+    [inbox.head(ANN, PHONE).count, inbox.dropped.get('full'), inbox.head(ANN, PHONE).lostOffset],
+    [500, 2, 2],
+  )
+  await append(house, ['elsewhere'], 0, TABLET)
+  t.equal(inbox.dropped.get('full'), 2)
+  inbox.assertConsistent()
+})
+
+t.test('an invitation that had to make room is not found by its call any more', async t => {
+  const house = open(t)
+  await invite(house, 1, 0)
+  await append(
+    house,
+    Array.from({ length: 500 }, () => 'x'),
+  )
+  t.notOk(await house.database.commit(() => house.inbox.dropInvitation(ANN, PHONE, 1n)))
+  house.inbox.assertConsistent()
+})
+
+t.test('a message is kept for seven days', async t => {
+  const house = open(t)
+  const { inbox, sweep } = house
+  await append(house, ['a'], 1_000)
+  await append(house, ['b'], 2_000)
+  await sweep(1_000 + 7 * DAY_MS - 1)
+  t.same(shown(house, 1_000 + 7 * DAY_MS - 1), ['a', 'b'])
+  t.same(shown(house, 1_000 + 7 * DAY_MS), ['b'], 'not shown, though no sweep has come by')
+  t.equal(inbox.head(ANN, PHONE).count, 2)
+  await sweep(1_000 + 7 * DAY_MS)
+  t.same(
+    [inbox.head(ANN, PHONE).count, inbox.dropped.get('expired'), inbox.head(ANN, PHONE).lostOffset],
+    [1, 1, 1],
+  )
+  await sweep(2_000 + 7 * DAY_MS)
+  t.same([inbox.head(ANN, PHONE).count, inbox.dropped.get('expired')], [0, 2])
+  inbox.assertConsistent()
+})
+
+t.test('a message with a time of its own is not shown after it, and nobody calls that a loss', async t => {
+  const house = open(t)
+  const { database, inbox, sweep } = house
+  await database.commit(() => {
+    inbox.append(ANN, PHONE, { item: dev('short'), expiresAtMs: 30_000 }, 0)
+    inbox.append(ANN, PHONE, { item: dev('long'), expiresAtMs: 90 * DAY_MS }, 0)
+  })
+  t.same(shown(house, 29_999), ['short', 'long'])
+  t.same(shown(house, 30_000), ['long'])
+  await sweep(30_000)
+  t.same(
+    [inbox.head(ANN, PHONE).count, inbox.dropped.get('expired'), inbox.head(ANN, PHONE).lostOffset],
+    [1, 0, 0],
+  )
+  await sweep(7 * DAY_MS)
+  t.equal(inbox.head(ANN, PHONE).count, 0, 'no longer than seven days')
+})
+
+t.test('an invitation past its time is not shown, and the word of its room takes its place', async t => {
+  const house = open(t)
+  const { database, inbox, sweep } = house
+  await invite(house, 1, 0)
+  await append(house, ['a'], 1)
+  t.same(shown(house, RING_MS - 1), ['call_invitation 1', 'a'])
+  await sweep(RING_MS + 5_000)
+  t.same(shown(house, RING_MS), ['a'])
+  t.ok(await database.commit(() => inbox.dropInvitation(ANN, PHONE, 1n)))
+  await sweep(10 * RING_MS)
+  t.same(shown(house, 10 * RING_MS), ['a'], 'nothing but what the room says')
+  inbox.assertConsistent()
+})
+
+t.test('where a room says nothing for a minute, the call was missed, and the device is told', async t => {
+  const house = open(t)
+  const { inbox, news, sweep } = house
+  await invite(house, 1, 0)
+  await append(house, ['a'], 1)
+  news.length = 0
+  await sweep(2 * RING_MS - 1)
+  t.same([shown(house, 2 * RING_MS - 1), news], [['a'], []])
+  await sweep(2 * RING_MS)
+  t.same([shown(house, 2 * RING_MS), news], [['a', 'call_missed 1'], [`${ANN}_${PHONE}`]])
+  const { item } = inbox.after(ANN, PHONE, 2, 1, 2 * RING_MS)[0]!
+  const notice = item.kind === 'notice' ? item.notice : undefined
+  t.match(notice, { callerId: BOB, callerName: 'Bob', isVideo: false, atMs: RING_MS, sentAtMs: 2 * RING_MS })
+  t.match(notice?.eventId, /^[A-Za-z0-9_-]{22}$/)
+  t.notOk(JSON.stringify(notice, (_, value) => String(value)).includes('the-key'))
+  t.equal(inbox.dropped.get('expired'), 0)
+  await sweep(9 * DAY_MS)
+  t.equal(inbox.head(ANN, PHONE).count, 0, 'that too is kept for seven days')
+  inbox.assertConsistent()
+})
+
+t.test('an invitation that was settled leaves nothing behind', async t => {
+  const house = open(t)
+  const { database, inbox, sweep } = house
+  const offset = await invite(house, 1, 0)
+  await database.commit(() => inbox.settle(ANN, PHONE, [offset]))
+  t.notOk(await database.commit(() => inbox.dropInvitation(ANN, PHONE, 1n)))
+  await sweep(DAY_MS)
+  t.same(shown(house, DAY_MS), [])
+})
+
+t.test('a device has one invitation to a call, the last one', async t => {
+  const house = open(t)
+  const { database, inbox } = house
+  for (const callId of [1, 2, 1]) await invite(house, callId, 0)
+  t.same(shown(house), ['call_invitation 2', 'call_invitation 1'])
+  t.equal(inbox.after(ANN, PHONE, 0, 10, 0)[1]!.offset, 3)
+  const drop = (callId: bigint, device = PHONE) =>
+    database.commit(() => inbox.dropInvitation(ANN, device, callId))
+  t.same(
+    [await drop(1n, TABLET), await drop(3n), await drop(1n), await drop(1n)],
+    [false, false, true, false],
+  )
+  t.same(shown(house), ['call_invitation 2'])
+  inbox.assertConsistent()
+})
+
+t.test('a device hears of its news once for a transaction, when they are durable', async t => {
+  const house = open(t)
+  const { database, inbox, news } = house
+  const durable = database.commit(() => {
+    for (const device of [PHONE, TABLET, PHONE]) inbox.append(ANN, device, { item: dev('a') }, 0)
+    inbox.settle(ANN, PHONE, [1])
+    t.same(news, [])
+  })
+  const next = append(house, ['b'])
+  await durable
+  t.same(news.slice(0, 2), [`${ANN}_${PHONE}`, `${ANN}_${TABLET}`])
+  await next
+  t.same(news.slice(2), [`${ANN}_${PHONE}`], 'and again for the next one')
+})
+
+t.test('of a transaction that fails nobody hears, and the next one is not hushed by it', async t => {
+  const house = open(t)
+  const failed = house.database.commit(() => {
+    house.inbox.append(ANN, PHONE, { item: dev('a') }, 0)
+    throw new Error('changed its mind')
+  })
+  const next = append(house, ['b'])
+  await t.rejects(failed, { message: 'changed its mind' })
+  await next
+  t.same(house.news, [`${ANN}_${PHONE}`])
+})
+
+t.test('settled messages leave no endings behind', async t => {
+  const house = open(t)
+  const { database, inbox } = house
+  for (let minute = 0; minute < 50; minute++) {
+    const nowMs = minute * 60_000
+    const offsets = await append(house, ['a', 'b', 'c'], nowMs)
+    await database.commit(() => inbox.settle(ANN, PHONE, offsets))
+  }
+  t.equal(database.table('expiries').getKeysCount({}), 1)
+  await house.sweep(8 * DAY_MS)
+  t.equal(database.table('expiries').getKeysCount({}), 0)
+  await append(house, ['d'], 8 * DAY_MS)
+  await house.sweep(15 * DAY_MS)
+  t.same(shown(house, 15 * DAY_MS), [], 'and the next one ends in its time')
+})
+
+t.test('nothing of a message can be read in the file', async t => {
+  const house = open(t)
+  await invite(house, 1, 0)
+  await house.database.commit(() => house.inbox.settle(ANN, PHONE, [1]))
+  await append(house, ['a-label-of-a-message'])
+  const file = readFileSync(join(house.folder, 'store', 'data.mdb'))
+  for (const text of ['the-key-of-this-device', 'a-label-of-a-message']) t.notOk(file.includes(text), text)
+})
+
+t.test('what another secret sealed is not shown, not in the way, and goes in its time', async t => {
+  const folder = t.testdir()
+  const before = open(t, { folder, secret: 1 })
+  await append(before, ['old'])
+  await invite(before, 1, 0)
+  await before.database.close()
+  const after = open(t, { folder, secret: 2 })
+  await append(after, ['new'], 1)
+  t.same(shown(after, 1), ['new'])
+  await after.sweep(7 * DAY_MS)
+  t.equal(after.inbox.head(ANN, PHONE).count, 1)
+  after.inbox.assertConsistent()
+})
+
+t.test('a long random run is as a list on paper has it', async t => {
+  const seed = seedOf()
+  const random = randomFrom(seed)
+  const pick = (count: number) => Math.floor(random() * count)
+  const folder = t.testdir()
+  let house = open(t, { folder })
+  let model = new InboxModel()
+  let nowMs = 0
+  let lostBefore = { full: 0, expired: 0 }
+  let differences = 0
+  const steps: (() => Promise<unknown>)[] = [
+    async () => {
+      const count = random() < 0.02 ? 300 : 1 + pick(4)
+      const entries = Array.from({ length: count }, () => ({
+        label: `${pick(1e6)}`,
+        queue: `dev.${pick(3)}`,
+        expiresAtMs: random() < 0.3 ? nowMs + pick(5 * RING_MS) : Number.POSITIVE_INFINITY,
+      }))
+      for (const entry of entries) model.append(entry, nowMs)
+      await house.database.commit(() => {
+        for (const { label, queue, expiresAtMs } of entries) {
+          house.inbox.append(ANN, PHONE, { item: dev(label, queue), expiresAtMs }, nowMs)
+        }
+      })
+    },
+    async () => {
+      const callId = 1 + pick(4)
+      const expiresAtMs = nowMs + RING_MS
+      const label = `call_invitation ${callId}`
+      model.append({ queue: 'calls', label, callId: BigInt(callId), expiresAtMs }, nowMs)
+      await invite(house, callId, nowMs)
+    },
+    async () => {
+      const isGone = random() < 0.2
+      const offsets = isGone ? [pick(model.nextOffset + 5)] : model.offsets.filter(() => random() < 0.4)
+      model.settle(offsets)
+      await house.database.commit(() => house.inbox.settle(ANN, PHONE, offsets))
+    },
+    async () => {
+      const callId = BigInt(1 + pick(4))
+      const wasThere = model.drop(callId)
+      const dropped = await house.database.commit(() => house.inbox.dropInvitation(ANN, PHONE, callId))
+      if (wasThere !== dropped) differences += 1
+    },
+    async () => {
+      nowMs += random() < 0.1 ? pick(4 * DAY_MS) : pick(2 * RING_MS)
+    },
+    async () => {
+      model.sweep(nowMs)
+      await house.sweep(nowMs)
+    },
+    async () => {
+      if (random() > 0.1) return
+      await house.database.close()
+      lostBefore = { ...model.lost }
+      house = open(t, { folder })
+    },
+    async () => {
+      if (random() > 0.03) return
+      const lost = model.lost
+      model = new InboxModel()
+      model.lost = lost
+      await house.database.commit(() => house.inbox.eraseDevice(ANN, PHONE))
+    },
+  ]
+  const isAsOnPaper = () => {
+    const head = house.inbox.head(ANN, PHONE)
+    const [offset, limit, queue] = [pick(model.nextOffset), pick(20), `dev.${pick(3)}`]
+    const seen = (messages: ReturnType<InboxStore['after']>) =>
+      messages.map(({ offset, item, expiresAtMs }) => `${offset} ${labelOf(item)} ${expiresAtMs}`)
+    const paper = (isWanted: (message: { queue: string; offset: number }) => boolean) =>
+      model
+        .shown(nowMs)
+        .filter(isWanted)
+        .map(({ offset, label, expiresAtMs }) => `${offset} ${label} ${expiresAtMs}`)
+    const pairs = [
+      [seen(house.inbox.after(ANN, PHONE, 0, 1_000, nowMs)), paper(() => true)],
+      [
+        seen(house.inbox.after(ANN, PHONE, offset, limit, nowMs, queue)),
+        paper(message => message.queue === queue && message.offset > offset).slice(0, limit),
+      ],
+      [head.nextOffset, model.nextOffset],
+      [head.lostOffset, model.lostOffset],
+      [house.inbox.dropped.get('full'), model.lost.full - lostBefore.full],
+      [house.inbox.dropped.get('expired'), model.lost.expired - lostBefore.expired],
+    ]
+    return pairs.every(([one, other]) => JSON.stringify(one) === JSON.stringify(other))
+  }
+  for (let step = 0; step < 600 && differences === 0; step++) {
+    await steps[pick(steps.length)]!()
+    if (!isAsOnPaper()) differences += 1
+    house.inbox.assertConsistent()
+  }
+  t.equal(differences, 0, `as on paper; CALLSIGN_SEED=${seed} runs it again`)
+})
