@@ -102,6 +102,13 @@ t.test('one that is over is kept for 30 days and then forgotten', async t => {
   t.same(rows(), [0, 0, 0, 0])
 })
 
+t.test('a token that has expired is in no list any more', async t => {
+  const { create, sweep, rows } = openTokens(t)
+  await create(1n)
+  await sweep(NOW + 7 * DAY_MS)
+  t.same(rows(), [1, 1, 0, 1])
+})
+
 t.test('an expired token does not end again when it is revoked', async t => {
   const { database, tokens, create } = openTokens(t)
   const { token } = await create(1n)
