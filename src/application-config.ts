@@ -3,6 +3,7 @@
  * links. Each service is optional; what is not set is off, and `GET /app/api/meta` says so (contract 11).
  */
 
+import type { AndroidApp } from './api/landing.ts'
 import { type ApnsOptions, ApnsSender } from './delivery/apns.ts'
 import { type FcmOptions, FcmSender, type FcmServiceAccount } from './delivery/fcm.ts'
 import { type MailOptions, parseMailAddress } from './delivery/mail.ts'
@@ -41,12 +42,6 @@ export interface ApplicationConfig {
   readonly androidApps: readonly AndroidApp[]
   /** Whether lookups in the log need an access token. */
   readonly lookupsNeedToken: boolean
-}
-
-export interface AndroidApp {
-  readonly packageName: string
-  /** SHA-256 of the signing certificate, colon-separated hexadecimal. */
-  readonly fingerprint: string
 }
 
 export function readApplicationConfig(reader: EnvironmentReader): ApplicationConfig {

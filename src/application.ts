@@ -6,8 +6,11 @@
 import { accountErasureOperations } from './api/account-erasure.ts'
 import { AddressReader } from './api/addresses.ts'
 import { Authentication } from './api/authentication.ts'
+import { contactOperations } from './api/contacts.ts'
 import { DeviceRegistration } from './api/device-registration.ts'
 import { deviceOperations } from './api/devices.ts'
+import { friendRequestOperations } from './api/friend-requests.ts'
+import { landingRoutes } from './api/landing.ts'
 import { loginMethodOperations } from './api/login-methods.ts'
 import type { Features } from './api/meta.ts'
 import type { Operation } from './api/operation.ts'
@@ -15,6 +18,7 @@ import { operationRoutes } from './api/operation-routes.ts'
 import { profileOperations } from './api/profile.ts'
 import type { Registration } from './api/registration.ts'
 import { sessionOperations } from './api/session.ts'
+import { shareTokenOperations } from './api/share-tokens.ts'
 import { signInOperations, verifyLogin } from './api/sign-in.ts'
 import { SignIns } from './api/sign-ins.ts'
 import { SocialIdentities } from './api/social-identities.ts'
@@ -32,14 +36,17 @@ import type { Channel } from './domain/outgoing.ts'
 import { deriveSecrets } from './domain/secrets.ts'
 import { AppleSignIn } from './identity/apple.ts'
 import { IdentityProvider } from './identity/identity-token.ts'
-import { AccountErasure } from './store/account-erasure.ts'
+import { AccountErasure, type EraseOf } from './store/account-erasure.ts'
 import { AccountLetters } from './store/account-letters.ts'
 import { AccountStore } from './store/account-store.ts'
 import { AppleConsents } from './store/apple-consents.ts'
+import { CallHistoryStore } from './store/call-history-store.ts'
 import { ChallengeStore } from './store/challenge-store.ts'
+import { ContactStore } from './store/contact-store.ts'
 import type { Database } from './store/database.ts'
 import { DeviceStore } from './store/device-store.ts'
 import { Expiries } from './store/expiries.ts'
+import { IdLists } from './store/id-lists.ts'
 import { IdempotencyStore } from './store/idempotency-store.ts'
 import { IdentityTokenStore } from './store/identity-token-store.ts'
 import { InboxStore } from './store/inbox-store.ts'
@@ -48,6 +55,7 @@ import { Notices } from './store/notices.ts'
 import { OutboxStore } from './store/outbox-store.ts'
 import { RateStore } from './store/rate-store.ts'
 import { SessionStore } from './store/session-store.ts'
+import { ShareTokenStore } from './store/share-token-store.ts'
 import { SmsBudget } from './store/sms-budget.ts'
 import type { HttpRoute } from './transport/http.ts'
 
@@ -65,6 +73,14 @@ export interface ApplicationParts {
   readonly publicUrl: () => string
   /** Appends a key to the log. */
   readonly register: (userId: UserId, deviceId: DeviceId, publicKey: string) => Promise<Registration>
+  /** Whose key the log has under a VRF hash (64 bytes). */
+  readonly identityOf: (
+    vrfHash: Uint8Array,
+  ) => { readonly userId: bigint; readonly deviceId: bigint } | undefined
+  /** Something waits in a device's inbox. */
+  readonly onNews: (userId: UserId, deviceId: DeviceId) => void
+  /** Whether the device has a socket at this moment. */
+  readonly isConnected: (userId: UserId, deviceId: DeviceId) => boolean
   /** Something waits to be sent by a channel. */
   readonly onOutgoing: (channel: Channel) => void
   /** Shown what leaves; absent but in development. */
@@ -130,7 +146,7 @@ export function openApplication(parts: ApplicationParts): Application {
       ...(apple ? ['apple'] : []),
       ...config.providers.map(({ name }) => name),
     ],
-    routes,
+    routes: [...routes, ...landingRoutes(config)],
     authentication,
     outbox,
     delivery,
@@ -143,25 +159,45 @@ export function openApplication(parts: ApplicationParts): Application {
 
 type Stores = ReturnType<typeof openStores>
 
-function openStores({ config, secret, database, randomBytes, onOutgoing }: ApplicationParts) {
+function openStores(parts: ApplicationParts) {
+  const { config, secret, database, randomBytes } = parts
   const secrets = deriveSecrets(secret)
   const { lifetimes } = config
-  const expiries = new Expiries(database)
+  const base = { ...parts, secrets, lifetimes, expiries: new Expiries(database) }
+  const { expiries } = base
+  const accounts = new AccountStore(database)
   const devices = new DeviceStore(database)
-  const outbox = new OutboxStore(database, secrets, randomBytes, onOutgoing)
-  const inbox = new InboxStore({ database, expiries, secrets, randomBytes, onNews: () => undefined })
+  const outbox = new OutboxStore(database, secrets, randomBytes, parts.onOutgoing)
+  const inbox = new InboxStore(base)
+  const notices = new Notices({ ...base, devices, inbox, outbox })
+  const history = new CallHistoryStore({
+    ...base,
+    onMissedChanged: (userId, nowMs) =>
+      notices.tell(userId, { kind: 'badge', badge: contacts.badgeOf(userId, nowMs) }, nowMs),
+  })
+  const lists = new IdLists(database)
+  const contacts: ContactStore = new ContactStore({
+    ...base,
+    lists,
+    displayNameOf: userId => accounts.read(userId)?.displayName ?? '',
+    tell: (userId, body, nowMs) => notices.tell(userId, body, nowMs),
+    missedCallsOf: userId => history.missedOf(userId),
+  })
   return {
     secrets,
     lifetimes,
     expiries,
+    accounts,
     devices,
     outbox,
     inbox,
-    accounts: new AccountStore(database),
-    sessions: new SessionStore({ database, expiries, lifetimes }),
+    notices,
+    history,
+    contacts,
+    shareTokens: new ShareTokenStore({ ...base, lists }),
+    sessions: new SessionStore(base),
     rates: new RateStore(database, expiries),
     idempotency: new IdempotencyStore(database, expiries, secrets, randomBytes),
-    notices: new Notices({ devices, inbox, outbox, randomBytes, isConnected: () => false }),
   }
 }
 
@@ -205,9 +241,12 @@ function joinOperations(parts: ApplicationParts, stores: Stores, senders: Opened
   const letters = new AccountLetters({ ...base, isTestIdentifier: key => testCodes.has(key) })
   const appleConsents = new AppleConsents(base)
   const loginMethods = new LoginMethods({ ...base, letters, appleConsents })
-  const erasers = [
-    (userId: UserId) => stores.devices.eraseOf(userId),
-    (userId: UserId) => stores.inbox.eraseOf(userId),
+  const erasers: EraseOf[] = [
+    userId => stores.devices.eraseOf(userId),
+    userId => stores.inbox.eraseOf(userId),
+    userId => stores.history.eraseOf(userId),
+    userId => stores.shareTokens.eraseOf(userId),
+    (userId, nowMs) => stores.contacts.eraseOf(userId, nowMs),
   ]
   const erasure = new AccountErasure({ ...base, letters, appleConsents, erasers })
   const identityTokens = new IdentityTokenStore(base)
@@ -220,8 +259,9 @@ function joinOperations(parts: ApplicationParts, stores: Stores, senders: Opened
     appleConsents,
     isDevelopment,
   })
-  const badgeOf = () => ({ total: 0, friendRequests: 0, missedCalls: 0 })
-  const mayReadKeys = (asker: UserId, owner: UserId) => asker === owner
+  const { contacts } = stores
+  const badgeOf = (userId: UserId) => contacts.badgeOf(userId, parts.nowMs())
+  const mayReadKeys = (asker: UserId, owner: UserId) => contacts.mayReadKeys(asker, owner, parts.nowMs())
   const shared = {
     ...base,
     authentication,
@@ -251,6 +291,9 @@ function joinOperations(parts: ApplicationParts, stores: Stores, senders: Opened
     ...loginMethodOperations(shared),
     ...accountErasureOperations(shared),
     ...deviceOperations({ ...shared, registration, mayReadKeys }),
+    ...shareTokenOperations({ ...shared, deepLinkScheme: config.deepLinkScheme }),
+    ...friendRequestOperations(shared),
+    ...contactOperations(shared),
   ]
   return { operations, authentication, registration }
 }

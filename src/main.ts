@@ -200,7 +200,7 @@ interface StartedApplication extends Application {
 /** Opens the application API, finishes what the last process left unfinished, and has its outbox sent. */
 async function startApplication(
   house: House,
-  { database, keys }: OpenedLog,
+  { database, keys, store }: OpenedLog,
   { system }: Actors,
   { publicUrl, register }: ApplicationNeeds,
 ): Promise<StartedApplication> {
@@ -220,6 +220,12 @@ async function startApplication(
     randomBytes,
     publicUrl,
     register,
+    identityOf(vrfHash) {
+      const index = store.newestIndex(vrfHash)
+      return index === undefined ? undefined : store.identity(index)
+    },
+    onNews: () => undefined,
+    isConnected: () => false,
     onOutgoing: channel => wake(channel),
     ...(deliveries === undefined ? {} : { onRendered: deliveries.record }),
     onPumped: dialCode => logger.warn({ event: 'sms-stopped', dialCode }),

@@ -51,6 +51,9 @@ export function openWhole(t: Test, options: WholeOptions = {}): WholeApplication
     onOutgoing: () => undefined,
     onTokenReused: () => undefined,
     onPumped: () => undefined,
+    identityOf: () => undefined,
+    onNews: () => undefined,
+    isConnected: () => false,
   })
   t.teardown(async () => {
     application.close()
