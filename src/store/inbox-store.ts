@@ -44,6 +44,8 @@ export interface InboxHead {
   readonly lostOffset: number
   /** How many messages there are. */
   readonly count: number
+  /** By queue, the last offset that a connection is known to have been given; absent when none is. */
+  readonly delivered?: Readonly<Record<string, number>>
 }
 
 export interface InboxMessage {
@@ -167,6 +169,21 @@ export class InboxStore {
   settle(userId: UserId, deviceId: DeviceId, offsets: Iterable<number>): void {
     const device = idsKey(userId, deviceId)
     for (const offset of offsets) this.#remove(device, offset)
+  }
+
+  /**
+   * In a transaction: notes what a connection was given and has not settled, so that the next one is told that it gets
+   * it again. `delivered` has the last offset of each queue.
+   */
+  markDelivered(userId: UserId, deviceId: DeviceId, delivered: Readonly<Record<string, number>>): void {
+    const device = idsKey(userId, deviceId)
+    const head = this.#heads.get(device)
+    if (head === undefined) return
+    const merged: Record<string, number> = { ...head.delivered }
+    for (const [queue, offset] of Object.entries(delivered)) {
+      merged[queue] = Math.max(merged[queue] ?? 0, offset)
+    }
+    this.#heads.put(device, { ...head, delivered: merged })
   }
 
   /** In a transaction: takes back the invitation to a call that waits for the device; false when none does. */

@@ -1,0 +1,92 @@
+/**
+ * A device's inbox as its connection uses it: reads at once, writes in transactions of their own. It knows which
+ * messages are being settled, so that a device that reconnects meanwhile does not get again what it has acknowledged.
+ */
+
+import type { DeviceId, UserId } from '../domain/ids.ts'
+import type { InboxItem } from '../domain/inbox.ts'
+import type { Database } from './database.ts'
+import type { InboxHead, InboxMessage, InboxStore } from './inbox-store.ts'
+
+export type DevelopmentItem = Extract<InboxItem, { kind: 'dev' }>
+
+/** What a frame, or a transaction of frames, does to an inbox. */
+export interface InboxChange {
+  /** Offsets the device is done with. */
+  readonly settled: readonly number[]
+  /** What the device sent to its own queues. */
+  readonly sent: readonly DevelopmentItem[]
+}
+
+export class DeviceInbox {
+  readonly #database: Pick<Database, 'commit'>
+  readonly #inbox: Pick<InboxStore, 'head' | 'after' | 'append' | 'settle' | 'markDelivered'>
+  readonly #nowMs: () => number
+  /** By user and device. */
+  readonly #settling = new Map<string, Set<number>>()
+
+  constructor(
+    database: Pick<Database, 'commit'>,
+    inbox: Pick<InboxStore, 'head' | 'after' | 'append' | 'settle' | 'markDelivered'>,
+    nowMs: () => number,
+  ) {
+    this.#database = database
+    this.#inbox = inbox
+    this.#nowMs = nowMs
+  }
+
+  head(userId: UserId, deviceId: DeviceId): InboxHead {
+    return this.#inbox.head(userId, deviceId)
+  }
+
+  /** Messages behind `offset` whose time is not over, in order, at most `limit`. */
+  after(userId: UserId, deviceId: DeviceId, offset: number, limit: number): readonly InboxMessage[] {
+    return this.#inbox.after(userId, deviceId, offset, limit, this.#nowMs())
+  }
+
+  /** Whether a message that may still be there is about to go. */
+  isSettling(userId: UserId, deviceId: DeviceId, offset: number): boolean {
+    return this.#settling.size > 0 && (this.#settling.get(nameOf(userId, deviceId))?.has(offset) ?? false)
+  }
+
+  /** Resolves when the whole change is durable; rejects with `STORE_UNAVAILABLE` when nothing of it is. */
+  async change(userId: UserId, deviceId: DeviceId, { settled, sent }: InboxChange): Promise<void> {
+    const device = nameOf(userId, deviceId)
+    this.#beginSettling(device, settled)
+    try {
+      await this.#database.commit(() => {
+        const nowMs = this.#nowMs()
+        if (settled.length > 0) this.#inbox.settle(userId, deviceId, settled)
+        for (const item of sent) this.#inbox.append(userId, deviceId, { item }, nowMs)
+      })
+    } finally {
+      this.#endSettling(device, settled)
+    }
+  }
+
+  /** Notes what was given and may be given again, by queue the last offset. Resolves when that is durable. */
+  async markDelivered(
+    userId: UserId,
+    deviceId: DeviceId,
+    delivered: Readonly<Record<string, number>>,
+  ): Promise<void> {
+    await this.#database.commit(() => this.#inbox.markDelivered(userId, deviceId, delivered))
+  }
+
+  #beginSettling(device: string, offsets: readonly number[]): void {
+    if (offsets.length === 0) return
+    const settling = this.#settling.get(device) ?? new Set()
+    for (const offset of offsets) settling.add(offset)
+    this.#settling.set(device, settling)
+  }
+
+  #endSettling(device: string, offsets: readonly number[]): void {
+    const settling = this.#settling.get(device)
+    for (const offset of offsets) settling?.delete(offset)
+    if (settling?.size === 0) this.#settling.delete(device)
+  }
+}
+
+function nameOf(userId: UserId, deviceId: DeviceId): string {
+  return `${userId} ${deviceId}`
+}
