@@ -95,7 +95,7 @@ function requestByToken(world: FriendRequestsWorld): Operation {
     path: '/app/api/friend-request/by-token',
     summary: 'Ask the owner of a share token to become a contact; answers with the keys of their devices',
     replies: { 200: RequestReply, 201: RequestReply },
-    codes: ['SHARE_TOKEN_NOT_FOUND', 'SHARE_TOKEN_EXPIRED', 'USER_NOT_FOUND', ...ASKING_CODES],
+    codes: ['SHARE_TOKEN_NOT_FOUND', 'SHARE_TOKEN_EXPIRED', ...ASKING_CODES],
     handle: async call => {
       const { caller, body, nowMs } = call
       const token = await findShareToken(world, caller.userId, body.token, nowMs)
@@ -132,14 +132,17 @@ interface Asking {
 
 type AskingCall = Call<{ readonly message?: string }, undefined, 'session'>
 
-/** What asks for somebody who can be told of. Only what the sender learns something by, or makes, is counted. */
+/**
+ * What asks for somebody who can be told of; a token's owner has been looked for already. Only what the sender learns
+ * something by, or makes, is counted.
+ */
 async function ask(world: FriendRequestsWorld, call: AskingCall, asking: Asking): Promise<Reply> {
   const { contacts } = world
   const { caller, nowMs } = call
   const { receiverId, rate, token } = asking
   const command = commandOf(world, call, receiverId, asking.route)
   if (receiverId === caller.userId) throw new SignalError('SELF_REQUEST', 'nobody is their own contact')
-  if (!isReachable(world, receiverId)) {
+  if (token === undefined && !isReachable(world, receiverId)) {
     return refuseCounted(world, rate, caller.userId, nowMs, userNotFound())
   }
   return call.commit(() => {

@@ -174,7 +174,7 @@ function resolveShareToken(world: ShareTokensWorld): Operation {
     summary: 'Who is behind a share token: the preview before a request',
     access: 'session',
     replies: { 200: ResolveShareTokenReply },
-    codes: ['SHARE_TOKEN_NOT_FOUND', 'SHARE_TOKEN_EXPIRED', 'STORE_UNAVAILABLE'],
+    codes: ['SHARE_TOKEN_NOT_FOUND', 'SHARE_TOKEN_EXPIRED'],
     rates: [
       { name: 'resolve-by-address', by: 'address', count: 60, perMs: HOUR_MS, burst: 60 },
       { name: 'resolve', by: 'user', count: 60, perMs: HOUR_MS, burst: 60 },
