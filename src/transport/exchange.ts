@@ -94,6 +94,12 @@ export class Exchange implements HttpRequest {
     this.#fail(rateLimited(waitSeconds))
   }
 
+  /** Answers a WebSocket upgrade that is not accepted. */
+  refuseUpgrade(error: SignalError): void {
+    this.#match = this.#world.router.find(this.path)
+    this.#fail(error)
+  }
+
   #isPreflight(req: uWS.HttpRequest): boolean {
     const { cors } = this.#world
     return cors !== undefined && this.method === 'OPTIONS' && req.getHeader(PREFLIGHT_MARK) !== ''

@@ -11,6 +11,7 @@ import { Exchange, type ExchangeWorld } from './exchange.ts'
 import { type FileSite, type PublicFile, serveFile } from './log-files.ts'
 import { RemoteAddresses } from './remote-address.ts'
 import { Router } from './router.ts'
+import { serveWebSockets, type WebSocketParts, webSocketRoute } from './websocket.ts'
 
 export interface HttpRequest {
   readonly method: string
@@ -71,6 +72,8 @@ export interface HttpServerParts {
   readonly corsOrigins?: readonly string[]
   /** `BODY_DEADLINE_MS` where it is left out. */
   readonly bodyDeadlineMs?: number
+  /** WebSockets on the paths of STOMP; none where it is left out. */
+  readonly webSocket?: WebSocketParts
   /** Ends TLS with these files (PEM). */
   readonly tls?: { readonly certificateFile: string; readonly keyFile: string }
   /** The oldest version that is still served when an `X-Client-Version` is below it, undefined when it is not. */
@@ -91,12 +94,12 @@ export class HttpServer {
   #listenSocket: uWS.us_listen_socket | undefined
 
   constructor(parts: HttpServerParts) {
-    const { routes, findFile, trustedProxies = [], corsOrigins = [], tls } = parts
+    const { routes, findFile, trustedProxies = [], corsOrigins = [], webSocket, tls } = parts
     this.#parts = parts
     this.#files = findFile && { find: findFile, isTls: tls !== undefined }
     this.#world = {
       parts,
-      router: new Router(routes),
+      router: new Router(webSocket === undefined ? routes : [...routes, webSocketRoute]),
       addresses: new RemoteAddresses(trustedProxies),
       cors: corsOrigins.length === 0 ? undefined : new CorsPolicy(corsOrigins),
     }
@@ -105,6 +108,11 @@ export class HttpServer {
         ? uWS.App()
         : uWS.SSLApp({ cert_file_name: tls.certificateFile, key_file_name: tls.keyFile })
     this.#app.any('/*', (res, req) => this.#onRequest(res, req))
+    if (webSocket !== undefined) {
+      serveWebSockets(this.#app, webSocket, this.#world, (res, req, error) =>
+        new Exchange(res, req, req.getUrl(), this.#world).refuseUpgrade(error),
+      )
+    }
   }
 
   /** Resolves with the port that is listened on; rejects when it is taken. */

@@ -20,6 +20,7 @@ export function problemOf(error: unknown, requestId: string): Problem {
   if (retryIn !== undefined) headers.push(['Retry-After', String(retryIn)])
   if (typeof members.allow === 'string') headers.push(['Allow', members.allow])
   if (status === 401) headers.push(['WWW-Authenticate', 'Bearer'])
+  if (refusal.code === 'UPGRADE_REQUIRED') headers.push(...UPGRADE_HEADERS)
   const code = isFault ? 'INTERNAL' : refusal.code
   const body = {
     type: `urn:problem:${code.toLowerCase().replaceAll('_', '-')}`,
@@ -131,5 +132,11 @@ const PROBLEMS: Record<ErrorCode, { readonly status: number; readonly title: str
   INTERNAL: problem(500, 'Server fault'),
 }
 
+/** RFC 9110, 7.8 and 15.5.22; RFC 6455, 4.4. */
+const UPGRADE_HEADERS: readonly [string, string][] = [
+  ['Upgrade', 'websocket'],
+  ['Connection', 'Upgrade'],
+  ['Sec-WebSocket-Version', '13'],
+]
 /** What a caller waits after a 503 that does not say how long. */
 const RETRY_SECONDS = 1

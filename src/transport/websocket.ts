@@ -1,0 +1,188 @@
+/**
+ * WebSocket (RFC 6455) over uWebSockets.js, on the paths that STOMP clients expect and on the listener of HTTP: whose
+ * upgrade is accepted, which sub-protocol it gets, and one connection. What the bytes mean is the session's.
+ *
+ * Upgrades are synchronous; authentication is a matter of STOMP. Pings are answered and sent by uWebSockets and are no
+ * sign of life of a STOMP client. A message that is not UTF-8 though it is text, or longer than
+ * `WEBSOCKET_MESSAGE_BYTES_MAX`, ends the connection there, without a close frame.
+ */
+
+import uWS from 'uWebSockets.js'
+import { SignalError } from '../errors.ts'
+import { BACKPRESSURE_BYTES_MAX, WEBSOCKET_IDLE_SECONDS, WEBSOCKET_MESSAGE_BYTES_MAX } from '../limits.ts'
+import type { Accept } from './connection.ts'
+import type { ExchangeWorld } from './exchange.ts'
+import type { HttpRoute } from './http.ts'
+import type { OpenConnections } from './open-connections.ts'
+import { type ConnectionHouse, DROPPED, QueuedConnection } from './queued-connection.ts'
+
+export interface WebSocketParts {
+  readonly accept: Accept
+  readonly connections: OpenConnections
+  /** What clients see of the server, such as `https://call.example`; pages from there may connect. */
+  readonly publicUrl?: () => string
+}
+
+/** Answers an upgrade that is not accepted. */
+export type Refuse = (res: uWS.HttpResponse, req: uWS.HttpRequest, error: SignalError) => void
+
+/** Serves WebSockets on the app. `world` is what the HTTP routes of the app share. */
+export function serveWebSockets(
+  app: uWS.TemplatedApp,
+  parts: WebSocketParts,
+  world: ExchangeWorld,
+  refuse: Refuse,
+): void {
+  const { accept, connections } = parts
+  const house: ConnectionHouse = { accept, connections, onFault: world.parts.onFault }
+  const behavior: uWS.WebSocketBehavior<Upgraded> = {
+    ...OPTIONS,
+    upgrade(res, req, context) {
+      const refusal = refusalOf(res, req, parts, world)
+      if (refusal !== undefined) return refuse(res, req, refusal)
+      const remoteAddress = world.addresses.of(res, req)
+      const connection = new WebSocketConnection(house, remoteAddress, req.getHeader('authorization'))
+      const key = req.getHeader('sec-websocket-key')
+      // An empty protocol is not sent, and no extension is taken: bodies are ciphertext, which does not shrink.
+      res.upgrade<Upgraded>({ connection }, key, chooseProtocol(req), '', context)
+    },
+    open: ws => ws.getUserData().connection.attach(ws),
+    message: (ws, message) => ws.getUserData().connection.onInput(Buffer.from(message)),
+    drain: ws => ws.getUserData().connection.onWritten(ws.getBufferedAmount()),
+    close: (ws, code) => ws.getUserData().connection.onOver(code),
+  }
+  for (const path of PATHS) {
+    app.ws<Upgraded>(path, behavior)
+    app.ws<Upgraded>(`${path}/`, behavior)
+  }
+}
+
+/** What a request to these paths gets that asks for no WebSocket. */
+export const webSocketRoute: HttpRoute = {
+  method: 'GET',
+  path: '/ws',
+  aliases: ['/app/ws', '/stomp', '/ws/websocket'],
+  handle() {
+    throw upgradeRequired()
+  },
+}
+
+class WebSocketConnection extends QueuedConnection {
+  #ws: uWS.WebSocket<Upgraded> | undefined
+
+  attach(ws: uWS.WebSocket<Upgraded>): void {
+    this.#ws = ws
+    this.open()
+  }
+
+  override onOver(code: number): void {
+    // uWebSockets throws when a closed socket is touched.
+    this.#ws = undefined
+    super.onOver(code)
+  }
+
+  protected write(frames: readonly Uint8Array[], areText: readonly boolean[]): number {
+    const ws = this.#ws!
+    if (frames.length === 1) {
+      const outcome = ws.send(frames[0]!, !areText[0]!)
+      return outcome === SENT ? 0 : outcome === DROPPED_BY_UWS ? DROPPED : ws.getBufferedAmount()
+    }
+    corked = ws
+    corkedFrames = frames
+    areCorkedText = areText
+    isAnyDropped = false
+    ws.cork(sendCorked)
+    return isAnyDropped ? DROPPED : ws.getBufferedAmount()
+  }
+
+  protected finish(code: number, reason: string): void {
+    this.#ws?.end(code, reason)
+  }
+
+  protected abort(): void {
+    this.#ws?.close()
+  }
+}
+
+/** The user data of a socket; uWebSockets copies its members to an object of its own. */
+interface Upgraded {
+  readonly connection: WebSocketConnection
+}
+
+// What `sendCorked` sends: a function of its own for each connection and turn would cost more than it does.
+let corked: uWS.WebSocket<Upgraded>
+let corkedFrames: readonly Uint8Array[]
+let areCorkedText: readonly boolean[]
+let isAnyDropped = false
+
+function sendCorked(): void {
+  for (let at = 0; at < corkedFrames.length; at++) {
+    if (corked.send(corkedFrames[at]!, !areCorkedText[at]!) === DROPPED_BY_UWS) isAnyDropped = true
+  }
+}
+
+function refusalOf(
+  res: uWS.HttpResponse,
+  req: uWS.HttpRequest,
+  { connections, publicUrl }: WebSocketParts,
+  { parts, addresses, cors }: ExchangeWorld,
+): SignalError | undefined {
+  const retryIn = parts.admit?.(addresses.of(res, req), 'request') ?? 0
+  if (retryIn > 0) {
+    const members = { retryIn, scope: 'address' }
+    return new SignalError('RATE_LIMITED', `too many requests from this address, wait ${retryIn} s`, {
+      members,
+    })
+  }
+  // uWebSockets looks at nothing but the key.
+  if (req.getHeader('sec-websocket-version') !== '13') return upgradeRequired()
+  const origin = req.getHeader('origin')
+  const isAllowed =
+    origin === '' || cors?.isAllowed(origin) || isOwnOrigin(origin, req.getHeader('host'), publicUrl?.())
+  if (!isAllowed) return new SignalError('ORIGIN_NOT_ALLOWED', 'pages of this origin may not connect')
+  if (connections.isFull) return new SignalError('OVERLOADED', 'no room for another connection')
+  return undefined
+}
+
+function upgradeRequired(): SignalError {
+  return new SignalError('UPGRADE_REQUIRED', 'this path speaks WebSocket, version 13')
+}
+
+/** Whether the page came from this server, under the name that it was just asked by or under its public one. */
+function isOwnOrigin(origin: string, host: string, publicUrl: string | undefined): boolean {
+  try {
+    const url = new URL(origin)
+    const ownUrls = [`${url.protocol}//${host}`, ...(publicUrl === undefined ? [] : [publicUrl])]
+    return url.origin !== 'null' && ownUrls.some(own => new URL(own).origin === url.origin)
+  } catch {
+    return false
+  }
+}
+
+/**
+ * The newest of our sub-protocols among those that are offered. Else none, whatever is offered: the client decides
+ * whether it goes on, and a token that was put among them is not sent back.
+ */
+function chooseProtocol(req: uWS.HttpRequest): string {
+  const offered: string[] = []
+  req.forEach((name, value) => {
+    if (name === 'sec-websocket-protocol') for (const item of value.split(',')) offered.push(item.trim())
+  })
+  return PROTOCOLS.find(protocol => offered.includes(protocol)) ?? ''
+}
+
+const PATHS = [webSocketRoute.path, ...(webSocketRoute.aliases ?? [])]
+const PROTOCOLS = ['v12.stomp', 'v11.stomp', 'v10.stomp']
+/** Our own limits come before those of uWebSockets, which says nothing when it closes. */
+const OPTIONS = {
+  maxPayloadLength: WEBSOCKET_MESSAGE_BYTES_MAX,
+  maxBackpressure: BACKPRESSURE_BYTES_MAX,
+  idleTimeout: WEBSOCKET_IDLE_SECONDS,
+  sendPingsAutomatically: true,
+  maxLifetime: 0,
+  compression: uWS.DISABLED,
+} satisfies uWS.WebSocketBehavior<Upgraded>
+
+/** What `send` of uWebSockets returns. */
+const SENT = 1
+const DROPPED_BY_UWS = 2
