@@ -163,11 +163,11 @@ class OperationRunner {
     })
   }
 
-  #answer({ status, body }: Reply, unknownFields: string): HttpAnswer {
+  #answer({ status, body, contentType = JSON_TYPE }: Reply, unknownFields: string): HttpAnswer {
     const headers: (readonly [string, string])[] = [NO_STORE]
     if (unknownFields !== '') headers.push(['X-Unknown-Fields', unknownFields])
     const text = body === undefined ? '' : this.#bodyText(body)
-    return { status, contentType: 'application/json; charset=utf-8', body: text, headers }
+    return { status, contentType, body: text, headers }
   }
 
   #bodyText(body: object | string): string {
@@ -231,4 +231,5 @@ const HEADER_CHARS_MAX = 256
 const NAMED_FIELDS_MAX = 8
 const IDEMPOTENCY_KEY_FORM = /^[\x21-\x7e]{1,128}$/
 const EMPTY_OBJECT = Buffer.from('{}')
+const JSON_TYPE = 'application/json; charset=utf-8'
 const NO_STORE = ['Cache-Control', 'no-store'] as const

@@ -26,6 +26,8 @@ export interface Reply {
   readonly status: 200 | 201 | 202 | 204
   /** Plain members, bigints being ids, or JSON that is already text. Left out for 204. */
   readonly body?: object | string
+  /** JSON where it is left out. */
+  readonly contentType?: string
 }
 
 /** A request that has passed its checks. */

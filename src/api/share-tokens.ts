@@ -214,7 +214,7 @@ function runsOf(row: readonly boolean[]): [start: number, length: number][] {
   return runs
 }
 
-function svgReply(body: string): Reply & { readonly contentType: string } {
+function svgReply(body: string): Reply {
   return { status: 200, body, contentType: 'image/svg+xml' }
 }
 
