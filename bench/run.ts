@@ -25,6 +25,7 @@ import { rounded } from './support/statistics.ts'
 import { tile } from './tile.ts'
 import { tokenCheck } from './token-check.ts'
 import { user } from './user.ts'
+import { websocketWrites } from './websocket-writes.ts'
 
 const BENCHMARKS: readonly Benchmark[] = [
   registerThroughput,
@@ -39,6 +40,7 @@ const BENCHMARKS: readonly Benchmark[] = [
   actorTell,
   tokenCheck,
   stompCodec,
+  websocketWrites,
 ]
 
 const USAGE = `usage: npm run bench -- [NAME...] [options]
