@@ -17,7 +17,7 @@ const ACCESS: Readonly<Record<string, Access>> = {
   platformLogin: 'public',
   refreshToken: 'public',
   verify: 'optional',
-  logout: 'session',
+  logout: 'ended',
   getUser: 'session',
   putUser: 'session',
   deleteUser: 'session',
@@ -30,6 +30,25 @@ const ACCESS: Readonly<Record<string, Access>> = {
   listDevices: 'session',
   removeDevice: 'session',
   readPublicKeys: 'session',
+  createShareToken: 'session',
+  listShareTokens: 'session',
+  revokeShareToken: 'session',
+  drawShareToken: 'session',
+  resolveShareToken: 'session',
+  requestById: 'session',
+  requestByToken: 'session',
+  requestBySearch: 'session',
+  acceptRequest: 'session',
+  declineRequest: 'session',
+  cancelRequest: 'session',
+  cancelRequestAt: 'session',
+  listRequests: 'session',
+  listContacts: 'session',
+  removeContact: 'session',
+  blockUser: 'session',
+  unblockUser: 'session',
+  unblockUserAt: 'session',
+  listBlocks: 'session',
 }
 
 /** The codes by which the access token of a request is refused. */
@@ -75,6 +94,13 @@ const BAD_TOKENS: Readonly<Record<string, { make(whole: WholeApplication): Promi
     },
   }
 
+function isRefused(access: Access, tokenName: string): boolean {
+  if (access === 'ended') return !TOKENS_OF_OVER_SESSIONS.includes(tokenName)
+  return access !== 'public' && !(access === 'optional' && tokenName === 'no token')
+}
+
+const TOKENS_OF_OVER_SESSIONS = ['a token of a revoked session', 'a token of an ended session']
+
 /** Where it is, with its `{name}` segments filled with an id that nobody has. */
 function placeOf({ method, path }: Operation, id: bigint | string = NOBODY): string {
   return `${method} ${path.replaceAll(/\{\w+\}/g, String(id))}`
@@ -98,8 +124,7 @@ for (const [name, { make, code }] of Object.entries(BAD_TOKENS)) {
       const before = tableDigests(whole.world.database)
       const answer = await call(whole, operation, token)
       const { access, id } = operation
-      const isRefused = access !== 'public' && !(access === 'optional' && token === undefined)
-      if (isRefused) {
+      if (isRefused(access, name)) {
         t.match(answer, { status: 401, body: { code } }, `${id} refuses it`)
         t.equal(answer.headers['www-authenticate'], 'Bearer')
         t.same(tableDigests(whole.world.database), before, `${id} stores nothing`)
@@ -142,8 +167,10 @@ t.test('401 is told of sessions only', async t => {
 
 /** What an operation names, made for its owner: in the path, or in the body. */
 interface Owned {
-  make(whole: WholeApplication, owner: TestUser): Promise<bigint>
-  body?(id: bigint): object
+  make(whole: WholeApplication, owner: TestUser): Promise<bigint | string>
+  body?(id: bigint | string): object
+  /** Where it is no refusal: taking away what is not there is done. */
+  readonly status?: 204
 }
 
 const DEVICE: Owned = {
@@ -152,12 +179,50 @@ const DEVICE: Owned = {
 const LOGIN_METHOD: Owned = {
   make: async ({ world }, { userId }) => world.accounts.methodsOf(userId)[0]!.id,
 }
+const SHARE_TOKEN: Owned = {
+  make: async ({ send }, { token }) => (await send('POST /app/api/share-token', { token, body: {} })).body.id,
+}
+/** From its owner to somebody else. */
+const FRIEND_REQUEST: Owned = {
+  async make({ send, world }, { token }) {
+    const { userId: targetUserId } = await newUser(world)
+    const answer = await send('POST /app/api/friend-request/by-id', { token, body: { targetUserId } })
+    return answer.body.requestId
+  },
+}
+const CONTACT: Owned = {
+  async make(whole, owner) {
+    const { token, userId } = await newUser(whole.world)
+    const ask = (token: string, targetUserId: bigint) =>
+      whole.send('POST /app/api/friend-request/by-id', { token, body: { targetUserId } })
+    await ask(owner.token, userId)
+    await ask(token, owner.userId)
+    return userId
+  },
+}
+const BLOCK: Owned = {
+  async make({ send, world }, { token }) {
+    const { userId } = await newUser(world)
+    await send('POST /app/api/block', { token, body: { userId } })
+    return userId
+  },
+  status: 204,
+}
 
 const OWNED: Readonly<Record<string, Owned>> = {
   removeDevice: DEVICE,
+  registerDevice: { ...DEVICE, body: id => ({ publicKey: PUBLIC_KEY, replacesDeviceId: id }) },
   removeLoginMethod: LOGIN_METHOD,
   setPrimaryLoginMethod: { ...LOGIN_METHOD, body: id => ({ id }) },
-  registerDevice: { ...DEVICE, body: id => ({ publicKey: PUBLIC_KEY, replacesDeviceId: id }) },
+  revokeShareToken: SHARE_TOKEN,
+  drawShareToken: SHARE_TOKEN,
+  acceptRequest: { ...FRIEND_REQUEST, body: requestId => ({ requestId }) },
+  declineRequest: { ...FRIEND_REQUEST, body: requestId => ({ requestId }) },
+  cancelRequest: { ...FRIEND_REQUEST, body: requestId => ({ requestId }) },
+  cancelRequestAt: FRIEND_REQUEST,
+  removeContact: CONTACT,
+  unblockUserAt: BLOCK,
+  unblockUser: { ...BLOCK, body: userId => ({ userId }) },
 }
 
 t.test('every operation with an id in its path is tried on what is another user’s', async t => {
@@ -176,7 +241,7 @@ for (const [id, owned] of Object.entries(OWNED)) {
     const owner = await newUser(whole.world)
     const thing = await owned.make(whole, owner)
     const { deviceToken: token } = await newUserWithDevice(whole)
-    const ask = (thing: bigint) => {
+    const ask = (thing: bigint | string) => {
       const body = owned.body?.(thing)
       return whole.send(placeOf(operation, thing), { token, ...(body && { body }) })
     }
@@ -186,7 +251,7 @@ for (const [id, owned] of Object.entries(OWNED)) {
 
     const before = tableDigests(whole.world.database)
     const [foreign, absent] = [await ask(thing), await ask(NOBODY)]
-    t.equal(foreign.status, 404)
+    t.equal(foreign.status, owned.status ?? 404)
     t.same(foreign.text, absent.text, 'hidden and absent are told alike')
     t.same(tableDigests(whole.world.database), before, 'nothing was touched')
   })

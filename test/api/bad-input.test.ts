@@ -214,7 +214,7 @@ for (const operation of WITH_BODY) {
         for (const id of [0n, 1n, 2n ** 53n, 2n ** 53n + 1n, 2n ** 63n, 2n ** 64n - 1n]) {
           const asText = await sender.send(formatRaw(damaged(base!, path, String(id))))
           const asNumber = await sender.send(formatRaw(damaged(base!, path, id)))
-          t.notOk(isRefusedAt(asText, path), `${path.join('.')} ${id}`)
+          t.notOk(pointersOf(asText).includes(`/${path.join('/')}`), `${path.join('.')} ${id}`)
           t.equal(asNumber.status, asText.status)
           t.equal(asNumber.body?.code, asText.body?.code)
         }
@@ -225,10 +225,10 @@ for (const operation of WITH_BODY) {
 
 t.test('a member named __proto__ is unknown like any other, and changes nothing', async t => {
   for (const operation of WITH_BODY) {
-    const plain = await (await Sender.open(t, operation)).send('{}')
+    const sender = await Sender.open(t, operation)
+    const plain = await sender.send('{}')
     for (const name of ['__proto__', 'constructor', 'prototype', 'toString', 'hasOwnProperty']) {
       const members = '{"verified":true,"email":"a@b.co","confirm":true,"allDevices":true,"id":"1"}'
-      const sender = await Sender.open(t, operation)
       const { status, body } = await sender.send(`{"${name}":${members}}`)
       t.same([status, body?.code], [plain.status, plain.body?.code], `${operation.id} ${name}`)
     }
@@ -268,12 +268,13 @@ t.test('what is no id in a path leads to nothing, as an id does that nobody has'
     const sender = await Sender.open(t, operation)
     const changed = await sender.changes(async () => {
       const absent = await sender.ask(placeOf(operation).split(' ')[1]!)
-      t.equal(absent.status, 404)
+      // Taking away what is not there is done, where nobody could be told more by it.
+      t.ok(absent.status === 404 || absent.status === 204, operation.id)
       const uint64s = ['0', String(2n ** 53n), String(2n ** 64n - 1n)]
       const others = ['01', '-1', '1.5', 'abc', '1e3', '%00', '%20', '%e2%80%a8', '..', String(2n ** 64n)]
       for (const id of [...uint64s, ...others, '9'.repeat(900)]) {
         const { status, body } = await sender.ask(placeOf(operation, id).split(' ')[1]!)
-        t.same([status, body.code], [404, absent.body.code], `${operation.id} ${id.slice(0, 20)}`)
+        t.same([status, body?.code], [absent.status, absent.body?.code], `${operation.id} ${id.slice(0, 20)}`)
       }
     })
     t.same(changed, [])
@@ -306,10 +307,14 @@ t.test('a body that is too large is refused unread, by every operation that take
 })
 
 /** Whether it names the member, or what the member is in. */
-function isRefusedAt({ status, body }: TestAnswer, path: readonly string[]): boolean {
-  if (status !== 422 || body.code !== 'VALIDATION_FAILED') return false
-  const pointers: string[] = body.errors.map(({ pointer }: { pointer: string }) => pointer)
-  return pointers.some(pointer => `/${path.join('/')}`.startsWith(pointer))
+function isRefusedAt(answer: TestAnswer, path: readonly string[]): boolean {
+  return pointersOf(answer).some(pointer => `/${path.join('/')}`.startsWith(pointer))
+}
+
+/** What a refused form names. */
+function pointersOf({ status, body }: TestAnswer): string[] {
+  if (status !== 422 || body.code !== 'VALIDATION_FAILED') return []
+  return body.errors.map(({ pointer }: { pointer: string }) => pointer)
 }
 
 function placesOf(schema: TSchema, kind: Damage['kind']): (readonly string[])[] {

@@ -59,15 +59,15 @@ function fittingObject(properties: Readonly<Record<string, TSchema>>): fc.Arbitr
   return fc.record(members, { requiredKeys, noNullPrototype: true })
 }
 
-function fittingScalar({ type, pattern, minLength = 0, maxLength = 40, minimum, maximum }: ScalarSchema) {
+function fittingScalar({ type, pattern, minLength = 0, maxLength = 40, ...schema }: ScalarSchema) {
   switch (type) {
     case 'string':
       if (pattern !== undefined) {
-        return fc.stringMatching(new RegExp(pattern, 'u')).filter(text => text.length <= maxLength)
+        return fc.stringMatching(new RegExp(pattern, 'u'))
       }
       return fc.string({ minLength, maxLength: Math.min(maxLength, 40), unit: 'grapheme' })
     case 'integer':
-      return fc.integer({ min: minimum ?? -1_000, max: maximum ?? 1_000 })
+      return fc.integer({ min: schema.minimum ?? -1_000, max: schema.maximum ?? 1_000 })
     case 'boolean':
       return fc.boolean()
     default:

@@ -1,0 +1,342 @@
+/**
+ * How to hear each error code from the application: one story for each, over a server as it is put together. A code that
+ * nobody can provoke is one that no client should have to know.
+ */
+
+import { generateKeyPairSync } from 'node:crypto'
+import type { Test } from 'tap'
+import { type PublicKeysWorld, publicKeyRoutes } from '../../src/api/public-keys.ts'
+import type { ErrorCode } from '../../src/errors.ts'
+import { SignalError } from '../../src/errors.ts'
+import { HttpServer, type HttpServerParts } from '../../src/transport/http.ts'
+import { AppleStandIn } from './apple-stand-in.ts'
+import { newDevice, newSession, newUser, type TestAnswer, type TestUser } from './application.ts'
+import { OidcProvider } from './oidc-provider.ts'
+import { openWhole, type WholeApplication, type WholeOptions } from './whole-application.ts'
+
+/** What was heard; the last answer of the story. */
+export type Heard = Pick<TestAnswer, 'status' | 'body'>
+
+export type Story = (t: Test) => Promise<Heard>
+
+/** A story of the application API; the providers are not there unless it starts them. */
+function story(
+  tell: (whole: WholeApplication, t: Test) => Promise<Heard>,
+  options: WholeOptions = {},
+): Story {
+  return t => tell(openWhole(t, options), t)
+}
+
+/** A story of one user with a session. */
+function userStory(
+  tell: (whole: WholeApplication, user: TestUser) => Promise<Heard>,
+  options: WholeOptions = {},
+): Story {
+  return story(async whole => tell(whole, await newUser(whole.world)), options)
+}
+
+/** A request that something in the server keeps from being answered, over the socket. */
+async function overSocket(
+  t: Test,
+  parts: Partial<HttpServerParts>,
+  send: (url: string) => Promise<Response>,
+): Promise<Heard> {
+  const { application } = openWhole(t)
+  const noted = () => undefined
+  const server = new HttpServer({ routes: application.routes, onRefused: noted, onFault: noted, ...parts })
+  t.teardown(() => server.close())
+  const answer = await send(`http://127.0.0.1:${await server.listen('127.0.0.1', 0)}`)
+  return { status: answer.status, body: await answer.json() }
+}
+
+/** A lookup in a log that fails in this way. */
+function lookup(log: Partial<PublicKeysWorld['log']>): Story {
+  const head = { treeSize: 1, checkpoint: '', rootHash: new Uint8Array(32) }
+  const world = {
+    log: { verifiedHead: () => head, newestKey: () => undefined, ...log },
+    vrf: { cached: () => undefined, prove: fails('OVERLOADED') },
+  } as unknown as PublicKeysWorld
+  const publicKeyHash = Buffer.alloc(64, 1).toString('base64')
+  const body = JSON.stringify({ targets: [{ publicKeyHash }] })
+  const headers = { 'content-type': 'application/json' }
+  return t =>
+    overSocket(t, { routes: publicKeyRoutes(world) }, url =>
+      fetch(`${url}/api/get-public-keys`, { method: 'POST', headers, body }),
+    )
+}
+
+function fails(code: ErrorCode): () => never {
+  return () => {
+    throw new SignalError(code, 'ordered by the test')
+  }
+}
+
+/** The latest code that waits to be sent; empties the outbox. */
+async function codeFor({ world }: WholeApplication): Promise<string> {
+  const codes = (await world.takeSent()).flatMap(message =>
+    message.channel === 'mail' && message.letter.kind === 'otp' ? [message.letter.otp] : [],
+  )
+  const code = codes.at(-1)
+  if (code === undefined) throw new Error('no code was sent')
+  return code
+}
+
+async function beginLogin({ send }: WholeApplication, email = 'new@example.org'): Promise<string> {
+  return (await send('POST /app/api/login', { body: { email } })).body.challengeId
+}
+
+function publicKey(): string {
+  const { publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  return publicKey.export({ type: 'spki', format: 'der' }).toString('base64')
+}
+
+function registerDevice({ send }: WholeApplication, { token }: TestUser, key = publicKey()) {
+  return send('POST /app/api/register_device', { token, body: { publicKey: key } })
+}
+
+const SESSION: Readonly<Partial<Record<ErrorCode, Story>>> = {
+  TOKEN_MISSING: story(({ send }) => send('GET /app/api/user')),
+  TOKEN_INVALID: story(({ send }) => send('GET /app/api/user', { token: 'kat_garbage' })),
+  TOKEN_EXPIRED: userStory(async ({ send, advance }, { token }) => {
+    await advance(3_600_000)
+    return send('GET /app/api/user', { token })
+  }),
+  SESSION_REVOKED: userStory(async ({ send, world }, user) => {
+    const other = await newSession(world, user.userId)
+    await send('POST /app/api/logout', { token: user.token, body: { allDevices: true } })
+    return send('GET /app/api/user', { token: other.token })
+  }),
+  REFRESH_TOKEN_INVALID: story(({ send }) =>
+    send('POST /app/api/refresh-token', { body: { refreshToken: 'krt_garbage' } }),
+  ),
+  REFRESH_TOKEN_REUSED: userStory(async ({ send, world, advance }, { sessionId }) => {
+    const tokens = () => world.authentication.tokensOf(sessionId, world.sessions.read(sessionId)!)
+    const { refreshToken } = tokens()
+    for (let times = 0; times < 2; times++) {
+      await send('POST /app/api/refresh-token', { body: { refreshToken: tokens().refreshToken } })
+    }
+    await advance(31_000)
+    return send('POST /app/api/refresh-token', { body: { refreshToken } })
+  }),
+  DEVICE_NOT_REGISTERED: userStory(({ send }, { token }) =>
+    send('PUT /app/api/devices/current/push', { token, body: {} }),
+  ),
+}
+
+const REQUESTS: Readonly<Partial<Record<ErrorCode, Story>>> = {
+  MALFORMED_JSON: story(({ send }) => send('POST /app/api/login', { body: Buffer.from('{') })),
+  VALIDATION_FAILED: story(({ send }) => send('POST /app/api/login', { body: { email: 7 } })),
+  UNSUPPORTED_MEDIA_TYPE: story(({ send }) =>
+    send('POST /app/api/login', { body: {}, headers: { 'content-type': 'text/plain' } }),
+  ),
+  BODY_TOO_LARGE: t =>
+    overSocket(t, {}, url => fetch(`${url}/app/api/login`, { method: 'POST', body: 'x'.repeat(20_000) })),
+  CLIENT_TOO_OLD: t =>
+    overSocket(t, { requiredClient: () => 'ios/9.0.0' }, url => fetch(`${url}/app/api/user`)),
+  RATE_LIMITED: userStory(
+    async ({ send }, { token }) => {
+      const change = () => send('PUT /app/api/user', { token, body: { displayName: 'Bob' } })
+      let answer = await change()
+      for (let times = 0; times < 20; times++) answer = await change()
+      return answer
+    },
+    { rates: true },
+  ),
+  IDEMPOTENCY_KEY_REUSED: userStory(async ({ send }, { token }) => {
+    const headers = { 'idempotency-key': 'k' }
+    await send('POST /app/api/share-token', { token, headers, body: { label: 'one' } })
+    return send('POST /app/api/share-token', { token, headers, body: { label: 'two' } })
+  }),
+  STORE_UNAVAILABLE: userStory(async ({ send, world }, { token }) => {
+    world.database.commit = async () => fails('STORE_UNAVAILABLE')()
+    return send('PUT /app/api/user', { token, body: { displayName: 'Bob' } })
+  }),
+  INTERNAL: t =>
+    overSocket(t, { requiredClient: () => JSON.parse('no JSON') }, url => fetch(`${url}/app/api/user`)),
+}
+
+const SIGN_IN: Readonly<Partial<Record<ErrorCode, Story>>> = {
+  OTP_INVALID: story(async whole => {
+    const challengeId = await beginLogin(whole)
+    const otp = (await codeFor(whole)) === '000000' ? '000001' : '000000'
+    return whole.send('POST /app/api/verify-login', { body: { challengeId, otp } })
+  }),
+  OTP_EXPIRED: story(async whole => {
+    const challengeId = await beginLogin(whole)
+    const otp = await codeFor(whole)
+    await whole.advance(300_000)
+    return whole.send('POST /app/api/verify-login', { body: { challengeId, otp } })
+  }),
+  OTP_COOLDOWN: story(async whole => {
+    const challengeId = await beginLogin(whole)
+    return whole.send('POST /app/api/resend-otp', { body: { challengeId } })
+  }),
+  CHALLENGE_GONE: story(({ send }) =>
+    send('POST /app/api/verify-login', { body: { challengeId: 'A'.repeat(22), otp: '000000' } }),
+  ),
+  BLOCKED_COUNTRY: story(({ send }) => send('POST /app/api/login', { body: { phone: '+8501912345678' } })),
+  DELIVERY_UNAVAILABLE: story(
+    ({ send }) => send('POST /app/api/login', { body: { email: 'a@example.org' } }),
+    {
+      isDevelopment: false,
+    },
+  ),
+  PROVIDER_TOKEN_REQUIRED: story(({ send }) => send('POST /app/api/login', { body: { verified: true } })),
+  PROVIDER_TOKEN_INVALID: async t => {
+    const config = { providers: [{ name: 'google', issuer: 'http://127.0.0.1:1', clientIds: ['us'] }] }
+    const { send } = openWhole(t, { config })
+    return send('POST /app/api/login', { body: { verified: true, provider: 'google', idToken: 'a.b.c' } })
+  },
+  PROVIDER_UNAVAILABLE: t => socialLogin(t, async provider => provider.stop()),
+  ACCOUNT_EXISTS: async t => socialLogin(t, async () => undefined),
+  AUTH_CODE_INVALID: async t => {
+    const apple = await AppleStandIn.start({ nowMs: () => Date.UTC(2026, 0, 1), algorithm: 'ES256' })
+    t.teardown(() => apple.stop())
+    const { teamId, keyId, privateKey } = apple
+    const options = { clientIds: ['us'], issuer: apple.provider.issuer, teamId, keyId, privateKey }
+    const { send } = openWhole(t, { config: { apple: options } })
+    const identityToken = await apple.identityToken({ subject: 'ann', clientId: 'us' })
+    return send('POST /app/api/platform-login', { body: { identityToken, authorizationCode: 'c.unknown' } })
+  },
+}
+
+/** Signs in by a provider whose token names the proven address of somebody here. */
+async function socialLogin(t: Test, before: (provider: OidcProvider) => Promise<void>): Promise<Heard> {
+  const provider = await OidcProvider.start({ nowMs: () => Date.UTC(2026, 0, 1), algorithm: 'ES256' })
+  t.teardown(() => provider.stop())
+  const config = { providers: [{ name: 'google', issuer: provider.issuer, clientIds: ['us'] }] }
+  const { send, world } = openWhole(t, { config })
+  const { email } = await newUser(world)
+  const idToken = await provider.idToken('us', { email, email_verified: true })
+  await before(provider)
+  return send('POST /app/api/login', { body: { verified: true, provider: 'google', idToken } })
+}
+
+const LOGIN_METHODS: Readonly<Partial<Record<ErrorCode, Story>>> = {
+  METHOD_EXISTS: userStory(({ send }, { token, email }) =>
+    send('POST /app/api/user/login-methods', { token, body: { kind: 'email', value: email } }),
+  ),
+  LOGIN_METHOD_LIMIT: userStory(async whole => {
+    const user = await newUser(whole.world)
+    for (let held = 1; held < 5; held++) await addEmail(whole, user, held)
+    return addEmail(whole, user, 5)
+  }),
+  LOGIN_METHOD_NOT_FOUND: userStory(({ send }, { token }) =>
+    send('DELETE /app/api/user/login-methods/7', { token }),
+  ),
+  LAST_LOGIN_METHOD: userStory(async ({ send, world }, { token, userId }) => {
+    const [method] = world.accounts.methodsOf(userId)
+    return send(`DELETE /app/api/user/login-methods/${method!.id}`, { token })
+  }),
+  STEP_UP_REQUIRED: userStory(
+    async ({ send, advance }, { token }) => {
+      await advance(61_000)
+      return send('DELETE /app/api/user', { token, body: { confirm: true } })
+    },
+    { config: { stepUpS: 60 } },
+  ),
+}
+
+/** Asks for an address and confirms it; the first answer when that is a refusal. */
+async function addEmail(whole: WholeApplication, { token }: TestUser, number: number): Promise<Heard> {
+  const body = { kind: 'email', value: `other${number}@example.org` }
+  const begun = await whole.send('POST /app/api/user/login-methods', { token, body })
+  if (begun.status !== 202) return begun
+  const confirmation = { challengeId: begun.body.challengeId, otp: await codeFor(whole) }
+  return whole.send('POST /app/api/verify', { token, body: confirmation })
+}
+
+const DEVICES: Readonly<Partial<Record<ErrorCode, Story>>> = {
+  DEVICE_NOT_FOUND: userStory(({ send }, { token }) => send('DELETE /app/api/devices/7', { token })),
+  DEVICE_LIMIT: userStory(async (whole, user) => {
+    for (let held = 0; held < 10; held++) await newDevice(whole.world, user.userId)
+    return registerDevice(whole, user)
+  }),
+  KEY_IN_USE: userStory(async (whole, user) => {
+    const key = publicKey()
+    await registerDevice(whole, await newUser(whole.world), key)
+    return registerDevice(whole, user, key)
+  }),
+  LOG_UNAVAILABLE: userStory(registerDevice, { register: async () => fails('LOG_UNAVAILABLE')() }),
+  OVERLOADED: userStory(registerDevice, { register: async () => fails('OVERLOADED')() }),
+}
+
+const CONTACTS: Readonly<Partial<Record<ErrorCode, Story>>> = {
+  USER_NOT_FOUND: userStory((whole, user) => ask(whole, user, 7n)),
+  SELF_REQUEST: userStory((whole, user) => ask(whole, user, user.userId)),
+  ALREADY_FRIENDS: userStory(async (whole, user) => {
+    const friend = await newUser(whole.world)
+    await ask(whole, friend, user.userId)
+    await ask(whole, user, friend.userId)
+    return ask(whole, user, friend.userId)
+  }),
+  USER_BLOCKED: userStory(async (whole, user) => {
+    const { userId } = await newUser(whole.world)
+    await whole.send('POST /app/api/block', { token: user.token, body: { userId } })
+    return ask(whole, user, userId)
+  }),
+  PENDING_LIMIT: userStory(async (whole, user) => {
+    const [last, ...others] = await newUsers(whole, 101)
+    await Promise.all(others.map(({ userId }) => ask(whole, user, userId)))
+    return ask(whole, user, last!.userId)
+  }),
+  REQUEST_NOT_FOUND: userStory(({ send }, { token }) =>
+    send('POST /app/api/friend-request/accept', { token, body: { requestId: '7' } }),
+  ),
+  REQUEST_CLOSED: userStory(async (whole, user) => {
+    const { token, userId } = await newUser(whole.world)
+    const { requestId } = (await ask(whole, user, userId)).body
+    await whole.send('POST /app/api/friend-request/decline', { token, body: { requestId } })
+    return whole.send('POST /app/api/friend-request/accept', { token, body: { requestId } })
+  }),
+  SHARE_TOKEN_NOT_FOUND: userStory(({ send }, { token }) =>
+    send('POST /app/api/share-token/resolve', { token, body: { token: `c_${'A'.repeat(22)}` } }),
+  ),
+  SHARE_TOKEN_EXPIRED: userStory(async ({ send }, { token }) => {
+    const made = await send('POST /app/api/share-token', { token, body: {} })
+    await send(`DELETE /app/api/share-token/${made.body.id}`, { token })
+    return send('POST /app/api/share-token/resolve', { token, body: { token: made.body.token } })
+  }),
+  SHARE_TOKEN_LIMIT: userStory(async ({ send }, { token }) => {
+    for (let made = 0; made < 20; made++) await send('POST /app/api/share-token', { token, body: {} })
+    return send('POST /app/api/share-token', { token, body: {} })
+  }),
+  CONTACT_LIMIT: userStory(async (whole, user) => {
+    const [last, ...friends] = await newUsers(whole, 1_001)
+    // At once, so that they share their transactions.
+    await Promise.all(friends.map(friend => ask(whole, friend, user.userId)))
+    await Promise.all(friends.map(friend => ask(whole, user, friend.userId)))
+    return ask(whole, user, last!.userId)
+  }),
+  BLOCK_LIMIT: userStory(async (whole, { token }) => {
+    const [last, ...others] = await newUsers(whole, 1_001)
+    const block = ({ userId }: TestUser) => whole.send('POST /app/api/block', { token, body: { userId } })
+    await Promise.all(others.map(block))
+    return block(last!)
+  }),
+}
+
+function newUsers({ world }: WholeApplication, count: number): Promise<TestUser[]> {
+  return Promise.all(Array.from({ length: count }, () => newUser(world)))
+}
+
+function ask({ send }: WholeApplication, { token }: TestUser, targetUserId: bigint) {
+  return send('POST /app/api/friend-request/by-id', { token, body: { targetUserId } })
+}
+
+const LOOKUPS: Readonly<Partial<Record<ErrorCode, Story>>> = {
+  UNKNOWN_PUBLIC_KEY_HASH: lookup({}),
+  IDENTITY_MISMATCH: lookup({ newestKey: () => ({ vrfHash: new Uint8Array(64).fill(7) }) as never }),
+  CHECKPOINT_INVALID: lookup({ verifiedHead: fails('CHECKPOINT_INVALID') }),
+}
+
+/** By code, how it comes about. */
+export const PROVOCATIONS: Readonly<Partial<Record<ErrorCode, Story>>> = {
+  ...SESSION,
+  ...REQUESTS,
+  ...SIGN_IN,
+  ...LOGIN_METHODS,
+  ...DEVICES,
+  ...CONTACTS,
+  ...LOOKUPS,
+}
