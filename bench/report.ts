@@ -85,13 +85,15 @@ function summarise(results: readonly Result[]): readonly Summary[] {
     const { row, parameters } = rounds[0]!
     const ratios = rounds.map(({ ratio }) => ratio)
     const cpuRatios = rounds.flatMap(({ cpuRatio = [] }) => cpuRatio)
-    const { entries, actors, than } = parameters
+    const { entries, actors, receivers, inFlight, than } = parameters
     const size =
       entries !== undefined
         ? `, ${formatNumber(Number(entries))} entries`
         : actors !== undefined
           ? `, ${formatNumber(Number(actors))} actors`
-          : ''
+          : receivers !== undefined
+            ? `, ${formatNumber(Number(receivers))} receivers, ${inFlight} in flight`
+            : ''
     return {
       key,
       name: row.project + size,
