@@ -85,10 +85,11 @@ export class CallStore {
     kept?: KeptReply,
   ): Promise<void> {
     return this.#parts.database.commit(() => {
-      if (isOver(call)) this.#end(call)
-      else this.#calls.put(idsKey(call.callId), this.#seal(call))
       for (const effect of effects) this.#carryOut(call.callId, effect, nowMs)
       if (kept !== undefined) this.#parts.idempotency.keep(kept.request, kept.reply, nowMs)
+      // Last: lmdb-js keeps what was written before a defect threw, and a call that has not moved on is told of again.
+      if (isOver(call)) this.#end(call)
+      else this.#calls.put(idsKey(call.callId), this.#seal(call))
     })
   }
 

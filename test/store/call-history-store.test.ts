@@ -1,0 +1,245 @@
+/** Call history on a real store: order, pages, bounds, the figure of missed calls, and a long random run. */
+
+import t, { type Test } from 'tap'
+import type { CallHistoryRow } from '../../src/domain/call-history.ts'
+import type { CallId, UserId } from '../../src/domain/ids.ts'
+import { CallHistoryStore } from '../../src/store/call-history-store.ts'
+import { Database } from '../../src/store/database.ts'
+import { Expiries } from '../../src/store/expiries.ts'
+import { randomFrom, seedOf } from '../support/seed.ts'
+
+const [ANN, BOB] = [5_000_000_001n as UserId, 5_000_000_002n as UserId]
+const DAY_MS = 86_400_000
+const KEPT_MS = 90 * DAY_MS
+const TABLES = ['call-history', 'call-history-times', 'call-history-figures', 'expiries']
+
+type House = ReturnType<typeof open>
+
+function open(t: Test, folder = t.testdir()) {
+  const database = Database.open(folder)
+  t.teardown(() => database.close())
+  const expiries = new Expiries(database)
+  const changes: string[] = []
+  const history: CallHistoryStore = new CallHistoryStore({
+    database,
+    expiries,
+    onMissedChanged: userId =>
+      void changes.push(`${userId === ANN ? 'ann' : 'bob'} ${history.missedOf(userId)}`),
+  })
+  const sweep = async (nowMs: number) => {
+    while ((await expiries.sweep(nowMs, 100)) > 0);
+  }
+  const rowCounts = () => TABLES.map(name => database.table(name).getKeysCount({}))
+  return { database, expiries, history, changes, sweep, rowCounts }
+}
+
+function row(
+  callId: number,
+  createdAtMs: number,
+  status: CallHistoryRow['status'] = 'ended',
+): CallHistoryRow {
+  return {
+    callId: BigInt(callId) as CallId,
+    direction: 'incoming',
+    status,
+    isVideo: false,
+    isGroup: false,
+    peers: [{ userId: BOB, displayName: 'Bob' }],
+    createdAtMs,
+    startedAtMs: undefined,
+    endedAtMs: createdAtMs + 5,
+    talkedMs: undefined,
+    seen: status !== 'missed',
+  }
+}
+
+function put({ database, history }: House, ...rows: readonly CallHistoryRow[]) {
+  return database.commit(() => {
+    for (const one of rows) history.put(ANN, one, one.createdAtMs)
+  })
+}
+
+function listed(
+  { history }: House,
+  nowMs = 0,
+  limit = 5_000,
+  after?: { atMs: number; id: bigint },
+): number[] {
+  return history.list(ANN, { limit, after }, nowMs).map(({ callId }) => Number(callId))
+}
+
+t.test('calls are listed newest first, in pages, each user their own', async t => {
+  const house = open(t)
+  await put(house, row(1, 100), row(3, 300), row(2, 200), row(5, 300))
+  await house.database.commit(() => house.history.put(BOB, row(9, 100), 100))
+  t.same(listed(house), [5, 3, 2, 1])
+  t.same(listed(house, 0, 2), [5, 3])
+  t.same(listed(house, 0, 2, { atMs: 300, id: 3n }), [2, 1])
+  t.same(listed(house, 0, 2, { atMs: 300, id: 4n }), [3, 2], 'behind one that is gone')
+  t.same(listed(house, 0, 2, { atMs: 100, id: 1n }), [])
+  t.same(house.history.list(ANN, { limit: 1 }, 0), [row(5, 300)], 'as it was written')
+})
+
+t.test('a call has one row, which says what became of it last', async t => {
+  const house = open(t)
+  await put(house, row(1, 100, 'active'), row(2, 200))
+  await put(house, row(1, 100, 'ended'))
+  t.same(
+    house.history.list(ANN, { limit: 10 }, 0).map(({ callId, status }) => `${callId} ${status}`),
+    ['2 ended', '1 ended'],
+  )
+  t.same(house.rowCounts(), [2, 2, 1, 1])
+})
+
+t.test('missed calls are counted until they were looked at, and every change is told', async t => {
+  const house = open(t)
+  const { database, history, changes } = house
+  await put(house, row(1, 100, 'missed'), row(2, 200), row(3, 300, 'missed'))
+  t.same([history.missedOf(ANN), history.missedOf(BOB)], [2, 0])
+  t.same(changes.splice(0), ['ann 1', 'ann 2'])
+  await database.commit(() => history.markSeen(ANN, 400))
+  t.same(changes.splice(0), ['ann 0'])
+  t.ok(history.list(ANN, { limit: 10 }, 0).every(({ seen }) => seen))
+  await database.commit(() => history.markSeen(ANN, 400))
+  await put(house, row(4, 400))
+  t.same(changes, [], 'nothing is told of what changes nothing')
+})
+
+t.test(
+  'a missed call stays looked at when its row is written again, unless it is missed once more',
+  async t => {
+    const house = open(t)
+    const { database, history } = house
+    await put(house, row(1, 100, 'missed'))
+    await database.commit(() => history.markSeen(ANN, 200))
+    await put(house, row(1, 100, 'missed'))
+    t.equal(history.missedOf(ANN), 0)
+    await put(house, row(1, 100, 'active'), row(1, 100, 'missed'))
+    t.equal(history.missedOf(ANN), 1)
+  },
+)
+
+t.test('a call that was missed and then joined counts as missed no more', async t => {
+  const house = open(t)
+  await put(house, row(1, 100, 'missed'), row(1, 100, 'active'))
+  t.same([house.history.missedOf(ANN), house.changes], [0, ['ann 1', 'ann 0']])
+})
+
+t.test('rows can be deleted, one or all, with what they count', async t => {
+  const house = open(t)
+  const { database, history, changes } = house
+  await put(house, row(1, 100, 'missed'), row(2, 200, 'missed'), row(3, 300))
+  changes.length = 0
+  const remove = (callId: bigint) => database.commit(() => history.remove(ANN, callId, 400))
+  t.same([await remove(1n), await remove(1n), await remove(3n), await remove(9n)], [true, false, true, false])
+  t.same([listed(house), changes], [[2], ['ann 1']])
+  await database.commit(() => history.removeAll(ANN, 400))
+  t.same([listed(house), changes], [[], ['ann 1', 'ann 0']])
+  await database.commit(() => history.removeAll(ANN, 400))
+  t.equal(changes.length, 2)
+  t.same(house.rowCounts().slice(0, 3), [0, 0, 0])
+  await put(house, row(2, 200, 'missed'))
+  t.same([listed(house), history.missedOf(ANN)], [[2], 1], 'it is there again when something becomes of it')
+})
+
+t.test('a thousand are kept: the oldest goes', async t => {
+  const house = open(t)
+  await put(house, row(1, 1, 'missed'), row(2, 2, 'missed'))
+  await put(house, ...Array.from({ length: 998 }, (_, at) => row(at + 3, at + 3)))
+  t.same([listed(house).length, house.history.missedOf(ANN)], [1_000, 2])
+  await put(house, row(1, 1, 'missed'))
+  t.equal(listed(house).length, 1_000, 'a row that is written again needs no room')
+  await put(house, row(2_000, 2_000))
+  const all = listed(house)
+  t.same([all.length, all[0], all.at(-1), house.history.missedOf(ANN)], [1_000, 2_000, 2, 1])
+})
+
+t.test('a row is kept for ninety days and not shown longer, whether or not it was swept', async t => {
+  const house = open(t)
+  await put(house, row(1, 1_000, 'missed'), row(2, 2_000))
+  await house.sweep(1_000 + KEPT_MS - 1)
+  t.same(listed(house, 1_000 + KEPT_MS - 1), [2, 1])
+  t.same(listed(house, 1_000 + KEPT_MS), [2])
+  house.changes.length = 0
+  await house.sweep(1_000 + KEPT_MS)
+  t.same([house.rowCounts(), house.changes], [[1, 1, 1, 1], ['ann 0']])
+  await house.sweep(2_000 + KEPT_MS)
+  t.same(house.rowCounts(), [0, 0, 0, 0])
+  await put(house, row(3, KEPT_MS * 2))
+  await house.sweep(KEPT_MS * 3)
+  t.same(house.rowCounts(), [0, 0, 0, 0], 'and so for what comes later')
+})
+
+t.test('deleted rows leave one ending behind, not one each', async t => {
+  const house = open(t)
+  for (let callId = 1; callId <= 20; callId++) await put(house, row(callId, callId))
+  await house.database.commit(() => {
+    for (let callId = 1n; callId <= 19n; callId++) house.history.remove(ANN, callId, 20)
+  })
+  t.same(house.rowCounts(), [1, 1, 1, 1])
+})
+
+t.test('nothing remains of an erased user, and nobody is told', async t => {
+  const house = open(t)
+  await put(house, row(1, 100, 'missed'), row(2, 200))
+  await house.database.commit(() => house.history.put(BOB, row(1, 100, 'missed'), 100))
+  house.changes.length = 0
+  await house.database.commit(() => house.history.eraseOf(ANN))
+  t.same([listed(house), house.history.missedOf(ANN), house.changes], [[], 0, []])
+  t.same([house.history.missedOf(BOB), house.history.list(BOB, { limit: 9 }, 0).length], [1, 1])
+  await house.sweep(KEPT_MS * 2)
+  t.same(house.rowCounts(), [0, 0, 0, 0])
+})
+
+t.test('a long random run is as a list on paper has it', async t => {
+  const seed = seedOf()
+  const random = randomFrom(seed)
+  const pick = (count: number) => Math.floor(random() * count)
+  const house = open(t)
+  const { database, history } = house
+  let paper: CallHistoryRow[] = []
+  let nowMs = KEPT_MS
+  let differences = 0
+  for (let step = 0; step < 400 && differences === 0; step++) {
+    const callId = 1 + pick(60)
+    const id = BigInt(callId)
+    const act = random()
+    if (act < 0.6) {
+      const atMs = paper.find(one => one.callId === id)?.createdAtMs ?? nowMs
+      const before = paper.find(one => one.callId === id)
+      const written = row(callId, atMs, (['missed', 'active', 'ended', 'declined'] as const)[pick(4)]!)
+      const wasSeen = before !== undefined && before.status === written.status && before.seen
+      paper = [...paper.filter(one => one !== before), { ...written, seen: written.seen || wasSeen }]
+      await put(house, written)
+    } else if (act < 0.7) {
+      const isThere = paper.some(one => one.callId === id)
+      paper = paper.filter(one => one.callId !== id)
+      if ((await database.commit(() => history.remove(ANN, id, nowMs))) !== isThere) differences += 1
+    } else if (act < 0.72) {
+      paper = []
+      await database.commit(() => history.removeAll(ANN, nowMs))
+    } else if (act < 0.78) {
+      paper = paper.map(one => ({ ...one, seen: true }))
+      await database.commit(() => history.markSeen(ANN, nowMs))
+    } else {
+      nowMs += random() < 0.05 ? pick(60 * DAY_MS) : pick(DAY_MS)
+      paper = paper.filter(one => nowMs < one.createdAtMs + KEPT_MS)
+      await house.sweep(nowMs)
+    }
+    const newestFirst = paper.toSorted(
+      (one, other) => other.createdAtMs - one.createdAtMs || Number(other.callId - one.callId),
+    )
+    const missed = paper.filter(({ status, seen }) => status === 'missed' && !seen).length
+    const [from, limit] = [pick(Math.max(1, paper.length)), 1 + pick(10)]
+    const place = newestFirst[from] && { atMs: newestFirst[from].createdAtMs, id: newestFirst[from].callId }
+    const page = newestFirst.slice(place === undefined ? 0 : from + 1).slice(0, limit)
+    const pairs = [
+      [listed(house, nowMs), newestFirst.map(one => Number(one.callId))],
+      [listed(house, nowMs, limit, place), page.map(one => Number(one.callId))],
+      [history.missedOf(ANN), missed],
+      [house.rowCounts().slice(0, 2), [paper.length, paper.length]],
+    ]
+    if (!pairs.every(([one, other]) => JSON.stringify(one) === JSON.stringify(other))) differences += 1
+  }
+  t.equal(differences, 0, `as on paper; CALLSIGN_SEED=${seed} runs it again`)
+})

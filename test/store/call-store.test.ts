@@ -1,0 +1,252 @@
+/** Calls on a real store: what one decision writes, in one transaction, and what is left when a call is over. */
+
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import type { Call, Participant } from '../../src/domain/call.ts'
+import type { CallEffect } from '../../src/domain/call-command.ts'
+import type { CallHistoryRow } from '../../src/domain/call-history.ts'
+import { keyedNotice } from '../../src/domain/call-notice.ts'
+import type { CallId, DeviceId, UserId } from '../../src/domain/ids.ts'
+import { deriveSecrets } from '../../src/domain/secrets.ts'
+import { CallHistoryStore } from '../../src/store/call-history-store.ts'
+import { CallStore } from '../../src/store/call-store.ts'
+import { newDevice, newUser, openWorld, type TestWorld } from '../support/application.ts'
+
+const CALL = 8_000_000_001n as CallId
+const [ANN, BOB, EVE] = [5_000_000_001n as UserId, 5_000_000_002n as UserId, 5_000_000_003n as UserId]
+const PHONE = 6_000_000_001n as DeviceId
+const KEY = 'the-encrypted-key-of-one-device'
+const DAY_MS = 86_400_000
+
+async function open(t: Test, folder = t.testdir(), secret = 7) {
+  const world = openWorld(folder)
+  t.teardown(() => world.database.close())
+  const history = new CallHistoryStore({ ...world, onMissedChanged: () => undefined })
+  let commits = 0
+  const counted = new Proxy(world.database, {
+    get: (database, name) => {
+      if (name === 'commit') commits += 1
+      const member = Reflect.get(database, name)
+      return typeof member === 'function' ? member.bind(database) : member
+    },
+  })
+  const secrets = deriveSecrets(Buffer.alloc(32, secret))
+  const calls = new CallStore({ ...world, secrets, history, database: counted })
+  return { world, history, calls, folder, commits: () => commits }
+}
+
+function participant(userId: UserId, changes: Partial<Participant> = {}): Participant {
+  return {
+    userId,
+    displayName: `user ${userId}`,
+    state: 'invited',
+    invitedBy: ANN,
+    invitedAtMs: 1_000,
+    isVideo: false,
+    isOnGoing: false,
+    devices: [{ deviceId: PHONE, encryptedAESKey: KEY }],
+    attendance: undefined,
+    joinedAtMs: undefined,
+    leftAtMs: undefined,
+    talkedMs: 0,
+    declinedOn: undefined,
+    ...changes,
+  }
+}
+
+function call(changes: Partial<Call> = {}): Call {
+  return {
+    callId: CALL,
+    roomId: 123_456_789,
+    status: 'ringing',
+    isVideo: false,
+    initiatorId: ANN,
+    hostUserId: ANN,
+    createdAtMs: 1_000,
+    startedAtMs: undefined,
+    endedAtMs: undefined,
+    endReason: undefined,
+    endedBy: undefined,
+    keyEpoch: 1,
+    lastKeys: { epoch: 1, userId: ANN, deviceId: PHONE, digest: Uint8Array.of(0, 7, 255) },
+    participants: [participant(ANN, { state: 'joined', devices: [] }), participant(BOB)],
+    rejoinAsks: [],
+    quiet: undefined,
+    ...changes,
+  }
+}
+
+function over(endedAtMs: number): Call {
+  const removed = participant(EVE, { state: 'removed' })
+  const participants = [...call().participants, removed]
+  return call({ status: 'cancelled', endedAtMs, endReason: 'cancelled', endedBy: ANN, participants })
+}
+
+function invitationTo(userId: UserId, deviceId: DeviceId, expiresAtMs: number): CallEffect {
+  const notice = {
+    kind: 'call_invitation' as const,
+    callId: CALL,
+    callerId: ANN,
+    callerName: 'Ann',
+    roomId: 123_456_789,
+    isVideo: false,
+    isOnGoing: false,
+    expiresAtMs,
+    participants: [],
+    keyEpoch: 1,
+  }
+  return keyedNotice({ userId, deviceId, encryptedAESKey: KEY }, notice, expiresAtMs)
+}
+
+function cancelledFor(userId: UserId, deviceId: DeviceId): CallEffect {
+  return {
+    kind: 'device',
+    userId,
+    deviceId,
+    notice: {
+      kind: 'call_cancelled',
+      callId: CALL,
+      callerId: ANN,
+      callerName: 'Ann',
+      isVideo: false,
+      atMs: 5,
+    },
+    expiresAtMs: undefined,
+    replaces: 'invitation',
+  }
+}
+
+function missed(createdAtMs: number): CallHistoryRow {
+  return {
+    callId: CALL,
+    direction: 'incoming',
+    status: 'missed',
+    isVideo: false,
+    isGroup: false,
+    peers: [{ userId: ANN, displayName: 'Ann' }],
+    createdAtMs,
+    startedAtMs: undefined,
+    endedAtMs: undefined,
+    talkedMs: undefined,
+    seen: false,
+  }
+}
+
+async function callee(world: TestWorld) {
+  const { userId } = await newUser(world)
+  const { deviceId } = await newDevice(world, userId)
+  const kinds = () =>
+    world.inbox
+      .after(userId, deviceId, 0, 100, world.nowMs())
+      .map(({ item }) => (item.kind === 'notice' ? item.notice.kind : item.queue))
+  return { userId, deviceId, kinds }
+}
+
+t.test('a call is read as it was written, by this process and the next', async t => {
+  const folder = t.testdir()
+  const { world, calls } = await open(t, folder)
+  const other = call({ callId: 9n as CallId, status: 'active', startedAtMs: 2_000 })
+  await calls.apply({ call: call(), effects: [] }, 1_000)
+  await calls.apply({ call: other, effects: [] }, 2_000)
+  t.same(calls.read(CALL), call())
+  t.equal(calls.read(7n), undefined)
+  await world.database.close()
+  const next = await open(t, folder)
+  t.same(next.calls.live(), [other, call()])
+})
+
+t.test('a decision is one transaction: call, inboxes, pushes, history and reply', async t => {
+  const { world, history, calls, commits } = await open(t)
+  const [one, other] = [await callee(world), await callee(world)]
+  const nowMs = world.nowMs()
+  const effects: CallEffect[] = [
+    invitationTo(one.userId, one.deviceId, nowMs + 60_000),
+    invitationTo(other.userId, other.deviceId, nowMs + 60_000),
+    { kind: 'topic', event: { kind: 'call_status', callId: CALL, status: 'ringing' } },
+    { kind: 'history', userId: one.userId, row: missed(nowMs) },
+  ]
+  const request = { scope: 'startCall 7', key: 'k', body: Buffer.from('{}') }
+  await calls.apply({ call: call(), effects }, nowMs, { request, reply: '{"status":201}' })
+  t.equal(commits(), 1)
+  t.same(calls.read(CALL), call())
+  t.same([one.kinds(), other.kinds()], [['call_invitation'], ['call_invitation']])
+  t.equal((await world.takeSent()).length, 2)
+  t.same(history.list(one.userId, { limit: 9 }, nowMs), [missed(nowMs)])
+  t.equal(world.idempotency.find(request), '{"status":201}')
+  t.same(
+    world.news.map(([userId]) => userId),
+    [one.userId, other.userId],
+  )
+})
+
+t.test(
+  'the word of a room replaces the invitation that waits; one that answered itself has none',
+  async t => {
+    const { world, calls } = await open(t)
+    const [one, other] = [await callee(world), await callee(world)]
+    const nowMs = world.nowMs()
+    const invitations = [one, other].map(({ userId, deviceId }) =>
+      invitationTo(userId, deviceId, nowMs + 60_000),
+    )
+    await calls.apply({ call: call(), effects: invitations }, nowMs)
+    const { userId, deviceId } = other
+    const effects: CallEffect[] = [
+      cancelledFor(one.userId, one.deviceId),
+      { kind: 'withdraw', userId, deviceId },
+    ]
+    await calls.apply({ call: over(nowMs), effects }, nowMs)
+    t.same([one.kinds(), other.kinds()], [['call_cancelled'], []])
+    world.inbox.assertConsistent()
+  },
+)
+
+t.test('a call that is over is known for a day to those who had a part in it, without its keys', async t => {
+  const { world, calls } = await open(t)
+  await calls.apply({ call: call(), effects: [] }, world.nowMs())
+  const endedAtMs = world.nowMs()
+  await calls.apply({ call: over(endedAtMs), effects: [] }, endedAtMs)
+  t.same([calls.read(CALL), calls.live()], [undefined, []])
+  const ended = { status: 'cancelled', endReason: 'cancelled', endedAtMs, userIds: [ANN, BOB] }
+  t.same(calls.ended(CALL), ended)
+  await world.advance(DAY_MS - 1)
+  await calls.apply({ call: over(endedAtMs), effects: [] }, world.nowMs())
+  t.same(calls.ended(CALL), ended, 'whatever else is said of it')
+  await world.advance(1)
+  t.equal(calls.ended(CALL), undefined)
+  t.equal(world.database.table('expiries').getKeysCount({}), 0)
+})
+
+t.test('no key of a call can be read in the file, not even while it rings', async t => {
+  const { world, calls, folder } = await open(t)
+  const { userId, deviceId } = await callee(world)
+  const effects = [invitationTo(userId, deviceId, world.nowMs() + 60_000)]
+  await calls.apply({ call: call(), effects }, world.nowMs())
+  t.notOk(readFileSync(join(folder, 'store', 'data.mdb')).includes(KEY))
+})
+
+t.test('a call that another secret sealed is no call, and is removed at the next start', async t => {
+  const folder = t.testdir()
+  const before = await open(t, folder, 1)
+  await before.calls.apply({ call: call(), effects: [] }, 1_000)
+  await before.world.database.close()
+  const { world, calls } = await open(t, folder, 2)
+  t.equal(calls.read(CALL), undefined)
+  t.same(calls.live(), [])
+  await world.database.commit(() => undefined)
+  t.equal(world.database.table('calls').getKeysCount({}), 0)
+})
+
+t.test('where a defect stops a decision half way, the call has not moved on', async t => {
+  const { world, calls } = await open(t)
+  const { userId, deviceId, kinds } = await callee(world)
+  const nowMs = world.nowMs()
+  await calls.apply({ call: call(), effects: [{ kind: 'history', userId, row: missed(nowMs) }] }, nowMs)
+  world.news.length = 0
+  const impossible: CallEffect = { kind: 'history', userId, row: missed(nowMs + 1) }
+  const effects = [invitationTo(userId, deviceId, nowMs + 60_000), impossible]
+  await t.rejects(calls.apply({ call: over(nowMs), effects }, nowMs))
+  t.same([calls.read(CALL), calls.ended(CALL), world.news], [call(), undefined, []])
+  await calls.apply({ call: over(nowMs), effects: effects.slice(0, 1) }, nowMs)
+  t.same([kinds(), world.news.length], [['call_invitation'], 1], 'and it is told again, once')
+})

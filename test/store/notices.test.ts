@@ -1,0 +1,194 @@
+/** What devices are told: by their inbox in any case, by push where contract 6 says so. */
+
+import t, { type Test } from 'tap'
+import type { CallNoticeBody } from '../../src/domain/call-notice.ts'
+import type { Device } from '../../src/domain/device.ts'
+import type { CallId, DeviceId, UserId } from '../../src/domain/ids.ts'
+import type { Notice, NoticeBody } from '../../src/domain/notice.ts'
+import { type DeviceNotice, Notices } from '../../src/store/notices.ts'
+import { newDevice, newUser, openWorld } from '../support/application.ts'
+
+const CALL = 8_000_000_001n as CallId
+const CALLER = { callerId: 5_000_000_009n as UserId, callerName: 'Bob', isVideo: true }
+const DAY_MS = 86_400_000
+
+async function open(t: Test) {
+  const world = openWorld(t.testdir())
+  t.teardown(() => world.database.close())
+  const connected = new Set<DeviceId>()
+  const notices = new Notices({ ...world, isConnected: (_, deviceId) => connected.has(deviceId) })
+  const { userId } = await newUser(world)
+  const [phone, tablet] = [await newDevice(world, userId), await newDevice(world, userId)]
+  const silent = await newDevice(world, userId, false)
+  const nowMs = world.nowMs()
+  const inboxOf = ({ deviceId }: Device): Notice[] =>
+    world.inbox
+      .after(userId, deviceId, 0, 100, nowMs)
+      .flatMap(({ item }) => (item.kind === 'notice' ? item.notice : []))
+  const pushed = async () => {
+    const sent = await world.takeSent()
+    return sent.flatMap(message => (message.channel === 'push' ? [message] : []))
+  }
+  const tell = (body: NoticeBody, except?: Device) =>
+    world.database.commit(() => notices.tell(userId, body, nowMs, except?.deviceId))
+  const tellDevice = ({ deviceId }: Device, body: CallNoticeBody, more: Partial<DeviceNotice> = {}) =>
+    world.database.commit(() => notices.tellDevice({ userId, deviceId, body, ...more }, nowMs))
+  return { world, userId, phone, tablet, silent, connected, nowMs, inboxOf, pushed, tell, tellDevice }
+}
+
+function invitation(expiresAtMs: number): CallNoticeBody {
+  return {
+    kind: 'call_invitation',
+    callId: CALL,
+    ...CALLER,
+    roomId: 3,
+    isOnGoing: false,
+    expiresAtMs,
+    participants: [],
+    keyEpoch: 1,
+    encryptedAESKey: 'a-key',
+  }
+}
+
+function over(
+  kind: 'call_cancelled' | 'call_missed' | 'call_answered_elsewhere' | 'call_moved',
+): CallNoticeBody {
+  return { kind, callId: CALL, ...CALLER, atMs: 7 }
+}
+
+function ended(nowMs: number): CallNoticeBody {
+  return { kind: 'call_ended', callId: CALL, status: 'ended', endReason: 'hangup', endedAtMs: nowMs }
+}
+
+t.test('every device finds a notice in its inbox but the one that did it, under one event id', async t => {
+  const { phone, tablet, silent, nowMs, inboxOf, pushed, tell, world } = await open(t)
+  await tell({ kind: 'session_revoked', reason: 'logout' }, phone)
+  const [[ofTablet], [ofSilent]] = [inboxOf(tablet), inboxOf(silent)]
+  t.match(ofTablet, { kind: 'session_revoked', reason: 'logout', sentAtMs: nowMs })
+  t.match(ofTablet?.eventId, /^[A-Za-z0-9_-]{22}$/)
+  t.same(ofSilent, ofTablet)
+  t.same(inboxOf(phone), [])
+  t.same(world.news.map(([, deviceId]) => deviceId).sort(), [tablet.deviceId, silent.deviceId].sort())
+  const [push, ...others] = await pushed()
+  t.same(
+    [push?.deviceId, push?.notice, others],
+    [tablet.deviceId, ofTablet, []],
+    'and who has a token is pushed to',
+  )
+  t.equal(push?.expiresAtMs, nowMs + DAY_MS)
+})
+
+t.test('what is not pushed waits in the inbox alone', async t => {
+  const { phone, silent, inboxOf, pushed, tell } = await open(t)
+  await tell({ kind: 'profile_changed' })
+  t.same([inboxOf(phone).length, inboxOf(silent).length, (await pushed()).length], [1, 1, 0])
+})
+
+t.test('a removed device is told nothing', async t => {
+  const { world, userId, phone, tablet, nowMs, inboxOf, pushed, tell, tellDevice } = await open(t)
+  await world.database.commit(() => world.devices.remove(userId, phone.deviceId, nowMs))
+  await tell({ kind: 'session_revoked', reason: 'logout' })
+  await tellDevice(phone, invitation(nowMs + 60_000), { expiresAtMs: nowMs + 60_000 })
+  t.same([inboxOf(phone), (await pushed()).map(({ deviceId }) => deviceId)], [[], [tablet.deviceId]])
+})
+
+t.test(
+  'an invitation is told and pushed to its device alone, as long as it rings, socket or not',
+  async t => {
+    const { phone, tablet, connected, nowMs, inboxOf, pushed, tellDevice } = await open(t)
+    connected.add(phone.deviceId)
+    const expiresAtMs = nowMs + 60_000
+    await tellDevice(phone, invitation(expiresAtMs), { expiresAtMs })
+    const [notice] = inboxOf(phone)
+    t.match(notice, { kind: 'call_invitation', encryptedAESKey: 'a-key', sentAtMs: nowMs })
+    t.same(inboxOf(tablet), [])
+    const [push, ...others] = await pushed()
+    t.same(
+      [push?.deviceId, push?.notice, push?.expiresAtMs, others],
+      [phone.deviceId, notice, expiresAtMs, []],
+    )
+  },
+)
+
+t.test('the end of ringing is pushed for half a minute, to devices without a socket', async t => {
+  const { phone, tablet, connected, nowMs, inboxOf, pushed, tellDevice } = await open(t)
+  connected.add(tablet.deviceId)
+  for (const body of [over('call_cancelled'), over('call_answered_elsewhere'), ended(nowMs)]) {
+    for (const device of [phone, tablet]) await tellDevice(device, body, { replaces: 'invitation' })
+    const pushes = await pushed()
+    t.same(
+      pushes.map(({ deviceId, notice, expiresAtMs }) => [deviceId, notice.kind, expiresAtMs]),
+      [[phone.deviceId, body.kind, nowMs + 30_000]],
+      body.kind,
+    )
+  }
+  t.same([inboxOf(phone).length, inboxOf(tablet).length], [3, 3])
+})
+
+t.test('a missed call is pushed for a day, socket or not', async t => {
+  const { phone, connected, nowMs, pushed, tellDevice } = await open(t)
+  connected.add(phone.deviceId)
+  await tellDevice(phone, over('call_missed'), { replaces: 'invitation' })
+  t.same(
+    (await pushed()).map(({ notice, expiresAtMs }) => [notice.kind, expiresAtMs]),
+    [['call_missed', nowMs + DAY_MS]],
+  )
+})
+
+t.test('whoever is in a call hears of it by its socket only', async t => {
+  const { phone, nowMs, inboxOf, pushed, tellDevice } = await open(t)
+  const from = {
+    fromUserId: CALLER.callerId,
+    fromDeviceId: 4n as DeviceId,
+    encryptedAESKey: 'a-key',
+    callId: CALL,
+  }
+  const bodies: CallNoticeBody[] = [
+    ended(nowMs),
+    over('call_moved'),
+    { kind: 'key_update', epoch: 2, reason: 'rotation', ...from },
+    { kind: 'participant_accept_rejoin', keyEpoch: 1, ...from },
+  ]
+  for (const body of bodies) await tellDevice(phone, body)
+  t.same(
+    inboxOf(phone).map(({ kind }) => kind),
+    bodies.map(({ kind }) => kind),
+  )
+  t.same(await pushed(), [])
+})
+
+t.test('what replaces an invitation leaves the device with one of the two', async t => {
+  const { world, userId, phone, nowMs, inboxOf, tellDevice } = await open(t)
+  const expiresAtMs = nowMs + 60_000
+  await tellDevice(phone, invitation(expiresAtMs), { expiresAtMs })
+  await tellDevice(phone, over('call_cancelled'), { replaces: 'invitation' })
+  t.same(
+    inboxOf(phone).map(({ kind }) => kind),
+    ['call_cancelled'],
+  )
+  await tellDevice(phone, invitation(expiresAtMs), { expiresAtMs })
+  await world.database.commit(() => world.devices.remove(userId, phone.deviceId, nowMs))
+  await tellDevice(phone, over('call_cancelled'), { replaces: 'invitation' })
+  t.same(
+    inboxOf(phone).map(({ kind }) => kind),
+    ['call_cancelled'],
+    'a removed device loses the invitation too',
+  )
+  world.inbox.assertConsistent()
+})
+
+t.test('a notice that ends is not shown after its time', async t => {
+  const { world, userId, phone, nowMs, tellDevice } = await open(t)
+  const body: CallNoticeBody = {
+    kind: 'participant_request_rejoin',
+    callId: CALL,
+    userId: CALLER.callerId,
+    deviceId: 4n as DeviceId,
+    displayName: 'Bob',
+    publicKeyHash: 'hash',
+    expiresAtMs: nowMs + 30_000,
+  }
+  await tellDevice(phone, body, { expiresAtMs: nowMs + 30_000 })
+  const count = (atMs: number) => world.inbox.after(userId, phone.deviceId, 0, 10, atMs).length
+  t.same([count(nowMs + 29_999), count(nowMs + 30_000)], [1, 0])
+})
