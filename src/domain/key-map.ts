@@ -70,11 +70,13 @@ function parseDeviceName(name: string): CallDeviceRef | undefined {
 }
 
 function faultOfKey(text: string): Omit<FieldError, 'pointer'> | undefined {
+  // Before anything of its length is decoded.
   if (text.length > KEY_CHARS_MAX) return WRONG_LENGTH
   const bytes = Buffer.from(text, 'base64')
   if (bytes.toString('base64') !== text) return NOT_BASE64
   if (bytes.length === PLAIN_KEY_BYTES) return PLAINTEXT
-  return bytes.length < KEY_BYTES_MIN ? WRONG_LENGTH : undefined
+  const isOfLength = bytes.length >= KEY_BYTES_MIN && bytes.length <= KEY_BYTES_MAX
+  return isOfLength ? undefined : WRONG_LENGTH
 }
 
 function invalid(errors: readonly FieldError[]): CallRefused {

@@ -1,0 +1,471 @@
+/** Who is told what when people come into a call and go (contract 4.2, 4.3, 7.3), with several devices each. */
+
+import t from 'tap'
+import { hasPart, isPending } from '../../src/domain/call.ts'
+import type { CallAccepted, CallEffect } from '../../src/domain/call-command.ts'
+import { pendingRecord } from '../../src/domain/call-view.ts'
+import type { UserId } from '../../src/domain/ids.ts'
+import {
+  CALL_ID,
+  CallHouse,
+  deviceOf,
+  inWords,
+  keyFor,
+  keysFor,
+  resultOf,
+  START_MS,
+} from '../support/call-house.ts'
+
+const [HOST, SECOND, THIRD] = [deviceOf(1), deviceOf(2), deviceOf(3)]
+
+/** Each with two devices; users 2 and 3 are called by 1. */
+function ringing(callees = [2, 3]): CallHouse {
+  const house = new CallHouse({ devices: 2 })
+  house.start(callees)
+  return house
+}
+
+function active(callees = [2, 3]): CallHouse {
+  const house = ringing(callees)
+  for (const user of callees) house.join(user)
+  return house
+}
+
+function noticesOf(effects: readonly CallEffect[]) {
+  return effects.flatMap(effect => (effect.kind === 'device' ? [effect.notice] : []))
+}
+
+function recordIn({ reply }: CallAccepted) {
+  if (reply.kind !== 'record') throw new Error(`the reply is ${reply.kind}`)
+  return reply.record
+}
+
+t.test('a start invites each device with its own key', async t => {
+  const house = new CallHouse({ devices: 2 })
+  const { effects } = house.start([2, 3])
+  const invited = [deviceOf(2), deviceOf(2, 2), deviceOf(3), deviceOf(3, 2)]
+  t.same(inWords(effects), [
+    ...invited.map(({ deviceId }) => `${deviceId} call_invitation`),
+    'history 1 active',
+  ])
+  t.same(
+    noticesOf(effects),
+    invited.map(device => ({
+      kind: 'call_invitation',
+      ...{ callId: CALL_ID, callerId: 1n, callerName: 'User 1', roomId: 4711 },
+      ...{ isVideo: true, isOnGoing: false, keyEpoch: 1, expiresAtMs: START_MS + 60_000 },
+      participants: [1, 2, 3].map(user => ({ userId: BigInt(user), displayName: `User ${user}` })),
+      encryptedAESKey: keyFor(device),
+    })),
+  )
+  t.ok(effects.every(effect => effect.kind !== 'device' || effect.expiresAtMs === START_MS + 60_000))
+})
+
+t.test('the record of a start', async t => {
+  const house = new CallHouse()
+  const record = recordIn(house.start([2]))
+  t.match(record, {
+    ...{ callId: CALL_ID, roomId: 4711, status: 'ringing', isVideo: true, initiatorId: 1n, hostUserId: 1n },
+    ...{ createdAtMs: START_MS, startedAtMs: undefined, endedAtMs: undefined, ringTimeoutIn: 60 },
+    ...{ keyEpoch: 1, keyRotationIn: 600, maxParticipants: 32, isOnGoing: false, encryptedAESKey: undefined },
+    participants: [
+      {
+        ...{ userId: 1n, displayName: 'User 1', state: 'joined', isHost: true, invitedBy: 1n },
+        ...{ invitedAtMs: START_MS, joinedAtMs: START_MS, deviceId: HOST.deviceId },
+        ...{ publicKeyHash: HOST.publicKeyHash, mediaName: '1:User 1' },
+      },
+      { userId: 2n, state: 'invited', isHost: false, deviceId: undefined, joinedAtMs: undefined },
+    ],
+  })
+})
+
+t.test('a start that is repeated is answered as before', async t => {
+  const house = new CallHouse()
+  const first = house.start([2, 3])
+  const again = house.start([2, 3])
+  t.same(again, { ...first, effects: [] })
+  t.equal(resultOf(house.decide(house.startCommand([2], 2), house.facts([2], 2))), 'CALL_NOT_FOUND')
+})
+
+t.test('a callee who joins is told nothing, their other devices that it was answered', async t => {
+  const house = ringing()
+  house.nowMs += 5000
+  const { effects } = house.join(2)
+  t.same(inWords(effects), [
+    '201 withdraw',
+    '202 call_answered_elsewhere instead',
+    'topic joined 2',
+    'topic active',
+    'history 1 active',
+    'history 2 active',
+  ])
+  t.same(noticesOf(effects), [
+    {
+      ...{ kind: 'call_answered_elsewhere', callId: CALL_ID, callerId: 1n, callerName: 'User 1' },
+      ...{ isVideo: true, atMs: START_MS + 5000 },
+    },
+  ])
+  t.equal(house.call.startedAtMs, START_MS + 5000)
+})
+
+t.test('the device that joins gets its own key, once', async t => {
+  const house = ringing()
+  t.equal(pendingRecord(house.call, SECOND)?.encryptedAESKey, keyFor(SECOND))
+  const joined = house.join(2)
+  t.equal(recordIn(joined).encryptedAESKey, keyFor(SECOND))
+  t.notOk(JSON.stringify(house.call, (_, value) => String(value)).includes(keyFor(SECOND)))
+  const again = house.join(2)
+  t.same(recordIn(again), { ...recordIn(joined), encryptedAESKey: undefined })
+  t.same(again.effects, [])
+})
+
+t.test('a device that was not invited joins without a key', async t => {
+  const house = ringing()
+  t.equal(recordIn(house.join(2, 7)).encryptedAESKey, undefined)
+  t.equal(house.person(2).attendance?.deviceId, 207n)
+})
+
+t.test('a second device moves the call there, with its own key', async t => {
+  const house = active()
+  house.nowMs += 1000
+  const moved = house.join(2, 2)
+  t.same(inWords(moved.effects), ['201 call_moved', 'topic joined 2'])
+  t.match(noticesOf(moved.effects), [{ callerId: 1n, callerName: 'User 1', atMs: house.nowMs }])
+  t.equal(recordIn(moved).encryptedAESKey, keyFor(deviceOf(2, 2)))
+  t.equal(house.person(2).joinedAtMs, START_MS, 'who moves has been in it all along')
+  t.same(house.join(2, 2).effects, [])
+  t.same(house.run({ kind: 'leave', by: SECOND }).effects, [], 'what the first device leaves is not the call')
+  t.equal(house.person(2).state, 'joined')
+})
+
+t.test('the initiator moves the call to a device that was given a key, also while it rings', async t => {
+  const house = new CallHouse({ devices: 2 })
+  const command = house.startCommand([2])
+  const keys = { ...command.encryptedAESKeys, ...keysFor([deviceOf(1, 2), HOST]) }
+  const { effects } = house.run({ ...command, encryptedAESKeys: keys }, house.facts([2]))
+  t.same(inWords(effects), ['201 call_invitation', '202 call_invitation', 'history 1 active'])
+  const moved = house.join(1, 2)
+  t.same(inWords(moved.effects), ['101 call_moved', 'topic joined 1'])
+  t.equal(recordIn(moved).encryptedAESKey, keyFor(deviceOf(1, 2)))
+  t.equal(house.call.status, 'ringing')
+})
+
+t.test('who declines is told nothing, their other devices that it was answered', async t => {
+  const house = ringing()
+  t.same(inWords(house.run({ kind: 'decline', by: SECOND }).effects), [
+    '201 withdraw',
+    '202 call_answered_elsewhere instead',
+    'topic declined 2',
+    'history 2 declined',
+  ])
+  t.same(house.run({ kind: 'decline', by: SECOND }).effects, [])
+  t.same(house.run({ kind: 'decline', by: deviceOf(2, 2), reason: 'busy' }).effects, [])
+  t.equal(house.person(2).state, 'declined', 'the first answer counts')
+})
+
+t.test('the last who declines ends the call', async t => {
+  const house = ringing([2])
+  const { effects } = house.run({ kind: 'decline', by: SECOND })
+  t.same(inWords(effects), [
+    '201 withdraw',
+    '202 call_answered_elsewhere instead',
+    '101 call_ended',
+    'topic declined',
+    'history 1 declined',
+    'history 2 declined',
+  ])
+  t.match(noticesOf(effects)[1], {
+    ...{ status: 'declined', endReason: 'declined', endedAtMs: START_MS },
+    endedBy: undefined,
+  })
+  const again = house.run({ kind: 'decline', by: SECOND })
+  t.same([again.effects, resultOf(again)], [[], 'done'])
+})
+
+t.test('a device that gave up ringing is answered the same again, when the call is over as well', async t => {
+  const house = ringing([2])
+  const first = house.run({ kind: 'decline', by: SECOND, reason: 'timeout' })
+  t.same(inWords(first.effects), [
+    '201 withdraw',
+    '202 call_missed instead',
+    '101 call_ended',
+    'topic missed',
+    'history 1 missed',
+    'history 2 missed',
+  ])
+  t.match(house.run({ kind: 'decline', by: SECOND, reason: 'timeout' }), {
+    effects: [],
+    reply: { kind: 'done' },
+  })
+  t.equal(resultOf(house.decide({ kind: 'decline', by: deviceOf(2, 2) })), 'CALL_ENDED')
+})
+
+t.test('a ring that nobody answers is missed on every device', async t => {
+  const house = ringing([2])
+  t.same(inWords(house.wait(65_000).effects), [
+    '201 call_missed instead',
+    '202 call_missed instead',
+    '101 call_ended',
+    'topic missed',
+    'history 1 missed',
+    'history 2 missed',
+  ])
+})
+
+t.test('one who misses it while the others talk', async t => {
+  const house = ringing()
+  house.join(2)
+  for (const by of [HOST, SECOND]) house.run({ kind: 'device-online', by })
+  t.same(inWords(house.wait(65_000).effects), [
+    '301 call_missed instead',
+    '302 call_missed instead',
+    'topic declined 3',
+    'history 3 missed',
+  ])
+  const late = house.join(3)
+  t.same(inWords(late.effects), ['topic joined 3', 'history 3 active'], 'and may still come')
+  t.equal(recordIn(late).encryptedAESKey, undefined, 'with the key that the device has')
+})
+
+t.test('the initiator who ends takes the rings back', async t => {
+  const house = ringing()
+  house.run({ kind: 'decline', by: THIRD })
+  const { effects, reply } = house.run({ kind: 'end', by: HOST })
+  t.same(inWords(effects), [
+    '201 call_cancelled instead',
+    '202 call_cancelled instead',
+    'topic cancelled',
+    'history 1 cancelled',
+    'history 2 missed',
+  ])
+  t.match(reply, { kind: 'record', record: { status: 'cancelled', endReason: 'cancelled' } })
+  const again = house.run({ kind: 'end', by: HOST })
+  t.same(again, { ...again, effects: [], reply })
+})
+
+t.test('a host who ends it from another device is told where the call is', async t => {
+  const house = active([2])
+  const { effects } = house.run({ kind: 'end', by: deviceOf(1, 2) })
+  t.same(inWords(effects).slice(0, 2), ['101 call_ended', '201 call_ended'])
+  t.match(noticesOf(effects)[0], {
+    ...{ kind: 'call_ended', callId: CALL_ID, status: 'ended' },
+    ...{ endReason: 'hangup', endedBy: 1n, endedAtMs: START_MS },
+  })
+})
+
+t.test('the end is told to those in the call, those lost and those who ask, and stops the rings', async t => {
+  const house = ringing([2, 3, 4, 5, 6])
+  for (const user of [2, 3, 4]) house.join(user)
+  for (const by of [HOST, SECOND, deviceOf(4)]) house.run({ kind: 'device-online', by })
+  house.run({ kind: 'decline', by: deviceOf(5) })
+  house.wait(64_000)
+  house.invite([6], HOST)
+  house.run({ kind: 'leave', by: deviceOf(4) })
+  house.wait(26_000)
+  t.equal(house.person(3).state, 'lost')
+  house.invite([7], HOST)
+  house.run({ kind: 'request-rejoin', by: deviceOf(4, 2) })
+  t.same(inWords(house.run({ kind: 'end', by: HOST }).effects), [
+    '701 call_cancelled instead',
+    '702 call_cancelled instead',
+    '201 call_ended',
+    '301 call_ended',
+    '402 call_ended',
+    'topic ended',
+    'history 1 ended',
+    'history 2 ended',
+    'history 3 ended',
+    'history 4 ended',
+    'history 7 missed',
+  ])
+})
+
+t.test('a ring that is acknowledged is seen by watchers alone, once', async t => {
+  const house = ringing()
+  t.same(inWords(house.run({ kind: 'ringing', by: SECOND }).effects), ['topic ringing 2'])
+  t.same(house.run({ kind: 'ringing', by: SECOND }).effects, [])
+  t.same(house.run({ kind: 'ringing', by: deviceOf(2, 2) }).effects, [])
+})
+
+t.test('a participant who leaves is seen to, once, and keeps no key', async t => {
+  const house = active()
+  t.ok(house.person(2).devices.some(({ encryptedAESKey }) => encryptedAESKey !== undefined))
+  t.same(inWords(house.run({ kind: 'leave', by: SECOND }).effects), ['topic left 2'])
+  t.same(house.run({ kind: 'leave', by: SECOND }).effects, [])
+  t.same(house.person(2).devices, [])
+})
+
+t.test('the host hands over to who has been in the call for longest', async t => {
+  const house = ringing([2, 3, 4])
+  house.nowMs += 1000
+  house.join(4)
+  house.nowMs += 1000
+  house.join(2)
+  house.join(3)
+  t.same(inWords(house.run({ kind: 'leave', by: HOST }).effects), ['topic left 1', 'topic host 4'])
+  t.equal(house.call.hostUserId, 4n)
+  t.same(inWords(house.run({ kind: 'leave', by: deviceOf(4) }).effects), ['topic left 4', 'topic host 2'])
+  t.equal(resultOf(house.decide({ kind: 'end', by: HOST })), 'NOT_HOST', 'it does not come back by itself')
+})
+
+t.test('who comes back is no longer the one who has been there for longest', async t => {
+  const house = active([2, 3])
+  house.nowMs += 1000
+  house.run({ kind: 'leave', by: SECOND })
+  house.run({ kind: 'request-rejoin', by: SECOND })
+  house.run({ kind: 'rejoin', by: SECOND })
+  house.run({ kind: 'leave', by: HOST })
+  t.equal(house.call.hostUserId, 3n)
+})
+
+t.test('an empty call keeps its host until somebody else comes in', async t => {
+  const house = active([2])
+  house.run({ kind: 'leave', by: SECOND })
+  house.run({ kind: 'leave', by: HOST })
+  t.equal(house.call.hostUserId, 1n)
+  t.same(inWords(house.run({ kind: 'rejoin', by: SECOND }).effects), ['topic joined 2', 'topic host 2'])
+})
+
+t.test('either of two ends the call, of three only the host', async t => {
+  const two = active([2])
+  t.equal(two.run({ kind: 'end', by: SECOND }).call.status, 'ended')
+  const three = active([2, 3])
+  t.equal(resultOf(three.decide({ kind: 'end', by: SECOND })), 'NOT_HOST')
+})
+
+t.test('one who was ever invited makes three', async t => {
+  const house = active([2])
+  house.invite([3], SECOND)
+  house.run({ kind: 'decline', by: THIRD })
+  t.equal(resultOf(house.decide({ kind: 'end', by: SECOND })), 'NOT_HOST')
+})
+
+t.test('of two, the one who is called ends the call by declining it', async t => {
+  const house = ringing([2])
+  const { call, reply } = house.run({ kind: 'end', by: SECOND })
+  t.same([call.status, house.person(2).state], ['declined', 'declined'])
+  t.match(reply, { kind: 'record', record: { status: 'declined' } })
+})
+
+t.test('the host removes whoever is in the call, lost, or invited', async t => {
+  const house = active([2, 3])
+  house.invite([4], HOST)
+  const removed = house.run({ kind: 'remove', by: HOST, userId: SECOND.userId })
+  t.same(inWords(removed.effects), ['201 call_ended', 'topic left 2', 'history 2 ended'])
+  t.match(noticesOf(removed.effects), [{ status: 'ended', endReason: 'removed', endedBy: 1n }])
+  t.same(house.run({ kind: 'remove', by: HOST, userId: SECOND.userId }).effects, [])
+  t.same(inWords(house.run({ kind: 'remove', by: HOST, userId: 4n as UserId }).effects), [
+    '401 call_cancelled instead',
+    '402 call_cancelled instead',
+    'topic left 4',
+    'history 4 missed',
+  ])
+  t.notOk(hasPart(house.call, SECOND.userId))
+  t.equal(resultOf(house.decide({ kind: 'remove', by: HOST, userId: HOST.userId })), 'VALIDATION_FAILED')
+  t.equal(resultOf(house.decide({ kind: 'remove', by: HOST, userId: 9n as UserId })), 'USER_NOT_FOUND')
+})
+
+t.test('who was removed is invited again by the host alone', async t => {
+  const house = active([2, 3])
+  house.run({ kind: 'remove', by: HOST, userId: SECOND.userId })
+  t.equal(resultOf(house.decide(house.inviteCommand([2], THIRD), house.facts([2], 3))), 'NOT_HOST')
+  t.same(inWords(house.invite([2], HOST).effects), [
+    '201 call_invitation',
+    '202 call_invitation',
+    'topic invited 2',
+    'history 2 active',
+  ])
+  house.join(2)
+  t.ok(hasPart(house.call, SECOND.userId))
+})
+
+t.test('an invitation into an active call says so, and comes from who invites', async t => {
+  const house = active([2])
+  house.nowMs += 7000
+  const { effects } = house.invite([3], SECOND)
+  t.same(inWords(effects), ['301 call_invitation', '302 call_invitation', 'topic invited 3'])
+  t.match(noticesOf(effects), [
+    { isOnGoing: true, callerId: 2n, callerName: 'User 2', expiresAtMs: house.nowMs + 60_000 },
+    { isOnGoing: true },
+  ])
+  t.equal(recordIn(house.join(3)).isOnGoing, true)
+  t.equal(recordIn(house.join(2)).isOnGoing, false)
+})
+
+t.test('an invitation that is repeated rings nowhere twice', async t => {
+  const house = active([2])
+  const first = house.invite([3], HOST)
+  t.same(house.invite([3], HOST), { ...first, effects: [] })
+  t.same(house.invite([3], SECOND).effects, [], 'nor one of somebody else')
+  house.join(3)
+  t.same(house.invite([3], HOST).effects, [], 'nor one of somebody who is there')
+})
+
+t.test('an invitation that is repeated rings on devices that are new', async t => {
+  const house = active([2])
+  house.invite([3], HOST)
+  const command = house.inviteCommand([3], HOST)
+  const facts = house.facts([3])
+  const callees = facts.callees.map(callee => ({
+    ...callee,
+    deviceIds: [...callee.deviceIds, deviceOf(3, 3).deviceId],
+  }))
+  const encryptedAESKeys = { ...command.encryptedAESKeys, ...keysFor([deviceOf(3, 3)]) }
+  const { effects } = house.run({ ...command, encryptedAESKeys }, { ...facts, callees })
+  t.same(inWords(effects), ['303 call_invitation'])
+})
+
+t.test('who declined, missed it or left may be invited again', async t => {
+  for (const way of ['decline', 'leave'] as const) {
+    const house = active([2, 3, 4])
+    house.run({ kind: 'leave', by: SECOND })
+    house.invite([5], HOST)
+    if (way === 'decline') house.run({ kind: 'decline', by: deviceOf(5) })
+    const user = way === 'decline' ? 5 : 2
+    const { effects } = house.invite([user], THIRD)
+    t.same(inWords(effects), [
+      `${user}01 call_invitation`,
+      `${user}02 call_invitation`,
+      `topic invited ${user}`,
+    ])
+    t.ok(isPending(house.person(user)))
+    t.same(inWords(house.join(user).effects).includes(`topic joined ${user}`), true)
+  }
+})
+
+t.test('a device that is removed leaves the call, and another user goes on', async t => {
+  const house = active([2, 3])
+  t.same(inWords(house.run({ kind: 'device-removed', by: SECOND }).effects), ['topic left 2'])
+  t.same(house.run({ kind: 'device-removed', by: SECOND }).effects, [])
+  const ring = ringing([2])
+  t.same(ring.run({ kind: 'device-removed', by: SECOND }).effects, [])
+  t.same(
+    ring.person(2).devices.map(({ deviceId }) => deviceId),
+    [202n],
+  )
+  const last = ring.run({ kind: 'device-removed', by: deviceOf(2, 2) })
+  t.same([last.call.status, ring.person(2).state], ['missed', 'missed'])
+  const caller = ringing([2])
+  const { call } = caller.run({ kind: 'device-removed', by: HOST })
+  t.same([call.status, call.endReason], ['cancelled', 'caller_lost'])
+})
+
+t.test('what is pending for a device is an invitation that nobody has answered', async t => {
+  const house = ringing([2, 3])
+  t.match(pendingRecord(house.call, SECOND), { status: 'ringing', encryptedAESKey: keyFor(SECOND) })
+  t.match(pendingRecord(house.call, deviceOf(2, 9)), { encryptedAESKey: undefined })
+  t.equal(pendingRecord(house.call, HOST), undefined)
+  t.equal(pendingRecord(house.call, deviceOf(9)), undefined)
+  house.run({ kind: 'ringing', by: SECOND })
+  t.ok(pendingRecord(house.call, SECOND))
+  house.run({ kind: 'decline', by: SECOND })
+  t.equal(pendingRecord(house.call, SECOND), undefined)
+  house.run({ kind: 'end', by: HOST })
+  t.equal(pendingRecord(house.call, THIRD), undefined)
+})
+
+t.test('only the device that is in the call invites', async t => {
+  const house = active([2, 3])
+  const from = deviceOf(2, 2)
+  t.equal(resultOf(house.decide(house.inviteCommand([4], from), house.facts([4], 2))), 'NOT_PARTICIPANT')
+})

@@ -1,0 +1,187 @@
+/** Whom one may call, with which keys, and how many (contract 4.3, 4.4). */
+
+import t from 'tap'
+import type { CallFacts } from '../../src/domain/call-command.ts'
+import type { CallId, UserId } from '../../src/domain/ids.ts'
+import {
+  CallHouse,
+  deviceOf,
+  inWords,
+  keyFor,
+  keysFor,
+  resultOf,
+  type UntimedCommand,
+} from '../support/call-house.ts'
+
+type StartCommand = Extract<UntimedCommand, { kind: 'start' }>
+
+const HOST = deviceOf(1)
+const CALLEES = [2, 3]
+
+function started(changes: Partial<StartCommand>, facts: Partial<CallFacts> = {}, devices = 1) {
+  const house = new CallHouse({ devices })
+  const command = { ...house.startCommand(CALLEES), ...changes }
+  return house.decide(command, { ...house.facts(CALLEES), ...facts })
+}
+
+function usersFrom(first: number, count: number): number[] {
+  return Array.from({ length: count }, (_, at) => first + at)
+}
+
+function idsOf(users: readonly number[]): UserId[] {
+  return users.map(user => BigInt(user) as UserId)
+}
+
+t.test('one calls one to thirty-one others, each once', async t => {
+  const refusals = [
+    [[], '/calleeIds LENGTH'],
+    [usersFrom(2, 32), '/calleeIds LENGTH'],
+    [[2, 1], '/calleeIds/1 SELF'],
+    [[2, 3, 2], '/calleeIds/2 DUPLICATE'],
+  ] as const
+  for (const [users, fault] of refusals) {
+    const decision = started({ calleeIds: idsOf(users) })
+    t.equal(resultOf(decision), 'VALIDATION_FAILED')
+    t.match(decision, { errors: [{ pointer: fault.split(' ')[0], code: fault.split(' ')[1] }] })
+  }
+  const house = new CallHouse()
+  t.equal(house.start(usersFrom(2, 31)).call.participants.length, 32)
+})
+
+t.test('all callees are contacts, or none is called', async t => {
+  const { callees } = new CallHouse().facts(CALLEES)
+  const stranger = { ...callees[1]!, isContact: false }
+  const wanted = { ok: false, code: 'CALLEE_NOT_CONTACT', members: { calleeIds: ['3'] } }
+  t.match(started({}, { callees: [callees[0]!, stranger] }), wanted)
+  t.match(started({}, { callees: [callees[0]!] }), wanted, 'nor is one who is no account told apart')
+})
+
+t.test('a key for somebody who is not called is refused', async t => {
+  const decision = started({ encryptedAESKeys: keysFor([deviceOf(2), deviceOf(3), deviceOf(4)]) })
+  t.match(decision, { code: 'VALIDATION_FAILED', errors: [{ pointer: '/encryptedAESKeys/4_401' }] })
+})
+
+t.test('each active device of each callee gets a key, and no other', async t => {
+  const mismatch = (missing: string[], extra: string[]) => ({
+    code: 'DEVICE_LIST_MISMATCH',
+    members: { missing, extra },
+  })
+  const devices = [deviceOf(2), deviceOf(2, 2), deviceOf(3), deviceOf(3, 2)]
+  const without = started({ encryptedAESKeys: keysFor(devices.slice(1)) }, {}, 2)
+  t.match(without, mismatch(['2_201'], []))
+  const beyond = started({ encryptedAESKeys: keysFor([...devices, deviceOf(3, 3)]) }, {}, 2)
+  t.match(beyond, mismatch([], ['3_303']))
+  t.equal(resultOf(started({ encryptedAESKeys: keysFor(devices) }, {}, 2)), 'record')
+})
+
+t.test('who calls may add keys for their own devices, as far as they have them', async t => {
+  const devices = [deviceOf(2), deviceOf(3)]
+  t.equal(resultOf(started({ encryptedAESKeys: keysFor([...devices, HOST]) })), 'record')
+  t.match(started({ encryptedAESKeys: keysFor([...devices, deviceOf(1, 2)]) }), {
+    code: 'DEVICE_LIST_MISMATCH',
+    members: { missing: [], extra: ['1_102'] },
+  })
+})
+
+t.test('the form of the keys is checked first', async t => {
+  const encryptedAESKeys = { '2_201': Buffer.alloc(32).toString('base64') }
+  t.equal(resultOf(started({ encryptedAESKeys }, { callees: [] })), 'PLAINTEXT_KEY_SUSPECTED')
+})
+
+t.test('a callee without any device is called, and misses it', async t => {
+  const { callees } = new CallHouse().facts(CALLEES)
+  const house = new CallHouse()
+  const bare = { ...callees[1]!, deviceIds: [] }
+  const command = { ...house.startCommand(CALLEES), encryptedAESKeys: keysFor([deviceOf(2)]) }
+  const facts = { ...house.facts(CALLEES), callees: [callees[0]!, bare] }
+  t.same(inWords(house.run(command, facts).effects), ['201 call_invitation', 'history 1 active'])
+  t.ok(inWords(house.wait(65_000).effects).includes('history 3 missed'))
+})
+
+t.test('a room belongs to one live call', async t => {
+  t.match(started({ roomId: 5 }), { ok: true, call: { roomId: 5 } })
+  t.match(started({}), { ok: true, call: { roomId: 4711 } })
+  t.equal(resultOf(started({ roomId: 5 }, { isRoomInUse: true })), 'ROOM_IN_USE')
+})
+
+t.test('who is in another call does not start one', async t => {
+  t.match(started({}, { otherCallId: 12n as CallId }), {
+    code: 'ALREADY_IN_CALL',
+    members: { callId: '12' },
+  })
+})
+
+t.test('an invitation names the room of the call, if any', async t => {
+  const house = new CallHouse()
+  house.start(CALLEES)
+  house.join(2)
+  const command = house.inviteCommand([4], HOST)
+  t.match(house.decide({ ...command, roomId: 1 }, house.facts([4])), {
+    code: 'VALIDATION_FAILED',
+    errors: [{ pointer: '/roomId' }],
+  })
+  t.equal(resultOf(house.decide({ ...command, roomId: 4711 }, house.facts([4]))), 'record')
+})
+
+t.test('an invitation says for itself whether it is with video', async t => {
+  const house = new CallHouse()
+  house.start([2])
+  house.join(2)
+  const { effects } = house.run({ ...house.inviteCommand([3], HOST), isVideo: false }, house.facts([3]))
+  t.match(effects[0], { notice: { isVideo: false } })
+  t.match(house.run({ kind: 'end', by: HOST }).effects[0], {
+    notice: { kind: 'call_cancelled', isVideo: false },
+  })
+  t.equal(house.call.isVideo, true)
+})
+
+t.test('thirty-two are in a call, those invited counted', async t => {
+  const house = new CallHouse()
+  house.start(usersFrom(2, 31))
+  house.join(2)
+  const decide = (users: number[]) =>
+    resultOf(house.decide(house.inviteCommand(users, HOST), house.facts(users)))
+  t.equal(decide([40]), 'CALL_FULL')
+  t.equal(decide([2, 3]), 'record', 'but they may be invited once more')
+  house.run({ kind: 'decline', by: deviceOf(3) })
+  t.equal(decide([40, 41]), 'CALL_FULL')
+  t.equal(decide([40]), 'record')
+})
+
+t.test('a full call takes nobody back', async t => {
+  const house = new CallHouse()
+  house.start(usersFrom(2, 31))
+  for (const user of usersFrom(2, 29)) house.join(user)
+  house.run({ kind: 'decline', by: deviceOf(31), reason: 'timeout' })
+  house.run({ kind: 'leave', by: deviceOf(2) })
+  house.run({ kind: 'request-rejoin', by: deviceOf(2) })
+  house.invite([40, 41], HOST)
+  t.equal(resultOf(house.decide({ kind: 'join', by: deviceOf(31) })), 'CALL_FULL')
+  t.equal(resultOf(house.decide({ kind: 'rejoin', by: deviceOf(2) })), 'CALL_FULL')
+  t.equal(resultOf(house.decide({ kind: 'join', by: deviceOf(32) })), 'record', 'but whom it has invited')
+})
+
+t.test('sixty-four ever have a part in one call', async t => {
+  const house = new CallHouse()
+  house.start(usersFrom(2, 31))
+  house.join(2)
+  for (const user of usersFrom(3, 30)) house.run({ kind: 'decline', by: deviceOf(user) })
+  house.invite(usersFrom(33, 30), HOST)
+  for (const user of usersFrom(33, 30)) house.run({ kind: 'decline', by: deviceOf(user) })
+  house.invite([63, 64], HOST)
+  t.equal(house.call.participants.length, 64)
+  t.equal(resultOf(house.decide(house.inviteCommand([65], HOST), house.facts([65]))), 'CALL_FULL')
+  t.equal(resultOf(house.decide(house.inviteCommand([5], HOST), house.facts([5]))), 'record')
+})
+
+t.test('keys of an invitation are for its own callees', async t => {
+  const house = new CallHouse()
+  house.start([2])
+  house.join(2)
+  const { effects } = house.invite([3, 4], HOST)
+  const notices = effects.flatMap(effect => (effect.kind === 'device' ? [effect] : []))
+  t.same(
+    notices.map(({ deviceId, notice }) => [deviceId, 'encryptedAESKey' in notice && notice.encryptedAESKey]),
+    [deviceOf(3), deviceOf(4)].map(device => [device.deviceId, keyFor(device)]),
+  )
+})
