@@ -2,7 +2,7 @@
 
 import type { Static } from 'typebox'
 import { validationFailed } from '../schema/check.ts'
-import type { PageQuery } from '../schema/contact.ts'
+import type { PageQuery } from '../schema/page.ts'
 import type { ListEntry, ListRange } from '../store/id-lists.ts'
 
 /** The range that a query asks for, and one more, which tells whether another page follows. */

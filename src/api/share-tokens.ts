@@ -6,12 +6,12 @@ import { SignalError } from '../errors.ts'
 import {
   CreateShareTokenReply,
   CreateShareTokenRequest,
-  PageQuery,
   QrImage,
   ResolveShareTokenReply,
   ResolveShareTokenRequest,
   ShareTokenPage,
 } from '../schema/contact.ts'
+import { PageQuery } from '../schema/page.ts'
 import type { ContactStore } from '../store/contact-store.ts'
 import { isLive, type ShareToken, type ShareTokenStore } from '../store/share-token-store.ts'
 import {

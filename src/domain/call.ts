@@ -20,7 +20,7 @@ import type { CallId, DeviceId, UserId } from './ids.ts'
 
 export type CallStatus = 'ringing' | 'active' | 'ended' | 'cancelled' | 'declined' | 'missed' | 'failed'
 
-/** Why a call is over; `removed` is what somebody hears for whom alone it is. */
+/** Why a call is over; `removed` is what somebody hears for whom alone it is, `internal` a fault of ours. */
 export type CallEndReason =
   | 'hangup'
   | 'cancelled'
@@ -31,6 +31,7 @@ export type CallEndReason =
   | 'alone'
   | 'limit'
   | 'removed'
+  | 'internal'
 
 export type ParticipantState =
   | 'invited'

@@ -1,24 +1,9 @@
 /** Wire shapes of contacts, friend requests, blocks and share tokens (contract 1.9, 3). */
 
-import Type, { type TObject } from 'typebox'
+import Type from 'typebox'
+import { PAGE_MEMBERS, page } from './page.ts'
+import { Time } from './time.ts'
 import { Uint64, Uint64Text } from './uint64.ts'
-
-const Time = Type.String({ format: 'date-time' })
-
-const PAGE_MEMBERS = {
-  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, description: 'Left out: 50' })),
-  cursor: Type.Optional(Type.String({ maxLength: 64, description: 'The `nextCursor` of the page before' })),
-}
-
-/** Of every list. */
-export const PageQuery = Type.Object(PAGE_MEMBERS)
-
-function page<Item extends TObject>(item: Item) {
-  return Type.Object({
-    items: Type.Array(item),
-    nextCursor: Type.Optional(Type.String({ description: 'Of the next page; left out behind the last' })),
-  })
-}
 
 /** A user as others see them. */
 const PERSON_MEMBERS = { userId: Uint64Text, displayName: Type.String() }

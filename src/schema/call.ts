@@ -1,0 +1,279 @@
+/** Wire shapes of calls and call history (contract 4), and how a record is written in them. */
+
+import Type, { type Static } from 'typebox'
+import type { DeclineReason, SentKeyMap } from '../domain/call-command.ts'
+import type { KeysReason, ParticipantView } from '../domain/call-notice.ts'
+import type { CallRecord } from '../domain/call-view.ts'
+import type { DeviceId, UserId } from '../domain/ids.ts'
+import { BodyReader } from './json.ts'
+import { page } from './page.ts'
+import { optionalTimeText, Time, timeText } from './time.ts'
+import { Uint64, Uint64Text } from './uint64.ts'
+
+/** A member that is one of these texts. */
+export function oneOf<const Text extends string>(texts: readonly Text[], description?: string) {
+  const options = description === undefined ? {} : { description }
+  return Type.Union(
+    texts.map(text => Type.Literal(text)),
+    options,
+  )
+}
+
+/** A call's key for one device, as that device alone gets it. */
+export const EncryptedKey = Type.String({
+  maxLength: 2_048,
+  description: 'The session key encrypted for one device: base64 of 64 to 1024 bytes',
+})
+
+export const KeyMap = Type.Record(Type.String(), EncryptedKey, {
+  description: 'By `<userId>_<deviceId>`; at most 320',
+})
+
+export const RoomId = Type.Integer({
+  minimum: 1,
+  maximum: Number.MAX_SAFE_INTEGER,
+  description: "The media gateway's room",
+})
+
+const CalleeIds = Type.Array(Uint64, {
+  maxItems: 1_000,
+  description: '1 to 31 contacts, each once, without oneself',
+})
+
+export const StartCallRequest = Type.Object({
+  roomId: Type.Optional({ ...RoomId, description: 'Left out: the server assigns one' }),
+  calleeIds: CalleeIds,
+  encryptedAESKeys: KeyMap,
+  isVideo: Type.Boolean(),
+})
+
+export const InviteRequest = Type.Object({
+  calleeIds: CalleeIds,
+  encryptedAESKeys: KeyMap,
+  isVideo: Type.Optional({ ...Type.Boolean(), description: "Left out: as the call's" }),
+  roomId: Type.Optional({ ...RoomId, description: "If given, the call's own" }),
+})
+
+export const DeclineRequest = Type.Object({
+  reason: Type.Optional(oneOf(['declined', 'busy', 'timeout'], 'Left out: declined')),
+})
+
+export const EndCallRequest = Type.Object({ callId: Uint64 })
+
+export const RemoveRequest = Type.Object({ userId: Uint64 })
+
+export const AcceptRejoinRequest = Type.Object({
+  requesterUserId: Uint64,
+  requesterDeviceId: Uint64,
+  encryptedAESKey: EncryptedKey,
+})
+
+export const KeysReasonText = oneOf(
+  ['rotation', 'leave', 'emergency'],
+  'The period is over; somebody left; somebody can not decrypt',
+)
+
+export const KeysRequest = Type.Object({
+  epoch: Type.Integer({
+    minimum: 1,
+    maximum: Number.MAX_SAFE_INTEGER,
+    description: "The call's `keyEpoch` and one; for `emergency` also the present one",
+  }),
+  reason: KeysReasonText,
+  encryptedAESKeys: KeyMap,
+})
+
+/** That the device rings; sent over STOMP only. */
+export const RingingRequest = Type.Object({
+  eventId: Type.Optional(Type.String({ maxLength: 64, description: "The invitation's" })),
+})
+
+export const CallStatusText = oneOf([
+  'ringing',
+  'active',
+  'ended',
+  'cancelled',
+  'declined',
+  'missed',
+  'failed',
+])
+
+export const EndReasonText = oneOf([
+  'hangup',
+  'cancelled',
+  'declined',
+  'unanswered',
+  'caller_lost',
+  'empty',
+  'alone',
+  'limit',
+  'removed',
+  'internal',
+])
+
+const PARTICIPANT_STATES = [
+  'invited',
+  'ringing',
+  'joined',
+  'left',
+  'lost',
+  'declined',
+  'busy',
+  'missed',
+  'removed',
+] as const
+
+export const CallParticipant = Type.Object({
+  userId: Uint64Text,
+  displayName: Type.String(),
+  state: oneOf(PARTICIPANT_STATES),
+  isHost: Type.Boolean(),
+  invitedBy: Uint64Text,
+  invitedAt: Time,
+  joinedAt: Type.Optional(Time),
+  leftAt: Type.Optional(Time),
+  deviceId: Type.Optional({ ...Uint64Text, description: 'The device that is in the call, or was last' }),
+  publicKeyHash: Type.Optional(Type.String({ description: "The log's hash of that device's key" })),
+  mediaName: Type.String({ description: '`<userId>:<displayName>`, for the media room' }),
+})
+
+const CallRecordView = Type.Object({
+  callId: Uint64Text,
+  roomId: RoomId,
+  status: CallStatusText,
+  isVideo: Type.Boolean(),
+  initiatorId: Uint64Text,
+  hostUserId: Uint64Text,
+  createdAt: Time,
+  startedAt: Type.Optional({ ...Time, description: 'When the first callee joined' }),
+  endedAt: Type.Optional(Time),
+  endReason: Type.Optional(EndReasonText),
+  ringTimeoutIn: Type.Integer({ description: 'Seconds that an invitation rings' }),
+  keyEpoch: Type.Integer(),
+  keyRotationIn: Type.Integer({ description: 'Seconds after which the host makes a new key' }),
+  maxParticipants: Type.Integer(),
+  participants: Type.Array(CallParticipant),
+  media: Type.Object({ kind: Type.Literal('client', { description: 'The room is the clients’ business' }) }),
+  isOnGoing: Type.Boolean({ description: 'Whether you were invited into an active call' }),
+  encryptedAESKey: Type.Optional({ ...EncryptedKey, description: "This device's own; in join and pending" }),
+})
+
+export const CallReply = CallRecordView
+
+export const PendingReply = Type.Object({ items: Type.Array(CallRecordView) })
+
+export const ParticipantsReply = Type.Object({
+  callId: Uint64Text,
+  keyEpoch: Type.Integer(),
+  participants: Type.Array(CallParticipant),
+})
+
+export const RequestRejoinReply = Type.Object({
+  expiresIn: Type.Integer({ description: 'Seconds in which answers are passed on' }),
+  asked: Type.Integer({ description: 'How many devices were asked' }),
+})
+
+/** Of what was passed on to others. */
+export const AcceptedReply = Type.Object({})
+
+export const HistoryPage = page(
+  Type.Object({
+    callId: Uint64Text,
+    direction: oneOf(['outgoing', 'incoming']),
+    status: oneOf(['active', 'ended', 'missed', 'declined', 'cancelled', 'failed']),
+    isVideo: Type.Boolean(),
+    isGroup: Type.Boolean(),
+    peers: Type.Array(Type.Object({ userId: Uint64Text, displayName: Type.String() })),
+    createdAt: Time,
+    startedAt: Type.Optional(Time),
+    endedAt: Type.Optional(Time),
+    durationIn: Type.Integer({ description: 'Seconds that you spent in it; 0 while it goes on' }),
+    seen: Type.Boolean({ description: 'False for a missed call that you have not looked at' }),
+  }),
+)
+
+/** What a device sends to `/app/call/{callId}/...`, which names the call and the command. */
+export type SaidCallCommand =
+  | { readonly kind: 'ringing' | 'leave' }
+  | { readonly kind: 'decline'; readonly reason?: DeclineReason | undefined }
+  | {
+      readonly kind: 'accept-rejoin'
+      readonly requesterUserId: UserId
+      readonly requesterDeviceId: DeviceId
+      readonly encryptedAESKey: string
+    }
+  | {
+      readonly kind: 'keys'
+      readonly epoch: number
+      readonly reason: KeysReason
+      readonly encryptedAESKeys: SentKeyMap
+    }
+
+/**
+ * The command that a body stands for; an empty one has no members. Throws `MALFORMED_JSON` or `VALIDATION_FAILED`, as
+ * its HTTP twin is answered.
+ */
+export function parseCallCommand(kind: SaidCallCommand['kind'], body: Uint8Array): SaidCallCommand {
+  const bytes = body.length === 0 ? EMPTY_OBJECT : body
+  switch (kind) {
+    case 'accept-rejoin':
+      return { kind, ...saidAcceptance(ACCEPT_REJOIN.read(bytes, JSON_TYPE)) }
+    case 'keys':
+      return { kind, ...saidKeys(KEYS.read(bytes, JSON_TYPE)) }
+    case 'decline':
+      return { kind, reason: DECLINE.read(bytes, JSON_TYPE).reason }
+    case 'ringing':
+    case 'leave':
+      RINGING.read(bytes, JSON_TYPE)
+      return { kind }
+  }
+}
+
+/** The members of `accept-rejoin`. */
+export function saidAcceptance(body: Static<typeof AcceptRejoinRequest>) {
+  const requesterUserId = body.requesterUserId as UserId
+  const requesterDeviceId = body.requesterDeviceId as DeviceId
+  return { requesterUserId, requesterDeviceId, encryptedAESKey: body.encryptedAESKey }
+}
+
+/** The members of `keys`. */
+export function saidKeys({ epoch, reason, encryptedAESKeys }: Static<typeof KeysRequest>) {
+  return { epoch, reason, encryptedAESKeys }
+}
+
+/** A record as `CallReply` has it. */
+export function recordBody({ createdAtMs, startedAtMs, endedAtMs, ...record }: CallRecord): object {
+  const { callId, roomId, status, isVideo, initiatorId, hostUserId, endReason } = record
+  const { ringTimeoutIn, keyEpoch, keyRotationIn, maxParticipants, participants } = record
+  return {
+    ...{ callId, roomId, status, isVideo, initiatorId, hostUserId },
+    createdAt: timeText(createdAtMs),
+    startedAt: optionalTimeText(startedAtMs),
+    endedAt: optionalTimeText(endedAtMs),
+    ...{ endReason, ringTimeoutIn, keyEpoch, keyRotationIn, maxParticipants },
+    participants: participants.map(participantBody),
+    media: { kind: 'client' },
+    isOnGoing: record.isOnGoing,
+    encryptedAESKey: record.encryptedAESKey,
+  }
+}
+
+/** A participant as `CallParticipant` has it. */
+export function participantBody({ invitedAtMs, joinedAtMs, leftAtMs, ...view }: ParticipantView): object {
+  const { userId, displayName, state, isHost, invitedBy, deviceId, publicKeyHash, mediaName } = view
+  return {
+    ...{ userId, displayName, state, isHost, invitedBy },
+    invitedAt: timeText(invitedAtMs),
+    joinedAt: optionalTimeText(joinedAtMs),
+    leftAt: optionalTimeText(leftAtMs),
+    ...{ deviceId, publicKeyHash, mediaName },
+  }
+}
+
+const ACCEPT_REJOIN = new BodyReader(AcceptRejoinRequest)
+const KEYS = new BodyReader(KeysRequest)
+const DECLINE = new BodyReader(DeclineRequest)
+/** Also of `leave`, which says nothing. */
+const RINGING = new BodyReader(RingingRequest)
+const EMPTY_OBJECT = Buffer.from('{}')
+const JSON_TYPE = 'application/json'

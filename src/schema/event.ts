@@ -1,0 +1,234 @@
+/**
+ * What devices are told over STOMP (contract 7.3): the form of each body by its `type`, and how a notice or an event of
+ * a live call is written in it. The same schemas make the AsyncAPI document.
+ */
+
+import Type, { type TObject, type TProperties } from 'typebox'
+import type { CallTopicEvent } from '../domain/call-notice.ts'
+import type { DeviceId } from '../domain/ids.ts'
+import type { Notice } from '../domain/notice.ts'
+import { UserView } from './account.ts'
+import {
+  CallParticipant,
+  CallStatusText,
+  EncryptedKey,
+  EndReasonText,
+  KeysReasonText,
+  participantBody,
+  RoomId,
+} from './call.ts'
+import { Time, timeText } from './time.ts'
+import { Uint64Text } from './uint64.ts'
+
+/** An event of a live call, on its way to those who watch. */
+export type TopicEvent = CallTopicEvent & {
+  /** 22 base64url characters. */
+  readonly eventId: string
+  readonly sentAtMs: number
+}
+
+export type EventType = Notice['kind'] | CallTopicEvent['kind']
+
+/** What a body says of the one who gets it. */
+export interface EventReader {
+  readonly deviceId?: DeviceId
+  /** The user as `GET user` has them, for `profile_changed`. */
+  readonly user?: () => object
+}
+
+/** The body of a message, to be written by `formatJson`: flat, ids as bigints. */
+export function eventBody(event: Notice | TopicEvent, reader: EventReader = {}): object {
+  const { kind, eventId, sentAtMs } = event
+  return { v: 1, type: kind, eventId, sentAt: sentAtMs, ...fieldsOf(event, reader) }
+}
+
+/** Member by member, so that nothing is told which is not written here. */
+function fieldsOf(event: Notice | TopicEvent, { deviceId, user }: EventReader): object {
+  switch (event.kind) {
+    case 'call_invitation':
+      return invitationFields(event, deviceId)
+    case 'call_cancelled':
+    case 'call_missed':
+    case 'call_answered_elsewhere':
+    case 'call_moved': {
+      const { callId, callerId, callerName, isVideo, atMs } = event
+      return { callId, callerId, callerName, isVideo, at: timeText(atMs) }
+    }
+    case 'call_ended': {
+      const { callId, status, endReason, endedBy, endedAtMs } = event
+      return { callId, status, endReason, endedBy, endedAt: timeText(endedAtMs) }
+    }
+    case 'participant_request_rejoin': {
+      const { callId, userId, deviceId, displayName, publicKeyHash, expiresAtMs } = event
+      return { callId, userId, deviceId, displayName, publicKeyHash, expiresAt: timeText(expiresAtMs) }
+    }
+    case 'participant_accept_rejoin': {
+      const { callId, encryptedAESKey, keyEpoch, fromUserId, fromDeviceId } = event
+      return { callId, encryptedAESKey, keyEpoch, fromUserId, fromDeviceId }
+    }
+    case 'key_update': {
+      const { callId, epoch, reason, encryptedAESKey, fromUserId, fromDeviceId } = event
+      return { callId, epoch, reason, encryptedAESKey, fromUserId, fromDeviceId }
+    }
+    case 'participant_invited':
+    case 'participant_ringing':
+    case 'participant_joined':
+    case 'participant_left':
+    case 'participant_declined':
+      return { callId: event.callId, participant: participantBody(event.participant) }
+    case 'host_changed':
+      return { callId: event.callId, hostUserId: event.hostUserId }
+    case 'call_status':
+      return { callId: event.callId, status: event.status }
+    case 'friend_request': {
+      const { requestId, userId, displayName, message, createdAtMs } = event
+      return { requestId, userId, displayName, message, createdAt: timeText(createdAtMs) }
+    }
+    case 'friend_request_cancelled':
+      return { requestId: event.requestId, userId: event.userId }
+    case 'contact_added':
+    case 'contact_removed':
+      return { userId: event.userId, displayName: event.displayName }
+    case 'device_added':
+    case 'device_removed': {
+      const { deviceId, name, platform, publicKeyHash } = event
+      return { deviceId, name, platform, publicKeyHash }
+    }
+    case 'session_revoked':
+      return { reason: event.reason }
+    case 'profile_changed':
+      return user?.() ?? {}
+    case 'badge': {
+      const { total, friendRequests, missedCalls } = event.badge
+      return { total, friendRequests, missedCalls }
+    }
+  }
+}
+
+function invitationFields(
+  invitation: Extract<Notice, { kind: 'call_invitation' }>,
+  deviceId: DeviceId | undefined,
+): object {
+  const { callId, callerId, callerName, encryptedAESKey, roomId, isVideo, isOnGoing } = invitation
+  const { expiresAtMs, participants, keyEpoch } = invitation
+  return {
+    ...{ callId, callerId, callerName, encryptedAESKey, roomId, isVideo, isOnGoing, deviceId },
+    expiresAt: timeText(expiresAtMs),
+    participants: participants.map(({ userId, displayName }) => ({ userId, displayName })),
+    keyEpoch,
+  }
+}
+
+/** The form of each body by its `type`. */
+export const EVENT_SCHEMAS: Readonly<Record<EventType, TObject>> = {
+  call_invitation: eventSchema('call_invitation', {
+    callId: Uint64Text,
+    callerId: Uint64Text,
+    callerName: Type.String(),
+    encryptedAESKey: EncryptedKey,
+    roomId: RoomId,
+    isVideo: Type.Boolean(),
+    isOnGoing: Type.Boolean({ description: 'Whether it is an invitation into an active call' }),
+    deviceId: Type.Optional({ ...Uint64Text, description: 'The device that is invited' }),
+    expiresAt: Time,
+    participants: Type.Array(Type.Object({ userId: Uint64Text, displayName: Type.String() })),
+    keyEpoch: Type.Integer(),
+  }),
+  call_cancelled: overEvent('call_cancelled'),
+  call_missed: overEvent('call_missed'),
+  call_answered_elsewhere: overEvent('call_answered_elsewhere'),
+  call_moved: overEvent('call_moved'),
+  call_ended: eventSchema('call_ended', {
+    callId: Uint64Text,
+    status: CallStatusText,
+    endReason: EndReasonText,
+    endedBy: Type.Optional({ ...Uint64Text, description: 'Left out when nobody ended it' }),
+    endedAt: Time,
+  }),
+  participant_request_rejoin: eventSchema('participant_request_rejoin', {
+    callId: Uint64Text,
+    userId: Uint64Text,
+    deviceId: Uint64Text,
+    displayName: Type.String(),
+    publicKeyHash: Type.String({ description: "The log's hash of the key to encrypt for" }),
+    expiresAt: Time,
+  }),
+  participant_accept_rejoin: eventSchema('participant_accept_rejoin', {
+    callId: Uint64Text,
+    encryptedAESKey: EncryptedKey,
+    keyEpoch: Type.Integer(),
+    fromUserId: Uint64Text,
+    fromDeviceId: Uint64Text,
+  }),
+  key_update: eventSchema('key_update', {
+    callId: Uint64Text,
+    epoch: Type.Integer(),
+    reason: KeysReasonText,
+    encryptedAESKey: EncryptedKey,
+    fromUserId: Uint64Text,
+    fromDeviceId: Uint64Text,
+  }),
+  participant_invited: participantEvent('participant_invited'),
+  participant_ringing: participantEvent('participant_ringing'),
+  participant_joined: participantEvent('participant_joined'),
+  participant_left: participantEvent('participant_left'),
+  participant_declined: participantEvent('participant_declined'),
+  host_changed: eventSchema('host_changed', { callId: Uint64Text, hostUserId: Uint64Text }),
+  call_status: eventSchema('call_status', { callId: Uint64Text, status: CallStatusText }),
+  friend_request: eventSchema('friend_request', {
+    requestId: Uint64Text,
+    userId: Uint64Text,
+    displayName: Type.String(),
+    message: Type.Optional(Type.String()),
+    createdAt: Time,
+  }),
+  friend_request_cancelled: eventSchema('friend_request_cancelled', {
+    requestId: Uint64Text,
+    userId: Uint64Text,
+  }),
+  contact_added: eventSchema('contact_added', { userId: Uint64Text, displayName: Type.String() }),
+  contact_removed: eventSchema('contact_removed', { userId: Uint64Text, displayName: Type.String() }),
+  device_added: deviceEvent('device_added'),
+  device_removed: deviceEvent('device_removed'),
+  session_revoked: eventSchema('session_revoked', { reason: Type.String() }),
+  profile_changed: eventSchema('profile_changed', UserView.properties),
+  badge: eventSchema('badge', {
+    total: Type.Integer(),
+    friendRequests: Type.Integer(),
+    missedCalls: Type.Integer(),
+  }),
+}
+
+function eventSchema(type: EventType, members: TProperties): TObject {
+  return Type.Object({
+    v: Type.Literal(1),
+    type: Type.Literal(type),
+    eventId: Type.String({ description: 'Names the event; the same in its push' }),
+    sentAt: Type.Integer({ description: 'Milliseconds since 1970' }),
+    ...members,
+  })
+}
+
+/** Of an invitation that is over, or a call that is on another device now. */
+function overEvent(type: EventType): TObject {
+  return eventSchema(type, {
+    callId: Uint64Text,
+    callerId: Uint64Text,
+    callerName: Type.String(),
+    isVideo: Type.Boolean(),
+    at: Time,
+  })
+}
+
+function participantEvent(type: EventType): TObject {
+  return eventSchema(type, { callId: Uint64Text, participant: CallParticipant })
+}
+
+function deviceEvent(type: EventType): TObject {
+  return eventSchema(type, {
+    deviceId: Uint64Text,
+    name: Type.String(),
+    platform: Type.String(),
+    publicKeyHash: Type.String(),
+  })
+}

@@ -1,0 +1,20 @@
+/** Wire shapes of lists (contract 1.9): newest first, a page at a time. */
+
+import Type, { type TObject } from 'typebox'
+
+/** Of a query that may say more. */
+export const PAGE_MEMBERS = {
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, description: 'Left out: 50' })),
+  cursor: Type.Optional(Type.String({ maxLength: 64, description: 'The `nextCursor` of the page before' })),
+}
+
+/** Of every list. */
+export const PageQuery = Type.Object(PAGE_MEMBERS)
+
+/** A page of such items. */
+export function page<Item extends TObject>(item: Item) {
+  return Type.Object({
+    items: Type.Array(item),
+    nextCursor: Type.Optional(Type.String({ description: 'Of the next page; left out behind the last' })),
+  })
+}
