@@ -160,7 +160,7 @@ const MEANINGS: Record<number, string> = {
 const RETRY = { 'Retry-After': { $ref: '#/components/headers/RetryAfter' } }
 const HEADERS: Record<number, object> = {
   401: { 'WWW-Authenticate': { $ref: '#/components/headers/WwwAuthenticate' } },
-  429: RETRY,
+  429: { ...RETRY, RateLimit: { $ref: '#/components/headers/RateLimit' } },
   503: RETRY,
 }
 /** Every value in a path is one (contract 1.3). */

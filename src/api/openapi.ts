@@ -125,6 +125,10 @@ const COMPONENTS = {
   },
   headers: {
     RetryAfter: { description: 'Seconds to wait', schema: { type: 'integer', minimum: 0 } },
+    RateLimit: {
+      description: 'What is counted, and when there is more of it: `"user";r=0;t=60`',
+      schema: { type: 'string' },
+    },
     WwwAuthenticate: { description: '`Bearer` (RFC 6750)', schema: { type: 'string' } },
   },
   responses: {

@@ -18,6 +18,7 @@ export function problemOf(error: unknown, requestId: string): Problem {
   const retryIn = members.retryIn ?? (status === 503 ? RETRY_SECONDS : undefined)
   const headers: [string, string][] = [['Cache-Control', 'no-store']]
   if (retryIn !== undefined) headers.push(['Retry-After', String(retryIn)])
+  if (status === 429 && retryIn !== undefined) headers.push(['RateLimit', rateLimit(members.scope, retryIn)])
   if (typeof members.allow === 'string') headers.push(['Allow', members.allow])
   if (status === 401) headers.push(['WWW-Authenticate', 'Bearer'])
   if (refusal.code === 'UPGRADE_REQUIRED') headers.push(...UPGRADE_HEADERS)
@@ -34,6 +35,11 @@ export function problemOf(error: unknown, requestId: string): Problem {
     ...(refusal.errors.length === 0 ? {} : { errors: refusal.errors }),
   }
   return { status, body: JSON.stringify(body), headers }
+}
+
+/** Nothing is left of what is counted, for so many seconds (draft-ietf-httpapi-ratelimit-headers-11: informative). */
+function rateLimit(scope: unknown, retryIn: number): string {
+  return `"${typeof scope === 'string' ? scope : 'default'}";r=0;t=${retryIn}`
 }
 
 /** The HTTP status of a code. */
