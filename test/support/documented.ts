@@ -17,9 +17,6 @@ export interface CheckedAnswer {
   readonly body: unknown
 }
 
-/** Codes that were answered in this process, as `operationId CODE`. */
-export const CODES_SEEN = new Set<string>()
-
 export class DocumentedAnswers {
   readonly #operations: ReadonlyMap<string, OperationForm>
   readonly #validators = new Map<TSchema, Validator>()
@@ -58,7 +55,6 @@ export class DocumentedAnswers {
 
 function refusalFault(operation: OperationForm, status: number, body: unknown): string | undefined {
   const { code } = body as { readonly code: ErrorCode }
-  CODES_SEEN.add(`${operation.id} ${code}`)
   if (!codesOf(operation).includes(code)) return `code ${code}`
   return statusOf(code) === status ? undefined : `status ${status} for ${code}`
 }
