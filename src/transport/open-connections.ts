@@ -4,7 +4,7 @@
  */
 
 import { readFileSync } from 'node:fs'
-import { BUFFERED_BYTES_MAX } from '../limits.ts'
+import { BUFFERED_BYTES_MAX, LINGER_MS } from '../limits.ts'
 import type { Connection } from './connection.ts'
 
 /** A connection as this module sees it. */
@@ -18,9 +18,13 @@ export interface OpenConnectionsOptions {
   readonly connectionsMax?: number
   /** `BUFFERED_BYTES_MAX` where it is left out. */
   readonly bufferedBytesMax?: number
+  /** `LINGER_MS` where it is left out. */
+  readonly lingerMs?: number
 }
 
 export class OpenConnections implements Iterable<Connection> {
+  /** How long a connection that ends waits for its last bytes to leave. */
+  readonly lingerMs: number
   readonly #connectionsMax: number
   readonly #bufferedBytesMax: number
   readonly #all = new Set<WrittenConnection>()
@@ -34,9 +38,11 @@ export class OpenConnections implements Iterable<Connection> {
   constructor({
     connectionsMax = Math.floor(FILES_SHARE * openFilesMax()),
     bufferedBytesMax = BUFFERED_BYTES_MAX,
+    lingerMs = LINGER_MS,
   }: OpenConnectionsOptions = {}) {
     this.#connectionsMax = connectionsMax
     this.#bufferedBytesMax = bufferedBytesMax
+    this.lingerMs = lingerMs
   }
 
   get size(): number {

@@ -8,7 +8,6 @@
  */
 
 import { nanoid } from 'nanoid'
-import { LINGER_MS } from '../limits.ts'
 import type { Accept, Connection, ConnectionEvents } from './connection.ts'
 import type { OpenConnections } from './open-connections.ts'
 
@@ -147,7 +146,8 @@ export abstract class QueuedConnection implements Connection {
 
   #finishWhenSent(): void {
     if (this.#unsentBytes === 0) this.finish(this.#endCode, this.#endReason)
-    if (this.#state === ENDING) this.#lingering ??= setTimeout(() => this.close(), LINGER_MS).unref()
+    if (this.#state !== ENDING) return
+    this.#lingering ??= setTimeout(() => this.close(), this.#house.connections.lingerMs).unref()
   }
 
   #forgetFrames(): void {
