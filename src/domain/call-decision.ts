@@ -80,6 +80,7 @@ function refusalOf(call: Call, participant: Participant, command: DeviceCommand)
   if (participant.state === 'removed') return refused('NOT_PARTICIPANT', 'the host removed you from the call')
   if (!isOver(call) || command.kind === 'end') return undefined
   if (command.kind === 'decline' && hasDeclined(participant, command)) return undefined
+  if (command.kind === 'remove' && hasRemoved(call, command)) return undefined
   return refused('CALL_ENDED', `the call is over: ${call.status}`)
 }
 
@@ -160,6 +161,11 @@ function replyTo(present: Call, after: Call, command: CallCommand): CallReply {
 
 function hasDeclined({ state, declinedOn }: Participant, { by }: DeviceCommand): boolean {
   return state === 'declined' || state === 'busy' || declinedOn === by.deviceId
+}
+
+/** A removal can end a call, when nobody else was ringing. */
+function hasRemoved(call: Call, { by, userId }: Extract<CallCommand, { kind: 'remove' }>): boolean {
+  return by.userId === call.hostUserId && participantOf(call, userId)?.state === 'removed'
 }
 
 function isPresence(command: DeviceCommand): command is PresenceCommand {

@@ -25,8 +25,15 @@ export function deviceOf(user: number, at = 1): CallDeviceRef & { readonly publi
 
 /** What the key of an epoch looks like, encrypted for a device. */
 export function keyFor({ userId, deviceId }: CallDeviceRef, epoch = 1): string {
-  return createHash('sha512').update(`${userId} ${deviceId} ${epoch}`).digest('base64')
+  const name = `${userId} ${deviceId} ${epoch}`
+  const known = MADE_KEYS.get(name)
+  if (known !== undefined) return known
+  const key = createHash('sha512').update(name).digest('base64')
+  MADE_KEYS.set(name, key)
+  return key
 }
+
+const MADE_KEYS = new Map<string, string>()
 
 export function keysFor(devices: readonly CallDeviceRef[], epoch = 1): Record<string, string> {
   return Object.fromEntries(

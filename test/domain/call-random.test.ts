@@ -1,0 +1,262 @@
+/**
+ * Random lives of a call: commands of all kinds from all devices in all orders, repeated, late, after restarts.
+ * `CALLSIGN_CALL_RUNS` says how many; a failure prints the seed that replays it.
+ */
+
+import assert from 'node:assert/strict'
+import { decode, encode } from 'msgpackr'
+import t from 'tap'
+import { type Call, type CallDeviceRef, isOver, isPending, joinedDevices } from '../../src/domain/call.ts'
+import type { CallAccepted, CallFacts } from '../../src/domain/call-command.ts'
+import { nextDeadlineMs, recover } from '../../src/domain/call-deadline.ts'
+import type { UserId } from '../../src/domain/ids.ts'
+import { CallChecks } from '../support/call-checks.ts'
+import { CALL_ID, CallHouse, deviceOf, keyFor, keysFor, type UntimedCommand } from '../support/call-house.ts'
+import { randomFrom, seedOf } from '../support/seed.ts'
+
+const RUNS = Number(process.env.CALLSIGN_CALL_RUNS ?? 2_000)
+const STEPS = 40
+const USERS = 5
+const DEVICES = 2
+const EPOCHS = 12
+
+/** Every key there can be, so that each tells whose it is. */
+const OWNERS = new Map<string, string>()
+for (let user = 1; user <= USERS; user++) {
+  for (let at = 1; at <= DEVICES; at++) {
+    const device = deviceOf(user, at)
+    for (let epoch = 1; epoch <= EPOCHS; epoch++) {
+      OWNERS.set(keyFor(device, epoch), `${device.userId}_${device.deviceId}`)
+    }
+  }
+}
+
+type Step = { readonly command: UntimedCommand; readonly facts?: CallFacts }
+
+class Life {
+  readonly #random: () => number
+  readonly #house = new CallHouse({ devices: DEVICES })
+  readonly #checks = new CallChecks(key => OWNERS.get(key))
+  readonly refused = new Map<string, number>()
+
+  constructor(seed: number) {
+    this.#random = randomFrom(seed)
+  }
+
+  /** Lives it to its end; what was wrong is thrown. Answers how it ended. */
+  live(): Call {
+    this.#step(this.#start())
+    if (this.#chance(0.7)) this.#begin()
+    for (let step = 0; step < STEPS && !isOver(this.#house.call); step++) this.#next()
+    this.#waitForEnd()
+    this.#checks.atEnd(this.#house.call)
+    return this.#house.call
+  }
+
+  #next(): void {
+    const house = this.#house
+    if (this.#chance(0.4)) house.nowMs += Math.floor(this.#random() ** 6 * 200_000)
+    if (this.#chance(0.2)) this.#step({ command: { kind: 'deadline' } })
+    if (this.#chance(0.03)) this.#restart()
+    this.#step(this.#any())
+  }
+
+  /** The first callee answers, and the two have sockets. */
+  #begin(): void {
+    const first = this.#house.call.participants[1]!
+    const callee = deviceOf(Number(first.userId))
+    this.#step({ command: { kind: 'join', by: callee } })
+    for (const by of [callee, deviceOf(1)]) this.#step({ command: { kind: 'device-online', by } })
+  }
+
+  #waitForEnd(): void {
+    const house = this.#house
+    for (let waits = 0; !isOver(house.call); waits++) {
+      assert.ok(waits < 100, 'the call ends by itself')
+      house.nowMs = Math.max(house.nowMs, nextDeadlineMs(house.call)!)
+      this.#step({ command: { kind: 'deadline' } })
+      const next = nextDeadlineMs(house.call)
+      assert.ok(next === undefined || next > house.nowMs, 'no deadline is left behind')
+    }
+    for (let step = 0; step < 4; step++) this.#next()
+  }
+
+  #step({ command, facts }: Step): void {
+    const house = this.#house
+    const decision = house.decide(command, facts)
+    const by = 'by' in command ? command.by : undefined
+    if (!decision.ok) {
+      this.refused.set(decision.code, (this.refused.get(decision.code) ?? 0) + 1)
+      return
+    }
+    house.kept = decision.call
+    // A device that the user has no more is not told anything, so it rings until somebody takes its inbox away.
+    if (command.kind === 'device-removed') this.#checks.forget(command.by)
+    this.#checks.after(decision, by, command.kind === 'start' || command.kind === 'invite')
+    if (this.#chance(0.3)) this.#repeat(decision, { command, ...(facts === undefined ? {} : { facts }) })
+  }
+
+  /** The same again does nothing and is answered in the same way, but for the key that was handed over. */
+  #repeat(first: CallAccepted, { command, facts }: Step): void {
+    const again = this.#house.decide(command, facts)
+    assert.ok(again.ok, `${command.kind} again`)
+    assert.equal(again.call, first.call, `${command.kind} again changes the call`)
+    assert.deepEqual(again.effects, [], `${command.kind} again tells something`)
+    const withoutKey = ({ reply }: CallAccepted) =>
+      reply.kind === 'record' ? { ...reply.record, encryptedAESKey: undefined } : reply
+    assert.deepEqual(withoutKey(again), withoutKey(first), `${command.kind} again is answered otherwise`)
+  }
+
+  #restart(): void {
+    const house = this.#house
+    const downForMs = Math.floor(this.#random() * 120_000)
+    house.nowMs += downForMs
+    const { nowMs } = house
+    const stored = decode(encode(house.call))
+    assert.deepEqual(stored, house.call, 'the store gives back what it was given')
+    if (!isOver(house.call)) house.kept = recover(stored, { nowMs, downForMs })
+  }
+
+  #start(): Step {
+    const callees = this.#users(1)
+    const command = this.#house.startCommand(callees)
+    // The other device of the one who calls may take over, if it was given a key.
+    const own = this.#chance(0.3) ? keysFor([deviceOf(1, 2)]) : {}
+    const encryptedAESKeys = { ...command.encryptedAESKeys, ...own }
+    return { command: { ...command, encryptedAESKeys }, facts: this.#house.facts(callees) }
+  }
+
+  #any(): Step {
+    const by = deviceOf(this.#int(1, USERS), this.#int(1, DEVICES))
+    const kinds = [
+      'join',
+      'join',
+      'ringing',
+      'decline',
+      'leave',
+      'request-rejoin',
+      'rejoin',
+      'presence',
+    ] as const
+    const more = [
+      'invite',
+      'invite',
+      'keys',
+      'accept-rejoin',
+      'decline',
+      'remove',
+      'end',
+      'device-removed',
+      'start',
+    ] as const
+    const kind = this.#chance(0.65) ? this.#one(kinds) : this.#one(more)
+    switch (kind) {
+      case 'decline':
+        return { command: { kind, by, reason: this.#one(['declined', 'busy', 'timeout'] as const) } }
+      case 'presence':
+        return {
+          command: { kind: this.#one(['device-online', 'device-offline', 'device-seen'] as const), by },
+        }
+      case 'invite':
+        return this.#invite()
+      case 'keys':
+        return this.#newKeys()
+      case 'accept-rejoin':
+        return this.#answer()
+      case 'remove':
+        return { command: { kind, by, userId: BigInt(this.#int(1, USERS)) as UserId } }
+      case 'end':
+        return this.#chance(0.3) ? { command: { kind, by } } : this.#any()
+      case 'start':
+        return this.#chance(0.2) ? this.#start() : this.#any()
+      default:
+        return { command: { kind, by } }
+    }
+  }
+
+  #invite(): Step {
+    const by = this.#insider()
+    const callees = this.#users(Number(by.userId))
+    return {
+      command: this.#house.inviteCommand(callees, by),
+      facts: this.#house.facts(callees, Number(by.userId)),
+    }
+  }
+
+  #newKeys(): Step {
+    const { call } = this.#house
+    const by = this.#insider()
+    const isEmergency = this.#chance(0.4)
+    const epoch = Math.min(EPOCHS, call.keyEpoch + (isEmergency ? 0 : 1))
+    const others = joinedDevices(call).filter(({ deviceId }) => deviceId !== by.deviceId)
+    const ringing = call.participants
+      .filter(one => isPending(one) && this.#chance(0.5))
+      .flatMap(({ userId, devices }) => devices.map(({ deviceId }) => ({ userId, deviceId })))
+    const reason = isEmergency ? 'emergency' : this.#one(['rotation', 'leave'] as const)
+    return { command: this.#house.keysCommand(by, [...others, ...ringing], epoch, reason) }
+  }
+
+  #answer(): Step {
+    const { rejoinAsks, keyEpoch } = this.#house.call
+    const asks: readonly CallDeviceRef[] = rejoinAsks.length > 0 ? rejoinAsks : [deviceOf(2)]
+    const { userId, deviceId } = this.#one(asks)
+    const encryptedAESKey = keyFor({ userId, deviceId }, keyEpoch)
+    const by = this.#insider()
+    return {
+      command: {
+        kind: 'accept-rejoin',
+        by,
+        requesterUserId: userId,
+        requesterDeviceId: deviceId,
+        encryptedAESKey,
+      },
+    }
+  }
+
+  /** A device that is in the call, as a rule. */
+  #insider(): CallDeviceRef {
+    const joined = this.#house.kept === undefined ? [] : joinedDevices(this.#house.call)
+    return joined.length > 0 && this.#chance(0.9) ? this.#one(joined) : deviceOf(this.#int(1, USERS))
+  }
+
+  /** Some people, but not this one. */
+  #users(but: number): number[] {
+    const users = Array.from({ length: USERS }, (_, at) => at + 1).filter(user => user !== but)
+    const some = users.filter(() => this.#chance(0.6))
+    return some.length > 0 ? some : users.slice(0, 1)
+  }
+
+  #chance(share: number): boolean {
+    return this.#random() < share
+  }
+
+  #int(from: number, to: number): number {
+    return from + Math.floor(this.#random() * (to - from + 1))
+  }
+
+  #one<Value>(values: readonly Value[]): Value {
+    return values[Math.floor(this.#random() * values.length)]!
+  }
+}
+
+t.test('whatever is done to a call, its rules hold', async t => {
+  const first = seedOf()
+  const endings = new Map<string, number>()
+  const refused = new Map<string, number>()
+  for (let run = 0; run < RUNS; run++) {
+    const seed = first + run
+    const life = new Life(seed)
+    try {
+      const { status, endReason, callId } = life.live()
+      assert.equal(callId, CALL_ID)
+      endings.set(`${status} ${endReason}`, (endings.get(`${status} ${endReason}`) ?? 0) + 1)
+    } catch (error) {
+      t.fail(`CALLSIGN_SEED=${seed} CALLSIGN_CALL_RUNS=1: ${error instanceof Error ? error.stack : error}`)
+      return
+    }
+    for (const [code, count] of life.refused) refused.set(code, (refused.get(code) ?? 0) + count)
+  }
+  t.comment(Object.fromEntries(endings))
+  t.comment(Object.fromEntries(refused))
+  t.pass(`${RUNS} lives from seed ${first}`)
+})

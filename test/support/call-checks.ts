@@ -1,0 +1,129 @@
+/**
+ * What must hold of a call at every moment, whatever was done to it: checked against a plain model of what its devices
+ * were told. Each check throws with a sentence.
+ */
+import assert from 'node:assert/strict'
+import {
+  type Call,
+  type CallDeviceRef,
+  CALL_SIZE_MAX,
+  isJoined,
+  isOver,
+  isPending,
+  PARTICIPANTS_MAX,
+} from '../../src/domain/call.ts'
+import type { CallAccepted, CallEffect } from '../../src/domain/call-command.ts'
+import { nextDeadlineMs } from '../../src/domain/call-deadline.ts'
+import type { CallHistoryRow } from '../../src/domain/call-history.ts'
+
+export class CallChecks {
+  /** Whose key a text is, by the device that it was made for. */
+  readonly #ownerOf: (encryptedAESKey: string) => string | undefined
+  /** The devices that were told to ring and not to stop. */
+  readonly #ringing = new Set<string>()
+  /** History as the store has it. */
+  readonly #rows = new Map<bigint, CallHistoryRow>()
+  #ended: Call | undefined
+  #epoch = 0
+
+  constructor(ownerOf: (encryptedAESKey: string) => string | undefined) {
+    this.#ownerOf = ownerOf
+  }
+
+  /** After a command that was accepted; `rings` says whether it may make devices ring. */
+  after({ call, effects, reply }: CallAccepted, by: CallDeviceRef | undefined, rings: boolean): void {
+    for (const effect of effects) this.#take(effect, rings)
+    if (reply.kind === 'record' && reply.record.encryptedAESKey !== undefined) {
+      assert.ok(by, 'a key in a reply to nobody')
+      this.#assertOwner(reply.record.encryptedAESKey, nameOf(by))
+    }
+    this.#checkPeople(call)
+    this.#checkRinging(call)
+    this.#checkKeys(call)
+    this.#checkEnd(call)
+  }
+
+  /** A device that is none any more: nothing is told to it. */
+  forget(device: CallDeviceRef): void {
+    this.#ringing.delete(nameOf(device))
+  }
+
+  /** Once the call is over. */
+  atEnd(call: Call): void {
+    assert.ok(isOver(call), 'the call is over')
+    assert.equal(this.#ringing.size, 0, 'nothing rings')
+    for (const { userId } of call.participants) {
+      const row = this.#rows.get(userId)
+      assert.ok(row, `${userId} has the call in their history`)
+      assert.notEqual(row.status, 'active', `the row of ${userId}`)
+    }
+  }
+
+  #take(effect: CallEffect, rings: boolean): void {
+    if (effect.kind === 'history') this.#rows.set(effect.userId, effect.row)
+    if (effect.kind !== 'device') assert.ok(!this.#holdsKey(effect), `a key for ${effect.kind}`)
+    if (effect.kind === 'withdraw') this.#ringing.delete(nameOf(effect))
+    if (effect.kind !== 'device') return
+    const { notice, replaces } = effect
+    const name = nameOf(effect)
+    if ('encryptedAESKey' in notice) this.#assertOwner(notice.encryptedAESKey, name)
+    if (notice.kind === 'call_invitation') {
+      assert.ok(rings, 'an invitation that nobody sent')
+      assert.ok(!this.#ringing.has(name), `${name} rings twice`)
+      this.#ringing.add(name)
+    }
+    if (replaces === 'invitation') assert.ok(this.#ringing.delete(name), `${name} is told to stop and did not ring`)
+  }
+
+  #assertOwner(encryptedAESKey: string, name: string): void {
+    assert.equal(this.#ownerOf(encryptedAESKey), name, 'a key goes to its own device')
+  }
+
+  #holdsKey(value: unknown): boolean {
+    if (typeof value === 'string') return this.#ownerOf(value) !== undefined
+    return typeof value === 'object' && value !== null && Object.values(value).some(one => this.#holdsKey(one))
+  }
+
+  #checkPeople(call: Call): void {
+    const { participants, hostUserId, status, rejoinAsks } = call
+    assert.equal(new Set(participants.map(({ userId }) => userId)).size, participants.length, 'a person twice')
+    assert.ok(participants.length <= PARTICIPANTS_MAX, 'too many people')
+    assert.ok(rejoinAsks.length <= 10 * PARTICIPANTS_MAX, 'too many asks')
+    const joined = participants.filter(isJoined)
+    assert.ok(joined.length + participants.filter(isPending).length <= CALL_SIZE_MAX, 'too many in the call')
+    const hosts = participants.filter(({ userId }) => userId === hostUserId)
+    assert.equal(hosts.length, 1, 'one host')
+    if (status === 'active' && joined.length > 0) assert.ok(isJoined(hosts[0]!), 'the host is in the call')
+    if (status === 'ringing') assert.ok(participants.some(isPending), 'a call that rings rings somewhere')
+    if (isOver(call)) assert.ok(!participants.some(one => isJoined(one) || isPending(one)), 'a state that is none')
+    assert.equal(nextDeadlineMs(call) === undefined, isOver(call), 'a call has a deadline until it is over')
+  }
+
+  /** Exactly those devices ring whose user is invited and has not answered. */
+  #checkRinging({ participants }: Call): void {
+    const wanted = participants
+      .filter(isPending)
+      .flatMap(({ userId, devices }) => devices.map(({ deviceId }) => nameOf({ userId, deviceId })))
+    assert.equal([...this.#ringing].sort().join(), wanted.sort().join(), 'the devices that ring')
+  }
+
+  #checkKeys({ participants, keyEpoch }: Call): void {
+    assert.ok(keyEpoch >= this.#epoch && keyEpoch <= this.#epoch + 1, 'epochs grow by one')
+    this.#epoch = keyEpoch
+    for (const participant of participants) {
+      if (isPending(participant) || isJoined(participant)) continue
+      assert.equal(participant.devices.length, 0, `devices of ${participant.userId}, who is ${participant.state}`)
+    }
+  }
+
+  #checkEnd(call: Call): void {
+    if (this.#ended !== undefined) assert.equal(call, this.#ended, 'a call that is over changes')
+    if (!isOver(call) || this.#ended !== undefined) return
+    this.#ended = call
+    assert.ok(!this.#holdsKey(call), 'a key in a call that is over')
+  }
+}
+
+function nameOf({ userId, deviceId }: CallDeviceRef): string {
+  return `${userId}_${deviceId}`
+}
