@@ -98,8 +98,8 @@ export class InboxStore {
 
   constructor(parts: InboxParts) {
     this.#parts = parts
-    this.#rows = parts.database.table('inbox')
-    this.#heads = parts.database.table('inbox-heads')
+    this.#rows = parts.database.table('inbox', ROW_SHAPES)
+    this.#heads = parts.database.table('inbox-heads', HEAD_SHAPES)
     this.#invitations = parts.database.table('inbox-invitations')
     parts.expiries.define(EXPIRY.inbox, (device, nowMs) => this.#look(device, nowMs))
   }
@@ -243,8 +243,7 @@ export class InboxStore {
   /** Ends what is over in an inbox; returns when to look again. */
   #look(device: Uint8Array, nowMs: number): number | undefined {
     const head = this.#heads.get(device)
-    // A sweep for what was settled since; another one comes for what is still there.
-    if (head === undefined || nowMs < head.looksAtMs) return undefined
+    if (head === undefined) return undefined
     const stored = [...this.#stored(device, 0)]
     const due = stored.filter(({ row }) => nowMs >= endOf(row))
     const ends = stored.map(({ row }) => endOf(row)).filter(endMs => nowMs < endMs)
@@ -360,6 +359,14 @@ function invitationKey(device: Uint8Array, callId: bigint): Uint8Array {
   return Buffer.concat([device, idsKey(callId)])
 }
 
+const ROW_SHAPES = [
+  ['queue', 'atMs', 'expiresAtMs', 'sealed'],
+  ['queue', 'atMs', 'expiresAtMs', 'callId', 'sealed'],
+]
+const HEAD_SHAPES = [
+  ['epoch', 'nextOffset', 'lostOffset', 'count', 'looksAtMs'],
+  ['epoch', 'nextOffset', 'lostOffset', 'count', 'looksAtMs', 'delivered'],
+]
 const NEVER = Number.POSITIVE_INFINITY
 const NO_HEAD: InboxHead = { epoch: 0, nextOffset: 1, lostOffset: 0, count: 0 }
 /** A room speaks five seconds after the ring; the rest is for a process that was down meanwhile. */

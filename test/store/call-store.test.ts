@@ -210,6 +210,7 @@ t.test('a call that is over is known for a day to those who had a part in it, wi
   const ended = { status: 'cancelled', endReason: 'cancelled', endedAtMs, userIds: [ANN, BOB] }
   t.same(calls.ended(CALL), ended)
   await world.advance(DAY_MS - 1)
+  t.same(calls.ended(CALL), ended)
   await calls.apply({ call: over(endedAtMs), effects: [] }, world.nowMs())
   t.same(calls.ended(CALL), ended, 'whatever else is said of it')
   await world.advance(1)
