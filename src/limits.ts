@@ -89,6 +89,8 @@ export const FAN_OUT_CHUNK = 500
 export const WEBSOCKET_MESSAGE_BYTES_MAX = 2 * FRAME_BYTES_MAX
 /** A WebSocket peer that is silent for so long, pings included, is gone. */
 export const WEBSOCKET_IDLE_SECONDS = 60
+/** Bytes of one connection that are worth a word when they have left: who waits with the next ones waits for less. */
+export const BACKLOG_BYTES = 64 * 1024
 /** Unsent bytes of one connection, and one frame more; its session has stopped sending at a quarter of it. */
 export const BACKPRESSURE_BYTES_MAX = 1024 * 1024
 /** Unsent bytes of all connections: a thousand sessions that were stopped. Beyond it the worst are closed. */

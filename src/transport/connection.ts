@@ -39,7 +39,10 @@ export interface ConnectionEvents {
    * parsed or copied at once.
    */
   onBytes(bytes: Uint8Array): void
-  /** The kernel has taken some of what was unsent; `bufferedBytes` says what is left. */
+  /**
+   * The kernel has taken bytes that it had left at the end of an earlier turn, or some of `BACKLOG_BYTES` and more;
+   * `bufferedBytes` says what is left. Lesser frames that leave with their turn are not told of.
+   */
   onDrain(): void
   /**
    * The connection is closed, by whichever side: called exactly once, and last. The code is the client's, or that of

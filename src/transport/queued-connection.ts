@@ -8,6 +8,7 @@
  */
 
 import { nanoid } from 'nanoid'
+import { BACKLOG_BYTES } from '../limits.ts'
 import type { Accept, Connection, ConnectionEvents } from './connection.ts'
 import type { OpenConnections } from './open-connections.ts'
 
@@ -106,12 +107,8 @@ export abstract class QueuedConnection implements Connection {
   onWritten(unsentBytes: number): void {
     if (this.#state === CLOSED || unsentBytes === this.#unsentBytes) return
     this.#setUnsent(unsentBytes)
-    if (this.#state === ENDING) return this.#finishWhenSent()
-    try {
-      this.#events?.onDrain()
-    } catch (error) {
-      this.#fail(error)
-    }
+    if (this.#state === ENDING) this.#finishWhenSent()
+    else this.#tellDrained()
   }
 
   /** The socket is no more, and must not be touched again. */
@@ -138,10 +135,12 @@ export abstract class QueuedConnection implements Connection {
   protected abstract abort(): void
 
   #writeFrames(frames: readonly Uint8Array[], areText: readonly boolean[]): void {
+    const bytes = this.bufferedBytes()
     this.#forgetFrames()
     const unsentBytes = this.write(frames, areText)
-    if (unsentBytes === DROPPED) this.close()
-    else if (unsentBytes !== this.#unsentBytes) this.#setUnsent(unsentBytes)
+    if (unsentBytes === DROPPED) return this.close()
+    if (unsentBytes !== this.#unsentBytes) this.#setUnsent(unsentBytes)
+    if (bytes >= BACKLOG_BYTES && unsentBytes < bytes && this.#state === OPEN) this.#tellDrained()
   }
 
   #finishWhenSent(): void {
@@ -167,6 +166,14 @@ export abstract class QueuedConnection implements Connection {
   #fail(error: unknown): void {
     this.#house.onFault(error, this.id)
     this.end(CODE_FAULT, 'fault of the server')
+  }
+
+  #tellDrained(): void {
+    try {
+      this.#events?.onDrain()
+    } catch (error) {
+      this.#fail(error)
+    }
   }
 
   #tellClosed(code: number): void {

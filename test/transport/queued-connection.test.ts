@@ -2,6 +2,7 @@
 
 import { setImmediate as endOfTurn } from 'node:timers/promises'
 import t from 'tap'
+import { BACKLOG_BYTES } from '../../src/limits.ts'
 import type { Accept, Connection } from '../../src/transport/connection.ts'
 import { OpenConnections, type OpenConnectionsOptions } from '../../src/transport/open-connections.ts'
 import { DROPPED, QueuedConnection } from '../../src/transport/queued-connection.ts'
@@ -141,6 +142,20 @@ t.test('unsent bytes are counted, for each and for all, until they are gone', as
   await endOfTurn()
   other.close()
   t.same([connections.bufferedBytes, connections.worst(5)], [0, []])
+})
+
+t.test('a session hears when much has left at once, and of little it does not', async t => {
+  const { open, heard } = house()
+  const connection = open()
+  connection.send(new Uint8Array(BACKLOG_BYTES - 1), true)
+  await endOfTurn()
+  t.same(heard, [])
+  connection.send(new Uint8Array(BACKLOG_BYTES), true)
+  await endOfTurn()
+  connection.unsentBytes = 7
+  connection.send(new Uint8Array(BACKLOG_BYTES), true)
+  await endOfTurn()
+  t.same(heard, ['drain 0', 'drain 7'])
 })
 
 t.test('an end waits for what was sent before it; what is sent after it is not', async t => {

@@ -1,0 +1,183 @@
+/** A server of WebSockets or plain TCP whose sessions write down what they hear, and clients that speak by hand. */
+
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import type { Test } from 'tap'
+import WebSocket from 'ws'
+import type { Connection, ConnectionEvents } from '../../src/transport/connection.ts'
+import { HttpServer, type HttpServerParts } from '../../src/transport/http.ts'
+import { OpenConnections, type OpenConnectionsOptions } from '../../src/transport/open-connections.ts'
+
+/** The server's side of a connection. */
+export class RecordedSession implements ConnectionEvents {
+  readonly connection: Connection
+  readonly chunks: string[] = []
+  drains = 0
+  readonly codes: number[] = []
+  /** What happens besides recording. */
+  act: (text: string) => void = () => {}
+  actOnDrain: () => void = () => {}
+  actOnClosed: () => void = () => {}
+  #onNews: (() => void)[] = []
+
+  constructor(connection: Connection) {
+    this.connection = connection
+  }
+
+  get text(): string {
+    return this.chunks.join('')
+  }
+
+  onBytes(bytes: Uint8Array): void {
+    const text = Buffer.from(bytes).toString('latin1')
+    this.chunks.push(text)
+    this.act(text)
+    this.#tellNews()
+  }
+
+  onDrain(): void {
+    this.drains++
+    this.actOnDrain()
+    this.#tellNews()
+  }
+
+  onClosed(code: number): void {
+    this.codes.push(code)
+    this.actOnClosed()
+    this.#tellNews()
+  }
+
+  /** Resolves when `isSo`, which is asked whenever the session hears something. */
+  async until(isSo: (session: this) => boolean): Promise<void> {
+    while (!isSo(this)) await new Promise<void>(resolve => this.#onNews.push(resolve))
+  }
+
+  /** Resolves with the code of the close. */
+  async closed(): Promise<number> {
+    await this.until(({ codes }) => codes.length > 0)
+    return this.codes[0]!
+  }
+
+  #tellNews(): void {
+    for (const resolve of this.#onNews.splice(0)) resolve()
+  }
+}
+
+/** Sessions in the order of their connections. */
+export class Sessions {
+  readonly all: RecordedSession[] = []
+  /** Called with each new session. */
+  onAccept: (session: RecordedSession) => void = () => {}
+  #onNew: (() => void)[] = []
+
+  readonly accept = (connection: Connection): ConnectionEvents => {
+    const session = new RecordedSession(connection)
+    this.all.push(session)
+    this.onAccept(session)
+    for (const resolve of this.#onNew.splice(0)) resolve()
+    return session
+  }
+
+  /** The session number `index`, when it is there. */
+  async at(index: number): Promise<RecordedSession> {
+    while (this.all.length <= index) await new Promise<void>(resolve => this.#onNew.push(resolve))
+    return this.all[index]!
+  }
+}
+
+export interface SocketServer {
+  readonly port: number
+  readonly sessions: Sessions
+  readonly connections: OpenConnections
+  readonly faults: unknown[]
+  readonly refusals: string[]
+  readonly server: HttpServer
+}
+
+interface SocketServerOptions {
+  readonly parts?: Partial<HttpServerParts>
+  readonly publicUrl?: () => string
+  readonly hasSockets?: boolean
+  readonly open?: OpenConnectionsOptions
+}
+
+export async function serveSockets(t: Test, options: SocketServerOptions = {}): Promise<SocketServer> {
+  const { parts, publicUrl, hasSockets = true, open } = options
+  const sessions = new Sessions()
+  const connections = new OpenConnections(open)
+  const faults: unknown[] = []
+  const refusals: string[] = []
+  const webSocket = {
+    accept: sessions.accept,
+    connections,
+    ...(publicUrl === undefined ? {} : { publicUrl }),
+  }
+  const server = new HttpServer({
+    routes: [],
+    ...(hasSockets ? { webSocket } : {}),
+    onRefused: code => refusals.push(code),
+    onFault: error => faults.push(error),
+    ...parts,
+  })
+  t.teardown(() => server.close())
+  const port = await server.listen('127.0.0.1', 0)
+  return { port, sessions, connections, faults, refusals, server }
+}
+
+/** What a client was sent, in its messages. */
+export interface Heard {
+  readonly socket: WebSocket
+  readonly messages: { readonly text: string; readonly isBinary: boolean }[]
+  /** Resolves with code and reason of the close. */
+  readonly closed: Promise<readonly [code: number, reason: string]>
+}
+
+/** A well-behaved client; resolves when it is connected. */
+export async function joinSockets(port: number, options: WebSocket.ClientOptions = {}): Promise<Heard> {
+  const socket = new WebSocket(`ws://127.0.0.1:${port}/ws`, ['v12.stomp'], {
+    perMessageDeflate: false,
+    ...options,
+  })
+  const messages: { text: string; isBinary: boolean }[] = []
+  socket.on('message', (data, isBinary) => messages.push({ text: String(data), isBinary }))
+  socket.on('error', () => {})
+  const closed = once(socket, 'close').then(([code, reason]) => [code, String(reason)] as const)
+  await once(socket, 'open')
+  return { socket, messages, closed }
+}
+
+/** The text of an upgrade request; `lines` are more headers, each ended with CRLF. */
+export function upgradeRequest(path = '/ws', lines = ''): string {
+  const version = /^sec-websocket-version:/im.test(lines) ? '' : 'Sec-WebSocket-Version: 13\r\n'
+  return `GET ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n${version}${lines}\r\n`
+}
+
+/** Asks for an upgrade; resolves with the head of the answer and the connection. */
+export async function askUpgrade(
+  port: number,
+  path?: string,
+  lines?: string,
+): Promise<{ readonly head: string; readonly socket: Socket }> {
+  const socket = connect({ port, host: '127.0.0.1', noDelay: true })
+  socket.on('error', () => {})
+  socket.write(upgradeRequest(path, lines))
+  let head = ''
+  while (!head.includes('\r\n\r\n')) {
+    const [bytes] = await Promise.race([once(socket, 'data'), once(socket, 'close').then(() => [undefined])])
+    if (bytes === undefined) break
+    head += String(bytes)
+  }
+  return { head, socket }
+}
+
+/** A client's WebSocket frame (RFC 6455, 5.2) of fewer than 64 KiB; masked with zeros unless said otherwise. */
+export function clientFrame(
+  firstByte: number,
+  payload: string | Uint8Array = '',
+  { isMasked = true }: { readonly isMasked?: boolean } = {},
+): Buffer {
+  const body = Buffer.from(payload as string)
+  const mask = isMasked ? 0x80 : 0
+  const length = body.length < 126 ? [mask | body.length] : [mask | 126, body.length >> 8, body.length & 0xff]
+  return Buffer.concat([Buffer.from([firstByte, ...length, ...(isMasked ? [0, 0, 0, 0] : [])]), body])
+}
