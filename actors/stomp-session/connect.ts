@@ -1,0 +1,103 @@
+/**
+ * CONNECT and CONNECTED (STOMP 1.2, "CONNECT"; contract 7.1): which version, whose credentials, what the client is told.
+ * Liberal in what a CONNECT may look like, because apps differ in it most.
+ */
+
+import { RING_S } from '../../src/domain/call.ts'
+import { formatPosition } from '../../src/domain/inbox.ts'
+import { SignalError } from '../../src/errors.ts'
+import { FRAME_BYTES_MAX } from '../../src/limits.ts'
+import {
+  type Frame,
+  type Headers,
+  negotiateVersion,
+  STOMP_VERSIONS,
+  type StompVersion,
+} from '../../src/stomp/frame.ts'
+import type { InboxHead } from '../../src/store/inbox-store.ts'
+import { protocolRefusal, SessionRefusal } from './refusal.ts'
+import type { SessionCaller, SessionDevice, StompSessionWorld } from './world.ts'
+
+/** The best version that both speak. Throws a `SessionRefusal` that lists ours where there is none. */
+export function versionOf(frame: Frame): StompVersion {
+  const version = negotiateVersion(frame.header('accept-version'))
+  if (version !== undefined) return version
+  const message = `this server speaks STOMP ${STOMP_VERSIONS.join(', ')}`
+  throw protocolRefusal('version_unsupported', message, ['version', STOMP_VERSIONS.join(',')])
+}
+
+/**
+ * Whose the credentials of a CONNECT are; those of the upgrade count where it has none. Throws a code of status 401 for
+ * bad ones, a `SessionRefusal` for good ones of a session without a device.
+ */
+export function signInWith(
+  frame: Frame,
+  upgradeAuthorization: string,
+  authenticate: StompSessionWorld['authenticate'],
+): SessionCaller & SessionDevice {
+  const token = nativeCredential(frame)
+  const passcode = token === undefined ? nonEmpty(frame.header('passcode')) : undefined
+  const credential = token ?? passcode ?? nonEmpty(upgradeAuthorization)
+  const caller = authenticate(credential === undefined ? '' : `Bearer ${withoutScheme(credential)}`)
+  const login = nonEmpty(frame.header('login'))
+  if (passcode !== undefined && login !== undefined && login !== String(caller.userId)) {
+    throw new SignalError('TOKEN_INVALID', 'login is not the user of the token')
+  }
+  const { deviceId } = caller
+  if (deviceId === undefined) throw noDevice()
+  return { ...caller, deviceId }
+}
+
+/** The headers of CONNECTED, which is never escaped: printable ASCII, no backslash. */
+export function connectedHeaders(
+  facts: {
+    readonly version: StompVersion
+    readonly connectionId: string
+    readonly server: string
+    readonly heartBeat: string | undefined
+    readonly nowMs: number
+  } & SessionDevice,
+  head: InboxHead,
+): Headers {
+  const { version, connectionId, server, heartBeat, nowMs, userId, deviceId } = facts
+  const { epoch, nextOffset } = head
+  const [epochText = '', offsetText = ''] = formatPosition({ epoch, offset: nextOffset - 1 }).split('-')
+  return [
+    ...['version', version, 'session', connectionId, 'server', server],
+    ...(heartBeat === undefined ? [] : ['heart-beat', heartBeat]),
+    ...['user-name', String(userId), 'device', String(deviceId)],
+    ...['inbox-epoch', epochText, 'inbox-offset', offsetText],
+    ...['max-frame', String(FRAME_BYTES_MAX), 'ring-ttl', String(RING_S * 1_000)],
+    ...['server-time', String(nowMs)],
+  ]
+}
+
+/** A credential in a header of CONNECT that is named in any case: the first that is not empty. */
+function nativeCredential({ headers }: Frame): string | undefined {
+  for (const name of CREDENTIAL_HEADERS) {
+    for (let at = 0; at < headers.length; at += 2) {
+      const value = headers[at + 1]!
+      if (value !== '' && headers[at]!.toLowerCase() === name) return value
+    }
+  }
+  return undefined
+}
+
+function withoutScheme(credential: string): string {
+  return credential.replace(/^\s*bearer\s+/i, '').trim()
+}
+
+function nonEmpty(text: string | undefined): string | undefined {
+  return text === '' ? undefined : text
+}
+
+function noDevice(): SessionRefusal {
+  return new SessionRefusal(
+    { reason: 'device_not_registered', closeCode: 1008, retry: 'false' },
+    'DEVICE_NOT_REGISTERED',
+    'register a device first',
+  )
+}
+
+/** The convention of Spring's clients first, then what others call it. */
+const CREDENTIAL_HEADERS = ['authorization', 'x-authorization', 'token', 'access-token'] as const

@@ -1,0 +1,305 @@
+/**
+ * What the handlers of a connection's frames share: the client, who it is, what it subscribed to, and the ways to answer.
+ *
+ * What a frame does may take time: a commit, a room's answer. RECEIPTs of such frames come in the order of the frames,
+ * each after what its frame did is durable, and so does the ERROR for a frame behind them. Choice: the RECEIPT of a
+ * SUBSCRIBE waits for none of them, since it has to come before the subscription's first MESSAGE.
+ */
+
+import { SignalError } from '../../src/errors.ts'
+import type { Context, Ref } from '../../src/runtime/actor.ts'
+import type { ClientCommand, Frame } from '../../src/stomp/frame.ts'
+import { MessageTemplate } from '../../src/stomp/serializer.ts'
+import type { SubscriptionHeads } from '../../src/stomp/subscription-heads.ts'
+import type { Connection } from '../../src/transport/connection.ts'
+import type { InboxDelivery, QueueSubscription } from './inbox-delivery.ts'
+import { Peer, type PeerOwner } from './peer.ts'
+import { encodeError, refusalOf, SessionRefusal, slowRefusal } from './refusal.ts'
+import type { LiveSubscription } from './subscription.ts'
+import type { Transactions } from './transactions.ts'
+import type { SessionDevice, SessionTimer, StompSessionMessage, StompSessionWorld } from './world.ts'
+
+/** How far a connection is. Frames are read in the first two. */
+export type Stage = 'connecting' | 'live' | 'ending' | 'over'
+
+/** A frame, as far as its answer needs it. */
+export interface Asked {
+  readonly command: ClientCommand
+  readonly destination: string | undefined
+  readonly receipt: string | undefined
+}
+
+export class Desk implements PeerOwner {
+  readonly world: StompSessionWorld
+  readonly heads: SubscriptionHeads
+  readonly context: Context<StompSessionMessage>
+  readonly peer: Peer
+  stage: Stage = 'connecting'
+  live: readonly LiveSubscription[] = []
+  /** Made by the first subscription to the inbox. */
+  inbox: InboxDelivery | undefined = undefined
+  /** Made by the first BEGIN. */
+  transactions: Transactions | undefined = undefined
+  #device: SessionDevice | undefined = undefined
+  #lastTag = 0
+  /** Works of frames whose outcome is not known. */
+  #underWay = 0
+  #isSettleDue = false
+  #isMarkDue = false
+
+  constructor(
+    world: StompSessionWorld,
+    heads: SubscriptionHeads,
+    context: Context<StompSessionMessage>,
+    connection: Connection,
+  ) {
+    this.world = world
+    this.heads = heads
+    this.context = context
+    this.peer = new Peer(connection, this, world.monotonicMs)
+  }
+
+  /** Whose connection it is; to be asked only once it is live. */
+  get device(): SessionDevice {
+    if (this.#device === undefined) throw new Error('nobody has signed in')
+    return this.#device
+  }
+
+  set device(device: SessionDevice) {
+    this.#device = device
+  }
+
+  /** How the device's user session, rooms and topics reach this connection. */
+  get self(): Ref<StompSessionMessage> {
+    return this.context.self
+  }
+
+  /** Subscriptions of all kinds. */
+  get subscriptionCount(): number {
+    return this.live.length + (this.inbox === undefined ? 0 : this.inbox.subscriptions.length)
+  }
+
+  /** A number that no subscription of this connection had before. */
+  nextTag(): number {
+    this.#lastTag += 1
+    return this.#lastTag
+  }
+
+  startTimer(timer: SessionTimer, ms: number): void {
+    this.context.startTimer(timer, ms, TIMER_MESSAGES[timer])
+  }
+
+  /** Calls `done` once the work has ended and all earlier work of this connection is done with. */
+  after(work: PromiseLike<unknown>, done: (failure: SignalError | undefined) => void): void {
+    let failure: SignalError | undefined
+    const ended = work.then(undefined, (error: unknown) => {
+      failure = signalErrorOf(error)
+    })
+    this.#underWay += 1
+    // The order of commits is the order of frames. This one never fails, so a full disk does not drop the connection.
+    this.context.commit(ended, () => {
+      this.#underWay -= 1
+      done(failure)
+    })
+  }
+
+  /** Calls `run` once all earlier work is done with: at once, most of the time. */
+  inOrder(run: () => void): void {
+    if (this.#underWay === 0) run()
+    else this.after(NO_WORK, run)
+  }
+
+  receiptInOrder(receipt: string | undefined): void {
+    if (receipt !== undefined) this.inOrder(() => this.peer.receipt(receipt))
+  }
+
+  /**
+   * Answers a frame that is refused. A SEND or SUBSCRIBE that breaks no rule of the protocol is told of on the client's
+   * own errors, if it is subscribed to them; everything else ends the connection.
+   */
+  refuse(asked: Asked, error: SignalError): void {
+    const isForgiven = asked.command === 'SEND' || asked.command === 'SUBSCRIBE' || asked.command === 'COMMIT'
+    const isFatal = !isForgiven || error instanceof SessionRefusal || !this.#hasErrorSubscription
+    if (isFatal) return this.refuseAll(error, asked.receipt)
+    this.inOrder(() => this.#tellProblem(asked, error))
+  }
+
+  /** Ends the connection with an ERROR, behind what is under way. Nothing is read any more. */
+  refuseAll(error: SignalError, receipt: string | undefined): void {
+    if (this.stage === 'over') return
+    this.stage = 'ending'
+    this.inOrder(() => this.end(error, receipt))
+  }
+
+  /** Ends the connection with an ERROR now. */
+  end(error: SignalError, receipt?: string): void {
+    if (this.stage === 'over') return
+    const refusal = refusalOf(error, this.#problemOf(error).status)
+    const problem = this.#problemOf(refusal)
+    const frame = encodeError(refusal, problem, this.peer.version, receipt)
+    this.finish(refusal.ending.closeCode, refusal.ending.reason, frame)
+  }
+
+  /** Ends the connection now, with a last frame or without. */
+  finish(closeCode: number, reason: string, lastFrame?: Uint8Array): void {
+    this.peer.end(closeCode, reason, lastFrame)
+    this.letGo(reason)
+  }
+
+  /** The connection is over: whoever told it things is told to stop. */
+  letGo(reason: string): void {
+    if (this.stage === 'over') return
+    this.stage = 'over'
+    for (const timer of TIMERS) this.context.cancelTimer(timer)
+    this.#mark()
+    for (const subscription of this.live) this.leave(subscription)
+    this.live = []
+    this.inbox = undefined
+    this.transactions = undefined
+    if (this.#device !== undefined) {
+      const connectionId = this.peer.connection.id
+      this.world.users(String(this.#device.userId)).tellControl({ kind: 'detached', connectionId })
+    }
+    this.world.onEnded(reason)
+  }
+
+  /** Tells the topic of a subscription that it is no more. */
+  leave({ topic }: LiveSubscription): void {
+    if (topic.startsWith(CALL_TOPIC)) this.world.calls.unsubscribe(topic.slice(CALL_TOPIC.length), this.self)
+    else if (topic !== ERRORS_TOPIC)
+      this.world.topics(topic).tell({ kind: 'unsubscribe', sessionId: this.self.id })
+  }
+
+  /** What a subscription to the inbox had open waits for the next one. */
+  dropFromInbox(subscription: QueueSubscription): void {
+    this.#mark()
+    this.inbox?.remove(subscription)
+  }
+
+  /** Gives what waits in the inbox to those who have room for it. */
+  pump(): void {
+    if (this.inbox === undefined) return
+    this.inbox.pump()
+    this.#startInboxTimers()
+  }
+
+  /** Settles what was written to subscriptions that acknowledge nothing, if it has left. */
+  confirmWritten(): void {
+    if (!this.inbox?.hasUnconfirmed || !this.peer.isDrained) return
+    const settled = this.inbox.confirmWritten()
+    const { userId, deviceId } = this.device
+    // What can not be settled now comes again, which is all that its failing means.
+    if (settled.length > 0) {
+      this.after(this.world.inbox.change(userId, deviceId, { settled, sent: [] }), () => undefined)
+    }
+  }
+
+  onSettleTimer(): void {
+    this.#isSettleDue = false
+    this.confirmWritten()
+    this.#startInboxTimers()
+  }
+
+  onMarkTimer(): void {
+    this.#isMarkDue = false
+    this.#mark()
+  }
+
+  onLagging(): void {
+    this.startTimer('lag', LOOK_EVERY_MS)
+  }
+
+  onOverfull(): void {
+    this.end(slowRefusal())
+  }
+
+  /** The client has read something, or time has passed since it had not. */
+  lookAtLag(): void {
+    if (!this.peer.isLagging) return
+    switch (this.peer.look()) {
+      case 'flowing':
+        this.context.cancelTimer('lag')
+        return this.pump()
+      case 'lagging':
+        return this.startTimer('lag', LOOK_EVERY_MS)
+      case 'too-slow':
+        return this.end(slowRefusal())
+    }
+  }
+
+  #startInboxTimers(): void {
+    if (this.inbox === undefined || this.stage === 'over') return
+    if (!this.#isSettleDue && this.inbox.hasUnconfirmed) {
+      this.#isSettleDue = true
+      this.startTimer('settle', SETTLE_AFTER_MS)
+    }
+    if (!this.#isMarkDue && this.inbox.hasUnmarked) {
+      this.#isMarkDue = true
+      this.startTimer('mark', MARK_AFTER_MS)
+    }
+  }
+
+  /** Has the store know what is to be given again, should this connection or this process end. */
+  #mark(): void {
+    const marks = this.inbox?.takeMarks()
+    if (marks === undefined) return
+    const { userId, deviceId } = this.device
+    // Without it a message comes again without saying so.
+    this.world.inbox.markDelivered(userId, deviceId, marks).catch(() => undefined)
+  }
+
+  get #hasErrorSubscription(): boolean {
+    return this.live.some(({ topic }) => topic === ERRORS_TOPIC)
+  }
+
+  #tellProblem({ destination, receipt }: Asked, error: SignalError): void {
+    const eventId = this.world.newEventId()
+    const sentAt = this.context.nowMs()
+    const event = { v: 1, type: 'error', eventId, sentAt, destination, receiptId: receipt }
+    const problem = this.#problemOf(error).body
+    const body = Buffer.from(`${JSON.stringify(event).slice(0, -1)},"problem":${problem}}`)
+    const headers = ['type', 'error', 'timestamp', String(sentAt), 'content-type', 'application/json']
+    const template = new MessageTemplate(headers, body)
+    for (const subscription of this.live) {
+      if (subscription.topic !== ERRORS_TOPIC) continue
+      subscription.noteGiven(eventId)
+      this.peer.send(template.encode(subscription.named.head, eventId), template.isText)
+    }
+  }
+
+  #problemOf(error: SignalError): { status: number; body: string } {
+    return this.world.problemOf(error, this.peer.connection.id)
+  }
+}
+
+export function askedBy(frame: Frame): Asked {
+  const { command } = frame
+  return { command, destination: frame.header('destination'), receipt: frame.header('receipt') }
+}
+
+/** What a peer may hear of an error that is not meant for it: that we failed. */
+export function signalErrorOf(error: unknown): SignalError {
+  return error instanceof SignalError
+    ? error
+    : new SignalError('INTERNAL', 'a fault of ours', { cause: error })
+}
+
+/** The name of a call's topic begins so. */
+export const CALL_TOPIC = 'call.'
+export const ERRORS_TOPIC = 'errors'
+
+const NO_WORK = Promise.resolve()
+const TIMERS: readonly SessionTimer[] = ['connect', 'life', 'lag', 'settle', 'mark']
+const TIMER_MESSAGES: Record<SessionTimer, StompSessionMessage> = {
+  connect: { kind: 'timer', timer: 'connect' },
+  life: { kind: 'timer', timer: 'life' },
+  lag: { kind: 'timer', timer: 'lag' },
+  settle: { kind: 'timer', timer: 'settle' },
+  mark: { kind: 'timer', timer: 'mark' },
+}
+/** Connections say when a socket has drained that was full, and nothing when it never was. */
+const LOOK_EVERY_MS = 100
+/** Frames leave at the end of the loop turn; some are collected, so that they are settled together. */
+const SETTLE_AFTER_MS = 100
+/** An app that is awake has acknowledged by then. */
+const MARK_AFTER_MS = 1_000

@@ -1,0 +1,312 @@
+/**
+ * What a connection is given of its device's inbox (contract 7.1). Each subscription reads the inbox in order at its own
+ * pace and gets a copy of its own of what is in its queue; the inbox keeps a message until nobody who got it has it open.
+ *
+ *     waiting ─ given ─> open ─ acknowledged, or written where that is enough ─> settled, and gone from the store
+ *                          ├─ refused with requeue:false ──────────────────────> settled
+ *                          ├─ refused ──> kept: not given again on this connection, given to the next
+ *                          └─ unsubscribed, connection over ──> waiting
+ *
+ * Choice: a message that two subscriptions got is settled when both are done with it, so that neither loses it.
+ */
+
+import { formatPosition, INBOX_MESSAGES_MAX, parsePosition } from '../../src/domain/inbox.ts'
+import { assert } from '../../src/errors.ts'
+import { MessageTemplate } from '../../src/stomp/serializer.ts'
+import type { NamedHead } from '../../src/stomp/subscription-heads.ts'
+import type { InboxMessage } from '../../src/store/inbox-store.ts'
+import type { AckMode } from './subscription.ts'
+import type { SessionDevice, StompSessionWorld } from './world.ts'
+
+/** The way out, as far as the inbox is concerned. */
+export interface Outlet {
+  /** Whether so much is unsent that nothing more is to be taken from the inbox. */
+  readonly isLagging: boolean
+  send(frame: Uint8Array, isText: boolean): void
+}
+
+/** A subscription to one queue of the inbox. */
+export class QueueSubscription {
+  readonly named: NamedHead
+  readonly queue: string
+  readonly mode: AckMode
+  readonly window: number
+  /** It has been offered everything up to here. */
+  cursor = 0
+  /** Stands at its cursor until something is acknowledged. */
+  isFull = false
+  /** Up to here its messages have been given to somebody before it. */
+  givenBefore = 0
+  /** The last offset it was given, and the last that the store knows to have been given. */
+  given = 0
+  marked = 0
+  /** Offsets given and not done with, in order; undefined until there is one, as most are idle. */
+  #open: Set<number> | undefined = undefined
+
+  constructor(named: NamedHead, queue: string, mode: AckMode, window: number) {
+    this.named = named
+    this.queue = queue
+    this.mode = mode
+    this.window = window
+  }
+
+  get openCount(): number {
+    return this.#open === undefined ? 0 : this.#open.size
+  }
+
+  hasOpen(offset: number): boolean {
+    return this.#open?.has(offset) ?? false
+  }
+
+  noteGiven(offset: number): void {
+    this.#open ??= new Set()
+    this.#open.add(offset)
+    this.given = offset
+  }
+
+  /** Takes out what is open: all of it, or what a frame about `offset` covers in this mode. */
+  takeOpen(offset?: number): number[] {
+    const taken: number[] = []
+    for (const each of this.#open ?? []) {
+      const isCovered = this.mode === 'client-individual' ? each === offset : each <= (offset ?? each)
+      if (isCovered) taken.push(each)
+    }
+    for (const each of taken) this.#open?.delete(each)
+    if (taken.length > 0) this.isFull = false
+    return taken
+  }
+}
+
+type InboxDeliveryWorld = Pick<StompSessionWorld, 'inbox' | 'eventBody'>
+
+export class InboxDelivery {
+  readonly #world: InboxDeliveryWorld
+  readonly #device: SessionDevice
+  readonly #outlet: Outlet
+  #subscriptions: readonly QueueSubscription[] = []
+  #epoch = 0
+  /** The lowest and highest offset that this connection was given. */
+  #lowestGiven = Number.POSITIVE_INFINITY
+  #highestGiven = 0
+  /** By queue, the last offset given to a subscription that is no more. */
+  #givenToFormer: Map<string, number> | undefined = undefined
+  /** Refused, but not to be dropped. */
+  #kept: Set<number> | undefined = undefined
+
+  constructor(world: InboxDeliveryWorld, device: SessionDevice, outlet: Outlet) {
+    this.#world = world
+    this.#device = device
+    this.#outlet = outlet
+  }
+
+  get subscriptions(): readonly QueueSubscription[] {
+    return this.#subscriptions
+  }
+
+  /** Whether something was written to a subscription that asks for no acknowledgement, and is not settled yet. */
+  get hasUnconfirmed(): boolean {
+    return this.#subscriptions.some(({ mode, openCount }) => mode === 'auto' && openCount > 0)
+  }
+
+  /** Whether something is open that the store does not know to have been given. */
+  get hasUnmarked(): boolean {
+    return this.#subscriptions.some(each => each.given > each.marked && each.openCount > 0)
+  }
+
+  /**
+   * Takes a subscription in; `pump` then gives it what waits. `since` is a position the client has seen everything up
+   * to. Returns whether nothing is missing behind it; without a `since` nothing ever is.
+   */
+  add(subscription: QueueSubscription, since: string | undefined): boolean {
+    const { userId, deviceId } = this.#device
+    const head = this.#world.inbox.head(userId, deviceId)
+    subscription.marked = head.delivered?.[subscription.queue] ?? 0
+    subscription.givenBefore = Math.max(subscription.marked, this.#givenOf(subscription.queue))
+    this.#subscriptions = [...this.#subscriptions, subscription]
+    if (since === undefined) return true
+    const position = parsePosition(since)
+    // An inbox begins its epoch with its first message; a client that was there before has seen everything up to 0.
+    const isKnown =
+      position !== undefined &&
+      (position.epoch === head.epoch || (position.epoch === 0 && position.offset === 0)) &&
+      position.offset < head.nextOffset
+    if (isKnown) this.#skipTo(subscription, position.offset)
+    return isKnown && position.offset >= head.lostOffset
+  }
+
+  /** What it has seen it need not get; where nothing is acknowledged, that is all there is to wait for. */
+  #skipTo(subscription: QueueSubscription, offset: number): void {
+    const { userId, deviceId } = this.#device
+    subscription.cursor = offset
+    if (subscription.mode !== 'auto') return
+    for (const message of this.#world.inbox.after(userId, deviceId, 0, INBOX_MESSAGES_MAX)) {
+      const isSeen = message.offset <= offset && message.queue === subscription.queue
+      if (isSeen) subscription.noteGiven(message.offset)
+    }
+  }
+
+  /** What it had open waits for the device's next subscription. */
+  remove(subscription: QueueSubscription): void {
+    const { queue } = subscription
+    this.#givenToFormer ??= new Map()
+    this.#givenToFormer.set(queue, this.#givenOf(queue))
+    this.#subscriptions = this.#subscriptions.filter(each => each !== subscription)
+  }
+
+  /** Gives each subscription what it has room for. */
+  pump(): void {
+    const { userId, deviceId } = this.#device
+    for (;;) {
+      const cursor = this.#lowestCursor()
+      if (cursor === undefined || this.#outlet.isLagging) return
+      const messages = this.#world.inbox.after(userId, deviceId, cursor, BATCH_MESSAGES)
+      for (const message of messages) {
+        this.#offer(message)
+        if (this.#outlet.isLagging) return
+      }
+      if (messages.length < BATCH_MESSAGES) return
+    }
+  }
+
+  /**
+   * The subscription that an acknowledgement of `messageId` is for: one that has it open, of that id if one is named.
+   * `passed` when this connection was given it and is done with it; undefined for any other text.
+   */
+  find(messageId: string, subscriptionId: string | undefined): QueueSubscription | 'passed' | undefined {
+    const position = parsePosition(messageId)
+    if (position === undefined || position.epoch !== this.#epoch) return undefined
+    const { offset } = position
+    const holder = this.#subscriptions.find(
+      each =>
+        each.mode !== 'auto' &&
+        each.hasOpen(offset) &&
+        (subscriptionId === undefined || each.named.id === subscriptionId),
+    )
+    if (holder !== undefined) return holder
+    return offset >= this.#lowestGiven && offset <= this.#highestGiven ? 'passed' : undefined
+  }
+
+  /** Ends what an acknowledgement of `messageId` covers; returns the offsets that are thereby settled. */
+  acknowledge(subscription: QueueSubscription, messageId: string): number[] {
+    return this.#settledOf(subscription, subscription.takeOpen(offsetOf(messageId)))
+  }
+
+  /** Ends what a refusal covers without settling it: it waits for the device's next connection. */
+  keep(subscription: QueueSubscription, messageId: string): void {
+    this.#kept ??= new Set()
+    for (const offset of subscription.takeOpen(offsetOf(messageId))) this.#kept.add(offset)
+  }
+
+  /** To be called when everything sent has left: ends what needs no acknowledgement, returns what is thereby settled. */
+  confirmWritten(): number[] {
+    const settled: number[] = []
+    for (const subscription of this.#subscriptions) {
+      if (subscription.mode !== 'auto' || subscription.openCount === 0) continue
+      settled.push(...this.#settledOf(subscription, subscription.takeOpen()))
+    }
+    return settled
+  }
+
+  /**
+   * By queue, the last offset of what was given and is open, as far as the store does not know it; undefined when there
+   * is nothing to note. What is returned counts as noted.
+   */
+  takeMarks(): Readonly<Record<string, number>> | undefined {
+    let marks: Record<string, number> | undefined
+    for (const subscription of this.#subscriptions) {
+      const { queue, given, marked, openCount } = subscription
+      if (given <= marked || (openCount === 0 && this.#kept === undefined)) continue
+      marks ??= {}
+      marks[queue] = Math.max(marks[queue] ?? 0, given)
+      subscription.marked = given
+    }
+    return marks
+  }
+
+  /** The last offset of a queue that this connection was given. */
+  #givenOf(queue: string): number {
+    let last = this.#givenToFormer?.get(queue) ?? 0
+    for (const each of this.#subscriptions) if (each.queue === queue) last = Math.max(last, each.given)
+    return last
+  }
+
+  #lowestCursor(): number | undefined {
+    let lowest: number | undefined
+    for (const { isFull, cursor } of this.#subscriptions) {
+      if (!isFull && (lowest === undefined || cursor < lowest)) lowest = cursor
+    }
+    return lowest
+  }
+
+  #offer(message: InboxMessage): void {
+    const { offset, queue } = message
+    const { userId, deviceId } = this.#device
+    let template: MessageTemplate | undefined
+    for (const subscription of this.#subscriptions) {
+      if (subscription.isFull || offset <= subscription.cursor) continue
+      const isWanted = subscription.queue === queue && !this.#kept?.has(offset)
+      if (isWanted && !this.#world.inbox.isSettling(userId, deviceId, offset)) {
+        if (subscription.mode !== 'auto' && subscription.openCount >= subscription.window) {
+          subscription.isFull = true
+          continue
+        }
+        template ??= this.#templateOf(message)
+        this.#give(subscription, offset, template)
+      }
+      subscription.cursor = offset
+    }
+  }
+
+  #give(subscription: QueueSubscription, offset: number, template: MessageTemplate): void {
+    const { named, givenBefore } = subscription
+    const messageId = formatPosition({ epoch: this.#epochNow(), offset })
+    subscription.noteGiven(offset)
+    this.#lowestGiven = Math.min(this.#lowestGiven, offset)
+    this.#highestGiven = Math.max(this.#highestGiven, offset)
+    this.#outlet.send(template.encode(named.head, messageId, offset <= givenBefore), template.isText)
+  }
+
+  #templateOf({ item, expiresAtMs }: InboxMessage): MessageTemplate {
+    if (item.kind === 'dev') return new MessageTemplate(item.headers.flat(), item.body)
+    const { notice } = item
+    const headers = [
+      'type',
+      notice.kind,
+      'timestamp',
+      String(notice.sentAtMs),
+      'expires',
+      String(expiresAtMs),
+    ]
+    const body = Buffer.from(this.#world.eventBody(notice))
+    return new MessageTemplate([...headers, 'content-type', 'application/json'], body)
+  }
+
+  /** An inbox has none before its first message. */
+  #epochNow(): number {
+    if (this.#epoch === 0) {
+      const { userId, deviceId } = this.#device
+      this.#epoch = this.#world.inbox.head(userId, deviceId).epoch
+    }
+    return this.#epoch
+  }
+
+  /** Of offsets that one subscription is done with, those that no other is still to get or has open. */
+  #settledOf(subscription: QueueSubscription, offsets: readonly number[]): number[] {
+    const others = this.#subscriptions.filter(
+      each => each !== subscription && each.queue === subscription.queue,
+    )
+    return offsets.filter(
+      offset =>
+        !this.#kept?.has(offset) && others.every(each => !each.hasOpen(offset) && each.cursor >= offset),
+    )
+  }
+}
+
+function offsetOf(messageId: string): number {
+  const position = parsePosition(messageId)
+  assert(position !== undefined, 'only what was found open is closed')
+  return position.offset
+}
+
+/** Read at once; most inboxes have fewer. */
+const BATCH_MESSAGES = 64

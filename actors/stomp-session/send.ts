@@ -1,0 +1,126 @@
+/**
+ * SEND, ACK and NACK, and the COMMIT that does what they put off: first all that touches the inbox, in one transaction
+ * of the store, then what is live, in order.
+ */
+
+import { SignalError } from '../../src/errors.ts'
+import type { Frame } from '../../src/stomp/frame.ts'
+import { userHeaders } from '../../src/stomp/user-headers.ts'
+import type { DevelopmentItem } from '../../src/store/device-inbox.ts'
+import {
+  type Acknowledgement,
+  type Action,
+  developmentItem,
+  readAcknowledgement,
+  unknownMessage,
+} from './action.ts'
+import { type Asked, askedBy, type Desk } from './desk.ts'
+import { protocolRefusal } from './refusal.ts'
+import { destinationOf, forbidden, requiredHeader } from './subscription.ts'
+
+export function onSend(desk: Desk, frame: Frame): void {
+  const transaction = openTransaction(desk, frame)
+  const action = sendAction(desk, frame)
+  if (transaction === undefined) perform(desk, [action], askedBy(frame))
+  else putOff(desk, transaction, action, frame)
+}
+
+/** ACK and NACK. Throws a `SessionRefusal` for a message that this connection was never given. */
+export function onAcknowledge(desk: Desk, frame: Frame): void {
+  const transaction = openTransaction(desk, frame)
+  const acknowledgement = readAcknowledgement(frame, desk.peer.version)
+  if (!isKnown(desk, acknowledgement)) throw unknownMessage()
+  const action: Action = { kind: 'acknowledge', ...acknowledgement }
+  if (transaction === undefined) perform(desk, [action], askedBy(frame))
+  else putOff(desk, transaction, action, frame)
+}
+
+/** Does what frames asked for, and answers the one that has it done. */
+export function perform(desk: Desk, actions: readonly Action[], asked: Asked): void {
+  const settled: number[] = []
+  const sent: DevelopmentItem[] = []
+  const live: LiveAction[] = []
+  for (const action of actions) {
+    if (action.kind === 'acknowledge') settled.push(...acknowledge(desk, action))
+    else if (action.kind === 'keep') sent.push(action.item)
+    else live.push(action)
+  }
+  if (settled.length === 0 && sent.length === 0) return performLive(desk, live, asked)
+  const { userId, deviceId } = desk.device
+  desk.after(desk.world.inbox.change(userId, deviceId, { settled, sent }), failure => {
+    if (failure === undefined) performLive(desk, live, asked)
+    // What could not be settled comes again; whoever did not ask whether it was need not care.
+    else if (sent.length > 0 || asked.receipt !== undefined) desk.refuse(asked, failure)
+  })
+  if (settled.length > 0) desk.pump()
+}
+
+type LiveAction = Extract<Action, { kind: 'publish' | 'command' }>
+
+function performLive(desk: Desk, actions: readonly LiveAction[], asked: Asked): void {
+  const answers: Promise<unknown>[] = []
+  for (const action of actions) {
+    if (action.kind === 'command') {
+      answers.push(desk.world.calls.command(action.callId, desk.device, action.command, action.said))
+      continue
+    }
+    const { headers, body } = action
+    const told = desk.world.topics(action.topic).tell({ kind: 'publish', headers, body })
+    if (told === 'overloaded') return desk.refuse(asked, new SignalError('OVERLOADED', 'the topic is full'))
+  }
+  if (answers.length === 0) return desk.receiptInOrder(asked.receipt)
+  desk.after(Promise.all(answers), failure => {
+    if (failure === undefined) desk.peer.receipt(asked.receipt)
+    else desk.refuse(asked, failure)
+  })
+}
+
+/** Throws a `SignalError` for what may not be sent, or not there. */
+function sendAction(desk: Desk, frame: Frame): Action {
+  const destination = destinationOf(desk, requiredHeader(frame, 'destination'))
+  const { headers, body } = frame
+  switch (destination.kind) {
+    case 'call-command': {
+      const { callId, command } = destination
+      const said = desk.world.calls.parse(command, body)
+      return { kind: 'command', callId, command, said, bytes: body.length }
+    }
+    case 'dev-topic':
+      return { kind: 'publish', topic: destination.name, headers: userHeaders(headers), body }
+    case 'queue':
+      if (!destination.queue.startsWith('dev.')) break
+      return { kind: 'keep', item: developmentItem(destination.queue, frame) }
+  }
+  throw forbidden('nothing can be sent there')
+}
+
+/** The transaction a frame belongs to, which has to be open; undefined for none. */
+function openTransaction(desk: Desk, frame: Frame): string | undefined {
+  const id = frame.header('transaction')
+  if (id === undefined) return undefined
+  if (desk.transactions === undefined) throw protocolRefusal('transaction_unknown', 'no transaction is open')
+  desk.transactions.assertOpen(id)
+  return id
+}
+
+/** The RECEIPT says that the transaction has it; that of the COMMIT says that it is done. */
+function putOff(desk: Desk, transaction: string, action: Action, frame: Frame): void {
+  desk.transactions!.add(transaction, action)
+  desk.receiptInOrder(frame.header('receipt'))
+}
+
+function isKnown(desk: Desk, { messageId, subscriptionId }: Acknowledgement): boolean {
+  if (desk.inbox?.find(messageId, subscriptionId) !== undefined) return true
+  return desk.live.some(subscription => subscription.wasGiven(messageId))
+}
+
+/** Offsets that are thereby settled. What was done with before, or with another subscription, is passed over. */
+function acknowledge(desk: Desk, { messageId, subscriptionId, outcome }: Acknowledgement): number[] {
+  const inbox = desk.inbox
+  const holder = inbox?.find(messageId, subscriptionId)
+  if (inbox === undefined || holder === undefined || holder === 'passed') return []
+  if (outcome === 'settle') return inbox.acknowledge(holder, messageId)
+  inbox.keep(holder, messageId)
+  desk.pump()
+  return []
+}

@@ -1,0 +1,334 @@
+/**
+ * One STOMP connection (STOMP 1.0, 1.1, 1.2; contract 7; id = the connection's id): octets to frames, frames to what
+ * they ask for. Frames are handled in their order, and nothing is after one that was refused, or after DISCONNECT.
+ *
+ *     connecting ─ CONNECT ─> live ─ a frame is refused, DISCONNECT ─> ending ─ what is under way is done ─> over
+ *         │                    └─ dismissed, silent, slow ──────────────────────────────────────────────────> over
+ *         └─ refused, too late ─────────────────────────────────────────────────────────────────────────────> over
+ *
+ * What handlers share is in `desk.ts`; SUBSCRIBE and UNSUBSCRIBE are in `subscribe.ts`, SEND, ACK and NACK in `send.ts`.
+ */
+
+import { missingMs } from '../../src/domain/token-bucket.ts'
+import { SignalError } from '../../src/errors.ts'
+import { CONNECT_MS_MAX, FRAME_BYTES_MAX, FRAME_RATE } from '../../src/limits.ts'
+import type { Actor, ActorKind, Context, Ref } from '../../src/runtime/actor.ts'
+import type { Frame } from '../../src/stomp/frame.ts'
+import {
+  BEAT,
+  beatDueAtMs,
+  type HeartBeat,
+  negotiateHeartBeat,
+  silentAtMs,
+} from '../../src/stomp/heart-beat.ts'
+import { StompParser } from '../../src/stomp/parser.ts'
+import { FrameRefusal } from '../../src/stomp/refusal.ts'
+import { encodeFrame } from '../../src/stomp/serializer.ts'
+import { SubscriptionHeads } from '../../src/stomp/subscription-heads.ts'
+import type { Accept, Connection, ConnectionEvents } from '../../src/transport/connection.ts'
+import { connectedHeaders, signInWith, versionOf } from './connect.ts'
+import { askedBy, Desk, signalErrorOf } from './desk.ts'
+import {
+  dismissalRefusal,
+  overloadRefusal,
+  protocolRefusal,
+  rateRefusal,
+  SessionRefusal,
+  timeoutRefusal,
+} from './refusal.ts'
+import { onAcknowledge, onSend, perform } from './send.ts'
+import { onSubscribe, onTopicJoined, onTopicMessage, onTopicRefused, onUnsubscribe } from './subscribe.ts'
+import { requiredHeader } from './subscription.ts'
+import { Transactions } from './transactions.ts'
+import type { Dismissal, SessionTimer, StompSessionMessage, StompSessionWorld } from './world.ts'
+
+/** The id of a session is its connection's. */
+export function stompSessionKind(world: StompSessionWorld): ActorKind<StompSessionMessage> {
+  const heads = new SubscriptionHeads(HEADS_KEPT_MAX)
+  return {
+    kind: 'stomp-session',
+    mailboxMessagesMax: MAILBOX_MESSAGES_MAX,
+    onFailure: 'rebuild',
+    create: (_id, context) => new StompSession(world, heads, context),
+  }
+}
+
+/** Gives each connection a session. */
+export function acceptInto(sessions: (connectionId: string) => Ref<StompSessionMessage>): Accept {
+  return connection => {
+    const session = sessions(connection.id)
+    if (session.tell({ kind: 'open', connection }) === 'overloaded') connection.end(1013, 'overloaded')
+    return new SessionEvents(session)
+  }
+}
+
+class SessionEvents implements ConnectionEvents {
+  readonly #session: Ref<StompSessionMessage>
+
+  constructor(session: Ref<StompSessionMessage>) {
+    this.#session = session
+  }
+
+  onBytes(bytes: Uint8Array): void {
+    // Lent until this returns, and the session may have its turn later.
+    const told = this.#session.tell({ kind: 'bytes', bytes: Buffer.from(bytes) })
+    if (told === 'overloaded') this.#session.tellControl({ kind: 'overrun' })
+  }
+
+  onDrain(): void {
+    this.#session.tellControl({ kind: 'drained' })
+  }
+
+  onClosed(): void {
+    // Behind what came before it, as long as there is room.
+    if (this.#session.tell({ kind: 'closed' }) === 'overloaded') this.#session.tellControl({ kind: 'closed' })
+  }
+}
+
+class StompSession implements Actor<StompSessionMessage> {
+  readonly #world: StompSessionWorld
+  readonly #heads: SubscriptionHeads
+  readonly #context: Context<StompSessionMessage>
+  readonly #parser = new StompParser()
+  /** Undefined before the connection is known. */
+  #desk: Desk | undefined = undefined
+  #heartBeat: HeartBeat = NO_BEATS
+  /** When an octet came last, on the monotonic clock. */
+  #heardAtMs = 0
+  /** Nothing came in time; what its socket may hold is waited for. */
+  #isSilent = false
+  /** When the bucket of frames is full again. */
+  #framesFullAtMs = 0
+
+  constructor(world: StompSessionWorld, heads: SubscriptionHeads, context: Context<StompSessionMessage>) {
+    this.#world = world
+    this.#heads = heads
+    this.#context = context
+  }
+
+  receive(message: StompSessionMessage): void {
+    if (message.kind === 'open') return this.#onOpen(message.connection)
+    const desk = this.#desk
+    // Told to a session that is no more: nobody is behind this one.
+    if (desk === undefined) return this.#context.stop()
+    switch (message.kind) {
+      case 'topic-message':
+        return onTopicMessage(desk, message.topic, message.broadcast)
+      case 'bytes':
+        return this.#onBytes(desk, message.bytes)
+      case 'news':
+        return desk.pump()
+      case 'timer':
+        return this.#onTimer(desk, message.timer)
+      case 'topic-joined':
+        return onTopicJoined(desk, message.tag)
+      case 'topic-refused':
+        return onTopicRefused(desk, message.tag, signalErrorOf(message.error))
+      case 'drained':
+        desk.confirmWritten()
+        return desk.lookAtLag()
+      case 'overrun':
+        return desk.end(overloadRefusal(this.#pauseMs()))
+      case 'dismissed':
+        return this.#onDismissed(desk, message.why)
+      case 'closed':
+        desk.letGo('closed')
+        return this.#context.stop()
+    }
+  }
+
+  /** Whatever drops the session takes its connection with it. */
+  onStopped(): void {
+    this.#desk?.end(new SignalError('INTERNAL', 'the session failed'))
+  }
+
+  #onOpen(connection: Connection): void {
+    this.#desk = new Desk(this.#world, this.#heads, this.#context, connection)
+    this.#desk.startTimer('connect', CONNECT_MS_MAX)
+  }
+
+  #onDismissed(desk: Desk, why: Dismissal): void {
+    // The event that tells of it is in the inbox, where the device still has one.
+    if (why === 'session_revoked') desk.pump()
+    desk.end(dismissalRefusal(why, this.#pauseMs()))
+  }
+
+  #onBytes(desk: Desk, bytes: Uint8Array): void {
+    if (!isReading(desk)) return
+    this.#heardAtMs = this.#world.monotonicMs()
+    desk.confirmWritten()
+    try {
+      this.#parser.feed(bytes)
+      while (isReading(desk)) {
+        const frame = this.#parser.next()
+        if (frame === undefined) return
+        this.#onFrame(desk, frame)
+      }
+    } catch (error) {
+      if (!(error instanceof FrameRefusal)) throw error
+      desk.refuseAll(error, error.receipt)
+    }
+  }
+
+  #onFrame(desk: Desk, frame: Frame): void {
+    try {
+      if (this.#world.areRatesLimited) this.#countFrame()
+      this.#handle(desk, frame)
+    } catch (error) {
+      if (!(error instanceof SignalError)) throw error
+      desk.refuse(askedBy(frame), error)
+    }
+  }
+
+  #countFrame(): void {
+    const waitMs = missingMs(FRAME_RATE, this.#framesFullAtMs, this.#heardAtMs)
+    if (waitMs > 0) throw rateRefusal('too many frames', Math.max(waitMs, this.#pauseMs()))
+    const costMs = FRAME_RATE.perMs / FRAME_RATE.count
+    this.#framesFullAtMs = Math.max(this.#framesFullAtMs, this.#heardAtMs) + costMs
+  }
+
+  #handle(desk: Desk, frame: Frame): void {
+    const { command } = frame
+    if (command === 'CONNECT' || command === 'STOMP') return this.#onConnect(desk, frame)
+    if (desk.stage !== 'live') throw protocolRefusal('not_connected', 'CONNECT comes first')
+    switch (command) {
+      case 'SEND':
+        return onSend(desk, frame)
+      case 'ACK':
+      case 'NACK':
+        return onAcknowledge(desk, frame)
+      case 'SUBSCRIBE':
+        return onSubscribe(desk, frame)
+      case 'UNSUBSCRIBE':
+        return onUnsubscribe(desk, frame)
+      case 'BEGIN':
+        desk.transactions ??= new Transactions()
+        desk.transactions.begin(requiredHeader(frame, 'transaction'))
+        return desk.receiptInOrder(frame.header('receipt'))
+      case 'COMMIT':
+        return perform(desk, takeTransaction(desk, frame), askedBy(frame))
+      case 'ABORT':
+        takeTransaction(desk, frame)
+        return desk.receiptInOrder(frame.header('receipt'))
+      case 'DISCONNECT':
+        return this.#onDisconnect(desk, frame)
+    }
+  }
+
+  #onConnect(desk: Desk, frame: Frame): void {
+    if (desk.stage === 'live') throw protocolRefusal('connected_already', 'a second CONNECT')
+    const { connection } = desk.peer
+    const version = versionOf(frame)
+    const heartBeat = negotiateHeartBeat(frame.header('heart-beat'), version)
+    const { userId, deviceId, sessionId } = this.#signIn(desk, frame)
+    desk.device = { userId, deviceId }
+    desk.stage = 'live'
+    desk.peer.version = version
+    this.#parser.version = version
+    this.#parser.frameBytesMax = FRAME_BYTES_MAX
+    this.#heartBeat = heartBeat
+    this.#context.cancelTimer('connect')
+    this.#world.users(String(userId)).tellControl({
+      kind: 'attached',
+      connection: { id: connection.id, deviceId, sessionId, session: this.#context.self },
+    })
+    const facts = {
+      ...{ version, userId, deviceId, connectionId: connection.id, heartBeat: heartBeat.header },
+      ...{ server: this.#world.server, nowMs: this.#context.nowMs() },
+    }
+    const headers = connectedHeaders(facts, this.#world.inbox.head(userId, deviceId))
+    desk.peer.send(encodeFrame('CONNECTED', headers, version), true)
+    this.#watchLife(desk)
+  }
+
+  /** Bad credentials count against the address they came from; beyond some, it is told to wait. */
+  #signIn(desk: Desk, frame: Frame): ReturnType<typeof signInWith> {
+    const { connection } = desk.peer
+    try {
+      return signInWith(frame, connection.authorization, this.#world.authenticate)
+    } catch (error) {
+      const isBad = error instanceof SignalError && !(error instanceof SessionRefusal)
+      const waitMs = isBad ? this.#world.noteFailedConnect(connection.remoteAddress) : 0
+      if (waitMs > 0) throw rateRefusal('too many failed CONNECTs from this address', waitMs)
+      throw error
+    }
+  }
+
+  #onDisconnect(desk: Desk, frame: Frame): void {
+    const receipt = frame.header('receipt')
+    desk.stage = 'ending'
+    desk.transactions = undefined
+    desk.inOrder(() => {
+      desk.peer.receipt(receipt)
+      desk.finish(1000, 'disconnected')
+    })
+  }
+
+  #onTimer(desk: Desk, timer: SessionTimer): void {
+    switch (timer) {
+      case 'connect':
+        return desk.end(timeoutRefusal('connect_timeout', 'no CONNECT in time'))
+      case 'life':
+        return this.#onLifeTimer(desk)
+      case 'lag':
+        return desk.lookAtLag()
+      case 'settle':
+        return desk.onSettleTimer()
+      case 'mark':
+        return desk.onMarkTimer()
+    }
+  }
+
+  /** Beats when it is time, and ends what has been silent for too long, but not before its socket was looked at. */
+  #onLifeTimer(desk: Desk): void {
+    const nowMs = this.#world.monotonicMs()
+    if (nowMs >= silentAtMs(this.#heartBeat, this.#heardAtMs)) {
+      // A process that was busy finds the timer due before it has read what lies in the socket since.
+      if (this.#isSilent) return desk.end(timeoutRefusal('heart_beat_missed', 'nothing was heard in time'))
+      this.#isSilent = true
+      return desk.startTimer('life', LAST_LOOK_MS)
+    }
+    this.#isSilent = false
+    if (nowMs >= beatDueAtMs(this.#heartBeat, desk.peer.sentAtMs)) this.#beat(desk, nowMs)
+    this.#watchLife(desk)
+  }
+
+  #beat(desk: Desk, nowMs: number): void {
+    // To one that does not read, a beat more says nothing.
+    if (desk.peer.isLagging) desk.peer.sentAtMs = nowMs
+    else desk.peer.send(BEAT, true)
+  }
+
+  #watchLife(desk: Desk): void {
+    const dueAtMs = Math.min(
+      beatDueAtMs(this.#heartBeat, desk.peer.sentAtMs),
+      silentAtMs(this.#heartBeat, this.#heardAtMs),
+    )
+    if (dueAtMs === Number.POSITIVE_INFINITY || desk.stage === 'over') return
+    desk.startTimer('life', Math.max(0, dueAtMs - this.#world.monotonicMs()))
+  }
+
+  /** After which a client may come back: spread, so that they do not all come at once. */
+  #pauseMs(): number {
+    return Math.floor(PAUSE_MS_MIN + this.#context.random() * (PAUSE_MS_MAX - PAUSE_MS_MIN))
+  }
+}
+
+function isReading({ stage }: Desk): boolean {
+  return stage === 'connecting' || stage === 'live'
+}
+
+/** What was put off until the COMMIT or ABORT that the frame is. */
+function takeTransaction(desk: Desk, frame: Frame): ReturnType<Transactions['take']> {
+  const id = requiredHeader(frame, 'transaction')
+  return (desk.transactions ?? new Transactions()).take(id)
+}
+
+const NO_BEATS: HeartBeat = { beatEveryMs: 0, silenceMsMax: 0, header: undefined }
+/** Heads that connections share; apps number their subscriptions from zero on. */
+const HEADS_KEPT_MAX = 4_096
+/** A burst of broadcasts, with room for what the client sends meanwhile. */
+const MAILBOX_MESSAGES_MAX = 4_096
+const LAST_LOOK_MS = 200
+const PAUSE_MS_MIN = 1_000
+const PAUSE_MS_MAX = 10_000

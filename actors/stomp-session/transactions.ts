@@ -1,0 +1,70 @@
+/** BEGIN, COMMIT and ABORT (STOMP 1.2): what is put off until its transaction is committed. */
+
+import { TRANSACTION_BYTES_MAX, TRANSACTION_FRAMES_MAX, TRANSACTIONS_MAX } from '../../src/limits.ts'
+import type { Action } from './action.ts'
+import { limitRefusal, protocolRefusal } from './refusal.ts'
+
+/** The open transactions of one connection; they end with it. What breaks a rule throws a `SessionRefusal`. */
+export class Transactions {
+  readonly #open = new Map<string, Action[]>()
+  /** Octets of the bodies in all of them. */
+  #bytes = 0
+
+  begin(id: string): void {
+    if (this.#open.has(id)) throw protocolRefusal('transaction_open', 'the transaction is open already')
+    if (this.#open.size >= TRANSACTIONS_MAX) {
+      throw limitRefusal('too_many_transactions', `more than ${TRANSACTIONS_MAX} open transactions`)
+    }
+    this.#open.set(id, [])
+  }
+
+  add(id: string, action: Action): void {
+    const actions = this.#actionsOf(id)
+    if (actions.length >= TRANSACTION_FRAMES_MAX) {
+      throw limitRefusal(
+        'transaction_too_large',
+        `more than ${TRANSACTION_FRAMES_MAX} frames in a transaction`,
+      )
+    }
+    this.#bytes += bytesOf(action)
+    if (this.#bytes > TRANSACTION_BYTES_MAX) {
+      throw limitRefusal(
+        'transaction_too_large',
+        `more than ${TRANSACTION_BYTES_MAX} bytes in open transactions`,
+      )
+    }
+    actions.push(action)
+  }
+
+  /** Ends a transaction; what was in it is the caller's. */
+  take(id: string): readonly Action[] {
+    const actions = this.#actionsOf(id)
+    this.#open.delete(id)
+    for (const action of actions) this.#bytes -= bytesOf(action)
+    return actions
+  }
+
+  /** Throws unless the transaction is open. */
+  assertOpen(id: string): void {
+    this.#actionsOf(id)
+  }
+
+  #actionsOf(id: string): Action[] {
+    const actions = this.#open.get(id)
+    if (actions === undefined) throw protocolRefusal('transaction_unknown', 'no such transaction is open')
+    return actions
+  }
+}
+
+function bytesOf(action: Action): number {
+  switch (action.kind) {
+    case 'publish':
+      return action.body.length
+    case 'keep':
+      return action.item.body.length
+    case 'command':
+      return action.bytes
+    case 'acknowledge':
+      return 0
+  }
+}
