@@ -66,6 +66,11 @@ export type CallCommand =
   /** Time has come to what `nextDeadlineMs` said; early or late ones do no harm. */
   | { readonly kind: 'deadline'; readonly nowMs: number }
 
+/** A command as it is asked for: the room that decides on it says when it is. */
+export type CallRequest = Untimed<Exclude<CallCommand, { readonly kind: 'deadline' }>>
+
+type Untimed<Command> = Command extends CallCommand ? Omit<Command, 'nowMs'> : never
+
 export interface CallActor extends CallDeviceRef {
   /** The log's hash of the device's key. */
   readonly publicKeyHash: string

@@ -17,7 +17,6 @@ import {
   withRequest,
 } from './call-attendance.ts'
 import {
-  type CallAccepted,
   type CallCommand,
   type CallDecision,
   type CallFacts,
@@ -38,11 +37,13 @@ import {
   withAsk,
   withKeys,
 } from './call-keys.ts'
-import type { DeviceEffect } from './call-notice.ts'
 import { settled } from './call-settlement.ts'
 import { recordOf, recordWithOwnKey } from './call-view.ts'
 
-/** `call` is undefined for `start` and for an id that no call has. The facts are needed by `start` and `invite`. */
+/**
+ * `call` is undefined for `start` and for an id that no call has. The facts are needed by `start` and `invite`. After
+ * a refusal the call is as it was, also where time has come to something: the deadline will say so.
+ */
 export function decide(
   call: Call | undefined,
   command: CallCommand,
@@ -52,7 +53,8 @@ export function decide(
   if (call === undefined) return notFound()
   // What was due before the command came happened before it, however late its timer is.
   const present = withDeadlinesPassed(call, command.nowMs)
-  if (command.kind === 'deadline') return accepted(call, present, undefined, command, [])
+  const due = effectsOf(call, present, undefined, command.nowMs)
+  if (command.kind === 'deadline') return { ok: true, call: present, effects: due, reply: DONE }
   const participant = participantOf(present, command.by.userId)
   if (participant === undefined) return isPresence(command) ? unchanged(call) : notFound()
   const refusal = refusalOf(present, participant, command)
@@ -61,7 +63,8 @@ export function decide(
   if ('ok' in outcome) return outcome
   const { call: changed, told } = 'told' in outcome ? outcome : { call: outcome, told: [] }
   const after = settled(withRequest(changed, command.by, command.nowMs), command.nowMs)
-  return accepted(call, after, present, command, told)
+  const effects = [...due, ...effectsOf(present, after, command.by, command.nowMs), ...told]
+  return { ok: true, call: after, effects, reply: replyTo(present, after, command) }
 }
 
 type DeviceCommand = Exclude<CallCommand, { kind: 'start' | 'deadline' }>
@@ -71,7 +74,9 @@ function decideStart(call: Call | undefined, command: StartCommand, facts: CallF
   if (call !== undefined && call.initiatorId !== command.by.userId) return notFound()
   const started = call ?? startedCall(command, facts)
   if ('ok' in started) return started
-  return accepted(call, started, started, command, [])
+  const effects = effectsOf(call, started, command.by, command.nowMs)
+  const record = recordOf(started, command.by.userId)
+  return { ok: true, call: started, effects, reply: { kind: 'record', record } }
 }
 
 /** Why the one who asks may not do anything of the kind, whatever its details. */
@@ -125,25 +130,9 @@ function outcomeOf(
   }
 }
 
-/**
- * `present` is the call as the command found it: the key that a device joins with is in it, and after the join
- * nowhere.
- */
-function accepted(
-  before: Call | undefined,
-  after: Call,
-  present: Call | undefined,
-  command: CallCommand,
-  told: readonly DeviceEffect[],
-): CallAccepted {
-  const by = command.kind === 'deadline' ? undefined : command.by
-  const effects = [...effectsOf(before, after, by, command.nowMs), ...told]
-  return { ok: true, call: after, effects, reply: replyTo(present ?? after, after, command) }
-}
-
-function replyTo(present: Call, after: Call, command: CallCommand): CallReply {
+/** `present` is the call as the command found it: the key that a device joins with is in it, and after that nowhere. */
+function replyTo(present: Call, after: Call, command: DeviceCommand): CallReply {
   switch (command.kind) {
-    case 'start':
     case 'invite':
     case 'end':
     case 'rejoin':
@@ -155,7 +144,7 @@ function replyTo(present: Call, after: Call, command: CallCommand): CallReply {
       return { kind: 'asked', asked: ask.asked, expiresInS: secondsOpen(ask, command.nowMs) }
     }
     default:
-      return { kind: 'done' }
+      return DONE
   }
 }
 
@@ -172,10 +161,12 @@ function isPresence(command: DeviceCommand): command is PresenceCommand {
   return command.kind.startsWith('device-')
 }
 
-function unchanged(call: Call): CallAccepted {
-  return { ok: true, call, effects: [], reply: { kind: 'done' } }
+function unchanged(call: Call): CallDecision {
+  return { ok: true, call, effects: [], reply: DONE }
 }
 
 function notFound(): CallRefused {
   return refused('CALL_NOT_FOUND', 'no call of that id has you in it')
 }
+
+const DONE: CallReply = { kind: 'done' }

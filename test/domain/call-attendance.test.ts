@@ -450,6 +450,17 @@ t.test('a device that is removed leaves the call, and another user goes on', asy
   t.same([call.status, call.endReason], ['cancelled', 'caller_lost'])
 })
 
+t.test('a device that is removed asks for no key any more', async t => {
+  const house = active([2, 3])
+  const asking = [deviceOf(2, 2), deviceOf(2, 3), deviceOf(3, 2)]
+  for (const by of asking) house.run({ kind: 'request-rejoin', by })
+  house.run({ kind: 'device-removed', by: asking[0]! })
+  t.same(
+    house.call.rejoinAsks.map(({ deviceId }) => deviceId),
+    [203n, 302n],
+  )
+})
+
 t.test('what is pending for a device is an invitation that nobody has answered', async t => {
   const house = ringing([2, 3])
   t.match(pendingRecord(house.call, SECOND), { status: 'ringing', encryptedAESKey: keyFor(SECOND) })

@@ -56,6 +56,20 @@ t.test(
   },
 )
 
+t.test('what was due is told before what comes of the command', async t => {
+  const house = ringing([2, 3])
+  house.join(3)
+  for (const by of [HOST, deviceOf(3)]) house.run({ kind: 'device-online', by })
+  house.nowMs += 65_000
+  t.same(inWords(house.invite([2], HOST).effects), [
+    '201 call_missed instead',
+    'topic declined 2',
+    'history 2 missed',
+    '201 call_invitation',
+    'topic invited 2',
+  ])
+})
+
 t.test('a caller who had a socket may be without one for 30 seconds', async t => {
   const house = ringing()
   house.run({ kind: 'device-online', by: HOST })
@@ -81,6 +95,13 @@ t.test('a caller who had a socket may be without one for 30 seconds', async t =>
 t.test('a caller who never had a socket rings on', async t => {
   const house = ringing()
   t.equal(house.wait(64_999).call.status, 'ringing')
+})
+
+t.test('a caller who moved to a device without a socket rings on', async t => {
+  const house = ringing()
+  house.run({ kind: 'device-online', by: HOST })
+  house.join(1, 2)
+  t.equal(dueIn(house), 65_000)
 })
 
 t.test('a caller who is back in time rings on', async t => {

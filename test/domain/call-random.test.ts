@@ -84,15 +84,12 @@ class Life {
   #step({ command, facts }: Step): void {
     const house = this.#house
     const decision = house.decide(command, facts)
-    const by = 'by' in command ? command.by : undefined
     if (!decision.ok) {
       this.refused.set(decision.code, (this.refused.get(decision.code) ?? 0) + 1)
       return
     }
     house.kept = decision.call
-    // A device that the user has no more is not told anything, so it rings until somebody takes its inbox away.
-    if (command.kind === 'device-removed') this.#checks.forget(command.by)
-    this.#checks.after(decision, by, command.kind === 'start' || command.kind === 'invite')
+    this.#checks.after(decision, command)
     if (this.#chance(0.3)) this.#repeat(decision, { command, ...(facts === undefined ? {} : { facts }) })
   }
 

@@ -15,6 +15,7 @@ import {
 import type { CallAccepted, CallEffect } from '../../src/domain/call-command.ts'
 import { nextDeadlineMs } from '../../src/domain/call-deadline.ts'
 import type { CallHistoryRow } from '../../src/domain/call-history.ts'
+import type { UntimedCommand } from './call-house.ts'
 
 export class CallChecks {
   /** Whose key a text is, by the device that it was made for. */
@@ -30,9 +31,13 @@ export class CallChecks {
     this.#ownerOf = ownerOf
   }
 
-  /** After a command that was accepted; `rings` says whether it may make devices ring. */
-  after({ call, effects, reply }: CallAccepted, by: CallDeviceRef | undefined, rings: boolean): void {
+  /** After a command that was accepted. */
+  after({ call, effects, reply }: CallAccepted, command: UntimedCommand): void {
+    const rings = command.kind === 'start' || command.kind === 'invite'
+    const by = 'by' in command ? command.by : undefined
     for (const effect of effects) this.#take(effect, rings)
+    // A device that its user has no more is not told anything: whoever takes its inbox away takes the ring away.
+    if (command.kind === 'device-removed') this.#ringing.delete(nameOf(command.by))
     if (reply.kind === 'record' && reply.record.encryptedAESKey !== undefined) {
       assert.ok(by, 'a key in a reply to nobody')
       this.#assertOwner(reply.record.encryptedAESKey, nameOf(by))
@@ -41,11 +46,6 @@ export class CallChecks {
     this.#checkRinging(call)
     this.#checkKeys(call)
     this.#checkEnd(call)
-  }
-
-  /** A device that is none any more: nothing is told to it. */
-  forget(device: CallDeviceRef): void {
-    this.#ringing.delete(nameOf(device))
   }
 
   /** Once the call is over. */
