@@ -1,0 +1,90 @@
+/**
+ * Everything that a server in production speaks to, each as a stand-in in the test process, and the environment that
+ * joins a server to it: SMTP, an SMS gateway, an identity provider, Sign in with Apple, APNs, FCM.
+ */
+
+import { join } from 'node:path'
+import { parseEnv } from 'node:util'
+import type { Test } from 'tap'
+import { type ApnsStandIn, startApnsStandIn } from './apns-stand-in.ts'
+import { AppleStandIn } from './apple-stand-in.ts'
+import { type FcmStandIn, startFcmStandIn } from './fcm-stand-in.ts'
+import { OidcProvider } from './oidc-provider.ts'
+import { runProgram } from './programs.ts'
+import { type SmsGateway, startSmsGateway } from './sms-gateway.ts'
+import { type SmtpSink, startSmtpSink } from './smtp-sink.ts'
+import { PROJECT_ROOT } from './vectors.ts'
+
+/** Who our app is to the provider, to Apple's sign-in and to APNs. */
+export const GOOGLE_APP = 'callsign.google'
+export const APPLE_APP = 'org.example.callsign'
+
+export interface OutsideWorld {
+  readonly mail: SmtpSink
+  readonly sms: SmsGateway
+  readonly google: OidcProvider
+  readonly apple: AppleStandIn
+  readonly apns: ApnsStandIn
+  readonly fcm: FcmStandIn
+  /** Settings by which a server uses all of them. */
+  readonly environment: Readonly<Record<string, string>>
+}
+
+/** Ends with the test. */
+export async function startOutsideWorld(t: Test): Promise<OutsideWorld> {
+  const [mail, sms, google, apple, apns, fcm] = await Promise.all([
+    startSmtpSink({ security: 'starttls', login: { user: 'callsign', password: 'smtp-password' } }),
+    startSmsGateway(),
+    OidcProvider.start({ algorithm: 'RS256' }),
+    AppleStandIn.start({ algorithm: 'ES256' }),
+    startApnsStandIn(),
+    startFcmStandIn(),
+  ])
+  t.teardown(() =>
+    Promise.all([mail.close(), sms.close(), google.stop(), apple.stop(), apns.close(), fcm.close()]),
+  )
+  const stands = { mail, sms, google, apple, apns, fcm }
+  return { ...stands, environment: environmentOf(stands) }
+}
+
+function environmentOf({
+  mail,
+  sms,
+  google,
+  apple,
+  apns,
+  fcm,
+}: Omit<OutsideWorld, 'environment'>): Record<string, string> {
+  return {
+    CALLSIGN_SMTP_URL: mail.url,
+    CALLSIGN_SMTP_CA: mail.caFile,
+    CALLSIGN_MAIL_FROM: 'Callsign <no-reply@example.org>',
+    CALLSIGN_SMS_URL: sms.url,
+    CALLSIGN_SMS_HEADERS: '{"x-api-key":"sms-key"}',
+    CALLSIGN_OIDC_PROVIDERS: JSON.stringify([
+      { name: 'google', issuer: google.issuer, clientIds: [GOOGLE_APP] },
+    ]),
+    CALLSIGN_APPLE_CLIENT_IDS: APPLE_APP,
+    CALLSIGN_APPLE_TEAM_ID: apple.teamId,
+    CALLSIGN_APPLE_KEY_ID: apple.keyId,
+    // As it looks in a file for `--env-file`.
+    CALLSIGN_APPLE_PRIVATE_KEY: apple.privateKey.replaceAll('\n', '\\n'),
+    CALLSIGN_APPLE_ISSUER: apple.provider.issuer,
+    CALLSIGN_APNS_KEY: apns.key,
+    CALLSIGN_APNS_KEY_ID: apns.keyId,
+    CALLSIGN_APNS_TEAM_ID: apns.teamId,
+    CALLSIGN_APNS_HOST: 'localhost',
+    CALLSIGN_APNS_PORT: String(apns.port),
+    CALLSIGN_APNS_CA: apns.caFile,
+    CALLSIGN_FCM_SERVICE_ACCOUNT: JSON.stringify(fcm.serviceAccount),
+    CALLSIGN_FCM_URL: fcm.url,
+  }
+}
+
+/** What a server in production needs, its keys fresh from `keygen`. */
+export async function productionEnvironment(): Promise<Readonly<Record<string, string>>> {
+  const keygen = join(PROJECT_ROOT, 'dist/scripts/keygen.js')
+  const { stdout } = await runProgram(process.execPath, [keygen, '--origin', 'kt.example.org/log'])
+  const { KT_PUBLIC_KEY, VRF_PUBLIC_KEY, ...keys } = parseEnv(stdout) as Record<string, string>
+  return { ...keys, CALLSIGN_HTTP_HOST: '127.0.0.1', CALLSIGN_PUBLIC_URL: 'https://call.example.org' }
+}

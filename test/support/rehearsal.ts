@@ -1,0 +1,141 @@
+/**
+ * The built server in production mode, joined to stand-ins of everything outside it, with people who sign in to it as
+ * they would. At the end its log is searched for what they keep to themselves.
+ */
+
+import { randomUUID } from 'node:crypto'
+import type { Test } from 'tap'
+import { App } from './app.ts'
+import type { Claims } from './oidc-provider.ts'
+import {
+  APPLE_APP,
+  GOOGLE_APP,
+  type OutsideWorld,
+  productionEnvironment,
+  startOutsideWorld,
+} from './outside-world.ts'
+import { type RunningServer, startServer } from './server.ts'
+
+export interface RehearsalOptions {
+  readonly dataFolder: string
+  /** Settings beyond those that join the stand-ins; an empty one takes one of these away. */
+  readonly environment?: Readonly<Record<string, string>>
+}
+
+export class Rehearsal {
+  readonly world: OutsideWorld
+  readonly #options: RehearsalOptions
+  readonly #environment: Readonly<Record<string, string>>
+  readonly #apps: App[] = []
+  #server: RunningServer
+  #stderr = ''
+
+  private constructor(
+    world: OutsideWorld,
+    options: RehearsalOptions,
+    environment: Readonly<Record<string, string>>,
+    server: RunningServer,
+  ) {
+    this.world = world
+    this.#options = options
+    this.#environment = environment
+    this.#server = server
+  }
+
+  /** Ends with the test. */
+  static async start(t: Test, options: RehearsalOptions): Promise<Rehearsal> {
+    const world = await startOutsideWorld(t)
+    const environment = {
+      ...(await productionEnvironment()),
+      ...world.environment,
+      CALLSIGN_LOG_LEVEL: 'debug',
+    }
+    const { dataFolder } = options
+    const server = await startServer({
+      dataFolder,
+      environment: { ...environment, ...options.environment },
+      dev: false,
+    })
+    const rehearsal = new Rehearsal(world, options, environment, server)
+    t.teardown(() => rehearsal.#server.end('SIGKILL'))
+    return rehearsal
+  }
+
+  get server(): RunningServer {
+    return this.#server
+  }
+
+  /** Ends the server by the signal and starts it again with these settings changed; the apps go on with it. */
+  async restart(
+    signal: NodeJS.Signals,
+    changed: Readonly<Record<string, string>> = this.#options.environment ?? {},
+  ): Promise<void> {
+    await this.#server.end(signal)
+    this.#stderr += this.#server.stderr()
+    const { dataFolder } = this.#options
+    const environment = { ...this.#environment, ...changed }
+    this.#server = await startServer({ dataFolder, environment, dev: false })
+    for (const app of this.#apps) app.http = this.#server.http
+  }
+
+  /** A new installation of the app, whose user keeps these to themselves. */
+  app(...secrets: readonly string[]): App {
+    const app = new App(this.#server.http)
+    app.secrets.push(...secrets)
+    this.#apps.push(app)
+    return app
+  }
+
+  /** An app whose user has signed in by a code to this mail address. */
+  async signIn(email: string, ...secrets: readonly string[]): Promise<App> {
+    const app = this.app(email, ...secrets)
+    const [displayName = ''] = email.split('@')
+    const { challengeId } = await app.get(200, 'POST /app/api/login', { email, displayName })
+    const otp = app.hide((await this.world.mail.mailTo(email)).subject.slice(0, 6))
+    app.take(await app.get(200, 'POST /app/api/verify-login', { challengeId, otp }))
+    return app
+  }
+
+  /** The body of a login by a token of the identity provider, another token each time. */
+  async googleLogin(subject: string, claims: Claims = {}) {
+    const idToken = await this.world.google.idToken(GOOGLE_APP, {
+      sub: subject,
+      jti: randomUUID(),
+      ...claims,
+    })
+    return { verified: true, provider: 'google', idToken }
+  }
+
+  /** The body of a login with Apple, by another token and code each time. */
+  async appleLogin(subject: string) {
+    const grantee = { subject, clientId: APPLE_APP }
+    const email = `${subject}@privaterelay.appleid.com`
+    const claims = { jti: randomUUID(), email, email_verified: 'true', is_private_email: 'true' }
+    const identityToken = await this.world.apple.identityToken(grantee, claims)
+    const displayName = subject[0]!.toUpperCase() + subject.slice(1)
+    return { platform: 'apple', identityToken, displayName, ...this.appleCode(subject) }
+  }
+
+  appleCode(subject: string) {
+    return { authorizationCode: this.world.apple.issueCode({ subject, clientId: APPLE_APP }) }
+  }
+
+  /** Stops the server and looks for what people keep to themselves in everything that it has written. */
+  async endWithoutLeaks(t: Test): Promise<void> {
+    t.equal(await this.#server.end(), 0, 'it stops cleanly')
+    const written = this.#stderr + this.#server.stderr()
+    const secrets = this.#apps.flatMap(({ secrets }) => secrets)
+    t.same(
+      secrets.filter(secret => leaks(written, secret)),
+      [],
+      `none of ${secrets.length} secrets is in ${written.length} characters of log`,
+    )
+  }
+}
+
+/** Six digits are sought as a word: they may be part of a request's id. */
+function leaks(text: string, secret: string): boolean {
+  return /^\d{6}$/.test(secret)
+    ? new RegExp(`(?<![\\w.-])${secret}(?![\\w-])`).test(text)
+    : text.includes(secret)
+}
