@@ -11,7 +11,7 @@ import { type Call, type CallEndReason, type CallStatus, hasPart, isOver } from 
 import type { CallAccepted, CallEffect } from '../domain/call-command.ts'
 import type { CallId, UserId } from '../domain/ids.ts'
 import { IV_BYTES, openSealed, type Secrets, seal } from '../domain/secrets.ts'
-import { assert } from '../errors.ts'
+import { assert, SignalError } from '../errors.ts'
 import type { CallHistoryStore } from './call-history-store.ts'
 import type { Database, Table } from './database.ts'
 import { EXPIRY, type Expiries } from './expiries.ts'
@@ -50,12 +50,20 @@ export class CallStore {
   readonly #parts: CallStoreParts
   readonly #calls: Table<Uint8Array>
   readonly #ended: Table<EndedCall>
+  /** How the row of a call begins once the writes that were asked for so far have landed; none that begins alike. */
+  readonly #lastWritten = new Map<CallId, Uint8Array>()
 
   constructor(parts: CallStoreParts) {
     this.#parts = parts
     this.#calls = parts.database.table('calls')
     this.#ended = parts.database.table('calls-ended')
     parts.expiries.define(EXPIRY.endedCall, key => void this.#ended.remove(key))
+  }
+
+  /** The call while it is live, for the one who decides what becomes of it: all its writes have ended. */
+  open(callId: CallId): Call | undefined {
+    this.#lastWritten.delete(callId)
+    return this.read(callId)
   }
 
   /** The call while it is live. */
@@ -78,19 +86,36 @@ export class CallStore {
     return rows.flatMap(({ call }) => call ?? [])
   }
 
-  /** Writes what a decision says, and the reply if it is to be kept; resolves when all of it is durable. */
-  apply(
+  /**
+   * Writes what a decision says, and the reply if it is to be kept; resolves when all of it is durable. Rejects with
+   * `STORE_UNAVAILABLE` when an earlier write since `open` has failed: the decision rests on it, and the call would
+   * otherwise be there without what was to be told of it.
+   */
+  async apply(
     { call, effects }: Pick<CallAccepted, 'call' | 'effects'>,
     nowMs: number,
     kept?: KeptReply,
   ): Promise<void> {
-    return this.#parts.database.commit(() => {
-      for (const effect of effects) this.#carryOut(call.callId, effect, nowMs)
+    const { callId } = call
+    const expected = this.#lastWritten.get(callId)
+    const sealed = isOver(call) ? undefined : this.#seal(call)
+    if (sealed === undefined) this.#lastWritten.delete(callId)
+    else this.#lastWritten.set(callId, Uint8Array.from(sealed.subarray(0, IV_BYTES)))
+    await this.#parts.database.commit(() => {
+      this.#assertBegins(callId, expected)
+      for (const effect of effects) this.#carryOut(callId, effect, nowMs)
       if (kept !== undefined) this.#parts.idempotency.keep(kept.request, kept.reply, nowMs)
       // Last: lmdb-js keeps what was written before a defect threw, and a call that has not moved on is told of again.
-      if (isOver(call)) this.#end(call)
-      else this.#calls.put(idsKey(call.callId), this.#seal(call))
+      if (sealed === undefined) this.#end(call)
+      else this.#calls.put(idsKey(callId), sealed)
     })
+  }
+
+  #assertBegins(callId: CallId, expected: Uint8Array | undefined): void {
+    if (expected === undefined) return
+    const row = this.#calls.get(idsKey(callId))
+    if (row !== undefined && Buffer.compare(row.subarray(0, IV_BYTES), expected) === 0) return
+    throw new SignalError('STORE_UNAVAILABLE', 'an earlier write to the call has failed')
   }
 
   #end(call: Call): void {

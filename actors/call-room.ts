@@ -1,0 +1,407 @@
+/**
+ * The room of a call, one for each live call, id = its decimal callId: puts everything that is done to the call into one
+ * order. Each command is decided on the call as the last one left it, kept in memory, written, and told when it is
+ * durable; commands that come meanwhile are decided already.
+ *
+ *     command ─> decide ─> call and index in memory, timer ─> one transaction ─> live events, reply
+ *
+ * A write that fails drops the room with all that was decided since, and the next one begins with what the store has.
+ *
+ * Time is the wall clock's as it stood when this process came to know the call, moved on by the monotonic clock: a clock
+ * that is set meanwhile neither ends a ring nor prolongs it. A process that starts takes the wall clock anew, so a ring
+ * that was under way ends when it was to end.
+ */
+
+import {
+  type Call,
+  type CallDeviceRef,
+  hasPart,
+  isJoined,
+  isOver,
+  joinedDevices,
+  joinedOn,
+  participantOf,
+} from '../src/domain/call.ts'
+import {
+  type CallAccepted,
+  type CallCommand,
+  type CallEffect,
+  type CallFacts,
+  type CallRefused,
+  type CallReply,
+  type CallRequest,
+  refused,
+} from '../src/domain/call-command.ts'
+import { nextDeadlineMs, recover } from '../src/domain/call-deadline.ts'
+import { decide } from '../src/domain/call-decision.ts'
+import { effectsOf } from '../src/domain/call-effect.ts'
+import { ended } from '../src/domain/call-settlement.ts'
+import { type CallId, type DeviceId, parseUint64, type UserId } from '../src/domain/ids.ts'
+import type { UnansweredRings } from '../src/domain/unanswered-rings.ts'
+import { assert, SignalError } from '../src/errors.ts'
+import type { Actor, ActorKind, Context, Ref, Reply } from '../src/runtime/actor.ts'
+import type { IdForm } from '../src/schema/json.ts'
+import type { Calling } from '../src/store/call-facts.ts'
+import type { CallIndex } from '../src/store/call-index.ts'
+import type { CallStore, EndedCall, KeptReply } from '../src/store/call-store.ts'
+import type { IdempotentRequest } from '../src/store/idempotency-store.ts'
+import { CallWatchers } from './call-watchers.ts'
+import type { TopicSession } from './live-topic.ts'
+
+export type CallRoomMessage =
+  | CommandMessage
+  /** The time has come to which the timer was set. */
+  | { readonly kind: 'deadline' }
+  | SubscribeMessage
+  | { readonly kind: 'unsubscribe'; readonly sessionId: string }
+  /** Live events are left that not all were told of. */
+  | { readonly kind: 'tell-more' }
+
+export interface CommandMessage {
+  readonly kind: 'command'
+  readonly command: CallRequest
+  /** Under which the reply is kept, for when the request is repeated. */
+  readonly idempotent?: IdempotentRequest | undefined
+  /** Left out by those who only say what is so: that a device has come, gone or been removed. */
+  readonly reply?: Reply<CallReply>
+}
+
+/** A device wants to be told of what happens live; its session is told `topic-joined` with the tag, then answered. */
+export interface SubscribeMessage {
+  readonly kind: 'subscribe'
+  readonly by: CallDeviceRef
+  readonly session: TopicSession
+  readonly tag: number
+  readonly reply: Reply<undefined>
+}
+
+export interface CallRoomWorld {
+  readonly store: Pick<CallStore, 'open' | 'ended' | 'apply'>
+  readonly index: Pick<CallIndex, 'put' | 'forget'>
+  readonly facts: (calling: Calling) => CallFacts
+  /** Whether the device has a socket at this moment. */
+  readonly isConnected: (userId: UserId, deviceId: DeviceId) => boolean
+  /** The HTTP reply to a command, as text, to be kept. */
+  readonly keptReply: (kind: CallRequest['kind'], reply: CallReply) => string
+  /** Left out where rates are not limited. */
+  readonly rings?: UnansweredRings
+  /** 22 base64url characters, of no other event. */
+  readonly newEventId: () => string
+  readonly idsAs: IdForm
+  readonly monotonicMs: () => number
+  /** Told of each decision once it is durable, for the metrics. */
+  readonly onDecided?: (kind: CallCommand['kind'], call: Call) => void
+}
+
+export function callRoomKind(world: CallRoomWorld): ActorKind<CallRoomMessage> {
+  const lives = new Map<CallId, CallLife>()
+  return {
+    kind: 'call-room',
+    mailboxMessagesMax: MAILBOX_MESSAGES_MAX,
+    onFailure: 'rebuild',
+    idleMs: IDLE_MS,
+    create: (id, context) => new CallRoom(world, context, callIdOf(id), lives),
+    onGivenUp: id => endGivenUp(world, callIdOf(id), lives),
+  }
+}
+
+/** Has the rooms of all live calls set their timers, as the process starts. */
+export function resumeCalls(
+  calls: Iterable<Call>,
+  index: Pick<CallIndex, 'put'>,
+  roomOf: (id: string) => Ref<CallRoomMessage>,
+): void {
+  for (const call of calls) {
+    index.put(call)
+    roomOf(String(call.callId)).tellControl({ kind: 'deadline' })
+  }
+}
+
+/** What of a call is neither in the store nor lost with a room that is built anew: it ends with call or process. */
+interface CallLife {
+  /** The wall clock less the monotonic clock, milliseconds. */
+  readonly clockOffsetMs: number
+  readonly watchers: CallWatchers
+}
+
+class CallRoom implements Actor<CallRoomMessage> {
+  readonly #world: CallRoomWorld
+  readonly #context: Context<CallRoomMessage>
+  readonly #callId: CallId
+  readonly #lives: Map<CallId, CallLife>
+  readonly #life: CallLife
+  /** As the last decision left it; undefined before the start, and for an id that no live call has. */
+  #call: Call | undefined
+  readonly #ended: EndedCall | undefined
+
+  constructor(
+    world: CallRoomWorld,
+    context: Context<CallRoomMessage>,
+    callId: CallId,
+    lives: Map<CallId, CallLife>,
+  ) {
+    this.#world = world
+    this.#context = context
+    this.#callId = callId
+    this.#lives = lives
+    const call = world.store.open(callId)
+    this.#life = lives.get(callId) ?? newLife(world, context, callId)
+    if (call === undefined) {
+      // A start that failed leaves nothing behind.
+      lives.delete(callId)
+      world.index.forget(callId)
+      this.#ended = world.store.ended(callId)
+      return
+    }
+    lives.set(callId, this.#life)
+    this.#call = this.#recovered(call)
+    world.index.put(this.#call)
+    this.#setTimer()
+    this.#tellMore()
+  }
+
+  receive(message: CallRoomMessage): void {
+    switch (message.kind) {
+      case 'command':
+        return this.#onCommand(message)
+      case 'deadline':
+        return this.#onDeadline()
+      case 'subscribe':
+        return this.#onSubscribe(message)
+      case 'unsubscribe':
+        return this.#onUnsubscribe(message.sessionId)
+      case 'tell-more':
+        return this.#tellMore()
+    }
+  }
+
+  #onCommand(message: CommandMessage): void {
+    const { command, idempotent, reply } = message
+    if (this.#call === undefined && command.kind !== 'start') return this.#onUnknown(message)
+    const timed: CallCommand = { ...command, nowMs: this.#nowMs() }
+    const decision = decide(this.#call, timed, this.#factsFor(command))
+    const refusal = decision.ok ? this.#countRings(decision, timed) : decision
+    if (refusal !== undefined) return this.#refuse(refusal, reply)
+    if (!decision.ok) return
+    const kept = idempotent && {
+      request: idempotent,
+      reply: this.#world.keptReply(command.kind, decision.reply),
+    }
+    this.#carryOut(this.#withSocket(decision, timed), timed, reply, kept)
+  }
+
+  #onDeadline(): void {
+    if (this.#call === undefined) return this.#context.stop()
+    const command: CallCommand = { kind: 'deadline', nowMs: this.#nowMs() }
+    const decision = decide(this.#call, command)
+    assert(decision.ok, 'time is not refused')
+    this.#carryOut(decision, command, undefined, undefined)
+  }
+
+  /** Keeps what was decided, has it written, and tells of it when that is done. */
+  #carryOut(
+    { call, effects, reply: answer }: CallAccepted,
+    command: CallCommand,
+    reply: Reply<CallReply> | undefined,
+    kept: KeptReply | undefined,
+  ): void {
+    const before = this.#call
+    this.#call = call
+    if (before === undefined) this.#lives.set(this.#callId, this.#life)
+    if (call !== before) this.#world.index.put(call)
+    this.#setTimer()
+    const isWritten = kept !== undefined || effects.length > 0 || (call !== before && !isHint(command))
+    // Also what writes nothing waits for the writes before it, whose outcome it may tell of.
+    const durable = isWritten
+      ? this.#world.store.apply({ call, effects }, command.nowMs, kept)
+      : NOTHING_TO_WRITE
+    this.#context.commit(durable, () => {
+      this.#tell(call, effects, command.nowMs)
+      reply?.answer(answer)
+      this.#world.onDecided?.(command.kind, call)
+    })
+  }
+
+  /** Tells those who watch, and may, of what happened live. */
+  #tell(call: Call, effects: readonly CallEffect[], nowMs: number): void {
+    const { watchers } = this.#life
+    watchers.dropOutsiders(call)
+    for (const effect of effects) {
+      if (effect.kind !== 'topic' || watchers.isEmpty) continue
+      const event = { ...effect.event, eventId: this.#world.newEventId(), sentAtMs: nowMs }
+      if (!watchers.publish(event)) this.#tellMoreLater()
+    }
+    if (isOver(call)) this.#lives.delete(this.#callId)
+  }
+
+  #tellMore(): void {
+    if (!this.#life.watchers.tellMore()) this.#tellMoreLater()
+  }
+
+  #tellMoreLater(): void {
+    this.#context.self.tellControl({ kind: 'tell-more' })
+  }
+
+  #onSubscribe({ by, session, tag, reply }: SubscribeMessage): void {
+    const refusal = this.#refusalOfWatcher(by)
+    if (refusal !== undefined) {
+      reply.refuse(errorOf(refusal))
+      if (this.#call === undefined) this.#context.stop()
+      return
+    }
+    this.#life.watchers.subscribe(by.userId, session, tag)
+    reply.answer(undefined)
+  }
+
+  #refusalOfWatcher(by: CallDeviceRef): CallRefused | undefined {
+    const call = this.#call
+    if (call === undefined) return this.#refusalOfUnknown(by)
+    if (participantOf(call, by.userId) === undefined) return notFound()
+    if (!hasPart(call, by.userId)) return refused('NOT_PARTICIPANT', 'the host removed you from the call')
+    return isOver(call) ? callEnded(call.status) : undefined
+  }
+
+  #onUnsubscribe(sessionId: string): void {
+    this.#life.watchers.unsubscribe(sessionId)
+    if (this.#call === undefined) this.#context.stop()
+  }
+
+  #refuse(refusal: CallRefused, reply: Reply<CallReply> | undefined): void {
+    // In its turn: what it was refused for may not be durable yet.
+    this.#context.commit(NOTHING_TO_WRITE, () => reply?.refuse(errorOf(refusal)))
+    if (this.#call === undefined) this.#context.stop()
+  }
+
+  #onUnknown({ command: { kind, by }, reply }: CommandMessage): void {
+    const refusal = this.#refusalOfUnknown(by)
+    // Who leaves a call that is over has left it.
+    if (kind === 'leave' && refusal.code === 'CALL_ENDED') reply?.answer({ kind: 'done' })
+    else reply?.refuse(errorOf(refusal))
+    this.#context.stop()
+  }
+
+  /** Of an id that no live call has; who had a part in the call may know that it is over. */
+  #refusalOfUnknown({ userId }: CallDeviceRef): CallRefused {
+    return this.#ended?.userIds.includes(userId) ? callEnded(this.#ended.status) : notFound()
+  }
+
+  /**
+   * The call as a room finds it. Who is absent is counted as gone from now on: while there was no room, nobody could show
+   * that they are there.
+   */
+  #recovered(call: Call): Call {
+    const nowMs = this.#nowMs()
+    const found = recover(call, { nowMs, downForMs: Number.POSITIVE_INFINITY })
+    return joinedDevices(found).reduce((next, by) => this.#withPresence(next, by, nowMs), found)
+  }
+
+  /** A device that has just come into the call may have a socket already, of which nobody will tell. */
+  #withSocket(decision: CallAccepted, command: CallCommand): CallAccepted {
+    if (command.kind === 'deadline' || isHint(command)) return decision
+    const call = this.#withPresence(decision.call, command.by, command.nowMs)
+    return call === decision.call ? decision : { ...decision, call }
+  }
+
+  #withPresence(call: Call, by: CallDeviceRef, nowMs: number): Call {
+    const { userId, deviceId } = by
+    if (joinedOn(call, by)?.attendance?.isOnline !== false) return call
+    if (!this.#world.isConnected(userId, deviceId)) return call
+    const decision = decide(call, { kind: 'device-online', by, nowMs })
+    // Anything that is due comes with the timer.
+    return decision.ok && decision.effects.length === 0 ? decision.call : call
+  }
+
+  #factsFor(command: CallRequest): CallFacts | undefined {
+    if (command.kind !== 'start' && command.kind !== 'invite') return undefined
+    const { by, calleeIds, roomId } = command
+    return this.#world.facts({ callId: this.#callId, callerId: by.userId, calleeIds, roomId })
+  }
+
+  /** Refuses to ring somebody who has not answered lately; else counts the rings, and forgets those that are answered. */
+  #countRings({ call, effects }: CallAccepted, command: CallCommand): CallRefused | undefined {
+    const { rings } = this.#world
+    if (rings === undefined || command.kind === 'deadline') return undefined
+    const { by, nowMs } = command
+    const rung = [...new Set(effects.flatMap(rungBy))]
+    const missingMs = Math.max(0, ...rung.map(userId => rings.missingMs(by.userId, userId, nowMs)))
+    if (missingMs > 0) return ringsTooOften(missingMs)
+    for (const userId of rung) rings.note(by.userId, userId, nowMs)
+    const was = this.#call && participantOf(this.#call, by.userId)
+    const is = participantOf(call, by.userId)
+    const hasAnswered = was !== undefined && is !== undefined && !isJoined(was) && isJoined(is)
+    if (hasAnswered) rings.forget(was.invitedBy, by.userId)
+    return undefined
+  }
+
+  #setTimer(): void {
+    const deadlineMs = this.#call && nextDeadlineMs(this.#call)
+    if (deadlineMs === undefined) return this.#context.cancelTimer(TIMER)
+    this.#context.startTimer(TIMER, Math.max(0, deadlineMs - this.#nowMs()), { kind: 'deadline' })
+  }
+
+  #nowMs(): number {
+    return Math.floor(this.#life.clockOffsetMs + this.#world.monotonicMs())
+  }
+}
+
+/** A call whose room fails again and again is over, rather than ringing for ever. */
+function endGivenUp(world: CallRoomWorld, callId: CallId, lives: Map<CallId, CallLife>): void {
+  const call = world.store.open(callId)
+  const life = lives.get(callId)
+  lives.delete(callId)
+  world.index.forget(callId)
+  if (call === undefined || life === undefined) return
+  const nowMs = Math.floor(life.clockOffsetMs + world.monotonicMs())
+  const over = ended(call, { status: 'failed', endReason: 'internal' }, nowMs)
+  const effects = effectsOf(call, over, undefined, nowMs)
+  // If that fails, too, the call is found live at the next start.
+  world.store.apply({ call: over, effects }, nowMs).catch(() => undefined)
+}
+
+function newLife(world: CallRoomWorld, context: Context<CallRoomMessage>, callId: CallId): CallLife {
+  return {
+    clockOffsetMs: context.nowMs() - world.monotonicMs(),
+    watchers: new CallWatchers(callId, world.idsAs),
+  }
+}
+
+/** What only says that a device shows signs of life is not worth a write: a room that is built anew counts from then. */
+function isHint({ kind }: CallCommand): boolean {
+  return kind === 'device-seen'
+}
+
+/** Whom an effect rings. */
+function rungBy(effect: CallEffect): UserId[] {
+  return effect.kind === 'device' && effect.notice.kind === 'call_invitation' ? [effect.userId] : []
+}
+
+function ringsTooOften(missingMs: number): CallRefused {
+  const retryIn = Math.ceil(missingMs / 1000)
+  const members = { retryIn, scope: 'callee' }
+  return refused('RATE_LIMITED', `a callee did not answer your last calls, wait ${retryIn} s`, { members })
+}
+
+function notFound(): CallRefused {
+  return refused('CALL_NOT_FOUND', 'no call of that id has you in it')
+}
+
+function callEnded(status: string | undefined): CallRefused {
+  return refused('CALL_ENDED', `the call is over: ${status}`)
+}
+
+function errorOf({ code, detail, members, errors }: CallRefused): SignalError {
+  return new SignalError(code, detail, { ...(members && { members }), ...(errors && { errors }) })
+}
+
+function callIdOf(id: string): CallId {
+  const callId = parseUint64(id)
+  assert(callId !== undefined, 'a room is of a call')
+  return callId as CallId
+}
+
+const TIMER = 'deadline'
+const NOTHING_TO_WRITE = Promise.resolve()
+/** As many as a call's people send in a second; beyond it a caller is told to come back. */
+const MAILBOX_MESSAGES_MAX = 256
+/** How long a call that is over answers repeated requests as if it were there. */
+const IDLE_MS = 60_000

@@ -1,0 +1,61 @@
+/** What the rules of calling people have to know beyond the call: who they are, their devices, which rooms are free. */
+
+import type { CalleeFacts, CallFacts } from '../domain/call-command.ts'
+import { type CallId, newId, type UserId } from '../domain/ids.ts'
+import type { AccountStore } from './account-store.ts'
+import type { CallIndex } from './call-index.ts'
+import type { ContactStore } from './contact-store.ts'
+import type { DeviceStore } from './device-store.ts'
+
+export interface CallFactsParts {
+  readonly accounts: Pick<AccountStore, 'read'>
+  readonly devices: Pick<DeviceStore, 'activeDevicesOf'>
+  readonly contacts: Pick<ContactStore, 'isContact' | 'hasBlocked'>
+  readonly index: Pick<CallIndex, 'otherCallOf' | 'callInRoom'>
+  readonly randomBytes: (length: number) => Uint8Array
+}
+
+/** Somebody calls people, in this call. */
+export interface Calling {
+  readonly callId: CallId
+  readonly callerId: UserId
+  readonly calleeIds: readonly UserId[]
+  /** The room that was named. */
+  readonly roomId: number | undefined
+}
+
+/** As of now, by what is durable and by what the rooms have decided. */
+export function readCallFacts(parts: CallFactsParts, calling: Calling): CallFacts {
+  const { callId, callerId, calleeIds, roomId } = calling
+  const inRoom = roomId === undefined ? undefined : parts.index.callInRoom(roomId)
+  return {
+    callees: calleeIds.flatMap(calleeId => calleeFacts(parts, callerId, calleeId) ?? []),
+    ownDevices: parts.devices.activeDevicesOf(callerId).map(({ deviceId }) => deviceId),
+    otherCallId: parts.index.otherCallOf(callerId, callId),
+    isRoomInUse: inRoom !== undefined && inRoom !== callId,
+    freeRoomId: freeRoomId(parts),
+  }
+}
+
+function calleeFacts(
+  { accounts, contacts, devices }: CallFactsParts,
+  callerId: UserId,
+  userId: UserId,
+): CalleeFacts | undefined {
+  const account = accounts.read(userId)
+  if (account === undefined) return undefined
+  const isBlocked = contacts.hasBlocked(callerId, userId) || contacts.hasBlocked(userId, callerId)
+  return {
+    userId,
+    displayName: account.displayName,
+    isContact: contacts.isContact(callerId, userId) && !isBlocked,
+    deviceIds: devices.activeDevicesOf(userId).map(({ deviceId }) => deviceId),
+  }
+}
+
+function freeRoomId({ index, randomBytes }: CallFactsParts): number {
+  for (;;) {
+    const roomId = Number(newId(randomBytes))
+    if (index.callInRoom(roomId) === undefined) return roomId
+  }
+}

@@ -1,0 +1,87 @@
+/**
+ * Who has a part in which live call, and which rooms are taken: in memory, since it is asked for with every start, and
+ * ahead of the store, since two starts may meet before either is durable. A room keeps its call's entry; one that is
+ * built anew, also after a failed write, puts it right from the store.
+ */
+
+import { type Call, hasPart, isJoined, isOver } from '../domain/call.ts'
+import type { CallId, DeviceId, UserId } from '../domain/ids.ts'
+
+interface IndexedCall {
+  readonly roomId: number
+  readonly userIds: readonly UserId[]
+}
+
+export class CallIndex {
+  readonly #calls = new Map<CallId, IndexedCall>()
+  readonly #callInRoom = new Map<number, CallId>()
+  /** By user and call: the device that is in it, undefined for a user who is not. */
+  readonly #parts = new Map<UserId, Map<CallId, DeviceId | undefined>>()
+
+  /** How many calls are live. */
+  get size(): number {
+    return this.#calls.size
+  }
+
+  /** The call as it is now; one that is over is forgotten. */
+  put(call: Call): void {
+    const { callId, roomId, participants } = call
+    this.forget(callId)
+    if (isOver(call)) return
+    const present = participants.filter(({ userId }) => hasPart(call, userId))
+    for (const participant of present) {
+      const { userId, attendance } = participant
+      this.#partsOf(userId).set(callId, isJoined(participant) ? attendance?.deviceId : undefined)
+    }
+    this.#calls.set(callId, { roomId, userIds: present.map(({ userId }) => userId) })
+    this.#callInRoom.set(roomId, callId)
+  }
+
+  forget(callId: CallId): void {
+    const known = this.#calls.get(callId)
+    if (known === undefined) return
+    for (const userId of known.userIds) {
+      const parts = this.#partsOf(userId)
+      parts.delete(callId)
+      if (parts.size === 0) this.#parts.delete(userId)
+    }
+    this.#callInRoom.delete(known.roomId)
+    this.#calls.delete(callId)
+  }
+
+  /** The live calls that the user has a part in, the one with the latest change last. */
+  callsOf(userId: UserId): readonly CallId[] {
+    return [...(this.#parts.get(userId)?.keys() ?? [])]
+  }
+
+  /** The live calls that this device is in. */
+  callsWith(userId: UserId, deviceId: DeviceId): readonly CallId[] {
+    const parts = this.#parts.get(userId)
+    if (parts === undefined) return NO_CALLS
+    return [...parts].flatMap(([callId, inside]) => (inside === deviceId ? [callId] : []))
+  }
+
+  /** A live call that a device of the user is in, other than this one. */
+  otherCallOf(userId: UserId, callId: CallId): CallId | undefined {
+    for (const [otherId, inside] of this.#parts.get(userId) ?? []) {
+      if (otherId !== callId && inside !== undefined) return otherId
+    }
+    return undefined
+  }
+
+  /** The live call whose room it is. */
+  callInRoom(roomId: number): CallId | undefined {
+    return this.#callInRoom.get(roomId)
+  }
+
+  #partsOf(userId: UserId): Map<CallId, DeviceId | undefined> {
+    let parts = this.#parts.get(userId)
+    if (parts === undefined) {
+      parts = new Map()
+      this.#parts.set(userId, parts)
+    }
+    return parts
+  }
+}
+
+const NO_CALLS: readonly CallId[] = []
