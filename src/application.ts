@@ -97,6 +97,7 @@ export interface Application {
   readonly loginMethods: readonly string[]
   readonly routes: readonly HttpRoute[]
   readonly authentication: Authentication
+  readonly inbox: InboxStore
   readonly outbox: OutboxStore
   readonly delivery: Delivery
   readonly registration: DeviceRegistration
@@ -148,6 +149,7 @@ export function openApplication(parts: ApplicationParts): Application {
     ],
     routes: [...routes, ...landingRoutes(config)],
     authentication,
+    inbox: stores.inbox,
     outbox,
     delivery,
     registration,

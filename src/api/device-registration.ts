@@ -29,6 +29,7 @@ import type { Session } from '../domain/session.ts'
 import type { BucketRate } from '../domain/token-bucket.ts'
 import { assert, SignalError } from '../errors.ts'
 import { type DeviceStore, withPush } from '../store/device-store.ts'
+import type { InboxStore } from '../store/inbox-store.ts'
 import type { Notices } from '../store/notices.ts'
 import type { RateStore } from '../store/rate-store.ts'
 import type { SessionStore } from '../store/session-store.ts'
@@ -42,6 +43,7 @@ export interface DeviceRegistrationWorld {
   readonly devices: DeviceStore
   readonly sessions: SessionStore
   readonly notices: Pick<Notices, 'tell'>
+  readonly inbox: Pick<InboxStore, 'eraseDevice'>
   readonly rates: Pick<RateStore, 'missingMs' | 'take'>
   readonly areRatesLimited: boolean
   readonly nowMs: () => number

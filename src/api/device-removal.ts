@@ -3,6 +3,7 @@
 import { type Device, deviceName } from '../domain/device.ts'
 import type { DeviceId, UserId } from '../domain/ids.ts'
 import type { DeviceStore } from '../store/device-store.ts'
+import type { InboxStore } from '../store/inbox-store.ts'
 import type { Notices } from '../store/notices.ts'
 import type { SessionStore } from '../store/session-store.ts'
 
@@ -10,6 +11,7 @@ export interface DeviceRemovalWorld {
   readonly devices: Pick<DeviceStore, 'remove'>
   readonly sessions: Pick<SessionStore, 'idsOf' | 'read' | 'remove' | 'revoke'>
   readonly notices: Pick<Notices, 'tell'>
+  readonly inbox: Pick<InboxStore, 'eraseDevice'>
 }
 
 export interface DeviceRemoval {
@@ -23,13 +25,14 @@ export interface DeviceRemoval {
 }
 
 /**
- * In a transaction: the device is removed, its sessions are ended, its push tokens dropped, the others told. Its key
+ * In a transaction: the device is removed, its sessions are ended, its push tokens and inbox gone, the others told. Its key
  * stays in the log. Returns false, with nothing done, where the user has no such device.
  */
 export function removeDevice(world: DeviceRemovalWorld, removal: DeviceRemoval): boolean {
   const { userId, deviceId, nowMs, exceptDeviceId } = removal
   const device = world.devices.remove(userId, deviceId, nowMs)
   if (device === undefined) return false
+  world.inbox.eraseDevice(userId, deviceId)
   endSessions(world.sessions, removal)
   world.notices.tell(userId, { kind: 'device_removed', ...noticeOf(device) }, nowMs, exceptDeviceId)
   return true

@@ -48,6 +48,11 @@ export class RollBackGuard {
     if (!existsSync(join(options.dataFolder, 'store', 'data.mdb'))) this.#assertMayBegin(witnesses)
   }
 
+  /** Whether this is the first start after a restore: the store may be older than what clients have seen. */
+  get isRestored(): boolean {
+    return this.#marker !== undefined
+  }
+
   /** Where checkpoints are to be recorded, if anywhere. */
   get headFile(): HeadFile | undefined {
     return this.#headFile
