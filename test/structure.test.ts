@@ -11,7 +11,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   'src/domain': [],
   'src/log': [],
   'src/runtime': [],
-  'src/schema': [],
+  'src/schema': ['src/domain:types'],
   'src/delivery': ['src/domain'],
   'src/identity': [],
   'src/transport': ['src/stomp'],
@@ -26,7 +26,16 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'src/transport:types',
   ],
   'src/config.ts': ['src/application-config.ts', 'src/environment.ts'],
-  actors: ['src/domain', 'src/log', 'src/runtime', 'src/schema', 'src/stomp', 'src/store', 'src/delivery'],
+  actors: [
+    'src/transport:types',
+    'src/domain',
+    'src/log',
+    'src/runtime',
+    'src/schema',
+    'src/stomp',
+    'src/store',
+    'src/delivery',
+  ],
 }
 
 /** Join parts, and may name any of them. */
