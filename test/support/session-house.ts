@@ -1,0 +1,258 @@
+/**
+ * STOMP sessions, user sessions and topics over a real store, without sockets: clients in memory, clocks that tests
+ * move, people whose tokens are their names, and calls that tests answer for.
+ */
+
+import { randomBytes } from 'node:crypto'
+import type { Test } from 'tap'
+import { type DevTopicMessage, devTopicKind } from '../../actors/dev-topic.ts'
+import { acceptInto, stompSessionKind } from '../../actors/stomp-session/session.ts'
+import type {
+  SessionCaller,
+  SessionCalls,
+  StompSessionMessage,
+  StompSessionWorld,
+  TopicMessage,
+} from '../../actors/stomp-session/world.ts'
+import {
+  LiveConnections,
+  tellNews,
+  type UserSessionMessage,
+  userSessionKind,
+} from '../../actors/user-session.ts'
+import type { DeviceId, UserId } from '../../src/domain/ids.ts'
+import type { NoticeBody } from '../../src/domain/notice.ts'
+import { deriveSecrets } from '../../src/domain/secrets.ts'
+import { type ErrorCode, SignalError } from '../../src/errors.ts'
+import type { Ref } from '../../src/runtime/actor.ts'
+import type { ActorSystem } from '../../src/runtime/system.ts'
+import { Database } from '../../src/store/database.ts'
+import { DeviceInbox } from '../../src/store/device-inbox.ts'
+import { Expiries } from '../../src/store/expiries.ts'
+import { InboxStore } from '../../src/store/inbox-store.ts'
+import { problemOf } from '../../src/transport/problem.ts'
+import { makeStage, type Stage } from './actors.ts'
+import { type PeerOptions, StompPeer } from './stomp-peer.ts'
+
+/** One device of somebody; its token is `<userId>.<deviceId>`. */
+export interface Person {
+  readonly userId: UserId
+  readonly deviceId: DeviceId
+  readonly token: string
+}
+
+let peopleCount = 0
+
+/** Somebody new, or another device of somebody. */
+export function newPerson(userId: UserId = BigInt(++peopleCount + 7_000) as UserId): Person {
+  const deviceId = BigInt(++peopleCount + 90_000) as DeviceId
+  return { userId, deviceId, token: `${userId}.${deviceId}` }
+}
+
+export interface House extends Stage {
+  readonly stompWorld: StompSessionWorld
+  readonly database: Database
+  readonly inbox: InboxStore
+  readonly connections: LiveConnections
+  readonly users: (userId: string) => Ref<UserSessionMessage>
+  readonly topics: (name: string) => Ref<DevTopicMessage>
+  readonly system: ActorSystem
+  readonly calls: FakeCalls
+  /** `userId.deviceId online|offline`, as calls would be told. */
+  readonly presence: string[]
+  /** Reasons for which connections ended. */
+  readonly ended: string[]
+  /** Addresses, as text, of CONNECTs that failed. */
+  readonly failedConnects: string[]
+  /** Everybody there is. */
+  readonly peers: StompPeer[]
+  open(options?: PeerOptions): StompPeer
+  /** A client that has signed in, with its CONNECTED taken; `headers` are lines of its CONNECT. */
+  connect(person: Person, version?: string, headers?: string): Promise<StompPeer>
+  /** Tells a device something, as an operation would. */
+  tell(person: Person, body: NoticeBody, expiresAtMs?: number): Promise<void>
+  /** Puts a text into a queue of the development surface. */
+  keep(person: Person, queue: string, ...bodies: string[]): Promise<void>
+  /** Until everything that is under way has come to its end. */
+  settle(): Promise<void>
+  /** Lets time pass, in steps that let everything happen in between. */
+  pass(ms: number): Promise<void>
+}
+
+export interface HouseOptions {
+  readonly world?: Partial<StompSessionWorld>
+  /** Of an earlier house, whose store goes on. */
+  readonly folder?: string
+}
+
+export function makeHouse(t: Test, options: HouseOptions = {}): House {
+  const stage = makeStage()
+  const { world, system } = stage
+  const database = Database.open(options.folder ?? t.testdir())
+  t.teardown(() => database.close())
+  const connections = new LiveConnections()
+  const inbox = new InboxStore({
+    database,
+    expiries: new Expiries(database),
+    secrets: deriveSecrets(Buffer.alloc(32, 1)),
+    randomBytes,
+    onNews: (userId, deviceId) => tellNews({ connections }, users, userId, deviceId),
+  })
+  const presence: string[] = []
+  const users = system.define(
+    userSessionKind({
+      connections,
+      onPresence: (userId, deviceId, isOnline) =>
+        presence.push(`${userId}.${deviceId} ${isOnline ? 'online' : 'offline'}`),
+    }),
+  )
+  const topics = system.define(devTopicKind())
+  const calls = new FakeCalls()
+  const ended: string[] = []
+  const failedConnects: string[] = []
+  const stompWorld: StompSessionWorld = {
+    server: 'callsign/0.0.0',
+    isDevelopment: true,
+    areRatesLimited: false,
+    monotonicMs: () => world.monotonicMs(),
+    newEventId: () => randomBytes(16).toString('base64url'),
+    authenticate: authenticateByName,
+    noteFailedConnect: address => {
+      failedConnects.push([...address].join('.'))
+      return 0
+    },
+    inbox: new DeviceInbox(database, inbox, () => world.nowMs()),
+    eventBody: notice =>
+      JSON.stringify(notice, (_, value) => (typeof value === 'bigint' ? String(value) : value)),
+    calls,
+    users,
+    topics,
+    problemOf,
+    onEnded: reason => ended.push(reason),
+    ...options.world,
+  }
+  const sessions = system.define(stompSessionKind(stompWorld))
+  const accept = acceptInto(sessions)
+  const peers: StompPeer[] = []
+  const flush = () => {
+    world.run()
+    for (const peer of peers) if (!peer.isClosed) peer.flush()
+  }
+  const settle = async () => {
+    for (let round = 0; round < 2; round++) {
+      await world.settle()
+      flush()
+      await database.commit(() => undefined)
+      await world.settle()
+      flush()
+    }
+  }
+  const open = (peerOptions: PeerOptions = {}) => {
+    const peer = new StompPeer(accept, peerOptions)
+    peers.push(peer)
+    return peer
+  }
+  return {
+    ...stage,
+    ...{
+      stompWorld,
+      database,
+      inbox,
+      connections,
+      users,
+      topics,
+      calls,
+      presence,
+      ended,
+      failedConnects,
+      peers,
+    },
+    open,
+    async connect({ token }, version = '1.2', headers = '') {
+      const peer = open()
+      const accepted = version === '1.0' ? '' : `accept-version:${version}\nhost:h\n`
+      peer.write(`CONNECT\n${accepted}${headers}Authorization:Bearer ${token}\n\n\0`)
+      await settle()
+      const [frame] = peer.take()
+      if (frame?.command !== 'CONNECTED') throw new Error(`not connected: ${frame?.octets}`)
+      return peer
+    },
+    async tell({ userId, deviceId }, body, expiresAtMs) {
+      const notice = { ...body, eventId: randomBytes(16).toString('base64url'), sentAtMs: world.nowMs() }
+      const entry = {
+        item: { kind: 'notice', notice },
+        ...(expiresAtMs === undefined ? {} : { expiresAtMs }),
+      } as const
+      await database.commit(() => inbox.append(userId, deviceId, entry, world.nowMs()))
+      await settle()
+    },
+    async keep({ userId, deviceId }, queue, ...bodies) {
+      await database.commit(() => {
+        for (const body of bodies) {
+          const item = { kind: 'dev', queue, headers: [], body: Buffer.from(body) } as const
+          inbox.append(userId, deviceId, { item }, world.nowMs())
+        }
+      })
+      await settle()
+    },
+    settle,
+    async pass(ms) {
+      for (let left = ms; left > 0; left -= STEP_MS) {
+        world.advance(Math.min(left, STEP_MS))
+        flush()
+      }
+      await settle()
+    },
+  }
+}
+
+/** Calls whose rooms do what the test says. */
+export class FakeCalls implements SessionCalls {
+  /** `callId command said`, in order. */
+  readonly commands: string[] = []
+  readonly subscribers = new Map<string, Ref<TopicMessage>>()
+  /** Code with which commands and subscriptions are refused. */
+  refusal: ErrorCode | undefined = undefined
+
+  parse(_command: string, body: Uint8Array): object {
+    try {
+      return body.length === 0 ? {} : JSON.parse(Buffer.from(body).toString())
+    } catch {
+      throw new SignalError('MALFORMED_JSON', 'the body is not JSON')
+    }
+  }
+
+  async command(callId: string, _by: unknown, command: string, said: object): Promise<void> {
+    if (this.refusal !== undefined) throw new SignalError(this.refusal, 'not now')
+    this.commands.push(`${callId} ${command} ${JSON.stringify(said)}`)
+  }
+
+  async subscribe(callId: string, _by: unknown, session: Ref<TopicMessage>, tag: number): Promise<void> {
+    if (this.refusal !== undefined) throw new SignalError(this.refusal, 'not yours')
+    this.subscribers.set(callId, session)
+    session.tell({ kind: 'topic-joined', tag })
+  }
+
+  unsubscribe(callId: string): void {
+    this.subscribers.delete(callId)
+  }
+}
+
+/** Told to a session, as its user session or main would. */
+export function sessionOf({ system }: House, peer: StompPeer): Ref<StompSessionMessage> {
+  return system.ref('stomp-session', peer.id)
+}
+
+function authenticateByName(authorization: string): SessionCaller {
+  if (authorization === '') throw new SignalError('TOKEN_MISSING', 'send a token')
+  const token = authorization.replace(/^Bearer /, '')
+  if (token === 'expired')
+    throw new SignalError('TOKEN_EXPIRED', 'the access token is over: refresh once and repeat')
+  const [, userId, deviceId] = /^(\d+)\.(\d*)$/.exec(token) ?? []
+  if (userId === undefined) throw new SignalError('TOKEN_INVALID', 'the access token is not accepted')
+  const caller = { sessionId: Buffer.from(token), userId: BigInt(userId) as UserId }
+  return deviceId === '' ? caller : { ...caller, deviceId: BigInt(deviceId!) as DeviceId }
+}
+
+/** As the timers of the runtime tick. */
+const STEP_MS = 100
