@@ -23,6 +23,8 @@ export interface OperationsWorld {
   readonly idsAs: IdForm
   /** Answers then name the members of a request that the operation does not know. */
   readonly isDevelopment: boolean
+  /** Told of each request of somebody who is signed in: their device shows a sign of life. */
+  readonly onCaller?: (caller: Caller) => void
   readonly database: { commit<Result>(write: () => Result): Promise<Result> }
   readonly idempotency: {
     find(request: IdempotentRequest): string | undefined
@@ -59,6 +61,8 @@ class OperationRunner {
   readonly #rates: Rates
   readonly #bodyReader: BodyReader<NonNullable<Operation['bodySchema']>> | undefined
   readonly #queryReader: QueryReader<NonNullable<Operation['querySchema']>> | undefined
+  /** Requests with an `Idempotency-Key` that somebody else is asked for now; each resolves when its asking is over. */
+  readonly #asking = new Map<string, Promise<void>>()
 
   constructor(operation: Operation, world: OperationsWorld, rates: Rates) {
     this.#operation = operation
@@ -71,6 +75,7 @@ class OperationRunner {
   run(request: HttpRequest): HttpAnswer | Promise<HttpAnswer> {
     const caller = this.#authenticate(request.header('authorization'))
     if (this.#world.areRatesLimited) this.#rates.take(this.#operation, request, caller)
+    if (caller !== undefined) this.#world.onCaller?.(caller)
     const body = this.#readBody(request)
     const unknownFields = this.#world.isDevelopment ? this.#unknownFields(body) : ''
     const call = this.#callOf(request, caller, body)
@@ -132,6 +137,7 @@ class OperationRunner {
       bodyBytes: request.body,
       nowMs,
       commit: write => this.#commit(write, idempotent, nowMs),
+      askOnce: ask => this.#askOnce(ask, idempotent),
     }
   }
 
@@ -161,6 +167,23 @@ class OperationRunner {
       idempotency.keep(request, JSON.stringify(reply), nowMs)
       return reply
     })
+  }
+
+  async #askOnce(
+    ask: Parameters<Call<unknown, unknown, 'session'>['askOnce']>[0],
+    request: IdempotentRequest | undefined,
+  ): Promise<Reply> {
+    if (request === undefined) return ask(undefined)
+    const name = `${request.scope}\n${request.key}`
+    for (let earlier = this.#asking.get(name); earlier !== undefined; earlier = this.#asking.get(name)) {
+      await earlier
+    }
+    const kept = this.#world.idempotency.find(request)
+    if (kept !== undefined) return JSON.parse(kept)
+    const asked = ask(request)
+    const isOver = () => void this.#asking.delete(name)
+    this.#asking.set(name, asked.then(isOver, isOver))
+    return asked
   }
 
   #answer({ status, body, contentType = JSON_TYPE }: Reply, unknownFields: string): HttpAnswer {

@@ -7,6 +7,7 @@ import type { Static, TObject, TSchema } from 'typebox'
 import type { DeviceId } from '../domain/ids.ts'
 import type { BucketRate } from '../domain/token-bucket.ts'
 import type { ErrorCode } from '../errors.ts'
+import type { IdempotentRequest } from '../store/idempotency-store.ts'
 import type { HttpRoute } from '../transport/http.ts'
 import type { Caller } from './authentication.ts'
 
@@ -53,6 +54,12 @@ export interface Call<Body, Query, A extends Access> {
    * an `Idempotency-Key`, the reply is kept in the same transaction, and a repeated request gets the kept one instead.
    */
   commit(write: () => Reply): Promise<Reply>
+  /**
+   * The same where somebody else commits. Requests with one `Idempotency-Key` are asked one after the other, and what
+   * has a kept reply is not asked again. `ask` is handed what the reply is to be kept under, in the transaction of what
+   * it tells of; undefined where the request has no key.
+   */
+  askOnce(ask: (idempotent: IdempotentRequest | undefined) => Promise<Reply>): Promise<Reply>
 }
 
 type CallerOf<A extends Access> = A extends 'public'

@@ -2,6 +2,7 @@
 
 import Type, { type Static } from 'typebox'
 import type { DeclineReason, SentKeyMap } from '../domain/call-command.ts'
+import type { CallHistoryRow } from '../domain/call-history.ts'
 import type { KeysReason, ParticipantView } from '../domain/call-notice.ts'
 import type { CallRecord } from '../domain/call-view.ts'
 import type { DeviceId, UserId } from '../domain/ids.ts'
@@ -36,7 +37,8 @@ export const RoomId = Type.Integer({
 })
 
 const CalleeIds = Type.Array(Uint64, {
-  maxItems: 1_000,
+  minItems: 1,
+  maxItems: 31,
   description: '1 to 31 contacts, each once, without oneself',
 })
 
@@ -158,7 +160,8 @@ const CallRecordView = Type.Object({
   encryptedAESKey: Type.Optional({ ...EncryptedKey, description: "This device's own; in join and pending" }),
 })
 
-export const CallReply = CallRecordView
+/** The record of a call. */
+export const CallRecordReply = CallRecordView
 
 export const PendingReply = Type.Object({ items: Type.Array(CallRecordView) })
 
@@ -241,8 +244,8 @@ export function saidKeys({ epoch, reason, encryptedAESKeys }: Static<typeof Keys
   return { epoch, reason, encryptedAESKeys }
 }
 
-/** A record as `CallReply` has it. */
-export function recordBody({ createdAtMs, startedAtMs, endedAtMs, ...record }: CallRecord): object {
+/** A record as `CallRecordReply` has it. */
+export function recordBody({ createdAtMs, startedAtMs, endedAtMs, ...record }: CallRecord) {
   const { callId, roomId, status, isVideo, initiatorId, hostUserId, endReason } = record
   const { ringTimeoutIn, keyEpoch, keyRotationIn, maxParticipants, participants } = record
   return {
@@ -267,6 +270,26 @@ export function participantBody({ invitedAtMs, joinedAtMs, leftAtMs, ...view }: 
     joinedAt: optionalTimeText(joinedAtMs),
     leftAt: optionalTimeText(leftAtMs),
     ...{ deviceId, publicKeyHash, mediaName },
+  }
+}
+
+/** A row as `HistoryPage` has it. */
+export function historyBody({
+  createdAtMs,
+  startedAtMs,
+  endedAtMs,
+  talkedMs,
+  ...row
+}: CallHistoryRow): object {
+  const { callId, direction, status, isVideo, isGroup, peers, seen } = row
+  return {
+    ...{ callId, direction, status, isVideo, isGroup },
+    peers: peers.map(({ userId, displayName }) => ({ userId, displayName })),
+    createdAt: timeText(createdAtMs),
+    startedAt: optionalTimeText(startedAtMs),
+    endedAt: optionalTimeText(endedAtMs),
+    durationIn: Math.floor((talkedMs ?? 0) / 1000),
+    seen,
   }
 }
 

@@ -1,0 +1,91 @@
+/** The calls that a user remembers (contract 4.6): list them, say that the missed ones were seen, forget them. */
+
+import type { CallHistoryRow } from '../domain/call-history.ts'
+import { HistoryPage, historyBody } from '../schema/call.ts'
+import { PageQuery } from '../schema/page.ts'
+import type { CallHistoryStore } from '../store/call-history-store.ts'
+import { callNotFound, readCallId } from './calls.ts'
+import { type Operation, operation, operationWithQuery } from './operation.ts'
+import { pageOf, rangeOf } from './page.ts'
+
+export interface CallHistoryWorld {
+  readonly callHistory: Pick<CallHistoryStore, 'list' | 'markSeen' | 'remove' | 'removeAll'>
+}
+
+export function callHistoryOperations(world: CallHistoryWorld): readonly Operation[] {
+  return [listHistory(world), markHistorySeen(world), forgetCall(world), forgetHistory(world)]
+}
+
+function listHistory({ callHistory }: CallHistoryWorld): Operation {
+  return operationWithQuery(PageQuery, {
+    ...HISTORY,
+    id: 'listCallHistory',
+    method: 'GET',
+    path: PATH,
+    summary: 'Your calls of the last 90 days, newest first',
+    replies: { 200: HistoryPage },
+    codes: [],
+    handle: ({ caller: { userId }, query, nowMs }) => {
+      const { limit, after } = rangeOf(query)
+      const found = callHistory.list(userId, { limit, after }, nowMs)
+      const entryOf = ({ createdAtMs, callId }: CallHistoryRow) => ({ atMs: createdAtMs, id: callId })
+      return { status: 200, body: pageOf(query, found, entryOf, historyBody) }
+    },
+  })
+}
+
+function markHistorySeen({ callHistory }: CallHistoryWorld): Operation {
+  return operation({
+    ...HISTORY,
+    id: 'markCallHistorySeen',
+    method: 'POST',
+    path: `${PATH}/seen`,
+    summary: 'You have looked at your missed calls: they count in the badge no more',
+    replies: { 204: null },
+    codes: [],
+    handle: ({ caller: { userId }, nowMs, commit }) =>
+      commit(() => {
+        callHistory.markSeen(userId, nowMs)
+        return { status: 204 }
+      }),
+  })
+}
+
+function forgetCall({ callHistory }: CallHistoryWorld): Operation {
+  return operation({
+    ...HISTORY,
+    id: 'forgetCall',
+    method: 'DELETE',
+    path: `${PATH}/{callId}`,
+    summary: 'Forget one call',
+    replies: { 204: null },
+    codes: ['CALL_NOT_FOUND'],
+    handle: ({ caller: { userId }, params, nowMs, commit }) => {
+      const callId = readCallId(params[0])
+      return commit(() => {
+        if (!callHistory.remove(userId, callId, nowMs)) throw callNotFound()
+        return { status: 204 }
+      })
+    },
+  })
+}
+
+function forgetHistory({ callHistory }: CallHistoryWorld): Operation {
+  return operation({
+    ...HISTORY,
+    id: 'forgetCallHistory',
+    method: 'DELETE',
+    path: PATH,
+    summary: 'Forget all calls',
+    replies: { 204: null },
+    codes: [],
+    handle: ({ caller: { userId }, nowMs, commit }) =>
+      commit(() => {
+        callHistory.removeAll(userId, nowMs)
+        return { status: 204 }
+      }),
+  })
+}
+
+const PATH = '/app/api/call/history'
+const HISTORY = { tag: 'calls', access: 'session' } as const

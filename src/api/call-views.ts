@@ -1,0 +1,84 @@
+/** Looking at calls (contract 4.3): the record, who is in it, and the invitations that wait for an answer. */
+
+import { type Call, hasPart, participantOf } from '../domain/call.ts'
+import { pendingRecord, recordOf } from '../domain/call-view.ts'
+import type { UserId } from '../domain/ids.ts'
+import { SignalError } from '../errors.ts'
+import { CallRecordReply, ParticipantsReply, PendingReply, recordBody } from '../schema/call.ts'
+import type { CallIndex } from '../store/call-index.ts'
+import type { CallStore } from '../store/call-store.ts'
+import { callNotFound, readCallId } from './calls.ts'
+import { type Operation, operation } from './operation.ts'
+
+export interface CallViewsWorld {
+  readonly calls: Pick<CallStore, 'read' | 'ended'>
+  readonly callIndex: Pick<CallIndex, 'callsOf'>
+}
+
+export function callViewOperations(world: CallViewsWorld): readonly Operation[] {
+  return [getCall(world), getParticipants(world), getPendingCalls(world)]
+}
+
+function getCall(world: CallViewsWorld): Operation {
+  return operation({
+    ...VIEW,
+    id: 'getCall',
+    path: '/app/api/call/{callId}',
+    summary: 'A live call that you have a part in',
+    replies: { 200: CallRecordReply },
+    codes: ['CALL_NOT_FOUND', 'CALL_ENDED'],
+    handle: ({ caller: { userId }, params }) => {
+      const call = readLiveCall(world, params[0], userId)
+      return { status: 200, body: recordBody(recordOf(call, userId)) }
+    },
+  })
+}
+
+function getParticipants(world: CallViewsWorld): Operation {
+  return operation({
+    ...VIEW,
+    id: 'getParticipants',
+    path: '/app/api/call/{callId}/participants',
+    summary: 'Who is in the call, was, or is invited',
+    replies: { 200: ParticipantsReply },
+    codes: ['CALL_NOT_FOUND', 'CALL_ENDED'],
+    handle: ({ caller: { userId }, params }) => {
+      const call = readLiveCall(world, params[0], userId)
+      const { participants } = recordBody(recordOf(call, userId))
+      return { status: 200, body: { callId: call.callId, keyEpoch: call.keyEpoch, participants } }
+    },
+  })
+}
+
+function getPendingCalls({ calls, callIndex }: CallViewsWorld): Operation {
+  return operation({
+    ...VIEW,
+    id: 'getPendingCalls',
+    path: '/app/api/call/pending',
+    summary: 'Invitations that you have not answered, newest first, each with the key for this device',
+    replies: { 200: PendingReply },
+    codes: [],
+    handle: ({ caller: { userId, deviceId } }) => {
+      const mine = callIndex.callsOf(userId).flatMap(callId => calls.read(callId) ?? [])
+      const newestFirst = mine.sort((a, b) => invitedAtMs(b, userId) - invitedAtMs(a, userId))
+      const records = newestFirst.flatMap(call => pendingRecord(call, { userId, deviceId }) ?? [])
+      return { status: 200, body: { items: records.map(recordBody) } }
+    },
+  })
+}
+
+/** Throws `CALL_NOT_FOUND`, or `CALL_ENDED` to those who had a part in it. */
+function readLiveCall({ calls }: CallViewsWorld, text: string | undefined, userId: UserId): Call {
+  const callId = readCallId(text)
+  const call = calls.read(callId)
+  if (call !== undefined && hasPart(call, userId)) return call
+  const over = calls.ended(callId)
+  if (call !== undefined || !over?.userIds.includes(userId)) throw callNotFound()
+  throw new SignalError('CALL_ENDED', `the call is over: ${over.status}`)
+}
+
+function invitedAtMs(call: Call, userId: UserId): number {
+  return participantOf(call, userId)?.invitedAtMs ?? 0
+}
+
+const VIEW = { method: 'GET', tag: 'calls', access: 'device' } as const

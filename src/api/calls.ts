@@ -1,0 +1,338 @@
+/**
+ * What is done to calls (contract 4.3): start, invite, join, decline, leave, end, remove, rejoin, keys. Each request is
+ * put to the call's room, which decides; here it is read and the answer written.
+ */
+
+import type { CallActor, CallReply, CallRequest } from '../domain/call-command.ts'
+import { type CallId, type DeviceId, newId, parseUint64, type UserId } from '../domain/ids.ts'
+import { TokenBuckets } from '../domain/token-bucket.ts'
+import { type ErrorCode, SignalError } from '../errors.ts'
+import { RATE_KEYS_MAX } from '../limits.ts'
+import {
+  AcceptedReply,
+  AcceptRejoinRequest,
+  CallRecordReply,
+  DeclineRequest,
+  EndCallRequest,
+  InviteRequest,
+  KeysRequest,
+  RemoveRequest,
+  RequestRejoinReply,
+  recordBody,
+  StartCallRequest,
+  saidAcceptance,
+  saidKeys,
+} from '../schema/call.ts'
+import { formatJson, type IdForm } from '../schema/json.ts'
+import type { AccountStore } from '../store/account-store.ts'
+import type { DeviceStore } from '../store/device-store.ts'
+import type { IdempotentRequest } from '../store/idempotency-store.ts'
+import type { Caller } from './authentication.ts'
+import { type Operation, operation, operationWithBody, type RateRule, type Reply } from './operation.ts'
+import { rateLimited } from './operation-routes.ts'
+
+/**
+ * Puts a request to the room of a call; resolves once it has been carried out durably, and rejects with what it was
+ * refused with, else with `OVERLOADED`, `DEADLINE_EXCEEDED` or `STORE_UNAVAILABLE`.
+ */
+export type AskRoom = (
+  callId: CallId,
+  request: CallRequest,
+  idempotent?: IdempotentRequest,
+) => Promise<CallReply>
+
+export interface CallsWorld {
+  readonly askRoom: AskRoom
+  readonly accounts: Pick<AccountStore, 'read'>
+  readonly devices: Pick<DeviceStore, 'active'>
+  readonly randomBytes: (length: number) => Uint8Array
+  readonly monotonicMs: () => number
+  readonly areRatesLimited: boolean
+}
+
+export function callOperations(world: CallsWorld): readonly Operation[] {
+  return [
+    startCall(world),
+    inviteToCall(world),
+    joinCall(world),
+    declineCall(world),
+    leaveCall(world),
+    endCall(world),
+    endCallAt(world),
+    removeFromCall(world),
+    requestRejoin(world),
+    acceptRejoin(world),
+    rejoinCall(world),
+    sendKeys(world),
+  ]
+}
+
+/** The answer to a request that its room has carried out, as it is kept for when the request is repeated. */
+export function keptCallReply(kind: CallRequest['kind'], reply: CallReply, idsAs: IdForm): string {
+  const { status, body } = replyTo(kind, reply)
+  return JSON.stringify(body === undefined ? { status } : { status, body: formatJson(body, idsAs) })
+}
+
+/** The id of a path. Throws `CALL_NOT_FOUND` for what is none. */
+export function readCallId(text: string | undefined): CallId {
+  const callId = parseUint64(text ?? '')
+  if (callId === undefined) throw callNotFound()
+  return callId as CallId
+}
+
+export function callNotFound(): SignalError {
+  return new SignalError('CALL_NOT_FOUND', 'no call of that id has you in it')
+}
+
+function startCall(world: CallsWorld): Operation {
+  return operationWithBody(StartCallRequest, {
+    ...COMMAND,
+    id: 'startCall',
+    path: '/app/api/call/start',
+    deprecatedAliases: [{ path: '/group-calls/start', since: OLD_PATHS_SINCE }],
+    summary: 'Call contacts: each of their devices gets its own key',
+    replies: { 201: CallRecordReply },
+    codes: [...ASKED_CODES, ...CALLING_CODES, 'ROOM_IN_USE', 'ALREADY_IN_CALL'],
+    isIdempotent: true,
+    bodyBytesMax: KEYS_BODY_BYTES_MAX,
+    rates: STARTS,
+    handle: ({ caller, body, askOnce }) => {
+      const { roomId, encryptedAESKeys, isVideo } = body
+      const callId = newId(world.randomBytes) as CallId
+      const displayName = world.accounts.read(caller.userId)?.displayName ?? ''
+      const request: CallRequest = {
+        ...{ kind: 'start', by: actorOf(world, caller), callId, displayName },
+        calleeIds: body.calleeIds as UserId[],
+        ...{ roomId, encryptedAESKeys, isVideo },
+      }
+      return askOnce(idempotent => carryOut(world, callId, request, idempotent))
+    },
+  })
+}
+
+function inviteToCall(world: CallsWorld): Operation {
+  return operationWithBody(InviteRequest, {
+    ...COMMAND,
+    id: 'inviteToCall',
+    path: '/app/api/call/{callId}/invite',
+    deprecatedAliases: [{ path: '/group-calls/{callId}/invite', since: OLD_PATHS_SINCE }],
+    summary: 'Invite contacts into a call that you are in',
+    replies: { 200: CallRecordReply },
+    codes: [...ASKED_CODES, ...CALLING_CODES, ...KNOWN_CODES, 'NOT_HOST', 'CALL_FULL'],
+    isIdempotent: true,
+    bodyBytesMax: KEYS_BODY_BYTES_MAX,
+    rates: [{ name: 'call-invite', by: 'user', count: 60, perMs: TEN_MINUTES_MS, burst: 60 }],
+    handle: ({ caller, body, params, askOnce }) => {
+      const { roomId, encryptedAESKeys, isVideo } = body
+      const callId = readCallId(params[0])
+      const request: CallRequest = {
+        ...{ kind: 'invite', by: deviceOf(caller) },
+        calleeIds: body.calleeIds as UserId[],
+        ...{ roomId, encryptedAESKeys, isVideo },
+      }
+      return askOnce(idempotent => carryOut(world, callId, request, idempotent))
+    },
+  })
+}
+
+function joinCall(world: CallsWorld): Operation {
+  return operation({
+    ...COMMAND,
+    id: 'joinCall',
+    path: '/app/api/call/{callId}/join',
+    summary: 'Answer an invitation, with the key for this device; from a second device: move the call there',
+    replies: { 200: CallRecordReply },
+    codes: [...ASKED_CODES, ...KNOWN_CODES, 'CALL_FULL', 'CALL_NOT_ACTIVE', 'REJOIN_REQUIRED'],
+    handle: ({ caller, params }) =>
+      carryOut(world, readCallId(params[0]), { kind: 'join', by: actorOf(world, caller) }),
+  })
+}
+
+function declineCall(world: CallsWorld): Operation {
+  return operationWithBody(DeclineRequest, {
+    ...COMMAND,
+    id: 'declineCall',
+    path: '/app/api/call/{callId}/decline',
+    summary: 'Turn an invitation down, on all devices',
+    isBodyOptional: true,
+    replies: { 204: null },
+    codes: [...ASKED_CODES, ...KNOWN_CODES],
+    handle: ({ caller, body, params }) =>
+      carryOut(world, readCallId(params[0]), { kind: 'decline', by: deviceOf(caller), reason: body.reason }),
+  })
+}
+
+function leaveCall(world: CallsWorld): Operation {
+  return operation({
+    ...COMMAND,
+    id: 'leaveCall',
+    path: '/app/api/call/{callId}/leave',
+    summary: 'Leave the call; it goes on without you',
+    replies: { 204: null },
+    codes: [...ASKED_CODES, 'CALL_NOT_FOUND'],
+    handle: ({ caller, params }) =>
+      carryOut(world, readCallId(params[0]), { kind: 'leave', by: deviceOf(caller) }),
+  })
+}
+
+const END_CODES = ['CALL_NOT_FOUND', 'CALL_ENDED', 'NOT_PARTICIPANT', 'NOT_HOST'] as const
+
+function endCall(world: CallsWorld): Operation {
+  return operationWithBody(EndCallRequest, {
+    ...COMMAND,
+    id: 'endCall',
+    path: '/app/api/call/end',
+    summary: 'End the call for everybody: the host, or either of two',
+    replies: { 200: CallRecordReply },
+    codes: [...ASKED_CODES, ...END_CODES],
+    handle: ({ caller, body }) =>
+      carryOut(world, body.callId as CallId, { kind: 'end', by: deviceOf(caller) }),
+  })
+}
+
+function endCallAt(world: CallsWorld): Operation {
+  return operation({
+    ...COMMAND,
+    id: 'endCallAt',
+    path: '/app/api/call/{callId}/end',
+    summary: 'End the call for everybody, named by the path',
+    replies: { 200: CallRecordReply },
+    codes: [...ASKED_CODES, ...END_CODES],
+    handle: ({ caller, params }) =>
+      carryOut(world, readCallId(params[0]), { kind: 'end', by: deviceOf(caller) }),
+  })
+}
+
+function removeFromCall(world: CallsWorld): Operation {
+  return operationWithBody(RemoveRequest, {
+    ...COMMAND,
+    id: 'removeFromCall',
+    path: '/app/api/call/{callId}/remove',
+    summary: 'Take somebody out of the call, who may not come back by themselves; for the host',
+    replies: { 204: null },
+    codes: [...ASKED_CODES, ...KNOWN_CODES, 'NOT_HOST', 'USER_NOT_FOUND'],
+    handle: ({ caller, body, params }) =>
+      carryOut(world, readCallId(params[0]), {
+        ...{ kind: 'remove', by: deviceOf(caller) },
+        userId: body.userId as UserId,
+      }),
+  })
+}
+
+function requestRejoin(world: CallsWorld): Operation {
+  const asks = new TokenBuckets(REJOIN_ASKS, RATE_KEYS_MAX)
+  return operation({
+    ...COMMAND,
+    id: 'requestRejoin',
+    path: '/app/api/call/{callId}/request-rejoin',
+    summary: 'Ask everybody in the call for its key',
+    replies: { 202: RequestRejoinReply },
+    codes: [...ASKED_CODES, ...KNOWN_CODES, 'CALL_NOT_ACTIVE', 'NO_ACTIVE_PARTICIPANT'],
+    handle: ({ caller, params }) => {
+      const callId = readCallId(params[0])
+      const request: CallRequest = { kind: 'request-rejoin', by: actorOf(world, caller) }
+      if (world.areRatesLimited) {
+        const missingMs = asks.take(`${caller.userId} ${callId}`, world.monotonicMs())
+        if (missingMs > 0) throw rateLimited(missingMs, 'call')
+      }
+      return carryOut(world, callId, request)
+    },
+  })
+}
+
+function acceptRejoin(world: CallsWorld): Operation {
+  return operationWithBody(AcceptRejoinRequest, {
+    ...COMMAND,
+    id: 'acceptRejoin',
+    path: '/app/api/call/{callId}/accept-rejoin',
+    summary: 'Give the key to a device that has asked for it',
+    replies: { 202: AcceptedReply },
+    codes: [...ASKED_CODES, ...KNOWN_CODES, 'CALL_NOT_ACTIVE', 'PLAINTEXT_KEY_SUSPECTED'],
+    handle: ({ caller, body, params }) => {
+      const request: CallRequest = { kind: 'accept-rejoin', by: deviceOf(caller), ...saidAcceptance(body) }
+      return carryOut(world, readCallId(params[0]), request)
+    },
+  })
+}
+
+function rejoinCall(world: CallsWorld): Operation {
+  return operation({
+    ...COMMAND,
+    id: 'rejoinCall',
+    path: '/app/api/call/{callId}/rejoin',
+    summary: 'Come back into the call, once the key is there',
+    replies: { 200: CallRecordReply },
+    codes: [...ASKED_CODES, ...KNOWN_CODES, 'CALL_FULL', 'CALL_NOT_ACTIVE', 'REJOIN_REQUIRED'],
+    handle: ({ caller, params }) =>
+      carryOut(world, readCallId(params[0]), { kind: 'rejoin', by: actorOf(world, caller) }),
+  })
+}
+
+function sendKeys(world: CallsWorld): Operation {
+  return operationWithBody(KeysRequest, {
+    ...COMMAND,
+    id: 'sendKeys',
+    path: '/app/api/call/{callId}/keys',
+    summary: 'Give every device in the call a new key (the host), or the present one again (anybody in it)',
+    replies: { 202: AcceptedReply },
+    codes: [
+      ...ASKED_CODES,
+      ...KNOWN_CODES,
+      ...['NOT_HOST', 'CALL_NOT_ACTIVE', 'EPOCH_CONFLICT'],
+      ...['DEVICE_LIST_MISMATCH', 'PLAINTEXT_KEY_SUSPECTED'],
+    ] as ErrorCode[],
+    bodyBytesMax: KEYS_BODY_BYTES_MAX,
+    handle: ({ caller, body, params }) =>
+      carryOut(world, readCallId(params[0]), { kind: 'keys', by: deviceOf(caller), ...saidKeys(body) }),
+  })
+}
+
+async function carryOut(
+  { askRoom }: CallsWorld,
+  callId: CallId,
+  request: CallRequest,
+  idempotent?: IdempotentRequest,
+): Promise<Reply> {
+  return replyTo(request.kind, await askRoom(callId, request, idempotent))
+}
+
+function replyTo(kind: CallRequest['kind'], reply: CallReply): Reply {
+  switch (reply.kind) {
+    case 'record':
+      return { status: kind === 'start' ? 201 : 200, body: recordBody(reply.record) }
+    case 'asked':
+      return { status: 202, body: { expiresIn: reply.expiresInS, asked: reply.asked } }
+    case 'done':
+      return kind === 'accept-rejoin' || kind === 'keys' ? { status: 202, body: {} } : { status: 204 }
+  }
+}
+
+type DeviceCaller = Caller & { readonly deviceId: DeviceId }
+
+function deviceOf({ userId, deviceId }: DeviceCaller) {
+  return { userId, deviceId }
+}
+
+/** The device with the hash of its key, as others see it. */
+function actorOf({ devices }: CallsWorld, { userId, deviceId }: DeviceCaller): CallActor {
+  const device = devices.active(userId, deviceId)
+  if (device === undefined) throw new SignalError('DEVICE_NOT_REGISTERED', 'the device was removed')
+  return { userId, deviceId, publicKeyHash: device.publicKeyHash }
+}
+
+const COMMAND = { method: 'POST', tag: 'calls', access: 'device' } as const
+/** Of whatever is put to a room. */
+const ASKED_CODES = ['OVERLOADED', 'DEADLINE_EXCEEDED'] as const
+const KNOWN_CODES = ['CALL_NOT_FOUND', 'CALL_ENDED', 'NOT_PARTICIPANT'] as const
+const CALLING_CODES = ['CALLEE_NOT_CONTACT', 'DEVICE_LIST_MISMATCH', 'PLAINTEXT_KEY_SUSPECTED'] as const
+/** Keys of 1,024 bytes for 320 devices (contract 8). */
+const KEYS_BODY_BYTES_MAX = 512 * 1024
+/** The older forms are deprecated since there is another: 2026-01-01. */
+const OLD_PATHS_SINCE = 1_767_225_600
+const TEN_MINUTES_MS = 600_000
+const STARTS: readonly RateRule[] = [
+  { name: 'call-start', by: 'user', count: 20, perMs: TEN_MINUTES_MS, burst: 20 },
+  { name: 'call-start-daily', by: 'user', count: 200, perMs: 86_400_000, burst: 200 },
+]
+/** By user and call. */
+const REJOIN_ASKS = { count: 6, perMs: 60_000, burst: 6 }
