@@ -79,7 +79,6 @@ export class OpenConnections implements Iterable<Connection> {
 
   remove(connection: WrittenConnection): void {
     this.#all.delete(connection)
-    this.#lagging.delete(connection)
   }
 
   /**

@@ -66,7 +66,7 @@ export abstract class QueuedConnection implements Connection {
     this.#state = ENDING
     this.#endCode = code
     this.#endReason = reason
-    if (this.#frames === undefined) this.#house.connections.writeLater(this)
+    this.#house.connections.writeLater(this)
   }
 
   close(): void {
@@ -177,10 +177,8 @@ export abstract class QueuedConnection implements Connection {
   }
 
   #tellClosed(code: number): void {
-    const events = this.#events
-    this.#events = undefined
     try {
-      events?.onClosed(code)
+      this.#events?.onClosed(code)
     } catch (error) {
       this.#house.onFault(error, this.id)
     }

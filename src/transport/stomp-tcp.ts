@@ -72,7 +72,6 @@ class TcpConnection extends QueuedConnection {
 
   protected write(frames: readonly Uint8Array[]): number {
     const socket = this.#socket
-    if (socket.destroyed) return 0
     const last = frames.length - 1
     socket.cork()
     for (let at = 0; at < last; at++) socket.write(frames[at]!)

@@ -68,21 +68,16 @@ export const webSocketRoute: HttpRoute = {
 }
 
 class WebSocketConnection extends QueuedConnection {
-  #ws: uWS.WebSocket<Upgraded> | undefined
+  /** Not touched once the connection is over: uWebSockets throws then. */
+  #ws!: uWS.WebSocket<Upgraded>
 
   attach(ws: uWS.WebSocket<Upgraded>): void {
     this.#ws = ws
     this.open()
   }
 
-  override onOver(code: number): void {
-    // uWebSockets throws when a closed socket is touched.
-    this.#ws = undefined
-    super.onOver(code)
-  }
-
   protected write(frames: readonly Uint8Array[], areText: readonly boolean[]): number {
-    const ws = this.#ws!
+    const ws = this.#ws
     if (frames.length === 1) {
       const outcome = ws.send(frames[0]!, !areText[0]!)
       return outcome === SENT ? 0 : outcome === DROPPED_BY_UWS ? DROPPED : ws.getBufferedAmount()
@@ -96,11 +91,11 @@ class WebSocketConnection extends QueuedConnection {
   }
 
   protected finish(code: number, reason: string): void {
-    this.#ws?.end(code, reason)
+    this.#ws.end(code, reason)
   }
 
   protected abort(): void {
-    this.#ws?.close()
+    this.#ws.close()
   }
 }
 

@@ -104,8 +104,10 @@ t.test('what asks for no WebSocket, or another version, is told what is spoken h
 })
 
 t.test('pages connect from listed origins, from the server itself and from its public URL only', async t => {
+  const answers: string[] = []
+  const onAnswer = (route: string, status: number) => answers.push(`${route} ${status}`)
   const { port, refusals } = await serveSockets(t, {
-    parts: { corsOrigins: ['https://app.example'] },
+    parts: { corsOrigins: ['https://app.example'], onAnswer },
     publicUrl: () => 'https://call.example/base',
   })
   const origins: [origin: string, host: string, status: string][] = [
@@ -132,6 +134,7 @@ t.test('pages connect from listed origins, from the server itself and from its p
     t.equal(String(answer).slice(9, 12), status, `${origin} at ${host}`)
   }
   t.equal(refusals.filter(code => code === 'ORIGIN_NOT_ALLOWED').length, 8)
+  t.same([...new Set(answers)], ['/ws 403'], 'metrics see the refusals')
 })
 
 t.test('an address that asks too often, and everybody when there is no room, has to wait', async t => {
@@ -448,22 +451,34 @@ t.test('a session hears when bytes leave, and can go on from there', async t => 
 })
 
 t.test('24 MiB for a client that does not read stay a megabyte, and disturb nobody', async t => {
-  const server = await serveSockets(t)
-  const [slow, quick] = [await join(server), await join(server)]
-  slow.socket.pause()
-  const frame = bytesOf(64 * 1024)
-  let most = 0
-  for (let sent = 0; sent < 24 * 1024 * 1024; sent += frame.length) {
-    slow.session.connection.send(frame, false)
-    quick.session.connection.send(Buffer.from('tick'), true)
-    await endOfTurn()
-    most = Math.max(most, server.connections.bufferedBytes)
+  for (const framesPerTurn of [1, 3]) {
+    const server = await serveSockets(t)
+    const [slow, quick] = [await join(server), await join(server)]
+    slow.socket.pause()
+    const frame = bytesOf(64 * 1024)
+    let most = 0
+    let sent = 0
+    for (; sent < 24 * 16; sent += framesPerTurn) {
+      for (let i = 0; i < framesPerTurn; i++) slow.session.connection.send(frame, false)
+      quick.session.connection.send(Buffer.from('tick'), true)
+      await endOfTurn()
+      most = Math.max(most, server.connections.bufferedBytes)
+    }
+    t.ok(most <= BACKPRESSURE_BYTES_MAX + 4 * frame.length, `${most} bytes at most`)
+    t.same(slow.session.codes, [1006], 'it was closed rather than given a gap')
+    while (quick.messages.length < sent / framesPerTurn) await once(quick.socket, 'message')
+    t.equal(server.connections.bufferedBytes, 0)
+    slow.socket.terminate()
   }
-  t.ok(most <= BACKPRESSURE_BYTES_MAX + 2 * frame.length, `${most} bytes at most`)
-  t.same(slow.session.codes, [1006], 'it was closed rather than given a gap')
-  while (quick.messages.length < 384) await once(quick.socket, 'message')
-  t.equal(server.connections.bufferedBytes, 0)
-  slow.socket.terminate()
+})
+
+t.test('more in one turn than a connection takes closes it, and nothing comes behind the gap', async t => {
+  const server = await serveSockets(t)
+  const { session, messages, closed } = await join(server)
+  for (let at = 0; at < 24 * 16; at++) session.connection.send(bytesOf(64 * 1024, `${at} `), true)
+  t.equal((await closed)[0], 1006)
+  t.ok(messages.length < 24 * 16)
+  t.equal(messages.filter(({ text }, at) => Number.parseInt(text, 10) !== at).length, 0)
 })
 
 t.test('when all slow clients together have too much, the worst of them goes', async t => {
