@@ -15,8 +15,12 @@ export interface BucketRate {
 /** How long until a bucket that is full again at `fullAtMs` has a token; 0 when it has one. */
 export function missingMs({ count, perMs, burst }: BucketRate, fullAtMs: number, nowMs: number): number {
   const costMs = perMs / count
-  return Math.max(0, Math.max(fullAtMs, nowMs) + costMs - nowMs - costMs * burst)
+  const missing = Math.max(fullAtMs, nowMs) + costMs - nowMs - costMs * burst
+  return missing > ROUNDING_MS ? missing : 0
 }
+
+/** Costs are fractions, whose sum may be a little more than the whole: 30 in 10 s would be 29. */
+const ROUNDING_MS = 0.01
 
 export class TokenBuckets {
   readonly #rate: BucketRate

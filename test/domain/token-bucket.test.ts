@@ -117,3 +117,11 @@ t.test('sweeping forgets no bucket that is not full', async t => {
     'seven more of the nine that had come back',
   )
 })
+
+t.test('a token that takes a fraction no number holds is one token: 30 in 10 s are 30', async t => {
+  const buckets = new TokenBuckets({ count: 30, perMs: 10_000, burst: 30 }, 10)
+  for (const nowMs of [0, 1_700_000_000_000]) {
+    const waits = Array.from({ length: 31 }, () => buckets.take(`at ${nowMs}`, nowMs))
+    t.equal(waits.filter(wait => wait === 0).length, 30)
+  }
+})
