@@ -88,16 +88,20 @@ class Outbox implements Actor<OutboxMessage> {
   #settle(waiting: WaitingMessage, outcome: DeliveryOutcome | TooLate): void {
     const { store, onTried } = this.#world
     onTried(this.#channel, outcome)
-    const tries = waiting.tries + 1
-    const untilMs =
-      this.#context.nowMs() + (outcome.kind === 'retry' ? pauseAfter(tries, outcome.afterMs) : 0)
-    const isOver =
-      outcome.kind !== 'retry' || tries >= TRIES_MAX[this.#channel] || untilMs >= waiting.message.expiresAtMs
-    const durable = isOver ? store.done(waiting.key) : store.postpone(waiting, untilMs)
+    const untilMs = this.#nextTryMs(waiting, outcome)
+    const durable = untilMs === undefined ? store.done(waiting.key) : store.postpone(waiting, untilMs)
     this.#context.commit(durable, () => {
       this.#busy.delete(nameOf(waiting.key))
       this.#sendDue()
     })
+  }
+
+  /** When the message is tried again; undefined when it is not, and never after its time. */
+  #nextTryMs({ message, tries }: WaitingMessage, outcome: DeliveryOutcome | TooLate): number | undefined {
+    if (outcome.kind !== 'retry') return undefined
+    const triesMax = Math.min(TRIES_MAX[this.#channel], outcome.triesMax ?? Number.POSITIVE_INFINITY)
+    const untilMs = this.#context.nowMs() + pauseAfter(tries + 1, outcome.afterMs)
+    return tries + 1 >= triesMax || untilMs >= message.expiresAtMs ? undefined : untilMs
   }
 
   /** Also while messages are busy: an actor whose write failed is built again only for what it was about to do. */

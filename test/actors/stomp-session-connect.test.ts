@@ -1,0 +1,366 @@
+/** Connecting, being told, heart-beats and the ways a connection is ended: the stories of sections C, D and H. */
+
+import t from 'tap'
+import type { StompSessionMessage } from '../../actors/stomp-session/world.ts'
+import { TokenBuckets } from '../../src/domain/token-bucket.ts'
+import { makeHouse, newPerson, sessionOf } from '../support/session-house.ts'
+import { headerIn, type PeerFrame, type StompPeer } from '../support/stomp-peer.ts'
+
+const CONNECT = 'CONNECT\naccept-version:1.2\nhost:h\n'
+
+t.test('C-12: who says nothing for ten seconds is closed with 4408', async t => {
+  const house = makeHouse(t)
+  const peer = house.open()
+  await house.pass(9_900)
+  t.notOk(peer.isClosed)
+  await house.pass(300)
+  t.equal(peer.closeCode, 4408)
+  t.equal(headerIn(peer.take()[0], 'reason'), 'connect_timeout')
+})
+
+t.test('C-13: octets that dribble in move no deadline', async t => {
+  const house = makeHouse(t)
+  const peer = house.open()
+  for (const octet of 'CONNECT\na') {
+    peer.write(octet)
+    await house.pass(1_000)
+  }
+  t.notOk(peer.isClosed)
+  await house.pass(1_200)
+  t.equal(peer.closeCode, 4408)
+})
+
+t.test('C-16: an expired token is to be refreshed, which other bad ones are not', async t => {
+  const house = makeHouse(t)
+  for (const [token, reason, retry] of [
+    ['expired', 'token_expired', 'refresh'],
+    ['n0ns3ns3', 'token_invalid', 'false'],
+  ] as const) {
+    const peer = house.open()
+    peer.write(`${CONNECT}Authorization:Bearer ${token}\n\n\0`)
+    await house.settle()
+    const [error] = peer.take()
+    t.same(
+      [headerIn(error, 'code'), headerIn(error, 'reason'), headerIn(error, 'retry')],
+      ['401', reason, retry],
+    )
+    t.equal(peer.closeCode, 4401)
+    t.notMatch(error?.octets.toString(), /n0ns3ns3|Bearer/)
+  }
+})
+
+t.test('C-20, C-21: the upgrade may carry the token, and that of CONNECT counts more', async t => {
+  const house = makeHouse(t)
+  const [ann, bea] = [newPerson(), newPerson()]
+  const native = house.open({ authorization: `Bearer ${ann.token}` })
+  native.write(`${CONNECT}\n\0`)
+  const both = house.open({ authorization: `Bearer ${ann.token}` })
+  both.write(`${CONNECT}Authorization:Bearer ${bea.token}\n\n\0`)
+  await house.settle()
+  t.equal(headerIn(native.take()[0], 'user-name'), String(ann.userId))
+  t.equal(headerIn(both.take()[0], 'user-name'), String(bea.userId))
+})
+
+t.test('the token may stand where apps put it', async t => {
+  const house = makeHouse(t)
+  const { token, userId } = newPerson()
+  for (const header of [
+    `AUTHORIZATION:bearer ${token}`,
+    `X-Authorization:${token}`,
+    `token:${token}`,
+    `access-token:Bearer ${token}`,
+    `passcode:${token}`,
+    `login:${userId}\npasscode:Bearer ${token}`,
+    `login:\npasscode:${token}`,
+    `Authorization:\npasscode:${token}`,
+    `login:somebody else\nAuthorization:${token}`,
+  ]) {
+    const peer = house.open()
+    peer.write(`${CONNECT}${header}\n\n\0`)
+    await house.settle()
+    t.equal(peer.take()[0]?.command, 'CONNECTED', header.split(':')[0]!)
+  }
+})
+
+t.test('a session without a device is refused, and is no failed sign-in', async t => {
+  const house = makeHouse(t)
+  const peer = house.open()
+  peer.write(`${CONNECT}Authorization:Bearer 77.\n\n\0`)
+  await house.settle()
+  const [error] = peer.take()
+  t.same([headerIn(error, 'code'), headerIn(error, 'reason')], ['403', 'device_not_registered'])
+  t.equal(peer.closeCode, 1008)
+  t.same(house.failedConnects, [])
+})
+
+t.test('C-25: the newest connection of a device replaces the older', async t => {
+  const house = makeHouse(t)
+  const person = newPerson()
+  const older = await house.connect(person)
+  subscribe(older, '/user/queue/dev.t')
+  const newer = await house.connect(person)
+  const [error] = older.take()
+  t.same([headerIn(error, 'reason'), headerIn(error, 'retry')], ['replaced', 'false'])
+  t.equal(older.closeCode, 4409)
+  subscribe(newer, '/user/queue/dev.t')
+  await house.keep(person, 'dev.t', 'once')
+  t.same(newer.take().map(bodyOf), ['once'])
+  t.same(older.take(), [])
+  t.same(house.presence, [`${person.token} online`], 'the device never was away')
+})
+
+t.test('C-26: a revoked session is ended with 4401, a removed device with 4403', async t => {
+  const house = makeHouse(t)
+  const [ann, bea, cat] = [newPerson(), newPerson(), newPerson()]
+  const [one, two, other] = [await house.connect(ann), await house.connect(bea), await house.connect(cat)]
+  const revoke = (user: bigint, revoked: object) =>
+    house.users(String(user)).tellControl({ kind: 'revoked', revoked } as never)
+  revoke(ann.userId, { kind: 'session', sessionId: Buffer.from(ann.token) })
+  revoke(bea.userId, { kind: 'device', deviceId: bea.deviceId })
+  revoke(cat.userId, { kind: 'all', exceptSessionId: Buffer.from(cat.token) })
+  await house.pass(900)
+  t.same([one.closeCode, headerIn(one.take()[0], 'reason')], [4401, 'session_revoked'])
+  t.same([two.closeCode, headerIn(two.take()[0], 'reason')], [4403, 'device_removed'])
+  t.notOk(other.isClosed)
+})
+
+t.test('the event that tells of a revoked session comes before the ERROR', async t => {
+  const house = makeHouse(t)
+  const person = newPerson()
+  const peer = await house.connect(person)
+  subscribe(peer, '/user/queue/account')
+  const notice = {
+    kind: 'session_revoked',
+    reason: 'logged_out_everywhere',
+    eventId: 'e',
+    sentAtMs: 1,
+  } as const
+  await house.database.commit(() => {
+    house.inbox.append(
+      person.userId,
+      person.deviceId,
+      { item: { kind: 'notice', notice } },
+      house.world.nowMs(),
+    )
+    house.database.afterCommit(() =>
+      house.users(String(person.userId)).tellControl({ kind: 'revoked', revoked: { kind: 'all' } }),
+    )
+  })
+  await house.settle()
+  const [event, error] = peer.take()
+  t.same([headerIn(event, 'type'), headerIn(error, 'reason')], ['session_revoked', 'session_revoked'])
+  t.equal(peer.closeCode, 4401)
+})
+
+t.test('C-27: an address with too many bad CONNECTs is told to wait; good ones are let in', async t => {
+  const buckets = new TokenBuckets({ count: 30, perMs: 10_000, burst: 30 }, 10)
+  const house = makeHouse(t, {
+    world: {
+      noteFailedConnect: address => buckets.take([...address].join(), house.world.monotonicMs()),
+    },
+  })
+  const codes: (string | undefined)[] = []
+  let last: PeerFrame | undefined
+  for (let tries = 0; tries < 31; tries++) {
+    const peer = house.open()
+    peer.write(`${CONNECT}passcode:bad\n\n\0`)
+    await house.settle()
+    last = peer.take()[0]
+    codes.push(headerIn(last, 'code'))
+  }
+  t.same([...new Set(codes.slice(0, 30))], ['401'])
+  t.equal(codes[30], '429')
+  t.ok(Number(headerIn(last, 'retry-after')) > 0)
+  t.ok(JSON.parse(String(last?.body)).retryIn > 0)
+  t.ok(await house.connect(newPerson()))
+})
+
+t.test('C-28: CONNECTED says what a client has to know, in plain text', async t => {
+  const house = makeHouse(t)
+  const person = newPerson()
+  const peer = house.open()
+  peer.write(`${CONNECT}Authorization:Bearer ${person.token}\n\n\0`)
+  await house.settle()
+  const [frame] = peer.take()
+  t.match(headerIn(frame, 'server'), /^[\w-]+\/\d/)
+  t.match(headerIn(frame, 'session'), peer.id)
+  t.equal(headerIn(frame, 'user-name'), String(person.userId))
+  t.equal(headerIn(frame, 'device'), String(person.deviceId))
+  t.same([headerIn(frame, 'inbox-epoch'), headerIn(frame, 'inbox-offset')], ['0', '0'])
+  t.equal(headerIn(frame, 'max-frame'), '262144')
+  t.equal(headerIn(frame, 'ring-ttl'), '60000')
+  t.equal(headerIn(frame, 'server-time'), String(house.world.nowMs()))
+  t.notMatch(frame?.octets.toString(), /[\\\r]/)
+})
+
+t.test('CONNECTED says where the inbox is', async t => {
+  const house = makeHouse(t)
+  const person = newPerson()
+  await house.keep(person, 'dev.t', 'a', 'b')
+  const { epoch } = house.inbox.head(person.userId, person.deviceId)
+  const peer = house.open()
+  peer.write(`${CONNECT}token:${person.token}\n\n\0`)
+  await house.settle()
+  const [frame] = peer.take()
+  t.equal(headerIn(frame, 'inbox-epoch'), epoch.toString(36))
+  t.equal(headerIn(frame, 'inbox-offset'), '2')
+})
+
+t.test('D-02, D-03: without heart-beats nothing beats and silence is no fault', async t => {
+  const house = makeHouse(t)
+  const peers = [
+    await house.connect(newPerson(), '1.2', 'heart-beat:0,0\n'),
+    await house.connect(newPerson()),
+  ]
+  await house.pass(60_000)
+  for (const peer of peers) t.same([peer.isClosed, peer.beats], [false, 0])
+})
+
+t.test('D-04: a client that promised beats and is silent is gone after 2.5 periods and a second', async t => {
+  const house = makeHouse(t)
+  const person = newPerson()
+  const peer = await house.connect(person, '1.2', 'heart-beat:1000,0\n')
+  await house.pass(25_500)
+  t.notOk(peer.isClosed)
+  await house.pass(1_500)
+  t.equal(peer.closeCode, 4408)
+  t.equal(headerIn(peer.take()[0], 'reason'), 'heart_beat_missed')
+  t.same(house.presence, [`${person.token} online`, `${person.token} offline`])
+})
+
+t.test('D-05, D-06, D-13: any octet is life, be it a beat, a frame or half of one', async t => {
+  const house = makeHouse(t)
+  const beats = () => house.connect(newPerson(), '1.2', 'heart-beat:1000,0\n')
+  const [beating, sending, dribbling] = [await beats(), await beats(), await beats()]
+  dribbling.write('SEND\ndestination:/topic/dev.t\ncontent-length:100\n\n')
+  for (let second = 0; second < 60; second++) {
+    beating.write('\n')
+    sending.write('SEND\ndestination:/topic/dev.x\n\nx\0')
+    dribbling.write('\n')
+    await house.pass(1_000)
+  }
+  t.same(
+    [beating, sending, dribbling].map(({ isClosed }) => isClosed),
+    [false, false, false],
+  )
+})
+
+t.test('D-01, D-08: the server beats when it has nothing to say, and not when it has', async t => {
+  const house = makeHouse(t)
+  const quiet = await house.connect(newPerson(), '1.2', 'heart-beat:0,1000\n')
+  const busy = await house.connect(newPerson(), '1.2', 'heart-beat:0,1000\n')
+  for (let second = 0; second < 60; second++) {
+    if (second % 5 === 0)
+      busy.write('SUBSCRIBE\nid:s\ndestination:/topic/dev.t\nreceipt:r\n\n\0UNSUBSCRIBE\nid:s\n\n\0')
+    await house.pass(1_000)
+  }
+  t.ok(quiet.beats >= 5 && quiet.beats <= 6, `${quiet.beats} beats in a minute of every ten seconds`)
+  t.equal(busy.beats, 0)
+})
+
+t.test('D-12: a 1.0 session beats for nobody', async t => {
+  const house = makeHouse(t)
+  const peer = await house.connect(newPerson(), '1.0', 'heart-beat:1000,1000\n')
+  await house.pass(60_000)
+  t.same([peer.isClosed, peer.beats], [false, 0])
+})
+
+t.test('I-19: after a pause of the process, a beat that lies in the socket saves its client', async t => {
+  const house = makeHouse(t)
+  const heartBeat = 'heart-beat:10000,10000\n'
+  const alive = await house.connect(newPerson(), '1.2', heartBeat)
+  const gone = await house.connect(newPerson(), '1.2', heartBeat)
+  // The clock jumps, timers come first, and only then does the loop read what came meanwhile.
+  house.world.jump(40_000)
+  house.world.run()
+  alive.write('\n')
+  await house.pass(1_000)
+  t.same([alive.isClosed, gone.closeCode], [false, 4408])
+})
+
+t.test('H-10: a stopping server says so, and when to come back, which differs', async t => {
+  const random = [0.1, 0.9]
+  const house = makeHouse(t)
+  house.world.random = () => random.shift() ?? 0.5
+  const peers = [await house.connect(newPerson()), await house.connect(newPerson())]
+  const draining: StompSessionMessage = { kind: 'dismissed', why: 'draining' }
+  for (const session of house.connections.sessions()) session.tellControl(draining)
+  await house.settle()
+  const errors = peers.map(peer => peer.take()[0])
+  for (const [at, peer] of peers.entries()) {
+    t.equal(peer.closeCode, 1012)
+    t.same([headerIn(errors[at], 'reason'), headerIn(errors[at], 'retry')], ['draining', 'after'])
+  }
+  t.not(headerIn(errors[0], 'retry-after'), headerIn(errors[1], 'retry-after'))
+  t.equal(house.connections.count, 0)
+})
+
+t.test('H-11: a thousand short connections leave nothing behind', async t => {
+  const house = makeHouse(t)
+  const person = newPerson()
+  let receipts = 0
+  for (let round = 0; round < 1_000; round++) {
+    const peer = house.open()
+    peer.write(`${CONNECT}token:${person.token}\nheart-beat:10000,10000\n\n\0`)
+    peer.write(
+      'SUBSCRIBE\nid:a\ndestination:/topic/dev.t\n\n\0SUBSCRIBE\nid:b\ndestination:/user/queue/calls\n\n\0',
+    )
+    peer.write('SEND\ndestination:/topic/dev.none\nreceipt:r\n\nx\0DISCONNECT\n\n\0')
+    house.world.run()
+    peer.flush()
+    receipts += peer.take().filter(({ command }) => command === 'RECEIPT').length
+    house.peers.length = 0
+  }
+  await house.pass(180_000)
+  t.equal(receipts, 1_000)
+  t.equal(house.connections.count, 0)
+  const { kinds, timersArmed } = house.system.figures()
+  t.same(
+    Object.entries(kinds).map(([kind, { live }]) => [kind, live]),
+    [
+      ['user-session', 0],
+      ['dev-topic', 0],
+      ['stomp-session', 0],
+    ],
+  )
+  t.equal(timersArmed, 0)
+})
+
+t.test('a message to a connection that is no more makes none', async t => {
+  const house = makeHouse(t)
+  const peer = await house.connect(newPerson())
+  const session = sessionOf(house, peer)
+  peer.drop()
+  await house.settle()
+  session.tell({ kind: 'news' })
+  session.tellControl({ kind: 'dismissed', why: 'replaced' })
+  await house.settle()
+  t.equal(house.system.figures().kinds['stomp-session']?.live, 0)
+})
+
+t.test('a session that fails ends its connection and no other', async t => {
+  const house = makeHouse(t, {
+    world: {
+      newEventId: () => {
+        throw new Error('planted')
+      },
+    },
+  })
+  const person = newPerson()
+  const [peer, other] = [await house.connect(person), await house.connect(newPerson())]
+  subscribe(peer, '/user/queue/errors')
+  peer.write('SEND\ndestination:/nowhere\n\nx\0')
+  await house.settle()
+  t.same([headerIn(peer.take()[0], 'code'), peer.closeCode], ['500', 1011])
+  t.notOk(other.isClosed)
+  t.match(house.failures, [/planted/])
+  t.equal(house.connections.of(String(person.userId)).length, 0)
+})
+
+function subscribe(peer: StompPeer, destination: string): void {
+  peer.write(`SUBSCRIBE\nid:${destination}\ndestination:${destination}\n\n\0`)
+}
+
+function bodyOf(frame: PeerFrame): string {
+  return frame.body.toString()
+}
