@@ -132,12 +132,10 @@ export interface Heard {
   readonly closed: Promise<readonly [code: number, reason: string]>
 }
 
-/** A well-behaved client; resolves when it is connected. */
-export async function joinSockets(port: number, options: WebSocket.ClientOptions = {}): Promise<Heard> {
-  const socket = new WebSocket(`ws://127.0.0.1:${port}/ws`, ['v12.stomp'], {
-    perMessageDeflate: false,
-    ...options,
-  })
+/** A well-behaved client; resolves when it is connected. With a CA's certificate it speaks TLS. */
+export async function joinSockets(port: number, ca?: Buffer): Promise<Heard> {
+  const url = ca === undefined ? `ws://127.0.0.1:${port}/ws` : `wss://localhost:${port}/ws`
+  const socket = new WebSocket(url, ['v12.stomp'], ca === undefined ? {} : { ca })
   const messages: { text: string; isBinary: boolean }[] = []
   socket.on('message', (data, isBinary) => messages.push({ text: String(data), isBinary }))
   socket.on('error', () => {})

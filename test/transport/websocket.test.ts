@@ -1,13 +1,16 @@
 /** WebSockets over real sockets: who is let in, what comes through, how they end, and what hostile peers achieve. */
 
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
+import path from 'node:path'
 import { setImmediate as endOfTurn } from 'node:timers/promises'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { BACKPRESSURE_BYTES_MAX, FRAME_BYTES_MAX, WEBSOCKET_MESSAGE_BYTES_MAX } from '../../src/limits.ts'
 import type { HttpServerParts } from '../../src/transport/http.ts'
 import { sendRaw } from '../support/raw-http.ts'
 import { randomFrom, seedOf } from '../support/seed.ts'
+import { PROJECT_ROOT } from '../support/vectors.ts'
 import {
   askUpgrade,
   clientFrame,
@@ -41,6 +44,39 @@ async function isAlive(server: SocketServer): Promise<boolean> {
   await session.until(({ text }) => text === 'alive')
   socket.terminate()
   return true
+}
+
+/** Sends frames of random sizes and numbers, turn after turn, and finds them all. */
+async function exchangeRandomFrames(
+  t: Test,
+  { messages, socket }: Heard,
+  session: RecordedSession,
+): Promise<void> {
+  const seed = seedOf()
+  const random = randomFrom(seed)
+  const sizes: number[] = []
+  for (let turn = 0; turn < 40; turn++) {
+    let bytes = 0
+    for (let left = 1 + Math.floor(random() * 20); left > 0 && bytes < 600_000; left--) {
+      const size = Math.floor(random() ** 4 * FRAME_BYTES_MAX)
+      sizes.push(size)
+      bytes += size
+      session.connection.send(bytesOf(size, String.fromCharCode(97 + (sizes.length % 26))), true)
+    }
+    while (messages.length < sizes.length) await once(socket, 'message')
+  }
+  const wrong = messages.filter(({ text, isBinary }, at) => {
+    const letter = String.fromCharCode(97 + ((at + 1) % 26))
+    return isBinary || text !== letter.repeat(sizes[at]!)
+  })
+  t.same([messages.length, wrong.length], [sizes.length, 0], `seed ${seed}`)
+}
+
+/** A key and certificate for localhost, and the CA that signed it. */
+const TLS_FOLDER = path.join(PROJECT_ROOT, 'test/support/tls')
+const TLS = {
+  certificateFile: path.join(TLS_FOLDER, 'server.crt'),
+  keyFile: path.join(TLS_FOLDER, 'server.key'),
 }
 
 const bytesOf = (length: number, fill = 'x') => Buffer.alloc(length, fill)
@@ -219,28 +255,17 @@ t.test('each frame is one message of its kind, in order', async t => {
   t.same([messages[0]?.text, messages[5]?.text], ['text é', 'alone'])
 })
 
-t.test('frames of any size and number in one turn arrive whole', async t => {
-  const seed = seedOf()
-  const random = randomFrom(seed)
-  const server = await serveSockets(t)
-  const { session, messages, socket } = await join(server)
-  const sizes: number[] = []
-  for (let turn = 0; turn < 40; turn++) {
-    let bytes = 0
-    for (let left = 1 + Math.floor(random() * 20); left > 0 && bytes < 600_000; left--) {
-      const size = Math.floor(random() ** 4 * FRAME_BYTES_MAX)
-      sizes.push(size)
-      bytes += size
-      session.connection.send(bytesOf(size, String.fromCharCode(97 + (sizes.length % 26))), true)
-    }
-    while (messages.length < sizes.length) await once(socket, 'message')
-  }
-  const wrong = messages.filter(({ text, isBinary }, at) => {
-    const letter = String.fromCharCode(97 + ((at + 1) % 26))
-    return isBinary || text !== letter.repeat(sizes[at]!)
+for (const isTls of [false, true]) {
+  const how = isTls ? 'with TLS' : 'without TLS'
+  t.test(`frames of any size and number in one turn arrive whole, ${how}`, async t => {
+    const server = await serveSockets(t, isTls ? { parts: { tls: TLS } } : {})
+    const heard = await joinSockets(
+      server.port,
+      isTls ? readFileSync(path.join(TLS_FOLDER, 'ca.crt')) : undefined,
+    )
+    await exchangeRandomFrames(t, heard, server.sessions.all[0]!)
   })
-  t.same([messages.length, wrong.length], [sizes.length, 0], `seed ${seed}`)
-})
+}
 
 t.test('an end carries code and reason, behind everything sent before it', async t => {
   const server = await serveSockets(t)
