@@ -1,0 +1,412 @@
+/** What a connection is given of its device's inbox: acknowledgement, redelivery, resuming; the stories of section F. */
+
+import t, { type Test } from 'tap'
+import type { UserId } from '../../src/domain/ids.ts'
+import { formatPosition } from '../../src/domain/inbox.ts'
+import { type House, makeHouse, newPerson, type Person } from '../support/session-house.ts'
+import { headerIn, type PeerFrame, type StompPeer } from '../support/stomp-peer.ts'
+
+const QUEUE = '/user/queue/dev.t'
+
+function subscribe(peer: StompPeer, id: string, ack = 'auto', more = '', destination = QUEUE): void {
+  peer.write(`SUBSCRIBE\nid:${id}\ndestination:${destination}\nack:${ack}\n${more}\n\0`)
+}
+
+function bodies(frames: readonly PeerFrame[]): string[] {
+  return frames.map(frame => frame.body.toString())
+}
+
+function idsOf(frames: readonly PeerFrame[]): string[] {
+  return frames.map(frame => headerIn(frame, 'message-id')!)
+}
+
+function ack(peer: StompPeer, messageId: string, more = ''): void {
+  peer.write(`ACK\nid:${messageId}\n${more}\n\0`)
+}
+
+/** What the device still has. */
+function waiting(house: House, { userId, deviceId }: Person): string[] {
+  return house.inbox
+    .after(userId, deviceId, 0, 1_000, house.world.nowMs())
+    .map(({ item }) => (item.kind === 'dev' ? Buffer.from(item.body).toString() : item.notice.kind))
+}
+
+async function begin(t: Test, queued: readonly string[] = []) {
+  const house = makeHouse(t)
+  const person = newPerson()
+  const peer = await house.connect(person)
+  if (queued.length > 0) await house.keep(person, 'dev.t', ...queued)
+  return { house, person, peer }
+}
+
+/** Another connection of the device, after the first one broke. */
+async function reconnect(house: House, person: Person, peer: StompPeer): Promise<StompPeer> {
+  peer.drop()
+  await house.settle()
+  return house.connect(person)
+}
+
+t.test('F-01: messages in the modes of acknowledgement carry ack, in 1.2', async t => {
+  const { house, peer } = await begin(t, ['a', 'b'])
+  subscribe(peer, 's1', 'client-individual')
+  await house.settle()
+  const frames = peer.take()
+  t.same(
+    frames.map(frame => headerIn(frame, 'ack')),
+    idsOf(frames),
+  )
+  t.equal(new Set(idsOf(frames)).size, 2)
+})
+
+t.test('the receipt comes before what waited, and what comes later follows', async t => {
+  const { house, person, peer } = await begin(t, ['a', 'b'])
+  subscribe(peer, 's1', 'auto', 'receipt:r\n')
+  await house.settle()
+  await house.keep(person, 'dev.t', 'c')
+  const frames = peer.take()
+  t.same(
+    frames.map(({ command }) => command),
+    ['RECEIPT', 'MESSAGE', 'MESSAGE', 'MESSAGE'],
+  )
+  t.same(bodies(frames.slice(1)), ['a', 'b', 'c'])
+  t.equal(headerIn(frames[0], 'recovered'), undefined)
+})
+
+t.test('a notice has its kind, its time and its end in headers, its body as JSON', async t => {
+  const { house, person, peer } = await begin(t)
+  subscribe(peer, 's1', 'auto', '', '/user/queue/contacts')
+  const expiresAtMs = house.world.nowMs() + 5_000
+  await house.tell(person, { kind: 'contact_removed', userId: 5n as UserId, displayName: 'Bea' }, expiresAtMs)
+  const [frame] = peer.take()
+  t.equal(headerIn(frame, 'type'), 'contact_removed')
+  t.equal(headerIn(frame, 'timestamp'), String(house.world.nowMs()))
+  t.equal(headerIn(frame, 'expires'), String(expiresAtMs))
+  t.equal(headerIn(frame, 'content-type'), 'application/json')
+  t.equal(headerIn(frame, 'destination'), '/user/queue/contacts')
+  t.ok(frame?.isText)
+  t.equal(JSON.parse(String(frame?.body)).displayName, 'Bea')
+})
+
+t.test('each queue has its own, and nobody has that of another device', async t => {
+  const { house, person, peer } = await begin(t)
+  const other = newPerson(person.userId)
+  const elsewhere = await house.connect(other)
+  for (const each of [peer, elsewhere]) {
+    for (const queue of ['calls', 'contacts', 'account', 'dev.t']) {
+      subscribe(each, queue, 'auto', '', `/user/queue/${queue}`)
+    }
+  }
+  await house.keep(person, 'dev.t', 'mine')
+  await house.tell(person, { kind: 'profile_changed' })
+  await house.tell(person, { kind: 'contact_removed', userId: 5n as UserId, displayName: 'Bea' })
+  t.same(
+    peer.take().map(frame => headerIn(frame, 'subscription')),
+    ['dev.t', 'account', 'contacts'],
+  )
+  t.same(elsewhere.take(), [])
+})
+
+t.test('other names of one queue are shown as the client spelt them', async t => {
+  const { house, person, peer } = await begin(t)
+  const names = ['/user/queue/signalling', '/queue/calls', `/user/${person.userId}/queue/calls`]
+  for (const name of [...names, `/topic/user.${person.userId}`]) subscribe(peer, name, 'auto', '', name)
+  const notice = { callId: 1n, callerId: 2n, callerName: 'Ann', isVideo: true, atMs: 3 }
+  await house.tell(person, { kind: 'call_missed', ...notice } as never)
+  t.same(
+    peer.take().map(frame => headerIn(frame, 'destination')),
+    [...names, `/topic/user.${person.userId}`],
+  )
+})
+
+t.test('F-04: an acknowledgement does not spill into another subscription', async t => {
+  const { house, person, peer } = await begin(t)
+  subscribe(peer, 's1', 'client')
+  subscribe(peer, 's2', 'client', '', '/user/queue/dev.u')
+  await house.keep(person, 'dev.t', 't1')
+  await house.keep(person, 'dev.u', 'u1')
+  await house.keep(person, 'dev.t', 't2')
+  await house.keep(person, 'dev.u', 'u2')
+  const last = peer.take().find(frame => frame.body.equals(Buffer.from('t2')))
+  ack(peer, headerIn(last, 'ack')!)
+  await house.settle()
+  t.same(waiting(house, person), ['u1', 'u2'])
+})
+
+t.test('two subscriptions to one queue each get a copy; a message is settled when both are done', async t => {
+  const { house, person, peer } = await begin(t)
+  subscribe(peer, 's1', 'client')
+  subscribe(peer, 's2', 'client')
+  await house.settle()
+  await house.keep(person, 'dev.t', 'a', 'b')
+  const frames = peer.take()
+  t.same(
+    frames.map(frame => `${headerIn(frame, 'subscription')} ${frame.body}`),
+    ['s1 a', 's2 a', 's1 b', 's2 b'],
+  )
+  const last = idsOf(frames).at(-1)!
+  ack(peer, last, 'subscription:s1\n')
+  await house.settle()
+  t.same(waiting(house, person), ['a', 'b'], 'the other has them open')
+  ack(peer, last)
+  await house.settle()
+  t.same(waiting(house, person), [])
+})
+
+t.test('F-15: an acknowledgement of what needs none is passed over', async t => {
+  const { house, peer } = await begin(t, ['a'])
+  subscribe(peer, 's1')
+  await house.settle()
+  ack(peer, idsOf(peer.take())[0]!, 'receipt:r\n')
+  await house.settle()
+  t.same(
+    peer.take().map(frame => headerIn(frame, 'receipt-id')),
+    ['r'],
+  )
+  t.notOk(peer.isClosed)
+})
+
+t.test('on a live topic an acknowledgement names what was given and does nothing', async t => {
+  const { house, peer } = await begin(t)
+  subscribe(peer, 's1', 'client-individual', '', '/topic/dev.t')
+  peer.write('SEND\ndestination:/topic/dev.t\n\nx\0')
+  await house.settle()
+  const [id] = idsOf(peer.take())
+  ack(peer, id!, 'receipt:1\n')
+  ack(peer, id!, 'receipt:2\n')
+  await house.settle()
+  t.equal(peer.take().length, 2)
+  ack(peer, `${id}0`)
+  await house.settle()
+  t.equal(peer.closeCode, 1002)
+})
+
+t.test('F-16: 32 are out at once, and one more for each that is acknowledged', async t => {
+  const texts = Array.from({ length: 100 }, (_, at) => String(at))
+  const { house, peer } = await begin(t, texts)
+  subscribe(peer, 's1', 'client-individual')
+  await house.settle()
+  const first = peer.take()
+  t.same(bodies(first), texts.slice(0, 32))
+  ack(peer, idsOf(first)[5]!)
+  await house.settle()
+  const next = peer.take()
+  t.same(bodies(next), ['32'])
+  ack(peer, idsOf(first)[0]!)
+  ack(peer, idsOf(first)[1]!)
+  await house.settle()
+  t.same(bodies(peer.take()), ['33', '34'])
+})
+
+t.test('prefetch-count sets the window, within bounds; auto knows none', async t => {
+  const texts = Array.from({ length: 300 }, (_, at) => String(at))
+  const { house, peer } = await begin(t, texts)
+  const given = async (id: string, mode: string, more: string) => {
+    subscribe(peer, id, mode, more)
+    await house.settle()
+    return peer.take().length
+  }
+  t.equal(await given('one', 'client', 'prefetch-count:1\n'), 1)
+  t.equal(await given('many', 'client', 'prefetch-count:1000\n'), 256)
+  t.equal(await given('auto', 'auto', ''), 300)
+  peer.write(`SUBSCRIBE\nid:bad\ndestination:${QUEUE}\nprefetch-count:x\n\n\0`)
+  await house.settle()
+  t.equal(peer.closeCode, 1002)
+})
+
+t.test('a queue whose window is full holds up no other', async t => {
+  const { house, person, peer } = await begin(t)
+  subscribe(peer, 's1', 'client', 'prefetch-count:1\n')
+  subscribe(peer, 's2', 'client', '', '/user/queue/dev.u')
+  await house.keep(person, 'dev.t', 't1', 't2')
+  await house.keep(person, 'dev.u', 'u1')
+  const frames = peer.take()
+  t.same(bodies(frames), ['t1', 'u1'])
+  ack(peer, idsOf(frames)[0]!)
+  await house.settle()
+  t.same(bodies(peer.take()), ['t2'])
+})
+
+t.test('a message that was refused comes again on the next connection, not on this one', async t => {
+  const { house, person, peer } = await begin(t, ['a', 'b'])
+  subscribe(peer, 's1', 'client-individual')
+  await house.settle()
+  const [first] = idsOf(peer.take())
+  peer.write(`NACK\nid:${first}\nreceipt:r\n\n\0`)
+  peer.write('UNSUBSCRIBE\nid:s1\n\n\0')
+  subscribe(peer, 's2', 'client-individual')
+  await house.settle()
+  const [receipt, ...again] = peer.take()
+  t.equal(receipt?.command, 'RECEIPT')
+  t.same(bodies(again), ['b'])
+  const next = await reconnect(house, person, peer)
+  subscribe(next, 's1', 'client-individual')
+  await house.settle()
+  const frames = next.take()
+  t.same(bodies(frames), ['a', 'b'])
+  t.equal(idsOf(frames)[0], first)
+})
+
+t.test('a refused message leaves room in the window', async t => {
+  const { house, peer } = await begin(t, ['a', 'b'])
+  subscribe(peer, 's1', 'client', 'prefetch-count:1\n')
+  await house.settle()
+  peer.write(`NACK\nid:${idsOf(peer.take())[0]}\n\n\0`)
+  await house.settle()
+  t.same(bodies(peer.take()), ['b'])
+})
+
+t.test('what was never given before is not marked as redelivered', async t => {
+  const { house, person, peer } = await begin(t, ['a'])
+  subscribe(peer, 's1', 'client')
+  await house.settle()
+  t.equal(headerIn(peer.take()[0], 'redelivered'), undefined)
+  const next = await reconnect(house, person, peer)
+  await house.keep(person, 'dev.t', 'b')
+  subscribe(next, 's1', 'client')
+  await house.settle()
+  t.same(
+    next.take().map(frame => `${frame.body} ${headerIn(frame, 'redelivered')}`),
+    ['a true', 'b undefined'],
+  )
+})
+
+t.test('what was given is known to have been, also after the process died', async t => {
+  const folder = t.testdir()
+  const before = makeHouse(t, { folder })
+  const person = newPerson()
+  await before.keep(person, 'dev.t', 'a')
+  const peer = await before.connect(person)
+  subscribe(peer, 's1', 'client')
+  await before.settle()
+  const [messageId] = idsOf(peer.take())
+  await before.pass(1_200)
+  await before.database.close()
+  const after = makeHouse(t, { folder })
+  const next = await after.connect(person)
+  subscribe(next, 's1', 'client')
+  await after.settle()
+  const [frame] = next.take()
+  t.same([headerIn(frame, 'redelivered'), headerIn(frame, 'message-id')], ['true', messageId])
+})
+
+t.test('in auto mode a message is settled when it has left, and not before', async t => {
+  const { house, person, peer } = await begin(t, ['a'])
+  peer.kernelBytes = 0
+  subscribe(peer, 's1')
+  await house.settle()
+  await house.pass(5_000)
+  t.same(waiting(house, person), ['a'])
+  peer.kernelBytes = Number.POSITIVE_INFINITY
+  await house.pass(200)
+  t.same(bodies(peer.take()), ['a'])
+  t.same(waiting(house, person), [])
+})
+
+t.test('in auto mode what had not left comes again', async t => {
+  const { house, person, peer } = await begin(t, ['a'])
+  peer.kernelBytes = 0
+  subscribe(peer, 's1')
+  await house.settle()
+  const next = await reconnect(house, person, peer)
+  subscribe(next, 's1')
+  await house.settle()
+  t.same(
+    next.take().map(frame => `${frame.body} ${headerIn(frame, 'redelivered')}`),
+    ['a true'],
+  )
+})
+
+t.test('in auto mode a DISCONNECT settles what had left', async t => {
+  const { house, person, peer } = await begin(t, ['a'])
+  subscribe(peer, 's1')
+  house.world.run()
+  peer.flush()
+  peer.write('DISCONNECT\nreceipt:r\n\n\0')
+  await house.settle()
+  t.same(
+    peer.take().map(({ command }) => command),
+    ['MESSAGE', 'RECEIPT'],
+  )
+  t.same(waiting(house, person), [])
+})
+
+t.test('nothing that was acknowledged comes again, be the reconnection ever so quick', async t => {
+  const { house, person, peer } = await begin(t, ['a', 'b'])
+  subscribe(peer, 's1', 'client-individual')
+  await house.settle()
+  ack(peer, idsOf(peer.take())[0]!)
+  house.world.run()
+  // The acknowledgement is on its way to the disk.
+  peer.drop()
+  const next = house.open()
+  next.write(`CONNECT\naccept-version:1.2\ntoken:${person.token}\n\n\0`)
+  subscribe(next, 's1', 'client-individual')
+  house.world.run()
+  next.flush()
+  t.same(bodies(next.take().slice(1)), ['b'])
+  await house.settle()
+})
+
+t.test('J-10: since continues exactly where the client left off', async t => {
+  const texts = Array.from({ length: 90 }, (_, at) => String(at))
+  const { house, person, peer } = await begin(t, texts)
+  subscribe(peer, 's1')
+  house.world.run()
+  peer.flush()
+  const seen = peer.take().slice(0, 40)
+  peer.drop()
+  await house.settle()
+  const next = await house.connect(person)
+  subscribe(next, 's1', 'auto', `since:${idsOf(seen).at(-1)}\nreceipt:r\n`)
+  await house.keep(person, 'dev.t', '90')
+  await house.pass(200)
+  const [receipt, ...rest] = next.take()
+  t.equal(headerIn(receipt, 'recovered'), 'true')
+  t.same([...bodies(seen), ...bodies(rest)], [...texts, '90'])
+  t.same(waiting(house, person), [], 'what it had seen is done with')
+})
+
+t.test('since skips what is unacknowledged without settling it', async t => {
+  const { house, person, peer } = await begin(t, ['a', 'b'])
+  subscribe(peer, 's1', 'client')
+  await house.settle()
+  const [first] = idsOf(peer.take())
+  const next = await reconnect(house, person, peer)
+  subscribe(next, 's1', 'client', `since:${first}\n`)
+  await house.settle()
+  t.same(bodies(next.take()), ['b'])
+  t.same(waiting(house, person), ['a', 'b'])
+})
+
+t.test('since of another epoch, of the future or of what was dropped is not recovered', async t => {
+  const { house, person, peer } = await begin(t, ['a'])
+  const { epoch } = house.inbox.head(person.userId, person.deviceId)
+  const tryFrom = async (since: string) => {
+    subscribe(peer, since, 'client', `since:${since}\nreceipt:r\n`)
+    await house.settle()
+    const [receipt, ...rest] = peer.take()
+    peer.write(`UNSUBSCRIBE\nid:${since}\n\n\0`)
+    return `${headerIn(receipt, 'recovered')} ${bodies(rest).length}`
+  }
+  t.equal(await tryFrom(formatPosition({ epoch: epoch + 1, offset: 1 })), 'false 1')
+  t.equal(await tryFrom(formatPosition({ epoch, offset: 2 })), 'false 1')
+  t.equal(await tryFrom('nonsense'), 'false 1')
+  t.equal(await tryFrom(formatPosition({ epoch, offset: 1 })), 'true 0')
+  t.equal(await tryFrom('0-0'), 'true 1', 'from before there was anything')
+  await house.keep(person, 'dev.t', ...Array.from({ length: 501 }, () => 'x'))
+  t.equal(await tryFrom(formatPosition({ epoch, offset: 1 })), 'false 32')
+  t.equal(await tryFrom(formatPosition({ epoch, offset: 2 })), 'true 32')
+})
+
+t.test('a lagging client is given no more from its inbox, and all of it once it reads', async t => {
+  const { house, person, peer } = await begin(t)
+  peer.kernelBytes = 0
+  subscribe(peer, 's1')
+  const texts = Array.from({ length: 100 }, (_, at) => String(at).padEnd(10_000, '.'))
+  await house.keep(person, 'dev.t', ...texts)
+  t.ok(peer.bufferedBytes() < 300_000, `${peer.bufferedBytes()} bytes are held`)
+  peer.kernelBytes = Number.POSITIVE_INFINITY
+  await house.pass(1_000)
+  t.same(bodies(peer.take()), texts)
+  t.notOk(peer.isClosed)
+})
