@@ -122,11 +122,6 @@ export abstract class QueuedConnection implements Connection {
     this.#tellClosed(code)
   }
 
-  /** The code that `end` was called with. */
-  protected get endCode(): number {
-    return this.#endCode
-  }
-
   /** Writes the frames at once. Returns the bytes that the kernel has not taken, `DROPPED` when a frame is lost. */
   protected abstract write(frames: readonly Uint8Array[], areText: readonly boolean[]): number
   /** Says goodbye, with everything written. May call `onOver`. */
