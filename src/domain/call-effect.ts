@@ -127,13 +127,12 @@ function endings({ before, after, by }: Change): DeviceEffect[] {
   return [...told.values()].map(device => plainNotice(device, notice))
 }
 
-/** Devices that asked for the key, without those that hear of the end as of an invitation's. */
-function askersOf(call: Call): CallDeviceRef[] {
-  return call.rejoinAsks.filter(({ userId, deviceId }) => {
-    const participant = participantOf(call, userId)
-    const isRung = participant?.devices.some(device => device.deviceId === deviceId) ?? false
-    return !(isRung && participant !== undefined && isPending(participant))
-  })
+/** Devices that asked for the key, without those that ring: they hear that their invitation is over. */
+function askersOf({ rejoinAsks, participants }: Call): CallDeviceRef[] {
+  const ringing = participants.filter(isPending)
+  const rings = ({ userId, deviceId }: CallDeviceRef) =>
+    ringing.some(one => one.userId === userId && one.devices.some(device => device.deviceId === deviceId))
+  return rejoinAsks.filter(ask => !rings(ask))
 }
 
 function topicEvents({ before, after }: Change): CallTopicEvent[] {

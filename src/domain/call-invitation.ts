@@ -195,9 +195,16 @@ function withOwnDevices(call: Call, userId: UserId, devices: readonly CallDevice
   return replaced(call, before, withMoreDevices(before, devices))
 }
 
+/** The participant with devices that were not rung before, and keys for those that had none. */
 function withMoreDevices(participant: Participant, devices: readonly CallDevice[]): Participant {
-  const added = devices.filter(device => !participant.devices.some(has => has.deviceId === device.deviceId))
-  return added.length === 0 ? participant : { ...participant, devices: [...participant.devices, ...added] }
+  const sent = new Map(devices.map(device => [device.deviceId, device]))
+  const isAwaited = ({ deviceId, encryptedAESKey }: CallDevice) =>
+    encryptedAESKey === undefined && sent.has(deviceId)
+  const isKnown = ({ deviceId }: CallDevice) => participant.devices.some(known => known.deviceId === deviceId)
+  const added = devices.filter(device => !isKnown(device))
+  if (added.length === 0 && !participant.devices.some(isAwaited)) return participant
+  const renewed = participant.devices.map(known => (isAwaited(known) ? sent.get(known.deviceId)! : known))
+  return { ...participant, devices: [...renewed, ...added] }
 }
 
 function replaced(call: Call, before: Participant, after: Participant): Call {

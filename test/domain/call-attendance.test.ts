@@ -182,6 +182,14 @@ t.test('the last who declines ends the call', async t => {
   t.same([again.effects, resultOf(again)], [[], 'done'])
 })
 
+t.test('a second device that declines, too, is not told that the call is over', async t => {
+  for (const reason of ['declined', 'busy'] as const) {
+    const house = ringing([2])
+    house.run({ kind: 'decline', by: SECOND, reason })
+    t.match(house.run({ kind: 'decline', by: deviceOf(2, 2) }), { effects: [], reply: { kind: 'done' } })
+  }
+})
+
 t.test('a device that gave up ringing is answered the same again, when the call is over as well', async t => {
   const house = ringing([2])
   const first = house.run({ kind: 'decline', by: SECOND, reason: 'timeout' })
@@ -280,6 +288,18 @@ t.test('the end is told to those in the call, those lost and those who ask, and 
   ])
 })
 
+t.test('a device that rings and asks for the key hears of the end once', async t => {
+  const house = active([2])
+  house.invite([3], HOST)
+  for (const by of [THIRD, deviceOf(3, 7)]) house.run({ kind: 'request-rejoin', by })
+  t.same(inWords(house.run({ kind: 'end', by: HOST }).effects).slice(0, 4), [
+    '301 call_cancelled instead',
+    '302 call_cancelled instead',
+    '201 call_ended',
+    '307 call_ended',
+  ])
+})
+
 t.test('a ring that is acknowledged is seen by watchers alone, once', async t => {
   const house = ringing()
   t.same(inWords(house.run({ kind: 'ringing', by: SECOND }).effects), ['topic ringing 2'])
@@ -365,10 +385,23 @@ t.test('the host removes whoever is in the call, lost, or invited', async t => {
   t.equal(resultOf(house.decide({ kind: 'remove', by: HOST, userId: 9n as UserId })), 'USER_NOT_FOUND')
 })
 
+t.test('a removal that ends the call is answered the same again', async t => {
+  const house = ringing([2, 3])
+  house.run({ kind: 'decline', by: SECOND })
+  const command = { kind: 'remove', by: HOST, userId: THIRD.userId } as const
+  const first = house.run(command)
+  t.equal(first.call.status, 'declined')
+  t.same(house.run(command), { ...first, effects: [] })
+  t.equal(resultOf(house.decide({ ...command, userId: SECOND.userId })), 'CALL_ENDED')
+  t.equal(resultOf(house.decide({ ...command, by: SECOND })), 'CALL_ENDED')
+})
+
 t.test('who was removed is invited again by the host alone', async t => {
   const house = active([2, 3])
   house.run({ kind: 'remove', by: HOST, userId: SECOND.userId })
-  t.equal(resultOf(house.decide(house.inviteCommand([2], THIRD), house.facts([2], 3))), 'NOT_HOST')
+  for (const users of [[2], [4, 2]]) {
+    t.equal(resultOf(house.decide(house.inviteCommand(users, THIRD), house.facts(users, 3))), 'NOT_HOST')
+  }
   t.same(inWords(house.invite([2], HOST).effects), [
     '201 call_invitation',
     '202 call_invitation',
@@ -413,6 +446,24 @@ t.test('an invitation that is repeated rings on devices that are new', async t =
   const encryptedAESKeys = { ...command.encryptedAESKeys, ...keysFor([deviceOf(3, 3)]) }
   const { effects } = house.run({ ...command, encryptedAESKeys }, { ...facts, callees })
   t.same(inWords(effects), ['303 call_invitation'])
+})
+
+t.test('who invites may give a key to their own other device', async t => {
+  const house = active([2])
+  house.run(house.keysCommand(HOST, [SECOND], 2))
+  const command = house.inviteCommand([3], SECOND)
+  const encryptedAESKeys = { ...command.encryptedAESKeys, ...keysFor([deviceOf(2, 2)], 2) }
+  house.run({ ...command, encryptedAESKeys }, house.facts([3], 2))
+  t.equal(recordIn(house.join(2, 2)).encryptedAESKey, keyFor(deviceOf(2, 2), 2))
+})
+
+t.test('an invitation that is repeated gives a key to who had none of the present epoch', async t => {
+  const house = active([2])
+  house.invite([3], HOST)
+  house.run(house.keysCommand(HOST, [SECOND], 2))
+  t.equal(pendingRecord(house.call, THIRD)?.encryptedAESKey, undefined)
+  t.same(house.invite([3], SECOND).effects, [])
+  t.equal(pendingRecord(house.call, THIRD)?.encryptedAESKey, keyFor(THIRD, 2))
 })
 
 t.test('who declined, missed it or left may be invited again', async t => {

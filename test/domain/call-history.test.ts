@@ -116,6 +116,7 @@ t.test('the caller is never to be told of a call that they missed', async t => {
   house.wait(65_000)
   t.match(house.row(1), { status: 'missed', seen: true, endedAtMs: START_MS + 65_000 })
   t.match(house.row(2), { status: 'missed', seen: false })
+  t.notOk(isUnseenMissed(house.row(1)))
 })
 
 t.test('a call that its caller gave up is cancelled to them and missed to the callee', async t => {
@@ -159,6 +160,17 @@ t.test('who was removed after they were in it has an ended call', async t => {
   house.join(3)
   house.run({ kind: 'end', by: HOST })
   t.match(house.row(2), { status: 'ended', talkedMs: 9000 })
+})
+
+t.test('time after a device was lost is not counted', async t => {
+  const house = new HistoryHouse()
+  house.start([2, 3])
+  house.join(2)
+  house.run({ kind: 'device-online', by: HOST })
+  house.wait(90_000)
+  house.nowMs += 5000
+  house.run({ kind: 'remove', by: HOST, userId: 2n as UserId })
+  t.match(house.row(2), { status: 'ended', talkedMs: 90_000, endedAtMs: START_MS + 90_000 })
 })
 
 t.test('peers are the others, those who were there first, thirty-one at most', async t => {

@@ -123,12 +123,24 @@ t.test('an invitation names the room of the call, if any', async t => {
   t.equal(resultOf(house.decide({ ...command, roomId: 4711 }, house.facts([4]))), 'record')
 })
 
+t.test('an invitation is held to the same rules as a start', async t => {
+  const house = new CallHouse()
+  house.start([2])
+  house.join(2)
+  const facts = house.facts([3])
+  const strangers = { ...facts, callees: facts.callees.map(callee => ({ ...callee, isContact: false })) }
+  t.equal(resultOf(house.decide(house.inviteCommand([3], HOST), strangers)), 'CALLEE_NOT_CONTACT')
+  t.equal(resultOf(house.decide(house.inviteCommand([3], HOST), house.facts([3, 4]))), 'record')
+  t.equal(resultOf(house.decide(house.inviteCommand([], HOST), facts)), 'VALIDATION_FAILED')
+})
+
 t.test('an invitation says for itself whether it is with video', async t => {
   const house = new CallHouse()
   house.start([2])
   house.join(2)
   const { effects } = house.run({ ...house.inviteCommand([3], HOST), isVideo: false }, house.facts([3]))
   t.match(effects[0], { notice: { isVideo: false } })
+  t.match(house.invite([4], HOST).effects[0], { notice: { isVideo: true } }, 'or is as the call')
   t.match(house.run({ kind: 'end', by: HOST }).effects[0], {
     notice: { kind: 'call_cancelled', isVideo: false },
   })

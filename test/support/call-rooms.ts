@@ -1,0 +1,339 @@
+/**
+ * Calls as the server has them, without sockets: rooms in an actor system, over a real store, behind the HTTP
+ * operations. The clock is moved by the test; everything else takes its real course. A restart closes all of it and
+ * opens it again on the same folder.
+ */
+
+import type { Test } from 'tap'
+import {
+  type CallRoomMessage,
+  type CallRoomWorld,
+  callRoomKind,
+  resumeCalls,
+} from '../../actors/call-room.ts'
+import { callHistoryOperations } from '../../src/api/call-history.ts'
+import { callViewOperations } from '../../src/api/call-views.ts'
+import { callOperations, keptCallReply } from '../../src/api/calls.ts'
+import type { CallReply, CallRequest } from '../../src/domain/call-command.ts'
+import type { Device } from '../../src/domain/device.ts'
+import { type CallId, type DeviceId, newId, type RequestId, type UserId } from '../../src/domain/ids.ts'
+import type { Notice } from '../../src/domain/notice.ts'
+import { UnansweredRings } from '../../src/domain/unanswered-rings.ts'
+import { SignalError } from '../../src/errors.ts'
+import type { Ref } from '../../src/runtime/actor.ts'
+import { ActorSystem } from '../../src/runtime/system.ts'
+import { readCallFacts } from '../../src/store/call-facts.ts'
+import { CallHistoryStore } from '../../src/store/call-history-store.ts'
+import { CallIndex } from '../../src/store/call-index.ts'
+import { CallStore } from '../../src/store/call-store.ts'
+import { ContactStore } from '../../src/store/contact-store.ts'
+import type { Database } from '../../src/store/database.ts'
+import { IdLists } from '../../src/store/id-lists.ts'
+import type { IdempotentRequest } from '../../src/store/idempotency-store.ts'
+import { Notices } from '../../src/store/notices.ts'
+import {
+  newDevice,
+  newSession,
+  newUser,
+  openWorld,
+  type Send,
+  sender,
+  type TestWorld,
+} from './application.ts'
+import { FakeWorld } from './world.ts'
+
+/** A device and who uses it. */
+export interface Phone {
+  readonly userId: UserId
+  readonly deviceId: DeviceId
+  readonly publicKeyHash: string
+  readonly token: string
+}
+
+export interface Person {
+  readonly userId: UserId
+  readonly phones: readonly Phone[]
+  /** The first of them. */
+  readonly phone: Phone
+}
+
+/** Clocks that stand still until the test moves them; what is to run soon runs soon. */
+class TestClock extends FakeWorld {
+  override microtask(run: () => void): void {
+    queueMicrotask(run)
+  }
+
+  override immediate(run: () => void): void {
+    setImmediate(run)
+  }
+}
+
+export interface RoomsOptions {
+  readonly folder?: string
+  readonly rates?: boolean
+  /** Stands for parts of the rooms' world. */
+  readonly roomWorld?: (world: CallRoomWorld) => Partial<CallRoomWorld>
+}
+
+export class CallRooms {
+  readonly world: TestWorld
+  readonly clock: FakeWorld
+  readonly system: ActorSystem
+  readonly index = new CallIndex()
+  readonly calls: CallStore
+  readonly history: CallHistoryStore
+  readonly contacts: ContactStore
+  /** Devices that have a socket, as `<userId> <deviceId>`. */
+  readonly connected = new Set<string>()
+  /** What actors threw, and which commits were rejected. */
+  readonly failures: string[] = []
+  /** How many of the next writes of rooms fail. */
+  writesToFail = 0
+  readonly operations
+  readonly #folder: string
+  #next: CallRooms | undefined
+  #isClosed = false
+  readonly #send: Send
+  readonly #room: (id: string) => Ref<CallRoomMessage>
+
+  constructor(folder: string, options: RoomsOptions, wallMs?: number) {
+    this.#folder = folder
+    this.clock = new TestClock()
+    if (wallMs !== undefined) this.clock.setWallClock(wallMs)
+    const rates = options.rates ?? false
+    this.world = withClock(openWorld(folder, this.clock.nowMs(), { rates }), this.clock)
+    const { world, connected, index } = this
+    const isConnected = (userId: UserId, deviceId: DeviceId) => connected.has(`${userId} ${deviceId}`)
+    const notices = new Notices({ ...world, isConnected })
+    this.history = new CallHistoryStore({ ...world, onMissedChanged: () => undefined })
+    this.calls = new CallStore({ ...world, notices, history: this.history, database: this.#failing() })
+    this.contacts = new ContactStore({
+      ...world,
+      lists: new IdLists(world.database),
+      displayNameOf: userId => world.accounts.read(userId)?.displayName ?? '',
+      tell: () => undefined,
+      missedCallsOf: userId => this.history.missedOf(userId),
+    })
+    this.system = new ActorSystem({
+      world: this.clock,
+      fatal: error => this.failures.push(`fatal: ${error}`),
+      onFailure: ({ id, error }) => this.failures.push(`${id}: ${error}`),
+    })
+    const { contacts, calls } = this
+    const roomWorld: CallRoomWorld = {
+      store: {
+        open: callId => calls.open(callId),
+        ended: callId => calls.ended(callId),
+        apply: (...args) => calls.apply(...args),
+      },
+      index,
+      facts: calling => readCallFacts({ ...world, contacts, index }, calling),
+      isConnected,
+      keptReply: (kind, reply) => keptCallReply(kind, reply, world.idsAs),
+      ...(rates ? { rings: new UnansweredRings(1_000) } : {}),
+      newEventId: () => Buffer.from(world.randomBytes(16)).toString('base64url'),
+      idsAs: world.idsAs,
+      monotonicMs: () => this.clock.monotonicMs(),
+    }
+    this.#room = this.system.define(callRoomKind({ ...roomWorld, ...options.roomWorld?.(roomWorld) }))
+    const api = {
+      ...world,
+      ...{ calls, callIndex: index, callHistory: this.history },
+      askRoom: (callId: CallId, request: CallRequest, idempotent?: IdempotentRequest) =>
+        this.askOf(callId, request, idempotent),
+    }
+    this.operations = [...callViewOperations(api), ...callHistoryOperations(api), ...callOperations(api)]
+    this.#send = sender(world, this.operations)
+    resumeCalls(calls.live(), index, this.#room)
+  }
+
+  room(callId: CallId): Ref<CallRoomMessage> {
+    return this.#room(String(callId))
+  }
+
+  /** Asks without waiting for anything. */
+  askOf(callId: CallId, command: CallRequest, idempotent?: IdempotentRequest): Promise<CallReply> {
+    return this.room(callId).ask(reply => ({ kind: 'command', command, idempotent, reply }), DEADLINE_MS)
+  }
+
+  /** Asks, and lets everything that follows from it come to its end. */
+  async ask(callId: CallId, command: CallRequest): Promise<CallReply> {
+    const asked = this.askOf(callId, command)
+    asked.catch(() => undefined)
+    await this.rest()
+    return asked
+  }
+
+  /** Tells the room what nobody waits for. */
+  async tell(callId: CallId, command: CallRequest): Promise<void> {
+    this.room(callId).tell({ kind: 'command', command })
+    await this.rest()
+  }
+
+  /** As a client would, and lets everything that follows come to its end. */
+  readonly send: Send = async (methodAndPath, request) => {
+    const answer = await this.#send(methodAndPath, request)
+    await this.rest()
+    return answer
+  }
+
+  /** Waits until no write, ask or turn is under way. */
+  async rest(): Promise<void> {
+    for (let quiet = 0; quiet < 3; ) {
+      await new Promise(resolve => setImmediate(resolve))
+      const { commitsUnderWay, asksOpen, runQueueLength } = this.system.figures()
+      quiet = commitsUnderWay + asksOpen + runQueueLength === 0 ? quiet + 1 : 0
+    }
+  }
+
+  /** Time passes, and what is due on the way happens when it is. */
+  async pass(ms: number): Promise<void> {
+    for (let left = ms; left > 0; left -= STEP_MS) {
+      this.clock.advance(Math.min(left, STEP_MS))
+      await this.rest()
+    }
+    await this.world.expiries.sweep(this.clock.nowMs(), 500)
+  }
+
+  /** The same server after its process was killed and was away for so long. */
+  async restart(options: RoomsOptions = {}, awayMs = 0): Promise<CallRooms> {
+    await this.close()
+    this.#next = new CallRooms(this.#folder, options, this.clock.nowMs() + awayMs)
+    await this.#next.rest()
+    return this.#next
+  }
+
+  /** Closes the store, also that of the server after a restart. */
+  async close(): Promise<void> {
+    if (!this.#isClosed) await this.world.database.close()
+    this.#isClosed = true
+    await this.#next?.close()
+  }
+
+  async person(name: string, phones = 1): Promise<Person> {
+    const { userId } = await newUser(this.world, name)
+    const theirs: Phone[] = []
+    for (let at = 0; at < phones; at++) theirs.push(await this.phoneOf(userId))
+    return { userId, phones: theirs, phone: theirs[0]! }
+  }
+
+  async phoneOf(userId: UserId): Promise<Phone> {
+    const { deviceId, publicKeyHash }: Device = await newDevice(this.world, userId)
+    const { token } = await newSession(this.world, userId, deviceId)
+    return { userId, deviceId, publicKeyHash, token }
+  }
+
+  /** People who are all contacts of each other; each has so many devices. */
+  async people(names: readonly string[], phones = 1): Promise<Person[]> {
+    const people: Person[] = []
+    for (const name of names) people.push(await this.person(name, phones))
+    for (const [at, one] of people.entries()) {
+      for (const other of people.slice(at + 1)) await this.befriend(one.userId, other.userId)
+    }
+    return people
+  }
+
+  async befriend(one: UserId, other: UserId): Promise<void> {
+    const { world, contacts } = this
+    await world.database.commit(() => {
+      for (const [senderId, receiverId] of [
+        [one, other],
+        [other, one],
+      ] as const) {
+        const requestId = newId(world.randomBytes) as RequestId
+        const command = { requestId, senderId, receiverId, route: 'id', message: undefined } as const
+        const decision = contacts.decideRequest(command, world.nowMs())
+        if (decision.kind === 'refused') throw new SignalError(decision.code, 'they can not be contacts')
+        contacts.request(command, decision, world.nowMs())
+      }
+    })
+  }
+
+  newCallId(): CallId {
+    return newId(this.world.randomBytes) as CallId
+  }
+
+  startRequest(by: Phone, callees: readonly Person[], callId: CallId, roomId?: number) {
+    return {
+      ...{ kind: 'start' as const, by, callId, displayName: 'the caller', roomId, isVideo: true },
+      calleeIds: callees.map(({ userId }) => userId),
+      encryptedAESKeys: keysFor(callees.flatMap(({ phones }) => phones)),
+    }
+  }
+
+  /** A call that rings. */
+  async start(by: Phone, callees: readonly Person[]): Promise<CallId> {
+    const callId = this.newCallId()
+    await this.ask(callId, this.startRequest(by, callees, callId))
+    return callId
+  }
+
+  connect({ userId, deviceId }: Phone): void {
+    this.connected.add(`${userId} ${deviceId}`)
+  }
+
+  disconnect({ userId, deviceId }: Phone): void {
+    this.connected.delete(`${userId} ${deviceId}`)
+  }
+
+  /** What waits for the device. */
+  inboxOf({ userId, deviceId }: Phone): Notice[] {
+    const waiting = this.world.inbox.after(userId, deviceId, 0, 500, this.clock.nowMs())
+    return waiting.flatMap(({ item }) => (item.kind === 'notice' ? [item.notice] : []))
+  }
+
+  kindsFor(phone: Phone): string[] {
+    return this.inboxOf(phone).map(({ kind }) => kind)
+  }
+
+  /** Of the live call, `<state>` of each person in order. */
+  statesOf(callId: CallId): string[] | undefined {
+    return this.calls.read(callId)?.participants.map(({ state }) => state)
+  }
+
+  /** The database, but for the writes that fail. */
+  #failing(): Database {
+    const commit = <Result>(write: () => Result): Promise<Result> => {
+      if (this.writesToFail === 0) return this.world.database.commit(write)
+      this.writesToFail -= 1
+      return Promise.reject(new SignalError('STORE_UNAVAILABLE', 'the disk is full'))
+    }
+    return new Proxy(this.world.database, {
+      get(database, name) {
+        const member = name === 'commit' ? commit : Reflect.get(database, name)
+        return typeof member === 'function' ? member.bind(database) : member
+      },
+    })
+  }
+}
+
+export function openRooms(t: Test, options: RoomsOptions = {}): CallRooms {
+  const folder = options.folder ?? t.testdir()
+  const rooms = new CallRooms(folder, options)
+  t.teardown(() => rooms.close())
+  return rooms
+}
+
+/** What looks like the key of an epoch, encrypted for each device. */
+export function keysFor(
+  phones: readonly Pick<Phone, 'userId' | 'deviceId'>[],
+  epoch = 1,
+): Record<string, string> {
+  return Object.fromEntries(phones.map(phone => [nameOf(phone), keyFor(phone, epoch)]))
+}
+
+export function keyFor(phone: Pick<Phone, 'userId' | 'deviceId'>, epoch = 1): string {
+  return Buffer.from(`key of epoch ${epoch} for ${nameOf(phone)} `.padEnd(96, '.')).toString('base64')
+}
+
+export function nameOf({ userId, deviceId }: Pick<Phone, 'userId' | 'deviceId'>): string {
+  return `${userId}_${deviceId}`
+}
+
+function withClock(world: TestWorld, clock: FakeWorld): TestWorld {
+  return { ...world, nowMs: () => clock.nowMs(), monotonicMs: () => clock.monotonicMs() }
+}
+
+const DEADLINE_MS = 10_000
+/** A tick of the runtime is a tenth of it. */
+const STEP_MS = 1_000
