@@ -231,7 +231,9 @@ class CallRoom implements Actor<CallRoomMessage> {
       const event = { ...effect.event, eventId: this.#world.newEventId(), sentAtMs: nowMs }
       if (!watchers.publish(event)) this.#tellMoreLater()
     }
-    if (isOver(call)) this.#lives.delete(this.#callId)
+    if (!isOver(call)) return
+    this.#context.cancelTimer(TIMER)
+    this.#lives.delete(this.#callId)
   }
 
   #tellMore(): void {
@@ -333,9 +335,10 @@ class CallRoom implements Actor<CallRoomMessage> {
     return undefined
   }
 
+  /** A call that is over keeps its timer until that is durable: an armed timer is what has a room built anew. */
   #setTimer(): void {
     const deadlineMs = this.#call && nextDeadlineMs(this.#call)
-    if (deadlineMs === undefined) return this.#context.cancelTimer(TIMER)
+    if (deadlineMs === undefined) return
     this.#context.startTimer(TIMER, Math.max(0, deadlineMs - this.#nowMs()), { kind: 'deadline' })
   }
 

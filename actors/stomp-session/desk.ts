@@ -44,6 +44,8 @@ export class Desk implements PeerOwner {
   #lastTag = 0
   /** Works of frames whose outcome is not known. */
   #underWay = 0
+  /** Whether what runs now is done because it is its turn among them. */
+  #isReleasing = false
   #isSettleDue = false
   #isMarkDue = false
 
@@ -99,13 +101,15 @@ export class Desk implements PeerOwner {
     // The order of commits is the order of frames. This one never fails, so a full disk does not drop the connection.
     this.context.commit(ended, () => {
       this.#underWay -= 1
+      this.#isReleasing = true
       done(failure)
+      this.#isReleasing = false
     })
   }
 
   /** Calls `run` once all earlier work is done with: at once, most of the time. */
   inOrder(run: () => void): void {
-    if (this.#underWay === 0) run()
+    if (this.#underWay === 0 || this.#isReleasing) run()
     else this.after(NO_WORK, run)
   }
 

@@ -277,7 +277,7 @@ export class InboxDelivery {
       'expires',
       String(expiresAtMs),
     ]
-    const body = Buffer.from(this.#world.eventBody(notice))
+    const body = Buffer.from(this.#world.eventBody(notice, this.#device))
     return new MessageTemplate([...headers, 'content-type', 'application/json'], body)
   }
 

@@ -82,8 +82,8 @@ export interface StompSessionWorld {
   /** Counts a CONNECT whose credentials are bad; returns 0, or how many milliseconds its address has to wait. */
   readonly noteFailedConnect: (remoteAddress: Uint8Array) => number
   readonly inbox: Pick<DeviceInbox, 'head' | 'after' | 'isSettling' | 'change' | 'markDelivered'>
-  /** The JSON of a notice (contract 7.3). */
-  readonly eventBody: (notice: Notice) => string
+  /** The JSON of a notice as the device reads it (contract 7.3). */
+  readonly eventBody: (notice: Notice, reader: SessionDevice) => string
   readonly calls: SessionCalls
   /** The user session of a user, by decimal id. */
   readonly users: (userId: string) => Ref<UserSessionMessage>

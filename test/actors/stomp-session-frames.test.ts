@@ -1,0 +1,411 @@
+/** What frames do and how they are answered: destinations, refusals, transactions, rates, slow clients. */
+
+import t from 'tap'
+import { SignalError } from '../../src/errors.ts'
+import { Broadcast } from '../../src/stomp/broadcast.ts'
+import type { InboxChange } from '../../src/store/device-inbox.ts'
+import { type House, makeHouse, newPerson } from '../support/session-house.ts'
+import { headerIn, type PeerFrame, type StompPeer } from '../support/stomp-peer.ts'
+
+const ERRORS = 'SUBSCRIBE\nid:errors\ndestination:/user/queue/errors\n\n\0'
+
+function send(destination: string, body = 'x', more = ''): string {
+  return `SEND\ndestination:${destination}\n${more}\n${body}\0`
+}
+
+function subscribe(destination: string, more = ''): string {
+  return `SUBSCRIBE\nid:${destination}\ndestination:${destination}\n${more}\n\0`
+}
+
+function commands(frames: readonly PeerFrame[]): string[] {
+  return frames.map(({ command }) => command)
+}
+
+function receipts(frames: readonly PeerFrame[]): (string | undefined)[] {
+  return frames.filter(({ command }) => command === 'RECEIPT').map(frame => headerIn(frame, 'receipt-id'))
+}
+
+async function answered(house: House, peer: StompPeer, frames: string): Promise<PeerFrame[]> {
+  peer.write(frames)
+  await house.settle()
+  return peer.take()
+}
+
+t.test('B-15: each receiver gets headers as its version writes them', async t => {
+  const house = makeHouse(t)
+  const [in12, in10] = [await house.connect(newPerson()), await house.connect(newPerson(), '1.0')]
+  for (const peer of [in12, in10]) await answered(house, peer, subscribe('/topic/dev.t'))
+  in12.write(send('/topic/dev.t', 'x', 'k:a\\nb\n'))
+  await house.settle()
+  t.match(in12.take()[0]?.octets.toString(), '\nk:a\\nb\n')
+  t.match(in10.take()[0]?.octets.toString(), '\nk:a b\n')
+})
+
+t.test('E-09: the destinations of others are refused alike, whether they exist or not', async t => {
+  const house = makeHouse(t)
+  const other = newPerson()
+  await house.connect(other)
+  const answers: string[] = []
+  for (const userId of [String(other.userId), '18446744073709551615', 'nobody']) {
+    for (const destination of [`/user/${userId}/queue/calls`, `/topic/user.${userId}`]) {
+      const peer = await house.connect(newPerson())
+      const [error] = await answered(house, peer, subscribe(destination))
+      t.equal(peer.closeCode, 1008)
+      answers.push(error!.octets.toString().replace(/memory-\d+/, ''))
+    }
+  }
+  t.equal(new Set(answers).size, 1)
+  t.match(answers[0], '\ncode:403\n')
+})
+
+t.test('in production there is nothing to try things with', async t => {
+  const house = makeHouse(t, { world: { isDevelopment: false } })
+  for (const frame of [
+    send('/topic/dev.t'),
+    send('/user/queue/dev.t'),
+    subscribe('/topic/dev.t'),
+    subscribe('/user/queue/dev.t'),
+  ]) {
+    const peer = await house.connect(newPerson())
+    const [error] = await answered(house, peer, frame)
+    t.same([headerIn(error, 'code'), peer.closeCode], ['404', 1008])
+  }
+})
+
+t.test('nothing can be sent to what only the server tells', async t => {
+  const house = makeHouse(t)
+  const person = newPerson()
+  for (const destination of ['/user/queue/calls', '/user/queue/errors', '/topic/call.1', '/topic/call/1']) {
+    const peer = await house.connect(person)
+    const [error] = await answered(house, peer, send(destination))
+    t.same([headerIn(error, 'code'), peer.closeCode], ['403', 1008], destination)
+  }
+  const peer = await house.connect(person)
+  const [error] = await answered(house, peer, subscribe('/app/call/1/leave'))
+  t.equal(headerIn(error, 'code'), '403')
+  t.same(house.inbox.head(person.userId, person.deviceId).count, 0)
+})
+
+t.test('a refused SEND or SUBSCRIBE is told of on the own errors, and the connection lives', async t => {
+  const house = makeHouse(t)
+  const peer = await house.connect(newPerson())
+  await answered(house, peer, ERRORS)
+  const [event] = await answered(house, peer, send('/nowhere', 'x', 'receipt:r\n'))
+  t.equal(headerIn(event, 'subscription'), 'errors')
+  t.equal(headerIn(event, 'type'), 'error')
+  const { problem, eventId, ...said } = JSON.parse(String(event?.body))
+  t.match(said, { v: 1, type: 'error', destination: '/nowhere', receiptId: 'r', sentAt: house.world.nowMs() })
+  t.equal(headerIn(event, 'message-id'), eventId)
+  t.match(problem, { status: 404, code: 'NOT_FOUND', requestId: peer.id })
+  t.equal((await answered(house, peer, subscribe('/nowhere', 'receipt:r\n'))).length, 1)
+  t.equal((await answered(house, peer, send('/app/call/1/keys', '{', 'receipt:r\n'))).length, 1)
+  t.notOk(peer.isClosed)
+  t.same(receipts(await answered(house, peer, send('/topic/dev.t', 'x', 'receipt:ok\n'))), ['ok'])
+})
+
+t.test('what breaks the protocol ends the connection, errors subscribed to or not', async t => {
+  const house = makeHouse(t)
+  for (const frame of [
+    'ACK\nid:1-1\n\n\0',
+    'SEND\n\nx\0',
+    'SUBSCRIBE\nid:errors\ndestination:/topic/dev.t\n\n\0',
+  ]) {
+    const peer = await house.connect(newPerson())
+    const [error] = await answered(house, peer, ERRORS + frame)
+    t.same([error?.command, peer.closeCode], ['ERROR', 1002])
+  }
+})
+
+t.test('a call is told what a device says, and its refusal is the frame’s', async t => {
+  const house = makeHouse(t)
+  const peer = await house.connect(newPerson())
+  await answered(house, peer, ERRORS)
+  const frames = await answered(house, peer, send('/app/call/42/decline', '{"reason":"busy"}', 'receipt:r\n'))
+  t.same(house.calls.commands, ['42 decline {"reason":"busy"}'])
+  t.same(receipts(frames), ['r'])
+  house.calls.refusal = 'CALL_ENDED'
+  const [event] = await answered(house, peer, send('/app/call/42/leave', '', 'receipt:q\n'))
+  t.match(JSON.parse(String(event?.body)), { receiptId: 'q', problem: { code: 'CALL_ENDED', status: 410 } })
+  t.notOk(peer.isClosed)
+})
+
+t.test('a call topic is joined before its receipt, and refused without an end', async t => {
+  const house = makeHouse(t)
+  const peer = await house.connect(newPerson())
+  await answered(house, peer, ERRORS)
+  const [receipt] = await answered(house, peer, subscribe('/topic/call.7', 'receipt:r\n'))
+  t.equal(receipt?.command, 'RECEIPT')
+  const session = house.calls.subscribers.get('7')!
+  const broadcast = new Broadcast('e-1', ['type', 'call_status'], Buffer.from('{}'))
+  session.tell({ kind: 'topic-message', topic: 'call.7', broadcast })
+  session.tell({ kind: 'topic-message', topic: 'call.8', broadcast })
+  await house.settle()
+  const [event, ...more] = peer.take()
+  t.same([headerIn(event, 'destination'), headerIn(event, 'message-id')], ['/topic/call.7', 'e-1'])
+  t.same(more, [])
+  house.calls.refusal = 'NOT_PARTICIPANT'
+  const [refusal, ...rest] = await answered(house, peer, subscribe('/topic/call/8', 'receipt:q\n'))
+  t.match(JSON.parse(String(refusal?.body)).problem, { status: 403 })
+  t.same(rest, [])
+  t.notOk(peer.isClosed)
+  house.calls.refusal = undefined
+  t.same(receipts(await answered(house, peer, subscribe('/topic/call/8', 'receipt:again\n'))), ['again'])
+  await answered(house, peer, 'UNSUBSCRIBE\nid:/topic/call.7\n\n\0')
+  t.same([...house.calls.subscribers.keys()], ['8'])
+  peer.drop()
+  await house.settle()
+  t.equal(house.calls.subscribers.size, 0, 'whoever is gone is subscribed to nothing')
+})
+
+t.test('what was published before a subscription is not for it', async t => {
+  const house = makeHouse(t)
+  const peer = await house.connect(newPerson())
+  const topic = '/topic/dev.t'
+  const again = `UNSUBSCRIBE\nid:${topic}\n\n\0${subscribe(topic)}`
+  const frames = await answered(
+    house,
+    peer,
+    send(topic, '1') + subscribe(topic) + send(topic, '2') + again + send(topic, '3'),
+  )
+  t.same(
+    frames.map(({ body }) => body.toString()),
+    ['3'],
+    'the second subscription of that id begins anew, and the first is over before 2 is out',
+  )
+})
+
+t.test('E-22: receipts of durable frames come in order, none before its message is durable', async t => {
+  const commits: { change: InboxChange; end: () => void }[] = []
+  const house = makeHouse(t, {
+    world: {
+      inbox: {
+        head: () => ({ epoch: 0, nextOffset: 1, lostOffset: 0, count: 0 }),
+        after: () => [],
+        isSettling: () => false,
+        markDelivered: async () => undefined,
+        change: (_user, _device, change) => new Promise(resolve => commits.push({ change, end: resolve })),
+      },
+    },
+  })
+  const peer = await house.connect(newPerson())
+  const three = ['r1', 'r2', 'r3'].map(r => send('/user/queue/dev.t', r, `receipt:${r}\n`)).join('')
+  t.same(await answered(house, peer, three + send('/topic/dev.t', 'x', 'receipt:r4\n')), [])
+  t.equal(commits.length, 3)
+  commits[1]!.end()
+  await house.settle()
+  t.same(peer.take(), [], 'the second waits for the first')
+  commits[0]!.end()
+  await house.settle()
+  t.same(receipts(peer.take()), ['r1', 'r2'])
+  t.same(await answered(house, peer, 'FOO\n'), [], 'and so does an ERROR')
+  commits[2]!.end()
+  await house.settle()
+  const frames = peer.take()
+  t.same(commands(frames), ['RECEIPT', 'RECEIPT', 'ERROR'])
+  t.equal(peer.closeCode, 1002)
+})
+
+t.test('what the store can not keep has no receipt, and 1013', async t => {
+  const house = makeHouse(t, {
+    world: {
+      inbox: {
+        head: () => ({ epoch: 0, nextOffset: 1, lostOffset: 0, count: 0 }),
+        after: () => [],
+        isSettling: () => false,
+        markDelivered: async () => undefined,
+        change: () => Promise.reject(new SignalError('STORE_UNAVAILABLE', 'the store could not write')),
+      },
+    },
+  })
+  const peer = await house.connect(newPerson())
+  const frames = await answered(house, peer, send('/user/queue/dev.t', 'x', 'receipt:r\n'))
+  t.same([commands(frames), headerIn(frames[0], 'receipt-id')], [['ERROR'], 'r'])
+  t.same([headerIn(frames[0], 'retry'), peer.closeCode], ['after', 1013])
+  t.same(house.failures, [], 'the session lives to say so')
+})
+
+t.test('H-04: a DISCONNECT’s receipt comes when everything before it is stored', async t => {
+  const house = makeHouse(t)
+  const person = newPerson()
+  const peer = await house.connect(person)
+  const frames = Array.from({ length: 500 }, (_, at) => send('/user/queue/dev.t', String(at))).join('')
+  const answers = await answered(house, peer, `${frames}DISCONNECT\nreceipt:r\n\n\0`)
+  t.same(receipts(answers), ['r'])
+  t.equal(peer.closeCode, 1000)
+  t.equal(house.inbox.head(person.userId, person.deviceId).count, 500)
+})
+
+t.test('H-05: what was received before the socket broke is done', async t => {
+  const house = makeHouse(t)
+  const person = newPerson()
+  const peer = await house.connect(person)
+  peer.write(Array.from({ length: 500 }, (_, at) => send('/user/queue/dev.t', String(at))).join(''))
+  peer.drop()
+  await house.settle()
+  t.equal(house.inbox.head(person.userId, person.deviceId).count, 500)
+  t.same(house.failures, [])
+})
+
+t.test('G-04: a transaction ends with its connection', async t => {
+  const house = makeHouse(t)
+  const [peer, other] = [await house.connect(newPerson()), await house.connect(newPerson())]
+  await answered(house, other, subscribe('/topic/dev.t'))
+  await answered(house, peer, `BEGIN\ntransaction:t\n\n\0${send('/topic/dev.t', 'x', 'transaction:t\n')}`)
+  peer.drop()
+  await house.settle()
+  t.same(other.take(), [])
+})
+
+t.test('a COMMIT does all of its frames, in one transaction of the store', async t => {
+  const house = makeHouse(t)
+  const person = newPerson()
+  const peer = await house.connect(person)
+  await house.keep(person, 'dev.t', 'old')
+  const [old] = await answered(
+    house,
+    peer,
+    subscribe('/user/queue/dev.t', 'ack:client\n') + subscribe('/topic/dev.t'),
+  )
+  let commits = 0
+  const commit = house.database.commit.bind(house.database)
+  house.database.commit = write => {
+    commits += 1
+    return commit(write)
+  }
+  const inT = 'transaction:t\n'
+  const frames = await answered(
+    house,
+    peer,
+    [
+      'BEGIN\ntransaction:t\n\n\0',
+      send('/topic/dev.t', 'live', inT),
+      `ACK\nid:${headerIn(old, 'ack')}\n${inT}\n\0`,
+      send('/user/queue/dev.t', 'new', `${inT}receipt:taken\n`),
+      send('/app/call/3/leave', '', inT),
+      'COMMIT\ntransaction:t\nreceipt:done\n\n\0',
+    ].join(''),
+  )
+  t.same(receipts(frames), ['taken', 'done'])
+  t.same(
+    frames
+      .filter(({ command }) => command === 'MESSAGE')
+      .map(({ body }) => body.toString())
+      .sort(),
+    ['live', 'new'],
+  )
+  t.same(house.calls.commands, ['3 leave {}'])
+  t.equal(house.inbox.head(person.userId, person.deviceId).count, 1)
+  t.equal(commits, 1 + 2, 'one, and those of the test itself')
+})
+
+t.test('open transactions hold a bounded number of octets', async t => {
+  const house = makeHouse(t)
+  const peer = await house.connect(newPerson())
+  const large = send('/topic/dev.t', 'x'.repeat(200_000), 'transaction:t\n')
+  const frames = await answered(house, peer, `BEGIN\ntransaction:t\n\n\0${large.repeat(6)}`)
+  t.same([headerIn(frames[0], 'reason'), peer.closeCode], ['transaction_too_large', 1008])
+})
+
+t.test('octets of a transaction that has ended are free again', async t => {
+  const house = makeHouse(t)
+  const peer = await house.connect(newPerson())
+  const large = send('/topic/dev.t', 'x'.repeat(200_000), 'transaction:t\n').repeat(5)
+  const rounds = Array.from(
+    { length: 6 },
+    (_, at) => `BEGIN\ntransaction:t\n\n\0${large}${at % 2 ? 'ABORT' : 'COMMIT'}\ntransaction:t\n\n\0`,
+  )
+  t.same(await answered(house, peer, `${rounds.join('')}DISCONNECT\n\n\0`), [])
+  t.equal(peer.closeCode, 1000)
+})
+
+t.test('E-29: a burst above the limit ends with 1008, what came before it is done', async t => {
+  const house = makeHouse(t, { world: { areRatesLimited: true } })
+  const peer = await house.connect(newPerson())
+  await house.pass(1_000)
+  const burst = Array.from({ length: 300 }, (_, at) => send('/topic/dev.t', 'x', `receipt:${at}\n`)).join('')
+  const frames = await answered(house, peer, burst)
+  t.equal(receipts(frames).length, 200)
+  const error = frames.at(-1)
+  t.same([headerIn(error, 'code'), headerIn(error, 'reason'), peer.closeCode], ['429', 'rate_limited', 1008])
+  t.ok(Number(headerIn(error, 'retry-after')) >= 1_000)
+})
+
+t.test('fifty frames a second may go on for ever', async t => {
+  const house = makeHouse(t, { world: { areRatesLimited: true } })
+  const peer = await house.connect(newPerson())
+  for (let tenth = 0; tenth < 600; tenth++) {
+    peer.write(send('/topic/dev.t').repeat(5))
+    await house.pass(100)
+  }
+  t.notOk(peer.isClosed)
+})
+
+t.test(
+  'I-15: a subscriber that stops reading is cut, told if it reads again, and costs nobody else',
+  async t => {
+    const house = makeHouse(t)
+    const topic = '/topic/dev.t'
+    const [stuck, late, fine, sender] = await Promise.all([1, 2, 3, 4].map(() => house.connect(newPerson())))
+    for (const peer of [stuck!, late!, fine!]) peer.write(subscribe(topic))
+    await house.settle()
+    stuck!.kernelBytes = 0
+    late!.kernelBytes = 0
+    let heldMax = 0
+    for (let round = 0; round < 240; round++) {
+      sender!.write(send(topic, 'x'.repeat(100_000)))
+      await house.settle()
+      heldMax = Math.max(heldMax, stuck!.bufferedBytes())
+    }
+    t.equal(fine!.take().length, 240)
+    t.ok(heldMax < 1024 * 1024, `${heldMax} bytes are held`)
+    late!.kernelBytes = Number.POSITIVE_INFINITY
+    late!.flush()
+    const frames = late!.take()
+    t.same([headerIn(frames.at(-1), 'reason'), headerIn(frames.at(-1), 'retry')], ['slow', 'after'])
+    t.equal(late!.closeCode, 4410)
+    t.ok(frames.length < 12, 'no gap before it: what came came in order')
+    t.notOk(stuck!.isClosed, 'that the transport sees to')
+    t.same(house.ended, ['slow', 'slow'])
+  },
+)
+
+t.test('a client that lags for ten seconds is cut as slow', async t => {
+  const house = makeHouse(t)
+  const person = newPerson()
+  const peer = await house.connect(person)
+  peer.write(subscribe('/user/queue/dev.t'))
+  peer.kernelBytes = 0
+  await house.keep(person, 'dev.t', ...Array.from({ length: 40 }, () => 'x'.repeat(10_000)))
+  await house.pass(9_500)
+  t.same(house.ended, [])
+  await house.pass(800)
+  t.same(house.ended, ['slow'])
+  peer.kernelBytes = Number.POSITIVE_INFINITY
+  peer.flush()
+  t.equal(peer.closeCode, 4410)
+  const next = await house.connect(person)
+  next.write(subscribe('/user/queue/dev.t'))
+  await house.pass(500)
+  t.equal(next.take().length, 40, 'nothing is lost by it')
+})
+
+t.test('a lagging client gets no beats on top', async t => {
+  const house = makeHouse(t)
+  const person = newPerson()
+  const peer = await house.connect(person, '1.2', 'heart-beat:0,1000\n')
+  peer.write(subscribe('/user/queue/dev.t'))
+  peer.kernelBytes = 0
+  await house.keep(person, 'dev.t', ...Array.from({ length: 40 }, () => 'x'.repeat(10_000)))
+  const held = peer.bufferedBytes()
+  await house.pass(9_500)
+  t.equal(peer.bufferedBytes(), held)
+})
+
+t.test('a session whose mailbox is full is ended, not given a gap', async t => {
+  const house = makeHouse(t)
+  const peer = await house.connect(newPerson())
+  await answered(house, peer, subscribe('/topic/dev.t'))
+  for (let at = 0; at < 5_000; at++) peer.write('\n')
+  await house.settle()
+  t.same([headerIn(peer.take().at(-1), 'reason'), peer.closeCode], ['overloaded', 1013])
+})
