@@ -15,7 +15,14 @@ import {
 } from './call.ts'
 import type { CallEffect } from './call-command.ts'
 import { historyRowOf, isNews } from './call-history.ts'
-import { type CallTopicEvent, type DeviceEffect, keyedNotice, type PlainCallNotice } from './call-notice.ts'
+import {
+  type CallTopicEvent,
+  type DeviceEffect,
+  type KeyedNotice,
+  keyedNotice,
+  type PersonName,
+  type PlainCallNotice,
+} from './call-notice.ts'
 import { participantView } from './call-view.ts'
 import type { DeviceId, UserId } from './ids.ts'
 
@@ -28,8 +35,9 @@ export function effectsOf(
 ): CallEffect[] {
   if (before === after) return []
   const change = { before, after, by, nowMs }
+  const around = peopleAround(after)
   return [
-    ...after.participants.flatMap(participant => invitationsTo(change, participant)),
+    ...after.participants.flatMap(participant => invitationsTo(change, around, participant)),
     ...after.participants.flatMap(participant => endsOfInvitation(change, participant)),
     ...after.participants.flatMap(participant => endsOfAttendance(change, participant)),
     ...endings(change),
@@ -46,27 +54,37 @@ interface Change {
 }
 
 /** An invitation to each device that rings now and did not before. */
-function invitationsTo({ before, after }: Change, participant: Participant): DeviceEffect[] {
+function invitationsTo(
+  { before, after }: Change,
+  around: readonly PersonName[],
+  participant: Participant,
+): DeviceEffect[] {
   if (!isPending(participant)) return []
   const { userId, devices, invitedAtMs } = participant
   const was = before && participantOf(before, userId)
   const rang = was !== undefined && isPending(was) ? was.devices : []
-  const expiresAtMs = invitedAtMs + RING_S * 1000
-  const invitation = { ...invitationOf(after, participant), expiresAtMs }
+  const invitation = {
+    kind: 'call_invitation' as const,
+    callId: after.callId,
+    ...callerOf(after, participant.invitedBy),
+    roomId: after.roomId,
+    isVideo: participant.isVideo,
+    isOnGoing: participant.isOnGoing,
+    expiresAtMs: invitedAtMs + RING_S * 1000,
+    participants: around,
+    keyEpoch: after.keyEpoch,
+  } satisfies KeyedNotice
   return devices.flatMap(({ deviceId, encryptedAESKey }) => {
     if (encryptedAESKey === undefined || rang.some(device => device.deviceId === deviceId)) return []
-    return [keyedNotice({ userId, deviceId, encryptedAESKey }, invitation, expiresAtMs)]
+    return [keyedNotice({ userId, deviceId, encryptedAESKey }, invitation, invitation.expiresAtMs)]
   })
 }
 
-function invitationOf(call: Call, { invitedBy, isVideo, isOnGoing }: Participant) {
-  const { callId, roomId, keyEpoch } = call
-  const around = call.participants.filter(one => isJoined(one) || isPending(one))
-  return {
-    ...{ kind: 'call_invitation' as const, callId, roomId, isVideo, isOnGoing, keyEpoch },
-    ...callerOf(call, invitedBy),
-    participants: around.map(({ userId, displayName }) => ({ userId, displayName })),
-  }
+/** Those who are in the call or invited to it. */
+function peopleAround({ participants }: Call): PersonName[] {
+  return participants
+    .filter(one => isJoined(one) || isPending(one))
+    .map(({ userId, displayName }) => ({ userId, displayName }))
 }
 
 /** The devices that rang ring no more: one of them answered, or nobody did. */

@@ -218,8 +218,19 @@ function newParticipant(
   devices: readonly CallDevice[],
 ): Participant {
   return {
-    ...{ userId, displayName, ...invitation, state: 'invited', devices, talkedMs: 0 },
-    ...{ attendance: undefined, joinedAtMs: undefined, leftAtMs: undefined, declinedOn: undefined },
+    userId,
+    displayName,
+    state: 'invited',
+    invitedBy: invitation.invitedBy,
+    invitedAtMs: invitation.invitedAtMs,
+    isVideo: invitation.isVideo,
+    isOnGoing: invitation.isOnGoing,
+    devices,
+    attendance: undefined,
+    joinedAtMs: undefined,
+    leftAtMs: undefined,
+    talkedMs: 0,
+    declinedOn: undefined,
   }
 }
 

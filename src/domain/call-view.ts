@@ -40,13 +40,19 @@ export interface CallRecord {
 
 /** The call as a user sees it, without a key. */
 export function recordOf(call: Call, userId: UserId): CallRecord {
-  const { callId, roomId, status, isVideo, initiatorId, hostUserId, keyEpoch } = call
-  const { createdAtMs, startedAtMs, endedAtMs, endReason } = call
   return {
-    ...{ callId, roomId, status, isVideo, initiatorId, hostUserId },
-    ...{ createdAtMs, startedAtMs, endedAtMs, endReason },
+    callId: call.callId,
+    roomId: call.roomId,
+    status: call.status,
+    isVideo: call.isVideo,
+    initiatorId: call.initiatorId,
+    hostUserId: call.hostUserId,
+    createdAtMs: call.createdAtMs,
+    startedAtMs: call.startedAtMs,
+    endedAtMs: call.endedAtMs,
+    endReason: call.endReason,
     ringTimeoutIn: RING_S,
-    keyEpoch,
+    keyEpoch: call.keyEpoch,
     keyRotationIn: KEY_ROTATION_S,
     maxParticipants: CALL_SIZE_MAX,
     participants: call.participants.map(participant => participantView(call, participant)),
@@ -73,11 +79,16 @@ export function pendingRecord(call: Call, device: CallDeviceRef): CallRecord | u
 }
 
 export function participantView(call: Call, participant: Participant): ParticipantView {
-  const { userId, displayName, state, invitedBy, invitedAtMs, joinedAtMs, leftAtMs, attendance } = participant
+  const { userId, displayName, attendance } = participant
   return {
-    ...{ userId, displayName, state },
+    userId,
+    displayName,
+    state: participant.state,
     isHost: userId === call.hostUserId,
-    ...{ invitedBy, invitedAtMs, joinedAtMs, leftAtMs },
+    invitedBy: participant.invitedBy,
+    invitedAtMs: participant.invitedAtMs,
+    joinedAtMs: participant.joinedAtMs,
+    leftAtMs: participant.leftAtMs,
     deviceId: attendance?.deviceId,
     publicKeyHash: attendance?.publicKeyHash,
     mediaName: `${userId}:${displayName}`,

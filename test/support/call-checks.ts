@@ -4,9 +4,9 @@
  */
 import assert from 'node:assert/strict'
 import {
+  CALL_SIZE_MAX,
   type Call,
   type CallDeviceRef,
-  CALL_SIZE_MAX,
   isJoined,
   isOver,
   isPending,
@@ -72,7 +72,8 @@ export class CallChecks {
       assert.ok(!this.#ringing.has(name), `${name} rings twice`)
       this.#ringing.add(name)
     }
-    if (replaces === 'invitation') assert.ok(this.#ringing.delete(name), `${name} is told to stop and did not ring`)
+    if (replaces === 'invitation')
+      assert.ok(this.#ringing.delete(name), `${name} is told to stop and did not ring`)
   }
 
   #assertOwner(encryptedAESKey: string, name: string): void {
@@ -81,12 +82,18 @@ export class CallChecks {
 
   #holdsKey(value: unknown): boolean {
     if (typeof value === 'string') return this.#ownerOf(value) !== undefined
-    return typeof value === 'object' && value !== null && Object.values(value).some(one => this.#holdsKey(one))
+    return (
+      typeof value === 'object' && value !== null && Object.values(value).some(one => this.#holdsKey(one))
+    )
   }
 
   #checkPeople(call: Call): void {
     const { participants, hostUserId, status, rejoinAsks } = call
-    assert.equal(new Set(participants.map(({ userId }) => userId)).size, participants.length, 'a person twice')
+    assert.equal(
+      new Set(participants.map(({ userId }) => userId)).size,
+      participants.length,
+      'a person twice',
+    )
     assert.ok(participants.length <= PARTICIPANTS_MAX, 'too many people')
     assert.ok(rejoinAsks.length <= 10 * PARTICIPANTS_MAX, 'too many asks')
     const joined = participants.filter(isJoined)
@@ -95,7 +102,8 @@ export class CallChecks {
     assert.equal(hosts.length, 1, 'one host')
     if (status === 'active' && joined.length > 0) assert.ok(isJoined(hosts[0]!), 'the host is in the call')
     if (status === 'ringing') assert.ok(participants.some(isPending), 'a call that rings rings somewhere')
-    if (isOver(call)) assert.ok(!participants.some(one => isJoined(one) || isPending(one)), 'a state that is none')
+    if (isOver(call))
+      assert.ok(!participants.some(one => isJoined(one) || isPending(one)), 'a state that is none')
     assert.equal(nextDeadlineMs(call) === undefined, isOver(call), 'a call has a deadline until it is over')
   }
 
@@ -112,7 +120,11 @@ export class CallChecks {
     this.#epoch = keyEpoch
     for (const participant of participants) {
       if (isPending(participant) || isJoined(participant)) continue
-      assert.equal(participant.devices.length, 0, `devices of ${participant.userId}, who is ${participant.state}`)
+      assert.equal(
+        participant.devices.length,
+        0,
+        `devices of ${participant.userId}, who is ${participant.state}`,
+      )
     }
   }
 
