@@ -130,6 +130,24 @@ t.test('a code is not tried again when the next try would come too late', async 
   t.equal(sendings.length, 1)
 })
 
+t.test('what is not to be tried often is tried so often, a second apart', async t => {
+  const { sendings, until, add, world, store, tried } = makeOutbox(t)
+  await add(mail('a@b.example', LATER))
+  const retry = { kind: 'retry', reason: 'network', triesMax: 2 } as const
+  await until(() => sendings.length === 1)
+  const failedAtMs = world.nowMs()
+  sendings.shift()!.outcome.resolve(retry)
+  await until(() => store.due('mail', failedAtMs, 1).length === 0)
+  t.equal(store.nextDueMs('mail', failedAtMs), failedAtMs + 1_000)
+  await until(() => {
+    world.advance(100)
+    return sendings.length === 1
+  })
+  sendings[0]!.outcome.resolve(retry)
+  await until(() => store.nextDueMs('mail', 0) === undefined)
+  t.same(tried, ['mail retry', 'mail retry'])
+})
+
 t.test('a sender is handed so many at once and no more; the rest follow in order', async t => {
   const { sendings, until, add, store } = makeOutbox(t)
   await add(...Array.from({ length: 12 }, (_, at) => mail(`${at}@b.example`, LATER)))

@@ -1,0 +1,138 @@
+/** Who is connected, which connection of a device counts, and who is told of what. */
+
+import t from 'tap'
+import type { StompSessionMessage } from '../../actors/stomp-session/world.ts'
+import {
+  LiveConnections,
+  tellNews,
+  type UserSessionMessage,
+  type UserSessionWorld,
+  userSessionKind,
+} from '../../actors/user-session.ts'
+import type { DeviceId, UserId } from '../../src/domain/ids.ts'
+import { kindOf, makeStage } from '../support/actors.ts'
+
+const ANN = 7n as UserId
+
+function makeUsers(options: { mailboxMessagesMax?: number } = {}) {
+  const stage = makeStage()
+  const told: string[] = []
+  const presence: string[] = []
+  const sessions = stage.system.define(
+    kindOf<StompSessionMessage>(
+      (message, _context, id) =>
+        void told.push(`${id} ${message.kind === 'dismissed' ? message.why : message.kind}`),
+      { kind: 'stomp-session', ...options },
+    ),
+  )
+  const world: UserSessionWorld = {
+    connections: new LiveConnections(),
+    onPresence: (_user, deviceId, isOnline) =>
+      presence.push(`${deviceId} ${isOnline ? 'online' : 'offline'}`),
+  }
+  const users = stage.system.define(userSessionKind(world))
+  const tell = (message: UserSessionMessage) => {
+    users(String(ANN)).tellControl(message)
+    stage.world.run()
+  }
+  const attach = (id: string, deviceId: number) =>
+    tell({
+      kind: 'attached',
+      connection: {
+        id,
+        deviceId: BigInt(deviceId) as DeviceId,
+        sessionId: Buffer.from(`session of ${id}`),
+        session: sessions(id),
+      },
+    })
+  return { ...stage, world: stage.world, users, connections: world.connections, told, presence, tell, attach }
+}
+
+t.test('a device is connected from its first connection to its last', async t => {
+  const { connections, attach, tell, presence } = makeUsers()
+  attach('a', 1)
+  t.ok(connections.isConnected(ANN, 1n as DeviceId))
+  t.notOk(connections.isConnected(ANN, 2n as DeviceId))
+  t.notOk(connections.isConnected(8n as UserId, 1n as DeviceId))
+  tell({ kind: 'detached', connectionId: 'a' })
+  t.notOk(connections.isConnected(ANN, 1n as DeviceId))
+  t.equal(connections.count, 0)
+  t.same(presence, ['1 online', '1 offline'])
+})
+
+t.test('the newest connection of a device replaces the older, whose end says nothing', async t => {
+  const { connections, attach, tell, told, presence } = makeUsers()
+  attach('a', 1)
+  attach('b', 1)
+  t.same(told, ['a replaced'])
+  tell({ kind: 'detached', connectionId: 'a' })
+  t.same(
+    connections.of('7').map(({ id }) => id),
+    ['b'],
+  )
+  t.same(presence, ['1 online'])
+})
+
+t.test('an eleventh connection ends the oldest', async t => {
+  const { connections, attach, told, presence } = makeUsers()
+  for (let device = 1; device <= 11; device++) attach(`c${device}`, device)
+  t.same(told, ['c1 too_many_connections'])
+  t.equal(connections.count, 10)
+  t.same(presence.slice(-2), ['11 online', '1 offline'])
+})
+
+t.test('news reaches the connection of its device alone, and wakes nobody where there is none', async t => {
+  const { users, connections, attach, told, world, system } = makeUsers()
+  tellNews({ connections }, users, ANN, 1n as DeviceId)
+  world.run()
+  t.equal(system.figures().kinds['user-session']?.live, 0)
+  attach('a', 1)
+  attach('b', 2)
+  tellNews({ connections }, users, ANN, 2n as DeviceId)
+  world.run()
+  t.same(told, ['b news'])
+})
+
+t.test('no news is lost for want of room', async t => {
+  const { users, connections, attach, told, world } = makeUsers()
+  attach('a', 1)
+  for (let at = 0; at < 3_000; at++) tellNews({ connections }, users, ANN, 1n as DeviceId)
+  world.run()
+  t.ok(told.length >= 1_024)
+  const full = makeUsers({ mailboxMessagesMax: 0 })
+  full.attach('a', 1)
+  full.tell({ kind: 'news', deviceId: 1n as DeviceId })
+  t.same(full.told, ['a overrun'], 'a session that could not be told is ended')
+})
+
+t.test('what is revoked is ended: a session, a device, all but one', async t => {
+  const { attach, tell, told, presence, connections } = makeUsers()
+  for (let device = 1; device <= 5; device++) attach(`c${device}`, device)
+  tell({ kind: 'revoked', revoked: { kind: 'session', sessionId: Buffer.from('session of c2') } })
+  tell({ kind: 'revoked', revoked: { kind: 'device', deviceId: 3n as DeviceId } })
+  t.same(told, ['c2 session_revoked', 'c3 device_removed'])
+  tell({ kind: 'revoked', revoked: { kind: 'all', exceptSessionId: Buffer.from('session of c4') } })
+  t.same(told.slice(2), ['c1 session_revoked', 'c5 session_revoked'])
+  t.same(presence.slice(-4), ['2 offline', '3 offline', '1 offline', '5 offline'])
+  tell({ kind: 'revoked', revoked: { kind: 'all' } })
+  t.equal(connections.count, 0)
+})
+
+t.test('connections outlive the actor, which needs no memory while nothing happens', async t => {
+  const { attach, tell, told, world, system } = makeUsers()
+  attach('a', 1)
+  world.advance(70_000)
+  t.equal(system.figures().kinds['user-session']?.live, 0)
+  tell({ kind: 'news', deviceId: 1n as DeviceId })
+  t.same(told, ['a news'])
+})
+
+t.test('everybody can be told at once', async t => {
+  const { attach, connections } = makeUsers()
+  attach('a', 1)
+  attach('b', 2)
+  t.same(
+    connections.sessions().map(({ id }) => id),
+    ['a', 'b'],
+  )
+})

@@ -1,0 +1,75 @@
+/** The inbox as a connection uses it: one transaction for a change, nothing given again while it is being settled. */
+
+import { randomBytes } from 'node:crypto'
+import t, { type Test } from 'tap'
+import type { DeviceId, UserId } from '../../src/domain/ids.ts'
+import { deriveSecrets } from '../../src/domain/secrets.ts'
+import { SignalError } from '../../src/errors.ts'
+import { Database } from '../../src/store/database.ts'
+import { DeviceInbox } from '../../src/store/device-inbox.ts'
+import { Expiries } from '../../src/store/expiries.ts'
+import { InboxStore } from '../../src/store/inbox-store.ts'
+
+const [ANN, PHONE, TABLET] = [1n as UserId, 2n as DeviceId, 3n as DeviceId]
+
+function open(t: Test) {
+  const database = Database.open(t.testdir())
+  t.teardown(() => database.close())
+  const news: string[] = []
+  const store = new InboxStore({
+    database,
+    expiries: new Expiries(database),
+    secrets: deriveSecrets(Buffer.alloc(32, 1)),
+    randomBytes,
+    onNews: (userId, deviceId) => news.push(`${userId} ${deviceId}`),
+  })
+  return { database, store, news, inbox: new DeviceInbox(database, store, () => 1_000) }
+}
+
+function item(body: string) {
+  return { kind: 'dev', queue: 'dev.t', headers: [['a', 'b']], body: Buffer.from(body) } as const
+}
+
+t.test('a change settles and sends together', async t => {
+  const { inbox, news } = open(t)
+  await inbox.change(ANN, PHONE, { settled: [], sent: [item('1'), item('2')] })
+  await inbox.change(ANN, PHONE, { settled: [1], sent: [item('3')] })
+  t.same(
+    inbox.after(ANN, PHONE, 0, 10).map(({ offset }) => offset),
+    [2, 3],
+  )
+  t.same(news, ['1 2', '1 2'])
+})
+
+t.test('what is being settled is known, for this device, until it is gone', async t => {
+  const { inbox } = open(t)
+  await inbox.change(ANN, PHONE, { settled: [], sent: [item('1'), item('2')] })
+  const settled = inbox.change(ANN, PHONE, { settled: [1], sent: [] })
+  t.ok(inbox.isSettling(ANN, PHONE, 1))
+  t.notOk(inbox.isSettling(ANN, PHONE, 2))
+  t.notOk(inbox.isSettling(ANN, TABLET, 1))
+  await settled
+  t.notOk(inbox.isSettling(ANN, PHONE, 1))
+})
+
+t.test('what could not be settled is there again', async t => {
+  const { database, inbox } = open(t)
+  await inbox.change(ANN, PHONE, { settled: [], sent: [item('1')] })
+  database.commit = () => Promise.reject(new SignalError('STORE_UNAVAILABLE', 'no room'))
+  await t.rejects(inbox.change(ANN, PHONE, { settled: [1], sent: [] }), { code: 'STORE_UNAVAILABLE' })
+  t.notOk(inbox.isSettling(ANN, PHONE, 1))
+  t.equal(inbox.after(ANN, PHONE, 0, 10).length, 1)
+})
+
+t.test('marks are of the device, by queue, and only grow', async t => {
+  const { inbox, store } = open(t)
+  await inbox.markDelivered(ANN, PHONE, { calls: 1 })
+  t.equal(inbox.head(ANN, PHONE).delivered, undefined, 'an inbox that is not there has none')
+  await inbox.change(ANN, PHONE, { settled: [], sent: [item('1')] })
+  await inbox.markDelivered(ANN, PHONE, { 'dev.t': 5 })
+  await inbox.markDelivered(ANN, PHONE, { 'dev.t': 3, calls: 2 })
+  t.same(inbox.head(ANN, PHONE).delivered, { 'dev.t': 5, calls: 2 })
+  await inbox.change(ANN, PHONE, { settled: [1], sent: [item('2')] })
+  t.same(inbox.head(ANN, PHONE).delivered, { 'dev.t': 5, calls: 2 })
+  store.assertConsistent()
+})
