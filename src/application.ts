@@ -6,6 +6,9 @@
 import { accountErasureOperations } from './api/account-erasure.ts'
 import { AddressReader } from './api/addresses.ts'
 import { Authentication } from './api/authentication.ts'
+import { callHistoryOperations } from './api/call-history.ts'
+import { callViewOperations } from './api/call-views.ts'
+import { type AskRoom, callOperations } from './api/calls.ts'
 import { contactOperations } from './api/contacts.ts'
 import { DeviceRegistration } from './api/device-registration.ts'
 import { deviceOperations } from './api/devices.ts'
@@ -31,6 +34,7 @@ import { Delivery, type Rendered } from './delivery/delivery.ts'
 import { FcmSender } from './delivery/fcm.ts'
 import { MailSender } from './delivery/mail.ts'
 import { SmsSender } from './delivery/sms.ts'
+import { isPending } from './domain/call.ts'
 import type { DeviceId, UserId } from './domain/ids.ts'
 import type { Channel } from './domain/outgoing.ts'
 import { deriveSecrets } from './domain/secrets.ts'
@@ -41,9 +45,12 @@ import { AccountLetters } from './store/account-letters.ts'
 import { AccountStore } from './store/account-store.ts'
 import { AppleConsents } from './store/apple-consents.ts'
 import { CallHistoryStore } from './store/call-history-store.ts'
+import type { CallIndex } from './store/call-index.ts'
+import { CallStore } from './store/call-store.ts'
 import { ChallengeStore } from './store/challenge-store.ts'
 import { ContactStore } from './store/contact-store.ts'
 import type { Database } from './store/database.ts'
+import { DeviceInbox } from './store/device-inbox.ts'
 import { DeviceStore } from './store/device-store.ts'
 import { Expiries } from './store/expiries.ts'
 import { IdLists } from './store/id-lists.ts'
@@ -77,6 +84,13 @@ export interface ApplicationParts {
   readonly identityOf: (
     vrfHash: Uint8Array,
   ) => { readonly userId: bigint; readonly deviceId: bigint } | undefined
+  /** Puts a request to the room of a call. */
+  readonly askRoom: AskRoom
+  readonly callIndex: CallIndex
+  /** Each request of a device, each session that ended, each removed device. */
+  readonly onSeen: (userId: UserId, deviceId: DeviceId) => void
+  readonly onSessionOver: (userId: UserId, sessionId: Uint8Array) => void
+  readonly onDeviceRemoved: (userId: UserId, deviceId: DeviceId) => void
   /** Something waits in a device's inbox. */
   readonly onNews: (userId: UserId, deviceId: DeviceId) => void
   /** Whether the device has a socket at this moment. */
@@ -97,7 +111,7 @@ export interface Application {
   readonly loginMethods: readonly string[]
   readonly routes: readonly HttpRoute[]
   readonly authentication: Authentication
-  readonly inbox: InboxStore
+  readonly stores: Stores
   readonly outbox: OutboxStore
   readonly delivery: Delivery
   readonly registration: DeviceRegistration
@@ -125,6 +139,11 @@ export function openApplication(parts: ApplicationParts): Application {
     },
     nowMs,
     deviceOf: (userId, deviceId) => devices.active(userId, deviceId),
+    badgeOf: userId => stores.badgeOf(userId).total,
+    isRinging(callId, userId) {
+      const participant = stores.calls.read(callId)?.participants.find(each => each.userId === userId)
+      return participant !== undefined && isPending(participant)
+    },
     dropToken: (userId, deviceId, token, beforeMs) => devices.dropToken(userId, deviceId, token, beforeMs),
     setApnsEnvironment: (userId, deviceId, environment) =>
       devices.setApnsEnvironment(userId, deviceId, environment),
@@ -149,7 +168,7 @@ export function openApplication(parts: ApplicationParts): Application {
     ],
     routes: [...routes, ...landingRoutes(config)],
     authentication,
-    inbox: stores.inbox,
+    stores,
     outbox,
     delivery,
     registration,
@@ -159,13 +178,13 @@ export function openApplication(parts: ApplicationParts): Application {
   }
 }
 
-type Stores = ReturnType<typeof openStores>
+export type Stores = ReturnType<typeof openStores>
 
 function openStores(parts: ApplicationParts) {
   const { config, secret, database, randomBytes } = parts
   const secrets = deriveSecrets(secret)
   const { lifetimes } = config
-  const base = { ...parts, secrets, lifetimes, expiries: new Expiries(database) }
+  const base = { ...parts, secrets, lifetimes, expiries: new Expiries(database), onOver: parts.onSessionOver }
   const { expiries } = base
   const accounts = new AccountStore(database)
   const devices = new DeviceStore(database)
@@ -185,10 +204,15 @@ function openStores(parts: ApplicationParts) {
     tell: (userId, body, nowMs) => notices.tell(userId, body, nowMs),
     missedCallsOf: userId => history.missedOf(userId),
   })
+  const idempotency = new IdempotencyStore(database, expiries, secrets, randomBytes)
+  const badgeOf = (userId: UserId) => contacts.badgeOf(userId, parts.nowMs())
   return {
     secrets,
     lifetimes,
     expiries,
+    badgeOf,
+    calls: new CallStore({ ...base, inbox, notices, history, idempotency }),
+    deviceInbox: new DeviceInbox(database, inbox, parts.nowMs),
     accounts,
     devices,
     outbox,
@@ -199,7 +223,7 @@ function openStores(parts: ApplicationParts) {
     shareTokens: new ShareTokenStore({ ...base, lists }),
     sessions: new SessionStore(base),
     rates: new RateStore(database, expiries),
-    idempotency: new IdempotencyStore(database, expiries, secrets, randomBytes),
+    idempotency,
   }
 }
 
@@ -262,15 +286,14 @@ function joinOperations(parts: ApplicationParts, stores: Stores, senders: Opened
     isDevelopment,
   })
   const { contacts } = stores
-  const badgeOf = (userId: UserId) => contacts.badgeOf(userId, parts.nowMs())
-  const mayReadKeys = (asker: UserId, owner: UserId) => contacts.mayReadKeys(asker, owner, parts.nowMs())
+  const mayReadKeys = (asker: UserId, owner: UserId) =>
+    contacts.mayReadKeys(asker, owner, parts.nowMs()) || haveCallInCommon(parts.callIndex, asker, owner)
   const shared = {
     ...base,
     authentication,
     challenges,
     loginMethods,
     erasure,
-    badgeOf,
     identities,
     identityTokens,
   }
@@ -296,6 +319,14 @@ function joinOperations(parts: ApplicationParts, stores: Stores, senders: Opened
     ...shareTokenOperations({ ...shared, deepLinkScheme: config.deepLinkScheme }),
     ...friendRequestOperations(shared),
     ...contactOperations(shared),
+    ...callOperations(shared),
+    ...callViewOperations(shared),
+    ...callHistoryOperations({ callHistory: stores.history }),
   ]
   return { operations, authentication, registration }
+}
+
+function haveCallInCommon(index: CallIndex, one: UserId, other: UserId): boolean {
+  const calls = index.callsOf(other)
+  return index.callsOf(one).some(callId => calls.includes(callId))
 }

@@ -37,6 +37,8 @@ export interface Config {
     }
   }
   readonly admin: Listener
+  /** On loopback; absent: STOMP is spoken over WebSocket only. */
+  readonly stompTcpPort?: number
   /** What clients see, without a trailing slash; absent in development: the address listened on. */
   readonly publicUrl?: string
   readonly log: {
@@ -96,6 +98,7 @@ export function readConfig(environment: NodeJS.ProcessEnv, flags: { readonly dev
     http: { ...http, ...httpAccess(reader) },
     grpc: { ...grpc, ...grpcAccess(reader) },
     admin,
+    ...stompTcp(reader),
     ...(publicUrl === undefined ? {} : { publicUrl }),
     log: {
       isFrozen: reader.flag('CALLSIGN_LOG_FROZEN', '1'),
@@ -150,6 +153,11 @@ function httpAccess(reader: EnvironmentReader): Omit<Config['http'], keyof Liste
       'versions such as ios/1.4.0',
     ),
   }
+}
+
+function stompTcp(reader: EnvironmentReader): Pick<Config, 'stompTcpPort'> {
+  if (reader.text('CALLSIGN_STOMP_TCP_PORT') === undefined) return {}
+  return { stompTcpPort: reader.integer('CALLSIGN_STOMP_TCP_PORT', { usual: 61_613, min: 0, max: 65_535 }) }
 }
 
 function headFile(reader: EnvironmentReader, dataFolder: string): Pick<Config['log'], 'headFile'> {

@@ -26,17 +26,20 @@ import { type OpenedLog, openLog } from './open-log.ts'
 import { formatBanner } from './operations/banner.ts'
 import { Deliveries } from './operations/console/deliveries.ts'
 import { docsRoutes } from './operations/console/docs.ts'
-import { observe } from './operations/figures.ts'
+import { observe, observeConnections } from './operations/figures.ts'
 import { operatorRoutes } from './operations/health.ts'
 import { createLogger, type Logger } from './operations/log.ts'
 import { Metrics } from './operations/metrics.ts'
 import type { Ref } from './runtime/actor.ts'
 import { realWorld } from './runtime/clock.ts'
 import { ActorSystem } from './runtime/system.ts'
+import { Signalling } from './signalling.ts'
 import { isEchoOfFailedCommit } from './store/database.ts'
 import { GrpcServer } from './transport/grpc.ts'
 import { HttpServer } from './transport/http.ts'
+import { OpenConnections } from './transport/open-connections.ts'
 import { statusOf } from './transport/problem.ts'
+import { StompTcpServer } from './transport/stomp-tcp.ts'
 
 async function main(): Promise<void> {
   const flags = readFlags()
@@ -54,6 +57,14 @@ function readFlags(): { dev?: boolean; 'known-checkpoint'?: string } {
   }
 }
 
+/** Where the process listens, as the ready line says it. */
+interface Addresses {
+  http: string
+  grpc: string
+  admin: string
+  stompTcp?: string
+}
+
 interface RunningServer {
   /** Says that the server is ready. */
   announce(): void
@@ -69,19 +80,26 @@ async function start(
   const house = new House(config, logger)
   const log = await openLog(config, logger, knownCheckpoint)
   const actors = await startActors(house, log)
-  const addresses = { http: '', grpc: '', admin: '' }
+  const addresses: Addresses = { http: '', grpc: '', admin: '' }
   const publicUrl = () => config.publicUrl ?? addresses.http
   const register = registrationOf(house, log, actors)
   const application = await startApplication(house, log, actors, { publicUrl, register })
   await log.guard.confirm()
-  const http = publicServer(house, log, application, publicUrl)
+  const connections = new OpenConnections()
+  const http = publicServer(house, log, application, { publicUrl, connections })
+  const stompTcp = stompTcpServer(house, application, connections)
   const grpc = registrationServer(house, register)
   const admin = operatorServer(house)
   observe(house.metrics, actors.system, log.vrf)
+  observeConnections(house.metrics, connections)
 
   addresses.grpc = await listen('CALLSIGN_GRPC', config.grpc, grpc)
   addresses.admin = `http://${await listen('CALLSIGN_ADMIN', config.admin, admin)}`
   const scheme = config.http.tls === undefined ? 'http' : 'https'
+  if (stompTcp !== undefined) {
+    const listener = { host: '127.0.0.1', port: config.stompTcpPort ?? 0 }
+    addresses.stompTcp = await listen('CALLSIGN_STOMP_TCP', listener, stompTcp)
+  }
   addresses.http = `${scheme}://${await listen('CALLSIGN_HTTP', config.http, http)}`
 
   return {
@@ -93,10 +111,13 @@ async function start(
       const tooLate = () => house.fatal(new Error(`not stopped within ${STOP_DEADLINE_MS} ms`))
       setTimeout(tooLate, STOP_DEADLINE_MS).unref()
       http.stopListening()
+      stompTcp?.stopListening()
+      await application.signalling.drain(STOP_DEADLINE_MS / 10)
       // Callers get their answers first: these need the appender, which needs the store.
       await grpc.close(STOP_DEADLINE_MS / 2)
       await actors.system.drainAndStop(STOP_DEADLINE_MS / 4)
       http.close()
+      stompTcp?.close()
       admin.close()
       application.close()
       await log.vrf.close()
@@ -193,6 +214,7 @@ interface ApplicationNeeds {
 }
 
 interface StartedApplication extends Application {
+  readonly signalling: Signalling
   /** In development. */
   readonly deliveries: Deliveries | undefined
 }
@@ -209,6 +231,18 @@ async function startApplication(
   const print = (line: string): boolean => process.stderr.write(line)
   const deliveries = config.isDevelopment ? new Deliveries(nowMs, print) : undefined
   let wake: (channel: Channel) => void = () => undefined
+  const signalling = new Signalling({
+    system,
+    isDevelopment: config.isDevelopment,
+    areRatesLimited: config.areRatesLimited,
+    idsAs: config.application.idsAs,
+    version: VERSION,
+    nowMs,
+    monotonicMs,
+    randomBytes: pooledRandomBytes,
+    metrics,
+  })
+  const { connections, callIndex, askRoom, onNews, onSeen, onSessionOver, onDeviceRemoved } = signalling
   const application = openApplication({
     config: config.application,
     isDevelopment: config.isDevelopment,
@@ -224,8 +258,13 @@ async function startApplication(
       const index = store.newestIndex(vrfHash)
       return index === undefined ? undefined : store.identity(index)
     },
-    onNews: () => undefined,
-    isConnected: () => false,
+    askRoom,
+    callIndex,
+    onNews,
+    onSeen,
+    onSessionOver,
+    onDeviceRemoved,
+    isConnected: (userId, deviceId) => connections.isConnected(userId, deviceId),
     onOutgoing: channel => wake(channel),
     ...(deliveries === undefined ? {} : { onRendered: deliveries.record }),
     onPumped: dialCode => logger.warn({ event: 'sms-stopped', dialCode }),
@@ -244,7 +283,7 @@ async function startApplication(
   )
   wake = channel => void outboxOf(channel).tell({ kind: 'wake' })
   // Devices have seen positions that a restored store would give to other messages.
-  if (guard.isRestored) await database.commit(() => application.inbox.renewEpochs())
+  if (guard.isRestored) await database.commit(() => application.stores.inbox.renewEpochs())
   const repairs = await application.registration.repairPending()
   if (repairs.finished + repairs.left > 0) logger.info({ event: 'registrations-repaired', ...repairs })
   for (const channel of CHANNELS) wake(channel)
@@ -254,9 +293,10 @@ async function startApplication(
     'callsign_inbox_dropped',
     'Messages that left an inbox unread, since the start: it was full, or their time was over',
     'reason',
-    () => application.inbox.dropped,
+    () => application.stores.inbox.dropped,
   )
-  return { ...application, deliveries }
+  signalling.open(application)
+  return { ...application, signalling, deliveries }
 }
 
 /** Drawn from the operating system in larger portions: a draw costs 2 us however small it is. */
@@ -287,7 +327,7 @@ function publicServer(
   house: House,
   { keys, maker, published, vrf }: OpenedLog,
   application: StartedApplication,
-  publicUrl: () => string,
+  { publicUrl, connections }: { readonly publicUrl: () => string; readonly connections: OpenConnections },
 ): HttpServer {
   const { config, world, metrics } = house
   const { vkey, vrfPublicKey } = maker
@@ -326,6 +366,7 @@ function publicServer(
     ],
     findFile: new LogFiles(published, keys.signer.keyId.toString(16).padStart(8, '0')).find,
     ...(config.areRatesLimited ? { admit: admission.admit } : {}),
+    webSocket: { accept: application.signalling.accept, connections, publicUrl },
     trustedProxies: config.http.trustedProxies,
     corsOrigins: config.http.corsOrigins,
     ...(config.http.tls === undefined ? {} : { tls: config.http.tls }),
@@ -334,6 +375,15 @@ function publicServer(
     onRefused: house.onRefused,
     onFault: house.onFault,
   })
+}
+
+function stompTcpServer(
+  { config, onFault }: House,
+  { signalling }: StartedApplication,
+  connections: OpenConnections,
+): StompTcpServer | undefined {
+  if (config.stompTcpPort === undefined) return undefined
+  return new StompTcpServer({ accept: signalling.accept, connections, onFault })
 }
 
 type Register = (userId: bigint, deviceId: bigint, publicKey: string) => Promise<Registration>
@@ -388,7 +438,7 @@ async function listen(
 function announce(
   config: Config,
   { keys, maker, published }: OpenedLog,
-  addresses: { http: string; grpc: string; admin: string },
+  addresses: Addresses,
   features: Application['features'],
 ): void {
   const { vkey, vrfPublicKey } = maker

@@ -36,6 +36,8 @@ export interface AuthenticationWorld {
   readonly secrets: Secrets
   readonly lifetimes: TokenLifetimes
   readonly nowMs: () => number
+  /** Told of each request of a device. */
+  readonly onSeen?: (userId: UserId, deviceId: DeviceId) => void
   readonly sessions: {
     read(sessionId: Uint8Array): Session | undefined
     markPairUsed(sessionId: Uint8Array, generation: number): Promise<void>
@@ -108,7 +110,9 @@ export class Authentication {
     if (!session.isPairUsed && token.generation === session.generation) this.#markPairUsed(token)
     const { userId, deviceId } = session
     const caller = { sessionId: token.sessionId, session, userId }
-    return deviceId === undefined ? caller : { ...caller, deviceId }
+    if (deviceId === undefined) return caller
+    this.#world.onSeen?.(userId, deviceId)
+    return { ...caller, deviceId }
   }
 
   #verify(text: string): AccessToken | undefined {

@@ -28,22 +28,19 @@ import type { KeyAlgorithm } from '../domain/public-key.ts'
 import type { Session } from '../domain/session.ts'
 import type { BucketRate } from '../domain/token-bucket.ts'
 import { assert, SignalError } from '../errors.ts'
+import type { Database } from '../store/database.ts'
 import { type DeviceStore, withPush } from '../store/device-store.ts'
-import type { InboxStore } from '../store/inbox-store.ts'
-import type { Notices } from '../store/notices.ts'
 import type { RateStore } from '../store/rate-store.ts'
 import type { SessionStore } from '../store/session-store.ts'
-import { noticeOf, removeDevice } from './device-removal.ts'
+import { type DeviceRemovalWorld, noticeOf, removeDevice } from './device-removal.ts'
 import type { Call, Reply } from './operation.ts'
 import { rateLimited } from './operation-routes.ts'
 import type { Registration } from './registration.ts'
 
-export interface DeviceRegistrationWorld {
-  readonly database: { commit<Result>(write: () => Result): Promise<Result> }
+export interface DeviceRegistrationWorld extends DeviceRemovalWorld {
+  readonly database: Pick<Database, 'commit' | 'afterCommit'>
   readonly devices: DeviceStore
   readonly sessions: SessionStore
-  readonly notices: Pick<Notices, 'tell'>
-  readonly inbox: Pick<InboxStore, 'eraseDevice'>
   readonly rates: Pick<RateStore, 'missingMs' | 'take'>
   readonly areRatesLimited: boolean
   readonly nowMs: () => number

@@ -2,6 +2,7 @@
 
 import { type Device, deviceName } from '../domain/device.ts'
 import type { DeviceId, UserId } from '../domain/ids.ts'
+import type { Database } from '../store/database.ts'
 import type { DeviceStore } from '../store/device-store.ts'
 import type { InboxStore } from '../store/inbox-store.ts'
 import type { Notices } from '../store/notices.ts'
@@ -12,6 +13,9 @@ export interface DeviceRemovalWorld {
   readonly sessions: Pick<SessionStore, 'idsOf' | 'read' | 'remove' | 'revoke'>
   readonly notices: Pick<Notices, 'tell'>
   readonly inbox: Pick<InboxStore, 'eraseDevice'>
+  readonly database: Pick<Database, 'afterCommit'>
+  /** Told of a removed device once that is durable. */
+  readonly onDeviceRemoved: (userId: UserId, deviceId: DeviceId) => void
 }
 
 export interface DeviceRemoval {
@@ -34,6 +38,7 @@ export function removeDevice(world: DeviceRemovalWorld, removal: DeviceRemoval):
   if (device === undefined) return false
   world.inbox.eraseDevice(userId, deviceId)
   endSessions(world.sessions, removal)
+  world.database.afterCommit(() => world.onDeviceRemoved(userId, deviceId))
   world.notices.tell(userId, { kind: 'device_removed', ...noticeOf(device) }, nowMs, exceptDeviceId)
   return true
 }

@@ -50,3 +50,21 @@ export function observe(
     () => new Map(Object.entries(system.figures().deadLetters)),
   )
 }
+
+/** Of the sockets that STOMP is spoken on. */
+export function observeConnections(
+  metrics: Metrics,
+  connections: { readonly size: number; readonly bufferedBytes: number; readonly shedCount: number },
+): void {
+  metrics.gauge('callsign_connections', 'Open WebSockets and STOMP connections', () => connections.size)
+  metrics.gauge(
+    'callsign_connection_buffered_bytes',
+    'Bytes sent to connections that the kernel has not taken',
+    () => connections.bufferedBytes,
+  )
+  metrics.gauge(
+    'callsign_connections_shed',
+    'Connections closed since the start because all together had too much unsent',
+    () => connections.shedCount,
+  )
+}

@@ -26,6 +26,20 @@ export class Metrics {
     registers: [this.#registry],
   })
 
+  readonly callCommands = new Counter({
+    name: 'callsign_call_commands_total',
+    help: 'Commands to calls that were carried out, by kind',
+    labelNames: ['kind'],
+    registers: [this.#registry],
+  })
+
+  readonly stompEndings = new Counter({
+    name: 'callsign_stomp_endings_total',
+    help: 'STOMP connections that came to their end, by reason',
+    labelNames: ['reason'],
+    registers: [this.#registry],
+  })
+
   readonly registrations = new Counter({
     name: 'callsign_log_registrations_total',
     help: 'Registrations answered with an index, new and repeated',

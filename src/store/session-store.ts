@@ -11,19 +11,23 @@ export interface SessionTables {
   readonly database: Database
   readonly expiries: Expiries
   readonly lifetimes: TokenLifetimes
+  /** Told of each session that ended, once that is durable; not of those that end with their device. */
+  readonly onOver?: (userId: UserId, sessionId: Uint8Array) => void
 }
 
 export class SessionStore {
   readonly #database: Database
   readonly #expiries: Expiries
   readonly #lifetimes: TokenLifetimes
+  readonly #onOver: SessionTables['onOver']
   readonly #sessions: Table<Session>
   readonly #byUser: Table<0>
 
-  constructor({ database, expiries, lifetimes }: SessionTables) {
+  constructor({ database, expiries, lifetimes, onOver }: SessionTables) {
     this.#database = database
     this.#expiries = expiries
     this.#lifetimes = lifetimes
+    this.#onOver = onOver
     this.#sessions = database.table('sessions', SHAPES)
     this.#byUser = database.table('sessions-by-user')
     expiries.define(EXPIRY.session, (sessionId, nowMs) => this.#expire(sessionId, nowMs))
@@ -63,6 +67,7 @@ export class SessionStore {
     const session = this.read(sessionId)
     if (session === undefined) return
     this.#sessions.remove(sessionId)
+    if (session.revokedBecause === undefined) this.#tellOver(session, sessionId)
     this.#byUser.remove(Buffer.concat([idsKey(session.userId), sessionId]))
   }
 
@@ -77,6 +82,7 @@ export class SessionStore {
       endsAtMs: Math.min(session.endsAtMs, endsAtMs),
     })
     this.#expiries.add(EXPIRY.session, endsAtMs, sessionId)
+    if (reason !== 'device_removed') this.#tellOver(session, sessionId)
   }
 
   /** Notes that a request has carried an access token of this generation; nobody waits for it. */
@@ -86,6 +92,11 @@ export class SessionStore {
       if (session === undefined || session.generation !== generation || session.isPairUsed) return
       this.put(sessionId, { ...session, isPairUsed: true })
     })
+  }
+
+  #tellOver({ userId }: Session, sessionId: Uint8Array): void {
+    const onOver = this.#onOver
+    if (onOver !== undefined) this.#database.afterCommit(() => onOver(userId, sessionId))
   }
 
   #expire(sessionId: Uint8Array, nowMs: number): number | undefined {

@@ -84,16 +84,18 @@ export async function openHouse(
     },
   }
   let duringLog: () => Promise<unknown> = async () => {}
+  const onDeviceRemoved = () => undefined
   const registration = new DeviceRegistration({
     ...world,
     notices,
     database,
+    onDeviceRemoved,
     register: async (...key) => {
       await duringLog()
       return faults.run('log', () => registerKey(log, ...key))
     },
   })
-  const operations = deviceOperations({ ...world, notices, registration, mayReadKeys })
+  const operations = deviceOperations({ ...world, notices, registration, mayReadKeys, onDeviceRemoved })
   let isClosed = false
   const close = async () => {
     if (isClosed) return

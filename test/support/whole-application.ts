@@ -5,6 +5,10 @@ import type { Test } from 'tap'
 import type { Registration } from '../../src/api/registration.ts'
 import { openApplication } from '../../src/application.ts'
 import type { ApplicationConfig } from '../../src/application-config.ts'
+import { Metrics } from '../../src/operations/metrics.ts'
+import { realWorld } from '../../src/runtime/clock.ts'
+import { ActorSystem } from '../../src/runtime/system.ts'
+import { Signalling } from '../../src/signalling.ts'
 import type { Database } from '../../src/store/database.ts'
 import { openWorld, type Send, sender, type TestWorld } from './application.ts'
 
@@ -42,8 +46,19 @@ export interface WholeApplication {
 export function openWhole(t: Test, options: WholeOptions = {}): WholeApplication {
   const world = openWorld(t.testdir(), undefined, { rates: options.rates ?? false })
   let logged = 0
+  const signalling = new Signalling({
+    ...world,
+    system: new ActorSystem({
+      world: { ...realWorld(), nowMs: world.nowMs, monotonicMs: world.nowMs },
+      fatal: error => t.fail(`an actor ended everything: ${error}`),
+      onFailure: ({ kind, error }) => t.fail(`${kind} failed: ${error}`),
+    }),
+    version: '0.0.0',
+    metrics: new Metrics(),
+  })
   const application = openApplication({
     ...world,
+    ...signalling,
     config: { ...CONFIG, ...options.config },
     isDevelopment: options.isDevelopment ?? true,
     secret: Buffer.alloc(32, 7),
@@ -52,9 +67,9 @@ export function openWhole(t: Test, options: WholeOptions = {}): WholeApplication
     onTokenReused: () => undefined,
     onPumped: () => undefined,
     identityOf: () => undefined,
-    onNews: () => undefined,
-    isConnected: () => false,
+    isConnected: (userId, deviceId) => signalling.connections.isConnected(userId, deviceId),
   })
+  signalling.open(application)
   t.teardown(async () => {
     application.close()
     await world.database.close()

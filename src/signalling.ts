@@ -1,0 +1,203 @@
+/**
+ * Calls and STOMP put together: the actors of connections, users, topics and rooms, what each is told by the others,
+ * and by the application. It holds no rule. Besides `main.ts` the only file of `src` that names actors.
+ */
+
+import { type CallRoomMessage, callRoomKind, resumeCalls } from '../actors/call-room.ts'
+import { type DevTopicMessage, devTopicKind } from '../actors/dev-topic.ts'
+import { acceptInto, stompSessionKind } from '../actors/stomp-session/session.ts'
+import type { SessionCalls, SessionDevice, StompSessionMessage } from '../actors/stomp-session/world.ts'
+import {
+  LiveConnections,
+  type Revoked,
+  tellNews,
+  type UserSessionMessage,
+  userSessionKind,
+} from '../actors/user-session.ts'
+import { networkOf } from './api/admission.ts'
+import { type AskRoom, keptCallReply, readCallId } from './api/calls.ts'
+import { userView } from './api/user-view.ts'
+import type { Application } from './application.ts'
+import type { CallRequest } from './domain/call-command.ts'
+import type { DeviceId, UserId } from './domain/ids.ts'
+import type { Notice } from './domain/notice.ts'
+import { TokenBuckets } from './domain/token-bucket.ts'
+import { UnansweredRings } from './domain/unanswered-rings.ts'
+import { RATE_KEYS_MAX } from './limits.ts'
+import type { Metrics } from './operations/metrics.ts'
+import type { Ref } from './runtime/actor.ts'
+import type { ActorSystem } from './runtime/system.ts'
+import { parseCallCommand } from './schema/call.ts'
+import { eventBody } from './schema/event.ts'
+import { formatJson, type IdForm } from './schema/json.ts'
+import { readCallFacts } from './store/call-facts.ts'
+import { CallIndex } from './store/call-index.ts'
+import type { Accept } from './transport/connection.ts'
+import { problemOf } from './transport/problem.ts'
+
+export interface SignallingParts {
+  readonly system: ActorSystem
+  readonly isDevelopment: boolean
+  readonly areRatesLimited: boolean
+  readonly idsAs: IdForm
+  readonly version: string
+  readonly nowMs: () => number
+  readonly monotonicMs: () => number
+  readonly randomBytes: (length: number) => Uint8Array
+  readonly metrics: Metrics
+}
+
+/**
+ * Made before the application, which tells it things from the start; `open` joins the two. Until then nobody is
+ * connected and nobody calls.
+ */
+export class Signalling {
+  readonly connections = new LiveConnections()
+  readonly callIndex = new CallIndex()
+  readonly #parts: SignallingParts
+  readonly #users: (userId: string) => Ref<UserSessionMessage>
+  #rooms: ((callId: string) => Ref<CallRoomMessage>) | undefined
+  #accept: Accept | undefined
+
+  constructor(parts: SignallingParts) {
+    this.#parts = parts
+    const { connections } = this
+    this.#users = parts.system.define(
+      userSessionKind({
+        connections,
+        onPresence: (userId, deviceId, isOnline) =>
+          this.#tellCalls(userId, {
+            kind: isOnline ? 'device-online' : 'device-offline',
+            by: { userId, deviceId },
+          }),
+      }),
+    )
+  }
+
+  /** Defines what works on the application's stores, and has the rooms of live calls go on. */
+  open(application: Application): void {
+    const { system } = this.#parts
+    this.#rooms = system.define<CallRoomMessage>(this.#roomKind(application))
+    const topics = system.define<DevTopicMessage>(devTopicKind())
+    const sessions = system.define<StompSessionMessage>(this.#sessionKind(application, topics))
+    this.#accept = acceptInto(sessions)
+    resumeCalls(application.stores.calls.live(), this.callIndex, this.#rooms)
+  }
+
+  readonly accept: Accept = connection => {
+    if (this.#accept === undefined) throw new Error('connections are taken once the application is open')
+    return this.#accept(connection)
+  }
+
+  readonly askRoom: AskRoom = (callId, command, idempotent) =>
+    this.#room(String(callId)).ask(
+      reply => ({ kind: 'command', command, idempotent, reply }),
+      ASK_DEADLINE_MS,
+    )
+
+  /** A device's inbox has something new. */
+  readonly onNews = (userId: UserId, deviceId: DeviceId): void =>
+    tellNews({ connections: this.connections }, this.#users, userId, deviceId)
+
+  /** A request of the device came: it is there, whether it has a socket or not. */
+  readonly onSeen = (userId: UserId, deviceId: DeviceId): void => {
+    for (const callId of this.callIndex.callsWith(userId, deviceId)) {
+      const command: CallRequest = { kind: 'device-seen', by: { userId, deviceId } }
+      this.#room(String(callId)).tell({ kind: 'command', command })
+    }
+  }
+
+  readonly onSessionOver = (userId: UserId, sessionId: Uint8Array): void =>
+    this.#revoke(userId, { kind: 'session', sessionId })
+
+  readonly onDeviceRemoved = (userId: UserId, deviceId: DeviceId): void => {
+    this.#revoke(userId, { kind: 'device', deviceId })
+    this.#tellCalls(userId, { kind: 'device-removed', by: { userId, deviceId } })
+  }
+
+  /** Has everybody connect again elsewhere or later, in random order over `ms`. */
+  async drain(ms: number): Promise<void> {
+    const sessions = this.connections.sessions().sort(() => (this.#parts.randomBytes(1)[0]! < 128 ? -1 : 1))
+    const steps = Math.min(DRAIN_STEPS, Math.ceil(sessions.length / DRAINED_AT_ONCE))
+    const share = Math.ceil(sessions.length / Math.max(1, steps))
+    for (let step = 0; step < steps; step++) {
+      for (const session of sessions.slice(step * share, (step + 1) * share)) {
+        session.tellControl({ kind: 'dismissed', why: 'draining' })
+      }
+      await new Promise(resolve => setTimeout(resolve, ms / DRAIN_STEPS))
+    }
+  }
+
+  #room(callId: string): Ref<CallRoomMessage> {
+    if (this.#rooms === undefined) throw new Error('rooms are there once the application is open')
+    return this.#rooms(callId)
+  }
+
+  #tellCalls(userId: UserId, command: CallRequest): void {
+    for (const callId of this.callIndex.callsOf(userId)) {
+      this.#room(String(callId)).tellControl({ kind: 'command', command })
+    }
+  }
+
+  #revoke(userId: UserId, revoked: Revoked): void {
+    if (this.connections.of(String(userId)).length === 0) return
+    this.#users(String(userId)).tellControl({ kind: 'revoked', revoked })
+  }
+
+  #roomKind({ stores }: Application) {
+    const { areRatesLimited, idsAs, monotonicMs, randomBytes, metrics } = this.#parts
+    return callRoomKind({
+      store: stores.calls,
+      index: this.callIndex,
+      facts: calling => readCallFacts({ ...stores, index: this.callIndex, randomBytes }, calling),
+      isConnected: (userId, deviceId) => this.connections.isConnected(userId, deviceId),
+      keptReply: (kind, reply) => keptCallReply(kind, reply, idsAs),
+      ...(areRatesLimited ? { rings: new UnansweredRings(RATE_KEYS_MAX) } : {}),
+      newEventId: this.#newEventId,
+      idsAs,
+      monotonicMs,
+      onDecided: kind => metrics.callCommands.inc({ kind }),
+    })
+  }
+
+  #sessionKind({ stores, authentication }: Application, topics: (name: string) => Ref<DevTopicMessage>) {
+    const { version, isDevelopment, areRatesLimited, idsAs, monotonicMs, metrics } = this.#parts
+    const failedConnects = new TokenBuckets({ count: 30, perMs: 10_000, burst: 30 }, RATE_KEYS_MAX)
+    return stompSessionKind({
+      server: `callsign/${version}`,
+      isDevelopment,
+      areRatesLimited,
+      monotonicMs,
+      newEventId: this.#newEventId,
+      authenticate: authorization => authentication.callerOf(authorization),
+      noteFailedConnect: address => failedConnects.take(networkOf(address), monotonicMs()),
+      inbox: stores.deviceInbox,
+      eventBody: (notice: Notice, { userId, deviceId }: SessionDevice) =>
+        formatJson(eventBody(notice, { deviceId, user: () => userView(stores, userId, deviceId) }), idsAs),
+      calls: this.#calls,
+      users: this.#users,
+      topics,
+      problemOf,
+      onEnded: reason => metrics.stompEndings.inc({ reason }),
+    })
+  }
+
+  readonly #newEventId = (): string => Buffer.from(this.#parts.randomBytes(16)).toString('base64url')
+
+  readonly #calls: SessionCalls = {
+    parse: (command, body) => parseCallCommand(command, body),
+    command: (callId, by, _command, said) => this.askRoom(readCallId(callId), { ...said, by } as CallRequest),
+    subscribe: async (callId, by, session, tag) => {
+      const room = this.#room(String(readCallId(callId)))
+      await room.ask(reply => ({ kind: 'subscribe', by, session, tag, reply }), ASK_DEADLINE_MS)
+    },
+    unsubscribe: (callId, session) => {
+      this.#room(callId).tell({ kind: 'unsubscribe', sessionId: session.id })
+    },
+  }
+}
+
+/** A room answers when its decision is durable: a disk slower than this is a broken disk. */
+const ASK_DEADLINE_MS = 10_000
+const DRAIN_STEPS = 20
+const DRAINED_AT_ONCE = 50
