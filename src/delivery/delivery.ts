@@ -4,7 +4,7 @@
  */
 
 import type { Device, PushTokenName } from '../domain/device.ts'
-import type { DeviceId, UserId } from '../domain/ids.ts'
+import type { CallId, DeviceId, UserId } from '../domain/ids.ts'
 import type { Outgoing } from '../domain/outgoing.ts'
 import { assert } from '../errors.ts'
 import type { ApnsPush, ApnsSender } from './apns.ts'
@@ -12,7 +12,8 @@ import type { FcmPush, FcmSender } from './fcm.ts'
 import { type LetterSettings, mailTextOf, smsTextOf } from './letters.ts'
 import type { MailSender } from './mail.ts'
 import type { DeliveryOutcome } from './outcome.ts'
-import { apnsPushOf, fcmPushOf } from './push.ts'
+import { apnsPushOf, fcmPushOf, type Push } from './push.ts'
+import { pushContentOf } from './push-content.ts'
 import type { SmsSender } from './sms.ts'
 import { chooseLanguage, type Language } from './texts.ts'
 
@@ -32,6 +33,10 @@ export interface DeliveryParts {
   readonly letters: LetterSettings & { readonly language: Language }
   readonly nowMs: () => number
   readonly deviceOf: (userId: UserId, deviceId: DeviceId) => Device | undefined
+  /** The number that the user's app icon shows. */
+  readonly badgeOf: (userId: UserId) => number
+  /** Whether an invitation of the user to the call waits for an answer. */
+  readonly isRinging: (callId: CallId, userId: UserId) => boolean
   /** A token leads to no device any more: it is dropped unless it was registered after `beforeMs`. */
   readonly dropToken: (
     userId: UserId,
@@ -59,6 +64,7 @@ export type Rendered =
     }
   | {
       readonly channel: 'push'
+      /** As contract 6 calls it, and the payload in its `type`. */
       readonly kind: string
       readonly userId: UserId
       readonly deviceId: DeviceId
@@ -66,6 +72,8 @@ export type Rendered =
       readonly headers: Readonly<Record<string, string>>
       readonly payload: object
     }
+
+type PushMessage = Extract<Outgoing, { readonly channel: 'push' }>
 
 export class Delivery {
   readonly #parts: DeliveryParts
@@ -111,55 +119,80 @@ export class Delivery {
     return senders.sms?.send({ to, text }) ?? SENT
   }
 
-  async #push(message: Extract<Outgoing, { channel: 'push' }>): Promise<DeliveryOutcome> {
-    const { userId, deviceId, notice, expiresAtMs } = message
-    const device = this.#parts.deviceOf(userId, deviceId)
-    if (device === undefined || device.removedAtMs !== undefined) return SENT
-    const apns = apnsPushOf(device, notice, expiresAtMs)
-    if (apns !== undefined) return this.#pushByApns(message, apns)
-    const fcm = fcmPushOf(device, notice, expiresAtMs, this.#parts.nowMs())
-    return fcm === undefined ? SENT : this.#pushByFcm(message, fcm)
+  async #push(message: PushMessage): Promise<DeliveryOutcome> {
+    return (await this.#pushToDevice(message)) ?? SENT
   }
 
-  async #pushByApns(
-    { userId, deviceId, notice }: Extract<Outgoing, { channel: 'push' }>,
-    push: ApnsPush,
-  ): Promise<DeliveryOutcome> {
-    const { senders, onRendered, dropToken, setApnsEnvironment } = this.#parts
-    const { payload, topic, pushType, priority, expiresAtMs, id } = push
-    const headers = {
-      'apns-topic': topic,
-      'apns-push-type': pushType,
-      'apns-priority': String(priority),
-      'apns-expiration': String(Math.floor(expiresAtMs / 1000)),
-      'apns-id': id,
-    }
-    onRendered?.({ channel: 'push', kind: notice.kind, userId, deviceId, provider: 'apns', headers, payload })
+  /** Undefined when there is nobody to push to any more, or no token to do it by. */
+  async #pushToDevice(message: PushMessage): Promise<DeliveryOutcome | undefined> {
+    const { userId, deviceId, notice, expiresAtMs } = message
+    const device = this.#addresseeOf(message)
+    const badgeOf = () => this.#parts.badgeOf(userId)
+    const content = pushContentOf(notice, { deviceId, expiresAtMs, badgeOf })
+    if (device === undefined || content === undefined) return undefined
+    const push: Push = { content, eventId: notice.eventId, expiresAtMs }
+    const apns = apnsPushOf(device, push, this.#parts.nowMs())
+    if (apns !== undefined) return this.#pushByApns(message, content.members.type, apns)
+    const fcm = fcmPushOf(device, push, this.#parts.nowMs())
+    return fcm && this.#pushByFcm(message, content.members.type, fcm)
+  }
+
+  /** The device, unless it is removed or what it would hear is over: nobody's phone rings for a call that has ended. */
+  #addresseeOf({ userId, deviceId, notice, expiresAtMs }: PushMessage): Device | undefined {
+    const { deviceOf, isRinging, nowMs } = this.#parts
+    if (nowMs() >= expiresAtMs) return undefined
+    if (notice.kind === 'call_invitation' && !isRinging(notice.callId, userId)) return undefined
+    const device = deviceOf(userId, deviceId)
+    return device?.removedAtMs === undefined ? device : undefined
+  }
+
+  async #pushByApns(message: PushMessage, kind: string, push: ApnsPush): Promise<DeliveryOutcome> {
+    const { senders, setApnsEnvironment } = this.#parts
+    const { userId, deviceId } = message
+    const { payload } = push
+    const headers = apnsHeaders(push)
+    this.#parts.onRendered?.({ channel: 'push', kind, userId, deviceId, provider: 'apns', headers, payload })
     const sentAtMs = this.#parts.nowMs()
     const outcome = (await senders.apns?.send(push)) ?? SENT
-    if (outcome.kind === 'token-gone')
-      await dropToken(userId, deviceId, 'apnsToken', outcome.sinceMs ?? sentAtMs)
-    if (outcome.kind === 'sent' && outcome.environment !== undefined) {
-      const wasAnother = outcome.environment !== push.environment
-      if (wasAnother) await setApnsEnvironment(userId, deviceId, outcome.environment)
+    const isVoip = push.pushType === 'voip'
+    switch (outcome.kind) {
+      case 'sent':
+        if (outcome.environment !== undefined && outcome.environment !== push.environment) {
+          await setApnsEnvironment(userId, deviceId, outcome.environment)
+        }
+        return outcome
+      case 'token-gone':
+        await this.#dropToken(message, isVoip ? 'apnsVoipToken' : 'apnsToken', outcome.sinceMs ?? sentAtMs)
+        return (isVoip ? await this.#pushWithoutVoip(message) : undefined) ?? outcome
+      case 'retry':
+        return isVoip ? { ...outcome, triesMax: VOIP_TRIES_MAX } : outcome
+      case 'refused':
+        return outcome
+    }
+  }
+
+  /** To a phone whose VoIP token is gone, by an alert. One that has just registered another is awake and hears of it. */
+  async #pushWithoutVoip(message: PushMessage): Promise<DeliveryOutcome | undefined> {
+    const device = this.#addresseeOf(message)
+    return device?.push?.apnsVoipToken === undefined ? this.#pushToDevice(message) : undefined
+  }
+
+  async #pushByFcm(message: PushMessage, kind: string, push: FcmPush): Promise<DeliveryOutcome> {
+    const { userId, deviceId } = message
+    const { token, priority, ttlSeconds, ...payload } = push
+    const headers = { priority, ttl: `${ttlSeconds}s` }
+    this.#parts.onRendered?.({ channel: 'push', kind, userId, deviceId, provider: 'fcm', headers, payload })
+    const sentAtMs = this.#parts.nowMs()
+    const outcome = (await this.#parts.senders.fcm?.send(push)) ?? SENT
+    if (outcome.kind === 'token-gone') {
+      await this.#dropToken(message, 'fcmToken', outcome.sinceMs ?? sentAtMs)
     }
     return outcome
   }
 
-  async #pushByFcm(
-    { userId, deviceId, notice }: Extract<Outgoing, { channel: 'push' }>,
-    push: FcmPush,
-  ): Promise<DeliveryOutcome> {
-    const { senders, onRendered, dropToken } = this.#parts
-    const { token, priority, ttlSeconds, ...payload } = push
-    const headers = { priority, ttl: `${ttlSeconds}s` }
-    onRendered?.({ channel: 'push', kind: notice.kind, userId, deviceId, provider: 'fcm', headers, payload })
-    const sentAtMs = this.#parts.nowMs()
-    const outcome = (await senders.fcm?.send(push)) ?? SENT
-    // A token that was renewed meanwhile is another one.
-    if (outcome.kind === 'token-gone')
-      await dropToken(userId, deviceId, 'fcmToken', outcome.sinceMs ?? sentAtMs)
-    return outcome
+  /** A token that was renewed since is another one. */
+  #dropToken({ userId, deviceId }: PushMessage, token: PushTokenName, sinceMs: number): Promise<void> {
+    return this.#parts.dropToken(userId, deviceId, token, sinceMs)
   }
 
   async #revoke({
@@ -174,4 +207,18 @@ export class Delivery {
   }
 }
 
+function apnsHeaders(push: ApnsPush): Readonly<Record<string, string>> {
+  const { topic, pushType, priority, expiresAtMs, collapseId, id } = push
+  return {
+    'apns-topic': topic,
+    'apns-push-type': pushType,
+    'apns-priority': String(priority),
+    'apns-expiration': String(Math.floor(expiresAtMs / 1000)),
+    ...(collapseId === undefined ? {} : { 'apns-collapse-id': collapseId }),
+    'apns-id': id,
+  }
+}
+
 const SENT: DeliveryOutcome = { kind: 'sent' }
+/** Once more, after a second (contract 6): what comes later than that comes too late. */
+const VOIP_TRIES_MAX = 2

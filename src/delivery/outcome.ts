@@ -12,8 +12,11 @@ export type DeliveryOutcome =
       /** APNs only: the environment that knew the token. Not always the one asked for. */
       readonly environment?: ApnsEnvironment
     }
-  /** The network, the other side's load or our credentials; `afterMs` is how long it asks us to wait. */
-  | { readonly kind: 'retry'; readonly reason: string; readonly afterMs?: number }
+  /**
+   * The network, the other side's load or our credentials; `afterMs` is how long it asks us to wait, `triesMax` how
+   * often it is tried in all where that is less than usual.
+   */
+  | { readonly kind: 'retry'; readonly reason: string; readonly afterMs?: number; readonly triesMax?: number }
   /** It would be refused again: a bad recipient, a message the other side calls wrong. */
   | { readonly kind: 'refused'; readonly reason: string }
   /**

@@ -1,0 +1,180 @@
+/**
+ * What a push says (contract 6), before a provider's form is given to it: which notices are pushed, as what, with which
+ * members. The words are the app's own, named by `loc-key`, so that they are in the language of the phone.
+ */
+
+import type { DeviceId } from '../domain/ids.ts'
+import type { Notice } from '../domain/notice.ts'
+
+export type PushContent = Ring | Silent | Alert
+
+/** Flat members of the payload; ids are decimal texts, times texts of RFC 3339 but for `sentAt`. */
+export type PushMembers = Readonly<Record<string, string | number | boolean>> & {
+  /** The kind of the push, as the table of contract 6 has it. */
+  readonly type: string
+}
+
+/** A call comes in: the phone rings. */
+export interface Ring extends Words {
+  readonly kind: 'ring'
+  readonly callId: string
+  readonly members: PushMembers
+}
+
+/** The app is told, the person is not: the phone stops ringing. */
+export interface Silent {
+  readonly kind: 'silent'
+  readonly callId: string
+  readonly members: PushMembers
+}
+
+/** The person is told. */
+export interface Alert extends Words {
+  readonly kind: 'alert'
+  readonly badge?: number
+  /** Takes the place of what the phone shows of the call. */
+  readonly callId?: string
+  readonly members: PushMembers
+}
+
+interface Words {
+  /** Name of the words in the app's resources. */
+  readonly locKey: string
+  readonly locArgs: readonly string[]
+  readonly thread: 'contacts' | 'account' | 'calls'
+}
+
+/** Whom the push is for. */
+export interface Addressee {
+  readonly deviceId: DeviceId
+  /** When the push is of no use any more, milliseconds since 1970. */
+  readonly expiresAtMs: number
+  /** The user's badge as it is now. */
+  readonly badgeOf: () => number
+}
+
+/** Undefined when the notice is not pushed. */
+export function pushContentOf(notice: Notice, addressee: Addressee): PushContent | undefined {
+  switch (notice.kind) {
+    case 'call_invitation':
+      return ringOf(notice, addressee)
+    case 'call_cancelled':
+      return silenceOf(notice, 'cancelled', addressee)
+    case 'call_answered_elsewhere':
+      return silenceOf(notice, 'answered_elsewhere', addressee)
+    case 'call_ended':
+      return silenceOf(notice, 'ended', addressee)
+    case 'call_missed':
+      return missedCallOf(notice, addressee)
+    case 'friend_request':
+    case 'contact_added':
+      return contactAlertOf(notice)
+    case 'device_added':
+    case 'session_revoked':
+      return accountAlertOf(notice)
+    default:
+      return undefined
+  }
+}
+
+/**
+ * The members without the call's key, for where a payload would be too large with it: the device gets its key with the
+ * answer to `join` too.
+ */
+export function withoutKey({ encryptedAESKey: _, ...members }: PushMembers): PushMembers {
+  return members
+}
+
+/** The notices that a kind is among those of. */
+type NoticeOf<Kind extends Notice['kind'], Each = Notice> = Each extends Notice
+  ? Kind extends Each['kind']
+    ? Each
+    : never
+  : never
+
+function ringOf(notice: NoticeOf<'call_invitation'>, addressee: Addressee): Ring {
+  const { callId, callerId, callerName, encryptedAESKey, roomId, isVideo, isOnGoing } = notice
+  const type = 'call_invitation'
+  return {
+    kind: 'ring',
+    callId: `${callId}`,
+    ...{ locKey: type, locArgs: [callerName], thread: 'calls' },
+    members: {
+      type,
+      ...{ callId: `${callId}`, callerId: `${callerId}`, callerName, encryptedAESKey },
+      ...{ roomId, isVideo, isOnGoing },
+      ...envelopeOf(notice, addressee),
+    },
+  }
+}
+
+function silenceOf(
+  notice: NoticeOf<'call_cancelled' | 'call_ended'>,
+  reason: 'cancelled' | 'answered_elsewhere' | 'ended',
+  addressee: Addressee,
+): Silent {
+  const callId = `${notice.callId}`
+  const members = {
+    type: 'call_cancel',
+    ...{ reason, callId },
+    ...(notice.kind === 'call_ended' ? { endReason: notice.endReason } : callerOf(notice)),
+    ...envelopeOf(notice, addressee),
+  }
+  return { kind: 'silent', callId, members }
+}
+
+function missedCallOf(notice: NoticeOf<'call_missed'>, addressee: Addressee): Alert {
+  const { callId, callerName, atMs } = notice
+  const [type, badge] = ['missed_call', addressee.badgeOf()]
+  return {
+    kind: 'alert',
+    ...{ locKey: type, locArgs: [callerName], thread: 'calls' },
+    badge,
+    callId: `${callId}`,
+    members: {
+      type,
+      ...{ callId: `${callId}`, ...callerOf(notice), at: timeText(atMs), badge },
+      ...envelopeOf(notice, addressee),
+    },
+  }
+}
+
+function contactAlertOf(notice: NoticeOf<'friend_request' | 'contact_added'>): Alert {
+  const type = notice.kind === 'friend_request' ? 'newFriendRequested' : 'acceptFriendRequested'
+  const { requestId, userId, displayName, badge } = notice
+  const ids = { requestId: `${requestId}`, userId: `${userId}` }
+  return {
+    kind: 'alert',
+    ...{ locKey: type, locArgs: [displayName], thread: 'contacts' },
+    badge: badge.total,
+    members: { type, ...ids, displayName, badge: badge.total, ...eventOf(notice) },
+  }
+}
+
+function accountAlertOf(notice: NoticeOf<'device_added' | 'device_removed' | 'session_revoked'>): Alert {
+  const { kind: type } = notice
+  if (type === 'session_revoked') {
+    const members = { type, reason: notice.reason, ...eventOf(notice) }
+    return { kind: 'alert', locKey: type, locArgs: [], thread: 'account', members }
+  }
+  const { deviceId, name, platform, publicKeyHash } = notice
+  const members = { type, deviceId: `${deviceId}`, name, platform, publicKeyHash, ...eventOf(notice) }
+  return { kind: 'alert', locKey: type, locArgs: [name], thread: 'account', members }
+}
+
+function callerOf({ callerId, callerName, isVideo }: NoticeOf<'call_missed'>) {
+  return { callerId: `${callerId}`, callerName, isVideo }
+}
+
+/** What every push of a call has: the device can tell that it is for it, new to it, and in time. */
+function envelopeOf(notice: Notice, { deviceId, expiresAtMs }: Addressee) {
+  return { ...eventOf(notice), deviceId: `${deviceId}`, expiresAt: timeText(expiresAtMs) }
+}
+
+function eventOf({ eventId, sentAtMs }: Notice) {
+  return { eventId, sentAt: sentAtMs }
+}
+
+function timeText(atMs: number): string {
+  return new Date(atMs).toISOString()
+}

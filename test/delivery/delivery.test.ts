@@ -1,0 +1,218 @@
+/** What becomes of a push: when it is not sent at all, which token it costs, how often it is tried. */
+
+import t from 'tap'
+import type { ApnsPush } from '../../src/delivery/apns.ts'
+import { Delivery, type DeliveryParts, type Rendered } from '../../src/delivery/delivery.ts'
+import type { FcmPush } from '../../src/delivery/fcm.ts'
+import type { DeliveryOutcome } from '../../src/delivery/outcome.ts'
+import { type Device, type PushTokenName, type PushTokens, withoutToken } from '../../src/domain/device.ts'
+import type { CallId, DeviceId, UserId } from '../../src/domain/ids.ts'
+import type { Notice, NoticeBody } from '../../src/domain/notice.ts'
+
+const NOW_MS = 1_795_146_521_983
+const USER = 5_000_000_001n as UserId
+const CALL = 8_000_000_001n as CallId
+const CALLER = { callerId: 5_000_000_009n as UserId, callerName: 'Bob', isVideo: false }
+
+const IPHONE: PushTokens = {
+  ...{ bundleId: 'org.example.callsign', apnsToken: 'a1', apnsVoipToken: 'b2' },
+  ...{ apnsEnvironment: 'production', registeredAtMs: 1 },
+}
+const PIXEL: PushTokens = { fcmToken: 'c3', registeredAtMs: 1 }
+
+const INVITATION: NoticeBody = {
+  kind: 'call_invitation',
+  ...{ callId: CALL, ...CALLER, encryptedAESKey: 'a-key', roomId: 3, isOnGoing: false },
+  ...{ expiresAtMs: NOW_MS + 60_000, participants: [], keyEpoch: 1 },
+}
+const MISSED: NoticeBody = { kind: 'call_missed', callId: CALL, ...CALLER, atMs: NOW_MS }
+
+interface Fakes {
+  readonly push?: PushTokens
+  /** Of the senders, in the order of their pushes; then `sent`. */
+  readonly outcomes?: DeliveryOutcome[]
+  readonly parts?: Partial<DeliveryParts>
+}
+
+/** A device whose tokens go when they are dropped, senders that answer as told, and all that they were handed. */
+function open({ push: tokens = IPHONE, outcomes = [], parts = {} }: Fakes = {}) {
+  let push: PushTokens | undefined = tokens
+  const pushed: string[] = []
+  const dropped: (readonly [PushTokenName, number | undefined])[] = []
+  const rendered: Rendered[] = []
+  const environments: string[] = []
+  const send = async ({ token }: ApnsPush | FcmPush): Promise<DeliveryOutcome> => {
+    pushed.push(token)
+    return outcomes.shift() ?? { kind: 'sent' }
+  }
+  const delivery = new Delivery({
+    senders: { apns: { send }, fcm: { send } },
+    letters: { appName: 'Callsign', domain: 'call.example', language: 'en' },
+    nowMs: () => NOW_MS,
+    deviceOf: () => ({ ...DEVICE, ...(push === undefined ? {} : { push }) }),
+    badgeOf: () => 1,
+    isRinging: () => true,
+    dropToken: async (_user, _device, token, beforeMs) => {
+      dropped.push([token, beforeMs])
+      if (beforeMs === undefined || tokens.registeredAtMs < beforeMs) push = push && withoutToken(push, token)
+    },
+    setApnsEnvironment: async (_user, _device, environment) => void environments.push(environment),
+    onRendered: each => rendered.push(each),
+    ...parts,
+  })
+  const tell = (body: NoticeBody, expiresAtMs = NOW_MS + 60_000) => {
+    const notice: Notice = { ...body, eventId: 'A'.repeat(22), sentAtMs: NOW_MS }
+    return delivery.send({ channel: 'push', userId: USER, deviceId: DEVICE.deviceId, notice, expiresAtMs })
+  }
+  return { tell, pushed, dropped, rendered, environments }
+}
+
+const DEVICE: Device = {
+  deviceId: 9_000_000_001n as DeviceId,
+  info: { platform: 'ios' },
+  publicKey: '',
+  keyAlgorithm: 'P-256',
+  publicKeyIndex: 0,
+  publicKeyHash: '',
+  createdAtMs: 0,
+  lastSeenAtMs: 0,
+}
+
+t.test('a device with both tokens of Apple rings by one and is told the rest by the other', async t => {
+  const { tell, pushed } = open()
+  for (const body of [INVITATION, MISSED]) await tell(body)
+  t.same(pushed, ['b2', 'a1'])
+})
+
+t.test('a call that rings no more is not pushed, whatever ended it', async t => {
+  const asked: unknown[] = []
+  const isRinging = (...who: unknown[]) => {
+    asked.push(who)
+    return false
+  }
+  const answered = open({ parts: { isRinging } })
+  t.same(await answered.tell(INVITATION), { kind: 'sent' })
+  t.same([answered.pushed, answered.rendered, asked], [[], [], [[CALL, USER]]])
+  const late = open()
+  await late.tell(INVITATION, NOW_MS)
+  t.same([late.pushed, late.rendered], [[], []])
+  const missed = open({ parts: { isRinging } })
+  await missed.tell(MISSED)
+  t.same(missed.pushed, ['a1'], 'that it was missed is told after it')
+})
+
+t.test('a removed or unknown device is not pushed to', async t => {
+  for (const deviceOf of [() => undefined, () => ({ ...DEVICE, push: IPHONE, removedAtMs: 1 })]) {
+    const { tell, pushed } = open({ parts: { deviceOf } })
+    t.same([await tell(INVITATION), pushed], [{ kind: 'sent' }, []])
+  }
+})
+
+t.test('a VoIP push is tried twice in all, another as often as the outbox does', async t => {
+  const retry = { kind: 'retry', reason: 'network' } as const
+  const { tell } = open({ outcomes: [retry, retry] })
+  t.same(await tell(INVITATION), { ...retry, triesMax: 2 })
+  t.same(await tell(MISSED), retry)
+  const android = open({ push: PIXEL, outcomes: [retry] })
+  t.same(await android.tell(INVITATION), retry)
+})
+
+t.test('a VoIP token that is gone is dropped, not the other one, and the alert goes out instead', async t => {
+  const gone = { kind: 'token-gone', reason: 'Unregistered', sinceMs: 77 } as const
+  const { tell, pushed, dropped } = open({ outcomes: [gone] })
+  t.same(await tell(INVITATION), { kind: 'sent' })
+  t.same([pushed, dropped], [['b2', 'a1'], [['apnsVoipToken', 77]]])
+  await tell(INVITATION)
+  t.same(pushed, ['b2', 'a1', 'a1'])
+})
+
+t.test('with no other token the outcome is that the token is gone', async t => {
+  const gone = { kind: 'token-gone', reason: 'BadDeviceToken' } as const
+  const { apnsToken: _, ...push } = IPHONE
+  const { tell, pushed, dropped } = open({ push, outcomes: [gone] })
+  t.same(await tell(INVITATION), gone)
+  t.same([pushed, dropped], [['b2'], [['apnsVoipToken', NOW_MS]]])
+})
+
+t.test(
+  'a VoIP token that was registered after Apple saw the old one go stays, and nothing repeats',
+  async t => {
+    const gone = { kind: 'token-gone', reason: 'Unregistered', sinceMs: 77 } as const
+    const { tell, pushed } = open({ push: { ...IPHONE, registeredAtMs: 78 }, outcomes: [gone, gone] })
+    t.same(await tell(INVITATION), gone)
+    t.same(pushed, ['b2'])
+  },
+)
+
+t.test('a call that was answered while Apple said that the token is gone is not told of again', async t => {
+  const gone = { kind: 'token-gone', reason: 'Unregistered' } as const
+  let asked = 0
+  const { tell, pushed } = open({ outcomes: [gone], parts: { isRinging: () => asked++ === 0 } })
+  t.same(await tell(INVITATION), gone)
+  t.same(pushed, ['b2'])
+})
+
+t.test('an alert token, or one of Google, is dropped by its name', async t => {
+  for (const [push, name] of [
+    [IPHONE, 'apnsToken'],
+    [PIXEL, 'fcmToken'],
+  ] as const) {
+    const gone = { kind: 'token-gone', reason: 'UNREGISTERED' } as const
+    const { tell, dropped, pushed } = open({ push, outcomes: [gone] })
+    t.same(await tell(MISSED), gone)
+    t.same([dropped, pushed.length], [[[name, NOW_MS]], 1])
+  }
+})
+
+t.test('the environment of Apple that knew the token is remembered when it is another', async t => {
+  const { tell, environments } = open({
+    outcomes: [
+      { kind: 'sent', environment: 'development' },
+      { kind: 'sent', environment: 'production' },
+    ],
+  })
+  for (const body of [INVITATION, MISSED]) await tell(body)
+  t.same(environments, ['development'])
+})
+
+t.test('what is shown of a push has the kind of its payload, and the headers as they are sent', async t => {
+  const apple = open()
+  await apple.tell({ kind: 'call_cancelled', callId: CALL, ...CALLER, atMs: NOW_MS }, NOW_MS + 30_000)
+  t.match(apple.rendered, [
+    {
+      kind: 'call_cancel',
+      provider: 'apns',
+      userId: USER,
+      deviceId: DEVICE.deviceId,
+      headers: {
+        'apns-topic': 'org.example.callsign',
+        'apns-push-type': 'background',
+        'apns-priority': '5',
+        'apns-expiration': '1795146551',
+        'apns-collapse-id': String(CALL),
+        'apns-id': '00000000-0000-0000-0000-000000000000',
+      },
+      payload: { aps: { 'content-available': 1 }, type: 'call_cancel', reason: 'cancelled' },
+    },
+  ])
+  const google = open({ push: PIXEL })
+  await google.tell(MISSED)
+  t.match(google.rendered, [
+    {
+      kind: 'missed_call',
+      provider: 'fcm',
+      headers: { priority: 'high', ttl: '60s' },
+      payload: { data: { type: 'missed_call', badge: '1' }, channelId: 'calls' },
+    },
+  ])
+  t.notMatch(JSON.stringify([apple.rendered, google.rendered], textOf), /"(a1|b2|c3)"/, 'no token')
+})
+
+function textOf(_: string, value: unknown): unknown {
+  return typeof value === 'bigint' ? String(value) : value
+}
+
+t.test('without a sender a push is shown and counts as sent', async t => {
+  const { tell, rendered, pushed } = open({ parts: { senders: {} } })
+  t.same([await tell(INVITATION), rendered.length, pushed], [{ kind: 'sent' }, 1, []])
+})

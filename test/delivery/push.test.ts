@@ -1,0 +1,472 @@
+/** Pushes as Apple and Google get them (contract 6): the rows of its table, header by header and byte by byte. */
+
+import fc from 'fast-check'
+import t, { type Test } from 'tap'
+import { ApnsSender } from '../../src/delivery/apns.ts'
+import { Delivery } from '../../src/delivery/delivery.ts'
+import { FcmSender } from '../../src/delivery/fcm.ts'
+import { apnsPushOf, fcmPushOf } from '../../src/delivery/push.ts'
+import { pushContentOf } from '../../src/delivery/push-content.ts'
+import type { CallNoticeBody } from '../../src/domain/call-notice.ts'
+import type { Device, PushTokens } from '../../src/domain/device.ts'
+import type { CallId, DeviceId, RequestId, UserId } from '../../src/domain/ids.ts'
+import type { Notice, NoticeBody } from '../../src/domain/notice.ts'
+import { startApnsStandIn } from '../support/apns-stand-in.ts'
+import { startFcmStandIn } from '../support/fcm-stand-in.ts'
+import { checkProperty } from '../support/property.ts'
+
+const NOW_MS = Date.UTC(2026, 10, 20, 3, 48, 41, 983)
+const RING_ENDS_MS = NOW_MS + 60_000
+const EVENT_ID = Buffer.alloc(16, 0x5a).toString('base64url')
+const EVENT_UUID = '5a5a5a5a-5a5a-5a5a-5a5a-5a5a5a5a5a5a'
+const USER = 9_007_199_254_740_991n as UserId
+const DEVICE = 18_446_744_073_709_551_615n as DeviceId
+const CALL = 8_000_000_001n as CallId
+const CALLER = { callerId: 5_000_000_009n as UserId, callerName: 'Đặng “Q”', isVideo: true }
+const KEY = Buffer.alloc(256, 7).toString('base64')
+
+const ALERT_TOKEN = 'a1'.repeat(32)
+const VOIP_TOKEN = 'b2'.repeat(32)
+const FCM_TOKEN = 'fcm:token'
+const BUNDLE = { bundleId: 'org.example.callsign', apnsEnvironment: 'production', registeredAtMs: 1 } as const
+const IPHONE: PushTokens = { ...BUNDLE, apnsToken: ALERT_TOKEN, apnsVoipToken: VOIP_TOKEN }
+const PIXEL: PushTokens = { fcmToken: FCM_TOKEN, registeredAtMs: 1 }
+
+const INVITATION: CallNoticeBody = {
+  kind: 'call_invitation',
+  callId: CALL,
+  ...CALLER,
+  encryptedAESKey: KEY,
+  roomId: 123_456_789,
+  isOnGoing: false,
+  expiresAtMs: RING_ENDS_MS,
+  participants: [{ userId: USER, displayName: 'Ann' }],
+  keyEpoch: 1,
+}
+const MISSED: CallNoticeBody = { kind: 'call_missed', callId: CALL, ...CALLER, atMs: NOW_MS }
+
+/** What every push of a call tells of itself. */
+const ENVELOPE = { eventId: EVENT_ID, sentAt: NOW_MS, deviceId: '18446744073709551615' }
+
+function deviceWith(push: PushTokens | undefined): Device {
+  return {
+    deviceId: DEVICE,
+    info: { platform: 'ios' },
+    publicKey: '',
+    keyAlgorithm: 'P-256',
+    publicKeyIndex: 0,
+    publicKeyHash: '',
+    ...(push === undefined ? {} : { push }),
+    createdAtMs: 0,
+    lastSeenAtMs: 0,
+  }
+}
+
+function noticeOf(body: NoticeBody): Notice {
+  return { ...body, eventId: EVENT_ID, sentAtMs: NOW_MS }
+}
+
+/** Pushes to a device with these tokens, and what came out at Apple's and Google's end. */
+async function startProviders(t: Test) {
+  const [apple, google] = await Promise.all([startApnsStandIn(), startFcmStandIn()])
+  const { key, keyId, teamId, ca, port } = apple
+  const hosts = { production: 'localhost', development: '127.0.0.1' }
+  const apns = new ApnsSender({ key, keyId, teamId, ca, port, hosts })
+  t.teardown(async () => {
+    apns.close()
+    await Promise.all([apple.close(), google.close()])
+  })
+  const fcm = new FcmSender({ serviceAccount: google.serviceAccount, url: google.url })
+  async function push(tokens: PushTokens, body: NoticeBody, expiresAtMs: number, nowMs = NOW_MS) {
+    const delivery = new Delivery({
+      senders: { apns, fcm },
+      letters: { appName: 'Callsign', domain: 'call.example', language: 'en' },
+      nowMs: () => nowMs,
+      deviceOf: () => deviceWith(tokens),
+      badgeOf: () => 3,
+      isRinging: () => true,
+      dropToken: async () => {},
+      setApnsEnvironment: async () => {},
+    })
+    const notice = noticeOf(body)
+    const outcome = await delivery.send({
+      channel: 'push',
+      userId: USER,
+      deviceId: DEVICE,
+      notice,
+      expiresAtMs,
+    })
+    return outcome.kind
+  }
+  const atApple = () =>
+    apple.pushes.map(({ token, headers, body }) => {
+      const own = Object.entries(headers).filter(([name]) => name.startsWith('apns-'))
+      return { token, headers: Object.fromEntries(own), body }
+    })
+  const atGoogle = () => google.messages.map(({ message }) => message)
+  return { push, atApple, atGoogle }
+}
+
+function seconds(atMs: number): string {
+  return String(Math.floor(atMs / 1000))
+}
+
+t.test('an invitation rings by the VoIP token, for ten seconds, with the key', async t => {
+  const { push, atApple } = await startProviders(t)
+  t.equal(await push(IPHONE, INVITATION, RING_ENDS_MS), 'sent')
+  t.same(atApple(), [
+    {
+      token: VOIP_TOKEN,
+      headers: {
+        'apns-topic': 'org.example.callsign.voip',
+        'apns-push-type': 'voip',
+        'apns-priority': '10',
+        'apns-expiration': seconds(NOW_MS + 10_000),
+        'apns-id': EVENT_UUID,
+      },
+      body: JSON.stringify({
+        aps: {},
+        type: 'call_invitation',
+        callId: '8000000001',
+        callerId: '5000000009',
+        callerName: 'Đặng “Q”',
+        encryptedAESKey: KEY,
+        roomId: 123_456_789,
+        isVideo: true,
+        isOnGoing: false,
+        ...ENVELOPE,
+        expiresAt: '2026-11-20T03:49:41.983Z',
+      }),
+    },
+  ])
+  t.ok(Buffer.byteLength(atApple()[0]!.body) < 800)
+})
+
+t.test('Apple keeps a VoIP push no longer than it rings', async t => {
+  const { push, atApple } = await startProviders(t)
+  await push(IPHONE, INVITATION, RING_ENDS_MS, RING_ENDS_MS - 4_000)
+  t.equal(atApple()[0]?.headers['apns-expiration'], seconds(RING_ENDS_MS))
+})
+
+t.test('without a VoIP token an invitation is an alert that wakes the app', async t => {
+  const { push, atApple } = await startProviders(t)
+  await push({ ...BUNDLE, apnsToken: ALERT_TOKEN }, { ...INVITATION, isOnGoing: true }, RING_ENDS_MS)
+  const [{ token, headers, body }] = atApple() as [ReturnType<typeof atApple>[number]]
+  t.equal(token, ALERT_TOKEN)
+  t.same(headers, {
+    'apns-topic': 'org.example.callsign',
+    'apns-push-type': 'alert',
+    'apns-priority': '10',
+    'apns-expiration': seconds(RING_ENDS_MS),
+    'apns-collapse-id': '8000000001',
+    'apns-id': EVENT_UUID,
+  })
+  const { aps, ...members } = JSON.parse(body)
+  t.same(aps, {
+    alert: { 'loc-key': 'call_invitation', 'loc-args': ['Đặng “Q”'] },
+    sound: 'default',
+    'thread-id': 'calls',
+    'interruption-level': 'time-sensitive',
+    'content-available': 1,
+  })
+  t.match(members, { type: 'call_invitation', isOnGoing: true, encryptedAESKey: KEY, ...ENVELOPE })
+})
+
+t.test('Android gets an invitation as data, texts only, for as long as it still rings', async t => {
+  const { push, atGoogle } = await startProviders(t)
+  await push(PIXEL, INVITATION, RING_ENDS_MS, NOW_MS + 5)
+  await push(PIXEL, INVITATION, RING_ENDS_MS, RING_ENDS_MS - 12_000)
+  const data = {
+    type: 'call_invitation',
+    callId: '8000000001',
+    callerId: '5000000009',
+    callerName: 'Đặng “Q”',
+    encryptedAESKey: KEY,
+    roomId: '123456789',
+    isVideo: 'true',
+    isOnGoing: 'false',
+    eventId: EVENT_ID,
+    sentAt: String(NOW_MS),
+    deviceId: '18446744073709551615',
+    expiresAt: '2026-11-20T03:49:41.983Z',
+  }
+  t.same(atGoogle(), [
+    { token: FCM_TOKEN, data, android: { priority: 'HIGH', ttl: '60s' } },
+    { token: FCM_TOKEN, data, android: { priority: 'HIGH', ttl: '12s' } },
+  ])
+})
+
+for (const [body, told] of [
+  [{ kind: 'call_cancelled', callId: CALL, ...CALLER, atMs: NOW_MS }, { reason: 'cancelled' }],
+  [
+    { kind: 'call_answered_elsewhere', callId: CALL, ...CALLER, atMs: NOW_MS },
+    { reason: 'answered_elsewhere' },
+  ],
+  [
+    { kind: 'call_ended', callId: CALL, status: 'ended', endReason: 'hangup', endedAtMs: NOW_MS },
+    { reason: 'ended', endReason: 'hangup' },
+  ],
+] satisfies [CallNoticeBody, object][]) {
+  t.test(`${body.kind} stops the ringing in the background, never by VoIP`, async t => {
+    const { push, atApple, atGoogle } = await startProviders(t)
+    const expiresAtMs = NOW_MS + 30_000
+    await push(IPHONE, body, expiresAtMs)
+    await push(PIXEL, body, expiresAtMs, NOW_MS + 40)
+    const caller = body.kind === 'call_ended' ? {} : { callerId: '5000000009', callerName: 'Đặng “Q”' }
+    const members = { type: 'call_cancel', ...told, callId: '8000000001', ...caller, ...ENVELOPE }
+    const [{ token, headers, body: sent }] = atApple() as [ReturnType<typeof atApple>[number]]
+    t.equal(token, ALERT_TOKEN)
+    t.same(headers, {
+      'apns-topic': 'org.example.callsign',
+      'apns-push-type': 'background',
+      'apns-priority': '5',
+      'apns-expiration': seconds(expiresAtMs),
+      'apns-collapse-id': '8000000001',
+      'apns-id': EVENT_UUID,
+    })
+    const { aps, ...flat } = JSON.parse(sent)
+    t.same(aps, { 'content-available': 1 })
+    t.match(flat, members)
+    const [message] = atGoogle()
+    t.same(message?.android, { priority: 'HIGH', ttl: '30s' })
+    t.match(message?.data, { ...members, sentAt: String(NOW_MS) })
+  })
+}
+
+t.test('a missed call is shown in the place of the call, with the badge', async t => {
+  const { push, atApple, atGoogle } = await startProviders(t)
+  const expiresAtMs = NOW_MS + 86_400_000
+  await push(IPHONE, MISSED, expiresAtMs)
+  await push(PIXEL, MISSED, expiresAtMs)
+  const members = {
+    type: 'missed_call',
+    callId: '8000000001',
+    ...{ callerId: '5000000009', callerName: 'Đặng “Q”', isVideo: true },
+    ...{ at: '2026-11-20T03:48:41.983Z', badge: 3 },
+    ...ENVELOPE,
+    expiresAt: '2026-11-21T03:48:41.983Z',
+  }
+  const [{ token, headers, body }] = atApple() as [ReturnType<typeof atApple>[number]]
+  t.equal(token, ALERT_TOKEN)
+  t.same(headers, {
+    'apns-topic': 'org.example.callsign',
+    'apns-push-type': 'alert',
+    'apns-priority': '10',
+    'apns-expiration': seconds(expiresAtMs),
+    'apns-collapse-id': '8000000001',
+    'apns-id': EVENT_UUID,
+  })
+  t.same(JSON.parse(body), {
+    aps: {
+      alert: { 'loc-key': 'missed_call', 'loc-args': ['Đặng “Q”'] },
+      sound: 'default',
+      'thread-id': 'calls',
+      badge: 3,
+    },
+    ...members,
+  })
+  t.same(atGoogle(), [
+    {
+      token: FCM_TOKEN,
+      data: Object.fromEntries(Object.entries(members).map(([name, value]) => [name, String(value)])),
+      android: {
+        priority: 'HIGH',
+        ttl: '86400s',
+        notification: {
+          channel_id: 'calls',
+          body_loc_key: 'missed_call',
+          body_loc_args: ['Đặng “Q”'],
+        },
+      },
+    },
+  ])
+})
+
+t.test('a request of a friend is an alert on the ordinary token, of a device with both', async t => {
+  const { push, atApple, atGoogle } = await startProviders(t)
+  const body: NoticeBody = {
+    kind: 'friend_request',
+    requestId: 77n as RequestId,
+    userId: CALLER.callerId,
+    displayName: 'Bob',
+    createdAtMs: NOW_MS,
+    badge: { total: 2, friendRequests: 2, missedCalls: 0 },
+  }
+  await push(IPHONE, body, NOW_MS + 86_400_000)
+  await push(PIXEL, body, NOW_MS + 86_400_000)
+  const members = { requestId: '77', userId: '5000000009', displayName: 'Bob', badge: 2 }
+  const [{ token, headers, body: sent }] = atApple() as [ReturnType<typeof atApple>[number]]
+  t.same([token, headers['apns-topic'], headers['apns-push-type']], [ALERT_TOKEN, BUNDLE.bundleId, 'alert'])
+  t.notOk('apns-collapse-id' in headers)
+  t.same(JSON.parse(sent), {
+    aps: {
+      alert: { 'loc-key': 'newFriendRequested', 'loc-args': ['Bob'] },
+      sound: 'default',
+      'thread-id': 'contacts',
+      badge: 2,
+    },
+    ...{ type: 'newFriendRequested', ...members, eventId: EVENT_ID, sentAt: NOW_MS },
+  })
+  t.match(atGoogle()[0], {
+    data: { type: 'newFriendRequested', badge: '2' },
+    android: { notification: { channel_id: 'contacts', body_loc_key: 'newFriendRequested' } },
+  })
+})
+
+t.test(
+  'a phone with a VoIP token of Apple and one of Google rings by the first, the rest by the second',
+  async t => {
+    const { push, atApple, atGoogle } = await startProviders(t)
+    const tokens = { ...BUNDLE, apnsVoipToken: VOIP_TOKEN, fcmToken: FCM_TOKEN }
+    await push(tokens, INVITATION, RING_ENDS_MS)
+    await push(tokens, MISSED, RING_ENDS_MS)
+    t.same([atApple().map(({ token }) => token), atGoogle().length], [[VOIP_TOKEN], 1])
+    t.match(atGoogle()[0], { data: { type: 'missed_call' } })
+  },
+)
+
+t.test('a device without a token for it is not pushed to', async t => {
+  const { push, atApple, atGoogle } = await startProviders(t)
+  await push({ ...BUNDLE, apnsVoipToken: VOIP_TOKEN }, MISSED, RING_ENDS_MS)
+  await push(
+    { registeredAtMs: 1, apnsToken: ALERT_TOKEN, apnsVoipToken: VOIP_TOKEN },
+    INVITATION,
+    RING_ENDS_MS,
+  )
+  t.same([atApple(), atGoogle()], [[], []])
+})
+
+t.test('a key that makes the payload too large is left out, where it does', async t => {
+  const contentWith = (keyChars: number) => {
+    const notice = noticeOf({ ...INVITATION, encryptedAESKey: 'k'.repeat(keyChars) })
+    return pushContentOf(notice, { deviceId: DEVICE, expiresAtMs: RING_ENDS_MS, badgeOf: () => 0 })!
+  }
+  const pushWith = (keyChars: number) =>
+    ({ content: contentWith(keyChars), eventId: EVENT_ID, expiresAtMs: RING_ENDS_MS }) as const
+  const bytesOf = (value: unknown) => Buffer.byteLength(JSON.stringify(value))
+  const forms: [name: string, bytesMax: number, payloadOf: (keyChars: number) => object][] = [
+    ['VoIP', 5_120, keyChars => apnsPushOf(deviceWith(IPHONE), pushWith(keyChars), NOW_MS)!.payload],
+    [
+      'alert',
+      4_096,
+      keyChars =>
+        apnsPushOf(deviceWith({ ...BUNDLE, apnsToken: ALERT_TOKEN }), pushWith(keyChars), NOW_MS)!.payload,
+    ],
+    ['FCM', 4_096, keyChars => fcmPushOf(deviceWith(PIXEL), pushWith(keyChars), NOW_MS)!.data],
+  ]
+  for (const [name, bytesMax, payloadOf] of forms) {
+    const keyCharsMax = bytesMax - bytesOf(payloadOf(0))
+    t.equal(bytesOf(payloadOf(keyCharsMax)), bytesMax, `${name}: the largest with its key`)
+    const keyless = payloadOf(keyCharsMax + 1)
+    t.notOk('encryptedAESKey' in keyless, name)
+    t.match(keyless, { callId: '8000000001', callerName: 'Đặng “Q”', deviceId: ENVELOPE.deviceId }, name)
+  }
+})
+
+const id = fc.bigInt({ min: 0n, max: 2n ** 64n - 1n })
+const name = fc.string({ unit: 'grapheme', maxLength: 60 }).filter(text => Buffer.byteLength(text) <= 200)
+const key = fc
+  .uint8Array({ minLength: 64, maxLength: 1_024 })
+  .map(bytes => Buffer.from(bytes).toString('base64'))
+const time = fc.integer({ min: 0, max: 4_000_000_000_000 })
+const badge = fc.record({ total: fc.nat(), friendRequests: fc.nat(), missedCalls: fc.nat() })
+const over = { callId: id, callerId: id, callerName: name, isVideo: fc.boolean(), atMs: time }
+const given = { encryptedAESKey: key, callId: id, fromUserId: id, fromDeviceId: id }
+const device = { deviceId: id, name, platform: name, publicKeyHash: name }
+
+/** Any notice of each kind. */
+const NOTICES: Record<Notice['kind'], fc.Arbitrary<object>> = {
+  call_invitation: fc.record({
+    ...over,
+    encryptedAESKey: key,
+    roomId: fc.maxSafeNat(),
+    isOnGoing: fc.boolean(),
+    expiresAtMs: time,
+    participants: fc.array(fc.record({ userId: id, displayName: name })),
+    keyEpoch: fc.nat(),
+  }),
+  call_cancelled: fc.record(over),
+  call_missed: fc.record(over),
+  call_answered_elsewhere: fc.record(over),
+  call_moved: fc.record(over),
+  call_ended: fc.record({ callId: id, status: fc.constant('ended'), endReason: name, endedAtMs: time }),
+  participant_request_rejoin: fc.record({
+    ...device,
+    callId: id,
+    userId: id,
+    displayName: name,
+    expiresAtMs: time,
+  }),
+  participant_accept_rejoin: fc.record({ ...given, keyEpoch: fc.nat() }),
+  key_update: fc.record({ ...given, epoch: fc.nat(), reason: fc.constant('leave') }),
+  friend_request: fc.record({ requestId: id, userId: id, displayName: name, createdAtMs: time, badge }),
+  friend_request_cancelled: fc.record({ requestId: id, userId: id }),
+  contact_added: fc.record({ userId: id, displayName: name, requestId: id, isPushed: fc.boolean(), badge }),
+  contact_removed: fc.record({ userId: id, displayName: name }),
+  device_added: fc.record(device),
+  device_removed: fc.record(device),
+  session_revoked: fc.record({ reason: name }),
+  profile_changed: fc.record({}),
+  badge: fc.record({ badge }),
+}
+
+const anyNotice = fc
+  .constantFrom(...(Object.keys(NOTICES) as Notice['kind'][]))
+  .chain(kind => NOTICES[kind].map(members => noticeOf({ kind, ...members } as NoticeBody)))
+const anyTokens = fc.subarray(['apnsToken', 'apnsVoipToken', 'fcmToken', 'bundleId'] as const).map(names => {
+  const { apnsToken, apnsVoipToken, bundleId, fcmToken } = { ...IPHONE, ...PIXEL }
+  const all = { apnsToken, apnsVoipToken, bundleId, fcmToken }
+  return { registeredAtMs: 1, ...Object.fromEntries(names.map(each => [each, all[each]])) } as PushTokens
+})
+
+t.test(
+  'nothing but an incoming call comes by the VoIP token or on its topic, and all pushes fit',
+  async t => {
+    checkProperty(
+      t,
+      [anyNotice, anyTokens],
+      (notice, tokens) => {
+        const content = pushContentOf(notice, { deviceId: DEVICE, expiresAtMs: NOW_MS, badgeOf: () => 1 })
+        if (content === undefined) return true
+        const push = { content, eventId: EVENT_ID, expiresAtMs: NOW_MS }
+        const [apns, fcm] = [apnsPushOf, fcmPushOf].map(form => form(deviceWith(tokens), push, NOW_MS))
+        const texts = Object.values((fcm as { data?: object } | undefined)?.data ?? {})
+        return isRightForApple(notice, apns as ReturnType<typeof apnsPushOf>) && areTexts(texts)
+      },
+      2_000,
+    )
+  },
+)
+
+function isRightForApple({ kind }: Notice, push: ReturnType<typeof apnsPushOf>): boolean {
+  if (push === undefined) return true
+  const isVoip = push.pushType === 'voip'
+  const isWholly = push.topic.endsWith('.voip') === isVoip && (push.token === VOIP_TOKEN) === isVoip
+  const bytes = Buffer.byteLength(JSON.stringify(push.payload))
+  return isWholly && (!isVoip || kind === 'call_invitation') && bytes <= (isVoip ? 5_120 : 4_096)
+}
+
+function areTexts(values: readonly unknown[]): boolean {
+  return values.every(value => typeof value === 'string') && Buffer.byteLength(values.join('')) <= 4_096
+}
+
+t.test('the kinds that are pushed are those of the table', async t => {
+  const types = new Map<string, string>()
+  for (const [kind, arbitrary] of Object.entries(NOTICES)) {
+    const [members] = fc.sample(arbitrary, { numRuns: 1, seed: 1 })
+    const notice = noticeOf({ kind, ...members } as NoticeBody)
+    const content = pushContentOf(notice, { deviceId: DEVICE, expiresAtMs: NOW_MS, badgeOf: () => 1 })
+    if (content !== undefined) types.set(kind, content.members.type)
+  }
+  t.same(Object.fromEntries(types), {
+    call_invitation: 'call_invitation',
+    call_cancelled: 'call_cancel',
+    call_answered_elsewhere: 'call_cancel',
+    call_ended: 'call_cancel',
+    call_missed: 'missed_call',
+    friend_request: 'newFriendRequested',
+    contact_added: 'acceptFriendRequested',
+    device_added: 'device_added',
+    session_revoked: 'session_revoked',
+  })
+})
