@@ -10,6 +10,7 @@ import { type MailOptions, parseMailAddress } from './delivery/mail.ts'
 import { type SmsOptions, SmsSender } from './delivery/sms.ts'
 import type { Language } from './delivery/texts.ts'
 import type { TokenLifetimes } from './domain/session.ts'
+import { parseTurnUrl, type TurnRelay, type TurnUrl, turnAddresses } from './domain/turn.ts'
 import type { EnvironmentReader } from './environment.ts'
 import { type AppleOptions, AppleSignIn } from './identity/apple.ts'
 import { IdentityProvider, type ProviderOptions } from './identity/identity-token.ts'
@@ -33,6 +34,7 @@ export interface ApplicationConfig {
   readonly smsDailyMax: number
   readonly apns?: ApnsOptions
   readonly fcm?: FcmOptions
+  readonly turn?: TurnRelay
   readonly providers: readonly ProviderOptions[]
   readonly apple?: AppleOptions
   /** Scheme of the links that open the app. */
@@ -74,6 +76,7 @@ export function readApplicationConfig(reader: EnvironmentReader): ApplicationCon
     smsDailyMax: reader.integer('CALLSIGN_SMS_DAILY_BUDGET', { usual: 10_000, min: 0, max: 100_000_000 }),
     ...apns(reader),
     ...fcm(reader),
+    ...turn(reader),
     providers: providers(reader),
     ...apple(reader),
     deepLinkScheme: reader.text('CALLSIGN_DEEP_LINK_SCHEME') ?? 'callsign',
@@ -189,6 +192,37 @@ function fcm(reader: EnvironmentReader): Pick<ApplicationConfig, 'fcm'> {
   return options === undefined ? {} : { fcm: options }
 }
 
+function turn(reader: EnvironmentReader): Pick<ApplicationConfig, 'turn'> {
+  const secretText = reader.secret('CALLSIGN_TURN_SECRETS')
+  const tlsText = reader.text('CALLSIGN_TURN_TLS_URL')
+  const plainText = reader.text('CALLSIGN_TURN_URL')
+  const lifetimeS = reader.integer('CALLSIGN_TURN_TTL_SECONDS', { usual: 43_200, min: 60, max: 7 * DAY_S })
+  if (secretText === undefined && tlsText === undefined && plainText === undefined) return {}
+  if (secretText === undefined || tlsText === undefined || plainText === undefined) {
+    reader.problems.push(
+      'CALLSIGN_TURN_SECRETS, CALLSIGN_TURN_TLS_URL and CALLSIGN_TURN_URL are set together',
+    )
+    return {}
+  }
+  const secrets = secretText.split(',').map(secret => secret.trim())
+  const [current, ...others] = secrets.filter(secret => secret !== '')
+  const tls = turnUrl(tlsText, 'turns')
+  const plain = turnUrl(plainText, 'turn')
+  // Not the texts: one may be a secret in the wrong place.
+  if (current === undefined)
+    reader.problems.push('CALLSIGN_TURN_SECRETS is a list of secrets, the current one first')
+  if (tls === undefined)
+    reader.problems.push(`CALLSIGN_TURN_TLS_URL ${TURN_FORM} turns:turn.example.org:5349`)
+  if (plain === undefined) reader.problems.push(`CALLSIGN_TURN_URL ${TURN_FORM} turn:turn.example.org:3478`)
+  if (current === undefined || tls === undefined || plain === undefined) return {}
+  return { turn: { secrets: [current, ...others], addresses: turnAddresses(plain, tls), lifetimeS } }
+}
+
+function turnUrl(text: string, scheme: TurnUrl['scheme']): TurnUrl | undefined {
+  const url = parseTurnUrl(text)
+  return url?.scheme === scheme ? url : undefined
+}
+
 function providers(reader: EnvironmentReader): readonly ProviderOptions[] {
   const form = 'a JSON list of {"name", "issuer", "clientIds", "jwksUri"?}'
   const list = reader.json('CALLSIGN_OIDC_PROVIDERS', form, value => {
@@ -268,6 +302,7 @@ function throws(act: () => unknown): boolean {
   }
 }
 
+const TURN_FORM = 'is an address of RFC 7065 such as'
 const DAY_S = 86_400
 const YEAR_S = 365 * DAY_S
 const ANDROID_APP_FORM = /^[A-Za-z0-9_.]{1,255}=(?:[0-9A-F]{2}:){31}[0-9A-F]{2}$/

@@ -181,6 +181,7 @@ t.test('numbers have bounds, and are written as numbers', async t => {
     ['CALLSIGN_ADMIN_PORT', 0, 65_535],
     ['CALLSIGN_VRF_THREADS', 1, 64],
     ['CALLSIGN_VRF_CACHE_ENTRIES', 1, 10_000_000],
+    ['CALLSIGN_TURN_TTL_SECONDS', 60, 604_800],
   ]
   for (const [name, min, max] of bounds) {
     const isTaken = (text: string) => problemsOf(() => development({ [name]: text })).length === 0
@@ -203,6 +204,58 @@ t.test('numbers have bounds, and are written as numbers', async t => {
     t.same(
       problemsOf(() => development({ [name]: 'x' })),
       [`${name} is a number from ${min} to ${max}, not "x"`],
+    )
+  }
+})
+
+/** A relay as an operator sets it. */
+const TURN: Environment = {
+  CALLSIGN_TURN_SECRETS: 'today , yesterday,',
+  CALLSIGN_TURN_URL: 'turn:turn.example.org:3478?transport=udp',
+  CALLSIGN_TURN_TLS_URL: 'turns:turn.example.org:5349',
+}
+
+t.test('a relay has secrets, of which the first signs, two addresses and a time', async t => {
+  const { turn } = development(TURN).application
+  t.match(turn, {
+    secrets: ['today', 'yesterday'],
+    addresses: {
+      noneTlsUrl: 'turn:turn.example.org:3478?transport=udp',
+      tlsUrl: 'turns:turn.example.org:5349?transport=tcp',
+    },
+    lifetimeS: 43_200,
+  })
+  const path = join(t.testdir({ secrets: 'from-a-file\n' }), 'secrets')
+  const { CALLSIGN_TURN_SECRETS: _, ...addresses } = TURN
+  const fromFile = { ...addresses, CALLSIGN_TURN_SECRETS_FILE: path, CALLSIGN_TURN_TTL_SECONDS: '60' }
+  t.match(development(fromFile).application.turn, { secrets: ['from-a-file'], lifetimeS: 60 })
+})
+
+t.test('a relay is set whole or not at all', async t => {
+  const sentence = 'CALLSIGN_TURN_SECRETS, CALLSIGN_TURN_TLS_URL and CALLSIGN_TURN_URL are set together'
+  for (const name of Object.keys(TURN)) {
+    t.same(
+      problemsOf(() => development({ ...TURN, [name]: '' })),
+      [sentence],
+      name,
+    )
+  }
+})
+
+t.test('what is no secret or no address of a relay is refused and not shown', async t => {
+  const tls = 'CALLSIGN_TURN_TLS_URL is an address of RFC 7065 such as turns:turn.example.org:5349'
+  const plain = 'CALLSIGN_TURN_URL is an address of RFC 7065 such as turn:turn.example.org:3478'
+  const sentences: [Environment, string][] = [
+    [{ CALLSIGN_TURN_SECRETS: ' , ' }, 'CALLSIGN_TURN_SECRETS is a list of secrets, the current one first'],
+    [{ CALLSIGN_TURN_TLS_URL: 'turn:turn.example.org' }, tls],
+    [{ CALLSIGN_TURN_TLS_URL: 'https://turn.example.org' }, tls],
+    [{ CALLSIGN_TURN_URL: 'turns:turn.example.org' }, plain],
+    [{ CALLSIGN_TURN_URL: 'turn.example.org:3478' }, plain],
+  ]
+  for (const [environment, sentence] of sentences) {
+    t.same(
+      problemsOf(() => development({ ...TURN, ...environment })),
+      [sentence],
     )
   }
 })
@@ -567,6 +620,10 @@ const SETTINGS = [
     'TRUSTED_PROXIES',
     'CORS_ORIGINS',
     'MIN_CLIENT_VERSION',
+    'TURN_SECRETS',
+    'TURN_URL',
+    'TURN_TLS_URL',
+    'TURN_TTL_SECONDS',
     'TYPO',
   ],
 ]
