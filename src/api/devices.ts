@@ -55,6 +55,7 @@ function registerDevice({ registration }: DevicesWorld): Operation {
       'OVERLOADED',
     ],
     isIdempotent: true,
+    areRepliesOfSession: true,
     handle: call => registration.register(registrationOf(call), call),
   })
 }

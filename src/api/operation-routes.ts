@@ -78,8 +78,12 @@ class OperationRunner {
     if (caller !== undefined) this.#world.onCaller?.(caller)
     const body = this.#readBody(request)
     const unknownFields = this.#world.isDevelopment ? this.#unknownFields(body) : ''
-    const call = this.#callOf(request, caller, body)
-    const reply = this.#operation.handle(call)
+    // Now, since the body's memory may be gone when the handler comes to its commit.
+    const idempotent = this.#idempotent(request, caller)
+    // Before the handler looks at anything: what the first request did may be in the way of its repetition.
+    const kept = idempotent && this.#kept(idempotent)
+    if (kept !== undefined) return this.#answer(kept, unknownFields)
+    const reply = this.#operation.handle(this.#callOf(request, caller, body, idempotent))
     return reply instanceof Promise
       ? reply.then(late => this.#answer(late, unknownFields))
       : this.#answer(reply, unknownFields)
@@ -116,11 +120,9 @@ class OperationRunner {
     request: HttpRequest,
     caller: Caller | undefined,
     body: unknown,
+    idempotent: IdempotentRequest | undefined,
   ): Call<unknown, unknown, 'session'> {
     const nowMs = this.#world.nowMs()
-    const idempotencyKey = request.header('idempotency-key') || undefined
-    // Now, since the body's memory may be gone when the handler comes to its commit.
-    const idempotent = this.#idempotent(request, caller, idempotencyKey)
     return {
       body,
       query: this.#queryReader?.read(request.query),
@@ -129,7 +131,7 @@ class OperationRunner {
       requestId: request.requestId,
       acceptLanguage: request.header('accept-language').slice(0, HEADER_CHARS_MAX),
       userAgent: request.header('user-agent').slice(0, HEADER_CHARS_MAX),
-      idempotencyKey,
+      idempotencyKey: request.header('idempotency-key') || undefined,
       // An address costs more than the rest of these: only who asks for it pays.
       get network() {
         return networkOf(request.remoteAddress)
@@ -142,26 +144,34 @@ class OperationRunner {
   }
 
   #idempotent(
-    { body }: HttpRequest,
+    { body, params, header }: HttpRequest,
     caller: Caller | undefined,
-    key: string | undefined,
   ): IdempotentRequest | undefined {
-    if (key === undefined || caller === undefined || !this.#operation.isIdempotent) return undefined
+    const { id, isIdempotent, areRepliesOfSession } = this.#operation
+    const key = header('idempotency-key')
+    if (key === '' || caller === undefined || !isIdempotent) return undefined
     if (!IDEMPOTENCY_KEY_FORM.test(key)) {
       const errors = [
         { pointer: '', code: 'HEADER', detail: 'Idempotency-Key has 1 to 128 visible characters' },
       ]
       throw new SignalError('VALIDATION_FAILED', 'the Idempotency-Key is not one', { errors })
     }
-    return { scope: `${this.#operation.id} ${caller.userId}`, key, body: Uint8Array.from(body) }
+    const session = areRepliesOfSession ? ` ${Buffer.from(caller.sessionId).toString('hex')}` : ''
+    const whole = Buffer.concat([Buffer.from(JSON.stringify(params)), body])
+    return { scope: `${id} ${caller.userId}${session}`, key, body: whole }
+  }
+
+  #kept(request: IdempotentRequest): Reply | undefined {
+    const kept = this.#world.idempotency.find(request)
+    return kept === undefined ? undefined : JSON.parse(kept)
   }
 
   #commit(write: () => Reply, request: IdempotentRequest | undefined, nowMs: number): Promise<Reply> {
     const { database, idempotency } = this.#world
     if (request === undefined) return database.commit(write)
     return database.commit(() => {
-      const kept = idempotency.find(request)
-      if (kept !== undefined) return JSON.parse(kept)
+      const kept = this.#kept(request)
+      if (kept !== undefined) return kept
       const { status, body } = write()
       const reply = body === undefined ? { status } : { status, body: this.#bodyText(body) }
       idempotency.keep(request, JSON.stringify(reply), nowMs)
@@ -178,8 +188,8 @@ class OperationRunner {
     for (let earlier = this.#asking.get(name); earlier !== undefined; earlier = this.#asking.get(name)) {
       await earlier
     }
-    const kept = this.#world.idempotency.find(request)
-    if (kept !== undefined) return JSON.parse(kept)
+    const kept = this.#kept(request)
+    if (kept !== undefined) return kept
     const asked = ask(request)
     const isOver = () => void this.#asking.delete(name)
     this.#asking.set(name, asked.then(isOver, isOver))

@@ -89,6 +89,11 @@ export interface OperationRules<Body, Query, A extends Access> {
   readonly rates?: readonly RateRule[]
   /** Whether it honours `Idempotency-Key`. */
   readonly isIdempotent?: boolean
+  /**
+   * Whether it does something to the session that asks, so that the reply kept for an `Idempotency-Key` is that
+   * session's alone; else it is the user's.
+   */
+  readonly areRepliesOfSession?: boolean
   readonly bodyBytesMax?: number
   readonly handle: (call: Call<Body, Query, A>) => Reply | Promise<Reply>
 }

@@ -1,4 +1,4 @@
-/** Replies kept for repeated requests (contract 1.4, `Idempotency-Key`): sealed, by user, operation and key. */
+/** Replies kept for repeated requests (contract 1.4, `Idempotency-Key`): sealed, by scope and key. */
 
 import { IV_BYTES, openSealed, type Secrets, seal } from '../domain/secrets.ts'
 import { SignalError } from '../errors.ts'
@@ -13,10 +13,11 @@ interface Row {
 }
 
 export interface IdempotentRequest {
-  /** Who asks for what: user and operation. */
+  /** Who asks for what: operation, user, and the session where the reply is its alone. */
   readonly scope: string
   /** The `Idempotency-Key`. */
   readonly key: string
+  /** What must be the same when the request comes again: the values in its path, and its body. */
   readonly body: Uint8Array
 }
 

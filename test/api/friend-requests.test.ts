@@ -420,6 +420,16 @@ t.test('a repeated request with its Idempotency-Key gets the first answer', asyn
   t.same([again.status, again.text], [201, first.text])
 })
 
+t.test('also when the first one has used the share token up', async t => {
+  const house = openContacts(t)
+  const [ann, bob] = (await people(house, 'Ann', 'Bob')) as [TestUser, TestUser]
+  const { text } = await shareTokenOf(house, bob, { maxUses: 1 })
+  const headers = { 'idempotency-key': 'k-1' }
+  const first = await post(house, '/by-token', ann, { token: text }, headers)
+  const again = await post(house, '/by-token', ann, { token: text }, headers)
+  t.same([again.status, again.text], [201, first.text])
+})
+
 t.test('lists are paged, newest first, and stay whole while they change', async t => {
   const house = openContacts(t)
   const [ann, ...others] = (await people(house, 'Ann', '0', '1', '2', '3', '4', '5')) as [

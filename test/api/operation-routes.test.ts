@@ -22,7 +22,9 @@ function open(t: Test, options: { rates?: boolean } = {}): TestWorld {
 
 /** An operation that counts how often it was executed, and answers with the count. */
 function noteOperation(
-  rules: Partial<Pick<Operation, 'isIdempotent' | 'rates' | 'id' | 'path'> & { access: 'device' }> = {},
+  rules: Partial<
+    Pick<Operation, 'isIdempotent' | 'areRepliesOfSession' | 'rates' | 'id' | 'path'> & { access: 'device' }
+  > = {},
 ) {
   const seen = { made: 0 }
   const note = operationWithBody(Note, {
@@ -111,6 +113,62 @@ t.test('a key outlives the session, which a client may lose before it repeats', 
   await send('POST /app/api/note', { ...request, token })
   await send('POST /app/api/note', { ...request, token: again.token })
   t.equal(seen.made, 1)
+})
+
+t.test('but not where the reply is of what was done to the session', async t => {
+  const world = open(t)
+  const { note, seen } = noteOperation({ areRepliesOfSession: true })
+  const send = sender(world, [note])
+  const { token, userId } = await newUser(world)
+  const again = await newSession(world, userId)
+  const request = { body: { text: 'x' }, headers: { 'idempotency-key': 'k1' } }
+  for (const bearer of [token, token, again.token])
+    await send('POST /app/api/note', { ...request, token: bearer })
+  t.equal(seen.made, 2)
+})
+
+t.test('a key that comes with another path is refused, and nothing is done', async t => {
+  const world = open(t)
+  const { note, seen } = noteOperation({ path: '/app/api/note/{to}' })
+  const send = sender(world, [note])
+  const { token } = await newUser(world)
+  const request = { token, body: { text: 'x' }, headers: { 'idempotency-key': 'k1' } }
+  t.equal((await send('POST /app/api/note/1', request)).status, 201)
+  t.match(await send('POST /app/api/note/2', request), {
+    status: 422,
+    body: { code: 'IDEMPOTENCY_KEY_REUSED' },
+  })
+  t.equal((await send('POST /app/api/note/1', request)).status, 201)
+  t.equal(seen.made, 1)
+})
+
+t.test('the kept reply comes before anything that the first request has changed', async t => {
+  const world = open(t)
+  let isSpent = false
+  const spend = operation({
+    id: 'spend',
+    method: 'POST',
+    path: '/app/api/spend',
+    tag: 'user',
+    summary: 'Spend what is there once',
+    access: 'session',
+    replies: { 204: null },
+    codes: ['SHARE_TOKEN_EXPIRED'],
+    isIdempotent: true,
+    handle: async call => {
+      if (isSpent) throw new SignalError('SHARE_TOKEN_EXPIRED', 'over')
+      return call.commit(() => {
+        isSpent = true
+        return { status: 204 }
+      })
+    },
+  })
+  const send = sender(world, [spend])
+  const { token } = await newUser(world)
+  const request = { token, headers: { 'idempotency-key': 'k1' } }
+  t.equal((await send('POST /app/api/spend', request)).status, 204)
+  t.equal((await send('POST /app/api/spend', request)).status, 204)
+  t.equal((await send('POST /app/api/spend', { token })).status, 410)
 })
 
 t.test('after a day a key is forgotten', async t => {

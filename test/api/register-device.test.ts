@@ -259,6 +259,18 @@ t.test('an Idempotency-Key brings the same answer again, and with another body a
   t.equal(house.logged().length, 1, 'before anything is logged')
 })
 
+t.test('after signing in anew the same key binds the new session, too', async t => {
+  const house = await openHouse(t, t.testdir())
+  const { token, userId } = await newUser(house.world)
+  const request = { headers: { 'idempotency-key': 'once' }, body: { publicKey: newKey() } }
+  const first = await house.send(REGISTER, { ...request, token })
+  const again = await newSession(house.world, userId)
+  const second = await house.send(REGISTER, { ...request, token: again.token })
+  t.same([second.status, second.body.deviceId], [200, first.body.deviceId])
+  const { items } = (await house.send('GET /app/api/devices', { token: again.token })).body
+  t.match(items, [{ deviceId: first.body.deviceId, current: true }])
+})
+
 t.test('a frozen log registers nothing and says so', async t => {
   const house = await openHouse(t, t.testdir(), { isFrozen: true })
   const ann = await newUser(house.world)
