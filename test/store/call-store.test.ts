@@ -251,3 +251,23 @@ t.test('where a defect stops a decision half way, the call has not moved on', as
   await calls.apply({ call: over(nowMs), effects: effects.slice(0, 1) }, nowMs)
   t.same([kinds(), world.news.length], [['call_invitation'], 1], 'and it is told again, once')
 })
+
+t.test('what rests on a write that failed is not written, until the call is opened anew', async t => {
+  const { world, calls } = await open(t)
+  const { userId, deviceId } = await callee(world)
+  await calls.apply({ call: call(), effects: [] }, 1_000)
+  const broken = { kind: 'history', userId, row: undefined as unknown as CallHistoryRow } as const
+  const failed = calls.apply({ call: call({ keyEpoch: 2 }), effects: [broken] }, 1_000)
+  const late = calls.apply(
+    { call: call({ keyEpoch: 3 }), effects: [invitationTo(userId, deviceId, world.nowMs() + 60_000)] },
+    1_000,
+  )
+  late.catch(() => undefined)
+  await t.rejects(failed)
+  await t.rejects(late, { code: 'STORE_UNAVAILABLE' })
+  t.equal(world.inbox.head(userId, deviceId).count, 0)
+  await t.rejects(calls.apply({ call: call({ keyEpoch: 4 }), effects: [] }, 1_000))
+  t.equal(calls.open(CALL)?.keyEpoch, 1)
+  await calls.apply({ call: call({ keyEpoch: 2 }), effects: [] }, 1_000)
+  t.equal(calls.read(CALL)?.keyEpoch, 2)
+})

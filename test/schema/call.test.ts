@@ -1,0 +1,43 @@
+/** What devices send to `/app/call/...`, read as its HTTP twins are. */
+
+import t from 'tap'
+import { parseCallCommand } from '../../src/schema/call.ts'
+
+function parse(kind: Parameters<typeof parseCallCommand>[0], body: string) {
+  return parseCallCommand(kind, Buffer.from(body))
+}
+
+t.test('each command is read into its members, ids whole', async t => {
+  const accept = '{"requesterUserId":18446744073709551615,"requesterDeviceId":"7","encryptedAESKey":"a"}'
+  t.same(parse('accept-rejoin', accept), {
+    ...{ kind: 'accept-rejoin', requesterUserId: 2n ** 64n - 1n, requesterDeviceId: 7n },
+    encryptedAESKey: 'a',
+  })
+  t.same(parse('keys', '{"epoch":2,"reason":"leave","encryptedAESKeys":{"1_2":"a"},"more":1}'), {
+    ...{ kind: 'keys', epoch: 2, reason: 'leave' },
+    encryptedAESKeys: { '1_2': 'a' },
+  })
+  t.same(parse('decline', '{"reason":"busy"}'), { kind: 'decline', reason: 'busy' })
+  t.same(parse('ringing', '{"eventId":"x"}'), { kind: 'ringing' })
+  t.same(parse('leave', '{}'), { kind: 'leave' })
+})
+
+t.test('an empty body has no members', async t => {
+  t.same(parse('leave', ''), { kind: 'leave' })
+  t.same(parse('ringing', ''), { kind: 'ringing' })
+  t.same(parse('decline', ''), { kind: 'decline', reason: undefined })
+  t.throws(() => parse('keys', ''), { code: 'VALIDATION_FAILED' })
+})
+
+t.test('what does not fit is refused by what is wrong with it', async t => {
+  t.throws(() => parse('leave', 'no'), { code: 'MALFORMED_JSON' })
+  t.throws(() => parse('leave', '[]'), { code: 'VALIDATION_FAILED' })
+  t.throws(() => parse('decline', '{"reason":"tired"}'), { code: 'VALIDATION_FAILED' })
+  t.throws(() => parse('keys', '{"epoch":2,"reason":"leave","encryptedAESKeys":{"1_2":"a","1_2":"b"}}'), {
+    code: 'MALFORMED_JSON',
+  })
+  t.throws(() => parse('accept-rejoin', '{"requesterUserId":-1}'), {
+    code: 'VALIDATION_FAILED',
+    errors: [{ pointer: '' }, { pointer: '/requesterUserId' }],
+  })
+})

@@ -1,0 +1,181 @@
+/** The bodies of what devices are told (contract 7.3), each held against the schema that documents it. */
+
+import t from 'tap'
+import { Compile } from 'typebox/compile'
+import { DEFAULT_SETTINGS } from '../../src/domain/account.ts'
+import type { CallTopicEvent, ParticipantView } from '../../src/domain/call-notice.ts'
+import type { CallId, DeviceId, RequestId, UserId } from '../../src/domain/ids.ts'
+import type { NoticeBody } from '../../src/domain/notice.ts'
+import { EVENT_SCHEMAS, type EventType, eventBody } from '../../src/schema/event.ts'
+import { formatJson } from '../../src/schema/json.ts'
+import { unknownMembers } from '../../src/schema/shape.ts'
+
+const [USER, OTHER] = [2n ** 64n - 1n, 12n] as [UserId, UserId]
+const DEVICE = 34n as DeviceId
+const CALL = 56n as CallId
+const REQUEST = 78n as RequestId
+const AT_MS = Date.UTC(2026, 10, 20)
+const AT = '2026-11-20T00:00:00.000Z'
+const KEY = 'a2V5'
+
+const OVER = { callId: CALL, callerId: USER, callerName: 'Ann', isVideo: true, atMs: AT_MS }
+const OVER_FIELDS = { callId: '56', callerId: `${USER}`, callerName: 'Ann', isVideo: true, at: AT }
+const PARTICIPANT: ParticipantView = {
+  ...{ userId: USER, displayName: 'Ann', state: 'joined', isHost: true, invitedBy: OTHER },
+  ...{ invitedAtMs: AT_MS, joinedAtMs: AT_MS, leftAtMs: undefined },
+  ...{ deviceId: DEVICE, publicKeyHash: 'hash', mediaName: `${USER}:Ann` },
+}
+const PARTICIPANT_FIELDS = {
+  callId: '56',
+  participant: {
+    ...{ userId: `${USER}`, displayName: 'Ann', state: 'joined', isHost: true, invitedBy: '12' },
+    ...{ invitedAt: AT, joinedAt: AT, deviceId: '34', publicKeyHash: 'hash', mediaName: `${USER}:Ann` },
+  },
+}
+const BADGE = { total: 3, friendRequests: 1, missedCalls: 2 }
+const PHONE = { deviceId: DEVICE, name: 'a phone', platform: 'ios', publicKeyHash: 'hash' }
+
+type Event = NoticeBody | CallTopicEvent
+
+/** An event of each kind, and the fields that its body has beside those of all. */
+const EVENTS: Readonly<Record<EventType, readonly [Event, object]>> = {
+  call_invitation: [
+    {
+      ...{ kind: 'call_invitation', callId: CALL, callerId: USER, callerName: 'Ann', roomId: 9 },
+      ...{ isVideo: true, isOnGoing: false, expiresAtMs: AT_MS, keyEpoch: 1, encryptedAESKey: KEY },
+      participants: [{ userId: USER, displayName: 'Ann' }],
+    },
+    {
+      ...{ callId: '56', callerId: `${USER}`, callerName: 'Ann', roomId: 9, deviceId: '34' },
+      ...{ isVideo: true, isOnGoing: false, expiresAt: AT, keyEpoch: 1, encryptedAESKey: KEY },
+      participants: [{ userId: `${USER}`, displayName: 'Ann' }],
+    },
+  ],
+  call_cancelled: [{ kind: 'call_cancelled', ...OVER }, OVER_FIELDS],
+  call_missed: [{ kind: 'call_missed', ...OVER }, OVER_FIELDS],
+  call_answered_elsewhere: [{ kind: 'call_answered_elsewhere', ...OVER }, OVER_FIELDS],
+  call_moved: [{ kind: 'call_moved', ...OVER }, OVER_FIELDS],
+  call_ended: [
+    {
+      ...{ kind: 'call_ended', callId: CALL, status: 'ended', endReason: 'hangup' },
+      ...{ endedBy: OTHER, endedAtMs: AT_MS },
+    },
+    { callId: '56', status: 'ended', endReason: 'hangup', endedBy: '12', endedAt: AT },
+  ],
+  participant_request_rejoin: [
+    {
+      ...{ kind: 'participant_request_rejoin', callId: CALL, userId: USER, deviceId: DEVICE },
+      ...{ displayName: 'Ann', publicKeyHash: 'hash', expiresAtMs: AT_MS },
+    },
+    {
+      ...{ callId: '56', userId: `${USER}`, deviceId: '34' },
+      ...{ displayName: 'Ann', publicKeyHash: 'hash', expiresAt: AT },
+    },
+  ],
+  participant_accept_rejoin: [
+    {
+      ...{ kind: 'participant_accept_rejoin', callId: CALL, keyEpoch: 2, encryptedAESKey: KEY },
+      ...{ fromUserId: USER, fromDeviceId: DEVICE },
+    },
+    { callId: '56', keyEpoch: 2, encryptedAESKey: KEY, fromUserId: `${USER}`, fromDeviceId: '34' },
+  ],
+  key_update: [
+    {
+      ...{ kind: 'key_update', callId: CALL, epoch: 2, reason: 'leave', encryptedAESKey: KEY },
+      ...{ fromUserId: USER, fromDeviceId: DEVICE },
+    },
+    {
+      ...{ callId: '56', epoch: 2, reason: 'leave', encryptedAESKey: KEY },
+      ...{ fromUserId: `${USER}`, fromDeviceId: '34' },
+    },
+  ],
+  participant_invited: [
+    { kind: 'participant_invited', callId: CALL, participant: PARTICIPANT },
+    PARTICIPANT_FIELDS,
+  ],
+  participant_ringing: [
+    { kind: 'participant_ringing', callId: CALL, participant: PARTICIPANT },
+    PARTICIPANT_FIELDS,
+  ],
+  participant_joined: [
+    { kind: 'participant_joined', callId: CALL, participant: PARTICIPANT },
+    PARTICIPANT_FIELDS,
+  ],
+  participant_left: [
+    { kind: 'participant_left', callId: CALL, participant: PARTICIPANT },
+    PARTICIPANT_FIELDS,
+  ],
+  participant_declined: [
+    { kind: 'participant_declined', callId: CALL, participant: PARTICIPANT },
+    PARTICIPANT_FIELDS,
+  ],
+  host_changed: [
+    { kind: 'host_changed', callId: CALL, hostUserId: OTHER },
+    { callId: '56', hostUserId: '12' },
+  ],
+  call_status: [
+    { kind: 'call_status', callId: CALL, status: 'active' },
+    { callId: '56', status: 'active' },
+  ],
+  friend_request: [
+    {
+      ...{ kind: 'friend_request', requestId: REQUEST, userId: USER, displayName: 'Ann' },
+      ...{ message: 'hello', createdAtMs: AT_MS, badge: BADGE },
+    },
+    { requestId: '78', userId: `${USER}`, displayName: 'Ann', message: 'hello', createdAt: AT },
+  ],
+  friend_request_cancelled: [
+    { kind: 'friend_request_cancelled', requestId: REQUEST, userId: USER },
+    { requestId: '78', userId: `${USER}` },
+  ],
+  contact_added: [
+    {
+      ...{ kind: 'contact_added', userId: USER, displayName: 'Ann', requestId: REQUEST },
+      ...{ isPushed: true, badge: BADGE },
+    },
+    { userId: `${USER}`, displayName: 'Ann' },
+  ],
+  contact_removed: [
+    { kind: 'contact_removed', userId: USER, displayName: 'Ann' },
+    { userId: `${USER}`, displayName: 'Ann' },
+  ],
+  device_added: [
+    { kind: 'device_added', ...PHONE },
+    { ...PHONE, deviceId: '34' },
+  ],
+  device_removed: [
+    { kind: 'device_removed', ...PHONE },
+    { ...PHONE, deviceId: '34' },
+  ],
+  session_revoked: [{ kind: 'session_revoked', reason: 'logout' }, { reason: 'logout' }],
+  profile_changed: [
+    { kind: 'profile_changed' },
+    {
+      ...{ userId: `${USER}`, displayName: 'Ann', emailVerified: false, phoneVerified: false },
+      ...{ loginMethods: [], createdAt: AT, badge: BADGE, primaryMethodId: '5' },
+      settings: DEFAULT_SETTINGS,
+    },
+  ],
+  badge: [{ kind: 'badge', badge: BADGE }, BADGE],
+}
+
+function bodyOf(event: Event): Record<string, unknown> {
+  const user = () => EVENTS.profile_changed[1]
+  const told = { ...event, eventId: 'an-event', sentAtMs: AT_MS }
+  return JSON.parse(formatJson(eventBody(told, { deviceId: DEVICE, user }), 'string'))
+}
+
+for (const [kind, [event, fields]] of Object.entries(EVENTS)) {
+  t.test(`${kind} has the fields of its schema and no others`, async t => {
+    const body = bodyOf(event)
+    t.same(body, { v: 1, type: kind, eventId: 'an-event', sentAt: AT_MS, ...fields })
+    const schema = EVENT_SCHEMAS[kind as EventType]
+    t.same(Compile(schema).Errors(body), [])
+    t.same(unknownMembers(schema, body), [])
+  })
+}
+
+t.test('what belongs to an event that is kept does not get into its body', async t => {
+  const stowaway = { ...EVENTS.key_update[0], push: 'token', others: [KEY] }
+  t.notMatch(Object.keys(bodyOf(stowaway)).join(), /push|others/)
+})

@@ -1,0 +1,61 @@
+/** Who is in which live call, and whose room is taken. */
+
+import t from 'tap'
+import type { Call, CallStatus, Participant, ParticipantState } from '../../src/domain/call.ts'
+import type { CallId, DeviceId, UserId } from '../../src/domain/ids.ts'
+import { CallIndex } from '../../src/store/call-index.ts'
+import { CallHouse } from '../support/call-house.ts'
+
+const [ANN, BOB, EVE] = [1n, 2n, 3n] as [UserId, UserId, UserId]
+const [ONE, TWO] = [1001n, 1002n] as [CallId, CallId]
+const PHONE = 101n as DeviceId
+
+/** A call of Ann's with Bob in this state. */
+function callOf(callId: CallId, roomId: number, bob: ParticipantState, status: CallStatus = 'active'): Call {
+  const house = new CallHouse()
+  house.start([2])
+  const participants: Participant[] = house.call.participants.map(participant =>
+    participant.userId === BOB ? { ...participant, state: bob } : participant,
+  )
+  return { ...house.call, callId, roomId, status, participants }
+}
+
+t.test('a call is found by its people, its devices and its room until it is over', async t => {
+  const index = new CallIndex()
+  index.put(callOf(ONE, 9, 'invited'))
+  t.same([...index.callsOf(ANN), ...index.callsOf(BOB), ...index.callsOf(EVE)], [ONE, ONE])
+  t.same(index.callsWith(ANN, PHONE), [ONE])
+  t.same(index.callsWith(ANN, 7n as DeviceId), [])
+  t.same(index.callsWith(EVE, PHONE), [])
+  t.equal(index.callInRoom(9), ONE)
+  t.equal(index.otherCallOf(ANN, TWO), ONE)
+  t.equal(index.otherCallOf(ANN, ONE), undefined)
+  t.equal(index.otherCallOf(BOB, TWO), undefined, 'an invitation is no call one is in')
+  index.put(callOf(ONE, 9, 'left', 'ended'))
+  t.same([...index.callsOf(ANN), ...index.callsOf(BOB)], [])
+  t.equal(index.callInRoom(9), undefined)
+  t.equal(index.size, 0)
+})
+
+t.test('who is removed has no part any more, who has left has', async t => {
+  const index = new CallIndex()
+  index.put(callOf(ONE, 9, 'left'))
+  t.same(index.callsOf(BOB), [ONE])
+  index.put(callOf(ONE, 9, 'removed'))
+  t.same(index.callsOf(BOB), [])
+  t.same(index.callsOf(ANN), [ONE])
+})
+
+t.test('calls do not get in each other’s way', async t => {
+  const index = new CallIndex()
+  index.put(callOf(ONE, 9, 'invited'))
+  index.put(callOf(TWO, 10, 'invited'))
+  t.same(index.callsOf(BOB), [ONE, TWO])
+  index.put(callOf(ONE, 9, 'ringing'))
+  t.same(index.callsOf(BOB), [TWO, ONE], 'the latest change is last')
+  index.forget(TWO)
+  index.forget(TWO)
+  t.same(index.callsOf(BOB), [ONE])
+  t.equal(index.callInRoom(9), ONE)
+  t.equal(index.callInRoom(10), undefined)
+})
