@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { append } from './append.ts'
 import { audit } from './audit.ts'
+import { challenges } from './challenges.ts'
 import { checkpointLatency } from './checkpoint-latency.ts'
 import { lookup } from './lookup.ts'
 import { actorTell } from './micro/actor-tell.ts'
@@ -16,6 +17,7 @@ import { lookupIndex } from './micro/lookup-index.ts'
 import { stompCodec } from './micro/stomp-codec.ts'
 import { registerThroughput } from './register-throughput.ts'
 import { formatTable, NEIGHBOUR_CORES_QUIET } from './report.ts'
+import { registerDevice, verifyLogin } from './sign-in.ts'
 import { startup } from './startup.ts'
 import type { Benchmark, Result, Scale } from './support/benchmark.ts'
 import { describeMachine, isInMemory } from './support/machine.ts'
@@ -33,6 +35,9 @@ const BENCHMARKS: readonly Benchmark[] = [
   lookup,
   tile,
   user,
+  verifyLogin,
+  registerDevice,
+  challenges,
   startup,
   audit,
   checkpointLatency,

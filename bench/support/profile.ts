@@ -18,11 +18,17 @@ export interface ThreadProfile {
   readonly rows: readonly ProfileRow[]
 }
 
-/** The profiles in a folder, the busiest thread first. */
-export function readProfiles(folder: string): readonly ThreadProfile[] {
+/** A stretch of time by the machine's monotonic clock. */
+export interface ProfiledWindow {
+  readonly startUs: number
+  readonly endUs: number
+}
+
+/** The profiles in a folder, the busiest thread first; of all the time, or of what is within `windows`. */
+export function readProfiles(folder: string, windows?: readonly ProfiledWindow[]): readonly ThreadProfile[] {
   const files = readdirSync(folder).filter(name => name.endsWith('.cpuprofile'))
   return files
-    .map(name => summarise(JSON.parse(readFileSync(join(folder, name), 'utf8')) as CpuProfile))
+    .map(name => summarise(JSON.parse(readFileSync(join(folder, name), 'utf8')) as CpuProfile, windows))
     .sort((a, b) => b.busySeconds - a.busySeconds)
 }
 
@@ -35,7 +41,33 @@ export function formatProfile({ thread, busySeconds, rows }: ThreadProfile, rows
   return [head, '|---|---|---|', ...lines, ''].join('\n')
 }
 
+/**
+ * A Markdown table of what each part of the work takes of an operation, over all threads. A part is known by its
+ * modules; what is of none is the last row.
+ */
+export function formatShares(
+  threads: readonly ThreadProfile[],
+  parts: readonly (readonly [part: string, modules: RegExp])[],
+  operations: number,
+): string {
+  const seconds = new Map<string, number>()
+  for (const { rows, busySeconds } of threads) {
+    for (const { where, share } of rows) {
+      const part = parts.find(([, modules]) => modules.test(where))?.[0] ?? 'other'
+      seconds.set(part, (seconds.get(part) ?? 0) + share * busySeconds)
+    }
+  }
+  const whole = sum([...seconds.values()])
+  const lines = [...seconds]
+    .sort(([, a], [, b]) => b - a)
+    .map(([part, of]) => `| ${part} | ${((of * 1e6) / operations).toFixed(0)} us | ${percent(of / whole)} |`)
+  const head = `| of ${((whole * 1e6) / operations).toFixed(0)} us an operation, all threads | | |`
+  return [head, '|---|---|---|', ...lines, ''].join('\n')
+}
+
 interface CpuProfile {
+  /** Microseconds by the machine's monotonic clock. */
+  readonly startTime: number
   readonly nodes: readonly {
     readonly id: number
     readonly callFrame: { readonly functionName: string; readonly url: string }
@@ -45,10 +77,14 @@ interface CpuProfile {
   readonly timeDeltas: readonly number[]
 }
 
-function summarise(profile: CpuProfile): ThreadProfile {
+function summarise(profile: CpuProfile, windows?: readonly ProfiledWindow[]): ThreadProfile {
   const frames = new Map(profile.nodes.map(({ id, callFrame }) => [id, callFrame]))
   const modules = new Map<string, Map<string, number>>()
+  let sampledAtUs = profile.startTime
   for (const [at, node] of profile.samples.entries()) {
+    sampledAtUs += profile.timeDeltas[at]!
+    if (windows?.some(({ startUs, endUs }) => sampledAtUs >= startUs && sampledAtUs <= endUs) === false)
+      continue
     const frame = frames.get(node) ?? UNKNOWN_FRAME
     const where = whereOf(frame)
     const functions = modules.get(where) ?? new Map<string, number>()

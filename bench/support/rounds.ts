@@ -3,22 +3,22 @@
 import { cpuSeconds } from './machine.ts'
 
 /** What both measured, a figure for each turn. */
-export interface Turns<Figure> {
-  readonly limit: readonly Figure[]
-  readonly project: readonly Figure[]
+export interface Turns<Limit, Project = Limit> {
+  readonly limit: readonly Limit[]
+  readonly project: readonly Project[]
 }
 
 /**
  * Measures both so many times. Whatever else the machine does, and however both warm up, then meets them alike.
  */
-export async function interleaved<Figure>(
+export async function interleaved<Limit, Project = Limit>(
   round: number,
   turns: number,
-  measureLimit: () => Promise<Figure>,
-  measureProject: () => Promise<Figure>,
-): Promise<Turns<Figure>> {
-  const limit: Figure[] = []
-  const project: Figure[] = []
+  measureLimit: () => Promise<Limit>,
+  measureProject: () => Promise<Project>,
+): Promise<Turns<Limit, Project>> {
+  const limit: Limit[] = []
+  const project: Project[] = []
   for (let turn = 0; turn < turns; turn++) {
     if ((round + turn) % 2 === 1) limit.push(await measureLimit())
     project.push(await measureProject())

@@ -1,0 +1,271 @@
+/**
+ * How many newcomers a second can sign in by their code, and how many devices be registered, 64 at a time over kept
+ * connections. Each is durable when answered, so both are held against bare LMDB that commits rows of the same sizes in
+ * as many transactions; a registration also against gRPC Register, which is its log without accounts.
+ */
+
+import { createECDH } from 'node:crypto'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Benchmark, BenchmarkContext, Row } from './support/benchmark.ts'
+import type { CommitLimitProtocol } from './support/commit-limit.ts'
+import type { PostLoadFigures, PostLoadProtocol, PostRequest, Window } from './support/post-load.ts'
+import { formatShares, readProfiles } from './support/profile.ts'
+import { Program } from './support/program.ts'
+import type { RegisterLoadProtocol } from './support/register-load.ts'
+import { interleaved, withCpu } from './support/rounds.ts'
+import { type RunningServer, startServer } from './support/server.ts'
+import { mean, rounded, sum } from './support/statistics.ts'
+import {
+  bytesBetween,
+  type RowSize,
+  readStoreSize,
+  rowsBetween,
+  type StoreSize,
+} from './support/store-rows.ts'
+
+const NOT_SHOWN =
+  'The load client shares the cores; codes are fixed ones, so that nothing is sent. Rows that are written over are not among those of the limit.'
+
+const VERIFY: Row = {
+  name: 'verify-login',
+  project: 'POST /app/api/verify-login of a newcomer',
+  limit: 'LMDB alone, rows of the same sizes',
+  unit: 'sign-ins/s',
+  notShown: NOT_SHOWN,
+}
+const REGISTER: Row = {
+  name: 'register-device',
+  project: 'POST /app/api/register_device of a new key',
+  limit: 'LMDB alone, rows of the same sizes in three transactions',
+  unit: 'devices/s',
+  notShown: NOT_SHOWN,
+}
+const REGISTER_AND_GRPC: Row = {
+  ...REGISTER,
+  name: 'register-device-and-grpc',
+  limit: 'gRPC Register of the same server',
+  notShown: 'The gRPC client costs more than the HTTP client, and both share the cores with the server.',
+}
+
+export const verifyLogin: Benchmark = { name: 'verify-login', run: runVerify }
+export const registerDevice: Benchmark = { name: 'register-device', run: runRegister }
+
+async function runVerify(context: BenchmarkContext): Promise<void> {
+  const house = await House.open(context)
+  const limit = await house.limitOf(
+    async count => void (await house.signIn(count)),
+    (before, after, count) => [rowsBetween(before, after, count)],
+  )
+  for (const round of context.rounds()) {
+    const { limit: limits, project } = await interleaved(
+      round,
+      context.scale.turns,
+      () => limit(house.perTurn),
+      () => house.measure(() => house.signIn(house.perTurn)),
+    )
+    house.record(VERIFY, round, limits, project)
+  }
+  await house.end()
+}
+
+async function runRegister(context: BenchmarkContext): Promise<void> {
+  const house = await House.open(context)
+  const register = async (count: number) => house.register((await house.signIn(count)).bodies)
+  const limit = await house.limitOf(async count => void (await register(count)), rowsOfRegistration)
+  const grpc = await Program.start<RegisterLoadProtocol>('register-load', {})
+  context.after(() => grpc.end())
+  const { turnSeconds: seconds } = context.scale
+  const grpcLoad = { address: house.server.grpc, inFlight: IN_FLIGHT, seconds }
+  for (const round of context.rounds()) {
+    const { limit: limits, project } = await interleaved(
+      round,
+      context.scale.turns,
+      async () => ({ bare: await limit(house.perTurn), grpc: await grpc.ask(grpcLoad) }),
+      async () => {
+        const { bodies } = await house.signIn(house.perTurn)
+        return house.measure(() => house.register(bodies))
+      },
+    )
+    const bare = limits.map(({ bare }) => bare)
+    house.record(REGISTER, round, bare, project)
+    const callsPerSecond = limits.map(({ grpc }) => ({ perSecond: grpc.callsPerSecond }))
+    house.record(REGISTER_AND_GRPC, round, callsPerSecond, project)
+  }
+  await house.end()
+}
+
+/** Begun, logged, finished: what is pending meanwhile is as large as the device that comes of it. */
+function rowsOfRegistration(before: StoreSize, after: StoreSize, count: number): readonly RowSize[][] {
+  const rows = rowsBetween(before, after, count).filter(({ table }) => !table.startsWith('log-'))
+  const logTables = [...after.keys()].filter(table => table.startsWith('log-'))
+  const logged = logTables.flatMap(table => bytesBetween(table, before, after, count))
+  const device = rows.find(({ table }) => table === 'devices')
+  if (device === undefined) throw new Error('a registration leaves no device')
+  const pending = { ...device, table: 'devices-pending', puts: 1, removes: 0 }
+  return [[pending], logged, [...rows, { ...pending, puts: 0, removes: 1 }]]
+}
+
+interface MeasuredTurn {
+  readonly figure: PostLoadFigures
+  readonly cpu: number
+}
+
+/** A server, a client, and people who have not signed in yet. */
+class House {
+  readonly server: RunningServer
+  /** Operations of one turn: about as many as a second takes. */
+  readonly perTurn: number
+  readonly #context: BenchmarkContext
+  readonly #client: Program<PostLoadProtocol>
+  readonly #dataFolder: string
+  readonly #windows: Window[] = []
+  #people = 0
+
+  private constructor(
+    context: BenchmarkContext,
+    parts: { server: RunningServer; client: Program<PostLoadProtocol>; dataFolder: string },
+  ) {
+    this.#context = context
+    this.server = parts.server
+    this.#client = parts.client
+    this.#dataFolder = parts.dataFolder
+    this.perTurn = context.scale.isSmoke ? PER_TURN_SMOKE : PER_TURN
+  }
+
+  static async open(context: BenchmarkContext): Promise<House> {
+    const { folder, profilesFolder } = context
+    const [dataFolder, codesFile] = [join(folder, 'data'), join(folder, 'codes.json')]
+    const codes = Array.from({ length: PEOPLE_MAX }, (_, at) => [emailOf(at), OTP])
+    writeFileSync(codesFile, JSON.stringify(Object.fromEntries(codes)))
+    const environment = { CALLSIGN_TEST_IDENTIFIERS_FILE: codesFile }
+    const server = await startServer({ dataFolder, environment, profilesFolder })
+    context.after(() => server.end())
+    const client = await Program.start<PostLoadProtocol>('post-load', {})
+    context.after(() => client.end())
+    return new House(context, { server, client, dataFolder })
+  }
+
+  /** Has so many newcomers ask for a code, and then signs them in, which is what the figures are of. */
+  async signIn(count: number): Promise<PostLoadFigures> {
+    const emails = Array.from({ length: count }, () => emailOf(this.#people++))
+    if (this.#people > PEOPLE_MAX) throw new Error(`there are only ${PEOPLE_MAX} people`)
+    const asked = emails.map(email => ({ path: '/app/api/login', body: JSON.stringify({ email }) }))
+    const { bodies } = await this.#post(asked, 200)
+    const codes = bodies.map(body => {
+      const { challengeId } = JSON.parse(body)
+      return { path: '/app/api/verify-login', body: JSON.stringify({ challengeId, otp: OTP }) }
+    })
+    return this.#post(codes, 200)
+  }
+
+  /** Registers a device of each user who has signed in with this reply. */
+  register(signedIn: readonly string[]): Promise<PostLoadFigures> {
+    const requests = signedIn.map(body => {
+      const { accessToken: token } = JSON.parse(body)
+      const push = { apnsToken: 'ab'.repeat(32), bundleId: 'org.example.callsign' }
+      const deviceInfo = { platform: 'ios', model: 'iPhone15,2', name: 'A telephone', appVersion: '1.4.2' }
+      const sent = { publicKey: newPublicKey(), deviceInfo, push }
+      return { path: '/app/api/register_device', body: JSON.stringify(sent), token }
+    })
+    return this.#post(requests, 201)
+  }
+
+  /** What is measured counts for the profile too. */
+  async measure(run: () => Promise<PostLoadFigures>): Promise<MeasuredTurn> {
+    const measured = await withCpu(this.server.pid, run)
+    this.#windows.push(measured.figure.window)
+    return measured
+  }
+
+  /** What commits as many rows as the operation leaves in the store; warms the server up by the way. */
+  async limitOf(
+    operate: (count: number) => Promise<void>,
+    rowsOf: (before: StoreSize, after: StoreSize, count: number) => readonly (readonly RowSize[])[],
+  ): Promise<(operations: number) => Promise<CommitLimitProtocol['answer']>> {
+    await operate(WARM_UP)
+    const before = await readStoreSize(this.#dataFolder)
+    await operate(WARM_UP)
+    const after = await readStoreSize(this.#dataFolder)
+    const transactions = rowsOf(before, after, WARM_UP)
+    const folder = join(this.#context.folder, 'limit')
+    const limit = await Program.start<CommitLimitProtocol>('commit-limit', { folder, transactions })
+    this.#context.after(() => limit.end())
+    await limit.ask({ operations: WARM_UP, inFlight: IN_FLIGHT })
+    return operations => limit.ask({ operations, inFlight: IN_FLIGHT })
+  }
+
+  record(
+    row: Row,
+    round: number,
+    limits: readonly { readonly perSecond: number; readonly cpuMicroseconds?: number }[],
+    turns: readonly MeasuredTurn[],
+  ): void {
+    const operations = turns.length * this.perTurn
+    const serverCpuMicroseconds = (sum(turns.map(({ cpu }) => cpu)) * 1e6) / operations
+    const limitCpu = limits.flatMap(({ cpuMicroseconds }) => cpuMicroseconds ?? [])
+    this.#context.record(row, round, {
+      limit: mean(limits.map(({ perSecond }) => perSecond)),
+      project: mean(turns.map(({ figure }) => figure.perSecond)),
+      ...(limitCpu.length === 0 ? {} : { cpuRatio: mean(limitCpu) / serverCpuMicroseconds }),
+      parameters: { inFlight: IN_FLIGHT },
+      details: {
+        projectP50Ms: rounded(mean(turns.map(({ figure }) => figure.latency.p50))),
+        projectP99Ms: rounded(mean(turns.map(({ figure }) => figure.latency.p99))),
+        serverCpuMicroseconds: rounded(serverCpuMicroseconds),
+        clientCpuMicroseconds: rounded(
+          (sum(turns.map(({ figure }) => figure.clientCpuSeconds)) * 1e6) / operations,
+        ),
+      },
+    })
+  }
+
+  /** Says where the time of what was measured went, when the server was profiled. */
+  async end(): Promise<void> {
+    const { profilesFolder } = this.#context
+    if (profilesFolder === undefined) return
+    await this.server.end()
+    const operations = this.#windows.length * this.perTurn
+    process.stderr.write(`\n${formatShares(readProfiles(profilesFolder, this.#windows), PARTS, operations)}`)
+  }
+
+  #post(requests: readonly PostRequest[], status: number): Promise<PostLoadFigures> {
+    return this.#client.ask({ url: this.server.http, requests, inFlight: IN_FLIGHT, status })
+  }
+}
+
+function emailOf(at: number): string {
+  return `user${at}@bench.example`
+}
+
+/** X9.63 of P-256, base64. */
+function newPublicKey(): string {
+  return createECDH('prime256v1').generateKeys('base64')
+}
+
+/** Whose a module is, in the words of the table; the first that fits. */
+const PARTS: readonly (readonly [part: string, modules: RegExp])[] = [
+  [
+    'HTTP: reading, writing, routing',
+    /^src\/transport\/|uWebSockets|^src\/api\/operation-routes|^Node: (url|net)/,
+  ],
+  ['JSON and its checks', /^src\/schema\/|typebox|lossless-json|native: (parse|stringify)/],
+  ['token', /^src\/api\/authentication|^src\/domain\/(token|session|secrets)/],
+  ['operation and its rules', /^src\/(api|domain)\//],
+  ['transaction: rows and commits', /^src\/store\/|lmdb|msgpackr|ordered-binary/],
+  ['log batch', /^actors\/log-appender|^src\/log\/(?!vrf)/],
+  ['VRF', /^src\/log\/vrf|libsodium|WebAssembly/],
+  ['actors', /^src\/runtime\/|^actors\//],
+  ['hashes and MACs', /^Node: crypto|native: (hash|Hmac|update|digest)/],
+  ['log lines and metrics', /^src\/operations\/|pino|sonic-boom|prom-client|quick-format/],
+  ['garbage collector', /^garbage collector/],
+  ['native code, system calls', /^native code/],
+]
+
+const IN_FLIGHT = 64
+const OTP = '424242'
+const WARM_UP = 512
+const PER_TURN = 1_000
+const PER_TURN_SMOKE = 64
+/** Enough for three times the usual rounds. */
+const PEOPLE_MAX = 60_000

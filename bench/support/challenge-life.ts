@@ -1,0 +1,125 @@
+/** Program: has challenges begin, has their time pass, sweeps them away, and says what is left of them. */
+
+import { randomBytes } from 'node:crypto'
+import { statSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Address } from '../../src/domain/challenge.ts'
+import { deriveSecrets } from '../../src/domain/secrets.ts'
+import { ChallengeStore } from '../../src/store/challenge-store.ts'
+import { Database } from '../../src/store/database.ts'
+import { Expiries } from '../../src/store/expiries.ts'
+import { OutboxStore } from '../../src/store/outbox-store.ts'
+import { serveParent } from './program.ts'
+
+export interface ChallengeLifeProtocol {
+  readonly setup: { readonly folder: string }
+  readonly request: { readonly challenges: number }
+  readonly answer: ChallengeLifeFigures
+}
+
+export interface ChallengeLifeFigures {
+  readonly storeBytes: number
+  /** After a collection. */
+  readonly heapBytes: number
+  readonly residentBytes: number
+  /** Of one challenge: from the request to the commit, and from its end to the commit that takes it away. */
+  readonly beginMicroseconds: number
+  readonly endMicroseconds: number
+  /** In all tables. */
+  readonly rowsLeft: number
+}
+
+serveParent<ChallengeLifeProtocol>(async ({ folder }) => {
+  const life = new ChallengeLife(folder)
+  return ({ challenges }) => life.live(challenges)
+})
+
+class ChallengeLife {
+  readonly #folder: string
+  readonly #database: Database
+  readonly #expiries: Expiries
+  readonly #outbox: OutboxStore
+  readonly #challenges: ChallengeStore
+  #nowMs = Date.UTC(2026, 0, 1)
+  #people = 0
+
+  constructor(folder: string) {
+    this.#folder = folder
+    this.#database = Database.open(folder)
+    this.#expiries = new Expiries(this.#database)
+    const secrets = deriveSecrets(randomBytes(32))
+    this.#outbox = new OutboxStore(this.#database, secrets, randomBytes, () => undefined)
+    this.#challenges = new ChallengeStore({
+      database: this.#database,
+      expiries: this.#expiries,
+      outbox: this.#outbox,
+      secrets,
+      randomBytes,
+      testCodes: new Map(),
+      canSend: () => true,
+    })
+  }
+
+  async live(count: number): Promise<ChallengeLifeFigures> {
+    const beginMs = await timeOf(() => this.#begin(count))
+    await this.#emptyOutbox()
+    this.#nowMs += LONGER_THAN_ANY_MS
+    const endMs = await timeOf(() => this.#sweep())
+    globalThis.gc?.()
+    return {
+      storeBytes: statSync(join(this.#folder, 'store', 'data.mdb')).size,
+      heapBytes: process.memoryUsage().heapUsed,
+      residentBytes: process.memoryUsage.rss(),
+      beginMicroseconds: (beginMs * 1000) / count,
+      endMicroseconds: (endMs * 1000) / count,
+      rowsLeft: this.#database
+        .tableNames()
+        .reduce((rows, name) => rows + this.#database.bytesTable(name).getKeysCount(), 0),
+    }
+  }
+
+  /** Requests that come together are one transaction in the store, each in a `commit` of its own. */
+  async #begin(count: number): Promise<void> {
+    for (let left = count; left > 0; left -= AT_ONCE) {
+      const commits = Array.from({ length: Math.min(left, AT_ONCE) }, () => {
+        const request = {
+          purpose: { kind: 'login' },
+          address: this.#newAddress(),
+          network: 'n',
+          language: 'en',
+        } as const
+        return this.#database.commit(() => this.#challenges.begin(request, this.#nowMs))
+      })
+      await Promise.all(commits)
+    }
+  }
+
+  #newAddress(): Address {
+    const key = `person${this.#people++}@bench.example`
+    return { kind: 'email', key, shown: key }
+  }
+
+  async #emptyOutbox(): Promise<void> {
+    for (;;) {
+      const waiting = this.#outbox.due('mail', this.#nowMs, AT_ONCE)
+      if (waiting.length === 0) return
+      await Promise.all(waiting.map(({ key }) => this.#outbox.done(key)))
+    }
+  }
+
+  async #sweep(): Promise<void> {
+    while ((await this.#expiries.sweep(this.#nowMs, SWEPT_AT_ONCE)) > 0);
+  }
+}
+
+async function timeOf(act: () => Promise<void>): Promise<number> {
+  const startMs = performance.now()
+  await act()
+  return performance.now() - startMs
+}
+
+const AT_ONCE = 64
+/** As `main.ts` does. */
+const SWEPT_AT_ONCE = 1_000
+/** Counts of an address are kept for a day. */
+const LONGER_THAN_ANY_MS = 40 * 86_400_000
