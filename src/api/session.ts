@@ -91,8 +91,10 @@ function rotate(
   nowMs: number,
 ): RefreshDecision {
   const { sessions, devices, notices, lifetimes } = world
-  const decision = decideRefresh(sessions.read(sessionId), generation, nowMs, lifetimes)
-  if (decision.kind === 'rotate') {
+  const before = sessions.read(sessionId)
+  const decision = decideRefresh(before, generation, nowMs, lifetimes)
+  const isPair = decision.kind === 'rotate' || decision.kind === 'repeat'
+  if (isPair && decision.session !== before) {
     const { userId, deviceId } = decision.session
     sessions.put(sessionId, decision.session)
     if (deviceId !== undefined) devices.touch(userId, deviceId, nowMs)

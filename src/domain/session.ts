@@ -62,7 +62,10 @@ export function refusalOfAccess(
 
 export type RefreshDecision =
   | { readonly kind: 'rotate'; readonly session: Session }
-  /** The current pair once more: the reply to the last refresh was lost, or two were sent at once. */
+  /**
+   * The current pair once more: the reply to the last refresh was lost, or two were sent at once. Its access token is
+   * another one where it was over by now.
+   */
   | { readonly kind: 'repeat'; readonly session: Session }
   /** Genuine, but replaced by a pair that is in use: theft, or a restored backup. */
   | { readonly kind: 'reused'; readonly session: Session }
@@ -83,8 +86,16 @@ export function decideRefresh(
     return { kind: 'rotate', session: { ...session, ...rotated } }
   }
   const isRetry = !session.isPairUsed || nowMs - session.rotatedAtMs < REUSE_INTERVAL_MS
-  if (generation === session.generation - 1 && isRetry) return { kind: 'repeat', session }
+  if (generation === session.generation - 1 && isRetry) {
+    return { kind: 'repeat', session: withLivingPair(session, nowMs, lifetimes) }
+  }
   return { kind: 'reused', session: { ...session, revokedBecause: 'refresh_token_reused' } }
+}
+
+/** A phone that was off for hours after its reply was lost would be given a token that nobody accepts. */
+function withLivingPair(session: Session, nowMs: number, { accessS }: TokenLifetimes): Session {
+  const isOver = nowMs >= session.rotatedAtMs + accessS * 1000
+  return isOver ? { ...session, rotatedAtMs: nowMs, lastUsedAtMs: nowMs } : session
 }
 
 /** When a session is over if nothing more is heard of it, milliseconds since 1970. */

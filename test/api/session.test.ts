@@ -59,6 +59,7 @@ t.test('a lost reply is had again: the same pair, as long as nobody has used it'
   await house.world.advance(86_400_000)
   const again = await refresh(house, first)
   t.match([again.status, again.pair.refreshToken], [200, lost.pair.refreshToken])
+  t.equal(await access(house, again.pair), 200, 'a day later its access token is one that lives')
 })
 
 t.test('fifty refreshes at once all get the same pair', async t => {

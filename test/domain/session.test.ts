@@ -51,6 +51,13 @@ t.test('the previous token repeats the pair as long as nobody has used it', asyn
   t.equal(refreshed(sessionWith(), 4, 30 * DAY_MS).kind, 'repeat')
 })
 
+t.test('with an access token that lives, when the lost one is over', async t => {
+  const session = sessionWith()
+  t.same(refreshed(session, 4, 3_599_999), { kind: 'repeat', session })
+  const dates = { rotatedAtMs: NOW_MS + 3_600_000, lastUsedAtMs: NOW_MS + 3_600_000 }
+  t.same(refreshed(session, 4, 3_600_000), { kind: 'repeat', session: { ...session, ...dates } })
+})
+
 t.test('and for thirty seconds when somebody has', async t => {
   const session = sessionWith({ isPairUsed: true })
   t.equal(refreshed(session, 4, 29_999).kind, 'repeat')
