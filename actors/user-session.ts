@@ -28,8 +28,14 @@ export type Revoked =
 export interface LiveConnection {
   readonly id: string
   readonly deviceId: DeviceId
-  readonly sessionId: Uint8Array
+  /** The session's id as `sessionName` has it. */
+  readonly sessionName: string
   readonly session: Ref<StompSessionMessage>
+}
+
+/** A session's id as a short string, which weighs a third of its bytes. */
+export function sessionName(sessionId: Uint8Array): string {
+  return Buffer.from(sessionId.buffer, sessionId.byteOffset, sessionId.length).toString('latin1')
 }
 
 /** The live connections of everybody, oldest first for each user. */
@@ -117,7 +123,7 @@ class UserSession implements Actor<UserSessionMessage> {
     const before = this.#connections
     const replaced = before.find(each => each.deviceId === deviceId)
     const others = before.filter(each => each.deviceId !== deviceId)
-    this.#keep([...others.slice(-(CONNECTIONS_PER_USER_MAX - 1)), connection])
+    this.#keep(others.slice(-(CONNECTIONS_PER_USER_MAX - 1)).concat(connection))
     if (replaced !== undefined) this.#dismiss(replaced, 'replaced')
     else this.#tellPresence(deviceId, true)
     for (const oldest of others.slice(0, -(CONNECTIONS_PER_USER_MAX - 1))) {
@@ -168,14 +174,16 @@ class UserSession implements Actor<UserSessionMessage> {
   }
 }
 
-function isRevoked({ deviceId, sessionId }: LiveConnection, revoked: Revoked): boolean {
+function isRevoked(connection: LiveConnection, revoked: Revoked): boolean {
   switch (revoked.kind) {
     case 'session':
-      return Buffer.compare(sessionId, revoked.sessionId) === 0
+      return connection.sessionName === sessionName(revoked.sessionId)
     case 'device':
-      return deviceId === revoked.deviceId
-    case 'all':
-      return revoked.exceptSessionId === undefined || Buffer.compare(sessionId, revoked.exceptSessionId) !== 0
+      return connection.deviceId === revoked.deviceId
+    case 'all': {
+      const { exceptSessionId } = revoked
+      return exceptSessionId === undefined || connection.sessionName !== sessionName(exceptSessionId)
+    }
   }
 }
 

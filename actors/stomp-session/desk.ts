@@ -35,7 +35,7 @@ export class Desk implements PeerOwner {
   readonly context: Context<StompSessionMessage>
   readonly peer: Peer
   stage: Stage = 'connecting'
-  live: readonly LiveSubscription[] = []
+  live: readonly LiveSubscription[] = NONE
   /** Made by the first subscription to the inbox. */
   inbox: InboxDelivery | undefined = undefined
   /** Made by the first BEGIN. */
@@ -157,7 +157,7 @@ export class Desk implements PeerOwner {
     for (const timer of TIMERS) this.context.cancelTimer(timer)
     this.#mark()
     for (const subscription of this.live) this.leave(subscription)
-    this.live = []
+    this.live = NONE
     this.inbox = undefined
     this.transactions = undefined
     if (this.#device !== undefined) {
@@ -292,6 +292,7 @@ export function signalErrorOf(error: unknown): SignalError {
 export const CALL_TOPIC = 'call.'
 export const ERRORS_TOPIC = 'errors'
 
+const NONE: readonly LiveSubscription[] = []
 const NO_WORK = Promise.resolve()
 const TIMERS: readonly SessionTimer[] = ['connect', 'life', 'lag', 'settle', 'mark']
 const TIMER_MESSAGES: Record<SessionTimer, StompSessionMessage> = {

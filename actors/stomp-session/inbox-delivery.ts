@@ -83,7 +83,7 @@ export class InboxDelivery {
   readonly #world: InboxDeliveryWorld
   readonly #device: SessionDevice
   readonly #outlet: Outlet
-  #subscriptions: readonly QueueSubscription[] = []
+  #subscriptions: readonly QueueSubscription[] = NONE
   #epoch = 0
   /** The lowest and highest offset that this connection was given. */
   #lowestGiven = Number.POSITIVE_INFINITY
@@ -122,7 +122,7 @@ export class InboxDelivery {
     const head = this.#world.inbox.head(userId, deviceId)
     subscription.marked = head.delivered?.[subscription.queue] ?? 0
     subscription.givenBefore = Math.max(subscription.marked, this.#givenOf(subscription.queue))
-    this.#subscriptions = [...this.#subscriptions, subscription]
+    this.#subscriptions = this.#subscriptions.concat(subscription)
     if (since === undefined) return true
     const position = parsePosition(since)
     // An inbox begins its epoch with its first message; a client that was there before has seen everything up to 0.
@@ -308,5 +308,6 @@ function offsetOf(messageId: string): number {
   return position.offset
 }
 
+const NONE: readonly QueueSubscription[] = []
 /** Read at once; most inboxes have fewer. */
 const BATCH_MESSAGES = 64

@@ -26,6 +26,7 @@ import { FrameRefusal } from '../../src/stomp/refusal.ts'
 import { encodeFrame } from '../../src/stomp/serializer.ts'
 import { SubscriptionHeads } from '../../src/stomp/subscription-heads.ts'
 import type { Accept, Connection, ConnectionEvents } from '../../src/transport/connection.ts'
+import { sessionName } from '../user-session.ts'
 import { connectedHeaders, signInWith, versionOf } from './connect.ts'
 import { askedBy, Desk, signalErrorOf } from './desk.ts'
 import {
@@ -44,13 +45,20 @@ import type { Dismissal, SessionTimer, StompSessionMessage, StompSessionWorld } 
 
 /** The id of a session is its connection's. */
 export function stompSessionKind(world: StompSessionWorld): ActorKind<StompSessionMessage> {
-  const heads = new SubscriptionHeads(HEADS_KEPT_MAX)
+  const shared: SharedParts = { heads: new SubscriptionHeads(HEADS_KEPT_MAX), heartBeats: new Map() }
   return {
     kind: 'stomp-session',
     mailboxMessagesMax: MAILBOX_MESSAGES_MAX,
     onFailure: 'rebuild',
-    create: (_id, context) => new StompSession(world, heads, context),
+    create: (_id, context) => new StompSession(world, shared, context),
   }
+}
+
+/** What is alike in most connections, apps being of few kinds, and is there once for all of them. */
+interface SharedParts {
+  readonly heads: SubscriptionHeads
+  /** By their two periods. */
+  readonly heartBeats: Map<string, HeartBeat>
 }
 
 /** Gives each connection a session. */
@@ -87,7 +95,7 @@ class SessionEvents implements ConnectionEvents {
 
 class StompSession implements Actor<StompSessionMessage> {
   readonly #world: StompSessionWorld
-  readonly #heads: SubscriptionHeads
+  readonly #shared: SharedParts
   readonly #context: Context<StompSessionMessage>
   readonly #parser = new StompParser()
   /** Undefined before the connection is known. */
@@ -100,9 +108,9 @@ class StompSession implements Actor<StompSessionMessage> {
   /** When the bucket of frames is full again. */
   #framesFullAtMs = 0
 
-  constructor(world: StompSessionWorld, heads: SubscriptionHeads, context: Context<StompSessionMessage>) {
+  constructor(world: StompSessionWorld, shared: SharedParts, context: Context<StompSessionMessage>) {
     this.#world = world
-    this.#heads = heads
+    this.#shared = shared
     this.#context = context
   }
 
@@ -143,7 +151,7 @@ class StompSession implements Actor<StompSessionMessage> {
   }
 
   #onOpen(connection: Connection): void {
-    this.#desk = new Desk(this.#world, this.#heads, this.#context, connection)
+    this.#desk = new Desk(this.#world, this.#shared.heads, this.#context, connection)
     this.#desk.startTimer('connect', CONNECT_MS_MAX)
   }
 
@@ -226,11 +234,11 @@ class StompSession implements Actor<StompSessionMessage> {
     desk.peer.version = version
     this.#parser.version = version
     this.#parser.frameBytesMax = FRAME_BYTES_MAX
-    this.#heartBeat = heartBeat
+    this.#heartBeat = sharedHeartBeat(this.#shared.heartBeats, heartBeat)
     this.#context.cancelTimer('connect')
     this.#world.users(String(userId)).tellControl({
       kind: 'attached',
-      connection: { id: connection.id, deviceId, sessionId, session: this.#context.self },
+      connection: { id: connection.id, deviceId, sessionName: sessionName(sessionId), session: desk.self },
     })
     const facts = {
       ...{ version, userId, deviceId, connectionId: connection.id, heartBeat: heartBeat.header },
@@ -318,6 +326,13 @@ function isReading({ stage }: Desk): boolean {
   return stage === 'connecting' || stage === 'live'
 }
 
+function sharedHeartBeat(known: Map<string, HeartBeat>, heartBeat: HeartBeat): HeartBeat {
+  const name = `${heartBeat.beatEveryMs} ${heartBeat.silenceMsMax}`
+  const shared = known.get(name)
+  if (shared === undefined && known.size < HEART_BEATS_KEPT_MAX) known.set(name, heartBeat)
+  return shared ?? heartBeat
+}
+
 /** What was put off until the COMMIT or ABORT that the frame is. */
 function takeTransaction(desk: Desk, frame: Frame): ReturnType<Transactions['take']> {
   const id = requiredHeader(frame, 'transaction')
@@ -327,6 +342,7 @@ function takeTransaction(desk: Desk, frame: Frame): ReturnType<Transactions['tak
 const NO_BEATS: HeartBeat = { beatEveryMs: 0, silenceMsMax: 0, header: undefined }
 /** Heads that connections share; apps number their subscriptions from zero on. */
 const HEADS_KEPT_MAX = 4_096
+const HEART_BEATS_KEPT_MAX = 256
 /** A burst of broadcasts, with room for what the client sends meanwhile. */
 const MAILBOX_MESSAGES_MAX = 4_096
 const LAST_LOOK_MS = 200

@@ -122,7 +122,8 @@ function subscribeToTopic(desk: Desk, name: string, request: SubscribeRequest): 
 function addLive(desk: Desk, topic: string, { id, destination, mode }: SubscribeRequest): LiveSubscription {
   const named = desk.heads.of(desk.peer.version, id, destination, mode !== 'auto')
   const subscription = new LiveSubscription(named, topic, mode, desk.nextTag())
-  desk.live = [...desk.live, subscription]
+  // `concat` makes an array of that very length, where a spread leaves room for more in each idle connection.
+  desk.live = desk.live.concat(subscription)
   return subscription
 }
 

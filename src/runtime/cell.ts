@@ -93,7 +93,7 @@ export class Cell implements Context<unknown> {
     let timer = this.pending.timer(key)
     if (timer === undefined) {
       timer = new ActorTimer(this, key)
-      this.pending.timers.push(timer)
+      this.pending.addTimer(timer)
     }
     timer.start(ms, message)
   }

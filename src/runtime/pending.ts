@@ -11,7 +11,8 @@ import { WheelTimer } from './timers.ts'
 
 /** Made when the first of it begins, let go when there is none. */
 export class Pending {
-  readonly timers: ActorTimer[] = []
+  /** As long as it needs to be and no longer: a connection has one, and there are many connections. */
+  timers: readonly ActorTimer[] = NO_TIMERS
   /** Slow work whose outcome has not come back. */
   outcomes = 0
   /** In the order they were handed over, which is the order of release. */
@@ -68,11 +69,17 @@ export class Pending {
     return undefined
   }
 
+  addTimer(timer: ActorTimer): void {
+    this.timers = this.timers.concat(timer)
+  }
+
   forgetTimer(timer: ActorTimer): void {
-    const at = this.timers.indexOf(timer)
-    if (at >= 0) this.timers.splice(at, 1)
+    const others = this.timers.filter(each => each !== timer)
+    this.timers = others.length === 0 ? NO_TIMERS : others
   }
 }
+
+const NO_TIMERS: readonly ActorTimer[] = []
 
 /** A started write and what may be told once it is durable. */
 export class HeldCommit {

@@ -4,6 +4,7 @@ import t from 'tap'
 import type { StompSessionMessage } from '../../actors/stomp-session/world.ts'
 import {
   LiveConnections,
+  sessionName,
   tellNews,
   type UserSessionMessage,
   type UserSessionWorld,
@@ -41,7 +42,7 @@ function makeUsers(options: { mailboxMessagesMax?: number } = {}) {
       connection: {
         id,
         deviceId: BigInt(deviceId) as DeviceId,
-        sessionId: Buffer.from(`session of ${id}`),
+        sessionName: sessionName(Buffer.from(`session of ${id}`)),
         session: sessions(id),
       },
     })
