@@ -28,11 +28,6 @@ export function parseUint64(value: string | number | bigint): bigint | undefined
   return id <= UINT64_MAX ? id : undefined
 }
 
-/** The decimal text of an id. */
-export function formatId(id: bigint): string {
-  return id.toString()
-}
-
 /** Uniform in [2^32, 2^53). `randomBytes` gives that many bytes of a cryptographic generator. */
 export function newId(randomBytes: (length: number) => Uint8Array): bigint {
   for (let tries = 0; tries < TRIES_MAX; tries++) {
@@ -44,20 +39,6 @@ export function newId(randomBytes: (length: number) => Uint8Array): bigint {
     if (id >= NEW_ID_MIN) return id
   }
   throw new Error('the random generator is broken')
-}
-
-/** The 8 bytes of an id, big-endian, so that keys sort as ids do. */
-export function idBytes(id: bigint): Uint8Array {
-  assert(id >= 0n && id <= UINT64_MAX, 'id is a uint64')
-  const bytes = Buffer.alloc(8)
-  bytes.writeBigUInt64BE(id)
-  return bytes
-}
-
-/** The id in 8 bytes, at `offset` of a longer key. */
-export function idFromBytes(bytes: Uint8Array, offset = 0): bigint {
-  assert(offset >= 0 && offset + 8 <= bytes.length, 'id bytes lie inside the key')
-  return Buffer.from(bytes.buffer, bytes.byteOffset + offset, 8).readBigUInt64BE()
 }
 
 const UINT64_FORM = /^(?:0|[1-9][0-9]{0,19})$/
