@@ -19,9 +19,9 @@ import {
   isJoined,
   isOver,
   joinedDevices,
-  joinedOn,
   participantOf,
 } from '../src/domain/call.ts'
+import { withPresence } from '../src/domain/call-attendance.ts'
 import {
   type CallAccepted,
   type CallCommand,
@@ -294,23 +294,18 @@ class CallRoom implements Actor<CallRoomMessage> {
   #recovered(call: Call): Call {
     const nowMs = this.#nowMs()
     const found = recover(call, { nowMs, downForMs: Number.POSITIVE_INFINITY })
-    return joinedDevices(found).reduce((next, by) => this.#withPresence(next, by, nowMs), found)
+    return joinedDevices(found).reduce((next, by) => this.#online(next, by, nowMs), found)
   }
 
   /** A device that has just come into the call may have a socket already, of which nobody will tell. */
   #withSocket(decision: CallAccepted, command: CallCommand): CallAccepted {
     if (command.kind === 'deadline' || isHint(command)) return decision
-    const call = this.#withPresence(decision.call, command.by, command.nowMs)
+    const call = this.#online(decision.call, command.by, command.nowMs)
     return call === decision.call ? decision : { ...decision, call }
   }
 
-  #withPresence(call: Call, by: CallDeviceRef, nowMs: number): Call {
-    const { userId, deviceId } = by
-    if (joinedOn(call, by)?.attendance?.isOnline !== false) return call
-    if (!this.#world.isConnected(userId, deviceId)) return call
-    const decision = decide(call, { kind: 'device-online', by, nowMs })
-    // Anything that is due comes with the timer.
-    return decision.ok && decision.effects.length === 0 ? decision.call : call
+  #online(call: Call, by: CallDeviceRef, nowMs: number): Call {
+    return this.#world.isConnected(by.userId, by.deviceId) ? withPresence(call, by, true, nowMs) : call
   }
 
   #factsFor(command: CallRequest): CallFacts | undefined {
