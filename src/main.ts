@@ -11,6 +11,7 @@ import { parseArgs } from 'node:util'
 import { type LogAppenderMessage, logAppenderKind } from '../actors/log-appender.ts'
 import { type OutboxMessage, outboxKind } from '../actors/outbox.ts'
 import { Admission } from './api/admission.ts'
+import { asyncApiRoute } from './api/asyncapi.ts'
 import { LogFiles } from './api/log-files.ts'
 import { metaRoute } from './api/meta.ts'
 import { openApiRoute } from './api/openapi.ts'
@@ -366,6 +367,7 @@ function publicServer(
         serverUrl: publicUrl(),
         statusOf,
       })),
+      asyncApiRoute(() => ({ version: VERSION, serverUrl: publicUrl() })),
       ...application.routes,
       ...(deliveries === undefined ? [] : [...docsRoutes(), ...deliveries.routes()]),
     ],

@@ -3,10 +3,10 @@
  * against. Aliases of paths are told in words only (contract 1.1).
  */
 
-import { createHash } from 'node:crypto'
 import type { TSchema } from 'typebox'
 import { assert } from '../errors.ts'
 import type { HttpRoute } from '../transport/http.ts'
+import { documentRoute } from './document-route.ts'
 import { LOG_FILE_PATHS, type PathItem, plainOperations } from './log-operations.ts'
 import { openApiOperation, type StatusOf } from './openapi-operation.ts'
 import type { Operation } from './operation.ts'
@@ -46,37 +46,9 @@ export function openApiDocument(parts: OpenApiParts): object {
   }
 }
 
-/** `GET /openapi.json`. The document is made when it is first asked for: `parts` knows the server's address by then. */
+/** `GET /openapi.json`. */
 export function openApiRoute(parts: () => OpenApiParts): HttpRoute {
-  let made: { readonly text: string; readonly etag: string } | undefined
-  return {
-    method: 'GET',
-    path: '/openapi.json',
-    headers: ['if-none-match'],
-    handle: ({ header }) => {
-      made ??= makeText(parts())
-      const { text, etag } = made
-      const isKnown = header('if-none-match')
-        .split(',')
-        .some(tag => isSameTag(tag.trim(), etag))
-      return {
-        status: isKnown ? 304 : 200,
-        contentType: 'application/json; charset=utf-8',
-        body: isKnown ? '' : text,
-        headers: [['ETag', etag], NO_CACHE],
-      }
-    },
-  }
-}
-
-function makeText(parts: OpenApiParts): { readonly text: string; readonly etag: string } {
-  const text = JSON.stringify(openApiDocument(parts))
-  return { text, etag: `"${createHash('sha256').update(text).digest('base64url').slice(0, 22)}"` }
-}
-
-/** RFC 9110 13.1.2: the weak comparison. */
-function isSameTag(tag: string, etag: string): boolean {
-  return tag === '*' || tag === etag || tag === `W/${etag}`
+  return documentRoute('/openapi.json', () => openApiDocument(parts()))
 }
 
 function sorted<Value>(record: Readonly<Record<string, Value>>): Record<string, Value> {
@@ -140,7 +112,8 @@ const COMPONENTS = {
   },
 }
 
-const PROBLEM = {
+/** The schema of every refusal, over HTTP and STOMP. */
+export const PROBLEM = {
   type: 'object',
   description: 'RFC 9457 problem details; `code` is what a client goes by',
   required: ['type', 'title', 'status', 'code', 'detail', 'requestId'],
@@ -166,4 +139,3 @@ const PROBLEM = {
     },
   },
 }
-const NO_CACHE = ['Cache-Control', 'no-cache'] as const

@@ -22,9 +22,15 @@ export interface InboxPosition {
   readonly offset: number
 }
 
+export type NoticeQueue = 'calls' | 'contacts' | 'account'
+
 /** The queue of an item, as it follows `/user/queue/`. */
 export function queueOf(item: InboxItem): string {
-  return item.kind === 'dev' ? item.queue : QUEUES[item.notice.kind]
+  return item.kind === 'dev' ? item.queue : queueOfNotice(item.notice.kind)
+}
+
+export function queueOfNotice(kind: Notice['kind']): NoticeQueue {
+  return QUEUES[kind]
 }
 
 /** The call that an item invites to; undefined for everything else. */
@@ -57,7 +63,7 @@ export const INBOX_MESSAGES_MAX = 500
 /** What nobody fetched for so long is dropped (contract 7.1). */
 export const INBOX_KEPT_MS = 7 * 86_400_000
 
-const QUEUES: Record<Notice['kind'], 'calls' | 'contacts' | 'account'> = {
+const QUEUES: Record<Notice['kind'], NoticeQueue> = {
   call_invitation: 'calls',
   call_cancelled: 'calls',
   call_missed: 'calls',
