@@ -18,6 +18,8 @@ export interface ReadyLine {
   readonly http: string
   readonly grpc: string
   readonly admin: string
+  /** `host:port`, with `CALLSIGN_STOMP_TCP_PORT`. */
+  readonly stompTcp?: string
   readonly origin: string
   readonly vkey: string
   readonly vrfPublicKey: string
