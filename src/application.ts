@@ -10,6 +10,7 @@ import { callHistoryOperations } from './api/call-history.ts'
 import { callViewOperations } from './api/call-views.ts'
 import { type AskRoom, callOperations } from './api/calls.ts'
 import { contactOperations } from './api/contacts.ts'
+import { credentialsOperations } from './api/credentials.ts'
 import { DeviceRegistration } from './api/device-registration.ts'
 import { deviceOperations } from './api/devices.ts'
 import { friendRequestOperations } from './api/friend-requests.ts'
@@ -38,6 +39,7 @@ import { isPending } from './domain/call.ts'
 import type { DeviceId, UserId } from './domain/ids.ts'
 import type { Channel } from './domain/outgoing.ts'
 import { deriveSecrets } from './domain/secrets.ts'
+import { DEVELOPMENT_RELAY } from './domain/turn.ts'
 import { AppleSignIn } from './identity/apple.ts'
 import { IdentityProvider } from './identity/identity-token.ts'
 import { AccountErasure, type EraseOf } from './store/account-erasure.ts'
@@ -159,7 +161,7 @@ export function openApplication(parts: ApplicationParts): Application {
   const { mail, sms, apns, fcm, apple } = senders.byChannel
   return {
     operations,
-    features: { mail: !!mail, sms: !!sms, apns: !!apns, fcm: !!fcm },
+    features: { mail: !!mail, sms: !!sms, apns: !!apns, fcm: !!fcm, turn: !!config.turn },
     loginMethods: [
       ...(mail || parts.isDevelopment ? ['email'] : []),
       ...(sms || parts.isDevelopment ? ['phone'] : []),
@@ -319,6 +321,7 @@ function joinOperations(parts: ApplicationParts, stores: Stores, senders: Opened
     ...shareTokenOperations({ ...shared, deepLinkScheme: config.deepLinkScheme }),
     ...friendRequestOperations(shared),
     ...contactOperations(shared),
+    ...credentialsOperations({ relay: config.turn ?? (isDevelopment ? DEVELOPMENT_RELAY : undefined) }),
     ...callOperations(shared),
     ...callViewOperations(shared),
     ...callHistoryOperations({ callHistory: stores.history }),

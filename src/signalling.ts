@@ -23,6 +23,7 @@ import type { DeviceId, UserId } from './domain/ids.ts'
 import type { Notice } from './domain/notice.ts'
 import { TokenBuckets } from './domain/token-bucket.ts'
 import { UnansweredRings } from './domain/unanswered-rings.ts'
+import { SignalError } from './errors.ts'
 import { RATE_KEYS_MAX } from './limits.ts'
 import type { Metrics } from './operations/metrics.ts'
 import type { Ref } from './runtime/actor.ts'
@@ -89,11 +90,15 @@ export class Signalling {
     return this.#accept(connection)
   }
 
-  readonly askRoom: AskRoom = (callId, command, idempotent) =>
-    this.#room(String(callId)).ask(
-      reply => ({ kind: 'command', command, idempotent, reply }),
-      ASK_DEADLINE_MS,
-    )
+  readonly askRoom: AskRoom = async (callId, command, idempotent) => {
+    const room = this.#room(String(callId))
+    try {
+      return await room.ask(reply => ({ kind: 'command', command, idempotent, reply }), ASK_DEADLINE_MS)
+    } catch (cause) {
+      if (!(cause instanceof SignalError) || cause.code !== 'DEADLINE_EXCEEDED') throw cause
+      throw new SignalError('OVERLOADED', 'the call has too much to do', { cause })
+    }
+  }
 
   /** A device's inbox has something new. */
   readonly onNews = (userId: UserId, deviceId: DeviceId): void =>

@@ -33,7 +33,7 @@ import { rateLimited } from './operation-routes.ts'
 
 /**
  * Puts a request to the room of a call; resolves once it has been carried out durably, and rejects with what it was
- * refused with, else with `OVERLOADED`, `DEADLINE_EXCEEDED` or `STORE_UNAVAILABLE`.
+ * refused with, else with `OVERLOADED` or `STORE_UNAVAILABLE`.
  */
 export type AskRoom = (
   callId: CallId,
@@ -322,7 +322,7 @@ function actorOf({ devices }: CallsWorld, { userId, deviceId }: DeviceCaller): C
 
 const COMMAND = { method: 'POST', tag: 'calls', access: 'device' } as const
 /** Of whatever is put to a room. */
-const ASKED_CODES = ['OVERLOADED', 'DEADLINE_EXCEEDED'] as const
+const ASKED_CODES = ['OVERLOADED'] as const
 const KNOWN_CODES = ['CALL_NOT_FOUND', 'CALL_ENDED', 'NOT_PARTICIPANT'] as const
 const CALLING_CODES = ['CALLEE_NOT_CONTACT', 'DEVICE_LIST_MISMATCH', 'PLAINTEXT_KEY_SUSPECTED'] as const
 /** Keys of 1,024 bytes for 320 devices (contract 8). */

@@ -1,5 +1,6 @@
 /** `GET /app/api/meta`: public facts, so that a client never hard-codes a limit or a key (contract 1.8, 14). */
 
+import { CALL_SIZE_MAX } from '../domain/call.ts'
 import { DEVICES_MAX } from '../domain/device.ts'
 import { CONTACTS_MAX, OUTGOING_MAX } from '../domain/friend-request.ts'
 import { BODY_BYTES_MAX, LOOKUP_TARGETS_MAX } from '../limits.ts'
@@ -12,6 +13,7 @@ export interface Features {
   readonly sms: boolean
   readonly apns: boolean
   readonly fcm: boolean
+  readonly turn: boolean
 }
 
 export interface MetaWorld {
@@ -49,6 +51,7 @@ export function metaRoute(world: MetaWorld): HttpRoute {
         features: { ...features, log: isFrozen ? 'frozen' : 'open', lookupsNeedToken },
         loginMethods,
         ...(minClientVersions.length === 0 ? {} : { minClientVersion: minClientVersions.join() }),
+        ws: '/ws',
         log: { origin, vkey, vrfPublicKey, url: publicUrl() },
       }),
     }),
@@ -64,4 +67,5 @@ const LIMITS = {
   devices: DEVICES_MAX,
   contacts: CONTACTS_MAX,
   pendingRequests: OUTGOING_MAX,
+  callParticipants: CALL_SIZE_MAX,
 }

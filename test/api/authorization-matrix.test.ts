@@ -49,6 +49,26 @@ const ACCESS: Readonly<Record<string, Access>> = {
   unblockUser: 'session',
   unblockUserAt: 'session',
   listBlocks: 'session',
+  getCredentials: 'session',
+  startCall: 'device',
+  inviteToCall: 'device',
+  joinCall: 'device',
+  declineCall: 'device',
+  leaveCall: 'device',
+  endCall: 'device',
+  endCallAt: 'device',
+  removeFromCall: 'device',
+  requestRejoin: 'device',
+  acceptRejoin: 'device',
+  rejoinCall: 'device',
+  sendKeys: 'device',
+  getCall: 'device',
+  getParticipants: 'device',
+  getPendingCalls: 'device',
+  listCallHistory: 'session',
+  markCallHistorySeen: 'session',
+  forgetCall: 'session',
+  forgetCallHistory: 'session',
 }
 
 /** The codes by which the access token of a request is refused. */
@@ -209,6 +229,27 @@ const BLOCK: Owned = {
   status: 204,
 }
 
+/** Between its owner and a contact of theirs. */
+const CALL: Owned = {
+  async make(whole, owner) {
+    const [caller, callee] = await Promise.all(
+      [owner, await newUser(whole.world)].map(async ({ userId, token }) => {
+        const { deviceId } = await newDevice(whole.world, userId)
+        const session = await newSession(whole.world, userId, deviceId)
+        return { userId, deviceId, token, deviceToken: session.token }
+      }),
+    )
+    const ask = (token: string, targetUserId: bigint) =>
+      whole.send('POST /app/api/friend-request/by-id', { token, body: { targetUserId } })
+    await ask(caller!.token, callee!.userId)
+    await ask(callee!.token, caller!.userId)
+    const encryptedAESKeys = { [`${callee!.userId}_${callee!.deviceId}`]: ENCRYPTED_KEY }
+    const body = { calleeIds: [callee!.userId], isVideo: false, encryptedAESKeys }
+    return (await whole.send('POST /app/api/call/start', { token: caller!.deviceToken, body })).body.callId
+  },
+}
+const ENCRYPTED_KEY = Buffer.alloc(113, 5).toString('base64')
+
 const OWNED: Readonly<Record<string, Owned>> = {
   removeDevice: DEVICE,
   registerDevice: { ...DEVICE, body: id => ({ publicKey: PUBLIC_KEY, replacesDeviceId: id }) },
@@ -223,6 +264,33 @@ const OWNED: Readonly<Record<string, Owned>> = {
   removeContact: CONTACT,
   unblockUserAt: BLOCK,
   unblockUser: { ...BLOCK, body: userId => ({ userId }) },
+  inviteToCall: {
+    ...CALL,
+    body: () => ({
+      calleeIds: [NOBODY],
+      isVideo: true,
+      encryptedAESKeys: { [`${NOBODY}_1`]: ENCRYPTED_KEY },
+    }),
+  },
+  joinCall: CALL,
+  declineCall: { ...CALL, body: () => ({}) },
+  leaveCall: CALL,
+  endCall: { ...CALL, body: callId => ({ callId }) },
+  endCallAt: CALL,
+  removeFromCall: { ...CALL, body: () => ({ userId: NOBODY }) },
+  requestRejoin: CALL,
+  acceptRejoin: {
+    ...CALL,
+    body: () => ({ requesterUserId: NOBODY, requesterDeviceId: NOBODY, encryptedAESKey: ENCRYPTED_KEY }),
+  },
+  rejoinCall: CALL,
+  sendKeys: {
+    ...CALL,
+    body: () => ({ epoch: 2, reason: 'rotation', encryptedAESKeys: { [`${NOBODY}_1`]: ENCRYPTED_KEY } }),
+  },
+  getCall: CALL,
+  getParticipants: CALL,
+  forgetCall: CALL,
 }
 
 t.test('every operation with an id in its path is tried on what is another user’s', async t => {

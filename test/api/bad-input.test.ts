@@ -269,7 +269,8 @@ t.test('what is no id in a path leads to nothing, as an id does that nobody has'
     const changed = await sender.changes(async () => {
       const absent = await sender.ask(placeOf(operation).split(' ')[1]!)
       // Taking away what is not there is done, where nobody could be told more by it.
-      t.ok(absent.status === 404 || absent.status === 204, operation.id)
+      // One that needs a body is refused for want of it, whatever the path names.
+      t.ok([404, 204, 400].includes(absent.status), operation.id)
       const uint64s = ['0', String(2n ** 53n), String(2n ** 64n - 1n)]
       const others = ['01', '-1', '1.5', 'abc', '1e3', '%00', '%20', '%e2%80%a8', '..', String(2n ** 64n)]
       for (const id of [...uint64s, ...others, '9'.repeat(900)]) {

@@ -430,6 +430,18 @@ t.test('also when the first one has used the share token up', async t => {
   t.same([again.status, again.text], [201, first.text])
 })
 
+t.test('a search names one thing to search by', async t => {
+  const house = openContacts(t)
+  const [ann] = (await people(house, 'Ann')) as [TestUser]
+  const publicKeyHash = `${'A'.repeat(86)}==`
+  for (const body of [{}, { email: 'a@b.co', phone: '+84912345678' }, { email: 'a@b.co', publicKeyHash }]) {
+    t.match(await post(house, '', ann, body), {
+      status: 422,
+      body: { detail: 'the body has to name one of email, phone and publicKeyHash' },
+    })
+  }
+})
+
 t.test('lists are paged, newest first, and stay whole while they change', async t => {
   const house = openContacts(t)
   const [ann, ...others] = (await people(house, 'Ann', '0', '1', '2', '3', '4', '5')) as [

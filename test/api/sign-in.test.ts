@@ -228,6 +228,11 @@ t.test('a request names one address, and a good one', async t => {
   t.equal(await refused({ email: 'a@example.org', verified: 'no' }), '422 VALIDATION_FAILED /verified')
 })
 
+t.test('the refusal of a whole body is a sentence', async t => {
+  const { send } = await openAccountHouse(t)
+  t.equal((await send(LOGIN, { body: {} })).body.detail, 'the body has to name one address')
+})
+
 t.test('null members are as good as none', async t => {
   const { send } = await openAccountHouse(t)
   const body = { verified: null, email: 'ann@example.org', phone: null, displayName: null, country: null }

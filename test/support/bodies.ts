@@ -36,6 +36,7 @@ export function fitting(schema: TSchema): fc.Arbitrary<Json> {
     const { minItems = 0, maxItems = 3 } = schema as { minItems?: number; maxItems?: number }
     return fc.array(fitting(schema.items), { minLength: minItems, maxLength: Math.min(maxItems, 3) })
   }
+  if (Type.IsRecord(schema)) return fittingRecord(schema)
   if (Type.IsObject(schema)) return fittingObject(schema.properties)
   return fittingScalar(schema as ScalarSchema)
 }
@@ -57,6 +58,15 @@ function fittingObject(properties: Readonly<Record<string, TSchema>>): fc.Arbitr
     Type.IsOptional(schema) ? [] : [name],
   )
   return fc.record(members, { requiredKeys, noNullPrototype: true })
+}
+
+/** Names are of any form; here they look like a device of a user. */
+function fittingRecord(schema: TSchema): fc.Arbitrary<Json> {
+  const [values] = Object.values(
+    (schema as { patternProperties?: Record<string, TSchema> }).patternProperties ?? {},
+  )
+  const names = fc.tuple(fc.nat(), fc.nat()).map(ids => ids.join('_'))
+  return fc.dictionary(names, fitting(values!), { maxKeys: 3, noNullPrototype: true })
 }
 
 function fittingScalar({ type, pattern, minLength = 0, maxLength = 40, ...schema }: ScalarSchema) {
@@ -114,7 +124,7 @@ function wrongValues(schema: TSchema): Json[] {
       maxItems === undefined ? [] : [Array.from({ length: maxItems + 1 }, (_, at) => String(at))]
     return ['x', 7, true, {}, ...tooMany]
   }
-  if (Type.IsObject(schema)) return ['x', 7, true, []]
+  if (Type.IsObject(schema) || Type.IsRecord(schema)) return ['x', 7, true, []]
   return wrongScalars(schema as ScalarSchema)
 }
 

@@ -11,6 +11,7 @@ import { SignalError } from '../../src/errors.ts'
 import { HttpServer, type HttpServerParts } from '../../src/transport/http.ts'
 import { AppleStandIn } from './apple-stand-in.ts'
 import { newDevice, newSession, newUser, type TestAnswer, type TestUser } from './application.ts'
+import { CALL_PROVOCATIONS } from './call-provocations.ts'
 import { OidcProvider } from './oidc-provider.ts'
 import { openWhole, type WholeApplication, type WholeOptions } from './whole-application.ts'
 
@@ -338,5 +339,6 @@ export const PROVOCATIONS: Readonly<Partial<Record<ErrorCode, Story>>> = {
   ...LOGIN_METHODS,
   ...DEVICES,
   ...CONTACTS,
+  ...CALL_PROVOCATIONS,
   ...LOOKUPS,
 }
