@@ -314,6 +314,21 @@ t.test(
   },
 )
 
+t.test('a room that is built anew knows who is there, also when a deadline has passed meanwhile', async t => {
+  const rooms = openRooms(t)
+  const [ann, bob, eve] = (await rooms.people(['Ann', 'Bob', 'Eve'])) as People
+  for (const { phone } of [ann, bob]) rooms.connect(phone)
+  const callId = await rooms.start(ann.phone, [bob, eve])
+  await rooms.ask(callId, simple('join', bob.phone))
+  await rooms.pass(64_000)
+  rooms.writesToFail = 1
+  await t.rejects(rooms.ask(callId, { kind: 'ringing', by: eve.phone }), { code: 'STORE_UNAVAILABLE' })
+  rooms.clock.jump(1_500)
+  await rooms.rest()
+  await rooms.pass(120_000)
+  t.same(rooms.statesOf(callId), ['joined', 'joined', 'missed'])
+})
+
 t.test(
   'a caller whose socket closes while it rings has 30 seconds, of which a restart takes none',
   async t => {
