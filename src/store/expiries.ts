@@ -60,7 +60,6 @@ export class Expiries {
 /** The kinds of endings. A number is never given to another kind: rows of it may be in a store. */
 export const EXPIRY = {
   session: 1,
-  challenge: 2,
   code: 3,
   identifier: 4,
   idempotency: 5,
@@ -69,7 +68,6 @@ export const EXPIRY = {
   friendRequest: 8,
   rate: 9,
   erasure: 10,
-  pendingDevice: 11,
   inbox: 12,
   callHistory: 13,
   endedCall: 14,

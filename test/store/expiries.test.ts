@@ -7,7 +7,7 @@ import { Database } from '../../src/store/database.ts'
 import { EXPIRY, Expiries } from '../../src/store/expiries.ts'
 import { idInKey, idsKey } from '../../src/store/keys.ts'
 
-const KIND = EXPIRY.challenge
+const KIND = EXPIRY.session
 
 function open(t: Test, folder = t.testdir()) {
   const database = Database.open(folder)
@@ -73,16 +73,16 @@ t.test('a later time that has passed already does not keep a sweep busy for ever
 t.test('endings of one key and of one moment do not hide each other', async t => {
   const { database, expiries } = open(t)
   const ended: string[] = []
-  expiries.define(EXPIRY.challenge, key => void ended.push(`challenge ${idInKey(key, 0)}`))
+  expiries.define(EXPIRY.session, key => void ended.push(`session ${idInKey(key, 0)}`))
   expiries.define(EXPIRY.code, key => void ended.push(`code ${idInKey(key, 0)}`))
   await database.commit(() => {
     expiries.add(EXPIRY.code, 5, idsKey(1n))
-    expiries.add(EXPIRY.challenge, 5, idsKey(1n))
-    expiries.add(EXPIRY.challenge, 5, idsKey(2n))
-    expiries.add(EXPIRY.challenge, 6, idsKey(1n))
+    expiries.add(EXPIRY.session, 5, idsKey(1n))
+    expiries.add(EXPIRY.session, 5, idsKey(2n))
+    expiries.add(EXPIRY.session, 6, idsKey(1n))
   })
   await expiries.sweep(10, 10)
-  t.same(ended, ['challenge 1', 'challenge 2', 'code 1', 'challenge 1'])
+  t.same(ended, ['session 1', 'session 2', 'code 1', 'session 1'])
 })
 
 t.test('endings are there after a restart', async t => {
