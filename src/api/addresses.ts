@@ -48,7 +48,7 @@ export class AddressReader {
   /** The one address that a request names. Throws what `read` does. */
   readNamed({ email, phone, identifier, country }: NamedAddress): Address {
     const named = [email, phone, identifier].filter(text => text !== undefined)
-    if (named.length !== 1) throw refusal('', 'REQUIRED', 'name one address: email, phone or identifier')
+    if (named.length !== 1) throw refusal('', 'REQUIRED', 'has to name one address')
     if (email !== undefined) return this.read('email', email, country, '/email')
     if (phone !== undefined) return this.read('phone', phone, country, '/phone')
     const text = identifier ?? ''

@@ -114,10 +114,9 @@ function requestBySearch(world: FriendRequestsWorld): Operation {
     codes: ['USER_NOT_FOUND', 'BLOCKED_COUNTRY', ...ASKING_CODES],
     handle: call => {
       const { email, phone, publicKeyHash } = call.body
+      const named = [email, phone, publicKeyHash].filter(text => text !== undefined)
+      if (named.length !== 1) throw fault('', 'has to name one of email, phone and publicKeyHash')
       if (publicKeyHash === undefined) return askAddress(world, call)
-      if (email !== undefined || phone !== undefined) {
-        throw fault('', 'name one of email, phone and publicKeyHash')
-      }
       return askKeyOwner(world, call, publicKeyHash)
     },
   })
@@ -203,7 +202,7 @@ function acceptRequest(world: FriendRequestsWorld): Operation {
     codes: ['REQUEST_NOT_FOUND', 'REQUEST_CLOSED', 'CONTACT_LIMIT'],
     handle: ({ caller: { userId }, body, nowMs, commit }) => {
       if ((body.requestId === undefined) === (body.userId === undefined)) {
-        throw fault('', 'name one of requestId and userId')
+        throw fault('', 'has to name one of requestId and userId')
       }
       return commit(() => {
         const sender = body.userId as UserId | undefined

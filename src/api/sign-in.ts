@@ -7,7 +7,7 @@
 import type { Static } from 'typebox'
 import { addressIdentifier } from '../domain/account.ts'
 import type { Address, ChallengePurpose, SocialIdentity } from '../domain/challenge.ts'
-import { displayNameFromEmail, normalizeDisplayName } from '../domain/display-name.ts'
+import { displayNameFromEmail } from '../domain/display-name.ts'
 import type { UserId } from '../domain/ids.ts'
 import {
   LoginChallenge,
@@ -27,8 +27,10 @@ import {
   refusalOf,
 } from '../store/challenge-store.ts'
 import type { AddressReader } from './addresses.ts'
+import { readDisplayName } from './display-names.ts'
 import { type Call, type Operation, operationWithBody, type RateRule, type Reply } from './operation.ts'
 import type { SignInCall, SignIns } from './sign-ins.ts'
+import { SOCIAL_CODES } from './social-sign-in.ts'
 
 export interface SignInWorld {
   readonly database: { commit<Result>(write: () => Result): Promise<Result> }
@@ -118,7 +120,8 @@ function login(world: SignInWorld, call: LoginCall): Promise<Reply> {
     return world.social.signIn({ ...body, attempt: call.idempotencyKey }, call)
   }
   const address = world.addresses.readNamed(body)
-  const purpose: ChallengePurpose = { kind: 'login', ...readDisplayName(body.displayName) }
+  const displayName = readDisplayName(body.displayName)
+  const purpose: ChallengePurpose = { kind: 'login', ...(displayName === undefined ? {} : { displayName }) }
   const request = { purpose, address, network, language: body.locale ?? acceptLanguage }
   return call.commit(() => ({
     status: 200,
@@ -131,13 +134,6 @@ function resend({ challenges }: SignInWorld, { body, nowMs, commit }: ResendCall
     status: 200,
     body: { verified: false, ...challenges.resend(body.challengeId, body.channel, nowMs) },
   }))
-}
-
-function readDisplayName(text: string | undefined): { readonly displayName?: string } {
-  if (text === undefined) return {}
-  const displayName = normalizeDisplayName(text)
-  if (displayName === undefined) throw refusal('/displayName', 'FORMAT', 'is no name of 1 to 50 characters')
-  return { displayName }
 }
 
 /** What is to be tried in the transaction: a challenge, or a login of the address that is named instead. */
@@ -215,14 +211,7 @@ export const VERIFY_RATE: RateRule = {
   perMs: 600_000,
   burst: 60,
 }
-const BEGIN_CODES = ['BLOCKED_COUNTRY', 'RATE_LIMITED', 'DELIVERY_UNAVAILABLE'] as const
-const SOCIAL_CODES = [
-  'PROVIDER_TOKEN_REQUIRED',
-  'PROVIDER_TOKEN_INVALID',
-  'PROVIDER_UNAVAILABLE',
-  'AUTH_CODE_INVALID',
-  'ACCOUNT_EXISTS',
-] as const
+const BEGIN_CODES = ['BLOCKED_COUNTRY', 'RATE_LIMITED'] as const
 /** What `verifyLogin` rejects with beyond a body that is not of its form. */
 export const VERIFY_LOGIN_CODES = [
   'OTP_INVALID',
