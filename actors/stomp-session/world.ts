@@ -70,7 +70,10 @@ export interface StompSessionWorld {
   readonly server: string
   readonly isDevelopment: boolean
   readonly areRatesLimited: boolean
-  /** Milliseconds from an arbitrary start, never going back. Read for every frame that is sent. */
+  /**
+   * Milliseconds from an arbitrary start, never going back. Read for every frame that is sent; one that moves by tenths
+   * of a second is exact enough.
+   */
   readonly monotonicMs: () => number
   /** 22 base64url characters, of no other event. */
   readonly newEventId: () => string
