@@ -224,7 +224,7 @@ function turnUrl(text: string, scheme: TurnUrl['scheme']): TurnUrl | undefined {
 }
 
 function providers(reader: EnvironmentReader): readonly ProviderOptions[] {
-  const form = 'a JSON list of {"name", "issuer", "clientIds", "jwksUri"?}'
+  const form = 'a JSON list of {"name", "issuer", "clientIds", "jwksUri"?} with a name for each'
   const list = reader.json('CALLSIGN_OIDC_PROVIDERS', form, value => {
     if (!Array.isArray(value)) return undefined
     const isProvider = (each: unknown): each is ProviderOptions => {
@@ -238,7 +238,8 @@ function providers(reader: EnvironmentReader): readonly ProviderOptions[] {
         !throws(() => new IdentityProvider(each as ProviderOptions, NO_WORLD))
       )
     }
-    return value.every(isProvider) ? value : undefined
+    const names = new Set(value.map(each => objectOf(each)?.name))
+    return value.every(isProvider) && names.size === value.length ? value : undefined
   })
   return list ?? []
 }

@@ -255,6 +255,12 @@ function refuseUnsafe(reader: EnvironmentReader, config: Config, isExposed: bool
   if (!isDevelopment && apple !== undefined && apple.privateKey === undefined) {
     reader.problems.push('CALLSIGN_APPLE_PRIVATE_KEY is missing: authorization codes have to be exchanged')
   }
+  for (const address of providerAddresses(config.application)) {
+    if (isSafeAddress(address)) continue
+    reader.problems.push(
+      `${address}: keys of an identity provider come by https, or whoever is on the way signs in as anybody`,
+    )
+  }
   if (!isDevelopment && isExposed) reader.problems.push('CALLSIGN_DEV_EXPOSE works in development only')
   if (!isDevelopment && config.publicUrl === undefined) {
     reader.problems.push('CALLSIGN_PUBLIC_URL is missing: the address that clients see')
@@ -264,6 +270,27 @@ function refuseUnsafe(reader: EnvironmentReader, config: Config, isExposed: bool
 /** True for an address that only this machine can reach. */
 export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127\.\d+\.\d+\.\d+$/.test(host)
+}
+
+/** Where keys and tokens of identity providers come from. */
+function providerAddresses({ providers, apple }: ApplicationConfig): readonly string[] {
+  const { issuer, jwksUri, tokenUrl, revokeUrl } = apple ?? {}
+  const all = [
+    issuer,
+    jwksUri,
+    tokenUrl,
+    revokeUrl,
+    ...providers.flatMap(each => [each.issuer, each.jwksUri]),
+  ]
+  return all.filter(address => address !== undefined)
+}
+
+/** Whether nobody else can answer in its place; a stand-in on this machine needs no certificate. */
+function isSafeAddress(address: string): boolean {
+  // What is no address has been named already.
+  if (!URL.canParse(address)) return true
+  const { protocol, hostname } = new URL(address)
+  return protocol === 'https:' || isLoopback(hostname.replace(/^\[|\]$/g, ''))
 }
 
 function isKeyPair(certificate: Buffer, key: Buffer): boolean {

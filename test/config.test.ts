@@ -434,6 +434,41 @@ t.test('TLS for HTTP is a certificate with its key, or not there', async t => {
     )
 })
 
+t.test('keys of identity providers come by https, or from this machine', async t => {
+  const provider = (issuer: string, more = {}) => ({ name: 'acme', issuer, clientIds: ['app'], ...more })
+  const told = (environment: Environment) => problemsOf(() => development(environment))
+  const refused = (address: string) => [
+    `${address}: keys of an identity provider come by https, or whoever is on the way signs in as anybody`,
+  ]
+  const providers = (...list: object[]) => ({ CALLSIGN_OIDC_PROVIDERS: JSON.stringify(list) })
+  for (const issuer of [
+    'https://id.example.org',
+    'http://127.0.0.1:9000',
+    'http://[::1]:9000',
+    'http://localhost',
+  ])
+    t.equal(development(providers(provider(issuer))).application.providers[0]?.issuer, issuer)
+  t.same(told(providers(provider('http://id.example.org'))), refused('http://id.example.org'))
+  const jwksUri = 'http://10.0.0.1/keys'
+  t.same(told(providers(provider('https://id.example.org', { jwksUri }))), refused(jwksUri))
+  const apple = {
+    CALLSIGN_APPLE_CLIENT_IDS: 'com.example.app',
+    CALLSIGN_APPLE_TOKEN_URL: 'http://proxy.example',
+  }
+  t.same(told(apple), refused('http://proxy.example'))
+  const [problem, ...more] = told({ ...apple, CALLSIGN_APPLE_TOKEN_URL: 'proxy' })
+  t.match([problem, more], [/^CALLSIGN_APPLE_TOKEN_URL is an http or https address/, []])
+})
+
+t.test('no two identity providers have one name', async t => {
+  const provider = { name: 'acme', issuer: 'https://id.example.org', clientIds: ['app'] }
+  const list = JSON.stringify([provider, { ...provider, issuer: 'https://id.example.com' }])
+  t.match(
+    problemsOf(() => development({ CALLSIGN_OIDC_PROVIDERS: list })),
+    [/^CALLSIGN_OIDC_PROVIDERS is a JSON list .* with a name for each$/],
+  )
+})
+
 t.test('lists have commas, and each item its form', async t => {
   const lists: [name: string, pick: (config: Config) => readonly string[], good: string[], bad: string[]][] =
     [
