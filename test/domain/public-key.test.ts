@@ -92,6 +92,52 @@ t.test('coordinates at and above the prime are refused', async t => {
   t.notOk(isTaken(patched(P256_POINT, 1, Array<number>(64).fill(0))))
 })
 
+t.test('a coordinate that is another one plus the prime is refused', async t => {
+  const prime = 2n ** 256n - 2n ** 224n + 2n ** 192n + 2n ** 96n - 1n
+  const b = BigInt('0x5ac635d8aa3a93e7b3ebbd55769886bc651d06b0cc53b0f63bce3c3e27d2604b')
+  const point = (x: bigint, y: bigint) =>
+    fromHex(`04${[x, y].map(each => each.toString(16).padStart(64, '0')).join('')}`)
+  let small = 0
+  for (let x = 0n; x < 40n; x++) {
+    const y = power(((x * x - 3n) * x + b) % prime, (prime + 1n) / 4n, prime)
+    const isPoint = (y * y - (x * x - 3n) * x - b) % prime === 0n
+    if (isTaken(point(x, y)) !== isPoint) t.fail(`x = ${x}`)
+    if (isTaken(point(x + prime, y))) t.fail(`x = ${x} plus the prime`)
+    if (isPoint) small++
+  }
+  t.ok(small > 10, `${small} points have a small x`)
+})
+
+function power(base: bigint, exponent: bigint, modulus: bigint): bigint {
+  let [result, square] = [1n, base]
+  for (let left = exponent; left > 0n; left >>= 1n) {
+    if (left & 1n) result = (result * square) % modulus
+    square = (square * square) % modulus
+  }
+  return result
+}
+
+t.test('what OpenSSL takes for a point is taken, and nothing else', async t => {
+  const seed = seedOf()
+  const random = randomFrom(seed)
+  const differ: string[] = []
+  for (let run = 0; run < 400; run++) {
+    const bytes = der(newCurveKey('P-256'), 'spki')
+    if (run % 2 === 1) bytes[27 + Math.floor(random() * 64)]! ^= 1 + Math.floor(random() * 255)
+    if (isTaken(bytes) !== opensslTakes(bytes)) differ.push(base64(bytes))
+  }
+  t.same(differ, [], `seed ${seed}`)
+})
+
+function opensslTakes(key: Buffer): boolean {
+  try {
+    createPublicKey({ key, format: 'der', type: 'spki' })
+    return true
+  } catch {
+    return false
+  }
+}
+
 t.test('the point at infinity, compressed and hybrid points are refused, and the process lives', async t => {
   const parity = P256_POINT[64]! % 2
   const compressed = Buffer.from([2 + parity, ...P256_POINT.subarray(1, 33)])
