@@ -40,12 +40,12 @@ export class IdempotencyStore {
     expiries.define(EXPIRY.idempotency, key => void this.#rows.remove(key))
   }
 
-  /** The reply that this request got before. Throws `IDEMPOTENCY_KEY_REUSED` when its key came with another body. */
+  /** The reply that this request got before. Throws `IDEMPOTENCY_KEY_REUSED` when its key came with another request. */
   find(request: IdempotentRequest): string | undefined {
     const row = this.#rows.get(rowKey(request))
     if (row === undefined) return undefined
     if (!Buffer.from(row.bodyHash).equals(textKey(bodyText(request)))) {
-      throw new SignalError('IDEMPOTENCY_KEY_REUSED', 'this Idempotency-Key came with another body before')
+      throw new SignalError('IDEMPOTENCY_KEY_REUSED', 'this Idempotency-Key came with another request before')
     }
     const plain = openSealed(this.#sealKey, SEALED_FOR, row.sealedReply)
     return plain === undefined ? undefined : Buffer.from(plain).toString('utf8')
