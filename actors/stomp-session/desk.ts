@@ -95,7 +95,7 @@ export class Desk implements PeerOwner {
   after(work: PromiseLike<unknown>, done: (failure: SignalError | undefined) => void): void {
     let failure: SignalError | undefined
     const ended = work.then(undefined, (error: unknown) => {
-      failure = signalErrorOf(error)
+      failure = this.signalErrorOf(error)
     })
     this.#underWay += 1
     // The order of commits is the order of frames. This one never fails, so a full disk does not drop the connection.
@@ -252,6 +252,13 @@ export class Desk implements PeerOwner {
     this.world.inbox.markDelivered(userId, deviceId, marks).catch(() => undefined)
   }
 
+  /** The error itself, if the peer may hear of it; a fault of ours is told to the log instead. */
+  signalErrorOf(error: unknown): SignalError {
+    if (error instanceof SignalError) return error
+    this.world.onFault(error, this.peer.connection.id)
+    return new SignalError('INTERNAL', 'a fault of the server')
+  }
+
   get #hasErrorSubscription(): boolean {
     return this.live.some(({ topic }) => topic === ERRORS_TOPIC)
   }
@@ -279,13 +286,6 @@ export class Desk implements PeerOwner {
 export function askedBy(frame: Frame): Asked {
   const { command } = frame
   return { command, destination: frame.header('destination'), receipt: frame.header('receipt') }
-}
-
-/** What a peer may hear of an error that is not meant for it: that we failed. */
-export function signalErrorOf(error: unknown): SignalError {
-  return error instanceof SignalError
-    ? error
-    : new SignalError('INTERNAL', 'a fault of ours', { cause: error })
 }
 
 /** The name of a call's topic begins so. */

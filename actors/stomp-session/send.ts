@@ -50,7 +50,7 @@ export function perform(desk: Desk, actions: readonly Action[], asked: Asked): v
   desk.after(desk.world.inbox.change(userId, deviceId, { settled, sent }), failure => {
     if (failure === undefined) performLive(desk, live, asked)
     // What could not be settled comes again; whoever did not ask whether it was need not care.
-    else if (sent.length > 0 || asked.receipt !== undefined) desk.refuse(asked, failure)
+    else if (sent.length + live.length > 0 || asked.receipt !== undefined) desk.refuse(asked, failure)
   })
   if (settled.length > 0) desk.pump()
 }

@@ -28,7 +28,7 @@ import { SubscriptionHeads } from '../../src/stomp/subscription-heads.ts'
 import type { Accept, Connection, ConnectionEvents } from '../../src/transport/connection.ts'
 import { sessionName } from '../user-session.ts'
 import { connectedHeaders, signInWith, versionOf } from './connect.ts'
-import { askedBy, Desk, signalErrorOf } from './desk.ts'
+import { askedBy, Desk } from './desk.ts'
 import {
   dismissalRefusal,
   overloadRefusal,
@@ -131,7 +131,7 @@ class StompSession implements Actor<StompSessionMessage> {
       case 'topic-joined':
         return onTopicJoined(desk, message.tag)
       case 'topic-refused':
-        return onTopicRefused(desk, message.tag, signalErrorOf(message.error))
+        return onTopicRefused(desk, message.tag, desk.signalErrorOf(message.error))
       case 'drained':
         desk.confirmWritten()
         return desk.lookAtLag()

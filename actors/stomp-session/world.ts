@@ -94,6 +94,8 @@ export interface StompSessionWorld {
   readonly topics: (name: string) => Ref<DevTopicMessage>
   /** Status and problem body (contract 1.5) of an error; `requestId` is the connection's id. */
   readonly problemOf: (error: SignalError, requestId: string) => { status: number; body: string }
+  /** Told of a fault of ours that an answer hides from the peer, with the request id that the peer got. */
+  readonly onFault: (error: unknown, requestId: string) => void
   /** Told why each connection came to its end, for the metrics: a word of few. */
   readonly onEnded: (reason: string) => void
 }

@@ -224,6 +224,16 @@ t.test('what the store can not keep has no receipt, and 1013', async t => {
   t.same(house.failures, [], 'the session lives to say so')
 })
 
+t.test('a fault of ours behind a frame is for the log; the peer hears that there was one', async t => {
+  const house = makeHouse(t)
+  const peer = await house.connect(newPerson())
+  house.calls.command = () => Promise.reject(new Error('secret detail'))
+  const [error] = await answered(house, peer, send('/app/call/1/leave', '', 'receipt:r\n'))
+  t.same([headerIn(error, 'code'), headerIn(error, 'receipt-id'), peer.closeCode], ['500', 'r', 1011])
+  t.notMatch(error?.octets.toString(), 'secret')
+  t.same(house.faults, [`${peer.id} Error: secret detail`])
+})
+
 t.test('H-04: a DISCONNECT’s receipt comes when everything before it is stored', async t => {
   const house = makeHouse(t)
   const person = newPerson()

@@ -64,6 +64,8 @@ export interface House extends Stage {
   readonly ended: string[]
   /** Addresses, as text, of CONNECTs that failed. */
   readonly failedConnects: string[]
+  /** Faults of ours that answers hid, each after its request id. */
+  readonly faults: string[]
   /** Everybody there is. */
   readonly peers: StompPeer[]
   open(options?: PeerOptions): StompPeer
@@ -110,6 +112,7 @@ export function makeHouse(t: Test, options: HouseOptions = {}): House {
   const calls = new FakeCalls()
   const ended: string[] = []
   const failedConnects: string[] = []
+  const faults: string[] = []
   const stompWorld: StompSessionWorld = {
     server: 'callsign/0.0.0',
     isDevelopment: true,
@@ -128,6 +131,7 @@ export function makeHouse(t: Test, options: HouseOptions = {}): House {
     users,
     topics,
     problemOf,
+    onFault: (error, requestId) => faults.push(`${requestId} ${error}`),
     onEnded: reason => ended.push(reason),
     ...options.world,
   }
@@ -165,6 +169,7 @@ export function makeHouse(t: Test, options: HouseOptions = {}): House {
       presence,
       ended,
       failedConnects,
+      faults,
       peers,
     },
     open,
