@@ -260,13 +260,14 @@ function joinOperations(parts: ApplicationParts, stores: Stores, senders: Opened
   const base = { ...parts, ...stores, addresses, stepUpSeconds: config.stepUpS }
   const authentication = new Authentication(base)
   const smsBudget = new SmsBudget({ ...parts, dailyMax: config.smsDailyMax })
+  const budget = parts.areRatesLimited ? { smsBudget } : {}
   const challenges = new ChallengeStore({
     ...base,
     testCodes,
     canSend,
-    ...(parts.areRatesLimited ? { smsBudget } : {}),
+    ...budget,
   })
-  const letters = new AccountLetters({ ...base, isTestIdentifier: key => testCodes.has(key) })
+  const letters = new AccountLetters({ ...base, ...budget, isTestIdentifier: key => testCodes.has(key) })
   const appleConsents = new AppleConsents(base)
   const loginMethods = new LoginMethods({ ...base, letters, appleConsents })
   const erasers: EraseOf[] = [

@@ -8,12 +8,15 @@ import type { MethodId, UserId } from '../domain/ids.ts'
 import type { Letter } from '../domain/outgoing.ts'
 import type { AccountStore } from './account-store.ts'
 import type { OutboxStore } from './outbox-store.ts'
+import type { SmsBudget } from './sms-budget.ts'
 
 export interface AccountLettersParts {
   readonly accounts: Pick<AccountStore, 'read' | 'methodsOf'>
   readonly outbox: Pick<OutboxStore, 'add'>
   /** Identifiers of reviewers and tests (contract 2.2): nothing is sent to them. */
   readonly isTestIdentifier: (key: string) => boolean
+  /** Left out where the rates of contract 8 are switched off. */
+  readonly smsBudget?: Pick<SmsBudget, 'takeLetter'>
 }
 
 export class AccountLetters {
@@ -37,8 +40,11 @@ export class AccountLetters {
     letter: Letter,
     nowMs: number,
   ): void {
-    const { accounts, outbox, isTestIdentifier } = this.#parts
+    const { accounts, outbox, isTestIdentifier, smsBudget } = this.#parts
     if (isTestIdentifier(key)) return
+    // Else whoever changes the primary method to and fro has as many messages paid for as they like. The user's other
+    // addresses and devices are told all the same.
+    if (kind === 'phone' && smsBudget?.takeLetter(nowMs) === false) return
     const channel = kind === 'email' ? 'mail' : 'sms'
     const language = accounts.read(userId)?.acceptLanguage ?? ''
     outbox.add({ channel, to: key, language, letter, expiresAtMs: nowMs + SENT_WITHIN_MS }, nowMs)

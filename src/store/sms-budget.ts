@@ -54,6 +54,17 @@ export class SmsBudget {
     this.#days.put(TODAY, countToday(this.#days.get(TODAY), nowMs))
   }
 
+  /**
+   * In a transaction: counts a message that is no code; by the day alone, since nobody confirms it. False, with nothing
+   * counted, when the day's budget is used up.
+   */
+  takeLetter(nowMs: number): boolean {
+    const count = this.#days.get(TODAY)
+    if (missingForDay(count, this.#parts.dailyMax, nowMs) > 0) return false
+    this.#days.put(TODAY, countToday(count, nowMs))
+    return true
+  }
+
   /** In a transaction: a code that was sent to this number was accepted. */
   countConfirmed(number: string, nowMs: number): void {
     const dialCode = dialCodeOf(number)
