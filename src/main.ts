@@ -242,6 +242,7 @@ async function startApplication(
     monotonicMs,
     randomBytes: pooledRandomBytes,
     metrics,
+    onFault: house.onFault,
   })
   const { connections, callIndex, askRoom, onNews, onSeen, onSessionOver, onDeviceRemoved } = signalling
   const application = openApplication({

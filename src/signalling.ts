@@ -46,6 +46,8 @@ export interface SignallingParts {
   readonly monotonicMs: () => number
   readonly randomBytes: (length: number) => Uint8Array
   readonly metrics: Metrics
+  /** Told of a fault of ours, with the connection that met it. */
+  readonly onFault: (error: unknown, connectionId: string) => void
 }
 
 /**
@@ -166,7 +168,7 @@ export class Signalling {
   }
 
   #sessionKind({ stores, authentication }: Application, topics: (name: string) => Ref<DevTopicMessage>) {
-    const { version, isDevelopment, areRatesLimited, idsAs, monotonicMs, metrics } = this.#parts
+    const { version, isDevelopment, areRatesLimited, idsAs, monotonicMs, metrics, onFault } = this.#parts
     const failedConnects = new TokenBuckets({ count: 30, perMs: 10_000, burst: 30 }, RATE_KEYS_MAX)
     return stompSessionKind({
       server: `callsign/${version}`,
@@ -183,6 +185,7 @@ export class Signalling {
       users: this.#users,
       topics,
       problemOf,
+      onFault,
       onEnded: reason => metrics.stompEndings.inc({ reason }),
     })
   }

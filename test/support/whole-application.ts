@@ -55,6 +55,7 @@ export function openWhole(t: Test, options: WholeOptions = {}): WholeApplication
     }),
     version: '0.0.0',
     metrics: new Metrics(),
+    onFault: error => t.fail(`a fault: ${error}`),
   })
   const application = openApplication({
     ...world,
