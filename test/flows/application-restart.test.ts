@@ -75,6 +75,24 @@ t.test('a killed server forgets no session, no device and nothing that counts ag
   await story.endWithoutLeaks(t)
 })
 
+t.test(
+  'a mail server that says nothing holds up no stop, and the code is sent after the next start',
+  async t => {
+    const silent = await startSilentServer()
+    t.teardown(() => silent.close())
+    const story = await rehearse(t, { CALLSIGN_SMTP_URL: `smtp://127.0.0.1:${silent.port}` })
+    const ann = story.app('ann@example.org')
+    await ann.get(200, 'POST /app/api/login', { email: 'ann@example.org' })
+    await silent.reached
+    const { process } = story.server
+    await story.restart('SIGTERM', {})
+    t.equal(process.exitCode, 0)
+    const mail = await story.world.mail.mailTo('ann@example.org')
+    ann.hide(mail.subject.slice(0, 6))
+    await story.endWithoutLeaks(t)
+  },
+)
+
 const PEOPLE = 24
 
 /** Signs in people with fixed codes, each on a connection of their own. */
