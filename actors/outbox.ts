@@ -130,5 +130,5 @@ const LOOK_AGAIN_MS = 60_000
 const MAILBOX_MESSAGES_MAX = 64
 /** What one sender takes at once; mail is bounded by its pool of connections. */
 const IN_FLIGHT_MAX: Record<Channel, number> = { mail: 5, sms: 16, push: 128, apple: 2 }
-/** Contract 6 has a push tried four times; a code has its own expiry, and consent is revoked in the end. */
-const TRIES_MAX: Record<Channel, number> = { mail: 20, sms: 20, push: 4, apple: 1_000 }
+/** Contract 6 has a push tried four times; the others are bounded by their expiry, which takes longer. */
+const TRIES_MAX: Record<Channel, number> = { mail: 1_000, sms: 1_000, push: 4, apple: 10_000 }
