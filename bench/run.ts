@@ -11,6 +11,7 @@ import { append } from './append.ts'
 import { audit } from './audit.ts'
 import { challenges } from './challenges.ts'
 import { checkpointLatency } from './checkpoint-latency.ts'
+import { fanOut } from './fan-out.ts'
 import { lookup } from './lookup.ts'
 import { actorTell } from './micro/actor-tell.ts'
 import { lookupIndex } from './micro/lookup-index.ts'
@@ -46,6 +47,7 @@ const BENCHMARKS: readonly Benchmark[] = [
   tokenCheck,
   stompCodec,
   websocketWrites,
+  fanOut,
 ]
 
 const USAGE = `usage: npm run bench -- [NAME...] [options]

@@ -1,0 +1,168 @@
+/** People in a store, as if they had signed in with their devices: written to it directly while no server runs. */
+
+import { randomBytes } from 'node:crypto'
+import { Authentication } from '../../src/api/authentication.ts'
+import { type AddressMethod, DEFAULT_SETTINGS } from '../../src/domain/account.ts'
+import type { Device } from '../../src/domain/device.ts'
+import { type DeviceId, type MethodId, newId, type RequestId, type UserId } from '../../src/domain/ids.ts'
+import { deriveSecrets } from '../../src/domain/secrets.ts'
+import type { Session } from '../../src/domain/session.ts'
+import { developmentKeys } from '../../src/operations/development-keys.ts'
+import { AccountStore } from '../../src/store/account-store.ts'
+import { ContactStore } from '../../src/store/contact-store.ts'
+import { Database } from '../../src/store/database.ts'
+import { DeviceStore } from '../../src/store/device-store.ts'
+import { Expiries } from '../../src/store/expiries.ts'
+import { IdLists } from '../../src/store/id-lists.ts'
+import { SessionStore } from '../../src/store/session-store.ts'
+import { startServer } from './server.ts'
+
+export interface Person {
+  readonly userId: string
+  readonly devices: readonly { readonly deviceId: string; readonly token: string }[]
+}
+
+/**
+ * Makes a data folder for a development server, with people who have so many devices each. Everybody with a place in
+ * `contacts` is a contact of all whose places are listed there.
+ */
+export async function prefillPeople(
+  dataFolder: string,
+  count: number,
+  devicesEach: number,
+  contacts: readonly (readonly number[])[] = [],
+): Promise<Person[]> {
+  // The server itself makes the store and its keys.
+  const server = await startServer({ dataFolder })
+  await server.end()
+  const town = new Town(dataFolder)
+  const people: Person[] = []
+  for (let at = 0; at < count; at += AT_ONCE) {
+    people.push(...(await town.settle(Math.min(AT_ONCE, count - at), devicesEach)))
+  }
+  for (let at = 0; at < contacts.length; at += AT_ONCE) {
+    const links = contacts.slice(at, at + AT_ONCE).flatMap((others, from) => {
+      const one = people[at + from]!
+      return others.map(other => [one, people[other]!] as const)
+    })
+    await town.link(links)
+  }
+  await town.close()
+  return people
+}
+
+class Town {
+  readonly #database: Database
+  readonly #accounts: AccountStore
+  readonly #devices: DeviceStore
+  readonly #sessions: SessionStore
+  readonly #contacts: ContactStore
+  readonly #authentication: Authentication
+  readonly #nowMs = Date.now()
+
+  constructor(dataFolder: string) {
+    this.#database = Database.open(dataFolder)
+    const database = this.#database
+    const expiries = new Expiries(database)
+    this.#accounts = new AccountStore(database)
+    this.#devices = new DeviceStore(database)
+    this.#sessions = new SessionStore({ database, expiries, lifetimes: LIFETIMES })
+    this.#contacts = new ContactStore({
+      database,
+      expiries,
+      lists: new IdLists(database),
+      displayNameOf: () => NAME,
+      tell: () => undefined,
+      missedCallsOf: () => 0,
+    })
+    const { secret } = developmentKeys(dataFolder).keys
+    this.#authentication = new Authentication({
+      secrets: deriveSecrets(Buffer.from(secret, 'base64')),
+      lifetimes: LIFETIMES,
+      sessions: this.#sessions,
+      nowMs: () => this.#nowMs,
+    })
+  }
+
+  settle(count: number, devicesEach: number): Promise<Person[]> {
+    return this.#database.commit(() => Array.from({ length: count }, () => this.#newPerson(devicesEach)))
+  }
+
+  link(pairs: readonly (readonly [Person, Person])[]): Promise<void> {
+    return this.#database.commit(() => {
+      for (const [one, other] of pairs) this.#makeContacts(BigInt(one.userId), BigInt(other.userId))
+    })
+  }
+
+  close(): Promise<void> {
+    return this.#database.close()
+  }
+
+  #newPerson(devicesEach: number): Person {
+    const nowMs = this.#nowMs
+    const userId = newId(randomBytes) as UserId
+    const id = newId(randomBytes) as MethodId
+    const key = `user${userId}@bench.example`
+    const method: AddressMethod = {
+      id,
+      kind: 'email',
+      key,
+      shown: key,
+      addedAtMs: nowMs,
+      lastUsedAtMs: nowMs,
+    }
+    this.#accounts.put(userId, {
+      displayName: NAME,
+      createdAtMs: nowMs,
+      settings: DEFAULT_SETTINGS,
+      primaryMethodId: id,
+      acceptLanguage: 'en',
+    })
+    this.#accounts.putMethod(userId, method)
+    const devices = Array.from({ length: devicesEach }, () => this.#newDevice(userId))
+    return { userId: String(userId), devices }
+  }
+
+  #newDevice(userId: UserId): Person['devices'][number] {
+    const deviceId = newId(randomBytes) as DeviceId
+    const device: Device = {
+      deviceId,
+      info: { platform: 'ios', model: 'iPhone15,2', name: 'A telephone', appVersion: '1.4.2' },
+      publicKey: randomBytes(65).toString('base64'),
+      keyAlgorithm: 'P-256',
+      publicKeyIndex: 0,
+      publicKeyHash: randomBytes(64).toString('base64'),
+      createdAtMs: this.#nowMs,
+      lastSeenAtMs: this.#nowMs,
+    }
+    this.#devices.put(userId, device)
+    return { deviceId: String(deviceId), token: this.#newSession(userId, deviceId) }
+  }
+
+  /** As one that is in use: its first use has been noted. */
+  #newSession(userId: UserId, deviceId: DeviceId): string {
+    const nowMs = this.#nowMs
+    const sessionId = randomBytes(16)
+    const session: Session = {
+      ...{ userId, deviceId, generation: 1, isPairUsed: true, methods: ['otp'] },
+      ...{ rotatedAtMs: nowMs, createdAtMs: nowMs, authenticatedAtMs: nowMs, lastUsedAtMs: nowMs },
+      endsAtMs: nowMs + LIFETIMES.sessionS * 1000,
+      userAgent: 'Callsign/1.4.2 (iPhone15,2; iOS 18.4)',
+    }
+    this.#sessions.create(sessionId, session)
+    return this.#authentication.tokensOf(sessionId, session).accessToken
+  }
+
+  #makeContacts(one: bigint, other: bigint): void {
+    const [senderId, receiverId] = [one as UserId, other as UserId]
+    const requestId = newId(randomBytes) as RequestId
+    const command = { requestId, senderId, receiverId, route: 'token', message: undefined } as const
+    this.#contacts.request(command, { kind: 'created', isDelivered: true, replaces: undefined }, this.#nowMs)
+    this.#contacts.accept(requestId, receiverId, this.#nowMs)
+  }
+}
+
+const NAME = 'Ann Example'
+const AT_ONCE = 500
+/** Those of the server. */
+const LIFETIMES = { accessS: 3_600, refreshS: 60 * 86_400, sessionS: 365 * 86_400 }

@@ -1,0 +1,137 @@
+/**
+ * Program: STOMP clients that are all subscribed to one topic, of which the first sends, so many in flight. Of bare
+ * uWebSockets.js, which answers every message with one to every connection, it asks the same without signing in.
+ */
+
+import { serveParent } from './program.ts'
+import { openMany, StompSocket, wireFrame } from './stomp-socket.ts'
+
+export interface TopicLoadProtocol {
+  readonly setup: { readonly port: number }
+  readonly request:
+    | {
+        readonly kind: 'open'
+        readonly destination: string
+        readonly receivers: number
+        /** One for each receiver; none for bare uWebSockets.js. */
+        readonly tokens: readonly string[]
+      }
+    | { readonly kind: 'run'; readonly inFlight: number; readonly seconds: number }
+    | { readonly kind: 'close' }
+  readonly answer: TopicLoadFigures
+}
+
+export interface TopicLoadFigures {
+  /** Octets of one message to a receiver; 0 but after opening. */
+  readonly messageBytes: number
+  readonly framesPerSecond: number
+  /** All that came since the run began, also before and after it was counted. */
+  readonly frames: number
+  /** Processor time of this client. */
+  readonly clientCores: number
+}
+
+let clients: StompSocket[] = []
+let sendOctets: Buffer = Buffer.alloc(0)
+
+serveParent<TopicLoadProtocol>(async ({ port }) => async request => {
+  switch (request.kind) {
+    case 'open':
+      return open(port, request)
+    case 'run':
+      return run(request)
+    case 'close':
+      await Promise.all(clients.map(client => client.abort()))
+      return NOTHING
+  }
+})
+
+type Asked<Kind> = Extract<TopicLoadProtocol['request'], { kind: Kind }>
+
+async function open(
+  port: number,
+  { destination, receivers, tokens }: Asked<'open'>,
+): Promise<TopicLoadFigures> {
+  clients = await openMany(receivers, async at => {
+    const client = await StompSocket.open({ port })
+    const token = tokens[at]
+    if (token === undefined) return client
+    await client.signIn(token)
+    await client.subscribe([{ id: 'sub-0', destination, ack: 'auto' }])
+    return client
+  })
+  const headers = `destination:${destination}\ncontent-type:application/json`
+  sendOctets = wireFrame(`SEND\n${headers}\n\n${BODY}\0`)
+  const all = clients.map(client => client.nextMessage())
+  clients[0]!.send(sendOctets)
+  const [message] = await Promise.all(all)
+  return { ...NOTHING, messageBytes: message!.length }
+}
+
+async function run({ inFlight, seconds }: Asked<'run'>): Promise<TopicLoadFigures> {
+  const cpuBefore = process.cpuUsage()
+  const begunMs = performance.now()
+  const pump = new Pump(inFlight)
+  await sleep(WARM_UP_MS)
+  const [before, startMs] = [pump.frames, performance.now()]
+  await sleep(seconds * 1000)
+  const framesPerSecond = ((pump.frames - before) / (performance.now() - startMs)) * 1000
+  await pump.stop()
+  const { user, system } = process.cpuUsage(cpuBefore)
+  const clientCores = (user + system) / 1000 / (performance.now() - begunMs)
+  return { messageBytes: 0, framesPerSecond, frames: pump.frames, clientCores }
+}
+
+/** Has the first client send whenever everybody got what was sent before. */
+class Pump {
+  readonly #inFlight: number
+  /** Of all clients, kept up by what each has read: counting all for every chunk would be most of the work. */
+  frames = 0
+  #sent = 0
+  #isStopping = false
+  #onDone: (() => void) | undefined = undefined
+
+  constructor(inFlight: number) {
+    this.#inFlight = inFlight
+    for (const client of clients) {
+      let seen = client.messages
+      client.onRead = () => {
+        this.frames += client.messages - seen
+        seen = client.messages
+        this.#fill()
+      }
+    }
+    this.#fill()
+  }
+
+  /** Resolves when nothing is in flight. */
+  stop(): Promise<void> {
+    this.#isStopping = true
+    return new Promise(resolve => {
+      this.#onDone = resolve
+      this.#fill()
+    })
+  }
+
+  #fill(): void {
+    const received = Math.floor(this.frames / clients.length)
+    if (this.#isStopping) {
+      if (received === this.#sent) this.#onDone?.()
+      return
+    }
+    const missing = this.#inFlight - (this.#sent - received)
+    if (missing <= 0) return
+    this.#sent += missing
+    clients[0]!.send(missing === 1 ? sendOctets : Buffer.concat(Array(missing).fill(sendOctets)))
+  }
+}
+
+function sleep(ms: number): Promise<void> {
+  return new Promise(resolve => {
+    setTimeout(resolve, ms)
+  })
+}
+
+const NOTHING: TopicLoadFigures = { messageBytes: 0, framesPerSecond: 0, frames: 0, clientCores: 0 }
+const WARM_UP_MS = 300
+const BODY = JSON.stringify({ text: 'x'.repeat(300 - '{"text":""}'.length) })
