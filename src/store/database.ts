@@ -5,8 +5,8 @@
  * be told as soon as it resolves. Writes go through `commit` only, one transaction each, in the order of the calls.
  */
 
-import { closeSync, existsSync, fdatasyncSync, mkdirSync, openSync } from 'node:fs'
-import { join } from 'node:path'
+import { closeSync, existsSync, fsyncSync, mkdirSync, openSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { type Database as LmdbTable, open, type RootDatabase, type Transaction } from 'lmdb'
 import { Encoder } from 'msgpackr'
@@ -35,7 +35,7 @@ export class Database {
    * has it open for writing.
    */
   static open(folder: string): Database {
-    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    const firstMade = mkdirSync(folder, { recursive: true, mode: 0o700 })
     const lock = lockFolder(folder)
     const environment = open({
       path: join(folder, 'store'),
@@ -44,7 +44,7 @@ export class Database {
       encoding: 'binary',
     })
     environment.readerCheck()
-    syncFile(join(folder, 'store'))
+    syncStore(resolve(folder), firstMade)
     return new Database(environment, lock)
   }
 
@@ -215,12 +215,22 @@ async function causeOf(error: unknown): Promise<unknown> {
 
 /**
  * A process that was killed in a commit leaves what it wrote visible, but perhaps not yet durable; whoever opens the
- * store tells others what it reads there.
+ * store tells others what it reads there. And a new file is found after a power cut only if the folders on the way to it
+ * are durable, of which `firstMade` is the topmost new one.
  */
-function syncFile(storeFolder: string): void {
-  const file = openSync(join(storeFolder, 'data.mdb'), 'r')
-  fdatasyncSync(file)
-  closeSync(file)
+function syncStore(folder: string, firstMade: string | undefined): void {
+  const store = join(folder, 'store')
+  const topmost = firstMade === undefined ? folder : dirname(firstMade)
+  const paths = [join(store, 'data.mdb'), store, folder]
+  for (let path = folder; path !== topmost; ) {
+    path = dirname(path)
+    paths.push(path)
+  }
+  for (const path of paths) {
+    const descriptor = openSync(path, 'r')
+    fsyncSync(descriptor)
+    closeSync(descriptor)
+  }
 }
 
 /**
