@@ -1,0 +1,50 @@
+/**
+ * Programs whose store breaks its word, for positive controls: a test that finds nothing wrong with the product has to
+ * find something wrong with these. Loaded before a program (`--import`), it opens LMDB in the program's place.
+ */
+
+import { register } from 'node:module'
+import { open as openAsked, type RootDatabase, type RootDatabaseOptionsWithPath } from 'lmdb'
+
+/** Other options for LMDB; with `isEarly`, commits resolve before they are written. */
+export interface LmdbFault {
+  readonly noSync?: boolean
+  readonly overlappingSync?: boolean
+  readonly isEarly?: boolean
+}
+
+/** The environment in which a program has that fault. */
+export function forcedLmdb(fault: LmdbFault): Readonly<Record<string, string>> {
+  return { [FAULT]: JSON.stringify(fault), NODE_OPTIONS: `--import=${import.meta.url}` }
+}
+
+/** As the store calls it; it uses nothing else of the library. */
+export function open(asked: RootDatabaseOptionsWithPath): RootDatabase {
+  const { isEarly = false, ...options }: LmdbFault = JSON.parse(process.env[FAULT] ?? '{}')
+  const environment = openAsked({ ...asked, ...options })
+  return isEarly ? answeringEarly(environment) : environment
+}
+
+function answeringEarly(environment: RootDatabase): RootDatabase {
+  const transaction = environment.transaction.bind(environment)
+  environment.transaction = <Result>(write: () => Result) =>
+    new Promise<Result>((resolve, reject) => {
+      const written = transaction(() => {
+        const result = write()
+        resolve(result)
+        return result
+      })
+      written.catch(reject)
+    })
+  return environment
+}
+
+const FAULT = 'LMDB_FAULT'
+
+if (process.env[FAULT] !== undefined) {
+  const hooks = `export async function resolve(specifier, context, next) {
+    const isStore = specifier === 'lmdb' && context.parentURL?.endsWith('/src/store/database.js')
+    return isStore ? { url: ${JSON.stringify(import.meta.url)}, shortCircuit: true } : next(specifier, context)
+  }`
+  register(`data:text/javascript,${encodeURIComponent(hooks)}`)
+}

@@ -1,0 +1,121 @@
+/**
+ * The built server on a disk whose syncs are slow, under strace, which sees what it wrote to its store and what it said
+ * on its sockets. An acknowledgement that left before what it is about was durable is found in the trace.
+ */
+
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import {
+  type DiskEvent,
+  diskEvents,
+  durablePlaces,
+  readTrace,
+  type SystemCall,
+  stringsOf,
+  traceCommand,
+} from './disk-trace.ts'
+import { forcedLmdb, type LmdbFault } from './forced-lmdb.ts'
+import { type RunningServer, startServer } from './server.ts'
+
+export interface SlowServer extends RunningServer {
+  /** Ends the server and resolves with what it acknowledged. */
+  acknowledgements(): Promise<Acknowledgement[]>
+}
+
+export interface Acknowledgement {
+  /** Such as `POST /app/api/call/start`, `RECEIPT r1`. */
+  readonly what: string
+  /** Whether something that was written since it was asked for was durable when it left. */
+  readonly isFounded: boolean
+  /** From the last octets of the request to the first of the answer. */
+  readonly waitedMs: number
+}
+
+export interface SlowOptions {
+  readonly folder: string
+  readonly syncDelayMs: number
+  readonly environment?: Readonly<Record<string, string>>
+  /** Opens the store as the product never does, to see that it is noticed. */
+  readonly fault?: LmdbFault
+  /** Texts that make what is written to a socket an acknowledgement, by what it acknowledges. */
+  readonly answers?: () => ReadonlyMap<string, string>
+}
+
+export async function startSlowServer(options: SlowOptions): Promise<SlowServer> {
+  const { folder, syncDelayMs, environment = {}, fault, answers = () => new Map() } = options
+  mkdirSync(folder, { recursive: true })
+  const [dataFolder, trace] = [join(folder, 'data'), join(folder, 'trace')]
+  const server = await startServer({
+    dataFolder,
+    wrapper: traceCommand({ to: trace, stringBytes: STRING_BYTES, syncDelayMs }),
+    environment: { ...environment, ...(fault && forcedLmdb(fault)) },
+  })
+  return {
+    ...server,
+    async acknowledgements() {
+      await server.end()
+      const calls = readTrace(trace)
+      const events = diskEvents(calls, join(dataFolder, 'store', 'data.mdb'))
+      return acknowledgementsIn(calls, commitsOf(events), answers())
+    },
+  }
+}
+
+interface Commit {
+  /** From its first write to its last, which makes it visible. */
+  readonly begin: number
+  /** Everything of it, and of those before it, is durable. */
+  readonly durable: number
+}
+
+/** A commit ends with the write of one of the two meta pages, with which the file begins. */
+function commitsOf(events: readonly DiskEvent[]): Commit[] {
+  const places = durablePlaces(events)
+  let durable = 0
+  let begin: number | undefined
+  return events.flatMap(event => {
+    if (event.kind === 'sync') return []
+    durable = Math.max(durable, places.get(event)!)
+    begin ??= event.begin
+    if (event.offset >= 2 * PAGE_BYTES) return []
+    const commit = { begin, durable }
+    begin = undefined
+    return [commit]
+  })
+}
+
+function acknowledgementsIn(
+  calls: readonly SystemCall[],
+  commits: readonly Commit[],
+  answers: ReadonlyMap<string, string>,
+): Acknowledgement[] {
+  const asked = new Map<string, { readonly at: number; readonly atS: number; readonly request: string }>()
+  return calls.flatMap(call => {
+    const { name, target, begin, end, atS, result } = call
+    if (!target.startsWith('TCP') || result <= 0) return []
+    const text = Buffer.concat(stringsOf(call)).toString('latin1')
+    const before = asked.get(target)
+    if (name === 'read' || name === 'recvfrom') {
+      const request = REQUEST.exec(text)?.[1] ?? before?.request ?? ''
+      asked.set(target, { at: end, atS, request })
+      return []
+    }
+    const whats = acknowledgedBy(text, before?.request ?? '', answers)
+    const isFounded = commits.some(commit => commit.begin > (before?.at ?? 0) && commit.durable < begin)
+    const waitedMs = (atS - (before?.atS ?? 0)) * 1_000
+    return whats.map(what => ({ what, isFounded, waitedMs }))
+  })
+}
+
+/** What is acknowledged by the octets of one write to a socket. */
+function acknowledgedBy(text: string, request: string, answers: ReadonlyMap<string, string>): string[] {
+  if (/^HTTP\/1\.1 2/.test(text)) return request.startsWith('GET') ? [] : [request]
+  const receipts = [...text.matchAll(/RECEIPT\nreceipt-id:([^\n]*)/g)].map(([, id]) => `RECEIPT ${id}`)
+  const others = [...answers].filter(([said]) => text.includes(said)).map(([, what]) => what)
+  return [...receipts, ...others]
+}
+
+/** Holds what a request, or a frame that answers one, begins with. */
+const STRING_BYTES = 4_096
+const PAGE_BYTES = 4_096
+const REQUEST = /^([A-Z]+ \/\S*) HTTP\/1\.1\r\n/
