@@ -45,6 +45,7 @@ import { IdentityProvider } from './identity/identity-token.ts'
 import { AccountErasure, type EraseOf } from './store/account-erasure.ts'
 import { AccountLetters } from './store/account-letters.ts'
 import { AccountStore } from './store/account-store.ts'
+import { AddressSearches } from './store/address-searches.ts'
 import { AppleConsents } from './store/apple-consents.ts'
 import { CallHistoryStore } from './store/call-history-store.ts'
 import type { CallIndex } from './store/call-index.ts'
@@ -54,6 +55,7 @@ import { ContactStore } from './store/contact-store.ts'
 import type { Database } from './store/database.ts'
 import { DeviceInbox } from './store/device-inbox.ts'
 import { DeviceStore } from './store/device-store.ts'
+import { Errands } from './store/errands.ts'
 import { Expiries } from './store/expiries.ts'
 import { IdLists } from './store/id-lists.ts'
 import { IdempotencyStore } from './store/idempotency-store.ts'
@@ -198,6 +200,7 @@ function openStores(parts: ApplicationParts) {
     onMissedChanged: (userId, nowMs) =>
       notices.tell(userId, { kind: 'badge', badge: contacts.badgeOf(userId, nowMs) }, nowMs),
   })
+  const errands = new Errands(base)
   const lists = new IdLists(database)
   const contacts: ContactStore = new ContactStore({
     ...base,
@@ -222,6 +225,7 @@ function openStores(parts: ApplicationParts) {
     notices,
     history,
     contacts,
+    searches: new AddressSearches({ errands, accounts, contacts }),
     shareTokens: new ShareTokenStore({ ...base, lists }),
     sessions: new SessionStore(base),
     rates: new RateStore(database, expiries),

@@ -328,6 +328,8 @@ function expireForEver({ world, onFault }: House, { expire }: Application): void
 /** Without a pause while there is more, so that what ends never gathers faster than it goes. */
 async function expireAll(expire: Application['expire']): Promise<void> {
   while ((await expire(EXPIRED_AT_ONCE)) === EXPIRED_AT_ONCE);
+  // What the last portion has left to be done at once.
+  await expire(EXPIRED_AT_ONCE)
 }
 
 function publicServer(

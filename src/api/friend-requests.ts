@@ -4,8 +4,6 @@
  */
 
 import type { Static } from 'typebox'
-import { addressIdentifier } from '../domain/account.ts'
-import type { Address } from '../domain/challenge.ts'
 import { normalizeMessage } from '../domain/display-name.ts'
 import {
   type ClosingDecision,
@@ -30,6 +28,7 @@ import {
   SubmittedReply,
 } from '../schema/contact.ts'
 import type { AccountStore } from '../store/account-store.ts'
+import type { AddressSearches } from '../store/address-searches.ts'
 import type { ContactStore, RequestCommand } from '../store/contact-store.ts'
 import type { DeviceStore } from '../store/device-store.ts'
 import type { ShareToken, ShareTokenStore } from '../store/share-token-store.ts'
@@ -49,8 +48,9 @@ import { assertLive, findShareToken } from './share-tokens.ts'
 
 export interface FriendRequestsWorld extends LastingRatesWorld {
   readonly contacts: ContactStore
+  readonly searches: Pick<AddressSearches, 'leave'>
   readonly shareTokens: ShareTokenStore
-  readonly accounts: Pick<AccountStore, 'read' | 'ownerOf'>
+  readonly accounts: Pick<AccountStore, 'read'>
   readonly devices: Pick<DeviceStore, 'active' | 'activeDevicesOf'>
   readonly addresses: Pick<AddressReader, 'readNamed'>
   /** Whose key the log has under this hash (64 bytes). */
@@ -158,24 +158,20 @@ async function ask(world: FriendRequestsWorld, call: AskingCall, asking: Asking)
   })
 }
 
-/** Answers the same, whoever the address is of: also the limits that only somebody found would run into are kept silent. */
+/** Answers the same in the same time, whoever the address is of: they are looked for later. */
 function askAddress(
   world: FriendRequestsWorld,
   call: Call<Static<typeof RequestBySearchRequest>, undefined, 'session'>,
 ): Promise<Reply> {
-  const { contacts, addresses } = world
+  const { searches, addresses, randomBytes } = world
   const { caller, body, nowMs } = call
   const { email, phone, country } = body
-  const address = addresses.readNamed({ email, phone, country })
+  const { kind, key } = addresses.readNamed({ email, phone, country })
   const message = readMessage(body.message)
   return call.commit(() => {
     takeRate(world, SEARCHES, caller.userId, nowMs)
-    const receiverId = discoverableAt(world, address)
-    if (receiverId !== undefined && receiverId !== caller.userId) {
-      const command = { ...commandOf(world, call, receiverId, 'address'), message }
-      const decision = contacts.decideRequest(command, nowMs)
-      if (decision.kind !== 'refused') contacts.request(command, decision, nowMs)
-    }
+    const requestId = newId(randomBytes) as RequestId
+    searches.leave({ requestId, senderId: caller.userId, address: { kind, key }, message }, nowMs)
     return { status: 202, body: { status: 'submitted' } }
   })
 }
@@ -317,15 +313,6 @@ function readMessage(text: string | undefined): string | undefined {
   const message = normalizeMessage(text)
   if (message === undefined) throw fault('/message', 'has more than 200 characters, or some that no text has')
   return message
-}
-
-/** The user who has proven this address and can be found by it. */
-function discoverableAt({ accounts }: FriendRequestsWorld, { kind, key }: Address): UserId | undefined {
-  const userId = accounts.ownerOf(addressIdentifier(kind, key))?.userId
-  const user = userId === undefined ? undefined : accounts.read(userId)
-  if (userId === undefined || user === undefined || user.erasesAtMs !== undefined) return undefined
-  const { discoverableByEmail, discoverableByPhone } = user.settings
-  return (kind === 'email' ? discoverableByEmail : discoverableByPhone) ? userId : undefined
 }
 
 /** The token as it is in this transaction: others may have used or revoked it since it was found. */

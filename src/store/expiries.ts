@@ -71,6 +71,7 @@ export const EXPIRY = {
   inbox: 12,
   callHistory: 13,
   endedCall: 14,
+  errand: 15,
 } as const
 
 const NO_TIME = timeBytes(0)

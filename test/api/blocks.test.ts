@@ -259,6 +259,8 @@ async function play(t: Test, seed: number, opening: number, isBlocked: boolean):
     for (let steps = below(12); steps > 0; steps--) await step(COMMANDS, below(3))
   }
   for (const [command, actor, other] of OPENINGS[opening]!) await perform(stage, command, actor, other)
+  // What a search finds is asked a moment later.
+  await stage.pass(1_000)
   await stage.lookAround()
   await (isBlocked ? perform(stage, 'block', BOB, ANN) : part(stage))
   await stage.lookAround()

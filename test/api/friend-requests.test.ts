@@ -280,6 +280,8 @@ t.test('a search by address says the same of everybody and nobody, and nothing a
     answers.map(({ status, text }) => [status, text]),
     Array(6).fill([202, '{"status":"submitted"}']),
   )
+  t.same(house.told, [], 'nothing is looked for before the answers')
+  await house.world.advance(0)
   t.same(await requestsOf(house, ann, 'outgoing'), before)
   t.same(house.kindsTold(ann), [])
   t.same(house.kindsTold(bob), ['friend_request', 'badge'], 'once')
@@ -289,6 +291,50 @@ t.test('a search by address says the same of everybody and nobody, and nothing a
   t.equal(byId.status, 201)
   t.same(house.kindsTold(bob), ['friend_request_cancelled', 'badge', 'friend_request', 'badge'])
   t.same(await namesOf(house, bob, 'incoming'), ['Ann'])
+})
+
+t.test('a search writes the same rows whoever there is, until the sweep', async t => {
+  const house = openContacts(t, t.testdir(), { rates: true })
+  const { database } = house.world
+  const [ann, bob, cy] = (await people(house, 'Ann', 'Bob', 'Cy')) as [TestUser, TestUser, TestUser]
+  const rows = () => database.tableNames().map(name => database.table(name).getKeysCount())
+  const growth: number[][] = []
+  for (const [from, email] of [
+    [ann, bob.email],
+    [cy, 'nobody@example.org'],
+  ] as const) {
+    const before = rows()
+    await post(house, '', from, { email })
+    growth.push(rows().map((count, at) => count - before[at]!))
+  }
+  t.same(growth[0], growth[1])
+  await house.world.advance(0)
+  t.same([await namesOf(house, bob, 'incoming'), house.kindsTold(cy)], [['Ann'], []])
+})
+
+t.test('a search is done once, also when the process ends behind its answer', async t => {
+  const folder = t.testdir()
+  let house = openContacts(t, folder)
+  const [ann, bob] = (await people(house, 'Ann', 'Bob')) as [TestUser, TestUser]
+  await post(house, '', ann, { email: bob.email, message: 'hello' })
+  await house.world.database.close()
+  house = openContacts(t, folder)
+  await house.world.advance(0)
+  t.match(await requestsOf(house, bob, 'incoming'), [{ user: { displayName: 'Ann' }, message: 'hello' }])
+  t.same(house.kindsTold(bob), ['friend_request', 'badge'])
+})
+
+t.test('a search finds nobody any more when its sender has gone meanwhile', async t => {
+  const house = openContacts(t)
+  const { accounts, database } = house.world
+  const [ann, bob] = (await people(house, 'Ann', 'Bob')) as [TestUser, TestUser]
+  await post(house, '', ann, { email: bob.email })
+  await database.commit(() => {
+    house.contacts.eraseOf(ann.userId, house.world.nowMs())
+    accounts.remove(ann.userId)
+  })
+  await house.world.advance(0)
+  t.same([house.told, await requestsOf(house, bob, 'incoming')], [[], []])
 })
 
 t.test('a search by phone finds who has proven the number', async t => {
@@ -306,6 +352,7 @@ t.test('a search by phone finds who has proven the number', async t => {
   await database.commit(() => accounts.putMethod(bob.userId, number))
   t.ok(accounts.ownerOf(addressIdentifier('phone', '+84912345678')))
   t.equal((await post(house, '', ann, { phone: '0912 345 678', country: 'VN' })).status, 202)
+  await house.world.advance(0)
   t.same(await namesOf(house, bob, 'incoming'), ['Ann'])
   t.same(shortOf(await post(house, '', ann, { phone: 'abc' })), [422, 'VALIDATION_FAILED'])
 })
@@ -360,6 +407,7 @@ t.test('nobody asks themselves, somebody unknown, or somebody who is leaving', a
   t.same(shortOf(await askById(house, ann, bob)), [404, 'USER_NOT_FOUND'])
   t.same(shortOf(await post(house, '/by-token', ann, { token: text })), [404, 'SHARE_TOKEN_NOT_FOUND'])
   await post(house, '', ann, { email: bob.email })
+  await house.world.advance(0)
   t.same(house.told, [])
 })
 

@@ -16,6 +16,7 @@ import type { Session } from '../../src/domain/session.ts'
 import { AccountStore } from '../../src/store/account-store.ts'
 import { Database } from '../../src/store/database.ts'
 import { DeviceStore } from '../../src/store/device-store.ts'
+import { Errands } from '../../src/store/errands.ts'
 import { Expiries } from '../../src/store/expiries.ts'
 import { IdempotencyStore } from '../../src/store/idempotency-store.ts'
 import { InboxStore } from '../../src/store/inbox-store.ts'
@@ -52,6 +53,7 @@ export function openWorld(
   return {
     database,
     expiries,
+    errands: new Errands({ database, expiries, secrets, randomBytes }),
     secrets,
     lifetimes,
     accounts,

@@ -7,6 +7,7 @@ import { friendRequestOperations } from '../../src/api/friend-requests.ts'
 import { shareTokenOperations } from '../../src/api/share-tokens.ts'
 import type { UserId } from '../../src/domain/ids.ts'
 import type { NoticeBody } from '../../src/domain/notice.ts'
+import { AddressSearches } from '../../src/store/address-searches.ts'
 import { ContactStore } from '../../src/store/contact-store.ts'
 import { IdLists } from '../../src/store/id-lists.ts'
 import { ShareTokenStore } from '../../src/store/share-token-store.ts'
@@ -97,6 +98,7 @@ function operationsOf(
   const whole = {
     ...world,
     contacts,
+    searches: new AddressSearches({ ...world, contacts }),
     shareTokens,
     deepLinkScheme: 'callsign',
     addresses: new AddressReader(rules),
