@@ -154,7 +154,6 @@ export class Desk implements PeerOwner {
   letGo(reason: string): void {
     if (this.stage === 'over') return
     this.stage = 'over'
-    for (const timer of TIMERS) this.context.cancelTimer(timer)
     this.#mark()
     for (const subscription of this.live) this.leave(subscription)
     this.live = NONE
@@ -294,7 +293,6 @@ export const ERRORS_TOPIC = 'errors'
 
 const NONE: readonly LiveSubscription[] = []
 const NO_WORK = Promise.resolve()
-const TIMERS: readonly SessionTimer[] = ['connect', 'life', 'lag', 'settle', 'mark']
 const TIMER_MESSAGES: Record<SessionTimer, StompSessionMessage> = {
   connect: { kind: 'timer', timer: 'connect' },
   life: { kind: 'timer', timer: 'life' },

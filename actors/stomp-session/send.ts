@@ -6,7 +6,7 @@
 import { SignalError } from '../../src/errors.ts'
 import type { Frame } from '../../src/stomp/frame.ts'
 import { userHeaders } from '../../src/stomp/user-headers.ts'
-import type { DevelopmentItem } from '../../src/store/device-inbox.ts'
+import type { DevelopmentItem, InboxChange } from '../../src/store/device-inbox.ts'
 import {
   type Acknowledgement,
   type Action,
@@ -45,17 +45,22 @@ export function perform(desk: Desk, actions: readonly Action[], asked: Asked): v
     else if (action.kind === 'keep') sent.push(action.item)
     else live.push(action)
   }
-  if (settled.length === 0 && sent.length === 0) return performLive(desk, live, asked)
-  const { userId, deviceId } = desk.device
-  desk.after(desk.world.inbox.change(userId, deviceId, { settled, sent }), failure => {
-    if (failure === undefined) performLive(desk, live, asked)
-    // What could not be settled comes again; whoever did not ask whether it was need not care.
-    else if (sent.length + live.length > 0 || asked.receipt !== undefined) desk.refuse(asked, failure)
-  })
-  if (settled.length > 0) desk.pump()
+  if (settled.length === 0 && sent.length === 0) performLive(desk, live, asked)
+  else performDurable(desk, { settled, sent }, live, asked)
+  // An acknowledgement makes room, whether it settled anything or not.
+  if (actions.some(({ kind }) => kind === 'acknowledge')) desk.pump()
 }
 
 type LiveAction = Extract<Action, { kind: 'publish' | 'command' }>
+
+function performDurable(desk: Desk, change: InboxChange, live: readonly LiveAction[], asked: Asked): void {
+  const { userId, deviceId } = desk.device
+  desk.after(desk.world.inbox.change(userId, deviceId, change), failure => {
+    if (failure === undefined) performLive(desk, live, asked)
+    // What could not be settled comes again; whoever did not ask whether it was need not care.
+    else if (change.sent.length + live.length > 0 || asked.receipt !== undefined) desk.refuse(asked, failure)
+  })
+}
 
 function performLive(desk: Desk, actions: readonly LiveAction[], asked: Asked): void {
   const answers: Promise<unknown>[] = []
@@ -121,6 +126,5 @@ function acknowledge(desk: Desk, { messageId, subscriptionId, outcome }: Acknowl
   if (inbox === undefined || holder === undefined || holder === 'passed') return []
   if (outcome === 'settle') return inbox.acknowledge(holder, messageId)
   inbox.keep(holder, messageId)
-  desk.pump()
   return []
 }

@@ -265,7 +265,6 @@ class StompSession implements Actor<StompSessionMessage> {
   #onDisconnect(desk: Desk, frame: Frame): void {
     const receipt = frame.header('receipt')
     desk.stage = 'ending'
-    desk.transactions = undefined
     desk.inOrder(() => {
       desk.peer.receipt(receipt)
       desk.finish(1000, 'disconnected')
@@ -297,14 +296,8 @@ class StompSession implements Actor<StompSessionMessage> {
       return desk.startTimer('life', LAST_LOOK_MS)
     }
     this.#isSilent = false
-    if (nowMs >= beatDueAtMs(this.#heartBeat, desk.peer.sentAtMs)) this.#beat(desk, nowMs)
+    if (nowMs >= beatDueAtMs(this.#heartBeat, desk.peer.sentAtMs)) desk.peer.send(BEAT, true)
     this.#watchLife(desk)
-  }
-
-  #beat(desk: Desk, nowMs: number): void {
-    // To one that does not read, a beat more says nothing.
-    if (desk.peer.isLagging) desk.peer.sentAtMs = nowMs
-    else desk.peer.send(BEAT, true)
   }
 
   #watchLife(desk: Desk): void {

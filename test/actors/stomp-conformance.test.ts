@@ -1,18 +1,12 @@
 /** Every conformance case that octets can tell, in three fragmentations, against the session with all but the sockets. */
 
 import t from 'tap'
-import type { MessageOutcome, Outcome, WireCase } from '../stomp/case.ts'
+import type { WireCase } from '../stomp/case.ts'
 import { CASES } from '../stomp/cases.ts'
-import { messagesOf, octetsOf } from '../support/notation.ts'
+import { outcomeFaults } from '../stomp/outcome.ts'
+import { FRAGMENTATIONS } from '../support/notation.ts'
 import { type House, makeHouse, newPerson, type Person } from '../support/session-house.ts'
-import { headerIn, type PeerFrame, type StompPeer } from '../support/stomp-peer.ts'
-
-const FRAGMENTATIONS: Record<string, (notation: string) => Buffer[]> = {
-  'as written': messagesOf,
-  'an octet at a time': notation =>
-    Array.from(octetsOf(notation.replaceAll('‖', '')), octet => Buffer.of(octet)),
-  'all at once': notation => [octetsOf(notation.replaceAll('‖', ''))],
-}
+import { headerIn, type StompPeer } from '../support/stomp-peer.ts'
 
 const WIRE_CASES = CASES.filter(each => each.kind === 'wire')
 
@@ -44,7 +38,8 @@ async function faultsOf(
   }
   await house.settle()
   const frames = peer.take()
-  const faults = each.redelivered === undefined ? outcomeFaults(peer, frames, each.required) : []
+  const faults =
+    each.redelivered === undefined ? outcomeFaults(frames, peer.closeCode ?? 'open', each.required) : []
   if (each.redelivered !== undefined) {
     faults.push(...(await redeliveryFaults(house, person, peer, each, messageIds)))
   }
@@ -112,90 +107,3 @@ async function redeliveryFaults(
     faults.push('not marked as redelivered')
   return faults
 }
-
-function outcomeFaults(peer: StompPeer, frames: PeerFrame[], required: readonly Outcome[]): string[] {
-  const faults: string[] = []
-  const rest = [...frames]
-  for (const outcome of required) {
-    switch (outcome.kind) {
-      case 'silence':
-        break
-      case 'closed':
-        if (peer.closeCode !== outcome.code) faults.push(`closed with ${peer.closeCode}`)
-        break
-      default: {
-        // The RECEIPT of a SEND and the MESSAGEs it causes come in either order.
-        const at = rest.findIndex(({ command }) => command === COMMAND[outcome.kind])
-        const [frame] = at < 0 ? [] : rest.splice(at, 1)
-        if (frame === undefined) faults.push(`no ${outcome.kind}`)
-        else faults.push(...frameFaults(frame, outcome))
-        if (outcome.kind === 'refused' && !outcome.close.includes(peer.closeCode ?? 0)) {
-          faults.push(`closed with ${peer.closeCode} instead of ${outcome.close}`)
-        }
-      }
-    }
-  }
-  if (rest.length > 0) faults.push(`${rest.length} frames more: ${rest[0]?.octets}`)
-  const endsIt = required.some(({ kind }) => kind === 'refused' || kind === 'closed')
-  if (peer.isClosed !== endsIt) faults.push(endsIt ? 'still open' : `closed with ${peer.closeCode}`)
-  return faults
-}
-
-function frameFaults(frame: PeerFrame, outcome: Exclude<Outcome, { kind: 'closed' | 'silence' }>): string[] {
-  const faults: string[] = []
-  const expect = (what: string, actual: unknown, expected: unknown) => {
-    if (actual !== expected) faults.push(`${what} is ${actual} instead of ${expected}`)
-  }
-  if (outcome.kind === 'receipt') {
-    expect('receipt-id', headerIn(frame, 'receipt-id'), outcome.id)
-    return faults
-  }
-  for (const [name, value] of Object.entries(outcome.headers ?? {}))
-    expect(name, headerIn(frame, name), value)
-  if (outcome.kind === 'message') return [...faults, ...messageFaults(frame, outcome)]
-  for (const name of outcome.has ?? []) expect(`has ${name}`, headerIn(frame, name) !== undefined, true)
-  if (outcome.kind === 'connected') expect('version', headerIn(frame, 'version'), outcome.version)
-  else faults.push(...errorFaults(frame))
-  return faults
-}
-
-/** What every ERROR has (contract 7.1). */
-function errorFaults(frame: PeerFrame): string[] {
-  const faults = ['message', 'code', 'reason', 'retry', 'content-type']
-    .filter(name => headerIn(frame, name) === undefined)
-    .map(name => `no ${name}`)
-  if (headerIn(frame, 'content-length') !== String(frame.body.length)) faults.push('content-length')
-  const problem = JSON.parse(frame.body.toString())
-  if (String(problem.status) !== headerIn(frame, 'code')) faults.push('the problem has another status')
-  if (
-    /[\\]/.test(
-      frame.octets
-        .subarray(0, -frame.body.length - 1)
-        .toString()
-        .replace(/receipt-id.*/, ''),
-    )
-  ) {
-    faults.push('an escape in a header of ours')
-  }
-  if (/\.[jt]s:\d|Bearer/.test(frame.octets.toString())) faults.push('says too much')
-  return faults
-}
-
-function messageFaults(frame: PeerFrame, outcome: MessageOutcome): string[] {
-  const { subscription, destination, body, lines = [], without = [], isBinary } = outcome
-  const faults: string[] = []
-  const wire = frame.octets.toString('latin1').split('\n')
-  if (subscription !== undefined && headerIn(frame, 'subscription') !== subscription)
-    faults.push('subscription')
-  if (destination !== undefined && headerIn(frame, 'destination') !== destination) faults.push('destination')
-  if (body !== undefined && !frame.body.equals(octetsOf(body))) faults.push(`body ${frame.body}`)
-  if (isBinary !== undefined && frame.isText === isBinary) faults.push(`travels as text: ${frame.isText}`)
-  for (const line of lines) {
-    if (!wire.includes(octetsOf(line).toString('latin1'))) faults.push(`no line ${line}`)
-  }
-  for (const name of without) if (headerIn(frame, name) !== undefined) faults.push(`has ${name}`)
-  if (!/^[\w-]+$/.test(headerIn(frame, 'message-id') ?? '')) faults.push('message-id')
-  return faults
-}
-
-const COMMAND = { message: 'MESSAGE', receipt: 'RECEIPT', connected: 'CONNECTED', refused: 'ERROR' } as const

@@ -107,6 +107,9 @@ t.test('C-25: the newest connection of a device replaces the older', async t => 
   t.same(newer.take().map(bodyOf), ['once'])
   t.same(older.take(), [])
   t.same(house.presence, [`${person.token} online`], 'the device never was away')
+  newer.drop()
+  await house.settle()
+  t.same(house.ended, ['replaced', 'closed'])
 })
 
 t.test('C-26: a revoked session is ended with 4401, a removed device with 4403', async t => {
@@ -129,6 +132,7 @@ t.test('the event that tells of a revoked session comes before the ERROR', async
   const person = newPerson()
   const peer = await house.connect(person)
   subscribe(peer, '/user/queue/account')
+  await house.settle()
   const notice = {
     kind: 'session_revoked',
     reason: 'logged_out_everywhere',

@@ -4,7 +4,7 @@ import t from 'tap'
 import { SignalError } from '../../src/errors.ts'
 import { Broadcast } from '../../src/stomp/broadcast.ts'
 import type { InboxChange } from '../../src/store/device-inbox.ts'
-import { type House, makeHouse, newPerson } from '../support/session-house.ts'
+import { type House, makeHouse, newPerson, sessionOf } from '../support/session-house.ts'
 import { headerIn, type PeerFrame, type StompPeer } from '../support/stomp-peer.ts'
 
 const ERRORS = 'SUBSCRIBE\nid:errors\ndestination:/user/queue/errors\n\n\0'
@@ -155,6 +155,50 @@ t.test('a call topic is joined before its receipt, and refused without an end', 
   peer.drop()
   await house.settle()
   t.equal(house.calls.subscribers.size, 0, 'whoever is gone is subscribed to nothing')
+})
+
+t.test('a subscription that is taken back before its call has answered is over, and answered', async t => {
+  const house = makeHouse(t)
+  const peer = await house.connect(newPerson())
+  const tags: number[] = []
+  house.calls.subscribe = (_call, _by, _session, tag) => {
+    tags.push(tag)
+    return new Promise(() => {})
+  }
+  const frames = `${subscribe('/topic/call.7', 'receipt:r\n')}UNSUBSCRIBE\nid:/topic/call.7\nreceipt:q\n\n\0`
+  t.same(receipts(await answered(house, peer, frames)), ['r', 'q'])
+  sessionOf(house, peer).tell({ kind: 'topic-joined', tag: tags[0]! })
+  sessionOf(house, peer).tell({ kind: 'topic-refused', tag: tags[0]!, error: new Error('too late') })
+  await house.settle()
+  t.same(peer.take(), [])
+  t.notOk(peer.isClosed)
+})
+
+t.test('a room that took a subscription in has said so, whatever becomes of its answer', async t => {
+  const house = makeHouse(t)
+  const peer = await house.connect(newPerson())
+  house.calls.subscribe = async (_call, _by, session, tag) => {
+    session.tell({ kind: 'topic-joined', tag })
+    throw new SignalError('DEADLINE_EXCEEDED', 'no answer')
+  }
+  t.same(receipts(await answered(house, peer, subscribe('/topic/call.7', 'receipt:r\n'))), ['r'])
+  t.notOk(peer.isClosed)
+})
+
+t.test('a topic that has no room is told of, and nothing is lost without a word', async t => {
+  const full = {
+    kind: 'dev-topic',
+    id: 't',
+    tell: () => 'overloaded',
+    tellControl() {},
+    ask: () => new Promise(() => {}),
+  }
+  const house = makeHouse(t, { world: { topics: () => full as never } })
+  for (const frame of [send('/topic/dev.t', 'x', 'receipt:r\n'), subscribe('/topic/dev.t', 'receipt:r\n')]) {
+    const peer = await house.connect(newPerson())
+    const [error] = await answered(house, peer, frame)
+    t.same([headerIn(error, 'code'), headerIn(error, 'receipt-id'), peer.closeCode], ['503', 'r', 1013])
+  }
 })
 
 t.test('what was published before a subscription is not for it', async t => {
@@ -310,10 +354,12 @@ t.test('a COMMIT does all of its frames, in one transaction of the store', async
 
 t.test('open transactions hold a bounded number of octets', async t => {
   const house = makeHouse(t)
-  const peer = await house.connect(newPerson())
-  const large = send('/topic/dev.t', 'x'.repeat(200_000), 'transaction:t\n')
-  const frames = await answered(house, peer, `BEGIN\ntransaction:t\n\n\0${large.repeat(6)}`)
-  t.same([headerIn(frames[0], 'reason'), peer.closeCode], ['transaction_too_large', 1008])
+  for (const destination of ['/topic/dev.t', '/user/queue/dev.t', '/app/call/1/keys']) {
+    const peer = await house.connect(newPerson())
+    const large = send(destination, `{"k":"${'x'.repeat(200_000)}"}`, 'transaction:t\n')
+    const frames = await answered(house, peer, `BEGIN\ntransaction:t\n\n\0${large.repeat(6)}`)
+    t.same([headerIn(frames[0], 'reason'), peer.closeCode], ['transaction_too_large', 1008], destination)
+  }
 })
 
 t.test('octets of a transaction that has ended are free again', async t => {
@@ -399,16 +445,19 @@ t.test('a client that lags for ten seconds is cut as slow', async t => {
   t.equal(next.take().length, 40, 'nothing is lost by it')
 })
 
-t.test('a lagging client gets no beats on top', async t => {
+t.test('a client that lags while it is told more and more has no longer for it', async t => {
   const house = makeHouse(t)
-  const person = newPerson()
-  const peer = await house.connect(person, '1.2', 'heart-beat:0,1000\n')
-  peer.write(subscribe('/user/queue/dev.t'))
+  const [peer, sender] = [await house.connect(newPerson()), await house.connect(newPerson())]
+  await answered(house, peer, subscribe('/topic/dev.t'))
   peer.kernelBytes = 0
-  await house.keep(person, 'dev.t', ...Array.from({ length: 40 }, () => 'x'.repeat(10_000)))
-  const held = peer.bufferedBytes()
-  await house.pass(9_500)
-  t.equal(peer.bufferedBytes(), held)
+  sender.write(send('/topic/dev.t', 'x'.repeat(250_000)).repeat(2))
+  for (let second = 0; second < 9; second++) {
+    await house.pass(1_000)
+    sender.write(send('/topic/dev.t', 'a little more'))
+  }
+  t.same(house.ended, [])
+  await house.pass(1_500)
+  t.same(house.ended, ['slow'])
 })
 
 t.test('a session whose mailbox is full is ended, not given a gap', async t => {

@@ -62,7 +62,7 @@ t.test('a device is connected from its first connection to its last', async t =>
 })
 
 t.test('the newest connection of a device replaces the older, whose end says nothing', async t => {
-  const { connections, attach, tell, told, presence } = makeUsers()
+  const { connections, attach, tell, told, presence, failures } = makeUsers()
   attach('a', 1)
   attach('b', 1)
   t.same(told, ['a replaced'])
@@ -72,6 +72,7 @@ t.test('the newest connection of a device replaces the older, whose end says not
     ['b'],
   )
   t.same(presence, ['1 online'])
+  t.same(failures, [])
 })
 
 t.test('an eleventh connection ends the oldest', async t => {
