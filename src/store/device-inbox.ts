@@ -1,6 +1,7 @@
 /**
- * A device's inbox as its connection uses it: reads at once, writes in transactions of their own. It knows which
- * messages are being settled, so that a device that reconnects meanwhile does not get again what it has acknowledged.
+ * A device's inbox as its connection uses it: reads at once, writes in transactions of their own. It knows what is being
+ * written, so that a device that reconnects meanwhile does not get again what it has acknowledged, and is told of what it
+ * gets again that it does.
  */
 
 import type { DeviceId, UserId } from '../domain/ids.ts'
@@ -18,12 +19,16 @@ export interface InboxChange {
   readonly sent: readonly DevelopmentItem[]
 }
 
+/** By queue, the last offset that a connection was given. */
+type Marks = Readonly<Record<string, number>>
+
 export class DeviceInbox {
   readonly #database: Pick<Database, 'commit'>
   readonly #inbox: Pick<InboxStore, 'head' | 'after' | 'append' | 'settle' | 'markDelivered'>
   readonly #nowMs: () => number
   /** By user and device. */
   readonly #settling = new Map<string, Set<number>>()
+  readonly #marking = new Map<string, Marks>()
 
   constructor(
     database: Pick<Database, 'commit'>,
@@ -36,7 +41,10 @@ export class DeviceInbox {
   }
 
   head(userId: UserId, deviceId: DeviceId): InboxHead {
-    return this.#inbox.head(userId, deviceId)
+    const head = this.#inbox.head(userId, deviceId)
+    const marks = this.#marking.size === 0 ? undefined : this.#marking.get(nameOf(userId, deviceId))
+    if (marks === undefined || head.epoch === 0) return head
+    return { ...head, delivered: furthest(head.delivered, marks) }
   }
 
   /** Messages behind `offset` whose time is not over, in order, at most `limit`. */
@@ -64,13 +72,16 @@ export class DeviceInbox {
     }
   }
 
-  /** Notes what was given and may be given again, by queue the last offset. Resolves when that is durable. */
-  async markDelivered(
-    userId: UserId,
-    deviceId: DeviceId,
-    delivered: Readonly<Record<string, number>>,
-  ): Promise<void> {
-    await this.#database.commit(() => this.#inbox.markDelivered(userId, deviceId, delivered))
+  /** Notes what was given and may be given again, for `head` from now on. Resolves when that is durable. */
+  async markDelivered(userId: UserId, deviceId: DeviceId, delivered: Marks): Promise<void> {
+    const device = nameOf(userId, deviceId)
+    const marks = furthest(this.#marking.get(device), delivered)
+    this.#marking.set(device, marks)
+    try {
+      await this.#database.commit(() => this.#inbox.markDelivered(userId, deviceId, delivered))
+    } finally {
+      if (this.#marking.get(device) === marks) this.#marking.delete(device)
+    }
   }
 
   #beginSettling(device: string, offsets: readonly number[]): void {
@@ -85,6 +96,21 @@ export class DeviceInbox {
     for (const offset of offsets) settling?.delete(offset)
     if (settling?.size === 0) this.#settling.delete(device)
   }
+}
+
+function furthest(some: Marks = {}, others: Marks): Marks {
+  const merged: Record<string, number> = { ...some }
+  for (const [queue, offset] of Object.entries(others)) merged[queue] = Math.max(merged[queue] ?? 0, offset)
+  return merged
+}
+
+function highestOf(
+  some: Readonly<Record<string, number>> = {},
+  others: Readonly<Record<string, number>>,
+): Readonly<Record<string, number>> {
+  const highest: Record<string, number> = { ...some }
+  for (const [queue, offset] of Object.entries(others)) highest[queue] = Math.max(highest[queue] ?? 0, offset)
+  return highest
 }
 
 function nameOf(userId: UserId, deviceId: DeviceId): string {

@@ -73,3 +73,15 @@ t.test('marks are of the device, by queue, and only grow', async t => {
   t.same(inbox.head(ANN, PHONE).delivered, { 'dev.t': 5, calls: 2 })
   store.assertConsistent()
 })
+
+t.test('a mark counts from when it is made, not only from when it is durable', async t => {
+  const { inbox } = open(t)
+  await inbox.change(ANN, PHONE, { settled: [], sent: [item('1'), item('2')] })
+  const first = inbox.markDelivered(ANN, PHONE, { 'dev.t': 1 })
+  t.same(inbox.head(ANN, PHONE).delivered, { 'dev.t': 1 })
+  const second = inbox.markDelivered(ANN, PHONE, { 'dev.t': 2, calls: 1 })
+  t.same(inbox.head(ANN, PHONE).delivered, { 'dev.t': 2, calls: 1 })
+  t.equal(inbox.head(ANN, TABLET).delivered, undefined)
+  await Promise.all([first, second])
+  t.same(inbox.head(ANN, PHONE).delivered, { 'dev.t': 2, calls: 1 })
+})
