@@ -1,18 +1,12 @@
 /** The conformance cases as far as they are about octets and frames, each in three fragmentations. */
 import t from 'tap'
-import { messagesOf, octetsOf } from '../support/notation.ts'
+import { FRAGMENTATIONS, octetsOf } from '../support/notation.ts'
 import type { MessageOutcome, Outcome, RefusedOutcome, WireCase } from './case.ts'
 import { CASES } from './cases.ts'
 import { type CodecLoop, loopIn, type SentFrame } from './loop.ts'
 
 /** What each section has, as the fact sheet counts them. */
 const SECTIONS = { A: 37, B: 18, C: 28, D: 14, E: 29, F: 17, G: 11, H: 11, I: 19, J: 12 }
-
-const FRAGMENTATIONS: Record<string, (notation: string) => Buffer[]> = {
-  'as written': messagesOf,
-  'an octet at a time': notation => Array.from(octetsOf(notation.replaceAll('‖', '')), o => Buffer.of(o)),
-  'all at once': notation => [octetsOf(notation.replaceAll('‖', ''))],
-}
 
 t.test('no case is missing and none is there that the fact sheet has not', async t => {
   const wanted = Object.entries(SECTIONS).flatMap(([section, count]) =>

@@ -21,3 +21,11 @@ export function octetsOf(notation: string): Buffer {
   })
   return Buffer.concat(parts)
 }
+
+/** The three ways in which every case is sent: each turns a text in this notation into messages. */
+export const FRAGMENTATIONS: Readonly<Record<string, (notation: string) => Buffer[]>> = {
+  'as written': messagesOf,
+  'an octet at a time': notation =>
+    Array.from(octetsOf(notation.replaceAll('‖', '')), octet => Buffer.of(octet)),
+  'all at once': notation => [octetsOf(notation.replaceAll('‖', ''))],
+}
