@@ -104,15 +104,6 @@ function furthest(some: Marks = {}, others: Marks): Marks {
   return merged
 }
 
-function highestOf(
-  some: Readonly<Record<string, number>> = {},
-  others: Readonly<Record<string, number>>,
-): Readonly<Record<string, number>> {
-  const highest: Record<string, number> = { ...some }
-  for (const [queue, offset] of Object.entries(others)) highest[queue] = Math.max(highest[queue] ?? 0, offset)
-  return highest
-}
-
 function nameOf(userId: UserId, deviceId: DeviceId): string {
   return `${userId} ${deviceId}`
 }
