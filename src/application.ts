@@ -204,6 +204,7 @@ function openStores(parts: ApplicationParts) {
   const lists = new IdLists(database)
   const contacts: ContactStore = new ContactStore({
     ...base,
+    errands,
     lists,
     displayNameOf: userId => accounts.read(userId)?.displayName ?? '',
     tell: (userId, body, nowMs) => notices.tell(userId, body, nowMs),

@@ -70,6 +70,7 @@ class Town {
     this.#contacts = new ContactStore({
       database,
       expiries,
+      errands: { define() {}, leave() {} },
       lists: new IdLists(database),
       displayNameOf: () => NAME,
       tell: () => undefined,

@@ -12,6 +12,7 @@ import {
   type Relation,
   relationOf,
 } from '../domain/contact.ts'
+import type { RequestGoneErrand } from '../domain/errand.ts'
 import {
   type ClosingDecision,
   closed,
@@ -29,6 +30,7 @@ import {
 import type { RequestId, UserId } from '../domain/ids.ts'
 import type { Badge, NoticeBody } from '../domain/notice.ts'
 import type { Database, Table } from './database.ts'
+import type { Errands } from './errands.ts'
 import type { Expiries } from './expiries.ts'
 import { FriendRequestTable } from './friend-request-table.ts'
 import { type IdLists, LIST, type ListEntry, type ListRange } from './id-lists.ts'
@@ -37,6 +39,7 @@ import { idsKey } from './keys.ts'
 export interface ContactStoreParts {
   readonly database: Database
   readonly expiries: Expiries
+  readonly errands: Pick<Errands, 'define' | 'leave'>
   readonly lists: IdLists
   readonly displayNameOf: (userId: UserId) => string
   /** Tells every device of a user, in the transaction that it is called in. */
@@ -65,13 +68,15 @@ export class ContactStore {
   readonly #blocks: Table<number>
 
   constructor(parts: ContactStoreParts) {
-    const { database, expiries, lists } = parts
+    const { database, expiries, errands, lists } = parts
     this.#parts = parts
     this.#lists = lists
     this.#links = database.table('contacts')
     this.#blocks = database.table('blocks')
     const onExpired = (request: FriendRequest, nowMs: number) => this.#tellGone(request, nowMs)
     this.#requests = new FriendRequestTable({ database, expiries, lists, onExpired })
+    errands.define('request_made', ({ requestId }, nowMs) => this.#onMade(requestId, nowMs))
+    errands.define('request_gone', (request, nowMs) => this.#onGone(request, nowMs))
   }
 
   isContact(one: UserId, other: UserId): boolean {
@@ -255,7 +260,8 @@ export class ContactStore {
       createdAtMs: nowMs,
     }
     this.#requests.put(request)
-    if (isDelivered) this.#tellRequest(request, nowMs)
+    // Whoever gets it is told later: how long that takes would tell a block.
+    this.#parts.errands.leave({ kind: 'request_made', requestId }, nowMs)
     return request
   }
 
@@ -280,8 +286,20 @@ export class ContactStore {
   }
 
   #cancel(request: FriendRequest, nowMs: number): void {
+    const { requestId, senderId, receiverId } = request
     this.#requests.put(closed(request, 'cancelled', nowMs), request)
-    if (isOpenToReceiver(request, nowMs)) this.#tellCancelled(request, nowMs)
+    const isMissed = isOpenToReceiver(request, nowMs)
+    this.#parts.errands.leave({ kind: 'request_gone', requestId, senderId, receiverId, isMissed }, nowMs)
+  }
+
+  /** What is over by now is not told: an acceptance has told more, and whoever declined it knows. */
+  #onMade(requestId: RequestId, nowMs: number): void {
+    const request = this.#requests.read(requestId)
+    if (request !== undefined && isOpenToReceiver(request, nowMs)) this.#tellRequest(request, nowMs)
+  }
+
+  #onGone(request: RequestGoneErrand, nowMs: number): void {
+    if (request.isMissed) this.#tellCancelled(request, nowMs)
   }
 
   #removeLink(one: UserId, other: UserId, { sinceMs }: Link): void {
@@ -316,7 +334,10 @@ export class ContactStore {
     this.#parts.tell(userId, { kind: 'contact_removed', userId: otherId, displayName }, nowMs)
   }
 
-  #tellCancelled({ requestId, senderId, receiverId }: FriendRequest, nowMs: number): void {
+  #tellCancelled(
+    { requestId, senderId, receiverId }: Pick<FriendRequest, 'requestId' | 'senderId' | 'receiverId'>,
+    nowMs: number,
+  ): void {
     const body = { kind: 'friend_request_cancelled', requestId, userId: senderId } as const
     this.#parts.tell(receiverId, body, nowMs)
     this.#tellBadge(receiverId, nowMs)

@@ -64,6 +64,27 @@ t.test('what a block kept away is not delivered when it ends, but it crosses a r
   t.match(await askById(house, bob, ann), { status: 200, body: { status: 'accepted' } })
 })
 
+t.test('asking and cancelling write the same rows whether there is a block, until the sweep', async t => {
+  const house = openContacts(t)
+  const { database } = house.world
+  const [ann, bob, cy] = (await people(house, 'Ann', 'Bob', 'Cy')) as [TestUser, TestUser, TestUser]
+  for (const other of [bob, cy]) for (let at = 0; at < 3; at++) await newDevice(house.world, other.userId)
+  await block(house, cy, ann)
+  const rows = () => database.tableNames().map(name => database.table(name).getKeysCount())
+  const growthFor = async (other: TestUser): Promise<number[]> => {
+    const before = rows()
+    const { requestId } = (await askById(house, ann, other)).body
+    const between = rows()
+    const body = { requestId }
+    await house.send('POST /app/api/friend-request/cancel', { token: ann.token, body })
+    return rows().map((count, at) => (between[at]! - before[at]!) * 10 + count - between[at]!)
+  }
+  t.same(await growthFor(bob), await growthFor(cy))
+  await askById(house, ann, bob)
+  await house.world.advance(0)
+  t.same([house.kindsTold(bob).includes('friend_request'), house.kindsTold(cy)], [true, []])
+})
+
 t.test('a block can be lifted by a path, too', async t => {
   const house = openContacts(t)
   const [ann, bob] = (await people(house, 'Ann', 'Bob')) as [TestUser, TestUser]

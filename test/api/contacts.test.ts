@@ -72,8 +72,10 @@ t.test('the badge counts what waits, and goes down as it is answered', async t =
     house.told
       .splice(0)
       .flatMap(({ userId, body }) => (userId === ann.userId && body.kind === 'badge' ? body.badge.total : []))
-  await askById(house, bob, ann)
-  await askById(house, cy, ann)
+  for (const from of [bob, cy]) {
+    await askById(house, from, ann)
+    await house.world.advance(0)
+  }
   t.same(badges(), [1, 2])
   await house.send('POST /app/api/friend-request/accept', { token: ann.token, body: { userId: bob.userId } })
   t.same(badges(), [1])

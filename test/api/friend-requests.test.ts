@@ -49,6 +49,7 @@ t.test('a request by id reaches the other, with what was said, and the badge', a
   t.match(await requestsOf(house, bob, 'incoming'), [
     { requestId: answer.body.requestId, user: { displayName: 'Ann' }, message: 'hello Bob' },
   ])
+  await house.world.advance(0)
   t.match(house.told, [
     {
       userId: bob.userId,
@@ -71,9 +72,10 @@ t.test('the same request again is the same record, without another push', async 
   const house = openContacts(t)
   const [ann, bob] = (await people(house, 'Ann', 'Bob')) as [TestUser, TestUser]
   const first = await askById(house, ann, bob)
-  house.told.length = 0
   await house.world.advance(60_000)
+  house.told.length = 0
   const second = await askById(house, ann, bob)
+  await house.world.advance(0)
   t.same([first.status, second.status], [201, 200])
   t.same(second.body, first.body)
   t.same(house.told, [])
@@ -189,13 +191,24 @@ t.test('cancelling takes the request out of the list and the badge of its receiv
   const house = openContacts(t)
   const [ann, bob] = (await people(house, 'Ann', 'Bob')) as [TestUser, TestUser]
   const { requestId } = (await askById(house, ann, bob)).body
+  await house.world.advance(0)
   house.told.length = 0
   t.equal((await post(house, '/cancel', ann, { requestId })).status, 204)
+  await house.world.advance(0)
   t.match(house.told, [
     { userId: bob.userId, body: { kind: 'friend_request_cancelled', requestId: BigInt(requestId) } },
     { userId: bob.userId, body: { kind: 'badge', badge: { total: 0 } } },
   ])
   t.same(await requestsOf(house, bob, 'incoming'), [])
+})
+
+t.test('a request that is over before the sweep is not told as one that was made', async t => {
+  const house = openContacts(t)
+  const [ann, bob] = (await people(house, 'Ann', 'Bob')) as [TestUser, TestUser]
+  const { requestId } = (await askById(house, ann, bob)).body
+  await post(house, '/accept', bob, { requestId })
+  await house.world.advance(0)
+  t.same(house.kindsTold(bob), ['contact_added', 'badge'])
 })
 
 t.test('the sender of a declined request keeps seeing it, and reaches nobody for seven days', async t => {
@@ -207,8 +220,10 @@ t.test('the sender of a declined request keeps seeing it, and reaches nobody for
   t.same(await namesOf(house, ann, 'outgoing'), ['Bob'])
   t.equal((await askById(house, ann, bob)).status, 200)
   t.equal((await post(house, '/cancel', ann, { requestId })).status, 204)
+  await house.world.advance(0)
   house.told.length = 0
   t.equal((await askById(house, ann, bob)).status, 201)
+  await house.world.advance(0)
   t.same([house.told, await namesOf(house, bob, 'incoming')], [[], []])
 })
 
@@ -289,6 +304,7 @@ t.test('a search by address says the same of everybody and nobody, and nothing a
   // What the search found can't be told from a request that is made anew.
   const byId = await askById(house, ann, bob)
   t.equal(byId.status, 201)
+  await house.world.advance(0)
   t.same(house.kindsTold(bob), ['friend_request_cancelled', 'badge', 'friend_request', 'badge'])
   t.same(await namesOf(house, bob, 'incoming'), ['Ann'])
 })
