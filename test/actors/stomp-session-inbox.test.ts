@@ -3,6 +3,7 @@
 import t, { type Test } from 'tap'
 import type { UserId } from '../../src/domain/ids.ts'
 import { formatPosition } from '../../src/domain/inbox.ts'
+import { SignalError } from '../../src/errors.ts'
 import { type House, makeHouse, newPerson, type Person } from '../support/session-house.ts'
 import { headerIn, type PeerFrame, type StompPeer } from '../support/stomp-peer.ts'
 
@@ -159,13 +160,37 @@ t.test('of two subscriptions, the one that is named acknowledges', async t => {
   await house.settle()
   const [id] = idsOf(peer.take())
   ack(peer, id!, 'subscription:s2\n')
-  peer.write('UNSUBSCRIBE\nid:s1\n\n\0')
+  peer.write('UNSUBSCRIBE\nid:s2\n\n\0')
   await house.settle()
-  t.same(waiting(house, person), ['a'], 's1 had it open to the end')
+  t.same(waiting(house, person), ['a'], 's1 has it open')
+  ack(peer, id!)
+  await house.settle()
+  t.same(waiting(house, person), [])
+})
+
+t.test('an acknowledgement that the store can not note costs a redelivery, not the connection', async t => {
+  const { house, person, peer } = await begin(t, ['a'])
+  subscribe(peer, 's1', 'client')
+  await house.settle()
+  const [id] = idsOf(peer.take())
+  const commit = house.database.commit.bind(house.database)
+  const fullDisk = () => Promise.reject(new SignalError('STORE_UNAVAILABLE', 'no room'))
+  house.database.commit = fullDisk
+  ack(peer, id!)
+  house.world.run()
+  house.database.commit = commit
+  await house.settle()
+  t.notOk(peer.isClosed)
   const next = await reconnect(house, person, peer)
   subscribe(next, 's1', 'client')
   await house.settle()
-  t.same(bodies(next.take()), ['a'])
+  t.same(idsOf(next.take()), [id])
+  house.database.commit = fullDisk
+  ack(next, id!, 'receipt:r\n')
+  house.world.run()
+  house.database.commit = commit
+  await house.settle()
+  t.same([next.take().map(({ command }) => command), next.closeCode], [['ERROR'], 1013])
 })
 
 t.test('a message that one refuses, or has no room for yet, is not settled by another', async t => {
