@@ -1,0 +1,219 @@
+/**
+ * Reads the whole application out of a data directory, beside the server or after it, and says where only one half of
+ * something is there: what one transaction writes has to be there whole, or not at all.
+ */
+
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseEnv } from 'node:util'
+import { type Call, isPending, type Participant } from '../../src/domain/call.ts'
+import { type CallHistoryRow, historyRowOf } from '../../src/domain/call-history.ts'
+import type { Device } from '../../src/domain/device.ts'
+import type { DeviceId, UserId } from '../../src/domain/ids.ts'
+import { callInvitedTo } from '../../src/domain/inbox.ts'
+import { deriveSecrets } from '../../src/domain/secrets.ts'
+import { parseEntry } from '../../src/log/entry.ts'
+import { CallStore, type EndedCall } from '../../src/store/call-store.ts'
+import { Database } from '../../src/store/database.ts'
+import { DeviceStore } from '../../src/store/device-store.ts'
+import { Expiries } from '../../src/store/expiries.ts'
+import { IdLists, LIST } from '../../src/store/id-lists.ts'
+import { InboxStore } from '../../src/store/inbox-store.ts'
+import { idInKey } from '../../src/store/keys.ts'
+import { LogStore } from '../../src/store/log-store.ts'
+
+export interface Audit {
+  readonly faults: readonly string[]
+  /** How many of each were looked at. */
+  readonly counts: Readonly<Record<'devices' | 'calls' | 'invitations' | 'contacts' | 'rows', number>>
+}
+
+/** The secrets are those of a development server, beside its store or in `keysFrom`. */
+export async function auditStore(dataFolder: string, keysFrom = dataFolder): Promise<Audit> {
+  const { CALLSIGN_SECRET = '' } = parseEnv(readFileSync(join(keysFrom, 'development-keys.env'), 'utf8'))
+  const database = Database.openReadOnly(dataFolder)
+  try {
+    return new Auditor(database, deriveSecrets(Buffer.from(CALLSIGN_SECRET, 'base64'))).audit()
+  } finally {
+    await database.close()
+  }
+}
+
+class Auditor {
+  readonly #database: Database
+  readonly #inbox: InboxStore
+  readonly #calls: CallStore
+  readonly #devices: DeviceStore
+  readonly #log: LogStore
+  readonly #faults: string[] = []
+
+  constructor(database: Database, secrets: ReturnType<typeof deriveSecrets>) {
+    const base = { database, secrets, expiries: new Expiries(database), randomBytes: never, onNews: never }
+    this.#database = database
+    this.#inbox = new InboxStore(base)
+    this.#calls = new CallStore({
+      ...base,
+      inbox: this.#inbox,
+      notices: { tellDevice: never },
+      history: { put: never },
+      idempotency: { keep: never },
+    })
+    this.#devices = new DeviceStore(database)
+    this.#log = new LogStore(database)
+  }
+
+  audit(): Audit {
+    const counts = {
+      devices: this.#auditDevices(),
+      calls: this.#auditCalls(),
+      invitations: this.#auditInboxes(),
+      contacts: this.#auditContacts(),
+      rows: this.#auditHistory(),
+    }
+    return { faults: this.#faults, counts }
+  }
+
+  #assert(isSo: boolean, sentence: string): void {
+    if (!isSo) this.#faults.push(sentence)
+  }
+
+  /** Each device is in the log, and what is in the log is of a device, or of one that is being registered. */
+  #auditDevices(): number {
+    const devices = [...this.#database.table<Device>('devices').getRange({})]
+    for (const { key, value } of devices) {
+      const { deviceId, publicKey, publicKeyIndex } = value
+      const identity = this.#log.identity(publicKeyIndex)
+      const isLogged = identity?.userId === idInKey(key, 0) && identity.deviceId === deviceId
+      const entry = isLogged ? parseEntry(this.#log.entryVolatile(publicKeyIndex)) : undefined
+      this.#assert(entry?.publicKey === publicKey, `device ${deviceId} has no entry in the log`)
+    }
+    const { treeSize = 0 } = this.#log.head() ?? {}
+    for (let index = 0; index < treeSize; index++) {
+      const { userId, deviceId } = this.#log.identity(index)!
+      const ids = [userId as UserId, deviceId as DeviceId] as const
+      const isKnown = this.#devices.read(...ids) ?? this.#devices.pendingDevice(...ids)
+      this.#assert(isKnown !== undefined, `entry ${index} of the log has no device`)
+    }
+    return devices.length
+  }
+
+  /** Each device that rings has its invitation, and each who is in the call, or was, remembers it. */
+  #auditCalls(): number {
+    const live = this.#calls.live()
+    for (const call of live) {
+      for (const participant of call.participants) this.#auditParticipant(call, participant)
+    }
+    const ended = [...this.#database.table<EndedCall>('calls-ended').getRange({})]
+    for (const { key, value } of ended) {
+      const callId = idInKey(key, 0)
+      this.#assert(!live.some(call => call.callId === callId), `call ${callId} is live and over`)
+      for (const userId of value.userIds) {
+        const status = this.#historyOf(userId, callId)?.status
+        this.#assert(
+          status !== undefined && status !== 'active',
+          `${userId} remembers ${callId} as ${status}`,
+        )
+      }
+    }
+    return live.length + ended.length
+  }
+
+  #auditParticipant(call: Call, participant: Participant): void {
+    const { callId } = call
+    const { userId, devices } = participant
+    const remembered = this.#historyOf(userId, callId)?.status
+    const status = historyRowOf(call, participant)?.status
+    this.#assert(remembered === status, `${userId} remembers ${callId} as ${remembered}, not ${status}`)
+    if (!isPending(participant)) return
+    for (const { deviceId } of devices) {
+      this.#assert(
+        this.#invitationsOf(userId, deviceId).includes(callId),
+        `${deviceId} rings without an invitation`,
+      )
+    }
+  }
+
+  /** Each invitation is to a call that rings. */
+  #auditInboxes(): number {
+    try {
+      this.#inbox.assertConsistent()
+    } catch (error) {
+      this.#faults.push(String(error))
+    }
+    const ringing = new Set(
+      this.#calls
+        .live()
+        .flatMap(({ callId, participants }) =>
+          participants
+            .filter(isPending)
+            .flatMap(({ devices }) => devices.map(({ deviceId }) => `${deviceId} ${callId}`)),
+        ),
+    )
+    const keys = [...this.#database.table<Device>('devices').getKeys({})]
+    const invitations = keys.flatMap(key => {
+      const [userId, deviceId] = [idInKey(key, 0) as UserId, idInKey(key, 1) as DeviceId]
+      return this.#invitationsOf(userId, deviceId).map(callId => `${deviceId} ${callId}`)
+    })
+    for (const each of invitations) this.#assert(ringing.has(each), `an invitation without a call: ${each}`)
+    return invitations.length
+  }
+
+  #auditContacts(): number {
+    const lists = new IdLists(this.#database)
+    const table = this.#database.table<object>('contacts')
+    const keys = [...table.getKeys({})]
+    const listed = new Set<string>()
+    for (const userId of new Set(keys.map(key => idInKey(key, 0)))) {
+      for (const { id } of lists.all(userId, LIST.contacts)) listed.add(`${userId} ${id}`)
+    }
+    for (const key of keys) {
+      const [one, other] = [idInKey(key, 0), idInKey(key, 1)]
+      const back = Buffer.concat([key.subarray(8, 16), key.subarray(0, 8)])
+      this.#assert(
+        table.get(back) !== undefined,
+        `${one} has the contact ${other}, but not the other way round`,
+      )
+      this.#assert(listed.has(`${one} ${other}`), `${one} has the contact ${other}, but not in the list`)
+    }
+    this.#assert(listed.size === keys.length, `${listed.size} contacts are listed, ${keys.length} are there`)
+    return keys.length
+  }
+
+  /** A call that somebody remembers as going on is going on. */
+  #auditHistory(): number {
+    const rows = [...this.#database.table<CallHistoryRow>('call-history').getRange({})]
+    for (const { key, value } of rows) {
+      const isLive = this.#calls.read(value.callId) !== undefined
+      this.#assert(
+        value.status !== 'active' || isLive,
+        `${idInKey(key, 0)} remembers ${value.callId} as active`,
+      )
+    }
+    return rows.length
+  }
+
+  #historyOf(userId: UserId, callId: bigint): CallHistoryRow | undefined {
+    this.#rows ??= new Map(
+      [...this.#database.table<CallHistoryRow>('call-history').getRange({})].map(({ key, value }) => [
+        `${idInKey(key, 0)} ${value.callId}`,
+        value,
+      ]),
+    )
+    return this.#rows.get(`${userId} ${callId}`)
+  }
+
+  #rows: ReadonlyMap<string, CallHistoryRow> | undefined
+
+  #invitationsOf(userId: UserId, deviceId: DeviceId): bigint[] {
+    const messages = this.#inbox.after(userId, deviceId, 0, Number.POSITIVE_INFINITY, ALL_TIMES)
+    return messages.flatMap(({ item }) => callInvitedTo(item) ?? [])
+  }
+}
+
+/** An audit writes nothing. */
+function never(): never {
+  throw new Error('an audit only reads')
+}
+
+/** Before anything expires. */
+const ALL_TIMES = 0
