@@ -72,6 +72,8 @@ export const TRANSACTION_FRAMES_MAX = 256
 export const TRANSACTION_BYTES_MAX = 1024 * 1024
 /** Frames of one connection (contract 7.1): an app that reconnects sends two dozen at once. */
 export const FRAME_RATE = { count: 50, perMs: 1_000, burst: 200 } as const
+/** Octets that came and that the session had no turn for: eight reads of a socket. More is no client's way to speak. */
+export const UNREAD_BYTES_MAX = 16 * FRAME_BYTES_MAX
 /** Live connections of one user (contract 8): as many as a user may have devices. */
 export const CONNECTIONS_PER_USER_MAX = 10
 /** Unsent octets from which a connection lags: it gets no more from its inbox, and has this long to get below half. */

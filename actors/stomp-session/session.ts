@@ -41,6 +41,7 @@ import { onAcknowledge, onSend, perform } from './send.ts'
 import { onSubscribe, onTopicJoined, onTopicMessage, onTopicRefused, onUnsubscribe } from './subscribe.ts'
 import { requiredHeader } from './subscription.ts'
 import { Transactions } from './transactions.ts'
+import { Unread } from './unread.ts'
 import type { Dismissal, SessionTimer, StompSessionMessage, StompSessionWorld } from './world.ts'
 
 /** The id of a session is its connection's. */
@@ -72,6 +73,7 @@ export function acceptInto(sessions: (connectionId: string) => Ref<StompSessionM
 
 class SessionEvents implements ConnectionEvents {
   readonly #session: Ref<StompSessionMessage>
+  readonly #unread = new Unread()
 
   constructor(session: Ref<StompSessionMessage>) {
     this.#session = session
@@ -79,8 +81,10 @@ class SessionEvents implements ConnectionEvents {
 
   onBytes(bytes: Uint8Array): void {
     // Lent until this returns, and the session may have its turn later.
-    const told = this.#session.tell({ kind: 'bytes', bytes: Buffer.from(bytes) })
-    if (told === 'overloaded') this.#session.tellControl({ kind: 'overrun' })
+    const added = this.#unread.add(Buffer.from(bytes))
+    if (added === 'waiting') return
+    const isFull = added === 'full' || this.#session.tell(this.#unread) === 'overloaded'
+    if (isFull) this.#session.tellControl({ kind: 'overrun' })
   }
 
   onDrain(): void {
@@ -123,7 +127,7 @@ class StompSession implements Actor<StompSessionMessage> {
       case 'topic-message':
         return onTopicMessage(desk, message.topic, message.broadcast)
       case 'bytes':
-        return this.#onBytes(desk, message.bytes)
+        return this.#onBytes(desk, message.take())
       case 'news':
         return desk.pump()
       case 'timer':

@@ -10,11 +10,11 @@ import type { DeviceInbox } from '../../src/store/device-inbox.ts'
 import type { Connection } from '../../src/transport/connection.ts'
 import type { DevTopicMessage } from '../dev-topic.ts'
 import type { UserSessionMessage } from '../user-session.ts'
+import type { Unread } from './unread.ts'
 
 export type StompSessionMessage =
   | { readonly kind: 'open'; readonly connection: Connection }
-  /** Octets as they came, owned by the session. */
-  | { readonly kind: 'bytes'; readonly bytes: Uint8Array }
+  | Unread
   | { readonly kind: 'drained' | 'closed' }
   /** A message to this session was refused, because its mailbox is full. */
   | { readonly kind: 'overrun' }

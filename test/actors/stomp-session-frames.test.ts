@@ -2,6 +2,7 @@
 
 import t from 'tap'
 import { SignalError } from '../../src/errors.ts'
+import { UNREAD_BYTES_MAX } from '../../src/limits.ts'
 import { Broadcast } from '../../src/stomp/broadcast.ts'
 import type { InboxChange } from '../../src/store/device-inbox.ts'
 import { type House, makeHouse, newPerson, sessionOf } from '../support/session-house.ts'
@@ -460,11 +461,25 @@ t.test('a client that lags while it is told more and more has no longer for it',
   t.same(house.ended, ['slow'])
 })
 
-t.test('a session whose mailbox is full is ended, not given a gap', async t => {
+t.test('octets that come one by one, thousands in a turn, are read as any others', async t => {
   const house = makeHouse(t)
   const peer = await house.connect(newPerson())
   await answered(house, peer, subscribe('/topic/dev.t'))
-  for (let at = 0; at < 5_000; at++) peer.write('\n')
+  const body = 'x'.repeat(10_000)
+  for (const octet of send('/topic/dev.t', body)) peer.write(octet)
   await house.settle()
-  t.same([headerIn(peer.take().at(-1), 'reason'), peer.closeCode], ['overloaded', 1013])
+  t.equal(peer.take()[0]?.body.toString(), body)
+  t.equal((await answered(house, peer, send('/topic/dev.t')))[0]?.body.toString(), 'x', 'and so is the next')
+})
+
+t.test('a session that can not be told of more is ended, not given a gap', async t => {
+  const house = makeHouse(t)
+  const [tooMuch, tooOften] = [await house.connect(newPerson()), await house.connect(newPerson())]
+  for (let bytes = 0; bytes <= UNREAD_BYTES_MAX; bytes += 65_536) tooMuch.write('\n'.repeat(65_536))
+  for (let at = 0; at < 5_000; at++) sessionOf(house, tooOften).tell({ kind: 'news' })
+  tooOften.write('\n')
+  await house.settle()
+  for (const peer of [tooMuch, tooOften]) {
+    t.same([headerIn(peer.take().at(-1), 'reason'), peer.closeCode], ['overloaded', 1013])
+  }
 })
