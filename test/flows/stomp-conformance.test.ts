@@ -1,0 +1,204 @@
+/**
+ * Every conformance case that octets can tell, over real sockets against the built server: WebSocket in three
+ * fragmentations, and TCP. One server for all of them. Each worker has a topic of its own, whose name is as long as that
+ * in the cases, and beside each there is somebody who must not notice anything but what was published.
+ */
+
+import t from 'tap'
+import type { WireCase } from '../stomp/case.ts'
+import { CASES } from '../stomp/cases.ts'
+import { headerIn, outcomeFaults } from '../stomp/outcome.ts'
+import { FRAGMENTATIONS, octetsOf } from '../support/notation.ts'
+import type { WireFrame, WirePeer } from '../support/wire-peer.ts'
+import {
+  type Carrier,
+  disconnect,
+  send,
+  sendFrame,
+  subscribe,
+  subscribeFrame,
+  type WireDevice,
+  WireServer,
+} from '../support/wire-server.ts'
+
+const WIRE_CASES = CASES.filter(each => each.kind === 'wire')
+const WORKERS = 16
+/** What completes a frame that a case leaves unfinished, so that it can be seen that nothing came of it before. */
+const UNFINISHED: Readonly<Record<string, string>> = { 'A-10': 'later␀' }
+
+/** Runs cases one after the other. */
+interface Worker {
+  readonly server: WireServer
+  readonly carrier: Carrier
+  readonly device: WireDevice
+  /** Stands for the t of `dev.t`. */
+  readonly letter: string
+  /** Subscribed to the worker's topic, and to nothing else. */
+  readonly witness: WirePeer
+}
+
+let runs = 0
+
+async function startWorkers(server: WireServer, carrier: Carrier, devices: readonly WireDevice[]) {
+  const workers = Array.from({ length: WORKERS }, async (_, at): Promise<Worker> => {
+    const witness = await server.connect(carrier, devices[WORKERS + at]!)
+    const letter = String.fromCharCode(97 + at)
+    await subscribe(witness, `/topic/dev.${letter}`)
+    return { server, carrier, device: devices[at]!, letter, witness }
+  })
+  return Promise.all(workers)
+}
+
+async function faultsOf(
+  worker: Worker,
+  each: WireCase,
+  fragment: (notation: string) => Buffer[],
+): Promise<string[]> {
+  const queue = `/user/queue/dev.${worker.letter}-${++runs}`
+  const { peer, messageIds } = await begin(worker, each.session, queue)
+  peer.writeAll(fragment(filledIn(worker, each.input, queue, messageIds)))
+  const endsIt = each.required.some(({ kind }) => kind === 'refused' || kind === 'closed')
+  if (endsIt) await peer.closed()
+  else await fence(worker, peer, each.id)
+  const faults = each.redelivered === undefined ? ownFaults(worker, peer, each) : []
+  if (each.redelivered !== undefined)
+    faults.push(...(await redeliveryFaults(worker, peer, each, messageIds, queue)))
+  if (!endsIt && each.redelivered === undefined) {
+    const late = await disconnect(peer)
+    if (late.length > 0) faults.push(`afterwards came ${late[0]?.octets}`)
+  }
+  const witnessed = await takeWitnessed(worker)
+  return endsIt ? [...faults, ...witnessed.map(({ octets }) => `somebody else saw ${octets}`)] : faults
+}
+
+/** A client in the state that the case begins with, and the message-ids of m1, m2, ... */
+async function begin(
+  { server, carrier, device, letter }: Worker,
+  session: string,
+  queue: string,
+): Promise<{ peer: WirePeer; messageIds: string[] }> {
+  const [, minor] = /^C1([012])/.exec(session) ?? []
+  if (minor === undefined) return { peer: await server.open(carrier), messageIds: [] }
+  const peer = await server.connect(carrier, device, `1.${minor}`)
+  const [, mode, count] = /\+s1([ci]?)(?:\+(\d)u)?/.exec(session) ?? []
+  if (mode === undefined) return { peer, messageIds: [] }
+  for (let kept = 0; kept < Number(count ?? 0); kept++) await send(peer, queue, 'm')
+  await subscribe(peer, count === undefined ? `/topic/dev.${letter}` : queue, 's1', ackLine(mode))
+  const messageIds: string[] = []
+  while (messageIds.length < Number(count ?? 0))
+    messageIds.push(headerIn(await peer.message(), 'message-id')!)
+  return { peer, messageIds }
+}
+
+function ackLine(mode: string): string {
+  return `ack:${{ '': 'auto', c: 'client', i: 'client-individual' }[mode]}\n`
+}
+
+function filledIn(
+  { device, letter }: Worker,
+  input: string,
+  queue: string,
+  messageIds: readonly string[],
+): string {
+  return input
+    .replaceAll('/topic/dev.t', `/topic/dev.${letter}`)
+    .replaceAll('/user/queue/dev.t', queue)
+    .replaceAll('<creds>', `Authorization:Bearer ${device.token}`)
+    .replaceAll('<tok>', device.token)
+    .replaceAll('<user>', device.userId)
+    .replaceAll(/<m(\d)(?: ack)?>/g, (_, number: string) => messageIds[Number(number) - 1]!)
+}
+
+/** Resolves when all that was written has had its effects; what shows it is taken out of the frames again. */
+async function fence({ letter }: Worker, peer: WirePeer, id: string): Promise<void> {
+  const rest = UNFINISHED[id]
+  if (rest !== undefined) {
+    peer.write(octetsOf(rest))
+    const frame = await peer.message()
+    if (!frame.body.equals(octetsOf(`abc␀${rest}`).subarray(0, -1)))
+      throw new Error(`a body of ${frame.body}`)
+  }
+  const topic = `/topic/dev.${letter}`
+  peer.write(subscribeFrame(topic, 'fence') + sendFrame(topic, FENCE, 'receipt:fence\n'))
+  await peer.frame(frame => isFence(frame) && headerIn(frame, 'subscription') === 'fence')
+  for (const id of ['sub-fence', 'fence']) await peer.receipt(id)
+  const others = peer.take().filter(frame => !isFence(frame))
+  peer.frames.push(...others)
+}
+
+function isFence({ body }: WireFrame): boolean {
+  return body.toString('latin1') === FENCE
+}
+
+function ownFaults({ carrier, letter }: Worker, peer: WirePeer, { required }: WireCase): string[] {
+  const end = !peer.isClosed ? 'open' : carrier === 'tcp' ? 'codeless' : peer.closeCode!
+  const expected = required.map(outcome =>
+    outcome.kind === 'message' && outcome.destination === '/topic/dev.t'
+      ? { ...outcome, destination: `/topic/dev.${letter}` }
+      : outcome,
+  )
+  const isTorn = carrier === 'tcp' && peer.closeCode === 1006
+  return [...outcomeFaults(peer.take(), end, expected), ...(isTorn ? ['the connection broke'] : [])]
+}
+
+async function redeliveryFaults(
+  { server, carrier, device }: Worker,
+  peer: WirePeer,
+  { session, redelivered = [] }: WireCase,
+  messageIds: readonly string[],
+  queue: string,
+): Promise<string[]> {
+  peer.destroy()
+  const next = await server.connect(carrier, device, `1.${session[2]}`)
+  const mode = /s1([ci])/.exec(session)?.[1] ?? ''
+  await subscribe(next, queue, 's1', ackLine(mode))
+  await send(next, queue, 'last')
+  await next.frame(({ body }) => String(body) === 'last')
+  const frames = next.take()
+  next.destroy()
+  const expected = redelivered.map(name => messageIds[Number(name.slice(1)) - 1])
+  const actual = frames.map(frame => headerIn(frame, 'message-id'))
+  const faults: string[] = []
+  if (actual.join() !== expected.join()) faults.push(`came again: ${actual} instead of ${expected}`)
+  if (frames.some(frame => headerIn(frame, 'redelivered') !== 'true'))
+    faults.push('not marked as redelivered')
+  return faults
+}
+
+/** What somebody else saw of it; of a connection that was ended nothing, whatever came with its end or behind it. */
+async function takeWitnessed({ witness, letter }: Worker): Promise<WireFrame[]> {
+  await send(witness, `/topic/dev.${letter}`, WITNESS)
+  await witness.frame(({ body }) => String(body) === WITNESS)
+  return witness.take()
+}
+
+const FENCE = 'fence of the case'
+const WITNESS = 'word of the witness'
+
+t.test('the conformance cases over sockets', async t => {
+  const server = await WireServer.start(t, { people: 2 * WORKERS })
+  const devices = await server.devices(2 * WORKERS)
+  const ways = [
+    ...Object.entries(FRAGMENTATIONS).map(([name, fragment]) => ['websocket', name, fragment] as const),
+    ['tcp', 'as written', FRAGMENTATIONS['as written']!] as const,
+  ]
+  for (const [carrier, name, fragment] of ways) {
+    t.test(`hold over ${carrier}, ${name}`, async t => {
+      const workers = await startWorkers(server, carrier, devices)
+      const waiting = [...WIRE_CASES]
+      const faults: string[] = []
+      const work = async (worker: Worker) => {
+        for (let each = waiting.shift(); each !== undefined; each = waiting.shift()) {
+          const { id } = each
+          const found = await faultsOf(worker, each, fragment).catch(error => [`${error}`])
+          if (found.length > 0) faults.push(`${id}: ${found.join('; ')}`)
+        }
+        await disconnect(worker.witness)
+      }
+      await Promise.all(workers.map(work))
+      t.same(faults, [])
+      t.ok(WIRE_CASES.length > 130, 'the cases were there')
+      t.same(server.faults(), [])
+    })
+  }
+})
