@@ -177,7 +177,8 @@ export class Signalling {
       monotonicMs,
       newEventId: this.#newEventId,
       authenticate: authorization => authentication.callerOf(authorization),
-      noteFailedConnect: address => failedConnects.take(networkOf(address), monotonicMs()),
+      noteFailedConnect: address =>
+        areRatesLimited ? failedConnects.take(networkOf(address), monotonicMs()) : 0,
       inbox: stores.deviceInbox,
       eventBody: (notice: Notice, { userId, deviceId }: SessionDevice) =>
         formatJson(eventBody(notice, { deviceId, user: () => userView(stores, userId, deviceId) }), idsAs),
