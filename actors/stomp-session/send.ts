@@ -66,7 +66,7 @@ function performLive(desk: Desk, actions: readonly LiveAction[], asked: Asked): 
   const answers: Promise<unknown>[] = []
   for (const action of actions) {
     if (action.kind === 'command') {
-      answers.push(desk.world.calls.command(action.callId, desk.device, action.command, action.said))
+      answers.push(carryOut(desk, action))
       continue
     }
     const { headers, body } = action
@@ -78,6 +78,11 @@ function performLive(desk: Desk, actions: readonly LiveAction[], asked: Asked): 
     if (failure === undefined) desk.peer.receipt(asked.receipt)
     else desk.refuse(asked, failure)
   })
+}
+
+/** Told at once; a refusal at once is a refusal like any other. */
+async function carryOut(desk: Desk, action: Extract<Action, { kind: 'command' }>): Promise<unknown> {
+  return desk.world.calls.command(action.callId, desk.device, action.command, action.said)
 }
 
 /** Throws a `SignalError` for what may not be sent, or not there. */

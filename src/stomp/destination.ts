@@ -10,7 +10,7 @@ export type Destination =
   /** Of the own device's inbox: `calls`, `contacts`, `account`, or `dev.` and a name. */
   | { readonly kind: 'queue'; readonly queue: string }
   | { readonly kind: 'errors' }
-  /** `callId` is decimal; so many digits may still be too many for a uint64. */
+  /** `callId` is a uint64, decimal. */
   | { readonly kind: 'call-topic'; readonly callId: string }
   | { readonly kind: 'call-command'; readonly callId: string; readonly command: CallCommandName }
   | { readonly kind: 'dev-topic'; readonly name: string }
@@ -84,13 +84,18 @@ function topicDestination(
 }
 
 function callTopic(callId: string): Destination | DestinationFault {
-  return CALL_ID.test(callId) ? { kind: 'call-topic', callId } : 'unknown'
+  return isCallId(callId) ? { kind: 'call-topic', callId } : 'unknown'
 }
 
 function appDestination(rest: readonly string[]): Destination | DestinationFault {
   const [root, callId = '', command = '', ...more] = rest
-  const isCommand = root === 'call' && CALL_ID.test(callId) && isCallCommand(command) && more.length === 0
+  const isCommand = root === 'call' && isCallId(callId) && isCallCommand(command) && more.length === 0
   return isCommand ? { kind: 'call-command', callId, command } : 'unknown'
+}
+
+function isCallId(text: string): boolean {
+  // Of as many digits, the greater text is the greater number.
+  return CALL_ID.test(text) && (text.length < UINT64_MAX.length || text <= UINT64_MAX)
 }
 
 function isCallCommand(name: string): name is CallCommandName {
@@ -110,5 +115,6 @@ const COMMANDS: ReadonlySet<string> = new Set<CallCommandName>([
 ])
 /** As brokers have them: `*` one word, `#` and `>` any number. */
 const WILDCARD = /[*#>]/
+const UINT64_MAX = '18446744073709551615'
 const CALL_ID = /^(?:0|[1-9][0-9]{0,19})$/
 const DEVELOPMENT_NAME = /^dev\.[^/\p{C}]{1,128}$/u

@@ -39,6 +39,8 @@ t.test("what names somebody else is theirs, whatever follows that could be one's
 t.test('calls have a topic, in two spellings, and commands', async t => {
   t.same(parse('/topic/call.7'), { kind: 'call-topic', callId: '7' })
   t.same(parse('/topic/call/7'), { kind: 'call-topic', callId: '7' })
+  const largest = '18446744073709551615'
+  t.same(parse(`/topic/call.${largest}`), { kind: 'call-topic', callId: largest })
   for (const command of ['accept-rejoin', 'keys', 'ringing', 'decline', 'leave']) {
     t.same(parse(`/app/call/7/${command}`), { kind: 'call-command', callId: '7', command })
   }
@@ -72,6 +74,8 @@ t.test('everything else is unknown, also what is nearly right', async t => {
     '/topic/call/',
     '/topic/call/7/x',
     '/topic/call.123456789012345678901',
+    '/topic/call.18446744073709551616',
+    '/app/call/99999999999999999999/leave',
     '/topic/dev.',
     '/topic/dev.a/b',
     '/topic/dev.a\nb',
