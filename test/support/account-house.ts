@@ -50,7 +50,8 @@ export async function openAccountHouse(t: Test, options: AccountHouseOptions = {
     await Promise.all([google.stop(), apple.stop()])
     await world.database.close()
   })
-  const erasers = [(userId => world.devices.eraseOf(userId)) as EraseOf, ...(options.erasers ?? [])]
+  const own: EraseOf[] = [userId => world.devices.eraseOf(userId), userId => world.inbox.eraseOf(userId)]
+  const erasers = [...own, ...(options.erasers ?? [])]
   const house = { google, apple, options, erasers }
   const { operations, ...parts } = buildOperations(world, house)
   const send = sender(world, operations)
