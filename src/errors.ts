@@ -121,10 +121,18 @@ export interface FieldError {
 /** What a problem body says beyond its code (contract 1.5); `retryIn`, in seconds, is also its `Retry-After`. */
 export type ProblemMembers = Readonly<Record<string, unknown>> & { readonly retryIn?: number }
 
+/** How many requests a rate admits in a time. */
+export interface Quota {
+  readonly count: number
+  readonly perMs: number
+}
+
 export interface SignalErrorOptions {
   readonly cause?: unknown
   readonly errors?: readonly FieldError[]
   readonly members?: ProblemMembers
+  /** The rate that a request was refused by. */
+  readonly quota?: Quota | undefined
 }
 
 /**
@@ -135,6 +143,7 @@ export class SignalError extends Error {
   readonly code: ErrorCode
   readonly errors: readonly FieldError[]
   readonly members: ProblemMembers
+  readonly quota: Quota | undefined
 
   constructor(code: ErrorCode, message: string, options: SignalErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause })
@@ -142,6 +151,7 @@ export class SignalError extends Error {
     this.code = code
     this.errors = options.errors ?? []
     this.members = options.members ?? {}
+    this.quota = options.quota
   }
 }
 

@@ -10,7 +10,7 @@ import { dirname, join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { type LogAppenderMessage, logAppenderKind } from '../actors/log-appender.ts'
 import { type OutboxMessage, outboxKind } from '../actors/outbox.ts'
-import { Admission } from './api/admission.ts'
+import { ADMISSION_RATES, Admission } from './api/admission.ts'
 import { asyncApiRoute } from './api/asyncapi.ts'
 import { LogFiles } from './api/log-files.ts'
 import { metaRoute } from './api/meta.ts'
@@ -375,7 +375,7 @@ function publicServer(
       ...(deliveries === undefined ? [] : [...docsRoutes(), ...deliveries.routes()]),
     ],
     findFile: new LogFiles(published, keys.signer.keyId.toString(16).padStart(8, '0')).find,
-    ...(config.areRatesLimited ? { admit: admission.admit } : {}),
+    ...(config.areRatesLimited ? { admit: admission.admit, admissionRates: ADMISSION_RATES } : {}),
     webSocket: { accept: application.signalling.accept, connections, publicUrl },
     trustedProxies: config.http.trustedProxies,
     corsOrigins: config.http.corsOrigins,

@@ -1,15 +1,23 @@
 /** Who may ask how often, by address (contract 8): token buckets in memory, IPv6 counted by its /64. */
 
-import { TokenBuckets } from '../domain/token-bucket.ts'
+import { type BucketRate, TokenBuckets } from '../domain/token-bucket.ts'
 import { RATE_KEYS_MAX } from '../limits.ts'
 import type { AdmissionScope } from '../transport/http.ts'
+
+const MINUTE_MS = 60_000
+/** What an address may ask for. */
+export const ADMISSION_RATES: Readonly<Record<AdmissionScope, BucketRate>> = {
+  'log-files': { count: 60_000, perMs: MINUTE_MS, burst: 60_000 },
+  lookup: { count: 120, perMs: MINUTE_MS, burst: 120 },
+  request: { count: 1_200, perMs: MINUTE_MS, burst: 400 },
+}
 
 export class Admission {
   readonly #monotonicMs: () => number
   readonly #buckets: Record<AdmissionScope, TokenBuckets> = {
-    'log-files': new TokenBuckets({ count: 60_000, perMs: MINUTE_MS, burst: 60_000 }, RATE_KEYS_MAX),
-    lookup: new TokenBuckets({ count: 120, perMs: MINUTE_MS, burst: 120 }, RATE_KEYS_MAX),
-    request: new TokenBuckets({ count: 1_200, perMs: MINUTE_MS, burst: 400 }, RATE_KEYS_MAX),
+    'log-files': new TokenBuckets(ADMISSION_RATES['log-files'], RATE_KEYS_MAX),
+    lookup: new TokenBuckets(ADMISSION_RATES.lookup, RATE_KEYS_MAX),
+    request: new TokenBuckets(ADMISSION_RATES.request, RATE_KEYS_MAX),
   }
 
   constructor(monotonicMs: () => number) {
@@ -34,5 +42,3 @@ export function networkOf(address: Uint8Array): string {
   const network = isMappedIpv4 ? address.subarray(12) : address.subarray(0, 8)
   return Buffer.from(network).toString('latin1')
 }
-
-const MINUTE_MS = 60_000

@@ -233,7 +233,7 @@ function requestRejoin(world: CallsWorld): Operation {
       const request: CallRequest = { kind: 'request-rejoin', by: actorOf(world, caller) }
       if (world.areRatesLimited) {
         const missingMs = asks.take(`${caller.userId} ${callId}`, world.monotonicMs())
-        if (missingMs > 0) throw rateLimited(missingMs, 'call')
+        if (missingMs > 0) throw rateLimited(missingMs, 'call', REJOIN_ASKS)
       }
       return carryOut(world, callId, request)
     },

@@ -41,7 +41,7 @@ export interface DeviceRegistrationWorld extends DeviceRemovalWorld {
   readonly database: Pick<Database, 'commit' | 'afterCommit'>
   readonly devices: DeviceStore
   readonly sessions: SessionStore
-  readonly rates: Pick<RateStore, 'missingMs' | 'take'>
+  readonly rates: Pick<RateStore, 'longestWait' | 'take'>
   readonly areRatesLimited: boolean
   readonly nowMs: () => number
   readonly randomBytes: (length: number) => Uint8Array
@@ -189,8 +189,8 @@ export class DeviceRegistration {
     const { devices, rates } = this.#world
     const promised = devices.pendingOf(userId).filter(({ deviceId }) => deviceId !== ownId).length
     const left = REGISTRATIONS.map(rate => ({ ...rate, burst: rate.burst - promised }))
-    const missingMs = rates.missingMs(rateName(userId), left, nowMs)
-    if (missingMs > 0) throw rateLimited(missingMs, 'user')
+    const { missingMs, rate } = rates.longestWait(rateName(userId), left, nowMs)
+    if (missingMs > 0) throw rateLimited(missingMs, 'user', rate)
   }
 
   #newDeviceId(userId: UserId): DeviceId {

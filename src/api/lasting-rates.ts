@@ -7,7 +7,7 @@ import type { RateStore } from '../store/rate-store.ts'
 import { rateLimited } from './operation-routes.ts'
 
 export interface LastingRatesWorld {
-  readonly rates: Pick<RateStore, 'missingMs' | 'take'>
+  readonly rates: Pick<RateStore, 'longestWait' | 'take'>
   readonly areRatesLimited: boolean
   readonly database: { commit<Result>(write: () => Result): Promise<Result> }
 }
@@ -21,8 +21,8 @@ export interface LastingRate {
 /** Throws `RATE_LIMITED` while the user has used up one of the rates. */
 export function assertRate(world: LastingRatesWorld, rate: LastingRate, userId: UserId, nowMs: number): void {
   if (!world.areRatesLimited) return
-  const missingMs = world.rates.missingMs(nameOf(rate, userId), rate.rates, nowMs)
-  if (missingMs > 0) throw rateLimited(missingMs, 'user')
+  const wait = world.rates.longestWait(nameOf(rate, userId), rate.rates, nowMs)
+  if (wait.missingMs > 0) throw rateLimited(wait.missingMs, 'user', wait.rate)
 }
 
 /** In a transaction, before anything else is written: counts one, or throws `RATE_LIMITED`. */

@@ -160,7 +160,11 @@ const MEANINGS: Record<number, string> = {
 const RETRY = { 'Retry-After': { $ref: '#/components/headers/RetryAfter' } }
 const HEADERS: Record<number, object> = {
   401: { 'WWW-Authenticate': { $ref: '#/components/headers/WwwAuthenticate' } },
-  429: { ...RETRY, RateLimit: { $ref: '#/components/headers/RateLimit' } },
+  429: {
+    ...RETRY,
+    RateLimit: { $ref: '#/components/headers/RateLimit' },
+    'RateLimit-Policy': { $ref: '#/components/headers/RateLimitPolicy' },
+  },
   503: RETRY,
 }
 /** Every value in a path is one (contract 1.3). */

@@ -101,6 +101,10 @@ const COMPONENTS = {
       description: 'What is counted, and when there is more of it: `"user";r=0;t=60`',
       schema: { type: 'string' },
     },
+    RateLimitPolicy: {
+      description: 'How much there is of it, and in how many seconds: `"user";q=20;w=3600`',
+      schema: { type: 'string' },
+    },
     WwwAuthenticate: { description: '`Bearer` (RFC 6750)', schema: { type: 'string' } },
   },
   responses: {

@@ -4,7 +4,7 @@
  */
 
 import { TokenBuckets } from '../domain/token-bucket.ts'
-import { SignalError } from '../errors.ts'
+import { type Quota, SignalError } from '../errors.ts'
 import { RATE_KEYS_MAX } from '../limits.ts'
 import { BodyReader, formatJson, type IdForm } from '../schema/json.ts'
 import { QueryReader } from '../schema/query.ts'
@@ -241,15 +241,15 @@ class Rates {
       this.#buckets.set(rule.name, buckets)
     }
     const missingMs = buckets.take(key, nowMs)
-    if (missingMs > 0) throw rateLimited(missingMs, rule.by)
+    if (missingMs > 0) throw rateLimited(missingMs, rule.by, rule)
   }
 }
 
-/** `scope` says what is counted: the address, the user, the session, the identifier. */
-export function rateLimited(missingMs: number, scope: string): SignalError {
+/** `scope` says what is counted: the address, the user, the session, the identifier; `quota` how much there is. */
+export function rateLimited(missingMs: number, scope: string, quota: Quota): SignalError {
   const retryIn = Math.ceil(missingMs / 1000)
   const members = { retryIn, scope }
-  return new SignalError('RATE_LIMITED', `too many requests, wait ${retryIn} s`, { members })
+  return new SignalError('RATE_LIMITED', `too many requests, wait ${retryIn} s`, { members, quota })
 }
 
 const ANYTHING_AUTHENTICATED: RateRule = {

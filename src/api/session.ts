@@ -108,7 +108,7 @@ function rotate(
 
 function takeToken(perSession: TokenBuckets, { sessionId }: RefreshToken, nowMs: number): void {
   const missingMs = perSession.take(Buffer.from(sessionId).toString('latin1'), nowMs)
-  if (missingMs > 0) throw rateLimited(missingMs, 'session')
+  if (missingMs > 0) throw rateLimited(missingMs, 'session', SESSION_RATE)
 }
 
 async function logout(world: SessionWorld, call: LogoutCall): Promise<Reply> {

@@ -18,9 +18,20 @@ export class RateStore {
 
   /** Milliseconds until every one of the rates has a token for this name; 0 when they have. */
   missingMs(name: string, rates: readonly BucketRate[], nowMs: number): number {
-    return Math.max(
-      ...rates.map((rate, at) => missingMs(rate, this.#fullAtMs.get(rateKey(name, at)) ?? 0, nowMs)),
-    )
+    return this.longestWait(name, rates, nowMs).missingMs
+  }
+
+  /** Likewise, with the rate that is waited for. */
+  longestWait(
+    name: string,
+    rates: readonly BucketRate[],
+    nowMs: number,
+  ): { readonly missingMs: number; readonly rate: BucketRate } {
+    const waits = rates.map((rate, at) => {
+      const fullAtMs = this.#fullAtMs.get(rateKey(name, at)) ?? 0
+      return { missingMs: missingMs(rate, fullAtMs, nowMs), rate }
+    })
+    return waits.reduce((one, other) => (other.missingMs > one.missingMs ? other : one))
   }
 
   /** In a transaction: takes a token of each rate. To be called when none is missing. */

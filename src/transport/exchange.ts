@@ -91,7 +91,7 @@ export class Exchange implements HttpRequest {
   refuseFile(waitSeconds: number): void {
     // The files are open to every page, and so is this refusal.
     this.#allowedOrigin = '*'
-    this.#fail(rateLimited(waitSeconds))
+    this.#fail(addressLimited(this.#world.parts, 'log-files', waitSeconds))
   }
 
   /** Answers a WebSocket upgrade that is not accepted. */
@@ -115,7 +115,7 @@ export class Exchange implements HttpRequest {
     if (admit === undefined) return
     for (const scope of scopes) {
       const waitSeconds = admit(this.remoteAddress, scope)
-      if (waitSeconds > 0) throw rateLimited(waitSeconds)
+      if (waitSeconds > 0) throw addressLimited(this.#world.parts, scope, waitSeconds)
     }
   }
 
@@ -245,10 +245,16 @@ function methodNotAllowed(taken: Iterable<string>): SignalError {
   return new SignalError('METHOD_NOT_ALLOWED', `this path takes ${allow}`, { members: { allow } })
 }
 
-function rateLimited(seconds: number): SignalError {
-  const members = { retryIn: seconds, scope: 'address' }
-  return new SignalError('RATE_LIMITED', `too many requests from this address, wait ${seconds} s`, {
+/** The refusal of an address that is not admitted now. */
+export function addressLimited(
+  { admissionRates }: HttpServerParts,
+  scope: AdmissionScope,
+  retryIn: number,
+): SignalError {
+  const members = { retryIn, scope: 'address' }
+  return new SignalError('RATE_LIMITED', `too many requests from this address, wait ${retryIn} s`, {
     members,
+    quota: admissionRates?.[scope],
   })
 }
 

@@ -5,7 +5,7 @@
 
 import uWS from 'uWebSockets.js'
 import { connect } from 'node:net'
-import type { ErrorCode } from '../errors.ts'
+import type { ErrorCode, Quota } from '../errors.ts'
 import { CorsPolicy } from './cors.ts'
 import { Exchange, type ExchangeWorld } from './exchange.ts'
 import { type FileSite, type PublicFile, serveFile } from './log-files.ts'
@@ -66,6 +66,8 @@ export interface HttpServerParts {
    * admitted.
    */
   readonly admit?: (remoteAddress: Uint8Array, scope: AdmissionScope) => number
+  /** What addresses are counted against, for those who are not admitted to read. */
+  readonly admissionRates?: Readonly<Record<AdmissionScope, Quota>>
   /** Addresses and ranges of proxies whose X-Forwarded-For is believed; none where it is left out. */
   readonly trustedProxies?: readonly string[]
   /** Origins of web pages that may call the routes; none where it is left out. */

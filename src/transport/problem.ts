@@ -1,6 +1,6 @@
 /** Refusals as RFC 9457 problem details with the members of contract 1.5: the status and title of each code, the body. */
 
-import { type ErrorCode, SignalError } from '../errors.ts'
+import { type ErrorCode, type Quota, SignalError } from '../errors.ts'
 
 export interface Problem {
   readonly status: number
@@ -18,7 +18,9 @@ export function problemOf(error: unknown, requestId: string): Problem {
   const retryIn = members.retryIn ?? (status === 503 ? RETRY_SECONDS : undefined)
   const headers: [string, string][] = [['Cache-Control', 'no-store']]
   if (retryIn !== undefined) headers.push(['Retry-After', String(retryIn)])
-  if (status === 429 && retryIn !== undefined) headers.push(['RateLimit', rateLimit(members.scope, retryIn)])
+  if (status === 429 && retryIn !== undefined) {
+    headers.push(...rateHeaders(members.scope, retryIn, refusal.quota))
+  }
   if (typeof members.allow === 'string') headers.push(['Allow', members.allow])
   if (status === 401) headers.push(['WWW-Authenticate', 'Bearer'])
   if (refusal.code === 'UPGRADE_REQUIRED') headers.push(...UPGRADE_HEADERS)
@@ -37,9 +39,15 @@ export function problemOf(error: unknown, requestId: string): Problem {
   return { status, body: JSON.stringify(body), headers }
 }
 
-/** Nothing is left of what is counted, for so many seconds (draft-ietf-httpapi-ratelimit-headers-11: informative). */
-function rateLimit(scope: unknown, retryIn: number): string {
-  return `"${typeof scope === 'string' ? scope : 'default'}";r=0;t=${retryIn}`
+/**
+ * Nothing is left of what is counted, for so many seconds, and how much there is of it in a time
+ * (draft-ietf-httpapi-ratelimit-headers-11: informative).
+ */
+function rateHeaders(scope: unknown, retryIn: number, quota: Quota | undefined): [string, string][] {
+  const name = `"${typeof scope === 'string' ? scope : 'default'}"`
+  const limit: [string, string] = ['RateLimit', `${name};r=0;t=${retryIn}`]
+  if (quota === undefined) return [limit]
+  return [limit, ['RateLimit-Policy', `${name};q=${quota.count};w=${Math.ceil(quota.perMs / 1000)}`]]
 }
 
 /** The HTTP status of a code. */

@@ -11,7 +11,7 @@ import uWS from 'uWebSockets.js'
 import { SignalError } from '../errors.ts'
 import { BACKPRESSURE_BYTES_MAX, WEBSOCKET_IDLE_SECONDS, WEBSOCKET_MESSAGE_BYTES_MAX } from '../limits.ts'
 import type { Accept } from './connection.ts'
-import type { ExchangeWorld } from './exchange.ts'
+import { addressLimited, type ExchangeWorld } from './exchange.ts'
 import type { HttpRoute } from './http.ts'
 import type { OpenConnections } from './open-connections.ts'
 import { type ConnectionHouse, DROPPED, QueuedConnection } from './queued-connection.ts'
@@ -123,12 +123,7 @@ function refusalOf(
   { parts, addresses, cors }: ExchangeWorld,
 ): SignalError | undefined {
   const retryIn = parts.admit?.(addresses.of(res, req), 'request') ?? 0
-  if (retryIn > 0) {
-    const members = { retryIn, scope: 'address' }
-    return new SignalError('RATE_LIMITED', `too many requests from this address, wait ${retryIn} s`, {
-      members,
-    })
-  }
+  if (retryIn > 0) return addressLimited(parts, 'request', retryIn)
   // uWebSockets looks at nothing but the key.
   if (req.getHeader('sec-websocket-version') !== '13') return upgradeRequired()
   const origin = req.getHeader('origin')

@@ -455,6 +455,7 @@ t.test('20 requests an hour and 50 a day count what they make or try, also over 
   house = openContacts(t, folder, { rates: true })
   const refused = await askById(house, ann, others[11]!)
   t.match(refused, { status: 429, body: { code: 'RATE_LIMITED', retryIn: 180, scope: 'user' } })
+  t.equal(refused.headers['ratelimit-policy'], '"user";q=20;w=3600')
   t.same(shortOf(await askById(house, ann, unknown)), [429, 'RATE_LIMITED'], 'nor is it told who there is')
   t.equal((await askById(house, ann, others[0]!)).status, 200, 'what stands is not refused')
   t.equal((await post(house, '', ann, { email: 'nobody@example.org' })).status, 202, 'searches count apart')

@@ -260,6 +260,8 @@ t.test('operations whose rates have one name share its count', async t => {
   t.match(third, { status: 429, body: { code: 'RATE_LIMITED', retryIn: 60, scope: 'user' } })
   t.equal(third.headers['retry-after'], '60')
   t.equal(third.headers.ratelimit, '"user";r=0;t=60')
+  t.equal(third.headers['ratelimit-policy'], '"user";q=1;w=60')
+  t.notOk('quota' in third.body)
   t.equal((await send('POST /app/api/note', { ...request, token: (await newUser(world)).token })).status, 201)
   await world.advance(60_000)
   t.equal((await send('POST /app/api/two', request)).status, 201)

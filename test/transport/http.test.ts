@@ -389,10 +389,14 @@ t.test('admission counts the client, its canonical route, and paths that lead no
 
 t.test('too many requests for the log’s files are 429, for every page to read', async t => {
   const findFile = () => undefined
-  const { url } = await serve(t, [], { findFile, admit: () => 3, corsOrigins: ['https://app.example.org'] })
+  const minutely = { count: 60, perMs: 60_000 }
+  const admissionRates = { 'log-files': minutely, lookup: minutely, request: { ...minutely, count: 1 } }
+  const corsOrigins = ['https://app.example.org']
+  const { url } = await serve(t, [], { findFile, admit: () => 3, admissionRates, corsOrigins })
   const answer = await fetch(`${url}/checkpoint`)
   t.equal(answer.status, 429, 'a 404 would be a broken log to an auditor')
   t.equal(answer.headers.get('retry-after'), '3')
+  t.equal(answer.headers.get('ratelimit-policy'), '"address";q=60;w=60')
   t.equal(answer.headers.get('access-control-allow-origin'), '*')
 })
 
