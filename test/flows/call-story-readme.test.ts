@@ -1,0 +1,123 @@
+/**
+ * The README's call in two terminals, pasted into two shells behind its first minute: they show what is printed there.
+ */
+
+import { type ChildProcess, spawn } from 'node:child_process'
+import { readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { skipWithout } from '../support/programs.ts'
+import { startServer } from '../support/server.ts'
+import { PROJECT_ROOT } from '../support/vectors.ts'
+
+const README = readFileSync(join(PROJECT_ROOT, 'README.md'), 'utf8')
+const TOOLS = ['/usr/bin/curl', '/usr/bin/jq', '/usr/bin/openssl', '/bin/bash']
+
+interface Line {
+  /** Whose terminal; Ann's where the page does not say. */
+  readonly terminal: 'ann' | 'bob'
+  readonly kind: 'command' | 'output'
+  readonly text: string
+}
+
+function section(title: string): string {
+  const [, rest = ''] = README.split(`\n## ${title}\n`)
+  return rest.split('\n## ')[0]!
+}
+
+/** What is typed and what is shown, in order. What is shown belongs to the terminal that it would be shown in. */
+function linesOf(text: string): Line[] {
+  const blocks = [...text.matchAll(/^```console\n([\s\S]+?)^```$/gm)].map(([, block]) => block!)
+  const lines = blocks.flatMap(block => block.replaceAll('\\\n', '').trimEnd().split('\n'))
+  return lines.map(line => {
+    const [, prompt, command] = /^(ann|bob|)\$ (.*)$/.exec(line) ?? []
+    const terminal = prompt === 'bob' ? 'bob' : 'ann'
+    return command === undefined
+      ? { terminal, kind: 'output', text: line }
+      : { terminal, kind: 'command', text: command }
+  })
+}
+
+/** A pattern for a line that is printed with `…` where it is cut, and with ids, keys and times of another day. */
+function patternOf(line: string): RegExp {
+  const parts = line.split('…').map(part =>
+    part
+      .replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')
+      .replaceAll(/\d{4}-\d\d-\d\dT[\d:]+\\\.\d{3}Z/g, '[\\dT:.Z-]+')
+      .replaceAll(/\d{6,}/g, '\\d+')
+      // What comes before the cut of a key or hash.
+      .replace(/"[\w/\\+]{8}$/, '"'),
+  )
+  return new RegExp(parts.join('.*'))
+}
+
+class Terminal {
+  shown = ''
+  readonly #shell: ChildProcess
+  #onShown: (() => void)[] = []
+  #count = 0
+
+  constructor(t: Test, folder: string) {
+    // Not the login shell's: what works here works without anybody's settings.
+    this.#shell = spawn('/bin/bash', ['--norc'], { cwd: folder, detached: true })
+    t.teardown(() => process.kill(-this.#shell.pid!, 'SIGKILL'))
+    for (const stream of [this.#shell.stdout!, this.#shell.stderr!]) {
+      stream.setEncoding('utf8').on('data', chunk => {
+        this.shown += chunk
+        for (const resolve of this.#onShown.splice(0)) resolve()
+      })
+    }
+  }
+
+  async type(command: string): Promise<void> {
+    const mark = `typed ${++this.#count}`
+    this.#shell.stdin!.write(`${command}\necho; echo '${mark}'\n`)
+    await this.shows(new RegExp(`^${mark}$`, 'm'))
+  }
+
+  async shows(pattern: RegExp): Promise<void> {
+    while (!pattern.test(this.shown)) await new Promise<void>(resolve => this.#onShown.push(resolve))
+  }
+}
+
+t.test(
+  'the commands of the README do what it shows',
+  { skip: skipWithout(TOOLS, 'curl, jq, openssl') },
+  async t => {
+    const folder = t.testdir({ data: {} })
+    const server = await startServer({ dataFolder: join(folder, 'data') })
+    t.teardown(() => server.end())
+    for (const name of ['dist', 'node_modules']) symlinkSync(join(PROJECT_ROOT, name), join(folder, name))
+    const story = section('A call in two terminals')
+    const here = (text: string) =>
+      text
+        .replaceAll('http://127.0.0.1:8080', server.http)
+        .replaceAll('127.0.0.1:8080', new URL(server.http).host)
+    const [, script = ''] = /^```js\n([\s\S]+?)^```$/m.exec(story) ?? []
+    writeFileSync(join(folder, 'listen.mjs'), here(script))
+
+    const terminals = { ann: new Terminal(t, folder), bob: new Terminal(t, folder) }
+    for (const { kind, text } of linesOf(section('The first minute'))) {
+      if (kind === 'command') await terminals.ann.type(here(text))
+    }
+    const lines = linesOf(story)
+    const missing: string[] = []
+    for (const { terminal, kind, text } of lines) {
+      if (kind === 'command') await terminals[terminal].type(here(text))
+      else await isShown(text).catch(() => missing.push(text))
+    }
+    t.same(missing, [], 'all that is printed there is shown')
+    if (missing.length > 0) t.comment(terminals.ann.shown + terminals.bob.shown)
+    t.ok(lines.length > 25, `${lines.length} lines`)
+    for (const { shown } of Object.values(terminals)) t.match(shown, /"type":"call_status".*"status":"ended"/)
+
+    /** In one of the terminals; a page has one column, and people have eyes. */
+    function isShown(text: string): Promise<unknown> {
+      const pattern = patternOf(here(text))
+      const late = new Promise((_, reject) => setTimeout(reject, PATIENCE_MS).unref())
+      return Promise.race([late, ...Object.values(terminals).map(terminal => terminal.shows(pattern))])
+    }
+  },
+)
+
+const PATIENCE_MS = 10_000
