@@ -1,0 +1,130 @@
+/**
+ * D5: a disk without room, for calls and messages: both are refused in words, of a refused call nobody has heard, what
+ * was acknowledged stays, and all goes on as soon as there is room. The limit is the shell's `ulimit -f`, lifted while
+ * the server runs.
+ */
+
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { meetPeople, settingsFor, signInPerson, startCall } from '../support/call-people.ts'
+import { forcedLmdb } from '../support/forced-lmdb.ts'
+import { runProgram } from '../support/programs.ts'
+import { startServer } from '../support/server.ts'
+import { headerIn } from '../support/stomp-peer.ts'
+import { StompTcpClient } from '../support/stomp-tcp-client.ts'
+import { auditStore } from '../support/store-audit.ts'
+
+const QUEUE = '/user/queue/dev.durable'
+const PRLIMIT = '/usr/bin/prlimit'
+const FULL_DISK = ['bash', '-c', 'ulimit -S -f 1500; exec "$@"', '-']
+const ENVIRONMENT = { CALLSIGN_STOMP_TCP_PORT: '0', CALLSIGN_LOG_LEVEL: 'fatal', ...settingsFor(4) }
+
+/** Sends until one is refused; resolves with what was acknowledged, in order. */
+async function fill(client: StompTcpClient): Promise<string[]> {
+  const acknowledged: string[] = []
+  let sent = 0
+  await client.subscribe('/user/queue/errors', 'errors')
+  // Smaller and smaller ones, until not even those of a few bytes fit.
+  for (const bytes of [200_000, 8_000, 1]) {
+    for (let refusals = client.messages.length; client.messages.length === refusals; ) {
+      const receipt = `sent-${++sent}`
+      const body = receipt.padEnd(bytes, '.')
+      const answered = client.send(QUEUE, body, receipt).then(() => acknowledged.push(body))
+      await Promise.race([answered, client.until(() => client.messages.length > refusals)])
+    }
+  }
+  return acknowledged
+}
+
+async function readAll(stompTcp: string, accessToken: string): Promise<string[]> {
+  const client = await StompTcpClient.connect(stompTcp, accessToken)
+  await client.subscribe(QUEUE, 'all')
+  await client.send(QUEUE, 'end', 'end')
+  await client.until(() => String(client.messages.at(-1)?.body) === 'end')
+  client.destroy()
+  return client.messages.map(({ body }) => String(body))
+}
+
+t.test('a full disk refuses calls and messages in words, loses none, and passes', async t => {
+  const dataFolder = join(t.testdir(), 'data')
+  const server = await startServer({ dataFolder, wrapper: FULL_DISK, environment: ENVIRONMENT })
+  t.teardown(() => server.end())
+  const [ann, bob, eve] = await meetPeople(server.http, 3)
+  const { body: ringing } = await startCall(ann!, [bob!])
+  const connect = (token: string) => StompTcpClient.connect(server.stompTcp!, token)
+  const filler = await connect(ann!.app.accessToken!)
+  const acknowledged = await fill(filler)
+  const problem = JSON.parse(String(filler.messages.at(-1)?.body))
+  t.match(problem, { type: 'error', destination: QUEUE, receiptId: /^sent-\d+$/ })
+  t.notOk(filler.receipts.includes(problem.receiptId))
+  t.match(problem.problem, { status: 503, code: 'STORE_UNAVAILABLE' })
+  t.notOk(filler.isClosed, 'told on the errors, it goes on')
+
+  const plain = await connect(eve!.app.accessToken!)
+  await t.rejects(plain.send(QUEUE, 'x', 'refused'), /the connection has ended/)
+  t.same(
+    ['code', 'reason', 'retry', 'receipt-id'].map(name => headerIn(plain.error, name)),
+    ['503', 'store_unavailable', 'after', 'refused'],
+  )
+  const refused = await startCall(eve!, [ann!])
+  t.match(refused.body, { status: 503, code: 'STORE_UNAVAILABLE' })
+  t.ok(Number(refused.headers.get('retry-after')) > 0)
+  const join200 = `POST /app/api/call/${ringing.callId}/join`
+  t.equal(await bob!.app.outcome(join200, {}), '503 STORE_UNAVAILABLE')
+  t.equal((await fetch(`${server.admin}/readyz`)).status, 503)
+
+  t.match(await bob!.app.get(200, 'GET /app/api/call/pending'), { items: [{ callId: ringing.callId }] })
+  t.same(
+    await ann!.app.get(200, 'GET /app/api/call/pending'),
+    { items: [] },
+    'of a refused call nobody has heard',
+  )
+  t.same(await eve!.app.get(200, 'GET /app/api/call/history'), { items: [] })
+  t.same((await auditStore(dataFolder)).faults, [])
+
+  if (existsSync(PRLIMIT)) {
+    await runProgram(PRLIMIT, [`--pid=${server.process.pid}`, '--fsize=unlimited'])
+    await filler.send(QUEUE, 'with room', 'with room')
+    acknowledged.push('with room')
+    t.match(await bob!.app.get(200, join200, {}), { status: 'active', encryptedAESKey: /./ })
+    t.match(await ann!.app.get(200, 'POST /app/api/call/end', { callId: ringing.callId }), {
+      status: 'ended',
+    })
+    t.equal((await startCall(eve!, [ann!])).status, 201)
+  }
+  filler.destroy()
+  t.equal(await server.end(), 0, 'stops cleanly')
+
+  const roomy = await startServer({ dataFolder, environment: ENVIRONMENT })
+  t.teardown(() => roomy.end())
+  const there = await readAll(roomy.stompTcp!, ann!.app.accessToken!)
+  t.ok(acknowledged.length > 10)
+  t.strictSame(
+    there.map(text => text.slice(0, 20)),
+    [...acknowledged, 'end'].map(text => text.slice(0, 20)),
+    `${acknowledged.length} messages`,
+  )
+})
+
+t.test(
+  'positive control: what is acknowledged before it is written, and does not fit, is missed',
+  async t => {
+    const dataFolder = join(t.testdir(), 'data')
+    const first = await startServer({ dataFolder, environment: ENVIRONMENT })
+    const { app } = await signInPerson(first.http, 0)
+    await first.end()
+    const environment = { ...ENVIRONMENT, ...forcedLmdb({ isEarly: true }) }
+    const early = await startServer({ dataFolder, wrapper: FULL_DISK, environment })
+    const client = await StompTcpClient.connect(early.stompTcp!, app.accessToken!)
+    const sent = Array.from({ length: 10 }, (_, at) => `${at}`.padEnd(200_000, '.'))
+    for (const [at, body] of sent.entries()) await client.send(QUEUE, body, `${at}`)
+    client.destroy()
+    await early.end()
+
+    const roomy = await startServer({ dataFolder, environment: ENVIRONMENT })
+    t.teardown(() => roomy.end())
+    const there = await readAll(roomy.stompTcp!, app.accessToken!)
+    t.ok(there.length - 1 < sent.length, `${there.length - 1} of ${sent.length} are there`)
+  },
+)
