@@ -77,7 +77,9 @@ export class AppleSignIn {
   async exchange(code: string, clientId: string): Promise<AppleGrant> {
     assert(this.#clientIds.includes(clientId), 'a code is exchanged for an app of ours')
     const form = { grant_type: 'authorization_code', code }
-    const { status, json } = await this.#post(this.#tokenUrl, clientId, form)
+    const { status, json } = await this.#post(this.#tokenUrl, clientId, form).catch(error => {
+      throw error instanceof SignalError ? unavailable(error) : error
+    })
     const { error, id_token: idToken, refresh_token: refreshToken } = membersOf(json)
     if (error === 'invalid_grant')
       throw new SignalError(
@@ -85,7 +87,7 @@ export class AppleSignIn {
         'the authorization code is used, expired or not for this app',
       )
     if (status !== 200 || typeof idToken !== 'string')
-      throw new SignalError('PROVIDER_UNAVAILABLE', `${this.#tokenUrl} answers ${status}${named(error)}`)
+      throw unavailable(new Error(`${this.#tokenUrl} answers ${status}${named(error)}`))
     const { subject, audience } = await this.#provider.verify(idToken)
     if (audience !== clientId)
       throw new SignalError('PROVIDER_TOKEN_INVALID', 'the authorization code is of another app')
@@ -120,6 +122,11 @@ function completeKey({ teamId, keyId, privateKey }: AppleOptions): AppleKey | un
   if (teamId === undefined || keyId === undefined || privateKey === undefined)
     throw new Error('Sign in with Apple needs team id, key id and private key together')
   return { teamId, keyId, privateKey }
+}
+
+/** Whoever signs in need not know whom the server asks, and where; the cause has it. */
+function unavailable(cause: Error): SignalError {
+  return new SignalError('PROVIDER_UNAVAILABLE', 'Apple did not exchange the authorization code', { cause })
 }
 
 /** An answer that never came counts as the one a gateway would have given; a fault of ours is none. */

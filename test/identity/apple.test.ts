@@ -167,7 +167,8 @@ t.test('a client secret that Apple does not accept is our fault, and named', asy
   const { standIn, apple } = await scene(t, { keyId: 'KEY0000002' })
   await t.rejects(apple.exchange(standIn.issueCode(ANN), APP), {
     code: 'PROVIDER_UNAVAILABLE',
-    message: /answers 400 invalid_client$/,
+    message: 'Apple did not exchange the authorization code',
+    cause: { message: /answers 400 invalid_client$/ },
   })
   t.same(standIn.accepted, [])
 })
