@@ -105,6 +105,8 @@ export interface ApplicationParts {
   readonly onRendered?: (rendered: Rendered) => void
   /** Sending codes to a country calling code has stopped, since so few of them are confirmed. */
   readonly onPumped: (dialCode: string) => void
+  /** Something of ours failed that nobody waits for. */
+  readonly onFault: (error: unknown) => void
   readonly onTokenReused: (userId: UserId, requestId: string) => void
 }
 
@@ -188,7 +190,13 @@ function openStores(parts: ApplicationParts) {
   const { config, secret, database, randomBytes } = parts
   const secrets = deriveSecrets(secret)
   const { lifetimes } = config
-  const base = { ...parts, secrets, lifetimes, expiries: new Expiries(database), onOver: parts.onSessionOver }
+  const base = {
+    ...parts,
+    secrets,
+    lifetimes,
+    expiries: new Expiries(database, parts.onFault),
+    onOver: parts.onSessionOver,
+  }
   const { expiries } = base
   const accounts = new AccountStore(database)
   const devices = new DeviceStore(database)

@@ -269,6 +269,7 @@ async function startApplication(
     isConnected: (userId, deviceId) => connections.isConnected(userId, deviceId),
     onOutgoing: channel => wake(channel),
     ...(deliveries === undefined ? {} : { onRendered: deliveries.record }),
+    onFault: error => house.onFault(error),
     onPumped: dialCode => logger.warn({ event: 'sms-stopped', dialCode }),
     onTokenReused: (userId, requestId) =>
       logger.warn({ event: 'refresh-token-reused', userId: `${userId}`, requestId }),

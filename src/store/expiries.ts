@@ -17,9 +17,12 @@ export class Expiries {
   readonly #database: Database
   readonly #table: Table<0>
   readonly #kinds = new Map<number, Expire>()
+  readonly #onFault: (error: unknown) => void
 
-  constructor(database: Database) {
+  /** `onFault` is told of endings that fail, once for each kind in a sweep; where it throws, so does the sweep. */
+  constructor(database: Database, onFault: (error: unknown) => void = rethrow) {
     this.#database = database
+    this.#onFault = onFault
     this.#table = database.table('expiries')
   }
 
@@ -34,26 +37,40 @@ export class Expiries {
     this.#table.put(Buffer.concat([timeBytes(endsAtMs), Uint8Array.of(kind), key]), 0)
   }
 
-  /** Ends up to `countMax` of what is due, in one transaction; resolves with how many there were. */
+  /**
+   * Ends up to `countMax` of what is due, in one transaction; resolves with how many there were. An ending that fails
+   * is tried again a minute later, and keeps no other waiting.
+   */
   async sweep(nowMs: number, countMax: number): Promise<number> {
     if (this.#due(nowMs, 1).length === 0) return 0
-    return this.#database.commit(() => {
+    const faults = new Map<number, unknown>()
+    const count = await this.#database.commit(() => {
       const due = this.#due(nowMs, countMax)
-      for (const row of due) this.#end(row, nowMs)
+      for (const row of due) this.#end(row, nowMs, faults)
       return due.length
     })
+    for (const fault of faults.values()) this.#onFault(fault)
+    return count
   }
 
   #due(nowMs: number, limit: number): Uint8Array[] {
     return [...this.#table.getKeys({ start: NO_TIME, end: timeBytes(nowMs + 1), limit })]
   }
 
-  #end(row: Uint8Array, nowMs: number): void {
+  #end(row: Uint8Array, nowMs: number, faults: Map<number, unknown>): void {
     const kind = row[TIME_BYTES]!
     const key = row.subarray(TIME_BYTES + 1)
-    const endsAtMs = this.#kinds.get(kind)?.(key, nowMs)
+    // First, since what ends may have another ending at the same moment.
     this.#table.remove(row)
-    if (endsAtMs !== undefined) this.add(kind, Math.max(endsAtMs, nowMs + 1), key)
+    try {
+      const expire = this.#kinds.get(kind)
+      assert(expire !== undefined, `expiry kind ${kind} is one of ours`)
+      const endsAtMs = expire(key, nowMs)
+      if (endsAtMs !== undefined) this.add(kind, Math.max(endsAtMs, nowMs + 1), key)
+    } catch (error) {
+      faults.set(kind, error)
+      this.add(kind, nowMs + POSTPONED_MS, key)
+    }
   }
 }
 
@@ -74,5 +91,11 @@ export const EXPIRY = {
   errand: 15,
 } as const
 
+function rethrow(error: unknown): never {
+  throw error
+}
+
+/** After an ending that failed. */
+const POSTPONED_MS = 60_000
 const NO_TIME = timeBytes(0)
 const TIME_BYTES = 6

@@ -12,7 +12,8 @@ const KIND = EXPIRY.session
 function open(t: Test, folder = t.testdir()) {
   const database = Database.open(folder)
   t.teardown(() => database.close())
-  return { database, expiries: new Expiries(database), folder }
+  const faults: unknown[] = []
+  return { database, expiries: new Expiries(database, fault => faults.push(fault)), folder, faults }
 }
 
 t.test('what is due ends in order of its time, and nothing before it', async t => {
@@ -107,6 +108,51 @@ t.test('what ends writes in the transaction that ends it', async t => {
   })
   await expiries.sweep(10, 10)
   t.equal(rows.get(idsKey(1n)), undefined)
+})
+
+t.test('an ending that fails is told, keeps no other waiting, and is tried again in a minute', async t => {
+  const { database, expiries, faults } = open(t)
+  const ended: bigint[] = []
+  let isBroken = true
+  expiries.define(KIND, key => {
+    const id = idInKey(key, 0)
+    if (isBroken && id !== 3n) throw new Error(`broken ${id}`)
+    ended.push(id)
+  })
+  await database.commit(() => {
+    for (const id of [1n, 2n, 3n]) expiries.add(KIND, Number(id), idsKey(id))
+  })
+  t.equal(await expiries.sweep(10, 100), 3)
+  t.same(ended, [3n])
+  t.match(faults, [{ message: 'broken 2' }], 'once for each kind')
+  t.equal(await expiries.sweep(60_009, 100), 0)
+  isBroken = false
+  t.equal(await expiries.sweep(60_010, 100), 2)
+  t.same([ended, faults.length], [[3n, 1n, 2n], 1])
+})
+
+t.test('an ending of a kind that nobody knows is told, and not lost', async t => {
+  const { database, expiries, faults } = open(t)
+  await database.commit(() => expiries.add(200, 5, idsKey(1n)))
+  t.equal(await expiries.sweep(10, 100), 1)
+  t.match(faults, [{ message: /expiry kind 200 is one of ours/ }])
+  const ended: bigint[] = []
+  expiries.define(200, key => void ended.push(idInKey(key, 0)))
+  await expiries.sweep(60_010, 100)
+  t.same(ended, [1n])
+})
+
+t.test('an ending may have its key end again at the same moment', async t => {
+  const { database, expiries } = open(t)
+  let count = 0
+  expiries.define(KIND, key => {
+    count++
+    if (count === 1) expiries.add(KIND, 5, key)
+  })
+  await database.commit(() => expiries.add(KIND, 5, idsKey(1n)))
+  await expiries.sweep(10, 100)
+  await expiries.sweep(10, 100)
+  t.equal(count, 2)
 })
 
 t.test('a kind is defined once', async t => {

@@ -66,6 +66,9 @@ export function openWhole(t: Test, options: WholeOptions = {}): WholeApplication
     register: options.register ?? (async () => ({ index: logged++, vrfHash: world.randomBytes(64) })),
     onOutgoing: () => undefined,
     onTokenReused: () => undefined,
+    onFault(error) {
+      throw error
+    },
     onPumped: () => undefined,
     identityOf: () => undefined,
     isConnected: (userId, deviceId) => signalling.connections.isConnected(userId, deviceId),
