@@ -46,6 +46,10 @@ export class PendingAsk<Answer> extends Envelope implements Reply<Answer> {
     this.#host.wheel.arm(this.#deadline, deadlineMs)
   }
 
+  hasMessageFor(): boolean {
+    return this.#state === OPEN
+  }
+
   open(cell: Cell): unknown {
     if (this.#state !== OPEN) return this.#toDeadLetters('expired-ask')
     cell.pending ??= new Pending()

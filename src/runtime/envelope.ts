@@ -12,6 +12,9 @@ export abstract class Envelope {
   /** The message for `cell` to handle; undefined when there is none any more. */
   abstract open(cell: Cell): unknown
 
+  /** Whether there still is a message in it for `cell`; once there is none, there never will be. */
+  abstract hasMessageFor(cell: Cell): boolean
+
   /** Told instead of `open` when its mailbox is thrown away. */
   discard(_error: SignalError): void {}
 }

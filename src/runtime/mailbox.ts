@@ -77,6 +77,19 @@ export class Mailbox {
     this.#control.push(message)
   }
 
+  /** Takes out and returns the messages that `isWanted` does not want; the others keep their order. */
+  sift(isWanted: (message: unknown) => boolean): unknown[] {
+    const unwanted: unknown[] = []
+    for (const lane of [this.#control, this.#user]) {
+      for (let left = lane?.length ?? 0; left > 0; left--) {
+        const message = lane!.shift()
+        if (isWanted(message)) lane!.push(message)
+        else unwanted.push(message)
+      }
+    }
+    return unwanted
+  }
+
   /** Takes the next message, control lane first; undefined when both are empty. */
   take(): unknown {
     if (this.#control !== undefined && this.#control.length > 0) return this.#control.shift()

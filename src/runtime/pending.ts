@@ -170,8 +170,12 @@ class TimerFiring extends Envelope {
     return this.#timer.message
   }
 
+  hasMessageFor(): boolean {
+    return this.#timer.generation === this.#generation
+  }
+
   open(cell: Cell): unknown {
-    if (this.#timer.generation !== this.#generation) return undefined
+    if (!this.hasMessageFor()) return undefined
     cell.pending?.forgetTimer(this.#timer)
     return this.#timer.message
   }
@@ -202,6 +206,10 @@ export class WorkOutcome<Outcome> extends Envelope {
   onFailed(error: unknown): void {
     this.#outcome = { error }
     this.#deliver()
+  }
+
+  hasMessageFor(cell: Cell): boolean {
+    return cell === this.#cell
   }
 
   open(cell: Cell): unknown {

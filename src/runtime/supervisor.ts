@@ -156,7 +156,15 @@ export class Supervisor {
     kind.remove(cell)
     kind.add(heir)
     this.#end(cell)
+    this.#sift(heir)
     return heir
+  }
+
+  // What waits and has come to nothing would have an actor built that nobody has a word for, and that never stops.
+  #sift(heir: Cell): void {
+    const hasMessage = (entry: unknown) => !(entry instanceof Envelope) || entry.hasMessageFor(heir)
+    const stale = heir.mailbox?.sift(hasMessage) ?? []
+    for (const entry of stale) (entry as Envelope).open(heir)
   }
 
   #startOrVacate(heir: Cell): void {

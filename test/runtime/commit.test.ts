@@ -308,6 +308,39 @@ t.test('an outcome does not reach the actor that was built after the one that be
   t.equal(system.figures().deadLetters['stale-outcome'], 2)
 })
 
+t.test('what an actor began before it stopped has no other one built', async t => {
+  const { world, system } = makeStage()
+  const works = [new Deferred<string>(), new Deferred<string>()]
+  const write = new Deferred<void>()
+  const probe = system.define(
+    kindOf<string>((message, context) => {
+      if (message === 'stop') return context.stop()
+      for (const work of works) {
+        context.tellOutcome(
+          work,
+          outcome => outcome,
+          () => 'failed',
+        )
+      }
+      context.startTimer('timer', 100, 'timer')
+      context.commit(write, () => {})
+    }),
+  )
+  probe('a').tell('begin')
+  world.run()
+  // Behind the stop there are a firing and an outcome; another one comes while it waits for its commit.
+  probe('a').tellControl('stop')
+  works[0]!.resolve('outcome behind the stop')
+  world.advance(200)
+  works[1]!.resolve('outcome after the stop')
+  write.resolve()
+  world.run()
+  t.match(system.figures(), { liveActors: 0, timersArmed: 0, deadLetters: { 'stale-outcome': 2 } })
+  t.equal(probe('a').tell('stop'), 'accepted')
+  world.run()
+  t.equal(system.figures().liveActors, 0)
+})
+
 t.test('the context of an ended actor object does nothing', async t => {
   const { world, system } = makeStage()
   const contexts: Context<string>[] = []

@@ -34,6 +34,17 @@ t.test('a full user lane refuses and takes again once one was taken', async t =>
   t.equal(mailbox.offer('too many', 10), false)
 })
 
+t.test('a mailbox gives up what is not wanted and keeps the order of the rest', async t => {
+  const mailbox = new Mailbox()
+  for (let i = 0; i < 20; i++) mailbox.offer(i, 100)
+  for (let i = 20; i < 40; i++) mailbox.offerControl(i)
+  const isEven = (message: unknown) => Number(message) % 2 === 0
+  t.same(mailbox.sift(isEven), [21, 23, 25, 27, 29, 31, 33, 35, 37, 39, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19])
+  t.equal(mailbox.length, 20)
+  const rest = Array.from({ length: 20 }, () => mailbox.take())
+  t.same(rest, [20, 22, 24, 26, 28, 30, 32, 34, 36, 38, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18])
+})
+
 t.test('the control lane overtakes, keeps its order and is never full', async t => {
   const mailbox = new Mailbox()
   mailbox.offer('user 1', 1)
