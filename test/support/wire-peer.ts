@@ -36,6 +36,9 @@ export class WirePeer {
   pongs = 0
   /** Of the server's close frame; 1006 where there was none, 1005 for the end of a TCP connection. */
   closeCode: number | undefined = undefined
+  /** The last octets that came, where frames are no longer read. */
+  tail: Buffer = Buffer.alloc(0)
+  #isReadingFrames = true
   readonly #isWebSocket: boolean
   readonly #parser = new NaiveParser(serverRules('1.2'))
   /** Octets that came and are not read: of a WebSocket frame, or of a STOMP frame over TCP. */
@@ -95,7 +98,9 @@ export class WirePeer {
   /** Takes the first frame that `isWanted`, and no other. */
   async frame(isWanted: (frame: WireFrame) => boolean): Promise<WireFrame> {
     await this.until(() => this.frames.some(isWanted))
-    return this.frames.splice(this.frames.findIndex(isWanted), 1)[0]!
+    const at = this.frames.findIndex(isWanted)
+    // Somebody else may have taken it.
+    return at < 0 ? this.frame(isWanted) : this.frames.splice(at, 1)[0]!
   }
 
   message(): Promise<WireFrame> {
@@ -136,12 +141,21 @@ export class WirePeer {
     this.socket.resume()
   }
 
+  /** Reads no frames any more but keeps the last octets, close frames among them: for much that comes at once. */
+  keepTail(): void {
+    this.#isReadingFrames = false
+  }
+
   /** Breaks the connection with a RST. */
   destroy(): void {
     this.socket.resetAndDestroy()
   }
 
   #onBytes(bytes: Buffer): void {
+    if (!this.#isReadingFrames) {
+      this.tail = Buffer.concat([this.tail, bytes]).subarray(-TAIL_BYTES)
+      return this.#tellNews()
+    }
     this.#unread = this.#unread.length === 0 ? bytes : Buffer.concat([this.#unread, bytes])
     try {
       if (!this.#isWebSocket) this.#readStream()
@@ -262,6 +276,7 @@ function isUtf8(octets: string | Uint8Array): boolean {
   return typeof octets === 'string' || isUtf8Bytes(octets)
 }
 
+const TAIL_BYTES = 4_096
 const BEAT = Buffer.from('\n')
 /** Longer than anything the server may take, shorter than what ends a test. */
 const DEADLINE_MS = 20_000

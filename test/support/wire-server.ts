@@ -26,7 +26,9 @@ export interface WireDevice {
 
 export class WireServer {
   readonly running: RunningServer
-  #peopleCount = 0
+  #signInCount = 0
+  /** By user id, the number that they sign in with. */
+  readonly #numbers = new Map<string, number>()
 
   private constructor(running: RunningServer) {
     this.running = running
@@ -43,8 +45,11 @@ export class WireServer {
   }
 
   /** Signs in somebody new. */
-  signIn(): Promise<Person> {
-    return signInPerson(this.running.http, this.#peopleCount++)
+  async signIn(): Promise<Person> {
+    const number = this.#signInCount++
+    const person = await signInPerson(this.running.http, number)
+    this.#numbers.set(person.userId, number)
+    return person
   }
 
   /** Signs in so many people at once. */
@@ -53,10 +58,9 @@ export class WireServer {
     return people.map(deviceOf)
   }
 
-  /** Another device of the person who signed in as number `at`. */
-  async anotherDevice(at: number): Promise<Person> {
-    const app = await signInAgain(this.running.http, at)
-    const { userId } = await app.get(200, 'GET /app/api/user')
+  /** Another device of somebody. */
+  async anotherDevice({ userId }: Person): Promise<Person> {
+    const app = await signInAgain(this.running.http, this.#numbers.get(userId)!)
     const publicKey = newPublicKey('P-256 X9.63')
     const device = await app.get(201, 'POST /app/api/register_device', { publicKey })
     return { app, userId, deviceId: device.deviceId, publicKey, publicKeyHash: device.publicKeyHash }

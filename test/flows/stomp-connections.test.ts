@@ -1,0 +1,270 @@
+/**
+ * Connections as they come and go, over real sockets against the built server: who a connection belongs to, what ends
+ * it, and what is left of what it asked for. Cases of sections B to H that octets alone do not tell.
+ */
+
+import { readdirSync } from 'node:fs'
+import t from 'tap'
+import { befriend, startCall } from '../support/call-people.ts'
+import { headerOf, type WireFrame, type WirePeer } from '../support/wire-peer.ts'
+import {
+  CARRIERS,
+  connectFrame,
+  deviceOf,
+  disconnect,
+  endingOf,
+  send,
+  sendFrame,
+  subscribe,
+  type WireDevice,
+  WireServer,
+} from '../support/wire-server.ts'
+
+const PEOPLE = 60
+const dataFolder = t.testdir()
+const server = await WireServer.start(t, { people: PEOPLE, dataFolder })
+const QUEUE = '/user/queue/dev.t'
+
+function bodies(frames: readonly WireFrame[]): string[] {
+  return frames.filter(({ command }) => command === 'MESSAGE').map(({ body }) => String(body))
+}
+
+/** Takes so many MESSAGEs, and returns their bodies. */
+async function takeBodies(peer: WirePeer, count: number): Promise<string[]> {
+  const taken: WireFrame[] = []
+  while (taken.length < count) taken.push(await peer.message())
+  return bodies(taken)
+}
+
+t.test('B-15: each receiver gets headers as its version writes them', async t => {
+  const [ann, bob] = await server.devices(2)
+  const in12 = await server.connect('websocket', ann!)
+  const in10 = await server.connect('tcp', bob!, '1.0')
+  for (const peer of [in12, in10]) await subscribe(peer, '/topic/dev.b15')
+  in12.write(sendFrame('/topic/dev.b15', 'x', 'k:a\\nb\n'))
+  t.match((await in12.message()).octets.toString(), '\nk:a\\nb\n')
+  t.match((await in10.message()).octets.toString(), '\nk:a b\n')
+  for (const peer of [in12, in10]) await disconnect(peer)
+})
+
+t.test('C-20, C-21: the upgrade may carry the token, and that of CONNECT counts more', async t => {
+  const [ann, bob] = await server.devices(2)
+  const upgradeLines = `Authorization: Bearer ${ann!.token}\r\n`
+  for (const [expected, frame] of [
+    [ann, 'CONNECT\naccept-version:1.2\n\n\0'],
+    [bob, connectFrame(bob!.token)],
+  ] as const) {
+    const peer = await server.open('websocket', { upgradeLines })
+    peer.write(frame)
+    t.equal(headerOf(await peer.frame(() => true), 'user-name'), expected!.userId)
+    await disconnect(peer)
+  }
+})
+
+t.test('C-25: the newest connection of a device replaces the older, on whatever it came', async t => {
+  const [ann] = await server.devices(1)
+  const topic = '/topic/dev.c25'
+  const older = await server.connect('websocket', ann!)
+  await subscribe(older, topic)
+  await subscribe(older, QUEUE, 'q', 'ack:client\n')
+  const newer = await server.connect('tcp', ann!)
+  t.equal(await endingOf(older), 'replaced 4409')
+  for (const destination of [topic, QUEUE]) await subscribe(newer, destination, destination)
+  for (const destination of [topic, QUEUE]) await send(newer, destination, destination)
+  t.same(bodies(await disconnect(newer)).sort(), [topic, QUEUE].sort(), 'once each')
+  t.same(bodies(older.take()), [])
+})
+
+t.test('C-26: a session that is ended takes its connection with it, within a second', async t => {
+  for (const carrier of CARRIERS) {
+    const ann = await server.signIn()
+    const peer = await server.connect(carrier, deviceOf(ann))
+    await subscribe(peer, '/user/queue/account')
+    const startMs = performance.now()
+    t.equal(await ann.app.outcome('POST /app/api/logout', {}), '204')
+    t.equal(await endingOf(peer), `session_revoked ${carrier === 'tcp' ? 1005 : 4401}`)
+    t.ok(performance.now() - startMs < 1_000)
+    const again = await server.open(carrier)
+    again.write(connectFrame(ann.app.accessToken!))
+    t.match(await endingOf(again), /^token_invalid/)
+    t.equal(headerOf(again.frames[0], 'retry'), 'false')
+  }
+})
+
+t.test('C-26: a device that is removed is cut off, others of its user are told', async t => {
+  const ann = await server.signIn()
+  const tablet = await server.anotherDevice(ann)
+  const [onPhone, onTablet] = [
+    await server.connect('websocket', deviceOf(ann)),
+    await server.connect('tcp', deviceOf(tablet)),
+  ]
+  await subscribe(onTablet, '/user/queue/account')
+  const startMs = performance.now()
+  t.equal(await tablet.app.outcome(`DELETE /app/api/devices/${ann.deviceId}`), '204')
+  t.equal(await endingOf(onPhone), 'device_removed 4403')
+  t.ok(performance.now() - startMs < 1_000)
+  const told = await onTablet.frame(frame => headerOf(frame, 'type') === 'device_removed')
+  t.equal(JSON.parse(String(told.body)).deviceId, ann.deviceId)
+  await disconnect(onTablet)
+})
+
+t.test('H-04: what came before a DISCONNECT is stored when its receipt arrives', async t => {
+  for (const carrier of CARRIERS) {
+    const [ann] = await server.devices(1)
+    const peer = await server.connect(carrier, ann!)
+    const sends = Array.from({ length: 500 }, (_, at) => sendFrame(QUEUE, `${at}`))
+    peer.write(`${sends.join('')}DISCONNECT\nreceipt:bye\n\n\0`)
+    await peer.closed()
+    t.same(
+      peer.take().map(frame => headerOf(frame, 'receipt-id')),
+      ['bye'],
+    )
+    t.same(
+      await storedBodies(ann!, 500),
+      Array.from({ length: 500 }, (_, at) => `${at}`),
+    )
+  }
+})
+
+/** What waits in the queue, read by a new connection that leaves it there. */
+async function storedBodies(device: WireDevice, count: number): Promise<string[]> {
+  const peer = await server.connect('websocket', device)
+  await subscribe(peer, QUEUE, 'q', 'ack:client\nprefetch-count:256\n')
+  const found: string[] = []
+  while (found.length < count) {
+    const frames = await Promise.all(
+      Array.from({ length: Math.min(250, count - found.length) }, () => peer.message()),
+    )
+    found.push(...bodies(frames))
+    peer.write(`ACK\nid:${headerOf(frames.at(-1), 'ack')}\n\n\0`)
+  }
+  const more = bodies(await disconnect(peer))
+  return [...found, ...more]
+}
+
+t.test(
+  'H-05: a client that breaks off in a burst leaves the first of it, in order, and nothing else',
+  async t => {
+    for (const carrier of CARRIERS) {
+      const [ann] = await server.devices(1)
+      const peer = await server.connect(carrier, ann!)
+      const sends = Array.from({ length: 500 }, (_, at) => sendFrame(QUEUE, `${at}`, `receipt:${at}\n`))
+      for (const frame of sends) peer.write(frame)
+      await peer.receipt('0')
+      peer.destroy()
+      const next = await server.connect(carrier, ann!)
+      await subscribe(next, QUEUE, 'q', 'ack:client\nprefetch-count:256\n')
+      await send(next, '/topic/dev.other', 'x')
+      const [first] = await takeBodies(next, 1)
+      t.equal(first, '0')
+      const kept = [first, ...bodies(await disconnect(next))]
+      t.same(
+        kept,
+        kept.map((_, at) => `${at}`),
+      )
+    }
+  },
+)
+
+t.test('H-06: a client that reads slowly gets its ERROR whole, and before the close', async t => {
+  for (const carrier of CARRIERS) {
+    const [ann, bob] = await server.devices(2)
+    const [slow, sender] = [await server.connect(carrier, ann!), await server.connect(carrier, bob!)]
+    await subscribe(slow, '/topic/dev.h06')
+    slow.pause()
+    while ((await server.figure('callsign_connection_buffered_bytes')) === 0) {
+      sender.write(sendFrame('/topic/dev.h06', 'x'.repeat(60_000)).repeat(7))
+      await send(sender, '/topic/dev.h06', 'x')
+    }
+    const before = await server.figure('callsign_stomp_endings_total{reason="header_missing"}')
+    slow.write('SEND\nreceipt:last\n\nx\0')
+    await server.figureWhen(
+      'callsign_stomp_endings_total{reason="header_missing"}',
+      figure => figure > before,
+    )
+    await readSlowly(slow)
+    const error = slow.frames.at(-1)
+    t.equal(error?.command, 'ERROR')
+    t.equal(headerOf(error, 'receipt-id'), 'last')
+    t.equal(Number(headerOf(error, 'content-length')), error?.body.length)
+    t.equal(slow.closeCode, carrier === 'tcp' ? 1005 : 1002)
+    await disconnect(sender)
+  }
+})
+
+/** Lets the kernel's buffer empty a little in each turn of the loop, until the connection is over. */
+async function readSlowly(peer: WirePeer): Promise<void> {
+  const onData = () => {
+    peer.pause()
+    setImmediate(() => peer.resume())
+  }
+  peer.socket.on('data', onData)
+  peer.resume()
+  await peer.closed()
+}
+
+t.test('H-11: a thousand short connections, every receipt, and nothing is left', async t => {
+  const devices = await server.devices(8)
+  const comeAndGo = async (device: WireDevice, times: number) => {
+    for (let at = 0; at < times; at++) {
+      const peer = await server.connect(CARRIERS[at % 2]!, device)
+      await send(peer, '/topic/dev.h11', 'x')
+      await disconnect(peer)
+    }
+  }
+  await comeAndGo(devices[0]!, 2)
+  const [bytesBefore, topicsBefore, filesBefore] = await figures()
+  await Promise.all(devices.map(device => comeAndGo(device, 125)))
+  await server.figureWhen('callsign_connections', figure => figure === 0)
+  await server.figureWhen('callsign_actors_live{kind="stomp-session"}', figure => figure === 0)
+  const [bytes, topics, files] = await figures()
+  t.same([bytes, topics], [bytesBefore, topicsBefore])
+  t.ok(files <= filesBefore, `${files} open files, ${filesBefore} before`)
+})
+
+async function figures(): Promise<[bufferedBytes: number, topics: number, files: number]> {
+  return [
+    await server.figure('callsign_connection_buffered_bytes'),
+    await server.figure('callsign_actors_live{kind="dev-topic"}'),
+    readdirSync(`/proc/${server.running.process.pid}/fd`).length,
+  ]
+}
+
+t.test('nothing failed meanwhile', async t => {
+  t.same(server.faults(), [])
+})
+
+t.test('E-23, H-10: what was answered before kill -9 is there; who stops says so', async t => {
+  const [ann, bob] = [await server.signIn(), await server.signIn()]
+  await befriend(ann, bob)
+  const peer = await server.connect('tcp', deviceOf(ann))
+  const sends = ['1', '2', '3'].map(body => sendFrame(QUEUE, body, `receipt:r${body}\n`))
+  peer.write(sends.join(''))
+  await peer.receipt('r1')
+  await peer.receipt('r2')
+  await server.running.end('SIGKILL')
+
+  const second = await WireServer.start(t, { people: PEOPLE, dataFolder })
+  for (const { app } of [ann, bob]) app.http = second.running.http
+  const onPhone = await second.connect('websocket', deviceOf(ann))
+  await subscribe(onPhone, QUEUE, 'q', 'ack:client\n')
+  t.same(await takeBodies(onPhone, 2), ['1', '2'])
+  const { callId } = (await startCall(ann, [bob])).body
+  await subscribe(onPhone, `/topic/call.${callId}`)
+  t.ok(bodies(onPhone.take()).length <= 1, 'the third is there or not')
+
+  const peers = [onPhone, await second.connect('tcp', deviceOf(bob))]
+  const end = second.running.end('SIGTERM')
+  t.same(await Promise.all(peers.map(endingOf)), ['draining 1012', 'draining 1005'])
+  for (const peer of peers) t.match(headerOf(peer.frames.at(-1), 'retry-after'), /^\d{4,5}$/)
+  t.equal(await end, 0)
+  t.same(second.faults(), [])
+
+  const third = await WireServer.start(t, { people: PEOPLE, dataFolder })
+  for (const { app } of [ann, bob]) app.http = third.running.http
+  t.match(await ann.app.get(200, `GET /app/api/call/${callId}`), { status: 'ringing' })
+  const again = await third.connect('tcp', deviceOf(bob))
+  await subscribe(again, '/user/queue/calls', 'calls', 'ack:client\n')
+  t.equal(headerOf(await again.message(), 'type'), 'call_invitation')
+  await disconnect(again)
+})
