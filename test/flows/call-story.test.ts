@@ -105,6 +105,8 @@ t.test('a call from the first ring to the history of it', async t => {
   await carol.get(200, `POST /app/api/call/${callId}/join`)
   await carol.watch(callId)
   t.match((await ann.next('participant_joined')).body.participant, { userId: carol.userId })
+  const [, devicesOfCarol] = await ann.devicesOf(bob.userId, carol.userId)
+  t.equal(devicesOfCarol?.name, carol.self.name, 'the host can read the keys of who is in the call')
 
   t.comment('Ann leaves, Bob is the host and makes another key')
   await ann.get(204, `POST /app/api/call/${callId}/leave`)
