@@ -19,6 +19,7 @@ import { publicKeyRoutes } from './api/public-keys.ts'
 import { type Registration, type RegistrationWorld, registerKey } from './api/registration.ts'
 import { type Application, openApplication } from './application.ts'
 import { type Config, ConfigError, isLoopback, type Listener, readConfig } from './config.ts'
+import { chooseLanguage } from './delivery/texts.ts'
 import { clientRequirement } from './domain/client-version.ts'
 import type { Channel } from './domain/outgoing.ts'
 import { SignalError } from './errors.ts'
@@ -378,6 +379,7 @@ function publicServer(
     findFile: new LogFiles(published, keys.signer.keyId.toString(16).padStart(8, '0')).find,
     ...(config.areRatesLimited ? { admit: admission.admit, admissionRates: ADMISSION_RATES } : {}),
     webSocket: { accept: application.signalling.accept, connections, publicUrl },
+    languageOf: header => chooseLanguage(header, config.application.language),
     trustedProxies: config.http.trustedProxies,
     corsOrigins: config.http.corsOrigins,
     ...(config.http.tls === undefined ? {} : { tls: config.http.tls }),

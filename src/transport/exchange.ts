@@ -39,6 +39,8 @@ export class Exchange implements HttpRequest {
   readonly #startedAtMs = performance.now()
   /** The asking page's, when it is allowed; else empty. */
   #allowedOrigin: string
+  /** For the title of a refusal; `req` may be gone by then. */
+  readonly #acceptLanguage: string
   #remoteAddress: Uint8Array | undefined
   #match: Match | undefined
   #target: Target | undefined
@@ -53,6 +55,7 @@ export class Exchange implements HttpRequest {
     this.contentType = req.getHeader('content-type')
     const requestId = req.getHeader('x-request-id')
     this.requestId = requestId !== '' && REQUEST_ID_FORM.test(requestId) ? requestId : nextRequestId()
+    this.#acceptLanguage = world.parts.languageOf === undefined ? '' : req.getHeader('accept-language')
     const origin = world.cors === undefined ? '' : req.getHeader('origin')
     this.#allowedOrigin = world.cors?.isAllowed(origin) ? origin : ''
     if (world.addresses.areForwarded) this.#remoteAddress = world.addresses.of(res, req)
@@ -174,7 +177,11 @@ export class Exchange implements HttpRequest {
 
   #fail(error: unknown): void {
     const { parts } = this.#world
-    const { status, body, headers } = problemOf(error, this.requestId)
+    const { status, body, headers } = problemOf(
+      error,
+      this.requestId,
+      parts.languageOf?.(this.#acceptLanguage),
+    )
     if (status === 500) parts.onFault(error, this.requestId)
     else if (error instanceof SignalError) parts.onRefused(error.code, this.requestId)
     this.#answer({ status, contentType: 'application/problem+json', body, headers })

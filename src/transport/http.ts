@@ -9,6 +9,7 @@ import type { ErrorCode, Quota } from '../errors.ts'
 import { CorsPolicy } from './cors.ts'
 import { Exchange, type ExchangeWorld } from './exchange.ts'
 import { type FileSite, type PublicFile, serveFile } from './log-files.ts'
+import type { TitleLanguage } from './problem-titles.ts'
 import { RemoteAddresses } from './remote-address.ts'
 import { Router } from './router.ts'
 import { serveWebSockets, type WebSocketParts, webSocketRoute } from './websocket.ts'
@@ -66,6 +67,8 @@ export interface HttpServerParts {
    * admitted.
    */
   readonly admit?: (remoteAddress: Uint8Array, scope: AdmissionScope) => number
+  /** The language for a peer whose Accept-Language this is; English where it is left out. */
+  readonly languageOf?: (acceptLanguage: string) => TitleLanguage
   /** What addresses are counted against, for those who are not admitted to read. */
   readonly admissionRates?: Readonly<Record<AdmissionScope, Quota>>
   /** Addresses and ranges of proxies whose X-Forwarded-For is believed; none where it is left out. */

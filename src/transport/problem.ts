@@ -1,6 +1,7 @@
 /** Refusals as RFC 9457 problem details with the members of contract 1.5: the status and title of each code, the body. */
 
 import { type ErrorCode, type Quota, SignalError } from '../errors.ts'
+import { TITLES, type TitleLanguage } from './problem-titles.ts'
 
 export interface Problem {
   readonly status: number
@@ -9,8 +10,11 @@ export interface Problem {
   readonly headers: readonly (readonly [string, string])[]
 }
 
-/** What the peer hears of an error. A fault of ours says nothing more than the request id. */
-export function problemOf(error: unknown, requestId: string): Problem {
+/**
+ * What the peer hears of an error. A fault of ours says nothing more than the request id. The title alone is in the
+ * peer's language: `detail` is for developers.
+ */
+export function problemOf(error: unknown, requestId: string, language: TitleLanguage = 'en'): Problem {
   const refusal = error instanceof SignalError ? error : new SignalError('INTERNAL', 'a fault of the server')
   const { status, title } = PROBLEMS[refusal.code]
   const isFault = status === 500
@@ -27,7 +31,7 @@ export function problemOf(error: unknown, requestId: string): Problem {
   const code = isFault ? 'INTERNAL' : refusal.code
   const body = {
     type: `urn:problem:${code.toLowerCase().replaceAll('_', '-')}`,
-    title,
+    title: language === 'en' ? title : TITLES[refusal.code][language],
     status,
     code,
     detail: isFault ? 'The server failed; the request id names the fault in its log.' : refusal.message,

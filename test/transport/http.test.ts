@@ -3,6 +3,7 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import t, { type Test } from 'tap'
+import { SignalError } from '../../src/errors.ts'
 import {
   type HttpRequest,
   type HttpRoute,
@@ -385,6 +386,23 @@ t.test('admission counts the client, its canonical route, and paths that lead no
   const refused = await sendRaw(port, request('GET', '/api/meta', from('192.0.2.2')))
   t.match(refused, /^HTTP\/1.1 429 .*Retry-After: 7\r\n.*"code":"RATE_LIMITED".*"retryIn":7/s)
   t.equal(requests.length, 3)
+})
+
+t.test('the title of a refusal is in the language that was asked for, the code is not', async t => {
+  const languageOf = (header: string) => (header === 'de' || header === 'vi' ? header : 'en')
+  const handle = async (): Promise<never> => {
+    await new Promise(setImmediate)
+    throw new SignalError('OTP_INVALID', 'the code does not match')
+  }
+  const { url } = await serve(t, [{ method: 'GET', path: '/api/late', handle }], { languageOf })
+  const titleAt = async (path: string, language: string) => {
+    const answer = await fetch(`${url}${path}`, { headers: { 'accept-language': language } })
+    const { title, code } = (await answer.json()) as { title: string; code: string }
+    return `${code} ${title}`
+  }
+  t.equal(await titleAt('/none', 'de'), 'NOT_FOUND Nicht gefunden')
+  t.equal(await titleAt('/api/late', 'vi'), 'OTP_INVALID Mã không được chấp nhận')
+  t.equal(await titleAt('/api/late', ''), 'OTP_INVALID Code not accepted')
 })
 
 t.test('too many requests for the log’s files are 429, for every page to read', async t => {
