@@ -15,6 +15,11 @@ t.test('a call from the first ring to the history of it', async t => {
   await befriend(bob, carol)
   for (const phone of [ann, bob, carol]) await phone.connect()
 
+  t.match(await ann.get(200, 'GET /asyncapi.json'), {
+    asyncapi: '3.0.0',
+    servers: { stomp: { host: 'call.example.org', pathname: '/ws', protocol: 'wss' } },
+  })
+
   t.comment('Ann calls Bob')
   const callKey = randomBytes(32)
   const encryptedAESKeys = await ann.sealed(callKey, await ann.devicesOf(bob.userId))

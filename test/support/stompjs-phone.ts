@@ -51,6 +51,8 @@ export class Phone {
   heard = ''
   /** The ERROR frame that ended the last connection, and the code that it was closed with. */
   lastError: IFrame | undefined
+  /** The last refusal on its errors queue. */
+  lastRefusal: Body
   closeCode: number | undefined
   readonly #rehearsal: Rehearsal
   readonly #log: LogClient
@@ -261,6 +263,7 @@ export class Phone {
     await this.#until(() => isReceived || refusalOf() >= 0 || this.closeCode !== undefined, receipt)
     if (isReceived) return
     const [refusal] = this.messages.splice(refusalOf(), refusalOf() < 0 ? 0 : 1)
+    this.lastRefusal = refusal?.body
     throw new Error(refusal?.body.problem.code ?? `closed with ${this.closeCode}: ${this.lastError?.body}`)
   }
 
