@@ -21,7 +21,7 @@ export interface CodeSenderParts {
   /** Fixed codes by the key of their address: nothing is sent to it, and limits of sending do not apply. */
   readonly testCodes: ReadonlyMap<string, string>
   /** Left out where the rates of contract 8 are switched off. */
-  readonly smsBudget?: Pick<SmsBudget, 'missingMs' | 'countSent' | 'countConfirmed'>
+  readonly smsBudget?: Pick<SmsBudget, 'missingMs' | 'countSent' | 'countConfirmed' | 'takeLetter'>
 }
 
 export class CodeSender {
@@ -68,8 +68,12 @@ export class CodeSender {
     if (this.#isCharged(address)) this.#parts.smsBudget?.countConfirmed(address.key, nowMs)
   }
 
-  /** In a transaction: whoever reads what is sent to the address hears that its codes are stopped. */
+  /**
+   * In a transaction: whoever reads what is sent to the address hears that its codes are stopped; by SMS as long as
+   * the day's budget lasts.
+   */
   tellStopped(address: Address, nowMs: number): void {
+    if (this.#isCharged(address) && this.#parts.smsBudget?.takeLetter(nowMs) === false) return
     this.#write(address, '', { kind: 'codes-stopped' }, STOPPED_TOLD_WITHIN_MS, nowMs)
   }
 

@@ -5,6 +5,7 @@ import t, { type Test } from 'tap'
 import type { Address } from '../../src/domain/challenge.ts'
 import { deriveSecrets } from '../../src/domain/secrets.ts'
 import { ChallengeStore } from '../../src/store/challenge-store.ts'
+import { CodeSender } from '../../src/store/code-sender.ts'
 import { Database } from '../../src/store/database.ts'
 import { Expiries } from '../../src/store/expiries.ts'
 import { SmsBudget } from '../../src/store/sms-budget.ts'
@@ -102,4 +103,25 @@ t.test('a login that shares a code costs nothing', async t => {
   const stage = openStage(t, 1)
   await stage.begin(numberOf(VIETNAM, 0))
   t.equal((await stage.begin(numberOf(VIETNAM, 0))).resendIn, 60)
+})
+
+t.test('that codes are stopped is told by SMS as long as the budget of the day lasts', async t => {
+  const database = Database.open(t.testdir())
+  t.teardown(() => database.close())
+  const told: string[] = []
+  const sender = new CodeSender({
+    secrets: deriveSecrets(Buffer.alloc(32, 5)),
+    randomBytes,
+    outbox: { add: message => void ('to' in message && told.push(message.to)) },
+    canSend: () => true,
+    testCodes: new Map(),
+    smsBudget: new SmsBudget({ database, dailyMax: 2, onPumped: () => undefined }),
+  })
+  const mail: Address = { kind: 'email', key: 'ann@example.org', shown: 'ann@example.org' }
+  const addresses = [0, 1, 2, 3].map(at => numberOf(VIETNAM, at))
+  const nowMs = Date.UTC(2026, 0, 1)
+  await database.commit(() => {
+    for (const address of [...addresses, mail]) sender.tellStopped(address, nowMs)
+  })
+  t.same(told, [addresses[0]!.key, addresses[1]!.key, mail.key])
 })
