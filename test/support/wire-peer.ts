@@ -36,6 +36,7 @@ export class WirePeer {
   pongs = 0
   /** Of the server's close frame; 1006 where there was none, 1005 for the end of a TCP connection. */
   closeCode: number | undefined = undefined
+  isClosed = false
   /** The last octets that came, where frames are no longer read. */
   tail: Buffer = Buffer.alloc(0)
   #isReadingFrames = true
@@ -68,12 +69,9 @@ export class WirePeer {
     })
     this.socket.once('close', () => {
       this.closeCode ??= 1006
+      this.isClosed = true
       this.#tellNews()
     })
-  }
-
-  get isClosed(): boolean {
-    return this.socket.closed
   }
 
   /** Sends octets as one message; text where they may be. */
