@@ -330,11 +330,12 @@ class CallRoom implements Actor<CallRoomMessage> {
     return undefined
   }
 
-  /** A call that is over keeps its timer until that is durable: an armed timer is what has a room built anew. */
+  /** A call that is over has a timer until that is durable, too: an armed timer is what has a room built anew. */
   #setTimer(): void {
-    const deadlineMs = this.#call && nextDeadlineMs(this.#call)
-    if (deadlineMs === undefined) return
-    this.#context.startTimer(TIMER, Math.max(0, deadlineMs - this.#nowMs()), { kind: 'deadline' })
+    if (this.#call === undefined) return
+    const deadlineMs = nextDeadlineMs(this.#call)
+    const ms = deadlineMs === undefined ? LOOK_AGAIN_MS : Math.max(0, deadlineMs - this.#nowMs())
+    this.#context.startTimer(TIMER, ms, { kind: 'deadline' })
   }
 
   #nowMs(): number {
@@ -401,5 +402,7 @@ const TIMER = 'deadline'
 const NOTHING_TO_WRITE = Promise.resolve()
 /** As many as a call's people send in a second; beyond it a caller is told to come back. */
 const MAILBOX_MESSAGES_MAX = 256
+/** Longer than a write takes; a room that looks before finds nothing to do. */
+const LOOK_AGAIN_MS = 1_000
 /** How long a call that is over answers repeated requests as if it were there. */
 const IDLE_MS = 60_000

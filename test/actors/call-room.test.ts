@@ -271,6 +271,19 @@ t.test('nobody is answered from what is not durable yet, not even with a refusal
   t.same(answered, ['end STORE_UNAVAILABLE', 'join STORE_UNAVAILABLE'], 'not CALL_ENDED, which it is not')
 })
 
+t.test('a ring whose end could not be written ends all the same, without anybody asking', async t => {
+  const rooms = openRooms(t)
+  const [ann, bob] = (await rooms.people(['Ann', 'Bob'])) as People
+  const callId = await rooms.start(ann.phone, [bob])
+  await rooms.pass(64_000)
+  rooms.writesToFail = 3
+  await rooms.pass(5_000)
+  t.equal(rooms.writesToFail, 0, 'at the deadline, and twice after it')
+  t.equal(rooms.calls.ended(callId)?.status, 'missed')
+  t.same(rooms.kindsFor(bob.phone), ['call_missed'])
+  t.same(rooms.system.figures().timersArmed, 0)
+})
+
 t.test('who is in a call starts no other, and two calls have two rooms', async t => {
   const rooms = openRooms(t)
   const [ann, bob, eve] = (await rooms.people(['Ann', 'Bob', 'Eve'])) as People
