@@ -34,7 +34,12 @@ export class Expiries {
 
   /** In a transaction: has `key` end at that time. */
   add(kind: number, endsAtMs: number, key: Uint8Array): void {
-    this.#table.put(Buffer.concat([timeBytes(endsAtMs), Uint8Array.of(kind), key]), 0)
+    this.#table.put(rowKey(kind, endsAtMs, key), 0)
+  }
+
+  /** In a transaction: `key` does not end at that time any more. */
+  remove(kind: number, endsAtMs: number, key: Uint8Array): void {
+    this.#table.remove(rowKey(kind, endsAtMs, key))
   }
 
   /**
@@ -72,6 +77,10 @@ export class Expiries {
       this.add(kind, nowMs + POSTPONED_MS, key)
     }
   }
+}
+
+function rowKey(kind: number, endsAtMs: number, key: Uint8Array): Uint8Array {
+  return Buffer.concat([timeBytes(endsAtMs), Uint8Array.of(kind), key])
 }
 
 /** The kinds of endings. A number is never given to another kind: rows of it may be in a store. */

@@ -159,7 +159,7 @@ export class InboxStore {
     this.#rows.put(rowKey(device, offset), row)
     if (callId !== undefined) this.#invitations.put(invitationKey(device, callId), offset)
     const looksAtMs = Math.min(head.looksAtMs, endOf(row))
-    if (looksAtMs < head.looksAtMs) this.#parts.expiries.add(EXPIRY.inbox, looksAtMs, device)
+    if (looksAtMs < head.looksAtMs) this.#moveLook(device, head.looksAtMs, looksAtMs)
     this.#heads.put(device, { ...head, nextOffset: offset + 1, count: head.count + 1, looksAtMs })
     this.#tellAfterCommit(userId, deviceId)
     return offset
@@ -243,14 +243,21 @@ export class InboxStore {
   /** Ends what is over in an inbox; returns when to look again. */
   #look(device: Uint8Array, nowMs: number): number | undefined {
     const head = this.#heads.get(device)
-    if (head === undefined) return undefined
+    // One ending stands for the inbox, that of the head; another one is of an inbox that was erased.
+    if (head === undefined || head.looksAtMs >= nowMs + 1) return undefined
     const stored = [...this.#stored(device, 0)]
     const due = stored.filter(({ row }) => nowMs >= endOf(row))
     const ends = stored.map(({ row }) => endOf(row)).filter(endMs => nowMs < endMs)
-    const looksAtMs = Math.min(...ends)
-    this.#heads.put(device, { ...head, looksAtMs })
+    this.#heads.put(device, { ...head, looksAtMs: Math.min(...ends) })
     for (const { offset, row } of due) this.#expire(device, offset, row, nowMs)
+    const { looksAtMs } = this.#heads.get(device)!
     return looksAtMs === NEVER ? undefined : looksAtMs
+  }
+
+  #moveLook(device: Uint8Array, fromMs: number, toMs: number): void {
+    const { expiries } = this.#parts
+    if (fromMs !== NEVER) expiries.remove(EXPIRY.inbox, fromMs, device)
+    expiries.add(EXPIRY.inbox, toMs, device)
   }
 
   #expire(device: Uint8Array, offset: number, row: Row, nowMs: number): void {

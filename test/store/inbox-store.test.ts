@@ -369,6 +369,27 @@ t.test('of a transaction that fails nobody hears, and the next one is not hushed
   t.same(house.news, [`${ANN}_${PHONE}`])
 })
 
+t.test('an inbox has one ending, however often it rings while something else waits', async t => {
+  const house = open(t)
+  const { database, inbox } = house
+  const endings: number[] = []
+  let oldest = await append(house, ['a'])
+  for (let call = 1; call <= 50; call++) {
+    const nowMs = call * 5 * RING_MS
+    const next = await append(house, ['a'], nowMs)
+    await invite(house, call, nowMs)
+    await database.commit(() => inbox.dropInvitation(ANN, PHONE, BigInt(call)))
+    // The oldest goes, so that what waits ends later.
+    await database.commit(() => inbox.settle(ANN, PHONE, oldest))
+    oldest = next
+    await house.sweep(nowMs + 4 * RING_MS)
+    endings.push(database.table('expiries').getKeysCount({}))
+  }
+  t.same([...new Set(endings)], [1])
+  await house.sweep(30 * DAY_MS)
+  t.equal(database.table('expiries').getKeysCount({}), 0)
+})
+
 t.test('settled messages leave no endings behind', async t => {
   const house = open(t)
   const { database, inbox } = house

@@ -1,0 +1,158 @@
+/**
+ * D6: days of calls pass in seconds of a clock that the test moves, with all that is kept for a time and then ended. Once
+ * as much ends as begins, the file stays as it is. `CALLSIGN_CALLS_PER_DAY` sets how many calls a day has (1,200).
+ */
+
+import { statSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import type { Call } from '../../src/domain/call.ts'
+import type { CallActor, CallCommand, CallFacts } from '../../src/domain/call-command.ts'
+import { decide } from '../../src/domain/call-decision.ts'
+import { type CallId, newId, type UserId } from '../../src/domain/ids.ts'
+import { CallHistoryStore } from '../../src/store/call-history-store.ts'
+import { CallStore, type KeptReply } from '../../src/store/call-store.ts'
+import { newDevice, newUser, openWorld } from '../support/application.ts'
+import { newCallKey } from '../support/call-people.ts'
+
+const CALLS_PER_DAY = Number(process.env.CALLSIGN_CALLS_PER_DAY ?? 1_200)
+const DAY_MS = 86_400_000
+/** Calls that go on at the same time. */
+const CALLS_AT_ONCE = 60
+const SWEPT_AT_ONCE = 1_000
+
+/** Two people who call each other all day. Of the one who is called, one device is never there. */
+class BusyPair {
+  readonly world
+  readonly #calls: CallStore
+  readonly #file: string
+  readonly #devices: CallActor[] = []
+  isSwept = true
+
+  private constructor(folder: string) {
+    this.world = openWorld(folder)
+    const history = new CallHistoryStore({ ...this.world, onMissedChanged: () => undefined })
+    this.#calls = new CallStore({ ...this.world, history })
+    this.#file = join(folder, 'store', 'data.mdb')
+  }
+
+  /** `caller`, `callee`, and the callee's device that is never there. */
+  static async open(folder: string): Promise<BusyPair> {
+    const pair = new BusyPair(folder)
+    const [caller, callee] = [await newUser(pair.world), await newUser(pair.world)]
+    for (const { userId } of [caller, callee, callee]) {
+      const { deviceId, publicKeyHash } = await newDevice(pair.world, userId)
+      pair.#devices.push({ userId, deviceId, publicKeyHash })
+    }
+    return pair
+  }
+
+  get fileBytes(): number {
+    return statSync(this.#file).size
+  }
+
+  rows(): Record<string, number> {
+    const { database } = this.world
+    return Object.fromEntries(
+      database.tableNames().map(name => [name, database.bytesTable(name).getKeysCount({})]),
+    )
+  }
+
+  async day(): Promise<void> {
+    const groups = Math.ceil(CALLS_PER_DAY / CALLS_AT_ONCE)
+    for (let group = 0; group < groups; group++) {
+      await Promise.all(Array.from({ length: CALLS_AT_ONCE }, (_, at) => this.#callOnce(at % 3)))
+      await this.#fetch()
+      this.world.tick(DAY_MS / groups)
+      if (this.isSwept) await this.#sweep()
+    }
+  }
+
+  /** The call is joined and ended, declined, or given up. */
+  async #callOnce(kind: number): Promise<void> {
+    const [caller, callee, asleep] = this.#devices as [CallActor, CallActor, CallActor]
+    const { randomBytes, nowMs } = this.world
+    const callId = newId(randomBytes) as CallId
+    const keys = [callee, asleep].map(({ userId, deviceId }) => [`${userId}_${deviceId}`, newCallKey()])
+    const start: CallCommand = {
+      ...{ kind: 'start', by: caller, nowMs: nowMs(), callId, displayName: 'Ann', isVideo: true },
+      calleeIds: [callee.userId],
+      encryptedAESKeys: Object.fromEntries(keys),
+    }
+    const request = { scope: `start ${caller.userId}`, key: `${callId}`, body: randomBytes(600) }
+    const ringing = await this.#run(undefined, start, this.#facts(), { request, reply: '{"status":201}' })
+    if (kind === 0) return void this.#run(ringing, { kind: 'end', by: caller, nowMs: nowMs() })
+    if (kind === 1) return void this.#run(ringing, { kind: 'decline', by: callee, nowMs: nowMs() })
+    const active = await this.#run(ringing, { kind: 'join', by: callee, nowMs: nowMs() })
+    await this.#run(active, { kind: 'end', by: caller, nowMs: nowMs() })
+  }
+
+  async #run(
+    call: Call | undefined,
+    command: CallCommand,
+    facts?: CallFacts,
+    kept?: KeptReply,
+  ): Promise<Call> {
+    const decision = decide(call, command, facts)
+    if (!decision.ok) throw new Error(`${command.kind}: ${decision.detail}`)
+    await this.#calls.apply(decision, command.nowMs, kept)
+    return decision.call
+  }
+
+  #facts(): CallFacts {
+    const [caller, callee, asleep] = this.#devices as [CallActor, CallActor, CallActor]
+    const deviceIds = [callee.deviceId, asleep.deviceId]
+    return {
+      callees: [{ userId: callee.userId as UserId, displayName: 'Bob', isContact: true, deviceIds }],
+      ownDevices: [caller.deviceId],
+      otherCallId: undefined,
+      isRoomInUse: false,
+      freeRoomId: Number(newId(this.world.randomBytes)),
+    }
+  }
+
+  /** Devices that are there take what waits for them, and pushes leave. */
+  async #fetch(): Promise<void> {
+    const { database, inbox, nowMs } = this.world
+    for (const { userId, deviceId } of this.#devices.slice(0, 2)) {
+      const offsets = inbox.after(userId, deviceId, 0, SWEPT_AT_ONCE, nowMs()).map(({ offset }) => offset)
+      if (offsets.length > 0) await database.commit(() => inbox.settle(userId, deviceId, offsets))
+    }
+    const pushes = this.world.outbox.due('push', nowMs(), SWEPT_AT_ONCE)
+    await Promise.all(pushes.map(({ key }) => this.world.outbox.done(key)))
+  }
+
+  async #sweep(): Promise<void> {
+    const { expiries, nowMs } = this.world
+    while ((await expiries.sweep(nowMs(), SWEPT_AT_ONCE)) === SWEPT_AT_ONCE);
+  }
+}
+
+t.test('the file stays as it is once as much ends as begins', async t => {
+  const pair = await BusyPair.open(t.testdir())
+  t.teardown(() => pair.world.database.close())
+  await pair.day()
+  await pair.day()
+  const [rows, fileBytes] = [pair.rows(), pair.fileBytes]
+  await pair.day()
+  t.ok(rows['call-history'] === 2_000 && rows.inbox === 500, 'what is kept by number is full')
+  t.same(growing(rows, pair.rows()), [])
+  const growth = pair.fileBytes / fileBytes
+  // Pages that are free are used again, though not each at once: it takes a week until there are always enough.
+  t.ok(growth < 1.05, `${fileBytes} bytes became ${Math.round((growth - 1) * 100)} % more`)
+
+  pair.isSwept = false
+  const [sweptRows, sweptBytes] = [pair.rows(), pair.fileBytes]
+  await pair.day()
+  t.same(
+    growing(sweptRows, pair.rows()),
+    ['calls-ended', 'expiries', 'idempotency'],
+    'positive control: no sweep',
+  )
+  t.ok(pair.fileBytes / sweptBytes > 1.1, `positive control: ${sweptBytes} bytes became ${pair.fileBytes}`)
+})
+
+/** Tables that have more rows than before, but for what ends at the very moment. */
+function growing(before: Record<string, number>, after: Record<string, number>): string[] {
+  return Object.keys(after).filter(name => after[name]! > before[name]! + 2)
+}
