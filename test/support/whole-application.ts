@@ -38,6 +38,7 @@ export interface WholeOptions {
 export interface WholeApplication {
   readonly world: TestWorld
   readonly application: ReturnType<typeof openApplication>
+  readonly signalling: Signalling
   readonly send: Send
   /** Moves the clock and ends what has come to its end. */
   readonly advance: (ms: number) => Promise<void>
@@ -81,6 +82,7 @@ export function openWhole(t: Test, options: WholeOptions = {}): WholeApplication
   return {
     world,
     application,
+    signalling,
     send: sender(world, application.operations),
     async advance(ms) {
       world.tick(ms)
