@@ -208,7 +208,8 @@ class CallRoom implements Actor<CallRoomMessage> {
     const before = this.#call
     this.#call = call
     if (before === undefined) this.#lives.set(this.#callId, this.#life)
-    if (call !== before) this.#world.index.put(call)
+    // A call that is over keeps its people and its room until that is durable: else they might be in two.
+    if (call !== before && !isOver(call)) this.#world.index.put(call)
     this.#setTimer()
     const isWritten = kept !== undefined || effects.length > 0 || (call !== before && !isHint(command))
     // Also what writes nothing waits for the writes before it, whose outcome it may tell of.
@@ -232,6 +233,7 @@ class CallRoom implements Actor<CallRoomMessage> {
       if (!watchers.publish(event)) this.#tellMoreLater()
     }
     if (!isOver(call)) return
+    this.#world.index.forget(this.#callId)
     this.#context.cancelTimer(TIMER)
     this.#lives.delete(this.#callId)
   }

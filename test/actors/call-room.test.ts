@@ -304,6 +304,28 @@ t.test('who is in a call starts no other, and two calls have two rooms', async t
   t.equal(rooms.calls.read(third)?.roomId, 9, 'the room of a call that is over is free')
 })
 
+t.test('people and room of a call are free once its end is durable, and not before', async t => {
+  const rooms = openRooms(t)
+  const [ann, bob, eve] = (await rooms.people(['Ann', 'Bob', 'Eve'])) as People
+  const [first, second, third] = [await rooms.start(ann.phone, [bob]), rooms.newCallId(), rooms.newCallId()]
+  const { roomId } = rooms.calls.read(first)!
+  rooms.writesToFail = 1
+  const asked = [
+    rooms.askOf(first, { kind: 'end', by: ann.phone }),
+    rooms.askOf(second, rooms.startRequest(ann.phone, [bob], second)),
+    rooms.askOf(third, rooms.startRequest(eve.phone, [bob], third, roomId)),
+  ]
+  const results = await Promise.allSettled(asked)
+  t.same(
+    results.map(result => (result.status === 'rejected' ? result.reason.code : 'done')),
+    ['STORE_UNAVAILABLE', 'ALREADY_IN_CALL', 'ROOM_IN_USE'],
+  )
+  await rooms.pass(1_000)
+  t.equal(rooms.index.callInRoom(roomId), first)
+  await rooms.ask(first, { kind: 'end', by: ann.phone })
+  t.equal(rooms.index.size, 0)
+})
+
 t.test(
   'a device that has a socket when it joins is there; without one it is lost after 90 quiet seconds',
   async t => {
