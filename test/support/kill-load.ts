@@ -21,6 +21,11 @@ import { StompTcpClient, sendFrame } from './stomp-tcp-client.ts'
 /** Says what is not so any more; undefined when all is well. */
 type Claim = () => Promise<string | undefined>
 
+interface Known {
+  readonly claims: ReadonlyMap<string, Claim>
+  readonly acknowledged: ReadonlyMap<Sender, number>
+}
+
 /** What somebody sent to their own queue, numbered from 1. */
 interface Sender {
   readonly person: Person
@@ -71,6 +76,11 @@ export class KillLoad {
     await this.#server?.end('SIGKILL')
   }
 
+  /** One who has messages in their inbox. */
+  get person(): Person {
+    return this.#senders[0]!.person
+  }
+
   async startServer(more: Partial<Parameters<typeof startServer>[0]> = {}): Promise<RunningServer> {
     const environment = {
       CALLSIGN_STOMP_TCP_PORT: '0',
@@ -89,24 +99,34 @@ export class KillLoad {
 
   /** Everybody works until so many things were acknowledged; the server is killed at that moment. */
   async runUntilKilled(acknowledgements: number): Promise<void> {
-    const server = this.#running
+    await this.runWhile(acknowledgements, async () => undefined)
+  }
+
+  /** Everybody works; once so many things were acknowledged `act` begins, and when it has ended the server is killed. */
+  async runWhile(acknowledgements: number, act: () => Promise<void>): Promise<void> {
+    const server = this.server
     const until = this.#acknowledgements + acknowledgements
-    this.#onAcknowledged = () => {
-      if (this.#acknowledgements >= until) server.process.kill('SIGKILL')
-    }
+    const acted = new Promise<void>((resolve, reject) => {
+      this.#onAcknowledged = () => {
+        if (this.#acknowledgements < until) return
+        this.#onAcknowledged = () => {}
+        act().then(resolve, reject)
+      }
+    })
+    const killed = acted.finally(() => server.process.kill('SIGKILL'))
     const work = [
       ...this.#pairs.map(pair => this.#call(...pair)),
       ...this.#senders.map(sender => this.#send(sender)),
       this.#signUp(),
     ]
     // Each of them ends with the server.
-    await Promise.allSettled(work)
+    await Promise.all([killed, Promise.allSettled(work)])
     await server.end('SIGKILL')
   }
 
   /** Only durable messages, one after the other, of one person. */
   async sendUntilKilled(acknowledgements: number): Promise<void> {
-    const server = this.#running
+    const server = this.server
     const sender = this.#senders[0]!
     const until = sender.acknowledged + acknowledgements
     this.#onAcknowledged = () => {
@@ -116,14 +136,20 @@ export class KillLoad {
     await server.end('SIGKILL')
   }
 
-  /** Everything that was acknowledged and is not there in the server that runs now. */
-  async lost(): Promise<string[]> {
-    const claims = [...this.#claims].map(async ([what, claim]) => {
+  /** What was acknowledged until now. */
+  known(): Known {
+    const acknowledged = new Map(this.#senders.map(sender => [sender, sender.acknowledged]))
+    return { claims: new Map(this.#claims), acknowledged }
+  }
+
+  /** Everything that was acknowledged by then and is not there in the server that runs now. */
+  async lost({ claims, acknowledged } = this.known()): Promise<string[]> {
+    const faults = [...claims].map(async ([what, claim]) => {
       const fault = await claim()
       return fault === undefined ? [] : [`${what}: ${fault}`]
     })
-    const sends = this.#senders.map(sender => this.#receive(sender))
-    return (await Promise.all([...claims, ...sends])).flat()
+    const sends = [...acknowledged].map(([sender, last]) => this.#receive(sender, last))
+    return (await Promise.all([...faults, ...sends])).flat()
   }
 
   /** Ends the calls that the killed server left, so that everybody can call again. */
@@ -136,7 +162,7 @@ export class KillLoad {
     }
   }
 
-  get #running(): RunningServer {
+  get server(): RunningServer {
     if (this.#server === undefined) throw new Error('no server runs')
     return this.#server
   }
@@ -148,7 +174,7 @@ export class KillLoad {
   }
 
   async #signUp(): Promise<void> {
-    const { http } = this.#running
+    const { http } = this.server
     const [host] = this.#people
     for (;;) {
       const newcomer = await signInPerson(http, this.#people.length)
@@ -156,7 +182,7 @@ export class KillLoad {
       const { app, userId, deviceId, publicKey, publicKeyHash } = newcomer
       this.#acknowledge(`device ${deviceId}`, async () => {
         const { device } = await app.get(200, 'GET /app/api/user')
-        const [found] = await lookUp(this.#running.http, [publicKeyHash])
+        const [found] = await lookUp(this.server.http, [publicKeyHash])
         return device?.deviceId === deviceId && found?.publicKey === publicKey ? undefined : 'not registered'
       })
       await befriend(newcomer, host!)
@@ -217,8 +243,8 @@ export class KillLoad {
   }
 
   /** Everything that was acknowledged comes back, in order and without a gap; then it is settled. */
-  async #receive(sender: Sender): Promise<string[]> {
-    const { person, settled, acknowledged } = sender
+  async #receive(sender: Sender, acknowledged: number): Promise<string[]> {
+    const { person, settled } = sender
     const client = await this.#connect(sender)
     client.onFrame = frame => {
       if (frame.command === 'MESSAGE') client.write(`ACK\nid:${headerIn(frame, 'ack')}\n\n\0`)
@@ -237,7 +263,7 @@ export class KillLoad {
   }
 
   #connect({ person }: Sender): Promise<StompTcpClient> {
-    return StompTcpClient.connect(this.#running.stompTcp!, person.app.accessToken!)
+    return StompTcpClient.connect(this.server.stompTcp!, person.app.accessToken!)
   }
 }
 
