@@ -4,13 +4,17 @@
  */
 
 import { register } from 'node:module'
-import { open as openAsked, type RootDatabase, type RootDatabaseOptionsWithPath } from 'lmdb'
+import { type Database, open as openAsked, type RootDatabase, type RootDatabaseOptionsWithPath } from 'lmdb'
 
-/** Other options for LMDB; with `isEarly`, commits resolve before they are written. */
+/**
+ * Other options for LMDB. With `isEarly`, commits resolve before they are written; with `isLeaky`, each range that is
+ * read leaves a reader behind.
+ */
 export interface LmdbFault {
   readonly noSync?: boolean
   readonly overlappingSync?: boolean
   readonly isEarly?: boolean
+  readonly isLeaky?: boolean
 }
 
 /** The environment in which a program has that fault. */
@@ -20,12 +24,14 @@ export function forcedLmdb(fault: LmdbFault): Readonly<Record<string, string>> {
 
 /** As the store calls it; it uses nothing else of the library. */
 export function open(asked: RootDatabaseOptionsWithPath): RootDatabase {
-  const { isEarly = false, ...options }: LmdbFault = JSON.parse(process.env[FAULT] ?? '{}')
+  const { isEarly = false, isLeaky = false, ...options }: LmdbFault = JSON.parse(process.env[FAULT] ?? '{}')
   const environment = openAsked({ ...asked, ...options })
-  return isEarly ? answeringEarly(environment) : environment
+  if (isEarly) answerEarly(environment)
+  if (isLeaky) leakReaders(environment)
+  return environment
 }
 
-function answeringEarly(environment: RootDatabase): RootDatabase {
+function answerEarly(environment: RootDatabase): void {
   const transaction = environment.transaction.bind(environment)
   environment.transaction = <Result>(write: () => Result) =>
     new Promise<Result>((resolve, reject) => {
@@ -36,9 +42,24 @@ function answeringEarly(environment: RootDatabase): RootDatabase {
       })
       written.catch(reject)
     })
-  return environment
 }
 
+function leakReaders(environment: RootDatabase): void {
+  const openTable = environment.openDB.bind(environment) as (...asked: unknown[]) => Database
+  environment.openDB = ((...asked: unknown[]) => {
+    const table = openTable(...asked)
+    const getRange = table.getRange.bind(table)
+    table.getRange = options => {
+      if (LEAKED.size < LEAKED_MAX) LEAKED.add(environment.useReadTransaction())
+      return getRange(options)
+    }
+    return table
+  }) as RootDatabase['openDB']
+}
+
+const LEAKED = new Set<unknown>()
+/** LMDB has room for 126 readers. */
+const LEAKED_MAX = 100
 const FAULT = 'LMDB_FAULT'
 
 if (process.env[FAULT] !== undefined) {
