@@ -11,6 +11,8 @@ import { append } from './append.ts'
 import { audit } from './audit.ts'
 import { challenges } from './challenges.ts'
 import { checkpointLatency } from './checkpoint-latency.ts'
+import { connectRate } from './connect-rate.ts'
+import { connections } from './connections.ts'
 import { fanOut } from './fan-out.ts'
 import { lookup } from './lookup.ts'
 import { actorTell } from './micro/actor-tell.ts'
@@ -48,6 +50,8 @@ const BENCHMARKS: readonly Benchmark[] = [
   stompCodec,
   websocketWrites,
   fanOut,
+  connections,
+  connectRate,
 ]
 
 const USAGE = `usage: npm run bench -- [NAME...] [options]

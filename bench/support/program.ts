@@ -30,10 +30,12 @@ export class Program<P extends Protocol> {
     name: string,
     setup: P['setup'],
     nodeArguments: readonly string[] = [],
+    environment: Readonly<Record<string, string>> = {},
   ): Promise<Program<P>> {
     const child = fork(new URL(`./${name}.js`, import.meta.url), {
       serialization: 'advanced',
       execArgv: ['--enable-source-maps', ...nodeArguments],
+      env: { ...process.env, ...environment },
     })
     const program = new Program<P>(child)
     await program.#exchange(setup)

@@ -26,6 +26,8 @@ export interface ServerOptions {
   readonly environment?: Readonly<Record<string, string>>
   /** Has the server write CPU profiles of its threads there when it ends. */
   readonly profilesFolder?: string | undefined
+  /** For Node itself, besides what else it needs. */
+  readonly nodeArguments?: readonly string[]
 }
 
 /**
@@ -37,7 +39,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const logPath = join(options.dataFolder, SERVER_LOG_FILE)
   const log = openSync(logPath, 'w')
   const startedAtMs = performance.now()
-  const child = spawn(process.execPath, [...nodeArguments(options), MAIN, '--dev'], {
+  const child = spawn(process.execPath, [...nodeArgumentsOf(options), MAIN, '--dev'], {
     stdio: ['ignore', 'pipe', log],
     env: {
       PATH: process.env.PATH,
@@ -88,8 +90,13 @@ export function profileArguments(profilesFolder: string | undefined): readonly s
   return profilesFolder === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profilesFolder}`]
 }
 
-function nodeArguments({ profilesFolder }: ServerOptions): readonly string[] {
-  return ['--enable-source-maps', ...profileArguments(profilesFolder)]
+/** What makes a program collect its garbage when SIGUSR2 comes. */
+export function collectingArguments(): readonly string[] {
+  return ['--expose-gc', '--import', new URL('./collect-on-signal.js', import.meta.url).href]
+}
+
+function nodeArgumentsOf({ profilesFolder, nodeArguments = [] }: ServerOptions): readonly string[] {
+  return ['--enable-source-maps', ...profileArguments(profilesFolder), ...nodeArguments]
 }
 
 const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url))

@@ -80,6 +80,10 @@ export class StompSocket {
     return this.#next('')
   }
 
+  get isOpen(): boolean {
+    return !this.#hasFailed
+  }
+
   /** Writes octets as they are: frames that `wireFrame` made. */
   send(octets: Uint8Array): void {
     this.#socket.write(octets)
@@ -88,6 +92,7 @@ export class StompSocket {
   /** Ends it without a goodbye; the port can be used again at once. */
   async abort(): Promise<void> {
     this.#hasFailed = true
+    if (this.#socket.closed) return
     const closed = once(this.#socket, 'close')
     this.#socket.resetAndDestroy()
     await closed
