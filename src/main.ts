@@ -4,44 +4,34 @@
  * part and joins them, and holds no rule.
  */
 
-import { randomBytes } from 'node:crypto'
-import { readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { type LogAppenderMessage, logAppenderKind } from '../actors/log-appender.ts'
 import { type OutboxMessage, outboxKind } from '../actors/outbox.ts'
-import { ADMISSION_RATES, Admission } from './api/admission.ts'
-import { asyncApiRoute } from './api/asyncapi.ts'
-import { LogFiles } from './api/log-files.ts'
-import { metaRoute } from './api/meta.ts'
-import { openApiRoute } from './api/openapi.ts'
-import { publicKeyRoutes } from './api/public-keys.ts'
-import { type Registration, type RegistrationWorld, registerKey } from './api/registration.ts'
+import { type RegistrationWorld, registerKey } from './api/registration.ts'
 import { type Application, openApplication } from './application.ts'
 import { type Config, ConfigError, isLoopback, type Listener, readConfig } from './config.ts'
-import { chooseLanguage } from './delivery/texts.ts'
-import { clientRequirement } from './domain/client-version.ts'
 import type { Channel } from './domain/outgoing.ts'
 import { SignalError } from './errors.ts'
+import { House, VERSION } from './house.ts'
 import { APPEND_DEADLINE_MS, STOP_DEADLINE_MS } from './limits.ts'
 import { type OpenedLog, openLog } from './open-log.ts'
 import { formatBanner } from './operations/banner.ts'
 import { Deliveries } from './operations/console/deliveries.ts'
-import { docsRoutes } from './operations/console/docs.ts'
 import { observe, observeConnections } from './operations/figures.ts'
-import { operatorRoutes } from './operations/health.ts'
 import { createLogger, type Logger } from './operations/log.ts'
-import { Metrics } from './operations/metrics.ts'
+import { pooledRandomBytes } from './random-pool.ts'
 import type { Ref } from './runtime/actor.ts'
-import { realWorld } from './runtime/clock.ts'
 import { ActorSystem } from './runtime/system.ts'
+import {
+  operatorServer,
+  publicServer,
+  type Register,
+  registrationServer,
+  type StartedApplication,
+  stompTcpServer,
+} from './servers.ts'
 import { Signalling } from './signalling.ts'
-import { isEchoOfFailedCommit } from './store/database.ts'
-import { GrpcServer } from './transport/grpc.ts'
-import { HttpServer } from './transport/http.ts'
 import { OpenConnections } from './transport/open-connections.ts'
-import { statusOf } from './transport/problem.ts'
-import { StompTcpServer } from './transport/stomp-tcp.ts'
 
 async function main(): Promise<void> {
   const flags = readFlags()
@@ -130,51 +120,6 @@ async function start(
   }
 }
 
-/** What every part of the process shares: settings, clocks, figures, and how it ends when it must. */
-class House {
-  readonly config: Config
-  readonly logger: Logger
-  readonly world = realWorld()
-  readonly metrics = new Metrics()
-  isStopping = false
-  #noWritesUntilMs = 0
-
-  constructor(config: Config, logger: Logger) {
-    this.config = config
-    this.logger = logger
-    process.on('unhandledRejection', error => isEchoOfFailedCommit(error) || this.fatal(error))
-  }
-
-  /** Ends the process: it can't say what its state is any more. */
-  readonly fatal = (error: unknown): never => {
-    this.logger.fatal({ event: 'fatal', err: error })
-    this.logger.flush()
-    process.stderr.write(`callsign: ${error instanceof Error ? error.message : String(error)}\n`)
-    process.exit(1)
-  }
-
-  readonly onActorFailure = ({ kind, error }: { kind: string; error: unknown }): void => {
-    // The store, or the head file: what else fails ends the process.
-    const cannotWrite = error instanceof SignalError && error.code === 'STORE_UNAVAILABLE'
-    if (cannotWrite) this.#noWritesUntilMs = this.world.monotonicMs() + NO_WRITES_MS
-    this.logger.error({ event: 'actor-failed', kind, err: error })
-  }
-
-  readonly onFault = (error: unknown, requestId?: string): void =>
-    this.logger.error({ event: 'fault', requestId, err: error })
-
-  readonly onRefused = (code: string, requestId?: string): void => {
-    if (code === 'STORE_UNAVAILABLE') this.#noWritesUntilMs = this.world.monotonicMs() + NO_WRITES_MS
-    this.logger.info({ event: 'refused', code, requestId })
-  }
-
-  /** Why the process should get no traffic now. */
-  notReady(): string | undefined {
-    if (this.isStopping) return 'stopping'
-    return this.world.monotonicMs() < this.#noWritesUntilMs ? 'the last write failed' : undefined
-  }
-}
-
 interface Actors {
   readonly system: ActorSystem
   readonly logAppender: Ref<LogAppenderMessage>
@@ -213,12 +158,6 @@ async function startActors(
 interface ApplicationNeeds {
   readonly publicUrl: () => string
   readonly register: Register
-}
-
-interface StartedApplication extends Application {
-  readonly signalling: Signalling
-  /** In development. */
-  readonly deliveries: Deliveries | undefined
 }
 
 /** Opens the application API, finishes what the last process left unfinished, and has its outbox sent. */
@@ -303,16 +242,6 @@ async function startApplication(
   return { ...application, signalling, deliveries }
 }
 
-/** Drawn from the operating system in larger portions: a draw costs 2 us however small it is. */
-function pooledRandomBytes(length: number): Uint8Array {
-  if (length > RANDOM_POOL_BYTES) return randomBytes(length)
-  if (randomPool.length < length) randomPool = randomBytes(RANDOM_POOL_BYTES)
-  const drawn = Uint8Array.prototype.slice.call(randomPool, 0, length)
-  randomPool.fill(0, 0, length)
-  randomPool = randomPool.subarray(length)
-  return drawn
-}
-
 /** Ends what comes to its end, a bounded number at a time, so that no request ever scans for it. */
 function expireForEver({ world, onFault }: House, { expire }: Application): void {
   let isUnderWay = false
@@ -334,73 +263,6 @@ async function expireAll(expire: Application['expire']): Promise<void> {
   await expire(EXPIRED_AT_ONCE)
 }
 
-function publicServer(
-  house: House,
-  { keys, maker, published, vrf }: OpenedLog,
-  application: StartedApplication,
-  { publicUrl, connections }: { readonly publicUrl: () => string; readonly connections: OpenConnections },
-): HttpServer {
-  const { config, world, metrics } = house
-  const { vkey, vrfPublicKey } = maker
-  const { minClientVersions } = config.http
-  const admission = new Admission(world.monotonicMs)
-  world.every(SWEEP_MS, () => admission.sweep())
-  const { operations, authentication, deliveries } = application
-  const { lookupsNeedToken } = config.application
-  const lookups = publicKeyRoutes({ log: published, vrf })
-  return new HttpServer({
-    routes: [
-      ...(lookupsNeedToken ? lookups.map(route => authentication.guard(route)) : lookups),
-      metaRoute({
-        nowMs: world.nowMs,
-        publicUrl,
-        features: application.features,
-        loginMethods: application.loginMethods,
-        minClientVersions,
-        log: {
-          origin: keys.signer.name,
-          vkey,
-          vrfPublicKey,
-          isFrozen: config.log.isFrozen,
-          lookupsNeedToken,
-        },
-      }),
-      openApiRoute(() => ({
-        operations,
-        lookupsNeedToken,
-        version: VERSION,
-        serverUrl: publicUrl(),
-        statusOf,
-      })),
-      asyncApiRoute(() => ({ version: VERSION, serverUrl: publicUrl() })),
-      ...application.routes,
-      ...(deliveries === undefined ? [] : [...docsRoutes(), ...deliveries.routes()]),
-    ],
-    findFile: new LogFiles(published, keys.signer.keyId.toString(16).padStart(8, '0')).find,
-    ...(config.areRatesLimited ? { admit: admission.admit, admissionRates: ADMISSION_RATES } : {}),
-    webSocket: { accept: application.signalling.accept, connections, publicUrl },
-    languageOf: header => chooseLanguage(header, config.application.language),
-    trustedProxies: config.http.trustedProxies,
-    corsOrigins: config.http.corsOrigins,
-    ...(config.http.tls === undefined ? {} : { tls: config.http.tls }),
-    ...(minClientVersions.length === 0 ? {} : { requiredClient: clientRequirement(minClientVersions) }),
-    onAnswer: (route, status, seconds) => metrics.answerTimes.observe(route, status, seconds),
-    onRefused: house.onRefused,
-    onFault: house.onFault,
-  })
-}
-
-function stompTcpServer(
-  { config, onFault }: House,
-  { signalling }: StartedApplication,
-  connections: OpenConnections,
-): StompTcpServer | undefined {
-  if (config.stompTcpPort === undefined) return undefined
-  return new StompTcpServer({ accept: signalling.accept, connections, onFault })
-}
-
-type Register = (userId: bigint, deviceId: bigint, publicKey: string) => Promise<Registration>
-
 function registrationOf(house: House, { vrf }: OpenedLog, { logAppender }: Actors): Register {
   const { config, metrics, logger } = house
   const registration: RegistrationWorld = {
@@ -413,23 +275,6 @@ function registrationOf(house: House, { vrf }: OpenedLog, { logAppender }: Actor
     },
   }
   return (userId, deviceId, publicKey) => registerKey(registration, userId, deviceId, publicKey)
-}
-
-function registrationServer({ config, metrics, onRefused, onFault }: House, register: Register): GrpcServer {
-  const { token, tls } = config.grpc
-  return new GrpcServer({
-    register,
-    ...(token === undefined ? {} : { token }),
-    ...(tls === undefined ? {} : { tls }),
-    onCall: (status, seconds) => metrics.grpcCalls.observe({ status }, seconds),
-    onRefused,
-    onFault,
-  })
-}
-
-function operatorServer(house: House): HttpServer {
-  const { onRefused, onFault } = house
-  return new HttpServer({ routes: operatorRoutes(house, house.metrics), onRefused, onFault })
 }
 
 /** Resolves with `host:port`, or says in one line which setting names a port that can't be had. */
@@ -470,25 +315,13 @@ function announce(
   process.stderr.write(banner)
 }
 
-function readVersion(): string {
-  const path = join(dirname(import.meta.dirname), '..', 'package.json')
-  const { version }: { version: string } = JSON.parse(readFileSync(path, 'utf8'))
-  return version
-}
-
-const VERSION = readVersion()
 /** Opening a log reads its right edge and the last 65,000 entries: well below a second on any disk. */
 const OPEN_DEADLINE_MS = 60_000
 const SWEEP_MS = 60_000
-const RANDOM_POOL_BYTES = 4_096
-let randomPool = Buffer.alloc(0)
 const EXPIRE_MS = 1_000
 /** Rows ended in one transaction: a few milliseconds. */
 const EXPIRED_AT_ONCE = 1_000
 const CHANNELS: readonly Channel[] = ['mail', 'sms', 'push', 'apple']
-/** How long a failed write keeps the process out of traffic; the next one may succeed again. */
-const NO_WRITES_MS = 10_000
-
 try {
   await main()
 } catch (error) {

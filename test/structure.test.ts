@@ -43,7 +43,9 @@ const JOINERS = new Set([
   'src/main.ts',
   'src/application.ts',
   'src/application-config.ts',
+  'src/house.ts',
   'src/open-log.ts',
+  'src/servers.ts',
   'src/signalling.ts',
 ])
 

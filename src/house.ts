@@ -1,0 +1,65 @@
+/** What every part of the process shares: settings, clocks, figures, the version, and how it ends when it must. */
+
+import { readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import type { Config } from './config.ts'
+import { SignalError } from './errors.ts'
+import type { Logger } from './operations/log.ts'
+import { Metrics } from './operations/metrics.ts'
+import { realWorld } from './runtime/clock.ts'
+import { isEchoOfFailedCommit } from './store/database.ts'
+
+export class House {
+  readonly config: Config
+  readonly logger: Logger
+  readonly world = realWorld()
+  readonly metrics = new Metrics()
+  isStopping = false
+  #noWritesUntilMs = 0
+
+  constructor(config: Config, logger: Logger) {
+    this.config = config
+    this.logger = logger
+    process.on('unhandledRejection', error => isEchoOfFailedCommit(error) || this.fatal(error))
+  }
+
+  /** Ends the process: it can't say what its state is any more. */
+  readonly fatal = (error: unknown): never => {
+    this.logger.fatal({ event: 'fatal', err: error })
+    this.logger.flush()
+    process.stderr.write(`callsign: ${error instanceof Error ? error.message : String(error)}\n`)
+    process.exit(1)
+  }
+
+  readonly onActorFailure = ({ kind, error }: { kind: string; error: unknown }): void => {
+    // The store, or the head file: what else fails ends the process.
+    const cannotWrite = error instanceof SignalError && error.code === 'STORE_UNAVAILABLE'
+    if (cannotWrite) this.#noWritesUntilMs = this.world.monotonicMs() + NO_WRITES_MS
+    this.logger.error({ event: 'actor-failed', kind, err: error })
+  }
+
+  readonly onFault = (error: unknown, requestId?: string): void =>
+    this.logger.error({ event: 'fault', requestId, err: error })
+
+  readonly onRefused = (code: string, requestId?: string): void => {
+    if (code === 'STORE_UNAVAILABLE') this.#noWritesUntilMs = this.world.monotonicMs() + NO_WRITES_MS
+    this.logger.info({ event: 'refused', code, requestId })
+  }
+
+  /** Why the process should get no traffic now. */
+  notReady(): string | undefined {
+    if (this.isStopping) return 'stopping'
+    return this.world.monotonicMs() < this.#noWritesUntilMs ? 'the last write failed' : undefined
+  }
+}
+
+function readVersion(): string {
+  const path = join(dirname(import.meta.dirname), '..', 'package.json')
+  const { version }: { version: string } = JSON.parse(readFileSync(path, 'utf8'))
+  return version
+}
+
+/** Of the software. */
+export const VERSION = readVersion()
+/** How long a failed write keeps the process out of traffic; the next one may succeed again. */
+const NO_WRITES_MS = 10_000

@@ -1,0 +1,118 @@
+/** The servers of the process: the public port, STOMP over TCP, registrations by gRPC, and the operators' port. */
+
+import { ADMISSION_RATES, Admission } from './api/admission.ts'
+import { asyncApiRoute } from './api/asyncapi.ts'
+import { LogFiles } from './api/log-files.ts'
+import { metaRoute } from './api/meta.ts'
+import { openApiRoute } from './api/openapi.ts'
+import { publicKeyRoutes } from './api/public-keys.ts'
+import type { Registration } from './api/registration.ts'
+import type { Application } from './application.ts'
+import { chooseLanguage } from './delivery/texts.ts'
+import { clientRequirement } from './domain/client-version.ts'
+import { type House, VERSION } from './house.ts'
+import type { OpenedLog } from './open-log.ts'
+import type { Deliveries } from './operations/console/deliveries.ts'
+import { docsRoutes } from './operations/console/docs.ts'
+import { operatorRoutes } from './operations/health.ts'
+import type { Signalling } from './signalling.ts'
+import { GrpcServer } from './transport/grpc.ts'
+import { HttpServer } from './transport/http.ts'
+import type { OpenConnections } from './transport/open-connections.ts'
+import { statusOf } from './transport/problem.ts'
+import { StompTcpServer } from './transport/stomp-tcp.ts'
+
+export interface StartedApplication extends Application {
+  readonly signalling: Signalling
+  /** In development. */
+  readonly deliveries: Deliveries | undefined
+}
+
+export type Register = (userId: bigint, deviceId: bigint, publicKey: string) => Promise<Registration>
+
+export function publicServer(
+  house: House,
+  { keys, maker, published, vrf }: OpenedLog,
+  application: StartedApplication,
+  { publicUrl, connections }: { readonly publicUrl: () => string; readonly connections: OpenConnections },
+): HttpServer {
+  const { config, world, metrics } = house
+  const { vkey, vrfPublicKey } = maker
+  const { minClientVersions } = config.http
+  const admission = new Admission(world.monotonicMs)
+  world.every(SWEEP_MS, () => admission.sweep())
+  const { operations, authentication, deliveries } = application
+  const { lookupsNeedToken } = config.application
+  const lookups = publicKeyRoutes({ log: published, vrf })
+  return new HttpServer({
+    routes: [
+      ...(lookupsNeedToken ? lookups.map(route => authentication.guard(route)) : lookups),
+      metaRoute({
+        nowMs: world.nowMs,
+        publicUrl,
+        features: application.features,
+        loginMethods: application.loginMethods,
+        minClientVersions,
+        log: {
+          origin: keys.signer.name,
+          vkey,
+          vrfPublicKey,
+          isFrozen: config.log.isFrozen,
+          lookupsNeedToken,
+        },
+      }),
+      openApiRoute(() => ({
+        operations,
+        lookupsNeedToken,
+        version: VERSION,
+        serverUrl: publicUrl(),
+        statusOf,
+      })),
+      asyncApiRoute(() => ({ version: VERSION, serverUrl: publicUrl() })),
+      ...application.routes,
+      ...(deliveries === undefined ? [] : [...docsRoutes(), ...deliveries.routes()]),
+    ],
+    findFile: new LogFiles(published, keys.signer.keyId.toString(16).padStart(8, '0')).find,
+    ...(config.areRatesLimited ? { admit: admission.admit, admissionRates: ADMISSION_RATES } : {}),
+    webSocket: { accept: application.signalling.accept, connections, publicUrl },
+    languageOf: header => chooseLanguage(header, config.application.language),
+    trustedProxies: config.http.trustedProxies,
+    corsOrigins: config.http.corsOrigins,
+    ...(config.http.tls === undefined ? {} : { tls: config.http.tls }),
+    ...(minClientVersions.length === 0 ? {} : { requiredClient: clientRequirement(minClientVersions) }),
+    onAnswer: (route, status, seconds) => metrics.answerTimes.observe(route, status, seconds),
+    onRefused: house.onRefused,
+    onFault: house.onFault,
+  })
+}
+
+export function stompTcpServer(
+  { config, onFault }: House,
+  { signalling }: StartedApplication,
+  connections: OpenConnections,
+): StompTcpServer | undefined {
+  if (config.stompTcpPort === undefined) return undefined
+  return new StompTcpServer({ accept: signalling.accept, connections, onFault })
+}
+
+export function registrationServer(
+  { config, metrics, onRefused, onFault }: House,
+  register: Register,
+): GrpcServer {
+  const { token, tls } = config.grpc
+  return new GrpcServer({
+    register,
+    ...(token === undefined ? {} : { token }),
+    ...(tls === undefined ? {} : { tls }),
+    onCall: (status, seconds) => metrics.grpcCalls.observe({ status }, seconds),
+    onRefused,
+    onFault,
+  })
+}
+
+export function operatorServer(house: House): HttpServer {
+  const { onRefused, onFault } = house
+  return new HttpServer({ routes: operatorRoutes(house, house.metrics), onRefused, onFault })
+}
+
+const SWEEP_MS = 60_000
