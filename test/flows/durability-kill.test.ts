@@ -1,6 +1,6 @@
 /**
  * D2: kill -9 at any moment under load. Everything that was acknowledged is there in the server that comes after it, in
- * order, and of nothing is there only one half. `CALLSIGN_KILLS_UNDER_LOAD` sets the number of kills (4),
+ * order, and of nothing is there only one half. `CALLSIGN_KILLS_UNDER_LOAD` sets the number of kills (3),
  * `CALLSIGN_SEED` replays their moments.
  */
 
@@ -18,7 +18,7 @@ import { shiftedClock } from '../support/shifted-clock.ts'
 import { StompTcpClient, sendFrame } from '../support/stomp-tcp-client.ts'
 import { auditStore } from '../support/store-audit.ts'
 
-const KILLS = Number(process.env.CALLSIGN_KILLS_UNDER_LOAD ?? 4)
+const KILLS = Number(process.env.CALLSIGN_KILLS_UNDER_LOAD ?? 3)
 const ACKNOWLEDGED_MAX = 450
 const SETTINGS = { CALLSIGN_STOMP_TCP_PORT: '0', CALLSIGN_LOG_LEVEL: 'error', ...settingsFor(2) }
 const QUEUE = '/user/queue/dev.durable'
@@ -66,7 +66,7 @@ t.test(
     t.teardown(() => load.end())
     await load.end()
     // The slow disk holds the writes back, so that the kill comes between word and deed.
-    const wrapper = traceCommand({ to: join(folder, 'trace'), stringBytes: 0, syncDelayMs: 40 })
+    const wrapper = traceCommand({ to: join(folder, 'trace'), syncDelayMs: 40 })
     await load.startServer({ wrapper, environment: forcedLmdb({ isEarly: true }) })
     await load.sendUntilKilled(4)
     await load.startServer()

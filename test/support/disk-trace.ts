@@ -51,8 +51,8 @@ export function cannotTrace(): string | false {
 export interface TraceOptions {
   /** The file for the trace. */
   readonly to: string
-  /** How much is kept of what is written and read, in bytes. */
-  readonly stringBytes: number
+  /** How much is kept of what is written and read, in bytes; left out: syncs are traced and nothing else. */
+  readonly stringBytes?: number
   /** How long each fdatasync takes before it begins to work. */
   readonly syncDelayMs?: number
 }
@@ -62,8 +62,8 @@ export function traceCommand({ to, stringBytes, syncDelayMs }: TraceOptions): re
   const delay = syncDelayMs === undefined ? [] : ['-e', `inject=fdatasync:delay_enter=${syncDelayMs * 1000}`]
   return [
     STRACE,
-    ...['-D', '-f', '--seccomp-bpf', '-ttt', '-yy', '-xx', '-s', String(stringBytes)],
-    ...['-e', 'signal=none', '-e', `trace=${TRACED.join(',')}`, ...delay, '-o', to],
+    ...['-D', '-f', '--seccomp-bpf', '-ttt', '-yy', '-xx', '-s', `${stringBytes ?? 0}`, '-e', 'signal=none'],
+    ...['-e', `trace=${(stringBytes === undefined ? ['fdatasync'] : TRACED).join(',')}`, ...delay, '-o', to],
   ]
 }
 

@@ -145,7 +145,7 @@ export class KillLoad {
   /** Everything that was acknowledged by then and is not there in the server that runs now. */
   async lost({ claims, acknowledged } = this.known()): Promise<string[]> {
     const faults = [...claims].map(async ([what, claim]) => {
-      const fault = await claim()
+      const fault = await claim().catch((error: Error) => error.message)
       return fault === undefined ? [] : [`${what}: ${fault}`]
     })
     const sends = [...acknowledged].map(([sender, last]) => this.#receive(sender, last))
