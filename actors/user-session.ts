@@ -130,6 +130,8 @@ class UserSession implements Actor<UserSessionMessage> {
       this.#dismiss(oldest, 'too_many_connections')
       this.#tellPresence(oldest.deviceId, false)
     }
+    // It may have looked into the inbox already; what came since was news for nobody.
+    this.#onNews(deviceId)
   }
 
   #onDetached(connectionId: string): void {
