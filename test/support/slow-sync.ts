@@ -45,6 +45,8 @@ export async function startSlowServer(options: SlowOptions): Promise<SlowServer>
   const { folder, syncDelayMs, environment = {}, fault, answers = () => new Map() } = options
   mkdirSync(folder, { recursive: true })
   const [dataFolder, trace] = [join(folder, 'data'), join(folder, 'trace')]
+  // A new store is made in dozens of commits, which nobody waits for.
+  if (fault === undefined) await (await startServer({ dataFolder })).end()
   const server = await startServer({
     dataFolder,
     wrapper: traceCommand({ to: trace, stringBytes: STRING_BYTES, syncDelayMs }),
@@ -116,6 +118,6 @@ function acknowledgedBy(text: string, request: string, answers: ReadonlyMap<stri
 }
 
 /** Holds what a request, or a frame that answers one, begins with. */
-const STRING_BYTES = 4_096
+const STRING_BYTES = 1_500
 const PAGE_BYTES = 4_096
 const REQUEST = /^([A-Z]+ \/\S*) HTTP\/1\.1\r\n/
