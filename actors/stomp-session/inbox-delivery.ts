@@ -115,15 +115,20 @@ export class InboxDelivery {
 
   /**
    * Takes a subscription in; `pump` then gives it what waits. `since` is a position the client has seen everything up
-   * to. Returns whether nothing is missing behind it; without a `since` nothing ever is.
+   * to. `isRecovered`: nothing is missing behind it; without a `since` nothing ever is. `isEmpty`: nothing waits in any
+   * queue.
    */
-  add(subscription: QueueSubscription, since: string | undefined): boolean {
+  add(
+    subscription: QueueSubscription,
+    since: string | undefined,
+  ): { isRecovered: boolean; isEmpty: boolean } {
     const { userId, deviceId } = this.#device
     const head = this.#world.inbox.head(userId, deviceId)
     subscription.marked = head.delivered?.[subscription.queue] ?? 0
     subscription.givenBefore = Math.max(subscription.marked, this.#givenOf(subscription.queue))
     this.#subscriptions = this.#subscriptions.concat(subscription)
-    if (since === undefined) return true
+    const isEmpty = head.count === 0
+    if (since === undefined) return { isRecovered: true, isEmpty }
     const position = parsePosition(since)
     // An inbox begins its epoch with its first message; a client that was there before has seen everything up to 0.
     const isKnown =
@@ -131,7 +136,7 @@ export class InboxDelivery {
       (position.epoch === head.epoch || (position.epoch === 0 && position.offset === 0)) &&
       position.offset < head.nextOffset
     if (isKnown) this.#skipTo(subscription, position.offset)
-    return isKnown && position.offset >= head.lostOffset
+    return { isRecovered: isKnown && position.offset >= head.lostOffset, isEmpty }
   }
 
   /** What it has seen it need not get; where nothing is acknowledged, that is all there is to wait for. */
