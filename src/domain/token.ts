@@ -56,7 +56,8 @@ function head({ sessionId, generation }: RefreshToken): Buffer {
 
 function readHead(bytes: Buffer): RefreshToken {
   return {
-    sessionId: bytes.subarray(1, GENERATION_AT),
+    // A copy: genuine tokens are remembered, and each view keeps 8 kB of Node's pool (`connections` in `bench/`).
+    sessionId: Uint8Array.prototype.slice.call(bytes, 1, GENERATION_AT),
     generation: bytes.readUInt32BE(GENERATION_AT),
   }
 }
