@@ -1,6 +1,7 @@
 /**
  * D1: on a disk with slow syncs nothing is acknowledged before it is durable: no 2xx of a write, no answer to Register,
- * no RECEIPT of a durable SEND. Read off the order of the server's own system calls, not off elapsed time.
+ * no RECEIPT of a durable SEND; and nobody is rung by a call that could still be lost. Read off the order of the server's
+ * own system calls, not off elapsed time.
  */
 
 import { join } from 'node:path'
@@ -34,6 +35,8 @@ async function acknowledgedOn(t: Test, fault?: LmdbFault): Promise<Acknowledgeme
   await sendOverWebSocket(server, ann)
   const client = await StompTcpClient.connect(server.stompTcp!, bob.app.accessToken!)
   await client.send(QUEUE, 'alone', 'tcp-alone')
+  await client.subscribe('/user/queue/calls', 'calls')
+  await callOnce(ann, bob)
   const many = Array.from({ length: 20 }, (_, at) => client.send(QUEUE, 'many', `tcp-many-${at}`))
   await Promise.all([...many, callOnce(ann, bob)])
   client.destroy()
@@ -90,6 +93,7 @@ t.test('nothing is acknowledged before it is durable', { skip }, async t => {
     [],
     `${all.length} acknowledgements`,
   )
+  t.ok(Math.min(...all.map(({ waitedMs }) => waitedMs)) >= SYNC_DELAY_MS, 'the disk was slow')
   const whats = new Set(all.map(({ what }) => what.replace(/\d{5,}/, '{callId}')))
   t.same(
     [
@@ -98,6 +102,7 @@ t.test('nothing is acknowledged before it is durable', { skip }, async t => {
       'RECEIPT ws-alone',
       'RECEIPT tcp-alone',
       'Register',
+      'invitation',
     ].filter(what => !whats.has(what)),
     [],
     'each kind was seen',

@@ -23,7 +23,7 @@ export interface SlowServer extends RunningServer {
 }
 
 export interface Acknowledgement {
-  /** Such as `POST /app/api/call/start`, `RECEIPT r1`. */
+  /** Such as `POST /app/api/call/start`, `RECEIPT r1`; or `invitation`, which tells somebody else of a call's start. */
   readonly what: string
   /** Whether something that was written since it was asked for was durable when it left. */
   readonly isFounded: boolean
@@ -63,6 +63,14 @@ export async function startSlowServer(options: SlowOptions): Promise<SlowServer>
   }
 }
 
+/** The last octets that came on a connection. */
+interface Asked {
+  readonly at: number
+  readonly atS: number
+  /** The request that they belong to; of a protocol without any, empty. */
+  readonly request: string
+}
+
 interface Commit {
   /** From its first write to its last, which makes it visible. */
   readonly begin: number
@@ -91,7 +99,8 @@ function acknowledgementsIn(
   commits: readonly Commit[],
   answers: ReadonlyMap<string, string>,
 ): Acknowledgement[] {
-  const asked = new Map<string, { readonly at: number; readonly atS: number; readonly request: string }>()
+  const asked = new Map<string, Asked>()
+  let started: Asked | undefined
   return calls.flatMap(call => {
     const { name, target, begin, end, atS, result } = call
     if (!target.startsWith('TCP') || result <= 0) return []
@@ -100,23 +109,31 @@ function acknowledgementsIn(
     if (name === 'read' || name === 'recvfrom') {
       const request = REQUEST.exec(text)?.[1] ?? before?.request ?? ''
       asked.set(target, { at: end, atS, request })
+      if (request.endsWith('/call/start')) started = asked.get(target)
       return []
     }
-    const whats = acknowledgedBy(text, before?.request ?? '', answers)
-    const isFounded = commits.some(commit => commit.begin > (before?.at ?? 0) && commit.durable < begin)
-    const waitedMs = (atS - (before?.atS ?? 0)) * 1_000
-    return whats.map(what => ({ what, isFounded, waitedMs }))
+    const told: (readonly [what: string, since: Asked | undefined])[] = []
+    for (const what of acknowledgedBy(text, before?.request ?? '', answers)) told.push([what, before])
+    if (text.includes('"type":"call_invitation"')) told.push(['invitation', started])
+    return told.map(([what, since = NEVER_ASKED]) => ({
+      what,
+      isFounded: commits.some(commit => commit.begin > since.at && commit.durable < begin),
+      waitedMs: (atS - since.atS) * 1_000,
+    }))
   })
 }
 
 /** What is acknowledged by the octets of one write to a socket. */
 function acknowledgedBy(text: string, request: string, answers: ReadonlyMap<string, string>): string[] {
   if (/^HTTP\/1\.1 2/.test(text)) return request.startsWith('GET') ? [] : [request]
-  const receipts = [...text.matchAll(/RECEIPT\nreceipt-id:([^\n]*)/g)].map(([, id]) => `RECEIPT ${id}`)
+  const receipts = [...text.matchAll(/RECEIPT\nreceipt-id:(?!sub-)([^\n]*)/g)].map(
+    ([, id]) => `RECEIPT ${id}`,
+  )
   const others = [...answers].filter(([said]) => text.includes(said)).map(([, what]) => what)
   return [...receipts, ...others]
 }
 
+const NEVER_ASKED: Asked = { at: 0, atS: 0, request: '' }
 /** Holds what a request, or a frame that answers one, begins with. */
 const STRING_BYTES = 1_500
 const PAGE_BYTES = 4_096
