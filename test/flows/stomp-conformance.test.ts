@@ -9,6 +9,7 @@ import type { WireCase } from '../stomp/case.ts'
 import { CASES } from '../stomp/cases.ts'
 import { headerIn, outcomeFaults } from '../stomp/outcome.ts'
 import { FRAGMENTATIONS, octetsOf } from '../support/notation.ts'
+import { ackLine, beginCase, type CaseRunner } from '../support/wire-cases.ts'
 import type { WireFrame, WirePeer } from '../support/wire-peer.ts'
 import {
   type Carrier,
@@ -26,18 +27,10 @@ const WORKERS = 16
 /** What completes a frame that a case leaves unfinished, so that it can be seen that nothing came of it before. */
 const UNFINISHED: Readonly<Record<string, string>> = { 'A-10': 'later␀' }
 
-/** Runs cases one after the other. */
-interface Worker {
-  readonly server: WireServer
-  readonly carrier: Carrier
-  readonly device: WireDevice
-  /** Stands for the t of `dev.t`. */
-  readonly letter: string
-  /** Subscribed to the worker's topic, and to nothing else. */
+interface Worker extends CaseRunner {
+  /** Subscribed to the runner's topic, and to nothing else. */
   readonly witness: WirePeer
 }
-
-let runs = 0
 
 async function startWorkers(server: WireServer, carrier: Carrier, devices: readonly WireDevice[]) {
   const workers = Array.from({ length: WORKERS }, async (_, at): Promise<Worker> => {
@@ -54,9 +47,8 @@ async function faultsOf(
   each: WireCase,
   fragment: (notation: string) => Buffer[],
 ): Promise<string[]> {
-  const queue = `/user/queue/dev.${worker.letter}-${++runs}`
-  const { peer, messageIds } = await begin(worker, each.session, queue)
-  peer.writeAll(fragment(filledIn(worker, each.input, queue, messageIds)))
+  const { peer, queue, messageIds, input } = await beginCase(worker, each)
+  peer.writeAll(fragment(input))
   const endsIt = each.required.some(({ kind }) => kind === 'refused' || kind === 'closed')
   if (endsIt) await peer.closed()
   else await fence(worker, peer, each.id)
@@ -69,44 +61,6 @@ async function faultsOf(
   }
   const witnessed = await takeWitnessed(worker)
   return endsIt ? [...faults, ...witnessed.map(({ octets }) => `somebody else saw ${octets}`)] : faults
-}
-
-/** A client in the state that the case begins with, and the message-ids of m1, m2, ... */
-async function begin(
-  { server, carrier, device, letter }: Worker,
-  session: string,
-  queue: string,
-): Promise<{ peer: WirePeer; messageIds: string[] }> {
-  const [, minor] = /^C1([012])/.exec(session) ?? []
-  if (minor === undefined) return { peer: await server.open(carrier), messageIds: [] }
-  const peer = await server.connect(carrier, device, `1.${minor}`)
-  const [, mode, count] = /\+s1([ci]?)(?:\+(\d)u)?/.exec(session) ?? []
-  if (mode === undefined) return { peer, messageIds: [] }
-  for (let kept = 0; kept < Number(count ?? 0); kept++) await send(peer, queue, 'm')
-  await subscribe(peer, count === undefined ? `/topic/dev.${letter}` : queue, 's1', ackLine(mode))
-  const messageIds: string[] = []
-  while (messageIds.length < Number(count ?? 0))
-    messageIds.push(headerIn(await peer.message(), 'message-id')!)
-  return { peer, messageIds }
-}
-
-function ackLine(mode: string): string {
-  return `ack:${{ '': 'auto', c: 'client', i: 'client-individual' }[mode]}\n`
-}
-
-function filledIn(
-  { device, letter }: Worker,
-  input: string,
-  queue: string,
-  messageIds: readonly string[],
-): string {
-  return input
-    .replaceAll('/topic/dev.t', `/topic/dev.${letter}`)
-    .replaceAll('/user/queue/dev.t', queue)
-    .replaceAll('<creds>', `Authorization:Bearer ${device.token}`)
-    .replaceAll('<tok>', device.token)
-    .replaceAll('<user>', device.userId)
-    .replaceAll(/<m(\d)(?: ack)?>/g, (_, number: string) => messageIds[Number(number) - 1]!)
 }
 
 /** Resolves when all that was written has had its effects; what shows it is taken out of the frames again. */

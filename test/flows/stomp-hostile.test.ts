@@ -3,13 +3,13 @@
  * who goes on being served. The server stays up, its memory bounded, its log without faults.
  */
 
-import t, { type Test } from 'tap'
+import t from 'tap'
 import WebSocket from 'ws'
 import { befriend, newCallKey, startCall } from '../support/call-people.ts'
+import { Innocent } from '../support/wire-innocent.ts'
 import { headerOf, type WireFrame, type WirePeer, webSocketFrame } from '../support/wire-peer.ts'
 import {
   CARRIERS,
-  type Carrier,
   connectFrame,
   deviceOf,
   disconnect,
@@ -22,42 +22,6 @@ import {
 } from '../support/wire-server.ts'
 
 const server = await WireServer.start(t, { people: 60 })
-
-/** Somebody who is served while others misbehave: what they say to themselves comes back. */
-class Innocent {
-  readonly #peer: WirePeer
-  readonly #topic: string
-  rounds = 0
-  /** The longest that they had to wait. */
-  worstMs = 0
-
-  static async join(carrier: Carrier, house = server): Promise<Innocent> {
-    const [device] = await house.devices(1)
-    const topic = `/topic/dev.innocent-${device!.userId}`
-    const peer = await house.connect(carrier, device!)
-    await subscribe(peer, topic)
-    return new Innocent(peer, topic)
-  }
-
-  private constructor(peer: WirePeer, topic: string) {
-    this.#peer = peer
-    this.#topic = topic
-  }
-
-  async round(): Promise<void> {
-    const startMs = performance.now()
-    this.#peer.write(sendFrame(this.#topic, `${++this.rounds}`))
-    const { body } = await this.#peer.message()
-    if (String(body) !== `${this.rounds}`) throw new Error(`${body} instead of ${this.rounds}`)
-    this.worstMs = Math.max(this.worstMs, performance.now() - startMs)
-  }
-
-  /** Says goodbye; nothing came that was not meant for them. */
-  async leave(t: Test): Promise<void> {
-    await this.round()
-    t.same(await disconnect(this.#peer), [], 'who did nothing noticed nothing')
-  }
-}
 
 function bodies(frames: readonly WireFrame[]): string[] {
   return frames.filter(({ command }) => command === 'MESSAGE').map(({ body }) => String(body))
@@ -98,7 +62,7 @@ t.test('I-15: who reads nothing is cut off in time, others are served, memory st
     peer.keepTail()
     peer.pause()
   }
-  const innocent = await Innocent.join('websocket')
+  const innocent = await Innocent.join(server, 'websocket')
   const baselineBytes = server.residentBytes()
   let mostBytes = 0
   let mostBuffered = 0
@@ -160,7 +124,7 @@ t.test('a sender that floods is stopped at its rate, and others do not notice', 
     const [flooding, hearing] = await house.devices(2)
     const witness = await house.connect(carrier, hearing!)
     await subscribe(witness, '/topic/dev.flood')
-    const innocent = await Innocent.join(carrier, house)
+    const innocent = await Innocent.join(house, carrier)
     const peer = await house.connect(carrier, flooding!)
     const frames = Array.from({ length: 10_000 }, (_, at) => sendFrame('/topic/dev.flood', `${at}`))
     peer.write(frames.join(''))
@@ -273,7 +237,7 @@ const GIANTS: readonly {
 
 t.test('giant and fragmented messages end their own connection at most', async t => {
   const devices = await server.devices(GIANTS.length)
-  const innocent = await Innocent.join('websocket')
+  const innocent = await Innocent.join(server, 'websocket')
   for (const [at, { what, octets, end }] of GIANTS.entries()) {
     const peer = await server.connect('websocket', devices[at]!)
     peer.socket.write(octets())
@@ -293,7 +257,7 @@ const CONNECTS_AT_ONCE = 500
 
 t.test(`${CONNECTS} connections at once, most of them useless`, async t => {
   const [device] = await server.devices(1)
-  const innocents = [await Innocent.join('websocket'), await Innocent.join('tcp')]
+  const innocents = [await Innocent.join(server, 'websocket'), await Innocent.join(server, 'tcp')]
   const first: readonly ((peer: WirePeer) => void)[] = [
     () => undefined,
     peer => peer.write('CONNECT\naccept-ver'),
@@ -453,7 +417,7 @@ const POISONS: readonly string[] = [
 t.test('E-04, A-36, B-09: no short frame ends more than its own connection', async t => {
   const [device] = await server.devices(1)
   for (const carrier of CARRIERS) {
-    const innocent = await Innocent.join(carrier)
+    const innocent = await Innocent.join(server, carrier)
     for (const poison of POISONS) {
       for (const isSignedIn of [true, false]) {
         const peer = isSignedIn ? await server.connect(carrier, device!) : await server.open(carrier)

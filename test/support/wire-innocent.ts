@@ -1,0 +1,41 @@
+/** Somebody who is served while others misbehave: what they say to themselves comes back, and nothing else does. */
+
+import type { Test } from 'tap'
+import type { WirePeer } from './wire-peer.ts'
+import { type Carrier, disconnect, sendFrame, subscribe, type WireServer } from './wire-server.ts'
+
+export class Innocent {
+  readonly #peer: WirePeer
+  readonly #topic: string
+  rounds = 0
+  /** The longest that they had to wait. */
+  worstMs = 0
+
+  static async join(house: WireServer, carrier: Carrier): Promise<Innocent> {
+    const [device] = await house.devices(1)
+    const topic = `/topic/dev.innocent-${device!.userId}`
+    const peer = await house.connect(carrier, device!)
+    await subscribe(peer, topic)
+    return new Innocent(peer, topic)
+  }
+
+  private constructor(peer: WirePeer, topic: string) {
+    this.#peer = peer
+    this.#topic = topic
+  }
+
+  async round(): Promise<void> {
+    const startMs = performance.now()
+    const said = `${++this.rounds}`
+    this.#peer.write(sendFrame(this.#topic, said))
+    const { body } = await this.#peer.message()
+    if (String(body) !== said) throw new Error(`${body} instead of ${said}`)
+    this.worstMs = Math.max(this.worstMs, performance.now() - startMs)
+  }
+
+  /** Says goodbye; nothing came that was not meant for them. */
+  async leave(t: Test): Promise<void> {
+    await this.round()
+    t.same(await disconnect(this.#peer), [], 'who did nothing noticed nothing')
+  }
+}
