@@ -9,11 +9,13 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { append } from './append.ts'
 import { audit } from './audit.ts'
+import { callStart } from './call-start.ts'
 import { challenges } from './challenges.ts'
 import { checkpointLatency } from './checkpoint-latency.ts'
 import { connectRate } from './connect-rate.ts'
 import { connections } from './connections.ts'
 import { fanOut } from './fan-out.ts'
+import { invitations } from './invitations.ts'
 import { lookup } from './lookup.ts'
 import { actorTell } from './micro/actor-tell.ts'
 import { lookupIndex } from './micro/lookup-index.ts'
@@ -52,6 +54,8 @@ const BENCHMARKS: readonly Benchmark[] = [
   fanOut,
   connections,
   connectRate,
+  invitations,
+  callStart,
 ]
 
 const USAGE = `usage: npm run bench -- [NAME...] [options]

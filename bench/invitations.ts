@@ -1,0 +1,60 @@
+/**
+ * How many messages a second the server gives out of which no two are alike: calls are started and ended again, each
+ * device of a callee is told of both in a frame of its own, and acknowledges. Held against bare uWebSockets.js that sends
+ * as many frames of the same bytes one by one.
+ */
+
+import type { Benchmark, BenchmarkContext, Row } from './support/benchmark.ts'
+import { type CallTurn, cpuPerMessage, openStreet, type StreetPlan } from './support/call-street.ts'
+import { interleaved } from './support/rounds.ts'
+import { mean, rounded } from './support/statistics.ts'
+
+const ROW: Row = {
+  name: 'invitations',
+  project: 'invitations and their ends, a frame of its own to each device, kept until acknowledged',
+  limit: 'bare uWebSockets.js, the same bytes by `ws.send`, nothing kept',
+  unit: 'messages/s',
+  notShown:
+    'The project writes each message to its store, sealed, before it is sent, and takes it out again when it is acknowledged; the limit does nothing of this. No TLS.',
+}
+
+const SHAPES: readonly { readonly plan: StreetPlan; readonly calls: number }[] = [
+  { plan: { groups: 16, callersEach: 2, calleesEach: 10, devices: 1 }, calls: 16 },
+  { plan: { groups: 2, callersEach: 2, calleesEach: 31, devices: 5 }, calls: 2 },
+]
+
+export const invitations: Benchmark = { name: 'invitations', run }
+
+async function run(context: BenchmarkContext): Promise<void> {
+  const { isSmoke, turns, turnSeconds, warmUpSeconds } = context.scale
+  for (const { plan, calls } of isSmoke ? SHAPES.slice(0, 1) : SHAPES) {
+    const { bare, ours } = await openStreet(context, plan)
+    const load = { kind: 'in-flight', calls, seconds: turnSeconds } as const
+    for (const side of [bare, ours]) await side({ ...load, seconds: warmUpSeconds })
+    for (const round of context.rounds()) {
+      const { limit, project } = await interleaved(
+        round,
+        turns,
+        () => bare(load),
+        () => ours(load),
+      )
+      const perSecond = (of: readonly CallTurn[]) => mean(of.map(({ figure }) => figure.messagesPerSecond))
+      const clientCores = (of: readonly CallTurn[]) =>
+        rounded(mean(of.map(({ figure }) => figure.clientCores)))
+      const [limitCpu, projectCpu] = [cpuPerMessage(limit), cpuPerMessage(project)]
+      context.record(ROW, round, {
+        limit: perSecond(limit),
+        project: perSecond(project),
+        cpuRatio: limitCpu / projectCpu,
+        parameters: { receivers: plan.calleesEach * plan.devices, inFlight: calls },
+        details: {
+          limitCpuMicroseconds: limitCpu,
+          projectCpuMicroseconds: projectCpu,
+          limitClientCores: clientCores(limit),
+          projectClientCores: clientCores(project),
+          projectP99Ms: rounded(mean(project.map(({ figure }) => figure.latency.p99))),
+        },
+      })
+    }
+  }
+}

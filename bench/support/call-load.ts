@@ -1,0 +1,299 @@
+/**
+ * Program: people who call others, and the devices that ring. Callers start a call by HTTP and end it again; each device
+ * of a callee has a STOMP connection, is told of both, and acknowledges. Bare uWebSockets.js (`call-limit.ts`) is asked
+ * the same.
+ */
+
+import { randomBytes } from 'node:crypto'
+import { QUEUES } from './device-queues.ts'
+import { HttpConnection } from './http-connection.ts'
+import type { Person } from './people.ts'
+import { serveParent } from './program.ts'
+import { latencyFigures } from './statistics.ts'
+import { openMany, StompSocket, wireFrame } from './stomp-socket.ts'
+
+export interface CallLoadProtocol {
+  readonly setup: {
+    /** Without a path. */
+    readonly url: string
+    readonly isBare: boolean
+    readonly groups: readonly CallGroup[]
+  }
+  readonly request: /** Starts so many calls a second whatever becomes of them, and ends each a second later. */
+    | { readonly kind: 'rate'; readonly callsPerSecond: number; readonly seconds: number }
+    /** Has so many calls at a time: starts each, awaits what its devices are told, ends it, awaits it again. */
+    | { readonly kind: 'in-flight'; readonly calls: number; readonly seconds: number }
+    /** What a callee's device is told when a call starts and ends. */
+    | { readonly kind: 'record' }
+  readonly answer: CallLoadFigures
+}
+
+/** Callers, and those whom each of them calls. */
+export interface CallGroup {
+  readonly callers: readonly Person[]
+  readonly callees: readonly Person[]
+}
+
+export interface CallLoadFigures {
+  readonly calls: number
+  /** MESSAGEs that came, of all kinds. */
+  readonly messages: number
+  readonly messagesPerSecond: number
+  /** Milliseconds from when a call was to start until the last of its devices rang. */
+  readonly latency: ReturnType<typeof latencyFigures>
+  /** Processor time of this client. */
+  readonly clientCores: number
+  /** Of one device, in order; only when recorded. */
+  readonly recorded: { readonly atStart: readonly string[]; readonly atEnd: readonly string[] }
+}
+
+serveParent<CallLoadProtocol>(async ({ url, isBare, groups }) => {
+  const street = await Street.open(url, isBare, groups)
+  return async request => {
+    if (request.kind === 'record') return { ...NOTHING, recorded: await street.record() }
+    const [before, cpuBefore, startMs] = [street.messages, process.cpuUsage(), performance.now()]
+    const latencies = await (request.kind === 'rate' ? callAtRate : callInFlight)(street, request as never)
+    const ms = performance.now() - startMs
+    const { user, system } = process.cpuUsage(cpuBefore)
+    const messages = street.messages - before
+    return {
+      calls: latencies.length,
+      messages,
+      messagesPerSecond: (messages * 1000) / ms,
+      latency: latencyFigures(latencies),
+      clientCores: (user + system) / 1000 / ms,
+      recorded: NOTHING.recorded,
+    }
+  }
+})
+
+type Asked<Kind> = Extract<CallLoadProtocol['request'], { kind: Kind }>
+
+async function callAtRate(street: Street, { callsPerSecond, seconds }: Asked<'rate'>): Promise<number[]> {
+  const latencies: number[] = []
+  const startMs = performance.now()
+  const callOne = async (dueMs: number) => {
+    const call = await street.start(dueMs)
+    latencies.push(call.ringingMs - dueMs)
+    await sleep(CALL_LASTS_MS)
+    await street.end(call)
+  }
+  const all: Promise<void>[] = []
+  for (let at = 0; at < callsPerSecond * seconds; at++) {
+    const dueMs = startMs + (at * 1000) / callsPerSecond
+    // Timers of Node are late by up to a millisecond, which is not the server's.
+    while (performance.now() < dueMs - TIMER_LATE_MS) await sleep(1)
+    while (performance.now() < dueMs) await new Promise(resolve => setImmediate(resolve))
+    all.push(callOne(dueMs))
+  }
+  await Promise.all(all)
+  return latencies
+}
+
+async function callInFlight(street: Street, { calls, seconds }: Asked<'in-flight'>): Promise<number[]> {
+  const latencies: number[] = []
+  const endMs = performance.now() + seconds * 1000
+  const callUntilEnd = async () => {
+    for (let now = performance.now(); now < endMs; now = performance.now()) {
+      const call = await street.start(now)
+      latencies.push(call.ringingMs - now)
+      await street.end(call)
+    }
+  }
+  await Promise.all(Array.from({ length: calls }, callUntilEnd))
+  return latencies
+}
+
+interface Caller {
+  readonly token: string
+  readonly body: string
+  readonly group: number
+  readonly devices: number
+}
+
+interface Call {
+  readonly caller: Caller
+  readonly callId: string
+  readonly ringingMs: number
+}
+
+/** Devices that have been told of a call, and who waits until all have been. */
+interface Told {
+  count: number
+  lastMs: number
+  wanted: number
+  onAll: (() => void) | undefined
+}
+
+class Street {
+  messages = 0
+  readonly #url: string
+  readonly #isBare: boolean
+  readonly #idle: Caller[] = []
+  readonly #http: HttpConnection[] = []
+  /** By call and what its devices are told. */
+  readonly #told = new Map<string, Told>()
+  #calls = 0
+  #recording: string[] | undefined = undefined
+
+  private constructor(url: string, isBare: boolean) {
+    this.#url = url
+    this.#isBare = isBare
+  }
+
+  static async open(url: string, isBare: boolean, groups: readonly CallGroup[]): Promise<Street> {
+    const street = new Street(url, isBare)
+    for (const [group, { callers, callees }] of groups.entries()) {
+      const devices = callees.flatMap(callee => callee.devices)
+      const body = startBody(callees)
+      for (const {
+        devices: [device],
+      } of callers) {
+        street.#idle.push({ token: device!.token, body, group, devices: devices.length })
+      }
+      await openMany(devices.length, at => street.#openDevice(devices[at]!.token))
+    }
+    return street
+  }
+
+  /** Resolves when all devices ring and the caller has the answer. */
+  async start(dueMs: number): Promise<Call> {
+    const caller = this.#idle.shift()
+    if (caller === undefined) throw new Error('there are too few callers')
+    const { token, body, group, devices } = caller
+    const lines = this.#isBare ? `x-group: ${group}\r\nx-call: ${this.#nextCallId()}\r\n` : ''
+    const answer = await this.#post('/app/api/call/start', { token, body, lines }, 201)
+    const callId = /"callId":"(\d+)"/.exec(answer)?.[1] ?? ''
+    const { lastMs } = await this.#toldAll(`call_invitation ${callId}`, devices)
+    // A caller hears of it later than the devices, or sooner.
+    return { caller, callId, ringingMs: Math.max(lastMs, dueMs) }
+  }
+
+  /** Resolves when all devices know that nobody calls any more. */
+  async end({ caller, callId }: Call): Promise<void> {
+    const { token, group, devices } = caller
+    const lines = this.#isBare ? `x-group: ${group}\r\nx-call: ${callId}\r\n` : ''
+    await this.#post(`/app/api/call/${callId}/end`, { token, body: '', lines }, 200)
+    await this.#toldAll(`${LAST_WORD} ${callId}`, devices)
+    this.#idle.push(caller)
+  }
+
+  async record(): Promise<CallLoadFigures['recorded']> {
+    this.#recording = []
+    const call = await this.start(performance.now())
+    await sleep(RECORDED_WITHIN_MS)
+    const atStart = this.#recording
+    this.#recording = []
+    await this.end(call)
+    await sleep(RECORDED_WITHIN_MS)
+    const atEnd = this.#recording
+    this.#recording = undefined
+    const { devices } = call.caller
+    return { atStart: ofFirst(atStart, devices), atEnd: ofFirst(atEnd, devices) }
+  }
+
+  async #post(
+    path: string,
+    request: { readonly token: string; readonly body: string; readonly lines: string },
+    status: number,
+  ): Promise<string> {
+    const connection = this.#http.pop() ?? (await HttpConnection.open(this.#url))
+    const answer = await connection.post({ path, ...request }, status)
+    this.#http.push(connection)
+    return answer
+  }
+
+  async #openDevice(token: string): Promise<void> {
+    const device = await StompSocket.open({ port: Number(new URL(this.#url).port) })
+    if (!this.#isBare) {
+      await device.signIn(token)
+      await device.subscribe(QUEUES)
+    }
+    device.onMessage = octets => {
+      const message = octets.toString('latin1')
+      this.messages++
+      this.#recording?.push(message)
+      // Also of bare uWebSockets.js, whose messages are those that were recorded.
+      device.send(wireFrame(`ACK\nid:${headerOf(message, 'ack')}\n\n\0`))
+      this.#onTold(`${headerOf(message, 'type')} ${/"callId":"(\d+)"/.exec(message)?.[1]}`)
+    }
+  }
+
+  #onTold(what: string): void {
+    const told = this.#toldOf(what)
+    told.count++
+    told.lastMs = performance.now()
+    if (told.count === told.wanted) told.onAll?.()
+  }
+
+  async #toldAll(what: string, devices: number): Promise<Told> {
+    const told = this.#toldOf(what)
+    told.wanted = devices
+    if (told.count < devices) {
+      await new Promise<void>(resolve => {
+        told.onAll = resolve
+      })
+    }
+    this.#told.delete(what)
+    return told
+  }
+
+  #toldOf(what: string): Told {
+    let told = this.#told.get(what)
+    if (told === undefined) {
+      told = { count: 0, lastMs: 0, wanted: 0, onAll: undefined }
+      this.#told.set(what, told)
+    }
+    return told
+  }
+
+  /** As many digits as ids have. */
+  #nextCallId(): string {
+    return String(10 ** 15 + this.#calls++)
+  }
+}
+
+function startBody(callees: readonly Person[]): string {
+  const names = callees.flatMap(({ userId, devices }) =>
+    devices.map(({ deviceId }) => `${userId}_${deviceId}`),
+  )
+  const encryptedAESKeys = Object.fromEntries(
+    names.map(name => [name, randomBytes(SEALED_KEY_BYTES).toString('base64')]),
+  )
+  return JSON.stringify({ calleeIds: callees.map(({ userId }) => userId), encryptedAESKeys, isVideo: true })
+}
+
+function headerOf(message: string, name: string): string {
+  const start = message.indexOf(`\n${name}:`) + name.length + 2
+  return message.slice(start, message.indexOf('\n', start))
+}
+
+/** Every device gets as many. */
+function ofFirst(messages: readonly string[], devices: number): string[] {
+  const types = new Map<string, string>()
+  for (const message of messages) types.set(headerOf(message, 'type'), message)
+  if (messages.length !== types.size * devices) throw new Error('devices are told different things')
+  return [...types.values()]
+}
+
+function sleep(ms: number): Promise<void> {
+  return new Promise(resolve => {
+    setTimeout(resolve, ms)
+  })
+}
+
+const NOTHING: CallLoadFigures = {
+  calls: 0,
+  messages: 0,
+  messagesPerSecond: 0,
+  latency: latencyFigures([]),
+  clientCores: 0,
+  recorded: { atStart: [], atEnd: [] },
+}
+/** What a device is told of a call that is over before it answered. */
+const LAST_WORD = 'call_cancelled'
+const CALL_LASTS_MS = 1_000
+const TIMER_LATE_MS = 2
+const RECORDED_WITHIN_MS = 500
+/** A point of P-256, a nonce, a key of 32 bytes and a tag. */
+const SEALED_KEY_BYTES = 125
