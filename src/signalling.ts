@@ -147,7 +147,7 @@ export class Signalling {
   }
 
   #revoke(userId: UserId, revoked: Revoked): void {
-    if (this.connections.of(String(userId)).length === 0) return
+    // Also when nobody is known to be there: who has just signed in may be on the way to it.
     this.#users(String(userId)).tellControl({ kind: 'revoked', revoked })
   }
 

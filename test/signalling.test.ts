@@ -1,0 +1,40 @@
+/** What signalling passes on to the actors that it puts together. */
+
+import t from 'tap'
+import type { StompSessionMessage } from '../actors/stomp-session/world.ts'
+import { sessionName, type UserSessionMessage } from '../actors/user-session.ts'
+import type { DeviceId, UserId } from '../src/domain/ids.ts'
+import { Metrics } from '../src/operations/metrics.ts'
+import { Signalling } from '../src/signalling.ts'
+import { kindOf, makeStage } from './support/actors.ts'
+
+const [ANN, PHONE] = [7n as UserId, 70n as DeviceId]
+
+t.test('what is revoked while its connection signs in is ended all the same', async t => {
+  for (const revoke of ['onSessionOver', 'onDeviceRemoved'] as const) {
+    const { world, system } = makeStage()
+    const signalling = new Signalling({
+      ...{ system, isDevelopment: false, areRatesLimited: false, idsAs: 'string', version: '0.0.0' },
+      nowMs: () => world.nowMs(),
+      monotonicMs: () => world.monotonicMs(),
+      randomBytes: length => new Uint8Array(length),
+      metrics: new Metrics(),
+      onFault: error => t.fail(`a fault: ${error}`),
+    })
+    const told: string[] = []
+    const sessions = system.define(
+      kindOf<StompSessionMessage>(message => void told.push(message.kind), { kind: 'stomp-session' }),
+    )
+    const connection = {
+      ...{ id: 'a', deviceId: PHONE, session: sessions('a') },
+      sessionName: sessionName(Buffer.from('a session')),
+    }
+    system.ref<UserSessionMessage>('user-session', String(ANN)).tellControl({ kind: 'attached', connection })
+    t.equal(signalling.connections.count, 0, 'nobody knows of it yet')
+    if (revoke === 'onSessionOver') signalling.onSessionOver(ANN, Buffer.from('a session'))
+    else signalling.onDeviceRemoved(ANN, PHONE)
+    world.run()
+    t.equal(signalling.connections.count, 0)
+    t.equal(told.filter(kind => kind === 'dismissed').length, 1)
+  }
+})
