@@ -4,6 +4,7 @@
  * part and joins them, and holds no rule.
  */
 
+import { setImmediate } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { type LogAppenderMessage, logAppenderKind } from '../actors/log-appender.ts'
 import { type OutboxMessage, outboxKind } from '../actors/outbox.ts'
@@ -102,12 +103,15 @@ async function start(
       logger.info({ event: 'stopping', reason })
       const tooLate = () => house.fatal(new Error(`not stopped within ${STOP_DEADLINE_MS} ms`))
       setTimeout(tooLate, STOP_DEADLINE_MS).unref()
+      // What has connected by now is let in; closing the socket would reset it.
+      await setImmediate()
       http.stopListening()
       stompTcp?.stopListening()
       await application.signalling.drain(STOP_DEADLINE_MS / 10)
       // Callers get their answers first: these need the appender, which needs the store.
-      await grpc.close(STOP_DEADLINE_MS / 2)
-      await actors.system.drainAndStop(STOP_DEADLINE_MS / 4)
+      await grpc.close(STOP_DEADLINE_MS / 3)
+      await http.answered(STOP_DEADLINE_MS / 5)
+      await actors.system.drainAndStop(STOP_DEADLINE_MS / 5)
       http.close()
       stompTcp?.close()
       admin.close()

@@ -23,6 +23,8 @@ export interface ExchangeWorld {
   readonly addresses: RemoteAddresses
   /** Undefined: no page of another origin is served. */
   readonly cors: CorsPolicy | undefined
+  /** Requests that are neither answered nor aborted. */
+  requestsOpen: number
 }
 
 /** A request on its way; also the `HttpRequest` that its handler is given, which saves an object for each. */
@@ -59,9 +61,16 @@ export class Exchange implements HttpRequest {
     const origin = world.cors === undefined ? '' : req.getHeader('origin')
     this.#allowedOrigin = world.cors?.isAllowed(origin) ? origin : ''
     if (world.addresses.areForwarded) this.#remoteAddress = world.addresses.of(res, req)
-    res.onAborted(() => {
-      this.#isOver = true
-    })
+    world.requestsOpen++
+    res.onAborted(() => this.#end())
+  }
+
+  /** Returns whether it was not over before. */
+  #end(): boolean {
+    if (this.#isOver) return false
+    this.#isOver = true
+    this.#world.requestsOpen--
+    return true
   }
 
   get params(): readonly string[] {
@@ -188,8 +197,7 @@ export class Exchange implements HttpRequest {
   }
 
   #answer(answer: HttpAnswer): void {
-    if (this.#isOver) return
-    this.#isOver = true
+    if (!this.#end()) return
     const res = this.#res
     res.cork(() => {
       this.#writeHead(answer)

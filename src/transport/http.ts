@@ -5,6 +5,7 @@
 
 import uWS from 'uWebSockets.js'
 import { connect } from 'node:net'
+import { setTimeout } from 'node:timers/promises'
 import type { ErrorCode, Quota } from '../errors.ts'
 import { CorsPolicy } from './cors.ts'
 import { Exchange, type ExchangeWorld } from './exchange.ts'
@@ -107,6 +108,7 @@ export class HttpServer {
       router: new Router(webSocket === undefined ? routes : [...routes, webSocketRoute]),
       addresses: new RemoteAddresses(trustedProxies),
       cors: corsOrigins.length === 0 ? undefined : new CorsPolicy(corsOrigins),
+      requestsOpen: 0,
     }
     this.#app =
       tls === undefined
@@ -130,6 +132,12 @@ export class HttpServer {
         resolve(uWS.us_socket_local_port(token))
       })
     })
+  }
+
+  /** Resolves when no request waits for its answer, or after `deadlineMs`. */
+  async answered(deadlineMs: number): Promise<void> {
+    const untilMs = performance.now() + deadlineMs
+    while (this.#world.requestsOpen > 0 && performance.now() < untilMs) await setTimeout(LOOK_AGAIN_MS)
   }
 
   stopListening(): void {
@@ -168,4 +176,5 @@ async function assertFree(host: string, port: number): Promise<void> {
   if (answers) throw new Error(`somebody listens on ${host}:${port}`)
 }
 
+const LOOK_AGAIN_MS = 10
 const ANY_ADDRESSES = new Set(['0.0.0.0', '::'])
