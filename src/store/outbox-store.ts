@@ -7,7 +7,7 @@ import { decode, encode } from 'msgpackr'
 import type { Channel, Outgoing } from '../domain/outgoing.ts'
 import { IV_BYTES, openSealed, type Secrets, seal } from '../domain/secrets.ts'
 import type { Database, Table } from './database.ts'
-import { timeBytes } from './keys.ts'
+import { indexKey, timeBytes } from './keys.ts'
 
 interface Row {
   readonly sealed: Uint8Array
@@ -27,6 +27,7 @@ export class OutboxStore {
   readonly #sealKey: Secrets['seal']
   readonly #randomBytes: (length: number) => Uint8Array
   readonly #onAdded: (channel: Channel) => void
+  #count = 0
 
   /** `onAdded` is told of each new message when its transaction is durable. */
   constructor(
@@ -87,7 +88,10 @@ export class OutboxStore {
   }
 
   #newKey(channel: Channel, dueMs: number): Uint8Array {
-    return Buffer.concat([Uint8Array.of(CHANNELS[channel]), timeBytes(dueMs), this.#randomBytes(8)])
+    // Of one moment, in the order in which they were added.
+    this.#count++
+    const name = Buffer.concat([indexKey(this.#count), this.#randomBytes(4)])
+    return Buffer.concat([Uint8Array.of(CHANNELS[channel]), timeBytes(dueMs), name])
   }
 }
 
