@@ -5,14 +5,30 @@
  */
 
 import type { Benchmark, BenchmarkContext, Row } from './support/benchmark.ts'
-import { type CallTurn, cpuPerMessage, openStreet, type StreetPlan } from './support/call-street.ts'
+import {
+  type CallTurn,
+  cpuPerMessage,
+  openDeliveries,
+  openStreet,
+  type Sides,
+  type StreetPlan,
+} from './support/call-street.ts'
 import { interleaved } from './support/rounds.ts'
 import { mean, rounded } from './support/statistics.ts'
 
-const ROW: Row = {
+const LIMIT = 'bare uWebSockets.js, the same bytes by `ws.send`, nothing kept'
+const DELIVERY: Row = {
+  name: 'invitation-delivery',
+  project: 'the same by sessions, actors and connections alone, inboxes in memory',
+  limit: LIMIT,
+  unit: 'messages/s',
+  goal: { of: 'ratio', is: 'at least', value: 0.7 },
+  notShown: 'What is told is put together by a stand-in for call and store. No TLS.',
+}
+const INVITATIONS: Row = {
   name: 'invitations',
   project: 'invitations and their ends, a frame of its own to each device, kept until acknowledged',
-  limit: 'bare uWebSockets.js, the same bytes by `ws.send`, nothing kept',
+  limit: LIMIT,
   unit: 'messages/s',
   notShown:
     'The project writes each message to its store, sealed, before it is sent, and takes it out again when it is acknowledged; the limit does nothing of this. No TLS.',
@@ -26,35 +42,43 @@ const SHAPES: readonly { readonly plan: StreetPlan; readonly calls: number }[] =
 export const invitations: Benchmark = { name: 'invitations', run }
 
 async function run(context: BenchmarkContext): Promise<void> {
-  const { isSmoke, turns, turnSeconds, warmUpSeconds } = context.scale
-  for (const { plan, calls } of isSmoke ? SHAPES.slice(0, 1) : SHAPES) {
-    const { bare, ours } = await openStreet(context, plan)
-    const load = { kind: 'in-flight', calls, seconds: turnSeconds } as const
-    for (const side of [bare, ours]) await side({ ...load, seconds: warmUpSeconds })
-    for (const round of context.rounds()) {
-      const { limit, project } = await interleaved(
-        round,
-        turns,
-        () => bare(load),
-        () => ours(load),
-      )
-      const perSecond = (of: readonly CallTurn[]) => mean(of.map(({ figure }) => figure.messagesPerSecond))
-      const clientCores = (of: readonly CallTurn[]) =>
-        rounded(mean(of.map(({ figure }) => figure.clientCores)))
-      const [limitCpu, projectCpu] = [cpuPerMessage(limit), cpuPerMessage(project)]
-      context.record(ROW, round, {
-        limit: perSecond(limit),
-        project: perSecond(project),
-        cpuRatio: limitCpu / projectCpu,
-        parameters: { receivers: plan.calleesEach * plan.devices, inFlight: calls },
-        details: {
-          limitCpuMicroseconds: limitCpu,
-          projectCpuMicroseconds: projectCpu,
-          limitClientCores: clientCores(limit),
-          projectClientCores: clientCores(project),
-          projectP99Ms: rounded(mean(project.map(({ figure }) => figure.latency.p99))),
-        },
-      })
-    }
+  for (const shape of context.scale.isSmoke ? SHAPES.slice(0, 1) : SHAPES) {
+    await compare(context, INVITATIONS, shape, await openStreet(context, shape.plan))
+    await compare(context, DELIVERY, shape, await openDeliveries(context, shape.plan))
+  }
+}
+
+async function compare(
+  context: BenchmarkContext,
+  row: Row,
+  { plan, calls }: (typeof SHAPES)[number],
+  { bare, ours }: Sides,
+): Promise<void> {
+  const { turns, turnSeconds, warmUpSeconds } = context.scale
+  const load = { kind: 'in-flight', calls, seconds: turnSeconds } as const
+  for (const side of [bare, ours]) await side({ ...load, seconds: warmUpSeconds })
+  for (const round of context.rounds()) {
+    const { limit, project } = await interleaved(
+      round,
+      turns,
+      () => bare(load),
+      () => ours(load),
+    )
+    const perSecond = (of: readonly CallTurn[]) => mean(of.map(({ figure }) => figure.messagesPerSecond))
+    const clientCores = (of: readonly CallTurn[]) => rounded(mean(of.map(({ figure }) => figure.clientCores)))
+    const [limitCpu, projectCpu] = [cpuPerMessage(limit), cpuPerMessage(project)]
+    context.record(row, round, {
+      limit: perSecond(limit),
+      project: perSecond(project),
+      cpuRatio: limitCpu / projectCpu,
+      parameters: { receivers: plan.calleesEach * plan.devices, inFlight: calls },
+      details: {
+        limitCpuMicroseconds: limitCpu,
+        projectCpuMicroseconds: projectCpu,
+        limitClientCores: clientCores(limit),
+        projectClientCores: clientCores(project),
+        projectP99Ms: rounded(mean(project.map(({ figure }) => figure.latency.p99))),
+      },
+    })
   }
 }

@@ -1,7 +1,6 @@
 /**
  * Program: people who call others, and the devices that ring. Callers start a call by HTTP and end it again; each device
- * of a callee has a STOMP connection, is told of both, and acknowledges. Bare uWebSockets.js (`call-limit.ts`) is asked
- * the same.
+ * of a callee has a STOMP connection, is told of both, and acknowledges.
  */
 
 import { randomBytes } from 'node:crypto'
@@ -16,7 +15,7 @@ export interface CallLoadProtocol {
   readonly setup: {
     /** Without a path. */
     readonly url: string
-    readonly isBare: boolean
+    readonly server: CallServer
     readonly groups: readonly CallGroup[]
   }
   readonly request: /** Starts so many calls a second whatever becomes of them, and ends each a second later. */
@@ -27,6 +26,12 @@ export interface CallLoadProtocol {
     | { readonly kind: 'record' }
   readonly answer: CallLoadFigures
 }
+
+/**
+ * The project; its sessions over inboxes in memory (`delivery-server.ts`); or bare uWebSockets.js (`call-limit.ts`), to
+ * which nobody signs in. The last two are told which devices to ring and what the call's id is.
+ */
+export type CallServer = 'project' | 'sessions' | 'bare'
 
 /** Callers, and those whom each of them calls. */
 export interface CallGroup {
@@ -47,8 +52,8 @@ export interface CallLoadFigures {
   readonly recorded: { readonly atStart: readonly string[]; readonly atEnd: readonly string[] }
 }
 
-serveParent<CallLoadProtocol>(async ({ url, isBare, groups }) => {
-  const street = await Street.open(url, isBare, groups)
+serveParent<CallLoadProtocol>(async ({ url, server, groups }) => {
+  const street = await Street.open(url, server, groups)
   return async request => {
     if (request.kind === 'record') return { ...NOTHING, recorded: await street.record() }
     const [before, cpuBefore, startMs] = [street.messages, process.cpuUsage(), performance.now()]
@@ -128,7 +133,7 @@ interface Told {
 class Street {
   messages = 0
   readonly #url: string
-  readonly #isBare: boolean
+  readonly #server: CallServer
   readonly #idle: Caller[] = []
   readonly #http: HttpConnection[] = []
   /** By call and what its devices are told. */
@@ -136,13 +141,13 @@ class Street {
   #calls = 0
   #recording: string[] | undefined = undefined
 
-  private constructor(url: string, isBare: boolean) {
+  private constructor(url: string, server: CallServer) {
     this.#url = url
-    this.#isBare = isBare
+    this.#server = server
   }
 
-  static async open(url: string, isBare: boolean, groups: readonly CallGroup[]): Promise<Street> {
-    const street = new Street(url, isBare)
+  static async open(url: string, server: CallServer, groups: readonly CallGroup[]): Promise<Street> {
+    const street = new Street(url, server)
     for (const [group, { callers, callees }] of groups.entries()) {
       const devices = callees.flatMap(callee => callee.devices)
       const body = startBody(callees)
@@ -161,7 +166,7 @@ class Street {
     const caller = this.#idle.shift()
     if (caller === undefined) throw new Error('there are too few callers')
     const { token, body, group, devices } = caller
-    const lines = this.#isBare ? `x-group: ${group}\r\nx-call: ${this.#nextCallId()}\r\n` : ''
+    const lines = this.#linesFor(group, this.#nextCallId())
     const answer = await this.#post('/app/api/call/start', { token, body, lines }, 201)
     const callId = /"callId":"(\d+)"/.exec(answer)?.[1] ?? ''
     const { lastMs } = await this.#toldAll(`call_invitation ${callId}`, devices)
@@ -172,7 +177,7 @@ class Street {
   /** Resolves when all devices know that nobody calls any more. */
   async end({ caller, callId }: Call): Promise<void> {
     const { token, group, devices } = caller
-    const lines = this.#isBare ? `x-group: ${group}\r\nx-call: ${callId}\r\n` : ''
+    const lines = this.#linesFor(group, callId)
     await this.#post(`/app/api/call/${callId}/end`, { token, body: '', lines }, 200)
     await this.#toldAll(`${LAST_WORD} ${callId}`, devices)
     this.#idle.push(caller)
@@ -192,6 +197,10 @@ class Street {
     return { atStart: ofFirst(atStart, devices), atEnd: ofFirst(atEnd, devices) }
   }
 
+  #linesFor(group: number, callId: string): string {
+    return this.#server === 'project' ? '' : `x-group: ${group}\r\nx-call: ${callId}\r\n`
+  }
+
   async #post(
     path: string,
     request: { readonly token: string; readonly body: string; readonly lines: string },
@@ -205,7 +214,7 @@ class Street {
 
   async #openDevice(token: string): Promise<void> {
     const device = await StompSocket.open({ port: Number(new URL(this.#url).port) })
-    if (!this.#isBare) {
+    if (this.#server !== 'bare') {
       await device.signIn(token)
       await device.subscribe(QUEUES)
     }

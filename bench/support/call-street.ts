@@ -1,13 +1,16 @@
 /** The server with people who call one another, its limit, and a load client for each. */
 
+import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
+import { newId } from '../../src/domain/ids.ts'
 import type { BenchmarkContext } from './benchmark.ts'
 import type { CallLimitProtocol } from './call-limit.ts'
-import type { CallLoadFigures, CallLoadProtocol } from './call-load.ts'
+import type { CallGroup, CallLoadFigures, CallLoadProtocol, CallServer } from './call-load.ts'
+import type { DeliveryServerProtocol } from './delivery-server.ts'
 import { type Person, prefillPeople } from './people.ts'
 import { Program } from './program.ts'
 import { withCpu } from './rounds.ts'
-import { startServer } from './server.ts'
+import { profileArguments, startServer } from './server.ts'
 import { rounded, sum } from './statistics.ts'
 
 export interface StreetPlan {
@@ -26,29 +29,65 @@ export interface CallTurn {
 }
 
 /** Limit and project of calls, each asked through a load client of its own. */
-export async function openStreet(
-  context: BenchmarkContext,
-  plan: StreetPlan,
-): Promise<{ readonly bare: CallSide; readonly ours: CallSide }> {
+export interface Sides {
+  readonly bare: CallSide
+  readonly ours: CallSide
+}
+
+export async function openStreet(context: BenchmarkContext, plan: StreetPlan): Promise<Sides> {
   const dataFolder = join(context.folder, `data-${plan.calleesEach}-${plan.devices}`)
   const groups = await settle(dataFolder, plan)
   const server = await startServer({ dataFolder, profilesFolder: context.profilesFolder })
   context.after(() => server.end())
-  const open = async (url: string, isBare: boolean) => {
-    const load = await Program.start<CallLoadProtocol>('call-load', { url, isBare, groups })
+  return openSides(context, { plan, groups, server: 'project', url: server.http, pid: server.pid })
+}
+
+/** As `openStreet`, but for the project's sessions alone, over inboxes in memory. */
+export async function openDeliveries(context: BenchmarkContext, plan: StreetPlan): Promise<Sides> {
+  const groups = Array.from({ length: plan.groups }, () => ({
+    callers: strangers(plan.callersEach, 1),
+    callees: strangers(plan.calleesEach, plan.devices),
+  }))
+  const profile = profileArguments(context.profilesFolder)
+  const server = await Program.start<DeliveryServerProtocol>('delivery-server', { groups }, profile)
+  context.after(() => server.end())
+  const url = `http://127.0.0.1:${await server.ask('port')}`
+  return openSides(context, { plan, groups, server: 'sessions', url, pid: server.pid })
+}
+
+interface Opened {
+  readonly plan: StreetPlan
+  readonly groups: readonly CallGroup[]
+  readonly server: CallServer
+  readonly url: string
+  readonly pid: number
+}
+
+async function openSides(context: BenchmarkContext, { plan, groups, ...opened }: Opened): Promise<Sides> {
+  const open = async (url: string, server: CallServer) => {
+    const load = await Program.start<CallLoadProtocol>('call-load', { url, server, groups })
     context.after(() => load.end())
     return load
   }
-  const ours = await open(server.http, false)
+  const ours = await open(opened.url, opened.server)
   const { recorded } = await ours.ask({ kind: 'record' })
   const devices = plan.calleesEach * plan.devices
   const bareServer = await Program.start<CallLimitProtocol>('call-limit', { ...recorded, devices })
   context.after(() => bareServer.end())
-  const bare = await open(`http://127.0.0.1:${await bareServer.ask('port')}`, true)
+  const bare = await open(`http://127.0.0.1:${await bareServer.ask('port')}`, 'bare')
   return {
     bare: request => withCpu(bareServer.pid, () => bare.ask(request)),
-    ours: request => withCpu(server.pid, () => ours.ask(request)),
+    ours: request => withCpu(opened.pid, () => ours.ask(request)),
   }
+}
+
+/** People whom no store knows. */
+function strangers(count: number, devices: number): Person[] {
+  const newText = () => String(newId(randomBytes))
+  return Array.from({ length: count }, () => ({
+    userId: newText(),
+    devices: Array.from({ length: devices }, () => ({ deviceId: newText(), token: newText() })),
+  }))
 }
 
 /** Processor time of the server per message. */

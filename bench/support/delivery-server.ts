@@ -1,0 +1,196 @@
+/**
+ * Program: the project's sessions, actors and connections over inboxes in memory: a POST puts an invitation, or the end of
+ * one, into the inbox of each device of a group and has their connections told. Nothing is durable, and no rule is kept.
+ */
+
+import { randomBytes } from 'node:crypto'
+import { acceptInto, stompSessionKind } from '../../actors/stomp-session/session.ts'
+import type { StompSessionMessage, StompSessionWorld } from '../../actors/stomp-session/world.ts'
+import {
+  LiveConnections,
+  tellNews,
+  type UserSessionMessage,
+  userSessionKind,
+} from '../../actors/user-session.ts'
+import type { PersonName } from '../../src/domain/call-notice.ts'
+import type { CallId, DeviceId, UserId } from '../../src/domain/ids.ts'
+import type { Notice } from '../../src/domain/notice.ts'
+import type { Ref } from '../../src/runtime/actor.ts'
+import { realWorld } from '../../src/runtime/clock.ts'
+import { ActorSystem } from '../../src/runtime/system.ts'
+import { eventBody } from '../../src/schema/event.ts'
+import { formatJson } from '../../src/schema/json.ts'
+import type { InboxMessage } from '../../src/store/inbox-store.ts'
+import { type HttpRoute, HttpServer } from '../../src/transport/http.ts'
+import { OpenConnections } from '../../src/transport/open-connections.ts'
+import { problemOf } from '../../src/transport/problem.ts'
+import type { CallGroup } from './call-load.ts'
+import { serveParent } from './program.ts'
+
+export interface DeliveryServerProtocol {
+  readonly setup: { readonly groups: readonly CallGroup[] }
+  readonly request: 'port'
+  readonly answer: number
+}
+
+serveParent<DeliveryServerProtocol>(async ({ groups }) => {
+  const port = await new House(groups).listen()
+  return () => port
+})
+
+/** A device with what waits for it. */
+interface Device {
+  readonly userId: UserId
+  readonly deviceId: DeviceId
+  readonly encryptedAESKey: string
+  waiting: InboxMessage[]
+  nextOffset: number
+}
+
+class House {
+  readonly #world = realWorld()
+  readonly #connections = new LiveConnections()
+  readonly #users: (userId: string) => Ref<UserSessionMessage>
+  readonly #system: ActorSystem
+  readonly #groups: readonly (readonly Device[])[]
+  readonly #byToken = new Map<string, Device>()
+  readonly #byId = new Map<DeviceId, Device>()
+
+  constructor(groups: readonly CallGroup[]) {
+    this.#system = new ActorSystem({ world: this.#world, fatal })
+    this.#users = this.#system.define(
+      userSessionKind({ connections: this.#connections, onPresence: () => undefined }),
+    )
+    this.#groups = groups.map(({ callees }) =>
+      callees.flatMap(({ userId, devices }) =>
+        devices.map(({ deviceId, token }) => this.#newDevice(userId, deviceId, token)),
+      ),
+    )
+  }
+
+  listen(): Promise<number> {
+    const sessions = this.#system.define<StompSessionMessage>(stompSessionKind(this.#sessionWorld()))
+    const webSocket = { accept: acceptInto(sessions), connections: new OpenConnections() }
+    const routes = [
+      this.#route('/app/api/call/start', 201, invitationTo),
+      this.#route('/app/api/call/{callId}/end', 200, endFor),
+    ]
+    return new HttpServer({ routes, webSocket, onRefused: fatal, onFault: fatal }).listen('127.0.0.1', 0)
+  }
+
+  #route(path: string, status: number, noticeTo: typeof invitationTo): HttpRoute {
+    return {
+      ...{ method: 'POST', path, headers: ['x-group', 'x-call'], bodyBytesMax: BODY_BYTES_MAX },
+      handle: ({ header }) => {
+        const callId = header('x-call')
+        const devices = this.#groups[Number(header('x-group'))]!
+        const userIds = new Set(devices.map(({ userId }) => userId))
+        const people = [...userIds].map(userId => ({ userId, displayName: NAME }))
+        for (const device of devices) this.#tell(device, noticeTo(device, BigInt(callId) as CallId, people))
+        return { status, contentType: 'application/json', body: `{"callId":"${callId}"}` }
+      },
+    }
+  }
+
+  #tell(device: Device, notice: Notice): void {
+    const offset = device.nextOffset++
+    const item = { kind: 'notice', notice } as const
+    device.waiting.push({ offset, queue: 'calls', item, atMs: NOW_MS, expiresAtMs: LATER_MS })
+    tellNews({ connections: this.#connections }, this.#users, device.userId, device.deviceId)
+  }
+
+  #sessionWorld(): StompSessionWorld {
+    const deviceOf = (deviceId: DeviceId) => this.#byId.get(deviceId)!
+    return {
+      ...{ server: 'bench/1', isDevelopment: false, areRatesLimited: false, problemOf },
+      monotonicMs: () => this.#world.monotonicMs(),
+      newEventId: () => EVENT_ID,
+      authenticate: authorization => ({
+        ...this.#byToken.get(authorization.slice('Bearer '.length))!,
+        sessionId: randomBytes(16),
+      }),
+      noteFailedConnect: () => 0,
+      inbox: {
+        head(_userId, deviceId) {
+          const { nextOffset, waiting } = deviceOf(deviceId)
+          return { epoch: 1, nextOffset, lostOffset: 0, count: waiting.length }
+        },
+        after: (_userId, deviceId, offset) => deviceOf(deviceId).waiting.filter(each => each.offset > offset),
+        isSettling: () => false,
+        async change(_userId, deviceId, { settled }) {
+          const device = deviceOf(deviceId)
+          device.waiting = device.waiting.filter(({ offset }) => !settled.includes(offset))
+        },
+        markDelivered: async () => undefined,
+      },
+      eventBody: (notice, { deviceId }) =>
+        formatJson(eventBody(notice, { deviceId, user: () => fatal('no user is shown') }), 'string'),
+      calls: {
+        parse: () => fatal('no command comes'),
+        command: () => fatal('no command comes'),
+        subscribe: () => fatal('nobody watches'),
+        unsubscribe: () => undefined,
+      },
+      users: this.#users,
+      topics: () => fatal('there are no topics'),
+      onEnded: () => undefined,
+      onFault: fatal,
+    }
+  }
+
+  #newDevice(userIdText: string, deviceIdText: string, token: string): Device {
+    const [userId, deviceId] = [BigInt(userIdText) as UserId, BigInt(deviceIdText) as DeviceId]
+    const encryptedAESKey = randomBytes(SEALED_KEY_BYTES).toString('base64')
+    const device = { userId, deviceId, encryptedAESKey, waiting: [], nextOffset: 1 }
+    this.#byToken.set(token, device)
+    this.#byId.set(deviceId, device)
+    return device
+  }
+}
+
+function invitationTo(
+  { encryptedAESKey }: Device,
+  callId: CallId,
+  participants: readonly PersonName[],
+): Notice {
+  return {
+    kind: 'call_invitation',
+    callId,
+    callerId: CALLER_ID,
+    callerName: NAME,
+    encryptedAESKey,
+    roomId: 4_503_599_627_370_496,
+    isVideo: true,
+    isOnGoing: false,
+    keyEpoch: 1,
+    expiresAtMs: LATER_MS,
+    participants,
+    eventId: EVENT_ID,
+    sentAtMs: NOW_MS,
+  }
+}
+
+function endFor(_device: Device, callId: CallId): Notice {
+  return {
+    kind: 'call_cancelled',
+    callId,
+    callerId: CALLER_ID,
+    callerName: NAME,
+    isVideo: true,
+    atMs: NOW_MS,
+    eventId: EVENT_ID,
+    sentAtMs: NOW_MS,
+  }
+}
+
+function fatal(error: unknown): never {
+  throw error
+}
+
+const CALLER_ID = 4_503_599_627_370_497n as UserId
+const NAME = 'Ann Example'
+const NOW_MS = 1_800_000_000_000
+const LATER_MS = NOW_MS + 60_000
+const EVENT_ID = 'x'.repeat(22)
+const BODY_BYTES_MAX = 512 * 1024
+const SEALED_KEY_BYTES = 125
