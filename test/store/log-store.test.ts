@@ -86,7 +86,7 @@ function randomKeys(random: () => number, log: ExpectedLog): DeviceKey[] {
 t.test('a log is made once, and says by whom', async t => {
   const { store } = await openLog(t, 3)
   t.same(store.maker(), MAKER)
-  await t.rejects(createLog(store), { code: 'STORE_UNAVAILABLE' })
+  await t.rejects(createLog(store), { message: /a log is made once/ })
   t.equal(store.head()?.treeSize, 3, 'what was there stays')
 })
 
@@ -129,11 +129,8 @@ t.test('batches that do not follow on the committed tree change nothing', async 
     store.append(writer.makeBatch(freshKeys(620, 1))),
   ])
   t.same(
-    refused.map(({ status, reason }: { status: string; reason?: { code: string } }) => [
-      status,
-      reason?.code,
-    ]),
-    Array(3).fill(['rejected', 'STORE_UNAVAILABLE']),
+    refused.map(outcome => outcome.status === 'rejected' && /meets a tree of/.test(String(outcome.reason))),
+    [true, true, true],
   )
   t.equal(dump(database), before)
   const reopened = new LogStore(database)
@@ -145,7 +142,7 @@ t.test('after a refused batch, the same store goes on when its tail is opened ag
   const { database, store, writer } = await openLog(t, 300)
   const rival = new LogWriter(new LogStore(database), new ExpectedLog(freshKeys(0, 300)))
   await rival.append(freshKeys(9_000, 10))
-  await t.rejects(writer.append(freshKeys(300, 200)), { code: 'STORE_UNAVAILABLE' })
+  await t.rejects(writer.append(freshKeys(300, 200)), { message: /meets a tree of/ })
   const goingOn = new LogWriter(store, rival.expected)
   t.same(faultsOfStore(store, rival.expected), [], 'nothing of the refused batch is left in memory')
   await goingOn.append(freshKeys(500, 300))
