@@ -35,8 +35,8 @@ const INVITATIONS: Row = {
 }
 
 const SHAPES: readonly { readonly plan: StreetPlan; readonly calls: number }[] = [
-  { plan: { groups: 16, callersEach: 2, calleesEach: 10, devices: 1 }, calls: 16 },
-  { plan: { groups: 2, callersEach: 2, calleesEach: 31, devices: 5 }, calls: 2 },
+  { plan: { groups: 1, callersEach: 32, calleesEach: 10, devices: 1 }, calls: 16 },
+  { plan: { groups: 1, callersEach: 4, calleesEach: 31, devices: 5 }, calls: 2 },
 ]
 
 export const invitations: Benchmark = { name: 'invitations', run }

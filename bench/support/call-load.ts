@@ -135,6 +135,8 @@ class Street {
   readonly #url: string
   readonly #server: CallServer
   readonly #idle: Caller[] = []
+  /** For somebody who can call: a server that is too slow keeps them all busy. */
+  readonly #waiting: ((caller: Caller) => void)[] = []
   readonly #http: HttpConnection[] = []
   /** By call and what its devices are told. */
   readonly #told = new Map<string, Told>()
@@ -163,8 +165,7 @@ class Street {
 
   /** Resolves when all devices ring and the caller has the answer. */
   async start(dueMs: number): Promise<Call> {
-    const caller = this.#idle.shift()
-    if (caller === undefined) throw new Error('there are too few callers')
+    const caller = this.#idle.shift() ?? (await this.#nextIdle())
     const { token, body, group, devices } = caller
     const lines = this.#linesFor(group, this.#nextCallId())
     const answer = await this.#post('/app/api/call/start', { token, body, lines }, 201)
@@ -180,7 +181,9 @@ class Street {
     const lines = this.#linesFor(group, callId)
     await this.#post(`/app/api/call/${callId}/end`, { token, body: '', lines }, 200)
     await this.#toldAll(`${LAST_WORD} ${callId}`, devices)
-    this.#idle.push(caller)
+    const waiting = this.#waiting.shift()
+    if (waiting === undefined) this.#idle.push(caller)
+    else waiting(caller)
   }
 
   async record(): Promise<CallLoadFigures['recorded']> {
@@ -195,6 +198,12 @@ class Street {
     this.#recording = undefined
     const { devices } = call.caller
     return { atStart: ofFirst(atStart, devices), atEnd: ofFirst(atEnd, devices) }
+  }
+
+  #nextIdle(): Promise<Caller> {
+    return new Promise(resolve => {
+      this.#waiting.push(resolve)
+    })
   }
 
   #linesFor(group: number, callId: string): string {
