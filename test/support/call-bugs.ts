@@ -1,0 +1,165 @@
+/** Mistakes made on purpose in what rooms, connections and the store are given, to see that seeded runs show them. */
+
+import type { CallRoomMessage } from '../../actors/call-room.ts'
+import type { Call } from '../../src/domain/call.ts'
+import type { CallEffect } from '../../src/domain/call-command.ts'
+import { decide } from '../../src/domain/call-decision.ts'
+import type { CallId } from '../../src/domain/ids.ts'
+import type { Context } from '../../src/runtime/actor.ts'
+import { CallIndex } from '../../src/store/call-index.ts'
+import type { CallStore } from '../../src/store/call-store.ts'
+import type { DeviceInbox } from '../../src/store/device-inbox.ts'
+import type { InboxStore } from '../../src/store/inbox-store.ts'
+import type { SeededRandom } from './world.ts'
+
+export type PlantedBug =
+  /** All who are told at once get the first one's key. */
+  | 'shared key slice'
+  /** A timer that is set anew leaves the one before it armed. */
+  | 'stale timer generation'
+  /** When the time of a ring is over, so is the call, also when somebody has joined. */
+  | 'deadline of an old call'
+  /** A room tells of its decisions before they are written. */
+  | 'reply before commit'
+  /** Now and then one device is not told. */
+  | 'inbox row missing'
+  /** An invitation that is taken back stays in the inbox. */
+  | 'invitation delivered after cancel'
+  /** When the host leaves, the store hears of no new one. */
+  | 'host hand-over forgotten'
+  /** An acknowledgement is answered and not carried out. */
+  | 'ack that settles nothing'
+  /** What a room decided and could not write stays in the index. */
+  | 'index not rebuilt after a failed commit'
+  /** Now and then a connection does not hear that there is something in the inbox. */
+  | 'news lost'
+  /** A failed write is taken for one that succeeded. */
+  | 'swallowed failure'
+
+export type RoomCalls = Pick<CallStore, 'open' | 'read' | 'ended' | 'live' | 'apply'>
+export type SessionInbox = Pick<DeviceInbox, 'head' | 'after' | 'isSettling' | 'change' | 'markDelivered'>
+export type NoticeInbox = Pick<InboxStore, 'append' | 'dropInvitation'>
+
+/** The live calls, as their rooms have them. */
+export function plantInCalls(bug: PlantedBug | undefined, calls: RoomCalls, draw: SeededRandom): RoomCalls {
+  const { apply } = calls
+  switch (bug) {
+    case 'shared key slice':
+      return {
+        ...calls,
+        apply: ({ call, effects }, ...more) => apply({ call, effects: withFirstKey(effects) }, ...more),
+      }
+    case 'inbox row missing':
+      return {
+        ...calls,
+        apply: ({ call, effects }, ...more) => apply({ call, effects: withoutOne(effects, draw) }, ...more),
+      }
+    case 'reply before commit':
+      return { ...calls, apply: async (...args) => void apply(...args).catch(() => undefined) }
+    case 'swallowed failure':
+      return { ...calls, apply: (...args) => apply(...args).catch(() => undefined) }
+    case 'host hand-over forgotten':
+      return {
+        ...calls,
+        apply: ({ call, effects }, ...more) => apply({ call: withFirstHost(call), effects }, ...more),
+      }
+    case 'deadline of an old call':
+      return withOldDeadlines(calls)
+    default:
+      return calls
+  }
+}
+
+/** The inboxes, as the store of calls has them. */
+export function plantInNotices(bug: PlantedBug | undefined, inbox: NoticeInbox): NoticeInbox {
+  if (bug !== 'invitation delivered after cancel') return inbox
+  return { append: (...args) => inbox.append(...args), dropInvitation: () => false }
+}
+
+/** The inboxes, as connections have them. */
+export function plantInInbox(bug: PlantedBug | undefined, inbox: SessionInbox): SessionInbox {
+  if (bug !== 'ack that settles nothing') return inbox
+  const change: SessionInbox['change'] = (userId, deviceId, { sent }) =>
+    inbox.change(userId, deviceId, { sent, settled: [] })
+  return { ...inbox, change }
+}
+
+/** Whether a connection is to miss that something is new. */
+export function isNewsLost(bug: PlantedBug | undefined, draw: SeededRandom): boolean {
+  return bug === 'news lost' && draw.chance(0.2)
+}
+
+/** What a room has of the runtime. */
+export function plantInContext(
+  bug: PlantedBug | undefined,
+  context: Context<CallRoomMessage>,
+): Context<CallRoomMessage> {
+  if (bug !== 'stale timer generation') return context
+  let generation = 0
+  return {
+    ...{ self: context.self, nowMs: () => context.nowMs(), random: () => context.random() },
+    commit: (...args) => context.commit(...args),
+    tellOutcome: (...args) => context.tellOutcome(...args),
+    startTimer(key, ms, message) {
+      generation += 1
+      context.startTimer(`${key} ${generation}`, ms, message)
+    },
+    cancelTimer: key => context.cancelTimer(`${key} ${generation}`),
+    stop: () => context.stop(),
+  }
+}
+
+/** `isOver` says of a call whether it was and is no more. */
+export function plantInIndex(
+  bug: PlantedBug | undefined,
+  index: CallIndex,
+  isOver: (callId: CallId) => boolean,
+): void {
+  if (bug !== 'index not rebuilt after a failed commit') return
+  const { put, forget } = CallIndex.prototype
+  let isPutting = false
+  index.put = call => {
+    isPutting = true
+    put.call(index, call)
+    isPutting = false
+  }
+  index.forget = callId => {
+    if (isPutting || isOver(callId)) forget.call(index, callId)
+  }
+}
+
+function withFirstKey(effects: readonly CallEffect[]): CallEffect[] {
+  let first: string | undefined
+  return effects.map(effect => {
+    if (effect.kind !== 'device' || !('encryptedAESKey' in effect.notice)) return effect
+    first ??= effect.notice.encryptedAESKey
+    return { ...effect, notice: { ...effect.notice, encryptedAESKey: first } }
+  })
+}
+
+function withoutOne(effects: readonly CallEffect[], draw: SeededRandom): CallEffect[] {
+  const lost = draw.chance(0.2) ? effects.findIndex(({ kind }) => kind === 'device') : -1
+  return effects.filter((_, at) => at !== lost)
+}
+
+/** Calls are started by their first host. */
+function withFirstHost(call: Call): Call {
+  return { ...call, hostUserId: call.initiatorId }
+}
+
+function withOldDeadlines(calls: RoomCalls): RoomCalls {
+  const started = new Map<CallId, Call>()
+  return {
+    ...calls,
+    apply({ call, effects }, nowMs, kept) {
+      const old = started.get(call.callId) ?? call
+      started.set(call.callId, old)
+      const isDue = call.status === 'active' && nowMs >= old.createdAtMs + RING_MS
+      if (!isDue) return calls.apply({ call, effects }, nowMs, kept)
+      const decision = decide(old, { kind: 'deadline', nowMs })
+      return calls.apply(decision.ok ? decision : { call, effects }, nowMs, kept)
+    },
+  }
+}
+
+const RING_MS = 65_000

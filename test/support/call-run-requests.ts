@@ -1,0 +1,178 @@
+/** What people do with their phones in a seeded run: mostly what makes sense in a call as it is, now and then anything. */
+
+import {
+  type Call,
+  type CallDeviceRef,
+  isJoined,
+  isOver,
+  isPending,
+  joinedDevices,
+  joinedOn,
+  participantOf,
+} from '../../src/domain/call.ts'
+import type { CallRequest } from '../../src/domain/call-command.ts'
+import type { CallId, UserId } from '../../src/domain/ids.ts'
+import { keyFor, type Ledger, nameOf } from './call-run-ledger.ts'
+import type { RunPhone } from './call-run-phone.ts'
+import type { SeededRandom } from './world.ts'
+
+export interface RunPerson {
+  readonly userId: UserId
+  readonly phones: readonly RunPhone[]
+}
+
+/** What requests are drawn from. */
+export interface RequestRun {
+  readonly draw: SeededRandom
+  readonly ledger: Ledger
+  readonly people: readonly RunPerson[]
+  readonly serial: () => number
+}
+
+export interface DrawnRequest {
+  readonly callId: CallId
+  readonly request: CallRequest
+  /** Its `Idempotency-Key`. */
+  readonly key: string | undefined
+}
+
+export function drawRequest(run: RequestRun, phone: RunPhone): DrawnRequest | undefined {
+  const { draw, ledger } = run
+  const calls = [...ledger.calls.values()].map(({ call }) => call)
+  const mayStart = calls.length < CALLS_MAX && (calls.every(isOver) || draw.chance(0.1))
+  if (mayStart) return drawStart(run, phone)
+  const known = calls.filter(
+    call => draw.chance(0.05) || participantOf(call, phone.actor.userId) !== undefined,
+  )
+  if (known.length === 0) return undefined
+  // The latest one most of the time.
+  const call = draw.chance(0.8) ? known.at(-1)! : pick(draw, known)
+  const kind = pick(draw, draw.chance(0.08) ? ANYTHING : sensibleIn(call, phone))
+  const request = makeRequest(run, phone, call, kind)
+  const key = kind === 'invite' && draw.chance(0.5) ? `key-${run.serial()}` : undefined
+  return request && { callId: call.callId, request, key }
+}
+
+function drawStart(run: RequestRun, phone: RunPhone): DrawnRequest {
+  const { draw, serial } = run
+  const callees = drawCallees(run, phone)
+  const request: CallRequest = {
+    ...{
+      kind: 'start',
+      by: phone.actor,
+      callId: NO_CALL,
+      displayName: 'the caller',
+      isVideo: draw.chance(0.5),
+    },
+    calleeIds: callees.map(({ userId }) => userId),
+    ...(draw.chance(0.5) ? { roomId: 1 + draw.below(2) } : {}),
+    encryptedAESKeys: keysForPeople(run, callees, phone),
+  }
+  return { callId: NO_CALL, request, key: draw.chance(0.6) ? `key-${serial()}` : undefined }
+}
+
+type Kind = Exclude<CallRequest['kind'], 'start' | `device-${string}`>
+
+function sensibleIn(call: Call, phone: RunPhone): readonly Kind[] {
+  const participant = participantOf(call, phone.actor.userId)
+  if (participant === undefined || isOver(call)) return ANYTHING
+  if (isPending(participant)) return WHEN_RUNG
+  if (joinedOn(call, phone.actor) !== undefined) return phone.asks.length > 0 ? WHEN_ASKED : WHEN_IN
+  return isJoined(participant) ? WHEN_IN_ELSEWHERE : WHEN_OUT
+}
+
+function makeRequest(run: RequestRun, phone: RunPhone, call: Call, kind: Kind): CallRequest | undefined {
+  const { draw } = run
+  const by = phone.actor
+  switch (kind) {
+    case 'join':
+    case 'request-rejoin':
+    case 'rejoin':
+    case 'ringing':
+    case 'leave':
+    case 'end':
+      return { kind, by }
+    case 'decline':
+      return { kind, by, reason: pick(draw, ['declined', 'busy', 'timeout'] as const) }
+    case 'remove':
+      return { kind, by, userId: pick(draw, run.people).userId }
+    case 'invite': {
+      const callees = drawCallees(run, phone)
+      const encryptedAESKeys = keysForPeople(run, callees, phone)
+      return { kind, by, calleeIds: callees.map(({ userId }) => userId), encryptedAESKeys }
+    }
+    case 'accept-rejoin':
+      return acceptRejoin(run, phone)
+    case 'keys':
+      return newKeys(run, phone, call)
+  }
+}
+
+function acceptRejoin({ serial }: RequestRun, phone: RunPhone): CallRequest | undefined {
+  const ask = phone.asks.at(-1)
+  if (ask === undefined) return undefined
+  const { userId, deviceId } = ask[1]
+  return {
+    ...{ kind: 'accept-rejoin', by: phone.actor, requesterUserId: userId, requesterDeviceId: deviceId },
+    encryptedAESKey: keyFor(ask[1], serial()),
+  }
+}
+
+function newKeys(run: RequestRun, phone: RunPhone, call: Call): CallRequest {
+  const { draw } = run
+  const isNext = draw.chance(0.7)
+  const joined = joinedDevices(call).filter(device => nameOf(device) !== phone.name)
+  const ringing = call.participants
+    .filter(isPending)
+    .flatMap(({ userId, devices }) =>
+      devices.filter(() => draw.chance(0.5)).map(({ deviceId }) => ({ userId, deviceId })),
+    )
+  return {
+    ...{ kind: 'keys', by: phone.actor, epoch: call.keyEpoch + (isNext ? 1 : 0) },
+    reason: isNext ? pick(draw, ['rotation', 'leave'] as const) : 'emergency',
+    encryptedAESKeys: keysFor(run, [...joined, ...ringing]),
+  }
+}
+
+function drawCallees({ draw, people }: RequestRun, phone: RunPhone): RunPerson[] {
+  const others = people.filter(({ userId }) => userId !== phone.actor.userId)
+  const callees = others.filter(() => draw.chance(0.6))
+  return callees.length > 0 ? callees : [pick(draw, others)]
+}
+
+/** For every device of theirs and, now and then, the caller's others; rarely one is left out. */
+function keysForPeople(
+  run: RequestRun,
+  callees: readonly RunPerson[],
+  phone: RunPhone,
+): Record<string, string> {
+  const { draw, people } = run
+  const own = people.filter(({ userId }) => userId === phone.actor.userId && draw.chance(0.3))
+  const phones = [...callees, ...own].flatMap(person => person.phones).filter(each => !each.ledger.isErased)
+  const isShort = draw.chance(0.03)
+  return keysFor(
+    run,
+    phones.slice(isShort ? 1 : 0).map(({ actor }) => actor),
+  )
+}
+
+function keysFor({ serial }: RequestRun, devices: readonly CallDeviceRef[]): Record<string, string> {
+  return Object.fromEntries(devices.map(device => [nameOf(device), keyFor(device, serial())]))
+}
+
+export function pick<Item>(draw: SeededRandom, items: readonly Item[]): Item {
+  return items[draw.below(items.length)]!
+}
+
+const ANYTHING: readonly Kind[] = [
+  ...(['join', 'request-rejoin', 'rejoin', 'ringing', 'leave', 'end', 'decline'] as const),
+  ...(['remove', 'invite', 'accept-rejoin', 'keys'] as const),
+]
+const WHEN_RUNG: readonly Kind[] = ['join', 'join', 'join', 'join', 'ringing', 'ringing', 'decline', 'end']
+const WHEN_IN: readonly Kind[] = ['invite', 'invite', 'keys', 'keys', 'leave', 'leave', 'remove', 'end']
+const WHEN_ASKED: readonly Kind[] = ['accept-rejoin', 'accept-rejoin', ...WHEN_IN]
+const WHEN_IN_ELSEWHERE: readonly Kind[] = ['join', 'join', 'leave', 'rejoin', 'decline']
+const WHEN_OUT: readonly Kind[] = ['request-rejoin', 'request-rejoin', 'rejoin', 'rejoin', 'join', 'leave']
+const CALLS_MAX = 4
+/** Whoever carries it out gives it one. */
+const NO_CALL = 0n as CallId

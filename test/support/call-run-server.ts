@@ -1,0 +1,163 @@
+/**
+ * One life of the server in a seeded run of calls, from a start to a kill: stores over a database in memory, the actor
+ * system in a seeded world, and signalling as `main.ts` joins it.
+ */
+
+import type { CallRoomMessage } from '../../actors/call-room.ts'
+import { removeDevice } from '../../src/api/device-removal.ts'
+import type { Application } from '../../src/application.ts'
+import type { CallReply, CallRequest } from '../../src/domain/call-command.ts'
+import type { CallId } from '../../src/domain/ids.ts'
+import { SignalError } from '../../src/errors.ts'
+import type { Metrics } from '../../src/operations/metrics.ts'
+import type { ActorKind } from '../../src/runtime/actor.ts'
+import { ActorSystem } from '../../src/runtime/system.ts'
+import { Signalling } from '../../src/signalling.ts'
+import type { IdempotentRequest } from '../../src/store/idempotency-store.ts'
+import { isNewsLost, type PlantedBug, plantInContext, plantInIndex } from './call-bugs.ts'
+import type { RunDatabase } from './call-run-database.ts'
+import type { Ledger, RunNote } from './call-run-ledger.ts'
+import type { RunPhone } from './call-run-phone.ts'
+import { openRunStores, type RunStores } from './call-run-stores.ts'
+import { RoomWatch } from './call-run-watch.ts'
+import { type SeededRandom, SeededWorld } from './world.ts'
+
+/** What one life of the server needs of the run it is in, and leaves to the next. */
+export interface ServerRun {
+  readonly bug: PlantedBug | undefined
+  readonly draw: SeededRandom
+  readonly ledger: Ledger
+  readonly database: RunDatabase<RunNote>
+  readonly phones: readonly RunPhone[]
+  readonly habits: { readonly areRatesLimited: boolean }
+  violate(what: string): void
+}
+
+export class RunServer {
+  readonly world: SeededWorld
+  readonly system: ActorSystem
+  readonly signalling: Signalling
+  readonly watch: RoomWatch
+  readonly stores: RunStores
+  /** A write was refused, so that anything may be. */
+  hasFailed = false
+  readonly #run: ServerRun
+  /** Requests with a key that are under way. */
+  readonly #asking = new Map<string, Promise<void>>()
+
+  constructor(run: ServerRun, startsAtMs: number) {
+    this.#run = run
+    const { bug, draw, database } = run
+    this.world = new SeededWorld(draw.below(2 ** 31))
+    this.world.setWallClock(startsAtMs)
+    const contextFor = plantInContext.bind(undefined, bug)
+    this.watch = new RoomWatch({ ledger: run.ledger, contextFor, violate: what => run.violate(what) })
+    this.system = this.#makeSystem()
+    const randomBytes = (length: number) => randomBytesOf(draw, length)
+    this.signalling = this.#makeSignalling(randomBytes)
+    const { signalling, watch, world } = this
+    this.stores = openRunStores({
+      ...{ database, bug, draw, watch, randomBytes, nowMs: () => world.nowMs() },
+      isConnected: (userId, deviceId) => signalling.connections.isConnected(userId, deviceId),
+      onNews: (userId, deviceId) => isNewsLost(bug, draw) || signalling.onNews(userId, deviceId),
+    })
+    plantInIndex(bug, signalling.callIndex, callId => this.stores.roomCalls.ended(callId) !== undefined)
+    const { roomCalls: calls, sessionInbox: deviceInbox, ...stores } = this.stores
+    const authentication = { callerOf: (authorization: string) => this.#callerOf(authorization) }
+    signalling.open({ stores: { ...stores, calls, deviceInbox }, authentication } as unknown as Application)
+  }
+
+  /**
+   * Puts a request to a room as HTTP does it: one whose key was answered before gets that answer, one whose key is under
+   * way waits for it.
+   */
+  async submit(
+    by: RunPhone,
+    callId: CallId,
+    request: CallRequest,
+    key?: string,
+  ): Promise<CallReply | string> {
+    const { userId, deviceId } = by.actor
+    this.signalling.onSeen(userId, deviceId)
+    if (key === undefined) return this.signalling.askRoom(callId, request)
+    const idempotent = { scope: `${request.kind} ${userId}`, key, body: NO_BODY }
+    return this.stores.idempotency.find(idempotent) ?? this.#askOnce(callId, request, idempotent)
+  }
+
+  async removeDevice({ actor }: RunPhone): Promise<void> {
+    const { onDeviceRemoved } = this.signalling
+    const { database } = this.#run
+    const world = { ...this.stores, sessions: NO_SESSIONS, database, onDeviceRemoved }
+    const removal = { ...actor, nowMs: this.world.nowMs() }
+    await database.commit(() => removeDevice(world, removal))
+  }
+
+  async #askOnce(callId: CallId, request: CallRequest, idempotent: IdempotentRequest) {
+    const name = `${idempotent.scope} ${idempotent.key}`
+    for (let earlier = this.#asking.get(name); earlier !== undefined; earlier = this.#asking.get(name)) {
+      await earlier
+    }
+    const kept = this.stores.idempotency.find(idempotent)
+    if (kept !== undefined) return kept
+    const asked = this.signalling.askRoom(callId, request, idempotent)
+    const isOver = () => void this.#asking.delete(name)
+    this.#asking.set(name, asked.then(isOver, isOver))
+    return asked
+  }
+
+  #makeSystem(): ActorSystem {
+    const run = this.#run
+    return new ActorSystem({
+      world: this.world,
+      turnsPerVisitMax: 1 + run.draw.below(3),
+      fatal: error => run.violate(`the process stops: ${error}`),
+      onFailure: ({ kind, id, error }) => {
+        const isRefusal = error instanceof SignalError && error.code === 'STORE_UNAVAILABLE'
+        if (isRefusal && this.hasFailed) return
+        run.violate(`${kind}/${id} fails: ${error instanceof Error ? error.stack : error}`)
+      },
+    })
+  }
+
+  #makeSignalling(randomBytes: (length: number) => Uint8Array): Signalling {
+    const { system, watch, world } = this
+    const define = (kind: ActorKind<CallRoomMessage>) =>
+      system.define(kind.kind === 'call-room' ? watch.watched(kind) : kind)
+    return new Signalling({
+      system: { define } as unknown as ActorSystem,
+      isDevelopment: false,
+      areRatesLimited: this.#run.habits.areRatesLimited,
+      idsAs: 'string',
+      version: '0',
+      nowMs: () => world.nowMs(),
+      monotonicMs: () => world.monotonicMs(),
+      randomBytes,
+      metrics: NO_METRICS,
+      onFault: error => this.#run.violate(`a fault of ours: ${error}`),
+    })
+  }
+
+  #callerOf(authorization: string) {
+    const phone = this.#run.phones.find(({ name }) => authorization === `Bearer ${name}`)
+    const { userId, deviceId } = phone!.actor
+    if (this.stores.devices.active(userId, deviceId) !== undefined) {
+      return { sessionId: sessionIdOf(phone!.name), userId, deviceId }
+    }
+    throw new SignalError('SESSION_REVOKED', 'the device was removed')
+  }
+}
+
+/** Each phone has one, which is good again as soon as it signs in anew. */
+export function sessionIdOf(name: string): Uint8Array {
+  return Buffer.from(name)
+}
+
+function randomBytesOf(draw: SeededRandom, length: number): Uint8Array {
+  const bytes = Buffer.allocUnsafe(length)
+  for (let at = 0; at < length; at++) bytes[at] = draw.below(256)
+  return bytes
+}
+
+const NO_BODY = new Uint8Array(0)
+const NO_SESSIONS = { idsOf: () => [], read: () => undefined, remove: () => {}, revoke: () => {} }
+const NO_METRICS = { callCommands: { inc() {} }, stompEndings: { inc() {} } } as unknown as Metrics

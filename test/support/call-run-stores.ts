@@ -1,0 +1,130 @@
+/**
+ * The stores of one life of the server in a seeded run, over a database in memory. What a room decides is noted before a
+ * mistake made on purpose can change it, what is stored after.
+ */
+
+import type { CallId, DeviceId, UserId } from '../../src/domain/ids.ts'
+import { INBOX_KEPT_MS, queueOf } from '../../src/domain/inbox.ts'
+import { deriveSecrets } from '../../src/domain/secrets.ts'
+import { CallHistoryStore } from '../../src/store/call-history-store.ts'
+import { CallStore } from '../../src/store/call-store.ts'
+import { DeviceInbox } from '../../src/store/device-inbox.ts'
+import { DeviceStore } from '../../src/store/device-store.ts'
+import { Expiries } from '../../src/store/expiries.ts'
+import { IdempotencyStore } from '../../src/store/idempotency-store.ts'
+import { type InboxEntry, type InboxParts, InboxStore } from '../../src/store/inbox-store.ts'
+import { Notices } from '../../src/store/notices.ts'
+import { type PlantedBug, plantInCalls, plantInInbox, plantInNotices, type RoomCalls } from './call-bugs.ts'
+import type { RunDatabase } from './call-run-database.ts'
+import { nameOf, type RunNote } from './call-run-ledger.ts'
+import type { RoomWatch } from './call-run-watch.ts'
+import type { SeededRandom } from './world.ts'
+
+export interface RunStoresParts {
+  readonly database: RunDatabase<RunNote>
+  readonly bug: PlantedBug | undefined
+  readonly draw: SeededRandom
+  readonly watch: RoomWatch
+  readonly randomBytes: (length: number) => Uint8Array
+  readonly nowMs: () => number
+  readonly onNews: (userId: UserId, deviceId: DeviceId) => void
+  readonly isConnected: (userId: UserId, deviceId: DeviceId) => boolean
+}
+
+export type RunStores = ReturnType<typeof openRunStores>
+
+export function openRunStores({ database: memory, bug, draw, watch, ...rest }: RunStoresParts) {
+  const database = memory.asDatabase()
+  const expiries = new Expiries(database)
+  const parts = { ...rest, database, expiries, secrets: SECRETS }
+  const devices = new DeviceStore(database)
+  const inbox = new NotedInbox(memory, parts)
+  const plantedInbox = plantInNotices(bug, inbox)
+  const outbox = { add: () => undefined }
+  const notices = new Notices({ ...parts, devices, inbox: plantedInbox, outbox })
+  const badge = { total: 0, friendRequests: 0, missedCalls: 0 }
+  const onMissedChanged = (userId: UserId, nowMs: number) =>
+    notices.tell(userId, { kind: 'badge', badge }, nowMs)
+  const history = new CallHistoryStore({ ...parts, onMissedChanged })
+  const idempotency = new IdempotencyStore(database, expiries, SECRETS, parts.randomBytes)
+  const calls = new CallStore({ ...parts, inbox: plantedInbox, notices, history, idempotency })
+  const deviceInbox = new DeviceInbox(database, inbox, parts.nowMs)
+  return {
+    ...{ expiries, devices, inbox, notices, history, idempotency, deviceInbox },
+    /** As rooms and connections see them. */
+    roomCalls: decidedCalls(plantInCalls(bug, storedCalls(calls, memory), draw), memory, watch),
+    sessionInbox: plantInInbox(bug, sessionInboxOf(deviceInbox)),
+    // Whom one may call is not what these runs are about.
+    accounts: { read: (userId: UserId) => ({ displayName: `User ${userId}` }) },
+    contacts: { isContact: () => true, hasBlocked: () => false },
+  }
+}
+
+class NotedInbox extends InboxStore {
+  readonly #memory: RunDatabase<RunNote>
+
+  constructor(memory: RunDatabase<RunNote>, parts: InboxParts) {
+    super(parts)
+    this.#memory = memory
+  }
+
+  override append(userId: UserId, deviceId: DeviceId, entry: InboxEntry, nowMs: number): number {
+    const offset = super.append(userId, deviceId, entry, nowMs)
+    const { item, expiresAtMs = Number.POSITIVE_INFINITY } = entry
+    const endsAtMs = Math.min(expiresAtMs, nowMs + INBOX_KEPT_MS)
+    const message = { offset, queue: queueOf(item), item, expiresAtMs: endsAtMs }
+    this.#memory.note({ kind: 'put', device: nameOf({ userId, deviceId }), message })
+    return offset
+  }
+
+  override settle(userId: UserId, deviceId: DeviceId, offsets: Iterable<number>): void {
+    super.settle(userId, deviceId, offsets)
+    this.#memory.note({ kind: 'settled', device: nameOf({ userId, deviceId }), offsets: [...offsets] })
+  }
+
+  override eraseDevice(userId: UserId, deviceId: DeviceId): void {
+    super.eraseDevice(userId, deviceId)
+    this.#memory.note({ kind: 'erased', device: nameOf({ userId, deviceId }) })
+  }
+}
+
+function storedCalls(calls: CallStore, memory: RunDatabase<RunNote>): RoomCalls {
+  return {
+    open: callId => calls.open(callId),
+    read: callId => calls.read(callId),
+    ended: callId => calls.ended(callId),
+    live: () => calls.live(),
+    apply(decision, nowMs, kept) {
+      memory.noteAhead({ kind: 'stored', call: decision.call })
+      return calls.apply(decision, nowMs, kept)
+    },
+  }
+}
+
+function decidedCalls(calls: RoomCalls, memory: RunDatabase<RunNote>, watch: RoomWatch): RoomCalls {
+  return {
+    ...calls,
+    apply(decision, nowMs, kept) {
+      const { callId } = decision.call
+      const command = { ...watch.command!, nowMs }
+      memory.noteAhead({ kind: 'decided', callId, command, effects: decision.effects })
+      if (kept !== undefined && command.kind === 'start') {
+        memory.noteAhead({ kind: 'kept', name: `${kept.request.scope} ${kept.request.key}` })
+      }
+      watch.noteAsked(callId as CallId)
+      return calls.apply(decision, nowMs, kept)
+    },
+  }
+}
+
+function sessionInboxOf(inbox: DeviceInbox) {
+  return {
+    head: inbox.head.bind(inbox),
+    after: inbox.after.bind(inbox),
+    isSettling: inbox.isSettling.bind(inbox),
+    change: inbox.change.bind(inbox),
+    markDelivered: inbox.markDelivered.bind(inbox),
+  }
+}
+
+const SECRETS = deriveSecrets(Buffer.alloc(32, 7))
