@@ -14,6 +14,7 @@ import { type House, VERSION } from './house.ts'
 import type { OpenedLog } from './open-log.ts'
 import type { Deliveries } from './operations/console/deliveries.ts'
 import { docsRoutes } from './operations/console/docs.ts'
+import { pageRoutes } from './operations/console/pages.ts'
 import { operatorRoutes } from './operations/health.ts'
 import type { Signalling } from './signalling.ts'
 import { GrpcServer } from './transport/grpc.ts'
@@ -70,7 +71,7 @@ export function publicServer(
       })),
       asyncApiRoute(() => ({ version: VERSION, serverUrl: publicUrl() })),
       ...application.routes,
-      ...(deliveries === undefined ? [] : [...docsRoutes(), ...deliveries.routes()]),
+      ...(deliveries === undefined ? [] : [...docsRoutes(), ...pageRoutes(), ...deliveries.routes()]),
     ],
     findFile: new LogFiles(published, keys.signer.keyId.toString(16).padStart(8, '0')).find,
     ...(config.areRatesLimited ? { admit: admission.admit, admissionRates: ADMISSION_RATES } : {}),

@@ -1,0 +1,103 @@
+/**
+ * The pages of a development server: `/dev`, `/dev/client` and `/docs/events`. Each is a shell that loads one module
+ * of `web/`; the modules, what they import of `src` and of packages, and the style sheets are served as the build put
+ * them there. Everything comes from this server; the one inline script is the import map, named in the policy by its hash.
+ */
+
+import { createHash } from 'node:crypto'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { HttpAnswer, HttpRoute } from '../../transport/http.ts'
+
+const BUILT = join(import.meta.dirname, '..', '..', '..')
+/** Where the build puts the compiled modules of pages and their style sheets. */
+export const WEB_FOLDER = join(BUILT, 'web')
+/** Where the build puts the packages that pages import. */
+export const PACKAGES_FOLDER = join(WEB_FOLDER, 'packages')
+
+/** The pages by path: what their title says, and the folder of `web/` with their `main.js` and `style.css`. */
+const PAGES = [
+  { path: '/dev', title: 'Callsign console', folder: 'console' },
+  { path: '/dev/client', title: 'Callsign client', folder: 'client' },
+  { path: '/docs/events', title: 'Callsign events', folder: 'events' },
+] as const
+
+/** The folders under the built root whose modules pages may load: `#primitives` is the portable one there. */
+const SERVED_FOLDERS = ['web', 'src/client', 'src/log'] as const
+const SERVED_FILES = ['src/errors.js', 'src/limits.js'] as const
+const MEDIA_TYPES: Readonly<Record<string, string>> = {
+  js: 'text/javascript; charset=utf-8',
+  css: 'text/css; charset=utf-8',
+  svg: 'image/svg+xml',
+}
+
+const IMPORT_MAP = JSON.stringify({
+  imports: {
+    '#primitives': '/dev/modules/src/log/primitives-portable.js',
+    'lit-html': '/dev/modules/web/packages/lit-html/lit-html.js',
+    qr: '/dev/modules/web/packages/qr/index.js',
+    '@stomp/stompjs': '/dev/modules/web/packages/@stomp/stompjs/esm6/index.js',
+    '@noble/curves/': '/dev/modules/web/packages/@noble/curves/',
+    '@noble/hashes/': '/dev/modules/web/packages/@noble/hashes/',
+  },
+})
+
+/** `built` is the folder of the compiled project. */
+export function pageRoutes(built = BUILT): readonly HttpRoute[] {
+  const pages = PAGES.map(page => route(page.path, 'text/html; charset=utf-8', () => shellOf(page)))
+  const names = [...SERVED_FOLDERS.flatMap(folder => filesIn(built, folder)), ...SERVED_FILES]
+  const files = names.map(name => {
+    const mediaType = MEDIA_TYPES[name.slice(name.lastIndexOf('.') + 1)]!
+    return route(`/dev/modules/${name}`, mediaType, () => readFileSync(join(built, name)))
+  })
+  return [...pages, ...files]
+}
+
+function filesIn(built: string, folder: string): readonly string[] {
+  if (!existsSync(join(built, folder))) return []
+  return readdirSync(join(built, folder), { recursive: true, encoding: 'utf8' })
+    .filter(name => /\.(?:js|css|svg)$/.test(name))
+    .map(name => `${folder}/${name}`)
+}
+
+function route(path: string, contentType: string, read: () => string | Uint8Array): HttpRoute {
+  const handle = (): HttpAnswer => ({ status: 200, contentType, body: read(), headers: HEADERS })
+  return { method: 'GET', path, handle }
+}
+
+function shellOf({ title, folder }: (typeof PAGES)[number]): string {
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${title}</title>
+<link rel="icon" type="image/svg+xml" href="/dev/modules/web/icon.svg">
+<link rel="stylesheet" href="/dev/modules/web/base.css">
+<link rel="stylesheet" href="/dev/modules/web/${folder}/style.css">
+<script type="importmap">${IMPORT_MAP}</script>
+<script type="module" src="/dev/modules/web/${folder}/main.js"></script>
+</head>
+<body>
+<main><noscript>This page needs JavaScript.</noscript></main>
+</body>
+</html>
+`
+}
+
+const POLICY = [
+  "default-src 'none'",
+  `script-src 'self' 'sha256-${createHash('sha256').update(IMPORT_MAP).digest('base64')}'`,
+  "style-src 'self'",
+  "img-src 'self' data: blob:",
+  "media-src 'self' blob:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ')
+const HEADERS = [
+  ['Content-Security-Policy', POLICY],
+  ['Cache-Control', 'no-cache'],
+] as const
