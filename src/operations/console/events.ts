@@ -1,0 +1,133 @@
+/**
+ * What the console of a development server shows, as it goes over the wire: `GET /dev/state` says how things are,
+ * `GET /dev/feed?after=N` what has happened since event N. Ids are decimal strings, times Unix milliseconds. Neither
+ * holds a token, a private key or an encrypted key of a call; codes and messages are the point of it.
+ */
+
+/** One thing that happened; `sequence` counts from 1 since the start of the server. */
+export type ConsoleEvent = { readonly sequence: number; readonly atMs: number } & ConsoleFact
+
+export type ConsoleFact =
+  | LetterFact
+  | PushFact
+  | CallFact
+  | ConnectionFact
+  /** The log has a new signed checkpoint; `rootHash` is base64. */
+  | { readonly type: 'checkpoint'; readonly treeSize: number; readonly rootHash: string }
+
+/** A mail or text message that left, or would have. */
+export interface LetterFact {
+  readonly type: 'letter'
+  readonly channel: 'mail' | 'sms'
+  readonly to: string
+  readonly text: string
+  readonly otp?: string
+}
+
+/** A push that left, or would have. `bytes` is the size of the payload, `bytesMax` what its provider takes. */
+export interface PushFact {
+  readonly type: 'push'
+  readonly kind: string
+  readonly userId: string
+  readonly deviceId: string
+  readonly provider: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly payload: object
+  readonly bytes: number
+  readonly bytesMax: number
+}
+
+/** A message to a call's room that was carried out, and what devices were told of it. */
+export interface CallFact {
+  readonly type: 'call'
+  readonly callId: string
+  /** Such as `start`, `join`, `deadline`. */
+  readonly command: string
+  /** Whose device it came from; absent for the room's own timer. */
+  readonly userId?: string
+  readonly deviceId?: string
+  /** Of the call after it. */
+  readonly status: string
+  readonly participants: readonly {
+    readonly userId: string
+    readonly displayName: string
+    readonly status: string
+  }[]
+  readonly told: readonly { readonly userId: string; readonly deviceId: string; readonly type: string }[]
+}
+
+/** A device has come or gone. */
+export interface ConnectionFact {
+  readonly type: 'connection'
+  readonly isOnline: boolean
+  readonly userId: string
+  readonly deviceId: string
+}
+
+/** How things are: the answer of `GET /dev/state`. */
+export interface ConsoleState {
+  /** The newest event, to ask for the feed after it. */
+  readonly sequence: number
+  readonly startedAtMs: number
+  readonly version: string
+  readonly log: {
+    readonly origin: string
+    readonly vkey: string
+    readonly vrfPublicKey: string
+    readonly treeSize: number
+  }
+  readonly devices: readonly {
+    readonly userId: string
+    readonly deviceId: string
+    readonly displayName: string
+    readonly connectedAtMs: number
+    /** Of its inbox, not yet acknowledged. */
+    readonly waiting: number
+  }[]
+  readonly calls: readonly Pick<CallFact, 'callId' | 'status' | 'participants'>[]
+  readonly actors: readonly {
+    readonly kind: string
+    readonly live: number
+    readonly turns: number
+    readonly handlingMs: number
+    readonly mailboxDepthMax: number
+    readonly restarts: number
+  }[]
+  /** Absent where no simulator is running. */
+  readonly simulator?: SimulatorState
+}
+
+/** What the simulator is asked to do; the body of `POST /dev/simulator`, and a line of JSON to the program's standard input. */
+export type SimulatorCommand =
+  /** Makes fake users, who sign in with real keys. */
+  | { readonly kind: 'people'; readonly behaviours: readonly Behaviour[] }
+  /** All of them ask to be the contact of whoever made the share link, and accept their requests. */
+  | { readonly kind: 'befriend'; readonly shareToken: string }
+  /** One of them calls somebody who is their contact. */
+  | { readonly kind: 'call'; readonly from: string; readonly to: string; readonly isVideo: boolean }
+  /** They call one another, so many calls a second. */
+  | { readonly kind: 'load'; readonly users: number; readonly callsPerSecond: number }
+  | { readonly kind: 'stop' }
+
+/** How a fake user treats an invitation. */
+export type Behaviour = 'answer' | 'decline' | 'time-out' | 'drop' | 'drop-and-rejoin'
+
+/** Also what the simulator prints, a line of JSON a second, when it is told to by `--json`. */
+export interface SimulatorState {
+  readonly people: readonly {
+    readonly userId: string
+    readonly displayName: string
+    readonly behaviour: Behaviour
+    readonly isOnline: boolean
+    /** What it does, such as `ringing`, `in a call`, `idle`. */
+    readonly doing: string
+  }[]
+  readonly calls: {
+    readonly started: number
+    readonly answered: number
+    readonly ended: number
+    readonly failed: number
+  }
+  /** The last thing that went wrong, as a sentence. */
+  readonly trouble?: string
+}
