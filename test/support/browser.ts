@@ -1,0 +1,53 @@
+/** Chromium for tests of pages, where one is installed. It is the system's own; nothing is fetched. */
+
+import { existsSync } from 'node:fs'
+import { type Browser, type BrowserContext, chromium } from 'playwright-core'
+import type { Test } from 'tap'
+
+const PROGRAMS = [
+  '/usr/bin/chromium',
+  '/usr/bin/chromium-browser',
+  '/usr/bin/google-chrome',
+  '/usr/bin/google-chrome-stable',
+  '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
+]
+
+const { CALLSIGN_CHROMIUM } = process.env
+const executablePath = (CALLSIGN_CHROMIUM ? [CALLSIGN_CHROMIUM] : PROGRAMS).find(path => existsSync(path))
+
+/** The `skip` of a test that needs a browser: false where there is one, else the reason. */
+export const skipWithoutChromium: string | false =
+  executablePath === undefined && 'needs Chromium: the Debian package chromium, or CALLSIGN_CHROMIUM=PATH'
+
+/** Phone and desktop, as the pages are looked at. */
+export const PHONE = { width: 390, height: 844 } as const
+export const DESKTOP = { width: 1280, height: 800 } as const
+
+export interface BrowserOptions {
+  /** Further switches, such as those of a pretended camera. */
+  readonly args?: readonly string[]
+}
+
+/**
+ * A headless browser that ends with the test. An error that a page does not catch, and whatever the content security
+ * policy of a page refuses, fails the test. Without a Chromium it comments why and gives undefined; a whole
+ * test is better skipped by `skipWithoutChromium`.
+ */
+export async function openBrowser(t: Test, { args = [] }: BrowserOptions = {}): Promise<Browser | undefined> {
+  if (executablePath === undefined) {
+    t.comment(skipWithoutChromium)
+    return undefined
+  }
+  const switches = ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', ...args]
+  const browser = await chromium.launch({ executablePath, args: switches })
+  browser.on('context', context => watch(t, context))
+  t.teardown(() => browser.close())
+  return browser
+}
+
+function watch(t: Test, context: BrowserContext): void {
+  context.on('weberror', event => t.fail(`the page throws: ${event.error().stack ?? event.error()}`))
+  context.on('console', message => {
+    if (message.type() === 'error' && /Content Security Policy/.test(message.text())) t.fail(message.text())
+  })
+}
