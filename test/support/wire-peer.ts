@@ -144,9 +144,10 @@ export class WirePeer {
     this.#isReadingFrames = false
   }
 
-  /** Breaks the connection with a RST. */
+  /** Breaks the connection: with a RST, unless a shutdown is under way, after which Node 20 would never close it. */
   destroy(): void {
-    this.socket.resetAndDestroy()
+    if (this.socket.writableEnded) this.socket.destroy()
+    else this.socket.resetAndDestroy()
   }
 
   #onBytes(bytes: Buffer): void {
