@@ -20,6 +20,8 @@ export interface Channel {
   /** A destination, with `{callId}` where it names a call. */
   readonly address: string
   readonly summary: string
+  /** Who may use it, and how. */
+  readonly description: string
   /** `queue` and `topic`: the server sends to devices; `command`: a device sends. */
   readonly kind: 'queue' | 'topic' | 'command'
   readonly messages: Readonly<Record<string, TSchema>>
@@ -35,6 +37,7 @@ export function channels(problem: TSchema): readonly Channel[] {
       id: 'errors',
       address: '/user/queue/errors',
       summary: 'Refusals of a SEND or SUBSCRIBE, which then has no RECEIPT and does not end the connection',
+      description: 'A device may SUBSCRIBE to its own. Live only, for the frames of this connection.',
       kind: 'topic',
       messages: { error: errorSchema(problem) },
     },
@@ -42,6 +45,8 @@ export function channels(problem: TSchema): readonly Channel[] {
       id: 'callTopic',
       address: '/topic/call.{callId}',
       summary: 'What happens in a call, live only: read the participants after subscribing',
+      description:
+        'Devices of those who are or were asked into the call may SUBSCRIBE, but of nobody the host removed.',
       kind: 'topic',
       messages: schemasOf(isTopicEvent),
     },
@@ -51,12 +56,18 @@ export function channels(problem: TSchema): readonly Channel[] {
 
 function queue(name: NoticeQueue, summary: string): Channel {
   const messages = schemasOf(type => !isTopicEvent(type) && queueOfNotice(type as Notice['kind']) === name)
-  return { id: name, address: `/user/queue/${name}`, summary, kind: 'queue', messages }
+  return {
+    ...{ id: name, address: `/user/queue/${name}`, summary, kind: 'queue', messages },
+    description: 'A device may SUBSCRIBE to its own. Kept on disk until acknowledged or expired.',
+  }
 }
 
 function command(name: SaidCallCommand['kind'], id: string, schema: TSchema, summary: string): Channel {
   const address = `/app/call/{callId}/${name}`
-  return { id, address, summary, kind: 'command', messages: { [id]: schema } }
+  return {
+    ...{ id, address, summary, kind: 'command', messages: { [id]: schema } },
+    description: `${SENDERS[name]} may SEND. A RECEIPT says that it is carried out and on disk.`,
+  }
 }
 
 function schemasOf(isMeant: (type: EventType) => boolean): Record<string, TSchema> {
@@ -88,6 +99,14 @@ const TOPIC_EVENTS = [
   'host_changed',
   'call_status',
 ] as const satisfies readonly EventType[]
+
+const SENDERS: Readonly<Record<SaidCallCommand['kind'], string>> = {
+  ringing: 'A device that is invited',
+  decline: 'A device that is invited',
+  leave: 'A device that is in the call or invited',
+  'accept-rejoin': 'A device that is in the call',
+  keys: 'A device that is in the call; only the host’s for a new epoch',
+}
 
 const COMMANDS: readonly Channel[] = [
   command(

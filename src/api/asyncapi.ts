@@ -7,6 +7,7 @@ import Type, { type TSchema } from 'typebox'
 import type { HttpRoute } from '../transport/http.ts'
 import { type Channel, channels } from './asyncapi-channels.ts'
 import { exampleOf } from './asyncapi-examples.ts'
+import { summaryOf } from './asyncapi-summaries.ts'
 import { documentRoute } from './document-route.ts'
 import { PROBLEM } from './openapi.ts'
 
@@ -61,11 +62,12 @@ function server({ protocol, host, pathname }: URL): object {
   }
 }
 
-function channelObject({ address, summary, messages }: Channel): object {
+function channelObject({ address, summary, description, messages }: Channel): object {
   const names = Object.keys(messages)
   return {
     address,
     summary,
+    description,
     messages: Object.fromEntries(names.map(name => [name, { $ref: `#/components/messages/${name}` }])),
     ...(address.includes('{callId}')
       ? { parameters: { callId: { $ref: '#/components/parameters/callId' } } }
@@ -95,6 +97,7 @@ function messagesOf(
     name,
     {
       name,
+      summary: summaryOf(name),
       contentType: 'application/json',
       traits: [{ $ref: `#/components/messageTraits/${kind}` }],
       payload,

@@ -50,6 +50,7 @@ const PAGE = `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Callsign</title>
 <link rel="stylesheet" href="/docs/swagger-ui.css">
 <link rel="icon" type="image/png" href="/docs/favicon-32x32.png">
@@ -62,8 +63,15 @@ const PAGE = `<!doctype html>
 </html>
 `
 
-/** The document names the address that clients see; what is tried out here goes to the server that the page is from. */
-const INITIALIZER = `SwaggerUIBundle({
+/**
+ * Light or dark as the system is. The document names the address that clients see; what is tried out here goes to the
+ * server that the page is from.
+ */
+const INITIALIZER = `const dark = matchMedia('(prefers-color-scheme: dark)')
+const followScheme = () => document.documentElement.classList.toggle('dark-mode', dark.matches)
+dark.addEventListener('change', followScheme)
+followScheme()
+SwaggerUIBundle({
   url: '/openapi.json',
   dom_id: '#swagger-ui',
   deepLinking: true,

@@ -1,0 +1,140 @@
+/**
+ * The documentation of a running server in a browser: `/docs/events` has all of the AsyncAPI document, `/docs` shows the
+ * OpenAPI document, and neither asks anybody else for anything.
+ */
+
+import type { Page } from 'playwright-core'
+import t, { type Test } from 'tap'
+import { DESKTOP, openBrowser, PHONE, skipWithoutChromium } from '../support/browser.ts'
+import { startServer } from '../support/server.ts'
+
+const skip = skipWithoutChromium
+
+interface AsyncApi {
+  readonly channels: Readonly<Record<string, { readonly address: string; readonly messages: object }>>
+}
+
+/** A page of a new server, which fails the test when it asks for what is not the server's. */
+async function open(t: Test, viewport: { readonly width: number; readonly height: number } = DESKTOP) {
+  const server = await startServer({ dataFolder: t.testdir() })
+  t.teardown(() => server.end())
+  const browser = (await openBrowser(t))!
+  const context = await browser.newContext({ viewport, permissions: ['clipboard-read', 'clipboard-write'] })
+  const page = await context.newPage()
+  page.on('request', request => {
+    const { protocol, origin } = new URL(request.url())
+    if (protocol !== 'data:' && origin !== server.http) t.fail(`the page asks for ${request.url()}`)
+  })
+  return { http: server.http, page }
+}
+
+async function openEvents(t: Test, hash = '', viewport: typeof DESKTOP | typeof PHONE = DESKTOP) {
+  const { http, page } = await open(t, viewport)
+  await page.goto(`${http}/docs/events${hash}`)
+  await page.locator('.message').first().waitFor({ state: 'attached' })
+  const document = (await (await fetch(`${http}/asyncapi.json`)).json()) as AsyncApi
+  return { page, document }
+}
+
+function idsOf(page: Page, selector: string): Promise<string[]> {
+  return page.locator(selector).evaluateAll(elements => elements.map(({ id }) => id))
+}
+
+t.test(
+  'every channel and message of the document is on the page, with a table or none and an example',
+  {
+    skip,
+  },
+  async t => {
+    const { page, document } = await openEvents(t)
+    const channels = Object.entries(document.channels)
+    t.same(await idsOf(page, '.channel'), Object.keys(document.channels))
+    t.same(
+      await idsOf(page, '.message'),
+      channels.flatMap(([id, { messages }]) => Object.keys(messages).map(name => `${id}/${name}`)),
+    )
+    t.same(
+      await page.locator('.channel h3 > code').allTextContents(),
+      channels.map(([, { address }]) => address),
+    )
+    t.equal(await page.locator('.message figure').count(), await page.locator('.message').count())
+    t.equal(
+      await page.locator('nav a[href^="#"]').count(),
+      10 + 26,
+      'ten channels, and what the server sends',
+    )
+    t.notMatch(await page.locator('main').innerText(), /undefined|\[object|\$ref/)
+  },
+)
+
+t.test(
+  'members are shown with type, values and bounds, nested ones under their holder',
+  { skip },
+  async t => {
+    const { page } = await openEvents(t, '#callTopic/participant_joined')
+    const rows = page.locator('[id="callTopic/participant_joined"] table').first().locator('tbody tr')
+    const texts = (await rows.allInnerTexts()).map(text => text.replaceAll(/\s+/g, ' '))
+    t.match(texts, [/^v number 1$/, /^type string "participant_joined"$/])
+    t.ok(texts.some(text => /^state string "invited" "ringing" "joined"/.test(text)))
+    t.ok(texts.includes('joinedAt optional string, date-time'))
+    t.equal(await rows.locator('.depth-1').count(), 11, 'the members of participant')
+    const problem = page.locator('[id="errors/error"] table').first()
+    t.match(await problem.textContent(), /urn:problem/, 'a reference is resolved')
+  },
+)
+
+t.test('a link to a message opens it and goes there, whatever the filter says', { skip }, async t => {
+  const { page } = await openEvents(t, '#keys/keys')
+  const message = page.locator('[id="keys/keys"]')
+  t.equal(await message.getAttribute('open'), '')
+  const top = `document.getElementById('keys/keys').getBoundingClientRect().top`
+  await page.waitForFunction(`${top} >= 0 && ${top} < innerHeight`)
+  await page.getByRole('searchbox').fill('call_ended')
+  t.equal(await message.count(), 0)
+  await page.evaluate(`location.hash = '#keys'`)
+  await message.waitFor()
+  t.equal(await page.getByRole('searchbox').inputValue(), '')
+})
+
+t.test('the filter leaves what has all of its words', { skip }, async t => {
+  const { page } = await openEvents(t)
+  await page.getByRole('searchbox').fill('encryptedAESKey rejoin')
+  t.same(await idsOf(page, '.message'), ['calls/participant_accept_rejoin', 'acceptRejoin/acceptRejoin'])
+  t.equal(await page.locator('.tools [role=status]').innerText(), '2 messages at 2 destinations')
+  await page.getByRole('searchbox').fill('nothing of the kind')
+  t.match(await page.locator('.tools [role=status]').innerText(), '0 messages')
+})
+
+t.test('an example is copied as JSON', { skip }, async t => {
+  const { page } = await openEvents(t, '#calls/call_ended')
+  await page.getByRole('button', { name: 'Copy the example of call_ended' }).click()
+  await page.getByText('Copied').waitFor()
+  const copied = await page.evaluate<string>('navigator.clipboard.readText()')
+  t.match(JSON.parse(copied), { v: 1, type: 'call_ended', endReason: 'hangup' })
+})
+
+t.test('it is used with the keyboard alone, and fits a phone', { skip }, async t => {
+  const { page } = await openEvents(t, '', PHONE)
+  await page.locator('nav summary').focus()
+  await page.keyboard.press('Enter')
+  await page.keyboard.press('Tab')
+  await page.keyboard.press('Tab')
+  await page.keyboard.press('Enter')
+  await page.waitForFunction(`location.hash === '#calls/call_invitation'`)
+  t.equal(await page.locator('[id="calls/call_invitation"]').getAttribute('open'), '')
+  await page.getByRole('button', { name: 'Open all' }).click()
+  const width = await page.evaluate<number>('document.documentElement.scrollWidth')
+  t.ok(width <= PHONE.width, `${width} of ${PHONE.width} pixels`)
+})
+
+t.test('/docs shows the operations, and is dark where the system is', { skip }, async t => {
+  const { http, page } = await open(t)
+  await page.emulateMedia({ colorScheme: 'dark' })
+  await page.goto(`${http}/docs`)
+  await page.getByText('/app/api/login', { exact: true }).waitFor()
+  const operations = await page.locator('.opblock').count()
+  t.ok(operations > 50, `${operations} operations`)
+  t.equal(await page.locator('html').getAttribute('class'), 'dark-mode')
+  await page.locator('.opblock-summary-control').first().click()
+  await page.getByRole('button', { name: 'Execute' }).waitFor()
+})
