@@ -89,8 +89,8 @@ export interface CallRoomWorld {
   readonly newEventId: () => string
   readonly idsAs: IdForm
   readonly monotonicMs: () => number
-  /** Told of each decision once it is durable, for the metrics. */
-  readonly onDecided?: (kind: CallCommand['kind'], call: Call) => void
+  /** Told of each decision once it is durable: for the metrics, and for the development console. */
+  readonly onDecided?: (command: CallCommand, call: Call, effects: readonly CallEffect[]) => void
 }
 
 export function callRoomKind(world: CallRoomWorld): ActorKind<CallRoomMessage> {
@@ -219,7 +219,7 @@ class CallRoom implements Actor<CallRoomMessage> {
     this.#context.commit(durable, () => {
       this.#tell(call, effects, command.nowMs)
       reply?.answer(answer)
-      this.#world.onDecided?.(command.kind, call)
+      this.#world.onDecided?.(command, call, effects)
     })
   }
 

@@ -41,6 +41,8 @@ export type ApplicationErrorCode =
   // WebSocket upgrades.
   | 'UPGRADE_REQUIRED'
   | 'ORIGIN_NOT_ALLOWED'
+  // The development surface, asked for by another name than this machine's.
+  | 'HOST_NOT_ALLOWED'
   | 'IDEMPOTENCY_KEY_REUSED'
   // The session; a client logs its user out on most of these (contract 1.6, 2.3).
   | 'TOKEN_EXPIRED'

@@ -4,6 +4,8 @@ import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { Config } from './config.ts'
 import { SignalError } from './errors.ts'
+import { DevConsole } from './operations/console/console.ts'
+import { observeHost } from './operations/host-figures.ts'
 import type { Logger } from './operations/log.ts'
 import { Metrics } from './operations/metrics.ts'
 import { realWorld } from './runtime/clock.ts'
@@ -14,12 +16,23 @@ export class House {
   readonly logger: Logger
   readonly world = realWorld()
   readonly metrics = new Metrics()
+  /** In development. */
+  readonly devConsole: DevConsole | undefined
   isStopping = false
   #noWritesUntilMs = 0
 
   constructor(config: Config, logger: Logger) {
     this.config = config
     this.logger = logger
+    this.devConsole = config.isDevelopment
+      ? new DevConsole({ nowMs: this.world.nowMs, print: line => process.stderr.write(line) })
+      : undefined
+    observeHost(this.metrics, {
+      version: VERSION,
+      dataFolder: config.dataFolder,
+      hasHeadFile: config.log.headFile !== undefined,
+      isReady: () => this.notReady() === undefined,
+    })
     process.on('unhandledRejection', error => isEchoOfFailedCommit(error) || this.fatal(error))
   }
 
@@ -43,6 +56,7 @@ export class House {
 
   readonly onRefused = (code: string, requestId?: string): void => {
     if (code === 'STORE_UNAVAILABLE') this.#noWritesUntilMs = this.world.monotonicMs() + NO_WRITES_MS
+    this.metrics.refusals.inc({ code })
     this.logger.info({ event: 'refused', code, requestId })
   }
 

@@ -17,7 +17,6 @@ import { House, VERSION } from './house.ts'
 import { APPEND_DEADLINE_MS, STOP_DEADLINE_MS } from './limits.ts'
 import { type OpenedLog, openLog } from './open-log.ts'
 import { formatBanner } from './operations/banner.ts'
-import { Deliveries } from './operations/console/deliveries.ts'
 import { observe, observeConnections } from './operations/figures.ts'
 import { createLogger, type Logger } from './operations/log.ts'
 import { pooledRandomBytes } from './random-pool.ts'
@@ -79,7 +78,12 @@ async function start(
   const application = await startApplication(house, log, actors, { publicUrl, register })
   await log.guard.confirm()
   const connections = new OpenConnections()
-  const http = publicServer(house, log, application, { publicUrl, connections })
+  const http = publicServer(house, log, application, {
+    publicUrl,
+    localUrl: () => addresses.http,
+    connections,
+    figures: () => actors.system.figures(),
+  })
   const stompTcp = stompTcpServer(house, application, connections)
   const grpc = registrationServer(house, register)
   const admin = operatorServer(house)
@@ -107,6 +111,7 @@ async function start(
       await setImmediate()
       http.stopListening()
       stompTcp?.stopListening()
+      house.devConsole?.stop()
       await application.signalling.drain(STOP_DEADLINE_MS / 10)
       // Callers get their answers first: these need the appender, which needs the store.
       await grpc.close(STOP_DEADLINE_MS / 3)
@@ -133,7 +138,7 @@ async function startActors(
   house: House,
   { store, keys, published, guard: { headFile } }: OpenedLog,
 ): Promise<Actors> {
-  const { world, fatal, metrics, logger, config } = house
+  const { world, fatal, metrics, logger, config, devConsole } = house
   const system = new ActorSystem({
     world,
     fatal,
@@ -149,6 +154,7 @@ async function startActors(
       published.publish(head)
       metrics.batches.inc()
       metrics.treeSize.set(head.treeSize)
+      devConsole?.onCheckpoint(head)
       logger.info({ event: 'checkpoint', treeSize: head.treeSize })
     },
     fatal,
@@ -171,10 +177,8 @@ async function startApplication(
   { system }: Actors,
   { publicUrl, register }: ApplicationNeeds,
 ): Promise<StartedApplication> {
-  const { config, world, logger, metrics } = house
+  const { config, world, logger, metrics, devConsole } = house
   const { nowMs, monotonicMs } = world
-  const print = (line: string): boolean => process.stderr.write(line)
-  const deliveries = config.isDevelopment ? new Deliveries(nowMs, print) : undefined
   let wake: (channel: Channel) => void = () => undefined
   const signalling = new Signalling({
     system,
@@ -186,6 +190,7 @@ async function startApplication(
     monotonicMs,
     randomBytes: pooledRandomBytes,
     metrics,
+    devConsole,
     onFault: house.onFault,
   })
   const { connections, callIndex, askRoom, onNews, onSeen, onSessionOver, onDeviceRemoved } = signalling
@@ -212,7 +217,7 @@ async function startApplication(
     onDeviceRemoved,
     isConnected: (userId, deviceId) => connections.isConnected(userId, deviceId),
     onOutgoing: channel => wake(channel),
-    ...(deliveries === undefined ? {} : { onRendered: deliveries.record }),
+    ...(devConsole === undefined ? {} : { onRendered: devConsole.onDelivered }),
     onFault: error => house.onFault(error),
     onPumped: dialCode => logger.warn({ event: 'sms-stopped', dialCode }),
     onTokenReused: (userId, requestId) =>
@@ -243,7 +248,7 @@ async function startApplication(
     () => application.stores.inbox.dropped,
   )
   signalling.open(application)
-  return { ...application, signalling, deliveries }
+  return { ...application, signalling }
 }
 
 /** Ends what comes to its end, a bounded number at a time, so that no request ever scans for it. */

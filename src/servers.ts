@@ -1,5 +1,6 @@
 /** The servers of the process: the public port, STOMP over TCP, registrations by gRPC, and the operators' port. */
 
+import { join } from 'node:path'
 import { ADMISSION_RATES, Admission } from './api/admission.ts'
 import { asyncApiRoute } from './api/asyncapi.ts'
 import { LogFiles } from './api/log-files.ts'
@@ -8,14 +9,15 @@ import { openApiRoute } from './api/openapi.ts'
 import { publicKeyRoutes } from './api/public-keys.ts'
 import type { Registration } from './api/registration.ts'
 import type { Application } from './application.ts'
+import { isLoopback } from './config.ts'
 import { chooseLanguage } from './delivery/texts.ts'
 import { clientRequirement } from './domain/client-version.ts'
+import type { DeviceId, UserId } from './domain/ids.ts'
 import { type House, VERSION } from './house.ts'
 import type { OpenedLog } from './open-log.ts'
-import type { Deliveries } from './operations/console/deliveries.ts'
-import { docsRoutes } from './operations/console/docs.ts'
-import { pageRoutes } from './operations/console/pages.ts'
+import type { ConsoleSources } from './operations/console/console.ts'
 import { operatorRoutes } from './operations/health.ts'
+import type { ActorSystem } from './runtime/system.ts'
 import type { Signalling } from './signalling.ts'
 import { GrpcServer } from './transport/grpc.ts'
 import { HttpServer } from './transport/http.ts'
@@ -25,24 +27,32 @@ import { StompTcpServer } from './transport/stomp-tcp.ts'
 
 export interface StartedApplication extends Application {
   readonly signalling: Signalling
-  /** In development. */
-  readonly deliveries: Deliveries | undefined
 }
 
 export type Register = (userId: bigint, deviceId: bigint, publicKey: string) => Promise<Registration>
 
+export interface PublicServerNeeds {
+  readonly publicUrl: () => string
+  /** Where this process itself reaches the server. */
+  readonly localUrl: () => string
+  readonly connections: OpenConnections
+  readonly figures: ActorSystem['figures']
+}
+
 export function publicServer(
   house: House,
-  { keys, maker, published, vrf }: OpenedLog,
+  log: OpenedLog,
   application: StartedApplication,
-  { publicUrl, connections }: { readonly publicUrl: () => string; readonly connections: OpenConnections },
+  needs: PublicServerNeeds,
 ): HttpServer {
-  const { config, world, metrics } = house
+  const { keys, maker, published, vrf } = log
+  const { publicUrl, connections } = needs
+  const { config, world, metrics, devConsole } = house
   const { vkey, vrfPublicKey } = maker
   const { minClientVersions } = config.http
   const admission = new Admission(world.monotonicMs)
   world.every(SWEEP_MS, () => admission.sweep())
-  const { operations, authentication, deliveries } = application
+  const { operations, authentication } = application
   const { lookupsNeedToken } = config.application
   const lookups = publicKeyRoutes({ log: published, vrf })
   return new HttpServer({
@@ -71,7 +81,7 @@ export function publicServer(
       })),
       asyncApiRoute(() => ({ version: VERSION, serverUrl: publicUrl() })),
       ...application.routes,
-      ...(deliveries === undefined ? [] : [...docsRoutes(), ...pageRoutes(), ...deliveries.routes()]),
+      ...(devConsole?.routes(consoleSources(house, log, application, needs)) ?? []),
     ],
     findFile: new LogFiles(published, keys.signer.keyId.toString(16).padStart(8, '0')).find,
     ...(config.areRatesLimited ? { admit: admission.admit, admissionRates: ADMISSION_RATES } : {}),
@@ -85,6 +95,29 @@ export function publicServer(
     onRefused: house.onRefused,
     onFault: house.onFault,
   })
+}
+
+function consoleSources(
+  { config }: House,
+  { keys, maker, published }: OpenedLog,
+  { stores }: StartedApplication,
+  { publicUrl, localUrl, figures }: PublicServerNeeds,
+): ConsoleSources {
+  const { vkey, vrfPublicKey } = maker
+  return {
+    publicUrl,
+    isExposed: !isLoopback(config.http.host),
+    corsOrigins: config.http.corsOrigins,
+    version: VERSION,
+    log: () => ({ origin: keys.signer.name, vkey, vrfPublicKey, treeSize: published.size ?? 0 }),
+    displayNameOf: userId => stores.accounts.read(userId as UserId)?.displayName ?? '',
+    waitingFor: (userId, deviceId) => stores.inbox.head(userId as UserId, deviceId as DeviceId).count,
+    figures,
+    simulatorProgram: () => ({
+      file: SIMULATOR,
+      args: ['--json', '--control', '--url', localUrl().replace('//0.0.0.0:', '//127.0.0.1:')],
+    }),
+  }
 }
 
 export function stompTcpServer(
@@ -117,3 +150,4 @@ export function operatorServer(house: House): HttpServer {
 }
 
 const SWEEP_MS = 60_000
+const SIMULATOR = join(import.meta.dirname, '..', 'scripts', 'simulate.js')

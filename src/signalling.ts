@@ -25,6 +25,7 @@ import { TokenBuckets } from './domain/token-bucket.ts'
 import { UnansweredRings } from './domain/unanswered-rings.ts'
 import { SignalError } from './errors.ts'
 import { RATE_KEYS_MAX } from './limits.ts'
+import type { DevConsole } from './operations/console/console.ts'
 import type { Metrics } from './operations/metrics.ts'
 import type { Ref } from './runtime/actor.ts'
 import type { ActorSystem } from './runtime/system.ts'
@@ -46,6 +47,8 @@ export interface SignallingParts {
   readonly monotonicMs: () => number
   readonly randomBytes: (length: number) => Uint8Array
   readonly metrics: Metrics
+  /** Told what happens; absent but in development. */
+  readonly devConsole?: Pick<DevConsole, 'onDecided' | 'onPresence'> | undefined
   /** Told of a fault of ours, with the connection that met it. */
   readonly onFault: (error: unknown, connectionId: string) => void
 }
@@ -68,11 +71,13 @@ export class Signalling {
     this.#users = parts.system.define(
       userSessionKind({
         connections,
-        onPresence: (userId, deviceId, isOnline) =>
+        onPresence: (userId, deviceId, isOnline) => {
+          parts.devConsole?.onPresence(userId, deviceId, isOnline)
           this.#tellCalls(userId, {
             kind: isOnline ? 'device-online' : 'device-offline',
             by: { userId, deviceId },
-          }),
+          })
+        },
       }),
     )
   }
@@ -152,7 +157,7 @@ export class Signalling {
   }
 
   #roomKind({ stores }: Application) {
-    const { areRatesLimited, idsAs, monotonicMs, randomBytes, metrics } = this.#parts
+    const { areRatesLimited, idsAs, monotonicMs, randomBytes, metrics, devConsole } = this.#parts
     return callRoomKind({
       store: stores.calls,
       index: this.callIndex,
@@ -163,7 +168,10 @@ export class Signalling {
       newEventId: this.#newEventId,
       idsAs,
       monotonicMs,
-      onDecided: kind => metrics.callCommands.inc({ kind }),
+      onDecided(command, call, effects) {
+        metrics.callCommands.inc({ kind: command.kind })
+        devConsole?.onDecided(command, call, effects)
+      },
     })
   }
 

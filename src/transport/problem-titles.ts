@@ -21,6 +21,7 @@ export const TITLES: Record<ErrorCode, Readonly<Record<Exclude<TitleLanguage, 'e
   RATE_LIMITED: { vi: 'Quá nhiều yêu cầu', de: 'Zu viele Anfragen' },
   CLIENT_TOO_OLD: { vi: 'Ứng dụng quá cũ', de: 'App zu alt' },
   UPGRADE_REQUIRED: { vi: 'Chỉ dành cho WebSocket', de: 'Nur für WebSocket' },
+  HOST_NOT_ALLOWED: { vi: 'Tên máy chủ không được phép', de: 'Rechnername nicht erlaubt' },
   ORIGIN_NOT_ALLOWED: { vi: 'Nguồn gốc không được phép', de: 'Herkunft nicht erlaubt' },
   IDEMPOTENCY_KEY_REUSED: {
     vi: 'Idempotency-Key của yêu cầu khác',

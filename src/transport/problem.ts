@@ -78,6 +78,7 @@ const PROBLEMS: Record<ErrorCode, { readonly status: number; readonly title: str
   CLIENT_TOO_OLD: problem(426, 'Client too old'),
   UPGRADE_REQUIRED: problem(426, 'WebSocket only'),
   ORIGIN_NOT_ALLOWED: problem(403, 'Origin not allowed'),
+  HOST_NOT_ALLOWED: problem(403, 'Host not allowed'),
   IDEMPOTENCY_KEY_REUSED: problem(422, 'Idempotency key of another request'),
   TOKEN_MISSING: problem(401, 'No access token'),
   TOKEN_INVALID: problem(401, 'Access token not accepted'),

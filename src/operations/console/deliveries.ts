@@ -4,30 +4,14 @@
  */
 
 import type { HttpAnswer, HttpRequest, HttpRoute } from '../../transport/http.ts'
-
-/** A message as it was handed to its sender, or would have been. */
-export type Delivered =
-  | {
-      readonly channel: 'mail' | 'sms'
-      readonly to: string
-      readonly text: string
-      readonly otp: string | undefined
-    }
-  | {
-      readonly channel: 'push'
-      readonly kind: string
-      readonly userId: bigint
-      readonly deviceId: bigint
-      readonly provider: string
-      readonly headers: Readonly<Record<string, string>>
-      readonly payload: object
-    }
+import { type Delivered, type DeliveredLetter, type DeliveredPush, payloadBytes } from './facts.ts'
+import { jsonAnswer } from './json-answer.ts'
 
 export class Deliveries {
   readonly #nowMs: () => number
   readonly #print: (line: string) => void
-  readonly #letters: (Extract<Delivered, { otp: unknown }> & { readonly at: string })[] = []
-  readonly #pushes: (Extract<Delivered, { kind: string }> & { readonly at: string })[] = []
+  readonly #letters: (DeliveredLetter & { readonly at: string })[] = []
+  readonly #pushes: (DeliveredPush & { readonly at: string })[] = []
 
   constructor(nowMs: () => number, print: (line: string) => void) {
     this.#nowMs = nowMs
@@ -64,7 +48,7 @@ export class Deliveries {
       userId: String(userId),
       deviceId: String(deviceId),
       payload,
-      bytes: Buffer.byteLength(JSON.stringify(payload)),
+      bytes: payloadBytes(payload),
     }))
     return json(items)
   }
@@ -76,12 +60,7 @@ function keep<Item>(list: Item[], item: Item): void {
 }
 
 function json(items: readonly object[]): HttpAnswer {
-  return {
-    status: 200,
-    contentType: 'application/json; charset=utf-8',
-    body: JSON.stringify({ items }),
-    headers: [['Cache-Control', 'no-store']],
-  }
+  return jsonAnswer(200, JSON.stringify({ items }))
 }
 
 const KEPT_MAX = 1_000

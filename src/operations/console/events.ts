@@ -4,6 +4,15 @@
  * holds a token, a private key or an encrypted key of a call; codes and messages are the point of it.
  */
 
+/** The answer of `GET /dev/feed?after=N`. */
+export interface FeedAnswer {
+  readonly events: readonly ConsoleEvent[]
+  /** What to ask after next. */
+  readonly next: number
+  /** Another one than before: the server was started anew, and counts from 1 again. Ask after 0 then. */
+  readonly startedAtMs?: number
+}
+
 /** One thing that happened; `sequence` counts from 1 since the start of the server. */
 export type ConsoleEvent = { readonly sequence: number; readonly atMs: number } & ConsoleFact
 
@@ -54,6 +63,10 @@ export interface CallFact {
     readonly status: string
   }[]
   readonly told: readonly { readonly userId: string; readonly deviceId: string; readonly type: string }[]
+  /** Of how many devices `told` names the first; absent when it names all. */
+  readonly toldCount?: number
+  /** The live events that those who watch the call were told of, such as `participant_joined`. */
+  readonly watchersTold?: readonly string[]
 }
 
 /** A device has come or gone. */
@@ -84,7 +97,11 @@ export interface ConsoleState {
     /** Of its inbox, not yet acknowledged. */
     readonly waiting: number
   }[]
+  /** How many there are; `devices` holds the last 500 that came. */
+  readonly deviceCount?: number
   readonly calls: readonly Pick<CallFact, 'callId' | 'status' | 'participants'>[]
+  /** How many there are; `calls` holds the last 200 that changed. */
+  readonly callCount?: number
   readonly actors: readonly {
     readonly kind: string
     readonly live: number
@@ -95,6 +112,8 @@ export interface ConsoleState {
   }[]
   /** Absent where no simulator is running. */
   readonly simulator?: SimulatorState
+  /** Why the last simulator is no more, when nobody told it to stop. */
+  readonly simulatorTrouble?: string
 }
 
 /** What the simulator is asked to do; the body of `POST /dev/simulator`, and a line of JSON to the program's standard input. */

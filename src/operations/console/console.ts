@@ -1,0 +1,138 @@
+/**
+ * The development console's side of the server: it is told what happens, keeps the last of it, and answers under `/dev`.
+ * There is one in development mode and none in production: whoever tells it things asks for it first.
+ */
+
+import type { Figures } from '../../runtime/figures.ts'
+import type { HttpRoute } from '../../transport/http.ts'
+import { Deliveries } from './deliveries.ts'
+import { docsRoutes } from './docs.ts'
+import type { ConsoleState } from './events.ts'
+import {
+  callFactOf,
+  type DecidedCall,
+  type DecidedCommand,
+  type DecidedEffect,
+  type Delivered,
+  letterFactOf,
+  liveCallOf,
+  pushFactOf,
+} from './facts.ts'
+import { ConsoleFeed } from './feed.ts'
+import { type GuardOptions, guardData, guardHost } from './guard.ts'
+import { jsonAnswer } from './json-answer.ts'
+import { LiveView } from './live-view.ts'
+import { pageRoutes } from './pages.ts'
+import { Simulator, type SimulatorProgram } from './simulator.ts'
+
+export interface DevConsoleParts {
+  readonly nowMs: () => number
+  /** Shows codes to who has started the server. */
+  readonly print: (line: string) => void
+}
+
+/** What the console reads of other parts when somebody looks. */
+export interface ConsoleSources extends GuardOptions {
+  readonly version: string
+  readonly log: () => ConsoleState['log']
+  readonly displayNameOf: (userId: bigint) => string
+  /** How many messages wait in the device's inbox. */
+  readonly waitingFor: (userId: bigint, deviceId: bigint) => number
+  readonly figures: () => Pick<Figures, 'kinds'>
+  readonly simulatorProgram: () => SimulatorProgram
+}
+
+export class DevConsole {
+  readonly feed: ConsoleFeed
+  readonly #deliveries: Deliveries
+  readonly #live: LiveView
+  readonly #simulator = new Simulator()
+
+  constructor({ nowMs, print }: DevConsoleParts) {
+    this.feed = new ConsoleFeed({ nowMs })
+    this.#deliveries = new Deliveries(nowMs, print)
+    this.#live = new LiveView(nowMs)
+  }
+
+  /** A message leaves, or would leave. */
+  readonly onDelivered = (delivered: Delivered): void => {
+    this.#deliveries.record(delivered)
+    this.feed.add(delivered.channel === 'push' ? pushFactOf(delivered) : letterFactOf(delivered))
+  }
+
+  /** The room of a call has carried out a command, and that is durable. */
+  readonly onDecided = (
+    command: DecidedCommand,
+    call: DecidedCall,
+    effects: readonly DecidedEffect[],
+  ): void => {
+    this.#live.putCall(call)
+    const fact = callFactOf(command, call, effects)
+    if (fact !== undefined) this.feed.add(fact)
+  }
+
+  readonly onPresence = (userId: bigint, deviceId: bigint, isOnline: boolean): void => {
+    this.#live.putDevice(userId, deviceId, isOnline)
+    this.feed.add({ type: 'connection', isOnline, userId: `${userId}`, deviceId: `${deviceId}` })
+  }
+
+  /** The log shows a new checkpoint; `checkpoint` is its signed text. */
+  readonly onCheckpoint = ({ treeSize, checkpoint }: { treeSize: number; checkpoint: string }): void => {
+    // Its third line is the root hash (c2sp.org/tlog-checkpoint).
+    this.feed.add({ type: 'checkpoint', treeSize, rootHash: checkpoint.split('\n')[2] ?? '' })
+  }
+
+  /** Everything under `/dev` and `/docs`, for this machine alone. */
+  routes(sources: ConsoleSources): readonly HttpRoute[] {
+    const state: HttpRoute = {
+      method: 'GET',
+      path: '/dev/state',
+      handle: () => jsonAnswer(200, JSON.stringify(this.#state(sources))),
+    }
+    const simulator = this.#simulator.route(sources.simulatorProgram)
+    const data = [...this.#deliveries.routes(), this.feed.route(), state, simulator]
+    return [
+      ...[...docsRoutes(), ...pageRoutes()].map(route => guardHost(route, sources)),
+      ...data.map(route => guardData(route, sources)),
+    ]
+  }
+
+  /** Answers whoever waits and ends the simulator; to be called as the server begins to stop. */
+  stop(): void {
+    this.feed.close()
+    this.#simulator.end()
+  }
+
+  #state({ version, log, figures, displayNameOf, waitingFor }: ConsoleSources): ConsoleState {
+    const { devices, deviceCount, calls, callCount } = this.#live.newest()
+    const { state: simulator, trouble } = this.#simulator
+    return {
+      sequence: this.feed.sequence,
+      startedAtMs: this.feed.startedAtMs,
+      version,
+      log: log(),
+      devices: devices.map(({ userId, deviceId, connectedAtMs }) => ({
+        userId: `${userId}`,
+        deviceId: `${deviceId}`,
+        displayName: displayNameOf(userId),
+        connectedAtMs,
+        waiting: waitingFor(userId, deviceId),
+      })),
+      deviceCount,
+      calls: calls.map(liveCallOf),
+      callCount,
+      actors: Object.entries(figures().kinds).map(([kind, figuresOfKind]) =>
+        actorFigures(kind, figuresOfKind),
+      ),
+      ...(simulator === undefined ? {} : { simulator }),
+      ...(trouble === undefined ? {} : { simulatorTrouble: trouble }),
+    }
+  }
+}
+
+function actorFigures(
+  kind: string,
+  { live, turns, handlingMs, mailboxDepthMax, restarts }: Figures['kinds'][string],
+): ConsoleState['actors'][number] {
+  return { kind, live, turns, handlingMs: Math.round(handlingMs), mailboxDepthMax, restarts }
+}

@@ -1,0 +1,90 @@
+/**
+ * Who may see the development surface: it shows codes, so whoever reads it can be anybody. It answers only to requests
+ * that name this machine, and what it tells and takes is not for pages from elsewhere.
+ *
+ * A page that has its own name resolve to this machine (DNS rebinding) is same-origin for the browser, but the Host
+ * header still has that name. A page of another origin may send requests without asking (Fetch standard, "CORS-safelisted
+ * request header"), whose answers it can't read: none of these has the media type `application/json`, and all of them
+ * say where they come from.
+ */
+
+import { isIP } from 'node:net'
+import { SignalError } from '../../errors.ts'
+import type { HttpRequest, HttpRoute } from '../../transport/http.ts'
+
+export interface GuardOptions {
+  /** The address that clients see. */
+  readonly publicUrl: () => string
+  /** Whether others in the network may come, by any address of this machine. */
+  readonly isExposed: boolean
+  /** Origins of pages that the API is open to: they may read here, too. */
+  readonly corsOrigins: readonly string[]
+}
+
+/** The route for requests that name this machine. Others are refused with `HOST_NOT_ALLOWED`. */
+export function guardHost(route: HttpRoute, options: GuardOptions): HttpRoute {
+  return guarded(route, request => assertHost(request, options))
+}
+
+/**
+ * Likewise, and for pages of this server alone: others are refused with `ORIGIN_NOT_ALLOWED`, and a body that is not
+ * `application/json` with `UNSUPPORTED_MEDIA_TYPE`.
+ */
+export function guardData(route: HttpRoute, options: GuardOptions): HttpRoute {
+  return guarded(route, request => {
+    assertHost(request, options)
+    assertOrigin(request, options)
+    if (request.method === 'POST') assertJson(request)
+  })
+}
+
+function guarded(route: HttpRoute, check: (request: HttpRequest) => void): HttpRoute {
+  return {
+    ...route,
+    headers: [...(route.headers ?? []), 'host', 'origin', 'sec-fetch-site'],
+    handle(request) {
+      check(request)
+      return route.handle(request)
+    },
+  }
+}
+
+function assertHost({ header }: HttpRequest, { publicUrl, isExposed }: GuardOptions): void {
+  const name = hostNameOf(header('host'))
+  if (name !== undefined) {
+    if (name === 'localhost' || name === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(name)) return
+    if (name === new URL(publicUrl()).hostname) return
+    if (isExposed && isIP(name.replace(/^\[|\]$/g, '')) !== 0) return
+  }
+  throw new SignalError(
+    'HOST_NOT_ALLOWED',
+    'the development surface is for localhost, as the banner names it',
+  )
+}
+
+function assertOrigin({ method, header }: HttpRequest, { publicUrl, corsOrigins }: GuardOptions): void {
+  const origin = header('origin')
+  if (origin === '') {
+    const site = header('sec-fetch-site')
+    // Nothing for a program, `none` for an address that somebody typed.
+    if (site === '' || site === 'none' || site === 'same-origin') return
+  } else if (URL.canParse(origin)) {
+    const { host } = new URL(origin)
+    if (host !== '' && (host === header('host').toLowerCase() || host === new URL(publicUrl()).host)) return
+    if (method !== 'POST' && corsOrigins.includes(origin)) return
+  }
+  throw new SignalError('ORIGIN_NOT_ALLOWED', 'the development surface is not for pages from elsewhere')
+}
+
+function assertJson({ contentType }: HttpRequest): void {
+  const [mediaType = ''] = contentType.split(';')
+  if (mediaType.trim().toLowerCase() === 'application/json') return
+  throw new SignalError('UNSUPPORTED_MEDIA_TYPE', 'send application/json')
+}
+
+/** The name or address in a Host header, as URLs have it; undefined for what is neither. */
+function hostNameOf(host: string): string | undefined {
+  const form = /^(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?$/i
+  if (!form.test(host) || !URL.canParse(`http://${host}`)) return undefined
+  return new URL(`http://${host}`).hostname
+}

@@ -1,0 +1,58 @@
+/** Which devices are connected and which calls are live, as far as the development console has been told. */
+
+import type { DecidedCall } from './facts.ts'
+
+export interface ConnectedDevice {
+  readonly userId: bigint
+  readonly deviceId: bigint
+  readonly connectedAtMs: number
+}
+
+export class LiveView {
+  readonly #nowMs: () => number
+  /** By user and device, the last that came last. */
+  readonly #devices = new Map<string, ConnectedDevice>()
+  /** The last that changed last. */
+  readonly #calls = new Map<bigint, DecidedCall>()
+
+  constructor(nowMs: () => number) {
+    this.#nowMs = nowMs
+  }
+
+  putDevice(userId: bigint, deviceId: bigint, isOnline: boolean): void {
+    const name = `${userId} ${deviceId}`
+    this.#devices.delete(name)
+    if (isOnline) this.#devices.set(name, { userId, deviceId, connectedAtMs: this.#nowMs() })
+  }
+
+  /** The call as it is now; one that is over is forgotten. */
+  putCall(call: DecidedCall): void {
+    this.#calls.delete(call.callId)
+    if (call.endedAtMs !== undefined) return
+    // Of the call's own values only those that are shown: its keys are not kept for longer than the room keeps them.
+    const { callId, status, endedAtMs, participants } = call
+    this.#calls.set(callId, {
+      callId,
+      status,
+      endedAtMs,
+      participants: participants.map(({ userId, displayName, state }) => ({ userId, displayName, state })),
+    })
+    // A call of a room that was given up ends without a word; such ones must not add up.
+    if (this.#calls.size > CALLS_KEPT_MAX) this.#calls.delete(this.#calls.keys().next().value!)
+  }
+
+  /** The newest of each, newest first, and how many there are in all. */
+  newest() {
+    return {
+      devices: [...this.#devices.values()].slice(-DEVICES_SHOWN_MAX).reverse(),
+      deviceCount: this.#devices.size,
+      calls: [...this.#calls.values()].slice(-CALLS_SHOWN_MAX).reverse(),
+      callCount: this.#calls.size,
+    }
+  }
+}
+
+const DEVICES_SHOWN_MAX = 500
+const CALLS_SHOWN_MAX = 200
+/** Thousands are live at once when the simulator makes load: 50 a second that last for a minute. */
+const CALLS_KEPT_MAX = 5_000
