@@ -19,6 +19,13 @@ export class Metrics {
     registers: [this.#registry],
   })
 
+  readonly refusals = new Counter({
+    name: 'callsign_refusals_total',
+    help: 'Requests and registrations that were refused, by error code',
+    labelNames: ['code'],
+    registers: [this.#registry],
+  })
+
   readonly deliveries = new Counter({
     name: 'callsign_deliveries_total',
     help: 'Tries to send a message, by channel and outcome',
@@ -60,6 +67,10 @@ export class Metrics {
 
   constructor() {
     collectDefaultMetrics({ register: this.#registry })
+    // A series that begins with its first event has no increase over it: what alarms watch begins at zero.
+    this.refusals.inc({ code: 'STORE_UNAVAILABLE' }, 0)
+    for (const channel of CHANNELS)
+      for (const outcome of OUTCOMES) this.deliveries.inc({ channel, outcome }, 0)
   }
 
   /** A gauge that is read when somebody asks. */
@@ -92,3 +103,5 @@ export class Metrics {
 }
 
 const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+const CHANNELS = ['mail', 'sms', 'push', 'apple']
+const OUTCOMES = ['sent', 'retry', 'refused', 'token-gone', 'too-late']
