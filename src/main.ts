@@ -80,7 +80,7 @@ async function start(
   const connections = new OpenConnections()
   const http = publicServer(house, log, application, {
     publicUrl,
-    localUrl: () => addresses.http,
+    localUrl: () => localUrlOf(addresses),
     connections,
     figures: () => actors.system.figures(),
   })
@@ -301,6 +301,11 @@ async function listen(
   }
 }
 
+/** The address of the public port for programs on this machine: those that stand for all of its own are none of them. */
+function localUrlOf({ http }: Addresses): string {
+  return http.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:')
+}
+
 /** The ready line for programs on stdout; in development, the banner for people on stderr. */
 function announce(
   config: Config,
@@ -314,6 +319,7 @@ function announce(
   if (!config.isDevelopment) return
   const banner = formatBanner({
     ...ready,
+    http: localUrlOf(addresses),
     version: VERSION,
     dataFolder: config.dataFolder,
     treeSize: published.head.treeSize,

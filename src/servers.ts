@@ -33,7 +33,7 @@ export type Register = (userId: bigint, deviceId: bigint, publicKey: string) => 
 
 export interface PublicServerNeeds {
   readonly publicUrl: () => string
-  /** Where this process itself reaches the server. */
+  /** Where programs on this machine reach the server. */
   readonly localUrl: () => string
   readonly connections: OpenConnections
   readonly figures: ActorSystem['figures']
@@ -115,7 +115,7 @@ function consoleSources(
     figures,
     simulatorProgram: () => ({
       file: SIMULATOR,
-      args: ['--json', '--control', '--url', localUrl().replace('//0.0.0.0:', '//127.0.0.1:')],
+      args: ['--json', '--control', '--url', localUrl()],
     }),
   }
 }

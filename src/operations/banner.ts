@@ -1,14 +1,17 @@
-/** What a person sees when a development server has started: what runs where, and what to try next. */
+/**
+ * What a person sees when a development server has started: what runs where, what is missing, and, last and so next to
+ * where they type, what to try first. It fits a terminal of 100 columns and, with a prompt, of 30 lines.
+ */
 
 export interface BannerFacts {
   readonly version: string
+  /** Where a browser on this machine finds the server. */
   readonly http: string
   readonly grpc: string
   readonly admin: string
   readonly dataFolder: string
   readonly origin: string
   readonly vkey: string
-  readonly vrfPublicKey: string
   readonly treeSize: number
   readonly areKeysNew: boolean
   readonly isExposed: boolean
@@ -18,84 +21,89 @@ export interface BannerFacts {
     readonly sms: boolean
     readonly apns: boolean
     readonly fcm: boolean
+    readonly turn: boolean
   }
 }
 
 export function formatBanner(facts: BannerFacts): string {
+  const { version, http, grpc, admin, dataFolder, origin, treeSize, vkey } = facts
   const lines = [
     '',
-    `  Callsign ${facts.version}, development`,
+    `  Callsign ${version}, development`,
     '',
-    `  app, log       ${column(facts.http)}GET /docs is the API, /checkpoint the log`,
-    `  register       ${column(facts.grpc)}gRPC kt.v1.KTService/Register`,
-    `  operators      ${column(facts.admin)}GET /healthz, /readyz, /metrics`,
-    `  data           ${facts.dataFolder}`,
+    `  console        ${column(`${http}/dev`)}codes, pushes, calls and the log, live`,
+    `  client         ${column(`${http}/dev/client`)}a phone in a browser tab`,
+    `  API            ${column(`${http}/docs`)}and what is told by STOMP: /docs/events`,
+    `  registration   ${column(grpc)}gRPC kt.v1.KTService/Register`,
+    `  operators      ${column(`${admin}/metrics`)}also /healthz, /readyz`,
+    `  log            ${column(`${http}/checkpoint`)}${origin}, ${treeSize} entries`,
+    `  verify with    ${vkey}`,
+    `  data           ${dataFolder}`,
     '',
-    `  ${facts.origin} holds ${facts.treeSize} entries`,
-    `  verify with    ${facts.vkey}`,
-    `  VRF key        ${facts.vrfPublicKey}`,
-    '',
+    ...warnings(facts),
+    ...linesAboutServices(facts.features),
+    ...linesToTry(http),
   ]
-  lines.push(...warnings(facts), ...linesAboutServices(facts.features), ...linesToTry(facts.http))
   return lines.join('\n')
 }
 
 function warnings({ areKeysNew, isExposed }: BannerFacts): readonly string[] {
   const lines = [
     ...(areKeysNew
-      ? ['  ! New development keys were made, and kept in the data directory: for trying out, not for users.']
+      ? ['  ! New development keys were made, and kept in the data directory: not for real users.']
       : []),
     ...(isExposed
-      ? ['  ! CALLSIGN_DEV_EXPOSE=1: everybody on this network can reach this development server.']
+      ? ['  ! CALLSIGN_DEV_EXPOSE=1: everybody on this network can read codes and use this server.']
       : []),
   ]
   return lines.length === 0 ? [] : [...lines, '']
 }
 
-/** One for each service that is not there, with the settings that join it and where its messages are meanwhile. */
+/** One for each service that is not there, with the settings that join it and what is done meanwhile. */
 function linesAboutServices(features: BannerFacts['features']): readonly string[] {
   const missing = SERVICES.filter(({ feature }) => !features[feature])
   if (missing.length === 0) return []
-  const lineOf = ({ name, settings, shownAt }: (typeof SERVICES)[number]) =>
-    `    ${name.padEnd(14)} ${settings.padEnd(40)}${shownAt}`
-  return ['  Shown instead of sent, until these are set:', '', ...missing.map(lineOf), '']
+  const lineOf = ({ name, settings, meanwhile }: (typeof SERVICES)[number]) =>
+    `    ${name.padEnd(13)}${settings.padEnd(40)}${meanwhile}`
+  return ['  Not set up, with what to set, and what is done meanwhile:', ...missing.map(lineOf), '']
 }
 
 function linesToTry(http: string): readonly string[] {
-  const post = (path: string, body: object) =>
-    `    curl ${http}${path} -H 'content-type: application/json' -d '${JSON.stringify(body)}'`
   return [
-    '  Try: sign in. The code is printed here.',
+    `  Try: open ${http}/dev/client in two browser tabs,`,
+    '  sign in as two people, make them contacts, and call one from the other. Or by hand:',
     '',
-    post('/app/api/login', { email: 'ann@example.org' }),
-    post('/app/api/verify-login', { email: 'ann@example.org', otp: '<code>' }),
+    `    curl ${http}/app/api/login \\`,
+    `      -H 'content-type: application/json' -d '{"email":"ann@example.org"}'`,
     '',
     '',
   ]
 }
 
 function column(text: string): string {
-  return text.padEnd(26)
+  return `${text.padEnd(36)} `
 }
 
+const ON_CONSOLE = 'shown on the console'
 const SERVICES = [
-  {
-    feature: 'mail',
-    name: 'mail',
-    settings: 'CALLSIGN_SMTP_URL, CALLSIGN_MAIL_FROM',
-    shownAt: 'GET /dev/inbox',
-  },
-  { feature: 'sms', name: 'SMS', settings: 'CALLSIGN_SMS_URL', shownAt: 'GET /dev/inbox' },
+  { feature: 'mail', name: 'mail', settings: 'CALLSIGN_SMTP_URL, CALLSIGN_MAIL_FROM', meanwhile: ON_CONSOLE },
+  { feature: 'sms', name: 'SMS', settings: 'CALLSIGN_SMS_URL', meanwhile: ON_CONSOLE },
   {
     feature: 'apns',
     name: 'Apple push',
     settings: 'CALLSIGN_APNS_KEY, _KEY_ID, _TEAM_ID',
-    shownAt: 'GET /dev/pushes',
+    meanwhile: ON_CONSOLE,
   },
   {
     feature: 'fcm',
     name: 'Android push',
     settings: 'CALLSIGN_FCM_SERVICE_ACCOUNT',
-    shownAt: 'GET /dev/pushes',
+    meanwhile: ON_CONSOLE,
+  },
+  {
+    feature: 'turn',
+    name: 'TURN',
+    settings: 'CALLSIGN_TURN_URL, _TLS_URL, _SECRETS',
+    meanwhile: 'a coturn on this machine, if any',
   },
 ] as const

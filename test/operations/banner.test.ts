@@ -3,7 +3,7 @@
 import t from 'tap'
 import { type BannerFacts, formatBanner } from '../../src/operations/banner.ts'
 
-const ALL = { mail: true, sms: true, apns: true, fcm: true }
+const ALL = { mail: true, sms: true, apns: true, fcm: true, turn: true }
 const FACTS: BannerFacts = {
   version: '1.2.3',
   http: 'http://127.0.0.1:8080',
@@ -11,21 +11,35 @@ const FACTS: BannerFacts = {
   admin: 'http://127.0.0.1:9090',
   dataFolder: '/srv/dev',
   origin: 'localhost/callsign-dev',
-  vkey: 'localhost/callsign-dev+00000000+AAAA',
-  vrfPublicKey: 'AAAA',
+  vkey: `localhost/callsign-dev+00000000+${'A'.repeat(44)}`,
   treeSize: 7,
   areKeysNew: false,
   isExposed: false,
   features: ALL,
 }
 
-t.test('says what runs where, and what to try first', async t => {
+t.test('says what runs where', async t => {
   const banner = formatBanner(FACTS)
-  for (const text of ['Callsign 1.2.3', FACTS.http, FACTS.grpc, FACTS.admin, '/srv/dev', 'holds 7 entries']) {
+  const pages = ['/dev', '/dev/client', '/docs', '/checkpoint'].map(path => `${FACTS.http}${path} `)
+  for (const text of [
+    'Callsign 1.2.3',
+    ...pages,
+    FACTS.grpc,
+    FACTS.admin,
+    '/srv/dev',
+    '7 entries',
+    FACTS.vkey,
+  ]) {
     t.ok(banner.includes(text), text)
   }
-  t.match(banner, `curl ${FACTS.http}/app/api/login -H 'content-type: application/json' -d '{"email":`)
   t.notMatch(banner, '!', 'nothing to worry about')
+})
+
+t.test('ends with what to try first: two tabs of the client, or a command', async t => {
+  const [, toTry] = formatBanner({ ...FACTS, areKeysNew: true }).split('  Try: ')
+  t.match(toTry, `open ${FACTS.http}/dev/client in two browser tabs`)
+  t.match(toTry, `curl ${FACTS.http}/app/api/login \\\n`)
+  t.ok(toTry?.endsWith('\n\n'))
 })
 
 t.test('names the settings of each service that is missing, and of no other', async t => {
@@ -34,13 +48,24 @@ t.test('names the settings of each service that is missing, and of no other', as
     sms: 'CALLSIGN_SMS_URL',
     apns: 'CALLSIGN_APNS_KEY',
     fcm: 'CALLSIGN_FCM_SERVICE_ACCOUNT',
+    turn: 'CALLSIGN_TURN_URL',
   }
   t.notMatch(formatBanner(FACTS), /CALLSIGN_/)
   for (const [feature, setting] of Object.entries(settings)) {
     const banner = formatBanner({ ...FACTS, features: { ...ALL, [feature]: false } })
-    t.same(banner.match(/CALLSIGN_\w+(?=,| )/)?.[0], setting, feature)
-    t.equal(banner.match(/GET \/dev\//g)?.length, 1, feature)
+    t.same(banner.match(/CALLSIGN_\w+/g)?.[0], setting, feature)
+    t.equal(banner.match(/^ {4}\S.*CALLSIGN_/gm)?.length, 1, feature)
   }
+})
+
+t.test('fits a usual terminal when everything is missing', async t => {
+  const features = { mail: false, sms: false, apns: false, fcm: false, turn: false }
+  const lines = formatBanner({ ...FACTS, features, areKeysNew: true, isExposed: true }).split('\n')
+  t.ok(lines.length <= 30, `${lines.length} lines`)
+  t.same(
+    lines.filter(line => line.length > 100),
+    [],
+  )
 })
 
 t.test('warns of new keys and of an open network', async t => {
