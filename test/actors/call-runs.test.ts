@@ -8,6 +8,7 @@ import t from 'tap'
 import type { PlantedBug } from '../support/call-bugs.ts'
 import { playCalls } from '../support/call-run.ts'
 import { seedOf } from '../support/seed.ts'
+import { findViolation } from '../support/seed-search.ts'
 
 const IS_ONE = process.env.CALLSIGN_SEED !== undefined
 const RUNS = IS_ONE ? 1 : Number(process.env.CALLSIGN_CALL_SIM_RUNS ?? 20_000)
@@ -27,22 +28,13 @@ const SEEDS_TO_FIND_MAX: Record<PlantedBug, number> = {
   'swallowed failure': 400,
 }
 
-/** Plays up to `runs` seeds and returns the first that shows a violation. */
-async function findViolation(firstSeed: number, runs: number, bug?: PlantedBug) {
-  for (let seed = firstSeed; seed < firstSeed + runs; seed++) {
-    const { violations, trace } = await playCalls(seed, bug)
-    if (violations.length > 0) return { seed, violations, trace }
-  }
-  return undefined
-}
+const PLAY = { module: import.meta.resolve('../support/call-run.js'), play: 'playCalls' }
 
-// The stack of an error costs as much as what it is refused for; one run that is played again has them.
-if (!IS_ONE) Error.stackTraceLimit = 0
 t.setTimeout(60_000 + 20 * RUNS)
 
 t.test(`no order of ${RUNS} breaks a promise of calls`, async t => {
   const firstSeed = seedOf()
-  const found = await findViolation(firstSeed, RUNS)
+  const found = await findViolation({ ...PLAY, firstSeed, runs: RUNS })
   t.same(
     found?.violations,
     undefined,
@@ -53,7 +45,7 @@ t.test(`no order of ${RUNS} breaks a promise of calls`, async t => {
 
 for (const [bug, seedsMax] of Object.entries(SEEDS_TO_FIND_MAX) as [PlantedBug, number][]) {
   t.test(`a planted bug, ${bug}, is found within ${seedsMax} seeds, and only there`, async t => {
-    const found = await findViolation(1, seedsMax, bug)
+    const found = await findViolation({ ...PLAY, firstSeed: 1, runs: seedsMax, bug })
     t.not(found, undefined)
     t.comment(found?.seed, found?.violations.slice(0, 3))
     t.same((await playCalls(found!.seed)).violations, [])

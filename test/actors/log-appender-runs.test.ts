@@ -6,6 +6,7 @@ import t from 'tap'
 import type { PlantedBug } from '../support/appender-bugs.ts'
 import { playAppender } from '../support/appender-run.ts'
 import { seedOf } from '../support/seed.ts'
+import { findViolation } from '../support/seed-search.ts'
 
 const RUNS = process.env.CALLSIGN_SEED === undefined ? Number(process.env.CALLSIGN_APPENDER_RUNS ?? 2_000) : 1
 
@@ -24,26 +25,19 @@ const SEEDS_TO_FIND_MAX: Record<PlantedBug, number> = {
   'ignored failure': 60,
 }
 
-/** Plays up to `runs` seeds and returns the first that shows a violation. */
-async function findViolation(firstSeed: number, runs: number, bug?: PlantedBug) {
-  for (let seed = firstSeed; seed < firstSeed + runs; seed++) {
-    const { violations } = await playAppender(seed, bug)
-    if (violations.length > 0) return { seed, violations }
-  }
-  return undefined
-}
+const PLAY = { module: import.meta.resolve('../support/appender-run.js'), play: 'playAppender' }
 
 t.setTimeout(30_000 + 20 * RUNS)
 
 t.test(`no order of ${RUNS} breaks a promise of the log`, async t => {
   const firstSeed = seedOf()
-  const found = await findViolation(firstSeed, RUNS)
+  const found = await findViolation({ ...PLAY, firstSeed, runs: RUNS })
   t.equal(found, undefined, `first seed ${firstSeed}; CALLSIGN_SEED=${found?.seed ?? '…'} plays one again`)
 })
 
 for (const [bug, seedsMax] of Object.entries(SEEDS_TO_FIND_MAX) as [PlantedBug, number][]) {
   t.test(`a planted bug, ${bug}, is found within ${seedsMax} seeds, and only there`, async t => {
-    const found = await findViolation(1, seedsMax, bug)
+    const found = await findViolation({ ...PLAY, firstSeed: 1, runs: seedsMax, bug })
     t.not(found, undefined)
     t.comment(found?.seed, found?.violations.slice(0, 3))
     t.same((await playAppender(found!.seed)).violations, [])

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { playInterleaving } from '../support/interleaving/play.ts'
-
 import type { PlantedBug } from '../support/interleaving/stage.ts'
+import { findViolation } from '../support/seed-search.ts'
 
 const ONLY_SEED = process.env.CALLSIGN_SEED
 const RUNS = ONLY_SEED === undefined ? Number(process.env.CALLSIGN_INTERLEAVINGS ?? 10_000) : 1
@@ -14,23 +14,16 @@ const SEEDS_TO_FIND_MAX: Record<PlantedBug, number> = {
   'lost wake-up': 50,
 }
 
-/** Plays up to `runs` seeds and returns the first that shows a violation. */
-async function findViolation(firstSeed: number, runs: number, bug?: PlantedBug) {
-  for (let seed = firstSeed; seed < firstSeed + runs; seed++) {
-    const { violations } = await playInterleaving(seed, bug)
-    if (violations.length > 0) return { seed, violations }
-  }
-  return undefined
-}
+const PLAY = { module: import.meta.resolve('../support/interleaving/play.js'), play: 'playInterleaving' }
 
 t.test(`no order of ${RUNS} breaks a promise`, async t => {
-  const found = await findViolation(FIRST_SEED, RUNS)
+  const found = await findViolation({ ...PLAY, firstSeed: FIRST_SEED, runs: RUNS })
   t.equal(found, undefined, `first seed ${FIRST_SEED}; CALLSIGN_SEED=${found?.seed ?? '…'} plays one again`)
 })
 
 for (const [bug, seedsMax] of Object.entries(SEEDS_TO_FIND_MAX) as [PlantedBug, number][]) {
   t.test(`a planted bug, ${bug}, is found within ${seedsMax} seeds`, async t => {
-    const found = await findViolation(1, seedsMax, bug)
+    const found = await findViolation({ ...PLAY, firstSeed: 1, runs: seedsMax, bug })
     t.not(found, undefined)
     t.comment(`${bug}: seed ${found?.seed}, ${found?.violations[0]}`)
   })
