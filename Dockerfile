@@ -1,0 +1,49 @@
+# syntax=docker/dockerfile:1
+# Three stages: one compiles with everything, one has the dependencies that a server needs, and the image is both without
+# their tools. It runs as a user without rights on a root file system that may be read-only: /data alone is written.
+#
+#   docker build -t callsign .
+#   docker run --rm callsign keygen --origin kt.example.org/log
+#
+# deploy/compose.yaml runs it with its secrets and a relay.
+
+FROM node:20-bookworm-slim AS build
+WORKDIR /build
+COPY package.json package-lock.json ./
+RUN npm ci --no-audit --no-fund
+COPY . .
+RUN npm run build
+
+FROM node:20-bookworm-slim AS dependencies
+WORKDIR /app
+COPY package.json package-lock.json ./
+# uWebSockets.js comes with the binaries of every platform, 250 MB of them.
+RUN npm ci --omit=dev --no-audit --no-fund \
+    && find node_modules/uWebSockets.js -name 'uws_*.node' \
+       ! -name "uws_linux_$(node -p process.arch)_$(node -p process.versions.modules).node" -delete
+
+FROM node:20-bookworm-slim
+LABEL org.opencontainers.image.title="Callsign" \
+      org.opencontainers.image.description="A calling app's whole backend in one Node process, with a key transparency log its users can check" \
+      org.opencontainers.image.licenses="Apache-2.0"
+WORKDIR /app
+COPY --from=dependencies /app/node_modules node_modules
+COPY --from=build /build/dist/src dist/src
+COPY --from=build /build/dist/actors dist/actors
+COPY --from=build /build/dist/scripts dist/scripts
+COPY package.json LICENSE ./
+COPY proto proto
+# The folders belong to the user that the image comes with; a volume mounted there takes its owner from them.
+RUN install -d -o node -g node -m 700 /data /head
+ENV NODE_ENV=production \
+    CALLSIGN_DATA_DIR=/data
+USER node
+VOLUME ["/data"]
+# Public, gRPC, operators. The last two listen on the container's loopback unless their hosts are set.
+EXPOSE 8080 50051 9090
+STOPSIGNAL SIGTERM
+# Alive, not ready: a disk that is full is not mended by a restart.
+HEALTHCHECK --interval=10s --timeout=3s --start-period=30s --retries=3 \
+  CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.CALLSIGN_ADMIN_PORT || 9090}/healthz`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
+ENTRYPOINT ["node", "--enable-source-maps", "dist/scripts/callsign.js"]
+CMD ["serve"]

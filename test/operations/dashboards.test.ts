@@ -1,0 +1,238 @@
+/**
+ * The files for Prometheus and Grafana name figures that a server shows: each metric, label and value in them is looked
+ * for in the `/metrics` of a server on which people have called each other.
+ */
+
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { friends, rehearse, startCall } from '../support/call-story.ts'
+import { runProgram, skipWithout } from '../support/programs.ts'
+import { parseRuleFile } from '../support/rule-file.ts'
+import { freshPublicKey, RegisterClient } from '../support/server.ts'
+import { PROJECT_ROOT } from '../support/vectors.ts'
+
+const RULES = join(PROJECT_ROOT, 'deploy/prometheus/alerts.yaml')
+const DASHBOARD = join(PROJECT_ROOT, 'deploy/grafana/callsign.json')
+const PROMTOOL = '/usr/bin/promtool'
+
+interface Rule {
+  readonly alert: string
+  readonly expr: string
+  readonly for?: string
+  readonly labels: { readonly severity: string }
+  readonly annotations: { readonly summary: string; readonly runbook: string }
+}
+
+interface Panel {
+  readonly id: number
+  readonly type: string
+  readonly title: string
+  readonly gridPos: { readonly x: number; readonly y: number; readonly w: number; readonly h: number }
+  readonly targets?: readonly { readonly expr: string; readonly legendFormat: string }[]
+}
+
+function readRules(): readonly Rule[] {
+  const file = parseRuleFile(readFileSync(RULES, 'utf8')) as unknown as { groups: { rules: Rule[] }[] }
+  return file.groups.flatMap(({ rules }) => rules)
+}
+
+function readDashboard(): {
+  readonly panels: readonly Panel[]
+  readonly annotations: { list: { expr: string }[] }
+} {
+  return JSON.parse(readFileSync(DASHBOARD, 'utf8'))
+}
+
+/** Each expression with the place it stands in. */
+function expressions(): { readonly where: string; readonly expr: string }[] {
+  const { panels, annotations } = readDashboard()
+  return [
+    ...readRules().map(({ alert, expr }) => ({ where: alert, expr })),
+    ...panels.flatMap(({ title, targets = [] }) => targets.map(({ expr }) => ({ where: title, expr }))),
+    ...annotations.list.map(({ expr }) => ({ where: 'annotation', expr })),
+  ]
+}
+
+/** The values of each label of each metric. */
+type Shown = ReadonlyMap<string, ReadonlyMap<string, ReadonlySet<string>>>
+
+/** What a server shows once two people have talked, and one request was refused. */
+async function figuresAfterCall(t: Test): Promise<Shown> {
+  const story = await rehearse(t)
+  const [ann, bob] = await friends(story)
+  await bob.connect()
+  const { callId } = await startCall(ann, bob)
+  await bob.next('call_invitation')
+  await bob.get(200, `POST /app/api/call/${callId}/join`)
+  await ann.get(200, 'POST /app/api/call/end', { callId })
+  await bob.next('call_ended')
+  await bob.get(404, 'POST /app/api/call/1/join')
+  await bob.disconnect()
+  await bob.closed()
+  const { grpc, admin } = story.server
+  const client = new RegisterClient(grpc)
+  await client.register(1n, 1n, freshPublicKey())
+  client.close()
+  return parseFigures(await (await fetch(`${admin}/metrics`)).text())
+}
+
+/** The text form of Prometheus; names that are only declared count as shown, without labels. */
+function parseFigures(text: string): Shown {
+  const shown = new Map<string, Map<string, Set<string>>>()
+  for (const line of text.split('\n')) {
+    const [, declared, type] = /^# TYPE (\S+) (\S+)/.exec(line) ?? []
+    const suffixes =
+      type === 'histogram'
+        ? ['_bucket', '_sum', '_count']
+        : type === 'summary'
+          ? ['', '_sum', '_count']
+          : ['']
+    if (declared !== undefined) for (const suffix of suffixes) shown.set(declared + suffix, new Map())
+    const [, name, labels = ''] = /^([a-z_]\w*)(?:\{(.*)\})? \S+$/.exec(line) ?? []
+    if (name === undefined) continue
+    const ofName = shown.get(name) ?? new Map<string, Set<string>>()
+    shown.set(name, ofName)
+    for (const [, label, value] of labels.matchAll(/(\w+)="((?:[^"\\]|\\.)*)"/g)) {
+      ofName.set(label!, (ofName.get(label!) ?? new Set()).add(value!))
+    }
+  }
+  return shown
+}
+
+interface Selector {
+  readonly metric: string
+  readonly matchers: readonly { readonly label: string; readonly operator: string; readonly value: string }[]
+}
+
+/** The metrics of an expression with their matchers, and the labels that it groups by. */
+function takeApart(expr: string): { selectors: Selector[]; groupedBy: string[] } {
+  const groupedBy: string[] = []
+  const bare = expr
+    .replace(/\b(?:by|on|without|ignoring|group_left|group_right) *\(([^)]*)\)/g, (_, labels: string) => {
+      groupedBy.push(
+        ...labels
+          .split(',')
+          .map(label => label.trim())
+          .filter(label => label !== ''),
+      )
+      return ' '
+    })
+    .replace(/\[[^\]]*\]/g, ' ')
+  const found = bare.matchAll(/([a-zA-Z_]\w*)\b *(\{(?:[^}"]|"[^"]*")*\}|\()?/g)
+  const selectors = [...found]
+    .filter(([, word, rest]) => rest !== '(' && !OPERATORS.has(word!))
+    .map(([, metric, rest = '']) => ({ metric: metric!, matchers: matchersOf(rest) }))
+  return { selectors, groupedBy }
+}
+
+function matchersOf(text: string): Selector['matchers'] {
+  const found = text.matchAll(/(\w+)(=~|!~|!=|=)"([^"]*)"/g)
+  return [...found].map(([, label, operator, value]) => ({
+    label: label!,
+    operator: operator!,
+    value: value!,
+  }))
+}
+
+/** What an expression asks for that the server does not show. */
+function missingFrom(shown: Shown, expr: string): string[] {
+  const { selectors, groupedBy } = takeApart(expr)
+  const known = selectors.filter(({ metric }) => shown.has(metric))
+  const labels = new Set(known.flatMap(({ metric }) => [...shown.get(metric)!.keys()]))
+  return [
+    ...selectors.filter(({ metric }) => !shown.has(metric) && metric !== 'up').map(({ metric }) => metric),
+    ...known.flatMap(selector => unknownMatchers(shown, selector)),
+    ...groupedBy.filter(label => !OF_SCRAPES.has(label) && !labels.has(label)).map(label => `by ${label}`),
+  ]
+}
+
+function unknownMatchers(shown: Shown, { metric, matchers }: Selector): string[] {
+  const missing: string[] = []
+  for (const { label, operator, value } of matchers) {
+    if (OF_SCRAPES.has(label)) continue
+    const values = shown.get(metric)!.get(label)
+    if (values === undefined) missing.push(`${metric}{${label}}`)
+    const isList = operator === '=' || (operator === '=~' && /^[\w|-]+$/.test(value))
+    for (const one of isList ? value.split('|') : []) {
+      if (!values?.has(one) && !RARE.has(one)) missing.push(`${metric}{${label}="${one}"}`)
+    }
+  }
+  return missing
+}
+
+t.test('every figure that an alarm or the dashboard names is shown by a server', async t => {
+  const shown = await figuresAfterCall(t)
+  const all = expressions()
+  t.ok(all.length > 60, 'the expressions were found')
+  const missing = all.flatMap(({ where, expr }) => missingFrom(shown, expr).map(what => `${where}: ${what}`))
+  t.same(missing, [])
+})
+
+t.test('a figure, a label or a value that no server shows would be noticed', async t => {
+  const shown = parseFigures('# TYPE a_total counter\na_total{kind="x"} 1\n# TYPE b histogram\n')
+  t.same(missingFrom(shown, 'sum by (kind, job) (rate(a_total{kind="x"}[5m])) / sum(b_count)'), [])
+  t.same(missingFrom(shown, 'rate(a_totals[5m]) > 1'), ['a_totals'])
+  t.same(missingFrom(shown, 'a_total{kinds=~"..."}'), ['a_total{kinds}'])
+  t.same(missingFrom(shown, 'a_total{kind="y"} or a_total{kind=~"x|z"}'), [
+    'a_total{kind="y"}',
+    'a_total{kind="z"}',
+  ])
+  t.same(missingFrom(shown, 'sum by (channel) (a_total)'), ['by channel'])
+})
+
+t.test('each alarm says how bad it is, what happened, and where to read what to do', async t => {
+  const rules = readRules()
+  t.ok(rules.length > 10, 'the rules were found')
+  t.equal(new Set(rules.map(({ alert }) => alert)).size, rules.length, 'names are used once')
+  const faulty = rules.filter(
+    rule =>
+      !/^Callsign[A-Za-z]+$/.test(rule.alert) ||
+      !/^(critical|warning)$/.test(rule.labels.severity) ||
+      !/^(\d+[smhd])?$/.test(rule.for ?? '') ||
+      !rule.annotations.summary.includes('{{ $labels.instance }}') ||
+      Object.keys(rule).some(member => !RULE_MEMBERS.has(member)),
+  )
+  t.same(
+    faulty.map(({ alert }) => alert),
+    [],
+  )
+})
+
+t.test('each alarm has its page section, and each section its alarm', async t => {
+  const rules = readRules()
+  const [page = ''] = rules[0]!.annotations.runbook.split('#')
+  const headings = [...readFileSync(join(PROJECT_ROOT, page), 'utf8').matchAll(/^### (Callsign\w+)$/gm)]
+  t.same(
+    headings.map(([, heading]) => `${page}#${heading!.toLowerCase()}`).sort(),
+    rules.map(({ annotations }) => annotations.runbook).sort(),
+  )
+})
+
+t.test('panels have ids of their own, and none lies on another', async t => {
+  const { panels } = readDashboard()
+  t.equal(new Set(panels.map(({ id }) => id)).size, panels.length)
+  const cells = panels.flatMap(({ title, gridPos: { x, y, w, h } }) =>
+    Array.from({ length: w * h }, (_, at) => ({ title, cell: `${x + (at % w)},${y + Math.floor(at / w)}` })),
+  )
+  const taken = new Set<string>()
+  const twice = cells.filter(({ cell }) => taken.size === taken.add(cell).size)
+  t.same([...new Set(twice.map(({ title }) => title))], [])
+  t.same(
+    panels.filter(({ type, targets = [] }) => (type === 'row') !== (targets.length === 0)),
+    [],
+  )
+})
+
+t.test('promtool takes the rules', { skip: skipWithout([PROMTOOL], 'prometheus') }, async t => {
+  const { code, stdout, stderr } = await runProgram(PROMTOOL, ['check', 'rules', RULES])
+  t.equal(code, 0, stdout + stderr)
+})
+
+/** Words of an expression that are no metrics. */
+const OPERATORS = new Set(['and', 'or', 'unless', 'bool', 'offset'])
+/** Labels that come from Prometheus, and `le` of every histogram. */
+const OF_SCRAPES = new Set(['job', 'instance', 'le'])
+/** Values that a healthy server does not show. */
+const RARE = new Set(['slow'])
+const RULE_MEMBERS = new Set(['alert', 'expr', 'for', 'labels', 'annotations'])
