@@ -29,9 +29,15 @@ interface Run {
 }
 
 export class Simulator {
+  readonly #onChanged: () => void
   #run: Run | undefined
   #trouble: string | undefined
   #hasEnded = false
+
+  /** `onChanged` is called when it has said something, or is gone. */
+  constructor(onChanged: () => void = () => undefined) {
+    this.#onChanged = onChanged
+  }
 
   /** As it said last; undefined while there is none. */
   get state(): SimulatorState | undefined {
@@ -41,11 +47,6 @@ export class Simulator {
   /** Why the last one is no more, when nobody told it to stop. */
   get trouble(): string | undefined {
     return this.#trouble
-  }
-
-  /** Of the program's process, for tests; undefined while there is none. */
-  get processId(): number | undefined {
-    return this.#run?.child.pid
   }
 
   route(program: () => SimulatorProgram): HttpRoute {
@@ -106,7 +107,10 @@ export class Simulator {
     if (said === undefined) return
     const state = stateOf(said)
     if (state === undefined) this.#giveUp(run, 'it said what is no state')
-    else run.state = state
+    else {
+      run.state = state
+      this.#onChanged()
+    }
   }
 
   #giveUp(run: Run, reason: string): void {
@@ -117,9 +121,11 @@ export class Simulator {
   #onEnd(run: Run, reason: string): void {
     if (this.#run !== run) return
     this.#run = undefined
-    if (run.isToldToStop) return
-    const complaint = run.complaint.trim()
-    this.#trouble = `the simulator is gone: ${reason}${complaint === '' ? '' : `; ${complaint}`}`
+    if (!run.isToldToStop) {
+      const complaint = run.complaint.trim()
+      this.#trouble = `the simulator is gone: ${reason}${complaint === '' ? '' : `; ${complaint}`}`
+    }
+    this.#onChanged()
   }
 }
 
