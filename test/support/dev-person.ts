@@ -1,0 +1,78 @@
+/** Somebody who uses a development server as it is: the code comes from its inbox, and the device has a push token. */
+
+import { randomBytes, randomUUID } from 'node:crypto'
+import { Client } from '@stomp/stompjs'
+import type { Test } from 'tap'
+import WebSocket from 'ws'
+import { App, newPublicKey } from './app.ts'
+
+export class DevPerson {
+  readonly app: App
+  readonly email: string
+  readonly userId: string
+  readonly deviceId: string
+
+  private constructor(app: App, email: string, userId: string, deviceId: string) {
+    this.app = app
+    this.email = email
+    this.userId = userId
+    this.deviceId = deviceId
+  }
+
+  /** Signs in by a code to `<name>@example.org` and registers a device, whose key goes into the log. */
+  static async signIn(http: string, name: string): Promise<DevPerson> {
+    const app = new App(http)
+    const email = `${name.toLowerCase()}@example.org`
+    const { challengeId } = await app.get(200, 'POST /app/api/login', { email, displayName: name })
+    const otp = await codeFor(app, email)
+    const { user } = app.take(await app.get(200, 'POST /app/api/verify-login', { challengeId, otp }))
+    const device = { publicKey: newPublicKey('P-256 SPKI'), push: { fcmToken: randomUUID() } }
+    const { deviceId } = await app.get(201, 'POST /app/api/register_device', device)
+    return new DevPerson(app, email, user.userId, deviceId)
+  }
+
+  get device(): string {
+    return `${this.userId}_${this.deviceId}`
+  }
+
+  async befriend(other: DevPerson): Promise<void> {
+    await this.app.get(201, 'POST /app/api/friend-request/by-id', { targetUserId: other.userId })
+    await other.app.get(200, 'POST /app/api/friend-request/accept', { userId: this.userId })
+  }
+
+  /** Calls these people, with bytes in place of the call's key: a server can't tell. Gives the id of the call. */
+  async call(...callees: readonly DevPerson[]): Promise<string> {
+    const encryptedAESKeys = Object.fromEntries(
+      callees.map(({ device }) => [device, randomBytes(113).toString('base64')]),
+    )
+    const calleeIds = callees.map(({ userId }) => userId)
+    const start = { calleeIds, encryptedAESKeys, isVideo: true }
+    return (await this.app.get(201, 'POST /app/api/call/start', start)).callId
+  }
+
+  /** Its device is connected until the test ends. */
+  async connect(t: Test): Promise<Client> {
+    const url = `${this.app.http.replace('http', 'ws')}/ws`
+    const client = new Client({
+      webSocketFactory: () => new WebSocket(url, ['v12.stomp']),
+      connectHeaders: { Authorization: `Bearer ${this.app.accessToken}` },
+      reconnectDelay: 0,
+    })
+    t.teardown(() => client.deactivate({ force: true }))
+    await new Promise<void>((resolve, reject) => {
+      client.onConnect = () => resolve()
+      client.onStompError = ({ body }) => reject(new Error(body))
+      client.activate()
+    })
+    return client
+  }
+}
+
+/** The code leaves after the answer to the request that asked for it. */
+async function codeFor(app: App, email: string): Promise<string> {
+  for (;;) {
+    const { items } = await app.get(200, `GET /dev/inbox?to=${encodeURIComponent(email)}`)
+    if (items.length > 0) return items[0].otp
+    await new Promise(resolve => setImmediate(resolve))
+  }
+}

@@ -1,0 +1,69 @@
+/** The whole page, as a function of its state. */
+
+import { html, nothing, type TemplateResult } from 'lit-html'
+import { actorsView } from './actors-view.ts'
+import { callsView } from './calls-view.ts'
+import { codesView } from './codes-view.ts'
+import { devicesView } from './devices-view.ts'
+import { ageOf, countOf } from './figures.ts'
+import { logView } from './log-view.ts'
+import { pushesView } from './pushes-view.ts'
+import { simulatorView } from './simulator-view.ts'
+import type { Page } from './state.ts'
+
+/** `width` in pixels is that of the window. */
+export function pageView(page: Page, width: number): TemplateResult {
+  const { announcement, missed } = page.state
+  const drawingWidth = Math.min(DRAWING_MAX, width - 2 * EDGE)
+  return html`${banner(page)}
+    <p class="unseen" role="status" aria-live="polite">${announcement}</p>
+    ${page.state.link === 'lost' ? LOST : nothing}
+    ${missed > 0 ? html`<p class="notice">${countOf(missed)} events went by faster than this page could ask for them.</p>` : nothing}
+    <div class="columns">
+      <div class="column">${codesView(page)}${callsView(page)}${simulatorView(page)}</div>
+      <div class="column">${logView(page, drawingWidth)}${pushesView(page)}${devicesView(page)}${actorsView(page)}</div>
+    </div>`
+}
+
+function banner(page: Page): TemplateResult {
+  const { state } = page
+  const hold = () => page.change(() => Object.assign(state, { isHeld: !state.isHeld }))
+  return html`<header class="top">
+    <h1><img src="/dev/modules/web/icon.svg" alt="" width="28" height="28"> Callsign <span>console</span></h1>
+    <p class="link"><span class="dot ${state.isHeld ? 'held' : state.link}"></span> ${linkWords(page)}
+      <button type="button" class="small" aria-pressed=${state.isHeld ? 'true' : 'false'} @click=${hold}>${state.isHeld ? 'Go on' : 'Hold'}</button></p>
+    <nav aria-label="Elsewhere"><a href="/dev/client">Browser client</a><a href="/docs">API</a><a href="/docs/events">Events</a></nav>
+    ${sections(page)}
+  </header>`
+}
+
+function linkWords({ state }: Page): string {
+  const { server, link, nowMs } = state
+  if (server === undefined) return link === 'lost' ? 'no answer' : 'connecting'
+  if (link === 'lost') return 'the server is away'
+  return `${state.isHeld ? 'held' : 'live'} · ${server.version} · up ${ageOf(server.startedAtMs, nowMs)}`
+}
+
+/** Jumps to each section, with how much there is in it. */
+function sections({ state }: Page): TemplateResult {
+  const { server } = state
+  const places: readonly (readonly [string, string, number | undefined])[] = [
+    ['codes', 'Codes', state.letters.length],
+    ['calls', 'Calls', state.calls.length],
+    ['simulator', 'Simulator', server?.simulator?.people.length],
+    ['log', 'Log', server?.log.treeSize],
+    ['pushes', 'Pushes', state.pushes.length],
+    ['devices', 'Devices', server?.deviceCount ?? server?.devices.length],
+    ['actors', 'Actors', undefined],
+  ]
+  return html`<nav class="places" aria-label="On this page">${places.map(
+    ([id, name, count]) =>
+      html`<a href="#${id}">${name}${count === undefined ? nothing : html` <span class="soft">${countOf(count)}</span>`}</a>`,
+  )}</nav>`
+}
+
+const LOST = html`<p class="notice bad" role="alert">The server does not answer. Start it with <code>npm start</code>; this page
+  goes on by itself.</p>`
+const DRAWING_MAX = 520
+/** What stands left and right of the drawing in a narrow window. */
+const EDGE = 30

@@ -1,0 +1,42 @@
+/** Pushes as they leave, each with its size against what its provider takes. */
+
+import { html, nothing, type TemplateResult } from 'lit-html'
+import type { PushFact } from '../../src/operations/console/events.ts'
+import { bytesOf, tailOf, timeOf } from './figures.ts'
+import { KeyedList } from './keyed-list.ts'
+import { empty, opening, section, shownOf } from './parts.ts'
+import { type At, nameOf, type Page } from './state.ts'
+
+const list = new KeyedList<At<PushFact>>('ol', 'rows pushes', ({ sequence }) => sequence)
+
+export function pushesView(page: Page): TemplateResult {
+  const { pushes } = page.state
+  const { shown, more } = shownOf(page, 'pushes', pushes, SHOWN)
+  const content = pushes.length === 0 ? EMPTY : html`${list.show(shown, push => pushRow(page, push))}${more}`
+  return section('pushes', 'Pushes', nothing, content)
+}
+
+function pushRow(page: Page, push: At<PushFact>): TemplateResult {
+  const { sequence, atMs, kind, provider, userId, deviceId, bytes, bytesMax } = push
+  const summary = html`<span class="kind mono">${kind}</span>
+    <span class="who">${nameOf(page.state, userId)} <span class="soft">${tailOf(deviceId)}</span></span>
+    <span class="soft">${provider} · ${timeOf(atMs)}</span>
+    <span class="size"><meter min="0" max=${bytesMax} high=${bytesMax * 0.9} optimum="0" .value=${bytes}
+        aria-label="${bytes} of ${bytesMax} bytes"></meter>
+      <span class="mono">${bytesOf(bytes)} / ${bytesOf(bytesMax)}</span></span>`
+  return opening(page, `push ${sequence}`, false, summary, () => pushDetail(push))
+}
+
+function pushDetail({ headers, payload, userId, deviceId }: PushFact): TemplateResult {
+  return html`<dl class="facts">
+      <dt>user, device</dt><dd class="mono">${userId}_${deviceId}</dd>
+      ${Object.entries(headers).map(([name, value]) => html`<dt>${name}</dt><dd class="mono">${value}</dd>`)}
+    </dl>
+    <pre tabindex="0" aria-label="payload">${JSON.stringify(payload, null, 2)}</pre>`
+}
+
+const EMPTY =
+  empty(html`<p>No push yet. A device that is registered with a push token gets one for each contact request
+  and call: try it in the <a href="/dev/client">browser client</a>, or follow
+  <a href="/docs">register_device</a>.</p>`)
+const SHOWN = 6
