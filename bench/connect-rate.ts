@@ -1,17 +1,20 @@
 /**
  * How many apps a second can come back: a WebSocket, CONNECT with a token, three subscriptions, all confirmed; held
- * against upgrades of bare uWebSockets.js. It decides how long an outage lasts once it is over.
+ * against upgrades of bare uWebSockets.js. The peer is RabbitMQ, whose subscriptions are to topics. It decides how long an outage lasts once it is over.
  */
 
 import { join } from 'node:path'
-import type { Benchmark, BenchmarkContext, Row } from './support/benchmark.ts'
+import { type Benchmark, type BenchmarkContext, peerDetails, peersOf, type Row } from './support/benchmark.ts'
+import { clientDetails, sayClientBesideLimit } from './support/client-watch.ts'
 import type { ConnectLoadFigures, ConnectLoadProtocol } from './support/connect-load.ts'
 import type { FanOutServerProtocol } from './support/fan-out-server.ts'
 import { prefillPeople } from './support/people.ts'
 import { Program } from './support/program.ts'
-import { interleaved, withCpu } from './support/rounds.ts'
+import { openRabbitMq } from './support/rabbitmq.ts'
+import { interleavedWith, withCpu } from './support/rounds.ts'
 import { startServer } from './support/server.ts'
 import { mean, rounded, sum } from './support/statistics.ts'
+import { bearerLogin } from './support/stomp-socket.ts'
 
 const ROW: Row = {
   name: 'connect-rate',
@@ -33,53 +36,89 @@ async function run(context: BenchmarkContext): Promise<void> {
   const { turns, turnSeconds, warmUpSeconds } = context.scale
   const dataFolder = join(context.folder, 'data')
   const people = await prefillPeople(dataFolder, context.scale.isSmoke ? 20 : PEOPLE, DEVICES_EACH)
-  const tokens = people.flatMap(({ devices }) => devices.map(({ token }) => token))
+  const logins = people.flatMap(({ devices }) => devices.map(({ token }) => bearerLogin(token)))
   const server = await startServer({ dataFolder, profilesFolder: context.profilesFolder })
   context.after(() => server.end())
-  const ours = await startLoad(context, Number(new URL(server.http).port), tokens)
+  const ours = await startLoad(context, {
+    port: Number(new URL(server.http).port),
+    logins,
+    to: 'queues',
+  })
   const bareServer = await Program.start<FanOutServerProtocol>('fan-out-server', {
     by: 'publish',
     frameBytes: 1,
   })
   context.after(() => bareServer.end())
-  const bare = await startLoad(context, await bareServer.ask('port'), [])
+  const bare = await startLoad(context, {
+    port: await bareServer.ask('port'),
+    logins: [],
+    to: 'queues',
+  })
   const measure = (load: Program<ConnectLoadProtocol>, pid: number, seconds: number) =>
     withCpu(pid, () => load.ask({ inFlight: IN_FLIGHT, seconds }))
+  const peer = await openPeer(context, logins.length)
   await measure(ours, server.pid, warmUpSeconds)
-  await measure(bare, bareServer.pid, warmUpSeconds)
+  sayClient(await measure(bare, bareServer.pid, warmUpSeconds))
+  const peers = new Map(peer && [[peer.name, () => measure(peer.load, peer.pid, turnSeconds)]])
+  for (const measurePeer of peers.values()) await measurePeer()
   for (const round of context.rounds()) {
-    const { limit, project } = await interleaved(
+    const { limit, project, others } = await interleavedWith(
       round,
       turns,
-      () => measure(bare, bareServer.pid, turnSeconds),
-      () => measure(ours, server.pid, turnSeconds),
+      {
+        limit: () => measure(bare, bareServer.pid, turnSeconds),
+        project: () => measure(ours, server.pid, turnSeconds),
+      },
+      peers,
     )
     const [limitFigures, projectFigures] = [summarise(limit), summarise(project)]
+    const peerFigures = [...others].map(([name, turns]) => [name, summarise(turns)] as const)
     context.record(ROW, round, {
       limit: limitFigures.perSecond,
       project: projectFigures.perSecond,
       cpuRatio: limitFigures.cpuMicroseconds / projectFigures.cpuMicroseconds,
-      parameters: { connectsInFlight: IN_FLIGHT, devices: tokens.length },
+      ...peersOf(peerFigures.map(([name, { perSecond }]) => [name, perSecond])),
+      parameters: { connectsInFlight: IN_FLIGHT, devices: logins.length },
       details: {
         limitCpuMicroseconds: limitFigures.cpuMicroseconds,
         projectCpuMicroseconds: projectFigures.cpuMicroseconds,
-        limitClientCores: limitFigures.clientCores,
-        projectClientCores: projectFigures.clientCores,
+        ...peerDetails(peerFigures),
+        ...clientDetails(ROW.name, [
+          ['limit', limitFigures.clientCores],
+          ['project', projectFigures.clientCores],
+          ...peerFigures.map(([name, { clientCores }]) => [name, clientCores] as const),
+        ]),
         projectP99Ms: projectFigures.p99,
       },
     })
   }
 }
 
-async function startLoad(context: BenchmarkContext, port: number, tokens: readonly string[]) {
-  const load = await Program.start<ConnectLoadProtocol>('connect-load', { port, tokens })
+async function startLoad(context: BenchmarkContext, setup: ConnectLoadProtocol['setup']) {
+  const load = await Program.start<ConnectLoadProtocol>('connect-load', setup)
   context.after(() => load.end())
   return load
+}
+
+async function openPeer(context: BenchmarkContext, devices: number) {
+  const rabbit = await openRabbitMq(context)
+  if (rabbit === undefined) return undefined
+  const { port, login } = rabbit
+  return {
+    ...rabbit,
+    load: await startLoad(context, { port, logins: Array(devices).fill(login), to: 'topics' }),
+  }
 }
 
 interface Turn {
   readonly figure: ConnectLoadFigures
   readonly cpu: number
+  readonly seconds: number
+}
+
+function sayClient({ figure, cpu, seconds }: Turn): void {
+  const rate = `${Math.round(figure.perSecond).toLocaleString('en')} connections/s`
+  sayClientBesideLimit(ROW.name, rate, { clientCores: figure.clientCores, serverCores: cpu / seconds })
 }
 
 function summarise(turns: readonly Turn[]) {

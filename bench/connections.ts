@@ -1,17 +1,22 @@
 /**
  * What an idle connection weighs that is signed in, subscribed to the three queues of its device and beating: resident
- * bytes of the server, held against a bare WebSocket of uWebSockets.js.
+ * bytes of the server, held against a bare WebSocket of uWebSockets.js; and whether it weighs the same however many there
+ * are. The peer is RabbitMQ, whose subscriptions are to topics.
  */
 
 import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Benchmark, BenchmarkContext, Row } from './support/benchmark.ts'
+import { type Benchmark, type BenchmarkContext, peersOf, type Row } from './support/benchmark.ts'
+import type { SubscribingTo } from './support/device-queues.ts'
 import type { FanOutServerProtocol } from './support/fan-out-server.ts'
-import type { IdleLoadProtocol } from './support/idle-load.ts'
+import type { IdleLoadFigures, IdleLoadProtocol } from './support/idle-load.ts'
+import { residentMemory } from './support/machine.ts'
 import { prefillPeople } from './support/people.ts'
 import { Program } from './support/program.ts'
+import { openRabbitMq } from './support/rabbitmq.ts'
 import { collectingArguments, startServer } from './support/server.ts'
 import { rounded } from './support/statistics.ts'
+import { bearerLogin, type Login } from './support/stomp-socket.ts'
 
 const ROW: Row = {
   name: 'connections',
@@ -20,11 +25,28 @@ const ROW: Row = {
   unit: 'bytes',
   goal: { of: 'project', is: 'at most', value: 4_096 },
   notShown:
-    'Growth of the resident bytes of the process, after collections, from 3,000 connections on; what the kernel holds of a socket is not among them. Ten devices to a user; no TLS.',
+    'Growth of the resident bytes of the process, after collections, from a fifth of the connections on; what the kernel holds of a socket is not among them. Ten devices to a user; no TLS.',
 }
 
-const CONNECTIONS = 15_000
-const CONNECTIONS_SMOKE = 200
+/** What was ordered: of fifteen thousand. */
+const SMALLER: Row = {
+  name: ROW.name,
+  project: ROW.project,
+  limit: ROW.limit,
+  unit: ROW.unit,
+  notShown: ROW.notShown,
+}
+const GROWTH: Row = {
+  ...ROW,
+  name: 'connections-growth',
+  limit: 'the same with fewer',
+  goal: { of: 'ratio', is: 'at most', value: 1.2 },
+}
+
+const COUNTS = [1_000, 5_000, 15_000]
+const COUNTS_SMOKE = [40, 200]
+/** A peer's connections are weighed up to so many. */
+const PEER_COUNT_MAX = 5_000
 /** Open already when it is first weighed, so that neither code nor the room that V8 takes to work in counts. */
 const OPEN_BEFORE_SHARE = 0.2
 const DEVICES_EACH = 10
@@ -32,33 +54,58 @@ const DEVICES_EACH = 10
 export const connections: Benchmark = { name: 'connections', run }
 
 async function run(context: BenchmarkContext): Promise<void> {
-  const count = Math.min(context.scale.isSmoke ? CONNECTIONS_SMOKE : CONNECTIONS, openableMax())
+  const openable = openableMax()
+  const counts = (context.scale.isSmoke ? COUNTS_SMOKE : COUNTS).map(count => Math.min(count, openable))
   const dataFolder = join(context.folder, 'data')
-  const people = await prefillPeople(dataFolder, Math.ceil(count / DEVICES_EACH), DEVICES_EACH)
-  const tokens = people.flatMap(({ devices }) => devices.map(({ token }) => token))
-  const scales = new Scales(join(context.folder, 'memory.json'))
+  const people = await prefillPeople(dataFolder, Math.ceil(Math.max(...counts) / DEVICES_EACH), DEVICES_EACH)
+  const logins = people.flatMap(({ devices }) => devices.map(({ token }) => bearerLogin(token)))
+  const memoryPath = join(context.folder, 'memory.json')
   for (const round of context.rounds()) {
-    const limit = await bareWeight(scales, count)
-    const project = await serverWeight(scales, dataFolder, tokens.slice(0, count))
-    context.record(ROW, round, {
-      limit: limit.rss,
-      project: project.rss,
-      parameters: { connections: count, devicesEach: DEVICES_EACH },
-      details: {
-        projectHeapBytes: rounded(project.heapUsed),
-        projectExternalBytes: rounded(project.external),
-        projectResidentMegabytes: rounded(project.rssAtEnd / 1e6),
-      },
-    })
+    const limit = await bareWeights(memoryPath, counts)
+    const project = await serverWeights(memoryPath, dataFolder, logins, counts)
+    const peer = await peerWeights(context, counts)
+    for (const [at, count] of counts.entries()) {
+      record(context, round, count, { limit: limit[at]!, project: project[at]!, peer })
+      const smaller = project[at - 1]
+      if (smaller === undefined) continue
+      const parameters = { idleConnections: count, than: counts[at - 1]!, devicesEach: DEVICES_EACH }
+      context.record(GROWTH, round, { limit: smaller.rss, project: project[at]!.rss, parameters })
+    }
   }
 }
 
-/** Bytes of one connection more, and of the process at the end. */
-type Weight = Memory & { readonly rssAtEnd: number }
+interface Weighed {
+  readonly limit: Weight
+  readonly project: Weight
+  readonly peer: { readonly name: string; readonly weights: readonly Weight[] } | undefined
+}
 
-async function bareWeight(scales: Scales, count: number): Promise<Weight> {
+function record(
+  context: BenchmarkContext,
+  round: number,
+  count: number,
+  { limit, project, peer }: Weighed,
+): void {
+  const peerWeight = peer?.weights.find(weight => weight.count === count)
+  context.record(count === COUNTS.at(-1) ? ROW : SMALLER, round, {
+    limit: limit.rss,
+    project: project.rss,
+    ...peersOf(peerWeight === undefined ? [] : [[peer!.name, peerWeight.rss]]),
+    parameters: { idleConnections: count, devicesEach: DEVICES_EACH },
+    details: {
+      projectHeapBytes: rounded(project.heapUsed),
+      projectExternalBytes: rounded(project.external),
+      projectResidentMegabytes: rounded(project.rssAtEnd / 1e6),
+    },
+  })
+}
+
+/** Bytes of one connection more, and of the process when so many were open. */
+type Weight = Memory & { readonly count: number; readonly rssAtEnd: number }
+
+async function bareWeights(memoryPath: string, counts: readonly number[]): Promise<Weight[]> {
   const setup = { by: 'publish', frameBytes: 1 } as const
-  const { environment } = scales
+  const environment = { BENCH_MEMORY_FILE: memoryPath }
   const server = await Program.start<FanOutServerProtocol>(
     'fan-out-server',
     setup,
@@ -66,19 +113,57 @@ async function bareWeight(scales: Scales, count: number): Promise<Weight> {
     environment,
   )
   try {
-    return await scales.weigh(server.pid, await server.ask('port'), count, [])
+    return await weigh(counts, {
+      port: await server.ask('port'),
+      loginOf: () => [],
+      to: 'queues',
+      memory: () => memoryOf(server.pid, memoryPath),
+    })
   } finally {
     await server.end()
   }
 }
 
-async function serverWeight(scales: Scales, dataFolder: string, tokens: readonly string[]): Promise<Weight> {
-  const { environment } = scales
+async function serverWeights(
+  memoryPath: string,
+  dataFolder: string,
+  logins: readonly Login[],
+  counts: readonly number[],
+): Promise<Weight[]> {
+  const environment = { BENCH_MEMORY_FILE: memoryPath }
   const server = await startServer({ dataFolder, environment, nodeArguments: collectingArguments() })
   try {
-    return await scales.weigh(server.pid, Number(new URL(server.http).port), tokens.length, tokens)
+    return await weigh(counts, {
+      port: Number(new URL(server.http).port),
+      loginOf: at => [logins[at]!],
+      to: 'queues',
+      memory: () => memoryOf(server.pid, memoryPath),
+    })
   } finally {
     await server.end()
+  }
+}
+
+async function peerWeights(context: BenchmarkContext, counts: readonly number[]): Promise<Weighed['peer']> {
+  const rabbit = await openRabbitMq(context)
+  if (rabbit === undefined) return undefined
+  try {
+    const { name, pid, port, login } = rabbit
+    const weights = await weigh(
+      counts.filter(count => count <= PEER_COUNT_MAX),
+      {
+        port,
+        loginOf: () => [login],
+        to: 'topics',
+        async memory() {
+          await rabbit.collectGarbage()
+          return { rss: residentMemory(pid).all, heapUsed: 0, external: 0 }
+        },
+      },
+    )
+    return { name, weights }
+  } finally {
+    await rabbit.end()
   }
 }
 
@@ -89,51 +174,70 @@ interface Memory {
   readonly external: number
 }
 
-/** Weighs programs that were started with `collectingArguments` and this environment. */
-class Scales {
-  readonly #path: string
+interface Weighing {
+  readonly port: number
+  /** None for bare uWebSockets.js. */
+  readonly loginOf: (at: number) => readonly Login[]
+  readonly to: SubscribingTo
+  /** After collections. */
+  readonly memory: () => Promise<Memory>
+}
 
-  constructor(path: string) {
-    this.#path = path
-  }
-
-  get environment(): Readonly<Record<string, string>> {
-    return { BENCH_MEMORY_FILE: this.#path }
-  }
-
-  /** Opens so many connections, of which the last ones are weighed. */
-  async weigh(pid: number, port: number, count: number, tokens: readonly string[]): Promise<Weight> {
-    const load = await Program.start<IdleLoadProtocol>('idle-load', { port })
-    try {
-      const openBefore = Math.floor(OPEN_BEFORE_SHARE * count)
-      await load.ask({ connections: openBefore, tokens: tokens.slice(0, openBefore) })
-      const before = await this.#memoryOf(pid)
-      const [more, otherTokens] = [count - openBefore, tokens.slice(openBefore)]
-      const open = await load.ask({ connections: more, tokens: otherTokens })
-      const after = await this.#memoryOf(pid)
-      if (open !== count) throw new Error(`only ${open} of ${count} connections are open`)
-      const perConnection = (of: keyof Memory) => (after[of] - before[of]) / more
-      return {
-        rss: perConnection('rss'),
-        heapUsed: perConnection('heapUsed'),
-        external: perConnection('external'),
-        rssAtEnd: after.rss,
-      }
-    } finally {
-      await load.end()
+/** Opens more and more connections; of each of `counts` those behind the first fifth are weighed. */
+async function weigh(counts: readonly number[], { port, loginOf, to, memory }: Weighing): Promise<Weight[]> {
+  const load = await Program.start<IdleLoadProtocol>('idle-load', { port, to })
+  try {
+    const firstOf = (count: number) => Math.floor(OPEN_BEFORE_SHARE * count)
+    const steps = [...new Set(counts.flatMap(count => [firstOf(count), count]))].sort((a, b) => a - b)
+    const memories = new Map<number, Memory>()
+    let open = 0
+    for (const step of steps) {
+      const logins = Array.from({ length: step - open }, (_, at) => loginOf(open + at)).flat()
+      const figures = await load.ask({ connections: step - open, logins })
+      if (figures.open !== step) throw new Error(`only ${figures.open} of ${step} connections are open`)
+      if (logins.length === 0 && step === steps.at(-1)) sayClient(figures)
+      open = step
+      memories.set(step, await memory())
     }
+    return counts.map(count =>
+      weightBetween(firstOf(count), memories.get(firstOf(count))!, count, memories.get(count)!),
+    )
+  } finally {
+    await load.end()
   }
+}
 
-  /** After some collections: V8 gives pages back bit by bit. */
-  async #memoryOf(pid: number): Promise<Memory> {
-    for (let times = 0; times < COLLECTIONS; times++) {
-      rmSync(this.#path, { force: true })
-      process.kill(pid, 'SIGUSR2')
-      while (!existsSync(this.#path)) await sleep(COLLECTED_EVERY_MS)
-      await sleep(COLLECTED_EVERY_MS)
-    }
-    return JSON.parse(readFileSync(this.#path, 'utf8'))
+function weightBetween(first: number, before: Memory, count: number, after: Memory): Weight {
+  const perConnection = (of: keyof Memory) => (after[of] - before[of]) / (count - first)
+  return {
+    count,
+    rss: perConnection('rss'),
+    heapUsed: perConnection('heapUsed'),
+    external: perConnection('external'),
+    rssAtEnd: after.rss,
   }
+}
+
+/** Of a program that was started with `collectingArguments`. After some collections: V8 gives pages back bit by bit. */
+async function memoryOf(pid: number, path: string): Promise<Memory> {
+  for (let times = 0; times < COLLECTIONS; times++) {
+    rmSync(path, { force: true })
+    process.kill(pid, 'SIGUSR2')
+    while (!existsSync(path)) await sleep(COLLECTED_EVERY_MS)
+    await sleep(COLLECTED_EVERY_MS)
+  }
+  return JSON.parse(readFileSync(path, 'utf8'))
+}
+
+/** Once: that so many idle connections are nothing to the client. */
+function sayClient({ open, openedPerSecond, clientCores }: IdleLoadFigures): void {
+  if (isClientSaid) return
+  isClientSaid = true
+  const rate = `${open} idle connections, opened at ${Math.round(openedPerSecond).toLocaleString('en')}/s,`
+  process.stderr.write(
+    `connections: the load client takes ${rate} from bare uWebSockets.js with ${clientCores.toFixed(2)} cores of its own
+`,
+  )
 }
 
 /** So many sockets as this machine lets a process open, less what else it has open. */
@@ -150,3 +254,4 @@ function sleep(ms: number): Promise<void> {
 
 const COLLECTIONS = 3
 const COLLECTED_EVERY_MS = 200
+let isClientSaid = false

@@ -1,16 +1,19 @@
 /**
  * How many frames a second a topic gives out, one to each subscriber for every SEND, as people in a call hear of one
- * another; held against `publish` of bare uWebSockets.js with frames of the same length.
+ * another; held against `publish` of bare uWebSockets.js with frames of the same length. The peer is RabbitMQ.
  */
 
 import { join } from 'node:path'
-import type { Benchmark, BenchmarkContext, Row } from './support/benchmark.ts'
+import { type Benchmark, type BenchmarkContext, peerDetails, peersOf, type Row } from './support/benchmark.ts'
+import { clientDetails, sayClientBesideLimit } from './support/client-watch.ts'
 import type { FanOutServerProtocol } from './support/fan-out-server.ts'
 import { prefillPeople } from './support/people.ts'
 import { Program } from './support/program.ts'
-import { interleaved, withCpu } from './support/rounds.ts'
+import { openRabbitMq } from './support/rabbitmq.ts'
+import { interleavedWith, withCpu } from './support/rounds.ts'
 import { startServer } from './support/server.ts'
 import { mean, rounded, sum } from './support/statistics.ts'
+import { bearerLogin, type Login } from './support/stomp-socket.ts'
 import type { TopicLoadFigures, TopicLoadProtocol } from './support/topic-load.ts'
 
 const ROW: Row = {
@@ -31,6 +34,8 @@ const SHAPES = [
   { receivers: 32, inFlight: 4 },
   { receivers: 1_000, inFlight: 4 },
 ]
+/** How many receivers a peer is measured with. */
+const PEER_RECEIVERS = new Set([100, 1_000])
 
 export const fanOut: Benchmark = { name: 'fan-out', run }
 
@@ -39,48 +44,61 @@ async function run(context: BenchmarkContext): Promise<void> {
   const shapes = isSmoke ? SHAPES.slice(0, 1) : SHAPES
   const dataFolder = join(context.folder, 'data')
   const people = await prefillPeople(dataFolder, Math.max(...shapes.map(({ receivers }) => receivers)), 1)
-  const tokens = people.map(({ devices: [device] }) => device!.token)
+  const logins = people.map(({ devices: [device] }) => bearerLogin(device!.token))
   const server = await startServer({ dataFolder, profilesFolder: context.profilesFolder })
   context.after(() => server.end())
   const ours = await startLoad(context, Number(new URL(server.http).port))
-  const frameBytes = await messageBytes(ours, tokens)
+  const frameBytes = await messageBytes(ours, logins)
   const bareServer = await Program.start<FanOutServerProtocol>('fan-out-server', {
     by: 'publish',
     frameBytes,
   })
   context.after(() => bareServer.end())
   const bare = await startLoad(context, await bareServer.ask('port'))
+  const rabbit = await openPeer(context)
 
   for (const [at, { receivers, inFlight }] of shapes.entries()) {
     const opening = { kind: 'open', destination: `/topic/dev.t${at}`, receivers } as const
-    await bare.ask({ ...opening, tokens: [] })
-    await ours.ask({ ...opening, tokens })
+    await bare.ask({ ...opening, logins: [] })
+    await ours.ask({ ...opening, logins })
+    const peers = (rabbit !== undefined && PEER_RECEIVERS.has(receivers) ? [rabbit] : []).map(
+      ({ name, load, pid, login }) => ({ name, load, pid, logins: Array(receivers).fill(login) }),
+    )
+    for (const { load, logins } of peers) await load.ask({ ...opening, logins })
     const measure = (load: Program<TopicLoadProtocol>, pid: number) =>
       withCpu(pid, () => load.ask({ kind: 'run', inFlight, seconds: context.scale.turnSeconds }))
+    const what = `fan-out, ${receivers} receivers, ${inFlight} in flight`
+    sayClient(what, await measure(bare, bareServer.pid))
     await measure(ours, server.pid)
-    await measure(bare, bareServer.pid)
+    for (const { load, pid } of peers) await measure(load, pid)
     for (const round of context.rounds()) {
-      const { limit, project } = await interleaved(
+      const { limit, project, others } = await interleavedWith(
         round,
         context.scale.turns,
-        () => measure(bare, bareServer.pid),
-        () => measure(ours, server.pid),
+        { limit: () => measure(bare, bareServer.pid), project: () => measure(ours, server.pid) },
+        new Map(peers.map(({ name, load, pid }) => [name, () => measure(load, pid)])),
       )
       const [limitFigures, projectFigures] = [summarise(limit), summarise(project)]
+      const peerFigures = [...others].map(([name, turns]) => [name, summarise(turns)] as const)
       context.record(receivers === 100 ? ORDERED : ROW, round, {
         limit: limitFigures.framesPerSecond,
         project: projectFigures.framesPerSecond,
         cpuRatio: limitFigures.cpuMicroseconds / projectFigures.cpuMicroseconds,
+        ...peersOf(peerFigures.map(([name, { framesPerSecond }]) => [name, framesPerSecond])),
         parameters: { receivers, inFlight, frameBytes },
         details: {
           limitCpuMicroseconds: limitFigures.cpuMicroseconds,
           projectCpuMicroseconds: projectFigures.cpuMicroseconds,
-          limitClientCores: limitFigures.clientCores,
-          projectClientCores: projectFigures.clientCores,
+          ...peerDetails(peerFigures),
+          ...clientDetails(what, [
+            ['limit', limitFigures.clientCores],
+            ['project', projectFigures.clientCores],
+            ...peerFigures.map(([name, { clientCores }]) => [name, clientCores] as const),
+          ]),
         },
       })
     }
-    for (const load of [bare, ours]) await load.ask({ kind: 'close' })
+    for (const { load } of [{ load: bare }, { load: ours }, ...peers]) await load.ask({ kind: 'close' })
   }
 }
 
@@ -90,8 +108,13 @@ async function startLoad(context: BenchmarkContext, port: number): Promise<Progr
   return load
 }
 
-async function messageBytes(ours: Program<TopicLoadProtocol>, tokens: readonly string[]): Promise<number> {
-  const opening = { kind: 'open', destination: '/topic/dev.t0', receivers: 1, tokens } as const
+async function openPeer(context: BenchmarkContext) {
+  const rabbit = await openRabbitMq(context)
+  return rabbit && { ...rabbit, load: await startLoad(context, rabbit.port) }
+}
+
+async function messageBytes(ours: Program<TopicLoadProtocol>, logins: readonly Login[]): Promise<number> {
+  const opening = { kind: 'open', destination: '/topic/dev.t0', receivers: 1, logins } as const
   const { messageBytes: bytes } = await ours.ask(opening)
   await ours.ask({ kind: 'close' })
   return bytes
@@ -100,6 +123,12 @@ async function messageBytes(ours: Program<TopicLoadProtocol>, tokens: readonly s
 interface Turn {
   readonly figure: TopicLoadFigures
   readonly cpu: number
+  readonly seconds: number
+}
+
+function sayClient(what: string, { figure, cpu, seconds }: Turn): void {
+  const rate = `${Math.round(figure.framesPerSecond).toLocaleString('en')} frames/s`
+  sayClientBesideLimit(what, rate, { clientCores: figure.clientCores, serverCores: cpu / seconds })
 }
 
 function summarise(turns: readonly Turn[]) {

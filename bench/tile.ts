@@ -1,13 +1,14 @@
 /**
  * How fast the log's public files are served: full hash tiles all over a log of a million entries, and the checkpoint,
- * each held against bare uWebSockets.js that sends the same bytes and headers.
+ * each held against bare uWebSockets.js that sends the same bytes and headers. The peer is nginx with the tiles in files.
  */
 
 import { formatTilePath, TILE_WIDTH } from '../src/log/tile.ts'
 import type { Benchmark, BenchmarkContext, Row } from './support/benchmark.ts'
 import { type RecordedAnswer, recordAnswer } from './support/http-answer.ts'
-import { compareHttp } from './support/http-comparison.ts'
+import { compareHttp, type HttpSide } from './support/http-comparison.ts'
 import { writeRequests } from './support/http-load.ts'
+import { openNginx } from './support/nginx.ts'
 import { prefilledLog } from './support/prefill.ts'
 import { Program } from './support/program.ts'
 import type { RawHttpProtocol } from './support/raw-http.ts'
@@ -71,7 +72,17 @@ async function measureFiles(
     project: { url: server.http, pid: server.pid },
     requests,
     parameters: { entries: scale.entries },
+    peers: row === CHECKPOINT ? new Map() : await openPeers(context, row, answers),
   })
+}
+
+async function openPeers(
+  context: BenchmarkContext,
+  row: Row,
+  answers: ReadonlyMap<string, RecordedAnswer>,
+): Promise<ReadonlyMap<string, HttpSide>> {
+  const peers = await openNginx(context, row.name, answers)
+  return new Map(peers.map(({ name, url, pids }) => [name, { url, pid: pids }]))
 }
 
 /** The paths of all full tiles of level 0, in an order that jumps about. */

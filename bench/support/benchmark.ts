@@ -4,6 +4,7 @@
  */
 
 import type { Machine } from './machine.ts'
+import { rounded } from './statistics.ts'
 
 /** What a row promises: of the project's own figure, or of its ratio to the limit. */
 export interface Goal {
@@ -28,7 +29,10 @@ export interface Row {
 
 export type Parameters = Readonly<Record<string, number | string>>
 
-/** One round of a row. `limit` and `project` are in the row's unit. */
+/**
+ * One round of a row. `limit` and `project` are in the row's unit. Of a row about growth the limit is the project's own
+ * figure at the smaller size, which the parameter `than` has; the larger size is the parameter of the same kind.
+ */
 export interface Measurement {
   readonly limit: number
   readonly project: number
@@ -37,10 +41,32 @@ export interface Measurement {
    * the client's part is left out, but what else the machine does hardly changes it.
    */
   readonly cpuRatio?: number
+  /**
+   * What other servers that people would take for the job came to in the same turns, by name and version; in the row's
+   * unit. A further figure of the row rather than rows of their own, since limit, parameters and rounds are the same.
+   */
+  readonly peers?: Readonly<Record<string, number>>
   /** Rows of the same parameters are one line of the table. */
   readonly parameters: Parameters
   /** What helps to understand the round: processor time, latencies, batch sizes. */
   readonly details?: Parameters
+}
+
+/** The member `peers` of a measurement, absent where there are none. */
+export function peersOf(
+  figures: Iterable<readonly [name: string, figure: number]>,
+): Pick<Measurement, 'peers'> {
+  const peers = Object.fromEntries([...figures].map(([name, figure]) => [name, rounded(figure)]))
+  return Object.keys(peers).length === 0 ? {} : { peers }
+}
+
+/** Details of peers: processor time of each server for a piece of work. */
+export function peerDetails(
+  figures: readonly (readonly [name: string, figure: { readonly cpuMicroseconds: number }])[],
+): Parameters {
+  return Object.fromEntries(
+    figures.map(([name, { cpuMicroseconds }]) => [`${name}: CpuMicroseconds`, cpuMicroseconds]),
+  )
 }
 
 /** A line of the output. */
@@ -68,6 +94,8 @@ export interface Scale {
   readonly devices: number
   /** Sizes of the log where growth is the question, in order. */
   readonly sizes: readonly number[]
+  /** Numbers of users where growth is the question, in order. */
+  readonly userCounts: readonly number[]
   /** Entries appended in one measurement. */
   readonly appendedEntries: number
   /** Devices looked up again and again, and devices looked up before first lookups are measured. */
@@ -77,6 +105,8 @@ export interface Scale {
 
 export interface BenchmarkContext {
   readonly scale: Scale
+  /** Whether peers are to be measured too, as far as they are installed. */
+  readonly hasPeers: boolean
   /** Where prefilled logs are kept between runs. */
   readonly storesFolder: string
   /** Where the benchmark may write; removed after it. */

@@ -4,12 +4,12 @@
  */
 
 import { randomBytes } from 'node:crypto'
-import { QUEUES } from './device-queues.ts'
+import { subscribingsOf } from './device-queues.ts'
 import { HttpConnection } from './http-connection.ts'
 import type { Person } from './people.ts'
 import { serveParent } from './program.ts'
 import { latencyFigures } from './statistics.ts'
-import { openMany, StompSocket, wireFrame } from './stomp-socket.ts'
+import { bearerLogin, openMany, StompSocket, wireFrame } from './stomp-socket.ts'
 
 export interface CallLoadProtocol {
   readonly setup: {
@@ -224,8 +224,8 @@ class Street {
   async #openDevice(token: string): Promise<void> {
     const device = await StompSocket.open({ port: Number(new URL(this.#url).port) })
     if (this.#server !== 'bare') {
-      await device.signIn(token)
-      await device.subscribe(QUEUES)
+      await device.signIn(bearerLogin(token))
+      await device.subscribe(subscribingsOf('queues', 0))
     }
     device.onMessage = octets => {
       const message = octets.toString('latin1')

@@ -3,14 +3,18 @@
  * also signed in and subscribed to the device's three queues, then cut.
  */
 
-import { QUEUES } from './device-queues.ts'
+import { type SubscribingTo, subscribingsOf } from './device-queues.ts'
 import { serveParent } from './program.ts'
 import { latencyFigures } from './statistics.ts'
-import { StompSocket } from './stomp-socket.ts'
+import { type Login, StompSocket } from './stomp-socket.ts'
 
 export interface ConnectLoadProtocol {
-  /** One token for each device that connects in turn; none for bare uWebSockets.js. */
-  readonly setup: { readonly port: number; readonly tokens: readonly string[] }
+  readonly setup: {
+    readonly port: number
+    /** One for each device that connects in turn; none for bare uWebSockets.js. */
+    readonly logins: readonly Login[]
+    readonly to: SubscribingTo
+  }
   readonly request: { readonly inFlight: number; readonly seconds: number }
   readonly answer: ConnectLoadFigures
 }
@@ -24,13 +28,14 @@ export interface ConnectLoadFigures {
   readonly clientCores: number
 }
 
-serveParent<ConnectLoadProtocol>(async ({ port, tokens }) => {
+serveParent<ConnectLoadProtocol>(async ({ port, logins, to }) => {
   let next = 0
   const connectOnce = async () => {
     const client = await StompSocket.open({ port })
-    if (tokens.length > 0) {
-      await client.signIn(tokens[next++ % tokens.length]!, '10000,10000')
-      await client.subscribe(QUEUES)
+    if (logins.length > 0) {
+      const at = next++ % logins.length
+      await client.signIn(logins[at]!, '10000,10000')
+      await client.subscribe(subscribingsOf(to, at))
     }
     await client.abort()
   }

@@ -2,8 +2,17 @@
 
 import type { Subscribing } from './stomp-socket.ts'
 
-export const QUEUES: readonly Subscribing[] = ['calls', 'contacts', 'account'].map((queue, at) => ({
+/** The three queues of one's own device; of a server that knows no devices, three topics that are nobody else's. */
+export type SubscribingTo = 'queues' | 'topics'
+
+export function subscribingsOf(to: SubscribingTo, device: number): readonly Subscribing[] {
+  if (to === 'queues') return QUEUES
+  return QUEUES.map((queue, at) => ({ ...queue, destination: `/topic/${NAMES[at]}.${device}` }))
+}
+
+const NAMES = ['calls', 'contacts', 'account']
+const QUEUES: readonly Subscribing[] = NAMES.map((name, at) => ({
   id: `sub-${at}`,
-  destination: `/user/queue/${queue}`,
+  destination: `/user/queue/${name}`,
   ack: 'client-individual',
 }))

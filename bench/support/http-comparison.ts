@@ -1,13 +1,16 @@
 /** Loads two HTTP servers with the same requests in turn, the bare one and ours, and records the rounds. */
 
-import type { BenchmarkContext, Parameters, Row } from './benchmark.ts'
+import { type BenchmarkContext, type Parameters, peerDetails, peersOf, type Row } from './benchmark.ts'
 import { loadGenerator, type RequestList, runHttpLoad } from './http-load.ts'
-import { interleaved, withCpu } from './rounds.ts'
+import { interleavedWith, withCpu } from './rounds.ts'
 import { mean, rounded, sum } from './statistics.ts'
 
 export interface HttpSide {
   readonly url: string
-  readonly pid: number
+  /** One, or those of all workers. */
+  readonly pid: number | readonly number[]
+  /** Where they are not the same as of the others. */
+  readonly requests?: RequestList
 }
 
 export interface HttpComparison {
@@ -15,38 +18,42 @@ export interface HttpComparison {
   readonly project: HttpSide
   readonly requests: RequestList
   readonly parameters: Parameters
+  /** By name and version. */
+  readonly peers?: ReadonlyMap<string, HttpSide>
 }
 
-/** Warms both up and records all rounds of `row`. Rejects when any answer is not a success. */
+/** Warms all up and records all rounds of `row`. Rejects when any answer is not a success. */
 export async function compareHttp(
   context: BenchmarkContext,
   row: Row,
-  { limit, project, requests, parameters }: HttpComparison,
+  { limit, project, requests: ofAll, parameters, peers = new Map() }: HttpComparison,
 ): Promise<void> {
   const { turns, turnSeconds, warmUpSeconds } = context.scale
-  const measure = ({ url, pid }: HttpSide, seconds: number) =>
+  const measure = ({ url, pid, requests = ofAll }: HttpSide, seconds: number) =>
     withCpu(pid, () => runHttpLoad({ url, requests, connections: CONNECTIONS, seconds }))
-  await measure(limit, warmUpSeconds)
-  await measure(project, warmUpSeconds)
+  for (const side of [limit, project, ...peers.values()]) await measure(side, warmUpSeconds)
   for (const round of context.rounds()) {
-    const figures = await interleaved(
+    const figures = await interleavedWith(
       round,
       turns,
-      () => measure(limit, turnSeconds),
-      () => measure(project, turnSeconds),
+      { limit: () => measure(limit, turnSeconds), project: () => measure(project, turnSeconds) },
+      new Map([...peers].map(([name, side]) => [name, () => measure(side, turnSeconds)])),
     )
     const [limitFigures, projectFigures] = [summarise(figures.limit), summarise(figures.project)]
+    const peerFigures = [...figures.others].map(([name, turns]) => [name, summarise(turns)] as const)
     context.record(row, round, {
       limit: limitFigures.requestsPerSecond,
       project: projectFigures.requestsPerSecond,
       cpuRatio: limitFigures.cpuMicroseconds / projectFigures.cpuMicroseconds,
+      ...peersOf(peerFigures.map(([name, { requestsPerSecond }]) => [name, requestsPerSecond])),
       parameters: { ...parameters, connections: CONNECTIONS, client: await loadGenerator() },
       details: {
-        requestsInList: requests.count,
+        requestsInList: ofAll.count,
         limitP99Ms: limitFigures.p99,
         projectP99Ms: projectFigures.p99,
         limitCpuMicroseconds: limitFigures.cpuMicroseconds,
         projectCpuMicroseconds: projectFigures.cpuMicroseconds,
+        ...peerDetails(peerFigures),
       },
     })
   }

@@ -1,48 +1,62 @@
 /**
- * Program: connections that do nothing: opened, and of a STOMP server also signed in and subscribed to the device's three
- * queues. They beat, as apps do, so that nobody takes them for dead.
+ * Program: connections that do nothing: opened, and of a STOMP server also signed in and subscribed three times. They beat, as apps do, so that nobody takes them for dead.
  */
 
-import { QUEUES } from './device-queues.ts'
+import { type SubscribingTo, subscribingsOf } from './device-queues.ts'
 import { serveParent } from './program.ts'
-import { openMany, StompSocket, wireFrame } from './stomp-socket.ts'
+import { type Login, openMany, StompSocket, wireFrame } from './stomp-socket.ts'
 
 export interface IdleLoadProtocol {
-  readonly setup: { readonly port: number }
+  readonly setup: { readonly port: number; readonly to: SubscribingTo }
   readonly request: Opening
+  readonly answer: IdleLoadFigures
+}
+
+export interface IdleLoadFigures {
   /** All connections that are open then. */
-  readonly answer: number
+  readonly open: number
+  readonly openedPerSecond: number
+  /** Processor time of this client while it opened them. */
+  readonly clientCores: number
 }
 
 /** Connections to be opened besides those that are there. */
 interface Opening {
   readonly connections: number
   /** One for each; none for bare uWebSockets.js. */
-  readonly tokens: readonly string[]
+  readonly logins: readonly Login[]
 }
 
 const clients: StompSocket[] = []
+let next = 0
 
-serveParent<IdleLoadProtocol>(async ({ port }) => {
+serveParent<IdleLoadProtocol>(async ({ port, to }) => {
   let isBeating = false
   setInterval(() => {
     if (isBeating) for (const client of clients) client.send(BEAT)
   }, BEAT_EVERY_MS).unref()
   return async request => {
     // Bare uWebSockets.js would answer each beat to everybody.
-    isBeating = request.tokens.length > 0
-    await open(port, request)
-    return clients.filter(({ isOpen }) => isOpen).length
+    isBeating = request.logins.length > 0
+    const [cpuBefore, startMs] = [process.cpuUsage(), performance.now()]
+    await open(port, to, request)
+    const ms = performance.now() - startMs
+    const { user, system } = process.cpuUsage(cpuBefore)
+    return {
+      open: clients.filter(({ isOpen }) => isOpen).length,
+      openedPerSecond: (request.connections * 1000) / ms,
+      clientCores: (user + system) / 1000 / ms,
+    }
   }
 })
 
-async function open(port: number, { connections, tokens }: Opening): Promise<void> {
+async function open(port: number, to: SubscribingTo, { connections, logins }: Opening): Promise<void> {
   await openMany(connections, async at => {
     const client = await StompSocket.open({ port })
-    const token = tokens[at]
-    if (token !== undefined) {
-      await client.signIn(token, HEART_BEAT)
-      await client.subscribe(QUEUES)
+    const login = logins[at]
+    if (login !== undefined) {
+      await client.signIn(login, HEART_BEAT)
+      await client.subscribe(subscribingsOf(to, next++))
     }
     clients.push(client)
   })

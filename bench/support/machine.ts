@@ -33,6 +33,24 @@ export function cpuSeconds(pid: number): number {
   }
 }
 
+/** Memory of a process that is in use, bytes; NaN where the system does not say. */
+export interface ResidentMemory {
+  /** All of it, with the pages of files that are mapped. */
+  readonly all: number
+  /** Its own: what nobody could read again from a file. */
+  readonly own: number
+}
+
+export function residentMemory(pid: number): ResidentMemory {
+  try {
+    const status = readFileSync(`/proc/${pid}/status`, 'latin1')
+    const bytesOf = (name: string) => 1024 * Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(status)?.[1])
+    return { all: bytesOf('VmRSS'), own: bytesOf('RssAnon') }
+  } catch {
+    return { all: Number.NaN, own: Number.NaN }
+  }
+}
+
 /** True when the folder is in memory, where a durable write costs nothing. */
 export function isInMemory(folder: string): boolean {
   return statfsSync(folder).type === TMPFS_MAGIC

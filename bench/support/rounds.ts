@@ -1,6 +1,7 @@
 /** Limit and project side by side: measured in short turns, one after the other, in the other order each time. */
 
 import { cpuSeconds } from './machine.ts'
+import { sum } from './statistics.ts'
 
 /** What both measured, a figure for each turn. */
 export interface Turns<Limit, Project = Limit> {
@@ -19,20 +20,59 @@ export async function interleaved<Limit, Project = Limit>(
 ): Promise<Turns<Limit, Project>> {
   const limit: Limit[] = []
   const project: Project[] = []
-  for (let turn = 0; turn < turns; turn++) {
-    if ((round + turn) % 2 === 1) limit.push(await measureLimit())
-    project.push(await measureProject())
-    if ((round + turn) % 2 === 0) limit.push(await measureLimit())
-  }
+  await inTurns(round, turns, [
+    async () => void limit.push(await measureLimit()),
+    async () => void project.push(await measureProject()),
+  ])
   return { limit, project }
 }
 
-/** What `run` came to, and the processor seconds that the process spent meanwhile. */
+/** The same with others beside the two, each by its name. */
+export async function interleavedWith<Figure>(
+  round: number,
+  turns: number,
+  measures: { readonly limit: Measure<Figure>; readonly project: Measure<Figure> },
+  others: ReadonlyMap<string, Measure<Figure>>,
+): Promise<Turns<Figure> & { readonly others: ReadonlyMap<string, readonly Figure[]> }> {
+  const limit: Figure[] = []
+  const project: Figure[] = []
+  const figures = new Map<string, Figure[]>([...others.keys()].map(name => [name, []]))
+  await inTurns(round, turns, [
+    async () => void limit.push(await measures.limit()),
+    async () => void project.push(await measures.project()),
+    ...[...others].map(
+      ([name, measure]) =>
+        async () =>
+          void figures.get(name)?.push(await measure()),
+    ),
+  ])
+  return { limit, project, others: figures }
+}
+
+export type Measure<Figure> = () => Promise<Figure>
+
+async function inTurns(
+  round: number,
+  turns: number,
+  measures: readonly (() => Promise<void>)[],
+): Promise<void> {
+  for (let turn = 0; turn < turns; turn++) {
+    const ordered = (round + turn) % 2 === 1 ? measures : [...measures].reverse()
+    for (const measure of ordered) await measure()
+  }
+}
+
+/** What `run` came to, and the processor seconds that the process, or all of them, spent meanwhile. */
 export async function withCpu<Figure>(
-  pid: number,
+  pid: number | readonly number[],
   run: () => Promise<Figure>,
-): Promise<{ readonly figure: Figure; readonly cpu: number }> {
-  const before = cpuSeconds(pid)
+): Promise<{ readonly figure: Figure; readonly cpu: number; readonly seconds: number }> {
+  const pids = typeof pid === 'number' ? [pid] : pid
+  const [before, startMs] = [sum(pids.map(cpuSeconds)), performance.now()]
   const figure = await run()
-  return { figure, cpu: cpuSeconds(pid) - before }
+  return {
+    figure,
+    cpu: sum(pids.map(cpuSeconds)) - before,
+    seconds: (performance.now() - startMs) / 1000,
+  }
 }

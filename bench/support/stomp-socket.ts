@@ -19,6 +19,13 @@ export interface Subscribing {
   readonly ack: 'auto' | 'client' | 'client-individual'
 }
 
+/** Header lines of CONNECT by which a client says to whom it speaks and who it is. */
+export type Login = readonly string[]
+
+export function bearerLogin(token: string): Login {
+  return ['host:bench', `authorization:Bearer ${token}`]
+}
+
 export class StompSocket {
   /** Messages that have come whole. */
   messages = 0
@@ -57,10 +64,10 @@ export class StompSocket {
   }
 
   /** Signs in; resolves when CONNECTED has come. */
-  async signIn(token: string, heartBeat = '0,0'): Promise<void> {
-    const lines = ['CONNECT', 'accept-version:1.2', 'host:bench', `heart-beat:${heartBeat}`]
+  async signIn(login: Login, heartBeat = '0,0'): Promise<void> {
+    const lines = ['CONNECT', 'accept-version:1.2', `heart-beat:${heartBeat}`, ...login]
     const connected = this.#next('CONNECTED')
-    this.send(wireFrame(`${lines.join('\n')}\nauthorization:Bearer ${token}\n\n\0`))
+    this.send(wireFrame(`${lines.join('\n')}\n\n\0`))
     await connected
   }
 

@@ -4,7 +4,7 @@
  */
 
 import { serveParent } from './program.ts'
-import { openMany, StompSocket, wireFrame } from './stomp-socket.ts'
+import { type Login, openMany, StompSocket, wireFrame } from './stomp-socket.ts'
 
 export interface TopicLoadProtocol {
   readonly setup: { readonly port: number }
@@ -14,7 +14,7 @@ export interface TopicLoadProtocol {
         readonly destination: string
         readonly receivers: number
         /** One for each receiver; none for bare uWebSockets.js. */
-        readonly tokens: readonly string[]
+        readonly logins: readonly Login[]
       }
     | { readonly kind: 'run'; readonly inFlight: number; readonly seconds: number }
     | { readonly kind: 'close' }
@@ -50,13 +50,13 @@ type Asked<Kind> = Extract<TopicLoadProtocol['request'], { kind: Kind }>
 
 async function open(
   port: number,
-  { destination, receivers, tokens }: Asked<'open'>,
+  { destination, receivers, logins }: Asked<'open'>,
 ): Promise<TopicLoadFigures> {
   clients = await openMany(receivers, async at => {
     const client = await StompSocket.open({ port })
-    const token = tokens[at]
-    if (token === undefined) return client
-    await client.signIn(token)
+    const login = logins[at]
+    if (login === undefined) return client
+    await client.signIn(login)
     await client.subscribe([{ id: 'sub-0', destination, ack: 'auto' }])
     return client
   })
