@@ -66,6 +66,8 @@ Names: ${BENCHMARKS.map(({ name }) => name).join(', ')}; all of them unless some
   --smoke          tiny counts, to see that everything runs: the figures mean nothing
   --rounds N       rounds of each measurement (5; up to 15 when other programs disturb them)
   --turns N        one-second turns of limit and project in each round (3)
+  --peers          measure peers too, as far as they are installed: RabbitMQ, nginx; and Fastify
+  --users N        measure growth up to so many users with ten contacts each (100000)
   --entries N      measure growth up to a log of so many entries (1000000)
   --out FILE       append the JSON lines to FILE (else last.jsonl in the folder below is written anew)
   --folder DIR     where stores are made and prefilled logs kept (the system's temporary folder)
@@ -79,6 +81,7 @@ interface RunOptions {
   /** Rounds that must be quiet, if they can be had. */
   readonly rounds: number
   readonly isProfiled: boolean
+  readonly hasPeers: boolean
   readonly onResult: (result: Result) => void
 }
 
@@ -109,12 +112,11 @@ async function main(): Promise<void> {
   const rounds = Number(values.rounds ?? (values.smoke || values.profile ? 1 : 5))
   const chosen = BENCHMARKS.filter(({ name }) => positionals.length === 0 || positionals.includes(name))
   for (const benchmark of chosen) {
-    await runBenchmark(benchmark, { folder, scale, rounds, isProfiled: values.profile, onResult }).catch(
-      error => {
-        process.stderr.write(`${benchmark.name} can't run: ${error instanceof Error ? error.stack : error}\n`)
-        process.exitCode = 1
-      },
-    )
+    const options = { folder, scale, rounds, isProfiled: values.profile, hasPeers: values.peers, onResult }
+    await runBenchmark(benchmark, options).catch(error => {
+      process.stderr.write(`${benchmark.name} can't run: ${error instanceof Error ? error.stack : error}\n`)
+      process.exitCode = 1
+    })
   }
   // The figures of a smoke run are noise; a table of them would only mislead.
   if (!values.smoke) process.stderr.write(`\n${formatTable(results)}`)
@@ -133,6 +135,7 @@ async function runBenchmark(benchmark: Benchmark, options: RunOptions): Promise<
   try {
     await benchmark.run({
       scale: options.scale,
+      hasPeers: options.hasPeers,
       storesFolder: join(options.folder, 'stores'),
       folder,
       profilesFolder,
@@ -182,6 +185,7 @@ function scaleOf(values: {
   rounds?: string
   turns?: string
   entries: string
+  users: string
 }): Scale {
   if (values.smoke) return SMOKE
   const entriesMax = Number(values.entries)
@@ -193,6 +197,7 @@ function scaleOf(values: {
     entries: 1_000_000,
     devices: 60_000,
     sizes: [100_000, 1_000_000, 10_000_000].filter(size => size <= entriesMax),
+    userCounts: [10_000, 100_000, 1_000_000].filter(count => count <= Number(values.users)),
     appendedEntries: 100_000,
     warmTargets: 10_000,
     coldWarmUpTargets: 5_000,
@@ -207,6 +212,7 @@ const SMOKE: Scale = {
   entries: 20_000,
   devices: 10_000,
   sizes: [2_000, 20_000],
+  userCounts: [100, 300],
   appendedEntries: 2_000,
   warmTargets: 100,
   coldWarmUpTargets: 100,
@@ -217,6 +223,8 @@ const OPTIONS = {
   rounds: { type: 'string' },
   turns: { type: 'string' },
   entries: { type: 'string', default: '1000000' },
+  users: { type: 'string', default: '100000' },
+  peers: { type: 'boolean', default: false },
   out: { type: 'string' },
   folder: { type: 'string', default: tmpdir() },
   profile: { type: 'boolean', default: false },
