@@ -140,12 +140,25 @@ export interface SimulatorState {
     readonly isOnline: boolean
     /** What it does, such as `ringing`, `in a call`, `idle`. */
     readonly doing: string
+    /** By which it can be befriended. */
+    readonly shareLink?: string
+    /** Whoever opens it asks them to be a contact. */
+    readonly shareLink?: string
   }[]
   readonly calls: {
     readonly started: number
     readonly answered: number
     readonly ended: number
     readonly failed: number
+  }
+  /** While users call one another. Milliseconds from the request that starts a call to a device that rings. */
+  readonly load?: {
+    readonly users: number
+    readonly online: number
+    readonly callsPerSecond: number
+    readonly callsUnderWay: number
+    readonly ringMsP50: number
+    readonly ringMsP99: number
   }
   /** The last thing that went wrong, as a sentence. */
   readonly trouble?: string

@@ -45,7 +45,8 @@ const IMPORT_MAP = JSON.stringify({
 /** `built` is the folder of the compiled project. */
 export function pageRoutes(built = BUILT): readonly HttpRoute[] {
   const pages = PAGES.map(page => route(page.path, 'text/html; charset=utf-8', () => shellOf(page)))
-  const names = [...SERVED_FOLDERS.flatMap(folder => filesIn(built, folder)), ...SERVED_FILES]
+  const single = SERVED_FILES.filter(name => existsSync(join(built, name)))
+  const names = [...SERVED_FOLDERS.flatMap(folder => filesIn(built, folder)), ...single]
   const files = names.map(name => {
     const mediaType = MEDIA_TYPES[name.slice(name.lastIndexOf('.') + 1)]!
     return route(`/dev/modules/${name}`, mediaType, () => readFileSync(join(built, name)))

@@ -1,0 +1,160 @@
+/** The pages of a development server as they were built: all that they load is there, and nothing else is. */
+
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { pageRoutes } from '../../src/operations/console/pages.ts'
+import { HttpServer } from '../../src/transport/http.ts'
+import { sendRaw } from '../support/raw-http.ts'
+import { PROJECT_ROOT } from '../support/vectors.ts'
+
+const PAGES = ['/dev', '/dev/client', '/docs/events']
+
+async function serve(t: Test, built?: string): Promise<{ url: string; port: number }> {
+  const server = new HttpServer({
+    routes: pageRoutes(built),
+    onRefused: () => undefined,
+    onFault: error => t.fail(String(error)),
+  })
+  t.teardown(() => server.close())
+  const port = await server.listen('127.0.0.1', 0)
+  return { url: `http://127.0.0.1:${port}`, port }
+}
+
+/** What a page and the modules that it loads ask for, each as an absolute path. */
+class Loads {
+  readonly #url: string
+  readonly #imports: Readonly<Record<string, string>>
+  readonly paths = new Set<string>()
+  readonly failures: string[] = []
+
+  constructor(url: string, imports: Readonly<Record<string, string>>) {
+    this.#url = url
+    this.#imports = imports
+  }
+
+  async load(path: string): Promise<void> {
+    if (this.paths.has(path)) return
+    this.paths.add(path)
+    const answer = await fetch(this.#url + path)
+    const text = await answer.text()
+    const type = answer.headers.get('content-type') ?? ''
+    const expected = path.endsWith('.js')
+      ? 'text/javascript'
+      : path.endsWith('.css')
+        ? 'text/css'
+        : 'image/svg'
+    if (answer.status !== 200 || !type.startsWith(expected))
+      this.failures.push(`${path}: ${answer.status} ${type}`)
+    if (path.endsWith('.js')) for (const name of importsIn(text)) await this.load(this.#resolve(name, path))
+  }
+
+  /** By the import map of the page (HTML standard, "resolve a module specifier"). */
+  #resolve(name: string, from: string): string {
+    if (/^\.{0,2}\//.test(name)) return new URL(name, this.#url + from).pathname
+    const [key, target] =
+      Object.entries(this.#imports).find(
+        ([key]) => key === name || (key.endsWith('/') && name.startsWith(key)),
+      ) ?? []
+    if (key === undefined || target === undefined) return `/${name} is not in the import map of ${from}`
+    return target + name.slice(key.length)
+  }
+}
+
+/** Imports and exports at the start of a line, and imports at run time. */
+function importsIn(module: string): string[] {
+  const form = /^(?:import|export)\b[^'"`;()=]*?["']([^"'\n]+)["']|\bimport\(["']([^"'\n]+)["']\)/gm
+  return [...module.matchAll(form)].map(([, fixed, dynamic]) => fixed ?? dynamic!)
+}
+
+t.test('each page and all that it loads is there', async t => {
+  const { url } = await serve(t)
+  for (const path of PAGES) {
+    const page = await (await fetch(url + path)).text()
+    const map = JSON.parse(/<script type="importmap">(.*)<\/script>/.exec(page)?.[1] ?? '')
+    const loads = new Loads(url, map.imports)
+    for (const [, loaded] of page.matchAll(/(?:src|href)="([^"]+)"/g)) await loads.load(loaded!)
+    t.same(loads.failures, [], path)
+    t.ok(loads.paths.has('/dev/modules/web/base.css'), path)
+    t.ok(
+      [...loads.paths].some(loaded => loaded.endsWith('/main.js')),
+      path,
+    )
+  }
+})
+
+t.test('a page may load nothing from elsewhere, and no script that is not its own', async t => {
+  const { url } = await serve(t)
+  for (const path of [...PAGES, '/dev/modules/web/base.css', '/dev/modules/src/client/client.js']) {
+    const answer = await fetch(url + path)
+    const policy = answer.headers.get('content-security-policy') ?? ''
+    t.match(policy, /^default-src 'none'; script-src 'self' 'sha256-[\w+/]{43}='; style-src 'self'; /, path)
+    t.match(policy, /frame-ancestors 'none'/, path)
+    t.notMatch(policy, /unsafe|http:|https:|\*/, path)
+    t.equal(answer.headers.get('x-content-type-options'), 'nosniff', path)
+  }
+})
+
+t.test('the one script in a page is its import map, which the policy names', async t => {
+  const { url } = await serve(t)
+  for (const path of PAGES) {
+    const answer = await fetch(url + path)
+    const page = await answer.text()
+    t.notMatch(page, / style=| on\w+=|<style/, path)
+    const scripts = [...page.matchAll(/<script([^>]*)>([^<]*)</g)]
+    const inline = scripts.filter(([, , text]) => text !== '')
+    t.same(
+      inline.map(([, attributes]) => attributes),
+      [' type="importmap"'],
+    )
+    const digest = await crypto.subtle.digest('SHA-256', Buffer.from(inline[0]?.[2] ?? ''))
+    const policy = answer.headers.get('content-security-policy')
+    t.ok(policy?.includes(`'sha256-${Buffer.from(digest).toString('base64')}'`), path)
+  }
+})
+
+t.test('nothing else of the project is served, however it is spelled', async t => {
+  const { port } = await serve(t)
+  const paths = [
+    ...['src/main.js', 'src/config.js', 'src/store/database.js', 'src/operations/console/pages.js'],
+    ...['actors/call-room.js', 'scripts/keygen.js', 'test/operations/console-pages.test.js', 'package.json'],
+    ...[
+      'web/../src/main.js',
+      'web/%2e%2e/src/main.js',
+      'web/..%2fsrc/main.js',
+      'web//base.css',
+      'web/',
+      'web',
+    ],
+    ...[
+      'web/packages/lit-html/LICENSE',
+      'web/console/main.ts',
+      'src/log/hash.js.map',
+      'src/client/client.d.ts',
+    ],
+    ...['../../package.json', '%2e%2e/%2e%2e/package.json', '/etc/passwd', 'web/base.css%00.js'],
+  ]
+  for (const path of paths) {
+    const request = `GET /dev/modules/${path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`
+    t.match(await sendRaw(port, request), /^HTTP\/1\.1 404 /, path)
+  }
+})
+
+t.test('the modules of pages are of folders that browsers may read, and have a media type', async t => {
+  const paths = pageRoutes()
+    .map(({ path }) => path)
+    .filter(path => !PAGES.includes(path))
+  const allowed =
+    /^\/dev\/modules\/(?:web\/|src\/client\/|src\/log\/|src\/(?:errors|limits)\.js$).*\.(?:js|css|svg)$|^\/dev\/modules\/src\/(?:errors|limits)\.js$/
+  t.same(
+    paths.filter(path => !allowed.test(path)),
+    [],
+  )
+  t.ok(paths.length > 50)
+})
+
+t.test('without the pages built, what is not there is not found, and no fault', async t => {
+  const { url } = await serve(t, join(PROJECT_ROOT, 'test', 'vectors'))
+  t.equal((await fetch(`${url}/dev`)).status, 200)
+  t.equal((await fetch(`${url}/dev/modules/web/base.css`)).status, 404)
+  t.equal((await fetch(`${url}/dev/modules/src/errors.js`)).status, 404)
+})
