@@ -140,8 +140,6 @@ export interface SimulatorState {
     readonly isOnline: boolean
     /** What it does, such as `ringing`, `in a call`, `idle`. */
     readonly doing: string
-    /** By which it can be befriended. */
-    readonly shareLink?: string
     /** Whoever opens it asks them to be a contact. */
     readonly shareLink?: string
   }[]
