@@ -1,0 +1,322 @@
+/**
+ * Joins the parts of the page for the person who is signed in to this tab: what the views' buttons do, and what happens
+ * when somebody comes and goes.
+ */
+
+import { Calls } from './calls.ts'
+import { Contacts, isTokenGone, sharedToken } from './contacts.ts'
+import { deviceKeyOf, forgetDeviceKey } from './device-key.ts'
+import { KeyLog } from './key-log.ts'
+import { Problem, Session, type SignedIn, sentenceOf } from './session.ts'
+import { type Event, Socket } from './socket.ts'
+import { type Challenge, type Connection, SIGNED_OUT, type State, type Store, type User } from './state.ts'
+
+/** What a signed-in person has. */
+interface Person {
+  readonly contacts: Contacts
+  readonly calls: Calls
+  readonly socket: Socket
+  readonly keyLog: KeyLog
+}
+
+interface ChallengeReply {
+  readonly challengeId: string
+  readonly sentTo: string
+  readonly otpLength: number
+  readonly resendIn: number
+}
+
+interface DeviceReply {
+  readonly deviceId: string
+  readonly publicKeyHash: string
+}
+
+export class App {
+  readonly #store: Store
+  readonly #session = new Session()
+  #person: Person | undefined
+  #token = sharedToken(location)
+
+  constructor(store: Store) {
+    this.#store = store
+    this.#session.onOver = sentence => this.#leave(sentence)
+  }
+
+  get #state(): State {
+    return this.#store.state
+  }
+
+  /** Shows the sign-in, or goes on with the person whom this tab was signed in as. */
+  async start(): Promise<void> {
+    if (!window.isSecureContext) return this.#store.update({ stage: 'unusable' })
+    if (!(await isOwnTab())) {
+      this.#session.drop()
+      sessionStorage.clear()
+      this.#store.say('good', 'This tab is a copy of another: it can be somebody else.')
+    }
+    if (!this.#session.isSignedIn) return this.#showSignIn()
+    await this.act('start', async () => this.#enter(await this.#session.request<User>('GET', 'user')))
+    if (this.#state.stage === 'starting') this.#showSignIn()
+  }
+
+  /** Runs what a button does: the button waits, and what goes wrong is said. */
+  async act(name: string, action: () => Promise<void> | void): Promise<void> {
+    if (this.#state.doing.has(name)) return
+    this.#store.update({ doing: new Set([...this.#state.doing, name]) })
+    try {
+      await action()
+    } catch (error) {
+      this.#store.say('bad', sentenceOf(error))
+    } finally {
+      this.#store.update({ doing: new Set([...this.#state.doing].filter(one => one !== name)) })
+    }
+  }
+
+  get contacts(): Contacts {
+    return this.#signedIn.contacts
+  }
+
+  get calls(): Calls {
+    return this.#signedIn.calls
+  }
+
+  async askForCode(identifier: string, displayName: string): Promise<void> {
+    const body = { identifier, ...(displayName === '' ? {} : { displayName }) }
+    const reply = await this.#session.request<ChallengeReply>('POST', 'login', body)
+    this.#store.update({ stage: 'code', notices: [], challenge: challengeOf(reply, identifier) })
+  }
+
+  async askForAnotherCode(): Promise<void> {
+    const { challengeId, identifier } = this.#challenge
+    const reply = await this.#session.request<ChallengeReply>('POST', 'resend-otp', { challengeId })
+    this.#store.update({ challenge: challengeOf({ ...reply, challengeId }, identifier) })
+    this.#store.say('good', 'Another code is on its way; the last one is void.')
+  }
+
+  /** The newest code that the development server has sent to the address. */
+  async fetchCode(): Promise<string> {
+    const { identifier } = this.#challenge
+    // As the server writes numbers; an address has none of these.
+    const to = identifier.startsWith('+') ? identifier.replace(/[\s().-]/g, '') : identifier
+    const path = `/dev/inbox?to=${encodeURIComponent(to)}`
+    const { items } = await this.#session.request<{ items: readonly { otp?: string }[] }>('GET', path)
+    const otp = items.find(item => item.otp !== undefined)?.otp
+    if (otp === undefined)
+      throw new Error('There is no code in the inbox yet. Look into the terminal, or try again.')
+    return otp
+  }
+
+  async signIn(otp: string): Promise<void> {
+    const { challengeId } = this.#challenge
+    try {
+      const reply = await this.#session.request<SignedIn>('POST', 'verify-login', { challengeId, otp })
+      this.#session.take(reply)
+      await this.#enter(reply.user)
+    } catch (error) {
+      if (error instanceof Problem && error.code === 'CHALLENGE_GONE') this.#showSignIn()
+      throw error
+    }
+  }
+
+  goBack(): void {
+    this.#showSignIn()
+  }
+
+  async signOut(): Promise<void> {
+    if (this.#state.call !== undefined) await this.calls.leave().catch(() => {})
+    await this.#session.request('POST', 'logout').catch(() => {})
+    this.#session.drop()
+    this.#leave(undefined)
+  }
+
+  /** Brings the connection to this tab; another tab of the same person has had it. */
+  connectHere(): void {
+    this.#signedIn.socket.connect()
+  }
+
+  async askByToken(): Promise<void> {
+    const { invitedBy } = this.#state
+    if (invitedBy !== undefined) await this.contacts.ask(invitedBy.token)
+  }
+
+  putInvitationAway(): void {
+    this.#store.update({ invitedBy: undefined })
+  }
+
+  async copyLink(): Promise<void> {
+    await navigator.clipboard.writeText(this.#state.shareLink ?? '')
+    this.#store.say('good', 'The link is copied.')
+  }
+
+  /** Another link was opened in this tab. */
+  async onHashChange(): Promise<void> {
+    this.#token = sharedToken(location)
+    if (this.#person !== undefined) await this.act('share', () => this.#resolveToken())
+  }
+
+  dismiss(id: number): void {
+    this.#store.dismiss(id)
+  }
+
+  #showSignIn(): void {
+    this.#store.update({ stage: 'signed-out', challenge: undefined, namesTaken: namesTaken() })
+  }
+
+  async #enter(user: User): Promise<void> {
+    const keyLog = await this.#register(user)
+    noteName(user)
+    const contacts = new Contacts(this.#store, this.#session, user.userId)
+    const socket = new Socket(this.#session, {
+      onConnected: () => void this.#onConnected(),
+      onConnection: connection => this.#onConnection(connection),
+      onEvent: event => this.#onEvent(event),
+      onTrouble: sentence => this.#store.say('bad', sentence),
+      onSignedOut: sentence => {
+        this.#session.drop()
+        this.#leave(sentence)
+      },
+    })
+    const calls = new Calls(this.#store, this.#session, socket, keyLog, user.userId)
+    this.#person = { contacts, socket, keyLog, calls }
+    const { userId, displayName } = user
+    this.#store.update({ stage: 'signed-in', challenge: undefined, user: { userId, displayName } })
+    socket.connect()
+    await this.#resolveToken()
+    await this.#checkOwnKey()
+  }
+
+  /** Registers this browser's key for the person: the same key again is the same device. */
+  async #register({ userId }: User): Promise<KeyLog> {
+    const { log } = await this.#session.request<{ log: { vkey: string; vrfPublicKey: string } }>(
+      'GET',
+      'meta',
+    )
+    const deviceInfo = { platform: 'web', name: browserName() }
+    let key = await deviceKeyOf(userId)
+    const register = () =>
+      this.#session.request<DeviceReply>('POST', 'register_device', { publicKey: key.publicKey, deviceInfo })
+    const device = await register().catch(async error => {
+      if (!(error instanceof Problem) || error.code !== 'KEY_IN_USE') throw error
+      await forgetDeviceKey(userId)
+      key = await deviceKeyOf(userId)
+      return register()
+    })
+    const { deviceId, publicKeyHash } = device
+    const own = { userId, deviceId, publicKeyHash, publicKey: key.publicKey }
+    return new KeyLog(this.#session, log, own, key.privateKey)
+  }
+
+  async #checkOwnKey(): Promise<void> {
+    this.#store.update({ ownKey: { kind: 'checking' } })
+    this.#store.update({ ownKey: await this.#signedIn.keyLog.checkOwn() })
+  }
+
+  async #resolveToken(): Promise<void> {
+    if (this.#token === undefined) return
+    try {
+      await this.contacts.resolve(this.#token)
+    } catch (error) {
+      if (!isTokenGone(error)) throw error
+      this.#store.say('bad', 'The link is not good any more: ask for a new one.')
+    }
+    // Else it would be asked again with each reload.
+    this.#token = undefined
+    history.replaceState(undefined, '', location.pathname)
+  }
+
+  async #onConnected(): Promise<void> {
+    await this.act('load', async () => {
+      const { badge } = await this.#session.request<{ badge: { missedCalls: number } }>('GET', 'user')
+      this.#store.update({ missedCalls: badge.missedCalls })
+      await Promise.all([this.contacts.load(), this.calls.loadHistory(), this.calls.onConnected()])
+    })
+  }
+
+  #onConnection(connection: Connection): void {
+    this.#store.update({ connection })
+  }
+
+  async #onEvent(event: Event): Promise<void> {
+    switch (event.type) {
+      case 'badge':
+        return this.#store.update({ missedCalls: event.missedCalls })
+      case 'contact_added':
+        this.#store.say('good', `${event.displayName} is a contact now.`)
+        return this.contacts.load()
+      case 'friend_request':
+      case 'friend_request_cancelled':
+      case 'contact_removed':
+        return this.contacts.load()
+      case 'device_added':
+        return this.#store.say('bad', `A new device signs in as you: ${event.name}. Was that you?`)
+      default:
+        return this.calls.onEvent(event)
+    }
+  }
+
+  /** Back to the sign-in. */
+  #leave(sentence: string | undefined): void {
+    this.#person?.calls.close()
+    void this.#person?.socket.disconnect()
+    this.#person = undefined
+    this.#store.update({ ...SIGNED_OUT, doing: this.#state.doing, namesTaken: namesTaken() })
+    if (sentence !== undefined) this.#store.say('bad', sentence)
+  }
+
+  get #signedIn(): Person {
+    if (this.#person === undefined) throw new Error('You are signed out.')
+    return this.#person
+  }
+
+  get #challenge(): Challenge {
+    const { challenge } = this.#state
+    if (challenge === undefined) throw new Error('There is no code on its way: begin again.')
+    return challenge
+  }
+}
+
+function challengeOf(
+  { challengeId, sentTo, otpLength, resendIn }: ChallengeReply,
+  identifier: string,
+): Challenge {
+  return { challengeId, identifier, sentTo, otpLength, resendAtMs: Date.now() + resendIn * 1000 }
+}
+
+/**
+ * Whether no other tab has this tab's storage: a duplicated tab is given a copy of it, and two tabs with the same tokens
+ * would take the session from one another. The lock goes with the tab.
+ */
+async function isOwnTab(): Promise<boolean> {
+  const id = sessionStorage.getItem(TAB) ?? crypto.randomUUID()
+  sessionStorage.setItem(TAB, id)
+  return new Promise(resolve => {
+    const holdForever = () => {
+      resolve(true)
+      return new Promise<never>(() => {})
+    }
+    // On a reload the page before may still have it for a moment.
+    const signal = AbortSignal.timeout(LOCK_WAIT_MS)
+    navigator.locks.request(`callsign-tab-${id}`, { signal }, holdForever).catch(() => resolve(false))
+  })
+}
+
+/** Names of people who have signed in with this browser, newest last. */
+function namesTaken(): readonly string[] {
+  return JSON.parse(localStorage.getItem(NAMES) ?? '[]')
+}
+
+function noteName({ displayName }: User): void {
+  const others = namesTaken().filter(name => name !== displayName)
+  localStorage.setItem(NAMES, JSON.stringify([...others, displayName].slice(-NAMES_MAX)))
+}
+
+/** What the other devices of the person read when this one is new. */
+function browserName(): string {
+  const name = /\b(Firefox|Edg|OPR|Chrome|Safari)\b/.exec(navigator.userAgent)?.[1] ?? 'browser'
+  return `${name === 'Edg' ? 'Edge' : name === 'OPR' ? 'Opera' : name}, development client`
+}
+
+const TAB = 'callsign.tab'
+const NAMES = 'callsign.names'
+const NAMES_MAX = 20
+const LOCK_WAIT_MS = 1_500

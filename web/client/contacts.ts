@@ -1,0 +1,136 @@
+/** Contacts, requests to become one, and the share link by which others find the user. */
+
+import { Problem, type Session } from './session.ts'
+import type { Contact, FriendRequest, Store, User } from './state.ts'
+
+interface Page<Item> {
+  readonly items: readonly Item[]
+}
+
+export class Contacts {
+  readonly #store: Store
+  readonly #session: Session
+  readonly #userId: string
+
+  constructor(store: Store, session: Session, userId: string) {
+    this.#store = store
+    this.#session = session
+    this.#userId = userId
+  }
+
+  /** Reads all there is; who has nobody yet gets a link to share without asking for it. */
+  async load(): Promise<void> {
+    const [contacts, requests, asked] = await Promise.all([
+      this.#list<Contact>('friend'),
+      this.#list<FriendRequest>('friend-request?direction=incoming'),
+      this.#list<FriendRequest>('friend-request?direction=outgoing'),
+    ])
+    const marked = new Set(
+      [...this.#store.state.marked].filter(id => contacts.some(({ userId }) => userId === id)),
+    )
+    this.#store.update({ contacts, requests, asked, marked, areContactsLoaded: true })
+    const kept = this.#keptLink()
+    if (kept !== undefined) this.#store.update({ shareLink: kept })
+    else if (contacts.length === 0) await this.share()
+  }
+
+  /** Makes the link, if there is none that is still good. */
+  async share(): Promise<void> {
+    if (this.#keptLink() === undefined) {
+      const { token, expiresAt } = await this.#session.request<{ token: string; expiresAt: string }>(
+        'POST',
+        'share-token',
+        { label: 'development client' },
+      )
+      localStorage.setItem(this.#linkName, JSON.stringify({ token, expiresAt }))
+    }
+    this.#store.update({ shareLink: this.#keptLink() })
+  }
+
+  /** Who is behind the token that the page was opened with. */
+  async resolve(token: string): Promise<void> {
+    const { displayName, relation } = await this.#session.request<{ displayName: string; relation: string }>(
+      'POST',
+      'share-token/resolve',
+      { token },
+    )
+    if (relation === 'self') {
+      this.#store.say(
+        'bad',
+        'This link is your own. Open it in another tab and sign in there as somebody else.',
+      )
+    } else if (relation !== 'contact') this.#store.update({ invitedBy: { token, displayName, relation } })
+  }
+
+  /** Asks the owner of the token to become a contact. */
+  async ask(token: string): Promise<void> {
+    const { user, status } = await this.#session.request<{ user: User; status: string }>(
+      'POST',
+      'friend-request/by-token',
+      { token },
+    )
+    this.#store.update({ invitedBy: undefined })
+    if (status === 'accepted') this.#store.say('good', `You and ${user.displayName} are contacts.`)
+    await this.load()
+  }
+
+  async accept({ requestId }: FriendRequest): Promise<void> {
+    await this.#answer('accept', requestId)
+  }
+
+  async decline({ requestId }: FriendRequest): Promise<void> {
+    await this.#answer('decline', requestId)
+  }
+
+  async cancel({ requestId }: FriendRequest): Promise<void> {
+    await this.#answer('cancel', requestId)
+  }
+
+  async remove({ userId, displayName }: Contact): Promise<void> {
+    await this.#session.request('DELETE', `friend/${userId}`)
+    this.#store.say('good', `${displayName} is no contact any more.`)
+    await this.load()
+  }
+
+  /** Marks somebody for a call of several, or takes the mark away. */
+  mark(userId: string): void {
+    const marked = new Set(this.#store.state.marked)
+    if (!marked.delete(userId)) marked.add(userId)
+    this.#store.update({ marked })
+  }
+
+  async #answer(verb: string, requestId: string): Promise<void> {
+    try {
+      await this.#session.request('POST', `friend-request/${verb}`, { requestId })
+    } finally {
+      // Also when it was closed meanwhile: then it is not to be shown any more.
+      await this.load()
+    }
+  }
+
+  async #list<Item>(path: string): Promise<readonly Item[]> {
+    return (await this.#session.request<Page<Item>>('GET', path)).items
+  }
+
+  get #linkName(): string {
+    return `callsign.share.${this.#userId}`
+  }
+
+  #keptLink(): string | undefined {
+    const { token, expiresAt } = JSON.parse(localStorage.getItem(this.#linkName) ?? '{}')
+    if (token === undefined || Date.parse(expiresAt) < Date.now() + 60_000) return undefined
+    return `${location.origin}${location.pathname}#c=${token}`
+  }
+}
+
+/** The token in the address that the page was opened with: `#c=`, `#share=` or `?share=`. */
+export function sharedToken({ hash, search }: Location): string | undefined {
+  const fragment = new URLSearchParams(hash.slice(1))
+  const token = fragment.get('c') ?? fragment.get('share') ?? new URLSearchParams(search).get('share')
+  return token ?? undefined
+}
+
+/** Whether the token is of no use any more, so that nothing is to be asked with it. */
+export function isTokenGone(error: unknown): boolean {
+  return error instanceof Problem && ['SHARE_TOKEN_NOT_FOUND', 'SHARE_TOKEN_EXPIRED'].includes(error.code)
+}

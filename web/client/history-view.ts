@@ -1,0 +1,55 @@
+/** Calls that were, those that one missed among them, and the way back into one that goes on. */
+
+import { html, nothing, type TemplateResult } from 'lit-html'
+import type { App } from './app.ts'
+import type { PastCall, State } from './state.ts'
+import type { View } from './view.ts'
+import { durationText, namesText } from './view-parts.ts'
+
+export function historyView(state: State, app: App): View {
+  const { history, missedCalls, call } = state
+  const past = history.filter(({ callId }) => callId !== call?.callId)
+  if (past.length === 0) return nothing
+  return html`<section class="card">
+    <h2>Calls ${missedCalls > 0 ? html`<span class="badge">${missedCalls} missed</span>` : nothing}</h2>
+    <ul class="list history">${past.map(one => pastCallView(state, one, app))}</ul>
+    ${
+      missedCalls > 0
+        ? html`<button class="plain" @click=${() => app.act('seen', () => app.calls.markSeen())}>I have seen them</button>`
+        : nothing
+    }
+  </section>`
+}
+
+function pastCallView({ doing, call }: State, past: PastCall, app: App): TemplateResult {
+  const { callId, direction, status, isVideo, peers, createdAt, durationIn } = past
+  const isMissed = status === 'missed' && direction === 'incoming'
+  const at = new Date(createdAt)
+  const facts = [
+    direction === 'outgoing' ? 'outgoing' : 'incoming',
+    isVideo ? 'video' : 'audio',
+    STATUSES[status],
+    ...(durationIn > 0 ? [durationText(durationIn)] : []),
+  ]
+  return html`<li>
+    <span class="arrow" aria-hidden="true">${direction === 'outgoing' ? '↗' : '↙'}</span>
+    <span class="grow"><span class="name ${isMissed ? 'bad' : ''}">${namesText(peers.map(peer => peer.displayName))}</span>
+      <span class="quiet facts">${facts.filter(fact => fact !== '').join(', ')}</span></span>
+    <time class="quiet" datetime=${createdAt}>${at.toLocaleTimeString([], { hour: '2-digit', minute: '2-digit' })}</time>
+    ${
+      status === 'active' && call === undefined
+        ? html`<button ?disabled=${doing.has('rejoin')}
+          @click=${() => app.act('rejoin', () => app.calls.rejoin(callId))}>Come back</button>`
+        : nothing
+    }
+  </li>`
+}
+
+const STATUSES: Readonly<Record<PastCall['status'], string>> = {
+  active: 'goes on',
+  ended: '',
+  missed: 'missed',
+  declined: 'declined',
+  cancelled: 'given up',
+  failed: 'failed',
+}

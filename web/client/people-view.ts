@@ -1,0 +1,150 @@
+/** Contacts, requests, and the link that brings somebody here. */
+
+import { html, nothing, svg, type TemplateResult } from 'lit-html'
+import { encodeQR } from 'qr'
+import type { App } from './app.ts'
+import type { Contact, FriendRequest, State } from './state.ts'
+import type { View } from './view.ts'
+import { avatar } from './view-parts.ts'
+
+/** Who asks, whom the opened link is of, and who was asked. */
+export function requestsView({ requests, asked, invitedBy, doing }: State, app: App): TemplateResult {
+  return html`<div aria-live="polite">
+    ${
+      invitedBy === undefined
+        ? nothing
+        : html`<section class="card attention">
+          <p><strong>${invitedBy.displayName}</strong> has shared a link with you.</p>
+          <p class="row">
+            <button class="main" ?disabled=${doing.has('ask')} @click=${() => app.act('ask', () => app.askByToken())}>
+              Ask ${invitedBy.displayName} to be contacts</button>
+            <button class="plain" @click=${() => app.putInvitationAway()}>Not now</button>
+          </p>
+        </section>`
+    }
+    ${requests.map(request => requestView(request, doing, app))}
+    ${asked.map(
+      request => html`<section class="card slim">${avatar(request.user)}
+        <p class="grow">You have asked <strong>${request.user.displayName}</strong>. They accept in their tab.</p>
+        <button class="plain" @click=${() => app.act('cancel', () => app.contacts.cancel(request))}>Take back</button>
+      </section>`,
+    )}
+  </div>`
+}
+
+function requestView(request: FriendRequest, doing: ReadonlySet<string>, app: App): TemplateResult {
+  const { user } = request
+  const isWaiting = doing.has('answer-request')
+  const act = (verb: 'accept' | 'decline') => app.act('answer-request', () => app.contacts[verb](request))
+  return html`<section class="card attention slim">${avatar(user)}
+    <p class="grow"><strong>${user.displayName}</strong> wants to be your contact.</p>
+    <p class="row">
+      <button class="main" ?disabled=${isWaiting} @click=${() => act('accept')}>Accept</button>
+      <button ?disabled=${isWaiting} @click=${() => act('decline')}>Decline</button>
+    </p>
+  </section>`
+}
+
+export function contactsView(state: State, app: App): View {
+  const { contacts, marked, areContactsLoaded } = state
+  if (!areContactsLoaded || contacts.length === 0) return nothing
+  return html`<section class="card">
+    <h2>Contacts</h2>
+    <ul class="list">${contacts.map(contact => contactView(state, contact, app))}</ul>
+    ${marked.size < 2 && !(marked.size === 1 && state.call !== undefined) ? nothing : severalView(state, app)}
+  </section>`
+}
+
+function contactView(state: State, contact: Contact, app: App): TemplateResult {
+  const { userId, displayName } = contact
+  const { call, marked, contacts } = state
+  const isIn = call?.participants.some(one => one.userId === userId && PRESENT.has(one.state)) ?? false
+  const canMark = contacts.length > 1 && !isIn
+  return html`<li>
+    ${
+      canMark
+        ? html`<input type="checkbox" aria-label=${`Mark ${displayName} for a call of several`}
+          .checked=${marked.has(userId)} @change=${() => app.contacts.mark(userId)}>`
+        : nothing
+    }
+    ${avatar(contact)}<span class="grow name">${displayName}</span>
+    ${call === undefined ? callButtons(state, contact, app) : inviteButton(state, contact, isIn, app)}
+    <details class="more"><summary aria-label=${`More about ${displayName}`}>⋯</summary>
+      <button class="plain bad" @click=${() => app.act('remove-contact', () => app.contacts.remove(contact))}>
+        Remove from contacts</button>
+    </details>
+  </li>`
+}
+
+function callButtons(
+  { doing, connection }: State,
+  { userId, displayName }: Contact,
+  app: App,
+): TemplateResult {
+  const isWaiting = doing.has('start-call') || connection !== 'connected'
+  const start = (isVideo: boolean) => app.act('start-call', () => app.calls.start([userId], isVideo))
+  return html`<button class="main" ?disabled=${isWaiting} aria-label=${`Video call to ${displayName}`}
+      @click=${() => start(true)}>Video</button>
+    <button ?disabled=${isWaiting} aria-label=${`Audio call to ${displayName}`} @click=${() => start(false)}>Audio</button>`
+}
+
+function inviteButton(
+  { doing }: State,
+  { userId, displayName }: Contact,
+  isIn: boolean,
+  app: App,
+): TemplateResult {
+  if (isIn) return html`<span class="quiet">in the call</span>`
+  return html`<button ?disabled=${doing.has('invite')} aria-label=${`Invite ${displayName} into the call`}
+    @click=${() => app.act('invite', () => app.calls.invite([userId]))}>Invite</button>`
+}
+
+function severalView({ marked, call, doing }: State, app: App): TemplateResult {
+  const ids = [...marked]
+  if (call !== undefined) {
+    const invite = () => app.act('invite', () => app.calls.invite(ids))
+    return html`<p class="row several"><button class="main" ?disabled=${doing.has('invite')} @click=${invite}>
+      Invite ${ids.length}</button></p>`
+  }
+  const start = (isVideo: boolean) => app.act('start-call', () => app.calls.start(ids, isVideo))
+  const isWaiting = doing.has('start-call')
+  return html`<p class="row several">
+    <button class="main" ?disabled=${isWaiting} @click=${() => start(true)}>Video call with ${ids.length}</button>
+    <button ?disabled=${isWaiting} @click=${() => start(false)}>Audio call</button>
+  </p>`
+}
+
+/** The share link: as something to click, to copy, and to scan. */
+export function addView({ shareLink, contacts, areContactsLoaded, doing }: State, app: App): View {
+  if (!areContactsLoaded) return nothing
+  const isFirst = contacts.length === 0
+  if (shareLink === undefined) {
+    return html`<section class="card"><button ?disabled=${doing.has('share')}
+      @click=${() => app.act('share', () => app.contacts.share())}>Add somebody</button></section>`
+  }
+  const link = html`<p class="row">
+      <a class="button ${isFirst ? 'main' : ''}" href=${shareLink} target="_blank" rel="noopener">
+        ${isFirst ? 'Open a second tab as somebody else' : 'Open it in another tab'}</a>
+      <button @click=${() => app.act('copy', () => app.copyLink())}>Copy the link</button>
+    </p>
+    <input class="link mono" readonly aria-label="Your link" .value=${shareLink}
+      @focus=${(event: FocusEvent) => (event.currentTarget as HTMLInputElement).select()}>
+    <details><summary>Show it as a QR code</summary>${qrView(shareLink)}</details>`
+  if (!isFirst) return html`<details class="card"><summary>Add somebody</summary>${link}</details>`
+  return html`<section class="card"><h2>Add somebody</h2>
+    <p>Whoever opens your link can ask to be your contact. To try a call alone, be that somebody too.</p>${link}</section>`
+}
+
+function qrView(text: string): TemplateResult {
+  const rows = encodeQR(text, 'raw', { ecc: 'medium', border: QUIET_MODULES })
+  const path = rows
+    .flatMap((row, y) => row.map((isBlack, x) => (isBlack ? `M${x} ${y}h1v1h-1z` : '')))
+    .join('')
+  return html`<svg class="qr" role="img" aria-label="Your link as a QR code" shape-rendering="crispEdges"
+    viewBox=${`0 0 ${rows.length} ${rows.length}`}>${svg`<path d=${path}></path>`}</svg>`
+}
+
+/** Who needs no invitation. */
+const PRESENT = new Set(['joined', 'invited', 'ringing'])
+/** The white border that ISO/IEC 18004 asks for. */
+const QUIET_MODULES = 4

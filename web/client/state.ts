@@ -1,0 +1,227 @@
+/** Everything that the page shows, in one object: parts of the app put into it what they know, and the views read it. */
+
+export interface State {
+  readonly stage: 'starting' | 'unusable' | 'signed-out' | 'code' | 'signed-in'
+  /** What is being done, by the name of its button: that one waits. */
+  readonly doing: ReadonlySet<string>
+  readonly notices: readonly Notice[]
+  /** Names that are signed in somewhere in this browser, so that the next tab suggests another. */
+  readonly namesTaken: readonly string[]
+  readonly challenge: Challenge | undefined
+  readonly user: User | undefined
+  readonly ownKey: OwnKey
+  readonly connection: Connection
+  readonly contacts: readonly Contact[]
+  readonly areContactsLoaded: boolean
+  readonly requests: readonly FriendRequest[]
+  /** Whom the user has asked. */
+  readonly asked: readonly FriendRequest[]
+  /** The link that others find the user by. */
+  readonly shareLink: string | undefined
+  /** Of the link that this tab was opened with. */
+  readonly invitedBy: Invitation | undefined
+  /** User ids of the contacts that are marked for a call of several. */
+  readonly marked: ReadonlySet<string>
+  readonly rings: readonly Ring[]
+  readonly call: Call | undefined
+  readonly media: MediaView
+  readonly history: readonly PastCall[]
+  readonly missedCalls: number
+}
+
+export interface Notice {
+  readonly id: number
+  readonly kind: 'good' | 'bad'
+  readonly text: string
+}
+
+/** A code is on its way. */
+export interface Challenge {
+  readonly challengeId: string
+  readonly identifier: string
+  readonly sentTo: string
+  readonly otpLength: number
+  readonly resendAtMs: number
+}
+
+export interface User {
+  readonly userId: string
+  readonly displayName: string
+}
+
+export type OwnKey =
+  | { readonly kind: 'none' | 'checking' }
+  | { readonly kind: 'clean'; readonly index: number; readonly treeSize: number; readonly hash: string }
+  | { readonly kind: 'doubtful' | 'unchecked'; readonly sentence: string }
+
+export type Connection = 'off' | 'connecting' | 'connected' | 'elsewhere'
+
+export interface Contact extends User {
+  readonly devices: number
+}
+
+export interface FriendRequest {
+  readonly requestId: string
+  readonly user: User
+}
+
+export interface Invitation {
+  readonly token: string
+  readonly displayName: string
+  readonly relation: string
+}
+
+/** Somebody calls. */
+export interface Ring {
+  readonly callId: string
+  readonly callerId: string
+  readonly callerName: string
+  readonly isVideo: boolean
+  readonly isOnGoing: boolean
+  /** `verified`: the call's key is open, and the log proves whose device has sent it. Else why not, as a sentence. */
+  readonly check: 'checking' | 'verified' | { readonly refusal: string }
+}
+
+export interface Participant extends User {
+  readonly state:
+    | 'invited'
+    | 'ringing'
+    | 'joined'
+    | 'left'
+    | 'lost'
+    | 'declined'
+    | 'busy'
+    | 'missed'
+    | 'removed'
+  readonly isHost: boolean
+  readonly invitedBy: string
+  readonly invitedAt: string
+  readonly deviceId?: string
+}
+
+/** The call that this tab is in, or comes back to. */
+export interface Call {
+  readonly callId: string
+  readonly isVideo: boolean
+  /** `asking`: the key is gone, and the others were asked for it; `keyless`: none of them has answered. */
+  readonly phase: 'ringing' | 'active' | 'asking' | 'keyless'
+  readonly participants: readonly Participant[]
+  readonly hostUserId: string
+  readonly keyEpoch: number
+  /** Of the key in use: twenty digits in groups of five. */
+  readonly fingerprint: string | undefined
+  readonly startedAtMs: number | undefined
+}
+
+export interface MediaView {
+  readonly local: MediaStream | undefined
+  /** Why there is no picture or sound of one's own. */
+  readonly problem: string | undefined
+  readonly isMuted: boolean
+  readonly isCameraOff: boolean
+  /** Whether the others are heard. */
+  readonly isSoundOn: boolean
+  readonly peers: readonly MediaPeer[]
+}
+
+export interface MediaPeer {
+  readonly userId: string
+  readonly state: RTCPeerConnectionState
+  readonly stream: MediaStream | undefined
+}
+
+export interface PastCall {
+  readonly callId: string
+  readonly direction: 'outgoing' | 'incoming'
+  readonly status: 'active' | 'ended' | 'missed' | 'declined' | 'cancelled' | 'failed'
+  readonly isVideo: boolean
+  readonly peers: readonly User[]
+  readonly createdAt: string
+  readonly durationIn: number
+}
+
+export const NO_MEDIA: MediaView = {
+  local: undefined,
+  problem: undefined,
+  isMuted: false,
+  isCameraOff: false,
+  isSoundOn: true,
+  peers: [],
+}
+
+/** What a tab without a user shows. */
+export const SIGNED_OUT: State = {
+  stage: 'signed-out',
+  doing: new Set(),
+  notices: [],
+  namesTaken: [],
+  challenge: undefined,
+  user: undefined,
+  ownKey: { kind: 'none' },
+  connection: 'off',
+  contacts: [],
+  areContactsLoaded: false,
+  requests: [],
+  asked: [],
+  shareLink: undefined,
+  invitedBy: undefined,
+  marked: new Set(),
+  rings: [],
+  call: undefined,
+  media: NO_MEDIA,
+  history: [],
+  missedCalls: 0,
+}
+
+/** Holds the state; whoever changes it has the page drawn once for all changes of the moment. */
+export class Store {
+  #state: State = { ...SIGNED_OUT, stage: 'starting' }
+  #isDrawing = false
+  #notices = 0
+  readonly #draw: (state: State) => void
+
+  constructor(draw: (state: State) => void) {
+    this.#draw = draw
+  }
+
+  get state(): State {
+    return this.#state
+  }
+
+  update(changed: Partial<State>): void {
+    this.#state = { ...this.#state, ...changed }
+    if (this.#isDrawing) return
+    this.#isDrawing = true
+    // No animation frame: a tab in the background gets none, and its title has to say who calls.
+    queueMicrotask(() => {
+      this.#isDrawing = false
+      this.#draw(this.#state)
+    })
+  }
+
+  /** Changes the call, if there is one. */
+  updateCall(changed: Partial<Call>): void {
+    const { call } = this.#state
+    if (call !== undefined) this.update({ call: { ...call, ...changed } })
+  }
+
+  updateMedia(changed: Partial<MediaView>): void {
+    this.update({ media: { ...this.#state.media, ...changed } })
+  }
+
+  /** Says a sentence. Good ones go by themselves, the newest four stay. */
+  say(kind: Notice['kind'], text: string): void {
+    const others = this.#state.notices.filter(notice => notice.text !== text)
+    this.#notices += 1
+    const id = this.#notices
+    this.update({ notices: [...others, { id, kind, text }].slice(-NOTICES_MAX) })
+    if (kind === 'good') setTimeout(() => this.dismiss(id), GOOD_NOTICE_MS)
+  }
+
+  dismiss(id: number): void {
+    this.update({ notices: this.#state.notices.filter(notice => notice.id !== id) })
+  }
+}
+
+const NOTICES_MAX = 4
+const GOOD_NOTICE_MS = 8_000

@@ -1,0 +1,26 @@
+/** Small parts that several views draw. */
+
+import { html, type TemplateResult } from 'lit-html'
+import type { User } from './state.ts'
+
+/** The first letter of a name, in one of six colours that stays with the person. */
+export function avatar({ userId, displayName }: User): TemplateResult {
+  const tint = Number(BigInt(userId) % 6n)
+  return html`<span class="avatar tint${tint}" aria-hidden="true">${[...displayName][0]?.toUpperCase() ?? '?'}</span>`
+}
+
+/** `3:07`, or `1:02:07`. */
+export function durationText(seconds: number): string {
+  const whole = Math.max(0, Math.floor(seconds))
+  const [hours, minutes, rest] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60]
+  const tail = `${hours > 0 ? String(minutes).padStart(2, '0') : minutes}:${String(rest).padStart(2, '0')}`
+  return hours > 0 ? `${hours}:${tail}` : tail
+}
+
+/** `Ann`, `Ann and Bob`, `Ann, Bob and 2 more`. */
+export function namesText(names: readonly string[]): string {
+  const [first = 'nobody', second, ...more] = names
+  if (second === undefined) return first
+  if (more.length === 0) return `${first} and ${second}`
+  return `${first}, ${second} and ${more.length} more`
+}

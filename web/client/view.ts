@@ -1,0 +1,88 @@
+/** The page as it is drawn from the state: which parts there are, and in which order. */
+
+import { html, nothing, type TemplateResult } from 'lit-html'
+import type { App } from './app.ts'
+import { callView } from './call-view.ts'
+import { historyView } from './history-view.ts'
+import { keyView } from './key-view.ts'
+import { addView, contactsView, requestsView } from './people-view.ts'
+import { ringsView } from './ring-view.ts'
+import { signInView } from './sign-in-view.ts'
+import type { State } from './state.ts'
+import { avatar } from './view-parts.ts'
+
+export type View = TemplateResult | typeof nothing
+
+export function titleOf({ rings, user, call }: State): string {
+  const [ring] = rings
+  if (ring !== undefined) return `☎ ${ring.callerName} calls ${user?.displayName}`
+  if (user === undefined) return 'Callsign client'
+  return `${call === undefined ? '' : '● '}${user.displayName} · Callsign`
+}
+
+export function pageView(state: State, app: App): TemplateResult {
+  return html`${headerView(state, app)} ${noticesView(state, app)} ${bodyView(state, app)}`
+}
+
+function bodyView(state: State, app: App): View {
+  switch (state.stage) {
+    case 'starting':
+      return html`<p class="quiet centred">One moment …</p>`
+    case 'unusable':
+      return html`<section class="card"><h2>Not from here</h2>
+        <p>Browsers encrypt only for pages by HTTPS or from the computer itself. Open this page as
+        <code>http://127.0.0.1:${location.port}${location.pathname}</code> on the computer that the server runs on.</p></section>`
+    case 'signed-out':
+    case 'code':
+      return signInView(state, app)
+    case 'signed-in':
+      return homeView(state, app)
+  }
+}
+
+function homeView(state: State, app: App): View {
+  const { call } = state
+  return html`${elsewhereView(state, app)} ${ringsView(state, app)}
+    <div class="home">
+      ${call === undefined ? nothing : callView(state, call, app)}
+      <div class="column">${requestsView(state, app)} ${contactsView(state, app)} ${addView(state, app)}</div>
+      <div class="column">${historyView(state, app)} ${keyView(state)}</div>
+    </div>`
+}
+
+function headerView({ user, connection }: State, app: App): TemplateResult {
+  return html`<header class="bar">
+    <h1>Callsign</h1>
+    ${
+      user === undefined
+        ? html`<a class="quiet" href="/dev">Console</a>`
+        : html`<p class="connection ${connection}" role="status">${CONNECTIONS[connection]}</p>
+          <p class="who">${avatar(user)}<span class="name">${user.displayName}</span></p>
+          <button class="plain" @click=${() => app.act('sign-out', () => app.signOut())}>Sign out</button>`
+    }
+  </header>`
+}
+
+function elsewhereView({ connection }: State, app: App): View {
+  if (connection !== 'elsewhere') return nothing
+  return html`<section class="card attention">
+    <p>You are connected in another tab or window as the same person. Calls ring there.</p>
+    <button class="main" @click=${() => app.connectHere()}>Connect here instead</button>
+  </section>`
+}
+
+function noticesView({ notices }: State, app: App): TemplateResult {
+  return html`<div class="notices" aria-live="polite">
+    ${notices.map(
+      ({ id, kind, text }) => html`<p class="notice ${kind}"><span>${text}</span>
+        <button class="plain" aria-label="Close" @click=${() => app.dismiss(id)}>×</button></p>`,
+    )}
+  </div>`
+}
+
+const CONNECTIONS: Readonly<Record<State['connection'], string>> = {
+  off: 'not connected',
+  connecting: 'connecting …',
+  connected: 'connected',
+  elsewhere: 'connected elsewhere',
+}
