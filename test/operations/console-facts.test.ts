@@ -95,6 +95,14 @@ t.test('a push says how much of its limit it takes', async t => {
   t.match(fact, { type: 'push', userId: '1', deviceId: '2', bytes: 13 })
 })
 
+t.test('a push is shown without the key that it carries, which counts', async t => {
+  const payload = { aps: {}, data: { encryptedAESKey: 'S'.repeat(152), type: 'call_invitation' } }
+  const push = { channel: 'push', kind: 'call_invitation', userId: 1n, deviceId: 2n } as const
+  const fact = pushFactOf({ ...push, provider: 'apns', headers: {}, payload })
+  t.same(fact.payload, { aps: {}, data: { encryptedAESKey: '(152 characters)', type: 'call_invitation' } })
+  t.equal(fact.bytes, JSON.stringify(payload).length)
+})
+
 t.test('a letter is told with its code, if it has one', async t => {
   const letter = { channel: 'sms', to: '+15550100', text: 'hello' } as const
   t.same(letterFactOf({ ...letter, otp: undefined }), { type: 'letter', ...letter })

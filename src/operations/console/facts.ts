@@ -103,10 +103,15 @@ export function pushFactOf({ kind, userId, deviceId, provider, headers, payload 
     deviceId: `${deviceId}`,
     provider,
     headers,
-    payload,
+    payload: JSON.parse(JSON.stringify(payload, withoutKeys)),
     bytes: payloadBytes(payload),
     bytesMax: headers['apns-push-type'] === 'voip' ? APNS_VOIP_BYTES_MAX : PAYLOAD_BYTES_MAX,
   }
+}
+
+/** Says of a call's key only how long it is. */
+function withoutKeys(name: string, value: unknown): unknown {
+  return name === 'encryptedAESKey' && typeof value === 'string' ? `(${value.length} characters)` : value
 }
 
 /** The size of a push's payload as JSON. */
