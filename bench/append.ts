@@ -137,7 +137,8 @@ async function measureSize(
   { entries, log, all, limits }: SizedLogs,
   round: number,
 ): Promise<{ log: AppendFigures; all: AppendFigures }> {
-  const count = context.scale.appendedEntries
+  // A small log must not become a large one while it is measured.
+  const count = Math.min(context.scale.appendedEntries, entries)
   const logFigures = await log.ask({ entries: count, inFlight: IN_FLIGHT })
   const lmdb = await limits.ask({ kind: 'lmdb', batchSizes: logFigures.batchSizes })
   const sha256 = await limits.ask({ kind: 'sha256', entries: count })

@@ -68,7 +68,7 @@ async function run(context: BenchmarkContext): Promise<void> {
       record(context, round, count, { limit: limit[at]!, project: project[at]!, peer })
       const smaller = project[at - 1]
       if (smaller === undefined) continue
-      const parameters = { idleConnections: count, than: counts[at - 1]!, devicesEach: DEVICES_EACH }
+      const parameters = { connections: count, than: counts[at - 1]!, devicesEach: DEVICES_EACH }
       context.record(GROWTH, round, { limit: smaller.rss, project: project[at]!.rss, parameters })
     }
   }
@@ -91,7 +91,7 @@ function record(
     limit: limit.rss,
     project: project.rss,
     ...peersOf(peerWeight === undefined ? [] : [[peer!.name, peerWeight.rss]]),
-    parameters: { idleConnections: count, devicesEach: DEVICES_EACH },
+    parameters: { connections: count, devicesEach: DEVICES_EACH },
     details: {
       projectHeapBytes: rounded(project.heapUsed),
       projectExternalBytes: rounded(project.external),

@@ -12,6 +12,7 @@ import type { Benchmark, BenchmarkContext, Row } from './support/benchmark.ts'
 import { recordAnswer } from './support/http-answer.ts'
 import { compareHttp } from './support/http-comparison.ts'
 import { loadGenerator, type RequestList, runHttpLoad, writeRequests } from './support/http-load.ts'
+import { askEachOnce, LOOKUP_PATH, lookupBody, lookupRequests } from './support/lookups.ts'
 import { type PrefilledLog, prefilledLog } from './support/prefill.ts'
 import { Program } from './support/program.ts'
 import type { RawHttpProtocol } from './support/raw-http.ts'
@@ -38,7 +39,6 @@ const COLD: Row = {
   notShown: "The log's file is in the page cache; a log larger than memory would also wait for its disk.",
 }
 
-const PATH = '/api/get-public-keys'
 const COLD_CONNECTIONS = 256
 /** Threads of the server unless it is told otherwise, and so of the limit. */
 const VRF_THREADS = Math.max(1, availableParallelism() - 1)
@@ -64,8 +64,8 @@ async function measureWarm(
 ): Promise<void> {
   const targets = log.targets.slice(0, context.scale.warmTargets)
   const requests = writeLookups(context, 'warm', targets)
-  const answer = await recordAnswer(server.http + PATH, lookupBody(targets[0]!))
-  const raw = await Program.start<RawHttpProtocol>('raw-http', { answers: new Map([[PATH, answer]]) })
+  const answer = await recordAnswer(server.http + LOOKUP_PATH, lookupBody(targets[0]!))
+  const raw = await Program.start<RawHttpProtocol>('raw-http', { answers: new Map([[LOOKUP_PATH, answer]]) })
   context.after(() => raw.end())
   await askEachOnce(server.http, targets)
   await compareHttp(context, WARM, {
@@ -96,7 +96,7 @@ async function measureCold(context: BenchmarkContext, log: PrefilledLog): Promis
       cpuRatio: limit.cpuMicroseconds / project.cpuMicroseconds,
       parameters: {
         entries: context.scale.entries,
-        connections: COLD_CONNECTIONS,
+        clientConnections: COLD_CONNECTIONS,
         vrfThreads: VRF_THREADS,
         client: await loadGenerator(),
       },
@@ -148,28 +148,6 @@ async function measureColdServer(
   }
 }
 
-async function askEachOnce(url: string, targets: readonly string[]): Promise<void> {
-  for (let first = 0; first < targets.length; first += TARGETS_AT_ONCE) {
-    const body = JSON.stringify({
-      targets: targets.slice(first, first + TARGETS_AT_ONCE).map(publicKeyHash => ({ publicKeyHash })),
-    })
-    const answer = await fetch(url + PATH, {
-      method: 'POST',
-      body,
-      headers: { 'content-type': 'application/json' },
-    })
-    if (answer.status !== 200) throw new Error(`${PATH} answered ${answer.status}: ${await answer.text()}`)
-    await answer.arrayBuffer()
-  }
-}
-
 function writeLookups(context: BenchmarkContext, name: string, targets: readonly string[]): RequestList {
-  const requests = targets.map(target => ({ path: PATH, body: lookupBody(target) }))
-  return writeRequests(context.folder, name, requests)
+  return writeRequests(context.folder, name, lookupRequests(targets))
 }
-
-function lookupBody(publicKeyHash: string): string {
-  return JSON.stringify({ targets: [{ publicKeyHash }] })
-}
-
-const TARGETS_AT_ONCE = 64

@@ -1,17 +1,13 @@
 /**
- * How long the server takes from the start of its process to its ready line, as the log grows. Held against the start
- * of a Node process that loads nothing and prints a line.
+ * How long the server takes from the start of its process to its ready line, and how much memory it has then, as the log
+ * grows. Held against a Node process that loads nothing and prints a line.
  */
 
-import { execFile } from 'node:child_process'
-import { promisify } from 'node:util'
 import type { Benchmark, BenchmarkContext, Row } from './support/benchmark.ts'
 import { prefilledLog } from './support/prefill.ts'
-import { interleaved } from './support/rounds.ts'
-import { startServer } from './support/server.ts'
-import { mean } from './support/statistics.ts'
+import { measureStarts, type SizedStore } from './support/starts.ts'
 
-const STARTUP: Row = {
+const TIME: Row = {
   name: 'startup',
   project: 'start to ready line',
   limit: 'start of an empty Node process',
@@ -20,33 +16,40 @@ const STARTUP: Row = {
   notShown:
     'The store was read shortly before, so the page cache is warm; after a reboot the right edge and the last 65,000 entries come from the disk.',
 }
+const MEMORY: Row = {
+  name: 'startup-memory',
+  project: 'memory of its own when ready',
+  limit: 'an empty Node process',
+  unit: 'MB',
+  notShown:
+    'Pages of the store that are mapped are not among it: the system takes them back when it needs memory. Before any request.',
+}
+const TIME_GROWTH: Row = {
+  ...withoutGoal(TIME),
+  name: 'startup-growth',
+  limit: 'the same with a smaller log',
+}
+const MEMORY_GROWTH: Row = {
+  ...MEMORY,
+  name: 'startup-memory-growth',
+  limit: TIME_GROWTH.limit,
+  goal: { of: 'ratio', is: 'at most', value: 1.2 },
+}
 
 export const startup: Benchmark = { name: 'startup', run }
 
 async function run(context: BenchmarkContext): Promise<void> {
-  const { scale } = context
-  for (const entries of scale.sizes) {
-    const log = await prefilledLog(context.storesFolder, {
-      entries,
-      devices: Math.min(scale.devices, entries),
-    })
-    for (const round of context.rounds()) {
-      const { limit, project } = await interleaved(round, scale.turns, startNode, () =>
-        startOnce(log.dataFolder),
-      )
-      context.record(STARTUP, round, { limit: mean(limit), project: mean(project), parameters: { entries } })
-    }
+  const { sizes, devices } = context.scale
+  const stores: SizedStore[] = []
+  for (const entries of sizes) {
+    const prefill = { entries, devices: Math.min(devices, entries) }
+    const { dataFolder } = await prefilledLog(context.storesFolder, prefill)
+    stores.push({ size: entries, dataFolder })
   }
+  const rows = { time: TIME, memory: MEMORY, timeGrowth: TIME_GROWTH, memoryGrowth: MEMORY_GROWTH }
+  await measureStarts(context, rows, 'entries', stores)
 }
 
-async function startNode(): Promise<number> {
-  const startedAt = performance.now()
-  await promisify(execFile)(process.execPath, ['-e', 'console.log("ready")'])
-  return (performance.now() - startedAt) / 1000
-}
-
-async function startOnce(dataFolder: string): Promise<number> {
-  const server = await startServer({ dataFolder })
-  await server.end()
-  return server.startMs / 1000
+function withoutGoal({ goal: _goal, ...row }: Row): Row {
+  return row
 }

@@ -46,7 +46,7 @@ export async function compareHttp(
       project: projectFigures.requestsPerSecond,
       cpuRatio: limitFigures.cpuMicroseconds / projectFigures.cpuMicroseconds,
       ...peersOf(peerFigures.map(([name, { requestsPerSecond }]) => [name, requestsPerSecond])),
-      parameters: { ...parameters, connections: CONNECTIONS, client: await loadGenerator() },
+      parameters: { ...parameters, clientConnections: CONNECTIONS, client: await loadGenerator() },
       details: {
         requestsInList: ofAll.count,
         limitP99Ms: limitFigures.p99,
