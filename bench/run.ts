@@ -17,6 +17,7 @@ import { connections } from './connections.ts'
 import { fanOut } from './fan-out.ts'
 import { invitations } from './invitations.ts'
 import { lookup } from './lookup.ts'
+import { lookupGrowth } from './lookup-growth.ts'
 import { actorTell } from './micro/actor-tell.ts'
 import { lookupIndex } from './micro/lookup-index.ts'
 import { stompCodec } from './micro/stomp-codec.ts'
@@ -39,6 +40,7 @@ const BENCHMARKS: readonly Benchmark[] = [
   registerThroughput,
   append,
   lookup,
+  lookupGrowth,
   tile,
   user,
   verifyLogin,
@@ -196,7 +198,7 @@ function scaleOf(values: {
     warmUpSeconds: 3,
     entries: 1_000_000,
     devices: 60_000,
-    sizes: [100_000, 1_000_000, 10_000_000].filter(size => size <= entriesMax),
+    sizes: [10_000, 100_000, 1_000_000, 10_000_000].filter(size => size <= entriesMax),
     userCounts: [10_000, 100_000, 1_000_000].filter(count => count <= Number(values.users)),
     appendedEntries: 100_000,
     warmTargets: 10_000,
