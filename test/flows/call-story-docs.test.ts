@@ -1,18 +1,25 @@
-/** What docs/calls.md says by name is there: destinations, messages, codes, and the construction that it prints. */
+/**
+ * What docs/calls.md and the pages around it say by name is there: destinations, messages, codes; and the construction
+ * that docs/crypto.md prints is the one that is used, with the values that it gives.
+ */
 
+import { createECDH } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { EVENT_SCHEMAS } from '../../src/schema/event.ts'
 import { parseDestination } from '../../src/stomp/destination.ts'
-import { type OwnDevice, openCallKey, sealCallKey } from '../support/call-key.ts'
+import { fingerprintOf, type OwnDevice, openCallKey, sealCallKey } from '../support/call-key.ts'
 import { PROJECT_ROOT } from '../support/vectors.ts'
 
-const page = readFileSync(join(PROJECT_ROOT, 'docs/calls.md'), 'utf8')
+const read = (name: string) => readFileSync(join(PROJECT_ROOT, 'docs', name), 'utf8')
+const cryptoPage = read('crypto.md')
+const page = read('calls.md')
+const pages = ['calls.md', 'socket.md', 'push.md', 'first-call.md'].map(read).join('\n')
 const errors = readFileSync(join(PROJECT_ROOT, 'src/errors.ts'), 'utf8')
 
 t.test('the construction it prints is the one that the stories use', async t => {
-  const [, printed = ''] = /^```ts\n([\s\S]+?)^```$/m.exec(page) ?? []
+  const [, printed = ''] = /^```ts\n([\s\S]+?)^```$/m.exec(cryptoPage) ?? []
   const used = readFileSync(join(PROJECT_ROOT, 'test/support/call-key.ts'), 'utf8')
   t.ok(printed.length > 1_000)
   t.ok(used.endsWith(printed))
@@ -44,9 +51,42 @@ t.test('a key is opened by the device it was sealed for, as coming from the one 
   await t.rejects(openCallKey(bytes.toString('base64'), ann, bob), 'changed on the way')
 })
 
+/** A device whose private key is this scalar, in hexadecimal. */
+async function deviceOf(name: string, scalar: string): Promise<OwnDevice> {
+  const pair = createECDH('prime256v1')
+  pair.setPrivateKey(scalar, 'hex')
+  const point = new Uint8Array(pair.getPublicKey())
+  const [x, y] = [point.subarray(1, 33), point.subarray(33)].map(half =>
+    Buffer.from(half).toString('base64url'),
+  )
+  const jwk = { kty: 'EC', crv: 'P-256', d: Buffer.from(scalar, 'hex').toString('base64url'), x: x!, y: y! }
+  const ecdh = { name: 'ECDH', namedCurve: 'P-256' }
+  return { name, point, privateKey: await crypto.subtle.importKey('jwk', jwk, ecdh, false, ['deriveBits']) }
+}
+
+t.test('the values it gives to try a construction with are true', async t => {
+  const valueIn = (row: string) => new RegExp(`^\\| ${row}.*\`([^\`]+)\` \\|$`, 'm').exec(cryptoPage)![1]!
+  const ann = await deviceOf('1_11', valueIn('sender \\| `1_11`'))
+  const bob = await deviceOf('2_22', valueIn('receiver \\| `2_22`'))
+  t.match(cryptoPage, `\`${Buffer.from(ann.point).toString('base64')}\``)
+  t.match(cryptoPage, `\`${Buffer.from(bob.point).toString('base64')}\``)
+  const callKey = await openCallKey(valueIn('sealed'), ann, bob)
+  t.equal(Buffer.from(callKey).toString('hex'), valueIn('call key'))
+  t.equal(await fingerprintOf(callKey, '6117204471893025', 1), valueIn('fingerprint'))
+})
+
 t.test('every destination it names is one', async t => {
-  const named = [...page.matchAll(/['`](\/(?:user|topic|app|queue)\/[^'`\s]+)['`]/g)].map(([, path]) => path!)
-  const destinations = new Set(named.map(path => path.replace('{callId}', '7').replace('<name>', 't')))
+  const named = [...pages.matchAll(/['`](\/(?:user|topic|app|queue)\/[^'`\s]+)['`]/g)].map(
+    ([, path]) => path!,
+  )
+  const destinations = new Set(
+    named.map(path =>
+      path
+        .replace(/\$?\{callId\}/, '7')
+        .replace('<name>', 't')
+        .replace(/\$\{?queue\}?/, 'calls'),
+    ),
+  )
   t.ok(destinations.size > 7)
   const known = { userId: '1', isDevelopment: true }
   t.same(

@@ -1,14 +1,17 @@
-/** The construction that docs/calls.md recommends for a call's key, word for word as it is printed there. */
+/** The construction that docs/crypto.md recommends for a call's key, word for word as it is printed there. */
 
 import type { webcrypto } from 'node:crypto'
 
 type CryptoKey = webcrypto.CryptoKey
 
+/** Bytes of their own buffer, as WebCrypto wants them. */
+type Bytes = Uint8Array<ArrayBuffer>
+
 export interface KeyHolder {
   /** `<userId>_<deviceId>` */
   readonly name: string
   /** The X9.63 point of its P-256 key: the last 65 bytes of either encoding. */
-  readonly point: Uint8Array
+  readonly point: Bytes
 }
 
 export interface OwnDevice extends KeyHolder {
@@ -16,7 +19,7 @@ export interface OwnDevice extends KeyHolder {
 }
 
 /** The call's key for one device: base64 of 113 bytes, which are an ephemeral point, the ciphertext and its tag. */
-export async function sealCallKey(callKey: Uint8Array, from: OwnDevice, to: KeyHolder): Promise<string> {
+export async function sealCallKey(callKey: Bytes, from: OwnDevice, to: KeyHolder): Promise<string> {
   const ephemeral = await crypto.subtle.generateKey(P256, true, ['deriveBits'])
   const point = new Uint8Array(await crypto.subtle.exportKey('raw', ephemeral.publicKey))
   const shared = [await agree(ephemeral.privateKey, to.point), await agree(from.privateKey, to.point)]
@@ -26,7 +29,7 @@ export async function sealCallKey(callKey: Uint8Array, from: OwnDevice, to: KeyH
 }
 
 /** Rejects unless `from` sealed it for `to`. */
-export async function openCallKey(sealed: string, from: KeyHolder, to: OwnDevice): Promise<Uint8Array> {
+export async function openCallKey(sealed: string, from: KeyHolder, to: OwnDevice): Promise<Bytes> {
   const bytes = Uint8Array.from(atob(sealed), char => char.charCodeAt(0))
   const point = bytes.subarray(0, POINT_BYTES)
   const shared = [await agree(to.privateKey, point), await agree(to.privateKey, from.point)]
@@ -35,14 +38,22 @@ export async function openCallKey(sealed: string, from: KeyHolder, to: OwnDevice
   return new Uint8Array(opened)
 }
 
+/** What two people read to each other: twenty digits in groups of five. */
+export async function fingerprintOf(callKey: Bytes, callId: string, epoch: number): Promise<string> {
+  const purpose = new TextEncoder().encode(`callsign call fingerprint v1 ${callId} ${epoch} `)
+  const digest = new DataView(await crypto.subtle.digest('SHA-256', concat(purpose, callKey)))
+  const groups = [0, 4, 8, 12].map(at => digest.getUint32(at) % 100_000)
+  return groups.map(group => String(group).padStart(5, '0')).join(' ')
+}
+
 /** ECDH: the x-coordinate of the shared point, 32 bytes. */
-async function agree(privateKey: CryptoKey, point: Uint8Array): Promise<Uint8Array> {
+async function agree(privateKey: CryptoKey, point: Bytes): Promise<Bytes> {
   const publicKey = await crypto.subtle.importKey('raw', point, P256, false, [])
   return new Uint8Array(await crypto.subtle.deriveBits({ name: 'ECDH', public: publicKey }, privateKey, 256))
 }
 
 /** HKDF-SHA256 over both secrets, bound to who sends, who is to read, and all keys that took part. */
-async function derive(shared: Uint8Array[], ephemeral: Uint8Array, from: KeyHolder, to: KeyHolder) {
+async function derive(shared: Bytes[], ephemeral: Bytes, from: KeyHolder, to: KeyHolder) {
   const secret = await crypto.subtle.importKey('raw', concat(...shared), 'HKDF', false, ['deriveBits'])
   const purpose = new TextEncoder().encode(`callsign call key v1 ${from.name} ${to.name} `)
   const info = concat(purpose, ephemeral, from.point, to.point)
@@ -55,7 +66,7 @@ async function derive(shared: Uint8Array[], ephemeral: Uint8Array, from: KeyHold
   return { key, iv: bytes.subarray(KEY_BYTES) }
 }
 
-function concat(...parts: Uint8Array[]): Uint8Array {
+function concat(...parts: Bytes[]): Bytes {
   return Uint8Array.from(parts.flatMap(part => [...part]))
 }
 

@@ -21,7 +21,7 @@ export async function friends(story: Rehearsal): Promise<[ann: Phone, bob: Phone
 
 export interface StartedCall {
   readonly callId: string
-  readonly callKey: Uint8Array
+  readonly callKey: Uint8Array<ArrayBuffer>
   readonly encryptedAESKeys: Readonly<Record<string, string>>
   readonly record: Body
 }

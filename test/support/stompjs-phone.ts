@@ -221,7 +221,10 @@ export class Phone {
   }
 
   /** The map of keys for these devices. */
-  async sealed(callKey: Uint8Array, devices: readonly KeyHolder[]): Promise<Record<string, string>> {
+  async sealed(
+    callKey: Uint8Array<ArrayBuffer>,
+    devices: readonly KeyHolder[],
+  ): Promise<Record<string, string>> {
     const entries = devices.map(async to => [to.name, await sealCallKey(callKey, this.self, to)] as const)
     const map = Object.fromEntries(await Promise.all(entries))
     for (const value of Object.values(map)) this.app.hide(value)
