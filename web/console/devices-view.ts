@@ -41,7 +41,7 @@ function comings({ state }: Page): TemplateResult | typeof nothing {
   if (state.comings.length === 0) return nothing
   return html`<ol class="comings" aria-label="who came and went">${state.comings.slice(0, COMINGS).map(
     ({ atMs, isOnline, userId, deviceId }) =>
-      html`<li><span class=${isOnline ? 'good' : 'soft'}>${isOnline ? '＋' : '−'}</span> ${nameOf(state, userId)}
+      html`<li><span class=${isOnline ? 'good' : 'soft'}>${isOnline ? '+' : '–'}</span> ${nameOf(state, userId)}
         <span class="soft mono">${tailOf(deviceId)}</span> ${isOnline ? 'connected' : 'left'}
         <span class="soft">${timeOf(atMs)}</span></li>`,
   )}</ol>`

@@ -1,6 +1,6 @@
 /** Pushes as they leave, each with its size against what its provider takes. */
 
-import { html, nothing, type TemplateResult } from 'lit-html'
+import { html, nothing, svg, type TemplateResult } from 'lit-html'
 import type { PushFact } from '../../src/operations/console/events.ts'
 import { bytesOf, tailOf, timeOf } from './figures.ts'
 import { KeyedList } from './keyed-list.ts'
@@ -21,10 +21,17 @@ function pushRow(page: Page, push: At<PushFact>): TemplateResult {
   const summary = html`<span class="kind mono">${kind}</span>
     <span class="who">${nameOf(page.state, userId)} <span class="soft">${tailOf(deviceId)}</span></span>
     <span class="soft">${provider} · ${timeOf(atMs)}</span>
-    <span class="size"><meter min="0" max=${bytesMax} high=${bytesMax * 0.9} optimum="0" .value=${bytes}
-        aria-label="${bytes} of ${bytesMax} bytes"></meter>
+    <span class="size">${sizeBar(bytes, bytesMax)}
       <span class="mono">${bytesOf(bytes)} / ${bytesOf(bytesMax)}</span></span>`
   return opening(page, `push ${sequence}`, false, summary, () => pushDetail(push))
+}
+
+/** How much of what the provider takes it fills. */
+function sizeBar(bytes: number, bytesMax: number): TemplateResult {
+  const share = Math.min(100, (bytes / bytesMax) * 100)
+  return html`<svg class="bar ${share > TIGHT ? 'tight' : ''}" role="img" aria-label="${bytes} of ${bytesMax} bytes"
+    viewBox="0 0 100 6" preserveAspectRatio="none">${svg`<rect width="100" height="6"></rect>
+    <rect class="filled" width=${share} height="6"></rect>`}</svg>`
 }
 
 function pushDetail({ headers, payload, userId, deviceId }: PushFact): TemplateResult {
@@ -40,3 +47,5 @@ const EMPTY =
   and call: try it in the <a href="/dev/client">browser client</a>, or follow
   <a href="/docs">register_device</a>.</p>`)
 const SHOWN = 6
+/** Per cent. */
+const TIGHT = 90

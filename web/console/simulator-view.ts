@@ -5,7 +5,7 @@ import type { Behaviour, SimulatorCommand, SimulatorState } from '../../src/oper
 import { refresh } from './feed.ts'
 import { countOf, tailOf } from './figures.ts'
 import { KeyedList } from './keyed-list.ts'
-import { section, shownOf } from './parts.ts'
+import { copyButton, section, shownOf } from './parts.ts'
 import type { Page } from './state.ts'
 
 type Person = SimulatorState['people'][number]
@@ -108,12 +108,13 @@ function people(page: Page, { people }: SimulatorState): TemplateResult {
     </fieldset></form>`
 }
 
-function personRow({ state }: Page, person: Person): TemplateResult {
-  const { userId, displayName, behaviour, isOnline, doing } = person
+function personRow(page: Page, person: Person): TemplateResult {
+  const { userId, displayName, behaviour, isOnline, doing, shareLink } = person
   return html`<td><span class="dot ${isOnline ? 'live' : ''}" title=${isOnline ? 'connected' : 'not connected'}></span>
       ${displayName} <span class="soft mono">${tailOf(userId)}</span></td>
     <td>${BEHAVIOURS[behaviour] ?? behaviour}</td><td>${doing}</td>
-    <td class="number"><button class="small" name="from" value=${userId} ?disabled=${state.simulator.isSending}
+    <td class="number">${shareLink === undefined ? nothing : copyButton(page, `link ${userId}`, shareLink, 'Link', `Copy the share link of ${displayName}`)}
+      <button class="small" name="from" value=${userId} ?disabled=${page.state.simulator.isSending}
       aria-label="Let ${displayName} call you">Call me</button></td>`
 }
 

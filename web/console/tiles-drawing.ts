@@ -22,12 +22,14 @@ function levelRow(
   const full = Math.floor(hashes / TILE_WIDTH)
   const width = tileWidth(level, full, treeSize)
   const isFetched = [...fetched].some(path => path.startsWith(`tile/${level}/`))
+  const words = [
+    ...(full === 0 ? [] : [manyOf(full, 'full tile')]),
+    ...(width === 0 ? [] : [`${width} of 256`, formatTilePath({ level, index: full, width })]),
+  ]
   return html`<li class=${isFetched ? 'fetched' : nothing}>
     <span class="level">level ${level}</span>
     <span class="drawn">${fullTiles(full)}${width === 0 ? nothing : partialTile(width)}</span>
-    <span class="mono soft">${full === 0 ? nothing : `${manyOf(full, 'full tile')} `}${
-      width === 0 ? nothing : `${formatTilePath({ level, index: full, width })} of 256`
-    }${isFetched ? html` <span class="good">fetched</span>` : nothing}</span>
+    <span class="mono soft">${words.join(' · ')}${isFetched ? html` <span class="good">fetched</span>` : nothing}</span>
   </li>`
 }
 
