@@ -7,6 +7,7 @@ const COMMANDS = new Map([
   ['backup', () => import('./backup.ts')],
   ['restore', () => import('./restore.ts')],
   ['fsck', () => import('./fsck.ts')],
+  ['doctor', () => import('./doctor.ts')],
   ['audit', () => import('./audit.ts')],
   ['verify-proof', () => import('./verify-proof.ts')],
   ['pin', () => import('./pin.ts')],

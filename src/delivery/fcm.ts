@@ -24,6 +24,8 @@ export interface FcmOptions {
   readonly url?: string
   readonly timeoutMs?: number
   readonly nowMs?: () => number
+  /** Google checks every message and delivers none. */
+  readonly isDryRun?: boolean
 }
 
 export interface FcmPush {
@@ -50,18 +52,28 @@ export interface FcmNotification {
 export class FcmSender {
   readonly #sendUrl: string
   readonly #timeoutMs: number
+  readonly #isDryRun: boolean
   readonly #accessToken: AccessToken
 
   /** Throws, with a sentence for the operator, when the account's key can sign no assertion. */
-  constructor({ serviceAccount, url = GOOGLE_URL, timeoutMs = 10_000, nowMs = Date.now }: FcmOptions) {
+  constructor(options: FcmOptions) {
+    const {
+      serviceAccount,
+      url = GOOGLE_URL,
+      timeoutMs = 10_000,
+      nowMs = Date.now,
+      isDryRun = false,
+    } = options
     this.#sendUrl = `${url}/v1/projects/${encodeURIComponent(serviceAccount.project_id)}/messages:send`
     this.#timeoutMs = timeoutMs
+    this.#isDryRun = isDryRun
     this.#accessToken = new AccessToken(serviceAccount, timeoutMs, nowMs)
   }
 
   /** Never rejects. */
   async send(push: FcmPush): Promise<DeliveryOutcome> {
-    const body = JSON.stringify({ message: messageOf(push) })
+    const message = messageOf(push)
+    const body = JSON.stringify(this.#isDryRun ? { validate_only: true, message } : { message })
     for (const isLast of [false, true]) {
       const bought = await this.#accessToken.get()
       if (bought.kind !== 'token') return bought

@@ -81,6 +81,16 @@ export class MailSender {
     }
   }
 
+  /** Connects and signs in, and sends nothing. Never rejects; `sent` means that the server would take mail. */
+  async check(): Promise<DeliveryOutcome> {
+    try {
+      await this.#transport.verify()
+      return { kind: 'sent' }
+    } catch (error) {
+      return outcomeOf(error)
+    }
+  }
+
   /** Ends every connection, also one that is delivering. */
   close(): void {
     this.#transport.close({ force: true })

@@ -25,8 +25,13 @@ export interface Coturn {
   readonly says: (text: string) => Promise<void>
 }
 
-/** Runs until the end of the test, its files in the folder. Knows all the secrets. */
-export async function startCoturn(t: Test, folder: string, secrets: readonly string[]): Promise<Coturn> {
+/** Runs until the end of the test, its files in the folder. Knows all the secrets; `further` are options of its own. */
+export async function startCoturn(
+  t: Test,
+  folder: string,
+  secrets: readonly string[],
+  further: readonly string[] = [],
+): Promise<Coturn> {
   const [port, tlsPort] = [await freePort(), await freePort()]
   const tls = join(PROJECT_ROOT, 'test/support/tls')
   const options = [
@@ -39,7 +44,7 @@ export async function startCoturn(t: Test, folder: string, secrets: readonly str
     ...['use-auth-secret', ...secrets.map(secret => `static-auth-secret=${secret}`), 'realm=callsign.test'],
     ...[`cert=${join(tls, 'server.crt')}`, `pkey=${join(tls, 'server.key')}`],
     ...['allow-loopback-peers', 'no-multicast-peers', 'no-cli', 'log-file=stdout', 'simple-log', 'verbose'],
-    ...[`pidfile=${join(folder, 'pid')}`, `userdb=${join(folder, 'turndb')}`],
+    ...[`pidfile=${join(folder, 'pid')}`, `userdb=${join(folder, 'turndb')}`, ...further],
   ]
   const child = spawn(SERVER, ['-n', ...options.map(option => `--${option}`)], {
     stdio: ['ignore', 'pipe', 'pipe'],

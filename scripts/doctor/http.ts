@@ -1,0 +1,33 @@
+/** Requests to other hosts, with what their answers say of the time. */
+
+import type { Patient } from './finding.ts'
+
+/** Follows no redirect. Rejects when there is no answer within ten seconds. Keeps what the `Date` header tells. */
+export async function ask(
+  patient: Pick<Patient, 'skews'>,
+  url: string,
+  init: { readonly method?: string } = {},
+): Promise<{ readonly status: number; readonly text: string }> {
+  const askedAtMs = Date.now()
+  const signal = AbortSignal.timeout(TIMEOUT_MS)
+  const answer = await fetch(url, { redirect: 'manual', ...init, signal })
+  // Whole seconds: in the middle the header is half a second old, as the question is half its way.
+  const theirsMs = Date.parse(answer.headers.get('date') ?? '') + 500
+  if (!Number.isNaN(theirsMs)) {
+    patient.skews.push({ host: new URL(url).host, aheadMs: (askedAtMs + Date.now()) / 2 - theirsMs })
+  }
+  return { status: answer.status, text: (await answer.text()).slice(0, TEXT_CHARS_MAX) }
+}
+
+/** The members of a JSON object; none for anything else. */
+export function membersOf(text: string): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null ? { ...value } : {}
+  } catch {
+    return {}
+  }
+}
+
+const TIMEOUT_MS = 10_000
+const TEXT_CHARS_MAX = 1_000_000

@@ -1,0 +1,204 @@
+/** The log: its keys belong together, the store is of these keys, and the head file is not ahead of it. */
+
+import { fork } from 'node:child_process'
+import { accessSync, constants, existsSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parseEnv } from 'node:util'
+import type { LogKeys } from '../../src/config.ts'
+import { openCheckpoint } from '../../src/log/checkpoint.ts'
+import { formatVerifierKey, parseSignerKey, type SignerKey } from '../../src/log/note.ts'
+import { parseVrfSecret, vrfPublicKey } from '../../src/log/vrf.ts'
+import { DEVELOPMENT_KEYS_FILE } from '../../src/operations/development-keys.ts'
+import { STORE_FORMAT_VERSION } from '../../src/store/log-store.ts'
+import { readRestoreMarker } from '../../src/store/restore-marker.ts'
+import { type Check, type Finding, fails, off, ok, type Patient, reasonOf } from './finding.ts'
+import type { StoreAnswer } from './store-program.ts'
+
+interface Keys {
+  readonly signer: SignerKey
+  readonly vkey: string
+  readonly vrfPublicKey: string
+}
+
+export const checkLog: Check = async patient => {
+  const { config } = patient
+  const given = config.log.keys ?? keysOfDevelopment(config.dataFolder)
+  if (given === undefined) return [off('keys', 'a development server makes them at its first start')]
+  const keys = readKeys(given)
+  if (!('signer' in keys)) return [keys]
+  // Before the store: beside a running server what is read later is further on, and the file must not be.
+  const headNote = readHeadFile(config.log.headFile)
+  const store = await readStore(config.dataFolder)
+  return [
+    judgeKeys(patient, keys),
+    judgeStore(config.dataFolder, store, keys),
+    judgeHeadFile(patient, headNote, store, keys),
+  ]
+}
+
+/** The verifier key of the settings; undefined where there are none. */
+export function vkeyOf({ config }: Pick<Patient, 'config'>): string | undefined {
+  const given = config.log.keys ?? keysOfDevelopment(config.dataFolder)
+  const keys = given && readKeys(given)
+  return keys !== undefined && 'vkey' in keys ? keys.vkey : undefined
+}
+
+function keysOfDevelopment(dataFolder: string): LogKeys | undefined {
+  const path = join(dataFolder, DEVELOPMENT_KEYS_FILE)
+  if (!existsSync(path)) return undefined
+  const names = parseEnv(readFileSync(path, 'utf8'))
+  const { CALLSIGN_ORIGIN = '', KT_PRIVATE_KEY = '', VRF_PRIVATE_KEY = '', CALLSIGN_SECRET = '' } = names
+  return {
+    origin: CALLSIGN_ORIGIN,
+    ktPrivateKey: KT_PRIVATE_KEY,
+    vrfPrivateKey: VRF_PRIVATE_KEY,
+    secret: CALLSIGN_SECRET,
+  }
+}
+
+function readKeys({ origin, ktPrivateKey, vrfPrivateKey }: LogKeys): Keys | Finding {
+  const signer = attempt(() => parseSignerKey(ktPrivateKey))
+  const vrfSecret = attempt(() => parseVrfSecret(vrfPrivateKey))
+  if (signer === undefined) return fails('keys', 'KT_PRIVATE_KEY is not a key that keygen makes')
+  if (vrfSecret === undefined) return fails('keys', 'VRF_PRIVATE_KEY is not a key that keygen makes')
+  if (signer.name !== origin) {
+    return fails(
+      'keys',
+      `KT_PRIVATE_KEY is of ${signer.name}, CALLSIGN_ORIGIN is ${origin}: both come from one keygen`,
+    )
+  }
+  const publicKey = Buffer.from(vrfPublicKey(vrfSecret)).toString('base64')
+  return { signer, vkey: formatVerifierKey(signer), vrfPublicKey: publicKey }
+}
+
+function judgeKeys({ environment }: Patient, { vkey, vrfPublicKey: vrfKey }: Keys): Finding {
+  const { KT_PUBLIC_KEY, VRF_PUBLIC_KEY } = environment
+  if (KT_PUBLIC_KEY && KT_PUBLIC_KEY !== vkey) {
+    return fails(
+      'keys',
+      `KT_PUBLIC_KEY is not the public half of KT_PRIVATE_KEY, which is ${vkey}: clients need that one`,
+    )
+  }
+  if (VRF_PUBLIC_KEY && VRF_PUBLIC_KEY !== vrfKey) {
+    return fails(
+      'keys',
+      `VRF_PUBLIC_KEY is not the public half of VRF_PRIVATE_KEY, which is ${vrfKey}: clients need that one`,
+    )
+  }
+  return ok('keys', `${vkey}, VRF ${vrfKey}`)
+}
+
+function judgeStore(dataFolder: string, store: StoreAnswer | undefined, keys: Keys): Finding {
+  if (store === undefined) return judgeNewFolder(dataFolder)
+  if (store.kind === 'failed')
+    return fails('store', `${dataFolder}: ${store.reason}: look with fsck, and restore a backup`)
+  if (!canWrite(dataFolder))
+    return fails(
+      'store',
+      `${dataFolder} is not writable for this user: run the doctor as the server's user, or chown it`,
+    )
+  const { maker, head } = store
+  if (maker === undefined || head === undefined) return ok('store', `${dataFolder} holds no log yet`)
+  if (maker.formatVersion !== STORE_FORMAT_VERSION) {
+    return fails(
+      'store',
+      `${dataFolder} is of format ${maker.formatVersion}, this version knows ${STORE_FORMAT_VERSION}: see Upgrading in docs/operator.md`,
+    )
+  }
+  if (maker.vkey !== keys.vkey || maker.vrfPublicKey !== keys.vrfPublicKey) {
+    return fails(
+      'store',
+      `${dataFolder} was made with ${maker.vkey} and VRF ${maker.vrfPublicKey}: the settings have other keys`,
+    )
+  }
+  const marker = readRestoreMarker(dataFolder)
+  if (marker !== undefined) {
+    return fails(
+      'store',
+      `${dataFolder} was restored from ${marker.backup}: start once with --known-checkpoint FILE, the newest that anybody has seen`,
+    )
+  }
+  return ok('store', `${dataFolder} holds ${keys.signer.name} with ${head.treeSize} entries`)
+}
+
+function judgeNewFolder(dataFolder: string): Finding {
+  const nearest = nearestFolder(dataFolder)
+  if (!canWrite(nearest))
+    return fails(
+      'store',
+      `${dataFolder} is not there and ${nearest} is not writable: make it for the server's user`,
+    )
+  return ok('store', `${dataFolder} will be made at the first start`)
+}
+
+function readHeadFile(path: string | undefined): string | undefined {
+  return path === undefined ? undefined : attempt(() => readFileSync(path, 'utf8'))
+}
+
+function judgeHeadFile(
+  { config }: Patient,
+  note: string | undefined,
+  store: StoreAnswer | undefined,
+  { signer }: Keys,
+): Finding {
+  const { headFile } = config.log
+  if (headFile === undefined) {
+    return off(
+      'head file',
+      'set CALLSIGN_LOG_HEAD_FILE, on another disk than the data, to notice a roll-back',
+    )
+  }
+  const folder = dirname(headFile)
+  if (!existsSync(folder) || !canWrite(folder))
+    return fails('head file', `${folder} is not there or not writable: make it for the server's user`)
+  if (note === undefined && !existsSync(headFile))
+    return ok('head file', `${headFile} will be made at the first start`)
+  const checkpoint = note === undefined ? undefined : attempt(() => openCheckpoint(note, signer))
+  if (checkpoint === undefined)
+    return fails(
+      'head file',
+      `${headFile} is not a checkpoint of ${signer.name}: put this log's own file there`,
+    )
+  const stored = store?.kind === 'log' ? (store.head?.treeSize ?? 0) : 0
+  if (checkpoint.treeSize > stored) {
+    return fails(
+      'head file',
+      `${headFile} has signed ${checkpoint.treeSize} entries, the store holds ${stored}: it is an older copy; put the newest one there`,
+    )
+  }
+  return ok('head file', `${headFile} is at ${checkpoint.treeSize} entries`)
+}
+
+/** Undefined where there is no store. */
+function readStore(dataFolder: string): Promise<StoreAnswer | undefined> {
+  if (!existsSync(join(dataFolder, 'store', 'data.mdb'))) return Promise.resolve(undefined)
+  const child = fork(fileURLToPath(new URL('./store-program.js', import.meta.url)), {
+    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    serialization: 'advanced',
+  })
+  child.send(dataFolder)
+  return new Promise(resolve => {
+    child.once('message', (answer: StoreAnswer) => resolve(answer))
+    child.once('error', error => resolve({ kind: 'failed', reason: reasonOf(error) }))
+    child.once('close', (code, signal) =>
+      resolve({ kind: 'failed', reason: `reading it ended the process that did it (${signal ?? code})` }),
+    )
+  })
+}
+
+export function nearestFolder(path: string): string {
+  return existsSync(path) ? path : nearestFolder(dirname(path))
+}
+
+function canWrite(path: string): boolean {
+  return attempt(() => accessSync(path, constants.W_OK) ?? true) ?? false
+}
+
+function attempt<Result>(act: () => Result): Result | undefined {
+  try {
+    return act()
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,64 @@
+/** Mail: connects, speaks TLS, signs in; sends one message when it is told to whom. */
+
+import { type MailOptions, MailSender } from '../../src/delivery/mail.ts'
+import type { DeliveryOutcome } from '../../src/delivery/outcome.ts'
+import { type Check, type Finding, fails, off, ok } from './finding.ts'
+
+export const checkMail: Check = async ({ config, mailTo }) => {
+  const { mail, appName } = config.application
+  if (mail === undefined) return [off('mail', 'set CALLSIGN_SMTP_URL and CALLSIGN_MAIL_FROM')]
+  const { host, protocol } = new URL(mail.url)
+  const outcome = await using(mail, sender => sender.check())
+  if (outcome.kind !== 'sent') return [fails('mail', `${host}: ${adviceOn(outcome.reason)}`)]
+  const isEncrypted = protocol === 'smtps:' || (await insistsOnTls(mail))
+  if (!isEncrypted && !/^(localhost|127\.|\[::1\])/.test(host)) {
+    return [
+      fails(
+        'mail',
+        `${host} offers no STARTTLS: codes and our password would travel in the clear; use smtps://`,
+      ),
+    ]
+  }
+  const way = isEncrypted ? 'encrypted' : 'not encrypted, on this machine'
+  if (mailTo === undefined) return [ok('mail', `${host} takes us, ${way}; --mail-to ADDRESS sends one`)]
+  const letter = {
+    to: mailTo,
+    subject: `${appName} can send mail`,
+    text: 'Sent by the doctor of the server.\n',
+  }
+  return [judgeLetter(host, way, await using(mail, sender => sender.send(letter)))]
+}
+
+function judgeLetter(host: string, way: string, outcome: DeliveryOutcome): Finding {
+  if (outcome.kind === 'sent') return ok('mail', `${host} took the message, ${way}; look whether it came`)
+  return fails('mail', `${host} takes our login but not the message: ${adviceOn(outcome.reason)}`)
+}
+
+async function insistsOnTls(mail: MailOptions): Promise<boolean> {
+  const url = new URL(mail.url)
+  url.searchParams.set('requireTLS', 'true')
+  return (await using({ ...mail, url: url.href }, sender => sender.check())).kind === 'sent'
+}
+
+async function using(
+  options: MailOptions,
+  act: (sender: MailSender) => Promise<DeliveryOutcome>,
+): Promise<DeliveryOutcome> {
+  const sender = new MailSender(options)
+  try {
+    return await act(sender)
+  } finally {
+    sender.close()
+  }
+}
+
+function adviceOn(reason: string): string {
+  if (reason === 'smtp-auth') return 'the login is refused: look at name and password in CALLSIGN_SMTP_URL'
+  if (reason === 'tls' || reason === 'ESOCKET') {
+    return `no connection, or its certificate is not trusted (${reason}): look at host and port, and CALLSIGN_SMTP_CA for an own authority`
+  }
+  if (reason === 'timeout')
+    return 'no answer: is the port open from here, and TLS spoken the right way round?'
+  if (reason === 'bad-recipient') return '--mail-to is not a mail address'
+  return `${reason}: look at CALLSIGN_SMTP_URL, and at CALLSIGN_MAIL_FROM, which the server must allow`
+}

@@ -1,0 +1,335 @@
+/** The doctor beside a server and before its first start: each thing that it tries, well and broken. */
+
+import { once } from 'node:events'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { createServer as createHttpServer } from 'node:http'
+import { type AddressInfo, createServer } from 'node:net'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { skipWithoutCoturn, startCoturn } from '../support/coturn.ts'
+import { productionEnvironment, startOutsideWorld } from '../support/outside-world.ts'
+import { runProgram } from '../support/programs.ts'
+import { freshPublicKey, RegisterClient, startServer } from '../support/server.ts'
+import { PROJECT_ROOT } from '../support/vectors.ts'
+
+const TLS = join(PROJECT_ROOT, 'test/support/tls')
+
+interface Line {
+  readonly check: string
+  readonly ok: boolean | null
+  readonly detail: string
+}
+
+interface Report {
+  readonly code: number | string
+  /** Everything that was printed. */
+  readonly text: string
+  readonly lines: readonly Line[]
+  line(check: string): Line
+}
+
+async function consult(
+  environment: Readonly<Record<string, string>>,
+  ...flags: readonly string[]
+): Promise<Report> {
+  const doctor = join(PROJECT_ROOT, 'dist/scripts/doctor.js')
+  const { code, stdout, stderr } = await runProgram(process.execPath, [doctor, '--json', ...flags], {
+    environment: { NODE_EXTRA_CA_CERTS: join(TLS, 'ca.crt'), ...environment },
+  })
+  const lines: Line[] = stdout
+    .split('\n')
+    .filter(Boolean)
+    .map(line => JSON.parse(line))
+  return {
+    code,
+    text: stdout + stderr,
+    lines,
+    line(check) {
+      const found = lines.find(line => line.check === check)
+      if (found === undefined) throw new Error(`no line of ${check}: ${stdout}${stderr}`)
+      return found
+    },
+  }
+}
+
+/** Settings of a server in production on ports of its own, its data in the folder. */
+async function settings(dataFolder: string): Promise<Record<string, string>> {
+  const [http, grpc, admin] = [await freePort(), await freePort(), await freePort()]
+  return {
+    ...(await productionEnvironment()),
+    CALLSIGN_DATA_DIR: dataFolder,
+    CALLSIGN_HTTP_PORT: `${http}`,
+    CALLSIGN_GRPC_PORT: `${grpc}`,
+    CALLSIGN_ADMIN_PORT: `${admin}`,
+    CALLSIGN_PUBLIC_URL: `http://127.0.0.1:${http}`,
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  await new Promise(resolve => server.close(resolve))
+  return port
+}
+
+function turnSettings(
+  { port, tlsPort }: { readonly port: number; readonly tlsPort: number },
+  secret: string,
+) {
+  return {
+    CALLSIGN_TURN_SECRETS: secret,
+    CALLSIGN_TURN_URL: `turn:127.0.0.1:${port}`,
+    CALLSIGN_TURN_TLS_URL: `turns:localhost:${tlsPort}`,
+  }
+}
+
+t.test(
+  'beside a server with everything set, all is well and real messages arrive',
+  { skip: skipWithoutCoturn },
+  async t => {
+    const folder = t.testdir({ coturn: {}, head: {} })
+    const world = await startOutsideWorld(t)
+    world.apns.decide = ({ token }) =>
+      token === PUSH_TOKEN ? { status: 200 } : { status: 400, reason: 'BadDeviceToken' }
+    const coturn = await startCoturn(t, join(folder, 'coturn'), ['relay-secret'], DENIED)
+    const plain = await settings(join(folder, 'data'))
+    const environment = {
+      ...plain,
+      ...world.environment,
+      ...turnSettings(coturn, 'relay-secret'),
+      CALLSIGN_LOG_HEAD_FILE: join(folder, 'head', 'checkpoint'),
+      CALLSIGN_TLS_CERT: join(TLS, 'server.crt'),
+      CALLSIGN_TLS_KEY: join(TLS, 'server.key'),
+      CALLSIGN_PUBLIC_URL: `https://localhost:${plain.CALLSIGN_HTTP_PORT}`,
+    }
+    const server = await startServer({ dataFolder: join(folder, 'data'), environment, dev: false })
+    t.teardown(() => server.end())
+    const client = new RegisterClient(server.grpc)
+    await client.register(1n, 1n, freshPublicKey())
+    client.close()
+
+    const flags = ['--mail-to', 'ann@example.org', '--sms-to', '+84912345678', '--push-token', PUSH_TOKEN]
+    const { code, lines, line, text } = await consult(environment, ...flags)
+    t.same(
+      lines.filter(({ ok }) => ok !== true),
+      [],
+    )
+    t.equal(code, 0, text)
+    t.match(line('store').detail, /kt\.example\.org\/log with 1 entries/)
+    t.match(line('head file').detail, /at 1 entries/)
+    t.match(line('tls').detail, /until 2126-10-27, pin [A-Za-z0-9+/]{43}=/)
+    for (const check of ['turn udp', 'turn tcp', 'turn tls'])
+      t.match(line(check).detail, /relays by 127\.0\.0\.1:\d+/)
+    t.match(await world.mail.mailTo('ann@example.org'), { isEncrypted: true, user: 'callsign' })
+    t.match(await world.sms.smsTo('+84912345678'), /can send SMS/)
+    t.ok(world.apns.pushes.some(({ token }) => token === PUSH_TOKEN))
+    const secrets = [
+      'smtp-password',
+      'sms-key',
+      'relay-secret',
+      plain.KT_PRIVATE_KEY!,
+      plain.CALLSIGN_SECRET!,
+    ]
+    t.same(
+      secrets.filter(secret => text.includes(secret)),
+      [],
+      'no secret is printed',
+    )
+  },
+)
+
+t.test('before the first start nothing fails that is only not set, and nothing is written', async t => {
+  const dataFolder = join(t.testdir(), 'data')
+  const { code, line, lines, text } = await consult(await settings(dataFolder))
+  t.equal(code, 0, text)
+  t.match(line('store').detail, /will be made at the first start/)
+  t.match(line('ports'), { ok: true })
+  const unset = lines.filter(({ ok }) => ok === null)
+  t.same(
+    unset.filter(({ detail }) => !/\bset CALLSIGN_|start the server|none runs|nobody/.test(detail)),
+    [],
+    'each says what to set',
+  )
+  t.match(
+    unset.map(({ check }) => check).join(),
+    /head file,server,public url,tls,mail,sms,apns,fcm,turn,providers,sign in with apple,clock/,
+  )
+  t.match(await consult(await settings(dataFolder)), { code: 0 }, 'the data directory is still not there')
+})
+
+t.test('settings that are wrong are all named', async t => {
+  const { code, lines } = await consult({ CALLSIGN_DATA_DIR: t.testdir(), CALLSIGN_HTTP_PROT: '1' })
+  t.equal(code, 1)
+  t.ok(lines.length > 4 && lines.every(({ check, ok }) => check === 'settings' && ok === false))
+  t.ok(lines.some(({ detail }) => detail.includes('CALLSIGN_HTTP_PROT is not a setting')))
+})
+
+t.test('what the other side refuses is said with what to do', async t => {
+  const world = await startOutsideWorld(t)
+  const environment = {
+    ...(await settings(join(t.testdir(), 'data'))),
+    ...world.environment,
+    CALLSIGN_SMTP_URL: world.mail.url.replace('smtp-password', 'another'),
+    CALLSIGN_APNS_TEAM_ID: 'ZZZ999ZZZ9',
+  }
+  world.sms.answerNext({ status: 401 })
+  world.fcm.answerNextPurchase({ status: 400, body: { error: 'invalid_grant' } })
+  const { code, line, text } = await consult(environment, '--sms-to', '+84912345678')
+  t.equal(code, 1)
+  t.match(line('mail'), { ok: false, detail: /login is refused: .*CALLSIGN_SMTP_URL/ })
+  t.match(line('sms'), { ok: false, detail: /http-401.*CALLSIGN_SMS_HEADERS/ })
+  t.match(line('apns production'), { ok: false, detail: /InvalidProviderToken.*CALLSIGN_APNS_KEY/ })
+  t.match(line('fcm'), { ok: false, detail: /does not take the account/ })
+  t.match(line('provider google'), { ok: true })
+  t.match(line('clock'), { ok: true })
+  t.notOk(text.includes('another@') || text.includes(':another'), 'the wrong password is not printed')
+})
+
+t.test('credentials are proven without a message: what is refused is the address of nobody', async t => {
+  const world = await startOutsideWorld(t)
+  world.apns.decide = () => ({ status: 400, reason: 'BadDeviceToken' })
+  world.fcm.answerNext({
+    status: 400,
+    body: { error: { status: 'INVALID_ARGUMENT', message: 'The registration token is not valid' } },
+  })
+  const { line } = await consult({ ...(await settings(join(t.testdir(), 'data'))), ...world.environment })
+  for (const check of ['mail', 'sms', 'apns production', 'apns development', 'fcm']) {
+    t.match(line(check), { ok: true }, check)
+  }
+  t.equal(world.mail.mails.length, 0, 'no mail was sent')
+  t.equal(world.sms.requests.filter(({ method }) => method === 'POST').length, 0, 'no SMS was sent')
+})
+
+t.test('what nobody answers at is said to be out of reach', async t => {
+  const port = await freePort()
+  const world = await startOutsideWorld(t)
+  const { line } = await consult({
+    ...(await settings(join(t.testdir(), 'data'))),
+    ...world.environment,
+    ...turnSettings({ port, tlsPort: port }, 'relay-secret'),
+    CALLSIGN_SMTP_URL: `smtp://127.0.0.1:${port}`,
+    CALLSIGN_SMS_URL: `http://127.0.0.1:${port}`,
+    CALLSIGN_APNS_PORT: `${port}`,
+    CALLSIGN_OIDC_PROVIDERS: `[{"name":"x","issuer":"http://127.0.0.1:${port}","clientIds":["y"]}]`,
+  })
+  for (const check of ['mail', 'sms', 'apns production', 'turn udp', 'turn tcp', 'turn tls', 'provider x']) {
+    t.match(line(check), { ok: false }, check)
+  }
+})
+
+t.test(
+  'a relay that takes other secrets, or lets users into its own network, fails',
+  { skip: skipWithoutCoturn },
+  async t => {
+    const folder = t.testdir({ coturn: {} })
+    const coturn = await startCoturn(t, join(folder, 'coturn'), ['relay-secret'])
+    const plain = await settings(join(folder, 'data'))
+    const open = await consult({ ...plain, ...turnSettings(coturn, 'relay-secret') })
+    t.match(open.line('turn udp'), {
+      ok: false,
+      detail: /lets every user reach 127\.0\.0\.1 and 169\.254\.169\.254.*denied-peer-ip/,
+    })
+    const other = await consult({ ...plain, ...turnSettings(coturn, 'of-somebody-else') })
+    for (const check of ['turn udp', 'turn tcp', 'turn tls']) {
+      t.match(other.line(check), { ok: false, detail: /does not take our credentials/ })
+    }
+  },
+)
+
+/** A server that has run in the folder, and its settings. */
+async function afterRun(t: Test, folder: string): Promise<Record<string, string>> {
+  mkdirSync(join(folder, 'head'))
+  const environment = {
+    ...(await settings(join(folder, 'data'))),
+    CALLSIGN_LOG_HEAD_FILE: join(folder, 'head', 'checkpoint'),
+  }
+  const server = await startServer({ dataFolder: join(folder, 'data'), environment, dev: false })
+  const client = new RegisterClient(server.grpc)
+  await client.register(1n, 1n, freshPublicKey())
+  client.close()
+  t.equal(await server.end(), 0)
+  return environment
+}
+
+t.test('keys, store and head file of different logs are told apart', async t => {
+  const folder = t.testdir()
+  const environment = await afterRun(t, folder)
+  t.match(await consult(environment), { code: 0 })
+
+  const other = await productionEnvironment()
+  const { KT_PRIVATE_KEY, VRF_PRIVATE_KEY } = other
+  const swapped = await consult({ ...environment, KT_PRIVATE_KEY: KT_PRIVATE_KEY! })
+  t.match(swapped.line('store'), { ok: false, detail: /was made with kt\.example\.org\/log\+/ })
+  t.match(swapped.line('head file'), { ok: false, detail: /is not a checkpoint of/ })
+  t.match((await consult({ ...environment, VRF_PRIVATE_KEY: VRF_PRIVATE_KEY! })).line('store'), { ok: false })
+  const named = await consult({ ...environment, CALLSIGN_ORIGIN: 'other.example.org/log' })
+  t.match(named.line('keys'), { ok: false, detail: /CALLSIGN_ORIGIN is other\.example\.org\/log/ })
+  const published = await consult({ ...environment, KT_PUBLIC_KEY: 'kt.example.org/log+00000000+AAAA' })
+  t.match(published.line('keys'), { ok: false, detail: /KT_PUBLIC_KEY is not the public half/ })
+})
+
+t.test('a head file that is ahead of the store, and a store that is broken, fail', async t => {
+  const folder = t.testdir()
+  const environment = await afterRun(t, folder)
+  const empty = await consult({ ...environment, CALLSIGN_DATA_DIR: join(folder, 'older') })
+  t.match(empty.line('head file'), { ok: false, detail: /has signed 1 entries, the store holds 0/ })
+  const broken = join(folder, 'broken')
+  mkdirSync(join(broken, 'store'), { recursive: true })
+  writeFileSync(join(broken, 'store', 'data.mdb'), 'not a store')
+  const report = await consult({ ...environment, CALLSIGN_DATA_DIR: broken })
+  t.match(report.line('store'), { ok: false, detail: /fsck/ })
+})
+
+t.test('a certificate that has ended, or is for another host, fails', async t => {
+  const plain = await settings(join(t.testdir(), 'data'))
+  const environment = {
+    ...plain,
+    CALLSIGN_TLS_CERT: join(TLS, 'server.crt'),
+    CALLSIGN_TLS_KEY: join(TLS, 'server.key'),
+  }
+  const elsewhere = await consult({ ...environment, CALLSIGN_PUBLIC_URL: 'https://call.example.org' })
+  t.match(elsewhere.line('tls'), { ok: false, detail: /is not for call\.example\.org/ })
+})
+
+t.test('a port that another program has is named', async t => {
+  const environment = await settings(join(t.testdir(), 'data'))
+  const squatter = createServer().listen(Number(environment.CALLSIGN_GRPC_PORT), '127.0.0.1')
+  await once(squatter, 'listening')
+  t.teardown(() => new Promise(resolve => squatter.close(resolve)))
+  const { line } = await consult(environment)
+  t.match(line('ports'), {
+    ok: false,
+    detail: /CALLSIGN_GRPC_PORT: 127\.0\.0\.1:\d+ can't be listened on \(EADDRINUSE\)/,
+  })
+})
+
+t.test('a clock that is far from that of a provider is found', async t => {
+  const server = createHttpServer((_request, response) => {
+    response.setHeader('date', new Date(Date.now() - 120_000).toUTCString())
+    response.end('{"keys":[{"kty":"RSA"}]}')
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => new Promise(resolve => server.close(resolve)))
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const provider = { name: 'x', issuer: url, jwksUri: `${url}/keys`, clientIds: ['y'] }
+  const { line } = await consult({
+    ...(await settings(join(t.testdir(), 'data'))),
+    CALLSIGN_OIDC_PROVIDERS: JSON.stringify([provider]),
+  })
+  t.match(line('provider x'), { ok: true, detail: /shows 1 keys/ })
+  t.match(line('clock'), { ok: false, detail: /1[12]\d s ahead of that of 127\.0\.0\.1.*NTP/ })
+})
+
+t.test('a public address that leads elsewhere is found while the server runs', async t => {
+  const folder = t.testdir()
+  const environment = await settings(join(folder, 'data'))
+  const server = await startServer({ dataFolder: join(folder, 'data'), environment, dev: false })
+  t.teardown(() => server.end())
+  t.match((await consult(environment)).line('public url'), { ok: true })
+  const { line } = await consult({ ...environment, CALLSIGN_PUBLIC_URL: server.admin })
+  t.match(line('public url'), { ok: false, detail: /answers 404/ })
+})
+
+const PUSH_TOKEN = 'ab'.repeat(32)
+const DENIED = ['denied-peer-ip=127.0.0.0-127.255.255.255', 'denied-peer-ip=169.254.0.0-169.254.255.255']
