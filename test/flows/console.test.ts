@@ -17,6 +17,10 @@ function start(t: Test, environment: Record<string, string> = {}): Promise<Runni
   return startServer({ dataFolder: join(t.testdir(), 'data'), environment })
 }
 
+/** Of the tests that only ask. */
+const HOUSE = await start(t)
+t.teardown(() => HOUSE.end())
+
 /** Reads the feed from the start, waiting for it, until an event is there. */
 async function readUntil(http: string, isSo: (event: ConsoleEvent) => boolean): Promise<ConsoleEvent[]> {
   const events: ConsoleEvent[] = []
@@ -145,48 +149,42 @@ const SURFACE = [
 ]
 
 t.test('the development surface is for requests that name this machine', async t => {
-  const server = await start(t)
-  t.teardown(() => server.end())
-  const { port } = new URL(server.http)
+  const { port } = new URL(HOUSE.http)
   for (const path of SURFACE) {
     for (const host of [`localhost:${port}`, `127.0.0.1:${port}`]) {
-      t.equal((await ask(server.http, path, { headers: { host } })).status, 200, `${path} at ${host}`)
+      t.equal((await ask(HOUSE.http, path, { headers: { host } })).status, 200, `${path} at ${host}`)
     }
-    const rebound = await ask(server.http, path, { headers: { host: `evil.example:${port}` } })
+    const rebound = await ask(HOUSE.http, path, { headers: { host: `evil.example:${port}` } })
     t.match(rebound, { status: 403, code: 'HOST_NOT_ALLOWED' }, path)
   }
 })
 
 t.test('a page from elsewhere reads nothing and starts no simulator', async t => {
-  const server = await start(t)
-  t.teardown(() => server.end())
   const foreign = { origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' }
   const command = '{"kind":"people","behaviours":["answer"]}'
   const simple = ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x']
   for (const type of [...simple, 'application/json']) {
     const headers = { ...foreign, 'content-type': type }
-    const answer = await ask(server.http, '/dev/simulator', { method: 'POST', headers, body: command })
+    const answer = await ask(HOUSE.http, '/dev/simulator', { method: 'POST', headers, body: command })
     t.match(answer, { status: 403, code: 'ORIGIN_NOT_ALLOWED' }, type)
   }
   const headers = { 'content-type': 'text/plain' }
-  const untold = await ask(server.http, '/dev/simulator', { method: 'POST', headers, body: command })
+  const untold = await ask(HOUSE.http, '/dev/simulator', { method: 'POST', headers, body: command })
   t.match(untold, { status: 415, code: 'UNSUPPORTED_MEDIA_TYPE' }, 'a browser that does not say where from')
   const preflight = { ...foreign, 'access-control-request-method': 'POST' }
-  const asked = await ask(server.http, '/dev/simulator', { method: 'OPTIONS', headers: preflight })
+  const asked = await ask(HOUSE.http, '/dev/simulator', { method: 'OPTIONS', headers: preflight })
   t.notOk(asked.headers['access-control-allow-origin'], 'nor may it ask')
   for (const path of ['/dev/state', '/dev/feed', '/dev/inbox', '/dev/pushes']) {
-    const answer = await ask(server.http, path, { headers: { 'sec-fetch-site': 'cross-site' } })
+    const answer = await ask(HOUSE.http, path, { headers: { 'sec-fetch-site': 'cross-site' } })
     t.match(answer, { status: 403, code: 'ORIGIN_NOT_ALLOWED' }, path)
     t.notOk(answer.headers['access-control-allow-origin'], path)
   }
-  t.notOk((await stateOf(server.http)).simulator)
+  t.notOk((await stateOf(HOUSE.http)).simulator)
 })
 
 t.test('a link from elsewhere opens a page', async t => {
-  const server = await start(t)
-  t.teardown(() => server.end())
   const headers = { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate' }
-  t.equal((await ask(server.http, '/dev', { headers })).status, 200)
+  t.equal((await ask(HOUSE.http, '/dev', { headers })).status, 200)
 })
 
 t.test('a stop answers whoever waits for the feed, at once', async t => {
