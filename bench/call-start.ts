@@ -1,14 +1,16 @@
 /**
- * How long it takes from a POST to `/app/api/call/start` until the last of ten callees rings, at a steady 200 calls a
- * second of which each is ended after a second; held against bare uWebSockets.js that sends the same bytes.
+ * How long it takes from a POST to `/app/api/call/start` until the last callee rings, of one, ten and 31 (as many as a call
+ * can have), at a steady number of calls a second of which each is ended after a second; held against bare
+ * uWebSockets.js that sends the same bytes, and against calls to fewer.
  */
 
 import type { Benchmark, BenchmarkContext, Row } from './support/benchmark.ts'
-import { type CallTurn, cpuPerMessage, openStreet } from './support/call-street.ts'
+import { type CallTurn, cpuPerMessage, openStreet, type Sides } from './support/call-street.ts'
+import { clientDetails } from './support/client-watch.ts'
 import { interleaved } from './support/rounds.ts'
 import { mean, rounded } from './support/statistics.ts'
 
-const ROW: Row = {
+const ORDERED: Row = {
   name: 'call-start',
   project: 'from POST call/start to the invitation of the tenth callee, 200 calls/s, p99',
   limit: 'bare uWebSockets.js that sends the same bytes',
@@ -17,45 +19,111 @@ const ROW: Row = {
   notShown:
     'Counted from the moment at which a call was to start, even where the client was late. Each invitation is durable before it is sent, so the disk is in it. No TLS.',
 }
+const OTHERS: Row = {
+  name: 'call-start-rooms',
+  project: 'from POST call/start to the invitation of the last callee, p99',
+  limit: ORDERED.limit,
+  unit: 'ms',
+  notShown: ORDERED.notShown,
+}
+const GROWTH: Row = {
+  ...OTHERS,
+  name: 'call-start-growth',
+  project: 'from POST call/start to the invitation of the last callee, p50',
+  limit: 'the same with fewer people',
+  notShown: 'A call to more people has more to write and to tell; of 31 there are fewer calls a second.',
+}
 
-const CALLS_PER_SECOND = 200
+interface Shape {
+  readonly callees: number
+  readonly callsPerSecond: number
+  /** Of those that were ordered all turns are taken, of the others one in each round. */
+  readonly isOrdered: boolean
+}
+
+const SHAPES: readonly Shape[] = [
+  { callees: 1, callsPerSecond: 200, isOrdered: false },
+  { callees: 10, callsPerSecond: 200, isOrdered: true },
+  { callees: 31, callsPerSecond: 60, isOrdered: false },
+]
+const SHAPES_SMOKE: readonly Shape[] = [
+  { callees: 1, callsPerSecond: 20, isOrdered: false },
+  { callees: 10, callsPerSecond: 20, isOrdered: true },
+]
 /** So many that 1 % of them is not a handful. */
 const SECONDS_PER_TURN = 3
+const CALLERS = 500
 
 export const callStart: Benchmark = { name: 'call-start', run }
 
 async function run(context: BenchmarkContext): Promise<void> {
   const { isSmoke, turns, turnSeconds, warmUpSeconds } = context.scale
-  const plan = { groups: isSmoke ? 10 : 50, callersEach: 10, calleesEach: 10, devices: 1 }
-  const { bare, ours } = await openStreet(context, plan)
-  const callsPerSecond = isSmoke ? 20 : CALLS_PER_SECOND
-  const load = {
-    kind: 'rate',
-    callsPerSecond,
-    seconds: turnSeconds * (isSmoke ? 1 : SECONDS_PER_TURN),
-  } as const
-  for (const side of [bare, ours]) await side({ ...load, seconds: Math.ceil(warmUpSeconds) })
-  for (const round of context.rounds()) {
-    const { limit, project } = await interleaved(
-      round,
-      turns,
-      () => bare(load),
-      () => ours(load),
-    )
-    const p = (of: readonly CallTurn[], which: 'p50' | 'p99' | 'max') =>
-      rounded(mean(of.map(({ figure }) => figure.latency[which])))
-    context.record(ROW, round, {
-      limit: p(limit, 'p99'),
-      project: p(project, 'p99'),
-      parameters: { callsPerSecond, callees: plan.calleesEach },
-      details: {
-        limitP50Ms: p(limit, 'p50'),
-        projectP50Ms: p(project, 'p50'),
-        projectMaxMs: p(project, 'max'),
-        limitCpuMicroseconds: cpuPerMessage(limit),
-        projectCpuMicroseconds: cpuPerMessage(project),
-        clientCores: rounded(mean(project.map(({ figure }) => figure.clientCores))),
-      },
-    })
+  const streets: (Shape & Sides)[] = []
+  for (const shape of isSmoke ? SHAPES_SMOKE : SHAPES) {
+    streets.push({ ...shape, ...(await open(context, shape.callees)) })
   }
+  for (const { callsPerSecond, bare, ours } of streets) {
+    for (const side of [bare, ours]) {
+      await side({ kind: 'rate', callsPerSecond, seconds: Math.ceil(warmUpSeconds) })
+    }
+  }
+  for (const round of context.rounds()) {
+    let smaller: { callees: number; p50: number } | undefined
+    for (const { callees, callsPerSecond, isOrdered, bare, ours } of streets) {
+      const seconds = turnSeconds * (isSmoke ? 1 : SECONDS_PER_TURN)
+      const load = { kind: 'rate', callsPerSecond, seconds } as const
+      const { limit, project } = await interleaved(
+        round,
+        isOrdered ? turns : 1,
+        () => bare(load),
+        () => ours(load),
+      )
+      record(context, isOrdered ? ORDERED : OTHERS, round, { callees, callsPerSecond, limit, project })
+      const p50 = latency(project, 'p50')
+      if (smaller !== undefined) {
+        const parameters = { people: callees + 1, than: smaller.callees + 1, callsPerSecond }
+        context.record(GROWTH, round, { limit: smaller.p50, project: p50, parameters })
+      }
+      smaller = { callees, p50 }
+    }
+  }
+}
+
+async function open(context: BenchmarkContext, callees: number): Promise<Sides> {
+  const groups = context.scale.isSmoke ? 5 : 50
+  const callersEach = context.scale.isSmoke ? 10 : CALLERS / groups
+  return openStreet(context, { groups, callersEach, calleesEach: callees, devices: 1 })
+}
+
+interface Measured {
+  readonly callees: number
+  readonly callsPerSecond: number
+  readonly limit: readonly CallTurn[]
+  readonly project: readonly CallTurn[]
+}
+
+function record(context: BenchmarkContext, row: Row, round: number, measured: Measured): void {
+  const { callees, callsPerSecond, limit, project } = measured
+  const clientCores = (turns: readonly CallTurn[]) => mean(turns.map(({ figure }) => figure.clientCores))
+  context.record(row, round, {
+    limit: latency(limit, 'p99'),
+    project: latency(project, 'p99'),
+    parameters: { people: callees + 1, callsPerSecond, callees },
+    details: {
+      limitP50Ms: latency(limit, 'p50'),
+      projectP50Ms: latency(project, 'p50'),
+      projectMaxMs: latency(project, 'max'),
+      limitCpuMicroseconds: cpuPerMessage(limit),
+      projectCpuMicroseconds: cpuPerMessage(project),
+      ...clientDetails(`call-start, ${callees} callees`, [
+        ['limit', clientCores(limit)],
+        ['project', clientCores(project)],
+      ]),
+    },
+  })
+}
+
+/** Milliseconds. */
+function latency(turns: readonly CallTurn[], which: 'p50' | 'p99' | 'max'): number {
+  return rounded(mean(turns.map(({ figure }) => figure.latency[which])))
 }

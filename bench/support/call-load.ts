@@ -3,7 +3,7 @@
  * of a callee has a STOMP connection, is told of both, and acknowledges.
  */
 
-import { randomBytes } from 'node:crypto'
+import { startBody } from './call-body.ts'
 import { subscribingsOf } from './device-queues.ts'
 import { HttpConnection } from './http-connection.ts'
 import type { Person } from './people.ts'
@@ -271,16 +271,6 @@ class Street {
   }
 }
 
-function startBody(callees: readonly Person[]): string {
-  const names = callees.flatMap(({ userId, devices }) =>
-    devices.map(({ deviceId }) => `${userId}_${deviceId}`),
-  )
-  const encryptedAESKeys = Object.fromEntries(
-    names.map(name => [name, randomBytes(SEALED_KEY_BYTES).toString('base64')]),
-  )
-  return JSON.stringify({ calleeIds: callees.map(({ userId }) => userId), encryptedAESKeys, isVideo: true })
-}
-
 function headerOf(message: string, name: string): string {
   const start = message.indexOf(`\n${name}:`) + name.length + 2
   return message.slice(start, message.indexOf('\n', start))
@@ -313,5 +303,3 @@ const LAST_WORD = 'call_cancelled'
 const CALL_LASTS_MS = 1_000
 const TIMER_LATE_MS = 2
 const RECORDED_WITHIN_MS = 500
-/** A point of P-256, a nonce, a key of 32 bytes and a tag. */
-const SEALED_KEY_BYTES = 125

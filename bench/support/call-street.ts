@@ -95,7 +95,11 @@ export function cpuPerMessage(turns: readonly CallTurn[]): number {
   return rounded((sum(turns.map(({ cpu }) => cpu)) * 1e6) / sum(turns.map(({ figure }) => figure.messages)))
 }
 
-async function settle(dataFolder: string, { groups, callersEach, calleesEach, devices }: StreetPlan) {
+/** Makes a data folder with groups of which each caller has each callee for a contact. */
+export async function settle(
+  dataFolder: string,
+  { groups, callersEach, calleesEach, devices }: StreetPlan,
+): Promise<CallGroup[]> {
   const each = callersEach + calleesEach
   const contacts = Array.from({ length: groups * each }, (_, at) => {
     const isCaller = at % each < callersEach
