@@ -23,6 +23,7 @@ import { lookupIndex } from './micro/lookup-index.ts'
 import { stompCodec } from './micro/stomp-codec.ts'
 import { registerThroughput } from './register-throughput.ts'
 import { formatTable } from './report.ts'
+import { rooms } from './rooms.ts'
 import { registerDevice, verifyLogin } from './sign-in.ts'
 import { startup } from './startup.ts'
 import type { Benchmark, Result, Scale } from './support/benchmark.ts'
@@ -59,6 +60,7 @@ const BENCHMARKS: readonly Benchmark[] = [
   connectRate,
   invitations,
   callStart,
+  rooms,
 ]
 
 const USAGE = `usage: npm run bench -- [NAME...] [options]
