@@ -16,8 +16,10 @@ export function callView(state: State, call: Call, app: App): TemplateResult {
       <p class="quiet" role="status">${statusText(call, others)}</p>
     </header>
     ${picturesView(state, call)}
-    ${keylessView(call, state.doing, app)} ${fingerprintView(call)}
-    ${controlsView(state, call, app)} ${participantsView(state, call, app)}
+    <div class="call-side">
+      ${keylessView(call, state.doing, app)} ${fingerprintView(call)} ${mediaText(state)}
+      ${controlsView(state, call, app)} ${participantsView(state, call, app)}
+    </div>
   </section>`
 }
 
@@ -36,7 +38,7 @@ function statusText({ phase, startedAtMs, isVideo }: Call, others: readonly Part
 }
 
 function picturesView({ media, user }: State, { participants }: Call): View {
-  const { local, peers, problem, isSoundOn, isCameraOff } = media
+  const { local, peers, isSoundOn, isCameraOff } = media
   const hasOwn = local !== undefined && local.getVideoTracks().length > 0 && !isCameraOff
   return html`<div class="pictures count${Math.min(peers.length, 4)}">
       ${peers.map(peer => peerView(peer, participants, isSoundOn))}
@@ -46,8 +48,14 @@ function picturesView({ media, user }: State, { participants }: Call): View {
           : nothing
       }
       ${peers.length === 0 && !hasOwn && user !== undefined ? html`<div class="tile">${avatar(user)}</div>` : nothing}
-    </div>
-    ${problem === undefined ? nothing : html`<p class="quiet">${problem}</p>`}`
+    </div>`
+}
+
+/** What is to be known of picture and sound. */
+function mediaText({ media: { problem, peers, isSoundOn } }: State): View {
+  const isSilent = peers.length > 0 && !isSoundOn
+  return html`${problem === undefined ? nothing : html`<p class="quiet">${problem}</p>`}
+    ${isSilent ? html`<p class="quiet">Sound is off, as two tabs of this computer would hear each other.</p>` : nothing}`
 }
 
 function peerView(
@@ -58,7 +66,7 @@ function peerView(
   const displayName = participants.find(one => one.userId === userId)?.displayName ?? '…'
   const hasPicture = stream !== undefined && stream.getVideoTracks().length > 0
   return html`<figure class="tile">
-    ${hasPicture ? nothing : avatar({ userId, displayName })}
+    ${hasPicture ? nothing : avatar({ displayName })}
     ${
       stream === undefined
         ? nothing
@@ -102,12 +110,7 @@ function controlsView(state: State, call: Call, app: App): TemplateResult {
         : html`<button ?disabled=${isEnding} @click=${() => app.act('end', () => app.calls.leave())}>Leave</button>
           ${canEnd ? html`<button class="bad" ?disabled=${isEnding} @click=${end}>End for all</button>` : nothing}`
     }
-  </p>
-  ${
-    peers.length > 0 && !isSoundOn
-      ? html`<p class="quiet">Sound is off, as the call is in two tabs of this computer: they would hear each other.</p>`
-      : nothing
-  }`
+  </p>`
 }
 
 function toggle(name: string, isOn: boolean, act: () => void): TemplateResult {

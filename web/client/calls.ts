@@ -1,51 +1,29 @@
 /**
- * Calls of this device, as `docs/calls.md` has them: start, ring, answer, leave, end, and the key in all of it, which is
- * made or opened here and never stored. A reload loses it: then the others are asked for it.
+ * Calls of this device, as `docs/calls.md` has them: start, answer, leave, end, and the key in all of it, which is made or
+ * opened here and never stored. A reload loses it: then the others are asked for it.
  */
 
-import { type KeyHolder, makeCallKey, openCallKey, sealCallKey } from './call-key.ts'
+import { makeCallKey } from './call-key.ts'
 import { CallKeys } from './call-keys.ts'
+import { type CallRecord, endingOf, isOver, phaseOf, startOf } from './call-record.ts'
 import type { Bytes } from './device-key.ts'
-import type { KeyLog, Peer } from './key-log.ts'
+import { KeyExchange } from './key-exchange.ts'
+import type { KeyLog } from './key-log.ts'
 import { Media } from './media.ts'
+import { Ringing } from './ringing.ts'
 import { Problem, type Session, sentenceOf } from './session.ts'
 import type { Event, Socket } from './socket.ts'
-import type { Call, Participant, PastCall, Ring, Store } from './state.ts'
-
-/** As the API answers; what this page uses of it. */
-interface CallRecord {
-  readonly callId: string
-  readonly status: 'ringing' | 'active' | 'ended' | 'cancelled' | 'declined' | 'missed' | 'failed'
-  readonly endReason?: string
-  readonly isVideo: boolean
-  readonly initiatorId: string
-  readonly hostUserId: string
-  readonly startedAt?: string
-  readonly ringTimeoutIn: number
-  readonly keyEpoch: number
-  readonly keyRotationIn: number
-  readonly isOnGoing: boolean
-  readonly participants: readonly Participant[]
-  readonly encryptedAESKey?: string
-}
-
-/** An invitation beside what is shown of it. */
-interface Invitation {
-  readonly sealed: string
-  readonly timer: ReturnType<typeof setTimeout>
-  /** Rejects when the key does not open, or its sender does not verify. */
-  readonly opened: Promise<Bytes>
-}
+import type { Call, Participant, PastCall, Store } from './state.ts'
 
 export class Calls {
   readonly media: Media
   readonly #store: Store
   readonly #session: Session
   readonly #socket: Socket
-  readonly #keyLog: KeyLog
+  readonly #exchange: KeyExchange
+  readonly #ringing: Ringing
   readonly #userId: string
   readonly #keys = new CallKeys()
-  readonly #invitations = new Map<string, Invitation>()
   #unwatch: (() => void) | undefined
   #rotationTimer: ReturnType<typeof setTimeout> | undefined
   #askTimer: ReturnType<typeof setTimeout> | undefined
@@ -54,16 +32,17 @@ export class Calls {
     this.#store = store
     this.#session = session
     this.#socket = socket
-    this.#keyLog = keyLog
     this.#userId = userId
+    this.#exchange = new KeyExchange(keyLog, userId)
+    this.#ringing = new Ringing(store, session, socket, this.#exchange, userId)
     this.media = new Media(store, session, socket, this.#keys, keyLog.self.name)
   }
 
   /** Calls these contacts. The key is made here and encrypted for each of their devices, if all of them verify. */
   async start(calleeIds: readonly string[], isVideo: boolean): Promise<void> {
     const key = makeCallKey()
-    const record = await this.#withFreshDevices(async () => {
-      const encryptedAESKeys = await this.#sealed(key, await this.#keyLog.devicesOf(calleeIds))
+    const record = await withFreshDevices(async () => {
+      const encryptedAESKeys = await this.#exchange.sealForUsers(key, calleeIds)
       return this.#post<CallRecord>('start', { calleeIds, encryptedAESKeys, isVideo })
     })
     this.#store.update({ marked: new Set() })
@@ -75,46 +54,43 @@ export class Calls {
     const { callId } = this.#present
     const held = this.#keys.newest(callId)
     if (held === undefined) throw new Error('This tab does not have the call’s key yet.')
-    await this.#withFreshDevices(async () => {
-      const encryptedAESKeys = await this.#sealed(held.key, await this.#keyLog.devicesOf(calleeIds))
+    await withFreshDevices(async () => {
+      const encryptedAESKeys = await this.#exchange.sealForUsers(held.key, calleeIds)
       this.#show(await this.#post<CallRecord>(`${callId}/invite`, { calleeIds, encryptedAESKeys }))
     })
+    this.#store.update({ marked: new Set() })
   }
 
   /** Answers; a call that this tab is in is left for it. */
   async answer(callId: string): Promise<void> {
-    const invitation = this.#invitations.get(callId)
+    const invitation = this.#ringing.find(callId)
     if (invitation === undefined) return
     const opened = await invitation.opened
     if (this.#store.state.call !== undefined) await this.leave()
     const record = await this.#post<CallRecord>(`${callId}/join`)
-    this.#stopRinging(callId)
+    this.#ringing.stop(callId)
     const { encryptedAESKey } = record
     // The key may have been renewed while it rang; one that is older is not given out any more.
     if (encryptedAESKey === undefined) return this.#recover(record)
-    const key = encryptedAESKey === invitation.sealed ? opened : await this.#openFrom(record, encryptedAESKey)
-    await this.#enter(record, key)
+    const isSame = encryptedAESKey === invitation.sealed
+    await this.#enter(record, isSame ? opened : await this.#exchange.openFromAny(record, encryptedAESKey))
   }
 
   async decline(callId: string): Promise<void> {
-    this.#stopRinging(callId)
-    await this.#post(`${callId}/decline`, { reason: 'declined' })
+    await this.#ringing.decline(callId, 'declined')
     await this.loadHistory()
   }
 
   /** Leaves; the others go on. */
   async leave(): Promise<void> {
-    const { callId, participants } = this.#present
-    await this.#post(`${callId}/leave`)
-    await this.#close(
-      participants.length > 2 ? 'You left the call.' : 'You left. The call waits a while for you.',
-    )
+    await this.#post(`${this.#present.callId}/leave`)
+    await this.#close('You left the call.')
   }
 
   /** Ends it for all, or gives up before anybody has answered. */
   async end(): Promise<void> {
-    const record = await this.#post<CallRecord>(`${this.#present.callId}/end`)
-    await this.#close(endingOf(record.status, record.endReason))
+    const { status, endReason } = await this.#post<CallRecord>(`${this.#present.callId}/end`)
+    await this.#close(endingOf(status, endReason))
   }
 
   async remove(userId: string): Promise<void> {
@@ -125,26 +101,31 @@ export class Calls {
   async renewKey(reason: 'rotation' | 'leave' = 'rotation'): Promise<void> {
     const { callId } = this.#present
     const key = makeCallKey()
-    const epoch = await this.#withFreshDevices(async () => {
+    const { epoch, keyRotationIn } = await withFreshDevices(async () => {
       const record = await this.#get(callId)
-      const encryptedAESKeys = await this.#sealed(key, await this.#receivers(record))
-      await this.#socket.send(`/app/call/${callId}/keys`, {
-        ...{ epoch: record.keyEpoch + 1, reason, encryptedAESKeys },
-      })
-      return record.keyEpoch + 1
+      const epoch = record.keyEpoch + 1
+      const encryptedAESKeys = await this.#exchange.sealForCall(key, record)
+      await this.#socket.send(`/app/call/${callId}/keys`, { epoch, reason, encryptedAESKeys })
+      return { epoch, keyRotationIn: record.keyRotationIn }
     })
     await this.#hold(callId, epoch, key)
+    this.#planRotation(keyRotationIn * 1000)
   }
 
   /** Comes back into a call that was left, or whose key is gone with a reload. */
   async rejoin(callId: string): Promise<void> {
-    await this.#recover(await this.#get(callId))
+    try {
+      await this.#recover(await this.#get(callId))
+    } catch (error) {
+      await this.loadHistory()
+      throw error
+    }
   }
 
   /** After each connection: what rings, and the call that this tab was in. */
   async onConnected(): Promise<void> {
     const { items } = await this.#session.request<{ items: readonly CallRecord[] }>('GET', 'call/pending')
-    for (const record of items) this.#onPending(record)
+    for (const record of items) this.#ringing.onPending(record)
     const callId = this.#store.state.call?.callId ?? sessionStorage.getItem(PRESENT)
     if (callId === null) return
     try {
@@ -153,7 +134,7 @@ export class Calls {
       else if (this.#keys.has(callId)) await this.#watch(record)
       else await this.#resume(record)
     } catch (error) {
-      if (!(error instanceof Problem) || error.code === 'OFFLINE' || error.code === 'NO_ANSWER') throw error
+      if (!(error instanceof Problem) || UNREACHABLE.has(error.code)) throw error
       await this.#close(sentenceOf(error))
     }
   }
@@ -162,15 +143,12 @@ export class Calls {
   async onEvent(event: Event): Promise<void> {
     switch (event.type) {
       case 'call_invitation':
-        return this.#ring({
-          ...event,
-          expiresAtMs: Date.parse(event.expiresAt),
-          sealed: event.encryptedAESKey,
-        })
+        return this.#ringing.onInvitation(event)
       case 'call_cancelled':
       case 'call_missed':
       case 'call_answered_elsewhere':
-        return this.#onInvitationOver(event)
+        this.#ringing.onOver(event)
+        return this.loadHistory()
       case 'call_moved':
         if (this.#isPresent(event)) await this.#close('The call goes on on another device of yours.')
         return
@@ -187,10 +165,8 @@ export class Calls {
   }
 
   async loadHistory(): Promise<void> {
-    const { items } = await this.#session.request<{ items: readonly PastCall[] }>(
-      'GET',
-      'call/history?limit=30',
-    )
+    const path = 'call/history?limit=30'
+    const { items } = await this.#session.request<{ items: readonly PastCall[] }>('GET', path)
     this.#store.update({ history: items })
   }
 
@@ -201,66 +177,16 @@ export class Calls {
 
   /** The tab's user is signed out. */
   close(): void {
-    for (const callId of [...this.#invitations.keys()]) this.#stopRinging(callId)
+    this.#ringing.stopAll()
     this.#forget()
-  }
-
-  #onPending(record: CallRecord): void {
-    const { callId, isVideo, isOnGoing, participants, encryptedAESKey } = record
-    const own = participants.find(({ userId }) => userId === this.#userId)
-    const caller = participants.find(({ userId }) => userId === own?.invitedBy)
-    if (own === undefined || caller === undefined || encryptedAESKey === undefined) return
-    this.#ring({
-      ...{ callId, isVideo, isOnGoing, callerId: caller.userId, callerName: caller.displayName },
-      expiresAtMs: Date.parse(own.invitedAt) + record.ringTimeoutIn * 1000,
-      sealed: encryptedAESKey,
-    })
-  }
-
-  #ring(told: Omit<Ring, 'check'> & { readonly expiresAtMs: number; readonly sealed: string }): void {
-    const { callId, callerId, callerName, isVideo, isOnGoing, expiresAtMs, sealed } = told
-    if (this.#invitations.has(callId) || callId === this.#store.state.call?.callId) return
-    const opened = this.#get(callId).then(record => this.#openFrom(record, sealed, callerId))
-    const timer = setTimeout(() => void this.#onUnanswered(callId), expiresAtMs - Date.now())
-    this.#invitations.set(callId, { sealed, timer, opened })
-    const ring: Ring = { callId, callerId, callerName, isVideo, isOnGoing, check: 'checking' }
-    this.#store.update({ rings: [...this.#store.state.rings, ring] })
-    void this.#socket.send(`/app/call/${callId}/ringing`, {}).catch(() => {})
-    opened.then(
-      () => this.#showCheck(callId, 'verified'),
-      error => this.#showCheck(callId, { refusal: sentenceOf(error) }),
-    )
-  }
-
-  #showCheck(callId: string, check: Ring['check']): void {
-    const rings = this.#store.state.rings.map(ring => (ring.callId === callId ? { ...ring, check } : ring))
-    this.#store.update({ rings })
-  }
-
-  async #onUnanswered(callId: string): Promise<void> {
-    this.#stopRinging(callId)
-    await this.#post(`${callId}/decline`, { reason: 'timeout' }).catch(() => {})
-    await this.loadHistory().catch(() => {})
-  }
-
-  #stopRinging(callId: string): void {
-    clearTimeout(this.#invitations.get(callId)?.timer)
-    this.#invitations.delete(callId)
-    this.#store.update({ rings: this.#store.state.rings.filter(ring => ring.callId !== callId) })
-  }
-
-  async #onInvitationOver({ type, callId, callerName }: Event): Promise<void> {
-    const hasRung = this.#invitations.has(callId)
-    this.#stopRinging(callId)
-    if (hasRung && type === 'call_answered_elsewhere') this.#store.say('good', 'Answered on another device.')
-    else if (hasRung) this.#store.say('good', `${callerName} gave up.`)
-    await this.loadHistory()
   }
 
   async #enter(record: CallRecord, key: Bytes): Promise<void> {
     const fingerprint = await this.#keys.hold(record.callId, record.keyEpoch, key)
     this.#begin(record, { phase: phaseOf(record), fingerprint })
     await this.#watch(record)
+    // Over meanwhile, or left.
+    if (!this.#isPresent(record)) return
     await this.media.open(record.callId, record.isVideo)
     await this.loadHistory()
   }
@@ -278,9 +204,7 @@ export class Calls {
   async #watch({ callId }: CallRecord): Promise<void> {
     this.#unwatch?.()
     this.#unwatch = await this.#socket.watch(`/topic/call.${callId}`, event => this.#onTopic(event))
-    const record = await this.#get(callId)
-    if (isOver(record)) return this.#close(endingOf(record.status, record.endReason))
-    this.#show(record)
+    this.#show(await this.#get(callId))
     await this.media.connect()
   }
 
@@ -288,7 +212,8 @@ export class Calls {
   #show(record: CallRecord): void {
     const { call } = this.#store.state
     if (call?.callId !== record.callId) return
-    const phase = call.phase === 'ringing' || call.phase === 'active' ? phaseOf(record) : call.phase
+    const isComingBack = call.phase === 'asking' || call.phase === 'keyless'
+    const phase = isComingBack ? call.phase : phaseOf(record)
     const { participants, hostUserId } = record
     this.#store.updateCall({ phase, participants, hostUserId, startedAtMs: startOf(record) })
     this.#keepMedia()
@@ -299,13 +224,11 @@ export class Calls {
     switch (event.type) {
       case 'participant_joined':
         this.#showParticipant(event.participant)
-        if (this.#present.phase === 'ringing')
-          this.#store.updateCall({ phase: 'active', startedAtMs: Date.now() })
-        return
+        if (this.#present.phase !== 'ringing') return
+        return this.#store.updateCall({ phase: 'active', startedAtMs: Date.now() })
       case 'participant_left':
         this.#showParticipant(event.participant)
-        if (event.participant.userId === this.#userId) return this.#onRemoved(event.participant)
-        return this.#planRotation(AFTER_LEAVING_MS, 'leave')
+        return this.#onLeft(event.participant)
       case 'participant_invited':
       case 'participant_ringing':
       case 'participant_declined':
@@ -313,18 +236,15 @@ export class Calls {
       case 'host_changed':
         return this.#store.updateCall({ hostUserId: event.hostUserId })
       case 'call_status':
-        if (event.status !== 'active' && event.status !== 'ringing') void this.#onStatusOver(event.callId)
+        return this.#onStatus(event)
     }
   }
 
   #showParticipant(participant: Participant): void {
     const { participants } = this.#present
-    const others = participants.filter(({ userId }) => userId !== participant.userId)
-    const isKnown = others.length < participants.length
-    const merged = isKnown
-      ? participants.map(one => (one.userId === participant.userId ? participant : one))
-      : [...participants, participant]
-    this.#store.updateCall({ participants: merged })
+    const isKnown = participants.some(({ userId }) => userId === participant.userId)
+    const replaced = participants.map(one => (one.userId === participant.userId ? participant : one))
+    this.#store.updateCall({ participants: isKnown ? replaced : [...participants, participant] })
     this.#keepMedia()
   }
 
@@ -333,17 +253,17 @@ export class Calls {
     this.media.keepOnly(new Set(joined.map(({ userId, deviceId }) => `${userId}_${deviceId}`)))
   }
 
-  #onRemoved({ state }: Participant): void {
-    if (state === 'removed') void this.#close('The host has removed you from the call.')
+  #onLeft({ userId, state }: Participant): void {
+    if (userId !== this.#userId) this.#planRotation(AFTER_LEAVING_MS, 'leave')
+    else if (state === 'removed') void this.#close('The host has removed you from the call.')
   }
 
-  /** The record says why; the queue tells only those who did not end it. */
-  async #onStatusOver(callId: string): Promise<void> {
-    const { status, endReason } = await this.#get(callId).catch(() => ({
-      status: 'ended',
-      endReason: undefined,
-    }))
-    if (this.#store.state.call?.callId === callId) await this.#close(endingOf(status, endReason))
+  /** The queue says why it is over, if it comes to this device; a moment later it is over without. */
+  #onStatus({ callId, status }: Event): void {
+    if (status === 'ringing' || status === 'active') return
+    setTimeout(() => {
+      if (this.#store.state.call?.callId === callId) void this.#close(endingOf(status))
+    }, REASON_WAIT_MS)
   }
 
   async #close(sentence: string): Promise<void> {
@@ -364,68 +284,17 @@ export class Calls {
     this.#store.update({ call: undefined })
   }
 
-  /** Keys for these devices, by `<userId>_<deviceId>`. */
-  async #sealed(key: Bytes, devices: readonly KeyHolder[]): Promise<Record<string, string>> {
-    const { self } = this.#keyLog
-    const others = devices.filter(({ name }) => name !== self.name)
-    return Object.fromEntries(
-      await Promise.all(others.map(async to => [to.name, await sealCallKey(key, self, to)] as const)),
-    )
-  }
-
-  /** Who gets a new key: the devices that are in the call, and those that still ring. */
-  async #receivers({ participants }: CallRecord): Promise<readonly Peer[]> {
-    const others = participants.filter(({ userId }) => userId !== this.#userId)
-    const inIt = others.filter(({ state }) => ['joined', 'invited', 'ringing'].includes(state))
-    const devices = await this.#keyLog.devicesOf(inIt.map(({ userId }) => userId))
-    return devices.filter(({ userId, deviceId }) => {
-      const { state, deviceId: present } = inIt.find(one => one.userId === userId)!
-      return state !== 'joined' || deviceId === present
-    })
-  }
-
-  /** The call's key, from whoever in the call has sealed it: `callerId`, or else anybody for whom it opens. */
-  async #openFrom(
-    { participants, hostUserId }: CallRecord,
-    sealed: string,
-    callerId?: string,
-  ): Promise<Bytes> {
-    const likely = [callerId, hostUserId]
-    const senders = participants
-      .filter(({ userId, deviceId }) => deviceId !== undefined && userId !== this.#userId)
-      .sort((a, b) => Number(likely.includes(b.userId)) - Number(likely.includes(a.userId)))
-    let refusal = new Error('Nobody in the call has sent its key.')
-    for (const { userId, deviceId, displayName } of senders) {
-      const from = await this.#keyLog.deviceOf(userId, deviceId!).catch(error => {
-        refusal = error
-      })
-      if (!from) continue
-      try {
-        return await openCallKey(sealed, from, this.#keyLog.self)
-      } catch {
-        refusal = new Error(`The call’s key was not sealed by ${displayName}. It is not used.`)
-      }
-    }
-    throw refusal
-  }
-
   async #hold(callId: string, epoch: number, key: Bytes): Promise<void> {
     const fingerprint = await this.#keys.hold(callId, epoch, key)
-    const { call } = this.#store.state
-    if (call?.callId !== callId) return
-    this.#store.updateCall({ keyEpoch: epoch, fingerprint })
+    if (this.#store.state.call?.callId === callId) this.#store.updateCall({ keyEpoch: epoch, fingerprint })
   }
 
   async #onKeyUpdate(event: Event): Promise<void> {
     if (!this.#isPresent(event)) return
     const { callId, epoch, encryptedAESKey, fromUserId, fromDeviceId } = event
-    const from = await this.#keyLog.deviceOf(fromUserId, fromDeviceId)
-    const key = await openCallKey(encryptedAESKey, from, this.#keyLog.self).catch(() => {
-      throw new Error('A new key came that does not open, and is not used.')
-    })
-    const { phase } = this.#present
+    const key = await this.#exchange.open(encryptedAESKey, fromUserId, fromDeviceId)
+    if (this.#isAsking(callId)) return this.#return(callId, epoch, key)
     await this.#hold(callId, epoch, key)
-    if (phase === 'asking' || phase === 'keyless') await this.#return(callId, epoch, key)
   }
 
   /** The host makes a new key when its time is over, and a little after somebody left, for several who leave at once. */
@@ -433,10 +302,9 @@ export class Calls {
     clearTimeout(this.#rotationTimer)
     this.#rotationTimer = setTimeout(() => {
       const { call } = this.#store.state
-      const others = call?.participants.filter(
-        ({ state, userId }) => state === 'joined' && userId !== this.#userId,
-      )
-      if (call?.hostUserId !== this.#userId || call.phase !== 'active' || others?.length === 0) return
+      const isThere = ({ state, userId }: Participant) => state === 'joined' && userId !== this.#userId
+      const isDue = call?.hostUserId === this.#userId && call.phase === 'active'
+      if (!isDue || !call.participants.some(isThere)) return
       this.renewKey(reason).catch(error => this.#store.say('bad', sentenceOf(error)))
     }, afterMs)
   }
@@ -446,40 +314,41 @@ export class Calls {
     if (record.status === 'active') return this.#recover(record)
     if (record.initiatorId !== this.#userId) return sessionStorage.removeItem(PRESENT)
     // The key that the others were sent went with the page, and there is nobody in the call to have it from.
-    await this.#post(`${record.callId}/end`).catch(() => {})
+    await this.#post(`${record.callId}/end`)
     await this.#close('The page was reloaded while it rang: the key is gone, so the call was given up.')
   }
 
   async #recover(record: CallRecord): Promise<void> {
     const { callId } = record
-    if (isOver(record)) return this.#close(endingOf(record.status, record.endReason))
     this.#begin(record, { phase: 'asking', fingerprint: undefined })
     try {
       const { expiresIn } = await this.#post<{ expiresIn: number }>(`${callId}/request-rejoin`)
+      clearTimeout(this.#askTimer)
       this.#askTimer = setTimeout(() => void this.#onNobodyGrants(callId), expiresIn * 1000)
     } catch (error) {
-      if (!(error instanceof Problem) || error.code !== 'NO_ACTIVE_PARTICIPANT') {
-        this.#forget()
-        throw error
+      if (error instanceof Problem && error.code === 'NO_ACTIVE_PARTICIPANT') {
+        return this.#returnWithNewKey(callId)
       }
-      // Nobody is there: the call goes on with a new key.
-      await this.#returnWithNewKey(callId)
+      this.#forget()
+      throw error
     }
   }
 
   async #onNobodyGrants(callId: string): Promise<void> {
-    const { call } = this.#store.state
-    if (call?.callId !== callId || call.phase !== 'asking') return
+    if (!this.#isAsking(callId)) return
     this.#store.updateCall({ phase: 'keyless' })
-    if (call.hostUserId !== this.#userId) return
+    if (this.#present.hostUserId !== this.#userId) return
     await this.#returnWithNewKey(callId).catch(error => this.#store.say('bad', sentenceOf(error)))
   }
 
+  /** Nobody has the key any more: whoever is host makes another one. */
   async #returnWithNewKey(callId: string): Promise<void> {
-    const { keyEpoch, hostUserId } = await this.#post<CallRecord>(`${callId}/rejoin`)
-    if (hostUserId === this.#userId) await this.renewKey('rotation')
-    const held = this.#keys.newest(callId)
-    await this.#return(callId, held?.epoch ?? keyEpoch, held?.key ?? makeCallKey())
+    const record = await this.#post<CallRecord>(`${callId}/rejoin`)
+    this.#store.updateCall({ hostUserId: record.hostUserId })
+    if (record.hostUserId !== this.#userId) return this.#store.updateCall({ phase: 'keyless' })
+    await this.renewKey()
+    const { epoch, key } = this.#keys.newest(callId)!
+    await this.#enter({ ...record, keyEpoch: epoch }, key)
   }
 
   /** Somebody in the call has lost the key: they get it, when their device verifies. */
@@ -489,27 +358,23 @@ export class Calls {
     const { participants } = await this.#get(callId)
     const asker = participants.find(one => one.userId === userId)
     if (asker === undefined || asker.state === 'removed') return
-    const device = await this.#keyLog.deviceOf(userId, deviceId)
-    if (device.publicKeyHash !== publicKeyHash)
-      throw new Error(`${displayName} asks for the key from a device that is not theirs.`)
-    const encryptedAESKey = await sealCallKey(held.key, this.#keyLog.self, device)
+    const encryptedAESKey = await this.#exchange.sealForDevice(held.key, userId, deviceId, publicKeyHash)
     const answer = { requesterUserId: userId, requesterDeviceId: deviceId, encryptedAESKey }
     await this.#socket.send(`/app/call/${callId}/accept-rejoin`, answer)
-    this.#store.say('good', `${displayName} comes back: this tab gave them the key.`)
+    this.#store.say('good', `${displayName} comes back: this tab has given them the key.`)
   }
 
   /** Takes the first answer that opens. */
   async #onGranted(event: Event): Promise<void> {
-    if (!this.#isPresent(event)) return
     const { callId, encryptedAESKey, keyEpoch, fromUserId, fromDeviceId } = event
-    if (this.#present.phase !== 'asking' && this.#present.phase !== 'keyless') return
-    const from = await this.#keyLog.deviceOf(fromUserId, fromDeviceId)
-    const key = await openCallKey(encryptedAESKey, from, this.#keyLog.self)
-    await this.#return(callId, keyEpoch, key)
+    if (!this.#isAsking(callId)) return
+    const key = await this.#exchange.open(encryptedAESKey, fromUserId, fromDeviceId)
+    if (this.#isAsking(callId)) await this.#return(callId, keyEpoch, key)
   }
 
   async #return(callId: string, epoch: number, key: Bytes): Promise<void> {
     clearTimeout(this.#askTimer)
+    this.#store.updateCall({ phase: 'active' })
     const record = await this.#post<CallRecord>(`${callId}/rejoin`)
     await this.#enter({ ...record, keyEpoch: epoch }, key)
   }
@@ -520,8 +385,13 @@ export class Calls {
     return call
   }
 
-  #isPresent({ callId }: Event): boolean {
+  #isPresent({ callId }: { readonly callId: string }): boolean {
     return this.#store.state.call?.callId === callId
+  }
+
+  #isAsking(callId: string): boolean {
+    const { call } = this.#store.state
+    return call?.callId === callId && (call.phase === 'asking' || call.phase === 'keyless')
   }
 
   #get(callId: string): Promise<CallRecord> {
@@ -531,48 +401,21 @@ export class Calls {
   #post<Reply>(command: string, body?: object): Promise<Reply> {
     return this.#session.request('POST', `call/${command}`, body)
   }
+}
 
-  /** Once more when somebody's devices, or the epoch, have changed meanwhile. */
-  async #withFreshDevices<Value>(act: () => Promise<Value>): Promise<Value> {
-    try {
-      return await act()
-    } catch (error) {
-      const isOutdated =
-        error instanceof Problem && ['DEVICE_LIST_MISMATCH', 'EPOCH_CONFLICT'].includes(error.code)
-      if (!isOutdated) throw error
-      return act()
-    }
+/** Once more when somebody's devices, or the epoch, have changed meanwhile. */
+async function withFreshDevices<Value>(act: () => Promise<Value>): Promise<Value> {
+  try {
+    return await act()
+  } catch (error) {
+    if (!(error instanceof Problem) || !OUTDATED.has(error.code)) throw error
+    return act()
   }
 }
 
-function isOver({ status }: CallRecord): boolean {
-  return status !== 'ringing' && status !== 'active'
-}
-
-function phaseOf({ status }: CallRecord): Call['phase'] {
-  return status === 'ringing' ? 'ringing' : 'active'
-}
-
-function startOf({ startedAt }: CallRecord): number | undefined {
-  return startedAt === undefined ? undefined : Date.parse(startedAt)
-}
-
-function endingOf(status: string, endReason: string | undefined): string {
-  return ENDINGS[endReason ?? ''] ?? ENDINGS[status] ?? 'The call is over.'
-}
-
-const ENDINGS: Readonly<Record<string, string>> = {
-  hangup: 'The call is over.',
-  cancelled: 'The call was given up.',
-  declined: 'Declined.',
-  unanswered: 'No answer.',
-  missed: 'No answer.',
-  caller_lost: 'The caller’s connection was lost.',
-  empty: 'Everybody had left: the call is over.',
-  alone: 'Nobody else came back: the call is over.',
-  limit: 'The call has lasted as long as a call may.',
-  removed: 'You were removed from the call.',
-}
+const OUTDATED: ReadonlySet<string> = new Set(['DEVICE_LIST_MISMATCH', 'EPOCH_CONFLICT'])
+const UNREACHABLE: ReadonlySet<string> = new Set(['OFFLINE', 'NO_ANSWER'])
 /** In this tab's storage: the call that it is in. */
 const PRESENT = 'callsign.call'
 const AFTER_LEAVING_MS = 5_000
+const REASON_WAIT_MS = 1_000

@@ -12,8 +12,8 @@ export function keyView({ ownKey }: State): View {
       return html`<section class="card"><h2>Your key</h2><p class="quiet">Asking the key log …</p></section>`
     case 'clean':
       return html`<section class="card own-key"><h2>Your key</h2>
-        <p><span class="good">Verified.</span> Entry ${ownKey.index} of ${ownKey.treeSize} in the key log is this
-          browser’s key, and no other is logged in its name.</p>
+        <p><span class="good">Verified.</span> It is entry ${ownKey.index} of the key log, which
+          has ${ownKey.treeSize} now, and no other is logged in its name.</p>
         <details><summary>More</summary>
           <p>The private key was made by this browser and can’t be read out of it, not even by this page.
             This page has checked the log’s signature, the entry’s path to the tree’s root, and that the entry is yours.</p>

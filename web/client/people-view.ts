@@ -115,9 +115,11 @@ function severalView({ marked, call, doing }: State, app: App): TemplateResult {
 }
 
 /** The share link: as something to click, to copy, and to scan. */
-export function addView({ shareLink, contacts, areContactsLoaded, doing }: State, app: App): View {
-  if (!areContactsLoaded) return nothing
-  const isFirst = contacts.length === 0
+export function addView(state: State, app: App): View {
+  const { shareLink, contacts, requests, asked, invitedBy, doing } = state
+  if (!state.areContactsLoaded) return nothing
+  // Nothing else is to be done yet: this is what the newcomer needs.
+  const isFirst = contacts.length + requests.length + asked.length === 0 && invitedBy === undefined
   if (shareLink === undefined) {
     return html`<section class="card"><button ?disabled=${doing.has('share')}
       @click=${() => app.act('share', () => app.contacts.share())}>Add somebody</button></section>`

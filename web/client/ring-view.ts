@@ -12,12 +12,12 @@ export function ringsView({ rings, call, doing }: State, app: App): TemplateResu
 }
 
 function ringView(ring: Ring, isInCall: boolean, isAnswering: boolean, app: App): TemplateResult {
-  const { callId, callerId, callerName, isVideo, isOnGoing, check } = ring
+  const { callId, callerName, isVideo, isOnGoing, check } = ring
   const isRefused = typeof check === 'object'
   const what = isOnGoing ? 'invites you into a call' : isVideo ? 'calls with video' : 'calls'
   return html`<section class="card ring">
-    ${avatar({ userId: callerId, displayName: callerName })}
-    <div class="grow">
+    ${avatar({ displayName: callerName })}
+    <div class="ring-text">
       <p class="caller"><strong>${callerName}</strong> ${what}</p>
       <p class="quiet ${isRefused ? 'bad' : ''}">${checkText(check)}</p>
     </div>

@@ -31,7 +31,7 @@ function addressView({ doing, namesTaken }: State, app: App): TemplateResult {
       <label>Email or phone
         <input name="identifier" required autocomplete="username" placeholder="you@example.org or +1 555 0100">
       </label>
-      <label>Name <span class="quiet">if you are new here</span>
+      <label><span>Name <span class="quiet">if you are new here</span></span>
         <input name="name" maxlength="50" autocomplete="name">
       </label>
       <button ?disabled=${isWaiting}>Send me a code</button>

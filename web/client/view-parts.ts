@@ -3,10 +3,10 @@
 import { html, type TemplateResult } from 'lit-html'
 import type { User } from './state.ts'
 
-/** The first letter of a name, in one of six colours that stays with the person. */
-export function avatar({ userId, displayName }: User): TemplateResult {
-  const tint = Number(BigInt(userId) % 6n)
-  return html`<span class="avatar tint${tint}" aria-hidden="true">${[...displayName][0]?.toUpperCase() ?? '?'}</span>`
+/** The first letter of a name, in one of six colours that goes with it. */
+export function avatar({ displayName }: Pick<User, 'displayName'>): TemplateResult {
+  const letter = [...displayName][0]?.toUpperCase() ?? '?'
+  return html`<span class="avatar tint${letter.codePointAt(0)! % 6}" aria-hidden="true">${letter}</span>`
 }
 
 /** `3:07`, or `1:02:07`. */

@@ -21,7 +21,9 @@ export function titleOf({ rings, user, call }: State): string {
 }
 
 export function pageView(state: State, app: App): TemplateResult {
-  return html`${headerView(state, app)} ${noticesView(state, app)} ${bodyView(state, app)}`
+  return html`${headerView(state, app)} ${noticesView(state, app)} ${bodyView(state, app)}
+    <footer class="foot quiet"><a href="/dev" target="_blank">Console</a><a href="/docs" target="_blank">API</a>
+      <a href="/docs/events" target="_blank">Events</a></footer>`
 }
 
 function bodyView(state: State, app: App): View {
@@ -55,7 +57,7 @@ function headerView({ user, connection }: State, app: App): TemplateResult {
     <h1>Callsign</h1>
     ${
       user === undefined
-        ? html`<a class="quiet" href="/dev">Console</a>`
+        ? nothing
         : html`<p class="connection ${connection}" role="status">${CONNECTIONS[connection]}</p>
           <p class="who">${avatar(user)}<span class="name">${user.displayName}</span></p>
           <button class="plain" @click=${() => app.act('sign-out', () => app.signOut())}>Sign out</button>`

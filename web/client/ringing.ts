@@ -1,0 +1,108 @@
+/** Invitations into calls, from the first ring until they are answered, declined or over. */
+
+import type { CallRecord } from './call-record.ts'
+import type { Bytes } from './device-key.ts'
+import type { KeyExchange } from './key-exchange.ts'
+import { type Session, sentenceOf } from './session.ts'
+import type { Event, Socket } from './socket.ts'
+import type { Ring, Store } from './state.ts'
+
+/** What is told of an invitation, by a message or by `GET call/pending`. */
+export type Invited = Omit<Ring, 'check'> & { readonly expiresAtMs: number; readonly sealed: string }
+
+/** An invitation beside what is shown of it. */
+interface Invitation {
+  readonly sealed: string
+  readonly timer: ReturnType<typeof setTimeout>
+  /** Rejects when the key does not open, or its sender does not verify. */
+  readonly opened: Promise<Bytes>
+}
+
+export class Ringing {
+  readonly #store: Store
+  readonly #session: Session
+  readonly #socket: Socket
+  readonly #exchange: KeyExchange
+  readonly #userId: string
+  readonly #invitations = new Map<string, Invitation>()
+
+  constructor(store: Store, session: Session, socket: Socket, exchange: KeyExchange, userId: string) {
+    this.#store = store
+    this.#session = session
+    this.#socket = socket
+    this.#exchange = exchange
+    this.#userId = userId
+  }
+
+  find(callId: string): Invitation | undefined {
+    return this.#invitations.get(callId)
+  }
+
+  onInvitation(event: Event): void {
+    const { callId, callerId, callerName, isVideo, isOnGoing, expiresAt, encryptedAESKey: sealed } = event
+    const expiresAtMs = Date.parse(expiresAt)
+    this.#ring({ callId, callerId, callerName, isVideo, isOnGoing, expiresAtMs, sealed })
+  }
+
+  /** A call that `GET call/pending` lists: it rang before this page was there. */
+  onPending(record: CallRecord): void {
+    const { callId, isVideo, isOnGoing, participants, encryptedAESKey: sealed } = record
+    const own = participants.find(({ userId }) => userId === this.#userId)
+    const caller = participants.find(({ userId }) => userId === own?.invitedBy)
+    if (own === undefined || caller === undefined || sealed === undefined) return
+    const { userId: callerId, displayName: callerName } = caller
+    const expiresAtMs = Date.parse(own.invitedAt) + record.ringTimeoutIn * 1000
+    this.#ring({ callId, callerId, callerName, isVideo, isOnGoing, expiresAtMs, sealed })
+  }
+
+  /** It was cancelled, missed, or answered elsewhere. */
+  onOver({ type, callId, callerName }: Event): void {
+    if (!this.#invitations.has(callId)) return
+    this.stop(callId)
+    const isElsewhere = type === 'call_answered_elsewhere'
+    this.#store.say('good', isElsewhere ? 'Answered on another device.' : `${callerName} has given up.`)
+  }
+
+  async decline(callId: string, reason: 'declined' | 'timeout'): Promise<void> {
+    this.stop(callId)
+    await this.#session.request('POST', `call/${callId}/decline`, { reason })
+  }
+
+  stop(callId: string): void {
+    clearTimeout(this.#invitations.get(callId)?.timer)
+    this.#invitations.delete(callId)
+    this.#store.update({ rings: this.#store.state.rings.filter(ring => ring.callId !== callId) })
+  }
+
+  stopAll(): void {
+    for (const callId of this.#invitations.keys()) this.stop(callId)
+  }
+
+  #ring({ expiresAtMs, sealed, ...told }: Invited): void {
+    const { callId, callerId } = told
+    if (this.#invitations.has(callId) || callId === this.#store.state.call?.callId) return
+    const timer = setTimeout(
+      () => void this.decline(callId, 'timeout').catch(() => {}),
+      expiresAtMs - Date.now(),
+    )
+    const opened = this.#open(callId, callerId, sealed)
+    this.#invitations.set(callId, { sealed, timer, opened })
+    this.#store.update({ rings: [...this.#store.state.rings, { ...told, check: 'checking' }] })
+    // The caller's screen can say so; that it rings does not hang on it.
+    void this.#socket.send(`/app/call/${callId}/ringing`, {}).catch(() => {})
+    opened.then(
+      () => this.#show(callId, 'verified'),
+      error => this.#show(callId, { refusal: sentenceOf(error) }),
+    )
+  }
+
+  async #open(callId: string, callerId: string, sealed: string): Promise<Bytes> {
+    const record = await this.#session.request<CallRecord>('GET', `call/${callId}`)
+    return this.#exchange.openFromAny(record, sealed, callerId)
+  }
+
+  #show(callId: string, check: Ring['check']): void {
+    const rings = this.#store.state.rings.map(ring => (ring.callId === callId ? { ...ring, check } : ring))
+    this.#store.update({ rings })
+  }
+}
