@@ -1,0 +1,157 @@
+/** The documents hold together: links and anchors lead somewhere, settings are all told and all real, paths exist. */
+
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
+import t from 'tap'
+import { PROJECT_ROOT } from './support/vectors.ts'
+
+const FOLDERS = ['docs', 'bench', 'deploy']
+
+interface Document {
+  /** From the project's folder. */
+  readonly name: string
+  readonly text: string
+}
+
+const documents: readonly Document[] = [
+  ...readdirSync(PROJECT_ROOT).filter(isDocument),
+  ...FOLDERS.flatMap(folder => filesIn(folder).filter(isDocument)),
+].map(name => ({ name, text: read(name) }))
+
+function isDocument(name: string): boolean {
+  return name.endsWith('.md')
+}
+
+function filesIn(folder: string): string[] {
+  const path = join(PROJECT_ROOT, folder)
+  if (!existsSync(path)) return []
+  return readdirSync(path, { recursive: true, encoding: 'utf8' }).map(name => join(folder, name))
+}
+
+function read(name: string): string {
+  return readFileSync(join(PROJECT_ROOT, name), 'utf8')
+}
+
+/** Without its blocks of code. */
+function proseOf(text: string): string {
+  return text.replaceAll(/^```[\s\S]*?^```$/gm, '')
+}
+
+/** The anchors of a page's headings, as hosts of repositories make them. */
+function anchorsOf(text: string): ReadonlySet<string> {
+  const seen = new Map<string, number>()
+  const headings = [...proseOf(text).matchAll(/^#+ (.+)$/gm)].map(([, heading]) => slugOf(heading!))
+  return new Set(
+    headings.map(slug => {
+      const count = seen.get(slug) ?? 0
+      seen.set(slug, count + 1)
+      return count === 0 ? slug : `${slug}-${count}`
+    }),
+  )
+}
+
+function slugOf(heading: string): string {
+  return heading
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+    .replaceAll(' ', '-')
+}
+
+function faultOf(from: string, target: string): string | undefined {
+  const [path = '', anchor] = target.split('#')
+  const name = path === '' ? from : relative('.', join(dirname(from), path))
+  if (name.startsWith('..') || !existsSync(join(PROJECT_ROOT, name))) return 'leads nowhere'
+  if (anchor === undefined || !isDocument(name)) return undefined
+  return anchorsOf(read(name)).has(anchor) ? undefined : 'has no such heading'
+}
+
+t.test('every link between documents leads to a file, and to a heading of it', async t => {
+  const links = documents.flatMap(({ name, text }) =>
+    [...proseOf(text).matchAll(/\]\(([^)\s]+)\)|\bsrc(?:set)?="([^"\s]+)"/g)].map(([, link, source]) => ({
+      name,
+      target: (link ?? source)!,
+    })),
+  )
+  const own = links.filter(({ target }) => !/^[a-z]+:/.test(target))
+  t.ok(own.length > 50, `${own.length} links`)
+  t.same(
+    own.flatMap(({ name, target }) => {
+      const fault = faultOf(name, target)
+      return fault === undefined ? [] : [`${name}: ${target} ${fault}`]
+    }),
+    [],
+  )
+})
+
+/** `CALLSIGN_HTTP` and its like are a host and a port. */
+const LISTENERS = ['CALLSIGN_HTTP', 'CALLSIGN_GRPC', 'CALLSIGN_ADMIN']
+
+function settings(): readonly string[] {
+  const sources = ['src/config.ts', 'src/application-config.ts'].map(read).join('\n')
+  const quoted = [...sources.matchAll(/'((?:CALLSIGN|KT|VRF)_[A-Z_]+)'/g)].map(([, name]) => name!)
+  const named = [...new Set(quoted)]
+  return named.flatMap(name => (LISTENERS.includes(name) ? [`${name}_HOST`, `${name}_PORT`] : [name]))
+}
+
+/** The names on a line; `_SUFFIX` goes on from any beginning of a full name before it. */
+function namesOn(line: string): readonly string[] {
+  const full = [...line.matchAll(/\b(?:CALLSIGN|KT|VRF)_[A-Z_]+[A-Z]\b/g)].map(([name]) => name)
+  const suffixes = [...line.matchAll(/(?<![A-Z])(_[A-Z_]+[A-Z])\b/g)].map(([, suffix]) => suffix!)
+  const beginnings = full.flatMap(name =>
+    name.split('_').map((_, at, parts) => parts.slice(0, at + 1).join('_')),
+  )
+  return [...full, ...beginnings.flatMap(beginning => suffixes.map(suffix => beginning + suffix))]
+}
+
+t.test('every setting is told to operators or auditors', async t => {
+  const told = documents.filter(({ name }) => /^(?:README|docs\/(?:operator|auditor))/.test(name))
+  const names = new Set(told.flatMap(({ text }) => text.split('\n').flatMap(namesOn)))
+  t.ok(settings().length > 60)
+  t.same(
+    settings().filter(name => !names.has(name)),
+    [],
+  )
+})
+
+t.test('every variable that a document names is one that something reads', async t => {
+  const sources = [...['src', 'test', 'bench', 'scripts'].flatMap(filesIn)]
+    .filter(name => name.endsWith('.ts') && name !== 'test/documents.test.ts')
+    .map(read)
+    .join('\n')
+  const mentioned = new Set(sources.match(/\b(?:CALLSIGN|KT|VRF)_[A-Z_]+[A-Z]\b/g))
+  const known = new Set([...settings(), ...mentioned])
+  const named = documents.flatMap(({ name, text }) =>
+    (text.match(/\b(?:CALLSIGN|KT|VRF)_[A-Z_]+[A-Z]\b/g) ?? []).map(variable => ({ name, variable })),
+  )
+  t.ok(named.length > 100)
+  const strangers = named.filter(
+    ({ variable }) => !known.has(variable.replace(/_FILE$/, '')) && !known.has(variable),
+  )
+  t.same([...new Set(strangers.map(({ name, variable }) => `${name}: ${variable}`))], [])
+})
+
+t.test('every path of the repository that a document names is there', async t => {
+  const named = documents.flatMap(({ name, text }) => {
+    const codes = [...text.matchAll(/`([^`\n]+)`/g)].map(([, code]) => code!)
+    const paths = codes.filter(code =>
+      /^(?:src|actors|test|docs|bench|scripts|web|proto|deploy|\.ci)\/[\w./-]+$/.test(code),
+    )
+    // The built ones, also in commands.
+    const built = [...text.matchAll(/\bdist\/((?:src|scripts|bench|test)\/[\w./-]+)\.js\b/g)]
+    return [...paths, ...built.map(([, path]) => `${path}.ts`)].map(path => ({ name, path }))
+  })
+  t.ok(named.length > 50, `${named.length} paths`)
+  const missing = named.filter(({ path }) => !existsSync(join(PROJECT_ROOT, path)))
+  t.same([...new Set(missing.map(({ name, path }) => `${name}: ${path}`))], [])
+})
+
+t.test('a link that leads nowhere, or to no heading, is found', async t => {
+  t.equal(faultOf('README.md', 'docs/nothing.md'), 'leads nowhere')
+  t.equal(faultOf('docs/app.md', 'calls.md#nothing'), 'has no such heading')
+  t.equal(faultOf('docs/app.md', '../README.md'), undefined)
+  t.same(
+    [...anchorsOf("# A call's key\n## Two, 2\n## Two, 2\n```\n# no\n```\n")],
+    ['a-calls-key', 'two-2', 'two-2-1'],
+  )
+  t.ok(namesOn('| `CALLSIGN_GRPC_TLS_CERT`, `_TLS_KEY` |').includes('CALLSIGN_GRPC_TLS_KEY'))
+})
