@@ -10,6 +10,9 @@ import { jsonAnswer } from './json-answer.ts'
 export class Deliveries {
   readonly #nowMs: () => number
   readonly #print: (line: string) => void
+  /** The second of the last code on the terminal, and how many codes came in it. */
+  #second = 0
+  #printed = 0
   readonly #letters: (DeliveredLetter & { readonly at: string })[] = []
   readonly #pushes: (DeliveredPush & { readonly at: string })[] = []
 
@@ -25,7 +28,7 @@ export class Deliveries {
       return
     }
     keep(this.#letters, { ...delivered, at })
-    if (delivered.otp !== undefined) this.#print(`  code for ${delivered.to}: ${delivered.otp}\n`)
+    if (delivered.otp !== undefined) this.#printCode(delivered.to, delivered.otp)
   }
 
   routes(): readonly HttpRoute[] {
@@ -33,6 +36,18 @@ export class Deliveries {
       { method: 'GET', path: '/dev/inbox', handle: request => this.#inbox(request) },
       { method: 'GET', path: '/dev/pushes', handle: request => this.#pushList(request) },
     ]
+  }
+
+  /** Codes of many people at once would bury what the terminal said before; they are all in the inbox. */
+  #printCode(to: string, otp: string): void {
+    const second = Math.floor(this.#nowMs() / 1_000)
+    if (second !== this.#second) {
+      this.#second = second
+      this.#printed = 0
+    }
+    this.#printed += 1
+    if (this.#printed <= PRINTED_A_SECOND_MAX) this.#print(`  code for ${to}: ${otp}\n`)
+    else if (this.#printed === PRINTED_A_SECOND_MAX + 1) this.#print('  and more codes: GET /dev/inbox\n')
   }
 
   #inbox({ query }: HttpRequest): HttpAnswer {
@@ -64,3 +79,4 @@ function json(items: readonly object[]): HttpAnswer {
 }
 
 const KEPT_MAX = 1_000
+const PRINTED_A_SECOND_MAX = 5
