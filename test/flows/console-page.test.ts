@@ -6,6 +6,7 @@ import t, { type Test } from 'tap'
 import { App, newPublicKey } from '../support/app.ts'
 import { DESKTOP, openBrowser, PHONE, skipWithoutChromium } from '../support/browser.ts'
 import { DevPerson } from '../support/dev-person.ts'
+import { freePort } from '../support/free-port.ts'
 import { RegisterClient, type RunningServer, type StartOptions, startServer } from '../support/server.ts'
 
 const skip = skipWithoutChromium
@@ -55,10 +56,9 @@ const FOCUSED_TEXT = 'document.activeElement.textContent'
 /** What `Verify` came to: each step with its mark, such as `✓ signature`. */
 async function verify(page: Page, fields: Readonly<Record<string, string>> = {}): Promise<string[]> {
   for (const [name, value] of Object.entries(fields)) await page.locator(`[name=${name}]`).fill(value)
-  const button = page.getByRole('button', { name: 'Verify' })
-  await button.click()
-  // It can be pressed again when all steps are there.
-  await page.locator('.verify button:not([disabled])').waitFor()
+  const runs = Number(await page.locator('.steps').getAttribute('data-runs'))
+  await page.getByRole('button', { name: 'Verify' }).click()
+  await page.locator(`.steps[data-runs="${runs + 1}"]`).waitFor({ state: 'attached' })
   const steps = await page.locator('.steps > li').all()
   return Promise.all(
     steps.map(async step => (await step.locator(':scope > span').allInnerTexts()).slice(0, 2).join(' ')),
@@ -174,7 +174,7 @@ t.test('the log is drawn as it grows, and verified in the browser', { skip }, as
   t.same(await verify(page, { leaf: '1' }), others, 'the key of another is not hers')
   await registerKeys(server, 260, 10)
   await page.getByRole('img', { name: 'tree of size 265: perfect subtrees of 256, 8, 1' }).waitFor()
-  t.same(await verify(page, { leaf: '2', device: '3_1' }), steps, 'after a tile has filled up')
+  t.same(await verify(page, { leaf: '2', device: '2_1' }), steps, 'after a tile has filled up')
   t.match(await page.locator('.steps').innerText(), /the tree of 265 begins with that of 5/)
 })
 
@@ -204,7 +204,8 @@ t.test('Verify tells of a log that is no extension of what the page remembers', 
 
 t.test('the page says that the server is away, and goes on when it is back', { skip }, async t => {
   const dataFolder = join(t.testdir(), 'data')
-  const first = await startDev(t, { dataFolder })
+  const environment = { CALLSIGN_HTTP_PORT: `${await freePort()}` }
+  const first = await startDev(t, { dataFolder, environment })
   const page = await openConsole(t, first.http)
   await DevPerson.signIn(first.http, 'Ann')
   await page.locator('.codes .code').waitFor()
@@ -212,7 +213,6 @@ t.test('the page says that the server is away, and goes on when it is back', { s
   await page.getByRole('alert').getByText('The server does not answer').waitFor()
   t.ok(await page.locator('.codes .code').isVisible(), 'what it has shown is still there')
 
-  const environment = { CALLSIGN_HTTP_PORT: new URL(first.http).port }
   const second = await startDev(t, { dataFolder, environment })
   await page.getByText('live ·').waitFor()
   await page.getByText('No code yet').waitFor()

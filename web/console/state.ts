@@ -53,6 +53,8 @@ export interface PageState {
   announcement: string
   verify: {
     isRunning: boolean
+    /** How often it was gone through. */
+    runs: number
     steps: readonly Step[]
     /** The paths of tiles that were fetched for it. */
     tiles: ReadonlySet<string>
@@ -72,7 +74,7 @@ export function initialState(nowMs: number): PageState {
     ...{ link: 'connecting', isHeld: false, nowMs, server: undefined, sequence: 0, missed: 0 },
     ...{ letters: [], pushes: [], calls: [], comings: [], checkpoints: [] },
     ...{ names: new Map(), opened: new Map(), inFull: new Set(), copied: undefined, announcement: '' },
-    verify: { isRunning: false, steps: [], tiles: new Set(), remembered: undefined },
+    verify: { isRunning: false, runs: 0, steps: [], tiles: new Set(), remembered: undefined },
     simulator: { isSending: false, problem: undefined },
   }
 }

@@ -21,7 +21,7 @@ export function verifyView(page: Page): TemplateResult {
       <button class="main" ?disabled=${verify.isRunning || server === undefined}>Verify</button>
     </form>
     ${rememberedLine(page)}
-    <ol class="steps" role="status" aria-label="verification">${verify.steps.map(step => stepRow(page, step))}</ol>`
+    <ol class="steps" role="status" aria-label="verification" data-runs=${verify.runs}>${verify.steps.map(step => stepRow(page, step))}</ol>`
 }
 
 function stepRow(page: Page, { name, verdict, detail, evidence }: Step): TemplateResult {
@@ -73,6 +73,7 @@ async function submit(page: Page, event: SubmitEvent): Promise<void> {
   if (checkpoint !== undefined) rememberCheckpoint(keys.vkey, checkpoint)
   page.change(({ verify }) => {
     verify.isRunning = false
+    verify.runs += 1
     verify.remembered = checkpoint ?? verify.remembered
   })
 }
