@@ -1,7 +1,7 @@
 /** The log: its keys belong together, the store is of these keys, and the head file is not ahead of it. */
 
 import { fork } from 'node:child_process'
-import { accessSync, constants, existsSync, readFileSync } from 'node:fs'
+import { accessSync, constants, existsSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseEnv } from 'node:util'
@@ -91,8 +91,7 @@ function judgeKeys({ environment }: Patient, { vkey, vrfPublicKey: vrfKey }: Key
 
 function judgeStore(dataFolder: string, store: StoreAnswer | undefined, keys: Keys): Finding {
   if (store === undefined) return judgeNewFolder(dataFolder)
-  if (store.kind === 'failed')
-    return fails('store', `${dataFolder}: ${store.reason}: look with fsck, and restore a backup`)
+  if (store.kind === 'failed') return fails('store', `${dataFolder}: ${store.reason}`)
   if (!canWrite(dataFolder))
     return fails(
       'store',
@@ -103,7 +102,7 @@ function judgeStore(dataFolder: string, store: StoreAnswer | undefined, keys: Ke
   if (maker.formatVersion !== STORE_FORMAT_VERSION) {
     return fails(
       'store',
-      `${dataFolder} is of format ${maker.formatVersion}, this version knows ${STORE_FORMAT_VERSION}: see Upgrading in docs/operator.md`,
+      `${dataFolder} is of format ${maker.formatVersion}, this version knows ${STORE_FORMAT_VERSION}: see docs/operator/install.md`,
     )
   }
   if (maker.vkey !== keys.vkey || maker.vrfPublicKey !== keys.vrfPublicKey) {
@@ -172,7 +171,16 @@ function judgeHeadFile(
 
 /** Undefined where there is no store. */
 function readStore(dataFolder: string): Promise<StoreAnswer | undefined> {
-  if (!existsSync(join(dataFolder, 'store', 'data.mdb'))) return Promise.resolve(undefined)
+  const file = join(dataFolder, 'store', 'data.mdb')
+  if (!existsSync(file)) return Promise.resolve(undefined)
+  const { uid } = statSync(file)
+  // LMDB may make its lock file anew, and the server could not open one that is of root.
+  if (process.getuid?.() === 0 && uid !== 0) {
+    return Promise.resolve({
+      kind: 'failed',
+      reason: `it belongs to user ${uid}: run the doctor as that one`,
+    })
+  }
   const child = fork(fileURLToPath(new URL('./store-program.js', import.meta.url)), {
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     serialization: 'advanced',
@@ -182,11 +190,15 @@ function readStore(dataFolder: string): Promise<StoreAnswer | undefined> {
     child.once('message', (answer: StoreAnswer) => resolve(answer))
     child.once('error', error => resolve({ kind: 'failed', reason: reasonOf(error) }))
     child.once('close', (code, signal) =>
-      resolve({ kind: 'failed', reason: `reading it ended the process that did it (${signal ?? code})` }),
+      resolve({
+        kind: 'failed',
+        reason: `reading it ended the process that did it (${signal ?? code}): ${MEND}`,
+      }),
     )
   })
 }
 
+/** The nearest folder above that is there, or the path itself. */
 export function nearestFolder(path: string): string {
   return existsSync(path) ? path : nearestFolder(dirname(path))
 }
@@ -202,3 +214,5 @@ function attempt<Result>(act: () => Result): Result | undefined {
     return undefined
   }
 }
+
+const MEND = 'look with fsck, and restore a backup'

@@ -28,6 +28,12 @@ async function read(dataFolder: string): Promise<StoreAnswer> {
     await database.close()
     return { kind: 'log', maker, head }
   } catch (error) {
-    return { kind: 'failed', reason: error instanceof SignalError ? error.message : 'its file is no store' }
+    return {
+      kind: 'failed',
+      reason:
+        error instanceof SignalError
+          ? error.message
+          : 'its file is no store: look with fsck, and restore a backup',
+    }
   }
 }

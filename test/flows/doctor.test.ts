@@ -1,7 +1,7 @@
 /** The doctor beside a server and before its first start: each thing that it tries, well and broken. */
 
 import { once } from 'node:events'
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { createServer as createHttpServer } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
@@ -10,6 +10,7 @@ import { skipWithoutCoturn, startCoturn } from '../support/coturn.ts'
 import { productionEnvironment, startOutsideWorld } from '../support/outside-world.ts'
 import { runProgram } from '../support/programs.ts'
 import { freshPublicKey, RegisterClient, startServer } from '../support/server.ts'
+import { shiftedClock } from '../support/shifted-clock.ts'
 import { PROJECT_ROOT } from '../support/vectors.ts'
 
 const TLS = join(PROJECT_ROOT, 'test/support/tls')
@@ -141,8 +142,12 @@ t.test(
 
 t.test('before the first start nothing fails that is only not set, and nothing is written', async t => {
   const dataFolder = join(t.testdir(), 'data')
-  const { code, line, lines, text } = await consult(await settings(dataFolder))
-  t.equal(code, 0, text)
+  const { line, lines, text } = await consult(await settings(dataFolder))
+  t.same(
+    lines.filter(({ check, ok }) => ok === false && !OF_MACHINE.has(check)),
+    [],
+    text,
+  )
   t.match(line('store').detail, /will be made at the first start/)
   t.match(line('ports'), { ok: true })
   const unset = lines.filter(({ ok }) => ok === null)
@@ -155,7 +160,7 @@ t.test('before the first start nothing fails that is only not set, and nothing i
     unset.map(({ check }) => check).join(),
     /head file,server,public url,tls,mail,sms,apns,fcm,turn,providers,sign in with apple,clock/,
   )
-  t.match(await consult(await settings(dataFolder)), { code: 0 }, 'the data directory is still not there')
+  t.notOk(existsSync(dataFolder), 'the data directory is still not there')
 })
 
 t.test('settings that are wrong are all named', async t => {
@@ -255,7 +260,8 @@ async function afterRun(t: Test, folder: string): Promise<Record<string, string>
 t.test('keys, store and head file of different logs are told apart', async t => {
   const folder = t.testdir()
   const environment = await afterRun(t, folder)
-  t.match(await consult(environment), { code: 0 })
+  const whole = await consult(environment)
+  for (const check of ['keys', 'store', 'head file']) t.match(whole.line(check), { ok: true })
 
   const other = await productionEnvironment()
   const { KT_PRIVATE_KEY, VRF_PRIVATE_KEY } = other
@@ -290,6 +296,8 @@ t.test('a certificate that has ended, or is for another host, fails', async t =>
   }
   const elsewhere = await consult({ ...environment, CALLSIGN_PUBLIC_URL: 'https://call.example.org' })
   t.match(elsewhere.line('tls'), { ok: false, detail: /is not for call\.example\.org/ })
+  const later = await consult({ ...environment, ...shiftedClock(YEARS_100_MS) })
+  t.match(later.line('tls'), { ok: false, detail: /expired on 2126-10-27.*restart/ })
 })
 
 t.test('a port that another program has is named', async t => {
@@ -331,5 +339,9 @@ t.test('a public address that leads elsewhere is found while the server runs', a
   t.match(line('public url'), { ok: false, detail: /answers 404/ })
 })
 
+/** A little more: the certificate of the tests ends in 2126. */
+const YEARS_100_MS = 101 * 366 * 86_400_000
 const PUSH_TOKEN = 'ab'.repeat(32)
+/** Not every machine that tests run on has room. */
+const OF_MACHINE = new Set(['disk', 'head file disk', 'open files'])
 const DENIED = ['denied-peer-ip=127.0.0.0-127.255.255.255', 'denied-peer-ip=169.254.0.0-169.254.255.255']

@@ -14,6 +14,7 @@ import { PROJECT_ROOT } from '../support/vectors.ts'
 
 const RULES = join(PROJECT_ROOT, 'deploy/prometheus/alerts.yaml')
 const DASHBOARD = join(PROJECT_ROOT, 'deploy/grafana/callsign.json')
+const ALARMS = join(PROJECT_ROOT, 'test/operations/alarms.yaml')
 const PROMTOOL = '/usr/bin/promtool'
 
 interface Rule {
@@ -224,10 +225,19 @@ t.test('panels have ids of their own, and none lies on another', async t => {
   )
 })
 
-t.test('promtool takes the rules', { skip: skipWithout([PROMTOOL], 'prometheus') }, async t => {
-  const { code, stdout, stderr } = await runProgram(PROMTOOL, ['check', 'rules', RULES])
-  t.equal(code, 0, stdout + stderr)
-})
+t.test(
+  'promtool takes the rules, and they go off when they should',
+  { skip: skipWithout([PROMTOOL], 'prometheus') },
+  async t => {
+    for (const [command, file] of [
+      ['check', RULES],
+      ['test', ALARMS],
+    ] as const) {
+      const { code, stdout, stderr } = await runProgram(PROMTOOL, [command, 'rules', file])
+      t.equal(code, 0, stdout + stderr)
+    }
+  },
+)
 
 /** Words of an expression that are no metrics. */
 const OPERATORS = new Set(['and', 'or', 'unless', 'bool', 'offset'])
