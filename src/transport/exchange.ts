@@ -13,6 +13,7 @@ import { type CorsPolicy, EXPOSED_HEADERS, PREFLIGHT_HEADERS } from './cors.ts'
 import type { AdmissionScope, HttpAnswer, HttpRequest, HttpRoute, HttpServerParts } from './http.ts'
 import { endHead, HSTS } from './log-files.ts'
 import { problemOf } from './problem.ts'
+import type { TitleLanguage } from './problem-titles.ts'
 import type { RemoteAddresses } from './remote-address.ts'
 import { fillPath, type Match, type Router, type Target } from './router.ts'
 
@@ -33,7 +34,7 @@ export class Exchange implements HttpRequest {
   readonly path: string
   readonly query: string
   readonly requestId: string
-  readonly contentType: string
+  contentType = ''
   header: (name: string) => string = NO_HEADER
   body: Uint8Array = NO_BYTES
   readonly #res: uWS.HttpResponse
@@ -41,8 +42,10 @@ export class Exchange implements HttpRequest {
   readonly #startedAtMs = performance.now()
   /** The asking page's, when it is allowed; else empty. */
   #allowedOrigin: string
-  /** For the title of a refusal; `req` may be gone by then. */
-  readonly #acceptLanguage: string
+  /** For the title of a refusal. */
+  #acceptLanguage: string | undefined
+  /** Until `start` returns. */
+  #req: uWS.HttpRequest | undefined
   #remoteAddress: Uint8Array | undefined
   #match: Match | undefined
   #target: Target | undefined
@@ -50,14 +53,13 @@ export class Exchange implements HttpRequest {
 
   constructor(res: uWS.HttpResponse, req: uWS.HttpRequest, path: string, world: ExchangeWorld) {
     this.#res = res
+    this.#req = req
     this.#world = world
     this.method = req.getCaseSensitiveMethod()
     this.path = path
     this.query = req.getQuery() ?? ''
-    this.contentType = req.getHeader('content-type')
     const requestId = req.getHeader('x-request-id')
     this.requestId = requestId !== '' && REQUEST_ID_FORM.test(requestId) ? requestId : nextRequestId()
-    this.#acceptLanguage = world.parts.languageOf === undefined ? '' : req.getHeader('accept-language')
     const origin = world.cors === undefined ? '' : req.getHeader('origin')
     this.#allowedOrigin = world.cors?.isAllowed(origin) ? origin : ''
     if (world.addresses.areForwarded) this.#remoteAddress = world.addresses.of(res, req)
@@ -93,10 +95,23 @@ export class Exchange implements HttpRequest {
       this.#refuseOldClient(route, req)
       if (route.headers !== undefined) this.header = copyHeaders(route.headers, req)
       if (route.method === 'GET') this.#handle(route, NO_BYTES)
-      else this.#readBody(route, req.getHeader('content-length'))
+      else {
+        this.contentType = req.getHeader('content-type')
+        this.#readBody(route, req.getHeader('content-length'))
+      }
     } catch (error) {
       this.#fail(error)
     }
+    // Each header that is read costs a call into uWebSockets, so who has been answered by now is spared this one.
+    if (!this.#isOver) this.#acceptLanguage ??= req.getHeader('accept-language')
+    this.#req = undefined
+  }
+
+  /** Of a refusal; undefined where there is only one. */
+  get #language(): TitleLanguage | undefined {
+    return this.#world.parts.languageOf?.(
+      this.#acceptLanguage ?? this.#req?.getHeader('accept-language') ?? '',
+    )
   }
 
   /** Answers that the address has asked for too many of the log's files. */
@@ -186,11 +201,7 @@ export class Exchange implements HttpRequest {
 
   #fail(error: unknown): void {
     const { parts } = this.#world
-    const { status, body, headers } = problemOf(
-      error,
-      this.requestId,
-      parts.languageOf?.(this.#acceptLanguage),
-    )
+    const { status, body, headers } = problemOf(error, this.requestId, this.#language)
     if (status === 500) parts.onFault(error, this.requestId)
     else if (error instanceof SignalError) parts.onRefused(error.code, this.requestId)
     this.#answer({ status, contentType: 'application/problem+json', body, headers })
@@ -215,9 +226,7 @@ export class Exchange implements HttpRequest {
     // 200 is what uWebSockets writes by itself.
     if (status !== 200) res.writeStatus(STATUS_LINES[status] ?? String(status))
     if (status !== 204) res.writeHeader('Content-Type', contentType)
-    res.writeHeader('API-Version', '1')
-    res.writeHeader('X-Content-Type-Options', 'nosniff')
-    res.writeHeader('Referrer-Policy', 'no-referrer')
+    res.writeHeader('API-Version', API_VERSION_AND_POLICIES)
     res.writeHeader('X-Request-Id', this.requestId)
     if (this.#world.parts.tls !== undefined) res.writeHeader('Strict-Transport-Security', HSTS)
     if (this.#world.cors !== undefined || this.#allowedOrigin !== '') this.#writeCors()
@@ -299,6 +308,8 @@ const STATUS_LINES: Record<number, string> = {
   503: '503 Service Unavailable',
 }
 
+/** Three lines by one call into uWebSockets, which costs as much for one. */
+const API_VERSION_AND_POLICIES = '1\r\nX-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer'
 const LOOKUP_SCOPES: readonly AdmissionScope[] = ['request', 'lookup']
 const REQUEST_SCOPES: readonly AdmissionScope[] = ['request']
 /** The header that makes an OPTIONS request a preflight (Fetch standard, 4.8). */
