@@ -9,23 +9,30 @@ import { DESKTOP, openBrowser, PHONE, skipWithoutChromium } from '../support/bro
 import { startServer } from '../support/server.ts'
 
 const skip = skipWithoutChromium
+/** The tests share their cores with others; nothing is measured by it. */
+const PATIENCE_MS = 120_000
 
 interface AsyncApi {
   readonly channels: Readonly<Record<string, { readonly address: string; readonly messages: object }>>
 }
 
-/** A page of a new server, which fails the test when it asks for what is not the server's. */
+const server = skip ? undefined : await startServer({ dataFolder: t.testdir() })
+const browser = skip ? undefined : await openBrowser(t)
+t.teardown(() => server?.end())
+
+/** A page that fails the test when it asks for what is not the server's. */
 async function open(t: Test, viewport: { readonly width: number; readonly height: number } = DESKTOP) {
-  const server = await startServer({ dataFolder: t.testdir() })
-  t.teardown(() => server.end())
-  const browser = (await openBrowser(t))!
-  const context = await browser.newContext({ viewport, permissions: ['clipboard-read', 'clipboard-write'] })
+  const { http } = server!
+  const permissions = ['clipboard-read', 'clipboard-write']
+  const context = await browser!.newContext({ viewport, permissions })
+  t.teardown(() => context.close())
+  context.setDefaultTimeout(PATIENCE_MS)
   const page = await context.newPage()
   page.on('request', request => {
     const { protocol, origin } = new URL(request.url())
-    if (protocol !== 'data:' && origin !== server.http) t.fail(`the page asks for ${request.url()}`)
+    if (protocol !== 'data:' && origin !== http) t.fail(`the page asks for ${request.url()}`)
   })
-  return { http: server.http, page }
+  return { http, page }
 }
 
 async function openEvents(t: Test, hash = '', viewport: typeof DESKTOP | typeof PHONE = DESKTOP) {
