@@ -99,6 +99,18 @@ t.test('the code of a sign-in appears, is said aloud and copied', { skip }, asyn
   t.match(await page.locator('.codes .message').innerText(), otp)
 })
 
+t.test('codes of simulated people are counted, and hide nobody else', { skip }, async t => {
+  const { http } = await startDev(t)
+  const page = await openConsole(t, http)
+  const app = new App(http)
+  for (const email of ['simulator-00112233445566ff@example.org', 'simulator@example.org']) {
+    await app.get(200, 'POST /app/api/login', { email })
+  }
+  await page.getByText('and 1 code for simulated people').waitFor()
+  await page.locator('.codes').getByText('simulator@example.org').waitFor()
+  t.equal(await page.locator('.codes .code').count(), 1)
+})
+
 t.test('a push appears with its size, and opens to headers and payload', { skip }, async t => {
   const { http } = await startDev(t)
   const page = await openConsole(t, http)
@@ -225,10 +237,11 @@ t.test('Hold stops the page where it is, until it is to go on', { skip }, async 
   const { http } = await startDev(t)
   const page = await openConsole(t, http)
   await page.getByRole('button', { name: 'Hold' }).click()
-  const app = new App(http)
-  await app.get(200, 'POST /app/api/login', { email: 'ann@example.org' })
-  // The code is there once the page could have had it.
-  await page.waitForResponse(answer => answer.url().includes('/dev/feed'))
+  const told = page.waitForResponse(
+    async answer => answer.url().includes('/dev/feed') && (await answer.text()).includes('ann@example.org'),
+  )
+  await new App(http).get(200, 'POST /app/api/login', { email: 'ann@example.org' })
+  await told
   t.match(await page.locator('#codes').innerText(), /No code yet/)
   await page.getByRole('button', { name: 'Go on' }).click()
   await page.locator('.codes').getByText('ann@example.org').waitFor()

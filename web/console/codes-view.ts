@@ -2,9 +2,9 @@
 
 import { html, nothing, type TemplateResult } from 'lit-html'
 import type { LetterFact } from '../../src/operations/console/events.ts'
-import { timeOf } from './figures.ts'
+import { manyOf, timeOf } from './figures.ts'
 import { KeyedList } from './keyed-list.ts'
-import { command, copyButton, empty, opening, section, shownOf } from './parts.ts'
+import { type Content, command, copyButton, empty, opening, section, shownOf } from './parts.ts'
 import type { At, Page } from './state.ts'
 
 const list = new KeyedList<At<LetterFact>>('ol', 'rows codes', ({ sequence }) => sequence)
@@ -16,7 +16,12 @@ export function codesView(page: Page): TemplateResult {
     letters.length === 0
       ? emptyCodes(page)
       : html`${list.show(shown, letter => letterRow(page, letter))}${more}`
-  return section('codes', 'Codes and messages', nothing, html`${content}`)
+  return section('codes', 'Codes and messages', simulated(page), content)
+}
+
+function simulated({ state }: Page): Content {
+  if (state.simulatedLetters === 0) return nothing
+  return html`<span class="soft">and ${manyOf(state.simulatedLetters, 'code')} for simulated people</span>`
 }
 
 function letterRow(page: Page, letter: At<LetterFact>): TemplateResult {

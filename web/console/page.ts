@@ -14,7 +14,7 @@ import type { Page } from './state.ts'
 /** `width` in pixels is that of the window. */
 export function pageView(page: Page, width: number): TemplateResult {
   const { announcement, missed } = page.state
-  const drawingWidth = Math.min(DRAWING_MAX, width - 2 * EDGE)
+  const drawingWidth = Math.max(DRAWING_MIN, Math.min(DRAWING_MAX, width - 2 * EDGE))
   return html`${banner(page)}
     <p class="unseen" role="status" aria-live="polite">${announcement}</p>
     ${page.state.link === 'lost' ? LOST : nothing}
@@ -64,6 +64,7 @@ function sections({ state }: Page): TemplateResult {
 
 const LOST = html`<p class="notice bad" role="alert">The server does not answer. Start it with <code>npm start</code>; this page
   goes on by itself.</p>`
+const DRAWING_MIN = 200
 const DRAWING_MAX = 520
 /** What stands left and right of the drawing in a narrow window. */
 const EDGE = 30

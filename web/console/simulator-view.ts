@@ -96,7 +96,7 @@ function people(page: Page, { people }: SimulatorState): TemplateResult {
   return html`<form class="call-me" @submit=${(event: SubmitEvent) => callMe(page, event)}>
     <fieldset><legend>Let one call you</legend>
       <label class="wide">Your user id <input name="to" required pattern="[0-9]+" autocomplete="off" list="callees"
-        .placeholder=${others[0]?.userId ?? 'of a connected device'}></label>
+        value=${others[0]?.userId ?? ''} placeholder="of a connected device"></label>
       <datalist id="callees">${others.map(
         ({ userId, displayName }) => html`<option value=${userId}>${displayName}</option>`,
       )}</datalist>

@@ -37,6 +37,8 @@ export interface PageState {
   /** Events that the server no longer had when the page asked for them. */
   missed: number
   letters: readonly At<LetterFact>[]
+  /** Codes of the simulator's people, who read them by themselves: only counted. */
+  simulatedLetters: number
   pushes: readonly At<PushFact>[]
   calls: readonly WatchedCall[]
   comings: readonly At<ConnectionFact>[]
@@ -72,7 +74,7 @@ export interface Page {
 export function initialState(nowMs: number): PageState {
   return {
     ...{ link: 'connecting', isHeld: false, nowMs, server: undefined, sequence: 0, missed: 0 },
-    ...{ letters: [], pushes: [], calls: [], comings: [], checkpoints: [] },
+    ...{ letters: [], simulatedLetters: 0, pushes: [], calls: [], comings: [], checkpoints: [] },
     ...{ names: new Map(), opened: new Map(), inFull: new Set(), copied: undefined, announcement: '' },
     verify: { isRunning: false, runs: 0, steps: [], tiles: new Set(), remembered: undefined },
     simulator: { isSending: false, problem: undefined },
@@ -83,7 +85,7 @@ export function initialState(nowMs: number): PageState {
 export function takeServer(state: PageState, server: ConsoleState): void {
   const before = state.server
   if (before !== undefined && before.startedAtMs !== server.startedAtMs) {
-    Object.assign(state, { sequence: 0, missed: 0, letters: [], pushes: [], calls: [] })
+    Object.assign(state, { sequence: 0, missed: 0, letters: [], simulatedLetters: 0, pushes: [], calls: [] })
     Object.assign(state, { comings: [], checkpoints: [], announcement: 'The server was started again.' })
   }
   state.server = server
@@ -104,6 +106,10 @@ export function takeEvents(state: PageState, events: readonly ConsoleEvent[], ne
 function takeEvent(state: PageState, event: ConsoleEvent): void {
   switch (event.type) {
     case 'letter':
+      if (SIMULATED.test(event.to)) {
+        state.simulatedLetters += 1
+        return
+      }
       state.letters = kept(state.letters, event, ROWS_MAX)
       state.announcement = event.otp === undefined ? `message to ${event.to}` : announced(event.otp, event.to)
       return
@@ -164,6 +170,8 @@ function kept<Item>(list: readonly Item[], item: Item, max: number): readonly It
   return [item, ...list.slice(0, max - 1)]
 }
 
+/** The addresses under which the simulator's people sign in. */
+const SIMULATED = /^simulator-[0-9a-f]{16}@example\.org$/
 const ROWS_MAX = 100
 const COMINGS_MAX = 30
 const CALLS_MAX = 40
