@@ -56,6 +56,7 @@ serveParent<CallLoadProtocol>(async ({ url, server, groups }) => {
   const street = await Street.open(url, server, groups)
   return async request => {
     if (request.kind === 'record') return { ...NOTHING, recorded: await street.record() }
+    street.forgetIdle()
     const [before, cpuBefore, startMs] = [street.messages, process.cpuUsage(), performance.now()]
     const latencies = await (request.kind === 'rate' ? callAtRate : callInFlight)(street, request as never)
     const ms = performance.now() - startMs
@@ -198,6 +199,11 @@ class Street {
     this.#recording = undefined
     const { devices } = call.caller
     return { atStart: ofFirst(atStart, devices), atEnd: ofFirst(atEnd, devices) }
+  }
+
+  /** A server ends connections that are not used for a while: each turn has its own. */
+  forgetIdle(): void {
+    for (const connection of this.#http.splice(0)) connection.close()
   }
 
   #nextIdle(): Promise<Caller> {

@@ -16,6 +16,7 @@ export class HttpConnection {
   readonly #socket: Socket
   readonly #host: string
   #received = ''
+  #isClosed = false
   #settle: { resolve(answer: string): void; reject(error: Error): void } | undefined
 
   private constructor(socket: Socket, host: string) {
@@ -25,7 +26,10 @@ export class HttpConnection {
     socket.setEncoding('latin1')
     socket.on('data', text => this.#onData(String(text)))
     socket.on('error', error => this.#settle?.reject(error))
-    socket.on('close', () => this.#settle?.reject(new Error('the server closed a connection')))
+    socket.on('close', () => {
+      this.#isClosed = true
+      this.#settle?.reject(new Error('the server closed a connection'))
+    })
   }
 
   /** `url` without a path. */
@@ -38,6 +42,7 @@ export class HttpConnection {
 
   /** The body of the answer. Rejects when the status is another one. */
   async post({ path, body, token, lines = '' }: PostRequest, status: number): Promise<string> {
+    if (this.#isClosed) throw new Error('the server closed a connection that was idle')
     const authorization = token === undefined ? '' : `authorization: Bearer ${token}\r\n`
     const answer = await new Promise<string>((resolve, reject) => {
       this.#settle = { resolve, reject }

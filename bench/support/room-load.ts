@@ -37,9 +37,10 @@ serveParent<RoomLoadProtocol>(async ({ url, rooms: groups }) => {
   const rooms: Room[] = []
   for (const group of groups) rooms.push(await Room.open(url, group))
   return async ({ seconds }) => {
+    // A server ends connections that are not used for a while: each turn has its own.
+    for (const room of rooms) await room.reopen(url)
     const [cpuBefore, startMs] = [process.cpuUsage(), performance.now()]
     const endMs = startMs + seconds * 1000
-    for (const room of rooms) room.reset()
     const calls = await Promise.all(rooms.map(room => room.callUntil(endMs)))
     const ms = performance.now() - startMs
     const { user, system } = process.cpuUsage(cpuBefore)
@@ -58,7 +59,7 @@ serveParent<RoomLoadProtocol>(async ({ url, rooms: groups }) => {
 interface Member {
   readonly token: string
   readonly socket: StompSocket
-  readonly http: HttpConnection
+  http: HttpConnection
   /** Called when its subscription is confirmed, and when it hears that the call is over. */
   onWatching: () => void
   onOver: () => void
@@ -80,9 +81,14 @@ class Room {
     return room
   }
 
-  reset(): void {
+  /** Begins to count anew, with new HTTP connections. */
+  async reopen(url: string): Promise<void> {
     this.frames = 0
     this.bytes = 0
+    for (const member of this.#members) {
+      member.http.close()
+      member.http = await HttpConnection.open(url)
+    }
   }
 
   async callUntil(endMs: number): Promise<number> {
