@@ -4,7 +4,7 @@
  */
 
 import type { Database, Table } from './database.ts'
-import { idsKey, keyBehind, timeBytes } from './keys.ts'
+import { idsKey } from './keys.ts'
 
 /** A place in a list. */
 export interface ListEntry {
@@ -41,16 +41,16 @@ export class IdLists {
   /** How many entries there are of that time and later. */
   count(ownerId: bigint, list: List, sinceMs = 0): number {
     return this.#keys.getKeysCount({
-      start: Buffer.concat([listKey(ownerId, list), timeBytes(sinceMs)]),
-      end: keyBehind(listKey(ownerId, list)),
+      start: timeKey(ownerId, list, sinceMs),
+      end: endOf(ownerId, list),
     })
   }
 
   /** Entries, newest first, at most `limit`. */
   read(ownerId: bigint, list: List, { limit, after, sinceMs = 0 }: ListRange): ListEntry[] {
     // Read backwards, the start belongs to the range: it may be the entry itself, and one more makes up for it.
-    const start = after === undefined ? keyBehind(listKey(ownerId, list)) : entryKey(ownerId, list, after)
-    const end = Buffer.concat([listKey(ownerId, list), timeBytes(sinceMs)])
+    const start = after === undefined ? endOf(ownerId, list) : entryKey(ownerId, list, after)
+    const end = timeKey(ownerId, list, sinceMs)
     const keys = this.#keys.getKeys({ start, end, reverse: true, limit: limit + 1 })
     const entries = [...keys].map(entryOf)
     const isBehind = ({ atMs, id }: ListEntry) => atMs !== after?.atMs || id !== after.id
@@ -59,8 +59,8 @@ export class IdLists {
 
   /** All entries of a list, oldest first. */
   all(ownerId: bigint, list: List): ListEntry[] {
-    const start = listKey(ownerId, list)
-    return [...this.#keys.getKeys({ start, end: keyBehind(start) })].map(entryOf)
+    const range = { start: timeKey(ownerId, list, 0), end: endOf(ownerId, list) }
+    return [...this.#keys.getKeys(range)].map(entryOf)
   }
 }
 
@@ -81,12 +81,25 @@ export const LIST = {
 
 export type List = (typeof LIST)[keyof typeof LIST]
 
-function listKey(ownerId: bigint, list: List): Uint8Array {
-  return Buffer.concat([idsKey(ownerId), Uint8Array.of(list)])
+function entryKey(ownerId: bigint, list: List, { atMs, id }: ListEntry): Uint8Array {
+  return Buffer.concat([timeKey(ownerId, list, atMs), idsKey(id)])
 }
 
-function entryKey(ownerId: bigint, list: List, { atMs, id }: ListEntry): Uint8Array {
-  return Buffer.concat([listKey(ownerId, list), timeBytes(atMs), idsKey(id)])
+/** What the keys of all entries of a time begin with. */
+function timeKey(ownerId: bigint, list: List, atMs: number): Uint8Array {
+  const key = Buffer.allocUnsafe(TIME_AT + 6)
+  key.writeBigUInt64BE(ownerId)
+  key[TIME_AT - 1] = list
+  key.writeUIntBE(Math.max(0, Math.floor(atMs)), TIME_AT, 6)
+  return key
+}
+
+/** Behind every entry of a list: where the next one would begin. */
+function endOf(ownerId: bigint, list: List): Uint8Array {
+  const key = Buffer.allocUnsafe(TIME_AT)
+  key.writeBigUInt64BE(ownerId)
+  key[TIME_AT - 1] = list + 1
+  return key
 }
 
 function entryOf(key: Uint8Array): ListEntry {

@@ -20,7 +20,7 @@ export function tileKey(level: number, index: number): Uint8Array {
 /** The key of a row that belongs to one or more ids: 8 bytes each, big-endian. */
 export function idsKey(...ids: readonly bigint[]): Uint8Array {
   const key = Buffer.allocUnsafe(8 * ids.length)
-  for (const [at, id] of ids.entries()) key.writeBigUInt64BE(id, 8 * at)
+  for (let at = 0; at < ids.length; at++) key.writeBigUInt64BE(ids[at]!, 8 * at)
   return key
 }
 
