@@ -45,5 +45,5 @@ const ENDINGS: Readonly<Record<string, string>> = {
   empty: 'Everybody had left: the call is over.',
   alone: 'Nobody else came back: the call is over.',
   limit: 'The call has lasted as long as a call may.',
-  removed: 'You were removed from the call.',
+  removed: 'The host has removed you from the call.',
 }

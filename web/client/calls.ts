@@ -255,7 +255,7 @@ export class Calls {
 
   #onLeft({ userId, state }: Participant): void {
     if (userId !== this.#userId) this.#planRotation(AFTER_LEAVING_MS, 'leave')
-    else if (state === 'removed') void this.#close('The host has removed you from the call.')
+    else if (state === 'removed') void this.#close(endingOf('removed'))
   }
 
   /** The queue says why it is over, if it comes to this device; a moment later it is over without. */

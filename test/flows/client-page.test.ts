@@ -1,0 +1,227 @@
+/**
+ * The development client in headless Chromium, as a newcomer uses it: tabs that sign in, befriend each other through a
+ * link and call, with keys that the log proves. Nothing but what the page shows is looked at.
+ */
+
+import type { Browser, BrowserContext, Page, Route } from 'playwright-core'
+import t, { type Test } from 'tap'
+import { openBrowser, PHONE, skipWithoutChromium } from '../support/browser.ts'
+import { startServer } from '../support/server.ts'
+
+const FAKE_CAMERA = ['--use-fake-device-for-media-stream', '--use-fake-ui-for-media-stream']
+const LOOKUP = '**/api/get-public-keys'
+
+/** A server, and a browser, which has no camera unless it is told to pretend one. */
+async function setUp(t: Test, args: readonly string[] = []) {
+  const server = await startServer({ dataFolder: t.testdir() })
+  t.teardown(() => server.end('SIGKILL'))
+  const browser = (await openBrowser(t, { args }))!
+  return { url: `${server.http}/dev/client`, browser }
+}
+
+async function newContext(browser: Browser): Promise<BrowserContext> {
+  const context = await browser.newContext({ viewport: PHONE })
+  context.setDefaultTimeout(30_000)
+  return context
+}
+
+function button(page: Page, name: string) {
+  return page.getByRole('button', { name })
+}
+
+/** Two clicks: who one is, and the code. */
+async function signIn(page: Page, name: string): Promise<void> {
+  await button(page, `Be ${name}`).click()
+  await button(page, 'Fetch the code').click()
+  await page.getByText('connected', { exact: true }).waitFor()
+}
+
+/** A tab of somebody new. */
+async function newTab(context: BrowserContext, url: string, name: string): Promise<Page> {
+  const page = await context.newPage()
+  await page.goto(url)
+  await signIn(page, name)
+  return page
+}
+
+/** Opens the link of one tab in another person's, who asks, and is accepted. */
+async function befriend(one: Page, other: Page, name: string): Promise<void> {
+  const link = await one.getByRole('textbox', { name: 'Your link' }).inputValue()
+  await other.goto(link)
+  await button(other, 'to be contacts').click()
+  await button(one, 'Accept').click()
+  await button(one, `Video call to ${name}`).waitFor()
+}
+
+/** Ann and Bob, who are contacts, each in a browser profile of their own. */
+async function contacts(browser: Browser, url: string): Promise<[ann: Page, bob: Page]> {
+  const ann = await newTab(await newContext(browser), url, 'Ann')
+  const bob = await newTab(await newContext(browser), url, 'Bob')
+  await befriend(ann, bob, 'Bob')
+  await button(bob, 'Video call to Ann').waitFor()
+  return [ann, bob]
+}
+
+/** The key's digits, once it is the key of this epoch. */
+async function digitsOf(page: Page, epoch: number): Promise<string> {
+  await page.locator('.epoch').getByText(String(epoch), { exact: true }).waitFor()
+  return (await page.locator('.digits').textContent()) ?? ''
+}
+
+interface Video {
+  readonly videoWidth: number
+  getVideoPlaybackQuality(): { readonly totalVideoFrames: number }
+}
+
+/** Resolves when the tab shows moving pictures of somebody else. */
+async function seesOthers(page: Page): Promise<void> {
+  const isMoving = () => {
+    const { document } = globalThis as unknown as {
+      document: { querySelectorAll(of: string): Iterable<Video> }
+    }
+    const videos = [...document.querySelectorAll('video.remote')]
+    return videos.some(video => video.videoWidth > 0 && video.getVideoPlaybackQuality().totalVideoFrames > 2)
+  }
+  await page.waitForFunction(isMoving, undefined, { polling: 50 })
+}
+
+/** Lets an answer of the log through with one character of each proof's first hash changed. */
+async function forgeProofs(route: Route): Promise<void> {
+  const answer = await route.fetch()
+  const { results } = await answer.json()
+  const forged = results.map((result: { proof: string }) => {
+    const lines = result.proof.split('\n')
+    const at = lines.findIndex((line, number) => number > 2 && /^[A-Za-z0-9+/]{43}=$/.test(line))
+    lines[at] = lines[at]!.replace(/^./, first => (first === 'A' ? 'B' : 'A'))
+    return { ...result, proof: lines.join('\n') }
+  })
+  await route.fulfill({ response: answer, json: { results: forged } })
+}
+
+/** Resolves when the device has a WebRTC connection to the one of this name. */
+async function isConnectedTo(page: Page, name: string): Promise<void> {
+  await page.locator('figcaption').getByText(name, { exact: true }).waitFor()
+}
+
+t.test(
+  'from an empty page to a call in two tabs, and back into it',
+  { skip: skipWithoutChromium },
+  async t => {
+    const { url, browser } = await setUp(t, FAKE_CAMERA)
+    const context = await newContext(browser)
+    const ann = await newTab(context, url, 'Ann')
+    await ann.getByText('Verified.').waitFor()
+    const opened = context.waitForEvent('page')
+    await ann.getByRole('link', { name: 'Open a second tab' }).click()
+    const bob = await opened
+    await signIn(bob, 'Bob')
+    await button(bob, 'Ask Ann to be contacts').click()
+    await button(ann, 'Accept').click()
+    await button(ann, 'Video call to Bob').click()
+    await bob.getByText('the key log proves it').waitFor()
+    t.match(await bob.title(), /Ann calls Bob/, 'the tab in the background says so in its title')
+    await button(bob, 'Answer').click()
+
+    const digits = await digitsOf(ann, 1)
+    t.match(digits, /^\d{5}( \d{5}){3}$/)
+    t.equal(await digitsOf(bob, 1), digits, 'both have the same key')
+    await Promise.all([seesOthers(ann), seesOthers(bob)])
+
+    await bob.reload()
+    t.equal(await digitsOf(bob, 1), digits, 'after a reload it has the key from the other')
+    await Promise.all([seesOthers(ann), seesOthers(bob)])
+
+    await ann.getByText('2 people').click()
+    await button(ann, 'Make a new key now').click()
+    const renewed = await digitsOf(bob, 2)
+    t.not(renewed, digits)
+    t.equal(await digitsOf(ann, 2), renewed)
+
+    await button(bob, 'Leave').click()
+    await ann.getByText('Nobody else is here now').waitFor()
+    await button(bob, 'Come back').click()
+    t.equal(await digitsOf(bob, 2), renewed, 'who left and comes back is given the key')
+    await seesOthers(bob)
+
+    await button(ann, 'End for all').click()
+    await bob.getByText('The call is over').waitFor()
+    await bob.locator('.call').waitFor({ state: 'detached' })
+    await ann.getByText(/^outgoing, video, \d:\d\d$/).waitFor()
+    await bob.getByText(/^incoming, video, \d:\d\d$/).waitFor()
+  },
+)
+
+t.test('a call declined, one given up, and one without a camera', { skip: skipWithoutChromium }, async t => {
+  const { url, browser } = await setUp(t)
+  const [ann, bob] = await contacts(browser, url)
+  await button(ann, 'Video call to Bob').click()
+  await button(bob, 'Decline').click()
+  await ann.getByText('The call was declined').waitFor()
+  await bob.getByText('incoming, video, declined').waitFor()
+
+  await button(ann, 'Audio call to Bob').click()
+  await button(bob, 'Decline').waitFor()
+  await button(ann, 'Cancel the call').click()
+  await bob.getByText('Ann has given up').waitFor()
+  await bob.getByText('1 missed').waitFor()
+  await button(bob, 'I have seen them').click()
+  await bob.getByText('1 missed').waitFor({ state: 'detached' })
+
+  await button(bob, 'Video call to Ann').click()
+  await button(ann, 'Answer').click()
+  t.equal(await digitsOf(ann, 1), await digitsOf(bob, 1))
+  await ann.getByText('signalling only').waitFor()
+  await ann.locator('figcaption').getByText(/^Bob$/).waitFor()
+  t.pass('the devices are connected to each other all the same')
+})
+
+t.test(
+  'a key that the log does not prove is neither called nor answered',
+  { skip: skipWithoutChromium },
+  async t => {
+    const { url, browser } = await setUp(t)
+    const [ann, bob] = await contacts(browser, url)
+    const started: string[] = []
+    ann.on('request', request => {
+      if (request.url().endsWith('/call/start')) started.push(request.url())
+    })
+    await ann.route(LOOKUP, forgeProofs)
+    await button(ann, 'Video call to Bob').click()
+    await ann.getByText('The key of Bob does not verify in the key log (inclusion)').waitFor()
+    t.same(started, [], 'nothing was sent')
+
+    await ann.unroute(LOOKUP)
+    await bob.route(LOOKUP, forgeProofs)
+    await button(ann, 'Video call to Bob').click()
+    await bob.getByText('Not to be answered. The key of Ann does not verify').waitFor()
+    t.ok(await button(bob, 'Answer').isDisabled())
+    await button(bob, 'Decline').click()
+    await ann.getByText('The call was declined').waitFor()
+  },
+)
+
+t.test(
+  'a third is invited, and what they knew is of no use when they have left',
+  { skip: skipWithoutChromium },
+  async t => {
+    const { url, browser } = await setUp(t)
+    const [ann, bob] = await contacts(browser, url)
+    const cleo = await newTab(await newContext(browser), url, 'Cleo')
+    await ann.getByText('Add somebody').click()
+    await befriend(ann, cleo, 'Cleo')
+    await button(ann, 'Video call to Bob').click()
+    await button(bob, 'Answer').click()
+    const digits = await digitsOf(bob, 1)
+    await button(ann, 'Invite Cleo into the call').click()
+    await cleo.getByText('invites you into a call').waitFor()
+    await button(cleo, 'Answer').click()
+    t.equal(await digitsOf(cleo, 1), digits, 'the third has the same key')
+    await Promise.all([isConnectedTo(bob, 'Cleo'), isConnectedTo(cleo, 'Ann'), isConnectedTo(cleo, 'Bob')])
+    await button(cleo, 'Leave').click()
+    t.not(await digitsOf(bob, 2), digits, 'the host has made a new key')
+    t.equal(await digitsOf(ann, 2), await digitsOf(bob, 2))
+
+    await button(ann, 'Remove Bob').click()
+    await bob.getByText('The host has removed you').waitFor()
+  },
+)
