@@ -11,6 +11,7 @@ const COMMANDS = new Map([
   ['audit', () => import('./audit.ts')],
   ['verify-proof', () => import('./verify-proof.ts')],
   ['pin', () => import('./pin.ts')],
+  ['simulate', () => import('./simulate.ts')],
 ])
 
 const command = process.argv[2]

@@ -1,0 +1,86 @@
+/** How a fake user treats a call: one who is called, and the same one when they call. */
+
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Behaviour } from '../../src/operations/console/events.ts'
+import type { CallPart } from './call-part.ts'
+
+/** Milliseconds; all of them are as many times longer as `--pace` says. */
+export interface Pauses {
+  /** It rings before it is answered or declined. */
+  readonly ringing: number
+  /** It rings before the one who never answers counts as away, as docs/calls.md has it. */
+  readonly patience: number
+  /** In the call before the connection is lost. */
+  readonly beforeDrop: number
+  /** Without a connection: who comes back, and who is to be taken for lost. */
+  readonly away: number
+  readonly gone: number
+  /** In the call before they hang up. */
+  readonly talk: number
+}
+
+export function pausesAt(pace: number): Pauses {
+  const pause = (seconds: number) => seconds * 1_000 * pace
+  return {
+    ringing: pause(3),
+    patience: pause(60),
+    beforeDrop: pause(10),
+    away: pause(5),
+    gone: pause(120),
+    talk: pause(60),
+  }
+}
+
+/** What a behaviour can do; `Person` does it. */
+export interface Actor {
+  readonly pauses: Pauses
+  answer(part: CallPart): Promise<void>
+  decline(part: CallPart, reason: 'declined' | 'timeout'): Promise<void>
+  hangUp(part: CallPart): Promise<void>
+  /** Ends their own call unless somebody has answered it. */
+  giveUp(part: CallPart): Promise<void>
+  /** The connection is lost, with all that the app knew. */
+  drop(part: CallPart): void
+  reconnect(): Promise<void>
+  /** The call goes on without them. */
+  lose(part: CallPart): void
+  rejoin(part: CallPart): Promise<void>
+}
+
+/** A call that rings, from the invitation to its end for this person. */
+export async function beCalled(actor: Actor, behaviour: Behaviour, part: CallPart): Promise<void> {
+  const { ringing, patience } = actor.pauses
+  if (!(await part.lasts(behaviour === 'time-out' ? patience : ringing))) return
+  if (behaviour === 'decline') return actor.decline(part, 'declined')
+  if (behaviour === 'time-out') return actor.decline(part, 'timeout')
+  await actor.answer(part)
+  await beInCall(actor, behaviour, part)
+}
+
+/** Their own call, which others have answered. */
+export async function beInCall(actor: Actor, behaviour: Behaviour, part: CallPart): Promise<void> {
+  const { beforeDrop, away, gone, talk } = actor.pauses
+  if (behaviour === 'drop' || behaviour === 'drop-and-rejoin') {
+    if (!(await part.lasts(beforeDrop))) return
+    actor.drop(part)
+    await sleep(behaviour === 'drop' ? gone : away)
+    await actor.reconnect()
+    if (behaviour === 'drop') return actor.lose(part)
+    await actor.rejoin(part)
+  }
+  if (await part.lasts(talk)) await actor.hangUp(part)
+}
+
+/** Their own call, which nobody has answered yet: who declines gives up soon, all others let it ring. */
+export async function awaitAnswer(actor: Actor, behaviour: Behaviour, part: CallPart): Promise<void> {
+  if (behaviour === 'decline' && (await part.lasts(2 * actor.pauses.ringing))) await actor.giveUp(part)
+}
+
+/** For people to read. */
+export const BEHAVIOURS: Readonly<Record<Behaviour, { readonly name: string; readonly does: string }>> = {
+  answer: { name: 'Anna Answers', does: 'answers, and hangs up after a minute' },
+  decline: { name: 'Dan Declines', does: 'declines; calls and gives up' },
+  'time-out': { name: 'Tina Timeout', does: 'never answers' },
+  drop: { name: 'Drew Drops', does: 'answers, then loses the connection for two minutes' },
+  'drop-and-rejoin': { name: 'Remy Rejoins', does: 'answers, loses connection and key, and comes back' },
+}

@@ -1,0 +1,141 @@
+/** Many users in groups, who call one another at a rate. */
+
+import { setTimeout as sleep } from 'node:timers/promises'
+import { causeOf, NoAnswer, Refusal } from './api.ts'
+import { calleesOf, newPlot, playCall, type Stage } from './crowd-call.ts'
+import { Figures } from './figures.ts'
+import { Failure, KeyLedger, Member } from './member.ts'
+import { Phone, type World } from './phone.ts'
+
+export interface CrowdOptions {
+  readonly users: number
+  /** Called as people sign in and get to know each other. */
+  readonly onProgress?: (done: number, of: number) => void
+}
+
+export class Crowd {
+  readonly figures = new Figures()
+  readonly users: number
+  readonly #world: World
+  readonly #ledger = new KeyLedger()
+  readonly #members: Member[] = []
+  readonly #calls = new Set<Promise<void>>()
+  readonly #closing = new AbortController()
+  #timer: NodeJS.Timeout | undefined = undefined
+  #said = 0
+
+  private constructor(world: World, users: number) {
+    this.#world = world
+    this.users = users
+  }
+
+  /** Signs everybody in, makes those of a group contacts, and connects them. */
+  static async gather(world: World, { users, onProgress = () => {} }: CrowdOptions): Promise<Crowd> {
+    const crowd = new Crowd(world, users)
+    let done = 0
+    const groups = Array.from({ length: Math.ceil(users / GROUP_SIZE) }, (_, at) =>
+      Math.min(GROUP_SIZE, users - at * GROUP_SIZE),
+    )
+    await Promise.all(
+      groups.map(async (size, at) => {
+        await crowd.#gatherGroup(at, size)
+        done += size
+        onProgress(done, users)
+      }),
+    )
+    return crowd
+  }
+
+  get online(): number {
+    return this.#members.reduce((sum, { phone }) => sum + (phone.isOnline ? 1 : 0), 0)
+  }
+
+  get callsUnderWay(): number {
+    return this.#calls.size
+  }
+
+  /** From now on, until `end`. */
+  start(callsPerSecond: number): void {
+    const startMs = performance.now()
+    let begun = 0
+    this.#timer = setInterval(() => {
+      const due = Math.floor(((performance.now() - startMs) * callsPerSecond) / 1_000)
+      // After a pause of this process nobody makes up for more than a second.
+      begun = Math.max(begun, due - Math.ceil(callsPerSecond))
+      for (; begun < due; begun++) this.#begin()
+    }, TICK_MS)
+  }
+
+  /** Starts no more calls, lets those under way end, and sends everybody home. */
+  async end(): Promise<void> {
+    clearInterval(this.#timer)
+    this.#closing.abort()
+    await Promise.race([Promise.all(this.#calls), sleep(DRAIN_MS_MAX, undefined, { ref: false })])
+    for (const _ of this.#calls) this.figures.fail('a call that does not end')
+    await Promise.all(this.#members.map(({ phone }) => phone.disconnect()))
+  }
+
+  async #gatherGroup(group: number, size: number): Promise<void> {
+    const members = await Promise.all(
+      Array.from({ length: size }, async (_, at) => {
+        const phone = await Phone.unpack(this.#world, `Soak ${group * GROUP_SIZE + at}`)
+        phone.onConnection = () => {
+          if (phone.isOnline) this.figures.connects += 1
+        }
+        return new Member(phone, this.#ledger, failure => this.#fail(failure))
+      }),
+    )
+    const pairs = members.flatMap((one, at) => members.slice(at + 1).map(other => [one, other] as const))
+    await Promise.all(pairs.map(([one, other]) => this.#world.gate.through(() => befriend(one, other))))
+    await Promise.all(members.map(({ phone }) => phone.connect()))
+    this.#members.push(...members)
+  }
+
+  #begin(): void {
+    const plot = newPlot()
+    const wanted = calleesOf(plot)
+    for (let tries = 0; tries < TRIES_MAX; tries++) {
+      const caller = this.#members[Math.floor(Math.random() * this.#members.length)]!
+      const callees = caller.contacts.filter(({ isFree }) => isFree).slice(0, wanted)
+      if (!caller.isFree || callees.length === 0) continue
+      if (callees.length < Math.min(wanted, caller.contacts.length)) continue
+      const stage: Stage = { figures: this.figures, ledger: this.#ledger, closing: this.#closing.signal }
+      const members = [caller, ...callees]
+      for (const member of members) member.reserve()
+      const call = playCall(stage, plot, caller, callees)
+        .catch(error => this.#fail(error))
+        .finally(() => {
+          this.#calls.delete(call)
+          for (const member of members) member.release()
+        })
+      this.#calls.add(call)
+      return
+    }
+    this.figures.heldBack += 1
+  }
+
+  #fail(error: unknown): void {
+    if (error instanceof Failure) this.figures.fail(error.reason)
+    else if (error instanceof Refusal) this.figures.fail(error.status === 429 ? '429' : error.code)
+    else if (error instanceof NoAnswer) this.figures.fail('no answer')
+    else this.figures.fail(causeOf(error))
+    if (this.#said++ < SENTENCES_MAX) this.#world.trouble(causeOf(error))
+  }
+}
+
+async function befriend(one: Member, other: Member): Promise<void> {
+  await one.phone.api.send('POST /app/api/friend-request/by-id', { targetUserId: other.phone.userId })
+  await other.phone.api.send('POST /app/api/friend-request/accept', { userId: one.phone.userId })
+  one.contacts.push(other)
+  other.contacts.push(one)
+}
+
+/** Everybody knows all others of the group. */
+const GROUP_SIZE = 6
+const TICK_MS = 5
+/** No plot lasts so long once it is told to end. */
+const DRAIN_MS_MAX = 60_000
+/** How often a caller is drawn who turns out to be busy. */
+const TRIES_MAX = 20
+/** Of what went wrong; the rest is only counted. */
+const SENTENCES_MAX = 50

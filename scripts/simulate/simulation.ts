@@ -1,0 +1,223 @@
+/** All fake users of one run, and what they are told to do. */
+
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Behaviour, SimulatorCommand, SimulatorState } from '../../src/operations/console/events.ts'
+import { Api, causeOf } from './api.ts'
+import { BEHAVIOURS, pausesAt } from './behaviour.ts'
+import { Crowd } from './crowd.ts'
+import { Directory } from './directory.ts'
+import { Gate } from './gate.ts'
+import { Person, type PersonObserver } from './person.ts'
+import { Phone, type World } from './phone.ts'
+import { shareTokenIn } from './settings.ts'
+
+export interface SimulationOptions {
+  /** `http://host:port` */
+  readonly url: string
+  readonly pace: number
+  readonly callsYouAfterMs: number | undefined
+  /** A sentence about somebody. */
+  readonly onDeed: (name: string, deed: string) => void
+  readonly onTrouble: (sentence: string) => void
+  /** Something of `state` is another. */
+  readonly onChange: () => void
+}
+
+export class Simulation implements PersonObserver {
+  readonly #options: SimulationOptions
+  readonly #world: World
+  readonly #stop: AbortController
+  readonly #calls = { started: 0, answered: 0, ended: 0, failed: 0 }
+  #people: Person[] = []
+  #crowd: Crowd | undefined = undefined
+  #callsPerSecond = 0
+  #trouble: string | undefined = undefined
+  /** The last real user who has become somebody's contact. */
+  #you: string | undefined = undefined
+  #hasCalledYou = false
+
+  private constructor(options: SimulationOptions, world: World, stop: AbortController) {
+    this.#options = options
+    this.#world = world
+    this.#stop = stop
+  }
+
+  /** Throws a sentence unless a development server is there. */
+  static async open(options: SimulationOptions): Promise<Simulation> {
+    const { url } = options
+    await assertDevelopmentServer(url)
+    const stop = new AbortController()
+    const directory = await Directory.open(new Api(url, stop.signal), url)
+    const trouble = (sentence: string) => simulation.onTrouble(sentence)
+    const world: World = { url, directory, gate: new Gate(AT_ONCE), stop: stop.signal, trouble }
+    const simulation = new Simulation(options, world, stop)
+    return simulation
+  }
+
+  get state(): SimulatorState {
+    const figures = this.#crowd?.figures
+    const { started, answered, ended, failed } = this.#calls
+    return {
+      people: this.#people.map(({ shown }) => shown),
+      calls: {
+        started: started + (figures?.started ?? 0),
+        answered: answered + (figures?.answered ?? 0),
+        ended: ended + (figures?.ended ?? 0),
+        failed: failed + (figures?.failed ?? 0),
+      },
+      ...(this.#crowd === undefined ? {} : { load: this.#loadOf(this.#crowd) }),
+      ...(this.#trouble === undefined ? {} : { trouble: this.#trouble }),
+    }
+  }
+
+  get people(): readonly Person[] {
+    return this.#people
+  }
+
+  get crowd(): Crowd | undefined {
+    return this.#crowd
+  }
+
+  /** Resolves when it is carried out, or said why not. */
+  async carryOut(command: SimulatorCommand): Promise<void> {
+    try {
+      await this.#carryOut(command)
+    } catch (error) {
+      this.onTrouble(causeOf(error))
+    }
+    this.#options.onChange()
+  }
+
+  /** Everybody hangs up and goes home. */
+  async end(): Promise<void> {
+    const [people, crowd] = [this.#people, this.#crowd]
+    this.#people = []
+    this.#crowd = undefined
+    await Promise.all([this.#sendHome(people), crowd?.end()])
+    if (crowd !== undefined) this.#keep(crowd)
+  }
+
+  /** Ends, and gives up what waits for an answer. */
+  async close(): Promise<void> {
+    await this.end()
+    this.#stop.abort()
+  }
+
+  /** Nobody waits for a server that is gone. */
+  async #sendHome(people: readonly Person[]): Promise<void> {
+    const home = Promise.all(people.map(person => person.go()))
+    await Promise.race([home, sleep(GOODBYE_MS_MAX, undefined, { ref: false })])
+  }
+
+  /** Somebody calls the real user. */
+  async callYou(from: Person, isVideo: boolean): Promise<void> {
+    if (this.#you === undefined) throw new Error('you are nobody’s contact yet')
+    await from.call(this.#you, isVideo)
+  }
+
+  onDeed(person: Person, deed: string): void {
+    this.#options.onDeed(person.name, deed)
+    this.#options.onChange()
+  }
+
+  onTrouble(sentence: string): void {
+    this.#trouble = sentence
+    this.#options.onTrouble(sentence)
+    this.#options.onChange()
+  }
+
+  onCount(what: keyof SimulatorState['calls']): void {
+    this.#calls[what] += 1
+  }
+
+  onContact(person: Person, userId: string): void {
+    this.#you = userId
+    const { callsYouAfterMs } = this.#options
+    if (callsYouAfterMs === undefined || person !== this.#people[0] || this.#hasCalledYou) return
+    this.#hasCalledYou = true
+    setTimeout(() => {
+      person.call(userId, true).catch(error => this.onTrouble(causeOf(error)))
+    }, callsYouAfterMs).unref()
+  }
+
+  async #carryOut(command: SimulatorCommand): Promise<void> {
+    switch (command.kind) {
+      case 'people':
+        await Promise.all(command.behaviours.map(behaviour => this.#addPerson(behaviour)))
+        return
+      case 'befriend': {
+        if (this.#people.length === 0) throw new Error('there are no people yet')
+        const shareToken = shareTokenIn(command.shareToken)
+        await Promise.all(this.#people.map(person => person.befriend(shareToken)))
+        return
+      }
+      case 'call': {
+        const from = this.#people.find(({ phone }) => phone.userId === command.from)
+        if (from === undefined) throw new Error(`there is nobody with the id ${command.from}`)
+        return from.call(command.to, command.isVideo)
+      }
+      case 'load':
+        return this.#load(command.users, command.callsPerSecond)
+      case 'stop':
+        return this.end()
+    }
+  }
+
+  async #addPerson(behaviour: Behaviour): Promise<void> {
+    const alike = this.#people.filter(person => person.behaviour === behaviour).length
+    const { name } = BEHAVIOURS[behaviour]
+    const phone = await Phone.unpack(this.#world, alike === 0 ? name : `${name} ${alike + 1}`)
+    const { url } = await phone.api.send<{ url: string }>('POST /app/api/share-token', {})
+    const person = new Person(phone, behaviour, url, pausesAt(this.#options.pace), this)
+    this.#people.push(person)
+    await phone.connect()
+  }
+
+  async #load(users: number, callsPerSecond: number): Promise<void> {
+    if (this.#crowd !== undefined) {
+      const before = this.#crowd
+      this.#crowd = undefined
+      await before.end()
+      this.#keep(before)
+    }
+    const onProgress = (done: number, of: number) => {
+      this.#options.onDeed('The crowd', `has ${done} of ${of} users`)
+    }
+    const crowd = await Crowd.gather(this.#world, { users, onProgress })
+    this.#callsPerSecond = callsPerSecond
+    this.#crowd = crowd
+    crowd.start(callsPerSecond)
+  }
+
+  /** Counts of a crowd that is no more. */
+  #keep({ figures }: Crowd): void {
+    for (const what of ['started', 'answered', 'ended', 'failed'] as const) this.#calls[what] += figures[what]
+  }
+
+  #loadOf({ users, online, callsUnderWay, figures }: Crowd): NonNullable<SimulatorState['load']> {
+    const { p50: ringMsP50, p99: ringMsP99 } = figures.latency
+    return { users, online, callsPerSecond: this.#callsPerSecond, callsUnderWay, ringMsP50, ringMsP99 }
+  }
+}
+
+/** No server that the simulator can use. */
+export class NoServer extends Error {}
+
+/** Nobody else shows codes, without which nobody signs in. */
+async function assertDevelopmentServer(url: string): Promise<void> {
+  let answer: Response
+  try {
+    answer = await fetch(`${url}/dev/inbox?to=nobody`, { signal: AbortSignal.timeout(ANSWER_MS_MAX) })
+    await answer.arrayBuffer()
+  } catch (error) {
+    throw new NoServer(`nothing answers at ${url} (${causeOf(error)}): start a server with npm start`)
+  }
+  if (answer.status !== 200) {
+    throw new NoServer(`${url} is no development server: /dev/inbox answers ${answer.status}`)
+  }
+}
+
+/** Sign-ins and connections under way. */
+const AT_ONCE = 32
+const GOODBYE_MS_MAX = 3_000
+const ANSWER_MS_MAX = 10_000
