@@ -4,7 +4,14 @@ import { randomBytes } from 'node:crypto'
 import { Authentication } from '../../src/api/authentication.ts'
 import { type AddressMethod, DEFAULT_SETTINGS } from '../../src/domain/account.ts'
 import type { Device } from '../../src/domain/device.ts'
-import { type DeviceId, type MethodId, newId, type RequestId, type UserId } from '../../src/domain/ids.ts'
+import {
+  type DeviceId,
+  type MethodId,
+  newId,
+  type RequestId,
+  type TokenId,
+  type UserId,
+} from '../../src/domain/ids.ts'
 import { deriveSecrets } from '../../src/domain/secrets.ts'
 import type { Session } from '../../src/domain/session.ts'
 import { developmentKeys } from '../../src/operations/development-keys.ts'
@@ -15,7 +22,10 @@ import { DeviceStore } from '../../src/store/device-store.ts'
 import { Expiries } from '../../src/store/expiries.ts'
 import { IdLists } from '../../src/store/id-lists.ts'
 import { SessionStore } from '../../src/store/session-store.ts'
+import { ShareTokenStore } from '../../src/store/share-token-store.ts'
 import { startServer } from './server.ts'
+
+type Named = Pick<Person, 'userId'>
 
 export interface Person {
   readonly userId: string
@@ -51,12 +61,14 @@ export async function prefillPeople(
   return people
 }
 
-class Town {
+/** A data folder that a server has made, opened while none runs. */
+export class Town {
   readonly #database: Database
   readonly #accounts: AccountStore
   readonly #devices: DeviceStore
   readonly #sessions: SessionStore
   readonly #contacts: ContactStore
+  readonly #shareTokens: ShareTokenStore
   readonly #authentication: Authentication
   readonly #nowMs = Date.now()
 
@@ -67,29 +79,43 @@ class Town {
     this.#accounts = new AccountStore(database)
     this.#devices = new DeviceStore(database)
     this.#sessions = new SessionStore({ database, expiries, lifetimes: LIFETIMES })
+    const lists = new IdLists(database)
     this.#contacts = new ContactStore({
       database,
       expiries,
       errands: { define() {}, leave() {} },
-      lists: new IdLists(database),
+      lists,
       displayNameOf: () => NAME,
       tell: () => undefined,
       missedCallsOf: () => 0,
     })
     const { secret } = developmentKeys(dataFolder).keys
+    const secrets = deriveSecrets(Buffer.from(secret, 'base64'))
+    this.#shareTokens = new ShareTokenStore({ database, expiries, lists, secrets })
     this.#authentication = new Authentication({
-      secrets: deriveSecrets(Buffer.from(secret, 'base64')),
+      secrets,
       lifetimes: LIFETIMES,
       sessions: this.#sessions,
       nowMs: () => this.#nowMs,
     })
   }
 
+  /** Tokens by which their owners are found, in the order of the people. */
+  shareTokensOf(people: readonly Person[]): Promise<string[]> {
+    const terms = { createdAtMs: this.#nowMs, expiresAtMs: this.#nowMs + SHARED_MS, usesMax: USES_MAX }
+    return this.#database.commit(() =>
+      people.map(({ userId }) => {
+        const tokenId = newId(randomBytes) as TokenId
+        return this.#shareTokens.create({ ...terms, userId: BigInt(userId) as UserId, tokenId }).text
+      }),
+    )
+  }
+
   settle(count: number, devicesEach: number): Promise<Person[]> {
     return this.#database.commit(() => Array.from({ length: count }, () => this.#newPerson(devicesEach)))
   }
 
-  link(pairs: readonly (readonly [Person, Person])[]): Promise<void> {
+  link(pairs: readonly (readonly [Named, Named])[]): Promise<void> {
     return this.#database.commit(() => {
       for (const [one, other] of pairs) this.#makeContacts(BigInt(one.userId), BigInt(other.userId))
     })
@@ -165,5 +191,7 @@ class Town {
 
 const NAME = 'Ann Example'
 const AT_ONCE = 500
+const SHARED_MS = 30 * 86_400_000
+const USES_MAX = 100
 /** Those of the server. */
 const LIFETIMES = { accessS: 3_600, refreshS: 60 * 86_400, sessionS: 365 * 86_400 }

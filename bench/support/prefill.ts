@@ -91,7 +91,7 @@ async function deviceHashes(folder: string, devices: number): Promise<Uint8Array
 }
 
 /** Changes with the code that decides what a store looks like. */
-function storeCodeTag(): string {
+export function storeCodeTag(): string {
   const hash = createHash('sha256')
   const storeFolder = fileURLToPath(new URL('../../src/store', import.meta.url))
   const store = readdirSync(storeFolder).filter(name => name.endsWith('.js'))
@@ -102,7 +102,7 @@ function storeCodeTag(): string {
 }
 
 /** Removes logs of the same numbers that other code has filled, unless a run of that code may still be using them. */
-function removeOutdated(storesFolder: string, numbers: string): void {
+export function removeOutdated(storesFolder: string, numbers: string): void {
   for (const name of readdirSync(storesFolder)) {
     const folder = join(storesFolder, name)
     if (!name.startsWith(numbers)) continue
