@@ -35,6 +35,7 @@ import { NEIGHBOUR_CORES_QUIET } from './support/summary.ts'
 import { tile } from './tile.ts'
 import { tokenCheck } from './token-check.ts'
 import { user } from './user.ts'
+import { userGrowth } from './user-growth.ts'
 import { websocketWrites } from './websocket-writes.ts'
 
 const BENCHMARKS: readonly Benchmark[] = [
@@ -44,6 +45,7 @@ const BENCHMARKS: readonly Benchmark[] = [
   lookupGrowth,
   tile,
   user,
+  userGrowth,
   verifyLogin,
   registerDevice,
   challenges,
