@@ -96,7 +96,7 @@ t.test('a call is seen as it goes, with who was told what, and without its keys'
     { userId: ann.userId, displayName: 'Person 0', status: 'joined' },
     { userId: bob.userId, displayName: 'Person 1', status: 'joined' },
   ])
-  const presence = events.filter(event => event.type === 'connection')
+  const presence = events.filter(isPresence)
   t.match(presence, [
     { ...idsOf(bob), isOnline: true },
     { ...idsOf(bob), isOnline: false },
@@ -140,6 +140,7 @@ t.test('letters and pushes are in the feed, as in the inbox and the list of push
   t.match(shown.otp, /^\d{6}$/)
 })
 
+const isPresence = ({ type }: ConsoleEvent): boolean => type === 'connection'
 const isPush = ({ type }: ConsoleEvent): boolean => type === 'push'
 const isLetter = ({ type }: ConsoleEvent): boolean => type === 'letter'
 
@@ -211,6 +212,22 @@ t.test('a stop answers whoever waits for the feed, at once', async t => {
     t.match(text, /^HTTP\/1\.1 200 OK\r\n/)
     t.match(text, `{"events":[],"next":${sequence},`)
   }
+})
+
+t.test('the simulator is started from the console, and its people come and go', async t => {
+  const server = await start(t)
+  const command = { kind: 'people', behaviours: ['answer'] }
+  const headers = { 'content-type': 'application/json', origin: server.http, 'sec-fetch-site': 'same-origin' }
+  const body = JSON.stringify(command)
+  const answer = await ask(server.http, '/dev/simulator', { method: 'POST', headers, body })
+  t.equal(answer.status, 202)
+  t.match(JSON.parse(answer.text), { people: [], calls: { started: 0 } })
+  await readUntil(server.http, isPresence)
+  const state = await stateOf(server.http)
+  t.ok(state.simulator, 'it is there')
+  t.equal(state.simulatorTrouble, undefined)
+  t.equal(state.devices.length, 1)
+  t.equal(await server.end(), 0, 'and holds up no stop')
 })
 
 t.test('production has none of it', async t => {
