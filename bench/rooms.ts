@@ -1,32 +1,33 @@
 /**
  * How many events a second call rooms of 2, 10 and 32 people tell those who watch: whole calls, started, rung, joined
- * by all and ended, each change durable before it is told. Held against `publish` of bare uWebSockets.js to as many, and
- * against rooms of fewer people.
+ * by all and ended, each change durable before it is told. Held against LMDB alone that commits as many rows, and against
+ * rooms of fewer people.
  */
 
 import { join } from 'node:path'
 import type { Benchmark, BenchmarkContext, Row } from './support/benchmark.ts'
 import { settle } from './support/call-street.ts'
 import { clientDetails } from './support/client-watch.ts'
-import type { FanOutServerProtocol } from './support/fan-out-server.ts'
+import type { CommitLimitFigures, CommitLimitProtocol } from './support/commit-limit.ts'
 import { Program } from './support/program.ts'
 import type { RoomLoadFigures, RoomLoadProtocol } from './support/room-load.ts'
 import { interleaved, withCpu } from './support/rounds.ts'
 import { startServer } from './support/server.ts'
 import { mean, rounded, sum } from './support/statistics.ts'
-import type { TopicLoadFigures, TopicLoadProtocol } from './support/topic-load.ts'
 
 const EVENTS: Row = {
   name: 'room-events',
-  project: 'events of calls to all who watch, whole calls, rooms of',
-  limit: 'publish of bare uWebSockets.js, frames of the same length',
-  unit: 'frames/s',
+  project: 'changes of a call (started, rung, joined, ended), each told to all who watch',
+  limit: 'LMDB alone, a row of 200 bytes for each person in a transaction for each change',
+  unit: 'changes/s',
   notShown:
-    'Each change of a call is durable before it is told, asked for by HTTP, and tells the devices of the people too; the limit does nothing of this. No TLS.',
+    'Each change is asked for by HTTP or STOMP, decided, and its call and what waits for devices written anew; the limit tells nobody. No TLS.',
 }
 const GROWTH: Row = {
   ...EVENTS,
   name: 'room-events-growth',
+  project: 'what rooms tell those who watch, whole calls',
+  unit: 'frames/s',
   limit: 'the same with fewer people',
   goal: { of: 'ratio', is: 'at least', value: 0.9 },
   notShown: 'The more people, the more are told of each change; as many people at a time in all.',
@@ -41,12 +42,15 @@ const ROOMS_SMOKE = [
   { people: 2, rooms: 2 },
   { people: 4, rooms: 1 },
 ]
-const IN_FLIGHT = 4
+/** Of the limit: about as many as a second takes. */
+const COMMITS_PER_TURN = 20_000
+const COMMITS_PER_TURN_SMOKE = 500
+const BYTES_PER_PERSON = 200
 
 export const rooms: Benchmark = { name: 'rooms', run }
 
-interface Turn<Figure> {
-  readonly figure: Figure
+interface Turn {
+  readonly figure: RoomLoadFigures
   readonly cpu: number
 }
 
@@ -54,8 +58,8 @@ interface Turn<Figure> {
 interface Sides {
   readonly people: number
   readonly rooms: number
-  readonly bare: (seconds: number) => Promise<Turn<TopicLoadFigures>>
-  readonly ours: (seconds: number) => Promise<Turn<RoomLoadFigures>>
+  readonly bare: () => Promise<CommitLimitFigures>
+  readonly ours: (seconds: number) => Promise<Turn>
 }
 
 async function run(context: BenchmarkContext): Promise<void> {
@@ -64,29 +68,23 @@ async function run(context: BenchmarkContext): Promise<void> {
   for (const plan of isSmoke ? ROOMS_SMOKE : ROOMS) sizes.push(await open(context, plan.people, plan.rooms))
   for (const { ours } of sizes) await ours(warmUpSeconds)
   for (const round of context.rounds()) {
-    let smaller: { people: number; framesPerSecond: number; cpuMicroseconds: number } | undefined
+    let smaller: { people: number; framesPerSecond: number; cpuPerFrame: number } | undefined
     for (const { people, rooms, bare, ours } of sizes) {
-      const { limit, project } = await interleaved(
-        round,
-        turns,
-        () => bare(turnSeconds),
-        () => ours(turnSeconds),
-      )
-      const [bareFigures, figures] = [summarise(limit), summarise(project)]
-      const cpuRatio = bareFigures.cpuMicroseconds / figures.cpuMicroseconds
+      const { limit, project } = await interleaved(round, turns, bare, () => ours(turnSeconds))
+      const figures = summarise(project, people)
       context.record(EVENTS, round, {
-        limit: bareFigures.framesPerSecond,
-        project: figures.framesPerSecond,
-        cpuRatio,
+        limit: mean(limit.map(({ perSecond }) => perSecond)),
+        project: figures.changesPerSecond,
+        cpuRatio: mean(limit.map(({ cpuMicroseconds }) => cpuMicroseconds)) / figures.cpuPerChange,
         parameters: { people, rooms },
         details: {
           calls: sum(project.map(({ figure }) => figure.calls)),
           frameBytes: rounded(mean(project.map(({ figure }) => figure.frameBytes))),
-          limitCpuMicroseconds: bareFigures.cpuMicroseconds,
-          projectCpuMicroseconds: figures.cpuMicroseconds,
+          framesPerSecond: rounded(figures.framesPerSecond),
+          projectCpuMicroseconds: rounded(figures.cpuPerChange),
+          projectCpuMicrosecondsPerFrame: rounded(figures.cpuPerFrame),
           ...clientDetails(`rooms of ${people}`, [
-            ['limit', bareFigures.clientCores],
-            ['project', figures.clientCores],
+            ['project', mean(project.map(({ figure }) => figure.clientCores))],
           ]),
         },
       })
@@ -94,7 +92,7 @@ async function run(context: BenchmarkContext): Promise<void> {
         context.record(GROWTH, round, {
           limit: smaller.framesPerSecond,
           project: figures.framesPerSecond,
-          cpuRatio: smaller.cpuMicroseconds / figures.cpuMicroseconds,
+          cpuRatio: smaller.cpuPerFrame / figures.cpuPerFrame,
           parameters: { people, than: smaller.people, rooms },
         })
       }
@@ -111,35 +109,34 @@ async function open(context: BenchmarkContext, people: number, count: number): P
   context.after(() => server.end())
   const ours = await Program.start<RoomLoadProtocol>('room-load', { url: server.http, rooms: groups })
   context.after(() => ours.end())
-  const { frameBytes } = await ours.ask({ seconds: 0.1 })
-  const bareServer = await Program.start<FanOutServerProtocol>('fan-out-server', {
-    by: 'publish',
-    frameBytes,
+  const call = { table: 'calls', puts: 1, removes: 0, keyBytes: 8, valueBytes: people * BYTES_PER_PERSON }
+  const limit = await Program.start<CommitLimitProtocol>('commit-limit', {
+    folder: join(context.folder, `limit-${people}`),
+    transactions: [[call]],
   })
-  context.after(() => bareServer.end())
-  const bare = await Program.start<TopicLoadProtocol>('topic-load', { port: await bareServer.ask('port') })
-  context.after(() => bare.end())
-  await bare.ask({ kind: 'open', destination: '', receivers: people, logins: [] })
+  context.after(() => limit.end())
+  const operations = context.scale.isSmoke ? COMMITS_PER_TURN_SMOKE : COMMITS_PER_TURN
   return {
     people,
     rooms: count,
-    bare: seconds => withCpu(bareServer.pid, () => bare.ask({ kind: 'run', inFlight: IN_FLIGHT, seconds })),
+    // So many are asked for at a time: everybody but the caller joins at once.
+    bare: () => limit.ask({ operations, inFlight: count * (people - 1) }),
     ours: seconds => withCpu(server.pid, () => ours.ask({ seconds })),
   }
 }
 
-interface Frames {
-  readonly frames: number
-  readonly framesPerSecond: number
-  readonly clientCores: number
-}
-
-function summarise(turns: readonly Turn<Frames>[]) {
-  const frames = sum(turns.map(({ figure }) => figure.frames))
+/** Processor times are microseconds of the server. */
+function summarise(turns: readonly Turn[], people: number) {
+  // Started and ended once, rung and joined by everybody but the caller.
+  const changesOf = (figure: RoomLoadFigures) => figure.calls * 2 * people
+  const cpu = sum(turns.map(turn => turn.cpu)) * 1e6
+  const framesPerSecond = mean(turns.map(({ figure }) => figure.framesPerSecond))
+  const framesPerChange =
+    sum(turns.map(({ figure }) => figure.frames)) / sum(turns.map(({ figure }) => changesOf(figure)))
   return {
-    framesPerSecond: mean(turns.map(({ figure }) => figure.framesPerSecond)),
-    /** Of the server, per frame. */
-    cpuMicroseconds: rounded((sum(turns.map(({ cpu }) => cpu)) * 1e6) / frames),
-    clientCores: rounded(mean(turns.map(({ figure }) => figure.clientCores))),
+    framesPerSecond,
+    changesPerSecond: framesPerSecond / framesPerChange,
+    cpuPerFrame: cpu / sum(turns.map(({ figure }) => figure.frames)),
+    cpuPerChange: cpu / sum(turns.map(({ figure }) => changesOf(figure))),
   }
 }
