@@ -62,7 +62,8 @@ class Loads {
 
 /** Imports and exports at the start of a line, and imports at run time. */
 function importsIn(module: string): string[] {
-  const form = /^(?:import|export)\b[^'"`;()=]*?["']([^"'\n]+)["']|\bimport\(["']([^"'\n]+)["']\)/gm
+  const form =
+    /^(?:import|export)\b(?:[^'"`;()=]*?\bfrom)?\s*["']([^"'\n]+)["']|\bimport\(["']([^"'\n]+)["']\)/gm
   return [...module.matchAll(form)].map(([, fixed, dynamic]) => fixed ?? dynamic!)
 }
 
