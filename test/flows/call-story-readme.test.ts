@@ -1,5 +1,5 @@
 /**
- * The README's call in two terminals, pasted into two shells behind its first minute: they show what is printed there.
+ * The README's call in two terminals, pasted into two shells behind its story by hand: they show what is printed there.
  */
 
 import { type ChildProcess, spawn } from 'node:child_process'
@@ -97,7 +97,7 @@ t.test(
     writeFileSync(join(folder, 'listen.mjs'), here(script))
 
     const terminals = { ann: new Terminal(t, folder), bob: new Terminal(t, folder) }
-    for (const { kind, text } of linesOf(section('The first minute'))) {
+    for (const { kind, text } of linesOf(section('By hand'))) {
       if (kind === 'command') await terminals.ann.type(here(text))
     }
     const lines = linesOf(story)
