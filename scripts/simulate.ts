@@ -76,9 +76,9 @@ async function playLoad(
   await simulation.carryOut({ kind: 'load', users, callsPerSecond })
   const { crowd } = simulation
   if (crowd === undefined) return simulation.onCount('failed')
-  let seconds = 0
+  const startMs = performance.now()
   const timer = setInterval(() => {
-    seconds += 1
+    const seconds = Math.round((performance.now() - startMs) / SECOND_MS)
     if (!isJson) say(formatSecond(seconds, crowd))
   }, SECOND_MS)
   await Promise.race([aborted(stop), ...(ms === undefined ? [] : [sleep(ms, undefined, { ref: false })])])

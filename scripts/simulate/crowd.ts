@@ -29,20 +29,25 @@ export class Crowd {
     this.users = users
   }
 
-  /** Signs everybody in, makes those of a group contacts, and connects them. */
+  /** Signs everybody in, makes those of a group contacts, and connects them: all of them or nobody. */
   static async gather(world: World, { users, onProgress = () => {} }: CrowdOptions): Promise<Crowd> {
     const crowd = new Crowd(world, users)
     let done = 0
     const groups = Array.from({ length: Math.ceil(users / GROUP_SIZE) }, (_, at) =>
       Math.min(GROUP_SIZE, users - at * GROUP_SIZE),
     )
-    await Promise.all(
-      groups.map(async (size, at) => {
-        await crowd.#gatherGroup(at, size)
-        done += size
-        onProgress(done, users)
-      }),
-    )
+    const gathered = groups.map(async (size, at) => {
+      await crowd.#gatherGroup(at, size)
+      done += size
+      onProgress(done, users)
+    })
+    try {
+      await Promise.all(gathered)
+    } catch (error) {
+      await Promise.allSettled(gathered)
+      await crowd.end()
+      throw error
+    }
     return crowd
   }
 
@@ -87,8 +92,8 @@ export class Crowd {
     )
     const pairs = members.flatMap((one, at) => members.slice(at + 1).map(other => [one, other] as const))
     await Promise.all(pairs.map(([one, other]) => this.#world.gate.through(() => befriend(one, other))))
-    await Promise.all(members.map(({ phone }) => phone.connect()))
     this.#members.push(...members)
+    await Promise.all(members.map(({ phone }) => phone.connect()))
   }
 
   #begin(): void {

@@ -1,0 +1,233 @@
+/** The simulator against the built server: each behaviour as a real person sees it, commands, and a little load. */
+
+import t, { type Test } from 'tap'
+import { fingerprintOf } from '../support/call-key.ts'
+import { randomFrom, seedOf } from '../support/seed.ts'
+import { type RunningServer, startServer } from '../support/server.ts'
+import { RealUser, RunningSimulator } from '../support/simulator.ts'
+
+const EMAIL = 'rita@example.org'
+const OTP = '424242'
+/** A minute is about a second. */
+const PACE = ['--pace', '0.02']
+
+async function start(t: Test): Promise<RunningServer> {
+  const environment = { CALLSIGN_TEST_IDENTIFIERS: JSON.stringify({ [EMAIL]: OTP }) }
+  const server = await startServer({ dataFolder: t.testdir(), environment })
+  t.teardown(() => server.end('SIGKILL'))
+  return server
+}
+
+/** A real person who is a contact of one fake one. */
+async function meet(t: Test, behaviour: string, name: string) {
+  const { http } = await start(t)
+  const rita = await RealUser.signIn(http, EMAIL, OTP)
+  const link = await rita.shareLink()
+  const args = ['--people', behaviour, '--befriend', link, '--control', ...PACE]
+  const simulator = new RunningSimulator(t, http, args)
+  await simulator.line(/asks Rita Real to be a contact/)
+  const userId = (await rita.acceptAll()).get(name)!
+  await simulator.line(/is a contact of Rita Real now/)
+  return { rita, simulator, userId }
+}
+
+t.test('who answers has the key that was sealed, and hangs up after a while', async t => {
+  const { rita, simulator, userId } = await meet(t, 'answer', 'Anna Answers')
+  const { callId, callKey } = await rita.call(userId)
+  await simulator.line(/rings: Rita Real calls/)
+  const [, fingerprint] = await simulator.line(/has the key, epoch 1, fingerprint (.*)$/)
+  t.equal(fingerprint, await fingerprintOf(callKey, callId, 1))
+  await simulator.line(/answers$/)
+  await simulator.line(/is out of the call: hangup/)
+  t.match(await rita.lastCall(), { callId, status: 'ended', direction: 'outgoing' })
+  simulator.closeInput()
+  t.equal(await simulator.ended(), 0, 'it ends with its input')
+  t.equal(simulator.stderr, '')
+})
+
+t.test('who declines, declines; a second call goes to the same person', async t => {
+  const { rita, simulator, userId } = await meet(t, 'decline', 'Dan Declines')
+  const { callId } = await rita.call(userId)
+  await simulator.line(/is out of the call: declined/)
+  t.match(await rita.lastCall(), { callId, status: 'declined' })
+  simulator.lines.length = 0
+  await rita.call(userId)
+  await simulator.line(/is out of the call: declined/)
+  t.equal(await simulator.ended('SIGTERM'), 0)
+})
+
+t.test('who does not answer is missed', async t => {
+  const { rita, simulator, userId } = await meet(t, 'time-out', 'Tina Timeout')
+  const { callId } = await rita.call(userId)
+  await simulator.line(/is out of the call: timeout/)
+  t.match(await rita.lastCall(), { callId, status: 'missed' })
+  t.equal(await simulator.ended('SIGTERM'), 0)
+})
+
+t.test('who drops leaves the call without a word, and is back when it is too late', async t => {
+  const { rita, simulator, userId } = await meet(t, 'drop', 'Drew Drops')
+  const { callId } = await rita.call(userId)
+  await simulator.line(/loses the connection and the key/)
+  await simulator.line(/is offline/)
+  t.match(await rita.app.get(200, `GET /app/api/call/${callId}`), { status: 'active' }, 'nobody is told')
+  simulator.lines.length = 0
+  await simulator.line(/is online/)
+  await simulator.line(/is out of the call: lost it/)
+  await rita.app.get(200, 'POST /app/api/call/end', { callId })
+  t.equal(await simulator.ended('SIGTERM'), 0)
+})
+
+t.test('who drops and rejoins asks for the key, and comes back with it', async t => {
+  const { rita, simulator, userId } = await meet(t, 'drop-and-rejoin', 'Remy Rejoins')
+  const { callId, callKey } = await rita.call(userId)
+  await simulator.line(/loses the connection and the key/)
+  simulator.lines.length = 0
+  await simulator.line(/asks 1 other for the key/)
+  await rita.grant(callId, callKey, userId)
+  const [, fingerprint] = await simulator.line(/has the key, epoch 1, fingerprint (.*)$/)
+  t.equal(fingerprint, await fingerprintOf(callKey, callId, 1))
+  await simulator.line(/is in the call again/)
+  const { participants } = await rita.app.get(200, `GET /app/api/call/${callId}/participants`)
+  t.match(
+    participants.map(({ state }: { state: string }) => state),
+    ['joined', 'joined'],
+  )
+  t.equal(await simulator.ended('SIGTERM'), 0)
+  t.match(await rita.lastCall(), { callId, status: 'ended' }, 'it hangs up before it goes')
+})
+
+t.test('somebody calls on command, and is answered', async t => {
+  const { rita, simulator, userId } = await meet(t, 'answer', 'Anna Answers')
+  simulator.tell({ kind: 'call', from: userId, to: rita.userId, isVideo: true })
+  await simulator.line(/calls with video/)
+  const [call] = (await rita.app.get(200, 'GET /app/api/call/pending')).items
+  t.match(call, { isVideo: true, initiatorId: userId })
+  const [, fingerprint] = await simulator.line(/has made a key, epoch 1, fingerprint (.*)$/)
+  t.equal(await rita.answer(call.callId, userId), fingerprint)
+  await simulator.line(/is answered/)
+  simulator.tell({ kind: 'call', from: userId, to: rita.userId, isVideo: false })
+  await simulator.line(/is out of the call: hangup/)
+  t.match(simulator.stderr, /Anna Answers is in a call already/)
+  t.equal(await simulator.ended('SIGTERM'), 0)
+})
+
+t.test('by --calls-you-after they call by themselves', async t => {
+  const { http } = await start(t)
+  const rita = await RealUser.signIn(http, EMAIL, OTP)
+  const args = [
+    '--people',
+    'decline',
+    '--befriend',
+    await rita.shareLink(),
+    '--calls-you-after',
+    '0.01',
+    ...PACE,
+  ]
+  const simulator = new RunningSimulator(t, http, args)
+  await simulator.line(/asks Rita Real to be a contact/)
+  await rita.acceptAll()
+  await simulator.line(/calls with video/)
+  await simulator.line(/is out of the call: hangup/)
+  t.match(await rita.lastCall(), { direction: 'incoming', status: 'missed' }, 'they gave up')
+})
+
+t.test('by JSON lines it makes people, who accept requests, and says how they are', async t => {
+  const { http } = await start(t)
+  const rita = await RealUser.signIn(http, EMAIL, OTP)
+  const simulator = new RunningSimulator(t, http, ['--json', '--control', ...PACE])
+  t.match(await simulator.state(() => true), { people: [], calls: { started: 0, failed: 0 } })
+  simulator.tell({ kind: 'people', behaviours: ['answer', 'answer', 'drop'] })
+  const { people } = await simulator.state(state => state.people.length === 3)
+  t.match(
+    people.map(({ behaviour }: { behaviour: string }) => behaviour),
+    ['answer', 'answer', 'drop'],
+  )
+  const [{ userId }] = people
+  await rita.app.get(201, 'POST /app/api/friend-request/by-id', { targetUserId: userId })
+  simulator.tell({ kind: 'befriend', shareToken: await rita.shareLink() })
+  simulator.tell({ kind: 'stop' })
+  await simulator.state(state => state.people.length === 3)
+  simulator.lines.length = 0
+  await simulator.state(state => state.people.length === 0)
+  t.equal(simulator.stderr, '')
+  simulator.closeInput()
+  t.equal(await simulator.ended(), 0)
+  t.match((await rita.app.get(200, 'GET /app/api/friend')).items, [{ userId }], 'who was asked has accepted')
+})
+
+t.test('lines that are no commands are told of, and do no harm', async t => {
+  const { http } = await start(t)
+  const simulator = new RunningSimulator(t, http, ['--json', '--control'])
+  const seed = seedOf()
+  t.comment(`CALLSIGN_SEED=${seed}`)
+  const draw = randomFrom(seed)
+  for (let at = 0; at < 200; at++) simulator.write(nonsense(draw))
+  await simulator.state(({ trouble = '' }) => trouble.startsWith('no command: '))
+  simulator.tell({ kind: 'befriend', shareToken: 'c_1234567890123456789012' })
+  await simulator.state(({ trouble }) => trouble === 'there are no people yet')
+  simulator.tell({ kind: 'call', from: '1', to: '2', isVideo: false })
+  await simulator.state(state => state.trouble === 'there is nobody with the id 1')
+  simulator.closeInput()
+  t.equal(await simulator.ended(), 0)
+})
+
+t.test('a little load goes as it should', async t => {
+  const { http } = await start(t)
+  const args = ['--users', '20', '--calls-per-second', '5', '--seconds', '3']
+  const simulator = new RunningSimulator(t, http, args)
+  t.equal(await simulator.ended(), 0, simulator.stderr)
+  const [, started] = await simulator.line(/^(\d+) calls of 20 users: .* 0 failed$/)
+  t.ok(Number(started) > 0, `${started} calls`)
+})
+
+t.test('rates of the server are told of in a sentence', async t => {
+  const server = await startServer({ dataFolder: t.testdir(), environment: { CALLSIGN_RATE_LIMITS: '' } })
+  t.teardown(() => server.end('SIGKILL'))
+  const args = ['--users', '60', '--calls-per-second', '5', '--seconds', '1']
+  const simulator = new RunningSimulator(t, server.http, args)
+  t.equal(await simulator.ended(), 1)
+  t.match(simulator.stderr, /start it with CALLSIGN_RATE_LIMITS=off/)
+})
+
+t.test('what it can not do is said in a sentence, with exit code 2', async t => {
+  const { http } = await start(t)
+  for (const [args, sentence] of [
+    [['--people', 'answer,dance'], /dance is none of answer, /],
+    [['--users', '5'], /--users and --calls-per-second go together/],
+    [['--users', '1', '--calls-per-second', '1'], /--users 1 is not a number from 2 up to/],
+    [['--users', '5', '--calls-per-second', '1', '--people', 'drop'], /don't go together/],
+    [['--befriend', 'http://example.org/'], /is no share link/],
+    [['--pace', 'slow'], /--pace slow is not a number/],
+    [['--dance'], /dance/],
+    [['--url', 'ftp://example.org'], /is not the http or https address/],
+    [['--url', 'http://127.0.0.1:1'], /nothing answers at/],
+  ] as const) {
+    const simulator = new RunningSimulator(t, http, args)
+    t.equal(await simulator.ended(), 2, args.join(' '))
+    t.match(simulator.stderr, sentence)
+  }
+  const help = new RunningSimulator(t, http, ['--help'])
+  t.equal(await help.ended(), 0)
+})
+
+/** A line of bytes, of broken JSON, or of JSON that is no command. */
+function nonsense(draw: () => number): Uint8Array {
+  const kinds = ['people', 'befriend', 'call', 'load', 'dance']
+  const values = [null, -1, 'x', [], {}, true, 1e300, ['answer', 'dance']]
+  const pick = <Value>(from: readonly Value[]) => from[Math.floor(draw() * from.length)]!
+  const said = {
+    kind: pick(kinds),
+    behaviours: pick(values),
+    shareToken: pick([1, null, '', []]),
+    users: pick(values),
+  }
+  const text = JSON.stringify(said)
+  const cut = Math.floor(draw() * text.length)
+  const line = pick([
+    text,
+    text.slice(0, cut),
+    text.replace(':', ''),
+    String.fromCharCode(...Array.from({ length: 20 }, () => draw() * 256)),
+  ])
+  return Buffer.from(`${line.replaceAll(/[\r\n]/g, '')}\n`)
+}
