@@ -28,10 +28,11 @@ export async function compareHttp(
   row: Row,
   { limit, project, requests: ofAll, parameters, peers = new Map() }: HttpComparison,
 ): Promise<void> {
-  const { turns, turnSeconds, warmUpSeconds } = context.scale
+  const { turns, turnSeconds, warmUpSeconds, isSmoke } = context.scale
   const measure = ({ url, pid, requests = ofAll }: HttpSide, seconds: number) =>
     withCpu(pid, () => runHttpLoad({ url, requests, connections: CONNECTIONS, seconds }))
-  for (const side of [limit, project, ...peers.values()]) await measure(side, warmUpSeconds)
+  const sides = isSmoke ? [] : [limit, project, ...peers.values()]
+  for (const side of sides) await measure(side, warmUpSeconds)
   for (const round of context.rounds()) {
     const figures = await interleavedWith(
       round,
