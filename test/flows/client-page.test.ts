@@ -225,3 +225,31 @@ t.test(
     await bob.getByText('The host has removed you').waitFor()
   },
 )
+
+t.test('a key that all have lost is made anew, by the host', { skip: skipWithoutChromium }, async t => {
+  const { url, browser } = await setUp(t)
+  const [ann, bob] = await contacts(browser, url)
+  await button(ann, 'Audio call to Bob').click()
+  await button(bob, 'Answer').click()
+  const digits = await digitsOf(bob, 1)
+  // Both are gone before either comes back: else one still has the key for the other.
+  for (const page of [ann, bob]) await page.goto('about:blank')
+  await Promise.all([ann.goto(url), bob.goto(url)])
+  const renewed = await digitsOf(bob, 2)
+  t.not(renewed, digits)
+  t.equal(await digitsOf(ann, 2), renewed)
+})
+
+t.test('a tab that is a copy of another is somebody else', { skip: skipWithoutChromium }, async t => {
+  const { url, browser } = await setUp(t)
+  const context = await newContext(browser)
+  const ann = await newTab(context, url, 'Ann')
+  const opened = context.waitForEvent('page')
+  // A tab that is opened by a script gets a copy of the storage, as a duplicated one does.
+  await ann.evaluate('void window.open(location.href)')
+  const copy = await opened
+  await signIn(copy, 'Bob')
+  await ann.reload()
+  await ann.getByText('connected', { exact: true }).waitFor()
+  t.match(await ann.title(), /^Ann/, 'and the first one is who it was')
+})

@@ -10,6 +10,7 @@ import { KeyLog } from './key-log.ts'
 import { Problem, Session, type SignedIn, sentenceOf } from './session.ts'
 import { type Event, Socket } from './socket.ts'
 import { type Challenge, type Connection, SIGNED_OUT, type State, type Store, type User } from './state.ts'
+import { holdName, isOwnTab, namesTaken, releaseName } from './tabs.ts'
 
 /** What a signed-in person has. */
 interface Person {
@@ -56,7 +57,7 @@ export class App {
     }
     if (!this.#session.isSignedIn) return this.#showSignIn()
     await this.act('start', async () => this.#enter(await this.#session.request<User>('GET', 'user')))
-    if (this.#state.stage === 'starting') this.#showSignIn()
+    if (this.#state.stage === 'starting') await this.#showSignIn()
   }
 
   /** Runs what a button does: the button waits, and what goes wrong is said. */
@@ -113,13 +114,13 @@ export class App {
       this.#session.take(reply)
       await this.#enter(reply.user)
     } catch (error) {
-      if (error instanceof Problem && error.code === 'CHALLENGE_GONE') this.#showSignIn()
+      if (error instanceof Problem && error.code === 'CHALLENGE_GONE') await this.#showSignIn()
       throw error
     }
   }
 
-  goBack(): void {
-    this.#showSignIn()
+  async goBack(): Promise<void> {
+    await this.#showSignIn()
   }
 
   async signOut(): Promise<void> {
@@ -158,13 +159,13 @@ export class App {
     this.#store.dismiss(id)
   }
 
-  #showSignIn(): void {
-    this.#store.update({ stage: 'signed-out', challenge: undefined, namesTaken: namesTaken() })
+  async #showSignIn(): Promise<void> {
+    this.#store.update({ stage: 'signed-out', challenge: undefined, namesTaken: await namesTaken() })
   }
 
   async #enter(user: User): Promise<void> {
     const keyLog = await this.#register(user)
-    noteName(user)
+    holdName(user.displayName)
     const contacts = new Contacts(this.#store, this.#session, user.userId)
     const socket = new Socket(this.#session, {
       onConnected: () => void this.#onConnected(),
@@ -225,11 +226,13 @@ export class App {
   }
 
   async #onConnected(): Promise<void> {
-    await this.act('load', async () => {
+    try {
       const { badge } = await this.#session.request<{ badge: { missedCalls: number } }>('GET', 'user')
       this.#store.update({ missedCalls: badge.missedCalls })
       await Promise.all([this.contacts.load(), this.calls.loadHistory(), this.calls.onConnected()])
-    })
+    } catch (error) {
+      this.#store.say('bad', sentenceOf(error))
+    }
   }
 
   #onConnection(connection: Connection): void {
@@ -259,8 +262,9 @@ export class App {
     this.#person?.calls.close()
     void this.#person?.socket.disconnect()
     this.#person = undefined
-    this.#store.update({ ...SIGNED_OUT, doing: this.#state.doing, namesTaken: namesTaken() })
+    this.#store.update({ ...SIGNED_OUT, stage: 'starting', doing: this.#state.doing })
     if (sentence !== undefined) this.#store.say('bad', sentence)
+    void releaseName().then(() => this.#showSignIn())
   }
 
   get #signedIn(): Person {
@@ -282,41 +286,8 @@ function challengeOf(
   return { challengeId, identifier, sentTo, otpLength, resendAtMs: Date.now() + resendIn * 1000 }
 }
 
-/**
- * Whether no other tab has this tab's storage: a duplicated tab is given a copy of it, and two tabs with the same tokens
- * would take the session from one another. The lock goes with the tab.
- */
-async function isOwnTab(): Promise<boolean> {
-  const id = sessionStorage.getItem(TAB) ?? crypto.randomUUID()
-  sessionStorage.setItem(TAB, id)
-  return new Promise(resolve => {
-    const holdForever = () => {
-      resolve(true)
-      return new Promise<never>(() => {})
-    }
-    // On a reload the page before may still have it for a moment.
-    const signal = AbortSignal.timeout(LOCK_WAIT_MS)
-    navigator.locks.request(`callsign-tab-${id}`, { signal }, holdForever).catch(() => resolve(false))
-  })
-}
-
-/** Names of people who have signed in with this browser, newest last. */
-function namesTaken(): readonly string[] {
-  return JSON.parse(localStorage.getItem(NAMES) ?? '[]')
-}
-
-function noteName({ displayName }: User): void {
-  const others = namesTaken().filter(name => name !== displayName)
-  localStorage.setItem(NAMES, JSON.stringify([...others, displayName].slice(-NAMES_MAX)))
-}
-
 /** What the other devices of the person read when this one is new. */
 function browserName(): string {
   const name = /\b(Firefox|Edg|OPR|Chrome|Safari)\b/.exec(navigator.userAgent)?.[1] ?? 'browser'
   return `${name === 'Edg' ? 'Edge' : name === 'OPR' ? 'Opera' : name}, development client`
 }
-
-const TAB = 'callsign.tab'
-const NAMES = 'callsign.names'
-const NAMES_MAX = 20
-const LOCK_WAIT_MS = 1_500

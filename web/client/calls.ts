@@ -27,6 +27,8 @@ export class Calls {
   #unwatch: (() => void) | undefined
   #rotationTimer: ReturnType<typeof setTimeout> | undefined
   #askTimer: ReturnType<typeof setTimeout> | undefined
+  /** Who has asked for the key while this tab did not have it either. */
+  readonly #askers = new Set<string>()
 
   constructor(store: Store, session: Session, socket: Socket, keyLog: KeyLog, userId: string) {
     this.#store = store
@@ -280,6 +282,7 @@ export class Calls {
     this.#unwatch = undefined
     this.media.close()
     this.#keys.wipe()
+    this.#askers.clear()
     sessionStorage.removeItem(PRESENT)
     this.#store.update({ call: undefined })
   }
@@ -325,6 +328,7 @@ export class Calls {
       const { expiresIn } = await this.#post<{ expiresIn: number }>(`${callId}/request-rejoin`)
       clearTimeout(this.#askTimer)
       this.#askTimer = setTimeout(() => void this.#onNobodyGrants(callId), expiresIn * 1000)
+      await this.#giveUpWhenAllAsk(callId)
     } catch (error) {
       if (error instanceof Problem && error.code === 'NO_ACTIVE_PARTICIPANT') {
         return this.#returnWithNewKey(callId)
@@ -346,15 +350,28 @@ export class Calls {
     const record = await this.#post<CallRecord>(`${callId}/rejoin`)
     this.#store.updateCall({ hostUserId: record.hostUserId })
     if (record.hostUserId !== this.#userId) return this.#store.updateCall({ phase: 'keyless' })
+    clearTimeout(this.#askTimer)
     await this.renewKey()
     const { epoch, key } = this.#keys.newest(callId)!
     await this.#enter({ ...record, keyEpoch: epoch }, key)
   }
 
+  /** When all others ask too, nobody will answer: there is no need to wait for it. */
+  async #giveUpWhenAllAsk(callId: string): Promise<void> {
+    if (!this.#isAsking(callId)) return
+    const others = this.#present.participants.filter(
+      one => one.state === 'joined' && one.userId !== this.#userId,
+    )
+    if (others.every(({ userId }) => this.#askers.has(userId))) await this.#onNobodyGrants(callId)
+  }
+
   /** Somebody in the call has lost the key: they get it, when their device verifies. */
   async #grant({ callId, userId, deviceId, displayName, publicKeyHash }: Event): Promise<void> {
     const held = this.#keys.newest(callId)
-    if (held === undefined) return
+    if (held === undefined) {
+      this.#askers.add(userId)
+      return this.#giveUpWhenAllAsk(callId)
+    }
     const { participants } = await this.#get(callId)
     const asker = participants.find(one => one.userId === userId)
     if (asker === undefined || asker.state === 'removed') return
@@ -374,6 +391,7 @@ export class Calls {
 
   async #return(callId: string, epoch: number, key: Bytes): Promise<void> {
     clearTimeout(this.#askTimer)
+    this.#askers.clear()
     this.#store.updateCall({ phase: 'active' })
     const record = await this.#post<CallRecord>(`${callId}/rejoin`)
     await this.#enter({ ...record, keyEpoch: epoch }, key)

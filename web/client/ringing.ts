@@ -8,7 +8,7 @@ import type { Event, Socket } from './socket.ts'
 import type { Ring, Store } from './state.ts'
 
 /** What is told of an invitation, by a message or by `GET call/pending`. */
-export type Invited = Omit<Ring, 'check'> & { readonly expiresAtMs: number; readonly sealed: string }
+export type Invited = Omit<Ring, 'check'> & { readonly ringsForMs: number; readonly sealed: string }
 
 /** An invitation beside what is shown of it. */
 interface Invitation {
@@ -39,9 +39,10 @@ export class Ringing {
   }
 
   onInvitation(event: Event): void {
-    const { callId, callerId, callerName, isVideo, isOnGoing, expiresAt, encryptedAESKey: sealed } = event
-    const expiresAtMs = Date.parse(expiresAt)
-    this.#ring({ callId, callerId, callerName, isVideo, isOnGoing, expiresAtMs, sealed })
+    const { callId, callerId, callerName, isVideo, isOnGoing, encryptedAESKey: sealed } = event
+    // By the server's clock alone: this computer's may be wrong.
+    const ringsForMs = Date.parse(event.expiresAt) - event.sentAt
+    this.#ring({ callId, callerId, callerName, isVideo, isOnGoing, ringsForMs, sealed })
   }
 
   /** A call that `GET call/pending` lists: it rang before this page was there. */
@@ -51,8 +52,8 @@ export class Ringing {
     const caller = participants.find(({ userId }) => userId === own?.invitedBy)
     if (own === undefined || caller === undefined || sealed === undefined) return
     const { userId: callerId, displayName: callerName } = caller
-    const expiresAtMs = Date.parse(own.invitedAt) + record.ringTimeoutIn * 1000
-    this.#ring({ callId, callerId, callerName, isVideo, isOnGoing, expiresAtMs, sealed })
+    const ringsForMs = record.ringTimeoutIn * 1000
+    this.#ring({ callId, callerId, callerName, isVideo, isOnGoing, ringsForMs, sealed })
   }
 
   /** It was cancelled, missed, or answered elsewhere. */
@@ -78,13 +79,10 @@ export class Ringing {
     for (const callId of this.#invitations.keys()) this.stop(callId)
   }
 
-  #ring({ expiresAtMs, sealed, ...told }: Invited): void {
+  #ring({ ringsForMs, sealed, ...told }: Invited): void {
     const { callId, callerId } = told
     if (this.#invitations.has(callId) || callId === this.#store.state.call?.callId) return
-    const timer = setTimeout(
-      () => void this.decline(callId, 'timeout').catch(() => {}),
-      expiresAtMs - Date.now(),
-    )
+    const timer = setTimeout(() => void this.decline(callId, 'timeout').catch(() => {}), ringsForMs)
     const opened = this.#open(callId, callerId, sealed)
     this.#invitations.set(callId, { sealed, timer, opened })
     this.#store.update({ rings: [...this.#store.state.rings, { ...told, check: 'checking' }] })

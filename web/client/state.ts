@@ -5,7 +5,7 @@ export interface State {
   /** What is being done, by the name of its button: that one waits. */
   readonly doing: ReadonlySet<string>
   readonly notices: readonly Notice[]
-  /** Names that are signed in somewhere in this browser, so that the next tab suggests another. */
+  /** Names that are signed in to open tabs of this browser, so that the next one suggests another. */
   readonly namesTaken: readonly string[]
   readonly challenge: Challenge | undefined
   readonly user: User | undefined

@@ -1,0 +1,55 @@
+/**
+ * Each tab is a person of its own. Locks of the browser say which tabs are open, and go with them: one for the tab's
+ * storage, one for the name that is signed in to it.
+ */
+
+/**
+ * Whether no other tab has this tab's storage: a duplicated tab is given a copy of it, and two tabs with the same tokens
+ * would take the session from one another.
+ */
+export async function isOwnTab(): Promise<boolean> {
+  const id = sessionStorage.getItem(TAB) ?? crypto.randomUUID()
+  sessionStorage.setItem(TAB, id)
+  return new Promise(resolve => {
+    const holdForever = () => {
+      resolve(true)
+      return new Promise<never>(() => {})
+    }
+    // On a reload the page before may still have it for a moment.
+    const signal = AbortSignal.timeout(LOCK_WAIT_MS)
+    navigator.locks.request(`callsign-tab-${id}`, { signal }, holdForever).catch(() => resolve(false))
+  })
+}
+
+/** Tells other tabs that somebody of this name is in this one, until `releaseName` or the tab's end. */
+export function holdName(name: string): void {
+  let letGo = () => {}
+  const held = new Promise<void>(resolve => {
+    letGo = resolve
+  })
+  const released = navigator.locks.request(NAME_PREFIX + name, { mode: 'shared' }, () => held)
+  release = () => {
+    letGo()
+    return released
+  }
+}
+
+/** Resolves when other tabs know. */
+export async function releaseName(): Promise<void> {
+  await release?.()
+  release = undefined
+}
+
+/** Names that are signed in to open tabs of this browser. */
+export async function namesTaken(): Promise<readonly string[]> {
+  const { held = [] } = await navigator.locks.query()
+  const names = held.flatMap(({ name = '' }) =>
+    name.startsWith(NAME_PREFIX) ? [name.slice(NAME_PREFIX.length)] : [],
+  )
+  return [...new Set(names)]
+}
+
+let release: (() => Promise<void>) | undefined
+const TAB = 'callsign.tab'
+const NAME_PREFIX = 'callsign-name-'
+const LOCK_WAIT_MS = 1_500
