@@ -59,10 +59,13 @@ async function run(context: BenchmarkContext): Promise<void> {
   const dataFolder = join(context.folder, 'data')
   const people = await prefillPeople(dataFolder, Math.ceil(Math.max(...counts) / DEVICES_EACH), DEVICES_EACH)
   const logins = people.flatMap(({ devices }) => devices.map(({ token }) => bearerLogin(token)))
-  const memoryPath = join(context.folder, 'memory.json')
+  const scales = {
+    path: join(context.folder, 'memory.json'),
+    collections: context.scale.isSmoke ? 1 : COLLECTIONS,
+  }
   for (const round of context.rounds()) {
-    const limit = await bareWeights(memoryPath, counts)
-    const project = await serverWeights(memoryPath, dataFolder, logins, counts)
+    const limit = await bareWeights(scales, counts)
+    const project = await serverWeights(scales, dataFolder, logins, counts)
     const peer = await peerWeights(context, counts)
     for (const [at, count] of counts.entries()) {
       record(context, round, count, { limit: limit[at]!, project: project[at]!, peer })
@@ -103,9 +106,9 @@ function record(
 /** Bytes of one connection more, and of the process when so many were open. */
 type Weight = Memory & { readonly count: number; readonly rssAtEnd: number }
 
-async function bareWeights(memoryPath: string, counts: readonly number[]): Promise<Weight[]> {
+async function bareWeights(scales: Scales, counts: readonly number[]): Promise<Weight[]> {
   const setup = { by: 'publish', frameBytes: 1 } as const
-  const environment = { BENCH_MEMORY_FILE: memoryPath }
+  const environment = { BENCH_MEMORY_FILE: scales.path }
   const server = await Program.start<FanOutServerProtocol>(
     'fan-out-server',
     setup,
@@ -117,7 +120,7 @@ async function bareWeights(memoryPath: string, counts: readonly number[]): Promi
       port: await server.ask('port'),
       loginOf: () => [],
       to: 'queues',
-      memory: () => memoryOf(server.pid, memoryPath),
+      memory: () => memoryOf(server.pid, scales),
     })
   } finally {
     await server.end()
@@ -125,19 +128,19 @@ async function bareWeights(memoryPath: string, counts: readonly number[]): Promi
 }
 
 async function serverWeights(
-  memoryPath: string,
+  scales: Scales,
   dataFolder: string,
   logins: readonly Login[],
   counts: readonly number[],
 ): Promise<Weight[]> {
-  const environment = { BENCH_MEMORY_FILE: memoryPath }
+  const environment = { BENCH_MEMORY_FILE: scales.path }
   const server = await startServer({ dataFolder, environment, nodeArguments: collectingArguments() })
   try {
     return await weigh(counts, {
       port: Number(new URL(server.http).port),
       loginOf: at => [logins[at]!],
       to: 'queues',
-      memory: () => memoryOf(server.pid, memoryPath),
+      memory: () => memoryOf(server.pid, scales),
     })
   } finally {
     await server.end()
@@ -165,6 +168,12 @@ async function peerWeights(context: BenchmarkContext, counts: readonly number[])
   } finally {
     await rabbit.end()
   }
+}
+
+/** Where a program writes what its memory is, and how often it collects its garbage before. */
+interface Scales {
+  readonly path: string
+  readonly collections: number
 }
 
 /** What `process.memoryUsage` says, as far as it matters here. */
@@ -219,8 +228,8 @@ function weightBetween(first: number, before: Memory, count: number, after: Memo
 }
 
 /** Of a program that was started with `collectingArguments`. After some collections: V8 gives pages back bit by bit. */
-async function memoryOf(pid: number, path: string): Promise<Memory> {
-  for (let times = 0; times < COLLECTIONS; times++) {
+async function memoryOf(pid: number, { path, collections }: Scales): Promise<Memory> {
+  for (let times = 0; times < collections; times++) {
     rmSync(path, { force: true })
     process.kill(pid, 'SIGUSR2')
     while (!existsSync(path)) await sleep(COLLECTED_EVERY_MS)
