@@ -33,14 +33,29 @@ export class BodyReader<Schema extends TSchema> {
 /** How ids are written: as decimal strings, or as bare digits for clients whose decoders read 64-bit integers. */
 export type IdForm = 'string' | 'number'
 
+/** A value that is in many bodies and does not change any more: it is written once in each form. */
+export class SharedJson {
+  readonly #value: unknown
+  readonly #texts: Record<IdForm, string | undefined> = { string: undefined, number: undefined }
+
+  constructor(value: unknown) {
+    this.#value = value
+  }
+
+  text(idsAs: IdForm): string {
+    this.#texts[idsAs] ??= formatJson(this.#value, idsAs)
+    return this.#texts[idsAs]
+  }
+}
+
 /**
- * The JSON of a plain value: objects, arrays, strings, finite numbers, booleans, null, and bigints as ids. Members
- * that are undefined are left out. Written by hand, since `JSON.stringify` refuses bigints and would quote digits.
+ * The JSON of a plain value: objects, arrays, strings, finite numbers, booleans, null, bigints as ids, and what is
+ * shared of these. Members that are undefined are left out. Written by hand, since `JSON.stringify` refuses bigints and would quote digits.
  */
 export function formatJson(value: unknown, idsAs: IdForm): string {
   switch (typeof value) {
     case 'string':
-      return JSON.stringify(value)
+      return quoted(value)
     case 'bigint':
       return idsAs === 'string' ? `"${value}"` : `${value}`
     case 'number':
@@ -50,7 +65,8 @@ export function formatJson(value: unknown, idsAs: IdForm): string {
       return value ? 'true' : 'false'
     case 'object':
       if (value === null) return 'null'
-      return Array.isArray(value) ? formatArray(value, idsAs) : formatObject(value, idsAs)
+      if (Array.isArray(value)) return formatArray(value, idsAs)
+      return value instanceof SharedJson ? value.text(idsAs) : formatObject(value, idsAs)
     default:
       throw new Error(`JSON has no ${typeof value}`)
   }
@@ -80,6 +96,11 @@ function formatObject(object: object, idsAs: IdForm): string {
   return text === '' ? '{}' : `${text}}`
 }
 
+/** Departure from `JSON.stringify` alone: most strings are of plain characters, which is seen faster. */
+function quoted(text: string): string {
+  return PLAIN_TEXT.test(text) ? `"${text}"` : JSON.stringify(text)
+}
+
 function quotedName(name: string): string {
   const known = QUOTED_NAMES.get(name)
   if (known !== undefined) return known
@@ -91,4 +112,6 @@ function quotedName(name: string): string {
 /** Names of members are our own, so there are few. */
 const QUOTED_NAMES = new Map<string, string>()
 const NAMES_KEPT_MAX = 1_000
+/** ASCII from blank to tilde, without quotation mark and backslash. */
+const PLAIN_TEXT = /^[ !#-[\]-~]*$/
 const MEDIA_TYPE_FORM = /^application\/json\s*(;|$)/i

@@ -7,7 +7,7 @@ import t from 'tap'
 import Type from 'typebox'
 import { type FieldError, SignalError } from '../../src/errors.ts'
 import { JSON_DEPTH_MAX } from '../../src/limits.ts'
-import { BodyReader, formatJson } from '../../src/schema/json.ts'
+import { BodyReader, formatJson, SharedJson } from '../../src/schema/json.ts'
 import { GetPublicKeysRequest } from '../../src/schema/log.ts'
 import { Uint64 } from '../../src/schema/uint64.ts'
 import { fromUtf8 } from '../support/bytes.ts'
@@ -368,4 +368,38 @@ t.test('what JSON can not say is a defect of ours', async t => {
     bad.filter(value => codeOf(() => formatJson(value, 'string')) === 'none'),
     [],
   )
+})
+
+t.test('a string is written as JSON.stringify writes it, plain or not', async t => {
+  const texts = [
+    '',
+    'Ann',
+    ' ~!#[]^',
+    'a"b',
+    'a\\b',
+    'a\nb',
+    '\u0000',
+    '\u007f',
+    'grüße',
+    '\ud83d\ude00',
+    '\ud83d',
+    '\u2028',
+  ]
+  t.same(
+    texts.map(text => formatJson(text, 'string')),
+    texts.map(text => JSON.stringify(text)),
+  )
+  const strings = fc.string({ unit: 'binary' })
+  checkProperty(t, [strings], text => formatJson(text, 'string') === JSON.stringify(text))
+})
+
+t.test('a shared value is written as if it stood there, in either form of ids', async t => {
+  const people = [{ userId: 7n, displayName: 'Ann' }]
+  const shared = new SharedJson(people)
+  for (const form of ['string', 'number', 'string'] as const) {
+    t.equal(
+      formatJson({ people: shared, also: [shared] }, form),
+      formatJson({ people, also: [people] }, form),
+    )
+  }
 })
