@@ -3,6 +3,7 @@
  * that can be refused by looking at the frame is refused before there is an action.
  */
 
+import { type InboxPosition, parsePosition } from '../../src/domain/inbox.ts'
 import type { CallCommandName } from '../../src/stomp/destination.ts'
 import type { Frame, Headers, StompVersion } from '../../src/stomp/frame.ts'
 import { userHeaders } from '../../src/stomp/user-headers.ts'
@@ -26,6 +27,8 @@ export type Action =
 /** What an ACK or NACK says. */
 export interface Acknowledgement {
   readonly messageId: string
+  /** What it names in an inbox, if it is such a name. */
+  readonly position: InboxPosition | undefined
   /** Where the frame names one; in 1.1 it has to. */
   readonly subscriptionId: string | undefined
   /** `keep`: this device could not use it, and may be given it on another connection. */
@@ -41,7 +44,8 @@ export function readAcknowledgement(frame: Frame, version: StompVersion): Acknow
   const subscriptionId = frame.header('subscription')
   if (subscriptionId === undefined && version === '1.1') requiredHeader(frame, 'subscription')
   const isKept = frame.command === 'NACK' && frame.header('requeue') !== 'false'
-  return { messageId, subscriptionId, outcome: isKept ? 'keep' : 'settle' }
+  const position = parsePosition(messageId)
+  return { messageId, position, subscriptionId, outcome: isKept ? 'keep' : 'settle' }
 }
 
 /** A message to a queue of the development surface. */

@@ -10,9 +10,13 @@
  * Choice: a message that two subscriptions got is settled when both are done with it, so that neither loses it.
  */
 
-import { formatPosition, INBOX_MESSAGES_MAX, parsePosition } from '../../src/domain/inbox.ts'
-import { assert } from '../../src/errors.ts'
-import { MessageTemplate } from '../../src/stomp/serializer.ts'
+import {
+  formatPosition,
+  INBOX_MESSAGES_MAX,
+  type InboxPosition,
+  parsePosition,
+} from '../../src/domain/inbox.ts'
+import { encodeTextMessage, MessageTemplate } from '../../src/stomp/serializer.ts'
 import type { NamedHead } from '../../src/stomp/subscription-heads.ts'
 import type { InboxMessage } from '../../src/store/inbox-store.ts'
 import type { AckMode } from './subscription.ts'
@@ -33,7 +37,7 @@ export class QueueSubscription {
   readonly window: number
   /** It has been offered everything up to here. */
   cursor = 0
-  /** Stands at its cursor until something is acknowledged. */
+  /** Stands at its cursor, since so much is open as may be. */
   isFull = false
   /** Up to here its messages have been given to somebody before it. */
   givenBefore = 0
@@ -66,14 +70,15 @@ export class QueueSubscription {
 
   /** Takes out what is open: all of it, or what a frame about `offset` covers in this mode. */
   takeOpen(offset?: number): number[] {
+    if (this.mode === 'client-individual') return offset !== undefined && this.#close(offset) ? [offset] : []
     const taken: number[] = []
-    for (const each of this.#open ?? []) {
-      const isCovered = this.mode === 'client-individual' ? each === offset : each <= (offset ?? each)
-      if (isCovered) taken.push(each)
-    }
-    for (const each of taken) this.#open?.delete(each)
-    if (taken.length > 0) this.isFull = false
+    for (const each of this.#open ?? []) if (each <= (offset ?? each)) taken.push(each)
+    for (const each of taken) this.#close(each)
     return taken
+  }
+
+  #close(offset: number): boolean {
+    return this.#open?.delete(offset) ?? false
   }
 }
 
@@ -105,12 +110,14 @@ export class InboxDelivery {
 
   /** Whether something was written to a subscription that asks for no acknowledgement, and is not settled yet. */
   get hasUnconfirmed(): boolean {
-    return this.#subscriptions.some(({ mode, openCount }) => mode === 'auto' && openCount > 0)
+    for (const { mode, openCount } of this.#subscriptions) if (mode === 'auto' && openCount > 0) return true
+    return false
   }
 
   /** Whether something is open that the store does not know to have been given. */
   get hasUnmarked(): boolean {
-    return this.#subscriptions.some(each => each.given > each.marked && each.openCount > 0)
+    for (const each of this.#subscriptions) if (each.given > each.marked && each.openCount > 0) return true
+    return false
   }
 
   /**
@@ -174,32 +181,41 @@ export class InboxDelivery {
   }
 
   /**
-   * The subscription that an acknowledgement of `messageId` is for: one that has it open, of that id if one is named.
-   * `passed` when this connection was given it and is done with it; undefined for any other text.
+   * The subscription that an acknowledgement of the message there is for: one that has it open, of that id if one is
+   * named. `passed` when this connection was given it and is done with it; undefined for any other place.
    */
-  find(messageId: string, subscriptionId: string | undefined): QueueSubscription | 'passed' | undefined {
-    const position = parsePosition(messageId)
-    if (position === undefined || position.epoch !== this.#epoch) return undefined
-    const { offset } = position
-    const holder = this.#subscriptions.find(
-      each =>
-        each.mode !== 'auto' &&
-        each.hasOpen(offset) &&
-        (subscriptionId === undefined || each.named.id === subscriptionId),
-    )
-    if (holder !== undefined) return holder
+  find(
+    { epoch, offset }: InboxPosition,
+    subscriptionId: string | undefined,
+  ): QueueSubscription | 'passed' | undefined {
+    if (epoch !== this.#epoch) return undefined
+    for (const each of this.#subscriptions) {
+      const isMeant = subscriptionId === undefined || each.named.id === subscriptionId
+      if (isMeant && each.mode !== 'auto' && each.hasOpen(offset)) return each
+    }
     return offset >= this.#lowestGiven && offset <= this.#highestGiven ? 'passed' : undefined
   }
 
-  /** Ends what an acknowledgement of `messageId` covers; returns the offsets that are thereby settled. */
-  acknowledge(subscription: QueueSubscription, messageId: string): number[] {
-    return this.#settledOf(subscription, subscription.takeOpen(offsetOf(messageId)))
+  /** Ends what an acknowledgement of an offset covers; returns the offsets that are thereby settled. */
+  acknowledge(subscription: QueueSubscription, offset: number): number[] {
+    return this.#settledOf(subscription, subscription.takeOpen(offset))
   }
 
   /** Ends what a refusal covers without settling it: it waits for the device's next connection. */
-  keep(subscription: QueueSubscription, messageId: string): void {
+  keep(subscription: QueueSubscription, offset: number): void {
     this.#kept ??= new Set()
-    for (const offset of subscription.takeOpen(offsetOf(messageId))) this.#kept.add(offset)
+    for (const each of subscription.takeOpen(offset)) this.#kept.add(each)
+  }
+
+  /** Has those go on that stood still and have room again; whether there are any. */
+  makeRoom(): boolean {
+    let hasRoom = false
+    for (const each of this.#subscriptions) {
+      if (!each.isFull || each.openCount >= each.window) continue
+      each.isFull = false
+      hasRoom = true
+    }
+    return hasRoom
   }
 
   /** To be called when everything sent has left: ends what needs no acknowledgement, returns what is thereby settled. */
@@ -246,7 +262,6 @@ export class InboxDelivery {
   #offer(message: InboxMessage): void {
     const { offset, queue } = message
     const { userId, deviceId } = this.#device
-    let template: MessageTemplate | undefined
     for (const subscription of this.#subscriptions) {
       if (subscription.isFull || offset <= subscription.cursor) continue
       const isWanted = subscription.queue === queue && !this.#kept?.has(offset)
@@ -255,35 +270,28 @@ export class InboxDelivery {
           subscription.isFull = true
           continue
         }
-        template ??= this.#templateOf(message)
-        this.#give(subscription, offset, template)
+        this.#give(subscription, message)
       }
       subscription.cursor = offset
     }
   }
 
-  #give(subscription: QueueSubscription, offset: number, template: MessageTemplate): void {
+  #give(subscription: QueueSubscription, { offset, item, expiresAtMs }: InboxMessage): void {
     const { named, givenBefore } = subscription
     const messageId = formatPosition({ epoch: this.#epochNow(), offset })
+    const isRedelivered = offset <= givenBefore
     subscription.noteGiven(offset)
     this.#lowestGiven = Math.min(this.#lowestGiven, offset)
     this.#highestGiven = Math.max(this.#highestGiven, offset)
-    this.#outlet.send(template.encode(named.head, messageId, offset <= givenBefore), template.isText)
-  }
-
-  #templateOf({ item, expiresAtMs }: InboxMessage): MessageTemplate {
-    if (item.kind === 'dev') return new MessageTemplate(item.headers.flat(), item.body)
+    if (item.kind === 'dev') {
+      const template = new MessageTemplate(item.headers.flat(), item.body)
+      return this.#outlet.send(template.encode(named.head, messageId, isRedelivered), template.isText)
+    }
     const { notice } = item
-    const headers = [
-      'type',
-      notice.kind,
-      'timestamp',
-      String(notice.sentAtMs),
-      'expires',
-      String(expiresAtMs),
-    ]
-    const body = Buffer.from(this.#world.eventBody(notice, this.#device))
-    return new MessageTemplate([...headers, 'content-type', 'application/json'], body)
+    const times = ['timestamp', String(notice.sentAtMs), 'expires', String(expiresAtMs)]
+    const headers = ['type', notice.kind, ...times, 'content-type', 'application/json']
+    const body = this.#world.eventBody(notice, this.#device)
+    this.#outlet.send(encodeTextMessage(named.head, messageId, isRedelivered, headers, body), true)
   }
 
   /** An inbox has none before its first message. */
@@ -297,20 +305,16 @@ export class InboxDelivery {
 
   /** Of offsets that one subscription is done with, those that no other is still to get or has open. */
   #settledOf(subscription: QueueSubscription, offsets: readonly number[]): number[] {
-    const others = this.#subscriptions.filter(
-      each => each !== subscription && each.queue === subscription.queue,
-    )
-    return offsets.filter(
-      offset =>
-        !this.#kept?.has(offset) && others.every(each => !each.hasOpen(offset) && each.cursor >= offset),
-    )
+    return offsets.filter(offset => !this.#kept?.has(offset) && !this.#isWantedBeside(subscription, offset))
   }
-}
 
-function offsetOf(messageId: string): number {
-  const position = parsePosition(messageId)
-  assert(position !== undefined, 'only what was found open is closed')
-  return position.offset
+  #isWantedBeside(subscription: QueueSubscription, offset: number): boolean {
+    for (const each of this.#subscriptions) {
+      if (each === subscription || each.queue !== subscription.queue) continue
+      if (each.hasOpen(offset) || each.cursor < offset) return true
+    }
+    return false
+  }
 }
 
 const NONE: readonly QueueSubscription[] = []

@@ -41,14 +41,14 @@ export function perform(desk: Desk, actions: readonly Action[], asked: Asked): v
   const sent: DevelopmentItem[] = []
   const live: LiveAction[] = []
   for (const action of actions) {
-    if (action.kind === 'acknowledge') settled.push(...acknowledge(desk, action))
+    if (action.kind === 'acknowledge') for (const offset of acknowledge(desk, action)) settled.push(offset)
     else if (action.kind === 'keep') sent.push(action.item)
     else live.push(action)
   }
   if (settled.length === 0 && sent.length === 0) performLive(desk, live, asked)
   else performDurable(desk, { settled, sent }, live, asked)
   // An acknowledgement makes room, whether it settled anything or not.
-  if (actions.some(({ kind }) => kind === 'acknowledge')) desk.pump()
+  if (desk.inbox?.makeRoom()) desk.pump()
 }
 
 type LiveAction = Extract<Action, { kind: 'publish' | 'command' }>
@@ -119,17 +119,20 @@ function putOff(desk: Desk, transaction: string, action: Action, frame: Frame): 
   desk.receiptInOrder(frame.header('receipt'))
 }
 
-function isKnown(desk: Desk, { messageId, subscriptionId }: Acknowledgement): boolean {
-  if (desk.inbox?.find(messageId, subscriptionId) !== undefined) return true
+function isKnown(desk: Desk, { messageId, position, subscriptionId }: Acknowledgement): boolean {
+  if (position !== undefined && desk.inbox?.find(position, subscriptionId) !== undefined) return true
   return desk.live.some(subscription => subscription.wasGiven(messageId))
 }
 
 /** Offsets that are thereby settled. What was done with before, or with another subscription, is passed over. */
-function acknowledge(desk: Desk, { messageId, subscriptionId, outcome }: Acknowledgement): number[] {
-  const inbox = desk.inbox
-  const holder = inbox?.find(messageId, subscriptionId)
-  if (inbox === undefined || holder === undefined || holder === 'passed') return []
-  if (outcome === 'settle') return inbox.acknowledge(holder, messageId)
-  inbox.keep(holder, messageId)
+function acknowledge(
+  { inbox }: Desk,
+  { position, subscriptionId, outcome }: Acknowledgement,
+): readonly number[] {
+  if (inbox === undefined || position === undefined) return []
+  const holder = inbox.find(position, subscriptionId)
+  if (holder === undefined || holder === 'passed') return []
+  if (outcome === 'settle') return inbox.acknowledge(holder, position.offset)
+  inbox.keep(holder, position.offset)
   return []
 }

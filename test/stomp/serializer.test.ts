@@ -1,6 +1,13 @@
 /** Frames as they are sent: octet by octet for one of each kind, and as a client reads them. */
 import t from 'tap'
-import { encodeFrame, isTextBody, MessageTemplate, SubscriptionHead } from '../../src/stomp/serializer.ts'
+import { STOMP_VERSIONS } from '../../src/stomp/frame.ts'
+import {
+  encodeFrame,
+  encodeTextMessage,
+  isTextBody,
+  MessageTemplate,
+  SubscriptionHead,
+} from '../../src/stomp/serializer.ts'
 import { fromUtf8 } from '../support/bytes.ts'
 import { NaiveParser, serverRules } from '../support/naive-stomp.ts'
 
@@ -111,3 +118,19 @@ t.test('text travels as text, unless the platform beneath the client would damag
 function text(octets: Buffer): string {
   return octets.toString('utf8')
 }
+
+t.test('a message to one subscription has the octets that a template gives it', async t => {
+  const headers = ['type', 'a:b\n', 'k', 'é']
+  for (const version of STOMP_VERSIONS) {
+    for (const isAcknowledged of [false, true]) {
+      const head = new SubscriptionHead(version, 'sub-é', '/user/queue/calls', isAcknowledged)
+      for (const isRedelivered of [false, true]) {
+        for (const body of ['', '{"a":"grüße \u{1f600}"}']) {
+          const template = new MessageTemplate(headers, Buffer.from(body))
+          const expected = template.encode(head, '1z-7', isRedelivered)
+          t.same(encodeTextMessage(head, '1z-7', isRedelivered, headers, body), expected)
+        }
+      }
+    }
+  }
+})
