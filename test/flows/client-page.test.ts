@@ -70,17 +70,26 @@ async function digitsOf(page: Page, epoch: number): Promise<string> {
 
 interface Video {
   readonly videoWidth: number
+  readonly currentTime: number
   getVideoPlaybackQuality(): { readonly totalVideoFrames: number }
 }
 
-/** Resolves when the tab shows moving pictures of somebody else. */
+/**
+ * Resolves when the tab shows moving pictures of somebody else, and has for longer than a second: the page is drawn
+ * anew in each, and they must go on.
+ */
 async function seesOthers(page: Page): Promise<void> {
   const isMoving = () => {
     const { document } = globalThis as unknown as {
       document: { querySelectorAll(of: string): Iterable<Video> }
     }
     const videos = [...document.querySelectorAll('video.remote')]
-    return videos.some(video => video.videoWidth > 0 && video.getVideoPlaybackQuality().totalVideoFrames > 2)
+    return videos.some(
+      video =>
+        video.videoWidth > 0 &&
+        video.currentTime > 1.2 &&
+        video.getVideoPlaybackQuality().totalVideoFrames > 9,
+    )
   }
   await page.waitForFunction(isMoving, undefined, { polling: 50 })
 }

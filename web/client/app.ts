@@ -4,7 +4,7 @@
  */
 
 import { Calls } from './calls.ts'
-import { Contacts, isTokenGone, sharedToken } from './contacts.ts'
+import { Contacts, isTokenGone, sharedToken, tokenIn } from './contacts.ts'
 import { deviceKeyOf, forgetDeviceKey } from './device-key.ts'
 import { KeyLog } from './key-log.ts'
 import { Problem, Session, type SignedIn, sentenceOf } from './session.ts'
@@ -147,6 +147,13 @@ export class App {
   async copyLink(): Promise<void> {
     await navigator.clipboard.writeText(this.#state.shareLink ?? '')
     this.#store.say('good', 'The link is copied.')
+  }
+
+  /** Somebody's link, or its token alone, was typed or pasted. */
+  async openLink(text: string): Promise<void> {
+    this.#token = tokenIn(text)
+    if (this.#token === undefined) throw new Error('That is no share link: it has no token in it.')
+    await this.#resolveToken()
   }
 
   /** Another link was opened in this tab. */

@@ -2,7 +2,7 @@
 
 import { html, nothing, type TemplateResult } from 'lit-html'
 import type { App } from './app.ts'
-import type { Call, MediaPeer, Participant, State } from './state.ts'
+import type { Call, MediaPeer, MediaView, Participant, State } from './state.ts'
 import type { View } from './view.ts'
 import { avatar, durationText, namesText } from './view-parts.ts'
 
@@ -44,7 +44,7 @@ function picturesView({ media, user }: State, { participants }: Call): View {
       ${peers.map(peer => peerView(peer, participants, isSoundOn))}
       ${
         hasOwn
-          ? html`<video class="own" aria-label="Your camera" .srcObject=${local} .muted=${true} autoplay playsinline></video>`
+          ? html`<video class="own" aria-label="Your camera" data-stream="own" .muted=${true} autoplay playsinline></video>`
           : nothing
       }
       ${peers.length === 0 && !hasOwn && user !== undefined ? html`<div class="tile">${avatar(user)}</div>` : nothing}
@@ -55,7 +55,7 @@ function picturesView({ media, user }: State, { participants }: Call): View {
 function mediaText({ media: { problem, peers, isSoundOn } }: State): View {
   const isSilent = peers.length > 0 && !isSoundOn
   return html`${problem === undefined ? nothing : html`<p class="quiet">${problem}</p>`}
-    ${isSilent ? html`<p class="quiet">Sound is off, as two tabs of this computer would hear each other.</p>` : nothing}`
+    ${isSilent ? html`<p class="quiet">Sound is off: two tabs of one computer would hear each other.</p>` : nothing}`
 }
 
 function peerView(
@@ -71,10 +71,28 @@ function peerView(
       stream === undefined
         ? nothing
         : html`<video class=${hasPicture ? 'remote' : 'sound'} aria-label=${`${displayName}’s camera`}
-          .srcObject=${stream} .muted=${!isSoundOn} autoplay playsinline></video>`
+          data-stream=${userId} .muted=${!isSoundOn} autoplay playsinline></video>`
     }
     <figcaption>${displayName}${state === 'connected' ? nothing : html` · ${LINK_STATES[state]}`}</figcaption>
   </figure>`
+}
+
+/**
+ * Gives the pictures that were drawn their streams, and plays them; `onSilence` hears that the browser plays no sound
+ * before the page is touched. A template would set each stream anew whenever the page is drawn, and one that is set
+ * starts over.
+ */
+export function playStreams(root: ParentNode, { local, peers }: MediaView, onSilence: () => void): void {
+  for (const video of root.querySelectorAll<HTMLVideoElement>('video[data-stream]')) {
+    const { stream: of } = video.dataset
+    const stream = of === 'own' ? local : peers.find(({ userId }) => userId === of)?.stream
+    if (stream === undefined) continue
+    if (video.srcObject !== stream) video.srcObject = stream
+    if (!video.paused) continue
+    video.play().catch((error: unknown) => {
+      if (error instanceof DOMException && error.name === 'NotAllowedError' && !video.muted) onSilence()
+    })
+  }
 }
 
 function fingerprintView({ fingerprint, keyEpoch }: Call): View {

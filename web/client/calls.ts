@@ -339,7 +339,7 @@ export class Calls {
   }
 
   async #onNobodyGrants(callId: string): Promise<void> {
-    if (!this.#isAsking(callId)) return
+    if (!this.#isAsking(callId) || this.#present.phase === 'keyless') return
     this.#store.updateCall({ phase: 'keyless' })
     if (this.#present.hostUserId !== this.#userId) return
     await this.#returnWithNewKey(callId).catch(error => this.#store.say('bad', sentenceOf(error)))

@@ -47,6 +47,13 @@ export class Contacts {
     this.#store.update({ shareLink: this.#keptLink() })
   }
 
+  /** Has the server's simulator make up somebody who answers calls, and who asks to be a contact. */
+  async makeUp(): Promise<void> {
+    const shareToken = this.#kept()?.token
+    await this.#session.request('POST', '/dev/simulator', { kind: 'people', behaviours: ['answer'] })
+    await this.#session.request('POST', '/dev/simulator', { kind: 'befriend', shareToken })
+  }
+
   /** Who is behind the token that the page was opened with. */
   async resolve(token: string): Promise<void> {
     const { displayName, relation } = await this.#session.request<{ displayName: string; relation: string }>(
@@ -117,9 +124,14 @@ export class Contacts {
   }
 
   #keptLink(): string | undefined {
+    const kept = this.#kept()
+    return kept && `${location.origin}${location.pathname}#c=${kept.token}`
+  }
+
+  /** The link's token, while it is good for a minute yet. */
+  #kept(): { readonly token: string } | undefined {
     const { token, expiresAt } = JSON.parse(localStorage.getItem(this.#linkName) ?? '{}')
-    if (token === undefined || Date.parse(expiresAt) < Date.now() + 60_000) return undefined
-    return `${location.origin}${location.pathname}#c=${token}`
+    return token === undefined || Date.parse(expiresAt) < Date.now() + 60_000 ? undefined : { token }
   }
 }
 
@@ -128,6 +140,11 @@ export function sharedToken({ hash, search }: Location): string | undefined {
   const fragment = new URLSearchParams(hash.slice(1))
   const token = fragment.get('c') ?? fragment.get('share') ?? new URLSearchParams(search).get('share')
   return token ?? undefined
+}
+
+/** The token in a link of any form, or by itself. */
+export function tokenIn(text: string): string | undefined {
+  return /c_[A-Za-z0-9_-]{22}(?![A-Za-z0-9_-])/.exec(text)?.[0]
 }
 
 /** Whether the token is of no use any more, so that nothing is to be asked with it. */

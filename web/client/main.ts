@@ -2,6 +2,7 @@
 
 import { render } from 'lit-html'
 import { App } from './app.ts'
+import { playStreams } from './call-view.ts'
 import { type State, Store } from './state.ts'
 import { pageView, titleOf } from './view.ts'
 
@@ -9,6 +10,7 @@ const root = document.querySelector('main')!
 const store = new Store((state: State) => {
   document.title = titleOf(state)
   render(pageView(state, app), root)
+  playStreams(root, state.media, () => store.updateMedia({ isSoundOn: false }))
 })
 const app = new App(store)
 

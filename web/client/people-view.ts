@@ -131,10 +131,27 @@ export function addView(state: State, app: App): View {
     </p>
     <input class="link mono" readonly aria-label="Your link" .value=${shareLink}
       @focus=${(event: FocusEvent) => (event.currentTarget as HTMLInputElement).select()}>
-    <details><summary>Show it as a QR code</summary>${qrView(shareLink)}</details>`
+    <p class="row">
+      <button class="plain" ?disabled=${doing.has('make-up')}
+        @click=${() => app.act('make-up', () => app.contacts.makeUp())}>Or make up somebody who answers</button>
+    </p>
+    <details><summary>Show it as a QR code</summary>${qrView(shareLink)}</details>
+    <details><summary>I have somebody else’s link</summary>${pasteView(state, app)}</details>`
   if (!isFirst) return html`<details class="card"><summary>Add somebody</summary>${link}</details>`
   return html`<section class="card"><h2>Add somebody</h2>
     <p>Whoever opens your link can ask to be your contact. To try a call alone, be that somebody too.</p>${link}</section>`
+}
+
+function pasteView({ doing }: State, app: App): TemplateResult {
+  const onSubmit = (event: SubmitEvent) => {
+    event.preventDefault()
+    const link = String(new FormData(event.currentTarget as HTMLFormElement).get('link'))
+    void app.act('open-link', () => app.openLink(link))
+  }
+  return html`<form @submit=${onSubmit}>
+    <label>Their link <input name="link" required placeholder=${`${location.origin}/c/…`}></label>
+    <button ?disabled=${doing.has('open-link')}>Open it</button>
+  </form>`
 }
 
 function qrView(text: string): TemplateResult {
