@@ -228,7 +228,7 @@ class Street {
   }
 
   async #openDevice(token: string): Promise<void> {
-    const device = await StompSocket.open({ port: Number(new URL(this.#url).port) })
+    const device = await StompSocket.open(Number(new URL(this.#url).port))
     if (this.#server !== 'bare') {
       await device.signIn(bearerLogin(token))
       await device.subscribe(subscribingsOf('queues', 0))

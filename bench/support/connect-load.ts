@@ -31,7 +31,7 @@ export interface ConnectLoadFigures {
 serveParent<ConnectLoadProtocol>(async ({ port, logins, to }) => {
   let next = 0
   const connectOnce = async () => {
-    const client = await StompSocket.open({ port })
+    const client = await StompSocket.open(port)
     if (logins.length > 0) {
       const at = next++ % logins.length
       await client.signIn(logins[at]!, '10000,10000')

@@ -30,6 +30,11 @@ interface Opening {
 const clients: StompSocket[] = []
 let next = 0
 
+// Ports of so many connections, closed in the usual way, would be kept from those who come next for a minute.
+process.on('disconnect', () => {
+  for (const client of clients) void client.abort()
+})
+
 serveParent<IdleLoadProtocol>(async ({ port, to }) => {
   let isBeating = false
   setInterval(() => {
@@ -52,11 +57,12 @@ serveParent<IdleLoadProtocol>(async ({ port, to }) => {
 
 async function open(port: number, to: SubscribingTo, { connections, logins }: Opening): Promise<void> {
   await openMany(connections, async at => {
-    const client = await StompSocket.open({ port })
+    const device = next++
+    const client = await StompSocket.open(port)
     const login = logins[at]
     if (login !== undefined) {
       await client.signIn(login, HEART_BEAT)
-      await client.subscribe(subscribingsOf(to, next++))
+      await client.subscribe(subscribingsOf(to, device))
     }
     clients.push(client)
   })

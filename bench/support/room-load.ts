@@ -136,7 +136,7 @@ class Room {
 
   async #enter(url: string, { devices: [device] }: Person): Promise<void> {
     const { token } = device!
-    const socket = await StompSocket.open({ port: Number(new URL(url).port) })
+    const socket = await StompSocket.open(Number(new URL(url).port))
     await socket.signIn(bearerLogin(token))
     await socket.subscribe(subscribingsOf('queues', 0))
     const member: Member = {

@@ -6,12 +6,6 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 
-export interface StompSocketOptions {
-  readonly port: number
-  /** Of many sockets each may have an address of its own, `127.0.0.…`, so that there are ports for all. */
-  readonly localAddress?: string
-}
-
 /** One queue or topic, and how it is subscribed to. */
 export interface Subscribing {
   readonly id: string
@@ -44,20 +38,22 @@ export class StompSocket {
   #parts: Buffer[] = []
   #wake: ((error?: Error) => void) | undefined = undefined
 
-  private constructor({ port, localAddress = '127.0.0.1' }: StompSocketOptions) {
+  private constructor(port: number) {
     const callback = (length: number) => {
       this.#take(READ_BUFFER.subarray(0, length))
       return true
     }
     const onread = { buffer: READ_BUFFER, callback }
-    this.#socket = connect({ port, host: '127.0.0.1', localAddress, noDelay: true, onread })
+    // No address of its own: to bind one has the kernel look for a port that nobody at all uses, and that takes longer
+    // than everything else when many are taken.
+    this.#socket = connect({ port, host: '127.0.0.1', noDelay: true, onread })
     this.#socket.on('error', error => this.#fail(error))
     this.#socket.on('close', () => this.#fail(new Error('the server closed a connection')))
   }
 
-  /** Resolves when the upgrade is accepted. */
-  static async open(options: StompSocketOptions): Promise<StompSocket> {
-    const client = new StompSocket(options)
+  /** Connects to a port of this machine; resolves when the upgrade is accepted. */
+  static async open(port: number): Promise<StompSocket> {
+    const client = new StompSocket(port)
     client.#socket.write(UPGRADE)
     await client.#woken()
     return client

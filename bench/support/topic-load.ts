@@ -53,7 +53,7 @@ async function open(
   { destination, receivers, logins }: Asked<'open'>,
 ): Promise<TopicLoadFigures> {
   clients = await openMany(receivers, async at => {
-    const client = await StompSocket.open({ port })
+    const client = await StompSocket.open(port)
     const login = logins[at]
     if (login === undefined) return client
     await client.signIn(login)
