@@ -100,7 +100,7 @@ export class Member implements PartObserver {
   onDeed(): void {}
 
   onTrouble({ callId }: CallPart, sentence: string): void {
-    this.#onTrouble(new Failure(sentence.split(':')[0]!, `${sentence} (call ${callId})`))
+    this.#onTrouble(new Failure(sentence.split(':')[0]!.replace(/\d+/g, '…'), `${sentence} (call ${callId})`))
   }
 
   #onTold(told: Told): void {

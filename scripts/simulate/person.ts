@@ -28,7 +28,7 @@ export class Person implements Actor, PartObserver {
   readonly #observer: PersonObserver
   #doing = 'idle'
   #part: CallPart | undefined = undefined
-  /** Of the connection, and of what is under way when it has to go. */
+  /** On the way home: nothing is begun any more. */
   #isGoing = false
 
   constructor(
@@ -90,6 +90,7 @@ export class Person implements Actor, PartObserver {
     if (part !== undefined && this.phone.isOnline) {
       await (part.isIn ? part.hangUp() : part.decline('declined')).catch(() => {})
     }
+    part?.finish('went home')
     await this.phone.disconnect()
   }
 
@@ -120,7 +121,7 @@ export class Person implements Actor, PartObserver {
   }
 
   async reconnect(): Promise<void> {
-    await this.phone.connect()
+    if (!this.#isGoing) await this.phone.connect()
   }
 
   lose(part: CallPart): void {

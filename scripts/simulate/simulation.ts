@@ -143,8 +143,7 @@ export class Simulation implements PersonObserver {
   async #carryOut(command: SimulatorCommand): Promise<void> {
     switch (command.kind) {
       case 'people':
-        await Promise.all(command.behaviours.map(behaviour => this.#addPerson(behaviour)))
-        return
+        return this.#addPeople(command.behaviours)
       case 'befriend': {
         if (this.#people.length === 0) throw new Error('there are no people yet')
         const shareToken = shareTokenIn(command.shareToken)
@@ -163,14 +162,24 @@ export class Simulation implements PersonObserver {
     }
   }
 
-  async #addPerson(behaviour: Behaviour): Promise<void> {
-    const alike = this.#people.filter(person => person.behaviour === behaviour).length
-    const { name } = BEHAVIOURS[behaviour]
-    const phone = await Phone.unpack(this.#world, alike === 0 ? name : `${name} ${alike + 1}`)
+  async #addPeople(behaviours: readonly Behaviour[]): Promise<void> {
+    const counts = new Map<Behaviour, number>()
+    for (const { behaviour } of this.#people) counts.set(behaviour, (counts.get(behaviour) ?? 0) + 1)
+    const names = behaviours.map(behaviour => {
+      const count = (counts.get(behaviour) ?? 0) + 1
+      counts.set(behaviour, count)
+      const { name } = BEHAVIOURS[behaviour]
+      return count === 1 ? name : `${name} ${count}`
+    })
+    const people = await Promise.all(behaviours.map((each, at) => this.#newPerson(each, names[at]!)))
+    this.#people.push(...people)
+    await Promise.all(people.map(({ phone }) => phone.connect()))
+  }
+
+  async #newPerson(behaviour: Behaviour, name: string): Promise<Person> {
+    const phone = await Phone.unpack(this.#world, name)
     const { url } = await phone.api.send<{ url: string }>('POST /app/api/share-token', {})
-    const person = new Person(phone, behaviour, url, pausesAt(this.#options.pace), this)
-    this.#people.push(person)
-    await phone.connect()
+    return new Person(phone, behaviour, url, pausesAt(this.#options.pace), this)
   }
 
   async #load(users: number, callsPerSecond: number): Promise<void> {

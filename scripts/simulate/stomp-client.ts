@@ -95,10 +95,11 @@ export class StompClient {
     this.#socket.terminate()
   }
 
-  #writeConfirmed(command: ClientCommand, headers: readonly string[], body?: Buffer): Promise<void> {
+  async #writeConfirmed(command: ClientCommand, headers: readonly string[], body?: Buffer): Promise<void> {
+    // Not before it is known to all that the connection is over: else who tries again does so at once, for ever.
+    if (this.#socket.readyState !== WebSocket.OPEN) throw new ConnectionLost(await this.closed)
     const receipt = String(this.#nextId++)
     return new Promise((resolve, reject) => {
-      if (this.#socket.readyState !== WebSocket.OPEN) return reject(new ConnectionLost(GONE))
       this.#receipts.set(receipt, { resolve, reject })
       this.#write(command, [...headers, 'receipt', receipt], body)
     })
@@ -182,7 +183,6 @@ interface RefusedBody {
 }
 
 const ERRORS = '/user/queue/errors'
-const GONE: Closing = { code: 1006, reason: '', isFinal: false, retryAfterMs: 0 }
 const BEAT_MS = 10_000
 const SILENCE_MS_MAX = 2.5 * BEAT_MS
 const GOODBYE_MS = 2_000
