@@ -172,7 +172,7 @@ export function openApplication(parts: ApplicationParts): Application {
       ...(apple ? ['apple'] : []),
       ...config.providers.map(({ name }) => name),
     ],
-    routes: [...routes, ...landingRoutes(config)],
+    routes: [...routes, ...landingRoutes({ ...config, isDevelopment: parts.isDevelopment })],
     authentication,
     stores,
     outbox,

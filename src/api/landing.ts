@@ -16,6 +16,8 @@ export interface LandingSettings {
   /** `<team id>.<bundle id>` of each app that opens share links; empty for none. */
   readonly appleAppIds: readonly string[]
   readonly androidApps: readonly AndroidApp[]
+  /** The page then leads to the development server's client in the browser, too. */
+  readonly isDevelopment?: boolean
 }
 
 export interface AndroidApp {
@@ -36,13 +38,16 @@ export function landingRoutes(settings: LandingSettings): readonly HttpRoute[] {
 }
 
 /** Every text that could be a token has the same page; others are no path of ours. */
-function landingPage({ appName, deepLinkScheme }: LandingSettings, token: string): HttpAnswer {
+function landingPage({ appName, deepLinkScheme, isDevelopment }: LandingSettings, token: string): HttpAnswer {
   if (parseShareToken(token) === undefined) {
     throw new SignalError('NOT_FOUND', 'there is nothing at this path')
   }
   const name = escapeHtml(appName)
   // A token has no character that means something in HTML or in a URL.
   const deepLink = `${escapeHtml(deepLinkScheme)}://c/${token}`
+  const inBrowser = isDevelopment
+    ? `<p><a href="/dev/client#c=${token}">Open in the browser</a> (development only)</p>\n`
+    : ''
   const body = `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -57,7 +62,7 @@ function landingPage({ appName, deepLinkScheme }: LandingSettings, token: string
 <p>Somebody wants to be your contact. Open this link on the phone that has the app.</p>
 <p><a href="${deepLink}">Open in ${name}</a></p>
 <p>If nothing happens, install ${name} first and come back to this page.</p>
-</main>
+${inBrowser}</main>
 </html>
 `
   return { status: 200, contentType: 'text/html; charset=utf-8', body, headers: PAGE_HEADERS }

@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto'
 import decodeQR from 'qr/decode.js'
 import t from 'tap'
-import { landingRoutes } from '../../src/api/landing.ts'
+import { type LandingSettings, landingRoutes } from '../../src/api/landing.ts'
 import type { Call } from '../../src/api/operation.ts'
 import { qrImage } from '../../src/api/share-tokens.ts'
 import type { HttpAnswer, HttpRequest } from '../../src/transport/http.ts'
@@ -223,7 +223,7 @@ const LANDING = {
   androidApps: [{ packageName: 'com.example.app', fingerprint: 'AB:CD' }],
 }
 
-function visit(path: string, param?: string, settings = LANDING): HttpAnswer {
+function visit(path: string, param?: string, settings: LandingSettings = LANDING): HttpAnswer {
   const route = landingRoutes(settings).find(each => each.path === path)
   if (route === undefined) throw new Error(`nothing at ${path}`)
   try {
@@ -257,6 +257,12 @@ t.test('the page allows nothing but its own style', async t => {
   )
   t.equal(contentType, 'text/html; charset=utf-8')
   t.notMatch(String(body), /<script|style="|src=/)
+})
+
+t.test('in development the page leads to the client in the browser', async t => {
+  const link = `href="/dev/client#c=${UNKNOWN}"`
+  t.match(String(visit('/c/{token}', UNKNOWN, { ...LANDING, isDevelopment: true }).body), link)
+  t.notMatch(String(visit('/c/{token}', UNKNOWN).body), '/dev/')
 })
 
 t.test('what can be no token has no page', async t => {
