@@ -246,10 +246,8 @@ class StompSession implements Actor<StompSessionMessage> {
       kind: 'attached',
       connection: { id: connection.id, deviceId, sessionName: sessionName(sessionId), session: desk.self },
     })
-    const facts = {
-      ...{ version, userId, deviceId, connectionId: connection.id, heartBeat: heartBeat.header },
-      ...{ server: this.#world.server, nowMs: this.#context.nowMs() },
-    }
+    const [{ server }, nowMs, connectionId] = [this.#world, this.#context.nowMs(), connection.id]
+    const facts = { version, userId, deviceId, connectionId, heartBeat: heartBeat.header, server, nowMs }
     const headers = connectedHeaders(facts, this.#world.inbox.head(userId, deviceId))
     desk.peer.send(encodeFrame('CONNECTED', headers, version), true)
     this.#watchLife(desk)

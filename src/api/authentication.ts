@@ -109,10 +109,10 @@ export class Authentication {
     if (code !== undefined || session === undefined) throw refusal(code ?? 'TOKEN_INVALID')
     if (!session.isPairUsed && token.generation === session.generation) this.#markPairUsed(token)
     const { userId, deviceId } = session
-    const caller = { sessionId: token.sessionId, session, userId }
-    if (deviceId === undefined) return caller
+    const { sessionId } = token
+    if (deviceId === undefined) return { sessionId, session, userId }
     this.#world.onSeen?.(userId, deviceId)
-    return { ...caller, deviceId }
+    return { sessionId, session, userId, deviceId }
   }
 
   #verify(text: string): AccessToken | undefined {

@@ -154,6 +154,9 @@ function isOwnOrigin(origin: string, host: string, publicUrl: string | undefined
  * whether it goes on, and a token that was put among them is not sent back.
  */
 function chooseProtocol(req: uWS.HttpRequest): string {
+  const first = req.getHeader('sec-websocket-protocol').trim()
+  // Most offer nothing better; to look at all headers, of which several may be of that name, costs more.
+  if (first === '' || first === PROTOCOLS[0]) return first
   const offered: string[] = []
   req.forEach((name, value) => {
     if (name === 'sec-websocket-protocol') for (const item of value.split(',')) offered.push(item.trim())
