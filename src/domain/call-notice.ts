@@ -137,7 +137,8 @@ export function keyedNotice(slice: KeySlice, notice: KeyedNotice, expiresAtMs: n
     kind: 'device',
     userId,
     deviceId,
-    notice: { ...notice, encryptedAESKey },
+    // In this order: V8 takes ten times as long to add a member to what was spread (`invitations` in `bench/`).
+    notice: { encryptedAESKey, ...notice },
     expiresAtMs,
     replaces: undefined,
   }

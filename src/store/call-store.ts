@@ -132,8 +132,8 @@ export class CallStore {
     const { inbox, notices, history } = this.#parts
     switch (effect.kind) {
       case 'device': {
-        const { notice: body, ...rest } = effect
-        return notices.tellDevice({ ...rest, body }, nowMs)
+        const { userId, deviceId, notice: body, expiresAtMs, replaces } = effect
+        return notices.tellDevice({ userId, deviceId, body, expiresAtMs, replaces }, nowMs)
       }
       case 'withdraw':
         return void inbox.dropInvitation(effect.userId, effect.deviceId, callId)

@@ -3,14 +3,16 @@
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { encode } from 'msgpackr'
 import t, { type Test } from 'tap'
 import type { CallId, DeviceId, UserId } from '../../src/domain/ids.ts'
 import type { InboxItem } from '../../src/domain/inbox.ts'
 import type { Notice } from '../../src/domain/notice.ts'
-import { deriveSecrets } from '../../src/domain/secrets.ts'
+import { deriveSecrets, seal } from '../../src/domain/secrets.ts'
 import { Database } from '../../src/store/database.ts'
 import { Expiries } from '../../src/store/expiries.ts'
 import { InboxStore } from '../../src/store/inbox-store.ts'
+import { idsKey, indexKey } from '../../src/store/keys.ts'
 import { InboxModel } from '../support/inbox-model.ts'
 import { randomFrom, seedOf } from '../support/seed.ts'
 
@@ -120,6 +122,26 @@ t.test('what is put in comes out the same', async t => {
     { offset: 1, queue: 'calls', item: items[0], atMs: 5, expiresAtMs: RING_MS },
     { offset: 2, queue: 'dev.t', item: items[1], atMs: 5, expiresAtMs: RING_MS },
   ])
+})
+
+t.test('a message is the same to its writer and after a restart, in a row of the older form too', async t => {
+  const folder = t.testdir()
+  const house = open(t, { folder })
+  const { notice } = invitation(1, RING_MS) as Extract<InboxItem, { kind: 'notice' }>
+  const people = { participants: [{ userId: BOB, displayName: 'Bob' }] }
+  const item = { kind: 'notice', notice: { ...notice, ...people } } as InboxItem
+  const read = ({ inbox }: House) =>
+    [PHONE, TABLET].flatMap(device => inbox.after(ANN, device, 0, 9, 1).map(message => message.item))
+  await house.database.commit(() => {
+    for (const device of [PHONE, TABLET]) house.inbox.append(ANN, device, { item }, 0)
+  })
+  t.same(read(house), [item, item])
+  const sealed = seal(deriveSecrets(Buffer.alloc(32, 7)).seal, 'inbox', randomBytes(12), encode(item))
+  const older = { queue: 'calls', atMs: 0, expiresAtMs: RING_MS, sealed }
+  const key = Buffer.concat([idsKey(ANN, TABLET), indexKey(2)])
+  await house.database.commit(() => void house.database.table('inbox').put(key, older))
+  await house.database.close()
+  t.same(read(open(t, { folder })), [item, item, item])
 })
 
 t.test('every device has its own', async t => {
