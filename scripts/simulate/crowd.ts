@@ -87,6 +87,7 @@ export class Crowd {
         phone.onConnection = () => {
           if (phone.isOnline) this.figures.connects += 1
         }
+        phone.onShutOut = reason => this.#fail(new Failure('shut out', reason))
         return new Member(phone, this.#ledger, failure => this.#fail(failure))
       }),
     )
@@ -108,7 +109,12 @@ export class Crowd {
       const members = [caller, ...callees]
       for (const member of members) member.reserve()
       const call = playCall(stage, plot, caller, callees)
-        .catch(error => this.#fail(error))
+        .catch(error => {
+          this.#fail(error)
+          // Nobody is to be in that call any more.
+          return Promise.all(members.map(member => member.part?.end().catch(() => {})))
+        })
+        .then(() => {})
         .finally(() => {
           this.#calls.delete(call)
           for (const member of members) member.release()

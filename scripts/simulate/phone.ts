@@ -35,6 +35,8 @@ export class Phone {
   onTold: (told: Told) => void = () => {}
   /** Called when it has come online or gone offline. */
   onConnection: () => void = () => {}
+  /** Called when it will not be online again, with the reason. */
+  onShutOut: (reason: string) => void = reason => this.#world.trouble(reason)
   readonly #world: World
   readonly #keys: DeviceKeys
   readonly #topics = new Set<string>()
@@ -86,7 +88,7 @@ export class Phone {
   /** Connects, and again whenever the connection is lost; resolves when it is online for the first time. */
   connect(): Promise<void> {
     this.#away = new AbortController()
-    this.#keepConnected(this.#away.signal).catch(error => this.#world.trouble(causeOf(error)))
+    this.#keepConnected(this.#away.signal).catch(error => this.onShutOut(causeOf(error)))
     return this.online()
   }
 
@@ -201,6 +203,8 @@ export class Phone {
   async #subscribe(client: StompClient, destination: string): Promise<void> {
     try {
       await client.subscribe(destination)
+      const isUnwatched = destination.startsWith(TOPIC) && !this.#topics.has(destination)
+      if (isUnwatched) client.unsubscribe(destination)
     } catch (error) {
       if (!destination.startsWith(TOPIC) || error instanceof ConnectionLost) throw error
       this.#topics.delete(destination)

@@ -32,6 +32,7 @@ export class StompClient {
   readonly #socket: WebSocket
   readonly #onMessage: (body: unknown) => void
   readonly #receipts = new Map<string, { resolve(): void; reject(error: Error): void }>()
+  readonly #subscribed = new Set<string>()
   readonly #beats: NodeJS.Timeout
   #nextId = 0
   #heardAtMs = Date.now()
@@ -67,13 +68,15 @@ export class StompClient {
   }
 
   /** Resolves when the server has taken the subscription. Its id is the destination. */
-  subscribe(destination: string): Promise<void> {
+  async subscribe(destination: string): Promise<void> {
     const ack = destination.startsWith('/topic/') || destination === ERRORS ? 'auto' : 'client-individual'
-    return this.#writeConfirmed('SUBSCRIBE', ['id', destination, 'destination', destination, 'ack', ack])
+    await this.#writeConfirmed('SUBSCRIBE', ['id', destination, 'destination', destination, 'ack', ack])
+    this.#subscribed.add(destination)
   }
 
+  /** To end what was never confirmed would break a rule. */
   unsubscribe(destination: string): void {
-    this.#write('UNSUBSCRIBE', ['id', destination])
+    if (this.#subscribed.delete(destination)) this.#write('UNSUBSCRIBE', ['id', destination])
   }
 
   /** Resolves when it is carried out; rejects with `Refusal`, or `ConnectionLost`. */

@@ -1,5 +1,8 @@
 /** The simulator against the built server: each behaviour as a real person sees it, commands, and a little load. */
 
+import { randomInt } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer } from 'node:net'
 import t, { type Test } from 'tap'
 import { fingerprintOf } from '../support/call-key.ts'
 import { randomFrom, seedOf } from '../support/seed.ts'
@@ -180,6 +183,20 @@ t.test('a little load goes as it should', async t => {
   t.ok(Number(started) > 0, `${started} calls`)
 })
 
+t.test('a server that is killed and started again loses no call', async t => {
+  const dataFolder = t.testdir()
+  const environment = { CALLSIGN_HTTP_PORT: String(await portToKeep()) }
+  const server = await startServer({ dataFolder, environment })
+  const simulator = new RunningSimulator(t, server.http, ['--users', '12', '--calls-per-second', '4'])
+  await simulator.line(/calls [1-9]\d* started/)
+  await server.end('SIGKILL')
+  await simulator.line(/online 0 of 12/)
+  const restarted = await startServer({ dataFolder, environment })
+  t.teardown(() => restarted.end('SIGKILL'))
+  await simulator.line(/online 12 of 12, (2[4-9]|[3-9]\d) connects/)
+  t.equal(await simulator.ended('SIGTERM'), 0, simulator.stderr)
+})
+
 t.test('rates of the server are told of in a sentence', async t => {
   const server = await startServer({ dataFolder: t.testdir(), environment: { CALLSIGN_RATE_LIMITS: '' } })
   t.teardown(() => server.end('SIGKILL'))
@@ -209,6 +226,20 @@ t.test('what it can not do is said in a sentence, with exit code 2', async t => 
   const help = new RunningSimulator(t, http, ['--help'])
   t.equal(await help.ended(), 0)
 })
+
+/** A free port that the system gives to no client, so that it can be had again. */
+async function portToKeep(): Promise<number> {
+  const port = randomInt(20_000, 32_000)
+  const probe = createServer().listen(port, '127.0.0.1')
+  const isFree = await once(probe, 'listening').then(
+    () => true,
+    () => false,
+  )
+  if (!isFree) return portToKeep()
+  probe.close()
+  await once(probe, 'close')
+  return port
+}
 
 /** A line of bytes, of broken JSON, or of JSON that is no command. */
 function nonsense(draw: () => number): Uint8Array {
