@@ -40,7 +40,7 @@ function listContacts(world: ContactsWorld): Operation {
       const itemOf = ({ id, atMs }: (typeof found)[number]) => ({
         ...personOf(world, id as UserId),
         since: timeText(atMs),
-        devices: world.devices.activeDevicesOf(id as UserId).length,
+        devices: world.devices.countActive(id as UserId),
       })
       return { status: 200, body: pageOf(query, found, entry => entry, itemOf) }
     },

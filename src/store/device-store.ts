@@ -39,6 +39,11 @@ export class DeviceStore {
     return valuesOf(this.#devices, userId)
   }
 
+  countActive(userId: UserId): number {
+    const start = idsKey(userId)
+    return this.#devices.getKeysCount({ start, end: keyBehind(start) })
+  }
+
   /** The device, unless it is removed or not the user's. */
   active(userId: UserId, deviceId: DeviceId): Device | undefined {
     return this.#devices.get(idsKey(userId, deviceId))
