@@ -7,7 +7,7 @@ import type { DeviceStore } from '../store/device-store.ts'
 
 export interface PeopleWorld {
   readonly accounts: Pick<AccountStore, 'read'>
-  readonly devices: Pick<DeviceStore, 'activeDevicesOf' | 'countActive'>
+  readonly devices: Pick<DeviceStore, 'activeDevicesOf'>
 }
 
 /** Whether somebody new may find the user: not once they have asked for their account to be erased. */
