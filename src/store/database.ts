@@ -5,7 +5,7 @@
  * be told as soon as it resolves. Writes go through `commit` only, one transaction each, in the order of the calls.
  */
 
-import { closeSync, existsSync, fsyncSync, mkdirSync, openSync } from 'node:fs'
+import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { type Database as LmdbTable, open, type RootDatabase, type Transaction } from 'lmdb'
@@ -32,10 +32,11 @@ export class Database {
 
   /**
    * Opens the store below `folder`, creating it when it is not there. Throws `STORE_UNAVAILABLE` when another process
-   * has it open for writing.
+   * has it open for writing, or when its making was cut short.
    */
   static open(folder: string): Database {
     const firstMade = mkdirSync(folder, { recursive: true, mode: 0o700 })
+    for (const name of ['store', 'lock']) assertWhole(join(folder, name, 'data.mdb'))
     const lock = lockFolder(folder)
     const environment = open({
       path: join(folder, 'store'),
@@ -57,6 +58,7 @@ export class Database {
     if (!existsSync(join(path, 'data.mdb'))) {
       throw new SignalError('STORE_UNAVAILABLE', `there is no store in ${folder}`)
     }
+    assertWhole(join(path, 'data.mdb'))
     const options = {
       readOnly: true,
       overlappingSync: false,
@@ -250,6 +252,21 @@ function lockFolder(folder: string): RootDatabase {
   return lock
 }
 
+/**
+ * LMDB ends the process over a file without its two first pages, which it writes as it makes one. Choice: it is refused, not
+ * made anew, because a log that begins again by itself would be another log under the same key.
+ */
+function assertWhole(path: string): void {
+  const bytes = statSync(path, { throwIfNoEntry: false })?.size
+  if (bytes === undefined || bytes >= STORE_BYTES_MIN) return
+  throw new SignalError(
+    'STORE_UNAVAILABLE',
+    `${path} has ${bytes} bytes, fewer than an empty store: its making was cut short, or it was damaged; if nothing was ever in it, remove it, else restore a backup`,
+  )
+}
+
+/** Two pages. */
+const STORE_BYTES_MIN = 8_192
 /** Room for tables to come. */
 const TABLES_MAX = 64
 /** ENOSPC, EDQUOT, EFBIG, MDB_MAP_FULL, and EIO, by which LMDB means a write that the disk took only in part. */

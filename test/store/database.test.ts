@@ -2,6 +2,7 @@
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setImmediate } from 'node:timers/promises'
@@ -16,6 +17,17 @@ function openStore(t: Test, folder = t.testdir()): Database {
   t.teardown(() => database.close())
   return database
 }
+
+t.test('a file that was cut short as it was made is refused, and left as it is', async t => {
+  for (const name of ['store', 'lock']) {
+    const folder = t.testdir({ [name]: { 'data.mdb': 'x'.repeat(1_024) } })
+    const path = join(folder, name, 'data.mdb')
+    const refusal = { code: 'STORE_UNAVAILABLE', message: `${path} has 1024 bytes` }
+    t.throws(() => Database.open(folder), refusal)
+    if (name === 'store') t.throws(() => Database.openReadOnly(folder), refusal)
+    t.equal(statSync(path).size, 1_024)
+  }
+})
 
 t.test('a commit is read after it and there when the store is opened again', async t => {
   const folder = t.testdir()
