@@ -6,7 +6,8 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { SignalError } from '../../errors.ts'
-import type { HttpAnswer, HttpRoute } from '../../transport/http.ts'
+import type { HttpRoute } from '../../transport/http.ts'
+import { pageRoute } from './page-route.ts'
 
 /** What is served of Swagger UI, with its media types: what it runs on, and its licences. */
 export const SWAGGER_UI_FILES: Readonly<Record<string, string>> = {
@@ -24,18 +25,13 @@ export const SWAGGER_UI_FOLDER = join(import.meta.dirname, 'swagger-ui')
 /** The page and everything that it loads, the document itself apart (`/openapi.json`). */
 export function docsRoutes(folder = SWAGGER_UI_FOLDER): readonly HttpRoute[] {
   const files = Object.entries(SWAGGER_UI_FILES).map(([name, contentType]) =>
-    route(`/docs/${name}`, contentType, () => readBuilt(join(folder, name))),
+    pageRoute(`/docs/${name}`, contentType, () => readBuilt(join(folder, name))),
   )
   return [
-    route('/docs', 'text/html; charset=utf-8', () => PAGE),
-    route('/docs/initializer.js', 'text/javascript; charset=utf-8', () => INITIALIZER),
+    pageRoute('/docs', 'text/html; charset=utf-8', () => PAGE),
+    pageRoute('/docs/initializer.js', 'text/javascript; charset=utf-8', () => INITIALIZER),
     ...files,
   ]
-}
-
-function route(path: string, contentType: string, read: () => string | Uint8Array): HttpRoute {
-  const handle = (): HttpAnswer => ({ status: 200, contentType, body: read(), headers: HEADERS })
-  return { method: 'GET', path, handle }
 }
 
 function readBuilt(path: string): Uint8Array {
@@ -84,19 +80,3 @@ SwaggerUIBundle({
   },
 })
 `
-
-/** Swagger UI draws its icons from data URLs. */
-const POLICY = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self' data:",
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join('; ')
-const HEADERS = [
-  ['Content-Security-Policy', POLICY],
-  ['Cache-Control', 'no-cache'],
-] as const

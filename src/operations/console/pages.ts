@@ -7,7 +7,8 @@
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { HttpAnswer, HttpRoute } from '../../transport/http.ts'
+import type { HttpRoute } from '../../transport/http.ts'
+import { pageRoute } from './page-route.ts'
 
 const BUILT = join(import.meta.dirname, '..', '..', '..')
 /** Where the build puts the compiled modules of pages and their style sheets. */
@@ -44,12 +45,14 @@ const IMPORT_MAP = JSON.stringify({
 
 /** `built` is the folder of the compiled project. */
 export function pageRoutes(built = BUILT): readonly HttpRoute[] {
-  const pages = PAGES.map(page => route(page.path, 'text/html; charset=utf-8', () => shellOf(page)))
+  const pages = PAGES.map(page =>
+    pageRoute(page.path, 'text/html; charset=utf-8', () => shellOf(page), [IMPORT_MAP_HASH]),
+  )
   const single = SERVED_FILES.filter(name => existsSync(join(built, name)))
   const names = [...SERVED_FOLDERS.flatMap(folder => filesIn(built, folder)), ...single]
   const files = names.map(name => {
     const mediaType = MEDIA_TYPES[name.slice(name.lastIndexOf('.') + 1)]!
-    return route(`/dev/modules/${name}`, mediaType, () => readFileSync(join(built, name)))
+    return pageRoute(`/dev/modules/${name}`, mediaType, () => readFileSync(join(built, name)))
   })
   return [...pages, ...files]
 }
@@ -59,11 +62,6 @@ function filesIn(built: string, folder: string): readonly string[] {
   return readdirSync(join(built, folder), { recursive: true, encoding: 'utf8' })
     .filter(name => /\.(?:js|css|svg)$/.test(name))
     .map(name => `${folder}/${name}`)
-}
-
-function route(path: string, contentType: string, read: () => string | Uint8Array): HttpRoute {
-  const handle = (): HttpAnswer => ({ status: 200, contentType, body: read(), headers: HEADERS })
-  return { method: 'GET', path, handle }
 }
 
 function shellOf({ title, folder }: (typeof PAGES)[number]): string {
@@ -87,18 +85,4 @@ function shellOf({ title, folder }: (typeof PAGES)[number]): string {
 `
 }
 
-const POLICY = [
-  "default-src 'none'",
-  `script-src 'self' 'sha256-${createHash('sha256').update(IMPORT_MAP).digest('base64')}'`,
-  "style-src 'self'",
-  "img-src 'self' data: blob:",
-  "media-src 'self' blob:",
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join('; ')
-const HEADERS = [
-  ['Content-Security-Policy', POLICY],
-  ['Cache-Control', 'no-cache'],
-] as const
+const IMPORT_MAP_HASH = `'sha256-${createHash('sha256').update(IMPORT_MAP).digest('base64')}'`

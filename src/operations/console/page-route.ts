@@ -1,0 +1,30 @@
+/** Routes of pages and of what they load: nothing comes from elsewhere, and no script is inline but those that are named. */
+
+import type { HttpAnswer, HttpRoute } from '../../transport/http.ts'
+
+/** Gives what `read` gives, as it is now. `scripts`: inline scripts that a page may run, as the policy names them. */
+export function pageRoute(
+  path: string,
+  contentType: string,
+  read: () => string | Uint8Array,
+  scripts: readonly string[] = [],
+): HttpRoute {
+  const headers = [
+    ['Content-Security-Policy', [...POLICY, `script-src ${["'self'", ...scripts].join(' ')}`].join('; ')],
+    ['Cache-Control', 'no-cache'],
+  ] as const
+  const handle = (): HttpAnswer => ({ status: 200, contentType, body: read(), headers })
+  return { method: 'GET', path, handle }
+}
+
+/** Pictures may be drawn by a page itself, video comes from its peer connections. */
+const POLICY = [
+  "default-src 'none'",
+  "style-src 'self'",
+  "img-src 'self' data: blob:",
+  "media-src 'self' blob:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+]
