@@ -90,7 +90,7 @@ t.test('a page may load nothing from elsewhere, and no script that is not its ow
     const policy = answer.headers.get('content-security-policy') ?? ''
     t.match(
       policy,
-      /^default-src 'none'; style-src 'self'; .*; script-src 'self' 'sha256-[\w+/]{43}='$/,
+      /^default-src 'none'; style-src 'self'; .*; script-src 'self'(?: 'sha256-[\w+/]{43}=')?$/,
       path,
     )
     t.match(policy, /frame-ancestors 'none'/, path)
