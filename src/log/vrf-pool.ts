@@ -76,7 +76,8 @@ export class VrfPool {
       await Promise.all(starts)
     } catch (cause) {
       await pool.close()
-      throw new SignalError('INTERNAL', 'vrf thread did not start', { cause })
+      const reason = cause instanceof Error ? cause.message : String(cause)
+      throw new SignalError('INTERNAL', `vrf thread did not start: ${reason}`, { cause })
     }
     return pool
   }
