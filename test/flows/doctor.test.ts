@@ -282,7 +282,7 @@ t.test('a head file that is ahead of the store, and a store that is broken, fail
   t.match(empty.line('head file'), { ok: false, detail: /has signed 1 entries, the store holds 0/ })
   const broken = join(folder, 'broken')
   mkdirSync(join(broken, 'store'), { recursive: true })
-  writeFileSync(join(broken, 'store', 'data.mdb'), 'not a store')
+  writeFileSync(join(broken, 'store', 'data.mdb'), 'not a store'.repeat(1_000))
   const report = await consult({ ...environment, CALLSIGN_DATA_DIR: broken })
   t.match(report.line('store'), { ok: false, detail: /fsck/ })
 })

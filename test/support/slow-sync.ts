@@ -100,6 +100,7 @@ function acknowledgementsIn(
   answers: ReadonlyMap<string, string>,
 ): Acknowledgement[] {
   const asked = new Map<string, Asked>()
+  const receipts = new Map<string, Asked>()
   let started: Asked | undefined
   return calls.flatMap(call => {
     const { name, target, begin, end, atS, result } = call
@@ -109,11 +110,15 @@ function acknowledgementsIn(
     if (name === 'read' || name === 'recvfrom') {
       const request = REQUEST.exec(text)?.[1] ?? before?.request ?? ''
       asked.set(target, { at: end, atS, request })
+      // Frames that came later on the same connection are not what a receipt answers.
+      for (const [, id] of text.matchAll(/\nreceipt:([^\n]*)/g))
+        receipts.set(`RECEIPT ${id}`, asked.get(target)!)
       if (request.endsWith('/call/start')) started = asked.get(target)
       return []
     }
     const told: (readonly [what: string, since: Asked | undefined])[] = []
-    for (const what of acknowledgedBy(text, before?.request ?? '', answers)) told.push([what, before])
+    for (const what of acknowledgedBy(text, before?.request ?? '', answers))
+      told.push([what, receipts.get(what) ?? before])
     if (text.includes('"type":"call_invitation"')) told.push(['invitation', started])
     return told.map(([what, since = NEVER_ASKED]) => ({
       what,
