@@ -88,7 +88,8 @@ export class Simulator {
     const decoder = new StringDecoder('utf8')
     child.stdout.on('data', (bytes: Buffer) => this.#onText(run, decoder.write(bytes)))
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
-      run.complaint = (run.complaint + text).slice(-COMPLAINT_CHARS_MAX)
+      // What is wrong comes first, where it was found after it.
+      run.complaint = (run.complaint + text).slice(0, COMPLAINT_CHARS_MAX)
     })
     // That it reads no more is told by its end.
     child.stdin.on('error', () => undefined)
@@ -145,4 +146,4 @@ const IDLE: SimulatorState = { people: [], calls: { started: 0, answered: 0, end
 /** A thousand people have 200 kB. */
 const LINE_CHARS_MAX = 2_000_000
 const UNREAD_BYTES_MAX = 64 * 1024
-const COMPLAINT_CHARS_MAX = 500
+const COMPLAINT_CHARS_MAX = 1_000
