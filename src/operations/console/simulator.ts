@@ -88,7 +88,7 @@ export class Simulator {
     const decoder = new StringDecoder('utf8')
     child.stdout.on('data', (bytes: Buffer) => this.#onText(run, decoder.write(bytes)))
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
-      // What is wrong comes first, where it was found after it.
+      // What is wrong comes first, its stack after it.
       run.complaint = (run.complaint + text).slice(0, COMPLAINT_CHARS_MAX)
     })
     // That it reads no more is told by its end.
