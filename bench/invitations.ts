@@ -19,7 +19,7 @@ import { mean, rounded } from './support/statistics.ts'
 const LIMIT = 'bare uWebSockets.js, the same bytes by `ws.send`, nothing kept'
 const DELIVERY: Row = {
   name: 'invitation-delivery',
-  project: 'the same by sessions, actors and connections alone, inboxes in memory',
+  project: 'invitations and their ends by sessions and connections alone, inboxes in memory',
   limit: LIMIT,
   unit: 'messages/s',
   goal: { of: 'ratio', is: 'at least', value: 0.7 },

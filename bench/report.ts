@@ -34,16 +34,14 @@ export function formatTable(results: readonly Result[], second: readonly Result[
   )
 }
 
-/** The rows with a goal or with others beside, each at its largest size only. */
+/** The rows with a goal or with others beside; of those that grow, the largest alone. */
 export function formatSummary(results: readonly Result[]): string {
   const largest = new Map<string, Summary>()
   for (const summary of summarise(results)) {
-    const { row, peers, limitName } = summary
-    const isOfGrowth = limitName !== row.limit
-    if ((row.goal !== undefined || peers.size > 0) && !isOfGrowth) {
-      const isOrdered = largest.get(row.project)?.row.goal !== undefined && row.goal === undefined
-      if (!isOrdered) largest.set(row.project, summary)
-    }
+    const { row, peers, size, limitName } = summary
+    const isShown = (row.goal !== undefined || peers.size > 0) && limitName === row.limit
+    // Of receivers each number is a question of its own.
+    if (isShown) largest.set(size.includes('receivers') ? nameOf(summary) : row.name, summary)
   }
   const lines = [...largest.values()].map(summary => [
     nameOf(summary),

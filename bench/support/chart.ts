@@ -36,7 +36,9 @@ function drawRow(summary: Summary, y: number): string {
     return `<rect class="${at === 0 ? 'project' : 'peer'}" x="${LEFT}" y="${top}" width="${width}" height="${BAR_HEIGHT - 4}" rx="2"/>
 <text class="figure" x="${LEFT + width + 6}" y="${top + BAR_HEIGHT - 7}">${escapeText(words)}</text>`
   })
-  return `<text x="${LEFT}" y="${y + LABEL_HEIGHT - 6}">${escapeText(name)}; limit: ${escapeText(summary.limitName)}, ${escapeText(formatFigure(limit, row.unit))}</text>
+  const beside = `limit: ${summary.limitName}, ${formatFigure(limit, row.unit)}`
+  return `<text x="${LEFT}" y="${y + 14}">${escapeText(name)}</text>
+<text class="figure" x="${LEFT}" y="${y + 31}">${escapeText(beside)}</text>
 ${drawn.join('\n')}`
 }
 
@@ -56,7 +58,7 @@ const LEFT = 16
 const SCALE = 620
 const TOP = 20
 const BOTTOM = 28
-const LABEL_HEIGHT = 22
+const LABEL_HEIGHT = 38
 const BAR_HEIGHT = 20
 const GAP = 14
 const STYLE = `text{fill:#1c2326}.figure{fill:#5a6467;font-size:12px}line{stroke:#dcd8ce}.project{fill:#1f6f60}.peer{fill:#b9b3a4}
