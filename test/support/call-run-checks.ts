@@ -81,12 +81,15 @@ function faultsOfConnections({ server, links, people, phones, ledger }: RunAtRes
   const removed = phones.filter(
     ({ ledger, actor }) => ledger.isErased && connections.isConnected(actor.userId, actor.deviceId),
   )
-  const absent = ledger.live().flatMap(({ participants }) =>
-    participants.filter(isJoined).filter(({ userId, attendance }) => {
-      const isConnected = connections.isConnected(userId, attendance!.deviceId)
-      // A room that was built anew found out for itself.
-      return isConnected && !attendance!.isOnline && !server.hasFailed
-    }),
+  // A room that is built anew, after a failure or a restart, finds out for itself, and decides nothing by it.
+  const told = server.hasFailed ? [] : ledger.live().filter(({ callId }) => !server.resumed.has(callId))
+  const absent = told.flatMap(({ participants }) =>
+    participants
+      .filter(isJoined)
+      .filter(
+        ({ userId, attendance }) =>
+          connections.isConnected(userId, attendance!.deviceId) && !attendance!.isOnline,
+      ),
   )
   return [
     ...absent.map(({ userId }) => `${userId} is connected, and absent from the call`),

@@ -41,6 +41,8 @@ export class RunServer {
   readonly stores: RunStores
   /** A write was refused, so that anything may be. */
   hasFailed = false
+  /** The calls that it found as it started. */
+  readonly resumed: ReadonlySet<CallId>
   readonly #run: ServerRun
   /** Requests with a key that are under way. */
   readonly #asking = new Map<string, Promise<void>>()
@@ -63,6 +65,7 @@ export class RunServer {
     })
     plantInIndex(bug, signalling.callIndex, callId => this.stores.roomCalls.ended(callId) !== undefined)
     const { roomCalls: calls, sessionInbox: deviceInbox, ...stores } = this.stores
+    this.resumed = new Set([...calls.live()].map(({ callId }) => callId))
     const authentication = { callerOf: (authorization: string) => this.#callerOf(authorization) }
     signalling.open({ stores: { ...stores, calls, deviceInbox }, authentication } as unknown as Application)
   }
