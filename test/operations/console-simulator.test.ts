@@ -2,7 +2,7 @@
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { createServer } from 'node:net'
+import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { SimulatorCommand } from '../../src/operations/console/events.ts'
@@ -29,16 +29,16 @@ function openSimulator(t: Test, args: readonly string[] = []) {
   }
 }
 
-/** Waits until a program that holds the socket is there, and gives what waits until it is gone. */
-async function holdOf(t: Test): Promise<{ path: string; begun: Promise<unknown>; gone: Promise<unknown> }> {
-  const path = join(t.testdir(), 'hold')
+/** A port, what waits until a program is connected to it, and what waits until that is gone. */
+async function holdOf(t: Test): Promise<{ port: string; begun: Promise<unknown>; gone: Promise<unknown> }> {
   const server = createServer()
   t.teardown(() => server.close())
-  server.listen(path)
+  server.listen(0, '127.0.0.1')
   await once(server, 'listening')
+  const port = String((server.address() as AddressInfo).port)
   const begun = once(server, 'connection')
   const gone = begun.then(([socket]) => once(socket.on('error', () => undefined).resume(), 'close'))
-  return { path, begun, gone }
+  return { port, begun, gone }
 }
 
 t.test('it is started with the first command, and told each one', async t => {
@@ -108,8 +108,8 @@ t.test('a program that is not there is trouble, not a fault', async t => {
 })
 
 t.test('it ends with the server', async t => {
-  const { path, begun, gone } = await holdOf(t)
-  const { simulator, command, changed } = openSimulator(t, ['--hold', path])
+  const { port, begun, gone } = await holdOf(t)
+  const { simulator, command, changed } = openSimulator(t, ['--hold', port])
   command(PEOPLE)
   await begun
   const isGone = changed()
@@ -120,8 +120,8 @@ t.test('it ends with the server', async t => {
 })
 
 t.test('it ends when the server is killed', async t => {
-  const { path, begun, gone } = await holdOf(t)
-  const host = spawn(process.execPath, [HOST, STAND_IN, path], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const { port, begun, gone } = await holdOf(t)
+  const host = spawn(process.execPath, [HOST, STAND_IN, port], { stdio: ['ignore', 'pipe', 'inherit'] })
   await Promise.all([begun, once(host.stdout!, 'data')])
   host.kill('SIGKILL')
   await gone
