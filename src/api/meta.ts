@@ -43,7 +43,7 @@ export function metaRoute(world: MetaWorld): HttpRoute {
     handle: () => ({
       status: 200,
       contentType: 'application/json; charset=utf-8',
-      headers: [['Cache-Control', 'no-store']],
+      noStore: true,
       body: JSON.stringify({
         apiVersion: 1,
         serverTime: new Date(nowMs()).toISOString(),

@@ -9,13 +9,14 @@ import { RATE_KEYS_MAX } from '../limits.ts'
 import { BodyReader, formatJson, type IdForm } from '../schema/json.ts'
 import { QueryReader } from '../schema/query.ts'
 import { unknownMembers } from '../schema/shape.ts'
-import type { IdempotentRequest } from '../store/idempotency-store.ts'
 import type { HttpAnswer, HttpRequest, HttpRoute } from '../transport/http.ts'
 import { networkOf } from './admission.ts'
 import type { Authentication, Caller } from './authentication.ts'
-import type { Call, Operation, RateRule, Reply } from './operation.ts'
+import { Idempotence, type IdempotenceWorld } from './idempotence.ts'
+import type { Operation, RateRule, Reply } from './operation.ts'
+import { RequestCall } from './request-call.ts'
 
-export interface OperationsWorld {
+export interface OperationsWorld extends IdempotenceWorld {
   readonly authentication: Pick<Authentication, 'callerOf' | 'callerUnlessOver'>
   readonly nowMs: () => number
   readonly monotonicMs: () => number
@@ -25,11 +26,6 @@ export interface OperationsWorld {
   readonly isDevelopment: boolean
   /** Told of each request of somebody who is signed in: their device shows a sign of life. */
   readonly onCaller?: (caller: Caller) => void
-  readonly database: { commit<Result>(write: () => Result): Promise<Result> }
-  readonly idempotency: {
-    find(request: IdempotentRequest): string | undefined
-    keep(request: IdempotentRequest, reply: string, nowMs: number): void
-  }
 }
 
 /** The routes of the operations, and what has to be called now and then so that counts of the past are forgotten. */
@@ -61,8 +57,7 @@ class OperationRunner {
   readonly #rates: Rates
   readonly #bodyReader: BodyReader<NonNullable<Operation['bodySchema']>> | undefined
   readonly #queryReader: QueryReader<NonNullable<Operation['querySchema']>> | undefined
-  /** Requests with an `Idempotency-Key` that somebody else is asked for now; each resolves when its asking is over. */
-  readonly #asking = new Map<string, Promise<void>>()
+  readonly #idempotence: Idempotence
 
   constructor(operation: Operation, world: OperationsWorld, rates: Rates) {
     this.#operation = operation
@@ -70,6 +65,7 @@ class OperationRunner {
     this.#rates = rates
     this.#bodyReader = operation.bodySchema && new BodyReader(operation.bodySchema)
     this.#queryReader = operation.querySchema && new QueryReader(operation.querySchema)
+    this.#idempotence = new Idempotence(operation, world, body => this.#bodyText(body))
   }
 
   run(request: HttpRequest): HttpAnswer | Promise<HttpAnswer> {
@@ -79,11 +75,18 @@ class OperationRunner {
     const body = this.#readBody(request)
     const unknownFields = this.#world.isDevelopment ? this.#unknownFields(body) : ''
     // Now, since the body's memory may be gone when the handler comes to its commit.
-    const idempotent = this.#idempotent(request, caller)
+    const idempotent = this.#idempotence.requestOf(request, caller)
     // Before the handler looks at anything: what the first request did may be in the way of its repetition.
-    const kept = idempotent && this.#kept(idempotent)
+    const kept = idempotent && this.#idempotence.kept(idempotent)
     if (kept !== undefined) return this.#answer(kept, unknownFields)
-    const reply = this.#operation.handle(this.#callOf(request, caller, body, idempotent))
+    const checked = {
+      caller,
+      body,
+      query: this.#queryReader?.read(request.query),
+      idempotent,
+      nowMs: this.#world.nowMs(),
+    }
+    const reply = this.#operation.handle(new RequestCall(request, checked, this.#idempotence))
     return reply instanceof Promise
       ? reply.then(late => this.#answer(late, unknownFields))
       : this.#answer(reply, unknownFields)
@@ -116,91 +119,14 @@ class OperationRunner {
     return pointers.slice(0, HEADER_CHARS_MAX).replace(/[^\x20-\x7e]/g, '?')
   }
 
-  #callOf(
-    request: HttpRequest,
-    caller: Caller | undefined,
-    body: unknown,
-    idempotent: IdempotentRequest | undefined,
-  ): Call<unknown, unknown, 'session'> {
-    const nowMs = this.#world.nowMs()
-    return {
-      body,
-      query: this.#queryReader?.read(request.query),
-      params: request.params,
-      caller: caller as Caller,
-      requestId: request.requestId,
-      acceptLanguage: request.header('accept-language').slice(0, HEADER_CHARS_MAX),
-      userAgent: request.header('user-agent').slice(0, HEADER_CHARS_MAX),
-      idempotencyKey: request.header('idempotency-key') || undefined,
-      // An address costs more than the rest of these: only who asks for it pays.
-      get network() {
-        return networkOf(request.remoteAddress)
-      },
-      bodyBytes: request.body,
-      nowMs,
-      commit: write => this.#commit(write, idempotent, nowMs),
-      askOnce: ask => this.#askOnce(ask, idempotent),
-    }
-  }
-
-  #idempotent(
-    { body, params, header }: HttpRequest,
-    caller: Caller | undefined,
-  ): IdempotentRequest | undefined {
-    const { id, isIdempotent, areRepliesOfSession } = this.#operation
-    const key = header('idempotency-key')
-    if (key === '' || caller === undefined || !isIdempotent) return undefined
-    if (!IDEMPOTENCY_KEY_FORM.test(key)) {
-      const errors = [
-        { pointer: '', code: 'HEADER', detail: 'Idempotency-Key has 1 to 128 visible characters' },
-      ]
-      throw new SignalError('VALIDATION_FAILED', 'the Idempotency-Key is not one', { errors })
-    }
-    const session = areRepliesOfSession ? ` ${Buffer.from(caller.sessionId).toString('hex')}` : ''
-    const whole = Buffer.concat([Buffer.from(JSON.stringify(params)), body])
-    return { scope: `${id} ${caller.userId}${session}`, key, body: whole }
-  }
-
-  #kept(request: IdempotentRequest): Reply | undefined {
-    const kept = this.#world.idempotency.find(request)
-    return kept === undefined ? undefined : JSON.parse(kept)
-  }
-
-  #commit(write: () => Reply, request: IdempotentRequest | undefined, nowMs: number): Promise<Reply> {
-    const { database, idempotency } = this.#world
-    if (request === undefined) return database.commit(write)
-    return database.commit(() => {
-      const kept = this.#kept(request)
-      if (kept !== undefined) return kept
-      const { status, body } = write()
-      const reply = body === undefined ? { status } : { status, body: this.#bodyText(body) }
-      idempotency.keep(request, JSON.stringify(reply), nowMs)
-      return reply
-    })
-  }
-
-  async #askOnce(
-    ask: Parameters<Call<unknown, unknown, 'session'>['askOnce']>[0],
-    request: IdempotentRequest | undefined,
-  ): Promise<Reply> {
-    if (request === undefined) return ask(undefined)
-    const name = `${request.scope}\n${request.key}`
-    for (let earlier = this.#asking.get(name); earlier !== undefined; earlier = this.#asking.get(name)) {
-      await earlier
-    }
-    const kept = this.#kept(request)
-    if (kept !== undefined) return kept
-    const asked = ask(request)
-    const isOver = () => void this.#asking.delete(name)
-    this.#asking.set(name, asked.then(isOver, isOver))
-    return asked
-  }
-
   #answer({ status, body, contentType = JSON_TYPE }: Reply, unknownFields: string): HttpAnswer {
-    const headers: (readonly [string, string])[] = [NO_STORE]
-    if (unknownFields !== '') headers.push(['X-Unknown-Fields', unknownFields])
-    const text = body === undefined ? '' : this.#bodyText(body)
-    return { status, contentType, body: text, headers }
+    return {
+      status,
+      contentType,
+      body: body === undefined ? '' : body instanceof Uint8Array ? body : this.#bodyText(body),
+      noStore: true,
+      headers: unknownFields === '' ? undefined : [['X-Unknown-Fields', unknownFields]],
+    }
   }
 
   #bodyText(body: object | string): string {
@@ -264,7 +190,5 @@ const HEADERS = ['authorization', 'idempotency-key', 'accept-language', 'user-ag
 const READERS_HEADERS = ['authorization']
 const HEADER_CHARS_MAX = 256
 const NAMED_FIELDS_MAX = 8
-const IDEMPOTENCY_KEY_FORM = /^[\x21-\x7e]{1,128}$/
 const EMPTY_OBJECT = Buffer.from('{}')
 const JSON_TYPE = 'application/json; charset=utf-8'
-const NO_STORE = ['Cache-Control', 'no-store'] as const

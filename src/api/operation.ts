@@ -25,7 +25,7 @@ export interface RateRule extends BucketRate {
 
 export interface Reply {
   readonly status: 200 | 201 | 202 | 204
-  /** Plain members, bigints being ids, or JSON that is already text. Left out for 204. */
+  /** Plain members, bigints being ids, or JSON that is already text, or its bytes. Left out for 204. */
   readonly body?: object | string
   /** JSON where it is left out. */
   readonly contentType?: string

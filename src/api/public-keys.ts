@@ -158,7 +158,7 @@ function comparedProof(
 }
 
 function jsonAnswer(body: string): HttpAnswer {
-  return { status: 200, contentType: 'application/json; charset=utf-8', body, headers: NO_STORE }
+  return { status: 200, contentType: 'application/json; charset=utf-8', body, noStore: true }
 }
 
 function unknownHash(target: number | undefined): SignalError {
@@ -180,6 +180,5 @@ function refusal(code: ErrorCode, detail: string, target: number | undefined): S
 
 const GET_PUBLIC_KEYS = new BodyReader(GetPublicKeysRequest)
 const GET_KEY_HISTORY = new BodyReader(GetKeyHistoryRequest)
-const NO_STORE = [['Cache-Control', 'no-store']] as const
 /** Bytes of a hash that the lookup index holds. */
 const INDEXED_BYTES = 16

@@ -167,11 +167,12 @@ function signIn(
     if (owner?.userId !== purpose.userId) return { kind: 'refused', code: 'CHALLENGE_GONE' }
     world.linkIdentity(owner.userId, purpose.identity, call.nowMs)
   }
+  const { network, userAgent, nowMs } = call
   const acceptLanguage = language === '' ? call.acceptLanguage : language
   const isNewUser = owner === undefined
   const userId = isNewUser
-    ? signIns.newUser(nameOf(purpose, address), address, { ...call, acceptLanguage })
-    : noteSignIn(accounts, owner, acceptLanguage, call.nowMs)
+    ? signIns.newUser(nameOf(purpose, address), address, { network, acceptLanguage, userAgent, nowMs })
+    : noteSignIn(accounts, owner, acceptLanguage, nowMs)
   return { kind: 'signed-in', reply: signIns.open({ userId, isNewUser, proof: 'otp' }, call) }
 }
 

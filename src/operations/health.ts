@@ -27,5 +27,5 @@ export function operatorRoutes(readiness: Readiness, metrics: Metrics): readonly
 }
 
 function text(status: number, body: string): HttpAnswer {
-  return { status, contentType: 'text/plain; charset=utf-8', body, headers: [['Cache-Control', 'no-store']] }
+  return { status, contentType: 'text/plain; charset=utf-8', body, noStore: true }
 }

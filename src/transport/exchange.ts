@@ -9,9 +9,10 @@ import type uWS from 'uWebSockets.js'
 import { nanoid } from 'nanoid'
 import { SignalError } from '../errors.ts'
 import { BODY_BYTES_MAX, BODY_DEADLINE_MS } from '../limits.ts'
+import { type AnswerHeads, STATUS_LINES } from './answer-head.ts'
 import { type CorsPolicy, EXPOSED_HEADERS, PREFLIGHT_HEADERS } from './cors.ts'
 import type { AdmissionScope, HttpAnswer, HttpRequest, HttpRoute, HttpServerParts } from './http.ts'
-import { endHead, HSTS } from './log-files.ts'
+import { endHead } from './log-files.ts'
 import { problemOf } from './problem.ts'
 import type { TitleLanguage } from './problem-titles.ts'
 import type { RemoteAddresses } from './remote-address.ts'
@@ -22,30 +23,38 @@ export interface ExchangeWorld {
   readonly parts: HttpServerParts
   readonly router: Router
   readonly addresses: RemoteAddresses
+  readonly heads: AnswerHeads
   /** Undefined: no page of another origin is served. */
   readonly cors: CorsPolicy | undefined
   /** Requests that are neither answered nor aborted. */
   requestsOpen: number
 }
 
+/** Copies of what `req` said. */
+interface KeptOfRequest {
+  /** For the title of a refusal. */
+  readonly acceptLanguage: string
+  readonly query: string
+  /** In the order of the route's `headers`. */
+  readonly headers: readonly string[] | undefined
+}
+
 /** A request on its way; also the `HttpRequest` that its handler is given, which saves an object for each. */
 export class Exchange implements HttpRequest {
   readonly method: string
   readonly path: string
-  readonly query: string
   readonly requestId: string
   contentType = ''
-  header: (name: string) => string = NO_HEADER
   body: Uint8Array = NO_BYTES
   readonly #res: uWS.HttpResponse
   readonly #world: ExchangeWorld
   readonly #startedAtMs = performance.now()
   /** The asking page's, when it is allowed; else empty. */
   #allowedOrigin: string
-  /** For the title of a refusal. */
-  #acceptLanguage: string | undefined
-  /** Until `start` returns. */
+  /** Until `start` returns, and the socket is corked as long. */
   #req: uWS.HttpRequest | undefined
+  /** What is asked for of `req` once it is gone. */
+  #kept: KeptOfRequest | undefined
   #remoteAddress: Uint8Array | undefined
   #match: Match | undefined
   #target: Target | undefined
@@ -57,14 +66,12 @@ export class Exchange implements HttpRequest {
     this.#world = world
     this.method = req.getCaseSensitiveMethod()
     this.path = path
-    this.query = req.getQuery() ?? ''
     const requestId = req.getHeader('x-request-id')
     this.requestId = requestId !== '' && REQUEST_ID_FORM.test(requestId) ? requestId : nextRequestId()
     const origin = world.cors === undefined ? '' : req.getHeader('origin')
     this.#allowedOrigin = world.cors?.isAllowed(origin) ? origin : ''
     if (world.addresses.areForwarded) this.#remoteAddress = world.addresses.of(res, req)
     world.requestsOpen++
-    res.onAborted(() => this.#end())
   }
 
   /** Returns whether it was not over before. */
@@ -76,7 +83,15 @@ export class Exchange implements HttpRequest {
   }
 
   get params(): readonly string[] {
-    return this.#match?.params ?? []
+    return this.#match?.params ?? NO_PARAMS
+  }
+
+  get query(): string {
+    return this.#kept?.query ?? this.#req?.getQuery() ?? ''
+  }
+
+  get header(): (name: string) => string {
+    return name => this.#header(name)
   }
 
   /** Read from the socket when somebody asks: that alone is a tenth of a lookup (bench/lookup.ts). */
@@ -93,7 +108,6 @@ export class Exchange implements HttpRequest {
       this.#admit(scopesOf(this.#match))
       const { route } = this.#findTarget(this.#match)
       this.#refuseOldClient(route, req)
-      if (route.headers !== undefined) this.header = copyHeaders(route.headers, req)
       if (route.method === 'GET') this.#handle(route, NO_BYTES)
       else {
         this.contentType = req.getHeader('content-type')
@@ -102,16 +116,31 @@ export class Exchange implements HttpRequest {
     } catch (error) {
       this.#fail(error)
     }
-    // Each header that is read costs a call into uWebSockets, so who has been answered by now is spared this one.
-    if (!this.#isOver) this.#acceptLanguage ??= req.getHeader('accept-language')
+    // Each of these costs a call into uWebSockets: who has been answered by now is spared them (`bench/user.ts`).
+    if (!this.#isOver) this.#outlive(req)
     this.#req = undefined
+  }
+
+  /** Watches for the end of the connection, and copies what may be asked for of `req`. */
+  #outlive(req: uWS.HttpRequest): void {
+    this.#res.onAborted(() => this.#end())
+    this.#kept = {
+      acceptLanguage: req.getHeader('accept-language'),
+      query: req.getQuery() ?? '',
+      headers: this.#target?.route.headers?.map(name => req.getHeader(name)),
+    }
+  }
+
+  #header(name: string): string {
+    const at = this.#target?.route.headers?.indexOf(name) ?? -1
+    if (at < 0) return ''
+    return this.#req?.getHeader(name) ?? this.#kept?.headers?.[at] ?? ''
   }
 
   /** Of a refusal; undefined where there is only one. */
   get #language(): TitleLanguage | undefined {
-    return this.#world.parts.languageOf?.(
-      this.#acceptLanguage ?? this.#req?.getHeader('accept-language') ?? '',
-    )
+    const header = this.#kept?.acceptLanguage ?? this.#req?.getHeader('accept-language') ?? ''
+    return this.#world.parts.languageOf?.(header)
   }
 
   /** Answers that the address has asked for too many of the log's files. */
@@ -204,31 +233,34 @@ export class Exchange implements HttpRequest {
     const { status, body, headers } = problemOf(error, this.requestId, this.#language)
     if (status === 500) parts.onFault(error, this.requestId)
     else if (error instanceof SignalError) parts.onRefused(error.code, this.requestId)
-    this.#answer({ status, contentType: 'application/problem+json', body, headers })
+    this.#answer({ status, contentType: 'application/problem+json', body, noStore: true, headers })
   }
 
   #answer(answer: HttpAnswer): void {
     if (!this.#end()) return
-    const res = this.#res
-    res.cork(() => {
-      this.#writeHead(answer)
-      if (answer.status === 204 || answer.status === 304) res.endWithoutBody()
-      else if (this.method === 'HEAD') endHead(res, Buffer.byteLength(answer.body))
-      // A body that was refused is not read to its end: the connection can't be used again.
-      else res.end(answer.body, answer.status === 413)
-    })
+    if (this.#req !== undefined) this.#write(answer)
+    else this.#res.cork(() => this.#write(answer))
     const seconds = (performance.now() - this.#startedAtMs) / 1000
     this.#world.parts.onAnswer?.(this.#match?.path ?? 'none', answer.status, seconds)
   }
 
-  #writeHead({ status, contentType, headers }: HttpAnswer): void {
+  #write(answer: HttpAnswer): void {
     const res = this.#res
+    this.#writeHead(answer)
+    if (answer.status === 204 || answer.status === 304) res.endWithoutBody()
+    else if (this.method === 'HEAD') endHead(res, Buffer.byteLength(answer.body))
+    // A body that was refused is not read to its end: the connection can't be used again.
+    else res.end(answer.body, answer.status === 413)
+  }
+
+  #writeHead({ status, contentType, noStore = false, headers }: HttpAnswer): void {
+    const res = this.#res
+    const { heads } = this.#world
     // 200 is what uWebSockets writes by itself.
     if (status !== 200) res.writeStatus(STATUS_LINES[status] ?? String(status))
-    if (status !== 204) res.writeHeader('Content-Type', contentType)
-    res.writeHeader('API-Version', API_VERSION_AND_POLICIES)
+    if (status === 204) res.writeHeader('API-Version', heads.untyped(noStore))
+    else res.writeHeader('Content-Type', heads.typed(contentType, noStore))
     res.writeHeader('X-Request-Id', this.requestId)
-    if (this.#world.parts.tls !== undefined) res.writeHeader('Strict-Transport-Security', HSTS)
     if (this.#world.cors !== undefined || this.#allowedOrigin !== '') this.#writeCors()
     if (this.#target?.deprecatedSince !== undefined) this.#writeDeprecation(this.#target.deprecatedSince)
     if (headers !== undefined) for (const [name, value] of headers) res.writeHeader(name, value)
@@ -246,12 +278,6 @@ export class Exchange implements HttpRequest {
     this.#res.writeHeader('Deprecation', `@${since}`)
     this.#res.writeHeader('Link', `<${canonical}>; rel="successor-version"`)
   }
-}
-
-/** The values now: `req` is gone when the handler asks. */
-function copyHeaders(names: readonly string[], req: uWS.HttpRequest): (name: string) => string {
-  const values = names.map(name => req.getHeader(name))
-  return name => values[names.indexOf(name)] ?? ''
 }
 
 function scopesOf(match: Match | undefined): readonly AdmissionScope[] {
@@ -286,30 +312,6 @@ function bodyTooLarge(bytesMax: number): SignalError {
   return new SignalError('BODY_TOO_LARGE', `a body here has at most ${bytesMax} bytes`)
 }
 
-const STATUS_LINES: Record<number, string> = {
-  200: '200 OK',
-  201: '201 Created',
-  202: '202 Accepted',
-  204: '204 No Content',
-  304: '304 Not Modified',
-  400: '400 Bad Request',
-  401: '401 Unauthorized',
-  403: '403 Forbidden',
-  404: '404 Not Found',
-  405: '405 Method Not Allowed',
-  409: '409 Conflict',
-  410: '410 Gone',
-  413: '413 Payload Too Large',
-  415: '415 Unsupported Media Type',
-  422: '422 Unprocessable Content',
-  426: '426 Upgrade Required',
-  429: '429 Too Many Requests',
-  500: '500 Internal Server Error',
-  503: '503 Service Unavailable',
-}
-
-/** Three lines by one call into uWebSockets, which costs as much for one. */
-const API_VERSION_AND_POLICIES = '1\r\nX-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer'
 const LOOKUP_SCOPES: readonly AdmissionScope[] = ['request', 'lookup']
 const REQUEST_SCOPES: readonly AdmissionScope[] = ['request']
 /** The header that makes an OPTIONS request a preflight (Fetch standard, 4.8). */
@@ -318,4 +320,4 @@ const PROCESS_NAME = nanoid(12).replace('-', '_')
 let requestCount = 0
 const REQUEST_ID_FORM = /^[A-Za-z0-9._-]{8,64}$/
 const NO_BYTES = new Uint8Array(0)
-const NO_HEADER = (): string => ''
+const NO_PARAMS: readonly string[] = []

@@ -7,6 +7,7 @@ import uWS from 'uWebSockets.js'
 import { connect } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
 import type { ErrorCode, Quota } from '../errors.ts'
+import { AnswerHeads } from './answer-head.ts'
 import { CorsPolicy } from './cors.ts'
 import { Exchange, type ExchangeWorld } from './exchange.ts'
 import { type FileSite, type PublicFile, serveFile } from './log-files.ts'
@@ -37,7 +38,9 @@ export interface HttpAnswer {
   readonly status: number
   readonly contentType: string
   readonly body: string | Uint8Array
-  readonly headers?: readonly (readonly [string, string])[]
+  /** Adds `Cache-Control: no-store`. */
+  readonly noStore?: boolean
+  readonly headers?: readonly (readonly [string, string])[] | undefined
 }
 
 export interface HttpRoute {
@@ -107,6 +110,7 @@ export class HttpServer {
       parts,
       router: new Router(webSocket === undefined ? routes : [...routes, webSocketRoute]),
       addresses: new RemoteAddresses(trustedProxies),
+      heads: new AnswerHeads(tls !== undefined),
       cors: corsOrigins.length === 0 ? undefined : new CorsPolicy(corsOrigins),
       requestsOpen: 0,
     }

@@ -4,6 +4,7 @@
  */
 
 import type uWS from 'uWebSockets.js'
+import { HSTS } from './answer-head.ts'
 
 export interface PublicFile {
   /** To be sent at once: the bytes may be the store's, until its next read. */
@@ -133,6 +134,3 @@ function hasTag(header: string, etag: string): boolean {
     return tag === '*' || tag === etag || tag === `W/${etag}`
   })
 }
-
-/** A year, RFC 6797. */
-export const HSTS = 'max-age=31536000'

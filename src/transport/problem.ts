@@ -7,6 +7,7 @@ export interface Problem {
   readonly status: number
   /** The JSON text of the body. */
   readonly body: string
+  /** Besides `Cache-Control: no-store`, which every refusal has. */
   readonly headers: readonly (readonly [string, string])[]
 }
 
@@ -20,7 +21,7 @@ export function problemOf(error: unknown, requestId: string, language: TitleLang
   const isFault = status === 500
   const members = isFault ? {} : refusal.members
   const retryIn = members.retryIn ?? (status === 503 ? RETRY_SECONDS : undefined)
-  const headers: [string, string][] = [['Cache-Control', 'no-store']]
+  const headers: [string, string][] = []
   if (retryIn !== undefined) headers.push(['Retry-After', String(retryIn)])
   if (status === 429 && retryIn !== undefined) {
     headers.push(...rateHeaders(members.scope, retryIn, refusal.quota))

@@ -24,6 +24,7 @@ import { Notices } from '../../src/store/notices.ts'
 import { OutboxStore } from '../../src/store/outbox-store.ts'
 import { RateStore } from '../../src/store/rate-store.ts'
 import { SessionStore } from '../../src/store/session-store.ts'
+import type { HttpAnswer } from '../../src/transport/http.ts'
 import { problemOf } from '../../src/transport/problem.ts'
 import { Router } from '../../src/transport/router.ts'
 import { DocumentedAnswers } from './documented.ts'
@@ -146,9 +147,7 @@ export function sender(world: TestWorld, operations: readonly Operation[]): Send
       const text = Buffer.from(answer.body).toString('utf8')
       return {
         status: answer.status,
-        headers: Object.fromEntries(
-          (answer.headers ?? []).map(([name, value]) => [name.toLowerCase(), value]),
-        ),
+        headers: headersOf(answer),
         body: text === '' ? undefined : answer.contentType.includes('json') ? JSON.parse(text) : text,
         text,
       }
@@ -157,7 +156,7 @@ export function sender(world: TestWorld, operations: readonly Operation[]): Send
       if (problem.status === 500) throw error
       return {
         status: problem.status,
-        headers: Object.fromEntries(problem.headers.map(([name, value]) => [name.toLowerCase(), value])),
+        headers: headersOf({ ...problem, noStore: true }),
         body: JSON.parse(problem.body),
         text: problem.body,
       }
@@ -168,6 +167,18 @@ export function sender(world: TestWorld, operations: readonly Operation[]): Send
     const [method = '', target = ''] = methodAndPath.split(' ')
     documented.check(method, router.find(target.split('?')[0]!)!.path, answer)
     return answer
+  }
+}
+
+/** By lower-case name. */
+function headersOf({
+  noStore,
+  headers = [],
+}: Pick<HttpAnswer, 'noStore' | 'headers'>): Record<string, string> {
+  const cacheControl = noStore ? { 'cache-control': 'no-store' } : {}
+  return {
+    ...cacheControl,
+    ...Object.fromEntries(headers.map(([name, value]) => [name.toLowerCase(), value])),
   }
 }
 

@@ -1,0 +1,93 @@
+/**
+ * `Idempotency-Key` of one operation (contract 1.4): what a request's reply is kept under, and that a request which comes
+ * again gets the kept reply instead of being carried out again.
+ */
+
+import { SignalError } from '../errors.ts'
+import type { IdempotentRequest } from '../store/idempotency-store.ts'
+import type { HttpRequest } from '../transport/http.ts'
+import type { Caller } from './authentication.ts'
+import type { Operation, Reply } from './operation.ts'
+
+export interface IdempotenceWorld {
+  readonly database: { commit<Result>(write: () => Result): Promise<Result> }
+  readonly idempotency: {
+    find(request: IdempotentRequest): string | undefined
+    keep(request: IdempotentRequest, reply: string, nowMs: number): void
+  }
+}
+
+export class Idempotence {
+  readonly #operation: Operation
+  readonly #world: IdempotenceWorld
+  readonly #bodyText: (body: object | string) => string
+  /** Requests that somebody else is asked for now; each resolves when its asking is over. */
+  readonly #asking = new Map<string, Promise<void>>()
+
+  /** `bodyText` makes the text of a reply's body, as it is to be repeated. */
+  constructor(operation: Operation, world: IdempotenceWorld, bodyText: (body: object | string) => string) {
+    this.#operation = operation
+    this.#world = world
+    this.#bodyText = bodyText
+  }
+
+  /** What the reply is kept under, with a copy of the body; undefined where none is kept. Throws `VALIDATION_FAILED`. */
+  requestOf(
+    { body, params, header }: HttpRequest,
+    caller: Caller | undefined,
+  ): IdempotentRequest | undefined {
+    const { id, isIdempotent, areRepliesOfSession } = this.#operation
+    if (!isIdempotent || caller === undefined) return undefined
+    const key = header('idempotency-key')
+    if (key === '') return undefined
+    if (!KEY_FORM.test(key)) {
+      const errors = [
+        { pointer: '', code: 'HEADER', detail: 'Idempotency-Key has 1 to 128 visible characters' },
+      ]
+      throw new SignalError('VALIDATION_FAILED', 'the Idempotency-Key is not one', { errors })
+    }
+    const session = areRepliesOfSession ? ` ${Buffer.from(caller.sessionId).toString('hex')}` : ''
+    const whole = Buffer.concat([Buffer.from(JSON.stringify(params)), body])
+    return { scope: `${id} ${caller.userId}${session}`, key, body: whole }
+  }
+
+  /** Throws `IDEMPOTENCY_KEY_REUSED`. */
+  kept(request: IdempotentRequest): Reply | undefined {
+    const kept = this.#world.idempotency.find(request)
+    return kept === undefined ? undefined : JSON.parse(kept)
+  }
+
+  /** `Call.commit`. */
+  commit(write: () => Reply, request: IdempotentRequest | undefined, nowMs: number): Promise<Reply> {
+    const { database, idempotency } = this.#world
+    if (request === undefined) return database.commit(write)
+    return database.commit(() => {
+      const kept = this.kept(request)
+      if (kept !== undefined) return kept
+      const { status, body } = write()
+      const reply = body === undefined ? { status } : { status, body: this.#bodyText(body) }
+      idempotency.keep(request, JSON.stringify(reply), nowMs)
+      return reply
+    })
+  }
+
+  /** `Call.askOnce`. */
+  async askOnce(
+    ask: (request: IdempotentRequest | undefined) => Promise<Reply>,
+    request: IdempotentRequest | undefined,
+  ): Promise<Reply> {
+    if (request === undefined) return ask(undefined)
+    const name = `${request.scope}\n${request.key}`
+    for (let earlier = this.#asking.get(name); earlier !== undefined; earlier = this.#asking.get(name)) {
+      await earlier
+    }
+    const kept = this.kept(request)
+    if (kept !== undefined) return kept
+    const asked = ask(request)
+    const isOver = () => void this.#asking.delete(name)
+    this.#asking.set(name, asked.then(isOver, isOver))
+    return asked
+  }
+}
+
+const KEY_FORM = /^[\x21-\x7e]{1,128}$/
