@@ -1,7 +1,7 @@
 /** fsck as an operator runs it: beside the server, over damaged data, and as a repair. */
 
 import { randomBytes } from 'node:crypto'
-import { readFileSync, truncateSync, writeFileSync } from 'node:fs'
+import { cpSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import t, { type Test } from 'tap'
@@ -32,16 +32,25 @@ function damageIn({ lines }: CommandOutcome): CommandOutcome['lines'] {
   return lines.filter(({ ok, check }) => ok === false && check !== 'repair')
 }
 
-/** A data directory with the log of a development server that was stopped. */
-async function loggedFolder(t: Test, users = 300): Promise<{ dataFolder: string; keys: RegisteredKey[] }> {
-  const dataFolder = t.testdir()
+const original = t.testdir()
+const keys = await makeLog(original)
+
+/** Fills the folder with the log of a development server that was stopped: 300 users, one of them with three keys. */
+async function makeLog(dataFolder: string): Promise<RegisteredKey[]> {
   const server = await startServer({ dataFolder, environment: { CALLSIGN_LOG_LEVEL: 'error' } })
   const client = new RegisterClient(server.grpc)
-  const keys = await registerUsers(client, 0, users)
+  const keys = await registerUsers(client, 0, 300)
   keys.push(await registerKey(client, 7n, 1n), await registerKey(client, 7n, 1n))
   client.close()
   await server.end()
-  return { dataFolder, keys }
+  return keys
+}
+
+/** A copy of the data directory that was made once. */
+function loggedFolder(t: Test): string {
+  const dataFolder = t.testdir()
+  cpSync(original, dataFolder, { recursive: true })
+  return dataFolder
 }
 
 async function damage(dataFolder: string, act: (tables: RawTables) => Promise<unknown>): Promise<void> {
@@ -89,7 +98,7 @@ t.test('beside a server that is being written to it finds a whole log, each time
 })
 
 t.test('a changed entry is named, and never repaired', async t => {
-  const { dataFolder } = await loggedFolder(t)
+  const dataFolder = loggedFolder(t)
   await damage(dataFolder, tables => tables.change(LOG_TABLES.bundles, indexKey(0), 136 * 5 + 60, 1))
   const outcome = await fsck(dataFolder, ['--repair'])
   t.equal(outcome.code, 1)
@@ -101,7 +110,7 @@ t.test('a changed entry is named, and never repaired', async t => {
 })
 
 t.test('damage to what is derived is named, repaired, and the server goes on', async t => {
-  const { dataFolder, keys } = await loggedFolder(t)
+  const dataFolder = loggedFolder(t)
   await damage(dataFolder, async tables => {
     await tables.change(LOG_TABLES.tiles, tileKey(0, 0), 1_000, 1)
     await tables.change(LOG_TABLES.identities, indexKey(1), 24 * 130 + 21, 1)
@@ -133,7 +142,7 @@ t.test('damage to what is derived is named, repaired, and the server goes on', a
 })
 
 t.test('a repair needs the server stopped', async t => {
-  const { dataFolder } = await loggedFolder(t)
+  const dataFolder = loggedFolder(t)
   // A hash in the middle of a full tile, which a start does not look at.
   await damage(dataFolder, tables => tables.change(LOG_TABLES.identities, indexKey(0), 24 * 9 + 23, 1))
   const server = await startServer({ dataFolder })
@@ -145,7 +154,7 @@ t.test('a repair needs the server stopped', async t => {
 })
 
 t.test('with the VRF key the identities are hashed again', async t => {
-  const { dataFolder } = await loggedFolder(t)
+  const dataFolder = loggedFolder(t)
   const { VRF_PRIVATE_KEY } = keysIn(dataFolder)
   const environment = { VRF_PRIVATE_KEY: VRF_PRIVATE_KEY! }
   const whole = await fsck(dataFolder, ['--vrf-sample', '1000'], environment)
@@ -167,7 +176,7 @@ t.test('with the VRF key the identities are hashed again', async t => {
 })
 
 t.test('the verifier key may be given, and then counts', async t => {
-  const { dataFolder } = await loggedFolder(t, 5)
+  const dataFolder = loggedFolder(t)
   const { KT_PUBLIC_KEY } = keysIn(dataFolder)
   t.equal((await fsck(dataFolder, ['--vkey', KT_PUBLIC_KEY!])).code, 0)
   const other = generateKeys('localhost/callsign-dev', randomBytes).ktPublicKey
@@ -178,7 +187,7 @@ t.test('the verifier key may be given, and then counts', async t => {
 })
 
 t.test('a file that is cut short or overwritten is damage, said in a sentence', async t => {
-  const { dataFolder } = await loggedFolder(t)
+  const dataFolder = loggedFolder(t)
   const path = join(dataFolder, 'store', 'data.mdb')
   const whole = readFileSync(path)
   const broken: Record<string, () => void> = {
