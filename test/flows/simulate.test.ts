@@ -6,25 +6,31 @@ import { createServer } from 'node:net'
 import t, { type Test } from 'tap'
 import { fingerprintOf } from '../support/call-key.ts'
 import { randomFrom, seedOf } from '../support/seed.ts'
-import { type RunningServer, startServer } from '../support/server.ts'
+import { startServer } from '../support/server.ts'
 import { RealUser, RunningSimulator } from '../support/simulator.ts'
 
-const EMAIL = 'rita@example.org'
 const OTP = '424242'
 /** A minute is about a second. */
 const PACE = ['--pace', '0.02']
 
-async function start(t: Test): Promise<RunningServer> {
-  const environment = { CALLSIGN_TEST_IDENTIFIERS: JSON.stringify({ [EMAIL]: OTP }) }
-  const server = await startServer({ dataFolder: t.testdir(), environment })
-  t.teardown(() => server.end('SIGKILL'))
-  return server
+const emails = Array.from({ length: 12 }, (_, at) => `rita${at}@example.org`)
+const shared = await startServer({
+  dataFolder: t.testdir(),
+  environment: {
+    CALLSIGN_TEST_IDENTIFIERS: JSON.stringify(Object.fromEntries(emails.map(email => [email, OTP]))),
+  },
+})
+t.teardown(() => shared.end('SIGKILL'))
+const { http } = shared
+
+/** A real person whom nobody knows yet. */
+function newcomer(): Promise<RealUser> {
+  return RealUser.signIn(http, emails.pop()!, OTP)
 }
 
 /** A real person who is a contact of one fake one. */
 async function meet(t: Test, behaviour: string, name: string) {
-  const { http } = await start(t)
-  const rita = await RealUser.signIn(http, EMAIL, OTP)
+  const rita = await newcomer()
   const link = await rita.shareLink()
   const args = ['--people', behaviour, '--befriend', link, '--control', ...PACE]
   const simulator = new RunningSimulator(t, http, args)
@@ -115,8 +121,7 @@ t.test('somebody calls on command, and is answered', async t => {
 })
 
 t.test('by --calls-you-after they call by themselves', async t => {
-  const { http } = await start(t)
-  const rita = await RealUser.signIn(http, EMAIL, OTP)
+  const rita = await newcomer()
   const args = [
     '--people',
     'decline',
@@ -135,8 +140,7 @@ t.test('by --calls-you-after they call by themselves', async t => {
 })
 
 t.test('by JSON lines it makes people, who accept requests, and says how they are', async t => {
-  const { http } = await start(t)
-  const rita = await RealUser.signIn(http, EMAIL, OTP)
+  const rita = await newcomer()
   const simulator = new RunningSimulator(t, http, ['--json', '--control', ...PACE])
   t.match(await simulator.state(() => true), { people: [], calls: { started: 0, failed: 0 } })
   simulator.tell({ kind: 'people', behaviours: ['answer', 'answer', 'drop'] })
@@ -159,7 +163,6 @@ t.test('by JSON lines it makes people, who accept requests, and says how they ar
 })
 
 t.test('lines that are no commands are told of, and do no harm', async t => {
-  const { http } = await start(t)
   const simulator = new RunningSimulator(t, http, ['--json', '--control'])
   const seed = seedOf()
   t.comment(`CALLSIGN_SEED=${seed}`)
@@ -175,7 +178,6 @@ t.test('lines that are no commands are told of, and do no harm', async t => {
 })
 
 t.test('a little load goes as it should', async t => {
-  const { http } = await start(t)
   const args = ['--users', '20', '--calls-per-second', '5', '--seconds', '3']
   const simulator = new RunningSimulator(t, http, args)
   t.equal(await simulator.ended(), 0, simulator.stderr)
@@ -207,7 +209,6 @@ t.test('rates of the server are told of in a sentence', async t => {
 })
 
 t.test('what it can not do is said in a sentence, with exit code 2', async t => {
-  const { http } = await start(t)
   for (const [args, sentence] of [
     [['--people', 'answer,dance'], /dance is none of answer, /],
     [['--users', '5'], /--users and --calls-per-second go together/],
