@@ -3,6 +3,7 @@
  * Whoever checks has only the public keys of the ready line and the code in `test/strangers`.
  */
 
+import { join } from 'node:path'
 import t from 'tap'
 import { checkPartialForms, crawl, fetchCheckpoint } from '../strangers/crawler.ts'
 import { type Checkpoint, verifyLookup } from '../strangers/verifier.ts'
@@ -71,7 +72,8 @@ const WAVE_KEYS = 50
 const TARGETS = [1, 64, 2, 63, 3, 31]
 
 // The tests below only read this log.
-const log = await startLog(t, t.testdir())
+const folder = t.testdir({ read: {}, grown: {} })
+const log = await startLog(t, join(folder, 'read'))
 const { registered, seen, unprovable } = await registerWatched(log)
 
 t.test('registered keys have indexes of their own, without gaps', async t => {
@@ -153,30 +155,40 @@ t.test('each checkpoint served while registering is a prefix of the tree', async
   t.ok(new Set(sizes).size > WAVES, `${new Set(sizes).size} different checkpoints were seen`)
 })
 
+// The tests below add to a log of their own, each with users that nobody else has.
+const { http, client, keys } = await startLog(t, join(folder, 'grown'))
+let usersTaken = 0
+
+/** The first of so many users whom the log does not know. */
+function newUsers(count: number): number {
+  usersTaken += count
+  return usersTaken - count
+}
+
 t.test('the same key again gets the same index and adds nothing', async t => {
-  const { http, client, keys } = await startLog(t, t.testdir())
-  const [first] = await registerUsers(client, 1, 20)
+  const [first] = await registerUsers(client, newUsers(20), 20)
+  const { size } = await fetchCheckpoint(http, keys)
   const { userId, deviceId, publicKey, index } = first!
   const again = Array.from({ length: 8 }, () => registerKey(client, userId, deviceId, publicKey))
   t.same(new Set((await Promise.all(again)).map(key => key.index)), new Set([index]))
-  t.equal((await fetchCheckpoint(http, keys)).size, 20)
+  t.equal((await fetchCheckpoint(http, keys)).size, size)
 })
 
 t.test('a new key registered many times at once is logged once', async t => {
-  const { http, client, keys } = await startLog(t, t.testdir())
-  const [first] = await registerUsers(client, 7, 1)
+  const [first] = await registerUsers(client, newUsers(1), 1)
+  const { userId, deviceId, index } = first!
   const publicKey = Buffer.alloc(32, 7).toString('base64')
-  const again = Array.from({ length: 8 }, () => registerKey(client, 7n, 1n, publicKey))
-  t.same(new Set((await Promise.all(again)).map(key => key.index)), new Set([first!.index + 1]))
-  t.equal((await fetchCheckpoint(http, keys)).size, 2)
+  const again = Array.from({ length: 8 }, () => registerKey(client, userId, deviceId, publicKey))
+  t.same(new Set((await Promise.all(again)).map(key => key.index)), new Set([index + 1]))
+  t.equal((await fetchCheckpoint(http, keys)).size, index + 2)
 })
 
 t.test('the newest key of a device answers lookups, the older ones stay provable, oldest first', async t => {
-  const { http, client, keys } = await startLog(t, t.testdir())
-  const versions = [await registerKey(client, 5n, 6n)]
+  const userId = BigInt(newUsers(1))
+  const versions = [await registerKey(client, userId, 6n)]
   for (let version = 1; version < 5; version++) {
-    await registerUsers(client, 100 * version, 20)
-    versions.push(await registerKey(client, 5n, 6n))
+    await registerUsers(client, newUsers(20), 20)
+    versions.push(await registerKey(client, userId, 6n))
   }
   const { vrfHash } = versions[0]!
   t.same(new Set(versions.map(key => key.vrfHash)), new Set([vrfHash]))
@@ -196,15 +208,15 @@ t.test('the newest key of a device answers lookups, the older ones stay provable
     entries.map(({ index }) => index),
     versions.map(({ index }) => `${index}`),
   )
-  t.equal(treeSize, '85')
+  t.equal(treeSize, `${versions[0]!.index + 85}`)
 })
 
 t.test('going back to an earlier key of a device is logged as a new entry', async t => {
-  const { http, client } = await startLog(t, t.testdir())
-  const old = await registerKey(client, 1n, 1n)
-  await registerKey(client, 1n, 1n)
-  const back = await registerKey(client, 1n, 1n, old.publicKey)
-  t.equal(back.index, 2)
+  const userId = BigInt(newUsers(1))
+  const old = await registerKey(client, userId, 1n)
+  await registerKey(client, userId, 1n)
+  const back = await registerKey(client, userId, 1n, old.publicKey)
+  t.equal(back.index, old.index + 2)
   const { entries } = await lookUpHistory(http, old.vrfHash)
   t.equal(entries.length, 3)
   t.equal(entries[2]!.publicKey, old.publicKey)
