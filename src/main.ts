@@ -77,6 +77,7 @@ async function start(
   const register = registrationOf(house, log, actors)
   const application = await startApplication(house, log, actors, { publicUrl, register })
   await log.guard.confirm()
+  await log.vrf.ready
   const connections = new OpenConnections()
   const http = publicServer(house, log, application, {
     publicUrl,

@@ -27,6 +27,7 @@ export interface OpenedLog {
   readonly store: LogStore
   readonly published: PublishedLog
   readonly guard: RollBackGuard
+  /** Its threads may still be starting. */
   readonly vrf: VrfPool
 }
 
@@ -47,14 +48,14 @@ export async function openLog(
   if (log.headFile === undefined && !config.isDevelopment) {
     logger.warn({ event: 'log-head-file-unset', advice: 'set CALLSIGN_LOG_HEAD_FILE to notice a roll-back' })
   }
-  const database = Database.open(dataFolder)
-  const store = new LogStore(database)
-  const vrf = await VrfPool.start({
+  const vrf = new VrfPool({
     secret: keys.vrfSecret,
     threads: log.vrfThreads,
     cacheEntriesMax: log.vrfCacheEntriesMax,
     queueMax: VRF_JOBS_WAITING_MAX,
   })
+  const database = Database.open(dataFolder)
+  const store = new LogStore(database)
   const maker = {
     formatVersion: STORE_FORMAT_VERSION,
     vkey: formatVerifierKey(keys.signer),

@@ -11,8 +11,9 @@
  */
 import assert from 'node:assert'
 
-import { type ProvenHash, VRF_HASH_BYTES } from './vrf.ts'
+import { VRF_HASH_BYTES } from './entry.ts'
 import { RESULT_BYTES, type VrfResult } from './vrf-job.ts'
+import type { ProvenHash } from './vrf-suite.ts'
 
 /** No entry: the end of a bucket's chain. Entries are numbered from 1. */
 const NONE = 0

@@ -10,18 +10,17 @@ import assert from 'node:assert'
 import sodium from 'libsodium-wrappers-sumo'
 import { sha512 } from '#primitives'
 
-import {
-  type ProvenHash,
-  VRF_DOMAIN,
-  VRF_KEY_BYTES,
-  VRF_PROOF_BYTES,
-  VRF_SUITE,
-  vrfPublicKey,
-} from './vrf.ts'
+import { type ProvenHash, VRF_DOMAIN, VRF_KEY_BYTES, VRF_PROOF_BYTES, VRF_SUITE } from './vrf-suite.ts'
 
-/** The VRF under `secret`, ready to use. Throws `KEY_INVALID` unless it is a canonical scalar in [1, q-1]. */
-export async function createFastVrf(secret: Uint8Array): Promise<FastVrf> {
-  const publicKey = vrfPublicKey(secret)
+/** A key of the VRF, in the encodings of `vrf.ts`, 32 bytes each. */
+export interface VrfKey {
+  readonly secret: Uint8Array
+  /** What the reference, `vrfPublicKey`, makes of the secret. */
+  readonly publicKey: Uint8Array
+}
+
+/** The VRF under a key, ready to use. The reference has judged the secret when it made the public key. */
+export async function createFastVrf({ secret, publicKey }: VrfKey): Promise<FastVrf> {
   await sodium.ready
   const vrf = new FastVrf(Uint8Array.from(secret))
   // What this key hashes is published for good, so the two implementations agree on it before one is used alone.

@@ -4,8 +4,9 @@
  */
 import assert from 'node:assert'
 
-import { type ProvenHash, VRF_HASH_BYTES, VRF_PROOF_BYTES, vrfInput } from './vrf.ts'
+import { VRF_HASH_BYTES } from './entry.ts'
 import type { FastVrf } from './vrf-fast.ts'
+import { type ProvenHash, VRF_PROOF_BYTES, vrfInput } from './vrf-suite.ts'
 
 /** What is wanted of one user and device: its VRF hash, or the hash and the proof. */
 export interface VrfJob {

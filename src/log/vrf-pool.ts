@@ -8,9 +8,10 @@
 import assert from 'node:assert'
 
 import { SignalError } from '../errors.ts'
-import { type ProvenHash, vrfPublicKey } from './vrf.ts'
+import { vrfPublicKey } from './vrf.ts'
 import { VrfCache } from './vrf-cache.ts'
 import type { VrfJob, VrfResult } from './vrf-job.ts'
+import type { ProvenHash } from './vrf-suite.ts'
 import { type StartWorker, startVrfWorker, VrfThread } from './vrf-thread.ts'
 
 export interface VrfPoolOptions {
@@ -46,6 +47,8 @@ const START_FAILURES_MAX = 3
 export class VrfPool {
   /** The VRF public key, 32 bytes. */
   readonly publicKey: Uint8Array
+  /** Resolves when all threads are ready. Rejects with `INTERNAL` when one can't be started; the pool is closed then. */
+  readonly ready: Promise<void>
   readonly #secret: Uint8Array
   readonly #startWorker: StartWorker
   readonly #queueMax: number
@@ -65,24 +68,18 @@ export class VrfPool {
   #cacheHits = 0
   #cacheMisses = 0
 
-  /**
-   * A pool whose threads are all ready. Throws `KEY_INVALID` for a secret that is not a canonical scalar in [1, q-1],
-   * `INTERNAL` when a thread cannot be started.
-   */
+  /** A pool whose threads are all ready; as the constructor, and `ready`. */
   static async start(options: VrfPoolOptions): Promise<VrfPool> {
     const pool = new VrfPool(options)
-    const starts = Array.from({ length: options.threads }, () => pool.#startThread())
-    try {
-      await Promise.all(starts)
-    } catch (cause) {
-      await pool.close()
-      const reason = cause instanceof Error ? cause.message : String(cause)
-      throw new SignalError('INTERNAL', `vrf thread did not start: ${reason}`, { cause })
-    }
+    await pool.ready
     return pool
   }
 
-  private constructor(options: VrfPoolOptions) {
+  /**
+   * Starts the threads; what is asked meanwhile waits for them. Throws `KEY_INVALID` for a secret that is not a
+   * canonical scalar in [1, q-1].
+   */
+  constructor(options: VrfPoolOptions) {
     assert(Number.isSafeInteger(options.threads) && options.threads > 0, 'vrf pool without threads')
     assert(Number.isSafeInteger(options.queueMax) && options.queueMax > 0, 'vrf pool without a queue')
     this.publicKey = vrfPublicKey(options.secret)
@@ -90,6 +87,9 @@ export class VrfPool {
     this.#startWorker = options.startWorker ?? startVrfWorker
     this.#queueMax = options.queueMax
     this.#cache = new VrfCache(options.cacheEntriesMax)
+    this.ready = this.#startThreads(options.threads)
+    // Whoever wants to know that it failed waits for it, perhaps later.
+    this.ready.catch(() => undefined)
   }
 
   /**
@@ -200,21 +200,34 @@ export class VrfPool {
     return least
   }
 
+  async #startThreads(threads: number): Promise<void> {
+    try {
+      await Promise.all(Array.from({ length: threads }, () => this.#startThread()))
+    } catch (cause) {
+      await this.close()
+      const reason = cause instanceof Error ? cause.message : String(cause)
+      throw new SignalError('INTERNAL', `vrf thread did not start: ${reason}`, { cause })
+    }
+  }
+
   #startThread(): Promise<void> {
     return new Promise((resolve, reject) => {
-      const thread: VrfThread<PoolJob> = new VrfThread(this.#startWorker(this.#secret), {
-        onReady: () => {
-          this.#startFailures = 0
-          this.#dispatch()
-          resolve()
+      const thread: VrfThread<PoolJob> = new VrfThread(
+        this.#startWorker({ secret: this.#secret, publicKey: this.publicKey }),
+        {
+          onReady: () => {
+            this.#startFailures = 0
+            this.#dispatch()
+            resolve()
+          },
+          onResults: (jobs, results) => this.#onResults(jobs, results),
+          onEnd: (jobs, cause) => {
+            this.#threads.delete(thread)
+            if (thread.isReady) this.#onThreadLost(jobs, cause)
+            reject(cause)
+          },
         },
-        onResults: (jobs, results) => this.#onResults(jobs, results),
-        onEnd: (jobs, cause) => {
-          this.#threads.delete(thread)
-          if (thread.isReady) this.#onThreadLost(jobs, cause)
-          reject(cause)
-        },
-      })
+      )
       this.#threads.add(thread)
     })
   }

@@ -2,13 +2,14 @@
 import assert from 'node:assert'
 import { Worker } from 'node:worker_threads'
 
+import type { VrfKey } from './vrf-fast.ts'
 import { packJobs, unpackResults, type VrfJob, type VrfResult } from './vrf-job.ts'
 
 /** Starts the worker of `vrf-worker.ts`. Tests give their own to end threads at will. */
-export type StartWorker = (secret: Uint8Array) => Worker
+export type StartWorker = (key: VrfKey) => Worker
 
-export const startVrfWorker: StartWorker = secret =>
-  new Worker(new URL('./vrf-worker.js', import.meta.url), { name: 'vrf', workerData: { secret } })
+export const startVrfWorker: StartWorker = ({ secret, publicKey }) =>
+  new Worker(new URL('./vrf-worker.js', import.meta.url), { name: 'vrf', workerData: { secret, publicKey } })
 
 const BATCHES_IN_FLIGHT_MAX = 2
 
@@ -30,12 +31,15 @@ export class VrfThread<Job extends VrfJob> {
   readonly #events: ThreadEvents<Job>
   readonly #batches: Job[][] = []
   #error: unknown = new Error('vrf thread ended')
+  #isEnding = false
 
   constructor(worker: Worker, events: ThreadEvents<Job>) {
     this.#worker = worker
     this.#events = events
     // The first message says that it is ready. One listener for both: adding a second one would ref the worker again.
     worker.on('message', (message: Uint8Array) => {
+      // It would be let go, and the process with it, before it has ended.
+      if (this.#isEnding) return
       if (this.isReady) this.#onResults(message)
       else this.#onReady()
     })
@@ -59,6 +63,7 @@ export class VrfThread<Job extends VrfJob> {
   }
 
   async end(): Promise<void> {
+    this.#isEnding = true
     await this.#worker.terminate()
   }
 

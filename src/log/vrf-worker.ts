@@ -2,14 +2,13 @@
 import assert from 'node:assert'
 import { parentPort, workerData } from 'node:worker_threads'
 
-import { createFastVrf } from './vrf-fast.ts'
+import { createFastVrf, type VrfKey } from './vrf-fast.ts'
 import { runJobs } from './vrf-job.ts'
 
 const port = parentPort
 assert(port !== null, 'vrf-worker.ts runs only as a worker thread')
 
-const { secret } = workerData as { readonly secret: Uint8Array }
-const vrf = await createFastVrf(secret)
+const vrf = await createFastVrf(workerData as VrfKey)
 
 port.on('message', (words: BigUint64Array) => {
   const results = runJobs(vrf, words)

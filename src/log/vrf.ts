@@ -13,49 +13,15 @@ import { decodeBase64, sha512 } from '#primitives'
 
 import { SignalError } from '../errors.ts'
 import { VRF_HASH_BYTES } from './entry.ts'
+import { VRF_DOMAIN, VRF_KEY_BYTES, VRF_PROOF_BYTES, VRF_SUITE, vrfInput } from './vrf-suite.ts'
 
-export { VRF_HASH_BYTES }
-
-/** Bytes of an encoded secret scalar and of an encoded group element (qLen and ptLen). */
-export const VRF_KEY_BYTES = 32
-
-/** Bytes of pi: Gamma (32), c (16), s (32). */
-export const VRF_PROOF_BYTES = 80
-
-/** The suite string every hash of this VRF begins with: the byte 0xff and the specification's name. */
-export const VRF_SUITE: Uint8Array = concatBytes(Uint8Array.of(0xff), ascii('c2sp.org/vrf-r255'))
-
-/** What follows the suite string in each hash (RFC 9381, section 5); `back` ends the last two. */
-export const VRF_DOMAIN = {
-  encodeToGroup: 0x82,
-  nonce: 0x81,
-  challenge: 0x02,
-  proofToHash: 0x03,
-  back: 0x00,
-} as const
-
-/** A VRF hash (64 bytes) with the proof of it (80 bytes). */
-export interface ProvenHash {
-  readonly vrfHash: Uint8Array
-  readonly vrfProof: Uint8Array
-}
+export { VRF_HASH_BYTES, VRF_PROOF_BYTES, vrfInput }
 
 export type GroupElement = InstanceType<typeof ristretto255.Point>
 
 const { Point } = ristretto255
 const { Fn } = Point
 const CHALLENGE_BYTES = 16
-const UINT64_MAX = 2n ** 64n - 1n
-
-/**
- * The VRF input of one device: ASCII `<userID>_<deviceID>`, both decimal without leading zeros. Digits hold no
- * underscore, so two pairs never share an input. Throws `RangeError` when an id is not a uint64.
- */
-export function vrfInput(userId: bigint, deviceId: bigint): Uint8Array {
-  assertUint64('user id', userId)
-  assertUint64('device id', deviceId)
-  return ascii(`${userId}_${deviceId}`)
-}
 
 /**
  * A new secret key: 64 uniformly random bytes reduced mod q, as 32 bytes. The caller brings the randomness. Throws
@@ -81,7 +47,9 @@ export function parseVrfSecret(base64: string): Uint8Array {
 
 /** Y = x*B, 32 bytes. Throws `KEY_INVALID` for a secret that `parseVrfSecret` would refuse. */
 export function vrfPublicKey(secret: Uint8Array): Uint8Array {
-  return Point.BASE.multiply(decodeSecret(secret)).toBytes()
+  const x = decodeSecret(secret)
+  // Not `BASE` itself, for which the library makes tables at its first use: for one product they take longer than it.
+  return Point.fromBytes(Point.BASE.toBytes()).multiply(x).toBytes()
 }
 
 /**
@@ -101,7 +69,7 @@ export function parseVrfPublicKey(base64: string): Uint8Array {
 export function proveVrf(secret: Uint8Array, input: Uint8Array): Uint8Array {
   // 1. x and Y from the secret key.
   const x = decodeSecret(secret)
-  const publicKey = vrfPublicKey(secret)
+  const publicKey = Point.BASE.multiply(x).toBytes()
   // 2., 3. H, and its encoding h_string.
   const H = encodeToGroup(publicKey, input)
   // 4. Gamma = x*H.
@@ -119,7 +87,7 @@ export function proveVrf(secret: Uint8Array, input: Uint8Array): Uint8Array {
 /** The VRF hash beta of `input`, 64 bytes, without making its proof. Throws `KEY_INVALID` for a bad secret. */
 export function hashVrf(secret: Uint8Array, input: Uint8Array): Uint8Array {
   const x = decodeSecret(secret)
-  return gammaToHash(encodeToGroup(vrfPublicKey(secret), input).multiply(x))
+  return gammaToHash(encodeToGroup(Point.BASE.multiply(x).toBytes(), input).multiply(x))
 }
 
 /**
@@ -233,12 +201,4 @@ function keyBytes(base64: string, name: string): Uint8Array {
 
 function reduce(bytes: Uint8Array): bigint {
   return Fn.create(bytesToNumberLE(bytes))
-}
-
-function ascii(text: string): Uint8Array {
-  return new TextEncoder().encode(text)
-}
-
-function assertUint64(name: string, value: bigint): void {
-  if (value < 0n || value > UINT64_MAX) throw new RangeError(`${name} ${value} is not a uint64`)
 }

@@ -175,8 +175,8 @@ t.test('the jobs of a thread that ends are done by its replacement', async t => 
 
 t.test('a thread that is terminated without a job is replaced', async t => {
   const workers: Worker[] = []
-  const startWorker: StartWorker = secret => {
-    const worker = startVrfWorker(secret)
+  const startWorker: StartWorker = key => {
+    const worker = startVrfWorker(key)
     workers.push(worker)
     return worker
   }
@@ -289,9 +289,9 @@ async function startPool(t: Test, options: Partial<VrfPoolOptions> = {}): Promis
 /** The first workers are bad in these ways, every later one is real. */
 function firstly(kinds: readonly WorkerKind[]): StartWorker {
   let started = 0
-  return secret => {
+  return key => {
     const kind = kinds[started++]
-    return kind === undefined ? startVrfWorker(secret) : new Worker(BAD_WORKERS[kind], { eval: true })
+    return kind === undefined ? startVrfWorker(key) : new Worker(BAD_WORKERS[kind], { eval: true })
   }
 }
 

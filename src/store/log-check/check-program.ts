@@ -2,8 +2,8 @@
 
 import { SignalError } from '../../errors.ts'
 import { parseVerifierKey } from '../../log/note.ts'
-import { parseVrfSecret, vrfInput } from '../../log/vrf.ts'
-import { createFastVrf } from '../../log/vrf-fast.ts'
+import { parseVrfSecret, vrfInput, vrfPublicKey } from '../../log/vrf.ts'
+import { createFastVrf, type FastVrf } from '../../log/vrf-fast.ts'
 import { Database } from '../database.ts'
 import { checkLog, type LogCheckOptions } from '../log-check.ts'
 import type { CheckMessage, CheckRequest } from './check-process.ts'
@@ -24,7 +24,7 @@ async function answer(request: CheckRequest): Promise<void> {
 }
 
 async function check({ dataFolder, vkey, vrf }: CheckRequest): Promise<LogReport> {
-  const fastVrf = vrf === undefined ? undefined : await createFastVrf(parseVrfSecret(vrf.secret))
+  const fastVrf = vrf === undefined ? undefined : await fastVrfOf(parseVrfSecret(vrf.secret))
   const database = Database.openReadOnly(dataFolder)
   const raw = new RawLog(database)
   const options: LogCheckOptions = {
@@ -49,6 +49,10 @@ async function check({ dataFolder, vkey, vrf }: CheckRequest): Promise<LogReport
     raw.end()
     await database.close()
   }
+}
+
+function fastVrfOf(secret: Uint8Array): Promise<FastVrf> {
+  return createFastVrf({ secret, publicKey: vrfPublicKey(secret) })
 }
 
 function refusalOf(error: unknown): CheckMessage {
