@@ -1,7 +1,7 @@
 /** One schema's judgement of parsed values: the value in its type, or a refusal that names every element at fault. */
 
 import type { Static, TSchema } from 'typebox'
-import { Compile, type Validator } from 'typebox/compile'
+import { Compile, type Validator } from 'typebox/schema'
 import { type FieldError, SignalError } from '../errors.ts'
 import { type Settle, settleOf } from './shape.ts'
 
@@ -36,7 +36,8 @@ export class SchemaCheck<Schema extends TSchema> {
 
   #refusal(validator: Validator, value: unknown): SignalError {
     // The validator stops at the eighth fault.
-    const errors = validator.Errors(value).map(({ instancePath, keyword, message }) => ({
+    const [, faults] = validator.Errors(value)
+    const errors = faults.map(({ instancePath, keyword, message }) => ({
       pointer: instancePath,
       code: keyword === '~refine' ? 'FORMAT' : keyword.toUpperCase(),
       detail: message,

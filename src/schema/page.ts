@@ -1,6 +1,7 @@
 /** Wire shapes of lists (contract 1.9): newest first, a page at a time. */
 
-import Type, { type TObject } from 'typebox'
+import type { TObject } from 'typebox'
+import { Type } from './type.ts'
 
 /** Of a query that may say more. */
 export const PAGE_MEMBERS = {

@@ -3,7 +3,8 @@
  * member, and finding members that the schema does not name (contract 1.2, 1.3).
  */
 
-import Type, { type TSchema } from 'typebox'
+import type { TSchema } from 'typebox'
+import { Type } from './type.ts'
 import { isUint64Schema, readUint64 } from './uint64.ts'
 
 /** Changes a parsed value in place; returns what it became. */

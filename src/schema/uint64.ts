@@ -1,6 +1,7 @@
 /** Ids on the wire (contract 1.3): which texts and numbers are one, and what the schemas say of them. */
 
-import Type, { type TSchema } from 'typebox'
+import type { TSchema } from 'typebox'
+import { Type } from './type.ts'
 
 const PATTERN = '^(0|[1-9][0-9]{0,19})$'
 const FORM = new RegExp(PATTERN)
