@@ -4,7 +4,6 @@
  */
 
 import { createPrivateKey, type KeyObject } from 'node:crypto'
-import { SignJWT } from 'jose'
 import { type PostResult, post } from './http-post.ts'
 import { type DeliveryOutcome, reasonWord } from './outcome.ts'
 
@@ -154,6 +153,7 @@ class AccessToken {
 
   async #assertion(nowMs: number): Promise<string> {
     const { client_email, private_key_id } = this.#account
+    const { SignJWT } = await import('jose/jwt/sign')
     const issuedAt = Math.floor(nowMs / 1000)
     return new SignJWT({ scope: SCOPE })
       .setProtectedHeader({

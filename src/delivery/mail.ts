@@ -6,7 +6,6 @@
  * (nodemailer/nodemailer#1848), never sees a text of ours.
  */
 
-import nodemailer from 'nodemailer'
 import { type DeliveryOutcome, reasonWord } from './outcome.ts'
 
 export interface MailOptions {
@@ -37,34 +36,27 @@ export interface MailAddress {
 
 /** Sends until `close`. */
 export class MailSender {
-  readonly #transport
+  readonly #options: MailOptions
+  /** Made by the first message: the library is loaded for it. */
+  #transport: ReturnType<typeof openTransport> | undefined
+  #isClosed = false
   readonly #from: MailAddress
   readonly #deadlineMs: number
 
   /** Throws when `from` holds no address. */
-  constructor({ url, from, timeoutMs = 10_000, ca }: MailOptions) {
+  constructor(options: MailOptions) {
+    const { from, timeoutMs = TIMEOUT_MS } = options
+    this.#options = options
     this.#from = parseMailAddress(from)
     this.#deadlineMs = 3 * timeoutMs
-    this.#transport = nodemailer.createTransport({
-      url,
-      pool: true,
-      // The outbox repeats what failed, and knows for how long that makes sense.
-      maxRequeues: 0,
-      dnsTimeout: timeoutMs,
-      connectionTimeout: timeoutMs,
-      greetingTimeout: timeoutMs,
-      socketTimeout: timeoutMs,
-      disableFileAccess: true,
-      disableUrlAccess: true,
-      ...(ca === undefined ? {} : { tls: { ca } }),
-    })
   }
 
   /** Never rejects. `sent` means that the server took the message, not that anyone has read it. */
   async send({ to, subject, text }: Mail): Promise<DeliveryOutcome> {
     if (!isMailAddress(to)) return { kind: 'refused', reason: 'bad-recipient' }
     try {
-      await this.#transport.sendMail({
+      const transport = await this.#open()
+      await transport.sendMail({
         envelope: { from: this.#from.address, to },
         from: this.#from,
         to: { name: '', address: to },
@@ -84,7 +76,8 @@ export class MailSender {
   /** Connects and signs in, and sends nothing. Never rejects; `sent` means that the server would take mail. */
   async check(): Promise<DeliveryOutcome> {
     try {
-      await this.#transport.verify()
+      const transport = await this.#open()
+      await transport.verify()
       return { kind: 'sent' }
     } catch (error) {
       return outcomeOf(error)
@@ -93,8 +86,32 @@ export class MailSender {
 
   /** Ends every connection, also one that is delivering. */
   close(): void {
-    this.#transport.close({ force: true })
+    this.#isClosed = true
+    this.#transport?.then(transport => transport.close({ force: true }))
   }
+
+  #open(): ReturnType<typeof openTransport> {
+    if (this.#isClosed) throw new Error('the sender is closed')
+    this.#transport ??= openTransport(this.#options)
+    return this.#transport
+  }
+}
+
+async function openTransport({ url, timeoutMs = TIMEOUT_MS, ca }: MailOptions) {
+  const { createTransport } = await import('nodemailer')
+  return createTransport({
+    url,
+    pool: true,
+    // The outbox repeats what failed, and knows for how long that makes sense.
+    maxRequeues: 0,
+    dnsTimeout: timeoutMs,
+    connectionTimeout: timeoutMs,
+    greetingTimeout: timeoutMs,
+    socketTimeout: timeoutMs,
+    disableFileAccess: true,
+    disableUrlAccess: true,
+    ...(ca === undefined ? {} : { tls: { ca } }),
+  })
 }
 
 /** Reads `a@b.example` or `Name <a@b.example>`; throws when there is no address in it. */
@@ -130,6 +147,7 @@ interface SmtpError {
   readonly responseCode?: number
 }
 
+const TIMEOUT_MS = 10_000
 /** The HTML standard's email input, which has no comments, quotes, spaces or characters beyond ASCII. */
 const ADDRESS_FORM =
   /^[\w.!#$%&'*+/=?^`{|}~-]{1,64}@[a-z\d](?:[a-z\d-]{0,61}[a-z\d])?(?:\.[a-z\d](?:[a-z\d-]{0,61}[a-z\d])?)*$/i

@@ -3,7 +3,8 @@
  * that take an SMS at an ordinary price.
  */
 
-import { isSupportedCountry, type PhoneNumber, parsePhoneNumberFromString } from 'libphonenumber-js/max'
+import { createRequire } from 'node:module'
+import type * as Library from 'libphonenumber-js/max'
 
 export interface AcceptedPhone {
   readonly ok: true
@@ -33,6 +34,7 @@ export function parsePhone(
   if (text.length > PHONE_CHARS_MAX) return { ok: false, reason: 'format' }
   // Phones copy a number with direction marks around it.
   const plain = text.replace(/\p{Cf}/gu, '').trim()
+  const { parsePhoneNumberFromString } = tables()
   const number = parsePhoneNumberFromString(plain, { extract: false, ...defaultCountry(country) })
   const compact = plain.replace(/[\s().-]/g, '')
   if (testNumbers.has(compact)) return accepted(compact, number)
@@ -49,15 +51,26 @@ export function maskPhone(key: string): string {
   return key.length < MASKED_CHARS_MIN ? MASK : `${key.slice(0, 3)}${MASK}${key.slice(-3)}`
 }
 
-function accepted(key: string, number: PhoneNumber | undefined): AcceptedPhone {
+function accepted(key: string, number: Library.PhoneNumber | undefined): AcceptedPhone {
   return { ok: true, key, country: number?.country, dialCode: number?.countryCallingCode ?? '' }
 }
 
 function defaultCountry(country: string | undefined) {
   const letters = country?.toUpperCase()
-  return letters !== undefined && isSupportedCountry(letters) ? { defaultCountry: letters } : {}
+  return letters !== undefined && tables().isSupportedCountry(letters) ? { defaultCountry: letters } : {}
 }
 
+/**
+ * The library with its tables, loaded by the first number that is judged (27 ms): servers start without it. As a
+ * CommonJS module, since only these can be loaded by a function that answers at once.
+ */
+function tables(): Pick<typeof Library, 'isSupportedCountry' | 'parsePhoneNumberFromString'> {
+  library ??= require('libphonenumber-js/max') as typeof Library
+  return library
+}
+
+const require = createRequire(import.meta.url)
+let library: typeof Library | undefined
 /** Spaces and hyphens in fifteen digits, and no more. */
 const PHONE_CHARS_MAX = 40
 /** What the tables don't know is tried: ranges are opened faster than tables are. */

@@ -4,7 +4,6 @@
  */
 
 import { createPrivateKey, type KeyObject } from 'node:crypto'
-import { SignJWT } from 'jose'
 
 export interface AppleKey {
   readonly teamId: string
@@ -40,7 +39,8 @@ export class AppleClientSecrets {
     return secret
   }
 
-  #sign(clientId: string, nowSeconds: number): Promise<string> {
+  async #sign(clientId: string, nowSeconds: number): Promise<string> {
+    const { SignJWT } = await import('jose/jwt/sign')
     return new SignJWT({})
       .setProtectedHeader({ alg: 'ES256', kid: this.#key.keyId })
       .setIssuer(this.#key.teamId)

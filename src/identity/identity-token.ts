@@ -5,7 +5,8 @@
  */
 
 import { createHash, timingSafeEqual } from 'node:crypto'
-import { errors, type JWTPayload, jwtVerify } from 'jose'
+import type { JWTPayload } from 'jose'
+import { JOSEError, JWTClaimValidationFailed, JWTExpired } from 'jose/errors'
 import { assert, SignalError } from '../errors.ts'
 import { ProviderKeys, type ProviderKeysOptions } from './provider-keys.ts'
 import type { ProviderWorld } from './provider-request.ts'
@@ -79,6 +80,7 @@ export class IdentityProvider {
   async #signedClaims(idToken: string): Promise<JWTPayload> {
     if (idToken.length > TOKEN_CHARACTERS_MAX)
       throw invalid(`it is longer than ${TOKEN_CHARACTERS_MAX} characters`)
+    const { jwtVerify } = await import('jose/jwt/verify')
     try {
       const find = this.#keys.find.bind(this.#keys)
       const { payload, protectedHeader } = await jwtVerify(idToken, find, {
@@ -164,9 +166,9 @@ function invalid(fault: string): SignalError {
 }
 
 function faultOf(error: unknown): string {
-  if (error instanceof errors.JWTExpired) return 'it has expired'
-  if (error instanceof errors.JWTClaimValidationFailed) return `its ${error.claim} is missing or another one`
-  const code = error instanceof errors.JOSEError ? error.code : ''
+  if (error instanceof JWTExpired) return 'it has expired'
+  if (error instanceof JWTClaimValidationFailed) return `its ${error.claim} is missing or another one`
+  const code = error instanceof JOSEError ? error.code : ''
   return FAULTS[code] ?? 'it can not be read or its key can not be used'
 }
 

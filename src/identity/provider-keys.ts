@@ -5,15 +5,14 @@
  * while the provider is down; it pauses only after fetches that succeeded; and it reads the process's clock.
  */
 
-import {
-  type CompactJWSHeaderParameters,
-  type CryptoKey,
-  createLocalJWKSet,
-  errors,
-  type FlattenedJWSInput,
-  type JSONWebKeySet,
-  type LocalJWKSet,
+import type {
+  CompactJWSHeaderParameters,
+  CryptoKey,
+  FlattenedJWSInput,
+  JSONWebKeySet,
+  LocalJWKSet,
 } from 'jose'
+import { JWKSNoMatchingKey } from 'jose/errors'
 import { SignalError } from '../errors.ts'
 import { askProvider, membersOf, type ProviderWorld, REQUEST_TIMEOUT_MS } from './provider-request.ts'
 
@@ -52,7 +51,7 @@ export class ProviderKeys {
     try {
       return await keys(header, token)
     } catch (error) {
-      if (!(error instanceof errors.JWKSNoMatchingKey)) throw error
+      if (!(error instanceof JWKSNoMatchingKey)) throw error
       // A set that was fetched for this very token need not be fetched again.
       const newer = keys === before ? await this.#newerThan(keys) : keys
       if (newer !== keys) return newer(header, token)
@@ -109,6 +108,7 @@ export class ProviderKeys {
     const url = this.#options.jwksUri ?? (await this.#discover(signal))
     const set = await this.#get(url, signal)
     if (!isKeySet(set)) throw new SignalError('PROVIDER_UNAVAILABLE', `${url} is not a set of public keys`)
+    const { createLocalJWKSet } = await import('jose/jwks/local')
     return createLocalJWKSet(set)
   }
 

@@ -3,11 +3,15 @@
  * path parameter.
  */
 
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import Counter from 'prom-client/lib/counter.js'
+import Gauge from 'prom-client/lib/gauge.js'
+import Histogram from 'prom-client/lib/histogram.js'
+import Registry from 'prom-client/lib/registry.js'
 import { AnswerTimes } from './answer-times.ts'
 
 export class Metrics {
   readonly #registry = new Registry()
+  #watching: Promise<void> | undefined
 
   readonly answerTimes = new AnswerTimes(SECONDS, this.#registry)
 
@@ -66,7 +70,6 @@ export class Metrics {
   })
 
   constructor() {
-    collectDefaultMetrics({ register: this.#registry })
     // A series that begins with its first event has no increase over it: what alarms watch begins at zero.
     this.refusals.inc({ code: 'STORE_UNAVAILABLE' }, 0)
     for (const channel of CHANNELS)
@@ -97,9 +100,17 @@ export class Metrics {
     })
   }
 
-  text(): Promise<string> {
+  /** Figures of the runtime are watched from the first time on: what observes them is loaded by it. */
+  async text(): Promise<string> {
+    this.#watching ??= watchRuntime(this.#registry)
+    await this.#watching
     return this.#registry.metrics()
   }
+}
+
+async function watchRuntime(register: Registry): Promise<void> {
+  const { default: collectDefaultMetrics } = await import('prom-client/lib/defaultMetrics.js')
+  collectDefaultMetrics({ register })
 }
 
 const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]

@@ -4,11 +4,9 @@
  */
 
 import { createHash, timingSafeEqual, X509Certificate } from 'node:crypto'
-import { create, fromBinary, toBinary } from '@bufbuild/protobuf'
 import grpc from '@grpc/grpc-js'
 import { type CoreErrorCode, type ErrorCode, SignalError } from '../errors.ts'
 import { GRPC_MESSAGE_BYTES_MAX } from '../limits.ts'
-import { type RegisterRequest, RegisterRequestSchema, RegisterResponseSchema } from './kt_service_pb.ts'
 
 /** Logs a key and resolves with its leaf index and VRF hash, when both are durable and provable. */
 export type Register = (
@@ -36,10 +34,7 @@ export interface GrpcServerOptions {
   readonly onFault: (error: unknown) => void
 }
 
-/** grpc-js takes `undefined` for a call without a message, so what does not parse needs a value of its own. */
-const UNPARSABLE = Symbol('unparsable')
-
-type Call = grpc.ServerUnaryCall<RegisterRequest | typeof UNPARSABLE, Uint8Array>
+type Call = grpc.ServerUnaryCall<Uint8Array, Uint8Array>
 
 export class GrpcServer {
   readonly #options: GrpcServerOptions
@@ -93,18 +88,10 @@ export class GrpcServer {
     let status = grpc.status.OK
     try {
       this.#authenticate(call)
-      const request = call.request
-      if (request === UNPARSABLE) throw new SignalError('MALFORMED', 'the message is not a RegisterRequest')
-      const { index, vrfHash } = await this.#options.register(
-        request.userID,
-        request.deviceID,
-        request.publicKey,
-      )
-      const answer = create(RegisterResponseSchema, {
-        index: BigInt(index),
-        vrfHash: Buffer.from(vrfHash.buffer, vrfHash.byteOffset, vrfHash.length).toString('base64'),
-      })
-      callback(null, toBinary(RegisterResponseSchema, answer))
+      // Loaded by the first call: many servers register by HTTP alone.
+      const { formatRegisterResponse, parseRegisterRequest } = await import('./register-messages.ts')
+      const { userID, deviceID, publicKey } = parseRegisterRequest(call.request)
+      callback(null, formatRegisterResponse(await this.#options.register(userID, deviceID, publicKey)))
     } catch (error) {
       const refusal =
         error instanceof SignalError ? error : new SignalError('INTERNAL', 'a fault of the server')
@@ -146,22 +133,14 @@ function isSameSecret(given: string, wanted: string): boolean {
   return timingSafeEqual(digest(given), digest(wanted))
 }
 
-/** Never throws: grpc-js would answer INTERNAL, but the caller is at fault. */
-function parseRequest(bytes: Buffer): RegisterRequest | typeof UNPARSABLE {
-  try {
-    return fromBinary(RegisterRequestSchema, bytes)
-  } catch {
-    return UNPARSABLE
-  }
-}
-
 const KT_SERVICE = {
   register: {
     path: '/kt.v1.KTService/Register',
     requestStream: false,
     responseStream: false,
     requestSerialize: (bytes: Uint8Array) => Buffer.from(bytes),
-    requestDeserialize: parseRequest,
+    // What can't be parsed is the caller's fault; grpc-js would answer INTERNAL.
+    requestDeserialize: (bytes: Buffer) => bytes,
     responseSerialize: (bytes: Uint8Array) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length),
     responseDeserialize: (bytes: Buffer) => bytes,
   },
