@@ -8,14 +8,9 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { type Answer, App, newPublicKey } from '../support/app.ts'
 import { runProgram } from '../support/programs.ts'
+import { RegisterClient } from '../support/register-client.ts'
 import { Rehearsal } from '../support/rehearsal.ts'
-import {
-  freshPublicKey,
-  RegisterClient,
-  type RunningServer,
-  type StartOptions,
-  startServer,
-} from '../support/server.ts'
+import { freshPublicKey, type RunningServer, type StartOptions, startServer } from '../support/server.ts'
 import { startSilentServer } from '../support/smtp-sink.ts'
 
 function rehearse(t: Test, environment: Readonly<Record<string, string>> = {}): Promise<Rehearsal> {

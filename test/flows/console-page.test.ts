@@ -7,7 +7,8 @@ import { App, newPublicKey } from '../support/app.ts'
 import { DESKTOP, openBrowser, PHONE, skipWithoutChromium } from '../support/browser.ts'
 import { DevPerson } from '../support/dev-person.ts'
 import { freePort } from '../support/free-port.ts'
-import { RegisterClient, type RunningServer, type StartOptions, startServer } from '../support/server.ts'
+import { RegisterClient } from '../support/register-client.ts'
+import { type RunningServer, type StartOptions, startServer } from '../support/server.ts'
 
 const skip = skipWithoutChromium
 const browser = (await openBrowser(t)) as Browser

@@ -6,7 +6,8 @@
 
 import { status } from '@grpc/grpc-js'
 import t from 'tap'
-import { freshPublicKey, postJson, RegisterClient, startServer } from '../support/server.ts'
+import { RegisterClient } from '../support/register-client.ts'
+import { freshPublicKey, postJson, startServer } from '../support/server.ts'
 
 interface Answered {
   readonly vrfHash: string

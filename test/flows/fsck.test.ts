@@ -11,7 +11,8 @@ import { LOG_TABLES } from '../../src/store/log-store.ts'
 import { type CommandOutcome, runScript } from '../support/commands.ts'
 import { RawTables } from '../support/damage.ts'
 import { lookUp, type RegisteredKey, registerKey, registerUsers, startLog } from '../support/live-log.ts'
-import { freshPublicKey, RegisterClient, startServer } from '../support/server.ts'
+import { RegisterClient } from '../support/register-client.ts'
+import { freshPublicKey, startServer } from '../support/server.ts'
 
 const CHECKS = ['maker', 'checkpoint', 'entries', 'tiles', 'identities', 'lookup', 'vrf']
 

@@ -13,14 +13,9 @@ import t, { type Test } from 'tap'
 import { openCheckpoint } from '../../src/log/checkpoint.ts'
 import { parseVerifierKey, type VerifierKey } from '../../src/log/note.ts'
 import { lookUp, registerKey, registerUsers, startLog } from '../support/live-log.ts'
+import { RegisterClient } from '../support/register-client.ts'
 import { randomFrom, seedOf } from '../support/seed.ts'
-import {
-  freshPublicKey,
-  RegisterClient,
-  type RunningServer,
-  startRefused,
-  startServer,
-} from '../support/server.ts'
+import { freshPublicKey, type RunningServer, startRefused, startServer } from '../support/server.ts'
 import { PROJECT_ROOT } from '../support/vectors.ts'
 
 const run = promisify(execFile)

@@ -11,8 +11,9 @@ import { equalHashes, hashLeaf } from '../../src/log/hash.ts'
 import { parseVerifierKey } from '../../src/log/note.ts'
 import { formatTilePath, parseBundle, TILE_WIDTH, tileWidth } from '../../src/log/tile.ts'
 import { RightEdge } from '../../src/log/tree.ts'
+import { RegisterClient } from '../support/register-client.ts'
 import { randomFrom, seedOf } from '../support/seed.ts'
-import { freshPublicKey, RegisterClient, type RunningServer, startServer } from '../support/server.ts'
+import { freshPublicKey, type RunningServer, startServer } from '../support/server.ts'
 
 interface Answered {
   readonly index: number

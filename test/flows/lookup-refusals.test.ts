@@ -2,7 +2,8 @@
 
 import { connect } from 'node:net'
 import t, { type Test } from 'tap'
-import { postJson, RegisterClient, type RunningServer, startServer } from '../support/server.ts'
+import { RegisterClient } from '../support/register-client.ts'
+import { postJson, type RunningServer, startServer } from '../support/server.ts'
 
 interface Problem {
   readonly type: string

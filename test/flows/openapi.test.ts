@@ -3,7 +3,8 @@
 import t, { type Test } from 'tap'
 import { plainOperations } from '../../src/api/log-operations.ts'
 import { DocumentedAnswers } from '../support/documented.ts'
-import { postJson, RegisterClient, type RunningServer, startServer } from '../support/server.ts'
+import { RegisterClient } from '../support/register-client.ts'
+import { postJson, type RunningServer, startServer } from '../support/server.ts'
 
 async function start(t: Test): Promise<RunningServer> {
   const server = await startServer({ dataFolder: t.testdir() })

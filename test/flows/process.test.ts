@@ -7,7 +7,8 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { parseEnv, promisify } from 'node:util'
 import t from 'tap'
-import { freshPublicKey, postJson, RegisterClient, startRefused, startServer } from '../support/server.ts'
+import { RegisterClient } from '../support/register-client.ts'
+import { freshPublicKey, postJson, startRefused, startServer } from '../support/server.ts'
 import { PROJECT_ROOT } from '../support/vectors.ts'
 
 const run = promisify(execFile)

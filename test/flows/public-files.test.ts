@@ -3,7 +3,8 @@
 import { request } from 'node:http'
 import { gunzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
-import { freshPublicKey, RegisterClient, type RunningServer, startServer } from '../support/server.ts'
+import { RegisterClient } from '../support/register-client.ts'
+import { freshPublicKey, type RunningServer, startServer } from '../support/server.ts'
 
 /** Enough for a full tile and bundle, a partial one of each, and a level-1 tile. */
 const ENTRIES = 300

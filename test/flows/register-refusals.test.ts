@@ -4,7 +4,8 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import grpc from '@grpc/grpc-js'
 import t, { type Test } from 'tap'
-import { freshPublicKey, RegisterClient, type RunningServer, startServer } from '../support/server.ts'
+import { RegisterClient } from '../support/register-client.ts'
+import { freshPublicKey, type RunningServer, startServer } from '../support/server.ts'
 import { PROJECT_ROOT } from '../support/vectors.ts'
 
 const UINT64_MAX = 2n ** 64n - 1n

@@ -8,8 +8,9 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { friends, rehearse, startCall } from '../support/call-story.ts'
 import { runProgram, skipWithout } from '../support/programs.ts'
+import { RegisterClient } from '../support/register-client.ts'
 import { parseRuleFile } from '../support/rule-file.ts'
-import { freshPublicKey, RegisterClient } from '../support/server.ts'
+import { freshPublicKey } from '../support/server.ts'
 import { PROJECT_ROOT } from '../support/vectors.ts'
 
 const RULES = join(PROJECT_ROOT, 'deploy/prometheus/alerts.yaml')

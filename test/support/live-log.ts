@@ -2,7 +2,8 @@
 
 import type { Test } from 'tap'
 import { type ExpectedKey, type LogKeys, type LookupResult, readLogKeys } from '../strangers/verifier.ts'
-import { freshPublicKey, postJson, RegisterClient, type RunningServer, startServer } from './server.ts'
+import { RegisterClient } from './register-client.ts'
+import { freshPublicKey, postJson, type RunningServer, startServer } from './server.ts'
 
 export interface LiveLog extends RunningServer {
   readonly client: RegisterClient

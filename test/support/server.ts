@@ -4,13 +4,6 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { create, fromBinary, toBinary } from '@bufbuild/protobuf'
-import grpc from '@grpc/grpc-js'
-import {
-  RegisterRequestSchema,
-  type RegisterResponse,
-  RegisterResponseSchema,
-} from '../../src/transport/kt_service_pb.ts'
 import { PROJECT_ROOT } from './vectors.ts'
 
 /** The ready line. */
@@ -82,7 +75,8 @@ function exitOf(process: ChildProcess): Promise<number | NodeJS.Signals> {
 
 function spawnServer({ dataFolder, environment = {}, dev = true, args = [], wrapper = [] }: StartOptions) {
   const main = join(PROJECT_ROOT, 'dist/src/main.js')
-  const node = [process.execPath, '--enable-source-maps', main]
+  // Without source maps, which take a tenth of a start: what a server says of a fault names the files of `dist`.
+  const node = [process.execPath, main]
   const command = [...wrapper, ...node, ...(dev ? ['--dev'] : []), ...args]
   const child = spawn(command[0]!, command.slice(1), {
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -111,44 +105,6 @@ const CHILDREN = new Set<ChildProcess>()
 process.once('exit', () => {
   for (const child of CHILDREN) child.kill('SIGKILL')
 })
-
-/** A gRPC client of `KTService.Register`. */
-export class RegisterClient {
-  readonly #client: grpc.Client
-
-  constructor(address: string, credentials = grpc.credentials.createInsecure()) {
-    this.#client = new grpc.Client(address, credentials)
-  }
-
-  register(
-    userId: bigint,
-    deviceId: bigint,
-    publicKey: string,
-    metadata = new grpc.Metadata(),
-  ): Promise<RegisterResponse> {
-    const message = { userID: userId, deviceID: deviceId, publicKey }
-    return this.send(toBinary(RegisterRequestSchema, create(RegisterRequestSchema, message)), metadata)
-  }
-
-  /** Sends any bytes as the request message. */
-  send(bytes: Uint8Array, metadata = new grpc.Metadata()): Promise<RegisterResponse> {
-    return new Promise((resolve, reject) => {
-      this.#client.makeUnaryRequest(
-        '/kt.v1.KTService/Register',
-        (message: Uint8Array) => Buffer.from(message),
-        (answer: Buffer) => fromBinary(RegisterResponseSchema, answer),
-        bytes,
-        metadata,
-        { deadline: Date.now() + 30_000 },
-        (error, answer) => (error === null ? resolve(answer!) : reject(error)),
-      )
-    })
-  }
-
-  close(): void {
-    this.#client.close()
-  }
-}
 
 /** A public key nobody has used. */
 export function freshPublicKey(): string {
