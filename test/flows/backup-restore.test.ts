@@ -26,8 +26,13 @@ import { LOG_TABLES } from '../../src/store/log-store.ts'
 import { runScript } from '../support/commands.ts'
 import { RawTables } from '../support/damage.ts'
 import { registerKey, registerUsers, startLog } from '../support/live-log.ts'
-import { RegisterClient } from '../support/register-client.ts'
-import { freshPublicKey, type RunningServer, startRefused, startServer } from '../support/server.ts'
+import {
+  freshPublicKey,
+  RegisterClient,
+  type RunningServer,
+  startRefused,
+  startServer,
+} from '../support/server.ts'
 import { PROJECT_ROOT } from '../support/vectors.ts'
 
 const QUIET = { CALLSIGN_LOG_LEVEL: 'error' }
@@ -93,23 +98,36 @@ async function restore(from: string, dataFolder: string, keysFrom: string) {
   return outcome
 }
 
-/** A stopped log of twenty, its backup when it had ten, and the checkpoints of both. */
-async function logWithOlderBackup(t: Test, environment: Readonly<Record<string, string>> = {}) {
-  const folder = t.testdir()
+/** Fills the folder with a stopped log of twenty, its backup when it had ten, and the checkpoints of both. */
+async function makeLogWithOlderBackup(folder: string, environment: Readonly<Record<string, string>> = {}) {
   const dataFolder = join(folder, 'data')
   const server = await startServer({ dataFolder, environment: { ...QUIET, ...environment } })
   const client = new RegisterClient(server.grpc)
   await registerUsers(client, 0, 10)
-  const copy = join(folder, 'backup')
-  const { lines } = await backup(dataFolder, copy)
+  const { lines } = await backup(dataFolder, join(folder, 'backup'))
   await registerUsers(client, 100, 10)
-  const newest = join(folder, 'newest-checkpoint')
-  writeFileSync(newest, await checkpointOf(server))
-  const older = join(folder, 'older-checkpoint')
-  writeFileSync(older, String(lines[0]!.checkpoint))
+  writeFileSync(join(folder, 'newest-checkpoint'), await checkpointOf(server))
+  writeFileSync(join(folder, 'older-checkpoint'), String(lines[0]!.checkpoint))
   client.close()
   await server.end()
-  return { folder, dataFolder, copy, newest, older, vkey: server.vkey }
+  return server.vkey
+}
+
+const original = t.testdir()
+const vkey = await makeLogWithOlderBackup(original)
+
+/** A copy of what was made once. */
+function logWithOlderBackup(t: Test) {
+  const folder = t.testdir()
+  cpSync(original, folder, { recursive: true })
+  return filesOf(folder)
+}
+
+function filesOf(folder: string) {
+  const [dataFolder, copy, newest, older] = ['data', 'backup', 'newest-checkpoint', 'older-checkpoint'].map(
+    name => join(folder, name),
+  ) as [string, string, string, string]
+  return { folder, dataFolder, copy, newest, older }
 }
 
 t.test(
@@ -184,7 +202,8 @@ t.test('an older copy can’t sign a second history: the head file refuses it', 
   const headFile = `${headFolder}-head`
   t.teardown(() => rmSync(headFile, { force: true }))
   const environment = { CALLSIGN_LOG_HEAD_FILE: headFile }
-  const { folder, dataFolder, copy, older } = await logWithOlderBackup(t, environment)
+  const { folder, dataFolder, copy, older } = filesOf(t.testdir())
+  await makeLogWithOlderBackup(folder, environment)
   const restored = join(folder, 'restored')
   t.equal((await restore(copy, restored, dataFolder)).code, 0)
   for (const args of [[], ['--known-checkpoint', older]]) {
@@ -207,7 +226,7 @@ t.test('an older copy can’t sign a second history: the head file refuses it', 
 t.test(
   'an older copy can’t sign a second history: nor does it start unasked or against a newer checkpoint',
   async t => {
-    const { folder, dataFolder, copy, newest, older, vkey } = await logWithOlderBackup(t)
+    const { folder, dataFolder, copy, newest, older } = logWithOlderBackup(t)
     const restored = join(folder, 'restored')
     t.equal((await restore(copy, restored, dataFolder)).code, 0)
     const refusal = async (args: readonly string[]) => {
@@ -244,7 +263,7 @@ t.test(
 )
 
 t.test('a log that went on differently is refused by what was signed first', async t => {
-  const { folder, dataFolder, copy, newest, older } = await logWithOlderBackup(t)
+  const { folder, dataFolder, copy, newest, older } = logWithOlderBackup(t)
   const restored = join(folder, 'restored')
   await restore(copy, restored, dataFolder)
   // Somebody who knew only the older checkpoint let it sign on.
@@ -263,7 +282,7 @@ t.test('a log that went on differently is refused by what was signed first', asy
 })
 
 t.test('a restored development log without its keys says which file is missing', async t => {
-  const { folder, copy, older } = await logWithOlderBackup(t)
+  const { folder, copy, older } = logWithOlderBackup(t)
   const restored = join(folder, 'restored')
   await runScript('restore', ['--from', copy, '--data-dir', restored])
   const { code, stderr } = await startRefused({ dataFolder: restored, args: ['--known-checkpoint', older] })
@@ -273,7 +292,7 @@ t.test('a restored development log without its keys says which file is missing',
 })
 
 t.test('what is in the way, missing or damaged is refused with a sentence, and nothing is left', async t => {
-  const { folder, dataFolder, copy } = await logWithOlderBackup(t)
+  const { folder, dataFolder, copy } = logWithOlderBackup(t)
   const full = join(folder, 'full')
   mkdirSync(full)
   writeFileSync(join(full, 'file'), '')
@@ -349,7 +368,7 @@ t.test('a backup that was killed is not taken for one', async t => {
 })
 
 t.test('a restore that was cut off does not start as a new log', async t => {
-  const { folder, dataFolder, copy, older } = await logWithOlderBackup(t)
+  const { folder, dataFolder, copy, older } = logWithOlderBackup(t)
   const restored = join(folder, 'restored')
   await restore(copy, restored, dataFolder)
   mkdirSync(join(restored, 'unfinished'))
