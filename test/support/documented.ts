@@ -4,7 +4,7 @@
  */
 
 import type { TSchema } from 'typebox'
-import { Compile, type Validator } from 'typebox/compile'
+import { Compile, type Validator } from 'typebox/schema'
 import type { Operation } from '../../src/api/operation.ts'
 import { codesOf, type OperationForm } from '../../src/api/refusals.ts'
 import type { ErrorCode } from '../../src/errors.ts'
@@ -40,7 +40,7 @@ export class DocumentedAnswers {
     const schema = replies[status as keyof Operation['replies']]
     if (schema === undefined) return 'no reply of this status'
     if (schema === null) return body === undefined ? undefined : 'this status has no body'
-    const [fault] = this.#validatorOf(schema).Errors(body)
+    const [, [fault]] = this.#validatorOf(schema).Errors(body)
     if (fault !== undefined) return `${fault.instancePath} ${fault.message}`
     const [unknown] = unknownMembers(schema, body)
     return unknown === undefined ? undefined : `member ${unknown}`
