@@ -27,7 +27,7 @@ import { signInOperations, verifyLogin } from './api/sign-in.ts'
 import { SignIns } from './api/sign-ins.ts'
 import { SocialIdentities } from './api/social-identities.ts'
 import { platformLoginOperations, SocialSignIn } from './api/social-sign-in.ts'
-import { userOperations } from './api/user-view.ts'
+import { USER_VIEW_TABLES, type UserViews, userOperations } from './api/user-view.ts'
 import { verifyOperations } from './api/verify.ts'
 import type { ApplicationConfig } from './application-config.ts'
 import { ApnsSender } from './delivery/apns.ts'
@@ -42,6 +42,7 @@ import { deriveSecrets } from './domain/secrets.ts'
 import { DEVELOPMENT_RELAY } from './domain/turn.ts'
 import { AppleSignIn } from './identity/apple.ts'
 import { IdentityProvider } from './identity/identity-token.ts'
+import { USER_VIEWS_KEPT_MAX } from './limits.ts'
 import { AccountErasure, type EraseOf } from './store/account-erasure.ts'
 import { AccountLetters } from './store/account-letters.ts'
 import { AccountStore } from './store/account-store.ts'
@@ -68,6 +69,7 @@ import { RateStore } from './store/rate-store.ts'
 import { SessionStore } from './store/session-store.ts'
 import { ShareTokenStore } from './store/share-token-store.ts'
 import { SmsBudget } from './store/sms-budget.ts'
+import { UserCache } from './store/user-cache.ts'
 import type { HttpRoute } from './transport/http.ts'
 
 export interface ApplicationParts {
@@ -198,6 +200,7 @@ function openStores(parts: ApplicationParts) {
     onOver: parts.onSessionOver,
   }
   const { expiries } = base
+  const userViews: UserViews = new UserCache(database, USER_VIEW_TABLES, USER_VIEWS_KEPT_MAX)
   const accounts = new AccountStore(database)
   const devices = new DeviceStore(database)
   const outbox = new OutboxStore(database, secrets, randomBytes, parts.onOutgoing)
@@ -225,6 +228,7 @@ function openStores(parts: ApplicationParts) {
     lifetimes,
     expiries,
     badgeOf,
+    userViews,
     calls: new CallStore({ ...base, inbox, notices, history, idempotency }),
     deviceInbox: new DeviceInbox(database, inbox, parts.nowMs),
     accounts,
@@ -325,7 +329,7 @@ function joinOperations(parts: ApplicationParts, stores: Stores, senders: Opened
   const operations = [
     ...signInOperations(signInWorld),
     ...sessionOperations(shared),
-    ...userOperations(shared),
+    ...userOperations({ ...shared, idsAs: config.idsAs }),
     ...platformLoginOperations(social),
     ...verifyOperations({ ...shared, verifyLogin: (body, call) => verifyLogin(signInWorld, body, call) }),
     ...profileOperations(shared),

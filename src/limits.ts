@@ -39,8 +39,12 @@ export const GRPC_MESSAGE_BYTES_MAX = 64 * 1024
 export const RATE_KEYS_MAX = 100_000
 /** From SIGTERM to exit: a supervisor kills after about as long. */
 export const STOP_DEADLINE_MS = 10_000
-/** Access tokens that were found genuine and are remembered: about 300 bytes each, so 20 MB. */
+/** Access tokens that were found genuine and are remembered: about 400 bytes each, so 26 MB. */
 export const TOKENS_KEPT_MAX = 65_536
+/** Sessions that were read and have not changed: about 500 bytes each, so 16 MB. */
+export const SESSIONS_KEPT_MAX = 32_768
+/** Users whose own view is kept as it is answered: a device's view has half a kilobyte, so 16 MB or somewhat more. */
+export const USER_VIEWS_KEPT_MAX = 16_384
 
 /** A STOMP command with its CR; UNSUBSCRIBE has 11 octets. An HTTP request or a TLS hello is refused here. */
 export const COMMAND_BYTES_MAX = 16

@@ -2,8 +2,8 @@
  * Who asks: access tokens to their sessions (contract 2.3). It holds no session itself, so a session that is revoked
  * is refused at the next request.
  *
- * Departure from a plain check: tokens that were found genuine are remembered, since their MAC takes longer than the
- * rest (`bench/token-check.ts`). What the session row says is read each time.
+ * Departure from a plain check: tokens that were found genuine are remembered by the whole header, since their MAC takes
+ * longer than the rest (`bench/token-check.ts`). Whether they are good is what their session says each time.
  */
 
 import type { DeviceId, UserId } from '../domain/ids.ts'
@@ -13,6 +13,7 @@ import { type AccessToken, formatAccessToken, formatRefreshToken, parseAccessTok
 import { type ErrorCode, SignalError } from '../errors.ts'
 import { TOKENS_KEPT_MAX } from '../limits.ts'
 import { BoundedCache } from '../store/bounded-cache.ts'
+import { sessionName } from '../store/session-store.ts'
 import type { HttpRoute } from '../transport/http.ts'
 
 /** The session behind a request. */
@@ -39,14 +40,19 @@ export interface AuthenticationWorld {
   /** Told of each request of a device. */
   readonly onSeen?: (userId: UserId, deviceId: DeviceId) => void
   readonly sessions: {
-    read(sessionId: Uint8Array): Session | undefined
+    current(name: string, sessionId: Uint8Array): Session | undefined
     markPairUsed(sessionId: Uint8Array, generation: number): Promise<void>
   }
 }
 
+interface GenuineToken extends AccessToken {
+  readonly sessionName: string
+}
+
 export class Authentication {
   readonly #world: AuthenticationWorld
-  readonly #genuine = new BoundedCache<string, AccessToken>(TOKENS_KEPT_MAX)
+  /** By header. */
+  readonly #genuine = new BoundedCache<string, GenuineToken>(TOKENS_KEPT_MAX)
 
   constructor(world: AuthenticationWorld) {
     this.#world = world
@@ -58,13 +64,13 @@ export class Authentication {
    */
   callerOf(authorization: string): Caller {
     const token = this.#genuineToken(authorization)
-    return this.#callerBy(token, this.#world.sessions.read(token.sessionId))
+    return this.#callerBy(token, this.#sessionOf(token))
   }
 
   /** As `callerOf`; undefined for a genuine token whose session is over, which can't be ended again. */
   callerUnlessOver(authorization: string): Caller | undefined {
     const token = this.#genuineToken(authorization)
-    const session = this.#world.sessions.read(token.sessionId)
+    const session = this.#sessionOf(token)
     const isOver = session === undefined || session.revokedBecause !== undefined
     return isOver ? undefined : this.#callerBy(token, session)
   }
@@ -96,12 +102,21 @@ export class Authentication {
     }
   }
 
-  #genuineToken(authorization: string): AccessToken {
+  #genuineToken(authorization: string): GenuineToken {
+    const known = this.#genuine.get(authorization)
+    if (known !== undefined) return known
     if (authorization === '') throw refusal('TOKEN_MISSING')
     const text = BEARER_FORM.test(authorization) ? authorization.slice(BEARER_CHARS).trim() : ''
-    const token = this.#genuine.get(text) ?? this.#verify(text)
+    const token = parseAccessToken(this.#world.secrets.accessToken, text)
     if (token === undefined) throw refusal('TOKEN_INVALID')
-    return token
+    const genuine = { ...token, sessionName: sessionName(token.sessionId) }
+    // Spellings with more blanks are checked each time: they would take more room than their token.
+    if (authorization.length === BEARER_CHARS + text.length) this.#genuine.set(authorization, genuine)
+    return genuine
+  }
+
+  #sessionOf(token: GenuineToken): Session | undefined {
+    return this.#world.sessions.current(token.sessionName, token.sessionId)
   }
 
   #callerBy(token: AccessToken, session: Session | undefined): Caller {
@@ -113,12 +128,6 @@ export class Authentication {
     if (deviceId === undefined) return { sessionId, session, userId }
     this.#world.onSeen?.(userId, deviceId)
     return { sessionId, session, userId, deviceId }
-  }
-
-  #verify(text: string): AccessToken | undefined {
-    const token = parseAccessToken(this.#world.secrets.accessToken, text)
-    if (token !== undefined) this.#genuine.set(text, token)
-    return token
   }
 
   #markPairUsed({ sessionId, generation }: AccessToken): void {

@@ -19,11 +19,19 @@ export type Table<Value> = LmdbTable<Value, Uint8Array>
 /** A table of small msgpack records under string keys. */
 export type RecordTable<Value> = LmdbTable<Value, string>
 
+type RowWatcher = (key: Uint8Array) => void
+/** `put` or `remove` of lmdb-js, in any of their forms. */
+type Write = (key: Uint8Array, ...value: unknown[]) => Promise<boolean>
+
 export class Database {
   readonly #environment: RootDatabase
   readonly #lock: RootDatabase | undefined
   /** Of the transaction that is running. */
   #effects: (() => void)[] = []
+  /** Of the transaction that is running: what tells the watchers. */
+  #writes: (() => void)[] = []
+  /** By table. */
+  readonly #watchers = new Map<string, RowWatcher[]>()
 
   private constructor(environment: RootDatabase, lock?: RootDatabase) {
     this.#environment = environment
@@ -106,7 +114,15 @@ export class Database {
     })
     // lmdb-js takes an encoder, though its types do not say so.
     const options = { encoder, keyEncoding: 'binary' } as const
-    return this.#environment.openDB<Value, Uint8Array>(name, options)
+    return this.#watched(this.#environment.openDB<Value, Uint8Array>(name, options), name)
+  }
+
+  /**
+   * Has `onWritten` told of the key of each row that a transaction puts into a `table` or removes from it, before its
+   * `commit` settles: once that is durable, or has failed. Records under binary keys only.
+   */
+  watch(table: string, onWritten: RowWatcher): void {
+    this.#watchersOf(table).push(onWritten)
   }
 
   recordTable<Value>(name: string): RecordTable<Value> {
@@ -127,8 +143,10 @@ export class Database {
   async commit<Result>(write: () => Result): Promise<Result> {
     let thrown: { readonly error: unknown } | undefined
     const effects: (() => void)[] = []
+    const writes: (() => void)[] = []
     const result = this.#environment.transaction(() => {
       this.#effects = effects
+      this.#writes = writes
       try {
         return write()
       } catch (error) {
@@ -141,6 +159,8 @@ export class Database {
     } catch (error) {
       if (thrown !== undefined) throw thrown.error
       throw new SignalError('STORE_UNAVAILABLE', 'the store could not write', { cause: await causeOf(error) })
+    } finally {
+      for (const tell of writes) tell()
     }
     for (const effect of effects) effect()
     return result
@@ -149,6 +169,29 @@ export class Database {
   /** In a transaction: has `effect` run once it is durable, before its `commit` resolves. */
   afterCommit(effect: () => void): void {
     this.#effects.push(effect)
+  }
+
+  #watched<Value>(table: Table<Value>, name: string): Table<Value> {
+    const watchers = this.#watchersOf(name)
+    const onWritten = (key: Uint8Array) => {
+      for (const watcher of watchers) this.#writes.push(() => watcher(key))
+    }
+    const [put, remove] = [table.put.bind(table), table.remove.bind(table)]
+    table.put = (key: Uint8Array, ...value: unknown[]) => {
+      onWritten(key)
+      return (put as Write)(key, ...value)
+    }
+    table.remove = (key: Uint8Array, ...value: unknown[]) => {
+      onWritten(key)
+      return (remove as Write)(key, ...value)
+    }
+    return table
+  }
+
+  #watchersOf(table: string): RowWatcher[] {
+    const watchers = this.#watchers.get(table) ?? []
+    this.#watchers.set(table, watchers)
+    return watchers
   }
 
   /** In a transaction: an object that is this transaction's alone, to know it from the others by. */

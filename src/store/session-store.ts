@@ -3,6 +3,8 @@
 import type { DeviceId, UserId } from '../domain/ids.ts'
 import type { Session, TokenLifetimes } from '../domain/session.ts'
 import { expiryOf, type RevocationReason } from '../domain/session.ts'
+import { SESSIONS_KEPT_MAX } from '../limits.ts'
+import { BoundedCache } from './bounded-cache.ts'
 import type { Database, Table } from './database.ts'
 import { EXPIRY, type Expiries } from './expiries.ts'
 import { idsKey, keyBehind } from './keys.ts'
@@ -22,12 +24,15 @@ export class SessionStore {
   readonly #onOver: SessionTables['onOver']
   readonly #sessions: Table<Session>
   readonly #byUser: Table<0>
+  /** What `current` has read, by `sessionName`. */
+  readonly #kept = new BoundedCache<string, Session>(SESSIONS_KEPT_MAX)
 
   constructor({ database, expiries, lifetimes, onOver }: SessionTables) {
     this.#database = database
     this.#expiries = expiries
     this.#lifetimes = lifetimes
     this.#onOver = onOver
+    database.watch('sessions', key => this.#kept.delete(sessionName(key)))
     this.#sessions = database.table('sessions', SHAPES)
     this.#byUser = database.table('sessions-by-user')
     expiries.define(EXPIRY.session, (sessionId, nowMs) => this.#expire(sessionId, nowMs))
@@ -36,6 +41,18 @@ export class SessionStore {
   /** The session, also one that was revoked lately. */
   read(sessionId: Uint8Array): Session | undefined {
     return this.#sessions.get(sessionId)
+  }
+
+  /**
+   * The same outside of transactions, where what was read before is kept until it changes (`bench/token-check.ts`).
+   * `name` is the id's `sessionName`.
+   */
+  current(name: string, sessionId: Uint8Array): Session | undefined {
+    const kept = this.#kept.get(name)
+    if (kept !== undefined) return kept
+    const session = this.read(sessionId)
+    if (session !== undefined) this.#kept.set(name, session)
+    return session
   }
 
   /** Ids of the user's sessions, revoked ones among them. */
@@ -107,6 +124,11 @@ export class SessionStore {
     this.remove(sessionId)
     return undefined
   }
+}
+
+/** A session id as a text, to find what is kept of it by. */
+export function sessionName(sessionId: Uint8Array): string {
+  return Buffer.from(sessionId.buffer, sessionId.byteOffset, sessionId.length).toString('latin1')
 }
 
 const USER_BYTES = 8

@@ -182,7 +182,7 @@ t.test('sessions of one user are apart: ending one leaves the other', async t =>
 t.test('a use that could not be noted does not fail the request', async t => {
   const { world, user } = await open(t)
   const sessions = {
-    read: (sessionId: Uint8Array) => world.sessions.read(sessionId),
+    current: (name: string, sessionId: Uint8Array) => world.sessions.current(name, sessionId),
     markPairUsed: () => Promise.reject(new Error('no room')),
   }
   const authentication = new Authentication({ ...world, sessions })

@@ -7,6 +7,7 @@ import { randomBytes } from 'node:crypto'
 import { Authentication } from '../../src/api/authentication.ts'
 import type { Operation } from '../../src/api/operation.ts'
 import { operationRoutes } from '../../src/api/operation-routes.ts'
+import { USER_VIEW_TABLES, type UserViews } from '../../src/api/user-view.ts'
 import { type AddressMethod, DEFAULT_SETTINGS } from '../../src/domain/account.ts'
 import type { Device } from '../../src/domain/device.ts'
 import { type DeviceId, type MethodId, newId, type UserId } from '../../src/domain/ids.ts'
@@ -24,6 +25,7 @@ import { Notices } from '../../src/store/notices.ts'
 import { OutboxStore } from '../../src/store/outbox-store.ts'
 import { RateStore } from '../../src/store/rate-store.ts'
 import { SessionStore } from '../../src/store/session-store.ts'
+import { UserCache } from '../../src/store/user-cache.ts'
 import type { HttpAnswer } from '../../src/transport/http.ts'
 import { problemOf } from '../../src/transport/problem.ts'
 import { Router } from '../../src/transport/router.ts'
@@ -42,6 +44,7 @@ export function openWorld(
   const expiries = new Expiries(database)
   const secrets = deriveSecrets(Buffer.alloc(32, 7))
   const lifetimes = { accessS: 3600, refreshS: 60 * 86_400, sessionS: 365 * 86_400 }
+  const userViews: UserViews = new UserCache(database, USER_VIEW_TABLES, 1_000)
   const accounts = new AccountStore(database)
   const devices = new DeviceStore(database)
   const sessions = new SessionStore({ database, expiries, lifetimes })
@@ -57,6 +60,7 @@ export function openWorld(
     errands: new Errands({ database, expiries, secrets, randomBytes }),
     secrets,
     lifetimes,
+    userViews,
     accounts,
     devices,
     sessions,

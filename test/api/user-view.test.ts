@@ -1,0 +1,198 @@
+/** `GET user` shows every change that was acknowledged, whichever way it came, though its answer is kept in between. */
+
+import t, { type Test } from 'tap'
+import { userView } from '../../src/api/user-view.ts'
+import type { LoginMethod } from '../../src/domain/account.ts'
+import type { CallHistoryRow } from '../../src/domain/call-history.ts'
+import { type CallId, type DeviceId, type MethodId, newId } from '../../src/domain/ids.ts'
+import { formatJson } from '../../src/schema/json.ts'
+import { newDevice, newSession, newUser, type TestUser } from '../support/application.ts'
+import { randomFrom, seedOf } from '../support/seed.ts'
+import { openWhole, type WholeApplication } from '../support/whole-application.ts'
+
+const DAY_MS = 86_400_000
+
+interface Person extends TestUser {
+  /** Sessions by the device that they are bound to. */
+  readonly tokens: Map<DeviceId | undefined, string>
+}
+
+async function newPerson({ world }: WholeApplication, name: string): Promise<Person> {
+  const user = await newUser(world, name)
+  return { ...user, tokens: new Map([[undefined, user.token]]) }
+}
+
+async function addDevice({ world }: WholeApplication, { userId, tokens }: Person): Promise<DeviceId> {
+  const { deviceId } = await newDevice(world, userId)
+  tokens.set(deviceId, (await newSession(world, userId, deviceId)).token)
+  return deviceId
+}
+
+async function addMethod({ world, application }: WholeApplication, { userId }: Person): Promise<void> {
+  const id = newId(world.randomBytes) as MethodId
+  const key = `${id}@example.org`
+  const at = { addedAtMs: world.nowMs(), lastUsedAtMs: world.nowMs() }
+  const method: LoginMethod = { id, kind: 'email', key, shown: key, ...at }
+  await world.database.commit(() => application.stores.accounts.putMethod(userId, method))
+}
+
+async function missCall({ world, application }: WholeApplication, { userId }: Person): Promise<void> {
+  const row: CallHistoryRow = {
+    callId: newId(world.randomBytes) as CallId,
+    direction: 'incoming',
+    status: 'missed',
+    isVideo: false,
+    isGroup: false,
+    peers: [],
+    createdAtMs: world.nowMs(),
+    startedAtMs: undefined,
+    endedAtMs: world.nowMs(),
+    talkedMs: undefined,
+    seen: false,
+  }
+  await world.database.commit(() => application.stores.history.put(userId, row, world.nowMs()))
+}
+
+async function ask({ send }: WholeApplication, sender: Person, receiver: Person): Promise<void> {
+  const link = await send('POST /app/api/share-token', { token: receiver.token, body: {} })
+  const body = { token: link.body.token }
+  await send('POST /app/api/friend-request/by-token', { token: sender.token, body })
+}
+
+/** What the answer would be if nothing were kept. */
+function viewOf({ application }: WholeApplication, { userId }: Person, deviceId: DeviceId | undefined) {
+  return formatJson(userView(application.stores, userId, deviceId), 'string')
+}
+
+/** The people whose answers are not what they should be. */
+async function stale(whole: WholeApplication, people: readonly Person[]): Promise<string[]> {
+  const found: string[] = []
+  for (const person of people) {
+    for (const [deviceId, token] of person.tokens) {
+      const { status, text } = await whole.send('GET /app/api/user', { token })
+      if (status !== 200 || text !== viewOf(whole, person, deviceId)) found.push(`${status} ${text}`)
+    }
+  }
+  return found
+}
+
+/** Changes by every path, each of which may be refused. */
+const CHANGES: Readonly<
+  Record<string, (whole: WholeApplication, one: Person, other: Person) => Promise<unknown>>
+> = {
+  rename: ({ send, world }, { token }) =>
+    send('PUT /app/api/user', { token, body: { displayName: `Ann ${newId(world.randomBytes)}` } }),
+  set: ({ send, world }, { token }) => {
+    const discoverableByEmail = world.randomBytes(1)[0]! < 128
+    return send('PUT /app/api/user', { token, body: { settings: { discoverableByEmail } } })
+  },
+  'add a method': addMethod,
+  'remove the oldest method': ({ send, application }, { token, userId }) =>
+    send(`DELETE /app/api/user/login-methods/${application.stores.accounts.methodsOf(userId)[0]?.id}`, {
+      token,
+    }),
+  'make the newest method the primary one': ({ send, application }, { token, userId }) => {
+    const id = application.stores.accounts.methodsOf(userId).at(-1)?.id
+    return send('PUT /app/api/user/login-methods/primary', { token, body: { id } })
+  },
+  'add a device': (whole, one) => (one.tokens.size < 5 ? addDevice(whole, one) : Promise.resolve()),
+  async 'remove a device'({ send }, { token, tokens }) {
+    const deviceId = [...tokens.keys()].at(-1)
+    if (deviceId === undefined) return
+    await send(`DELETE /app/api/devices/${deviceId}`, { token })
+    tokens.delete(deviceId)
+  },
+  'ask somebody': ask,
+  accept: ({ send }, { userId }, { token }) =>
+    send('POST /app/api/friend-request/accept', { token, body: { userId } }),
+  decline: ({ send }, { userId }, { token }) =>
+    send('POST /app/api/friend-request/decline', { token, body: { userId } }),
+  cancel: ({ send }, { token }, { userId }) =>
+    send('POST /app/api/friend-request/cancel', { token, body: { userId } }),
+  'remove a contact': ({ send }, { token }, { userId }) =>
+    send(`DELETE /app/api/friend/${userId}`, { token }),
+  block: ({ send }, { token }, { userId }) => send('POST /app/api/block', { token, body: { userId } }),
+  unblock: ({ send }, { token }, { userId }) => send(`DELETE /app/api/block/${userId}`, { token }),
+  'miss a call': missCall,
+  'forget the calls': ({ send }, { token }) => send('DELETE /app/api/call/history', { token }),
+}
+
+async function openPeople(t: Test) {
+  const whole = openWhole(t)
+  const people = [await newPerson(whole, 'Ann'), await newPerson(whole, 'Bob'), await newPerson(whole, 'Cy')]
+  for (const person of people) await addDevice(whole, person)
+  return { whole, people }
+}
+
+t.test('after any change the next answers are what the store has, for all and on all devices', async t => {
+  const { whole, people } = await openPeople(t)
+  const seed = seedOf()
+  const random = randomFrom(seed)
+  const pick = <Value>(values: readonly Value[]): Value => values[Math.floor(random() * values.length)]!
+  const played: string[] = []
+  for (let step = 0; step < STEPS; step++) {
+    const [one, other] = [pick(people), pick(people)]
+    const name = pick(Object.keys(CHANGES))
+    played.push(name)
+    const change = CHANGES[name]!(whole, one, other)
+    // Somebody asks all the while, so that there is always an answer to keep.
+    let isOver = false
+    const over = change.finally(() => {
+      isOver = true
+    })
+    do {
+      await whole.send('GET /app/api/user', { token: one.token })
+      await new Promise(resolve => setImmediate(resolve))
+    } while (!isOver)
+    await over
+    const found = await stale(whole, people)
+    if (found.length > 0) {
+      t.same(found, [], `seed ${seed}: ${played.slice(-5).join(', ')}`)
+      return
+    }
+  }
+  t.ok(new Set(played).size > STEPS / 10, 'most changes were made')
+})
+
+t.test('a friend request is counted when it comes, and not when it has ended by time alone', async t => {
+  const { whole, people } = await openPeople(t)
+  const [ann, bob] = people as [Person, Person]
+  t.same(await stale(whole, people), [], 'all answers are kept from now on')
+  await ask(whole, bob, ann)
+  const later = whole.world.nowMs() + 60 * DAY_MS
+  t.match((await whole.send('GET /app/api/user', { token: ann.token })).body.badge, { friendRequests: 1 })
+  whole.world.tick(later - whole.world.nowMs())
+  const { token } = await newSession(whole.world, ann.userId)
+  t.match((await whole.send('GET /app/api/user', { token })).body.badge, { friendRequests: 0 })
+})
+
+t.test('a device is shown once it is there, also to a session that was bound to it before', async t => {
+  const { whole, people } = await openPeople(t)
+  const { world, send } = whole
+  const { userId } = people[0]!
+  const deviceId = newId(world.randomBytes) as DeviceId
+  const { token } = await newSession(world, userId, deviceId)
+  t.equal((await send('GET /app/api/user', { token })).body.device, undefined)
+  const device = await newDevice(world, userId, false)
+  await world.database.commit(() => world.devices.put(userId, { ...device, deviceId }))
+  t.match((await send('GET /app/api/user', { token })).body.device, { deviceId: String(deviceId) })
+})
+
+t.test('who was erased, signed out or lost their device has no answer any more', async t => {
+  const { whole, people } = await openPeople(t)
+  const [ann, bob, cy] = people as [Person, Person, Person]
+  const code = async ({ token }: { token: string | undefined }) =>
+    (await whole.send('GET /app/api/user', { token: token! })).body.code
+  t.same(await stale(whole, people), [], 'all answers are kept from now on')
+  await whole.send('DELETE /app/api/user', { token: ann.token, body: { confirm: true } })
+  for (const token of ann.tokens.values()) t.equal(await code({ token }), 'SESSION_REVOKED')
+  await whole.send('POST /app/api/logout', { token: bob.token, body: {} })
+  t.match(await code(bob), /^(SESSION_REVOKED|TOKEN_INVALID)$/)
+  const device = [...cy.tokens.keys()].at(-1)
+  await whole.send(`DELETE /app/api/devices/${device}`, { token: cy.token })
+  t.equal(await code({ token: cy.tokens.get(device) }), 'SESSION_REVOKED')
+  await whole.world.database.commit(() => whole.application.stores.accounts.remove(cy.userId))
+  t.equal(await code(cy), 'USER_NOT_FOUND')
+})
+
+const STEPS = 150
