@@ -26,13 +26,8 @@ import { LOG_TABLES } from '../../src/store/log-store.ts'
 import { runScript } from '../support/commands.ts'
 import { RawTables } from '../support/damage.ts'
 import { registerKey, registerUsers, startLog } from '../support/live-log.ts'
-import {
-  freshPublicKey,
-  RegisterClient,
-  type RunningServer,
-  startRefused,
-  startServer,
-} from '../support/server.ts'
+import { RegisterClient } from '../support/register-client.ts'
+import { freshPublicKey, type RunningServer, startRefused, startServer } from '../support/server.ts'
 import { PROJECT_ROOT } from '../support/vectors.ts'
 
 const QUIET = { CALLSIGN_LOG_LEVEL: 'error' }
