@@ -1,6 +1,6 @@
 /**
- * What it costs to know who asks: from an `Authorization` header to the session row in the store, for tokens that were
- * seen before and for tokens that were not. Held against the one thing that no check can leave out the first time, the
+ * What it costs to know who asks: from an `Authorization` header to the session, for tokens that were seen before, whose
+ * sessions are kept, and for tokens that were not. Held against the one thing that no check can leave out the first time, the
  * MAC of as many bytes.
  */
 

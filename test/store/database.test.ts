@@ -249,3 +249,29 @@ t.test('records of any shape come back, also when shapes were added since they w
   t.same(read(second, [['a', 'b'], ['c'], ['d']]), records)
   t.same(read(second, [['a', 'b'], ['c'], ['d']]), records, 'read again, after definitions of their own')
 })
+
+t.test(
+  'whoever watches a table hears of its rows before the commit settles, also when it is refused',
+  async t => {
+    const database = Database.open(t.testdir())
+    t.teardown(() => database.close())
+    const [watched, other] = [database.table<number>('watched'), database.table<number>('other')]
+    const heard: string[] = []
+    database.watch('watched', key => heard.push(Buffer.from(key).toString()))
+    const key = (text: string) => Buffer.from(text)
+    const committed = database.commit(() => {
+      watched.put(key('a'), 1)
+      other.put(key('b'), 1)
+      watched.remove(key('c'))
+    })
+    t.same(heard, [], 'nobody hears of what is not durable')
+    await committed
+    t.same(heard, ['a', 'c'])
+    const refused = database.commit(() => {
+      watched.put(key('d'), 1)
+      throw new Error('refused')
+    })
+    await t.rejects(refused, { message: 'refused' })
+    t.same(heard, ['a', 'c', 'd'], 'lmdb-js keeps what was put before')
+  },
+)
