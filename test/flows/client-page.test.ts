@@ -11,19 +11,23 @@ import { startServer } from '../support/server.ts'
 const FAKE_CAMERA = ['--use-fake-device-for-media-stream', '--use-fake-ui-for-media-stream']
 const LOOKUP = '**/api/get-public-keys'
 
-/** A server, and a browser, which has no camera unless it is told to pretend one. */
-async function setUp(t: Test, args: readonly string[] = []) {
+/** Without a camera; who wants one opens another. */
+const shared = (await openBrowser(t)) as Browser
+
+/** A server, and a browser. */
+async function setUp(t: Test, browser = shared) {
   const server = await startServer({ dataFolder: t.testdir() })
   t.teardown(() => server.end('SIGKILL'))
-  const browser = (await openBrowser(t, { args }))!
-  return { url: `${server.http}/dev/client`, browser }
+  const newContext = async () => {
+    const context = await browser.newContext({ viewport: PHONE })
+    t.teardown(() => context.close())
+    context.setDefaultTimeout(30_000)
+    return context
+  }
+  return { url: `${server.http}/dev/client`, newContext }
 }
 
-async function newContext(browser: Browser): Promise<BrowserContext> {
-  const context = await browser.newContext({ viewport: PHONE })
-  context.setDefaultTimeout(30_000)
-  return context
-}
+type SetUp = Awaited<ReturnType<typeof setUp>>
 
 function button(page: Page, name: string) {
   return page.getByRole('button', { name })
@@ -54,9 +58,9 @@ async function befriend(one: Page, other: Page, name: string): Promise<void> {
 }
 
 /** Ann and Bob, who are contacts, each in a browser profile of their own. */
-async function contacts(browser: Browser, url: string): Promise<[ann: Page, bob: Page]> {
-  const ann = await newTab(await newContext(browser), url, 'Ann')
-  const bob = await newTab(await newContext(browser), url, 'Bob')
+async function contacts({ url, newContext }: SetUp): Promise<[ann: Page, bob: Page]> {
+  const ann = await newTab(await newContext(), url, 'Ann')
+  const bob = await newTab(await newContext(), url, 'Bob')
   await befriend(ann, bob, 'Bob')
   await button(bob, 'Video call to Ann').waitFor()
   return [ann, bob]
@@ -116,8 +120,8 @@ t.test(
   'from an empty page to a call in two tabs, and back into it',
   { skip: skipWithoutChromium },
   async t => {
-    const { url, browser } = await setUp(t, FAKE_CAMERA)
-    const context = await newContext(browser)
+    const { url, newContext } = await setUp(t, await openBrowser(t, { args: FAKE_CAMERA }))
+    const context = await newContext()
     const ann = await newTab(context, url, 'Ann')
     await ann.getByText('Verified.').waitFor()
     const opened = context.waitForEvent('page')
@@ -161,8 +165,7 @@ t.test(
 )
 
 t.test('a call declined, one given up, and one without a camera', { skip: skipWithoutChromium }, async t => {
-  const { url, browser } = await setUp(t)
-  const [ann, bob] = await contacts(browser, url)
+  const [ann, bob] = await contacts(await setUp(t))
   await button(ann, 'Video call to Bob').click()
   await button(bob, 'Decline').click()
   await ann.getByText('The call was declined').waitFor()
@@ -188,8 +191,7 @@ t.test(
   'a key that the log does not prove is neither called nor answered',
   { skip: skipWithoutChromium },
   async t => {
-    const { url, browser } = await setUp(t)
-    const [ann, bob] = await contacts(browser, url)
+    const [ann, bob] = await contacts(await setUp(t))
     const started: string[] = []
     ann.on('request', request => {
       if (request.url().endsWith('/call/start')) started.push(request.url())
@@ -213,9 +215,9 @@ t.test(
   'a third is invited, and what they knew is of no use when they have left',
   { skip: skipWithoutChromium },
   async t => {
-    const { url, browser } = await setUp(t)
-    const [ann, bob] = await contacts(browser, url)
-    const cleo = await newTab(await newContext(browser), url, 'Cleo')
+    const house = await setUp(t)
+    const [ann, bob] = await contacts(house)
+    const cleo = await newTab(await house.newContext(), house.url, 'Cleo')
     await ann.getByText('Add somebody').click()
     await befriend(ann, cleo, 'Cleo')
     await button(ann, 'Video call to Bob').click()
@@ -236,22 +238,22 @@ t.test(
 )
 
 t.test('a key that all have lost is made anew, by the host', { skip: skipWithoutChromium }, async t => {
-  const { url, browser } = await setUp(t)
-  const [ann, bob] = await contacts(browser, url)
+  const house = await setUp(t)
+  const [ann, bob] = await contacts(house)
   await button(ann, 'Audio call to Bob').click()
   await button(bob, 'Answer').click()
   const digits = await digitsOf(bob, 1)
   // Both are gone before either comes back: else one still has the key for the other.
   for (const page of [ann, bob]) await page.goto('about:blank')
-  await Promise.all([ann.goto(url), bob.goto(url)])
+  await Promise.all([ann.goto(house.url), bob.goto(house.url)])
   const renewed = await digitsOf(bob, 2)
   t.not(renewed, digits)
   t.equal(await digitsOf(ann, 2), renewed)
 })
 
 t.test('a tab that is a copy of another is somebody else', { skip: skipWithoutChromium }, async t => {
-  const { url, browser } = await setUp(t)
-  const context = await newContext(browser)
+  const { url, newContext } = await setUp(t)
+  const context = await newContext()
   const ann = await newTab(context, url, 'Ann')
   const opened = context.waitForEvent('page')
   // A tab that is opened by a script gets a copy of the storage, as a duplicated one does.
