@@ -1,6 +1,6 @@
 /**
- * The head file as an operator meets it: written before anyone sees a checkpoint, through kills and a full disk, and
- * the data directories it keeps from signing on. `CALLSIGN_SEED` replays the moments of the kills.
+ * The head file as an operator meets it: written before anyone sees a checkpoint, through a full disk, and the data
+ * directories it keeps from signing on. How it outlives kills is in `kill.test.ts`.
  */
 
 import { execFile } from 'node:child_process'
@@ -14,14 +14,10 @@ import { openCheckpoint } from '../../src/log/checkpoint.ts'
 import { parseVerifierKey, type VerifierKey } from '../../src/log/note.ts'
 import { lookUp, registerKey, registerUsers, startLog } from '../support/live-log.ts'
 import { RegisterClient } from '../support/register-client.ts'
-import { randomFrom, seedOf } from '../support/seed.ts'
 import { freshPublicKey, type RunningServer, startRefused, startServer } from '../support/server.ts'
 import { PROJECT_ROOT } from '../support/vectors.ts'
 
 const run = promisify(execFile)
-
-const KILLS = 10
-const IN_FLIGHT = 16
 
 interface Folders {
   readonly dataFolder: string
@@ -47,66 +43,6 @@ async function servedSize(server: Pick<RunningServer, 'http' | 'vkey'>): Promise
   const answer = await fetch(`${server.http}/checkpoint`)
   return sizeOfNote(await answer.text(), parseVerifierKey(server.vkey))
 }
-
-/** Registers from many sides until the server is killed after so many answers; gives the largest index answered. */
-async function registerUntilKilled(server: RunningServer, firstUser: number, killAfter: number) {
-  const client = new RegisterClient(server.grpc)
-  const exit = once(server.process, 'close')
-  let answers = 0
-  let largest = -1
-  let nextUser = firstUser
-  const worker = async () => {
-    while (answers < killAfter) {
-      const answer = await client.register(BigInt(nextUser++), 1n, freshPublicKey()).catch(() => undefined)
-      if (answer === undefined) return
-      largest = Math.max(largest, Number(answer.index))
-      if (++answers === killAfter) server.process.kill('SIGKILL')
-    }
-  }
-  await Promise.all([...Array.from({ length: IN_FLIGHT }, worker), exit])
-  client.close()
-  return largest
-}
-
-t.test(
-  `through ${KILLS} kills the head file is whole and never behind what was shown or answered`,
-  async t => {
-    const seed = seedOf()
-    const random = randomFrom(seed)
-    const { dataFolder, headFile, environment } = foldersOf(t)
-    const behind: string[] = []
-    let looks = 0
-    for (let kill = 0; kill < KILLS; kill++) {
-      const server = await startServer({ dataFolder, environment })
-      const verifier = parseVerifierKey(server.vkey)
-      const recordedSize = () => sizeOfNote(readFileSync(headFile, 'utf8'), verifier)
-      let largestShown = 0
-      const watch = async () => {
-        for (;;) {
-          const shown = await servedSize(server).catch(() => undefined)
-          if (shown === undefined) return
-          largestShown = Math.max(largestShown, shown)
-          looks++
-          if (recordedSize() < shown)
-            behind.push(`kill ${kill}: ${shown} was shown, ${recordedSize()} recorded`)
-        }
-      }
-      const watching = watch()
-      const largest = await registerUntilKilled(server, kill * 100_000, 1 + Math.floor(random() * 200))
-      await watching
-      const recorded = recordedSize()
-      if (recorded <= largest)
-        behind.push(`kill ${kill}: index ${largest} was answered, ${recorded} recorded`)
-      if (recorded < largestShown)
-        behind.push(`kill ${kill}: ${largestShown} was shown, ${recorded} recorded`)
-    }
-    t.same(behind, [], `seed ${seed}`)
-    t.ok(looks > KILLS, `${looks} checkpoints were looked at`)
-    const last = await startServer({ dataFolder, environment })
-    t.teardown(() => last.end())
-    t.equal(readFileSync(headFile, 'utf8'), await (await fetch(`${last.http}/checkpoint`)).text())
-  },
-)
 
 t.test('a head file without room refuses registrations aloud, shows nothing new, and passes', async t => {
   const { dataFolder, headFile, environment } = foldersOf(t)

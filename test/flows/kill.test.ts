@@ -1,9 +1,12 @@
 /**
- * kill -9 at any moment under load: every answered registration is at its index afterwards, and every checkpoint ever
- * served is a prefix of the tree. `CALLSIGN_KILLS` sets the number of kills (50), `CALLSIGN_SEED` replays their moments.
+ * kill -9 at any moment under load: every answered registration is at its index afterwards, every checkpoint ever served
+ * is a prefix of the tree, and the head file is whole and never behind what was shown or answered. `CALLSIGN_KILLS` sets
+ * the number of kills (50), `CALLSIGN_SEED` replays their moments.
  */
 
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
 import { openCheckpoint } from '../../src/log/checkpoint.ts'
 import { parseEntry } from '../../src/log/entry.ts'
@@ -61,15 +64,20 @@ async function fetchCheckpoint(server: RunningServer) {
   return openCheckpoint(await answer.text(), parseVerifierKey(server.vkey))
 }
 
-/** Collects checkpoints until the server dies. */
-async function watchCheckpoints(server: RunningServer, seen: Map<number, Uint8Array>) {
-  try {
-    for (;;) {
-      const { treeSize, rootHash } = await fetchCheckpoint(server)
-      seen.set(treeSize, rootHash)
-    }
-  } catch {
-    return
+/** The tree size of the head file, which must be whole at any moment. */
+function recordedSize(headFile: string, { vkey }: RunningServer): number {
+  return openCheckpoint(readFileSync(headFile, 'utf8'), parseVerifierKey(vkey)).treeSize
+}
+
+/** Collects checkpoints until the server dies; gives what the head file was behind of. */
+async function watchCheckpoints(server: RunningServer, headFile: string, seen: Map<number, Uint8Array>) {
+  const behind: string[] = []
+  for (;;) {
+    const shown = await fetchCheckpoint(server).catch(() => undefined)
+    if (shown === undefined) return behind
+    seen.set(shown.treeSize, shown.rootHash)
+    const recorded = recordedSize(headFile, server)
+    if (recorded < shown.treeSize) behind.push(`${shown.treeSize} was shown, ${recorded} recorded`)
   }
 }
 
@@ -86,22 +94,31 @@ async function fetchEntries(server: RunningServer, treeSize: number): Promise<Ui
 t.test(`nothing answered is lost by ${KILLS} kills, and no served checkpoint is taken back`, async t => {
   const seed = seedOf()
   const random = randomFrom(seed)
-  const dataFolder = t.testdir()
+  const folder = t.testdir({ head: {} })
+  const dataFolder = join(folder, 'data')
+  const headFile = join(folder, 'head', 'checkpoint')
+  const environment = { CALLSIGN_LOG_HEAD_FILE: headFile, CALLSIGN_LOG_LEVEL: 'error' }
   const answered: Answered[] = []
   const checkpoints = new Map<number, Uint8Array>()
+  const behind: string[] = []
   for (let kill = 0; kill < KILLS; kill++) {
-    const server = await startServer({ dataFolder, environment: { CALLSIGN_LOG_LEVEL: 'error' } })
+    const server = await startServer({ dataFolder, environment })
     const { treeSize } = await fetchCheckpoint(server)
     const largestSeen = Math.max(0, ...checkpoints.keys())
     if (treeSize < largestSeen)
       t.fail(`seed ${seed}: kill ${kill}: size ${treeSize} after ${largestSeen} was served`)
-    const watching = watchCheckpoints(server, checkpoints)
+    const watching = watchCheckpoints(server, headFile, checkpoints)
     await registerUntilKilled(server, kill * 100_000, answered, 1 + Math.floor(random() * 150))
-    await watching
+    behind.push(...(await watching).map(what => `kill ${kill}: ${what}`))
+    const recorded = recordedSize(headFile, server)
+    const expected = Math.max(0, ...checkpoints.keys(), ...answered.map(({ index }) => index + 1))
+    if (recorded < expected) behind.push(`kill ${kill}: ${recorded} recorded, ${expected} shown or answered`)
   }
+  t.same(behind, [], `seed ${seed}: the head file is never behind`)
 
-  const server = await startServer({ dataFolder })
+  const server = await startServer({ dataFolder, environment })
   t.teardown(() => server.end())
+  t.equal(readFileSync(headFile, 'utf8'), await (await fetch(`${server.http}/checkpoint`)).text())
   const last = await fetchCheckpoint(server)
   const entries = await fetchEntries(server, last.treeSize)
   t.equal(entries.length, last.treeSize, 'every entry is served')
