@@ -111,7 +111,7 @@ t.test('it ends with the server', async t => {
   const { port, begun, gone } = await holdOf(t)
   const { simulator, command, changed } = openSimulator(t, ['--hold', port])
   command(PEOPLE)
-  await begun
+  await Promise.all([begun, changed()])
   const isGone = changed()
   simulator.end()
   await Promise.all([gone, isGone])
