@@ -5,7 +5,7 @@ import { dirname, join, relative } from 'node:path'
 import t from 'tap'
 import { PROJECT_ROOT } from './support/vectors.ts'
 
-/** Besides itself and `errors.ts`, `limits.ts`. `X:types` allows type-only imports. */
+/** Besides itself and `EVERYBODYS`. `X:types` allows type-only imports. */
 const MAY_IMPORT: Record<string, readonly string[]> = {
   'src/stomp': [],
   'src/domain': [],
@@ -38,6 +38,8 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'src/delivery',
   ],
 }
+
+const EVERYBODYS = new Set(['src/errors.ts', 'src/limits.ts', 'src/last-of.ts'])
 
 /** Join parts, and may name any of them. */
 const JOINERS = new Set([
@@ -137,7 +139,7 @@ function libraryOf(specifier: string): string {
 function isAllowed({ from, to, isType }: Import): boolean {
   if (!to.startsWith('src/') && !to.startsWith('actors/')) return true
   const [house, target] = [houseOf(from), houseOf(to)]
-  if (target === house || target === 'src/errors.ts' || target === 'src/limits.ts') return true
+  if (target === house || EVERYBODYS.has(target)) return true
   const allowed = MAY_IMPORT[house] ?? []
   return allowed.includes(target) || (isType && allowed.includes(`${target}:types`))
 }

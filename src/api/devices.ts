@@ -115,7 +115,7 @@ function listDevices({ devices }: DevicesWorld): Operation {
     replies: { 200: DeviceList },
     codes: [],
     handle: ({ caller: { userId, deviceId } }) => {
-      const newestFirst = devices.activeDevicesOf(userId).sort((a, b) => b.createdAtMs - a.createdAtMs)
+      const newestFirst = devices.activeDevicesOf(userId).toSorted((a, b) => b.createdAtMs - a.createdAtMs)
       return { status: 200, body: { items: newestFirst.map(device => itemOf(device, deviceId)) } }
     },
   })

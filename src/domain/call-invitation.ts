@@ -49,13 +49,22 @@ export function startedCall(command: StartCommand, facts: CallFacts): Call | Cal
   }
   const invited = called.callees.map(callee => newParticipant(callee, invitation, callee.devices))
   return {
-    ...{ callId, isVideo, initiatorId: by.userId, hostUserId: by.userId, createdAtMs: nowMs, keyEpoch: 1 },
+    callId,
+    isVideo,
+    initiatorId: by.userId,
+    hostUserId: by.userId,
+    createdAtMs: nowMs,
+    keyEpoch: 1,
     roomId: roomId ?? facts.freeRoomId,
     status: 'ringing',
     participants: [initiator, ...invited],
     rejoinAsks: [],
-    ...{ startedAtMs: undefined, endedAtMs: undefined, endReason: undefined, endedBy: undefined },
-    ...{ lastKeys: undefined, quiet: undefined },
+    startedAtMs: undefined,
+    endedAtMs: undefined,
+    endReason: undefined,
+    endedBy: undefined,
+    lastKeys: undefined,
+    quiet: undefined,
   }
 }
 

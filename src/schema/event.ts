@@ -7,6 +7,7 @@ import type { TObject, TProperties } from 'typebox'
 import type { CallTopicEvent, PersonName } from '../domain/call-notice.ts'
 import type { DeviceId } from '../domain/ids.ts'
 import type { Notice } from '../domain/notice.ts'
+import { lastOf } from '../last-of.ts'
 import { UserView } from './account.ts'
 import {
   CallParticipant,
@@ -147,18 +148,13 @@ function invitationBody(
 }
 
 /** Of a call that rings on many devices it is the same for all of them, and longer than the rest. */
-function participantsBody(participants: readonly PersonName[]): SharedJson {
-  let body = PARTICIPANTS_TOLD.get(participants)
-  if (body === undefined) {
-    body = new SharedJson(participants.map(({ userId, displayName }) => ({ userId, displayName })))
-    PARTICIPANTS_TOLD.set(participants, body)
-  }
-  return body
-}
+const participantsBody = lastOf(
+  (participants: readonly PersonName[]) =>
+    new SharedJson(participants.map(({ userId, displayName }) => ({ userId, displayName }))),
+)
 
 /** The version of bodies. */
 const v = 1
-const PARTICIPANTS_TOLD = new WeakMap<readonly PersonName[], SharedJson>()
 
 /** The form of each body by its `type`. */
 export const EVENT_SCHEMAS: Readonly<Record<EventType, TObject>> = {

@@ -30,6 +30,7 @@ export class Database {
   #effects: (() => void)[] = []
   /** Of the transaction that is running: what tells the watchers. */
   #writes: (() => void)[] = []
+  #isInTransaction = false
   /** By table. */
   readonly #watchers = new Map<string, RowWatcher[]>()
 
@@ -147,11 +148,14 @@ export class Database {
     const result = this.#environment.transaction(() => {
       this.#effects = effects
       this.#writes = writes
+      this.#isInTransaction = true
       try {
         return write()
       } catch (error) {
         thrown = { error }
         throw error
+      } finally {
+        this.#isInTransaction = false
       }
     })
     try {
@@ -172,6 +176,8 @@ export class Database {
   }
 
   #watched<Value>(table: Table<Value>, name: string): Table<Value> {
+    // Opened for reading only, a table has nothing to write with.
+    if (this.#lock === undefined) return table
     const watchers = this.#watchersOf(name)
     const onWritten = (key: Uint8Array) => {
       for (const watcher of watchers) this.#writes.push(() => watcher(key))
@@ -192,6 +198,11 @@ export class Database {
     const watchers = this.#watchers.get(table) ?? []
     this.#watchers.set(table, watchers)
     return watchers
+  }
+
+  /** Whether what is read now may be of writes that are not durable, and may never be. */
+  get isInTransaction(): boolean {
+    return this.#isInTransaction
   }
 
   /** In a transaction: an object that is this transaction's alone, to know it from the others by. */

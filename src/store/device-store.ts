@@ -9,6 +9,7 @@ import type { DeviceId, UserId } from '../domain/ids.ts'
 import { assert } from '../errors.ts'
 import type { Database, Table } from './database.ts'
 import { idInKey, idsKey, keyBehind, textKey } from './keys.ts'
+import { UserCache } from './user-cache.ts'
 
 export class DeviceStore {
   readonly #database: Database
@@ -18,6 +19,7 @@ export class DeviceStore {
   readonly #pending: Table<PendingDevice>
   readonly #keyOwners: Table<KeyOwner>
   readonly #tokenHolders: Table<KeyOwner>
+  readonly #activeDevices: UserCache<readonly Device[]>
 
   constructor(database: Database) {
     this.#database = database
@@ -26,6 +28,7 @@ export class DeviceStore {
     this.#pending = database.table('devices-pending')
     this.#keyOwners = database.table('device-keys')
     this.#tokenHolders = database.table('push-tokens')
+    this.#activeDevices = new UserCache(database, ['devices'], DEVICES_KEPT_USERS_MAX)
   }
 
   /** The device, also a removed one. */
@@ -35,8 +38,13 @@ export class DeviceStore {
   }
 
   /** The user's devices that are not removed, by id. */
-  activeDevicesOf(userId: UserId): Device[] {
-    return valuesOf(this.#devices, userId)
+  activeDevicesOf(userId: UserId): readonly Device[] {
+    if (this.#database.isInTransaction) return valuesOf(this.#devices, userId)
+    const known = this.#activeDevices.get(userId)
+    if (known !== undefined) return known
+    const devices = valuesOf(this.#devices, userId)
+    this.#activeDevices.set(userId, devices)
+    return devices
   }
 
   countActive(userId: UserId): number {
@@ -208,4 +216,6 @@ function tokenKey(name: PushTokenName, token: string): Uint8Array {
   return textKey(`${name} ${token}`)
 }
 
+/** Who is called, calls and asks, in a minute; about a kilobyte each. */
+const DEVICES_KEPT_USERS_MAX = 10_000
 const TOUCHED_EVERY_MS = 3_600_000

@@ -217,3 +217,26 @@ t.test('everything is there when the store is opened again', async t => {
     },
   )
 })
+
+t.test('active devices are as they are durable, and within a transaction as it has made them', async t => {
+  const { database, devices } = openDevices(t)
+  const ids = () => idsOf(devices.activeDevicesOf(ANN))
+  t.same(ids(), [])
+  const put = database.commit(() => {
+    devices.put(ANN, device(1))
+    return ids()
+  })
+  t.same(ids(), [], 'not before it is durable')
+  t.same(await put, [1])
+  t.same([ids(), ids()], [[1], [1]])
+  const failing = database.commit(() => {
+    const seen = ids()
+    devices.put(BOB, device(2))
+    throw new Error(`of ${seen}`)
+  })
+  await t.rejects(failing, { message: 'of 1' })
+  await database.commit(() => devices.touch(ANN, idOf(1), 9_000_000))
+  t.equal(devices.activeDevicesOf(ANN)[0]?.lastSeenAtMs, 9_000_000)
+  await database.commit(() => devices.eraseOf(ANN))
+  t.same(ids(), [])
+})
