@@ -20,6 +20,10 @@ export type Table<Value> = LmdbTable<Value, Uint8Array>
 export type RecordTable<Value> = LmdbTable<Value, string>
 
 type RowWatcher = (key: Uint8Array) => void
+interface Watcher {
+  readonly onWritten: RowWatcher
+  readonly onWriting: RowWatcher | undefined
+}
 /** `put` or `remove` of lmdb-js, in any of their forms. */
 type Write = (key: Uint8Array, ...value: unknown[]) => Promise<boolean>
 
@@ -30,9 +34,8 @@ export class Database {
   #effects: (() => void)[] = []
   /** Of the transaction that is running: what tells the watchers. */
   #writes: (() => void)[] = []
-  #isInTransaction = false
   /** By table. */
-  readonly #watchers = new Map<string, RowWatcher[]>()
+  readonly #watchers = new Map<string, Watcher[]>()
 
   private constructor(environment: RootDatabase, lock?: RootDatabase) {
     this.#environment = environment
@@ -120,10 +123,11 @@ export class Database {
 
   /**
    * Has `onWritten` told of the key of each row that a transaction puts into a `table` or removes from it, before its
-   * `commit` settles: once that is durable, or has failed. Records under binary keys only.
+   * `commit` settles: once that is durable, or has failed; and `onWriting` at once, in the transaction. Records under
+   * binary keys only.
    */
-  watch(table: string, onWritten: RowWatcher): void {
-    this.#watchersOf(table).push(onWritten)
+  watch(table: string, onWritten: RowWatcher, onWriting?: RowWatcher): void {
+    this.#watchersOf(table).push({ onWritten, onWriting })
   }
 
   recordTable<Value>(name: string): RecordTable<Value> {
@@ -148,14 +152,11 @@ export class Database {
     const result = this.#environment.transaction(() => {
       this.#effects = effects
       this.#writes = writes
-      this.#isInTransaction = true
       try {
         return write()
       } catch (error) {
         thrown = { error }
         throw error
-      } finally {
-        this.#isInTransaction = false
       }
     })
     try {
@@ -179,30 +180,28 @@ export class Database {
     // Opened for reading only, a table has nothing to write with.
     if (this.#lock === undefined) return table
     const watchers = this.#watchersOf(name)
-    const onWritten = (key: Uint8Array) => {
-      for (const watcher of watchers) this.#writes.push(() => watcher(key))
+    const tell = (key: Uint8Array) => {
+      for (const { onWritten, onWriting } of watchers) {
+        onWriting?.(key)
+        this.#writes.push(() => onWritten(key))
+      }
     }
     const [put, remove] = [table.put.bind(table), table.remove.bind(table)]
     table.put = (key: Uint8Array, ...value: unknown[]) => {
-      onWritten(key)
+      tell(key)
       return (put as Write)(key, ...value)
     }
     table.remove = (key: Uint8Array, ...value: unknown[]) => {
-      onWritten(key)
+      tell(key)
       return (remove as Write)(key, ...value)
     }
     return table
   }
 
-  #watchersOf(table: string): RowWatcher[] {
+  #watchersOf(table: string): Watcher[] {
     const watchers = this.#watchers.get(table) ?? []
     this.#watchers.set(table, watchers)
     return watchers
-  }
-
-  /** Whether what is read now may be of writes that are not durable, and may never be. */
-  get isInTransaction(): boolean {
-    return this.#isInTransaction
   }
 
   /** In a transaction: an object that is this transaction's alone, to know it from the others by. */

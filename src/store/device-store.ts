@@ -39,7 +39,6 @@ export class DeviceStore {
 
   /** The user's devices that are not removed, by id. */
   activeDevicesOf(userId: UserId): readonly Device[] {
-    if (this.#database.isInTransaction) return valuesOf(this.#devices, userId)
     const known = this.#activeDevices.get(userId)
     if (known !== undefined) return known
     const devices = valuesOf(this.#devices, userId)

@@ -257,12 +257,18 @@ t.test(
     t.teardown(() => database.close())
     const [watched, other] = [database.table<number>('watched'), database.table<number>('other')]
     const heard: string[] = []
-    database.watch('watched', key => heard.push(Buffer.from(key).toString()))
+    const begun: string[] = []
+    database.watch(
+      'watched',
+      key => heard.push(Buffer.from(key).toString()),
+      key => begun.push(Buffer.from(key).toString()),
+    )
     const key = (text: string) => Buffer.from(text)
     const committed = database.commit(() => {
       watched.put(key('a'), 1)
       other.put(key('b'), 1)
       watched.remove(key('c'))
+      t.same([begun, heard], [['a', 'c'], []])
     })
     t.same(heard, [], 'nobody hears of what is not durable')
     await committed

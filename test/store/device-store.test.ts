@@ -226,8 +226,10 @@ t.test('active devices are as they are durable, and within a transaction as it h
     devices.put(ANN, device(1))
     return ids()
   })
+  const second = database.commit(() => ids())
   t.same(ids(), [], 'not before it is durable')
   t.same(await put, [1])
+  t.same(await second, [1], 'the next one sees what it made')
   t.same([ids(), ids()], [[1], [1]])
   const failing = database.commit(() => {
     const seen = ids()
