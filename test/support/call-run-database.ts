@@ -21,15 +21,20 @@ interface Commit<Note> {
   readonly resolve: (result: unknown) => void
   readonly reject: (error: unknown) => void
   readonly effects: (() => void)[]
+  /** Tell watchers of the rows that were written. */
+  readonly writes: (() => void)[]
   readonly notes: Note[]
   result: unknown
   thrown: { readonly error: unknown } | undefined
 }
 
+type Watch = Parameters<Database['watch']>
+
 /** `Note` is what is said of commits to whoever hears when one is written. */
 export class RunDatabase<Note> {
   readonly #tables: Map<string, RunTable>
   readonly #onWritten: (notes: readonly Note[], thrown: unknown) => void
+  readonly #watches: Watch[] = []
   #waiting: Commit<Note>[] = []
   #written: Commit<Note>[] = []
   #running: Commit<Note> | undefined
@@ -50,9 +55,21 @@ export class RunDatabase<Note> {
   }
 
   table(name: string): RunTable {
-    const table = this.#tables.get(name) ?? new RunTable()
+    const table = this.#tables.get(name) ?? new SortedRows()
     this.#tables.set(name, table)
-    return table
+    return new WatchedTable(table, key => this.#tellWatches(name, key))
+  }
+
+  watch(...watch: Watch): void {
+    this.#watches.push(watch)
+  }
+
+  #tellWatches(name: string, key: Uint8Array): void {
+    for (const [table, onWritten, onWriting] of this.#watches) {
+      if (table !== name) continue
+      onWriting?.(key)
+      this.#running!.writes.push(() => onWritten(key))
+    }
   }
 
   commit<Result>(write: () => Result): Promise<Result> {
@@ -61,7 +78,8 @@ export class RunDatabase<Note> {
     return new Promise<Result>((resolve, reject) => {
       if (this.#isDead) return
       const settle = { resolve: resolve as (result: unknown) => void, reject }
-      this.#waiting.push({ write, ...settle, notes, effects: [], result: undefined, thrown: undefined })
+      const none = { effects: [], writes: [], result: undefined, thrown: undefined }
+      this.#waiting.push({ write, ...settle, notes, ...none })
     })
   }
 
@@ -109,7 +127,8 @@ export class RunDatabase<Note> {
 
   /** Tells the oldest written commit how it ended: well, unless it threw. */
   tellNext(): void {
-    const { thrown, effects, resolve, reject, result } = this.#written.shift()!
+    const { thrown, effects, writes, resolve, reject, result } = this.#written.shift()!
+    for (const tell of writes) tell()
     if (thrown !== undefined) return reject(thrown.error)
     for (const effect of effects) effect()
     resolve(result)
@@ -138,7 +157,57 @@ export class RunDatabase<Note> {
 }
 
 /** Rows in the order of their keys' bytes. */
-export class RunTable {
+export interface RunTable {
+  readonly size: number
+  get(key: Uint8Array): unknown
+  put(key: Uint8Array, value: unknown): void
+  remove(key: Uint8Array): void
+  getRange(range?: Range): { key: Uint8Array; value: unknown }[]
+  getKeys(range?: Range): Uint8Array[]
+  getKeysCount(range?: Range): number
+}
+
+class WatchedTable implements RunTable {
+  readonly #rows: RunTable
+  readonly #onWriting: (key: Uint8Array) => void
+
+  constructor(rows: RunTable, onWriting: (key: Uint8Array) => void) {
+    this.#rows = rows
+    this.#onWriting = onWriting
+  }
+
+  get size(): number {
+    return this.#rows.size
+  }
+
+  get(key: Uint8Array): unknown {
+    return this.#rows.get(key)
+  }
+
+  put(key: Uint8Array, value: unknown): void {
+    this.#onWriting(key)
+    this.#rows.put(key, value)
+  }
+
+  remove(key: Uint8Array): void {
+    this.#onWriting(key)
+    this.#rows.remove(key)
+  }
+
+  getRange(range?: Range): { key: Uint8Array; value: unknown }[] {
+    return this.#rows.getRange(range)
+  }
+
+  getKeys(range?: Range): Uint8Array[] {
+    return this.#rows.getKeys(range)
+  }
+
+  getKeysCount(range?: Range): number {
+    return this.#rows.getKeysCount(range)
+  }
+}
+
+class SortedRows implements RunTable {
   readonly #rows = new Map<string, unknown>()
   /** Names of the keys, in order. */
   readonly #names: string[] = []
