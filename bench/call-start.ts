@@ -64,10 +64,10 @@ async function run(context: BenchmarkContext): Promise<void> {
   for (const shape of isSmoke ? SHAPES_SMOKE : SHAPES) {
     streets.push({ ...shape, ...(await open(context, shape.callees)) })
   }
-  for (const { callsPerSecond, bare, ours } of isSmoke ? [] : streets) {
-    for (const side of [bare, ours]) {
-      await side({ kind: 'rate', callsPerSecond, seconds: Math.ceil(warmUpSeconds) * WARM_UPS })
-    }
+  for (const { callsPerSecond, isOrdered, bare, ours } of isSmoke ? [] : streets) {
+    const seconds = Math.ceil(warmUpSeconds)
+    await bare({ kind: 'rate', callsPerSecond, seconds })
+    await ours({ kind: 'rate', callsPerSecond, seconds: isOrdered ? seconds * WARM_UPS : seconds })
   }
   for (const round of context.rounds()) {
     let smaller: { callees: number; p50: number } | undefined
