@@ -62,6 +62,7 @@ import { IdLists } from './store/id-lists.ts'
 import { IdempotencyStore } from './store/idempotency-store.ts'
 import { IdentityTokenStore } from './store/identity-token-store.ts'
 import { InboxStore } from './store/inbox-store.ts'
+import { userInKey } from './store/keys.ts'
 import { LoginMethods } from './store/login-methods.ts'
 import { Notices } from './store/notices.ts'
 import { OutboxStore } from './store/outbox-store.ts'
@@ -69,7 +70,7 @@ import { RateStore } from './store/rate-store.ts'
 import { SessionStore } from './store/session-store.ts'
 import { ShareTokenStore } from './store/share-token-store.ts'
 import { SmsBudget } from './store/sms-budget.ts'
-import { UserCache } from './store/user-cache.ts'
+import { WatchedCache } from './store/watched-cache.ts'
 import type { HttpRoute } from './transport/http.ts'
 
 export interface ApplicationParts {
@@ -200,7 +201,7 @@ function openStores(parts: ApplicationParts) {
     onOver: parts.onSessionOver,
   }
   const { expiries } = base
-  const userViews: UserViews = new UserCache(database, USER_VIEW_TABLES, USER_VIEWS_KEPT_MAX)
+  const userViews: UserViews = new WatchedCache(database, USER_VIEW_TABLES, userInKey, USER_VIEWS_KEPT_MAX)
   const accounts = new AccountStore(database)
   const devices = new DeviceStore(database)
   const outbox = new OutboxStore(database, secrets, randomBytes, parts.onOutgoing)

@@ -45,6 +45,8 @@ export const TOKENS_KEPT_MAX = 65_536
 export const SESSIONS_KEPT_MAX = 32_768
 /** Users whose own view is kept as it is answered: a device's view has half a kilobyte, so 16 MB or somewhat more. */
 export const USER_VIEWS_KEPT_MAX = 16_384
+/** Users whose devices were read and have not changed: about a kilobyte each, so 16 MB. */
+export const DEVICE_LISTS_KEPT_MAX = 16_384
 
 /** A STOMP command with its CR; UNSUBSCRIBE has 11 octets. An HTTP request or a TLS hello is refused here. */
 export const COMMAND_BYTES_MAX = 16

@@ -3,7 +3,7 @@
  * schemas that make and check them. Topics and queues of the development surface are not in it.
  */
 
-import type { TSchema } from 'typebox'
+import Type, { type TSchema } from 'typebox'
 import { type NoticeQueue, queueOfNotice } from '../domain/inbox.ts'
 import type { Notice } from '../domain/notice.ts'
 import {
@@ -14,7 +14,6 @@ import {
   type SaidCallCommand,
 } from '../schema/call.ts'
 import { EVENT_SCHEMAS, type EventType } from '../schema/event.ts'
-import { Type } from '../schema/type.ts'
 
 export interface Channel {
   readonly id: string

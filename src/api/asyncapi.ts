@@ -3,8 +3,7 @@
  * what devices send to `/app`. Bodies have the schemas that write and check them.
  */
 
-import type { TSchema } from 'typebox'
-import { Type } from '../schema/type.ts'
+import Type, { type TSchema } from 'typebox'
 import type { HttpRoute } from '../transport/http.ts'
 import { type Channel, channels } from './asyncapi-channels.ts'
 import { exampleOf } from './asyncapi-examples.ts'

@@ -3,10 +3,9 @@
  * codes that each can have. The schemas are those that requests are checked against.
  */
 
-import type { TObject, TSchema } from 'typebox'
+import Type, { type TObject, type TSchema } from 'typebox'
 import type { ErrorCode } from '../errors.ts'
 import { BODY_BYTES_MAX } from '../limits.ts'
-import { Type } from '../schema/type.ts'
 import type { Operation } from './operation.ts'
 import { codesOf, isVersionChecked, type OperationForm } from './refusals.ts'
 

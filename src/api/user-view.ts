@@ -13,7 +13,7 @@ import { UserView } from '../schema/account.ts'
 import { formatJson, type IdForm } from '../schema/json.ts'
 import type { AccountStore } from '../store/account-store.ts'
 import type { DeviceStore } from '../store/device-store.ts'
-import type { UserCache } from '../store/user-cache.ts'
+import type { WatchedCache } from '../store/watched-cache.ts'
 import { loginMethodViews } from './login-methods.ts'
 import { type Operation, operation } from './operation.ts'
 
@@ -24,7 +24,7 @@ export interface UserViewWorld {
 }
 
 /** The JSON of a user's view by the device that asks, undefined for a session without one. */
-export type UserViews = UserCache<Map<DeviceId | undefined, Uint8Array>>
+export type UserViews = WatchedCache<UserId, Map<DeviceId | undefined, Uint8Array>>
 
 /** The tables that a view is made of; each has a user's id at the beginning of its keys. */
 export const USER_VIEW_TABLES = [

@@ -4,12 +4,12 @@
  */
 
 import type { Static } from 'typebox'
+import Type from 'typebox'
 import type { ChallengePurpose } from '../domain/challenge.ts'
 import type { UserId } from '../domain/ids.ts'
 import { SignedIn, VerifyLoginRequest } from '../schema/account.ts'
 import { validationFailed } from '../schema/check.ts'
 import { VerifyReply } from '../schema/profile.ts'
-import { Type } from '../schema/type.ts'
 import {
   type ChallengeStore,
   type Confirmed,

@@ -54,12 +54,15 @@ export class ApnsLink {
     this.#provider = new apn.Provider(options)
   }
 
-  /** Resolves with the answer, or with the failure, which has then ended the session. */
-  async post(push: ApnsPush, deadlineMs: number): Promise<LinkAnswer> {
+  /**
+   * Sends `body`, the push's payload as JSON. Resolves with the answer, or with the failure, which has then ended the
+   * session.
+   */
+  async post(push: ApnsPush, body: string, deadlineMs: number): Promise<LinkAnswer> {
     const isOpen = this.#newest !== undefined && !this.#newest.destroyed
     const ordinal = isOpen ? this.#socketsOpened : this.#socketsOpened + 1
     const answer = await withinDeadline(
-      this.#provider.send(new ExactNotification(push), push.token),
+      this.#provider.send(new ExactNotification(push, body), push.token),
       deadlineMs,
     )
     // Many pushes fail with one session. Those that come late must not end the one that replaced it.
@@ -111,10 +114,10 @@ class ExactNotification extends apn.Notification {
   readonly #push: ApnsPush
   readonly #body: string
 
-  constructor(push: ApnsPush) {
+  constructor(push: ApnsPush, body: string) {
     super()
     this.#push = push
-    this.#body = JSON.stringify(push.payload)
+    this.#body = body
   }
 
   headers(): Record<string, string | number> {

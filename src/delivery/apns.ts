@@ -72,14 +72,15 @@ export class ApnsSender {
 
   /** Never rejects. `sent` names the environment that took the push, to be remembered with the token. */
   async send(push: ApnsPush): Promise<DeliveryOutcome> {
-    if (Buffer.byteLength(JSON.stringify(push.payload)) > apnsPayloadBytesMax(push.pushType)) {
+    const body = JSON.stringify(push.payload)
+    if (Buffer.byteLength(body) > apnsPayloadBytesMax(push.pushType)) {
       return { kind: 'refused', reason: 'PayloadTooLarge' }
     }
     if (!TOKEN_FORM.test(push.token)) return { kind: 'token-gone', reason: 'BadDeviceToken' }
-    const outcome = await this.#sendTo(push.environment, push)
+    const outcome = await this.#sendTo(push.environment, push, body)
     const isUnknownHere = outcome.kind === 'token-gone' && outcome.reason === 'BadDeviceToken'
     if (!isUnknownHere || this.#hostOf('production') === this.#hostOf('development')) return outcome
-    const elsewhere = await this.#sendTo(otherThan(push.environment), push)
+    const elsewhere = await this.#sendTo(otherThan(push.environment), push, body)
     // A key of one environment only is refused in the other: then the first answer stands.
     return elsewhere.kind === 'refused' ? outcome : elsewhere
   }
@@ -91,7 +92,7 @@ export class ApnsSender {
     this.#links.clear()
   }
 
-  async #sendTo(environment: ApnsEnvironment, push: ApnsPush): Promise<DeliveryOutcome> {
+  async #sendTo(environment: ApnsEnvironment, push: ApnsPush, body: string): Promise<DeliveryOutcome> {
     const { ApnsLink } = await import('./apns-link.ts')
     const { timeoutMs = 10_000, voipTimeoutMs = 3_000 } = this.#options
     const deadlineMs = push.pushType === 'voip' ? voipTimeoutMs : timeoutMs
@@ -99,7 +100,7 @@ export class ApnsSender {
     for (let tries = 0; tries < TRIES_MAX && !this.#isClosed; tries++) {
       const link = this.#linkTo(environment, ApnsLink)
       if (this.#nowMs() < link.restUntilMs) return this.#resting(link)
-      const answer = await link.post(push, deadlineMs)
+      const answer = await link.post(push, body, deadlineMs)
       if (answer.kind === 'failed') {
         outcome = { kind: 'retry', reason: answer.reason }
       } else if (answer.reason === 'ExpiredProviderToken') {

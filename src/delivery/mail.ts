@@ -87,7 +87,7 @@ export class MailSender {
   /** Ends every connection, also one that is delivering. */
   close(): void {
     this.#isClosed = true
-    this.#transport?.then(transport => transport.close({ force: true }))
+    this.#transport?.then(transport => transport.close({ force: true })).catch(() => undefined)
   }
 
   #open(): ReturnType<typeof openTransport> {

@@ -1,8 +1,7 @@
 /** Wire shapes of sign-in, sessions and the user (contract 2.3, 2.4). */
 
-import type { TSchema } from 'typebox'
+import Type, { type TSchema } from 'typebox'
 import { LoginMethodView } from './login-method.ts'
-import { Type } from './type.ts'
 import { Uint64Text } from './uint64.ts'
 
 function optionalText(description: string, charactersMax = 512) {

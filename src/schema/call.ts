@@ -1,6 +1,6 @@
 /** Wire shapes of calls and call history (contract 4), and how a record is written in them. */
 
-import type { Static } from 'typebox'
+import Type, { type Static } from 'typebox'
 import type { DeclineReason, SentKeyMap } from '../domain/call-command.ts'
 import type { CallHistoryRow } from '../domain/call-history.ts'
 import type { KeysReason, ParticipantView } from '../domain/call-notice.ts'
@@ -9,7 +9,6 @@ import type { DeviceId, UserId } from '../domain/ids.ts'
 import { BodyReader } from './json.ts'
 import { page } from './page.ts'
 import { optionalTimeText, Time, timeText } from './time.ts'
-import { Type } from './type.ts'
 import { Uint64, Uint64Text } from './uint64.ts'
 
 /** A member that is one of these texts. */

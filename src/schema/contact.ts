@@ -1,8 +1,8 @@
 /** Wire shapes of contacts, friend requests, blocks and share tokens (contract 1.9, 3). */
 
+import Type from 'typebox'
 import { PAGE_MEMBERS, page } from './page.ts'
 import { Time } from './time.ts'
-import { Type } from './type.ts'
 import { Uint64, Uint64Text } from './uint64.ts'
 
 /** A user as others see them. */

@@ -1,7 +1,7 @@
 /** Wire shape of the credentials for the relay (contract 5.2). */
 
+import Type from 'typebox'
 import { Time } from './time.ts'
-import { Type } from './type.ts'
 
 export const RelayCredentials = Type.Object({
   turnUsername: Type.String({ description: '`<expiry>:<userId>`, the expiry in seconds since 1970' }),

@@ -1,7 +1,7 @@
 /** Wire shapes of the device operations (contract 2.5). */
 
+import Type from 'typebox'
 import { LOOKUP_TARGETS_MAX } from '../limits.ts'
-import { Type } from './type.ts'
 import { Uint64, Uint64Text } from './uint64.ts'
 
 /** A text for people: no control characters, which a list or an alert would show as something else. */

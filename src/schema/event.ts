@@ -3,7 +3,7 @@
  * a live call is written in it. The same schemas make the AsyncAPI document.
  */
 
-import type { TObject, TProperties } from 'typebox'
+import Type, { type TObject, type TProperties } from 'typebox'
 import type { CallTopicEvent, PersonName } from '../domain/call-notice.ts'
 import type { DeviceId } from '../domain/ids.ts'
 import type { Notice } from '../domain/notice.ts'
@@ -20,7 +20,6 @@ import {
 } from './call.ts'
 import { SharedJson } from './json.ts'
 import { Time, timeText } from './time.ts'
-import { Type } from './type.ts'
 import { Uint64Text } from './uint64.ts'
 
 /** An event of a live call, on its way to those who watch. */

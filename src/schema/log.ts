@@ -1,7 +1,7 @@
 /** Wire shapes of the log's HTTP operations (LOG 2.5, contract 9). */
 
+import Type from 'typebox'
 import { LOOKUP_TARGETS_MAX } from '../limits.ts'
-import { Type } from './type.ts'
 
 /** Canonical base64 of 64 bytes: 85 free characters, one whose low four bits are zero, and the padding. */
 const PublicKeyHash = Type.String({

@@ -1,6 +1,6 @@
 /** Wire shapes of the login methods (contract 2.9). */
 
-import { Type } from './type.ts'
+import Type from 'typebox'
 import { Uint64, Uint64Text } from './uint64.ts'
 
 export const MethodKind = Type.Union([Type.Literal('email'), Type.Literal('phone'), Type.Literal('social')])

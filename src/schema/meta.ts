@@ -1,6 +1,6 @@
 /** Wire shape of `GET /app/api/meta` (contract 1.8, 14). */
 
-import { Type } from './type.ts'
+import Type from 'typebox'
 
 export const MetaReply = Type.Object({
   apiVersion: Type.Integer(),

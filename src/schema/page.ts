@@ -1,7 +1,6 @@
 /** Wire shapes of lists (contract 1.9): newest first, a page at a time. */
 
-import type { TObject } from 'typebox'
-import { Type } from './type.ts'
+import Type, { type TObject } from 'typebox'
 
 /** Of a query that may say more. */
 export const PAGE_MEMBERS = {

@@ -1,7 +1,7 @@
 /** Wire shapes of the profile, the login methods and account deletion (contract 2.7 to 2.10). */
 
+import Type from 'typebox'
 import { Challenge, UserView } from './account.ts'
-import { Type } from './type.ts'
 
 export const PutUserRequest = Type.Object({
   displayName: Type.Optional(Type.String({ description: '1 to 50 characters' })),

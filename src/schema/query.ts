@@ -1,9 +1,8 @@
 /** Query strings: `?limit=20&userIds=1,2,3` to a value of a schema's type, refused in the style of bodies. */
 
-import type { Static, TObject, TSchema } from 'typebox'
+import Type, { type Static, type TObject, type TSchema } from 'typebox'
 import type { SignalError } from '../errors.ts'
 import { SchemaCheck, validationFailed } from './check.ts'
-import { Type } from './type.ts'
 
 /**
  * Reads and checks query strings of one schema, whose members are strings, integers, booleans, ids (`Uint64`), or

@@ -3,8 +3,7 @@
  * member, and finding members that the schema does not name (contract 1.2, 1.3).
  */
 
-import type { TSchema } from 'typebox'
-import { Type } from './type.ts'
+import Type, { type TSchema } from 'typebox'
 import { isUint64Schema, readUint64 } from './uint64.ts'
 
 /** Changes a parsed value in place; returns what it became. */

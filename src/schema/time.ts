@@ -1,6 +1,6 @@
 /** Moments on the wire (contract 1.2): RFC 3339 in UTC, with milliseconds. */
 
-import { Type } from './type.ts'
+import Type from 'typebox'
 
 export const Time = Type.String({ format: 'date-time' })
 

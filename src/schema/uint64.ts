@@ -1,7 +1,6 @@
 /** Ids on the wire (contract 1.3): which texts and numbers are one, and what the schemas say of them. */
 
-import type { TSchema } from 'typebox'
-import { Type } from './type.ts'
+import Type, { type TSchema } from 'typebox'
 
 const PATTERN = '^(0|[1-9][0-9]{0,19})$'
 const FORM = new RegExp(PATTERN)

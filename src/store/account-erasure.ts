@@ -10,7 +10,7 @@ import type { AccountStore } from './account-store.ts'
 import type { AppleConsents } from './apple-consents.ts'
 import type { DeviceStore } from './device-store.ts'
 import { EXPIRY, type Expiries } from './expiries.ts'
-import { idInKey, idsKey } from './keys.ts'
+import { idsKey, userInKey } from './keys.ts'
 import type { Notices } from './notices.ts'
 import type { SessionStore } from './session-store.ts'
 
@@ -34,7 +34,7 @@ export class AccountErasure {
 
   constructor(parts: AccountErasureParts) {
     this.#parts = parts
-    parts.expiries.define(EXPIRY.erasure, (key, nowMs) => this.#onDue(idInKey(key, 0) as UserId, nowMs))
+    parts.expiries.define(EXPIRY.erasure, (key, nowMs) => this.#onDue(userInKey(key), nowMs))
   }
 
   /** In a transaction: ends all sessions and has the account erased in seven days; returns when that is. */

@@ -8,7 +8,7 @@ import type { UserId } from '../domain/ids.ts'
 import { assert } from '../errors.ts'
 import type { Database, Table } from './database.ts'
 import { EXPIRY, type Expiries } from './expiries.ts'
-import { idInKey, idsKey, keyBehind, timeBytes } from './keys.ts'
+import { idsKey, keyBehind, timeBytes, userInKey } from './keys.ts'
 
 export interface CallHistoryParts {
   readonly database: Database
@@ -43,7 +43,7 @@ export class CallHistoryStore {
     this.#rows = parts.database.table('call-history')
     this.#times = parts.database.table('call-history-times')
     this.#figures = parts.database.table('call-history-figures')
-    parts.expiries.define(EXPIRY.callHistory, (key, nowMs) => this.#expire(idInKey(key, 0) as UserId, nowMs))
+    parts.expiries.define(EXPIRY.callHistory, (key, nowMs) => this.#expire(userInKey(key), nowMs))
   }
 
   /** Calls of the last 90 days, newest first, at most `limit`; only those behind `after`, if it is given. */

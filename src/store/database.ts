@@ -19,10 +19,10 @@ export type Table<Value> = LmdbTable<Value, Uint8Array>
 /** A table of small msgpack records under string keys. */
 export type RecordTable<Value> = LmdbTable<Value, string>
 
-type RowWatcher = (key: Uint8Array) => void
+type OnRow = (key: Uint8Array) => void
 interface Watcher {
-  readonly onWritten: RowWatcher
-  readonly onWriting: RowWatcher | undefined
+  readonly onWriting: OnRow
+  readonly onWritten: OnRow
 }
 /** `put` or `remove` of lmdb-js, in any of their forms. */
 type Write = (key: Uint8Array, ...value: unknown[]) => Promise<boolean>
@@ -122,12 +122,11 @@ export class Database {
   }
 
   /**
-   * Has `onWritten` told of the key of each row that a transaction puts into a `table` or removes from it, before its
-   * `commit` settles: once that is durable, or has failed; and `onWriting` at once, in the transaction. Records under
-   * binary keys only.
+   * Has `onWriting` told of the key of each row that a transaction puts into a `table` or removes from it, at once, and
+   * `onWritten` before its `commit` settles: once that is durable, or has failed. Records under binary keys only.
    */
-  watch(table: string, onWritten: RowWatcher, onWriting?: RowWatcher): void {
-    this.#watchersOf(table).push({ onWritten, onWriting })
+  watch(table: string, onWriting: OnRow, onWritten: OnRow): void {
+    this.#watchersOf(table).push({ onWriting, onWritten })
   }
 
   recordTable<Value>(name: string): RecordTable<Value> {
@@ -181,8 +180,8 @@ export class Database {
     if (this.#lock === undefined) return table
     const watchers = this.#watchersOf(name)
     const tell = (key: Uint8Array) => {
-      for (const { onWritten, onWriting } of watchers) {
-        onWriting?.(key)
+      for (const { onWriting, onWritten } of watchers) {
+        onWriting(key)
         this.#writes.push(() => onWritten(key))
       }
     }

@@ -7,9 +7,10 @@ import type { Device, KeyOwner, PendingDevice, PushTokenName, PushTokens } from 
 import { PUSH_TOKEN_NAMES, withoutToken } from '../domain/device.ts'
 import type { DeviceId, UserId } from '../domain/ids.ts'
 import { assert } from '../errors.ts'
+import { DEVICE_LISTS_KEPT_MAX } from '../limits.ts'
 import type { Database, Table } from './database.ts'
-import { idInKey, idsKey, keyBehind, textKey } from './keys.ts'
-import { UserCache } from './user-cache.ts'
+import { idInKey, idsKey, keyBehind, textKey, userInKey } from './keys.ts'
+import { WatchedCache } from './watched-cache.ts'
 
 export class DeviceStore {
   readonly #database: Database
@@ -19,7 +20,7 @@ export class DeviceStore {
   readonly #pending: Table<PendingDevice>
   readonly #keyOwners: Table<KeyOwner>
   readonly #tokenHolders: Table<KeyOwner>
-  readonly #activeDevices: UserCache<readonly Device[]>
+  readonly #activeDevices: WatchedCache<UserId, readonly Device[]>
 
   constructor(database: Database) {
     this.#database = database
@@ -28,7 +29,7 @@ export class DeviceStore {
     this.#pending = database.table('devices-pending')
     this.#keyOwners = database.table('device-keys')
     this.#tokenHolders = database.table('push-tokens')
-    this.#activeDevices = new UserCache(database, ['devices'], DEVICES_KEPT_USERS_MAX)
+    this.#activeDevices = new WatchedCache(database, ['devices'], userInKey, DEVICE_LISTS_KEPT_MAX)
   }
 
   /** The device, also a removed one. */
@@ -73,7 +74,7 @@ export class DeviceStore {
   /** The devices that anyone is registering, or was when the process ended. */
   allPending(): KeyOwner[] {
     return [...this.#pending.getKeys()].map(key => ({
-      userId: idInKey(key, 0) as UserId,
+      userId: userInKey(key),
       deviceId: idInKey(key, 1) as DeviceId,
     }))
   }
@@ -215,6 +216,4 @@ function tokenKey(name: PushTokenName, token: string): Uint8Array {
   return textKey(`${name} ${token}`)
 }
 
-/** Who is called, calls and asks, in a minute; about a kilobyte each. */
-const DEVICES_KEPT_USERS_MAX = 10_000
 const TOUCHED_EVERY_MS = 3_600_000

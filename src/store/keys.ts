@@ -1,6 +1,7 @@
 /** Binary table keys: fixed-width big-endian numbers, so that LMDB's byte order is the numbers' order. */
 
 import { createHash } from 'node:crypto'
+import type { UserId } from '../domain/ids.ts'
 
 /** A leaf, tile or block index in 6 bytes; covers every index below 2^48. */
 export function indexKey(index: number): Uint8Array {
@@ -27,6 +28,11 @@ export function idsKey(...ids: readonly bigint[]): Uint8Array {
 /** The id at a position of a key made by `idsKey`. */
 export function idInKey(key: Uint8Array, at: number): bigint {
   return Buffer.from(key.buffer, key.byteOffset, key.length).readBigUInt64BE(8 * at)
+}
+
+/** The user whom a row belongs to: the first id of its key. */
+export function userInKey(key: Uint8Array): UserId {
+  return idInKey(key, 0) as UserId
 }
 
 /** A moment in 6 bytes, milliseconds since 1970: rows under it sort by time. */

@@ -4,10 +4,10 @@ import type { DeviceId, UserId } from '../domain/ids.ts'
 import type { Session, TokenLifetimes } from '../domain/session.ts'
 import { expiryOf, type RevocationReason } from '../domain/session.ts'
 import { SESSIONS_KEPT_MAX } from '../limits.ts'
-import { BoundedCache } from './bounded-cache.ts'
 import type { Database, Table } from './database.ts'
 import { EXPIRY, type Expiries } from './expiries.ts'
 import { idsKey, keyBehind } from './keys.ts'
+import { WatchedCache } from './watched-cache.ts'
 
 export interface SessionTables {
   readonly database: Database
@@ -25,14 +25,14 @@ export class SessionStore {
   readonly #sessions: Table<Session>
   readonly #byUser: Table<0>
   /** What `current` has read, by `sessionName`. */
-  readonly #kept = new BoundedCache<string, Session>(SESSIONS_KEPT_MAX)
+  readonly #kept: WatchedCache<string, Session>
 
   constructor({ database, expiries, lifetimes, onOver }: SessionTables) {
     this.#database = database
     this.#expiries = expiries
     this.#lifetimes = lifetimes
     this.#onOver = onOver
-    database.watch('sessions', key => this.#kept.delete(sessionName(key)))
+    this.#kept = new WatchedCache(database, ['sessions'], sessionName, SESSIONS_KEPT_MAX)
     this.#sessions = database.table('sessions', SHAPES)
     this.#byUser = database.table('sessions-by-user')
     expiries.define(EXPIRY.session, (sessionId, nowMs) => this.#expire(sessionId, nowMs))
@@ -44,8 +44,8 @@ export class SessionStore {
   }
 
   /**
-   * The same outside of transactions, where what was read before is kept until it changes (`bench/token-check.ts`).
-   * `name` is the id's `sessionName`.
+   * The same, where what was read before is kept until it changes (`bench/token-check.ts`). `name` is the id's
+   * `sessionName`.
    */
   current(name: string, sessionId: Uint8Array): Session | undefined {
     const kept = this.#kept.get(name)

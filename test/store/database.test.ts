@@ -260,8 +260,8 @@ t.test(
     const begun: string[] = []
     database.watch(
       'watched',
-      key => heard.push(Buffer.from(key).toString()),
       key => begun.push(Buffer.from(key).toString()),
+      key => heard.push(Buffer.from(key).toString()),
     )
     const key = (text: string) => Buffer.from(text)
     const committed = database.commit(() => {

@@ -21,11 +21,12 @@ import { Errands } from '../../src/store/errands.ts'
 import { Expiries } from '../../src/store/expiries.ts'
 import { IdempotencyStore } from '../../src/store/idempotency-store.ts'
 import { InboxStore } from '../../src/store/inbox-store.ts'
+import { userInKey } from '../../src/store/keys.ts'
 import { Notices } from '../../src/store/notices.ts'
 import { OutboxStore } from '../../src/store/outbox-store.ts'
 import { RateStore } from '../../src/store/rate-store.ts'
 import { SessionStore } from '../../src/store/session-store.ts'
-import { UserCache } from '../../src/store/user-cache.ts'
+import { WatchedCache } from '../../src/store/watched-cache.ts'
 import type { HttpAnswer } from '../../src/transport/http.ts'
 import { problemOf } from '../../src/transport/problem.ts'
 import { Router } from '../../src/transport/router.ts'
@@ -44,7 +45,7 @@ export function openWorld(
   const expiries = new Expiries(database)
   const secrets = deriveSecrets(Buffer.alloc(32, 7))
   const lifetimes = { accessS: 3600, refreshS: 60 * 86_400, sessionS: 365 * 86_400 }
-  const userViews: UserViews = new UserCache(database, USER_VIEW_TABLES, 1_000)
+  const userViews: UserViews = new WatchedCache(database, USER_VIEW_TABLES, userInKey, 1_000)
   const accounts = new AccountStore(database)
   const devices = new DeviceStore(database)
   const sessions = new SessionStore({ database, expiries, lifetimes })

@@ -65,9 +65,9 @@ export class RunDatabase<Note> {
   }
 
   #tellWatches(name: string, key: Uint8Array): void {
-    for (const [table, onWritten, onWriting] of this.#watches) {
+    for (const [table, onWriting, onWritten] of this.#watches) {
       if (table !== name) continue
-      onWriting?.(key)
+      onWriting(key)
       this.#running!.writes.push(() => onWritten(key))
     }
   }

@@ -1,0 +1,46 @@
+/**
+ * Values made of rows of the store, kept until any of them changes. A change is known by its row, so whoever writes one
+ * need not think of what is kept here.
+ */
+
+import { BoundedCache } from './bounded-cache.ts'
+import type { Database } from './database.ts'
+
+export class WatchedCache<Key, Value> {
+  readonly #values: BoundedCache<Key, Value>
+  /** How many rows of a value are written and not durable yet; what is read of them now may never be so. */
+  readonly #unsettled = new Map<Key, number>()
+
+  /** `tables` are what values are made of, `keyOf` tells by the key of a row which value it belongs to. */
+  constructor(
+    database: Pick<Database, 'watch'>,
+    tables: readonly string[],
+    keyOf: (rowKey: Uint8Array) => Key,
+    valuesMax: number,
+  ) {
+    this.#values = new BoundedCache(valuesMax)
+    const onWriting = (rowKey: Uint8Array) => this.#count(keyOf(rowKey), 1)
+    const onWritten = (rowKey: Uint8Array) => this.#count(keyOf(rowKey), -1)
+    for (const table of tables) database.watch(table, onWriting, onWritten)
+  }
+
+  /** Also in a transaction. */
+  get(key: Key): Value | undefined {
+    return this.#values.get(key)
+  }
+
+  /**
+   * In the same turn as `value` was read: a change that is durable after the reading then comes after this call. While
+   * one is under way, nothing is kept.
+   */
+  set(key: Key, value: Value): void {
+    if (!this.#unsettled.has(key)) this.#values.set(key, value)
+  }
+
+  #count(key: Key, more: 1 | -1): void {
+    const count = (this.#unsettled.get(key) ?? 0) + more
+    if (count === 0) this.#unsettled.delete(key)
+    else this.#unsettled.set(key, count)
+    this.#values.delete(key)
+  }
+}
