@@ -43,7 +43,7 @@ import type { Actor, ActorKind, Context, Ref, Reply } from '../src/runtime/actor
 import type { IdForm } from '../src/schema/json.ts'
 import type { Calling } from '../src/store/call-facts.ts'
 import type { CallIndex } from '../src/store/call-index.ts'
-import type { CallStore, EndedCall, KeptReply } from '../src/store/call-store.ts'
+import type { CallStore, KeptReply } from '../src/store/call-store.ts'
 import type { IdempotentRequest } from '../src/store/idempotency-store.ts'
 import { CallWatchers } from './call-watchers.ts'
 import type { TopicSession } from './live-topic.ts'
@@ -76,7 +76,7 @@ export interface SubscribeMessage {
 }
 
 export interface CallRoomWorld {
-  readonly store: Pick<CallStore, 'open' | 'ended' | 'apply'>
+  readonly store: Pick<CallStore, 'open' | 'apply'>
   readonly index: Pick<CallIndex, 'put' | 'forget'>
   readonly facts: (calling: Calling) => CallFacts
   /** Whether the device has a socket at this moment. */
@@ -130,9 +130,8 @@ class CallRoom implements Actor<CallRoomMessage> {
   readonly #callId: CallId
   readonly #lives: Map<CallId, CallLife>
   readonly #life: CallLife
-  /** As the last decision left it; undefined before the start, and for an id that no live call has. */
+  /** As the last decision left it; undefined before the start, and for an id that no call has. */
   #call: Call | undefined
-  readonly #ended: EndedCall | undefined
 
   constructor(
     world: CallRoomWorld,
@@ -146,11 +145,11 @@ class CallRoom implements Actor<CallRoomMessage> {
     this.#lives = lives
     const call = world.store.open(callId)
     this.#life = lives.get(callId) ?? newLife(world, context, callId)
-    if (call === undefined) {
+    if (call === undefined || isOver(call)) {
       // A start that failed leaves nothing behind.
       lives.delete(callId)
       world.index.forget(callId)
-      this.#ended = world.store.ended(callId)
+      this.#call = call
       return
     }
     lives.set(callId, this.#life)
@@ -175,9 +174,7 @@ class CallRoom implements Actor<CallRoomMessage> {
     }
   }
 
-  #onCommand(message: CommandMessage): void {
-    const { command, idempotent, reply } = message
-    if (this.#call === undefined && command.kind !== 'start') return this.#onUnknown(message)
+  #onCommand({ command, idempotent, reply }: CommandMessage): void {
     const timed: CallCommand = { ...command, nowMs: this.#nowMs() }
     const decision = decide(this.#call, timed, this.#factsFor(command))
     const refusal = decision.ok ? this.#countRings(decision, timed) : decision
@@ -259,8 +256,7 @@ class CallRoom implements Actor<CallRoomMessage> {
 
   #refusalOfWatcher(by: CallDeviceRef): CallRefused | undefined {
     const call = this.#call
-    if (call === undefined) return this.#refusalOfUnknown(by)
-    if (participantOf(call, by.userId) === undefined) return notFound()
+    if (call === undefined || participantOf(call, by.userId) === undefined) return notFound()
     if (!hasPart(call, by.userId)) return refused('NOT_PARTICIPANT', 'the host removed you from the call')
     return isOver(call) ? callEnded(call.status) : undefined
   }
@@ -274,19 +270,6 @@ class CallRoom implements Actor<CallRoomMessage> {
     // In its turn: what it was refused for may not be durable yet.
     this.#context.commit(NOTHING_TO_WRITE, () => reply?.refuse(errorOf(refusal)))
     if (this.#call === undefined) this.#context.stop()
-  }
-
-  #onUnknown({ command: { kind, by }, reply }: CommandMessage): void {
-    const refusal = this.#refusalOfUnknown(by)
-    // Who leaves a call that is over has left it.
-    if (kind === 'leave' && refusal.code === 'CALL_ENDED') reply?.answer({ kind: 'done' })
-    else reply?.refuse(errorOf(refusal))
-    this.#context.stop()
-  }
-
-  /** Of an id that no live call has; who had a part in the call may know that it is over. */
-  #refusalOfUnknown({ userId }: CallDeviceRef): CallRefused {
-    return this.#ended?.userIds.includes(userId) ? callEnded(this.#ended.status) : notFound()
   }
 
   /**
@@ -351,7 +334,7 @@ function endGivenUp(world: CallRoomWorld, callId: CallId, lives: Map<CallId, Cal
   const life = lives.get(callId)
   lives.delete(callId)
   world.index.forget(callId)
-  if (call === undefined || life === undefined) return
+  if (call === undefined || isOver(call) || life === undefined) return
   const nowMs = Math.floor(life.clockOffsetMs + world.monotonicMs())
   const over = ended(call, { status: 'failed', endReason: 'internal' }, nowMs)
   const effects = effectsOf(call, over, undefined, nowMs)
@@ -406,5 +389,5 @@ const NOTHING_TO_WRITE = Promise.resolve()
 const MAILBOX_MESSAGES_MAX = 256
 /** Longer than a write takes; a room that looks before finds nothing to do. */
 const LOOK_AGAIN_MS = 1_000
-/** How long a call that is over answers repeated requests as if it were there. */
-const IDLE_MS = 60_000
+/** A live call has a timer and is never idle. One that is over is read again for what comes late. */
+const IDLE_MS = 1_000

@@ -1,6 +1,6 @@
 /** Looking at calls (contract 4.3): the record, who is in it, and the invitations that wait for an answer. */
 
-import { type Call, hasPart, participantOf } from '../domain/call.ts'
+import { type Call, hasPart, isOver, participantOf } from '../domain/call.ts'
 import { pendingRecord, recordOf } from '../domain/call-view.ts'
 import type { UserId } from '../domain/ids.ts'
 import { SignalError } from '../errors.ts'
@@ -11,7 +11,7 @@ import { callNotFound, readCallId } from './calls.ts'
 import { type Operation, operation } from './operation.ts'
 
 export interface CallViewsWorld {
-  readonly calls: Pick<CallStore, 'read' | 'ended'>
+  readonly calls: Pick<CallStore, 'read'>
   readonly callIndex: Pick<CallIndex, 'callsOf'>
 }
 
@@ -69,12 +69,10 @@ function getPendingCalls({ calls, callIndex }: CallViewsWorld): Operation {
 
 /** Throws `CALL_NOT_FOUND`, or `CALL_ENDED` to those who had a part in it. */
 function readLiveCall({ calls }: CallViewsWorld, text: string | undefined, userId: UserId): Call {
-  const callId = readCallId(text)
-  const call = calls.read(callId)
-  if (call !== undefined && hasPart(call, userId)) return call
-  const over = calls.ended(callId)
-  if (call !== undefined || !over?.userIds.includes(userId)) throw callNotFound()
-  throw new SignalError('CALL_ENDED', `the call is over: ${over.status}`)
+  const call = calls.read(readCallId(text))
+  if (call === undefined || !hasPart(call, userId)) throw callNotFound()
+  if (isOver(call)) throw new SignalError('CALL_ENDED', `the call is over: ${call.status}`)
+  return call
 }
 
 function invitedAtMs(call: Call, userId: UserId): number {

@@ -2,14 +2,14 @@
  * The live calls. Whatever is done to one is written in one transaction: the call, what its devices find in their
  * inboxes, what is pushed, what its people remember of it, and the reply that is kept for a repeated request.
  *
- * A call is sealed, since it holds the keys that wait for its devices. One that is over is forgotten with its keys; for
- * a day it is known that it was there and whose it was, so that a late request hears `CALL_ENDED`.
+ * A call is sealed, since it holds the keys that wait for its devices. One that is over has no keys any more; it is kept
+ * for a day, so that what is asked of it late or again is answered as before.
  */
 
 import { decode, encode } from 'msgpackr'
-import { type Call, type CallEndReason, type CallStatus, hasPart, isOver } from '../domain/call.ts'
+import { type Call, isOver } from '../domain/call.ts'
 import type { CallAccepted, CallEffect } from '../domain/call-command.ts'
-import type { CallId, UserId } from '../domain/ids.ts'
+import type { CallId } from '../domain/ids.ts'
 import { IV_BYTES, openSealed, type Secrets, seal } from '../domain/secrets.ts'
 import { assert, SignalError } from '../errors.ts'
 import type { CallHistoryStore } from './call-history-store.ts'
@@ -31,15 +31,6 @@ export interface CallStoreParts {
   readonly idempotency: Pick<IdempotencyStore, 'keep'>
 }
 
-/** A call that is over. */
-export interface EndedCall {
-  readonly status: CallStatus
-  readonly endReason: CallEndReason | undefined
-  readonly endedAtMs: number
-  /** Those who had a part in it to the end. */
-  readonly userIds: readonly UserId[]
-}
-
 /** The reply to the request that the command came with, for when the request is repeated. */
 export interface KeptReply {
   readonly request: IdempotentRequest
@@ -49,7 +40,7 @@ export interface KeptReply {
 export class CallStore {
   readonly #parts: CallStoreParts
   readonly #calls: Table<Uint8Array>
-  readonly #ended: Table<EndedCall>
+  readonly #ended: Table<Uint8Array>
   /** How the row of a call begins once the writes that were asked for so far have landed; none that begins alike. */
   readonly #lastWritten = new Map<CallId, Uint8Array>()
 
@@ -60,21 +51,17 @@ export class CallStore {
     parts.expiries.define(EXPIRY.endedCall, key => void this.#ended.remove(key))
   }
 
-  /** The call while it is live, for the one who decides what becomes of it: all its writes have ended. */
+  /** As `read`, for the one who decides what becomes of the call: all its writes have ended. */
   open(callId: CallId): Call | undefined {
     this.#lastWritten.delete(callId)
     return this.read(callId)
   }
 
-  /** The call while it is live. */
+  /** The call while it is live, and for 24 hours after. */
   read(callId: bigint): Call | undefined {
-    const sealed = this.#calls.get(idsKey(callId))
+    const key = idsKey(callId)
+    const sealed = this.#calls.get(key) ?? this.#ended.get(key)
     return sealed && this.#open(sealed)
-  }
-
-  /** What is known of a call that has ended in the last 24 hours. */
-  ended(callId: bigint): EndedCall | undefined {
-    return this.#ended.get(idsKey(callId))
   }
 
   /** Every call that is not over, by id; for a process that starts. */
@@ -98,15 +85,15 @@ export class CallStore {
   ): Promise<void> {
     const { callId } = call
     const expected = this.#lastWritten.get(callId)
-    const sealed = isOver(call) ? undefined : this.#seal(call)
-    if (sealed === undefined) this.#lastWritten.delete(callId)
+    const sealed = this.#seal(call)
+    if (isOver(call)) this.#lastWritten.delete(callId)
     else this.#lastWritten.set(callId, Uint8Array.from(sealed.subarray(0, IV_BYTES)))
     await this.#parts.database.commit(() => {
       this.#assertBegins(callId, expected)
       for (const effect of effects) this.#carryOut(callId, effect, nowMs)
       if (kept !== undefined) this.#parts.idempotency.keep(kept.request, kept.reply, nowMs)
       // Last: lmdb-js keeps what was written before a defect threw, and a call that has not moved on is told of again.
-      if (sealed === undefined) this.#end(call)
+      if (isOver(call)) this.#end(call, sealed)
       else this.#calls.put(idsKey(callId), sealed)
     })
   }
@@ -118,13 +105,11 @@ export class CallStore {
     throw new SignalError('STORE_UNAVAILABLE', 'an earlier write to the call has failed')
   }
 
-  #end(call: Call): void {
-    const { callId, status, endReason, endedAtMs, participants } = call
+  #end({ callId, endedAtMs }: Call, sealed: Uint8Array): void {
     assert(endedAtMs !== undefined, 'a call that is over has ended at some time')
-    const userIds = participants.map(({ userId }) => userId).filter(userId => hasPart(call, userId))
     const key = idsKey(callId)
     this.#calls.remove(key)
-    this.#ended.put(key, { status, endReason, endedAtMs, userIds })
+    this.#ended.put(key, sealed)
     this.#parts.expiries.add(EXPIRY.endedCall, endedAtMs + ENDED_KEPT_MS, key)
   }
 

@@ -36,7 +36,7 @@ export type PlantedBug =
   /** A failed write is taken for one that succeeded. */
   | 'swallowed failure'
 
-export type RoomCalls = Pick<CallStore, 'open' | 'read' | 'ended' | 'live' | 'apply'>
+export type RoomCalls = Pick<CallStore, 'open' | 'read' | 'live' | 'apply'>
 export type SessionInbox = Pick<DeviceInbox, 'head' | 'after' | 'isSettling' | 'change' | 'markDelivered'>
 export type NoticeInbox = Pick<InboxStore, 'append' | 'dropInvitation'>
 

@@ -123,7 +123,6 @@ export class CallRooms {
     const roomWorld: CallRoomWorld = {
       store: {
         open: callId => calls.open(callId),
-        ended: callId => calls.ended(callId),
         apply: (...args) => calls.apply(...args),
       },
       index,

@@ -6,6 +6,7 @@
 import type { CallRoomMessage } from '../../actors/call-room.ts'
 import { removeDevice } from '../../src/api/device-removal.ts'
 import type { Application } from '../../src/application.ts'
+import { isOver } from '../../src/domain/call.ts'
 import type { CallReply, CallRequest } from '../../src/domain/call-command.ts'
 import type { CallId } from '../../src/domain/ids.ts'
 import { SignalError } from '../../src/errors.ts'
@@ -63,7 +64,10 @@ export class RunServer {
       isConnected: (userId, deviceId) => signalling.connections.isConnected(userId, deviceId),
       onNews: (userId, deviceId) => isNewsLost(bug, draw) || signalling.onNews(userId, deviceId),
     })
-    plantInIndex(bug, signalling.callIndex, callId => this.stores.roomCalls.ended(callId) !== undefined)
+    plantInIndex(bug, signalling.callIndex, callId => {
+      const call = this.stores.roomCalls.read(callId)
+      return call !== undefined && isOver(call)
+    })
     const { roomCalls: calls, sessionInbox: deviceInbox, ...stores } = this.stores
     this.resumed = new Set([...calls.live()].map(({ callId }) => callId))
     const authentication = { callerOf: (authorization: string) => this.#callerOf(authorization) }

@@ -92,7 +92,6 @@ function storedCalls(calls: CallStore, memory: RunDatabase<RunNote>): RoomCalls 
   return {
     open: callId => calls.open(callId),
     read: callId => calls.read(callId),
-    ended: callId => calls.ended(callId),
     live: () => calls.live(),
     apply(decision, nowMs, kept) {
       memory.noteAhead({ kind: 'stored', call: decision.call })

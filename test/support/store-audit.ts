@@ -6,14 +6,14 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
-import { type Call, isPending, type Participant } from '../../src/domain/call.ts'
+import { type Call, hasPart, isOver, isPending, type Participant } from '../../src/domain/call.ts'
 import { type CallHistoryRow, historyRowOf } from '../../src/domain/call-history.ts'
 import type { Device } from '../../src/domain/device.ts'
 import type { DeviceId, UserId } from '../../src/domain/ids.ts'
 import { callInvitedTo } from '../../src/domain/inbox.ts'
 import { deriveSecrets } from '../../src/domain/secrets.ts'
 import { parseEntry } from '../../src/log/entry.ts'
-import { CallStore, type EndedCall } from '../../src/store/call-store.ts'
+import { CallStore } from '../../src/store/call-store.ts'
 import { Database } from '../../src/store/database.ts'
 import { DeviceStore } from '../../src/store/device-store.ts'
 import { Expiries } from '../../src/store/expiries.ts'
@@ -103,11 +103,13 @@ class Auditor {
     for (const call of live) {
       for (const participant of call.participants) this.#auditParticipant(call, participant)
     }
-    const ended = [...this.#database.table<EndedCall>('calls-ended').getRange({})]
-    for (const { key, value } of ended) {
-      const callId = idInKey(key, 0)
+    const ended = [...this.#database.table('calls-ended').getKeys({})]
+    for (const callId of ended.map(key => idInKey(key, 0))) {
       this.#assert(!live.some(call => call.callId === callId), `call ${callId} is live and over`)
-      for (const userId of value.userIds) {
+      const call = this.#calls.read(callId)
+      this.#assert(call !== undefined && isOver(call), `call ${callId} is over`)
+      const present = call?.participants.filter(({ userId }) => hasPart(call, userId)) ?? []
+      for (const { userId } of present) {
         const status = this.#historyOf(userId, callId)?.status
         this.#assert(
           status !== undefined && status !== 'active',
