@@ -45,7 +45,7 @@ export class QueueSubscription {
   given = 0
   marked = 0
   /** Offsets given and not done with, in order; undefined until there is one, as most are idle. */
-  #open: Set<number> | undefined = undefined
+  #open: number[] | undefined = undefined
 
   constructor(named: NamedHead, queue: string, mode: AckMode, window: number) {
     this.named = named
@@ -55,30 +55,26 @@ export class QueueSubscription {
   }
 
   get openCount(): number {
-    return this.#open === undefined ? 0 : this.#open.size
+    return this.#open === undefined ? 0 : this.#open.length
   }
 
   hasOpen(offset: number): boolean {
-    return this.#open?.has(offset) ?? false
+    return this.#open?.includes(offset) ?? false
   }
 
   noteGiven(offset: number): void {
-    this.#open ??= new Set()
-    this.#open.add(offset)
+    this.#open ??= []
+    this.#open.push(offset)
     this.given = offset
   }
 
   /** Takes out what is open: all of it, or what a frame about `offset` covers in this mode. */
   takeOpen(offset?: number): number[] {
-    if (this.mode === 'client-individual') return offset !== undefined && this.#close(offset) ? [offset] : []
-    const taken: number[] = []
-    for (const each of this.#open ?? []) if (each <= (offset ?? each)) taken.push(each)
-    for (const each of taken) this.#close(each)
-    return taken
-  }
-
-  #close(offset: number): boolean {
-    return this.#open?.delete(offset) ?? false
+    if (this.#open === undefined) return []
+    if (offset === undefined) return this.#open.splice(0)
+    const at = this.#open.indexOf(offset)
+    if (at === -1) return []
+    return this.mode === 'client-individual' ? this.#open.splice(at, 1) : this.#open.splice(0, at + 1)
   }
 }
 

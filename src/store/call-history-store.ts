@@ -40,9 +40,9 @@ export class CallHistoryStore {
 
   constructor(parts: CallHistoryParts) {
     this.#parts = parts
-    this.#rows = parts.database.table('call-history')
+    this.#rows = parts.database.table('call-history', ROW_SHAPES)
     this.#times = parts.database.table('call-history-times')
-    this.#figures = parts.database.table('call-history-figures')
+    this.#figures = parts.database.table('call-history-figures', FIGURES_SHAPES)
     parts.expiries.define(EXPIRY.callHistory, (key, nowMs) => this.#expire(userInKey(key), nowMs))
   }
 
@@ -204,6 +204,14 @@ function rowKey(userId: UserId, { atMs, id }: CallHistoryPlace): Uint8Array {
   return Buffer.concat([idsKey(userId), timeBytes(atMs), idsKey(id)])
 }
 
+const ROW_SHAPES = [
+  [
+    ...['callId', 'direction', 'status', 'isVideo', 'isGroup', 'peers'],
+    ...['createdAtMs', 'startedAtMs', 'endedAtMs', 'talkedMs', 'seen'],
+  ],
+  ['userId', 'displayName'],
+]
+const FIGURES_SHAPES = [['count', 'missed']]
 const NO_ROWS: Figures = { count: 0, missed: 0 }
 /** Contract 4.6. */
 const ROWS_MAX = 1_000

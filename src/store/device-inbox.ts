@@ -26,8 +26,9 @@ export class DeviceInbox {
   readonly #database: Pick<Database, 'commit'>
   readonly #inbox: Pick<InboxStore, 'head' | 'after' | 'append' | 'settle' | 'markDelivered'>
   readonly #nowMs: () => number
+  /** Messages, by user, device and offset. */
+  readonly #settling = new Set<string>()
   /** By user and device. */
-  readonly #settling = new Map<string, Set<number>>()
   readonly #marking = new Map<string, Marks>()
 
   constructor(
@@ -54,13 +55,13 @@ export class DeviceInbox {
 
   /** Whether a message that may still be there is about to go. */
   isSettling(userId: UserId, deviceId: DeviceId, offset: number): boolean {
-    return this.#settling.size > 0 && (this.#settling.get(nameOf(userId, deviceId))?.has(offset) ?? false)
+    return this.#settling.size > 0 && this.#settling.has(`${nameOf(userId, deviceId)} ${offset}`)
   }
 
   /** Resolves when the whole change is durable; rejects with `STORE_UNAVAILABLE` when nothing of it is. */
   async change(userId: UserId, deviceId: DeviceId, { settled, sent }: InboxChange): Promise<void> {
     const device = nameOf(userId, deviceId)
-    this.#beginSettling(device, settled)
+    for (const offset of settled) this.#settling.add(`${device} ${offset}`)
     try {
       await this.#database.commit(() => {
         const nowMs = this.#nowMs()
@@ -68,7 +69,7 @@ export class DeviceInbox {
         for (const item of sent) this.#inbox.append(userId, deviceId, { item }, nowMs)
       })
     } finally {
-      this.#endSettling(device, settled)
+      for (const offset of settled) this.#settling.delete(`${device} ${offset}`)
     }
   }
 
@@ -82,19 +83,6 @@ export class DeviceInbox {
     } finally {
       if (this.#marking.get(device) === marks) this.#marking.delete(device)
     }
-  }
-
-  #beginSettling(device: string, offsets: readonly number[]): void {
-    if (offsets.length === 0) return
-    const settling = this.#settling.get(device) ?? new Set()
-    for (const offset of offsets) settling.add(offset)
-    this.#settling.set(device, settling)
-  }
-
-  #endSettling(device: string, offsets: readonly number[]): void {
-    const settling = this.#settling.get(device)
-    for (const offset of offsets) settling?.delete(offset)
-    if (settling?.size === 0) this.#settling.delete(device)
   }
 }
 

@@ -12,7 +12,7 @@ import type { InboxStore } from './inbox-store.ts'
 import type { OutboxStore } from './outbox-store.ts'
 
 export interface NoticesParts {
-  readonly devices: Pick<DeviceStore, 'active' | 'activeDevicesOf'>
+  readonly devices: Pick<DeviceStore, 'activeDevicesOf'>
   readonly inbox: Pick<InboxStore, 'append' | 'dropInvitation'>
   readonly outbox: Pick<OutboxStore, 'add'>
   readonly randomBytes: (length: number) => Uint8Array
@@ -40,7 +40,7 @@ export class Notices {
   /** In a transaction: tells every device of the user but one, which did it. */
   tell(userId: UserId, body: NoticeBody, nowMs: number, exceptDeviceId?: DeviceId): void {
     const pushedUntilMs = isPushed(body) ? nowMs + PUSHED_WITHIN_MS : undefined
-    const notice = { ...body, eventId: this.#newEventId(), sentAtMs: nowMs }
+    const notice = this.#noticeOf(body, nowMs)
     for (const device of this.#parts.devices.activeDevicesOf(userId)) {
       if (device.deviceId === exceptDeviceId) continue
       this.#parts.inbox.append(userId, device.deviceId, { item: { kind: 'notice', notice } }, nowMs)
@@ -53,10 +53,9 @@ export class Notices {
     const { userId, deviceId, body, expiresAtMs, replaces } = notice
     const { devices, inbox } = this.#parts
     if (replaces === 'invitation') inbox.dropInvitation(userId, deviceId, body.callId)
-    const device = devices.active(userId, deviceId)
+    const device = devices.activeDevicesOf(userId).find(device => device.deviceId === deviceId)
     if (device === undefined) return
-    // In this order: V8 takes ten times as long to add members to what was spread (`invitations` in `bench/`).
-    const told = { eventId: this.#newEventId(), sentAtMs: nowMs, ...body }
+    const told = this.#noticeOf(body, nowMs)
     const item = { kind: 'notice', notice: told } as const
     inbox.append(userId, deviceId, expiresAtMs === undefined ? { item } : { item, expiresAtMs }, nowMs)
     this.#push(userId, device, told, this.#callPushedUntilMs(notice, nowMs))
@@ -89,8 +88,10 @@ export class Notices {
     }
   }
 
-  #newEventId(): string {
-    return Buffer.from(this.#parts.randomBytes(16)).toString('base64url')
+  #noticeOf(body: NoticeBody, nowMs: number): Notice {
+    const eventId = Buffer.from(this.#parts.randomBytes(16)).toString('base64url')
+    // In this order: V8 takes ten times as long to add members to what was spread (`invitations` in `bench/`).
+    return { eventId, sentAtMs: nowMs, ...body }
   }
 }
 
