@@ -221,7 +221,8 @@ class Street {
     request: { readonly token: string; readonly body: string; readonly lines: string },
     status: number,
   ): Promise<string> {
-    const connection = this.#http.pop() ?? (await HttpConnection.open(this.#url))
+    // The one that has waited longest: the server ends those that wait for too long.
+    const connection = this.#http.shift() ?? (await HttpConnection.open(this.#url))
     const answer = await connection.post({ path, ...request }, status)
     this.#http.push(connection)
     return answer
