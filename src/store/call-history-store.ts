@@ -40,7 +40,7 @@ export class CallHistoryStore {
 
   constructor(parts: CallHistoryParts) {
     this.#parts = parts
-    this.#rows = parts.database.table('call-history', ROW_SHAPES)
+    this.#rows = parts.database.table('call-history', CALL_HISTORY_SHAPES)
     this.#times = parts.database.table('call-history-times')
     this.#figures = parts.database.table('call-history-figures', FIGURES_SHAPES)
     parts.expiries.define(EXPIRY.callHistory, (key, nowMs) => this.#expire(userInKey(key), nowMs))
@@ -204,7 +204,8 @@ function rowKey(userId: UserId, { atMs, id }: CallHistoryPlace): Uint8Array {
   return Buffer.concat([idsKey(userId), timeBytes(atMs), idsKey(id)])
 }
 
-const ROW_SHAPES = [
+/** Of the records of `call-history`. */
+export const CALL_HISTORY_SHAPES = [
   [
     ...['callId', 'direction', 'status', 'isVideo', 'isGroup', 'peers'],
     ...['createdAtMs', 'startedAtMs', 'endedAtMs', 'talkedMs', 'seen'],

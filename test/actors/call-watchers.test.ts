@@ -101,6 +101,7 @@ t.test('only those who have a part in a live call may watch it', async t => {
   await t.rejects(watch(callId, bob.phone, 'b3'), { code: 'CALL_ENDED' })
   await t.rejects(watch(callId, eve.phone, 'e'), { code: 'CALL_NOT_FOUND' })
   t.same(seenBy('e'), [])
+  await rooms.pass(2_000)
   t.equal(rooms.system.figures().kinds['call-room']?.live, 0)
 })
 

@@ -13,6 +13,7 @@ import type { DeviceId, UserId } from '../../src/domain/ids.ts'
 import { callInvitedTo } from '../../src/domain/inbox.ts'
 import { deriveSecrets } from '../../src/domain/secrets.ts'
 import { parseEntry } from '../../src/log/entry.ts'
+import { CALL_HISTORY_SHAPES } from '../../src/store/call-history-store.ts'
 import { CallStore } from '../../src/store/call-store.ts'
 import { Database } from '../../src/store/database.ts'
 import { DeviceStore } from '../../src/store/device-store.ts'
@@ -183,7 +184,7 @@ class Auditor {
 
   /** A call that somebody remembers as going on is going on. */
   #auditHistory(): number {
-    const rows = [...this.#database.table<CallHistoryRow>('call-history').getRange({})]
+    const rows = [...this.#historyRows()]
     for (const { key, value } of rows) {
       const isLive = this.#calls.read(value.callId) !== undefined
       this.#assert(
@@ -194,12 +195,13 @@ class Auditor {
     return rows.length
   }
 
+  #historyRows() {
+    return this.#database.table<CallHistoryRow>('call-history', CALL_HISTORY_SHAPES).getRange({})
+  }
+
   #historyOf(userId: UserId, callId: bigint): CallHistoryRow | undefined {
     this.#rows ??= new Map(
-      [...this.#database.table<CallHistoryRow>('call-history').getRange({})].map(({ key, value }) => [
-        `${idInKey(key, 0)} ${value.callId}`,
-        value,
-      ]),
+      [...this.#historyRows()].map(({ key, value }) => [`${idInKey(key, 0)} ${value.callId}`, value]),
     )
     return this.#rows.get(`${userId} ${callId}`)
   }
