@@ -7,6 +7,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { skipWithoutCoturn, startCoturn } from '../support/coturn.ts'
+import { freePort } from '../support/free-port.ts'
 import { productionEnvironment, startOutsideWorld } from '../support/outside-world.ts'
 import { runProgram } from '../support/programs.ts'
 import { RegisterClient } from '../support/register-client.ts'
@@ -65,14 +66,6 @@ async function settings(dataFolder: string): Promise<Record<string, string>> {
     CALLSIGN_ADMIN_PORT: `${admin}`,
     CALLSIGN_PUBLIC_URL: `http://127.0.0.1:${http}`,
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  await new Promise(resolve => server.close(resolve))
-  return port
 }
 
 function turnSettings(

@@ -7,6 +7,7 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { parseEnv, promisify } from 'node:util'
 import t from 'tap'
+import { freePort } from '../support/free-port.ts'
 import { RegisterClient } from '../support/register-client.ts'
 import { freshPublicKey, postJson, startRefused, startServer } from '../support/server.ts'
 import { PROJECT_ROOT } from '../support/vectors.ts'
@@ -203,15 +204,6 @@ t.test('a restart gets its ports back at once, also with connections left from b
     t.equal(await server.end(), 0, `round ${round}`)
   }
 })
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as { port: number }
-  server.close()
-  await once(server, 'close')
-  return port
-}
 
 t.test('the operators’ port tells health, readiness and figures, and nothing else', async t => {
   const server = await startServer({ dataFolder: t.testdir() })

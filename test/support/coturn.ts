@@ -6,9 +6,9 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import type { Test } from 'tap'
+import { freePort } from './free-port.ts'
 import { type Outcome, runProgram, skipWithout } from './programs.ts'
 import { PROJECT_ROOT } from './vectors.ts'
 
@@ -122,14 +122,4 @@ async function end(child: ChildProcess): Promise<void> {
   const ended = once(child, 'exit')
   child.kill('SIGKILL')
   await ended
-}
-
-/** A port that nobody has by TCP at this moment; few use UDP. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  await new Promise(resolve => server.close(resolve))
-  if (address === null || typeof address === 'string') throw new Error('a listening server has a port')
-  return address.port
 }
