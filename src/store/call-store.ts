@@ -40,7 +40,8 @@ export interface KeptReply {
 export class CallStore {
   readonly #parts: CallStoreParts
   readonly #calls: Table<Uint8Array>
-  readonly #ended: Table<Uint8Array>
+  /** Rows of before are no bytes, and say too little to answer from: for the day that they last, no call is known of them. */
+  readonly #ended: Table<Uint8Array | object>
   /** How the row of a call begins once the writes that were asked for so far have landed; none that begins alike. */
   readonly #lastWritten = new Map<CallId, Uint8Array>()
 
@@ -60,8 +61,8 @@ export class CallStore {
   /** The call while it is live, and for 24 hours after. */
   read(callId: bigint): Call | undefined {
     const key = idsKey(callId)
-    const sealed = this.#calls.get(key) ?? this.#ended.get(key)
-    return sealed && this.#open(sealed)
+    const row = this.#calls.get(key) ?? this.#ended.get(key)
+    return row instanceof Uint8Array ? this.#open(row) : undefined
   }
 
   /** Every call that is not over, by id; for a process that starts. */

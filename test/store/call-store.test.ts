@@ -11,6 +11,7 @@ import type { CallId, DeviceId, UserId } from '../../src/domain/ids.ts'
 import { deriveSecrets } from '../../src/domain/secrets.ts'
 import { CallHistoryStore } from '../../src/store/call-history-store.ts'
 import { CallStore } from '../../src/store/call-store.ts'
+import { idsKey } from '../../src/store/keys.ts'
 import { newDevice, newUser, openWorld, type TestWorld } from '../support/application.ts'
 
 const CALL = 8_000_000_001n as CallId
@@ -214,6 +215,18 @@ t.test('a call that is over is known for a day', async t => {
   await world.advance(1)
   t.equal(calls.read(CALL), undefined)
   t.equal(world.database.table('expiries').getKeysCount({}), 0)
+})
+
+t.test('a row of a call that an earlier version ended is passed over, and goes in its time', async t => {
+  const { world, calls } = await open(t)
+  const ended = world.database.table('calls-ended')
+  const endedAtMs = world.nowMs()
+  await calls.apply({ call: over(endedAtMs), effects: [] }, endedAtMs)
+  const former = { status: 'cancelled', endReason: 'cancelled', endedAtMs, userIds: [ANN, BOB] }
+  await world.database.commit(() => void ended.put(idsKey(CALL), former))
+  t.same([calls.read(CALL), calls.open(CALL)], [undefined, undefined])
+  await world.advance(DAY_MS)
+  t.equal(ended.getKeysCount({}), 0)
 })
 
 t.test('no key of a call can be read in the file, not even while it rings', async t => {
