@@ -218,7 +218,7 @@ function openStores(parts: ApplicationParts) {
     ...base,
     errands,
     lists,
-    displayNameOf: userId => accounts.read(userId)?.displayName ?? '',
+    displayNameOf: userId => accounts.displayNameOf(userId),
     tell: (userId, body, nowMs) => notices.tell(userId, body, nowMs),
     missedCallsOf: userId => history.missedOf(userId),
   })

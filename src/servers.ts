@@ -110,7 +110,7 @@ function consoleSources(
     corsOrigins: config.http.corsOrigins,
     version: VERSION,
     log: () => ({ origin: keys.signer.name, vkey, vrfPublicKey, treeSize: published.size ?? 0 }),
-    displayNameOf: userId => stores.accounts.read(userId as UserId)?.displayName ?? '',
+    displayNameOf: userId => stores.accounts.displayNameOf(userId as UserId),
     waitingFor: (userId, deviceId) => stores.inbox.head(userId as UserId, deviceId as DeviceId).count,
     figures,
     simulatorProgram: () => ({

@@ -43,7 +43,7 @@ export type AskRoom = (
 
 export interface CallsWorld {
   readonly askRoom: AskRoom
-  readonly accounts: Pick<AccountStore, 'read'>
+  readonly accounts: Pick<AccountStore, 'displayNameOf'>
   readonly devices: Pick<DeviceStore, 'active'>
   readonly randomBytes: (length: number) => Uint8Array
   readonly monotonicMs: () => number
@@ -99,7 +99,7 @@ function startCall(world: CallsWorld): Operation {
     handle: ({ caller, body, askOnce }) => {
       const { roomId, encryptedAESKeys, isVideo } = body
       const callId = newId(world.randomBytes) as CallId
-      const displayName = world.accounts.read(caller.userId)?.displayName ?? ''
+      const displayName = world.accounts.displayNameOf(caller.userId)
       const request: CallRequest = {
         ...{ kind: 'start', by: actorOf(world, caller), callId, displayName },
         calleeIds: body.calleeIds as UserId[],

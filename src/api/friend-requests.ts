@@ -50,7 +50,7 @@ export interface FriendRequestsWorld extends LastingRatesWorld {
   readonly contacts: ContactStore
   readonly searches: Pick<AddressSearches, 'leave'>
   readonly shareTokens: ShareTokenStore
-  readonly accounts: Pick<AccountStore, 'read'>
+  readonly accounts: Pick<AccountStore, 'read' | 'displayNameOf'>
   readonly devices: Pick<DeviceStore, 'active' | 'activeDevicesOf'>
   readonly addresses: Pick<AddressReader, 'readNamed'>
   /** Whose key the log has under this hash (64 bytes). */

@@ -6,7 +6,7 @@ import type { AccountStore } from '../store/account-store.ts'
 import type { DeviceStore } from '../store/device-store.ts'
 
 export interface PeopleWorld {
-  readonly accounts: Pick<AccountStore, 'read'>
+  readonly accounts: Pick<AccountStore, 'read' | 'displayNameOf'>
   readonly devices: Pick<DeviceStore, 'activeDevicesOf'>
 }
 
@@ -20,7 +20,7 @@ export function personOf(
   { accounts }: Pick<PeopleWorld, 'accounts'>,
   userId: UserId,
 ): { readonly userId: UserId; readonly displayName: string } {
-  return { userId, displayName: accounts.read(userId)?.displayName ?? '' }
+  return { userId, displayName: accounts.displayNameOf(userId) }
 }
 
 /** `publicKeyHashs` and `devices` of a reply: what the client verifies through the log, and encrypts for. */

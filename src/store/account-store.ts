@@ -3,8 +3,10 @@
 import { identifierOf, type LoginMethod, type User } from '../domain/account.ts'
 import type { MethodId, UserId } from '../domain/ids.ts'
 import { assert } from '../errors.ts'
+import { PEOPLE_KEPT_MAX } from '../limits.ts'
 import type { Database, Table } from './database.ts'
-import { idsKey, textKey } from './keys.ts'
+import { idsKey, textKey, userInKey } from './keys.ts'
+import { WatchedCache } from './watched-cache.ts'
 
 /** Whose an identifier is. */
 export interface MethodOwner {
@@ -17,15 +19,26 @@ export class AccountStore {
   /** All of a user's in one record: they are few, and read together. */
   readonly #methods: Table<readonly LoginMethod[]>
   readonly #owners: Table<MethodOwner>
+  readonly #displayNames: WatchedCache<UserId, string>
 
   constructor(database: Database) {
     this.#users = database.table('users', USER_SHAPES)
     this.#methods = database.table('login-methods', METHOD_SHAPES)
     this.#owners = database.table('login-method-owners')
+    this.#displayNames = new WatchedCache(database, ['users'], userInKey, PEOPLE_KEPT_MAX)
   }
 
   read(userId: UserId): User | undefined {
     return this.#users.get(idsKey(userId))
+  }
+
+  /** As others see it; empty when there is no such user. */
+  displayNameOf(userId: UserId): string {
+    const known = this.#displayNames.get(userId)
+    if (known !== undefined) return known
+    const name = this.read(userId)?.displayName ?? ''
+    this.#displayNames.set(userId, name)
+    return name
   }
 
   /** The user's methods, oldest first. */

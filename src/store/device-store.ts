@@ -7,7 +7,7 @@ import type { Device, KeyOwner, PendingDevice, PushTokenName, PushTokens } from 
 import { PUSH_TOKEN_NAMES, withoutToken } from '../domain/device.ts'
 import type { DeviceId, UserId } from '../domain/ids.ts'
 import { assert } from '../errors.ts'
-import { DEVICE_LISTS_KEPT_MAX } from '../limits.ts'
+import { DEVICE_LISTS_KEPT_MAX, PEOPLE_KEPT_MAX } from '../limits.ts'
 import type { Database, Table } from './database.ts'
 import { idInKey, idsKey, keyBehind, textKey, userInKey } from './keys.ts'
 import { WatchedCache } from './watched-cache.ts'
@@ -21,6 +21,7 @@ export class DeviceStore {
   readonly #keyOwners: Table<KeyOwner>
   readonly #tokenHolders: Table<KeyOwner>
   readonly #activeDevices: WatchedCache<UserId, readonly Device[]>
+  readonly #activeCounts: WatchedCache<UserId, number>
 
   constructor(database: Database) {
     this.#database = database
@@ -30,6 +31,7 @@ export class DeviceStore {
     this.#keyOwners = database.table('device-keys')
     this.#tokenHolders = database.table('push-tokens')
     this.#activeDevices = new WatchedCache(database, ['devices'], userInKey, DEVICE_LISTS_KEPT_MAX)
+    this.#activeCounts = new WatchedCache(database, ['devices'], userInKey, PEOPLE_KEPT_MAX)
   }
 
   /** The device, also a removed one. */
@@ -48,8 +50,12 @@ export class DeviceStore {
   }
 
   countActive(userId: UserId): number {
+    const known = this.#activeCounts.get(userId)
+    if (known !== undefined) return known
     const start = idsKey(userId)
-    return this.#devices.getKeysCount({ start, end: keyBehind(start) })
+    const count = this.#devices.getKeysCount({ start, end: keyBehind(start) })
+    this.#activeCounts.set(userId, count)
+    return count
   }
 
   /** The device, unless it is removed or not the user's. */
