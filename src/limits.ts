@@ -47,7 +47,7 @@ export const SESSIONS_KEPT_MAX = 32_768
 export const USER_VIEWS_KEPT_MAX = 16_384
 /** Users whose devices were read and have not changed: about a kilobyte each, so 16 MB. */
 export const DEVICE_LISTS_KEPT_MAX = 16_384
-/** Users whose name and number of devices were read for others and have not changed: 250 bytes each, so 16 MB. */
+/** Users of whom name, number of devices and whether they are asked was read and has not changed: 350 bytes, so 23 MB. */
 export const PEOPLE_KEPT_MAX = 65_536
 
 /** A STOMP command with its CR; UNSUBSCRIBE has 11 octets. An HTTP request or a TLS hello is refused here. */

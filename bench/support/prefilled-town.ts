@@ -123,7 +123,7 @@ function renewed(dataFolder: string, people: readonly TownPerson[]): TownPerson[
 const PEOPLE_FILE = 'people.json'
 const PEOPLE_ASKED_MAX = 10_000
 /** Of those who came next; as many came before and have the user for theirs. */
-const NEIGHBOURS = 5
+export const NEIGHBOURS = 5
 const AT_ONCE = 500
 const ACCESS_S = 3_600
 /** Friend requests and share tokens end after a month, which is nothing to be measured by the way. */

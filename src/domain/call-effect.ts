@@ -66,7 +66,8 @@ function invitationsTo(
   const invitation = {
     kind: 'call_invitation' as const,
     callId: after.callId,
-    ...callerOf(after, participant.invitedBy),
+    callerId: participant.invitedBy,
+    callerName: nameOf(after, participant.invitedBy),
     roomId: after.roomId,
     isVideo: participant.isVideo,
     isOnGoing: participant.isOnGoing,
@@ -185,7 +186,8 @@ function overNotice(
   deviceId: DeviceId,
   kind: OverKind,
 ): DeviceEffect {
-  const notice = { kind, callId: after.callId, ...callerOf(after, invitedBy), isVideo, atMs: nowMs }
+  const callerName = nameOf(after, invitedBy)
+  const notice = { kind, callId: after.callId, callerId: invitedBy, callerName, isVideo, atMs: nowMs }
   const effect = plainNotice({ userId, deviceId }, notice)
   return kind === 'call_moved' ? effect : { ...effect, replaces: 'invitation' }
 }
@@ -194,8 +196,8 @@ function plainNotice({ userId, deviceId }: CallDeviceRef, notice: PlainCallNotic
   return { kind: 'device', userId, deviceId, notice, expiresAtMs: undefined, replaces: undefined }
 }
 
-function callerOf(call: Call, callerId: UserId) {
-  return { callerId, callerName: participantOf(call, callerId)?.displayName ?? '' }
+function nameOf(call: Call, userId: UserId): string {
+  return participantOf(call, userId)?.displayName ?? ''
 }
 
 const EVENTS = {

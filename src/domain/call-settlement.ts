@@ -36,11 +36,14 @@ export interface Ending {
 export function ended(call: Call, { status, endReason, endedBy }: Ending, nowMs: number): Call {
   const participants = call.participants.map(participant => {
     if (isJoined(participant)) return departed(call, participant, 'left', nowMs)
-    return { ...participant, ...(isPending(participant) ? { state: 'missed' as const } : {}), devices: [] }
+    return { ...participant, state: isPending(participant) ? 'missed' : participant.state, devices: [] }
   })
   return {
     ...call,
-    ...{ status, endReason, endedBy, participants },
+    status,
+    endReason,
+    endedBy,
+    participants,
     endedAtMs: nowMs,
     lastKeys: undefined,
     rejoinAsks: [],

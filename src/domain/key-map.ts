@@ -29,7 +29,7 @@ export function readKeyMap(map: SentKeyMap): readonly KeySlice[] | CallRefused {
     values.add(encryptedAESKey)
     if (device === undefined) faults.push(fault('', 'FORMAT', 'an entry is not named <userId>_<deviceId>'))
     else if (problem !== undefined) faults.push(fault(`/${name}`, problem.code, problem.detail))
-    else slices.push({ ...device, encryptedAESKey })
+    else slices.push({ userId: device.userId, deviceId: device.deviceId, encryptedAESKey })
   }
   return faults.length === 0 ? slices : invalid(faults)
 }

@@ -34,14 +34,14 @@ export class CallHistoryStore {
   readonly #parts: CallHistoryParts
   /** By user, time and call. */
   readonly #rows: Table<CallHistoryRow>
-  /** By user and call: the time that its row is under. */
-  readonly #times: Table<number>
+  /** Of stores of before; only erased. */
+  readonly #timesOfBefore: Table<number>
   readonly #figures: Table<Figures>
 
   constructor(parts: CallHistoryParts) {
     this.#parts = parts
     this.#rows = parts.database.table('call-history', CALL_HISTORY_SHAPES)
-    this.#times = parts.database.table('call-history-times')
+    this.#timesOfBefore = parts.database.table('call-history-times')
     this.#figures = parts.database.table('call-history-figures', FIGURES_SHAPES)
     parts.expiries.define(EXPIRY.callHistory, (key, nowMs) => this.#expire(userInKey(key), nowMs))
   }
@@ -70,8 +70,7 @@ export class CallHistoryStore {
    * Choice: a row that the user deleted while the call goes on comes back when something else becomes of it.
    */
   put(userId: UserId, row: CallHistoryRow, nowMs: number): void {
-    const before = this.#read(userId, row.callId)
-    assert(before === undefined || before.createdAtMs === row.createdAtMs, 'a call was created once')
+    const before = this.#rows.get(rowKey(userId, placeOf(row)))
     if (before === undefined) this.#makeRoom(userId, row, nowMs)
     const wasSeen = before !== undefined && before.status === row.status && before.seen
     this.#change(userId, before, { ...row, seen: row.seen || wasSeen }, nowMs)
@@ -90,7 +89,7 @@ export class CallHistoryStore {
 
   /** In a transaction: false when the user has no row of this call. */
   remove(userId: UserId, callId: bigint, nowMs: number): boolean {
-    const row = this.#read(userId, callId)
+    const row = this.#find(userId, callId)
     if (row !== undefined) this.#change(userId, row, undefined, nowMs)
     return row !== undefined
   }
@@ -106,7 +105,7 @@ export class CallHistoryStore {
   eraseOf(userId: UserId): void {
     const start = idsKey(userId)
     const range = { start, end: keyBehind(start) }
-    for (const table of [this.#rows, this.#times, this.#figures] as const) {
+    for (const table of [this.#rows, this.#timesOfBefore, this.#figures] as const) {
       for (const key of [...table.getKeys(range)]) table.remove(key)
     }
   }
@@ -138,14 +137,9 @@ export class CallHistoryStore {
   ): void {
     const row = after ?? before
     assert(row !== undefined, 'a row comes, changes or goes')
-    const timeKey = idsKey(userId, row.callId)
-    if (after === undefined) {
-      this.#rows.remove(rowKey(userId, placeOf(row)))
-      this.#times.remove(timeKey)
-    } else {
-      this.#rows.put(rowKey(userId, placeOf(row)), after)
-      if (before === undefined) this.#times.put(timeKey, row.createdAtMs)
-    }
+    const key = rowKey(userId, placeOf(row))
+    if (after === undefined) this.#rows.remove(key)
+    else this.#rows.put(key, after)
     this.#countChange(userId, before, after, nowMs)
   }
 
@@ -166,9 +160,13 @@ export class CallHistoryStore {
     if (moreMissed !== 0) this.#parts.onMissedChanged(userId, nowMs)
   }
 
-  #read(userId: UserId, callId: bigint): CallHistoryRow | undefined {
-    const atMs = this.#times.get(idsKey(userId, callId))
-    return atMs === undefined ? undefined : this.#rows.get(rowKey(userId, { atMs, id: callId }))
+  /** Looks through the user's keys: only who deletes a row does not know when its call was created. */
+  #find(userId: UserId, callId: bigint): CallHistoryRow | undefined {
+    const start = idsKey(userId)
+    for (const key of this.#rows.getKeys({ start, end: keyBehind(start) })) {
+      if (callInKey(key) === callId) return this.#rows.get(key)
+    }
+    return undefined
   }
 
   #oldest(userId: UserId, limit: number): CallHistoryRow[] {
@@ -204,6 +202,10 @@ function rowKey(userId: UserId, { atMs, id }: CallHistoryPlace): Uint8Array {
   return Buffer.concat([idsKey(userId), timeBytes(atMs), idsKey(id)])
 }
 
+function callInKey(key: Uint8Array): bigint {
+  return Buffer.from(key.buffer, key.byteOffset, key.length).readBigUInt64BE(CALL_AT)
+}
+
 /** Of the records of `call-history`. */
 export const CALL_HISTORY_SHAPES = [
   [
@@ -213,6 +215,8 @@ export const CALL_HISTORY_SHAPES = [
   ['userId', 'displayName'],
 ]
 const FIGURES_SHAPES = [['count', 'missed']]
+/** In a key, behind user and time. */
+const CALL_AT = 14
 const NO_ROWS: Figures = { count: 0, missed: 0 }
 /** Contract 4.6. */
 const ROWS_MAX = 1_000

@@ -13,10 +13,12 @@ import {
   REQUEST_OPEN_MS,
 } from '../domain/friend-request.ts'
 import type { RequestId, UserId } from '../domain/ids.ts'
+import { PEOPLE_KEPT_MAX } from '../limits.ts'
 import type { Database, Table } from './database.ts'
 import { EXPIRY, type Expiries } from './expiries.ts'
 import { type IdLists, LIST, type List, type ListEntry, type ListRange } from './id-lists.ts'
-import { idInKey, idsKey } from './keys.ts'
+import { idInKey, idsKey, userInKey } from './keys.ts'
+import { WatchedCache } from './watched-cache.ts'
 
 /** What one user has with another in one direction. */
 interface Direction {
@@ -38,11 +40,13 @@ export class FriendRequestTable {
   readonly #parts: FriendRequestParts
   readonly #requests: Table<FriendRequest>
   readonly #directions: Table<Direction>
+  readonly #asked: WatchedCache<UserId, boolean>
 
   constructor(parts: FriendRequestParts) {
     this.#parts = parts
     this.#requests = parts.database.table('friend-requests')
     this.#directions = parts.database.table('friend-request-directions')
+    this.#asked = new WatchedCache(parts.database, ['id-lists'], userInKey, PEOPLE_KEPT_MAX)
     parts.expiries.define(EXPIRY.friendRequest, (key, nowMs) => this.#expire(key, nowMs))
   }
 
@@ -64,6 +68,7 @@ export class FriendRequestTable {
   }
 
   countIncoming(userId: UserId, nowMs: number): number {
+    if (!this.#isAsked(userId)) return 0
     return this.#parts.lists.count(userId, LIST.incoming, oldestOpenMs(nowMs))
   }
 
@@ -87,6 +92,15 @@ export class FriendRequestTable {
       sinceMs: oldestOpenMs(nowMs),
     })
     return entries.flatMap(({ id }) => this.read(id) ?? [])
+  }
+
+  /** Whether anything is among the user's incoming requests, also what is over by time alone: every badge asks. */
+  #isAsked(userId: UserId): boolean {
+    const known = this.#asked.get(userId)
+    if (known !== undefined) return known
+    const isAsked = this.#parts.lists.count(userId, LIST.incoming) > 0
+    this.#asked.set(userId, isAsked)
+    return isAsked
   }
 
   /** In a transaction: a new request, or the new state of one. */

@@ -9,6 +9,7 @@
  * where no word comes the inbox says `call_missed` itself.
  */
 
+import { isDeepStrictEqual } from 'node:util'
 import { decode, encode } from 'msgpackr'
 import type { PersonName } from '../domain/call-notice.ts'
 import type { DeviceId, UserId } from '../domain/ids.ts'
@@ -64,7 +65,9 @@ export interface InboxMessage {
 export interface InboxEntry {
   readonly item: InboxItem
   /** When it is of no use any more, milliseconds since 1970. */
-  readonly expiresAtMs?: number
+  readonly expiresAtMs?: number | undefined
+  /** The call to which the device's waiting invitation is taken back in the same step. */
+  readonly replaces?: bigint | undefined
 }
 
 /** Why messages were dropped unsettled: for want of room, or after seven days. */
@@ -73,7 +76,11 @@ type DropReason = 'full' | 'expired'
 interface Head extends InboxHead {
   /** When the sweep looks here; infinite when it need not. */
   readonly looksAtMs: number
+  /** Those that wait, with their calls. Absent in heads of before, whose rows say it. */
+  readonly invitations?: readonly Invitation[]
 }
+
+type Invitation = readonly [callId: bigint, offset: number]
 
 interface Row {
   readonly queue: string
@@ -93,8 +100,8 @@ export class InboxStore {
   readonly #parts: InboxParts
   readonly #rows: Table<Row>
   readonly #heads: Table<Head>
-  /** By user, device and call: the offset of the invitation that waits. */
-  readonly #invitations: Table<number>
+  /** Of stores of before; only erased. */
+  readonly #invitationsOfBefore: Table<number>
   readonly #dropped: Record<DropReason, number> = { full: 0, expired: 0 }
   /**
    * What was sealed lately, by what it is sealed under: a device that is there has its message within milliseconds, and
@@ -108,7 +115,7 @@ export class InboxStore {
     this.#parts = parts
     this.#rows = parts.database.table('inbox', ROW_SHAPES)
     this.#heads = parts.database.table('inbox-heads', HEAD_SHAPES)
-    this.#invitations = parts.database.table('inbox-invitations')
+    this.#invitationsOfBefore = parts.database.table('inbox-invitations')
     parts.expiries.define(EXPIRY.inbox, (device, nowMs) => this.#look(device, nowMs))
   }
 
@@ -149,26 +156,23 @@ export class InboxStore {
   append(
     userId: UserId,
     deviceId: DeviceId,
-    { item, expiresAtMs = Number.POSITIVE_INFINITY }: InboxEntry,
+    { item, expiresAtMs = Number.POSITIVE_INFINITY, replaces }: InboxEntry,
     nowMs: number,
   ): number {
     const callId = callInvitedTo(item)
-    if (callId !== undefined) this.dropInvitation(userId, deviceId, callId)
     const device = idsKey(userId, deviceId)
-    const head = this.#makeRoom(device, this.#heads.get(device) ?? this.#newHead())
+    const known = this.#heads.get(device) ?? this.#newHead()
+    const head = this.#makeRoom(device, this.#withdraw(device, known, callId ?? replaces))
     const offset = head.nextOffset
-    const row: Row = {
-      queue: queueOf(item),
-      atMs: nowMs,
-      expiresAtMs: Math.min(expiresAtMs, nowMs + INBOX_KEPT_MS),
-      ...(callId === undefined ? {} : { callId }),
-      sealed: this.#seal(item),
-    }
+    const times = { atMs: nowMs, expiresAtMs: Math.min(expiresAtMs, nowMs + INBOX_KEPT_MS) }
+    const row = rowOf(queueOf(item), times, callId, this.#seal(item))
     this.#rows.put(rowKey(device, offset), row)
-    if (callId !== undefined) this.#invitations.put(invitationKey(device, callId), offset)
     const looksAtMs = Math.min(head.looksAtMs, endOf(row))
     if (looksAtMs < head.looksAtMs) this.#moveLook(device, head.looksAtMs, looksAtMs)
-    this.#heads.put(device, { ...head, nextOffset: offset + 1, count: head.count + 1, looksAtMs })
+    const before = this.#invitationsOf(device, head)
+    const invitations: readonly Invitation[] = callId === undefined ? before : [...before, [callId, offset]]
+    const count = head.count + 1
+    this.#heads.put(device, { ...head, nextOffset: offset + 1, count, looksAtMs, invitations })
     this.#tellAfterCommit(userId, deviceId)
     return offset
   }
@@ -176,7 +180,11 @@ export class InboxStore {
   /** In a transaction: the device is done with these. What is gone already is passed over. */
   settle(userId: UserId, deviceId: DeviceId, offsets: Iterable<number>): void {
     const device = idsKey(userId, deviceId)
-    for (const offset of offsets) this.#remove(device, offset)
+    const head = this.#heads.get(device)
+    if (head === undefined) return
+    let changed = head
+    for (const offset of offsets) changed = this.#remove(device, changed, offset)
+    if (changed !== head) this.#heads.put(device, changed)
   }
 
   /**
@@ -197,10 +205,11 @@ export class InboxStore {
   /** In a transaction: takes back the invitation to a call that waits for the device; false when none does. */
   dropInvitation(userId: UserId, deviceId: DeviceId, callId: bigint): boolean {
     const device = idsKey(userId, deviceId)
-    const offset = this.#invitations.get(invitationKey(device, callId))
-    if (offset === undefined) return false
-    this.#remove(device, offset)
-    return true
+    const head = this.#heads.get(device)
+    if (head === undefined) return false
+    const changed = this.#withdraw(device, head, callId)
+    if (changed !== head) this.#heads.put(device, changed)
+    return changed !== head
   }
 
   /** In a transaction: nothing remains of a device's inbox. */
@@ -226,13 +235,13 @@ export class InboxStore {
   /** Fails unless counts, invitations and endings agree with what is stored. For tests: it reads everything. */
   assertConsistent(): void {
     const heads = [...this.#heads.getRange({})]
-    const invitations = heads.flatMap(({ key, value }) => this.#assertInbox(key, value))
+    for (const { key, value } of heads) this.#assertInbox(key, value)
     const messages = heads.reduce((sum, { value }) => sum + value.count, 0)
     assert(this.#rows.getKeysCount({}) === messages, 'every message is counted by a head')
-    assert(this.#invitations.getKeysCount({}) === invitations.length, 'every invitation found is there')
   }
 
-  #assertInbox(device: Uint8Array, { count, epoch, nextOffset, looksAtMs }: Head): StoredRow[] {
+  #assertInbox(device: Uint8Array, head: Head): void {
+    const { count, epoch, nextOffset, looksAtMs } = head
     const stored = [...this.#stored(device, 0)]
     assert(stored.length === count && count <= INBOX_MESSAGES_MAX, 'the messages are counted and few enough')
     assert(epoch !== 0, 'an inbox that was used has an epoch')
@@ -240,12 +249,10 @@ export class InboxStore {
       stored.every(({ offset, row }) => offset < nextOffset && endOf(row) >= looksAtMs),
       'no message is ahead of the head or of the sweep',
     )
-    const invitations = stored.filter(({ row }) => row.callId !== undefined)
-    for (const { offset, row } of invitations) {
-      const found = this.#invitations.get(invitationKey(device, row.callId!))
-      assert(found === offset, 'an invitation is found by its call')
-    }
-    return invitations
+    assert(
+      isDeepStrictEqual(this.#invitationsOf(device, head), invitationsAmong(stored)),
+      'the head knows which invitations wait',
+    )
   }
 
   /** Ends what is over in an inbox; returns when to look again. */
@@ -269,7 +276,8 @@ export class InboxStore {
   }
 
   #expire(device: Uint8Array, offset: number, row: Row, nowMs: number): void {
-    const head = this.#remove(device, offset)
+    const head = this.#remove(device, this.#heads.get(device)!, offset)
+    this.#heads.put(device, head)
     const tombstone = this.#tombstoneOf(row, nowMs)
     if (tombstone !== undefined) {
       const [userId, deviceId] = [idInKey(device, 0) as UserId, idInKey(device, 1) as DeviceId]
@@ -290,11 +298,10 @@ export class InboxStore {
     if (head.count < INBOX_MESSAGES_MAX) return head
     const [oldest] = this.#stored(device, 0)
     assert(oldest !== undefined, 'an inbox that is full has an oldest message')
-    return this.#noteLost(device, this.#remove(device, oldest.offset), oldest.offset, 'full')
+    return this.#noteLost(device, this.#remove(device, head, oldest.offset), oldest.offset, 'full')
   }
 
-  #noteLost(device: Uint8Array, head: Head | undefined, offset: number, reason: DropReason): Head {
-    assert(head !== undefined, 'what was dropped was there')
+  #noteLost(device: Uint8Array, head: Head, offset: number, reason: DropReason): Head {
     const changed = { ...head, lostOffset: Math.max(head.lostOffset, offset) }
     this.#heads.put(device, changed)
     this.#parts.database.afterCommit(() => {
@@ -303,23 +310,32 @@ export class InboxStore {
     return changed
   }
 
-  /** Returns the head as it is then; undefined when nothing was there. */
-  #remove(device: Uint8Array, offset: number): Head | undefined {
+  /** Returns the head as it is to be written then, which is the same when nothing was there. */
+  #remove(device: Uint8Array, head: Head, offset: number): Head {
     const key = rowKey(device, offset)
     const row = this.#rows.get(key)
-    const head = this.#heads.get(device)
-    if (row === undefined || head === undefined) return undefined
+    if (row === undefined) return head
+    const before = this.#invitationsOf(device, head)
     this.#rows.remove(key)
     this.#lately.delete(nameOfSealed(row.sealed))
-    if (row.callId !== undefined) this.#invitations.remove(invitationKey(device, row.callId))
-    const changed = { ...head, count: head.count - 1 }
-    this.#heads.put(device, changed)
-    return changed
+    const invitations = row.callId === undefined ? before : before.filter(([, its]) => its !== offset)
+    return { ...head, count: head.count - 1, invitations }
+  }
+
+  /** As `#remove`, of the invitation to a call that waits. */
+  #withdraw(device: Uint8Array, head: Head, callId: bigint | undefined): Head {
+    if (callId === undefined) return head
+    const found = this.#invitationsOf(device, head).find(([itsCall]) => itsCall === callId)
+    return found === undefined ? head : this.#remove(device, head, found[1])
+  }
+
+  #invitationsOf(device: Uint8Array, { invitations }: Head): readonly Invitation[] {
+    return invitations ?? invitationsAmong([...this.#stored(device, 0)])
   }
 
   #eraseBelow(start: Uint8Array): void {
     const range = { start, end: keyBehind(start) }
-    for (const table of [this.#rows, this.#heads, this.#invitations] as const) {
+    for (const table of [this.#rows, this.#heads, this.#invitationsOfBefore] as const) {
       for (const key of [...table.getKeys(range)]) table.remove(key)
     }
   }
@@ -358,7 +374,7 @@ export class InboxStore {
   }
 
   #newHead(): Head {
-    return { ...NO_HEAD, epoch: this.#newEpoch(), looksAtMs: NEVER }
+    return { ...NO_HEAD, epoch: this.#newEpoch(), looksAtMs: NEVER, invitations: [] }
   }
 
   #newEpoch(): number {
@@ -396,6 +412,20 @@ function unpackItem(plain: Uint8Array): InboxItem {
   return { kind: item.kind, notice: { ...item.notice, participants: decode(packed) } }
 }
 
+function rowOf(
+  queue: string,
+  { atMs, expiresAtMs }: Pick<Row, 'atMs' | 'expiresAtMs'>,
+  callId: bigint | undefined,
+  sealed: Uint8Array,
+): Row {
+  if (callId === undefined) return { queue, atMs, expiresAtMs, sealed }
+  return { queue, atMs, expiresAtMs, callId, sealed }
+}
+
+function invitationsAmong(stored: readonly StoredRow[]): Invitation[] {
+  return stored.flatMap(({ offset, row: { callId } }) => (callId === undefined ? [] : [[callId, offset]]))
+}
+
 /** When the sweep ends a message: an invitation some time after it is no longer shown. */
 function endOf({ expiresAtMs, callId }: Row): number {
   return callId === undefined ? expiresAtMs : expiresAtMs + LAST_WORD_WITHIN_MS
@@ -417,10 +447,6 @@ function offsetIn(key: Uint8Array): number {
   return Buffer.from(key.buffer, key.byteOffset, key.length).readUIntBE(DEVICE_BYTES, 6)
 }
 
-function invitationKey(device: Uint8Array, callId: bigint): Uint8Array {
-  return Buffer.concat([device, idsKey(callId)])
-}
-
 const ROW_SHAPES = [
   ['queue', 'atMs', 'expiresAtMs', 'sealed'],
   ['queue', 'atMs', 'expiresAtMs', 'callId', 'sealed'],
@@ -428,6 +454,8 @@ const ROW_SHAPES = [
 const HEAD_SHAPES = [
   ['epoch', 'nextOffset', 'lostOffset', 'count', 'looksAtMs'],
   ['epoch', 'nextOffset', 'lostOffset', 'count', 'looksAtMs', 'delivered'],
+  ['epoch', 'nextOffset', 'lostOffset', 'count', 'looksAtMs', 'invitations'],
+  ['epoch', 'nextOffset', 'lostOffset', 'count', 'looksAtMs', 'invitations', 'delivered'],
 ]
 const NEVER = Number.POSITIVE_INFINITY
 const NO_HEAD: InboxHead = { epoch: 0, nextOffset: 1, lostOffset: 0, count: 0 }

@@ -52,12 +52,15 @@ export class Notices {
   tellDevice(notice: DeviceNotice, nowMs: number): void {
     const { userId, deviceId, body, expiresAtMs, replaces } = notice
     const { devices, inbox } = this.#parts
-    if (replaces === 'invitation') inbox.dropInvitation(userId, deviceId, body.callId)
+    const replaced = replaces === 'invitation' ? body.callId : undefined
     const device = devices.activeDevicesOf(userId).find(device => device.deviceId === deviceId)
-    if (device === undefined) return
+    if (device === undefined) {
+      if (replaced !== undefined) inbox.dropInvitation(userId, deviceId, replaced)
+      return
+    }
     const told = this.#noticeOf(body, nowMs)
     const item = { kind: 'notice', notice: told } as const
-    inbox.append(userId, deviceId, expiresAtMs === undefined ? { item } : { item, expiresAtMs }, nowMs)
+    inbox.append(userId, deviceId, { item, expiresAtMs, replaces: replaced }, nowMs)
     this.#push(userId, device, told, this.#callPushedUntilMs(notice, nowMs))
   }
 

@@ -35,7 +35,8 @@ t.test('it holds no more than it may, what came last, and nothing that was repla
         truth.delete(key)
       }
       const found = cache.get(key)
-      const wasToBeThere = truth.has(key) && (kind === 'set' || lately.slice(1 - ENTRIES_MAX / 2).includes(key))
+      const wasToBeThere =
+        truth.has(key) && (kind === 'set' || lately.slice(1 - ENTRIES_MAX / 2).includes(key))
       lately = lately.filter(other => other !== key)
       if (found !== undefined) lately.push(key)
       return (

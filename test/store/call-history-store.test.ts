@@ -11,7 +11,7 @@ import { randomFrom, seedOf } from '../support/seed.ts'
 const [ANN, BOB] = [5_000_000_001n as UserId, 5_000_000_002n as UserId]
 const DAY_MS = 86_400_000
 const KEPT_MS = 90 * DAY_MS
-const TABLES = ['call-history', 'call-history-times', 'call-history-figures', 'expiries']
+const TABLES = ['call-history', 'call-history-figures', 'expiries']
 
 type House = ReturnType<typeof open>
 
@@ -88,7 +88,7 @@ t.test('a call has one row, which says what became of it last', async t => {
     house.history.list(ANN, { limit: 10 }, 0).map(({ callId, status }) => `${callId} ${status}`),
     ['2 ended', '1 ended'],
   )
-  t.same(house.rowCounts(), [2, 2, 1, 1])
+  t.same(house.rowCounts(), [2, 1, 1])
 })
 
 t.test('missed calls are counted until they were looked at, and every change is told', async t => {
@@ -137,7 +137,7 @@ t.test('rows can be deleted, one or all, with what they count', async t => {
   t.same([listed(house), changes], [[], ['ann 1', 'ann 0']])
   await database.commit(() => history.removeAll(ANN, 400))
   t.equal(changes.length, 2)
-  t.same(house.rowCounts().slice(0, 3), [0, 0, 0])
+  t.same(house.rowCounts().slice(0, 2), [0, 0])
   await put(house, row(2, 200, 'missed'))
   t.same([listed(house), history.missedOf(ANN)], [[2], 1], 'it is there again when something becomes of it')
 })
@@ -162,12 +162,12 @@ t.test('a row is kept for ninety days and not shown longer, whether or not it wa
   t.same(listed(house, 1_000 + KEPT_MS), [2])
   house.changes.length = 0
   await house.sweep(1_000 + KEPT_MS)
-  t.same([house.rowCounts(), house.changes], [[1, 1, 1, 1], ['ann 0']])
+  t.same([house.rowCounts(), house.changes], [[1, 1, 1], ['ann 0']])
   await house.sweep(2_000 + KEPT_MS)
-  t.same(house.rowCounts(), [0, 0, 0, 0])
+  t.same(house.rowCounts(), [0, 0, 0])
   await put(house, row(3, KEPT_MS * 2))
   await house.sweep(KEPT_MS * 3)
-  t.same(house.rowCounts(), [0, 0, 0, 0], 'and so for what comes later')
+  t.same(house.rowCounts(), [0, 0, 0], 'and so for what comes later')
 })
 
 t.test('deleted rows leave one ending behind, not one each', async t => {
@@ -176,7 +176,7 @@ t.test('deleted rows leave one ending behind, not one each', async t => {
   await house.database.commit(() => {
     for (let callId = 1n; callId <= 19n; callId++) house.history.remove(ANN, callId, 20)
   })
-  t.same(house.rowCounts(), [1, 1, 1, 1])
+  t.same(house.rowCounts(), [1, 1, 1])
 })
 
 t.test('nothing remains of an erased user, and nobody is told', async t => {
@@ -188,7 +188,7 @@ t.test('nothing remains of an erased user, and nobody is told', async t => {
   t.same([listed(house), house.history.missedOf(ANN), house.changes], [[], 0, []])
   t.same([house.history.missedOf(BOB), house.history.list(BOB, { limit: 9 }, 0).length], [1, 1])
   await house.sweep(KEPT_MS * 2)
-  t.same(house.rowCounts(), [0, 0, 0, 0])
+  t.same(house.rowCounts(), [0, 0, 0])
 })
 
 t.test('a long random run is as a list on paper has it', async t => {
@@ -237,7 +237,7 @@ t.test('a long random run is as a list on paper has it', async t => {
       [listed(house, nowMs), newestFirst.map(one => Number(one.callId))],
       [listed(house, nowMs, limit, place), page.map(one => Number(one.callId))],
       [history.missedOf(ANN), missed],
-      [house.rowCounts().slice(0, 2), [paper.length, paper.length]],
+      [house.rowCounts()[0], paper.length],
     ]
     if (!pairs.every(([one, other]) => JSON.stringify(one) === JSON.stringify(other))) differences += 1
   }

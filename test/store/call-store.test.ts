@@ -255,7 +255,8 @@ t.test('where a defect stops a decision half way, the call has not moved on', as
   const nowMs = world.nowMs()
   await calls.apply({ call: call(), effects: [{ kind: 'history', userId, row: missed(nowMs) }] }, nowMs)
   world.news.length = 0
-  const impossible: CallEffect = { kind: 'history', userId, row: missed(nowMs + 1) }
+  const row = { ...missed(nowMs), callId: (2n ** 64n) as CallId }
+  const impossible: CallEffect = { kind: 'history', userId, row }
   const effects = [invitationTo(userId, deviceId, nowMs + 60_000), impossible]
   await t.rejects(calls.apply({ call: over(nowMs), effects }, nowMs))
   t.same([calls.read(CALL), world.news], [call(), []])

@@ -213,10 +213,8 @@ t.test('nothing remains of an erased user, and everything of the others', async 
   inbox.assertConsistent()
   await house.sweep(8 * DAY_MS)
   t.same(
-    ['inbox', 'inbox-heads', 'inbox-invitations', 'expiries'].map(name =>
-      database.table(name).getKeysCount({}),
-    ),
-    [0, 1, 0, 0],
+    ['inbox', 'inbox-heads', 'expiries'].map(name => database.table(name).getKeysCount({})),
+    [0, 1, 0],
   )
 })
 
@@ -346,6 +344,35 @@ t.test('an invitation that was settled leaves nothing behind', async t => {
   t.notOk(await database.commit(() => inbox.dropInvitation(ANN, PHONE, 1n)))
   await sweep(DAY_MS)
   t.same(shown(house, DAY_MS), [])
+})
+
+t.test('what takes the place of an invitation is there in its stead, and of no other', async t => {
+  const house = open(t)
+  const { database, inbox } = house
+  for (const callId of [1, 2]) await invite(house, callId, 0)
+  const replace = (callId: bigint) =>
+    database.commit(() => inbox.append(ANN, PHONE, { item: dev(`over ${callId}`), replaces: callId }, 0))
+  for (const callId of [1n, 1n, 3n]) await replace(callId)
+  t.same(shown(house), ['call_invitation 2', 'over 1', 'over 1', 'over 3'])
+  inbox.assertConsistent()
+})
+
+t.test('invitations are found in an inbox whose head was written before heads knew them', async t => {
+  const house = open(t)
+  const { database, inbox } = house
+  for (const callId of [1, 2]) await invite(house, callId, 0)
+  const heads = database.table<object>('inbox-heads', [
+    ['epoch', 'nextOffset', 'lostOffset', 'count', 'looksAtMs'],
+  ])
+  const { epoch } = inbox.head(ANN, PHONE)
+  const head = { epoch, nextOffset: 3, lostOffset: 0, count: 2, looksAtMs: 2 * RING_MS }
+  await database.commit(() => heads.put(idsKey(ANN, PHONE), head))
+  inbox.assertConsistent()
+  t.ok(await database.commit(() => inbox.dropInvitation(ANN, PHONE, 1n)))
+  await append(house, ['a'])
+  t.same(shown(house), ['call_invitation 2', 'a'])
+  t.ok(await database.commit(() => inbox.dropInvitation(ANN, PHONE, 2n)))
+  inbox.assertConsistent()
 })
 
 t.test('a device has one invitation to a call, the last one', async t => {

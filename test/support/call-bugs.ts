@@ -73,7 +73,11 @@ export function plantInCalls(bug: PlantedBug | undefined, calls: RoomCalls, draw
 /** The inboxes, as the store of calls has them. */
 export function plantInNotices(bug: PlantedBug | undefined, inbox: NoticeInbox): NoticeInbox {
   if (bug !== 'invitation delivered after cancel') return inbox
-  return { append: (...args) => inbox.append(...args), dropInvitation: () => false }
+  return {
+    append: (userId, deviceId, { replaces: _, ...entry }, nowMs) =>
+      inbox.append(userId, deviceId, entry, nowMs),
+    dropInvitation: () => false,
+  }
 }
 
 /** The inboxes, as connections have them. */
