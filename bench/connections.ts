@@ -4,9 +4,16 @@
  * are. The peer is RabbitMQ, whose subscriptions are to topics.
  */
 
-import { existsSync, readFileSync, rmSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Benchmark, type BenchmarkContext, peersOf, type Row } from './support/benchmark.ts'
+import {
+  collectedMemory,
+  collectingArguments,
+  collectingEnvironment,
+  type Memory,
+  type Scales,
+} from './support/collected-memory.ts'
 import type { SubscribingTo } from './support/device-queues.ts'
 import type { FanOutServerProtocol } from './support/fan-out-server.ts'
 import type { IdleLoadFigures, IdleLoadProtocol } from './support/idle-load.ts'
@@ -14,7 +21,7 @@ import { residentMemory } from './support/machine.ts'
 import { prefillPeople } from './support/people.ts'
 import { Program } from './support/program.ts'
 import { openRabbitMq } from './support/rabbitmq.ts'
-import { collectingArguments, startServer } from './support/server.ts'
+import { startServer } from './support/server.ts'
 import { rounded } from './support/statistics.ts'
 import { bearerLogin, type Login } from './support/stomp-socket.ts'
 
@@ -109,7 +116,7 @@ type Weight = Memory & { readonly count: number; readonly rssAtEnd: number }
 
 async function bareWeights(scales: Scales, counts: readonly number[]): Promise<Weight[]> {
   const setup = { by: 'publish', frameBytes: 1 } as const
-  const environment = { BENCH_MEMORY_FILE: scales.path }
+  const environment = collectingEnvironment(scales)
   const server = await Program.start<FanOutServerProtocol>(
     'fan-out-server',
     setup,
@@ -121,7 +128,7 @@ async function bareWeights(scales: Scales, counts: readonly number[]): Promise<W
       port: await server.ask('port'),
       loginOf: () => [],
       to: 'queues',
-      memory: () => memoryOf(server.pid, scales),
+      memory: () => collectedMemory(server.pid, scales),
     })
   } finally {
     await server.end()
@@ -134,14 +141,14 @@ async function serverWeights(
   logins: readonly Login[],
   counts: readonly number[],
 ): Promise<Weight[]> {
-  const environment = { BENCH_MEMORY_FILE: scales.path }
+  const environment = collectingEnvironment(scales)
   const server = await startServer({ dataFolder, environment, nodeArguments: collectingArguments() })
   try {
     return await weigh(counts, {
       port: Number(new URL(server.http).port),
       loginOf: at => [logins[at]!],
       to: 'queues',
-      memory: () => memoryOf(server.pid, scales),
+      memory: () => collectedMemory(server.pid, scales),
     })
   } finally {
     await server.end()
@@ -169,19 +176,6 @@ async function peerWeights(context: BenchmarkContext, counts: readonly number[])
   } finally {
     await rabbit.end()
   }
-}
-
-/** Where a program writes what its memory is, and how often it collects its garbage before. */
-interface Scales {
-  readonly path: string
-  readonly collections: number
-}
-
-/** What `process.memoryUsage` says, as far as it matters here. */
-interface Memory {
-  readonly rss: number
-  readonly heapUsed: number
-  readonly external: number
 }
 
 interface Weighing {
@@ -228,17 +222,6 @@ function weightBetween(first: number, before: Memory, count: number, after: Memo
   }
 }
 
-/** Of a program that was started with `collectingArguments`. After some collections: V8 gives pages back bit by bit. */
-async function memoryOf(pid: number, { path, collections }: Scales): Promise<Memory> {
-  for (let times = 0; times < collections; times++) {
-    rmSync(path, { force: true })
-    process.kill(pid, 'SIGUSR2')
-    while (!existsSync(path)) await sleep(COLLECTED_EVERY_MS)
-    await sleep(COLLECTED_EVERY_MS)
-  }
-  return JSON.parse(readFileSync(path, 'utf8'))
-}
-
 /** Once: that so many idle connections are nothing to the client. */
 function sayClient({ open, openedPerSecond, clientCores }: IdleLoadFigures): void {
   if (isClientSaid) return
@@ -256,12 +239,5 @@ function openableMax(): number {
   return Math.floor(Number(soft ?? 1_024) * 0.8)
 }
 
-function sleep(ms: number): Promise<void> {
-  return new Promise(resolve => {
-    setTimeout(resolve, ms)
-  })
-}
-
 const COLLECTIONS = 3
-const COLLECTED_EVERY_MS = 200
 let isClientSaid = false

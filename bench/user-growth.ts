@@ -4,7 +4,14 @@
  * against the one before it.
  */
 
+import { join } from 'node:path'
 import type { Benchmark, BenchmarkContext, Parameters, Row } from './support/benchmark.ts'
+import {
+  collectedMemory,
+  collectingArguments,
+  collectingEnvironment,
+  type Scales,
+} from './support/collected-memory.ts'
 import { compareHttp, type HttpSide } from './support/http-comparison.ts'
 import { type RequestList, writeRequests } from './support/http-load.ts'
 import { residentMemory } from './support/machine.ts'
@@ -54,7 +61,7 @@ const DISK_GROWTH: Row = {
 }
 const MEMORY: Row = {
   name: 'users-memory',
-  project: 'memory of its own after these requests',
+  project: 'memory of its own after these requests, garbage collected',
   limit: FEWER,
   unit: 'MB',
   goal: { of: 'ratio', is: 'at most', value: 1.2 },
@@ -148,7 +155,8 @@ async function compare(context: BenchmarkContext, smaller: OpenTown, larger: Ope
     await compareHttp(context, row, { limit, project, requests: project.requests, parameters })
   }
   await compareAsking(context, smaller, larger, parameters)
-  context.record(MEMORY, 1, { limit: smaller.megabytes(), project: larger.megabytes(), parameters })
+  const [limit, project] = [await smaller.megabytes(), await larger.megabytes()]
+  context.record(MEMORY, 1, { limit, project, parameters })
 }
 
 async function compareAsking(
@@ -216,7 +224,9 @@ class OpenTown {
 
   static async open(context: BenchmarkContext, town: PrefilledTown): Promise<OpenTown> {
     const { profilesFolder } = context
-    const server = await startServer({ dataFolder: town.dataFolder, profilesFolder })
+    const { dataFolder } = town
+    const [environment, nodeArguments] = [collectingEnvironment(scalesIn(dataFolder)), collectingArguments()]
+    const server = await startServer({ dataFolder, profilesFolder, environment, nodeArguments })
     context.after(() => server.end())
     const client = await Program.start<PostLoadProtocol>('post-load', {})
     context.after(() => client.end())
@@ -258,9 +268,15 @@ class OpenTown {
     return withCpu(this.#server.pid, () => this.#client.ask(load))
   }
 
-  megabytes(): number {
-    return residentMemory(this.#server.pid).own / 1e6
+  async megabytes(): Promise<number> {
+    const { pid } = this.#server
+    await collectedMemory(pid, scalesIn(this.#town.dataFolder))
+    return residentMemory(pid).own / 1e6
   }
+}
+
+function scalesIn(dataFolder: string): Scales {
+  return { path: join(dataFolder, 'memory.json'), collections: 3 }
 }
 
 const ASK_PATH = '/app/api/friend-request/by-token'

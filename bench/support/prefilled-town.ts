@@ -4,9 +4,12 @@
  */
 
 import {
+  closeSync,
   cpSync,
   existsSync,
+  fsyncSync,
   mkdirSync,
+  openSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -65,6 +68,10 @@ export async function prefilledTown(
   }
   const dataFolder = join(folder, `town-${users}`)
   cpSync(kept, dataFolder, { recursive: true })
+  // Else the system would write gigabytes to the disk while it is measured.
+  const copy = openSync(join(dataFolder, 'store/data.mdb'), 'r')
+  fsyncSync(copy)
+  closeSync(copy)
   const town: Kept = JSON.parse(readFileSync(join(kept, PEOPLE_FILE), 'utf8'))
   return { ...town, dataFolder, people: renewed(dataFolder, town.people) }
 }

@@ -90,11 +90,6 @@ export function profileArguments(profilesFolder: string | undefined): readonly s
   return profilesFolder === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profilesFolder}`]
 }
 
-/** What makes a program collect its garbage when SIGUSR2 comes. */
-export function collectingArguments(): readonly string[] {
-  return ['--expose-gc', '--import', new URL('./collect-on-signal.js', import.meta.url).href]
-}
-
 function nodeArgumentsOf({ profilesFolder, nodeArguments = [] }: ServerOptions): readonly string[] {
   return ['--enable-source-maps', ...profileArguments(profilesFolder), ...nodeArguments]
 }
