@@ -67,6 +67,7 @@ export async function prefilledTown(
     renameSync(draft, kept)
   }
   const dataFolder = join(folder, `town-${users}`)
+  rmSync(dataFolder, { recursive: true, force: true })
   cpSync(kept, dataFolder, { recursive: true })
   // Else the system would write gigabytes to the disk while it is measured.
   const copy = openSync(join(dataFolder, 'store/data.mdb'), 'r')
