@@ -1,49 +1,85 @@
 /**
- * A map that holds at most so many values of what can be computed or read again, in two generations: a value comes into
- * the younger one, and again whenever it is asked for; when that has half of what there may be, the older one is dropped
- * and it takes its place. Whatever is among the last half that came or were asked for is there.
+ * A map that holds at most so many values of what can be computed or read again. When there is no room, a hand goes round
+ * the entries and takes the first that was not asked for since it last came by: as good as dropping what was used longest
+ * ago (CLOCK), and a hit costs one look-up.
  *
- * Departure from dropping the oldest entry of one map: a map finds its first entry by stepping over all that were
- * removed before it, which took 22 µs for each that was dropped from 65,536.
+ * The entries stand in an array beside the map: a map finds its first entry by stepping over all that were removed
+ * before it, which took 22 us for each value that was dropped from 65,536.
  */
 
-export class BoundedCache<Key, Value> {
-  readonly #generationMax: number
-  #younger = new Map<Key, Value>()
-  #older = new Map<Key, Value>()
+interface Entry<Key, Value> {
+  key: Key
+  value: Value
+  wasUsed: boolean
+  /** Where it stands in the circle. */
+  at: number
+}
 
-  /** `entriesMax` is at least 2. */
+export class BoundedCache<Key, Value> {
+  readonly #entriesMax: number
+  readonly #entries = new Map<Key, Entry<Key, Value>>()
+  readonly #circle: Entry<Key, Value>[] = []
+  #hand = 0
+
   constructor(entriesMax: number) {
-    this.#generationMax = Math.floor(entriesMax / 2)
+    this.#entriesMax = entriesMax
   }
 
   get size(): number {
-    return this.#younger.size + this.#older.size
+    return this.#entries.size
   }
 
   get(key: Key): Value | undefined {
-    const young = this.#younger.get(key)
-    if (young !== undefined) return young
-    const old = this.#older.get(key)
-    if (old !== undefined) this.set(key, old)
-    return old
+    const entry = this.#entries.get(key)
+    if (entry === undefined) return undefined
+    entry.wasUsed = true
+    return entry.value
   }
 
   set(key: Key, value: Value): void {
-    this.#older.delete(key)
-    this.#younger.set(key, value)
-    if (this.#younger.size < this.#generationMax) return
-    this.#older = this.#younger
-    this.#younger = new Map()
+    const known = this.#entries.get(key)
+    if (known !== undefined) {
+      known.value = value
+      return
+    }
+    if (this.#circle.length < this.#entriesMax) return this.#add(key, value)
+    const entry = this.#freedEntry()
+    entry.key = key
+    entry.value = value
+    this.#entries.set(key, entry)
   }
 
   delete(key: Key): void {
-    this.#younger.delete(key)
-    this.#older.delete(key)
+    const entry = this.#entries.get(key)
+    if (entry === undefined) return
+    this.#entries.delete(key)
+    const last = this.#circle.pop()!
+    if (last === entry) return
+    last.at = entry.at
+    this.#circle[last.at] = last
   }
 
   clear(): void {
-    this.#younger = new Map()
-    this.#older = new Map()
+    this.#entries.clear()
+    this.#circle.length = 0
+  }
+
+  #add(key: Key, value: Value): void {
+    const entry = { key, value, wasUsed: false, at: this.#circle.length }
+    this.#circle.push(entry)
+    this.#entries.set(key, entry)
+  }
+
+  /** Takes the value out that goes first, and returns its entry, which keeps its place. */
+  #freedEntry(): Entry<Key, Value> {
+    for (;;) {
+      const entry = this.#circle[this.#hand % this.#circle.length]!
+      this.#hand = (this.#hand + 1) % this.#circle.length
+      if (!entry.wasUsed) {
+        this.#entries.delete(entry.key)
+        return entry
+      }
+      entry.wasUsed = false
+    }
   }
 }

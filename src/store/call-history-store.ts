@@ -34,7 +34,7 @@ export class CallHistoryStore {
   readonly #parts: CallHistoryParts
   /** By user, time and call. */
   readonly #rows: Table<CallHistoryRow>
-  /** Of stores of before; only erased. */
+  /** What earlier versions kept; only erased. */
   readonly #timesOfBefore: Table<number>
   readonly #figures: Table<Figures>
 

@@ -100,7 +100,7 @@ export class InboxStore {
   readonly #parts: InboxParts
   readonly #rows: Table<Row>
   readonly #heads: Table<Head>
-  /** Of stores of before; only erased. */
+  /** What earlier versions kept; only erased. */
   readonly #invitationsOfBefore: Table<number>
   readonly #dropped: Record<DropReason, number> = { full: 0, expired: 0 }
   /**
@@ -163,13 +163,13 @@ export class InboxStore {
     const device = idsKey(userId, deviceId)
     const known = this.#heads.get(device) ?? this.#newHead()
     const head = this.#makeRoom(device, this.#withdraw(device, known, callId ?? replaces))
+    const before = this.#invitationsOf(device, head)
     const offset = head.nextOffset
     const times = { atMs: nowMs, expiresAtMs: Math.min(expiresAtMs, nowMs + INBOX_KEPT_MS) }
     const row = rowOf(queueOf(item), times, callId, this.#seal(item))
     this.#rows.put(rowKey(device, offset), row)
     const looksAtMs = Math.min(head.looksAtMs, endOf(row))
     if (looksAtMs < head.looksAtMs) this.#moveLook(device, head.looksAtMs, looksAtMs)
-    const before = this.#invitationsOf(device, head)
     const invitations: readonly Invitation[] = callId === undefined ? before : [...before, [callId, offset]]
     const count = head.count + 1
     this.#heads.put(device, { ...head, nextOffset: offset + 1, count, looksAtMs, invitations })

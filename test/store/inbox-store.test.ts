@@ -373,6 +373,10 @@ t.test('invitations are found in an inbox whose head was written before heads kn
   t.same(shown(house), ['call_invitation 2', 'a'])
   t.ok(await database.commit(() => inbox.dropInvitation(ANN, PHONE, 2n)))
   inbox.assertConsistent()
+  await database.commit(() => heads.put(idsKey(ANN, PHONE), { ...head, nextOffset: 4, count: 1 }))
+  await invite(house, 3, 0)
+  t.same(shown(house), ['a', 'call_invitation 3'])
+  inbox.assertConsistent()
 })
 
 t.test('a device has one invitation to a call, the last one', async t => {
