@@ -3,7 +3,9 @@
  * the same number of targets, spread over logs of several sizes, each held against the log before it in size.
  */
 
+import { join } from 'node:path'
 import type { Benchmark, BenchmarkContext, Row } from './support/benchmark.ts'
+import { collectedMemory, collectingArguments, collectingEnvironment } from './support/collected-memory.ts'
 import { compareHttp, type HttpSide } from './support/http-comparison.ts'
 import { type RequestList, writeRequests } from './support/http-load.ts'
 import { askEachOnce, lookupRequests } from './support/lookups.ts'
@@ -21,7 +23,7 @@ const RATE: Row = {
 }
 const MEMORY: Row = {
   name: 'lookup-memory-growth',
-  project: 'memory of its own after these lookups',
+  project: 'memory of its own after these lookups, garbage collected',
   limit: RATE.limit,
   unit: 'MB',
   goal: { of: 'ratio', is: 'at most', value: 1.2 },
@@ -36,6 +38,7 @@ interface SizedServer extends HttpSide {
   readonly entries: number
   readonly pid: number
   readonly requests: RequestList
+  megabytes(): Promise<number>
   end(): Promise<void>
 }
 
@@ -55,18 +58,28 @@ async function compare(context: BenchmarkContext, smaller: SizedServer, larger: 
   const { entries, requests } = larger
   const parameters = { entries, than: smaller.entries }
   await compareHttp(context, RATE, { limit: smaller, project: larger, requests, parameters })
-  const megabytes = ({ pid }: SizedServer) => residentMemory(pid).own / 1e6
-  context.record(MEMORY, 1, { limit: megabytes(smaller), project: megabytes(larger), parameters })
+  const [limit, project] = [await smaller.megabytes(), await larger.megabytes()]
+  context.record(MEMORY, 1, { limit, project, parameters })
 }
 
 async function open(context: BenchmarkContext, entries: number): Promise<SizedServer> {
   const { devices, warmTargets, sizes } = context.scale
   const log = await prefilledLog(context.storesFolder, { entries, devices: Math.min(devices, entries) })
-  const server = await startServer({ dataFolder: log.dataFolder, profilesFolder: context.profilesFolder })
+  const scales = { path: join(context.folder, `memory-${entries}.json`), collections: 3 }
+  const server = await startServer({
+    dataFolder: log.dataFolder,
+    profilesFolder: context.profilesFolder,
+    environment: collectingEnvironment(scales),
+    nodeArguments: collectingArguments(),
+  })
   context.after(() => server.end())
   // As many of each, so that caches hold as much.
   const targets = log.targets.slice(0, Math.min(warmTargets, sizes[0]!))
   await askEachOnce(server.http, targets)
   const requests = writeRequests(context.folder, `log-${entries}`, lookupRequests(targets))
-  return { entries, url: server.http, pid: server.pid, requests, end: () => server.end() }
+  const megabytes = async () => {
+    await collectedMemory(server.pid, scales)
+    return residentMemory(server.pid).own / 1e6
+  }
+  return { entries, url: server.http, pid: server.pid, requests, megabytes, end: () => server.end() }
 }
