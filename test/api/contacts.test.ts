@@ -26,6 +26,28 @@ t.test('contacts are listed newest first, with how many devices they have', asyn
   t.same(Object.keys(next.body), ['items'])
 })
 
+t.test('a contact is shown as they are now, however often they were looked at before', async t => {
+  const house = openContacts(t)
+  const { world } = house
+  const [ann, bob] = (await people(house, 'Ann', 'Bob')) as [TestUser, TestUser]
+  await befriend(house, ann, bob)
+  const shown = async () => {
+    const { body } = await house.send('GET /app/api/friend', { token: ann.token })
+    return body.items.map(({ displayName, devices }: Record<string, unknown>) => `${displayName} ${devices}`)
+  }
+  t.same([await shown(), await shown()], [['Bob 0'], ['Bob 0']])
+  const { deviceId } = await newDevice(world, bob.userId)
+  t.same([await shown(), await shown()], [['Bob 1'], ['Bob 1']])
+  const user = world.accounts.read(bob.userId)!
+  const renaming = world.database.commit(() => {
+    world.accounts.put(bob.userId, { ...user, displayName: 'Robert' })
+    world.devices.remove(bob.userId, deviceId, 0)
+  })
+  t.same(await shown(), ['Bob 1'], 'not before it is durable')
+  await renaming
+  t.same([await shown(), await shown()], [['Robert 0'], ['Robert 0']])
+})
+
 t.test('a removed contact is none for either side, and both are told without a push', async t => {
   const house = openContacts(t)
   const [ann, bob] = (await people(house, 'Ann', 'Bob')) as [TestUser, TestUser]
