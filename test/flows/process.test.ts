@@ -220,7 +220,7 @@ t.test('the operators’ port tells health, readiness and figures, and nothing e
   t.match(metrics, /^callsign_http_request_seconds_count\{route="\/api\/get-public-keys",status="200"\} 1$/m)
   t.match(metrics, /^callsign_grpc_call_seconds_count\{status="OK"\} 1$/m)
   t.match(metrics, /^callsign_actors_live\{kind="log-appender"\} 1$/m)
-  t.notMatch(metrics, new RegExp(vrfHash.slice(0, 20)), 'no hash in a label')
+  t.notOk(metrics.includes(vrfHash.slice(0, 20)), 'no hash in a label')
   t.equal((await fetch(`${server.admin}/checkpoint`)).status, 404)
 })
 
