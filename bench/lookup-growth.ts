@@ -5,11 +5,10 @@
 
 import { join } from 'node:path'
 import type { Benchmark, BenchmarkContext, Row } from './support/benchmark.ts'
-import { collectedMemory, collectingArguments, collectingEnvironment } from './support/collected-memory.ts'
+import { collectedMegabytes, collectingArguments, collectingEnvironment } from './support/collected-memory.ts'
 import { compareHttp, type HttpSide } from './support/http-comparison.ts'
 import { type RequestList, writeRequests } from './support/http-load.ts'
 import { askEachOnce, lookupRequests } from './support/lookups.ts'
-import { residentMemory } from './support/machine.ts'
 import { prefilledLog } from './support/prefill.ts'
 import { startServer } from './support/server.ts'
 
@@ -77,9 +76,6 @@ async function open(context: BenchmarkContext, entries: number): Promise<SizedSe
   const targets = log.targets.slice(0, Math.min(warmTargets, sizes[0]!))
   await askEachOnce(server.http, targets)
   const requests = writeRequests(context.folder, `log-${entries}`, lookupRequests(targets))
-  const megabytes = async () => {
-    await collectedMemory(server.pid, scales)
-    return residentMemory(server.pid).own / 1e6
-  }
+  const megabytes = () => collectedMegabytes(server.pid, scales)
   return { entries, url: server.http, pid: server.pid, requests, megabytes, end: () => server.end() }
 }

@@ -8,14 +8,13 @@ import { createReadStream } from 'node:fs'
 import { join } from 'node:path'
 import type { Benchmark, BenchmarkContext, Parameters, Row } from './support/benchmark.ts'
 import {
-  collectedMemory,
+  collectedMegabytes,
   collectingArguments,
   collectingEnvironment,
   type Scales,
 } from './support/collected-memory.ts'
 import { compareHttp, type HttpSide } from './support/http-comparison.ts'
 import { type RequestList, writeRequests } from './support/http-load.ts'
-import { residentMemory } from './support/machine.ts'
 import type { PostLoadFigures, PostLoadProtocol } from './support/post-load.ts'
 import { NEIGHBOURS, type PrefilledTown, prefilledTown } from './support/prefilled-town.ts'
 import { Program } from './support/program.ts'
@@ -120,16 +119,14 @@ async function run(context: BenchmarkContext): Promise<void> {
   recordDisk(context, towns)
   const stores = towns.map(({ users, dataFolder }) => ({ size: users, dataFolder }))
   await measureStarts(context, STARTS, 'users', stores)
-  for (const [at, { users }] of towns.slice(1).entries()) {
-    // Each comparison begins with stores and processes of its own: who has been asked costs more to answer.
-    const [smaller, larger] = [await openTown(context, towns[at]!.users), await openTown(context, users)]
+  let [fresh] = towns
+  for (const town of towns.slice(1)) {
+    const [smaller, larger] = [await OpenTown.open(context, fresh!), await OpenTown.open(context, town)]
     await compare(context, smaller, larger)
-    for (const town of [smaller, larger]) await town.end()
+    for (const each of [smaller, larger]) await each.end()
+    // Who has been asked costs more to answer: the next comparison begins with a store in which nobody was.
+    if (town !== towns.at(-1)) fresh = await prefilledTown(context.storesFolder, context.folder, town.users)
   }
-}
-
-async function openTown(context: BenchmarkContext, users: number): Promise<OpenTown> {
-  return OpenTown.open(context, await prefilledTown(context.storesFolder, context.folder, users))
 }
 
 function recordDisk(context: BenchmarkContext, towns: readonly PrefilledTown[]): void {
@@ -278,10 +275,8 @@ class OpenTown {
     return withCpu(this.#server.pid, () => this.#client.ask(load))
   }
 
-  async megabytes(): Promise<number> {
-    const { pid } = this.#server
-    await collectedMemory(pid, scalesIn(this.#town.dataFolder))
-    return residentMemory(pid).own / 1e6
+  megabytes(): Promise<number> {
+    return collectedMegabytes(this.#server.pid, scalesIn(this.#town.dataFolder))
   }
 }
 

@@ -1,6 +1,9 @@
 /** What a program's memory is once its garbage is collected: else it is a matter of when V8 collected last. */
 
-import { existsSync, readFileSync, rmSync } from 'node:fs'
+import { readFileSync, rmSync, watch } from 'node:fs'
+import { basename, dirname } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import { residentMemory } from './machine.ts'
 
 /** Where a program writes what its memory is, and how often it collects its garbage before. */
 export interface Scales {
@@ -29,17 +32,30 @@ export function collectingEnvironment({ path }: Scales): Readonly<Record<string,
 export async function collectedMemory(pid: number, { path, collections }: Scales): Promise<Memory> {
   for (let times = 0; times < collections; times++) {
     rmSync(path, { force: true })
+    const written = whenWritten(path)
     process.kill(pid, 'SIGUSR2')
-    while (!existsSync(path)) await sleep(COLLECTED_EVERY_MS)
-    await sleep(COLLECTED_EVERY_MS)
+    await written
+    // Between collections V8's threads unmap pages, which nothing tells of.
+    await setTimeout(SETTLED_MS)
   }
   return JSON.parse(readFileSync(path, 'utf8'))
 }
 
-function sleep(ms: number): Promise<void> {
-  return new Promise(resolve => {
-    setTimeout(resolve, ms)
+/** Megabytes of the program's own, mapped files left out, once its garbage is collected. */
+export async function collectedMegabytes(pid: number, scales: Scales): Promise<number> {
+  await collectedMemory(pid, scales)
+  return residentMemory(pid).own / 1e6
+}
+
+function whenWritten(path: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const watcher = watch(dirname(path), (_, name) => {
+      if (name !== basename(path)) return
+      watcher.close()
+      resolve()
+    })
+    watcher.once('error', reject)
   })
 }
 
-const COLLECTED_EVERY_MS = 200
+const SETTLED_MS = 200
