@@ -42,7 +42,7 @@ import { deriveSecrets } from './domain/secrets.ts'
 import { DEVELOPMENT_RELAY } from './domain/turn.ts'
 import { AppleSignIn } from './identity/apple.ts'
 import { IdentityProvider } from './identity/identity-token.ts'
-import { USER_VIEWS_KEPT_MAX } from './limits.ts'
+import { SETTLED_WITHIN_MS, USER_VIEWS_KEPT_MAX } from './limits.ts'
 import { AccountErasure, type EraseOf } from './store/account-erasure.ts'
 import { AccountLetters } from './store/account-letters.ts'
 import { AccountStore } from './store/account-store.ts'
@@ -224,6 +224,7 @@ function openStores(parts: ApplicationParts) {
   })
   const idempotency = new IdempotencyStore(database, expiries, secrets, randomBytes)
   const badgeOf = (userId: UserId) => contacts.badgeOf(userId, parts.nowMs())
+  const soon = (run: () => void): void => void setTimeout(run, SETTLED_WITHIN_MS).unref()
   return {
     secrets,
     lifetimes,
@@ -231,7 +232,7 @@ function openStores(parts: ApplicationParts) {
     badgeOf,
     userViews,
     calls: new CallStore({ ...base, inbox, notices, history, idempotency }),
-    deviceInbox: new DeviceInbox(database, inbox, parts.nowMs),
+    deviceInbox: new DeviceInbox({ database, inbox, nowMs: parts.nowMs, soon }),
     accounts,
     devices,
     outbox,

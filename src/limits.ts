@@ -49,6 +49,8 @@ export const USER_VIEWS_KEPT_MAX = 16_384
 export const DEVICE_LISTS_KEPT_MAX = 16_384
 /** Users of whom name, number of devices and whether they are asked was read and has not changed: 350 bytes, so 23 MB. */
 export const PEOPLE_KEPT_MAX = 65_536
+/** From an ACK without a receipt until its commit begins: those of a call to many come within it. */
+export const SETTLED_WITHIN_MS = 20
 
 /** A STOMP command with its CR; UNSUBSCRIBE has 11 octets. An HTTP request or a TLS hello is refused here. */
 export const COMMAND_BYTES_MAX = 16

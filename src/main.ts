@@ -120,6 +120,7 @@ async function start(
       await grpc.close(STOP_DEADLINE_MS / 3)
       await http.answered(STOP_DEADLINE_MS / 5)
       await actors.system.drainAndStop(STOP_DEADLINE_MS / 5)
+      await application.stores.deviceInbox.settleNow()
       http.close()
       stompTcp?.close()
       admin.close()

@@ -46,6 +46,8 @@ export class Desk implements PeerOwner {
   #underWay = 0
   /** Whether what runs now is done because it is its turn among them. */
   #isReleasing = false
+  /** Whether something may be on its way to the store that no RECEIPT waits for. */
+  #isSettlingSoon = false
   #isSettleDue = false
   #isMarkDue = false
 
@@ -114,7 +116,23 @@ export class Desk implements PeerOwner {
   }
 
   receiptInOrder(receipt: string | undefined): void {
+    this.settleBefore(receipt)
     if (receipt !== undefined) this.inOrder(() => this.peer.receipt(receipt))
+  }
+
+  /** The device is done with these, of which no RECEIPT was asked for. What can't be settled comes again. */
+  settleSoon(offsets: readonly number[]): void {
+    if (offsets.length === 0) return
+    const { userId, deviceId } = this.device
+    this.world.inbox.settleSoon(userId, deviceId, offsets)
+    this.#isSettlingSoon = true
+  }
+
+  /** A RECEIPT stands for the frames before it too. */
+  settleBefore(receipt: string | undefined): void {
+    if (receipt === undefined || !this.#isSettlingSoon) return
+    this.#isSettlingSoon = false
+    this.after(this.world.inbox.settleNow(), () => undefined)
   }
 
   /**
@@ -189,12 +207,7 @@ export class Desk implements PeerOwner {
   /** Settles what was written to subscriptions that acknowledge nothing, if it has left. */
   confirmWritten(): void {
     if (!this.inbox?.hasUnconfirmed || !this.peer.isDrained) return
-    const settled = this.inbox.confirmWritten()
-    const { userId, deviceId } = this.device
-    // What can not be settled now comes again, which is all that its failing means.
-    if (settled.length > 0) {
-      this.after(this.world.inbox.change(userId, deviceId, { settled, sent: [] }), () => undefined)
-    }
+    this.settleSoon(this.inbox.confirmWritten())
   }
 
   onSettleTimer(): void {

@@ -45,7 +45,9 @@ export function perform(desk: Desk, actions: readonly Action[], asked: Asked): v
     else if (action.kind === 'keep') sent.push(action.item)
     else live.push(action)
   }
-  if (settled.length === 0 && sent.length === 0) performLive(desk, live, asked)
+  const isOnlySettling = sent.length + live.length === 0 && asked.receipt === undefined
+  if (isOnlySettling) desk.settleSoon(settled)
+  else if (settled.length + sent.length === 0) performLive(desk, live, asked)
   else performDurable(desk, { settled, sent }, live, asked)
   // An acknowledgement makes room, whether it settled anything or not.
   if (desk.inbox?.makeRoom()) desk.pump()
@@ -57,8 +59,7 @@ function performDurable(desk: Desk, change: InboxChange, live: readonly LiveActi
   const { userId, deviceId } = desk.device
   desk.after(desk.world.inbox.change(userId, deviceId, change), failure => {
     if (failure === undefined) performLive(desk, live, asked)
-    // What could not be settled comes again; whoever did not ask whether it was need not care.
-    else if (change.sent.length + live.length > 0 || asked.receipt !== undefined) desk.refuse(asked, failure)
+    else desk.refuse(asked, failure)
   })
 }
 
@@ -74,6 +75,7 @@ function performLive(desk: Desk, actions: readonly LiveAction[], asked: Asked): 
     if (told === 'overloaded') return desk.refuse(asked, new SignalError('OVERLOADED', 'the topic is full'))
   }
   if (answers.length === 0) return desk.receiptInOrder(asked.receipt)
+  desk.settleBefore(asked.receipt)
   desk.after(Promise.all(answers), failure => {
     if (failure === undefined) desk.peer.receipt(asked.receipt)
     else desk.refuse(asked, failure)

@@ -269,6 +269,7 @@ class StompSession implements Actor<StompSessionMessage> {
   #onDisconnect(desk: Desk, frame: Frame): void {
     const receipt = frame.header('receipt')
     desk.stage = 'ending'
+    desk.settleBefore(receipt)
     desk.inOrder(() => {
       desk.peer.receipt(receipt)
       desk.finish(1000, 'disconnected')

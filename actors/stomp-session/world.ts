@@ -12,6 +12,12 @@ import type { DevTopicMessage } from '../dev-topic.ts'
 import type { UserSessionMessage } from '../user-session.ts'
 import type { Unread } from './unread.ts'
 
+/** The inbox of a connection's device. */
+export type SessionInbox = Pick<
+  DeviceInbox,
+  'head' | 'after' | 'isSettling' | 'settleSoon' | 'settleNow' | 'change' | 'markDelivered'
+>
+
 export type StompSessionMessage =
   | { readonly kind: 'open'; readonly connection: Connection }
   | Unread
@@ -84,7 +90,7 @@ export interface StompSessionWorld {
   readonly authenticate: (authorization: string) => SessionCaller
   /** Counts a CONNECT whose credentials are bad; returns 0, or how many milliseconds its address has to wait. */
   readonly noteFailedConnect: (remoteAddress: Uint8Array) => number
-  readonly inbox: Pick<DeviceInbox, 'head' | 'after' | 'isSettling' | 'change' | 'markDelivered'>
+  readonly inbox: SessionInbox
   /** The JSON of a notice as the device reads it (contract 7.3). */
   readonly eventBody: (notice: Notice, reader: SessionDevice) => string
   readonly calls: SessionCalls

@@ -117,10 +117,12 @@ class House {
         },
         after: (_userId, deviceId, offset) => deviceOf(deviceId).waiting.filter(each => each.offset > offset),
         isSettling: () => false,
-        async change(_userId, deviceId, { settled }) {
+        settleSoon(_userId, deviceId, settled) {
           const device = deviceOf(deviceId)
           device.waiting = device.waiting.filter(({ offset }) => !settled.includes(offset))
         },
+        settleNow: async () => undefined,
+        change: () => fatal('nothing is sent'),
         markDelivered: async () => undefined,
       },
       eventBody: (notice, { deviceId }) =>

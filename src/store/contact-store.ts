@@ -71,7 +71,7 @@ export class ContactStore {
     const { database, expiries, errands, lists } = parts
     this.#parts = parts
     this.#lists = lists
-    this.#links = database.table('contacts')
+    this.#links = database.table('contacts', [['sinceMs']])
     this.#blocks = database.table('blocks')
     const onExpired = (request: FriendRequest, nowMs: number) => this.#tellGone(request, nowMs)
     this.#requests = new FriendRequestTable({ database, expiries, lists, onExpired })

@@ -199,7 +199,8 @@ export class InboxStore {
     for (const [queue, offset] of Object.entries(delivered)) {
       merged[queue] = Math.max(merged[queue] ?? 0, offset)
     }
-    this.#heads.put(device, { ...head, delivered: merged })
+    const inOrder = Object.entries(merged).sort(([one], [other]) => (one < other ? -1 : 1))
+    this.#heads.put(device, { ...head, delivered: Object.fromEntries(inOrder) })
   }
 
   /** In a transaction: takes back the invitation to a call that waits for the device; false when none does. */
@@ -456,6 +457,14 @@ const HEAD_SHAPES = [
   ['epoch', 'nextOffset', 'lostOffset', 'count', 'looksAtMs', 'delivered'],
   ['epoch', 'nextOffset', 'lostOffset', 'count', 'looksAtMs', 'invitations'],
   ['epoch', 'nextOffset', 'lostOffset', 'count', 'looksAtMs', 'invitations', 'delivered'],
+  // What was delivered of each queue but a developer's, by name.
+  ...[['account'], ['calls'], ['contacts']],
+  ...[
+    ['account', 'calls'],
+    ['account', 'contacts'],
+    ['calls', 'contacts'],
+  ],
+  ['account', 'calls', 'contacts'],
 ]
 const NEVER = Number.POSITIVE_INFINITY
 const NO_HEAD: InboxHead = { epoch: 0, nextOffset: 1, lostOffset: 0, count: 0 }

@@ -4,7 +4,7 @@ import t, { type Test } from 'tap'
 import type { UserId } from '../../src/domain/ids.ts'
 import { formatPosition } from '../../src/domain/inbox.ts'
 import { SignalError } from '../../src/errors.ts'
-import { type House, makeHouse, newPerson, type Person } from '../support/session-house.ts'
+import { type House, type HouseOptions, makeHouse, newPerson, type Person } from '../support/session-house.ts'
 import { headerIn, type PeerFrame, type StompPeer } from '../support/stomp-peer.ts'
 
 const QUEUE = '/user/queue/dev.t'
@@ -32,8 +32,8 @@ function waiting(house: House, { userId, deviceId }: Person): string[] {
     .map(({ item }) => (item.kind === 'dev' ? Buffer.from(item.body).toString() : item.notice.kind))
 }
 
-async function begin(t: Test, queued: readonly string[] = []) {
-  const house = makeHouse(t)
+async function begin(t: Test, queued: readonly string[] = [], options: HouseOptions = {}) {
+  const house = makeHouse(t, options)
   const person = newPerson()
   const peer = await house.connect(person)
   if (queued.length > 0) await house.keep(person, 'dev.t', ...queued)
@@ -191,6 +191,63 @@ t.test('an acknowledgement that the store can not note costs a redelivery, not t
   house.database.commit = commit
   await house.settle()
   t.same([next.take().map(({ command }) => command), next.closeCode], [['ERROR'], 1013])
+})
+
+t.test(
+  'a RECEIPT says that what was acknowledged before it is durable, without one it may take a moment',
+  async t => {
+    for (const frame of [
+      'SEND\ndestination:/topic/dev.t\nreceipt:r\n\nx\0',
+      'SEND\ndestination:/app/call/1/leave\nreceipt:r\n\n\0',
+      'SEND\ndestination:/user/queue/dev.u\nreceipt:r\n\nx\0',
+      'BEGIN\ntransaction:1\nreceipt:r\n\n\0',
+      'DISCONNECT\nreceipt:r\n\n\0',
+    ]) {
+      const { house, person, peer } = await begin(t, ['a', 'b'], { soon: () => undefined })
+      subscribe(peer, 's1', 'client-individual')
+      await house.settle()
+      const [first, second] = idsOf(peer.take())
+      ack(peer, first!)
+      ack(peer, second!)
+      await house.settle()
+      t.same(waiting(house, person), ['a', 'b'], 'nothing has made them durable yet')
+      const commit = house.database.commit.bind(house.database)
+      const held: (() => void)[] = []
+      house.database.commit = async write => {
+        await new Promise<void>(resolve => held.push(resolve))
+        return commit(write)
+      }
+      peer.write(frame)
+      house.world.run()
+      await house.world.settle()
+      house.world.run()
+      t.same(peer.take(), [], 'no RECEIPT before the commit')
+      house.database.commit = commit
+      for (const release of held) release()
+      await house.settle()
+      t.same(
+        peer.take().map(each => headerIn(each, 'receipt-id')),
+        ['r'],
+      )
+      t.same(
+        waiting(house, person).filter(each => each !== 'x'),
+        [],
+      )
+    }
+  },
+)
+
+t.test('what was acknowledged and is not durable yet is not given to the next connection', async t => {
+  const { house, person, peer } = await begin(t, ['a', 'b'], { soon: () => undefined })
+  subscribe(peer, 's1', 'client-individual')
+  await house.settle()
+  ack(peer, idsOf(peer.take())[0]!)
+  await house.settle()
+  const next = await reconnect(house, person, peer)
+  subscribe(next, 's1', 'client-individual')
+  await house.settle()
+  t.same(waiting(house, person), ['a', 'b'])
+  t.same(bodies(next.take()), ['b'])
 })
 
 t.test('a message that one refuses, or has no room for yet, is not settled by another', async t => {

@@ -23,7 +23,10 @@ function open(t: Test) {
     randomBytes,
     onNews: (userId, deviceId) => news.push(`${userId} ${deviceId}`),
   })
-  return { database, store, news, inbox: new DeviceInbox(database, store, () => 1_000) }
+  const due: (() => void)[] = []
+  const soon = (run: () => void) => void due.push(run)
+  const inbox = new DeviceInbox({ database, inbox: store, nowMs: () => 1_000, soon })
+  return { database, store, news, due, inbox }
 }
 
 function item(body: string) {
@@ -59,6 +62,50 @@ t.test('what could not be settled is there again', async t => {
   await t.rejects(inbox.change(ANN, PHONE, { settled: [1], sent: [] }), { code: 'STORE_UNAVAILABLE' })
   t.notOk(inbox.isSettling(ANN, PHONE, 1))
   t.equal(inbox.after(ANN, PHONE, 0, 10).length, 1)
+})
+
+t.test('what devices are done with is collected and settled in one transaction', async t => {
+  const { database, inbox, store, due } = open(t)
+  for (const device of [PHONE, TABLET]) {
+    await inbox.change(ANN, device, { settled: [], sent: [item('1'), item('2'), item('3')] })
+  }
+  let commits = 0
+  const commit = database.commit.bind(database)
+  database.commit = write => {
+    commits += 1
+    return commit(write)
+  }
+  inbox.settleSoon(ANN, PHONE, [1])
+  inbox.settleSoon(ANN, TABLET, [1, 2])
+  inbox.settleSoon(ANN, PHONE, [3])
+  t.same([due.length, commits], [1, 0])
+  t.ok(inbox.isSettling(ANN, PHONE, 3), 'it is known from the first moment on')
+  t.notOk(inbox.isSettling(ANN, PHONE, 2))
+  due[0]!()
+  t.equal(commits, 1)
+  t.ok(inbox.isSettling(ANN, PHONE, 3), 'and while it is written')
+  await inbox.settleNow()
+  t.notOk(inbox.isSettling(ANN, PHONE, 3))
+  const left = (device: DeviceId) => inbox.after(ANN, device, 0, 10).map(({ offset }) => offset)
+  t.same([left(PHONE), left(TABLET)], [[2], [3]])
+  store.assertConsistent()
+})
+
+t.test('a change takes with it what was collected, and so does a great number of devices', async t => {
+  const { inbox, due } = open(t)
+  await inbox.change(ANN, PHONE, { settled: [], sent: [item('1')] })
+  inbox.settleSoon(ANN, PHONE, [1])
+  await inbox.change(ANN, TABLET, { settled: [], sent: [item('2')] })
+  t.equal(inbox.after(ANN, PHONE, 0, 10).length, 0)
+  for (let device = 10n; device < 138n; device++) {
+    await inbox.change(ANN, device as DeviceId, { settled: [], sent: [item('1')] })
+  }
+  for (let device = 10n; device < 138n; device++) inbox.settleSoon(ANN, device as DeviceId, [1])
+  t.equal(due.length, 2)
+  inbox.settleSoon(ANN, PHONE, [2])
+  t.equal(due.length, 3, 'another collection has begun')
+  await inbox.settleNow()
+  t.equal(inbox.after(ANN, 137n as DeviceId, 0, 10).length, 0)
 })
 
 t.test('marks are of the device, by queue, and only grow', async t => {

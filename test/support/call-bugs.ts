@@ -1,6 +1,7 @@
 /** Mistakes made on purpose in what rooms, connections and the store are given, to see that seeded runs show them. */
 
 import type { CallRoomMessage } from '../../actors/call-room.ts'
+import type { SessionInbox } from '../../actors/stomp-session/world.ts'
 import type { Call } from '../../src/domain/call.ts'
 import type { CallEffect } from '../../src/domain/call-command.ts'
 import { decide } from '../../src/domain/call-decision.ts'
@@ -8,7 +9,6 @@ import type { CallId } from '../../src/domain/ids.ts'
 import type { Context } from '../../src/runtime/actor.ts'
 import { CallIndex } from '../../src/store/call-index.ts'
 import type { CallStore } from '../../src/store/call-store.ts'
-import type { DeviceInbox } from '../../src/store/device-inbox.ts'
 import type { InboxStore } from '../../src/store/inbox-store.ts'
 import type { SeededRandom } from './world.ts'
 
@@ -37,7 +37,6 @@ export type PlantedBug =
   | 'swallowed failure'
 
 export type RoomCalls = Pick<CallStore, 'open' | 'read' | 'live' | 'apply'>
-export type SessionInbox = Pick<DeviceInbox, 'head' | 'after' | 'isSettling' | 'change' | 'markDelivered'>
 export type NoticeInbox = Pick<InboxStore, 'append' | 'dropInvitation'>
 
 /** The live calls, as their rooms have them. */
@@ -85,7 +84,7 @@ export function plantInInbox(bug: PlantedBug | undefined, inbox: SessionInbox): 
   if (bug !== 'ack that settles nothing') return inbox
   const change: SessionInbox['change'] = (userId, deviceId, { sent }) =>
     inbox.change(userId, deviceId, { sent, settled: [] })
-  return { ...inbox, change }
+  return { ...inbox, change, settleSoon: () => undefined }
 }
 
 /** Whether a connection is to miss that something is new. */

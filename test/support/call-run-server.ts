@@ -61,6 +61,7 @@ export class RunServer {
     const { signalling, watch, world } = this
     this.stores = openRunStores({
       ...{ database, bug, draw, watch, randomBytes, nowMs: () => world.nowMs() },
+      soon: run => world.immediate(run),
       isConnected: (userId, deviceId) => signalling.connections.isConnected(userId, deviceId),
       onNews: (userId, deviceId) => isNewsLost(bug, draw) || signalling.onNews(userId, deviceId),
     })

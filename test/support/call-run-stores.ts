@@ -3,6 +3,7 @@
  * mistake made on purpose can change it, what is stored after.
  */
 
+import type { SessionInbox } from '../../actors/stomp-session/world.ts'
 import type { CallId, DeviceId, UserId } from '../../src/domain/ids.ts'
 import { INBOX_KEPT_MS, queueOf } from '../../src/domain/inbox.ts'
 import { deriveSecrets } from '../../src/domain/secrets.ts'
@@ -28,6 +29,7 @@ export interface RunStoresParts {
   readonly randomBytes: (length: number) => Uint8Array
   readonly nowMs: () => number
   readonly onNews: (userId: UserId, deviceId: DeviceId) => void
+  readonly soon: (run: () => void) => void
   readonly isConnected: (userId: UserId, deviceId: DeviceId) => boolean
 }
 
@@ -48,7 +50,7 @@ export function openRunStores({ database: memory, bug, draw, watch, ...rest }: R
   const history = new CallHistoryStore({ ...parts, onMissedChanged })
   const idempotency = new IdempotencyStore(database, expiries, SECRETS, parts.randomBytes)
   const calls = new CallStore({ ...parts, inbox: plantedInbox, notices, history, idempotency })
-  const deviceInbox = new DeviceInbox(database, inbox, parts.nowMs)
+  const deviceInbox = new DeviceInbox({ database, inbox, nowMs: parts.nowMs, soon: parts.soon })
   return {
     ...{ expiries, devices, inbox, notices, history, idempotency, deviceInbox },
     /** As rooms and connections see them. */
@@ -116,11 +118,13 @@ function decidedCalls(calls: RoomCalls, memory: RunDatabase<RunNote>, watch: Roo
   }
 }
 
-function sessionInboxOf(inbox: DeviceInbox) {
+function sessionInboxOf(inbox: DeviceInbox): SessionInbox {
   return {
     head: inbox.head.bind(inbox),
     after: inbox.after.bind(inbox),
     isSettling: inbox.isSettling.bind(inbox),
+    settleSoon: inbox.settleSoon.bind(inbox),
+    settleNow: inbox.settleNow.bind(inbox),
     change: inbox.change.bind(inbox),
     markDelivered: inbox.markDelivered.bind(inbox),
   }

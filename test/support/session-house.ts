@@ -85,6 +85,8 @@ export interface HouseOptions {
   readonly world?: Partial<StompSessionWorld>
   /** Of an earlier house, whose store goes on. */
   readonly folder?: string
+  /** When acknowledgements that are collected are written; left out: as soon as the event loop comes round. */
+  readonly soon?: (run: () => void) => void
 }
 
 export function makeHouse(t: Test, options: HouseOptions = {}): House {
@@ -124,7 +126,12 @@ export function makeHouse(t: Test, options: HouseOptions = {}): House {
       failedConnects.push([...address].join('.'))
       return 0
     },
-    inbox: new DeviceInbox(database, inbox, () => world.nowMs()),
+    inbox: new DeviceInbox({
+      database,
+      inbox,
+      nowMs: () => world.nowMs(),
+      soon: options.soon ?? (run => world.immediate(run)),
+    }),
     eventBody: notice =>
       JSON.stringify(notice, (_, value) => (typeof value === 'bigint' ? String(value) : value)),
     calls,
