@@ -163,7 +163,7 @@ class Auditor {
 
   #auditContacts(): number {
     const lists = new IdLists(this.#database)
-    const table = this.#database.table<object>('contacts')
+    const table = this.#database.bytesTable('contacts')
     const keys = [...table.getKeys({})]
     const listed = new Set<string>()
     for (const userId of new Set(keys.map(key => idInKey(key, 0)))) {
