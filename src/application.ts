@@ -232,7 +232,7 @@ function openStores(parts: ApplicationParts) {
     badgeOf,
     userViews,
     calls: new CallStore({ ...base, inbox, notices, history, idempotency }),
-    deviceInbox: new DeviceInbox({ database, inbox, nowMs: parts.nowMs, soon }),
+    deviceInbox: new DeviceInbox({ database, inbox, nowMs: parts.nowMs, soon, onFault: parts.onFault }),
     accounts,
     devices,
     outbox,

@@ -4,11 +4,12 @@
  * gets again that it does.
  *
  * What devices are done with is collected for a moment and settled in one transaction: ten that ring at once acknowledge at
- * once, and a commit for each took a quarter of what a call costs (`call-start` in `bench/`).
+ * once, and a commit for each took a third of the commits of a call (`call-start` in `bench/`).
  */
 
 import type { DeviceId, UserId } from '../domain/ids.ts'
 import type { InboxItem } from '../domain/inbox.ts'
+import { SignalError } from '../errors.ts'
 import type { Database } from './database.ts'
 import type { InboxHead, InboxMessage, InboxStore } from './inbox-store.ts'
 
@@ -41,12 +42,15 @@ export interface DeviceInboxParts {
   readonly nowMs: () => number
   /** Calls `run` once, some milliseconds from now. */
   readonly soon: (run: () => void) => void
+  /** Something of ours failed that nobody waits for. */
+  readonly onFault: (error: unknown) => void
 }
 
 export class DeviceInbox {
   readonly #parts: DeviceInboxParts
   /** What is collected; those behind it are being written. */
   #batch: Batch = new Map()
+  #collected = 0
   readonly #writing = new Set<Batch>()
   /** By user and device. */
   readonly #marking = new Map<string, Marks>()
@@ -81,14 +85,19 @@ export class DeviceInbox {
     if (this.#batch.size === 0) this.#parts.soon(() => this.#writeCollected())
     const device = nameOf(userId, deviceId)
     const known = this.#batch.get(device)
-    if (known !== undefined) return void known.offsets.push(...offsets)
-    this.#batch.set(device, { userId, deviceId, offsets: [...offsets] })
-    if (this.#batch.size >= DEVICES_AT_ONCE_MAX) this.#writeCollected()
+    if (known === undefined) this.#batch.set(device, { userId, deviceId, offsets: [...offsets] })
+    else for (const offset of offsets) known.offsets.push(offset)
+    this.#collected += offsets.length
+    if (this.#collected >= SETTLED_AT_ONCE_MAX) this.#writeCollected()
   }
 
-  /** Resolves when what was to be settled soon is durable, or could not be made so. */
+  /** Resolves when what was to be settled soon is durable, or the store could not write it. */
   async settleNow(): Promise<void> {
-    await this.#write(() => undefined).catch(() => undefined)
+    try {
+      await this.#write(() => undefined)
+    } catch (error) {
+      if (!(error instanceof SignalError) || error.code !== 'STORE_UNAVAILABLE') throw error
+    }
   }
 
   /** Resolves when the whole change is durable; rejects with `STORE_UNAVAILABLE` when nothing of it is. */
@@ -113,13 +122,14 @@ export class DeviceInbox {
   }
 
   #writeCollected(): void {
-    if (this.#batch.size > 0) void this.settleNow()
+    if (this.#batch.size > 0) this.settleNow().catch(this.#parts.onFault)
   }
 
   /** Settles what is collected, in one transaction with what else is to be written. */
   async #write(write: () => void): Promise<void> {
     const batch = this.#batch
     this.#batch = new Map()
+    this.#collected = 0
     this.#writing.add(batch)
     try {
       await this.#parts.database.commit(() => {
@@ -145,4 +155,4 @@ function nameOf(userId: UserId, deviceId: DeviceId): string {
 }
 
 /** A transaction of a few milliseconds. */
-const DEVICES_AT_ONCE_MAX = 128
+const SETTLED_AT_ONCE_MAX = 256

@@ -25,8 +25,10 @@ function open(t: Test) {
   })
   const due: (() => void)[] = []
   const soon = (run: () => void) => void due.push(run)
-  const inbox = new DeviceInbox({ database, inbox: store, nowMs: () => 1_000, soon })
-  return { database, store, news, due, inbox }
+  const faults: unknown[] = []
+  const onFault = (error: unknown) => void faults.push(error)
+  const inbox = new DeviceInbox({ database, inbox: store, nowMs: () => 1_000, soon, onFault })
+  return { database, store, news, due, faults, inbox }
 }
 
 function item(body: string) {
@@ -91,21 +93,40 @@ t.test('what devices are done with is collected and settled in one transaction',
   store.assertConsistent()
 })
 
-t.test('a change takes with it what was collected, and so does a great number of devices', async t => {
-  const { inbox, due } = open(t)
+t.test(
+  'a change takes with it what was collected, and so many messages are not collected longer',
+  async t => {
+    const { inbox, due } = open(t)
+    await inbox.change(ANN, PHONE, { settled: [], sent: [item('1')] })
+    inbox.settleSoon(ANN, PHONE, [1])
+    await inbox.change(ANN, TABLET, { settled: [], sent: [item('2')] })
+    t.equal(inbox.after(ANN, PHONE, 0, 10).length, 0)
+    for (let device = 10n; device < 138n; device++) {
+      await inbox.change(ANN, device as DeviceId, { settled: [], sent: [item('1'), item('2')] })
+    }
+    for (let device = 10n; device < 138n; device++) inbox.settleSoon(ANN, device as DeviceId, [1, 2])
+    t.equal(due.length, 2)
+    inbox.settleSoon(ANN, PHONE, [2])
+    t.equal(due.length, 3, 'another collection has begun')
+    await inbox.settleNow()
+    t.equal(inbox.after(ANN, 137n as DeviceId, 0, 10).length, 0)
+  },
+)
+
+t.test('what could not be settled soon is there again; a fault of ours is told of', async t => {
+  const { database, inbox, due, faults } = open(t)
   await inbox.change(ANN, PHONE, { settled: [], sent: [item('1')] })
-  inbox.settleSoon(ANN, PHONE, [1])
-  await inbox.change(ANN, TABLET, { settled: [], sent: [item('2')] })
-  t.equal(inbox.after(ANN, PHONE, 0, 10).length, 0)
-  for (let device = 10n; device < 138n; device++) {
-    await inbox.change(ANN, device as DeviceId, { settled: [], sent: [item('1')] })
+  for (const error of [new SignalError('STORE_UNAVAILABLE', 'no room'), new Error('a mistake')]) {
+    const commit = database.commit.bind(database)
+    database.commit = () => Promise.reject(error)
+    inbox.settleSoon(ANN, PHONE, [1])
+    due.pop()!()
+    database.commit = commit
+    await inbox.settleNow()
+    t.notOk(inbox.isSettling(ANN, PHONE, 1))
+    t.equal(inbox.after(ANN, PHONE, 0, 10).length, 1)
   }
-  for (let device = 10n; device < 138n; device++) inbox.settleSoon(ANN, device as DeviceId, [1])
-  t.equal(due.length, 2)
-  inbox.settleSoon(ANN, PHONE, [2])
-  t.equal(due.length, 3, 'another collection has begun')
-  await inbox.settleNow()
-  t.equal(inbox.after(ANN, 137n as DeviceId, 0, 10).length, 0)
+  t.match(faults, [{ message: 'a mistake' }])
 })
 
 t.test('marks are of the device, by queue, and only grow', async t => {

@@ -62,6 +62,7 @@ export class RunServer {
     this.stores = openRunStores({
       ...{ database, bug, draw, watch, randomBytes, nowMs: () => world.nowMs() },
       soon: run => world.immediate(run),
+      onFault: error => run.violate(`a fault of ours: ${error}`),
       isConnected: (userId, deviceId) => signalling.connections.isConnected(userId, deviceId),
       onNews: (userId, deviceId) => isNewsLost(bug, draw) || signalling.onNews(userId, deviceId),
     })

@@ -30,6 +30,7 @@ export interface RunStoresParts {
   readonly nowMs: () => number
   readonly onNews: (userId: UserId, deviceId: DeviceId) => void
   readonly soon: (run: () => void) => void
+  readonly onFault: (error: unknown) => void
   readonly isConnected: (userId: UserId, deviceId: DeviceId) => boolean
 }
 
@@ -50,7 +51,7 @@ export function openRunStores({ database: memory, bug, draw, watch, ...rest }: R
   const history = new CallHistoryStore({ ...parts, onMissedChanged })
   const idempotency = new IdempotencyStore(database, expiries, SECRETS, parts.randomBytes)
   const calls = new CallStore({ ...parts, inbox: plantedInbox, notices, history, idempotency })
-  const deviceInbox = new DeviceInbox({ database, inbox, nowMs: parts.nowMs, soon: parts.soon })
+  const deviceInbox = new DeviceInbox({ ...parts, inbox })
   return {
     ...{ expiries, devices, inbox, notices, history, idempotency, deviceInbox },
     /** As rooms and connections see them. */

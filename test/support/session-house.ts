@@ -131,6 +131,7 @@ export function makeHouse(t: Test, options: HouseOptions = {}): House {
       inbox,
       nowMs: () => world.nowMs(),
       soon: options.soon ?? (run => world.immediate(run)),
+      onFault: error => void faults.push(String(error)),
     }),
     eventBody: notice =>
       JSON.stringify(notice, (_, value) => (typeof value === 'bigint' ? String(value) : value)),
