@@ -4,7 +4,7 @@
  * gets again that it does.
  *
  * What devices are done with is collected for a moment and settled in one transaction: ten that ring at once acknowledge at
- * once, and a commit for each took a third of the commits of a call (`call-start` in `bench/`).
+ * once, and a commit for each took a twentieth of the processor time of a call (`call-start` in `bench/`).
  */
 
 import type { DeviceId, UserId } from '../domain/ids.ts'
