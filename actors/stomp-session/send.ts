@@ -45,6 +45,7 @@ export function perform(desk: Desk, actions: readonly Action[], asked: Asked): v
     else if (action.kind === 'keep') sent.push(action.item)
     else live.push(action)
   }
+  desk.settleBefore(asked.receipt)
   const isOnlySettling = sent.length + live.length === 0 && asked.receipt === undefined
   if (isOnlySettling) desk.settleSoon(settled)
   else if (settled.length + sent.length === 0) performLive(desk, live, asked)
@@ -75,7 +76,6 @@ function performLive(desk: Desk, actions: readonly LiveAction[], asked: Asked): 
     if (told === 'overloaded') return desk.refuse(asked, new SignalError('OVERLOADED', 'the topic is full'))
   }
   if (answers.length === 0) return desk.receiptInOrder(asked.receipt)
-  desk.settleBefore(asked.receipt)
   desk.after(Promise.all(answers), failure => {
     if (failure === undefined) desk.peer.receipt(asked.receipt)
     else desk.refuse(asked, failure)

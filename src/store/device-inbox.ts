@@ -75,8 +75,9 @@ export class DeviceInbox {
   isSettling(userId: UserId, deviceId: DeviceId, offset: number): boolean {
     if (this.#batch.size + this.#writing.size === 0) return false
     const device = nameOf(userId, deviceId)
-    const holdsIt = (batch: Batch) => batch.get(device)?.offsets.includes(offset) ?? false
-    return holdsIt(this.#batch) || [...this.#writing].some(holdsIt)
+    if (this.#batch.get(device)?.offsets.includes(offset)) return true
+    for (const batch of this.#writing) if (batch.get(device)?.offsets.includes(offset)) return true
+    return false
   }
 
   /** The device is done with these, which is durable some milliseconds later. If it can't be made so, they come again. */
@@ -93,8 +94,11 @@ export class DeviceInbox {
 
   /** Resolves when what was to be settled soon is durable, or the store could not write it. */
   async settleNow(): Promise<void> {
+    const batch = this.#batch
+    this.#batch = new Map()
+    this.#collected = 0
     try {
-      await this.#write(() => undefined)
+      await this.#write(batch, () => undefined)
     } catch (error) {
       if (!(error instanceof SignalError) || error.code !== 'STORE_UNAVAILABLE') throw error
     }
@@ -102,8 +106,9 @@ export class DeviceInbox {
 
   /** Resolves when the whole change is durable; rejects with `STORE_UNAVAILABLE` when nothing of it is. */
   change(userId: UserId, deviceId: DeviceId, { settled, sent }: InboxChange): Promise<void> {
-    this.settleSoon(userId, deviceId, settled)
-    return this.#write(() => {
+    const batch: Batch = new Map()
+    if (settled.length > 0) batch.set(nameOf(userId, deviceId), { userId, deviceId, offsets: [...settled] })
+    return this.#write(batch, () => {
       const nowMs = this.#parts.nowMs()
       for (const item of sent) this.#parts.inbox.append(userId, deviceId, { item }, nowMs)
     })
@@ -125,11 +130,8 @@ export class DeviceInbox {
     if (this.#batch.size > 0) this.settleNow().catch(this.#parts.onFault)
   }
 
-  /** Settles what is collected, in one transaction with what else is to be written. */
-  async #write(write: () => void): Promise<void> {
-    const batch = this.#batch
-    this.#batch = new Map()
-    this.#collected = 0
+  /** Settles what devices are done with, in one transaction with what else is to be written. */
+  async #write(batch: Batch, write: () => void): Promise<void> {
     this.#writing.add(batch)
     try {
       await this.#parts.database.commit(() => {

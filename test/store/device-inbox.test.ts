@@ -93,25 +93,40 @@ t.test('what devices are done with is collected and settled in one transaction',
   store.assertConsistent()
 })
 
-t.test(
-  'a change takes with it what was collected, and so many messages are not collected longer',
-  async t => {
-    const { inbox, due } = open(t)
-    await inbox.change(ANN, PHONE, { settled: [], sent: [item('1')] })
-    inbox.settleSoon(ANN, PHONE, [1])
-    await inbox.change(ANN, TABLET, { settled: [], sent: [item('2')] })
-    t.equal(inbox.after(ANN, PHONE, 0, 10).length, 0)
-    for (let device = 10n; device < 138n; device++) {
-      await inbox.change(ANN, device as DeviceId, { settled: [], sent: [item('1'), item('2')] })
-    }
-    for (let device = 10n; device < 138n; device++) inbox.settleSoon(ANN, device as DeviceId, [1, 2])
-    t.equal(due.length, 2)
-    inbox.settleSoon(ANN, PHONE, [2])
-    t.equal(due.length, 3, 'another collection has begun')
-    await inbox.settleNow()
-    t.equal(inbox.after(ANN, 137n as DeviceId, 0, 10).length, 0)
-  },
-)
+t.test('a change of many messages is one transaction, which has nothing of what others collect', async t => {
+  const { database, inbox, due } = open(t)
+  const sent = Array.from({ length: 300 }, (_, at) => item(String(at)))
+  await inbox.change(ANN, PHONE, { settled: [], sent })
+  await inbox.change(ANN, TABLET, { settled: [], sent: [item('1')] })
+  inbox.settleSoon(ANN, TABLET, [1])
+  const settled = sent.map((_, at) => at + 1)
+  const commit = database.commit.bind(database)
+  let commits = 0
+  database.commit = write => {
+    commits += 1
+    return commits === 1 ? Promise.reject(new SignalError('STORE_UNAVAILABLE', 'no room')) : commit(write)
+  }
+  await t.rejects(inbox.change(ANN, PHONE, { settled, sent: [item('x')] }), { code: 'STORE_UNAVAILABLE' })
+  t.equal(inbox.after(ANN, PHONE, 0, 1_000).length, 300)
+  await inbox.change(ANN, PHONE, { settled, sent: [item('x')] })
+  t.equal(commits, 2)
+  t.equal(inbox.after(ANN, PHONE, 0, 1_000).length, 1)
+  t.equal(inbox.after(ANN, TABLET, 0, 10).length, 1)
+  t.equal(due.length, 1)
+})
+
+t.test('so many messages are not collected longer', async t => {
+  const { inbox, due } = open(t)
+  for (let device = 10n; device < 138n; device++) {
+    await inbox.change(ANN, device as DeviceId, { settled: [], sent: [item('1'), item('2')] })
+  }
+  for (let device = 10n; device < 138n; device++) inbox.settleSoon(ANN, device as DeviceId, [1, 2])
+  t.equal(due.length, 1)
+  inbox.settleSoon(ANN, PHONE, [2])
+  t.equal(due.length, 2, 'another collection has begun')
+  await inbox.settleNow()
+  t.equal(inbox.after(ANN, 137n as DeviceId, 0, 10).length, 0)
+})
 
 t.test('what could not be settled soon is there again; a fault of ours is told of', async t => {
   const { database, inbox, due, faults } = open(t)
