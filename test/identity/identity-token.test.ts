@@ -14,6 +14,8 @@ import {
 const APP = 'com.example.app'
 const WEB = 'web.example'
 const NOW_MS = Date.UTC(2030, 0, 1)
+/** None that a provider signs with by itself. */
+const ANOTHER_KEY = generateKeyPairSync('rsa', { modulusLength: 2048 })
 const P256_ORDER = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n
 
 interface Scene {
@@ -161,7 +163,7 @@ t.test('a token without usable times is refused', async t => {
 
 t.test('an exp beyond all numbers is refused', async t => {
   const { oidc, provider } = await scene(t)
-  const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  const { privateKey, publicKey } = ANOTHER_KEY
   publish(oidc, { ...publicKey.export({ format: 'jwk' }), kid: 'own' })
   const claims = JSON.stringify(usualClaims(oidc)).replace(/"exp":\d+/, '"exp":1e999')
   const text = [JSON.stringify({ alg: 'RS256', kid: 'own' }), claims]
@@ -224,14 +226,14 @@ t.test('the public key is no secret to sign with', async t => {
 
 t.test('a token signed with another key under the same name is refused', async t => {
   const { oidc, provider } = await scene(t)
-  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  const { privateKey } = ANOTHER_KEY
   const forged = await signToken({ alg: 'RS256', kid: oidc.keyId }, usualClaims(oidc), privateKey)
   await t.rejects(provider.verify(forged), { code: 'PROVIDER_TOKEN_INVALID', message: /not signed by/ })
 })
 
 t.test('a key that a token brings along is not used', async t => {
   const { oidc, provider } = await scene(t)
-  const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  const { privateKey, publicKey } = ANOTHER_KEY
   const jwk = publicKey.export({ format: 'jwk' })
   const header = { alg: 'RS256', kid: oidc.keyId, jwk, jku: 'http://127.0.0.1:1/keys' }
   await t.rejects(provider.verify(await signToken(header, usualClaims(oidc), privateKey)), {
@@ -241,9 +243,8 @@ t.test('a key that a token brings along is not used', async t => {
 
 t.test('other signature algorithms are refused, even with a key that is published', async t => {
   const { oidc, provider } = await scene(t)
-  const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 })
   const ec = generateKeyPairSync('ec', { namedCurve: 'P-384' })
-  const kids = { RS384: rsa, RS512: rsa, PS256: rsa, ES384: ec }
+  const kids = { RS384: ANOTHER_KEY, RS512: ANOTHER_KEY, PS256: ANOTHER_KEY, ES384: ec }
   const keys = Object.entries(kids).map(([kid, { publicKey }]) => ({
     ...publicKey.export({ format: 'jwk' }),
     kid,
@@ -267,7 +268,7 @@ t.test('a key of fewer than 2048 bits is not used', async t => {
 
 t.test('a private or symmetric key that is published by mistake is not used', async t => {
   const { oidc, provider } = await scene(t)
-  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  const { privateKey } = ANOTHER_KEY
   const secret = Buffer.alloc(32, 7)
   publish(
     oidc,
@@ -283,7 +284,7 @@ t.test('a private or symmetric key that is published by mistake is not used', as
 
 t.test('a key for encryption signs nothing', async t => {
   const { oidc, provider } = await scene(t)
-  const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  const { privateKey, publicKey } = ANOTHER_KEY
   publish(oidc, { ...publicKey.export({ format: 'jwk' }), kid: 'own', use: 'enc' })
   const text = await signToken({ alg: 'RS256', kid: 'own' }, usualClaims(oidc), privateKey)
   await t.rejects(provider.verify(text), { code: 'PROVIDER_TOKEN_INVALID' })
@@ -291,7 +292,7 @@ t.test('a key for encryption signs nothing', async t => {
 
 t.test('an access token of the same issuer is not an ID token', async t => {
   const { oidc, provider } = await scene(t)
-  const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  const { privateKey, publicKey } = ANOTHER_KEY
   publish(oidc, { ...publicKey.export({ format: 'jwk' }), kid: 'own' })
   const found: string[] = []
   for (const typ of [undefined, 'JWT', 'application/jwt', 'at+jwt', 'logout+jwt', 'secevent+jwt'])

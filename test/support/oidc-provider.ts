@@ -3,9 +3,10 @@
  * asked, lets a test answer in the provider's place, and can go away. It signs tokens of any claims.
  */
 
+import { randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { type JWTPayload, SignJWT } from 'jose'
+import { exportJWK, generateKeyPair, type JWK, type JWTPayload, SignJWT } from 'jose'
 import { OAuth2Issuer, OAuth2Service } from 'oauth2-mock-server'
 
 /** Answers in the provider's place. */
@@ -27,6 +28,7 @@ export class OidcProvider {
   readonly #answers = new Map<string, Answer>()
   readonly #counts = new Map<string, number>()
   #url = ''
+  #keysUsed = 0
   #issuer = new OAuth2Issuer()
   #service = new OAuth2Service(this.#issuer)
 
@@ -74,7 +76,8 @@ export class OidcProvider {
     this.#issuer = new OAuth2Issuer()
     this.#issuer.url = this.#url
     this.#service = new OAuth2Service(this.#issuer)
-    await this.#issuer.keys.generate(this.#algorithm, keyId === undefined ? {} : { kid: keyId })
+    const key = await signingKey(this.#algorithm, this.#keysUsed++)
+    await this.#issuer.keys.add({ ...key, kid: keyId ?? randomUUID() })
   }
 
   /** An ID token for `audience`, good for an hour; `claims` add to and replace the usual ones. */
@@ -104,6 +107,21 @@ export class OidcProvider {
     const answer = this.#answers.get(path) ?? this.#service.requestHandler
     answer(request, response)
   }
+}
+
+const SIGNING_KEYS = new Map<string, Promise<JWK>>()
+
+/** The same for all providers of a process, since making one takes as long as many tests do. */
+function signingKey(alg: string, at: number): Promise<JWK> {
+  const name = `${alg} ${at}`
+  const key = SIGNING_KEYS.get(name) ?? newSigningKey(alg)
+  SIGNING_KEYS.set(name, key)
+  return key
+}
+
+async function newSigningKey(alg: string): Promise<JWK> {
+  const { privateKey } = await generateKeyPair(alg, { extractable: true })
+  return { ...(await exportJWK(privateKey)), alg }
 }
 
 /** Drops the connection instead of answering. */
