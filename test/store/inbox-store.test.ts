@@ -11,7 +11,7 @@ import type { Notice } from '../../src/domain/notice.ts'
 import { deriveSecrets, seal } from '../../src/domain/secrets.ts'
 import { Database } from '../../src/store/database.ts'
 import { Expiries } from '../../src/store/expiries.ts'
-import { InboxStore } from '../../src/store/inbox-store.ts'
+import { type InboxHead, InboxStore } from '../../src/store/inbox-store.ts'
 import { idsKey, indexKey } from '../../src/store/keys.ts'
 import { InboxModel } from '../support/inbox-model.ts'
 import { randomFrom, seedOf } from '../support/seed.ts'
@@ -41,8 +41,28 @@ function open(t: Test, { folder = t.testdir(), secret = 7 } = {}) {
   return { database, expiries, inbox, news, folder, sweep }
 }
 
-function dev(label: string, queue = 'dev.t'): InboxItem {
-  return { kind: 'dev', queue, headers: [['label', label]], body: Uint8Array.of(0, 255) }
+function dev(label: string, queue = 'dev.t', body: Uint8Array = Uint8Array.of(0, 255)): InboxItem {
+  return { kind: 'dev', queue, headers: [['label', label]], body }
+}
+
+/** Stores an inbox as earlier versions did: each message in a row, and a head that knows of no invitation. */
+async function storeAsBefore({ database, inbox }: House, device: DeviceId): Promise<void> {
+  const { first, epoch, nextOffset, lostOffset, count, looksAtMs } = inbox.head(ANN, device) as StoredHead
+  const headShape = ['epoch', 'nextOffset', 'lostOffset', 'count', 'looksAtMs']
+  const rowShape = ['queue', 'atMs', 'expiresAtMs', 'sealed']
+  const rowShapeOfInvitations = ['queue', 'atMs', 'expiresAtMs', 'callId', 'sealed']
+  await database.commit(() => {
+    const head = { epoch, nextOffset, lostOffset, count, looksAtMs }
+    database.table('inbox-heads', [headShape]).put(idsKey(ANN, device), head)
+    if (first !== undefined)
+      database.table('inbox', [rowShape, rowShapeOfInvitations]).put(rowKey(device, first.offset), first.row)
+  })
+}
+
+type StoredHead = InboxHead & { looksAtMs: number; first?: { offset: number; row: object } }
+
+function rowKey(device: DeviceId, offset: number): Uint8Array {
+  return Buffer.concat([idsKey(ANN, device), indexKey(offset)])
 }
 
 function invitation(callId: number, expiresAtMs: number): InboxItem {
@@ -138,11 +158,44 @@ t.test('a message is the same to its writer and after a restart, in a row of the
   t.same(read(house), [item, item])
   const sealed = seal(deriveSecrets(Buffer.alloc(32, 7)).seal, 'inbox', randomBytes(12), encode(item))
   const older = { queue: 'calls', atMs: 0, expiresAtMs: RING_MS, sealed }
-  const key = Buffer.concat([idsKey(ANN, TABLET), indexKey(1)])
-  await house.database.commit(() => void house.database.table('inbox').put(key, older))
+  await storeAsBefore(house, TABLET)
+  await house.database.commit(() => void house.database.table('inbox').put(rowKey(TABLET, 1), older))
   await house.database.close()
   t.same(read(open(t, { folder })), [item, item])
 })
+
+t.test(
+  'a small message that comes into an empty inbox has no row, and the same order with those that have one',
+  async t => {
+    const folder = t.testdir()
+    let house = open(t, { folder })
+    const rows = () => house.database.table('inbox').getKeysCount({})
+    const settle = (...offsets: number[]) =>
+      house.database.commit(() => house.inbox.settle(ANN, PHONE, offsets))
+    await append(house, ['a'])
+    t.equal(rows(), 0)
+    await append(house, ['b', 'c'])
+    t.same([shown(house), rows()], [['a', 'b', 'c'], 2])
+    await house.database.commit(() => house.inbox.markDelivered(ANN, PHONE, { calls: 2 }))
+    await house.database.close()
+    house = open(t, { folder })
+    t.same([shown(house), rows()], [['a', 'b', 'c'], 2])
+    t.same(house.inbox.head(ANN, PHONE).delivered, { calls: 2 })
+    await settle(1)
+    await append(house, ['d'])
+    t.same([shown(house), rows()], [['b', 'c', 'd'], 3])
+    await settle(2, 3, 4)
+    await invite(house, 1, 0)
+    t.same([shown(house), rows(), house.inbox.head(ANN, PHONE).count], [['call_invitation 1'], 0, 1])
+    t.same(house.inbox.head(ANN, PHONE).delivered, { calls: 2 })
+    await settle(5)
+    t.same([shown(house), house.inbox.head(ANN, PHONE).count], [[], 0])
+    const large = dev('large', 'dev.t', new Uint8Array(2_000))
+    await house.database.commit(() => house.inbox.append(ANN, PHONE, { item: large }, 0))
+    t.same([shown(house), rows()], [['large'], 1])
+    house.inbox.assertConsistent()
+  },
+)
 
 t.test('every device has its own', async t => {
   const house = open(t)
@@ -361,19 +414,14 @@ t.test('invitations are found in an inbox whose head was written before heads kn
   const house = open(t)
   const { database, inbox } = house
   for (const callId of [1, 2]) await invite(house, callId, 0)
-  const heads = database.table<object>('inbox-heads', [
-    ['epoch', 'nextOffset', 'lostOffset', 'count', 'looksAtMs'],
-  ])
-  const { epoch } = inbox.head(ANN, PHONE)
-  const head = { epoch, nextOffset: 3, lostOffset: 0, count: 2, looksAtMs: 2 * RING_MS }
-  await database.commit(() => heads.put(idsKey(ANN, PHONE), head))
+  await storeAsBefore(house, PHONE)
   inbox.assertConsistent()
   t.ok(await database.commit(() => inbox.dropInvitation(ANN, PHONE, 1n)))
   await append(house, ['a'])
   t.same(shown(house), ['call_invitation 2', 'a'])
   t.ok(await database.commit(() => inbox.dropInvitation(ANN, PHONE, 2n)))
   inbox.assertConsistent()
-  await database.commit(() => heads.put(idsKey(ANN, PHONE), { ...head, nextOffset: 4, count: 1 }))
+  await storeAsBefore(house, PHONE)
   await invite(house, 3, 0)
   t.same(shown(house), ['a', 'call_invitation 3'])
   inbox.assertConsistent()
@@ -498,12 +546,13 @@ t.test('a long random run is as a list on paper has it', async t => {
       const entries = Array.from({ length: count }, () => ({
         label: `${pick(1e6)}`,
         queue: `dev.${pick(3)}`,
+        body: new Uint8Array(random() < 0.1 ? 2_000 : 2),
         expiresAtMs: random() < 0.3 ? nowMs + pick(5 * RING_MS) : Number.POSITIVE_INFINITY,
       }))
       for (const entry of entries) model.append(entry, nowMs)
       await house.database.commit(() => {
-        for (const { label, queue, expiresAtMs } of entries) {
-          house.inbox.append(ANN, PHONE, { item: dev(label, queue), expiresAtMs }, nowMs)
+        for (const { label, queue, body, expiresAtMs } of entries) {
+          house.inbox.append(ANN, PHONE, { item: dev(label, queue, body), expiresAtMs }, nowMs)
         }
       })
     },
@@ -516,7 +565,8 @@ t.test('a long random run is as a list on paper has it', async t => {
     },
     async () => {
       const isGone = random() < 0.2
-      const offsets = isGone ? [pick(model.nextOffset + 5)] : model.offsets.filter(() => random() < 0.4)
+      const share = random() < 0.3 ? 1 : 0.4
+      const offsets = isGone ? [pick(model.nextOffset + 5)] : model.offsets.filter(() => random() < share)
       model.settle(offsets)
       await house.database.commit(() => house.inbox.settle(ANN, PHONE, offsets))
     },

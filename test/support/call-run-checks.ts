@@ -146,7 +146,8 @@ export function faultsAtEnd(run: RunAtRest): string[] {
     indexed: server.signalling.callIndex.size,
     calls: database.table('calls').size,
     messages: phones.filter(({ ledger }) => ledger.waiting(nowMs).length > 0).length,
-    inbox: database.table('inbox').size,
+    inboxes: phones.filter(({ actor }) => server.stores.inbox.head(actor.userId, actor.deviceId).count > 0)
+      .length,
     ringing: phones.filter(({ rings }) => [...rings.values()].some(({ untilMs }) => nowMs < untilMs)).length,
   }
   const left = Object.entries(counts).filter(([, count]) => count > 0)
