@@ -113,7 +113,8 @@ export class Database {
   table<Value>(name: string, shapes: readonly (readonly string[])[] = []): Table<Value> {
     const encoder = new Encoder({
       copyBuffers: true,
-      structures: shapes.map(shape => [...shape]),
+      // Marked so, they are what they were again after a record that brings names of its own under the same position.
+      structures: shapes.map(shape => Object.assign([...shape], { isShared: true })),
       maxSharedStructures: shapes.length,
     })
     // lmdb-js takes an encoder, though its types do not say so.

@@ -244,10 +244,24 @@ t.test('records of any shape come back, also when shapes were added since they w
   })
   t.same(read(first, [['a', 'b']]), records)
   await first.close()
+  const more = [['a', 'b'], ['c'], ['d']]
   const second = Database.open(folder)
-  t.teardown(() => second.close())
-  t.same(read(second, [['a', 'b'], ['c'], ['d']]), records)
-  t.same(read(second, [['a', 'b'], ['c'], ['d']]), records, 'read again, after definitions of their own')
+  t.same(read(second, more), records)
+  const added = records.map((_, at) => Uint8Array.of(100 + at))
+  await second.commit(() => {
+    const table = second.table<object>('shaped', more)
+    for (const [at, key] of added.entries()) table.put(key, records[at]!)
+  })
+  await second.close()
+  const third = Database.open(folder)
+  t.teardown(() => third.close())
+  t.same(read(third, more), records)
+  const reopened = third.table<object>('shaped', more)
+  t.same(
+    records.flatMap((_, at) => [Uint8Array.of(at), ...added].map(key => reopened.get(key))),
+    records.flatMap(record => [record, ...records]),
+    'after each with a definition of its own those by shapes that were added',
+  )
 })
 
 t.test(
