@@ -31,6 +31,7 @@ COPY --from=dependencies /app/node_modules node_modules
 COPY --from=build /build/dist/src dist/src
 COPY --from=build /build/dist/actors dist/actors
 COPY --from=build /build/dist/scripts dist/scripts
+COPY --from=build /build/dist/node_modules dist/node_modules
 COPY package.json LICENSE ./
 COPY proto proto
 # The folders belong to the user that the image comes with; a volume mounted there takes its owner from them.
