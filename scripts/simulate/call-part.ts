@@ -37,8 +37,8 @@ export class CallPart {
   #isOver = false
   #resolveOver: (how: string) => void = () => {}
   #hostUserId = ''
-  /** Whose device has sealed the key of the invitation. */
-  #inviterId = ''
+  /** To somebody else's call. */
+  #invitation: Invitation | undefined = undefined
   /** Seconds. */
   #keyRotationIn = 600
   /** People who were ever asked into it, the caller included. */
@@ -80,7 +80,7 @@ export class CallPart {
   /** Somebody else's call, which rings. */
   static ringing(phone: Phone, observer: PartObserver, invitation: Invitation): CallPart {
     const part = new CallPart(phone, observer, invitation.callId, invitation.isVideo)
-    part.#inviterId = invitation.callerId
+    part.#invitation = invitation
     return part
   }
 
@@ -112,13 +112,18 @@ export class CallPart {
   async join(): Promise<void> {
     const record = await this.#post<CallRecord>('join')
     await this.#enter(record)
-    const inviter = record.participants.find(({ userId }) => userId === this.#inviterId)
-    const { encryptedAESKey } = record
+    const inviter = record.participants.find(({ userId }) => userId === this.#invitation?.callerId)
+    const encryptedAESKey = record.encryptedAESKey ?? this.#keyOfInvitation(record.keyEpoch)
     if (encryptedAESKey === undefined || inviter?.deviceId === undefined) {
       return this.#observer.onTrouble(this, 'has no key for the call')
     }
     const sealed = { encryptedAESKey, fromUserId: inviter.userId, fromDeviceId: inviter.deviceId }
     await this.#take(sealed, record.keyEpoch)
+  }
+
+  /** For a join that was repeated, since its answer was lost: the key is given out once. */
+  #keyOfInvitation(epoch: number): string | undefined {
+    return this.#invitation?.keyEpoch === epoch ? this.#invitation.encryptedAESKey : undefined
   }
 
   async decline(reason: 'declined' | 'busy' | 'timeout'): Promise<void> {

@@ -2,7 +2,7 @@
 
 import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
-import { createServer } from 'node:net'
+import { type AddressInfo, connect, createServer } from 'node:net'
 import t, { type Test } from 'tap'
 import { fingerprintOf } from '../support/call-key.ts'
 import { randomFrom, seedOf } from '../support/seed.ts'
@@ -28,12 +28,12 @@ function newcomer(): Promise<RealUser> {
   return RealUser.signIn(http, emails.pop()!, OTP)
 }
 
-/** A real person who is a contact of one fake one. */
-async function meet(t: Test, behaviour: string, name: string) {
+/** A real person who is a contact of one fake one, who reaches the server at `url`. */
+async function meet(t: Test, behaviour: string, name: string, url = http) {
   const rita = await newcomer()
   const link = await rita.shareLink()
   const args = ['--people', behaviour, '--befriend', link, '--control', ...PACE]
-  const simulator = new RunningSimulator(t, http, args)
+  const simulator = new RunningSimulator(t, url, args)
   await simulator.line(/asks Rita Real to be a contact/)
   const userId = (await rita.acceptAll()).get(name)!
   await simulator.line(/is a contact of Rita Real now/)
@@ -53,6 +53,42 @@ t.test('who answers has the key that was sealed, and hangs up after a while', as
   t.equal(await simulator.ended(), 0, 'it ends with its input')
   t.equal(simulator.stderr, '')
 })
+
+t.test('who answers has the key also when the answer to the join is lost', async t => {
+  const proxy = await losingOneAnswer(t, /^POST \/app\/api\/call\/\d+\/join /)
+  const { rita, simulator, userId } = await meet(t, 'answer', 'Anna Answers', proxy.url)
+  const { callId, callKey } = await rita.call(userId)
+  const [, fingerprint] = await simulator.line(/has the key, epoch 1, fingerprint (.*)$/)
+  t.equal(fingerprint, await fingerprintOf(callKey, callId, 1))
+  await simulator.line(/answers$/)
+  t.equal(proxy.lost(), 1)
+  t.equal(simulator.stderr, '')
+})
+
+/** A way to the server on which the first answer to such a request does not arrive. */
+async function losingOneAnswer(t: Test, request: RegExp): Promise<{ url: string; lost: () => number }> {
+  let lost = 0
+  const { hostname, port } = new URL(http)
+  const proxy = createServer(socket => {
+    const server = connect(Number(port), hostname)
+    let isLosing = false
+    socket.on('data', bytes => {
+      isLosing ||= lost === 0 && request.test(bytes.toString('latin1'))
+      server.write(bytes)
+    })
+    server.on('data', bytes => {
+      if (!isLosing) return void socket.write(bytes)
+      lost += 1
+      socket.destroy()
+    })
+    socket.on('error', () => server.destroy()).on('close', () => server.destroy())
+    server.on('error', () => socket.destroy()).on('close', () => socket.destroy())
+  })
+  t.teardown(() => proxy.close())
+  proxy.listen(0, '127.0.0.1')
+  await once(proxy, 'listening')
+  return { url: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`, lost: () => lost }
+}
 
 t.test('who declines, declines; a second call goes to the same person', async t => {
   const { rita, simulator, userId } = await meet(t, 'decline', 'Dan Declines')
