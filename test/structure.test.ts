@@ -75,7 +75,6 @@ const USERS: Record<string, readonly string[]> = {
 
 /** Large, and used by some servers, or not before a first request: with them the start would take twice as long. */
 const NOT_AT_START = new Set([
-  'typebox/compile',
   '@parse/node-apn',
   'nodemailer',
   '@bufbuild/protobuf',

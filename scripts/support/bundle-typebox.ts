@@ -1,7 +1,7 @@
 /**
- * A step of the build: puts typebox beside the built modules as three files, where they find it before the package itself.
- * The package comes as 540 modules, of which a start of the server would spend a quarter of its time. Without this step,
- * as in what npm packs, the package is used.
+ * A step of the build: puts what is imported of typebox beside the built modules, where they find it before the package.
+ * That comes as 540 modules, of which a start of the server would spend a quarter of its time. Without this step, as in
+ * what npm packs, the package itself is used.
  */
 
 import { copyFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -10,8 +10,8 @@ import { build } from 'esbuild'
 
 const ROOT = join(import.meta.dirname, '..', '..', '..')
 const FOLDER = join(ROOT, 'dist', 'node_modules', 'typebox')
-/** What is imported of it, by the name of its file. */
-const MODULES = { index: 'typebox', schema: 'typebox/schema', compile: 'typebox/compile' }
+/** By the name of its file. */
+const MODULES = { index: 'typebox', schema: 'typebox/schema' }
 
 rmSync(FOLDER, { recursive: true, force: true })
 await build({
@@ -24,6 +24,6 @@ await build({
   platform: 'node',
   logLevel: 'warning',
 })
-const exports = { '.': './index.js', './schema': './schema.js', './compile': './compile.js' }
+const exports = { '.': './index.js', './schema': './schema.js' }
 writeFileSync(join(FOLDER, 'package.json'), JSON.stringify({ name: 'typebox', type: 'module', exports }))
 copyFileSync(join(ROOT, 'node_modules', 'typebox', 'license'), join(FOLDER, 'license'))

@@ -80,7 +80,7 @@ interface Head extends InboxHead {
   readonly invitations?: readonly Invitation[]
   /**
    * The oldest message, where it came into an empty inbox and is small: most are settled before another comes, and a row
-   * less to put and to remove makes a call a tenth cheaper (`call-start` in `bench/`). The others have rows.
+   * less to put and to remove takes a tenth off a call's main thread (`call-start` in `bench/`). The others have rows.
    */
   readonly first?: StoredRow
 }
@@ -487,7 +487,7 @@ const HEAD_SHAPES = [
   ['offset', 'row'],
   ...ROW_SHAPES,
 ]
-/** With it a head is still shorter than half a page, beyond which LMDB gives a row pages of its own. */
+/** With it most heads are still shorter than half a page, beyond which LMDB gives a row pages of its own. */
 const FIRST_BYTES_MAX = 1_536
 const NEVER = Number.POSITIVE_INFINITY
 const NO_HEAD: InboxHead = { epoch: 0, nextOffset: 1, lostOffset: 0, count: 0 }

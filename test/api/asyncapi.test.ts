@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { TSchema } from 'typebox'
-import { Compile } from 'typebox/compile'
+import { Compile } from 'typebox/schema'
 import { asyncApiDocument, asyncApiRoute } from '../../src/api/asyncapi.ts'
 import { queueOfNotice } from '../../src/domain/inbox.ts'
 import type { Notice } from '../../src/domain/notice.ts'
@@ -85,7 +85,7 @@ t.test('every example is of the form that its message has', async t => {
   t.ok(Object.keys(messages).length > 25)
   for (const [name, message] of Object.entries(messages)) {
     const [{ payload }] = message.examples
-    t.same([...Compile(schemaOf(message)).Errors(payload)], [], name)
+    t.same(Compile(schemaOf(message)).Errors(payload)[1], [], name)
     const { properties = {} } = schemaOf(message) as { readonly properties?: object }
     t.same(
       Object.keys(payload).filter(member => !(member in properties)),

@@ -5,7 +5,7 @@
 
 import { randomBytes } from 'node:crypto'
 import t from 'tap'
-import { Compile } from 'typebox/compile'
+import { Compile } from 'typebox/schema'
 import { endStory, friends, rehearse, startCall } from '../support/call-story.ts'
 import { befriend, Phone } from '../support/stompjs-phone.ts'
 
@@ -186,7 +186,7 @@ t.test('nobody else can send what only people in the call may', async t => {
   const { messages, schemas } = (await ann.get(200, 'GET /asyncapi.json')).components
   const { payload } = messages.error
   const documented = { ...payload, properties: { ...payload.properties, problem: schemas.Problem } }
-  t.same([...Compile(documented).Errors(ann.lastRefusal)], [], 'a refusal is as the document says')
+  t.same(Compile(documented).Errors(ann.lastRefusal)[1], [], 'a refusal is as the document says')
   t.same(Object.keys(ann.lastRefusal).sort(), Object.keys(documented.properties).sort())
   for (const phone of [ann, bob]) await phone.settled()
   t.same(bob.untaken, [])

@@ -1,10 +1,10 @@
 /** The simulator against the built server: each behaviour as a real person sees it, commands, and a little load. */
 
-import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import t, { type Test } from 'tap'
 import { fingerprintOf } from '../support/call-key.ts'
+import { freePort } from '../support/free-port.ts'
 import { randomFrom, seedOf } from '../support/seed.ts'
 import { startServer } from '../support/server.ts'
 import { RealUser, RunningSimulator } from '../support/simulator.ts'
@@ -223,7 +223,7 @@ t.test('a little load goes as it should', async t => {
 
 t.test('a server that is killed and started again loses no call', async t => {
   const dataFolder = t.testdir()
-  const environment = { CALLSIGN_HTTP_PORT: String(await portToKeep()) }
+  const environment = { CALLSIGN_HTTP_PORT: String(await freePort()) }
   const server = await startServer({ dataFolder, environment })
   const simulator = new RunningSimulator(t, server.http, ['--users', '12', '--calls-per-second', '4'])
   await simulator.line(/calls [1-9]\d* started/)
@@ -263,20 +263,6 @@ t.test('what it can not do is said in a sentence, with exit code 2', async t => 
   const help = new RunningSimulator(t, http, ['--help'])
   t.equal(await help.ended(), 0)
 })
-
-/** A free port that the system gives to no client, so that it can be had again. */
-async function portToKeep(): Promise<number> {
-  const port = randomInt(20_000, 32_000)
-  const probe = createServer().listen(port, '127.0.0.1')
-  const isFree = await once(probe, 'listening').then(
-    () => true,
-    () => false,
-  )
-  if (!isFree) return portToKeep()
-  probe.close()
-  await once(probe, 'close')
-  return port
-}
 
 /** A line of bytes, of broken JSON, or of JSON that is no command. */
 function nonsense(draw: () => number): Uint8Array {

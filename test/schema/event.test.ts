@@ -1,7 +1,7 @@
 /** The bodies of what devices are told (contract 7.3), each held against the schema that documents it. */
 
 import t from 'tap'
-import { Compile } from 'typebox/compile'
+import { Compile } from 'typebox/schema'
 import { DEFAULT_SETTINGS } from '../../src/domain/account.ts'
 import type { CallTopicEvent, ParticipantView } from '../../src/domain/call-notice.ts'
 import type { CallId, DeviceId, RequestId, UserId } from '../../src/domain/ids.ts'
@@ -170,7 +170,7 @@ for (const [kind, [event, fields]] of Object.entries(EVENTS)) {
     const body = bodyOf(event)
     t.same(body, { v: 1, type: kind, eventId: 'an-event', sentAt: AT_MS, ...fields })
     const schema = EVENT_SCHEMAS[kind as EventType]
-    t.same(Compile(schema).Errors(body), [])
+    t.same(Compile(schema).Errors(body)[1], [])
     t.same(unknownMembers(schema, body), [])
   })
 }

@@ -49,13 +49,10 @@ function dev(label: string, queue = 'dev.t', body: Uint8Array = Uint8Array.of(0,
 async function storeAsBefore({ database, inbox }: House, device: DeviceId): Promise<void> {
   const { first, epoch, nextOffset, lostOffset, count, looksAtMs } = inbox.head(ANN, device) as StoredHead
   const headShape = ['epoch', 'nextOffset', 'lostOffset', 'count', 'looksAtMs']
-  const rowShape = ['queue', 'atMs', 'expiresAtMs', 'sealed']
-  const rowShapeOfInvitations = ['queue', 'atMs', 'expiresAtMs', 'callId', 'sealed']
   await database.commit(() => {
     const head = { epoch, nextOffset, lostOffset, count, looksAtMs }
     database.table('inbox-heads', [headShape]).put(idsKey(ANN, device), head)
-    if (first !== undefined)
-      database.table('inbox', [rowShape, rowShapeOfInvitations]).put(rowKey(device, first.offset), first.row)
+    if (first !== undefined) database.table('inbox').put(rowKey(device, first.offset), first.row)
   })
 }
 
