@@ -46,11 +46,12 @@ export function publicKeyRoutes(world: PublicKeysWorld): readonly HttpRoute[] {
   ]
 }
 
-/** A key that a target asked for; `target` is its position in the request, undefined where there is but one. */
+/** A key that was found in the tree of one head. */
 interface FoundKey {
   readonly key: LoggedKey
   readonly publicKeyHash: string
-  readonly target: number | undefined
+  /** Its proof in that tree as the inside of a JSON string, once it was made. */
+  proof: string | undefined
 }
 
 class Lookups {
@@ -58,7 +59,7 @@ class Lookups {
   readonly #vrf: PublicKeysWorld['vrf']
   readonly #proofs: ProofTexts
   /** What was found under a hash in the tree of this head, and compared. */
-  readonly #found = new BoundedCache<string, LoggedKey>(LOOKUPS_KEPT_MAX)
+  readonly #found = new BoundedCache<string, FoundKey>(LOOKUPS_KEPT_MAX)
   #foundUnder: VerifiedHead | undefined
 
   constructor({ log, vrf }: PublicKeysWorld) {
@@ -75,7 +76,7 @@ class Lookups {
     const found = targets.map(({ publicKeyHash }, at) => this.#find(publicKeyHash, head, at))
     // d. Recompute the VRF proof; e. compare; f. build the inclusion proof. 3. Return.
     return this.#withVrf(found, outputs =>
-      jsonAnswer(formatPublicKeys(found.map((each, at) => this.#prove(each, outputs[at]!, head)))),
+      jsonAnswer(formatPublicKeys(found.map((each, at) => this.#prove(each, outputs[at]!, head, at)))),
     )
   }
 
@@ -83,27 +84,31 @@ class Lookups {
     const { publicKeyHash } = GET_KEY_HISTORY.read(request.body, request.contentType)
     const head = this.#log.verifiedHead()
     const newest = this.#find(publicKeyHash, head, undefined)
-    const found = this.#log.history(newest.key).map(key => ({ ...newest, key }))
+    const found = this.#log.history(newest.key).map(key => ({ key, publicKeyHash, proof: undefined }))
     return this.#withVrf(found, outputs => {
-      const keys = found.map((each, at) => this.#prove(each, outputs[at]!, head))
+      const keys = found.map((each, at) => this.#prove(each, outputs[at]!, head, undefined))
       return jsonAnswer(formatKeyHistory(keys, head.treeSize))
     })
   }
 
-  /** Throws `UNKNOWN_PUBLIC_KEY_HASH`, or `IDENTITY_MISMATCH` when the entry found is not under the hash asked for. */
+  /**
+   * Throws `UNKNOWN_PUBLIC_KEY_HASH`, or `IDENTITY_MISMATCH` when the entry found is not under the hash asked for.
+   * `target` is its position in the request, undefined where there is but one.
+   */
   #find(publicKeyHash: string, head: VerifiedHead, target: number | undefined): FoundKey {
     if (head !== this.#foundUnder) {
       this.#found.clear()
       this.#foundUnder = head
     }
     const kept = this.#found.get(publicKeyHash)
-    if (kept !== undefined) return { key: kept, publicKeyHash, target }
+    if (kept !== undefined) return kept
     const vrfHash = Buffer.from(publicKeyHash, 'base64')
     const key = this.#log.newestKey(vrfHash, head.treeSize)
     if (key === undefined) throw unknownHash(target)
     if (equalHashes(key.vrfHash, vrfHash)) {
-      this.#found.set(publicKeyHash, key)
-      return { key, publicKeyHash, target }
+      const found: FoundKey = { key, publicKeyHash, proof: undefined }
+      this.#found.set(publicKeyHash, found)
+      return found
     }
     // The index knows a hash by its first bytes: an entry that shares them is an honest answer to another question.
     const isNeighbour = key.vrfHash.subarray(0, INDEXED_BYTES).every((byte, at) => byte === vrfHash[at])
@@ -112,16 +117,16 @@ class Lookups {
 
   /**
    * Runs `answer` with the VRF output of each key: at once when all are at hand, else when the worker threads have
-   * made them. A text stands for an output that was compared before: it is the start of the proof.
+   * made them. A text stands for an output that was compared before: it is the proof, or its start.
    */
   #withVrf(
     found: readonly FoundKey[],
     answer: (outputs: readonly (VrfOutput | string)[]) => HttpAnswer,
   ): HttpAnswer | Promise<HttpAnswer> {
     const outputs: (VrfOutput | string)[] = []
-    for (const { key } of found) {
+    for (const { key, proof } of found) {
       const { userId, deviceId } = key.identity
-      const output = this.#proofs.startOf(key.index) ?? this.#vrf.cached(userId, deviceId)
+      const output = proof ?? this.#proofs.startOf(key.index) ?? this.#vrf.cached(userId, deviceId)
       if (output === undefined) return this.#computeVrf(found).then(answer)
       outputs.push(output)
     }
@@ -133,16 +138,14 @@ class Lookups {
   }
 
   #prove(
-    { key, publicKeyHash, target }: FoundKey,
+    found: FoundKey,
     output: VrfOutput | string,
     head: VerifiedHead,
+    target: number | undefined,
   ): ProvenKey {
-    return {
-      index: key.index,
-      publicKey: key.publicKey,
-      vrfHash: publicKeyHash,
-      proof: this.#proofs.inJson(key, comparedProof(key, output, target), head),
-    }
+    const { key, publicKeyHash } = found
+    found.proof ??= this.#proofs.inJson(key, comparedProof(key, output, target), head)
+    return { index: key.index, publicKey: key.publicKey, vrfHash: publicKeyHash, proof: found.proof }
   }
 }
 

@@ -211,6 +211,30 @@ t.test('the newest key of a device answers lookups, the older ones stay provable
   t.equal(treeSize, `${versions[0]!.index + 85}`)
 })
 
+t.test('a key that is asked for again and again is proven in the tree of each time', async t => {
+  const kept = await registerKey(client, BigInt(newUsers(1)), 1n)
+  const replacedBy = BigInt(newUsers(1))
+  // Up to two full tiles later, so that its own has filled and has a neighbour.
+  for (const growth of [0, 1, 60, 256, 256]) {
+    await registerUsers(client, newUsers(growth), growth)
+    const newest = await registerKey(client, replacedBy, 1n)
+    const { size } = await fetchCheckpoint(http, keys)
+    for (const time of ['first', 'second', 'third']) {
+      const results = await lookUp(http, [newest.vrfHash, kept.vrfHash])
+      const verified = [newest, kept].map((key, at) => verifyLookup(keys, key, results[at]!))
+      const seen = verified.map(({ index, checkpoint }) => [index, checkpoint.size])
+      t.same(
+        seen,
+        [
+          [newest.index, size],
+          [kept.index, size],
+        ],
+        `${time} time in ${size} entries`,
+      )
+    }
+  }
+})
+
 t.test('going back to an earlier key of a device is logged as a new entry', async t => {
   const userId = BigInt(newUsers(1))
   const old = await registerKey(client, userId, 1n)

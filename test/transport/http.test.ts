@@ -146,6 +146,25 @@ t.test('DELETE comes with a body or without', async t => {
   t.equal(requests.length, 2)
 })
 
+t.test('a text comes whole, whatever its length and its characters, beside others', async t => {
+  const texts = ['', 'x', 'ß', '\u2014', '\u{1f600}'].flatMap(unit =>
+    [1, 127, 128, 129, 255, 256, 5_000, 21_845, 21_846, 30_000, 100_000].map(length => unit.repeat(length)),
+  )
+  const { url } = await serve(t, [
+    echo('GET', '/texts/{at}', {
+      handle: ({ params: [at] }) => ({ status: 200, contentType: 'text/plain', body: texts[Number(at)]! }),
+    }),
+  ])
+  const answers = await Promise.all(texts.map((_, at) => fetch(`${url}/texts/${at}`)))
+  const bodies = await Promise.all(answers.map(async answer => Buffer.from(await answer.arrayBuffer())))
+  for (const [at, body] of bodies.entries()) {
+    t.ok(
+      body.equals(Buffer.from(texts[at]!)),
+      `${texts[at]!.length} of ${JSON.stringify(texts[at]!.slice(0, 2))}`,
+    )
+  }
+})
+
 t.test('every answer has its headers, errors too', async t => {
   const { url } = await serve(t, [echo('GET', '/g')])
   for (const path of ['/g', '/none']) {
