@@ -285,12 +285,7 @@ export class Exchange implements HttpRequest {
  * memory of its own and copy it from there, a microsecond for 2 kB (`bench/lookup.ts`). Valid until the next call.
  */
 function encoded(body: string | Uint8Array): string | Uint8Array {
-  if (
-    typeof body !== 'string' ||
-    body.length < ENCODED_FROM ||
-    body.length * UTF8_BYTES_MAX > ENCODING.length
-  )
-    return body
+  if (typeof body !== 'string' || body.length < ENCODED_FROM || body.length > ENCODED_MAX) return body
   return ENCODING.subarray(0, ENCODING.write(body))
 }
 
@@ -333,10 +328,9 @@ const PREFLIGHT_MARK = 'access-control-request-method'
 const PROCESS_NAME = nanoid(12).replace('-', '_')
 let requestCount = 0
 const REQUEST_ID_FORM = /^[A-Za-z0-9._-]{8,64}$/
-/** Characters of a text from which on it is encoded here. */
-const ENCODED_FROM = 256
-/** Of a UTF-16 code unit. */
-const UTF8_BYTES_MAX = 3
 const ENCODING = Buffer.allocUnsafeSlow(65_536)
+/** Characters (UTF-16) of the texts that are encoded here: each takes at most three bytes. */
+const ENCODED_FROM = 256
+const ENCODED_MAX = Math.floor(ENCODING.length / 3)
 const NO_BYTES = new Uint8Array(0)
 const NO_PARAMS: readonly string[] = []
