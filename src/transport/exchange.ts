@@ -110,6 +110,7 @@ export class Exchange implements HttpRequest {
       this.#refuseOldClient(route, req)
       if (route.method === 'GET') this.#handle(route, NO_BYTES)
       else {
+        refuseCoded(req.getHeader('content-encoding'))
         this.contentType = req.getHeader('content-type')
         this.#readBody(route, req.getHeader('content-length'))
       }
@@ -302,6 +303,14 @@ function nextRequestId(): string {
 function methodNotAllowed(taken: Iterable<string>): SignalError {
   const allow = [...taken].join(', ')
   return new SignalError('METHOD_NOT_ALLOWED', `this path takes ${allow}`, { members: { allow } })
+}
+
+/** Bodies have at most 16 kB, so that nothing is gained by taking compressed ones (RFC 9110, 15.5.16). */
+function refuseCoded(contentEncoding: string): void {
+  if (contentEncoding === '' || contentEncoding.toLowerCase() === 'identity') return
+  throw new SignalError('UNSUPPORTED_MEDIA_TYPE', 'send the body without a Content-Encoding', {
+    members: { acceptEncoding: 'identity' },
+  })
 }
 
 /** The refusal of an address that is not admitted now. */

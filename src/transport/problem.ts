@@ -27,6 +27,7 @@ export function problemOf(error: unknown, requestId: string, language: TitleLang
     headers.push(...rateHeaders(members.scope, retryIn, refusal.quota))
   }
   if (typeof members.allow === 'string') headers.push(['Allow', members.allow])
+  if (typeof members.acceptEncoding === 'string') headers.push(['Accept-Encoding', members.acceptEncoding])
   if (status === 401) headers.push(['WWW-Authenticate', 'Bearer'])
   if (refusal.code === 'UPGRADE_REQUIRED') headers.push(...UPGRADE_HEADERS)
   const code = isFault ? 'INTERNAL' : refusal.code

@@ -2,6 +2,7 @@
 
 import { once } from 'node:events'
 import { connect } from 'node:net'
+import { gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import { SignalError } from '../../src/errors.ts'
 import {
@@ -195,6 +196,23 @@ t.test('an answer to a deprecated path says so and names the canonical one, what
   const canonical = await fetch(`${url}/api/call/1/invite`, { method: 'POST' })
   t.same([canonical.headers.get('deprecation'), canonical.headers.get('link')], [null, null])
   t.same([...new Set(answers.map(([route]) => route))], ['/app/api/call/{callId}/invite'])
+})
+
+t.test('a body that is coded is refused before it is read, with what would be taken', async t => {
+  const { url, requests } = await serve(t, [echo('POST', '/p')])
+  for (const coding of ['gzip', 'br', 'x-gzip, identity', 'zstd']) {
+    const answer = await fetch(`${url}/p`, {
+      method: 'POST',
+      headers: { 'content-encoding': coding },
+      body: gzipSync('{}'),
+    })
+    t.equal(answer.status, 415, coding)
+    t.equal(answer.headers.get('accept-encoding'), 'identity')
+    t.match(await answer.json(), { code: 'UNSUPPORTED_MEDIA_TYPE', detail: /Content-Encoding/ })
+  }
+  t.equal(requests.length, 0)
+  const headers = { 'content-encoding': 'Identity' }
+  t.equal((await fetch(`${url}/p`, { method: 'POST', headers, body: '{}' })).status, 200)
 })
 
 t.test('a body may have as many bytes as its route allows, and not one more', async t => {
