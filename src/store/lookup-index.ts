@@ -96,8 +96,8 @@ export class LookupIndex {
   }
 
   /**
-   * Adds the VRF hashes of the entries from `firstIndex` on, which must be `nextIndex`. Entries that the table holds
-   * already (after a restart) cause no writes.
+   * Adds the VRF hashes of the entries from `firstIndex` on, which must be `nextIndex`; their memory is not kept.
+   * Entries that the table holds already (after a restart) cause no writes.
    */
   add(firstIndex: number, vrfHashes: readonly Uint8Array[]): PendingWrites {
     assert(firstIndex === this.#size, 'lookup rows must be added in the order of the log')
@@ -171,10 +171,17 @@ export class LookupIndex {
   }
 }
 
-/** The hash's first 16 bytes as a string of as many characters, to be a Map's key. */
-function rowName(vrfHash: Uint8Array): string {
-  assert(vrfHash.length === VRF_HASH_BYTES, 'a VRF hash has 64 bytes')
-  return Buffer.from(vrfHash.buffer, vrfHash.byteOffset, HASH_BYTES).toString('latin1')
+/**
+ * The hash's first 16 bytes as a string of as many characters, to be a Map's key. Departure from a Buffer over its memory:
+ * that takes a short array's memory out of the heap, 300 bytes more for each.
+ */
+function rowName(h: Uint8Array): string {
+  assert(h.length === VRF_HASH_BYTES, 'a VRF hash has 64 bytes')
+  // biome-ignore format: sixteen of a kind
+  return String.fromCharCode(
+    h[0]!, h[1]!, h[2]!, h[3]!, h[4]!, h[5]!, h[6]!, h[7]!,
+    h[8]!, h[9]!, h[10]!, h[11]!, h[12]!, h[13]!, h[14]!, h[15]!,
+  )
 }
 
 /**

@@ -170,6 +170,9 @@ const cut = (length: number): Spoil => {
 const flip = (at: number): Spoil => {
   return bytes => bytes.with(at, bytes[at]! ^ 1)
 }
+const put = (at: number, character: string): Spoil => {
+  return bytes => bytes.with(at, character.charCodeAt(0))
+}
 
 const DAMAGES: readonly (readonly [title: string, row: Row, spoil: Spoil])[] = [
   ['the last tile of level 0 is missing', LAST_TILE, remove],
@@ -187,6 +190,8 @@ const DAMAGES: readonly (readonly [title: string, row: Row, spoil: Spoil])[] = [
   ['an entry of the last bundle has another length', LAST_BUNDLE, flip(136 + 1)],
   ['a bundle that the lookup index is filled from is missing', FULL_BUNDLE, remove],
   ['a bundle that the lookup index is filled from is short', FULL_BUNDLE, cut(255 * 136)],
+  ['an entry that the lookup index is filled from has no first line', FULL_BUNDLE, flip(3 * 136 + 2 + 88)],
+  ['a hash that the lookup index is filled from is no base64', FULL_BUNDLE, put(3 * 136 + 2 + 10, '!')],
 ]
 
 for (const [title, row, spoil] of DAMAGES) {
