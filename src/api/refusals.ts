@@ -20,9 +20,9 @@ function formCodes(operation: OperationForm): readonly ErrorCode[] {
   const codes: ErrorCode[] = []
   if (isVersionChecked(path)) codes.push('CLIENT_TOO_OLD')
   // A body is read where one may come, also where nothing is expected of it.
-  if (method !== 'GET') codes.push('BODY_TOO_LARGE')
+  if (method !== 'GET') codes.push('BODY_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE')
   if (method !== 'GET' && tag !== 'log') codes.push('STORE_UNAVAILABLE')
-  if (bodySchema !== undefined) codes.push('MALFORMED_JSON', 'UNSUPPORTED_MEDIA_TYPE', 'VALIDATION_FAILED')
+  if (bodySchema !== undefined) codes.push('MALFORMED_JSON', 'VALIDATION_FAILED')
   if (querySchema !== undefined) codes.push('VALIDATION_FAILED')
   if (isIdempotent) codes.push('IDEMPOTENCY_KEY_REUSED', 'VALIDATION_FAILED')
   return codes

@@ -9,7 +9,7 @@
 import { assert, SignalError } from '../errors.ts'
 import { TILE_INTERIORS_MAX } from '../limits.ts'
 import { type Checkpoint, openCheckpoint } from '../log/checkpoint.ts'
-import { VRF_HASH_BYTES } from '../log/entry.ts'
+import { VRF_HASH_BYTES, VRF_HASH_CHARS } from '../log/entry.ts'
 import { HASH_BYTES, type Hash } from '../log/hash.ts'
 import type { Integration, TailBytes } from '../log/integrate.ts'
 import { TileInterior } from '../log/interior.ts'
@@ -283,8 +283,9 @@ function viewOf(bytes: Uint8Array, length: number): Uint8Array {
 
 /** Decodes the hash of an entry into `hash`, without a look at its key. */
 function readHash(entry: Buffer, hash: Buffer): Buffer {
-  const isWhole = entry.length > HASH_CHARS && entry[HASH_CHARS] === NEWLINE
-  if (isWhole && hash.write(entry.toString('latin1', 0, HASH_CHARS), 'base64') === hash.length) return hash
+  const isWhole = entry.length > VRF_HASH_CHARS && entry[VRF_HASH_CHARS] === NEWLINE
+  if (isWhole && hash.write(entry.toString('latin1', 0, VRF_HASH_CHARS), 'base64') === hash.length)
+    return hash
   throw damaged('an entry does not begin with a hash')
 }
 
@@ -293,8 +294,6 @@ function endOfEntry(bundle: Uint8Array, position: number): number {
   return entry.byteOffset + entry.length - bundle.byteOffset
 }
 
-/** Of a VRF hash in base64. */
-const HASH_CHARS = 88
 const NEWLINE = 0x0a
 /** Levels a tile may have (c2sp.org/tlog-tiles). */
 const TILE_LEVELS = 64

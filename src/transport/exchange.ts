@@ -305,7 +305,7 @@ function methodNotAllowed(taken: Iterable<string>): SignalError {
   return new SignalError('METHOD_NOT_ALLOWED', `this path takes ${allow}`, { members: { allow } })
 }
 
-/** Bodies have at most 16 kB, so that nothing is gained by taking compressed ones (RFC 9110, 15.5.16). */
+/** Bodies are small, and a compressed one would have to be bounded twice (RFC 9110, 15.5.16). */
 function refuseCoded(contentEncoding: string): void {
   if (contentEncoding === '' || contentEncoding.toLowerCase() === 'identity') return
   throw new SignalError('UNSUPPORTED_MEDIA_TYPE', 'send the body without a Content-Encoding', {

@@ -1,7 +1,7 @@
 /**
  * Seeded runs of calls: what rooms, user sessions, connections and inboxes promise holds in whatever order things happen
- * and fail, and mistakes made on purpose show. `CALLSIGN_CALL_SIM_RUNS` sets the number of runs
- * (20,000 in CI), `CALLSIGN_SEED` plays one again.
+ * and fail, and mistakes made on purpose show. `CALLSIGN_CALL_SIM_RUNS` sets the number of runs (20,000 in
+ * CI), `CALLSIGN_SEED` plays one again.
  */
 
 import t from 'tap'

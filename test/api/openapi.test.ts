@@ -134,6 +134,7 @@ t.test('codes come from access and form', async t => {
     'INTERNAL',
     'RATE_LIMITED',
     'STORE_UNAVAILABLE',
+    'UNSUPPORTED_MEDIA_TYPE',
   ])
   t.notOk(codesOf(list).includes('TOKEN_MISSING'), 'a session is not asked for')
   t.ok(codesOf(list).includes('TOKEN_EXPIRED'), 'but one that is sent must be good')

@@ -4,7 +4,7 @@
  */
 
 import { decodeBase64 } from '#primitives'
-import { parseEntry, VRF_HASH_BYTES } from '../../log/entry.ts'
+import { parseEntry, VRF_HASH_BYTES, VRF_HASH_CHARS } from '../../log/entry.ts'
 import { HASH_BYTES, hashLeaf } from '../../log/hash.ts'
 import { TILE_WIDTH, tileWidth } from '../../log/tile.ts'
 import { LOG_TABLES } from '../log-store.ts'
@@ -58,7 +58,7 @@ export class EntryBlock {
       const entry = entryAt(bundle, this.offsets[at]!)
       const firstByte = firstHashByte(entry)
       if (firstByte === undefined || firstByte < range.from || firstByte >= range.to) continue
-      this.vrfHashes.set(decodeBase64(latin1(entry.subarray(0, HASH_CHARS))), at * VRF_HASH_BYTES)
+      this.vrfHashes.set(decodeBase64(latin1(entry.subarray(0, VRF_HASH_CHARS))), at * VRF_HASH_BYTES)
       this.isSound[at] = 1
     }
   }
@@ -114,7 +114,7 @@ function entryAt(bundle: Uint8Array, offset: number): Uint8Array {
 /** The first byte of the VRF hash that the entry begins with, if that is base64. */
 function firstHashByte(entry: Uint8Array): number | undefined {
   try {
-    return entry.length < HASH_CHARS ? undefined : decodeBase64(latin1(entry.subarray(0, 4)))[0]
+    return entry.length < VRF_HASH_CHARS ? undefined : decodeBase64(latin1(entry.subarray(0, 4)))[0]
   } catch {
     return undefined
   }
@@ -130,5 +130,3 @@ function messageOf(error: unknown): string {
 
 const LENGTH_BYTES = 2
 const NO_BYTES = new Uint8Array(0)
-/** Base64 of 64 bytes. */
-const HASH_CHARS = 88
