@@ -320,11 +320,12 @@ export class InboxStore {
 
   /** Returns the head as it is to be written then, which is the same when nothing was there. */
   #remove(device: Uint8Array, head: Head, offset: number): Head {
+    const key = rowKey(device, offset)
     const isFirst = head.first?.offset === offset
-    const row = isFirst ? head.first?.row : this.#rows.get(rowKey(device, offset))
+    const row = isFirst ? head.first?.row : this.#rows.get(key)
     if (row === undefined) return head
     const before = this.#invitationsOf(device, head)
-    if (!isFirst) this.#rows.remove(rowKey(device, offset))
+    if (!isFirst) this.#rows.remove(key)
     this.#lately.delete(nameOfSealed(row.sealed))
     const invitations = row.callId === undefined ? before : before.filter(([, its]) => its !== offset)
     const changed = { ...head, count: head.count - 1, invitations }
