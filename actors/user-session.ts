@@ -9,6 +9,7 @@
 import type { DeviceId, UserId } from '../src/domain/ids.ts'
 import { CONNECTIONS_PER_USER_MAX } from '../src/limits.ts'
 import type { Actor, ActorKind, Ref } from '../src/runtime/actor.ts'
+import { sessionName } from '../src/store/session-store.ts'
 import type { Dismissal, StompSessionMessage } from './stomp-session/world.ts'
 
 export type UserSessionMessage =
@@ -19,11 +20,10 @@ export type UserSessionMessage =
   | { readonly kind: 'news'; readonly deviceId: DeviceId }
   | { readonly kind: 'revoked'; readonly revoked: Revoked }
 
-/** What is no more: a session, a device with its sessions, or all sessions of a user but, perhaps, one. */
+/** What is no more: a session, or a device with its sessions. */
 export type Revoked =
   | { readonly kind: 'session'; readonly sessionId: Uint8Array }
   | { readonly kind: 'device'; readonly deviceId: DeviceId }
-  | { readonly kind: 'all'; readonly exceptSessionId?: Uint8Array }
 
 export interface LiveConnection {
   readonly id: string
@@ -31,11 +31,6 @@ export interface LiveConnection {
   /** The session's id as `sessionName` has it. */
   readonly sessionName: string
   readonly session: Ref<StompSessionMessage>
-}
-
-/** A session's id as a short string, which weighs a third of its bytes. */
-export function sessionName(sessionId: Uint8Array): string {
-  return Buffer.from(sessionId.buffer, sessionId.byteOffset, sessionId.length).toString('latin1')
 }
 
 /** The live connections of everybody, oldest first for each user. */
@@ -182,10 +177,6 @@ function isRevoked(connection: LiveConnection, revoked: Revoked): boolean {
       return connection.sessionName === sessionName(revoked.sessionId)
     case 'device':
       return connection.deviceId === revoked.deviceId
-    case 'all': {
-      const { exceptSessionId } = revoked
-      return exceptSessionId === undefined || connection.sessionName !== sessionName(exceptSessionId)
-    }
   }
 }
 

@@ -3,6 +3,7 @@
 
 import { randomBytes } from 'node:crypto'
 import { parseArgs } from 'node:util'
+import { messageOf } from '../src/errors.ts'
 import { formatKeys, generateKeys } from '../src/log/keys.ts'
 
 const USAGE = `usage: node dist/scripts/keygen.js --origin ORIGIN
@@ -22,7 +23,7 @@ function main(): number {
     }
     origin = values.origin
   } catch (error) {
-    process.stderr.write(`keygen: ${error instanceof Error ? error.message : error}\n\n${USAGE}`)
+    process.stderr.write(`keygen: ${messageOf(error)}\n\n${USAGE}`)
     return 2
   }
   if (origin === undefined) {
@@ -33,7 +34,7 @@ function main(): number {
     process.stdout.write(formatKeys(generateKeys(origin, randomBytes)))
     return 0
   } catch (error) {
-    process.stderr.write(`keygen: ${error instanceof Error ? error.message : error}\n`)
+    process.stderr.write(`keygen: ${messageOf(error)}\n`)
     return 2
   }
 }

@@ -5,6 +5,7 @@ import { randomBytes } from 'node:crypto'
 import { parseArgs } from 'node:util'
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf'
 import grpc from '@grpc/grpc-js'
+import { messageOf } from '../src/errors.ts'
 import { RegisterRequestSchema, RegisterResponseSchema } from '../src/transport/kt_service_pb.ts'
 
 const USAGE = `usage: node dist/scripts/register.js --user ID --device ID [--public-key BASE64] [--address HOST:PORT]
@@ -64,6 +65,6 @@ function uint64(text: string): bigint {
 try {
   main()
 } catch (error) {
-  process.stderr.write(`register: ${error instanceof Error ? error.message : error}\n\n${USAGE}`)
+  process.stderr.write(`register: ${messageOf(error)}\n\n${USAGE}`)
   process.exitCode = 2
 }

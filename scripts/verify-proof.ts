@@ -10,6 +10,7 @@ import { type LogKeys, parseLogKeys } from '../src/client/log-keys.ts'
 import { inputOf, type LookupClaim, type LookupResult, verifyLookup } from '../src/client/lookup.ts'
 import type { SignedCheckpoint } from '../src/client/signed-checkpoint.ts'
 import type { Refusal } from '../src/client/verdict.ts'
+import { messageOf } from '../src/errors.ts'
 import { isCanonicalBase64 } from '../src/log/base64.ts'
 import { parseProof } from '../src/log/proof.ts'
 import {
@@ -213,10 +214,6 @@ function tellAtTerminal({ check, ok, detail, notes = [] }: Step): void {
   const mark = ok === true ? 'ok     ' : ok === false ? 'FAILED ' : 'unknown'
   process.stdout.write(`${mark}  ${check.padEnd('consistency'.length)}  ${detail}\n`)
   for (const note of notes) process.stdout.write(`\n${note.replace(/^(?=.)/gm, '    ')}\n`)
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }
 
 const OPTIONS = {

@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { Config } from './config.ts'
-import { SignalError } from './errors.ts'
+import { messageOf, SignalError } from './errors.ts'
 import { DevConsole } from './operations/console/console.ts'
 import { observeHost } from './operations/host-figures.ts'
 import type { Logger } from './operations/log.ts'
@@ -40,7 +40,7 @@ export class House {
   readonly fatal = (error: unknown): never => {
     this.logger.fatal({ event: 'fatal', err: error })
     this.logger.flush()
-    process.stderr.write(`callsign: ${error instanceof Error ? error.message : String(error)}\n`)
+    process.stderr.write(`callsign: ${messageOf(error)}\n`)
     process.exit(1)
   }
 

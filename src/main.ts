@@ -13,7 +13,7 @@ import { type RegistrationWorld, registerKey } from './api/registration.ts'
 import { type Application, openApplication } from './application.ts'
 import { type Config, ConfigError, isLoopback, type Listener, readConfig } from './config.ts'
 import type { Channel } from './domain/outgoing.ts'
-import { SignalError } from './errors.ts'
+import { messageOf, SignalError } from './errors.ts'
 import { House, VERSION } from './house.ts'
 import { APPEND_DEADLINE_MS, STOP_DEADLINE_MS } from './limits.ts'
 import { type OpenedLog, openLog } from './open-log.ts'
@@ -47,7 +47,7 @@ function readFlags(): { dev?: boolean; 'known-checkpoint'?: string } {
   try {
     return parseArgs({ options: { dev: { type: 'boolean' }, 'known-checkpoint': { type: 'string' } } }).values
   } catch (error) {
-    throw new ConfigError([error instanceof Error ? error.message : String(error)])
+    throw new ConfigError([messageOf(error)])
   }
 }
 

@@ -2,10 +2,11 @@
 
 import t from 'tap'
 import type { StompSessionMessage } from '../actors/stomp-session/world.ts'
-import { sessionName, type UserSessionMessage } from '../actors/user-session.ts'
+import type { UserSessionMessage } from '../actors/user-session.ts'
 import type { DeviceId, UserId } from '../src/domain/ids.ts'
 import { Metrics } from '../src/operations/metrics.ts'
 import { Signalling } from '../src/signalling.ts'
+import { sessionName } from '../src/store/session-store.ts'
 import { kindOf, makeStage } from './support/actors.ts'
 
 const [ANN, PHONE] = [7n as UserId, 70n as DeviceId]

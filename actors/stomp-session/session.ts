@@ -9,7 +9,7 @@
  * What handlers share is in `desk.ts`; SUBSCRIBE and UNSUBSCRIBE are in `subscribe.ts`, SEND, ACK and NACK in `send.ts`.
  */
 
-import { missingMs } from '../../src/domain/token-bucket.ts'
+import { fullAtAfter, missingMs } from '../../src/domain/token-bucket.ts'
 import { SignalError } from '../../src/errors.ts'
 import { CONNECT_MS_MAX, FRAME_BYTES_MAX, FRAME_RATE } from '../../src/limits.ts'
 import type { Actor, ActorKind, Context, Ref } from '../../src/runtime/actor.ts'
@@ -25,8 +25,8 @@ import { StompParser } from '../../src/stomp/parser.ts'
 import { FrameRefusal } from '../../src/stomp/refusal.ts'
 import { encodeFrame } from '../../src/stomp/serializer.ts'
 import { SubscriptionHeads } from '../../src/stomp/subscription-heads.ts'
+import { sessionName } from '../../src/store/session-store.ts'
 import type { Accept, Connection, ConnectionEvents } from '../../src/transport/connection.ts'
-import { sessionName } from '../user-session.ts'
 import { connectedHeaders, signInWith, versionOf } from './connect.ts'
 import { askedBy, Desk } from './desk.ts'
 import {
@@ -197,8 +197,7 @@ class StompSession implements Actor<StompSessionMessage> {
   #countFrame(): void {
     const waitMs = missingMs(FRAME_RATE, this.#framesFullAtMs, this.#heardAtMs)
     if (waitMs > 0) throw rateRefusal('too many frames', Math.max(waitMs, this.#pauseMs()))
-    const costMs = FRAME_RATE.perMs / FRAME_RATE.count
-    this.#framesFullAtMs = Math.max(this.#framesFullAtMs, this.#heardAtMs) + costMs
+    this.#framesFullAtMs = fullAtAfter(FRAME_RATE, this.#framesFullAtMs, this.#heardAtMs)
   }
 
   #handle(desk: Desk, frame: Frame): void {

@@ -6,9 +6,10 @@
  * `parseEntry` words the refusals, and is the oracle of the test.
  */
 
+import { messageOf } from '../../src/errors.ts'
 import { parseEntry } from '../../src/log/entry.ts'
 import { HASH_BYTES, hashLeaf } from '../../src/log/hash.ts'
-import { broken, messageOf } from './finding.ts'
+import { broken } from './finding.ts'
 
 /**
  * The leaf hashes of the bundle's `width` entries side by side; `firstIndex` is the leaf index of the first. Throws

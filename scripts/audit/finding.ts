@@ -59,8 +59,3 @@ export function broken(check: CheckName, detail: string, facts: FindingFacts = {
 export function unchecked(check: CheckName, detail: string, facts: FindingFacts = {}): AuditFailure {
   return new AuditFailure({ check, ok: null, detail, ...facts })
 }
-
-/** The message of anything that was thrown. */
-export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
-}

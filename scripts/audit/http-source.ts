@@ -11,7 +11,8 @@ import { Agent as HttpAgent, get as httpGet, type IncomingMessage } from 'node:h
 import { Agent as HttpsAgent, get as httpsGet } from 'node:https'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { gunzipSync } from 'node:zlib'
-import { type AuditFailure, broken, messageOf, unchecked } from './finding.ts'
+import { messageOf } from '../../src/errors.ts'
+import { type AuditFailure, broken, unchecked } from './finding.ts'
 
 export interface HttpLimits {
   /** One request with its retries. */

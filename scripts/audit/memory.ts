@@ -7,6 +7,7 @@ import { createHash } from 'node:crypto'
 import { accessSync, constants, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import type { TreeHead } from '../../src/client/tile-consistency.ts'
+import { messageOf } from '../../src/errors.ts'
 import { decodeBase64, encodeBase64 } from '../../src/log/base64.ts'
 import { parseDecimal } from '../../src/log/decimal.ts'
 import { HASH_BYTES } from '../../src/log/hash.ts'
@@ -20,7 +21,7 @@ import {
   replaceDurably,
   writeCheckpointState,
 } from '../support/checkpoint-state.ts'
-import { messageOf, unchecked } from './finding.ts'
+import { unchecked } from './finding.ts'
 import type { SignedHead } from './history.ts'
 
 /** The last checkpoint that was verified, and since when the log has shown no other one. */

@@ -9,9 +9,9 @@ import { createInterface } from 'node:readline'
 import type { LogKeys } from '../../src/client/log-keys.ts'
 import { type LookupResult, verifyLookup } from '../../src/client/lookup.ts'
 import { treeHeadOf } from '../../src/client/signed-checkpoint.ts'
-import { SignalError } from '../../src/errors.ts'
+import { messageOf, SignalError } from '../../src/errors.ts'
 import { parseProof } from '../../src/log/proof.ts'
-import { AuditFailure, broken, type FindingFacts, messageOf, unchecked } from './finding.ts'
+import { AuditFailure, broken, type FindingFacts, unchecked } from './finding.ts'
 import type { SignedHead } from './history.ts'
 
 /** A lookup result and whose key it is said to be. */

@@ -1,9 +1,9 @@
 /** What the auditor is told by its command line and environment. */
 
 import { parseArgs } from 'node:util'
+import { messageOf } from '../../src/errors.ts'
 import { parseVerifierKey, type VerifierKey } from '../../src/log/note.ts'
 import { parseVrfPublicKey } from '../../src/log/vrf.ts'
-import { messageOf } from './finding.ts'
 
 export const USAGE = `usage: node dist/scripts/audit.js --url URL --vkey KEY --state FILE [options]
 

@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import { SignalError } from '../../src/errors.ts'
+import { messageOf, SignalError } from '../../src/errors.ts'
 
 /** Wrong usage: said with the usage text, exit 2. */
 export class UsageError extends Error {}
@@ -62,7 +62,7 @@ function readFlags({ flags }: Command): Flags {
     return parseArgs({ options: { ...Object.fromEntries(options), help: { type: 'boolean' } } })
       .values as Flags
   } catch (error) {
-    throw new UsageError(error instanceof Error ? error.message : String(error))
+    throw new UsageError(messageOf(error))
   }
 }
 

@@ -26,23 +26,19 @@ import {
 import { type DeviceId, newId, type UserId } from '../domain/ids.ts'
 import type { KeyAlgorithm } from '../domain/public-key.ts'
 import type { Session } from '../domain/session.ts'
-import type { BucketRate } from '../domain/token-bucket.ts'
 import { assert, SignalError } from '../errors.ts'
 import type { Database } from '../store/database.ts'
 import { type DeviceStore, withPush } from '../store/device-store.ts'
-import type { RateStore } from '../store/rate-store.ts'
 import type { SessionStore } from '../store/session-store.ts'
 import { type DeviceRemovalWorld, noticeOf, removeDevice } from './device-removal.ts'
+import { assertRate, countRate, type LastingRate, type LastingRatesWorld } from './lasting-rates.ts'
 import type { Call, Reply } from './operation.ts'
-import { rateLimited } from './operation-routes.ts'
 import type { Registration } from './registration.ts'
 
-export interface DeviceRegistrationWorld extends DeviceRemovalWorld {
+export interface DeviceRegistrationWorld extends DeviceRemovalWorld, LastingRatesWorld {
   readonly database: Pick<Database, 'commit' | 'afterCommit'>
   readonly devices: DeviceStore
   readonly sessions: SessionStore
-  readonly rates: Pick<RateStore, 'longestWait' | 'take'>
-  readonly areRatesLimited: boolean
   readonly nowMs: () => number
   readonly randomBytes: (length: number) => Uint8Array
   /** Appends a key to the log; the same key again is answered with the index it has. */
@@ -167,7 +163,7 @@ export class DeviceRegistration {
     const decision = this.#decide(request)
     assert(decision.kind !== 'known', 'requests with one key take turns')
     if (decision.kind === 'refused') throw new SignalError(decision.code, REFUSALS[decision.code])
-    if (this.#world.areRatesLimited) this.#assertRate(userId, decision.deviceId, nowMs)
+    this.#assertRate(userId, decision.deviceId, nowMs)
     const deviceId = decision.deviceId ?? this.#newDeviceId(userId)
     const tokens = push && pushTokensAfter(undefined, push, nowMs)
     const pending: PendingDevice = {
@@ -186,11 +182,9 @@ export class DeviceRegistration {
 
   /** Counts what is pending as done; what then fails is not counted, so that an outage uses nothing up. */
   #assertRate(userId: UserId, ownId: DeviceId | undefined, nowMs: number): void {
-    const { devices, rates } = this.#world
-    const promised = devices.pendingOf(userId).filter(({ deviceId }) => deviceId !== ownId).length
-    const left = REGISTRATIONS.map(rate => ({ ...rate, burst: rate.burst - promised }))
-    const { missingMs, rate } = rates.longestWait(rateName(userId), left, nowMs)
-    if (missingMs > 0) throw rateLimited(missingMs, 'user', rate)
+    const pending = this.#world.devices.pendingOf(userId)
+    const promised = pending.filter(({ deviceId }) => deviceId !== ownId).length
+    assertRate(this.#world, REGISTRATIONS, userId, nowMs, promised)
   }
 
   #newDeviceId(userId: UserId): DeviceId {
@@ -213,7 +207,7 @@ export class DeviceRegistration {
 
   /** In a transaction. Throws before it writes when the session that asked has ended. */
   #finish(userId: UserId, deviceId: DeviceId, { index, vrfHash }: Registration, nowMs: number): Device {
-    const { devices, sessions, notices, rates } = this.#world
+    const { devices, sessions, notices } = this.#world
     const pending = devices.pendingDevice(userId, deviceId)
     const session = pending && sessions.read(pending.sessionId)
     assertLasts(session)
@@ -233,7 +227,7 @@ export class DeviceRegistration {
     devices.finish(userId, device)
     sessions.bind(pending.sessionId, deviceId)
     this.#replace(userId, pending.replacesDeviceId, deviceId, nowMs)
-    rates.take(rateName(userId), REGISTRATIONS, nowMs)
+    countRate(this.#world, REGISTRATIONS, userId, nowMs)
     notices.tell(userId, { kind: 'device_added', ...noticeOf(device) }, nowMs, deviceId)
     return device
   }
@@ -287,10 +281,6 @@ function assertLasts(session: Session | undefined): void {
   throw new SignalError(code, 'the session has ended while its device was being registered')
 }
 
-function rateName(userId: UserId): string {
-  return `register_device ${userId}`
-}
-
 const noop = (): void => {}
 
 const REFUSALS = {
@@ -299,6 +289,9 @@ const REFUSALS = {
   DEVICE_LIMIT: 'the account has as many devices as it can have: remove one first',
 } as const
 /** Registrations of new keys (contract 8). A key that is known costs none: apps send theirs at every start. */
-const REGISTRATIONS: readonly BucketRate[] = [{ count: 10, perMs: 86_400_000, burst: 10 }]
+const REGISTRATIONS: LastingRate = {
+  name: 'register_device',
+  rates: [{ count: 10, perMs: 86_400_000, burst: 10 }],
+}
 /** Well below what the log lets wait. */
 const REPAIRED_AT_ONCE = 256

@@ -4,13 +4,14 @@
  */
 
 import { SignalError } from '../errors.ts'
+import type { Database } from '../store/database.ts'
 import type { IdempotentRequest } from '../store/idempotency-store.ts'
 import type { HttpRequest } from '../transport/http.ts'
 import type { Caller } from './authentication.ts'
 import type { Operation, Reply } from './operation.ts'
 
 export interface IdempotenceWorld {
-  readonly database: { commit<Result>(write: () => Result): Promise<Result> }
+  readonly database: Pick<Database, 'commit'>
   readonly idempotency: {
     find(request: IdempotentRequest): string | undefined
     keep(request: IdempotentRequest, reply: string, nowMs: number): void

@@ -3,13 +3,14 @@
 import type { UserId } from '../domain/ids.ts'
 import type { BucketRate } from '../domain/token-bucket.ts'
 import type { SignalError } from '../errors.ts'
+import type { Database } from '../store/database.ts'
 import type { RateStore } from '../store/rate-store.ts'
 import { rateLimited } from './operation-routes.ts'
 
 export interface LastingRatesWorld {
   readonly rates: Pick<RateStore, 'longestWait' | 'take'>
   readonly areRatesLimited: boolean
-  readonly database: { commit<Result>(write: () => Result): Promise<Result> }
+  readonly database: Pick<Database, 'commit'>
 }
 
 /** What is counted, and how much of it there may be. */
@@ -18,17 +19,34 @@ export interface LastingRate {
   readonly rates: readonly BucketRate[]
 }
 
-/** Throws `RATE_LIMITED` while the user has used up one of the rates. */
-export function assertRate(world: LastingRatesWorld, rate: LastingRate, userId: UserId, nowMs: number): void {
+/** Throws `RATE_LIMITED` while the user has used up one of the rates; what is `promised` counts as taken. */
+export function assertRate(
+  world: LastingRatesWorld,
+  { name, rates }: LastingRate,
+  userId: UserId,
+  nowMs: number,
+  promised = 0,
+): void {
   if (!world.areRatesLimited) return
-  const wait = world.rates.longestWait(nameOf(rate, userId), rate.rates, nowMs)
-  if (wait.missingMs > 0) throw rateLimited(wait.missingMs, 'user', wait.rate)
+  const left = rates.map(rate => ({ ...rate, burst: rate.burst - promised }))
+  const { missingMs, rate } = world.rates.longestWait(`${name} ${userId}`, left, nowMs)
+  if (missingMs > 0) throw rateLimited(missingMs, 'user', rate)
+}
+
+/** In a transaction: counts one, which was allowed when it was asserted. */
+export function countRate(
+  world: LastingRatesWorld,
+  { name, rates }: LastingRate,
+  userId: UserId,
+  nowMs: number,
+): void {
+  if (world.areRatesLimited) world.rates.take(`${name} ${userId}`, rates, nowMs)
 }
 
 /** In a transaction, before anything else is written: counts one, or throws `RATE_LIMITED`. */
 export function takeRate(world: LastingRatesWorld, rate: LastingRate, userId: UserId, nowMs: number): void {
   assertRate(world, rate, userId, nowMs)
-  if (world.areRatesLimited) world.rates.take(nameOf(rate, userId), rate.rates, nowMs)
+  countRate(world, rate, userId, nowMs)
 }
 
 /** Rejects with the refusal once the attempt is counted, or with `RATE_LIMITED`. */
@@ -41,8 +59,4 @@ export async function refuseCounted(
 ): Promise<never> {
   await world.database.commit(() => takeRate(world, rate, userId, nowMs))
   throw refusal
-}
-
-function nameOf({ name }: LastingRate, userId: UserId): string {
-  return `${name} ${userId}`
 }

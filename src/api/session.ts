@@ -12,6 +12,7 @@ import { type BucketRate, TokenBuckets } from '../domain/token-bucket.ts'
 import { type ErrorCode, SignalError } from '../errors.ts'
 import { RATE_KEYS_MAX } from '../limits.ts'
 import { LogoutRequest, RefreshTokenRequest, TokenPair } from '../schema/account.ts'
+import type { Database } from '../store/database.ts'
 import type { DeviceStore } from '../store/device-store.ts'
 import type { Notices } from '../store/notices.ts'
 import type { SessionStore } from '../store/session-store.ts'
@@ -20,7 +21,7 @@ import { type Call, type Operation, operationWithBody, type RateRule, type Reply
 import { rateLimited } from './operation-routes.ts'
 
 export interface SessionWorld {
-  readonly database: { commit<Result>(write: () => Result): Promise<Result> }
+  readonly database: Pick<Database, 'commit'>
   readonly secrets: Pick<Secrets, 'refreshToken'>
   readonly lifetimes: TokenLifetimes
   readonly sessions: SessionStore

@@ -26,6 +26,7 @@ import {
   type RefusedAttempt,
   refusalOf,
 } from '../store/challenge-store.ts'
+import type { Database } from '../store/database.ts'
 import type { AddressReader } from './addresses.ts'
 import { readDisplayName } from './display-names.ts'
 import { type Call, type Operation, operationWithBody, type RateRule, type Reply } from './operation.ts'
@@ -33,7 +34,7 @@ import type { SignInCall, SignIns } from './sign-ins.ts'
 import { SOCIAL_CODES } from './social-sign-in.ts'
 
 export interface SignInWorld {
-  readonly database: { commit<Result>(write: () => Result): Promise<Result> }
+  readonly database: Pick<Database, 'commit'>
   readonly accounts: AccountStore
   readonly challenges: ChallengeStore
   readonly addresses: AddressReader

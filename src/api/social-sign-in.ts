@@ -12,6 +12,7 @@ import { SignedIn } from '../schema/account.ts'
 import { PlatformLoginRequest } from '../schema/profile.ts'
 import type { AccountStore, MethodOwner } from '../store/account-store.ts'
 import type { ChallengeReply, ChallengeStore } from '../store/challenge-store.ts'
+import type { Database } from '../store/database.ts'
 import type { IdentityTokenStore } from '../store/identity-token-store.ts'
 import { readDisplayName } from './display-names.ts'
 import { type Operation, operationWithBody, type RateRule, type Reply } from './operation.ts'
@@ -25,7 +26,7 @@ import {
 } from './social-identities.ts'
 
 export interface SocialSignInWorld {
-  readonly database: { commit<Result>(write: () => Result): Promise<Result> }
+  readonly database: Pick<Database, 'commit'>
   readonly accounts: AccountStore
   readonly challenges: Pick<ChallengeStore, 'begin'>
   readonly identities: SocialIdentities

@@ -6,13 +6,14 @@
 import { proofAddress } from '../domain/login-method.ts'
 import { SignalError } from '../errors.ts'
 import type { ChallengeReply, ChallengeStore } from '../store/challenge-store.ts'
+import type { Database } from '../store/database.ts'
 import type { LoginMethods } from '../store/login-methods.ts'
 import type { Caller } from './authentication.ts'
 
 export interface StepUpWorld {
   /** How long a proof is good for, in seconds; 0 switches step-up off. */
   readonly stepUpSeconds: number
-  readonly database: { commit<Result>(write: () => Result): Promise<Result> }
+  readonly database: Pick<Database, 'commit'>
   readonly loginMethods: Pick<LoginMethods, 'held'>
   readonly challenges: Pick<ChallengeStore, 'begin'>
 }

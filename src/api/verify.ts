@@ -16,6 +16,7 @@ import {
   type RefusedAttempt,
   refusalOf,
 } from '../store/challenge-store.ts'
+import type { Database } from '../store/database.ts'
 import type { LoginMethods } from '../store/login-methods.ts'
 import type { SessionStore } from '../store/session-store.ts'
 import type { Caller } from './authentication.ts'
@@ -26,7 +27,7 @@ import type { SignInCall } from './sign-ins.ts'
 import { type UserViewWorld, userView } from './user-view.ts'
 
 export interface VerifyWorld extends UserViewWorld {
-  readonly database: { commit<Result>(write: () => Result): Promise<Result> }
+  readonly database: Pick<Database, 'commit'>
   readonly challenges: Pick<ChallengeStore, 'confirm'>
   readonly loginMethods: LoginMethods
   readonly sessions: Pick<SessionStore, 'read' | 'put'>

@@ -2,6 +2,8 @@
  * The log's HTTP operations as a client uses them, over any `fetch`. What comes back is not verified here, only bounded
  * in time and in bytes. Every operation rejects with `NoAnswer` when nothing came back that could be verified.
  */
+
+import { messageOf } from '../errors.ts'
 import { HASH_BYTES } from '../log/hash.ts'
 import { formatTilePath, TILE_WIDTH, type Tile } from '../log/tile.ts'
 
@@ -111,7 +113,7 @@ export class LogRequests {
     } catch (error) {
       if (error instanceof NoAnswer) throw error
       if (abort.signal.aborted) throw new NoAnswer(`${path} was not answered in ${this.#timeoutMs} ms`)
-      throw new NoAnswer(`${path} cannot be fetched: ${error instanceof Error ? error.message : error}`)
+      throw new NoAnswer(`${path} cannot be fetched: ${messageOf(error)}`)
     } finally {
       clearTimeout(timer)
     }

@@ -19,18 +19,23 @@ export function missingMs({ count, perMs, burst }: BucketRate, fullAtMs: number,
   return missing > ROUNDING_MS ? missing : 0
 }
 
+/** When a bucket that is full again at `fullAtMs` is so once a token was taken from it. */
+export function fullAtAfter({ count, perMs }: BucketRate, fullAtMs: number, nowMs: number): number {
+  return Math.max(fullAtMs, nowMs) + perMs / count
+}
+
 /** Costs are fractions, whose sum may be a little more than the whole: 30 in 10 s would be 29. */
 const ROUNDING_MS = 0.01
 
 export class TokenBuckets {
   readonly #rate: BucketRate
-  readonly #costMs: number
   readonly #keysMax: number
+  /** By key, the one that was counted longest ago first. */
   readonly #fullAtMs = new Map<string, number>()
 
+  /** Knows so many keys; of more, those that were counted longest ago are forgotten. */
   constructor(rate: BucketRate, keysMax: number) {
     this.#rate = rate
-    this.#costMs = rate.perMs / rate.count
     this.#keysMax = keysMax
   }
 
@@ -39,11 +44,23 @@ export class TokenBuckets {
     const known = this.#fullAtMs.get(key) ?? 0
     const missing = missingMs(this.#rate, known, nowMs)
     if (missing > 0) return missing
-    // Deleting first moves the key to the end, so the map stays in order of the last request.
-    this.#fullAtMs.delete(key)
-    this.#fullAtMs.set(key, Math.max(known, nowMs) + this.#costMs)
-    if (this.#fullAtMs.size > this.#keysMax) this.#forgetOldest()
+    this.#charge(key, known, nowMs)
     return 0
+  }
+
+  /** How many milliseconds are missing until there is a token; 0 when there is one. */
+  missingMs(key: string, nowMs: number): number {
+    return missingMs(this.#rate, this.#fullAtMs.get(key) ?? 0, nowMs)
+  }
+
+  /** Takes one token, also where there is none. */
+  count(key: string, nowMs: number): void {
+    this.#charge(key, this.#fullAtMs.get(key) ?? 0, nowMs)
+  }
+
+  /** The bucket is full again. */
+  forget(key: string): void {
+    this.#fullAtMs.delete(key)
   }
 
   /** Drops full buckets, which are as good as none. Cheap: stops at the first key that was asked for lately. */
@@ -52,6 +69,13 @@ export class TokenBuckets {
       if (fullAtMs > nowMs) return
       this.#fullAtMs.delete(key)
     }
+  }
+
+  #charge(key: string, fullAtMs: number, nowMs: number): void {
+    // Deleting first moves the key to the end.
+    this.#fullAtMs.delete(key)
+    this.#fullAtMs.set(key, fullAtAfter(this.#rate, fullAtMs, nowMs))
+    if (this.#fullAtMs.size > this.#keysMax) this.#forgetOldest()
   }
 
   #forgetOldest(): void {

@@ -7,7 +7,7 @@
  */
 import assert from 'node:assert'
 
-import { SignalError } from '../errors.ts'
+import { messageOf, SignalError } from '../errors.ts'
 import { vrfPublicKey } from './vrf.ts'
 import { VrfCache } from './vrf-cache.ts'
 import type { VrfJob, VrfResult } from './vrf-job.ts'
@@ -205,7 +205,7 @@ export class VrfPool {
       await Promise.all(Array.from({ length: threads }, () => this.#startThread()))
     } catch (cause) {
       await this.close()
-      const reason = cause instanceof Error ? cause.message : String(cause)
+      const reason = messageOf(cause)
       throw new SignalError('INTERNAL', `vrf thread did not start: ${reason}`, { cause })
     }
   }

@@ -34,11 +34,7 @@ export class AccountStore {
 
   /** As others see it; empty when there is no such user. */
   displayNameOf(userId: UserId): string {
-    const known = this.#displayNames.get(userId)
-    if (known !== undefined) return known
-    const name = this.read(userId)?.displayName ?? ''
-    this.#displayNames.set(userId, name)
-    return name
+    return this.#displayNames.of(userId, () => this.read(userId)?.displayName ?? '')
   }
 
   /** The user's methods, oldest first. */

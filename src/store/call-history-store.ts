@@ -8,7 +8,7 @@ import type { UserId } from '../domain/ids.ts'
 import { assert } from '../errors.ts'
 import type { Database, Table } from './database.ts'
 import { EXPIRY, type Expiries } from './expiries.ts'
-import { idsKey, keyBehind, timeBytes, userInKey } from './keys.ts'
+import { idsKey, keyBehind, rangeOf, timeBytes, userInKey } from './keys.ts'
 
 export interface CallHistoryParts {
   readonly database: Database
@@ -103,8 +103,7 @@ export class CallHistoryStore {
 
   /** In a transaction: nothing remains of the user's own rows; those of others keep the name that they knew. */
   eraseOf(userId: UserId): void {
-    const start = idsKey(userId)
-    const range = { start, end: keyBehind(start) }
+    const range = rangeOf(idsKey(userId))
     for (const table of [this.#rows, this.#timesOfBefore, this.#figures] as const) {
       for (const key of [...table.getKeys(range)]) table.remove(key)
     }
@@ -162,16 +161,14 @@ export class CallHistoryStore {
 
   /** Looks through the user's keys: only who deletes a row does not know when its call was created. */
   #find(userId: UserId, callId: bigint): CallHistoryRow | undefined {
-    const start = idsKey(userId)
-    for (const key of this.#rows.getKeys({ start, end: keyBehind(start) })) {
+    for (const key of this.#rows.getKeys(rangeOf(idsKey(userId)))) {
       if (callInKey(key) === callId) return this.#rows.get(key)
     }
     return undefined
   }
 
   #oldest(userId: UserId, limit: number): CallHistoryRow[] {
-    const start = idsKey(userId)
-    return [...this.#rows.getRange({ start, end: keyBehind(start), limit })].map(({ value }) => value)
+    return [...this.#rows.getRange({ ...rangeOf(idsKey(userId)), limit })].map(({ value }) => value)
   }
 
   /** The newest missed calls that were not looked at, so many as there are known to be. */

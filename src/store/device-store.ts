@@ -9,7 +9,7 @@ import type { DeviceId, UserId } from '../domain/ids.ts'
 import { assert } from '../errors.ts'
 import { DEVICE_LISTS_KEPT_MAX, PEOPLE_KEPT_MAX } from '../limits.ts'
 import type { Database, Table } from './database.ts'
-import { idInKey, idsKey, keyBehind, textKey, userInKey } from './keys.ts'
+import { idInKey, idsKey, rangeOf, textKey, userInKey } from './keys.ts'
 import { WatchedCache } from './watched-cache.ts'
 
 export class DeviceStore {
@@ -42,20 +42,11 @@ export class DeviceStore {
 
   /** The user's devices that are not removed, by id. */
   activeDevicesOf(userId: UserId): readonly Device[] {
-    const known = this.#activeDevices.get(userId)
-    if (known !== undefined) return known
-    const devices = valuesOf(this.#devices, userId)
-    this.#activeDevices.set(userId, devices)
-    return devices
+    return this.#activeDevices.of(userId, () => valuesOf(this.#devices, userId))
   }
 
   countActive(userId: UserId): number {
-    const known = this.#activeCounts.get(userId)
-    if (known !== undefined) return known
-    const start = idsKey(userId)
-    const count = this.#devices.getKeysCount({ start, end: keyBehind(start) })
-    this.#activeCounts.set(userId, count)
-    return count
+    return this.#activeCounts.of(userId, () => this.#devices.getKeysCount(rangeOf(idsKey(userId))))
   }
 
   /** The device, unless it is removed or not the user's. */
@@ -214,8 +205,7 @@ export function withPush({ push: _, ...device }: Device, push: PushTokens | unde
 }
 
 function valuesOf<Value>(table: Table<Value>, userId: UserId): Value[] {
-  const start = idsKey(userId)
-  return [...table.getRange({ start, end: keyBehind(start) })].map(({ value }) => value)
+  return [...table.getRange(rangeOf(idsKey(userId)))].map(({ value }) => value)
 }
 
 function tokenKey(name: PushTokenName, token: string): Uint8Array {

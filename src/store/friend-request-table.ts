@@ -96,11 +96,7 @@ export class FriendRequestTable {
 
   /** Whether anything is among the user's incoming requests, also what is over by time alone: every badge asks. */
   #isAsked(userId: UserId): boolean {
-    const known = this.#asked.get(userId)
-    if (known !== undefined) return known
-    const isAsked = this.#parts.lists.count(userId, LIST.incoming) > 0
-    this.#asked.set(userId, isAsked)
-    return isAsked
+    return this.#asked.of(userId, () => this.#parts.lists.count(userId, LIST.incoming) > 0)
   }
 
   /** In a transaction: a new request, or the new state of one. */

@@ -10,7 +10,7 @@
 import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { setTimeout } from 'node:timers/promises'
-import { assert, SignalError } from '../errors.ts'
+import { assert, messageOf, SignalError } from '../errors.ts'
 import { type Checkpoint, openCheckpoint } from '../log/checkpoint.ts'
 import type { VerifierKey } from '../log/note.ts'
 import { writeDurably } from './durable-file.ts'
@@ -146,10 +146,6 @@ function isAbsence(error: unknown): boolean {
 /** The system's short name for what went wrong; the cause has the rest. */
 function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : messageOf(error)
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }
 
 const RETRY_MS = 500

@@ -27,7 +27,7 @@ import { lastOf } from '../last-of.ts'
 import { BoundedCache } from './bounded-cache.ts'
 import type { Database, Table } from './database.ts'
 import { EXPIRY, type Expiries } from './expiries.ts'
-import { idInKey, idsKey, keyBehind } from './keys.ts'
+import { idInKey, idsKey, keyBehind, rangeOf } from './keys.ts'
 
 export interface InboxParts {
   readonly database: Database
@@ -343,8 +343,8 @@ export class InboxStore {
     return head.invitations ?? invitationsAmong([...this.#stored(device, head, 0)])
   }
 
-  #eraseBelow(start: Uint8Array): void {
-    const range = { start, end: keyBehind(start) }
+  #eraseBelow(prefix: Uint8Array): void {
+    const range = rangeOf(prefix)
     for (const table of [this.#rows, this.#heads, this.#invitationsOfBefore] as const) {
       for (const key of [...table.getKeys(range)]) table.remove(key)
     }

@@ -45,6 +45,11 @@ export function keyBehind(prefix: Uint8Array): Uint8Array {
   return Buffer.concat([prefix, ALL_ONES])
 }
 
+/** The keys of up to 64 bytes more that begin with `prefix`. */
+export function rangeOf(prefix: Uint8Array): { readonly start: Uint8Array; readonly end: Uint8Array } {
+  return { start: prefix, end: keyBehind(prefix) }
+}
+
 /** A text of any length as a key: its SHA-256. */
 export function textKey(text: string): Uint8Array {
   return createHash('sha256').update(text).digest()

@@ -6,7 +6,7 @@
  * read; everything else is the caller's own.
  */
 
-import { assert, SignalError } from '../errors.ts'
+import { assert, messageOf, SignalError } from '../errors.ts'
 import { TILE_INTERIORS_MAX } from '../limits.ts'
 import { type Checkpoint, openCheckpoint } from '../log/checkpoint.ts'
 import { VRF_HASH_BYTES, VRF_HASH_CHARS } from '../log/entry.ts'
@@ -56,7 +56,7 @@ export function openHead(head: LogHead, verifier: VerifierKey): Checkpoint {
     if (checkpoint.treeSize === head.treeSize) return checkpoint
     throw new Error(`it is of size ${checkpoint.treeSize}, recorded as ${head.treeSize}`)
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause)
+    const reason = messageOf(cause)
     throw new SignalError('CHECKPOINT_INVALID', `the log's signed checkpoint does not hold: ${reason}`, {
       cause,
     })

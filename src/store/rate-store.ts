@@ -1,6 +1,6 @@
 /** Token buckets whose counts survive a restart (contract 8): friend requests, share tokens, registrations. */
 
-import { type BucketRate, missingMs } from '../domain/token-bucket.ts'
+import { type BucketRate, fullAtAfter, missingMs } from '../domain/token-bucket.ts'
 import type { Database, Table } from './database.ts'
 import { EXPIRY, type Expiries } from './expiries.ts'
 import { textKey } from './keys.ts'
@@ -16,12 +16,7 @@ export class RateStore {
     expiries.define(EXPIRY.rate, (key, nowMs) => this.#expire(key, nowMs))
   }
 
-  /** Milliseconds until every one of the rates has a token for this name; 0 when they have. */
-  missingMs(name: string, rates: readonly BucketRate[], nowMs: number): number {
-    return this.longestWait(name, rates, nowMs).missingMs
-  }
-
-  /** Likewise, with the rate that is waited for. */
+  /** Milliseconds until every one of the rates has a token for this name, 0 when they have; and the rate that has not. */
   longestWait(
     name: string,
     rates: readonly BucketRate[],
@@ -36,10 +31,10 @@ export class RateStore {
 
   /** In a transaction: takes a token of each rate. To be called when none is missing. */
   take(name: string, rates: readonly BucketRate[], nowMs: number): void {
-    for (const [at, { count, perMs }] of rates.entries()) {
+    for (const [at, rate] of rates.entries()) {
       const key = rateKey(name, at)
       const known = this.#fullAtMs.get(key)
-      const fullAtMs = Math.max(known ?? 0, nowMs) + perMs / count
+      const fullAtMs = fullAtAfter(rate, known ?? 0, nowMs)
       this.#fullAtMs.put(key, fullAtMs)
       if (known === undefined) this.#expiries.add(EXPIRY.rate, fullAtMs, key)
     }

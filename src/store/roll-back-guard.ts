@@ -6,7 +6,7 @@
 
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { SignalError } from '../errors.ts'
+import { messageOf, SignalError } from '../errors.ts'
 import { type Checkpoint, openCheckpoint } from '../log/checkpoint.ts'
 import { proveConsistency, verifyConsistency } from '../log/consistency.ts'
 import { EMPTY_ROOT } from '../log/hash.ts'
@@ -140,7 +140,7 @@ function readKnown(path: string | undefined, verifier: VerifierKey): Checkpoint 
   try {
     return openCheckpoint(noteIn(readFileSync(path, 'utf8')), verifier)
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause)
+    const reason = messageOf(cause)
     throw new SignalError(
       'CHECKPOINT_INVALID',
       `--known-checkpoint ${path} is not a file with a checkpoint of ${verifier.name} (${reason})`,

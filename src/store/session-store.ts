@@ -6,7 +6,7 @@ import { expiryOf, type RevocationReason } from '../domain/session.ts'
 import { SESSIONS_KEPT_MAX } from '../limits.ts'
 import type { Database, Table } from './database.ts'
 import { EXPIRY, type Expiries } from './expiries.ts'
-import { idsKey, keyBehind } from './keys.ts'
+import { idsKey, rangeOf } from './keys.ts'
 import { WatchedCache } from './watched-cache.ts'
 
 export interface SessionTables {
@@ -48,17 +48,12 @@ export class SessionStore {
    * `sessionName`.
    */
   current(name: string, sessionId: Uint8Array): Session | undefined {
-    const kept = this.#kept.get(name)
-    if (kept !== undefined) return kept
-    const session = this.read(sessionId)
-    if (session !== undefined) this.#kept.set(name, session)
-    return session
+    return this.#kept.of(name, () => this.read(sessionId))
   }
 
   /** Ids of the user's sessions, revoked ones among them. */
   idsOf(userId: UserId): Uint8Array[] {
-    const start = idsKey(userId)
-    return [...this.#byUser.getKeys({ start, end: keyBehind(start) })].map(key => key.subarray(USER_BYTES))
+    return [...this.#byUser.getKeys(rangeOf(idsKey(userId)))].map(key => key.subarray(USER_BYTES))
   }
 
   /** In a transaction. */
@@ -126,7 +121,7 @@ export class SessionStore {
   }
 }
 
-/** A session id as a text, to find what is kept of it by. */
+/** A session's id as a short text, to find what is kept of it by, which weighs a third of its bytes. */
 export function sessionName(sessionId: Uint8Array): string {
   return Buffer.from(sessionId.buffer, sessionId.byteOffset, sessionId.length).toString('latin1')
 }

@@ -10,7 +10,7 @@ import { formatShareToken, parseShareToken, SHARE_TOKEN_BYTES } from '../domain/
 import type { Database, Table } from './database.ts'
 import { EXPIRY, type Expiries } from './expiries.ts'
 import { type IdLists, LIST, type ListRange } from './id-lists.ts'
-import { idInKey, idsKey, keyBehind } from './keys.ts'
+import { idInKey, idsKey, rangeOf } from './keys.ts'
 
 export interface ShareToken {
   readonly userId: UserId
@@ -105,8 +105,7 @@ export class ShareTokenStore {
 
   /** In a transaction: nothing of the user remains here. */
   eraseOf(userId: UserId): void {
-    const start = idsKey(userId)
-    const rows = [...this.#tokens.getRange({ start, end: keyBehind(start) })]
+    const rows = [...this.#tokens.getRange(rangeOf(idsKey(userId)))]
     for (const { value } of rows) this.#remove(value)
   }
 

@@ -24,7 +24,15 @@ export class WatchedCache<Key, Value> {
     for (const table of tables) database.watch(table, onWriting, onWritten)
   }
 
-  /** Also in a transaction. */
+  /** The value that is kept, or what `read` reads now; kept then, unless it is undefined. Also in a transaction. */
+  of<Read extends Value | undefined>(key: Key, read: () => Read): Value | Read {
+    const kept = this.get(key)
+    if (kept !== undefined) return kept
+    const value = read()
+    if (value !== undefined) this.set(key, value)
+    return value
+  }
+
   get(key: Key): Value | undefined {
     return this.#values.get(key)
   }

@@ -114,17 +114,15 @@ t.test('C-25: the newest connection of a device replaces the older', async t => 
 
 t.test('C-26: a revoked session is ended with 4401, a removed device with 4403', async t => {
   const house = makeHouse(t)
-  const [ann, bea, cat] = [newPerson(), newPerson(), newPerson()]
-  const [one, two, other] = [await house.connect(ann), await house.connect(bea), await house.connect(cat)]
+  const [ann, bea] = [newPerson(), newPerson()]
+  const [one, two] = [await house.connect(ann), await house.connect(bea)]
   const revoke = (user: bigint, revoked: object) =>
     house.users(String(user)).tellControl({ kind: 'revoked', revoked } as never)
   revoke(ann.userId, { kind: 'session', sessionId: Buffer.from(ann.token) })
   revoke(bea.userId, { kind: 'device', deviceId: bea.deviceId })
-  revoke(cat.userId, { kind: 'all', exceptSessionId: Buffer.from(cat.token) })
   await house.pass(900)
   t.same([one.closeCode, headerIn(one.take()[0], 'reason')], [4401, 'session_revoked'])
   t.same([two.closeCode, headerIn(two.take()[0], 'reason')], [4403, 'device_removed'])
-  t.notOk(other.isClosed)
 })
 
 t.test('the event that tells of a revoked session comes before the ERROR', async t => {
@@ -147,7 +145,9 @@ t.test('the event that tells of a revoked session comes before the ERROR', async
       house.world.nowMs(),
     )
     house.database.afterCommit(() =>
-      house.users(String(person.userId)).tellControl({ kind: 'revoked', revoked: { kind: 'all' } }),
+      house
+        .users(String(person.userId))
+        .tellControl({ kind: 'revoked', revoked: { kind: 'session', sessionId: Buffer.from(person.token) } }),
     )
   })
   await house.settle()

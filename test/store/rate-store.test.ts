@@ -19,7 +19,7 @@ function open(t: Test, folder = t.testdir()) {
 async function takeAll({ database, rates }: ReturnType<typeof open>, name: string, nowMs: number) {
   let taken = 0
   const takeOne = () => {
-    if (rates.missingMs(name, [HOUR, DAY], nowMs) > 0) return false
+    if (rates.longestWait(name, [HOUR, DAY], nowMs).missingMs > 0) return false
     rates.take(name, [HOUR, DAY], nowMs)
     return true
   }
@@ -30,22 +30,22 @@ async function takeAll({ database, rates }: ReturnType<typeof open>, name: strin
 t.test('every one of the rates must have a token', async t => {
   const store = open(t)
   t.equal(await takeAll(store, 'ann', 0), 20)
-  t.equal(store.rates.missingMs('ann', [HOUR, DAY], 0), 180_000, 'a twentieth of an hour')
+  t.equal(store.rates.longestWait('ann', [HOUR, DAY], 0).missingMs, 180_000, 'a twentieth of an hour')
   t.equal(await takeAll(store, 'ann', 3_600_000), 20)
   t.ok((await takeAll(store, 'ann', 7_200_000)) < 20, 'the day is nearly used up')
-  const missingMs = store.rates.missingMs('ann', [HOUR, DAY], 7_200_000)
+  const missingMs = store.rates.longestWait('ann', [HOUR, DAY], 7_200_000).missingMs
   t.ok(missingMs > 180_000, 'it is the day that is waited for')
 })
 
 t.test('to ask takes nothing', async t => {
   const { rates } = open(t)
-  for (let asked = 0; asked < 100; asked++) t.equal(rates.missingMs('ann', [HOUR, DAY], 0), 0)
+  for (let asked = 0; asked < 100; asked++) t.equal(rates.longestWait('ann', [HOUR, DAY], 0).missingMs, 0)
 })
 
 t.test('names are counted apart', async t => {
   const store = open(t)
   await takeAll(store, 'ann', 0)
-  t.equal(store.rates.missingMs('bob', [HOUR, DAY], 0), 0)
+  t.equal(store.rates.longestWait('bob', [HOUR, DAY], 0).missingMs, 0)
 })
 
 t.test('counts are there after a restart', async t => {
@@ -57,7 +57,7 @@ t.test('counts are there after a restart', async t => {
   })
   await before.close()
   const after = open(t, folder)
-  t.equal(after.rates.missingMs('ann', [HOUR], 0), 180_000)
+  t.equal(after.rates.longestWait('ann', [HOUR], 0).missingMs, 180_000)
 })
 
 t.test('a row goes when its bucket is full again, not while it counts', async t => {
@@ -68,7 +68,7 @@ t.test('a row goes when its bucket is full again, not while it counts', async t 
   t.equal(database.table('expiries').getKeysCount(), 1, 'one ending, however often it is counted')
   await expiries.sweep(180_000, 100)
   t.equal(rows.getKeysCount(), 1, 'two were taken')
-  t.equal(rates.missingMs('ann', [{ ...HOUR, burst: 1 }], 180_000), 180_000)
+  t.equal(rates.longestWait('ann', [{ ...HOUR, burst: 1 }], 180_000).missingMs, 180_000)
   await expiries.sweep(360_000, 100)
   t.equal(rows.getKeysCount(), 0)
   t.equal(await expiries.sweep(9e9, 100), 0, 'and no ending is left behind')
@@ -78,7 +78,7 @@ t.test('taken at once by many, no more than the burst is given', async t => {
   const { database, rates } = open(t)
   const takes = Array.from({ length: 50 }, () =>
     database.commit(() => {
-      if (rates.missingMs('ann', [HOUR], 0) > 0) return false
+      if (rates.longestWait('ann', [HOUR], 0).missingMs > 0) return false
       rates.take('ann', [HOUR], 0)
       return true
     }),

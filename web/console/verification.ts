@@ -19,6 +19,7 @@ import {
   verifyLookup,
 } from '../../src/client/client.ts'
 import { LogRequests } from '../../src/client/log-requests.ts'
+import { messageOf } from '../../src/errors.ts'
 import { encodeBase64 } from '../../src/log/base64.ts'
 import { type Entry, parseEntry } from '../../src/log/entry.ts'
 import { hashLeaf } from '../../src/log/hash.ts'
@@ -223,10 +224,6 @@ function open(name: string, detail: string): Step {
 
 function failed({ check, detail, evidence }: Refusal): Step {
   return { name: check, verdict: 'fails', detail, ...(evidence === undefined ? {} : { evidence }) }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }
 
 const requests = new LogRequests({

@@ -1,6 +1,6 @@
 /** The process of `check-process.ts`: takes one request, answers how far it is and then with a report or a refusal. */
 
-import { SignalError } from '../../errors.ts'
+import { messageOf, SignalError } from '../../errors.ts'
 import { parseVerifierKey } from '../../log/note.ts'
 import { parseVrfSecret, vrfInput, vrfPublicKey } from '../../log/vrf.ts'
 import { createFastVrf, type FastVrf } from '../../log/vrf-fast.ts'
@@ -57,7 +57,7 @@ function fastVrfOf(secret: Uint8Array): Promise<FastVrf> {
 
 function refusalOf(error: unknown): CheckMessage {
   if (error instanceof SignalError) return { kind: 'refusal', code: error.code, message: error.message }
-  const message = error instanceof Error ? error.message : String(error)
+  const message = messageOf(error)
   // LMDB found that its file is not what it wrote.
   if (message.startsWith('MDB_')) {
     return { kind: 'refusal', code: 'CHECKPOINT_INVALID', message: `the store's file is damaged: ${message}` }

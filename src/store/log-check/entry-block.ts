@@ -4,6 +4,7 @@
  */
 
 import { decodeBase64 } from '#primitives'
+import { messageOf } from '../../errors.ts'
 import { parseEntry, VRF_HASH_BYTES, VRF_HASH_CHARS } from '../../log/entry.ts'
 import { HASH_BYTES, hashLeaf } from '../../log/hash.ts'
 import { TILE_WIDTH, tileWidth } from '../../log/tile.ts'
@@ -122,10 +123,6 @@ function firstHashByte(entry: Uint8Array): number | undefined {
 
 function latin1(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1')
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }
 
 const LENGTH_BYTES = 2

@@ -4,6 +4,7 @@
  * unless that one is so new that the index still has it in memory.
  */
 
+import { messageOf } from '../../errors.ts'
 import { parseEntry } from '../../log/entry.ts'
 import { entryInBundle, TILE_WIDTH } from '../../log/tile.ts'
 import { indexKey } from '../keys.ts'
@@ -91,7 +92,7 @@ export class LookupCheck {
         `index was written down at size ${size}, which is not in the last step of ${this.#treeSize} entries`,
       )
     } catch (error) {
-      this.#report(STATE_ID, 0, error instanceof Error ? error.message : String(error))
+      this.#report(STATE_ID, 0, messageOf(error))
     }
     // The rest is held against the state that the tree implies.
     return firstWaiting(this.#treeSize)
