@@ -218,7 +218,7 @@ t.test('the other devices are told of a new one, by push, and the new one is not
 })
 
 t.test(
-  'ten new keys a day are taken, also across a restart; known keys and failures cost nothing',
+  'ten new keys a day are taken, also across a restart; known keys, failures and what has no limit cost nothing',
   async t => {
     const folder = t.testdir()
     const house = await openHouse(t, folder, { rates: true })
@@ -235,6 +235,10 @@ t.test(
     house.harm()
     for (let count = 0; count < 5; count++) t.equal((await registerDevice(house, ann, key)).status, 200)
     await house.close()
+    const unlimited = await openHouse(t, folder)
+    const { token: other } = await newSession(unlimited.world, ann.userId)
+    t.equal((await registerDevice(unlimited, { token: other })).status, 201, 'not counted')
+    await unlimited.close()
 
     const restarted = await openHouse(t, folder, { rates: true })
     const { token } = await newSession(restarted.world, ann.userId)
