@@ -80,13 +80,14 @@ function listed(paths: readonly string[]): string {
   return paths.map(path => `\`${path}\``).join(', ')
 }
 
-function parameters({ path, querySchema, isIdempotent = false }: OperationForm): object[] {
+function parameters(operation: OperationForm): object[] {
+  const { path, querySchema, isIdempotent = false, readsIdempotencyKey = false } = operation
   const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!)
   return [
     ...names.map(name => ({ name, in: 'path', required: true, schema: ID })),
     ...(querySchema === undefined ? [] : queryParameters(querySchema)),
-    ...(isIdempotent ? [{ $ref: '#/components/parameters/IdempotencyKey' }] : []),
-    ...(isVersionChecked(path) ? [{ $ref: '#/components/parameters/ClientVersion' }] : []),
+    ...(isIdempotent || readsIdempotencyKey ? [{ $ref: '#/components/parameters/IdempotencyKey' }] : []),
+    ...(isVersionChecked(operation) ? [{ $ref: '#/components/parameters/ClientVersion' }] : []),
   ]
 }
 
@@ -167,5 +168,5 @@ const HEADERS: Record<number, object> = {
   },
   503: RETRY,
 }
-/** Every value in a path is one (contract 1.3). */
-const ID = { type: 'string', format: 'uint64', pattern: '^(0|[1-9][0-9]{0,19})$' }
+/** Of a user, a device, a call; every value in a path is one (contract 1.3). */
+export const ID = { type: 'string', format: 'uint64', pattern: '^(0|[1-9][0-9]{0,19})$' }

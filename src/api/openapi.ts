@@ -5,10 +5,11 @@
 
 import type { TSchema } from 'typebox'
 import { assert } from '../errors.ts'
+import { Challenge } from '../schema/account.ts'
 import type { HttpRoute } from '../transport/http.ts'
 import { documentRoute } from './document-route.ts'
 import { LOG_FILE_PATHS, type PathItem, plainOperations } from './log-operations.ts'
-import { openApiOperation, type StatusOf } from './openapi-operation.ts'
+import { ID, openApiOperation, type StatusOf } from './openapi-operation.ts'
 import type { Operation } from './operation.ts'
 import type { OperationForm } from './refusals.ts'
 
@@ -117,6 +118,8 @@ const COMPONENTS = {
 }
 
 /** The schema of every refusal, over HTTP and STOMP. */
+const DEVICE_NAMES = { type: 'array', items: { type: 'string', description: '`<userId>_<deviceId>`' } }
+
 export const PROBLEM = {
   type: 'object',
   description: 'RFC 9457 problem details; `code` is what a client goes by',
@@ -129,6 +132,26 @@ export const PROBLEM = {
     detail: { type: 'string', description: 'For logs and developers' },
     requestId: { type: 'string', description: "Names the request in the server's log" },
     retryIn: { type: 'integer', description: 'Seconds to wait, as in Retry-After' },
+    scope: {
+      type: 'string',
+      description: 'With `RATE_LIMITED`: whose rate it is, such as `address`, `user` or `session`',
+    },
+    attemptsLeft: { type: 'integer', description: 'With `OTP_INVALID`: how many codes may still be tried' },
+    challenge: {
+      ...Challenge,
+      description: 'With `ACCOUNT_EXISTS` and `STEP_UP_REQUIRED`: the code that was sent, to go on with',
+    },
+    minClientVersion: { type: 'string', description: 'With `CLIENT_TOO_OLD`: the oldest that is served' },
+    missing: { ...DEVICE_NAMES, description: 'With `DEVICE_LIST_MISMATCH`: devices that need a key too' },
+    extra: { ...DEVICE_NAMES, description: 'With `DEVICE_LIST_MISMATCH`: devices that are to have none' },
+    callId: { ...ID, description: 'With `ALREADY_IN_CALL`: the call that the user is in' },
+    calleeIds: { type: 'array', items: ID, description: 'With `CALLEE_NOT_CONTACT`: who is none' },
+    keyEpoch: { type: 'integer', description: 'With `EPOCH_CONFLICT`: the epoch of the call' },
+    allow: { type: 'string', description: 'With `METHOD_NOT_ALLOWED`: as the header Allow' },
+    acceptEncoding: {
+      type: 'string',
+      description: 'With `UNSUPPORTED_MEDIA_TYPE`: as the header Accept-Encoding',
+    },
     errors: {
       type: 'array',
       items: {

@@ -14,6 +14,7 @@ import { networkOf } from './admission.ts'
 import type { Authentication, Caller } from './authentication.ts'
 import { Idempotence, type IdempotenceWorld } from './idempotence.ts'
 import type { Operation, RateRule, Reply } from './operation.ts'
+import { isVersionChecked } from './refusals.ts'
 import { RequestCall } from './request-call.ts'
 
 export interface OperationsWorld extends IdempotenceWorld {
@@ -24,8 +25,6 @@ export interface OperationsWorld extends IdempotenceWorld {
   readonly idsAs: IdForm
   /** Answers then name the members of a request that the operation does not know. */
   readonly isDevelopment: boolean
-  /** Told of each request of somebody who is signed in: their device shows a sign of life. */
-  readonly onCaller?: (caller: Caller) => void
 }
 
 /** The routes of the operations, and what has to be called now and then so that counts of the past are forgotten. */
@@ -45,6 +44,7 @@ export function operationRoutes(
         ? {}
         : { deprecatedAliases: operation.deprecatedAliases }),
       ...(operation.bodyBytesMax === undefined ? {} : { bodyBytesMax: operation.bodyBytesMax }),
+      isVersionChecked: isVersionChecked(operation),
       handle: (request: HttpRequest) => runner.run(request),
     }
   })
@@ -71,7 +71,6 @@ class OperationRunner {
   run(request: HttpRequest): HttpAnswer | Promise<HttpAnswer> {
     const caller = this.#authenticate(request.header('authorization'))
     if (this.#world.areRatesLimited) this.#rates.take(this.#operation, request, caller)
-    if (caller !== undefined) this.#world.onCaller?.(caller)
     const body = this.#readBody(request)
     const unknownFields = this.#world.isDevelopment ? this.#unknownFields(body) : ''
     // Now, since the body's memory may be gone when the handler comes to its commit.
@@ -146,8 +145,9 @@ class Rates {
   /** Throws `RATE_LIMITED` with the seconds to wait. */
   take({ rates = [] }: Operation, request: HttpRequest, caller: Caller | undefined): void {
     const nowMs = this.#monotonicMs()
-    for (const rule of rates) this.#take(rule, request, caller, nowMs)
+    // First, so that what it refuses uses up nothing scarcer.
     if (caller !== undefined) this.#take(ANYTHING_AUTHENTICATED, request, caller, nowMs)
+    for (const rule of rates) this.#take(rule, request, caller, nowMs)
   }
 
   sweep(): void {

@@ -46,8 +46,6 @@ export interface Call<Body, Query, A extends Access> {
   readonly idempotencyKey: string | undefined
   /** The client's network: its IPv4 address or the /64 of its IPv6 address. */
   readonly network: string
-  /** The body's bytes, for what has to compare them. Not to be kept beyond the handler's first return. */
-  readonly bodyBytes: Uint8Array
   readonly nowMs: number
   /**
    * Runs `write` in one transaction and resolves with the reply it returned once that is durable. Where the request has
@@ -89,6 +87,8 @@ export interface OperationRules<Body, Query, A extends Access> {
   readonly rates?: readonly RateRule[]
   /** Whether it honours `Idempotency-Key`. */
   readonly isIdempotent?: boolean
+  /** Whether it goes by the `Idempotency-Key` itself: at a sign-in there is nobody yet whose replies could be kept. */
+  readonly readsIdempotencyKey?: boolean
   /**
    * Whether it does something to the session that asks, so that the reply kept for an `Idempotency-Key` is that
    * session's alone; else it is the user's.

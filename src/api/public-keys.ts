@@ -41,8 +41,8 @@ export interface PublicKeysWorld {
 export function publicKeyRoutes(world: PublicKeysWorld): readonly HttpRoute[] {
   const lookups = new Lookups(world)
   return [
-    { method: 'POST', path: '/api/get-public-keys', handle: request => lookups.getPublicKeys(request) },
-    { method: 'POST', path: '/api/get-key-history', handle: request => lookups.getKeyHistory(request) },
+    { ...LOOKUP, path: '/api/get-public-keys', handle: request => lookups.getPublicKeys(request) },
+    { ...LOOKUP, path: '/api/get-key-history', handle: request => lookups.getKeyHistory(request) },
   ]
 }
 
@@ -185,3 +185,4 @@ const GET_PUBLIC_KEYS = new BodyReader(GetPublicKeysRequest)
 const GET_KEY_HISTORY = new BodyReader(GetKeyHistoryRequest)
 /** Bytes of a hash that the lookup index holds. */
 const INDEXED_BYTES = 16
+const LOOKUP = { method: 'POST', isLookup: true } as const

@@ -16,9 +16,9 @@ export function codesOf(operation: OperationForm): readonly ErrorCode[] {
 }
 
 function formCodes(operation: OperationForm): readonly ErrorCode[] {
-  const { method, path, tag, bodySchema, querySchema, isIdempotent = false } = operation
+  const { method, tag, bodySchema, querySchema, isIdempotent = false } = operation
   const codes: ErrorCode[] = []
-  if (isVersionChecked(path)) codes.push('CLIENT_TOO_OLD')
+  if (isVersionChecked(operation)) codes.push('CLIENT_TOO_OLD')
   // A body is read where one may come, also where nothing is expected of it.
   if (method !== 'GET') codes.push('BODY_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE')
   if (method !== 'GET' && tag !== 'log') codes.push('STORE_UNAVAILABLE')
@@ -29,8 +29,8 @@ function formCodes(operation: OperationForm): readonly ErrorCode[] {
 }
 
 /** Whether clients that are too old are turned away: `meta` tells them so, and the log is open to all. */
-export function isVersionChecked(path: string): boolean {
-  return path.startsWith('/app/api/') && path !== '/app/api/meta'
+export function isVersionChecked({ tag }: OperationForm): boolean {
+  return tag !== 'meta' && tag !== 'log'
 }
 
 const ANY_CODES: readonly ErrorCode[] = ['RATE_LIMITED', 'INTERNAL']

@@ -68,10 +68,6 @@ export class RequestCall implements Call<unknown, unknown, 'session'> {
     return networkOf(this.#request.remoteAddress)
   }
 
-  get bodyBytes(): Uint8Array {
-    return this.#request.body
-  }
-
   get nowMs(): number {
     return this.#checked.nowMs
   }

@@ -71,6 +71,7 @@ export function signInOperations(world: SignInWorld): readonly Operation[] {
       replies: { 200: LoginReply },
       codes: [...BEGIN_CODES, ...SOCIAL_CODES],
       rates: LOGIN_RATES,
+      readsIdempotencyKey: true,
       handle: call => login(world, call),
     }),
     operationWithBody(ResendOtpRequest, {

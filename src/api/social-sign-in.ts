@@ -159,6 +159,7 @@ export function platformLoginOperations(socialSignIn: Pick<SocialSignIn, 'signIn
       replies: { 200: SignedIn },
       codes: SOCIAL_CODES,
       rates: [SOCIAL_RATE],
+      readsIdempotencyKey: true,
       handle(call) {
         const { platform = APPLE, nonce, displayName, ...sent } = call.body
         const idToken = sent.identityToken ?? sent.idToken

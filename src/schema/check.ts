@@ -5,6 +5,8 @@ import { Compile, type Validator } from 'typebox/schema'
 import { type FieldError, SignalError } from '../errors.ts'
 import { type Settle, settleOf } from './shape.ts'
 
+type Faults = ReturnType<Validator['Errors']>[1]
+
 /** Checks values against one schema. The checking code is compiled at the first use. */
 export class SchemaCheck<Schema extends TSchema> {
   readonly schema: Schema
@@ -37,13 +39,31 @@ export class SchemaCheck<Schema extends TSchema> {
   #refusal(validator: Validator, value: unknown): SignalError {
     // The validator stops at the eighth fault.
     const [, faults] = validator.Errors(value)
-    const errors = faults.map(({ instancePath, keyword, message }) => ({
-      pointer: instancePath,
-      code: keyword === '~refine' ? 'FORMAT' : keyword.toUpperCase(),
-      detail: message,
-    }))
-    return validationFailed(errors, this.#name)
+    return validationFailed(fieldErrorsOf(faults), this.#name)
   }
+}
+
+/** Each member that is missing has an error of its own; a value that is none of a few has one that names them. */
+function fieldErrorsOf(faults: Faults): FieldError[] {
+  const constants = faults.filter(fault => fault.keyword === 'const')
+  return faults.flatMap(fault => {
+    const { instancePath: pointer, keyword, message } = fault
+    if (keyword === 'required') {
+      const names = fault.params.requiredProperties
+      return names.map(name => ({ pointer: `${pointer}/${name}`, code: 'REQUIRED', detail: 'is missing' }))
+    }
+    const choice = constants.filter(({ instancePath }) => instancePath === pointer)
+    if (choice.length === 0) return [{ pointer, code: codeOf(keyword), detail: message }]
+    // It stands once for all of them, and for the fault that none of them fits.
+    if (fault !== choice[0]) return []
+    const allowed = choice.map(({ params }) => JSON.stringify(params.allowedValue)).join(', ')
+    return [{ pointer, code: 'ENUM', detail: `must be one of ${allowed}` }]
+  })
+}
+
+/** `MAX_LENGTH` of `maxLength`; a form that the schema itself can't say is a FORMAT. */
+function codeOf(keyword: string): string {
+  return keyword === '~refine' ? 'FORMAT' : keyword.replace(/[A-Z]/g, '_$&').toUpperCase()
 }
 
 /** `VALIDATION_FAILED` for these faults; `name` stands for the pointer to the whole. */

@@ -105,7 +105,7 @@ export class Exchange implements HttpRequest {
     try {
       if (this.#isPreflight(req)) return this.#answerPreflight()
       this.#match = this.#world.router.find(this.path)
-      this.#admit(scopesOf(this.#match))
+      this.#admit(this.#match?.targets.get(this.method)?.route.isLookup ? LOOKUP_SCOPES : REQUEST_SCOPES)
       const { route } = this.#findTarget(this.#match)
       this.#refuseOldClient(route, req)
       if (route.method === 'GET') this.#handle(route, NO_BYTES)
@@ -184,9 +184,9 @@ export class Exchange implements HttpRequest {
     return target
   }
 
-  #refuseOldClient({ path }: HttpRoute, req: uWS.HttpRequest): void {
+  #refuseOldClient({ isVersionChecked = false }: HttpRoute, req: uWS.HttpRequest): void {
     const { requiredClient } = this.#world.parts
-    if (requiredClient === undefined || !path.startsWith('/app/api/') || path === '/app/api/meta') return
+    if (requiredClient === undefined || !isVersionChecked) return
     const minClientVersion = requiredClient(req.getHeader('x-client-version'))
     if (minClientVersion === undefined) return
     throw new SignalError('CLIENT_TOO_OLD', `this server needs ${minClientVersion} or later`, {
@@ -288,10 +288,6 @@ export class Exchange implements HttpRequest {
 function encoded(body: string | Uint8Array): string | Uint8Array {
   if (typeof body !== 'string' || body.length < ENCODED_FROM || body.length > ENCODED_MAX) return body
   return ENCODING.subarray(0, ENCODING.write(body))
-}
-
-function scopesOf(match: Match | undefined): readonly AdmissionScope[] {
-  return match?.path.startsWith('/api/get-') ? LOOKUP_SCOPES : REQUEST_SCOPES
 }
 
 /** Unique without the cost of randomness for each: the process's random name and a count. */

@@ -55,6 +55,10 @@ export interface HttpRoute {
   readonly headers?: readonly string[]
   /** `BODY_BYTES_MAX` where it is left out. */
   readonly bodyBytesMax?: number
+  /** Whether clients that are too old are turned away. */
+  readonly isVersionChecked?: boolean
+  /** Whether a request counts against the address as a look-up in the log, too. */
+  readonly isLookup?: boolean
   /** Throws or rejects with a `SignalError` for what the peer may hear of. */
   readonly handle: (request: HttpRequest) => HttpAnswer | Promise<HttpAnswer>
 }

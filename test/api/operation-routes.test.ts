@@ -314,6 +314,20 @@ t.test('anything that a user asks for counts together, whatever it is', async t 
   t.equal(statuses.indexOf(429), 200, 'a burst of two hundred, and no more')
 })
 
+t.test('what is refused as too much of anything uses up nothing scarcer', async t => {
+  const world = open(t, { rates: true })
+  const scarce = { rates: [{ name: 'notes', by: 'user' as const, ...ONCE_A_MINUTE }] }
+  const { note } = noteOperation(scarce)
+  const { note: plenty } = noteOperation({ id: 'two', path: '/app/api/two' })
+  const send = sender(world, [note, plenty])
+  const { token } = await newUser(world)
+  const ask = async (path: string) => (await send(`POST ${path}`, { token, body: { text: 'x' } })).status
+  for (let sent = 0; sent < 200; sent++) await ask('/app/api/two')
+  for (let sent = 0; sent < 3; sent++) t.equal(await ask('/app/api/note'), 429)
+  await world.advance(1_000)
+  t.equal(await ask('/app/api/note'), 201)
+})
+
 t.test('a refused body counts too, so that guessing is not free', async t => {
   const world = open(t, { rates: true })
   const { note } = noteOperation({ rates: [{ name: 'notes', by: 'user', ...ONCE_A_MINUTE }] })

@@ -148,7 +148,7 @@ t.test('a client below the minimum is sent to its store, and can still read why'
   })
   const ask = (path: string, version: string) =>
     fetch(`${http}${path}`, { headers: { 'x-client-version': version, origin: 'https://a.example' } })
-  for (const path of ['/app/api/user', '/api/user']) {
+  for (const path of ['/app/api/user', '/api/user', '/credentials', '/app/api/credentials']) {
     const refused = await ask(path, 'android/1.9.9 (77)')
     t.match(await refused.json(), { status: 426, code: 'CLIENT_TOO_OLD', minClientVersion: 'android/2.0.0' })
     t.equal(refused.headers.get('access-control-allow-origin'), 'https://a.example')

@@ -202,7 +202,7 @@ t.test('every element at fault is pointed to', async t => {
   )
   t.same(pointersOf([]), [''])
   t.same(pointersOf(null), [''])
-  t.same(pointersOf({}), [''])
+  t.same(pointersOf({}), ['/targets'])
   t.same(pointersOf({ targets: 'x' }), ['/targets'])
   t.same(pointersOf({ targets: [] }), ['/targets'])
   const targets = [HASH, HASH.slice(1), 7, null, HASH].map(publicKeyHash => ({ publicKeyHash }))
@@ -210,14 +210,17 @@ t.test('every element at fault is pointed to', async t => {
     pointersOf({ targets }),
     [1, 2, 3].map(at => `/targets/${at}/publicKeyHash`),
   )
-  t.same(pointersOf({ targets: [{ publicKeyHash: HASH }, {}, 5] }), ['/targets/1', '/targets/2'])
+  t.same(pointersOf({ targets: [{ publicKeyHash: HASH }, {}, 5] }), [
+    '/targets/1/publicKeyHash',
+    '/targets/2',
+  ])
 })
 
 t.test('a fault has a code in capitals and a sentence, and many of them are cut short', async t => {
   const reader = new BodyReader(GetPublicKeysRequest)
   const faults = fieldErrors(reader, { targets: Array(64).fill({ publicKeyHash: 'x' }) })
   t.ok(faults.length > 0 && faults.length <= 20, `${faults.length} faults`)
-  t.ok(faults.every(({ code, detail }) => /^[A-Z]+$/.test(code) && detail.length > 3))
+  t.ok(faults.every(({ code, detail }) => /^[A-Z_]+$/.test(code) && detail.length > 3))
 })
 
 t.test('a hash is canonical base64 of 64 bytes', async t => {
@@ -285,6 +288,29 @@ t.test('a refused id is one fault, with a sentence', async t => {
     )
     t.match(errors[0]?.detail, /64-bit integer/)
   }
+})
+
+t.test('each missing member is named, and a value that is none of a few has one error', async t => {
+  const Body = Type.Object({
+    kind: Type.Union([Type.Literal('email'), Type.Literal('phone')]),
+    name: Type.String({ maxLength: 2 }),
+    inner: Type.Object({ one: Type.String(), two: Type.String() }),
+  })
+  const faults = (value: unknown) => {
+    try {
+      new BodyReader(Body).read(fromUtf8(JSON.stringify(value)), 'application/json')
+    } catch (error) {
+      return (error as SignalError).errors.map(({ pointer, code, detail }) => `${pointer} ${code} ${detail}`)
+    }
+    return []
+  }
+  t.same(faults({ kind: 'x', name: 'long', inner: { one: '1' } }), [
+    '/kind ENUM must be one of "email", "phone"',
+    '/name MAX_LENGTH must not have more than 2 characters',
+    '/inner/two REQUIRED is missing',
+  ])
+  const missing = faults({}).map(fault => fault.split(' ').slice(0, 2).join(' '))
+  t.same(missing, ['/kind REQUIRED', '/name REQUIRED', '/inner REQUIRED'])
 })
 
 t.test('null is absence where a member is optional, and a fault where it is not', async t => {

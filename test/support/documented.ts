@@ -5,6 +5,7 @@
 
 import type { TSchema } from 'typebox'
 import { Compile, type Validator } from 'typebox/schema'
+import { PROBLEM } from '../../src/api/openapi.ts'
 import type { Operation } from '../../src/api/operation.ts'
 import { codesOf, type OperationForm } from '../../src/api/refusals.ts'
 import type { ErrorCode } from '../../src/errors.ts'
@@ -56,6 +57,8 @@ export class DocumentedAnswers {
 function refusalFault(operation: OperationForm, status: number, body: unknown): string | undefined {
   const { code } = body as { readonly code: ErrorCode }
   if (!codesOf(operation).includes(code)) return `code ${code}`
+  const unknown = Object.keys(body as object).find(member => !(member in PROBLEM.properties))
+  if (unknown !== undefined) return `member ${unknown}`
   return statusOf(code) === status ? undefined : `status ${status} for ${code}`
 }
 

@@ -402,7 +402,7 @@ t.test('admission counts the client, its canonical route, and paths that lead no
   }
   const { port, requests } = await serve(
     t,
-    [echo('POST', '/api/get-public-keys'), echo('GET', '/app/api/meta')],
+    [{ ...echo('POST', '/api/get-public-keys'), isLookup: true }, echo('GET', '/app/api/meta')],
     {
       admit,
       trustedProxies: ['127.0.0.0/8'],
@@ -455,11 +455,10 @@ t.test('too many requests for the log’s files are 429, for every page to read'
   t.equal(answer.headers.get('access-control-allow-origin'), '*')
 })
 
-t.test('a client that is too old is refused by every application route but meta', async t => {
+t.test('a client that is too old is refused by the routes that say so', async t => {
   const requiredClient = (version: string) => (version === 'ios/1.0.0' ? 'ios/1.4.0' : undefined)
-  const routes = ['/app/api/meta', '/app/api/devices/{id}', '/api/get-public-keys'].map(path =>
-    echo('GET', path),
-  )
+  const checked = { ...echo('GET', '/app/api/devices/{id}'), isVersionChecked: true }
+  const routes = [checked, echo('GET', '/app/api/meta'), echo('GET', '/api/get-public-keys')]
   const { url } = await serve(t, routes, { requiredClient })
   const ask = (path: string, version: string) =>
     fetch(`${url}${path}`, { headers: { 'x-client-version': version } })
