@@ -67,13 +67,12 @@ export class CallHistoryStore {
 
   /**
    * In a transaction: writes a user's row of a call in place of an earlier one. The oldest goes where there is no room.
-   * Choice: a row that the user deleted while the call goes on comes back when something else becomes of it.
+   * A call that is missed once more counts as not looked at again. Choice: a row that the user deleted while the call goes on comes back when something else becomes of it.
    */
   put(userId: UserId, row: CallHistoryRow, nowMs: number): void {
     const before = this.#rows.get(rowKey(userId, placeOf(row)))
     if (before === undefined) this.#makeRoom(userId, row, nowMs)
-    const wasSeen = before !== undefined && before.status === row.status && before.seen
-    this.#change(userId, before, { ...row, seen: row.seen || wasSeen }, nowMs)
+    this.#change(userId, before, row, nowMs)
   }
 
   /** In a transaction: the user has looked at their missed calls. */
