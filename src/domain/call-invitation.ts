@@ -64,6 +64,7 @@ export function startedCall(command: StartCommand, facts: CallFacts): Call | Cal
     endReason: undefined,
     endedBy: undefined,
     lastKeys: undefined,
+    epochKeys: undefined,
     quiet: undefined,
   }
 }

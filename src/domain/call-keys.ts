@@ -14,6 +14,7 @@ import {
   joinedOn,
   type Participant,
   type RejoinAsk,
+  type SentKeys,
 } from './call.ts'
 import { attendedCall } from './call-attendance.ts'
 import { type CallActor, type CallCommand, type CallRefused, refused } from './call-command.ts'
@@ -29,7 +30,7 @@ export interface Sent {
   readonly told: readonly DeviceEffect[]
 }
 
-/** Asks every other person's device in the call for the key; an ask that is open already is not repeated. */
+/** Asks every other device in the call for the key, the user's own among them; an ask that is open is not repeated. */
 export function withAsk(
   call: Call,
   participant: Participant,
@@ -40,7 +41,7 @@ export function withAsk(
   if (refusal !== undefined) return refusal
   if (openAskOf(call, by, nowMs) !== undefined) return { call, told: [] }
   const { userId, deviceId, publicKeyHash } = by
-  const others = joinedDevices(call).filter(device => device.userId !== userId)
+  const others = joinedDevices(call).filter(device => !isSame(device, by))
   if (others.length === 0)
     return refused('NO_ACTIVE_PARTICIPANT', 'nobody in the call has the key; rejoin without')
   const ask: RejoinAsk = { userId, deviceId, askedAtMs: nowMs, asked: others.length, answeredBy: [] }
@@ -140,11 +141,11 @@ export function withKeys(call: Call, command: KeysCommand, endsAtMs: number): Se
     ...{ fromUserId: userId, fromDeviceId: deviceId },
   }
   const told = slices.map(slice => keyedNotice(slice, notice, endsAtMs))
-  const participants = call.participants.map(one => withSlices(one, slices, epoch > call.keyEpoch))
-  return {
-    call: { ...call, participants, keyEpoch: epoch, lastKeys: { epoch, userId, deviceId, digest } },
-    told,
-  }
+  const isNewEpoch = epoch > call.keyEpoch
+  const participants = call.participants.map(one => withSlices(one, slices, isNewEpoch))
+  const lastKeys: SentKeys = { epoch, userId, deviceId, digest }
+  const epochKeys = isNewEpoch ? lastKeys : call.epochKeys
+  return { call: { ...call, participants, keyEpoch: epoch, lastKeys, epochKeys }, told }
 }
 
 /**
@@ -182,9 +183,10 @@ function refusalOfOutsider(call: Call, by: CallDeviceRef): CallRefused | undefin
   return isIn ? undefined : refused('NOT_PARTICIPANT', 'only a device that is in the call gives out its key')
 }
 
-function isRepeated({ lastKeys }: Call, { by, epoch }: KeysCommand, digest: Uint8Array): boolean {
-  if (lastKeys === undefined || lastKeys.epoch !== epoch || !isSame(lastKeys, by)) return false
-  return Buffer.compare(lastKeys.digest, digest) === 0
+function isRepeated({ lastKeys, epochKeys }: Call, { by, epoch }: KeysCommand, digest: Uint8Array): boolean {
+  const isThis = (sent: SentKeys | undefined) =>
+    sent?.epoch === epoch && isSame(sent, by) && Buffer.compare(sent.digest, digest) === 0
+  return isThis(lastKeys) || isThis(epochKeys)
 }
 
 /** Over everything but who sends it; what is kept of a map must not be its keys. */

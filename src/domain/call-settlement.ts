@@ -46,6 +46,7 @@ export function ended(call: Call, { status, endReason, endedBy }: Ending, nowMs:
     participants,
     endedAtMs: nowMs,
     lastKeys: undefined,
+    epochKeys: undefined,
     rejoinAsks: [],
     quiet: undefined,
   }

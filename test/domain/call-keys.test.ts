@@ -39,7 +39,7 @@ function answer(by: CallDeviceRef, requester: CallDeviceRef = THIRD, encryptedAE
   }
 }
 
-t.test('a device that asks is heard by every other person in the call', async t => {
+t.test('a device that asks is heard by every other device in the call', async t => {
   const house = active({ pending: [4] })
   house.run({ kind: 'leave', by: THIRD })
   house.nowMs += 1000
@@ -67,12 +67,17 @@ t.test('an ask that is open is not repeated, one that is over is', async t => {
   t.equal(house.call.rejoinAsks.length, 1)
 })
 
-t.test('one whose own other device is in the call asks the others alone', async t => {
+t.test('one whose own other device is in the call asks that one too', async t => {
   const house = active()
   const { effects } = house.run({ kind: 'request-rejoin', by: deviceOf(2, 2) })
-  t.same(inWords(effects), ['101 participant_request_rejoin', '301 participant_request_rejoin'])
+  t.same(
+    inWords(effects),
+    [101, 201, 301].map(device => `${device} participant_request_rejoin`),
+  )
   const moved = house.run({ kind: 'rejoin', by: deviceOf(2, 2) })
   t.same(inWords(moved.effects), ['201 call_moved', 'topic joined 2'])
+  for (const by of [HOST, THIRD]) house.run({ kind: 'leave', by })
+  t.same(house.run({ kind: 'request-rejoin', by: SECOND }).reply, { kind: 'asked', asked: 1, expiresInS: 30 })
 })
 
 t.test('nobody can be asked when nobody else is there', async t => {
@@ -271,6 +276,7 @@ t.test('keys that are sent again are not passed on again', async t => {
   const emergency = house.keysCommand(SECOND, [HOST], 2, 'emergency')
   t.equal(house.run(emergency).effects.length, 1)
   t.equal(house.run(emergency).effects.length, 0)
+  t.same(house.run(command).effects, [], 'whatever others have sent since')
 })
 
 t.test('keys of the wrong form are refused', async t => {
