@@ -41,6 +41,8 @@ export class QueueSubscription {
   isFull = false
   /** Up to here its messages have been given to somebody before it. */
   givenBefore = 0
+  /** Up to here its client has seen what is in the queue, on connections before. */
+  seenBefore = 0
   /** The last offset it was given, and the last that the store knows to have been given. */
   given = 0
   marked = 0
@@ -138,19 +140,24 @@ export class InboxDelivery {
       position !== undefined &&
       (position.epoch === head.epoch || (position.epoch === 0 && position.offset === 0)) &&
       position.offset < head.nextOffset
-    if (isKnown) this.#skipTo(subscription, position.offset)
+    if (isKnown) this.#skipTo(subscription, position)
     return { isRecovered: isKnown && position.offset >= head.lostOffset, isEmpty }
   }
 
   /** What it has seen it need not get; where nothing is acknowledged, that is all there is to wait for. */
-  #skipTo(subscription: QueueSubscription, offset: number): void {
-    const { userId, deviceId } = this.#device
+  #skipTo(subscription: QueueSubscription, { epoch, offset }: InboxPosition): void {
     subscription.cursor = offset
+    subscription.seenBefore = offset
+    if (offset > 0) this.#epoch = epoch
     if (subscription.mode !== 'auto') return
-    for (const message of this.#world.inbox.after(userId, deviceId, 0, INBOX_MESSAGES_MAX)) {
-      const isSeen = message.offset <= offset && message.queue === subscription.queue
-      if (isSeen) subscription.noteGiven(message.offset)
-    }
+    for (const seen of this.#waitingUpTo(subscription, offset)) subscription.noteGiven(seen)
+  }
+
+  /** Offsets of what waits in the subscription's queue. */
+  #waitingUpTo({ queue }: QueueSubscription, offset: number): number[] {
+    const { userId, deviceId } = this.#device
+    const messages = this.#world.inbox.after(userId, deviceId, 0, INBOX_MESSAGES_MAX)
+    return messages.filter(each => each.offset <= offset && each.queue === queue).map(each => each.offset)
   }
 
   /** What it had open waits for the device's next subscription. */
@@ -177,24 +184,38 @@ export class InboxDelivery {
   }
 
   /**
-   * The subscription that an acknowledgement of the message there is for: one that has it open, of that id if one is
-   * named. `passed` when this connection was given it and is done with it; undefined for any other place.
+   * The subscription that an acknowledgement of the message there is for, of that id if one is named: one that has it
+   * open, or whose client said that it has seen it. `passed` when this connection was given it and is done with it;
+   * undefined for any other place.
    */
   find(
     { epoch, offset }: InboxPosition,
     subscriptionId: string | undefined,
   ): QueueSubscription | 'passed' | undefined {
     if (epoch !== this.#epoch) return undefined
+    let seeing: QueueSubscription | undefined
     for (const each of this.#subscriptions) {
       const isMeant = subscriptionId === undefined || each.named.id === subscriptionId
-      if (isMeant && each.mode !== 'auto' && each.hasOpen(offset)) return each
+      if (!isMeant || each.mode === 'auto') continue
+      if (each.hasOpen(offset)) return each
+      if (offset <= each.seenBefore) seeing ??= each
     }
+    if (seeing !== undefined) return seeing
     return offset >= this.#lowestGiven && offset <= this.#highestGiven ? 'passed' : undefined
   }
 
   /** Ends what an acknowledgement of an offset covers; returns the offsets that are thereby settled. */
   acknowledge(subscription: QueueSubscription, offset: number): number[] {
-    return this.#settledOf(subscription, subscription.takeOpen(offset))
+    return this.#settledOf(
+      subscription,
+      offset > subscription.seenBefore ? subscription.takeOpen(offset) : this.#seenOf(subscription, offset),
+    )
+  }
+
+  /** What an acknowledgement of something from before this connection covers: it was lost with the one before. */
+  #seenOf(subscription: QueueSubscription, offset: number): number[] {
+    const seen = this.#waitingUpTo(subscription, offset)
+    return subscription.mode === 'client' ? seen : seen.filter(each => each === offset)
   }
 
   /** Ends what a refusal covers without settling it: it waits for the device's next connection. */

@@ -499,6 +499,33 @@ t.test('since skips what is unacknowledged without settling it', async t => {
   t.same(waiting(house, person), ['a'])
 })
 
+for (const [mode, left] of [
+  ['client-individual', ['a', 'c']],
+  ['client', ['c']],
+] as const) {
+  t.test(`an acknowledgement that was lost with its connection counts behind since: ${mode}`, async t => {
+    const { house, person, peer } = await begin(t, ['a', 'b', 'c'])
+    subscribe(peer, 's1', mode)
+    await house.settle()
+    const ids = idsOf(peer.take())
+    const next = await reconnect(house, person, peer)
+    subscribe(next, 's0', 'client', '', '/user/queue/calls')
+    subscribe(
+      next,
+      's1',
+      mode,
+      `since:${ids[2]}
+`,
+    )
+    for (let times = 0; times < 2; times++) ack(next, ids[1]!, 'receipt:r\n')
+    await house.settle()
+    t.same([waiting(house, person), next.isClosed], [left, false])
+    ack(next, ids[2]!.replace(/\d+$/, '4'))
+    await house.settle()
+    t.equal(next.closeCode, 1002, 'what is behind it has not come yet')
+  })
+}
+
 t.test('a position of another epoch names nothing that was given', async t => {
   const { house, person, peer } = await begin(t, ['a'])
   subscribe(peer, 's1', 'client')
