@@ -1,6 +1,7 @@
 /**
- * SEND, ACK and NACK, and the COMMIT that does what they put off: first all that touches the inbox, in one transaction
- * of the store, then what is live, in order.
+ * SEND, ACK and NACK, and the COMMIT that does what they put off: first the commands of calls, which may be refused, in
+ * order up to one that is; then all that touches the inbox, in one transaction of the store; then what is published. So a
+ * COMMIT that is refused has settled nothing: what it acknowledges comes again on the next connection.
  */
 
 import { SignalError } from '../../src/errors.ts'
@@ -39,52 +40,54 @@ export function onAcknowledge(desk: Desk, frame: Frame): void {
 export function perform(desk: Desk, actions: readonly Action[], asked: Asked): void {
   const settled: number[] = []
   const sent: DevelopmentItem[] = []
-  const live: LiveAction[] = []
+  const commands: Command[] = []
+  const published: Publication[] = []
   for (const action of actions) {
     if (action.kind === 'acknowledge') for (const offset of acknowledge(desk, action)) settled.push(offset)
     else if (action.kind === 'keep') sent.push(action.item)
-    else live.push(action)
+    else if (action.kind === 'command') commands.push(action)
+    else published.push(action)
   }
   desk.settleBefore(asked.receipt)
-  const isOnlySettling = sent.length + live.length === 0 && asked.receipt === undefined
+  const isOnlySettling = actions.every(({ kind }) => kind === 'acknowledge') && asked.receipt === undefined
   if (isOnlySettling) desk.settleSoon(settled)
-  else if (settled.length + sent.length === 0) performLive(desk, live, asked)
-  else performDurable(desk, { settled, sent }, live, asked)
+  else {
+    carryOut(desk, commands, asked, () =>
+      changeInbox(desk, { settled, sent }, asked, () => publish(desk, published, asked)),
+    )
+  }
   // An acknowledgement makes room, whether it settled anything or not.
   if (desk.inbox?.makeRoom()) desk.pump()
 }
 
-type LiveAction = Extract<Action, { kind: 'publish' | 'command' }>
+type Command = Extract<Action, { kind: 'command' }>
+type Publication = Extract<Action, { kind: 'publish' }>
 
-function performDurable(desk: Desk, change: InboxChange, live: readonly LiveAction[], asked: Asked): void {
-  const { userId, deviceId } = desk.device
-  desk.after(desk.world.inbox.change(userId, deviceId, change), failure => {
-    if (failure === undefined) performLive(desk, live, asked)
-    else desk.refuse(asked, failure)
-  })
+function carryOut(desk: Desk, commands: readonly Command[], asked: Asked, next: () => void): void {
+  if (commands.length === 0) return next()
+  desk.after(inTurn(desk, commands), failure =>
+    failure === undefined ? next() : desk.refuse(asked, failure),
+  )
 }
 
-function performLive(desk: Desk, actions: readonly LiveAction[], asked: Asked): void {
-  const answers: Promise<unknown>[] = []
-  for (const action of actions) {
-    if (action.kind === 'command') {
-      answers.push(carryOut(desk, action))
-      continue
-    }
-    const { headers, body } = action
-    const told = desk.world.topics(action.topic).tell({ kind: 'publish', headers, body })
+/** Up to the first that is refused. */
+async function inTurn({ world, device }: Desk, commands: readonly Command[]): Promise<void> {
+  for (const { callId, command, said } of commands) await world.calls.command(callId, device, command, said)
+}
+
+function changeInbox(desk: Desk, change: InboxChange, asked: Asked, next: () => void): void {
+  if (change.settled.length + change.sent.length === 0) return next()
+  const { userId, deviceId } = desk.device
+  const changed = desk.world.inbox.change(userId, deviceId, change)
+  desk.after(changed, failure => (failure === undefined ? next() : desk.refuse(asked, failure)))
+}
+
+function publish(desk: Desk, published: readonly Publication[], asked: Asked): void {
+  for (const { topic, headers, body } of published) {
+    const told = desk.world.topics(topic).tell({ kind: 'publish', headers, body })
     if (told === 'overloaded') return desk.refuse(asked, new SignalError('OVERLOADED', 'the topic is full'))
   }
-  if (answers.length === 0) return desk.receiptInOrder(asked.receipt)
-  desk.after(Promise.all(answers), failure => {
-    if (failure === undefined) desk.peer.receipt(asked.receipt)
-    else desk.refuse(asked, failure)
-  })
-}
-
-/** Told at once; a refusal at once is a refusal like any other. */
-async function carryOut(desk: Desk, action: Extract<Action, { kind: 'command' }>): Promise<unknown> {
-  return desk.world.calls.command(action.callId, desk.device, action.command, action.said)
+  desk.receiptInOrder(asked.receipt)
 }
 
 /** Throws a `SignalError` for what may not be sent, or not there. */

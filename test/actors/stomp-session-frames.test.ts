@@ -357,6 +357,45 @@ t.test('a COMMIT does all of its frames, in one transaction of the store', async
   t.equal(commits, 1 + 2, 'one, and those of the test itself')
 })
 
+t.test('of a COMMIT whose command is refused nothing is settled, kept or published', async t => {
+  const house = makeHouse(t)
+  const person = newPerson()
+  const peer = await house.connect(person)
+  await house.keep(person, 'dev.t', 'old')
+  const [old] = await answered(
+    house,
+    peer,
+    subscribe('/user/queue/errors') +
+      subscribe('/user/queue/dev.t', 'ack:client\n') +
+      subscribe('/topic/dev.t'),
+  )
+  house.calls.refusal = 'CALL_NOT_FOUND'
+  const inT = 'transaction:t\n'
+  const frames = await answered(
+    house,
+    peer,
+    [
+      'BEGIN\ntransaction:t\n\n\0',
+      send('/topic/dev.t', 'live', inT),
+      `ACK\nid:${headerIn(old, 'ack')}\n${inT}\n\0`,
+      send('/user/queue/dev.t', 'new', inT),
+      send('/app/call/3/leave', '', inT),
+      'COMMIT\ntransaction:t\nreceipt:done\n\n\0',
+    ].join(''),
+  )
+  const [problem, ...others] = frames
+  t.match(JSON.parse(`${problem?.body}`), { receiptId: 'done' })
+  t.same(others, [])
+  peer.drop()
+  await house.settle()
+  const next = await house.connect(person)
+  const again = await answered(house, next, subscribe('/user/queue/dev.t'))
+  t.same(
+    again.map(({ body }) => body.toString()),
+    ['old'],
+  )
+})
+
 t.test('open transactions hold a bounded number of octets', async t => {
   const house = makeHouse(t)
   for (const destination of ['/topic/dev.t', '/user/queue/dev.t', '/app/call/1/keys']) {
