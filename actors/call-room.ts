@@ -15,7 +15,6 @@
 import {
   type Call,
   type CallDeviceRef,
-  hasPart,
   isJoined,
   isOver,
   joinedDevices,
@@ -33,7 +32,7 @@ import {
   refused,
 } from '../src/domain/call-command.ts'
 import { nextDeadlineMs, recover } from '../src/domain/call-deadline.ts'
-import { decide } from '../src/domain/call-decision.ts'
+import { decide, refusalOfWatcher } from '../src/domain/call-decision.ts'
 import { effectsOf } from '../src/domain/call-effect.ts'
 import { ended } from '../src/domain/call-settlement.ts'
 import { type CallId, type DeviceId, parseUint64, type UserId } from '../src/domain/ids.ts'
@@ -244,7 +243,7 @@ class CallRoom implements Actor<CallRoomMessage> {
   }
 
   #onSubscribe({ by, session, tag, reply }: SubscribeMessage): void {
-    const refusal = this.#refusalOfWatcher(by)
+    const refusal = refusalOfWatcher(this.#call, by.userId)
     if (refusal !== undefined) {
       reply.refuse(errorOf(refusal))
       if (this.#call === undefined) this.#context.stop()
@@ -252,13 +251,6 @@ class CallRoom implements Actor<CallRoomMessage> {
     }
     this.#life.watchers.subscribe(by.userId, session, tag)
     reply.answer(undefined)
-  }
-
-  #refusalOfWatcher(by: CallDeviceRef): CallRefused | undefined {
-    const call = this.#call
-    if (call === undefined || participantOf(call, by.userId) === undefined) return notFound()
-    if (!hasPart(call, by.userId)) return refused('NOT_PARTICIPANT', 'the host removed you from the call')
-    return isOver(call) ? callEnded(call.status) : undefined
   }
 
   #onUnsubscribe(sessionId: string): void {
@@ -363,14 +355,6 @@ function ringsTooOften(missingMs: number): CallRefused {
   const retryIn = Math.ceil(missingMs / 1000)
   const members = { retryIn, scope: 'callee' }
   return refused('RATE_LIMITED', `a callee did not answer your last calls, wait ${retryIn} s`, { members })
-}
-
-function notFound(): CallRefused {
-  return refused('CALL_NOT_FOUND', 'no call of that id has you in it')
-}
-
-function callEnded(status: string | undefined): CallRefused {
-  return refused('CALL_ENDED', `the call is over: ${status}`)
 }
 
 function errorOf({ code, detail, members, errors }: CallRefused): SignalError {

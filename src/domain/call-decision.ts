@@ -3,7 +3,7 @@
  * or a refusal. A command that a device repeats is answered as before and has no effects.
  */
 
-import { type Call, isOver, type Participant, participantOf } from './call.ts'
+import { type Call, type CallStatus, hasPart, isOver, type Participant, participantOf } from './call.ts'
 import {
   declinedCall,
   endedCall,
@@ -39,6 +39,7 @@ import {
 } from './call-keys.ts'
 import { settled } from './call-settlement.ts'
 import { recordOf, recordWithOwnKey } from './call-view.ts'
+import type { UserId } from './ids.ts'
 
 /**
  * `call` is undefined for `start` and for an id that no call has. The facts are needed by `start` and `invite`. After
@@ -82,11 +83,18 @@ function decideStart(call: Call | undefined, command: StartCommand, facts: CallF
 /** Why the one who asks may not do anything of the kind, whatever its details. */
 function refusalOf(call: Call, participant: Participant, command: DeviceCommand): CallRefused | undefined {
   if (isPresence(command) || command.kind === 'leave') return undefined
-  if (participant.state === 'removed') return refused('NOT_PARTICIPANT', 'the host removed you from the call')
+  if (participant.state === 'removed') return removedByHost()
   if (!isOver(call) || command.kind === 'end') return undefined
   if (command.kind === 'decline' && hasDeclined(participant, command)) return undefined
   if (command.kind === 'remove' && hasRemoved(call, command)) return undefined
-  return refused('CALL_ENDED', `the call is over: ${call.status}`)
+  return callEnded(call.status)
+}
+
+/** Why the user may not watch what happens in the call; undefined for who may. */
+export function refusalOfWatcher(call: Call | undefined, userId: UserId): CallRefused | undefined {
+  if (call === undefined || participantOf(call, userId) === undefined) return notFound()
+  if (!hasPart(call, userId)) return removedByHost()
+  return isOver(call) ? callEnded(call.status) : undefined
 }
 
 function outcomeOf(
@@ -167,6 +175,14 @@ function unchanged(call: Call): CallDecision {
 
 function notFound(): CallRefused {
   return refused('CALL_NOT_FOUND', 'no call of that id has you in it')
+}
+
+function removedByHost(): CallRefused {
+  return refused('NOT_PARTICIPANT', 'the host removed you from the call')
+}
+
+function callEnded(status: CallStatus): CallRefused {
+  return refused('CALL_ENDED', `the call is over: ${status}`)
 }
 
 const DONE: CallReply = { kind: 'done' }
