@@ -309,7 +309,7 @@ function joinOperations(parts: ApplicationParts, stores: Stores, senders: Opened
   })
   const { contacts } = stores
   const mayReadKeys = (asker: UserId, owner: UserId) =>
-    contacts.mayReadKeys(asker, owner, parts.nowMs()) || haveCallInCommon(parts.callIndex, asker, owner)
+    contacts.mayReadKeys(asker, owner, parts.nowMs()) || parts.callIndex.haveInCommon(asker, owner)
   const shared = {
     ...base,
     authentication,
@@ -347,9 +347,4 @@ function joinOperations(parts: ApplicationParts, stores: Stores, senders: Opened
     ...callHistoryOperations({ callHistory: stores.history }),
   ]
   return { operations, authentication, registration }
-}
-
-function haveCallInCommon(index: CallIndex, one: UserId, other: UserId): boolean {
-  const calls = index.callsOf(other)
-  return index.callsOf(one).some(callId => calls.includes(callId))
 }

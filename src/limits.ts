@@ -1,6 +1,7 @@
 /**
- * Every bound the server enforces, each with its reason. Units go last in a name.
- * What an operator may tune is in `config.ts`; what is here is part of the product.
+ * The bounds that more than one part of the server knows, or that hold for the whole process, each with its reason; others
+ * stand with what they bound. Units go last in a name. What an operator may tune is in `config.ts`; what is here is part of
+ * the product.
  */
 
 /** A request body; nothing but the call operations needs more (contract 8). */

@@ -11,7 +11,7 @@ export type StartWorker = (key: VrfKey) => Worker
 export const startVrfWorker: StartWorker = ({ secret, publicKey }) =>
   new Worker(new URL('./vrf-worker.js', import.meta.url), { name: 'vrf', workerData: { secret, publicKey } })
 
-const BATCHES_IN_FLIGHT_MAX = 2
+const THREAD_BATCHES_MAX = 2
 
 export interface ThreadEvents<Job extends VrfJob> {
   readonly onReady: () => void
@@ -50,7 +50,7 @@ export class VrfThread<Job extends VrfJob> {
   }
 
   get canTake(): boolean {
-    return this.isReady && this.#batches.length < BATCHES_IN_FLIGHT_MAX
+    return this.isReady && this.#batches.length < THREAD_BATCHES_MAX
   }
 
   send(jobs: Job[]): void {

@@ -54,6 +54,12 @@ export class CallIndex {
     return [...(this.#parts.get(userId)?.keys() ?? [])]
   }
 
+  /** Whether there is a live call that both users have a part in. */
+  haveInCommon(one: UserId, other: UserId): boolean {
+    const calls = this.#parts.get(other)
+    return calls !== undefined && this.callsOf(one).some(callId => calls.has(callId))
+  }
+
   /** The live calls that this device is in. */
   callsWith(userId: UserId, deviceId: DeviceId): readonly CallId[] {
     const parts = this.#parts.get(userId)
