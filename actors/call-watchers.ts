@@ -10,16 +10,11 @@ import { formatJson, type IdForm } from '../src/schema/json.ts'
 import { Broadcast } from '../src/stomp/broadcast.ts'
 import { LiveTopic, type TopicSession } from './live-topic.ts'
 
-interface Watcher {
-  readonly userId: UserId
-  subscriptions: number
-}
-
 export class CallWatchers {
   readonly #topic: LiveTopic
   readonly #idsAs: IdForm
   /** By session. */
-  readonly #watchers = new Map<string, Watcher>()
+  readonly #userIds = new Map<string, UserId>()
 
   constructor(callId: CallId, idsAs: IdForm) {
     this.#topic = new LiveTopic(`call.${callId}`)
@@ -27,30 +22,25 @@ export class CallWatchers {
   }
 
   get isEmpty(): boolean {
-    return this.#watchers.size === 0
+    return this.#userIds.size === 0
   }
 
   /** From here on the session is told; whether its user may know is for the room to say. */
   subscribe(userId: UserId, session: TopicSession, tag: number): void {
-    const subscriptions = this.#watchers.get(session.id)?.subscriptions ?? 0
-    this.#watchers.set(session.id, { userId, subscriptions: subscriptions + 1 })
+    this.#userIds.set(session.id, userId)
     this.#topic.subscribe(session, tag)
   }
 
   /** Takes back one subscription of the session. */
   unsubscribe(sessionId: string): void {
-    const watcher = this.#watchers.get(sessionId)
-    if (watcher === undefined) return
-    watcher.subscriptions -= 1
-    if (watcher.subscriptions === 0) this.#watchers.delete(sessionId)
-    this.#topic.unsubscribe(sessionId)
+    if (this.#topic.unsubscribe(sessionId)) this.#userIds.delete(sessionId)
   }
 
   /** Those without a part in the call are told no more of it: they may have had one when they subscribed. */
   dropOutsiders(call: Call): void {
-    for (const [sessionId, { userId }] of this.#watchers) {
+    for (const [sessionId, userId] of this.#userIds) {
       if (hasPart(call, userId)) continue
-      this.#watchers.delete(sessionId)
+      this.#userIds.delete(sessionId)
       this.#topic.drop(sessionId)
     }
   }

@@ -45,7 +45,7 @@ class DevTopic implements Actor<DevTopicMessage> {
       case 'subscribe':
         return this.#topic.subscribe(message.session, message.tag)
       case 'unsubscribe':
-        return this.#topic.unsubscribe(message.sessionId)
+        return void this.#topic.unsubscribe(message.sessionId)
       case 'publish':
         return this.#onPublish(message.headers, message.body)
       case 'tell-more':

@@ -49,12 +49,14 @@ export class LiveTopic {
     this.#tell(session, { kind: 'topic-joined', tag })
   }
 
-  /** Takes back one subscription of the session. */
-  unsubscribe(sessionId: string): void {
+  /** Takes back one subscription of the session; whether it has none left. */
+  unsubscribe(sessionId: string): boolean {
     const known = this.#subscribers.get(sessionId)
-    if (known === undefined) return
+    if (known === undefined) return true
     known.subscriptions -= 1
-    if (known.subscriptions === 0) this.#subscribers.delete(sessionId)
+    if (known.subscriptions > 0) return false
+    this.#subscribers.delete(sessionId)
+    return true
   }
 
   /** Takes back all subscriptions of the session. */
