@@ -48,7 +48,7 @@ export class SessionStore {
    * `sessionName`.
    */
   current(name: string, sessionId: Uint8Array): Session | undefined {
-    return this.#kept.of(name, () => this.read(sessionId))
+    return this.#kept.get(name) ?? this.#readCurrent(name, sessionId)
   }
 
   /** Ids of the user's sessions, revoked ones among them. */
@@ -109,6 +109,11 @@ export class SessionStore {
   #tellOver({ userId }: Session, sessionId: Uint8Array): void {
     const onOver = this.#onOver
     if (onOver !== undefined) this.#database.afterCommit(() => onOver(userId, sessionId))
+  }
+
+  /** Apart, because a closure costs its memory also where it is not called. */
+  #readCurrent(name: string, sessionId: Uint8Array): Session | undefined {
+    return this.#kept.of(name, () => this.read(sessionId))
   }
 
   #expire(sessionId: Uint8Array, nowMs: number): number | undefined {
