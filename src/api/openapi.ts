@@ -117,9 +117,9 @@ const COMPONENTS = {
   },
 }
 
-/** The schema of every refusal, over HTTP and STOMP. */
 const DEVICE_NAMES = { type: 'array', items: { type: 'string', description: '`<userId>_<deviceId>`' } }
 
+/** The schema of every refusal, over HTTP and STOMP. */
 export const PROBLEM = {
   type: 'object',
   description: 'RFC 9457 problem details; `code` is what a client goes by',
