@@ -67,7 +67,8 @@ export class CallHistoryStore {
 
   /**
    * In a transaction: writes a user's row of a call in place of an earlier one. The oldest goes where there is no room.
-   * A call that is missed once more counts as not looked at again. Choice: a row that the user deleted while the call goes on comes back when something else becomes of it.
+   * A call that is missed once more counts as not looked at. Choice: a row that the user deleted while the call goes on
+   * comes back when something else becomes of it.
    */
   put(userId: UserId, row: CallHistoryRow, nowMs: number): void {
     const before = this.#rows.get(rowKey(userId, placeOf(row)))
