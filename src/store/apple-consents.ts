@@ -4,8 +4,9 @@
  */
 
 import type { SocialMethod } from '../domain/account.ts'
-import { IV_BYTES, openSealed, type Secrets, seal } from '../domain/secrets.ts'
+import type { Secrets } from '../domain/secrets.ts'
 import type { OutboxStore } from './outbox-store.ts'
+import { Sealed } from './sealed.ts'
 
 export interface AppleConsentsParts {
   readonly outbox: Pick<OutboxStore, 'add'>
@@ -14,30 +15,30 @@ export interface AppleConsentsParts {
 }
 
 export class AppleConsents {
-  readonly #parts: AppleConsentsParts
+  readonly #outbox: AppleConsentsParts['outbox']
+  readonly #sealed: Sealed
 
-  constructor(parts: AppleConsentsParts) {
-    this.#parts = parts
+  constructor({ outbox, secrets, randomBytes }: AppleConsentsParts) {
+    this.#outbox = outbox
+    this.#sealed = new Sealed(secrets, randomBytes, 'apple-refresh-token')
   }
 
   /** A refresh token as `SocialMethod` keeps it. */
   seal(refreshToken: string): Uint8Array {
-    const { secrets, randomBytes } = this.#parts
-    return seal(secrets.seal, SEALED_FOR, randomBytes(IV_BYTES), Buffer.from(refreshToken))
+    return this.#sealed.seal(Buffer.from(refreshToken))
   }
 
   /** In a transaction: has Apple forget the consent behind a method, if it is one of Apple's with a token. */
   revoke({ sealedRefreshToken, clientId }: SocialMethod, nowMs: number): void {
     if (sealedRefreshToken === undefined || clientId === undefined) return
-    const { outbox, secrets } = this.#parts
-    const plain = openSealed(secrets.seal, SEALED_FOR, sealedRefreshToken)
+    const plain = this.#sealed.open(sealedRefreshToken)
     // Sealed by another secret: the operator has changed it, and Apple keeps a consent that nobody uses.
     if (plain === undefined) return
     const refreshToken = Buffer.from(plain).toString('utf8')
-    outbox.add({ channel: 'apple', clientId, refreshToken, expiresAtMs: nowMs + REVOKED_WITHIN_MS }, nowMs)
+    const expiresAtMs = nowMs + REVOKED_WITHIN_MS
+    this.#outbox.add({ channel: 'apple', clientId, refreshToken, expiresAtMs }, nowMs)
   }
 }
 
-const SEALED_FOR = 'apple-refresh-token'
 /** Apple may be out of reach for long, and must be told nevertheless. */
 const REVOKED_WITHIN_MS = 30 * 86_400_000

@@ -10,7 +10,7 @@ import { decode, encode } from 'msgpackr'
 import { type Call, isOver } from '../domain/call.ts'
 import type { CallAccepted, CallEffect } from '../domain/call-command.ts'
 import type { CallId } from '../domain/ids.ts'
-import { IV_BYTES, openSealed, type Secrets, seal } from '../domain/secrets.ts'
+import { IV_BYTES, type Secrets } from '../domain/secrets.ts'
 import { assert, SignalError } from '../errors.ts'
 import type { CallHistoryStore } from './call-history-store.ts'
 import type { Database, Table } from './database.ts'
@@ -19,6 +19,7 @@ import type { IdempotencyStore, IdempotentRequest } from './idempotency-store.ts
 import type { InboxStore } from './inbox-store.ts'
 import { idsKey } from './keys.ts'
 import type { Notices } from './notices.ts'
+import { Sealed } from './sealed.ts'
 
 export interface CallStoreParts {
   readonly database: Database
@@ -39,6 +40,7 @@ export interface KeptReply {
 
 export class CallStore {
   readonly #parts: CallStoreParts
+  readonly #sealed: Sealed
   readonly #calls: Table<Uint8Array>
   /** Rows of before are no bytes, and say too little to answer from: for the day that they last, no call is known of them. */
   readonly #ended: Table<Uint8Array | object>
@@ -47,6 +49,7 @@ export class CallStore {
 
   constructor(parts: CallStoreParts) {
     this.#parts = parts
+    this.#sealed = new Sealed(parts.secrets, parts.randomBytes, 'call')
     this.#calls = parts.database.table('calls')
     this.#ended = parts.database.table('calls-ended')
     parts.expiries.define(EXPIRY.endedCall, key => void this.#ended.remove(key))
@@ -86,7 +89,7 @@ export class CallStore {
   ): Promise<void> {
     const { callId } = call
     const expected = this.#lastWritten.get(callId)
-    const sealed = this.#seal(call)
+    const sealed = this.#sealed.seal(encode(call))
     if (isOver(call)) this.#lastWritten.delete(callId)
     else this.#lastWritten.set(callId, Uint8Array.from(sealed.subarray(0, IV_BYTES)))
     await this.#parts.database.commit(() => {
@@ -137,16 +140,10 @@ export class CallStore {
     })
   }
 
-  #seal(call: Call): Uint8Array {
-    const { secrets, randomBytes } = this.#parts
-    return seal(secrets.seal, SEALED_FOR, randomBytes(IV_BYTES), encode(call))
-  }
-
   #open(sealed: Uint8Array): Call | undefined {
-    const plain = openSealed(this.#parts.secrets.seal, SEALED_FOR, sealed)
+    const plain = this.#sealed.open(sealed)
     return plain && decode(plain)
   }
 }
 
-const SEALED_FOR = 'call'
 const ENDED_KEPT_MS = 86_400_000

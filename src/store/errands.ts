@@ -8,11 +8,12 @@
 
 import { decode, encode } from 'msgpackr'
 import type { Errand, ErrandOf } from '../domain/errand.ts'
-import { IV_BYTES, openSealed, type Secrets, seal } from '../domain/secrets.ts'
+import type { Secrets } from '../domain/secrets.ts'
 import { assert } from '../errors.ts'
 import type { Database, Table } from './database.ts'
 import { EXPIRY, type Expiries } from './expiries.ts'
 import { indexKey } from './keys.ts'
+import { Sealed } from './sealed.ts'
 
 export interface ErrandsParts {
   readonly database: Database
@@ -25,15 +26,17 @@ export interface ErrandsParts {
 export type RunErrand<Kind extends Errand['kind']> = (errand: ErrandOf<Kind>, nowMs: number) => void
 
 export class Errands {
-  readonly #parts: ErrandsParts
+  readonly #expiries: Expiries
+  readonly #sealed: Sealed
   /** In the order in which they were left. */
   readonly #rows: Table<Uint8Array>
   readonly #kinds = new Map<Errand['kind'], (errand: Errand, nowMs: number) => void>()
 
-  constructor(parts: ErrandsParts) {
-    this.#parts = parts
-    this.#rows = parts.database.table('errands')
-    parts.expiries.define(EXPIRY.errand, (key, nowMs) => void this.#run(key, nowMs))
+  constructor({ database, expiries, secrets, randomBytes }: ErrandsParts) {
+    this.#expiries = expiries
+    this.#sealed = new Sealed(secrets, randomBytes, 'errand')
+    this.#rows = database.table('errands')
+    expiries.define(EXPIRY.errand, (key, nowMs) => void this.#run(key, nowMs))
   }
 
   /** Says how errands of a kind are done. */
@@ -44,15 +47,14 @@ export class Errands {
 
   /** In a transaction. */
   leave(errand: Errand, nowMs: number): void {
-    const { secrets, randomBytes, expiries } = this.#parts
     const key = this.#nextKey()
-    this.#rows.put(key, seal(secrets.seal, SEALED_FOR, randomBytes(IV_BYTES), encode(errand)))
-    expiries.add(EXPIRY.errand, nowMs, key)
+    this.#rows.put(key, this.#sealed.seal(encode(errand)))
+    this.#expiries.add(EXPIRY.errand, nowMs, key)
   }
 
   #run(key: Uint8Array, nowMs: number): void {
     const sealed = this.#rows.get(key)
-    const plain = sealed && openSealed(this.#parts.secrets.seal, SEALED_FOR, sealed)
+    const plain = sealed && this.#sealed.open(sealed)
     // Sealed by another secret, it can't be done any more.
     if (plain !== undefined) this.#do(decode(plain), nowMs)
     // Only now: what it leaves in its turn must not get its key.
@@ -72,5 +74,3 @@ export class Errands {
     return indexKey(0)
   }
 }
-
-const SEALED_FOR = 'errand'

@@ -1,10 +1,11 @@
 /** Replies kept for repeated requests (contract 1.4, `Idempotency-Key`): sealed, by scope and key. */
 
-import { IV_BYTES, openSealed, type Secrets, seal } from '../domain/secrets.ts'
+import type { Secrets } from '../domain/secrets.ts'
 import { SignalError } from '../errors.ts'
 import type { Database, Table } from './database.ts'
 import { EXPIRY, type Expiries } from './expiries.ts'
 import { textKey } from './keys.ts'
+import { Sealed } from './sealed.ts'
 
 interface Row {
   /** SHA-256 of the request's body. */
@@ -24,19 +25,17 @@ export interface IdempotentRequest {
 export class IdempotencyStore {
   readonly #expiries: Expiries
   readonly #rows: Table<Row>
-  readonly #sealKey: Secrets['seal']
-  readonly #randomBytes: (length: number) => Uint8Array
+  readonly #replies: Sealed
 
   constructor(
     database: Database,
     expiries: Expiries,
-    { seal }: Secrets,
+    secrets: Pick<Secrets, 'seal'>,
     randomBytes: (length: number) => Uint8Array,
   ) {
     this.#expiries = expiries
     this.#rows = database.table('idempotency')
-    this.#sealKey = seal
-    this.#randomBytes = randomBytes
+    this.#replies = new Sealed(secrets, randomBytes, 'idempotency')
     expiries.define(EXPIRY.idempotency, key => void this.#rows.remove(key))
   }
 
@@ -47,13 +46,13 @@ export class IdempotencyStore {
     if (!Buffer.from(row.bodyHash).equals(textKey(bodyText(request)))) {
       throw new SignalError('IDEMPOTENCY_KEY_REUSED', 'this Idempotency-Key came with another request before')
     }
-    const plain = openSealed(this.#sealKey, SEALED_FOR, row.sealedReply)
+    const plain = this.#replies.open(row.sealedReply)
     return plain === undefined ? undefined : Buffer.from(plain).toString('utf8')
   }
 
   /** In a transaction: keeps the reply for a day. */
   keep(request: IdempotentRequest, reply: string, nowMs: number): void {
-    const sealedReply = seal(this.#sealKey, SEALED_FOR, this.#randomBytes(IV_BYTES), Buffer.from(reply))
+    const sealedReply = this.#replies.seal(Buffer.from(reply))
     const key = rowKey(request)
     this.#rows.put(key, { bodyHash: textKey(bodyText(request)), sealedReply })
     this.#expiries.add(EXPIRY.idempotency, nowMs + KEPT_MS, key)
@@ -68,5 +67,4 @@ function bodyText({ body }: IdempotentRequest): string {
   return Buffer.from(body).toString('latin1')
 }
 
-const SEALED_FOR = 'idempotency'
 const KEPT_MS = 86_400_000

@@ -5,10 +5,11 @@
  */
 
 import { decode, encode } from 'msgpackr'
-import { IV_BYTES, openSealed, type Secrets, seal } from '../domain/secrets.ts'
+import type { Secrets } from '../domain/secrets.ts'
 import type { Database, Table } from './database.ts'
 import { EXPIRY, type Expiries } from './expiries.ts'
 import { textKey } from './keys.ts'
+import { Sealed } from './sealed.ts'
 
 interface Row {
   /** SHA-256 of the request's `Idempotency-Key`. */
@@ -31,13 +32,15 @@ export interface TokenUse {
 }
 
 export class IdentityTokenStore {
-  readonly #parts: IdentityTokenParts
+  readonly #expiries: Expiries
+  readonly #outcomes: Sealed
   readonly #rows: Table<Row>
 
-  constructor(parts: IdentityTokenParts) {
-    this.#parts = parts
-    this.#rows = parts.database.table('identity-tokens')
-    parts.expiries.define(EXPIRY.identityToken, key => void this.#rows.remove(key))
+  constructor({ database, expiries, secrets, randomBytes }: IdentityTokenParts) {
+    this.#expiries = expiries
+    this.#outcomes = new Sealed(secrets, randomBytes, 'identity-token')
+    this.#rows = database.table('identity-tokens')
+    expiries.define(EXPIRY.identityToken, key => void this.#rows.remove(key))
   }
 
   /** Whether the token was used before; with what came of it, when this is the same attempt again. */
@@ -46,7 +49,7 @@ export class IdentityTokenStore {
     if (row === undefined) return undefined
     if (row.sealedOutcome === undefined || row.attempt === undefined || attempt === undefined) return {}
     if (!Buffer.from(row.attempt).equals(textKey(attempt))) return {}
-    const plain = openSealed(this.#parts.secrets.seal, SEALED_FOR, row.sealedOutcome)
+    const plain = this.#outcomes.open(row.sealedOutcome)
     return plain === undefined ? {} : { outcome: decode(plain) }
   }
 
@@ -56,19 +59,14 @@ export class IdentityTokenStore {
    */
   keep({ tokenDigest, attempt }: TokenUse, outcome: unknown, expiresAtMs: number): void {
     const key = Buffer.from(tokenDigest, 'hex')
-    const { secrets, randomBytes, expiries } = this.#parts
     const sealed =
       attempt === undefined
         ? {}
-        : {
-            attempt: textKey(attempt),
-            sealedOutcome: seal(secrets.seal, SEALED_FOR, randomBytes(IV_BYTES), encode(outcome)),
-          }
+        : { attempt: textKey(attempt), sealedOutcome: this.#outcomes.seal(encode(outcome)) }
     this.#rows.put(key, sealed)
-    expiries.add(EXPIRY.identityToken, expiresAtMs + UNDER_WAY_MS, key)
+    this.#expiries.add(EXPIRY.identityToken, expiresAtMs + UNDER_WAY_MS, key)
   }
 }
 
 /** A token that was accepted in its last moment is still on its way here. */
 const UNDER_WAY_MS = 60_000
-const SEALED_FOR = 'identity-token'

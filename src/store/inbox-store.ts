@@ -21,13 +21,14 @@ import {
   missedInsteadOf,
   queueOf,
 } from '../domain/inbox.ts'
-import { IV_BYTES, openSealed, type Secrets, seal } from '../domain/secrets.ts'
+import { IV_BYTES, type Secrets } from '../domain/secrets.ts'
 import { assert } from '../errors.ts'
 import { lastOf } from '../last-of.ts'
 import { BoundedCache } from './bounded-cache.ts'
 import type { Database, Table } from './database.ts'
 import { EXPIRY, type Expiries } from './expiries.ts'
 import { idInKey, idsKey, keyBehind, rangeOf } from './keys.ts'
+import { Sealed } from './sealed.ts'
 
 export interface InboxParts {
   readonly database: Database
@@ -103,6 +104,7 @@ interface StoredRow {
 
 export class InboxStore {
   readonly #parts: InboxParts
+  readonly #sealed: Sealed
   readonly #rows: Table<Row>
   readonly #heads: Table<Head>
   /** What earlier versions kept; only erased. */
@@ -118,6 +120,7 @@ export class InboxStore {
 
   constructor(parts: InboxParts) {
     this.#parts = parts
+    this.#sealed = new Sealed(parts.secrets, parts.randomBytes, 'inbox')
     this.#rows = parts.database.table('inbox', ROW_SHAPES)
     this.#heads = parts.database.table('inbox-heads', HEAD_SHAPES)
     this.#invitationsOfBefore = parts.database.table('inbox-invitations')
@@ -396,16 +399,15 @@ export class InboxStore {
   }
 
   #seal(item: InboxItem): Uint8Array {
-    const { secrets, randomBytes } = this.#parts
-    const iv = randomBytes(IV_BYTES)
-    this.#lately.set(nameOfSealed(iv), item)
-    return seal(secrets.seal, SEALED_FOR, iv, packItem(item))
+    const sealed = this.#sealed.seal(packItem(item))
+    this.#lately.set(nameOfSealed(sealed), item)
+    return sealed
   }
 
   #open(sealed: Uint8Array): InboxItem | undefined {
     const item = this.#lately.get(nameOfSealed(sealed))
     if (item !== undefined) return item
-    const plain = openSealed(this.#parts.secrets.seal, SEALED_FOR, sealed)
+    const plain = this.#sealed.open(sealed)
     return plain && unpackItem(plain)
   }
 }
@@ -496,7 +498,6 @@ const NO_HEAD: InboxHead = { epoch: 0, nextOffset: 1, lostOffset: 0, count: 0 }
 const LAST_WORD_WITHIN_MS = 60_000
 const DEVICE_BYTES = 16
 const EVENT_ID_BYTES = 16
-const SEALED_FOR = 'inbox'
 const packedParticipants = lastOf((participants: readonly PersonName[]) => encode(participants))
 const READ_SINGLY_MAX = 16
 /** As many as come within a second; a kilobyte each. */

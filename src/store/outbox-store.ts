@@ -5,9 +5,10 @@
 
 import { decode, encode } from 'msgpackr'
 import type { Channel, Outgoing } from '../domain/outgoing.ts'
-import { IV_BYTES, openSealed, type Secrets, seal } from '../domain/secrets.ts'
+import type { Secrets } from '../domain/secrets.ts'
 import type { Database, Table } from './database.ts'
 import { indexKey, timeBytes } from './keys.ts'
+import { Sealed } from './sealed.ts'
 
 interface Row {
   readonly sealed: Uint8Array
@@ -24,7 +25,7 @@ export interface WaitingMessage {
 export class OutboxStore {
   readonly #database: Database
   readonly #rows: Table<Row>
-  readonly #sealKey: Secrets['seal']
+  readonly #sealed: Sealed
   readonly #randomBytes: (length: number) => Uint8Array
   readonly #onAdded: (channel: Channel) => void
   #count = 0
@@ -32,20 +33,20 @@ export class OutboxStore {
   /** `onAdded` is told of each new message when its transaction is durable. */
   constructor(
     database: Database,
-    { seal }: Secrets,
+    secrets: Pick<Secrets, 'seal'>,
     randomBytes: (length: number) => Uint8Array,
     onAdded: (channel: Channel) => void,
   ) {
     this.#database = database
     this.#rows = database.table('outbox')
-    this.#sealKey = seal
+    this.#sealed = new Sealed(secrets, randomBytes, 'outbox')
     this.#randomBytes = randomBytes
     this.#onAdded = onAdded
   }
 
   /** In a transaction. */
   add(message: Outgoing, nowMs: number): void {
-    const sealed = seal(this.#sealKey, SEALED_FOR, this.#randomBytes(IV_BYTES), encode(message))
+    const sealed = this.#sealed.seal(encode(message))
     this.#rows.put(this.#newKey(message.channel, nowMs), { sealed, tries: 0 })
     this.#database.afterCommit(() => this.#onAdded(message.channel))
   }
@@ -56,7 +57,7 @@ export class OutboxStore {
     const end = Buffer.concat([start, timeBytes(nowMs + 1)])
     const waiting: WaitingMessage[] = []
     for (const { key, value } of this.#rows.getRange({ start, end, limit: countMax })) {
-      const plain = openSealed(this.#sealKey, SEALED_FOR, value.sealed)
+      const plain = this.#sealed.open(value.sealed)
       // Sealed by another secret: it can't be sent any more, and its expiry is unknown.
       if (plain === undefined) void this.done(key)
       else waiting.push({ key, message: decode(plain), tries: value.tries })
@@ -97,4 +98,3 @@ export class OutboxStore {
 
 /** First byte of the keys. */
 const CHANNELS: Record<Channel, number> = { mail: 1, sms: 2, push: 3, apple: 4 }
-const SEALED_FOR = 'outbox'
