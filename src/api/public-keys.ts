@@ -16,6 +16,7 @@ import {
   type ProvenKey,
 } from '../schema/log.ts'
 import { BoundedCache } from '../store/bounded-cache.ts'
+import { INDEXED_HASH_BYTES } from '../store/lookup-index.ts'
 import type { LoggedKey, VerifiedHead } from '../store/published-log.ts'
 import type { HttpAnswer, HttpRequest, HttpRoute } from '../transport/http.ts'
 import { ProofTexts } from './proof-texts.ts'
@@ -111,7 +112,7 @@ class Lookups {
       return found
     }
     // The index knows a hash by its first bytes: an entry that shares them is an honest answer to another question.
-    const isNeighbour = key.vrfHash.subarray(0, INDEXED_BYTES).every((byte, at) => byte === vrfHash[at])
+    const isNeighbour = key.vrfHash.subarray(0, INDEXED_HASH_BYTES).every((byte, at) => byte === vrfHash[at])
     throw isNeighbour ? unknownHash(target) : identityMismatch(target)
   }
 
@@ -183,6 +184,4 @@ function refusal(code: ErrorCode, detail: string, target: number | undefined): S
 
 const GET_PUBLIC_KEYS = new BodyReader(GetPublicKeysRequest)
 const GET_KEY_HISTORY = new BodyReader(GetKeyHistoryRequest)
-/** Bytes of a hash that the lookup index holds. */
-const INDEXED_BYTES = 16
 const LOOKUP = { method: 'POST', isLookup: true } as const

@@ -217,8 +217,8 @@ function packRows(waiting: ReadonlyMap<string, number>): Buffer {
   const rows = Buffer.allocUnsafe(waiting.size * ROW_BYTES)
   let at = 0
   for (const name of [...waiting.keys()].sort()) {
-    rows.write(name, at, HASH_BYTES, 'latin1')
-    rows.writeUIntBE(waiting.get(name)!, at + HASH_BYTES, INDEX_BYTES)
+    rows.write(name, at, INDEXED_HASH_BYTES, 'latin1')
+    rows.writeUIntBE(waiting.get(name)!, at + INDEXED_HASH_BYTES, INDEX_BYTES)
     at += ROW_BYTES
   }
   return rows
@@ -254,7 +254,7 @@ function copyRow(from: Uint8Array, fromAt: number, to: Uint8Array, toAt: number)
 
 function findRow(node: Buffer, vrfHash: Uint8Array): number | undefined {
   const at = findRowAt(node, vrfHash, 0)
-  return at === undefined ? undefined : node.readUIntBE(at + HASH_BYTES, INDEX_BYTES)
+  return at === undefined ? undefined : node.readUIntBE(at + INDEXED_HASH_BYTES, INDEX_BYTES)
 }
 
 /** Where in a node the row of the hash is that begins at `offset` of `bytes`. */
@@ -274,7 +274,7 @@ export function findRowAt(node: Uint8Array, bytes: Uint8Array, offset: number): 
 
 /** Negative, 0 or positive, as the first of the two 16-byte hashes sorts before, with or after the second. */
 export function compareHashes(a: Uint8Array, aAt: number, b: Uint8Array, bAt: number): number {
-  for (let i = 0; i < HASH_BYTES; i++) {
+  for (let i = 0; i < INDEXED_HASH_BYTES; i++) {
     const difference = a[aAt + i]! - b[bAt + i]!
     if (difference !== 0) return difference
   }
@@ -310,10 +310,13 @@ export function readState(state: Buffer | undefined): number {
 
 /** Values of the hash's first byte. */
 const PARTITIONS = 256
-/** A row: the front of a VRF hash, and a leaf index. Before the first one a node has a byte for its kind. */
-export const HASH_BYTES = 16
+/**
+ * A row: the front of a VRF hash, which is all of it that the index knows, and a leaf index. Before the first one a node
+ * has a byte for its kind.
+ */
+export const INDEXED_HASH_BYTES = 16
 export const INDEX_BYTES = 6
-export const ROW_BYTES = HASH_BYTES + INDEX_BYTES
+export const ROW_BYTES = INDEXED_HASH_BYTES + INDEX_BYTES
 export const KIND_BYTES = 1
 
 /** Kinds of node: one that never had children, so that a search ends here, and one that has pushed rows to them. */

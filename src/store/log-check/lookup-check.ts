@@ -16,8 +16,8 @@ import {
   ENTRIES_PER_STEP,
   findRowAt,
   firstWaiting,
-  HASH_BYTES,
   INDEX_BYTES,
+  INDEXED_HASH_BYTES,
   KIND_BYTES,
   LEAF,
   nodeIdAt,
@@ -143,7 +143,7 @@ export class LookupCheck {
     above: readonly Node[],
     newest: NewestKeys,
   ): { offset: number; detail: string } | undefined {
-    const index = bytes.readUIntBE(at + HASH_BYTES, INDEX_BYTES)
+    const index = bytes.readUIntBE(at + INDEXED_HASH_BYTES, INDEX_BYTES)
     const slot = newest.find(bytes, at)
     if (this.#unsound.has(index)) {
       if (slot !== undefined) newest.mark(slot)
@@ -161,7 +161,10 @@ export class LookupCheck {
     const newestIndex = newest.index(slot)
     if (index === newestIndex || newestIndex >= this.#firstWaiting) return undefined
     return {
-      offset: at + HASH_BYTES + firstDifference(bytes, at + HASH_BYTES, indexKey(newestIndex), INDEX_BYTES),
+      offset:
+        at +
+        INDEXED_HASH_BYTES +
+        firstDifference(bytes, at + INDEXED_HASH_BYTES, indexKey(newestIndex), INDEX_BYTES),
       detail: `row leads to entry ${index}, which ${newestIndex} has replaced`,
     }
   }
@@ -175,13 +178,13 @@ export class LookupCheck {
   ): { offset: number; detail: string } | undefined {
     const hash = index < this.#treeSize ? this.#hashOf(index) : undefined
     const equal = hash === undefined ? 0 : countEqual(bytes, at, hash)
-    if (equal === HASH_BYTES) return undefined
-    if (hash !== undefined && equal > HASH_BYTES / 2) {
-      const offset = at + firstDifference(bytes, at, hash, HASH_BYTES)
+    if (equal === INDEXED_HASH_BYTES) return undefined
+    if (hash !== undefined && equal > INDEXED_HASH_BYTES / 2) {
+      const offset = at + firstDifference(bytes, at, hash, INDEXED_HASH_BYTES)
       return { offset, detail: `row has not the VRF hash of entry ${index}` }
     }
     const wanted = newestIndex === undefined ? undefined : indexKey(newestIndex)
-    const start = at + HASH_BYTES
+    const start = at + INDEXED_HASH_BYTES
     const offset = wanted === undefined ? start : start + firstDifference(bytes, start, wanted, INDEX_BYTES)
     const reason = hash === undefined ? 'the log does not have' : 'has another VRF hash'
     return { offset, detail: `row leads to entry ${index}, which ${reason}` }
@@ -213,6 +216,6 @@ function firstDifference(a: Uint8Array, aAt: number, b: Uint8Array, length: numb
 
 function countEqual(a: Uint8Array, aAt: number, b: Uint8Array): number {
   let equal = 0
-  for (let at = 0; at < HASH_BYTES; at++) if (a[aAt + at] === b[at]) equal++
+  for (let at = 0; at < INDEXED_HASH_BYTES; at++) if (a[aAt + at] === b[at]) equal++
   return equal
 }
