@@ -56,7 +56,9 @@ export const DEFAULT_SETTINGS: UserSettings = {
 }
 
 /** What names one sign-in method among all accounts: an address, or issuer and subject, never a provider's email. */
-export function identifierOf(method: AddressMethod | SocialMethod): string {
+export function identifierOf(
+  method: Pick<AddressMethod, 'kind' | 'key'> | Pick<SocialMethod, 'kind' | 'issuer' | 'subject'>,
+): string {
   return method.kind === 'social'
     ? socialIdentifier(method.issuer, method.subject)
     : addressIdentifier(method.kind, method.key)

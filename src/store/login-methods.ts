@@ -4,12 +4,7 @@
  * ago the change was asked for: meanwhile another session or another account may have been quicker.
  */
 
-import {
-  type AddressMethod,
-  addressIdentifier,
-  type LoginMethod,
-  socialIdentifier,
-} from '../domain/account.ts'
+import { type AddressMethod, identifierOf, type LoginMethod } from '../domain/account.ts'
 import type { Address, SocialIdentity } from '../domain/challenge.ts'
 import { type DeviceId, type MethodId, newId, type UserId } from '../domain/ids.ts'
 import { decideRemoval, type MethodsHeld, refusalOfAddition } from '../domain/login-method.ts'
@@ -60,7 +55,7 @@ export class LoginMethods {
     candidate: Address | SocialIdentity,
     replaces?: MethodId,
   ): ErrorCode | 'taken' | undefined {
-    const identifier = identifierOfCandidate(candidate)
+    const identifier = identifierOf(candidate)
     const others = this.held(userId).methods.filter(({ id }) => id !== replaces)
     const refusal = refusalOfAddition(others, { kind: candidate.kind, identifier })
     if (refusal !== undefined) return refusal
@@ -151,12 +146,6 @@ export class LoginMethods {
   #tellDevices({ userId, nowMs, deviceId }: Change): void {
     this.#parts.notices.tell(userId, { kind: 'profile_changed' }, nowMs, deviceId)
   }
-}
-
-function identifierOfCandidate(candidate: Address | SocialIdentity): string {
-  return candidate.kind === 'social'
-    ? socialIdentifier(candidate.issuer, candidate.subject)
-    : addressIdentifier(candidate.kind, candidate.key)
 }
 
 function refusal(code: ErrorCode): SignalError {
