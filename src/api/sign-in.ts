@@ -31,7 +31,7 @@ import type { AddressReader } from './addresses.ts'
 import { readDisplayName } from './display-names.ts'
 import { type Call, type Operation, operationWithBody, type RateRule, type Reply } from './operation.ts'
 import type { SignInCall, SignIns } from './sign-ins.ts'
-import { SOCIAL_CODES } from './social-sign-in.ts'
+import { SOCIAL_CODES, type SocialSignIn } from './social-sign-in.ts'
 
 export interface SignInWorld {
   readonly database: Pick<Database, 'commit'>
@@ -40,19 +40,9 @@ export interface SignInWorld {
   readonly addresses: AddressReader
   readonly signIns: SignIns
   /** Signs in by what an identity provider says. */
-  readonly social: { signIn(request: SocialRequest, call: SignInCall): Promise<Reply> }
+  readonly social: Pick<SocialSignIn, 'signIn'>
   /** In a transaction: makes a proven identity a login method of the user, who has just confirmed that. */
   readonly linkIdentity: (userId: UserId, identity: SocialIdentity, nowMs: number) => void
-}
-
-export interface SocialRequest {
-  readonly provider?: string | undefined
-  readonly idToken?: string | undefined
-  readonly nonce?: string | undefined
-  readonly authorizationCode?: string | undefined
-  readonly displayName?: string | undefined
-  /** The `Idempotency-Key`. */
-  readonly attempt?: string | undefined
 }
 
 type LoginCall = Call<Static<typeof LoginRequest>, undefined, 'public'>
