@@ -34,11 +34,10 @@ export class Admission {
   }
 }
 
-/** The network that counts as one client: an IPv4 address, or the /64 of an IPv6 address. */
+/**
+ * The network that counts as one client: an IPv4 address, or the /64 of an IPv6 address. `address` has 4 or 16 bytes,
+ * and 4 where an IPv4 address came in on an IPv6 socket: the transport sees to that.
+ */
 export function networkOf(address: Uint8Array): string {
-  // An IPv4 address that came in on an IPv6 socket is still one IPv4 address (RFC 4291, 2.5.5.2).
-  const isMappedIpv4 =
-    address.length === 16 && address.every((byte, at) => at >= 12 || byte === (at < 10 ? 0 : 0xff))
-  const network = isMappedIpv4 ? address.subarray(12) : address.subarray(0, 8)
-  return Buffer.from(network).toString('latin1')
+  return Buffer.from(address.subarray(0, 8)).toString('latin1')
 }
