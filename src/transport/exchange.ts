@@ -6,12 +6,12 @@
  */
 
 import type uWS from 'uWebSockets.js'
-import { nanoid } from 'nanoid'
 import { SignalError } from '../errors.ts'
 import { BODY_BYTES_MAX, BODY_DEADLINE_MS } from '../limits.ts'
 import { type AnswerHeads, STATUS_LINES } from './answer-head.ts'
 import { type CorsPolicy, EXPOSED_HEADERS, PREFLIGHT_HEADERS } from './cors.ts'
 import type { AdmissionScope, HttpAnswer, HttpRequest, HttpRoute, HttpServerParts } from './http.ts'
+import { idSequence } from './id-sequence.ts'
 import { endHead } from './log-files.ts'
 import { problemOf } from './problem.ts'
 import type { TitleLanguage } from './problem-titles.ts'
@@ -290,12 +290,6 @@ function encoded(body: string | Uint8Array): string | Uint8Array {
   return ENCODING.subarray(0, ENCODING.write(body))
 }
 
-/** Unique without the cost of randomness for each: the process's random name and a count. */
-function nextRequestId(): string {
-  requestCount++
-  return `${PROCESS_NAME}-${requestCount.toString(36)}`
-}
-
 function methodNotAllowed(taken: Iterable<string>): SignalError {
   const allow = [...taken].join(', ')
   return new SignalError('METHOD_NOT_ALLOWED', `this path takes ${allow}`, { members: { allow } })
@@ -330,8 +324,7 @@ const LOOKUP_SCOPES: readonly AdmissionScope[] = ['request', 'lookup']
 const REQUEST_SCOPES: readonly AdmissionScope[] = ['request']
 /** The header that makes an OPTIONS request a preflight (Fetch standard, 4.8). */
 const PREFLIGHT_MARK = 'access-control-request-method'
-const PROCESS_NAME = nanoid(12).replace('-', '_')
-let requestCount = 0
+const nextRequestId = idSequence()
 const REQUEST_ID_FORM = /^[A-Za-z0-9._-]{8,64}$/
 const ENCODING = Buffer.allocUnsafeSlow(65_536)
 /** Characters (UTF-16) of the texts that are encoded here: each takes at most three bytes. */

@@ -7,9 +7,9 @@
  * much before them.
  */
 
-import { nanoid } from 'nanoid'
 import { BACKLOG_BYTES } from '../limits.ts'
 import type { Accept, Connection, ConnectionEvents } from './connection.ts'
+import { idSequence } from './id-sequence.ts'
 import type { OpenConnections } from './open-connections.ts'
 
 /** What the connections of one listener share. */
@@ -192,11 +192,4 @@ const OPEN = 0
 const ENDING = 1
 const CLOSED = 2
 
-/** Unique without the cost of randomness for each. */
-function nextConnectionId(): string {
-  connectionCount++
-  return `${PROCESS_NAME}-${connectionCount.toString(36)}`
-}
-
-const PROCESS_NAME = nanoid(12).replaceAll('-', '_')
-let connectionCount = 0
+const nextConnectionId = idSequence()
