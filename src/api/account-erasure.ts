@@ -1,6 +1,7 @@
 /** The end of an account, by its user's wish (contract 2.10): `src/store/account-erasure.ts` says what follows. */
 
 import { DeleteUserReply, DeleteUserRequest } from '../schema/profile.ts'
+import { timeText } from '../schema/time.ts'
 import type { AccountErasure } from '../store/account-erasure.ts'
 import { PROFILE_RATE } from './login-methods.ts'
 import { type Operation, operationWithBody } from './operation.ts'
@@ -26,7 +27,7 @@ export function accountErasureOperations(world: AccountErasureWorld): readonly O
         await requireFreshProof(world, call)
         return call.commit(() => {
           const erasesAtMs = world.erasure.plan(call.caller.userId, call.nowMs)
-          return { status: 202, body: { erasesAt: new Date(erasesAtMs).toISOString() } }
+          return { status: 202, body: { erasesAt: timeText(erasesAtMs) } }
         })
       },
     }),

@@ -5,11 +5,12 @@ import { parseUint64, type UserId } from '../domain/ids.ts'
 import { SignalError } from '../errors.ts'
 import { BlockPage, ContactPage, UserIdRequest } from '../schema/contact.ts'
 import { PageQuery } from '../schema/page.ts'
+import { timeText } from '../schema/time.ts'
 import type { ContactStore } from '../store/contact-store.ts'
 import type { DeviceStore } from '../store/device-store.ts'
 import { type Operation, operation, operationWithBody, operationWithQuery } from './operation.ts'
 import { pageOf, rangeOf } from './page.ts'
-import { isReachable, type PeopleWorld, personOf, timeText, userNotFound } from './people.ts'
+import { isReachable, type PeopleWorld, personOf, userNotFound } from './people.ts'
 
 export interface ContactsWorld extends PeopleWorld {
   readonly contacts: ContactStore

@@ -18,6 +18,7 @@ import {
   RegisterDeviceReply,
   RegisterDeviceRequest,
 } from '../schema/device.ts'
+import { timeText } from '../schema/time.ts'
 import type { AccountStore } from '../store/account-store.ts'
 import { type DeviceStore, withPush } from '../store/device-store.ts'
 import type { DeviceRegistration, RegistrationRequest } from './device-registration.ts'
@@ -195,8 +196,8 @@ function itemOf(device: Device, currentId: DeviceId | undefined): object {
     publicKeyHash,
     publicKeyIndex: String(publicKeyIndex),
     current: deviceId === currentId,
-    createdAt: new Date(createdAtMs).toISOString(),
-    lastSeenAt: new Date(lastSeenAtMs).toISOString(),
+    createdAt: timeText(createdAtMs),
+    lastSeenAt: timeText(lastSeenAtMs),
   }
 }
 

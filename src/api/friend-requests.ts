@@ -27,6 +27,7 @@ import {
   RequestsQuery,
   SubmittedReply,
 } from '../schema/contact.ts'
+import { timeText } from '../schema/time.ts'
 import type { AccountStore } from '../store/account-store.ts'
 import type { AddressSearches } from '../store/address-searches.ts'
 import type { ContactStore, RequestCommand } from '../store/contact-store.ts'
@@ -43,7 +44,7 @@ import {
   type Reply,
 } from './operation.ts'
 import { pageOf, rangeOf } from './page.ts'
-import { isReachable, keysOf, personOf, timeText, userNotFound } from './people.ts'
+import { isReachable, keysOf, personOf, userNotFound } from './people.ts'
 import { assertLive, findShareToken } from './share-tokens.ts'
 
 export interface FriendRequestsWorld extends LastingRatesWorld {

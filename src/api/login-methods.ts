@@ -19,6 +19,7 @@ import {
   LoginMethodView,
   SetPrimaryRequest,
 } from '../schema/login-method.ts'
+import { timeText } from '../schema/time.ts'
 import type { ChallengeStore } from '../store/challenge-store.ts'
 import type { IdentityTokenStore } from '../store/identity-token-store.ts'
 import type { Change, LoginMethods } from '../store/login-methods.ts'
@@ -145,8 +146,8 @@ export function loginMethodViews({ methods, primaryMethodId }: MethodsHeld): rea
     provider: method.kind === 'social' ? method.provider : undefined,
     verified: true,
     primary: method.id === primaryMethodId,
-    addedAt: new Date(method.addedAtMs).toISOString(),
-    lastUsedAt: new Date(method.lastUsedAtMs).toISOString(),
+    addedAt: timeText(method.addedAtMs),
+    lastUsedAt: timeText(method.lastUsedAtMs),
   }))
 }
 

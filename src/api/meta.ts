@@ -5,6 +5,7 @@ import { DEVICES_MAX } from '../domain/device.ts'
 import { CONTACTS_MAX, OUTGOING_MAX } from '../domain/friend-request.ts'
 import { BODY_BYTES_MAX, LOOKUP_TARGETS_MAX } from '../limits.ts'
 import { PUBLIC_KEY_CHARS_MAX } from '../log/entry.ts'
+import { timeText } from '../schema/time.ts'
 import type { HttpRoute } from '../transport/http.ts'
 
 /** Which outside services are configured. */
@@ -46,7 +47,7 @@ export function metaRoute(world: MetaWorld): HttpRoute {
       noStore: true,
       body: JSON.stringify({
         apiVersion: 1,
-        serverTime: new Date(nowMs()).toISOString(),
+        serverTime: timeText(nowMs()),
         limits: LIMITS,
         features: { ...features, log: isFrozen ? 'frozen' : 'open', lookupsNeedToken },
         loginMethods,

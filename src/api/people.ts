@@ -39,7 +39,3 @@ export function keysOf({ devices }: Pick<PeopleWorld, 'devices'>, userId: UserId
 export function userNotFound(): SignalError {
   return new SignalError('USER_NOT_FOUND', 'no such user')
 }
-
-export function timeText(atMs: number): string {
-  return new Date(atMs).toISOString()
-}

@@ -12,6 +12,7 @@ import {
   ShareTokenPage,
 } from '../schema/contact.ts'
 import { PageQuery } from '../schema/page.ts'
+import { timeText } from '../schema/time.ts'
 import type { ContactStore } from '../store/contact-store.ts'
 import { isLive, type ShareToken, type ShareTokenStore } from '../store/share-token-store.ts'
 import {
@@ -23,7 +24,7 @@ import {
 } from './lasting-rates.ts'
 import { type Operation, operation, operationWithBody, operationWithQuery, type Reply } from './operation.ts'
 import { pageOf, rangeOf } from './page.ts'
-import { isReachable, type PeopleWorld, personOf, timeText } from './people.ts'
+import { isReachable, type PeopleWorld, personOf } from './people.ts'
 
 export interface ShareTokensWorld extends LastingRatesWorld, Pick<PeopleWorld, 'accounts'> {
   readonly shareTokens: ShareTokenStore

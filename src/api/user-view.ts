@@ -11,6 +11,7 @@ import type { Badge } from '../domain/notice.ts'
 import { SignalError } from '../errors.ts'
 import { UserView } from '../schema/account.ts'
 import { formatJson, type IdForm } from '../schema/json.ts'
+import { timeText } from '../schema/time.ts'
 import type { AccountStore } from '../store/account-store.ts'
 import type { DeviceStore } from '../store/device-store.ts'
 import type { WatchedCache } from '../store/watched-cache.ts'
@@ -95,7 +96,7 @@ export function userView(
     loginMethods: loginMethodViews(held),
     device: device && { deviceId: device.deviceId, publicKeyHash: device.publicKeyHash },
     badge: badgeOf(userId),
-    createdAt: new Date(createdAtMs).toISOString(),
+    createdAt: timeText(createdAtMs),
     settings,
   }
 }
