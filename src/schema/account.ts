@@ -2,6 +2,8 @@
 
 import Type, { type TSchema } from 'typebox'
 import { LoginMethodView } from './login-method.ts'
+import { oneOf } from './one-of.ts'
+import { Time } from './time.ts'
 import { Uint64Text } from './uint64.ts'
 
 function optionalText(description: string, charactersMax = 512) {
@@ -37,7 +39,7 @@ export const LoginRequest = Type.Object({
 
 export const ResendOtpRequest = Type.Object({
   challengeId: ChallengeId,
-  channel: Type.Optional(Type.Union([Type.Literal('email'), Type.Literal('sms')])),
+  channel: Type.Optional(oneOf(['email', 'sms'])),
 })
 
 export const VerifyLoginRequest = Type.Object({
@@ -50,7 +52,7 @@ export const VerifyLoginRequest = Type.Object({
 /** What a challenge is announced with. */
 const CHALLENGE_MEMBERS = {
   challengeId: Type.String({ description: '22 base64url characters, to be sent back with the code' }),
-  channel: Type.Union([Type.Literal('email'), Type.Literal('sms')]),
+  channel: oneOf(['email', 'sms']),
   sentTo: Type.String({ description: 'The address, most of it hidden' }),
   otpLength: Type.Integer(),
   expiresIn: Type.Integer({ description: 'Seconds in which the code is accepted' }),
@@ -73,6 +75,13 @@ const TOKEN_MEMBERS = {
 
 export const TokenPair = Type.Object(TOKEN_MEMBERS)
 
+/** What waits for the user, for the number at the app's icon. */
+export const Badge = Type.Object({
+  total: Type.Integer(),
+  friendRequests: Type.Integer(),
+  missedCalls: Type.Integer(),
+})
+
 export const UserView = Type.Object({
   userId: Uint64Text,
   displayName: Type.String(),
@@ -88,12 +97,8 @@ export const UserView = Type.Object({
       { description: 'Of the session that asks; absent until it registers one' },
     ),
   ),
-  badge: Type.Object({
-    total: Type.Integer(),
-    friendRequests: Type.Integer(),
-    missedCalls: Type.Integer(),
-  }),
-  createdAt: Type.String({ format: 'date-time' }),
+  badge: Badge,
+  createdAt: Time,
   settings: Type.Object({
     discoverableByEmail: Type.Boolean(),
     discoverableByPhone: Type.Boolean(),

@@ -7,18 +7,10 @@ import type { KeysReason, ParticipantView } from '../domain/call-notice.ts'
 import type { CallRecord } from '../domain/call-view.ts'
 import type { DeviceId, UserId } from '../domain/ids.ts'
 import { BodyReader } from './json.ts'
+import { oneOf } from './one-of.ts'
 import { page } from './page.ts'
 import { optionalTimeText, Time, timeText } from './time.ts'
 import { Uint64, Uint64Text } from './uint64.ts'
-
-/** A member that is one of these texts. */
-export function oneOf<const Text extends string>(texts: readonly Text[], description?: string) {
-  const options = description === undefined ? {} : { description }
-  return Type.Union(
-    texts.map(text => Type.Literal(text)),
-    options,
-  )
-}
 
 /** A call's key for one device, as that device alone gets it. */
 export const EncryptedKey = Type.String({

@@ -1,6 +1,8 @@
 /** Wire shapes of contacts, friend requests, blocks and share tokens (contract 1.9, 3). */
 
 import Type from 'typebox'
+import { KeyAlgorithm, PublicKeyHash } from './key.ts'
+import { oneOf } from './one-of.ts'
 import { PAGE_MEMBERS, page } from './page.ts'
 import { Time } from './time.ts'
 import { Uint64, Uint64Text } from './uint64.ts'
@@ -9,11 +11,10 @@ import { Uint64, Uint64Text } from './uint64.ts'
 const PERSON_MEMBERS = { userId: Uint64Text, displayName: Type.String() }
 const Person = Type.Object(PERSON_MEMBERS)
 
-const PublicKeyHash = Type.String({ description: 'The vrfHash that the log has the key under, base64' })
 const PeerDevice = Type.Object({
   deviceId: Uint64Text,
   publicKeyHash: PublicKeyHash,
-  keyAlgorithm: Type.Union([Type.Literal('P-256'), Type.Literal('RSA-2048')]),
+  keyAlgorithm: KeyAlgorithm,
 })
 
 /** The other's devices, where they are to be seen. */
@@ -63,7 +64,7 @@ function keysIfShown(description: string) {
 
 export const RequestReply = Type.Object({
   requestId: Uint64Text,
-  status: Type.Union([Type.Literal('pending'), Type.Literal('accepted')]),
+  status: oneOf(['pending', 'accepted']),
   user: Person,
   createdAt: Time,
   ...KEYS_IF_SHOWN,
@@ -86,16 +87,14 @@ export const AcceptReply = Type.Object({
 export const RequestIdRequest = Type.Object({ requestId: Uint64 })
 
 export const RequestsQuery = Type.Object({
-  direction: Type.Optional(
-    Type.Union([Type.Literal('incoming'), Type.Literal('outgoing')], { description: 'Left out: incoming' }),
-  ),
+  direction: Type.Optional(oneOf(['incoming', 'outgoing'], 'Left out: incoming')),
   ...PAGE_MEMBERS,
 })
 
 export const RequestPage = page(
   Type.Object({
     requestId: Uint64Text,
-    direction: Type.Union([Type.Literal('incoming'), Type.Literal('outgoing')]),
+    direction: oneOf(['incoming', 'outgoing']),
     status: Type.Literal('pending'),
     user: Person,
     message: Type.Optional(Type.String()),
@@ -155,10 +154,7 @@ export const ResolveShareTokenReply = Type.Object({
   token: ShareTokenText,
   displayName: Type.String(),
   relation: Type.Optional(
-    Type.Union(
-      ['none', 'self', 'contact', 'outgoing', 'incoming'].map(relation => Type.Literal(relation)),
-      { description: 'What you have with the owner already' },
-    ),
+    oneOf(['none', 'self', 'contact', 'outgoing', 'incoming'], 'What you have with the owner already'),
   ),
 })
 

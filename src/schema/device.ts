@@ -2,6 +2,9 @@
 
 import Type from 'typebox'
 import { LOOKUP_TARGETS_MAX } from '../limits.ts'
+import { KeyAlgorithm, PublicKeyHash } from './key.ts'
+import { oneOf } from './one-of.ts'
+import { Time } from './time.ts'
 import { Uint64, Uint64Text } from './uint64.ts'
 
 /** A text for people: no control characters, which a list or an alert would show as something else. */
@@ -21,9 +24,7 @@ const SentPushTokens = Type.Object(
       Type.String({ pattern: APNS_TOKEN_PATTERN, description: 'Token of PushKit, hexadecimal' }),
     ),
     apnsEnvironment: Type.Optional(
-      Type.Union([Type.Literal('production'), Type.Literal('development')], {
-        description: 'The environment that the app is signed for',
-      }),
+      oneOf(['production', 'development'], 'The environment that the app is signed for'),
     ),
     bundleId: Type.Optional(
       Type.String({
@@ -53,8 +54,6 @@ export const DeviceInfoBody = Type.Object({
   timeZone: Type.Optional(label(64, 'Such as Asia/Ho_Chi_Minh')),
 })
 
-const KeyAlgorithm = Type.Union([Type.Literal('P-256'), Type.Literal('RSA-2048')])
-
 export const RegisterDeviceRequest = Type.Object({
   publicKey: Type.String({
     minLength: 1,
@@ -72,7 +71,6 @@ const PublicKeyIndex = Type.String({
   pattern: '^(0|[1-9][0-9]*)$',
   description: "Index of the key's log entry, decimal",
 })
-const PublicKeyHash = Type.String({ description: 'The vrfHash that the log has the key under, base64' })
 
 export const RegisterDeviceReply = Type.Object({
   deviceId: Uint64Text,
@@ -94,8 +92,8 @@ const DeviceItem = Type.Object({
   publicKeyHash: PublicKeyHash,
   publicKeyIndex: PublicKeyIndex,
   current: Type.Boolean({ description: 'Whether the session that asks is bound to it' }),
-  createdAt: Type.String({ format: 'date-time' }),
-  lastSeenAt: Type.String({ format: 'date-time' }),
+  createdAt: Time,
+  lastSeenAt: Time,
 })
 
 export const DeviceList = Type.Object({ items: Type.Array(DeviceItem) })

@@ -8,7 +8,7 @@ import type { CallTopicEvent, PersonName } from '../domain/call-notice.ts'
 import type { DeviceId } from '../domain/ids.ts'
 import type { Notice } from '../domain/notice.ts'
 import { lastOf } from '../last-of.ts'
-import { UserView } from './account.ts'
+import { Badge, UserView } from './account.ts'
 import {
   CallParticipant,
   CallStatusText,
@@ -228,11 +228,7 @@ export const EVENT_SCHEMAS: Readonly<Record<EventType, TObject>> = {
   device_removed: deviceEvent('device_removed'),
   session_revoked: eventSchema('session_revoked', { reason: Type.String() }),
   profile_changed: eventSchema('profile_changed', UserView.properties),
-  badge: eventSchema('badge', {
-    total: Type.Integer(),
-    friendRequests: Type.Integer(),
-    missedCalls: Type.Integer(),
-  }),
+  badge: eventSchema('badge', Badge.properties),
 }
 
 function eventSchema(type: EventType, members: TProperties): TObject {

@@ -1,9 +1,11 @@
 /** Wire shapes of the login methods (contract 2.9). */
 
 import Type from 'typebox'
+import { oneOf } from './one-of.ts'
+import { Time } from './time.ts'
 import { Uint64, Uint64Text } from './uint64.ts'
 
-export const MethodKind = Type.Union([Type.Literal('email'), Type.Literal('phone'), Type.Literal('social')])
+export const MethodKind = oneOf(['email', 'phone', 'social'])
 
 export const AddLoginMethodRequest = Type.Object({
   kind: MethodKind,
@@ -28,8 +30,8 @@ export const LoginMethodView = Type.Object({
   provider: Type.Optional(Type.String()),
   verified: Type.Boolean(),
   primary: Type.Boolean(),
-  addedAt: Type.String({ format: 'date-time' }),
-  lastUsedAt: Type.String({ format: 'date-time' }),
+  addedAt: Time,
+  lastUsedAt: Time,
 })
 
 export const LoginMethodList = Type.Object({ items: Type.Array(LoginMethodView) })

@@ -1,10 +1,11 @@
 /** Wire shape of `GET /app/api/meta` (contract 1.8, 14). */
 
 import Type from 'typebox'
+import { Time } from './time.ts'
 
 export const MetaReply = Type.Object({
   apiVersion: Type.Integer(),
-  serverTime: Type.String({ format: 'date-time' }),
+  serverTime: Time,
   limits: Type.Record(Type.String(), Type.Integer(), { description: 'Bounds by name; names are added' }),
   features: Type.Record(Type.String(), Type.Unknown(), { description: 'What this server can do, by name' }),
   loginMethods: Type.Array(Type.String(), {

@@ -2,6 +2,8 @@
 
 import Type from 'typebox'
 import { Challenge, UserView } from './account.ts'
+import { oneOf } from './one-of.ts'
+import { Time } from './time.ts'
 
 export const PutUserRequest = Type.Object({
   displayName: Type.Optional(Type.String({ description: '1 to 50 characters' })),
@@ -26,7 +28,7 @@ export const PutUserRequest = Type.Object({
 
 const Pending = Type.Object({
   ...Challenge.properties,
-  kind: Type.Union([Type.Literal('email'), Type.Literal('phone')]),
+  kind: oneOf(['email', 'phone']),
 })
 
 export const ChangedUser = Type.Object({
@@ -35,7 +37,7 @@ export const ChangedUser = Type.Object({
 })
 
 export const VerifyReply = Type.Object({
-  purpose: Type.Union([Type.Literal('bind-email'), Type.Literal('bind-phone'), Type.Literal('step-up')]),
+  purpose: oneOf(['bind-email', 'bind-phone', 'step-up']),
   user: UserView,
 })
 
@@ -54,5 +56,5 @@ export const PlatformLoginRequest = Type.Object({
 export const DeleteUserRequest = Type.Object({ confirm: Type.Literal(true) })
 
 export const DeleteUserReply = Type.Object({
-  erasesAt: Type.String({ format: 'date-time', description: 'Signing in before then keeps the account' }),
+  erasesAt: { ...Time, description: 'Signing in before then keeps the account' },
 })

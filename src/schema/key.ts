@@ -1,0 +1,10 @@
+/** What a device's key is known by (contract 2.5). */
+
+import Type from 'typebox'
+import { oneOf } from './one-of.ts'
+
+export const PublicKeyHash = Type.String({
+  description: 'The vrfHash that the log has the key under, base64',
+})
+
+export const KeyAlgorithm = oneOf(['P-256', 'RSA-2048'])
