@@ -12,7 +12,7 @@ import { type OutboxMessage, outboxKind } from '../actors/outbox.ts'
 import { type RegistrationWorld, registerKey } from './api/registration.ts'
 import { type Application, openApplication } from './application.ts'
 import { type Config, ConfigError, isLoopback, type Listener, readConfig } from './config.ts'
-import type { Channel } from './domain/outgoing.ts'
+import { CHANNELS, type Channel } from './domain/outgoing.ts'
 import { messageOf, SignalError } from './errors.ts'
 import { House, VERSION } from './house.ts'
 import { APPEND_DEADLINE_MS, STOP_DEADLINE_MS } from './limits.ts'
@@ -346,7 +346,6 @@ const SWEEP_MS = 60_000
 const EXPIRE_MS = 1_000
 /** Rows ended in one transaction: a few milliseconds. */
 const EXPIRED_AT_ONCE = 1_000
-const CHANNELS: readonly Channel[] = ['mail', 'sms', 'push', 'apple']
 try {
   await main()
 } catch (error) {

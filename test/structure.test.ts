@@ -21,6 +21,8 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   'src/operations': [
     'src/log',
     'src/store',
+    'src/domain:types',
+    'src/delivery:types',
     'src/config.ts:types',
     'src/runtime:types',
     'src/transport:types',

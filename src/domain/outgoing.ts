@@ -41,4 +41,7 @@ export type Outgoing =
       readonly expiresAtMs: number
     }
 
-export type Channel = Outgoing['channel']
+/** The ways by which a message leaves; each has its own outbox. */
+export const CHANNELS = ['mail', 'sms', 'push', 'apple'] as const
+
+export type Channel = (typeof CHANNELS)[number]

@@ -164,7 +164,7 @@ export class ChallengeStore {
     if (found === undefined) throw refusalOf(GONE)
     const { key, code, challenge } = found
     const { address } = challenge
-    if (channel !== undefined && channel !== CHANNELS[address.kind]) throw otherChannel()
+    if (channel !== undefined && channel !== CHANNEL_OF[address.kind]) throw otherChannel()
     this.#decided(decideResend(this.#sendState(address, code), nowMs), address, nowMs)
     const sent = this.#send(challenge, code, nowMs)
     this.#putCode(key, sent)
@@ -264,7 +264,7 @@ export class ChallengeStore {
     const counts = this.#readCounts(address)
     return {
       challengeId: Buffer.from(id).toString('base64url'),
-      channel: CHANNELS[address.kind],
+      channel: CHANNEL_OF[address.kind],
       sentTo: address.kind === 'email' ? maskEmail(address.key) : maskPhone(address.key),
       otpLength: OTP_LENGTH,
       expiresIn: Math.ceil((code.sentAtMs + CODE_LIFETIME_MS - nowMs) / 1000),
@@ -369,6 +369,6 @@ const SENTENCES: Record<WaitCode, string> = {
   OTP_COOLDOWN: 'a code was sent a moment ago',
   RATE_LIMITED: 'too many codes for this address',
 }
-const CHANNELS: Record<AddressMethod['kind'], 'email' | 'sms'> = { email: 'email', phone: 'sms' }
+const CHANNEL_OF: Record<AddressMethod['kind'], 'email' | 'sms'> = { email: 'email', phone: 'sms' }
 /** 16 bytes; the last character holds two of their bits, and no other spelling is taken. */
 const CHALLENGE_ID_FORM = /^[A-Za-z0-9_-]{21}[AQgw]$/

@@ -39,7 +39,7 @@ export class CodeSender {
   /** Throws `DELIVERY_UNAVAILABLE` when nothing can be sent to such an address. */
   assertChannel(address: Address): void {
     const { canSend } = this.#parts
-    if (!this.isTest(address) && !canSend(CHANNELS[address.kind])) throw undeliverable(address, {})
+    if (!this.isTest(address) && !canSend(CHANNEL_OF[address.kind])) throw undeliverable(address, {})
   }
 
   /** Throws `DELIVERY_UNAVAILABLE` with `retryIn` when the budget of messages is used up. */
@@ -83,7 +83,7 @@ export class CodeSender {
 
   #write(address: Address, language: string, letter: Letter, withinMs: number, nowMs: number): void {
     if (this.isTest(address)) return
-    const channel = CHANNELS[address.kind]
+    const channel = CHANNEL_OF[address.kind]
     const message = { channel, to: address.key, language, letter, expiresAtMs: nowMs + withinMs }
     this.#parts.outbox.add(message, nowMs)
   }
@@ -93,6 +93,6 @@ function undeliverable({ kind }: Address, members: { readonly retryIn?: number }
   return new SignalError('DELIVERY_UNAVAILABLE', `no codes can be sent by ${kind} now`, { members })
 }
 
-const CHANNELS: Record<AddressMethod['kind'], 'mail' | 'sms'> = { email: 'mail', phone: 'sms' }
+const CHANNEL_OF: Record<AddressMethod['kind'], 'mail' | 'sms'> = { email: 'mail', phone: 'sms' }
 /** After a day the codes are back. */
 const STOPPED_TOLD_WITHIN_MS = 86_400_000

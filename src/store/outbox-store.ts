@@ -53,7 +53,7 @@ export class OutboxStore {
 
   /** The oldest messages of a channel whose time has come. */
   due(channel: Channel, nowMs: number, countMax: number): WaitingMessage[] {
-    const start = Uint8Array.of(CHANNELS[channel])
+    const start = Uint8Array.of(CHANNEL_BYTES[channel])
     const end = Buffer.concat([start, timeBytes(nowMs + 1)])
     const waiting: WaitingMessage[] = []
     for (const { key, value } of this.#rows.getRange({ start, end, limit: countMax })) {
@@ -67,8 +67,8 @@ export class OutboxStore {
 
   /** When the first message of a channel that is not due yet will be, milliseconds since 1970. */
   nextDueMs(channel: Channel, nowMs: number): number | undefined {
-    const start = Buffer.concat([Uint8Array.of(CHANNELS[channel]), timeBytes(nowMs + 1)])
-    const end = Uint8Array.of(CHANNELS[channel] + 1)
+    const start = Buffer.concat([Uint8Array.of(CHANNEL_BYTES[channel]), timeBytes(nowMs + 1)])
+    const end = Uint8Array.of(CHANNEL_BYTES[channel] + 1)
     for (const key of this.#rows.getKeys({ start, end, limit: 1 })) return Buffer.from(key).readUIntBE(1, 6)
     return undefined
   }
@@ -92,9 +92,9 @@ export class OutboxStore {
     // Of one moment, in the order in which they were added.
     this.#count++
     const name = Buffer.concat([indexKey(this.#count), this.#randomBytes(4)])
-    return Buffer.concat([Uint8Array.of(CHANNELS[channel]), timeBytes(dueMs), name])
+    return Buffer.concat([Uint8Array.of(CHANNEL_BYTES[channel]), timeBytes(dueMs), name])
   }
 }
 
 /** First byte of the keys. */
-const CHANNELS: Record<Channel, number> = { mail: 1, sms: 2, push: 3, apple: 4 }
+const CHANNEL_BYTES: Record<Channel, number> = { mail: 1, sms: 2, push: 3, apple: 4 }

@@ -11,7 +11,7 @@ import { USER_VIEW_TABLES, type UserViews } from '../../src/api/user-view.ts'
 import { type AddressMethod, DEFAULT_SETTINGS } from '../../src/domain/account.ts'
 import type { Device } from '../../src/domain/device.ts'
 import { type DeviceId, type MethodId, newId, type UserId } from '../../src/domain/ids.ts'
-import type { Channel, Outgoing } from '../../src/domain/outgoing.ts'
+import { CHANNELS, type Outgoing } from '../../src/domain/outgoing.ts'
 import { deriveSecrets } from '../../src/domain/secrets.ts'
 import type { Session } from '../../src/domain/session.ts'
 import { AccountStore } from '../../src/store/account-store.ts'
@@ -256,5 +256,3 @@ export async function newDevice(world: TestWorld, userId: UserId, push = true): 
 function formatBody(body: unknown): string {
   return JSON.stringify(body, (_, value) => (typeof value === 'bigint' ? String(value) : value))
 }
-
-const CHANNELS: readonly Channel[] = ['mail', 'sms', 'push', 'apple']
