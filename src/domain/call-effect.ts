@@ -9,6 +9,7 @@ import {
   isJoined,
   isOver,
   isPending,
+  isSameDevice,
   type Participant,
   participantOf,
   RING_S,
@@ -25,6 +26,7 @@ import {
 } from './call-notice.ts'
 import { participantView } from './call-view.ts'
 import type { DeviceId, UserId } from './ids.ts'
+import { keyMapName } from './key-map.ts'
 
 /** Everything that follows from the change; `by` is the device that made it, which is not told what it did itself. */
 export function effectsOf(
@@ -96,7 +98,7 @@ function endsOfInvitation(change: Change, participant: Participant): CallEffect[
   const { userId } = participant
   const kind = kindOfEnd(change, participant)
   return was.devices.map(({ deviceId }) => {
-    const isOwn = by?.userId === userId && by.deviceId === deviceId
+    const isOwn = by !== undefined && isSameDevice(by, { userId, deviceId })
     if (isOwn) return { kind: 'withdraw', userId, deviceId }
     return overNotice(change, was, deviceId, kind)
   })
@@ -139,9 +141,9 @@ function endings({ before, after, by }: Change): DeviceEffect[] {
     .filter(one => isJoined(one) || one.state === 'lost')
     .map(({ userId, attendance }) => ({ userId, deviceId: attendance!.deviceId }))
   const told = new Map<string, CallDeviceRef>()
-  for (const { userId, deviceId } of [...inside, ...askersOf(before)]) {
-    const isOwn = by?.userId === userId && by.deviceId === deviceId
-    if (!isOwn) told.set(`${userId}_${deviceId}`, { userId, deviceId })
+  for (const device of [...inside, ...askersOf(before)]) {
+    const isOwn = by !== undefined && isSameDevice(by, device)
+    if (!isOwn) told.set(keyMapName(device), { userId: device.userId, deviceId: device.deviceId })
   }
   return [...told.values()].map(device => plainNotice(device, notice))
 }
@@ -166,8 +168,8 @@ function topicEvents({ before, after }: Change): CallTopicEvent[] {
 function participantEvents(before: Call, after: Call, participant: Participant): CallTopicEvent[] {
   const was = participantOf(before, participant.userId)
   const isSameState = was?.state === participant.state
-  const isSameDevice = was?.attendance?.deviceId === participant.attendance?.deviceId
-  if (isSameState && (isSameDevice || !isJoined(participant))) return []
+  const isOnSameDevice = was?.attendance?.deviceId === participant.attendance?.deviceId
+  if (isSameState && (isOnSameDevice || !isJoined(participant))) return []
   const kind = EVENTS[participant.state]
   return [{ kind, callId: after.callId, participant: participantView(after, participant) }]
 }

@@ -23,7 +23,7 @@ import {
 } from './call-command.ts'
 import type { KeySlice } from './call-notice.ts'
 import type { UserId } from './ids.ts'
-import { readKeyMap, refusalOfDevices } from './key-map.ts'
+import { keyMapName, readKeyMap, refusalOfDevices } from './key-map.ts'
 
 export type StartCommand = Extract<CallCommand, { kind: 'start' }>
 export type InviteCommand = Extract<CallCommand, { kind: 'invite' }>
@@ -145,8 +145,8 @@ function slicesFor(
   const astray = slices.filter(slice => !isMeant(slice))
   if (astray.length === 0) return slices
   return invalid(
-    astray.map(({ userId, deviceId }) => ({
-      pointer: `/encryptedAESKeys/${userId}_${deviceId}`,
+    astray.map(slice => ({
+      pointer: `/encryptedAESKeys/${keyMapName(slice)}`,
       ...{ code: 'NOT_CALLED', detail: 'a device of somebody who is not called' },
     })),
   )

@@ -10,6 +10,7 @@ import {
   type CallDeviceRef,
   isJoined,
   isPending,
+  isSameDevice,
   joinedDevices,
   joinedOn,
   type Participant,
@@ -41,7 +42,7 @@ export function withAsk(
   if (refusal !== undefined) return refusal
   if (openAskOf(call, by, nowMs) !== undefined) return { call, told: [] }
   const { userId, deviceId, publicKeyHash } = by
-  const others = joinedDevices(call).filter(device => !isSame(device, by))
+  const others = joinedDevices(call).filter(device => !isSameDevice(device, by))
   if (others.length === 0)
     return refused('NO_ACTIVE_PARTICIPANT', 'nobody in the call has the key; rejoin without')
   const ask: RejoinAsk = { userId, deviceId, askedAtMs: nowMs, asked: others.length, answeredBy: [] }
@@ -80,7 +81,7 @@ export function withAnswer(call: Call, command: AnswerCommand): Sent | CallRefus
   if (invalid !== undefined) return invalid
   const requester = { userId: requesterUserId, deviceId: requesterDeviceId }
   const ask = openAskOf(call, requester, nowMs)
-  const hasAnswered = ask?.answeredBy.some(device => isSame(device, by)) ?? false
+  const hasAnswered = ask?.answeredBy.some(device => isSameDevice(device, by)) ?? false
   if (ask === undefined || hasAnswered || ask.answeredBy.length >= ANSWERS_MAX) return { call, told: [] }
   const { userId, deviceId } = by
   const answered = { ...ask, answeredBy: [...ask.answeredBy, { userId, deviceId }] }
@@ -132,7 +133,7 @@ export function withKeys(call: Call, command: KeysCommand, endsAtMs: number): Se
   if (refusal !== undefined) return refusal
   const slices = readKeyMap(encryptedAESKeys)
   if ('ok' in slices) return slices
-  const joined = joinedDevices(call).filter(device => !isSame(device, by))
+  const joined = joinedDevices(call).filter(device => !isSameDevice(device, by))
   const mismatch = refusalOfDevices(slices, joined, ringingDevices(call))
   if (mismatch !== undefined) return mismatch
   const { userId, deviceId } = by
@@ -185,7 +186,7 @@ function refusalOfOutsider(call: Call, by: CallDeviceRef): CallRefused | undefin
 
 function isRepeated({ lastKeys, epochKeys }: Call, { by, epoch }: KeysCommand, digest: Uint8Array): boolean {
   const isThis = (sent: SentKeys | undefined) =>
-    sent?.epoch === epoch && isSame(sent, by) && Buffer.compare(sent.digest, digest) === 0
+    sent?.epoch === epoch && isSameDevice(sent, by) && Buffer.compare(sent.digest, digest) === 0
   return isThis(lastKeys) || isThis(epochKeys)
 }
 
@@ -204,15 +205,11 @@ function ringingDevices(call: Call): CallDeviceRef[] {
 }
 
 function askOf(call: Call, device: CallDeviceRef): RejoinAsk | undefined {
-  return call.rejoinAsks.find(ask => isSame(ask, device))
+  return call.rejoinAsks.find(ask => isSameDevice(ask, device))
 }
 
 function asksBut(call: Call, device: CallDeviceRef): RejoinAsk[] {
-  return call.rejoinAsks.filter(ask => !isSame(ask, device))
-}
-
-function isSame(one: CallDeviceRef, other: CallDeviceRef): boolean {
-  return one.userId === other.userId && one.deviceId === other.deviceId
+  return call.rejoinAsks.filter(ask => !isSameDevice(ask, device))
 }
 
 /** How long answers count (contract 4.5); beyond it the one who asked may still come in with what it got. */

@@ -139,6 +139,10 @@ export interface Quiet {
   readonly sinceMs: number
 }
 
+export function isSameDevice(one: CallDeviceRef, other: CallDeviceRef): boolean {
+  return one.userId === other.userId && one.deviceId === other.deviceId
+}
+
 /** Whether nothing can happen to the call any more. */
 export function isOver({ status }: Call): boolean {
   return status !== 'ringing' && status !== 'active'

@@ -23,7 +23,7 @@ export function readKeyMap(map: SentKeyMap): readonly KeySlice[] | CallRefused {
   const faults: FieldError[] = []
   const values = new Set<string>()
   for (const [name, encryptedAESKey] of entries) {
-    const device = parseDeviceName(name)
+    const device = parseKeyMapName(name)
     const isCopy = values.has(encryptedAESKey)
     const problem = isCopy ? COPIED : faultOfKey(encryptedAESKey)
     values.add(encryptedAESKey)
@@ -46,9 +46,9 @@ export function refusalOfDevices(
   required: readonly CallDeviceRef[],
   optional: readonly CallDeviceRef[],
 ): CallRefused | undefined {
-  const given = new Set(slices.map(deviceName))
-  const needed = new Set(required.map(deviceName))
-  const allowed = new Set([...needed, ...optional.map(deviceName)])
+  const given = new Set(slices.map(keyMapName))
+  const needed = new Set(required.map(keyMapName))
+  const allowed = new Set([...needed, ...optional.map(keyMapName)])
   const missing = [...needed].filter(name => !given.has(name))
   const extra = [...given].filter(name => !allowed.has(name))
   if (missing.length === 0 && extra.length === 0) return undefined
@@ -57,11 +57,11 @@ export function refusalOfDevices(
 }
 
 /** `<userId>_<deviceId>`, a device's name in a map of keys. */
-export function deviceName({ userId, deviceId }: CallDeviceRef): string {
+export function keyMapName({ userId, deviceId }: CallDeviceRef): string {
   return `${userId}_${deviceId}`
 }
 
-function parseDeviceName(name: string): CallDeviceRef | undefined {
+function parseKeyMapName(name: string): CallDeviceRef | undefined {
   const [userText, deviceText, ...rest] = name.split('_')
   const userId = parseUint64(userText ?? '')
   const deviceId = parseUint64(deviceText ?? '')
