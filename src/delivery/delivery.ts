@@ -32,6 +32,7 @@ export interface DeliveryParts {
   readonly senders: Senders
   readonly letters: LetterSettings & { readonly language: Language }
   readonly nowMs: () => number
+  /** Undefined for one that is removed, too. */
   readonly deviceOf: (userId: UserId, deviceId: DeviceId) => Device | undefined
   /** The number that the user's app icon shows. */
   readonly badgeOf: (userId: UserId) => number
@@ -142,8 +143,7 @@ export class Delivery {
     const { deviceOf, isRinging, nowMs } = this.#parts
     if (nowMs() >= expiresAtMs) return undefined
     if (notice.kind === 'call_invitation' && !isRinging(notice.callId, userId)) return undefined
-    const device = deviceOf(userId, deviceId)
-    return device?.removedAtMs === undefined ? device : undefined
+    return deviceOf(userId, deviceId)
   }
 
   async #pushByApns(message: PushMessage, kind: string, push: ApnsPush): Promise<DeliveryOutcome> {

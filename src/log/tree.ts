@@ -142,11 +142,6 @@ export class RightEdge {
   rootHash(): Hash {
     return foldRoots(this.#roots)
   }
-
-  /** An edge of the same tree that grows on its own. */
-  clone(): RightEdge {
-    return new RightEdge(this.#treeSize, this.#roots)
-  }
 }
 
 /**

@@ -102,10 +102,8 @@ t.test('a call that rings no more is not pushed, whatever ended it', async t => 
 })
 
 t.test('a removed or unknown device is not pushed to', async t => {
-  for (const deviceOf of [() => undefined, () => ({ ...DEVICE, push: IPHONE, removedAtMs: 1 })]) {
-    const { tell, pushed } = open({ parts: { deviceOf } })
-    t.same([await tell(INVITATION), pushed], [{ kind: 'sent' }, []])
-  }
+  const { tell, pushed } = open({ parts: { deviceOf: () => undefined } })
+  t.same([await tell(INVITATION), pushed], [{ kind: 'sent' }, []])
 })
 
 t.test('a VoIP push is tried twice in all, another as often as the outbox does', async t => {

@@ -81,16 +81,12 @@ t.test(
   },
 )
 
-t.test('a clone and the list of roots stay as they were when the edge grows', async t => {
+t.test('the list of roots stays as it was when the edge grows', async t => {
   const edge = new RightEdge(7, tree.readHashes(rootNodes(7)))
   const roots = edge.roots
-  const clone = edge.clone()
   edge.append(leafHashes[7]!)
   t.equal(roots.length, 3)
-  t.equal(clone.treeSize, 7)
-  t.equal(toHex(clone.rootHash()), toHex(tree.root(0, 7)))
   t.equal(toHex(foldRoots(roots)), toHex(tree.root(0, 7)))
-  clone.append(naiveLeafHash(new Uint8Array(0)))
   t.equal(toHex(edge.rootHash()), toHex(tree.root(0, 8)))
 })
 

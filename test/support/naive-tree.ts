@@ -71,11 +71,7 @@ export class NaiveTree {
   }
 }
 
-/** The tree whose entry i is the text `entry <i>`. */
-export function numberedTree(size: number): NaiveTree {
-  return new NaiveTree(numberedLeafHashes(size))
-}
-
+/** Of the tree whose entry i is the text `entry <i>`. */
 export function numberedLeafHashes(size: number): Uint8Array[] {
   return Array.from({ length: size }, (_, index) => naiveLeafHash(Buffer.from(`entry ${index}`)))
 }
