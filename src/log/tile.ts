@@ -1,5 +1,5 @@
 /**
- * Hash tiles and entry bundles (c2sp.org/tlog-tiles): their names, which ones a tree has, and the hashes in them.
+ * Hash tiles and entry bundles (c2sp.org/tlog-tiles): their names, how wide they are in a tree, and the hashes in them.
  *
  * A tile of level L holds up to 256 hashes side by side, those of the complete subtrees of level 8 * L; the seven
  * levels between are computed from it. An entry bundle holds the entries whose leaf hashes are in the tile of level 0
@@ -7,7 +7,7 @@
  */
 import { SignalError } from '../errors.ts'
 import { HASH_BYTES, type Hash, hashNode, hashNodeAt } from './hash.ts'
-import { assertTreeSize, type Node } from './tree.ts'
+import type { Node } from './tree.ts'
 
 /** Levels of the tree in one tile, and hashes on its lowest one. */
 export const TILE_HEIGHT = 8
@@ -60,23 +60,6 @@ export function parseTilePath(path: string): Tile {
 export function tileWidth(level: number | 'entries', index: number, treeSize: number): number {
   const hashes = hashesOnLevel(level === 'entries' ? 0 : level, treeSize)
   return Math.max(0, Math.min(TILE_WIDTH, hashes - index * TILE_WIDTH))
-}
-
-/**
- * What to write when the tree grows: every bundle and hash tile that `newSize` has and `oldSize` has not, or less
- * wide, each once and as wide as it gets. Bundles come first, then tiles from level 0 up: the order in which they
- * become durable, so that nothing points to what is not there. Throws `MALFORMED` for sizes out of order.
- */
-export function tilesBetween(oldSize: number, newSize: number): Tile[] {
-  assertTreeSize(oldSize)
-  assertTreeSize(newSize)
-  if (oldSize > newSize) throw new SignalError('MALFORMED', `tree shrinks from ${oldSize} to ${newSize}`)
-  const tiles: Tile[] = []
-  addTiles(tiles, 'entries', oldSize, newSize)
-  for (let level = 0; hashesOnLevel(level, newSize) > 0; level++) {
-    addTiles(tiles, level, hashesOnLevel(level, oldSize), hashesOnLevel(level, newSize))
-  }
-  return tiles
 }
 
 /** Part of a hash tile: its positions from `start` up to, not including, `end`. */
@@ -142,27 +125,6 @@ export function interiorHashes(tileBytes: Uint8Array): Uint8Array {
   return interiors
 }
 
-/** The bytes of an entry bundle. Throws `MALFORMED` for an entry of no or above 65,535 bytes, or more than 256. */
-export function formatBundle(entries: readonly Uint8Array[]): Uint8Array {
-  assertBundleWidth(entries.length)
-  let bytes = 0
-  for (const entry of entries) {
-    if (entry.length === 0 || entry.length > BUNDLE_ENTRY_BYTES_MAX) {
-      throw new SignalError('MALFORMED', `entry of ${entry.length} bytes does not fit a bundle`)
-    }
-    bytes += LENGTH_BYTES + entry.length
-  }
-  const bundle = new Uint8Array(bytes)
-  let at = 0
-  for (const entry of entries) {
-    bundle[at] = entry.length >> 8
-    bundle[at + 1] = entry.length
-    bundle.set(entry, at + LENGTH_BYTES)
-    at += LENGTH_BYTES + entry.length
-  }
-  return bundle
-}
-
 /**
  * The entries of a bundle, as views into it. Entries without bytes are legal here, though we write none. Throws
  * `MALFORMED` when the bundle ends inside an entry or holds more than 256.
@@ -174,7 +136,9 @@ export function parseBundle(bundle: Uint8Array): Uint8Array[] {
     entries.push(bundle.subarray(at + LENGTH_BYTES, end))
     at = end
   }
-  assertBundleWidth(entries.length)
+  if (entries.length > TILE_WIDTH) {
+    throw new SignalError('MALFORMED', `bundle of ${entries.length} entries exceeds 256`)
+  }
   return entries
 }
 
@@ -242,16 +206,6 @@ function hashesOnLevel(level: number, treeSize: number): number {
   return Math.floor(treeSize / TILE_WIDTH ** level)
 }
 
-function addTiles(tiles: Tile[], level: number | 'entries', oldHashes: number, newHashes: number): void {
-  if (oldHashes === newHashes) return
-  const full = Math.floor(newHashes / TILE_WIDTH)
-  for (let index = Math.floor(oldHashes / TILE_WIDTH); index < full; index++) {
-    tiles.push({ level, index, width: TILE_WIDTH })
-  }
-  const width = newHashes % TILE_WIDTH
-  if (width > 0) tiles.push({ level, index: full, width })
-}
-
 function copyHash(hashes: Uint8Array, position: number): Hash {
   const start = position * HASH_BYTES
   const copy = new Uint8Array(HASH_BYTES)
@@ -263,10 +217,6 @@ function assertFullTile(tileBytes: Uint8Array): void {
   if (tileBytes.length !== TILE_WIDTH * HASH_BYTES) {
     throw new SignalError('MALFORMED', `tile of ${tileBytes.length} bytes is not full`)
   }
-}
-
-function assertBundleWidth(entries: number): void {
-  if (entries > TILE_WIDTH) throw new SignalError('MALFORMED', `bundle of ${entries} entries exceeds 256`)
 }
 
 /** Where the entry that starts at `at` with its length ends. */

@@ -6,7 +6,6 @@ import t, { type Test } from 'tap'
 import type { Finding } from '../../scripts/audit/finding.ts'
 import { formatCheckpoint, signCheckpoint } from '../../src/log/checkpoint.ts'
 import { signerKeyFromSeed, signNote } from '../../src/log/note.ts'
-import { formatBundle } from '../../src/log/tile.ts'
 import { type AuditOutcome, audit, newStateFile } from '../support/audit.ts'
 import {
   changeByte,
@@ -19,6 +18,7 @@ import {
   serveFiles,
   setCheckpoint,
 } from '../support/served-log.ts'
+import { formatBundle } from '../support/tiles.ts'
 
 /** The usual log has two full bundles and a partial one. */
 const SIZE = 600

@@ -6,10 +6,10 @@ import { crawl } from '../../scripts/audit/crawl.ts'
 import { HttpSource } from '../../scripts/audit/http-source.ts'
 import { LogReader } from '../../scripts/audit/log-reader.ts'
 import { EMPTY_ROOT } from '../../src/log/hash.ts'
-import { tilesBetween } from '../../src/log/tile.ts'
 import { audit, newStateFile } from '../support/audit.ts'
 import { randomFrom, seedOf } from '../support/seed.ts'
 import { entriesOf, integrate, logFilesOf, serveFiles } from '../support/served-log.ts'
+import { tilesBetween } from '../support/tiles.ts'
 
 t.test('every file of the signed tree is asked for once, and the verdict is clean', async t => {
   const server = await serveFiles(t, logFilesOf(entriesOf(700)))

@@ -9,18 +9,17 @@ import { formatVerifierKey, openNote, parseSignerKey, parseVerifierKey } from '.
 import { formatProof, parseProof } from '../../src/log/proof.ts'
 import {
   entryInBundle,
-  formatBundle,
   formatTilePath,
   hashInTile,
   parseTilePath,
   tileOfNode,
-  tilesBetween,
   tileWidth,
 } from '../../src/log/tile.ts'
 import { type Node, RightEdge } from '../../src/log/tree.ts'
 import { fromBase64, fromUtf8, toBase64, toHex } from '../support/bytes.ts'
 import { sha256 } from '../support/naive-tree.ts'
 import { TileLog } from '../support/tile-log.ts'
+import { formatBundle, tilesBetween } from '../support/tiles.ts'
 import { readVectors } from '../support/vectors.ts'
 
 interface GoldenLog {

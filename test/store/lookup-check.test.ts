@@ -6,13 +6,13 @@
 import { createHash } from 'node:crypto'
 import t from 'tap'
 import { formatEntry } from '../../src/log/entry.ts'
-import { formatBundle } from '../../src/log/tile.ts'
 import { indexKey } from '../../src/store/keys.ts'
 import { Findings } from '../../src/store/log-check/fault.ts'
 import { LeafSet } from '../../src/store/log-check/leaf-set.ts'
 import { LookupCheck } from '../../src/store/log-check/lookup-check.ts'
 import { NewestKeys } from '../../src/store/log-check/newest-keys.ts'
 import { LookupIndex } from '../../src/store/lookup-index.ts'
+import { formatBundle } from '../support/tiles.ts'
 
 /** As many as fill a node; all of their hashes begin with 8, the eighth partition to be written down. */
 const CROWD = 1_200

@@ -10,8 +10,9 @@ import { signCheckpoint } from '../../src/log/checkpoint.ts'
 import { formatEntry } from '../../src/log/entry.ts'
 import { type Integration, TreeTail } from '../../src/log/integrate.ts'
 import { type SignerKey, signerKeyFromSeed } from '../../src/log/note.ts'
-import { formatTilePath, tilesBetween } from '../../src/log/tile.ts'
+import { formatTilePath } from '../../src/log/tile.ts'
 import { RightEdge } from '../../src/log/tree.ts'
+import { tilesBetween } from './tiles.ts'
 
 /** The key of every log here. */
 export const SIGNER = signerKeyFromSeed('example.org/log', new Uint8Array(32).fill(1))

@@ -9,10 +9,10 @@ import { formatEntry } from '../../src/log/entry.ts'
 import { EMPTY_ROOT } from '../../src/log/hash.ts'
 import { TreeTail } from '../../src/log/integrate.ts'
 import { formatVerifierKey, type SignerKey, signerKeyFromSeed } from '../../src/log/note.ts'
-import { formatBundle, tilesBetween } from '../../src/log/tile.ts'
 import type { LoggedIdentity } from '../../src/store/identity-table.ts'
 import type { LogBatch, LogMaker, LogStore } from '../../src/store/log-store.ts'
 import { NaiveTree, naiveLeafHash } from './naive-tree.ts'
+import { formatBundle, tilesBetween } from './tiles.ts'
 
 /** The key every test log is signed with. */
 export const SIGNER: SignerKey = signerKeyFromSeed('log.example/test', new Uint8Array(32).fill(7))
