@@ -7,7 +7,7 @@ import type { Address } from '../domain/challenge.ts'
 import { parseEmail } from '../domain/email.ts'
 import { parsePhone } from '../domain/phone.ts'
 import { SignalError } from '../errors.ts'
-import { validationFailed } from '../schema/check.ts'
+import { invalidMember } from '../schema/check.ts'
 
 export interface AddressRules {
   /** ISO 3166 letters. */
@@ -48,7 +48,7 @@ export class AddressReader {
   /** The one address that a request names. Throws what `read` does. */
   readNamed({ email, phone, identifier, country }: NamedAddress): Address {
     const named = [email, phone, identifier].filter(text => text !== undefined)
-    if (named.length !== 1) throw refusal('', 'REQUIRED', 'has to name one address')
+    if (named.length !== 1) throw invalidMember('', 'REQUIRED', 'has to name one address')
     if (email !== undefined) return this.read('email', email, country, '/email')
     if (phone !== undefined) return this.read('phone', phone, country, '/phone')
     const text = identifier ?? ''
@@ -59,8 +59,8 @@ export class AddressReader {
     const phone = parsePhone(text, country, this.#testNumbers)
     if (!phone.ok) {
       throw phone.reason === 'type'
-        ? refusal(pointer, 'PHONE_TYPE', 'is not a number that takes short messages')
-        : refusal(pointer, 'FORMAT', 'is not a phone number; begin it with + and the calling code')
+        ? invalidMember(pointer, 'PHONE_TYPE', 'is not a number that takes short messages')
+        : invalidMember(pointer, 'FORMAT', 'is not a phone number; begin it with + and the calling code')
     }
     if (phone.country !== undefined && this.#blockedCountries.has(phone.country)) {
       throw new SignalError('BLOCKED_COUNTRY', 'numbers of this country are not served')
@@ -71,14 +71,10 @@ export class AddressReader {
 
 function readEmail(text: string, pointer: string): Address {
   const email = parseEmail(text)
-  if (email === undefined) throw refusal(pointer, 'FORMAT', 'is not an email address')
+  if (email === undefined) throw invalidMember(pointer, 'FORMAT', 'is not an email address')
   return { kind: 'email', key: email.key, shown: email.shown }
 }
 
 function keyOf(text: string): string {
   return parseEmail(text)?.key ?? text.replace(/[\s().-]/g, '')
-}
-
-function refusal(pointer: string, code: string, detail: string): SignalError {
-  return validationFailed([{ pointer, code, detail }], 'the body')
 }

@@ -1,14 +1,14 @@
 /** Contacts and blocks (contract 3.4): list, remove, block, unblock. */
 
 import { BLOCKS_MAX } from '../domain/contact.ts'
-import { parseUint64, type UserId } from '../domain/ids.ts'
+import type { UserId } from '../domain/ids.ts'
 import { SignalError } from '../errors.ts'
 import { BlockPage, ContactPage, UserIdRequest } from '../schema/contact.ts'
 import { PageQuery } from '../schema/page.ts'
 import { timeText } from '../schema/time.ts'
 import type { ContactStore } from '../store/contact-store.ts'
 import type { DeviceStore } from '../store/device-store.ts'
-import { type Operation, operation, operationWithBody, operationWithQuery } from './operation.ts'
+import { type Operation, operation, operationWithBody, operationWithQuery, pathId } from './operation.ts'
 import { pageOf, rangeOf } from './page.ts'
 import { isReachable, type PeopleWorld, personOf, userNotFound } from './people.ts'
 
@@ -61,7 +61,7 @@ function removeContact({ contacts }: ContactsWorld): Operation {
     replies: { 204: null },
     codes: ['USER_NOT_FOUND'],
     handle: ({ caller: { userId }, params, nowMs, commit }) => {
-      const otherId = parseUint64(params[0] ?? '') as UserId | undefined
+      const otherId = pathId<UserId>(params)
       if (otherId === undefined) throw userNotFound()
       return commit(() => {
         if (!contacts.unlink(userId, otherId, nowMs)) throw userNotFound()
@@ -137,7 +137,7 @@ function unblockUserAt({ contacts }: ContactsWorld): Operation {
     replies: { 204: null },
     codes: [],
     handle: ({ caller: { userId }, params, commit }) => {
-      const otherId = parseUint64(params[0] ?? '')
+      const otherId = pathId(params)
       return commit(() => {
         if (otherId !== undefined) contacts.unblock(userId, otherId)
         return { status: 204 }

@@ -5,10 +5,10 @@
 
 import type { Static, TObject } from 'typebox'
 import { type Device, deviceName, pushTokensAfter } from '../domain/device.ts'
-import { type DeviceId, parseUint64, type UserId } from '../domain/ids.ts'
+import type { DeviceId, UserId } from '../domain/ids.ts'
 import { readPublicKey } from '../domain/public-key.ts'
 import { SignalError } from '../errors.ts'
-import { validationFailed } from '../schema/check.ts'
+import { invalidMember } from '../schema/check.ts'
 import {
   DeviceInfoBody,
   DeviceList,
@@ -23,7 +23,14 @@ import type { AccountStore } from '../store/account-store.ts'
 import { type DeviceStore, withPush } from '../store/device-store.ts'
 import type { DeviceRegistration, RegistrationRequest } from './device-registration.ts'
 import { type DeviceRemovalWorld, removeDevice } from './device-removal.ts'
-import { type Call, type Operation, operation, operationWithBody, operationWithQuery } from './operation.ts'
+import {
+  type Call,
+  type Operation,
+  operation,
+  operationWithBody,
+  operationWithQuery,
+  pathId,
+} from './operation.ts'
 
 export interface DevicesWorld extends DeviceRemovalWorld {
   readonly registration: Pick<DeviceRegistration, 'register'>
@@ -67,10 +74,7 @@ function registrationOf(
 ): RegistrationRequest {
   const { publicKey, keyAlgorithm, deviceInfo, push, replacesDeviceId } = call.body
   const key = readPublicKey(publicKey, keyAlgorithm)
-  if (!key.ok) {
-    const fault = { pointer: `/${key.field}`, code: 'FORMAT', detail: key.reason }
-    throw validationFailed([fault], 'the body')
-  }
+  if (!key.ok) throw invalidMember(`/${key.field}`, 'FORMAT', key.reason)
   return {
     userId: call.caller.userId,
     sessionId: call.caller.sessionId,
@@ -133,7 +137,7 @@ function removeOne(world: DevicesWorld): Operation {
     replies: { 204: null },
     codes: ['DEVICE_NOT_FOUND'],
     handle: ({ caller: { userId, sessionId }, params, nowMs, commit }) => {
-      const deviceId = parseUint64(params[0] ?? '') as DeviceId | undefined
+      const deviceId = pathId<DeviceId>(params)
       if (deviceId === undefined) throw deviceNotFound()
       return commit(() => {
         if (!removeDevice(world, { userId, deviceId, nowMs, sessionId })) throw deviceNotFound()

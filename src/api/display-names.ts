@@ -1,7 +1,7 @@
 /** Display names as requests send them (contract 2.1). */
 
 import { normalizeDisplayName } from '../domain/display-name.ts'
-import { validationFailed } from '../schema/check.ts'
+import { invalidMember } from '../schema/check.ts'
 
 /** The name as it is kept, undefined where none was sent. Throws `VALIDATION_FAILED` at `/displayName`. */
 export function readDisplayName(text: string | undefined): string | undefined {
@@ -9,5 +9,5 @@ export function readDisplayName(text: string | undefined): string | undefined {
   const name = normalizeDisplayName(text)
   if (name !== undefined) return name
   const detail = 'has 1 to 50 characters, one of them visible, and no line breaks'
-  throw validationFailed([{ pointer: '/displayName', code: 'FORMAT', detail }], 'the body')
+  throw invalidMember('/displayName', 'FORMAT', detail)
 }

@@ -12,9 +12,9 @@ import {
   OUTGOING_MAX,
   REQUEST_OPEN_MS,
 } from '../domain/friend-request.ts'
-import { type DeviceId, newId, parseUint64, type RequestId, type UserId } from '../domain/ids.ts'
+import { type DeviceId, newId, type RequestId, type UserId } from '../domain/ids.ts'
 import { type ErrorCode, SignalError } from '../errors.ts'
-import { validationFailed } from '../schema/check.ts'
+import { invalidMember } from '../schema/check.ts'
 import {
   AcceptReply,
   AcceptRequest,
@@ -41,6 +41,7 @@ import {
   operation,
   operationWithBody,
   operationWithQuery,
+  pathId,
   type Reply,
 } from './operation.ts'
 import { pageOf, rangeOf } from './page.ts'
@@ -257,7 +258,7 @@ function cancelRequestAt({ contacts }: FriendRequestsWorld): Operation {
     codes: ['REQUEST_NOT_FOUND', 'REQUEST_CLOSED'],
     handle: ({ caller: { userId }, params, nowMs, commit }) =>
       commit(() => {
-        const requestId = parseUint64(params[0] ?? '')
+        const requestId = pathId(params)
         if (requestId === undefined) throw refusal('REQUEST_NOT_FOUND')
         closedBy(contacts.cancel(requestId, userId, nowMs))
         return { status: 204 }
@@ -347,7 +348,7 @@ function refusal(code: ErrorCode): SignalError {
 }
 
 function fault(pointer: string, detail: string): SignalError {
-  return validationFailed([{ pointer, code: pointer === '' ? 'REQUIRED' : 'FORMAT', detail }], 'the body')
+  return invalidMember(pointer, pointer === '' ? 'REQUIRED' : 'FORMAT', detail)
 }
 
 const SENTENCES: Partial<Record<ErrorCode, string>> = {

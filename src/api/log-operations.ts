@@ -10,9 +10,9 @@ import {
   GetPublicKeysRequest,
 } from '../schema/log.ts'
 import { MetaReply } from '../schema/meta.ts'
+import { NOTHING_TAKEN } from './operation.ts'
 import type { OperationForm } from './refusals.ts'
 
-const NOTHING_TAKEN = { bodySchema: undefined, querySchema: undefined, isBodyOptional: true } as const
 const LOOKUP = {
   ...NOTHING_TAKEN,
   isBodyOptional: false,

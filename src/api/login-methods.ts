@@ -9,7 +9,7 @@
 
 import type { Static } from 'typebox'
 import type { Address } from '../domain/challenge.ts'
-import { parseUint64, type UserId } from '../domain/ids.ts'
+import type { UserId } from '../domain/ids.ts'
 import type { MethodsHeld } from '../domain/login-method.ts'
 import { type ErrorCode, SignalError } from '../errors.ts'
 import { Challenge } from '../schema/account.ts'
@@ -30,6 +30,7 @@ import {
   type Operation,
   operation,
   operationWithBody,
+  pathId,
   type RateRule,
   type Reply,
 } from './operation.ts'
@@ -125,7 +126,7 @@ function removeMethod(world: LoginMethodsWorld): Operation {
     codes: ['LOGIN_METHOD_NOT_FOUND', 'LAST_LOGIN_METHOD', 'STEP_UP_REQUIRED', 'DELIVERY_UNAVAILABLE'],
     rates: [PROFILE_RATE],
     async handle(call) {
-      const methodId = parseUint64(call.params[0] ?? '')
+      const methodId = pathId(call.params)
       if (methodId === undefined)
         throw new SignalError('LOGIN_METHOD_NOT_FOUND', 'there is no such login method')
       await requireFreshProof(world, call)

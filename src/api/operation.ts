@@ -4,7 +4,7 @@
  */
 
 import type { Static, TObject, TSchema } from 'typebox'
-import type { DeviceId } from '../domain/ids.ts'
+import { type DeviceId, parseUint64 } from '../domain/ids.ts'
 import type { BucketRate } from '../domain/token-bucket.ts'
 import type { ErrorCode } from '../errors.ts'
 import type { IdempotentRequest } from '../store/idempotency-store.ts'
@@ -134,4 +134,10 @@ export function operationWithQuery<Schema extends TObject, A extends Access>(
   return { ...rules, ...NOTHING_TAKEN, querySchema, handle: rules.handle as Operation['handle'] }
 }
 
-const NOTHING_TAKEN = { bodySchema: undefined, querySchema: undefined, isBodyOptional: true } as const
+/** The id in a path that has one; undefined for what is none. */
+export function pathId<Id extends bigint = bigint>([text = '']: readonly string[]): Id | undefined {
+  return parseUint64(text) as Id | undefined
+}
+
+/** The form of an operation with neither body nor query. */
+export const NOTHING_TAKEN = { bodySchema: undefined, querySchema: undefined, isBodyOptional: true } as const

@@ -1,7 +1,7 @@
 /** Pages of lists (contract 1.9): newest first, a cursor that is the place of the last item that was seen. */
 
 import type { Static } from 'typebox'
-import { validationFailed } from '../schema/check.ts'
+import { invalidMember } from '../schema/check.ts'
 import type { PageQuery } from '../schema/page.ts'
 import type { ListEntry, ListRange } from '../store/id-lists.ts'
 
@@ -34,8 +34,7 @@ function formatCursor({ atMs, id }: ListEntry): string {
 function parseCursor(text: string): ListEntry {
   const bytes = Buffer.from(text, 'base64url')
   if (bytes.length !== CURSOR_BYTES || bytes.toString('base64url') !== text) {
-    const detail = 'is no cursor of this list'
-    throw validationFailed([{ pointer: '/cursor', code: 'FORMAT', detail }], 'the query')
+    throw invalidMember('/cursor', 'FORMAT', 'is no cursor of this list', 'the query')
   }
   return { atMs: bytes.readUIntBE(0, TIME_BYTES), id: bytes.readBigUInt64BE(TIME_BYTES) }
 }

@@ -1,7 +1,7 @@
 /** Share tokens (contract 3.1): make, list, revoke and draw one's own, and see who is behind another's. */
 
 import { encodeQR } from 'qr'
-import { newId, parseUint64, type TokenId, type UserId } from '../domain/ids.ts'
+import { newId, type TokenId, type UserId } from '../domain/ids.ts'
 import { SignalError } from '../errors.ts'
 import {
   CreateShareTokenReply,
@@ -22,7 +22,14 @@ import {
   refuseCounted,
   takeRate,
 } from './lasting-rates.ts'
-import { type Operation, operation, operationWithBody, operationWithQuery, type Reply } from './operation.ts'
+import {
+  type Operation,
+  operation,
+  operationWithBody,
+  operationWithQuery,
+  pathId,
+  type Reply,
+} from './operation.ts'
 import { pageOf, rangeOf } from './page.ts'
 import { isReachable, type PeopleWorld, personOf } from './people.ts'
 
@@ -221,7 +228,7 @@ function svgReply(body: string): Reply {
 
 /** Throws `SHARE_TOKEN_NOT_FOUND` where the path names none of the user's. */
 function ownToken(shareTokens: ShareTokenStore, userId: UserId, params: readonly string[]): ShareToken {
-  const tokenId = parseUint64(params[0] ?? '')
+  const tokenId = pathId(params)
   const token = tokenId === undefined ? undefined : shareTokens.read(userId, tokenId)
   if (token === undefined) throw tokenNotFound()
   return token

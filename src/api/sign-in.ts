@@ -17,7 +17,7 @@ import {
   SignedIn,
   VerifyLoginRequest,
 } from '../schema/account.ts'
-import { validationFailed } from '../schema/check.ts'
+import { invalidMember } from '../schema/check.ts'
 import type { AccountStore, MethodOwner } from '../store/account-store.ts'
 import {
   type ChallengeStore,
@@ -134,7 +134,7 @@ function readAttempt(
   body: VerifyBody,
 ): (nowMs: number) => Confirmation {
   const otp = body.otp ?? body.code
-  if (otp === undefined) throw refusal('/otp', 'REQUIRED', 'is the code that was sent')
+  if (otp === undefined) throw invalidMember('/otp', 'REQUIRED', 'is the code that was sent')
   const { challengeId } = body
   if (challengeId === undefined) {
     const address = addresses.readNamed(body)
@@ -185,10 +185,6 @@ function noteSignIn(
   if (method !== undefined) accounts.putMethod(owner.userId, { ...method, lastUsedAtMs: nowMs })
   if (user !== undefined && acceptLanguage !== '') accounts.put(owner.userId, { ...user, acceptLanguage })
   return owner.userId
-}
-
-function refusal(pointer: string, code: string, detail: string) {
-  return validationFailed([{ pointer, code, detail }], 'the body')
 }
 
 /** Of `login` and `resend-otp` together (contract 8). */

@@ -8,7 +8,7 @@ import Type from 'typebox'
 import type { ChallengePurpose } from '../domain/challenge.ts'
 import type { UserId } from '../domain/ids.ts'
 import { SignedIn, VerifyLoginRequest } from '../schema/account.ts'
-import { validationFailed } from '../schema/check.ts'
+import { invalidMember } from '../schema/check.ts'
 import { VerifyReply } from '../schema/profile.ts'
 import {
   type ChallengeStore,
@@ -95,5 +95,5 @@ function incomplete(challengeId: string | undefined) {
     challengeId === undefined
       ? ['/challengeId', 'is needed beside a session']
       : ['/otp', 'is the code that was sent']
-  return validationFailed([{ pointer, code: 'REQUIRED', detail }], 'the body')
+  return invalidMember(pointer, 'REQUIRED', detail)
 }

@@ -66,8 +66,12 @@ function codeOf(keyword: string): string {
   return keyword === '~refine' ? 'FORMAT' : keyword.replace(/[A-Z]/g, '_$&').toUpperCase()
 }
 
-/** `VALIDATION_FAILED` for these faults; `name` stands for the pointer to the whole. */
-export function validationFailed(errors: readonly FieldError[], name: string): SignalError {
+/** `VALIDATION_FAILED` for one member, or for the whole where `pointer` is empty, which `name` then stands for. */
+export function invalidMember(pointer: string, code: string, detail: string, name = 'the body'): SignalError {
+  return validationFailed([{ pointer, code, detail }], name)
+}
+
+function validationFailed(errors: readonly FieldError[], name: string): SignalError {
   const [first] = errors
   const where = first === undefined ? name : `${first.pointer || name} ${first.detail}`
   return new SignalError('VALIDATION_FAILED', where, { errors })

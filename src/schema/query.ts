@@ -1,8 +1,7 @@
 /** Query strings: `?limit=20&userIds=1,2,3` to a value of a schema's type, refused in the style of bodies. */
 
 import Type, { type Static, type TObject, type TSchema } from 'typebox'
-import type { SignalError } from '../errors.ts'
-import { SchemaCheck, validationFailed } from './check.ts'
+import { invalidMember, SchemaCheck } from './check.ts'
 
 /**
  * Reads and checks query strings of one schema, whose members are strings, integers, booleans, ids (`Uint64`), or
@@ -28,7 +27,7 @@ export class QueryReader<Schema extends TObject> {
       const [rawName, rawValue] = halves(pair)
       const name = decodePercent(rawName, '')
       if (!Object.hasOwn(this.schema.properties, name)) continue
-      if (seen.has(name)) throw refusal(`/${name}`, 'DUPLICATE', 'is given twice')
+      if (seen.has(name)) throw invalidMember(`/${name}`, 'DUPLICATE', 'is given twice', 'the query')
       seen.add(name)
       const value = decodePercent(rawValue, `/${name}`)
       if (value !== '') members[name] = textValue(this.schema.properties[name]!, value)
@@ -46,7 +45,7 @@ function decodePercent(text: string, pointer: string): string {
   try {
     return decodeURIComponent(text)
   } catch {
-    throw refusal(pointer, 'ENCODING', 'has a percent sign that encodes nothing')
+    throw invalidMember(pointer, 'ENCODING', 'has a percent sign that encodes nothing', 'the query')
   }
 }
 
@@ -56,10 +55,6 @@ function textValue(schema: TSchema, text: string): unknown {
   if (Type.IsInteger(schema)) return INTEGER_FORM.test(text) ? Number(text) : text
   if (Type.IsBoolean(schema)) return text === 'true' || (text === 'false' ? false : text)
   return text
-}
-
-function refusal(pointer: string, code: string, detail: string): SignalError {
-  return validationFailed([{ pointer, code, detail }], 'the query')
 }
 
 const INTEGER_FORM = /^(?:0|-?[1-9][0-9]{0,14})$/
