@@ -46,7 +46,7 @@ import {
 } from './operation.ts'
 import { pageOf, rangeOf } from './page.ts'
 import { isReachable, keysOf, personOf, userNotFound } from './people.ts'
-import { assertLive, findShareToken } from './share-tokens.ts'
+import { assertLive, findShareToken, tokenNotFound } from './share-tokens.ts'
 
 export interface FriendRequestsWorld extends LastingRatesWorld {
   readonly contacts: ContactStore
@@ -320,7 +320,7 @@ function readMessage(text: string | undefined): string | undefined {
 /** The token as it is in this transaction: others may have used or revoked it since it was found. */
 function current({ shareTokens }: FriendRequestsWorld, { userId, tokenId }: ShareToken): ShareToken {
   const token = shareTokens.read(userId, tokenId)
-  if (token === undefined) throw new SignalError('SHARE_TOKEN_NOT_FOUND', 'no such share token')
+  if (token === undefined) throw tokenNotFound()
   return token
 }
 

@@ -114,8 +114,8 @@ class OperationRunner {
   #unknownFields(body: unknown): string {
     const schema = this.#operation.bodySchema
     if (schema === undefined) return ''
-    const pointers = unknownMembers(schema, body).slice(0, NAMED_FIELDS_MAX).join(', ')
-    return pointers.slice(0, HEADER_CHARS_MAX).replace(/[^\x20-\x7e]/g, '?')
+    const pointers = unknownMembers(schema, body).join(', ')
+    return pointers.slice(0, UNKNOWN_FIELDS_CHARS_MAX).replace(/[^\x20-\x7e]/g, '?')
   }
 
   #answer({ status, body, contentType = JSON_TYPE }: Reply, unknownFields: string): HttpAnswer {
@@ -188,7 +188,6 @@ const ANYTHING_AUTHENTICATED: RateRule = {
 const HEADERS = ['authorization', 'idempotency-key', 'accept-language', 'user-agent']
 /** What only reads looks at nothing else, and each header that is copied costs a call into uWebSockets. */
 const READERS_HEADERS = ['authorization']
-const HEADER_CHARS_MAX = 256
-const NAMED_FIELDS_MAX = 8
+const UNKNOWN_FIELDS_CHARS_MAX = 256
 const EMPTY_OBJECT = Buffer.from('{}')
 const JSON_TYPE = 'application/json; charset=utf-8'

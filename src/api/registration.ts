@@ -1,6 +1,6 @@
 /**
  * Registers a device's key in the log (LOG 4.1): checks the key, derives the VRF hash beside the event loop, and asks
- * the log appender. Callers are gRPC and, later, the application API.
+ * the log appender. Callers are gRPC and the application API.
  */
 
 import { SignalError } from '../errors.ts'

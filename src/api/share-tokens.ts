@@ -249,7 +249,7 @@ function urlOf({ publicUrl }: ShareTokensWorld, text: string): string {
   return `${publicUrl().replace(/\/$/, '')}/c/${text}`
 }
 
-function tokenNotFound(): SignalError {
+export function tokenNotFound(): SignalError {
   return new SignalError('SHARE_TOKEN_NOT_FOUND', 'no such share token')
 }
 

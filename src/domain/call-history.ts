@@ -36,7 +36,7 @@ export function historyRowOf(call: Call, participant: Participant): CallHistoryR
   if (status === undefined) return undefined
   const isOutgoing = participant.userId === call.initiatorId
   const { callId, isVideo, createdAtMs, startedAtMs } = call
-  const wasIn = participant.joinedAtMs !== undefined && startedAtMs !== undefined
+  const wasIn = hasJoined(participant) && startedAtMs !== undefined
   return {
     callId,
     direction: isOutgoing ? 'outgoing' : 'incoming',
@@ -61,11 +61,12 @@ export function isNews(row: CallHistoryRow, before: CallHistoryRow | undefined):
  * Who was in the call sees its status; who never was sees what they did. Choice: a call that its caller gave up, or
  * that came while the callee was busy, is one that the callee missed, as on every telephone.
  */
-function statusFor(call: Call, { state, joinedAtMs }: Participant): CallHistoryRow['status'] | undefined {
-  const hasJoined = joinedAtMs !== undefined
-  if (hasJoined && state === 'removed') return 'ended'
-  if (hasJoined) return call.status === 'ringing' ? 'active' : call.status
-  switch (state) {
+function statusFor(call: Call, participant: Participant): CallHistoryRow['status'] | undefined {
+  if (hasJoined(participant)) {
+    if (participant.state === 'removed') return 'ended'
+    return call.status === 'ringing' ? 'active' : call.status
+  }
+  switch (participant.state) {
     case 'declined':
       return 'declined'
     case 'busy':

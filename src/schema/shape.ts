@@ -48,7 +48,7 @@ function settleMembers(properties: Readonly<Record<string, TSchema>>): Settle | 
 
 /**
  * Pointers to the members of `value` that `schema` does not name, for a reply header of development mode (contract
- * 1.2): at most twenty, percent-encoded as in a URI fragment (RFC 6901, section 6), each at most 100 characters.
+ * 1.2): at most eight, percent-encoded as in a URI fragment (RFC 6901, section 6), each at most 100 characters.
  */
 export function unknownMembers(schema: TSchema, value: unknown): string[] {
   const found: string[] = []
@@ -92,5 +92,5 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-const UNKNOWN_MAX = 20
+const UNKNOWN_MAX = 8
 const POINTER_CHARS_MAX = 100

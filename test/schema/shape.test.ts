@@ -52,7 +52,7 @@ t.test('pointers fit a header: ASCII, few and short', async t => {
   t.same(unknownMembers(Body, hostile), ['/%0D%0ASet-Cookie%3A%20x', '/a~1b~0c', '/%C3%A9', '/'])
   const many = Object.fromEntries(Array.from({ length: 500 }, (_, at) => [`${at}${'x'.repeat(500)}`, 1]))
   const pointers = unknownMembers(Body, many)
-  t.equal(pointers.length, 20)
+  t.equal(pointers.length, 8)
   t.ok(pointers.every(({ length }) => length <= 100))
 })
 
