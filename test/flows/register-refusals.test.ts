@@ -1,16 +1,13 @@
 /** Register by gRPC: every bad input gets its code and a sentence, and leaves no trace in the log. */
 
 import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import grpc from '@grpc/grpc-js'
 import t, { type Test } from 'tap'
 import { RegisterClient } from '../support/register-client.ts'
 import { freshPublicKey, type RunningServer, startServer } from '../support/server.ts'
-import { PROJECT_ROOT } from '../support/vectors.ts'
+import { tlsFile, tlsPath } from '../support/tls.ts'
 
 const UINT64_MAX = 2n ** 64n - 1n
-const TLS_FOLDER = join(PROJECT_ROOT, 'test/support/tls')
-const tlsFile = (name: string) => join(TLS_FOLDER, name)
 
 async function start(t: Test, environment: Record<string, string> = {}): Promise<RunningServer> {
   const server = await startServer({ dataFolder: t.testdir(), environment })
@@ -127,17 +124,17 @@ t.test('with a token set, calls without it are unauthenticated', async t => {
 
 t.test('with mutual TLS, only a certificate of the authority with a pinned key may call', async t => {
   const server = await start(t, {
-    CALLSIGN_GRPC_TLS_CERT: tlsFile('server.crt'),
-    CALLSIGN_GRPC_TLS_KEY: tlsFile('server.key'),
-    CALLSIGN_GRPC_TLS_CLIENT_CA: tlsFile('ca.crt'),
-    CALLSIGN_GRPC_TLS_CLIENT_PINS: readFileSync(tlsFile('client.pin'), 'utf8'),
+    CALLSIGN_GRPC_TLS_CERT: tlsPath('server.crt'),
+    CALLSIGN_GRPC_TLS_KEY: tlsPath('server.key'),
+    CALLSIGN_GRPC_TLS_CLIENT_CA: tlsPath('ca.crt'),
+    CALLSIGN_GRPC_TLS_CLIENT_PINS: tlsFile('client.pin'),
   })
-  const authority = readFileSync(tlsFile('ca.crt'))
+  const authority = readFileSync(tlsPath('ca.crt'))
   const as = (name: string) =>
     grpc.credentials.createSsl(
       authority,
-      readFileSync(tlsFile(`${name}.key`)),
-      readFileSync(tlsFile(`${name}.crt`)),
+      readFileSync(tlsPath(`${name}.key`)),
+      readFileSync(tlsPath(`${name}.crt`)),
     )
   const address = server.grpc.replace('127.0.0.1', 'localhost')
   const pinned = connect(t, address, as('client'))

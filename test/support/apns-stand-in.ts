@@ -4,7 +4,6 @@
  */
 
 import { generateKeyPairSync, type KeyObject, verify } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import {
   constants,
   createSecureServer,
@@ -13,8 +12,7 @@ import {
   type ServerHttp2Stream,
 } from 'node:http2'
 import type { AddressInfo } from 'node:net'
-import { join } from 'node:path'
-import { PROJECT_ROOT } from './vectors.ts'
+import { tlsFile, tlsPath } from './tls.ts'
 
 export interface ReceivedPush {
   readonly token: string
@@ -186,12 +184,4 @@ function tokenFault(
 
 function fromBase64Url(text: string): Record<string, unknown> {
   return JSON.parse(Buffer.from(text, 'base64url').toString('utf8'))
-}
-
-function tlsPath(name: string): string {
-  return join(PROJECT_ROOT, 'test/support/tls', name)
-}
-
-function tlsFile(name: string): string {
-  return readFileSync(tlsPath(name), 'utf8')
 }

@@ -3,12 +3,10 @@
  * connections on command.
  */
 
-import { readFileSync } from 'node:fs'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
-import { join } from 'node:path'
 import { domainToASCII } from 'node:url'
 import { SMTPServer } from 'smtp-server'
-import { PROJECT_ROOT } from './vectors.ts'
+import { tlsFile, tlsPath } from './tls.ts'
 
 export interface ReceivedMail {
   /** The envelope's, which alone says where the mail goes. The domain is in ASCII and lower case. */
@@ -229,12 +227,4 @@ function unquote(text: string, encoding: BufferEncoding = 'utf8'): string {
     String.fromCharCode(Number.parseInt(hex, 16)),
   )
   return Buffer.from(bytes, 'latin1').toString(encoding)
-}
-
-function tlsPath(name: string): string {
-  return join(PROJECT_ROOT, 'test/support/tls', name)
-}
-
-function tlsFile(name: string): string {
-  return readFileSync(tlsPath(name), 'utf8')
 }
