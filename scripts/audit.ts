@@ -5,7 +5,8 @@
 import { Auditor, type Verdict } from './audit/auditor.ts'
 import { AuditFailure } from './audit/finding.ts'
 import { jsonReport, terminalReport } from './audit/report.ts'
-import { readSettings, type Settings, USAGE, UsageError } from './audit/settings.ts'
+import { readSettings, type Settings, USAGE } from './audit/settings.ts'
+import { UsageError } from './support/command.ts'
 
 async function main(): Promise<Verdict> {
   let settings: Settings | undefined

@@ -5,7 +5,6 @@
  * from a lookup result, and left to `audit`.
  */
 
-import { parseArgs } from 'node:util'
 import { type LogKeys, parseLogKeys } from '../src/client/log-keys.ts'
 import { inputOf, type LookupClaim, type LookupResult, verifyLookup } from '../src/client/lookup.ts'
 import type { SignedCheckpoint } from '../src/client/signed-checkpoint.ts'
@@ -20,6 +19,7 @@ import {
   readCheckpointState,
   writeCheckpointState,
 } from './support/checkpoint-state.ts'
+import { given, parseOptions, UsageError } from './support/command.ts'
 
 const USAGE = `usage: node dist/scripts/verify-proof.js --user ID --device ID --public-key KEY [options] < RESULT
 
@@ -55,9 +55,6 @@ interface Settings {
   readonly claim: LookupClaim
   readonly stateFile: string | undefined
 }
-
-/** Wrong usage: said with `USAGE`. */
-class UsageError extends Error {}
 
 /** Standard input that is no lookup result. */
 class InputError extends Error {}
@@ -134,16 +131,13 @@ function remember(file: string, state: CheckpointState | undefined, seen: Signed
 
 /** The settings, or undefined when only the usage was asked for. Throws `UsageError`. */
 function readSettings(environment: Readonly<Record<string, string | undefined>>): Settings | undefined {
-  const values = parseOptions()
+  const values = parseOptions(OPTIONS)
   if (values.help) return undefined
-  const vkey = required('--vkey or KT_PUBLIC_KEY', values.vkey ?? environment.KT_PUBLIC_KEY)
-  const vrfPublicKey = required(
-    '--vrf-key or VRF_PUBLIC_KEY',
-    values['vrf-key'] ?? environment.VRF_PUBLIC_KEY,
-  )
-  const userId = required('--user', values.user)
-  const deviceId = required('--device', values.device)
-  const publicKey = required('--public-key', values['public-key'])
+  const vkey = given('--vkey or KT_PUBLIC_KEY', values.vkey ?? environment.KT_PUBLIC_KEY)
+  const vrfPublicKey = given('--vrf-key or VRF_PUBLIC_KEY', values['vrf-key'] ?? environment.VRF_PUBLIC_KEY)
+  const userId = given('--user', values.user)
+  const deviceId = given('--device', values.device)
+  const publicKey = given('--public-key', values['public-key'])
   const claim = { userId, deviceId, publicKey }
   try {
     inputOf(claim)
@@ -152,19 +146,6 @@ function readSettings(environment: Readonly<Record<string, string | undefined>>)
   } catch (error) {
     throw new UsageError(messageOf(error))
   }
-}
-
-function parseOptions() {
-  try {
-    return parseArgs({ options: OPTIONS }).values
-  } catch (error) {
-    throw new UsageError(messageOf(error))
-  }
-}
-
-function required(name: string, value: string | undefined): string {
-  if (!value) throw new UsageError(`${name} is missing`)
-  return value
 }
 
 /** All of standard input. Throws `InputError` above `INPUT_BYTES_MAX`. */

@@ -1,9 +1,9 @@
 /** What the auditor is told by its command line and environment. */
 
-import { parseArgs } from 'node:util'
 import { messageOf } from '../../src/errors.ts'
 import { parseVerifierKey, type VerifierKey } from '../../src/log/note.ts'
 import { parseVrfPublicKey } from '../../src/log/vrf.ts'
+import { given, parseOptions, UsageError } from '../support/command.ts'
 
 export const USAGE = `usage: node dist/scripts/audit.js --url URL --vkey KEY --state FILE [options]
 
@@ -22,9 +22,6 @@ now and at earlier runs. Prints a line per check: JSON unless at a terminal.
 Exit code: 0 all holds, 1 the log cheats or is broken, 2 not everything could be checked.
 `
 
-/** Wrong usage: said with `USAGE`, exit 2. */
-export class UsageError extends Error {}
-
 export interface Settings {
   readonly url: URL
   readonly verifier: VerifierKey
@@ -41,35 +38,22 @@ export function readSettings(
   argv: readonly string[],
   environment: Readonly<Record<string, string | undefined>>,
 ): Settings | undefined {
-  const values = parse(argv)
+  const values = parseOptions(OPTIONS, argv)
   if (values.help) return undefined
   const vkey = values.vkey ?? environment.KT_PUBLIC_KEY
   const vrfKey = values['vrf-key'] ?? environment.VRF_PUBLIC_KEY
   if (values.proofs !== undefined && !vrfKey)
     throw new UsageError('--proofs needs --vrf-key or VRF_PUBLIC_KEY')
   return {
-    url: prefix('--url', required('--url', values.url)),
-    verifier: checked('--vkey', () => parseVerifierKey(required('--vkey or KT_PUBLIC_KEY', vkey))),
+    url: prefix('--url', given('--url', values.url)),
+    verifier: checked('--vkey', () => parseVerifierKey(given('--vkey or KT_PUBLIC_KEY', vkey))),
     vrfPublicKey: vrfKey ? checked('--vrf-key', () => parseVrfPublicKey(vrfKey)) : undefined,
-    stateFile: required('--state', values.state),
+    stateFile: given('--state', values.state),
     gossip: (values.gossip ?? []).map(url => prefix('--gossip', url)),
     proofsFile: values.proofs,
     followMs: milliseconds('--follow', values.follow, PAUSE_SECONDS_MAX),
     maxAgeMs: milliseconds('--max-age', values['max-age'], AGE_SECONDS_MAX),
   }
-}
-
-function parse(argv: readonly string[]) {
-  try {
-    return parseArgs({ args: [...argv], options: OPTIONS }).values
-  } catch (error) {
-    throw new UsageError(messageOf(error))
-  }
-}
-
-function required(name: string, value: string | undefined): string {
-  if (!value) throw new UsageError(`${name} is missing`)
-  return value
 }
 
 function checked<Value>(name: string, read: () => Value): Value {

@@ -1,7 +1,7 @@
 /** What the operators' commands share: long flags, one usage text, and an exit code that tells what came of it. */
 
 import { readFileSync } from 'node:fs'
-import { parseArgs } from 'node:util'
+import { type ParseArgsConfig, parseArgs } from 'node:util'
 import { messageOf, SignalError } from '../../src/errors.ts'
 
 /** Wrong usage: said with the usage text, exit 2. */
@@ -37,9 +37,13 @@ export async function runCommand(command: Command): Promise<void> {
 
 /** The value of a flag, or of an environment variable that stands for it. Throws `UsageError` when there is neither. */
 export function required(flags: Flags, name: string, variable?: string): string {
-  const value = flags[name] ?? (variable === undefined ? undefined : process.env[variable])
-  if (typeof value === 'string' && value !== '') return value
-  throw new UsageError(`--${name} is missing`)
+  return given(`--${name}`, optional(flags, name) ?? (variable && process.env[variable]))
+}
+
+/** The value of a setting that is `called` so. Throws `UsageError` when it has none. */
+export function given(called: string, value: string | undefined): string {
+  if (!value) throw new UsageError(`${called} is missing`)
+  return value
 }
 
 export function optional(flags: Flags, name: string): string | undefined {
@@ -54,16 +58,23 @@ export function secret(name: string): string | undefined {
   return text || undefined
 }
 
+/** What a command line gives of these options of `parseArgs`. Throws `UsageError` for what is none of them. */
+export function parseOptions<const Options extends NonNullable<ParseArgsConfig['options']>>(
+  options: Options,
+  argv: readonly string[] = process.argv.slice(2),
+): ReturnType<typeof parseArgs<{ args: string[]; options: Options }>>['values'] {
+  try {
+    return parseArgs({ args: [...argv], options }).values
+  } catch (error) {
+    throw new UsageError(messageOf(error))
+  }
+}
+
 function readFlags({ flags }: Command): Flags {
   const options = Object.entries(flags).map(
     ([name, kind]) => [name, { type: kind === 'value' ? 'string' : 'boolean' }] as const,
   )
-  try {
-    return parseArgs({ options: { ...Object.fromEntries(options), help: { type: 'boolean' } } })
-      .values as Flags
-  } catch (error) {
-    throw new UsageError(messageOf(error))
-  }
+  return parseOptions({ ...Object.fromEntries(options), help: { type: 'boolean' } }) as Flags
 }
 
 function sentenceOf(error: unknown): string {
