@@ -60,7 +60,7 @@ t.test('a body that breaks a rule is refused by its pointer, and leaves nothing'
   const { token } = await newUser(house.world)
   const publicKey = newKey()
   const cases: readonly (readonly [body: unknown, pointer: string])[] = [
-    [{}, ''],
+    [{}, '/publicKey'],
     [{ publicKey: 7 }, '/publicKey'],
     [{ publicKey: '' }, '/publicKey'],
     [{ publicKey: 'AAAA' }, '/publicKey'],

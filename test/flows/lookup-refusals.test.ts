@@ -55,7 +55,7 @@ t.test('a body that breaks a rule gets a problem with a stable code and a pointe
     ['nested 8,000 deep', '['.repeat(8_000), 400, 'MALFORMED_JSON'],
     ['an array', [], 422, 'VALIDATION_FAILED', ''],
     ['null', 'null', 422, 'VALIDATION_FAILED', ''],
-    ['no targets', {}, 422, 'VALIDATION_FAILED', ''],
+    ['no targets', {}, 422, 'VALIDATION_FAILED', '/targets'],
     ['targets of another type', { targets: 'x' }, 422, 'VALIDATION_FAILED', '/targets'],
     ['0 targets', { targets: [] }, 422, 'VALIDATION_FAILED', '/targets'],
     ['65 targets', targetsOf(...Array(65).fill(vrfHash)), 422, 'VALIDATION_FAILED', '/targets'],

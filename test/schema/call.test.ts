@@ -38,6 +38,6 @@ t.test('what does not fit is refused by what is wrong with it', async t => {
   })
   t.throws(() => parse('accept-rejoin', '{"requesterUserId":-1}'), {
     code: 'VALIDATION_FAILED',
-    errors: [{ pointer: '' }, { pointer: '/requesterUserId' }],
+    errors: ['/requesterDeviceId', '/encryptedAESKey', '/requesterUserId'].map(pointer => ({ pointer })),
   })
 })
