@@ -9,9 +9,11 @@ import { type FcmOptions, FcmSender, type FcmServiceAccount } from './delivery/f
 import { type MailOptions, parseMailAddress } from './delivery/mail.ts'
 import { type SmsOptions, SmsSender } from './delivery/sms.ts'
 import type { Language } from './delivery/texts.ts'
+import { isPhoneCountry } from './domain/phone.ts'
 import type { TokenLifetimes } from './domain/session.ts'
 import { parseTurnUrl, type TurnRelay, type TurnUrl, turnAddresses } from './domain/turn.ts'
 import type { EnvironmentReader } from './environment.ts'
+import { messageOf } from './errors.ts'
 import { type AppleOptions, AppleSignIn } from './identity/apple.ts'
 import { IdentityProvider, type ProviderOptions } from './identity/identity-token.ts'
 import type { IdForm } from './schema/json.ts'
@@ -47,7 +49,11 @@ export interface ApplicationConfig {
 }
 
 export function readApplicationConfig(reader: EnvironmentReader): ApplicationConfig {
-  const retrieverHash = reader.text('CALLSIGN_SMS_RETRIEVER_HASH')
+  const retrieverHash = reader.formed(
+    'CALLSIGN_SMS_RETRIEVER_HASH',
+    text => /^[A-Za-z0-9+/]{11}$/.test(text),
+    'the 11 characters (base64) that Android finds the app by',
+  )
   return {
     idsAs: reader.oneOf('CALLSIGN_JSON_IDS', ['string', 'number'], 'string'),
     lifetimes: {
@@ -66,7 +72,11 @@ export function readApplicationConfig(reader: EnvironmentReader): ApplicationCon
     stepUpS: reader.integer('CALLSIGN_AUTH_STEP_UP_SECONDS', { usual: 0, min: 0, max: YEAR_S }),
     testIdentifiers: testIdentifiers(reader),
     blockedCountries: new Set(
-      reader.list('CALLSIGN_BLOCKED_COUNTRIES', text => /^[A-Z]{2}$/.test(text), 'countries such as CU'),
+      reader.list(
+        'CALLSIGN_BLOCKED_COUNTRIES',
+        text => /^[A-Z]{2}$/.test(text) && isPhoneCountry(text),
+        'countries such as CU',
+      ),
     ),
     appName: reader.text('CALLSIGN_APP_NAME') ?? 'Callsign',
     language: reader.oneOf('CALLSIGN_LANGUAGE', ['en', 'vi', 'de'], 'en'),
@@ -79,7 +89,7 @@ export function readApplicationConfig(reader: EnvironmentReader): ApplicationCon
     ...turn(reader),
     providers: providers(reader),
     ...apple(reader),
-    deepLinkScheme: reader.text('CALLSIGN_DEEP_LINK_SCHEME') ?? 'callsign',
+    deepLinkScheme: deepLinkScheme(reader),
     appleAppIds: reader.list(
       'CALLSIGN_APPLE_APP_IDS',
       text => /^[A-Z0-9]{10}\.[A-Za-z0-9.-]{1,155}$/.test(text),
@@ -99,6 +109,12 @@ export function readApplicationConfig(reader: EnvironmentReader): ApplicationCon
   }
 }
 
+function deepLinkScheme(reader: EnvironmentReader): string {
+  const isScheme = (text: string) => /^[A-Za-z][A-Za-z0-9+.-]*$/.test(text)
+  const form = 'the name of a scheme such as callsign, without ://'
+  return reader.formed('CALLSIGN_DEEP_LINK_SCHEME', isScheme, form) ?? 'callsign'
+}
+
 function testIdentifiers(reader: EnvironmentReader): ReadonlyMap<string, string> {
   const form = 'a JSON object of addresses and their six-digit codes'
   const codes = reader.json('CALLSIGN_TEST_IDENTIFIERS', form, value => {
@@ -113,6 +129,7 @@ function mail(reader: EnvironmentReader): Pick<ApplicationConfig, 'mail'> {
   const url = reader.secret('CALLSIGN_SMTP_URL')
   const from = reader.text('CALLSIGN_MAIL_FROM')
   const authority = reader.file('CALLSIGN_SMTP_CA')
+  reader.refuseWithout('CALLSIGN_SMTP_URL', ['CALLSIGN_SMTP_CA'])
   if (url === undefined && from === undefined) return {}
   if (url === undefined || from === undefined) {
     reader.problems.push('CALLSIGN_SMTP_URL and CALLSIGN_MAIL_FROM are set together or not at all')
@@ -131,7 +148,13 @@ function sms(reader: EnvironmentReader): Pick<ApplicationConfig, 'sms'> {
   const url = reader.secret('CALLSIGN_SMS_URL')
   const headers = reader.json('CALLSIGN_SMS_HEADERS', 'a JSON object of header names and values', stringsOf)
   const body = reader.text('CALLSIGN_SMS_BODY')
+  reader.refuseWithout('CALLSIGN_SMS_URL', ['CALLSIGN_SMS_HEADERS', 'CALLSIGN_SMS_BODY'])
   if (url === undefined) return {}
+  if (!isUrl(url)) {
+    // Not the text: it may hold a password.
+    reader.problems.push('CALLSIGN_SMS_URL is an http or https address')
+    return {}
+  }
   const options: SmsOptions = {
     url,
     ...(headers === undefined ? {} : { headers }),
@@ -140,8 +163,7 @@ function sms(reader: EnvironmentReader): Pick<ApplicationConfig, 'sms'> {
   try {
     new SmsSender(options)
   } catch (error) {
-    const reason = error instanceof Error && !(error instanceof TypeError) ? error.message : 'not an address'
-    reader.problems.push(`CALLSIGN_SMS_URL, CALLSIGN_SMS_HEADERS, CALLSIGN_SMS_BODY: ${reason}`)
+    reader.problems.push(`CALLSIGN_SMS_URL, CALLSIGN_SMS_HEADERS, CALLSIGN_SMS_BODY: ${messageOf(error)}`)
   }
   return { sms: options }
 }
@@ -157,6 +179,7 @@ function apns(reader: EnvironmentReader): Pick<ApplicationConfig, 'apns'> {
   )
   const port = reader.integer('CALLSIGN_APNS_PORT', { usual: 443, min: 1, max: 65_535 })
   const authority = reader.file('CALLSIGN_APNS_CA')
+  reader.refuseWithout('CALLSIGN_APNS_KEY', ['CALLSIGN_APNS_HOST', 'CALLSIGN_APNS_PORT', 'CALLSIGN_APNS_CA'])
   if (key === undefined && keyId === undefined && teamId === undefined) return {}
   if (key === undefined || keyId === undefined || teamId === undefined) {
     reader.problems.push('CALLSIGN_APNS_KEY, CALLSIGN_APNS_KEY_ID and CALLSIGN_APNS_TEAM_ID are set together')
@@ -180,6 +203,7 @@ function apns(reader: EnvironmentReader): Pick<ApplicationConfig, 'apns'> {
 function fcm(reader: EnvironmentReader): Pick<ApplicationConfig, 'fcm'> {
   const form = 'the JSON of a Google service account with client_email, private_key and project_id'
   const url = reader.url('CALLSIGN_FCM_URL')
+  reader.refuseWithout('CALLSIGN_FCM_SERVICE_ACCOUNT', ['CALLSIGN_FCM_URL'])
   const options = reader.json('CALLSIGN_FCM_SERVICE_ACCOUNT', form, value => {
     const members = objectOf(value)
     const names = ['client_email', 'private_key', 'project_id']

@@ -3,6 +3,7 @@
  * (contract 14). Everything wrong with it is said in one list; a variable that is not known is wrong too.
  */
 
+import { X509Certificate } from 'node:crypto'
 import { realpathSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { availableParallelism } from 'node:os'
@@ -68,8 +69,8 @@ export interface LogKeys {
 /** All that is wrong with the configuration, a line each. */
 export class ConfigError extends Error {
   readonly problems: readonly string[]
-  constructor(problems: readonly string[]) {
-    super(`the configuration is not usable:\n${problems.map(problem => `  ${problem}`).join('\n')}`)
+  constructor(problems: readonly string[], options?: ErrorOptions) {
+    super(`the configuration is not usable:\n${problems.map(problem => `  ${problem}`).join('\n')}`, options)
     this.name = 'ConfigError'
     this.problems = problems
   }
@@ -88,7 +89,7 @@ export function readConfig(environment: NodeJS.ProcessEnv, flags: { readonly dev
   const http = reader.listener('CALLSIGN_HTTP', isDevelopment && !isExposed ? '127.0.0.1' : '0.0.0.0', 8080)
   const grpc = reader.listener('CALLSIGN_GRPC', '127.0.0.1', 50051)
   const admin = reader.listener('CALLSIGN_ADMIN', '127.0.0.1', 9090)
-  const publicUrl = reader.url('CALLSIGN_PUBLIC_URL')
+  const publicUrl = readPublicUrl(reader)
   const dataFolder = resolve(
     reader.text('CALLSIGN_DATA_DIR') ?? (isDevelopment ? join('data', 'dev') : 'data'),
   )
@@ -124,9 +125,44 @@ export function readConfig(environment: NodeJS.ProcessEnv, flags: { readonly dev
     ),
   }
   refuseUnsafe(reader, config, isExposed)
+  refuseSharedPorts(reader, config)
   reader.refuseUnknown()
   if (reader.problems.length > 0) throw new ConfigError(reader.problems)
   return Object.freeze(config)
+}
+
+/** An address to listen on, with the settings that name it, that of the port last. */
+export interface NamedListener extends Listener {
+  readonly settings: readonly string[]
+}
+
+export interface NamedListeners {
+  readonly http: NamedListener
+  readonly grpc: NamedListener
+  readonly admin: NamedListener
+  readonly stompTcp?: NamedListener
+}
+
+/** Every address that a server with this configuration listens on. */
+export function listenersOf({ http, grpc, admin, stompTcpPort }: Config): NamedListeners {
+  const named = (prefix: string, { host, port }: Listener): NamedListener => {
+    return { host, port, settings: [`${prefix}_HOST`, `${prefix}_PORT`] }
+  }
+  const stompTcp = { host: '127.0.0.1', settings: ['CALLSIGN_STOMP_TCP_PORT'] }
+  return {
+    http: named('CALLSIGN_HTTP', http),
+    grpc: named('CALLSIGN_GRPC', grpc),
+    admin: named('CALLSIGN_ADMIN', admin),
+    ...(stompTcpPort === undefined ? {} : { stompTcp: { ...stompTcp, port: stompTcpPort } }),
+  }
+}
+
+function readPublicUrl(reader: EnvironmentReader): string | undefined {
+  const publicUrl = reader.url('CALLSIGN_PUBLIC_URL')
+  if (publicUrl !== undefined && /[?#]/.test(publicUrl)) {
+    reader.problems.push('CALLSIGN_PUBLIC_URL has no query and no fragment: paths are put behind it')
+  }
+  return publicUrl
 }
 
 function httpAccess(reader: EnvironmentReader): Omit<Config['http'], keyof Listener> {
@@ -177,9 +213,24 @@ function grpcAccess(reader: EnvironmentReader): Pick<Config['grpc'], 'token' | '
   const certificate = reader.file('CALLSIGN_GRPC_TLS_CERT')
   const key = reader.file('CALLSIGN_GRPC_TLS_KEY')
   const clientAuthority = reader.file('CALLSIGN_GRPC_TLS_CLIENT_CA')
-  const clientPins = reader.text('CALLSIGN_GRPC_TLS_CLIENT_PINS')?.split(',') ?? []
+  const clientPins = reader.list(
+    'CALLSIGN_GRPC_TLS_CLIENT_PINS',
+    text => PIN_FORM.test(text),
+    'SHA-256 hashes of client keys in base64, as `callsign pin` prints them',
+  )
   if ((certificate === undefined) !== (key === undefined)) {
     reader.problems.push('CALLSIGN_GRPC_TLS_CERT and CALLSIGN_GRPC_TLS_KEY are set together or not at all')
+  }
+  if (certificate !== undefined && key !== undefined && !isKeyPair(certificate, key)) {
+    reader.problems.push(
+      'CALLSIGN_GRPC_TLS_CERT and CALLSIGN_GRPC_TLS_KEY are not a certificate and its key (PEM)',
+    )
+  }
+  if (clientAuthority !== undefined && !hasCertificates(clientAuthority)) {
+    reader.problems.push('CALLSIGN_GRPC_TLS_CLIENT_CA names a file without a certificate (PEM)')
+  }
+  if (reader.text('CALLSIGN_GRPC_TLS_CLIENT_PINS') !== undefined && clientPins.length === 0) {
+    reader.problems.push('CALLSIGN_GRPC_TLS_CLIENT_PINS holds no pin')
   }
   if (clientAuthority !== undefined && certificate === undefined) {
     reader.problems.push('CALLSIGN_GRPC_TLS_CLIENT_CA needs CALLSIGN_GRPC_TLS_CERT and CALLSIGN_GRPC_TLS_KEY')
@@ -267,6 +318,24 @@ function refuseUnsafe(reader: EnvironmentReader, config: Config, isExposed: bool
   }
 }
 
+/** The second of two servers on one port would fail only when it listens, and be told that another program has it. */
+function refuseSharedPorts(reader: EnvironmentReader, config: Config): void {
+  const listeners: NamedListener[] = Object.values(listenersOf(config))
+  for (const [at, one] of listeners.entries()) {
+    const other = listeners.slice(at + 1).find(each => isShared(one, each))
+    if (other === undefined) continue
+    reader.problems.push(
+      `${one.settings.at(-1)} and ${other.settings.at(-1)} are both ${one.port}: each needs a port of its own`,
+    )
+  }
+}
+
+function isShared(one: Listener, other: Listener): boolean {
+  if (one.port !== other.port || one.port === 0) return false
+  const hosts = [one, other].map(({ host }) => (host === 'localhost' ? '127.0.0.1' : host))
+  return hosts[0] === hosts[1] || hosts.some(host => host === '0.0.0.0' || host === '::')
+}
+
 /** True for an address that only this machine can reach. */
 export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127\.\d+\.\d+\.\d+$/.test(host)
@@ -297,6 +366,16 @@ function isKeyPair(certificate: Buffer, key: Buffer): boolean {
   try {
     createSecureContext({ cert: certificate, key })
     return true
+  } catch {
+    return false
+  }
+}
+
+/** Whether there are certificates in PEM, all of them whole: without one, no client could be let in. */
+function hasCertificates(pem: Buffer): boolean {
+  const certificates = pem.toString('latin1').match(CERTIFICATES) ?? []
+  try {
+    return certificates.map(text => new X509Certificate(text)).length > 0
   } catch {
     return false
   }
@@ -334,3 +413,6 @@ function withoutLinks(path: string): string {
 }
 
 const SECRET_BYTES_MIN = 32
+/** Base64 of 32 bytes. */
+const PIN_FORM = /^[A-Za-z0-9+/]{43}=$/
+const CERTIFICATES = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g

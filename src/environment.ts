@@ -81,6 +81,14 @@ export class EnvironmentReader {
     return text.replace(/\/+$/, '')
   }
 
+  /** A text that the test takes; what it refuses is named with what it should be. */
+  formed(name: string, isGood: (text: string) => boolean, form: string): string | undefined {
+    const text = this.text(name)
+    if (text === undefined || isGood(text)) return text
+    this.problems.push(`${name} is ${form}, not ${quote(text)}`)
+    return undefined
+  }
+
   /** A comma-separated list; what the test refuses is named with what it should be. */
   list(name: string, isGood: (item: string) => boolean, form: string): readonly string[] {
     const items = (this.text(name) ?? '').split(',').map(item => item.trim())
@@ -103,6 +111,14 @@ export class EnvironmentReader {
     }
     this.problems.push(`${name} is ${form}`)
     return undefined
+  }
+
+  /** Names those of `names`, which have been read, that are set while the secret `main` is not: they would do nothing. */
+  refuseWithout(main: string, names: readonly string[]): void {
+    if (this.text(main) !== undefined || this.text(`${main}_FILE`) !== undefined) return
+    for (const name of names.flatMap(name => [name, `${name}_FILE`])) {
+      if (this.#known.has(name) && this.#environment[name]) this.problems.push(`${name} needs ${main}`)
+    }
   }
 
   refuseUnknown(): void {

@@ -1,6 +1,6 @@
 /** Every setting: its default, its bounds, and the sentence that refuses it; what is unsafe; what is never shown. */
-import { randomBytes } from 'node:crypto'
-import { writeFileSync } from 'node:fs'
+import { createHash, randomBytes } from 'node:crypto'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
 import t from 'tap'
@@ -278,6 +278,26 @@ t.test('what is no choice is refused with the choices', async t => {
       { CALLSIGN_PUBLIC_URL: 'ftp://example.org' },
       'CALLSIGN_PUBLIC_URL is an http or https address, not "ftp://example.org"',
     ],
+    ...['https://kt.example.org/?a=b', 'https://kt.example.org/#top'].map((text): [Environment, string] => [
+      { CALLSIGN_PUBLIC_URL: text },
+      'CALLSIGN_PUBLIC_URL has no query and no fragment: paths are put behind it',
+    ]),
+    [
+      { CALLSIGN_DEEP_LINK_SCHEME: 'myapp://' },
+      'CALLSIGN_DEEP_LINK_SCHEME is the name of a scheme such as callsign, without ://, not "myapp://"',
+    ],
+    [
+      { CALLSIGN_DEEP_LINK_SCHEME: '1app' },
+      'CALLSIGN_DEEP_LINK_SCHEME is the name of a scheme such as callsign, without ://, not "1app"',
+    ],
+    [
+      { CALLSIGN_SMS_RETRIEVER_HASH: 'FA+9qCX9VS' },
+      'CALLSIGN_SMS_RETRIEVER_HASH is the 11 characters (base64) that Android finds the app by, not "FA+9qCX9VS"',
+    ],
+    [
+      { CALLSIGN_SMS_URL: 'ftp://user:password@sms.example.org' },
+      'CALLSIGN_SMS_URL is an http or https address',
+    ],
   ]
   for (const [environment, sentence] of sentences)
     t.same(
@@ -364,15 +384,25 @@ t.test('a secret that is given twice, or in a file that is not there, is refused
   t.match(first, /EISDIR/)
 })
 
+function tlsFile(name: string): string {
+  return join(PROJECT_ROOT, 'test/support/tls', name)
+}
+
+/** gRPC with a certificate. */
+const GRPC_TLS: Environment = {
+  CALLSIGN_GRPC_TLS_CERT: tlsFile('server.crt'),
+  CALLSIGN_GRPC_TLS_KEY: tlsFile('server.key'),
+}
+
 t.test('TLS for gRPC is whole or not there', async t => {
-  const folder = t.testdir({ cert: 'a certificate', key: 'a key', ca: 'an authority' })
-  const CALLSIGN_GRPC_TLS_CERT = join(folder, 'cert')
-  const CALLSIGN_GRPC_TLS_KEY = join(folder, 'key')
-  const CALLSIGN_GRPC_TLS_CLIENT_CA = join(folder, 'ca')
-  const CALLSIGN_GRPC_TLS_CLIENT_PINS = 'aa,bb'
-  const certificate = Buffer.from('a certificate')
-  const key = Buffer.from('a key')
-  const clientAuthority = Buffer.from('an authority')
+  const CALLSIGN_GRPC_TLS_CERT = tlsFile('server.crt')
+  const CALLSIGN_GRPC_TLS_KEY = tlsFile('server.key')
+  const CALLSIGN_GRPC_TLS_CLIENT_CA = tlsFile('ca.crt')
+  const pins = ['a', 'b'].map(text => createHash('sha256').update(text).digest('base64'))
+  const CALLSIGN_GRPC_TLS_CLIENT_PINS = ` ${pins.join(' , ')}\n`
+  const certificate = readFileSync(CALLSIGN_GRPC_TLS_CERT)
+  const key = readFileSync(CALLSIGN_GRPC_TLS_KEY)
+  const clientAuthority = readFileSync(CALLSIGN_GRPC_TLS_CLIENT_CA)
   t.same(development({ CALLSIGN_GRPC_TLS_CERT, CALLSIGN_GRPC_TLS_KEY }).grpc.tls, {
     certificate,
     key,
@@ -385,7 +415,7 @@ t.test('TLS for gRPC is whole or not there', async t => {
       CALLSIGN_GRPC_TLS_CLIENT_CA,
       CALLSIGN_GRPC_TLS_CLIENT_PINS,
     }).grpc.tls,
-    { certificate, key, clientAuthority, clientPins: ['aa', 'bb'] },
+    { certificate, key, clientAuthority, clientPins: pins },
   )
   const together = 'CALLSIGN_GRPC_TLS_CERT and CALLSIGN_GRPC_TLS_KEY are set together or not at all'
   t.same(
@@ -408,8 +438,35 @@ t.test('TLS for gRPC is whole or not there', async t => {
   )
 })
 
+t.test('a certificate of gRPC has its own key, and clients have an authority and whole pins', async t => {
+  const folder = t.testdir({ empty: '' })
+  const CALLSIGN_GRPC_TLS_CLIENT_CA = tlsFile('ca.crt')
+  const mismatch = 'CALLSIGN_GRPC_TLS_CERT and CALLSIGN_GRPC_TLS_KEY are not a certificate and its key (PEM)'
+  const noCertificate = 'CALLSIGN_GRPC_TLS_CLIENT_CA names a file without a certificate (PEM)'
+  const form = 'a list of SHA-256 hashes of client keys in base64, as `callsign pin` prints them'
+  const cases: [Environment, string[]][] = [
+    [{ CALLSIGN_GRPC_TLS_KEY: tlsFile('other.key') }, [mismatch]],
+    [{ CALLSIGN_GRPC_TLS_CERT: join(folder, 'empty') }, [mismatch]],
+    [{ CALLSIGN_GRPC_TLS_CLIENT_CA: join(folder, 'empty') }, [noCertificate]],
+    [{ CALLSIGN_GRPC_TLS_CLIENT_CA: tlsFile('server.key') }, [noCertificate]],
+    [
+      { CALLSIGN_GRPC_TLS_CLIENT_CA, CALLSIGN_GRPC_TLS_CLIENT_PINS: 'abc, def' },
+      ['abc', 'def'].map(pin => `CALLSIGN_GRPC_TLS_CLIENT_PINS is ${form}, not "${pin}"`),
+    ],
+    [
+      { CALLSIGN_GRPC_TLS_CLIENT_CA, CALLSIGN_GRPC_TLS_CLIENT_PINS: ' , ' },
+      ['CALLSIGN_GRPC_TLS_CLIENT_PINS holds no pin'],
+    ],
+  ]
+  for (const [environment, sentences] of cases)
+    t.same(
+      problemsOf(() => development({ ...GRPC_TLS, ...environment })),
+      sentences,
+    )
+})
+
 t.test('TLS for HTTP is a certificate with its key, or not there', async t => {
-  const file = (name: string) => join(PROJECT_ROOT, 'test/support/tls', name)
+  const file = tlsFile
   const [CALLSIGN_TLS_CERT, CALLSIGN_TLS_KEY] = [file('server.crt'), file('server.key')]
   t.same(development({ CALLSIGN_TLS_CERT, CALLSIGN_TLS_KEY }).http.tls, {
     certificateFile: CALLSIGN_TLS_CERT,
@@ -507,6 +564,12 @@ t.test('lists have commas, and each item its form', async t => {
         ['ios/1.4.0', 'android/2.0.0', 'web-beta/0.0.1'],
         ['ios', 'ios/1.4', 'iOS/1.4.0', 'ios/1.4.0-beta', '1.4.0', 'ios/1.4.0 (7)'],
       ],
+      [
+        'CALLSIGN_BLOCKED_COUNTRIES',
+        config => [...config.application.blockedCountries],
+        ['KP', 'CU'],
+        ['XX', 'UK', 'kp', 'KOR', '+53'],
+      ],
     ]
   for (const [name, pick, good, bad] of lists) {
     t.same(pick(development({ [name]: ` ${good.join(' , ')},` })), good, name)
@@ -515,6 +578,51 @@ t.test('lists have commas, and each item its form', async t => {
     const [problem] = problemsOf(() => development({ [name]: `${good[0]},${bad[0]}` }))
     t.match(problem, new RegExp(`^${name} is a list of .*, not "`))
   }
+})
+
+t.test('two servers on one port are refused, by the names of both', async t => {
+  const both = (one: string, other: string, port = 7_000) => [
+    `CALLSIGN_${one}_PORT and CALLSIGN_${other}_PORT are both ${port}: each needs a port of its own`,
+  ]
+  const same = (...names: string[]) =>
+    Object.fromEntries(names.map(name => [`CALLSIGN_${name}_PORT`, '7000']))
+  const cases: [Environment, string[]][] = [
+    [same('HTTP', 'STOMP_TCP'), both('HTTP', 'STOMP_TCP')],
+    [same('GRPC', 'ADMIN'), both('GRPC', 'ADMIN')],
+    [{ CALLSIGN_ADMIN_PORT: '8080' }, both('HTTP', 'ADMIN', 8_080)],
+    [{ ...same('HTTP', 'ADMIN'), CALLSIGN_DEV_EXPOSE: '1' }, both('HTTP', 'ADMIN')],
+    [{ ...same('HTTP', 'ADMIN'), CALLSIGN_ADMIN_HOST: 'localhost' }, both('HTTP', 'ADMIN')],
+    [{ ...same('HTTP', 'ADMIN'), CALLSIGN_ADMIN_HOST: '127.0.0.2' }, []],
+    [{ CALLSIGN_HTTP_PORT: '0', CALLSIGN_ADMIN_PORT: '0', CALLSIGN_STOMP_TCP_PORT: '0' }, []],
+  ]
+  for (const [environment, sentences] of cases)
+    t.same(
+      problemsOf(() => development(environment)),
+      sentences,
+    )
+})
+
+t.test('a setting that does nothing without another is refused without it', async t => {
+  const needed = {
+    CALLSIGN_SMTP_URL: { CALLSIGN_SMTP_CA: tlsFile('ca.crt') },
+    CALLSIGN_SMS_URL: { CALLSIGN_SMS_HEADERS: '{}', CALLSIGN_SMS_BODY: '{"a":"{to} {text}"}' },
+    CALLSIGN_APNS_KEY: {
+      CALLSIGN_APNS_HOST: 'localhost',
+      CALLSIGN_APNS_PORT: '2197',
+      CALLSIGN_APNS_CA: tlsFile('ca.crt'),
+    },
+    CALLSIGN_FCM_SERVICE_ACCOUNT: { CALLSIGN_FCM_URL: 'http://localhost' },
+  }
+  for (const [main, settings] of Object.entries(needed)) {
+    t.same(
+      problemsOf(() => development(settings)),
+      Object.keys(settings).map(name => `${name} needs ${main}`),
+    )
+  }
+  const { CALLSIGN_SMS_URL: more } = needed
+  t.match(development({ ...more, CALLSIGN_SMS_URL: 'https://sms.example.org' }).application.sms, {
+    body: '{"a":"{to} {text}"}',
+  })
 })
 
 t.test('loopback is what no other machine reaches', async t => {
@@ -536,8 +644,6 @@ t.test('loopback is what no other machine reaches', async t => {
 })
 
 t.test('gRPC beyond loopback wants a token or client certificates, in any mode', async t => {
-  const folder = t.testdir({ cert: 'x', key: 'x', ca: 'x' })
-  const tls = { CALLSIGN_GRPC_TLS_CERT: join(folder, 'cert'), CALLSIGN_GRPC_TLS_KEY: join(folder, 'key') }
   const exposed = { CALLSIGN_GRPC_HOST: '0.0.0.0' }
   const sentence =
     'CALLSIGN_GRPC_HOST 0.0.0.0 is not loopback: set CALLSIGN_GRPC_TOKEN or CALLSIGN_GRPC_TLS_CLIENT_CA'
@@ -546,7 +652,7 @@ t.test('gRPC beyond loopback wants a token or client certificates, in any mode',
     [sentence],
   )
   t.same(
-    problemsOf(() => production({ ...exposed, ...tls })),
+    problemsOf(() => production({ ...exposed, ...GRPC_TLS })),
     [sentence],
     'a server certificate shows nobody in',
   )
@@ -559,7 +665,7 @@ t.test('gRPC beyond loopback wants a token or client certificates, in any mode',
     [],
   )
   t.same(
-    problemsOf(() => production({ ...exposed, ...tls, CALLSIGN_GRPC_TLS_CLIENT_CA: join(folder, 'ca') })),
+    problemsOf(() => production({ ...exposed, ...GRPC_TLS, CALLSIGN_GRPC_TLS_CLIENT_CA: tlsFile('ca.crt') })),
     [],
   )
 })
@@ -655,6 +761,10 @@ const SETTINGS = [
     'TRUSTED_PROXIES',
     'CORS_ORIGINS',
     'MIN_CLIENT_VERSION',
+    'SMS_URL',
+    'SMS_RETRIEVER_HASH',
+    'DEEP_LINK_SCHEME',
+    'BLOCKED_COUNTRIES',
     'TURN_SECRETS',
     'TURN_URL',
     'TURN_TLS_URL',

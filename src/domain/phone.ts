@@ -46,6 +46,11 @@ export function parsePhone(
   return accepted(number.number, number)
 }
 
+/** Whether the ISO 3166 letters, in capitals, are of a country with phone numbers. */
+export function isPhoneCountry(letters: string): boolean {
+  return tables().isSupportedCountry(letters)
+}
+
 /** `+84•••678` for `+84912345678`: enough for its owner to know it by. */
 export function maskPhone(key: string): string {
   return key.length < MASKED_CHARS_MIN ? MASK : `${key.slice(0, 3)}${MASK}${key.slice(-3)}`
