@@ -11,7 +11,14 @@ import { type LogAppenderMessage, logAppenderKind } from '../actors/log-appender
 import { type OutboxMessage, outboxKind } from '../actors/outbox.ts'
 import { type RegistrationWorld, registerKey } from './api/registration.ts'
 import { type Application, openApplication } from './application.ts'
-import { type Config, ConfigError, isLoopback, type Listener, readConfig } from './config.ts'
+import {
+  type Config,
+  ConfigError,
+  isLoopback,
+  listenersOf,
+  type NamedListener,
+  readConfig,
+} from './config.ts'
 import { CHANNELS, type Channel } from './domain/outgoing.ts'
 import { messageOf, SignalError } from './errors.ts'
 import { House, VERSION } from './house.ts'
@@ -33,21 +40,39 @@ import {
 } from './servers.ts'
 import { Signalling } from './signalling.ts'
 import { OpenConnections } from './transport/open-connections.ts'
+import { tryPort } from './transport/port-trial.ts'
 
 async function main(): Promise<void> {
   setFlagsFromString(V8_FLAGS)
   const flags = readFlags()
+  if (flags === undefined) return
   const config = readConfig(process.env, { dev: flags.dev ?? false })
-  const server = await start(config, createLogger(config.logLevel), flags['known-checkpoint'])
+  const logger = createLogger(config.logLevel)
+  const server = await start(config, logger, flags['known-checkpoint']).catch(error => {
+    // What is said last is why it does not start.
+    logger.flush()
+    throw error
+  })
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void server.stop(signal))
   server.announce()
 }
 
-function readFlags(): { dev?: boolean; 'known-checkpoint'?: string } {
+/** Undefined where the usage was all that was asked for. Ends the process with exit code 2 for what is no flag. */
+function readFlags(): { dev?: boolean; 'known-checkpoint'?: string } | undefined {
   try {
-    return parseArgs({ options: { dev: { type: 'boolean' }, 'known-checkpoint': { type: 'string' } } }).values
+    const { help, ...flags } = parseArgs({
+      options: {
+        dev: { type: 'boolean' },
+        'known-checkpoint': { type: 'string' },
+        help: { type: 'boolean' },
+      },
+    }).values
+    if (help !== true) return flags
+    process.stdout.write(USAGE)
+    return undefined
   } catch (error) {
-    throw new ConfigError([messageOf(error)])
+    process.stderr.write(`callsign: ${messageOf(error)}\n\n${USAGE}`)
+    process.exit(2)
   }
 }
 
@@ -93,14 +118,14 @@ async function start(
   observe(house.metrics, actors.system, log.vrf)
   observeConnections(house.metrics, connections)
 
-  addresses.grpc = await listen('CALLSIGN_GRPC', config.grpc, grpc)
-  addresses.admin = `http://${await listen('CALLSIGN_ADMIN', config.admin, admin)}`
+  const listeners = listenersOf(config)
+  addresses.grpc = await listen(listeners.grpc, grpc)
+  addresses.admin = `http://${await listen(listeners.admin, admin)}`
   const scheme = config.http.tls === undefined ? 'http' : 'https'
-  if (stompTcp !== undefined) {
-    const listener = { host: '127.0.0.1', port: config.stompTcpPort ?? 0 }
-    addresses.stompTcp = await listen('CALLSIGN_STOMP_TCP', listener, stompTcp)
+  if (stompTcp !== undefined && listeners.stompTcp !== undefined) {
+    addresses.stompTcp = await listen(listeners.stompTcp, stompTcp)
   }
-  addresses.http = `${scheme}://${await listen('CALLSIGN_HTTP', config.http, http)}`
+  addresses.http = `${scheme}://${await listen(listeners.http, http)}`
 
   return {
     announce: () => announce(config, log, addresses, application.features),
@@ -290,18 +315,17 @@ function registrationOf(house: House, { vrf }: OpenedLog, { logAppender }: Actor
   return (userId, deviceId, publicKey) => registerKey(registration, userId, deviceId, publicKey)
 }
 
-/** Resolves with `host:port`, or says in one line which setting names a port that can't be had. */
+/** Resolves with `host:port`, or says in one line which setting names a port that can't be had, and why. */
 async function listen(
-  prefix: string,
-  { host, port }: Listener,
+  { host, port, settings }: NamedListener,
   server: { listen(host: string, port: number): Promise<number> },
 ): Promise<string> {
+  const name = host.includes(':') ? `[${host}]` : host
   try {
-    return `${host.includes(':') ? `[${host}]` : host}:${await server.listen(host, port)}`
-  } catch {
-    throw new ConfigError([
-      `${prefix}_HOST, ${prefix}_PORT: ${host}:${port} is taken or can't be listened on`,
-    ])
+    return `${name}:${await server.listen(host, port)}`
+  } catch (error) {
+    const reason = (await tryPort(host, port)) ?? `can't be listened on: ${messageOf(error)}`
+    throw new ConfigError([`${settings.join(', ')}: ${name}:${port} ${reason}`])
   }
 }
 
@@ -346,6 +370,15 @@ const SWEEP_MS = 60_000
 const EXPIRE_MS = 1_000
 /** Rows ended in one transaction: a few milliseconds. */
 const EXPIRED_AT_ONCE = 1_000
+const USAGE = `usage: node --env-file=callsign.env dist/src/main.js [--dev] [--known-checkpoint FILE]
+
+Serves until SIGTERM. Its settings are environment variables, which README.md lists; doctor.js tries them.
+
+  --dev                     a development server: on this machine only, it makes its own keys and shows what it sends
+  --known-checkpoint FILE   at the first start after a restore: the newest checkpoint that anybody has seen
+
+Exit code: 0 stopped by a signal, 1 it could not start or go on, 2 wrong usage.
+`
 try {
   await main()
 } catch (error) {

@@ -3,8 +3,8 @@
 import { randomBytes } from 'node:crypto'
 import { request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
-import { createServer } from 'node:net'
-import type { Config, Listener } from '../../src/config.ts'
+import { type Config, listenersOf, type NamedListener } from '../../src/config.ts'
+import { tryPort } from '../../src/transport/port-trial.ts'
 import { type Check, type Finding, fails, off, ok, type Patient, reasonOf } from './finding.ts'
 import { ask, membersOf } from './http.ts'
 import { vkeyOf } from './log.ts'
@@ -43,39 +43,13 @@ function judgeReadiness({ admin }: Config, { status, text }: { status: number; t
   return fails('server', `runs, but is not ready: ${text.trim().slice(0, 100)}: look into its log`)
 }
 
-async function checkPorts({ http, grpc, admin, stompTcpPort }: Config): Promise<Finding> {
-  const listeners: [string, Listener][] = [
-    ['CALLSIGN_HTTP', http],
-    ['CALLSIGN_GRPC', grpc],
-    ['CALLSIGN_ADMIN', admin],
-    ...(stompTcpPort === undefined
-      ? []
-      : [['CALLSIGN_STOMP_TCP', { host: '127.0.0.1', port: stompTcpPort }] as [string, Listener]]),
-  ]
-  for (const [name, { host, port }] of listeners) {
-    const code = await tryPort(host, port)
-    if (code === undefined) continue
-    const advice =
-      code === 'EADDRINUSE'
-        ? 'another program has it'
-        : code === 'EACCES'
-          ? 'ports below 1024 need CAP_NET_BIND_SERVICE (see deploy/callsign.service)'
-          : 'the address is not of this machine'
-    return fails(
-      'ports',
-      `${name}_HOST, ${name}_PORT: ${host}:${port} can't be listened on (${code}): ${advice}`,
-    )
+async function checkPorts(config: Config): Promise<Finding> {
+  const listeners: NamedListener[] = Object.values(listenersOf(config))
+  for (const { host, port, settings } of listeners) {
+    const reason = await tryPort(host, port)
+    if (reason !== undefined) return fails('ports', `${settings.join(', ')}: ${host}:${port} ${reason}`)
   }
-  return ok('ports', `${listeners.map(([, { port }]) => port).join(', ')} can be listened on`)
-}
-
-/** Resolves with why the port can't be had, or undefined. */
-function tryPort(host: string, port: number): Promise<string | undefined> {
-  return new Promise(resolve => {
-    const server = createServer()
-    server.once('error', error => resolve(reasonOf(error)))
-    server.listen({ host, port, exclusive: true }, () => server.close(() => resolve(undefined)))
-  })
+  return ok('ports', `${listeners.map(({ port }) => port).join(', ')} can be listened on`)
 }
 
 async function checkPublicUrl(patient: Patient): Promise<readonly Finding[]> {
