@@ -10,7 +10,7 @@ import { dirname, join, resolve } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { type Database as LmdbTable, open, type RootDatabase, type Transaction } from 'lmdb'
 import { Encoder } from 'msgpackr'
-import { SignalError } from '../errors.ts'
+import { messageOf, SignalError } from '../errors.ts'
 
 /** A table of binary values under binary keys that sort as their bytes do. */
 export type BytesTable = LmdbTable<Uint8Array, Uint8Array>
@@ -48,7 +48,9 @@ export class Database {
    */
   static open(folder: string): Database {
     const firstMade = mkdirSync(folder, { recursive: true, mode: 0o700 })
-    for (const name of ['store', 'lock']) assertWhole(join(folder, name, 'data.mdb'))
+    assertWhole(join(folder, 'store', 'data.mdb'), MEND_STORE)
+    const lockPath = join(folder, 'lock')
+    assertWhole(join(lockPath, 'data.mdb'), `nothing is kept there: remove ${lockPath} while no server runs`)
     const lock = lockFolder(folder)
     const environment = open({
       path: join(folder, 'store'),
@@ -70,7 +72,7 @@ export class Database {
     if (!existsSync(join(path, 'data.mdb'))) {
       throw new SignalError('STORE_UNAVAILABLE', `there is no store in ${folder}`)
     }
-    assertWhole(join(path, 'data.mdb'))
+    assertWhole(join(path, 'data.mdb'), MEND_STORE)
     const options = {
       readOnly: true,
       overlappingSync: false,
@@ -92,10 +94,16 @@ export class Database {
 
   /**
    * Writes a copy of one moment's store into the empty folder `to`, without the pages that are free, and resolves when
-   * it is written, though not yet durable. Writers go on meanwhile.
+   * it is written, though not yet durable. Writers go on meanwhile. Rejects with `STORE_UNAVAILABLE` when it can't be.
    */
   async copyTo(to: string): Promise<void> {
-    await this.#environment.backup(to, true)
+    try {
+      await this.#environment.backup(to, true)
+    } catch (cause) {
+      // LMDB says neither what it wrote nor where.
+      const reason = `the copy could not be written into ${to}: ${messageOf(cause)}`
+      throw new SignalError('STORE_UNAVAILABLE', reason, { cause })
+    }
   }
 
   bytesTable(name: string): BytesTable {
@@ -309,15 +317,16 @@ function lockFolder(folder: string): RootDatabase {
  * LMDB ends the process over a file without its two first pages, which it writes as it makes one. Choice: it is refused, not
  * made anew, because a log that begins again by itself would be another log under the same key.
  */
-function assertWhole(path: string): void {
+function assertWhole(path: string, advice: string): void {
   const bytes = statSync(path, { throwIfNoEntry: false })?.size
   if (bytes === undefined || bytes >= STORE_BYTES_MIN) return
   throw new SignalError(
     'STORE_UNAVAILABLE',
-    `${path} has ${bytes} bytes, fewer than an empty store: its making was cut short, or it was damaged; if nothing was ever in it, remove it, else restore a backup`,
+    `${path} has ${bytes} bytes, fewer than an empty store: its making was cut short, or it was damaged; ${advice}`,
   )
 }
 
+const MEND_STORE = 'if nothing was ever in it, remove it, else restore a backup'
 /** Two pages. */
 const STORE_BYTES_MIN = 8_192
 /** Room for tables to come. */

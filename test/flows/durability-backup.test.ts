@@ -4,14 +4,16 @@
  * their inboxes have begun anew.
  */
 
-import { cpSync, writeFileSync } from 'node:fs'
+import { cpSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { Database } from '../../src/store/database.ts'
 import { runScript } from '../support/commands.ts'
 import { KillLoad } from '../support/kill-load.ts'
+import { runProgram } from '../support/programs.ts'
 import { StompTcpClient } from '../support/stomp-tcp-client.ts'
 import { auditStore } from '../support/store-audit.ts'
+import { PROJECT_ROOT } from '../support/vectors.ts'
 import { tableDigests } from '../support/whole-application.ts'
 
 /** Resolves with the checkpoint that the copy has. */
@@ -49,6 +51,19 @@ async function epochOf({ server, person }: KillLoad): Promise<string | undefined
   client.destroy()
   return client.connected('inbox-epoch')
 }
+
+t.test('a backup that finds no room names its folder, and leaves none of it', async t => {
+  const folder = t.testdir({ to: {} })
+  const [dataFolder, to] = [join(folder, 'data'), join(folder, 'to')]
+  await Database.open(dataFolder).close()
+  const script = join(PROJECT_ROOT, 'dist/scripts/backup.js')
+  const full = ['-c', 'ulimit -f 4; exec "$@"', '-', process.execPath, script]
+  const { code, stderr } = await runProgram('/bin/sh', [...full, '--data-dir', dataFolder, '--to', to])
+  t.equal(code, 2)
+  const sentence = `backup: the copy could not be written into ${to}/unfinished/store: File too large\n`
+  t.equal(stderr, sentence)
+  t.same(readdirSync(to), [])
+})
 
 t.test('a backup under load is whole and complete, and what is restored is what was backed up', async t => {
   const folder = t.testdir()
