@@ -14,10 +14,18 @@ const COMMANDS = new Map([
   ['simulate', () => import('./simulate.ts')],
 ])
 
+const USAGE = `usage: callsign ${[...COMMANDS.keys()].join('|')} [options]
+
+Each says by --help what it takes.
+`
+
 const command = process.argv[2]
 const run = command === undefined ? undefined : COMMANDS.get(command)
-if (run === undefined) {
-  process.stderr.write(`usage: callsign ${[...COMMANDS.keys()].join('|')} [options]\n`)
+if (command === '--help') {
+  process.stdout.write(USAGE)
+} else if (run === undefined) {
+  const fault = command === undefined ? '' : `callsign: there is no command ${command}\n\n`
+  process.stderr.write(`${fault}${USAGE}`)
   process.exitCode = 2
 } else {
   process.argv.splice(2, 1)

@@ -3,17 +3,16 @@
  * Joins parts of `store` and `log`; `main.ts` starts what works on them.
  */
 
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
+import { getSystemErrorName } from 'node:util'
 import { type Config, ConfigError } from './config.ts'
-import { SignalError } from './errors.ts'
+import { messageOf, SignalError } from './errors.ts'
 import { VRF_JOBS_WAITING_MAX } from './limits.ts'
 import { signCheckpoint } from './log/checkpoint.ts'
 import { EMPTY_ROOT } from './log/hash.ts'
 import { formatVerifierKey, parseSignerKey, type SignerKey } from './log/note.ts'
 import { parseVrfSecret } from './log/vrf.ts'
 import { VrfPool } from './log/vrf-pool.ts'
-import { DEVELOPMENT_KEYS_FILE, developmentKeys } from './operations/development-keys.ts'
+import { developmentKeys, developmentKeysFault } from './operations/development-keys.ts'
 import type { Logger } from './operations/log.ts'
 import { Database } from './store/database.ts'
 import { type LogMaker, LogStore, STORE_FORMAT_VERSION } from './store/log-store.ts'
@@ -31,12 +30,24 @@ export interface OpenedLog {
   readonly vrf: VrfPool
 }
 
-/** Opens the store and makes a new log with its checkpoint of size 0, or checks that this log is ours to go on with. */
+/**
+ * Opens the store and makes a new log with its checkpoint of size 0, or checks that this log is ours to go on with.
+ * Throws a `ConfigError` also when the data directory can't be read or written.
+ */
 export async function openLog(
   config: Config,
   logger: Logger,
   knownCheckpoint: string | undefined,
 ): Promise<OpenedLog> {
+  try {
+    return await open(config, logger, knownCheckpoint)
+  } catch (error) {
+    const fault = dataFolderFault(config.dataFolder, error)
+    throw fault === undefined ? error : new ConfigError([fault], { cause: error })
+  }
+}
+
+async function open(config: Config, logger: Logger, knownCheckpoint: string | undefined): Promise<OpenedLog> {
   const keys = readKeys(config)
   const { dataFolder, log } = config
   const guard = new RollBackGuard({
@@ -73,6 +84,29 @@ export async function openLog(
   return { keys, maker, database, store, vrf, guard, published: new PublishedLog(store, keys.signer) }
 }
 
+/** Undefined for a failure of another kind, or of a file elsewhere. */
+function dataFolderFault(dataFolder: string, error: unknown): string | undefined {
+  if (!(error instanceof Error) || !('code' in error)) return undefined
+  const isThere =
+    'path' in error ? `${error.path}/`.startsWith(`${dataFolder}/`) : typeof error.code === 'number'
+  if (!isThere) return undefined
+  // LMDB names no path, and gives the number of the system's error; those below zero are its own.
+  const code = Number(error.code) > 0 ? getSystemErrorName(-Number(error.code)) : `${error.code}`
+  const advice = FOLDER_ADVICE[code]
+  return advice && `CALLSIGN_DATA_DIR ${dataFolder} can't be used (${messageOf(error)}): ${advice}`
+}
+
+const NO_FOLDER = 'a file is in the way: name a folder'
+const FOLDER_ADVICE: Readonly<Record<string, string>> = {
+  EACCES: 'chown it, with all that is in it, to the user that the server runs as',
+  EPERM: 'chown it, with all that is in it, to the user that the server runs as',
+  EEXIST: NO_FOLDER,
+  ENOTDIR: NO_FOLDER,
+  EROFS: 'it is mounted read-only: name a folder that can be written to',
+  ENOSPC: 'make room on its disk',
+  EDQUOT: 'make room on its disk',
+}
+
 function assertMaker(made: LogMaker, maker: LogMaker): void {
   for (const name of ['formatVersion', 'vkey', 'vrfPublicKey'] as const) {
     if (made[name] === maker[name]) continue
@@ -89,15 +123,8 @@ export interface Keys {
 }
 
 function readKeys(config: Config): Keys {
-  const keysFile = join(config.dataFolder, DEVELOPMENT_KEYS_FILE)
-  // New keys would only be refused, by a log that was made with others.
-  if (
-    config.log.keys === undefined &&
-    existsSync(join(config.dataFolder, 'store')) &&
-    !existsSync(keysFile)
-  ) {
-    throw new ConfigError([`${keysFile} is missing: put back the keys that this log was made with`])
-  }
+  const fault = config.log.keys === undefined ? developmentKeysFault(config.dataFolder) : undefined
+  if (fault !== undefined) throw new ConfigError([fault])
   const { keys, areNew } =
     config.log.keys === undefined
       ? developmentKeys(config.dataFolder)

@@ -9,7 +9,7 @@ import type { LogKeys } from '../../src/config.ts'
 import { openCheckpoint } from '../../src/log/checkpoint.ts'
 import { formatVerifierKey, parseSignerKey, type SignerKey } from '../../src/log/note.ts'
 import { parseVrfSecret, vrfPublicKey } from '../../src/log/vrf.ts'
-import { DEVELOPMENT_KEYS_FILE } from '../../src/operations/development-keys.ts'
+import { DEVELOPMENT_KEYS_FILE, developmentKeysFault } from '../../src/operations/development-keys.ts'
 import { STORE_FORMAT_VERSION } from '../../src/store/log-store.ts'
 import { readRestoreMarker } from '../../src/store/restore-marker.ts'
 import { type Check, type Finding, fails, off, ok, type Patient, reasonOf } from './finding.ts'
@@ -23,18 +23,47 @@ interface Keys {
 
 export const checkLog: Check = async patient => {
   const { config } = patient
+  const fault = judgeFolder(config.dataFolder)
   const given = config.log.keys ?? keysOfDevelopment(config.dataFolder)
-  if (given === undefined) return [off('keys', 'a development server makes them at its first start')]
+  if (given === undefined) return [fault ?? judgeNoKeys(config.dataFolder)]
   const keys = readKeys(given)
   if (!('signer' in keys)) return [keys]
   // Before the store: beside a running server what is read later is further on, and the file must not be.
   const headNote = readHeadFile(config.log.headFile)
-  const store = await readStore(config.dataFolder)
+  const store = fault === undefined ? await readStore(config.dataFolder) : undefined
   return [
     judgeKeys(patient, keys),
-    judgeStore(config.dataFolder, store, keys),
+    fault ?? judgeStore(config.dataFolder, store, keys),
     judgeHeadFile(patient, headNote, store, keys),
   ]
+}
+
+/** Undefined where the store, or the nearest folder above it that is there, can be written to. */
+function judgeFolder(dataFolder: string): Finding | undefined {
+  const nearest = nearestFolder(join(dataFolder, 'store'))
+  const attributes = statSync(nearest)
+  if (!attributes.isDirectory())
+    return fails('store', `${nearest} is a file: set CALLSIGN_DATA_DIR to a folder`)
+  if (canWrite(nearest)) return undefined
+  if (!existsSync(dataFolder) && canSearch(nearest))
+    return fails(
+      'store',
+      `${dataFolder} is not there and ${nearest} is not writable: make it for the server's user`,
+    )
+  return fails(
+    'store',
+    `${nearest} belongs to user ${attributes.uid} and is not writable for this one: run the doctor as the server's user, or chown it`,
+  )
+}
+
+function judgeNoKeys(dataFolder: string): Finding {
+  const path = join(dataFolder, DEVELOPMENT_KEYS_FILE)
+  if (existsSync(path))
+    return fails('keys', `${path} can't be read: run the doctor as the server's user, or chown it`)
+  const fault = developmentKeysFault(dataFolder)
+  return fault === undefined
+    ? off('keys', 'a development server makes them at its first start')
+    : fails('keys', fault)
 }
 
 /** The verifier key of the settings; undefined where there are none. */
@@ -46,8 +75,9 @@ export function vkeyOf({ config }: Pick<Patient, 'config'>): string | undefined 
 
 function keysOfDevelopment(dataFolder: string): LogKeys | undefined {
   const path = join(dataFolder, DEVELOPMENT_KEYS_FILE)
-  if (!existsSync(path)) return undefined
-  const names = parseEnv(readFileSync(path, 'utf8'))
+  const text = attempt(() => readFileSync(path, 'utf8'))
+  if (text === undefined) return undefined
+  const names = parseEnv(text)
   const { CALLSIGN_ORIGIN = '', KT_PRIVATE_KEY = '', VRF_PRIVATE_KEY = '', CALLSIGN_SECRET = '' } = names
   return {
     origin: CALLSIGN_ORIGIN,
@@ -90,13 +120,8 @@ function judgeKeys({ environment }: Patient, { vkey, vrfPublicKey: vrfKey }: Key
 }
 
 function judgeStore(dataFolder: string, store: StoreAnswer | undefined, keys: Keys): Finding {
-  if (store === undefined) return judgeNewFolder(dataFolder)
+  if (store === undefined) return ok('store', `${dataFolder} will be made at the first start`)
   if (store.kind === 'failed') return fails('store', `${dataFolder}: ${store.reason}`)
-  if (!canWrite(dataFolder))
-    return fails(
-      'store',
-      `${dataFolder} is not writable for this user: run the doctor as the server's user, or chown it`,
-    )
   const { maker, head } = store
   if (maker === undefined || head === undefined) return ok('store', `${dataFolder} holds no log yet`)
   if (maker.formatVersion !== STORE_FORMAT_VERSION) {
@@ -119,16 +144,6 @@ function judgeStore(dataFolder: string, store: StoreAnswer | undefined, keys: Ke
     )
   }
   return ok('store', `${dataFolder} holds ${keys.signer.name} with ${head.treeSize} entries`)
-}
-
-function judgeNewFolder(dataFolder: string): Finding {
-  const nearest = nearestFolder(dataFolder)
-  if (!canWrite(nearest))
-    return fails(
-      'store',
-      `${dataFolder} is not there and ${nearest} is not writable: make it for the server's user`,
-    )
-  return ok('store', `${dataFolder} will be made at the first start`)
 }
 
 function readHeadFile(path: string | undefined): string | undefined {
@@ -204,7 +219,12 @@ export function nearestFolder(path: string): string {
 }
 
 function canWrite(path: string): boolean {
-  return attempt(() => accessSync(path, constants.W_OK) ?? true) ?? false
+  return attempt(() => accessSync(path, constants.W_OK | constants.X_OK) ?? true) ?? false
+}
+
+/** Whether this user would see what is in the folder. */
+function canSearch(folder: string): boolean {
+  return attempt(() => accessSync(folder, constants.X_OK) ?? true) ?? false
 }
 
 function attempt<Result>(act: () => Result): Result | undefined {

@@ -19,6 +19,13 @@ import { formatKeys, generateKeys } from '../log/keys.ts'
 /** Where the keys are, in the data directory. */
 export const DEVELOPMENT_KEYS_FILE = 'development-keys.env'
 
+/** Says that a log is there without its keys: new ones would only be refused, by a log that was made with others. */
+export function developmentKeysFault(dataFolder: string): string | undefined {
+  const path = join(dataFolder, DEVELOPMENT_KEYS_FILE)
+  if (!existsSync(join(dataFolder, 'store')) || existsSync(path)) return undefined
+  return `${path} is missing: put back the keys that this log was made with; a log of a server in production never had such a file: start that without --dev, with its own keys`
+}
+
 /** Reads the keys in `dataFolder`, or makes them; `areNew` tells which. */
 export function developmentKeys(dataFolder: string): { readonly keys: LogKeys; readonly areNew: boolean } {
   const path = join(dataFolder, DEVELOPMENT_KEYS_FILE)

@@ -2,12 +2,13 @@
 
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { parseEnv, promisify } from 'node:util'
 import t from 'tap'
 import { freePort } from '../support/free-port.ts'
+import { runProgram } from '../support/programs.ts'
 import { RegisterClient } from '../support/register-client.ts'
 import { freshPublicKey, postJson, startRefused, startServer } from '../support/server.ts'
 import { PROJECT_ROOT } from '../support/vectors.ts'
@@ -164,7 +165,8 @@ t.test('a store refuses other keys and another origin than its own', async t => 
       environment: { ...environment, ...local },
     })
     t.equal(code, 1)
-    t.match(stderr, /the data directory was made with/)
+    t.match(stderr, /log-head-file-unset/)
+    t.match(stderr.trimEnd().split('\n').at(-1), /the data directory was made with/, 'the last line')
   }
 })
 
@@ -184,11 +186,25 @@ t.test('a taken port is one line and exit 1', async t => {
   t.teardown(() => blocker.close())
   await once(blocker, 'listening')
   const port = String((blocker.address() as { port: number }).port)
-  for (const name of ['CALLSIGN_HTTP_PORT', 'CALLSIGN_GRPC_PORT', 'CALLSIGN_ADMIN_PORT']) {
-    const environment = { [name]: port, CALLSIGN_LOG_LEVEL: 'error' }
+  const listeners = ['HTTP', 'GRPC', 'ADMIN'].map(name => `CALLSIGN_${name}_HOST, CALLSIGN_${name}_PORT`)
+  for (const names of [...listeners, 'CALLSIGN_STOMP_TCP_PORT']) {
+    const environment = { [names.split(', ').at(-1)!]: port, CALLSIGN_LOG_LEVEL: 'error' }
+    const { code, stderr } = await startRefused({ dataFolder: t.testdir(), environment })
+    t.equal(code, 1, names)
+    t.match(stderr, new RegExp(`\n  ${names}: 127.0.0.1:${port} is taken \\(EADDRINUSE\\): .*\n$`), names)
+  }
+})
+
+t.test('an address that is not of this machine is said to be none', async t => {
+  for (const name of ['HTTP', 'GRPC', 'ADMIN']) {
+    const environment = {
+      [`CALLSIGN_${name}_HOST`]: '192.0.2.1',
+      CALLSIGN_DEV_EXPOSE: '1',
+      CALLSIGN_GRPC_TOKEN: 'token',
+    }
     const { code, stderr } = await startRefused({ dataFolder: t.testdir(), environment })
     t.equal(code, 1, name)
-    t.match(stderr, new RegExp(`127.0.0.1:${port} is taken`), name)
+    t.match(stderr, new RegExp(`CALLSIGN_${name}_PORT: 192.0.2.1:0 is not an address of this machine`))
   }
 })
 
@@ -281,9 +297,76 @@ t.test('a data directory that can’t be written is a sentence, not a stack', as
   const folder = t.testdir()
   const blocked = join(folder, 'file')
   writeFileSync(blocked, '')
-  const { code, stderr } = await startRefused({ dataFolder: join(blocked, 'data') })
-  t.equal(code, 1)
-  t.notMatch(stderr, /\n {4}at /)
-  mkdirSync(join(folder, 'ok'))
-  t.same(readdirSync(join(folder, 'ok')), [])
+  const closed = join(folder, 'closed')
+  mkdirSync(closed, { mode: 0o500 })
+  const store = join(folder, 'store-of-another')
+  const server = await startServer({ dataFolder: store })
+  await server.end()
+  chmodSync(store, 0o755)
+  chmodSync(join(store, 'development-keys.env'), 0o644)
+  for (const file of ['store/data.mdb', 'store/lock.mdb', 'lock/data.mdb', 'lock/lock.mdb'])
+    chmodSync(join(store, file), 0o444)
+  const inTheWay = /a file is in the way/
+  const notOurs = /chown it/
+  const cases: [string, RegExp][] = [
+    [blocked, inTheWay],
+    [join(blocked, 'data'), inTheWay],
+    [closed, notOurs],
+    [join(closed, 'data'), notOurs],
+    [store, notOurs],
+  ]
+  for (const [dataFolder, sentence] of cases) {
+    const { code, stderr } = await startRefused({ dataFolder, wrapper: AS_ANOTHER })
+    t.equal(code, 1, dataFolder)
+    t.match(stderr, sentence)
+    t.ok(stderr.includes(`CALLSIGN_DATA_DIR ${dataFolder} can't be used`), stderr)
+    t.notMatch(stderr, /\n {4}at /)
+  }
+  t.same(readdirSync(closed), [])
 })
+
+t.test('a lock that was damaged is said to hold nothing, and goes when it is removed', async t => {
+  const dataFolder = t.testdir()
+  const first = await startServer({ dataFolder })
+  await first.end()
+  const lock = join(dataFolder, 'lock')
+  writeFileSync(join(lock, 'data.mdb'), '')
+  const { code, stderr } = await startRefused({ dataFolder })
+  t.equal(code, 1)
+  t.ok(stderr.includes(`nothing is kept there: remove ${lock} while no server runs`), stderr)
+  t.notMatch(stderr, /backup/)
+  rmSync(lock, { recursive: true })
+  const next = await startServer({ dataFolder })
+  t.equal(next.vkey, first.vkey)
+  await next.end()
+})
+
+t.test('--dev on data of a server in production says that it never had development keys', async t => {
+  const dataFolder = t.testdir()
+  const environment = { ...(await keysOf('kt.example.org/log')), CALLSIGN_HTTP_HOST: '127.0.0.1' }
+  const server = await startServer({ dataFolder, dev: false, environment })
+  await server.end()
+  const { code, stderr } = await startRefused({ dataFolder })
+  t.equal(code, 1)
+  t.match(
+    stderr,
+    /development-keys\.env is missing: .*in production never had such a file: start that without --dev/,
+  )
+})
+
+t.test('usage is what is asked for, or answered to what is no command or no flag', async t => {
+  const callsign = (...args: string[]) =>
+    runProgram(process.execPath, [join(PROJECT_ROOT, 'dist/scripts/callsign.js'), ...args])
+  const help = await callsign('serve', '--help')
+  t.match(help, { code: 0, stdout: /^usage: .*--dev.*--known-checkpoint FILE/, stderr: '' })
+  const flag = await callsign('serve', '--hlep')
+  t.match(flag, { code: 2, stdout: '', stderr: /^callsign: Unknown option '--hlep'.*\n\nusage: /s })
+  const command = await callsign('frob')
+  t.match(command, { code: 2, stderr: /^callsign: there is no command frob\n\nusage: callsign serve\|/ })
+  t.match(await callsign('--help'), { code: 0, stdout: /^usage: callsign serve\|/ })
+  t.match(await callsign(), { code: 2, stderr: /^usage: / })
+})
+
+/** Another user than the one who owns what tests write, where tests run as root, who may write anywhere. */
+const AS_ANOTHER =
+  process.getuid?.() === 0 ? ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'] : []
