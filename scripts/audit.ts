@@ -6,6 +6,7 @@ import { Auditor, type Verdict } from './audit/auditor.ts'
 import { AuditFailure } from './audit/finding.ts'
 import { jsonReport, terminalReport } from './audit/report.ts'
 import { readSettings, type Settings, USAGE } from './audit/settings.ts'
+import { endWithReader } from './support/broken-pipe.ts'
 import { UsageError } from './support/command.ts'
 
 async function main(): Promise<Verdict> {
@@ -44,6 +45,7 @@ async function audit({ followMs, ...settings }: Settings): Promise<Verdict> {
   }
 }
 
+endWithReader()
 try {
   process.exitCode = await main()
 } catch (error) {

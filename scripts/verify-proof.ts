@@ -12,6 +12,7 @@ import type { Refusal } from '../src/client/verdict.ts'
 import { messageOf } from '../src/errors.ts'
 import { isCanonicalBase64 } from '../src/log/base64.ts'
 import { parseProof } from '../src/log/proof.ts'
+import { endWithReader } from './support/broken-pipe.ts'
 import {
   addCheckpoint,
   type CheckpointState,
@@ -211,6 +212,7 @@ const PROGRAM = 'verify-proof'
 const INPUT_BYTES_MAX = 4_000_000
 const CHECKS_OF_A_LEAF: ReadonlySet<string> = new Set(['index', 'vrf', 'vrfHash', 'inclusion', 'publicKey'])
 
+endWithReader()
 try {
   process.exitCode = await main()
 } catch (error) {

@@ -3,6 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { type ParseArgsConfig, parseArgs } from 'node:util'
 import { messageOf, SignalError } from '../../src/errors.ts'
+import { endWithReader } from './broken-pipe.ts'
 
 /** Wrong usage: said with the usage text, exit 2. */
 export class UsageError extends Error {}
@@ -24,6 +25,7 @@ export interface Command {
  * 2 for whatever else kept it from ending. `--help` prints the usage.
  */
 export async function runCommand(command: Command): Promise<void> {
+  endWithReader()
   try {
     const flags = readFlags(command)
     if (flags.help === true) process.stdout.write(command.usage)

@@ -16,6 +16,7 @@ import { shiftedClock } from '../support/shifted-clock.ts'
 import { PROJECT_ROOT } from '../support/vectors.ts'
 
 const TLS = join(PROJECT_ROOT, 'test/support/tls')
+const DOCTOR = join(PROJECT_ROOT, 'dist/scripts/doctor.js')
 
 interface Line {
   readonly check: string
@@ -31,12 +32,25 @@ interface Report {
   line(check: string): Line
 }
 
-async function consult(
+function consult(
   environment: Readonly<Record<string, string>>,
   ...flags: readonly string[]
 ): Promise<Report> {
-  const doctor = join(PROJECT_ROOT, 'dist/scripts/doctor.js')
-  const { code, stdout, stderr } = await runProgram(process.execPath, [doctor, '--json', ...flags], {
+  return consultBy([process.execPath, DOCTOR, '--json', ...flags], environment)
+}
+
+/** As a user who owns nothing of what the tests write, also where these run as root. */
+function consultAsAnother(environment: Readonly<Record<string, string>>): Promise<Report> {
+  const another =
+    process.getuid?.() === 0 ? ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'] : []
+  return consultBy([...another, process.execPath, DOCTOR, '--json'], environment)
+}
+
+async function consultBy(
+  [program = '', ...args]: readonly string[],
+  environment: Readonly<Record<string, string>>,
+): Promise<Report> {
+  const { code, stdout, stderr } = await runProgram(program, args, {
     environment: { NODE_EXTRA_CA_CERTS: join(TLS, 'ca.crt'), ...environment },
   })
   const lines: Line[] = stdout
@@ -302,8 +316,46 @@ t.test('a port that another program has is named', async t => {
   const { line } = await consult(environment)
   t.match(line('ports'), {
     ok: false,
-    detail: /CALLSIGN_GRPC_PORT: 127\.0\.0\.1:\d+ can't be listened on \(EADDRINUSE\)/,
+    detail: /CALLSIGN_GRPC_PORT: 127\.0\.0\.1:\d+ is taken \(EADDRINUSE\)/,
   })
+  const stomp = { CALLSIGN_GRPC_PORT: '0', CALLSIGN_STOMP_TCP_PORT: environment.CALLSIGN_GRPC_PORT! }
+  t.match((await consult({ ...environment, ...stomp })).line('ports'), {
+    ok: false,
+    detail: /^CALLSIGN_STOMP_TCP_PORT: 127\.0\.0\.1:\d+ is taken/,
+  })
+})
+
+t.test('a data directory that is a file, or of another user, fails', async t => {
+  const folder = t.testdir({ file: '' })
+  const environment = await settings(join(folder, 'file'))
+  t.match((await consult(environment)).line('store'), { ok: false, detail: /file is a file/ })
+  const below = { ...environment, CALLSIGN_DATA_DIR: join(folder, 'file', 'data') }
+  t.match((await consult(below)).line('store'), { ok: false, detail: /file is a file/ })
+  const closed = join(folder, 'closed')
+  mkdirSync(closed, { mode: 0o500 })
+  for (const dataFolder of [closed, join(closed, 'data')]) {
+    const { line } = await consultAsAnother({ ...environment, CALLSIGN_DATA_DIR: dataFolder })
+    t.match(line('store'), {
+      ok: false,
+      detail: new RegExp(`^${closed} belongs to user ${process.getuid?.()} and is not writable`),
+    })
+  }
+})
+
+t.test('--dev on data of a server in production says what the server would', async t => {
+  const folder = t.testdir()
+  const { CALLSIGN_DATA_DIR } = await afterRun(t, folder)
+  const { line } = await consult({ CALLSIGN_DATA_DIR: CALLSIGN_DATA_DIR! }, '--dev')
+  t.match(line('keys'), { ok: false, detail: /development-keys\.env is missing.*in production/ })
+})
+
+t.test('who reads only the first line gets no stack', async t => {
+  const pipeline = '"$0" "$1" | head -1'
+  const { stdout, stderr } = await runProgram('/bin/sh', ['-c', pipeline, process.execPath, DOCTOR], {
+    environment: await settings(join(t.testdir(), 'data')),
+  })
+  t.match(stdout, /^ok +settings/)
+  t.equal(stderr, '')
 })
 
 t.test('a clock that is far from that of a provider is found', async t => {
