@@ -50,19 +50,18 @@ async function simulate(settings: Settings): Promise<number> {
   else if (hasBegun) await aborted(stop.signal)
   await simulation.close()
   lines?.stop()
-  const isFine = load === undefined ? hasBegun : simulation.state.calls.failed === 0
-  return isFine ? 0 : 1
+  if (!hasBegun) return 2
+  return load !== undefined && simulation.state.calls.failed > 0 ? 1 : 0
 }
 
-/** Resolves with whether they are there. */
+/** Resolves with whether they are there, and have asked for what they were to ask. */
 async function welcomePeople(simulation: Simulation, settings: Settings): Promise<boolean> {
   const { behaviours, shareToken, isJson } = settings
   if (behaviours.length === 0) return true
   await simulation.carryOut({ kind: 'people', behaviours })
   if (simulation.people.length < behaviours.length) return false
   if (!isJson) say(formatPeople(simulation.people))
-  if (shareToken !== undefined) await simulation.carryOut({ kind: 'befriend', shareToken })
-  return true
+  return shareToken === undefined || simulation.carryOut({ kind: 'befriend', shareToken })
 }
 
 /** Resolves when the time is over, or it is told to stop, and all calls have ended. */
@@ -91,7 +90,7 @@ async function playLoad(
 function obey(simulation: Simulation, stop: AbortController): void {
   const input = createInterface({ input: process.stdin })
   // One after the other: whoever befriends is made first.
-  let last = Promise.resolve()
+  let last: Promise<unknown> = Promise.resolve()
   input.on('line', line => {
     if (line.trim() === '') return
     try {

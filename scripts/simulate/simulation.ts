@@ -78,14 +78,17 @@ export class Simulation implements PersonObserver {
     return this.#crowd
   }
 
-  /** Resolves when it is carried out, or said why not. */
-  async carryOut(command: SimulatorCommand): Promise<void> {
+  /** Resolves with whether it is carried out; why not has been said. */
+  async carryOut(command: SimulatorCommand): Promise<boolean> {
+    let isDone = true
     try {
       await this.#carryOut(command)
     } catch (error) {
+      isDone = false
       this.onTrouble(causeOf(error))
     }
     this.#options.onChange()
+    return isDone
   }
 
   /** Everybody hangs up and goes home. */

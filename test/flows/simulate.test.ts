@@ -255,6 +255,7 @@ t.test('what it can not do is said in a sentence, with exit code 2', async t => 
     [['--dance'], /dance/],
     [['--url', 'ftp://example.org'], /is not the http or https address/],
     [['--url', 'http://127.0.0.1:1'], /nothing answers at/],
+    [['--people', 'answer', '--befriend', `${http}/c/c_1234567890123456789012`], /SHARE_TOKEN_NOT_FOUND/],
   ] as const) {
     const simulator = new RunningSimulator(t, http, args)
     t.equal(await simulator.ended(), 2, args.join(' '))
