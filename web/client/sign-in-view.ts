@@ -29,7 +29,7 @@ function addressView({ doing, namesTaken }: State, app: App): TemplateResult {
     <p class="quiet or">or be yourself</p>
     <form @submit=${onSubmit}>
       <label>Email or phone
-        <input name="identifier" required autocomplete="username" placeholder="you@example.org or +1 555 0100">
+        <input name="identifier" required autocomplete="username" placeholder="you@example.org or +1 202 555 0142">
       </label>
       <label><span>Name <span class="quiet">if you are new here</span></span>
         <input name="name" maxlength="50" autocomplete="name">
