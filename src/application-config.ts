@@ -16,6 +16,7 @@ import type { EnvironmentReader } from './environment.ts'
 import { messageOf } from './errors.ts'
 import { type AppleOptions, AppleSignIn } from './identity/apple.ts'
 import { IdentityProvider, type ProviderOptions } from './identity/identity-token.ts'
+import { BUNDLE_ID_PATTERN } from './schema/device.ts'
 import type { IdForm } from './schema/json.ts'
 
 export interface ApplicationConfig {
@@ -35,6 +36,8 @@ export interface ApplicationConfig {
   /** Codes by SMS in a day, to all numbers together. */
   readonly smsDailyMax: number
   readonly apns?: ApnsOptions
+  /** Of the app, for Apple devices that have not said theirs. */
+  readonly bundleId?: string | undefined
   readonly fcm?: FcmOptions
   readonly turn?: TurnRelay
   readonly providers: readonly ProviderOptions[]
@@ -85,6 +88,11 @@ export function readApplicationConfig(reader: EnvironmentReader): ApplicationCon
     ...sms(reader),
     smsDailyMax: reader.integer('CALLSIGN_SMS_DAILY_BUDGET', { usual: 10_000, min: 0, max: 100_000_000 }),
     ...apns(reader),
+    bundleId: reader.formed(
+      'CALLSIGN_APNS_BUNDLE_ID',
+      text => new RegExp(BUNDLE_ID_PATTERN).test(text),
+      'a bundle id, such as com.example.app',
+    ),
     ...fcm(reader),
     ...turn(reader),
     providers: providers(reader),

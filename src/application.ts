@@ -146,6 +146,7 @@ export function openApplication(parts: ApplicationParts): Application {
       },
       ...(config.smsRetrieverHash === undefined ? {} : { retrieverHash: config.smsRetrieverHash }),
     },
+    bundleId: config.bundleId,
     nowMs,
     deviceOf: (userId, deviceId) => devices.active(userId, deviceId),
     badgeOf: userId => stores.badgeOf(userId).total,

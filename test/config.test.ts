@@ -295,6 +295,10 @@ t.test('what is no choice is refused with the choices', async t => {
       'CALLSIGN_SMS_RETRIEVER_HASH is the 11 characters (base64) that Android finds the app by, not "FA+9qCX9VS"',
     ],
     [
+      { CALLSIGN_APNS_BUNDLE_ID: 'com.example/app' },
+      'CALLSIGN_APNS_BUNDLE_ID is a bundle id, such as com.example.app, not "com.example/app"',
+    ],
+    [
       { CALLSIGN_SMS_URL: 'ftp://user:password@sms.example.org' },
       'CALLSIGN_SMS_URL is an http or https address',
     ],
@@ -763,6 +767,7 @@ const SETTINGS = [
     'MIN_CLIENT_VERSION',
     'SMS_URL',
     'SMS_RETRIEVER_HASH',
+    'APNS_BUNDLE_ID',
     'DEEP_LINK_SCHEME',
     'BLOCKED_COUNTRIES',
     'TURN_SECRETS',

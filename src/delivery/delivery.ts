@@ -31,6 +31,8 @@ export interface Senders {
 export interface DeliveryParts {
   readonly senders: Senders
   readonly letters: LetterSettings & { readonly language: Language }
+  /** Of the app, for devices that have not said theirs. */
+  readonly bundleId?: string | undefined
   readonly nowMs: () => number
   /** Undefined for one that is removed, too. */
   readonly deviceOf: (userId: UserId, deviceId: DeviceId) => Device | undefined
@@ -132,7 +134,7 @@ export class Delivery {
     const content = pushContentOf(notice, { deviceId, expiresAtMs, badgeOf })
     if (device === undefined || content === undefined) return undefined
     const push: Push = { content, eventId: notice.eventId, expiresAtMs }
-    const apns = apnsPushOf(device, push, this.#parts.nowMs())
+    const apns = apnsPushOf(device, push, this.#parts.nowMs(), this.#parts.bundleId)
     if (apns !== undefined) return this.#pushByApns(message, content.members.type, apns)
     const fcm = fcmPushOf(device, push, this.#parts.nowMs())
     return fcm && this.#pushByFcm(message, content.members.type, fcm)

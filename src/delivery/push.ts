@@ -19,9 +19,22 @@ export interface Push {
   readonly expiresAtMs: number
 }
 
-/** The push for a device with the Apple token that it takes; undefined when there is none. */
-export function apnsPushOf(device: Device, push: Push, nowMs: number): ApnsPush | undefined {
-  const { apnsToken, apnsVoipToken, apnsEnvironment = 'production', bundleId } = device.push ?? {}
+/**
+ * The push for a device with the Apple token that it takes; undefined when there is none, or no bundle id: the device's
+ * own, or else the usual one.
+ */
+export function apnsPushOf(
+  device: Device,
+  push: Push,
+  nowMs: number,
+  usualBundleId?: string,
+): ApnsPush | undefined {
+  const {
+    apnsToken,
+    apnsVoipToken,
+    apnsEnvironment = 'production',
+    bundleId = usualBundleId,
+  } = device.push ?? {}
   if (bundleId === undefined) return undefined
   const { content, eventId, expiresAtMs } = push
   const common = { environment: apnsEnvironment, id: uuidOf(eventId) }

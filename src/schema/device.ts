@@ -12,6 +12,7 @@ function label(charactersMax: number, description: string) {
   return Type.String({ maxLength: charactersMax, pattern: '^[^\\p{Cc}]+$', description })
 }
 
+export const BUNDLE_ID_PATTERN = '^[A-Za-z0-9][A-Za-z0-9.-]*$'
 /** APNs promises no length; its tokens have had 64 digits so far. Empty takes the token back. */
 const APNS_TOKEN_PATTERN = '^(?:[0-9a-fA-F]{64,200})?$'
 
@@ -29,7 +30,7 @@ const SentPushTokens = Type.Object(
     bundleId: Type.Optional(
       Type.String({
         maxLength: 155,
-        pattern: '^[A-Za-z0-9][A-Za-z0-9.-]*$',
+        pattern: BUNDLE_ID_PATTERN,
         description: 'Bundle id of the app: the topic of its pushes',
       }),
     ),

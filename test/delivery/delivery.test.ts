@@ -84,6 +84,20 @@ t.test('a device with both tokens of Apple rings by one and is told the rest by 
   t.same(pushed, ['b2', 'a1'])
 })
 
+t.test(
+  "a device that has not said its app's bundle id is pushed to by the usual one, if there is one",
+  async t => {
+    const { bundleId, ...push } = IPHONE
+    const topicsOf = async (parts: Partial<DeliveryParts>) => {
+      const { tell, rendered } = open({ push, parts })
+      for (const body of [INVITATION, MISSED]) await tell(body)
+      return rendered.map(each => (each.channel === 'push' ? each.headers['apns-topic'] : ''))
+    }
+    t.same(await topicsOf({}), [])
+    t.same(await topicsOf({ bundleId }), [`${bundleId}.voip`, bundleId])
+  },
+)
+
 t.test('a call that rings no more is not pushed, whatever ended it', async t => {
   const asked: unknown[] = []
   const isRinging = (...who: unknown[]) => {
