@@ -1,8 +1,9 @@
 /** The documents hold together: links and anchors lead somewhere, settings are all told and all real, paths exist. */
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { dirname, join, relative } from 'node:path'
+import { basename, dirname, join, relative } from 'node:path'
 import t from 'tap'
+import { runProgram, skipWithout } from './support/programs.ts'
 import { PROJECT_ROOT } from './support/vectors.ts'
 
 const FOLDERS = ['docs', 'bench', 'deploy']
@@ -149,6 +150,29 @@ t.test('every path of the repository that a document names is there', async t =>
   )
   t.same([...new Set(missing.map(({ name, path }) => `${name}: ${path}`))], [])
 })
+
+const ANALYZE = '/usr/bin/systemd-analyze'
+
+t.test(
+  'units have sections and keys that systemd knows',
+  { skip: skipWithout([ANALYZE], 'systemd') },
+  async t => {
+    const printed = documents.flatMap(({ text }) => [...text.matchAll(/^```ini\n([\s\S]*?)^```$/gm)])
+    const shipped = filesIn('deploy').filter(name => /\.(service|timer)$/.test(name))
+    t.ok(printed.length > 0 && shipped.length > 0)
+    const units = Object.fromEntries([
+      ...printed.map(([, unit], at) => [`printed-${at}.service`, unit!]),
+      ...shipped.map(name => [basename(name), read(name)]),
+    ])
+    const folder = t.testdir(units)
+    const paths = Object.keys(units).map(name => join(folder, name))
+    const { stderr } = await runProgram(ANALYZE, ['verify', ...paths])
+    t.same(
+      stderr.split('\n').filter(line => /unknown|ignoring/i.test(line)),
+      [],
+    )
+  },
+)
 
 t.test('a link that leads nowhere, or to no heading, is found', async t => {
   t.equal(faultOf('README.md', 'docs/nothing.md'), 'leads nowhere')
