@@ -49,7 +49,7 @@ export function perform(desk: Desk, actions: readonly Action[], asked: Asked): v
     else published.push(action)
   }
   desk.settleBefore(asked.receipt)
-  const isOnlySettling = actions.every(({ kind }) => kind === 'acknowledge') && asked.receipt === undefined
+  const isOnlySettling = sent.length + commands.length + published.length === 0 && asked.receipt === undefined
   if (isOnlySettling) desk.settleSoon(settled)
   else {
     carryOut(desk, commands, asked, () =>

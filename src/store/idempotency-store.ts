@@ -8,7 +8,7 @@ import { textKey } from './keys.ts'
 import { Sealed } from './sealed.ts'
 
 interface Row {
-  /** SHA-256 of the `body` of the request. */
+  /** `hashOf` the request. */
   readonly bodyHash: Uint8Array
   readonly sealedReply: Uint8Array
 }
@@ -43,7 +43,7 @@ export class IdempotencyStore {
   find(request: IdempotentRequest): string | undefined {
     const row = this.#rows.get(rowKey(request))
     if (row === undefined) return undefined
-    if (!Buffer.from(row.bodyHash).equals(textKey(request.body))) {
+    if (!Buffer.from(row.bodyHash).equals(hashOf(request))) {
       throw new SignalError('IDEMPOTENCY_KEY_REUSED', 'this Idempotency-Key came with another request before')
     }
     const plain = this.#replies.open(row.sealedReply)
@@ -54,13 +54,18 @@ export class IdempotencyStore {
   keep(request: IdempotentRequest, reply: string, nowMs: number): void {
     const sealedReply = this.#replies.seal(Buffer.from(reply))
     const key = rowKey(request)
-    this.#rows.put(key, { bodyHash: textKey(request.body), sealedReply })
+    this.#rows.put(key, { bodyHash: hashOf(request), sealedReply })
     this.#expiries.add(EXPIRY.idempotency, nowMs + KEPT_MS, key)
   }
 }
 
 function rowKey({ scope, key }: IdempotentRequest): Uint8Array {
   return textKey(`${scope}\n${key}`)
+}
+
+/** Of the body as a text of a character for each byte, in UTF-8: the form that kept rows have. */
+function hashOf({ body }: IdempotentRequest): Uint8Array {
+  return textKey(Buffer.from(body).toString('latin1'))
 }
 
 const KEPT_MS = 86_400_000

@@ -50,8 +50,8 @@ export function rangeOf(prefix: Uint8Array): { readonly start: Uint8Array; reado
   return { start: prefix, end: keyBehind(prefix) }
 }
 
-/** A text of any length as a key: its SHA-256, as of its bytes. */
-export function textKey(text: string | Uint8Array): Uint8Array {
+/** A text of any length as a key: its SHA-256. */
+export function textKey(text: string): Uint8Array {
   return createHash('sha256').update(text).digest()
 }
 

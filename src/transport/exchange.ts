@@ -105,8 +105,10 @@ export class Exchange implements HttpRequest {
     try {
       if (this.#isPreflight(req)) return this.#answerPreflight()
       this.#match = this.#world.router.find(this.path)
-      this.#admit(this.#match?.targets.get(this.method)?.route.isLookup ? LOOKUP_SCOPES : REQUEST_SCOPES)
-      const { route } = this.#findTarget(this.#match)
+      this.#target = this.#match?.targets.get(this.method)
+      this.#admit(this.#target?.route.isLookup ? LOOKUP_SCOPES : REQUEST_SCOPES)
+      if (this.#target === undefined) throw nothingAt(this.#match)
+      const { route } = this.#target
       this.#refuseOldClient(route, req)
       if (route.method === 'GET') this.#handle(route, NO_BYTES)
       else {
@@ -174,14 +176,6 @@ export class Exchange implements HttpRequest {
       const waitSeconds = admit(this.remoteAddress, scope)
       if (waitSeconds > 0) throw addressLimited(this.#world.parts, scope, waitSeconds)
     }
-  }
-
-  #findTarget(match: Match | undefined): Target {
-    if (match === undefined) throw new SignalError('NOT_FOUND', 'there is nothing at this path')
-    const target = match.targets.get(this.method)
-    if (target === undefined) throw methodNotAllowed(match.targets.keys())
-    this.#target = target
-    return target
   }
 
   #refuseOldClient({ isVersionChecked = false }: HttpRoute, req: uWS.HttpRequest): void {
@@ -290,8 +284,10 @@ function encoded(body: string | Uint8Array): string | Uint8Array {
   return ENCODING.subarray(0, ENCODING.write(body))
 }
 
-function methodNotAllowed(taken: Iterable<string>): SignalError {
-  const allow = [...taken].join(', ')
+/** The refusal where nothing takes the method at a path, or nothing is there. */
+function nothingAt(match: Match | undefined): SignalError {
+  if (match === undefined) return new SignalError('NOT_FOUND', 'there is nothing at this path')
+  const allow = [...match.targets.keys()].join(', ')
   return new SignalError('METHOD_NOT_ALLOWED', `this path takes ${allow}`, { members: { allow } })
 }
 

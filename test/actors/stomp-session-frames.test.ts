@@ -315,6 +315,19 @@ t.test('G-04: a transaction ends with its connection', async t => {
   t.same(other.take(), [])
 })
 
+/** An acknowledgement, a SEND of each kind, and their COMMIT. */
+function transactionAbout(given: PeerFrame | undefined): string {
+  const inT = 'transaction:t\n'
+  return [
+    'BEGIN\ntransaction:t\n\n\0',
+    send('/topic/dev.t', 'live', inT),
+    `ACK\nid:${headerIn(given, 'ack')}\n${inT}\n\0`,
+    send('/user/queue/dev.t', 'new', `${inT}receipt:taken\n`),
+    send('/app/call/3/leave', '', inT),
+    'COMMIT\ntransaction:t\nreceipt:done\n\n\0',
+  ].join('')
+}
+
 t.test('a COMMIT does all of its frames, in one transaction of the store', async t => {
   const house = makeHouse(t)
   const person = newPerson()
@@ -331,19 +344,7 @@ t.test('a COMMIT does all of its frames, in one transaction of the store', async
     commits += 1
     return commit(write)
   }
-  const inT = 'transaction:t\n'
-  const frames = await answered(
-    house,
-    peer,
-    [
-      'BEGIN\ntransaction:t\n\n\0',
-      send('/topic/dev.t', 'live', inT),
-      `ACK\nid:${headerIn(old, 'ack')}\n${inT}\n\0`,
-      send('/user/queue/dev.t', 'new', `${inT}receipt:taken\n`),
-      send('/app/call/3/leave', '', inT),
-      'COMMIT\ntransaction:t\nreceipt:done\n\n\0',
-    ].join(''),
-  )
+  const frames = await answered(house, peer, transactionAbout(old))
   t.same(receipts(frames), ['taken', 'done'])
   t.same(
     frames
@@ -370,20 +371,9 @@ t.test('of a COMMIT whose command is refused nothing is settled, kept or publish
       subscribe('/topic/dev.t'),
   )
   house.calls.refusal = 'CALL_NOT_FOUND'
-  const inT = 'transaction:t\n'
-  const frames = await answered(
-    house,
-    peer,
-    [
-      'BEGIN\ntransaction:t\n\n\0',
-      send('/topic/dev.t', 'live', inT),
-      `ACK\nid:${headerIn(old, 'ack')}\n${inT}\n\0`,
-      send('/user/queue/dev.t', 'new', inT),
-      send('/app/call/3/leave', '', inT),
-      'COMMIT\ntransaction:t\nreceipt:done\n\n\0',
-    ].join(''),
-  )
-  const [problem, ...others] = frames
+  const frames = await answered(house, peer, transactionAbout(old))
+  const [taken, problem, ...others] = frames
+  t.same(receipts([taken!]), ['taken'])
   t.match(JSON.parse(`${problem?.body}`), { receiptId: 'done' })
   t.same(others, [])
   peer.drop()
