@@ -14,7 +14,6 @@ import {
   type UserSessionMessage,
   userSessionKind,
 } from '../actors/user-session.ts'
-import { networkOf } from './api/admission.ts'
 import { type AskRoom, keptCallReply, readCallId } from './api/calls.ts'
 import { userView } from './api/user-view.ts'
 import type { Application } from './application.ts'
@@ -176,7 +175,9 @@ export class Signalling {
   }
 
   #sessionKind({ stores, authentication }: Application, topics: (name: string) => Ref<DevTopicMessage>) {
-    const { version, isDevelopment, areRatesLimited, idsAs, monotonicMs, metrics, onFault } = this.#parts
+    const { version, isDevelopment, areRatesLimited, idsAs, metrics, onFault } = this.#parts
+    // Whole ones are kept in place by V8; each fraction would be an object, for each connection and frame.
+    const monotonicMs = () => Math.floor(this.#parts.monotonicMs())
     const failedConnects = new TokenBuckets({ count: 30, perMs: 10_000, burst: 30 }, RATE_KEYS_MAX)
     return stompSessionKind({
       server: `callsign/${version}`,
@@ -185,8 +186,7 @@ export class Signalling {
       monotonicMs,
       newEventId: this.#newEventId,
       authenticate: authorization => authentication.callerOf(authorization),
-      noteFailedConnect: address =>
-        areRatesLimited ? failedConnects.take(networkOf(address), monotonicMs()) : 0,
+      noteFailedConnect: network => (areRatesLimited ? failedConnects.take(network, monotonicMs()) : 0),
       inbox: stores.deviceInbox,
       eventBody: (notice: Notice, { userId, deviceId }: SessionDevice) =>
         formatJson(eventBody(notice, { deviceId, user: () => userView(stores, userId, deviceId) }), idsAs),

@@ -88,8 +88,8 @@ export class InboxDelivery {
   readonly #outlet: Outlet
   #subscriptions: readonly QueueSubscription[] = NONE
   #epoch = 0
-  /** The lowest and highest offset that this connection was given. */
-  #lowestGiven = Number.POSITIVE_INFINITY
+  /** The lowest and highest offset that this connection was given; 0 for none. */
+  #lowestGiven = 0
   #highestGiven = 0
   /** By queue, the last offset given to a subscription that is no more. */
   #givenToFormer: Map<string, number> | undefined = undefined
@@ -201,7 +201,8 @@ export class InboxDelivery {
       if (offset <= each.seenBefore) seeing ??= each
     }
     if (seeing !== undefined) return seeing
-    return offset >= this.#lowestGiven && offset <= this.#highestGiven ? 'passed' : undefined
+    const wasGiven = this.#lowestGiven > 0 && offset >= this.#lowestGiven && offset <= this.#highestGiven
+    return wasGiven ? 'passed' : undefined
   }
 
   /** Ends what an acknowledgement of an offset covers; returns the offsets that are thereby settled. */
@@ -298,7 +299,7 @@ export class InboxDelivery {
     const messageId = formatPosition({ epoch: this.#epochNow(), offset })
     const isRedelivered = offset <= givenBefore
     subscription.noteGiven(offset)
-    this.#lowestGiven = Math.min(this.#lowestGiven, offset)
+    this.#lowestGiven = this.#lowestGiven === 0 ? offset : Math.min(this.#lowestGiven, offset)
     this.#highestGiven = Math.max(this.#highestGiven, offset)
     if (item.kind === 'dev') {
       const template = new MessageTemplate(item.headers.flat(), item.body)

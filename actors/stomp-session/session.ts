@@ -25,7 +25,6 @@ import { StompParser } from '../../src/stomp/parser.ts'
 import { FrameRefusal } from '../../src/stomp/refusal.ts'
 import { encodeFrame } from '../../src/stomp/serializer.ts'
 import { SubscriptionHeads } from '../../src/stomp/subscription-heads.ts'
-import { sessionName } from '../../src/store/session-store.ts'
 import type { Accept, Connection, ConnectionEvents } from '../../src/transport/connection.ts'
 import { connectedHeaders, signInWith, versionOf } from './connect.ts'
 import { askedBy, Desk } from './desk.ts'
@@ -233,7 +232,7 @@ class StompSession implements Actor<StompSessionMessage> {
     const { connection } = desk.peer
     const version = versionOf(frame)
     const heartBeat = negotiateHeartBeat(frame.header('heart-beat'), version)
-    const { userId, deviceId, sessionId } = this.#signIn(desk, frame)
+    const { userId, deviceId, sessionName } = this.#signIn(desk, frame)
     desk.device = { userId, deviceId }
     desk.stage = 'live'
     desk.peer.version = version
@@ -243,7 +242,7 @@ class StompSession implements Actor<StompSessionMessage> {
     this.#context.cancelTimer('connect')
     this.#world.users(String(userId)).tellControl({
       kind: 'attached',
-      connection: { id: connection.id, deviceId, sessionName: sessionName(sessionId), session: desk.self },
+      connection: { id: connection.id, deviceId, sessionName, session: desk.self },
     })
     const [{ server }, nowMs, connectionId] = [this.#world, this.#context.nowMs(), connection.id]
     const facts = { version, userId, deviceId, connectionId, heartBeat: heartBeat.header, server, nowMs }
@@ -259,7 +258,7 @@ class StompSession implements Actor<StompSessionMessage> {
       return signInWith(frame, connection.authorization, this.#world.authenticate)
     } catch (error) {
       const isBad = error instanceof SignalError && !(error instanceof SessionRefusal)
-      const waitMs = isBad ? this.#world.noteFailedConnect(connection.remoteAddress) : 0
+      const waitMs = isBad ? this.#world.noteFailedConnect(connection.network) : 0
       if (waitMs > 0) throw rateRefusal('too many failed CONNECTs from this address', waitMs)
       throw error
     }

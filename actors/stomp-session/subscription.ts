@@ -116,7 +116,8 @@ function readAckMode(value: string | undefined, version: StompVersion): AckMode 
     case 'client':
       return 'client'
     case 'client-individual':
-      if (version !== '1.0') return value
+      // Not `value`: each subscription would keep the text that its frame brought.
+      if (version !== '1.0') return 'client-individual'
   }
   throw protocolRefusal('ack_mode_invalid', 'ack is auto, client or, from 1.1 on, client-individual')
 }

@@ -46,7 +46,8 @@ export type SessionTimer = 'connect' | 'life' | 'lag' | 'settle' | 'mark'
 
 /** Who a credential belongs to. */
 export interface SessionCaller {
-  readonly sessionId: Uint8Array
+  /** As `sessionName` has it. */
+  readonly sessionName: string
   readonly userId: UserId
   readonly deviceId?: DeviceId
 }
@@ -88,8 +89,8 @@ export interface StompSessionWorld {
    * `TOKEN_INVALID`, `TOKEN_EXPIRED` or `SESSION_REVOKED`.
    */
   readonly authenticate: (authorization: string) => SessionCaller
-  /** Counts a CONNECT whose credentials are bad; returns 0, or how many milliseconds its address has to wait. */
-  readonly noteFailedConnect: (remoteAddress: Uint8Array) => number
+  /** Counts a CONNECT whose credentials are bad; returns 0, or how many milliseconds its network has to wait. */
+  readonly noteFailedConnect: (network: string) => number
   readonly inbox: SessionInbox
   /** The JSON of a notice as the device reads it (contract 7.3). */
   readonly eventBody: (notice: Notice, reader: SessionDevice) => string

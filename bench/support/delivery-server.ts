@@ -21,6 +21,7 @@ import { ActorSystem } from '../../src/runtime/system.ts'
 import { eventBody } from '../../src/schema/event.ts'
 import { formatJson } from '../../src/schema/json.ts'
 import type { InboxMessage } from '../../src/store/inbox-store.ts'
+import { sessionName } from '../../src/store/session-store.ts'
 import { type HttpRoute, HttpServer } from '../../src/transport/http.ts'
 import { OpenConnections } from '../../src/transport/open-connections.ts'
 import { problemOf } from '../../src/transport/problem.ts'
@@ -107,7 +108,7 @@ class House {
       newEventId: () => EVENT_ID,
       authenticate: authorization => ({
         ...this.#byToken.get(authorization.slice('Bearer '.length))!,
-        sessionId: randomBytes(16),
+        sessionName: sessionName(randomBytes(16)),
       }),
       noteFailedConnect: () => 0,
       inbox: {

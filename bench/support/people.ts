@@ -166,17 +166,24 @@ export class Town {
     return { deviceId: String(deviceId), token: this.#newSession(userId, deviceId) }
   }
 
-  /** As one that is in use: its first use has been noted. */
+  /** As the server keeps one that is in use: bound to its device, and its first use noted. */
   #newSession(userId: UserId, deviceId: DeviceId): string {
     const nowMs = this.#nowMs
     const sessionId = randomBytes(16)
     const session: Session = {
-      ...{ userId, deviceId, generation: 1, isPairUsed: true, methods: ['otp'] },
-      ...{ rotatedAtMs: nowMs, createdAtMs: nowMs, authenticatedAtMs: nowMs, lastUsedAtMs: nowMs },
+      userId,
+      generation: 1,
+      rotatedAtMs: nowMs,
+      isPairUsed: true,
+      createdAtMs: nowMs,
+      authenticatedAtMs: nowMs,
+      lastUsedAtMs: nowMs,
       endsAtMs: nowMs + LIFETIMES.sessionS * 1000,
+      methods: ['otp'],
       userAgent: 'Callsign/1.4.2 (iPhone15,2; iOS 18.4)',
     }
     this.#sessions.create(sessionId, session)
+    this.#sessions.bind(sessionId, deviceId)
     return this.#authentication.tokensOf(sessionId, session).accessToken
   }
 

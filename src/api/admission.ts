@@ -1,4 +1,4 @@
-/** Who may ask how often, by address (contract 8): token buckets in memory, IPv6 counted by its /64. */
+/** Who may ask how often, by network (contract 8): token buckets in memory. */
 
 import { type BucketRate, TokenBuckets } from '../domain/token-bucket.ts'
 import { RATE_KEYS_MAX } from '../limits.ts'
@@ -25,19 +25,11 @@ export class Admission {
   }
 
   /** Seconds to wait, rounded up; 0 when the request is admitted. */
-  readonly admit = (remoteAddress: Uint8Array, scope: AdmissionScope): number =>
-    Math.ceil(this.#buckets[scope].take(networkOf(remoteAddress), this.#monotonicMs()) / 1000)
+  readonly admit = (network: string, scope: AdmissionScope): number =>
+    Math.ceil(this.#buckets[scope].take(network, this.#monotonicMs()) / 1000)
 
   /** To be called now and then: forgets addresses whose buckets are full again. */
   sweep(): void {
     for (const buckets of Object.values(this.#buckets)) buckets.sweep(this.#monotonicMs())
   }
-}
-
-/**
- * The network that counts as one client: an IPv4 address, or the /64 of an IPv6 address. `address` has 4 or 16 bytes,
- * and 4 where an IPv4 address came in on an IPv6 socket: the transport sees to that.
- */
-export function networkOf(address: Uint8Array): string {
-  return Buffer.from(address.subarray(0, 8)).toString('latin1')
 }

@@ -13,12 +13,13 @@ import { type AccessToken, formatAccessToken, formatRefreshToken, parseAccessTok
 import { type ErrorCode, SignalError } from '../errors.ts'
 import { TOKENS_KEPT_MAX } from '../limits.ts'
 import { BoundedCache } from '../store/bounded-cache.ts'
-import { sessionName } from '../store/session-store.ts'
+import { sessionIdOf, sessionName } from '../store/session-store.ts'
 import type { HttpRoute } from '../transport/http.ts'
 
 /** The session behind a request. */
 export interface Caller {
-  readonly sessionId: Uint8Array
+  /** Its id, as `sessionIdOf` takes it. */
+  readonly sessionName: string
   readonly session: Session
   readonly userId: UserId
   readonly deviceId?: DeviceId
@@ -40,12 +41,13 @@ export interface AuthenticationWorld {
   /** Told of each request of a device. */
   readonly onSeen?: (userId: UserId, deviceId: DeviceId) => void
   readonly sessions: {
-    current(name: string, sessionId: Uint8Array): Session | undefined
+    current(name: string): Session | undefined
     markPairUsed(sessionId: Uint8Array, generation: number): Promise<void>
   }
 }
 
-interface GenuineToken extends AccessToken {
+/** What is remembered of a genuine token. */
+interface GenuineToken extends Omit<AccessToken, 'sessionId'> {
   readonly sessionName: string
 }
 
@@ -64,13 +66,13 @@ export class Authentication {
    */
   callerOf(authorization: string): Caller {
     const token = this.#genuineToken(authorization)
-    return this.#callerBy(token, this.#sessionOf(token))
+    return this.#callerBy(token, this.#world.sessions.current(token.sessionName))
   }
 
   /** As `callerOf`; undefined for a genuine token whose session is over, which can't be ended again. */
   callerUnlessOver(authorization: string): Caller | undefined {
     const token = this.#genuineToken(authorization)
-    const session = this.#sessionOf(token)
+    const session = this.#world.sessions.current(token.sessionName)
     const isOver = session === undefined || session.revokedBecause !== undefined
     return isOver ? undefined : this.#callerBy(token, session)
   }
@@ -109,30 +111,27 @@ export class Authentication {
     const text = BEARER_FORM.test(authorization) ? authorization.slice(BEARER_CHARS).trim() : ''
     const token = parseAccessToken(this.#world.secrets.accessToken, text)
     if (token === undefined) throw refusal('TOKEN_INVALID')
-    const genuine = { ...token, sessionName: sessionName(token.sessionId) }
+    const { sessionId, generation, expiresAtS } = token
+    const genuine = { sessionName: sessionName(sessionId), generation, expiresAtS }
     // Spellings with more blanks are checked each time: they would take more room than their token.
     if (authorization.length === BEARER_CHARS + text.length) this.#genuine.set(authorization, genuine)
     return genuine
   }
 
-  #sessionOf(token: GenuineToken): Session | undefined {
-    return this.#world.sessions.current(token.sessionName, token.sessionId)
-  }
-
-  #callerBy(token: AccessToken, session: Session | undefined): Caller {
+  #callerBy(token: GenuineToken, session: Session | undefined): Caller {
     const code = refusalOfAccess(session, token, this.#world.nowMs())
     if (code !== undefined || session === undefined) throw refusal(code ?? 'TOKEN_INVALID')
     if (!session.isPairUsed && token.generation === session.generation) this.#markPairUsed(token)
     const { userId, deviceId } = session
-    const { sessionId } = token
-    if (deviceId === undefined) return { sessionId, session, userId }
+    const { sessionName } = token
+    if (deviceId === undefined) return { sessionName, session, userId }
     this.#world.onSeen?.(userId, deviceId)
-    return { sessionId, session, userId, deviceId }
+    return { sessionName, session, userId, deviceId }
   }
 
-  #markPairUsed({ sessionId, generation }: AccessToken): void {
+  #markPairUsed({ sessionName, generation }: GenuineToken): void {
     // Lost in a crash, the previous refresh token stays good a little longer; a failed disk is told by other writes.
-    this.#world.sessions.markPairUsed(sessionId, generation).catch(() => undefined)
+    this.#world.sessions.markPairUsed(sessionIdOf(sessionName), generation).catch(() => undefined)
   }
 }
 

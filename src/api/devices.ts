@@ -21,6 +21,7 @@ import {
 import { timeText } from '../schema/time.ts'
 import type { AccountStore } from '../store/account-store.ts'
 import { type DeviceStore, withPush } from '../store/device-store.ts'
+import { sessionIdOf } from '../store/session-store.ts'
 import type { DeviceRegistration, RegistrationRequest } from './device-registration.ts'
 import { type DeviceRemovalWorld, removeDevice } from './device-removal.ts'
 import {
@@ -77,7 +78,7 @@ function registrationOf(
   if (!key.ok) throw invalidMember(`/${key.field}`, 'FORMAT', key.reason)
   return {
     userId: call.caller.userId,
-    sessionId: call.caller.sessionId,
+    sessionId: sessionIdOf(call.caller.sessionName),
     publicKey,
     keyAlgorithm: key.algorithm,
     info: deviceInfo && { platform: 'unknown', ...known(DeviceInfoBody, deviceInfo) },
@@ -136,9 +137,10 @@ function removeOne(world: DevicesWorld): Operation {
     access: 'session',
     replies: { 204: null },
     codes: ['DEVICE_NOT_FOUND'],
-    handle: ({ caller: { userId, sessionId }, params, nowMs, commit }) => {
+    handle: ({ caller: { userId, sessionName }, params, nowMs, commit }) => {
       const deviceId = pathId<DeviceId>(params)
       if (deviceId === undefined) throw deviceNotFound()
+      const sessionId = sessionIdOf(sessionName)
       return commit(() => {
         if (!removeDevice(world, { userId, deviceId, nowMs, sessionId })) throw deviceNotFound()
         return { status: 204 }

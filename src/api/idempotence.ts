@@ -47,7 +47,7 @@ export class Idempotence {
       ]
       throw new SignalError('VALIDATION_FAILED', 'the Idempotency-Key is not one', { errors })
     }
-    const session = areRepliesOfSession ? ` ${Buffer.from(caller.sessionId).toString('hex')}` : ''
+    const session = areRepliesOfSession ? ` ${Buffer.from(caller.sessionName, 'latin1').toString('hex')}` : ''
     const whole = Buffer.concat([Buffer.from(JSON.stringify(params)), body])
     return { scope: `${id} ${caller.userId}${session}`, key, body: whole }
   }

@@ -10,7 +10,6 @@ import { BodyReader, formatJson, type IdForm } from '../schema/json.ts'
 import { QueryReader } from '../schema/query.ts'
 import { unknownMembers } from '../schema/shape.ts'
 import type { HttpAnswer, HttpRequest, HttpRoute } from '../transport/http.ts'
-import { networkOf } from './admission.ts'
 import type { Authentication, Caller } from './authentication.ts'
 import { Idempotence, type IdempotenceWorld } from './idempotence.ts'
 import type { Operation, RateRule, Reply } from './operation.ts'
@@ -157,10 +156,10 @@ class Rates {
   #take(rule: RateRule, request: HttpRequest, caller: Caller | undefined, nowMs: number): void {
     const key =
       rule.by === 'address'
-        ? networkOf(request.remoteAddress)
+        ? request.network
         : rule.by === 'user'
           ? String(caller?.userId)
-          : Buffer.from(caller?.sessionId ?? []).toString('latin1')
+          : (caller?.sessionName ?? '')
     let buckets = this.#buckets.get(rule.name)
     if (buckets === undefined) {
       buckets = new TokenBuckets(rule, RATE_KEYS_MAX)

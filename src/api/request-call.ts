@@ -5,7 +5,6 @@
 
 import type { IdempotentRequest } from '../store/idempotency-store.ts'
 import type { HttpRequest } from '../transport/http.ts'
-import { networkOf } from './admission.ts'
 import type { Caller } from './authentication.ts'
 import type { Idempotence } from './idempotence.ts'
 import type { Call } from './operation.ts'
@@ -65,7 +64,7 @@ export class RequestCall implements Call<unknown, unknown, 'session'> {
   }
 
   get network(): string {
-    return networkOf(this.#request.remoteAddress)
+    return this.#request.network
   }
 
   get nowMs(): number {

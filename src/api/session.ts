@@ -15,7 +15,7 @@ import { LogoutRequest, RefreshTokenRequest, TokenPair } from '../schema/account
 import type { Database } from '../store/database.ts'
 import type { DeviceStore } from '../store/device-store.ts'
 import type { Notices } from '../store/notices.ts'
-import type { SessionStore } from '../store/session-store.ts'
+import { type SessionStore, sessionIdOf, sessionName } from '../store/session-store.ts'
 import type { Authentication } from './authentication.ts'
 import { type Call, type Operation, operationWithBody, type RateRule, type Reply } from './operation.ts'
 import { rateLimited } from './operation-routes.ts'
@@ -108,13 +108,14 @@ function rotate(
 }
 
 function takeToken(perSession: TokenBuckets, { sessionId }: RefreshToken, nowMs: number): void {
-  const missingMs = perSession.take(Buffer.from(sessionId).toString('latin1'), nowMs)
+  const missingMs = perSession.take(sessionName(sessionId), nowMs)
   if (missingMs > 0) throw rateLimited(missingMs, 'session', SESSION_RATE)
 }
 
 async function logout(world: SessionWorld, call: LogoutCall): Promise<Reply> {
   if (call.caller === undefined) return { status: 204 }
-  const { sessionId, userId, deviceId } = call.caller
+  const { sessionName, userId, deviceId } = call.caller
+  const sessionId = sessionIdOf(sessionName)
   return call.commit(() => {
     if (call.body.allDevices === true) endOthers(world, userId, sessionId, deviceId, call.nowMs)
     world.sessions.remove(sessionId)

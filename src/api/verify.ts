@@ -18,7 +18,7 @@ import {
 } from '../store/challenge-store.ts'
 import type { Database } from '../store/database.ts'
 import type { LoginMethods } from '../store/login-methods.ts'
-import type { SessionStore } from '../store/session-store.ts'
+import { type SessionStore, sessionIdOf } from '../store/session-store.ts'
 import type { Caller } from './authentication.ts'
 import { type MethodRefusal, refusalOfMethod } from './login-methods.ts'
 import { type Call, type Operation, operationWithBody, type Reply } from './operation.ts'
@@ -77,12 +77,13 @@ function isForUser(purpose: ChallengePurpose, userId: UserId): boolean {
 }
 
 function carryOut(world: VerifyWorld, confirmed: Confirmed, caller: Caller, nowMs: number): Outcome {
-  const { userId, sessionId, deviceId } = caller
+  const { userId, sessionName, deviceId } = caller
   const { purpose, address } = confirmed
   if (purpose.kind === 'bind') {
     const code = world.loginMethods.bind({ userId, nowMs, deviceId }, address, purpose.replaces)
     if (code !== undefined) return { kind: 'method-refused', code }
   } else {
+    const sessionId = sessionIdOf(sessionName)
     const session = world.sessions.read(sessionId)
     if (session !== undefined) world.sessions.put(sessionId, { ...session, authenticatedAtMs: nowMs })
   }

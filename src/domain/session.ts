@@ -48,7 +48,7 @@ export interface TokenLifetimes {
 /** Why an access token is refused, or undefined when the session accepts it. */
 export function refusalOfAccess(
   session: Session | undefined,
-  token: AccessToken,
+  token: Omit<AccessToken, 'sessionId'>,
   nowMs: number,
 ): ErrorCode | undefined {
   if (session === undefined) return 'TOKEN_INVALID'

@@ -43,12 +43,9 @@ export class SessionStore {
     return this.#sessions.get(sessionId)
   }
 
-  /**
-   * The same, where what was read before is kept until it changes (`bench/token-check.ts`). `name` is the id's
-   * `sessionName`.
-   */
-  current(name: string, sessionId: Uint8Array): Session | undefined {
-    return this.#kept.get(name) ?? this.#readCurrent(name, sessionId)
+  /** The same by its `sessionName`, where what was read before is kept until it changes (`bench/token-check.ts`). */
+  current(name: string): Session | undefined {
+    return this.#kept.get(name) ?? this.#readCurrent(name)
   }
 
   /** Ids of the user's sessions, revoked ones among them. */
@@ -112,8 +109,8 @@ export class SessionStore {
   }
 
   /** Apart, because a closure costs its memory also where it is not called. */
-  #readCurrent(name: string, sessionId: Uint8Array): Session | undefined {
-    return this.#kept.of(name, () => this.read(sessionId))
+  #readCurrent(name: string): Session | undefined {
+    return this.#kept.of(name, () => this.read(sessionIdOf(name)))
   }
 
   #expire(sessionId: Uint8Array, nowMs: number): number | undefined {
@@ -126,9 +123,14 @@ export class SessionStore {
   }
 }
 
-/** A session's id as a short text, to find what is kept of it by, which weighs a third of its bytes. */
+/** A session's id as a short text, which is kept for each connection and weighs a sixth of its bytes. */
 export function sessionName(sessionId: Uint8Array): string {
-  return Buffer.from(sessionId.buffer, sessionId.byteOffset, sessionId.length).toString('latin1')
+  return String.fromCharCode(...sessionId)
+}
+
+/** The id of a session's name. */
+export function sessionIdOf(name: string): Uint8Array {
+  return Buffer.from(name, 'latin1')
 }
 
 const USER_BYTES = 8

@@ -9,8 +9,8 @@
 export interface Connection {
   /** Unique in this process and never used again. */
   readonly id: string
-  /** The client's, 4 or 16 bytes, seen through trusted proxies. */
-  readonly remoteAddress: Uint8Array
+  /** Where the client is, seen through trusted proxies, as `networkOf` has it: bytes would weigh ten times as much. */
+  readonly network: string
   /** The Authorization header of the WebSocket upgrade; empty for none. A secret. */
   readonly authorization: string
   /**

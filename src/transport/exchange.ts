@@ -15,7 +15,7 @@ import { idSequence } from './id-sequence.ts'
 import { endHead } from './log-files.ts'
 import { problemOf } from './problem.ts'
 import type { TitleLanguage } from './problem-titles.ts'
-import type { RemoteAddresses } from './remote-address.ts'
+import { networkOf, type RemoteAddresses } from './remote-address.ts'
 import { fillPath, type Match, type Router, type Target } from './router.ts'
 
 /** What the exchanges of one server share. */
@@ -55,7 +55,7 @@ export class Exchange implements HttpRequest {
   #req: uWS.HttpRequest | undefined
   /** What is asked for of `req` once it is gone. */
   #kept: KeptOfRequest | undefined
-  #remoteAddress: Uint8Array | undefined
+  #network: string | undefined
   #match: Match | undefined
   #target: Target | undefined
   #isOver = false
@@ -70,7 +70,7 @@ export class Exchange implements HttpRequest {
     this.requestId = requestId !== '' && REQUEST_ID_FORM.test(requestId) ? requestId : nextRequestId()
     const origin = world.cors === undefined ? '' : req.getHeader('origin')
     this.#allowedOrigin = world.cors?.isAllowed(origin) ? origin : ''
-    if (world.addresses.areForwarded) this.#remoteAddress = world.addresses.of(res, req)
+    if (world.addresses.areForwarded) this.#network = networkOf(world.addresses.of(res, req))
     world.requestsOpen++
   }
 
@@ -95,9 +95,9 @@ export class Exchange implements HttpRequest {
   }
 
   /** Read from the socket when somebody asks: that alone is a tenth of a lookup (bench/lookup.ts). */
-  get remoteAddress(): Uint8Array {
-    this.#remoteAddress ??= this.#world.addresses.ofPeer(this.#res)
-    return this.#remoteAddress
+  get network(): string {
+    this.#network ??= networkOf(this.#world.addresses.ofPeer(this.#res))
+    return this.#network
   }
 
   /** Serves the request. `req` is not used after the return. */
@@ -173,7 +173,7 @@ export class Exchange implements HttpRequest {
     const { admit } = this.#world.parts
     if (admit === undefined) return
     for (const scope of scopes) {
-      const waitSeconds = admit(this.remoteAddress, scope)
+      const waitSeconds = admit(this.network, scope)
       if (waitSeconds > 0) throw addressLimited(this.#world.parts, scope, waitSeconds)
     }
   }
@@ -213,7 +213,7 @@ export class Exchange implements HttpRequest {
       const answer = route.handle(this)
       if (!(answer instanceof Promise)) return this.#answer(answer)
       // The socket may be gone when the handler asks for it.
-      void this.remoteAddress
+      void this.network
       answer.then(
         late => this.#answer(late),
         error => this.#fail(error),

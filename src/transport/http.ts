@@ -12,7 +12,7 @@ import { CorsPolicy } from './cors.ts'
 import { Exchange, type ExchangeWorld } from './exchange.ts'
 import { type FileSite, type PublicFile, serveFile } from './log-files.ts'
 import type { TitleLanguage } from './problem-titles.ts'
-import { RemoteAddresses } from './remote-address.ts'
+import { networkOf, RemoteAddresses } from './remote-address.ts'
 import { Router } from './router.ts'
 import { serveWebSockets, type WebSocketParts, webSocketRoute } from './websocket.ts'
 
@@ -28,8 +28,8 @@ export interface HttpRequest {
   readonly contentType: string
   /** A header that the route names in `headers`, by its lower-case name; empty when it was not sent. */
   readonly header: (name: string) => string
-  /** The client's, 4 or 16 bytes, seen through trusted proxies. A copy; to be read before the answer. */
-  readonly remoteAddress: Uint8Array
+  /** Where the client is, seen through trusted proxies, as `networkOf` has it. To be read before the answer. */
+  readonly network: string
   /** Empty for none. To be read before the handler returns: its memory goes back then. */
   readonly body: Uint8Array
 }
@@ -70,11 +70,8 @@ export interface HttpServerParts {
   readonly routes: readonly HttpRoute[]
   /** The public file at a path, undefined for none; absent where no files are served. */
   readonly findFile?: (path: string) => PublicFile | undefined
-  /**
-   * Seconds to wait before the address (4 bytes for IPv4, 16 for IPv6, not to be kept) may ask again; 0 when it is
-   * admitted.
-   */
-  readonly admit?: (remoteAddress: Uint8Array, scope: AdmissionScope) => number
+  /** Seconds to wait before the network (of `networkOf`) may ask again; 0 when it is admitted. */
+  readonly admit?: (network: string, scope: AdmissionScope) => number
   /** The language for a peer whose Accept-Language this is; English where it is left out. */
   readonly languageOf?: (acceptLanguage: string) => TitleLanguage
   /** What addresses are counted against, for those who are not admitted to read. */
@@ -165,7 +162,7 @@ export class HttpServer {
     if (files === undefined || !(path.startsWith('/tile/') || path === '/checkpoint')) {
       return new Exchange(res, req, path, this.#world).start(req)
     }
-    const waitSeconds = this.#parts.admit?.(this.#world.addresses.of(res, req), 'log-files') ?? 0
+    const waitSeconds = this.#parts.admit?.(networkOf(this.#world.addresses.of(res, req)), 'log-files') ?? 0
     if (waitSeconds === 0) serveFile(res, req, path, files)
     else new Exchange(res, req, path, this.#world).refuseFile(waitSeconds)
   }

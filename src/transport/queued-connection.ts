@@ -22,7 +22,7 @@ export interface ConnectionHouse {
 
 export abstract class QueuedConnection implements Connection {
   readonly id = nextConnectionId()
-  readonly remoteAddress: Uint8Array
+  readonly network: string
   readonly authorization: string
   readonly #house: ConnectionHouse
   #events: ConnectionEvents | undefined
@@ -37,9 +37,9 @@ export abstract class QueuedConnection implements Connection {
   #endReason = ''
   #lingering: NodeJS.Timeout | undefined
 
-  constructor(house: ConnectionHouse, remoteAddress: Uint8Array, authorization: string) {
+  constructor(house: ConnectionHouse, network: string, authorization: string) {
     this.#house = house
-    this.remoteAddress = remoteAddress
+    this.network = network
     this.authorization = authorization
   }
 

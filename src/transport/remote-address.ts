@@ -70,6 +70,14 @@ function parseHop(hop: string): Uint8Array | undefined {
   return parseAddress(bracketed ?? beforePort ?? text)
 }
 
+/**
+ * The network that counts as one client: an IPv4 address, or the /64 of an IPv6 address, as a text of its bytes.
+ * `address` has 4 or 16 of them, and 4 where an IPv4 address came in on an IPv6 socket.
+ */
+export function networkOf(address: Uint8Array): string {
+  return Buffer.from(address.subarray(0, 8)).toString('latin1')
+}
+
 /** Four or 16 bytes; undefined for what is no address. */
 export function parseAddress(text: string): Uint8Array | undefined {
   const version = text.includes('%') ? 0 : isIP(text)

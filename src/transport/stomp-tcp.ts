@@ -14,7 +14,7 @@ import {
   DROPPED,
   QueuedConnection,
 } from './queued-connection.ts'
-import { parseAddress } from './remote-address.ts'
+import { networkOf, parseAddress } from './remote-address.ts'
 
 export class StompTcpServer {
   readonly #server: Server
@@ -61,7 +61,7 @@ class TcpConnection extends QueuedConnection {
   #code = CODE_BROKEN
 
   constructor(house: ConnectionHouse, socket: Socket) {
-    super(house, parseAddress(socket.remoteAddress ?? '') ?? UNKNOWN_ADDRESS, '')
+    super(house, networkOf(parseAddress(socket.remoteAddress ?? '') ?? UNKNOWN_ADDRESS), '')
     this.#socket = socket
     socket.on('data', bytes => this.onInput(bytes))
     socket.once('end', () => this.end(CODE_NONE, ''))

@@ -15,6 +15,7 @@ import { addressLimited, type ExchangeWorld } from './exchange.ts'
 import type { HttpRoute } from './http.ts'
 import type { OpenConnections } from './open-connections.ts'
 import { type ConnectionHouse, DROPPED, QueuedConnection } from './queued-connection.ts'
+import { networkOf } from './remote-address.ts'
 
 export interface WebSocketParts {
   readonly accept: Accept
@@ -40,8 +41,8 @@ export function serveWebSockets(
     upgrade(res, req, context) {
       const refusal = refusalOf(res, req, parts, world)
       if (refusal !== undefined) return refuse(res, req, refusal)
-      const remoteAddress = world.addresses.of(res, req)
-      const connection = new WebSocketConnection(house, remoteAddress, req.getHeader('authorization'))
+      const network = networkOf(world.addresses.of(res, req))
+      const connection = new WebSocketConnection(house, network, req.getHeader('authorization'))
       const key = req.getHeader('sec-websocket-key')
       // An empty protocol is not sent, and no extension is taken: bodies are ciphertext, which does not shrink.
       res.upgrade<Upgraded>({ connection }, key, chooseProtocol(req), '', context)
@@ -122,7 +123,7 @@ function refusalOf(
   { connections, publicUrl }: WebSocketParts,
   { parts, addresses, cors }: ExchangeWorld,
 ): SignalError | undefined {
-  const retryIn = parts.admit?.(addresses.of(res, req), 'request') ?? 0
+  const retryIn = parts.admit?.(networkOf(addresses.of(res, req)), 'request') ?? 0
   if (retryIn > 0) return addressLimited(parts, 'request', retryIn)
   // uWebSockets looks at nothing but the key.
   if (req.getHeader('sec-websocket-version') !== '13') return upgradeRequired()

@@ -160,7 +160,7 @@ t.test('C-27: an address with too many bad CONNECTs is told to wait; good ones a
   const buckets = new TokenBuckets({ count: 30, perMs: 10_000, burst: 30 }, 10)
   const house = makeHouse(t, {
     world: {
-      noteFailedConnect: address => buckets.take([...address].join(), house.world.monotonicMs()),
+      noteFailedConnect: network => buckets.take(network, house.world.monotonicMs()),
     },
   })
   const codes: (string | undefined)[] = []

@@ -1,12 +1,13 @@
-/** Whose requests are counted together: addresses as the transport gives them, in bytes. */
+/** Whose requests are counted together: addresses by their network, as the transport tells it. */
 import t from 'tap'
 import { Admission } from '../../src/api/admission.ts'
-import { parseAddress } from '../../src/transport/remote-address.ts'
+import { networkOf, parseAddress } from '../../src/transport/remote-address.ts'
 
 /** Admits lookups, of which an address has 120, until one is refused; how many that were. */
 function drain(admission: Admission, address: string): number {
+  const network = networkOf(parseAddress(address)!)
   let admitted = 0
-  while (admitted < 1_000 && admission.admit(parseAddress(address)!, 'lookup') === 0) admitted++
+  while (admitted < 1_000 && admission.admit(network, 'lookup') === 0) admitted++
   return admitted
 }
 
@@ -56,10 +57,10 @@ t.test('addresses that only look like mapped IPv4 are in their /64', async t => 
 
 t.test('each kind of request has its own bucket and rate', async t => {
   const { admission } = newAdmission()
-  const address = parseAddress('192.0.2.7')!
+  const network = networkOf(parseAddress('192.0.2.7')!)
   const admitted = (['lookup', 'request', 'log-files'] as const).map(scope => {
     let count = 0
-    while (count < 100_000 && admission.admit(address, scope) === 0) count++
+    while (count < 100_000 && admission.admit(network, scope) === 0) count++
     return count
   })
   t.same(admitted, [120, 400, 60_000])
@@ -68,7 +69,7 @@ t.test('each kind of request has its own bucket and rate', async t => {
 t.test('who is refused hears whole seconds, rounded up, and is admitted after them', async t => {
   const { admission, clock } = newAdmission()
   drain(admission, '192.0.2.1')
-  t.equal(admission.admit(parseAddress('192.0.2.1')!, 'lookup'), 1, 'half a second is missing')
+  t.equal(admission.admit(networkOf(parseAddress('192.0.2.1')!), 'lookup'), 1, 'half a second is missing')
   clock.nowMs += 1_000
   t.equal(drain(admission, '192.0.2.1'), 2, 'two come back in a second')
 })

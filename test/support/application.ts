@@ -29,6 +29,7 @@ import { SessionStore } from '../../src/store/session-store.ts'
 import { WatchedCache } from '../../src/store/watched-cache.ts'
 import type { HttpAnswer } from '../../src/transport/http.ts'
 import { problemOf } from '../../src/transport/problem.ts'
+import { networkOf } from '../../src/transport/remote-address.ts'
 import { Router } from '../../src/transport/router.ts'
 import { DocumentedAnswers } from './documented.ts'
 
@@ -143,7 +144,7 @@ export function sender(world: TestWorld, operations: readonly Operation[]): Send
         requestId: 'test-request',
         contentType: headers['content-type'] ?? 'application/json',
         header: name => sent.get(name) ?? '',
-        remoteAddress: Uint8Array.from(address),
+        network: networkOf(Uint8Array.from(address)),
         body: bytes,
       })
       // As the transport's memory, which goes back when the handler has returned.

@@ -28,3 +28,8 @@ export function flipBit(bytes: Uint8Array, bit: number): Uint8Array {
   copy[bit >> 3]! ^= 1 << (bit & 7)
   return copy
 }
+
+/** The octets of a network as the transport tells it, in decimal: an IPv4 address as it is written. */
+export function dotted(network: string): string {
+  return Buffer.from(network, 'latin1').join('.')
+}

@@ -40,7 +40,7 @@ export interface LinkOwner {
 
 export class Link implements Connection {
   readonly id: string
-  readonly remoteAddress = LOOPBACK
+  readonly network = 'loopback'
   readonly authorization = ''
   readonly #owner: LinkOwner
   readonly #events: ConnectionEvents
@@ -182,5 +182,3 @@ export class Link implements Connection {
     this.cut()
   }
 }
-
-const LOOPBACK = Uint8Array.of(127, 0, 0, 1)

@@ -150,15 +150,11 @@ export class RunServer {
     const phone = this.#run.phones.find(({ name }) => authorization === `Bearer ${name}`)
     const { userId, deviceId } = phone!.actor
     if (this.stores.devices.active(userId, deviceId) !== undefined) {
-      return { sessionId: sessionIdOf(phone!.name), userId, deviceId }
+      // Each phone has a session, which is good again as soon as it signs in anew.
+      return { sessionName: phone!.name, userId, deviceId }
     }
     throw new SignalError('SESSION_REVOKED', 'the device was removed')
   }
-}
-
-/** Each phone has one, which is good again as soon as it signs in anew. */
-export function sessionIdOf(name: string): Uint8Array {
-  return Buffer.from(name)
 }
 
 function randomBytesOf(draw: SeededRandom, length: number): Uint8Array {

@@ -1,11 +1,11 @@
 /** What happens next in a seeded run of calls: to people, clients, the network, the server, the store, or in time. */
 
 import { nextDeadlineMs } from '../../src/domain/call-deadline.ts'
+import { sessionIdOf } from '../../src/store/session-store.ts'
 import type { Run } from './call-run.ts'
 import type { LineManners } from './call-run-line.ts'
 import type { RunPhone } from './call-run-phone.ts'
 import { type DrawnRequest, drawRequest, pick } from './call-run-requests.ts'
-import { sessionIdOf } from './call-run-server.ts'
 import type { SeededRandom } from './world.ts'
 
 /** How one run differs from the others. */

@@ -26,7 +26,7 @@ export async function routeAnswer(route: HttpRoute, request: RouteRequest = {}):
       if (!route.headers?.includes(name)) throw new Error(`the route does not name ${name}`)
       return headers[name] ?? ''
     },
-    remoteAddress: Uint8Array.of(127, 0, 0, 1),
+    network: 'loopback',
     body: Buffer.from(body),
   }
   const answer = await route.handle(asked)

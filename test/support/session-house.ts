@@ -122,8 +122,8 @@ export function makeHouse(t: Test, options: HouseOptions = {}): House {
     monotonicMs: () => world.monotonicMs(),
     newEventId: () => randomBytes(16).toString('base64url'),
     authenticate: authenticateByName,
-    noteFailedConnect: address => {
-      failedConnects.push([...address].join('.'))
+    noteFailedConnect: network => {
+      failedConnects.push(network)
       return 0
     },
     inbox: new DeviceInbox({
@@ -263,7 +263,7 @@ function authenticateByName(authorization: string): SessionCaller {
     throw new SignalError('TOKEN_EXPIRED', 'the access token is over: refresh once and repeat')
   const [, userId, deviceId] = /^(\d+)\.(\d*)$/.exec(token) ?? []
   if (userId === undefined) throw new SignalError('TOKEN_INVALID', 'the access token is not accepted')
-  const caller = { sessionId: Buffer.from(token), userId: BigInt(userId) as UserId }
+  const caller = { sessionName: token, userId: BigInt(userId) as UserId }
   return deviceId === '' ? caller : { ...caller, deviceId: BigInt(deviceId!) as DeviceId }
 }
 

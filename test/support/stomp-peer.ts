@@ -15,14 +15,13 @@ export interface PeerFrame extends NaiveFrame {
 
 export interface PeerOptions {
   readonly authorization?: string
-  readonly remoteAddress?: Uint8Array
 }
 
 let connectionCount = 0
 
 export class StompPeer implements Connection {
   readonly id = `memory-${++connectionCount}`
-  readonly remoteAddress: Uint8Array
+  readonly network = 'loopback'
   readonly authorization: string
   /** Frames received and not taken yet. */
   readonly frames: PeerFrame[] = []
@@ -38,12 +37,8 @@ export class StompPeer implements Connection {
   #unsentBytes = 0
   #ending: number | undefined = undefined
 
-  constructor(
-    accept: Accept,
-    { authorization = '', remoteAddress = Uint8Array.of(127, 0, 0, 1) }: PeerOptions,
-  ) {
+  constructor(accept: Accept, { authorization = '' }: PeerOptions) {
     this.authorization = authorization
-    this.remoteAddress = remoteAddress
     this.#events = accept(this)
   }
 

@@ -63,7 +63,7 @@ function house(options: OpenConnectionsOptions = {}, session?: Accept): House {
   }
   const parts = { accept, connections, onFault: (error: unknown) => faults.push(error) }
   const open = () => {
-    const connection = new PaperConnection(parts, new Uint8Array(4), '')
+    const connection = new PaperConnection(parts, '', '')
     connection.open()
     return connection
   }

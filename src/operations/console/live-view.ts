@@ -10,8 +10,8 @@ export interface ConnectedDevice {
 
 export class LiveView {
   readonly #nowMs: () => number
-  /** By user and device, the last that came last. */
-  readonly #devices = new Map<string, ConnectedDevice>()
+  /** By device, the last that came last. */
+  readonly #devices = new Map<bigint, ConnectedDevice>()
   /** The last that changed last. */
   readonly #calls = new Map<bigint, DecidedCall>()
 
@@ -20,9 +20,8 @@ export class LiveView {
   }
 
   putDevice(userId: bigint, deviceId: bigint, isOnline: boolean): void {
-    const name = `${userId} ${deviceId}`
-    this.#devices.delete(name)
-    if (isOnline) this.#devices.set(name, { userId, deviceId, connectedAtMs: this.#nowMs() })
+    this.#devices.delete(deviceId)
+    if (isOnline) this.#devices.set(deviceId, { userId, deviceId, connectedAtMs: this.#nowMs() })
   }
 
   /** The call as it is now; one that is over is forgotten. */
