@@ -1,7 +1,8 @@
 /**
  * How long it takes from a POST to `/app/api/call/start` until the last callee rings, of one, ten and 31 (as many as a call
- * can have), at a steady number of calls a second of which each is ended after a second; held against bare
- * uWebSockets.js that sends the same bytes, and against calls to fewer.
+ * can have), at a steady number of calls a second; held against bare uWebSockets.js that sends the same bytes, and
+ * against calls to fewer. Each call is ended after a second, so that as many end as begin; what was ordered is measured
+ * without these, too.
  */
 
 import type { Benchmark, BenchmarkContext, Row } from './support/benchmark.ts'
@@ -18,6 +19,12 @@ const ORDERED: Row = {
   goal: { of: 'project', is: 'at most', value: 10 },
   notShown:
     'Counted from the moment at which a call was to start, even where the client was late. Each invitation is durable before it is sent, so the disk is in it. No TLS.',
+}
+const ALONE: Row = {
+  ...ORDERED,
+  name: 'call-start-alone',
+  project: `${ORDERED.project}, while none ends`,
+  notShown: `${ORDERED.notShown} The calls are ended between the turns.`,
 }
 const OTHERS: Row = {
   name: 'call-start-rooms',
@@ -54,7 +61,8 @@ const SHAPES_SMOKE: readonly Shape[] = [
 const SECONDS_PER_TURN = 3
 /** V8 compiles what calls need for ten seconds and more, and compiling takes turns from those who are called. */
 const WARM_UPS = 6
-const CALLERS = 500
+/** One for each call of a turn, and some to spare. */
+const CALLERS = 700
 
 export const callStart: Benchmark = { name: 'call-start', run }
 
@@ -66,21 +74,28 @@ async function run(context: BenchmarkContext): Promise<void> {
   }
   for (const { callsPerSecond, isOrdered, bare, ours } of isSmoke ? [] : streets) {
     const seconds = Math.ceil(warmUpSeconds)
-    await bare({ kind: 'rate', callsPerSecond, seconds })
-    await ours({ kind: 'rate', callsPerSecond, seconds: isOrdered ? seconds * WARM_UPS : seconds })
+    const load = { kind: 'rate', callsPerSecond, ends: 'meanwhile' } as const
+    await bare({ ...load, seconds })
+    await ours({ ...load, seconds: isOrdered ? seconds * WARM_UPS : seconds })
   }
   for (const round of context.rounds()) {
     let smaller: { callees: number; p50: number } | undefined
     for (const { callees, callsPerSecond, isOrdered, bare, ours } of streets) {
       const seconds = turnSeconds * (isSmoke ? 1 : SECONDS_PER_TURN)
-      const load = { kind: 'rate', callsPerSecond, seconds } as const
-      const { limit, project } = await interleaved(
-        round,
-        isOrdered ? turns : 1,
-        () => bare(load),
-        () => ours(load),
-      )
+      const turnsOf = (ends: 'meanwhile' | 'afterwards') => {
+        const load = { kind: 'rate', callsPerSecond, seconds, ends } as const
+        return interleaved(
+          round,
+          isOrdered ? turns : 1,
+          () => bare(load),
+          () => ours(load),
+        )
+      }
+      const { limit, project } = await turnsOf('meanwhile')
       record(context, isOrdered ? ORDERED : OTHERS, round, { callees, callsPerSecond, limit, project })
+      if (isOrdered) {
+        record(context, ALONE, round, { callees, callsPerSecond, ...(await turnsOf('afterwards')) })
+      }
       const p50 = latency(project, 'p50')
       if (smaller !== undefined) {
         const parameters = { people: callees + 1, than: smaller.callees + 1, callsPerSecond }

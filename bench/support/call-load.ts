@@ -18,8 +18,14 @@ export interface CallLoadProtocol {
     readonly server: CallServer
     readonly groups: readonly CallGroup[]
   }
-  readonly request: /** Starts so many calls a second whatever becomes of them, and ends each a second later. */
-    | { readonly kind: 'rate'; readonly callsPerSecond: number; readonly seconds: number }
+  readonly request: /** Starts so many calls a second whatever becomes of them. */
+    | {
+        readonly kind: 'rate'
+        readonly callsPerSecond: number
+        readonly seconds: number
+        /** Each ends a second later, or all of them once the last one rings. */
+        readonly ends: 'meanwhile' | 'afterwards'
+      }
     /** Has so many calls at a time: starts each, awaits what its devices are told, ends it, awaits it again. */
     | { readonly kind: 'in-flight'; readonly calls: number; readonly seconds: number }
     /** What a callee's device is told when a call starts and ends. */
@@ -75,12 +81,15 @@ serveParent<CallLoadProtocol>(async ({ url, server, groups }) => {
 
 type Asked<Kind> = Extract<CallLoadProtocol['request'], { kind: Kind }>
 
-async function callAtRate(street: Street, { callsPerSecond, seconds }: Asked<'rate'>): Promise<number[]> {
+async function callAtRate(street: Street, asked: Asked<'rate'>): Promise<number[]> {
+  const { callsPerSecond, seconds, ends } = asked
   const latencies: number[] = []
+  const open: Call[] = []
   const startMs = performance.now()
   const callOne = async (dueMs: number) => {
     const call = await street.start(dueMs)
     latencies.push(call.ringingMs - dueMs)
+    if (ends === 'afterwards') return void open.push(call)
     await sleep(CALL_LASTS_MS)
     await street.end(call)
   }
@@ -93,6 +102,7 @@ async function callAtRate(street: Street, { callsPerSecond, seconds }: Asked<'ra
     all.push(callOne(dueMs))
   }
   await Promise.all(all)
+  for (const call of open) await street.end(call)
   return latencies
 }
 
