@@ -55,6 +55,7 @@ async function open(config: Config, logger: Logger, knownCheckpoint: string | un
     verifier: keys.signer,
     headFile: log.headFile,
     knownCheckpoint,
+    isFrozen: log.isFrozen,
   })
   if (log.headFile === undefined && !config.isDevelopment) {
     logger.warn({ event: 'log-head-file-unset', advice: 'set CALLSIGN_LOG_HEAD_FILE to notice a roll-back' })

@@ -22,6 +22,8 @@ export interface RollBackGuardOptions {
   readonly headFile: string | undefined
   /** The value of `--known-checkpoint`. */
   readonly knownCheckpoint: string | undefined
+  /** Whether nothing will be signed: then a restored copy may be shown unasked, and is asked about at a later start. */
+  readonly isFrozen: boolean
 }
 
 /** A checkpoint of this log that was signed before, and where it was found. */
@@ -44,7 +46,7 @@ export class RollBackGuard {
     this.#options = options
     this.#marker = readRestoreMarker(options.dataFolder)
     const witnesses = this.#readWitnesses()
-    if (this.#marker !== undefined) this.#assertAnswered(this.#marker, witnesses)
+    if (this.#marker !== undefined && !options.isFrozen) this.#assertAnswered(this.#marker, witnesses)
     if (!existsSync(join(options.dataFolder, 'store', 'data.mdb'))) this.#assertMayBegin(witnesses)
   }
 
@@ -53,9 +55,12 @@ export class RollBackGuard {
     return this.#marker !== undefined
   }
 
-  /** Where checkpoints are to be recorded, if anywhere. */
+  /**
+   * Where checkpoints are to be recorded, if anywhere. A restored copy that is shown frozen is recorded nowhere: the
+   * next start would take that record for the answer to the question of the restore.
+   */
   get headFile(): HeadFile | undefined {
-    return this.#headFile
+    return this.#isOnlyShown ? undefined : this.#headFile
   }
 
   /**
@@ -89,9 +94,13 @@ export class RollBackGuard {
     }
   }
 
-  /** Takes the mark of a restore away, once the log has been found to go on where it was. */
+  /** Takes the mark of a restore away, once the log has been found to go on where it was; a frozen one does not go on. */
   async confirm(): Promise<void> {
-    if (this.#marker !== undefined) await removeRestoreMarker(this.#options.dataFolder)
+    if (this.#marker !== undefined && !this.#isOnlyShown) await removeRestoreMarker(this.#options.dataFolder)
+  }
+
+  get #isOnlyShown(): boolean {
+    return this.#marker !== undefined && this.#options.isFrozen
   }
 
   #readWitnesses(): Witness[] {

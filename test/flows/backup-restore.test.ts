@@ -245,6 +245,11 @@ t.test(
     )
     t.match(await refusal(['--unknown'], 2), /unknown/i)
 
+    const frozen = await startServer({ dataFolder: restored, environment: { CALLSIGN_LOG_FROZEN: '1' } })
+    t.equal(sizeOf(await checkpointOf(frozen), vkey), 10, 'frozen, it may be shown')
+    await frozen.end()
+    t.match(await refusal([]), /was restored at/, 'and asks again')
+
     const state = join(folder, 'auditor-state')
     const note = readFileSync(older, 'utf8')
     writeFileSync(state, JSON.stringify({ program: 'audit', checkpoints: [{ note: 'older' }, { note }] }))

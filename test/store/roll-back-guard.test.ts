@@ -41,12 +41,13 @@ function keepCheckpoint(folder: string, log: ExpectedLog, treeSize: number): str
 
 type Known = Partial<Record<'headFile' | 'knownCheckpoint', string>>
 
-function guardOf(dataFolder: string, known: Known): RollBackGuard {
+function guardOf(dataFolder: string, known: Known, isFrozen = false): RollBackGuard {
   return new RollBackGuard({
     dataFolder,
     verifier: SIGNER,
     headFile: known.headFile,
     knownCheckpoint: known.knownCheckpoint,
+    isFrozen,
   })
 }
 
@@ -131,6 +132,28 @@ t.test('after a restore someone has to say what was signed last', async t => {
     await guard.confirm()
     t.doesNotThrow(() => guardOf(dataFolder, {}), `answered by ${name}`)
   }
+})
+
+t.test('a restored copy is shown frozen without an answer, and asks again once it may sign', async t => {
+  const { folder, dataFolder, store, log } = await storeLog(t)
+  await writeRestoreMarker(dataFolder, MARKER)
+  const headFile = join(folder, 'none')
+  for (const known of [{}, { headFile }, { knownCheckpoint: keepCheckpoint(folder, log, SIZE) }]) {
+    const guard = guardOf(dataFolder, known, true)
+    guard.assertExtends(store)
+    t.equal(guard.headFile, undefined, 'nothing is recorded that would answer for it')
+    await guard.confirm()
+    t.throws(() => guardOf(dataFolder, { headFile }), /was restored at/)
+  }
+  const larger = new ExpectedLog([...freshKeys(0, SIZE), ...freshKeys(5_000, 1)])
+  const newer = { knownCheckpoint: keepCheckpoint(folder, larger, SIZE + 1) }
+  t.throws(() => guardOf(dataFolder, newer, true).assertExtends(store), /has 700 entries, but .* of 701/)
+})
+
+t.test('a frozen log that was not restored is recorded like any other', async t => {
+  const { folder, dataFolder, log } = await storeLog(t)
+  const headFile = keepCheckpoint(folder, log, 5)
+  t.equal(guardOf(dataFolder, { headFile }, true).headFile?.path, headFile)
 })
 
 t.test('a restore that did not finish is no log to go on with', async t => {
