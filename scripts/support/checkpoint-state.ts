@@ -148,7 +148,9 @@ function isState(value: unknown): value is CheckpointState {
 
 function isCheckpoint(value: unknown): value is KnownCheckpoint {
   if (!isRecord(value) || !Number.isSafeInteger(value.treeSize)) return false
-  return [value.rootHash, value.note, value.verifiedAt].every(text => typeof text === 'string')
+  const { rootHash, note, verifiedAt } = value
+  if (typeof rootHash !== 'string' || typeof note !== 'string') return false
+  return typeof verifiedAt === 'string' && !Number.isNaN(Date.parse(verifiedAt))
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

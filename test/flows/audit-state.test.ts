@@ -25,6 +25,7 @@ t.test('a state file that is not one, or is of another log or key: 2, and it sta
     'another signature': text.replace(/.{8}=\\n"/, 'AAAAAAA=\\n"'),
     'a size unlike its note': text.replace('"treeSize": 10', '"treeSize": 9'),
     'a root unlike its note': text.replace(/"rootHash": "..../, '"rootHash": "AAAA'),
+    'a time that is none': text.replace(/"verifiedAt": "[^"]*/, '"verifiedAt": "lately'),
     'another program': text.replace('"audit"', '"verify-proof"'),
   }
   for (const [what, content] of Object.entries(unusable)) {
