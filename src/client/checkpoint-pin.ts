@@ -48,6 +48,10 @@ export class CheckpointPin {
     const kept = (await this.#store.get(this.#origin)) ?? undefined
     if (kept === undefined) return undefined
     assertTreeSize(kept.treeSize)
+    for (const name of ['rootHash', 'note'] as const) {
+      if (typeof kept[name] !== 'string')
+        throw new SignalError('MALFORMED', `${name} in the store is not a text`)
+    }
     treeHeadOf(kept)
     if (kept.origin === this.#origin) return kept
     throw new SignalError('MALFORMED', `the store has a checkpoint of ${kept.origin} under ${this.#origin}`)

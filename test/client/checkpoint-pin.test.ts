@@ -99,9 +99,13 @@ t.test('a store may answer null, and what it made up is not taken for a checkpoi
     { ...good, treeSize: -1 },
     { ...good, treeSize: '3' },
     { ...good, rootHash: 'AAAA' },
+    { ...good, rootHash: undefined },
+    { ...good, rootHash: 5 },
+    { ...good, note: undefined },
+    JSON.stringify(good),
   ]
   for (const kept of [...bad, { ...good, origin: 'other.example' }]) {
-    await t.rejects(answering(kept), { code: 'MALFORMED' })
+    await t.rejects(answering(kept), { code: 'MALFORMED' }, JSON.stringify(kept).slice(-60))
   }
 })
 
