@@ -50,6 +50,8 @@ export function openSignedCheckpoint(keys: LogKeys, note: string): SignedCheckpo
 const lastOpened = new WeakMap<LogKeys, SignedCheckpoint>()
 
 function openUnknown({ verifier }: LogKeys, note: string): SignedCheckpoint {
+  // Another app's message can bring anything.
+  if (typeof note !== 'string') throw new CheckFailed('checkpoint', 'the note is not a text')
   const [origin] = note.split('\n', 1)
   if (origin !== verifier.name) {
     const named = JSON.stringify(origin?.slice(0, 80))

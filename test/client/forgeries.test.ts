@@ -276,6 +276,9 @@ for (const [build, client] of await clientBuilds()) {
     await mine.lookUp(alice)
     await theirs.lookUp(alice)
     const note = (await theirs.highestCheckpoint())!.note
+    for (const other of [undefined, null, 5, {}, '']) {
+      t.match(await mine.compareWith(other as string), { kind: 'refused' }, String(other))
+    }
     const verdict = await mine.compareWith(note)
     t.match(verdict, { kind: 'refused', evidence: [honest.note(), note] })
     const checks = client.compareCheckpoints(
