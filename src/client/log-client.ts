@@ -93,14 +93,15 @@ export class LogClient {
   async checkOwnKeys(device: OwnDevice): Promise<OwnKeysReport | Refusal | Unanswered> {
     const { userId, deviceId, vrfHash, publicKeys } = device
     const newest = await this.lookUp({ userId, deviceId, vrfHash })
-    if (newest.kind === 'unanswered' && newest.code === 'UNKNOWN_PUBLIC_KEY_HASH') {
-      return { ...compareOwnKeys([], publicKeys), entries: [] }
-    }
+    if (isDenial(newest)) return { ...compareOwnKeys([], publicKeys), entries: [] }
     if (newest.kind !== 'verified') return newest
     const history = await this.#keyHistory(device)
+    if (isDenial(history)) return incomplete(newest, 'the answer that there is no history')
     if (history.kind !== 'verified') return history
     const { entries, checkpoint } = history
-    if (!entries.some(({ index }) => index === newest.index)) return incomplete(newest, checkpoint)
+    if (!entries.some(({ index }) => index === newest.index)) {
+      return incomplete(newest, `the history at tree size ${checkpoint.treeSize}`)
+    }
     return { ...compareOwnKeys(entries, publicKeys, newest), entries, checkpoint }
   }
 
@@ -180,7 +181,15 @@ async function answered<Value>(
   }
 }
 
-function incomplete({ index }: VerifiedKey, { treeSize }: SignedCheckpoint): Refusal {
-  const detail = `the history at tree size ${treeSize} leaves out leaf ${index}, which a lookup shows`
-  return { kind: 'refused', check: 'history', detail }
+/** Whether the server says that nothing is logged under the hash. */
+function isDenial(outcome: { readonly kind: string } | Unanswered): boolean {
+  return outcome.kind === 'unanswered' && 'code' in outcome && outcome.code === 'UNKNOWN_PUBLIC_KEY_HASH'
+}
+
+function incomplete({ index }: VerifiedKey, history: string): Refusal {
+  return {
+    kind: 'refused',
+    check: 'history',
+    detail: `${history} leaves out leaf ${index}, which a lookup shows`,
+  }
 }

@@ -192,12 +192,21 @@ for (const [build, client] of await clientBuilds()) {
     })
   })
 
-  t.test(`${build}: a history that leaves out what a lookup shows is refused`, async t => {
+  t.test(`${build}: a history that leaves out or denies what a lookup shows is refused`, async t => {
     const log = honestLog()
     log.register(1n, 1n, numberedKey(666))
     const fetch = log.fetch(path => (path === 'api/get-key-history' ? log.history([ALICE]) : undefined))
     const report = await clientOf(fetch).checkOwnKeys({ ...alice, publicKeys: [aliceKey] })
     t.match(report, { kind: 'refused', check: 'history' })
+    const problem = JSON.stringify({ code: 'UNKNOWN_PUBLIC_KEY_HASH', status: 404 })
+    const denial = log.fetch(path =>
+      path === 'api/get-key-history' ? new Response(problem, { status: 404 }) : undefined,
+    )
+    t.match(await clientOf(denial).checkOwnKeys({ ...alice, publicKeys: [aliceKey] }), {
+      kind: 'refused',
+      check: 'history',
+      detail: /no history leaves out leaf 40/,
+    })
   })
 
   t.test(`${build}: an own key that was never logged, or that the server denies, is missing`, async t => {
