@@ -22,6 +22,12 @@ export const PREFLIGHT_HEADERS: readonly (readonly [string, string])[] = [
   ['Access-Control-Max-Age', '7200'],
 ]
 
+/** The same for the log's files, which every page may read, also one that puts a header of its own on all it asks for. */
+export const FILE_PREFLIGHT_HEADERS: readonly (readonly [string, string])[] = [
+  ['Access-Control-Allow-Methods', 'GET, HEAD'],
+  ...PREFLIGHT_HEADERS.slice(1),
+]
+
 /** The headers of answers that a page may read. */
 export const EXPOSED_HEADERS =
   'retry-after, ratelimit, ratelimit-policy, x-request-id, api-version, deprecation'

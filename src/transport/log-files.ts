@@ -5,6 +5,7 @@
 
 import type uWS from 'uWebSockets.js'
 import { HSTS } from './answer-head.ts'
+import { FILE_PREFLIGHT_HEADERS } from './cors.ts'
 
 export interface PublicFile {
   /** To be sent at once: the bytes may be the store's, until its next read. */
@@ -32,6 +33,8 @@ export function serveFile(
   { find, isTls }: FileSite,
 ): void {
   const method = req.getCaseSensitiveMethod()
+  if (method === 'OPTIONS' && req.getHeader('access-control-request-method') !== '')
+    return sendPreflight(res, isTls)
   if (method !== 'GET' && method !== 'HEAD')
     return sendText(res, '405 Method Not Allowed', 'GET or HEAD only\n', { method: 'GET', isTls })
   // One spelling per resource: a path with a query is another one (contract 9).
@@ -111,6 +114,17 @@ function sendText(
     if (status.startsWith('405')) res.writeHeader('Allow', 'GET, HEAD')
     if (method === 'HEAD') endHead(res, text.length)
     else res.end(text)
+  })
+}
+
+/** A page whose request has a header of its own, such as a token that only lookups need, asks before it (Fetch, 4.8). */
+function sendPreflight(res: uWS.HttpResponse, isTls: boolean): void {
+  res.cork(() => {
+    res.writeStatus('204 No Content')
+    res.writeHeader('Access-Control-Allow-Origin', '*')
+    for (const [name, value] of FILE_PREFLIGHT_HEADERS) res.writeHeader(name, value)
+    if (isTls) res.writeHeader('Strict-Transport-Security', HSTS)
+    res.endWithoutBody()
   })
 }
 

@@ -170,6 +170,24 @@ t.test('a log of 300 entries', async t => {
     t.equal((await raw(http, '/tile/0/999', 'HEAD')).status, 404)
   })
 
+  t.test('a page that puts a token on all its requests may ask for files too', async t => {
+    const preflight = {
+      origin: 'https://anybody.example',
+      'access-control-request-method': 'GET',
+      'access-control-request-headers': 'authorization',
+    }
+    for (const path of ['/checkpoint', '/tile/0/000', '/tile/0/999']) {
+      const { status, headers, body } = await raw(http, path, 'OPTIONS', preflight)
+      t.equal(status, 204, path)
+      t.equal(body.length, 0)
+      t.match(headers, {
+        'access-control-allow-origin': '*',
+        'access-control-allow-methods': 'GET, HEAD',
+        'access-control-allow-headers': /^authorization, /,
+      })
+    }
+  })
+
   t.test('an ETag that still holds is 304, for one tag, a list, a weak tag and a star', async t => {
     for (const path of ['/checkpoint', '/tile/0/000', '/tile/0/001.p/44']) {
       const { etag } = (await raw(http, path)).headers
