@@ -33,7 +33,7 @@ export const checkLog: Check = async patient => {
   const store = fault === undefined ? await readStore(config.dataFolder) : undefined
   return [
     judgeKeys(patient, keys),
-    fault ?? judgeStore(config.dataFolder, store, keys),
+    fault ?? judgeStore(config, store, keys, headNote),
     judgeHeadFile(patient, headNote, store, keys),
   ]
 }
@@ -119,7 +119,12 @@ function judgeKeys({ environment }: Patient, { vkey, vrfPublicKey: vrfKey }: Key
   return ok('keys', `${vkey}, VRF ${vrfKey}`)
 }
 
-function judgeStore(dataFolder: string, store: StoreAnswer | undefined, keys: Keys): Finding {
+function judgeStore(
+  { dataFolder, log: { isFrozen } }: Patient['config'],
+  store: StoreAnswer | undefined,
+  keys: Keys,
+  headNote: string | undefined,
+): Finding {
   if (store === undefined) return ok('store', `${dataFolder} will be made at the first start`)
   if (store.kind === 'failed') return fails('store', `${dataFolder}: ${store.reason}`)
   const { maker, head } = store
@@ -137,7 +142,8 @@ function judgeStore(dataFolder: string, store: StoreAnswer | undefined, keys: Ke
     )
   }
   const marker = readRestoreMarker(dataFolder)
-  if (marker !== undefined) {
+  // As the server has it: the head file answers, and a frozen log is not asked.
+  if (marker !== undefined && headNote === undefined && !isFrozen) {
     return fails(
       'store',
       `${dataFolder} was restored from ${marker.backup}: start once with --known-checkpoint FILE, the newest that anybody has seen`,

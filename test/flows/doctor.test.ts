@@ -6,6 +6,7 @@ import { createServer as createHttpServer } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { writeRestoreMarker } from '../../src/store/restore-marker.ts'
 import { skipWithoutCoturn, startCoturn } from '../support/coturn.ts'
 import { freePort } from '../support/free-port.ts'
 import { productionEnvironment, startOutsideWorld } from '../support/outside-world.ts'
@@ -293,6 +294,22 @@ t.test('a head file that is ahead of the store, and a store that is broken, fail
   writeFileSync(join(broken, 'store', 'data.mdb'), 'not a store'.repeat(1_000))
   const report = await consult({ ...environment, CALLSIGN_DATA_DIR: broken })
   t.match(report.line('store'), { ok: false, detail: /fsck/ })
+})
+
+t.test('a restored store fails until something answers for it, as at the start of the server', async t => {
+  const folder = t.testdir()
+  const { CALLSIGN_LOG_HEAD_FILE, ...alone } = await afterRun(t, folder)
+  await writeRestoreMarker(alone.CALLSIGN_DATA_DIR!, {
+    restoredAt: '2026-01-02T03:04:05Z',
+    backup: '/monday',
+  })
+  const asked = { ok: false, detail: /was restored from \/monday: start once with --known-checkpoint/ }
+  t.match((await consult(alone)).line('store'), asked)
+  const absent = { ...alone, CALLSIGN_LOG_HEAD_FILE: join(folder, 'none') }
+  t.match((await consult(absent)).line('store'), asked)
+  t.match((await consult({ ...alone, CALLSIGN_LOG_FROZEN: '1' })).line('store'), { ok: true })
+  const answered = { ...alone, CALLSIGN_LOG_HEAD_FILE: CALLSIGN_LOG_HEAD_FILE! }
+  t.match((await consult(answered)).line('store'), { ok: true })
 })
 
 t.test('a certificate that has ended, or is for another host, fails', async t => {
