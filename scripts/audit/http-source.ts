@@ -139,8 +139,9 @@ export class HttpSource {
   /** Resolves with the whole body as it was sent; never when the connection is lost before its end. */
   #collect(response: IncomingMessage, path: string, bytesMax: number): Promise<Outcome> {
     const { headers } = response
-    const encoding = headers['content-encoding'] ?? 'identity'
-    const isHtml = headers['content-type']?.startsWith('text/html') === true
+    // Both are written in any case (RFC 9110, 8.3.1 and 8.4.1).
+    const encoding = headers['content-encoding']?.toLowerCase() ?? 'identity'
+    const isHtml = headers['content-type']?.toLowerCase().startsWith('text/html') === true
     // Compressed bytes are never more than the plain ones and a little; a bomb is caught when it is unpacked.
     const sentBytesMax = encoding === 'identity' ? bytesMax : bytesMax + GZIP_OVERHEAD_BYTES
     return new Promise((resolve, reject) => {

@@ -185,6 +185,9 @@ const passing: Record<string, Misbehaviour> = {
     response.setHeader('content-encoding', 'gzip').end(gzipSync(FILES.get(path)!))
     return true
   },
+  'gzip that is named in capitals': only(BUNDLE, (response, bytes) => {
+    response.setHeader('content-encoding', 'GZIP').end(gzipSync(bytes))
+  }),
   'chunks without a length': (path, response) => {
     const bytes = FILES.get(path)!
     response.write(bytes.subarray(0, 7))
