@@ -9,7 +9,7 @@ import type uWS from 'uWebSockets.js'
 import { SignalError } from '../errors.ts'
 import { BODY_BYTES_MAX, BODY_DEADLINE_MS } from '../limits.ts'
 import { type AnswerHeads, STATUS_LINES } from './answer-head.ts'
-import { type CorsPolicy, EXPOSED_HEADERS, PREFLIGHT_HEADERS } from './cors.ts'
+import { type CorsPolicy, EXPOSED_HEADERS, PREFLIGHT_HEADERS, PREFLIGHT_MARK } from './cors.ts'
 import type { AdmissionScope, HttpAnswer, HttpRequest, HttpRoute, HttpServerParts } from './http.ts'
 import { idSequence } from './id-sequence.ts'
 import { endHead } from './log-files.ts'
@@ -318,8 +318,6 @@ function bodyTooLarge(bytesMax: number): SignalError {
 
 const LOOKUP_SCOPES: readonly AdmissionScope[] = ['request', 'lookup']
 const REQUEST_SCOPES: readonly AdmissionScope[] = ['request']
-/** The header that makes an OPTIONS request a preflight (Fetch standard, 4.8). */
-const PREFLIGHT_MARK = 'access-control-request-method'
 const nextRequestId = idSequence()
 const REQUEST_ID_FORM = /^[A-Za-z0-9._-]{8,64}$/
 const ENCODING = Buffer.allocUnsafeSlow(65_536)

@@ -5,7 +5,7 @@
 
 import type uWS from 'uWebSockets.js'
 import { HSTS } from './answer-head.ts'
-import { FILE_PREFLIGHT_HEADERS } from './cors.ts'
+import { FILE_PREFLIGHT_HEADERS, PREFLIGHT_MARK } from './cors.ts'
 
 export interface PublicFile {
   /** To be sent at once: the bytes may be the store's, until its next read. */
@@ -33,8 +33,7 @@ export function serveFile(
   { find, isTls }: FileSite,
 ): void {
   const method = req.getCaseSensitiveMethod()
-  if (method === 'OPTIONS' && req.getHeader('access-control-request-method') !== '')
-    return sendPreflight(res, isTls)
+  if (method === 'OPTIONS' && req.getHeader(PREFLIGHT_MARK) !== '') return sendPreflight(res, isTls)
   if (method !== 'GET' && method !== 'HEAD')
     return sendText(res, '405 Method Not Allowed', 'GET or HEAD only\n', { method: 'GET', isTls })
   // One spelling per resource: a path with a query is another one (contract 9).
