@@ -66,7 +66,11 @@ function checked<Value>(name: string, read: () => Value): Value {
 
 function prefix(name: string, text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined
-  if (url === undefined || !/^https?:$/.test(url.protocol) || url.search + url.hash + url.username !== '') {
+  if (
+    url === undefined ||
+    !/^https?:$/.test(url.protocol) ||
+    url.search + url.hash + url.username + url.password !== ''
+  ) {
     throw new UsageError(`${name} ${text} is not the http or https prefix of a log`)
   }
   return url

@@ -67,6 +67,8 @@ export async function restore(from: string, dataFolder: string): Promise<CopiedL
     return await finish(unfinished, dataFolder)
   } catch (error) {
     await rm(unfinished, { recursive: true, force: true })
+    // Before its mark, without which it would be served unasked.
+    await rm(join(dataFolder, STORE), { recursive: true, force: true })
     await removeRestoreMarker(dataFolder).catch(() => {})
     throw error
   }
