@@ -106,7 +106,7 @@ export class Exchange implements HttpRequest {
       if (this.#isPreflight(req)) return this.#answerPreflight()
       this.#match = this.#world.router.find(this.path)
       this.#target = this.#match?.targets.get(this.method)
-      this.#admit(this.#target?.route.isLookup ? LOOKUP_SCOPES : REQUEST_SCOPES)
+      this.#admit(this.#target?.route)
       if (this.#target === undefined) throw nothingAt(this.#match)
       const { route } = this.#target
       this.#refuseOldClient(route, req)
@@ -169,10 +169,10 @@ export class Exchange implements HttpRequest {
     this.#answer({ status: 204, contentType: '', body: '', headers })
   }
 
-  #admit(scopes: readonly AdmissionScope[]): void {
+  #admit(route: HttpRoute | undefined): void {
     const { admit } = this.#world.parts
-    if (admit === undefined) return
-    for (const scope of scopes) {
+    if (admit === undefined || route?.isUncounted) return
+    for (const scope of route?.isLookup ? LOOKUP_SCOPES : REQUEST_SCOPES) {
       const waitSeconds = admit(this.network, scope)
       if (waitSeconds > 0) throw addressLimited(this.#world.parts, scope, waitSeconds)
     }

@@ -59,6 +59,8 @@ export interface HttpRoute {
   readonly isVersionChecked?: boolean
   /** Whether a request counts against the address as a look-up in the log, too. */
   readonly isLookup?: boolean
+  /** Whether a request counts against nothing. */
+  readonly isUncounted?: boolean
   /** Throws or rejects with a `SignalError` for what the peer may hear of. */
   readonly handle: (request: HttpRequest) => HttpAnswer | Promise<HttpAnswer>
 }

@@ -2,6 +2,7 @@
 
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { docsRoutes } from '../../src/operations/console/docs.ts'
 import { pageRoutes } from '../../src/operations/console/pages.ts'
 import { HttpServer } from '../../src/transport/http.ts'
 import { sendRaw } from '../support/raw-http.ts'
@@ -142,6 +143,13 @@ t.test('nothing else of the project is served, however it is spelled', async t =
     const request = `GET /dev/modules/${path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`
     t.match(await sendRaw(port, request), /^HTTP\/1\.1 404 /, path)
   }
+})
+
+t.test('no page stays empty because many tabs were opened', async t => {
+  t.same(
+    [...pageRoutes(), ...docsRoutes()].filter(({ isUncounted }) => !isUncounted),
+    [],
+  )
 })
 
 t.test('the modules of pages are of folders that browsers may read, and have a media type', async t => {

@@ -395,37 +395,48 @@ t.test('what is not HTTP, or says its length in two ways, is refused', async t =
   t.equal(requests.length, 0)
 })
 
-t.test('admission counts the client, its canonical route, and paths that lead nowhere', async t => {
-  const asked: string[] = []
-  const admit: NonNullable<HttpServerParts['admit']> = (network, scope) => {
-    asked.push(`${dotted(network)} ${scope}`)
-    return asked.length > 5 ? 7 : 0
-  }
-  const { port, requests } = await serve(
-    t,
-    [{ ...echo('POST', '/api/get-public-keys'), isLookup: true }, echo('GET', '/app/api/meta')],
-    {
-      admit,
-      trustedProxies: ['127.0.0.0/8'],
-    },
-  )
-  const from = (address: string) => `X-Forwarded-For: ${address}\r\nConnection: close\r\n`
-  await sendRaw(port, request('POST', '/api/get-public-keys/', from('192.0.2.1')))
-  await sendRaw(port, request('GET', '/api/meta', from('6.6.6.6, 192.0.2.2')))
-  await sendRaw(port, request('GET', '/none', `X-Forwarded-For: 6.6.6.6, 192.0.2.3\r\n${from('127.0.0.9')}`))
-  await sendRaw(port, request('GET', '/api/meta', from('[2001:db8::1]:80')))
-  t.same(asked, [
-    '192.0.2.1 request',
-    '192.0.2.1 lookup',
-    '192.0.2.2 request',
-    '192.0.2.3 request',
-    // The first half of an IPv6 address: its /64.
-    '32.1.13.184.0.0.0.0 request',
-  ])
-  const refused = await sendRaw(port, request('GET', '/api/meta', from('192.0.2.2')))
-  t.match(refused, /^HTTP\/1.1 429 .*Retry-After: 7\r\n.*"code":"RATE_LIMITED".*"retryIn":7/s)
-  t.equal(requests.length, 3)
-})
+t.test(
+  'admission counts the client, its canonical route, and paths that lead nowhere, but no page',
+  async t => {
+    const asked: string[] = []
+    const admit: NonNullable<HttpServerParts['admit']> = (network, scope) => {
+      asked.push(`${dotted(network)} ${scope}`)
+      return asked.length > 5 ? 7 : 0
+    }
+    const { port, requests } = await serve(
+      t,
+      [
+        { ...echo('POST', '/api/get-public-keys'), isLookup: true },
+        echo('GET', '/app/api/meta'),
+        { ...echo('GET', '/page'), isUncounted: true },
+      ],
+      {
+        admit,
+        trustedProxies: ['127.0.0.0/8'],
+      },
+    )
+    const from = (address: string) => `X-Forwarded-For: ${address}\r\nConnection: close\r\n`
+    await sendRaw(port, request('POST', '/api/get-public-keys/', from('192.0.2.1')))
+    await sendRaw(port, request('GET', '/api/meta', from('6.6.6.6, 192.0.2.2')))
+    await sendRaw(
+      port,
+      request('GET', '/none', `X-Forwarded-For: 6.6.6.6, 192.0.2.3\r\n${from('127.0.0.9')}`),
+    )
+    await sendRaw(port, request('GET', '/api/meta', from('[2001:db8::1]:80')))
+    t.same(asked, [
+      '192.0.2.1 request',
+      '192.0.2.1 lookup',
+      '192.0.2.2 request',
+      '192.0.2.3 request',
+      // The first half of an IPv6 address: its /64.
+      '32.1.13.184.0.0.0.0 request',
+    ])
+    const refused = await sendRaw(port, request('GET', '/api/meta', from('192.0.2.2')))
+    t.match(refused, /^HTTP\/1.1 429 .*Retry-After: 7\r\n.*"code":"RATE_LIMITED".*"retryIn":7/s)
+    t.match(await sendRaw(port, request('GET', '/page', from('192.0.2.2'))), /^HTTP\/1.1 200 /)
+    t.equal(requests.length, 4)
+  },
+)
 
 t.test('the title of a refusal is in the language that was asked for, the code is not', async t => {
   const languageOf = (header: string) => (header === 'de' || header === 'vi' ? header : 'en')

@@ -2,7 +2,11 @@
 
 import type { HttpAnswer, HttpRoute } from '../../transport/http.ts'
 
-/** Gives what `read` gives, as it is now. `scripts`: inline scripts that a page may run, as the policy names them. */
+/**
+ * Gives what `read` gives, as it is now. `scripts`: inline scripts that a page may run, as the policy names them.
+ * It counts against nothing: a page loads some ninety modules, and without one of them stays empty, so that the fifth tab
+ * of a minute would.
+ */
 export function pageRoute(
   path: string,
   contentType: string,
@@ -14,7 +18,7 @@ export function pageRoute(
     ['Cache-Control', 'no-cache'],
   ] as const
   const handle = (): HttpAnswer => ({ status: 200, contentType, body: read(), headers })
-  return { method: 'GET', path, handle }
+  return { method: 'GET', path, isUncounted: true, handle }
 }
 
 /** Pictures may be drawn by a page itself, video comes from its peer connections. */
