@@ -249,6 +249,24 @@ t.test(
   },
 )
 
+t.test('names as long as they may be fit a phone', { skip: skipWithoutChromium }, async t => {
+  const { url, newContext } = await setUp(t)
+  const [ann, bob] = [await newTab(await newContext(), url, 'Ann'), await (await newContext()).newPage()]
+  const name = 'Maximiliane-Alexandra von Hohenstein-Wittelsbach'
+  await bob.goto(url)
+  await bob.getByRole('textbox', { name: 'Email or phone' }).fill('max@example.org')
+  await bob.getByRole('textbox', { name: 'Name' }).fill(name)
+  await button(bob, 'Send me a code').click()
+  await button(bob, 'Fetch the code').click()
+  await befriend(ann, bob, name)
+  await button(ann, `Video call to ${name}`).click()
+  await button(bob, 'Answer').click()
+  await digitsOf(bob, 1)
+  await ann.getByText('2 people').click()
+  const widths = await ann.evaluate('[document.documentElement.scrollWidth, innerWidth]')
+  t.same(widths, [PHONE.width, PHONE.width])
+})
+
 t.test('a key that all have lost is made anew, by the host', { skip: skipWithoutChromium }, async t => {
   const house = await setUp(t)
   const [ann, bob] = await contacts(house)

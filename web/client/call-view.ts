@@ -140,7 +140,7 @@ function participantsView({ user, doing }: State, call: Call, app: App): Templat
   const rowOf = (participant: Participant) => {
     const { userId, displayName, state } = participant
     const canRemove = isHost && userId !== user?.userId && !GONE.has(state) && call.phase === 'active'
-    return html`<li>${avatar(participant)}<span class="grow name">${displayName}</span>
+    return html`<li>${avatar(participant)}<span class="grow name" dir="auto">${displayName}</span>
       <span class="quiet">${userId === call.hostUserId ? 'host, ' : ''}${STATES[state]}</span>
       ${
         canRemove

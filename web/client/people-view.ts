@@ -60,19 +60,21 @@ function contactView(state: State, contact: Contact, app: App): TemplateResult {
   const { call, marked, contacts } = state
   const isIn = call?.participants.some(one => one.userId === userId && PRESENT.has(one.state)) ?? false
   const canMark = contacts.length > 1 && !isIn
-  return html`<li>
+  return html`<li class="contact">
     ${
       canMark
         ? html`<input type="checkbox" aria-label=${`Mark ${displayName} for a call of several`}
           .checked=${marked.has(userId)} @change=${() => app.contacts.mark(userId)}>`
         : nothing
     }
-    ${avatar(contact)}<span class="grow name">${displayName}</span>
-    ${call === undefined ? callButtons(state, contact, app) : inviteButton(state, contact, isIn, app)}
-    <details class="more"><summary aria-label=${`More about ${displayName}`}>⋯</summary>
-      <button class="plain bad" @click=${() => app.act('remove-contact', () => app.contacts.remove(contact))}>
-        Remove from contacts</button>
-    </details>
+    ${avatar(contact)}<span class="name" dir="auto">${displayName}</span>
+    <span class="what">
+      ${call === undefined ? callButtons(state, contact, app) : inviteButton(state, contact, isIn, app)}
+      <details class="more"><summary aria-label=${`More about ${displayName}`}>⋯</summary>
+        <button class="plain bad" @click=${() => app.act('remove-contact', () => app.contacts.remove(contact))}>
+          Remove from contacts</button>
+      </details>
+    </span>
   </li>`
 }
 

@@ -59,7 +59,7 @@ function headerView({ user, connection }: State, app: App): TemplateResult {
       user === undefined
         ? nothing
         : html`<p class="connection ${connection}" role="status">${CONNECTIONS[connection]}</p>
-          <p class="who">${avatar(user)}<span class="name">${user.displayName}</span></p>
+          <p class="who">${avatar(user)}<span class="name" dir="auto">${user.displayName}</span></p>
           <button class="plain" @click=${() => app.act('sign-out', () => app.signOut())}>Sign out</button>`
     }
   </header>`
