@@ -84,6 +84,10 @@ async function digitsOf(page: Page, epoch: number): Promise<string> {
   return (await page.locator('.digits').textContent()) ?? ''
 }
 
+interface Labelled {
+  readonly ariaLabel: string
+}
+
 interface Video {
   readonly videoWidth: number
   readonly currentTime: number
@@ -246,6 +250,31 @@ t.test(
 
     await button(ann, 'Remove Bob').click()
     await bob.getByText('The host has removed you').waitFor()
+  },
+)
+
+t.test(
+  'a menu stays with its contact when another comes',
+  { skip: skipWithoutChromium },
+  async t => {
+    const house = await setUp(t)
+    const [ann, bob] = await contacts(house)
+    await bob.close()
+    const cleo = await newTab(await house.newContext(), house.url, 'Cleo')
+    await ann.goto(await cleo.getByRole('textbox', { name: 'Your link' }).inputValue())
+    await button(ann, 'to be contacts').click()
+    await ann.getByText('You have asked Cleo').waitFor()
+    await ann.getByLabel('More about Bob').click()
+    const open = ann.locator('details.more[open] summary')
+    const openOnes = () => open.evaluateAll(all => all.map(one => (one as unknown as Labelled).ariaLabel))
+    await button(cleo, 'Accept').click()
+    await button(ann, 'Video call to Cleo').waitFor()
+    t.same(await openOnes(), ['More about Bob'])
+    await ann.keyboard.press('Escape')
+    t.same(await openOnes(), [], 'Escape closes it')
+    await ann.getByLabel('More about Cleo').click()
+    await ann.getByRole('heading', { name: 'Contacts' }).click()
+    t.same(await openOnes(), [], 'and so does a click elsewhere')
   },
 )
 

@@ -1,6 +1,7 @@
 /** The call that this tab is in: pictures, the key's digits, who is there, and the way out. */
 
 import { html, nothing, type TemplateResult } from 'lit-html'
+import { repeat } from 'lit-html/directives/repeat.js'
 import type { App } from './app.ts'
 import type { Call, MediaPeer, MediaView, Participant, State } from './state.ts'
 import type { View } from './view.ts'
@@ -151,7 +152,7 @@ function participantsView({ user, doing }: State, call: Call, app: App): Templat
   }
   return html`<details class="participants" ?open=${call.participants.length > 2}>
     <summary>${call.participants.length} people</summary>
-    <ul class="list" aria-live="polite">${call.participants.map(rowOf)}</ul>
+    <ul class="list" aria-live="polite">${repeat(call.participants, ({ userId }) => userId, rowOf)}</ul>
     ${
       isHost && call.phase === 'active'
         ? html`<button class="plain" ?disabled=${doing.has('new-key')}

@@ -1,6 +1,10 @@
-/** Contacts, requests, and the link that brings somebody here. */
+/**
+ * Contacts, requests, and the link that brings somebody here. Each of a list keeps its elements when others come and go:
+ * an open menu, and the button that the keyboard is on, would be somebody else's.
+ */
 
 import { html, nothing, svg, type TemplateResult } from 'lit-html'
+import { repeat } from 'lit-html/directives/repeat.js'
 import { encodeQR } from 'qr'
 import type { App } from './app.ts'
 import type { Contact, FriendRequest, State } from './state.ts'
@@ -22,8 +26,10 @@ export function requestsView({ requests, asked, invitedBy, doing }: State, app: 
           </p>
         </section>`
     }
-    ${requests.map(request => requestView(request, doing, app))}
-    ${asked.map(
+    ${repeat(requests, idOf, request => requestView(request, doing, app))}
+    ${repeat(
+      asked,
+      idOf,
       request => html`<section class="card slim">${avatar(request.user)}
         <p class="grow">You have asked <strong>${request.user.displayName}</strong>. They accept in their tab.</p>
         <button class="plain" @click=${() => app.act('cancel', () => app.contacts.cancel(request))}>Take back</button>
@@ -31,6 +37,8 @@ export function requestsView({ requests, asked, invitedBy, doing }: State, app: 
     )}
   </div>`
 }
+
+const idOf = ({ requestId }: FriendRequest) => requestId
 
 function requestView(request: FriendRequest, doing: ReadonlySet<string>, app: App): TemplateResult {
   const { user } = request
@@ -50,7 +58,11 @@ export function contactsView(state: State, app: App): View {
   if (!areContactsLoaded || contacts.length === 0) return nothing
   return html`<section class="card">
     <h2>Contacts</h2>
-    <ul class="list">${contacts.map(contact => contactView(state, contact, app))}</ul>
+    <ul class="list">${repeat(
+      contacts,
+      ({ userId }) => userId,
+      contact => contactView(state, contact, app),
+    )}</ul>
     ${marked.size < 2 && !(marked.size === 1 && state.call !== undefined) ? nothing : severalView(state, app)}
   </section>`
 }

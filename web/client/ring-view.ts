@@ -1,13 +1,18 @@
 /** Who calls: spoken at once by screen readers, and on top of everything else. */
 
 import { html, type TemplateResult } from 'lit-html'
+import { repeat } from 'lit-html/directives/repeat.js'
 import type { App } from './app.ts'
 import type { Ring, State } from './state.ts'
 import { avatar } from './view-parts.ts'
 
 export function ringsView({ rings, call, doing }: State, app: App): TemplateResult {
   return html`<div class="rings" aria-live="assertive">
-    ${rings.map(ring => ringView(ring, call !== undefined, doing.has('answer'), app))}
+    ${repeat(
+      rings,
+      ({ callId }) => callId,
+      ring => ringView(ring, call !== undefined, doing.has('answer'), app),
+    )}
   </div>`
 }
 

@@ -1,6 +1,7 @@
 /** The page as it is drawn from the state: which parts there are, and in which order. */
 
 import { html, nothing, type TemplateResult } from 'lit-html'
+import { repeat } from 'lit-html/directives/repeat.js'
 import type { App } from './app.ts'
 import { callView } from './call-view.ts'
 import { historyView } from './history-view.ts'
@@ -75,7 +76,9 @@ function elsewhereView({ connection }: State, app: App): View {
 
 function noticesView({ notices }: State, app: App): TemplateResult {
   return html`<div class="notices" aria-live="polite">
-    ${notices.map(
+    ${repeat(
+      notices,
+      ({ id }) => id,
       ({ id, kind, text }) => html`<p class="notice ${kind}"><span>${text}</span>
         <button class="plain" aria-label="Close" @click=${() => app.dismiss(id)}>×</button></p>`,
     )}

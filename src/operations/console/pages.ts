@@ -36,6 +36,7 @@ const IMPORT_MAP = JSON.stringify({
   imports: {
     '#primitives': '/dev/modules/src/log/primitives-portable.js',
     'lit-html': '/dev/modules/web/packages/lit-html/lit-html.js',
+    'lit-html/': '/dev/modules/web/packages/lit-html/',
     qr: '/dev/modules/web/packages/qr/index.js',
     '@stomp/stompjs': '/dev/modules/web/packages/@stomp/stompjs/esm6/index.js',
     '@noble/curves/': '/dev/modules/web/packages/@noble/curves/',
