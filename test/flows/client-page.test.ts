@@ -254,7 +254,7 @@ t.test(
 )
 
 t.test(
-  'a menu stays with its contact when another comes',
+  'a menu stays with its contact when another comes, and nobody is called without a connection',
   { skip: skipWithoutChromium },
   async t => {
     const house = await setUp(t)
@@ -275,6 +275,43 @@ t.test(
     await ann.getByLabel('More about Cleo').click()
     await ann.getByRole('heading', { name: 'Contacts' }).click()
     t.same(await openOnes(), [], 'and so does a click elsewhere')
+
+    await ann.getByLabel('Mark Bob').check()
+    await ann.getByLabel('Mark Cleo').check()
+    t.ok(await button(ann, 'Video call with 2').isEnabled())
+    const second = await ann.context().newPage()
+    await second.goto(house.url)
+    await second.getByRole('textbox', { name: 'Email or phone' }).fill('ann@example.org')
+    await button(second, 'Send me a code').click()
+    await button(second, 'Fetch the code').click()
+    await button(ann, 'Connect here instead').waitFor()
+    t.ok(await button(ann, 'Video call with 2').isDisabled(), 'another tab has the connection')
+  },
+)
+
+t.test(
+  'a connection that breaks while one answers is made anew, and the call goes on',
+  { skip: skipWithoutChromium },
+  async t => {
+    const [ann, bob] = await contacts(await setUp(t))
+    let breakOff = () => {}
+    await bob.routeWebSocket('**/ws', route => {
+      route.connectToServer()
+      breakOff = () => void route.close({ code: 1001 })
+    })
+    await bob.reload()
+    await bob.getByText('connected', { exact: true }).waitFor()
+    await bob.route('**/join', async route => {
+      const answer = await route.fetch()
+      breakOff()
+      await bob.getByText('connecting').waitFor()
+      await route.fulfill({ response: answer })
+    })
+    await button(ann, 'Audio call to Bob').click()
+    await button(bob, 'Answer').click()
+    t.equal(await digitsOf(bob, 1), await digitsOf(ann, 1))
+    await bob.locator('figcaption').getByText(/^Ann$/).waitFor()
+    t.same(await bob.locator('.notice.bad').allTextContents(), [])
   },
 )
 

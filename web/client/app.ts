@@ -244,6 +244,7 @@ export class App {
 
   #onConnection(connection: Connection): void {
     this.#store.update({ connection })
+    if (connection === 'elsewhere') this.#person?.calls.stopRinging()
   }
 
   async #onEvent(event: Event): Promise<void> {

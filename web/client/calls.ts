@@ -136,7 +136,7 @@ export class Calls {
       else if (this.#keys.has(callId)) await this.#watch(record)
       else await this.#resume(record)
     } catch (error) {
-      if (!(error instanceof Problem) || UNREACHABLE.has(error.code)) throw error
+      if (!(error instanceof Problem) || isUnreachable(error)) throw error
       await this.#close(sentenceOf(error))
     }
   }
@@ -177,6 +177,11 @@ export class Calls {
     this.#store.update({ missedCalls: 0 })
   }
 
+  /** Another tab of this device has the connection: what rings, rings there. */
+  stopRinging(): void {
+    this.#ringing.stopAll()
+  }
+
   /** The tab's user is signed out. */
   close(): void {
     this.#ringing.stopAll()
@@ -186,7 +191,8 @@ export class Calls {
   async #enter(record: CallRecord, key: Bytes): Promise<void> {
     const fingerprint = await this.#keys.hold(record.callId, record.keyEpoch, key)
     this.#begin(record, { phase: phaseOf(record), fingerprint })
-    await this.#watch(record)
+    // Without a connection it is watched after the next one.
+    await this.#watch(record).catch(unlessUnreachable)
     // Over meanwhile, or left.
     if (!this.#isPresent(record)) return
     await this.media.open(record.callId, record.isVideo)
@@ -432,6 +438,14 @@ async function withFreshDevices<Value>(act: () => Promise<Value>): Promise<Value
 }
 
 const OUTDATED: ReadonlySet<string> = new Set(['DEVICE_LIST_MISMATCH', 'EPOCH_CONFLICT'])
+function isUnreachable(error: unknown): boolean {
+  return error instanceof Problem && UNREACHABLE.has(error.code)
+}
+
+function unlessUnreachable(error: unknown): void {
+  if (!isUnreachable(error)) throw error
+}
+
 const UNREACHABLE: ReadonlySet<string> = new Set(['OFFLINE', 'NO_ANSWER'])
 /** In this tab's storage: the call that it is in. */
 const PRESENT = 'callsign.call'

@@ -21,7 +21,7 @@ export function historyView(state: State, app: App): View {
   </section>`
 }
 
-function pastCallView({ doing, call }: State, past: PastCall, app: App): TemplateResult {
+function pastCallView({ doing, call, connection }: State, past: PastCall, app: App): TemplateResult {
   const { callId, direction, status, isVideo, peers, createdAt, durationIn } = past
   const isMissed = status === 'missed' && direction === 'incoming'
   const at = new Date(createdAt)
@@ -38,7 +38,7 @@ function pastCallView({ doing, call }: State, past: PastCall, app: App): Templat
     <time class="quiet" datetime=${createdAt}>${at.toLocaleTimeString([], { hour: '2-digit', minute: '2-digit' })}</time>
     ${
       status === 'active' && call === undefined
-        ? html`<button ?disabled=${doing.has('rejoin')}
+        ? html`<button ?disabled=${doing.has('rejoin') || connection !== 'connected'}
           @click=${() => app.act('rejoin', () => app.calls.rejoin(callId))}>Come back</button>`
         : nothing
     }

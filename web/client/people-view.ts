@@ -113,7 +113,7 @@ function inviteButton(
     @click=${() => app.act('invite', () => app.calls.invite([userId]))}>Invite</button>`
 }
 
-function severalView({ marked, call, doing }: State, app: App): TemplateResult {
+function severalView({ marked, call, doing, connection }: State, app: App): TemplateResult {
   const ids = [...marked]
   if (call !== undefined) {
     const invite = () => app.act('invite', () => app.calls.invite(ids))
@@ -121,7 +121,7 @@ function severalView({ marked, call, doing }: State, app: App): TemplateResult {
       Invite ${ids.length}</button></p>`
   }
   const start = (isVideo: boolean) => app.act('start-call', () => app.calls.start(ids, isVideo))
-  const isWaiting = doing.has('start-call')
+  const isWaiting = doing.has('start-call') || connection !== 'connected'
   return html`<p class="row several">
     <button class="main" ?disabled=${isWaiting} @click=${() => start(true)}>Video call with ${ids.length}</button>
     <button ?disabled=${isWaiting} @click=${() => start(false)}>Audio call</button>

@@ -63,6 +63,7 @@ export class Socket {
 
   /** Subscribes to a topic; resolves when the server has it. Returns how to leave it. */
   async watch(destination: string, onMessage: (body: Event) => void): Promise<() => void> {
+    this.#demandConnection()
     const receipt = this.#nextReceipt()
     const answered = this.#answer(receipt)
     const subscription = this.#client.subscribe(destination, ({ body }) => onMessage(JSON.parse(body)), {
@@ -76,7 +77,7 @@ export class Socket {
 
   /** Resolves when the server has carried it out; rejects with the `Problem` that it refuses it with. */
   async send(destination: string, body: unknown): Promise<void> {
-    if (!this.#client.connected) throw new Problem('OFFLINE', 'There is no connection to the server now.')
+    this.#demandConnection()
     const receipt = this.#nextReceipt()
     const answered = this.#answer(receipt)
     this.#client.publish({ destination, headers: { receipt }, body: JSON.stringify(body) })
@@ -143,6 +144,10 @@ export class Socket {
     }
     if (code === 4401) void this.#session.renew().catch(() => {})
     this.#listener.onConnection('connecting')
+  }
+
+  #demandConnection(): void {
+    if (!this.#client.connected) throw new Problem('OFFLINE', 'There is no connection to the server now.')
   }
 
   #nextReceipt(): string {
