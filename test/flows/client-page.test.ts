@@ -315,6 +315,21 @@ t.test(
   },
 )
 
+t.test(
+  'a device that signs in as oneself is told of by its browser',
+  { skip: skipWithoutChromium },
+  async t => {
+    const { url, newContext } = await setUp(t)
+    const ann = await newTab(await newContext(), url, 'Ann')
+    const userAgent =
+      'Mozilla/5.0 (X11) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0 Safari/537.36 Edg/140.0'
+    const edge = await shared.newContext({ userAgent })
+    t.teardown(() => edge.close())
+    await newTab(edge, url, 'Ann')
+    await ann.getByText('A new device signs in as you: Edge, development client.').waitFor()
+  },
+)
+
 t.test('names as long as they may be fit a phone', { skip: skipWithoutChromium }, async t => {
   const { url, newContext } = await setUp(t)
   const [ann, bob] = [await newTab(await newContext(), url, 'Ann'), await (await newContext()).newPage()]

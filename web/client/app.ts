@@ -296,6 +296,15 @@ function challengeOf(
 
 /** What the other devices of the person read when this one is new. */
 function browserName(): string {
-  const name = /\b(Firefox|Edg|OPR|Chrome|Safari)\b/.exec(navigator.userAgent)?.[1] ?? 'browser'
-  return `${name === 'Edg' ? 'Edge' : name === 'OPR' ? 'Opera' : name}, development client`
+  const [, name = 'browser'] = BROWSERS.find(([mark]) => navigator.userAgent.includes(mark)) ?? []
+  return `${name}, development client`
 }
+
+/** Edge and Opera call themselves Chrome too, and Chrome calls itself Safari. */
+const BROWSERS = [
+  ['Firefox/', 'Firefox'],
+  ['Edg/', 'Edge'],
+  ['OPR/', 'Opera'],
+  ['Chrome/', 'Chrome'],
+  ['Safari/', 'Safari'],
+] as const
