@@ -330,6 +330,24 @@ t.test(
   },
 )
 
+t.test('who has a keyboard alone is taken along to what comes', { skip: skipWithoutChromium }, async t => {
+  const [ann, bob] = await contacts(await setUp(t))
+  const focused = (page: Page) => page.locator('h2:focus').textContent()
+  await button(ann, 'Audio call to Bob').press('Enter')
+  await button(ann, 'Cancel the call').waitFor()
+  t.equal(await focused(ann), 'Bob', 'the call')
+  await button(bob, 'Answer').press('Enter')
+  await digitsOf(bob, 1)
+  t.equal(await focused(bob), 'Ann', 'the call')
+  await button(bob, 'End for all').press('Enter')
+  await bob.locator('.call').waitFor({ state: 'detached' })
+  t.equal(await focused(bob), 'Contacts')
+  await button(bob, 'Sign out').press('Enter')
+  await button(bob, 'Be Bob').press('Enter')
+  await button(bob, 'Fetch the code').waitFor()
+  t.match(await focused(bob), /^The code for b/)
+})
+
 t.test('names as long as they may be fit a phone', { skip: skipWithoutChromium }, async t => {
   const { url, newContext } = await setUp(t)
   const [ann, bob] = [await newTab(await newContext(), url, 'Ann'), await (await newContext()).newPage()]

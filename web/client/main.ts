@@ -7,13 +7,21 @@ import { type State, Store } from './state.ts'
 import { pageView, titleOf } from './view.ts'
 
 const root = document.querySelector('main')!
+/** What had the keyboard last. */
+let focused: Element | undefined
+/** The heading that took it over. */
+let given: Element | undefined
 const store = new Store((state: State) => {
   document.title = titleOf(state)
   render(pageView(state, app), root)
+  keepFocus()
   playStreams(root, state.media, () => store.updateMedia({ isSoundOn: false }))
 })
 const app = new App(store)
 
+addEventListener('focusin', ({ target }) => {
+  focused = target as Element
+})
 addEventListener('hashchange', () => void app.onHashChange())
 // A contact's menu lies over the next one's buttons: it closes as menus do.
 addEventListener('click', ({ target }) => closeMenus(menu => !menu.contains(target as Node)))
@@ -34,4 +42,18 @@ function closeMenus(isMeant: (menu: HTMLDetailsElement) => boolean): void {
     if (menu.contains(document.activeElement)) menu.querySelector('summary')?.focus()
     menu.open = false
   }
+}
+
+/**
+ * Whoever was on something that is gone goes on at the first card: a new call's, or the code's. A screen reader says its
+ * heading, and the next Tab is in it, not at the page's end. Who was taken to one goes on to a newer one.
+ */
+function keepFocus(): void {
+  const { activeElement } = document
+  const isLost = focused?.isConnected === false && activeElement === document.body
+  const heading = root.querySelector<HTMLElement>('.card h2')
+  if (heading === null || heading === activeElement || !(isLost || activeElement === given)) return
+  given = heading
+  heading.tabIndex = -1
+  heading.focus({ preventScroll: true })
 }
