@@ -5,7 +5,8 @@
 
 import type { Static } from 'typebox'
 import Type from 'typebox'
-import type { ChallengePurpose } from '../domain/challenge.ts'
+import { addressIdentifier, identifierOf } from '../domain/account.ts'
+import type { Address, ChallengePurpose } from '../domain/challenge.ts'
 import type { UserId } from '../domain/ids.ts'
 import { SignedIn, VerifyLoginRequest } from '../schema/account.ts'
 import { invalidMember } from '../schema/check.ts'
@@ -83,12 +84,19 @@ function carryOut(world: VerifyWorld, confirmed: Confirmed, caller: Caller, nowM
     const code = world.loginMethods.bind({ userId, nowMs, deviceId }, address, purpose.replaces)
     if (code !== undefined) return { kind: 'method-refused', code }
   } else {
+    // Whoever reads an address that was removed meanwhile proves nothing by it.
+    if (!holds(world, userId, address)) return { kind: 'refused', code: 'CHALLENGE_GONE' }
     const sessionId = sessionIdOf(sessionName)
     const session = world.sessions.read(sessionId)
     if (session !== undefined) world.sessions.put(sessionId, { ...session, authenticatedAtMs: nowMs })
   }
   const name = purpose.kind === 'bind' ? `bind-${address.kind}` : purpose.kind
   return { kind: 'done', body: { purpose: name, user: userView(world, userId, deviceId) } }
+}
+
+function holds({ loginMethods }: VerifyWorld, userId: UserId, { kind, key }: Address): boolean {
+  const identifier = addressIdentifier(kind, key)
+  return loginMethods.held(userId).methods.some(method => identifierOf(method) === identifier)
 }
 
 function incomplete(challengeId: string | undefined) {

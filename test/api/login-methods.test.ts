@@ -330,6 +330,27 @@ t.test('the confirmed code lets the session, and no other one, change how one si
   t.equal((await house.send(`POST ${PATH}`, { token: ann.token, body })).status, 202)
 })
 
+t.test('a code that went to an address which was removed meanwhile proves nothing', async t => {
+  const house = await openAccountHouse(t, { stepUpSeconds: 600 })
+  const ann = await newUser(house.world, 'Ann', 'ann@example.org')
+  await addEmail(house, ann, 'ann@example.com')
+  await house.world.advance(601_000)
+  const body = { kind: 'email', value: 'eve@example.org' }
+  const refused = await house.send(`POST ${PATH}`, { token: ann.token, body })
+  const otp = await house.otpFor('ann@example.org')
+  const fresh = await house.codeLogin('ann@example.com')
+  const [method] = house.world.accounts.methodsOf(ann.userId)
+  const removal = await house.send(`DELETE ${PATH}/${method?.id}`, { token: fresh.body.accessToken })
+  t.equal(removal.status, 204)
+  const { challengeId } = refused.body.challenge
+  const proof = await house.send('POST /app/api/verify', { token: ann.token, body: { challengeId, otp } })
+  t.match(proof, { status: 410, body: { code: 'CHALLENGE_GONE' } })
+  t.match(await house.send(`POST ${PATH}`, { token: ann.token, body }), {
+    status: 403,
+    body: { code: 'STEP_UP_REQUIRED' },
+  })
+})
+
 t.test('who has no address to prove themselves by is told to sign in anew', async t => {
   const house = await openAccountHouse(t, { stepUpSeconds: 600 })
   const { body } = await house.googleLogin('ann')
