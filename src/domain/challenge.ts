@@ -88,6 +88,14 @@ export function codeEndMs(code: Code): number {
   return code.sentAtMs + CODE_KEPT_MS
 }
 
+/**
+ * Whether the last code matters still. One that is further ahead than a code lives was sent by a clock that has been
+ * set back since: it would be good, and keep others from being sent, for as long as the clock was wrong.
+ */
+export function isKept(code: Code, nowMs: number): boolean {
+  return nowMs < codeEndMs(code) && code.sentAtMs < nowMs + CODE_LIFETIME_MS
+}
+
 export type SendDecision =
   | { readonly kind: 'send' }
   /** The code that is there does for this challenge too; nothing is sent. */

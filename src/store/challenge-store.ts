@@ -25,6 +25,7 @@ import {
   decideResend,
   findChallenge,
   isAlive,
+  isKept,
   purposeByAddress,
   replaceCode,
   type SendDecision,
@@ -288,7 +289,7 @@ export class ChallengeStore {
   /** Undefined for a code that does not matter any more, whether it was swept or not. */
   #readCode(key: Uint8Array, nowMs: number): Code | undefined {
     const code = this.#codes.get(key)
-    return code !== undefined && nowMs < codeEndMs(code) ? code : undefined
+    return code !== undefined && isKept(code, nowMs) ? code : undefined
   }
 
   #putCode(key: Uint8Array, code: Code): void {

@@ -23,8 +23,8 @@ export class RateStore {
     nowMs: number,
   ): { readonly missingMs: number; readonly rate: BucketRate } {
     const waits = rates.map((rate, at) => {
-      const fullAtMs = this.#fullAtMs.get(rateKey(name, at)) ?? 0
-      return { missingMs: missingMs(rate, fullAtMs, nowMs), rate }
+      const fullAtMs = this.#fullAtMs.get(rateKey(name, at))
+      return { missingMs: missingMs(rate, believed(rate, fullAtMs, nowMs), nowMs), rate }
     })
     return waits.reduce((one, other) => (other.missingMs > one.missingMs ? other : one))
   }
@@ -34,7 +34,7 @@ export class RateStore {
     for (const [at, rate] of rates.entries()) {
       const key = rateKey(name, at)
       const known = this.#fullAtMs.get(key)
-      const fullAtMs = fullAtAfter(rate, known ?? 0, nowMs)
+      const fullAtMs = fullAtAfter(rate, believed(rate, known, nowMs), nowMs)
       this.#fullAtMs.put(key, fullAtMs)
       if (known === undefined) this.#expiries.add(EXPIRY.rate, fullAtMs, key)
     }
@@ -47,6 +47,16 @@ export class RateStore {
     this.#fullAtMs.remove(key)
     return undefined
   }
+}
+
+/**
+ * When the bucket is full again; 0 where nothing is known. No bucket takes longer than its rate to fill, so what is
+ * twice as far ahead was written by a clock that has been set back since: it would refuse for as long as the clock was
+ * wrong.
+ */
+function believed({ count, perMs, burst }: BucketRate, fullAtMs: number | undefined, nowMs: number): number {
+  const filledInMs = Math.max(perMs, (perMs / count) * burst)
+  return fullAtMs !== undefined && fullAtMs <= nowMs + 2 * filledInMs ? fullAtMs : 0
 }
 
 function rateKey(name: string, at: number): Uint8Array {

@@ -260,6 +260,29 @@ t.test('a code is too old after five minutes, and its challenge known for an hou
   t.equal(codeOf(await stage.confirm(challengeId, stage.lastOtp())), 'CHALLENGE_GONE', 'before any sweep')
 })
 
+t.test('after a clock was a day ahead, its codes are over, and its counts keep no code away', async t => {
+  const stage = openStage(t)
+  stage.nowMs += 86_400_000
+  const ahead = await stage.begin()
+  const otpAhead = stage.lastOtp()
+  for (let by = 1; by < 5; by++) await stage.begin(ANN, 'x', { kind: 'bind', userId: BigInt(by) as UserId })
+  stage.nowMs = START_MS
+  t.equal(codeOf(await stage.confirm(ahead.challengeId, otpAhead)), 'CHALLENGE_GONE')
+  const { challengeId, expiresIn, resendIn } = await stage.begin()
+  t.same({ expiresIn, resendIn }, { expiresIn: 300, resendIn: 60 })
+  t.equal(codeOf(await stage.confirm(ahead.challengeId, otpAhead)), 'CHALLENGE_GONE')
+  t.equal(codeOf(await stage.confirm(challengeId, stage.lastOtp())), 'confirmed')
+})
+
+t.test('a clock that is set back by a second makes neither a code old nor a cooldown short', async t => {
+  const stage = openStage(t)
+  const { challengeId } = await stage.begin()
+  stage.nowMs -= 1_000
+  t.match(await stage.begin(), { resendIn: 61 })
+  t.equal(stage.sent.length, 1)
+  t.equal(codeOf(await stage.confirm(challengeId, stage.lastOtp())), 'confirmed')
+})
+
 t.test('what may not be confirmed is as if it were not there, and costs no try', async t => {
   const stage = openStage(t)
   const { challengeId } = await stage.begin(ANN, 'home', { kind: 'step-up', userId: 1n as UserId })

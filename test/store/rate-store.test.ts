@@ -60,6 +60,18 @@ t.test('counts are there after a restart', async t => {
   t.equal(after.rates.longestWait('ann', [HOUR], 0).missingMs, 180_000)
 })
 
+t.test('a clock that was wrong for a while and is set back refuses nobody for as long', async t => {
+  const [dayMs, store] = [86_400_000, open(t)]
+  await takeAll(store, 'ann', 30 * dayMs)
+  t.equal(
+    store.rates.longestWait('ann', [HOUR], 30 * dayMs - 1_000).missingMs,
+    181_000,
+    'a second is no reason',
+  )
+  t.equal(await takeAll(store, 'ann', 0), 20)
+  t.equal(store.rates.longestWait('ann', [HOUR], 0).missingMs, 180_000, 'and it counts as ever')
+})
+
 t.test('a row goes when its bucket is full again, not while it counts', async t => {
   const { database, expiries, rates } = open(t)
   const rows = database.table<number>('rates')
