@@ -108,7 +108,10 @@ export class DeviceStore {
     this.#devices.put(idsKey(userId, device.deviceId), device)
   }
 
-  /** In a transaction: the device is active no more and gets no pushes. Returns it, undefined when it was not there. */
+  /**
+   * In a transaction: the device is active no more and gets no pushes. Returns it, undefined when it was not there. What
+   * its user said of it, such as its name and time zone, is not kept.
+   */
   remove(userId: UserId, deviceId: DeviceId, nowMs: number): Device | undefined {
     const device = this.active(userId, deviceId)
     if (device === undefined) return undefined
@@ -116,7 +119,7 @@ export class DeviceStore {
     const { push: _, ...kept } = device
     const removed = { ...kept, removedAtMs: nowMs }
     this.#devices.remove(idsKey(userId, deviceId))
-    this.#removed.put(idsKey(userId, deviceId), removed)
+    this.#removed.put(idsKey(userId, deviceId), { ...removed, info: { platform: device.info.platform } })
     return removed
   }
 

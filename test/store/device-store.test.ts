@@ -62,6 +62,18 @@ t.test('a removed device is found by its id and is no longer active', async t =>
 })
 
 t.test(
+  'what a user said of a device goes with it, and whoever is told of its end hears it once more',
+  async t => {
+    const { database, devices } = openDevices(t)
+    const info = { platform: 'ios', model: 'iPhone15,2', name: "Ann's iPhone", timeZone: 'Asia/Ho_Chi_Minh' }
+    await database.commit(() => devices.put(ANN, { ...device(1), info }))
+    const removed = await database.commit(() => devices.remove(ANN, idOf(1), 7_000))
+    t.same(removed?.info, info)
+    t.same(devices.read(ANN, idOf(1))?.info, { platform: 'ios' })
+  },
+)
+
+t.test(
   'a key is of one user from the begin of its registration, also when its device is removed',
   async t => {
     const { database, devices } = openDevices(t)
