@@ -52,6 +52,8 @@ export class Database {
     const lockPath = join(folder, 'lock')
     assertWhole(join(lockPath, 'data.mdb'), `nothing is kept there: remove ${lockPath} while no server runs`)
     const lock = lockFolder(folder)
+    // Names and addresses are in it: LMDB would let everybody read it, in a folder that was there before.
+    mkdirSync(join(folder, 'store'), { recursive: true, mode: 0o700 })
     const environment = open({
       path: join(folder, 'store'),
       overlappingSync: false,

@@ -2,7 +2,7 @@
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { statSync } from 'node:fs'
+import { chmodSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setImmediate } from 'node:timers/promises'
@@ -33,6 +33,16 @@ t.test('a file that was cut short as it was made is refused, and left as it is',
     t.equal(statSync(path).size, 1_024)
   }
 })
+
+t.test(
+  'nobody else on the machine reads the store, also in a folder that everybody may look into',
+  async t => {
+    const folder = t.testdir()
+    chmodSync(folder, 0o755)
+    openStore(t, folder)
+    t.equal(statSync(join(folder, 'store')).mode & 0o077, 0)
+  },
+)
 
 t.test('a commit is read after it and there when the store is opened again', async t => {
   const folder = t.testdir()
