@@ -141,11 +141,13 @@ export class Delivery {
   }
 
   /** The device, unless it is removed or what it would hear is over: nobody's phone rings for a call that has ended. */
-  #addresseeOf({ userId, deviceId, notice, expiresAtMs }: PushMessage): Device | undefined {
+  #addresseeOf({ userId, deviceId, notice, expiresAtMs, lastTokens }: PushMessage): Device | undefined {
     const { deviceOf, isRinging, nowMs } = this.#parts
     if (nowMs() >= expiresAtMs) return undefined
     if (notice.kind === 'call_invitation' && !isRinging(notice.callId, userId)) return undefined
-    return deviceOf(userId, deviceId)
+    const device = deviceOf(userId, deviceId)
+    const isForgotten = device?.push === undefined && lastTokens !== undefined
+    return device && isForgotten ? { ...device, push: lastTokens } : device
   }
 
   async #pushByApns(message: PushMessage, kind: string, push: ApnsPush): Promise<DeliveryOutcome> {

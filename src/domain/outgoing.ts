@@ -1,5 +1,6 @@
 /** What leaves the process for a person or another service: kept in the outbox until it is sent, refused or too late. */
 
+import type { PushTokens } from './device.ts'
 import type { DeviceId, UserId } from './ids.ts'
 import type { Notice } from './notice.ts'
 
@@ -32,6 +33,8 @@ export type Outgoing =
       readonly deviceId: DeviceId
       readonly notice: Notice
       readonly expiresAtMs: number
+      /** Where it goes if the device has no tokens by then. Absent in messages of before, too. */
+      readonly lastTokens?: PushTokens
     }
   /** Has Apple forget the user's consent, which account deletion must (contract 2.10). */
   | {

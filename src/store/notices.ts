@@ -66,7 +66,10 @@ export class Notices {
 
   #push(userId: UserId, { deviceId, push }: Device, notice: Notice, expiresAtMs: number | undefined): void {
     if (push === undefined || expiresAtMs === undefined) return
-    this.#parts.outbox.add({ channel: 'push', userId, deviceId, notice, expiresAtMs }, notice.sentAtMs)
+    const message = { channel: 'push', userId, deviceId, notice, expiresAtMs } as const
+    // What ends all sessions forgets the tokens of their devices, and is the last thing that is pushed to them.
+    const sent = notice.kind === 'session_revoked' ? { ...message, lastTokens: push } : message
+    this.#parts.outbox.add(sent, notice.sentAtMs)
   }
 
   /**

@@ -245,6 +245,22 @@ t.test('logout everywhere ends every session of the user and of nobody else', as
   t.equal((await house.send(USER, { token: other.token })).body.code, 'TOKEN_INVALID', 'its row is gone')
 })
 
+t.test('the other devices can be told of a logout everywhere, though their tokens are forgotten', async t => {
+  const house = await openAccountHouse(t)
+  const { world } = house
+  const { userId } = await newUser(world)
+  const [mine, other] = [await newDevice(world, userId), await newDevice(world, userId)]
+  const { token } = await newSession(world, userId, mine.deviceId)
+  await house.send(LOGOUT, { token, body: { allDevices: true } })
+  t.match(await world.takeSent(), [
+    { deviceId: other.deviceId, notice: { kind: 'session_revoked' }, lastTokens: other.push },
+  ])
+  t.same(
+    world.devices.activeDevicesOf(userId).map(({ push }) => push),
+    [undefined, undefined],
+  )
+})
+
 t.test('a session refreshes thirty times in an hour, whatever the address', async t => {
   const house = await openAccountHouse(t, { rates: true })
   let pair: Pair = await signIn(house)

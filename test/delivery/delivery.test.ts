@@ -60,9 +60,10 @@ function open({ push: tokens = IPHONE, outcomes = [], parts = {} }: Fakes = {}) 
     onRendered: each => rendered.push(each),
     ...parts,
   })
-  const tell = (body: NoticeBody, expiresAtMs = NOW_MS + 60_000) => {
+  const tell = (body: NoticeBody, expiresAtMs = NOW_MS + 60_000, lastTokens?: PushTokens) => {
     const notice: Notice = { ...body, eventId: 'A'.repeat(22), sentAtMs: NOW_MS }
-    return delivery.send({ channel: 'push', userId: USER, deviceId: DEVICE.deviceId, notice, expiresAtMs })
+    const message = { channel: 'push', userId: USER, deviceId: DEVICE.deviceId, notice, expiresAtMs } as const
+    return delivery.send(lastTokens === undefined ? message : { ...message, lastTokens })
   }
   return { tell, pushed, dropped, rendered, environments }
 }
@@ -97,6 +98,19 @@ t.test(
     t.same(await topicsOf({ bundleId }), [`${bundleId}.voip`, bundleId])
   },
 )
+
+t.test('a device that is signed out hears so by the tokens that it had, or by newer ones', async t => {
+  const signedOut: NoticeBody = { kind: 'session_revoked', reason: 'logged_out_everywhere' }
+  const forgotten = open({ parts: { deviceOf: () => DEVICE } })
+  await forgotten.tell(signedOut, NOW_MS + 60_000, PIXEL)
+  t.same(forgotten.pushed, ['c3'])
+  const back = open({ push: { ...PIXEL, fcmToken: 'c4' } })
+  await back.tell(signedOut, NOW_MS + 60_000, PIXEL)
+  t.same(back.pushed, ['c4'])
+  const removed = open({ parts: { deviceOf: () => undefined } })
+  await removed.tell(signedOut, NOW_MS + 60_000, PIXEL)
+  t.same(removed.pushed, [])
+})
 
 t.test('a call that rings no more is not pushed, whatever ended it', async t => {
   const asked: unknown[] = []
