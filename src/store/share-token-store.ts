@@ -134,6 +134,10 @@ export class ShareTokenStore {
     this.#tokens.remove(keyOf(token))
     this.#byHash.remove(token.hash)
     this.#parts.lists.remove(token.userId, LIST.shareTokens, entryOf(token))
+    // Their keys name the user, for up to a year.
+    for (const endsAtMs of [token.expiresAtMs, forgottenAtMs(token)]) {
+      this.#parts.expiries.remove(EXPIRY.shareToken, endsAtMs, keyOf(token))
+    }
   }
 }
 
