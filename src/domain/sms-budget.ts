@@ -20,7 +20,8 @@ export const NO_MESSAGES: DialCodeCounts = { sentAtMs: [], confirmedAtMs: [] }
 
 /** Milliseconds until the calling code may have another message; 0 when it may now. */
 export function missingForDialCode(counts: DialCodeCounts, nowMs: number): number {
-  const first = counts.sentAtMs.at(-SENDS_MAX)
+  // What is further ahead was sent by a clock that has been set back since.
+  const first = counts.sentAtMs.filter(atMs => atMs <= nowMs + HOUR_MS).at(-SENDS_MAX)
   const missingMs = first === undefined ? 0 : Math.max(0, first + HOUR_MS - nowMs)
   return Math.max(missingMs, pumpedForMs(counts, nowMs))
 }

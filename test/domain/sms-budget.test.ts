@@ -51,6 +51,11 @@ t.test(
   },
 )
 
+t.test('what was sent while the clock was a day ahead stops no calling code once it is set back', async t => {
+  t.equal(missingForDialCode(messages(50, 50), NOW_MS - 24 * HOUR_MS), 0)
+  t.equal(missingForDialCode(messages(50, 50), NOW_MS - 1_000), HOUR_MS + 1_000, 'a second is no reason')
+})
+
 t.test('a tenth is enough, and few messages say nothing', async t => {
   t.equal(pumpedForMs(messages(20, 2), NOW_MS + 5 * MINUTE_MS), 0)
   t.equal(pumpedForMs(messages(19), NOW_MS + 5 * MINUTE_MS), 0)
