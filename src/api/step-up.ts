@@ -32,7 +32,8 @@ export interface StepUpCall {
  */
 export async function requireFreshProof(world: StepUpWorld, call: StepUpCall): Promise<void> {
   const { stepUpSeconds } = world
-  const provenForMs = call.nowMs - call.caller.session.authenticatedAtMs
+  // A proof far ahead of now is of a clock that has been set back since, and would be fresh till then.
+  const provenForMs = Math.abs(call.nowMs - call.caller.session.authenticatedAtMs)
   if (stepUpSeconds === 0 || provenForMs <= stepUpSeconds * 1000) return
   const challenge = await world.database.commit(() => beginProof(world, call))
   const members = challenge === undefined ? {} : { challenge }

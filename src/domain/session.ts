@@ -85,7 +85,8 @@ export function decideRefresh(
     const rotated = { generation: generation + 1, rotatedAtMs: nowMs, lastUsedAtMs: nowMs, isPairUsed: false }
     return { kind: 'rotate', session: { ...session, ...rotated } }
   }
-  const isRetry = !session.isPairUsed || nowMs - session.rotatedAtMs < REUSE_INTERVAL_MS
+  // Ahead of now it was made by a clock that has been set back since, and every old token would be a retry till then.
+  const isRetry = !session.isPairUsed || Math.abs(nowMs - session.rotatedAtMs) < REUSE_INTERVAL_MS
   if (generation === session.generation - 1 && isRetry) {
     return { kind: 'repeat', session: withLivingPair(session, nowMs, lifetimes) }
   }

@@ -330,6 +330,16 @@ t.test('the confirmed code lets the session, and no other one, change how one si
   t.equal((await house.send(`POST ${PATH}`, { token: ann.token, body })).status, 202)
 })
 
+t.test('a proof of a clock that was a day ahead is not fresh until that day', async t => {
+  const house = await openAccountHouse(t, { stepUpSeconds: 600 })
+  const ann = await newUser(house.world, 'Ann', 'ann@example.org')
+  const body = { kind: 'email', value: 'ann@example.com' }
+  house.world.tick(-86_400_000)
+  t.equal((await house.send(`POST ${PATH}`, { token: ann.token, body })).body.code, 'STEP_UP_REQUIRED')
+  house.world.tick(86_399_000)
+  t.equal((await house.send(`POST ${PATH}`, { token: ann.token, body })).status, 202, 'a second is no reason')
+})
+
 t.test('a code that went to an address which was removed meanwhile proves nothing', async t => {
   const house = await openAccountHouse(t, { stepUpSeconds: 600 })
   const ann = await newUser(house.world, 'Ann', 'ann@example.org')

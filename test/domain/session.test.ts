@@ -36,6 +36,14 @@ function refused(session: Session | undefined, generation: number, afterMs = 0) 
   return refusalOfAccess(session, token, NOW_MS + afterMs)
 }
 
+t.test('after a clock was a day ahead, an old token is a reused one all the same', async t => {
+  const used = sessionWith({ isPairUsed: true })
+  t.equal(refreshed(used, 4, -DAY_MS).kind, 'reused')
+  t.equal(refreshed(used, 4, -1_000).kind, 'repeat', 'a second is no reason')
+  t.equal(refreshed(sessionWith(), 4, -DAY_MS).kind, 'repeat', 'nor is a reply that was lost')
+  t.equal(refreshed(used, 5, -DAY_MS).kind, 'rotate')
+})
+
 t.test('the current token rotates the pair', async t => {
   const decision = refreshed(sessionWith({ isPairUsed: true }), 5, 1000)
   t.match(decision, {
