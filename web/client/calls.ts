@@ -384,7 +384,13 @@ export class Calls {
     const encryptedAESKey = await this.#exchange.sealForDevice(held.key, userId, deviceId, publicKeyHash)
     const answer = { requesterUserId: userId, requesterDeviceId: deviceId, encryptedAESKey }
     await this.#socket.send(`/app/call/${callId}/accept-rejoin`, answer)
-    this.#store.say('good', `${displayName} comes back: this tab has given them the key.`)
+    const isOwn = userId === this.#store.state.user?.userId
+    this.#store.say(
+      'good',
+      isOwn
+        ? 'Another device of yours comes in: this tab has given it the key.'
+        : `${displayName} comes back: this tab has given them the key.`,
+    )
   }
 
   /** Takes the first answer that opens. */
@@ -437,7 +443,6 @@ async function withFreshDevices<Value>(act: () => Promise<Value>): Promise<Value
   }
 }
 
-const OUTDATED: ReadonlySet<string> = new Set(['DEVICE_LIST_MISMATCH', 'EPOCH_CONFLICT'])
 function isUnreachable(error: unknown): boolean {
   return error instanceof Problem && UNREACHABLE.has(error.code)
 }
@@ -446,6 +451,7 @@ function unlessUnreachable(error: unknown): void {
   if (!isUnreachable(error)) throw error
 }
 
+const OUTDATED: ReadonlySet<string> = new Set(['DEVICE_LIST_MISMATCH', 'EPOCH_CONFLICT'])
 const UNREACHABLE: ReadonlySet<string> = new Set(['OFFLINE', 'NO_ANSWER'])
 /** In this tab's storage: the call that it is in. */
 const PRESENT = 'callsign.call'

@@ -69,8 +69,13 @@ export class KeyLog {
         const treeSize = report.checkpoint?.treeSize ?? 0
         return { kind: 'clean', index, treeSize, hash: publicKeyHash }
       }
-      case 'alert':
-        return { kind: 'doubtful', sentence: 'The log holds another key in the name of this device.' }
+      case 'alert': {
+        const sentence =
+          report.foreign.length > 0
+            ? 'The log holds another key in the name of this device.'
+            : 'The log does not show this device’s own key, so that others can’t call it.'
+        return { kind: 'doubtful', sentence }
+      }
       case 'refused':
         return {
           kind: 'doubtful',

@@ -5,7 +5,8 @@ import type { User } from './state.ts'
 
 /** The first letter of a name, in one of six colours that goes with it. */
 export function avatar({ displayName }: Pick<User, 'displayName'>): TemplateResult {
-  const letter = [...displayName][0]?.toUpperCase() ?? '?'
+  const [first] = new Intl.Segmenter().segment(displayName)
+  const letter = first?.segment.toUpperCase() ?? '?'
   return html`<span class="avatar tint${letter.codePointAt(0)! % 6}" aria-hidden="true">${letter}</span>`
 }
 
