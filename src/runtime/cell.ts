@@ -37,8 +37,7 @@ export class Cell implements Context<unknown> {
   activeTick = 0
   lessRecent: Cell | undefined = undefined
   moreRecent: Cell | undefined = undefined
-  /** A reference to it, as `self`: the first that found it serves as well as one of its own. */
-  ref: ActorRef | undefined = undefined
+  #self: ActorRef | undefined = undefined
 
   constructor(kind: Kind, id: string) {
     this.kind = kind
@@ -50,8 +49,8 @@ export class Cell implements Context<unknown> {
   }
 
   get self(): ActorRef {
-    this.ref ??= new ActorRef(this.kind.host, this.kind.name, this.id)
-    return this.ref
+    this.#self ??= new ActorRef(this.kind.host, this.kind.name, this.id)
+    return this.#self
   }
 
   nowMs(): number {

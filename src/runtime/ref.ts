@@ -57,7 +57,6 @@ export class ActorRef implements Ref<unknown> {
     if (this.#cell !== undefined && !this.#cell.isGone) return this.#cell
     const cell = this.#host.cellFor(this.kind, this.id, lane)
     this.#cell = typeof cell === 'string' ? undefined : cell
-    if (typeof cell !== 'string') cell.ref ??= this
     return cell
   }
 
