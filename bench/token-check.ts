@@ -8,11 +8,11 @@ import { createHmac, randomBytes } from 'node:crypto'
 import { Authentication } from '../src/api/authentication.ts'
 import type { UserId } from '../src/domain/ids.ts'
 import { deriveSecrets } from '../src/domain/secrets.ts'
-import type { Session } from '../src/domain/session.ts'
 import { Database } from '../src/store/database.ts'
 import { Expiries } from '../src/store/expiries.ts'
 import { SessionStore } from '../src/store/session-store.ts'
 import type { Benchmark, BenchmarkContext, Row } from './support/benchmark.ts'
+import { LIFETIMES, sessionInUse } from './support/people.ts'
 import { interleaved } from './support/rounds.ts'
 import { mean } from './support/statistics.ts'
 
@@ -36,7 +36,6 @@ const FIRST: Row = {
 /** Fewer than the tokens that are remembered. */
 const SESSIONS = 20_000
 const SESSIONS_SMOKE = 1_000
-const LIFETIMES = { accessS: 3_600, refreshS: 86_400, sessionS: 86_400 }
 const MAC_INPUT_BYTES = 27
 
 export const tokenCheck: Benchmark = { name: 'token-check', run }
@@ -82,7 +81,7 @@ class SessionHouse {
     const authentication = this.authentication()
     await this.#database.commit(() => {
       for (let at = 0; at < count; at++) {
-        const [sessionId, session] = [randomBytes(16), newSession(BigInt(at) as UserId)]
+        const [sessionId, session] = [randomBytes(16), sessionInUse(BigInt(at) as UserId, Date.now())]
         this.#sessions.create(sessionId, session)
         this.#headers.push(`Bearer ${authentication.tokensOf(sessionId, session).accessToken}`)
       }
@@ -112,23 +111,6 @@ class SessionHouse {
 
   close(): Promise<void> {
     return this.#database.close()
-  }
-}
-
-/** As one that is in use: its first use has been noted. */
-function newSession(userId: UserId): Session {
-  const nowMs = Date.now()
-  return {
-    userId,
-    generation: 1,
-    rotatedAtMs: nowMs,
-    isPairUsed: true,
-    createdAtMs: nowMs,
-    authenticatedAtMs: nowMs,
-    lastUsedAtMs: nowMs,
-    endsAtMs: nowMs + LIFETIMES.sessionS * 1000,
-    methods: ['otp'],
-    userAgent: 'Callsign/1.4.2 (iPhone15,2; iOS 18.4)',
   }
 }
 

@@ -359,7 +359,7 @@ function announce(
 }
 
 /**
- * V8 looks through the whole heap whenever it has grown by half or so, and begins where as little is left below that as the
+ * V8 looks through the whole heap each time that it has grown to a limit, and begins where as little is left below that as the
  * young generation holds: in a heap of 30 MB after every few megabytes, and each time 10 to 20 requests wait. So the heap may
  * grow to four times what lives in it, and V8 begins at four fifths of the way (`call-start` in `bench/`).
  */

@@ -166,22 +166,9 @@ export class Town {
     return { deviceId: String(deviceId), token: this.#newSession(userId, deviceId) }
   }
 
-  /** As the server keeps one that is in use: bound to its device, and its first use noted. */
   #newSession(userId: UserId, deviceId: DeviceId): string {
-    const nowMs = this.#nowMs
     const sessionId = randomBytes(16)
-    const session: Session = {
-      userId,
-      generation: 1,
-      rotatedAtMs: nowMs,
-      isPairUsed: true,
-      createdAtMs: nowMs,
-      authenticatedAtMs: nowMs,
-      lastUsedAtMs: nowMs,
-      endsAtMs: nowMs + LIFETIMES.sessionS * 1000,
-      methods: ['otp'],
-      userAgent: 'Callsign/1.4.2 (iPhone15,2; iOS 18.4)',
-    }
+    const session = sessionInUse(userId, this.#nowMs)
     this.#sessions.create(sessionId, session)
     this.#sessions.bind(sessionId, deviceId)
     return this.#authentication.tokensOf(sessionId, session).accessToken
@@ -196,9 +183,25 @@ export class Town {
   }
 }
 
+/** As the server keeps one whose first use has been noted, before it is bound to a device. */
+export function sessionInUse(userId: UserId, nowMs: number): Session {
+  return {
+    userId,
+    generation: 1,
+    rotatedAtMs: nowMs,
+    isPairUsed: true,
+    createdAtMs: nowMs,
+    authenticatedAtMs: nowMs,
+    lastUsedAtMs: nowMs,
+    endsAtMs: nowMs + LIFETIMES.sessionS * 1000,
+    methods: ['otp'],
+    userAgent: 'Callsign/1.4.2 (iPhone15,2; iOS 18.4)',
+  }
+}
+
 const NAME = 'Ann Example'
 const AT_ONCE = 500
 const SHARED_MS = 30 * 86_400_000
 const USES_MAX = 100
 /** Those of the server. */
-const LIFETIMES = { accessS: 3_600, refreshS: 60 * 86_400, sessionS: 365 * 86_400 }
+export const LIFETIMES = { accessS: 3_600, refreshS: 60 * 86_400, sessionS: 365 * 86_400 }

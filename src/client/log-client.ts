@@ -182,8 +182,8 @@ async function answered<Value>(
 }
 
 /** Whether the server says that nothing is logged under the hash. */
-function isDenial(outcome: { readonly kind: string } | Unanswered): boolean {
-  return outcome.kind === 'unanswered' && 'code' in outcome && outcome.code === 'UNKNOWN_PUBLIC_KEY_HASH'
+function isDenial(outcome: LookupOutcome | VerifiedHistory): boolean {
+  return outcome.kind === 'unanswered' && outcome.code === 'UNKNOWN_PUBLIC_KEY_HASH'
 }
 
 function incomplete({ index }: VerifiedKey, history: string): Refusal {

@@ -65,10 +65,10 @@ interface Bound {
 
 /**
  * A window that slides: of the last `count` times, the oldest must have left it. What is further ahead than the window
- * is wide was written by a clock that has been set back since: it would stop the address for as long as the clock was
+ * is wide was written by a clock that has been set back since: it would stop everything for as long as the clock was
  * wrong.
  */
-function missingInWindow(timesMs: readonly number[], { count, perMs }: Bound, nowMs: number): number {
+export function missingInWindow(timesMs: readonly number[], { count, perMs }: Bound, nowMs: number): number {
   const oldest = timesMs.filter(atMs => atMs <= nowMs + perMs).at(-count)
   return oldest === undefined ? 0 : Math.max(0, oldest + perMs - nowMs)
 }

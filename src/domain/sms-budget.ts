@@ -4,6 +4,8 @@
  * (SMS pumping), and sending to that calling code stops.
  */
 
+import { missingInWindow } from './code-counts.ts'
+
 /** Messages to one country calling code within the last hour, oldest first. */
 export interface DialCodeCounts {
   readonly sentAtMs: readonly number[]
@@ -20,9 +22,7 @@ export const NO_MESSAGES: DialCodeCounts = { sentAtMs: [], confirmedAtMs: [] }
 
 /** Milliseconds until the calling code may have another message; 0 when it may now. */
 export function missingForDialCode(counts: DialCodeCounts, nowMs: number): number {
-  // What is further ahead was sent by a clock that has been set back since.
-  const first = counts.sentAtMs.filter(atMs => atMs <= nowMs + HOUR_MS).at(-SENDS_MAX)
-  const missingMs = first === undefined ? 0 : Math.max(0, first + HOUR_MS - nowMs)
+  const missingMs = missingInWindow(counts.sentAtMs, { count: SENDS_MAX, perMs: HOUR_MS }, nowMs)
   return Math.max(missingMs, pumpedForMs(counts, nowMs))
 }
 

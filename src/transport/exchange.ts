@@ -15,7 +15,7 @@ import { idSequence } from './id-sequence.ts'
 import { endHead } from './log-files.ts'
 import { problemOf } from './problem.ts'
 import type { TitleLanguage } from './problem-titles.ts'
-import { networkOf, type RemoteAddresses } from './remote-address.ts'
+import type { RemoteAddresses } from './remote-address.ts'
 import { fillPath, type Match, type Router, type Target } from './router.ts'
 
 /** What the exchanges of one server share. */
@@ -70,7 +70,7 @@ export class Exchange implements HttpRequest {
     this.requestId = requestId !== '' && REQUEST_ID_FORM.test(requestId) ? requestId : nextRequestId()
     const origin = world.cors === undefined ? '' : req.getHeader('origin')
     this.#allowedOrigin = world.cors?.isAllowed(origin) ? origin : ''
-    if (world.addresses.areForwarded) this.#network = networkOf(world.addresses.of(res, req))
+    if (world.addresses.areForwarded) this.#network = world.addresses.of(res, req)
     world.requestsOpen++
   }
 
@@ -96,7 +96,7 @@ export class Exchange implements HttpRequest {
 
   /** Read from the socket when somebody asks: that alone is a tenth of a lookup (bench/lookup.ts). */
   get network(): string {
-    this.#network ??= networkOf(this.#world.addresses.ofPeer(this.#res))
+    this.#network ??= this.#world.addresses.ofPeer(this.#res)
     return this.#network
   }
 

@@ -12,7 +12,7 @@ import { CorsPolicy } from './cors.ts'
 import { Exchange, type ExchangeWorld } from './exchange.ts'
 import { type FileSite, type PublicFile, serveFile } from './log-files.ts'
 import type { TitleLanguage } from './problem-titles.ts'
-import { networkOf, RemoteAddresses } from './remote-address.ts'
+import { RemoteAddresses } from './remote-address.ts'
 import { Router } from './router.ts'
 import { serveWebSockets, type WebSocketParts, webSocketRoute } from './websocket.ts'
 
@@ -164,7 +164,7 @@ export class HttpServer {
     if (files === undefined || !(path.startsWith('/tile/') || path === '/checkpoint')) {
       return new Exchange(res, req, path, this.#world).start(req)
     }
-    const waitSeconds = this.#parts.admit?.(networkOf(this.#world.addresses.of(res, req)), 'log-files') ?? 0
+    const waitSeconds = this.#parts.admit?.(this.#world.addresses.of(res, req), 'log-files') ?? 0
     if (waitSeconds === 0) serveFile(res, req, path, files)
     else new Exchange(res, req, path, this.#world).refuseFile(waitSeconds)
   }

@@ -15,7 +15,6 @@ import { addressLimited, type ExchangeWorld } from './exchange.ts'
 import type { HttpRoute } from './http.ts'
 import type { OpenConnections } from './open-connections.ts'
 import { type ConnectionHouse, DROPPED, QueuedConnection } from './queued-connection.ts'
-import { networkOf } from './remote-address.ts'
 
 export interface WebSocketParts {
   readonly accept: Accept
@@ -39,9 +38,9 @@ export function serveWebSockets(
   const behavior: uWS.WebSocketBehavior<Upgraded> = {
     ...OPTIONS,
     upgrade(res, req, context) {
-      const refusal = refusalOf(res, req, parts, world)
+      const network = world.addresses.of(res, req)
+      const refusal = refusalOf(req, network, parts, world)
       if (refusal !== undefined) return refuse(res, req, refusal)
-      const network = networkOf(world.addresses.of(res, req))
       const connection = new WebSocketConnection(house, network, req.getHeader('authorization'))
       const key = req.getHeader('sec-websocket-key')
       // An empty protocol is not sent, and no extension is taken: bodies are ciphertext, which does not shrink.
@@ -118,12 +117,12 @@ function sendCorked(): void {
 }
 
 function refusalOf(
-  res: uWS.HttpResponse,
   req: uWS.HttpRequest,
+  network: string,
   { connections, publicUrl }: WebSocketParts,
-  { parts, addresses, cors }: ExchangeWorld,
+  { parts, cors }: ExchangeWorld,
 ): SignalError | undefined {
-  const retryIn = parts.admit?.(networkOf(addresses.of(res, req)), 'request') ?? 0
+  const retryIn = parts.admit?.(network, 'request') ?? 0
   if (retryIn > 0) return addressLimited(parts, 'request', retryIn)
   // uWebSockets looks at nothing but the key.
   if (req.getHeader('sec-websocket-version') !== '13') return upgradeRequired()
