@@ -40,21 +40,21 @@ export class Figures {
     this.#latencyOfInterval.record(microseconds)
   }
 
-  /** Of all calls; zeros before the first. */
-  get latency(): Latency {
+  /** Of all calls; undefined before the first. */
+  get latency(): Latency | undefined {
     return latencyOf(this.#latency)
   }
 
-  /** Of the calls since it was last asked for. */
-  takeLatency(): Latency {
+  /** Of the calls since it was last asked for; undefined when nobody rang. */
+  takeLatency(): Latency | undefined {
     const latency = latencyOf(this.#latencyOfInterval)
     this.#latencyOfInterval.reset()
     return latency
   }
 }
 
-function latencyOf(histogram: ReturnType<typeof createHistogram>): Latency {
-  if (histogram.count === 0) return { p50: 0, p99: 0 }
+function latencyOf(histogram: ReturnType<typeof createHistogram>): Latency | undefined {
+  if (histogram.count === 0) return undefined
   const ms = (percentile: number) => Math.round(histogram.percentile(percentile) / 100) / 10
   return { p50: ms(50), p99: ms(99) }
 }

@@ -40,7 +40,7 @@ export function formatSummary(crowd: Crowd): string {
   const failures = [...figures.failures].map(([reason, count]) => `  ${reason}: ${count}\n`)
   return `
 ${figures.started} calls of ${users} users: ${figures.answered} answered, ${figures.ended} ended as they should, ${figures.failed} failed
-ring ${formatLatency(figures.latency)} from the request to the device, ${figures.connects} connects, ${figures.heldBack} calls held back while nobody was free
+ring ${formatLatency(figures.latency)}, from the request to the device; ${figures.connects} connects, ${figures.heldBack} calls held back while nobody was free
 ${failures.join('')}`
 }
 
@@ -78,8 +78,8 @@ export class StateLines {
   }
 }
 
-function formatLatency({ p50, p99 }: Latency): string {
-  return `p50 ${p50} ms, p99 ${p99} ms`
+function formatLatency(latency: Latency | undefined): string {
+  return latency === undefined ? 'nobody' : `p50 ${latency.p50} ms, p99 ${latency.p99} ms`
 }
 
 const NEXT = `Open one of these links in your app, or run this again with --befriend and a share link of yours; then call them.

@@ -207,8 +207,8 @@ export class Simulation implements PersonObserver {
   }
 
   #loadOf({ users, online, callsUnderWay, figures }: Crowd): NonNullable<SimulatorState['load']> {
-    const { p50: ringMsP50, p99: ringMsP99 } = figures.latency
-    return { users, online, callsPerSecond: this.#callsPerSecond, callsUnderWay, ringMsP50, ringMsP99 }
+    const ringMs = figures.latency
+    return { users, online, callsPerSecond: this.#callsPerSecond, callsUnderWay, ...(ringMs && { ringMs }) }
   }
 }
 

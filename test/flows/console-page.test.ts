@@ -265,6 +265,7 @@ t.test('the simulator is told what the panel says, and its people are shown', { 
   const simulator = {
     people,
     calls: { started: 3, answered: 2, ended: 2, failed: 1 },
+    load: { users: 20, online: 18, callsPerSecond: 1.5, callsUnderWay: 4, ringMs: { p50: 16, p99: 76.5 } },
     trouble: 'Yan is tired',
   }
   await page.route('**/dev/state', async route => {
@@ -274,6 +275,10 @@ t.test('the simulator is told what the panel says, and its people are shown', { 
   const panel = page.locator('#simulator')
   await panel.getByText('Zoe').waitFor()
   t.match(await panel.innerText(), /3 started · 2 answered · 2 ended · 1 failed/)
+  t.match(
+    await panel.innerText(),
+    /18 of 20 people connected · 1.5 calls a second ·\s+4 under way · rings after 16 ms, 99 of 100 within 76.5 ms/,
+  )
   t.match(await panel.getByRole('alert').innerText(), 'Yan is tired')
   t.match(
     await panel.locator('tbody').innerText(),

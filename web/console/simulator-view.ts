@@ -3,7 +3,7 @@
 import { html, nothing, type TemplateResult } from 'lit-html'
 import type { Behaviour, SimulatorCommand, SimulatorState } from '../../src/operations/console/events.ts'
 import { refresh } from './feed.ts'
-import { countOf, tailOf } from './figures.ts'
+import { countOf, manyOf, tailOf } from './figures.ts'
 import { KeyedList } from './keyed-list.ts'
 import { copyButton, section, shownOf } from './parts.ts'
 import type { Page } from './state.ts'
@@ -141,8 +141,16 @@ function loadForm(page: Page, state: SimulatorState | undefined): TemplateResult
     html`<label class="count"><input type="number" name="users" min="2" max="10000" value="20" required> people</label>
       <label class="count"><input type="number" name="callsPerSecond" min="0.1" max="500" step="0.1" value="1" required> calls a second</label>
       <button ?disabled=${isSending}>Start</button>
-      <button type="button" ?disabled=${isSending || state === undefined} @click=${() => send(page, { kind: 'stop' })}>Stop</button>`,
+      <button type="button" ?disabled=${isSending || state === undefined} @click=${() => send(page, { kind: 'stop' })}>Stop</button>
+      ${state?.load === undefined ? nothing : load(state.load)}`,
   )
+}
+
+function load({ users, online, callsPerSecond, callsUnderWay, ringMs }: NonNullable<SimulatorState['load']>) {
+  const rings =
+    ringMs === undefined ? '' : ` · rings after ${ringMs.p50} ms, 99 of 100 within ${ringMs.p99} ms`
+  return html`<p class="soft">${countOf(online)} of ${manyOf(users, 'person', 'people')} connected · ${manyOf(callsPerSecond, 'call')} a second ·
+    ${countOf(callsUnderWay)} under way${rings}</p>`
 }
 
 function form(page: Page, legend: string, submit: (fields: FormData) => void, content: TemplateResult) {

@@ -149,14 +149,14 @@ export interface SimulatorState {
     readonly ended: number
     readonly failed: number
   }
-  /** While users call one another. Milliseconds from the request that starts a call to a device that rings. */
+  /** While users call one another. */
   readonly load?: {
     readonly users: number
     readonly online: number
     readonly callsPerSecond: number
     readonly callsUnderWay: number
-    readonly ringMsP50: number
-    readonly ringMsP99: number
+    /** From the request that starts a call to a device that rings; without it none has rung yet. */
+    readonly ringMs?: { readonly p50: number; readonly p99: number }
   }
   /** The last thing that went wrong, as a sentence. */
   readonly trouble?: string
