@@ -6,10 +6,12 @@
 import { makeCallKey } from './call-key.ts'
 import { CallKeys } from './call-keys.ts'
 import { type CallRecord, endingOf, isOver, phaseOf, startOf } from './call-record.ts'
+import { CallRequests, withFreshDevices } from './call-requests.ts'
 import type { Bytes } from './device-key.ts'
 import { KeyExchange } from './key-exchange.ts'
 import type { KeyLog } from './key-log.ts'
 import { Media } from './media.ts'
+import { Rejoining } from './rejoining.ts'
 import { Ringing } from './ringing.ts'
 import { Problem, type Session, sentenceOf } from './session.ts'
 import type { Event, Socket } from './socket.ts'
@@ -19,24 +21,31 @@ export class Calls {
   readonly media: Media
   readonly #store: Store
   readonly #session: Session
+  readonly #requests: CallRequests
   readonly #socket: Socket
   readonly #exchange: KeyExchange
   readonly #ringing: Ringing
+  readonly #rejoining: Rejoining
   readonly #userId: string
   readonly #keys = new CallKeys()
   #unwatch: (() => void) | undefined
   #rotationTimer: ReturnType<typeof setTimeout> | undefined
-  #askTimer: ReturnType<typeof setTimeout> | undefined
-  /** Who has asked for the key while this tab did not have it either. */
-  readonly #askers = new Set<string>()
 
   constructor(store: Store, session: Session, socket: Socket, keyLog: KeyLog, userId: string) {
     this.#store = store
     this.#session = session
+    this.#requests = new CallRequests(session)
     this.#socket = socket
     this.#userId = userId
     this.#exchange = new KeyExchange(keyLog, userId)
     this.#ringing = new Ringing(store, session, socket, this.#exchange, userId)
+    this.#rejoining = new Rejoining({
+      ...{ store, socket, requests: this.#requests, exchange: this.#exchange, keys: this.#keys, userId },
+      begin: record => this.#begin(record, { phase: 'asking', fingerprint: undefined }),
+      enter: (record, key) => this.#enter(record, key),
+      renewKey: () => this.renewKey(),
+      giveUp: () => this.#forget(),
+    })
     this.media = new Media(store, session, socket, this.#keys, keyLog.self.name)
   }
 
@@ -45,7 +54,7 @@ export class Calls {
     const key = makeCallKey()
     const record = await withFreshDevices(async () => {
       const encryptedAESKeys = await this.#exchange.sealForUsers(key, calleeIds)
-      return this.#post<CallRecord>('start', { calleeIds, encryptedAESKeys, isVideo })
+      return this.#requests.post<CallRecord>('start', { calleeIds, encryptedAESKeys, isVideo })
     })
     this.#store.update({ marked: new Set() })
     await this.#enter(record, key)
@@ -53,12 +62,12 @@ export class Calls {
 
   /** Brings more contacts into the call, with its present key. */
   async invite(calleeIds: readonly string[]): Promise<void> {
-    const { callId } = this.#present
+    const { callId } = this.#store.presentCall
     const held = this.#keys.newest(callId)
     if (held === undefined) throw new Error('This tab does not have the call’s key yet.')
     await withFreshDevices(async () => {
       const encryptedAESKeys = await this.#exchange.sealForUsers(held.key, calleeIds)
-      this.#show(await this.#post<CallRecord>(`${callId}/invite`, { calleeIds, encryptedAESKeys }))
+      this.#show(await this.#requests.post<CallRecord>(`${callId}/invite`, { calleeIds, encryptedAESKeys }))
     })
     this.#store.update({ marked: new Set() })
   }
@@ -69,11 +78,11 @@ export class Calls {
     if (invitation === undefined) return
     const opened = await invitation.opened
     if (this.#store.state.call !== undefined) await this.leave()
-    const record = await this.#post<CallRecord>(`${callId}/join`)
+    const record = await this.#requests.post<CallRecord>(`${callId}/join`)
     this.#ringing.stop(callId)
     const { encryptedAESKey } = record
     // The key may have been renewed while it rang; one that is older is not given out any more.
-    if (encryptedAESKey === undefined) return this.#recover(record)
+    if (encryptedAESKey === undefined) return this.#rejoining.ask(record)
     const isSame = encryptedAESKey === invitation.sealed
     await this.#enter(record, isSame ? opened : await this.#exchange.openFromAny(record, encryptedAESKey))
   }
@@ -85,26 +94,27 @@ export class Calls {
 
   /** Leaves; the others go on. */
   async leave(): Promise<void> {
-    await this.#post(`${this.#present.callId}/leave`)
+    await this.#requests.post(`${this.#store.presentCall.callId}/leave`)
     await this.#close('You left the call.')
   }
 
   /** Ends it for all, or gives up before anybody has answered. */
   async end(): Promise<void> {
-    const { status, endReason } = await this.#post<CallRecord>(`${this.#present.callId}/end`)
+    const { callId } = this.#store.presentCall
+    const { status, endReason } = await this.#requests.post<CallRecord>(`${callId}/end`)
     await this.#close(endingOf(status, endReason))
   }
 
   async remove(userId: string): Promise<void> {
-    await this.#post(`${this.#present.callId}/remove`, { userId })
+    await this.#requests.post(`${this.#store.presentCall.callId}/remove`, { userId })
   }
 
   /** A new key for all who are in the call; the host's business. */
   async renewKey(reason: 'rotation' | 'leave' = 'rotation'): Promise<void> {
-    const { callId } = this.#present
+    const { callId } = this.#store.presentCall
     const key = makeCallKey()
     const { epoch, keyRotationIn } = await withFreshDevices(async () => {
-      const record = await this.#get(callId)
+      const record = await this.#requests.get(callId)
       const epoch = record.keyEpoch + 1
       const encryptedAESKeys = await this.#exchange.sealForCall(key, record)
       await this.#socket.send(`/app/call/${callId}/keys`, { epoch, reason, encryptedAESKeys })
@@ -117,7 +127,7 @@ export class Calls {
   /** Comes back into a call that was left, or whose key is gone with a reload. */
   async rejoin(callId: string): Promise<void> {
     try {
-      await this.#recover(await this.#get(callId))
+      await this.#rejoining.ask(await this.#requests.get(callId))
     } catch (error) {
       await this.loadHistory()
       throw error
@@ -131,7 +141,7 @@ export class Calls {
     const callId = this.#store.state.call?.callId ?? sessionStorage.getItem(PRESENT)
     if (callId === null) return
     try {
-      const record = await this.#get(callId)
+      const record = await this.#requests.get(callId)
       if (isOver(record)) await this.#close(endingOf(record.status, record.endReason))
       else if (this.#keys.has(callId)) await this.#watch(record)
       else await this.#resume(record)
@@ -152,15 +162,15 @@ export class Calls {
         this.#ringing.onOver(event)
         return this.loadHistory()
       case 'call_moved':
-        if (this.#isPresent(event)) await this.#close('The call goes on on another device of yours.')
+        if (this.#store.isPresent(event)) await this.#close('The call goes on on another device of yours.')
         return
       case 'call_ended':
-        if (this.#isPresent(event)) await this.#close(endingOf(event.status, event.endReason))
+        if (this.#store.isPresent(event)) await this.#close(endingOf(event.status, event.endReason))
         return
       case 'participant_request_rejoin':
-        return this.#grant(event)
+        return this.#rejoining.onAsked(event)
       case 'participant_accept_rejoin':
-        return this.#onGranted(event)
+        return this.#rejoining.onGranted(event)
       case 'key_update':
         return this.#onKeyUpdate(event)
     }
@@ -194,7 +204,7 @@ export class Calls {
     // Without a connection it is watched after the next one.
     await this.#watch(record).catch(unlessUnreachable)
     // Over meanwhile, or left.
-    if (!this.#isPresent(record)) return
+    if (!this.#store.isPresent(record)) return
     await this.media.open(record.callId, record.isVideo)
     await this.loadHistory()
   }
@@ -212,7 +222,7 @@ export class Calls {
   async #watch({ callId }: CallRecord): Promise<void> {
     this.#unwatch?.()
     this.#unwatch = await this.#socket.watch(`/topic/call.${callId}`, event => this.#onTopic(event))
-    this.#show(await this.#get(callId))
+    this.#show(await this.#requests.get(callId))
     await this.media.connect()
   }
 
@@ -228,11 +238,11 @@ export class Calls {
   }
 
   #onTopic(event: Event): void {
-    if (!this.#isPresent(event)) return
+    if (!this.#store.isPresent(event)) return
     switch (event.type) {
       case 'participant_joined':
         this.#showParticipant(event.participant)
-        if (this.#present.phase !== 'ringing') return
+        if (this.#store.presentCall.phase !== 'ringing') return
         return this.#store.updateCall({ phase: 'active', startedAtMs: Date.now() })
       case 'participant_left':
         this.#showParticipant(event.participant)
@@ -249,7 +259,7 @@ export class Calls {
   }
 
   #showParticipant(participant: Participant): void {
-    const { participants } = this.#present
+    const { participants } = this.#store.presentCall
     const isKnown = participants.some(({ userId }) => userId === participant.userId)
     const replaced = participants.map(one => (one.userId === participant.userId ? participant : one))
     this.#store.updateCall({ participants: isKnown ? replaced : [...participants, participant] })
@@ -257,7 +267,7 @@ export class Calls {
   }
 
   #keepMedia(): void {
-    const joined = this.#present.participants.filter(({ state }) => state === 'joined')
+    const joined = this.#store.presentCall.participants.filter(({ state }) => state === 'joined')
     this.media.keepOnly(new Set(joined.map(({ userId, deviceId }) => `${userId}_${deviceId}`)))
   }
 
@@ -270,7 +280,7 @@ export class Calls {
   #onStatus({ callId, status }: Event): void {
     if (status === 'ringing' || status === 'active') return
     setTimeout(() => {
-      if (this.#store.state.call?.callId === callId) void this.#close(endingOf(status))
+      if (this.#store.isPresent({ callId })) void this.#close(endingOf(status))
     }, REASON_WAIT_MS)
   }
 
@@ -283,26 +293,25 @@ export class Calls {
   /** Wipes the key and closes media. */
   #forget(): void {
     clearTimeout(this.#rotationTimer)
-    clearTimeout(this.#askTimer)
+    this.#rejoining.stop()
     this.#unwatch?.()
     this.#unwatch = undefined
     this.media.close()
     this.#keys.wipe()
-    this.#askers.clear()
     sessionStorage.removeItem(PRESENT)
     this.#store.update({ call: undefined })
   }
 
   async #hold(callId: string, epoch: number, key: Bytes): Promise<void> {
     const fingerprint = await this.#keys.hold(callId, epoch, key)
-    if (this.#store.state.call?.callId === callId) this.#store.updateCall({ keyEpoch: epoch, fingerprint })
+    if (this.#store.isPresent({ callId })) this.#store.updateCall({ keyEpoch: epoch, fingerprint })
   }
 
   async #onKeyUpdate(event: Event): Promise<void> {
-    if (!this.#isPresent(event)) return
+    if (!this.#store.isPresent(event)) return
     const { callId, epoch, encryptedAESKey, fromUserId, fromDeviceId } = event
     const key = await this.#exchange.open(encryptedAESKey, fromUserId, fromDeviceId)
-    if (this.#isAsking(callId)) return this.#return(callId, epoch, key)
+    if (this.#rejoining.isAsking(callId)) return this.#rejoining.comeBack(callId, epoch, key)
     await this.#hold(callId, epoch, key)
   }
 
@@ -320,126 +329,11 @@ export class Calls {
 
   /** The page was reloaded: it knows the call, and not its key. */
   async #resume(record: CallRecord): Promise<void> {
-    if (record.status === 'active') return this.#recover(record)
+    if (record.status === 'active') return this.#rejoining.ask(record)
     if (record.initiatorId !== this.#userId) return sessionStorage.removeItem(PRESENT)
     // The key that the others were sent went with the page, and there is nobody in the call to have it from.
-    await this.#post(`${record.callId}/end`)
+    await this.#requests.post(`${record.callId}/end`)
     await this.#close('The page was reloaded while it rang: the key is gone, so the call was given up.')
-  }
-
-  async #recover(record: CallRecord): Promise<void> {
-    const { callId } = record
-    this.#begin(record, { phase: 'asking', fingerprint: undefined })
-    try {
-      const { expiresIn } = await this.#post<{ expiresIn: number }>(`${callId}/request-rejoin`)
-      clearTimeout(this.#askTimer)
-      this.#askTimer = setTimeout(() => void this.#onNobodyGrants(callId), expiresIn * 1000)
-      await this.#giveUpWhenAllAsk(callId)
-    } catch (error) {
-      if (error instanceof Problem && error.code === 'NO_ACTIVE_PARTICIPANT') {
-        return this.#returnWithNewKey(callId)
-      }
-      this.#forget()
-      throw error
-    }
-  }
-
-  async #onNobodyGrants(callId: string): Promise<void> {
-    if (!this.#isAsking(callId) || this.#present.phase === 'keyless') return
-    this.#store.updateCall({ phase: 'keyless' })
-    if (this.#present.hostUserId !== this.#userId) return
-    await this.#returnWithNewKey(callId).catch(error => this.#store.say('bad', sentenceOf(error)))
-  }
-
-  /** Nobody has the key any more: whoever is host makes another one. */
-  async #returnWithNewKey(callId: string): Promise<void> {
-    const record = await this.#post<CallRecord>(`${callId}/rejoin`)
-    this.#store.updateCall({ hostUserId: record.hostUserId })
-    if (record.hostUserId !== this.#userId) return this.#store.updateCall({ phase: 'keyless' })
-    clearTimeout(this.#askTimer)
-    await this.renewKey()
-    const { epoch, key } = this.#keys.newest(callId)!
-    await this.#enter({ ...record, keyEpoch: epoch }, key)
-  }
-
-  /** When all others ask too, nobody will answer: there is no need to wait for it. */
-  async #giveUpWhenAllAsk(callId: string): Promise<void> {
-    if (!this.#isAsking(callId)) return
-    const others = this.#present.participants.filter(
-      one => one.state === 'joined' && one.userId !== this.#userId,
-    )
-    if (others.every(({ userId }) => this.#askers.has(userId))) await this.#onNobodyGrants(callId)
-  }
-
-  /** Somebody in the call has lost the key: they get it, when their device verifies. */
-  async #grant({ callId, userId, deviceId, displayName, publicKeyHash }: Event): Promise<void> {
-    const held = this.#keys.newest(callId)
-    if (held === undefined) {
-      this.#askers.add(userId)
-      return this.#giveUpWhenAllAsk(callId)
-    }
-    const { participants } = await this.#get(callId)
-    const asker = participants.find(one => one.userId === userId)
-    if (asker === undefined || asker.state === 'removed') return
-    const encryptedAESKey = await this.#exchange.sealForDevice(held.key, userId, deviceId, publicKeyHash)
-    const answer = { requesterUserId: userId, requesterDeviceId: deviceId, encryptedAESKey }
-    await this.#socket.send(`/app/call/${callId}/accept-rejoin`, answer)
-    const isOwn = userId === this.#store.state.user?.userId
-    this.#store.say(
-      'good',
-      isOwn
-        ? 'Another device of yours comes in: this tab has given it the key.'
-        : `${displayName} comes back: this tab has given them the key.`,
-    )
-  }
-
-  /** Takes the first answer that opens. */
-  async #onGranted(event: Event): Promise<void> {
-    const { callId, encryptedAESKey, keyEpoch, fromUserId, fromDeviceId } = event
-    if (!this.#isAsking(callId)) return
-    const key = await this.#exchange.open(encryptedAESKey, fromUserId, fromDeviceId)
-    if (this.#isAsking(callId)) await this.#return(callId, keyEpoch, key)
-  }
-
-  async #return(callId: string, epoch: number, key: Bytes): Promise<void> {
-    clearTimeout(this.#askTimer)
-    this.#askers.clear()
-    this.#store.updateCall({ phase: 'active' })
-    const record = await this.#post<CallRecord>(`${callId}/rejoin`)
-    await this.#enter({ ...record, keyEpoch: epoch }, key)
-  }
-
-  get #present(): Call {
-    const { call } = this.#store.state
-    if (call === undefined) throw new Error('There is no call any more.')
-    return call
-  }
-
-  #isPresent({ callId }: { readonly callId: string }): boolean {
-    return this.#store.state.call?.callId === callId
-  }
-
-  #isAsking(callId: string): boolean {
-    const { call } = this.#store.state
-    return call?.callId === callId && (call.phase === 'asking' || call.phase === 'keyless')
-  }
-
-  #get(callId: string): Promise<CallRecord> {
-    return this.#session.request('GET', `call/${callId}`)
-  }
-
-  #post<Reply>(command: string, body?: object): Promise<Reply> {
-    return this.#session.request('POST', `call/${command}`, body)
-  }
-}
-
-/** Once more when somebody's devices, or the epoch, have changed meanwhile. */
-async function withFreshDevices<Value>(act: () => Promise<Value>): Promise<Value> {
-  try {
-    return await act()
-  } catch (error) {
-    if (!(error instanceof Problem) || !OUTDATED.has(error.code)) throw error
-    return act()
   }
 }
 
@@ -451,7 +345,6 @@ function unlessUnreachable(error: unknown): void {
   if (!isUnreachable(error)) throw error
 }
 
-const OUTDATED: ReadonlySet<string> = new Set(['DEVICE_LIST_MISMATCH', 'EPOCH_CONFLICT'])
 const UNREACHABLE: ReadonlySet<string> = new Set(['OFFLINE', 'NO_ANSWER'])
 /** In this tab's storage: the call that it is in. */
 const PRESENT = 'callsign.call'

@@ -81,7 +81,7 @@ export class Ringing {
 
   #ring({ ringsForMs, sealed, ...told }: Invited): void {
     const { callId, callerId } = told
-    if (this.#invitations.has(callId) || callId === this.#store.state.call?.callId) return
+    if (this.#invitations.has(callId) || this.#store.isPresent({ callId })) return
     const timer = setTimeout(() => void this.decline(callId, 'timeout').catch(() => {}), ringsForMs)
     const opened = this.#open(callId, callerId, sealed)
     this.#invitations.set(callId, { sealed, timer, opened })

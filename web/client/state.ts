@@ -188,6 +188,16 @@ export class Store {
     return this.#state
   }
 
+  /** Throws a sentence when this tab is in no call. */
+  get presentCall(): Call {
+    if (this.#state.call === undefined) throw new Error('There is no call any more.')
+    return this.#state.call
+  }
+
+  isPresent({ callId }: { readonly callId: string }): boolean {
+    return this.#state.call?.callId === callId
+  }
+
   update(changed: Partial<State>): void {
     this.#state = { ...this.#state, ...changed }
     if (this.#isDrawing) return
