@@ -14,7 +14,7 @@ import {
   STOMP_VERSIONS,
   type StompVersion,
 } from '../../src/stomp/frame.ts'
-import type { InboxHead } from '../../src/store/inbox-store.ts'
+import type { InboxHead } from '../../src/store/inbox-records.ts'
 import { protocolRefusal, SessionRefusal } from './refusal.ts'
 import type { SessionCaller, SessionDevice, StompSessionWorld } from './world.ts'
 

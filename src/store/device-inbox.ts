@@ -11,7 +11,8 @@ import type { DeviceId, UserId } from '../domain/ids.ts'
 import type { InboxItem } from '../domain/inbox.ts'
 import { SignalError } from '../errors.ts'
 import type { Database } from './database.ts'
-import type { InboxHead, InboxMessage, InboxStore } from './inbox-store.ts'
+import type { InboxHead } from './inbox-records.ts'
+import type { InboxMessage, InboxStore } from './inbox-store.ts'
 
 export type DevelopmentItem = Extract<InboxItem, { kind: 'dev' }>
 

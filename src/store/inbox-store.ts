@@ -2,16 +2,11 @@
  * The inbox of each device (contract 7.1): what it has to be told, in order, until it has settled it or its time is
  * over. Written in the transaction of what it tells of, so that neither is there without the other.
  *
- * Messages are sealed: they carry call keys and what people write to each other, and a page that LMDB has freed, or a
- * backup, still holds what was deleted long ago. It costs 5 us a message (with its 12 random bytes).
- *
  * An invitation whose time is over is not shown any more. The room then has the last word on it, which takes its place;
  * where no word comes the inbox says `call_missed` itself.
  */
 
 import { isDeepStrictEqual } from 'node:util'
-import { decode, encode } from 'msgpackr'
-import type { PersonName } from '../domain/call-notice.ts'
 import type { DeviceId, UserId } from '../domain/ids.ts'
 import {
   callInvitedTo,
@@ -21,14 +16,27 @@ import {
   missedInsteadOf,
   queueOf,
 } from '../domain/inbox.ts'
-import { IV_BYTES, type Secrets } from '../domain/secrets.ts'
+import type { Secrets } from '../domain/secrets.ts'
 import { assert } from '../errors.ts'
-import { lastOf } from '../last-of.ts'
-import { BoundedCache } from './bounded-cache.ts'
 import type { Database, Table } from './database.ts'
 import { EXPIRY, type Expiries } from './expiries.ts'
+import {
+  endOf,
+  HEAD_SHAPES,
+  type Head,
+  type InboxHead,
+  type Invitation,
+  invitationsAmong,
+  offsetIn,
+  ROW_SHAPES,
+  type Row,
+  rowKey,
+  rowOf,
+  type StoredRow,
+  withoutFirst,
+} from './inbox-records.ts'
 import { idInKey, idsKey, keyBehind, rangeOf } from './keys.ts'
-import { Sealed } from './sealed.ts'
+import { SealedItems } from './sealed-items.ts'
 
 export interface InboxParts {
   readonly database: Database
@@ -37,20 +45,6 @@ export interface InboxParts {
   readonly randomBytes: (length: number) => Uint8Array
   /** Something was added to a device's inbox and is durable; called once for a device and transaction. */
   readonly onNews: (userId: UserId, deviceId: DeviceId) => void
-}
-
-/** What is to be said of an inbox as a whole. */
-export interface InboxHead {
-  /** 32 random bits; 0 for an inbox that nothing was put into yet. */
-  readonly epoch: number
-  /** Of the message that comes next; the first has 1. */
-  readonly nextOffset: number
-  /** The last message that was dropped unsettled, for want of room or after seven days; 0 when none was. */
-  readonly lostOffset: number
-  /** How many messages there are. */
-  readonly count: number
-  /** By queue, the last offset that a connection is known to have been given; absent when none is. */
-  readonly delivered?: Readonly<Record<string, number>>
 }
 
 export interface InboxMessage {
@@ -74,53 +68,20 @@ export interface InboxEntry {
 /** Why messages were dropped unsettled: for want of room, or after seven days. */
 type DropReason = 'full' | 'expired'
 
-interface Head extends InboxHead {
-  /** When the sweep looks here; infinite when it need not. */
-  readonly looksAtMs: number
-  /** Those that wait, with their calls. Absent in heads of before, whose rows say it. */
-  readonly invitations?: readonly Invitation[]
-  /**
-   * The oldest message, where it came into an empty inbox and is small: most are settled before another comes, and a row
-   * less to put and to remove takes a tenth off a call's main thread (`call-start` in `bench/`). The others have rows.
-   */
-  readonly first?: StoredRow
-}
-
-type Invitation = readonly [callId: bigint, offset: number]
-
-interface Row {
-  readonly queue: string
-  readonly atMs: number
-  readonly expiresAtMs: number
-  /** Of an invitation. */
-  readonly callId?: bigint
-  readonly sealed: Uint8Array
-}
-
-interface StoredRow {
-  readonly offset: number
-  readonly row: Row
-}
-
 export class InboxStore {
   readonly #parts: InboxParts
-  readonly #sealed: Sealed
+  readonly #items: SealedItems
   readonly #rows: Table<Row>
   readonly #heads: Table<Head>
   /** What earlier versions kept; only erased. */
   readonly #invitationsOfBefore: Table<number>
   readonly #dropped: Record<DropReason, number> = { full: 0, expired: 0 }
-  /**
-   * What was sealed lately, by what it is sealed under: a device that is there has its message within milliseconds, and
-   * to open it costs as much as to seal it (`invitations` in `bench/`). Whether there is such a message the row says.
-   */
-  readonly #lately = new BoundedCache<string, InboxItem>(SEALED_LATELY_MAX)
   /** Devices that a transaction has something for. */
   #news: { readonly transaction: object; readonly devices: Set<string> } | undefined
 
   constructor(parts: InboxParts) {
     this.#parts = parts
-    this.#sealed = new Sealed(parts.secrets, parts.randomBytes, 'inbox')
+    this.#items = new SealedItems(parts.secrets, parts.randomBytes)
     this.#rows = parts.database.table('inbox', ROW_SHAPES)
     this.#heads = parts.database.table('inbox-heads', HEAD_SHAPES)
     this.#invitationsOfBefore = parts.database.table('inbox-invitations')
@@ -150,7 +111,7 @@ export class InboxStore {
       if (messages.length >= limit) break
       if (nowMs >= row.expiresAtMs || (queue !== undefined && row.queue !== queue)) continue
       const { sealed, queue: itsQueue, atMs, expiresAtMs } = row
-      const item = this.#open(sealed)
+      const item = this.#items.open(sealed)
       // Sealed by another secret, it is of no use to anyone, and goes when its time is over.
       if (item !== undefined) messages.push({ offset: at, queue: itsQueue, item, atMs, expiresAtMs })
     }
@@ -174,7 +135,7 @@ export class InboxStore {
     const before = this.#invitationsOf(device, head)
     const offset = head.nextOffset
     const times = { atMs: nowMs, expiresAtMs: Math.min(expiresAtMs, nowMs + INBOX_KEPT_MS) }
-    const row = rowOf(queueOf(item), times, callId, this.#seal(item))
+    const row = rowOf(queueOf(item), times, callId, this.#items.seal(item))
     const isFirst = head.count === 0 && row.sealed.length <= FIRST_BYTES_MAX
     if (!isFirst) this.#rows.put(rowKey(device, offset), row)
     const looksAtMs = Math.min(head.looksAtMs, endOf(row))
@@ -298,7 +259,7 @@ export class InboxStore {
 
   /** What takes the place of an invitation on which its room has said nothing. */
   #tombstoneOf({ callId, sealed }: Row, nowMs: number): InboxItem | undefined {
-    const item = callId === undefined ? undefined : this.#open(sealed)
+    const item = callId === undefined ? undefined : this.#items.open(sealed)
     if (item?.kind !== 'notice') return undefined
     const body = missedInsteadOf(item.notice)
     const eventId = Buffer.from(this.#parts.randomBytes(EVENT_ID_BYTES)).toString('base64url')
@@ -329,7 +290,7 @@ export class InboxStore {
     if (row === undefined) return head
     const before = this.#invitationsOf(device, head)
     if (!isFirst) this.#rows.remove(key)
-    this.#lately.delete(nameOfSealed(row.sealed))
+    this.#items.forget(row.sealed)
     const invitations = row.callId === undefined ? before : before.filter(([, its]) => its !== offset)
     const changed = { ...head, count: head.count - 1, invitations }
     return isFirst ? withoutFirst(changed) : changed
@@ -397,108 +358,11 @@ export class InboxStore {
   #newEpoch(): number {
     return Math.max(1, Buffer.from(this.#parts.randomBytes(4)).readUInt32BE())
   }
-
-  #seal(item: InboxItem): Uint8Array {
-    const sealed = this.#sealed.seal(packItem(item))
-    this.#lately.set(nameOfSealed(sealed), item)
-    return sealed
-  }
-
-  #open(sealed: Uint8Array): InboxItem | undefined {
-    const item = this.#lately.get(nameOfSealed(sealed))
-    if (item !== undefined) return item
-    const plain = this.#sealed.open(sealed)
-    return plain && unpackItem(plain)
-  }
 }
 
-/** Packed once for all devices that one call rings on: with many people in it they are most of each message. */
-function packItem(item: InboxItem): Uint8Array {
-  if (item.kind !== 'notice' || item.notice.kind !== 'call_invitation') return encode(item)
-  const participants = packedParticipants(item.notice.participants)
-  return encode({ kind: item.kind, notice: { ...item.notice, participants } })
-}
-
-function unpackItem(plain: Uint8Array): InboxItem {
-  const item = decode(plain) as InboxItem
-  if (item.kind !== 'notice' || item.notice.kind !== 'call_invitation') return item
-  const packed: unknown = item.notice.participants
-  // Those of older rows stand there as they are.
-  if (!(packed instanceof Uint8Array)) return item
-  return { kind: item.kind, notice: { ...item.notice, participants: decode(packed) } }
-}
-
-function rowOf(
-  queue: string,
-  { atMs, expiresAtMs }: Pick<Row, 'atMs' | 'expiresAtMs'>,
-  callId: bigint | undefined,
-  sealed: Uint8Array,
-): Row {
-  if (callId === undefined) return { queue, atMs, expiresAtMs, sealed }
-  return { queue, atMs, expiresAtMs, callId, sealed }
-}
-
-function withoutFirst({ first, ...head }: Head): Head {
-  return head
-}
-
-function invitationsAmong(stored: readonly StoredRow[]): Invitation[] {
-  return stored.flatMap(({ offset, row: { callId } }) => (callId === undefined ? [] : [[callId, offset]]))
-}
-
-/** When the sweep ends a message: an invitation some time after it is no longer shown. */
-function endOf({ expiresAtMs, callId }: Row): number {
-  return callId === undefined ? expiresAtMs : expiresAtMs + LAST_WORD_WITHIN_MS
-}
-
-/** Of what was sealed under an initialisation vector, which is used for nothing else. */
-function nameOfSealed(sealed: Uint8Array): string {
-  return Buffer.from(sealed.buffer, sealed.byteOffset, IV_BYTES).toString('latin1')
-}
-
-function rowKey(device: Uint8Array, offset: number): Uint8Array {
-  const key = Buffer.allocUnsafe(device.length + 6)
-  key.set(device)
-  key.writeUIntBE(offset, device.length, 6)
-  return key
-}
-
-function offsetIn(key: Uint8Array): number {
-  return Buffer.from(key.buffer, key.byteOffset, key.length).readUIntBE(DEVICE_BYTES, 6)
-}
-
-const ROW_SHAPES = [
-  ['queue', 'atMs', 'expiresAtMs', 'sealed'],
-  ['queue', 'atMs', 'expiresAtMs', 'callId', 'sealed'],
-]
-const HEAD_SHAPES = [
-  ['epoch', 'nextOffset', 'lostOffset', 'count', 'looksAtMs'],
-  ['epoch', 'nextOffset', 'lostOffset', 'count', 'looksAtMs', 'delivered'],
-  ['epoch', 'nextOffset', 'lostOffset', 'count', 'looksAtMs', 'invitations'],
-  ['epoch', 'nextOffset', 'lostOffset', 'count', 'looksAtMs', 'invitations', 'delivered'],
-  // What was delivered of each queue but a developer's, by name.
-  ...[['account'], ['calls'], ['contacts']],
-  ...[
-    ['account', 'calls'],
-    ['account', 'contacts'],
-    ['calls', 'contacts'],
-  ],
-  ['account', 'calls', 'contacts'],
-  ['epoch', 'nextOffset', 'lostOffset', 'count', 'looksAtMs', 'invitations', 'first'],
-  ['epoch', 'nextOffset', 'lostOffset', 'count', 'looksAtMs', 'invitations', 'delivered', 'first'],
-  ['epoch', 'nextOffset', 'lostOffset', 'count', 'looksAtMs', 'invitations', 'first', 'delivered'],
-  ['offset', 'row'],
-  ...ROW_SHAPES,
-]
 /** With it most heads are still shorter than half a page, beyond which LMDB gives a row pages of its own. */
 const FIRST_BYTES_MAX = 1_536
 const NEVER = Number.POSITIVE_INFINITY
 const NO_HEAD: InboxHead = { epoch: 0, nextOffset: 1, lostOffset: 0, count: 0 }
-/** A room speaks five seconds after the ring; the rest is for a process that was down meanwhile. */
-const LAST_WORD_WITHIN_MS = 60_000
-const DEVICE_BYTES = 16
 const EVENT_ID_BYTES = 16
-const packedParticipants = lastOf((participants: readonly PersonName[]) => encode(participants))
 const READ_SINGLY_MAX = 16
-/** As many as come within a second; a kilobyte each. */
-const SEALED_LATELY_MAX = 2_048
