@@ -4,6 +4,8 @@
  * part and joins them, and holds no rule.
  */
 
+import './transport/platform.ts'
+
 import { setImmediate } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { setFlagsFromString } from 'node:v8'

@@ -181,6 +181,13 @@ t.test('a second server on the same data is refused; after kill -9 the next one 
   t.equal(await next.end(), 0)
 })
 
+t.test('where uWebSockets.js does not load, that is one line and exit 1', async t => {
+  const environment = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(WITHOUT_BINARY)}` }
+  const { code, stderr } = await startRefused({ dataFolder: t.testdir(), environment })
+  t.equal(code, 1)
+  t.match(stderr, /^callsign: uWebSockets\.js does not run here \(Node v[^\n]+GLIBC_9 not found\)\n$/)
+})
+
 t.test('a taken port is one line and exit 1', async t => {
   const blocker = createServer().listen(0, '127.0.0.1')
   t.teardown(() => blocker.close())
@@ -370,3 +377,12 @@ t.test('usage is what is asked for, or answered to what is no command or no flag
 /** Another user than the one who owns what tests write, where tests run as root, who may write anywhere. */
 const AS_ANOTHER =
   process.getuid?.() === 0 ? ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'] : []
+
+/** As the library says it on a system that is too old for its binary. */
+const WITHOUT_BINARY = `
+  import Module from 'node:module'
+  const load = Module._load
+  Module._load = (name, ...rest) => {
+    if (name === 'uWebSockets.js') throw new Error('This version supports Node.js 20.\\n\\nError: GLIBC_9 not found')
+    return load(name, ...rest)
+  }`
