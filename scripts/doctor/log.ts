@@ -13,6 +13,7 @@ import { DEVELOPMENT_KEYS_FILE, developmentKeysFault } from '../../src/operation
 import { STORE_FORMAT_VERSION } from '../../src/store/log-store.ts'
 import { readRestoreMarker } from '../../src/store/restore-marker.ts'
 import { type Check, type Finding, fails, off, ok, type Patient, reasonOf } from './finding.ts'
+import { judgeFolder } from './folder.ts'
 import type { StoreAnswer } from './store-program.ts'
 
 interface Keys {
@@ -30,30 +31,13 @@ export const checkLog: Check = async patient => {
   if (!('signer' in keys)) return [keys]
   // Before the store: beside a running server what is read later is further on, and the file must not be.
   const headNote = readHeadFile(config.log.headFile)
-  const store = fault === undefined ? await readStore(config.dataFolder) : undefined
+  const store: StoreAnswer | undefined =
+    fault === undefined ? await readStore(config.dataFolder) : { kind: 'failed', reason: fault.detail }
   return [
     judgeKeys(patient, keys),
     fault ?? judgeStore(config, store, keys, headNote),
     judgeHeadFile(patient, headNote, store, keys),
   ]
-}
-
-/** Undefined where the store, or the nearest folder above it that is there, can be written to. */
-function judgeFolder(dataFolder: string): Finding | undefined {
-  const nearest = nearestFolder(join(dataFolder, 'store'))
-  const attributes = statSync(nearest)
-  if (!attributes.isDirectory())
-    return fails('store', `${nearest} is a file: set CALLSIGN_DATA_DIR to a folder`)
-  if (canWrite(nearest)) return undefined
-  if (!existsSync(dataFolder) && canSearch(nearest))
-    return fails(
-      'store',
-      `${dataFolder} is not there and ${nearest} is not writable: make it for the server's user`,
-    )
-  return fails(
-    'store',
-    `${nearest} belongs to user ${attributes.uid} and is not writable for this one: run the doctor as the server's user, or chown it`,
-  )
 }
 
 function judgeNoKeys(dataFolder: string): Finding {
@@ -180,7 +164,12 @@ function judgeHeadFile(
       'head file',
       `${headFile} is not a checkpoint of ${signer.name}: put this log's own file there`,
     )
-  const stored = store?.kind === 'log' ? (store.head?.treeSize ?? 0) : 0
+  if (store?.kind === 'failed')
+    return off(
+      'head file',
+      `${headFile} is at ${checkpoint.treeSize} entries; ask again once the store can be read`,
+    )
+  const stored = store?.head?.treeSize ?? 0
   if (checkpoint.treeSize > stored) {
     return fails(
       'head file',
@@ -219,18 +208,8 @@ function readStore(dataFolder: string): Promise<StoreAnswer | undefined> {
   })
 }
 
-/** The nearest folder above that is there, or the path itself. */
-export function nearestFolder(path: string): string {
-  return existsSync(path) ? path : nearestFolder(dirname(path))
-}
-
 function canWrite(path: string): boolean {
   return attempt(() => accessSync(path, constants.W_OK | constants.X_OK) ?? true) ?? false
-}
-
-/** Whether this user would see what is in the folder. */
-function canSearch(folder: string): boolean {
-  return attempt(() => accessSync(folder, constants.X_OK) ?? true) ?? false
 }
 
 function attempt<Result>(act: () => Result): Result | undefined {

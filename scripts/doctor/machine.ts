@@ -3,7 +3,7 @@
 import { readFileSync, statfsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { type Check, type Finding, fails, off, ok, type Patient } from './finding.ts'
-import { nearestFolder } from './log.ts'
+import { nearestFolder } from './folder.ts'
 
 export const checkMachine: Check = async ({ config }) => {
   const { headFile } = config.log

@@ -5,12 +5,13 @@
  * be told as soon as it resolves. Writes go through `commit` only, one transaction each, in the order of the calls.
  */
 
-import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, statSync } from 'node:fs'
+import { closeSync, fsyncSync, mkdirSync, openSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { type Database as LmdbTable, open, type RootDatabase, type Transaction } from 'lmdb'
 import { Encoder } from 'msgpackr'
 import { messageOf, SignalError } from '../errors.ts'
+import { assertReadable, assertWritable } from './store-files.ts'
 
 /** A table of binary values under binary keys that sort as their bytes do. */
 export type BytesTable = LmdbTable<Uint8Array, Uint8Array>
@@ -48,6 +49,7 @@ export class Database {
    */
   static open(folder: string): Database {
     const firstMade = mkdirSync(folder, { recursive: true, mode: 0o700 })
+    assertWritable(folder)
     assertWhole(join(folder, 'store', 'data.mdb'), MEND_STORE)
     const lockPath = join(folder, 'lock')
     assertWhole(join(lockPath, 'data.mdb'), `nothing is kept there: remove ${lockPath} while no server runs`)
@@ -71,9 +73,7 @@ export class Database {
    */
   static openReadOnly(folder: string): Database {
     const path = join(folder, 'store')
-    if (!existsSync(join(path, 'data.mdb'))) {
-      throw new SignalError('STORE_UNAVAILABLE', `there is no store in ${folder}`)
-    }
+    assertReadable(folder)
     assertWhole(join(path, 'data.mdb'), MEND_STORE)
     const options = {
       readOnly: true,

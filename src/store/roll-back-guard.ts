@@ -4,8 +4,7 @@
  * file, from a checkpoint that somebody outside has kept, or from neither; after a restore, neither is not enough.
  */
 
-import { existsSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { readFileSync } from 'node:fs'
 import { messageOf, SignalError } from '../errors.ts'
 import { type Checkpoint, openCheckpoint } from '../log/checkpoint.ts'
 import { proveConsistency, verifyConsistency } from '../log/consistency.ts'
@@ -14,6 +13,7 @@ import type { VerifierKey } from '../log/note.ts'
 import { HeadFile } from './head-file.ts'
 import { type LogStore, openHead } from './log-store.ts'
 import { type RestoreMarker, readRestoreMarker, removeRestoreMarker } from './restore-marker.ts'
+import { hasStore } from './store-files.ts'
 
 export interface RollBackGuardOptions {
   readonly dataFolder: string
@@ -47,7 +47,7 @@ export class RollBackGuard {
     this.#marker = readRestoreMarker(options.dataFolder)
     const witnesses = this.#readWitnesses()
     if (this.#marker !== undefined && !options.isFrozen) this.#assertAnswered(this.#marker, witnesses)
-    if (!existsSync(join(options.dataFolder, 'store', 'data.mdb'))) this.#assertMayBegin(witnesses)
+    if (!hasStore(options.dataFolder)) this.#assertMayBegin(witnesses)
   }
 
   /** Whether this is the first start after a restore: the store may be older than what clients have seen. */

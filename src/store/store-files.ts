@@ -1,0 +1,35 @@
+/** The files of a store, looked at before LMDB is: it ends the process over a lock file that it can't open. */
+
+import { accessSync, constants, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { messageOf, SignalError } from '../errors.ts'
+
+/** Throws the system's error where nobody can say: a folder that can't be looked into may hold a whole log. */
+export function hasStore(dataFolder: string): boolean {
+  return isThere(join(dataFolder, DATA_FILE))
+}
+
+/** Throws the system's error, which names the file, unless this process can read and write all that is there. */
+export function assertWritable(dataFolder: string): void {
+  for (const name of [DATA_FILE, 'store/lock.mdb', 'lock/data.mdb', 'lock/lock.mdb']) {
+    const path = join(dataFolder, name)
+    if (isThere(path)) accessSync(path, constants.R_OK | constants.W_OK)
+  }
+}
+
+/** Throws `STORE_UNAVAILABLE` where there is no store, or none that this process can read. */
+export function assertReadable(dataFolder: string): void {
+  try {
+    if (hasStore(dataFolder)) return accessSync(join(dataFolder, DATA_FILE), constants.R_OK)
+  } catch (cause) {
+    const reason = `the store in ${dataFolder} can't be read (${messageOf(cause)}): do this as the server's user`
+    throw new SignalError('STORE_UNAVAILABLE', reason, { cause })
+  }
+  throw new SignalError('STORE_UNAVAILABLE', `there is no store in ${dataFolder}`)
+}
+
+function isThere(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false }) !== undefined
+}
+
+const DATA_FILE = 'store/data.mdb'
