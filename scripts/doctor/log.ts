@@ -109,6 +109,9 @@ function judgeStore(
   keys: Keys,
   headNote: string | undefined,
 ): Finding {
+  const marker = readRestoreMarker(dataFolder)
+  if (store === undefined && marker !== undefined)
+    return fails('store', `the restore into ${dataFolder} did not finish: empty it and restore again`)
   if (store === undefined) return ok('store', `${dataFolder} will be made at the first start`)
   if (store.kind === 'failed') return fails('store', `${dataFolder}: ${store.reason}`)
   const { maker, head } = store
@@ -125,7 +128,6 @@ function judgeStore(
       `${dataFolder} was made with ${maker.vkey} and VRF ${maker.vrfPublicKey}: the settings have other keys`,
     )
   }
-  const marker = readRestoreMarker(dataFolder)
   // As the server has it: the head file answers, and a frozen log is not asked.
   if (marker !== undefined && headNote === undefined && !isFrozen) {
     return fails(

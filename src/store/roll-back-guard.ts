@@ -46,8 +46,8 @@ export class RollBackGuard {
     this.#options = options
     this.#marker = readRestoreMarker(options.dataFolder)
     const witnesses = this.#readWitnesses()
-    if (this.#marker !== undefined && !options.isFrozen) this.#assertAnswered(this.#marker, witnesses)
     if (!hasStore(options.dataFolder)) this.#assertMayBegin(witnesses)
+    if (this.#marker !== undefined && !options.isFrozen) this.#assertAnswered(this.#marker, witnesses)
   }
 
   /** Whether this is the first start after a restore: the store may be older than what clients have seen. */

@@ -359,6 +359,13 @@ t.test('a data directory that is a file, or of another user, fails', async t => 
   }
 })
 
+t.test('a restore that did not finish is no place for a first start', async t => {
+  const dataFolder = t.testdir({ unfinished: {} })
+  await writeRestoreMarker(dataFolder, { restoredAt: '2026-07-28T08:00:00Z', backup: '/backup/monday' })
+  const { line } = await consult(await settings(dataFolder))
+  t.match(line('store'), { ok: false, detail: /did not finish: empty it and restore again/ })
+})
+
 t.test('--dev on data of a server in production says what the server would', async t => {
   const folder = t.testdir()
   const { CALLSIGN_DATA_DIR } = await afterRun(t, folder)
