@@ -8,6 +8,6 @@ export function readDisplayName(text: string | undefined): string | undefined {
   if (text === undefined) return undefined
   const name = normalizeDisplayName(text)
   if (name !== undefined) return name
-  const detail = 'has 1 to 50 characters, one of them visible, and no line breaks'
+  const detail = 'has 1 to 50 characters in at most 200 bytes, one of them visible, and no line breaks'
   throw invalidMember('/displayName', 'FORMAT', detail)
 }

@@ -313,7 +313,8 @@ function commandOf(
 function readMessage(text: string | undefined): string | undefined {
   if (text === undefined) return undefined
   const message = normalizeMessage(text)
-  if (message === undefined) throw fault('/message', 'has more than 200 characters, or some that no text has')
+  if (message === undefined)
+    throw fault('/message', 'has more than 200 characters or 1,600 bytes, or some that no text has')
   return message
 }
 

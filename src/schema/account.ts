@@ -30,7 +30,7 @@ export const LoginRequest = Type.Object({
   ),
   ...ADDRESS_MEMBERS,
   locale: optionalText('Language of the message, such as `vi-VN`; else Accept-Language', 64),
-  displayName: optionalText('1 to 50 characters; used only if the account is new'),
+  displayName: optionalText('1 to 50 characters in at most 200 bytes; used only if the account is new'),
   provider: optionalText('Name of the identity provider, such as `google`', 64),
   idToken: Type.Optional(Type.String({ description: 'What the provider signed' })),
   nonce: optionalText('What the token must repeat; for Apple the raw nonce'),
@@ -82,6 +82,15 @@ export const Badge = Type.Object({
   missedCalls: Type.Integer(),
 })
 
+/** What a user chooses about being found and called. */
+export const Settings = Type.Object({
+  discoverableByEmail: Type.Boolean({ description: 'Whether a search for the email address finds the user' }),
+  discoverableByPhone: Type.Boolean({ description: 'Whether a search for the phone number finds the user' }),
+  callsFromContactsOnly: Type.Boolean({
+    description: 'Kept and without effect: only contacts can call, whatever it says',
+  }),
+})
+
 export const UserView = Type.Object({
   userId: Uint64Text,
   displayName: Type.String(),
@@ -99,11 +108,7 @@ export const UserView = Type.Object({
   ),
   badge: Badge,
   createdAt: Time,
-  settings: Type.Object({
-    discoverableByEmail: Type.Boolean(),
-    discoverableByPhone: Type.Boolean(),
-    callsFromContactsOnly: Type.Boolean(),
-  }),
+  settings: Settings,
 })
 
 /** What signing in answers, by whatever proof. */

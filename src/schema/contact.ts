@@ -25,7 +25,10 @@ const KEY_MEMBERS = {
 
 const MESSAGE_MEMBER = {
   message: Type.Optional(
-    Type.String({ maxLength: 4096, description: 'At most 200 characters as a reader counts them' }),
+    Type.String({
+      maxLength: 4096,
+      description: 'At most 200 characters as a reader counts them, in at most 1,600 bytes',
+    }),
   ),
 }
 

@@ -1,12 +1,14 @@
 /** Wire shapes of the profile, the login methods and account deletion (contract 2.7 to 2.10). */
 
 import Type from 'typebox'
-import { Challenge, UserView } from './account.ts'
+import { Challenge, Settings, UserView } from './account.ts'
 import { oneOf } from './one-of.ts'
 import { Time } from './time.ts'
 
 export const PutUserRequest = Type.Object({
-  displayName: Type.Optional(Type.String({ description: '1 to 50 characters' })),
+  displayName: Type.Optional(
+    Type.String({ description: '1 to 50 characters as a reader counts them, in at most 200 bytes' }),
+  ),
   email: Type.Optional(
     Type.String({
       description:
@@ -17,13 +19,7 @@ export const PutUserRequest = Type.Object({
   country: Type.Optional(
     Type.String({ description: 'ISO 3166 letters: what a phone number without calling code belongs to' }),
   ),
-  settings: Type.Optional(
-    Type.Object({
-      discoverableByEmail: Type.Optional(Type.Boolean()),
-      discoverableByPhone: Type.Optional(Type.Boolean()),
-      callsFromContactsOnly: Type.Optional(Type.Boolean()),
-    }),
-  ),
+  settings: Type.Optional(Type.Partial(Settings)),
 })
 
 const Pending = Type.Object({

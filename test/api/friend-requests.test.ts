@@ -434,6 +434,11 @@ t.test('a message has at most 200 characters', async t => {
   const refused = await send('é'.repeat(201))
   t.match(refused, { status: 422, body: { errors: [{ pointer: '/message' }] } })
   t.equal((await send('👩‍👩‍👧'.repeat(60))).status, 201)
+  t.match(
+    (await send('👩‍👩‍👧'.repeat(100))).body,
+    { detail: /1,600 bytes/ },
+    'few enough characters, of too many bytes',
+  )
 })
 
 t.test('20 requests an hour and 50 a day count what they make or try, also over a new start', async t => {

@@ -40,6 +40,11 @@ t.test('what is no name or no address is refused, and then nothing of the reques
     const answer = await send('PUT /app/api/user', { token: ann.token, body })
     t.match(answer, { status: 422, body: { code: 'VALIDATION_FAILED', errors: [{ pointer }] } }, pointer)
   }
+  const long = await send('PUT /app/api/user', {
+    token: ann.token,
+    body: { displayName: '👩‍👩‍👧‍👦'.repeat(9) },
+  })
+  t.match(long.body, { detail: /200 bytes/ }, 'few enough characters, of too many bytes')
   t.equal(world.accounts.read(ann.userId)?.displayName, 'Ann')
   t.same(await world.takeSent(), [])
 })
