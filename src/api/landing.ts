@@ -5,7 +5,6 @@
 
 import { createHash } from 'node:crypto'
 import { parseShareToken } from '../domain/share-token.ts'
-import { SignalError } from '../errors.ts'
 import type { HttpAnswer, HttpRoute } from '../transport/http.ts'
 
 export interface LandingSettings {
@@ -37,17 +36,28 @@ export function landingRoutes(settings: LandingSettings): readonly HttpRoute[] {
   return routes
 }
 
-/** Every text that could be a token has the same page; others are no path of ours. */
-function landingPage({ appName, deepLinkScheme, isDevelopment }: LandingSettings, token: string): HttpAnswer {
-  if (parseShareToken(token) === undefined) {
-    throw new SignalError('NOT_FOUND', 'there is nothing at this path')
-  }
+/** Every text that could be a token has the same page; any other is a link that was cut on its way. */
+function landingPage(settings: LandingSettings, token: string): HttpAnswer {
+  return parseShareToken(token) === undefined
+    ? page(404, settings, CUT_LINK)
+    : page(200, settings, invitation(settings, token))
+}
+
+/** A token has no character that means something in HTML or in a URL. */
+function invitation({ appName, deepLinkScheme, isDevelopment }: LandingSettings, token: string): string {
   const name = escapeHtml(appName)
-  // A token has no character that means something in HTML or in a URL.
-  const deepLink = `${escapeHtml(deepLinkScheme)}://c/${token}`
   const inBrowser = isDevelopment
     ? `<p><a href="/dev/client#c=${token}">Open in the browser</a> (development only)</p>\n`
     : ''
+  return `<h1>You are invited to ${name}</h1>
+<p>Somebody wants to be your contact. Open this link on the phone that has the app.</p>
+<p><a href="${escapeHtml(deepLinkScheme)}://c/${token}">Open in ${name}</a></p>
+<p>If nothing happens, install ${name} first and come back to this page.</p>
+${inBrowser}`
+}
+
+function page(status: number, { appName }: LandingSettings, main: string): HttpAnswer {
+  const name = escapeHtml(appName)
   const body = `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -58,14 +68,10 @@ function landingPage({ appName, deepLinkScheme, isDevelopment }: LandingSettings
 <title>${name}</title>
 <style>${STYLE}</style>
 <main>
-<h1>You are invited to ${name}</h1>
-<p>Somebody wants to be your contact. Open this link on the phone that has the app.</p>
-<p><a href="${deepLink}">Open in ${name}</a></p>
-<p>If nothing happens, install ${name} first and come back to this page.</p>
-${inBrowser}</main>
+${main}</main>
 </html>
 `
-  return { status: 200, contentType: 'text/html; charset=utf-8', body, headers: PAGE_HEADERS }
+  return { status, contentType: 'text/html; charset=utf-8', body, headers: PAGE_HEADERS }
 }
 
 /** developer.apple.com, "Supporting associated domains". */
@@ -96,6 +102,9 @@ function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, character => `&#${character.charCodeAt(0)};`)
 }
 
+const CUT_LINK = `<h1>This link is not whole</h1>
+<p>A part of it was lost on its way. Ask for it once more, and open all of it.</p>
+`
 const STYLE =
   'body{font:1.1rem/1.5 system-ui,sans-serif;margin:0;color:#111;background:#fff}' +
   'main{max-width:32rem;margin:15vh auto;padding:0 1.5rem}' +
