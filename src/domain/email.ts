@@ -6,7 +6,7 @@
  * characters to other domains (nodemailer/nodemailer#1848): what is here has none, so it means one thing to all.
  */
 
-import { domainToASCII } from 'node:url'
+import { domainToASCII, domainToUnicode } from 'node:url'
 
 export interface EmailAddress {
   /** Lower case with an ASCII domain: two spellings of one address have one key. */
@@ -26,8 +26,8 @@ export function parseEmail(text: string): EmailAddress | undefined {
   if (local.length > LOCAL_CHARS_MAX || !WRITTEN_DOMAIN_FORM.test(writtenDomain)) return undefined
   const domain = domainToASCII(writtenDomain)
   const mailbox = `${local}@${domain}`
-  if (mailbox.length > ADDRESS_CHARS_MAX || !WHATWG_FORM.test(mailbox) || !isPublicDomain(domain))
-    return undefined
+  if (mailbox.length > ADDRESS_CHARS_MAX || !WHATWG_FORM.test(mailbox)) return undefined
+  if (!isPublicDomain(domain) || !isAsciiForm(domain)) return undefined
   return { key: mailbox.toLowerCase(), mailbox, shown }
 }
 
@@ -41,6 +41,12 @@ export function maskEmail(address: string): string {
 function isPublicDomain(domain: string): boolean {
   const lastDot = domain.lastIndexOf('.')
   return lastDot !== -1 && /[a-z]/.test(domain.slice(lastDot))
+}
+
+/** Newer Nodes leave an ASCII form as it is, whether or not it stands for anything (WHATWG URL). */
+function isAsciiForm(domain: string): boolean {
+  const unicode = domainToUnicode(domain)
+  return !unicode.includes('xn--') && domainToASCII(unicode) === domain
 }
 
 /** RFC 5321, section 4.5.3.1: a path of 256 with its brackets, and the local part. */
