@@ -87,7 +87,12 @@ export const FRAME_RATE = { count: 50, perMs: 1_000, burst: 200 } as const
 export const UNREAD_BYTES_MAX = 16 * FRAME_BYTES_MAX
 /** Live connections of one user (contract 8): as many as a user may have devices. */
 export const CONNECTIONS_PER_USER_MAX = 10
-/** Unsent octets from which a connection lags: it gets no more from its inbox, and has this long to get below half. */
+/**
+ * Unsent octets from which a connection gets no more from its inbox until they have left, however long that takes. Not
+ * below `BACKLOG_BYTES`, of whose leaving a connection tells.
+ */
+export const UNSENT_BYTES_HELD = 64 * 1024
+/** Unsent octets from which a connection lags, and how long it has to get below half. */
 export const UNSENT_BYTES_LAGGING = 256 * 1024
 export const LAG_MS_MAX = 10_000
 /** Unsent octets at which a connection is closed as slow, while an ERROR still fits into what the transport takes. */

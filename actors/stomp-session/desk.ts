@@ -221,7 +221,7 @@ export class Desk implements PeerOwner {
     this.#mark()
   }
 
-  onLagging(): void {
+  onHeld(): void {
     this.startTimer('lag', LOOK_EVERY_MS)
   }
 
@@ -231,12 +231,13 @@ export class Desk implements PeerOwner {
 
   /** The client has read something, or time has passed since it had not. */
   lookAtLag(): void {
-    if (!this.peer.isLagging) return
+    if (!this.peer.isHeld) return
     switch (this.peer.look()) {
       case 'flowing':
         this.context.cancelTimer('lag')
+        this.confirmWritten()
         return this.pump()
-      case 'lagging':
+      case 'held':
         return this.startTimer('lag', LOOK_EVERY_MS)
       case 'too-slow':
         return this.end(slowRefusal())

@@ -25,7 +25,7 @@ import type { SessionDevice, StompSessionWorld } from './world.ts'
 /** The way out, as far as the inbox is concerned. */
 export interface Outlet {
   /** Whether so much is unsent that nothing more is to be taken from the inbox. */
-  readonly isLagging: boolean
+  readonly isHeld: boolean
   send(frame: Uint8Array, isText: boolean): void
 }
 
@@ -173,11 +173,11 @@ export class InboxDelivery {
     const { userId, deviceId } = this.#device
     for (;;) {
       const cursor = this.#lowestCursor()
-      if (cursor === undefined || this.#outlet.isLagging) return
+      if (cursor === undefined || this.#outlet.isHeld) return
       const messages = this.#world.inbox.after(userId, deviceId, cursor, BATCH_MESSAGES)
       for (const message of messages) {
         this.#offer(message)
-        if (this.#outlet.isLagging) return
+        if (this.#outlet.isHeld) return
       }
       if (messages.length < BATCH_MESSAGES) return
     }

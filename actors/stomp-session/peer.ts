@@ -1,9 +1,10 @@
 /**
- * The way out to one client: frames in its version, and how much of them it has not read. A client that reads too slowly
- * lags first, which stops what can be had later, and is then cut off while an ERROR still reaches it (contract 7.1).
+ * The way out to one client: frames in its version, and how much of them it has not read. What can be had later is held
+ * back early, so that a slow link gets a long inbox in pieces; a client that reads the rest too slowly lags, and is then
+ * cut off while an ERROR still reaches it (contract 7.1).
  */
 
-import { LAG_MS_MAX, UNSENT_BYTES_LAGGING, UNSENT_BYTES_MAX } from '../../src/limits.ts'
+import { LAG_MS_MAX, UNSENT_BYTES_HELD, UNSENT_BYTES_LAGGING, UNSENT_BYTES_MAX } from '../../src/limits.ts'
 import type { Headers, StompVersion } from '../../src/stomp/frame.ts'
 import { encodeFrame } from '../../src/stomp/serializer.ts'
 import type { Connection } from '../../src/transport/connection.ts'
@@ -11,14 +12,14 @@ import type { Outlet } from './inbox-delivery.ts'
 
 /** Whoever has to act when the client does not read. */
 export interface PeerOwner {
-  /** It began to lag: `look` is to be called now and then. */
-  onLagging(): void
+  /** It is held: `look` is to be called now and then. */
+  onHeld(): void
   /** So much is unsent that it has to be ended at once. */
   onOverfull(): void
 }
 
-/** What a look at a lagging client found. */
-export type LagState = 'flowing' | 'lagging' | 'too-slow'
+/** What a look at a client that is held found. */
+export type LagState = 'flowing' | 'held' | 'too-slow'
 
 export class Peer implements Outlet {
   readonly connection: Connection
@@ -28,6 +29,7 @@ export class Peer implements Outlet {
   sentAtMs: number
   readonly #owner: PeerOwner
   readonly #monotonicMs: () => number
+  #isHeld = false
   #lagsSinceMs = NEVER
   #isOver = false
 
@@ -38,8 +40,8 @@ export class Peer implements Outlet {
     this.sentAtMs = monotonicMs()
   }
 
-  get isLagging(): boolean {
-    return this.#isOver || this.#lagsSinceMs !== NEVER
+  get isHeld(): boolean {
+    return this.#isOver || this.#isHeld
   }
 
   /** Whether all that was sent has left. */
@@ -53,7 +55,7 @@ export class Peer implements Outlet {
     this.connection.send(frame, isText)
     this.sentAtMs = this.#monotonicMs()
     const unsentBytes = this.connection.bufferedBytes()
-    if (unsentBytes > UNSENT_BYTES_LAGGING) this.#onBacklog(unsentBytes)
+    if (unsentBytes > UNSENT_BYTES_HELD) this.#onBacklog(unsentBytes)
   }
 
   /** Sends a RECEIPT if one was asked for. */
@@ -62,14 +64,16 @@ export class Peer implements Outlet {
     this.send(encodeFrame('RECEIPT', ['receipt-id', receiptId, ...headers], this.version), true)
   }
 
-  /** Whether a lagging client has caught up, and whether it has had time enough. */
+  /** Whether all has left that a client is held for, and whether one that lags has had time enough. */
   look(): LagState {
-    if (this.#isOver || this.#lagsSinceMs === NEVER) return 'flowing'
-    if (this.connection.bufferedBytes() <= UNSENT_BYTES_LAGGING / 2) {
-      this.#lagsSinceMs = NEVER
-      return 'flowing'
+    if (this.#isOver || !this.#isHeld) return 'flowing'
+    const unsentBytes = this.connection.bufferedBytes()
+    if (unsentBytes <= UNSENT_BYTES_LAGGING / 2) this.#lagsSinceMs = NEVER
+    if (this.#lagsSinceMs !== NEVER) {
+      return this.#monotonicMs() - this.#lagsSinceMs >= LAG_MS_MAX ? 'too-slow' : 'held'
     }
-    return this.#monotonicMs() - this.#lagsSinceMs >= LAG_MS_MAX ? 'too-slow' : 'lagging'
+    this.#isHeld = unsentBytes > 0
+    return this.#isHeld ? 'held' : 'flowing'
   }
 
   /** Sends a last frame, if there is one, and ends the connection behind it. */
@@ -82,9 +86,12 @@ export class Peer implements Outlet {
 
   #onBacklog(unsentBytes: number): void {
     if (unsentBytes > UNSENT_BYTES_MAX) return this.#owner.onOverfull()
-    if (this.#lagsSinceMs !== NEVER) return
-    this.#lagsSinceMs = this.#monotonicMs()
-    this.#owner.onLagging()
+    if (unsentBytes > UNSENT_BYTES_LAGGING && this.#lagsSinceMs === NEVER) {
+      this.#lagsSinceMs = this.#monotonicMs()
+    }
+    if (this.#isHeld) return
+    this.#isHeld = true
+    this.#owner.onHeld()
   }
 }
 

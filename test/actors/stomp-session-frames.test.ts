@@ -462,10 +462,12 @@ t.test(
 t.test('a client that lags for ten seconds is cut as slow', async t => {
   const house = makeHouse(t)
   const person = newPerson()
-  const peer = await house.connect(person)
+  const [peer, sender] = [await house.connect(person), await house.connect(newPerson())]
   peer.write(subscribe('/user/queue/dev.t'))
+  await answered(house, peer, subscribe('/topic/dev.t'))
   peer.kernelBytes = 0
   await house.keep(person, 'dev.t', ...Array.from({ length: 40 }, () => 'x'.repeat(10_000)))
+  sender.write(send('/topic/dev.t', 'x'.repeat(250_000)))
   await house.pass(9_500)
   t.same(house.ended, [])
   await house.pass(800)

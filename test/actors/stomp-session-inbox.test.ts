@@ -571,15 +571,39 @@ t.test('since of another epoch, of the future or of what was dropped is not reco
   t.equal(await tryFrom(formatPosition({ epoch, offset: 2 })), 'true 32')
 })
 
-t.test('a lagging client is given no more from its inbox, and all of it once it reads', async t => {
+t.test('who does not read is given no more from its inbox, and all of it once they do', async t => {
   const { house, person, peer } = await begin(t)
   peer.kernelBytes = 0
   subscribe(peer, 's1')
   const texts = Array.from({ length: 100 }, (_, at) => String(at).padEnd(10_000, '.'))
   await house.keep(person, 'dev.t', ...texts)
-  t.ok(peer.bufferedBytes() < 300_000, `${peer.bufferedBytes()} bytes are held`)
+  t.ok(peer.bufferedBytes() < 100_000, `${peer.bufferedBytes()} bytes are held`)
   peer.kernelBytes = Number.POSITIVE_INFINITY
-  await house.pass(1_000)
+  await house.pass(2_000)
   t.same(bodies(peer.take()), texts)
   t.notOk(peer.isClosed)
 })
+
+for (const ack of ['auto', 'client-individual']) {
+  t.test(`a link of 32 kbit/s gets a long inbox in pieces and is not cut: ${ack}`, async t => {
+    const { house, person, peer } = await begin(t)
+    const texts = Array.from({ length: 200 }, (_, at) => String(at).padEnd(2_000, '.'))
+    await house.keep(person, 'dev.t', ...texts)
+    peer.kernelBytes = 0
+    subscribe(peer, 's1', ack, 'prefetch-count:256\n')
+    await house.settle()
+    const came: string[] = []
+    for (let second = 0; second < 60; second++) {
+      peer.kernelBytes += 4_000
+      await house.pass(1_000)
+      came.push(...bodies(peer.take()))
+    }
+    t.same(house.ended, [])
+    t.same(came, texts.slice(0, came.length), 'in order')
+    t.ok(came.length > 80, `${came.length} came`)
+    if (ack === 'auto') t.ok(waiting(house, person).length < 180, 'what has left is done with')
+    peer.kernelBytes = Number.POSITIVE_INFINITY
+    await house.pass(2_000)
+    t.same(came.concat(bodies(peer.take())), texts)
+  })
+}

@@ -4,6 +4,7 @@
  * before it.
  */
 
+import { BACKLOG_BYTES } from '../../src/limits.ts'
 import type { Accept, Connection, ConnectionEvents } from '../../src/transport/connection.ts'
 import { type NaiveFrame, NaiveParser, serverRules } from './naive-stomp.ts'
 
@@ -84,6 +85,7 @@ export class StompPeer implements Connection {
   /** The loop turn is over: what the kernel has room for leaves, and then the connection, if it was ended. */
   flush(): void {
     let written = 0
+    const isBacklog = this.#unsentBytes >= BACKLOG_BYTES
     while (this.#unsent.length > 0 && this.#unsent[0]!.octets.length <= this.kernelBytes) {
       const { octets, isText } = this.#unsent.shift()!
       this.kernelBytes -= octets.length
@@ -91,7 +93,7 @@ export class StompPeer implements Connection {
       written += 1
       this.#receive(octets, isText)
     }
-    if (written > 0 && this.#wasFull) this.#events.onDrain()
+    if (written > 0 && (this.#wasFull || isBacklog)) this.#events.onDrain()
     this.#wasFull = this.#unsent.length > 0
     if (this.#ending !== undefined && this.#unsent.length === 0) this.#onOver(this.#ending)
   }
