@@ -95,12 +95,14 @@ function endsOfInvitation(change: Change, participant: Participant): CallEffect[
   const { before, by } = change
   const was = before && participantOf(before, participant.userId)
   if (was === undefined || !isPending(was) || isPending(participant)) return []
-  const { userId } = participant
+  const { userId, state } = participant
   const kind = kindOfEnd(change, participant)
+  const isMissed = kind === 'call_cancelled' && state === 'missed'
   return was.devices.map(({ deviceId }) => {
     const isOwn = by !== undefined && isSameDevice(by, { userId, deviceId })
     if (isOwn) return { kind: 'withdraw', userId, deviceId }
-    return overNotice(change, was, deviceId, kind)
+    const effect = overNotice(change, was, deviceId, kind)
+    return isMissed ? { ...effect, isMissed } : effect
   })
 }
 

@@ -128,6 +128,8 @@ export interface DeviceEffect {
   readonly expiresAtMs: number | undefined
   /** The device's waiting invitation to this call is taken out in the same step. */
   readonly replaces: 'invitation' | undefined
+  /** With `call_cancelled`: its person has missed the call, and is told so by a push as if nobody had given it up. */
+  readonly isMissed?: true
 }
 
 /** The notice with a slice, to the device whose slice it is. */

@@ -28,6 +28,8 @@ export interface DeviceNotice {
   readonly expiresAtMs?: number | undefined
   /** The device's waiting invitation to the call is taken back. */
   readonly replaces?: 'invitation' | undefined
+  /** With `call_cancelled`: a missed call is pushed, too. */
+  readonly isMissed?: true | undefined
 }
 
 export class Notices {
@@ -50,7 +52,7 @@ export class Notices {
 
   /** In a transaction: tells one device something of a call. One that is removed hears nothing. */
   tellDevice(notice: DeviceNotice, nowMs: number): void {
-    const { userId, deviceId, body, expiresAtMs, replaces } = notice
+    const { userId, deviceId, body, expiresAtMs, replaces, isMissed } = notice
     const { devices, inbox } = this.#parts
     const replaced = replaces === 'invitation' ? body.callId : undefined
     const device = devices.activeDevicesOf(userId).find(device => device.deviceId === deviceId)
@@ -62,6 +64,13 @@ export class Notices {
     const item = { kind: 'notice', notice: told } as const
     inbox.append(userId, deviceId, { item, expiresAtMs, replaces: replaced }, nowMs)
     this.#push(userId, device, told, this.#callPushedUntilMs(notice, nowMs))
+    if (body.kind !== 'call_cancelled' || !isMissed) return
+    this.#push(
+      userId,
+      device,
+      this.#noticeOf({ ...body, kind: 'call_missed' }, nowMs),
+      nowMs + PUSHED_WITHIN_MS,
+    )
   }
 
   #push(userId: UserId, { deviceId, push }: Device, notice: Notice, expiresAtMs: number | undefined): void {

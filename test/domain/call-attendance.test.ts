@@ -240,8 +240,8 @@ t.test('the initiator who ends takes the rings back', async t => {
   house.run({ kind: 'decline', by: THIRD })
   const { effects, reply } = house.run({ kind: 'end', by: HOST })
   t.same(inWords(effects), [
-    '201 call_cancelled instead',
-    '202 call_cancelled instead',
+    '201 call_cancelled instead, missed',
+    '202 call_cancelled instead, missed',
     'topic cancelled',
     'history 1 cancelled',
     'history 2 missed',
@@ -274,8 +274,8 @@ t.test('the end is told to those in the call, those lost and those who ask, and 
   house.invite([7], HOST)
   house.run({ kind: 'request-rejoin', by: deviceOf(4, 2) })
   t.same(inWords(house.run({ kind: 'end', by: HOST }).effects), [
-    '701 call_cancelled instead',
-    '702 call_cancelled instead',
+    '701 call_cancelled instead, missed',
+    '702 call_cancelled instead, missed',
     '201 call_ended',
     '301 call_ended',
     '402 call_ended',
@@ -293,8 +293,8 @@ t.test('a device that rings and asks for the key hears of the end once', async t
   house.invite([3], HOST)
   for (const by of [THIRD, deviceOf(3, 7)]) house.run({ kind: 'request-rejoin', by })
   t.same(inWords(house.run({ kind: 'end', by: HOST }).effects).slice(0, 4), [
-    '301 call_cancelled instead',
-    '302 call_cancelled instead',
+    '301 call_cancelled instead, missed',
+    '302 call_cancelled instead, missed',
     '201 call_ended',
     '307 call_ended',
   ])

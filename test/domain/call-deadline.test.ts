@@ -84,7 +84,7 @@ t.test('a caller who had a socket may be without one for 30 seconds', async t =>
   const { call, effects } = house.wait(1)
   t.same([call.status, call.endReason, call.endedBy], ['cancelled', 'caller_lost', undefined])
   t.same(inWords(effects), [
-    '201 call_cancelled instead',
+    '201 call_cancelled instead, missed',
     '101 call_ended',
     'topic cancelled',
     'history 1 cancelled',

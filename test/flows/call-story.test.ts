@@ -221,6 +221,13 @@ t.test('a caller who gives up stops the ringing, by socket or by a quiet push, a
   t.equal(push.token, tablet.apnsToken, 'never by VoIP')
   t.match(push.headers, { 'apns-topic': BUNDLE_ID, 'apns-push-type': 'background', 'apns-priority': '5' })
   t.match(push.payload, { type: 'call_cancel', reason: 'cancelled', callId })
+  await story.world.apns.received(5)
+  const missed = story.world.apns.pushes.filter(({ payload }) => payload.type === 'missed_call')
+  t.same(missed.map(({ token }) => token).sort(), [phone.apnsToken, tablet.apnsToken].sort())
+  t.match(missed[0], {
+    headers: { 'apns-push-type': 'alert', 'apns-collapse-id': callId },
+    payload: { aps: { badge: 1 }, callId, callerId: ann.userId },
+  })
   const rings = story.world.apns.pushes.filter(({ headers }) => headers['apns-push-type'] === 'voip')
   t.same(
     rings.map(({ payload }) => payload.type),

@@ -125,6 +125,29 @@ t.test('the end of ringing is pushed for half a minute, to devices without a soc
   t.same([inboxOf(phone).length, inboxOf(tablet).length], [3, 3])
 })
 
+t.test('a call that was given up is pushed as missed, too, with or without a socket', async t => {
+  const { phone, tablet, connected, nowMs, inboxOf, pushed, tellDevice } = await open(t)
+  connected.add(tablet.deviceId)
+  for (const device of [phone, tablet]) {
+    await tellDevice(device, over('call_cancelled'), { replaces: 'invitation', isMissed: true })
+  }
+  const pushes = await pushed()
+  t.same(
+    pushes.map(({ deviceId, notice, expiresAtMs }) => [deviceId, notice.kind, expiresAtMs - nowMs]),
+    [
+      [phone.deviceId, 'call_cancelled', 30_000],
+      [phone.deviceId, 'call_missed', DAY_MS],
+      [tablet.deviceId, 'call_missed', DAY_MS],
+    ],
+  )
+  t.equal(new Set(pushes.map(({ notice }) => notice.eventId)).size, 3, 'each is a push of its own')
+  t.same(
+    [phone, tablet].map(device => inboxOf(device).map(({ kind }) => kind)),
+    [['call_cancelled'], ['call_cancelled']],
+    'a socket tells of it once',
+  )
+})
+
 t.test('a missed call is pushed for a day, socket or not', async t => {
   const { phone, connected, nowMs, pushed, tellDevice } = await open(t)
   connected.add(phone.deviceId)

@@ -159,7 +159,7 @@ export function inWords(effects: readonly CallEffect[]): string[] {
 function effectInWords(effect: CallEffect): string {
   switch (effect.kind) {
     case 'device':
-      return `${effect.deviceId} ${effect.notice.kind}${effect.replaces === undefined ? '' : ' instead'}`
+      return `${effect.deviceId} ${effect.notice.kind}${effect.replaces === undefined ? '' : ' instead'}${effect.isMissed ? ', missed' : ''}`
     case 'withdraw':
       return `${effect.deviceId} withdraw`
     case 'topic':
