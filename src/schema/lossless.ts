@@ -3,7 +3,9 @@
  * becomes a bigint, an object with one member twice is refused, and so is a string with half a character in it.
  *
  * One look at the text tells what it needs. `JSON.parse` reads nearly all bodies; lossless-json is several times
- * slower and reads those with sixteen digits in a row outside strings.
+ * slower and reads those with sixteen digits in a row outside strings, and those with an escape in a member's name: from
+ * Node 24 on `JSON.parse` can take such a name for that of another object's member (`{"a":1,"\\":2}` read before
+ * `{"a":1,"\u0062":2}`).
  */
 
 import { isUtf8 } from 'node:buffer'
@@ -20,7 +22,7 @@ export function parseJson(body: Uint8Array): unknown {
   const text = Buffer.from(body.buffer, body.byteOffset, body.length).toString('utf8')
   const sketch = sketchOf(text)
   if (sketch.depth > JSON_DEPTH_MAX) throw malformed(`the body nests deeper than ${JSON_DEPTH_MAX} levels`)
-  const value = parseText(text, sketch.hasLongNumber)
+  const value = parseText(text, sketch)
   if (memberCount(value) !== sketch.colons) throw malformed('an object in the body has a member twice')
   if (SURROGATE_ESCAPE.test(text) && hasLoneSurrogate(value)) {
     throw malformed('a string in the body has half a surrogate pair')
@@ -28,9 +30,9 @@ export function parseJson(body: Uint8Array): unknown {
   return value
 }
 
-function parseText(text: string, hasLongNumber: boolean): unknown {
+function parseText(text: string, { hasLongNumber, hasEscapedName }: Sketch): unknown {
   try {
-    return hasLongNumber ? parseLossless(text, null, LOSSLESS) : JSON.parse(text)
+    return hasLongNumber || hasEscapedName ? parseLossless(text, null, LOSSLESS) : JSON.parse(text)
   } catch (cause) {
     throw malformed('the body is not JSON', cause)
   }
@@ -47,6 +49,7 @@ interface Sketch {
   /** In JSON there is one for each member, whether or not another one replaces it. */
   readonly colons: number
   readonly hasLongNumber: boolean
+  readonly hasEscapedName: boolean
 }
 
 function sketchOf(text: string): Sketch {
@@ -55,6 +58,10 @@ function sketchOf(text: string): Sketch {
   let colons = 0
   let digits = 0
   let hasLongNumber = false
+  let hasEscapedName = false
+  let stringFrom = 0
+  let stringTo = 0
+  let backslash = text.indexOf('\\')
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at)
     if (code >= DIGIT_0 && code <= DIGIT_9) {
@@ -62,12 +69,17 @@ function sketchOf(text: string): Sketch {
       continue
     }
     digits = 0
-    if (code === QUOTE) at = endOfString(text, at + 1)
-    else if (code === COLON) colons++
-    else if (code === OPEN_BRACKET || code === OPEN_BRACE) deepest = Math.max(deepest, ++depth)
+    if (code === QUOTE) {
+      stringFrom = at + 1
+      at = stringTo = endOfString(text, stringFrom)
+    } else if (code === COLON) {
+      colons++
+      if (backslash !== -1 && backslash < stringFrom) backslash = text.indexOf('\\', stringFrom)
+      if (backslash !== -1 && backslash < stringTo) hasEscapedName = true
+    } else if (code === OPEN_BRACKET || code === OPEN_BRACE) deepest = Math.max(deepest, ++depth)
     else if (code === CLOSE_BRACKET || code === CLOSE_BRACE) depth--
   }
-  return { depth: deepest, colons, hasLongNumber }
+  return { depth: deepest, colons, hasLongNumber, hasEscapedName }
 }
 
 /** Where the string whose first character is at `from` has its closing quotation mark; the text's end for none. */

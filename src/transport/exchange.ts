@@ -276,12 +276,13 @@ export class Exchange implements HttpRequest {
 }
 
 /**
- * A body as uWebSockets takes it soonest. Departure from handing over the text: it would measure a text, encode it into
- * memory of its own and copy it from there, a microsecond for 2 kB (`bench/lookup.ts`). Valid until the next call.
+ * A body as bytes, valid until the next call. Departure from handing over the text: uWebSockets would measure it, encode it
+ * into memory of its own and copy it from there, a microsecond for 2 kB (`bench/lookup.ts`); and from Node 24 on it sends
+ * texts within Latin-1 as Latin-1.
  */
-function encoded(body: string | Uint8Array): string | Uint8Array {
-  if (typeof body !== 'string' || body.length < ENCODED_FROM || body.length > ENCODED_MAX) return body
-  return ENCODING.subarray(0, ENCODING.write(body))
+function encoded(body: string | Uint8Array): Uint8Array {
+  if (typeof body !== 'string') return body
+  return body.length > ENCODED_MAX ? Buffer.from(body) : ENCODING.subarray(0, ENCODING.write(body))
 }
 
 /** The refusal where nothing takes the method at a path, or nothing is there. */
@@ -321,8 +322,7 @@ const REQUEST_SCOPES: readonly AdmissionScope[] = ['request']
 const nextRequestId = idSequence()
 const REQUEST_ID_FORM = /^[A-Za-z0-9._-]{8,64}$/
 const ENCODING = Buffer.allocUnsafeSlow(65_536)
-/** Characters (UTF-16) of the texts that are encoded here: each takes at most three bytes. */
-const ENCODED_FROM = 256
+/** Characters (UTF-16) of the texts that are encoded there: each takes at most three bytes. */
 const ENCODED_MAX = Math.floor(ENCODING.length / 3)
 const NO_BYTES = new Uint8Array(0)
 const NO_PARAMS: readonly string[] = []

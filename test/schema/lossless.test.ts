@@ -149,6 +149,14 @@ t.test('random objects are refused exactly when a name comes twice', async t => 
   })
 })
 
+t.test('a name that is escaped is itself, whatever names were read before it', async t => {
+  for (let times = 0; times < 3; times++) {
+    t.strictSame(parse('{"a":1,"\\\\":2}'), { a: 1, '\\': 2 })
+    t.strictSame(parse('{"a":1,"\\u0062":2}'), { a: 1, b: 2 })
+    t.strictSame(parse('{"a":"\\"", "\\u0062\\n" : {"c\\\\":"\\\\"}}'), { a: '"', 'b\n': { 'c\\': '\\' } })
+  }
+})
+
 t.test('a member called __proto__ is a member and changes nobody, on both paths', async t => {
   const text = '{"__proto__":{"isAdmin":true}}'
   for (const value of [parse(text), (parse(besideLongNumber(text)) as object[])[1]]) {

@@ -390,7 +390,8 @@ t.test('what is not HTTP, or says its length in two ways, is refused', async t =
   ]
   for (const text of bad) {
     const statuses = statusesIn(await sendRaw(port, text))
-    t.ok(statuses.length === 1 && statuses[0]! >= 400, text.slice(0, 60))
+    // With Node 22 and newer, uWebSockets hangs up on the first without a word.
+    t.ok(statuses.length <= 1 && statuses.every(status => status >= 400), text.slice(0, 60))
   }
   t.equal(requests.length, 0)
 })
