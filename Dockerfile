@@ -7,14 +7,14 @@
 #
 # deploy/compose.yaml runs it with its secrets and a relay.
 
-FROM node:20-bookworm-slim AS build
+FROM node:24-trixie-slim AS build
 WORKDIR /build
 COPY package.json package-lock.json ./
 RUN npm ci --no-audit --no-fund
 COPY . .
 RUN npm run build
 
-FROM node:20-bookworm-slim AS dependencies
+FROM node:24-trixie-slim AS dependencies
 WORKDIR /app
 COPY package.json package-lock.json ./
 # uWebSockets.js comes with the binaries of every platform, 250 MB of them.
@@ -22,7 +22,7 @@ RUN npm ci --omit=dev --no-audit --no-fund \
     && find node_modules/uWebSockets.js -name 'uws_*.node' \
        ! -name "uws_linux_$(node -p process.arch)_$(node -p process.versions.modules).node" -delete
 
-FROM node:20-bookworm-slim
+FROM node:24-trixie-slim
 LABEL org.opencontainers.image.title="Callsign" \
       org.opencontainers.image.description="A calling app's whole backend in one Node process, with a key transparency log its users can check" \
       org.opencontainers.image.licenses="Apache-2.0"
