@@ -9,14 +9,14 @@
 
 FROM node:24-trixie-slim AS build
 WORKDIR /build
-COPY package.json package-lock.json ./
+COPY package.json package-lock.json .npmrc ./
 RUN npm ci --no-audit --no-fund
 COPY . .
 RUN npm run build
 
 FROM node:24-trixie-slim AS dependencies
 WORKDIR /app
-COPY package.json package-lock.json ./
+COPY package.json package-lock.json .npmrc ./
 # uWebSockets.js comes with the binaries of every platform, 250 MB of them.
 RUN npm ci --omit=dev --no-audit --no-fund \
     && find node_modules/uWebSockets.js -name 'uws_*.node' \
@@ -46,5 +46,6 @@ STOPSIGNAL SIGTERM
 # Alive, not ready: a disk that is full is not mended by a restart.
 HEALTHCHECK --interval=10s --timeout=3s --start-period=30s --retries=3 \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.CALLSIGN_ADMIN_PORT || 9090}/healthz`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
-ENTRYPOINT ["node", "--enable-source-maps", "dist/scripts/callsign.js"]
+# Node 24 would keep up to 128 MB for young objects, where Node 20 keeps 32.
+ENTRYPOINT ["node", "--enable-source-maps", "--max-semi-space-size=16", "dist/scripts/callsign.js"]
 CMD ["serve"]

@@ -91,7 +91,12 @@ export function profileArguments(profilesFolder: string | undefined): readonly s
 }
 
 function nodeArgumentsOf({ profilesFolder, nodeArguments = [] }: ServerOptions): readonly string[] {
-  return ['--enable-source-maps', ...profileArguments(profilesFolder), ...nodeArguments]
+  return [
+    '--enable-source-maps',
+    '--max-semi-space-size=16',
+    ...profileArguments(profilesFolder),
+    ...nodeArguments,
+  ]
 }
 
 const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url))
