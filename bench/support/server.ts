@@ -93,6 +93,7 @@ export function profileArguments(profilesFolder: string | undefined): readonly s
 function nodeArgumentsOf({ profilesFolder, nodeArguments = [] }: ServerOptions): readonly string[] {
   return [
     '--enable-source-maps',
+    // As the unit and the image have it.
     '--max-semi-space-size=16',
     ...profileArguments(profilesFolder),
     ...nodeArguments,

@@ -97,12 +97,11 @@ function endsOfInvitation(change: Change, participant: Participant): CallEffect[
   if (was === undefined || !isPending(was) || isPending(participant)) return []
   const { userId, state } = participant
   const kind = kindOfEnd(change, participant)
-  const isMissed = kind === 'call_cancelled' && state === 'missed'
+  const isMissed = kind === 'call_cancelled' && state === 'missed' ? true : undefined
   return was.devices.map(({ deviceId }) => {
     const isOwn = by !== undefined && isSameDevice(by, { userId, deviceId })
     if (isOwn) return { kind: 'withdraw', userId, deviceId }
-    const effect = overNotice(change, was, deviceId, kind)
-    return isMissed ? { ...effect, isMissed } : effect
+    return { ...overNotice(change, was, deviceId, kind), replaces: 'invitation', isMissed }
   })
 }
 
@@ -192,8 +191,7 @@ function overNotice(
 ): DeviceEffect {
   const callerName = nameOf(after, invitedBy)
   const notice = { kind, callId: after.callId, callerId: invitedBy, callerName, isVideo, atMs: nowMs }
-  const effect = plainNotice({ userId, deviceId }, notice)
-  return kind === 'call_moved' ? effect : { ...effect, replaces: 'invitation' }
+  return plainNotice({ userId, deviceId }, notice)
 }
 
 function plainNotice({ userId, deviceId }: CallDeviceRef, notice: PlainCallNotice): DeviceEffect {

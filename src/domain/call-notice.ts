@@ -129,7 +129,7 @@ export interface DeviceEffect {
   /** The device's waiting invitation to this call is taken out in the same step. */
   readonly replaces: 'invitation' | undefined
   /** With `call_cancelled`: its person has missed the call, and is told so by a push as if nobody had given it up. */
-  readonly isMissed?: true
+  readonly isMissed?: true | undefined
 }
 
 /** The notice with a slice, to the device whose slice it is. */

@@ -121,8 +121,8 @@ export class CallStore {
     const { inbox, notices, history } = this.#parts
     switch (effect.kind) {
       case 'device': {
-        const { kind: _, notice: body, ...told } = effect
-        return notices.tellDevice({ ...told, body }, nowMs)
+        const { userId, deviceId, notice: body, expiresAtMs, replaces, isMissed } = effect
+        return notices.tellDevice({ userId, deviceId, body, expiresAtMs, replaces, isMissed }, nowMs)
       }
       case 'withdraw':
         return void inbox.dropInvitation(effect.userId, effect.deviceId, callId)

@@ -64,7 +64,7 @@ export class Notices {
     const item = { kind: 'notice', notice: told } as const
     inbox.append(userId, deviceId, { item, expiresAtMs, replaces: replaced }, nowMs)
     this.#push(userId, device, told, this.#callPushedUntilMs(notice, nowMs))
-    if (body.kind !== 'call_cancelled' || !isMissed) return
+    if (body.kind !== 'call_cancelled' || !isMissed || device.push === undefined) return
     this.#push(
       userId,
       device,

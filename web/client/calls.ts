@@ -38,7 +38,7 @@ export class Calls {
     this.#socket = socket
     this.#userId = userId
     this.#exchange = new KeyExchange(keyLog, userId)
-    this.#ringing = new Ringing(store, session, socket, this.#exchange, userId)
+    this.#ringing = new Ringing(store, this.#requests, socket, this.#exchange, userId)
     this.#rejoining = new Rejoining({
       ...{ store, socket, requests: this.#requests, exchange: this.#exchange, keys: this.#keys, userId },
       begin: record => this.#begin(record, { phase: 'asking', fingerprint: undefined }),

@@ -1,9 +1,10 @@
 /** Invitations into calls, from the first ring until they are answered, declined or over. */
 
 import type { CallRecord } from './call-record.ts'
+import type { CallRequests } from './call-requests.ts'
 import type { Bytes } from './device-key.ts'
 import type { KeyExchange } from './key-exchange.ts'
-import { type Session, sentenceOf } from './session.ts'
+import { sentenceOf } from './session.ts'
 import type { Event, Socket } from './socket.ts'
 import type { Ring, Store } from './state.ts'
 
@@ -20,15 +21,15 @@ interface Invitation {
 
 export class Ringing {
   readonly #store: Store
-  readonly #session: Session
+  readonly #requests: CallRequests
   readonly #socket: Socket
   readonly #exchange: KeyExchange
   readonly #userId: string
   readonly #invitations = new Map<string, Invitation>()
 
-  constructor(store: Store, session: Session, socket: Socket, exchange: KeyExchange, userId: string) {
+  constructor(store: Store, requests: CallRequests, socket: Socket, exchange: KeyExchange, userId: string) {
     this.#store = store
-    this.#session = session
+    this.#requests = requests
     this.#socket = socket
     this.#exchange = exchange
     this.#userId = userId
@@ -66,7 +67,7 @@ export class Ringing {
 
   async decline(callId: string, reason: 'declined' | 'timeout'): Promise<void> {
     this.stop(callId)
-    await this.#session.request('POST', `call/${callId}/decline`, { reason })
+    await this.#requests.post(`${callId}/decline`, { reason })
   }
 
   stop(callId: string): void {
@@ -95,7 +96,7 @@ export class Ringing {
   }
 
   async #open(callId: string, callerId: string, sealed: string): Promise<Bytes> {
-    const record = await this.#session.request<CallRecord>('GET', `call/${callId}`)
+    const record = await this.#requests.get(callId)
     return this.#exchange.openFromAny(record, sealed, callerId)
   }
 
