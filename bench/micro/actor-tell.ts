@@ -7,7 +7,7 @@ import type { Ref } from '../../src/runtime/actor.ts'
 import { realWorld } from '../../src/runtime/clock.ts'
 import { ActorSystem } from '../../src/runtime/system.ts'
 import type { Benchmark, BenchmarkContext, Row } from '../support/benchmark.ts'
-import { interleaved } from '../support/rounds.ts'
+import { interleaved, medianOfMany } from '../support/rounds.ts'
 import { mean } from '../support/statistics.ts'
 
 const TELL: Row = {
@@ -43,8 +43,8 @@ async function run(context: BenchmarkContext): Promise<void> {
       const { limit, project } = await interleaved(
         round,
         turns,
-        () => messagesPerSecond(messages, () => queue.burst()),
-        () => messagesPerSecond(messages, () => adders.burst(refs)),
+        () => medianOfMany(() => messagesPerSecond(messages, () => queue.burst())),
+        () => medianOfMany(() => messagesPerSecond(messages, () => adders.burst(refs))),
       )
       context.record(TELL, round, {
         limit: mean(limit),

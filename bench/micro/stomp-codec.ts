@@ -8,7 +8,7 @@ import { FRAME_BYTES_MAX } from '../../src/limits.ts'
 import { StompParser } from '../../src/stomp/parser.ts'
 import { encodeFrame, MessageTemplate, SubscriptionHead } from '../../src/stomp/serializer.ts'
 import type { Benchmark, BenchmarkContext, Row } from '../support/benchmark.ts'
-import { interleaved } from '../support/rounds.ts'
+import { interleaved, medianOfMany } from '../support/rounds.ts'
 import { mean, rounded } from '../support/statistics.ts'
 
 const PARSE: Row = {
@@ -52,8 +52,8 @@ async function run(context: BenchmarkContext): Promise<void> {
     const parse = await interleaved(
       round,
       turns,
-      async () => perSecond(frames, () => splitAtLineEnds(send)),
-      async () => perSecond(frames, readerOf([send])),
+      () => medianOfMany(() => perSecond(frames, () => splitAtLineEnds(send))),
+      () => medianOfMany(() => perSecond(frames, readerOf([send]))),
     )
     context.record(PARSE, round, {
       limit: mean(parse.limit),
@@ -68,8 +68,8 @@ async function run(context: BenchmarkContext): Promise<void> {
     const template = await interleaved(
       round,
       turns,
-      async () => perSecond(frames, () => Buffer.from(finished).length),
-      async () => perSecond(frames, writerTo(receivers)),
+      () => medianOfMany(() => perSecond(frames, () => Buffer.from(finished).length)),
+      () => medianOfMany(() => perSecond(frames, writerTo(receivers))),
     )
     context.record(TEMPLATE, round, {
       limit: mean(template.limit),

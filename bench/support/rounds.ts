@@ -1,7 +1,7 @@
 /** Limit and project side by side: measured in short turns, one after the other, in the other order each time. */
 
 import { cpuSeconds } from './machine.ts'
-import { sum } from './statistics.ts'
+import { median, sum } from './statistics.ts'
 
 /** What both measured, a figure for each turn. */
 export interface Turns<Limit, Project = Limit> {
@@ -61,6 +61,20 @@ async function inTurns(
     for (const measure of ordered) await measure()
   }
 }
+
+/**
+ * The median of what `measure` comes to, again and again for a quarter of a second. For work of milliseconds: measured
+ * once, that is what else the machine did just then.
+ */
+export async function medianOfMany(measure: () => number | Promise<number>): Promise<number> {
+  const figures: number[] = []
+  const endMs = performance.now() + MANY_MS
+  do figures.push(await measure())
+  while (performance.now() < endMs)
+  return median(figures)
+}
+
+const MANY_MS = 250
 
 /** What `run` came to, and the processor seconds that the process, or all of them, spent meanwhile. */
 export async function withCpu<Figure>(
