@@ -80,17 +80,19 @@ export class Town {
     this.#devices = new DeviceStore(database)
     this.#sessions = new SessionStore({ database, expiries, lifetimes: LIFETIMES })
     const lists = new IdLists(database)
+    const { secret } = developmentKeys(dataFolder).keys
+    const secrets = deriveSecrets(Buffer.from(secret, 'base64'))
     this.#contacts = new ContactStore({
       database,
       expiries,
       errands: { define() {}, leave() {} },
       lists,
+      secrets,
+      randomBytes,
       displayNameOf: () => NAME,
       tell: () => undefined,
       missedCallsOf: () => 0,
     })
-    const { secret } = developmentKeys(dataFolder).keys
-    const secrets = deriveSecrets(Buffer.from(secret, 'base64'))
     this.#shareTokens = new ShareTokenStore({ database, expiries, lists, secrets })
     this.#authentication = new Authentication({
       secrets,

@@ -29,6 +29,7 @@ import {
 } from '../domain/friend-request.ts'
 import type { RequestId, UserId } from '../domain/ids.ts'
 import type { Badge, NoticeBody } from '../domain/notice.ts'
+import type { Secrets } from '../domain/secrets.ts'
 import type { Database, Table } from './database.ts'
 import type { Errands } from './errands.ts'
 import type { Expiries } from './expiries.ts'
@@ -41,6 +42,8 @@ export interface ContactStoreParts {
   readonly expiries: Expiries
   readonly errands: Pick<Errands, 'define' | 'leave'>
   readonly lists: IdLists
+  readonly secrets: Pick<Secrets, 'seal'>
+  readonly randomBytes: (length: number) => Uint8Array
   readonly displayNameOf: (userId: UserId) => string
   /** Tells every device of a user, in the transaction that it is called in. */
   readonly tell: (userId: UserId, body: NoticeBody, nowMs: number) => void
@@ -68,13 +71,13 @@ export class ContactStore {
   readonly #blocks: Table<number>
 
   constructor(parts: ContactStoreParts) {
-    const { database, expiries, errands, lists } = parts
+    const { database, errands, lists } = parts
     this.#parts = parts
     this.#lists = lists
     this.#links = database.table('contacts', [['sinceMs']])
     this.#blocks = database.table('blocks')
     const onExpired = (request: FriendRequest, nowMs: number) => this.#tellGone(request, nowMs)
-    this.#requests = new FriendRequestTable({ database, expiries, lists, onExpired })
+    this.#requests = new FriendRequestTable({ ...parts, onExpired })
     errands.define('request_made', ({ requestId }, nowMs) => this.#onMade(requestId, nowMs))
     errands.define('request_gone', (request, nowMs) => this.#onGone(request, nowMs))
   }

@@ -13,12 +13,19 @@ import {
   REQUEST_OPEN_MS,
 } from '../domain/friend-request.ts'
 import type { RequestId, UserId } from '../domain/ids.ts'
+import type { Secrets } from '../domain/secrets.ts'
 import { PEOPLE_KEPT_MAX } from '../limits.ts'
 import type { Database, Table } from './database.ts'
 import { EXPIRY, type Expiries } from './expiries.ts'
 import { type IdLists, LIST, type List, type ListEntry, type ListRange } from './id-lists.ts'
 import { idInKey, idsKey, userInKey } from './keys.ts'
+import { Sealed } from './sealed.ts'
 import { WatchedCache } from './watched-cache.ts'
+
+interface Row extends Omit<FriendRequest, 'message'> {
+  /** Sealed; the text itself in older rows. */
+  readonly message?: Uint8Array | string
+}
 
 /** What one user has with another in one direction. */
 interface Direction {
@@ -32,19 +39,23 @@ export interface FriendRequestParts {
   readonly database: Database
   readonly expiries: Expiries
   readonly lists: IdLists
+  readonly secrets: Pick<Secrets, 'seal'>
+  readonly randomBytes: (length: number) => Uint8Array
   /** Told in the transaction in which a request expires, as it was before. */
   readonly onExpired: (request: FriendRequest, nowMs: number) => void
 }
 
 export class FriendRequestTable {
   readonly #parts: FriendRequestParts
-  readonly #requests: Table<FriendRequest>
+  readonly #requests: Table<Row>
+  readonly #messages: Sealed
   readonly #directions: Table<Direction>
   readonly #asked: WatchedCache<UserId, boolean>
 
   constructor(parts: FriendRequestParts) {
     this.#parts = parts
     this.#requests = parts.database.table('friend-requests')
+    this.#messages = new Sealed(parts.secrets, parts.randomBytes, 'friend-request')
     this.#directions = parts.database.table('friend-request-directions')
     this.#asked = new WatchedCache(parts.database, ['id-lists'], userInKey, PEOPLE_KEPT_MAX)
     parts.expiries.define(EXPIRY.friendRequest, (key, nowMs) => this.#expire(key, nowMs))
@@ -52,7 +63,8 @@ export class FriendRequestTable {
 
   /** Also one that was closed lately. */
   read(requestId: bigint): FriendRequest | undefined {
-    return this.#requests.get(idsKey(requestId))
+    const row = this.#requests.get(idsKey(requestId))
+    return row && this.#opened(row)
   }
 
   /** The request from one to another that is open to its sender. */
@@ -102,7 +114,7 @@ export class FriendRequestTable {
   /** In a transaction: a new request, or the new state of one. */
   put(request: FriendRequest, before?: FriendRequest): void {
     const key = idsKey(request.requestId)
-    this.#requests.put(key, request)
+    this.#requests.put(key, this.#sealed(request))
     if (before === undefined) {
       this.#parts.expiries.add(EXPIRY.friendRequest, request.createdAtMs + REQUEST_OPEN_MS, key)
     } else this.#unlist(before)
@@ -132,6 +144,17 @@ export class FriendRequestTable {
       this.forgetDirections(request.senderId, request.receiverId)
     }
     return requests.filter(request => isOpenToReceiver(request, nowMs))
+  }
+
+  #sealed({ message, ...request }: FriendRequest): Row {
+    if (message === undefined) return request
+    return { ...request, message: this.#messages.seal(Buffer.from(message)) }
+  }
+
+  /** Without its message where another secret has sealed it. */
+  #opened({ message, ...request }: Row): FriendRequest {
+    const plain = message instanceof Uint8Array ? this.#messages.open(message) : message
+    return plain === undefined ? request : { ...request, message: Buffer.from(plain).toString('utf8') }
   }
 
   #putDirection({ requestId, senderId, receiverId, closedAtMs }: FriendRequest): void {

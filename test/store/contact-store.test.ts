@@ -1,5 +1,7 @@
 /** Contacts and requests on a real store: against a model on paper, expiry, limits, erasure. */
 
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
 import {
   CONTACTS_MAX,
@@ -8,7 +10,7 @@ import {
   type RequestRoute,
 } from '../../src/domain/friend-request.ts'
 import { newId, type RequestId, type UserId } from '../../src/domain/ids.ts'
-import { type ContactHouse, openContacts, people } from '../support/contact-house.ts'
+import { askById, type ContactHouse, openContacts, people } from '../support/contact-house.ts'
 import { ContactModel } from '../support/contact-model.ts'
 import { randomFrom, seedOf } from '../support/seed.ts'
 
@@ -402,4 +404,33 @@ t.test('what there is between people survives a new start', async t => {
   const before = stateOfStore(first, [ann!, bob!, cy!])
   await first.world.database.close()
   t.equal(stateOfStore(openContacts(t, folder), [ann!, bob!, cy!]), before)
+})
+
+t.test(
+  'what people write with a request can not be read in the file, and is there after a restart',
+  async t => {
+    const folder = t.testdir()
+    const house = openContacts(t, folder)
+    const [ann, bob] = await people(house, 'Ann', 'Bob')
+    const body = { targetUserId: bob!.userId, message: 'It is Ann, of the pharmacy' }
+    await house.send('POST /app/api/friend-request/by-id', { token: ann!.token, body })
+    const messages = ({ contacts, world }: ContactHouse) =>
+      contacts.readRequests(bob!.userId, 'incoming', ALL, world.nowMs()).map(({ message }) => message)
+    t.same(messages(house), [body.message])
+    await house.world.database.close()
+    t.notOk(readFileSync(join(folder, 'store', 'data.mdb')).includes(body.message))
+    t.same(messages(openContacts(t, folder)), [body.message])
+  },
+)
+
+t.test('a message that was kept before messages were sealed is read', async t => {
+  const house = openContacts(t)
+  const [ann, bob] = await people(house, 'Ann', 'Bob')
+  await askById(house, ann!, bob!)
+  const rows = house.world.database.table<object>('friend-requests')
+  await house.world.database.commit(() => {
+    for (const { key, value } of rows.getRange({})) rows.put(key, { ...value, message: 'It is Ann' })
+  })
+  const [request] = house.contacts.readRequests(bob!.userId, 'incoming', ALL, house.world.nowMs())
+  t.equal(request!.message, 'It is Ann')
 })
