@@ -4,6 +4,8 @@ import type { Letter } from '../domain/outgoing.ts'
 import {
   addressChangedNotice,
   addressTriedNotice,
+  bindingMail,
+  bindingSms,
   codesStoppedNotice,
   erasureNotice,
   type Language,
@@ -25,7 +27,11 @@ export interface LetterSettings {
 export function mailTextOf(letter: Letter, language: Language, { appName }: LetterSettings): MailText {
   switch (letter.kind) {
     case 'otp':
-      return otpMail(language, { appName, code: letter.otp, minutes: Math.floor(letter.lifetimeS / 60) })
+      return (letter.binds ? bindingMail : otpMail)(language, {
+        appName,
+        code: letter.otp,
+        minutes: Math.floor(letter.lifetimeS / 60),
+      })
     case 'address-tried':
       return addressTriedNotice(language, { appName })
     case 'address-replaced':
@@ -47,5 +53,5 @@ export function smsTextOf(letter: Letter, language: Language, settings: LetterSe
   const { appName, domain, retrieverHash } = settings
   if (letter.kind !== 'otp') return mailTextOf(letter, language, settings).text
   const hash = retrieverHash === undefined ? {} : { retrieverHash }
-  return otpSms(language, { appName, code: letter.otp, domain, ...hash })
+  return (letter.binds ? bindingSms : otpSms)(language, { appName, code: letter.otp, domain, ...hash })
 }

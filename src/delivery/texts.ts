@@ -56,6 +56,25 @@ export function otpMail(language: Language, { appName, code, minutes }: OtpMail)
   return texts[language]
 }
 
+/** With a code that adds the address to an account: somebody may have talked its owner into telling it. */
+export function bindingMail(language: Language, { appName, code, minutes }: OtpMail): MailText {
+  const texts: Record<Language, MailText> = {
+    en: {
+      subject: `${code} adds your address to ${appName}`,
+      text: `To add this address to a ${appName} account and sign in with it, the code is ${code}. It is valid for ${minutes} minutes.\n\nTell it to nobody: we never ask for it. If you did not ask for a code, someone else did: ignore this message, and your address is not added.\n`,
+    },
+    vi: {
+      subject: `${code} thêm địa chỉ của bạn vào ${appName}`,
+      text: `Để thêm địa chỉ này vào một tài khoản ${appName} và đăng nhập bằng địa chỉ này, mã là ${code}. Mã có hiệu lực trong ${minutes} phút.\n\nĐừng cho ai biết mã này: chúng tôi không bao giờ hỏi. Nếu bạn không yêu cầu mã thì đó là người khác: hãy bỏ qua thư này, địa chỉ của bạn sẽ không được thêm vào.\n`,
+    },
+    de: {
+      subject: `${code} fügt deine Adresse ${appName} hinzu`,
+      text: `Um diese Adresse einem ${appName}-Konto hinzuzufügen und sich dort mit ihr anzumelden, brauchst du den Code ${code}. Er gilt ${minutes} Minuten.\n\nSag ihn niemandem: Wir fragen nie danach. Wenn du keinen Code angefordert hast, war es jemand anderes: Ignoriere diese Nachricht, und deine Adresse wird nicht hinzugefügt.\n`,
+    },
+  }
+  return texts[language]
+}
+
 export interface OtpSms {
   readonly appName: string
   readonly code: string
@@ -65,15 +84,31 @@ export interface OtpSms {
   readonly retrieverHash?: string
 }
 
-/** Its last line binds the code to the domain (WICG "origin-bound one-time codes"), so that iOS fills it in. */
-export function otpSms(language: Language, { appName, code, domain, retrieverHash }: OtpSms): string {
+export function otpSms(language: Language, sms: OtpSms): string {
+  const { appName, code } = sms
   const texts: Record<Language, string> = {
     en: `${code} is your ${appName} code. Tell it to nobody.`,
     vi: `${code} la ma ${appName} cua ban. Dung cho ai biet.`,
     de: `${code} ist dein Code für ${appName}. Sag ihn niemandem.`,
   }
+  return withCodeLine(texts[language], sms)
+}
+
+/** With a code that adds the number to an account. */
+export function bindingSms(language: Language, sms: OtpSms): string {
+  const { appName, code } = sms
+  const texts: Record<Language, string> = {
+    en: `${code} adds this number to a ${appName} account. Tell it to nobody.`,
+    vi: `${code} them so nay vao mot tai khoan ${appName}. Dung cho ai biet.`,
+    de: `${code} fügt diese Nummer einem ${appName}-Konto hinzu. Sag ihn niemandem.`,
+  }
+  return withCodeLine(texts[language], sms)
+}
+
+/** The last line binds the code to the domain (WICG "origin-bound one-time codes"), so that iOS fills it in. */
+function withCodeLine(text: string, { code, domain, retrieverHash }: OtpSms): string {
   const hash = retrieverHash === undefined ? '' : `${retrieverHash}\n`
-  return `${texts[language]}\n\n${hash}@${domain} #${code}`
+  return `${text}\n\n${hash}@${domain} #${code}`
 }
 
 export interface Notice {

@@ -6,7 +6,13 @@ import type { Notice } from './notice.ts'
 
 /** What a mail or short message says; its words are chosen when it is sent. */
 export type Letter =
-  | { readonly kind: 'otp'; readonly otp: string; readonly lifetimeS: number }
+  | {
+      readonly kind: 'otp'
+      readonly otp: string
+      readonly lifetimeS: number
+      /** The code adds the address to an account, which need not be that of who reads it. Absent in letters of before. */
+      readonly binds?: boolean
+    }
   /** To the owner of an address that somebody else tried to bind. */
   | { readonly kind: 'address-tried' }
   /** To an address that is no longer the account's. */

@@ -57,7 +57,7 @@ export class CodeSender {
     const isTaken = purpose.kind === 'bind' && purpose.isTaken === true
     const letter: Letter = isTaken
       ? { kind: 'address-tried' }
-      : { kind: 'otp', otp, lifetimeS: CODE_LIFETIME_MS / 1000 }
+      : { kind: 'otp', otp, lifetimeS: CODE_LIFETIME_MS / 1000, binds: purpose.kind === 'bind' }
     this.#write(address, language, letter, CODE_LIFETIME_MS, nowMs)
     if (this.#isCharged(address)) smsBudget?.countSent(address.key, nowMs)
     return { codeId, hash: hashOtp(secrets.codePepper, codeId, otp) }

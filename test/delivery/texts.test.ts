@@ -37,28 +37,33 @@ t.test('the best language is the one that is wanted most', async t => {
 t.test('an SMS ends with the code bound to the domain, after the hash that Android looks for', async t => {
   const sms = { ...APP, code: '012345', domain: 'callsign.example' }
   for (const language of LANGUAGES) {
-    const lines = texts.otpSms(language, sms).split('\n')
-    t.match(lines[0], /012345/, language)
-    t.same(lines.slice(1), ['', '@callsign.example #012345'])
-    const withHash = texts.otpSms(language, { ...sms, retrieverHash: 'FA+9qCX9VSu' }).split('\n')
-    t.same(withHash.slice(1), ['', 'FA+9qCX9VSu', '@callsign.example #012345'])
+    for (const textOf of [texts.otpSms, texts.bindingSms]) {
+      const lines = textOf(language, sms).split('\n')
+      t.match(lines[0], /012345/, language)
+      t.same(lines.slice(1), ['', '@callsign.example #012345'])
+      const withHash = textOf(language, { ...sms, retrieverHash: 'FA+9qCX9VSu' }).split('\n')
+      t.same(withHash.slice(1), ['', 'FA+9qCX9VSu', '@callsign.example #012345'])
+    }
   }
 })
 
 t.test('an SMS is one message of the basic alphabet, and short enough for Android', async t => {
   const sms = { ...APP, code: '012345', domain: 'callsign.example', retrieverHash: 'FA+9qCX9VSu' }
   for (const language of LANGUAGES) {
-    const text = texts.otpSms(language, sms)
-    t.match(text, GSM, language)
-    t.ok(Buffer.byteLength(text) <= 140, language)
+    for (const text of [texts.otpSms(language, sms), texts.bindingSms(language, sms)]) {
+      t.match(text, GSM, language)
+      t.ok(Buffer.byteLength(text) <= 140, language)
+    }
   }
 })
 
 t.test('a mail shows the code in its subject and its first line', async t => {
   for (const language of LANGUAGES) {
-    const { subject, text } = texts.otpMail(language, { ...APP, code: '012345', minutes: 5 })
-    t.ok(subject.startsWith('012345 '), language)
-    t.match(text.split('\n')[0], /Callsign.*012345.* 5 /)
+    for (const textOf of [texts.otpMail, texts.bindingMail]) {
+      const { subject, text } = textOf(language, { ...APP, code: '012345', minutes: 5 })
+      t.ok(subject.startsWith('012345 '), language)
+      t.match(text.split('\n')[0], /Callsign.*012345.* 5 /)
+    }
   }
 })
 

@@ -198,6 +198,7 @@ t.test('an address changes once its code is confirmed, and the old one is told',
     pending: [{ kind: 'email', sentTo: 'n•••@example.org' }],
   })
   const mail = await story.world.mail.mailTo('new@example.org')
+  t.match(mail.subject, /^\d{6} adds your address to Callsign$/)
   const otp = ann.hide(mail.subject.slice(0, 6))
   const { challengeId } = change.pending[0]
   const verified = await ann.get(200, 'POST /app/api/verify', { challengeId, otp })
@@ -211,6 +212,7 @@ t.test('an address changes once its code is confirmed, and the old one is told',
     value: '+84987654321',
   })
   const sms = JSON.parse(await story.world.sms.smsTo('+84987654321'))
+  t.match(sms.text, /^\d{6} adds this number to a Callsign account\./)
   const phoneOtp = ann.hide(sms.text.slice(0, 6))
   const body = { challengeId: added.challengeId, otp: phoneOtp }
   t.match(await ann.get(200, 'POST /app/api/verify', body), { purpose: 'bind-phone' })
