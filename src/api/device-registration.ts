@@ -275,10 +275,11 @@ function lasts(session: Session | undefined): session is Session {
   return session !== undefined && session.revokedBecause === undefined
 }
 
-function assertLasts(session: Session | undefined): void {
+/** In the transaction of a request: throws as its access token would be refused by now when its session has ended. */
+export function assertLasts(session: Session | undefined): void {
   if (lasts(session)) return
   const code = session === undefined ? 'TOKEN_INVALID' : 'SESSION_REVOKED'
-  throw new SignalError(code, 'the session has ended while its device was being registered')
+  throw new SignalError(code, 'the session has ended while the request was under way')
 }
 
 const noop = (): void => {}

@@ -22,7 +22,7 @@ import { timeText } from '../schema/time.ts'
 import type { AccountStore } from '../store/account-store.ts'
 import { type DeviceStore, withPush } from '../store/device-store.ts'
 import { sessionIdOf } from '../store/session-store.ts'
-import type { DeviceRegistration, RegistrationRequest } from './device-registration.ts'
+import { assertLasts, type DeviceRegistration, type RegistrationRequest } from './device-registration.ts'
 import { type DeviceRemovalWorld, removeDevice } from './device-removal.ts'
 import {
   type Call,
@@ -87,7 +87,7 @@ function registrationOf(
   }
 }
 
-function putPush({ devices }: DevicesWorld): Operation {
+function putPush({ devices, sessions }: DevicesWorld): Operation {
   return operationWithBody(PutPushRequest, {
     id: 'putPushTokens',
     method: 'PUT',
@@ -97,10 +97,12 @@ function putPush({ devices }: DevicesWorld): Operation {
     access: 'device',
     replies: { 204: null },
     codes: ['DEVICE_NOT_FOUND'],
-    handle: ({ caller: { userId, deviceId }, body, nowMs, commit }) =>
+    handle: ({ caller: { userId, deviceId, sessionName }, body, nowMs, commit }) =>
       commit(() => {
         const device = devices.active(userId, deviceId)
         if (device === undefined) throw deviceNotFound()
+        // Else the tokens that a logout has just forgotten would be back, for calls to somebody who is gone.
+        assertLasts(sessions.read(sessionIdOf(sessionName)))
         devices.put(
           userId,
           withPush(device, pushTokensAfter(device.push, known(PutPushRequest, body), nowMs)),

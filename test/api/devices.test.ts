@@ -34,6 +34,21 @@ t.test('push tokens are renewed one at a time, taken back when empty, and moved 
   t.same([tokensOf(second)?.apnsToken, tokensOf(second)?.registeredAtMs], ['ab'.repeat(32), registeredAtMs])
 })
 
+t.test('push tokens that come while their session ends are not kept', async t => {
+  const { house, ann, first } = await twoDevices(t)
+  const { database, sessions, devices } = house.world
+  const body = { fcmToken: 'abc' }
+  await house.send('PUT /app/api/devices/current/push', { token: ann.token, body })
+  const logout = database.commit(() => {
+    for (const id of sessions.idsOf(ann.userId)) sessions.remove(id)
+    devices.forgetPush(ann.userId, idOf(first))
+  })
+  const late = await house.send('PUT /app/api/devices/current/push', { token: ann.token, body })
+  await logout
+  t.same([late.status, late.body.code], [401, 'TOKEN_INVALID'])
+  t.equal(activeDevice(house, ann, first)?.push, undefined)
+})
+
 t.test('push tokens need a device', async t => {
   const house = await openHouse(t, t.testdir())
   const { token } = await newUser(house.world)
