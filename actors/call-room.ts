@@ -80,6 +80,8 @@ export interface CallRoomWorld {
   readonly facts: (calling: Calling) => CallFacts
   /** Whether the device has a socket at this moment. */
   readonly isConnected: (userId: UserId, deviceId: DeviceId) => boolean
+  /** Whether the device is one of its user's at this moment. */
+  readonly isRegistered: (userId: UserId, deviceId: DeviceId) => boolean
   /** The HTTP reply to a command, as text, to be kept. */
   readonly keptReply: (kind: CallRequest['kind'], reply: CallReply) => string
   /** Left out where rates are not limited. */
@@ -174,6 +176,7 @@ class CallRoom implements Actor<CallRoomMessage> {
   }
 
   #onCommand({ command, idempotent, reply }: CommandMessage): void {
+    if (!this.#mayCome(command)) return this.#refuse(DEVICE_REMOVED, reply)
     const timed: CallCommand = { ...command, nowMs: this.#nowMs() }
     const decision = decide(this.#call, timed, this.#factsFor(command))
     const refusal = decision.ok ? this.#countRings(decision, timed) : decision
@@ -285,6 +288,11 @@ class CallRoom implements Actor<CallRoomMessage> {
     return this.#world.isConnected(by.userId, by.deviceId) ? withPresence(call, by, true, nowMs) : call
   }
 
+  /** Its removal, which puts a device out of its calls, may have overtaken what it asked for before. */
+  #mayCome({ kind, by }: CallRequest): boolean {
+    return !COMING.has(kind) || this.#world.isRegistered(by.userId, by.deviceId)
+  }
+
   #factsFor(command: CallRequest): CallFacts | undefined {
     if (command.kind !== 'start' && command.kind !== 'invite') return undefined
     const { by, calleeIds, roomId } = command
@@ -368,6 +376,9 @@ function callIdOf(id: string): CallId {
 }
 
 const TIMER = 'deadline'
+/** What brings a device into a call, or to its key. */
+const COMING: ReadonlySet<CallRequest['kind']> = new Set(['start', 'join', 'request-rejoin', 'rejoin'])
+const DEVICE_REMOVED = refused('DEVICE_NOT_REGISTERED', 'the device was removed')
 const NOTHING_TO_WRITE = Promise.resolve()
 /** As many as a call's people send in a second; beyond it a caller is told to come back. */
 const MAILBOX_MESSAGES_MAX = 256

@@ -395,6 +395,29 @@ t.test('a device that is removed is out of the call', async t => {
   t.same(rooms.index.callsWith(bob.userId, bob.phone.deviceId), [])
 })
 
+t.test(
+  'what a device asked for before its removal, and is overtaken by it, brings it into no call',
+  async t => {
+    const rooms = openRooms(t)
+    const [ann, bob] = (await rooms.people(['Ann', 'Bob'], 2)) as People
+    const callId = await rooms.start(ann.phone, [bob])
+    const { deviceId, userId } = bob.phone
+    const { database, devices } = rooms.world
+    await database.commit(() => void devices.remove(userId, deviceId, rooms.clock.nowMs()))
+    await rooms.tell(callId, { kind: 'device-removed', by: bob.phone })
+    const other = rooms.newCallId()
+    const asked = [
+      rooms.ask(callId, simple('join', bob.phone)),
+      rooms.ask(callId, simple('request-rejoin', bob.phone)),
+      rooms.ask(callId, simple('rejoin', bob.phone)),
+      rooms.ask(other, rooms.startRequest(bob.phone, [ann], other)),
+    ]
+    for (const refused of asked) await t.rejects(refused, { code: 'DEVICE_NOT_REGISTERED' })
+    t.same(rooms.index.callsWith(userId, deviceId), [])
+    t.equal(rooms.calls.read(other), undefined)
+  },
+)
+
 t.test('a person who does not answer is rung five times in ten minutes; an answer begins anew', async t => {
   const rooms = openRooms(t, { rates: true })
   const [ann, bob, eve] = (await rooms.people(['Ann', 'Bob', 'Eve'])) as People

@@ -91,7 +91,12 @@ function faultsOfConnections({ server, links, people, phones, ledger }: RunAtRes
           connections.isConnected(userId, attendance!.deviceId) && !attendance!.isOnline,
       ),
   )
+  const erased = new Set(phones.filter(({ ledger }) => ledger.isErased).map(({ actor }) => actor.deviceId))
+  const ghosts = told.flatMap(({ participants }) =>
+    participants.filter(one => isJoined(one) && erased.has(one.attendance!.deviceId)),
+  )
   return [
+    ...ghosts.map(({ userId }) => `${userId} is in a call on a device that is removed`),
     ...absent.map(({ userId }) => `${userId} is connected, and absent from the call`),
     ...gone.map(({ id }) => `the connection ${id} is over and counts as live`),
     ...removed.map(({ name }) => `${name} is removed and connected`),

@@ -121,8 +121,11 @@ export class Run implements CallRun {
         const code = error instanceof SignalError ? error.code : String(error)
         this.note(`${name}: ${code}`)
         if (code === 'OVERLOADED') this.ledger.unsure.add(`${request.kind} ${phone.actor.userId} ${key}`)
-        const isFault = code === 'STORE_UNAVAILABLE' ? !server.hasFailed : !EXPECTED_CODES.has(code)
-        if (isFault) this.violate(`${name} is refused with ${code}`)
+        const isDue: Partial<Record<string, boolean>> = {
+          STORE_UNAVAILABLE: server.hasFailed,
+          DEVICE_NOT_REGISTERED: phone.ledger.isErased,
+        }
+        if (!(isDue[code] ?? EXPECTED_CODES.has(code))) this.violate(`${name} is refused with ${code}`)
       },
     )
   }
