@@ -10,7 +10,7 @@ import { KeyLog } from './key-log.ts'
 import { Problem, Session, type SignedIn, sentenceOf } from './session.ts'
 import { type Event, Socket } from './socket.ts'
 import { type Challenge, type Connection, SIGNED_OUT, type State, type Store, type User } from './state.ts'
-import { holdName, isOwnTab, namesTaken, releaseName } from './tabs.ts'
+import { holdName, isOwnTab, mayKeep, namesTaken, releaseName } from './tabs.ts'
 
 /** What a signed-in person has. */
 interface Person {
@@ -50,6 +50,7 @@ export class App {
   /** Shows the sign-in, or goes on with the person whom this tab was signed in as. */
   async start(): Promise<void> {
     if (!window.isSecureContext) return this.#store.update({ stage: 'unusable' })
+    if (!mayKeep()) return this.#store.update({ stage: 'forgetful' })
     if (!(await isOwnTab())) {
       this.#session.drop()
       sessionStorage.clear()

@@ -3,6 +3,7 @@
  */
 
 import type { User } from './state.ts'
+import { mayKeep } from './tabs.ts'
 
 /** A refusal of the server (RFC 9457) in words for people. */
 export class Problem extends Error {
@@ -171,6 +172,7 @@ function sentence(text: string): string {
 }
 
 function readTokens(): Tokens | undefined {
+  if (!mayKeep()) return undefined
   const text = sessionStorage.getItem(TOKENS)
   return text === null ? undefined : (JSON.parse(text) as Tokens)
 }

@@ -1,7 +1,7 @@
 /** Everything that the page shows, in one object: parts of the app put into it what they know, and the views read it. */
 
 export interface State {
-  readonly stage: 'starting' | 'unusable' | 'signed-out' | 'code' | 'signed-in'
+  readonly stage: 'starting' | 'unusable' | 'forgetful' | 'signed-out' | 'code' | 'signed-in'
   /** What is being done, by the name of its button: that one waits. */
   readonly doing: ReadonlySet<string>
   readonly notices: readonly Notice[]

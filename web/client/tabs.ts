@@ -3,6 +3,15 @@
  * storage, one for the name that is signed in to it.
  */
 
+/** Whether the browser lets the page keep anything: where cookies are blocked, it throws at the mention of a storage. */
+export function mayKeep(): boolean {
+  try {
+    return sessionStorage !== undefined && localStorage !== undefined
+  } catch {
+    return false
+  }
+}
+
 /**
  * Whether no other tab has this tab's storage: a duplicated tab is given a copy of it, and two tabs with the same tokens
  * would take the session from one another.

@@ -35,6 +35,10 @@ function bodyView(state: State, app: App): View {
       return html`<section class="card"><h2>Not from here</h2>
         <p>Browsers encrypt only for pages by HTTPS or from the computer itself. Open this page as
         <code>http://127.0.0.1:${location.port}${location.pathname}</code> on the computer that the server runs on.</p></section>`
+    case 'forgetful':
+      return html`<section class="card"><h2>Nothing can be kept here</h2>
+        <p>This browser lets the page keep nothing, and a device has to keep its key. Allow cookies for this address, and
+        reload.</p></section>`
     case 'signed-out':
     case 'code':
       return signInView(state, app)
