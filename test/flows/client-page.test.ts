@@ -115,6 +115,11 @@ async function forgeProofs(route: Route): Promise<void> {
   await route.fulfill({ response: answer, json: { results: forged } })
 }
 
+/** How wide the page is, and the window. */
+function widthsOf(page: Page): Promise<unknown> {
+  return page.evaluate('[document.documentElement.scrollWidth, innerWidth]')
+}
+
 /** Resolves when the device has a WebRTC connection to the one of this name. */
 async function isConnectedTo(page: Page, name: string): Promise<void> {
   await page.locator('figcaption').getByText(name, { exact: true }).waitFor()
@@ -366,8 +371,49 @@ t.test('names as long as they may be fit a phone', { skip: skipWithoutChromium }
   await button(bob, 'Answer').click()
   await digitsOf(bob, 1)
   await ann.getByText('2 people').click()
-  const widths = await ann.evaluate('[document.documentElement.scrollWidth, innerWidth]')
-  t.same(widths, [PHONE.width, PHONE.width])
+  t.same(await widthsOf(ann), [PHONE.width, PHONE.width])
+})
+
+t.test('so does a name of one word, wherever it is shown', { skip: skipWithoutChromium }, async t => {
+  const { url, newContext } = await setUp(t)
+  const [ann, max] = [await newTab(await newContext(), url, 'Ann'), await (await newContext()).newPage()]
+  const name = 'M'.repeat(50)
+  await max.goto(url)
+  await max.getByRole('textbox', { name: 'Email or phone' }).fill('max@example.org')
+  await max.getByRole('textbox', { name: 'Name' }).fill(name)
+  await button(max, 'Send me a code').click()
+  await button(max, 'Fetch the code').click()
+  const fits = async (where: string) => t.same(await widthsOf(ann), [PHONE.width, PHONE.width], where)
+
+  const link = await ann.getByRole('textbox', { name: 'Your link' }).inputValue()
+  await ann.goto(await max.getByRole('textbox', { name: 'Your link' }).inputValue())
+  await button(ann, 'to be contacts').waitFor()
+  await fits('whose link it is')
+  await max.goto(link)
+  await button(max, 'to be contacts').click()
+  await button(ann, 'Accept').waitFor()
+  await fits('who asks')
+  await button(ann, 'Accept').click()
+  await button(max, 'Audio call to Ann').click()
+  await button(ann, 'Answer').waitFor()
+  await fits('who calls')
+  await button(ann, 'Answer').click()
+  await digitsOf(ann, 1)
+  await fits('who is in the call')
+  await button(ann, 'End for all').click()
+  await ann.getByText(/^incoming, audio/).waitFor()
+  await fits('who called')
+})
+
+t.test('a browser that keeps nothing is told so', { skip: skipWithoutChromium }, async t => {
+  const { url, newContext } = await setUp(t)
+  const page = await (await newContext()).newPage()
+  // As Chromium does where cookies are blocked.
+  const deny = `{ get() { throw new DOMException('denied', 'SecurityError') } }`
+  await page.addInitScript(`for (const name of ['sessionStorage', 'localStorage'])
+    Object.defineProperty(window, name, ${deny})`)
+  await page.goto(url)
+  await page.getByText('Allow cookies for this address').waitFor()
 })
 
 t.test('a key that all have lost is made anew, by the host', { skip: skipWithoutChromium }, async t => {

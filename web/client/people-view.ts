@@ -18,7 +18,7 @@ export function requestsView({ requests, asked, invitedBy, doing }: State, app: 
       invitedBy === undefined
         ? nothing
         : html`<section class="card attention">
-          <p><strong>${invitedBy.displayName}</strong> has shared a link with you.</p>
+          <p><strong dir="auto">${invitedBy.displayName}</strong> has shared a link with you.</p>
           <p class="row">
             <button class="main" ?disabled=${doing.has('ask')} @click=${() => app.act('ask', () => app.askByToken())}>
               Ask ${invitedBy.displayName} to be contacts</button>
@@ -31,7 +31,7 @@ export function requestsView({ requests, asked, invitedBy, doing }: State, app: 
       asked,
       idOf,
       request => html`<section class="card slim">${avatar(request.user)}
-        <p class="grow">You have asked <strong>${request.user.displayName}</strong>. They accept in their tab.</p>
+        <p class="grow">You have asked <strong dir="auto">${request.user.displayName}</strong>. They accept in their tab.</p>
         <button class="plain" @click=${() => app.act('cancel', () => app.contacts.cancel(request))}>Take back</button>
       </section>`,
     )}
@@ -45,7 +45,7 @@ function requestView(request: FriendRequest, doing: ReadonlySet<string>, app: Ap
   const isWaiting = doing.has('answer-request')
   const act = (verb: 'accept' | 'decline') => app.act('answer-request', () => app.contacts[verb](request))
   return html`<section class="card attention slim">${avatar(user)}
-    <p class="grow"><strong>${user.displayName}</strong> wants to be your contact.</p>
+    <p class="grow"><strong dir="auto">${user.displayName}</strong> wants to be your contact.</p>
     <p class="row">
       <button class="main" ?disabled=${isWaiting} @click=${() => act('accept')}>Accept</button>
       <button ?disabled=${isWaiting} @click=${() => act('decline')}>Decline</button>

@@ -23,7 +23,7 @@ function ringView(ring: Ring, isInCall: boolean, isAnswering: boolean, app: App)
   return html`<section class="card ring">
     ${avatar({ displayName: callerName })}
     <div class="ring-text">
-      <p class="caller"><strong>${callerName}</strong> ${what}</p>
+      <p class="caller"><strong dir="auto">${callerName}</strong> ${what}</p>
       <p class="quiet ${isRefused ? 'bad' : ''}">${checkText(check)}</p>
     </div>
     <p class="row">
