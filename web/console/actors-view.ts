@@ -10,7 +10,7 @@ type Figures = ConsoleState['actors'][number]
 
 export function actorsView({ state }: Page): TemplateResult {
   const actors = state.server?.actors ?? []
-  const table = html`<div class="scroll" tabindex="0" role="region" aria-label="actors"><table class="figures">
+  const table = html`<div class="scroll" tabindex="0" role="region" aria-label="table of actors"><table class="figures">
     <thead><tr><th scope="col">kind</th><th scope="col" class="number">live</th><th scope="col" class="number">turns</th>
       <th scope="col" class="number">per turn</th><th scope="col" class="number">deepest mailbox</th>
       <th scope="col" class="number">restarts</th></tr></thead>

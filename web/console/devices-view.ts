@@ -14,7 +14,7 @@ const rows = new KeyedList<Device>('tbody', '', ({ userId, deviceId }) => `${use
 export function devicesView(page: Page): TemplateResult {
   const devices = (page.state.server?.devices ?? []).toSorted((a, b) => b.connectedAtMs - a.connectedAtMs)
   const { shown, more } = shownOf(page, 'devices', devices, SHOWN)
-  const table = html`<div class="scroll" tabindex="0" role="region" aria-label="connected devices"><table class="figures">
+  const table = html`<div class="scroll" tabindex="0" role="region" aria-label="table of connected devices"><table class="figures">
     <thead><tr><th scope="col">user</th><th scope="col">device</th><th scope="col" class="number">for</th>
       <th scope="col" class="number">waiting</th></tr></thead>
     ${rows.show(shown, device => deviceRow(page, device))}

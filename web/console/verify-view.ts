@@ -21,7 +21,9 @@ export function verifyView(page: Page): TemplateResult {
       <button class="main" ?disabled=${verify.isRunning || server === undefined}>Verify</button>
     </form>
     ${rememberedLine(page)}
-    <ol class="steps" role="status" aria-label="verification" data-runs=${verify.runs}>${verify.steps.map(step => stepRow(page, step))}</ol>`
+    <div role="status" aria-label="verification">
+      <ol class="steps" data-runs=${verify.runs}>${verify.steps.map(step => stepRow(page, step))}</ol>
+    </div>`
 }
 
 function stepRow(page: Page, { name, verdict, detail, evidence }: Step): TemplateResult {

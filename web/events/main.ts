@@ -145,7 +145,7 @@ function channelSection(channel: Channel): TemplateResult {
     <section class="channel" id=${id} aria-labelledby="${id}-title">
       <h3 id="${id}-title">
         <span class="verb">${channel.action === 'send' ? 'SUBSCRIBE' : 'SEND'}</span>
-        <code>${address}</code> ${linkTo(id, address)}
+        <code>${address}</code> ${linkTo(id)}
       </h3>
       <p>${prose(summary)}.</p>
       <p class="soft">${prose(description)}</p>
@@ -172,7 +172,7 @@ function messageDetails(message: Message): TemplateResult {
         ${schemaTable(payload, 'Body')}
         ${examples.map(example => exampleBlock(message, JSON.stringify(example, null, 2)))}
         ${headers === undefined ? nothing : schemaTable(headers, 'Headers')}
-        <p class="soft">${linkTo(id, name)}</p>
+        <p class="soft">${linkTo(id)}</p>
       </div>
     </details>
   `
@@ -184,8 +184,8 @@ function noteOpen(id: string, isOpen: boolean): void {
   update({ open: new Set(isOpen ? [...others, id] : others) })
 }
 
-function linkTo(id: string, title: string): TemplateResult {
-  return html`<a class="link" href="#${id}" aria-label="Link to ${title}">#${id}</a>`
+function linkTo(id: string): TemplateResult {
+  return html`<a class="link" href="#${id}">#${id}</a>`
 }
 
 function schemaTable(schema: Schema, title: string): TemplateResult {
