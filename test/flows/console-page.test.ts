@@ -195,6 +195,17 @@ t.test('the log is drawn as it grows, and verified in the browser', { skip }, as
   t.match(await page.locator('.steps').innerText(), /the tree of 265 begins with that of 5/)
 })
 
+t.test('that a key is of nobody who is connected is no fault of the log', { skip }, async t => {
+  const server = await startDev(t)
+  const page = await openConsole(t, server.http)
+  const ann = await DevPerson.signIn(server.http, 'Ann')
+  await ann.connect(t)
+  await page.locator('#devices tbody tr').getByText(ann.deviceId).waitFor()
+  await registerKeys(server, 1)
+  t.equal((await verify(page)).at(-1), '– owner')
+  t.equal((await verify(page, { leaf: '0' })).at(-1), '✓ owner')
+})
+
 t.test('Verify tells of a log that is no extension of what the page remembers', { skip }, async t => {
   const server = await startDev(t)
   const page = await openConsole(t, server.http)

@@ -51,6 +51,8 @@ export interface Question {
   readonly leaf: number | undefined
   /** Who may own the key; the VRF proof says which of them does. */
   readonly owners: readonly Identity[]
+  /** Whether the one owner is claimed to be it: then that the key is another's fails the check. */
+  readonly isOwnerNamed: boolean
   /** Hears of each step as it is done. */
   readonly onStep: (step: Step) => void
   /** Hears of each tile that is fetched. */
@@ -151,7 +153,7 @@ async function includedEntry(
 
 /** Asks for the key under the entry's hash, and whose of the owners it is. */
 async function verifyOwner(keys: LogKeys, question: Question, index: number, entry: Entry): Promise<void> {
-  const { owners, onStep } = question
+  const { owners, isOwnerNamed, onStep } = question
   const vrfHash = encodeBase64(entry.vrfHash)
   const answer = (await requests.post('api/get-public-keys', { targets: [{ publicKeyHash: vrfHash }] })) as {
     readonly results: readonly LookupResult[]
@@ -169,14 +171,14 @@ async function verifyOwner(keys: LogKeys, question: Question, index: number, ent
     // Of another device: that is an answer too, as long as there are others to try.
     if (verdict.check !== 'vrf') throw new Stopped(failed(verdict))
   }
-  if (owners.length === 1 && refusal !== undefined) throw new Stopped(failed(refusal))
+  if (isOwnerNamed && refusal !== undefined) throw new Stopped(failed(refusal))
   onStep(open('owner', whyNobody(owners.length)))
 }
 
 function whyNobody(owners: number): string {
   if (owners === 0)
     return 'name a device, as user_device, to check whose key it is: the entry itself does not tell'
-  return `the key is of none of the ${owners} connected devices: name its device, as user_device, to check the VRF proof`
+  return `the key is of no connected device (${owners} tried): name its device, as user_device, to check the VRF proof`
 }
 
 /** Reads tiles, each once in a verification. */

@@ -68,6 +68,7 @@ async function submit(page: Page, event: SubmitEvent): Promise<void> {
     remembered: rememberedCheckpoint(keys.vkey),
     leaf: leaf === '' ? undefined : Number(leaf),
     owners: device === '' ? server.devices.slice(0, OWNERS_MAX) : [identityOf(device)],
+    isOwnerNamed: device !== '',
     onStep: step => page.change(({ verify }) => Object.assign(verify, { steps: [...verify.steps, step] })),
     onTile: path =>
       page.change(({ verify }) => Object.assign(verify, { tiles: new Set([...verify.tiles, path]) })),
