@@ -102,7 +102,7 @@ function people(page: Page, { people }: SimulatorState): TemplateResult {
       )}</datalist>
       <label class="check"><input type="checkbox" name="video"> video</label>
       <div class="scroll" tabindex="0" role="region" aria-label="fake people"><table class="figures">
-        <thead><tr><th scope="col">person</th><th scope="col">on a call</th><th scope="col">now</th><th scope="col"></th></tr></thead>
+        <thead><tr><th scope="col">person</th><th scope="col">on a call</th><th scope="col">now</th><td></td></tr></thead>
         ${rows.show(shown, person => personRow(page, person))}
       </table></div>${more}
     </fieldset></form>`
