@@ -8,7 +8,7 @@
 
 import type { DeviceId, UserId } from '../domain/ids.ts'
 import type { Secrets } from '../domain/secrets.ts'
-import { refusalOfAccess, type Session, type TokenLifetimes } from '../domain/session.ts'
+import { lasts, refusalOfAccess, type Session, type TokenLifetimes } from '../domain/session.ts'
 import { type AccessToken, formatAccessToken, formatRefreshToken, parseAccessToken } from '../domain/token.ts'
 import { type ErrorCode, SignalError } from '../errors.ts'
 import { TOKENS_KEPT_MAX } from '../limits.ts'
@@ -73,8 +73,7 @@ export class Authentication {
   callerUnlessOver(authorization: string): Caller | undefined {
     const token = this.#genuineToken(authorization)
     const session = this.#world.sessions.current(token.sessionName)
-    const isOver = session === undefined || session.revokedBecause !== undefined
-    return isOver ? undefined : this.#callerBy(token, session)
+    return lasts(session) ? this.#callerBy(token, session) : undefined
   }
 
   /** A route that only signed-in callers may use. */
@@ -133,6 +132,11 @@ export class Authentication {
     // Lost in a crash, the previous refresh token stays good a little longer; a failed disk is told by other writes.
     this.#world.sessions.markPairUsed(sessionIdOf(sessionName), generation).catch(() => undefined)
   }
+}
+
+/** In the transaction of a request that has waited: throws as its access token would be refused by now. */
+export function assertLasts(session: Session | undefined): void {
+  if (!lasts(session)) throw refusal(session === undefined ? 'TOKEN_INVALID' : 'SESSION_REVOKED')
 }
 
 function refusal(code: ErrorCode): SignalError {

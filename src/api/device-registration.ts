@@ -25,11 +25,12 @@ import {
 } from '../domain/device.ts'
 import { type DeviceId, newId, type UserId } from '../domain/ids.ts'
 import type { KeyAlgorithm } from '../domain/public-key.ts'
-import type { Session } from '../domain/session.ts'
+import { lasts } from '../domain/session.ts'
 import { assert, SignalError } from '../errors.ts'
 import type { Database } from '../store/database.ts'
 import { type DeviceStore, withPush } from '../store/device-store.ts'
 import type { SessionStore } from '../store/session-store.ts'
+import { assertLasts } from './authentication.ts'
 import { type DeviceRemovalWorld, noticeOf, removeDevice } from './device-removal.ts'
 import { assertRate, countRate, type LastingRate, type LastingRatesWorld } from './lasting-rates.ts'
 import type { Call, Reply } from './operation.ts'
@@ -269,17 +270,6 @@ function replyOf(
   const index = String(publicKeyIndex)
   const body = { deviceId, publicKeyIndex: index, vrfHash: publicKeyHash, publicKeyHash, keyAlgorithm }
   return { status, body }
-}
-
-function lasts(session: Session | undefined): session is Session {
-  return session !== undefined && session.revokedBecause === undefined
-}
-
-/** In the transaction of a request: throws as its access token would be refused by now when its session has ended. */
-export function assertLasts(session: Session | undefined): void {
-  if (lasts(session)) return
-  const code = session === undefined ? 'TOKEN_INVALID' : 'SESSION_REVOKED'
-  throw new SignalError(code, 'the session has ended while the request was under way')
 }
 
 const noop = (): void => {}

@@ -22,7 +22,8 @@ import { timeText } from '../schema/time.ts'
 import type { AccountStore } from '../store/account-store.ts'
 import { type DeviceStore, withPush } from '../store/device-store.ts'
 import { sessionIdOf } from '../store/session-store.ts'
-import { assertLasts, type DeviceRegistration, type RegistrationRequest } from './device-registration.ts'
+import { assertLasts } from './authentication.ts'
+import type { DeviceRegistration, RegistrationRequest } from './device-registration.ts'
 import { type DeviceRemovalWorld, removeDevice } from './device-removal.ts'
 import {
   type Call,

@@ -23,8 +23,9 @@ import { timeText } from '../schema/time.ts'
 import type { ChallengeStore } from '../store/challenge-store.ts'
 import type { IdentityTokenStore } from '../store/identity-token-store.ts'
 import type { Change, LoginMethods } from '../store/login-methods.ts'
+import { type SessionStore, sessionIdOf } from '../store/session-store.ts'
 import type { AddressReader } from './addresses.ts'
-import type { Caller } from './authentication.ts'
+import { assertLasts, type Caller } from './authentication.ts'
 import {
   type Call,
   type Operation,
@@ -43,6 +44,7 @@ export interface LoginMethodsWorld extends StepUpWorld {
   readonly identities: SocialIdentities
   readonly identityTokens: IdentityTokenStore
   readonly addresses: Pick<AddressReader, 'read'>
+  readonly sessions: Pick<SessionStore, 'read'>
 }
 
 type AddCall = Call<Static<typeof AddLoginMethodRequest>, undefined, 'session'>
@@ -185,11 +187,13 @@ async function addAddress(world: LoginMethodsWorld, call: AddCall, kind: Address
 }
 
 async function addSocial(world: LoginMethodsWorld, call: AddCall): Promise<Reply> {
-  const { loginMethods, identities, identityTokens } = world
+  const { loginMethods, identities, identityTokens, sessions } = world
   await requireFreshProof(world, call)
   const token = await identities.verify(call.body)
   const identity = await identities.complete(token, call.body)
   return call.commit(() => {
+    // The provider may have taken long, and its user may have ended the session of a thief meanwhile.
+    assertLasts(sessions.read(sessionIdOf(call.caller.sessionName)))
     const use = { tokenDigest: token.tokenDigest, attempt: undefined }
     if (identityTokens.find(use) !== undefined) throw tokenUsed()
     const refusal = loginMethods.refusalOf(call.caller.userId, identity)

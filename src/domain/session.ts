@@ -45,6 +45,11 @@ export interface TokenLifetimes {
   readonly sessionS: number
 }
 
+/** Whether nobody has ended it. Its time may be over all the same. */
+export function lasts(session: Session | undefined): session is Session {
+  return session !== undefined && session.revokedBecause === undefined
+}
+
 /** Why an access token is refused, or undefined when the session accepts it. */
 export function refusalOfAccess(
   session: Session | undefined,
@@ -78,7 +83,7 @@ export function decideRefresh(
   nowMs: number,
   lifetimes: TokenLifetimes,
 ): RefreshDecision {
-  if (session === undefined || session.revokedBecause !== undefined) return { kind: 'refused' }
+  if (!lasts(session)) return { kind: 'refused' }
   const isOver = nowMs >= expiryOf(session, lifetimes)
   if (isOver || generation > session.generation) return { kind: 'refused' }
   if (generation === session.generation) {

@@ -2,7 +2,7 @@
 
 import type { DeviceId, UserId } from '../domain/ids.ts'
 import type { Session, TokenLifetimes } from '../domain/session.ts'
-import { expiryOf, type RevocationReason } from '../domain/session.ts'
+import { expiryOf, lasts, type RevocationReason } from '../domain/session.ts'
 import { SESSIONS_KEPT_MAX } from '../limits.ts'
 import type { Database, Table } from './database.ts'
 import { EXPIRY, type Expiries } from './expiries.ts'
@@ -76,14 +76,14 @@ export class SessionStore {
     const session = this.read(sessionId)
     if (session === undefined) return
     this.#sessions.remove(sessionId)
-    if (session.revokedBecause === undefined) this.#tellOver(session, sessionId)
+    if (lasts(session)) this.#tellOver(session, sessionId)
     this.#byUser.remove(Buffer.concat([idsKey(session.userId), sessionId]))
   }
 
   /** In a transaction: ends the session so that its tokens hear why, for as long as an access token could live. */
   revoke(sessionId: Uint8Array, reason: RevocationReason, nowMs: number): void {
     const session = this.read(sessionId)
-    if (session === undefined || session.revokedBecause !== undefined) return
+    if (!lasts(session)) return
     const endsAtMs = nowMs + this.#lifetimes.accessS * 1000
     this.put(sessionId, {
       ...session,

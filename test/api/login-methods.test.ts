@@ -68,6 +68,20 @@ t.test('an address is added when its code is confirmed, and told to the others',
   t.match((await house.codeLogin('ann@example.com')).body, { user: { userId: String(ann.userId) } })
 })
 
+t.test('an identity is not added by a session that ends while its provider is asked', async t => {
+  const house = await openAccountHouse(t)
+  const ann = await newUser(house.world, 'Ann', 'ann@example.org')
+  const { database, sessions } = house.world
+  const logout = database.commit(() => {
+    for (const id of sessions.idsOf(ann.userId)) {
+      sessions.revoke(id, 'logged_out_everywhere', house.world.nowMs())
+    }
+  })
+  t.match(await addGoogle(house, ann, 'thief'), { status: 401, body: { code: 'SESSION_REVOKED' } })
+  await logout
+  t.same(shownMethods(house, ann), ['ann@example.org'])
+})
+
 t.test('an address of somebody else is answered like one of nobody, byte for byte', async t => {
   const house = await openAccountHouse(t)
   const [ann] = [await newUser(house.world, 'Ann'), await newUser(house.world, 'Bob', 'bob@example.org')]
