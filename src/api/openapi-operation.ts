@@ -1,52 +1,38 @@
 /**
  * One operation of the document (OpenAPI 3.1, 4.8.10): its parameters, body, replies, and refusals by status with the
- * codes that each can have. The schemas are those that requests are checked against.
+ * codes that each can have.
  */
 
 import Type, { type TObject, type TSchema } from 'typebox'
 import type { ErrorCode } from '../errors.ts'
 import { BODY_BYTES_MAX } from '../limits.ts'
+import { type DocumentSchemas, refTo } from './openapi-schemas.ts'
 import type { Operation } from './operation.ts'
 import { codesOf, isVersionChecked, type OperationForm } from './refusals.ts'
 
 /** The HTTP status of a code. */
 export type StatusOf = (code: ErrorCode) => number
 
-/** The operation object, with its schemas under their names in `schemas`. */
+/** The operation object; its schemas join those of the document. */
 export function openApiOperation(
   operation: OperationForm,
   statusOf: StatusOf,
-): { readonly object: object; readonly schemas: Readonly<Record<string, TSchema>> } {
-  const schemas = schemasOf(operation)
-  const object = {
+  schemas: DocumentSchemas,
+): object {
+  return {
     operationId: operation.id,
     tags: [operation.tag],
     summary: operation.summary,
     ...description(operation),
     ...(operation.access === 'public' ? { security: [] } : {}),
     ...(operation.access === 'optional' ? { security: [{ session: [] }, {}] } : {}),
-    parameters: parameters(operation),
-    ...requestBody(operation),
-    responses: { ...replies(operation), ...refusals(operation, statusOf) },
+    parameters: parameters(operation, schemas),
+    ...requestBody(operation, schemas),
+    responses: { ...replies(operation, schemas), ...refusals(operation, statusOf) },
   }
-  return { object, schemas }
 }
 
-/** Names that client generators can make types of: `VerifyLoginRequest`, `VerifyLoginReply`. */
-function schemasOf(operation: OperationForm): Record<string, TSchema> {
-  const schemas: Record<string, TSchema> = {}
-  if (operation.bodySchema !== undefined) schemas[requestName(operation)] = operation.bodySchema
-  for (const [status, schema] of repliesOf(operation)) {
-    if (schema !== null) schemas[replyName(operation, status)] = schema
-  }
-  return schemas
-}
-
-function requestName({ id }: OperationForm): string {
-  return `${capitalized(id)}Request`
-}
-
-/** Statuses that answer in the same form share a name. */
+/** Such as `RegisterDeviceReply`. Statuses that answer in the same form share a name. */
 function replyName(operation: OperationForm, status: number): string {
   const form = operation.replies[status as keyof Operation['replies']]
   const [first, ...others] = repliesOf(operation).filter(([, schema]) => schema !== null)
@@ -80,45 +66,49 @@ function listed(paths: readonly string[]): string {
   return paths.map(path => `\`${path}\``).join(', ')
 }
 
-function parameters(operation: OperationForm): object[] {
+function parameters(operation: OperationForm, schemas: DocumentSchemas): object[] {
   const { path, querySchema, isIdempotent = false, readsIdempotencyKey = false } = operation
   const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!)
   return [
     ...names.map(name => ({ name, in: 'path', required: true, schema: ID })),
-    ...(querySchema === undefined ? [] : queryParameters(querySchema)),
+    ...(querySchema === undefined ? [] : queryParameters(querySchema, schemas)),
     ...(isIdempotent || readsIdempotencyKey ? [{ $ref: '#/components/parameters/IdempotencyKey' }] : []),
     ...(isVersionChecked(operation) ? [{ $ref: '#/components/parameters/ClientVersion' }] : []),
   ]
 }
 
 /** Lists are written with commas between their elements. */
-function queryParameters({ properties }: TObject): object[] {
+function queryParameters({ properties }: TObject, schemas: DocumentSchemas): object[] {
   return Object.entries(properties).map(([name, schema]) => ({
     name,
     in: 'query',
     required: !Type.IsOptional(schema),
     ...(Type.IsArray(schema) ? { style: 'form', explode: false } : {}),
-    schema,
+    schema: schemas.form(schema),
   }))
 }
 
-function requestBody(operation: OperationForm): object {
-  if (operation.bodySchema === undefined) return {}
-  const content = { 'application/json': { schema: refTo(requestName(operation)) } }
-  return { requestBody: { required: !operation.isBodyOptional, content } }
+function requestBody({ id, bodySchema, isBodyOptional }: OperationForm, schemas: DocumentSchemas): object {
+  if (bodySchema === undefined) return {}
+  const schema = schemas.refer(`${capitalized(id)}Request`, bodySchema)
+  return { requestBody: { required: !isBodyOptional, content: { 'application/json': { schema } } } }
 }
 
-function replies(operation: OperationForm): object {
+function replies(operation: OperationForm, schemas: DocumentSchemas): object {
   const entries = repliesOf(operation).map(([status, schema]) => {
-    const content = { [mediaTypeOf(schema)]: { schema: refTo(replyName(operation, status)) } }
-    return [status, { description: MEANINGS[status], ...(schema === null ? {} : { content }) }]
+    if (schema === null) return [status, { description: MEANINGS[status] }]
+    const reference = schemas.refer(replyName(operation, status), schema)
+    return [
+      status,
+      { description: MEANINGS[status], content: { [mediaTypeOf(schema)]: { schema: reference } } },
+    ]
   })
   return Object.fromEntries(entries)
 }
 
 /** JSON, unless the schema is of a text of another type. */
-function mediaTypeOf(schema: TSchema | null): string {
-  return (schema as { readonly contentMediaType?: string } | null)?.contentMediaType ?? 'application/json'
+function mediaTypeOf(schema: TSchema): string {
+  return (schema as { readonly contentMediaType?: string }).contentMediaType ?? 'application/json'
 }
 
 function refusals(operation: OperationForm, statusOf: StatusOf): object {
@@ -133,19 +123,14 @@ function refusals(operation: OperationForm, statusOf: StatusOf): object {
   )
 }
 
+/** All have one schema, so that a generated client has one type to handle. */
 function refusal(status: number, codes: readonly ErrorCode[]): object {
-  const schema = {
-    allOf: [refTo('Problem'), { type: 'object', properties: { code: { type: 'string', enum: codes } } }],
-  }
   return {
     description: codes.map(code => `\`${code}\``).join(', '),
     ...(HEADERS[status] === undefined ? {} : { headers: HEADERS[status] }),
-    content: { 'application/problem+json': { schema } },
+    content: { 'application/problem+json': { schema: refTo('Problem') } },
+    'x-codes': codes,
   }
-}
-
-function refTo(name: string): object {
-  return { $ref: `#/components/schemas/${name}` }
 }
 
 function capitalized(name: string): string {

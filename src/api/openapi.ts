@@ -3,13 +3,13 @@
  * against. Aliases of paths are told in words only (contract 1.1).
  */
 
-import type { TSchema } from 'typebox'
 import { assert } from '../errors.ts'
 import { Challenge } from '../schema/account.ts'
 import type { HttpRoute } from '../transport/http.ts'
 import { documentRoute } from './document-route.ts'
 import { LOG_FILE_PATHS, type PathItem, plainOperations } from './log-operations.ts'
 import { ID, openApiOperation, type StatusOf } from './openapi-operation.ts'
+import { DocumentSchemas } from './openapi-schemas.ts'
 import type { Operation } from './operation.ts'
 import type { OperationForm } from './refusals.ts'
 
@@ -28,13 +28,13 @@ export interface OpenApiParts {
 export function openApiDocument(parts: OpenApiParts): object {
   const { operations, lookupsNeedToken, version, serverUrl, statusOf } = parts
   const paths: Record<string, PathItem> = { ...LOG_FILE_PATHS }
-  const schemas: Record<string, TSchema | object> = { Problem: PROBLEM }
+  const schemas = new DocumentSchemas()
+  schemas.refer('Problem', PROBLEM)
   for (const operation of [...operations, ...plainOperations(lookupsNeedToken)]) {
-    const { object, schemas: named } = openApiOperation(operation, statusOf)
+    const object = openApiOperation(operation, statusOf, schemas)
     const method = operation.method.toLowerCase()
     assert(paths[operation.path]?.[method] === undefined, `two operations at ${method} ${operation.path}`)
     paths[operation.path] = { ...paths[operation.path], [method]: object }
-    Object.assign(schemas, named)
   }
   return {
     openapi: '3.1.0',
@@ -43,7 +43,7 @@ export function openApiDocument(parts: OpenApiParts): object {
     tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
     security: [{ session: [] }],
     paths: sorted(paths),
-    components: { ...COMPONENTS, schemas: sorted(schemas) },
+    components: { ...COMPONENTS, schemas: sorted(schemas.components) },
   }
 }
 
@@ -60,8 +60,9 @@ const INFO = {
   title: 'Callsign',
   summary: 'Sign-in, devices, contacts and calls of a calling app, with a key transparency log',
   description: [
-    'Ids are 64-bit unsigned integers: decimal strings in replies, strings or integers in requests. Absent and null',
-    'mean the same for optional members; unknown members of a request are ignored, and replies may gain members.',
+    'Ids are 64-bit unsigned integers: decimal strings in replies; requests may have integers instead. Absent and null',
+    'mean the same for optional members; unknown members of a request are ignored, and replies may gain members and',
+    'enumerations values.',
     'Every refusal is an RFC 9457 problem with a stable `code`. 401 means that the session is over or must be',
     'refreshed, nothing else. A path that is not here is refused with `NOT_FOUND`, a method with `METHOD_NOT_ALLOWED`.',
   ].join(' '),

@@ -9,9 +9,10 @@ import { Uint64, Uint64Text } from './uint64.ts'
 
 /** A user as others see them. */
 const PERSON_MEMBERS = { userId: Uint64Text, displayName: Type.String() }
-const Person = Type.Object(PERSON_MEMBERS)
+export const Person = Type.Object(PERSON_MEMBERS)
 
-const PeerDevice = Type.Object({
+/** A device of somebody whose keys may be read. */
+export const PeerDevice = Type.Object({
   deviceId: Uint64Text,
   publicKeyHash: PublicKeyHash,
   keyAlgorithm: KeyAlgorithm,
@@ -127,7 +128,11 @@ export const CreateShareTokenRequest = Type.Object({
     Type.Integer({ minimum: 1, maximum: 10_000, description: 'Requests that it is good for; left out: 100' }),
   ),
   label: Type.Optional(
-    Type.String({ maxLength: 100, pattern: '^[^\\p{Cc}]*$', description: 'For its owner alone' }),
+    Type.String({
+      maxLength: 100,
+      pattern: '^[^\\x00-\\x1f\\x7f-\\x9f]*$',
+      description: 'For its owner alone',
+    }),
   ),
 })
 

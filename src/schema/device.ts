@@ -9,7 +9,7 @@ import { Uint64, Uint64Text } from './uint64.ts'
 
 /** A text for people: no control characters, which a list or an alert would show as something else. */
 function label(charactersMax: number, description: string) {
-  return Type.String({ maxLength: charactersMax, pattern: '^[^\\p{Cc}]+$', description })
+  return Type.String({ maxLength: charactersMax, pattern: '^[^\\x00-\\x1f\\x7f-\\x9f]+$', description })
 }
 
 export const BUNDLE_ID_PATTERN = '^[A-Za-z0-9][A-Za-z0-9.-]*$'
@@ -83,7 +83,8 @@ export const RegisterDeviceReply = Type.Object({
 
 export const PutPushRequest = SentPushTokens
 
-const DeviceItem = Type.Object({
+/** A device as its owner sees it. */
+export const DeviceItem = Type.Object({
   deviceId: Uint64Text,
   name: Type.String(),
   platform: Type.String(),

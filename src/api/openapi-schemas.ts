@@ -1,0 +1,135 @@
+/**
+ * Schemas as the OpenAPI document has them: of the forms that client generators make types of. What several operations
+ * share has a name of its own; an id is a text, a choice of texts an `enum`, a map has `additionalProperties`, and an
+ * integer beyond 32 bits says so. What a request is checked against takes more (an id as an integer), and never less.
+ */
+
+import type { TSchema } from 'typebox'
+import { Badge, Challenge, LoginChallenge, Settings, SignedIn, UserView } from '../schema/account.ts'
+import {
+  CallParticipant,
+  CallRecordReply,
+  CallStatusText,
+  EndReasonText,
+  HistoryPage,
+} from '../schema/call.ts'
+import {
+  ContactPage,
+  PeerDevice,
+  Person,
+  RequestPage,
+  RequestReply,
+  ShareTokenPage,
+} from '../schema/contact.ts'
+import { DeviceInfoBody, DeviceItem, PutPushRequest } from '../schema/device.ts'
+import { KeyAlgorithm } from '../schema/key.ts'
+import { LoginMethodView, MethodKind } from '../schema/login-method.ts'
+import { VerifyReply } from '../schema/profile.ts'
+
+/** What has a name, the parts before what they are parts of. */
+const NAMED: Readonly<Record<string, TSchema>> = {
+  KeyAlgorithm,
+  LoginMethodKind: MethodKind,
+  LoginMethod: LoginMethodView,
+  Badge,
+  Settings,
+  User: UserView,
+  Challenge,
+  LoginChallenge,
+  SignedIn,
+  Verified: VerifyReply,
+  PushTokens: PutPushRequest,
+  DeviceInfo: DeviceInfoBody,
+  Device: DeviceItem,
+  Person,
+  PeerDevice,
+  FriendRequest: itemOf(RequestPage),
+  SentFriendRequest: RequestReply,
+  Contact: itemOf(ContactPage),
+  ShareToken: itemOf(ShareTokenPage),
+  CallStatus: CallStatusText,
+  CallEndReason: EndReasonText,
+  CallParticipant,
+  // Not `Call`, which the HTTP client of generated Kotlin has.
+  CallRecord: CallRecordReply,
+  PastCall: itemOf(HistoryPage),
+}
+
+type Members = Readonly<Record<string, unknown>>
+
+/** The schemas of one document. */
+export class DocumentSchemas {
+  /** By name: `components.schemas`. */
+  readonly components: Record<string, object> = {}
+  /** By what a schema says, its description apart. */
+  readonly #names = new Map<string, string>()
+
+  constructor() {
+    for (const [name, schema] of Object.entries(NAMED)) this.refer(name, schema)
+  }
+
+  /** A reference to a schema, which gets this name unless it has one. */
+  refer(name: string, schema: TSchema | object): object {
+    const form = this.form(schema)
+    if ('$ref' in form) return form
+    this.components[name] = form
+    if (name in NAMED) this.#names.set(meaningOf(form as Members), name)
+    return refTo(name)
+  }
+
+  /** A schema as it stands in the document. */
+  form(schema: TSchema | object): object {
+    return this.#formOf(JSON.parse(JSON.stringify(schema))) as object
+  }
+
+  #formOf(value: unknown): unknown {
+    if (Array.isArray(value)) return value.map(element => this.#formOf(element))
+    if (typeof value !== 'object' || value === null) return value
+    const members = Object.entries(rewritten(value as Members)).map(([name, member]) => [
+      name,
+      this.#formOf(member),
+    ])
+    const form: Members = Object.fromEntries(members)
+    const name = this.#names.get(meaningOf(form))
+    if (name === undefined) return form
+    const isSameDescription =
+      form.description === undefined || form.description === (this.components[name] as Members).description
+    return isSameDescription ? refTo(name) : { ...refTo(name), description: form.description }
+  }
+}
+
+/** A reference to a component. */
+export function refTo(name: string): object {
+  return { $ref: `#/components/schemas/${name}` }
+}
+
+function meaningOf({ description, ...meaning }: Members): string {
+  return JSON.stringify(meaning)
+}
+
+function rewritten(form: Members): Members {
+  const { oneOf, anyOf, patternProperties, ...others } = form
+  const [first] = (oneOf ?? []) as readonly Members[]
+  if (first?.format === 'uint64') return { ...others, ...first }
+  const texts = ((anyOf ?? []) as readonly Members[]).map(choice => choice.const)
+  if (texts.length > 0 && texts.every(text => typeof text === 'string')) {
+    return { ...others, type: 'string', enum: texts }
+  }
+  if (typeof patternProperties === 'object' && patternProperties !== null) {
+    return { ...others, additionalProperties: Object.values(patternProperties)[0] }
+  }
+  if ('const' in form && 'type' in form) return constant(form)
+  return Number(form.maximum) > INT32_MAX ? { ...form, format: 'int64' } : form
+}
+
+/** In words: of a `const` generators make a type of its own, which does not compile if it is of a boolean. */
+function constant({ const: value, description, ...others }: Members): Members {
+  const always = `Always \`${value}\``
+  return { ...others, description: description === undefined ? always : `${always}. ${description}` }
+}
+
+function itemOf(page: { readonly properties: { readonly items: { readonly items: TSchema } } }): TSchema {
+  return page.properties.items.items
+}
+
+const INT32_MAX = 2 ** 31 - 1
