@@ -1,7 +1,8 @@
 /**
  * Schemas as the OpenAPI document has them: of the forms that client generators make types of. What several operations
- * share has a name of its own; an id is a text, a choice of texts an `enum`, a map has `additionalProperties`, and an
- * integer beyond 32 bits says so. What a request is checked against takes more (an id as an integer), and never less.
+ * share has a name of its own; an id is a text, a choice of texts an `enum`, one of several forms `oneOf`, a map has
+ * `additionalProperties`, and an integer beyond 32 bits says so. Requests are checked against schemas that take more (an
+ * id as an integer), and never less.
  */
 
 import type { TSchema } from 'typebox'
@@ -115,6 +116,8 @@ function rewritten(form: Members): Members {
   if (texts.length > 0 && texts.every(text => typeof text === 'string')) {
     return { ...others, type: 'string', enum: texts }
   }
+  // Generators for Swift and Kotlin make one type of all the members of an `anyOf`, each of them required.
+  if (texts.length > 0) return { ...others, oneOf: anyOf }
   if (typeof patternProperties === 'object' && patternProperties !== null) {
     return { ...others, additionalProperties: Object.values(patternProperties)[0] }
   }

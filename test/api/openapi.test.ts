@@ -92,6 +92,11 @@ t.test('schemas have the forms that client generators make types of', async t =>
   t.equal(properties.encryptedAESKeys.additionalProperties.type, 'string')
   t.match(schemas.CallStatus, { type: 'string', enum: ['ringing', 'active'] })
   t.same(schemas.SignedIn.properties.verified, { type: 'boolean', description: 'Always `true`' })
+  t.same(
+    schemas.LoginReply.oneOf.map(({ $ref }: { $ref: string }) => $ref),
+    ['#/components/schemas/LoginChallenge', '#/components/schemas/SignedIn'],
+    'one of two, told apart by what they require',
+  )
   for (const id of ['join', 'rejoin', 'end']) {
     const { schema } = paths[`/app/api/call/{callId}/${id}`].post.responses[200].content['application/json']
     t.same(schema, { $ref: '#/components/schemas/CallRecord' }, id)
