@@ -83,7 +83,7 @@ export function destinationOf({ device, world }: Desk, text: string): Destinatio
   const destination = parseDestination(text, { userId: String(device.userId), isDevelopment })
   switch (destination) {
     case 'unknown':
-      throw new SignalError('NOT_FOUND', 'there is no such destination')
+      throw new SignalError('NOT_FOUND', 'there is no such destination: /asyncapi.json names them all')
     case 'foreign':
       throw forbidden("another user's destinations are theirs alone")
     case 'wildcard':

@@ -203,6 +203,12 @@ t.test('a call declined, one given up, and one without a camera', { skip: skipWi
   await bob.getByText('1 missed').waitFor()
   await button(bob, 'I have seen them').click()
   await bob.getByText('1 missed').waitFor({ state: 'detached' })
+  const when = bob.locator('.history time').first()
+  t.match(await when.innerText(), /^\d\d:\d\d/)
+  await bob.clock.setFixedTime(Date.now() + 86_400_000)
+  await bob.reload()
+  t.match(await when.innerText(), /^[A-Z][a-z]+ \d+, \d\d:\d\d/, 'yesterday, by the clock of this browser')
+  await bob.clock.resume()
 
   await button(bob, 'Video call to Ann').click()
   await button(ann, 'Answer').click()

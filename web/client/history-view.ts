@@ -24,7 +24,6 @@ export function historyView(state: State, app: App): View {
 function pastCallView({ doing, call, connection }: State, past: PastCall, app: App): TemplateResult {
   const { callId, direction, status, isVideo, peers, createdAt, durationIn } = past
   const isMissed = status === 'missed' && direction === 'incoming'
-  const at = new Date(createdAt)
   const facts = [
     direction === 'outgoing' ? 'outgoing' : 'incoming',
     isVideo ? 'video' : 'audio',
@@ -35,7 +34,7 @@ function pastCallView({ doing, call, connection }: State, past: PastCall, app: A
     <span class="arrow" aria-hidden="true">${direction === 'outgoing' ? '↗' : '↙'}</span>
     <span class="grow"><span class="name ${isMissed ? 'bad' : ''}">${namesText(peers.map(peer => peer.displayName))}</span>
       <span class="quiet facts">${facts.filter(fact => fact !== '').join(', ')}</span></span>
-    <time class="quiet" datetime=${createdAt}>${at.toLocaleTimeString([], { hour: '2-digit', minute: '2-digit' })}</time>
+    <time class="quiet" datetime=${createdAt}>${whenText(new Date(createdAt))}</time>
     ${
       status === 'active' && call === undefined
         ? html`<button ?disabled=${doing.has('rejoin') || connection !== 'connected'}
@@ -43,6 +42,13 @@ function pastCallView({ doing, call, connection }: State, past: PastCall, app: A
         : nothing
     }
   </li>`
+}
+
+/** The time of today; of an earlier day that, too. */
+function whenText(at: Date): string {
+  const time = { hour: '2-digit', minute: '2-digit' } as const
+  if (at.toDateString() === new Date().toDateString()) return at.toLocaleTimeString([], time)
+  return at.toLocaleString([], { month: 'short', day: 'numeric', ...time })
 }
 
 const STATUSES: Readonly<Record<PastCall['status'], string>> = {
