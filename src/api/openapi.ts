@@ -61,7 +61,7 @@ const INFO = {
   summary: 'Sign-in, devices, contacts and calls of a calling app, with a key transparency log',
   description: [
     'Ids are 64-bit unsigned integers: decimal strings in replies; requests may have integers instead. Absent and null',
-    'mean the same for optional members; unknown members of a request are ignored, and replies may gain members and',
+    'mean the same for optional members; unknown members of a request are ignored; replies may gain members, and',
     'enumerations values.',
     'Every refusal is an RFC 9457 problem with a stable `code`. 401 means that the session is over or must be',
     'refreshed, nothing else. A path that is not here is refused with `NOT_FOUND`, a method with `METHOD_NOT_ALLOWED`.',

@@ -21,33 +21,39 @@ const ADDRESS_MEMBERS = {
 const ChallengeId = Type.String({ maxLength: 64, description: 'From the reply that announced the code' })
 const Otp = Type.String({ pattern: '^[0-9]{6}$', description: 'The six digits that were sent' })
 
-export const LoginRequest = Type.Object({
-  verified: Type.Optional(
-    Type.Boolean({
-      description:
-        '`false`: a code is sent. `true`: a provider has verified the user, which its ID token must prove',
-    }),
-  ),
-  ...ADDRESS_MEMBERS,
-  locale: optionalText('Language of the message, such as `vi-VN`; else Accept-Language', 64),
-  displayName: optionalText('1 to 50 characters in at most 200 bytes; used only if the account is new'),
-  provider: optionalText('Name of the identity provider, such as `google`', 64),
-  idToken: Type.Optional(Type.String({ description: 'What the provider signed' })),
-  nonce: optionalText('What the token must repeat; for Apple the raw nonce'),
-  authorizationCode: Type.Optional(Type.String({ description: 'Beside a token of Apple' })),
-})
+export const LoginRequest = Type.Object(
+  {
+    verified: Type.Optional(
+      Type.Boolean({
+        description:
+          '`false`: a code is sent. `true`: a provider has verified the user, which its ID token must prove',
+      }),
+    ),
+    ...ADDRESS_MEMBERS,
+    locale: optionalText('Language of the message, such as `vi-VN`; else Accept-Language', 64),
+    displayName: optionalText('1 to 50 characters in at most 200 bytes; used only if the account is new'),
+    provider: optionalText('Name of the identity provider, such as `google`', 64),
+    idToken: Type.Optional(Type.String({ description: 'What the provider signed' })),
+    nonce: optionalText('What the token must repeat; for Apple the raw nonce'),
+    authorizationCode: Type.Optional(Type.String({ description: 'Beside a token of Apple' })),
+  },
+  { examples: [{ email: 'ann@example.org' }] },
+)
 
 export const ResendOtpRequest = Type.Object({
   challengeId: ChallengeId,
   channel: Type.Optional(oneOf(['email', 'sms'])),
 })
 
-export const VerifyLoginRequest = Type.Object({
-  challengeId: Type.Optional(ChallengeId),
-  otp: Type.Optional(Otp),
-  code: Type.Optional({ ...Otp, description: 'Another spelling of `otp`' }),
-  ...ADDRESS_MEMBERS,
-})
+export const VerifyLoginRequest = Type.Object(
+  {
+    challengeId: Type.Optional(ChallengeId),
+    otp: Type.Optional(Otp),
+    code: Type.Optional({ ...Otp, description: 'Another spelling of `otp`' }),
+    ...ADDRESS_MEMBERS,
+  },
+  { examples: [{ challengeId: '3q2-7wAAAAAAAAAAAAAAAA', otp: '123456' }] },
+)
 
 /** What a challenge is announced with. */
 const CHALLENGE_MEMBERS = {

@@ -54,7 +54,10 @@ export const RequestBySearchRequest = Type.Object(
     ),
     ...MESSAGE_MEMBER,
   },
-  { description: 'Exactly one of `email`, `phone` and `publicKeyHash`' },
+  {
+    description: 'Exactly one of `email`, `phone` and `publicKeyHash`',
+    examples: [{ email: 'bob@example.org', message: 'It is Ann' }],
+  },
 )
 
 const KEYS_IF_SHOWN = keysIfShown('Given for a request by token, and once it is accepted')
@@ -79,7 +82,7 @@ export const SubmittedReply = Type.Object({ status: Type.Literal('submitted') })
 
 export const AcceptRequest = Type.Object(
   { requestId: Type.Optional(Uint64), userId: Type.Optional(Uint64) },
-  { description: 'Exactly one: the request, or the user who sent it' },
+  { description: 'Exactly one: the request, or the user who sent it', examples: [{ requestId: '42' }] },
 )
 
 export const AcceptReply = Type.Object({

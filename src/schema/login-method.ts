@@ -7,19 +7,22 @@ import { Uint64, Uint64Text } from './uint64.ts'
 
 export const MethodKind = oneOf(['email', 'phone', 'social'])
 
-export const AddLoginMethodRequest = Type.Object({
-  kind: MethodKind,
-  value: Type.Optional(Type.String({ description: 'The email address or phone number' })),
-  country: Type.Optional(
-    Type.String({ description: 'ISO 3166 letters: what a phone number without calling code belongs to' }),
-  ),
-  provider: Type.Optional(
-    Type.String({ description: 'The name of the identity provider, such as `google`' }),
-  ),
-  idToken: Type.Optional(Type.String({ description: 'What the provider signed' })),
-  nonce: Type.Optional(Type.String({ description: 'What the token must repeat; for Apple the raw nonce' })),
-  authorizationCode: Type.Optional(Type.String({ description: 'Beside a token of Apple' })),
-})
+export const AddLoginMethodRequest = Type.Object(
+  {
+    kind: MethodKind,
+    value: Type.Optional(Type.String({ description: 'The email address or phone number' })),
+    country: Type.Optional(
+      Type.String({ description: 'ISO 3166 letters: what a phone number without calling code belongs to' }),
+    ),
+    provider: Type.Optional(
+      Type.String({ description: 'The name of the identity provider, such as `google`' }),
+    ),
+    idToken: Type.Optional(Type.String({ description: 'What the provider signed' })),
+    nonce: Type.Optional(Type.String({ description: 'What the token must repeat; for Apple the raw nonce' })),
+    authorizationCode: Type.Optional(Type.String({ description: 'Beside a token of Apple' })),
+  },
+  { examples: [{ kind: 'email', value: 'ann@example.com' }] },
+)
 
 export const SetPrimaryRequest = Type.Object({ id: Uint64 })
 

@@ -5,22 +5,25 @@ import { Challenge, Settings, UserView } from './account.ts'
 import { oneOf } from './one-of.ts'
 import { Time } from './time.ts'
 
-export const PutUserRequest = Type.Object({
-  displayName: Type.Optional(
-    Type.String({ description: '1 to 50 characters as a reader counts them, in at most 200 bytes' }),
-  ),
-  email: Type.Optional(
-    Type.String({
-      description:
-        'Takes the place of the email address once its code is confirmed. An address is removed as a login method, not here',
-    }),
-  ),
-  phone: Type.Optional(Type.String({ description: 'Takes the place of the phone number likewise' })),
-  country: Type.Optional(
-    Type.String({ description: 'ISO 3166 letters: what a phone number without calling code belongs to' }),
-  ),
-  settings: Type.Optional(Type.Partial(Settings)),
-})
+export const PutUserRequest = Type.Object(
+  {
+    displayName: Type.Optional(
+      Type.String({ description: '1 to 50 characters as a reader counts them, in at most 200 bytes' }),
+    ),
+    email: Type.Optional(
+      Type.String({
+        description:
+          'Takes the place of the email address once its code is confirmed. An address is removed as a login method, not here',
+      }),
+    ),
+    phone: Type.Optional(Type.String({ description: 'Takes the place of the phone number likewise' })),
+    country: Type.Optional(
+      Type.String({ description: 'ISO 3166 letters: what a phone number without calling code belongs to' }),
+    ),
+    settings: Type.Optional(Type.Partial(Settings)),
+  },
+  { examples: [{ displayName: 'Ann' }] },
+)
 
 const Pending = Type.Object({
   ...Challenge.properties,
