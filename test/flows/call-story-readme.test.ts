@@ -109,15 +109,19 @@ t.test(
     t.same(missing, [], 'all that is printed there is shown')
     if (missing.length > 0) t.comment(terminals.ann.shown + terminals.bob.shown)
     t.ok(lines.length > 25, `${lines.length} lines`)
-    for (const { shown } of Object.values(terminals)) t.match(shown, /"type":"call_status".*"status":"ended"/)
+    const end = /"type":"call_status".*"status":"ended"/
+    for (const terminal of Object.values(terminals)) await Promise.race([late(), terminal.shows(end)])
 
     /** In one of the terminals; a page has one column, and people have eyes. */
     function isShown(text: string): Promise<unknown> {
       const pattern = patternOf(here(text))
-      const late = new Promise((_, reject) => setTimeout(reject, PATIENCE_MS).unref())
-      return Promise.race([late, ...Object.values(terminals).map(terminal => terminal.shows(pattern))])
+      return Promise.race([late(), ...Object.values(terminals).map(terminal => terminal.shows(pattern))])
     }
   },
 )
+
+function late(): Promise<never> {
+  return new Promise((_, reject) => setTimeout(reject, PATIENCE_MS, new Error('not shown')).unref())
+}
 
 const PATIENCE_MS = 10_000
