@@ -48,6 +48,8 @@ async function main(): Promise<void> {
   setFlagsFromString(V8_FLAGS)
   const flags = readFlags()
   if (flags === undefined) return
+  // A reader of the log that has gone, or a full disk under it, costs lines and not calls.
+  for (const output of [process.stdout, process.stderr]) output.on('error', () => undefined)
   const config = readConfig(process.env, { dev: flags.dev ?? false })
   const logger = createLogger(config.logLevel)
   const server = await start(config, logger, flags['known-checkpoint']).catch(error => {

@@ -271,6 +271,21 @@ t.test('every log line is JSON with an event, and holds no user, key or hash', a
   }
 })
 
+t.test('a server whose log is read no more, or whose log’s disk is full, goes on', async t => {
+  const readNoMore = await startServer({ dataFolder: t.testdir() })
+  readNoMore.process.stderr!.destroy()
+  const wrapper = ['bash', '-c', 'exec "$@" 2> /dev/full', '-']
+  const withFullDisk = await startServer({ dataFolder: join(t.testdirName, 'full'), wrapper })
+  for (const server of [readNoMore, withFullDisk]) {
+    // Each is a line of the log; forty are more than it gathers.
+    for (let count = 0; count < 100; count++) {
+      const { status } = await postJson(`${server.http}/api/get-public-keys`, { targets: [] })
+      t.equal(status, 422)
+    }
+    t.equal(await server.end(), 0)
+  }
+})
+
 t.test('SIGTERM answers what was asked, then exits 0', async t => {
   const dataFolder = t.testdir()
   const server = await startServer({ dataFolder, environment: { CALLSIGN_LOG_LEVEL: 'error' } })
