@@ -23,6 +23,7 @@ export type LinkAnswer =
 
 /** One provider of the library: one signed token, and one session after another. */
 export class ApnsLink {
+  readonly signedAtMs: number
   /** Not used for new pushes from then on. */
   retiresAtMs: number
   /** Nothing is sent before that: Apple has refused the token, and it is too young to be replaced. */
@@ -38,6 +39,7 @@ export class ApnsLink {
     token: apn.ProviderToken,
     nowMs: number,
   ) {
+    this.signedAtMs = nowMs
     this.#youngUntilMs = nowMs + TOKEN_MS_MIN
     this.retiresAtMs = nowMs + TOKEN_MS_MAX
     // The library hands all of its options to `http2.connect`.

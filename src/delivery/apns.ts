@@ -118,14 +118,16 @@ export class ApnsSender {
     return { kind: 'retry', reason: 'ExpiredProviderToken', afterMs }
   }
 
-  /** The environment's link, a new one when the token of the old one is due. */
+  /** The environment's link, a new one when the token of the old one is due, or was signed at a time still to come. */
   #linkTo(environment: ApnsEnvironment, Link: typeof ApnsLink): ApnsLink {
     const link = this.#links.get(environment)
-    if (link !== undefined && this.#nowMs() < link.retiresAtMs) return link
+    const nowMs = this.#nowMs()
+    // A clock that was set back: Apple takes the token no more, and would be asked with it until the old hour comes again.
+    if (link !== undefined && nowMs >= link.signedAtMs && nowMs < link.retiresAtMs) return link
     link?.closeWhenIdle()
     const { key, keyId, teamId, port = 443, ca } = this.#options
     const peer = { host: this.#hostOf(environment), port, ...(ca === undefined ? {} : { ca }) }
-    const fresh = new Link(peer, { key, keyId, teamId }, this.#nowMs())
+    const fresh = new Link(peer, { key, keyId, teamId }, nowMs)
     this.#links.set(environment, fresh)
     return fresh
   }

@@ -351,6 +351,17 @@ t.test('nor is its successor replaced before it is 20 minutes old', async t => {
   t.equal(new Set(apns.pushes.map(({ providerToken }) => providerToken)).size, 2)
 })
 
+t.test('a token of a clock that was set back since is replaced, and not rested for', async t => {
+  const apns = await start(t)
+  let nowMs = 5 * 3_600_000
+  const sender = senderTo(t, apns, { nowMs: () => nowMs })
+  apns.answerNext({ status: 403, reason: 'ExpiredProviderToken' })
+  t.match(await sender.send(pushOf()), { kind: 'retry', reason: 'ExpiredProviderToken' })
+  nowMs = 0
+  t.equal((await sender.send(pushOf())).kind, 'sent')
+  t.equal(apns.sessions(), 2)
+})
+
 t.test('a session of a replaced token is closed when its last answer has come', async t => {
   const apns = await start(t)
   let nowMs = 0
