@@ -48,13 +48,15 @@ class GatheredLines {
     if (this.#text.length > GATHERED_CHARS_MAX) this.flush()
   }
 
-  /** Called by the logger's `flush`. */
+  /** Called by the logger's `flush`. What its reader does not take waits in memory: beyond a bound, lines are lost. */
   flush(): void {
     if (this.#text === '') return
-    process.stderr.write(this.#text)
+    if (process.stderr.writableLength < UNREAD_BYTES_MAX) process.stderr.write(this.#text)
     this.#text = ''
   }
 }
 
 const FLUSH_MS = 100
 const GATHERED_CHARS_MAX = 4096
+/** Ten thousand lines and more: minutes of a busy server. */
+const UNREAD_BYTES_MAX = 1024 * 1024
