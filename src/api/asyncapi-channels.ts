@@ -13,7 +13,7 @@ import {
   RingingRequest,
   type SaidCallCommand,
 } from '../schema/call.ts'
-import { EVENT_SCHEMAS, type EventType } from '../schema/event.ts'
+import { EVENT_SCHEMAS, type EventType, SentAt } from '../schema/event.ts'
 
 export interface Channel {
   readonly id: string
@@ -83,7 +83,7 @@ function errorSchema(problem: TSchema): TSchema {
     v: Type.Literal(1),
     type: Type.Literal('error'),
     eventId: Type.String(),
-    sentAt: Type.Integer({ description: 'Milliseconds since 1970' }),
+    sentAt: SentAt,
     destination: Type.String({ description: 'Of the frame that was refused' }),
     receiptId: Type.Optional(Type.String({ description: "The frame's `receipt`" })),
     problem,

@@ -1,15 +1,16 @@
 /**
  * The AsyncAPI 3.0 document of what is said over STOMP, as seen by the server: it sends to queues and topics, and receives
- * what devices send to `/app`. Bodies have the schemas that write and check them.
+ * what devices send to `/app`. Bodies have the schemas that write and check them, in the forms of the OpenAPI document.
  */
 
-import Type, { type TSchema } from 'typebox'
+import Type from 'typebox'
 import type { HttpRoute } from '../transport/http.ts'
 import { type Channel, channels } from './asyncapi-channels.ts'
 import { exampleOf } from './asyncapi-examples.ts'
 import { summaryOf } from './asyncapi-summaries.ts'
 import { documentRoute } from './document-route.ts'
 import { PROBLEM } from './openapi.ts'
+import { DocumentSchemas } from './openapi-schemas.ts'
 
 export interface AsyncApiParts {
   /** Of the software. */
@@ -20,8 +21,9 @@ export interface AsyncApiParts {
 
 /** The document, as a value that `JSON.stringify` writes. */
 export function asyncApiDocument({ version, serverUrl }: AsyncApiParts): object {
-  const all = channels(Type.Unsafe<unknown>({ $ref: '#/components/schemas/Problem' }))
-  const messages = new Map(all.flatMap(({ messages, kind }) => messagesOf(messages, kind)))
+  const schemas = new DocumentSchemas({ isForEvents: true })
+  const all = channels(Type.Unsafe<unknown>(schemas.refer('Problem', PROBLEM)))
+  const messages = Object.fromEntries(all.flatMap(channel => messagesOf(channel, schemas)))
   return {
     asyncapi: '3.0.0',
     info: { ...INFO, version },
@@ -30,8 +32,8 @@ export function asyncApiDocument({ version, serverUrl }: AsyncApiParts): object 
     channels: Object.fromEntries(all.map(channel => [channel.id, channelObject(channel)])),
     operations: Object.fromEntries(all.map(operationEntry)),
     components: {
-      schemas: { Problem: PROBLEM },
-      messages: Object.fromEntries(messages),
+      schemas: schemas.usedBy(messages),
+      messages,
       messageTraits: TRAITS,
       parameters: { callId: { description: 'The id of the call, decimal' } },
       securitySchemes: {
@@ -90,20 +92,26 @@ function operationEntry({ id, kind, summary, messages }: Channel): [string, obje
 }
 
 function messagesOf(
-  schemas: Readonly<Record<string, TSchema>>,
-  kind: Channel['kind'],
+  { messages, kind }: Channel,
+  schemas: DocumentSchemas,
 ): [name: string, message: object][] {
-  return Object.entries(schemas).map(([name, payload]) => [
+  return Object.entries(messages).map(([name, schema]) => [
     name,
     {
       name,
       summary: summaryOf(name),
       contentType: 'application/json',
       traits: [{ $ref: `#/components/messageTraits/${kind}` }],
-      payload,
+      payload: schemas.refer(schemaName(name, kind), schema),
       examples: [{ name, payload: exampleOf(name) }],
     },
   ])
+}
+
+/** Such as `CallEndedEvent` and `AcceptRejoinCommand`: many languages have a `Keys` or an `Error` already. */
+function schemaName(message: string, kind: Channel['kind']): string {
+  const words = message.split('_').map(word => word.charAt(0).toUpperCase() + word.slice(1))
+  return `${words.join('')}${kind === 'command' ? 'Command' : 'Event'}`
 }
 
 const INFO = {

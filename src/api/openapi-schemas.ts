@@ -1,7 +1,7 @@
 /**
- * Schemas as the OpenAPI document has them: of the forms that client generators make types of. What several operations
- * share has a name of its own; an id is a text, a choice of texts an `enum`, one of several forms `oneOf`, a map has
- * `additionalProperties`, and an integer beyond 32 bits says so. Requests are checked against schemas that take more (an
+ * Schemas as the OpenAPI and AsyncAPI documents have them: of the forms that client generators make types of. What several
+ * operations share has a name of its own; an id is a text, a choice of texts an `enum`, one of several forms `oneOf`, a map
+ * has `additionalProperties`, and an integer beyond 32 bits says so. Requests are checked against schemas that take more (an
  * id as an integer), and never less.
  */
 
@@ -13,6 +13,8 @@ import {
   CallStatusText,
   EndReasonText,
   HistoryPage,
+  KeysReasonText,
+  ParticipantStateText,
 } from '../schema/call.ts'
 import {
   ContactPage,
@@ -50,6 +52,8 @@ const NAMED: Readonly<Record<string, TSchema>> = {
   ShareToken: itemOf(ShareTokenPage),
   CallStatus: CallStatusText,
   CallEndReason: EndReasonText,
+  KeysReason: KeysReasonText,
+  ParticipantState: ParticipantStateText,
   CallParticipant,
   // Not `Call`, which the HTTP client of generated Kotlin has.
   CallRecord: CallRecordReply,
@@ -65,7 +69,11 @@ export class DocumentSchemas {
   /** By what a schema says, its description apart. */
   readonly #names = new Map<string, string>()
 
-  constructor() {
+  readonly #isForEvents: boolean
+
+  /** For events, which AsyncAPI has: a text that is always the same stays a `const`, and nothing stands beside a `$ref`. */
+  constructor({ isForEvents = false } = {}) {
+    this.#isForEvents = isForEvents
     for (const [name, schema] of Object.entries(NAMED)) this.refer(name, schema)
   }
 
@@ -78,6 +86,20 @@ export class DocumentSchemas {
     return refTo(name)
   }
 
+  /** The components that `value` refers to, by way of others too; entitled, as generators for events name by titles. */
+  usedBy(value: object): Record<string, object> {
+    const used: Record<string, object> = {}
+    const visit = (value: object) => {
+      for (const [, name] of JSON.stringify(value).matchAll(REFERENCES)) {
+        if (name! in used) continue
+        used[name!] = { title: name, ...this.components[name!] }
+        visit(used[name!]!)
+      }
+    }
+    visit(value)
+    return used
+  }
+
   /** A schema as it stands in the document. */
   form(schema: TSchema | object): object {
     return this.#formOf(JSON.parse(JSON.stringify(schema))) as object
@@ -86,7 +108,8 @@ export class DocumentSchemas {
   #formOf(value: unknown): unknown {
     if (Array.isArray(value)) return value.map(element => this.#formOf(element))
     if (typeof value !== 'object' || value === null) return value
-    const members = Object.entries(rewritten(value as Members)).map(([name, member]) => [
+    const isKept = this.#isForEvents && typeof (value as Members).const === 'string'
+    const members = Object.entries(isKept ? value : rewritten(value as Members)).map(([name, member]) => [
       name,
       this.#formOf(member),
     ])
@@ -95,7 +118,8 @@ export class DocumentSchemas {
     if (name === undefined) return form
     const isSameDescription =
       form.description === undefined || form.description === (this.components[name] as Members).description
-    return isSameDescription ? refTo(name) : { ...refTo(name), description: form.description }
+    if (isSameDescription) return refTo(name)
+    return this.#isForEvents ? { title: name, ...form } : { ...refTo(name), description: form.description }
   }
 }
 
@@ -128,11 +152,13 @@ function rewritten(form: Members): Members {
 /** In words: of a `const` generators make a type of its own, which does not compile if it is of a boolean. */
 function constant({ const: value, description, ...others }: Members): Members {
   const always = `Always \`${value}\``
-  return { ...others, description: description === undefined ? always : `${always}. ${description}` }
+  const type = Number.isInteger(value) ? 'integer' : others.type
+  return { ...others, type, description: description === undefined ? always : `${always}. ${description}` }
 }
 
 function itemOf(page: { readonly properties: { readonly items: { readonly items: TSchema } } }): TSchema {
   return page.properties.items.items
 }
 
+const REFERENCES = /"#\/components\/schemas\/(\w+)"/g
 const INT32_MAX = 2 ** 31 - 1

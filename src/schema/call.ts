@@ -105,7 +105,7 @@ export const EndReasonText = oneOf([
   'internal',
 ])
 
-const PARTICIPANT_STATES = [
+export const ParticipantStateText = oneOf([
   'invited',
   'ringing',
   'joined',
@@ -115,12 +115,12 @@ const PARTICIPANT_STATES = [
   'busy',
   'missed',
   'removed',
-] as const
+])
 
 export const CallParticipant = Type.Object({
   userId: Uint64Text,
   displayName: Type.String(),
-  state: oneOf(PARTICIPANT_STATES),
+  state: ParticipantStateText,
   isHost: Type.Boolean(),
   invitedBy: Uint64Text,
   invitedAt: Time,

@@ -152,6 +152,9 @@ const participantsBody = lastOf(
     new SharedJson(participants.map(({ userId, displayName }) => ({ userId, displayName }))),
 )
 
+/** Says that it is beyond 32 bits, as which generators take an integer otherwise. */
+export const SentAt = Type.Integer({ format: 'int64', description: 'Milliseconds since 1970' })
+
 /** The version of bodies. */
 const v = 1
 
@@ -236,7 +239,7 @@ function eventSchema(type: EventType, members: TProperties): TObject {
     v: Type.Literal(1),
     type: Type.Literal(type),
     eventId: Type.String({ description: 'Names the event; the same in its push' }),
-    sentAt: Type.Integer({ description: 'Milliseconds since 1970' }),
+    sentAt: SentAt,
     ...members,
   })
 }

@@ -19,7 +19,7 @@ const PARTS = { version: '1.2.3', serverUrl: 'https://call.example.org' }
 
 interface DocumentMessage {
   readonly name: string
-  readonly payload: TSchema
+  readonly payload: { readonly $ref: string }
   readonly examples: readonly [{ readonly payload: { readonly type?: string } }]
 }
 
@@ -38,10 +38,10 @@ const document = documentOf()
 const channels: Readonly<Record<string, DocumentChannel>> = document.channels
 const messages: Readonly<Record<string, DocumentMessage>> = document.components.messages
 
-/** The schema of a message on its own. */
+/** The schema of a message, with those that it refers to. */
 function schemaOf({ payload }: DocumentMessage): TSchema {
-  const problem = JSON.stringify(document.components.schemas.Problem)
-  return JSON.parse(JSON.stringify(payload).replace('{"$ref":"#/components/schemas/Problem"}', problem))
+  const { components } = document
+  return { ...components.schemas[payload.$ref.split('/').at(-1)!], components }
 }
 
 function namesIn(id: string): string[] {
@@ -95,6 +95,30 @@ t.test('every example is of the form that its message has', async t => {
     if (name in EVENT_SCHEMAS) t.equal(payload.type, name)
   }
 })
+
+t.test(
+  'generators make types of it: each body has a name, an id is a text, a choice of texts an enum',
+  async t => {
+    const { schemas } = document.components
+    for (const { name, payload } of Object.values(messages)) {
+      t.match(payload.$ref, /^#\/components\/schemas\/\w+(?:Event|Command)$/)
+      if (name in EVENT_SCHEMAS) t.match(schemaOf(messages[name]!), { properties: { type: { const: name } } })
+    }
+    const used = new Set(JSON.stringify(document).match(/(?<=#\/components\/schemas\/)\w+/g))
+    t.same(Object.keys(schemas).sort(), [...used].sort(), 'none is missing, none is of HTTP alone')
+    for (const [name, { title }] of Object.entries<{ title: string }>(schemas)) t.equal(title, name)
+    const { v, type, sentAt, endReason } = schemas.CallEndedEvent.properties
+    t.match(
+      { v, type, sentAt },
+      { v: { type: 'integer' }, type: { const: 'call_ended' }, sentAt: { format: 'int64' } },
+    )
+    t.same(endReason, { $ref: '#/components/schemas/CallEndReason' })
+    t.match(schemas.CallEndReason, { type: 'string', enum: ['hangup'] })
+    t.match(schemas.AcceptRejoinCommand.properties.requesterUserId, { type: 'string', format: 'uint64' })
+    t.match(schemas.KeysCommand.properties.encryptedAESKeys, { additionalProperties: { type: 'string' } })
+    t.notMatch(JSON.stringify(schemas), /"(?:anyOf|patternProperties)":/)
+  },
+)
 
 t.test('the examples of what devices send are taken by the server', async t => {
   const commands = Object.values(channels).filter(({ address }) => address.startsWith('/app/'))

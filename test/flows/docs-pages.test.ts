@@ -81,7 +81,7 @@ t.test(
     const { page } = await openEvents(t, '#callTopic/participant_joined')
     const rows = page.locator('[id="callTopic/participant_joined"] table').first().locator('tbody tr')
     const texts = (await rows.allInnerTexts()).map(text => text.replaceAll(/\s+/g, ' '))
-    t.match(texts, [/^v number 1$/, /^type string "participant_joined"$/])
+    t.match(texts, [/^v integer Always 1$/, /^type string "participant_joined"$/])
     t.ok(texts.some(text => /^state string "invited" "ringing" "joined"/.test(text)))
     t.ok(texts.includes('joinedAt optional string, date-time'))
     t.equal(await rows.locator('.depth-1').count(), 11, 'the members of participant')

@@ -33,6 +33,13 @@ t.test('the document of the server is read whole', async t => {
   for (const { id, description } of document.channels) t.match(description, / may (?:SUBSCRIBE|SEND)/, id)
 })
 
+t.test('what is described where it stands is shown so, with all of its members', async t => {
+  const messages = document.channels.flatMap(channel => channel.messages)
+  const rows = memberRows(messages.find(({ name }) => name === 'error')!.payload)
+  t.match(row(rows, 'challenge').description, /ACCOUNT_EXISTS/)
+  t.equal(row(rows, 'challengeId').depth, 2)
+})
+
 t.test('references that lead out of the document, nowhere, or in a circle are refused', async t => {
   const withChannel = (reference: string) => ({ ...source, channels: { a: { $ref: reference } } })
   t.throws(() => readEventsDocument(withChannel('https://elsewhere/x.json')), /out of the document/)
