@@ -1,10 +1,13 @@
 /** The module as apps ship it: small, without anything of Node, and at home where little of the platform is there. */
 
+import { readFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
 import { createContext, runInContext } from 'node:vm'
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { type Bundle, bundleClient, type Client } from '../support/client-builds.ts'
 import { LyingLog } from '../support/lying-log.ts'
+import { PROJECT_ROOT } from '../support/vectors.ts'
 
 const log = new LyingLog()
 log.grow(3)
@@ -26,6 +29,21 @@ t.test('a browser downloads less than 60 kB', async t => {
   t.ok(inputs.some(name => name.endsWith('primitives-portable.js')))
   t.notOk(inputs.some(name => name.endsWith('primitives-node.js')))
 })
+
+t.test(
+  'the sources that the maps of its modules name are packed: a bundler that follows maps warns of others',
+  async t => {
+    const { files } = JSON.parse(readFileSync(join(PROJECT_ROOT, 'package.json'), 'utf8'))
+    const { inputs } = await bundleClient('esm')
+    const modules = inputs.filter(name => name.startsWith('dist/src/'))
+    t.ok(modules.length > 10)
+    for (const name of modules) {
+      const { sources } = JSON.parse(readFileSync(join(PROJECT_ROOT, `${name}.map`), 'utf8'))
+      const source = relative(PROJECT_ROOT, join(PROJECT_ROOT, name, '..', sources[0]))
+      t.ok(files.includes(source.split('/')[0]), source)
+    }
+  },
+)
 
 t.test(
   'React Native has what it needs: no decoder, no streams, no Unicode properties in patterns',
