@@ -9,8 +9,8 @@ import { type Channel, channels } from './asyncapi-channels.ts'
 import { exampleOf } from './asyncapi-examples.ts'
 import { summaryOf } from './asyncapi-summaries.ts'
 import { documentRoute } from './document-route.ts'
+import { DocumentSchemas } from './document-schemas.ts'
 import { PROBLEM } from './openapi.ts'
-import { DocumentSchemas } from './openapi-schemas.ts'
 
 export interface AsyncApiParts {
   /** Of the software. */

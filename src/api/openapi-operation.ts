@@ -6,7 +6,7 @@
 import Type, { type TObject, type TSchema } from 'typebox'
 import type { ErrorCode } from '../errors.ts'
 import { BODY_BYTES_MAX } from '../limits.ts'
-import { type DocumentSchemas, refTo } from './openapi-schemas.ts'
+import { type DocumentSchemas, refTo } from './document-schemas.ts'
 import type { Operation } from './operation.ts'
 import { codesOf, isVersionChecked, type OperationForm } from './refusals.ts'
 
