@@ -54,7 +54,7 @@ export class SmsSender {
     const { status, retryAfterMs } = answer
     if (status >= 200 && status < 300) return { kind: 'sent' }
     const reason = `http-${status}`
-    if (status !== 429 && status < 500) return { kind: 'refused', reason }
+    if (status < 500 && !RETRIED.has(status)) return { kind: 'refused', reason }
     return { kind: 'retry', reason, ...(retryAfterMs === undefined ? {} : { afterMs: retryAfterMs }) }
   }
 
@@ -116,3 +116,5 @@ function withoutCredentials(url: URL): string {
 
 const USUAL_BODY = '{"to":"{to}","text":"{text}"}'
 const PLACES = /\{(to|text)\}/g
+/** Our own credentials, and too many at once. */
+const RETRIED: ReadonlySet<number> = new Set([401, 403, 429])

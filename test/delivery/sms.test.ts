@@ -74,6 +74,8 @@ t.test('the status says what became of the message', async t => {
       { kind: 'refused', reason: 'http-400' },
     ],
     [{ status: 404 }, { kind: 'refused', reason: 'http-404' }],
+    [{ status: 401 }, { kind: 'retry', reason: 'http-401' }],
+    [{ status: 403 }, { kind: 'retry', reason: 'http-403' }],
     [{ status: 429 }, { kind: 'retry', reason: 'http-429' }],
     [
       { status: 429, headers: { 'retry-after': '7' } },
