@@ -68,7 +68,6 @@ export class DocumentSchemas {
   readonly components: Record<string, object> = {}
   /** By what a schema says, its description apart. */
   readonly #names = new Map<string, string>()
-
   readonly #isForEvents: boolean
 
   /** For events, which AsyncAPI has: a text that is always the same stays a `const`, and nothing stands beside a `$ref`. */
@@ -86,7 +85,7 @@ export class DocumentSchemas {
     return refTo(name)
   }
 
-  /** The components that `value` refers to, by way of others too; entitled, as generators for events name by titles. */
+  /** The components that `value` refers to, by way of others too; with titles, by which generators for events name. */
   usedBy(value: object): Record<string, object> {
     const used: Record<string, object> = {}
     const visit = (value: object) => {
