@@ -162,7 +162,8 @@ export class Signalling {
       index: this.callIndex,
       facts: calling => readCallFacts({ ...stores, index: this.callIndex, randomBytes }, calling),
       isConnected: (userId, deviceId) => this.connections.isConnected(userId, deviceId),
-      isRegistered: (userId, deviceId) => stores.devices.active(userId, deviceId) !== undefined,
+      isRegistered: (userId, deviceId) =>
+        stores.devices.activeDevicesOf(userId).some(device => device.deviceId === deviceId),
       keptReply: (kind, reply) => keptCallReply(kind, reply, idsAs),
       ...(areRatesLimited ? { rings: new UnansweredRings(RATE_KEYS_MAX) } : {}),
       newEventId: this.#newEventId,

@@ -128,7 +128,8 @@ export class CallRooms {
       index,
       facts: calling => readCallFacts({ ...world, contacts, index }, calling),
       isConnected,
-      isRegistered: (userId, deviceId) => world.devices.active(userId, deviceId) !== undefined,
+      isRegistered: (userId, deviceId) =>
+        world.devices.activeDevicesOf(userId).some(device => device.deviceId === deviceId),
       keptReply: (kind, reply) => keptCallReply(kind, reply, world.idsAs),
       ...(rates ? { rings: new UnansweredRings(1_000) } : {}),
       newEventId: () => Buffer.from(world.randomBytes(16)).toString('base64url'),
