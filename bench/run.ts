@@ -31,7 +31,7 @@ import { describeMachine, isInMemory } from './support/machine.ts'
 import { Neighbours } from './support/neighbours.ts'
 import { formatProfile, readProfiles } from './support/profile.ts'
 import { rounded } from './support/statistics.ts'
-import { NEIGHBOUR_CORES_QUIET } from './support/summary.ts'
+import { areSettled, NEIGHBOUR_CORES_QUIET } from './support/summary.ts'
 import { tile } from './tile.ts'
 import { tokenCheck } from './token-check.ts'
 import { user } from './user.ts'
@@ -70,7 +70,7 @@ const USAGE = `usage: npm run bench -- [NAME...] [options]
 Names: ${BENCHMARKS.map(({ name }) => name).join(', ')}; all of them unless some are given.
 
   --smoke          tiny counts, to see that everything runs: the figures mean nothing
-  --rounds N       rounds of each measurement (5; up to 15 when other programs disturb them)
+  --rounds N       rounds of each measurement (5; up to 15 when other programs disturb them or ratios scatter)
   --turns N        one-second turns of limit and project in each round (3)
   --peers          measure peers too, as far as they are installed: RabbitMQ, nginx; and Fastify
   --users N        measure growth up to so many users with ten contacts each (100000)
@@ -138,6 +138,7 @@ async function runBenchmark(benchmark: Benchmark, options: RunOptions): Promise<
   const removeFolder = () => rmSync(folder, { recursive: true, force: true })
   process.once('exit', removeFolder)
   const ends: (() => Promise<void> | void)[] = []
+  const results: Result[] = []
   try {
     await benchmark.run({
       scale: options.scale,
@@ -146,9 +147,9 @@ async function runBenchmark(benchmark: Benchmark, options: RunOptions): Promise<
       folder,
       profilesFolder,
       after: end => void ends.push(end),
-      rounds: () => quietRounds(options, neighbours),
-      record: (row, round, measurement) =>
-        options.onResult({
+      rounds: () => enoughRounds(options, neighbours, results),
+      record(row, round, measurement) {
+        const result = {
           benchmark: benchmark.name,
           row,
           round,
@@ -160,7 +161,10 @@ async function runBenchmark(benchmark: Benchmark, options: RunOptions): Promise<
           neighbourCores: rounded(neighbours.coresBusy()),
           machine,
           at: new Date().toISOString(),
-        }),
+        }
+        results.push(result)
+        options.onResult(result)
+      },
     })
   } finally {
     for (const end of ends.reverse()) await end()
@@ -170,10 +174,18 @@ async function runBenchmark(benchmark: Benchmark, options: RunOptions): Promise<
   }
 }
 
-/** As many quiet rounds as were asked for, or three times as many when neighbours never rest. */
-function* quietRounds({ rounds, scale }: RunOptions, neighbours: Neighbours): Iterable<number> {
+/**
+ * As many quiet rounds as were asked for, and more until the ratios are known well enough; three times as many when
+ * neighbours never rest or ratios never settle. `results` are those of the benchmark so far.
+ */
+function* enoughRounds(
+  { rounds, scale, isProfiled }: RunOptions,
+  neighbours: Neighbours,
+  results: readonly Result[],
+): Iterable<number> {
+  const roundsMax = rounds * (scale.isSmoke || isProfiled ? 1 : TRIES_MAX)
   let quiet = 0
-  for (let round = 1; quiet < rounds && round <= rounds * (scale.isSmoke ? 1 : TRIES_MAX); round++) {
+  for (let round = 1; round <= roundsMax && (quiet < rounds || !areSettled(results)); round++) {
     neighbours.start()
     yield round
     if (neighbours.coresBusy() <= NEIGHBOUR_CORES_QUIET) quiet++

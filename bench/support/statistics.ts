@@ -17,6 +17,19 @@ export function sum(values: readonly number[]): number {
   return values.reduce((total, value) => total + value, 0)
 }
 
+/**
+ * Half the width of the 95 % confidence interval of the mean, as a share of it, for values that scatter by a factor
+ * rather than by an amount. Infinite for fewer than two values.
+ */
+export function uncertainty(values: readonly number[]): number {
+  const logarithms = values.map(value => Math.log(value))
+  const centre = mean(logarithms)
+  const freedom = values.length - 1
+  const deviation = Math.sqrt(sum(logarithms.map(value => (value - centre) ** 2)) / freedom)
+  const quantile = STUDENT_T[Math.min(freedom, STUDENT_T.length) - 1] ?? Number.POSITIVE_INFINITY
+  return quantile * (deviation / Math.sqrt(values.length))
+}
+
 /** The smallest value that at least `share` (0 to 1) of all values do not exceed. NaN for no values. */
 export function percentile(values: readonly number[], share: number): number {
   const sorted = Float64Array.from(values).sort()
@@ -42,3 +55,6 @@ export function latencyFigures(values: readonly number[]): {
 export function rounded(value: number): number {
   return Number.isFinite(value) ? Number(value.toPrecision(4)) : value
 }
+
+/** Student's t of 95 % (two-sided), by degrees of freedom from 1 on. */
+const STUDENT_T = [12.71, 4.3, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23, 2.2, 2.18, 2.16, 2.14] as const

@@ -1,11 +1,13 @@
 /** What the rounds of one row come to: medians, extremes, and whether the goal holds. */
 
 import type { Goal, Result, Row } from './benchmark.ts'
-import { median } from './statistics.ts'
+import { median, uncertainty } from './statistics.ts'
 
 /** Above it a round counts as disturbed. */
 export const NEIGHBOUR_CORES_QUIET = 0.1
 const ROUNDS_MIN = 3
+/** Of two runs that know a ratio as well as that, one in twenty is more than a seventh off the other. */
+const UNCERTAINTY_MAX = 0.1
 
 /** The rounds of one row under the same parameters. */
 export interface Summary {
@@ -27,12 +29,25 @@ export interface Summary {
 
 /** A summary for each row and its parameters, in the order of the results. */
 export function summarise(results: readonly Result[]): readonly Summary[] {
+  return [...byRow(results)].map(([key, all]) => summaryOf(key, quietest(all)))
+}
+
+/** Whether another run would come to much the same ratios, of the rows whose goal is a ratio. */
+export function areSettled(results: readonly Result[]): boolean {
+  return [...byRow(results).values()].every(
+    all =>
+      all[0]!.row.goal?.of !== 'ratio' ||
+      uncertainty(quietest(all).map(({ ratio }) => ratio)) <= UNCERTAINTY_MAX,
+  )
+}
+
+function byRow(results: readonly Result[]): ReadonlyMap<string, readonly Result[]> {
   const groups = new Map<string, Result[]>()
   for (const result of results) {
     const key = `${result.row.name} ${JSON.stringify(result.parameters)}`
     groups.set(key, [...(groups.get(key) ?? []), result])
   }
-  return [...groups].map(([key, all]) => summaryOf(key, quietest(all)))
+  return groups
 }
 
 /** Whether the goal of the row is reached; undefined where there is none. */
