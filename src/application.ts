@@ -94,9 +94,10 @@ export interface ApplicationParts {
   /** Puts a request to the room of a call. */
   readonly askRoom: AskRoom
   readonly callIndex: CallIndex
-  /** Each request of a device, each session that ended, each removed device. */
+  /** Each request of a device, each session that ended, each device without one by its user's wish, each removed device. */
   readonly onSeen: (userId: UserId, deviceId: DeviceId) => void
   readonly onSessionOver: (userId: UserId, sessionId: Uint8Array) => void
+  readonly onSignedOut: (userId: UserId, deviceId: DeviceId) => void
   readonly onDeviceRemoved: (userId: UserId, deviceId: DeviceId) => void
   /** Something waits in a device's inbox. */
   readonly onNews: (userId: UserId, deviceId: DeviceId) => void

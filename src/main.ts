@@ -57,7 +57,7 @@ async function main(): Promise<void> {
     logger.flush()
     throw error
   })
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void server.stop(signal))
+  for (const signal of STOPPING) process.on(signal, () => void server.stop(signal))
   server.announce()
 }
 
@@ -226,7 +226,8 @@ async function startApplication(
     devConsole,
     onFault: house.onFault,
   })
-  const { connections, callIndex, askRoom, onNews, onSeen, onSessionOver, onDeviceRemoved } = signalling
+  const { connections, callIndex, askRoom, onNews, onSeen, onSessionOver, onSignedOut, onDeviceRemoved } =
+    signalling
   const application = openApplication({
     config: config.application,
     isDevelopment: config.isDevelopment,
@@ -247,6 +248,7 @@ async function startApplication(
     onNews,
     onSeen,
     onSessionOver,
+    onSignedOut,
     onDeviceRemoved,
     isConnected: (userId, deviceId) => connections.isConnected(userId, deviceId),
     onOutgoing: channel => wake(channel),
@@ -369,6 +371,8 @@ function announce(
  */
 const V8_FLAGS =
   '--heap-growing-percent=300 --incremental-marking-soft-trigger=80 --incremental-marking-hard-trigger=90'
+/** A supervisor's, Ctrl-C, and a terminal that is closed. */
+const STOPPING = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
 /** Opening a log reads its right edge and the last 65,000 entries: well below a second on any disk. */
 const OPEN_DEADLINE_MS = 60_000
 const SWEEP_MS = 60_000

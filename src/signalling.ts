@@ -121,6 +121,9 @@ export class Signalling {
   readonly onSessionOver = (userId: UserId, sessionId: Uint8Array): void =>
     this.#revoke(userId, { kind: 'session', sessionId })
 
+  readonly onSignedOut = (userId: UserId, deviceId: DeviceId): void =>
+    this.#tellCalls(userId, { kind: 'device-signed-out', by: { userId, deviceId } })
+
   readonly onDeviceRemoved = (userId: UserId, deviceId: DeviceId): void => {
     this.#revoke(userId, { kind: 'device', deviceId })
     this.#tellCalls(userId, { kind: 'device-removed', by: { userId, deviceId } })

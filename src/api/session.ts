@@ -21,7 +21,7 @@ import { type Call, type Operation, operationWithBody, type RateRule, type Reply
 import { rateLimited } from './operation-routes.ts'
 
 export interface SessionWorld {
-  readonly database: Pick<Database, 'commit'>
+  readonly database: Pick<Database, 'commit' | 'afterCommit'>
   readonly secrets: Pick<Secrets, 'refreshToken'>
   readonly lifetimes: TokenLifetimes
   readonly sessions: SessionStore
@@ -30,6 +30,8 @@ export interface SessionWorld {
   readonly notices: Pick<Notices, 'tell'>
   readonly monotonicMs: () => number
   readonly areRatesLimited: boolean
+  /** Told of each device that a logout leaves without a session, once that is durable. */
+  readonly onSignedOut: (userId: UserId, deviceId: DeviceId) => void
   /** Told of a token that was used after it was replaced, for the log of the process. */
   readonly onTokenReused: (userId: UserId, requestId: string) => void
 }
@@ -57,7 +59,7 @@ export function sessionOperations(world: SessionWorld): readonly Operation[] {
       method: 'POST',
       path: '/app/api/logout',
       tag: 'sign-in',
-      summary: 'Ends the session; nothing is pushed to its device any more',
+      summary: 'Ends the session; its device leaves the call it is in, and nothing is pushed to it any more',
       access: 'ended',
       isBodyOptional: true,
       replies: { 204: null },
@@ -120,8 +122,15 @@ async function logout(world: SessionWorld, call: LogoutCall): Promise<Reply> {
     if (call.body.allDevices === true) endOthers(world, userId, sessionId, deviceId, call.nowMs)
     world.sessions.remove(sessionId)
     if (deviceId !== undefined) world.devices.forgetPush(userId, deviceId)
+    world.database.afterCommit(() => tellSignedOut(world, userId))
     return { status: 204 }
   })
+}
+
+function tellSignedOut({ devices, sessions, onSignedOut }: SessionWorld, userId: UserId): void {
+  for (const { deviceId } of devices.activeDevicesOf(userId)) {
+    if (!sessions.isSignedIn(userId, deviceId)) onSignedOut(userId, deviceId)
+  }
 }
 
 /** In a transaction: their tokens hear why for a while; their devices are told, and then nothing more. */

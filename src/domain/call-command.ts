@@ -57,9 +57,17 @@ export type CallCommand =
       readonly reason: KeysReason
       readonly encryptedAESKeys: SentKeyMap
     }
-  /** The device has a socket; has none any more; sent some other request; is no device of the user's any more. */
+  /**
+   * The device has a socket; has none any more; sent some other request; was signed out; is no device of the user's any
+   * more.
+   */
   | {
-      readonly kind: 'device-online' | 'device-offline' | 'device-seen' | 'device-removed'
+      readonly kind:
+        | 'device-online'
+        | 'device-offline'
+        | 'device-seen'
+        | 'device-signed-out'
+        | 'device-removed'
       readonly by: CallDeviceRef
       readonly nowMs: number
     }

@@ -3,7 +3,15 @@
  * or a refusal. A command that a device repeats is answered as before and has no effects.
  */
 
-import { type Call, type CallStatus, hasPart, isOver, type Participant, participantOf } from './call.ts'
+import {
+  type Call,
+  type CallStatus,
+  hasPart,
+  isOver,
+  joinedOn,
+  type Participant,
+  participantOf,
+} from './call.ts'
 import {
   declinedCall,
   endedCall,
@@ -131,6 +139,8 @@ function outcomeOf(
       return withPresence(call, by, true, nowMs)
     case 'device-offline':
       return withPresence(call, by, false, nowMs)
+    case 'device-signed-out':
+      return joinedOn(call, by) === undefined ? call : leftCall(call, participant, by, nowMs)
     case 'device-removed':
       return withoutDevice(call, participant, by, nowMs)
     case 'device-seen':

@@ -53,6 +53,14 @@ export class SessionStore {
     return [...this.#byUser.getKeys(rangeOf(idsKey(userId)))].map(key => key.subarray(USER_BYTES))
   }
 
+  /** Whether a session of the user's that nobody has ended is bound to the device. */
+  isSignedIn(userId: UserId, deviceId: DeviceId): boolean {
+    return this.idsOf(userId).some(id => {
+      const session = this.read(id)
+      return lasts(session) && session.deviceId === deviceId
+    })
+  }
+
   /** In a transaction. */
   create(sessionId: Uint8Array, session: Session): void {
     this.#sessions.put(sessionId, session)

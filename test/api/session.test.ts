@@ -226,6 +226,30 @@ t.test('logout forgets the push tokens of its device, and keeps the device', asy
   t.same(await house.letters(), [])
 })
 
+t.test('a device is signed out by the logout of its last session, or of all', async t => {
+  const out: string[] = []
+  const house = await openAccountHouse(t, {
+    onSignedOut: (_, deviceId) => void out.push(names.get(deviceId)!),
+  })
+  const { world } = house
+  const { userId } = await newUser(world)
+  const [phone, tablet] = [await newDevice(world, userId), await newDevice(world, userId)]
+  const names = new Map([phone, tablet].map(({ deviceId }, at) => [deviceId, ['phone', 'tablet'][at]!]))
+  const [first, second] = [
+    await newSession(world, userId, phone.deviceId),
+    await newSession(world, userId, phone.deviceId),
+  ]
+  const other = await newSession(world, userId, tablet.deviceId)
+  await house.send(LOGOUT, { token: first.token })
+  t.same(out.splice(0), [])
+  await house.send(LOGOUT, { token: second.token })
+  t.same(out.splice(0), ['phone'])
+  const again = await newSession(world, userId, phone.deviceId)
+  await house.send(LOGOUT, { token: again.token, body: { allDevices: true } })
+  t.same(out.sort(), ['phone', 'tablet'])
+  t.equal((await house.send(USER, { token: other.token })).body.code, 'SESSION_REVOKED')
+})
+
 t.test('logout everywhere ends every session of the user and of nobody else', async t => {
   const house = await openAccountHouse(t)
   const { world } = house

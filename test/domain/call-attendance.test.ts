@@ -501,6 +501,25 @@ t.test('a device that is removed leaves the call, and another user goes on', asy
   t.same([call.status, call.endReason], ['cancelled', 'caller_lost'])
 })
 
+t.test(
+  'a device that is signed out leaves the call it is in; one that rings may still be signed in',
+  async t => {
+    const house = active([2, 3])
+    t.same(
+      house.run({ kind: 'device-signed-out', by: deviceOf(2, 2) }).effects,
+      [],
+      'the other one is in the call',
+    )
+    t.same(inWords(house.run({ kind: 'device-signed-out', by: SECOND }).effects), ['topic left 2'])
+    t.same(house.run({ kind: 'device-signed-out', by: SECOND }).effects, [])
+    const ring = ringing([2])
+    const before = ring.call
+    t.equal(ring.run({ kind: 'device-signed-out', by: SECOND }).call, before)
+    const { call } = ring.run({ kind: 'device-signed-out', by: HOST })
+    t.same([call.status, call.endedBy], ['cancelled', HOST.userId])
+  },
+)
+
 t.test('a device that is removed asks for no key any more', async t => {
   const house = active([2, 3])
   const asking = [deviceOf(2, 2), deviceOf(2, 3), deviceOf(3, 2)]

@@ -143,6 +143,7 @@ class Life {
       'decline',
       'remove',
       'end',
+      'device-signed-out',
       'device-removed',
       'start',
     ] as const

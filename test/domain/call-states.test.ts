@@ -190,7 +190,13 @@ t.test('nothing happens to a call that is over, and only what ends or leaves it 
         tried++
       }
     }
-    for (const kind of ['device-online', 'device-offline', 'device-seen', 'device-removed'] as const) {
+    for (const kind of [
+      'device-online',
+      'device-offline',
+      'device-seen',
+      'device-signed-out',
+      'device-removed',
+    ] as const) {
       t.equal(house.run({ kind, by: HOST }).call, house.call)
     }
     const before = house.call

@@ -315,6 +315,13 @@ t.test('SIGTERM answers what was asked, then exits 0', async t => {
   t.ok(Number(checkpoint.split('\n')[1]) >= answered, `${answered} answered, all there`)
 })
 
+t.test('so do Ctrl-C and a terminal that is closed', async t => {
+  for (const signal of ['SIGINT', 'SIGHUP'] as const) {
+    const server = await startServer({ dataFolder: t.testdir() })
+    t.equal(await server.end(signal), 0, signal)
+  }
+})
+
 t.test('a data directory that can’t be written is a sentence, not a stack', async t => {
   const folder = t.testdir()
   const blocked = join(folder, 'file')

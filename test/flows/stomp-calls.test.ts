@@ -83,6 +83,24 @@ t.test('J-01, J-06: each device rings with its own key, and stops when the calle
   await hangUp(t, ann, phone, tablet, eve, lateComer)
 })
 
+t.test('who logs out is out of the call, at once', async t => {
+  const [ann, bob, carol] = (await meet(3)) as [Phone, Phone, Phone]
+  const { callId } = (await start(ann, keysFor([bob, carol]))).body
+  await subscribe(ann.peer, `/topic/call.${callId}`, 'the call')
+  for (const { app, peer } of [bob, carol]) {
+    await peer.message()
+    await app.get(200, `POST /app/api/call/${callId}/join`)
+  }
+  await bob.app.get(204, 'POST /app/api/logout')
+  for (let type = ''; type !== 'participant_left'; ) type = bodyOf(await next(ann)).type
+  const { participants } = await ann.app.get(200, `GET /app/api/call/${callId}/participants`)
+  t.match(
+    participants.map(({ state }: { state: string }) => state),
+    ['joined', 'left', 'joined'],
+  )
+  await ann.app.get(200, `POST /app/api/call/${callId}/end`)
+})
+
 t.test('J-06: what rings in nobody’s hands rings no more either', async t => {
   const [ann, bob] = (await meet(2)) as [Phone, Phone]
   await hangUp(t, bob)

@@ -15,6 +15,7 @@ import { SocialIdentities } from '../../src/api/social-identities.ts'
 import { platformLoginOperations, SocialSignIn } from '../../src/api/social-sign-in.ts'
 import { userOperations } from '../../src/api/user-view.ts'
 import { verifyOperations } from '../../src/api/verify.ts'
+import type { DeviceId, UserId } from '../../src/domain/ids.ts'
 import type { Outgoing } from '../../src/domain/outgoing.ts'
 import { AppleSignIn } from '../../src/identity/apple.ts'
 import { IdentityProvider } from '../../src/identity/identity-token.ts'
@@ -38,6 +39,7 @@ export interface AccountHouseOptions {
   readonly isDevelopment?: boolean
   readonly hasAppleKey?: boolean
   readonly erasers?: readonly EraseOf[]
+  readonly onSignedOut?: (userId: UserId, deviceId: DeviceId) => void
 }
 
 export type AccountHouse = Awaited<ReturnType<typeof openAccountHouse>>
@@ -96,7 +98,12 @@ function buildOperations(world: TestWorld, { google, apple, options, erasers }: 
     social,
     linkIdentity: (userId, identity, nowMs) => loginMethods.link({ userId, nowMs }, identity),
   } satisfies Parameters<typeof signInOperations>[0]
-  const whole = { ...signInWorld, stepUpSeconds: options.stepUpSeconds ?? 0, onTokenReused: () => undefined }
+  const whole = {
+    ...signInWorld,
+    stepUpSeconds: options.stepUpSeconds ?? 0,
+    onTokenReused: () => undefined,
+    onSignedOut: options.onSignedOut ?? (() => undefined),
+  }
   const operations = [
     ...signInOperations(whole),
     ...sessionOperations(whole),
