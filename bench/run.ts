@@ -176,7 +176,7 @@ async function runBenchmark(benchmark: Benchmark, options: RunOptions): Promise<
 
 /**
  * As many quiet rounds as were asked for, and more until the ratios are known well enough; three times as many when
- * neighbours never rest or ratios never settle. `results` are those of the benchmark so far.
+ * neighbours never rest or ratios never settle. `results` are those of the benchmark so far; these rounds add theirs.
  */
 function* enoughRounds(
   { rounds, scale, isProfiled }: RunOptions,
@@ -184,8 +184,10 @@ function* enoughRounds(
   results: readonly Result[],
 ): Iterable<number> {
   const roundsMax = rounds * (scale.isSmoke || isProfiled ? 1 : TRIES_MAX)
+  const earlier = results.length
   let quiet = 0
-  for (let round = 1; round <= roundsMax && (quiet < rounds || !areSettled(results)); round++) {
+  for (let round = 1; round <= roundsMax; round++) {
+    if (quiet >= rounds && areSettled(results.slice(earlier))) return
     neighbours.start()
     yield round
     if (neighbours.coresBusy() <= NEIGHBOUR_CORES_QUIET) quiet++
