@@ -94,7 +94,7 @@ export interface ApplicationParts {
   /** Puts a request to the room of a call. */
   readonly askRoom: AskRoom
   readonly callIndex: CallIndex
-  /** Each request of a device, each session that ended, each device that a logout left without one, each removed device. */
+  /** Each request of a device, each session that ended, each device left without one by its user's wish, each removed one. */
   readonly onSeen: (userId: UserId, deviceId: DeviceId) => void
   readonly onSessionOver: (userId: UserId, sessionId: Uint8Array) => void
   readonly onSignedOut: (userId: UserId, deviceId: DeviceId) => void

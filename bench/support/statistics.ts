@@ -22,11 +22,12 @@ export function sum(values: readonly number[]): number {
  * rather than by an amount. Infinite for fewer than two values.
  */
 export function uncertainty(values: readonly number[]): number {
+  if (values.length < 2) return Number.POSITIVE_INFINITY
   const logarithms = values.map(value => Math.log(value))
   const centre = mean(logarithms)
   const freedom = values.length - 1
   const deviation = Math.sqrt(sum(logarithms.map(value => (value - centre) ** 2)) / freedom)
-  const quantile = STUDENT_T[Math.min(freedom, STUDENT_T.length) - 1] ?? Number.POSITIVE_INFINITY
+  const quantile = STUDENT_T[Math.min(freedom, STUDENT_T.length) - 1]!
   return quantile * (deviation / Math.sqrt(values.length))
 }
 

@@ -3,11 +3,14 @@
 import { DeleteUserReply, DeleteUserRequest } from '../schema/profile.ts'
 import { timeText } from '../schema/time.ts'
 import type { AccountErasure } from '../store/account-erasure.ts'
+import type { Database } from '../store/database.ts'
 import { PROFILE_RATE } from './login-methods.ts'
 import { type Operation, operationWithBody } from './operation.ts'
+import { type SignedOutWorld, tellSignedOut } from './signed-out.ts'
 import { requireFreshProof, type StepUpWorld } from './step-up.ts'
 
-export interface AccountErasureWorld extends StepUpWorld {
+export interface AccountErasureWorld extends StepUpWorld, SignedOutWorld {
+  readonly database: Pick<Database, 'commit' | 'afterCommit'>
   readonly erasure: Pick<AccountErasure, 'plan'>
 }
 
@@ -27,6 +30,7 @@ export function accountErasureOperations(world: AccountErasureWorld): readonly O
         await requireFreshProof(world, call)
         return call.commit(() => {
           const erasesAtMs = world.erasure.plan(call.caller.userId, call.nowMs)
+          tellSignedOut(world, call.caller.userId)
           return { status: 202, body: { erasesAt: timeText(erasesAtMs) } }
         })
       },

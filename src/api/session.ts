@@ -19,8 +19,9 @@ import { type SessionStore, sessionIdOf, sessionName } from '../store/session-st
 import type { Authentication } from './authentication.ts'
 import { type Call, type Operation, operationWithBody, type RateRule, type Reply } from './operation.ts'
 import { rateLimited } from './operation-routes.ts'
+import { type SignedOutWorld, tellSignedOut } from './signed-out.ts'
 
-export interface SessionWorld {
+export interface SessionWorld extends SignedOutWorld {
   readonly database: Pick<Database, 'commit' | 'afterCommit'>
   readonly secrets: Pick<Secrets, 'refreshToken'>
   readonly lifetimes: TokenLifetimes
@@ -30,8 +31,6 @@ export interface SessionWorld {
   readonly notices: Pick<Notices, 'tell'>
   readonly monotonicMs: () => number
   readonly areRatesLimited: boolean
-  /** Told of each device that a logout leaves without a session, once that is durable. */
-  readonly onSignedOut: (userId: UserId, deviceId: DeviceId) => void
   /** Told of a token that was used after it was replaced, for the log of the process. */
   readonly onTokenReused: (userId: UserId, requestId: string) => void
 }
@@ -122,15 +121,9 @@ async function logout(world: SessionWorld, call: LogoutCall): Promise<Reply> {
     if (call.body.allDevices === true) endOthers(world, userId, sessionId, deviceId, call.nowMs)
     world.sessions.remove(sessionId)
     if (deviceId !== undefined) world.devices.forgetPush(userId, deviceId)
-    world.database.afterCommit(() => tellSignedOut(world, userId))
+    tellSignedOut(world, userId)
     return { status: 204 }
   })
-}
-
-function tellSignedOut({ devices, sessions, onSignedOut }: SessionWorld, userId: UserId): void {
-  for (const { deviceId } of devices.activeDevicesOf(userId)) {
-    if (!sessions.isSignedIn(userId, deviceId)) onSignedOut(userId, deviceId)
-  }
 }
 
 /** In a transaction: their tokens hear why for a while; their devices are told, and then nothing more. */

@@ -53,12 +53,10 @@ export class SessionStore {
     return [...this.#byUser.getKeys(rangeOf(idsKey(userId)))].map(key => key.subarray(USER_BYTES))
   }
 
-  /** Whether a session of the user's that nobody has ended is bound to the device. */
-  isSignedIn(userId: UserId, deviceId: DeviceId): boolean {
-    return this.idsOf(userId).some(id => {
-      const session = this.read(id)
-      return lasts(session) && session.deviceId === deviceId
-    })
+  /** Devices of the user to which a session is bound that nobody has ended. */
+  devicesOf(userId: UserId): ReadonlySet<DeviceId> {
+    const sessions = this.idsOf(userId).map(id => this.read(id))
+    return new Set(sessions.filter(lasts).flatMap(({ deviceId }) => deviceId ?? []))
   }
 
   /** In a transaction. */
