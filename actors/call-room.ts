@@ -26,9 +26,11 @@ import {
   type CallCommand,
   type CallEffect,
   type CallFacts,
+  type CallOccurrence,
   type CallRefused,
   type CallReply,
   type CallRequest,
+  type DeviceCommand,
   refused,
 } from '../src/domain/call-command.ts'
 import { nextDeadlineMs, recover } from '../src/domain/call-deadline.ts'
@@ -51,6 +53,8 @@ export type CallRoomMessage =
   | CommandMessage
   /** The time has come to which the timer was set. */
   | { readonly kind: 'deadline' }
+  /** The user has blocked somebody, whose invitation is thereby declined. */
+  | { readonly kind: 'inviter-blocked'; readonly userId: UserId; readonly inviterId: UserId }
   | SubscribeMessage
   | { readonly kind: 'unsubscribe'; readonly sessionId: string }
   /** Live events are left that not all were told of. */
@@ -165,7 +169,9 @@ class CallRoom implements Actor<CallRoomMessage> {
       case 'command':
         return this.#onCommand(message)
       case 'deadline':
-        return this.#onDeadline()
+        return this.#onOccurrence({ kind: 'deadline', nowMs: this.#nowMs() })
+      case 'inviter-blocked':
+        return this.#onOccurrence({ ...message, nowMs: this.#nowMs() })
       case 'subscribe':
         return this.#onSubscribe(message)
       case 'unsubscribe':
@@ -177,7 +183,7 @@ class CallRoom implements Actor<CallRoomMessage> {
 
   #onCommand({ command, idempotent, reply }: CommandMessage): void {
     if (!this.#mayCome(command)) return this.#refuse(DEVICE_REMOVED, reply)
-    const timed: CallCommand = { ...command, nowMs: this.#nowMs() }
+    const timed: DeviceCommand = { ...command, nowMs: this.#nowMs() }
     const decision = decide(this.#call, timed, this.#factsFor(command))
     const refusal = decision.ok ? this.#countRings(decision, timed) : decision
     if (refusal !== undefined) return this.#refuse(refusal, reply)
@@ -189,12 +195,11 @@ class CallRoom implements Actor<CallRoomMessage> {
     this.#carryOut(this.#withSocket(decision, timed), timed, reply, kept)
   }
 
-  #onDeadline(): void {
+  #onOccurrence(occurrence: CallOccurrence): void {
     if (this.#call === undefined) return this.#context.stop()
-    const command: CallCommand = { kind: 'deadline', nowMs: this.#nowMs() }
-    const decision = decide(this.#call, command)
-    assert(decision.ok, 'time is not refused')
-    this.#carryOut(decision, command, undefined, undefined)
+    const decision = decide(this.#call, occurrence)
+    assert(decision.ok, 'what nobody asks for is not refused')
+    this.#carryOut(decision, occurrence, undefined, undefined)
   }
 
   /** Keeps what was decided, has it written, and tells of it when that is done. */
@@ -278,8 +283,8 @@ class CallRoom implements Actor<CallRoomMessage> {
   }
 
   /** A device that has just come into the call may have a socket already, of which nobody will tell. */
-  #withSocket(decision: CallAccepted, command: CallCommand): CallAccepted {
-    if (command.kind === 'deadline' || isHint(command)) return decision
+  #withSocket(decision: CallAccepted, command: DeviceCommand): CallAccepted {
+    if (isHint(command)) return decision
     const call = this.#online(decision.call, command.by, command.nowMs)
     return call === decision.call ? decision : { ...decision, call }
   }
@@ -300,9 +305,9 @@ class CallRoom implements Actor<CallRoomMessage> {
   }
 
   /** Refuses to ring somebody who has not answered lately; else counts the rings, and forgets those that are answered. */
-  #countRings({ call, effects }: CallAccepted, command: CallCommand): CallRefused | undefined {
+  #countRings({ call, effects }: CallAccepted, command: DeviceCommand): CallRefused | undefined {
     const { rings } = this.#world
-    if (rings === undefined || command.kind === 'deadline') return undefined
+    if (rings === undefined) return undefined
     const { by, nowMs } = command
     const rung = [...new Set(effects.flatMap(rungBy))]
     const missingMs = Math.max(0, ...rung.map(userId => rings.missingMs(by.userId, userId, nowMs)))

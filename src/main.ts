@@ -226,8 +226,8 @@ async function startApplication(
     devConsole,
     onFault: house.onFault,
   })
-  const { connections, callIndex, askRoom, onNews, onSeen, onSessionOver, onSignedOut, onDeviceRemoved } =
-    signalling
+  const { connections, callIndex, askRoom, onNews, onSeen } = signalling
+  const { onSessionOver, onSignedOut, onDeviceRemoved, onBlocked } = signalling
   const application = openApplication({
     config: config.application,
     isDevelopment: config.isDevelopment,
@@ -250,6 +250,7 @@ async function startApplication(
     onSessionOver,
     onSignedOut,
     onDeviceRemoved,
+    onBlocked,
     isConnected: (userId, deviceId) => connections.isConnected(userId, deviceId),
     onOutgoing: channel => wake(channel),
     ...(devConsole === undefined ? {} : { onRendered: devConsole.onDelivered }),

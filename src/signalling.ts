@@ -129,6 +129,12 @@ export class Signalling {
     this.#tellCalls(userId, { kind: 'device-removed', by: { userId, deviceId } })
   }
 
+  readonly onBlocked = (userId: UserId, otherId: UserId): void => {
+    for (const callId of this.callIndex.callsOf(userId)) {
+      this.#room(String(callId)).tellControl({ kind: 'inviter-blocked', userId, inviterId: otherId })
+    }
+  }
+
   /** Has everybody connect again elsewhere or later, in random order over `ms`. */
   async drain(ms: number): Promise<void> {
     const sessions = this.connections.sessions().sort(() => (this.#parts.randomBytes(1)[0]! < 128 ? -1 : 1))

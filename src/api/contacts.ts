@@ -7,6 +7,7 @@ import { BlockPage, ContactPage, UserIdRequest } from '../schema/contact.ts'
 import { PageQuery } from '../schema/page.ts'
 import { timeText } from '../schema/time.ts'
 import type { ContactStore } from '../store/contact-store.ts'
+import type { Database } from '../store/database.ts'
 import type { DeviceStore } from '../store/device-store.ts'
 import { type Operation, operation, operationWithBody, operationWithQuery, pathId } from './operation.ts'
 import { pageOf, rangeOf } from './page.ts'
@@ -15,6 +16,9 @@ import { isReachable, type PeopleWorld, personOf, userNotFound } from './people.
 export interface ContactsWorld extends PeopleWorld {
   readonly contacts: ContactStore
   readonly devices: Pick<DeviceStore, 'activeDevicesOf' | 'countActive'>
+  readonly database: Pick<Database, 'afterCommit'>
+  /** Told of each block once it is durable. */
+  readonly onBlocked: (userId: UserId, otherId: UserId) => void
 }
 
 export function contactOperations(world: ContactsWorld): readonly Operation[] {
@@ -77,7 +81,8 @@ function blockUser(world: ContactsWorld): Operation {
     method: 'POST',
     path: '/app/api/block',
     tag: 'contacts',
-    summary: 'Block a user, who does not hear of it; contact and requests between the two end',
+    summary:
+      'Block a user, who does not hear of it; contact and requests between the two end, and a call of theirs that rings',
     access: 'session',
     replies: { 204: null },
     codes: ['USER_NOT_FOUND', 'SELF_REQUEST', 'BLOCK_LIMIT'],
@@ -91,6 +96,7 @@ function blockUser(world: ContactsWorld): Operation {
         if (!world.contacts.block(userId, otherId, nowMs)) {
           throw new SignalError('BLOCK_LIMIT', `nobody blocks more than ${BLOCKS_MAX} users`)
         }
+        world.database.afterCommit(() => world.onBlocked(userId, otherId))
         return { status: 204 }
       })
     },

@@ -68,6 +68,13 @@ export function declinedCall(
   return withParticipant(call, participant.userId, { state, devices: [], declinedOn: by.deviceId })
 }
 
+/** An invitation by this inviter turned down, on whichever device. */
+export function withoutInvitation(call: Call, userId: UserId, inviterId: UserId): Call {
+  const participant = participantOf(call, userId)
+  if (participant === undefined || !isPending(participant) || participant.invitedBy !== inviterId) return call
+  return withParticipant(call, userId, { state: 'declined', devices: [], declinedOn: undefined })
+}
+
 /** A device leaves. One that is not in the call leaves nothing, so that a moved call stays where it was moved to. */
 export function leftCall(call: Call, participant: Participant, by: CallDeviceRef, nowMs: number): Call {
   if (isPending(participant)) return declinedCall(call, participant, by, 'declined')

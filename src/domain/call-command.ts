@@ -71,11 +71,25 @@ export type CallCommand =
       readonly by: CallDeviceRef
       readonly nowMs: number
     }
+  | CallOccurrence
+
+/** What no device asks for. */
+export type CallOccurrence =
   /** Time has come to what `nextDeadlineMs` said; early or late ones do no harm. */
   | { readonly kind: 'deadline'; readonly nowMs: number }
+  /** The user has blocked somebody, who may be the one whose invitation rings. */
+  | {
+      readonly kind: 'inviter-blocked'
+      readonly nowMs: number
+      readonly userId: UserId
+      readonly inviterId: UserId
+    }
+
+/** What a device asks for, or what is known of it. */
+export type DeviceCommand = Exclude<CallCommand, CallOccurrence>
 
 /** A command as it is asked for: the room that decides on it says when it is. */
-export type CallRequest = Untimed<Exclude<CallCommand, { readonly kind: 'deadline' }>>
+export type CallRequest = Untimed<DeviceCommand>
 
 type Untimed<Command> = Command extends CallCommand ? Omit<Command, 'nowMs'> : never
 

@@ -20,6 +20,7 @@ import {
   type Outcome,
   rungCall,
   withoutDevice,
+  withoutInvitation,
   withPresence,
   withRemoved,
   withRequest,
@@ -30,6 +31,7 @@ import {
   type CallFacts,
   type CallRefused,
   type CallReply,
+  type DeviceCommand,
   NO_FACTS,
   refused,
 } from './call-command.ts'
@@ -64,6 +66,11 @@ export function decide(
   const present = withDeadlinesPassed(call, command.nowMs)
   const due = effectsOf(call, present, undefined, command.nowMs)
   if (command.kind === 'deadline') return { ok: true, call: present, effects: due, reply: DONE }
+  if (command.kind === 'inviter-blocked') {
+    const after = settled(withoutInvitation(present, command.userId, command.inviterId), command.nowMs)
+    const effects = [...due, ...effectsOf(present, after, undefined, command.nowMs)]
+    return { ok: true, call: after, effects, reply: DONE }
+  }
   const participant = participantOf(present, command.by.userId)
   if (participant === undefined) return isPresence(command) ? unchanged(call) : notFound()
   const refusal = refusalOf(present, participant, command)
@@ -76,7 +83,8 @@ export function decide(
   return { ok: true, call: after, effects, reply: replyTo(present, after, command) }
 }
 
-type DeviceCommand = Exclude<CallCommand, { kind: 'start' | 'deadline' }>
+/** Of a call that there is. */
+type MemberCommand = Exclude<DeviceCommand, { kind: 'start' }>
 type PresenceCommand = Extract<CallCommand, { kind: `device-${string}` }>
 
 function decideStart(call: Call | undefined, command: StartCommand, facts: CallFacts): CallDecision {
@@ -89,7 +97,7 @@ function decideStart(call: Call | undefined, command: StartCommand, facts: CallF
 }
 
 /** Why the one who asks may not do anything of the kind, whatever its details. */
-function refusalOf(call: Call, participant: Participant, command: DeviceCommand): CallRefused | undefined {
+function refusalOf(call: Call, participant: Participant, command: MemberCommand): CallRefused | undefined {
   if (isPresence(command) || command.kind === 'leave') return undefined
   if (participant.state === 'removed') return removedByHost()
   if (!isOver(call) || command.kind === 'end') return undefined
@@ -108,7 +116,7 @@ export function refusalOfWatcher(call: Call | undefined, userId: UserId): CallRe
 function outcomeOf(
   call: Call,
   participant: Participant,
-  command: DeviceCommand,
+  command: MemberCommand,
   facts: CallFacts,
 ): Sent | Outcome {
   const { by, nowMs } = command
@@ -149,7 +157,7 @@ function outcomeOf(
 }
 
 /** `present` is the call as the command found it: the key that a device joins with is in it, and after that nowhere. */
-function replyTo(present: Call, after: Call, command: DeviceCommand): CallReply {
+function replyTo(present: Call, after: Call, command: MemberCommand): CallReply {
   switch (command.kind) {
     case 'invite':
     case 'end':
@@ -166,7 +174,7 @@ function replyTo(present: Call, after: Call, command: DeviceCommand): CallReply 
   }
 }
 
-function hasDeclined({ state, declinedOn }: Participant, { by }: DeviceCommand): boolean {
+function hasDeclined({ state, declinedOn }: Participant, { by }: MemberCommand): boolean {
   return state === 'declined' || state === 'busy' || declinedOn === by.deviceId
 }
 
@@ -175,7 +183,7 @@ function hasRemoved(call: Call, { by, userId }: Extract<CallCommand, { kind: 're
   return by.userId === call.hostUserId && participantOf(call, userId)?.state === 'removed'
 }
 
-function isPresence(command: DeviceCommand): command is PresenceCommand {
+function isPresence(command: MemberCommand): command is PresenceCommand {
   return command.kind.startsWith('device-')
 }
 

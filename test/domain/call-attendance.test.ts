@@ -520,6 +520,34 @@ t.test(
   },
 )
 
+t.test('an invitation by somebody who is blocked is declined on all devices, and no other', async t => {
+  const blocked = (user: number, inviter: number) =>
+    ({
+      kind: 'inviter-blocked',
+      userId: BigInt(user) as UserId,
+      inviterId: BigInt(inviter) as UserId,
+    }) as const
+  const house = ringing([2, 3])
+  const before = house.call
+  for (const [user, inviter] of [
+    [2, 3],
+    [1, 2],
+    [9, 1],
+  ] as const) {
+    t.equal(house.run(blocked(user, inviter)).call, before, `${user} blocks ${inviter}`)
+  }
+  const { effects } = house.run(blocked(2, 1))
+  t.same(inWords(effects), [
+    '201 call_answered_elsewhere instead',
+    '202 call_answered_elsewhere instead',
+    'topic declined 2',
+    'history 2 declined',
+  ])
+  t.equal(house.run(blocked(3, 1)).call.status, 'declined', 'nobody else rings')
+  const going = active([2])
+  t.equal(going.run(blocked(2, 1)).call, going.call, 'who has answered stays')
+})
+
 t.test('a device that is removed asks for no key any more', async t => {
   const house = active([2, 3])
   const asking = [deviceOf(2, 2), deviceOf(2, 3), deviceOf(3, 2)]

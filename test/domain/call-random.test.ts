@@ -145,6 +145,7 @@ class Life {
       'end',
       'device-signed-out',
       'device-removed',
+      'inviter-blocked',
       'start',
     ] as const
     const kind = this.#chance(0.65) ? this.#one(kinds) : this.#one(more)
@@ -163,6 +164,8 @@ class Life {
         return this.#answer()
       case 'remove':
         return { command: { kind, by, userId: BigInt(this.#int(1, USERS)) as UserId } }
+      case 'inviter-blocked':
+        return { command: { kind, userId: by.userId, inviterId: BigInt(this.#int(1, USERS)) as UserId } }
       case 'end':
         return this.#chance(0.3) ? { command: { kind, by } } : this.#any()
       case 'start':

@@ -101,6 +101,15 @@ t.test('who logs out is out of the call, at once', async t => {
   await ann.app.get(200, `POST /app/api/call/${callId}/end`)
 })
 
+t.test('who blocks the one who calls is not rung any more, on any device', async t => {
+  const [ann, bob] = (await meet(2)) as [Phone, Phone]
+  const { callId } = (await start(ann, keysFor([bob]))).body
+  await bob.peer.message()
+  await bob.app.get(204, 'POST /app/api/block', { userId: ann.name.split('_')[0] })
+  t.match(bodyOf(await next(bob)), { type: 'call_answered_elsewhere', callId })
+  t.match(bodyOf(await next(ann)), { type: 'call_ended', callId, status: 'declined' })
+})
+
 t.test('J-06: what rings in nobody’s hands rings no more either', async t => {
   const [ann, bob] = (await meet(2)) as [Phone, Phone]
   await hangUp(t, bob)

@@ -98,6 +98,7 @@ function operationsOf(
   const whole = {
     ...world,
     contacts,
+    onBlocked: () => undefined,
     searches: new AddressSearches({ ...world, contacts }),
     shareTokens,
     deepLinkScheme: 'callsign',
