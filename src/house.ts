@@ -8,6 +8,7 @@ import { DevConsole } from './operations/console/console.ts'
 import { observeHost } from './operations/host-figures.ts'
 import type { Logger } from './operations/log.ts'
 import { Metrics } from './operations/metrics.ts'
+import { RefusalLog } from './operations/refusal-log.ts'
 import { realWorld } from './runtime/clock.ts'
 import { isEchoOfFailedCommit } from './store/database.ts'
 
@@ -19,11 +20,13 @@ export class House {
   /** In development. */
   readonly devConsole: DevConsole | undefined
   isStopping = false
+  readonly #refusals: RefusalLog
   #noWritesUntilMs = 0
 
   constructor(config: Config, logger: Logger) {
     this.config = config
     this.logger = logger
+    this.#refusals = new RefusalLog(logger, this.world.monotonicMs)
     this.devConsole = config.isDevelopment
       ? new DevConsole({ nowMs: this.world.nowMs, print: line => process.stderr.write(line) })
       : undefined
@@ -57,7 +60,7 @@ export class House {
   readonly onRefused = (code: string, requestId?: string): void => {
     if (code === 'STORE_UNAVAILABLE') this.#noWritesUntilMs = this.world.monotonicMs() + NO_WRITES_MS
     this.metrics.refusals.inc({ code })
-    this.logger.info({ event: 'refused', code, requestId })
+    this.#refusals.note(code, requestId)
   }
 
   /** Why the process should get no traffic now. */
