@@ -1,0 +1,59 @@
+/**
+ * Packs `callsign/client` alone, for apps: under the same name as the whole package, with the modules, types and sources
+ * that it is made of and the two packages it needs. Takes the folder to put it into, `dist` unless named; prints the
+ * file's path.
+ */
+
+import { execFileSync } from 'node:child_process'
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join, normalize } from 'node:path'
+
+const ROOT = join(import.meta.dirname, '..', '..', '..')
+const DEPENDENCIES = ['@noble/curves', '@noble/hashes']
+
+/** The module and all that it imports within the project, for its types as well; paths from the root. */
+function modulesBehind(entries: readonly string[]): ReadonlySet<string> {
+  const found = new Set(entries)
+  for (const path of found) {
+    for (const file of [path, path.replace(/\.js$/, '.d.ts')]) {
+      const text = readFileSync(join(ROOT, file), 'utf8')
+      for (const [, name] of text.matchAll(/\bfrom ["'](\.[^"']+)["']/g)) {
+        // Types name the sources they were made of.
+        found.add(normalize(join(dirname(path), name!.replace(/\.ts$/, '.js'))))
+      }
+    }
+  }
+  return found
+}
+
+function filesOf(module: string): readonly string[] {
+  const stem = module.replace(/\.js$/, '')
+  const source = stem.replace(/^dist\//, '')
+  return [`${stem}.js`, `${stem}.js.map`, `${stem}.d.ts`, `${source}.ts`]
+}
+
+const { name, version, description, license, type, exports, imports, dependencies } = JSON.parse(
+  readFileSync(join(ROOT, 'package.json'), 'utf8'),
+)
+const entries = [exports['./client'].default, ...Object.values<string>(imports['#primitives'])]
+const folder = mkdtempSync(join(tmpdir(), 'callsign-client-'))
+try {
+  const files = [...modulesBehind(entries.map(normalize))].flatMap(filesOf)
+  for (const file of [...files, 'LICENSE']) {
+    mkdirSync(dirname(join(folder, file)), { recursive: true })
+    copyFileSync(join(ROOT, file), join(folder, file))
+  }
+  const needed = Object.fromEntries(DEPENDENCIES.map(dependency => [dependency, dependencies[dependency]]))
+  const manifest = { name, version, description, license, type, exports, imports, dependencies: needed }
+  writeFileSync(join(folder, 'package.json'), JSON.stringify(manifest, null, 2))
+  const target = process.argv[2] ?? join(ROOT, 'dist')
+  const packed = execFileSync('npm', ['pack', folder, '--pack-destination', target, '--json'], {
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const [{ filename }] = JSON.parse(packed)
+  console.log(join(target, filename))
+} finally {
+  rmSync(folder, { recursive: true, force: true })
+}
