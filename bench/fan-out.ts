@@ -40,7 +40,7 @@ const PEER_RECEIVERS = new Set([100, 1_000])
 export const fanOut: Benchmark = { name: 'fan-out', run }
 
 async function run(context: BenchmarkContext): Promise<void> {
-  const { isSmoke } = context.scale
+  const { isSmoke, shortTurns } = context.scale
   const shapes = isSmoke ? SHAPES.slice(0, 1) : SHAPES
   const dataFolder = join(context.folder, 'data')
   const people = await prefillPeople(dataFolder, Math.max(...shapes.map(({ receivers }) => receivers)), 1)
@@ -66,7 +66,7 @@ async function run(context: BenchmarkContext): Promise<void> {
     )
     for (const { load, logins } of peers) await load.ask({ ...opening, logins })
     const measure = (load: Program<TopicLoadProtocol>, pid: number) =>
-      withCpu(pid, () => load.ask({ kind: 'run', inFlight, seconds: context.scale.turnSeconds }))
+      withCpu(pid, () => load.ask({ kind: 'run', inFlight, seconds: shortTurns.turnSeconds }))
     const what = `fan-out, ${receivers} receivers, ${inFlight} in flight`
     sayClient(what, await measure(bare, bareServer.pid))
     await measure(ours, server.pid)
@@ -74,7 +74,7 @@ async function run(context: BenchmarkContext): Promise<void> {
     for (const round of context.rounds()) {
       const { limit, project, others } = await interleavedWith(
         round,
-        context.scale.turns,
+        shortTurns.turns,
         { limit: () => measure(bare, bareServer.pid), project: () => measure(ours, server.pid) },
         new Map(peers.map(({ name, load, pid }) => [name, () => measure(load, pid)])),
       )

@@ -54,7 +54,8 @@ async function compare(
   { plan, calls }: (typeof SHAPES)[number],
   { bare, ours }: Sides,
 ): Promise<void> {
-  const { turns, turnSeconds, warmUpSeconds } = context.scale
+  const { shortTurns, warmUpSeconds } = context.scale
+  const { turns, turnSeconds } = shortTurns
   const load = { kind: 'in-flight', calls, seconds: turnSeconds } as const
   for (const side of [bare, ours]) await side({ ...load, seconds: warmUpSeconds })
   for (const round of context.rounds()) {

@@ -209,10 +209,12 @@ function scaleOf(values: {
 }): Scale {
   if (values.smoke) return SMOKE
   const entriesMax = Number(values.entries)
+  const turns = Number(values.turns ?? 3)
   return {
     isSmoke: false,
-    turns: Number(values.turns ?? 3),
+    turns,
     turnSeconds: 1,
+    shortTurns: { turns: 4 * turns, turnSeconds: 0.25 },
     warmUpSeconds: 3,
     entries: 1_000_000,
     devices: 60_000,
@@ -228,6 +230,7 @@ const SMOKE: Scale = {
   isSmoke: true,
   turns: 1,
   turnSeconds: 1,
+  shortTurns: { turns: 1, turnSeconds: 1 },
   warmUpSeconds: 0.2,
   entries: 20_000,
   devices: 10_000,

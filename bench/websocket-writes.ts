@@ -30,7 +30,7 @@ const SHAPES = [
 export const websocketWrites: Benchmark = { name: 'websocket-writes', run }
 
 async function run(context: BenchmarkContext): Promise<void> {
-  const { turns, turnSeconds } = context.scale
+  const { turns, turnSeconds } = context.scale.shortTurns
   const [bare, ours] = [await startServer(context, 'publish'), await startServer(context, 'connections')]
   const load = await Program.start<FanOutLoadProtocol>('fan-out-load', {})
   context.after(() => load.end())

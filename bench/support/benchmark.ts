@@ -87,6 +87,8 @@ export interface Scale {
   /** A round measures limit and project so many times in turn, each time for so long. */
   readonly turns: number
   readonly turnSeconds: number
+  /** The same for loads that are at full speed at once: as long in all, but the machine's own speed changes within a second. */
+  readonly shortTurns: { readonly turns: number; readonly turnSeconds: number }
   /** What runs unmeasured before. */
   readonly warmUpSeconds: number
   /** Entries of the log where one size is enough, and how many of them belong to devices that can be looked up. */
