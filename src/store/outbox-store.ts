@@ -30,7 +30,7 @@ export class OutboxStore {
   readonly #onAdded: (channel: Channel) => void
   #count = 0
 
-  /** `onAdded` is told of each new message when its transaction is durable. */
+  /** `onAdded` is told of each new message, and of lost ones that are out of the way, when its transaction is durable. */
   constructor(
     database: Database,
     secrets: Pick<Secrets, 'seal'>,
@@ -56,12 +56,14 @@ export class OutboxStore {
     const start = Uint8Array.of(CHANNEL_BYTES[channel])
     const end = Buffer.concat([start, timeBytes(nowMs + 1)])
     const waiting: WaitingMessage[] = []
+    const lost: Uint8Array[] = []
     for (const { key, value } of this.#rows.getRange({ start, end, limit: countMax })) {
       const plain = this.#sealed.open(value.sealed)
       // Sealed by another secret: it can't be sent any more, and its expiry is unknown.
-      if (plain === undefined) void this.done(key)
+      if (plain === undefined) lost.push(key)
       else waiting.push({ key, message: decode(plain), tries: value.tries })
     }
+    if (lost.length > 0) this.#forget(channel, lost)
     return waiting
   }
 
@@ -86,6 +88,15 @@ export class OutboxStore {
       this.#rows.remove(key)
       this.#rows.put(this.#newKey(message.channel, untilMs), { ...row, tries: row.tries + 1 })
     })
+  }
+
+  /** In their place others are due, of which nobody would tell. Where this can't be written, they are met again. */
+  #forget(channel: Channel, keys: readonly Uint8Array[]): void {
+    const forgotten = this.#database.commit(() => {
+      for (const key of keys) this.#rows.remove(key)
+      this.#database.afterCommit(() => this.#onAdded(channel))
+    })
+    forgotten.catch(() => undefined)
   }
 
   #newKey(channel: Channel, dueMs: number): Uint8Array {

@@ -229,3 +229,22 @@ t.test('what waits can not be read in the store’s file', async t => {
   t.equal(rows.length, 1)
   t.notMatch(rows[0]!, /918273|someone/)
 })
+
+t.test('what another secret sealed keeps nothing that stands behind it waiting', async t => {
+  const folder = t.testdir()
+  const before = Database.open(folder)
+  const secrets = deriveSecrets(Buffer.alloc(32, 2))
+  const old = new OutboxStore(before, secrets, randomBytes, () => undefined)
+  // More than are sent at once.
+  await before.commit(() => {
+    for (let count = 0; count < 20; count++) old.add(mail('old@b.example'), count)
+  })
+  await before.close()
+  const { sendings, until, add } = makeOutbox(t, { folder })
+  await add(mail('new@b.example'))
+  await until(() => sendings.length > 0)
+  t.same(
+    sendings.map(({ to }) => to),
+    ['new@b.example'],
+  )
+})
