@@ -77,7 +77,7 @@ export const SUBSCRIPTIONS_MAX = 64
 export const UNACKNOWLEDGED_MAX = 32
 /** The most it may ask for: half of what an inbox holds. */
 export const PREFETCH_MAX = 256
-/** Open transactions of one connection, frames in each, and octets of the bodies in all of them. */
+/** Open transactions of one connection, frames in each, and octets of their headers and bodies in all of them. */
 export const TRANSACTIONS_MAX = 16
 export const TRANSACTION_FRAMES_MAX = 256
 export const TRANSACTION_BYTES_MAX = 1024 * 1024

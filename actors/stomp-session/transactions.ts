@@ -1,13 +1,14 @@
 /** BEGIN, COMMIT and ABORT (STOMP 1.2): what is put off until its transaction is committed. */
 
 import { TRANSACTION_BYTES_MAX, TRANSACTION_FRAMES_MAX, TRANSACTIONS_MAX } from '../../src/limits.ts'
+import type { Headers } from '../../src/stomp/frame.ts'
 import type { Action } from './action.ts'
 import { limitRefusal, protocolRefusal } from './refusal.ts'
 
 /** The open transactions of one connection; they end with it. What breaks a rule throws a `SessionRefusal`. */
 export class Transactions {
   readonly #open = new Map<string, Action[]>()
-  /** Octets of the bodies in all of them. */
+  /** Octets of what is kept in all of them. */
   #bytes = 0
 
   begin(id: string): void {
@@ -56,15 +57,22 @@ export class Transactions {
   }
 }
 
+/** Octets that are kept of a frame: of its body, and of what its headers say in the client's own words. */
 function bytesOf(action: Action): number {
   switch (action.kind) {
     case 'publish':
-      return action.body.length
+      return action.body.length + charsOf(action.headers)
     case 'keep':
-      return action.item.body.length
+      return action.item.body.length + charsOf(action.item.headers.flat())
     case 'command':
       return action.bytes
     case 'acknowledge':
-      return 0
+      return action.messageId.length + (action.subscriptionId?.length ?? 0)
   }
+}
+
+function charsOf(headers: Headers): number {
+  let chars = 0
+  for (const text of headers) chars += text.length
+  return chars
 }

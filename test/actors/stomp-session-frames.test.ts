@@ -396,6 +396,27 @@ t.test('open transactions hold a bounded number of octets', async t => {
   }
 })
 
+t.test('headers of frames in open transactions are bounded like their bodies', async t => {
+  const house = makeHouse(t)
+  const long = 'x'.repeat(8_000)
+  const headers = Array.from({ length: 20 }, (_, at) => `h${at}:${long}\n`).join('')
+  for (const destination of ['/topic/dev.t', '/user/queue/dev.t']) {
+    const peer = await house.connect(newPerson())
+    const frame = send(destination, '', `transaction:t\n${headers}`)
+    const frames = await answered(house, peer, `BEGIN\ntransaction:t\n\n\0${frame.repeat(8)}`)
+    t.same([headerIn(frames[0], 'reason'), peer.closeCode], ['transaction_too_large', 1008], destination)
+  }
+  const peer = await house.connect(newPerson())
+  const [given] = await answered(
+    house,
+    peer,
+    subscribe('/topic/dev.t', 'ack:client\n') + send('/topic/dev.t', 'x'),
+  )
+  const ack = `ACK\nid:${headerIn(given, 'ack')}\nsubscription:${long}\ntransaction:t\n\n\0`
+  const frames = await answered(house, peer, `BEGIN\ntransaction:t\n\n\0${ack.repeat(140)}`)
+  t.same([headerIn(frames[0], 'reason'), peer.closeCode], ['transaction_too_large', 1008], 'ACK')
+})
+
 t.test('octets of a transaction that has ended are free again', async t => {
   const house = makeHouse(t)
   const peer = await house.connect(newPerson())
