@@ -11,6 +11,7 @@ import { Agent as HttpAgent, get as httpGet, type IncomingMessage } from 'node:h
 import { Agent as HttpsAgent, get as httpsGet } from 'node:https'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { gunzipSync } from 'node:zlib'
+import { retryAfterMs } from '../../src/delivery/http-post.ts'
 import { messageOf } from '../../src/errors.ts'
 import { type AuditFailure, broken, unchecked } from './finding.ts'
 
@@ -76,7 +77,9 @@ export class HttpSource {
       const outcome = await this.#attempt(path, bytesMax, leftMs)
       if (outcome.kind === 'missing') return undefined
       if (outcome.kind === 'body') return this.#decoded(path, outcome, bytesMax)
-      const waitMs = outcome.waitMs ?? this.#limits.backOffMs * 2 ** Math.min(retries, DOUBLINGS_MAX)
+      const backOffMs = this.#limits.backOffMs * 2 ** Math.min(retries, DOUBLINGS_MAX)
+      // A server that asks for no pause gets one all the same.
+      const waitMs = Math.max(outcome.waitMs ?? 0, backOffMs)
       const isOver = outcome.isLost && retries >= this.#limits.connectionRetriesMax
       if (isOver || performance.now() - startedAtMs + waitMs >= this.#limits.requestMs) {
         throw unchecked('fetch', `${this.url}/${path}: ${outcome.reason}`)
@@ -130,7 +133,8 @@ export class HttpSource {
     if (statusCode === 404 || statusCode === 410) return { kind: 'missing' }
     const reason = `answers ${statusCode}`
     if (statusCode === 429 || statusCode >= 500) {
-      return { kind: 'retry', reason, isLost: false, waitMs: retryAfterMs(headers['retry-after']) }
+      const waitMs = retryAfterMs(headers['retry-after'] ?? null, Date.now())
+      return { kind: 'retry', reason, isLost: false, waitMs }
     }
     const target = headers.location === undefined ? '' : ` to ${headers.location}, which is not followed`
     return unchecked('fetch', `${this.url}/${path}: ${reason}${target}`)
@@ -205,13 +209,6 @@ type Outcome =
       readonly isLost: boolean
       readonly waitMs?: number | undefined
     }
-
-/** RFC 9110, section 10.2.3: seconds, or a date. */
-function retryAfterMs(header: string | undefined): number | undefined {
-  if (header === undefined) return undefined
-  const ms = /^\d+$/.test(header) ? Number(header) * 1000 : Date.parse(header) - Date.now()
-  return Number.isNaN(ms) ? undefined : Math.max(0, ms)
-}
 
 const LOOPBACK = /^(?:localhost|127\.[0-9.]+|\[::1\])$/
 const DOUBLINGS_MAX = 4
