@@ -85,7 +85,6 @@ export class Api {
 
   async #refresh(): Promise<void> {
     const refreshToken = this.#tokens?.refreshToken
-    this.#tokens = undefined
     this.take(await this.send<Tokens>('POST /app/api/refresh-token', { refreshToken }))
   }
 
