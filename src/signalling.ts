@@ -19,7 +19,7 @@ import { userView } from './api/user-view.ts'
 import type { Application } from './application.ts'
 import type { CallRequest } from './domain/call-command.ts'
 import type { DeviceId, UserId } from './domain/ids.ts'
-import type { Notice } from './domain/notice.ts'
+import { type Notice, newEventId } from './domain/notice.ts'
 import { TokenBuckets } from './domain/token-bucket.ts'
 import { UnansweredRings } from './domain/unanswered-rings.ts'
 import { SignalError } from './errors.ts'
@@ -210,7 +210,7 @@ export class Signalling {
     })
   }
 
-  readonly #newEventId = (): string => Buffer.from(this.#parts.randomBytes(16)).toString('base64url')
+  readonly #newEventId = (): string => newEventId(this.#parts.randomBytes)
 
   readonly #calls: SessionCalls = {
     parse: (command, body) => parseCallCommand(command, body),

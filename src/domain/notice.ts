@@ -54,6 +54,11 @@ export type Notice = NoticeBody & {
   readonly sentAtMs: number
 }
 
+/** An id of no other event: 22 base64url characters. `randomBytes` gives that many bytes of a cryptographic generator. */
+export function newEventId(randomBytes: (length: number) => Uint8Array): string {
+  return Buffer.from(randomBytes(EVENT_ID_BYTES)).toString('base64url')
+}
+
 /** Those that are pushed to devices, whether connected or not (contract 6); those of calls have rules of their own. */
 export function isPushed(notice: NoticeBody): boolean {
   switch (notice.kind) {
@@ -67,3 +72,6 @@ export function isPushed(notice: NoticeBody): boolean {
       return false
   }
 }
+
+/** As many as a UUID has, which APNs wants of each push. */
+const EVENT_ID_BYTES = 16

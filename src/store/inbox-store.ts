@@ -16,6 +16,7 @@ import {
   missedInsteadOf,
   queueOf,
 } from '../domain/inbox.ts'
+import { newEventId } from '../domain/notice.ts'
 import type { Secrets } from '../domain/secrets.ts'
 import { assert } from '../errors.ts'
 import type { Database, Table } from './database.ts'
@@ -262,7 +263,7 @@ export class InboxStore {
     const item = callId === undefined ? undefined : this.#items.open(sealed)
     if (item?.kind !== 'notice') return undefined
     const body = missedInsteadOf(item.notice)
-    const eventId = Buffer.from(this.#parts.randomBytes(EVENT_ID_BYTES)).toString('base64url')
+    const eventId = newEventId(this.#parts.randomBytes)
     return body && { kind: 'notice', notice: { ...body, eventId, sentAtMs: nowMs } }
   }
 
@@ -364,5 +365,4 @@ export class InboxStore {
 const FIRST_BYTES_MAX = 1_536
 const NEVER = Number.POSITIVE_INFINITY
 const NO_HEAD: InboxHead = { epoch: 0, nextOffset: 1, lostOffset: 0, count: 0 }
-const EVENT_ID_BYTES = 16
 const READ_SINGLY_MAX = 16
