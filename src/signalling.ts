@@ -214,7 +214,7 @@ export class Signalling {
 
   readonly #calls: SessionCalls = {
     parse: (command, body) => parseCallCommand(command, body),
-    command: (callId, by, _command, said) => this.askRoom(readCallId(callId), { ...said, by } as CallRequest),
+    command: (callId, by, said) => this.askRoom(readCallId(callId), { ...said, by }),
     subscribe: async (callId, by, session, tag) => {
       const room = this.#room(String(readCallId(callId)))
       await room.ask(reply => ({ kind: 'subscribe', by, session, tag, reply }), ASK_DEADLINE_MS)

@@ -4,7 +4,7 @@
  */
 
 import { type InboxPosition, parsePosition } from '../../src/domain/inbox.ts'
-import type { CallCommandName } from '../../src/stomp/destination.ts'
+import type { SaidCallCommand } from '../../src/schema/call.ts'
 import type { Frame, Headers, StompVersion } from '../../src/stomp/frame.ts'
 import { userHeaders } from '../../src/stomp/user-headers.ts'
 import type { DevelopmentItem } from '../../src/store/device-inbox.ts'
@@ -17,8 +17,7 @@ export type Action =
   | {
       readonly kind: 'command'
       readonly callId: string
-      readonly command: CallCommandName
-      readonly said: object
+      readonly said: SaidCallCommand
       /** Octets it was said in. */
       readonly bytes: number
     }

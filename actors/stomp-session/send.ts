@@ -72,7 +72,7 @@ function carryOut(desk: Desk, commands: readonly Command[], asked: Asked, next: 
 
 /** Up to the first that is refused. */
 async function inTurn({ world, device }: Desk, commands: readonly Command[]): Promise<void> {
-  for (const { callId, command, said } of commands) await world.calls.command(callId, device, command, said)
+  for (const { callId, said } of commands) await world.calls.command(callId, device, said)
 }
 
 function changeInbox(desk: Desk, change: InboxChange, asked: Asked, next: () => void): void {
@@ -98,7 +98,7 @@ function sendAction(desk: Desk, frame: Frame): Action {
     case 'call-command': {
       const { callId, command } = destination
       const said = desk.world.calls.parse(command, body)
-      return { kind: 'command', callId, command, said, bytes: body.length }
+      return { kind: 'command', callId, said, bytes: body.length }
     }
     case 'dev-topic':
       return { kind: 'publish', topic: destination.name, headers: userHeaders(headers), body }

@@ -7,6 +7,7 @@ import type { SignalError } from '../../src/errors.ts'
 import { SUBSCRIPTIONS_MAX } from '../../src/limits.ts'
 import type { Broadcast } from '../../src/stomp/broadcast.ts'
 import type { Frame } from '../../src/stomp/frame.ts'
+import type { NamedHead } from '../../src/stomp/subscription-heads.ts'
 import { CALL_TOPIC, type Desk, ERRORS_TOPIC } from './desk.ts'
 import { InboxDelivery, QueueSubscription } from './inbox-delivery.ts'
 import { limitRefusal, overloadRefusal, protocolRefusal } from './refusal.ts'
@@ -47,11 +48,8 @@ export function onUnsubscribe(desk: Desk, frame: Frame): void {
   const id = frame.header('id')
   const destination = desk.peer.version === '1.0' ? frame.header('destination') : undefined
   if (id === undefined && destination === undefined) throw missingHeader('UNSUBSCRIBE', 'id')
-  const isMeant = ({
-    named,
-  }: {
-    readonly named: { readonly id: string | undefined; destination: string }
-  }) => (id === undefined ? named.destination === destination : named.id === id)
+  const isMeant = ({ named }: { readonly named: NamedHead }) =>
+    id === undefined ? named.destination === destination : named.id === id
   const live = desk.live.filter(isMeant)
   const queues = (desk.inbox?.subscriptions ?? []).filter(isMeant)
   if (live.length + queues.length === 0) {

@@ -4,6 +4,7 @@ import type { DeviceId, UserId } from '../../src/domain/ids.ts'
 import type { Notice } from '../../src/domain/notice.ts'
 import type { SignalError } from '../../src/errors.ts'
 import type { Ref } from '../../src/runtime/actor.ts'
+import type { SaidCallCommand } from '../../src/schema/call.ts'
 import type { Broadcast } from '../../src/stomp/broadcast.ts'
 import type { CallCommandName } from '../../src/stomp/destination.ts'
 import type { DeviceInbox } from '../../src/store/device-inbox.ts'
@@ -61,9 +62,9 @@ export interface SessionDevice {
 /** Calls as far as STOMP reaches them. What rejects does so with a `SignalError`. */
 export interface SessionCalls {
   /** What a SEND to `/app/call/{callId}/{command}` says. Throws `MALFORMED_JSON` or `VALIDATION_FAILED`. */
-  parse(command: CallCommandName, body: Uint8Array): object
+  parse(command: CallCommandName, body: Uint8Array): SaidCallCommand
   /** Resolves when the command has been carried out and what it changed is durable. */
-  command(callId: string, by: SessionDevice, command: CallCommandName, said: object): Promise<unknown>
+  command(callId: string, by: SessionDevice, said: SaidCallCommand): Promise<unknown>
   /**
    * Has the call's room tell `session` of its live events, once it has told it `topic-joined` with the tag. The topic's
    * name is `call.` and the id. Rejects when the device has no business there.

@@ -26,6 +26,7 @@ import { deriveSecrets } from '../../src/domain/secrets.ts'
 import { type ErrorCode, SignalError } from '../../src/errors.ts'
 import type { Ref } from '../../src/runtime/actor.ts'
 import type { ActorSystem } from '../../src/runtime/system.ts'
+import type { SaidCallCommand } from '../../src/schema/call.ts'
 import { Database } from '../../src/store/database.ts'
 import { DeviceInbox } from '../../src/store/device-inbox.ts'
 import { Expiries } from '../../src/store/expiries.ts'
@@ -227,17 +228,18 @@ export class FakeCalls implements SessionCalls {
   /** Code with which commands and subscriptions are refused. */
   refusal: ErrorCode | undefined = undefined
 
-  parse(_command: string, body: Uint8Array): object {
+  parse(kind: SaidCallCommand['kind'], body: Uint8Array): SaidCallCommand {
     try {
-      return body.length === 0 ? {} : JSON.parse(Buffer.from(body).toString())
+      const members = body.length === 0 ? {} : JSON.parse(Buffer.from(body).toString())
+      return { kind, ...members }
     } catch {
       throw new SignalError('MALFORMED_JSON', 'the body is not JSON')
     }
   }
 
-  async command(callId: string, _by: unknown, command: string, said: object): Promise<void> {
+  async command(callId: string, _by: unknown, { kind, ...said }: SaidCallCommand): Promise<void> {
     if (this.refusal !== undefined) throw new SignalError(this.refusal, 'not now')
-    this.commands.push(`${callId} ${command} ${JSON.stringify(said)}`)
+    this.commands.push(`${callId} ${kind} ${JSON.stringify(said)}`)
   }
 
   async subscribe(callId: string, _by: unknown, session: Ref<TopicMessage>, tag: number): Promise<void> {
