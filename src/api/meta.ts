@@ -2,6 +2,7 @@
 
 import { CALL_SIZE_MAX } from '../domain/call.ts'
 import { DEVICES_MAX } from '../domain/device.ts'
+import { MESSAGE_GRAPHEMES_MAX, NAME_GRAPHEMES_MAX } from '../domain/display-name.ts'
 import { CONTACTS_MAX, OUTGOING_MAX } from '../domain/friend-request.ts'
 import { BODY_BYTES_MAX, LOOKUP_TARGETS_MAX } from '../limits.ts'
 import { PUBLIC_KEY_CHARS_MAX } from '../log/entry.ts'
@@ -63,8 +64,8 @@ const LIMITS = {
   bodyBytes: BODY_BYTES_MAX,
   publicKeyCharacters: PUBLIC_KEY_CHARS_MAX,
   targetsPerLookup: LOOKUP_TARGETS_MAX,
-  displayNameCharacters: 50,
-  messageCharacters: 200,
+  displayNameCharacters: NAME_GRAPHEMES_MAX,
+  messageCharacters: MESSAGE_GRAPHEMES_MAX,
   devices: DEVICES_MAX,
   contacts: CONTACTS_MAX,
   pendingRequests: OUTGOING_MAX,

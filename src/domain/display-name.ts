@@ -41,9 +41,9 @@ function hasGraphemes(text: string, graphemesMax: number): boolean {
   return true
 }
 
-const NAME_GRAPHEMES_MAX = 50
+export const NAME_GRAPHEMES_MAX = 50
 const NAME_BYTES_MAX = 200
-const MESSAGE_GRAPHEMES_MAX = 200
+export const MESSAGE_GRAPHEMES_MAX = 200
 /** Eight bytes for each character: an emoji with a skin tone has as many. */
 const MESSAGE_BYTES_MAX = 1_600
 /** How much longer a text may be than what it may come to, in spaces that go. */
