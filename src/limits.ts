@@ -36,7 +36,7 @@ export const LOOKUPS_KEPT_MAX = 32_768
 export const GZIP_BUNDLES_MAX = 1_024
 /** A gRPC message. A Register with the longest key has 1.1 kB; more is read so that the refusal can name the rule. */
 export const GRPC_MESSAGE_BYTES_MAX = 64 * 1024
-/** Addresses whose request rates are remembered; when full, those that have refilled are forgotten first. */
+/** Addresses, users or pairs of which one rate is remembered; beyond it those counted longest ago are forgotten. */
 export const RATE_KEYS_MAX = 100_000
 /** From SIGTERM to exit: a supervisor kills after about as long. */
 export const STOP_DEADLINE_MS = 10_000

@@ -88,7 +88,7 @@ export class Metrics {
     })
   }
 
-  /** As `gauge`, for a figure that only grows, by the values of one label. */
+  /** As `gauge`, with a figure for each value of one label; a value that is no longer read is no longer shown. */
   labelledGauge(name: string, help: string, label: string, read: () => ReadonlyMap<string, number>): void {
     const gauge: Gauge = new Gauge({
       name,
