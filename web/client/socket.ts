@@ -27,6 +27,7 @@ export class Socket {
   readonly #listener: SocketListener
   /** What waits for its RECEIPT, by receipt id. */
   readonly #waiting = new Map<string, { resolve: () => void; reject: (error: Error) => void }>()
+  /** Ids, the oldest first. */
   readonly #seenEvents = new Set<string>()
   #receipts = 0
 
@@ -108,7 +109,7 @@ export class Socket {
   async #onMessage(message: IMessage): Promise<void> {
     const event: Event = JSON.parse(message.body)
     if (!this.#seenEvents.has(event.eventId)) {
-      this.#seenEvents.add(event.eventId)
+      this.#noteSeen(event.eventId)
       try {
         await this.#listener.onEvent(event)
       } catch (error) {
@@ -116,6 +117,11 @@ export class Socket {
       }
     }
     if (this.#client.connected) message.ack()
+  }
+
+  #noteSeen(eventId: string): void {
+    this.#seenEvents.add(eventId)
+    if (this.#seenEvents.size > SEEN_MAX) this.#seenEvents.delete(this.#seenEvents.values().next().value!)
   }
 
   #onRefusal({ body }: IFrame): void {
@@ -165,3 +171,6 @@ export class Socket {
     })
   }
 }
+
+/** As many as an inbox holds: what comes again comes out of that. */
+const SEEN_MAX = 500
