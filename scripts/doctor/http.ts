@@ -2,7 +2,10 @@
 
 import type { Patient } from './finding.ts'
 
-/** Follows no redirect. Rejects when there is no answer within ten seconds. Keeps what the `Date` header tells. */
+/**
+ * Follows no redirect. Rejects when there is no answer within ten seconds; one that is longer than a megabyte is cut. Keeps
+ * what the `Date` header tells.
+ */
 export async function ask(
   patient: Pick<Patient, 'skews'>,
   url: string,
@@ -16,7 +19,19 @@ export async function ask(
   if (!Number.isNaN(theirsMs)) {
     patient.skews.push({ host: new URL(url).host, aheadMs: (askedAtMs + Date.now()) / 2 - theirsMs })
   }
-  return { status: answer.status, text: (await answer.text()).slice(0, TEXT_CHARS_MAX) }
+  return { status: answer.status, text: await readText(answer) }
+}
+
+async function readText({ body }: Response): Promise<string> {
+  const chunks: Uint8Array[] = []
+  let bytes = 0
+  // Leaving the loop early cancels the rest, which may be endless.
+  for await (const chunk of body ?? []) {
+    bytes += chunk.length
+    if (bytes > TEXT_BYTES_MAX) break
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString('utf8')
 }
 
 /** The members of a JSON object; none for anything else. */
@@ -30,4 +45,4 @@ export function membersOf(text: string): Readonly<Record<string, unknown>> {
 }
 
 const TIMEOUT_MS = 10_000
-const TEXT_CHARS_MAX = 1_000_000
+const TEXT_BYTES_MAX = 1_000_000
