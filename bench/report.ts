@@ -56,14 +56,14 @@ export function formatSummary(results: readonly Result[]): string {
 }
 
 /** Where, when and on what a run was made, in one sentence. */
-export function formatOccasion([first]: readonly Result[]): string {
+function formatOccasion([first]: readonly Result[]): string {
   if (first === undefined) return ''
   const { cpu, cores, node, commit } = first.machine
   return `${first.at.slice(0, 10)}, ${cores} cores of ${cpu}, Node ${node}, commit ${commit}.\n`
 }
 
 /** A list of sentences, each with the rows it is about. */
-export function formatNotShown(results: readonly Result[]): string {
+function formatNotShown(results: readonly Result[]): string {
   const rows = new Map<string, Set<string>>()
   for (const { row } of results) {
     const names = rows.get(row.notShown) ?? new Set()

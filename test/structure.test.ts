@@ -1,4 +1,7 @@
-/** The house rules in code: which folder may import which, and who alone touches a library, a clock or a socket. */
+/**
+ * The house rules in code: which folder may import which, who alone touches a library, a clock or a socket, and that what is
+ * exported is used.
+ */
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
@@ -204,4 +207,24 @@ t.test('the portable part of the log core imports no Node built-in', async t => 
     ({ from, to }) => from.startsWith('src/log/') && to.startsWith('node:') && !nodeOnly.test(from),
   )
   t.same(broken, [])
+})
+
+t.test('functions and constants that are exported have a user in another file', async t => {
+  const users = new Map<string, Set<string>>()
+  const texts = ['src', 'actors', 'web', 'scripts', 'test', 'bench'].flatMap(sourceFiles).map(file => {
+    const text = readFileSync(join(PROJECT_ROOT, file), 'utf8')
+    for (const [word] of text.matchAll(/\w+/g)) users.set(word, (users.get(word) ?? new Set()).add(file))
+    return { file, text }
+  })
+  const dead = texts
+    .filter(({ file }) => !file.endsWith('_pb.ts'))
+    .flatMap(({ file, text }) =>
+      Array.from(text.matchAll(/^export (?:async )?(?:function\*?|const) (\w+)/gm), ([, name]) => ({
+        file,
+        name: name!,
+      })),
+    )
+    .filter(({ name }) => users.get(name)!.size === 1)
+  t.same(dead, [])
+  t.ok(texts.length > 500, 'the files were found')
 })

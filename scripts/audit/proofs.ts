@@ -46,7 +46,7 @@ export async function* checkProofs(
 }
 
 /** Reads a line of the file. Throws `AuditFailure`, not checked, for any other form; the result itself may be wrong. */
-export function parseClaim(text: string): ClaimedKey {
+function parseClaim(text: string): ClaimedKey {
   const claim = parseObject(text)
   const [publicKey, vrfHash, proof] = ['publicKey', 'vrfHash', 'proof'].map(name => {
     const value = claim[name]
@@ -66,7 +66,7 @@ export function parseClaim(text: string): ClaimedKey {
  * The tree in which the claimed key is proven to be. Throws `AuditFailure` unless the VRF proof holds for user and
  * device, its hash is the result's, and the entry made of hash and key is in a tree that the log signed.
  */
-export function verifyClaim(claim: ClaimedKey, keys: LogKeys): SignedHead {
+function verifyClaim(claim: ClaimedKey, keys: LogKeys): SignedHead {
   const { userId, deviceId } = claim
   const verdict = verifyLookup(keys, { userId, deviceId }, claim)
   if (verdict.kind === 'refused') {

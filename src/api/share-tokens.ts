@@ -256,7 +256,7 @@ export function tokenNotFound(): SignalError {
 const HOUR_MS = 3_600_000
 const DAY_MS = 86_400_000
 /** Live tokens of a user. */
-export const SHARE_TOKENS_MAX = 20
+const SHARE_TOKENS_MAX = 20
 /** As many and those whose end the sweep has not come to. */
 const LIVE_READ_MAX = 200
 const EXPIRES_IN = 7 * 86_400

@@ -188,7 +188,7 @@ function noteSignIn(
 }
 
 /** Of `login` and `resend-otp` together (contract 8). */
-export const LOGIN_RATES: readonly RateRule[] = [
+const LOGIN_RATES: readonly RateRule[] = [
   { name: 'login', by: 'address', count: 30, perMs: 600_000, burst: 30 },
   { name: 'login-day', by: 'address', count: 200, perMs: 86_400_000, burst: 200 },
 ]

@@ -210,7 +210,7 @@ export const CODE_LIFETIME_MS = 300_000
 /** Tries of one challenge. */
 export const TRIES_MAX = 5
 /** Challenges that refer to one code. */
-export const CHALLENGES_MAX = 3
+const CHALLENGES_MAX = 3
 export const CHALLENGE_ID_BYTES = 16
 /** After the first code, the second, the third and all others. */
 const COOLDOWNS_MS: readonly number[] = [60_000, 120_000, 300_000, 600_000]

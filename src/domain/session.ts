@@ -110,4 +110,4 @@ export function expiryOf(session: Session, { refreshS }: TokenLifetimes): number
 }
 
 /** Within it a token of the previous pair is taken for a retry, even when the new pair is in use. */
-export const REUSE_INTERVAL_MS = 30_000
+const REUSE_INTERVAL_MS = 30_000

@@ -18,7 +18,7 @@ export interface Checkpoint {
 }
 
 /** Longer origins are refused by torchwood, and cannot be cosigned. */
-export const ORIGIN_BYTES_MAX = 255
+const ORIGIN_BYTES_MAX = 255
 
 /** The text to sign. Throws `MALFORMED` for what `parseCheckpoint` would not read back. */
 export function formatCheckpoint({ origin, treeSize, rootHash, extensions }: Checkpoint): string {

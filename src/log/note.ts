@@ -34,7 +34,7 @@ export interface OpenedNote {
 }
 
 /** The type of an Ed25519 signature over the text of the note. */
-export const ED25519_TYPE = 0x01
+const ED25519_TYPE = 0x01
 
 /** The first four bytes of SHA-256(name || 0x0A || type || publicKey), big-endian, as a number. */
 export function keyId(name: string, type: number, publicKey: Uint8Array): number {

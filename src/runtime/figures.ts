@@ -119,4 +119,4 @@ export class DeadLetters {
 }
 
 /** Enough to see a pattern on a page; what counts is counted. */
-export const DEAD_LETTER_SAMPLE_MAX = 32
+const DEAD_LETTER_SAMPLE_MAX = 32

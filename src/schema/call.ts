@@ -18,7 +18,7 @@ export const EncryptedKey = Type.String({
   description: 'The session key encrypted for one device: base64 of 64 to 1024 bytes',
 })
 
-export const KeyMap = Type.Record(Type.String(), EncryptedKey, {
+const KeyMap = Type.Record(Type.String(), EncryptedKey, {
   description: 'By `<userId>_<deviceId>`; at most 320',
 })
 

@@ -40,7 +40,7 @@ export function rootOfPath(leaf: Buffer, index: number, size: number, path: read
 }
 
 /** The largest power of two strictly below a number of at least 2. */
-export function largestPowerBelow(size: number): number {
+function largestPowerBelow(size: number): number {
   let power = 1
   while (power * 2 < size) power *= 2
   return power

@@ -317,7 +317,7 @@ export function isAsDocumented(t: Test, { body }: Received): void {
   )
 }
 
-export function holderOf(userId: string, deviceId: string, publicKey: string): KeyHolder {
+function holderOf(userId: string, deviceId: string, publicKey: string): KeyHolder {
   const point = new Uint8Array(Buffer.from(publicKey, 'base64').subarray(-65))
   return { name: `${userId}_${deviceId}`, point }
 }

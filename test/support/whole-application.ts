@@ -12,7 +12,7 @@ import { Signalling } from '../../src/signalling.ts'
 import type { Database } from '../../src/store/database.ts'
 import { openWorld, type Send, sender, type TestWorld } from './application.ts'
 
-export const CONFIG: ApplicationConfig = {
+const CONFIG: ApplicationConfig = {
   idsAs: 'string',
   lifetimes: { accessS: 3600, refreshS: 60 * 86_400, sessionS: 365 * 86_400 },
   stepUpS: 0,
