@@ -5,6 +5,7 @@
 
 import { type CallRoomMessage, callRoomKind, resumeCalls } from '../actors/call-room.ts'
 import { type DevTopicMessage, devTopicKind } from '../actors/dev-topic.ts'
+import { tellGone } from '../actors/stomp-session/desk.ts'
 import { acceptInto, stompSessionKind } from '../actors/stomp-session/session.ts'
 import type { SessionCalls, SessionDevice, StompSessionMessage } from '../actors/stomp-session/world.ts'
 import {
@@ -219,9 +220,7 @@ export class Signalling {
       const room = this.#room(String(readCallId(callId)))
       await room.ask(reply => ({ kind: 'subscribe', by, session, tag, reply }), ASK_DEADLINE_MS)
     },
-    unsubscribe: (callId, session) => {
-      this.#room(callId).tell({ kind: 'unsubscribe', sessionId: session.id })
-    },
+    unsubscribe: (callId, session) => tellGone(this.#room(callId), session.id),
   }
 }
 

@@ -187,8 +187,7 @@ export class Desk implements PeerOwner {
   /** Tells the topic of a subscription that it is no more. */
   leave({ topic }: LiveSubscription): void {
     if (topic.startsWith(CALL_TOPIC)) this.world.calls.unsubscribe(topic.slice(CALL_TOPIC.length), this.self)
-    else if (topic !== ERRORS_TOPIC)
-      this.world.topics(topic).tell({ kind: 'unsubscribe', sessionId: this.self.id })
+    else if (topic !== ERRORS_TOPIC) tellGone(this.world.topics(topic), this.self.id)
   }
 
   /** What a subscription to the inbox had open waits for the next one. */
@@ -295,6 +294,14 @@ export class Desk implements PeerOwner {
     return this.world.problemOf(error, this.peer.connection.id)
   }
 }
+
+/** Tells a topic that a session wants no more of it. Behind what came before, as long as there is room. */
+export function tellGone(topic: Ref<TopicEnd>, sessionId: string): void {
+  const message: TopicEnd = { kind: 'unsubscribe', sessionId }
+  if (topic.tell(message) === 'overloaded') topic.tellControl(message)
+}
+
+type TopicEnd = { readonly kind: 'unsubscribe'; readonly sessionId: string }
 
 export function askedBy(frame: Frame): Asked {
   const { command } = frame

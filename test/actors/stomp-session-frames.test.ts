@@ -1,8 +1,10 @@
 /** What frames do and how they are answered: destinations, refusals, transactions, rates, slow clients. */
 
 import t from 'tap'
+import type { DevTopicMessage } from '../../actors/dev-topic.ts'
 import { SignalError } from '../../src/errors.ts'
 import { UNREAD_BYTES_MAX } from '../../src/limits.ts'
+import type { Ref } from '../../src/runtime/actor.ts'
 import { Broadcast } from '../../src/stomp/broadcast.ts'
 import type { InboxChange } from '../../src/store/device-inbox.ts'
 import { type House, makeHouse, newPerson, sessionOf } from '../support/session-house.ts'
@@ -394,6 +396,25 @@ t.test('open transactions hold a bounded number of octets', async t => {
     const frames = await answered(house, peer, `BEGIN\ntransaction:t\n\n\0${large.repeat(6)}`)
     t.same([headerIn(frames[0], 'reason'), peer.closeCode], ['transaction_too_large', 1008], destination)
   }
+})
+
+t.test('a topic whose mailbox is full hears of an UNSUBSCRIBE all the same', async t => {
+  let isFull = false
+  const told: string[] = []
+  const topics = (name: string): Ref<DevTopicMessage> => {
+    const topic = house.topics(name)
+    return {
+      ...{ kind: topic.kind, id: topic.id, ask: topic.ask.bind(topic) },
+      tell: message => (isFull ? 'overloaded' : topic.tell(message)),
+      tellControl: message => void told.push(message.kind),
+    }
+  }
+  const house = makeHouse(t, { world: { topics } })
+  const peer = await house.connect(newPerson())
+  await answered(house, peer, subscribe('/topic/dev.t'))
+  isFull = true
+  await answered(house, peer, 'UNSUBSCRIBE\nid:/topic/dev.t\n\n\0')
+  t.same(told, ['unsubscribe'])
 })
 
 t.test('headers of frames in open transactions are bounded like their bodies', async t => {
