@@ -69,13 +69,15 @@ class OperationRunner {
 
   run(request: HttpRequest): HttpAnswer | Promise<HttpAnswer> {
     const caller = this.#authenticate(request.header('authorization'))
-    if (this.#world.areRatesLimited) this.#rates.take(this.#operation, request, caller)
-    const body = this.#readBody(request)
-    const unknownFields = this.#world.isDevelopment ? this.#unknownFields(body) : ''
+    const { areRatesLimited, isDevelopment } = this.#world
+    if (areRatesLimited && caller !== undefined) this.#rates.takeOfAnything(request, caller)
     // Now, since the body's memory may be gone when the handler comes to its commit.
     const idempotent = this.#idempotence.requestOf(request, caller)
-    // Before the handler looks at anything: what the first request did may be in the way of its repetition.
+    // Before anything is counted or looked at: what the first request used up or did may be in the way of its repetition.
     const kept = idempotent && this.#idempotence.kept(idempotent)
+    if (areRatesLimited && kept === undefined) this.#rates.take(this.#operation, request, caller)
+    const body = this.#readBody(request)
+    const unknownFields = isDevelopment ? this.#unknownFields(body) : ''
     if (kept !== undefined) return this.#answer(kept, unknownFields)
     const checked = {
       caller,
@@ -141,11 +143,14 @@ class Rates {
     this.#monotonicMs = monotonicMs
   }
 
-  /** Throws `RATE_LIMITED` with the seconds to wait. */
+  /** Throws `RATE_LIMITED` with the seconds to wait. To be called first, so that what it refuses uses up nothing scarcer. */
+  takeOfAnything(request: HttpRequest, caller: Caller): void {
+    this.#take(ANYTHING_AUTHENTICATED, request, caller, this.#monotonicMs())
+  }
+
+  /** The same, for the operation's own. */
   take({ rates = [] }: Operation, request: HttpRequest, caller: Caller | undefined): void {
     const nowMs = this.#monotonicMs()
-    // First, so that what it refuses uses up nothing scarcer.
-    if (caller !== undefined) this.#take(ANYTHING_AUTHENTICATED, request, caller, nowMs)
     for (const rule of rates) this.#take(rule, request, caller, nowMs)
   }
 

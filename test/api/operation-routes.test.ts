@@ -328,6 +328,21 @@ t.test('what is refused as too much of anything uses up nothing scarcer', async 
   t.equal(await ask('/app/api/note'), 201)
 })
 
+t.test('a repeated request gets its kept reply also where its rate is used up', async t => {
+  const world = open(t, { rates: true })
+  const { note, seen } = noteOperation({ rates: [{ name: 'notes', by: 'user', ...ONCE_A_MINUTE }] })
+  const send = sender(world, [note])
+  const { token } = await newUser(world)
+  const ask = async (key: string) =>
+    (await send('POST /app/api/note', { token, headers: { 'idempotency-key': key }, body: { text: 'x' } }))
+      .status
+  t.same(
+    [await ask('k1'), await ask('k1'), await ask('k2'), await ask('k2'), await ask('k3'), await ask('k1')],
+    [201, 201, 201, 201, 429, 201],
+  )
+  t.equal(seen.made, 2)
+})
+
 t.test('a refused body counts too, so that guessing is not free', async t => {
   const world = open(t, { rates: true })
   const { note } = noteOperation({ rates: [{ name: 'notes', by: 'user', ...ONCE_A_MINUTE }] })
