@@ -47,19 +47,22 @@ export function limitAtMs({ startedAtMs, createdAtMs }: Call): number {
 /**
  * The call as a restarted server finds it. Nobody has a socket, and nobody could have reached the server for
  * `downForMs`: absence is counted without it, and for those who were there until the end from now on. A ring goes on
- * ringing on its device whether we are up or not, so its end stays where it was.
+ * ringing on its device whether we are up or not, so its end stays where it was. What is ahead of now is of a clock that
+ * has been set back since: it counts from now on, or a ring would last until then.
  */
 export function recover(call: Call, { nowMs, downForMs }: { nowMs: number; downForMs: number }): Call {
   if (isOver(call)) return call
   const shifted = (atMs: number) => Math.min(nowMs, atMs + downForMs)
-  const participants = call.participants.map(participant => {
+  const participants = call.participants.map(known => {
+    const participant = known.invitedAtMs > nowMs ? { ...known, invitedAtMs: nowMs } : known
     const { attendance } = participant
     if (!isJoined(participant) || attendance === undefined) return participant
     const seenAtMs = attendance.isOnline ? nowMs : shifted(attendance.seenAtMs)
     return { ...participant, attendance: { ...attendance, isOnline: false, seenAtMs } }
   })
   const quiet = call.quiet === undefined ? undefined : { ...call.quiet, sinceMs: shifted(call.quiet.sinceMs) }
-  return { ...call, participants, quiet }
+  const rejoinAsks = call.rejoinAsks.map(ask => ({ ...ask, askedAtMs: Math.min(nowMs, ask.askedAtMs) }))
+  return { ...call, participants, quiet, rejoinAsks }
 }
 
 interface Deadline {

@@ -271,6 +271,24 @@ t.test('a clock that is wrong about the time down does not put absence into the 
   t.equal(dueIn(house), 90_000)
 })
 
+t.test('a clock that was set back while the server was down prolongs no ring by as much', async t => {
+  const house = ringing()
+  house.nowMs -= 3_600_000
+  restart(house, 0)
+  t.equal(dueIn(house), 65_000)
+  t.equal(house.wait(65_000).call.status, 'missed')
+})
+
+t.test('nor the time for which the answers to who asks for the key count', async t => {
+  const house = active([2, 3], [1])
+  house.run({ kind: 'leave', by: SECOND })
+  house.run({ kind: 'request-rejoin', by: SECOND })
+  house.nowMs -= 3_600_000
+  restart(house, 0)
+  house.wait(60_000)
+  t.same(house.call.rejoinAsks, [])
+})
+
 t.test('a call that is over stays as it was', async t => {
   const house = active()
   const { call } = house.run({ kind: 'end', by: HOST })
