@@ -6,7 +6,7 @@
 import type { Static } from 'typebox'
 import type { DeviceId, UserId } from '../domain/ids.ts'
 import type { Secrets } from '../domain/secrets.ts'
-import { decideRefresh, type RefreshDecision, type TokenLifetimes } from '../domain/session.ts'
+import { decideRefresh, lasts, type RefreshDecision, type TokenLifetimes } from '../domain/session.ts'
 import { parseRefreshToken, type RefreshToken } from '../domain/token.ts'
 import { type BucketRate, TokenBuckets } from '../domain/token-bucket.ts'
 import { type ErrorCode, SignalError } from '../errors.ts'
@@ -119,11 +119,27 @@ async function logout(world: SessionWorld, call: LogoutCall): Promise<Reply> {
   const sessionId = sessionIdOf(sessionName)
   return call.commit(() => {
     if (call.body.allDevices === true) endOthers(world, userId, sessionId, deviceId, call.nowMs)
+    else if (deviceId !== undefined) endEarlier(world.sessions, userId, deviceId, sessionId)
     world.sessions.remove(sessionId)
-    if (deviceId !== undefined) world.devices.forgetPush(userId, deviceId)
+    // One who has signed in on it again since goes on being rung.
+    const isSignedIn = deviceId !== undefined && world.sessions.devicesOf(userId).has(deviceId)
+    if (deviceId !== undefined && !isSignedIn) world.devices.forgetPush(userId, deviceId)
     tellSignedOut(world, userId)
     return { status: 204 }
   })
+}
+
+/**
+ * In a transaction: ends sessions that the device had before this one. They are of an app that lost its tokens, as one
+ * that was installed anew, and nobody else would end them.
+ */
+function endEarlier(sessions: SessionStore, userId: UserId, deviceId: DeviceId, sessionId: Uint8Array): void {
+  const own = sessions.read(sessionId)
+  for (const id of sessions.idsOf(userId)) {
+    const other = sessions.read(id)
+    const isEarlier = lasts(other) && lasts(own) && other.createdAtMs < own.createdAtMs
+    if (isEarlier && other.deviceId === deviceId) sessions.remove(id)
+  }
 }
 
 /** In a transaction: their tokens hear why for a while; their devices are told, and then nothing more. */

@@ -1,7 +1,7 @@
 /** Refresh and logout through the operations: lost replies, races, theft, ends (contract 2.3). */
 
 import t from 'tap'
-import type { UserId } from '../../src/domain/ids.ts'
+import type { DeviceId, UserId } from '../../src/domain/ids.ts'
 import { type AccountHouse, openAccountHouse } from '../support/account-house.ts'
 import { newDevice, newSession, newUser } from '../support/application.ts'
 
@@ -251,6 +251,39 @@ t.test('a device is signed out with its last session', async t => {
   const last = await newSession(world, userId, tablet.deviceId)
   await house.send('DELETE /app/api/user', { token: last.token, body: { confirm: true } })
   t.same(out.sort(), ['phone', 'tablet'], 'as by the end of the account')
+})
+
+t.test('who lost the tokens and signed in again logs out of both sessions of the device', async t => {
+  const out: DeviceId[] = []
+  const house = await openAccountHouse(t, { onSignedOut: (_, deviceId) => void out.push(deviceId) })
+  const { world } = house
+  const { userId } = await newUser(world)
+  const [phone, tablet] = [await newDevice(world, userId), await newDevice(world, userId)]
+  const lost = await newSession(world, userId, phone.deviceId)
+  const elsewhere = await newSession(world, userId, tablet.deviceId)
+  await world.advance(1)
+  const again = await newSession(world, userId, phone.deviceId)
+  await house.send(LOGOUT, { token: again.token })
+  t.same(out, [phone.deviceId])
+  t.equal(world.devices.active(userId, phone.deviceId)?.push, undefined)
+  const answers = await Promise.all([lost, elsewhere].map(({ token }) => house.send(USER, { token })))
+  t.same(
+    answers.map(({ status, body }) => body.code ?? status),
+    ['TOKEN_INVALID', 200],
+  )
+})
+
+t.test('a session that logs out late leaves a device to who has signed in on it since', async t => {
+  const house = await openAccountHouse(t)
+  const { world } = house
+  const { userId } = await newUser(world)
+  const phone = await newDevice(world, userId)
+  const late = await newSession(world, userId, phone.deviceId)
+  await world.advance(1)
+  const present = await newSession(world, userId, phone.deviceId)
+  await house.send(LOGOUT, { token: late.token })
+  t.match(world.devices.active(userId, phone.deviceId)?.push, phone.push)
+  t.equal((await house.send(USER, { token: present.token })).status, 200)
 })
 
 t.test('logout everywhere ends every session of the user and of nobody else', async t => {
