@@ -24,7 +24,7 @@ async function setUp(t: Test, browser = shared) {
     context.setDefaultTimeout(30_000)
     return context
   }
-  return { url: `${server.http}/dev/client`, newContext }
+  return { url: `${server.http}/dev/client`, newContext, server }
 }
 
 type SetUp = Awaited<ReturnType<typeof setUp>>
@@ -449,3 +449,55 @@ t.test('a tab that is a copy of another is somebody else', { skip: skipWithoutCh
   await ann.getByText('connected', { exact: true }).waitFor()
   t.match(await ann.title(), /^Ann/, 'and the first one is who it was')
 })
+
+t.test(
+  'who gets no connection is told whether the server is gone, or WebSocket blocked',
+  { skip: skipWithoutChromium },
+  async t => {
+    const { url, newContext, server } = await setUp(t)
+    const page = await (await newContext()).newPage()
+    // A proxy that knows no WebSocket answers its handshake as it answers any request.
+    await page.addInitScript(`{
+      const { WebSocket } = window
+      window.WebSocket = class extends WebSocket {
+        constructor(url, protocols) {
+          super(window.isOpen ? url : url.replace(/ws$/, 'not-a-socket'), protocols)
+        }
+      }
+    }`)
+    await page.goto(url)
+    await button(page, 'Be Ann').click()
+    await button(page, 'Fetch the code').click()
+    const alert = page.getByRole('alert')
+    await alert.getByText('its WebSocket can’t be reached').waitFor()
+    t.match(await alert.innerText(), url.replace(/^http(.*)\/dev\/client$/, 'ws$1/ws'))
+    await page.evaluate('window.isOpen = true')
+    await page.getByText('connected', { exact: true }).waitFor()
+    t.equal(await alert.count(), 0, 'it is over by itself')
+    await server.end('SIGKILL')
+    await alert.getByText('The server does not answer.').waitFor()
+  },
+)
+
+t.test(
+  'a device that a contact has not had before is told of, once',
+  { skip: skipWithoutChromium },
+  async t => {
+    const house = await setUp(t)
+    const [ann, bob] = await contacts(house)
+    const news = ann.getByText('Bob has a new device')
+    const call = async () => {
+      await button(ann, 'Audio call to Bob').click()
+      await button(bob, 'Decline').click()
+      await ann.getByText('The call was declined').waitFor()
+    }
+    await call()
+    t.equal(await news.count(), 0, 'whoever is met for the first time has nothing new')
+    await newTab(await house.newContext(), house.url, 'Bob')
+    await call()
+    await news.waitFor()
+    await ann.reload()
+    await call()
+    t.equal(await news.count(), 0)
+  },
+)

@@ -212,7 +212,7 @@ export class App {
     })
     const { deviceId, publicKeyHash } = device
     const own = { userId, deviceId, publicKeyHash, publicKey: key.publicKey }
-    return new KeyLog(this.#session, log, own, key.privateKey)
+    return new KeyLog(this.#session, log, own, key.privateKey, sentence => this.#store.say('bad', sentence))
   }
 
   async #checkOwnKey(): Promise<void> {

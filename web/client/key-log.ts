@@ -7,6 +7,7 @@
 import { LogClient, type LookupOutcome, type PublishedKeys } from '../../src/client/client.ts'
 import type { KeyHolder, OwnDevice } from './call-key.ts'
 import { pointOf } from './device-key.ts'
+import { KnownDevices, type ProvenDevice } from './known-devices.ts'
 import type { Session } from './session.ts'
 import type { OwnKey } from './state.ts'
 
@@ -44,9 +45,19 @@ export class KeyLog {
   readonly #session: Session
   readonly #own: Registered
   readonly #client: LogClient
+  readonly #known: KnownDevices
+  readonly #onNewDevice: (sentence: string) => void
 
-  constructor(session: Session, keys: PublishedKeys, own: Registered, privateKey: CryptoKey) {
+  constructor(
+    session: Session,
+    keys: PublishedKeys,
+    own: Registered,
+    privateKey: CryptoKey,
+    onNewDevice: (sentence: string) => void,
+  ) {
     this.#session = session
+    this.#known = new KnownDevices(own.userId)
+    this.#onNewDevice = onNewDevice
     this.#own = own
     this.self = { name: `${own.userId}_${own.deviceId}`, point: pointOf(own.publicKey), privateKey }
     const store = checkpointStore(own.userId, keys.vkey)
@@ -105,8 +116,12 @@ export class KeyLog {
         ...{ userId, deviceId, vrfHash, publicKey },
       })),
     )
-    return devices.map(({ userId, deviceId, displayName, keyAlgorithm, publicKeyHash }, at) => {
-      const publicKey = provenKey(outcomes[at]!, displayName)
+    const proven = devices.map((device, at) => ({
+      ...device,
+      publicKey: provenKey(outcomes[at]!, device.displayName),
+    }))
+    this.#tellNewOnes(proven)
+    return proven.map(({ userId, deviceId, displayName, keyAlgorithm, publicKey, publicKeyHash }) => {
       if (keyAlgorithm !== 'P-256') {
         throw new Error(
           `${displayName} has a device with an ${keyAlgorithm} key, which this page does not speak.`,
@@ -121,6 +136,11 @@ export class KeyLog {
     const found = (await this.devicesOf([userId])).find(device => device.deviceId === deviceId)
     if (found === undefined) throw new Error('That device is not one of theirs any more.')
     return found
+  }
+
+  #tellNewOnes(devices: readonly ProvenDevice[]): void {
+    const others = devices.filter(({ userId }) => userId !== this.#own.userId)
+    for (const sentence of this.#known.see(others)) this.#onNewDevice(sentence)
   }
 }
 

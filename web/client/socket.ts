@@ -30,18 +30,22 @@ export class Socket {
   /** Ids, the oldest first. */
   readonly #seenEvents = new Set<string>()
   #receipts = 0
+  /** In a row. */
+  #failures = 0
 
   constructor(session: Session, listener: SocketListener) {
     this.#session = session
     this.#listener = listener
     this.#client = new Client({
-      brokerURL: `${location.origin.replace('http', 'ws')}/ws`,
+      brokerURL: webSocketAddress(),
       beforeConnect: () => this.#beforeConnect(),
       onConnect: () => this.#onConnect(),
       onWebSocketClose: event => this.#onClose(event as CloseEvent),
       // Browsers wake timers of a tab in the background once a minute: so rare a beat still comes in time.
       heartbeatOutgoing: 40_000,
       heartbeatIncoming: 10_000,
+      // What is blocked need not be refused: it may just stay without an answer.
+      connectionTimeout: 10_000,
       reconnectDelay: 500,
       maxReconnectDelay: 15_000,
       reconnectTimeMode: ReconnectionTimeMode.EXPONENTIAL,
@@ -96,6 +100,7 @@ export class Socket {
   }
 
   #onConnect(): void {
+    this.#failures = 0
     this.#client.subscribe('/user/queue/errors', frame => this.#onRefusal(frame))
     for (const queue of ['account', 'contacts', 'calls']) {
       this.#client.subscribe(`/user/queue/${queue}`, message => void this.#onMessage(message), {
@@ -149,7 +154,19 @@ export class Socket {
       return this.#listener.onSignedOut('This device was signed out.')
     }
     if (code === 4401) void this.#session.renew().catch(() => {})
-    this.#listener.onConnection('connecting')
+    this.#failures += 1
+    if (this.#failures < FAILURES_BEFORE_WORD) return this.#listener.onConnection('connecting')
+    void this.#tellWhy()
+  }
+
+  /** It does not come up: either nothing gets through to the server, or all but WebSocket. */
+  async #tellWhy(): Promise<void> {
+    const isAnswering = await this.#session.request('GET', 'meta').then(
+      () => true,
+      error => !(error instanceof Problem && error.code === 'NO_ANSWER'),
+    )
+    if (!this.#client.active || this.#client.connected) return
+    this.#listener.onConnection(isAnswering ? 'blocked' : 'unanswered')
   }
 
   #demandConnection(): void {
@@ -172,5 +189,11 @@ export class Socket {
   }
 }
 
+export function webSocketAddress(): string {
+  return `${location.origin.replace('http', 'ws')}/ws`
+}
+
 /** As many as an inbox holds: what comes again comes out of that. */
 const SEEN_MAX = 500
+/** One may be a server that starts again. */
+const FAILURES_BEFORE_WORD = 3

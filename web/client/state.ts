@@ -54,7 +54,8 @@ export type OwnKey =
   | { readonly kind: 'clean'; readonly index: number; readonly treeSize: number; readonly hash: string }
   | { readonly kind: 'doubtful' | 'unchecked'; readonly sentence: string }
 
-export type Connection = 'off' | 'connecting' | 'connected' | 'elsewhere'
+/** `blocked`: the server answers, but not by WebSocket; `unanswered`: not at all. Both are tried again, as `connecting` is. */
+export type Connection = 'off' | 'connecting' | 'connected' | 'elsewhere' | 'blocked' | 'unanswered'
 
 export interface Contact extends User {
   readonly devices: number

@@ -9,6 +9,7 @@ import { keyView } from './key-view.ts'
 import { addView, contactsView, requestsView } from './people-view.ts'
 import { ringsView } from './ring-view.ts'
 import { signInView } from './sign-in-view.ts'
+import { webSocketAddress } from './socket.ts'
 import type { State } from './state.ts'
 import { avatar } from './view-parts.ts'
 
@@ -49,7 +50,7 @@ function bodyView(state: State, app: App): View {
 
 function homeView(state: State, app: App): View {
   const { call } = state
-  return html`${elsewhereView(state, app)} ${ringsView(state, app)}
+  return html`${elsewhereView(state, app)} ${troubleView(state)} ${ringsView(state, app)}
     <div class="home">
       ${call === undefined ? nothing : callView(state, call, app)}
       <div class="column">${requestsView(state, app)} ${contactsView(state, app)} ${addView(state, app)}</div>
@@ -78,6 +79,21 @@ function elsewhereView({ connection }: State, app: App): View {
   </section>`
 }
 
+/** Why there is no connection, once it has failed for a while. */
+function troubleView({ connection }: State): View {
+  if (connection === 'unanswered') {
+    return html`<section class="card attention" role="alert">
+      <p><strong>The server does not answer.</strong> Is it still running? This page goes on by itself when it is there.</p>
+    </section>`
+  }
+  if (connection !== 'blocked') return nothing
+  return html`<section class="card attention" role="alert">
+    <p><strong>The server answers, but its WebSocket can’t be reached,</strong> so nobody can call or be called here. A
+      proxy, a virus scanner or an extension of the browser may block it: let <code>${webSocketAddress()}</code> through, or
+      try another browser. This page goes on by itself when it is open.</p>
+  </section>`
+}
+
 function noticesView({ notices }: State, app: App): TemplateResult {
   return html`<div class="notices" aria-live="polite">
     ${repeat(
@@ -94,4 +110,6 @@ const CONNECTIONS: Readonly<Record<State['connection'], string>> = {
   connecting: 'connecting …',
   connected: 'connected',
   elsewhere: 'connected elsewhere',
+  blocked: 'not connected',
+  unanswered: 'not connected',
 }
