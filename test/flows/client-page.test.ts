@@ -501,3 +501,35 @@ t.test(
     t.equal(await news.count(), 0)
   },
 )
+
+t.test(
+  'a browser whose clock is wrong knows how long a call lasts',
+  { skip: skipWithoutChromium },
+  async t => {
+    const [ann, bob] = await contacts(await setUp(t))
+    // Playwright's own clock would hold the timers, too.
+    const wrongBy = (ms: number) => `{
+    const { Date } = window
+    window.Date = class extends Date {
+      constructor(...of) {
+        super(...(of.length === 0 ? [Date.now() + ${ms}] : of))
+      }
+      static now() {
+        return Date.now() + ${ms}
+      }
+    }
+  }`
+    await ann.addInitScript(wrongBy(-3_600_000))
+    await bob.addInitScript(wrongBy(3_600_000))
+    for (const page of [ann, bob]) {
+      await page.reload()
+      await page.getByText('connected', { exact: true }).waitFor()
+    }
+    await button(ann, 'Audio call to Bob').click()
+    await button(bob, 'Answer').click()
+    for (const page of [ann, bob]) {
+      await page.reload()
+      await page.getByText(/^Audio call, 0:\d*[1-9]$/).waitFor()
+    }
+  },
+)

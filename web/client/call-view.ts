@@ -3,6 +3,7 @@
 import { html, nothing, type TemplateResult } from 'lit-html'
 import { repeat } from 'lit-html/directives/repeat.js'
 import type { App } from './app.ts'
+import { serverNowMs } from './server-clock.ts'
 import type { Call, MediaPeer, MediaView, Participant, State } from './state.ts'
 import type { View } from './view.ts'
 import { avatar, durationText, namesText } from './view-parts.ts'
@@ -34,7 +35,7 @@ function statusText({ phase, startedAtMs, isVideo }: Call, others: readonly Part
       return others.some(({ state }) => state === 'ringing') ? 'Ringing …' : 'Calling …'
     case 'active':
       if (!others.some(({ state }) => state === 'joined')) return 'Nobody else is here now.'
-      return `${isVideo ? 'Video' : 'Audio'} call, ${durationText((Date.now() - (startedAtMs ?? Date.now())) / 1000)}`
+      return `${isVideo ? 'Video' : 'Audio'} call, ${durationText((serverNowMs() - (startedAtMs ?? serverNowMs())) / 1000)}`
   }
 }
 

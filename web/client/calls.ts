@@ -13,6 +13,7 @@ import type { KeyLog } from './key-log.ts'
 import { Media } from './media.ts'
 import { Rejoining } from './rejoining.ts'
 import { Ringing } from './ringing.ts'
+import { serverNowMs } from './server-clock.ts'
 import { Problem, type Session, sentenceOf } from './session.ts'
 import type { Event, Socket } from './socket.ts'
 import type { Call, Participant, PastCall, Store } from './state.ts'
@@ -243,7 +244,7 @@ export class Calls {
       case 'participant_joined':
         this.#showParticipant(event.participant)
         if (this.#store.presentCall.phase !== 'ringing') return
-        return this.#store.updateCall({ phase: 'active', startedAtMs: Date.now() })
+        return this.#store.updateCall({ phase: 'active', startedAtMs: serverNowMs() })
       case 'participant_left':
         this.#showParticipant(event.participant)
         return this.#onLeft(event.participant)

@@ -1,5 +1,6 @@
 /** Contacts, requests to become one, and the share link by which others find the user. */
 
+import { serverNowMs } from './server-clock.ts'
 import { Problem, type Session } from './session.ts'
 import type { Contact, FriendRequest, Store, User } from './state.ts'
 
@@ -131,7 +132,7 @@ export class Contacts {
   /** The link's token, while it is good for a minute yet. */
   #kept(): { readonly token: string } | undefined {
     const { token, expiresAt } = JSON.parse(localStorage.getItem(this.#linkName) ?? '{}')
-    return token === undefined || Date.parse(expiresAt) < Date.now() + 60_000 ? undefined : { token }
+    return token === undefined || Date.parse(expiresAt) < serverNowMs() + 60_000 ? undefined : { token }
   }
 }
 

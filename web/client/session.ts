@@ -2,6 +2,7 @@
  * The HTTP API as one person in one tab: tokens in the tab's own storage, renewed in time, and refusals as sentences.
  */
 
+import { setServerClock } from './server-clock.ts'
 import type { User } from './state.ts'
 import { mayKeep } from './tabs.ts'
 
@@ -140,6 +141,7 @@ async function ask<Reply>(
   const answer = await fetch(url, init).catch(() => {
     throw new Problem('NO_ANSWER', 'The server does not answer. Is it still running?')
   })
+  setServerClock(answer.headers.get('date'))
   const text = await answer.text()
   const value = parsed(text)
   if (answer.ok) return value as Reply

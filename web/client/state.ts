@@ -111,6 +111,7 @@ export interface Call {
   readonly keyEpoch: number
   /** Of the key in use: twenty digits in groups of five. */
   readonly fingerprint: string | undefined
+  /** By the server's clock. */
   readonly startedAtMs: number | undefined
 }
 
