@@ -67,7 +67,7 @@ t.test('nothing is told of what changed nothing for anybody', async t => {
   for (const kind of ['device-seen', 'device-online', 'device-offline']) {
     t.equal(callFactOf({ kind, by }, CALL, []), undefined, kind)
   }
-  t.equal(callFactOf({ kind: 'deadline' }, CALL, []), undefined)
+  for (const kind of ['deadline', 'inviter-blocked']) t.equal(callFactOf({ kind }, CALL, []), undefined)
   t.ok(callFactOf({ kind: 'join', by }, CALL, []), 'what a person asked for is told')
 })
 

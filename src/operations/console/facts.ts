@@ -123,6 +123,7 @@ const QUIET_COMMANDS: ReadonlySet<string> = new Set([
   'device-seen',
   'device-online',
   'device-offline',
+  'inviter-blocked',
   'deadline',
 ])
 /** Two devices of each of 32 people; the rest of a larger call is counted. */
