@@ -53,7 +53,7 @@ try {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const [{ filename }] = JSON.parse(packed)
-  console.log(join(target, filename))
+  process.stdout.write(`${join(target, filename)}\n`)
 } finally {
   rmSync(folder, { recursive: true, force: true })
 }

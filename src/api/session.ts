@@ -122,8 +122,9 @@ async function logout(world: SessionWorld, call: LogoutCall): Promise<Reply> {
     else if (deviceId !== undefined) endEarlier(world.sessions, userId, deviceId, sessionId)
     world.sessions.remove(sessionId)
     // One who has signed in on it again since goes on being rung.
-    const isSignedIn = deviceId !== undefined && world.sessions.devicesOf(userId).has(deviceId)
-    if (deviceId !== undefined && !isSignedIn) world.devices.forgetPush(userId, deviceId)
+    if (deviceId !== undefined && !world.sessions.devicesOf(userId).has(deviceId)) {
+      world.devices.forgetPush(userId, deviceId)
+    }
     tellSignedOut(world, userId)
     return { status: 204 }
   })
@@ -135,10 +136,11 @@ async function logout(world: SessionWorld, call: LogoutCall): Promise<Reply> {
  */
 function endEarlier(sessions: SessionStore, userId: UserId, deviceId: DeviceId, sessionId: Uint8Array): void {
   const own = sessions.read(sessionId)
+  if (!lasts(own)) return
   for (const id of sessions.idsOf(userId)) {
     const other = sessions.read(id)
-    const isEarlier = lasts(other) && lasts(own) && other.createdAtMs < own.createdAtMs
-    if (isEarlier && other.deviceId === deviceId) sessions.remove(id)
+    const isOfDevice = lasts(other) && other.deviceId === deviceId
+    if (isOfDevice && other.createdAtMs < own.createdAtMs) sessions.remove(id)
   }
 }
 
