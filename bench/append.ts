@@ -13,7 +13,7 @@ import type { Benchmark, BenchmarkContext, Measurement, Row } from './support/be
 import type { Tables } from './support/log-engine.ts'
 import { Program } from './support/program.ts'
 import { profileArguments } from './support/server.ts'
-import { median, rounded } from './support/statistics.ts'
+import { mean, median, rounded } from './support/statistics.ts'
 
 const NOT_SHOWN =
   'No socket, no VRF, and hashes are random; it is what remains of Register when these cost nothing.'
@@ -79,7 +79,7 @@ const ALL_BYTES: Row = {
 const IN_FLIGHT = 2_048
 const ENTRY_BYTES = 134
 /** Limits are done with a log's entries within a tenth of a second. */
-const LIMIT_TIMES = 3
+const LIMIT_TIMES = 2
 
 export const append: Benchmark = { name: 'append', run }
 
@@ -133,7 +133,7 @@ async function growTo(context: BenchmarkContext, entries: number): Promise<Sized
   return { entries, log, all, limits }
 }
 
-/** The rate of each engine at this size, with the limits measured between them. */
+/** The rate of each engine at this size, with the limits measured after each of them. */
 async function measureSize(
   context: BenchmarkContext,
   { entries, log, all, limits }: SizedLogs,
@@ -141,12 +141,19 @@ async function measureSize(
 ): Promise<{ log: AppendFigures; all: AppendFigures }> {
   // A small log must not become a large one while it is measured.
   const count = Math.min(context.scale.appendedEntries, entries)
-  const logFigures = await log.ask({ entries: count, inFlight: IN_FLIGHT })
-  const batchSizes = Array.from({ length: LIMIT_TIMES }, () => logFigures.batchSizes).flat()
-  const lmdb = await limits.ask({ kind: 'lmdb', batchSizes })
-  const sha256 = await limits.ask({ kind: 'sha256', entries: LIMIT_TIMES * count })
-  const allFigures = await all.ask({ entries: count, inFlight: IN_FLIGHT })
-  const record = (row: Row, limit: LimitFigures, figures: AppendFigures) =>
+  const lmdb: LimitFigures[] = []
+  const sha256: LimitFigures[] = []
+  const appendTo = async (engine: Program<AppendProtocol>) => {
+    const figures = await engine.ask({ entries: count, inFlight: IN_FLIGHT })
+    const batchSizes = Array.from({ length: LIMIT_TIMES }, () => figures.batchSizes).flat()
+    lmdb.push(await limits.ask({ kind: 'lmdb', batchSizes }))
+    sha256.push(await limits.ask({ kind: 'sha256', entries: LIMIT_TIMES * count }))
+    return figures
+  }
+  const logFigures = await appendTo(log)
+  const allFigures = await appendTo(all)
+  const record = (row: Row, limitTurns: readonly LimitFigures[], figures: AppendFigures) => {
+    const limit = means(limitTurns)
     context.record(goalAt(context, row, entries), round, {
       limit: limit.entriesPerSecond,
       project: figures.entriesPerSecond,
@@ -160,10 +167,18 @@ async function measureSize(
         residentMegabytes: Math.round(figures.residentBytes / 1e6),
       },
     })
+  }
   record(LOG_BESIDE_LMDB, lmdb, logFigures)
   record(LOG_BESIDE_SHA256, sha256, logFigures)
   record(ALL_BESIDE_LMDB, lmdb, allFigures)
   return { log: logFigures, all: allFigures }
+}
+
+function means(turns: readonly LimitFigures[]): LimitFigures {
+  return {
+    entriesPerSecond: mean(turns.map(({ entriesPerSecond }) => entriesPerSecond)),
+    cpuMicrosecondsPerEntry: mean(turns.map(({ cpuMicrosecondsPerEntry }) => cpuMicrosecondsPerEntry)),
+  }
 }
 
 async function startEngine(

@@ -62,7 +62,7 @@ async function runVerify(context: BenchmarkContext): Promise<void> {
     const { limit: limits, project } = await interleaved(
       round,
       context.scale.turns,
-      () => limit(LIMIT_TIMES * house.perTurn),
+      () => limit(house.perTurn),
       () => house.measure(() => house.signIn(house.perTurn)),
     )
     house.record(VERIFY, round, limits, project)
@@ -82,7 +82,7 @@ async function runRegister(context: BenchmarkContext): Promise<void> {
     const { limit: limits, project } = await interleaved(
       round,
       context.scale.turns,
-      async () => ({ bare: await limit(LIMIT_TIMES * house.perTurn), grpc: await grpc.ask(grpcLoad) }),
+      async () => ({ bare: await limit(house.perTurn), grpc: await grpc.ask(grpcLoad) }),
       async () => {
         const { bodies } = await house.signIn(house.perTurn)
         return house.measure(() => house.register(bodies))
@@ -270,7 +270,5 @@ const OTP = '424242'
 const WARM_UP = 512
 const PER_TURN = 1_000
 const PER_TURN_SMOKE = 64
-/** Bare LMDB is done with a turn's operations within a tenth of a second. */
-const LIMIT_TIMES = 5
 /** Enough for three times the usual rounds. */
 const PEOPLE_MAX = 60_000

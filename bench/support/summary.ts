@@ -32,11 +32,11 @@ export function summarise(results: readonly Result[]): readonly Summary[] {
   return [...byRow(results)].map(([key, all]) => summaryOf(key, quietest(all)))
 }
 
-/** Whether another run would come to much the same ratios, of the rows whose goal is a ratio. */
+/** Whether another run would come to much the same ratios, of the rows that have a goal. */
 export function areSettled(results: readonly Result[]): boolean {
   return [...byRow(results).values()].every(
     all =>
-      all[0]!.row.goal?.of !== 'ratio' ||
+      all[0]!.row.goal === undefined ||
       uncertainty(quietest(all).map(({ ratio }) => ratio)) <= UNCERTAINTY_MAX,
   )
 }
