@@ -28,9 +28,9 @@ export const APPEND_DEADLINE_MS = 10_000
 
 /** VRF jobs waiting for a worker thread: about a second of work for one thread. */
 export const VRF_JOBS_WAITING_MAX = 8_192
-/** Tiles whose interior hashes are kept: 8 kB each, so 32 MB, which covers a million entries. */
+/** Tiles whose upper interior hashes are kept: 2 kB each, so 8 MB, which covers a million entries. */
 export const TILE_INTERIORS_MAX = 4_096
-/** Leaves whose entry and path lines are kept for lookups: about a kilobyte each, so 32 MB. */
+/** Leaves whose entry and path lines are kept for lookups: two and a half kilobytes each, so 80 MB. */
 export const LOOKUPS_KEPT_MAX = 32_768
 /** Bundles whose gzip form is kept: about 26 kB each, so 26 MB. */
 export const GZIP_BUNDLES_MAX = 1_024

@@ -47,7 +47,7 @@ export class ProofTexts {
       typeof startOrVrfProof === 'string'
         ? startOrVrfProof
         : formatStart(key.index, startOrVrfProof, path.slice(0, TILE_HEIGHT))
-    const lines = escapeForJson(formatPath(path.slice(TILE_HEIGHT)))
+    const lines = keptLines ?? escapeForJson(formatPath(path.slice(TILE_HEIGHT)))
     if ((tileIndex + 1) * TILE_WIDTH <= head.treeSize) {
       this.#starts.set(key.index, start)
       this.#linesAboveTile.set(tileIndex, lines)
