@@ -97,6 +97,7 @@ function dataFolderFault(dataFolder: string, error: unknown): string | undefined
   return advice && `CALLSIGN_DATA_DIR ${dataFolder} can't be used (${messageOf(error)}): ${advice}`
 }
 
+const NO_STORE = 'its store is damaged: look with fsck, and restore a backup'
 const NO_FOLDER = 'a file is in the way: name a folder'
 const FOLDER_ADVICE: Readonly<Record<string, string>> = {
   EACCES: 'chown it, with all that is in it, to the user that the server runs as',
@@ -106,6 +107,9 @@ const FOLDER_ADVICE: Readonly<Record<string, string>> = {
   EROFS: 'it is mounted read-only: name a folder that can be written to',
   ENOSPC: 'make room on its disk',
   EDQUOT: 'make room on its disk',
+  // MDB_PAGE_NOTFOUND, MDB_CORRUPTED
+  '-30797': NO_STORE,
+  '-30796': NO_STORE,
 }
 
 function assertMaker(made: LogMaker, maker: LogMaker): void {

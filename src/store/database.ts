@@ -10,8 +10,8 @@ import { dirname, join, resolve } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { type Database as LmdbTable, open, type RootDatabase, type Transaction } from 'lmdb'
 import { Encoder } from 'msgpackr'
-import { messageOf, SignalError } from '../errors.ts'
-import { assertReadable, assertWritable } from './store-files.ts'
+import { type ErrorCode, messageOf, SignalError } from '../errors.ts'
+import { assertReadable, assertWritable, hasMetaPages } from './store-files.ts'
 
 /** A table of binary values under binary keys that sort as their bytes do. */
 export type BytesTable = LmdbTable<Uint8Array, Uint8Array>
@@ -45,14 +45,15 @@ export class Database {
 
   /**
    * Opens the store below `folder`, creating it when it is not there. Throws `STORE_UNAVAILABLE` when another process
-   * has it open for writing, or when its making was cut short.
+   * has it open for writing, or when its making was cut short, and `CHECKPOINT_INVALID` when its file is no store.
    */
   static open(folder: string): Database {
     const firstMade = mkdirSync(folder, { recursive: true, mode: 0o700 })
     assertWritable(folder)
-    assertWhole(join(folder, 'store', 'data.mdb'), MEND_STORE)
+    assertWhole(join(folder, 'store', 'data.mdb'), 'CHECKPOINT_INVALID', MEND_STORE)
     const lockPath = join(folder, 'lock')
-    assertWhole(join(lockPath, 'data.mdb'), `nothing is kept there: remove ${lockPath} while no server runs`)
+    const mendLock = `nothing is kept there: remove ${lockPath} while no server runs`
+    assertWhole(join(lockPath, 'data.mdb'), 'STORE_UNAVAILABLE', mendLock)
     const lock = lockFolder(folder)
     // Names and addresses are in it: LMDB would let everybody read it, in a folder that was there before.
     mkdirSync(join(folder, 'store'), { recursive: true, mode: 0o700 })
@@ -69,12 +70,13 @@ export class Database {
 
   /**
    * Opens the store below `folder` for reading only, also beside the process that writes to it: it takes neither its
-   * lock nor its turn to write. Throws `STORE_UNAVAILABLE` when there is none. A damaged file can end the process.
+   * lock nor its turn to write. Throws `STORE_UNAVAILABLE` when there is none, and `CHECKPOINT_INVALID` when its file is
+   * no store. One that is damaged beyond its first pages can end the process.
    */
   static openReadOnly(folder: string): Database {
     const path = join(folder, 'store')
     assertReadable(folder)
-    assertWhole(join(path, 'data.mdb'), MEND_STORE)
+    assertWhole(join(path, 'data.mdb'), 'CHECKPOINT_INVALID', MEND_STORE)
     const options = {
       readOnly: true,
       overlappingSync: false,
@@ -316,16 +318,22 @@ function lockFolder(folder: string): RootDatabase {
 }
 
 /**
- * LMDB ends the process over a file without its two first pages, which it writes as it makes one. Choice: it is refused, not
- * made anew, because a log that begins again by itself would be another log under the same key.
+ * LMDB ends the process over a file without its two first pages, which it writes as it makes one, and over one where they are
+ * something else. Choice: it is refused, not made anew, because a log that begins again by itself would be another log under
+ * the same key. `damaged` is the code for a file that was never or is no longer LMDB's.
  */
-function assertWhole(path: string, advice: string): void {
+function assertWhole(path: string, damaged: ErrorCode, advice: string): void {
   const bytes = statSync(path, { throwIfNoEntry: false })?.size
-  if (bytes === undefined || bytes >= STORE_BYTES_MIN) return
-  throw new SignalError(
-    'STORE_UNAVAILABLE',
-    `${path} has ${bytes} bytes, fewer than an empty store: its making was cut short, or it was damaged; ${advice}`,
-  )
+  if (bytes === undefined) return
+  if (bytes < STORE_BYTES_MIN) {
+    throw new SignalError(
+      'STORE_UNAVAILABLE',
+      `${path} has ${bytes} bytes, fewer than an empty store: its making was cut short, or it was damaged; ${advice}`,
+    )
+  }
+  if (!hasMetaPages(path)) {
+    throw new SignalError(damaged, `${path} does not begin as a store does: it was damaged; ${advice}`)
+  }
 }
 
 const MEND_STORE = 'if nothing was ever in it, remove it, else restore a backup'

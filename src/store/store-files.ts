@@ -1,6 +1,6 @@
-/** The files of a store, looked at before LMDB is: it ends the process over a lock file that it can't open. */
+/** The files of a store, looked at before LMDB is: it ends the process over some that it can't open. */
 
-import { accessSync, constants, statSync } from 'node:fs'
+import { accessSync, closeSync, constants, openSync, readSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { messageOf, SignalError } from '../errors.ts'
 
@@ -28,8 +28,33 @@ export function assertReadable(dataFolder: string): void {
   throw new SignalError('STORE_UNAVAILABLE', `there is no store in ${dataFolder}`)
 }
 
+/** Whether the file begins as LMDB begins each that it makes: with two meta pages, in the form of version 2. */
+export function hasMetaPages(path: string): boolean {
+  const descriptor = openSync(path, 'r')
+  try {
+    const page = Buffer.alloc(META_BYTES)
+    const isMetaAt = (position: number) =>
+      readSync(descriptor, page, 0, META_BYTES, position) === META_BYTES &&
+      (page.readUInt16LE(FLAGS_AT) & META_FLAG) !== 0 &&
+      page.readUInt32LE(MAGIC_AT) === MAGIC &&
+      page.readUInt16LE(VERSION_AT) === VERSION
+    return isMetaAt(0) && isMetaAt(page.readUInt32LE(PAGE_BYTES_AT))
+  } finally {
+    closeSync(descriptor)
+  }
+}
+
 function isThere(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false }) !== undefined
 }
 
 const DATA_FILE = 'store/data.mdb'
+/** `MDB_page` with `MDB_meta` after it, in mdb.c. */
+const FLAGS_AT = 18
+const MAGIC_AT = 24
+const VERSION_AT = 28
+const PAGE_BYTES_AT = 48
+const META_BYTES = 52
+const META_FLAG = 0x08
+const MAGIC = 0xbeefc0de
+const VERSION = 2

@@ -335,6 +335,10 @@ t.test('what is in the way, missing or damaged is refused with a sentence, and n
   const outcome = await backup(altered, damaged)
   t.same([outcome.code, readdirSync(damaged)], [1, []], 'a damaged log has no backup')
   t.match(outcome.stderr, /run fsck on the original/)
+  writeFileSync(join(altered, 'store', 'data.mdb'), 'not a store'.repeat(1_000))
+  const overwritten = await backup(altered, damaged)
+  t.same([overwritten.code, readdirSync(damaged)], [1, []])
+  t.match(overwritten.stderr, /^backup: .* does not begin as a store does/m)
 })
 
 t.test('a backup that was killed is not taken for one', async t => {

@@ -1,7 +1,7 @@
 /** The doctor beside a server and before its first start: each thing that it tries, well and broken. */
 
 import { once } from 'node:events'
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, truncateSync, writeFileSync } from 'node:fs'
 import { createServer as createHttpServer } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
@@ -289,11 +289,12 @@ t.test('a head file that is ahead of the store, and a store that is broken, fail
   const environment = await afterRun(t, folder)
   const empty = await consult({ ...environment, CALLSIGN_DATA_DIR: join(folder, 'older') })
   t.match(empty.line('head file'), { ok: false, detail: /has signed 1 entries, the store holds 0/ })
-  const broken = join(folder, 'broken')
-  mkdirSync(join(broken, 'store'), { recursive: true })
-  writeFileSync(join(broken, 'store', 'data.mdb'), 'not a store'.repeat(1_000))
-  const report = await consult({ ...environment, CALLSIGN_DATA_DIR: broken })
-  t.match(report.line('store'), { ok: false, detail: /fsck/ })
+  const store = join(environment.CALLSIGN_DATA_DIR!, 'store', 'data.mdb')
+  truncateSync(store, 3 * 4096)
+  t.match((await consult(environment)).line('store'), { ok: false, detail: /fsck/ })
+  writeFileSync(store, 'not a store'.repeat(1_000))
+  const report = await consult(environment)
+  t.match(report.line('store'), { ok: false, detail: /does not begin as a store does/ })
 })
 
 t.test('a restored store fails until something answers for it, as at the start of the server', async t => {

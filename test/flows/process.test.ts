@@ -370,6 +370,28 @@ t.test('a lock that was damaged is said to hold nothing, and goes when it is rem
   await next.end()
 })
 
+t.test('a store that was damaged is a sentence to the server, and no signal', async t => {
+  const dataFolder = t.testdir()
+  await (await startServer({ dataFolder })).end()
+  const path = join(dataFolder, 'store', 'data.mdb')
+  const whole = readFileSync(path)
+  const pageBytes = whole.readUInt32LE(48)
+  const withoutPageKinds = Buffer.from(whole)
+  for (let at = 2 * pageBytes; at < whole.length; at += pageBytes) withoutPageKinds.writeUInt16LE(0, at + 18)
+  const cases: [Buffer, string][] = [
+    [Buffer.alloc(whole.length, 7), `${path} does not begin as a store does`],
+    [withoutPageKinds, `CALLSIGN_DATA_DIR ${dataFolder} can't be used (MDB_`],
+  ]
+  for (const [bytes, sentence] of cases) {
+    writeFileSync(path, bytes)
+    const { code, stderr } = await startRefused({ dataFolder })
+    t.equal(code, 1)
+    t.ok(stderr.includes(sentence), stderr)
+    t.match(stderr, /restore a backup/)
+    t.notMatch(stderr, /\n {4}at /)
+  }
+})
+
 t.test('--dev on data of a server in production says that it never had development keys', async t => {
   const dataFolder = t.testdir()
   const environment = { ...(await keysOf('kt.example.org/log')), CALLSIGN_HTTP_HOST: '127.0.0.1' }

@@ -2,7 +2,7 @@
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, statSync } from 'node:fs'
+import { chmodSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setImmediate } from 'node:timers/promises'
@@ -32,6 +32,39 @@ t.test('a file that was cut short as it was made is refused, and left as it is',
     if (name === 'store') t.throws(() => Database.openReadOnly(folder), refusal)
     t.equal(statSync(path).size, 1_024)
   }
+})
+
+t.test('a file that does not begin as LMDB has it is refused, and left as it is', async t => {
+  const made = t.testdir()
+  await Database.open(made).close()
+  const whole = readFileSync(join(made, 'store', 'data.mdb'))
+  const pageBytes = whole.readUInt32LE(48)
+  const changed = (at: number, ...bytes: number[]) =>
+    Buffer.from(whole).fill(Buffer.from(bytes), at, at + bytes.length)
+  const broken = {
+    text: Buffer.from('not a store'.repeat(1_000)),
+    zeros: Buffer.alloc(whole.length),
+    'first page': changed(0, ...Buffer.alloc(pageBytes, 7)),
+    'second page': changed(pageBytes, ...Buffer.alloc(pageBytes, 7)),
+    flags: changed(18, 0),
+    magic: changed(24, 0xdf),
+    version: changed(28, 1),
+    'page size': changed(48, 7, 7, 7, 7),
+  }
+  for (const [what, bytes] of Object.entries(broken)) {
+    const folder = t.testdir({ store: { 'data.mdb': bytes } })
+    const path = join(folder, 'store', 'data.mdb')
+    const refusal = {
+      code: 'CHECKPOINT_INVALID',
+      message: new RegExp(`^${path} does not begin as a store does.*restore a backup`),
+    }
+    t.throws(() => Database.open(folder), refusal, what)
+    t.throws(() => Database.openReadOnly(folder), refusal, what)
+    t.ok(readFileSync(path).equals(bytes), what)
+  }
+  const folder = t.testdir({ lock: { 'data.mdb': broken.text } })
+  const message = /nothing is kept there: remove .*lock while/
+  t.throws(() => Database.open(folder), { code: 'STORE_UNAVAILABLE', message })
 })
 
 t.test(
