@@ -164,7 +164,7 @@ function judgeHeadFile(
   if (checkpoint === undefined)
     return fails(
       'head file',
-      `${headFile} is not a checkpoint of ${signer.name}: put this log's own file there`,
+      `${headFile} is not a checkpoint of ${signer.name}: put this log's own file there, or set the KT_PRIVATE_KEY that signed it`,
     )
   if (store?.kind === 'failed')
     return off(

@@ -120,6 +120,15 @@ export function openNote(note: string | Uint8Array, verifiers: readonly Verifier
   return { text, signatures, unverified }
 }
 
+/**
+ * The keys that a note says it is signed with, each as `name+id`, with which a vkey begins. None of them is verified.
+ * Throws `MALFORMED` for bad form.
+ */
+export function statedKeys(note: string): string[] {
+  const signatures = splitNote(noteText(note)).lines.map(parseSignatureLine)
+  return signatures.map(({ name, keyId }) => `${name}+${hexId(keyId)}`)
+}
+
 /** Whether the name can stand in a signature line: not empty, no Unicode space, no plus, no control character. */
 export function isKeyName(name: string): boolean {
   return name !== '' && !name.includes('+') && !WHITE_SPACE.test(name) && isNoteText(name)

@@ -12,7 +12,7 @@ import { readFile } from 'node:fs/promises'
 import { setTimeout } from 'node:timers/promises'
 import { assert, messageOf, SignalError } from '../errors.ts'
 import { type Checkpoint, openCheckpoint } from '../log/checkpoint.ts'
-import type { VerifierKey } from '../log/note.ts'
+import { formatVerifierKey, statedKeys, type VerifierKey } from '../log/note.ts'
 import { writeDurably } from './durable-file.ts'
 import type { LogHead } from './log-store.ts'
 
@@ -62,7 +62,7 @@ export class HeadFile {
     } catch (cause) {
       throw new SignalError(
         'CHECKPOINT_INVALID',
-        `CALLSIGN_LOG_HEAD_FILE ${path} is not a checkpoint of ${verifier.name} (${messageOf(cause)}): put this log's own file back there, or name another`,
+        `CALLSIGN_LOG_HEAD_FILE ${path} is not a checkpoint of ${verifier.name} (${messageOf(cause)}): ${adviceOn(note, verifier)}`,
         { cause },
       )
     }
@@ -132,6 +132,23 @@ function readNote(path: string): string | undefined {
       `CALLSIGN_LOG_HEAD_FILE ${path} can't be read (${codeOf(error)}): mend that before the log goes on`,
       { cause: error },
     )
+  }
+}
+
+/** A whole note of another key tells of a wrong KT_PRIVATE_KEY at least as often as of a wrong file. */
+function adviceOn(note: string, verifier: VerifierKey): string {
+  const putBack = "put this log's own file back there, or name another"
+  const vkey = formatVerifierKey(verifier)
+  const keys = keysIn(note)
+  if (keys.length === 0 || keys.some(key => vkey.startsWith(`${key}+`))) return putBack
+  return `it is signed with ${keys.join(', ')}; if this log was made with that key, set KT_PRIVATE_KEY to it, else ${putBack}`
+}
+
+function keysIn(note: string): string[] {
+  try {
+    return statedKeys(note)
+  } catch {
+    return []
   }
 }
 

@@ -4,7 +4,7 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSyn
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { signCheckpoint } from '../../src/log/checkpoint.ts'
-import { signerKeyFromSeed } from '../../src/log/note.ts'
+import { formatVerifierKey, signerKeyFromSeed } from '../../src/log/note.ts'
 import { writeDurably } from '../../src/store/durable-file.ts'
 import { HeadFile } from '../../src/store/head-file.ts'
 import type { LogHead } from '../../src/store/log-store.ts'
@@ -68,6 +68,21 @@ t.test('a file that is not a checkpoint of this log is refused by name', async t
   const folder = pathIn(t)
   mkdirSync(folder)
   t.throws(() => HeadFile.open(folder, SIGNER), { code: 'CHECKPOINT_INVALID', message: /can't be read/ })
+})
+
+t.test('a whole file of another key names that key, and one that is at fault names none', async t => {
+  const path = pathIn(t)
+  const made = signerKeyFromSeed(SIGNER.name, new Uint8Array(32).fill(9))
+  const { checkpoint } = headOf(3, made)
+  writeFileSync(path, checkpoint)
+  const [, id] = formatVerifierKey(made).split('+')
+  const sentence = `it is signed with ${SIGNER.name}+${id}; if this log was made with that key, set KT_PRIVATE_KEY to it`
+  t.throws(() => HeadFile.open(path, SIGNER), { message: new RegExp(sentence.replaceAll('+', '\\+')) })
+  t.equal(HeadFile.open(path, made).checkpoint?.treeSize, 3)
+  for (const text of [checkpoint.replace('\n3\n', '\n2\n'), checkpoint.slice(0, -20)]) {
+    writeFileSync(path, text)
+    t.throws(() => HeadFile.open(path, made), { message: /^((?!KT_PRIVATE_KEY).)*$/ })
+  }
 })
 
 t.test('a write that fails is refused, leaves the old note, and the next one may succeed', async t => {
