@@ -7,8 +7,8 @@ import { copyLine } from './support/copy-line.ts'
 
 const USAGE = `usage: node dist/scripts/backup.js --data-dir DIR --to FOLDER
 
-Writes a copy of the log into FOLDER, which must be empty or not there, and checks every entry of it. The server may
-run meanwhile. Prints one line of JSON that says what the copy holds.
+Writes a copy of the log into FOLDER, which must be empty or not there, and outside DIR, and checks every entry of it.
+The server may run meanwhile. Prints one line of JSON that says what the copy holds.
 
   --data-dir DIR   the server's data directory (else CALLSIGN_DATA_DIR)
   --to FOLDER      where the copy goes

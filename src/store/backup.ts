@@ -4,8 +4,8 @@
  */
 
 import { existsSync } from 'node:fs'
-import { copyFile, mkdir, readdir, rename, rm } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
+import { copyFile, mkdir, readdir, realpath, rename, rm } from 'node:fs/promises'
+import { basename, dirname, join, resolve } from 'node:path'
 import { SignalError } from '../errors.ts'
 import { Database } from './database.ts'
 import { syncToDisk } from './durable-file.ts'
@@ -24,8 +24,8 @@ export interface CopiedLog {
 }
 
 /**
- * Writes a copy of the store below `dataFolder` into the folder `to`, which must be empty or not there. The server may
- * go on: what it commits after the copy began is not in it. Throws `STORE_UNAVAILABLE` when there is nothing to copy or
+ * Writes a copy of the store below `dataFolder` into the folder `to`, which must be elsewhere, and empty or not there. The
+ * server may go on: what it commits after the copy began is not in it. Throws `STORE_UNAVAILABLE` when there is nothing to copy or
  * no place for it, and `CHECKPOINT_INVALID` when the copy is damaged, as then the store is.
  *
  *   1. copy    into a folder `unfinished`; a crash in here leaves that, which `restore` does not take
@@ -35,6 +35,7 @@ export interface CopiedLog {
  */
 export async function backUp(dataFolder: string, to: string): Promise<CopiedLog> {
   await assertEmpty(to)
+  await assertOutside(to, dataFolder)
   const source = Database.openReadOnly(dataFolder)
   const unfinished = join(to, UNFINISHED)
   try {
@@ -113,6 +114,22 @@ async function assertEmpty(folder: string): Promise<void> {
     throw error
   })
   if (names.length > 0) throw new SignalError('STORE_UNAVAILABLE', `${folder} is not empty`)
+}
+
+/** What takes the data directory away would take the copy with it. */
+async function assertOutside(folder: string, dataFolder: string): Promise<void> {
+  const isInside = `${await realPathOf(folder)}/`.startsWith(`${await realPathOf(dataFolder)}/`)
+  if (!isInside) return
+  const reason = `${folder} is inside the data directory ${dataFolder} and would be lost with it: name a folder elsewhere`
+  throw new SignalError('STORE_UNAVAILABLE', reason)
+}
+
+/** Without links, also of what is not there yet. */
+async function realPathOf(path: string): Promise<string> {
+  return realpath(path).catch(async (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT') throw error
+    return join(await realPathOf(dirname(resolve(path))), basename(path))
+  })
 }
 
 const STORE = 'store'

@@ -10,6 +10,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  symlinkSync,
   truncateSync,
   watch,
   writeFileSync,
@@ -298,9 +299,18 @@ t.test('what is in the way, missing or damaged is refused with a sentence, and n
   writeFileSync(join(full, 'file'), '')
   const from = (source: string, to: string) => runScript('restore', ['--from', source, '--data-dir', to])
   const none = join(folder, 'none')
+  const link = join(folder, 'link')
+  symlinkSync(dataFolder, link)
+  const inside = /^backup: .* is inside the data directory .*name a folder elsewhere$/m
+  const beside = await backup(dataFolder, `${dataFolder}-copy`)
+  t.equal(beside.code, 0, 'a folder whose name only begins so is elsewhere')
+  const held = readdirSync(dataFolder)
   const cases = [
     [await backup(dataFolder, full), 2, /^backup: .*full is not empty$/m],
     [await backup(none, join(folder, 'a')), 2, /^backup: there is no store in /m],
+    [await backup(dataFolder, join(dataFolder, 'new', 'copy')), 2, inside],
+    [await backup(dataFolder, join(link, 'copy')), 2, inside],
+    [await backup(link, join(dataFolder, 'copy')), 2, inside],
     [await from(copy, full), 2, /^restore: .*full is not empty$/m],
     [await from(copy, dataFolder), 2, /^restore: .*data is not empty$/m],
     [await from(none, join(folder, 'b')), 2, /^restore: there is no backup in /m],
@@ -312,6 +322,7 @@ t.test('what is in the way, missing or damaged is refused with a sentence, and n
     t.match(stderr, sentence)
   }
   t.same(readdirSync(full), ['file'])
+  t.same(readdirSync(dataFolder), held)
 
   const cut = join(folder, 'cut')
   cpSync(copy, cut, { recursive: true })
