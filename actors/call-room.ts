@@ -55,6 +55,8 @@ export type CallRoomMessage =
   | { readonly kind: 'deadline' }
   /** The user has blocked somebody, whose invitation is thereby declined. */
   | { readonly kind: 'inviter-blocked'; readonly userId: UserId; readonly inviterId: UserId }
+  /** So is any invitation of a user who has the account deleted. */
+  | { readonly kind: 'account-ended'; readonly userId: UserId }
   | SubscribeMessage
   | { readonly kind: 'unsubscribe'; readonly sessionId: string }
   /** Live events are left that not all were told of. */
@@ -171,6 +173,7 @@ class CallRoom implements Actor<CallRoomMessage> {
       case 'deadline':
         return this.#onOccurrence({ kind: 'deadline', nowMs: this.#nowMs() })
       case 'inviter-blocked':
+      case 'account-ended':
         return this.#onOccurrence({ ...message, nowMs: this.#nowMs() })
       case 'subscribe':
         return this.#onSubscribe(message)

@@ -95,14 +95,15 @@ export interface ApplicationParts {
   readonly askRoom: AskRoom
   readonly callIndex: CallIndex
   /**
-   * Each request of a device, each session that ended, each device left without one by its user's wish, each removed one,
-   * each block.
+   * Each request of a device, each session that ended, each device left without one, each removed one,
+   * each block, each account whose user has it deleted.
    */
   readonly onSeen: (userId: UserId, deviceId: DeviceId) => void
   readonly onSessionOver: (userId: UserId, sessionId: Uint8Array) => void
   readonly onSignedOut: (userId: UserId, deviceId: DeviceId) => void
   readonly onDeviceRemoved: (userId: UserId, deviceId: DeviceId) => void
   readonly onBlocked: (userId: UserId, otherId: UserId) => void
+  readonly onAccountEnded: (userId: UserId) => void
   /** Something waits in a device's inbox. */
   readonly onNews: (userId: UserId, deviceId: DeviceId) => void
   /** Whether the device has a socket at this moment. */

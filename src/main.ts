@@ -227,7 +227,7 @@ async function startApplication(
     onFault: house.onFault,
   })
   const { connections, callIndex, askRoom, onNews, onSeen } = signalling
-  const { onSessionOver, onSignedOut, onDeviceRemoved, onBlocked } = signalling
+  const { onSessionOver, onSignedOut, onDeviceRemoved, onBlocked, onAccountEnded } = signalling
   const application = openApplication({
     config: config.application,
     isDevelopment: config.isDevelopment,
@@ -251,6 +251,7 @@ async function startApplication(
     onSignedOut,
     onDeviceRemoved,
     onBlocked,
+    onAccountEnded,
     isConnected: (userId, deviceId) => connections.isConnected(userId, deviceId),
     onOutgoing: channel => wake(channel),
     ...(devConsole === undefined ? {} : { onRendered: devConsole.onDelivered }),

@@ -136,6 +136,12 @@ export class Signalling {
     }
   }
 
+  readonly onAccountEnded = (userId: UserId): void => {
+    for (const callId of this.callIndex.callsOf(userId)) {
+      this.#room(String(callId)).tellControl({ kind: 'account-ended', userId })
+    }
+  }
+
   /** Has everybody connect again elsewhere or later, in random order over `ms`. */
   async drain(ms: number): Promise<void> {
     const sessions = this.connections.sessions().sort(() => (this.#parts.randomBytes(1)[0]! < 128 ? -1 : 1))

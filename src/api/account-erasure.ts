@@ -1,5 +1,6 @@
 /** The end of an account, by its user's wish (contract 2.10): `src/store/account-erasure.ts` says what follows. */
 
+import type { UserId } from '../domain/ids.ts'
 import { DeleteUserReply, DeleteUserRequest } from '../schema/profile.ts'
 import { timeText } from '../schema/time.ts'
 import type { AccountErasure } from '../store/account-erasure.ts'
@@ -12,6 +13,8 @@ import { requireFreshProof, type StepUpWorld } from './step-up.ts'
 export interface AccountErasureWorld extends StepUpWorld, SignedOutWorld {
   readonly database: Pick<Database, 'commit' | 'afterCommit'>
   readonly erasure: Pick<AccountErasure, 'plan'>
+  /** Told of each account that is to be erased once that is durable. */
+  readonly onAccountEnded: (userId: UserId) => void
 }
 
 export function accountErasureOperations(world: AccountErasureWorld): readonly Operation[] {
@@ -28,9 +31,11 @@ export function accountErasureOperations(world: AccountErasureWorld): readonly O
       rates: [PROFILE_RATE],
       async handle(call) {
         await requireFreshProof(world, call)
+        const { userId } = call.caller
         return call.commit(() => {
-          const erasesAtMs = world.erasure.plan(call.caller.userId, call.nowMs)
-          tellSignedOut(world, call.caller.userId)
+          const erasesAtMs = world.erasure.plan(userId, call.nowMs)
+          tellSignedOut(world, userId)
+          world.database.afterCommit(() => world.onAccountEnded(userId))
           return { status: 202, body: { erasesAt: timeText(erasesAtMs) } }
         })
       },

@@ -68,10 +68,11 @@ export function declinedCall(
   return withParticipant(call, participant.userId, { state, devices: [], declinedOn: by.deviceId })
 }
 
-/** An invitation by this inviter turned down, on whichever device. */
-export function withoutInvitation(call: Call, userId: UserId, inviterId: UserId): Call {
+/** An invitation by this inviter, or by whomever, turned down on whichever device. */
+export function withoutInvitation(call: Call, userId: UserId, inviterId: UserId | undefined): Call {
   const participant = participantOf(call, userId)
-  if (participant === undefined || !isPending(participant) || participant.invitedBy !== inviterId) return call
+  if (participant === undefined || !isPending(participant)) return call
+  if (inviterId !== undefined && participant.invitedBy !== inviterId) return call
   return withParticipant(call, userId, { state: 'declined', devices: [], declinedOn: undefined })
 }
 

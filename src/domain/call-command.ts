@@ -84,6 +84,8 @@ export type CallOccurrence =
       readonly userId: UserId
       readonly inviterId: UserId
     }
+  /** The user has the account deleted, and can't answer whoever invited them. */
+  | { readonly kind: 'account-ended'; readonly nowMs: number; readonly userId: UserId }
 
 /** What a device asks for, or what is known of it. */
 export type DeviceCommand = Exclude<CallCommand, CallOccurrence>

@@ -66,8 +66,9 @@ export function decide(
   const present = withDeadlinesPassed(call, command.nowMs)
   const due = effectsOf(call, present, undefined, command.nowMs)
   if (command.kind === 'deadline') return { ok: true, call: present, effects: due, reply: DONE }
-  if (command.kind === 'inviter-blocked') {
-    const after = settled(withoutInvitation(present, command.userId, command.inviterId), command.nowMs)
+  if (command.kind === 'inviter-blocked' || command.kind === 'account-ended') {
+    const inviterId = command.kind === 'inviter-blocked' ? command.inviterId : undefined
+    const after = settled(withoutInvitation(present, command.userId, inviterId), command.nowMs)
     const effects = [...due, ...effectsOf(present, after, undefined, command.nowMs)]
     return { ok: true, call: after, effects, reply: DONE }
   }

@@ -548,6 +548,20 @@ t.test('an invitation by somebody who is blocked is declined on all devices, and
   t.equal(going.run(blocked(2, 1)).call, going.call, 'who has answered stays')
 })
 
+t.test('an invitation of somebody whose account ends is declined, whoever it is by', async t => {
+  const accountEnded = (user: number) => ({ kind: 'account-ended', userId: BigInt(user) as UserId }) as const
+  const house = ringing([2, 3])
+  t.same(inWords(house.run(accountEnded(2)).effects), [
+    '201 call_answered_elsewhere instead',
+    '202 call_answered_elsewhere instead',
+    'topic declined 2',
+    'history 2 declined',
+  ])
+  t.equal(house.run(accountEnded(3)).call.status, 'declined', 'nobody else rings')
+  const going = active([2])
+  t.equal(going.run(accountEnded(2)).call, going.call, 'who has answered leaves as a device')
+})
+
 t.test('a device that is removed asks for no key any more', async t => {
   const house = active([2, 3])
   const asking = [deviceOf(2, 2), deviceOf(2, 3), deviceOf(3, 2)]

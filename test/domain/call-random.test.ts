@@ -146,6 +146,7 @@ class Life {
       'device-signed-out',
       'device-removed',
       'inviter-blocked',
+      'account-ended',
       'start',
     ] as const
     const kind = this.#chance(0.65) ? this.#one(kinds) : this.#one(more)
@@ -166,6 +167,8 @@ class Life {
         return { command: { kind, by, userId: BigInt(this.#int(1, USERS)) as UserId } }
       case 'inviter-blocked':
         return { command: { kind, userId: by.userId, inviterId: BigInt(this.#int(1, USERS)) as UserId } }
+      case 'account-ended':
+        return { command: { kind, userId: by.userId } }
       case 'end':
         return this.#chance(0.3) ? { command: { kind, by } } : this.#any()
       case 'start':

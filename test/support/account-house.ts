@@ -103,6 +103,7 @@ function buildOperations(world: TestWorld, { google, apple, options, erasers }: 
     stepUpSeconds: options.stepUpSeconds ?? 0,
     onTokenReused: () => undefined,
     onSignedOut: options.onSignedOut ?? (() => undefined),
+    onAccountEnded: () => undefined,
   }
   const operations = [
     ...signInOperations(whole),

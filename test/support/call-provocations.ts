@@ -1,13 +1,14 @@
 /** How to hear each error code of calls: stories of people who are all contacts of the first, each with one device. */
 
+import type { DeviceId, UserId } from '../../src/domain/ids.ts'
 import type { ErrorCode } from '../../src/errors.ts'
 import { newDevice, newSession, newUser } from './application.ts'
 import type { Heard, Story } from './provocations.ts'
 import { openWhole, type WholeApplication } from './whole-application.ts'
 
-interface Phone {
-  readonly userId: bigint
-  readonly deviceId: bigint
+export interface Phone {
+  readonly userId: UserId
+  readonly deviceId: DeviceId
   /** Of a session that is bound to the device. */
   readonly token: string
 }
@@ -36,13 +37,13 @@ function callStory(count: number, tell: (calls: Calls) => Promise<Heard>): Story
   }
 }
 
-async function newPhone({ world }: WholeApplication): Promise<Phone> {
+export async function newPhone({ world }: WholeApplication): Promise<Phone> {
   const { userId } = await newUser(world)
   const { deviceId } = await newDevice(world, userId)
   return { userId, deviceId, token: (await newSession(world, userId, deviceId)).token }
 }
 
-async function befriend({ send }: WholeApplication, one: Phone, other: Phone): Promise<void> {
+export async function befriend({ send }: WholeApplication, one: Phone, other: Phone): Promise<void> {
   for (const [{ token }, { userId: targetUserId }] of [
     [one, other],
     [other, one],
@@ -51,7 +52,7 @@ async function befriend({ send }: WholeApplication, one: Phone, other: Phone): P
   }
 }
 
-function callTo(callees: readonly Phone[]) {
+export function callTo(callees: readonly Phone[]) {
   return { calleeIds: callees.map(({ userId }) => userId), encryptedAESKeys: keysFor(callees) }
 }
 

@@ -124,6 +124,7 @@ const QUIET_COMMANDS: ReadonlySet<string> = new Set([
   'device-online',
   'device-offline',
   'inviter-blocked',
+  'account-ended',
   'deadline',
 ])
 /** Two devices of each of 32 people; the rest of a larger call is counted. */

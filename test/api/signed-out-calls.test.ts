@@ -1,0 +1,51 @@
+/** What becomes of somebody's calls when their sessions end, in the application as it is put together. */
+
+import t, { type Test } from 'tap'
+import type { CallId } from '../../src/domain/ids.ts'
+import { befriend, callTo, newPhone, type Phone } from '../support/call-provocations.ts'
+import { openWhole } from '../support/whole-application.ts'
+
+/** Ann calls Bob and Cid. */
+async function ringing(t: Test) {
+  const whole = openWhole(t)
+  const { send } = whole
+  const [ann, bob, cid] = [await newPhone(whole), await newPhone(whole), await newPhone(whole)]
+  for (const other of [bob, cid]) await befriend(whole, ann, other)
+  const post = (phone: Phone, path: string, body: object = {}) =>
+    send(`POST /app/api/call/${path}`, { token: phone.token, body })
+  const { callId } = (await post(ann, 'start', { ...callTo([bob, cid]), isVideo: false })).body
+  return {
+    ...{ whole, ann, bob, cid },
+    join: (phone: Phone) => post(phone, `${callId}/join`),
+    /** The call, and Ann, Bob and Cid in it. */
+    async states(): Promise<string[]> {
+      const id = BigInt(callId) as CallId
+      // Answered when what the room was told before is durable.
+      await whole.signalling.askRoom(id, { kind: 'device-seen', by: ann })
+      const { status, participants } = whole.application.stores.calls.open(id)!
+      return [status, ...participants.map(({ state }) => state)]
+    },
+    deleteAccount: ({ token }: Phone) => send('DELETE /app/api/user', { token, body: { confirm: true } }),
+  }
+}
+
+t.test('who has the account deleted while they are rung has declined', async t => {
+  const { bob, cid, states, deleteAccount } = await ringing(t)
+  await deleteAccount(bob)
+  t.same(await states(), ['ringing', 'joined', 'declined', 'invited'])
+  await deleteAccount(cid)
+  t.same(await states(), ['declined', 'left', 'declined', 'declined'])
+})
+
+t.test('who has the account deleted leaves the call they are in', async t => {
+  const { bob, join, states, deleteAccount } = await ringing(t)
+  await join(bob)
+  await deleteAccount(bob)
+  t.same(await states(), ['active', 'joined', 'left', 'invited'])
+})
+
+t.test('who has the account deleted while they call takes the call back', async t => {
+  const { ann, states, deleteAccount } = await ringing(t)
+  await deleteAccount(ann)
+  t.same(await states(), ['cancelled', 'left', 'missed', 'missed'])
+})
