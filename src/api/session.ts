@@ -19,7 +19,7 @@ import { type SessionStore, sessionIdOf, sessionName } from '../store/session-st
 import type { Authentication } from './authentication.ts'
 import { type Call, type Operation, operationWithBody, type RateRule, type Reply } from './operation.ts'
 import { rateLimited } from './operation-routes.ts'
-import { type SignedOutWorld, tellSignedOut } from './signed-out.ts'
+import { type SignedOutWorld, signOut } from './signed-out.ts'
 
 export interface SessionWorld extends SignedOutWorld {
   readonly database: Pick<Database, 'commit' | 'afterCommit'>
@@ -102,8 +102,11 @@ function rotate(
     if (deviceId !== undefined) devices.touch(userId, deviceId, nowMs)
   }
   if (decision.kind === 'reused') {
+    const { userId, deviceId } = decision.session
     sessions.revoke(sessionId, REUSED, nowMs)
-    notices.tell(decision.session.userId, { kind: 'session_revoked', reason: REUSED }, nowMs)
+    notices.tell(userId, { kind: 'session_revoked', reason: REUSED }, nowMs)
+    // A thief may have put tokens of their own in the place of the device's.
+    signOut(world, userId, deviceId)
   }
   return decision
 }
@@ -122,10 +125,7 @@ async function logout(world: SessionWorld, call: LogoutCall): Promise<Reply> {
     else if (deviceId !== undefined) endEarlier(world.sessions, userId, deviceId, sessionId)
     world.sessions.remove(sessionId)
     // One who has signed in on it again since goes on being rung.
-    if (deviceId !== undefined && !world.sessions.devicesOf(userId).has(deviceId)) {
-      world.devices.forgetPush(userId, deviceId)
-    }
-    tellSignedOut(world, userId)
+    signOut(world, userId, deviceId)
     return { status: 204 }
   })
 }

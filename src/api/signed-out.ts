@@ -1,4 +1,4 @@
-/** Devices that their user's wish leaves without a session: a logout, or the end of the account. */
+/** Devices that are left without a session: by a logout, a theft of tokens, or the end of the account. */
 
 import type { DeviceId, UserId } from '../domain/ids.ts'
 import type { Database } from '../store/database.ts'
@@ -7,10 +7,18 @@ import type { SessionStore } from '../store/session-store.ts'
 
 export interface SignedOutWorld {
   readonly database: Pick<Database, 'afterCommit'>
-  readonly devices: Pick<DeviceStore, 'activeDevicesOf'>
+  readonly devices: Pick<DeviceStore, 'activeDevicesOf' | 'forgetPush'>
   readonly sessions: Pick<SessionStore, 'devicesOf'>
   /** Told of each of them. */
   readonly onSignedOut: (userId: UserId, deviceId: DeviceId) => void
+}
+
+/** In a transaction that has ended a session: its device leaves its call and gets no pushes, unless another one is on it. */
+export function signOut(world: SignedOutWorld, userId: UserId, deviceId: DeviceId | undefined): void {
+  if (deviceId !== undefined && !world.sessions.devicesOf(userId).has(deviceId)) {
+    world.devices.forgetPush(userId, deviceId)
+  }
+  tellSignedOut(world, userId)
 }
 
 /** In a transaction that ends sessions: has them told of once it is durable. */

@@ -97,6 +97,22 @@ t.test('a token that was replaced by a pair in use ends the session for the thie
   t.same(await house.letters(), ['push session_revoked'], 'its owner is told, once')
 })
 
+t.test('a theft signs the device out, and the last thing that is pushed to it says so', async t => {
+  const out: DeviceId[] = []
+  const house = await openAccountHouse(t, { onSignedOut: (_, deviceId) => void out.push(deviceId) })
+  const { world } = house
+  const first = await signIn(house)
+  const phone = await newDevice(world, first.userId)
+  for (const id of world.sessions.idsOf(first.userId)) {
+    await world.database.commit(() => world.sessions.bind(id, phone.deviceId))
+  }
+  await refresh(house, (await refresh(house, first)).pair)
+  t.equal((await refresh(house, first)).code, 'REFRESH_TOKEN_REUSED')
+  t.same(out, [phone.deviceId])
+  t.equal(world.devices.active(first.userId, phone.deviceId)?.push, undefined)
+  t.match((await world.takeSent()).at(-1), { notice: { kind: 'session_revoked' }, lastTokens: phone.push })
+})
+
 t.test('a token two refreshes old ends the session at once', async t => {
   const house = await openAccountHouse(t)
   const first = await signIn(house)

@@ -8,7 +8,7 @@ import { openWhole } from '../support/whole-application.ts'
 /** Ann calls Bob and Cid. */
 async function ringing(t: Test) {
   const whole = openWhole(t)
-  const { send } = whole
+  const { world, send } = whole
   const [ann, bob, cid] = [await newPhone(whole), await newPhone(whole), await newPhone(whole)]
   for (const other of [bob, cid]) await befriend(whole, ann, other)
   const post = (phone: Phone, path: string, body: object = {}) =>
@@ -26,6 +26,17 @@ async function ringing(t: Test) {
       return [status, ...participants.map(({ state }) => state)]
     },
     deleteAccount: ({ token }: Phone) => send('DELETE /app/api/user', { token, body: { confirm: true } }),
+    /** A token that was replaced is used again. */
+    async stealFrom({ userId, deviceId }: Phone): Promise<void> {
+      const isOwn = (id: Uint8Array) => world.sessions.read(id)?.deviceId === deviceId
+      const sessionId = world.sessions.idsOf(userId).find(isOwn)!
+      const tokens = () => world.authentication.tokensOf(sessionId, world.sessions.read(sessionId)!)
+      const { refreshToken } = tokens()
+      const refresh = (token: string) =>
+        send('POST /app/api/refresh-token', { body: { refreshToken: token } })
+      for (let times = 0; times < 2; times++) await refresh(tokens().refreshToken)
+      t.match((await refresh(refreshToken)).body, { code: 'REFRESH_TOKEN_REUSED' })
+    },
   }
 }
 
@@ -48,4 +59,11 @@ t.test('who has the account deleted while they call takes the call back', async 
   const { ann, states, deleteAccount } = await ringing(t)
   await deleteAccount(ann)
   t.same(await states(), ['cancelled', 'left', 'missed', 'missed'])
+})
+
+t.test('a device whose session ended by a token that was used again leaves its call', async t => {
+  const { bob, join, states, stealFrom } = await ringing(t)
+  await join(bob)
+  await stealFrom(bob)
+  t.same(await states(), ['active', 'joined', 'left', 'invited'])
 })
