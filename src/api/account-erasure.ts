@@ -31,9 +31,9 @@ export function accountErasureOperations(world: AccountErasureWorld): readonly O
       rates: [PROFILE_RATE],
       async handle(call) {
         await requireFreshProof(world, call)
-        const { userId } = call.caller
+        const { userId, deviceId } = call.caller
         return call.commit(() => {
-          const erasesAtMs = world.erasure.plan(userId, call.nowMs)
+          const erasesAtMs = world.erasure.plan(userId, call.nowMs, deviceId)
           tellSignedOut(world, userId)
           world.database.afterCommit(() => world.onAccountEnded(userId))
           return { status: 202, body: { erasesAt: timeText(erasesAtMs) } }

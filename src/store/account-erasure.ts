@@ -4,7 +4,7 @@
  * its entries: they can only be added to, and hold a hash and a key, no name.
  */
 
-import type { UserId } from '../domain/ids.ts'
+import type { DeviceId, UserId } from '../domain/ids.ts'
 import type { AccountLetters } from './account-letters.ts'
 import type { AccountStore } from './account-store.ts'
 import type { AppleConsents } from './apple-consents.ts'
@@ -37,17 +37,21 @@ export class AccountErasure {
     parts.expiries.define(EXPIRY.erasure, (key, nowMs) => this.#onDue(userInKey(key), nowMs))
   }
 
-  /** In a transaction: ends all sessions and has the account erased in seven days; returns when that is. */
-  plan(userId: UserId, nowMs: number): number {
+  /**
+   * In a transaction: ends all sessions and has the account erased in seven days; returns when that is. The devices are
+   * told, but for the one that asks.
+   */
+  plan(userId: UserId, nowMs: number, ownDeviceId?: DeviceId): number {
     const { accounts, expiries, sessions, letters, notices } = this.#parts
     const user = accounts.read(userId)
     const erasesAtMs = nowMs + GRACE_DAYS * 86_400_000
     if (user === undefined) return erasesAtMs
     accounts.put(userId, { ...user, erasesAtMs })
     expiries.add(EXPIRY.erasure, erasesAtMs, idsKey(userId))
-    this.#stopPushes(userId)
     for (const sessionId of sessions.idsOf(userId)) sessions.revoke(sessionId, 'account_deleted', nowMs)
-    notices.tell(userId, { kind: 'session_revoked', reason: 'account_deleted' }, nowMs)
+    // The last thing that is pushed, as long as there are tokens.
+    notices.tell(userId, { kind: 'session_revoked', reason: 'account_deleted' }, nowMs, ownDeviceId)
+    this.#stopPushes(userId)
     letters.tellAll(userId, { kind: 'erasure-planned', graceDays: GRACE_DAYS }, nowMs)
     return erasesAtMs
   }

@@ -42,6 +42,27 @@ t.test('it ends every session at once and says when the account is gone', async 
   t.same(await house.letters(), ['mail ann@example.org erasure-planned'])
 })
 
+t.test('the other devices are told, as the last thing that is pushed to them', async t => {
+  const house = await openAccountHouse(t)
+  const { world } = house
+  const { userId } = await newUser(world, 'Ann', 'ann@example.org')
+  const [mine, other] = [await newDevice(world, userId), await newDevice(world, userId)]
+  const { token } = await newSession(world, userId, mine.deviceId)
+  await deleteUser(house, token)
+  const pushes = (await world.takeSent()).filter(({ channel }) => channel === 'push')
+  t.match(pushes, [
+    {
+      ...{ deviceId: other.deviceId, lastTokens: other.push },
+      notice: { kind: 'session_revoked', reason: 'account_deleted' },
+    },
+  ])
+  t.equal(pushes.length, 1, 'and not the one that asked')
+  t.same(
+    world.devices.activeDevicesOf(userId).map(({ push }) => push),
+    [undefined, undefined],
+  )
+})
+
 t.test('a refresh token of before restores nothing', async t => {
   const house = await openAccountHouse(t)
   const { body } = await house.codeLogin('ann@example.org')
