@@ -24,7 +24,7 @@ import {
   type SentPushTokens,
 } from '../domain/device.ts'
 import { type DeviceId, newId, type UserId } from '../domain/ids.ts'
-import type { KeyAlgorithm } from '../domain/public-key.ts'
+import { type KeyAlgorithm, otherEncodingOf } from '../domain/public-key.ts'
 import { lasts } from '../domain/session.ts'
 import { assert, SignalError } from '../errors.ts'
 import type { Database } from '../store/database.ts'
@@ -141,6 +141,7 @@ export class DeviceRegistration {
     return decideRegistration({
       userId,
       owner: devices.ownerOfKey(publicKey),
+      otherEncodingOwner: devices.ownerOfKey(otherEncodingOf(publicKey)),
       devices: devices.activeDevicesOf(userId),
       pending: devices.pendingOf(userId),
       replacesDeviceId,

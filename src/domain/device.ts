@@ -72,6 +72,8 @@ export interface KeyOwner {
 export interface RegistrationFacts {
   readonly userId: UserId
   readonly owner: KeyOwner | undefined
+  /** Whose the same key in its other encoding is. To its own user that is another text, and so another device. */
+  readonly otherEncodingOwner: KeyOwner | undefined
   /** The user's active devices. */
   readonly devices: readonly Device[]
   /** Those that the user is registering. */
@@ -97,8 +99,10 @@ export type RegistrationDecision =
  * then stays, since nobody said that it is gone.
  */
 export function decideRegistration(facts: RegistrationFacts): RegistrationDecision {
-  const { userId, owner, devices, pending, replacesDeviceId } = facts
-  if (owner !== undefined && owner.userId !== userId) return { kind: 'refused', code: 'KEY_IN_USE' }
+  const { userId, owner, otherEncodingOwner, devices, pending, replacesDeviceId } = facts
+  // Stores of before may have the encodings of one key with two users, each of whom keeps theirs.
+  const holder = owner ?? otherEncodingOwner
+  if (holder !== undefined && holder.userId !== userId) return { kind: 'refused', code: 'KEY_IN_USE' }
   const known = devices.find(({ deviceId }) => deviceId === owner?.deviceId)
   // What it replaces is gone already when this is the repetition of a request that did it.
   if (known !== undefined) return { kind: 'known', device: known }

@@ -7,6 +7,8 @@
  * process when the key's details are read.
  */
 
+import { assert } from '../errors.ts'
+
 export type KeyAlgorithm = 'P-256' | 'RSA-2048'
 
 export interface AcceptedKey {
@@ -38,6 +40,15 @@ export function readPublicKey(text: string, algorithm?: string): AcceptedKey | R
     return { ok: false, field: 'keyAlgorithm', reason: `must be ${form.algorithm}, which the key is` }
   }
   return { ok: true, algorithm: form.algorithm, encoding: form.encoding }
+}
+
+/** The text of the same key in its other encoding: whose the key is must not depend on which of the two was sent. */
+export function otherEncodingOf(text: string): string {
+  const bytes = Buffer.from(text, 'base64')
+  const form = FORMS.find(({ length }) => length === bytes.length)
+  const other = FORMS.find(each => each.algorithm === form?.algorithm && each !== form)
+  assert(form !== undefined && other !== undefined, 'a key that was accepted has two encodings')
+  return Buffer.concat([other.prefix, bytes.subarray(form.prefix.length)]).toString('base64')
 }
 
 function refused(reason: string): RefusedKey {

@@ -16,6 +16,16 @@ import {
 
 const TENTH_OF_A_DAY_MS = 8_640_000
 
+/** A new key as SPKI, and as Apple's key export gives it, which is the end of that. */
+function bothEncodings(algorithm: 'P-256' | 'RSA'): string[] {
+  const { publicKey } =
+    algorithm === 'RSA'
+      ? generateKeyPairSync('rsa', { modulusLength: 2048 })
+      : generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const spki = publicKey.export({ type: 'spki', format: 'der' })
+  return [spki, spki.subarray(algorithm === 'RSA' ? -270 : -65)].map(bytes => bytes.toString('base64'))
+}
+
 t.test('a registered device is in the log under its id, with the key as it was sent', async t => {
   const house = await openHouse(t, t.testdir())
   const ann = await newUser(house.world)
@@ -123,6 +133,35 @@ t.test('a key of another user is refused, also when their device is removed', as
   await house.send(`DELETE /app/api/devices/${body.deviceId}`, { token: ann.token })
   t.equal((await registerDevice(house, bob, key)).body.code, 'KEY_IN_USE')
   t.equal(house.logged().length, 1)
+})
+
+t.test('a key of another user is refused in its other encoding too', async t => {
+  const house = await openHouse(t, t.testdir())
+  const [ann, bob] = [await newUser(house.world), await newUser(house.world, 'Bob')]
+  for (const [one, other] of [
+    bothEncodings('P-256'),
+    bothEncodings('RSA'),
+    bothEncodings('P-256').reverse(),
+  ]) {
+    t.equal((await registerDevice(house, ann, one)).status, 201)
+    t.equal((await registerDevice(house, bob, other)).body.code, 'KEY_IN_USE')
+    t.equal((await registerDevice(house, ann, other)).status, 201, 'to whom it is another device')
+  }
+})
+
+t.test('who has a key that another user has in its other encoding, from before, keeps it', async t => {
+  const house = await openHouse(t, t.testdir())
+  const [ann, bob] = [await newUser(house.world), await newUser(house.world, 'Bob')]
+  const [one, other] = bothEncodings('P-256')
+  const { body } = await registerDevice(house, ann, one)
+  const device = activeDevice(house, ann, body.deviceId)!
+  await house.world.database.commit(() =>
+    house.world.devices.begin(bob.userId, {
+      ...{ ...device, publicKey: other!, sessionId: bob.sessionId, startedAtMs: 0 },
+    }),
+  )
+  t.equal((await registerDevice(house, ann, one)).status, 200)
+  t.equal((await registerDevice(house, bob, other)).status, 201)
 })
 
 t.test(

@@ -1,7 +1,7 @@
 /** Device keys: keys that OpenSSL made are taken in each encoding, and damaged ones are refused. */
 import { createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
 import t from 'tap'
-import { readPublicKey } from '../../src/domain/public-key.ts'
+import { otherEncodingOf, readPublicKey } from '../../src/domain/public-key.ts'
 import { fromHex } from '../support/bytes.ts'
 import { randomFrom, seedOf } from '../support/seed.ts'
 
@@ -53,6 +53,17 @@ t.test('keys are taken in their four encodings', async t => {
   t.same(readPublicKey(base64(RFC_POINT)), taken('P-256', 'x963'))
   t.same(readPublicKey(base64(RSA_SPKI)), taken('RSA-2048', 'spki'))
   t.same(readPublicKey(base64(RSA_PKCS1)), taken('RSA-2048', 'pkcs1'))
+})
+
+t.test('each encoding of a key has the other one as its other', t => {
+  for (const [one, other] of [
+    [P256, P256_POINT],
+    [RSA_SPKI, RSA_PKCS1],
+  ] as const) {
+    t.equal(otherEncodingOf(base64(one)), base64(other))
+    t.equal(otherEncodingOf(base64(other)), base64(one))
+  }
+  t.end()
 })
 
 t.test('an algorithm that is sent must be the one of the key', async t => {
