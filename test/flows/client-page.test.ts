@@ -3,10 +3,10 @@
  * link and call, with keys that the log proves. Nothing but what the page shows is looked at.
  */
 
-import type { Browser, BrowserContext, Page, Route } from 'playwright-core'
+import type { Browser, Page, Route } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { openBrowser, PHONE, skipWithoutChromium } from '../support/browser.ts'
-import { startServer } from '../support/server.ts'
+import { button, type ClientHouse, newTab, openHouse, signIn, widthsOf } from '../support/client-page.ts'
 
 const FAKE_CAMERA = ['--use-fake-device-for-media-stream', '--use-fake-ui-for-media-stream']
 const LOOKUP = '**/api/get-public-keys'
@@ -14,39 +14,7 @@ const LOOKUP = '**/api/get-public-keys'
 /** Without a camera; who wants one opens another. */
 const shared = (await openBrowser(t)) as Browser
 
-/** A server, and a browser. */
-async function setUp(t: Test, browser = shared) {
-  const server = await startServer({ dataFolder: t.testdir() })
-  t.teardown(() => server.end('SIGKILL'))
-  const newContext = async () => {
-    const context = await browser.newContext({ viewport: PHONE })
-    t.teardown(() => context.close())
-    context.setDefaultTimeout(30_000)
-    return context
-  }
-  return { url: `${server.http}/dev/client`, newContext, server }
-}
-
-type SetUp = Awaited<ReturnType<typeof setUp>>
-
-function button(page: Page, name: string) {
-  return page.getByRole('button', { name })
-}
-
-/** Two clicks: who one is, and the code. */
-async function signIn(page: Page, name: string): Promise<void> {
-  await button(page, `Be ${name}`).click()
-  await button(page, 'Fetch the code').click()
-  await page.getByText('connected', { exact: true }).waitFor()
-}
-
-/** A tab of somebody new. */
-async function newTab(context: BrowserContext, url: string, name: string): Promise<Page> {
-  const page = await context.newPage()
-  await page.goto(url)
-  await signIn(page, name)
-  return page
-}
+const setUp = (t: Test, browser = shared) => openHouse(t, browser)
 
 /** Opens the link of one tab in another person's, who asks, and is accepted. */
 async function befriend(one: Page, other: Page, name: string): Promise<void> {
@@ -58,7 +26,7 @@ async function befriend(one: Page, other: Page, name: string): Promise<void> {
 }
 
 /** Ann and Bob, who are contacts, each in a browser profile of their own. */
-async function contacts({ url, newContext }: SetUp): Promise<[ann: Page, bob: Page]> {
+async function contacts({ url, newContext }: ClientHouse): Promise<[ann: Page, bob: Page]> {
   const ann = await newTab(await newContext(), url, 'Ann')
   const bob = await newTab(await newContext(), url, 'Bob')
   await befriend(ann, bob, 'Bob')
@@ -113,11 +81,6 @@ async function forgeProofs(route: Route): Promise<void> {
     return { ...result, proof: lines.join('\n') }
   })
   await route.fulfill({ response: answer, json: { results: forged } })
-}
-
-/** How wide the page is, and the window. */
-function widthsOf(page: Page): Promise<unknown> {
-  return page.evaluate('[document.documentElement.scrollWidth, innerWidth]')
 }
 
 /** Resolves when the device has a WebRTC connection to the one of this name. */

@@ -1,0 +1,57 @@
+/** The development client as tests use it: a server, tabs of a browser, and people who sign in to them. */
+
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
+import type { Test } from 'tap'
+import { PHONE } from './browser.ts'
+import { type RunningServer, startServer } from './server.ts'
+
+/** A server, and where its page is. */
+export interface ClientHouse {
+  readonly url: string
+  readonly server: RunningServer
+  /** A browser profile of its own, which ends with the test. */
+  newContext(options?: BrowserContextOptions): Promise<BrowserContext>
+}
+
+/** Starts a server for the browser; both contexts and server end with the test. */
+export async function openHouse(t: Test, browser: Browser): Promise<ClientHouse> {
+  const server = await startServer({ dataFolder: t.testdir() })
+  t.teardown(() => server.end('SIGKILL'))
+  const newContext = async (options: BrowserContextOptions = {}) => {
+    const context = await browser.newContext({ viewport: PHONE, ...options })
+    t.teardown(() => context.close())
+    context.setDefaultTimeout(30_000)
+    return context
+  }
+  return { url: `${server.http}/dev/client`, newContext, server }
+}
+
+/** A button by its name, or a part of it. */
+export function button(page: Page, name: string) {
+  return page.getByRole('button', { name })
+}
+
+/** Two clicks: who one is, and the code. */
+export async function signIn(page: Page, name: string): Promise<void> {
+  await askToBe(page, name)
+  await page.getByText('connected', { exact: true }).waitFor()
+}
+
+/** The same, whatever comes of it. */
+export async function askToBe(page: Page, name: string): Promise<void> {
+  await button(page, `Be ${name}`).click()
+  await button(page, 'Fetch the code').click()
+}
+
+/** A tab of somebody new. */
+export async function newTab(context: BrowserContext, url: string, name: string): Promise<Page> {
+  const page = await context.newPage()
+  await page.goto(url)
+  await signIn(page, name)
+  return page
+}
+
+/** How wide the page is, and the window. */
+export function widthsOf(page: Page): Promise<unknown> {
+  return page.evaluate('[document.documentElement.scrollWidth, innerWidth]')
+}
