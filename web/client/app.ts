@@ -6,10 +6,19 @@
 import { Calls } from './calls.ts'
 import { Contacts, isTokenGone, sharedToken, tokenIn } from './contacts.ts'
 import { deviceKeyOf, forgetDeviceKey } from './device-key.ts'
+import { Devices } from './devices.ts'
 import { KeyLog } from './key-log.ts'
 import { Problem, Session, type SignedIn, sentenceOf } from './session.ts'
 import { type Event, Socket } from './socket.ts'
-import { type Challenge, type Connection, SIGNED_OUT, type State, type Store, type User } from './state.ts'
+import {
+  type Challenge,
+  type Connection,
+  type Device,
+  SIGNED_OUT,
+  type State,
+  type Store,
+  type User,
+} from './state.ts'
 import { holdName, isOwnTab, mayKeep, namesTaken, releaseName } from './tabs.ts'
 
 /** What a signed-in person has. */
@@ -35,11 +44,13 @@ interface DeviceReply {
 export class App {
   readonly #store: Store
   readonly #session = new Session()
+  readonly #devices: Devices
   #person: Person | undefined
   #token = sharedToken(location)
 
   constructor(store: Store) {
     this.#store = store
+    this.#devices = new Devices(store, this.#session)
     this.#session.onOver = sentence => this.#leave(sentence)
   }
 
@@ -131,6 +142,13 @@ export class App {
     this.#leave(undefined)
   }
 
+  /** Removes another device. If that makes room for this one, it is registered now. */
+  async removeDevice(device: Device): Promise<void> {
+    await this.#devices.remove(device)
+    const { stage, user } = this.#state
+    if (stage === 'crowded' && user !== undefined) await this.#enter(user)
+  }
+
   /** Brings the connection to this tab; another tab of the same person has had it. */
   connectHere(): void {
     this.#signedIn.socket.connect()
@@ -172,7 +190,10 @@ export class App {
   }
 
   async #enter(user: User): Promise<void> {
-    const keyLog = await this.#register(user)
+    const keyLog = await this.#register(user).catch(error => {
+      if (!(error instanceof Problem && error.code === 'DEVICE_LIMIT')) throw error
+    })
+    if (keyLog === undefined) return this.#askForRoom(user)
     holdName(user.displayName)
     const contacts = new Contacts(this.#store, this.#session, user.userId)
     const socket = new Socket(this.#session, {
@@ -192,6 +213,11 @@ export class App {
     socket.connect()
     await this.#resolveToken()
     await this.#checkOwnKey()
+  }
+
+  async #askForRoom({ userId, displayName }: User): Promise<void> {
+    await this.#devices.load()
+    this.#store.update({ stage: 'crowded', challenge: undefined, user: { userId, displayName } })
   }
 
   /** Registers this browser's key for the person: the same key again is the same device. */
@@ -237,7 +263,12 @@ export class App {
     try {
       const { badge } = await this.#session.request<{ badge: { missedCalls: number } }>('GET', 'user')
       this.#store.update({ missedCalls: badge.missedCalls })
-      await Promise.all([this.contacts.load(), this.calls.loadHistory(), this.calls.onConnected()])
+      await Promise.all([
+        this.#devices.load(),
+        this.contacts.load(),
+        this.calls.loadHistory(),
+        this.calls.onConnected(),
+      ])
     } catch (error) {
       this.#store.say('bad', sentenceOf(error))
     }
@@ -260,7 +291,9 @@ export class App {
       case 'contact_removed':
         return this.contacts.load()
       case 'device_added':
-        return this.#store.say('bad', `A new device signs in as you: ${event.name}. Was that you?`)
+        return this.#devices.onAdded(event)
+      case 'device_removed':
+        return this.#devices.onRemoved(event)
       default:
         return this.calls.onEvent(event)
     }

@@ -4,7 +4,7 @@ import { html, nothing, type TemplateResult } from 'lit-html'
 import type { App } from './app.ts'
 import type { PastCall, State } from './state.ts'
 import type { View } from './view.ts'
-import { durationText, namesText } from './view-parts.ts'
+import { durationText, namesText, whenText } from './view-parts.ts'
 
 export function historyView(state: State, app: App): View {
   const { history, missedCalls, call } = state
@@ -42,13 +42,6 @@ function pastCallView({ doing, call, connection }: State, past: PastCall, app: A
         : nothing
     }
   </li>`
-}
-
-/** The time of today; of an earlier day that, too. */
-function whenText(at: Date): string {
-  const time = { hour: '2-digit', minute: '2-digit' } as const
-  if (at.toDateString() === new Date().toDateString()) return at.toLocaleTimeString([], time)
-  return at.toLocaleString([], { month: 'short', day: 'numeric', ...time })
 }
 
 const STATUSES: Readonly<Record<PastCall['status'], string>> = {

@@ -9,6 +9,9 @@ import { pageView, titleOf } from './view.ts'
 const root = document.querySelector('main')!
 /** What had the keyboard last. */
 let focused: Element | undefined
+/** The item of a list, and the card, that it is in. */
+let item: Element | null = null
+let card: Element | null = null
 /** The heading that took it over. */
 let given: Element | undefined
 const store = new Store((state: State) => {
@@ -21,9 +24,11 @@ const app = new App(store)
 
 addEventListener('focusin', ({ target }) => {
   focused = target as Element
+  item = focused.closest('li')
+  card = focused.closest('.card')
 })
 addEventListener('hashchange', () => void app.onHashChange())
-// A contact's menu lies over the next one's buttons: it closes as menus do.
+// A menu lies over the next one's buttons: it closes as menus do.
 addEventListener('click', ({ target }) => closeMenus(menu => !menu.contains(target as Node)))
 addEventListener('keydown', ({ key }) => {
   if (key === 'Escape') closeMenus(() => true)
@@ -36,7 +41,7 @@ root.replaceChildren()
 await app.start()
 
 function closeMenus(isMeant: (menu: HTMLDetailsElement) => boolean): void {
-  for (const menu of document.querySelectorAll<HTMLDetailsElement>('details.more[open]')) {
+  for (const menu of document.querySelectorAll<HTMLDetailsElement>('details.menu[open]')) {
     if (!isMeant(menu)) continue
     // Who is in it with the keyboard is not to be sent to the top of the page.
     if (menu.contains(document.activeElement)) menu.querySelector('summary')?.focus()
@@ -46,14 +51,16 @@ function closeMenus(isMeant: (menu: HTMLDetailsElement) => boolean): void {
 
 /**
  * Whoever was on something that is gone goes on at the first card: a new call's, or the code's. A screen reader says its
- * heading, and the next Tab is in it, not at the page's end. Who was taken to one goes on to a newer one.
+ * heading, and the next Tab is in it, not at the page's end. Who was taken to one goes on to a newer one. Whoever was in
+ * an item that is gone from its list stays with the list.
  */
 function keepFocus(): void {
   const { activeElement } = document
   const isLost = focused?.isConnected === false && activeElement === document.body
-  const heading = root.querySelector<HTMLElement>('.card h2')
+  const list = item?.isConnected === false && card?.isConnected ? card : undefined
+  const heading = (list ?? root).querySelector<HTMLElement>(list === undefined ? '.card h2' : 'h2')
   if (heading === null || heading === activeElement || !(isLost || activeElement === given)) return
-  given = heading
+  given = list === undefined ? heading : undefined
   heading.tabIndex = -1
   heading.focus({ preventScroll: true })
 }

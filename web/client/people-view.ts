@@ -82,7 +82,7 @@ function contactView(state: State, contact: Contact, app: App): TemplateResult {
     ${avatar(contact)}<span class="name" dir="auto">${displayName}</span>
     <span class="what">
       ${call === undefined ? callButtons(state, contact, app) : inviteButton(state, contact, isIn, app)}
-      <details class="more"><summary aria-label=${`More about ${displayName}`}>⋯</summary>
+      <details class="menu more"><summary aria-label=${`More about ${displayName}`}>⋯</summary>
         <button class="plain bad" @click=${() => app.act('remove-contact', () => app.contacts.remove(contact))}>
           Remove from contacts</button>
       </details>

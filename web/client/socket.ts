@@ -151,7 +151,8 @@ export class Socket {
     }
     if (code === 4403 || (code === 4401 && reason !== 'token_expired')) {
       void this.#client.deactivate()
-      return this.#listener.onSignedOut('This device was signed out.')
+      const why = code === 4403 ? 'removed by another of yours, and is signed out' : 'signed out'
+      return this.#listener.onSignedOut(`This device was ${why}.`)
     }
     if (code === 4401) void this.#session.renew().catch(() => {})
     this.#failures += 1

@@ -1,7 +1,10 @@
 /** Everything that the page shows, in one object: parts of the app put into it what they know, and the views read it. */
 
+/** `crowded`: signed in, but the user has as many devices as may be, without this one. */
+export type Stage = 'starting' | 'unusable' | 'forgetful' | 'signed-out' | 'code' | 'crowded' | 'signed-in'
+
 export interface State {
-  readonly stage: 'starting' | 'unusable' | 'forgetful' | 'signed-out' | 'code' | 'signed-in'
+  readonly stage: Stage
   /** What is being done, by the name of its button: that one waits. */
   readonly doing: ReadonlySet<string>
   readonly notices: readonly Notice[]
@@ -10,6 +13,8 @@ export interface State {
   readonly challenge: Challenge | undefined
   readonly user: User | undefined
   readonly ownKey: OwnKey
+  /** The user's own, the newest first. */
+  readonly devices: readonly Device[]
   readonly connection: Connection
   readonly contacts: readonly Contact[]
   readonly areContactsLoaded: boolean
@@ -53,6 +58,16 @@ export type OwnKey =
   | { readonly kind: 'none' | 'checking' }
   | { readonly kind: 'clean'; readonly index: number; readonly treeSize: number; readonly hash: string }
   | { readonly kind: 'doubtful' | 'unchecked'; readonly sentence: string }
+
+export interface Device {
+  readonly deviceId: string
+  readonly name: string
+  readonly platform: string
+  /** Whether it is this one. */
+  readonly current: boolean
+  readonly createdAt: string
+  readonly lastSeenAt: string
+}
 
 /** `blocked`: the server answers, but not by WebSocket; `unanswered`: not at all. Both are tried again, as `connecting` is. */
 export type Connection = 'off' | 'connecting' | 'connected' | 'elsewhere' | 'blocked' | 'unanswered'
@@ -160,6 +175,7 @@ export const SIGNED_OUT: State = {
   challenge: undefined,
   user: undefined,
   ownKey: { kind: 'none' },
+  devices: [],
   connection: 'off',
   contacts: [],
   areContactsLoaded: false,

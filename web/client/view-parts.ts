@@ -18,6 +18,15 @@ export function durationText(seconds: number): string {
   return hours > 0 ? `${hours}:${tail}` : tail
 }
 
+/** The time of today; of an earlier day that, too. */
+export function whenText(at: Date): string {
+  const time = { hour: '2-digit', minute: '2-digit' } as const
+  if (at.toDateString() === new Date().toDateString()) return at.toLocaleTimeString([], time)
+  const day = { month: 'short', day: 'numeric', ...time } as const
+  if (at.getFullYear() === new Date().getFullYear()) return at.toLocaleString([], day)
+  return at.toLocaleString([], { year: 'numeric', ...day })
+}
+
 /** `Ann`, `Ann and Bob`, `Ann, Bob and 2 more`. */
 export function namesText(names: readonly string[]): string {
   const [first = 'nobody', second, ...more] = names

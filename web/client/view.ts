@@ -4,6 +4,7 @@ import { html, nothing, type TemplateResult } from 'lit-html'
 import { repeat } from 'lit-html/directives/repeat.js'
 import type { App } from './app.ts'
 import { callView } from './call-view.ts'
+import { crowdedView, devicesView } from './devices-view.ts'
 import { historyView } from './history-view.ts'
 import { keyView } from './key-view.ts'
 import { addView, contactsView, requestsView } from './people-view.ts'
@@ -43,6 +44,8 @@ function bodyView(state: State, app: App): View {
     case 'signed-out':
     case 'code':
       return signInView(state, app)
+    case 'crowded':
+      return crowdedView(state, app)
     case 'signed-in':
       return homeView(state, app)
   }
@@ -54,7 +57,7 @@ function homeView(state: State, app: App): View {
     <div class="home">
       ${call === undefined ? nothing : callView(state, call, app)}
       <div class="column">${requestsView(state, app)} ${contactsView(state, app)} ${addView(state, app)}</div>
-      <div class="column">${historyView(state, app)} ${keyView(state)}</div>
+      <div class="column">${historyView(state, app)} ${keyView(state)} ${devicesView(state, app)}</div>
     </div>`
 }
 

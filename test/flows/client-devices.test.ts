@@ -1,0 +1,166 @@
+/**
+ * The list of one's own devices in the development client, in headless Chromium: who is in it, how one is removed, and what
+ * the removed one's page says.
+ */
+
+import { generateKeyPairSync } from 'node:crypto'
+import type { Browser, Locator, Page } from 'playwright-core'
+import t from 'tap'
+import { openBrowser, PHONE, skipWithoutChromium } from '../support/browser.ts'
+import { askToBe, button, newTab, openHouse, widthsOf } from '../support/client-page.ts'
+import { postJson } from '../support/server.ts'
+
+const browser = (await openBrowser(t)) as Browser
+const EDGE = 'Mozilla/5.0 (X11) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0 Safari/537.36 Edg/140.0'
+const FIREFOX = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0'
+const DEVICES_MAX = 10
+
+/** Its rows, or those of this name. */
+function rows(page: Page, name = ''): Locator {
+  return page.locator('.devices li').filter({ hasText: name })
+}
+
+/** Opens the question, by the keyboard: what the page does then is where the next Tab goes on. */
+async function askToRemove(row: Locator): Promise<void> {
+  await row.locator('summary').press('Enter')
+}
+
+async function remove(row: Locator): Promise<void> {
+  await askToRemove(row)
+  await row.getByRole('button', { name: 'Remove it' }).click()
+}
+
+function tokensOf(page: Page): Promise<string> {
+  return page.evaluate('sessionStorage.getItem("callsign.tokens")')
+}
+
+/** The text that has the keyboard. */
+function focusedText(page: Page): Promise<string> {
+  return page.evaluate('document.activeElement.textContent')
+}
+
+t.test(
+  'a lost device is removed from the list, says so itself and goes no further',
+  { skip: skipWithoutChromium },
+  async t => {
+    const { url, newContext } = await openHouse(t, browser)
+    const ann = await newTab(await newContext(), url, 'Ann')
+    await rows(ann, 'this device').waitFor()
+    const third = await newTab(await newContext({ userAgent: FIREFOX }), url, 'Ann')
+    const lost = await newTab(await newContext({ userAgent: EDGE }), url, 'Ann')
+    await rows(ann, 'Edge').waitFor()
+    t.match(await rows(ann).allInnerTexts(), [/^Edge.*\n.*web, added .+, last seen/, /^Firefox/, /^Chrome/])
+    t.match(await rows(lost, 'this device').allInnerTexts(), [/^Edge/])
+    t.equal(await rows(ann, 'this device').locator('summary').count(), 0, 'signing out is the way for that')
+
+    await askToRemove(rows(ann, 'Edge'))
+    await rows(ann, 'Edge').getByRole('button', { name: 'Keep it' }).press('Enter')
+    t.equal(await focusedText(ann), 'Remove', 'the keyboard is where it was')
+    t.equal(await button(ann, 'Remove it').count(), 0)
+    await askToRemove(rows(third, 'Edge'))
+    const tokens = await tokensOf(lost)
+
+    await remove(rows(ann, 'Edge'))
+    await rows(ann, 'Edge').waitFor({ state: 'detached' })
+    await ann.getByText('Edge, development client was removed from your devices.').waitFor()
+    t.equal(await focusedText(ann), 'Your devices', 'the keyboard stays with the list')
+    await rows(third, 'Edge').waitFor({ state: 'detached' })
+    await third.getByText('Edge, development client was removed from your devices.').waitFor()
+    await lost.getByText('This device was removed by another of yours').waitFor()
+    await button(lost, 'Be Ann').waitFor()
+
+    await lost.evaluate(`sessionStorage.setItem('callsign.tokens', ${JSON.stringify(tokens)})`)
+    await lost.reload()
+    await lost.getByText('The session was ended: sign in again.').waitFor()
+    await button(lost, 'Be Ann').waitFor()
+  },
+)
+
+t.test(
+  'a removal without an answer is said, and may be tried again when it was carried out after all',
+  { skip: skipWithoutChromium },
+  async t => {
+    const { url, newContext } = await openHouse(t, browser)
+    const context = await newContext()
+    // Else the list would show by itself what became of the try without an answer.
+    await context.routeWebSocket('**/ws', route => {
+      route.connectToServer().onMessage(message => {
+        if (!String(message).includes('device_removed')) route.send(message)
+      })
+    })
+    const ann = await newTab(context, url, 'Ann')
+    await newTab(await newContext({ userAgent: EDGE }), url, 'Ann')
+    await rows(ann, 'Edge').waitFor()
+    const removals = '**/app/api/devices/*'
+    await ann.route(removals, async route => {
+      await route.fetch()
+      await route.abort()
+    })
+    await remove(rows(ann, 'Edge'))
+    await ann.getByText('The server does not answer.').waitFor()
+    t.equal(await rows(ann, 'Edge').count(), 1, 'nothing is shown that is not known')
+    await ann.unroute(removals)
+    await button(ann, 'Remove it').click()
+    await rows(ann, 'Edge').waitFor({ state: 'detached' })
+    await ann.getByText('Edge, development client was removed').waitFor()
+  },
+)
+
+t.test(
+  'a device is shown by the name it gives itself, whatever that is',
+  { skip: skipWithoutChromium },
+  async t => {
+    const { url, newContext } = await openHouse(t, browser)
+    const ann = await newTab(await newContext(), url, 'Ann')
+    const names = {
+      '<img src=x onerror="throw 1">': '<img src=x onerror="throw 1">',
+      ['M'.repeat(100)]: 'M'.repeat(100),
+      '\u202eenohp': 'enohp',
+      '\u200b': 'Unnamed device',
+    }
+    const stranger = await newTab(await newContext({ userAgent: EDGE }), url, 'Ann')
+    const { accessToken } = JSON.parse(await tokensOf(stranger))
+    for (const [name, shown] of Object.entries(names)) {
+      await register(url, accessToken, { platform: 'P'.repeat(32), name })
+      await ann.getByText(`A new device signs in as you: ${shown}. Was that you?`).waitFor()
+      t.equal(await rows(ann).first().locator('.name').innerText(), shown)
+    }
+    await askToRemove(rows(ann, 'MMM'))
+    t.same(await widthsOf(ann), [PHONE.width, PHONE.width])
+  },
+)
+
+t.test(
+  'who has as many devices as may be removes one, and is signed in with the new one',
+  { skip: skipWithoutChromium },
+  async t => {
+    const { url, newContext } = await openHouse(t, browser)
+    const ann = await newTab(await newContext(), url, 'Ann')
+    const { accessToken } = JSON.parse(await tokensOf(ann))
+    for (let at = 1; at < DEVICES_MAX; at++) await register(url, accessToken, { name: `Phone ${at}` })
+    const page = await (await newContext({ userAgent: EDGE })).newPage()
+    await page.goto(url)
+    await askToBe(page, 'Ann')
+    const heading = page.getByRole('heading', { name: 'as many devices as you may' })
+    await heading.waitFor()
+    await page.reload()
+    await heading.waitFor()
+    t.equal(await rows(page).count(), DEVICES_MAX)
+    await remove(rows(page, 'Phone 7'))
+    await page.getByText('connected', { exact: true }).waitFor()
+    await rows(page, 'this device').waitFor()
+    t.equal(await rows(page).count(), DEVICES_MAX)
+    t.equal(await rows(page, 'Phone 7').count(), 0)
+    t.match(await rows(page, 'this device').innerText(), /^Edge/)
+  },
+)
+
+/** A device of whoever has the token, with a key of its own. */
+async function register(url: string, accessToken: string, deviceInfo: object): Promise<void> {
+  const { publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const key = publicKey.export({ type: 'spki', format: 'der' }).toString('base64')
+  const headers = { 'content-type': 'application/json', authorization: `Bearer ${accessToken}` }
+  const address = new URL('/app/api/register_device', url).href
+  const { status } = await postJson(address, { publicKey: key, deviceInfo }, headers)
+  if (status !== 201) throw new Error(`a device was answered with ${status}`)
+}

@@ -1,0 +1,66 @@
+/** The user's own devices, and the question before one is removed. Each keeps its elements when others come and go. */
+
+import { html, nothing, type TemplateResult } from 'lit-html'
+import { repeat } from 'lit-html/directives/repeat.js'
+import type { App } from './app.ts'
+import type { Device, State } from './state.ts'
+import type { View } from './view.ts'
+import { whenText } from './view-parts.ts'
+
+export function devicesView(state: State, app: App): View {
+  if (state.devices.length === 0) return nothing
+  return html`<section class="card"><h2>Your devices</h2>${listView(state, app)}</section>`
+}
+
+/** In place of everything else, while there is no room for this device. */
+export function crowdedView(state: State, app: App): TemplateResult {
+  return html`<section class="card"><h2>You have as many devices as you may</h2>
+    <p>Remove one that is lost or not used any more, and this one takes its place.</p>${listView(state, app)}</section>`
+}
+
+function listView({ devices, doing }: State, app: App): TemplateResult {
+  return html`<ul class="list devices">${repeat(
+    devices,
+    ({ deviceId }) => deviceId,
+    device => deviceView(device, doing, app),
+  )}</ul>`
+}
+
+function deviceView(device: Device, doing: ReadonlySet<string>, app: App): TemplateResult {
+  const { name, platform, current, createdAt, lastSeenAt } = device
+  return html`<li aria-current=${current ? 'true' : nothing}>
+    <span class="grow"><span class="name" dir="auto">${name}</span>
+      <span class="quiet facts"><span dir="auto">${platform}</span>, added ${timeView(createdAt)}${
+        current ? nothing : html`, last seen ${timeView(lastSeenAt)}`
+      }</span></span>
+    ${current ? html`<span class="good">this device</span>` : removalView(device, doing, app)}
+  </li>`
+}
+
+/** Not modal: whoever is called meanwhile can answer. */
+function removalView(device: Device, doing: ReadonlySet<string>, app: App): TemplateResult {
+  const { name, createdAt } = device
+  const show = ({ currentTarget }: Event) =>
+    (currentTarget as HTMLElement).querySelector('.question')!.scrollIntoView({ block: 'nearest' })
+  const keep = ({ currentTarget }: Event) => {
+    const menu = (currentTarget as HTMLElement).closest('details')!
+    menu.querySelector('summary')!.focus()
+    menu.open = false
+  }
+  // Browsers of one kind have one name.
+  const label = `Remove ${name}, added ${whenText(new Date(createdAt))}`
+  return html`<details class="menu removal" @toggle=${show}><summary class="bad" aria-label=${label}>Remove</summary>
+    <div class="question" role="group" aria-label=${`${label}?`}>
+      <p>It is signed out at once, and no call rings there. Its key stays in the key log.</p>
+      <p class="row">
+        <button class="bad" ?disabled=${doing.has('remove-device')}
+          @click=${() => app.act('remove-device', () => app.removeDevice(device))}>Remove it</button>
+        <button @click=${keep}>Keep it</button>
+      </p>
+    </div>
+  </details>`
+}
+
+function timeView(at: string): TemplateResult {
+  return html`<time datetime=${at}>${whenText(new Date(at))}</time>`
+}
