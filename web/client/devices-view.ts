@@ -51,7 +51,8 @@ function removalView(device: Device, doing: ReadonlySet<string>, app: App): Temp
   const label = `Remove ${name}, added ${whenText(new Date(createdAt))}`
   return html`<details class="menu removal" @toggle=${show}><summary class="bad" aria-label=${label}>Remove</summary>
     <div class="question" role="group" aria-label=${`${label}?`}>
-      <p>It is signed out at once, and no call rings there. Its key stays in the key log.</p>
+      <p><strong dir="auto">${name}</strong> is signed out at once, and no call rings there. Its key stays in the key
+        log.</p>
       <p class="row">
         <button class="bad" ?disabled=${doing.has('remove-device')}
           @click=${() => app.act('remove-device', () => app.removeDevice(device))}>Remove it</button>
