@@ -71,7 +71,7 @@ export class Database {
   /**
    * Opens the store below `folder` for reading only, also beside the process that writes to it: it takes neither its
    * lock nor its turn to write. Throws `STORE_UNAVAILABLE` when there is none, and `CHECKPOINT_INVALID` when its file is
-   * no store. One that is damaged beyond its first pages can end the process.
+   * no store. One that begins as a store and is damaged can end the process.
    */
   static openReadOnly(folder: string): Database {
     const path = join(folder, 'store')

@@ -38,7 +38,10 @@ export function hasMetaPages(path: string): boolean {
       (page.readUInt16LE(FLAGS_AT) & META_FLAG) !== 0 &&
       page.readUInt32LE(MAGIC_AT) === MAGIC &&
       page.readUInt16LE(VERSION_AT) === VERSION
-    return isMetaAt(0) && isMetaAt(page.readUInt32LE(PAGE_BYTES_AT))
+    if (!isMetaAt(0)) return false
+    const pageBytes = page.readUInt32LE(PAGE_BYTES_AT)
+    // Either page may be the newer one, and LMDB divides by the size that is there.
+    return pageBytes > 0 && isMetaAt(pageBytes) && page.readUInt32LE(PAGE_BYTES_AT) === pageBytes
   } finally {
     closeSync(descriptor)
   }

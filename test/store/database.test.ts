@@ -50,6 +50,8 @@ t.test('a file that does not begin as LMDB has it is refused, and left as it is'
     magic: changed(24, 0xdf),
     version: changed(28, 1),
     'page size': changed(48, 7, 7, 7, 7),
+    'no page size': changed(48, 0, 0, 0, 0),
+    'no page size in the second page': changed(pageBytes + 48, 0, 0, 0, 0),
   }
   for (const [what, bytes] of Object.entries(broken)) {
     const folder = t.testdir({ store: { 'data.mdb': bytes } })
