@@ -126,9 +126,10 @@ async function assertOutside(folder: string, dataFolder: string): Promise<void> 
 
 /** Without links, also of what is not there yet. */
 async function realPathOf(path: string): Promise<string> {
-  return realpath(path).catch(async (error: NodeJS.ErrnoException) => {
+  const full = resolve(path)
+  return realpath(full).catch(async (error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOENT') throw error
-    return join(await realPathOf(dirname(resolve(path))), basename(path))
+    return join(await realPathOf(dirname(full)), basename(full))
   })
 }
 

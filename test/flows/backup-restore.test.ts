@@ -309,6 +309,7 @@ t.test('what is in the way, missing or damaged is refused with a sentence, and n
     [await backup(dataFolder, full), 2, /^backup: .*full is not empty$/m],
     [await backup(none, join(folder, 'a')), 2, /^backup: there is no store in /m],
     [await backup(dataFolder, join(dataFolder, 'new', 'copy')), 2, inside],
+    [await backup(dataFolder, `${dataFolder}/new/..`), 2, inside],
     [await backup(dataFolder, join(link, 'copy')), 2, inside],
     [await backup(link, join(dataFolder, 'copy')), 2, inside],
     [await from(copy, full), 2, /^restore: .*full is not empty$/m],
