@@ -24,9 +24,9 @@ export interface CopiedLog {
 }
 
 /**
- * Writes a copy of the store below `dataFolder` into the folder `to`, which must be elsewhere, and empty or not there. The
- * server may go on: what it commits after the copy began is not in it. Throws `STORE_UNAVAILABLE` when there is nothing to copy or
- * no place for it, and `CHECKPOINT_INVALID` when the copy is damaged, as then the store is.
+ * Writes a copy of the store below `dataFolder` into the folder `to`, which must be elsewhere, and empty or not there.
+ * The server may go on: what it commits after the copy began is not in it. Throws `STORE_UNAVAILABLE` when there is
+ * nothing to copy or no place for it, and `CHECKPOINT_INVALID` when the copy is damaged, as then the store is.
  *
  *   1. copy    into a folder `unfinished`; a crash in here leaves that, which `restore` does not take
  *   2. sync    the copy survives a power cut
