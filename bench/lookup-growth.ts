@@ -9,7 +9,7 @@ import { collectedMegabytes, collectingArguments, collectingEnvironment } from '
 import { compareHttp, type HttpSide } from './support/http-comparison.ts'
 import { type RequestList, writeRequests } from './support/http-load.ts'
 import { askEachOnce, lookupRequests } from './support/lookups.ts'
-import { prefilledLog } from './support/prefill.ts'
+import { type PrefilledLog, prefilledLog } from './support/prefill.ts'
 import { startServer } from './support/server.ts'
 
 const RATE: Row = {
@@ -42,6 +42,8 @@ interface SizedServer extends HttpSide {
 }
 
 async function run(context: BenchmarkContext): Promise<void> {
+  // Filling takes long, and V8 gives memory back while a server waits.
+  for (const entries of context.scale.sizes) await logOf(context, entries)
   let smaller: SizedServer | undefined
   for (const entries of context.scale.sizes) {
     const larger = await open(context, entries)
@@ -62,8 +64,8 @@ async function compare(context: BenchmarkContext, smaller: SizedServer, larger: 
 }
 
 async function open(context: BenchmarkContext, entries: number): Promise<SizedServer> {
-  const { devices, warmTargets, sizes } = context.scale
-  const log = await prefilledLog(context.storesFolder, { entries, devices: Math.min(devices, entries) })
+  const { warmTargets, sizes } = context.scale
+  const log = await logOf(context, entries)
   const scales = { path: join(context.folder, `memory-${entries}.json`), collections: 3 }
   const server = await startServer({
     dataFolder: log.dataFolder,
@@ -78,4 +80,8 @@ async function open(context: BenchmarkContext, entries: number): Promise<SizedSe
   const requests = writeRequests(context.folder, `log-${entries}`, lookupRequests(targets))
   const megabytes = () => collectedMegabytes(server.pid, scales)
   return { entries, url: server.http, pid: server.pid, requests, megabytes, end: () => server.end() }
+}
+
+function logOf({ scale, storesFolder }: BenchmarkContext, entries: number): Promise<PrefilledLog> {
+  return prefilledLog(storesFolder, { entries, devices: Math.min(scale.devices, entries) })
 }
