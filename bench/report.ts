@@ -1,11 +1,10 @@
 /**
- * Turns the JSON lines of runs into what is shown: the table and the sentences of `bench/README.md`, the shorter table of
- * `README.md`, and the chart.
+ * Turns the JSON lines of runs into what is shown: the table and the sentences of `bench/README.md`, and the chart.
  *
  *     node dist/bench/report.js FILE [SECOND-FILE] [--publish]
  *
  * With a second file the last column has the medians of that run, to see how well they agree. `--publish` writes the
- * texts between the marks in both files, and the chart, instead of printing them.
+ * text between the marks, and the chart, instead of printing them.
  */
 
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -32,27 +31,6 @@ export function formatTable(results: readonly Result[], second: readonly Result[
       ...(second.length > 0 ? [formatAgain(summary, again.get(summary.key))] : []),
     ]),
   )
-}
-
-/** The rows with a goal or with others beside; of those that grow, the largest alone. */
-export function formatSummary(results: readonly Result[]): string {
-  const largest = new Map<string, Summary>()
-  for (const summary of summarise(results)) {
-    const { row, peers, size, limitName } = summary
-    const isShown = (row.goal !== undefined || peers.size > 0) && limitName === row.limit
-    // Of receivers each number is a question of its own.
-    if (isShown) largest.set(size.includes('receivers') ? nameOf(summary) : row.name, summary)
-  }
-  const lines = [...largest.values()].map(summary => [
-    nameOf(summary),
-    summary.limitName,
-    formatFigure(summary.limit, summary.row.unit),
-    formatFigure(summary.project, summary.row.unit),
-    formatRatio(summary.ratio),
-    formatPeers(summary),
-    summary.row.goal === undefined ? '' : formatGoal(summary.row.goal, summary.row.unit),
-  ])
-  return tableOf(['What', 'Limit', 'Limit figure', 'Project', 'Ratio', 'Others', 'Goal'], lines)
 }
 
 /** Where, when and on what a run was made, in one sentence. */
@@ -146,7 +124,6 @@ function main(): void {
     return
   }
   writeMarked('bench/README.md', whole)
-  writeMarked('README.md', `${occasion}\n${formatSummary(results)}`)
   mkdirSync('docs/images', { recursive: true })
   writeFileSync(CHART, drawChart(summarise(results)))
 }

@@ -383,7 +383,7 @@ const EXPIRE_MS = 1_000
 const EXPIRED_AT_ONCE = 1_000
 const USAGE = `usage: node --env-file=callsign.env dist/src/main.js [--dev] [--known-checkpoint FILE]
 
-Serves until SIGTERM. Its settings are environment variables, which README.md lists; doctor.js tries them.
+Serves until SIGTERM. Its settings are environment variables, which docs/operator/settings.md lists; doctor.js tries them.
 
   --dev                     a development server: on this machine only, it makes its own keys and shows what it sends
   --known-checkpoint FILE   at the first start after a restore: the newest checkpoint that anybody has seen

@@ -1,5 +1,5 @@
 /**
- * The README's call in two terminals, pasted into two shells behind its story by hand: they show what is printed there.
+ * docs/by-hand.md typed into two shells: they show what the page prints.
  */
 
 import { type ChildProcess, spawn } from 'node:child_process'
@@ -10,7 +10,7 @@ import { skipWithout } from '../support/programs.ts'
 import { startServer } from '../support/server.ts'
 import { PROJECT_ROOT } from '../support/vectors.ts'
 
-const README = readFileSync(join(PROJECT_ROOT, 'README.md'), 'utf8')
+const PAGE = readFileSync(join(PROJECT_ROOT, 'docs/by-hand.md'), 'utf8')
 const TOOLS = ['/usr/bin/curl', '/usr/bin/jq', '/usr/bin/openssl', '/bin/bash']
 
 interface Line {
@@ -21,7 +21,7 @@ interface Line {
 }
 
 function section(title: string): string {
-  const [, rest = ''] = README.split(`\n## ${title}\n`)
+  const [, rest = ''] = PAGE.split(`\n## ${title}\n`)
   return rest.split('\n## ')[0]!
 }
 
@@ -81,11 +81,11 @@ class Terminal {
 }
 
 t.test(
-  'the commands of the README do what it shows',
+  'the commands of docs/by-hand.md print what the page shows',
   { skip: skipWithout(TOOLS, 'curl, jq, openssl') },
   async t => {
-    const folder = t.testdir({ data: {} })
-    const server = await startServer({ dataFolder: join(folder, 'data') })
+    const folder = t.testdir({ data: { try: {} } })
+    const server = await startServer({ dataFolder: join(folder, 'data/dev') })
     t.teardown(() => server.end())
     for (const name of ['dist', 'node_modules']) symlinkSync(join(PROJECT_ROOT, name), join(folder, name))
     const story = section('A call in two terminals')
@@ -94,10 +94,10 @@ t.test(
         .replaceAll('http://127.0.0.1:8080', server.http)
         .replaceAll('127.0.0.1:8080', new URL(server.http).host)
     const [, script = ''] = /^```js\n([\s\S]+?)^```$/m.exec(story) ?? []
-    writeFileSync(join(folder, 'listen.mjs'), here(script))
+    writeFileSync(join(folder, 'data/try/listen.mjs'), here(script))
 
     const terminals = { ann: new Terminal(t, folder), bob: new Terminal(t, folder) }
-    for (const { kind, text } of linesOf(section('By hand'))) {
+    for (const { kind, text } of linesOf(section('From a code to a contact'))) {
       if (kind === 'command') await terminals.ann.type(here(text))
     }
     const lines = linesOf(story)
