@@ -88,7 +88,7 @@ export class AppleSignIn {
       )
     if (status !== 200 || typeof idToken !== 'string')
       throw unavailable(new Error(`${this.#tokenUrl} answers ${status}${named(error)}`))
-    const { subject, audience } = await this.#provider.verify(idToken)
+    const { subject, audience } = await this.#provider.verifyGranted(idToken)
     if (audience !== clientId)
       throw new SignalError('PROVIDER_TOKEN_INVALID', 'the authorization code is of another app')
     const hasRefreshToken = typeof refreshToken === 'string' && refreshToken !== ''

@@ -57,14 +57,28 @@ export class IdentityProvider {
   }
 
   /**
-   * What an ID token proves. `nonce` is what the token must repeat, left out when the client bound it to none.
+   * What an ID token that a client hands over proves. `nonce` is what the token must repeat. A token that has a nonce is
+   * refused without it: the client that asked for the token knows the nonce, a thief who sees only the token does not.
    * Rejects with `PROVIDER_TOKEN_INVALID` for whatever is wrong with the token, `PROVIDER_UNAVAILABLE` when the
    * provider's keys can not be had.
    */
   async verify(idToken: string, { nonce }: { readonly nonce?: string } = {}): Promise<ProvenIdentity> {
     const claims = await this.#signedClaims(idToken)
+    const fault = nonceFault(nonce, claims.nonce)
+    if (fault !== undefined) throw invalid(fault)
+    return this.#identityOf(claims, idToken)
+  }
+
+  /**
+   * What an ID token proves that the provider itself gave us in exchange for a code. The code binds it to the request, so
+   * its nonce is not compared. Rejects as `verify`.
+   */
+  async verifyGranted(idToken: string): Promise<ProvenIdentity> {
+    return this.#identityOf(await this.#signedClaims(idToken), idToken)
+  }
+
+  #identityOf(claims: JWTPayload, idToken: string): ProvenIdentity {
     const expiresAtMs = this.#acceptedUntilMs(claims)
-    if (nonce !== undefined && !isSameNonce(nonce, claims.nonce)) throw invalid('its nonce is another one')
     return {
       provider: this.name,
       issuer: this.#options.issuer,
@@ -149,6 +163,12 @@ function isTrue(claim: unknown): boolean {
 
 function isIdTokenType(type: string | undefined): boolean {
   return type === undefined || /^(application\/)?jwt$/i.test(type)
+}
+
+/** What is wrong with the nonce of a token, if anything: token and request name the same one, or neither has one. */
+function nonceFault(sent: string | undefined, claim: unknown): string | undefined {
+  if (sent === undefined) return claim === undefined ? undefined : 'it has a nonce, and the request has none'
+  return isSameNonce(sent, claim) ? undefined : 'its nonce is another one'
 }
 
 /** Compares digests, so that neither length nor content shows in the time it takes. */

@@ -34,7 +34,7 @@ export const LoginRequest = Type.Object(
     displayName: optionalText('1 to 50 characters in at most 200 bytes; used only if the account is new'),
     provider: optionalText('Name of the identity provider, such as `google`', 64),
     idToken: Type.Optional(Type.String({ description: 'What the provider signed' })),
-    nonce: optionalText('What the token must repeat; for Apple the raw nonce'),
+    nonce: optionalText('The nonce of the token, required if it has one; for Apple the raw nonce'),
     authorizationCode: Type.Optional(Type.String({ description: 'Beside a token of Apple' })),
   },
   { examples: [{ email: 'ann@example.org' }] },

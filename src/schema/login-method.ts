@@ -18,7 +18,9 @@ export const AddLoginMethodRequest = Type.Object(
       Type.String({ description: 'The name of the identity provider, such as `google`' }),
     ),
     idToken: Type.Optional(Type.String({ description: 'What the provider signed' })),
-    nonce: Type.Optional(Type.String({ description: 'What the token must repeat; for Apple the raw nonce' })),
+    nonce: Type.Optional(
+      Type.String({ description: 'The nonce of the token, required if it has one; for Apple the raw nonce' }),
+    ),
     authorizationCode: Type.Optional(Type.String({ description: 'Beside a token of Apple' })),
   },
   { examples: [{ kind: 'email', value: 'ann@example.com' }] },

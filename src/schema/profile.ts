@@ -48,7 +48,10 @@ export const PlatformLoginRequest = Type.Object({
   idToken: Type.Optional(Type.String({ description: 'Another spelling of `identityToken`' })),
   displayName: Type.Optional(Type.String({ description: 'Used only if the account is new' })),
   nonce: Type.Optional(
-    Type.String({ description: 'The raw nonce; the token of Apple has its SHA-256 in hexadecimal' }),
+    Type.String({
+      description:
+        'The raw nonce, required if the token has one; the token of Apple has its SHA-256 in hexadecimal',
+    }),
   ),
 })
 

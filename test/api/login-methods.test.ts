@@ -129,6 +129,10 @@ t.test('an identity without a token, with a used one, with a bad nonce is not ad
     [{ provider: 'google' }, 'PROVIDER_TOKEN_REQUIRED'],
     [{ provider: 'google', idToken: used }, 'PROVIDER_TOKEN_INVALID'],
     [{ provider: 'google', idToken: await house.googleToken('ann'), nonce: 'n' }, 'PROVIDER_TOKEN_INVALID'],
+    [
+      { provider: 'google', idToken: await house.googleToken('ann', { nonce: 'n' }) },
+      'PROVIDER_TOKEN_INVALID',
+    ],
     [{ provider: 'apple', idToken: await house.appleToken('ann') }, 'AUTH_CODE_INVALID'],
   ]
   for (const [members, code] of refused) {

@@ -106,9 +106,9 @@ t.test('first logins of one subject at once make one account', async t => {
   t.equal(userCount(house), 1)
 })
 
-t.test('a nonce that the client names must be in the token', async t => {
+t.test('request and token name the same nonce, or neither has one', async t => {
   const house = await openAccountHouse(t)
-  const login = async (nonce: string, claims: { nonce?: string }) =>
+  const login = async (nonce: string | undefined, claims: { nonce?: string }) =>
     house.send('POST /app/api/login', {
       body: { verified: true, provider: 'google', nonce, idToken: await house.googleToken('ann', claims) },
     })
@@ -116,7 +116,9 @@ t.test('a nonce that the client names must be in the token', async t => {
   t.match(await login('mine', { nonce: 'another' }), invalid)
   t.match(await login('mine', {}), invalid)
   t.match(await login('', { nonce: 'another' }), invalid)
+  t.match(await login(undefined, { nonce: 'mine' }), invalid)
   t.match(await login('mine', { nonce: 'mine' }), { status: 200 })
+  t.match(await login(undefined, {}), { status: 200 })
 })
 
 t.test('a verified address of somebody here opens nothing: its owner is asked by a code', async t => {
@@ -326,7 +328,7 @@ t.test('a token of Apple without its code does not sign in by way of login', asy
 t.test('the nonce is the raw one, and the token has its hash', async t => {
   const house = await openAccountHouse(t)
   const hash = createHash('sha256').update('raw').digest('hex')
-  const login = async (nonce: string) => {
+  const login = async (nonce: string | undefined) => {
     const body = { ...(await appleBody(house, 'ann', { nonce: hash })), nonce }
     return house.send('POST /app/api/platform-login', { body })
   }
@@ -336,6 +338,7 @@ t.test('the nonce is the raw one, and the token has its hash', async t => {
     { status: 400, body: { code: 'PROVIDER_TOKEN_INVALID' } },
     'who saw the token knows it',
   )
+  t.match(await login(undefined), { status: 400, body: { code: 'PROVIDER_TOKEN_INVALID' } })
   t.match(await login('raw'), { status: 200 })
 })
 

@@ -184,9 +184,15 @@ t.test('the nonce must be the one the client sent', async t => {
   await t.rejects(provider.verify(await token(), { nonce: '' }), { code: 'PROVIDER_TOKEN_INVALID' })
 })
 
-t.test('a nonce that the client does not speak of is not looked at', async t => {
+t.test('a token with a nonce is refused when the client sends none', async t => {
   const { provider, token } = await scene(t)
-  t.match(await provider.verify(await token({ nonce: 'n-1' })), { subject: 'subject-1' })
+  const bound = [{ nonce: 'n-1' }, { nonce: '' }, { nonce: null }, { nonce: 0 }, { nonce: ['n-1'] }]
+  t.same(await refusals(provider, bound, token), bound.map(refused))
+})
+
+t.test('a token that answers a code may have any nonce', async t => {
+  const { provider, token } = await scene(t)
+  t.match(await provider.verifyGranted(await token({ nonce: 'n-1' })), { subject: 'subject-1' })
 })
 
 t.test('a subject has 1 to 255 characters of ASCII', async t => {
