@@ -4,6 +4,8 @@
  *
  * The strictness is not taste. Mail libraries have routed addresses with comments, quoted parts or invisible
  * characters to other domains (nodemailer/nodemailer#1848): what is here has none, so it means one thing to all.
+ * Likewise for relays: some still send `a%b@c` and `b!a@c` on to host `b` (RFC 5321, appendix F.2), so a local part has
+ * neither character.
  */
 
 import { domainToASCII, domainToUnicode } from 'node:url'
@@ -23,7 +25,8 @@ export function parseEmail(text: string): EmailAddress | undefined {
   const shown = text.replace(/^ +| +$/g, '')
   const at = shown.indexOf('@')
   const [local, writtenDomain] = [shown.slice(0, Math.max(at, 0)), shown.slice(at + 1)]
-  if (local.length > LOCAL_CHARS_MAX || !WRITTEN_DOMAIN_FORM.test(writtenDomain)) return undefined
+  if (local.length > LOCAL_CHARS_MAX || ROUTING_CHARS.test(local)) return undefined
+  if (!WRITTEN_DOMAIN_FORM.test(writtenDomain)) return undefined
   const domain = domainToASCII(writtenDomain)
   const mailbox = `${local}@${domain}`
   if (mailbox.length > ADDRESS_CHARS_MAX || !WHATWG_FORM.test(mailbox)) return undefined
@@ -53,6 +56,7 @@ function isAsciiForm(domain: string): boolean {
 const ADDRESS_CHARS_MAX = 254
 const LOCAL_CHARS_MAX = 64
 const MASK = '•••'
+const ROUTING_CHARS = /[%!]/
 /**
  * What a domain may be written with: visible letters, marks and digits of any script. UTS 46 would drop the invisible
  * ones, and Node's function also decodes percent signs and cuts at a slash.
