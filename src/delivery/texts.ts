@@ -38,18 +38,19 @@ export interface OtpMail {
   readonly minutes: number
 }
 
+/** The code is in the text alone: lock screens, mail logs and lists of mails show subjects. */
 export function otpMail(language: Language, { appName, code, minutes }: OtpMail): MailText {
   const texts: Record<Language, MailText> = {
     en: {
-      subject: `${code} is your ${appName} code`,
+      subject: `Your ${appName} code`,
       text: `Your ${appName} code is ${code}. It is valid for ${minutes} minutes.\n\nTell it to nobody: we never ask for it. If you did not ask for a code, you can ignore this message.\n`,
     },
     vi: {
-      subject: `${code} là mã ${appName} của bạn`,
+      subject: `Mã ${appName} của bạn`,
       text: `Mã ${appName} của bạn là ${code}. Mã có hiệu lực trong ${minutes} phút.\n\nĐừng cho ai biết mã này: chúng tôi không bao giờ hỏi. Nếu bạn không yêu cầu mã, hãy bỏ qua thư này.\n`,
     },
     de: {
-      subject: `${code} ist dein Code für ${appName}`,
+      subject: `Dein Code für ${appName}`,
       text: `Dein Code für ${appName} ist ${code}. Er gilt ${minutes} Minuten.\n\nSag ihn niemandem: Wir fragen nie danach. Wenn du keinen Code angefordert hast, kannst du diese Nachricht ignorieren.\n`,
     },
   }
@@ -60,15 +61,15 @@ export function otpMail(language: Language, { appName, code, minutes }: OtpMail)
 export function bindingMail(language: Language, { appName, code, minutes }: OtpMail): MailText {
   const texts: Record<Language, MailText> = {
     en: {
-      subject: `${code} adds your address to ${appName}`,
+      subject: `Add your address to ${appName}`,
       text: `To add this address to a ${appName} account and sign in with it, the code is ${code}. It is valid for ${minutes} minutes.\n\nTell it to nobody: we never ask for it. If you did not ask for a code, someone else did: ignore this message, and your address is not added.\n`,
     },
     vi: {
-      subject: `${code} thêm địa chỉ của bạn vào ${appName}`,
+      subject: `Thêm địa chỉ của bạn vào ${appName}`,
       text: `Để thêm địa chỉ này vào một tài khoản ${appName} và đăng nhập bằng địa chỉ này, mã là ${code}. Mã có hiệu lực trong ${minutes} phút.\n\nĐừng cho ai biết mã này: chúng tôi không bao giờ hỏi. Nếu bạn không yêu cầu mã thì đó là người khác: hãy bỏ qua thư này, địa chỉ của bạn sẽ không được thêm vào.\n`,
     },
     de: {
-      subject: `${code} fügt deine Adresse ${appName} hinzu`,
+      subject: `Deine Adresse zu ${appName} hinzufügen`,
       text: `Um diese Adresse einem ${appName}-Konto hinzuzufügen und sich dort mit ihr anzumelden, brauchst du den Code ${code}. Er gilt ${minutes} Minuten.\n\nSag ihn niemandem: Wir fragen nie danach. Wenn du keinen Code angefordert hast, war es jemand anderes: Ignoriere diese Nachricht, und deine Adresse wird nicht hinzugefügt.\n`,
     },
   }

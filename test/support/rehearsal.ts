@@ -15,6 +15,7 @@ import {
   startOutsideWorld,
 } from './outside-world.ts'
 import { type RunningServer, startServer } from './server.ts'
+import { codeIn } from './smtp-sink.ts'
 
 export interface RehearsalOptions {
   readonly dataFolder: string
@@ -91,7 +92,7 @@ export class Rehearsal {
     const app = this.app(email, ...secrets)
     const [displayName = ''] = email.split('@')
     const { challengeId } = await app.get(200, 'POST /app/api/login', { email, displayName })
-    const otp = app.hide((await this.world.mail.mailTo(email)).subject.slice(0, 6))
+    const otp = app.hide(codeIn(await this.world.mail.mailTo(email)))
     app.take(await app.get(200, 'POST /app/api/verify-login', { challengeId, otp }))
     return app
   }

@@ -179,6 +179,13 @@ export async function startSilentServer(trickle?: { greeting: string; line: stri
   }
 }
 
+/** The six digits that a mail with a code holds. */
+export function codeIn({ text }: Pick<ReceivedMail, 'text'>): string {
+  const [code] = /\b\d{6}\b/.exec(text) ?? []
+  if (code === undefined) throw new Error('the mail holds no code')
+  return code
+}
+
 /** The server of the library shows a domain in Unicode, whatever was sent. */
 function withAsciiDomain(address: string): string {
   const at = address.lastIndexOf('@')
