@@ -50,11 +50,6 @@ export class LiveConnections {
     return this.#byUser.get(userId) ?? NONE
   }
 
-  /** Everybody's sessions, as they are now. */
-  sessions(): Ref<StompSessionMessage>[] {
-    return [...this.#byUser.values()].flatMap(connections => connections.map(({ session }) => session))
-  }
-
   set(userId: string, connections: readonly LiveConnection[]): void {
     this.#count += connections.length - this.of(userId).length
     if (connections.length === 0) this.#byUser.delete(userId)

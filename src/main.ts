@@ -22,6 +22,7 @@ import {
   readConfig,
 } from './config.ts'
 import { CHANNELS, type Channel } from './domain/outgoing.ts'
+import { shuffle } from './domain/shuffle.ts'
 import { messageOf, SignalError } from './errors.ts'
 import { House, VERSION } from './house.ts'
 import { APPEND_DEADLINE_MS, STOP_DEADLINE_MS } from './limits.ts'
@@ -144,12 +145,14 @@ async function start(
       http.stopListening()
       stompTcp?.stopListening()
       house.devConsole?.stop()
-      await application.signalling.drain(STOP_DEADLINE_MS / 10)
+      const inRandomOrder = shuffle([...connections], house.world.random)
+      await application.signalling.drain(inRandomOrder, STOP_DEADLINE_MS / 10)
       // Callers get their answers first: these need the appender, which needs the store.
       await grpc.close(STOP_DEADLINE_MS / 3)
       await http.answered(STOP_DEADLINE_MS / 5)
       await actors.system.drainAndStop(STOP_DEADLINE_MS / 5)
       await application.stores.deviceInbox.settleNow()
+      await connections.ended(STOP_DEADLINE_MS / 10)
       http.close()
       stompTcp?.close()
       admin.close()

@@ -34,7 +34,7 @@ import { eventBody } from './schema/event.ts'
 import { formatJson, type IdForm } from './schema/json.ts'
 import { readCallFacts } from './store/call-facts.ts'
 import { CallIndex } from './store/call-index.ts'
-import type { Accept } from './transport/connection.ts'
+import type { Accept, Connection } from './transport/connection.ts'
 import { problemOf } from './transport/problem.ts'
 
 export interface SignallingParts {
@@ -63,7 +63,9 @@ export class Signalling {
   readonly #parts: SignallingParts
   readonly #users: (userId: string) => Ref<UserSessionMessage>
   #rooms: ((callId: string) => Ref<CallRoomMessage>) | undefined
+  #sessions: ((connectionId: string) => Ref<StompSessionMessage>) | undefined
   #accept: Accept | undefined
+  #isDraining = false
 
   constructor(parts: SignallingParts) {
     this.#parts = parts
@@ -87,8 +89,8 @@ export class Signalling {
     const { system } = this.#parts
     this.#rooms = system.define<CallRoomMessage>(this.#roomKind(application))
     const topics = system.define<DevTopicMessage>(devTopicKind())
-    const sessions = system.define<StompSessionMessage>(this.#sessionKind(application, topics))
-    this.#accept = acceptInto(sessions)
+    this.#sessions = system.define<StompSessionMessage>(this.#sessionKind(application, topics))
+    this.#accept = acceptInto(this.#sessions, this.#whetherDraining)
     resumeCalls(application.stores.calls.live(), this.callIndex, this.#rooms)
   }
 
@@ -142,14 +144,19 @@ export class Signalling {
     }
   }
 
-  /** Has everybody connect again elsewhere or later, in random order over `ms`. */
-  async drain(ms: number): Promise<void> {
-    const sessions = this.connections.sessions().sort(() => (this.#parts.randomBytes(1)[0]! < 128 ? -1 : 1))
-    const steps = Math.min(DRAIN_STEPS, Math.ceil(sessions.length / DRAINED_AT_ONCE))
-    const share = Math.ceil(sessions.length / Math.max(1, steps))
+  /**
+   * Tells the clients of these connections to reconnect, in this order, spread over `ms`. A connection that comes
+   * later is told at once.
+   */
+  async drain(connections: readonly Pick<Connection, 'id'>[], ms: number): Promise<void> {
+    const sessions = this.#sessions
+    if (sessions === undefined) return
+    this.#isDraining = true
+    const steps = Math.min(DRAIN_STEPS, Math.ceil(connections.length / DRAINED_AT_ONCE))
+    const share = Math.ceil(connections.length / Math.max(1, steps))
     for (let step = 0; step < steps; step++) {
-      for (const session of sessions.slice(step * share, (step + 1) * share)) {
-        session.tellControl({ kind: 'dismissed', why: 'draining' })
+      for (const { id } of connections.slice(step * share, (step + 1) * share)) {
+        sessions(id).tellControl({ kind: 'dismissed', why: 'draining' })
       }
       await new Promise(resolve => setTimeout(resolve, ms / DRAIN_STEPS))
     }
@@ -201,6 +208,7 @@ export class Signalling {
       server: `callsign/${version}`,
       isDevelopment,
       areRatesLimited,
+      isDraining: this.#whetherDraining,
       monotonicMs,
       newEventId: this.#newEventId,
       authenticate: authorization => authentication.callerOf(authorization),
@@ -216,6 +224,8 @@ export class Signalling {
       onEnded: reason => metrics.stompEndings.inc({ reason }),
     })
   }
+
+  readonly #whetherDraining = (): boolean => this.#isDraining
 
   readonly #newEventId = (): string => newEventId(this.#parts.randomBytes)
 

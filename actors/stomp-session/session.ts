@@ -62,10 +62,17 @@ interface SharedParts {
 }
 
 /** Gives each connection a session. */
-export function acceptInto(sessions: (connectionId: string) => Ref<StompSessionMessage>): Accept {
+export function acceptInto(
+  sessions: (connectionId: string) => Ref<StompSessionMessage>,
+  isDraining: StompSessionWorld['isDraining'],
+): Accept {
   return connection => {
     const session = sessions(connection.id)
-    if (session.tell({ kind: 'open', connection }) === 'overloaded') connection.end(1013, 'overloaded')
+    // Actors of a server that is about to end take no messages either.
+    if (session.tell({ kind: 'open', connection }) === 'overloaded') {
+      if (isDraining()) connection.end(1012, 'draining')
+      else connection.end(1013, 'overloaded')
+    }
     return new SessionEvents(session)
   }
 }
@@ -157,6 +164,7 @@ class StompSession implements Actor<StompSessionMessage> {
 
   #onOpen(connection: Connection): void {
     this.#desk = new Desk(this.#world, this.#shared.heads, this.#context, connection)
+    if (this.#world.isDraining()) return this.#onDismissed(this.#desk, 'draining')
     this.#desk.startTimer('connect', CONNECT_MS_MAX)
   }
 

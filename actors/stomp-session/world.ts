@@ -78,6 +78,8 @@ export interface StompSessionWorld {
   readonly server: string
   readonly isDevelopment: boolean
   readonly areRatesLimited: boolean
+  /** Whether the server is stopping: a connection that opens now is told to come back. */
+  readonly isDraining: () => boolean
   /**
    * Milliseconds from an arbitrary start, never going back. Read for every frame that is sent; one that moves by tenths
    * of a second is exact enough.

@@ -71,7 +71,7 @@ class House {
 
   listen(): Promise<number> {
     const sessions = this.#system.define<StompSessionMessage>(stompSessionKind(this.#sessionWorld()))
-    const webSocket = { accept: acceptInto(sessions), connections: new OpenConnections() }
+    const webSocket = { accept: acceptInto(sessions, () => false), connections: new OpenConnections() }
     const routes = [
       this.#route('/app/api/call/start', 201, invitationTo),
       this.#route('/app/api/call/{callId}/end', 200, endFor),
@@ -103,7 +103,13 @@ class House {
   #sessionWorld(): StompSessionWorld {
     const deviceOf = (deviceId: DeviceId) => this.#byId.get(deviceId)!
     return {
-      ...{ server: 'bench/1', isDevelopment: false, areRatesLimited: false, problemOf },
+      ...{
+        server: 'bench/1',
+        isDevelopment: false,
+        areRatesLimited: false,
+        isDraining: () => false,
+        problemOf,
+      },
       monotonicMs: () => this.#world.monotonicMs(),
       newEventId: () => EVENT_ID,
       authenticate: authorization => ({

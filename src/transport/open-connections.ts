@@ -4,6 +4,7 @@
  */
 
 import { readFileSync } from 'node:fs'
+import { setTimeout } from 'node:timers/promises'
 import { BUFFERED_BYTES_MAX, LINGER_MS } from '../limits.ts'
 import type { Connection } from './connection.ts'
 
@@ -66,6 +67,12 @@ export class OpenConnections implements Iterable<Connection> {
 
   [Symbol.iterator](): Iterator<Connection> {
     return this.#all.values()
+  }
+
+  /** Resolves when no connection is open, or after `deadlineMs`. */
+  async ended(deadlineMs: number): Promise<void> {
+    const untilMs = performance.now() + deadlineMs
+    while (this.#all.size > 0 && performance.now() < untilMs) await setTimeout(LOOK_AGAIN_MS)
   }
 
   /** Connections that the kernel takes nothing more from, the one with the most unsent bytes first. */
@@ -145,3 +152,4 @@ const WRITES_PER_TURN_MAX = 500
 const FILES_SHARE = 0.9
 const OPEN_FILES_USUAL = 1_024
 const SHED_TO = 7 / 8
+const LOOK_AGAIN_MS = 10

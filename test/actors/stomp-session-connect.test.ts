@@ -288,7 +288,7 @@ t.test('H-10: a stopping server says so, and when to come back, which differs', 
   house.world.random = () => random.shift() ?? 0.5
   const peers = [await house.connect(newPerson()), await house.connect(newPerson())]
   const draining: StompSessionMessage = { kind: 'dismissed', why: 'draining' }
-  for (const session of house.connections.sessions()) session.tellControl(draining)
+  for (const peer of peers) sessionOf(house, peer).tellControl(draining)
   await house.settle()
   const errors = peers.map(peer => peer.take()[0])
   for (const [at, peer] of peers.entries()) {
@@ -297,6 +297,20 @@ t.test('H-10: a stopping server says so, and when to come back, which differs', 
   }
   t.not(headerIn(errors[0], 'retry-after'), headerIn(errors[1], 'retry-after'))
   t.equal(house.connections.count, 0)
+})
+
+t.test('a connection that opens while the server stops is told so at once, in the same words', async t => {
+  const house = makeHouse(t, { world: { isDraining: () => true } })
+  const peer = house.open()
+  await house.settle()
+  const [error] = peer.take()
+  t.same(
+    ['reason', 'retry', 'code'].map(name => headerIn(error, name)),
+    ['draining', 'after', '503'],
+  )
+  t.match(headerIn(error, 'retry-after'), /^\d{4,5}$/)
+  t.equal(peer.closeCode, 1012)
+  t.same([house.ended, house.faults], [['draining'], []])
 })
 
 t.test('H-11: a thousand short connections leave nothing behind', async t => {

@@ -130,13 +130,3 @@ t.test('connections outlive the actor, which needs no memory while nothing happe
   tell({ kind: 'news', deviceId: 1n as DeviceId })
   t.same(told, ['a news'])
 })
-
-t.test('everybody can be told at once', async t => {
-  const { attach, connections } = makeUsers()
-  attach('a', 1)
-  attach('b', 2)
-  t.same(
-    connections.sessions().map(({ id }) => id),
-    ['a', 'b'],
-  )
-})

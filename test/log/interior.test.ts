@@ -1,5 +1,6 @@
 /** The kept inner nodes of a tile against the recursive tree, and who owns which bytes. */
 import t from 'tap'
+import { shuffle } from '../../src/domain/shuffle.ts'
 import { TileInterior } from '../../src/log/interior.ts'
 import { toHex } from '../support/bytes.ts'
 import { NaiveTree, numberedLeafHashes } from '../support/naive-tree.ts'
@@ -25,14 +26,6 @@ function nodesOf(width: number): TileNode[] {
 
 function naiveHash({ level, position }: TileNode): Uint8Array {
   return TREE.root(position << level, (position + 1) << level)
-}
-
-function shuffle<Item>(items: Item[], random: () => number): Item[] {
-  for (let at = items.length - 1; at > 0; at--) {
-    const other = Math.floor(random() * (at + 1))
-    ;[items[at], items[other]] = [items[other]!, items[at]!]
-  }
-  return items
 }
 
 function countWrong(interior: TileInterior, tile: Uint8Array, nodes: readonly TileNode[]): number {

@@ -120,6 +120,7 @@ export function makeHouse(t: Test, options: HouseOptions = {}): House {
     server: 'callsign/0.0.0',
     isDevelopment: true,
     areRatesLimited: false,
+    isDraining: () => false,
     monotonicMs: () => world.monotonicMs(),
     newEventId: () => randomBytes(16).toString('base64url'),
     authenticate: authenticateByName,
@@ -145,7 +146,7 @@ export function makeHouse(t: Test, options: HouseOptions = {}): House {
     ...options.world,
   }
   const sessions = system.define(stompSessionKind(stompWorld))
-  const accept = acceptInto(sessions)
+  const accept = acceptInto(sessions, stompWorld.isDraining)
   const peers: StompPeer[] = []
   const flush = () => {
     world.run()

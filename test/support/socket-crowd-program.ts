@@ -1,0 +1,76 @@
+/**
+ * Program: a crowd of STOMP clients in a process of its own. Some sign in and stay, some never say a word, some keep
+ * coming and going. It says when all are there, and how each connection ended once the server has stopped.
+ */
+
+import { headerOf, WirePeer } from './wire-peer.ts'
+import { connectFrame } from './wire-server.ts'
+
+/** What the parent sends first. */
+export interface CrowdOrder {
+  readonly port: number
+  /** Of devices that stay connected. */
+  readonly staying: readonly string[]
+  /** Connections that are upgraded and silent. */
+  readonly silent: number
+  /** Of devices that connect, leave and connect again. */
+  readonly arriving: readonly string[]
+}
+
+/** How many connections ended in each way: `<reason of the ERROR> <close code>`. */
+export type CrowdEndings = Readonly<Record<string, number>>
+
+process.once('message', async (order: CrowdOrder) => {
+  const { port, staying, silent, arriving } = order
+  const settled = await openMany(staying.length + silent, at => joinedPeer(port, staying[at]))
+  const arrivals = arriving.map(token => arriveForEver(port, token))
+  process.send!('there')
+  await Promise.all(settled.map(peer => peer.closed()))
+  const last = (await Promise.all(arrivals)).filter(peer => peer !== undefined)
+  const tally = (peers: readonly WirePeer[]) => {
+    const endings: Record<string, number> = {}
+    for (const peer of peers) endings[endingOf(peer)] = (endings[endingOf(peer)] ?? 0) + 1
+    return endings
+  }
+  process.send!({ settled: tally(settled), last: tally(last) }, () => process.exit(0))
+})
+
+/** A connection that has signed in, if there is a token. */
+async function joinedPeer(port: number, token: string | undefined): Promise<WirePeer> {
+  const peer = await WirePeer.open({ carrier: 'websocket', port })
+  if (token === undefined) return peer
+  peer.write(connectFrame(token))
+  await peer.until(() => peer.frames.length > 0 || peer.isClosed)
+  return peer
+}
+
+/** Comes and goes until the server lets nobody in; gives the connection that the server ended, if it was upgraded. */
+async function arriveForEver(port: number, token: string): Promise<WirePeer | undefined> {
+  for (;;) {
+    const peer = await joinedPeer(port, token).catch(() => undefined)
+    if (peer?.frames[0]?.command === 'CONNECTED') {
+      peer.destroy()
+      continue
+    }
+    await peer?.closed()
+    return peer
+  }
+}
+
+function endingOf(peer: WirePeer): string {
+  const error = peer.frames.find(({ command }) => command === 'ERROR')
+  return `${headerOf(error, 'reason')} ${peer.closeCode}`
+}
+
+/** Opens so many connections, a few at a time. */
+async function openMany(count: number, open: (at: number) => Promise<WirePeer>): Promise<WirePeer[]> {
+  const opened: WirePeer[] = []
+  let next = 0
+  const openSome = async () => {
+    for (let at = next++; at < count; at = next++) opened[at] = await open(at)
+  }
+  await Promise.all(Array.from({ length: OPENED_AT_ONCE }, openSome))
+  return opened
+}
+
+const OPENED_AT_ONCE = 64
