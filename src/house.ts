@@ -8,9 +8,11 @@ import { DevConsole } from './operations/console/console.ts'
 import { observeHost } from './operations/host-figures.ts'
 import type { Logger } from './operations/log.ts'
 import { Metrics } from './operations/metrics.ts'
+import { OriginLog } from './operations/origin-log.ts'
 import { RefusalLog } from './operations/refusal-log.ts'
 import { realWorld } from './runtime/clock.ts'
 import { isEchoOfFailedCommit } from './store/database.ts'
+import type { RefusedRequest } from './transport/http.ts'
 
 export class House {
   readonly config: Config
@@ -21,12 +23,14 @@ export class House {
   readonly devConsole: DevConsole | undefined
   isStopping = false
   readonly #refusals: RefusalLog
+  readonly #origins: OriginLog
   #noWritesUntilMs = 0
 
   constructor(config: Config, logger: Logger) {
     this.config = config
     this.logger = logger
     this.#refusals = new RefusalLog(logger, this.world.monotonicMs)
+    this.#origins = new OriginLog(logger, this.world.monotonicMs)
     this.devConsole = config.isDevelopment
       ? new DevConsole({ nowMs: this.world.nowMs, print: line => process.stderr.write(line) })
       : undefined
@@ -57,11 +61,13 @@ export class House {
   readonly onFault = (error: unknown, requestId?: string): void =>
     this.logger.error({ event: 'fault', requestId, err: error })
 
-  readonly onRefused = (code: string, requestId?: string): void => {
+  readonly onRefused = (code: string, request: Partial<RefusedRequest>): void => {
     if (code === 'STORE_UNAVAILABLE') this.#noWritesUntilMs = this.world.monotonicMs() + NO_WRITES_MS
     this.metrics.refusals.inc({ code })
-    this.#refusals.note(code, requestId)
+    this.#refusals.note(code, request)
   }
+
+  readonly onOriginRefused = (origin: string): void => this.#origins.note(origin)
 
   /** Why the process should get no traffic now. */
   notReady(): string | undefined {

@@ -89,6 +89,8 @@ export function publicServer(
     languageOf: header => chooseLanguage(header, config.application.language),
     trustedProxies: config.http.trustedProxies,
     corsOrigins: config.http.corsOrigins,
+    isLoopbackAllowed: config.isDevelopment,
+    onOriginRefused: house.onOriginRefused,
     ...(config.http.tls === undefined ? {} : { tls: config.http.tls }),
     ...(minClientVersions.length === 0 ? {} : { requiredClient: clientRequirement(minClientVersions) }),
     onAnswer: (route, status, seconds) => metrics.answerTimes.observe(route, status, seconds),

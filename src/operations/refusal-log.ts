@@ -1,5 +1,6 @@
 /** A log line for each refusal while there are few of a kind: who floods the server does not fill its disk. */
 
+import type { RefusedRequest } from '../transport/http.ts'
 import type { Logger } from './log.ts'
 
 export class RefusalLog {
@@ -12,8 +13,11 @@ export class RefusalLog {
     this.#monotonicMs = monotonicMs
   }
 
-  /** `leftOut` of a line is how many of its code came before it without one. The metrics count them all. */
-  note(code: string, requestId?: string): void {
+  /**
+   * Says which code, where, and what of the request was at fault: never a value of it. `leftOut` of a line is how many of
+   * its code came before it without one. The metrics count them all.
+   */
+  note(code: string, { requestId, method, route, pointer }: Partial<RefusedRequest>): void {
     const lines = this.#linesOf(code)
     if (lines.written >= LINES_PER_SECOND) {
       lines.leftOut++
@@ -22,7 +26,8 @@ export class RefusalLog {
     lines.written++
     const leftOut = lines.leftOut === 0 ? undefined : lines.leftOut
     lines.leftOut = 0
-    this.#logger.info({ event: 'refused', code, requestId, leftOut })
+    const at = pointer === undefined ? undefined : readable(pointer)
+    this.#logger.info({ event: 'refused', code, method, route, pointer: at, requestId, leftOut })
   }
 
   #linesOf(code: string): Lines {
@@ -44,5 +49,12 @@ interface Lines {
   leftOut: number
 }
 
+/** Names of members are ours, but some are the peer's own, such as the devices in a map of keys: cut at what is no name. */
+function readable(pointer: string): string {
+  const names = /^(?:\/[A-Za-z0-9_.~-]{0,41}(?=\/|$))*/.exec(pointer.slice(0, POINTER_CHARS_MAX))?.[0] ?? ''
+  return names === pointer ? pointer : `${names}/…`
+}
+
+const POINTER_CHARS_MAX = 200
 /** Of each code. */
 const LINES_PER_SECOND = 10

@@ -1,19 +1,38 @@
 /**
- * Which web pages may call the API (Fetch standard; contract 1.7): exact origins, bearer tokens and no cookies. Without
- * origins there is none of it; the log's files are open to every page by themselves.
+ * Which web pages may call the API (Fetch standard; contract 1.7): exact origins, in development also every page that this
+ * machine serves; bearer tokens and no cookies. Without either there is none of it; the log's files are open to every page
+ * by themselves.
  */
 
 export class CorsPolicy {
   readonly #origins: ReadonlySet<string>
+  readonly #isLoopbackAllowed: boolean
 
-  constructor(origins: readonly string[]) {
+  /** `isLoopbackAllowed`: whether pages of any loopback origin may call, too. */
+  constructor(origins: readonly string[], isLoopbackAllowed = false) {
     this.#origins = new Set(origins)
+    this.#isLoopbackAllowed = isLoopbackAllowed
   }
 
   isAllowed(origin: string): boolean {
-    return this.#origins.has(origin)
+    return this.#origins.has(origin) || (this.#isLoopbackAllowed && LOOPBACK_ORIGIN.test(origin))
   }
 }
+
+/** Whether the page came from this server, under the name that it was just asked by or under its public one. */
+export function isOwnOrigin(origin: string, host: string, publicUrl: string | undefined): boolean {
+  try {
+    const url = new URL(origin)
+    const ownUrls = [`${url.protocol}//${host}`, ...(publicUrl === undefined ? [] : [publicUrl])]
+    return url.origin !== 'null' && ownUrls.some(own => new URL(own).origin === url.origin)
+  } catch {
+    return false
+  }
+}
+
+/** As browsers send it. Names below `localhost` are loopback as well (RFC 6761, 6.3). */
+const LOOPBACK_ORIGIN =
+  /^https?:\/\/(?:(?:[a-z0-9-]{1,63}\.){0,4}localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\])(?::\d{1,5})?$/
 
 /** The header that makes an OPTIONS request a preflight (Fetch standard, 4.8). */
 export const PREFLIGHT_MARK = 'access-control-request-method'

@@ -9,8 +9,15 @@ import type uWS from 'uWebSockets.js'
 import { SignalError } from '../errors.ts'
 import { BODY_BYTES_MAX, BODY_DEADLINE_MS } from '../limits.ts'
 import { type AnswerHeads, STATUS_LINES } from './answer-head.ts'
-import { type CorsPolicy, EXPOSED_HEADERS, PREFLIGHT_HEADERS, PREFLIGHT_MARK } from './cors.ts'
-import type { AdmissionScope, HttpAnswer, HttpRequest, HttpRoute, HttpServerParts } from './http.ts'
+import { type CorsPolicy, EXPOSED_HEADERS, isOwnOrigin, PREFLIGHT_HEADERS, PREFLIGHT_MARK } from './cors.ts'
+import type {
+  AdmissionScope,
+  HttpAnswer,
+  HttpRequest,
+  HttpRoute,
+  HttpServerParts,
+  RefusedRequest,
+} from './http.ts'
 import { idSequence } from './id-sequence.ts'
 import { endHead } from './log-files.ts'
 import { problemOf } from './problem.ts'
@@ -68,10 +75,19 @@ export class Exchange implements HttpRequest {
     this.path = path
     const requestId = req.getHeader('x-request-id')
     this.requestId = requestId !== '' && REQUEST_ID_FORM.test(requestId) ? requestId : nextRequestId()
-    const origin = world.cors === undefined ? '' : req.getHeader('origin')
-    this.#allowedOrigin = world.cors?.isAllowed(origin) ? origin : ''
+    this.#allowedOrigin = world.cors === undefined ? '' : this.#judgeOrigin(world.cors, req)
     if (world.addresses.areForwarded) this.#network = world.addresses.of(res, req)
     world.requestsOpen++
+  }
+
+  /** The origin that asks, when it is allowed; else empty. */
+  #judgeOrigin(cors: CorsPolicy, req: uWS.HttpRequest): string {
+    const origin = req.getHeader('origin')
+    if (origin === '' || cors.isAllowed(origin)) return origin
+    const { onOriginRefused, webSocket } = this.#world.parts
+    const isOwn = isOwnOrigin(origin, req.getHeader('host'), webSocket?.publicUrl?.())
+    if (!isOwn) onOriginRefused?.(origin)
+    return ''
   }
 
   /** Returns whether it was not over before. */
@@ -160,8 +176,12 @@ export class Exchange implements HttpRequest {
   }
 
   #isPreflight(req: uWS.HttpRequest): boolean {
-    const { cors } = this.#world
-    return cors !== undefined && this.method === 'OPTIONS' && req.getHeader(PREFLIGHT_MARK) !== ''
+    if (this.method !== 'OPTIONS' || req.getHeader(PREFLIGHT_MARK) === '') return false
+    const { cors, parts } = this.#world
+    if (cors !== undefined) return true
+    const origin = req.getHeader('origin')
+    if (origin !== '') parts.onOriginRefused?.(origin)
+    return false
   }
 
   #answerPreflight(): void {
@@ -227,8 +247,17 @@ export class Exchange implements HttpRequest {
     const { parts } = this.#world
     const { status, body, headers } = problemOf(error, this.requestId, this.#language)
     if (status === 500) parts.onFault(error, this.requestId)
-    else if (error instanceof SignalError) parts.onRefused(error.code, this.requestId)
+    else if (error instanceof SignalError) parts.onRefused(error.code, this.#refused(error))
     this.#answer({ status, contentType: 'application/problem+json', body, noStore: true, headers })
+  }
+
+  #refused({ errors }: SignalError): RefusedRequest {
+    return {
+      requestId: this.requestId,
+      method: METHODS.has(this.method) ? this.method : 'other',
+      route: this.#match?.path ?? 'none',
+      pointer: errors[0]?.pointer,
+    }
   }
 
   #answer(answer: HttpAnswer): void {
@@ -317,6 +346,8 @@ function bodyTooLarge(bytesMax: number): SignalError {
   return new SignalError('BODY_TOO_LARGE', `a body here has at most ${bytesMax} bytes`)
 }
 
+/** A method that is none of these is a text of the peer's. */
+const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
 const LOOKUP_SCOPES: readonly AdmissionScope[] = ['request', 'lookup']
 const REQUEST_SCOPES: readonly AdmissionScope[] = ['request']
 const nextRequestId = idSequence()

@@ -30,7 +30,7 @@ export interface GrpcServerOptions {
   /** Told the status code of every call. */
   readonly onCall: (status: string, seconds: number) => void
   /** Told of a call that was refused. */
-  readonly onRefused: (code: ErrorCode) => void
+  readonly onRefused: (code: ErrorCode, call: { readonly method: string; readonly route: string }) => void
   readonly onFault: (error: unknown) => void
 }
 
@@ -98,7 +98,7 @@ export class GrpcServer {
       status = STATUS[refusal.code] ?? grpc.status.INTERNAL
       const isOurs = status === grpc.status.INTERNAL
       if (isOurs) this.#options.onFault(error)
-      else this.#options.onRefused(refusal.code)
+      else this.#options.onRefused(refusal.code, REGISTER)
       callback({ code: status, details: isOurs ? 'a fault of the server' : refusal.message })
     }
     this.#options.onCall(grpc.status[status], (performance.now() - startedAtMs) / 1000)
@@ -133,6 +133,8 @@ function isSameSecret(given: string, wanted: string): boolean {
   return timingSafeEqual(digest(given), digest(wanted))
 }
 
+/** How a log line names the only call. */
+const REGISTER = { method: 'gRPC', route: '/kt.v1.KTService/Register' } as const
 const KT_SERVICE = {
   register: {
     path: '/kt.v1.KTService/Register',

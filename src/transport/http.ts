@@ -65,6 +65,16 @@ export interface HttpRoute {
   readonly handle: (request: HttpRequest) => HttpAnswer | Promise<HttpAnswer>
 }
 
+/** What a log line says of a request that was refused. */
+export interface RefusedRequest {
+  readonly requestId: string
+  readonly method: string
+  /** The route's path, not the sender's; `none` where there is no route. */
+  readonly route: string
+  /** The first element at fault, as a JSON pointer; undefined where none is named. */
+  readonly pointer: string | undefined
+}
+
 /** What a request counts against before its body is read. */
 export type AdmissionScope = 'log-files' | 'lookup' | 'request'
 
@@ -82,6 +92,8 @@ export interface HttpServerParts {
   readonly trustedProxies?: readonly string[]
   /** Origins of web pages that may call the routes; none where it is left out. */
   readonly corsOrigins?: readonly string[]
+  /** Whether pages of every loopback origin may, too. */
+  readonly isLoopbackAllowed?: boolean
   /** `BODY_DEADLINE_MS` where it is left out. */
   readonly bodyDeadlineMs?: number
   /** WebSockets on the paths of STOMP; none where it is left out. */
@@ -92,8 +104,10 @@ export interface HttpServerParts {
   readonly requiredClient?: (clientVersion: string) => string | undefined
   /** Told of every answer but those of files: the route's path, not the sender's. */
   readonly onAnswer?: (route: string, status: number, seconds: number) => void
-  /** Told of a request that was refused, with the code and the request id that the peer got. */
-  readonly onRefused: (code: ErrorCode, requestId: string) => void
+  /** Told of a request that was refused, with the code that the peer got. */
+  readonly onRefused: (code: ErrorCode, request: RefusedRequest) => void
+  /** Told of the origin of a web page that asked and may not call, as the page's browser sent it. */
+  readonly onOriginRefused?: (origin: string) => void
   /** Told of a fault of ours, likewise. */
   readonly onFault: (error: unknown, requestId: string) => void
 }
@@ -106,7 +120,8 @@ export class HttpServer {
   #listenSocket: uWS.us_listen_socket | undefined
 
   constructor(parts: HttpServerParts) {
-    const { routes, findFile, trustedProxies = [], corsOrigins = [], webSocket, tls } = parts
+    const { routes, findFile, trustedProxies = [], webSocket, tls } = parts
+    const { corsOrigins = [], isLoopbackAllowed = false } = parts
     this.#parts = parts
     this.#files = findFile && { find: findFile, isTls: tls !== undefined }
     this.#world = {
@@ -114,7 +129,10 @@ export class HttpServer {
       router: new Router(webSocket === undefined ? routes : [...routes, webSocketRoute]),
       addresses: new RemoteAddresses(trustedProxies),
       heads: new AnswerHeads(tls !== undefined),
-      cors: corsOrigins.length === 0 ? undefined : new CorsPolicy(corsOrigins),
+      cors:
+        corsOrigins.length > 0 || isLoopbackAllowed
+          ? new CorsPolicy(corsOrigins, isLoopbackAllowed)
+          : undefined,
       requestsOpen: 0,
     }
     this.#app =

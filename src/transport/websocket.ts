@@ -11,6 +11,7 @@ import uWS from 'uWebSockets.js'
 import { SignalError } from '../errors.ts'
 import { BACKPRESSURE_BYTES_MAX, WEBSOCKET_IDLE_SECONDS, WEBSOCKET_MESSAGE_BYTES_MAX } from '../limits.ts'
 import type { Accept } from './connection.ts'
+import { isOwnOrigin } from './cors.ts'
 import { addressLimited, type ExchangeWorld } from './exchange.ts'
 import type { HttpRoute } from './http.ts'
 import type { OpenConnections } from './open-connections.ts'
@@ -129,24 +130,16 @@ function refusalOf(
   const origin = req.getHeader('origin')
   const isAllowed =
     origin === '' || cors?.isAllowed(origin) || isOwnOrigin(origin, req.getHeader('host'), publicUrl?.())
-  if (!isAllowed) return new SignalError('ORIGIN_NOT_ALLOWED', 'pages of this origin may not connect')
+  if (!isAllowed) {
+    parts.onOriginRefused?.(origin)
+    return new SignalError('ORIGIN_NOT_ALLOWED', 'pages of this origin may not connect')
+  }
   if (connections.isFull) return new SignalError('OVERLOADED', 'no room for another connection')
   return undefined
 }
 
 function upgradeRequired(): SignalError {
   return new SignalError('UPGRADE_REQUIRED', 'this path speaks WebSocket, version 13')
-}
-
-/** Whether the page came from this server, under the name that it was just asked by or under its public one. */
-function isOwnOrigin(origin: string, host: string, publicUrl: string | undefined): boolean {
-  try {
-    const url = new URL(origin)
-    const ownUrls = [`${url.protocol}//${host}`, ...(publicUrl === undefined ? [] : [publicUrl])]
-    return url.origin !== 'null' && ownUrls.some(own => new URL(own).origin === url.origin)
-  } catch {
-    return false
-  }
 }
 
 /**

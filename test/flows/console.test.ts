@@ -190,6 +190,13 @@ t.test('a link from elsewhere opens a page', async t => {
   t.equal((await ask(HOUSE.http, '/dev', { headers })).status, 200)
 })
 
+t.test('the address of the server leads people to the console, and tells programs where it is', async t => {
+  const html = { accept: 'text/html,application/xhtml+xml;q=0.9,*/*;q=0.8' }
+  t.match(await ask(HOUSE.http, '/', { headers: html }), { status: 302, headers: { location: '/dev' } })
+  for (const headers of [{}, { accept: 'application/json' }, { accept: '*/*' }])
+    t.match(await ask(HOUSE.http, '/', { headers }), { status: 404, code: 'NOT_FOUND' })
+})
+
 t.test('a stop answers whoever waits for the feed, at once', async t => {
   const server = await start(t)
   const { sequence } = await stateOf(server.http)
@@ -240,8 +247,9 @@ t.test('production has none of it', async t => {
   const dataFolder = join(t.testdir(), 'data')
   const server = await startServer({ dataFolder, dev: false, environment: { ...keys, ...local } })
   t.teardown(() => server.end())
-  for (const path of SURFACE) {
-    t.match(await ask(server.http, path, {}), { status: 404, code: 'NOT_FOUND' }, path)
+  for (const path of [...SURFACE, '/']) {
+    const answer = await ask(server.http, path, { headers: { accept: 'text/html' } })
+    t.match(answer, { status: 404, code: 'NOT_FOUND' }, path)
   }
   const headers = { 'content-type': 'application/json' }
   const answer = await ask(server.http, '/dev/simulator', {

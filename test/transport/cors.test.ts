@@ -117,3 +117,45 @@ t.test('without origins there is no such header, and OPTIONS is 405', async t =>
   t.same(corsHeadersOf(answer), {})
   t.same(corsHeadersOf(await fetch(url, { method: 'POST', headers: { origin: PAGE } })), {})
 })
+
+const LOOPBACK = [
+  ...['http://localhost:5173', 'http://localhost', 'https://localhost', 'http://127.0.0.1:3000'],
+  ...['http://127.1.2.3:1', 'http://[::1]:8100', 'http://shop.localhost:4200'],
+]
+const LOOK_ALIKES = [
+  ...['http://localhost.evil.example', 'http://localhost.', 'http://evillocalhost', 'ftp://localhost'],
+  ...[
+    'http://127.0.0.1.evil.example',
+    'http://[::2]',
+    'http://localhost:123456',
+    'http://localhost/',
+    'null',
+  ],
+  ...['http://192.168.1.2:5173', 'capacitor://localhost', 'http://localhost@evil.example'],
+]
+
+t.test('with loopback let in, pages of this machine may call from any port, and no others', async t => {
+  const refused: string[] = []
+  const onOriginRefused = (origin: string) => void refused.push(origin)
+  const url = await serve(t, { isLoopbackAllowed: true, onOriginRefused })
+  for (const origin of LOOPBACK) {
+    t.match(corsHeadersOf(await preflight(url, origin)), { 'access-control-allow-origin': origin }, origin)
+  }
+  t.same(refused, [])
+  for (const origin of LOOK_ALIKES) {
+    t.same(corsHeadersOf(await preflight(url, origin)), { vary: 'Origin' }, origin)
+  }
+  t.same(refused, LOOK_ALIKES, 'each is told of')
+})
+
+t.test('an origin that is refused is told of where none is allowed, too; the own one is none', async t => {
+  const refused: string[] = []
+  const onOriginRefused = (origin: string) => void refused.push(origin)
+  const closed = await serve(t, { onOriginRefused })
+  t.equal((await preflight(closed, PAGE)).status, 405)
+  t.same(refused, [PAGE])
+  const open = await serve(t, { corsOrigins: ORIGINS, onOriginRefused })
+  await fetch(open, { method: 'POST', headers: { origin: new URL(open).origin } })
+  await fetch(open, { method: 'POST', headers: { origin: PAGE } })
+  t.same(refused, [PAGE])
+})

@@ -3,6 +3,7 @@
  * There is one in development mode and none in production: whoever tells it things asks for it first.
  */
 
+import { SignalError } from '../../errors.ts'
 import type { Figures } from '../../runtime/figures.ts'
 import type { HttpRoute } from '../../transport/http.ts'
 import { Deliveries } from './deliveries.ts'
@@ -92,6 +93,7 @@ export class DevConsole {
     const simulator = this.#simulator.route(sources.simulatorProgram)
     const data = [...this.#deliveries.routes(), this.feed.route(), state, simulator]
     return [
+      ENTRANCE,
       ...[...docsRoutes(), ...pageRoutes()].map(route => guardHost(route, sources)),
       ...data.map(route => guardData(route, sources)),
     ]
@@ -128,6 +130,25 @@ export class DevConsole {
       ...(trouble === undefined ? {} : { simulatorTrouble: trouble }),
     }
   }
+}
+
+/** Whoever types the address of the server is led to the console; for a program there is nothing at `/`. */
+const ENTRANCE: HttpRoute = {
+  method: 'GET',
+  path: '/',
+  headers: ['accept'],
+  handle({ header }) {
+    if (!header('accept').includes('text/html')) {
+      throw new SignalError('NOT_FOUND', 'there is nothing at this path; people find the console at /dev')
+    }
+    return {
+      status: 302,
+      contentType: 'text/plain; charset=utf-8',
+      body: 'the console is at /dev\n',
+      noStore: true,
+      headers: [['Location', '/dev']],
+    }
+  },
 }
 
 function actorFigures(
