@@ -207,9 +207,10 @@ export class CallPart {
         return this.finish(told.endReason)
       case 'call_cancelled':
       case 'call_missed':
-      case 'call_answered_elsewhere':
       case 'call_moved':
         return this.finish(told.type.slice('call_'.length).replaceAll('_', ' '))
+      case 'call_answered_elsewhere':
+        return this.finish(`${told.reason} elsewhere`)
       case 'call_status':
         if (!LIVE.has(told.status)) this.finish(told.status)
         return

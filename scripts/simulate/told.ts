@@ -38,7 +38,8 @@ export interface SealedKey {
 export type Told =
   | Invitation
   | RejoinRequest
-  | TellsOf<'call_cancelled' | 'call_missed' | 'call_answered_elsewhere' | 'call_moved'>
+  | TellsOf<'call_cancelled' | 'call_missed' | 'call_moved'>
+  | (TellsOf<'call_answered_elsewhere'> & { readonly reason: string })
   | (TellsOf<'call_ended'> & { readonly status: string; readonly endReason: string })
   | (TellsOf<'participant_accept_rejoin'> & SealedKey & { readonly keyEpoch: number })
   | (TellsOf<'key_update'> & SealedKey & { readonly epoch: number; readonly reason: string })

@@ -46,7 +46,7 @@ const MEMBERS: Readonly<Record<EventType | 'error', object>> = {
   },
   call_cancelled: OVER,
   call_missed: OVER,
-  call_answered_elsewhere: OVER,
+  call_answered_elsewhere: { ...OVER, reason: 'declined' },
   call_moved: OVER,
   call_ended: { ...CALL, status: 'ended', endReason: 'hangup', endedBy: ANN.userId, endedAt: AT },
   participant_request_rejoin: {

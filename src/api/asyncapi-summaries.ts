@@ -14,7 +14,7 @@ const SUMMARIES: Readonly<Record<EventType | CommandName | 'error', string>> = {
   call_invitation: 'Somebody calls: ring until `expiresAt`. It has the key of the call for this device alone',
   call_cancelled: 'The invitation was withdrawn, or the call is over: stop ringing',
   call_missed: 'Nobody of this user answered in time: stop ringing',
-  call_answered_elsewhere: 'Another device of the user answered or declined: stop ringing',
+  call_answered_elsewhere: 'Another device of the user answered or declined, as `reason` says: stop ringing',
   call_moved: 'Another device of the user took the call over: close media and keep quiet',
   call_ended: 'The call is over: close media, wipe the key',
   participant_request_rejoin: 'A device that lost the key asks for it: verify it, seal the key for it',

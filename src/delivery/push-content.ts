@@ -3,6 +3,7 @@
  * members. The words are the app's own, named by `loc-key`, so that they are in the language of the phone.
  */
 
+import type { OverNotice } from '../domain/call-notice.ts'
 import type { DeviceId } from '../domain/ids.ts'
 import type { Notice } from '../domain/notice.ts'
 
@@ -61,7 +62,7 @@ export function pushContentOf(notice: Notice, addressee: Addressee): PushContent
     case 'call_cancelled':
       return silenceOf(notice, 'cancelled', addressee)
     case 'call_answered_elsewhere':
-      return silenceOf(notice, 'answered_elsewhere', addressee)
+      return silenceOf(notice, elsewhereReasonOf(notice), addressee)
     case 'call_ended':
       return silenceOf(notice, 'ended', addressee)
     case 'call_missed':
@@ -109,8 +110,8 @@ function ringOf(notice: NoticeOf<'call_invitation'>, addressee: Addressee): Ring
 }
 
 function silenceOf(
-  notice: NoticeOf<'call_cancelled' | 'call_ended'>,
-  reason: 'cancelled' | 'answered_elsewhere' | 'ended',
+  notice: NoticeOf<'call_cancelled' | 'call_answered_elsewhere' | 'call_ended'>,
+  reason: 'cancelled' | 'answered_elsewhere' | 'declined_elsewhere' | 'ended',
   addressee: Addressee,
 ): Silent {
   const callId = `${notice.callId}`
@@ -121,6 +122,10 @@ function silenceOf(
     ...envelopeOf(notice, addressee),
   }
   return { kind: 'silent', callId, members }
+}
+
+function elsewhereReasonOf({ reason = 'answered' }: NoticeOf<'call_answered_elsewhere'>) {
+  return reason === 'answered' ? 'answered_elsewhere' : 'declined_elsewhere'
 }
 
 function missedCallOf(notice: NoticeOf<'call_missed'>, addressee: Addressee): Alert {
@@ -162,7 +167,7 @@ function accountAlertOf(notice: NoticeOf<'device_added' | 'device_removed' | 'se
   return { kind: 'alert', locKey: type, locArgs: [name], thread: 'account', members }
 }
 
-function callerOf({ callerId, callerName, isVideo }: NoticeOf<'call_missed'>) {
+function callerOf({ callerId, callerName, isVideo }: Omit<OverNotice<unknown>, 'kind'>) {
   return { callerId: `${callerId}`, callerName, isVideo }
 }
 

@@ -19,6 +19,7 @@ import { historyRowOf, isNews } from './call-history.ts'
 import {
   type CallTopicEvent,
   type DeviceEffect,
+  type ElsewhereReason,
   type KeyedNotice,
   keyedNotice,
   type PersonName,
@@ -96,20 +97,32 @@ function endsOfInvitation(change: Change, participant: Participant): CallEffect[
   const was = before && participantOf(before, participant.userId)
   if (was === undefined || !isPending(was) || isPending(participant)) return []
   const { userId, state } = participant
-  const kind = kindOfEnd(change, participant)
-  const isMissed = kind === 'call_cancelled' && state === 'missed' ? true : undefined
+  const end = endOfInvitation(change, participant)
+  const isMissed = end.kind === 'call_cancelled' && state === 'missed' ? true : undefined
   return was.devices.map(({ deviceId }) => {
     const isOwn = by !== undefined && isSameDevice(by, { userId, deviceId })
     if (isOwn) return { kind: 'withdraw', userId, deviceId }
-    return { ...overNotice(change, was, deviceId, kind), replaces: 'invitation', isMissed }
+    return { ...overNotice(change, was, deviceId, end), replaces: 'invitation', isMissed }
   })
 }
 
-type OverKind = Extract<PlainCallNotice, { callerName: string }>['kind']
+/** What an over notice says besides the call and its caller. */
+type End =
+  | { readonly kind: 'call_cancelled' | 'call_missed' | 'call_moved' }
+  | { readonly kind: 'call_answered_elsewhere'; readonly reason: ElsewhereReason }
 
-function kindOfEnd({ after }: Change, { state }: Participant): OverKind {
-  if (state === 'missed') return isOver(after) && after.status !== 'missed' ? 'call_cancelled' : 'call_missed'
-  return state === 'removed' ? 'call_cancelled' : 'call_answered_elsewhere'
+function endOfInvitation({ after }: Change, { state }: Participant): End {
+  switch (state) {
+    case 'missed':
+      return { kind: isOver(after) && after.status !== 'missed' ? 'call_cancelled' : 'call_missed' }
+    case 'removed':
+      return { kind: 'call_cancelled' }
+    case 'declined':
+    case 'busy':
+      return { kind: 'call_answered_elsewhere', reason: state }
+    default:
+      return { kind: 'call_answered_elsewhere', reason: 'answered' }
+  }
 }
 
 /** The device that was in the call is not any more: the call moved, or its user was removed. */
@@ -120,7 +133,7 @@ function endsOfAttendance(change: Change, participant: Participant): DeviceEffec
   const deviceId = was?.attendance?.deviceId
   if (was === undefined || deviceId === undefined || isOver(after)) return []
   if (isJoined(was) && isJoined(participant) && attendance?.deviceId !== deviceId) {
-    return [overNotice(change, was, deviceId, 'call_moved')]
+    return [overNotice(change, was, deviceId, { kind: 'call_moved' })]
   }
   const wasThere = isJoined(was) || was.state === 'lost'
   if (!wasThere || state !== 'removed') return []
@@ -187,10 +200,10 @@ function overNotice(
   { after, nowMs }: Change,
   { userId, invitedBy, isVideo }: Participant,
   deviceId: DeviceId,
-  kind: OverKind,
+  end: End,
 ): DeviceEffect {
   const callerName = nameOf(after, invitedBy)
-  const notice = { kind, callId: after.callId, callerId: invitedBy, callerName, isVideo, atMs: nowMs }
+  const notice = { ...end, callId: after.callId, callerId: invitedBy, callerName, isVideo, atMs: nowMs }
   return plainNotice({ userId, deviceId }, notice)
 }
 

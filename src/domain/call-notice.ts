@@ -48,16 +48,23 @@ export type KeyedNotice =
       readonly fromDeviceId: DeviceId
     }
 
+/** An invitation ended, or the call moved to another device; the caller is the person who invited. */
+export interface OverNotice<Kind> {
+  readonly kind: Kind
+  readonly callId: CallId
+  readonly callerId: UserId
+  readonly callerName: string
+  readonly isVideo: boolean
+  readonly atMs: number
+}
+
+/** How another device of the user answered. */
+export type ElsewhereReason = 'answered' | 'declined' | 'busy'
+
 export type PlainCallNotice =
-  | {
-      /** An invitation is over, or the call is on another device now; the caller is who invited. */
-      readonly kind: 'call_cancelled' | 'call_missed' | 'call_answered_elsewhere' | 'call_moved'
-      readonly callId: CallId
-      readonly callerId: UserId
-      readonly callerName: string
-      readonly isVideo: boolean
-      readonly atMs: number
-    }
+  | OverNotice<'call_cancelled' | 'call_missed' | 'call_moved'>
+  /** Messages of earlier versions have no reason. */
+  | (OverNotice<'call_answered_elsewhere'> & { readonly reason?: ElsewhereReason })
   | {
       readonly kind: 'call_ended'
       readonly callId: CallId

@@ -19,6 +19,7 @@ import {
   RoomId,
 } from './call.ts'
 import { SharedJson } from './json.ts'
+import { oneOf } from './one-of.ts'
 import { Time, timeText } from './time.ts'
 import { Uint64Text } from './uint64.ts'
 
@@ -47,10 +48,13 @@ export function eventBody(event: Notice | TopicEvent, { deviceId, user }: EventR
       return invitationBody(event, deviceId)
     case 'call_cancelled':
     case 'call_missed':
-    case 'call_answered_elsewhere':
     case 'call_moved': {
       const { callId, callerId, callerName, isVideo, atMs } = event
       return { v, type, eventId, sentAt, callId, callerId, callerName, isVideo, at: timeText(atMs) }
+    }
+    case 'call_answered_elsewhere': {
+      const { callId, callerId, callerName, isVideo, atMs, reason = 'answered' } = event
+      return { v, type, eventId, sentAt, callId, callerId, callerName, isVideo, at: timeText(atMs), reason }
     }
     case 'call_ended': {
       const { callId, status, endReason, endedBy, endedAtMs } = event
@@ -175,7 +179,9 @@ export const EVENT_SCHEMAS: Readonly<Record<EventType, TObject>> = {
   }),
   call_cancelled: overEvent('call_cancelled'),
   call_missed: overEvent('call_missed'),
-  call_answered_elsewhere: overEvent('call_answered_elsewhere'),
+  call_answered_elsewhere: overEvent('call_answered_elsewhere', {
+    reason: oneOf(['answered', 'declined', 'busy'], 'How the other device answered'),
+  }),
   call_moved: overEvent('call_moved'),
   call_ended: eventSchema('call_ended', {
     callId: Uint64Text,
@@ -245,13 +251,14 @@ function eventSchema(type: EventType, members: TProperties): TObject {
 }
 
 /** Of an invitation that is over, or a call that is on another device now. */
-function overEvent(type: EventType): TObject {
+function overEvent(type: EventType, more: TProperties = {}): TObject {
   return eventSchema(type, {
     callId: Uint64Text,
     callerId: Uint64Text,
     callerName: Type.String(),
     isVideo: Type.Boolean(),
     at: Time,
+    ...more,
   })
 }
 

@@ -203,11 +203,19 @@ for (const [body, told] of [
     { reason: 'answered_elsewhere' },
   ],
   [
+    { kind: 'call_answered_elsewhere', callId: CALL, ...CALLER, atMs: NOW_MS, reason: 'declined' },
+    { reason: 'declined_elsewhere' },
+  ],
+  [
+    { kind: 'call_answered_elsewhere', callId: CALL, ...CALLER, atMs: NOW_MS, reason: 'busy' },
+    { reason: 'declined_elsewhere' },
+  ],
+  [
     { kind: 'call_ended', callId: CALL, status: 'ended', endReason: 'hangup', endedAtMs: NOW_MS },
     { reason: 'ended', endReason: 'hangup' },
   ],
 ] satisfies [CallNoticeBody, object][]) {
-  t.test(`${body.kind} stops the ringing in the background, never by VoIP`, async t => {
+  t.test(`${body.kind} (${told.reason}) stops the ringing in the background, never by VoIP`, async t => {
     const { push, atApple, atGoogle } = await startProviders(t)
     const expiresAtMs = NOW_MS + 30_000
     await push(IPHONE, body, expiresAtMs)
@@ -387,7 +395,7 @@ const NOTICES: Record<Notice['kind'], fc.Arbitrary<object>> = {
   }),
   call_cancelled: fc.record(over),
   call_missed: fc.record(over),
-  call_answered_elsewhere: fc.record(over),
+  call_answered_elsewhere: fc.record({ ...over, reason: fc.constantFrom('answered', 'declined', 'busy') }),
   call_moved: fc.record(over),
   call_ended: fc.record({ callId: id, status: fc.constant('ended'), endReason: name, endedAtMs: time }),
   participant_request_rejoin: fc.record({

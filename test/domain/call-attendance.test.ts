@@ -102,7 +102,7 @@ t.test('a callee who joins is told nothing, their other devices that it was answ
   t.same(noticesOf(effects), [
     {
       ...{ kind: 'call_answered_elsewhere', callId: CALL_ID, callerId: 1n, callerName: 'User 1' },
-      ...{ isVideo: true, atMs: START_MS + 5000 },
+      ...{ isVideo: true, atMs: START_MS + 5000, reason: 'answered' },
     },
   ])
   t.equal(house.call.startedAtMs, START_MS + 5000)
@@ -150,9 +150,11 @@ t.test('the initiator moves the call to a device that was given a key, also whil
   t.equal(house.call.status, 'ringing')
 })
 
-t.test('who declines is told nothing, their other devices that it was answered', async t => {
+t.test('who declines is told nothing, their other devices that it was declined', async t => {
   const house = ringing()
-  t.same(inWords(house.run({ kind: 'decline', by: SECOND }).effects), [
+  const { effects } = house.run({ kind: 'decline', by: SECOND })
+  t.match(noticesOf(effects), [{ kind: 'call_answered_elsewhere', reason: 'declined' }])
+  t.same(inWords(effects), [
     '201 withdraw',
     '202 call_answered_elsewhere instead',
     'topic declined 2',
@@ -161,6 +163,11 @@ t.test('who declines is told nothing, their other devices that it was answered',
   t.same(house.run({ kind: 'decline', by: SECOND }).effects, [])
   t.same(house.run({ kind: 'decline', by: deviceOf(2, 2), reason: 'busy' }).effects, [])
   t.equal(house.person(2).state, 'declined', 'the first answer counts')
+})
+
+t.test('who is busy is so on all devices', async t => {
+  const { effects } = ringing().run({ kind: 'decline', by: SECOND, reason: 'busy' })
+  t.match(noticesOf(effects), [{ kind: 'call_answered_elsewhere', reason: 'busy' }])
 })
 
 t.test('the last who declines ends the call', async t => {

@@ -164,7 +164,7 @@ t.test('one of several devices answers, another takes the call over', async t =>
   await phone.get(200, `POST /app/api/call/${callId}/join`)
   const elsewhere = await tablet.next('call_answered_elsewhere')
   isAsDocumented(t, elsewhere)
-  t.match(elsewhere.body, { callId, callerId: ann.userId, callerName: 'Ann' })
+  t.match(elsewhere.body, { callId, callerId: ann.userId, callerName: 'Ann', reason: 'answered' })
   await ann.watch(callId)
 
   const moved = await tablet.get(200, `POST /app/api/call/${callId}/join`)
@@ -191,7 +191,7 @@ t.test('an invitation that is turned down on one device is over on all, and for 
   await phone.next('call_invitation')
   await tablet.next('call_invitation')
   await phone.send(`/app/call/${callId}/decline`)
-  await tablet.next('call_answered_elsewhere')
+  t.match((await tablet.next('call_answered_elsewhere')).body, { callId, reason: 'declined' })
   t.match((await ann.next('call_ended')).body, { callId, status: 'declined', endReason: 'declined' })
   await phone.send('/app/call/7/decline').then(
     () => t.fail('a call that is not there is declined'),

@@ -53,7 +53,10 @@ const EVENTS: Readonly<Record<EventType, readonly [Event, object]>> = {
   ],
   call_cancelled: [{ kind: 'call_cancelled', ...OVER }, OVER_FIELDS],
   call_missed: [{ kind: 'call_missed', ...OVER }, OVER_FIELDS],
-  call_answered_elsewhere: [{ kind: 'call_answered_elsewhere', ...OVER }, OVER_FIELDS],
+  call_answered_elsewhere: [
+    { kind: 'call_answered_elsewhere', ...OVER, reason: 'declined' },
+    { ...OVER_FIELDS, reason: 'declined' },
+  ],
   call_moved: [{ kind: 'call_moved', ...OVER }, OVER_FIELDS],
   call_ended: [
     {
@@ -174,6 +177,10 @@ for (const [kind, [event, fields]] of Object.entries(EVENTS)) {
     t.same(unknownMembers(schema, body), [])
   })
 }
+
+t.test('a call_answered_elsewhere that an earlier version kept says answered', async t => {
+  t.match(bodyOf({ kind: 'call_answered_elsewhere', ...OVER }), { reason: 'answered' })
+})
 
 t.test('what belongs to an event that is kept does not get into its body', async t => {
   const stowaway = { ...EVENTS.key_update[0], push: 'token', others: [KEY] }

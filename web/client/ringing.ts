@@ -58,11 +58,12 @@ export class Ringing {
   }
 
   /** It was cancelled, missed, or answered elsewhere. */
-  onOver({ type, callId, callerName }: Event): void {
+  onOver({ type, callId, callerName, reason }: Event): void {
     if (!this.#invitations.has(callId)) return
     this.stop(callId)
     const isElsewhere = type === 'call_answered_elsewhere'
-    this.#store.say('good', isElsewhere ? 'Answered on another device.' : `${callerName} has given up.`)
+    const elsewhere = ELSEWHERE[reason] ?? 'Answered on another device.'
+    this.#store.say('good', isElsewhere ? elsewhere : `${callerName} has given up.`)
   }
 
   async decline(callId: string, reason: 'declined' | 'timeout'): Promise<void> {
@@ -104,4 +105,9 @@ export class Ringing {
     const rings = this.#store.state.rings.map(ring => (ring.callId === callId ? { ...ring, check } : ring))
     this.#store.update({ rings })
   }
+}
+
+const ELSEWHERE: Readonly<Record<string, string>> = {
+  declined: 'Declined on another device.',
+  busy: 'Another device of yours is in a call.',
 }
