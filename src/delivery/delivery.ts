@@ -134,7 +134,7 @@ export class Delivery {
     const content = pushContentOf(notice, { deviceId, expiresAtMs, badgeOf })
     if (device === undefined || content === undefined) return undefined
     const push: Push = { content, eventId: notice.eventId, expiresAtMs }
-    const apns = apnsPushOf(device, push, this.#parts.nowMs(), this.#parts.bundleId)
+    const apns = apnsPushOf(device, push, this.#parts.bundleId)
     if (apns !== undefined) return this.#pushByApns(message, content.members.type, apns)
     const fcm = fcmPushOf(device, push, this.#parts.nowMs())
     return fcm && this.#pushByFcm(message, content.members.type, fcm)

@@ -94,7 +94,7 @@ type NoticeOf<Kind extends Notice['kind'], Each = Notice> = Each extends Notice
   : never
 
 function ringOf(notice: NoticeOf<'call_invitation'>, addressee: Addressee): Ring {
-  const { callId, callerId, callerName, encryptedAESKey, roomId, isVideo, isOnGoing } = notice
+  const { callId, callerId, callerName, encryptedAESKey, keyEpoch, roomId, isVideo, isOnGoing } = notice
   const type = 'call_invitation'
   return {
     kind: 'ring',
@@ -102,7 +102,7 @@ function ringOf(notice: NoticeOf<'call_invitation'>, addressee: Addressee): Ring
     ...{ locKey: type, locArgs: [callerName], thread: 'calls' },
     members: {
       type,
-      ...{ callId: `${callId}`, callerId: `${callerId}`, callerName, encryptedAESKey },
+      ...{ callId: `${callId}`, callerId: `${callerId}`, callerName, encryptedAESKey, keyEpoch },
       ...{ roomId, isVideo, isOnGoing },
       ...envelopeOf(notice, addressee),
     },

@@ -23,12 +23,7 @@ export interface Push {
  * The push for a device with the Apple token that it takes; undefined when there is none, or no bundle id: the device's
  * own, or else the usual one.
  */
-export function apnsPushOf(
-  device: Device,
-  push: Push,
-  nowMs: number,
-  usualBundleId?: string,
-): ApnsPush | undefined {
+export function apnsPushOf(device: Device, push: Push, usualBundleId?: string): ApnsPush | undefined {
   const {
     apnsToken,
     apnsVoipToken,
@@ -42,8 +37,8 @@ export function apnsPushOf(
     return {
       ...common,
       ...{ token: apnsVoipToken, topic: `${bundleId}.voip`, pushType: 'voip', priority: 10 },
-      // A phone that comes back later would ring for a caller who may have given up.
-      expiresAtMs: Math.min(nowMs + VOIP_KEPT_MS, expiresAtMs),
+      // A phone that was out of coverage for half a minute still rings; the app ends at once what is over by then.
+      expiresAtMs,
       payload: apnsPayload({}, content.members, apnsPayloadBytesMax('voip')),
     }
   }
@@ -111,7 +106,6 @@ function uuidOf(eventId: string): string {
   return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-')
 }
 
-const VOIP_KEPT_MS = 10_000
 /** Names and values together; the JSON around them, which is counted here too, is not Google's. */
 const FCM_DATA_BYTES_MAX = 4_096
 /** A call to a phone without VoIP pushes: shown through a focus, and the app is woken to ring as it can. */

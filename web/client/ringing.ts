@@ -4,6 +4,7 @@ import type { CallRecord } from './call-record.ts'
 import type { CallRequests } from './call-requests.ts'
 import type { Bytes } from './device-key.ts'
 import type { KeyExchange } from './key-exchange.ts'
+import { serverNowMs } from './server-clock.ts'
 import { sentenceOf } from './session.ts'
 import type { Event, Socket } from './socket.ts'
 import type { Ring, Store } from './state.ts'
@@ -41,8 +42,9 @@ export class Ringing {
 
   onInvitation(event: Event): void {
     const { callId, callerId, callerName, isVideo, isOnGoing, encryptedAESKey: sealed } = event
-    // By the server's clock alone: this computer's may be wrong.
-    const ringsForMs = Date.parse(event.expiresAt) - event.sentAt
+    // By the server's clock: this computer's may be wrong.
+    const expiresAtMs = Date.parse(event.expiresAt)
+    const ringsForMs = Math.min(expiresAtMs - event.sentAt, expiresAtMs - serverNowMs())
     this.#ring({ callId, callerId, callerName, isVideo, isOnGoing, ringsForMs, sealed })
   }
 
