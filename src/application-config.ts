@@ -11,6 +11,7 @@ import { type SmsOptions, SmsSender } from './delivery/sms.ts'
 import type { Language } from './delivery/texts.ts'
 import { isPhoneCountry } from './domain/phone.ts'
 import type { TokenLifetimes } from './domain/session.ts'
+import type { SmsBudgets } from './domain/sms-budget.ts'
 import { parseTurnUrl, type TurnRelay, type TurnUrl, turnAddresses } from './domain/turn.ts'
 import type { EnvironmentReader } from './environment.ts'
 import { messageOf } from './errors.ts'
@@ -33,8 +34,7 @@ export interface ApplicationConfig {
   readonly smsRetrieverHash?: string
   readonly mail?: MailOptions
   readonly sms?: SmsOptions
-  /** Codes by SMS in a day, to all numbers together. */
-  readonly smsDailyMax: number
+  readonly smsBudgets: SmsBudgets
   readonly apns?: ApnsOptions
   /** Of the app, for Apple devices that have not said theirs. */
   readonly bundleId?: string | undefined
@@ -86,7 +86,12 @@ export function readApplicationConfig(reader: EnvironmentReader): ApplicationCon
     ...(retrieverHash === undefined ? {} : { smsRetrieverHash: retrieverHash }),
     ...mail(reader),
     ...sms(reader),
-    smsDailyMax: reader.integer('CALLSIGN_SMS_DAILY_BUDGET', { usual: 10_000, min: 0, max: 100_000_000 }),
+    smsBudgets: {
+      rangeHourly: reader.integer('CALLSIGN_SMS_RANGE_HOURLY', { usual: 30, ...MESSAGES }),
+      networkHourly: reader.integer('CALLSIGN_SMS_NETWORK_HOURLY', { usual: 30, ...MESSAGES }),
+      callingCodeHourly: reader.integer('CALLSIGN_SMS_CALLING_CODE_HOURLY', { usual: 200, ...MESSAGES }),
+      daily: reader.integer('CALLSIGN_SMS_DAILY_BUDGET', { usual: 10_000, ...MESSAGES }),
+    },
     ...apns(reader),
     bundleId: reader.formed(
       'CALLSIGN_APNS_BUNDLE_ID',
@@ -337,6 +342,7 @@ function throws(act: () => unknown): boolean {
 
 const TURN_FORM = 'is an address of RFC 7065 such as'
 const DAY_S = 86_400
+const MESSAGES = { min: 0, max: 100_000_000 }
 const YEAR_S = 365 * DAY_S
 const ANDROID_APP_FORM = /^[A-Za-z0-9_.]{1,255}=(?:[0-9A-F]{2}:){31}[0-9A-F]{2}$/
 /** Options are tried out before there is a world to use them in. */

@@ -69,7 +69,7 @@ import { OutboxStore } from './store/outbox-store.ts'
 import { RateStore } from './store/rate-store.ts'
 import { SessionStore } from './store/session-store.ts'
 import { ShareTokenStore } from './store/share-token-store.ts'
-import { SmsBudget } from './store/sms-budget.ts'
+import { SmsBudget, type SmsStop } from './store/sms-budget.ts'
 import { WatchedCache } from './store/watched-cache.ts'
 import type { HttpRoute } from './transport/http.ts'
 
@@ -112,8 +112,8 @@ export interface ApplicationParts {
   readonly onOutgoing: (channel: Channel) => void
   /** Shown what leaves; absent but in development. */
   readonly onRendered?: (rendered: Rendered) => void
-  /** Sending codes to a country calling code has stopped, since so few of them are confirmed. */
-  readonly onPumped: (dialCode: string) => void
+  /** Short messages to some numbers have stopped, since so few of their codes are confirmed. */
+  readonly onSmsStopped: (stop: SmsStop) => void
   /** Something of ours failed that nobody waits for. */
   readonly onFault: (error: unknown) => void
   readonly onTokenReused: (userId: UserId, requestId: string) => void
@@ -285,7 +285,7 @@ function joinOperations(parts: ApplicationParts, stores: Stores, senders: Opened
   const canSend = (channel: 'mail' | 'sms') => isDevelopment || senders.byChannel[channel] !== undefined
   const base = { ...parts, ...stores, addresses, stepUpSeconds: config.stepUpS }
   const authentication = new Authentication(base)
-  const smsBudget = new SmsBudget({ ...parts, dailyMax: config.smsDailyMax })
+  const smsBudget = new SmsBudget({ ...base, budgets: config.smsBudgets, onStopped: parts.onSmsStopped })
   const budget = parts.areRatesLimited ? { smsBudget } : {}
   const challenges = new ChallengeStore({
     ...base,

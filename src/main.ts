@@ -259,7 +259,10 @@ async function startApplication(
     onOutgoing: channel => wake(channel),
     ...(devConsole === undefined ? {} : { onRendered: devConsole.onDelivered }),
     onFault: error => house.onFault(error),
-    onPumped: dialCode => logger.warn({ event: 'sms-stopped', dialCode }),
+    onSmsStopped({ scope, name, untilMs }) {
+      metrics.smsStops.inc({ scope })
+      logger.warn({ event: 'sms-stopped', scope, name, until: new Date(untilMs).toISOString() })
+    },
     onTokenReused: (userId, requestId) =>
       logger.warn({ event: 'refresh-token-reused', userId: `${userId}`, requestId }),
   })

@@ -52,7 +52,7 @@ const APPLICATION_UNSET = {
   blockedCountries: new Set(),
   appName: 'Callsign',
   language: 'en',
-  smsDailyMax: 10_000,
+  smsBudgets: { rangeHourly: 30, networkHourly: 30, callingCodeHourly: 200, daily: 10_000 },
   providers: [],
   deepLinkScheme: 'callsign',
   appleAppIds: [],

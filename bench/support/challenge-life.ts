@@ -5,6 +5,7 @@ import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Address } from '../../src/domain/challenge.ts'
 import { deriveSecrets } from '../../src/domain/secrets.ts'
+import { AccountStore } from '../../src/store/account-store.ts'
 import { ChallengeStore } from '../../src/store/challenge-store.ts'
 import { Database } from '../../src/store/database.ts'
 import { Expiries } from '../../src/store/expiries.ts'
@@ -50,6 +51,7 @@ class ChallengeLife {
     const secrets = deriveSecrets(randomBytes(32))
     this.#outbox = new OutboxStore(this.#database, secrets, randomBytes, () => undefined)
     this.#challenges = new ChallengeStore({
+      accounts: new AccountStore(this.#database),
       database: this.#database,
       expiries: this.#expiries,
       outbox: this.#outbox,

@@ -61,6 +61,8 @@ export interface Code {
   readonly sendCount: number
   /** Tries by those who name the address instead of a challenge. */
   readonly triesByAddress: number
+  /** Set when a number's code went by mail: accepted, it says nothing about short messages. */
+  readonly isByMail?: true
   /** Oldest first. */
   readonly challenges: readonly Challenge[]
 }
@@ -187,7 +189,8 @@ export function triesLeft(code: Code, challengeId: Uint8Array | undefined): numb
   return challenge === undefined ? 0 : TRIES_MAX - challenge.tries
 }
 
-export function findChallenge(code: Code, challengeId: Uint8Array): Challenge | undefined {
+export function findChallenge(code: Code, challengeId: Uint8Array | undefined): Challenge | undefined {
+  if (challengeId === undefined) return undefined
   return code.challenges.find(({ id }) => Buffer.compare(id, challengeId) === 0)
 }
 

@@ -68,7 +68,7 @@ interface Bound {
  * is wide was written by a clock that has been set back since: it would stop everything for as long as the clock was
  * wrong.
  */
-export function missingInWindow(timesMs: readonly number[], { count, perMs }: Bound, nowMs: number): number {
+function missingInWindow(timesMs: readonly number[], { count, perMs }: Bound, nowMs: number): number {
   const oldest = timesMs.filter(atMs => atMs <= nowMs + perMs).at(-count)
   return oldest === undefined ? 0 : Math.max(0, oldest + perMs - nowMs)
 }

@@ -63,6 +63,19 @@ const CHALLENGE_MEMBERS = {
   otpLength: Type.Integer(),
   expiresIn: Type.Integer({ description: 'Seconds in which the code is accepted' }),
   resendIn: Type.Integer({ description: 'Seconds until another code can be sent' }),
+  smsStop: Type.Optional(
+    Type.Object(
+      {
+        scope: oneOf(['range', 'network', 'calling-code', 'all']),
+        retryIn: Type.Integer({ description: 'Seconds until other numbers are sent to again' }),
+      },
+      {
+        description:
+          'Too few codes of such numbers are confirmed, so only numbers with an account are sent to. The answer is the ' +
+          'same for both: offer another way to sign in, or `resend-otp` with the channel `email`',
+      },
+    ),
+  ),
 }
 
 export const Challenge = Type.Object(CHALLENGE_MEMBERS)

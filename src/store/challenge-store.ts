@@ -41,17 +41,20 @@ import {
   countSuccess,
   countsEndMs,
   missingForFailure,
+  missingForSend,
   NO_COUNTS,
   stopLeftMs,
 } from '../domain/code-counts.ts'
 import { maskEmail } from '../domain/email.ts'
 import { isOtp, OTP_LENGTH } from '../domain/one-time-code.ts'
 import { maskPhone } from '../domain/phone.ts'
+import type { SmsScope } from '../domain/sms-budget.ts'
 import { SignalError } from '../errors.ts'
 import { CodeSender, type CodeSenderParts } from './code-sender.ts'
 import type { Database, Table } from './database.ts'
 import { EXPIRY, type Expiries } from './expiries.ts'
 import { textKey } from './keys.ts'
+import type { SmsStop } from './sms-budget.ts'
 
 export interface ChallengeStoreParts extends CodeSenderParts {
   readonly database: Database
@@ -76,6 +79,8 @@ export interface ChallengeReply {
   readonly otpLength: number
   readonly expiresIn: number
   readonly resendIn: number
+  /** Set while short messages to numbers like this one reach only those that have an account. */
+  readonly smsStop?: { readonly scope: SmsScope; readonly retryIn: number }
 }
 
 export interface Attempt {
@@ -137,39 +142,47 @@ export class ChallengeStore {
     const { purpose, address, network, language } = request
     const key = textKey(codeName(address, purpose))
     const last = this.#readCode(key, nowMs)
-    const decision = this.#decided(decideBegin(this.#sendState(address, last), nowMs), address, nowMs)
+    const decision = this.#decided(decideBegin(this.#sendState(address, last), nowMs), address)
     if (last === undefined) this.#forgetEnded(key)
     const id = this.#parts.randomBytes(CHALLENGE_ID_BYTES)
     const challenge: Challenge = { id, tries: 0, purpose, address, network, language }
-    const shared = decision.kind === 'share' ? decision.code : this.#send(challenge, last, nowMs)
+    const stop = this.#sender.stopOf(challenge, nowMs)
+    const shared = decision.kind === 'share' ? decision.code : this.#send(challenge, last, stop, nowMs)
     const { code, displaced } = addChallenge(shared, challenge)
     if (displaced !== undefined) this.#codeKeys.remove(displaced.id)
     this.#codeKeys.put(id, key)
     this.#putCode(key, code)
-    return this.#reply(code, challenge, nowMs)
+    return this.#reply(code, challenge, stop, nowMs)
   }
 
   /** Throws what `begin` would: to be asked first by whoever writes other things in the same transaction. */
   assertCanBegin({ purpose, address }: ChallengeRequest, nowMs: number): void {
     const last = this.#readCode(textKey(codeName(address, purpose)), nowMs)
-    this.#decided(decideBegin(this.#sendState(address, last), nowMs), address, nowMs)
+    this.#decided(decideBegin(this.#sendState(address, last), nowMs), address)
   }
 
   /**
    * Another code for the challenge of this id, in the place of the last one; the lifetime begins anew, the tries do
-   * not. Throws, before it writes anything, `CHALLENGE_GONE`, `OTP_COOLDOWN`, `RATE_LIMITED`, `DELIVERY_UNAVAILABLE`,
-   * and `VALIDATION_FAILED` for a channel that does not lead to the address.
+   * not. While short messages to a number are stopped, the code of a login goes by mail where that is asked for: to the
+   * mail address of the number's account, or nowhere, and the answer does not say which. Throws, before it writes
+   * anything, `CHALLENGE_GONE`, `OTP_COOLDOWN`, `RATE_LIMITED`, `DELIVERY_UNAVAILABLE`, and `VALIDATION_FAILED` for a
+   * channel that does not lead to the address.
    */
   resend(challengeId: string, channel: ChallengeReply['channel'] | undefined, nowMs: number): ChallengeReply {
     const found = this.#findByChallenge(challengeId, nowMs)
     if (found === undefined) throw refusalOf(GONE)
     const { key, code, challenge } = found
     const { address } = challenge
-    if (channel !== undefined && channel !== CHANNEL_OF[address.kind]) throw otherChannel()
-    this.#decided(decideResend(this.#sendState(address, code), nowMs), address, nowMs)
-    const sent = this.#send(challenge, code, nowMs)
+    const stop = this.#sender.stopOf(challenge, nowMs)
+    const isByMail = channel !== undefined && channel !== CHANNEL_OF[address.kind]
+    if (isByMail && !this.#leadsElsewhere(challenge, stop)) throw otherChannel()
+    this.#decided(decideResend(this.#sendState(address, code), nowMs), address)
+    const sent = isByMail
+      ? this.#sendByMail(challenge, code, nowMs)
+      : this.#send(challenge, code, stop, nowMs)
     this.#putCode(key, sent)
-    return this.#reply(sent, challenge, nowMs)
+    const reply = this.#reply(sent, challenge, stop, nowMs)
+    return isByMail ? { ...reply, channel: 'email', sentTo: MASK } : reply
   }
 
   /**
@@ -213,7 +226,10 @@ export class ChallengeStore {
     if (isOtp(this.#parts.secrets.codePepper, code.codeId, code.hash, otp)) {
       this.#removeCode({ key, code })
       this.#putCounts(confirmed.address, countSuccess(counts))
-      this.#sender.countConfirmed(confirmed.address, nowMs)
+      const { network = '' } = findChallenge(code, challengeId) ?? code.challenges[0] ?? {}
+      if (code.isByMail !== true) {
+        this.#sender.countConfirmed({ address: confirmed.address, network }, nowMs)
+      }
       return confirmed
     }
     const failed = countFailure(counts, nowMs)
@@ -240,11 +256,10 @@ export class ChallengeStore {
   }
 
   /** Throws instead of a decision to wait, and when a code would have to be sent and can't be. */
-  #decided(decision: SendDecision, address: Address, nowMs: number): Exclude<SendDecision, { kind: 'wait' }> {
+  #decided(decision: SendDecision, address: Address): Exclude<SendDecision, { kind: 'wait' }> {
     if (decision.kind === 'wait') throw waitRefusal(decision)
     // Also where nothing would be sent now: whether a code is on its way is nobody's business.
     this.#sender.assertChannel(address)
-    if (decision.kind === 'send') this.#sender.assertPaidFor(address, nowMs)
     return decision
   }
 
@@ -253,17 +268,39 @@ export class ChallengeStore {
   }
 
   /** Sends a code in the place of the last one, and counts that; the caller keeps it. */
-  #send(challenge: Challenge, last: Code | undefined, nowMs: number): Code {
+  #send(challenge: Challenge, last: Code | undefined, stop: SmsStop | undefined, nowMs: number): Code {
     const { address } = challenge
-    const code = replaceCode(last, this.#sender.send(challenge, nowMs), nowMs)
+    const recipient = this.#sender.recipientOf(address, stop)
+    const code = replaceCode(last, this.#sender.send(challenge, recipient, nowMs), nowMs)
+    // Counted while it is stopped, messages to accounts would make the stop longer and so give them away.
+    if (stop === undefined) this.#sender.countSent(challenge, nowMs)
     if (this.#sender.isTest(address)) return { ...code, sendCount: 1 }
-    this.#putCounts(address, countSend(this.#readCounts(address), nowMs))
+    this.#countSend(address, nowMs)
     return code
   }
 
-  #reply(code: Code, { id, address }: Challenge, nowMs: number): ChallengeReply {
+  /** The same by mail. It counts for both addresses, so that a number is no way to send more to a mailbox. */
+  #sendByMail(challenge: Challenge, last: Code, nowMs: number): Code {
+    const mail = this.#sender.mailOf(challenge.address)
+    const mayMail = mail !== undefined && missingForSend(this.#readCounts(mail), nowMs) === 0
+    const sent = this.#sender.send(challenge, mayMail ? mail : undefined, nowMs)
+    if (mayMail) this.#countSend(mail, nowMs)
+    this.#countSend(challenge.address, nowMs)
+    return { ...replaceCode(last, sent, nowMs), isByMail: true }
+  }
+
+  #leadsElsewhere({ purpose, address }: Challenge, stop: SmsStop | undefined): boolean {
+    const isOfNumber = address.kind === 'phone' && purpose.kind === 'login'
+    return isOfNumber && stop !== undefined && this.#sender.canMail()
+  }
+
+  #countSend(address: Address, nowMs: number): void {
+    this.#putCounts(address, countSend(this.#readCounts(address), nowMs))
+  }
+
+  #reply(code: Code, { id, address }: Challenge, stop: SmsStop | undefined, nowMs: number): ChallengeReply {
     const counts = this.#readCounts(address)
-    return {
+    const reply = {
       challengeId: Buffer.from(id).toString('base64url'),
       channel: CHANNEL_OF[address.kind],
       sentTo: address.kind === 'email' ? maskEmail(address.key) : maskPhone(address.key),
@@ -271,6 +308,8 @@ export class ChallengeStore {
       expiresIn: Math.ceil((code.sentAtMs + CODE_LIFETIME_MS - nowMs) / 1000),
       resendIn: Math.ceil(sendWaitMs(code, counts, nowMs) / 1000),
     }
+    if (stop === undefined) return reply
+    return { ...reply, smsStop: { scope: stop.scope, retryIn: Math.ceil((stop.untilMs - nowMs) / 1000) } }
   }
 
   #findByChallenge(
@@ -370,6 +409,8 @@ const SENTENCES: Record<WaitCode, string> = {
   OTP_COOLDOWN: 'a code was sent a moment ago',
   RATE_LIMITED: 'too many codes for this address',
 }
+/** Of a mail address that may not be there. */
+const MASK = '•••'
 const CHANNEL_OF: Record<AddressMethod['kind'], 'email' | 'sms'> = { email: 'email', phone: 'sms' }
 /** 16 bytes; the last character holds two of their bits, and no other spelling is taken. */
 const CHALLENGE_ID_FORM = /^[A-Za-z0-9_-]{21}[AQgw]$/

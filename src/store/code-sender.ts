@@ -1,18 +1,26 @@
 /**
  * Makes codes and puts them into the outbox (contract 2.2): which channel leads to an address, whether it works and is
  * paid for, and the fixed codes of test addresses, to which nothing is sent.
+ *
+ * Where the budget of messages stops a number, a number with an account gets its message all the same and another number
+ * gets none. Both are answered alike, with the stop: its asker learns nothing about accounts.
  */
 
-import type { AddressMethod } from '../domain/account.ts'
+import { type AddressMethod, identifierOf } from '../domain/account.ts'
 import { type Address, type Challenge, CODE_LIFETIME_MS, type Code } from '../domain/challenge.ts'
 import { CODE_ID_BYTES, hashOtp, newOtp } from '../domain/one-time-code.ts'
 import type { Letter } from '../domain/outgoing.ts'
 import type { Secrets } from '../domain/secrets.ts'
 import { SignalError } from '../errors.ts'
+import type { AccountStore } from './account-store.ts'
 import type { OutboxStore } from './outbox-store.ts'
-import type { SmsBudget } from './sms-budget.ts'
+import type { PaidMessage, SmsBudget, SmsStop } from './sms-budget.ts'
+
+/** Whose message it is, and who asks for it. */
+type Asked = Pick<Challenge, 'address' | 'network'>
 
 export interface CodeSenderParts {
+  readonly accounts: Pick<AccountStore, 'ownerOf' | 'methodsOf'>
   readonly outbox: Pick<OutboxStore, 'add'>
   readonly secrets: Pick<Secrets, 'codePepper'>
   readonly randomBytes: (length: number) => Uint8Array
@@ -21,7 +29,7 @@ export interface CodeSenderParts {
   /** Fixed codes by the key of their address: nothing is sent to it, and limits of sending do not apply. */
   readonly testCodes: ReadonlyMap<string, string>
   /** Left out where the rates of contract 8 are switched off. */
-  readonly smsBudget?: Pick<SmsBudget, 'missingMs' | 'countSent' | 'countConfirmed' | 'takeLetter'>
+  readonly smsBudget?: Pick<SmsBudget, 'stopOf' | 'countSent' | 'countConfirmed' | 'takeLetter'>
 }
 
 export class CodeSender {
@@ -36,36 +44,61 @@ export class CodeSender {
     return this.#parts.testCodes.has(key)
   }
 
+  canMail(): boolean {
+    return this.#parts.canSend('mail')
+  }
+
   /** Throws `DELIVERY_UNAVAILABLE` when nothing can be sent to such an address. */
-  assertChannel(address: Address): void {
-    const { canSend } = this.#parts
-    if (!this.isTest(address) && !canSend(CHANNEL_OF[address.kind])) throw undeliverable(address, {})
+  assertChannel({ kind, key }: Address): void {
+    const { canSend, testCodes } = this.#parts
+    if (testCodes.has(key) || canSend(CHANNEL_OF[kind])) return
+    throw new SignalError('DELIVERY_UNAVAILABLE', `no codes can be sent by ${kind} now`)
   }
 
-  /** Throws `DELIVERY_UNAVAILABLE` with `retryIn` when the budget of messages is used up. */
-  assertPaidFor(address: Address, nowMs: number): void {
-    if (!this.#isCharged(address)) return
-    const waitMs = this.#parts.smsBudget?.missingMs(address.key, nowMs) ?? 0
-    if (waitMs > 0) throw undeliverable(address, { retryIn: Math.ceil(waitMs / 1000) })
+  /** What stops messages to numbers like this one; undefined when nothing does. */
+  stopOf(asked: Asked, nowMs: number): SmsStop | undefined {
+    return this.#isCharged(asked.address) ? this.#parts.smsBudget?.stopOf(paid(asked), nowMs) : undefined
   }
 
-  /** In a transaction: sends a new code for the challenge, or what its address gets instead, and returns its hash. */
-  send({ purpose, address, language }: Challenge, nowMs: number): Pick<Code, 'codeId' | 'hash'> {
-    const { randomBytes, secrets, testCodes, smsBudget } = this.#parts
+  /** Where a code for the address goes: to itself, or nowhere while it is stopped and has no account. */
+  recipientOf(address: Address, stop: SmsStop | undefined): Address | undefined {
+    return stop === undefined || this.#parts.accounts.ownerOf(identifierOf(address)) !== undefined
+      ? address
+      : undefined
+  }
+
+  /** The mail address that the account of the address signs in with too; undefined where there is none. */
+  mailOf(address: Address): AddressMethod | undefined {
+    const owner = this.#parts.accounts.ownerOf(identifierOf(address))
+    const methods = owner === undefined ? [] : this.#parts.accounts.methodsOf(owner.userId)
+    return methods.find((method): method is AddressMethod => method.kind === 'email')
+  }
+
+  /** In a transaction: makes a new code for the challenge and sends it to the recipient. Returns the code's hash. */
+  send(
+    { purpose, address, language }: Challenge,
+    recipient: Address | undefined,
+    nowMs: number,
+  ): Pick<Code, 'codeId' | 'hash'> {
+    const { randomBytes, secrets, testCodes } = this.#parts
     const otp = testCodes.get(address.key) ?? newOtp(randomBytes)
     const codeId = randomBytes(CODE_ID_BYTES)
     const isTaken = purpose.kind === 'bind' && purpose.isTaken === true
     const letter: Letter = isTaken
       ? { kind: 'address-tried' }
       : { kind: 'otp', otp, lifetimeS: CODE_LIFETIME_MS / 1000, binds: purpose.kind === 'bind' }
-    this.#write(address, language, letter, CODE_LIFETIME_MS, nowMs)
-    if (this.#isCharged(address)) smsBudget?.countSent(address.key, nowMs)
+    if (recipient !== undefined) this.#write(recipient, language, letter, CODE_LIFETIME_MS, nowMs)
     return { codeId, hash: hashOtp(secrets.codePepper, codeId, otp) }
   }
 
-  /** In a transaction: a code that was sent to this address was accepted. */
-  countConfirmed(address: Address, nowMs: number): void {
-    if (this.#isCharged(address)) this.#parts.smsBudget?.countConfirmed(address.key, nowMs)
+  /** In a transaction: counts a message against the budget. */
+  countSent(asked: Asked, nowMs: number): void {
+    if (this.#isCharged(asked.address)) this.#parts.smsBudget?.countSent(paid(asked), nowMs)
+  }
+
+  /** In a transaction: a code that was asked for so was accepted. */
+  countConfirmed(asked: Asked, nowMs: number): void {
+    if (this.#isCharged(asked.address)) this.#parts.smsBudget?.countConfirmed(paid(asked), nowMs)
   }
 
   /**
@@ -89,8 +122,8 @@ export class CodeSender {
   }
 }
 
-function undeliverable({ kind }: Address, members: { readonly retryIn?: number }): SignalError {
-  return new SignalError('DELIVERY_UNAVAILABLE', `no codes can be sent by ${kind} now`, { members })
+function paid({ address, network }: Asked): PaidMessage {
+  return { number: address.key, network }
 }
 
 const CHANNEL_OF: Record<AddressMethod['kind'], 'mail' | 'sms'> = { email: 'mail', phone: 'sms' }

@@ -98,6 +98,7 @@ export const EXPIRY = {
   callHistory: 13,
   endedCall: 14,
   errand: 15,
+  smsTally: 17,
 } as const
 
 function rethrow(error: unknown): never {

@@ -1,88 +1,174 @@
 /**
- * The count of paid messages (contract 8): one row for the day, one for each country calling code, of which there are
- * some two hundred, so that nothing here has to expire.
+ * The count of paid messages (contract 2.2): a row for each number range and network that was sent to or asked lately,
+ * which expires; one for each country calling code and one for all, which are few and stay.
  */
 
 import { parsePhone } from '../domain/phone.ts'
+import { rangeOf, ruleOf, type SmsBudgets, type SmsScope } from '../domain/sms-budget.ts'
 import {
-  countConfirmation,
-  countMessage,
-  countToday,
-  type DayCount,
-  type DialCodeCounts,
-  missingForDay,
-  missingForDialCode,
-  NO_MESSAGES,
-  pumpedForMs,
-} from '../domain/sms-budget.ts'
-import type { Database, RecordTable } from './database.ts'
+  missingForTally,
+  NO_TALLY,
+  type Tally,
+  tallyConfirmed,
+  tallyEndMs,
+  tallyMade,
+} from '../domain/tally.ts'
+import { BoundedCache } from './bounded-cache.ts'
+import type { Database, RecordTable, Table } from './database.ts'
+import { EXPIRY, type Expiries } from './expiries.ts'
+import { textKey } from './keys.ts'
+
+/** Why no messages are sent to a number for a while. */
+export interface SmsStop {
+  readonly scope: SmsScope
+  /** The range, network or calling code that is stopped; empty for `all`. */
+  readonly name: string
+  readonly untilMs: number
+}
 
 export interface SmsBudgetParts {
   readonly database: Database
-  /** Messages a day overall. */
-  readonly dailyMax: number
-  /** Told of a country calling code when sending to it stops because so few codes are confirmed. */
-  readonly onPumped: (dialCode: string) => void
+  readonly expiries: Expiries
+  readonly budgets: SmsBudgets
+  /** Told of each stop once. */
+  readonly onStopped: (stop: SmsStop) => void
+}
+
+/** A message that is to be paid for: to whom, and who asks for it. */
+export interface PaidMessage {
+  /** E.164. */
+  readonly number: string
+  readonly network: string
 }
 
 export class SmsBudget {
   readonly #parts: SmsBudgetParts
-  readonly #dialCodes: RecordTable<DialCodeCounts>
-  readonly #days: RecordTable<DayCount>
-  /** Until when each calling code is known to be stopped, so that it is told of once. */
-  readonly #stoppedUntilMs = new Map<string, number>()
+  /** By range and network. */
+  readonly #tallies: Table<Tally>
+  /** By calling code; for all under `ALL`. */
+  readonly #callingCodes: RecordTable<Tally | OldDialCodeCounts>
+  /** Written by earlier versions only. */
+  readonly #days: RecordTable<OldDayCount>
+  /** Until when each scope's names are known to be stopped. */
+  readonly #stoppedUntilMs = new BoundedCache<string, number>(STOPS_KEPT_MAX)
 
   constructor(parts: SmsBudgetParts) {
     this.#parts = parts
-    this.#dialCodes = parts.database.recordTable('sms-dial-codes')
+    this.#tallies = parts.database.table('sms-tallies')
+    this.#callingCodes = parts.database.recordTable('sms-dial-codes')
     this.#days = parts.database.recordTable('sms-days')
+    parts.expiries.define(EXPIRY.smsTally, (key, nowMs) => this.#expire(key, nowMs))
   }
 
-  /** Milliseconds until a message may go to this number (E.164); 0 when it may now. */
-  missingMs(number: string, nowMs: number): number {
-    const dialCode = dialCodeOf(number)
-    const counts = this.#dialCodes.get(dialCode) ?? NO_MESSAGES
-    this.#tellOfPumping(dialCode, nowMs + pumpedForMs(counts, nowMs), nowMs)
-    const dayMs = missingForDay(this.#days.get(TODAY), this.#parts.dailyMax, nowMs)
-    return Math.max(dayMs, missingForDialCode(counts, nowMs))
+  /** What keeps the message from being sent; undefined when nothing does. */
+  stopOf(message: PaidMessage, nowMs: number): SmsStop | undefined {
+    for (const [scope, name] of countersOf(message)) {
+      const waitMs = missingForTally(this.#read(scope, name), ruleOf(scope, this.#parts.budgets), nowMs)
+      if (waitMs === 0) continue
+      const stop = { scope, name, untilMs: nowMs + waitMs }
+      this.#tellOf(stop, nowMs)
+      return stop
+    }
+    return undefined
   }
 
   /** In a transaction. */
-  countSent(number: string, nowMs: number): void {
-    const dialCode = dialCodeOf(number)
-    this.#dialCodes.put(dialCode, countMessage(this.#dialCodes.get(dialCode) ?? NO_MESSAGES, nowMs))
-    this.#days.put(TODAY, countToday(this.#days.get(TODAY), nowMs))
+  countSent(message: PaidMessage, nowMs: number): void {
+    this.#change(message, tally => tallyMade(tally, nowMs))
+  }
+
+  /** In a transaction: a code that was sent so was accepted. */
+  countConfirmed(message: PaidMessage, nowMs: number): void {
+    this.#change(message, tally => tallyConfirmed(tally, nowMs))
   }
 
   /**
-   * In a transaction: counts a message that is no code; by the day alone, since nobody confirms it. False, with nothing
-   * counted, when the day's budget is used up.
+   * In a transaction: counts a message that is no code, over all alone, since nobody confirms it. False, with nothing
+   * counted, when the budget of the day is used up.
    */
   takeLetter(nowMs: number): boolean {
-    const count = this.#days.get(TODAY)
-    if (missingForDay(count, this.#parts.dailyMax, nowMs) > 0) return false
-    this.#days.put(TODAY, countToday(count, nowMs))
+    const tally = this.#read('all', '')
+    if (missingForTally(tally, ruleOf('all', this.#parts.budgets), nowMs) > 0) return false
+    this.#put('all', '', tallyMade(tally, nowMs))
     return true
   }
 
-  /** In a transaction: a code that was sent to this number was accepted. */
-  countConfirmed(number: string, nowMs: number): void {
-    const dialCode = dialCodeOf(number)
-    this.#dialCodes.put(dialCode, countConfirmation(this.#dialCodes.get(dialCode) ?? NO_MESSAGES, nowMs))
+  #change(message: PaidMessage, change: (tally: Tally) => Tally): void {
+    for (const [scope, name] of countersOf(message)) this.#put(scope, name, change(this.#read(scope, name)))
   }
 
-  #tellOfPumping(dialCode: string, untilMs: number, nowMs: number): void {
-    if (untilMs === nowMs) return
-    const known = this.#stoppedUntilMs.get(dialCode) ?? 0
-    this.#stoppedUntilMs.set(dialCode, untilMs)
-    if (known <= nowMs) this.#parts.onPumped(dialCode)
+  #read(scope: SmsScope, name: string): Tally {
+    if (scope === 'range' || scope === 'network') return this.#tallies.get(tallyKey(scope, name)) ?? NO_TALLY
+    if (scope === 'all') return tallyOf(this.#callingCodes.get(ALL)) ?? tallyOfDay(this.#days.get(TODAY))
+    return tallyOf(this.#callingCodes.get(name)) ?? NO_TALLY
+  }
+
+  #put(scope: SmsScope, name: string, tally: Tally): void {
+    if (scope === 'all' || scope === 'calling-code') {
+      this.#callingCodes.put(scope === 'all' ? ALL : name, tally)
+      return
+    }
+    const key = tallyKey(scope, name)
+    if (!this.#tallies.doesExist(key)) this.#parts.expiries.add(EXPIRY.smsTally, tallyEndMs(tally), key)
+    this.#tallies.put(key, tally)
+  }
+
+  #expire(key: Uint8Array, nowMs: number): number | undefined {
+    const endMs = tallyEndMs(this.#tallies.get(key) ?? NO_TALLY)
+    if (nowMs < endMs) return endMs
+    this.#tallies.remove(key)
+    return undefined
+  }
+
+  #tellOf(stop: SmsStop, nowMs: number): void {
+    const key = `${stop.scope} ${stop.name}`
+    const known = this.#stoppedUntilMs.get(key) ?? 0
+    this.#stoppedUntilMs.set(key, stop.untilMs)
+    if (known <= nowMs) this.#parts.onStopped(stop)
   }
 }
 
-/** Empty for numbers of no plan, which then share one row. */
-function dialCodeOf(number: string): string {
+/** In the order in which they are asked: the narrowest first, so that it spares the others. */
+function countersOf({ number, network }: PaidMessage): readonly (readonly [SmsScope, string])[] {
   const phone = parsePhone(number, undefined)
-  return phone.ok ? `+${phone.dialCode}` : '+'
+  return [
+    ['range', rangeOf(number)],
+    ['network', network],
+    // Numbers of no plan share one row.
+    ['calling-code', phone.ok ? `+${phone.dialCode}` : '+'],
+    ['all', ''],
+  ]
 }
 
+function tallyKey(scope: SmsScope, name: string): Uint8Array {
+  return textKey(`${scope} ${name}`)
+}
+
+/** A calling code's row as earlier versions wrote it: the times of the last messages and confirmations. */
+interface OldDialCodeCounts {
+  readonly sentAtMs: readonly number[]
+  readonly confirmedAtMs: readonly number[]
+}
+
+/** The day's row as earlier versions wrote it; days are those of UTC. */
+interface OldDayCount {
+  readonly day: number
+  readonly count: number
+}
+
+function tallyOf(row: Tally | OldDialCodeCounts | undefined): Tally | undefined {
+  if (row === undefined || !('sentAtMs' in row)) return row
+  const sent = row.sentAtMs.reduce((tally, atMs) => tallyMade(tally, atMs), NO_TALLY)
+  return row.confirmedAtMs.reduce((tally, atMs) => tallyConfirmed(tally, atMs), sent)
+}
+
+/** Old rows don't say what was confirmed; that is forgotten within a day. */
+function tallyOfDay(row: OldDayCount | undefined): Tally {
+  return row === undefined ? NO_TALLY : tallyMade(NO_TALLY, row.day * DAY_MS, row.count)
+}
+
+const ALL = 'all'
 const TODAY = 'today'
+const DAY_MS = 86_400_000
+/** Stops that are remembered, so that each is told of once; beyond it the one told of longest ago is told again. */
+const STOPS_KEPT_MAX = 10_000

@@ -8,6 +8,7 @@ import type { Address, ChallengePurpose } from '../../src/domain/challenge.ts'
 import type { UserId } from '../../src/domain/ids.ts'
 import type { Outgoing } from '../../src/domain/outgoing.ts'
 import { deriveSecrets } from '../../src/domain/secrets.ts'
+import { AccountStore } from '../../src/store/account-store.ts'
 import { type ChallengeReply, ChallengeStore, type Confirmation } from '../../src/store/challenge-store.ts'
 import { Database } from '../../src/store/database.ts'
 import { Expiries } from '../../src/store/expiries.ts'
@@ -45,6 +46,7 @@ function openStage(t: Test, folder = t.testdir(), nowMs = START_MS): Stage {
   const sent: Outgoing[] = []
   const channels = new Set(['mail', 'sms'])
   const challenges = new ChallengeStore({
+    accounts: new AccountStore(database),
     database,
     expiries,
     secrets: SECRETS,

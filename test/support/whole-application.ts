@@ -24,7 +24,7 @@ const CONFIG: ApplicationConfig = {
   deepLinkScheme: 'callsign',
   appleAppIds: [],
   androidApps: [],
-  smsDailyMax: 10_000,
+  smsBudgets: { rangeHourly: 30, networkHourly: 30, callingCodeHourly: 200, daily: 10_000 },
   lookupsNeedToken: false,
 }
 
@@ -70,7 +70,7 @@ export function openWhole(t: Test, options: WholeOptions = {}): WholeApplication
     onFault(error) {
       throw error
     },
-    onPumped: () => undefined,
+    onSmsStopped: () => undefined,
     identityOf: () => undefined,
     isConnected: (userId, deviceId) => signalling.connections.isConnected(userId, deviceId),
   })
