@@ -12,7 +12,7 @@ WORKDIR /build
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci --no-audit --no-fund
 COPY . .
-RUN npm run build
+RUN npm run build:server && find dist -name .tsbuildinfo -delete
 
 FROM node:24-trixie-slim AS dependencies
 WORKDIR /app

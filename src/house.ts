@@ -1,7 +1,5 @@
 /** What every part of the process shares: settings, clocks, figures, the version, and how it ends when it must. */
 
-import { readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
 import type { Config } from './config.ts'
 import { messageOf, SignalError } from './errors.ts'
 import { DevConsole } from './operations/console/console.ts'
@@ -13,6 +11,7 @@ import { RefusalLog } from './operations/refusal-log.ts'
 import { realWorld } from './runtime/clock.ts'
 import { isEchoOfFailedCommit } from './store/database.ts'
 import type { RefusedRequest } from './transport/http.ts'
+import { VERSION } from './version.ts'
 
 export class House {
   readonly config: Config
@@ -76,13 +75,5 @@ export class House {
   }
 }
 
-function readVersion(): string {
-  const path = join(dirname(import.meta.dirname), '..', 'package.json')
-  const { version }: { version: string } = JSON.parse(readFileSync(path, 'utf8'))
-  return version
-}
-
-/** Of the software. */
-export const VERSION = readVersion()
 /** How long a failed write keeps the process out of traffic; the next one may succeed again. */
 const NO_WRITES_MS = 10_000

@@ -7,27 +7,21 @@
 import './transport/platform.ts'
 
 import { setImmediate } from 'node:timers/promises'
-import { parseArgs } from 'node:util'
 import { setFlagsFromString } from 'node:v8'
 import { type LogAppenderMessage, logAppenderKind } from '../actors/log-appender.ts'
 import { type OutboxMessage, outboxKind } from '../actors/outbox.ts'
 import { type RegistrationWorld, registerKey } from './api/registration.ts'
 import { type Application, openApplication } from './application.ts'
-import {
-  type Config,
-  ConfigError,
-  isLoopback,
-  listenersOf,
-  type NamedListener,
-  readConfig,
-} from './config.ts'
+import { readFlags } from './command-line.ts'
+import { type Config, ConfigError, isLoopback, listenersOf, readConfig } from './config.ts'
 import { CHANNELS, type Channel } from './domain/outgoing.ts'
 import { shuffle } from './domain/shuffle.ts'
-import { messageOf, SignalError } from './errors.ts'
-import { House, VERSION } from './house.ts'
+import { SignalError } from './errors.ts'
+import { House } from './house.ts'
 import { APPEND_DEADLINE_MS, STOP_DEADLINE_MS } from './limits.ts'
+import { openPort, type PortPolicy } from './listening.ts'
 import { type OpenedLog, openLog } from './open-log.ts'
-import { formatBanner } from './operations/banner.ts'
+import { formatBanner, formatReady } from './operations/banner.ts'
 import { observe, observeConnections } from './operations/figures.ts'
 import { createLogger, type Logger } from './operations/log.ts'
 import { pooledRandomBytes } from './random-pool.ts'
@@ -43,15 +37,14 @@ import {
 } from './servers.ts'
 import { Signalling } from './signalling.ts'
 import { OpenConnections } from './transport/open-connections.ts'
-import { tryPort } from './transport/port-trial.ts'
+import { VERSION } from './version.ts'
 
 async function main(): Promise<void> {
   setFlagsFromString(V8_FLAGS)
-  const flags = readFlags()
-  if (flags === undefined) return
+  const flags = readFlags(process.argv.slice(2))
   // A reader of the log that has gone, or a full disk under it, costs lines and not calls.
   for (const output of [process.stdout, process.stderr]) output.on('error', () => undefined)
-  const config = readConfig(process.env, { dev: flags.dev ?? false })
+  const config = readConfig(process.env, { dev: flags.dev })
   const logger = createLogger(config.logLevel)
   const server = await start(config, logger, flags['known-checkpoint']).catch(error => {
     // What is said last is why it does not start.
@@ -60,25 +53,6 @@ async function main(): Promise<void> {
   })
   for (const signal of STOPPING) process.on(signal, () => void server.stop(signal))
   server.announce()
-}
-
-/** Undefined where the usage was all that was asked for. Ends the process with exit code 2 for what is no flag. */
-function readFlags(): { dev?: boolean; 'known-checkpoint'?: string } | undefined {
-  try {
-    const { help, ...flags } = parseArgs({
-      options: {
-        dev: { type: 'boolean' },
-        'known-checkpoint': { type: 'string' },
-        help: { type: 'boolean' },
-      },
-    }).values
-    if (help !== true) return flags
-    process.stdout.write(USAGE)
-    return undefined
-  } catch (error) {
-    process.stderr.write(`callsign: ${messageOf(error)}\n\n${USAGE}`)
-    process.exit(2)
-  }
 }
 
 /** Where the process listens, as the ready line says it. */
@@ -124,13 +98,17 @@ async function start(
   observeConnections(house.metrics, connections)
 
   const listeners = listenersOf(config)
-  addresses.grpc = await listen(listeners.grpc, grpc)
-  addresses.admin = `http://${await listen(listeners.admin, admin)}`
+  const ports: PortPolicy = {
+    takesNext: config.isDevelopment,
+    say: sentence => process.stderr.write(`callsign: ${sentence}\n`),
+  }
+  addresses.grpc = await openPort(listeners.grpc, grpc, ports)
+  addresses.admin = `http://${await openPort(listeners.admin, admin, ports)}`
   const scheme = config.http.tls === undefined ? 'http' : 'https'
   if (stompTcp !== undefined && listeners.stompTcp !== undefined) {
-    addresses.stompTcp = await listen(listeners.stompTcp, stompTcp)
+    addresses.stompTcp = await openPort(listeners.stompTcp, stompTcp, ports)
   }
-  addresses.http = `${scheme}://${await listen(listeners.http, http)}`
+  addresses.http = `${scheme}://${await openPort(listeners.http, http, ports)}`
 
   return {
     announce: () => announce(config, log, addresses, application.features),
@@ -329,26 +307,12 @@ function registrationOf(house: House, { vrf }: OpenedLog, { logAppender }: Actor
   return (userId, deviceId, publicKey) => registerKey(registration, userId, deviceId, publicKey)
 }
 
-/** Resolves with `host:port`, or says in one line which setting names a port that can't be had, and why. */
-async function listen(
-  { host, port, settings }: NamedListener,
-  server: { listen(host: string, port: number): Promise<number> },
-): Promise<string> {
-  const name = host.includes(':') ? `[${host}]` : host
-  try {
-    return `${name}:${await server.listen(host, port)}`
-  } catch (error) {
-    const reason = (await tryPort(host, port)) ?? `can't be listened on: ${messageOf(error)}`
-    throw new ConfigError([`${settings.join(', ')}: ${name}:${port} ${reason}`])
-  }
-}
-
 /** The address of the public port for programs on this machine: those that stand for all of its own are none of them. */
 function localUrlOf({ http }: Addresses): string {
   return http.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:')
 }
 
-/** The ready line for programs on stdout; in development, the banner for people on stderr. */
+/** The ready line on stdout, as JSON for programs; in development, the banner for people on stderr. */
 function announce(
   config: Config,
   { keys, maker, published }: OpenedLog,
@@ -357,7 +321,8 @@ function announce(
 ): void {
   const { vkey, vrfPublicKey } = maker
   const ready = { ...addresses, origin: keys.signer.name, vkey, vrfPublicKey }
-  process.stdout.write(`${JSON.stringify({ event: 'ready', ...ready })}\n`)
+  if (!process.stdout.isTTY) process.stdout.write(`${JSON.stringify({ event: 'ready', ...ready })}\n`)
+  else if (!config.isDevelopment) process.stdout.write(formatReady(ready))
   if (!config.isDevelopment) return
   const banner = formatBanner({
     ...ready,
@@ -387,15 +352,6 @@ const SWEEP_MS = 60_000
 const EXPIRE_MS = 1_000
 /** Rows ended in one transaction: a few milliseconds. */
 const EXPIRED_AT_ONCE = 1_000
-const USAGE = `usage: node --env-file=callsign.env dist/src/main.js [--dev] [--known-checkpoint FILE]
-
-Serves until SIGTERM. Its settings are environment variables, which docs/operator/settings.md lists; doctor.js tries them.
-
-  --dev                     a development server: on this machine only, it makes its own keys and shows what it sends
-  --known-checkpoint FILE   at the first start after a restore: the newest checkpoint that anybody has seen
-
-Exit code: 0 stopped by a signal, 1 it could not start or go on, 2 wrong usage.
-`
 try {
   await main()
 } catch (error) {

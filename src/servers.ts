@@ -13,7 +13,7 @@ import { isLoopback } from './config.ts'
 import { chooseLanguage } from './delivery/texts.ts'
 import { clientRequirement } from './domain/client-version.ts'
 import type { DeviceId, UserId } from './domain/ids.ts'
-import { type House, VERSION } from './house.ts'
+import type { House } from './house.ts'
 import type { OpenedLog } from './open-log.ts'
 import type { ConsoleSources } from './operations/console/console.ts'
 import { operatorRoutes } from './operations/health.ts'
@@ -24,6 +24,7 @@ import { HttpServer } from './transport/http.ts'
 import type { OpenConnections } from './transport/open-connections.ts'
 import { statusOf } from './transport/problem.ts'
 import { StompTcpServer } from './transport/stomp-tcp.ts'
+import { VERSION } from './version.ts'
 
 export interface StartedApplication extends Application {
   readonly signalling: Signalling

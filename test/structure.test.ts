@@ -31,6 +31,8 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'src/transport:types',
   ],
   'src/config.ts': ['src/application-config.ts', 'src/environment.ts'],
+  'src/command-line.ts': ['src/version.ts'],
+  'src/listening.ts': ['src/config.ts', 'src/transport'],
   web: ['src/client', 'src/log', 'src/operations:types'],
   actors: [
     'src/transport:types',

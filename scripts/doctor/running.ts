@@ -46,8 +46,10 @@ function judgeReadiness({ admin }: Config, { status, text }: { status: number; t
 async function checkPorts(config: Config): Promise<Finding> {
   const listeners: NamedListener[] = Object.values(listenersOf(config))
   for (const { host, port, settings } of listeners) {
-    const reason = await tryPort(host, port)
-    if (reason !== undefined) return fails('ports', `${settings.join(', ')}: ${host}:${port} ${reason}`)
+    const fault = await tryPort(host, port)
+    if (fault !== undefined) {
+      return fails('ports', `${settings.join(', ')}: ${host}:${port} ${fault.reason}`)
+    }
   }
   return ok('ports', `${listeners.map(({ port }) => port).join(', ')} can be listened on`)
 }

@@ -25,6 +25,8 @@ export interface BannerFacts {
   }
 }
 
+export type ReadyFacts = Pick<BannerFacts, 'http' | 'grpc' | 'admin' | 'origin'>
+
 export function formatBanner(facts: BannerFacts): string {
   const { version, http, grpc, admin, dataFolder, origin, treeSize, vkey } = facts
   const lines = [
@@ -45,6 +47,11 @@ export function formatBanner(facts: BannerFacts): string {
     ...linesToTry(http),
   ]
   return lines.join('\n')
+}
+
+/** What a production server says on a terminal. */
+export function formatReady({ http, grpc, admin, origin }: ReadyFacts): string {
+  return `callsign: ready. Public: ${http}, gRPC: ${grpc}, operators: ${admin}, log: ${origin}\n`
 }
 
 function warnings({ areKeysNew, isExposed }: BannerFacts): readonly string[] {

@@ -1,6 +1,7 @@
-/** The log output: pino JSON lines on stderr, one fixed event name and its fields a line. */
+/** The log output on stderr, one fixed event name and its fields a line: JSON by pino, readable on a terminal. */
 
 import pino from 'pino'
+import { readableLine } from './readable-line.ts'
 
 export type Logger = pino.Logger
 
@@ -44,7 +45,7 @@ class GatheredLines {
   }
 
   write(line: string): void {
-    this.#text += line
+    this.#text += process.stderr.isTTY ? readableLine(line) : line
     if (this.#text.length > GATHERED_CHARS_MAX) this.flush()
   }
 

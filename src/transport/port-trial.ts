@@ -2,13 +2,21 @@
 
 import { createServer } from 'node:net'
 
-/** Resolves with what is wrong with the address, as the rest of a sentence; undefined where it can be listened on. */
-export function tryPort(host: string, port: number): Promise<string | undefined> {
+export interface PortFault {
+  /** Whether another program has the port. */
+  readonly isTaken: boolean
+  /** The rest of a sentence that begins with the address. */
+  readonly reason: string
+}
+
+/** Resolves with what is wrong with the address; undefined where it can be listened on. */
+export function tryPort(host: string, port: number): Promise<PortFault | undefined> {
   return new Promise(resolve => {
     const server = createServer()
-    server.once('error', ({ code = 'unknown reason' }: NodeJS.ErrnoException) =>
-      resolve(`${FAULTS[code] ?? "can't be listened on"} (${code})${ADVICE[code] ?? ''}`),
-    )
+    server.once('error', ({ code = 'unknown reason' }: NodeJS.ErrnoException) => {
+      const reason = `${FAULTS[code] ?? "can't be listened on"} (${code})${ADVICE[code] ?? ''}`
+      resolve({ isTaken: code === 'EADDRINUSE', reason })
+    })
     server.listen({ host, port, exclusive: true }, () => server.close(() => resolve(undefined)))
   })
 }

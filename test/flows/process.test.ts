@@ -3,10 +3,10 @@
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
+import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { parseEnv, promisify } from 'node:util'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { freePort } from '../support/free-port.ts'
 import { runProgram } from '../support/programs.ts'
 import { RegisterClient } from '../support/register-client.ts'
@@ -188,17 +188,48 @@ t.test('where uWebSockets.js does not load, that is one line and exit 1', async 
   t.match(stderr, /^callsign: uWebSockets\.js does not run here \(Node v[^\n]+GLIBC_9 not found\)\n$/)
 })
 
-t.test('a taken port is one line and exit 1', async t => {
+async function takePort(t: Test): Promise<number> {
   const blocker = createServer().listen(0, '127.0.0.1')
   t.teardown(() => blocker.close())
   await once(blocker, 'listening')
-  const port = String((blocker.address() as { port: number }).port)
+  return (blocker.address() as AddressInfo).port
+}
+
+t.test('in production a taken port is one line and exit 1', async t => {
+  const port = await takePort(t)
+  const keys = await keysOf('kt.example.org/log')
   const listeners = ['HTTP', 'GRPC', 'ADMIN'].map(name => `CALLSIGN_${name}_HOST, CALLSIGN_${name}_PORT`)
   for (const names of [...listeners, 'CALLSIGN_STOMP_TCP_PORT']) {
-    const environment = { [names.split(', ').at(-1)!]: port, CALLSIGN_LOG_LEVEL: 'error' }
-    const { code, stderr } = await startRefused({ dataFolder: t.testdir(), environment })
+    const environment = {
+      ...keys,
+      CALLSIGN_HTTP_HOST: '127.0.0.1',
+      [names.split(', ').at(-1)!]: String(port),
+      CALLSIGN_LOG_LEVEL: 'error',
+    }
+    const { code, stderr } = await startRefused({ dataFolder: t.testdir(), environment, dev: false })
     t.equal(code, 1, names)
     t.match(stderr, new RegExp(`\n  ${names}: 127.0.0.1:${port} is taken \\(EADDRINUSE\\): .*\n$`), names)
+  }
+})
+
+t.test('in development each server takes the next port instead, and says so', async t => {
+  const port = await takePort(t)
+  const names = ['CALLSIGN_HTTP_PORT', 'CALLSIGN_GRPC_PORT', 'CALLSIGN_ADMIN_PORT', 'CALLSIGN_STOMP_TCP_PORT']
+  for (const name of names) {
+    const server = await startServer({ dataFolder: t.testdir(), environment: { [name]: String(port) } })
+    const said = new RegExp(
+      `^callsign: port ${port} is taken: using (\\d+) \\(${name} chooses another\\)$`,
+      'm',
+    )
+    const [, used] = said.exec(server.stderr()) ?? []
+    t.ok(Number(used) > port && Number(used) <= port + 20, `${name}: ${used}`)
+    const addresses = [server.http, server.grpc, server.admin, server.stompTcp ?? '']
+    t.ok(
+      addresses.some(address => address.endsWith(`:${used}`)),
+      'the ready line has it',
+    )
+    t.equal((await fetch(`${server.admin}/readyz`)).status, 200)
+    t.equal(await server.end(), 0)
   }
 })
 

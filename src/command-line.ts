@@ -1,0 +1,41 @@
+/** The server's command line: flags in, or the usage, the version or a fault out. */
+
+import { parseArgs } from 'node:util'
+import { messageOf } from './errors.ts'
+import { VERSION } from './version.ts'
+
+export interface ServerFlags {
+  readonly dev: boolean
+  /** A file with the newest checkpoint that anybody has seen. */
+  readonly 'known-checkpoint'?: string
+}
+
+/** Ends the process with exit code 0 after the usage or the version, with 2 for a flag that does not exist. */
+export function readFlags(argv: readonly string[]): ServerFlags {
+  try {
+    const { help, version, dev = false, ...others } = parseArgs({ args: [...argv], options: OPTIONS }).values
+    if (help !== true && version !== true) return { dev, ...others }
+    process.stdout.write(help === true ? USAGE : `${VERSION}\n`)
+    process.exit(0)
+  } catch (error) {
+    process.stderr.write(`callsign: ${messageOf(error)}\n\n${USAGE}`)
+    process.exit(2)
+  }
+}
+
+const OPTIONS = {
+  dev: { type: 'boolean' },
+  'known-checkpoint': { type: 'string' },
+  version: { type: 'boolean' },
+  help: { type: 'boolean' },
+} as const
+const USAGE = `usage: node --env-file=callsign.env dist/src/main.js [--dev] [--known-checkpoint FILE]
+
+Serves until SIGTERM. Its settings are environment variables, which docs/operator/settings.md lists; doctor.js tries them.
+
+  --dev                     a development server: on this machine only, it makes its own keys and shows what it sends
+  --known-checkpoint FILE   at the first start after a restore: the newest checkpoint that anybody has seen
+  --version                 prints the version
+
+Exit code: 0 stopped by a signal, 1 it could not start or go on, 2 wrong usage.
+`

@@ -1,0 +1,45 @@
+/** Opens a server's ports. A port that can't be had ends the start with a sentence; in development the next one is taken. */
+
+import { ConfigError, type NamedListener } from './config.ts'
+import { messageOf } from './errors.ts'
+import { tryPort } from './transport/port-trial.ts'
+
+interface Listening {
+  /** Resolves with the port. */
+  listen(host: string, port: number): Promise<number>
+}
+
+export interface PortPolicy {
+  /** Whether the next port is tried where another program has one. */
+  readonly takesNext: boolean
+  /** Called with a sentence when another port is taken than the settings say. */
+  readonly say: (sentence: string) => void
+}
+
+/** Resolves with `host:port`. Throws `ConfigError` with one line that names setting, port and reason. */
+export async function openPort(
+  { host, port, settings }: NamedListener,
+  server: Listening,
+  { takesNext, say }: PortPolicy,
+): Promise<string> {
+  const name = host.includes(':') ? `[${host}]` : host
+  const last = takesNext && port !== 0 ? Math.min(port + NEXT_PORTS_MAX, PORT_MAX) : port
+  for (let candidate = port; ; candidate++) {
+    try {
+      const bound = await server.listen(host, candidate)
+      if (bound !== port && port !== 0) {
+        say(`port ${port} is taken: using ${bound} (${settings.at(-1)} chooses another)`)
+      }
+      return `${name}:${bound}`
+    } catch (error) {
+      const fault = await tryPort(host, candidate)
+      if (candidate < last && fault?.isTaken === true) continue
+      const reason = fault?.reason ?? `can't be listened on: ${messageOf(error)}`
+      throw new ConfigError([`${settings.join(', ')}: ${name}:${candidate} ${reason}`])
+    }
+  }
+}
+
+/** More programs than a developer runs side by side. */
+const NEXT_PORTS_MAX = 20
+const PORT_MAX = 65_535
