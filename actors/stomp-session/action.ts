@@ -57,6 +57,7 @@ export function developmentItem(queue: string, { headers, body }: Frame): Develo
   return { kind: 'dev', queue, headers: pairs, body }
 }
 
-export function unknownMessage(): Error {
-  return protocolRefusal('message_unknown', 'no such message waits to be acknowledged')
+/** The refusal of an ACK or NACK that names nothing; `cause` is a clause about the frame. */
+export function unknownMessage({ command }: Frame, cause: string): Error {
+  return protocolRefusal('message_unknown', `the ${command} ${cause}`)
 }

@@ -5,7 +5,6 @@
 
 import { RING_S } from '../../src/domain/call.ts'
 import { formatPosition } from '../../src/domain/inbox.ts'
-import { SignalError } from '../../src/errors.ts'
 import { FRAME_BYTES_MAX } from '../../src/limits.ts'
 import {
   type Frame,
@@ -27,7 +26,8 @@ export function versionOf(frame: Frame): StompVersion {
 }
 
 /**
- * Whose the credentials of a CONNECT are; those of the upgrade count where it has none. Throws a code of status 401 for
+ * Whose the credentials of a CONNECT are; those of the upgrade count where it has none. The token says whose they are,
+ * so `login`, which many clients can't leave out, may have any value. Throws a code of status 401 for
  * bad ones, a `SessionRefusal` for good ones of a session without a device.
  */
 export function signInWith(
@@ -39,10 +39,6 @@ export function signInWith(
   const passcode = token === undefined ? nonEmpty(frame.header('passcode')) : undefined
   const credential = token ?? passcode ?? nonEmpty(upgradeAuthorization)
   const caller = authenticate(credential === undefined ? '' : `Bearer ${withoutScheme(credential)}`)
-  const login = nonEmpty(frame.header('login'))
-  if (passcode !== undefined && login !== undefined && login !== String(caller.userId)) {
-    throw new SignalError('TOKEN_INVALID', 'login is not the user of the token')
-  }
   const { deviceId } = caller
   if (deviceId === undefined) throw noDevice()
   return { ...caller, deviceId }

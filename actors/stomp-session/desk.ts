@@ -83,6 +83,11 @@ export class Desk implements PeerOwner {
     return this.live.length + (this.inbox === undefined ? 0 : this.inbox.subscriptions.length)
   }
 
+  hasSubscription(id: string): boolean {
+    const isMeant = ({ named }: LiveSubscription | QueueSubscription) => named.id === id
+    return this.live.some(isMeant) || (this.inbox?.subscriptions.some(isMeant) ?? false)
+  }
+
   /** A number that no subscription of this connection had before. */
   nextTag(): number {
     this.#lastTag += 1

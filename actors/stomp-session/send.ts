@@ -16,8 +16,9 @@ import {
   unknownMessage,
 } from './action.ts'
 import { type Asked, askedBy, type Desk } from './desk.ts'
+import type { QueueSubscription } from './inbox-delivery.ts'
 import { protocolRefusal } from './refusal.ts'
-import { destinationOf, forbidden, requiredHeader } from './subscription.ts'
+import { destinationOf, forbidden, type LiveSubscription, requiredHeader } from './subscription.ts'
 
 export function onSend(desk: Desk, frame: Frame): void {
   const transaction = openTransaction(desk, frame)
@@ -30,7 +31,9 @@ export function onSend(desk: Desk, frame: Frame): void {
 export function onAcknowledge(desk: Desk, frame: Frame): void {
   const transaction = openTransaction(desk, frame)
   const acknowledgement = readAcknowledgement(frame, desk.peer.version)
-  if (!isKnown(desk, acknowledgement)) throw unknownMessage()
+  if (!isKnown(desk, acknowledgement) && !mayBeOfAuto(desk, acknowledgement)) {
+    throw unknownMessage(frame, causeOfUnknown(desk, acknowledgement))
+  }
   const action: Action = { kind: 'acknowledge', ...acknowledgement }
   if (transaction === undefined) perform(desk, [action], askedBy(frame))
   else putOff(desk, transaction, action, frame)
@@ -127,6 +130,30 @@ function putOff(desk: Desk, transaction: string, action: Action, frame: Frame): 
 function isKnown(desk: Desk, { messageId, position, subscriptionId }: Acknowledgement): boolean {
   if (position !== undefined && desk.inbox?.find(position, subscriptionId) !== undefined) return true
   return desk.live.some(subscription => subscription.wasGiven(messageId))
+}
+
+/**
+ * Choice: an acknowledgement on an `auto` subscription does nothing, since some clients acknowledge everything. Live
+ * subscriptions do not remember what they were given in that mode, so any id that is none of the inbox may be theirs.
+ */
+function mayBeOfAuto({ live, inbox }: Desk, { position, subscriptionId }: Acknowledgement): boolean {
+  if (subscriptionId === undefined) return position === undefined && live.some(({ mode }) => mode === 'auto')
+  const isMeant = ({ named, mode }: LiveSubscription | QueueSubscription) =>
+    mode === 'auto' && named.id === subscriptionId
+  return live.some(isMeant) || (inbox?.subscriptions.some(isMeant) ?? false)
+}
+
+function causeOfUnknown(desk: Desk, { position, subscriptionId }: Acknowledgement): string {
+  if (subscriptionId !== undefined && !desk.hasSubscription(subscriptionId)) {
+    return 'names a subscription that is not there'
+  }
+  const { userId, deviceId } = desk.device
+  const head = desk.world.inbox.head(userId, deviceId)
+  const isInInbox = position?.epoch === head.epoch && position.offset < head.nextOffset
+  if (isInInbox) return 'names a message that an earlier connection was given, it comes again on this one'
+  return desk.peer.version === '1.2'
+    ? 'has an id that no MESSAGE of this connection had as its ack header'
+    : 'has a message-id that no MESSAGE of this connection had'
 }
 
 /** Offsets that are thereby settled. What was done with before, or with another subscription, is passed over. */

@@ -25,7 +25,7 @@ export function onSubscribe(desk: Desk, frame: Frame): void {
   if (desk.subscriptionCount >= SUBSCRIPTIONS_MAX) {
     throw limitRefusal('too_many_subscriptions', `more than ${SUBSCRIPTIONS_MAX} subscriptions`)
   }
-  if (request.id !== undefined && hasSubscription(desk, request.id)) {
+  if (request.id !== undefined && desk.hasSubscription(request.id)) {
     throw protocolRefusal('subscription_exists', 'a subscription of that id is there already')
   }
   const destination = destinationOf(desk, request.destination)
@@ -137,13 +137,6 @@ function dropLive(desk: Desk, subscription: LiveSubscription): void {
 function answerJoined(desk: Desk, subscription: LiveSubscription): void {
   desk.peer.receipt(subscription.receipt)
   subscription.receipt = undefined
-}
-
-function hasSubscription({ live, inbox }: Desk, id: string): boolean {
-  return (
-    live.some(({ named }) => named.id === id) ||
-    (inbox?.subscriptions.some(({ named }) => named.id === id) ?? false)
-  )
 }
 
 const OVERLOADED_PAUSE_MS = 1_000

@@ -15,7 +15,8 @@ export interface Connection {
   readonly authorization: string
   /**
    * Queues a whole frame. Its bytes must not change until the loop turn is over; the same bytes may be sent to many.
-   * `isText` chooses the kind of WebSocket message, and the bytes of a text message have to be UTF-8.
+   * `isText` chooses the kind of WebSocket message, and the bytes of a text message have to be UTF-8; a client that
+   * speaks in binary messages gets everything in them.
    *
    * A connection that has more than `BACKPRESSURE_BYTES_MAX` unsent is closed rather than given a gap: watch
    * `bufferedBytes`.

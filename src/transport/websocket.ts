@@ -48,7 +48,7 @@ export function serveWebSockets(
       res.upgrade<Upgraded>({ connection }, key, chooseProtocol(req), '', context)
     },
     open: ws => ws.getUserData().connection.attach(ws),
-    message: (ws, message) => ws.getUserData().connection.onInput(Buffer.from(message)),
+    message: (ws, message, isBinary) => ws.getUserData().connection.onMessage(Buffer.from(message), isBinary),
     drain: ws => ws.getUserData().connection.onWritten(ws.getBufferedAmount()),
     close: (ws, code) => ws.getUserData().connection.onOver(code),
   }
@@ -71,21 +71,31 @@ export const webSocketRoute: HttpRoute = {
 class WebSocketConnection extends QueuedConnection {
   /** Not touched once the connection is over: uWebSockets throws then. */
   #ws!: uWS.WebSocket<Upgraded>
+  /** Whether the client speaks in binary messages; undefined until it has said more than a beat. */
+  #isBinary: boolean | undefined = undefined
 
   attach(ws: uWS.WebSocket<Upgraded>): void {
     this.#ws = ws
     this.open()
   }
 
+  /** Choice: its first message decides. Some clients beat in text though they send their frames in binary. */
+  onMessage(bytes: Uint8Array, isBinary: boolean): void {
+    if (this.#isBinary === undefined && !isBeat(bytes)) this.#isBinary = isBinary
+    this.onInput(bytes)
+  }
+
   protected write(frames: readonly Uint8Array[], areText: readonly boolean[]): number {
     const ws = this.#ws
+    const isBinary = this.#isBinary === true
     if (frames.length === 1) {
-      const outcome = ws.send(frames[0]!, !areText[0]!)
+      const outcome = ws.send(frames[0]!, isBinary || !areText[0]!)
       return outcome === SENT ? 0 : outcome === DROPPED_BY_UWS ? DROPPED : ws.getBufferedAmount()
     }
     corked = ws
     corkedFrames = frames
     areCorkedText = areText
+    isCorkedBinary = isBinary
     isAnyDropped = false
     ws.cork(sendCorked)
     return isAnyDropped ? DROPPED : ws.getBufferedAmount()
@@ -109,12 +119,19 @@ interface Upgraded {
 let corked: uWS.WebSocket<Upgraded>
 let corkedFrames: readonly Uint8Array[]
 let areCorkedText: readonly boolean[]
+let isCorkedBinary: boolean
 let isAnyDropped = false
 
 function sendCorked(): void {
   for (let at = 0; at < corkedFrames.length; at++) {
-    if (corked.send(corkedFrames[at]!, !areCorkedText[at]!) === DROPPED_BY_UWS) isAnyDropped = true
+    const isBinary = isCorkedBinary || !areCorkedText[at]!
+    if (corked.send(corkedFrames[at]!, isBinary) === DROPPED_BY_UWS) isAnyDropped = true
   }
+}
+
+/** An end of line, as STOMP's heart-beats are; also no octets at all. */
+function isBeat(bytes: Uint8Array): boolean {
+  return bytes.length <= 2 && bytes.every(byte => byte === LF || byte === CR)
 }
 
 function refusalOf(
@@ -157,6 +174,8 @@ function chooseProtocol(req: uWS.HttpRequest): string {
   return PROTOCOLS.find(protocol => offered.includes(protocol)) ?? ''
 }
 
+const LF = 0x0a
+const CR = 0x0d
 const PATHS = [webSocketRoute.path, ...(webSocketRoute.aliases ?? [])]
 const PROTOCOLS = ['v12.stomp', 'v11.stomp', 'v10.stomp']
 /** Our own limits come before those of uWebSockets, which says nothing when it closes. */

@@ -74,6 +74,7 @@ t.test('the token may stand where apps put it', async t => {
     `login:\npasscode:${token}`,
     `Authorization:\npasscode:${token}`,
     `login:somebody else\nAuthorization:${token}`,
+    `login:app\npasscode:${token}`,
   ]) {
     const peer = house.open()
     peer.write(`${CONNECT}${header}\n\n\0`)

@@ -281,6 +281,44 @@ t.test('F-15: an acknowledgement of what needs none is passed over', async t => 
   t.notOk(peer.isClosed)
 })
 
+t.test('F-15: so is one of a live topic, whether it names the subscription or not', async t => {
+  const { house, peer } = await begin(t)
+  subscribe(peer, 's1', 'auto', '', '/topic/dev.t')
+  peer.write('SEND\ndestination:/topic/dev.t\n\nx\0')
+  await house.settle()
+  const [id] = idsOf(peer.take())
+  ack(peer, id!, 'receipt:1\n')
+  ack(peer, id!, 'subscription:s1\nreceipt:2\n')
+  peer.write(`NACK\nid:${id}\nsubscription:s1\nreceipt:3\n\n\0`)
+  await house.settle()
+  t.same(
+    peer.take().map(frame => headerIn(frame, 'receipt-id')),
+    ['1', '2', '3'],
+  )
+  t.notOk(peer.isClosed)
+})
+
+t.test('F-08: the ERROR of an unknown acknowledgement says what is wrong with it', async t => {
+  const refused = async (makeFrame: (id: string) => string) => {
+    const { house, peer, person } = await begin(t, ['a'])
+    subscribe(peer, 's1', 'client-individual')
+    await house.settle()
+    const [id] = idsOf(peer.take())
+    const next = await reconnect(house, person, peer)
+    next.write(makeFrame(id!))
+    await house.settle()
+    const [error] = next.take()
+    t.same([headerIn(error, 'reason'), next.closeCode], ['message_unknown', 1002])
+    return headerIn(error, 'message')
+  }
+  t.match(await refused(() => 'ACK\nid:x\n\n\0'), /^the ACK has an id that no MESSAGE .* ack header$/)
+  t.match(
+    await refused(id => `NACK\nid:${id}\n\n\0`),
+    /^the NACK names .* an earlier connection .* comes again/,
+  )
+  t.match(await refused(id => `ACK\nid:${id}\nsubscription:s9\n\n\0`), /^the ACK names a subscription that/)
+})
+
 t.test('on a live topic an acknowledgement names what was given and does nothing', async t => {
   const { house, peer } = await begin(t)
   subscribe(peer, 's1', 'client-individual', '', '/topic/dev.t')

@@ -262,6 +262,27 @@ for (const isTls of [false, true]) {
   })
 }
 
+t.test('a client that speaks in binary messages is answered in them, though it beats in text', async t => {
+  const { socket, messages, session, closed } = await join(await serveSockets(t))
+  socket.send('\n')
+  socket.send(Buffer.from('CONNECT'))
+  await session.until(({ text }) => text === '\nCONNECT')
+  session.connection.send(Buffer.from('CONNECTED'), true)
+  socket.send('\n')
+  await session.until(({ text }) => text === '\nCONNECT\n')
+  for (const frame of ['RECEIPT', '\n']) session.connection.send(Buffer.from(frame), true)
+  session.connection.end(1000, '')
+  await closed
+  t.same(
+    messages.map(({ text, isBinary }) => [text, isBinary]),
+    [
+      ['CONNECTED', true],
+      ['RECEIPT', true],
+      ['\n', true],
+    ],
+  )
+})
+
 t.test('an end carries code and reason, behind everything sent before it', async t => {
   const server = await serveSockets(t)
   const { session, socket, messages, closed } = await join(server)
