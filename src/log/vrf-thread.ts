@@ -1,5 +1,6 @@
 /** One worker thread of the VRF pool as the event loop sees it: batches of jobs go in, their results come back. */
 import assert from 'node:assert'
+import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 
 import type { VrfKey } from './vrf-fast.ts'
@@ -9,8 +10,10 @@ import { packJobs, unpackResults, type VrfJob, type VrfResult } from './vrf-job.
 export type StartWorker = (key: VrfKey) => Worker
 
 export const startVrfWorker: StartWorker = ({ secret, publicKey }) =>
-  new Worker(new URL('./vrf-worker.js', import.meta.url), { name: 'vrf', workerData: { secret, publicKey } })
+  new Worker(PROGRAM, { name: 'vrf', workerData: { secret, publicKey } })
 
+/** Beside this file, compiled or not. */
+const PROGRAM = new URL(`./vrf-worker${extname(import.meta.filename)}`, import.meta.url)
 const THREAD_BATCHES_MAX = 2
 
 export interface ThreadEvents<Job extends VrfJob> {

@@ -1,6 +1,5 @@
 /** The `audit` command against the server itself, as an operator's neighbour runs it. */
 
-import { spawn } from 'node:child_process'
 import { cpSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -10,7 +9,7 @@ import { readSettings } from '../../scripts/audit/settings.ts'
 import { formatVerifierKey } from '../../src/log/note.ts'
 import { newStateFile } from '../support/audit.ts'
 import { type LiveLog, lookUp, registerKey, registerUsers, startLog } from '../support/live-log.ts'
-import { runProgram } from '../support/programs.ts'
+import { runProgram, spawnBound } from '../support/programs.ts'
 import { entriesOf, logFilesOf, SIGNER, serveFiles } from '../support/served-log.ts'
 import { PROJECT_ROOT } from '../support/vectors.ts'
 
@@ -118,7 +117,7 @@ t.test('a server whose data was rolled back is caught, also when it grows past i
 
 /** The command under way: its lines are waited for. */
 function follow(t: Test, args: readonly string[]) {
-  const child = spawn(process.execPath, [AUDIT, ...args], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawnBound(process.execPath, [AUDIT, ...args], { stdio: ['ignore', 'pipe', 'inherit'] })
   t.teardown(() => child.kill('SIGKILL'))
   const code = new Promise(resolve => child.once('close', (exitCode, signal) => resolve(exitCode ?? signal)))
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()

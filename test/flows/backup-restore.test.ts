@@ -1,6 +1,5 @@
 /** Backup beside a working server, restore, and the questions a restored log must answer before it signs on. */
 
-import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import {
@@ -27,9 +26,9 @@ import { LOG_TABLES } from '../../src/store/log-store.ts'
 import { runScript } from '../support/commands.ts'
 import { RawTables } from '../support/damage.ts'
 import { registerKey, registerUsers, startLog } from '../support/live-log.ts'
+import { builtProgram, spawnBound } from '../support/programs.ts'
 import { RegisterClient } from '../support/register-client.ts'
 import { freshPublicKey, type RunningServer, startRefused, startServer } from '../support/server.ts'
-import { PROJECT_ROOT } from '../support/vectors.ts'
 
 const QUIET = { CALLSIGN_LOG_LEVEL: 'error' }
 const KEYS_FILE = 'development-keys.env'
@@ -361,8 +360,8 @@ t.test('a backup that was killed is not taken for one', async t => {
   const target = join(folder, 'target')
   const watcher = watch(target)
   const begun = once(watcher, 'change')
-  const script = join(PROJECT_ROOT, 'dist/scripts/backup.js')
-  const child = spawn(process.execPath, [script, '--data-dir', dataFolder, '--to', target], {
+  const script = builtProgram('scripts/backup')
+  const child = spawnBound(process.execPath, [script, '--data-dir', dataFolder, '--to', target], {
     stdio: 'ignore',
   })
   const exit = once(child, 'close')

@@ -11,7 +11,7 @@ import {
   registerUsers,
   startLog,
 } from '../support/live-log.ts'
-import { runProgram } from '../support/programs.ts'
+import { builtProgram, runProgram } from '../support/programs.ts'
 import { PROJECT_ROOT } from '../support/vectors.ts'
 
 const PUBLIC_KEYS = ['vkey', 'vrfPublicKey'] as const
@@ -40,15 +40,14 @@ t.test('the example of the documentation works as pasted', async t => {
   const [, example] = /^```js\n([\s\S]+?)^```$/m.exec(
     readFileSync(join(PROJECT_ROOT, 'docs/client.md'), 'utf8'),
   )!
-  const folder = t.testdir({ node_modules: {} })
-  const log = await startLog(t, join(folder, 'data'))
+  const folder = t.testdir({ node_modules: {}, data: { try: {} } })
+  const log = await startLog(t, join(folder, 'data/dev'))
   symlinkSync(PROJECT_ROOT, join(folder, 'node_modules/callsign'))
   writeFileSync(join(folder, 'example.mjs'), example!)
-  writeFileSync(join(folder, 'meta.json'), await (await fetch(`${log.http}/app/api/meta`)).text())
-  const script = join(import.meta.dirname, '../../scripts/register.js')
-  const register = [script, '--user', '1', '--device', '1', '--address', log.grpc]
+  writeFileSync(join(folder, 'data/try/meta.json'), await (await fetch(`${log.http}/app/api/meta`)).text())
+  const register = [builtProgram('scripts/register'), '--user', '1', '--device', '1', '--address', log.grpc]
   const { stdout: device } = await runProgram(process.execPath, register)
-  writeFileSync(join(folder, 'device.json'), device)
+  writeFileSync(join(folder, 'data/try/device.json'), device)
 
   const runExample = () => runProgram('/usr/bin/env', ['-C', folder, process.execPath, 'example.mjs'])
   t.match(await runExample(), {

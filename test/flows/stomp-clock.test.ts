@@ -3,15 +3,14 @@
  * are there no longer, and those that read too slowly for too long.
  */
 
-import { type ChildProcess, spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { HttpServer } from '../../src/transport/http.ts'
 import { OpenConnections } from '../../src/transport/open-connections.ts'
 import { StompTcpServer } from '../../src/transport/stomp-tcp.ts'
 import { newDevice, newSession, newUser } from '../support/application.ts'
-import { PROJECT_ROOT } from '../support/vectors.ts'
+import { builtProgram, spawnBound } from '../support/programs.ts'
 import { openWhole, type WholeApplication } from '../support/whole-application.ts'
 import { headerOf, WirePeer, webSocketFrame } from '../support/wire-peer.ts'
 import {
@@ -144,8 +143,10 @@ t.test('C-16: a token that expires cuts nobody off; the next CONNECT needs a fre
 
 /** A client that is stopped when it has connected: nothing is read or closed any more, and its socket stays. */
 async function halfOpenClient(t: Test, port: number, token: string): Promise<ChildProcess> {
-  const script = join(PROJECT_ROOT, 'dist/test/support/half-open-client.js')
-  const child = spawn(process.execPath, [script, `${port}`, token], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const script = builtProgram('test/support/half-open-client')
+  const child = spawnBound(process.execPath, [script, `${port}`, token], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
   t.teardown(() => child.kill('SIGKILL'))
   const [bytes] = await once(child.stdout!, 'data')
   t.equal(String(bytes), 'CONNECTED\n')

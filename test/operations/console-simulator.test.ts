@@ -1,17 +1,16 @@
 /** The simulator's process: started with the first command, listened to within bounds, missed when it ends. */
 
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
-import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { SimulatorCommand } from '../../src/operations/console/events.ts'
 import { Simulator } from '../../src/operations/console/simulator.ts'
 import { parseSimulatorCommand } from '../../src/operations/console/simulator-command.ts'
+import { builtProgram, spawnBound } from '../support/programs.ts'
 import { routeAnswer } from '../support/route-answer.ts'
 
-const STAND_IN = join(import.meta.dirname, '../support/simulator-program.js')
-const HOST = join(import.meta.dirname, '../support/simulator-host.js')
+const STAND_IN = builtProgram('test/support/simulator-program')
+const HOST = builtProgram('test/support/simulator-host')
 const PEOPLE: SimulatorCommand = { kind: 'people', behaviours: ['answer'] }
 
 /** The simulator, a way to command it, and a way to wait for what it says next. */
@@ -121,7 +120,7 @@ t.test('it ends with the server', async t => {
 
 t.test('it ends when the server is killed', async t => {
   const { port, begun, gone } = await holdOf(t)
-  const host = spawn(process.execPath, [HOST, STAND_IN, port], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const host = spawnBound(process.execPath, [HOST, STAND_IN, port], { stdio: ['ignore', 'pipe', 'inherit'] })
   await Promise.all([begun, once(host.stdout!, 'data')])
   host.kill('SIGKILL')
   await gone

@@ -6,9 +6,9 @@ import t, { type Test } from 'tap'
 import { parseVerifierKey } from '../../src/log/note.ts'
 import { toBase64 } from '../support/bytes.ts'
 import { LyingLog, numberedKey } from '../support/lying-log.ts'
-import { type Outcome, runProgram, skipWithout } from '../support/programs.ts'
+import { builtProgram, type Outcome, runProgram, skipWithout } from '../support/programs.ts'
 
-const SCRIPT = join(import.meta.dirname, '../../scripts/verify-proof.js')
+const SCRIPT = builtProgram('scripts/verify-proof')
 const log = new LyingLog()
 log.grow(3)
 const { publicKey } = log.register(18446744073709551615n, 7n)
@@ -274,7 +274,10 @@ t.test(
 )
 
 t.test('it is a command of callsign', async t => {
-  const callsign = join(import.meta.dirname, '../../scripts/callsign.js')
-  const outcome = await runProgram(process.execPath, [callsign, 'verify-proof', '--help'])
+  const outcome = await runProgram(process.execPath, [
+    builtProgram('scripts/callsign'),
+    'verify-proof',
+    '--help',
+  ])
   t.match(outcome, { code: 0, stdout: /^usage: / })
 })

@@ -1,6 +1,6 @@
 /** The store itself: its transactions and its lock between processes. A disk without room: `flows/disk-full.test.ts`. */
 
-import { type ChildProcess, spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,8 +9,7 @@ import { setImmediate } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { SignalError } from '../../src/errors.ts'
 import { Database, isEchoOfFailedCommit, isOutOfSpace } from '../../src/store/database.ts'
-
-const PROGRAMS = join(import.meta.dirname, '../support')
+import { builtProgram, spawnBound } from '../support/programs.ts'
 
 function openStore(t: Test, folder = t.testdir()): Database {
   const database = Database.open(folder)
@@ -177,7 +176,7 @@ interface Holder {
 
 /** Starts a process that is ready to open the store when it is told to. */
 async function startHolder(t: Test, folder: string): Promise<Holder> {
-  const child = spawn(process.execPath, [join(PROGRAMS, 'store-holder.js'), folder], {
+  const child = spawnBound(process.execPath, [builtProgram('test/support/store-holder'), folder], {
     stdio: ['pipe', 'pipe', 'inherit'],
   })
   t.teardown(() => child.kill('SIGKILL'))

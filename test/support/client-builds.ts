@@ -1,8 +1,8 @@
 /** The client module as Node loads it, and as a browser or React Native does: bundled, with the portable primitives. */
 
-import { join } from 'node:path'
 import { build } from 'esbuild'
 import * as client from '../../src/client/client.ts'
+import { builtProgram } from './programs.ts'
 
 export type Client = typeof client
 
@@ -15,7 +15,7 @@ export interface Bundle {
 /** `iife` leaves the exports in the global `callsign`. */
 export async function bundleClient(format: 'esm' | 'iife'): Promise<Bundle> {
   const { outputFiles, metafile } = await build({
-    entryPoints: [join(import.meta.dirname, '../../src/client/client.js')],
+    entryPoints: [builtProgram('src/client/client')],
     bundle: true,
     minify: true,
     platform: 'browser',

@@ -3,13 +3,13 @@
  * sends back what the relay brings it.
  */
 
-import { type ChildProcess, spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { freePort } from './free-port.ts'
-import { type Outcome, runProgram, skipWithout } from './programs.ts'
+import { type Outcome, runProgram, skipWithout, spawnBound } from './programs.ts'
 import { PROJECT_ROOT } from './vectors.ts'
 
 const SERVER = '/usr/bin/turnserver'
@@ -46,7 +46,7 @@ export async function startCoturn(
     ...['allow-loopback-peers', 'no-multicast-peers', 'no-cli', 'log-file=stdout', 'simple-log', 'verbose'],
     ...[`pidfile=${join(folder, 'pid')}`, `userdb=${join(folder, 'turndb')}`, ...further],
   ]
-  const child = spawn(SERVER, ['-n', ...options.map(option => `--${option}`)], {
+  const child = spawnBound(SERVER, ['-n', ...options.map(option => `--${option}`)], {
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   t.teardown(() => end(child))

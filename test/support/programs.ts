@@ -1,13 +1,26 @@
-/** Runs programs of other languages, where they are installed. */
+/** Runs programs: built ones of this project, and those of others where they are installed. */
 
-import { execFile } from 'node:child_process'
+import { execFile, type SpawnOptions, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { PROJECT_ROOT } from './vectors.ts'
 
 export interface Outcome {
   readonly code: number | string
   readonly stdout: string
   readonly stderr: string
 }
+
+/** The path of a built program, such as `scripts/doctor` or `test/support/store-holder`. */
+export function builtProgram(name: string): string {
+  return join(PROJECT_ROOT, 'dist', `${name}.js`)
+}
+
+/** Starts a program that ends with the test process, however that ends: at its time limit tap kills it outright. */
+export const spawnBound = ((file: string, args: readonly string[], options: SpawnOptions) =>
+  existsSync(SETPRIV)
+    ? spawn(SETPRIV, ['--pdeathsig', 'KILL', file, ...args], options)
+    : spawn(file, args, options)) as typeof spawn
 
 /** Why a test that needs these files must be skipped, or false when all are there. */
 export function skipWithout(paths: readonly string[], packages: string): string | false {
@@ -32,4 +45,5 @@ export function runProgram(
   })
 }
 
+const SETPRIV = '/usr/bin/setpriv'
 const OUTPUT_BYTES_MAX = 16 * 1024 * 1024

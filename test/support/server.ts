@@ -1,10 +1,9 @@
 /** Runs the built server as a process of its own, as an operator would, and speaks to it as a stranger would. */
 
-import { type ChildProcess, spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { PROJECT_ROOT } from './vectors.ts'
+import { builtProgram, spawnBound } from './programs.ts'
 
 /** The ready line. */
 export interface ReadyLine {
@@ -74,11 +73,10 @@ function exitOf(process: ChildProcess): Promise<number | NodeJS.Signals> {
 }
 
 function spawnServer({ dataFolder, environment = {}, dev = true, args = [], wrapper = [] }: StartOptions) {
-  const main = join(PROJECT_ROOT, 'dist/src/main.js')
   // Without source maps, which take a tenth of a start: what a server says of a fault names the files of `dist`.
-  const node = [process.execPath, main]
+  const node = [process.execPath, builtProgram('src/main')]
   const command = [...wrapper, ...node, ...(dev ? ['--dev'] : []), ...args]
-  const child = spawn(command[0]!, command.slice(1), {
+  const child = spawnBound(command[0]!, command.slice(1), {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: {
       PATH: process.env.PATH,
@@ -91,20 +89,12 @@ function spawnServer({ dataFolder, environment = {}, dev = true, args = [], wrap
       ...environment,
     },
   })
-  CHILDREN.add(child)
-  child.once('close', () => CHILDREN.delete(child))
   let text = ''
   child.stderr.setEncoding('utf8').on('data', chunk => {
     text += chunk
   })
   return { process: child, stderr: () => text }
 }
-
-/** A test that is cut short leaves no server behind. */
-const CHILDREN = new Set<ChildProcess>()
-process.once('exit', () => {
-  for (const child of CHILDREN) child.kill('SIGKILL')
-})
 
 /** A public key nobody has used. */
 export function freshPublicKey(): string {

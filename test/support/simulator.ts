@@ -1,14 +1,13 @@
 /** Runs the simulator as a process of its own, and plays the one real person that its people are for. */
 
-import { type ChildProcess, spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Test } from 'tap'
 import type { SimulatorCommand } from '../../src/operations/console/events.ts'
 import { type Answer, App } from './app.ts'
 import { fingerprintOf, type KeyHolder, type OwnDevice, openCallKey, sealCallKey } from './call-key.ts'
-import { PROJECT_ROOT } from './vectors.ts'
+import { builtProgram, spawnBound } from './programs.ts'
 
 export class RunningSimulator {
   readonly lines: string[] = []
@@ -19,8 +18,8 @@ export class RunningSimulator {
   #hasEnded = false
 
   constructor(t: Test, http: string, args: readonly string[]) {
-    const script = join(PROJECT_ROOT, 'dist/scripts/simulate.js')
-    const child = spawn(process.execPath, ['--enable-source-maps', script, '--url', http, ...args])
+    const script = builtProgram('scripts/simulate')
+    const child = spawnBound(process.execPath, ['--enable-source-maps', script, '--url', http, ...args], {})
     this.#child = child
     createInterface({ input: child.stdout }).on('line', line => {
       this.lines.push(line)

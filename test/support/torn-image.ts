@@ -4,7 +4,7 @@
  * its own, since a damaged store may end it.
  */
 
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { type ChildProcess, execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -19,7 +19,7 @@ import {
   traceCommand,
 } from './disk-trace.ts'
 import { forcedLmdb, type LmdbFault } from './forced-lmdb.ts'
-import { PROJECT_ROOT } from './vectors.ts'
+import { builtProgram, spawnBound } from './programs.ts'
 
 export interface Recording {
   readonly calls: readonly SystemCall[]
@@ -148,7 +148,7 @@ export class ImageReader {
 
   #spawn(): Reader {
     const env = { ...process.env, ...(this.#fault && forcedLmdb(this.#fault)) }
-    const child = spawn(process.execPath, [PROGRAM, 'read'], { env, stdio: ['pipe', 'pipe', 'ignore'] })
+    const child = spawnBound(process.execPath, [PROGRAM, 'read'], { env, stdio: ['pipe', 'pipe', 'ignore'] })
     const ended = once(child, 'exit').then(([code, signal]) => {
       this.#reader = undefined
       return { count: 0, fault: `its reader ended with ${signal ?? code}` }
@@ -163,7 +163,7 @@ interface Reader {
   readonly ended: Promise<Found>
 }
 
-const PROGRAM = join(PROJECT_ROOT, 'dist/test/support/counted-store-program.js')
+const PROGRAM = builtProgram('test/support/counted-store-program')
 /** Longer than what LMDB writes at once. */
 const STRING_BYTES = 4 * 1024 * 1024
 const SECTOR_BYTES = 512

@@ -4,6 +4,7 @@
  */
 
 import { type ChildProcess, fork } from 'node:child_process'
+import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type ErrorCode, SignalError } from '../../errors.ts'
 import type { LogReport } from './fault.ts'
@@ -68,4 +69,4 @@ function refusalOf(
 
 /** How LMDB ends a process that follows a broken page: outside the file, outside memory, by its own assertion. */
 const DAMAGE_SIGNALS = new Set<NodeJS.Signals>(['SIGBUS', 'SIGSEGV', 'SIGABRT', 'SIGILL'])
-const PROGRAM = new URL('./check-program.js', import.meta.url)
+const PROGRAM = new URL(`./check-program${extname(import.meta.filename)}`, import.meta.url)

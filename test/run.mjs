@@ -1,0 +1,191 @@
+/**
+ * Runs tests: the whole suite from the build, or the named files.
+ *
+ *     npm test
+ *     npm test -- test/domain/call-states.test.ts … [--watch]
+ *
+ * A named file runs from its source where Node strips types (22.18 on, 24) and it starts no built program; else the
+ * sources are compiled first, which takes a second or two. `Choice:` Node 20 gets no loader, because its worker threads
+ * would not start from a source.
+ *
+ * Prints a line per file, each skip with its reason, and what failed at the end. Exits with 0 when all passed.
+ */
+
+import { spawn } from 'node:child_process'
+import { readFileSync, watch } from 'node:fs'
+import { dirname, join, relative, resolve } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+
+const ROOT = dirname(dirname(fileURLToPath(import.meta.url)))
+const STRIPS_TYPES = Boolean(process.features.typescript)
+/** As `.taprc` gives each file of the whole suite. */
+const FILE_TIMEOUT_S = Number(process.env.TAP_TIMEOUT ?? 300)
+/** After its time limit a test says where it was. */
+const GRACE_S = 5
+const FAILURE_LINES_MAX = 40
+
+/** Reads TAP 14 and keeps what a person needs of it. */
+class Report {
+  /** The tests that the last line is in, outermost first, with the number of failures before each. */
+  #open = []
+  #failures = []
+  /** Set while the details of a failure are read. */
+  #details
+  #counts = { pass: 0, fail: 0, skip: 0 }
+
+  read(line) {
+    const text = line.trimStart()
+    const indent = line.length - text.length
+    if (this.#details !== undefined && this.#isDetail(text, indent)) return
+    const title = /^# Subtest: (.*)$/.exec(text)?.[1]
+    if (title !== undefined) this.#open[indent / 4] = { title, failuresBefore: this.#failures.length }
+    const result = /^(not )?ok \d+(?: - (.*))?$/.exec(text)
+    if (result !== null) this.#onResult(result[1] === undefined, result[2] ?? '', indent / 4)
+  }
+
+  end() {
+    for (const lines of this.#failures) print(`\n${lines.join('\n')}`)
+    const { pass, fail, skip } = this.#counts
+    const counts = [`total: ${pass + fail + skip}`, `pass: ${pass}`, `fail: ${fail}`, `skip: ${skip}`]
+    print(`\n# { ${counts.filter(each => !each.endsWith(' 0')).join(', ')} }`)
+  }
+
+  #onResult(passed, title, depth) {
+    const above = this.#open.slice(0, depth).map(test => test.title)
+    const ended = this.#open[depth]
+    this.#open.length = depth
+    if (depth === 0) print(`${passed ? 'ok' : 'not ok'}  ${title.replace(' # time=', '  ')}`)
+    const skipped = / # SKIP\s*(.*)$/i.exec(title)
+    if (skipped !== null) {
+      this.#counts.skip++
+      print(`skipped  ${[...above, title.slice(0, skipped.index)].join(' > ')}: ${skipped[1]}`)
+      return
+    }
+    // A test fails with what it holds, which was told; or by itself, such as for a plan that was not kept.
+    if (ended !== undefined && (passed || this.#failures.length > ended.failuresBefore)) return
+    this.#counts[passed ? 'pass' : 'fail']++
+    if (passed) return
+    const lines = [`FAILED  ${[...above, title.replace(/ # time=.*/, '')].join(' > ')}`]
+    this.#failures.push(lines)
+    this.#details = { lines, indent: depth * 4, isLeftOut: false }
+  }
+
+  /** Whether the line is of the details, which are YAML. Of them the code around the failure is left out. */
+  #isDetail(text, indent) {
+    const { lines } = this.#details
+    if (text === '---') return true
+    if (text === '...' || (text !== '' && indent <= this.#details.indent)) {
+      this.#details = undefined
+      return text === '...'
+    }
+    if (indent === this.#details.indent + 2) this.#details.isLeftOut = /^(?:source|at|tapCaught):/.test(text)
+    if (!this.#details.isLeftOut && lines.length < FAILURE_LINES_MAX)
+      lines.push(' '.repeat(Math.max(0, indent - this.#details.indent)) + text)
+    return true
+  }
+}
+
+async function runSuite() {
+  for (const script of ['build', 'lint'])
+    if (!(await succeeds('npm', ['run', '--silent', script]))) return false
+  if (!(await succeeds('npx', ['tap', 'build']))) return false
+  const report = new Report()
+  const code = await readTap(start('npx', ['tap', 'run', '--reporter=tap']), line => report.read(line))
+  report.end()
+  return code === 0
+}
+
+async function runFiles(files) {
+  // A test in plain JavaScript, such as this runner's own tests make, runs as it is.
+  const sources = files.filter(file => file.endsWith('.ts'))
+  const fromSource = STRIPS_TYPES && !sources.some(file => startsBuilt(file))
+  if (sources.length > 0 && !fromSource && !(await succeeds('npm', ['run', '--silent', 'build'])))
+    return false
+  const nodeArguments = ['--enable-source-maps', ...(fromSource ? ['--conditions=callsign-source'] : [])]
+  const report = new Report()
+  let isClean = true
+  for (const file of files) {
+    const name = relative(ROOT, file)
+    const program =
+      fromSource || !sources.includes(file) ? file : join(ROOT, 'dist', name.replace(/\.ts$/, '.js'))
+    report.read(`# Subtest: ${name}`)
+    const child = start(process.execPath, [...nodeArguments, program])
+    const timer = setTimeout(() => killGroup(child), (FILE_TIMEOUT_S + GRACE_S) * 1000)
+    const code = await readTap(child, line => report.read(`    ${line}`))
+    clearTimeout(timer)
+    killGroup(child)
+    report.read(`${code === 0 ? 'ok' : 'not ok'} 1 - ${name}`)
+    isClean &&= code === 0
+  }
+  report.end()
+  return isClean
+}
+
+/** Whether the test or its support starts a program of `dist`. */
+function startsBuilt(file, seen = new Set()) {
+  if (seen.has(file)) return false
+  seen.add(file)
+  const text = readFileSync(file, 'utf8')
+  if (/builtProgram\(|['"/]dist['"/]/.test(text)) return true
+  const imports = [...text.matchAll(/from '(\.{1,2}\/[^']+)'/g)].map(([, path]) => join(dirname(file), path))
+  return imports.filter(path => path.startsWith(join(ROOT, 'test/'))).some(path => startsBuilt(path, seen))
+}
+
+/** In a process group of its own: what a test started does not outlive it. */
+function start(command, args) {
+  const env = { ...process.env, TAP_TIMEOUT: String(FILE_TIMEOUT_S) }
+  return spawn(command, args, { cwd: ROOT, env, detached: true, stdio: ['ignore', 'pipe', 'inherit'] })
+}
+
+function killGroup(child) {
+  try {
+    process.kill(-child.pid, 'SIGKILL')
+  } catch {}
+}
+
+/** Resolves with the exit code. */
+async function readTap(child, onLine) {
+  const closed = new Promise(resolve => child.once('close', resolve))
+  const end = () => {
+    killGroup(child)
+    process.exit(1)
+  }
+  for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, end)
+  for await (const line of createInterface({ input: child.stdout })) onLine(line)
+  for (const signal of ['SIGINT', 'SIGTERM']) process.off(signal, end)
+  return closed
+}
+
+async function succeeds(command, args) {
+  const child = spawn(command, args, { cwd: ROOT, stdio: ['ignore', 'inherit', 'inherit'] })
+  return (await new Promise(resolve => child.once('close', resolve))) === 0
+}
+
+function print(text) {
+  process.stdout.write(`${text}\n`)
+}
+
+async function runAgainOnChange(run) {
+  let onChange
+  const next = () => new Promise(resolve => (onChange = resolve))
+  let changed = next()
+  for (const folder of ['src', 'actors', 'scripts', 'test'])
+    watch(join(ROOT, folder), { recursive: true }, () => onChange())
+  for (;;) {
+    await run()
+    print('waiting for a change')
+    await changed
+    changed = next()
+  }
+}
+
+const { values, positionals } = parseArgs({
+  options: { watch: { type: 'boolean', default: false } },
+  allowPositionals: true,
+})
+const files = positionals.map(file => resolve(file))
+const run = () => (files.length === 0 ? runSuite() : runFiles(files))
+if (values.watch) await runAgainOnChange(run)
+else process.exitCode = (await run()) ? 0 : 1

@@ -1,0 +1,94 @@
+/** `npm test` as a contributor meets it: what it prints of a failure, and what is left after a time limit. */
+
+import { spawn } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { builtProgram } from './support/programs.ts'
+import { PROJECT_ROOT } from './support/vectors.ts'
+
+interface Run {
+  readonly code: number | null
+  readonly stdout: string
+}
+
+/** Whether the process lives; one that has ended and was not reaped has no command line. */
+function isRunning(pid: number): boolean {
+  const path = `/proc/${pid}/cmdline`
+  try {
+    return readFileSync(path).length > 0
+  } catch {
+    return false
+  }
+}
+
+/** Runs one test file of this text. */
+function runTest(t: Test, text: string, timeoutS = 60): Promise<Run> {
+  const folder = t.testdir({
+    'a.test.mjs': `import t from ${JSON.stringify(import.meta.resolve('tap'))}\n${text}`,
+  })
+  const child = spawn(process.execPath, [join(PROJECT_ROOT, 'test/run.mjs'), join(folder, 'a.test.mjs')], {
+    env: { PATH: process.env.PATH, TAP_TIMEOUT: `${timeoutS}` },
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
+  let stdout = ''
+  child.stdout.setEncoding('utf8').on('data', chunk => {
+    stdout += chunk
+  })
+  return new Promise(resolve => child.once('close', code => resolve({ code, stdout })))
+}
+
+t.test('a passing file is one line and the count', async t => {
+  const { code, stdout } = await runTest(t, `t.test('adds', async t => { t.equal(1 + 1, 2); t.ok(true) })`)
+  t.equal(code, 0)
+  t.match(stdout, /^ok {2}\S*a\.test\.mjs\n\n# \{ total: 2, pass: 2 \}\n$/)
+})
+
+t.test('what failed stands at the end with its place and difference, under its whole title', async t => {
+  const { code, stdout } = await runTest(
+    t,
+    `t.test('outer', async t => {
+      t.test('inner', async t => { t.equal(1, 2, 'one is two'); t.ok(true) })
+    })
+    t.test('throws', async () => { throw new Error('boom') })
+    t.test('later', async t => t.ok(true))`,
+  )
+  t.equal(code, 1)
+  const [above = '', ...failures] = stdout.split('\n\nFAILED  ')
+  t.match(above, /^not ok {2}\S*a\.test\.mjs$/)
+  t.match(failures[0], /a\.test\.mjs > outer > inner > one is two\n[\s\S]*a\.test\.mjs:3:\d+[\s\S]*-2\n *\+1/)
+  t.match(failures[1], /a\.test\.mjs > throws > boom\n[\s\S]*# \{ total: 4, pass: 2, fail: 2 \}\n$/)
+  t.equal(failures.length, 2)
+})
+
+t.test('a skipped test is printed with its reason', async t => {
+  const { code, stdout } = await runTest(t, `t.test('needs it', { skip: 'no browser' }, async () => {})`)
+  t.equal(code, 0)
+  t.match(stdout, /^skipped {2}\S+ > needs it: no browser$/m)
+})
+
+t.test('a file that ends without a result has failed', async t => {
+  const { code, stdout } = await runTest(t, 'process.exit(3)')
+  t.equal(code, 1)
+  t.match(stdout, /FAILED {2}\S*a\.test\.mjs\n[\s\S]*fail: 1 \}/)
+})
+
+t.test('a file that hangs fails at its time limit, and the server that it started ends', async t => {
+  const support = JSON.stringify(builtProgram('test/support/server'))
+  const { code, stdout } = await runTest(
+    t,
+    `import { startServer } from ${support}
+    t.test('hangs', async t => {
+      const server = await startServer({ dataFolder: t.testdir() })
+      t.comment(server.process.pid)
+      t.equal(server.process.pid, 0, 'pid')
+      await new Promise(() => setInterval(() => {}, 1000))
+    })`,
+    5,
+  )
+  t.equal(code, 1)
+  const [, pid] = /^ *\+(\d+)$/m.exec(stdout) ?? []
+  t.ok(Number(pid) > 0, stdout)
+  while (isRunning(Number(pid))) await setImmediate()
+})
