@@ -262,9 +262,9 @@ async function startApplication(
   for (const channel of CHANNELS) wake(channel)
   world.every(SWEEP_MS, application.sweep)
   expireForEver(house, application)
-  metrics.labelledGauge(
-    'callsign_inbox_dropped',
-    'Messages that left an inbox unread, since the start: it was full, or their time was over',
+  metrics.labelledCounter(
+    'callsign_inbox_dropped_total',
+    'Messages that left an inbox unread: it was full, or their time was over',
     'reason',
     () => application.stores.inbox.dropped,
   )

@@ -1,4 +1,4 @@
-/** Figures that other parts keep, as gauges that are read when somebody asks. */
+/** Figures that other parts keep, read at each scrape. */
 
 import type { VrfPool } from '../log/vrf-pool.ts'
 import type { ActorSystem } from '../runtime/system.ts'
@@ -9,45 +9,70 @@ export function observe(
   system: Pick<ActorSystem, 'figures'>,
   vrf: Pick<VrfPool, 'figures'>,
 ): void {
-  const vrfFigures = [
+  const vrfGauges = [
     ['jobsQueued', 'callsign_vrf_jobs_queued', 'VRF jobs waiting for a thread'],
     ['threadsReady', 'callsign_vrf_threads_ready', 'VRF threads that take jobs'],
-    ['threadsReplaced', 'callsign_vrf_threads_replaced', 'VRF threads that ended and were replaced'],
-    ['hashesComputed', 'callsign_vrf_hashes_computed', 'VRF hashes computed for registrations'],
-    ['proofsComputed', 'callsign_vrf_proofs_computed', 'VRF proofs computed for first lookups'],
     ['cacheEntries', 'callsign_vrf_cache_entries', 'VRF results kept in memory'],
-    ['cacheHits', 'callsign_vrf_cache_hits', 'Lookups answered from the cache'],
-    ['cacheMisses', 'callsign_vrf_cache_misses', 'Lookups that needed a thread'],
   ] as const
-  for (const [figure, name, help] of vrfFigures) metrics.gauge(name, help, () => vrf.figures[figure])
+  for (const [figure, name, help] of vrfGauges) metrics.gauge(name, help, () => vrf.figures[figure])
+  const vrfCounters = [
+    ['threadsReplaced', 'callsign_vrf_threads_replaced_total', 'VRF threads that ended and were replaced'],
+    ['hashesComputed', 'callsign_vrf_hashes_computed_total', 'VRF hashes computed for registrations'],
+    ['proofsComputed', 'callsign_vrf_proofs_computed_total', 'VRF proofs computed for first lookups'],
+    ['cacheHits', 'callsign_vrf_cache_hits_total', 'Lookups answered from the cache'],
+    ['cacheMisses', 'callsign_vrf_cache_misses_total', 'Lookups that needed a thread'],
+  ] as const
+  for (const [figure, name, help] of vrfCounters) metrics.counter(name, help, () => vrf.figures[figure])
   metrics.gauge(
     'callsign_actor_run_queue',
     'Actors waiting for a turn',
     () => system.figures().runQueueLength,
   )
-  const kindFigures = [
-    ['live', 'callsign_actors_live', 'Actors in memory'],
-    ['mailboxDepthMax', 'callsign_actor_mailbox_depth_max', 'The deepest any mailbox of the kind has been'],
-    ['turns', 'callsign_actor_turns', 'Messages, timers and commits handled since the start'],
-    ['handlingMs', 'callsign_actor_handling_ms', 'Milliseconds spent handling since the start'],
-    ['restarts', 'callsign_actor_restarts', 'Actors dropped because a handler failed, since the start'],
-    [
-      'commitFailures',
-      'callsign_actor_commit_failures',
-      'Actors dropped because a write failed, since the start',
-    ],
-  ] as const
-  for (const [figure, name, help] of kindFigures) {
-    metrics.labelledGauge(name, help, 'kind', () => {
-      const kinds = Object.entries(system.figures().kinds)
-      return new Map(kinds.map(([kind, figures]) => [kind, figures[figure]]))
-    })
-  }
-  metrics.labelledGauge(
-    'callsign_actor_dead_letters',
-    'Messages that reached nobody, since the start',
+  observeKinds(metrics, system)
+  metrics.labelledCounter(
+    'callsign_actor_dead_letters_total',
+    'Messages that reached nobody',
     'reason',
     () => new Map(Object.entries(system.figures().deadLetters)),
+  )
+}
+
+/** Figures by kind of actor. */
+function observeKinds(metrics: Metrics, system: Pick<ActorSystem, 'figures'>): void {
+  const byKind = (read: (figures: ReturnType<typeof system.figures>['kinds'][string]) => number) => () => {
+    const kinds = Object.entries(system.figures().kinds)
+    return new Map(kinds.map(([kind, figures]) => [kind, read(figures)]))
+  }
+  const gauges = [
+    ['live', 'callsign_actors_live', 'Actors in memory'],
+    ['mailboxDepthMax', 'callsign_actor_mailbox_depth_max', 'The deepest any mailbox of the kind has been'],
+  ] as const
+  for (const [figure, name, help] of gauges) {
+    metrics.labelledGauge(
+      name,
+      help,
+      'kind',
+      byKind(figures => figures[figure]),
+    )
+  }
+  const counters = [
+    ['turns', 'callsign_actor_turns_total', 'Messages, timers and commits handled'],
+    ['restarts', 'callsign_actor_restarts_total', 'Actors dropped because a handler failed'],
+    ['commitFailures', 'callsign_actor_commit_failures_total', 'Actors dropped because a write failed'],
+  ] as const
+  for (const [figure, name, help] of counters) {
+    metrics.labelledCounter(
+      name,
+      help,
+      'kind',
+      byKind(figures => figures[figure]),
+    )
+  }
+  metrics.labelledCounter(
+    'callsign_actor_handling_seconds_total',
+    'Time spent handling on the main thread',
+    'kind',
+    byKind(({ handlingMs }) => handlingMs / 1000),
   )
 }
 
@@ -62,9 +87,9 @@ export function observeConnections(
     'Bytes sent to connections that the kernel has not taken',
     () => connections.bufferedBytes,
   )
-  metrics.gauge(
-    'callsign_connections_shed',
-    'Connections closed since the start because all together had too much unsent',
+  metrics.counter(
+    'callsign_connections_shed_total',
+    'Connections closed because all together had too much unsent',
     () => connections.shedCount,
   )
 }

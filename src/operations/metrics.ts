@@ -87,7 +87,7 @@ export class Metrics {
       for (const outcome of Object.keys(OUTCOMES)) this.deliveries.inc({ channel, outcome }, 0)
   }
 
-  /** A gauge that is read when somebody asks. */
+  /** A figure that rises and falls, read at each scrape. */
   gauge(name: string, help: string, read: () => number): void {
     const gauge: Gauge = new Gauge({
       name,
@@ -111,6 +111,33 @@ export class Metrics {
     })
   }
 
+  /** A figure that another part counts up from the start, read at each scrape. The name ends in `_total`. */
+  counter(name: string, help: string, read: () => number): void {
+    const counter: Counter = new Counter({
+      name,
+      help,
+      registers: [this.#registry],
+      collect: () => {
+        counter.reset()
+        counter.inc(read())
+      },
+    })
+  }
+
+  /** As `counter`, with a figure for each value of one label. */
+  labelledCounter(name: string, help: string, label: string, read: () => ReadonlyMap<string, number>): void {
+    const counter: Counter = new Counter({
+      name,
+      help,
+      labelNames: [label],
+      registers: [this.#registry],
+      collect: () => {
+        counter.reset()
+        for (const [value, figure] of read()) counter.inc({ [label]: value }, figure)
+      },
+    })
+  }
+
   /** Figures of the runtime are watched from the first time on: what observes them is loaded by it. */
   async text(): Promise<string> {
     this.#watching ??= watchRuntime(this.#registry)
@@ -122,6 +149,10 @@ export class Metrics {
 async function watchRuntime(register: Registry): Promise<void> {
   const { default: collectDefaultMetrics } = await import('prom-client/lib/defaultMetrics.js')
   collectDefaultMetrics({ register })
+  // Gauges with a counter's name; the figures by type, from which each is summed, stay.
+  for (const kind of ['handles', 'requests', 'resources']) {
+    register.removeSingleMetric(`nodejs_active_${kind}_total`)
+  }
 }
 
 const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]

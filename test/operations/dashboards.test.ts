@@ -17,6 +17,7 @@ const RULES = join(PROJECT_ROOT, 'deploy/prometheus/alerts.yaml')
 const DASHBOARD = join(PROJECT_ROOT, 'deploy/grafana/callsign.json')
 const ALARMS = join(PROJECT_ROOT, 'test/operations/alarms.yaml')
 const PROMTOOL = '/usr/bin/promtool'
+const noPromtool = skipWithout([PROMTOOL], 'prometheus')
 
 interface Rule {
   readonly alert: string
@@ -59,8 +60,8 @@ function expressions(): { readonly where: string; readonly expr: string }[] {
 /** The values of each label of each metric. */
 type Shown = ReadonlyMap<string, ReadonlyMap<string, ReadonlySet<string>>>
 
-/** What a server shows once two people have talked, and one request was refused. */
-async function figuresAfterCall(t: Test): Promise<Shown> {
+/** The `/metrics` of a server once two people have talked, and one request was refused. */
+async function metricsAfterCall(t: Test): Promise<string> {
   const story = await rehearse(t)
   const [ann, bob] = await friends(story)
   await bob.connect()
@@ -76,7 +77,7 @@ async function figuresAfterCall(t: Test): Promise<Shown> {
   const client = new RegisterClient(grpc)
   await client.register(1n, 1n, freshPublicKey())
   client.close()
-  return parseFigures(await (await fetch(`${admin}/metrics`)).text())
+  return (await fetch(`${admin}/metrics`)).text()
 }
 
 /** The text form of Prometheus; names that are only declared count as shown, without labels. */
@@ -164,7 +165,16 @@ function unknownMatchers(shown: Shown, { metric, matchers }: Selector): string[]
 }
 
 t.test('every figure that an alarm or the dashboard names is shown by a server', async t => {
-  const shown = await figuresAfterCall(t)
+  const text = await metricsAfterCall(t)
+  const shown = parseFigures(text)
+  await t.test('promtool finds no fault with them', { skip: noPromtool }, async t => {
+    const { code, stdout, stderr } = await runProgram(PROMTOOL, ['check', 'metrics'], { input: text })
+    t.equal(stdout + stderr, '')
+    t.equal(code, 0)
+  })
+  const counters = [...text.matchAll(/^# TYPE (\S+) counter$/gm)].map(([, name]) => name!)
+  const named = [...shown.keys()].filter(name => name.endsWith('_total'))
+  t.same(named.sort(), counters.sort(), 'counters, and nothing else, end in _total')
   const all = expressions()
   t.ok(all.length > 60, 'the expressions were found')
   const missing = all.flatMap(({ where, expr }) => missingFrom(shown, expr).map(what => `${where}: ${what}`))
@@ -226,19 +236,15 @@ t.test('panels have ids of their own, and none lies on another', async t => {
   )
 })
 
-t.test(
-  'promtool takes the rules, and they go off when they should',
-  { skip: skipWithout([PROMTOOL], 'prometheus') },
-  async t => {
-    for (const [command, file] of [
-      ['check', RULES],
-      ['test', ALARMS],
-    ] as const) {
-      const { code, stdout, stderr } = await runProgram(PROMTOOL, [command, 'rules', file])
-      t.equal(code, 0, stdout + stderr)
-    }
-  },
-)
+t.test('promtool takes the rules, and they go off when they should', { skip: noPromtool }, async t => {
+  for (const [command, file] of [
+    ['check', RULES],
+    ['test', ALARMS],
+  ] as const) {
+    const { code, stdout, stderr } = await runProgram(PROMTOOL, [command, 'rules', file])
+    t.equal(code, 0, stdout + stderr)
+  }
+})
 
 /** Words of an expression that are no metrics. */
 const OPERATORS = new Set(['and', 'or', 'unless', 'bool', 'offset'])
