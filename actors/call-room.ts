@@ -31,6 +31,7 @@ import {
   type CallReply,
   type CallRequest,
   type DeviceCommand,
+  NO_FACTS,
   refused,
 } from '../src/domain/call-command.ts'
 import { nextDeadlineMs, recover } from '../src/domain/call-deadline.ts'
@@ -82,7 +83,7 @@ export interface SubscribeMessage {
 
 export interface CallRoomWorld {
   readonly store: Pick<CallStore, 'open' | 'apply'>
-  readonly index: Pick<CallIndex, 'put' | 'forget'>
+  readonly index: Pick<CallIndex, 'put' | 'forget' | 'otherCallWith'>
   readonly facts: (calling: Calling) => CallFacts
   /** Whether the device has a socket at this moment. */
   readonly isConnected: (userId: UserId, deviceId: DeviceId) => boolean
@@ -302,8 +303,13 @@ class CallRoom implements Actor<CallRoomMessage> {
   }
 
   #factsFor(command: CallRequest): CallFacts | undefined {
+    const { by } = command
+    if (command.kind === 'join' || command.kind === 'rejoin') {
+      const otherCallId = this.#world.index.otherCallWith(by.userId, by.deviceId, this.#callId)
+      return { ...NO_FACTS, otherCallId }
+    }
     if (command.kind !== 'start' && command.kind !== 'invite') return undefined
-    const { by, calleeIds, roomId } = command
+    const { calleeIds, roomId } = command
     return this.#world.facts({ callId: this.#callId, callerId: by.userId, calleeIds, roomId })
   }
 

@@ -142,7 +142,7 @@ function joinCall(world: CallsWorld): Operation {
     path: '/app/api/call/{callId}/join',
     summary: 'Answer an invitation, with the key for this device; from a second device: move the call there',
     replies: { 200: CallRecordReply },
-    codes: [...ASKED_CODES, ...KNOWN_CODES, 'CALL_FULL', 'CALL_NOT_ACTIVE', 'REJOIN_REQUIRED'],
+    codes: [...ASKED_CODES, ...KNOWN_CODES, ...COMING_CODES],
     handle: ({ caller, params }) =>
       carryOut(world, readCallId(params[0]), { kind: 'join', by: actorOf(world, caller) }),
   })
@@ -262,7 +262,7 @@ function rejoinCall(world: CallsWorld): Operation {
     path: '/app/api/call/{callId}/rejoin',
     summary: 'Come back into the call, once the key is there',
     replies: { 200: CallRecordReply },
-    codes: [...ASKED_CODES, ...KNOWN_CODES, 'CALL_FULL', 'CALL_NOT_ACTIVE', 'REJOIN_REQUIRED'],
+    codes: [...ASKED_CODES, ...KNOWN_CODES, ...COMING_CODES],
     handle: ({ caller, params }) =>
       carryOut(world, readCallId(params[0]), { kind: 'rejoin', by: actorOf(world, caller) }),
   })
@@ -324,6 +324,8 @@ const COMMAND = { method: 'POST', tag: 'calls', access: 'device' } as const
 /** Of whatever is put to a room. */
 const ASKED_CODES = ['OVERLOADED'] as const
 const KNOWN_CODES = ['CALL_NOT_FOUND', 'CALL_ENDED', 'NOT_PARTICIPANT'] as const
+/** Of a device that comes into a call. */
+const COMING_CODES = ['ALREADY_IN_CALL', 'CALL_FULL', 'CALL_NOT_ACTIVE', 'REJOIN_REQUIRED'] as const
 const CALLING_CODES = ['CALLEE_NOT_CONTACT', 'DEVICE_LIST_MISMATCH', 'PLAINTEXT_KEY_SUSPECTED'] as const
 /** Keys of 1,024 bytes for 320 devices (contract 8). */
 const KEYS_BODY_BYTES_MAX = 512 * 1024

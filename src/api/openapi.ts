@@ -145,7 +145,7 @@ export const PROBLEM = {
     minClientVersion: { type: 'string', description: 'With `CLIENT_TOO_OLD`: the oldest that is served' },
     missing: { ...DEVICE_NAMES, description: 'With `DEVICE_LIST_MISMATCH`: devices that need a key too' },
     extra: { ...DEVICE_NAMES, description: 'With `DEVICE_LIST_MISMATCH`: devices that are to have none' },
-    callId: { ...ID, description: 'With `ALREADY_IN_CALL`: the call that the user is in' },
+    callId: { ...ID, description: 'With `ALREADY_IN_CALL`: the other call, to be left first' },
     calleeIds: { type: 'array', items: ID, description: 'With `CALLEE_NOT_CONTACT`: who is none' },
     keyEpoch: { type: 'integer', description: 'With `EPOCH_CONFLICT`: the epoch of the call' },
     allow: { type: 'string', description: 'With `METHOD_NOT_ALLOWED`: as the header Allow' },

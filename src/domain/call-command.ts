@@ -102,13 +102,13 @@ export interface CallActor extends CallDeviceRef {
 
 export type DeclineReason = 'declined' | 'busy' | 'timeout'
 
-/** What the call itself does not know. Only `start` and `invite` need any; see `NO_FACTS`. */
+/** What the call itself does not know. `start`, `invite`, `join` and `rejoin` need some; see `NO_FACTS`. */
 export interface CallFacts {
   /** Of each of `calleeIds` that is an account; one that is missing counts as no contact. */
   readonly callees: readonly CalleeFacts[]
   /** The active devices of the one who acts. */
   readonly ownDevices: readonly DeviceId[]
-  /** Another live call that the one who acts has joined. */
+  /** Another live call: with `start` any that the user has joined, with `join` and `rejoin` one that the device has. */
   readonly otherCallId: CallId | undefined
   /** Whether the room that was named belongs to another live call. */
   readonly isRoomInUse: boolean
@@ -174,4 +174,9 @@ export function refused(
   more: { readonly members?: ProblemMembers; readonly errors?: readonly FieldError[] } = {},
 ): CallRefused {
   return { ok: false, code, detail, ...more }
+}
+
+export function alreadyInCall(otherCallId: CallId): CallRefused {
+  const members = { callId: String(otherCallId) }
+  return refused('ALREADY_IN_CALL', `you are in call ${otherCallId}: leave it first`, { members })
 }

@@ -5,6 +5,7 @@
 
 import {
   type Call,
+  type CallDeviceRef,
   type CallStatus,
   hasPart,
   isOver,
@@ -26,6 +27,7 @@ import {
   withRequest,
 } from './call-attendance.ts'
 import {
+  alreadyInCall,
   type CallCommand,
   type CallDecision,
   type CallFacts,
@@ -52,7 +54,7 @@ import { recordOf, recordWithOwnKey } from './call-view.ts'
 import type { UserId } from './ids.ts'
 
 /**
- * `call` is undefined for `start` and for an id that no call has. The facts are needed by `start` and `invite`. After
+ * `call` is undefined for `start` and for an id that no call has. The facts are needed by whoever comes in or invites. After
  * a refusal the call is as it was, also where time has come to something: the deadline will say so.
  */
 export function decide(
@@ -125,7 +127,7 @@ function outcomeOf(
     case 'invite':
       return withInvited(call, command, facts)
     case 'join':
-      return joinedCall(call, participant, command.by, nowMs)
+      return refusalOfBusyDevice(call, command.by, facts) ?? joinedCall(call, participant, command.by, nowMs)
     case 'ringing':
       return rungCall(call, participant)
     case 'decline':
@@ -141,7 +143,9 @@ function outcomeOf(
     case 'accept-rejoin':
       return withAnswer(call, command)
     case 'rejoin':
-      return rejoinedCall(call, participant, command.by, nowMs)
+      return (
+        refusalOfBusyDevice(call, command.by, facts) ?? rejoinedCall(call, participant, command.by, nowMs)
+      )
     case 'keys':
       return withKeys(call, command, limitAtMs(call))
     case 'device-online':
@@ -155,6 +159,16 @@ function outcomeOf(
     case 'device-seen':
       return call
   }
+}
+
+/** A device is in one call: it has one microphone, and one key to encrypt with. */
+function refusalOfBusyDevice(
+  call: Call,
+  by: CallDeviceRef,
+  { otherCallId }: CallFacts,
+): CallRefused | undefined {
+  if (otherCallId === undefined || joinedOn(call, by) !== undefined) return undefined
+  return alreadyInCall(otherCallId)
 }
 
 /** `present` is the call as the command found it: the key that a device joins with is in it, and after that nowhere. */

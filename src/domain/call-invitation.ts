@@ -14,6 +14,7 @@ import {
   participantOf,
 } from './call.ts'
 import {
+  alreadyInCall,
   type CallCommand,
   type CalleeFacts,
   type CallFacts,
@@ -36,10 +37,7 @@ export function startedCall(command: StartCommand, facts: CallFacts): Call | Cal
   if (roomId !== undefined && facts.isRoomInUse) {
     return refused('ROOM_IN_USE', `room ${roomId} belongs to another call`)
   }
-  if (facts.otherCallId !== undefined) {
-    const members = { callId: String(facts.otherCallId) }
-    return refused('ALREADY_IN_CALL', `you are in call ${facts.otherCallId}`, { members })
-  }
+  if (facts.otherCallId !== undefined) return alreadyInCall(facts.otherCallId)
   const { deviceId, publicKeyHash } = by
   const attendance = { deviceId, publicKeyHash, isOnline: false, hadSocket: false, seenAtMs: nowMs }
   const invitation = { invitedBy: by.userId, invitedAtMs: nowMs, isVideo, isOnGoing: false }

@@ -67,6 +67,11 @@ export class CallIndex {
     return [...parts].flatMap(([callId, inside]) => (inside === deviceId ? [callId] : []))
   }
 
+  /** A live call that this device is in, other than this one. */
+  otherCallWith(userId: UserId, deviceId: DeviceId, callId: CallId): CallId | undefined {
+    return this.callsWith(userId, deviceId).find(otherId => otherId !== callId)
+  }
+
   /** A live call that a device of the user is in, other than this one. */
   otherCallOf(userId: UserId, callId: CallId): CallId | undefined {
     for (const [otherId, inside] of this.#parts.get(userId) ?? []) {

@@ -306,6 +306,38 @@ t.test('who is in a call starts no other, and two calls have two rooms', async t
   t.equal(rooms.calls.read(third)?.roomId, 9, 'the room of a call that is over is free')
 })
 
+t.test('a device is in one call: it comes into no other before it has left', async t => {
+  const rooms = openRooms(t)
+  const [ann, bob, eve] = (await rooms.people(['Ann', 'Bob', 'Eve'], 2)) as People
+  const [first, second] = [await rooms.start(ann.phone, [bob]), await rooms.start(eve.phone, [bob])]
+  await rooms.ask(first, simple('join', bob.phone))
+  const inFirst = { code: 'ALREADY_IN_CALL', members: { callId: String(first) } }
+  await t.rejects(rooms.ask(second, simple('join', bob.phone)), inFirst)
+  await rooms.ask(first, simple('join', bob.phone))
+  await rooms.ask(second, simple('join', bob.phones[1]!))
+  await t.rejects(rooms.ask(second, simple('join', bob.phone)), inFirst, 'nor moves one to it')
+  await rooms.ask(first, { kind: 'leave', by: bob.phone })
+  await rooms.ask(second, simple('join', bob.phone))
+  await rooms.ask(first, simple('request-rejoin', bob.phone))
+  const inSecond = { code: 'ALREADY_IN_CALL', members: { callId: String(second) } }
+  await t.rejects(rooms.ask(first, simple('rejoin', bob.phone)), inSecond)
+  await rooms.ask(second, { kind: 'end', by: eve.phone })
+  await rooms.ask(first, simple('rejoin', bob.phone))
+  t.same(rooms.statesOf(first), ['joined', 'joined'])
+})
+
+t.test('two calls that a device answers at once have it in one', async t => {
+  const rooms = openRooms(t)
+  const [ann, bob, eve] = (await rooms.people(['Ann', 'Bob', 'Eve'])) as People
+  const calls = [await rooms.start(ann.phone, [bob]), await rooms.start(eve.phone, [bob])]
+  const asked = calls.map(callId => rooms.askOf(callId, simple('join', bob.phone)))
+  const results = await Promise.allSettled(asked)
+  t.same(
+    results.map(result => (result.status === 'rejected' ? result.reason.code : 'done')),
+    ['done', 'ALREADY_IN_CALL'],
+  )
+})
+
 t.test('people and room of a call are free once its end is durable, and not before', async t => {
   const rooms = openRooms(t)
   const [ann, bob, eve] = (await rooms.people(['Ann', 'Bob', 'Eve'])) as People

@@ -79,13 +79,23 @@ export class Calls {
     if (invitation === undefined) return
     const opened = await invitation.opened
     if (this.#store.state.call !== undefined) await this.leave()
-    const record = await this.#requests.post<CallRecord>(`${callId}/join`)
+    const record = await this.#join(callId)
     this.#ringing.stop(callId)
     const { encryptedAESKey } = record
     // The key may have been renewed while it rang; one that is older is not given out any more.
     if (encryptedAESKey === undefined) return this.#rejoining.ask(record)
     const isSame = encryptedAESKey === invitation.sealed
     await this.#enter(record, isSame ? opened : await this.#exchange.openFromAny(record, encryptedAESKey))
+  }
+
+  /** A call that the device is in and this tab knows nothing of is left for it. */
+  async #join(callId: string): Promise<CallRecord> {
+    const join = () => this.#requests.post<CallRecord>(`${callId}/join`)
+    return join().catch(async error => {
+      if (!(error instanceof Problem) || error.code !== 'ALREADY_IN_CALL') throw error
+      await this.#requests.post(`${error.members.callId}/leave`)
+      return join()
+    })
   }
 
   async decline(callId: string): Promise<void> {
