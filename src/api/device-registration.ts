@@ -11,7 +11,8 @@
  * When the log refuses, the pending row goes and the caller hears why. An entry that the log nevertheless appends then
  * is of an id that nobody has: it is never looked up, and another attempt gets another id.
  *
- * Requests with one key take turns, so that one that is repeated while the first is under way gets the same device.
+ * Requests with one key, in either encoding, take turns, so that one that is repeated while the first is under way gets the
+ * same device.
  */
 
 import {
@@ -24,7 +25,7 @@ import {
   type SentPushTokens,
 } from '../domain/device.ts'
 import { type DeviceId, newId, type UserId } from '../domain/ids.ts'
-import { type KeyAlgorithm, otherEncodingOf } from '../domain/public-key.ts'
+import { type KeyAlgorithm, keyNameOf, otherEncodingOf } from '../domain/public-key.ts'
 import { lasts } from '../domain/session.ts'
 import { assert, SignalError } from '../errors.ts'
 import type { Database } from '../store/database.ts'
@@ -70,7 +71,7 @@ type Commit = Pick<Call<unknown, unknown, 'session'>, 'commit' | 'nowMs'>
 
 export class DeviceRegistration {
   readonly #world: DeviceRegistrationWorld
-  /** By key, the end of the last request with it. */
+  /** By the key's name, the end of the last request with it. */
   readonly #turns = new Map<string, Promise<void>>()
 
   constructor(world: DeviceRegistrationWorld) {
@@ -83,13 +84,13 @@ export class DeviceRegistration {
    * as the log refuses, or as an access token of a session that ended meanwhile.
    */
   register(request: RegistrationRequest, call: Commit): Promise<Reply> {
-    const { publicKey } = request
-    const earlier = this.#turns.get(publicKey) ?? Promise.resolve()
+    const keyName = keyNameOf(request.publicKey)
+    const earlier = this.#turns.get(keyName) ?? Promise.resolve()
     const answer = earlier.then(() => this.#run(request, call))
     const end = answer.then(noop, noop).then(() => {
-      if (this.#turns.get(publicKey) === end) this.#turns.delete(publicKey)
+      if (this.#turns.get(keyName) === end) this.#turns.delete(keyName)
     })
-    this.#turns.set(publicKey, end)
+    this.#turns.set(keyName, end)
     return answer
   }
 
@@ -108,8 +109,8 @@ export class DeviceRegistration {
   async #run(request: RegistrationRequest, call: Commit): Promise<Reply> {
     const answered = await this.#answerKnown(request, call)
     if (answered !== undefined) return answered
-    const { userId, publicKey } = request
-    const deviceId = await this.#world.database.commit(() => this.#begin(request, call.nowMs))
+    const { userId } = request
+    const { deviceId, publicKey } = await this.#world.database.commit(() => this.#begin(request, call.nowMs))
     try {
       const logged = await this.#log(userId, deviceId, publicKey)
       return await call.commit(() => replyOf(201, this.#finish(userId, deviceId, logged, call.nowMs)))
@@ -140,6 +141,7 @@ export class DeviceRegistration {
     const { devices } = this.#world
     return decideRegistration({
       userId,
+      publicKey,
       owner: devices.ownerOfKey(publicKey),
       otherEncodingOwner: devices.ownerOfKey(otherEncodingOf(publicKey)),
       devices: devices.activeDevicesOf(userId),
@@ -160,13 +162,16 @@ export class DeviceRegistration {
     return device
   }
 
-  #begin(request: RegistrationRequest, nowMs: number): DeviceId {
-    const { userId, sessionId, publicKey, keyAlgorithm, info, push, replacesDeviceId } = request
+  #begin(request: RegistrationRequest, nowMs: number): PendingDevice {
+    const { userId, sessionId, keyAlgorithm, info, push, replacesDeviceId } = request
     const decision = this.#decide(request)
     assert(decision.kind !== 'known', 'requests with one key take turns')
     if (decision.kind === 'refused') throw new SignalError(decision.code, REFUSALS[decision.code])
-    this.#assertRate(userId, decision.deviceId, nowMs)
-    const deviceId = decision.deviceId ?? this.#newDeviceId(userId)
+    const { begun } = decision
+    this.#assertRate(userId, begun?.deviceId, nowMs)
+    const deviceId = begun?.deviceId ?? this.#newDeviceId(userId)
+    // The log may have the bytes that the earlier attempt sent already.
+    const publicKey = begun?.publicKey ?? request.publicKey
     const tokens = push && pushTokensAfter(undefined, push, nowMs)
     const pending: PendingDevice = {
       deviceId,
@@ -179,7 +184,7 @@ export class DeviceRegistration {
       startedAtMs: nowMs,
     }
     this.#world.devices.begin(userId, pending)
-    return deviceId
+    return pending
   }
 
   /** Counts what is pending as done; what then fails is not counted, so that an outage uses nothing up. */

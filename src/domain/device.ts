@@ -4,7 +4,7 @@
  */
 
 import type { DeviceId, UserId } from './ids.ts'
-import type { KeyAlgorithm } from './public-key.ts'
+import { type KeyAlgorithm, otherEncodingOf } from './public-key.ts'
 
 export interface DeviceInfo {
   readonly platform: string
@@ -71,8 +71,10 @@ export interface KeyOwner {
 /** What is known when a key is to be registered. */
 export interface RegistrationFacts {
   readonly userId: UserId
+  /** As it was sent. */
+  readonly publicKey: string
   readonly owner: KeyOwner | undefined
-  /** Whose the same key in its other encoding is. To its own user that is another text, and so another device. */
+  /** The owner of the same key in its other encoding. */
   readonly otherEncodingOwner: KeyOwner | undefined
   /** The user's active devices. */
   readonly devices: readonly Device[]
@@ -84,12 +86,13 @@ export interface RegistrationFacts {
 export type RegistrationDecision =
   /** The user has this device: a reinstall, or a request that is repeated. */
   | { readonly kind: 'known'; readonly device: Device }
-  /** To be registered, under the id that an attempt which never came to an end has given the key, if there is one. */
-  | { readonly kind: 'register'; readonly deviceId: DeviceId | undefined }
+  /** To be registered; `begun` is an earlier attempt with the key that never came to an end. */
+  | { readonly kind: 'register'; readonly begun: PendingDevice | undefined }
   | { readonly kind: 'refused'; readonly code: 'KEY_IN_USE' | 'DEVICE_NOT_FOUND' | 'DEVICE_LIMIT' }
 
 /**
- * What registering a key comes to (contract 2.5).
+ * What registering a key comes to (contract 2.5). One key is one device, in whichever encoding it is sent. The log and the
+ * device keep the encoding that was sent first.
  *
  * Choice: the key of a device that its user removed is taken again, as a new device. Removal ends a device and not a
  * key: an app that removed itself and signs in again still holds that key, and would be locked out by a refusal. The
@@ -99,21 +102,31 @@ export type RegistrationDecision =
  * then stays, since nobody said that it is gone.
  */
 export function decideRegistration(facts: RegistrationFacts): RegistrationDecision {
-  const { userId, owner, otherEncodingOwner, devices, pending, replacesDeviceId } = facts
+  const { userId, publicKey, owner, otherEncodingOwner, devices, pending, replacesDeviceId } = facts
   // Stores of before may have the encodings of one key with two users, each of whom keeps theirs.
   const holder = owner ?? otherEncodingOwner
   if (holder !== undefined && holder.userId !== userId) return { kind: 'refused', code: 'KEY_IN_USE' }
-  const known = devices.find(({ deviceId }) => deviceId === owner?.deviceId)
+  const known = withKey(devices, publicKey)
   // What it replaces is gone already when this is the repetition of a request that did it.
   if (known !== undefined) return { kind: 'known', device: known }
   if (replacesDeviceId !== undefined && !devices.some(({ deviceId }) => deviceId === replacesDeviceId)) {
     return { kind: 'refused', code: 'DEVICE_NOT_FOUND' }
   }
-  const others = pending.filter(({ deviceId }) => deviceId !== owner?.deviceId)
+  const begun = withKey(pending, publicKey)
+  const others = pending.filter(each => each !== begun)
   if (devicesAfter(devices, others, replacesDeviceId) > DEVICES_MAX) {
     return { kind: 'refused', code: 'DEVICE_LIMIT' }
   }
-  return { kind: 'register', deviceId: others.length < pending.length ? owner?.deviceId : undefined }
+  return { kind: 'register', begun }
+}
+
+/** The one that has the key: in this encoding, if stores of before have both. */
+function withKey<Each extends { readonly publicKey: string }>(
+  each: readonly Each[],
+  publicKey: string,
+): Each | undefined {
+  const other = otherEncodingOf(publicKey)
+  return each.find(one => one.publicKey === publicKey) ?? each.find(one => one.publicKey === other)
 }
 
 /** How many devices the user will have once this one and all that are pending are registered. */

@@ -83,12 +83,16 @@ export class DeviceStore {
     this.#keyOwners.put(textKey(publicKey), { userId, deviceId })
   }
 
-  /** In a transaction: a registration has failed; its key is free again. */
+  /** In a transaction: a registration has failed; its key is free again, unless a removed device of the user has it. */
   abandon(userId: UserId, deviceId: DeviceId): void {
     const pending = this.pendingDevice(userId, deviceId)
     if (pending === undefined) return
+    const { publicKey } = pending
     this.#pending.remove(idsKey(userId, deviceId))
-    this.#freeKey(userId, pending.publicKey)
+    this.#freeKey(userId, publicKey)
+    const removed = valuesOf(this.#removed, userId).find(device => device.publicKey === publicKey)
+    if (removed === undefined || this.ownerOfKey(publicKey) !== undefined) return
+    this.#keyOwners.put(textKey(publicKey), { userId, deviceId: removed.deviceId })
   }
 
   /** In a transaction: a registration is done, the device is there. */

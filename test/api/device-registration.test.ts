@@ -102,6 +102,23 @@ t.test('a client that asks again before the repair gets the device that was begu
   t.equal(second.logged().length, 1)
 })
 
+t.test('a registration that was begun in one encoding ends in it, whichever is sent next', async t => {
+  const folder = t.testdir()
+  const first = await openHouse(t, folder)
+  const spki = Buffer.from('3059301306072a8648ce3d020106082a8648ce3d030107034200', 'hex')
+  const [ann, key] = [await newUser(first.world), newKey()]
+  const other = Buffer.concat([spki, Buffer.from(key, 'base64')]).toString('base64')
+  const crashed = first.harm({ at: FINISH, harm: 'crash before' })
+  void registerDevice(first, ann, key)
+  await crashed
+  await first.close()
+  const second = await openHouse(t, folder)
+  const { status, body } = await registerDevice(second, ann, other)
+  t.equal(status, 201)
+  t.same(faultsOf(second, ann.userId, key, body.deviceId), [])
+  t.equal(second.logged().length, 1)
+})
+
 /** What fails, and what the next attempt finds: the same id or another, and how many entries the log then has. */
 const FAILURES: readonly {
   readonly faults: readonly Fault[]

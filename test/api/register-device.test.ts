@@ -48,14 +48,12 @@ t.test('a registered device is in the log under its id, with the key as it was s
 t.test('each of the four encodings is logged byte for byte', async t => {
   const house = await openHouse(t, t.testdir())
   const ann = await newUser(house.world)
-  const p256 = generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey
-  const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 }).publicKey
   const keys = [
-    p256.export({ type: 'spki', format: 'der' }),
-    p256.export({ type: 'spki', format: 'der' }).subarray(-65),
-    rsa.export({ type: 'spki', format: 'der' }),
-    rsa.export({ type: 'pkcs1', format: 'der' }),
-  ].map(bytes => Buffer.from(bytes).toString('base64'))
+    bothEncodings('P-256')[0],
+    bothEncodings('P-256')[1],
+    bothEncodings('RSA')[0],
+    bothEncodings('RSA')[1],
+  ]
   const algorithms: string[] = []
   for (const key of keys) algorithms.push((await registerDevice(house, ann, key)).body.keyAlgorithm)
   t.same(algorithms, ['P-256', 'P-256', 'RSA-2048', 'RSA-2048'])
@@ -145,8 +143,48 @@ t.test('a key of another user is refused in its other encoding too', async t => 
   ]) {
     t.equal((await registerDevice(house, ann, one)).status, 201)
     t.equal((await registerDevice(house, bob, other)).body.code, 'KEY_IN_USE')
-    t.equal((await registerDevice(house, ann, other)).status, 201, 'to whom it is another device')
   }
+})
+
+t.test('a key in its other encoding is the device that has it, with the bytes first sent', async t => {
+  const house = await openHouse(t, t.testdir())
+  const ann = await newUser(house.world)
+  for (const [one, other] of [
+    bothEncodings('P-256'),
+    bothEncodings('RSA'),
+    bothEncodings('P-256').reverse(),
+  ]) {
+    const first = await registerDevice(house, ann, one)
+    const again = await registerDevice(house, ann, other)
+    t.same([again.status, again.body], [200, first.body])
+    t.equal(activeDevice(house, ann, first.body.deviceId)?.publicKey, one)
+  }
+  t.equal(house.logged().length, 3)
+})
+
+t.test('both encodings of a key that are sent at once make one device', async t => {
+  const house = await openHouse(t, t.testdir())
+  const ann = await newUser(house.world)
+  const [one, other] = bothEncodings('P-256')
+  const answers = await Promise.all([one, other, one].map(key => registerDevice(house, ann, key)))
+  t.same(
+    answers.map(({ status }) => status),
+    [201, 200, 200],
+  )
+  t.same([(await deviceIds(house, ann)).length, house.logged().length], [1, 1])
+})
+
+t.test('a removed key that comes back in its other encoding is one device again', async t => {
+  const house = await openHouse(t, t.testdir())
+  const ann = await newUser(house.world)
+  const [one, other] = bothEncodings('P-256')
+  const { deviceId } = (await registerDevice(house, ann, one)).body
+  await house.send(`DELETE /app/api/devices/${deviceId}`, { token: ann.token })
+  const again = await newSession(house.world, ann.userId)
+  const back = await registerDevice(house, again, other)
+  t.equal(back.status, 201)
+  const first = await registerDevice(house, again, one)
+  t.same([first.status, first.body.deviceId], [200, back.body.deviceId])
 })
 
 t.test('who has a key that another user has in its other encoding, from before, keeps it', async t => {

@@ -101,6 +101,16 @@ t.test('an abandoned registration leaves its key to anyone', async t => {
   t.equal(devices.ownerOfKey('key 1')?.userId, BOB, 'and what is not there is not abandoned')
 })
 
+t.test('an abandoned registration leaves the key of a removed device with its user', async t => {
+  const { database, devices } = openDevices(t)
+  await database.commit(() => devices.begin(ANN, pending(1)))
+  await database.commit(() => devices.finish(ANN, device(1)))
+  await database.commit(() => devices.remove(ANN, idOf(1), 2_000))
+  await database.commit(() => devices.begin(ANN, { ...pending(2), publicKey: 'key 1' }))
+  await database.commit(() => devices.abandon(ANN, idOf(2)))
+  t.same(devices.ownerOfKey('key 1'), { userId: ANN, deviceId: idOf(1) })
+})
+
 t.test('a push token that shows up on another device is gone from the first', async t => {
   const { database, devices } = openDevices(t)
   await database.commit(() => devices.put(ANN, device(1, PUSH)))
