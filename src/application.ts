@@ -39,7 +39,7 @@ import { isPending } from './domain/call.ts'
 import type { DeviceId, UserId } from './domain/ids.ts'
 import type { Channel } from './domain/outgoing.ts'
 import { deriveSecrets } from './domain/secrets.ts'
-import { DEVELOPMENT_RELAY } from './domain/turn.ts'
+import { developmentRelay } from './domain/turn.ts'
 import { AppleSignIn } from './identity/apple.ts'
 import { IdentityProvider } from './identity/identity-token.ts'
 import { SETTLED_WITHIN_MS, USER_VIEWS_KEPT_MAX } from './limits.ts'
@@ -76,6 +76,8 @@ import type { HttpRoute } from './transport/http.ts'
 export interface ApplicationParts {
   readonly config: ApplicationConfig
   readonly isDevelopment: boolean
+  /** Where devices find a relay on this machine, for development; loopback where it is left out. */
+  readonly relayHost?: string | undefined
   readonly areRatesLimited: boolean
   /** At least 32 bytes. */
   readonly secret: Uint8Array
@@ -278,7 +280,7 @@ function openSenders({ config, nowMs }: Pick<ApplicationParts, 'config' | 'nowMs
 }
 
 function joinOperations(parts: ApplicationParts, stores: Stores, senders: OpenedSenders) {
-  const { config, isDevelopment } = parts
+  const { config, isDevelopment, relayHost = '127.0.0.1' } = parts
   const addresses = new AddressReader(config)
   const { testCodes } = addresses
   // In development what has no sender is shown instead.
@@ -348,7 +350,9 @@ function joinOperations(parts: ApplicationParts, stores: Stores, senders: Opened
     ...shareTokenOperations({ ...shared, deepLinkScheme: config.deepLinkScheme }),
     ...friendRequestOperations(shared),
     ...contactOperations(shared),
-    ...credentialsOperations({ relay: config.turn ?? (isDevelopment ? DEVELOPMENT_RELAY : undefined) }),
+    ...credentialsOperations({
+      relay: config.turn ?? (isDevelopment ? developmentRelay(relayHost) : undefined),
+    }),
     ...callOperations(shared),
     ...callViewOperations(shared),
     ...callHistoryOperations({ callHistory: stores.history }),

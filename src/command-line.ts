@@ -6,6 +6,8 @@ import { VERSION } from './version.ts'
 
 export interface ServerFlags {
   readonly dev: boolean
+  /** Whether a development server serves phones on the same network. */
+  readonly lan: boolean
   /** A file with the newest checkpoint that anybody has seen. */
   readonly 'known-checkpoint'?: string
 }
@@ -13,8 +15,9 @@ export interface ServerFlags {
 /** Ends the process with exit code 0 after the usage or the version, with 2 for a flag that does not exist. */
 export function readFlags(argv: readonly string[]): ServerFlags {
   try {
-    const { help, version, dev = false, ...others } = parseArgs({ args: [...argv], options: OPTIONS }).values
-    if (help !== true && version !== true) return { dev, ...others }
+    const { values } = parseArgs({ args: [...argv], options: OPTIONS })
+    const { help, version, dev = false, lan = false, ...others } = values
+    if (help !== true && version !== true) return { dev, lan, ...others }
     process.stdout.write(help === true ? USAGE : `${VERSION}\n`)
     process.exit(0)
   } catch (error) {
@@ -25,15 +28,17 @@ export function readFlags(argv: readonly string[]): ServerFlags {
 
 const OPTIONS = {
   dev: { type: 'boolean' },
+  lan: { type: 'boolean' },
   'known-checkpoint': { type: 'string' },
   version: { type: 'boolean' },
   help: { type: 'boolean' },
 } as const
-const USAGE = `usage: node --env-file=callsign.env dist/src/main.js [--dev] [--known-checkpoint FILE]
+const USAGE = `usage: node --env-file=callsign.env dist/src/main.js [--dev [--lan]] [--known-checkpoint FILE]
 
 Serves until SIGTERM. Its settings are environment variables, which docs/operator/settings.md lists; doctor.js tries them.
 
   --dev                     a development server: on this machine only, it makes its own keys and shows what it sends
+  --lan                     with --dev: for phones on the same network, too
   --known-checkpoint FILE   at the first start after a restore: the newest checkpoint that anybody has seen
   --version                 prints the version
 

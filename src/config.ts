@@ -16,6 +16,10 @@ export type { Listener } from './environment.ts'
 
 export interface Config {
   readonly isDevelopment: boolean
+  /** Development for phones on the same network, too. */
+  readonly isExposed: boolean
+  /** The machine's address there, where it has one. */
+  readonly lanAddress?: string
   /** Absolute path. */
   readonly dataFolder: string
   readonly http: Listener & {
@@ -76,8 +80,17 @@ export class ConfigError extends Error {
   }
 }
 
+/** What the command line says, and what the machine says of itself. */
+export interface StartFlags {
+  readonly dev: boolean
+  /** Phones on the same network are to be served. */
+  readonly lan?: boolean
+  /** By which they reach this machine; undefined where it is on no network. */
+  readonly lanAddress?: string | undefined
+}
+
 /** Throws a `ConfigError` that names every fault. */
-export function readConfig(environment: NodeJS.ProcessEnv, flags: { readonly dev: boolean }): Config {
+export function readConfig(environment: NodeJS.ProcessEnv, flags: StartFlags): Config {
   const reader = new EnvironmentReader(environment)
   const mode = reader.oneOf(
     'CALLSIGN_MODE',
@@ -85,8 +98,10 @@ export function readConfig(environment: NodeJS.ProcessEnv, flags: { readonly dev
     flags.dev ? 'development' : 'production',
   )
   const isDevelopment = flags.dev || mode === 'development'
-  const isExposed = reader.flag('CALLSIGN_DEV_EXPOSE', '1')
-  const http = reader.listener('CALLSIGN_HTTP', isDevelopment && !isExposed ? '127.0.0.1' : '0.0.0.0', 8080)
+  const isExposed = reader.flag('CALLSIGN_DEV_EXPOSE', '1') || flags.lan === true
+  const lanAddress = isDevelopment && isExposed ? flags.lanAddress : undefined
+  const usualHost = isDevelopment && !isExposed ? '127.0.0.1' : (lanAddress ?? '0.0.0.0')
+  const http = reader.listener('CALLSIGN_HTTP', usualHost, 8080)
   const grpc = reader.listener('CALLSIGN_GRPC', '127.0.0.1', 50051)
   const admin = reader.listener('CALLSIGN_ADMIN', '127.0.0.1', 9090)
   const publicUrl = readPublicUrl(reader)
@@ -95,6 +110,8 @@ export function readConfig(environment: NodeJS.ProcessEnv, flags: { readonly dev
   )
   const config: Config = {
     isDevelopment,
+    isExposed: isDevelopment && isExposed && !isLoopback(http.host),
+    ...(lanAddress === undefined ? {} : { lanAddress }),
     dataFolder,
     http: { ...http, ...httpAccess(reader) },
     grpc: { ...grpc, ...grpcAccess(reader) },
@@ -125,6 +142,7 @@ export function readConfig(environment: NodeJS.ProcessEnv, flags: { readonly dev
     ),
   }
   refuseUnsafe(reader, config, isExposed)
+  if (flags.lan === true) refuseLan(reader, config)
   refuseSharedPorts(reader, config)
   reader.refuseUnknown()
   if (reader.problems.length > 0) throw new ConfigError(reader.problems)
@@ -284,6 +302,18 @@ function logKeys(reader: EnvironmentReader, isDevelopment: boolean): { keys?: Lo
   return {}
 }
 
+/** A phone would find nothing there. */
+function refuseLan(reader: EnvironmentReader, { isDevelopment, http, lanAddress }: Config): void {
+  if (!isDevelopment) reader.problems.push('--lan works in development only')
+  else if (isLoopback(http.host)) {
+    reader.problems.push(`CALLSIGN_HTTP_HOST ${http.host} is this machine alone: leave it out with --lan`)
+  } else if (lanAddress === undefined && reader.text('CALLSIGN_HTTP_HOST') === undefined) {
+    reader.problems.push(
+      '--lan: this machine has no address on a network; connect it, or name one in CALLSIGN_HTTP_HOST',
+    )
+  }
+}
+
 function refuseUnsafe(reader: EnvironmentReader, config: Config, isExposed: boolean): void {
   const { grpc, isDevelopment } = config
   if (!isLoopback(grpc.host) && grpc.token === undefined && grpc.tls?.clientAuthority === undefined) {
@@ -295,7 +325,7 @@ function refuseUnsafe(reader: EnvironmentReader, config: Config, isExposed: bool
     for (const [name, { host }] of Object.entries({ HTTP: config.http, GRPC: grpc, ADMIN: config.admin })) {
       if (isLoopback(host)) continue
       reader.problems.push(
-        `CALLSIGN_${name}_HOST ${host}: development stays on loopback, unless CALLSIGN_DEV_EXPOSE=1`,
+        `CALLSIGN_${name}_HOST ${host}: development stays on loopback, unless --lan or CALLSIGN_DEV_EXPOSE=1`,
       )
     }
   }
@@ -312,7 +342,9 @@ function refuseUnsafe(reader: EnvironmentReader, config: Config, isExposed: bool
       `${address}: keys of an identity provider come by https, or whoever is on the way signs in as anybody`,
     )
   }
-  if (!isDevelopment && isExposed) reader.problems.push('CALLSIGN_DEV_EXPOSE works in development only')
+  if (!isDevelopment && reader.text('CALLSIGN_DEV_EXPOSE') !== undefined) {
+    reader.problems.push('CALLSIGN_DEV_EXPOSE works in development only')
+  }
   if (!isDevelopment && config.publicUrl === undefined) {
     reader.problems.push('CALLSIGN_PUBLIC_URL is missing: the address that clients see')
   }

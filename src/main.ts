@@ -6,6 +6,7 @@
 
 import './transport/platform.ts'
 
+import { networkInterfaces } from 'node:os'
 import { setImmediate } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { type LogAppenderMessage, logAppenderKind } from '../actors/log-appender.ts'
@@ -13,11 +14,12 @@ import { type OutboxMessage, outboxKind } from '../actors/outbox.ts'
 import { type RegistrationWorld, registerKey } from './api/registration.ts'
 import { type Application, openApplication } from './application.ts'
 import { readFlags } from './command-line.ts'
-import { type Config, ConfigError, isLoopback, listenersOf, readConfig } from './config.ts'
+import { type Config, ConfigError, listenersOf, readConfig } from './config.ts'
 import { CHANNELS, type Channel } from './domain/outgoing.ts'
 import { shuffle } from './domain/shuffle.ts'
 import { SignalError } from './errors.ts'
 import { House } from './house.ts'
+import { chooseLanAddress } from './lan-address.ts'
 import { APPEND_DEADLINE_MS, STOP_DEADLINE_MS } from './limits.ts'
 import { openPort, type PortPolicy } from './listening.ts'
 import { type OpenedLog, openLog } from './open-log.ts'
@@ -36,6 +38,7 @@ import {
   stompTcpServer,
 } from './servers.ts'
 import { Signalling } from './signalling.ts'
+import type { HttpServer } from './transport/http.ts'
 import { OpenConnections } from './transport/open-connections.ts'
 import { VERSION } from './version.ts'
 
@@ -44,7 +47,8 @@ async function main(): Promise<void> {
   const flags = readFlags(process.argv.slice(2))
   // A reader of the log that has gone, or a full disk under it, costs lines and not calls.
   for (const output of [process.stdout, process.stderr]) output.on('error', () => undefined)
-  const config = readConfig(process.env, { dev: flags.dev })
+  const lanAddress = chooseLanAddress(networkInterfaces())
+  const config = readConfig(process.env, { dev: flags.dev, lan: flags.lan, lanAddress })
   const logger = createLogger(config.logLevel)
   const server = await start(config, logger, flags['known-checkpoint']).catch(error => {
     // What is said last is why it does not start.
@@ -79,7 +83,7 @@ async function start(
   const log = await openLog(config, logger, knownCheckpoint)
   const actors = await startActors(house, log)
   const addresses: Addresses = { http: '', grpc: '', admin: '' }
-  const publicUrl = () => config.publicUrl ?? addresses.http
+  const publicUrl = () => config.publicUrl ?? ownUrlOf(config, addresses)
   const register = registrationOf(house, log, actors)
   const application = await startApplication(house, log, actors, { publicUrl, register })
   await log.guard.confirm()
@@ -87,7 +91,7 @@ async function start(
   const connections = new OpenConnections()
   const http = publicServer(house, log, application, {
     publicUrl,
-    localUrl: () => localUrlOf(addresses),
+    localUrl: () => localUrlOf(config, addresses),
     connections,
     figures: () => actors.system.figures(),
   })
@@ -108,7 +112,7 @@ async function start(
   if (stompTcp !== undefined && listeners.stompTcp !== undefined) {
     addresses.stompTcp = await openPort(listeners.stompTcp, stompTcp, ports)
   }
-  addresses.http = `${scheme}://${await openPort(listeners.http, http, ports)}`
+  addresses.http = `${scheme}://${await openPort(listeners.http, alsoOnLoopback(config, http), ports)}`
 
   return {
     announce: () => announce(config, log, addresses, application.features),
@@ -212,6 +216,7 @@ async function startApplication(
   const application = openApplication({
     config: config.application,
     isDevelopment: config.isDevelopment,
+    relayHost: isOnLanOnly(config) ? config.http.host : config.lanAddress,
     areRatesLimited: config.areRatesLimited,
     secret: keys.secret,
     database,
@@ -308,8 +313,47 @@ function registrationOf(house: House, { vrf }: OpenedLog, { logAppender }: Actor
 }
 
 /** The address of the public port for programs on this machine: those that stand for all of its own are none of them. */
-function localUrlOf({ http }: Addresses): string {
+function localUrlOf(config: Config, { http }: Addresses): string {
+  if (isOnLanOnly(config)) return `${new URL(http).protocol}//${LOOPBACK}:${portIn(http)}`
   return http.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:')
+}
+
+/** The address that clients see where no setting says it. */
+function ownUrlOf({ http: { host }, lanAddress }: Config, { http }: Addresses): string {
+  if (lanAddress === undefined || !isEveryAddress(host)) return http
+  return `${new URL(http).protocol}//${lanAddress}:${portIn(http)}`
+}
+
+/** Whether a development server listens on one address of a network, and so not yet on loopback. */
+function isOnLanOnly({ isExposed, http: { host } }: Config): boolean {
+  return isExposed && !isEveryAddress(host)
+}
+
+/**
+ * The server where it listens on one address of a network: a browser on this machine, simulators and emulators go on by the
+ * address that they always have.
+ */
+function alsoOnLoopback(config: Config, http: HttpServer): Pick<HttpServer, 'listen'> {
+  if (!isOnLanOnly(config)) return http
+  return {
+    async listen(host, port) {
+      const bound = await http.listen(host, port)
+      try {
+        return await http.listen(LOOPBACK, bound)
+      } catch (error) {
+        http.stopListening()
+        throw error
+      }
+    },
+  }
+}
+
+function isEveryAddress(host: string): boolean {
+  return host === '0.0.0.0' || host === '::'
+}
+
+function portIn(address: string): number {
+  return Number(address.slice(address.lastIndexOf(':') + 1))
 }
 
 /** The ready line on stdout, as JSON for programs; in development, the banner for people on stderr. */
@@ -326,12 +370,13 @@ function announce(
   if (!config.isDevelopment) return
   const banner = formatBanner({
     ...ready,
-    http: localUrlOf(addresses),
+    http: localUrlOf(config, addresses),
     version: VERSION,
     dataFolder: config.dataFolder,
     treeSize: published.head.treeSize,
     areKeysNew: keys.areNew,
-    isExposed: !isLoopback(config.http.host),
+    ...(config.isExposed ? { phones: config.publicUrl ?? ownUrlOf(config, addresses) } : {}),
+    isTerminal: process.stderr.isTTY,
     features,
   })
   process.stderr.write(banner)
@@ -349,6 +394,7 @@ const STOPPING = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
 /** Opening a log reads its right edge and the last 65,000 entries: well below a second on any disk. */
 const OPEN_DEADLINE_MS = 60_000
 const SWEEP_MS = 60_000
+const LOOPBACK = '127.0.0.1'
 const EXPIRE_MS = 1_000
 /** Rows ended in one transaction: a few milliseconds. */
 const EXPIRED_AT_ONCE = 1_000

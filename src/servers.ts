@@ -9,7 +9,6 @@ import { openApiRoute } from './api/openapi.ts'
 import { publicKeyRoutes } from './api/public-keys.ts'
 import type { Registration } from './api/registration.ts'
 import type { Application } from './application.ts'
-import { isLoopback } from './config.ts'
 import { chooseLanguage } from './delivery/texts.ts'
 import { clientRequirement } from './domain/client-version.ts'
 import type { DeviceId, UserId } from './domain/ids.ts'
@@ -109,7 +108,7 @@ function consoleSources(
   const { vkey, vrfPublicKey } = maker
   return {
     publicUrl,
-    isExposed: !isLoopback(config.http.host),
+    isExposed: config.isExposed,
     corsOrigins: config.http.corsOrigins,
     version: VERSION,
     log: () => ({ origin: keys.signer.name, vkey, vrfPublicKey, treeSize: published.size ?? 0 }),

@@ -65,6 +65,7 @@ const VRF_THREADS = Math.max(1, availableParallelism() - 1)
 t.test('development needs no setting', async t => {
   t.same(development(), {
     isDevelopment: true,
+    isExposed: false,
     dataFolder: resolve('data/dev'),
     http: { host: '127.0.0.1', port: 8080, ...OPEN_TO_NOBODY },
     grpc: { host: '127.0.0.1', port: 50051 },
@@ -79,6 +80,7 @@ t.test('development needs no setting', async t => {
 t.test('production needs keys, an origin, a secret and a public address', async t => {
   t.same(production(), {
     isDevelopment: false,
+    isExposed: false,
     dataFolder: resolve('data'),
     http: { host: '0.0.0.0', port: 8080, ...OPEN_TO_NOBODY },
     grpc: { host: '127.0.0.1', port: 50051 },
@@ -679,7 +681,9 @@ t.test('development stays on loopback unless it is told to show itself', async t
     const exposed = { [`CALLSIGN_${listener}_HOST`]: '192.168.1.2', CALLSIGN_GRPC_TOKEN: 'x' }
     t.same(
       problemsOf(() => development(exposed)),
-      [`CALLSIGN_${listener}_HOST 192.168.1.2: development stays on loopback, unless CALLSIGN_DEV_EXPOSE=1`],
+      [
+        `CALLSIGN_${listener}_HOST 192.168.1.2: development stays on loopback, unless --lan or CALLSIGN_DEV_EXPOSE=1`,
+      ],
     )
     t.same(
       problemsOf(() => development({ ...exposed, CALLSIGN_DEV_EXPOSE: '1' })),
@@ -694,6 +698,32 @@ t.test('development stays on loopback unless it is told to show itself', async t
     development({ CALLSIGN_DEV_EXPOSE: '1' }).admin.host,
     '127.0.0.1',
     'only HTTP goes with it by itself',
+  )
+})
+
+t.test('with --lan phones find the server at the address of this machine', async t => {
+  const lanAddress = '192.168.1.20'
+  const lan = (environment: Environment, flags = {}) =>
+    readConfig(environment, { dev: true, lan: true, lanAddress, ...flags })
+  t.match(lan({}), { isExposed: true, lanAddress, http: { host: lanAddress }, admin: { host: '127.0.0.1' } })
+  t.equal(lan({ CALLSIGN_HTTP_HOST: '10.0.0.7' }).http.host, '10.0.0.7', 'another of its addresses')
+  t.match(lan({ CALLSIGN_HTTP_HOST: '0.0.0.0' }), { lanAddress, http: { host: '0.0.0.0' } }, 'or all of them')
+  const exposed = { CALLSIGN_DEV_EXPOSE: '1' }
+  t.same(lan(exposed, { lan: false }), lan({}), 'the setting says the same')
+  t.match(readConfig({}, { dev: true, lanAddress }), { isExposed: false, http: { host: '127.0.0.1' } })
+
+  t.match(
+    problemsOf(() => lan({}, { lanAddress: undefined }))[0],
+    '--lan: this machine has no address on a network',
+  )
+  t.same(
+    problemsOf(() => lan({ CALLSIGN_HTTP_HOST: '10.0.0.7' }, { lanAddress: undefined })),
+    [],
+  )
+  t.match(problemsOf(() => lan({ CALLSIGN_HTTP_HOST: '127.0.0.1' }))[0], 'is this machine alone')
+  t.same(
+    problemsOf(() => readConfig(PRODUCTION, { dev: false, lan: true, lanAddress })),
+    ['--lan works in development only'],
   )
 })
 

@@ -33,6 +33,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   'src/config.ts': ['src/application-config.ts', 'src/environment.ts'],
   'src/command-line.ts': ['src/version.ts'],
   'src/listening.ts': ['src/config.ts', 'src/transport'],
+  'src/lan-address.ts': [],
   web: ['src/client', 'src/log', 'src/operations:types'],
   actors: [
     'src/transport:types',
@@ -74,7 +75,7 @@ const USERS: Record<string, readonly string[]> = {
   'libphonenumber-js': ['src/domain'],
   'lossless-json': ['src/schema'],
   typebox: ['src/schema', 'src/api'],
-  qr: ['src/api', 'web'],
+  qr: ['src/api', 'src/operations', 'web'],
   'lit-html': ['web'],
   '@stomp/stompjs': ['web'],
   ws: [],

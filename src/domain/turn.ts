@@ -81,19 +81,22 @@ function formatTurnUrl({ scheme, authority }: TurnUrl, transport: 'udp' | 'tcp')
   return `${scheme}:${authority}?transport=${transport}`
 }
 
-/** What a development server without settings hands out: good for a relay on the same machine that knows the secret. */
-export const DEVELOPMENT_RELAY: TurnRelay = {
-  secrets: ['callsign-development'],
-  addresses: {
-    tlsUrl: 'turns:127.0.0.1:5349?transport=tcp',
-    noneTlsUrl: 'turn:127.0.0.1:3478?transport=udp',
-    uris: [
-      'turn:127.0.0.1:3478?transport=udp',
-      'turn:127.0.0.1:3478?transport=tcp',
-      'turns:127.0.0.1:5349?transport=tcp',
-    ],
-  },
-  lifetimeS: 43_200,
+/**
+ * What a development server without settings hands out: good for a relay on the same machine, which `host` names, that knows
+ * the secret.
+ */
+export function developmentRelay(host: string): TurnRelay {
+  const plain = `turn:${host}:3478?transport`
+  const tls = `turns:${host}:5349?transport=tcp`
+  return {
+    secrets: ['callsign-development'],
+    addresses: {
+      tlsUrl: tls,
+      noneTlsUrl: `${plain}=udp`,
+      uris: [`${plain}=udp`, `${plain}=tcp`, tls],
+    },
+    lifetimeS: 43_200,
+  }
 }
 
 /** A host is a name, an IPv4 address or, in brackets, one of IPv6 (RFC 3986, section 3.2.2, no percent-encoding). */

@@ -3,6 +3,8 @@
  * where they type, what to try first. It fits a terminal of 100 columns and, with a prompt, of 30 lines.
  */
 
+import { encodeQR } from 'qr'
+
 export interface BannerFacts {
   readonly version: string
   /** Where a browser on this machine finds the server. */
@@ -14,7 +16,10 @@ export interface BannerFacts {
   readonly vkey: string
   readonly treeSize: number
   readonly areKeysNew: boolean
-  readonly isExposed: boolean
+  /** Where phones on the same network find the server; absent where it is on this machine only. */
+  readonly phones?: string
+  /** Whether it is for a terminal, which has colours. */
+  readonly isTerminal: boolean
   /** Which outside services are configured. */
   readonly features: {
     readonly mail: boolean
@@ -42,6 +47,7 @@ export function formatBanner(facts: BannerFacts): string {
     `  verify with    ${vkey}`,
     `  data           ${dataFolder}`,
     '',
+    ...linesAboutPhones(facts),
     ...warnings(facts),
     ...linesAboutServices(facts.features),
     ...linesToTry(http),
@@ -54,13 +60,28 @@ export function formatReady({ http, grpc, admin, origin }: ReadyFacts): string {
   return `callsign: ready. Public: ${http}, gRPC: ${grpc}, operators: ${admin}, log: ${origin}\n`
 }
 
-function warnings({ areKeysNew, isExposed }: BannerFacts): readonly string[] {
+/** The address for phones, and as a QR code; what is open to the network and what is not. */
+function linesAboutPhones({ phones, http, isTerminal }: BannerFacts): readonly string[] {
+  if (phones === undefined) return []
+  return [
+    `  On this network: ${phones}`,
+    '',
+    ...encodeQR(phones, 'ascii', { border: 2, ecc: 'low' })
+      .trimEnd()
+      .split('\n')
+      // Light on dark, whatever the terminal's own colours are.
+      .map(line => (isTerminal ? `  \x1b[97;40m${line}\x1b[0m` : `  ${line}`)),
+    '',
+    '  ! Everybody on this network can use the API, the WebSocket, /dev/client and /docs.',
+    `    The console, codes and pushes stay on this machine: ${http}/dev`,
+    '',
+  ]
+}
+
+function warnings({ areKeysNew }: BannerFacts): readonly string[] {
   const lines = [
     ...(areKeysNew
       ? ['  ! New development keys were made, and kept in the data directory: not for real users.']
-      : []),
-    ...(isExposed
-      ? ['  ! CALLSIGN_DEV_EXPOSE=1: everybody on this network can read codes and use this server.']
       : []),
   ]
   return lines.length === 0 ? [] : [...lines, '']

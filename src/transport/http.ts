@@ -117,7 +117,8 @@ export class HttpServer {
   readonly #app: uWS.TemplatedApp
   readonly #world: ExchangeWorld
   readonly #files: FileSite | undefined
-  #listenSocket: uWS.us_listen_socket | undefined
+  /** One for each address. */
+  #listenSockets: uWS.us_listen_socket[] = []
 
   constructor(parts: HttpServerParts) {
     const { routes, findFile, trustedProxies = [], webSocket, tls } = parts
@@ -147,13 +148,13 @@ export class HttpServer {
     }
   }
 
-  /** Resolves with the port that is listened on; rejects when it is taken. */
+  /** Resolves with the port that is listened on; rejects when it is taken. Each call adds an address. */
   async listen(host: string, port: number): Promise<number> {
     if (port !== 0) await assertFree(host, port)
     return new Promise((resolve, reject) => {
       this.#app.listen(host, port, token => {
         if (!token) return reject(new Error(`can't listen on ${host}:${port}`))
-        this.#listenSocket = token
+        this.#listenSockets.push(token)
         resolve(uWS.us_socket_local_port(token))
       })
     })
@@ -166,8 +167,8 @@ export class HttpServer {
   }
 
   stopListening(): void {
-    if (this.#listenSocket !== undefined) uWS.us_listen_socket_close(this.#listenSocket)
-    this.#listenSocket = undefined
+    for (const listenSocket of this.#listenSockets) uWS.us_listen_socket_close(listenSocket)
+    this.#listenSockets = []
   }
 
   /** Ends every connection. */

@@ -2,7 +2,7 @@
 
 import t, { type Test } from 'tap'
 import { credentialsOperations } from '../../src/api/credentials.ts'
-import { DEVELOPMENT_RELAY, type TurnRelay } from '../../src/domain/turn.ts'
+import { developmentRelay, type TurnRelay } from '../../src/domain/turn.ts'
 import { newUser, openWorld, sender } from '../support/application.ts'
 
 const RELAY: TurnRelay = {
@@ -56,7 +56,7 @@ t.test('a server without a relay says so, and not to ask again soon', async t =>
 })
 
 t.test('a development server leaves STUN out', async t => {
-  const { user, send } = await open(t, DEVELOPMENT_RELAY)
+  const { user, send } = await open(t, developmentRelay('127.0.0.1'))
   const { body } = await send('GET /credentials', user)
   t.match(body, { noneTlsUrl: 'turn:127.0.0.1:3478?transport=udp', ttl: 43_200 })
   t.notOk('stunUrl' in body)

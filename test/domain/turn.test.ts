@@ -2,7 +2,7 @@
 
 import t from 'tap'
 import type { UserId } from '../../src/domain/ids.ts'
-import { DEVELOPMENT_RELAY, parseTurnUrl, turnAddresses, turnCredentials } from '../../src/domain/turn.ts'
+import { developmentRelay, parseTurnUrl, turnAddresses, turnCredentials } from '../../src/domain/turn.ts'
 
 const NOW_MS = 1_795_147_061_999
 const USER = 9_007_199_254_740_991n as UserId
@@ -108,10 +108,10 @@ t.test('of two addresses of a relay every way to it is known', async t => {
 })
 
 t.test('development hands out addresses of the machine itself, and no STUN', async t => {
-  const { addresses, secrets } = DEVELOPMENT_RELAY
+  const { addresses, secrets } = developmentRelay('192.0.2.7')
   const { stunUrl, ...others } = turnAddresses(
-    parseTurnUrl('turn:127.0.0.1:3478')!,
-    parseTurnUrl('turns:127.0.0.1:5349')!,
+    parseTurnUrl('turn:192.0.2.7:3478')!,
+    parseTurnUrl('turns:192.0.2.7:5349')!,
   )
   t.same(addresses, others)
   t.equal(secrets.length, 1)

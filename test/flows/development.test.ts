@@ -1,8 +1,12 @@
 /** What a development server does for those who write an app: pages of this machine, and what it says of a refusal. */
 
 import { once } from 'node:events'
+import { networkInterfaces } from 'node:os'
 import t, { type Test } from 'tap'
 import { WebSocket } from 'ws'
+import { chooseLanAddress } from '../../src/lan-address.ts'
+import { App } from '../support/app.ts'
+import { DevPerson } from '../support/dev-person.ts'
 import { type RunningServer, startServer } from '../support/server.ts'
 
 async function start(t: Test, environment: Record<string, string>): Promise<RunningServer> {
@@ -79,3 +83,50 @@ function linesOf(server: RunningServer, event: string): Record<string, string>[]
     .filter(line => line.startsWith('{'))
   return lines.map(line => JSON.parse(line)).filter(line => line.event === event)
 }
+
+const lanAddress = chooseLanAddress(networkInterfaces())
+const skip = lanAddress === undefined && 'needs an IPv4 address on a network'
+
+t.test('with --lan a phone finds API, socket and links at the address of this machine', { skip }, async t => {
+  const server = await startServer({ dataFolder: t.testdir(), args: ['--lan'] })
+  t.teardown(() => server.end())
+  const { port } = new URL(server.http)
+  t.equal(server.http, `http://${lanAddress}:${port}`)
+  const local = `http://127.0.0.1:${port}`
+  const ann = await DevPerson.signIn(local, 'Ann')
+  const phone = new App(server.http)
+  phone.accessToken = ann.app.accessToken
+  const link = await phone.get(201, 'POST /app/api/share-token', {})
+  t.ok(link.url.startsWith(`${server.http}/c/`), link.url)
+  t.equal((await phone.get(200, 'GET /app/api/meta')).log.url, server.http)
+  t.match((await phone.get(200, 'GET /credentials')).uris[0], `turn:${lanAddress}:`)
+  const socket = new WebSocket(`ws://${lanAddress}:${port}/ws`)
+  await once(socket, 'open')
+  socket.terminate()
+  await server.end()
+  const banner = server.stderr()
+  t.ok(banner.includes(`On this network: ${server.http}\n`))
+  t.ok(/█ ▄▄▄▄▄ █/.test(banner), 'as a QR code, too')
+  t.ok(banner.includes(`${local}/dev `))
+})
+
+t.test('with --lan the console and its data stay on this machine', { skip }, async t => {
+  // The phone's address as a proxy on this machine would tell it.
+  const environment = { CALLSIGN_TRUSTED_PROXIES: '127.0.0.0/8' }
+  const server = await startServer({ dataFolder: t.testdir(), args: ['--lan'], environment })
+  t.teardown(() => server.end())
+  const { port } = new URL(server.http)
+  const ask = (path: string, headers: Readonly<Record<string, string>>) =>
+    fetch(`http://127.0.0.1:${port}${path}`, { headers, redirect: 'manual' })
+  const phone = { 'x-forwarded-for': '203.0.113.77', accept: 'text/html' }
+  const closed = ['/dev', '/dev/inbox', '/dev/pushes', '/dev/feed', '/dev/state']
+  for (const path of closed) {
+    t.equal((await ask(path, phone)).status, 403, path)
+    t.equal((await ask(path, { accept: 'text/html' })).status, 200, path)
+  }
+  for (const path of ['/dev/client', '/docs', '/docs/events', '/app/api/meta']) {
+    t.equal((await ask(path, phone)).status, 200, path)
+  }
+  t.equal((await ask('/', phone)).headers.get('location'), '/docs')
+  t.equal((await ask('/', { accept: 'text/html' })).headers.get('location'), '/dev')
+})

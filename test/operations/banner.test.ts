@@ -1,5 +1,6 @@
 /** What a person is told when a development server has started. */
 
+import { stripVTControlCharacters } from 'node:util'
 import t from 'tap'
 import { type BannerFacts, formatBanner } from '../../src/operations/banner.ts'
 
@@ -14,7 +15,7 @@ const FACTS: BannerFacts = {
   vkey: `localhost/callsign-dev+00000000+${'A'.repeat(44)}`,
   treeSize: 7,
   areKeysNew: false,
-  isExposed: false,
+  isTerminal: false,
   features: ALL,
 }
 
@@ -60,7 +61,7 @@ t.test('names the settings of each service that is missing, and of no other', as
 
 t.test('fits a usual terminal when everything is missing', async t => {
   const features = { mail: false, sms: false, apns: false, fcm: false, turn: false }
-  const lines = formatBanner({ ...FACTS, features, areKeysNew: true, isExposed: true }).split('\n')
+  const lines = formatBanner({ ...FACTS, features, areKeysNew: true }).split('\n')
   t.ok(lines.length <= 30, `${lines.length} lines`)
   t.same(
     lines.filter(line => line.length > 100),
@@ -68,7 +69,24 @@ t.test('fits a usual terminal when everything is missing', async t => {
   )
 })
 
-t.test('warns of new keys and of an open network', async t => {
+t.test('warns of new keys', async t => {
   t.match(formatBanner({ ...FACTS, areKeysNew: true }), /! New development keys/)
-  t.match(formatBanner({ ...FACTS, isExposed: true }), /! CALLSIGN_DEV_EXPOSE=1/)
+})
+
+t.test('says where phones find the server, as a QR code too, and what the network may see', async t => {
+  const phones = 'http://192.168.1.20:8080'
+  const plain = formatBanner({ ...FACTS, phones })
+  t.match(plain, `On this network: ${phones}`)
+  t.match(plain, /! Everybody on this network can use the API, the WebSocket, \/dev\/client and \/docs/)
+  t.match(plain, `stay on this machine: ${FACTS.http}/dev`)
+  t.notMatch(plain, '\x1b')
+  const code = plain.split('\n').filter(line => /[█▀▄]/.test(line))
+  t.equal(code.length, 15, 'half a character for each square')
+  t.ok(
+    code.every(line => line.length === 2 + 29),
+    'all of it, and its margin',
+  )
+  const inColours = formatBanner({ ...FACTS, phones, isTerminal: true })
+  t.equal(stripVTControlCharacters(inColours), plain)
+  t.match(inColours, '\x1b[97;40m')
 })

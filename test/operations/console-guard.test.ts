@@ -1,7 +1,8 @@
 /** Who may see the development surface: requests that name this machine, and pages of this server. */
 
+import { networkInterfaces } from 'node:os'
 import t from 'tap'
-import { type GuardOptions, guardData, guardHost } from '../../src/operations/console/guard.ts'
+import { type GuardOptions, guardData, guardHost, guardPlace } from '../../src/operations/console/guard.ts'
 import { jsonAnswer } from '../../src/operations/console/json-answer.ts'
 import type { HttpRoute } from '../../src/transport/http.ts'
 import { type RouteRequest, routeAnswer } from '../support/route-answer.ts'
@@ -122,4 +123,33 @@ t.test('a command is JSON and says so: what a page may send unasked is refused',
 t.test('a request of another host is refused before anything else is looked at', async t => {
   const headers = { host: 'evil.example', origin: 'http://evil.example', 'sec-fetch-site': 'same-origin' }
   await t.rejects(send('GET', { headers }), { code: 'HOST_NOT_ALLOWED' })
+})
+
+t.test('data and the console are for this machine, whatever name the network asks by', async t => {
+  const options = { ...OPTIONS, isExposed: true }
+  const guarded = [guardData(routeOf('GET'), options), guardPlace(routeOf('GET'), options)]
+  const own = Object.values(networkInterfaces()).flatMap(addresses => addresses ?? [])
+  const here = [
+    '127.0.0.1',
+    '127.9.9.9',
+    '::1',
+    ...own.flatMap(each => (each.family === 'IPv4' ? each.address : [])),
+  ]
+  const elsewhere = ['203.0.113.77', '2001:db8::1', 'fe80::1', '128.0.0.1', '::2:0:0:0:1']
+  for (const route of guarded) {
+    for (const host of ['localhost:8080', '192.168.1.20:8080', 'calls.example']) {
+      for (const address of here)
+        t.equal(await routeAnswer(route, { headers: { host }, address }), 'let in', address)
+      for (const address of elsewhere) {
+        await t.rejects(
+          routeAnswer(route, { headers: { host }, address }),
+          { code: 'HOST_NOT_ALLOWED' },
+          address,
+        )
+      }
+    }
+  }
+  const page = guardHost(routeOf('GET'), options)
+  const fromPhone = { headers: { host: '192.168.1.20:8080' }, address: '203.0.113.77' }
+  t.equal(await routeAnswer(page, fromPhone), 'let in', 'other pages tell nothing')
 })

@@ -1,6 +1,7 @@
 /** Asks one route, without a socket. */
 
 import type { HttpRequest, HttpRoute } from '../../src/transport/http.ts'
+import { networkOf, parseAddress } from '../../src/transport/remote-address.ts'
 
 export interface RouteRequest {
   readonly query?: string
@@ -8,12 +9,14 @@ export interface RouteRequest {
   readonly body?: string
   /** By lower-case name. */
   readonly headers?: Readonly<Record<string, string>>
+  /** This machine's, where it is left out. */
+  readonly address?: string
 }
 
 /** The JSON of the answer; rejects as the handler does. */
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of any form
 export async function routeAnswer(route: HttpRoute, request: RouteRequest = {}): Promise<any> {
-  const { query = '', contentType = '', body = '', headers = {} } = request
+  const { query = '', contentType = '', body = '', headers = {}, address = '127.0.0.1' } = request
   const asked: HttpRequest = {
     method: route.method,
     path: route.path,
@@ -26,7 +29,7 @@ export async function routeAnswer(route: HttpRoute, request: RouteRequest = {}):
       if (!route.headers?.includes(name)) throw new Error(`the route does not name ${name}`)
       return headers[name] ?? ''
     },
-    network: 'loopback',
+    network: networkOf(parseAddress(address)!),
     body: Buffer.from(body),
   }
   const answer = await route.handle(asked)

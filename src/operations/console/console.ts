@@ -20,7 +20,7 @@ import {
   pushFactOf,
 } from './facts.ts'
 import { ConsoleFeed } from './feed.ts'
-import { type GuardOptions, guardData, guardHost } from './guard.ts'
+import { type GuardOptions, guardData, guardHost, guardPlace, isThisMachine } from './guard.ts'
 import { jsonAnswer } from './json-answer.ts'
 import { LiveView } from './live-view.ts'
 import { pageRoutes } from './pages.ts'
@@ -92,9 +92,10 @@ export class DevConsole {
     }
     const simulator = this.#simulator.route(sources.simulatorProgram)
     const data = [...this.#deliveries.routes(), this.feed.route(), state, simulator]
+    const pages = [...docsRoutes(), ...pageRoutes()]
     return [
-      ENTRANCE,
-      ...[...docsRoutes(), ...pageRoutes()].map(route => guardHost(route, sources)),
+      entrance(sources),
+      ...pages.map(route => (route.path === '/dev' ? guardPlace : guardHost)(route, sources)),
       ...data.map(route => guardData(route, sources)),
     ]
   }
@@ -132,23 +133,30 @@ export class DevConsole {
   }
 }
 
-/** Whoever types the address of the server is led to the console; for a program there is nothing at `/`. */
-const ENTRANCE: HttpRoute = {
-  method: 'GET',
-  path: '/',
-  headers: ['accept'],
-  handle({ header }) {
-    if (!header('accept').includes('text/html')) {
-      throw new SignalError('NOT_FOUND', 'there is nothing at this path; people find the console at /dev')
-    }
-    return {
-      status: 302,
-      contentType: 'text/plain; charset=utf-8',
-      body: 'the console is at /dev\n',
-      noStore: true,
-      headers: [['Location', '/dev']],
-    }
-  },
+/**
+ * Whoever types the address of the server is led to the console, on a phone to the operations (the browser client needs
+ * https there); for a program there is nothing at `/`.
+ */
+function entrance({ publicUrl }: GuardOptions): HttpRoute {
+  return {
+    method: 'GET',
+    path: '/',
+    headers: ['accept'],
+    handle({ header, network }) {
+      if (!header('accept').includes('text/html')) {
+        throw new SignalError('NOT_FOUND', 'there is nothing at this path; people find the console at /dev')
+      }
+      const onPhones = publicUrl().startsWith('https:') ? '/dev/client' : '/docs'
+      const location = isThisMachine(network) ? '/dev' : onPhones
+      return {
+        status: 302,
+        contentType: 'text/plain; charset=utf-8',
+        body: `see ${location}\n`,
+        noStore: true,
+        headers: [['Location', location]],
+      }
+    },
+  }
 }
 
 function actorFigures(

@@ -1,6 +1,7 @@
 /**
  * Who may see the development surface: it shows codes, so whoever reads it can be anybody. It answers only to requests
- * that name this machine, and what it tells and takes is not for pages from elsewhere.
+ * that name this machine. What it tells and takes is for this machine's own requests alone, also where phones on the same
+ * network are served, and not for pages from elsewhere.
  *
  * A page that has its own name resolve to this machine (DNS rebinding) is same-origin for the browser, but the Host
  * header still has that name. A page of another origin may send requests without asking (Fetch standard, "CORS-safelisted
@@ -9,6 +10,7 @@
  */
 
 import { isIP } from 'node:net'
+import { networkInterfaces } from 'node:os'
 import { SignalError } from '../../errors.ts'
 import type { HttpRequest, HttpRoute } from '../../transport/http.ts'
 
@@ -26,6 +28,14 @@ export function guardHost(route: HttpRoute, options: GuardOptions): HttpRoute {
   return guarded(route, request => assertHost(request, options))
 }
 
+/** Likewise, and for requests that come from this machine. */
+export function guardPlace(route: HttpRoute, options: GuardOptions): HttpRoute {
+  return guarded(route, request => {
+    assertHost(request, options)
+    assertHere(request)
+  })
+}
+
 /**
  * Likewise, and for pages of this server alone: others are refused with `ORIGIN_NOT_ALLOWED`, and a body that is not
  * `application/json` with `UNSUPPORTED_MEDIA_TYPE`.
@@ -33,6 +43,7 @@ export function guardHost(route: HttpRoute, options: GuardOptions): HttpRoute {
 export function guardData(route: HttpRoute, options: GuardOptions): HttpRoute {
   return guarded(route, request => {
     assertHost(request, options)
+    assertHere(request)
     assertOrigin(request, options)
     if (request.method === 'POST') assertJson(request)
   })
@@ -60,6 +71,26 @@ function assertHost({ header }: HttpRequest, { publicUrl, isExposed }: GuardOpti
     'HOST_NOT_ALLOWED',
     'the development surface is for localhost, as the banner names it',
   )
+}
+
+function assertHere({ network }: HttpRequest): void {
+  if (isThisMachine(network)) return
+  throw new SignalError(
+    'HOST_NOT_ALLOWED',
+    'codes and the console are for the machine that the server runs on',
+  )
+}
+
+/**
+ * Whether a network, as `networkOf` has it, is this machine itself: loopback, or an IPv4 address of its own. Its IPv6
+ * addresses share a network with its neighbours.
+ */
+export function isThisMachine(network: string): boolean {
+  const bytes = Buffer.from(network, 'latin1')
+  if (bytes.length !== 4) return bytes.length > 0 && bytes.every(byte => byte === 0)
+  if (bytes[0] === 127) return true
+  const own = Object.values(networkInterfaces()).flatMap(addresses => addresses ?? [])
+  return own.some(({ family, address }) => family === 'IPv4' && address === bytes.join('.'))
 }
 
 function assertOrigin({ method, header }: HttpRequest, { publicUrl, corsOrigins }: GuardOptions): void {
