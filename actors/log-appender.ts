@@ -40,9 +40,9 @@ import { equalHashes } from '../src/log/hash.ts'
 import { TreeTail } from '../src/log/integrate.ts'
 import type { SignerKey } from '../src/log/note.ts'
 import type { Actor, ActorKind, Context, Reply } from '../src/runtime/actor.ts'
-import { isOutOfSpace } from '../src/store/database.ts'
 import type { LoggedIdentity } from '../src/store/identity-table.ts'
 import { type LogBatch, type LogHead, type LogStore, openHead } from '../src/store/log-store.ts'
+import { isOutOfSpace } from '../src/store/write-failure.ts'
 
 export type LogAppenderMessage =
   | AppendMessage

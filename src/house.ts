@@ -9,7 +9,7 @@ import { Metrics } from './operations/metrics.ts'
 import { OriginLog } from './operations/origin-log.ts'
 import { RefusalLog } from './operations/refusal-log.ts'
 import { realWorld } from './runtime/clock.ts'
-import { isEchoOfFailedCommit } from './store/database.ts'
+import { isEchoOfFailedCommit } from './store/write-failure.ts'
 import type { RefusedRequest } from './transport/http.ts'
 import { VERSION } from './version.ts'
 

@@ -80,7 +80,7 @@ async function start(
   knownCheckpoint: string | undefined,
 ): Promise<RunningServer> {
   const house = new House(config, logger)
-  const log = await openLog(config, logger, knownCheckpoint)
+  const log = await openLog(house, knownCheckpoint)
   const actors = await startActors(house, log)
   const addresses: Addresses = { http: '', grpc: '', admin: '' }
   const publicUrl = () => config.publicUrl ?? ownUrlOf(config, addresses)

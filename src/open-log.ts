@@ -6,6 +6,7 @@
 import { getSystemErrorName } from 'node:util'
 import { type Config, ConfigError } from './config.ts'
 import { messageOf, SignalError } from './errors.ts'
+import type { House } from './house.ts'
 import { VRF_JOBS_WAITING_MAX } from './limits.ts'
 import { signCheckpoint } from './log/checkpoint.ts'
 import { EMPTY_ROOT } from './log/hash.ts'
@@ -13,7 +14,6 @@ import { formatVerifierKey, parseSignerKey, type SignerKey } from './log/note.ts
 import { parseVrfSecret } from './log/vrf.ts'
 import { VrfPool } from './log/vrf-pool.ts'
 import { developmentKeys, developmentKeysFault } from './operations/development-keys.ts'
-import type { Logger } from './operations/log.ts'
 import { Database } from './store/database.ts'
 import { type LogMaker, LogStore, STORE_FORMAT_VERSION } from './store/log-store.ts'
 import { PublishedLog } from './store/published-log.ts'
@@ -34,20 +34,19 @@ export interface OpenedLog {
  * Opens the store and makes a new log with its checkpoint of size 0, or checks that this log is ours to go on with.
  * Throws a `ConfigError` also when the data directory can't be read or written.
  */
-export async function openLog(
-  config: Config,
-  logger: Logger,
-  knownCheckpoint: string | undefined,
-): Promise<OpenedLog> {
+export async function openLog(house: House, knownCheckpoint: string | undefined): Promise<OpenedLog> {
   try {
-    return await open(config, logger, knownCheckpoint)
+    return await open(house, knownCheckpoint)
   } catch (error) {
-    const fault = dataFolderFault(config.dataFolder, error)
+    const fault = dataFolderFault(house.config.dataFolder, error)
     throw fault === undefined ? error : new ConfigError([fault], { cause: error })
   }
 }
 
-async function open(config: Config, logger: Logger, knownCheckpoint: string | undefined): Promise<OpenedLog> {
+async function open(
+  { config, logger, fatal }: House,
+  knownCheckpoint: string | undefined,
+): Promise<OpenedLog> {
   const keys = readKeys(config)
   const { dataFolder, log } = config
   const guard = new RollBackGuard({
@@ -66,7 +65,7 @@ async function open(config: Config, logger: Logger, knownCheckpoint: string | un
     cacheEntriesMax: log.vrfCacheEntriesMax,
     queueMax: VRF_JOBS_WAITING_MAX,
   })
-  const database = Database.open(dataFolder)
+  const database = Database.open(dataFolder, fatal)
   const store = new LogStore(database)
   const maker = {
     formatVersion: STORE_FORMAT_VERSION,

@@ -7,10 +7,10 @@
 
 import { closeSync, fsyncSync, mkdirSync, openSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
-import { setImmediate } from 'node:timers/promises'
 import { type Database as LmdbTable, open, type RootDatabase, type Transaction } from 'lmdb'
 import { Encoder } from 'msgpackr'
 import { type ErrorCode, messageOf, SignalError } from '../errors.ts'
+import { CommitQueue, type OnBroken } from './commit-queue.ts'
 import { assertReadable, assertWritable, hasMetaPages } from './store-files.ts'
 
 /** A table of binary values under binary keys that sort as their bytes do. */
@@ -31,23 +31,24 @@ type Write = (key: Uint8Array, ...value: unknown[]) => Promise<boolean>
 export class Database {
   readonly #environment: RootDatabase
   readonly #lock: RootDatabase | undefined
-  /** Of the transaction that is running. */
-  #effects: (() => void)[] = []
-  /** Of the transaction that is running: what tells the watchers. */
-  #writes: (() => void)[] = []
+  readonly #commits: CommitQueue
   /** By table. */
   readonly #watchers = new Map<string, Watcher[]>()
 
-  private constructor(environment: RootDatabase, lock?: RootDatabase) {
+  private constructor(environment: RootDatabase, commits: CommitQueue, lock?: RootDatabase) {
     this.#environment = environment
+    this.#commits = commits
     this.#lock = lock
   }
 
   /**
    * Opens the store below `folder`, creating it when it is not there. Throws `STORE_UNAVAILABLE` when another process
    * has it open for writing, or when its making was cut short, and `CHECKPOINT_INVALID` when its file is no store.
+   *
+   * `onBroken` hears of the first write that failed with anything but a full disk, before LMDB is entered again. Where it
+   * returns, all later commits are refused.
    */
-  static open(folder: string): Database {
+  static open(folder: string, onBroken?: OnBroken): Database {
     const firstMade = mkdirSync(folder, { recursive: true, mode: 0o700 })
     assertWritable(folder)
     assertWhole(join(folder, 'store', 'data.mdb'), 'CHECKPOINT_INVALID', MEND_STORE)
@@ -65,7 +66,7 @@ export class Database {
     })
     environment.readerCheck()
     syncStore(resolve(folder), firstMade)
-    return new Database(environment, lock)
+    return new Database(environment, new CommitQueue(environment, folder, onBroken), lock)
   }
 
   /**
@@ -83,7 +84,8 @@ export class Database {
       maxDbs: TABLES_MAX,
       encoding: 'binary',
     } as const
-    return new Database(open({ path, ...options }))
+    const environment = open({ path, ...options })
+    return new Database(environment, new CommitQueue(environment, folder))
   }
 
   /** The names of the tables that there are. One that is not there can't be opened for reading only. */
@@ -152,40 +154,18 @@ export class Database {
   }
 
   /**
-   * Runs `write` in one transaction and resolves with what it returned once that is durable. Reads in it see the
+   * Runs `write` in a transaction and resolves with what it returned once that is durable. Reads in it see the
    * writes of every earlier call. What it throws is thrown on, so it must check first and write last: lmdb-js keeps
    * what was put before. Rejects with `STORE_UNAVAILABLE` and the reason as its cause when the transaction fails; the
    * store is then as it was before.
    */
-  async commit<Result>(write: () => Result): Promise<Result> {
-    let thrown: { readonly error: unknown } | undefined
-    const effects: (() => void)[] = []
-    const writes: (() => void)[] = []
-    const result = this.#environment.transaction(() => {
-      this.#effects = effects
-      this.#writes = writes
-      try {
-        return write()
-      } catch (error) {
-        thrown = { error }
-        throw error
-      }
-    })
-    try {
-      await result
-    } catch (error) {
-      if (thrown !== undefined) throw thrown.error
-      throw new SignalError('STORE_UNAVAILABLE', 'the store could not write', { cause: await causeOf(error) })
-    } finally {
-      for (const tell of writes) tell()
-    }
-    for (const effect of effects) effect()
-    return result
+  commit<Result>(write: () => Result): Promise<Result> {
+    return this.#commits.add(write)
   }
 
   /** In a transaction: has `effect` run once it is durable, before its `commit` resolves. */
   afterCommit(effect: () => void): void {
-    this.#effects.push(effect)
+    this.#commits.current.effects.push(effect)
   }
 
   #watched<Value>(table: Table<Value>, name: string): Table<Value> {
@@ -195,7 +175,7 @@ export class Database {
     const tell = (key: Uint8Array) => {
       for (const { onWriting, onWritten } of watchers) {
         onWriting(key)
-        this.#writes.push(() => onWritten(key))
+        this.#commits.current.settled.push(() => onWritten(key))
       }
     }
     const [put, remove] = [table.put.bind(table), table.remove.bind(table)]
@@ -218,15 +198,17 @@ export class Database {
 
   /** In a transaction: an object that is this transaction's alone, to know it from the others by. */
   get transaction(): object {
-    return this.#effects
+    return this.#commits.current
   }
 
   /** Removes every row of a table in one transaction; resolves when that is durable. */
   async clear(table: BytesTable): Promise<void> {
-    await table.clearAsync()
+    await this.commit(() => void table.clearAsync())
   }
 
+  /** Does nothing to a store that a failed write has broken: it ends with its process. */
   async close(): Promise<void> {
+    if (this.#commits.isBroken) return
     await this.#environment.close()
     await this.#lock?.close()
   }
@@ -252,32 +234,6 @@ export class Snapshot {
   end(): void {
     this.#transaction.done()
   }
-}
-
-/**
- * True when a failed commit means that there was no room, after which the store is as it was before. Also true when
- * LMDB failed to commit and lmdb-js lost the reason, which it does now and then while one commit fails behind another.
- */
-export function isOutOfSpace(error: unknown): boolean {
-  for (let cause = error; cause instanceof Error; cause = cause.cause) {
-    if ('commitError' in cause || ('code' in cause && OUT_OF_SPACE_CODES.has(cause.code))) return true
-  }
-  return false
-}
-
-/**
- * True for the rejections that lmdb-js leaves unhandled beside the one that `commit` reports: one for the failed
- * transaction and one for each write in it.
- */
-export function isEchoOfFailedCommit(error: unknown): boolean {
-  return isOutOfSpace(error) || (error instanceof Error && 'commitError' in error)
-}
-
-/** lmdb-js hands the reason of a failed commit as a promise that it rejects by the end of the same turn. */
-async function causeOf(error: unknown): Promise<unknown> {
-  if (!(error instanceof Error) || !('commitError' in error)) return error
-  const reason = Promise.resolve(error.commitError).catch((cause: unknown) => cause)
-  return Promise.race([reason, setImmediate(error)])
 }
 
 /**
@@ -341,5 +297,3 @@ const MEND_STORE = 'if nothing was ever in it, remove it, else restore a backup'
 const STORE_BYTES_MIN = 8_192
 /** Room for tables to come. */
 const TABLES_MAX = 64
-/** ENOSPC, EDQUOT, EFBIG, MDB_MAP_FULL, and EIO, by which LMDB means a write that the disk took only in part. */
-const OUT_OF_SPACE_CODES = new Set<unknown>([28, 122, 27, -30792, 5])

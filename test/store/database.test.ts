@@ -1,14 +1,15 @@
 /** The store itself: its transactions and its lock between processes. A disk without room: `flows/disk-full.test.ts`. */
 
-import type { ChildProcess } from 'node:child_process'
+import { type ChildProcess, execFileSync } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, readFileSync, statSync } from 'node:fs'
+import { chmodSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setImmediate } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { SignalError } from '../../src/errors.ts'
-import { Database, isEchoOfFailedCommit, isOutOfSpace } from '../../src/store/database.ts'
+import { Database } from '../../src/store/database.ts'
+import { hasRoom, isEchoOfFailedCommit, isOutOfSpace } from '../../src/store/write-failure.ts'
 import { builtProgram, spawnBound } from '../support/programs.ts'
 
 function openStore(t: Test, folder = t.testdir()): Database {
@@ -158,6 +159,19 @@ t.test('no room is told from other failures, however deep its reason is', async 
   ]
   t.notOk(others.some(isRoom))
   t.notOk(others.map(wrapped).some(isRoom))
+})
+
+t.test('a failed write is told from a full disk by trying whether the disk takes more', async t => {
+  const folder = t.testdir()
+  openStore(t, folder)
+  const store = join(folder, 'store')
+  t.ok(hasRoom(store))
+  t.same(readdirSync(store).sort(), ['data.mdb', 'lock.mdb'], 'nothing is left behind')
+  const program = builtProgram('src/store/write-failure')
+  const look = `const { hasRoom } = await import('${program}'); console.log(hasRoom('${store}'))`
+  const limited = ['-c', 'ulimit -f 100; exec "$@"', '-', process.execPath, '-e', look]
+  t.equal(String(execFileSync('bash', limited)), 'false\n')
+  t.same(readdirSync(store).sort(), ['data.mdb', 'lock.mdb'])
 })
 
 t.test('only what lmdb-js rejects beside a failed commit is taken for its echo', async t => {

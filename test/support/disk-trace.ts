@@ -67,6 +67,31 @@ export function traceCommand({ to, stringBytes, syncDelayMs }: TraceOptions): re
   ]
 }
 
+/** A disk that fails: which system calls on which file, with what, and when. */
+export interface DiskFault {
+  /** The file for the trace. */
+  readonly to: string
+  readonly path: string
+  readonly calls: readonly string[]
+  readonly error: string
+  /** As strace has it, such as `13+9`: in each thread the thirteenth call, and every ninth after it. */
+  readonly when: string
+}
+
+/** The command under which a program has a disk that fails so; the program keeps its process id. */
+export function faultCommand({ to, path, calls, error, when }: DiskFault): readonly string[] {
+  return [
+    STRACE,
+    ...['-D', '-f', '--seccomp-bpf', '-e', 'signal=none', '-P', path, '-e', `trace=${calls.join(',')}`],
+    ...['-e', `inject=${calls.join(',')}:error=${error}:when=${when}`, '-o', to],
+  ]
+}
+
+/** How many calls failed by such a fault. */
+export function faultsIn(trace: string): number {
+  return readFileSync(trace, 'latin1').split('(INJECTED)').length - 1
+}
+
 /** The calls of a trace whose program has ended, in the order in which they began. */
 export function readTrace(path: string): SystemCall[] {
   const calls: SystemCall[] = []

@@ -3,6 +3,7 @@
  * server dies. What was acknowledged is kept as claims, each to be looked at again in the server that comes after it.
  */
 
+import { once } from 'node:events'
 import type { App } from './app.ts'
 import {
   befriend,
@@ -114,14 +115,17 @@ export class KillLoad {
       }
     })
     const killed = acted.finally(() => server.process.kill('SIGKILL'))
-    const work = [
-      ...this.#pairs.map(pair => this.#call(...pair)),
-      ...this.#senders.map(sender => this.#send(sender)),
-      this.#signUp(),
-    ]
-    // Each of them ends with the server.
-    await Promise.all([killed, Promise.allSettled(work)])
+    await Promise.all([killed, this.#work()])
     await server.end('SIGKILL')
+  }
+
+  /** Everybody works until the server ends by itself; resolves with its exit code, or the signal that ended it. */
+  async runUntilEnded(): Promise<number | NodeJS.Signals> {
+    const { process } = this.server
+    const ended = once(process, 'close')
+    await this.#work()
+    const [code, signal] = await ended
+    return code ?? signal
   }
 
   /** Only durable messages, one after the other, of one person. */
@@ -171,6 +175,15 @@ export class KillLoad {
     this.#acknowledgements += 1
     if (claim !== undefined) this.#claims.set(what, claim)
     this.#onAcknowledged()
+  }
+
+  /** Ends with the server. */
+  async #work(): Promise<void> {
+    await Promise.allSettled([
+      ...this.#pairs.map(pair => this.#call(...pair)),
+      ...this.#senders.map(sender => this.#send(sender)),
+      this.#signUp(),
+    ])
   }
 
   async #signUp(): Promise<void> {

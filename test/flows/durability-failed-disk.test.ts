@@ -1,0 +1,80 @@
+/**
+ * A disk that fails while the store is written: the server ends on purpose, with a line that says why, and the next one
+ * has everything that was acknowledged. strace fails the calls. `CALLSIGN_DISK_FAULTS` sets the number of faults of each
+ * kind (1), `CALLSIGN_SEED` replays them. A full disk: `durability-disk-full.test.ts`.
+ */
+
+import { join } from 'node:path'
+import t from 'tap'
+import { cannotTrace, faultCommand, faultsIn } from '../support/disk-trace.ts'
+import { KillLoad } from '../support/kill-load.ts'
+import { randomFrom, seedOf } from '../support/seed.ts'
+import { auditStore } from '../support/store-audit.ts'
+
+const FAULTS = Number(process.env.CALLSIGN_DISK_FAULTS ?? 1)
+/** Of a thread of the server; the first ones come with the first sign-ins. */
+const CALLS_BEFORE_MAX = 40
+const WRITES = ['pwrite64', 'pwritev', 'writev', 'write']
+const KINDS = [
+  { what: 'a write', calls: WRITES, error: 'EIO' },
+  { what: 'a write to a disk that is read-only by now', calls: WRITES, error: 'EROFS' },
+  { what: 'a sync', calls: ['fdatasync'], error: 'EIO' },
+]
+
+for (const { what, calls, error } of KINDS) {
+  t.test(
+    `${what} that fails with ${error} ends the server in words, and nothing acknowledged is lost`,
+    { skip: cannotTrace() },
+    async t => {
+      const seed = seedOf()
+      const random = randomFrom(seed)
+      const folder = t.testdir()
+      const dataFolder = join(folder, 'data')
+      const load = await KillLoad.start(dataFolder)
+      t.teardown(() => load.end())
+      for (let fault = 0; fault < FAULTS; fault++) {
+        await load.end()
+        const trace = join(folder, `trace-${fault}`)
+        const when = `${2 + Math.floor(random() * CALLS_BEFORE_MAX)}+9`
+        const path = join(dataFolder, 'store', 'data.mdb')
+        const disk = { to: trace, path, calls, error, when }
+        const { stderr } = await load.startServer({ wrapper: faultCommand(disk) })
+        const at = `seed ${seed}, when=${when}`
+        t.equal(await load.runUntilEnded(), 1, `${at}: it ends on purpose\n${stderr().slice(-500)}`)
+        t.equal(faultsIn(trace), 1, `${at}: and uses the store no more`)
+        t.match(stderr(), fatalLine(error), at)
+        t.match(stderr(), new RegExp(`^callsign: the store could not write \\(${error}\\): `, 'm'), at)
+        const { faults, counts } = await auditStore(dataFolder)
+        t.same(faults, [], `${at}: whole are ${JSON.stringify(counts)}`)
+        await load.startServer()
+        t.same(await load.lost(), [], `${at}: ${JSON.stringify(load.counts)}`)
+        await load.hangUp()
+      }
+    },
+  )
+}
+
+t.test(
+  'a full disk that also refuses the page that begins the store ends the server, and loses nothing',
+  { skip: cannotTrace() },
+  async t => {
+    const folder = t.testdir()
+    const dataFolder = join(folder, 'data')
+    const load = await KillLoad.start(dataFolder)
+    t.teardown(() => load.end())
+    await load.end()
+    const path = join(dataFolder, 'store', 'data.mdb')
+    // Every write from then on, of the page that begins the store too: LMDB can't be used after that.
+    const disk = { to: join(folder, 'trace'), path, calls: WRITES, error: 'ENOSPC', when: '21+5' }
+    const { stderr } = await load.startServer({ wrapper: faultCommand(disk) })
+    t.equal(await load.runUntilEnded(), 1, stderr().slice(-500))
+    t.match(stderr(), fatalLine('ENOSPC'))
+    await load.startServer()
+    t.same(await load.lost(), [], JSON.stringify(load.counts))
+  },
+)
+
+/** The last line of the log. */
+function fatalLine(error: string): RegExp {
+  return new RegExp(`^{"level":"fatal",.*"event":"fatal",.*the store could not write \\(${error}\\)`, 'm')
+}
