@@ -11,10 +11,10 @@ import { EMPTY_ROOT } from '../../src/log/hash.ts'
 import type { VerifierKey } from '../../src/log/note.ts'
 import { crawl } from './crawl.ts'
 import { AuditFailure, broken, type CheckName, type FindingFacts } from './finding.ts'
-import { assertSameHistory, openHead, type SignedHead } from './history.ts'
+import { compareHistories, isSameTree, openHead, type SignedHead } from './history.ts'
 import { type HttpLimits, HttpSource } from './http-source.ts'
 import { LogReader } from './log-reader.ts'
-import { AuditMemory, type RememberedHead } from './memory.ts'
+import { AuditMemory, type PendingEvidence, type RememberedHead } from './memory.ts'
 import { checkProofs } from './proofs.ts'
 import type { Report } from './report.ts'
 
@@ -45,7 +45,8 @@ export class Auditor {
   readonly #memory: AuditMemory
   readonly #source: HttpSource
   readonly #log: LogReader
-  readonly #gossip: readonly HttpSource[]
+  readonly #gossipSources: readonly HttpSource[]
+  readonly #gossip: readonly LogReader[]
   readonly #nowMs: () => number
   #verdict: Verdict = 0
   #canRemember = true
@@ -58,7 +59,8 @@ export class Auditor {
     this.#memory = AuditMemory.open(options.stateFile, options.verifier)
     this.#source = new HttpSource(url, FILES_AT_ONCE, stop, httpLimits)
     this.#log = new LogReader(this.#source)
-    this.#gossip = gossip.map(source => new HttpSource(source, FILES_AT_ONCE, stop, httpLimits))
+    this.#gossipSources = gossip.map(source => new HttpSource(source, FILES_AT_ONCE, stop, httpLimits))
+    this.#gossip = this.#gossipSources.map(source => new LogReader(source))
     this.#nowMs = nowMs
   }
 
@@ -79,7 +81,7 @@ export class Auditor {
   }
 
   close(): void {
-    for (const source of [this.#source, ...this.#gossip]) source.close()
+    for (const source of [this.#source, ...this.#gossipSources]) source.close()
   }
 
   async #audit(): Promise<void> {
@@ -87,10 +89,22 @@ export class Auditor {
     const head = await this.#readCheckpoint(this.#log)
     if (last !== undefined) await this.#compareWithLast(last, head)
     // A source that fails, or a proof, keeps nobody from reading the log itself.
-    for (const source of this.#gossip) {
-      await this.#try(() => this.#compareGossip(new LogReader(source), head), 'gossip', { url: source.url })
+    const kept = this.#memory.pending()
+    const shown: SignedHead[] = []
+    for (const log of this.#gossip) {
+      await this.#try(
+        () => this.#compareGossip(log, head, shown),
+        failure => failure.ofSource('gossip', { url: log.url }),
+      )
     }
-    await this.#try(() => this.#checkProofs(head), 'proofs')
+    for (const evidence of kept) {
+      if (shown.some(other => isSameTree(other, evidence.seen))) continue
+      await this.#try(() => this.#compareKept(evidence, head))
+    }
+    await this.#try(
+      () => this.#checkProofs(head),
+      failure => failure.as('proofs'),
+    )
     if (last?.treeSize !== head.treeSize) await this.#crawl(last ?? NOTHING, head)
     this.#remember(head)
   }
@@ -110,7 +124,7 @@ export class Auditor {
       throw broken('rollback', `the log signed size ${last.treeSize} and now shows ${head.treeSize}`, facts)
     }
     this.#pass('rollback', `size ${head.treeSize} is not below ${last.treeSize}`)
-    await assertSameHistory('consistency', { log: this.#log, head: last }, { log: this.#log, head })
+    await this.#assertSameHistory({ check: 'consistency' }, last, head)
     this.#pass('consistency', `the tree begins with the one of size ${last.treeSize} known before`)
     await this.#try(() => this.#checkAge(last, head))
   }
@@ -122,18 +136,66 @@ export class Auditor {
     throw broken('checkpoint', `stale: no new checkpoint since ${since}, longer than ${maxAgeMs / 1000} s`)
   }
 
-  async #compareGossip(log: LogReader, head: SignedHead): Promise<void> {
+  /** Puts what the source shows into `shown`. */
+  async #compareGossip(log: LogReader, head: SignedHead, shown: SignedHead[]): Promise<void> {
     const other = await openServedHead(log, this.#options.verifier)
-    await assertSameHistory('gossip', { log: this.#log, head }, { log, head: other })
+    shown.push(other)
+    await this.#assertSameHistory({ check: 'gossip', url: log.url }, head, other)
     const facts = { url: log.url, treeSize: String(other.treeSize) }
+    this.#memory.dropPending(other)
     this.#pass('gossip', `size ${other.treeSize} shown there is of the same history`, facts)
+  }
+
+  /** Evidence that nobody answered for is compared with each new tree: a log that grows past it has to decide it. */
+  async #compareKept(evidence: PendingEvidence, head: SignedHead): Promise<void> {
+    const { check, url, seen } = evidence
+    const facts = url === undefined ? {} : { url }
+    try {
+      await this.#assertSameHistory(evidence, head, seen)
+    } catch (error) {
+      if (!(error instanceof AuditFailure)) throw error
+      throw error.ofSource(check, facts)
+    }
+    this.#memory.dropPending(seen)
+    this.#pass(check, `size ${seen.treeSize}, which was unanswered, is of the same history`, facts)
+  }
+
+  /**
+   * Throws `AuditFailure`: of the check with both notes when the log contradicts itself; else that of the log's own
+   * answer. Both notes are then kept and compared again, so that a log gains nothing by not answering.
+   */
+  async #assertSameHistory(
+    found: { readonly check: CheckName; readonly url?: string },
+    known: SignedHead,
+    seen: SignedHead,
+  ): Promise<void> {
+    const { check } = found
+    const outcome = await compareHistories(known, seen, this.#sourcesFor(found.url))
+    if (outcome.kind === 'consistent') return
+    const facts = { treeSize: String(seen.treeSize), notes: [known.note, seen.note] }
+    if (outcome.kind === 'contradiction') {
+      throw broken(check, `the log signed both of two histories: ${outcome.detail}`, facts)
+    }
+    this.#keepPending({ ...found, known, seen }, outcome.failure.message)
+    throw undecided(outcome.failure, check)
+  }
+
+  #keepPending(evidence: PendingEvidence, detail: string): void {
+    const file = this.#memory.keepPending(evidence, detail, this.#nowMs())
+    if (file !== undefined)
+      this.#pass('state', `both signed notes are kept in ${file} until they are compared`)
+  }
+
+  /** Where tiles are asked for, in turn. */
+  #sourcesFor(url: string | undefined): readonly LogReader[] {
+    const all = [this.#log, ...this.#gossip]
+    return [...all.filter(log => log.url === url), ...all.filter(log => log.url !== url)]
   }
 
   async #checkProofs(head: SignedHead): Promise<void> {
     const { proofsFile, verifier, vrfPublicKey } = this.#options
     if (proofsFile === undefined || vrfPublicKey === undefined || this.#areProofsChecked) return
-    const log = this.#log
-    const compare = (proven: SignedHead) => assertSameHistory('proofs', { log, head }, { log, head: proven })
+    const compare = (proven: SignedHead) => this.#assertSameHistory({ check: 'proofs' }, head, proven)
     let proofs = 0
     let failures = 0
     for await (const failure of checkProofs(proofsFile, { verifier, vrfPublicKey }, compare)) {
@@ -185,13 +247,16 @@ export class Auditor {
     this.#pass('state', `size ${head.treeSize} is remembered as the last that holds`)
   }
 
-  /** Runs a check and reports its failure, under another name where one is given. */
-  async #try(work: () => Promise<void>, check?: CheckName, facts: FindingFacts = {}): Promise<void> {
+  /** Runs a check and reports its failure, as another one where `changed` says so. */
+  async #try(
+    work: () => Promise<void>,
+    changed: (failure: AuditFailure) => AuditFailure = failure => failure,
+  ): Promise<void> {
     try {
       await work()
     } catch (error) {
       if (!(error instanceof AuditFailure)) throw error
-      this.#fail(check === undefined ? error : error.as(check, facts))
+      this.#fail(changed(error))
     }
   }
 
@@ -216,6 +281,12 @@ export class Auditor {
       this.#fail(error)
     }
   }
+}
+
+/** A log that does not have the tiles of a tree that it signed does not show that its history is one. */
+function undecided(failure: AuditFailure, check: CheckName): AuditFailure {
+  const { finding } = failure
+  return finding.check === 'fetch' && finding.ok === false ? failure.as(check) : failure
 }
 
 async function openServedHead(log: LogReader, verifier: VerifierKey): Promise<SignedHead> {

@@ -48,6 +48,12 @@ export class AuditFailure extends Error {
   as(check: CheckName, facts: FindingFacts = {}): AuditFailure {
     return new AuditFailure({ ...this.finding, ...facts, check }, this.cause)
   }
+
+  /** The same failure of a source that does not speak for the log: proves nothing unless the log signed both notes. */
+  ofSource(check: CheckName, facts: FindingFacts = {}): AuditFailure {
+    const ok = this.finding.notes === undefined ? null : this.finding.ok
+    return new AuditFailure({ ...this.finding, ...facts, check, ok }, this.cause)
+  }
 }
 
 /** Cheating or a broken log: exit 1. */

@@ -2,19 +2,14 @@
 
 import { consistencyFromTiles, type TreeHead } from '../../src/client/tile-consistency.ts'
 import { openCheckpoint } from '../../src/log/checkpoint.ts'
+import { equalHashes } from '../../src/log/hash.ts'
 import type { VerifierKey } from '../../src/log/note.ts'
-import { broken, type CheckName } from './finding.ts'
+import { AuditFailure, broken, unchecked } from './finding.ts'
 import type { LogReader } from './log-reader.ts'
 
 /** A tree that the log signed; `note` is the signed note, as it came. */
 export interface SignedHead extends TreeHead {
   readonly note: string
-}
-
-/** A signed tree, and where its tiles are. */
-export interface View {
-  readonly log: LogReader
-  readonly head: SignedHead
 }
 
 /** Throws as `openCheckpoint` does. */
@@ -23,16 +18,47 @@ export function openHead(note: Uint8Array, verifier: VerifierKey): SignedHead {
   return { treeSize, rootHash, note: Buffer.from(note).toString() }
 }
 
+export function isSameTree(one: TreeHead, other: TreeHead): boolean {
+  return one.treeSize === other.treeSize && equalHashes(one.rootHash, other.rootHash)
+}
+
 /**
- * Passes when one of two signed trees is the beginning of the other, as shown by tiles of the larger one. Throws
- * `AuditFailure`: of `check` with both notes as evidence when the log contradicts itself; of `tiles` when tiles do not
- * lead to the signed root and so prove nothing; of `fetch`.
+ * - `consistent`: one of the two trees is the beginning of the other
+ * - `contradiction`: the log signed both, and neither begins with the other
+ * - `undecided`: no source has the tiles; `failure` is that of the first
  */
-export async function assertSameHistory(check: CheckName, first: View, second: View): Promise<void> {
-  const [older, newer] = first.head.treeSize <= second.head.treeSize ? [first, second] : [second, first]
-  const found = await consistencyFromTiles(tile => newer.log.tile(tile), older.head, newer.head)
-  if (found.kind === 'consistent') return
-  if (found.check === 'tiles') throw broken('tiles', `${newer.log.url}: ${found.detail}`)
-  const facts = { treeSize: String(second.head.treeSize), notes: [first.head.note, second.head.note] }
-  throw broken(check, `the log signed both of two histories: ${found.detail}`, facts)
+export type Comparison =
+  | { readonly kind: 'consistent' }
+  | { readonly kind: 'contradiction'; readonly detail: string }
+  | { readonly kind: 'undecided'; readonly failure: AuditFailure }
+
+/**
+ * Compares two trees that the log signed, by tiles of the larger one. Asks the sources in turn until one decides: a source
+ * is believed only as far as its tiles lead to the signed root, so any source will do.
+ */
+export async function compareHistories(
+  first: SignedHead,
+  second: SignedHead,
+  sources: readonly LogReader[],
+): Promise<Comparison> {
+  const [older, newer] = first.treeSize <= second.treeSize ? [first, second] : [second, first]
+  let failure: AuditFailure | undefined
+  for (const source of sources) {
+    const outcome = await compareAt(source, older, newer)
+    if (outcome.kind !== 'undecided') return outcome
+    failure ??= outcome.failure
+  }
+  return { kind: 'undecided', failure: failure ?? unchecked('fetch', 'there is no source to ask for tiles') }
+}
+
+async function compareAt(source: LogReader, older: SignedHead, newer: SignedHead): Promise<Comparison> {
+  try {
+    const found = await consistencyFromTiles(tile => source.tile(tile), older, newer)
+    if (found.kind === 'consistent') return found
+    if (found.check === 'consistency') return { kind: 'contradiction', detail: found.detail }
+    return { kind: 'undecided', failure: broken('tiles', `${source.url}: ${found.detail}`) }
+  } catch (error) {
+    if (!(error instanceof AuditFailure)) throw error
+    return { kind: 'undecided', failure: error }
+  }
 }

@@ -4,8 +4,8 @@
  */
 
 import { createHash } from 'node:crypto'
-import { accessSync, constants, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { dirname, resolve } from 'node:path'
+import { accessSync, constants, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { basename, dirname, join, resolve } from 'node:path'
 import type { TreeHead } from '../../src/client/tile-consistency.ts'
 import { messageOf } from '../../src/errors.ts'
 import { decodeBase64, encodeBase64 } from '../../src/log/base64.ts'
@@ -21,12 +21,22 @@ import {
   replaceDurably,
   writeCheckpointState,
 } from '../support/checkpoint-state.ts'
-import { unchecked } from './finding.ts'
-import type { SignedHead } from './history.ts'
+import { type CheckName, unchecked } from './finding.ts'
+import { openHead, type SignedHead } from './history.ts'
 
 /** The last checkpoint that was verified, and since when the log has shown no other one. */
 export interface RememberedHead extends SignedHead {
   readonly sinceMs: number
+}
+
+/** Two trees that the log signed and that nobody had the tiles to compare. */
+export interface PendingEvidence {
+  /** The check that found it. */
+  readonly check: CheckName
+  /** The source that showed it; absent for the log itself. */
+  readonly url?: string
+  readonly known: SignedHead
+  readonly seen: SignedHead
 }
 
 export class AuditMemory {
@@ -95,13 +105,56 @@ export class AuditMemory {
     this.#write(() => writeFileSync(this.#progressFile, `${JSON.stringify(progress)}\n`))
   }
 
+  /** Evidence that is not decided yet; whatever the log did not sign is none. */
+  pending(): PendingEvidence[] {
+    const prefix = `${basename(this.#file)}.pending-`
+    const folder = dirname(resolve(this.#file))
+    const found = namesIn(folder).filter(name => name.startsWith(prefix) && name.endsWith('.json'))
+    return found.map(name => this.#readPending(join(folder, name))).filter(kept => kept !== undefined)
+  }
+
+  /**
+   * Keeps what the log signed until it is decided, once for each tree; returns the name of a new file. Throws
+   * `AuditFailure` when it cannot be written, or when there are `PENDING_MAX` already.
+   */
+  keepPending(evidence: PendingEvidence, detail: string, nowMs: number): string | undefined {
+    const file = this.#pendingFile(evidence.seen)
+    if (existsSync(file)) return undefined
+    if (this.pending().length >= PENDING_MAX) {
+      throw unchecked('state', `${PENDING_MAX} unanswered checkpoints are kept already`)
+    }
+    const { check, url, known, seen } = evidence
+    const kept = { time: new Date(nowMs).toISOString(), check, url, detail, notes: [known.note, seen.note] }
+    this.#write(() => replaceDurably(file, `${JSON.stringify(kept, null, 2)}\n`))
+    return file
+  }
+
+  /** The tree was compared and is of the log's history. */
+  dropPending(seen: SignedHead): void {
+    this.#write(() => rmSync(this.#pendingFile(seen), { force: true }))
+  }
+
   /** Keeps contradicting notes in a file of their own and returns its name; the same notes are kept once. */
   keepEvidence(notes: readonly string[], detail: string, nowMs: number): string {
-    const digest = createHash('sha256').update(JSON.stringify(notes)).digest('hex').slice(0, 16)
-    const file = `${this.#file}.evidence-${digest}.json`
+    const file = `${this.#file}.evidence-${digestOf(notes)}.json`
     const evidence = { time: new Date(nowMs).toISOString(), detail, notes }
     if (!existsSync(file)) this.#write(() => replaceDurably(file, `${JSON.stringify(evidence, null, 2)}\n`))
     return file
+  }
+
+  #readPending(file: string): PendingEvidence | undefined {
+    try {
+      const { check, url, notes } = JSON.parse(readFileSync(file, 'utf8'))
+      const [known, seen] = [notes[0], notes[1]].map(note => openHead(Buffer.from(note), this.#verifier))
+      return { check, ...(typeof url === 'string' ? { url } : {}), known: known!, seen: seen! }
+    } catch {
+      return undefined
+    }
+  }
+
+  /** One for each tree, however often and by whomever it is shown. */
+  #pendingFile({ treeSize, rootHash }: SignedHead): string {
+    return `${this.#file}.pending-${digestOf([treeSize, encodeBase64(rootHash)])}.json`
   }
 
   get #progressFile(): string {
@@ -121,4 +174,19 @@ export class AuditMemory {
   }
 }
 
+/** Throws `AuditFailure` for a folder that cannot be read: evidence may be in it. */
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder)
+  } catch (error) {
+    throw unchecked('state', `the folder of the state file cannot be read: ${messageOf(error)}`)
+  }
+}
+
+function digestOf(value: unknown): string {
+  return createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 16)
+}
+
 const PROGRAM = 'audit'
+/** Only the log can sign one, and each costs an audit a comparison. */
+const PENDING_MAX = 100

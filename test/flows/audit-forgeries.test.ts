@@ -1,6 +1,6 @@
 /** Each way to tamper with a log, built as a forger would build it, and what the auditor says of it. */
 
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { Finding } from '../../scripts/audit/finding.ts'
@@ -305,83 +305,4 @@ t.test('extension lines and signatures of others are accepted', async t => {
   const witness = signerKeyFromSeed('witness.example', new Uint8Array(32).fill(7))
   const files = setCheckpoint(logFilesOf(entriesOf(SIZE)), signNote(text, [witness, SIGNER]))
   t.equal((await auditFiles(t, files)).verdict, 0)
-})
-
-t.test('a split view', async t => {
-  const ours = logFilesOf(entriesOf(SIZE))
-  const main = await serveFiles(t, ours)
-  const gossipOf = async (files: LogFiles) => {
-    const other = await serveFiles(t, files)
-    const stateFile = newStateFile(t)
-    const outcome = await audit({ url: main.url, stateFile, gossip: [other.url] })
-    return { ...outcome, other, stateFile }
-  }
-
-  t.test(
-    'two roots for one size: gossip, with both notes printed and kept, and nothing remembered',
-    async t => {
-      const theirs = logFilesOf(entriesOf(SIZE, 599))
-      const { other, stateFile, ...outcome } = await gossipOf(theirs)
-      const finding = caught(t, outcome, 'gossip', /size 600 has two roots/)
-      t.strictSame(finding.notes, [noteOf(ours), noteOf(theirs)])
-      t.equal(finding.url, other.url)
-      t.notOk(existsSync(stateFile))
-      t.ok(readdirSync(dirname(stateFile)).some(name => name.includes('evidence')))
-    },
-  )
-
-  t.test('a larger or smaller tree there that belongs to another history: gossip', async t => {
-    for (const size of [100, 256, 599, 601, 900]) {
-      const { failures, of } = await gossipOf(logFilesOf(entriesOf(size, 50)))
-      t.strictSame(failures, ['gossip false'], `size ${size}`)
-      t.match(of('gossip'), { notes: [String, String] })
-    }
-  })
-
-  t.test('a larger or smaller tree there of the same history is fine', async t => {
-    for (const size of [0, 1, 100, 599, 600, 601, 900]) {
-      const { verdict, of } = await gossipOf(logFilesOf(entriesOf(size)))
-      t.equal(verdict, 0, `size ${size}`)
-      t.match(of('gossip'), { ok: true, treeSize: String(size) })
-    }
-  })
-
-  t.test('a source that is down: 2, and what was checked is remembered', async t => {
-    const outcome = await audit({
-      url: main.url,
-      stateFile: newStateFile(t),
-      gossip: ['http://127.0.0.1:1/log'],
-    })
-    t.equal(outcome.verdict, 2)
-    t.strictSame(outcome.failures, ['gossip null'])
-    t.match(outcome.of('state'), { ok: true })
-  })
-
-  t.test('of several sources each is compared, and the worst decides', async t => {
-    const forked = await serveFiles(t, logFilesOf(entriesOf(SIZE, 599)))
-    const fine = await serveFiles(t, logFilesOf(entriesOf(700)))
-    const down = 'http://127.0.0.1:1/log'
-    const gossip = [down, forked.url, fine.url, down]
-    const { verdict, findings } = await audit({ url: main.url, stateFile: newStateFile(t), gossip })
-    t.equal(verdict, 1)
-    t.strictSame(
-      findings.filter(({ check }) => check === 'gossip').map(({ ok, url }) => [ok, url]),
-      [
-        [null, down],
-        [false, forked.url],
-        [true, fine.url],
-        [null, down],
-      ],
-    )
-  })
-
-  t.test('a source whose note the log did not sign, or whose tiles are broken or gone: 1', async t => {
-    const otherKey = signerKeyFromSeed(SIGNER.name, new Uint8Array(32).fill(9))
-    t.strictSame((await gossipOf(logFilesOf(entriesOf(SIZE), otherKey))).failures, ['gossip false'])
-    const changed = changeByte(logFilesOf(entriesOf(900)), 'tile/0/002', 100 * 32)
-    t.strictSame((await gossipOf(changed)).failures, ['gossip false'])
-    const gone = logFilesOf(entriesOf(900))
-    gone.delete('tile/0/002')
-    t.strictSame((await gossipOf(gone)).failures, ['gossip false'])
-  })
 })
