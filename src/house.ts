@@ -20,6 +20,8 @@ export class House {
   readonly metrics = new Metrics()
   /** In development. */
   readonly devConsole: DevConsole | undefined
+  /** Whether the public port takes connections, or has. */
+  isOpen = false
   isStopping = false
   readonly #refusals: RefusalLog
   readonly #origins: OriginLog
@@ -71,6 +73,7 @@ export class House {
   /** Why the process should get no traffic now. */
   notReady(): string | undefined {
     if (this.isStopping) return 'stopping'
+    if (!this.isOpen) return 'starting'
     return this.world.monotonicMs() < this.#noWritesUntilMs ? 'the last write failed' : undefined
   }
 }

@@ -36,6 +36,14 @@ export const LOOKUPS_KEPT_MAX = 32_768
 export const GZIP_BUNDLES_MAX = 1_024
 /** A gRPC message. A Register with the longest key has 1.1 kB; more is read so that the refusal can name the rule. */
 export const GRPC_MESSAGE_BYTES_MAX = 64 * 1024
+/** gRPC calls at once on one connection; a client that wants more waits for some to end. */
+export const GRPC_STREAMS_MAX = 256
+/** From the head of a gRPC call to the end of its request, as for a body over HTTP. */
+export const GRPC_REQUEST_DEADLINE_MS = 30_000
+/** How long a gRPC connection may stay without a call; its client connects again for the next one. */
+export const GRPC_CONNECTION_IDLE_MS = 5 * 60_000
+/** How long a gRPC connection lasts before it is asked to end; calls that run are answered first. */
+export const GRPC_CONNECTION_MS_MAX = 15 * 60_000
 /** Addresses, users or pairs of which one rate is remembered; beyond it those counted longest ago are forgotten. */
 export const RATE_KEYS_MAX = 100_000
 /** From SIGTERM to exit: a supervisor kills after about as long. */

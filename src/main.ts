@@ -113,6 +113,7 @@ async function start(
     addresses.stompTcp = await openPort(listeners.stompTcp, stompTcp, ports)
   }
   addresses.http = `${scheme}://${await openPort(listeners.http, alsoOnLoopback(config, http), ports)}`
+  house.isOpen = true
 
   return {
     announce: () => announce(config, log, addresses, application.features),

@@ -3,10 +3,20 @@
  * What registering means is handed in.
  */
 
+// Before grpc-js, which reads its ciphers when it is loaded.
+import './grpc-ciphers.ts'
+
 import { createHash, timingSafeEqual, X509Certificate } from 'node:crypto'
 import grpc from '@grpc/grpc-js'
 import { type CoreErrorCode, type ErrorCode, SignalError } from '../errors.ts'
-import { GRPC_MESSAGE_BYTES_MAX } from '../limits.ts'
+import {
+  APPEND_DEADLINE_MS,
+  GRPC_CONNECTION_IDLE_MS,
+  GRPC_CONNECTION_MS_MAX,
+  GRPC_MESSAGE_BYTES_MAX,
+  GRPC_REQUEST_DEADLINE_MS,
+  GRPC_STREAMS_MAX,
+} from '../limits.ts'
 
 /** Logs a key and resolves with its leaf index and VRF hash, when both are durable and provable. */
 export type Register = (
@@ -32,6 +42,17 @@ export interface GrpcServerOptions {
   /** Told of a call that was refused. */
   readonly onRefused: (code: ErrorCode, call: { readonly method: string; readonly route: string }) => void
   readonly onFault: (error: unknown) => void
+  /** Those of `limits.ts` where it is left out. */
+  readonly waits?: GrpcWaits
+}
+
+export interface GrpcWaits {
+  /** From the head of a call to the end of its request. */
+  readonly requestMs: number
+  /** From connecting until the client is asked to connect anew. */
+  readonly connectionMs: number
+  /** From there until what is left of the connection is cut. */
+  readonly graceMs: number
 }
 
 type Call = grpc.ServerUnaryCall<Uint8Array, Uint8Array>
@@ -42,7 +63,16 @@ export class GrpcServer {
 
   constructor(options: GrpcServerOptions) {
     this.#options = options
-    this.#server = new grpc.Server({ 'grpc.max_receive_message_length': GRPC_MESSAGE_BYTES_MAX })
+    const { requestMs, connectionMs, graceMs } = options.waits ?? WAITS
+    this.#server = new grpc.Server({
+      'grpc.max_receive_message_length': GRPC_MESSAGE_BYTES_MAX,
+      'grpc.max_concurrent_streams': GRPC_STREAMS_MAX,
+      'grpc.max_connection_idle_ms': GRPC_CONNECTION_IDLE_MS,
+      // Ends streams that were answered and that the client never closes: grpc-js resets none.
+      'grpc.max_connection_age_ms': connectionMs,
+      'grpc.max_connection_age_grace_ms': graceMs,
+      interceptors: [(_method, call) => this.#awaitRequest(call, requestMs)],
+    })
     this.#server.addService(KT_SERVICE, {
       register: (call: Call, callback: grpc.sendUnaryData<Uint8Array>) =>
         void this.#onRegister(call, callback),
@@ -80,6 +110,31 @@ export class GrpcServer {
         clearTimeout(timer)
         resolve()
       })
+    })
+  }
+
+  /** Answers a call whose request is not whole in time; what comes of it later reaches no handler. */
+  #awaitRequest(call: grpc.ServerInterceptingCallInterface, deadlineMs: number): grpc.ServerInterceptingCall {
+    const startedAtMs = performance.now()
+    let isLate = false
+    const onLate = () => {
+      isLate = true
+      call.sendStatus({ code: grpc.status.DEADLINE_EXCEEDED, details: 'the request is not whole in time' })
+      this.#options.onRefused('DEADLINE_EXCEEDED', REGISTER)
+      this.#options.onCall('DEADLINE_EXCEEDED', (performance.now() - startedAtMs) / 1000)
+    }
+    return new grpc.ServerInterceptingCall(call, {
+      start: next => {
+        const timer = setTimeout(onLate, deadlineMs)
+        next({
+          onReceiveMessage: (message, pass) => void (isLate || pass(message)),
+          onReceiveHalfClose: pass => {
+            clearTimeout(timer)
+            if (!isLate) pass()
+          },
+          onCancel: () => clearTimeout(timer),
+        })
+      },
     })
   }
 
@@ -147,6 +202,13 @@ const KT_SERVICE = {
     responseDeserialize: (bytes: Buffer) => bytes,
   },
 } as const
+
+const WAITS: GrpcWaits = {
+  requestMs: GRPC_REQUEST_DEADLINE_MS,
+  connectionMs: GRPC_CONNECTION_MS_MAX,
+  // A call that began just before is answered.
+  graceMs: GRPC_REQUEST_DEADLINE_MS + APPEND_DEADLINE_MS,
+}
 
 // grpc-js writes lines of its own to stderr; what went wrong is in the errors it returns.
 grpc.setLogVerbosity(grpc.logVerbosity.NONE)

@@ -9,6 +9,7 @@ import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { type RunningServer, startRefused, startServer } from '../support/server.ts'
 import { PROJECT_ROOT } from '../support/vectors.ts'
+import { weakCiphersOf } from '../support/weak-ciphers.ts'
 
 const run = promisify(execFile)
 const TLS_FOLDER = join(PROJECT_ROOT, 'test/support/tls')
@@ -57,6 +58,7 @@ t.test('with a certificate the port speaks TLS, says so, and asks browsers to st
     t.equal(other.headers['strict-transport-security'], 'max-age=31536000', path)
   }
   await t.rejects(fetch(server.http.replace('https:', 'http:')), 'no plain HTTP beside it')
+  t.same(await weakCiphersOf(Number(new URL(server.http).port)), [], 'TLS 1.2 without CBC')
 })
 
 t.test('the pins of a running server and of its file are those that OpenSSL computes', async t => {

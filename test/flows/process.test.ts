@@ -1,9 +1,9 @@
 /** The process as an operator meets it: settings, refusals to start, the ready line, the lock, the stop. */
 
-import { execFile } from 'node:child_process'
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { type AddressInfo, createServer } from 'node:net'
+import { type AddressInfo, connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import { parseEnv, promisify } from 'node:util'
 import t, { type Test } from 'tap'
@@ -259,6 +259,20 @@ t.test('a restart gets its ports back at once, also with connections left from b
   }
 })
 
+t.test('the process is not ready before the public port listens', async t => {
+  const [httpPort, adminPort] = [await freePort(), await freePort()]
+  // The server looks whether the port is another's, and hears nothing while this one is mute.
+  const mute = await muteListener(t, httpPort)
+  const environment = { CALLSIGN_HTTP_PORT: String(httpPort), CALLSIGN_ADMIN_PORT: String(adminPort) }
+  const starting = startServer({ dataFolder: t.testdir(), environment })
+  const readyz = async () => (await fetch(`http://127.0.0.1:${adminPort}/readyz`)).text()
+  const early = await eventually(readyz)
+  mute.kill('SIGKILL')
+  const server = await starting
+  t.teardown(() => server.end())
+  t.same([early, await readyz()], ['starting\n', 'ready\n'])
+})
+
 t.test('the operators’ port tells health, readiness and figures, and nothing else', async t => {
   const server = await startServer({ dataFolder: t.testdir() })
   t.teardown(() => server.end())
@@ -448,6 +462,29 @@ t.test('usage is what is asked for, or answered to what is no command or no flag
   t.match(await callsign('--help'), { code: 0, stdout: /^usage: callsign serve\|/ })
   t.match(await callsign(), { code: 2, stderr: /^usage: / })
 })
+
+/** A process that listens on the port with its queue full: the kernel answers nobody who connects. */
+async function muteListener(t: Test, port: number): Promise<ChildProcess> {
+  const listen = `require('net').createServer().listen({ port: ${port}, host: '127.0.0.1', backlog: 1 }, () => console.log())`
+  const child = spawn(process.execPath, ['-e', listen], { stdio: ['ignore', 'pipe', 'inherit'] })
+  t.teardown(() => child.kill('SIGKILL'))
+  await once(child.stdout, 'data')
+  child.kill('SIGSTOP')
+  for (let at = 0; at < 4; at++) {
+    const socket = connect(port, '127.0.0.1').on('error', () => undefined)
+    t.teardown(() => socket.destroy())
+  }
+  return child
+}
+
+/** What it gives, once it does not reject. */
+async function eventually<Value>(attempt: () => Promise<Value>): Promise<Value> {
+  for (;;) {
+    const value = await attempt().catch(() => undefined)
+    if (value !== undefined) return value
+    await new Promise(resolve => setImmediate(resolve))
+  }
+}
 
 /** Another user than the one who owns what tests write, where tests run as root, who may write anywhere. */
 const AS_ANOTHER =

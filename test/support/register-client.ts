@@ -8,12 +8,18 @@ import {
   RegisterResponseSchema,
 } from '../../src/transport/kt_service_pb.ts'
 
+/** The bytes of a request message. */
+export function registerRequest(userID: bigint, deviceID: bigint, publicKey: string): Uint8Array {
+  return toBinary(RegisterRequestSchema, create(RegisterRequestSchema, { userID, deviceID, publicKey }))
+}
+
 /** A gRPC client of `KTService.Register`. */
 export class RegisterClient {
   readonly #client: grpc.Client
 
   constructor(address: string, credentials = grpc.credentials.createInsecure()) {
-    this.#client = new grpc.Client(address, credentials)
+    // A connection of its own.
+    this.#client = new grpc.Client(address, credentials, { 'grpc.use_local_subchannel_pool': 1 })
   }
 
   register(
@@ -22,8 +28,7 @@ export class RegisterClient {
     publicKey: string,
     metadata = new grpc.Metadata(),
   ): Promise<RegisterResponse> {
-    const message = { userID: userId, deviceID: deviceId, publicKey }
-    return this.send(toBinary(RegisterRequestSchema, create(RegisterRequestSchema, message)), metadata)
+    return this.send(registerRequest(userId, deviceId, publicKey), metadata)
   }
 
   /** Sends any bytes as the request message. */
