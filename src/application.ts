@@ -63,6 +63,7 @@ import { IdempotencyStore } from './store/idempotency-store.ts'
 import { IdentityTokenStore } from './store/identity-token-store.ts'
 import { InboxStore } from './store/inbox-store.ts'
 import { userInKey } from './store/keys.ts'
+import { KnownSignInStore } from './store/known-sign-ins.ts'
 import { LoginMethods } from './store/login-methods.ts'
 import { Notices } from './store/notices.ts'
 import { OutboxStore } from './store/outbox-store.ts'
@@ -213,6 +214,7 @@ function openStores(parts: ApplicationParts) {
   const userViews: UserViews = new WatchedCache(database, USER_VIEW_TABLES, userInKey, USER_VIEWS_KEPT_MAX)
   const accounts = new AccountStore(database)
   const devices = new DeviceStore(database)
+  const sessions = new SessionStore(base)
   const outbox = new OutboxStore(database, secrets, randomBytes, parts.onOutgoing)
   const inbox = new InboxStore(base)
   const notices = new Notices({ ...base, devices, inbox, outbox })
@@ -251,7 +253,8 @@ function openStores(parts: ApplicationParts) {
     contacts,
     searches: new AddressSearches({ errands, accounts, contacts }),
     shareTokens: new ShareTokenStore({ ...base, lists }),
-    sessions: new SessionStore(base),
+    sessions,
+    knownSignIns: new KnownSignInStore({ ...base, accounts, sessions }),
     rates: new RateStore(database, expiries),
     idempotency,
   }
@@ -300,6 +303,7 @@ function joinOperations(parts: ApplicationParts, stores: Stores, senders: Opened
   const loginMethods = new LoginMethods({ ...base, letters, appleConsents })
   const erasers: EraseOf[] = [
     userId => stores.devices.eraseOf(userId),
+    userId => stores.knownSignIns.eraseOf(userId),
     userId => stores.inbox.eraseOf(userId),
     userId => stores.history.eraseOf(userId),
     userId => stores.shareTokens.eraseOf(userId),

@@ -9,7 +9,9 @@ import { AccountStore } from '../../src/store/account-store.ts'
 import { ChallengeStore } from '../../src/store/challenge-store.ts'
 import { Database } from '../../src/store/database.ts'
 import { Expiries } from '../../src/store/expiries.ts'
+import { KnownSignInStore } from '../../src/store/known-sign-ins.ts'
 import { OutboxStore } from '../../src/store/outbox-store.ts'
+import { SessionStore } from '../../src/store/session-store.ts'
 import { serveParent } from './program.ts'
 
 export interface ChallengeLifeProtocol {
@@ -50,12 +52,14 @@ class ChallengeLife {
     this.#expiries = new Expiries(this.#database)
     const secrets = deriveSecrets(randomBytes(32))
     this.#outbox = new OutboxStore(this.#database, secrets, randomBytes, () => undefined)
+    const accounts = new AccountStore(this.#database)
+    const stores = { database: this.#database, expiries: this.#expiries, accounts, secrets }
+    const lifetimes = { accessS: 3_600, refreshS: 86_400, sessionS: 86_400 }
+    const sessions = new SessionStore({ ...stores, lifetimes })
     this.#challenges = new ChallengeStore({
-      accounts: new AccountStore(this.#database),
-      database: this.#database,
-      expiries: this.#expiries,
+      ...stores,
+      knownSignIns: new KnownSignInStore({ ...stores, sessions }),
       outbox: this.#outbox,
-      secrets,
       randomBytes,
       testCodes: new Map(),
       canSend: () => true,

@@ -14,6 +14,7 @@ import { RATE_KEYS_MAX } from '../limits.ts'
 import { LogoutRequest, RefreshTokenRequest, TokenPair } from '../schema/account.ts'
 import type { Database } from '../store/database.ts'
 import type { DeviceStore } from '../store/device-store.ts'
+import type { KnownSignInStore } from '../store/known-sign-ins.ts'
 import type { Notices } from '../store/notices.ts'
 import { type SessionStore, sessionIdOf, sessionName } from '../store/session-store.ts'
 import type { Authentication } from './authentication.ts'
@@ -26,6 +27,7 @@ export interface SessionWorld extends SignedOutWorld {
   readonly secrets: Pick<Secrets, 'refreshToken'>
   readonly lifetimes: TokenLifetimes
   readonly sessions: SessionStore
+  readonly knownSignIns: Pick<KnownSignInStore, 'note'>
   readonly devices: Pick<DeviceStore, 'forgetPush' | 'activeDevicesOf' | 'touch'>
   readonly authentication: Pick<Authentication, 'tokensOf'>
   readonly notices: Pick<Notices, 'tell'>
@@ -73,7 +75,7 @@ async function refresh(world: SessionWorld, perSession: TokenBuckets, call: Refr
   const token = parseRefreshToken(world.secrets.refreshToken, call.body.refreshToken)
   if (token === undefined) throw refusal('REFRESH_TOKEN_INVALID')
   if (world.areRatesLimited) takeToken(perSession, token, world.monotonicMs())
-  const decision = await world.database.commit(() => rotate(world, token, call.nowMs))
+  const decision = await world.database.commit(() => rotate(world, token, call))
   switch (decision.kind) {
     case 'rotate':
     case 'repeat':
@@ -90,15 +92,16 @@ async function refresh(world: SessionWorld, perSession: TokenBuckets, call: Refr
 function rotate(
   world: SessionWorld,
   { sessionId, generation }: RefreshToken,
-  nowMs: number,
+  { network, nowMs }: Pick<RefreshCall, 'network' | 'nowMs'>,
 ): RefreshDecision {
-  const { sessions, devices, notices, lifetimes } = world
+  const { sessions, knownSignIns, devices, notices, lifetimes } = world
   const before = sessions.read(sessionId)
   const decision = decideRefresh(before, generation, nowMs, lifetimes)
   const isPair = decision.kind === 'rotate' || decision.kind === 'repeat'
   if (isPair && decision.session !== before) {
     const { userId, deviceId } = decision.session
     sessions.put(sessionId, decision.session)
+    knownSignIns.note(userId, network, sessionId, nowMs)
     if (deviceId !== undefined) devices.touch(userId, deviceId, nowMs)
   }
   if (decision.kind === 'reused') {

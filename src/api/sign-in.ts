@@ -96,7 +96,7 @@ export function signInOperations(world: SignInWorld): readonly Operation[] {
  * `CHALLENGE_GONE`, `RATE_LIMITED`, `VALIDATION_FAILED`, `BLOCKED_COUNTRY`.
  */
 export async function verifyLogin(world: SignInWorld, body: VerifyBody, call: SignInCall): Promise<Reply> {
-  const attempt = readAttempt(world, body)
+  const attempt = readAttempt(world, body, call.network)
   // One transaction: a code that was accepted is never without the session that it opened.
   const outcome = await world.database.commit(() => {
     const confirmation = attempt(call.nowMs)
@@ -114,17 +114,18 @@ function login(world: SignInWorld, call: LoginCall): Promise<Reply> {
   const address = world.addresses.readNamed(body)
   const displayName = readDisplayName(body.displayName)
   const purpose: ChallengePurpose = { kind: 'login', ...(displayName === undefined ? {} : { displayName }) }
-  const request = { purpose, address, network, language: body.locale ?? acceptLanguage }
+  const language = body.locale ?? acceptLanguage
+  const request = { purpose, address, network, language, refreshToken: body.refreshToken }
   return call.commit(() => ({
     status: 200,
     body: { verified: false, ...world.challenges.begin(request, nowMs) },
   }))
 }
 
-function resend({ challenges }: SignInWorld, { body, nowMs, commit }: ResendCall): Promise<Reply> {
+function resend({ challenges }: SignInWorld, { body, network, nowMs, commit }: ResendCall): Promise<Reply> {
   return commit(() => ({
     status: 200,
-    body: { verified: false, ...challenges.resend(body.challengeId, body.channel, nowMs) },
+    body: { verified: false, ...challenges.resend({ ...body, network }, nowMs) },
   }))
 }
 
@@ -132,13 +133,14 @@ function resend({ challenges }: SignInWorld, { body, nowMs, commit }: ResendCall
 function readAttempt(
   { challenges, addresses }: SignInWorld,
   body: VerifyBody,
+  network: string,
 ): (nowMs: number) => Confirmation {
   const otp = body.otp ?? body.code
   if (otp === undefined) throw invalidMember('/otp', 'REQUIRED', 'is the code that was sent')
   const { challengeId } = body
   if (challengeId === undefined) {
     const address = addresses.readNamed(body)
-    return nowMs => challenges.confirmLogin(address, otp, nowMs)
+    return nowMs => challenges.confirmLogin(address, otp, network, nowMs)
   }
   return nowMs => challenges.confirm({ challengeId, otp, mayConfirm: isLogin }, nowMs)
 }

@@ -10,6 +10,7 @@ import type { Session, TokenLifetimes } from '../domain/session.ts'
 import { assert } from '../errors.ts'
 import type { AccountErasure } from '../store/account-erasure.ts'
 import type { AccountStore } from '../store/account-store.ts'
+import type { KnownSignInStore } from '../store/known-sign-ins.ts'
 import type { SessionStore } from '../store/session-store.ts'
 import type { Authentication } from './authentication.ts'
 import type { Call } from './operation.ts'
@@ -18,6 +19,7 @@ import { type UserViewWorld, userView } from './user-view.ts'
 export interface SignInsWorld extends UserViewWorld {
   readonly accounts: AccountStore
   readonly sessions: Pick<SessionStore, 'create'>
+  readonly knownSignIns: Pick<KnownSignInStore, 'note'>
   readonly authentication: Pick<Authentication, 'tokensOf'>
   readonly erasure: Pick<AccountErasure, 'restore'>
   readonly lifetimes: TokenLifetimes
@@ -65,8 +67,8 @@ export class SignIns {
   }
 
   /** A session for a user who has proven who they are, as the reply that signs in. It keeps an account from erasure. */
-  open({ userId, isNewUser, proof }: ProvenUser, { nowMs, userAgent }: SignInCall): object {
-    const { sessions, authentication, erasure, lifetimes, randomBytes } = this.#world
+  open({ userId, isNewUser, proof }: ProvenUser, { network, nowMs, userAgent }: SignInCall): object {
+    const { sessions, knownSignIns, authentication, erasure, lifetimes, randomBytes } = this.#world
     erasure.restore(userId)
     const sessionId = randomBytes(SESSION_ID_BYTES)
     const session: Session = {
@@ -82,6 +84,7 @@ export class SignIns {
       userAgent,
     }
     sessions.create(sessionId, session)
+    knownSignIns.note(userId, network, sessionId, nowMs)
     const tokens = authentication.tokensOf(sessionId, session)
     return { verified: true, ...tokens, isNewUser, user: userView(this.#world, userId, undefined) }
   }

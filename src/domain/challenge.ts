@@ -3,10 +3,13 @@
  * challenges refer to it, each known only to whoever asked for it and each with five tries of its own. So one who only
  * knows an address gets challenges beside the owner's, which he can neither read nor use up.
  *
- * Which of the challenges goes when a fourth is asked for: a network that holds some loses one of its own, so an
- * attacker in one place displaces nobody else. Among several the first and the last stay: the first is the owner's
- * when an attacker comes later, the last is what an owner works with who asked again and again. An attacker in many
- * networks can displace an owner who came after him; it costs him what a lock-out by the sending limits costs.
+ * Which of the challenges goes when a fourth is asked for: one of the same kind of asker, so strangers displace nobody
+ * whom the account knows. A network that holds some loses one of its own, so an attacker in one place displaces nobody
+ * else. Among several the first and the last stay: the first is the owner's when an attacker comes later, the last is
+ * what an owner works with who asked again and again.
+ *
+ * Nor does the cooldown that strangers have raised hold for an asker whom the account knows: theirs rises by their own
+ * sends. A code that is still alive is sent again, the same for the same time, where the limits allow no new one.
  *
  * Pure: each function takes a state and says what becomes of it. `src/store/challenge-store.ts` applies it.
  */
@@ -14,6 +17,7 @@
 import type { AddressMethod, SocialMethod } from './account.ts'
 import { type CodeCounts, missingForChallenge, missingForSend, stopLeftMs } from './code-counts.ts'
 import type { MethodId, UserId } from './ids.ts'
+import type { Asker } from './known-sign-in.ts'
 
 /** An address as its parser made it. Codes go to its `key`. */
 export type Address = Pick<AddressMethod, 'kind' | 'key' | 'shown'>
@@ -48,6 +52,8 @@ export interface Challenge {
   readonly network: string
   /** Of the message: an RFC 4647 range list. */
   readonly language: string
+  /** How the account knew who asked; a stranger where it is left out. */
+  readonly asker?: Asker
 }
 
 /** The last code that went to an address for a purpose. It is kept beyond its lifetime, since the cooldown rises. */
@@ -56,15 +62,29 @@ export interface Code {
   readonly codeId: Uint8Array
   /** Of `hashOtp`. */
   readonly hash: Uint8Array
+  /** The code itself, sealed, for sending it again; earlier versions kept the hash alone. */
+  readonly sealed?: Uint8Array
   readonly sentAtMs: number
+  /** When the same code was last sent again. */
+  readonly sentAgainAtMs?: number
+  /** Those sends that each kind of known asker asked for. */
+  readonly known?: Readonly<Partial<Record<KnownAsker, OwnSends>>>
   /** How often a code was sent since one was accepted, or since the sending paused. */
   readonly sendCount: number
-  /** Tries by those who name the address instead of a challenge. */
+  /** Tries by those who name the address instead of a challenge; in a network that the account knows, their own. */
   readonly triesByAddress: number
+  readonly triesFromKnown?: number
   /** Set when a number's code went by mail: accepted, it says nothing about short messages. */
   readonly isByMail?: true
   /** Oldest first. */
   readonly challenges: readonly Challenge[]
+}
+
+type KnownAsker = Exclude<Asker, 'stranger'>
+
+interface OwnSends {
+  readonly sendCount: number
+  readonly sentAtMs: number
 }
 
 /** What a code is kept under. Codes of one address for different purposes or users know nothing of each other. */
@@ -78,11 +98,18 @@ export function isAlive(code: Code, nowMs: number): boolean {
   return nowMs < code.sentAtMs + CODE_LIFETIME_MS
 }
 
-/** Milliseconds until the next code may be sent, as far as the last one is concerned; 0 when it may now. */
-export function cooldownLeftMs(code: Code | undefined, nowMs: number): number {
+/** Milliseconds until the next message may be sent, as far as the last ones are concerned; 0 when it may now. */
+export function cooldownLeftMs(code: Code | undefined, asker: Asker, nowMs: number): number {
   if (code === undefined) return 0
-  const step = Math.min(code.sendCount, COOLDOWNS_MS.length) - 1
-  return Math.max(0, code.sentAtMs + COOLDOWNS_MS[step]! - nowMs)
+  const lastAtMs = code.sentAgainAtMs ?? code.sentAtMs
+  if (asker === 'stranger') return Math.max(0, lastAtMs + cooldownMs(code.sendCount) - nowMs)
+  const own = code.known?.[asker]
+  const ownLeftMs = own === undefined ? 0 : own.sentAtMs + cooldownMs(own.sendCount) - nowMs
+  return Math.max(0, ownLeftMs, lastAtMs + cooldownMs(1) - nowMs)
+}
+
+function cooldownMs(sendCount: number): number {
+  return COOLDOWNS_MS[Math.min(sendCount, COOLDOWNS_MS.length) - 1]!
 }
 
 /** When the last code does not matter any more, milliseconds since 1970. */
@@ -102,6 +129,8 @@ export type SendDecision =
   | { readonly kind: 'send' }
   /** The code that is there does for this challenge too; nothing is sent. */
   | { readonly kind: 'share'; readonly code: Code }
+  /** The code that is there is sent again, as it is. */
+  | { readonly kind: 'again'; readonly sealed: Uint8Array }
   | { readonly kind: 'wait'; readonly code: 'RATE_LIMITED' | 'OTP_COOLDOWN'; readonly waitMs: number }
 
 /** The state that a request for a code is decided by. */
@@ -109,15 +138,17 @@ export interface SendState {
   /** The last code for this address and purpose. */
   readonly code: Code | undefined
   readonly counts: CodeCounts
+  readonly asker: Asker
   /** Whether nothing is sent to this address and so no limit of sending applies. */
   readonly isTest: boolean
 }
 
 /** Whether a request for a new challenge sends a code. Both it and its answer are the same whoever owns the address. */
-export function decideBegin({ code, counts, isTest }: SendState, nowMs: number): SendDecision {
-  const stoppedMs = missingForChallenge(counts, nowMs)
+export function decideBegin(state: SendState, nowMs: number): Exclude<SendDecision, { kind: 'again' }> {
+  const { code, counts, asker, isTest } = state
+  const stoppedMs = missingForChallenge(counts, asker, nowMs)
   if (stoppedMs > 0) return { kind: 'wait', code: 'RATE_LIMITED', waitMs: stoppedMs }
-  const waitMs = isTest ? 0 : sendWaitMs(code, counts, nowMs)
+  const waitMs = isTest ? 0 : sendWaitMs(state, nowMs)
   if (waitMs === 0) return { kind: 'send' }
   return code !== undefined && isAlive(code, nowMs)
     ? { kind: 'share', code }
@@ -125,35 +156,56 @@ export function decideBegin({ code, counts, isTest }: SendState, nowMs: number):
 }
 
 /** Whether the holder of a challenge gets another code; it brings no new tries, so failures do not matter. */
-export function decideResend({ code, counts, isTest }: SendState, nowMs: number): SendDecision {
-  const stoppedMs = stopLeftMs(counts, nowMs)
+export function decideResend(
+  { code, counts, asker, isTest }: SendState,
+  nowMs: number,
+): Exclude<SendDecision, { kind: 'share' }> {
+  const stoppedMs = stopLeftMs(counts, asker, nowMs)
   if (stoppedMs > 0) return { kind: 'wait', code: 'RATE_LIMITED', waitMs: stoppedMs }
   if (isTest) return { kind: 'send' }
-  const cooldownMs = cooldownLeftMs(code, nowMs)
+  const cooldownMs = cooldownLeftMs(code, asker, nowMs)
   if (cooldownMs > 0) return { kind: 'wait', code: 'OTP_COOLDOWN', waitMs: cooldownMs }
-  const waitMs = missingForSend(counts, nowMs)
-  return waitMs > 0 ? { kind: 'wait', code: 'RATE_LIMITED', waitMs } : { kind: 'send' }
+  const waitMs = missingForSend(counts, asker, nowMs)
+  if (waitMs === 0) return { kind: 'send' }
+  const sealed = code !== undefined && isAlive(code, nowMs) ? code.sealed : undefined
+  return sealed === undefined ? { kind: 'wait', code: 'RATE_LIMITED', waitMs } : { kind: 'again', sealed }
 }
 
-/** Milliseconds until a code can be sent by a resend; 0 when it can now. */
-export function sendWaitMs(code: Code | undefined, counts: CodeCounts, nowMs: number): number {
-  return Math.max(cooldownLeftMs(code, nowMs), missingForSend(counts, nowMs))
+/** Milliseconds until a new code can be sent; 0 when it can now. */
+export function sendWaitMs({ code, counts, asker }: Omit<SendState, 'isTest'>, nowMs: number): number {
+  return Math.max(cooldownLeftMs(code, asker, nowMs), missingForSend(counts, asker, nowMs))
 }
 
 /** The code after another one was sent. Challenges keep the tries they have used. */
 export function replaceCode(
   code: Code | undefined,
-  { codeId, hash }: Pick<Code, 'codeId' | 'hash'>,
+  made: Pick<Code, 'codeId' | 'hash' | 'sealed'>,
+  asker: Asker,
   nowMs: number,
 ): Code {
+  const known = knownAfter(code, asker, nowMs)
   return {
-    codeId,
-    hash,
+    ...made,
     sentAtMs: nowMs,
     sendCount: (code?.sendCount ?? 0) + 1,
     triesByAddress: code?.triesByAddress ?? 0,
+    ...(code?.triesFromKnown === undefined ? {} : { triesFromKnown: code.triesFromKnown }),
+    ...(known === undefined ? {} : { known }),
     challenges: code?.challenges ?? [],
   }
+}
+
+/** The code after it was sent again: as good as before, for as long as before. */
+export function repeatCode(code: Code, asker: Asker, nowMs: number): Code {
+  const known = knownAfter(code, asker, nowMs)
+  const sent = { ...code, sentAgainAtMs: nowMs, sendCount: code.sendCount + 1 }
+  return known === undefined ? sent : { ...sent, known }
+}
+
+function knownAfter(code: Code | undefined, asker: Asker, nowMs: number): Code['known'] | undefined {
+  if (asker === 'stranger') return code?.known
+  const sendCount = (code?.known?.[asker]?.sendCount ?? 0) + 1
+  return { ...code?.known, [asker]: { sendCount, sentAtMs: nowMs } }
 }
 
 /** The code with one more challenge, and the challenge that had to go for it. */
@@ -162,10 +214,16 @@ export function addChallenge(
   challenge: Challenge,
 ): { readonly code: Code; readonly displaced: Challenge | undefined } {
   const { challenges } = code
-  const displaced = challenges.length < CHALLENGES_MAX ? undefined : displacedBy(challenge, challenges)
+  const alike = challenges.filter(each => askerOf(each) === askerOf(challenge))
+  const displaced = alike.length < CHALLENGES_MAX ? undefined : displacedBy(challenge, alike)
   const kept = challenges.filter(each => each !== displaced)
   // Who names the address holds no challenge, so a new one is what brings new tries.
-  return { code: { ...code, triesByAddress: 0, challenges: [...kept, challenge] }, displaced }
+  const tries = askerOf(challenge) === 'stranger' ? { triesByAddress: 0 } : { triesFromKnown: 0 }
+  return { code: { ...code, ...tries, challenges: [...kept, challenge] }, displaced }
+}
+
+export function askerOf({ asker = 'stranger' }: Pick<Challenge, 'asker'>): Asker {
+  return asker
 }
 
 function displacedBy({ network }: Challenge, challenges: readonly Challenge[]): Challenge | undefined {
@@ -174,24 +232,41 @@ function displacedBy({ network }: Challenge, challenges: readonly Challenge[]): 
   return candidates[1] ?? candidates[0]
 }
 
-/** The code with one more try of a challenge, or of the address when none is named: counted before it is compared. */
-export function countTry(code: Code, challengeId: Uint8Array | undefined): Code {
-  if (challengeId === undefined) return { ...code, triesByAddress: code.triesByAddress + 1 }
-  const tried = findChallenge(code, challengeId)
-  const challenges = code.challenges.map(each => (each === tried ? { ...each, tries: each.tries + 1 } : each))
-  return { ...code, challenges }
+/** Who tries a code: the holder of a challenge, or one who names the address. */
+export type Trier =
+  | { readonly kind: 'holder'; readonly challengeId: Uint8Array }
+  | { readonly kind: 'by-address'; readonly asker: Asker }
+
+/** The code with one more try: counted before it is compared. */
+export function countTry(code: Code, trier: Trier): Code {
+  if (trier.kind === 'holder') {
+    const tried = findChallenge(code, trier.challengeId)
+    const challenges = code.challenges.map(each =>
+      each === tried ? { ...each, tries: each.tries + 1 } : each,
+    )
+    return { ...code, challenges }
+  }
+  return trier.asker === 'stranger'
+    ? { ...code, triesByAddress: code.triesByAddress + 1 }
+    : { ...code, triesFromKnown: (code.triesFromKnown ?? 0) + 1 }
 }
 
-/** How many tries are left to a challenge, or to those who name the address. */
-export function triesLeft(code: Code, challengeId: Uint8Array | undefined): number {
-  if (challengeId === undefined) return Math.max(0, TRIES_MAX - code.triesByAddress)
-  const challenge = findChallenge(code, challengeId)
+export function triesLeft(code: Code, trier: Trier): number {
+  if (trier.kind === 'by-address') {
+    const tries = trier.asker === 'stranger' ? code.triesByAddress : (code.triesFromKnown ?? 0)
+    return Math.max(0, TRIES_MAX - tries)
+  }
+  const challenge = findChallenge(code, trier.challengeId)
   return challenge === undefined ? 0 : TRIES_MAX - challenge.tries
 }
 
-export function findChallenge(code: Code, challengeId: Uint8Array | undefined): Challenge | undefined {
-  if (challengeId === undefined) return undefined
+export function findChallenge(code: Code, challengeId: Uint8Array): Challenge | undefined {
   return code.challenges.find(({ id }) => Buffer.compare(id, challengeId) === 0)
+}
+
+/** The code without the challenges of one kind of asker. */
+export function withoutAsker(code: Code, asker: Asker): Code {
+  return { ...code, challenges: code.challenges.filter(each => askerOf(each) !== asker) }
 }
 
 /** The code without the challenges that have no try left. */
@@ -212,7 +287,7 @@ export function purposeByAddress(code: Code): ChallengePurpose {
 export const CODE_LIFETIME_MS = 300_000
 /** Tries of one challenge. */
 export const TRIES_MAX = 5
-/** Challenges that refer to one code. */
+/** Challenges of one kind of asker that refer to one code. */
 const CHALLENGES_MAX = 3
 export const CHALLENGE_ID_BYTES = 16
 /** After the first code, the second, the third and all others. */

@@ -13,6 +13,8 @@ export interface Secrets {
   readonly codePepper: KeyObject
   /** Keys the share tokens, which are not stored. */
   readonly shareToken: KeyObject
+  /** Keys the hashes of networks and sessions by which a user is known again. */
+  readonly knownSignIn: KeyObject
   /** Seals what must be read again: waiting messages, kept replies, refresh tokens of identity providers. */
   readonly seal: KeyObject
 }
@@ -27,6 +29,7 @@ export function deriveSecrets(secret: Uint8Array): Secrets {
     refreshToken: derive('refresh-token'),
     codePepper: derive('code-pepper'),
     shareToken: derive('share-token'),
+    knownSignIn: derive('known-sign-in'),
     seal: derive('seal'),
   }
 }

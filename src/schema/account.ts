@@ -18,6 +18,13 @@ const ADDRESS_MEMBERS = {
   country: optionalText('ISO 3166 letters: what a phone number without calling code belongs to', 2),
 }
 
+const KNOWN_BY = {
+  refreshToken: optionalText(
+    'The last refresh token of the account, if the app still has one, also when its session is over: codes are then sent ' +
+      'and tried beyond the limits that strangers use up. It is not used up by this and opens nothing',
+  ),
+}
+
 const ChallengeId = Type.String({ maxLength: 64, description: 'From the reply that announced the code' })
 const Otp = Type.String({ pattern: '^[0-9]{6}$', description: 'The six digits that were sent' })
 
@@ -36,6 +43,7 @@ export const LoginRequest = Type.Object(
     idToken: Type.Optional(Type.String({ description: 'What the provider signed' })),
     nonce: optionalText('The nonce of the token, required if it has one; for Apple the raw nonce'),
     authorizationCode: Type.Optional(Type.String({ description: 'Beside a token of Apple' })),
+    ...KNOWN_BY,
   },
   { examples: [{ email: 'ann@example.org' }] },
 )
@@ -43,6 +51,7 @@ export const LoginRequest = Type.Object(
 export const ResendOtpRequest = Type.Object({
   challengeId: ChallengeId,
   channel: Type.Optional(oneOf(['email', 'sms'])),
+  ...KNOWN_BY,
 })
 
 export const VerifyLoginRequest = Type.Object(

@@ -9,65 +9,72 @@
  *     confirm  a try of a challenge
  */
 
-import { type AddressMethod, addressIdentifier } from '../domain/account.ts'
+import type { AddressMethod } from '../domain/account.ts'
 import {
   type Address,
   addChallenge,
+  askerOf,
   CHALLENGE_ID_BYTES,
   type Challenge,
   type ChallengePurpose,
   CODE_LIFETIME_MS,
   type Code,
-  codeEndMs,
   codeName,
   countTry,
   decideBegin,
   decideResend,
-  findChallenge,
   isAlive,
-  isKept,
   purposeByAddress,
+  repeatCode,
   replaceCode,
   type SendDecision,
   type SendState,
   sendWaitMs,
+  type Trier,
   triesLeft,
+  withoutAsker,
   withoutDead,
 } from '../domain/challenge.ts'
 import {
-  type CodeCounts,
   countFailure,
   countSend,
   countSuccess,
-  countsEndMs,
-  missingForFailure,
+  missingForChallenge,
   missingForSend,
-  NO_COUNTS,
+  missingForTry,
   stopLeftMs,
 } from '../domain/code-counts.ts'
 import { maskEmail } from '../domain/email.ts'
+import type { Asker } from '../domain/known-sign-in.ts'
 import { isOtp, OTP_LENGTH } from '../domain/one-time-code.ts'
 import { maskPhone } from '../domain/phone.ts'
 import type { SmsScope } from '../domain/sms-budget.ts'
 import { SignalError } from '../errors.ts'
+import { CodeCountTable } from './code-count-table.ts'
 import { CodeSender, type CodeSenderParts } from './code-sender.ts'
-import type { Database, Table } from './database.ts'
-import { EXPIRY, type Expiries } from './expiries.ts'
-import { textKey } from './keys.ts'
+import { CodeTable, type FoundCode } from './code-table.ts'
+import type { Database } from './database.ts'
+import type { Expiries } from './expiries.ts'
+import type { AskerTraits, KnownSignInStore } from './known-sign-ins.ts'
 import type { SmsStop } from './sms-budget.ts'
 
 export interface ChallengeStoreParts extends CodeSenderParts {
   readonly database: Database
   readonly expiries: Expiries
+  readonly knownSignIns: Pick<KnownSignInStore, 'askerOf'>
 }
 
-export interface ChallengeRequest {
+export interface ChallengeRequest extends AskerTraits {
   readonly purpose: ChallengePurpose
   readonly address: Address
-  /** `call.network`. */
-  readonly network: string
   /** Of the message: an RFC 4647 range list. */
   readonly language: string
+}
+
+export interface ResendRequest extends AskerTraits {
+  readonly challengeId: string
+  /** That the client asks for; the address's own if left out. */
+  readonly channel?: 'email' | 'sms' | undefined
 }
 
 /** What the client is told of a challenge (contract 2.4); times in seconds. */
@@ -108,30 +115,34 @@ export interface RefusedAttempt {
   readonly waitMs?: number
 }
 
-/** A code as it is stored, and under which key. */
-interface FoundCode {
-  readonly key: Uint8Array
-  readonly code: Code
+/** A message with a code. */
+interface Sending {
+  readonly challenge: Challenge
+  readonly asker: Asker
+  /** Nobody where the number is stopped and has no account. */
+  readonly recipient: Address | undefined
+  /** Whether it counts against the budget of short messages. */
+  readonly isPaid: boolean
+}
+
+/** Who tries a code, how the account knows them, and where the code was asked for. */
+interface Trying {
+  readonly trier: Trier
+  readonly asker: Asker
+  readonly network: string
 }
 
 export class ChallengeStore {
   readonly #parts: ChallengeStoreParts
   readonly #sender: CodeSender
-  /** By `codeName`. */
-  readonly #codes: Table<Code>
-  /** The key of the code of each challenge. */
-  readonly #codeKeys: Table<Uint8Array>
-  /** By address. */
-  readonly #counts: Table<CodeCounts>
+  readonly #codes: CodeTable
+  readonly #counts: CodeCountTable
 
   constructor(parts: ChallengeStoreParts) {
     this.#parts = parts
     this.#sender = new CodeSender(parts)
-    this.#codes = parts.database.table('codes')
-    this.#codeKeys = parts.database.table('challenges')
-    this.#counts = parts.database.table('code-counts')
-    parts.expiries.define(EXPIRY.code, (key, nowMs) => this.#expireCode(key, nowMs))
-    parts.expiries.define(EXPIRY.identifier, (key, nowMs) => this.#expireCounts(key, nowMs))
+    this.#codes = new CodeTable(parts.database, parts.expiries)
+    this.#counts = new CodeCountTable(parts.database, parts.expiries)
   }
 
   /**
@@ -140,25 +151,31 @@ export class ChallengeStore {
    */
   begin(request: ChallengeRequest, nowMs: number): ChallengeReply {
     const { purpose, address, network, language } = request
-    const key = textKey(codeName(address, purpose))
-    const last = this.#readCode(key, nowMs)
-    const decision = this.#decided(decideBegin(this.#sendState(address, last), nowMs), address)
-    if (last === undefined) this.#forgetEnded(key)
+    const key = this.#codes.keyOf(codeName(address, purpose))
+    const last = this.#codes.read(key, nowMs)
+    const asker = this.#askerOf(request, nowMs)
+    const decision = this.#decided(decideBegin(this.#sendState(address, asker, last), nowMs), address)
+    if (last === undefined) this.#codes.forgetEnded(key)
     const id = this.#parts.randomBytes(CHALLENGE_ID_BYTES)
-    const challenge: Challenge = { id, tries: 0, purpose, address, network, language }
+    const known = asker === 'stranger' ? {} : { asker }
+    const challenge: Challenge = { id, tries: 0, purpose, address, network, language, ...known }
     const stop = this.#sender.stopOf(challenge, nowMs)
-    const shared = decision.kind === 'share' ? decision.code : this.#send(challenge, last, stop, nowMs)
+    const recipient = this.#sender.recipientOf(address, stop)
+    const sending = { challenge, asker, recipient, isPaid: stop === undefined }
+    const shared = decision.kind === 'share' ? decision.code : this.#send(sending, last, nowMs)
     const { code, displaced } = addChallenge(shared, challenge)
-    if (displaced !== undefined) this.#codeKeys.remove(displaced.id)
-    this.#codeKeys.put(id, key)
-    this.#putCode(key, code)
-    return this.#reply(code, challenge, stop, nowMs)
+    if (displaced !== undefined) this.#codes.removeChallenge(displaced.id)
+    this.#codes.addChallenge(id, key)
+    this.#codes.put(key, code)
+    return this.#reply(code, challenge, asker, stop, nowMs)
   }
 
   /** Throws what `begin` would: to be asked first by whoever writes other things in the same transaction. */
-  assertCanBegin({ purpose, address }: ChallengeRequest, nowMs: number): void {
-    const last = this.#readCode(textKey(codeName(address, purpose)), nowMs)
-    this.#decided(decideBegin(this.#sendState(address, last), nowMs), address)
+  assertCanBegin(request: ChallengeRequest, nowMs: number): void {
+    const { purpose, address } = request
+    const last = this.#codes.read(this.#codes.keyOf(codeName(address, purpose)), nowMs)
+    const state = this.#sendState(address, this.#askerOf(request, nowMs), last)
+    this.#decided(decideBegin(state, nowMs), address)
   }
 
   /**
@@ -168,20 +185,26 @@ export class ChallengeStore {
    * anything, `CHALLENGE_GONE`, `OTP_COOLDOWN`, `RATE_LIMITED`, `DELIVERY_UNAVAILABLE`, and `VALIDATION_FAILED` for a
    * channel that does not lead to the address.
    */
-  resend(challengeId: string, channel: ChallengeReply['channel'] | undefined, nowMs: number): ChallengeReply {
-    const found = this.#findByChallenge(challengeId, nowMs)
+  resend({ challengeId, channel, ...traits }: ResendRequest, nowMs: number): ChallengeReply {
+    const found = this.#codes.findByChallenge(challengeId, nowMs)
     if (found === undefined) throw refusalOf(GONE)
     const { key, code, challenge } = found
     const { address } = challenge
     const stop = this.#sender.stopOf(challenge, nowMs)
     const isByMail = channel !== undefined && channel !== CHANNEL_OF[address.kind]
     if (isByMail && !this.#leadsElsewhere(challenge, stop)) throw otherChannel()
-    this.#decided(decideResend(this.#sendState(address, code), nowMs), address)
-    const sent = isByMail
-      ? this.#sendByMail(challenge, code, nowMs)
-      : this.#send(challenge, code, stop, nowMs)
-    this.#putCode(key, sent)
-    const reply = this.#reply(sent, challenge, stop, nowMs)
+    const asker = this.#askerOfHolder(challenge, traits, nowMs)
+    const decision = this.#decided(decideResend(this.#sendState(address, asker, code), nowMs), address)
+    const recipient = isByMail
+      ? this.#mailRecipient(challenge, asker, nowMs)
+      : this.#sender.recipientOf(address, stop)
+    const sending = { challenge, asker, recipient, isPaid: stop === undefined }
+    const sent =
+      decision.kind === 'again'
+        ? this.#sendAgain(sending, code, decision.sealed, nowMs)
+        : this.#send(sending, code, nowMs)
+    this.#codes.put(key, sent)
+    const reply = this.#reply(sent, challenge, asker, stop, nowMs)
     return isByMail ? { ...reply, channel: 'email', sentTo: MASK } : reply
   }
 
@@ -190,103 +213,132 @@ export class ChallengeStore {
    * so it is returned: commit first, then throw `refusalOf` it.
    */
   confirm({ challengeId, otp, mayConfirm }: Attempt, nowMs: number): Confirmation {
-    const found = this.#findByChallenge(challengeId, nowMs)
+    const found = this.#codes.findByChallenge(challengeId, nowMs)
     if (found === undefined || !mayConfirm(found.challenge.purpose)) return GONE
-    const { id, purpose, address, language } = found.challenge
-    return this.#try(found, id, otp, { kind: 'confirmed', purpose, address, language }, nowMs)
+    const { id, purpose, address, language, network } = found.challenge
+    const confirmed = { kind: 'confirmed', purpose, address, language } as const
+    const trier = { kind: 'holder', challengeId: id } as const
+    const trying = { trier, asker: askerOf(found.challenge), network }
+    return this.#try(found, trying, otp, confirmed, nowMs)
   }
 
   /**
    * A try of a login by one who names the address, for clients that know no challenges. It has tries of its own, so
    * that nobody uses up those of a challenge by naming its address.
    */
-  confirmLogin(address: Address, otp: string, nowMs: number): Confirmation {
-    const key = textKey(codeName(address, { kind: 'login' }))
-    const code = this.#readCode(key, nowMs)
-    if (code === undefined || triesLeft(code, undefined) === 0) return GONE
-    const waitMs = missingForFailure(this.#readCounts(address), nowMs)
+  confirmLogin(address: Address, otp: string, network: string, nowMs: number): Confirmation {
+    const key = this.#codes.keyOf(codeName(address, { kind: 'login' }))
+    const code = this.#codes.read(key, nowMs)
+    const asker = this.#parts.knownSignIns.askerOf(address, { network }, nowMs)
+    const trier = { kind: 'by-address', asker } as const
+    if (code === undefined || triesLeft(code, trier) === 0) return GONE
+    const waitMs = missingForChallenge(this.#counts.read(address), asker, nowMs)
     if (waitMs > 0) return { kind: 'refused', code: 'RATE_LIMITED', waitMs }
     const confirmed = { kind: 'confirmed', purpose: purposeByAddress(code), address, language: '' } as const
-    return this.#try({ key, code }, undefined, otp, confirmed, nowMs)
+    return this.#try({ key, code }, { trier, asker, network }, otp, confirmed, nowMs)
   }
 
   #try(
     { key, code }: FoundCode,
-    challengeId: Uint8Array | undefined,
+    { trier, asker, network }: Trying,
     otp: string,
     confirmed: Confirmed,
     nowMs: number,
   ): Confirmation {
-    const counts = this.#readCounts(confirmed.address)
-    if (stopLeftMs(counts, nowMs) > 0) return GONE
+    const { address } = confirmed
+    const counts = this.#counts.read(address)
+    if (stopLeftMs(counts, asker, nowMs) > 0) return GONE
     if (!isAlive(code, nowMs)) return EXPIRED
+    const waitMs = missingForTry(counts, asker, nowMs)
+    if (waitMs > 0) return { kind: 'refused', code: 'RATE_LIMITED', waitMs }
     // The try is counted before the code is looked at: whatever happens between the two, it is not free.
-    const tried = countTry(code, challengeId)
+    const tried = countTry(code, trier)
     this.#codes.put(key, tried)
     if (isOtp(this.#parts.secrets.codePepper, code.codeId, code.hash, otp)) {
-      this.#removeCode({ key, code })
-      this.#putCounts(confirmed.address, countSuccess(counts))
-      const { network = '' } = findChallenge(code, challengeId) ?? code.challenges[0] ?? {}
-      if (code.isByMail !== true) {
-        this.#sender.countConfirmed({ address: confirmed.address, network }, nowMs)
-      }
+      this.#codes.remove({ key, code })
+      this.#counts.put(address, countSuccess(counts))
+      if (code.isByMail !== true) this.#sender.countConfirmed({ address, network }, nowMs)
       return confirmed
     }
-    const failed = countFailure(counts, nowMs)
-    this.#putCounts(confirmed.address, failed)
-    const isStopped = stopLeftMs(failed, nowMs) > 0
-    if (isStopped) this.#stop({ key, code }, confirmed.address, nowMs)
-    else this.#removeDead({ key, code: tried })
-    const attemptsLeft = isStopped ? 0 : triesLeft(tried, challengeId)
+    const failed = countFailure(counts, asker, nowMs)
+    this.#counts.put(address, failed)
+    this.#codes.removeDead({ key, code: tried })
+    const stopped = STOPPABLE.filter(
+      each => stopLeftMs(failed, each, nowMs) > stopLeftMs(counts, each, nowMs),
+    )
+    if (stopped.length > 0) this.#stop({ key, code: tried }, stopped, address, nowMs)
+    const attemptsLeft = stopped.includes(asker) ? 0 : triesLeft(tried, trier)
     return { kind: 'refused', code: 'OTP_INVALID', attemptsLeft }
   }
 
-  /** The code is gone with its challenges, and whoever reads what is sent to the address is told, once. */
-  #stop(found: FoundCode, address: Address, nowMs: number): void {
-    this.#removeCode(found)
+  /** The challenges of those whose codes are stopped are gone, and the owner of the address is told, once. */
+  #stop({ key, code }: FoundCode, stopped: readonly Asker[], address: Address, nowMs: number): void {
+    const left = stopped.reduce(withoutAsker, withoutDead(code))
+    if (left.challenges.length === 0) this.#codes.remove({ key, code })
+    else this.#codes.keep({ key, code }, left)
     this.#sender.tellStopped(address, nowMs)
   }
 
-  #removeDead({ key, code }: FoundCode): void {
-    const living = withoutDead(code)
-    if (living.challenges.length === code.challenges.length) return
-    for (const { id } of code.challenges)
-      if (findChallenge(living, id) === undefined) this.#codeKeys.remove(id)
-    this.#codes.put(key, living)
-  }
-
   /** Throws instead of a decision to wait, and when a code would have to be sent and can't be. */
-  #decided(decision: SendDecision, address: Address): Exclude<SendDecision, { kind: 'wait' }> {
+  #decided<Decision extends SendDecision>(
+    decision: Decision,
+    address: Address,
+  ): Exclude<Decision, { kind: 'wait' }> {
     if (decision.kind === 'wait') throw waitRefusal(decision)
     // Also where nothing would be sent now: whether a code is on its way is nobody's business.
     this.#sender.assertChannel(address)
-    return decision
+    return decision as Exclude<Decision, { kind: 'wait' }>
   }
 
-  #sendState(address: Address, code: Code | undefined): SendState {
-    return { code, counts: this.#readCounts(address), isTest: this.#sender.isTest(address) }
+  #sendState(address: Address, asker: Asker, code: Code | undefined): SendState {
+    return { code, counts: this.#counts.read(address), asker, isTest: this.#sender.isTest(address) }
+  }
+
+  /** Who steps up holds a session of the account. */
+  #askerOf({ purpose, address, ...traits }: ChallengeRequest, nowMs: number): Asker {
+    if (purpose.kind === 'step-up') return 'token'
+    return this.#parts.knownSignIns.askerOf(address, traits, nowMs)
+  }
+
+  /** Who holds the challenge of a known asker is that asker, wherever they are by now. */
+  #askerOfHolder(challenge: Challenge, traits: AskerTraits, nowMs: number): Asker {
+    const before = askerOf(challenge)
+    return before === 'stranger' ? this.#askerOf({ ...challenge, ...traits }, nowMs) : before
   }
 
   /** Sends a code in the place of the last one, and counts that; the caller keeps it. */
-  #send(challenge: Challenge, last: Code | undefined, stop: SmsStop | undefined, nowMs: number): Code {
+  #send(sending: Sending, last: Code | undefined, nowMs: number): Code {
+    const { challenge, asker, recipient, isPaid } = sending
     const { address } = challenge
-    const recipient = this.#sender.recipientOf(address, stop)
-    const code = replaceCode(last, this.#sender.send(challenge, recipient, nowMs), nowMs)
+    const code = replaceCode(last, this.#sender.send(challenge, recipient, nowMs), asker, nowMs)
     // Counted while it is stopped, messages to accounts would make the stop longer and so give them away.
-    if (stop === undefined) this.#sender.countSent(challenge, nowMs)
+    if (isPaid) this.#sender.countSent(challenge, nowMs)
     if (this.#sender.isTest(address)) return { ...code, sendCount: 1 }
-    this.#countSend(address, nowMs)
-    return code
+    this.#countSend(address, asker, nowMs)
+    if (recipient === undefined || recipient.key === address.key) return code
+    // Likewise for the mailbox: a number is no way to send more to it.
+    this.#countSend(recipient, asker, nowMs)
+    return { ...code, isByMail: true }
   }
 
-  /** The same by mail. It counts for both addresses, so that a number is no way to send more to a mailbox. */
-  #sendByMail(challenge: Challenge, last: Code, nowMs: number): Code {
-    const mail = this.#sender.mailOf(challenge.address)
-    const mayMail = mail !== undefined && missingForSend(this.#readCounts(mail), nowMs) === 0
-    const sent = this.#sender.send(challenge, mayMail ? mail : undefined, nowMs)
-    if (mayMail) this.#countSend(mail, nowMs)
-    this.#countSend(challenge.address, nowMs)
-    return { ...replaceCode(last, sent, nowMs), isByMail: true }
+  /** Sends the living code again. The cooldown bounds how often, so that the counts need not know. */
+  #sendAgain(
+    { challenge, asker, recipient, isPaid }: Sending,
+    code: Code,
+    sealed: Uint8Array,
+    nowMs: number,
+  ): Code {
+    const expiresAtMs = code.sentAtMs + CODE_LIFETIME_MS
+    this.#sender.sendAgain(challenge, recipient, { sealed, expiresAtMs }, nowMs)
+    if (isPaid) this.#sender.countSent(challenge, nowMs)
+    return repeatCode(code, asker, nowMs)
+  }
+
+  /** The mail address of the number's account, as long as it may be sent to. */
+  #mailRecipient({ address }: Challenge, asker: Asker, nowMs: number): Address | undefined {
+    const mail = this.#sender.mailOf(address)
+    const mayMail = mail !== undefined && missingForSend(this.#counts.read(mail), asker, nowMs) === 0
+    return mayMail ? mail : undefined
   }
 
   #leadsElsewhere({ purpose, address }: Challenge, stop: SmsStop | undefined): boolean {
@@ -294,85 +346,28 @@ export class ChallengeStore {
     return isOfNumber && stop !== undefined && this.#sender.canMail()
   }
 
-  #countSend(address: Address, nowMs: number): void {
-    this.#putCounts(address, countSend(this.#readCounts(address), nowMs))
+  #countSend(address: Address, asker: Asker, nowMs: number): void {
+    this.#counts.put(address, countSend(this.#counts.read(address), asker, nowMs))
   }
 
-  #reply(code: Code, { id, address }: Challenge, stop: SmsStop | undefined, nowMs: number): ChallengeReply {
-    const counts = this.#readCounts(address)
+  #reply(
+    code: Code,
+    { id, address }: Challenge,
+    asker: Asker,
+    stop: SmsStop | undefined,
+    nowMs: number,
+  ): ChallengeReply {
+    const state = { code, counts: this.#counts.read(address), asker }
     const reply = {
       challengeId: Buffer.from(id).toString('base64url'),
       channel: CHANNEL_OF[address.kind],
       sentTo: address.kind === 'email' ? maskEmail(address.key) : maskPhone(address.key),
       otpLength: OTP_LENGTH,
       expiresIn: Math.ceil((code.sentAtMs + CODE_LIFETIME_MS - nowMs) / 1000),
-      resendIn: Math.ceil(sendWaitMs(code, counts, nowMs) / 1000),
+      resendIn: Math.ceil(sendWaitMs(state, nowMs) / 1000),
     }
     if (stop === undefined) return reply
     return { ...reply, smsStop: { scope: stop.scope, retryIn: Math.ceil((stop.untilMs - nowMs) / 1000) } }
-  }
-
-  #findByChallenge(
-    challengeId: string,
-    nowMs: number,
-  ): (FoundCode & { readonly challenge: Challenge }) | undefined {
-    if (!CHALLENGE_ID_FORM.test(challengeId)) return undefined
-    const id = Buffer.from(challengeId, 'base64url')
-    const key = this.#codeKeys.get(id)
-    const code = key === undefined ? undefined : this.#readCode(key, nowMs)
-    const challenge = code === undefined ? undefined : findChallenge(code, id)
-    if (key === undefined || code === undefined || challenge === undefined) return undefined
-    return { key, code, challenge }
-  }
-
-  /** Undefined for a code that does not matter any more, whether it was swept or not. */
-  #readCode(key: Uint8Array, nowMs: number): Code | undefined {
-    const code = this.#codes.get(key)
-    return code !== undefined && isKept(code, nowMs) ? code : undefined
-  }
-
-  #putCode(key: Uint8Array, code: Code): void {
-    const isNew = !this.#codes.doesExist(key)
-    this.#codes.put(key, code)
-    if (isNew) this.#parts.expiries.add(EXPIRY.code, codeEndMs(code), key)
-  }
-
-  /** What is left of a code that does not matter any more and was not swept yet. */
-  #forgetEnded(key: Uint8Array): void {
-    const code = this.#codes.get(key)
-    if (code !== undefined) this.#removeCode({ key, code })
-  }
-
-  #removeCode({ key, code }: FoundCode): void {
-    this.#codes.remove(key)
-    for (const { id } of code.challenges) this.#codeKeys.remove(id)
-  }
-
-  #readCounts(address: Address): CodeCounts {
-    return this.#counts.get(countsKey(address)) ?? NO_COUNTS
-  }
-
-  #putCounts(address: Address, counts: CodeCounts): void {
-    const key = countsKey(address)
-    const isNew = !this.#counts.doesExist(key)
-    this.#counts.put(key, counts)
-    if (isNew) this.#parts.expiries.add(EXPIRY.identifier, countsEndMs(counts), key)
-  }
-
-  #expireCode(key: Uint8Array, nowMs: number): number | undefined {
-    const code = this.#codes.get(key)
-    if (code === undefined) return undefined
-    if (nowMs < codeEndMs(code)) return codeEndMs(code)
-    this.#removeCode({ key, code })
-    return undefined
-  }
-
-  #expireCounts(key: Uint8Array, nowMs: number): number | undefined {
-    const counts = this.#counts.get(key)
-    if (counts === undefined) return undefined
-    if (nowMs < countsEndMs(counts)) return countsEndMs(counts)
-    this.#counts.remove(key)
-    return undefined
   }
 }
 
@@ -394,12 +389,9 @@ function otherChannel(): SignalError {
   return new SignalError('VALIDATION_FAILED', '/channel does not lead to the address', { errors })
 }
 
-function countsKey({ kind, key }: Address): Uint8Array {
-  return textKey(addressIdentifier(kind, key))
-}
-
 type WaitCode = RefusedAttempt['code'] | 'OTP_COOLDOWN'
 
+const STOPPABLE: readonly Asker[] = ['stranger', 'network', 'token']
 const GONE: RefusedAttempt = { kind: 'refused', code: 'CHALLENGE_GONE' }
 const EXPIRED: RefusedAttempt = { kind: 'refused', code: 'OTP_EXPIRED' }
 const SENTENCES: Record<WaitCode, string> = {
@@ -412,5 +404,3 @@ const SENTENCES: Record<WaitCode, string> = {
 /** Of a mail address that may not be there. */
 const MASK = '•••'
 const CHANNEL_OF: Record<AddressMethod['kind'], 'email' | 'sms'> = { email: 'email', phone: 'sms' }
-/** 16 bytes; the last character holds two of their bits, and no other spelling is taken. */
-const CHALLENGE_ID_FORM = /^[A-Za-z0-9_-]{21}[AQgw]$/

@@ -11,9 +11,10 @@ import { type Address, type Challenge, CODE_LIFETIME_MS, type Code } from '../do
 import { CODE_ID_BYTES, hashOtp, newOtp } from '../domain/one-time-code.ts'
 import type { Letter } from '../domain/outgoing.ts'
 import type { Secrets } from '../domain/secrets.ts'
-import { SignalError } from '../errors.ts'
+import { assert, SignalError } from '../errors.ts'
 import type { AccountStore } from './account-store.ts'
 import type { OutboxStore } from './outbox-store.ts'
+import { Sealed } from './sealed.ts'
 import type { PaidMessage, SmsBudget, SmsStop } from './sms-budget.ts'
 
 /** Whose message it is, and who asks for it. */
@@ -22,7 +23,7 @@ type Asked = Pick<Challenge, 'address' | 'network'>
 export interface CodeSenderParts {
   readonly accounts: Pick<AccountStore, 'ownerOf' | 'methodsOf'>
   readonly outbox: Pick<OutboxStore, 'add'>
-  readonly secrets: Pick<Secrets, 'codePepper'>
+  readonly secrets: Pick<Secrets, 'codePepper' | 'seal'>
   readonly randomBytes: (length: number) => Uint8Array
   /** Whether mails or short messages can be sent at all. */
   readonly canSend: (channel: 'mail' | 'sms') => boolean
@@ -34,9 +35,11 @@ export interface CodeSenderParts {
 
 export class CodeSender {
   readonly #parts: CodeSenderParts
+  readonly #sealed: Sealed
 
   constructor(parts: CodeSenderParts) {
     this.#parts = parts
+    this.#sealed = new Sealed(parts.secrets, parts.randomBytes, 'code')
   }
 
   /** Whether nothing is sent to this address. */
@@ -74,21 +77,30 @@ export class CodeSender {
     return methods.find((method): method is AddressMethod => method.kind === 'email')
   }
 
-  /** In a transaction: makes a new code for the challenge and sends it to the recipient. Returns the code's hash. */
+  /** In a transaction: makes a new code for the challenge and sends it to the recipient. */
   send(
-    { purpose, address, language }: Challenge,
+    challenge: Challenge,
     recipient: Address | undefined,
     nowMs: number,
-  ): Pick<Code, 'codeId' | 'hash'> {
+  ): Pick<Code, 'codeId' | 'hash' | 'sealed'> {
     const { randomBytes, secrets, testCodes } = this.#parts
-    const otp = testCodes.get(address.key) ?? newOtp(randomBytes)
+    const otp = testCodes.get(challenge.address.key) ?? newOtp(randomBytes)
     const codeId = randomBytes(CODE_ID_BYTES)
-    const isTaken = purpose.kind === 'bind' && purpose.isTaken === true
-    const letter: Letter = isTaken
-      ? { kind: 'address-tried' }
-      : { kind: 'otp', otp, lifetimeS: CODE_LIFETIME_MS / 1000, binds: purpose.kind === 'bind' }
-    if (recipient !== undefined) this.#write(recipient, language, letter, CODE_LIFETIME_MS, nowMs)
-    return { codeId, hash: hashOtp(secrets.codePepper, codeId, otp) }
+    this.#writeCode(challenge, recipient, otp, nowMs + CODE_LIFETIME_MS, nowMs)
+    const sealed = this.#sealed.seal(Buffer.from(otp))
+    return { codeId, hash: hashOtp(secrets.codePepper, codeId, otp), sealed }
+  }
+
+  /** In a transaction: sends a code again that is good until then. */
+  sendAgain(
+    challenge: Challenge,
+    recipient: Address | undefined,
+    { sealed, expiresAtMs }: { readonly sealed: Uint8Array; readonly expiresAtMs: number },
+    nowMs: number,
+  ): void {
+    const otp = this.#sealed.open(sealed)
+    assert(otp !== undefined, 'a code was sealed with the secret that hashed it')
+    this.#writeCode(challenge, recipient, Buffer.from(otp).toString(), expiresAtMs, nowMs)
   }
 
   /** In a transaction: counts a message against the budget. */
@@ -110,6 +122,22 @@ export class CodeSender {
     this.#write(address, '', { kind: 'codes-stopped' }, STOPPED_TOLD_WITHIN_MS, nowMs)
   }
 
+  #writeCode(
+    { purpose, language }: Challenge,
+    recipient: Address | undefined,
+    otp: string,
+    expiresAtMs: number,
+    nowMs: number,
+  ): void {
+    if (recipient === undefined) return
+    const isTaken = purpose.kind === 'bind' && purpose.isTaken === true
+    const lifetimeS = Math.ceil((expiresAtMs - nowMs) / MINUTE_MS) * 60
+    const letter: Letter = isTaken
+      ? { kind: 'address-tried' }
+      : { kind: 'otp', otp, lifetimeS, binds: purpose.kind === 'bind' }
+    this.#write(recipient, language, letter, expiresAtMs - nowMs, nowMs)
+  }
+
   #isCharged(address: Address): boolean {
     return address.kind === 'phone' && !this.isTest(address)
   }
@@ -127,5 +155,6 @@ function paid({ address, network }: Asked): PaidMessage {
 }
 
 const CHANNEL_OF: Record<AddressMethod['kind'], 'mail' | 'sms'> = { email: 'mail', phone: 'sms' }
+const MINUTE_MS = 60_000
 /** After a day the codes are back. */
 const STOPPED_TOLD_WITHIN_MS = 86_400_000

@@ -99,6 +99,7 @@ export const EXPIRY = {
   endedCall: 14,
   errand: 15,
   smsTally: 17,
+  knownSignIn: 18,
 } as const
 
 function rethrow(error: unknown): never {

@@ -371,3 +371,68 @@ t.test('an identity is linked only to who has the address when the code comes in
   t.match([answer.status, answer.body.code], [410, 'CHALLENGE_GONE'])
   t.same(world.accounts.methodsOf(ann.userId), [])
 })
+
+const ATTACKER = [198, 51, 100, 7]
+const ELSEWHERE = [203, 0, 113, 9]
+
+/** Has an attacker, with an account of their own, use up all codes that strangers have for the address. */
+async function useUp(house: AccountHouse, email: string): Promise<void> {
+  const mallory = await newUser(house.world, 'Mallory', 'mallory@example.org')
+  for (let at = 0; at < 5; at++) {
+    const path = at % 2 === 0 ? 'POST /app/api/user/login-methods' : 'PUT /app/api/user'
+    const body = at % 2 === 0 ? { kind: 'email', value: email } : { email }
+    await house.send(path, { token: mallory.token, body, address: ATTACKER })
+    await house.world.advance(60_000)
+  }
+  for (let at = 0; at < 25; at++) {
+    await house.send(LOGIN, { body: { email }, address: ATTACKER })
+    await house.world.advance(660_000)
+  }
+}
+
+t.test(
+  'codes that strangers have used up keep no owner out who comes from a network used before',
+  async t => {
+    const house = await openAccountHouse(t)
+    const { send, world } = house
+    await house.codeLogin('ann@example.org')
+    await useUp(house, 'ann@example.org')
+    await world.takeSent()
+    const refused = await send(LOGIN, { body: { email: 'ann@example.org' }, address: ELSEWHERE })
+    t.match([refused.status, refused.body.code], [429, 'RATE_LIMITED'])
+    const { body } = await send(LOGIN, { body: { email: 'ann@example.org' } })
+    const otp = await house.otpFor('ann@example.org')
+    t.equal((await send(VERIFY, { body: { challengeId: body.challengeId, otp } })).status, 200)
+  },
+)
+
+t.test('nor one whose app sends the last refresh token, signed out or not', async t => {
+  const house = await openAccountHouse(t)
+  const { send, world } = house
+  const { accessToken, refreshToken } = (await house.codeLogin('ann@example.org')).body
+  const bobs = (await house.codeLogin('bob@example.org')).body.refreshToken
+  await useUp(house, 'ann@example.org')
+  const login = (token?: string) =>
+    send(LOGIN, { body: { email: 'ann@example.org', refreshToken: token }, address: ELSEWHERE })
+  t.equal((await login(bobs)).status, 429, 'the token of another user helps nobody')
+  t.equal((await login('krt_made_up')).status, 429)
+  await world.takeSent()
+  t.equal((await login(refreshToken)).status, 200)
+  await world.advance(3_600_000)
+  const refresh = await send('POST /app/api/refresh-token', { body: { refreshToken } })
+  t.equal(refresh.status, 200, 'it is not used up by that')
+  await send('POST /app/api/logout', { token: refresh.body.accessToken })
+  t.not(accessToken, undefined)
+  const { body } = await login(refresh.body.refreshToken)
+  const otp = await house.otpFor('ann@example.org')
+  t.equal((await send(VERIFY, { body: { challengeId: body.challengeId, otp } })).status, 200)
+})
+
+t.test('a network in which a session is refreshed is known as well', async t => {
+  const house = await openAccountHouse(t)
+  const { refreshToken } = (await house.codeLogin('ann@example.org')).body
+  await house.send('POST /app/api/refresh-token', { body: { refreshToken }, address: ELSEWHERE })
+  await useUp(house, 'ann@example.org')
+  const login = await house.send(LOGIN, { body: { email: 'ann@example.org' }, address: ELSEWHERE })
+  t.equal(login.status, 200)
+})

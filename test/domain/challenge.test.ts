@@ -16,7 +16,9 @@ import {
   findChallenge,
   isAlive,
   purposeByAddress,
+  repeatCode,
   replaceCode,
+  type Trier,
   triesLeft,
   withoutDead,
 } from '../../src/domain/challenge.ts'
@@ -28,6 +30,9 @@ const NOW_MS = Date.UTC(2026, 0, 1)
 const ADDRESS: Address = { kind: 'email', key: 'ann@example.org', shown: 'Ann@example.org' }
 const HASHED = { codeId: Buffer.alloc(16), hash: Buffer.alloc(32) }
 
+const BY_ADDRESS = { kind: 'by-address', asker: 'stranger' } as const
+const SEALED = Buffer.from('sealed')
+
 let idCount = 0
 
 function challengeFrom(network: string, purpose: ChallengePurpose = { kind: 'login' }): Challenge {
@@ -36,9 +41,13 @@ function challengeFrom(network: string, purpose: ChallengePurpose = { kind: 'log
   return { id, tries: 0, purpose, address: ADDRESS, network, language: '' }
 }
 
+function holderOf({ id }: Challenge): Trier {
+  return { kind: 'holder', challengeId: id }
+}
+
 function sentCode(sends = 1, sentAtMs = NOW_MS): Code {
   let code: Code | undefined
-  for (let send = 0; send < sends; send++) code = replaceCode(code, HASHED, sentAtMs)
+  for (let send = 0; send < sends; send++) code = replaceCode(code, HASHED, 'stranger', sentAtMs)
   return code!
 }
 
@@ -112,36 +121,41 @@ t.test('each challenge has five tries of its own, those who name the address hav
     const used = [0, 0, 0, 0]
     let code = start
     for (const at of sequence) {
-      const id = at < 0 ? undefined : challenges[at]!.id
-      if (triesLeft(code, id) === 0) continue
-      code = withoutDead(countTry(code, id))
+      const trier = at < 0 ? BY_ADDRESS : holderOf(challenges[at]!)
+      if (triesLeft(code, trier) === 0) continue
+      code = withoutDead(countTry(code, trier))
       used[at + 1]! += 1
     }
-    return [undefined, ...challenges.map(({ id }) => id)].every(
-      (id, at) => triesLeft(code, id) === 5 - used[at]!,
+    return [BY_ADDRESS, ...challenges.map(holderOf)].every(
+      (trier, at) => triesLeft(code, trier) === 5 - used[at]!,
     )
   })
 })
 
 t.test('another code leaves the tries as they are and begins the lifetime anew', async t => {
   const { code, challenges } = asked('a')
-  const [{ id } = challengeFrom('none')] = challenges
-  const resent = replaceCode(countTry(code, id), HASHED, NOW_MS + 60_000)
-  t.equal(triesLeft(resent, id), 4)
+  const holder = holderOf(challenges[0]!)
+  const resent = replaceCode(countTry(code, holder), HASHED, 'stranger', NOW_MS + 60_000)
+  t.equal(triesLeft(resent, holder), 4)
   t.ok(isAlive(resent, NOW_MS + 359_999))
   t.notOk(isAlive(resent, NOW_MS + 360_000))
 })
 
 t.test('the cooldown rises with each code', async t => {
-  t.equal(cooldownLeftMs(undefined, NOW_MS), 0)
-  const steps = [1, 2, 3, 4, 5, 9].map(sends => cooldownLeftMs(sentCode(sends), NOW_MS) / 1000)
+  t.equal(cooldownLeftMs(undefined, 'stranger', NOW_MS), 0)
+  const steps = [1, 2, 3, 4, 5, 9].map(sends => cooldownLeftMs(sentCode(sends), 'stranger', NOW_MS) / 1000)
   t.same(steps, [60, 120, 300, 600, 600, 600])
-  t.equal(cooldownLeftMs(sentCode(2), NOW_MS + 119_999), 1)
-  t.equal(cooldownLeftMs(sentCode(2), NOW_MS + 120_000), 0)
+  t.equal(cooldownLeftMs(sentCode(2), 'stranger', NOW_MS + 119_999), 1)
+  t.equal(cooldownLeftMs(sentCode(2), 'stranger', NOW_MS + 120_000), 0)
 })
 
 t.test('a login in the cooldown shares the code, and after it sends one', async t => {
-  const state = { code: sentCode(), counts: countSend(NO_COUNTS, NOW_MS), isTest: false }
+  const state = {
+    code: sentCode(),
+    counts: countSend(NO_COUNTS, 'stranger', NOW_MS),
+    isTest: false,
+    asker: 'stranger' as const,
+  }
   t.equal(decideBegin({ ...state, code: undefined, counts: NO_COUNTS }, NOW_MS).kind, 'send')
   t.equal(decideBegin(state, NOW_MS).kind, 'share')
   t.equal(decideBegin(state, NOW_MS + 59_999).kind, 'share')
@@ -149,23 +163,23 @@ t.test('a login in the cooldown shares the code, and after it sends one', async 
 })
 
 t.test('a login in a cooldown that outlives its code waits for the end of it', async t => {
-  const state = { code: sentCode(4), counts: NO_COUNTS, isTest: false }
+  const state = { code: sentCode(4), counts: NO_COUNTS, isTest: false, asker: 'stranger' as const }
   t.equal(decideBegin(state, NOW_MS + 299_999).kind, 'share')
   t.same(decideBegin(state, NOW_MS + 300_000), { kind: 'wait', code: 'RATE_LIMITED', waitMs: 300_000 })
 })
 
 t.test('when no more may be sent, a living code is shared still, and a dead one refused', async t => {
   let counts = NO_COUNTS
-  for (let send = 0; send < 5; send++) counts = countSend(counts, NOW_MS)
-  const state = { code: sentCode(), counts, isTest: false }
+  for (let send = 0; send < 5; send++) counts = countSend(counts, 'stranger', NOW_MS)
+  const state = { code: sentCode(), counts, isTest: false, asker: 'stranger' as const }
   t.equal(decideBegin(state, NOW_MS + 120_000).kind, 'share')
   t.same(decideBegin(state, NOW_MS + 300_000), { kind: 'wait', code: 'RATE_LIMITED', waitMs: 3_300_000 })
 })
 
 t.test('a resend waits for the cooldown, then for the limits of sending', async t => {
   let counts = NO_COUNTS
-  for (let send = 0; send < 5; send++) counts = countSend(counts, NOW_MS)
-  const state = { code: sentCode(), counts, isTest: false }
+  for (let send = 0; send < 5; send++) counts = countSend(counts, 'stranger', NOW_MS)
+  const state = { code: sentCode(), counts, isTest: false, asker: 'stranger' as const }
   t.same(decideResend(state, NOW_MS + 1), { kind: 'wait', code: 'OTP_COOLDOWN', waitMs: 59_999 })
   t.same(decideResend(state, NOW_MS + 60_000), { kind: 'wait', code: 'RATE_LIMITED', waitMs: 3_540_000 })
   t.equal(decideResend({ ...state, counts: NO_COUNTS }, NOW_MS + 60_000).kind, 'send')
@@ -175,22 +189,70 @@ t.test(
   'too many wrong codes keep new challenges from being made, and not a code from being sent again',
   async t => {
     let counts = NO_COUNTS
-    for (let failure = 0; failure < 20; failure++) counts = countFailure(counts, NOW_MS)
-    const state = { code: sentCode(), counts, isTest: false }
+    for (let failure = 0; failure < 20; failure++) counts = countFailure(counts, 'stranger', NOW_MS)
+    const state = { code: sentCode(), counts, isTest: false, asker: 'stranger' as const }
     t.equal(decideBegin(state, NOW_MS).kind, 'wait')
     t.equal(decideResend(state, NOW_MS + 60_000).kind, 'send')
   },
 )
 
+t.test('a living code is sent again as it is, where no new one may be sent', async t => {
+  let counts = NO_COUNTS
+  for (let send = 0; send < 5; send++) counts = countSend(counts, 'stranger', NOW_MS)
+  const code = { ...sentCode(), sealed: SEALED }
+  const state = { code, counts, isTest: false, asker: 'stranger' as const }
+  t.same(decideResend(state, NOW_MS + 60_000), { kind: 'again', sealed: SEALED })
+  t.equal(decideResend(state, NOW_MS + 300_000).kind, 'wait', 'it is over')
+  const again = repeatCode(code, 'stranger', NOW_MS + 60_000)
+  t.notOk(isAlive(again, NOW_MS + 300_000), 'it lives no longer for it')
+  t.same(decideResend({ ...state, code: again }, NOW_MS + 60_001), {
+    ...{ kind: 'wait', code: 'OTP_COOLDOWN', waitMs: 119_999 },
+  })
+})
+
+t.test('who is known waits a minute after strangers, and as long as ever after their own codes', async t => {
+  const byStrangers = sentCode(9)
+  t.equal(cooldownLeftMs(byStrangers, 'token', NOW_MS), 60_000)
+  t.equal(cooldownLeftMs(byStrangers, 'stranger', NOW_MS), 600_000)
+  const own = [1, 2, 3, 4].map(sends => {
+    let code = byStrangers
+    for (let send = 0; send < sends; send++) code = replaceCode(code, HASHED, 'token', NOW_MS)
+    return [cooldownLeftMs(code, 'token', NOW_MS), cooldownLeftMs(code, 'network', NOW_MS)]
+  })
+  t.same(
+    own,
+    [60, 120, 300, 600].map(seconds => [seconds * 1000, 60_000]),
+  )
+})
+
+t.test('strangers displace no challenge of one who is known, and have three at most', async t => {
+  let { code } = addChallenge(sentCode(), { ...challengeFrom('home'), asker: 'network' })
+  code = addChallenge(code, { ...challengeFrom('elsewhere'), asker: 'token' }).code
+  for (let at = 0; at < 1_000; at++) code = addChallenge(code, challengeFrom(`network ${at}`)).code
+  t.same(
+    code.challenges.map(({ asker = 'stranger' }) => asker),
+    ['network', 'token', 'stranger', 'stranger', 'stranger'],
+  )
+})
+
+t.test('in a network that the account knows, those who name the address have tries of their own', async t => {
+  let { code } = addChallenge(sentCode(), challengeFrom('x'))
+  const known = { kind: 'by-address', asker: 'network' } as const
+  for (let at = 0; at < 5; at++) code = countTry(code, BY_ADDRESS)
+  t.same([triesLeft(code, BY_ADDRESS), triesLeft(code, known)], [0, 5])
+  code = countTry(code, known)
+  t.equal(triesLeft(code, known), 4)
+})
+
 t.test('to a test address limits of sending do not apply, those of failing do', async t => {
   let counts = NO_COUNTS
-  for (let send = 0; send < 10; send++) counts = countSend(counts, NOW_MS)
-  const state = { code: sentCode(4), counts, isTest: true }
+  for (let send = 0; send < 10; send++) counts = countSend(counts, 'stranger', NOW_MS)
+  const state = { code: sentCode(4), counts, isTest: true, asker: 'stranger' as const }
   t.equal(decideBegin(state, NOW_MS).kind, 'send')
   t.equal(decideResend(state, NOW_MS).kind, 'send')
-  for (let failure = 0; failure < 20; failure++) counts = countFailure(counts, NOW_MS)
+  for (let failure = 0; failure < 20; failure++) counts = countFailure(counts, 'stranger', NOW_MS)
   t.equal(decideBegin({ ...state, counts }, NOW_MS).kind, 'wait')
-  for (let failure = 0; failure < 80; failure++) counts = countFailure(counts, NOW_MS)
+  for (let failure = 0; failure < 80; failure++) counts = countFailure(counts, 'stranger', NOW_MS)
   t.equal(decideResend({ ...state, counts }, NOW_MS).kind, 'wait')
 })
 

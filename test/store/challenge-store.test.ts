@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { Address, ChallengePurpose } from '../../src/domain/challenge.ts'
 import type { UserId } from '../../src/domain/ids.ts'
+import type { Asker } from '../../src/domain/known-sign-in.ts'
 import type { Outgoing } from '../../src/domain/outgoing.ts'
 import { deriveSecrets } from '../../src/domain/secrets.ts'
 import { AccountStore } from '../../src/store/account-store.ts'
@@ -19,6 +20,12 @@ const ANN: Address = { kind: 'email', key: 'ann@example.org', shown: 'Ann@exampl
 const BOB: Address = { kind: 'phone', key: '+84912345678', shown: '+84912345678' }
 const REVIEWER: Address = { kind: 'phone', key: '+15550100', shown: '+15550100' }
 const LOGIN: ChallengePurpose = { kind: 'login' }
+const IDENTITY = {
+  kind: 'social',
+  provider: 'google',
+  issuer: 'https://accounts.example',
+  subject: 's',
+} as const
 const SECRETS = deriveSecrets(Buffer.alloc(32, 5))
 const ANYTHING = () => true
 
@@ -30,6 +37,8 @@ interface Stage {
   /** Everything that was put into the outbox. */
   readonly sent: Outgoing[]
   readonly channels: Set<string>
+  /** How the account knows whoever asks. */
+  asker: Asker
   nowMs: number
   begin(address?: Address, network?: string, purpose?: ChallengePurpose): Promise<ChallengeReply>
   resend(challengeId: string): Promise<ChallengeReply>
@@ -46,6 +55,7 @@ function openStage(t: Test, folder = t.testdir(), nowMs = START_MS): Stage {
   const sent: Outgoing[] = []
   const channels = new Set(['mail', 'sms'])
   const challenges = new ChallengeStore({
+    knownSignIns: { askerOf: () => stage.asker },
     accounts: new AccountStore(database),
     database,
     expiries,
@@ -62,10 +72,11 @@ function openStage(t: Test, folder = t.testdir(), nowMs = START_MS): Stage {
   })
   t.teardown(() => database.close())
   const stage: Stage = {
-    ...{ folder, database, challenges, expiries, sent, channels, nowMs },
+    ...{ folder, database, challenges, expiries, sent, channels, asker: 'stranger', nowMs },
     begin: (address = ANN, network = 'home', purpose = LOGIN) =>
       database.commit(() => challenges.begin({ purpose, address, network, language: 'en' }, stage.nowMs)),
-    resend: challengeId => database.commit(() => challenges.resend(challengeId, undefined, stage.nowMs)),
+    resend: challengeId =>
+      database.commit(() => challenges.resend({ challengeId, network: 'home' }, stage.nowMs)),
     confirm: (challengeId, otp) =>
       database.commit(() => challenges.confirm({ challengeId, otp, mayConfirm: ANYTHING }, stage.nowMs)),
     lastOtp: () => otps(sent).at(-1) ?? '',
@@ -307,7 +318,7 @@ t.test('no other spelling of a challenge id is taken', async t => {
 t.test('a login by address has tries of its own', async t => {
   const stage = openStage(t)
   const byAddress = (otp: string) =>
-    stage.database.commit(() => stage.challenges.confirmLogin(ANN, otp, stage.nowMs))
+    stage.database.commit(() => stage.challenges.confirmLogin(ANN, otp, 'home', stage.nowMs))
   t.equal(codeOf(await byAddress('123456')), 'CHALLENGE_GONE')
   const { challengeId } = await stage.begin()
   for (let by = 1; by <= 5; by++) await byAddress(otherThan(stage.lastOtp(), by))
@@ -317,12 +328,31 @@ t.test('a login by address has tries of its own', async t => {
   t.equal((await byAddress(stage.lastOtp())).kind, 'confirmed', 'a new login brings new ones')
 })
 
-t.test('a hundred wrong codes in a row stop codes for a day, and the owner is told once', async t => {
-  const stage = openStage(t)
-  for (let hour = 0; hour < 5; hour++) {
-    for (let login = 0; login < 4; login++) await burn(stage, (await stage.begin()).challengeId)
+/** Tries as many wrong codes as strangers may on this day: thirty. */
+async function burnDay(stage: Stage): Promise<void> {
+  for (const logins of [4, 2]) {
+    for (let login = 0; login < logins; login++) await burn(stage, (await stage.begin()).challengeId)
     stage.nowMs += 3_600_000
   }
+  stage.nowMs += 22 * 3_600_000
+}
+
+t.test('thirty wrong codes of strangers are compared in a day, and no more', async t => {
+  const stage = openStage(t)
+  for (let login = 0; login < 4; login++) await burn(stage, (await stage.begin()).challengeId)
+  stage.nowMs += 3_600_000
+  const ids: string[] = []
+  for (let login = 0; login < 3; login++) ids.push((await stage.begin()).challengeId)
+  for (const id of ids) await burn(stage, id)
+  t.match(await stage.confirm(ids[2]!, stage.lastOtp()), { code: 'RATE_LIMITED', waitMs: 23 * 3_600_000 })
+  await t.rejects(stage.begin(), { code: 'RATE_LIMITED' })
+})
+
+t.test('a hundred wrong codes in a row stop codes for a day, and the owner is told once', async t => {
+  const stage = openStage(t)
+  for (let day = 0; day < 3; day++) await burnDay(stage)
+  for (let login = 0; login < 2; login++) await burn(stage, (await stage.begin()).challengeId)
+  stage.nowMs += 3_600_000
   const told = stage.sent.filter(each => 'letter' in each && each.letter.kind === 'codes-stopped')
   t.match(told, [{ to: 'ann@example.org' }])
   const sentCount = stage.sent.length
@@ -461,22 +491,19 @@ t.test('a new code after one that was over and not yet swept leaves no challenge
 
 t.test('while codes are stopped, no other code for the address is taken either', async t => {
   const stage = openStage(t)
-  for (let hour = 0; hour < 4; hour++) {
-    for (let login = 0; login < 4; login++) await burn(stage, (await stage.begin()).challengeId)
-    stage.nowMs += 3_600_000
-  }
-  const other = await stage.begin(ANN, 'home', { kind: 'step-up', userId: 1n as UserId })
+  for (let day = 0; day < 3; day++) await burnDay(stage)
+  const other = await stage.begin(ANN, 'home', { kind: 'link', userId: 1n as UserId, identity: IDENTITY })
   const otp = stage.lastOtp()
-  for (let login = 0; login < 4; login++) await burn(stage, (await stage.begin()).challengeId)
+  for (let login = 0; login < 2; login++) await burn(stage, (await stage.begin()).challengeId)
   t.equal(codeOf(await stage.confirm(other.challengeId, otp)), 'CHALLENGE_GONE')
 })
 
 t.test('an accepted code ends the row of failures', async t => {
   const stage = openStage(t)
-  for (let hour = 0; hour < 9; hour++) {
-    for (let login = 0; login < 3; login++) await burn(stage, (await stage.begin()).challengeId)
+  for (let day = 0; day < 6; day++) {
+    await burnDay(stage)
     const { challengeId } = await stage.begin()
-    if (hour === 4) await stage.confirm(challengeId, stage.lastOtp())
+    if (day === 2) await stage.confirm(challengeId, stage.lastOtp())
     stage.nowMs += 3_600_000
   }
   t.same(
@@ -485,11 +512,73 @@ t.test('an accepted code ends the row of failures', async t => {
   )
 })
 
+t.test(
+  'the limits that strangers have used up leave the owner four codes a day, by network and by token',
+  async t => {
+    const stage = openStage(t)
+    for (let user = 1n; user <= 5n; user++)
+      await stage.begin(ANN, 'x', { kind: 'bind', userId: user as UserId })
+    await t.rejects(stage.begin(), { code: 'RATE_LIMITED' })
+    const refusals: string[] = []
+    for (const asker of ['network', 'token'] as const) {
+      stage.asker = asker
+      for (let send = 0; send < 5; send++) {
+        const reply = await stage.begin().catch(({ code }) => code as string)
+        if (typeof reply === 'string') refusals.push(`${asker} ${send} ${reply}`)
+        else t.equal((await stage.confirm(reply.challengeId, stage.lastOtp())).kind, 'confirmed')
+      }
+    }
+    t.same(refusals, ['network 4 RATE_LIMITED', 'token 4 RATE_LIMITED'])
+  },
+)
+
+t.test('where no new code may be sent, the living one is sent again, the same for the same time', async t => {
+  const stage = openStage(t)
+  for (let user = 1n; user <= 4n; user++)
+    await stage.begin(ANN, 'x', { kind: 'bind', userId: user as UserId })
+  const { challengeId } = await stage.begin()
+  const otp = stage.lastOtp()
+  stage.nowMs += 60_000
+  t.match(await stage.resend(challengeId), { challengeId, expiresIn: 240 })
+  t.equal(stage.sent.length, 6)
+  t.equal(stage.lastOtp(), otp)
+  t.match(stage.sent.at(-1), { letter: { lifetimeS: 240 } })
+  await t.rejects(stage.resend(challengeId), { code: 'OTP_COOLDOWN' })
+  stage.nowMs += 120_000
+  t.match(await stage.resend(challengeId), { expiresIn: 120 })
+  t.equal((await stage.confirm(challengeId, otp)).kind, 'confirmed')
+})
+
+t.test('codes and counts as earlier versions wrote them are read', async t => {
+  const folder = t.testdir()
+  const before = openStage(t, folder)
+  const { challengeId } = await before.begin()
+  const otp = before.lastOtp()
+  const codes = before.database.table<Record<string, unknown>>('codes')
+  await before.database.commit(() => {
+    for (const { key, value } of [...codes.getRange()]) {
+      const { sealed: _, ...old } = value
+      codes.put(key, old)
+    }
+  })
+  await before.database.close()
+  const after = openStage(t, folder)
+  after.nowMs += 60_000
+  for (let user = 1n; user <= 4n; user++)
+    await after.begin(ANN, 'x', { kind: 'bind', userId: user as UserId })
+  await t.rejects(
+    after.resend(challengeId),
+    { code: 'RATE_LIMITED' },
+    'what is not sealed can not be sent again',
+  )
+  t.equal((await after.confirm(challengeId, otp)).kind, 'confirmed')
+})
+
 t.test('who names the address has no tries beyond the twenty of an hour', async t => {
   const stage = openStage(t)
   for (let login = 0; login < 4; login++) await burn(stage, (await stage.begin()).challengeId)
   const outcome = await stage.database.commit(() =>
-    stage.challenges.confirmLogin(ANN, stage.lastOtp(), stage.nowMs),
+    stage.challenges.confirmLogin(ANN, stage.lastOtp(), 'home', stage.nowMs),
   )
   t.match(outcome, { code: 'RATE_LIMITED', waitMs: 3_600_000 })
 })

@@ -45,6 +45,7 @@ function openStage(t: Test, { budgets, folder = t.testdir() }: StageOptions = {}
     onStopped: stop => stops.push(stop),
   })
   const challenges = new ChallengeStore({
+    knownSignIns: { askerOf: () => 'stranger' },
     accounts,
     database,
     expiries,
@@ -67,7 +68,7 @@ function openStage(t: Test, { budgets, folder = t.testdir() }: StageOptions = {}
         challenges.begin({ purpose: { kind: 'login' }, address, network, language: '' }, stage.nowMs),
       ),
     resend: (challengeId: string, channel?: 'email' | 'sms') =>
-      database.commit(() => challenges.resend(challengeId, channel, stage.nowMs)),
+      database.commit(() => challenges.resend({ challengeId, channel, network: '' }, stage.nowMs)),
     async accept(address: Address, network = '') {
       const { challengeId } = await stage.begin(address, network)
       return stage.confirm(challengeId)

@@ -22,6 +22,7 @@ import { Expiries } from '../../src/store/expiries.ts'
 import { IdempotencyStore } from '../../src/store/idempotency-store.ts'
 import { InboxStore } from '../../src/store/inbox-store.ts'
 import { userInKey } from '../../src/store/keys.ts'
+import { KnownSignInStore } from '../../src/store/known-sign-ins.ts'
 import { Notices } from '../../src/store/notices.ts'
 import { OutboxStore } from '../../src/store/outbox-store.ts'
 import { RateStore } from '../../src/store/rate-store.ts'
@@ -66,6 +67,7 @@ export function openWorld(
     accounts,
     devices,
     sessions,
+    knownSignIns: new KnownSignInStore({ database, expiries, secrets, accounts, sessions }),
     outbox,
     inbox,
     /** The devices that were told that there is something in their inbox. */

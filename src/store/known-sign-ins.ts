@@ -1,0 +1,111 @@
+/** The networks and sessions by which users are known again (contract 2.2): one row each, which goes with its user. */
+
+import { createHmac } from 'node:crypto'
+import { identifierOf } from '../domain/account.ts'
+import type { Address } from '../domain/challenge.ts'
+import type { UserId } from '../domain/ids.ts'
+import {
+  type Asker,
+  isKnown,
+  isNoted,
+  type KnownSignIns,
+  knownEndMs,
+  NOTHING_KNOWN,
+  noted,
+} from '../domain/known-sign-in.ts'
+import type { Secrets } from '../domain/secrets.ts'
+import { lasts } from '../domain/session.ts'
+import { parseRefreshToken } from '../domain/token.ts'
+import type { AccountStore } from './account-store.ts'
+import type { Database, Table } from './database.ts'
+import { EXPIRY, type Expiries } from './expiries.ts'
+import { idsKey, userInKey } from './keys.ts'
+import type { SessionStore } from './session-store.ts'
+
+export interface KnownSignInsParts {
+  readonly database: Database
+  readonly expiries: Expiries
+  readonly accounts: Pick<AccountStore, 'ownerOf'>
+  readonly sessions: Pick<SessionStore, 'read'>
+  readonly secrets: Pick<Secrets, 'refreshToken' | 'knownSignIn'>
+}
+
+/** By what a request for a code may be known. */
+export interface AskerTraits {
+  readonly network: string
+  /** As the client sent it: genuine or not, of whichever user. */
+  readonly refreshToken?: string | undefined
+}
+
+export class KnownSignInStore {
+  readonly #parts: KnownSignInsParts
+  readonly #table: Table<KnownSignIns>
+
+  constructor(parts: KnownSignInsParts) {
+    this.#parts = parts
+    this.#table = parts.database.table('known-sign-ins')
+    parts.expiries.define(EXPIRY.knownSignIn, (key, nowMs) => this.#expire(key, nowMs))
+  }
+
+  /** How the account of the address knows the one who asks for a code to it. */
+  askerOf(address: Address, { network, refreshToken }: AskerTraits, nowMs: number): Asker {
+    const userId = this.#parts.accounts.ownerOf(identifierOf(address))?.userId
+    if (userId === undefined) return 'stranger'
+    const known = this.#read(userId)
+    if (refreshToken !== undefined && this.#isToken(userId, known, refreshToken, nowMs)) return 'token'
+    const isHome = isKnown(known.networks, this.#digest(userId, 'network', network), nowMs)
+    return isHome ? 'network' : 'stranger'
+  }
+
+  /** In a transaction: the user has proven who they are, from this network and in this session. */
+  note(userId: UserId, network: string, sessionId: Uint8Array, nowMs: number): void {
+    const before = this.#read(userId)
+    const networkDigest = this.#digest(userId, 'network', network)
+    const sessionDigest = this.#digest(userId, 'session', sessionId)
+    if (isNoted(before.networks, networkDigest, nowMs) && isNoted(before.sessions, sessionDigest, nowMs))
+      return
+    const key = idsKey(userId)
+    const after = {
+      networks: noted(before.networks, networkDigest, nowMs),
+      sessions: noted(before.sessions, sessionDigest, nowMs),
+    }
+    if (!this.#table.doesExist(key)) this.#parts.expiries.add(EXPIRY.knownSignIn, knownEndMs(after), key)
+    this.#table.put(key, after)
+  }
+
+  /** In a transaction: nothing of the user remains here. */
+  eraseOf(userId: UserId): void {
+    this.#table.remove(idsKey(userId))
+  }
+
+  #read(userId: UserId): KnownSignIns {
+    return this.#table.get(idsKey(userId)) ?? NOTHING_KNOWN
+  }
+
+  /** A session may be over: an app that was signed out holds its last token still. One that was taken back is not known. */
+  #isToken(userId: UserId, known: KnownSignIns, text: string, nowMs: number): boolean {
+    const { secrets, sessions } = this.#parts
+    const token = parseRefreshToken(secrets.refreshToken, text)
+    if (token === undefined) return false
+    const session = sessions.read(token.sessionId)
+    if (session !== undefined) return session.userId === userId && lasts(session)
+    return isKnown(known.sessions, this.#digest(userId, 'session', token.sessionId), nowMs)
+  }
+
+  /** For one user alone: that two users share a network does not show. */
+  #digest(userId: UserId, kind: string, place: string | Uint8Array): Uint8Array {
+    const hmac = createHmac('sha256', this.#parts.secrets.knownSignIn)
+      .update(`${kind} ${userId} `)
+      .update(place)
+    return hmac.digest().subarray(0, DIGEST_BYTES)
+  }
+
+  #expire(key: Uint8Array, nowMs: number): number | undefined {
+    const endMs = knownEndMs(this.#read(userInKey(key)))
+    if (nowMs < endMs) return endMs
+    this.#table.remove(key)
+    return undefined
+  }
+}
+
+const DIGEST_BYTES = 16

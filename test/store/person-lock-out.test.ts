@@ -1,0 +1,170 @@
+/**
+ * A week of attacks on one person's address, with every request that a stranger can send, from one network to a thousand,
+ * at several paces. The owner comes three times a day, from home or with the app's last refresh token, and signs in each
+ * time.
+ */
+
+import { randomBytes } from 'node:crypto'
+import t, { type Test } from 'tap'
+import type { Address, ChallengePurpose } from '../../src/domain/challenge.ts'
+import type { UserId } from '../../src/domain/ids.ts'
+import { formatRefreshToken } from '../../src/domain/token.ts'
+import { SignalError } from '../../src/errors.ts'
+import { ChallengeStore } from '../../src/store/challenge-store.ts'
+import { newUser, openWorld } from '../support/application.ts'
+
+const HOUR_MS = 3_600_000
+const WEEK_MS = 7 * 24 * HOUR_MS
+const ANN: Address = { kind: 'email', key: 'ann@example.org', shown: 'ann@example.org' }
+
+async function openStage(t: Test) {
+  const world = openWorld(t.testdir())
+  t.teardown(() => world.database.close())
+  const { userId } = await newUser(world, 'Ann', ANN.key)
+  const mails: string[] = []
+  const outbox = {
+    add: (message: { letter?: { kind: string; otp?: string } } | object) => {
+      if ('letter' in message && message.letter?.otp !== undefined) mails.push(message.letter.otp)
+    },
+  }
+  const challenges = new ChallengeStore({ ...world, outbox, canSend: () => true, testCodes: new Map() })
+  // The app was signed out: of its session there is only what the account remembers.
+  const sessionId = randomBytes(16)
+  await world.database.commit(() => world.knownSignIns.note(userId, 'home', sessionId, world.nowMs()))
+  const refreshToken = formatRefreshToken(world.secrets.refreshToken, { sessionId, generation: 9 })
+  return { ...world, challenges, mails, refreshToken }
+}
+
+type Stage = Awaited<ReturnType<typeof openStage>>
+
+/** One attacker who knows nothing but the address. */
+class Attacker {
+  readonly #stage: Stage
+  readonly #networks: number
+  readonly #isAtHome: boolean
+  readonly #held: string[] = []
+  #requests = 0
+
+  constructor(stage: Stage, networks: number, isAtHome: boolean) {
+    this.#stage = stage
+    this.#networks = networks
+    this.#isAtHome = isAtHome
+  }
+
+  /** Each request of those that there are, in turn. */
+  act(nowMs: number): void {
+    const { challenges } = this.#stage
+    const request = this.#requests++
+    const network = this.#isAtHome ? 'home' : `network ${request % this.#networks}`
+    switch (request % 7) {
+      case 0:
+      case 1:
+        return this.#begin({ kind: 'login' }, network, nowMs)
+      case 2:
+        return this.#begin(
+          { kind: 'bind', userId: BigInt(request % 50) as UserId, isTaken: true },
+          network,
+          nowMs,
+        )
+      case 3:
+        return attempt(() => challenges.resend({ challengeId: this.#held.at(-1) ?? '', network }, nowMs))
+      case 4:
+        return attempt(() => challenges.confirmLogin(ANN, '000000', network, nowMs))
+      default:
+        return this.#guess(nowMs)
+    }
+  }
+
+  #begin(purpose: ChallengePurpose, network: string, nowMs: number): void {
+    const request = { purpose, address: ANN, network, language: '' }
+    attempt(() => this.#held.push(this.#stage.challenges.begin(request, nowMs).challengeId))
+  }
+
+  #guess(nowMs: number): void {
+    for (const challengeId of this.#held.slice(-3)) {
+      const guess = { challengeId, otp: '000000', mayConfirm: () => true }
+      for (let at = 0; at < 5; at++) attempt(() => this.#stage.challenges.confirm(guess, nowMs))
+    }
+  }
+}
+
+/** What is refused is what the attacker expects. */
+function attempt(act: () => unknown): void {
+  try {
+    act()
+  } catch (error) {
+    if (!(error instanceof SignalError)) throw error
+  }
+}
+
+interface Siege {
+  readonly networks: number
+  readonly paceMs: number
+  /** From home, or with the last refresh token from a hotel, in turn. */
+  readonly visits: readonly ('home' | 'token')[]
+  readonly isAtHome?: boolean
+}
+
+/** How often the owner came, and signed in. */
+function besiege(stage: Stage, { networks, paceMs, visits: kinds, isAtHome = false }: Siege) {
+  const attacker = new Attacker(stage, networks, isAtHome)
+  const startMs = stage.nowMs()
+  let [visits, signedIn] = [0, 0]
+  let visitAtMs = startMs + 5 * HOUR_MS
+  for (let nowMs = startMs; nowMs < startMs + WEEK_MS; nowMs += paceMs) {
+    attacker.act(nowMs)
+    if (nowMs < visitAtMs) continue
+    const kind = kinds[visits++ % kinds.length]!
+    // 8 hours, and some minutes more or less each time.
+    visitAtMs += 8 * HOUR_MS + ((visits * 37) % 11) * 60_000
+    if (signIn(stage, kind, nowMs, atMs => attacker.act(atMs))) signedIn++
+  }
+  return { visits, signedIn }
+}
+
+/** Asks, reads the newest code, types it; once more where another code has come meanwhile. */
+function signIn(
+  stage: Stage,
+  kind: Siege['visits'][number],
+  nowMs: number,
+  attack: (nowMs: number) => void,
+): boolean {
+  const traits =
+    kind === 'home' ? { network: 'home' } : { network: 'hotel', refreshToken: stage.refreshToken }
+  const request = { purpose: { kind: 'login' }, address: ANN, language: '', ...traits } as const
+  let challengeId = ''
+  attempt(() => {
+    challengeId = stage.challenges.begin(request, nowMs).challengeId
+  })
+  for (const second of [5, 10, 15, 20]) {
+    for (let request = 0; request < 7; request++) attack(nowMs + second * 1_000)
+    const otp = stage.mails.at(-1) ?? ''
+    if (second % 2 === 1) attack(nowMs + second * 1_000 + 500)
+    const guess = { challengeId, otp, mayConfirm: () => true }
+    if (stage.challenges.confirm(guess, nowMs + second * 1_000 + 900).kind === 'confirmed') return true
+  }
+  return false
+}
+
+for (const networks of [1, 10, 1_000]) {
+  for (const [pace, paceMs] of [
+    ['every minute', 60_000],
+    ['every six minutes', 360_000],
+    ['every hour', HOUR_MS],
+  ] as const) {
+    t.test(`${networks} networks that attack ${pace} for a week never stop the owner`, async t => {
+      const stage = await openStage(t)
+      const siege = { networks, paceMs, visits: ['home', 'token'] } as const
+      const { visits, signedIn } = await stage.database.commit(() => besiege(stage, siege))
+      t.ok(visits >= 20, `${visits} visits`)
+      t.equal(signedIn, visits)
+    })
+  }
+}
+
+t.test('an attacker behind the network of the owner never stops the app with its last token', async t => {
+  const stage = await openStage(t)
+  const siege = { networks: 1, paceMs: 120_000, visits: ['token'], isAtHome: true } as const
+  const { visits, signedIn } = await stage.database.commit(() => besiege(stage, siege))
+  t.equal(signedIn, visits)
+})
