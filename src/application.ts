@@ -58,6 +58,7 @@ import { DeviceInbox } from './store/device-inbox.ts'
 import { DeviceStore } from './store/device-store.ts'
 import { Errands } from './store/errands.ts'
 import { Expiries } from './store/expiries.ts'
+import { type CodeTry, GuessWatch } from './store/guess-watch.ts'
 import { IdLists } from './store/id-lists.ts'
 import { IdempotencyStore } from './store/idempotency-store.ts'
 import { IdentityTokenStore } from './store/identity-token-store.ts'
@@ -117,6 +118,9 @@ export interface ApplicationParts {
   readonly onRendered?: (rendered: Rendered) => void
   /** Short messages to some numbers have stopped, since so few of their codes are confirmed. */
   readonly onSmsStopped: (stop: SmsStop) => void
+  /** A code was tried; codes begin to be guessed on the whole. */
+  readonly onCodeTried: (tried: CodeTry) => void
+  readonly onGuessing: () => void
   /** Something of ours failed that nobody waits for. */
   readonly onFault: (error: unknown) => void
   readonly onTokenReused: (userId: UserId, requestId: string) => void
@@ -255,6 +259,7 @@ function openStores(parts: ApplicationParts) {
     shareTokens: new ShareTokenStore({ ...base, lists }),
     sessions,
     knownSignIns: new KnownSignInStore({ ...base, accounts, sessions }),
+    guessWatch: new GuessWatch(base),
     rates: new RateStore(database, expiries),
     idempotency,
   }

@@ -243,6 +243,9 @@ async function startApplication(
     onOutgoing: channel => wake(channel),
     ...(devConsole === undefined ? {} : { onRendered: devConsole.onDelivered }),
     onFault: error => house.onFault(error),
+    onCodeTried: ({ asker, isAccepted }) =>
+      metrics.codeTries.inc({ asker, outcome: isAccepted ? 'accepted' : 'wrong' }),
+    onGuessing: () => logger.warn({ event: 'codes-guessed' }),
     onSmsStopped({ scope, name, untilMs }) {
       metrics.smsStops.inc({ scope })
       logger.warn({ event: 'sms-stopped', scope, name, until: new Date(untilMs).toISOString() })
@@ -268,6 +271,9 @@ async function startApplication(
   for (const channel of CHANNELS) wake(channel)
   world.every(SWEEP_MS, application.sweep)
   expireForEver(house, application)
+  metrics.gauge('callsign_codes_guessed', 'Whether more codes are wrong than right, and many: 1 or 0', () =>
+    Number(application.stores.guessWatch.isGuessed(nowMs())),
+  )
   metrics.labelledCounter(
     'callsign_inbox_dropped_total',
     'Messages that left an inbox unread: it was full, or their time was over',

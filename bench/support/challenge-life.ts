@@ -9,6 +9,7 @@ import { AccountStore } from '../../src/store/account-store.ts'
 import { ChallengeStore } from '../../src/store/challenge-store.ts'
 import { Database } from '../../src/store/database.ts'
 import { Expiries } from '../../src/store/expiries.ts'
+import { GuessWatch } from '../../src/store/guess-watch.ts'
 import { KnownSignInStore } from '../../src/store/known-sign-ins.ts'
 import { OutboxStore } from '../../src/store/outbox-store.ts'
 import { SessionStore } from '../../src/store/session-store.ts'
@@ -58,6 +59,7 @@ class ChallengeLife {
     const sessions = new SessionStore({ ...stores, lifetimes })
     this.#challenges = new ChallengeStore({
       ...stores,
+      guessWatch: new GuessWatch({ ...stores, onCodeTried: () => undefined, onGuessing: () => undefined }),
       knownSignIns: new KnownSignInStore({ ...stores, sessions }),
       outbox: this.#outbox,
       randomBytes,

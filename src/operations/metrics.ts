@@ -8,6 +8,7 @@ import Gauge from 'prom-client/lib/gauge.js'
 import Histogram from 'prom-client/lib/histogram.js'
 import Registry from 'prom-client/lib/registry.js'
 import type { DeliveryOutcome } from '../delivery/outcome.ts'
+import type { Asker } from '../domain/known-sign-in.ts'
 import type { Channel } from '../domain/outgoing.ts'
 import type { SmsScope } from '../domain/sms-budget.ts'
 import { AnswerTimes } from './answer-times.ts'
@@ -37,6 +38,13 @@ export class Metrics {
     name: 'callsign_deliveries_total',
     help: 'Tries to send a message, by channel and outcome',
     labelNames: ['channel', 'outcome'],
+    registers: [this.#registry],
+  })
+
+  readonly codeTries = new Counter({
+    name: 'callsign_code_tries_total',
+    help: 'Codes that were tried, by how the account knows who tries, and by outcome',
+    labelNames: ['asker', 'outcome'],
     registers: [this.#registry],
   })
 
@@ -82,6 +90,8 @@ export class Metrics {
   constructor() {
     // A series that begins with its first event has no increase over it: what alarms watch begins at zero.
     this.refusals.inc({ code: 'STORE_UNAVAILABLE' }, 0)
+    for (const asker of Object.keys(ASKERS))
+      for (const outcome of ['accepted', 'wrong']) this.codeTries.inc({ asker, outcome }, 0)
     for (const scope of Object.keys(SMS_SCOPES)) this.smsStops.inc({ scope }, 0)
     for (const channel of Object.keys(CHANNELS))
       for (const outcome of Object.keys(OUTCOMES)) this.deliveries.inc({ channel, outcome }, 0)
@@ -158,6 +168,7 @@ async function watchRuntime(register: Registry): Promise<void> {
 const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 /** By what their types have: what is added there is missed here. */
 const CHANNELS: Record<Channel, true> = { mail: true, sms: true, push: true, apple: true }
+const ASKERS: Record<Asker, true> = { stranger: true, network: true, token: true }
 const SMS_SCOPES: Record<SmsScope, true> = { range: true, network: true, 'calling-code': true, all: true }
 const OUTCOMES: Record<DeliveryOutcome['kind'] | 'too-late', true> = {
   sent: true,

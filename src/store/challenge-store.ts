@@ -55,6 +55,7 @@ import { CodeSender, type CodeSenderParts } from './code-sender.ts'
 import { CodeTable, type FoundCode } from './code-table.ts'
 import type { Database } from './database.ts'
 import type { Expiries } from './expiries.ts'
+import type { GuessWatch } from './guess-watch.ts'
 import type { AskerTraits, KnownSignInStore } from './known-sign-ins.ts'
 import type { SmsStop } from './sms-budget.ts'
 
@@ -62,6 +63,7 @@ export interface ChallengeStoreParts extends CodeSenderParts {
   readonly database: Database
   readonly expiries: Expiries
   readonly knownSignIns: Pick<KnownSignInStore, 'askerOf'>
+  readonly guessWatch: Pick<GuessWatch, 'missingMs' | 'count'>
 }
 
 export interface ChallengeRequest extends AskerTraits {
@@ -154,6 +156,7 @@ export class ChallengeStore {
     const key = this.#codes.keyOf(codeName(address, purpose))
     const last = this.#codes.read(key, nowMs)
     const asker = this.#askerOf(request, nowMs)
+    this.#assertNotSlowed({ asker, network }, nowMs)
     const decision = this.#decided(decideBegin(this.#sendState(address, asker, last), nowMs), address)
     if (last === undefined) this.#codes.forgetEnded(key)
     const id = this.#parts.randomBytes(CHALLENGE_ID_BYTES)
@@ -172,9 +175,11 @@ export class ChallengeStore {
 
   /** Throws what `begin` would: to be asked first by whoever writes other things in the same transaction. */
   assertCanBegin(request: ChallengeRequest, nowMs: number): void {
-    const { purpose, address } = request
+    const { purpose, address, network } = request
     const last = this.#codes.read(this.#codes.keyOf(codeName(address, purpose)), nowMs)
-    const state = this.#sendState(address, this.#askerOf(request, nowMs), last)
+    const asker = this.#askerOf(request, nowMs)
+    this.#assertNotSlowed({ asker, network }, nowMs)
+    const state = this.#sendState(address, asker, last)
     this.#decided(decideBegin(state, nowMs), address)
   }
 
@@ -249,12 +254,15 @@ export class ChallengeStore {
     const counts = this.#counts.read(address)
     if (stopLeftMs(counts, asker, nowMs) > 0) return GONE
     if (!isAlive(code, nowMs)) return EXPIRED
-    const waitMs = missingForTry(counts, asker, nowMs)
+    const slowedMs = this.#parts.guessWatch.missingMs({ asker, network }, nowMs)
+    const waitMs = Math.max(slowedMs, missingForTry(counts, asker, nowMs))
     if (waitMs > 0) return { kind: 'refused', code: 'RATE_LIMITED', waitMs }
     // The try is counted before the code is looked at: whatever happens between the two, it is not free.
     const tried = countTry(code, trier)
     this.#codes.put(key, tried)
-    if (isOtp(this.#parts.secrets.codePepper, code.codeId, code.hash, otp)) {
+    const isAccepted = isOtp(this.#parts.secrets.codePepper, code.codeId, code.hash, otp)
+    this.#parts.guessWatch.count({ asker, network, isAccepted }, nowMs)
+    if (isAccepted) {
       this.#codes.remove({ key, code })
       this.#counts.put(address, countSuccess(counts))
       if (code.isByMail !== true) this.#sender.countConfirmed({ address, network }, nowMs)
@@ -277,6 +285,12 @@ export class ChallengeStore {
     if (left.challenges.length === 0) this.#codes.remove({ key, code })
     else this.#codes.keep({ key, code }, left)
     this.#sender.tellStopped(address, nowMs)
+  }
+
+  /** Throws `RATE_LIMITED` where a network has guessed while many do. */
+  #assertNotSlowed(asked: { readonly asker: Asker; readonly network: string }, nowMs: number): void {
+    const waitMs = this.#parts.guessWatch.missingMs(asked, nowMs)
+    if (waitMs > 0) throw waitRefusal({ code: 'RATE_LIMITED', waitMs })
   }
 
   /** Throws instead of a decision to wait, and when a code would have to be sent and can't be. */

@@ -100,6 +100,7 @@ export const EXPIRY = {
   errand: 15,
   smsTally: 17,
   knownSignIn: 18,
+  codeTries: 19,
 } as const
 
 function rethrow(error: unknown): never {

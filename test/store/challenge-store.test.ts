@@ -55,6 +55,7 @@ function openStage(t: Test, folder = t.testdir(), nowMs = START_MS): Stage {
   const sent: Outgoing[] = []
   const channels = new Set(['mail', 'sms'])
   const challenges = new ChallengeStore({
+    guessWatch: { missingMs: () => 0, count: () => undefined },
     knownSignIns: { askerOf: () => stage.asker },
     accounts: new AccountStore(database),
     database,

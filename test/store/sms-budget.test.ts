@@ -45,6 +45,7 @@ function openStage(t: Test, { budgets, folder = t.testdir() }: StageOptions = {}
     onStopped: stop => stops.push(stop),
   })
   const challenges = new ChallengeStore({
+    guessWatch: { missingMs: () => 0, count: () => undefined },
     knownSignIns: { askerOf: () => 'stranger' },
     accounts,
     database,

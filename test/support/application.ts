@@ -19,6 +19,7 @@ import { Database } from '../../src/store/database.ts'
 import { DeviceStore } from '../../src/store/device-store.ts'
 import { Errands } from '../../src/store/errands.ts'
 import { Expiries } from '../../src/store/expiries.ts'
+import { type CodeTry, GuessWatch } from '../../src/store/guess-watch.ts'
 import { IdempotencyStore } from '../../src/store/idempotency-store.ts'
 import { InboxStore } from '../../src/store/inbox-store.ts'
 import { userInKey } from '../../src/store/keys.ts'
@@ -40,7 +41,7 @@ export type TestWorld = ReturnType<typeof openWorld>
 export function openWorld(
   folder: string,
   startsAtMs = Date.UTC(2026, 0, 1),
-  options: { rates?: boolean } = {},
+  options: { rates?: boolean; onCodeTried?: (tried: CodeTry) => void; onGuessing?: () => void } = {},
 ) {
   let nowMs = startsAtMs
   const database = Database.open(folder)
@@ -68,6 +69,12 @@ export function openWorld(
     devices,
     sessions,
     knownSignIns: new KnownSignInStore({ database, expiries, secrets, accounts, sessions }),
+    guessWatch: new GuessWatch({
+      database,
+      expiries,
+      onCodeTried: options.onCodeTried ?? (() => undefined),
+      onGuessing: options.onGuessing ?? (() => undefined),
+    }),
     outbox,
     inbox,
     /** The devices that were told that there is something in their inbox. */

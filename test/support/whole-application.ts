@@ -71,6 +71,8 @@ export function openWhole(t: Test, options: WholeOptions = {}): WholeApplication
       throw error
     },
     onSmsStopped: () => undefined,
+    onCodeTried: () => undefined,
+    onGuessing: () => undefined,
     identityOf: () => undefined,
     isConnected: (userId, deviceId) => signalling.connections.isConnected(userId, deviceId),
   })
