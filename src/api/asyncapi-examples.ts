@@ -74,6 +74,7 @@ const MEMBERS: Readonly<Record<EventType | 'error', object>> = {
   contact_removed: BOB,
   device_added: DEVICE,
   device_removed: DEVICE,
+  device_push_lost: { deviceId: BOBS_PHONE, name: 'Bob’s Pixel', platform: 'android', tokens: ['fcmToken'] },
   session_revoked: { reason: 'logout' },
   profile_changed: {
     ...ANN,

@@ -26,6 +26,8 @@ const SUMMARIES: Readonly<Record<EventType | CommandName | 'error', string>> = {
   contact_removed: 'The two are contacts no more',
   device_added: 'Another device signed in as this user: show it',
   device_removed: 'A device of this user was removed',
+  device_push_lost:
+    'Another device took over the push tokens of this one, which calls do not wake any more: show it',
   session_revoked: 'Sessions of this user were ended, and why',
   profile_changed: 'The profile as it is now',
   badge: 'What the badge of the app should say',

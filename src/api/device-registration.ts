@@ -35,6 +35,7 @@ import { assertLasts } from './authentication.ts'
 import { type DeviceRemovalWorld, noticeOf, removeDevice } from './device-removal.ts'
 import { assertRate, countRate, type LastingRate, type LastingRatesWorld } from './lasting-rates.ts'
 import type { Call, Reply } from './operation.ts'
+import { tellPushLosses } from './push-losses.ts'
 import type { Registration } from './registration.ts'
 
 export interface DeviceRegistrationWorld extends DeviceRemovalWorld, LastingRatesWorld {
@@ -156,7 +157,7 @@ export class DeviceRegistration {
     assertLasts(sessions.read(sessionId))
     const tokens = pushTokensAfter(known.push, push, nowMs)
     const device = { ...withPush(known, tokens), info, lastSeenAtMs: nowMs }
-    devices.put(userId, device)
+    tellPushLosses(this.#world.notices, devices.put(userId, device), { userId, replacesDeviceId }, nowMs)
     sessions.bind(sessionId, device.deviceId)
     this.#replace(userId, replacesDeviceId, device.deviceId, nowMs)
     return device
@@ -231,9 +232,10 @@ export class DeviceRegistration {
       createdAtMs: startedAtMs,
       lastSeenAtMs: nowMs,
     }
-    devices.finish(userId, device)
+    const { replacesDeviceId } = pending
+    tellPushLosses(notices, devices.finish(userId, device), { userId, replacesDeviceId }, nowMs)
     sessions.bind(pending.sessionId, deviceId)
-    this.#replace(userId, pending.replacesDeviceId, deviceId, nowMs)
+    this.#replace(userId, replacesDeviceId, deviceId, nowMs)
     countRate(this.#world, REGISTRATIONS, userId, nowMs)
     notices.tell(userId, { kind: 'device_added', ...noticeOf(device) }, nowMs, deviceId)
     return device

@@ -33,6 +33,7 @@ import {
   operationWithQuery,
   pathId,
 } from './operation.ts'
+import { tellPushLosses } from './push-losses.ts'
 
 export interface DevicesWorld extends DeviceRemovalWorld {
   readonly registration: Pick<DeviceRegistration, 'register'>
@@ -88,7 +89,7 @@ function registrationOf(
   }
 }
 
-function putPush({ devices, sessions }: DevicesWorld): Operation {
+function putPush({ devices, sessions, notices }: DevicesWorld): Operation {
   return operationWithBody(PutPushRequest, {
     id: 'putPushTokens',
     method: 'PUT',
@@ -104,10 +105,8 @@ function putPush({ devices, sessions }: DevicesWorld): Operation {
         if (device === undefined) throw deviceNotFound()
         // Else the tokens that a logout has just forgotten would be back, for calls to somebody who is gone.
         assertLasts(sessions.read(sessionIdOf(sessionName)))
-        devices.put(
-          userId,
-          withPush(device, pushTokensAfter(device.push, known(PutPushRequest, body), nowMs)),
-        )
+        const tokens = pushTokensAfter(device.push, known(PutPushRequest, body), nowMs)
+        tellPushLosses(notices, devices.put(userId, withPush(device, tokens)), { userId }, nowMs)
         return { status: 204 }
       }),
   })

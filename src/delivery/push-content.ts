@@ -71,6 +71,7 @@ export function pushContentOf(notice: Notice, addressee: Addressee): PushContent
     case 'contact_added':
       return contactAlertOf(notice)
     case 'device_added':
+    case 'device_push_lost':
     case 'session_revoked':
       return accountAlertOf(notice)
     default:
@@ -156,14 +157,15 @@ function contactAlertOf(notice: NoticeOf<'friend_request' | 'contact_added'>): A
   }
 }
 
-function accountAlertOf(notice: NoticeOf<'device_added' | 'device_removed' | 'session_revoked'>): Alert {
+function accountAlertOf(notice: NoticeOf<'device_added' | 'device_push_lost' | 'session_revoked'>): Alert {
   const { kind: type } = notice
   if (type === 'session_revoked') {
     const members = { type, reason: notice.reason, ...eventOf(notice) }
     return { kind: 'alert', locKey: type, locArgs: [], thread: 'account', members }
   }
-  const { deviceId, name, platform, publicKeyHash } = notice
-  const members = { type, deviceId: `${deviceId}`, name, platform, publicKeyHash, ...eventOf(notice) }
+  const { deviceId, name, platform } = notice
+  const key = type === 'device_push_lost' ? {} : { publicKeyHash: notice.publicKeyHash }
+  const members = { type, deviceId: `${deviceId}`, name, platform, ...key, ...eventOf(notice) }
   return { kind: 'alert', locKey: type, locArgs: [name], thread: 'account', members }
 }
 

@@ -62,6 +62,13 @@ export interface PendingDevice {
   readonly startedAtMs: number
 }
 
+/** A device from which another one took push tokens over: a token leads to one device. */
+export interface PushLoss {
+  readonly userId: UserId
+  readonly device: Device
+  readonly tokens: readonly PushTokenName[]
+}
+
 /** Whose a public key is: of a device, active or removed, or of one that is being registered. */
 export interface KeyOwner {
   readonly userId: UserId

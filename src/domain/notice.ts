@@ -4,6 +4,7 @@
  */
 
 import type { CallNoticeBody } from './call-notice.ts'
+import type { PushTokenName } from './device.ts'
 import type { DeviceId, RequestId, UserId } from './ids.ts'
 
 export interface Badge {
@@ -43,6 +44,15 @@ export type PersonalNoticeBody =
       readonly platform: string
       readonly publicKeyHash: string
     }
+  | {
+      /** Pushes no longer reach the device: another one has sent its push tokens as its own. */
+      readonly kind: 'device_push_lost'
+      readonly deviceId: DeviceId
+      readonly name: string
+      readonly platform: string
+      readonly tokens: readonly PushTokenName[]
+      readonly isPushed: boolean
+    }
   | { readonly kind: 'session_revoked'; readonly reason: string }
   /** The profile or the login methods are not what they were; a device reads them anew. */
   | { readonly kind: 'profile_changed' }
@@ -67,6 +77,7 @@ export function isPushed(notice: NoticeBody): boolean {
     case 'session_revoked':
       return true
     case 'contact_added':
+    case 'device_push_lost':
       return notice.isPushed
     default:
       return false

@@ -114,6 +114,10 @@ export function eventBody(event: Notice | TopicEvent, { deviceId, user }: EventR
       const { deviceId, name, platform, publicKeyHash } = event
       return { v, type, eventId, sentAt, deviceId, name, platform, publicKeyHash }
     }
+    case 'device_push_lost': {
+      const { deviceId, name, platform, tokens } = event
+      return { v, type, eventId, sentAt, deviceId, name, platform, tokens }
+    }
     case 'session_revoked':
       return { v, type, eventId, sentAt, reason: event.reason }
     case 'profile_changed':
@@ -235,6 +239,14 @@ export const EVENT_SCHEMAS: Readonly<Record<EventType, TObject>> = {
   contact_removed: eventSchema('contact_removed', { userId: Uint64Text, displayName: Type.String() }),
   device_added: deviceEvent('device_added'),
   device_removed: deviceEvent('device_removed'),
+  device_push_lost: eventSchema('device_push_lost', {
+    deviceId: { ...Uint64Text, description: 'The device that is pushed to no more' },
+    name: Type.String(),
+    platform: Type.String(),
+    tokens: Type.Array(oneOf(['apnsToken', 'apnsVoipToken', 'fcmToken']), {
+      description: 'What another device has sent as its own',
+    }),
+  }),
   session_revoked: eventSchema('session_revoked', { reason: Type.String() }),
   profile_changed: eventSchema('profile_changed', UserView.properties),
   badge: eventSchema('badge', Badge.properties),

@@ -3,7 +3,14 @@
  * key is, and which device has each push token.
  */
 
-import type { Device, KeyOwner, PendingDevice, PushTokenName, PushTokens } from '../domain/device.ts'
+import type {
+  Device,
+  KeyOwner,
+  PendingDevice,
+  PushLoss,
+  PushTokenName,
+  PushTokens,
+} from '../domain/device.ts'
 import { PUSH_TOKEN_NAMES, withoutToken } from '../domain/device.ts'
 import type { DeviceId, UserId } from '../domain/ids.ts'
 import { assert } from '../errors.ts'
@@ -95,21 +102,22 @@ export class DeviceStore {
     this.#keyOwners.put(textKey(publicKey), { userId, deviceId: removed.deviceId })
   }
 
-  /** In a transaction: a registration is done, the device is there. */
-  finish(userId: UserId, device: Device): void {
+  /** In a transaction: a registration is done, the device is there. Returns as `put`. */
+  finish(userId: UserId, device: Device): readonly PushLoss[] {
     this.#pending.remove(idsKey(userId, device.deviceId))
-    this.put(userId, device)
+    return this.put(userId, device)
   }
 
   /**
    * In a transaction: the new state of an active device, or a new one. A push token that another device had is taken
-   * from it: a phone has one, whoever is signed in.
+   * from it: a phone has one, whoever is signed in. Returns the devices that lost one, whose users are to be told.
    */
-  put(userId: UserId, device: Device): void {
+  put(userId: UserId, device: Device): readonly PushLoss[] {
     assert(device.removedAtMs === undefined, 'a removed device stays as it is')
     const before = this.active(userId, device.deviceId)
-    this.#moveTokens({ userId, deviceId: device.deviceId }, before?.push, device.push)
+    const taken = this.#moveTokens({ userId, deviceId: device.deviceId }, before?.push, device.push)
     this.#devices.put(idsKey(userId, device.deviceId), device)
+    return lossesOf(taken)
   }
 
   /**
@@ -187,23 +195,45 @@ export class DeviceStore {
   }
 
   /** Every token of a device has a row that names it, and no other device has that token. */
-  #moveTokens(owner: KeyOwner, before: PushTokens | undefined, after: PushTokens | undefined): void {
+  #moveTokens(owner: KeyOwner, before: PushTokens | undefined, after: PushTokens | undefined): TakenToken[] {
+    const taken: TakenToken[] = []
     for (const name of PUSH_TOKEN_NAMES) {
       const [old, token] = [before?.[name], after?.[name]]
       if (old === token) continue
       if (old !== undefined) this.#tokenHolders.remove(tokenKey(name, old))
       if (token === undefined) continue
       const holder = this.#tokenHolders.get(tokenKey(name, token))
-      if (holder !== undefined) this.#takeToken(holder, name)
+      if (holder !== undefined) taken.push({ ...this.#takeToken(holder, name), name })
       this.#tokenHolders.put(tokenKey(name, token), owner)
     }
+    return taken
   }
 
-  #takeToken({ userId, deviceId }: KeyOwner, name: PushTokenName): void {
+  #takeToken({ userId, deviceId }: KeyOwner, name: PushTokenName): Omit<TakenToken, 'name'> {
     const device = this.active(userId, deviceId)
     assert(device?.push?.[name] !== undefined, 'a token is held by the device that its row names')
     this.#devices.put(idsKey(userId, deviceId), withPush(device, withoutToken(device.push, name)))
+    return { userId, device }
   }
+}
+
+/** A token that a device had a moment ago. */
+interface TakenToken {
+  readonly userId: UserId
+  readonly device: Device
+  readonly name: PushTokenName
+}
+
+/** One for each device. */
+function lossesOf(taken: readonly TakenToken[]): readonly PushLoss[] {
+  const first = taken.filter(
+    ({ device }, at) => at === taken.findIndex(each => each.device.deviceId === device.deviceId),
+  )
+  return first.map(({ userId, device }) => ({
+    userId,
+    device,
+    tokens: taken.filter(each => each.device.deviceId === device.deviceId).map(({ name }) => name),
+  }))
 }
 
 /** The device with these tokens, or with none. */

@@ -34,6 +34,52 @@ t.test('push tokens are renewed one at a time, taken back when empty, and moved 
   t.same([tokensOf(second)?.apnsToken, tokensOf(second)?.registeredAtMs], ['ab'.repeat(32), registeredAtMs])
 })
 
+t.test(
+  'a push token that another device takes over is told to its user, by push if another user did it',
+  async t => {
+    const { house, ann, other, first, second } = await twoDevices(t)
+    const bob = await newUser(house.world, 'Bob')
+    const bobs: string = (await registerDevice(house, bob)).body.deviceId
+    const put = (token: string, body: object) =>
+      house.send('PUT /app/api/devices/current/push', { token, body })
+    const pair = { fcmToken: 'f', apnsToken: 'aa'.repeat(32), bundleId: 'com.example.app' }
+    await put(ann.token, { ...pair, apnsVoipToken: 'bb'.repeat(32) })
+    await put(other.token, { fcmToken: 'tablet' })
+    await house.world.takeSent()
+    await put(bob.token, pair)
+    t.same(activeDevice(house, ann, first)?.push?.apnsVoipToken, 'bb'.repeat(32))
+    t.equal(
+      house.told.at(-1),
+      `device_push_lost ${first} except undefined`,
+      'one message, to all of Ann’s devices',
+    )
+    const pushes = (await house.world.takeSent()).flatMap(sent => (sent.channel === 'push' ? [sent] : []))
+    t.same(pushes.map(({ deviceId }) => String(deviceId)).sort(), [first, second].sort())
+    const lost = { kind: 'device_push_lost', deviceId: idOf(first), tokens: ['apnsToken', 'fcmToken'] }
+    for (const { notice } of pushes) t.match(notice, lost)
+    await put(ann.token, { fcmToken: 'f' })
+    t.equal(house.told.at(-1), `device_push_lost ${bobs} except undefined`, 'and the other way round')
+    await house.world.takeSent()
+    await put(other.token, { fcmToken: 'f' })
+    t.equal(house.told.at(-1), `device_push_lost ${first} except undefined`)
+    t.same(await house.world.takeSent(), [], 'one’s own other device is no alarm')
+    const told = house.told.length
+    await put(other.token, { fcmToken: 'f' })
+    t.equal(house.told.length, told, 'nor is a token that is sent again')
+  },
+)
+
+t.test('a device that takes the place of another brings its push token along without a word', async t => {
+  const { house, ann, first } = await twoDevices(t)
+  await house.send('PUT /app/api/devices/current/push', { token: ann.token, body: { fcmToken: 'f' } })
+  const answer = await registerDevice(house, ann, newKey(), {
+    replacesDeviceId: first,
+    push: { fcmToken: 'f' },
+  })
+  t.equal(activeDevice(house, ann, answer.body.deviceId)?.push?.fcmToken, 'f')
+  t.notMatch(house.told.join(), /device_push_lost/)
+})
+
 t.test('push tokens that come while their session ends are not kept', async t => {
   const { house, ann, first } = await twoDevices(t)
   const { database, sessions, devices } = house.world

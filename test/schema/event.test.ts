@@ -150,6 +150,13 @@ const EVENTS: Readonly<Record<EventType, readonly [Event, object]>> = {
     { kind: 'device_removed', ...PHONE },
     { ...PHONE, deviceId: '34' },
   ],
+  device_push_lost: [
+    {
+      ...{ kind: 'device_push_lost', deviceId: DEVICE, name: 'a phone', platform: 'ios' },
+      ...{ tokens: ['apnsToken', 'apnsVoipToken'], isPushed: true },
+    },
+    { deviceId: '34', name: 'a phone', platform: 'ios', tokens: ['apnsToken', 'apnsVoipToken'] },
+  ],
   session_revoked: [{ kind: 'session_revoked', reason: 'logout' }, { reason: 'logout' }],
   profile_changed: [
     { kind: 'profile_changed' },

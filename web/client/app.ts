@@ -294,6 +294,8 @@ export class App {
         return this.#devices.onAdded(event)
       case 'device_removed':
         return this.#devices.onRemoved(event)
+      case 'device_push_lost':
+        return this.#store.say('bad', `${event.name} gets no pushes any more: another device took its token.`)
       default:
         return this.calls.onEvent(event)
     }
