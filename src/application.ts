@@ -36,6 +36,7 @@ import { FcmSender } from './delivery/fcm.ts'
 import { MailSender } from './delivery/mail.ts'
 import { SmsSender } from './delivery/sms.ts'
 import { isPending } from './domain/call.ts'
+import { PRESENT_KEYS } from './domain/contact.ts'
 import type { DeviceId, UserId } from './domain/ids.ts'
 import type { Channel } from './domain/outgoing.ts'
 import { deriveSecrets } from './domain/secrets.ts'
@@ -326,8 +327,10 @@ function joinOperations(parts: ApplicationParts, stores: Stores, senders: Opened
     isDevelopment,
   })
   const { contacts } = stores
-  const mayReadKeys = (asker: UserId, owner: UserId) =>
-    contacts.mayReadKeys(asker, owner, parts.nowMs()) || parts.callIndex.haveInCommon(asker, owner)
+  const keysShown = (asker: UserId, owner: UserId) =>
+    parts.callIndex.haveInCommon(asker, owner)
+      ? PRESENT_KEYS
+      : contacts.keysShown(asker, owner, parts.nowMs())
   const shared = {
     ...base,
     authentication,
@@ -355,7 +358,7 @@ function joinOperations(parts: ApplicationParts, stores: Stores, senders: Opened
     ...profileOperations(shared),
     ...loginMethodOperations(shared),
     ...accountErasureOperations(shared),
-    ...deviceOperations({ ...shared, registration, mayReadKeys }),
+    ...deviceOperations({ ...shared, registration, keysShown }),
     ...shareTokenOperations({ ...shared, deepLinkScheme: config.deepLinkScheme }),
     ...friendRequestOperations(shared),
     ...contactOperations(shared),

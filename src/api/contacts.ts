@@ -15,7 +15,7 @@ import { isReachable, type PeopleWorld, personOf, userNotFound } from './people.
 
 export interface ContactsWorld extends PeopleWorld {
   readonly contacts: ContactStore
-  readonly devices: Pick<DeviceStore, 'activeDevicesOf' | 'countActive'>
+  readonly devices: Pick<DeviceStore, 'activeDevicesOf' | 'devicesAt' | 'countActive'>
   readonly database: Pick<Database, 'afterCommit'>
   /** Told of each block once it is durable. */
   readonly onBlocked: (userId: UserId, otherId: UserId) => void

@@ -4,6 +4,7 @@
  */
 
 import type { Static, TObject } from 'typebox'
+import { type KeysShown, PRESENT_KEYS } from '../domain/contact.ts'
 import { type Device, deviceName, pushTokensAfter } from '../domain/device.ts'
 import type { DeviceId, UserId } from '../domain/ids.ts'
 import { readPublicKey } from '../domain/public-key.ts'
@@ -33,14 +34,15 @@ import {
   operationWithQuery,
   pathId,
 } from './operation.ts'
+import { shownDevices } from './people.ts'
 import { tellPushLosses } from './push-losses.ts'
 
 export interface DevicesWorld extends DeviceRemovalWorld {
   readonly registration: Pick<DeviceRegistration, 'register'>
   readonly devices: DeviceStore
   readonly accounts: Pick<AccountStore, 'read'>
-  /** Whether one user may read the keys of another: contacts, a request by token, a common live call. */
-  readonly mayReadKeys: (asker: UserId, owner: UserId) => boolean
+  /** Which keys of another a user may read, if any: those of contacts, by a request by token, of a common live call. */
+  readonly keysShown: (asker: UserId, owner: UserId) => KeysShown | undefined
 }
 
 export function deviceOperations(world: DevicesWorld): readonly Operation[] {
@@ -171,18 +173,19 @@ function publicKeys(world: DevicesWorld): Operation {
 
 /** An unknown user and one whose keys are not for the asker look the same. */
 function keysOf(
-  { accounts, devices, mayReadKeys }: DevicesWorld,
+  { accounts, devices, keysShown }: DevicesWorld,
   asker: UserId,
   asked: ReadonlySet<UserId>,
 ): object {
   const users: object[] = []
   const unavailable: UserId[] = []
   for (const userId of asked) {
-    const user = userId === asker || mayReadKeys(asker, userId) ? accounts.read(userId) : undefined
-    if (user === undefined) unavailable.push(userId)
+    const shown = userId === asker ? PRESENT_KEYS : keysShown(asker, userId)
+    const user = shown && accounts.read(userId)
+    if (shown === undefined || user === undefined) unavailable.push(userId)
     else {
       const { displayName } = user
-      users.push({ userId, displayName, devices: devices.activeDevicesOf(userId).map(keyOf) })
+      users.push({ userId, displayName, devices: shownDevices(devices, userId, shown).map(keyOf) })
     }
   }
   return { users, unavailable }

@@ -4,6 +4,7 @@
  */
 
 import type { Static } from 'typebox'
+import type { KeysShown } from '../domain/contact.ts'
 import { normalizeMessage } from '../domain/display-name.ts'
 import {
   type ClosingDecision,
@@ -45,7 +46,7 @@ import {
   type Reply,
 } from './operation.ts'
 import { pageOf, rangeOf } from './page.ts'
-import { isReachable, keysOf, personOf, userNotFound } from './people.ts'
+import { isReachable, keysOf, personOf, shownDevices, userNotFound } from './people.ts'
 import { assertLive, findShareToken, tokenNotFound } from './share-tokens.ts'
 
 export interface FriendRequestsWorld extends LastingRatesWorld {
@@ -53,7 +54,7 @@ export interface FriendRequestsWorld extends LastingRatesWorld {
   readonly searches: Pick<AddressSearches, 'leave'>
   readonly shareTokens: ShareTokenStore
   readonly accounts: Pick<AccountStore, 'read' | 'displayNameOf'>
-  readonly devices: Pick<DeviceStore, 'active' | 'activeDevicesOf'>
+  readonly devices: Pick<DeviceStore, 'active' | 'activeDevicesOf' | 'devicesAt'>
   readonly addresses: Pick<AddressReader, 'readNamed'>
   /** Whose key the log has under this hash (64 bytes). */
   readonly identityOf: (
@@ -156,7 +157,8 @@ async function ask(world: FriendRequestsWorld, call: AskingCall, asking: Asking)
       world.shareTokens.use(current(world, token), nowMs)
     }
     const status = decision.kind === 'created' ? 201 : 200
-    return { status, body: viewOf(world, request, receiverId) }
+    const keysShown = contacts.keysShown(caller.userId, receiverId, nowMs)
+    return { status, body: viewOf(world, request, receiverId, keysShown) }
   })
 }
 
@@ -181,12 +183,23 @@ function askAddress(
 function askKeyOwner(world: FriendRequestsWorld, call: AskingCall, publicKeyHash: string): Promise<Reply> {
   const identity = world.identityOf(Buffer.from(publicKeyHash, 'base64'))
   const { userId, deviceId } = identity ?? {}
-  const isActive =
-    userId !== undefined && world.devices.active(userId as UserId, deviceId as DeviceId) !== undefined
-  if (!isActive) {
+  const isKnown = userId !== undefined && isKnownDevice(world, call, userId as UserId, deviceId as DeviceId)
+  if (!isKnown) {
     return refuseCounted(world, SEARCHES, call.caller.userId, call.nowMs, userNotFound())
   }
   return ask(world, call, { receiverId: userId as UserId, route: 'id', rate: SEARCHES })
+}
+
+/** Also one that was removed, to somebody who is shown it: else they could try whether it was. */
+function isKnownDevice(
+  { devices, contacts }: FriendRequestsWorld,
+  { caller, nowMs }: AskingCall,
+  userId: UserId,
+  deviceId: DeviceId,
+): boolean {
+  if (devices.active(userId, deviceId) !== undefined) return true
+  const shown = contacts.keysShown(caller.userId, userId, nowMs)
+  return shown !== undefined && shownDevices(devices, userId, shown).some(each => each.deviceId === deviceId)
 }
 
 function acceptRequest(world: FriendRequestsWorld): Operation {
@@ -326,15 +339,19 @@ function current({ shareTokens }: FriendRequestsWorld, { userId, tokenId }: Shar
 }
 
 /** A request that was made or met, as its sender sees it, or either once it is accepted. */
-function viewOf(world: FriendRequestsWorld, request: FriendRequest, otherId: UserId): object {
-  const { requestId, state, isByToken, createdAtMs } = request
+function viewOf(
+  world: FriendRequestsWorld,
+  { requestId, state, isByToken, createdAtMs }: FriendRequest,
+  otherId: UserId,
+  keysShown: KeysShown | undefined,
+): object {
   const isAccepted = state === 'accepted'
   return {
     requestId,
     status: isAccepted ? 'accepted' : 'pending',
     user: personOf(world, otherId),
     createdAt: timeText(createdAtMs),
-    ...(isAccepted || isByToken ? keysOf(world, otherId) : {}),
+    ...(isAccepted || isByToken ? keysOf(world, otherId, keysShown) : {}),
   }
 }
 

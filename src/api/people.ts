@@ -1,5 +1,7 @@
 /** Other users as a user may see them: their name, and the keys of their devices. */
 
+import { type KeysShown, PRESENT_KEYS } from '../domain/contact.ts'
+import type { Device } from '../domain/device.ts'
 import type { UserId } from '../domain/ids.ts'
 import { SignalError } from '../errors.ts'
 import type { AccountStore } from '../store/account-store.ts'
@@ -7,7 +9,7 @@ import type { DeviceStore } from '../store/device-store.ts'
 
 export interface PeopleWorld {
   readonly accounts: Pick<AccountStore, 'read' | 'displayNameOf'>
-  readonly devices: Pick<DeviceStore, 'activeDevicesOf'>
+  readonly devices: Pick<DeviceStore, 'activeDevicesOf' | 'devicesAt'>
 }
 
 /** Whether somebody new may find the user: not once they have asked for their account to be erased. */
@@ -23,12 +25,25 @@ export function personOf(
   return { userId, displayName: accounts.displayNameOf(userId) }
 }
 
+/** The devices that are shown of a user. */
+export function shownDevices(
+  devices: PeopleWorld['devices'],
+  userId: UserId,
+  shown: KeysShown,
+): readonly Device[] {
+  return shown.kind === 'present' ? devices.activeDevicesOf(userId) : devices.devicesAt(userId, shown.atMs)
+}
+
 /** `publicKeyHashs` and `devices` of a reply: what the client verifies through the log, and encrypts for. */
-export function keysOf({ devices }: Pick<PeopleWorld, 'devices'>, userId: UserId): object {
-  const active = devices.activeDevicesOf(userId)
+export function keysOf(
+  { devices }: Pick<PeopleWorld, 'devices'>,
+  userId: UserId,
+  keysShown: KeysShown = PRESENT_KEYS,
+): object {
+  const shown = shownDevices(devices, userId, keysShown)
   return {
-    publicKeyHashs: active.map(({ publicKeyHash }) => publicKeyHash),
-    devices: active.map(({ deviceId, publicKeyHash, keyAlgorithm }) => ({
+    publicKeyHashs: shown.map(({ publicKeyHash }) => publicKeyHash),
+    devices: shown.map(({ deviceId, publicKeyHash, keyAlgorithm }) => ({
       deviceId,
       publicKeyHash,
       keyAlgorithm,

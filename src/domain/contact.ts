@@ -31,6 +31,23 @@ export function relationOf({ areContacts, sent, received }: Pair, nowMs: number)
   return received !== undefined && isOpenToReceiver(received, nowMs) ? 'incoming' : 'none'
 }
 
+/** Which of another's devices and keys somebody may read: those of now, or those that there were at a time. */
+export type KeysShown = { readonly kind: 'present' } | { readonly kind: 'as-of'; readonly atMs: number }
+
+export const PRESENT_KEYS: KeysShown = { kind: 'present' }
+
+/**
+ * Which keys the sender of an open request by token may read. All senders read the devices of the moment when they showed
+ * the token: what the receiver did since is no business of somebody who may have been declined or blocked, and a list that
+ * stood still for those alone would tell them so. Who asks again after a block gets the devices of when it began.
+ */
+export function keysShownToSender(
+  { createdAtMs, tokenShownAtMs = createdAtMs }: FriendRequest,
+  blockedAtMs: number | undefined,
+): KeysShown {
+  return { kind: 'as-of', atMs: Math.min(tokenShownAtMs, blockedAtMs ?? tokenShownAtMs) }
+}
+
 export interface BlockDecision {
   readonly unlinks: boolean
   /** The blocker's own request, taken back. */

@@ -31,6 +31,8 @@ export interface FriendRequest {
   readonly isShown: boolean
   /** Whether the sender showed a share token of the receiver, which is consent to read the receiver's keys. */
   readonly isByToken: boolean
+  /** When the token was shown, if that was after the request was made. */
+  readonly tokenShownAtMs?: number
   /** Gone once the request is closed. */
   readonly message?: string
   readonly createdAtMs: number
@@ -85,7 +87,7 @@ export function decideRequest(
   if (pair.areContacts) return refused('ALREADY_FRIENDS')
   if (pair.hasBlocked) return refused('USER_BLOCKED')
   if (sent !== undefined && (sent.isShown || route === 'address')) {
-    return { kind: 'repeated', request: route === 'token' ? { ...sent, isByToken: true } : sent }
+    return { kind: 'repeated', request: route === 'token' ? withToken(sent, nowMs) : sent }
   }
   if (counts.contacts >= CONTACTS_MAX) return refused('CONTACT_LIMIT')
   if (received !== undefined) return { kind: 'crossed', request: received }
@@ -93,6 +95,11 @@ export function decideRequest(
   if (isFull) return refused('PENDING_LIMIT')
   const isWithheld = pair.isBlocked || nowMs < pair.quietUntilMs || counts.otherIncoming >= INCOMING_MAX
   return { kind: 'created', isDelivered: !isWithheld, replaces: sent }
+}
+
+/** The first token that was shown counts. */
+function withToken(request: FriendRequest, nowMs: number): FriendRequest {
+  return request.isByToken ? request : { ...request, isByToken: true, tokenShownAtMs: nowMs }
 }
 
 /** A command on one request: what it becomes, or why not. */

@@ -7,8 +7,11 @@
 import {
   BLOCKS_MAX,
   decideBlock,
+  type KeysShown,
+  keysShownToSender,
   type Link,
   type Pair,
+  PRESENT_KEYS,
   type Relation,
   relationOf,
 } from '../domain/contact.ts'
@@ -101,12 +104,16 @@ export class ContactStore {
     return relationOf(this.#pairOf(viewerId, otherId, nowMs), nowMs)
   }
 
-  /** Whether one may read the other's keys: contacts, and either side of an open request that was made by token. */
-  mayReadKeys(askerId: UserId, ownerId: UserId, nowMs: number): boolean {
-    if (askerId === ownerId || this.isContact(askerId, ownerId)) return true
-    if (this.#requests.standing(askerId, ownerId, nowMs)?.isByToken) return true
+  /**
+   * Which of the other's keys one may read, if any: contacts, and the receiver of an open request by token, those of now;
+   * its sender those of when it was made.
+   */
+  keysShown(askerId: UserId, ownerId: UserId, nowMs: number): KeysShown | undefined {
+    if (askerId === ownerId || this.isContact(askerId, ownerId)) return PRESENT_KEYS
     const received = this.#requests.standing(ownerId, askerId, nowMs)
-    return received?.isByToken === true && isOpenToReceiver(received, nowMs)
+    if (received?.isByToken && isOpenToReceiver(received, nowMs)) return PRESENT_KEYS
+    const sent = this.#requests.standing(askerId, ownerId, nowMs)
+    return sent?.isByToken ? keysShownToSender(sent, this.#blocks.get(idsKey(ownerId, askerId))) : undefined
   }
 
   badgeOf(userId: UserId, nowMs: number): Badge {

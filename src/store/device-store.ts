@@ -52,6 +52,14 @@ export class DeviceStore {
     return this.#activeDevices.of(userId, () => valuesOf(this.#devices, userId))
   }
 
+  /** The devices that the user had at that time, by id, those removed since among them. */
+  devicesAt(userId: UserId, atMs: number): readonly Device[] {
+    const removed = valuesOf(this.#removed, userId).filter(({ removedAtMs = 0 }) => removedAtMs > atMs)
+    return [...this.activeDevicesOf(userId), ...removed]
+      .filter(({ createdAtMs }) => createdAtMs <= atMs)
+      .sort((one, other) => (one.deviceId < other.deviceId ? -1 : 1))
+  }
+
   countActive(userId: UserId): number {
     return this.#activeCounts.of(userId, () => this.#devices.getKeysCount(rangeOf(idsKey(userId))))
   }

@@ -167,7 +167,7 @@ class Stage {
       await this.act(ANN, `GET /app/api/${path}`)
     }
     const [ann, bob] = this.users as [TestUser, TestUser]
-    this.#note(`keys ${contacts.mayReadKeys(ann.userId, bob.userId, world.nowMs())}`)
+    this.#note(`keys ${contacts.keysShown(ann.userId, bob.userId, world.nowMs())?.kind}`)
     this.#note(`badge ${contacts.badgeOf(ann.userId, world.nowMs()).total}`)
     for (const { userId, body } of this.house.told.splice(0)) {
       if (userId !== ann.userId) continue

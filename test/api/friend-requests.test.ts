@@ -1,6 +1,6 @@
 /** Friend requests as clients see them (contract 3.2 to 3.4). */
 
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { addressIdentifier } from '../../src/domain/account.ts'
 import type { MethodId, UserId } from '../../src/domain/ids.ts'
 import { newDevice, type TestAnswer, type TestUser } from '../support/application.ts'
@@ -234,8 +234,8 @@ t.test('a request by token answers with keys, which both may read as long as it 
   const { text } = await shareTokenOf(house, bob)
   const { contacts, world } = house
   const mayRead = () => [
-    contacts.mayReadKeys(ann.userId, bob.userId, world.nowMs()),
-    contacts.mayReadKeys(bob.userId, ann.userId, world.nowMs()),
+    contacts.keysShown(ann.userId, bob.userId, world.nowMs()) !== undefined,
+    contacts.keysShown(bob.userId, ann.userId, world.nowMs()) !== undefined,
   ]
   await askById(house, ann, bob)
   t.same(mayRead(), [false, false])
@@ -246,6 +246,69 @@ t.test('a request by token answers with keys, which both may read as long as it 
   t.same(mayRead(), [true, false], 'the sender can not tell')
   await post(house, '/cancel', ann, { requestId: answer.body.requestId })
   t.same(mayRead(), [false, false])
+})
+
+/** Ann asks Bob by his token, who may have blocked her before or blocks her then; what she sees of his devices, later. */
+async function hashesSeen(t: Test, blocks: 'never' | 'before' | 'after'): Promise<readonly unknown[]> {
+  const house = openContacts(t)
+  const [ann, bob] = (await people(house, 'Ann', 'Bob')) as [TestUser, TestUser]
+  const { database, devices } = house.world
+  const names = new Map<string, string>()
+  const add = async (name: string) => {
+    const device = await newDevice(house.world, bob.userId)
+    names.set(device.publicKeyHash, name)
+    house.logged.set(device.publicKeyHash, { userId: bob.userId, deviceId: device.deviceId })
+    return device
+  }
+  const { text } = await shareTokenOf(house, bob)
+  const [phone] = [await add('phone'), await add('tablet')]
+  const block = () => house.send('POST /app/api/block', { token: bob.token, body: { userId: ann.userId } })
+  house.world.pass(1_000)
+  if (blocks === 'before') await block()
+  house.world.pass(1_000)
+  const seen: unknown[] = []
+  const look = async () => {
+    const { status, body } = await post(house, '/by-token', ann, { token: text })
+    seen.push([status, body.publicKeyHashs.map((hash: string) => names.get(hash)).sort()])
+    const search = { publicKeyHash: phone!.publicKeyHash }
+    seen.push((await house.send('POST /app/api/friend-request', { token: ann.token, body: search })).status)
+    return body.requestId
+  }
+  await look()
+  if (blocks === 'after') await block()
+  house.world.pass(1_000)
+  await add('desktop')
+  await database.commit(() => devices.remove(bob.userId, phone!.deviceId, house.world.nowMs()))
+  house.world.pass(1_000)
+  const requestId = await look()
+  if (blocks === 'never') return seen
+  await post(house, '/cancel', ann, { requestId })
+  await look()
+  return seen
+}
+
+t.test('who asked by token sees the devices of then, blocked or not, also when asking again', async t => {
+  const then = ['phone', 'tablet']
+  const seen = [[201, then], 200, [200, then], 200]
+  t.same(await hashesSeen(t, 'never'), seen)
+  t.same(await hashesSeen(t, 'before'), [...seen, [201, then], 200])
+  t.same(await hashesSeen(t, 'after'), [...seen, [201, then], 200])
+})
+
+t.test('who is no contact any more, or asks again unblocked, sees the devices of now', async t => {
+  const house = openContacts(t)
+  const [ann, bob] = (await people(house, 'Ann', 'Bob')) as [TestUser, TestUser]
+  const { text } = await shareTokenOf(house, bob)
+  await newDevice(house.world, bob.userId)
+  house.world.pass(1_000)
+  const { requestId } = (await post(house, '/by-token', ann, { token: text })).body
+  house.world.pass(1_000)
+  await newDevice(house.world, bob.userId)
+  house.world.pass(1_000)
+  const again = await post(house, '/by-token', ann, { token: text })
+  t.equal(again.body.devices.length, 1)
+  await post(house, '/cancel', ann, { requestId })
+  t.equal((await post(house, '/by-token', ann, { token: text })).body.devices.length, 2)
 })
 
 t.test('a token is used by the requests that it makes, and by nothing else', async t => {

@@ -1,15 +1,18 @@
 /** Whose keys a user reads (contract 2.5, `GET user/publicKeys`). */
 
 import t, { type Test } from 'tap'
+import { PRESENT_KEYS } from '../../src/domain/contact.ts'
 import type { UserId } from '../../src/domain/ids.ts'
 import { newUser, type TestUser } from '../support/application.ts'
 import { newKey, openHouse, registerDevice, twoDevices } from '../support/device-house.ts'
 
 /** A house in which the users of `pairs` may read each other's keys. */
 async function houseOfContacts(t: Test, pairs: [UserId, UserId][]) {
-  const mayReadKeys = (asker: UserId, owner: UserId) =>
+  const keysShown = (asker: UserId, owner: UserId) =>
     pairs.some(pair => pair.includes(asker) && pair.includes(owner) && asker !== owner)
-  return openHouse(t, t.testdir(), { mayReadKeys })
+      ? PRESENT_KEYS
+      : undefined
+  return openHouse(t, t.testdir(), { keysShown })
 }
 
 t.test('keys are read of oneself and of whom one may, and all others are unavailable alike', async t => {
@@ -47,6 +50,24 @@ t.test('a removed device has no key to be read', async t => {
     body.users[0].devices.map(({ deviceId }: { deviceId: string }) => deviceId),
     [first],
   )
+})
+
+t.test('keys as of a time are those of the devices of then, removed ones among them', async t => {
+  const atMs = Date.UTC(2026, 0, 1) + 1_000
+  const house = await openHouse(t, t.testdir(), { keysShown: () => ({ kind: 'as-of', atMs }) })
+  const [ann, bob] = [await newUser(house.world, 'Ann'), await newUser(house.world, 'Bob')]
+  const old: string[] = []
+  for (let at = 0; at < 2; at++) old.push((await registerDevice(house, ann)).body.deviceId)
+  const read = async () => {
+    const path = `GET /app/api/user/publicKeys?userIds=${ann.userId}`
+    return (await house.send(path, { token: bob.token })).body.users[0].devices
+  }
+  const before = await read()
+  t.same(before.map(({ deviceId }: { deviceId: string }) => deviceId).sort(), old.toSorted())
+  house.world.advance(2_000)
+  await registerDevice(house, ann)
+  await house.send(`DELETE /app/api/devices/${old[0]}`, { token: ann.token })
+  t.same(await read(), before)
 })
 
 t.test('keys of 64 users at most are asked for at once', async t => {

@@ -55,7 +55,7 @@ function stateOfStore(house: ContactHouse, ids: readonly UserId[]): string {
     const friends = ids.filter(other => contacts.isContact(id, other))
     const listed = contacts.readContacts(id, ALL).map(entry => entry.id)
     const blocked = contacts.readBlocks(id, ALL).map(entry => entry.id)
-    const readable = ids.filter(other => contacts.mayReadKeys(id, other, world.nowMs()))
+    const readable = ids.filter(other => contacts.keysShown(id, other, world.nowMs()) !== undefined)
     return [
       `${at} friends ${numbers(friends)} listed ${numbers(listed)}`,
       `incoming ${inOrder(incomingOf(house, id))} outgoing ${inOrder(outgoingOf(house, id))}`,

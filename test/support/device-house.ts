@@ -9,6 +9,7 @@ import { type LogAppenderMessage, logAppenderKind } from '../../actors/log-appen
 import { DeviceRegistration } from '../../src/api/device-registration.ts'
 import { deviceOperations } from '../../src/api/devices.ts'
 import { registerKey } from '../../src/api/registration.ts'
+import type { KeysShown } from '../../src/domain/contact.ts'
 import type { DeviceId, UserId } from '../../src/domain/ids.ts'
 import { SignalError } from '../../src/errors.ts'
 import { parseEntry } from '../../src/log/entry.ts'
@@ -41,7 +42,7 @@ export interface Fault {
 export interface HouseOptions {
   readonly rates?: boolean
   readonly isFrozen?: boolean
-  readonly mayReadKeys?: (asker: UserId, owner: UserId) => boolean
+  readonly keysShown?: (asker: UserId, owner: UserId) => KeysShown | undefined
 }
 
 export interface DeviceHouse {
@@ -63,7 +64,7 @@ export interface DeviceHouse {
 export async function openHouse(
   t: Test,
   folder: string,
-  { rates, isFrozen = false, mayReadKeys = () => false }: HouseOptions = {},
+  { rates, isFrozen = false, keysShown = () => undefined }: HouseOptions = {},
 ): Promise<DeviceHouse> {
   const world = openWorld(folder, undefined, { rates: rates ?? false })
   const faults = new Faults()
@@ -95,7 +96,7 @@ export async function openHouse(
       return faults.run('log', () => registerKey(log, ...key))
     },
   })
-  const operations = deviceOperations({ ...world, notices, registration, mayReadKeys, onDeviceRemoved })
+  const operations = deviceOperations({ ...world, notices, registration, keysShown, onDeviceRemoved })
   let isClosed = false
   const close = async () => {
     if (isClosed) return
