@@ -115,6 +115,11 @@ export interface ApplicationParts {
   readonly isConnected: (userId: UserId, deviceId: DeviceId) => boolean
   /** Something waits to be sent by a channel. */
   readonly onOutgoing: (channel: Channel) => void
+  /** Told whose request it is; absent but in development. */
+  readonly onCaller?: (
+    request: object,
+    caller: { readonly userId: UserId; readonly deviceId?: DeviceId },
+  ) => void
   /** Shown what leaves; absent but in development. */
   readonly onRendered?: (rendered: Rendered) => void
   /** Short messages to some numbers have stopped, since so few of their codes are confirmed. */

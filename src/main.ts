@@ -241,7 +241,9 @@ async function startApplication(
     onAccountEnded,
     isConnected: (userId, deviceId) => connections.isConnected(userId, deviceId),
     onOutgoing: channel => wake(channel),
-    ...(devConsole === undefined ? {} : { onRendered: devConsole.onDelivered }),
+    ...(devConsole === undefined
+      ? {}
+      : { onRendered: devConsole.onDelivered, onCaller: devConsole.onCaller }),
     onFault: error => house.onFault(error),
     onCodeTried: ({ asker, isAccepted }) =>
       metrics.codeTries.inc({ asker, outcome: isAccepted ? 'accepted' : 'wrong' }),

@@ -4,10 +4,12 @@ import { join } from 'node:path'
 import { ADMISSION_RATES, Admission } from './api/admission.ts'
 import { asyncApiRoute } from './api/asyncapi.ts'
 import { LogFiles } from './api/log-files.ts'
+import { plainOperations } from './api/log-operations.ts'
 import { metaRoute } from './api/meta.ts'
 import { openApiRoute } from './api/openapi.ts'
 import { publicKeyRoutes } from './api/public-keys.ts'
 import type { Registration } from './api/registration.ts'
+import { requestReader } from './api/shown-requests.ts'
 import type { Application } from './application.ts'
 import { chooseLanguage } from './delivery/texts.ts'
 import { clientRequirement } from './domain/client-version.ts'
@@ -93,6 +95,7 @@ export function publicServer(
     onOriginRefused: house.onOriginRefused,
     ...(config.http.tls === undefined ? {} : { tls: config.http.tls }),
     ...(minClientVersions.length === 0 ? {} : { requiredClient: clientRequirement(minClientVersions) }),
+    onServed: devConsole?.onServed,
     onAnswer: (route, status, seconds) => metrics.answerTimes.observe(route, status, seconds),
     onRefused: house.onRefused,
     onFault: house.onFault,
@@ -102,7 +105,7 @@ export function publicServer(
 function consoleSources(
   { config }: House,
   { keys, maker, published }: OpenedLog,
-  { stores }: StartedApplication,
+  { stores, operations }: StartedApplication,
   { publicUrl, localUrl, figures }: PublicServerNeeds,
 ): ConsoleSources {
   const { vkey, vrfPublicKey } = maker
@@ -111,6 +114,8 @@ function consoleSources(
     isExposed: config.isExposed,
     corsOrigins: config.http.corsOrigins,
     version: VERSION,
+    addresses: () => ({ local: localUrl(), ...(config.isExposed ? { phones: publicUrl() } : {}) }),
+    requests: requestReader([...operations, ...plainOperations(config.application.lookupsNeedToken)]),
     log: () => ({ origin: keys.signer.name, vkey, vrfPublicKey, treeSize: published.size ?? 0 }),
     displayNameOf: userId => stores.accounts.displayNameOf(userId as UserId),
     waitingFor: (userId, deviceId) => stores.inbox.head(userId as UserId, deviceId as DeviceId).count,

@@ -24,6 +24,8 @@ export interface OperationsWorld extends IdempotenceWorld {
   readonly idsAs: IdForm
   /** Answers then name the members of a request that the operation does not know. */
   readonly isDevelopment: boolean
+  /** Told whose request it is, once its token was found to be good; absent but in development. */
+  readonly onCaller?: (request: HttpRequest, caller: Caller) => void
 }
 
 /** The routes of the operations, and what has to be called now and then so that counts of the past are forgotten. */
@@ -69,7 +71,8 @@ class OperationRunner {
 
   run(request: HttpRequest): HttpAnswer | Promise<HttpAnswer> {
     const caller = this.#authenticate(request.header('authorization'))
-    const { areRatesLimited, isDevelopment } = this.#world
+    const { areRatesLimited, isDevelopment, onCaller } = this.#world
+    if (onCaller !== undefined && caller !== undefined) onCaller(request, caller)
     if (areRatesLimited && caller !== undefined) this.#rates.takeOfAnything(request, caller)
     // Now, since the body's memory may be gone when the handler comes to its commit.
     const idempotent = this.#idempotence.requestOf(request, caller)

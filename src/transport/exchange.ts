@@ -17,6 +17,7 @@ import type {
   HttpRoute,
   HttpServerParts,
   RefusedRequest,
+  ServedRequest,
 } from './http.ts'
 import { idSequence } from './id-sequence.ts'
 import { endHead } from './log-files.ts'
@@ -65,6 +66,8 @@ export class Exchange implements HttpRequest {
   #network: string | undefined
   #match: Match | undefined
   #target: Target | undefined
+  /** Why the request was refused. */
+  #refusal: SignalError | undefined
   #isOver = false
 
   constructor(res: uWS.HttpResponse, req: uWS.HttpRequest, path: string, world: ExchangeWorld) {
@@ -186,6 +189,7 @@ export class Exchange implements HttpRequest {
 
   #answerPreflight(): void {
     const headers = this.#allowedOrigin === '' ? [] : PREFLIGHT_HEADERS
+    if (this.#allowedOrigin === '') this.#refusal = ORIGIN_REFUSED
     this.#answer({ status: 204, contentType: '', body: '', headers })
   }
 
@@ -218,8 +222,9 @@ export class Exchange implements HttpRequest {
       if (this.#isOver) return
       length += chunk.byteLength
       if (length > bytesMax) return this.#fail(bodyTooLarge(bytesMax))
-      if (isLast && chunks.length === 0) return this.#handle(route, new Uint8Array(chunk))
-      // uWebSockets takes the chunk's memory back on return.
+      // uWebSockets takes the chunk's memory back on return, and whoever is shown the request comes later.
+      const isShown = this.#world.parts.onServed !== undefined
+      if (isLast && chunks.length === 0 && !isShown) return this.#handle(route, new Uint8Array(chunk))
       chunks.push(new Uint8Array(chunk).slice())
       if (isLast) this.#handle(route, Buffer.concat(chunks))
       // A timer is not needed: uWebSockets ends connections that send less than 160 kB in 10 seconds.
@@ -245,6 +250,7 @@ export class Exchange implements HttpRequest {
 
   #fail(error: unknown): void {
     const { parts } = this.#world
+    if (error instanceof SignalError) this.#refusal = error
     const { status, body, headers } = problemOf(error, this.requestId, this.#language)
     if (status === 500) parts.onFault(error, this.requestId)
     else if (error instanceof SignalError) parts.onRefused(error.code, this.#refused(error))
@@ -265,7 +271,28 @@ export class Exchange implements HttpRequest {
     if (this.#req !== undefined) this.#write(answer)
     else this.#res.cork(() => this.#write(answer))
     const seconds = (performance.now() - this.#startedAtMs) / 1000
-    this.#world.parts.onAnswer?.(this.#match?.path ?? 'none', answer.status, seconds)
+    const { onAnswer, onServed } = this.#world.parts
+    onAnswer?.(this.#match?.path ?? 'none', answer.status, seconds)
+    if (onServed !== undefined) onServed(this.#served(answer, seconds))
+  }
+
+  #served({ status, contentType, body }: HttpAnswer, seconds: number): ServedRequest {
+    return {
+      token: this,
+      requestId: this.requestId,
+      method: this.method,
+      path: this.path,
+      query: this.query,
+      route: this.#match?.path ?? 'none',
+      contentType: this.contentType,
+      body: this.body,
+      status,
+      code: this.#refusal?.code,
+      pointer: this.#refusal?.errors[0]?.pointer,
+      seconds,
+      answerType: contentType,
+      answer: body,
+    }
   }
 
   #write(answer: HttpAnswer): void {
@@ -348,6 +375,7 @@ function bodyTooLarge(bytesMax: number): SignalError {
 
 /** A method that is none of these is a text of the peer's. */
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
+const ORIGIN_REFUSED = new SignalError('ORIGIN_NOT_ALLOWED', 'pages of this origin may not call')
 const LOOKUP_SCOPES: readonly AdmissionScope[] = ['request', 'lookup']
 const REQUEST_SCOPES: readonly AdmissionScope[] = ['request']
 const nextRequestId = idSequence()

@@ -75,6 +75,28 @@ export interface RefusedRequest {
   readonly pointer: string | undefined
 }
 
+/** A request and its answer, for whoever shows them to a developer. */
+export interface ServedRequest {
+  /** Stands for the request: the `HttpRequest` that its handler was given. */
+  readonly token: object
+  readonly requestId: string
+  readonly method: string
+  readonly path: string
+  /** What follows the question mark. */
+  readonly query: string
+  /** The route's path; `none` where there is no route. */
+  readonly route: string
+  readonly contentType: string
+  readonly body: Uint8Array
+  readonly status: number
+  /** Of a refusal; also of a preflight whose origin may not call. */
+  readonly code: ErrorCode | undefined
+  readonly pointer: string | undefined
+  readonly seconds: number
+  readonly answerType: string
+  readonly answer: string | Uint8Array
+}
+
 /** What a request counts against before its body is read. */
 export type AdmissionScope = 'log-files' | 'lookup' | 'request'
 
@@ -104,6 +126,8 @@ export interface HttpServerParts {
   readonly requiredClient?: (clientVersion: string) => string | undefined
   /** Told of every answer but those of files: the route's path, not the sender's. */
   readonly onAnswer?: (route: string, status: number, seconds: number) => void
+  /** Told of every answer but those of files, with all of it. It costs copies: for development. */
+  readonly onServed?: ((served: ServedRequest) => void) | undefined
   /** Told of a request that was refused, with the code that the peer got. */
   readonly onRefused: (code: ErrorCode, request: RefusedRequest) => void
   /** Told of the origin of a web page that asked and may not call, as the page's browser sent it. */

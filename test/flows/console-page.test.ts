@@ -1,14 +1,18 @@
 /** The page `/dev` in a browser, beside a development server that people use. */
 
+import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { transform } from 'esbuild'
 import type { Browser, Page } from 'playwright-core'
 import t, { type Test } from 'tap'
+import { WebSocket } from 'ws'
 import { App, newPublicKey } from '../support/app.ts'
 import { DESKTOP, openBrowser, PHONE, skipWithoutChromium } from '../support/browser.ts'
 import { DevPerson } from '../support/dev-person.ts'
 import { freePort } from '../support/free-port.ts'
 import { RegisterClient } from '../support/register-client.ts'
 import { type RunningServer, type StartOptions, startServer } from '../support/server.ts'
+import { PROJECT_ROOT } from '../support/vectors.ts'
 
 const skip = skipWithoutChromium
 const browser = (await openBrowser(t)) as Browser
@@ -62,7 +66,7 @@ const FOCUSED_TEXT = 'document.activeElement.textContent'
 async function verify(page: Page, fields: Readonly<Record<string, string>> = {}): Promise<string[]> {
   for (const [name, value] of Object.entries(fields)) await page.locator(`[name=${name}]`).fill(value)
   const runs = Number(await page.locator('.steps').getAttribute('data-runs'))
-  await page.getByRole('button', { name: 'Verify' }).click()
+  await page.getByRole('button', { name: 'Verify', exact: true }).click()
   await page.locator(`.steps[data-runs="${runs + 1}"]`).waitFor({ state: 'attached' })
   const steps = await page.locator('.steps > li').all()
   return Promise.all(
@@ -314,6 +318,63 @@ t.test('the simulator is told what the panel says, and its people are shown', { 
     { kind: 'stop' },
   ])
 })
+
+t.test('a refused request shows at once, with what was sent and answered behind it', { skip }, async t => {
+  const { http } = await startDev(t)
+  const page = await openConsole(t, http)
+  const panel = page.locator('#requests')
+  await panel.getByText('No request yet').waitFor()
+  const ann = await DevPerson.signIn(http, 'Ann')
+  await ann.app.send('POST /app/api/login', { emial: 'bob@example.org' })
+  const row = panel.locator('li').first()
+  await row.getByText('VALIDATION_FAILED').waitFor()
+  t.match(await row.innerText(), /422\s+POST\s+\/app\/api\/login[\s\S]*unknown: \/emial/)
+  await row.locator('.opening').click()
+  await row.getByText('bob@example.org').waitFor()
+  await row.getByText('urn:problem:validation-failed').waitFor()
+  await panel.getByRole('button', { name: '1 refused' }).click()
+  t.equal(await panel.locator('li').count(), 1)
+  await panel.getByRole('button', { name: '1 refused' }).click()
+  const verify = panel.locator('li', { hasText: 'verify-login' })
+  await verify.locator('.opening').click()
+  await verify.getByText('"otp": "(secret, 6 characters)"').waitFor()
+})
+
+t.test(
+  'the card has the addresses and keys of this server, and code that connects to it',
+  { skip },
+  async t => {
+    const server = await startDev(t)
+    const page = await openConsole(t, server.http)
+    const card = page.locator('#connect')
+    const { port } = new URL(server.http)
+    await card.getByText(`http://10.0.2.2:${port}`, { exact: true }).waitFor()
+    await card.getByRole('button', { name: 'Keys to pin' }).click()
+    for (const key of [server.vkey, server.vrfPublicKey]) await card.getByText(key, { exact: true }).waitFor()
+    await card.getByRole('button', { name: 'Code to begin with' }).click()
+    const code = card.locator('pre')
+    for (const [language, address] of [
+      ['Swift', server.http],
+      ['Kotlin', `http://10.0.2.2:${port}`],
+      ['TypeScript', server.http],
+    ] as const) {
+      await card.getByRole('button', { name: language }).click()
+      const text = await code.innerText()
+      for (const part of [address, `${address.replace('http', 'ws')}/ws`, server.vkey, server.vrfPublicKey])
+        t.ok(text.includes(JSON.stringify(part)), `${language}: ${part}`)
+    }
+
+    const program = join(PROJECT_ROOT, 'dist', `connect-${process.pid}.mjs`)
+    const { code: javaScript } = await transform(await code.innerText(), { loader: 'ts', format: 'esm' })
+    writeFileSync(program, javaScript)
+    t.teardown(() => rmSync(program))
+    Object.assign(globalThis, { WebSocket })
+    const { start } = await import(program)
+    const client = await start('ann@example.org', () => page.locator('.code strong').first().innerText())
+    t.teardown(() => client.deactivate())
+    await page.locator('#devices').getByText('ann').first().waitFor()
+  },
+)
 
 t.test('the keyboard reaches every control, and stays on it while the page grows', { skip }, async t => {
   const { http } = await startDev(t)

@@ -7,7 +7,12 @@ import { connect } from 'node:net'
 import { join } from 'node:path'
 import { parseEnv, promisify } from 'node:util'
 import t, { type Test } from 'tap'
-import type { ConsoleEvent, ConsoleState, FeedAnswer } from '../../src/operations/console/events.ts'
+import type {
+  ConsoleEvent,
+  ConsoleState,
+  FeedAnswer,
+  RequestRow,
+} from '../../src/operations/console/events.ts'
 import { meetPeople, newCallKey, type Person, settingsFor } from '../support/call-people.ts'
 import { type RunningServer, startServer } from '../support/server.ts'
 import { StompTcpClient } from '../support/stomp-tcp-client.ts'
@@ -118,6 +123,40 @@ t.test('a call is seen as it goes, with who was told what, and without its keys'
 function idsOf({ userId, deviceId }: Person): { userId: string; deviceId: string } {
   return { userId, deviceId }
 }
+
+t.test('requests are seen with what became of them, and without a token, a code or a key', async t => {
+  const server = await start(t, settingsFor(2))
+  t.teardown(() => server.end())
+  const [ann, bob] = (await meetPeople(server.http, 2)) as [Person, Person]
+  const key = newCallKey()
+  await startCall(ann, bob, key)
+  await ann.app.get(422, 'POST /app/api/call/start', { calleeIds: [bob.userId], isVido: true })
+  await ask(server.http, '/app/api/login', {
+    method: 'OPTIONS',
+    headers: { origin: 'https://app.example', 'access-control-request-method': 'POST' },
+  })
+  const answer = await ann.app.get(200, 'GET /dev/feed?requestsAfter=0')
+  const rows: RequestRow[] = answer.requests
+  t.match(rows.slice(-2), [
+    {
+      ...{ method: 'POST', path: '/app/api/call/start', status: 422, code: 'VALIDATION_FAILED' },
+      ...{ pointer: '/encryptedAESKeys', unknownFields: ['/isVido'], ...idsOf(ann) },
+    },
+    { method: 'OPTIONS', path: '/app/api/login', status: 204, code: 'ORIGIN_NOT_ALLOWED' },
+  ])
+  const details = await Promise.all(
+    rows.map(({ sequence }) => ann.app.get(200, `GET /dev/requests/${sequence}`)),
+  )
+  const text = JSON.stringify([answer, details])
+  t.match(text, '/app/api/verify-login')
+  const tokens = [...ann.app.secrets, ...bob.app.secrets].filter(secret => /^k[ar]t_/.test(secret))
+  t.ok(tokens.length >= 4)
+  for (const secret of [key, ...tokens]) t.notMatch(text, secret)
+  const letters = await ann.app.get(200, 'GET /dev/inbox')
+  for (const { otp } of letters.items) t.notMatch(JSON.stringify(details), `"${otp}"`)
+  const phone = await ask(server.http, '/dev/requests/1', { headers: { 'sec-fetch-site': 'cross-site' } })
+  t.match(phone, { status: 403, code: 'ORIGIN_NOT_ALLOWED' })
+})
 
 t.test('letters and pushes are in the feed, as in the inbox and the list of pushes', async t => {
   const server = await start(t, settingsFor(2))

@@ -130,3 +130,32 @@ t.test('what is no number of an event is refused', async t => {
     await t.rejects(ask(openFeed(), `after=${after}`), { code: 'VALIDATION_FAILED' }, after)
   }
 })
+
+t.test('requests are told beside the events to whoever asks for them, and wake whoever waits', async t => {
+  let sequence = 3
+  const rowsAfter = (after: number) =>
+    Array.from({ length: sequence - after }, (_, at) => `${after + at + 1}`)
+  const requests = {
+    get sequence() {
+      return sequence
+    },
+    rowsAfter,
+  }
+  const feed = openFeed({ requests })
+  addCheckpoints(feed, 1)
+  t.match(await ask(feed, 'after=1&requestsAfter=1'), {
+    events: [],
+    next: 1,
+    requests: [2, 3],
+    nextRequest: 3,
+  })
+  t.match(await ask(feed, 'after=1&requestsAfter=9'), { requests: [1, 2, 3] }, 'of another server')
+  t.notOk('requests' in (await ask(feed, 'after=0')))
+  const waiting = [ask(feed, 'after=1&requestsAfter=3'), ask(feed, 'after=1')]
+  sequence = 4
+  feed.onRequest()
+  t.match(await waiting[0], { events: [], requests: [4], nextRequest: 4 })
+  t.equal(feed.waiting, 1, 'who did not ask for requests waits on')
+  feed.close()
+  t.match(await waiting[1], { events: [], next: 1 })
+})

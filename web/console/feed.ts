@@ -3,8 +3,8 @@
  * server goes away, the page says so and asks until it is back.
  */
 
-import type { ConsoleEvent, ConsoleState } from '../../src/operations/console/events.ts'
-import { type Page, takeEvents, takeServer } from './state.ts'
+import type { ConsoleEvent, ConsoleState, RequestRow } from '../../src/operations/console/events.ts'
+import { type Page, takeEvents, takeRequests, takeServer } from './state.ts'
 
 /** Runs for as long as the page. */
 export function follow(page: Page): void {
@@ -28,10 +28,16 @@ async function followEvents(page: Page): Promise<never> {
     try {
       // Whether it is still the same server has to be known before events are asked for by their number.
       if (state.link !== 'live') await refresh(page)
-      const { events, next, startedAtMs } = await get<Answer>(`/dev/feed?after=${state.sequence}`)
+      const query = `after=${state.sequence}&requestsAfter=${state.requests.sequence}`
+      const { events, next, requests, nextRequest, startedAtMs } = await get<Answer>(`/dev/feed?${query}`)
       while (state.isHeld) await pause(HELD_MS)
       if (startedAtMs !== state.server?.startedAtMs) await refresh(page)
-      else page.change(state => takeEvents(state, events, next))
+      else {
+        page.change(state => {
+          takeEvents(state, events, next)
+          takeRequests(state, requests, nextRequest)
+        })
+      }
     } catch {
       page.change(lose)
       await pause(LOST_MS)
@@ -55,6 +61,8 @@ function lose(state: Page['state']): void {
 interface Answer {
   readonly events: readonly ConsoleEvent[]
   readonly next: number
+  readonly requests: readonly RequestRow[]
+  readonly nextRequest: number
   readonly startedAtMs: number
 }
 

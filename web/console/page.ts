@@ -4,10 +4,12 @@ import { html, nothing, type TemplateResult } from 'lit-html'
 import { actorsView } from './actors-view.ts'
 import { callsView } from './calls-view.ts'
 import { codesView } from './codes-view.ts'
+import { connectView } from './connect-view.ts'
 import { devicesView } from './devices-view.ts'
 import { ageOf, countOf } from './figures.ts'
 import { logView } from './log-view.ts'
 import { pushesView } from './pushes-view.ts'
+import { requestsView } from './requests-view.ts'
 import { simulatorView } from './simulator-view.ts'
 import type { Page } from './state.ts'
 
@@ -20,8 +22,8 @@ export function pageView(page: Page, width: number): TemplateResult {
     ${page.state.link === 'lost' ? LOST : nothing}
     ${missed > 0 ? html`<p class="notice">${countOf(missed)} events went by faster than this page could ask for them.</p>` : nothing}
     <div class="columns">
-      <div class="column">${codesView(page)}${callsView(page)}${simulatorView(page)}</div>
-      <div class="column">${logView(page, drawingWidth)}${pushesView(page)}${devicesView(page)}${actorsView(page)}</div>
+      <div class="column">${codesView(page)}${requestsView(page)}${callsView(page)}${simulatorView(page)}</div>
+      <div class="column">${connectView(page)}${logView(page, drawingWidth)}${pushesView(page)}${devicesView(page)}${actorsView(page)}</div>
     </div>`
 }
 
@@ -49,8 +51,10 @@ function sections({ state }: Page): TemplateResult {
   const { server } = state
   const places: readonly (readonly [string, string, number | undefined])[] = [
     ['codes', 'Codes', state.letters.length],
+    ['requests', 'Requests', state.requests.rows.length],
     ['calls', 'Calls', state.calls.length],
     ['simulator', 'Simulator', server?.simulator?.people.length],
+    ['connect', 'Connect', undefined],
     ['log', 'Log', server?.log.treeSize],
     ['pushes', 'Pushes', state.pushes.length],
     ['devices', 'Devices', server?.deviceCount ?? server?.devices.length],

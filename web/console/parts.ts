@@ -37,16 +37,20 @@ export function copyButton(
     @click=${() => copy(page, key, text)}>${label}<span class="hint" aria-hidden="true">${isCopied ? 'copied' : 'copy'}</span></button>`
 }
 
-/** A row that opens and closes; `summary` is what the button shows. */
+/** A row that opens and closes; `summary` is what the button shows, `onOpen` is called before what is in it is asked for. */
 export function opening(
   page: Page,
   key: string,
   usually: boolean,
   summary: Content,
   content: () => Content,
+  onOpen: () => void = () => undefined,
 ): TemplateResult {
   const isOpened = isOpen(page.state, key, usually)
-  const turn = () => page.change(state => state.opened.set(key, !isOpened))
+  const turn = () => {
+    if (!isOpened) onOpen()
+    page.change(state => state.opened.set(key, !isOpened))
+  }
   return html`<button type="button" class="opening" aria-expanded=${isOpened ? 'true' : 'false'} @click=${turn}>${summary}</button>
     ${isOpened ? html`<div class="opened">${content()}</div>` : nothing}`
 }

@@ -11,7 +11,10 @@ import type {
   ConsoleState,
   LetterFact,
   PushFact,
+  RequestDetail,
+  RequestRow,
 } from '../../src/operations/console/events.ts'
+import type { Language } from './snippets.ts'
 import type { Step } from './verification.ts'
 
 /** A fact with its place in the feed. */
@@ -63,6 +66,15 @@ export interface PageState {
     remembered: SignedCheckpoint | undefined
   }
   simulator: { isSending: boolean; problem: string | undefined }
+  requests: {
+    rows: readonly RequestRow[]
+    /** The newest request that is shown. */
+    sequence: number
+    isRefusedOnly: boolean
+    /** Those that the reader has opened, or a sentence in place of one. */
+    readonly details: Map<number, RequestDetail | string>
+  }
+  readonly connect: { language: Language; isOnPhone: boolean }
 }
 
 /** How views change the state: what is changed shows at the next frame. */
@@ -78,6 +90,8 @@ export function initialState(nowMs: number): PageState {
     ...{ names: new Map(), opened: new Map(), inFull: new Set(), copied: undefined, announcement: '' },
     verify: { isRunning: false, runs: 0, steps: [], tiles: new Set(), remembered: undefined },
     simulator: { isSending: false, problem: undefined },
+    requests: { rows: [], sequence: 0, isRefusedOnly: false, details: new Map() },
+    connect: { language: 'typescript', isOnPhone: false },
   }
 }
 
@@ -87,6 +101,7 @@ export function takeServer(state: PageState, server: ConsoleState): void {
   if (before !== undefined && before.startedAtMs !== server.startedAtMs) {
     Object.assign(state, { sequence: 0, missed: 0, letters: [], simulatedLetters: 0, pushes: [], calls: [] })
     Object.assign(state, { comings: [], checkpoints: [], announcement: 'The server was started again.' })
+    Object.assign(state.requests, { rows: [], sequence: 0, details: new Map() })
   }
   state.server = server
   for (const { userId, displayName } of server.devices) keepName(state, userId, displayName)
@@ -101,6 +116,12 @@ export function takeEvents(state: PageState, events: readonly ConsoleEvent[], ne
   if (first !== undefined && state.sequence > 0) state.missed += first.sequence - state.sequence - 1
   for (const event of events) takeEvent(state, event)
   state.sequence = Math.max(next, events.at(-1)?.sequence ?? 0)
+}
+
+/** `next` is the number of the newest. */
+export function takeRequests({ requests }: PageState, rows: readonly RequestRow[], next: number): void {
+  requests.rows = [...rows.toReversed(), ...requests.rows].slice(0, REQUESTS_MAX)
+  requests.sequence = next
 }
 
 function takeEvent(state: PageState, event: ConsoleEvent): void {
@@ -176,4 +197,6 @@ const ROWS_MAX = 100
 const COMINGS_MAX = 30
 const CALLS_MAX = 40
 const MESSAGES_MAX = 60
+/** As many as the server keeps. */
+const REQUESTS_MAX = 300
 const NAMES_MAX = 2_000

@@ -5,7 +5,7 @@
 
 import { SignalError } from '../../errors.ts'
 import type { Figures } from '../../runtime/figures.ts'
-import type { HttpRoute } from '../../transport/http.ts'
+import type { HttpRoute, ServedRequest } from '../../transport/http.ts'
 import { Deliveries } from './deliveries.ts'
 import { docsRoutes } from './docs.ts'
 import type { ConsoleState } from './events.ts'
@@ -24,6 +24,7 @@ import { type GuardOptions, guardData, guardHost, guardPlace, isThisMachine } fr
 import { jsonAnswer } from './json-answer.ts'
 import { LiveView } from './live-view.ts'
 import { pageRoutes } from './pages.ts'
+import { RequestLog, type RequestReader } from './requests.ts'
 import { Simulator, type SimulatorProgram } from './simulator.ts'
 
 export interface DevConsoleParts {
@@ -35,6 +36,8 @@ export interface DevConsoleParts {
 /** What the console reads of other parts when somebody looks. */
 export interface ConsoleSources extends GuardOptions {
   readonly version: string
+  readonly addresses: () => ConsoleState['addresses']
+  readonly requests: RequestReader
   readonly log: () => ConsoleState['log']
   readonly displayNameOf: (userId: bigint) => string
   /** How many messages wait in the device's inbox. */
@@ -45,12 +48,14 @@ export interface ConsoleSources extends GuardOptions {
 
 export class DevConsole {
   readonly feed: ConsoleFeed
+  readonly #requests: RequestLog
   readonly #deliveries: Deliveries
   readonly #live: LiveView
   readonly #simulator = new Simulator()
 
   constructor({ nowMs, print }: DevConsoleParts) {
-    this.feed = new ConsoleFeed({ nowMs })
+    this.#requests = new RequestLog({ nowMs })
+    this.feed = new ConsoleFeed({ nowMs, requests: this.#requests })
     this.#deliveries = new Deliveries(nowMs, print)
     this.#live = new LiveView(nowMs)
   }
@@ -59,6 +64,15 @@ export class DevConsole {
   readonly onDelivered = (delivered: Delivered): void => {
     this.#deliveries.record(delivered)
     this.feed.add(delivered.channel === 'push' ? pushFactOf(delivered) : letterFactOf(delivered))
+  }
+
+  /** A request's token was good. */
+  readonly onCaller = (request: object, caller: { userId: bigint; deviceId?: bigint }): void =>
+    this.#requests.noteCaller(request, caller)
+
+  /** A request has its answer. */
+  readonly onServed = (served: ServedRequest): void => {
+    if (this.#requests.add(served)) this.feed.onRequest()
   }
 
   /** The room of a call has carried out a command, and that is durable. */
@@ -91,7 +105,13 @@ export class DevConsole {
       handle: () => jsonAnswer(200, JSON.stringify(this.#state(sources))),
     }
     const simulator = this.#simulator.route(sources.simulatorProgram)
-    const data = [...this.#deliveries.routes(), this.feed.route(), state, simulator]
+    const data = [
+      ...this.#deliveries.routes(),
+      this.feed.route(),
+      this.#requests.route(sources.requests),
+      state,
+      simulator,
+    ]
     const pages = [...docsRoutes(), ...pageRoutes()]
     return [
       entrance(sources),
@@ -106,13 +126,14 @@ export class DevConsole {
     this.#simulator.end()
   }
 
-  #state({ version, log, figures, displayNameOf, waitingFor }: ConsoleSources): ConsoleState {
+  #state({ version, addresses, log, figures, displayNameOf, waitingFor }: ConsoleSources): ConsoleState {
     const { devices, deviceCount, calls, callCount } = this.#live.newest()
     const { state: simulator, trouble } = this.#simulator
     return {
       sequence: this.feed.sequence,
       startedAtMs: this.feed.startedAtMs,
       version,
+      addresses: addresses(),
       log: log(),
       devices: devices.map(({ userId, deviceId, connectedAtMs }) => ({
         userId: `${userId}`,

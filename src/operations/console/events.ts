@@ -9,6 +9,9 @@ export interface FeedAnswer {
   readonly events: readonly ConsoleEvent[]
   /** What to ask after next. */
   readonly next: number
+  /** Those since request M, where `requestsAfter=M` asks for them, and what to ask after next. */
+  readonly requests?: readonly RequestRow[]
+  readonly nextRequest?: number
   /** Another one than before: the server was started anew, and counts from 1 again. Ask after 0 then. */
   readonly startedAtMs?: number
 }
@@ -77,12 +80,44 @@ export interface ConnectionFact {
   readonly deviceId: string
 }
 
+/** A request to the API and what became of it. It holds no secret: what looks like one is left out of path and query. */
+export interface RequestRow {
+  /** Counts from 1 since the start of the server. */
+  readonly sequence: number
+  /** When it was answered. */
+  readonly atMs: number
+  readonly method: string
+  /** As it was asked for, with the query. */
+  readonly path: string
+  readonly status: number
+  /** Of a refusal; also of a preflight whose origin may not call, which has status 204. */
+  readonly code?: string
+  /** The first element at fault; empty for the body as a whole. */
+  readonly pointer?: string
+  readonly ms: number
+  readonly requestId: string
+  /** Pointers to members of the body that the operation does not know. */
+  readonly unknownFields?: readonly string[]
+  /** Of the session whose token came with it. */
+  readonly userId?: string
+  readonly deviceId?: string
+}
+
+/** The answer of `GET /dev/requests/{sequence}`: bodies as JSON without secrets, empty for none. */
+export interface RequestDetail extends RequestRow {
+  readonly route: string
+  readonly request: string
+  readonly answer: string
+}
+
 /** How things are: the answer of `GET /dev/state`. */
 export interface ConsoleState {
   /** The newest event, to ask for the feed after it. */
   readonly sequence: number
   readonly startedAtMs: number
   readonly version: string
+  /** Where programs on this machine find the server, and phones on the same network, where it serves those. */
+  readonly addresses: { readonly local: string; readonly phones?: string }
   readonly log: {
     readonly origin: string
     readonly vkey: string

@@ -11,6 +11,8 @@ import { jsonAnswer } from './json-answer.ts'
 
 export interface ConsoleFeedOptions {
   readonly nowMs: () => number
+  /** What is told beside the events. */
+  readonly requests?: ToldRequests
   /** How long an answer waits for something to tell. */
   readonly waitMs?: number
   readonly eventsMax?: number
@@ -20,9 +22,16 @@ export interface ConsoleFeedOptions {
   readonly waitersMax?: number
 }
 
+/** Requests by their numbers: the newest one's, and the JSON of those after one. */
+export interface ToldRequests {
+  readonly sequence: number
+  rowsAfter(after: number, countMax: number): readonly string[]
+}
+
 export class ConsoleFeed {
   readonly startedAtMs: number
   readonly #nowMs: () => number
+  readonly #requests: ToldRequests | undefined
   readonly #waitMs: number
   readonly #eventsMax: number
   readonly #charsMax: number
@@ -38,6 +47,7 @@ export class ConsoleFeed {
 
   constructor(options: ConsoleFeedOptions) {
     this.#nowMs = options.nowMs
+    this.#requests = options.requests
     this.#waitMs = options.waitMs ?? WAIT_MS
     this.#eventsMax = options.eventsMax ?? EVENTS_MAX
     this.#charsMax = options.charsMax ?? CHARS_MAX
@@ -77,30 +87,47 @@ export class ConsoleFeed {
   }
 
   route(): HttpRoute {
-    const handle: HttpRoute['handle'] = ({ query }) => this.#answer(afterOf(query))
+    const handle: HttpRoute['handle'] = ({ query }) =>
+      this.#answer(numberIn(query, 'after') ?? 0, numberIn(query, 'requestsAfter'))
     return { method: 'GET', path: '/dev/feed', handle }
   }
 
-  async #answer(asked: number): Promise<HttpAnswer> {
-    // Whoever has seen more than there is has seen another server: everything of this one is new.
-    const after = asked > this.#sequence ? 0 : asked
-    if (after === this.#sequence) await this.#somethingNew()
-    return jsonAnswer(200, this.#textAfter(after))
+  /** Wakes whoever waits: there are requests to tell. */
+  readonly onRequest = (): void => {
+    if (this.#waiters.size > 0) this.#wakeAll()
   }
 
-  /** Resolves with the next event, or when there was none for as long as one waits for it. */
-  async #somethingNew(): Promise<void> {
-    if (this.#isClosed) return
+  async #answer(asked: number, requestsAsked: number | undefined): Promise<HttpAnswer> {
+    // Whoever has seen more than there is has seen another server: everything of this one is new.
+    const after = asked > this.#sequence ? 0 : asked
+    const hasRequests = () => requestsAsked !== undefined && requestsAsked !== (this.#requests?.sequence ?? 0)
+    while (after === this.#sequence && !hasRequests() && (await this.#somethingNew()));
+    const events = this.#textAfter(after)
+    const requests = requestsAsked === undefined ? '' : this.#requestsAfter(requestsAsked)
+    return jsonAnswer(200, `{${events}${requests},"startedAtMs":${this.startedAtMs}}`)
+  }
+
+  #requestsAfter(asked: number): string {
+    const newest = this.#requests?.sequence ?? 0
+    const rows = this.#requests?.rowsAfter(asked > newest ? 0 : asked, EVENTS_PER_ANSWER_MAX) ?? []
+    // Nobody reads more than are kept: what an answer leaves out is forgotten by the next.
+    return `,"requests":[${rows.join(',')}],"nextRequest":${newest}`
+  }
+
+  /** Resolves with true at the next event or request, and with false when there was none for as long as one waits. */
+  async #somethingNew(): Promise<boolean> {
+    if (this.#isClosed) return false
     if (this.#waiters.size >= this.#waitersMax) {
       throw new SignalError('OVERLOADED', `${this.#waitersMax} others wait for the feed`)
     }
-    await new Promise<void>(resolve => {
-      const wake = (): void => {
+    return new Promise<boolean>(resolve => {
+      const end = (isNew: boolean): void => {
         clearTimeout(timer)
         this.#waiters.delete(wake)
-        resolve()
+        resolve(isNew && !this.#isClosed)
       }
-      const timer = setTimeout(wake, this.#waitMs).unref()
+      const wake = () => end(true)
+      const timer = setTimeout(end, this.#waitMs, false).unref()
       this.#waiters.add(wake)
     })
   }
@@ -110,7 +137,7 @@ export class ConsoleFeed {
     const from = this.#forgotten + Math.max(0, after + 1 - oldest)
     const texts = this.#texts.slice(from, from + EVENTS_PER_ANSWER_MAX)
     const next = Math.max(after, oldest - 1) + texts.length
-    return `{"events":[${texts.join(',')}],"next":${next},"startedAtMs":${this.startedAtMs}}`
+    return `"events":[${texts.join(',')}],"next":${next}`
   }
 
   #forgetOldest(): void {
@@ -130,11 +157,13 @@ export class ConsoleFeed {
   }
 }
 
-function afterOf(query: string): number {
-  const text = new URLSearchParams(query).get('after') ?? '0'
+/** Undefined where the query does not name it. */
+function numberIn(query: string, name: string): number | undefined {
+  const text = new URLSearchParams(query).get(name)
+  if (text === null) return undefined
   if (!/^\d{1,15}$/.test(text)) {
-    throw new SignalError('VALIDATION_FAILED', 'after is the number of an event, such as 0', {
-      errors: [{ pointer: '/after', code: 'invalid', detail: 'digits' }],
+    throw new SignalError('VALIDATION_FAILED', `${name} is the number of an event, such as 0`, {
+      errors: [{ pointer: `/${name}`, code: 'invalid', detail: 'digits' }],
     })
   }
   return Number(text)

@@ -1,0 +1,189 @@
+/**
+ * The last requests to a development server, for the console: a row for each with what became of it, and the bodies without
+ * their secrets for whoever asks for one. What came and went is kept as it is and taken apart when somebody looks, so that
+ * a request costs no more than an object.
+ */
+
+import { SignalError } from '../../errors.ts'
+import type { HttpRoute, ServedRequest } from '../../transport/http.ts'
+import type { RequestDetail, RequestRow } from './events.ts'
+import { jsonAnswer } from './json-answer.ts'
+
+/** How requests are shown without secrets; what bodies are made of is the API's. */
+export interface RequestReader {
+  readonly pathOf: (path: string) => string
+  readonly queryOf: (query: string) => string
+  /** Undefined for what is no JSON. */
+  readonly textOf: (body: Uint8Array) => string | undefined
+  /** Pointers to members that the operation at this method and route does not know. */
+  readonly unknownFieldsOf: (method: string, route: string, body: Uint8Array) => readonly string[]
+}
+
+export interface RequestLogOptions {
+  readonly nowMs: () => number
+  readonly rowsMax?: number
+  /** Of all bodies together. */
+  readonly bytesMax?: number
+}
+
+type Caller = { readonly userId: bigint; readonly deviceId?: bigint }
+
+interface Kept extends Omit<ServedRequest, 'token' | 'body' | 'answer'> {
+  readonly sequence: number
+  readonly atMs: number
+  readonly caller: Caller | undefined
+  readonly bodyBytes: number
+  readonly answerBytes: number
+  /** Undefined where it is too long, or has made room for newer ones. */
+  body: Uint8Array | undefined
+  answer: string | Uint8Array | undefined
+}
+
+export class RequestLog {
+  readonly #nowMs: () => number
+  readonly #rowsMax: number
+  readonly #bytesMax: number
+  /** Oldest first. */
+  readonly #kept: Kept[] = []
+  /** Of the bodies that are kept, which are those of the newest requests. */
+  #bytes = 0
+  #sequence = 0
+  readonly #callers = new WeakMap<object, Caller>()
+  #reader: RequestReader | undefined
+
+  constructor({ nowMs, rowsMax = ROWS_MAX, bytesMax = BYTES_MAX }: RequestLogOptions) {
+    this.#nowMs = nowMs
+    this.#rowsMax = rowsMax
+    this.#bytesMax = bytesMax
+  }
+
+  /** Of the newest; 0 when there was none yet. */
+  get sequence(): number {
+    return this.#sequence
+  }
+
+  /** What is kept. */
+  get size(): { readonly rows: number; readonly bytes: number } {
+    return { rows: this.#kept.length, bytes: this.#bytes }
+  }
+
+  /** `token` stands for the request in `add`, too. */
+  readonly noteCaller = (token: object, caller: Caller): void => void this.#callers.set(token, caller)
+
+  /** Returns false for requests of the console and other pages of a development server, which are many, and ours. */
+  add({ token, body, answer, ...served }: ServedRequest): boolean {
+    if (OWN_PAGES.test(served.path)) return false
+    this.#sequence += 1
+    const kept: Kept = {
+      ...served,
+      sequence: this.#sequence,
+      atMs: this.#nowMs(),
+      caller: this.#callers.get(token),
+      bodyBytes: body.length,
+      answerBytes: answer.length,
+      body: body.length <= BODY_BYTES_MAX ? body : undefined,
+      answer: answer.length <= BODY_BYTES_MAX ? answer : undefined,
+    }
+    this.#kept.push(kept)
+    this.#bytes += bytesOf(kept)
+    if (this.#kept.length > this.#rowsMax) this.#bytes -= bytesOf(this.#kept.shift()!)
+    if (this.#bytes > this.#bytesMax) this.#forgetBodies()
+    return true
+  }
+
+  /** The JSON of those after one, oldest first, at most the newest `countMax` of them. */
+  rowsAfter(after: number, countMax: number): readonly string[] {
+    const reader = this.#reader
+    if (reader === undefined) return []
+    const isNew = Math.min(this.#sequence - after, countMax)
+    return isNew <= 0 ? [] : this.#kept.slice(-isNew).map(kept => JSON.stringify(rowOf(kept, reader)))
+  }
+
+  /** One request with its bodies. From now on requests are read by `reader`. */
+  route(reader: RequestReader): HttpRoute {
+    this.#reader = reader
+    return {
+      method: 'GET',
+      path: '/dev/requests/{sequence}',
+      handle: ({ params: [sequence] }) => {
+        const kept = this.#kept.find(each => String(each.sequence) === sequence)
+        if (kept === undefined) throw new SignalError('NOT_FOUND', 'this request is no longer kept')
+        return jsonAnswer(200, JSON.stringify(detailOf(kept, reader)))
+      },
+    }
+  }
+
+  #forgetBodies(): void {
+    for (const kept of this.#kept) {
+      this.#bytes -= bytesOf(kept)
+      kept.body = undefined
+      kept.answer = undefined
+      if (this.#bytes <= this.#bytesMax) return
+    }
+  }
+}
+
+function bytesOf({ body, answer }: Kept): number {
+  return (body?.length ?? 0) + (answer?.length ?? 0)
+}
+
+function rowOf(kept: Kept, reader: RequestReader): RequestRow {
+  const { sequence, atMs, method, path, query, status, code, pointer, seconds, requestId, caller } = kept
+  const shownPath = reader.pathOf(path.slice(0, PATH_CHARS_MAX))
+  const shownQuery = query === '' ? '' : `?${reader.queryOf(query.slice(0, PATH_CHARS_MAX))}`
+  const unknown =
+    kept.body === undefined || kept.bodyBytes === 0
+      ? []
+      : reader.unknownFieldsOf(method, kept.route, kept.body)
+  return {
+    sequence,
+    atMs,
+    method: method.slice(0, METHOD_CHARS_MAX),
+    path: shownPath + shownQuery,
+    status,
+    ...(code === undefined ? {} : { code }),
+    ...(pointer === undefined ? {} : { pointer: reader.pathOf(pointer.slice(0, PATH_CHARS_MAX)) }),
+    ms: Math.round(seconds * 10_000) / 10,
+    requestId,
+    ...(unknown.length === 0 ? {} : { unknownFields: unknown }),
+    ...(caller === undefined ? {} : { userId: `${caller.userId}` }),
+    ...(caller?.deviceId === undefined ? {} : { deviceId: `${caller.deviceId}` }),
+  }
+}
+
+function detailOf(kept: Kept, reader: RequestReader): RequestDetail {
+  const { route, contentType, body, bodyBytes, answer, answerBytes, answerType } = kept
+  return {
+    ...rowOf(kept, reader),
+    route,
+    request: shown(body, bodyBytes, contentType, reader),
+    answer: shown(typeof answer === 'string' ? Buffer.from(answer) : answer, answerBytes, answerType, reader),
+  }
+}
+
+/** A body as text, or a sentence in parentheses in its place. */
+function shown(
+  body: Uint8Array | undefined,
+  bytes: number,
+  contentType: string,
+  reader: RequestReader,
+): string {
+  if (bytes === 0) return ''
+  if (body === undefined) return `(${bytes} bytes, not kept)`
+  const text = reader.textOf(body)
+  // The media type is a text of the sender's.
+  const type = /^[\w.+/-]{1,60}/.exec(contentType)?.[0] ?? 'no media type'
+  if (text === undefined) return `(${bytes} bytes, ${type}, no JSON)`
+  return text.length <= TEXT_CHARS_MAX
+    ? text
+    : `${text.slice(0, TEXT_CHARS_MAX)}\n(cut: ${bytes} bytes in all)`
+}
+
+const OWN_PAGES = /^\/(?:dev|docs)(?:\/|$)|^\/$/
+const ROWS_MAX = 300
+const BYTES_MAX = 4_000_000
+/** Of one body. */
+const BODY_BYTES_MAX = 32_768
+const TEXT_CHARS_MAX = 12_000
+const PATH_CHARS_MAX = 300
+const METHOD_CHARS_MAX = 16

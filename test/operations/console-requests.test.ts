@@ -1,0 +1,101 @@
+/** The requests that the console shows: what each row says, that bodies come without secrets, and that none of it grows. */
+
+import t from 'tap'
+import { requestReader } from '../../src/api/shown-requests.ts'
+import { RequestLog, type RequestLogOptions } from '../../src/operations/console/requests.ts'
+import type { ServedRequest } from '../../src/transport/http.ts'
+import { openWhole } from '../support/whole-application.ts'
+
+const { operations } = openWhole(t).application
+const reader = requestReader(operations)
+
+const LOGIN: ServedRequest = {
+  token: {},
+  requestId: 'request-1',
+  method: 'POST',
+  path: '/app/api/login',
+  query: '',
+  route: '/app/api/login',
+  contentType: 'application/json',
+  body: Buffer.from('{"emial":"ann@example.org","otp":"424242"}'),
+  status: 422,
+  code: 'VALIDATION_FAILED',
+  pointer: '/email',
+  seconds: 0.00123,
+  answerType: 'application/problem+json',
+  answer: '{"code":"VALIDATION_FAILED"}',
+}
+
+function open(options: Partial<RequestLogOptions> = {}) {
+  const log = new RequestLog({ nowMs: () => 5_000, ...options })
+  const route = log.route(reader)
+  const detail = async (sequence: number) => {
+    const request = { params: [`${sequence}`] } as unknown as Parameters<typeof route.handle>[0]
+    return JSON.parse(String((await route.handle(request)).body))
+  }
+  return { log, detail, rows: (after = 0) => log.rowsAfter(after, 500).map(row => JSON.parse(row)) }
+}
+
+t.test('a row says what was asked and what became of it', async t => {
+  const { log, rows } = open()
+  const token = {}
+  log.noteCaller(token, { userId: 7n, deviceId: 18446744073709551615n })
+  log.add({ ...LOGIN, token })
+  log.add({
+    ...LOGIN,
+    code: undefined,
+    pointer: undefined,
+    status: 200,
+    body: Buffer.from('{"email":"a@b.example"}'),
+  })
+  t.match(rows()[0], {
+    ...{
+      sequence: 1,
+      atMs: 5_000,
+      method: 'POST',
+      path: '/app/api/login',
+      status: 422,
+      code: 'VALIDATION_FAILED',
+    },
+    ...{ pointer: '/email', ms: 1.2, requestId: 'request-1', unknownFields: ['/emial', '/otp'] },
+    ...{ userId: '7', deviceId: '18446744073709551615' },
+  })
+  t.notOk('unknownFields' in rows()[1] || 'userId' in rows()[1] || 'code' in rows()[1])
+  t.equal(rows(1).length, 1, 'those after the first')
+  t.equal(rows(2).length, 0)
+})
+
+t.test('bodies are shown without their secrets, and what is no JSON by its size', async t => {
+  const { log, detail } = open()
+  log.add(LOGIN)
+  const first = await detail(1)
+  t.match(first.request, '"emial": "ann@example.org"')
+  t.notMatch(first.request, '424242')
+  t.match(first, { route: '/app/api/login', answer: '{\n  "code": "VALIDATION_FAILED"\n}' })
+  log.add({ ...LOGIN, body: Buffer.from('otp=424242'), contentType: 'text/plain', answer: '' })
+  t.match(await detail(2), { request: '(10 bytes, text/plain, no JSON)', answer: '' })
+  log.add({ ...LOGIN, body: Buffer.alloc(40_000, ' ') })
+  t.match(await detail(3), { request: '(40000 bytes, not kept)' })
+  log.add({ ...LOGIN, body: Buffer.from(JSON.stringify({ text: 'x'.repeat(30_000) })) })
+  t.ok((await detail(4)).request.length < 12_100, 'a long one is cut')
+  await t.rejects(detail(5), { code: 'NOT_FOUND' })
+})
+
+t.test('the last requests are kept, and of their bodies the newest', async t => {
+  const { log, rows, detail } = open({ rowsMax: 10, bytesMax: 1_000 })
+  const body = Buffer.from(JSON.stringify({ name: 'x'.repeat(189) }))
+  for (let at = 0; at < 1_000; at++) log.add({ ...LOGIN, body, answer: '' })
+  t.same(log.size, { rows: 10, bytes: 1_000 })
+  t.same([rows()[0].sequence, rows().at(-1).sequence, rows().length], [991, 1_000, 10])
+  t.equal((await detail(991)).request, '(200 bytes, not kept)')
+  t.match((await detail(1_000)).request, 'xxx')
+  await t.rejects(detail(990), { code: 'NOT_FOUND' })
+})
+
+t.test('the pages of the console are not among them', async t => {
+  const { log } = open()
+  const paths = ['/dev', '/dev/feed', '/dev/modules/web/base.css', '/docs', '/docs/swagger-ui.css', '/']
+  for (const path of paths) t.equal(log.add({ ...LOGIN, path }), false, path)
+  t.equal(log.sequence, 0)
+  t.equal(log.add({ ...LOGIN, path: '/developer' }), true)
+})
