@@ -36,7 +36,7 @@ import {
 } from '../src/domain/call-command.ts'
 import { nextDeadlineMs, recover } from '../src/domain/call-deadline.ts'
 import { decide, refusalOfWatcher } from '../src/domain/call-decision.ts'
-import { effectsOf } from '../src/domain/call-effect.ts'
+import { effectsOf, withheldBy } from '../src/domain/call-effect.ts'
 import { ended } from '../src/domain/call-settlement.ts'
 import { type CallId, type DeviceId, parseUint64, type UserId } from '../src/domain/ids.ts'
 import type { UnansweredRings } from '../src/domain/unanswered-rings.ts'
@@ -318,7 +318,7 @@ class CallRoom implements Actor<CallRoomMessage> {
     const { rings } = this.#world
     if (rings === undefined) return undefined
     const { by, nowMs } = command
-    const rung = [...new Set(effects.flatMap(rungBy))]
+    const rung = [...new Set([...effects.flatMap(rungBy), ...withheldBy(this.#call, call)])]
     const missingMs = Math.max(0, ...rung.map(userId => rings.missingMs(by.userId, userId, nowMs)))
     if (missingMs > 0) return ringsTooOften(missingMs)
     for (const userId of rung) rings.note(by.userId, userId, nowMs)

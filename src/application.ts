@@ -335,7 +335,7 @@ function joinOperations(parts: ApplicationParts, stores: Stores, senders: Opened
   const keysShown = (asker: UserId, owner: UserId) =>
     parts.callIndex.haveInCommon(asker, owner)
       ? PRESENT_KEYS
-      : contacts.keysShown(asker, owner, parts.nowMs())
+      : contacts.keysShown(asker, owner, parts.nowMs(), stores.accounts.read(owner))
   const shared = {
     ...base,
     authentication,

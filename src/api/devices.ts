@@ -8,7 +8,9 @@ import { type KeysShown, PRESENT_KEYS } from '../domain/contact.ts'
 import { type Device, deviceName, pushTokensAfter } from '../domain/device.ts'
 import type { DeviceId, UserId } from '../domain/ids.ts'
 import { readPublicKey } from '../domain/public-key.ts'
+import { TokenBuckets } from '../domain/token-bucket.ts'
 import { SignalError } from '../errors.ts'
+import { RATE_KEYS_MAX } from '../limits.ts'
 import { invalidMember } from '../schema/check.ts'
 import {
   DeviceInfoBody,
@@ -34,6 +36,7 @@ import {
   operationWithQuery,
   pathId,
 } from './operation.ts'
+import { rateLimited } from './operation-routes.ts'
 import { shownDevices } from './people.ts'
 import { tellPushLosses } from './push-losses.ts'
 
@@ -43,6 +46,8 @@ export interface DevicesWorld extends DeviceRemovalWorld {
   readonly accounts: Pick<AccountStore, 'read'>
   /** Which keys of another a user may read, if any: those of contacts, by a request by token, of a common live call. */
   readonly keysShown: (asker: UserId, owner: UserId) => KeysShown | undefined
+  readonly areRatesLimited: boolean
+  readonly monotonicMs: () => number
 }
 
 export function deviceOperations(world: DevicesWorld): readonly Operation[] {
@@ -154,6 +159,7 @@ function removeOne(world: DevicesWorld): Operation {
 }
 
 function publicKeys(world: DevicesWorld): Operation {
+  const guesses = new TokenBuckets(UNAVAILABLE, RATE_KEYS_MAX)
   return operationWithQuery(PublicKeysQuery, {
     id: 'readPublicKeys',
     method: 'GET',
@@ -166,9 +172,19 @@ function publicKeys(world: DevicesWorld): Operation {
     rates: [{ name: 'public-keys', by: 'user', count: 120, perMs: 60_000, burst: 120 }],
     handle: ({ caller: { userId }, query }) => {
       const asked = new Set((query.userIds ?? [userId]) as UserId[])
-      return { status: 200, body: keysOf(world, userId, asked) }
+      const found = keysOf(world, userId, asked)
+      if (world.areRatesLimited)
+        countUnavailable(guesses, userId, found.unavailable.length, world.monotonicMs())
+      return { status: 200, body: found }
     },
   })
+}
+
+/** Throws `RATE_LIMITED` to somebody who tries ids: names and keys of people whom strangers may call are behind some. */
+function countUnavailable(guesses: TokenBuckets, userId: UserId, count: number, nowMs: number): void {
+  const missingMs = count === 0 ? 0 : guesses.missingMs(`${userId}`, nowMs)
+  if (missingMs > 0) throw rateLimited(missingMs, 'user', UNAVAILABLE)
+  for (let counted = 0; counted < count; counted++) guesses.count(`${userId}`, nowMs)
 }
 
 /** An unknown user and one whose keys are not for the asker look the same. */
@@ -176,7 +192,7 @@ function keysOf(
   { accounts, devices, keysShown }: DevicesWorld,
   asker: UserId,
   asked: ReadonlySet<UserId>,
-): object {
+): { readonly users: readonly object[]; readonly unavailable: readonly UserId[] } {
   const users: object[] = []
   const unavailable: UserId[] = []
   for (const userId of asked) {
@@ -217,6 +233,9 @@ function known<Schema extends TObject>({ properties }: Schema, body: Static<Sche
   const named = Object.entries(body).filter(([name]) => Object.hasOwn(properties, name))
   return Object.fromEntries(named) as Static<Schema>
 }
+
+/** Ids of people whose keys a user may not read, or of nobody. */
+const UNAVAILABLE = { count: 600, perMs: 3_600_000, burst: 600 }
 
 function deviceNotFound(): SignalError {
   return new SignalError('DEVICE_NOT_FOUND', 'no such device')

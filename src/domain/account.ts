@@ -55,6 +55,11 @@ export const DEFAULT_SETTINGS: UserSettings = {
   callsFromContactsOnly: true,
 }
 
+/** Whether somebody who is no contact may ring the user, and read their keys to do so. */
+export function takesCallsFromStrangers({ settings, erasesAtMs }: User): boolean {
+  return !settings.callsFromContactsOnly && erasesAtMs === undefined
+}
+
 /** What names one sign-in method among all accounts: an address, or issuer and subject, never a provider's email. */
 export function identifierOf(
   method: Pick<AddressMethod, 'kind' | 'key'> | Pick<SocialMethod, 'kind' | 'issuer' | 'subject'>,

@@ -104,7 +104,7 @@ export type DeclineReason = 'declined' | 'busy' | 'timeout'
 
 /** What the call itself does not know. `start`, `invite`, `join` and `rejoin` need some; see `NO_FACTS`. */
 export interface CallFacts {
-  /** Of each of `calleeIds` that is an account; one that is missing counts as no contact. */
+  /** Of each of `calleeIds` that is an account; one that is missing may not be called. */
   readonly callees: readonly CalleeFacts[]
   /** The active devices of the one who acts. */
   readonly ownDevices: readonly DeviceId[]
@@ -119,9 +119,11 @@ export interface CallFacts {
 export interface CalleeFacts {
   readonly userId: UserId
   readonly displayName: string
-  /** A contact of the one who acts, blocked by neither. */
-  readonly isContact: boolean
-  /** Their active devices. */
+  /** A contact of the caller, or somebody who takes calls from strangers; never somebody whom the caller has blocked. */
+  readonly mayBeCalled: boolean
+  /** The callee has blocked the caller, who must not find out. */
+  readonly isWithheld: boolean
+  /** The devices that the caller has to seal the key for: the active ones; with a block those of when it began. */
   readonly deviceIds: readonly DeviceId[]
 }
 

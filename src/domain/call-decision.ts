@@ -10,6 +10,7 @@ import {
   hasPart,
   isOver,
   joinedOn,
+  memberOf,
   type Participant,
   participantOf,
 } from './call.ts'
@@ -74,7 +75,7 @@ export function decide(
     const effects = [...due, ...effectsOf(present, after, undefined, command.nowMs)]
     return { ok: true, call: after, effects, reply: DONE }
   }
-  const participant = participantOf(present, command.by.userId)
+  const participant = memberOf(present, command.by.userId)
   if (participant === undefined) return isPresence(command) ? unchanged(call) : notFound()
   const refusal = refusalOf(present, participant, command)
   if (refusal !== undefined) return refusal
@@ -111,7 +112,7 @@ function refusalOf(call: Call, participant: Participant, command: MemberCommand)
 
 /** Why the user may not watch what happens in the call; undefined for who may. */
 export function refusalOfWatcher(call: Call | undefined, userId: UserId): CallRefused | undefined {
-  if (call === undefined || participantOf(call, userId) === undefined) return notFound()
+  if (call === undefined || memberOf(call, userId) === undefined) return notFound()
   if (!hasPart(call, userId)) return removedByHost()
   return isOver(call) ? callEnded(call.status) : undefined
 }

@@ -10,6 +10,7 @@ import {
   isOver,
   isPending,
   isSameDevice,
+  memberOf,
   type Participant,
   participantOf,
   RING_S,
@@ -39,14 +40,26 @@ export function effectsOf(
   if (before === after) return []
   const change = { before, after, by, nowMs }
   const around = peopleAround(after)
+  const members = after.participants.filter(({ isWithheld }) => !isWithheld)
   return [
-    ...after.participants.flatMap(participant => invitationsTo(change, around, participant)),
-    ...after.participants.flatMap(participant => endsOfInvitation(change, participant)),
-    ...after.participants.flatMap(participant => endsOfAttendance(change, participant)),
+    ...members.flatMap(participant => invitationsTo(change, around, participant)),
+    ...members.flatMap(participant => endsOfInvitation(change, participant)),
+    ...members.flatMap(participant => endsOfAttendance(change, participant)),
     ...endings(change),
     ...topicEvents(change).map(event => ({ kind: 'topic' as const, event })),
-    ...after.participants.flatMap(participant => historyOf(change, participant)),
+    ...members.flatMap(participant => historyOf(change, participant)),
   ]
+}
+
+/** Those whom the change invites and nobody tells: they count as rung, else a caller would notice a block by the rate. */
+export function withheldBy(before: Call | undefined, after: Call): UserId[] {
+  return after.participants
+    .filter(one => one.isWithheld && isPending(one))
+    .filter(one => {
+      const was = before && participantOf(before, one.userId)
+      return was === undefined || !isPending(was) || was.invitedAtMs !== one.invitedAtMs
+    })
+    .map(({ userId }) => userId)
 }
 
 interface Change {
@@ -64,7 +77,7 @@ function invitationsTo(
 ): DeviceEffect[] {
   if (!isPending(participant)) return []
   const { userId, devices, invitedAtMs } = participant
-  const was = before && participantOf(before, userId)
+  const was = before && memberOf(before, userId)
   const rang = was !== undefined && isPending(was) ? was.devices : []
   const invitation = {
     kind: 'call_invitation' as const,

@@ -42,7 +42,7 @@ export function startedCall(command: StartCommand, facts: CallFacts): Call | Cal
   const attendance = { deviceId, publicKeyHash, isOnline: false, hadSocket: false, seenAtMs: nowMs }
   const invitation = { invitedBy: by.userId, invitedAtMs: nowMs, isVideo, isOnGoing: false }
   const initiator: Participant = {
-    ...newParticipant({ userId: by.userId, displayName }, invitation, called.ownDevices),
+    ...newParticipant({ userId: by.userId, displayName, isWithheld: false }, invitation, called.ownDevices),
     ...{ state: 'joined', attendance, joinedAtMs: nowMs },
   }
   const invited = called.callees.map(callee => newParticipant(callee, invitation, callee.devices))
@@ -101,6 +101,7 @@ interface Called {
 interface Callee {
   readonly userId: UserId
   readonly displayName: string
+  readonly isWithheld: boolean
   readonly devices: readonly CallDevice[]
 }
 
@@ -112,10 +113,11 @@ function calledPeople(command: StartCommand | InviteCommand, facts: CallFacts): 
   const slices = slicesFor(by.userId, calleeIds, encryptedAESKeys)
   if ('ok' in slices) return slices
   const callees = calleeIds.map(userId => facts.callees.find(callee => callee.userId === userId))
-  const strangers = calleeIds.filter((_, at) => !callees[at]?.isContact)
+  const strangers = calleeIds.filter((_, at) => !callees[at]?.mayBeCalled)
   if (strangers.length > 0) {
     const members = { calleeIds: strangers.map(String) }
-    return refused('CALLEE_NOT_CONTACT', `${strangers.length} callees are not your contacts`, { members })
+    const detail = `${strangers.length} callees are no contacts of yours and take no calls from others`
+    return refused('CALLEE_NOT_CONTACT', detail, { members })
   }
   const known = callees as readonly CalleeFacts[]
   const required = known.flatMap(({ userId, deviceIds }) => deviceIds.map(deviceId => ({ userId, deviceId })))
@@ -124,7 +126,10 @@ function calledPeople(command: StartCommand | InviteCommand, facts: CallFacts): 
   if (mismatch !== undefined) return mismatch
   const devicesOf = (id: UserId) => slices.filter(({ userId }) => userId === id).map(callDevice)
   return {
-    callees: known.map(({ userId, displayName }) => ({ userId, displayName, devices: devicesOf(userId) })),
+    callees: known.map(({ userId, displayName, isWithheld }) => ({
+      ...{ userId, displayName, isWithheld },
+      devices: devicesOf(userId),
+    })),
     ownDevices: devicesOf(by.userId).filter(({ deviceId }) => deviceId !== by.deviceId),
   }
 }
@@ -187,12 +192,15 @@ function withCallee(call: Call, callee: Callee, invitation: Invitation): Call {
     const participant = newParticipant(callee, invitation, callee.devices)
     return { ...call, participants: [...call.participants, participant] }
   }
-  if (isJoined(before)) return call
-  const after = isPending(before) ? withMoreDevices(before, callee.devices) : invitedAgain(before)
+  // A member who has blocked the inviter since stays what they are.
+  if (isJoined(before) || (callee.isWithheld && !before.isWithheld)) return call
+  const isRepeated = isPending(before) && callee.isWithheld === (before.isWithheld ?? false)
+  const after = isRepeated ? withMoreDevices(before, callee.devices) : invitedAgain(before)
   return replaced(call, before, after)
 
-  function invitedAgain(participant: Participant): Participant {
-    return { ...participant, ...invitation, state: 'invited', devices: callee.devices, declinedOn: undefined }
+  function invitedAgain({ isWithheld: _, ...participant }: Participant): Participant {
+    const invited = { ...participant, ...invitation, devices: callee.devices, declinedOn: undefined }
+    return { ...invited, state: 'invited', ...(callee.isWithheld ? WITHHELD : {}) }
   }
 }
 
@@ -221,7 +229,7 @@ function replaced(call: Call, before: Participant, after: Participant): Call {
 }
 
 function newParticipant(
-  { userId, displayName }: Pick<Callee, 'userId' | 'displayName'>,
+  { userId, displayName, isWithheld }: Omit<Callee, 'devices'>,
   invitation: Invitation,
   devices: readonly CallDevice[],
 ): Participant {
@@ -239,6 +247,7 @@ function newParticipant(
     leftAtMs: undefined,
     talkedMs: 0,
     declinedOn: undefined,
+    ...(isWithheld ? WITHHELD : {}),
   }
 }
 
@@ -249,3 +258,5 @@ function callDevice({ deviceId, encryptedAESKey }: KeySlice): CallDevice {
 function invalid(errors: readonly FieldError[]): CallRefused {
   return refused('VALIDATION_FAILED', 'the invitation breaks a rule', { errors })
 }
+
+const WITHHELD = { isWithheld: true } as const

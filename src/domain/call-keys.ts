@@ -13,6 +13,7 @@ import {
   isSameDevice,
   joinedDevices,
   joinedOn,
+  memberOf,
   type Participant,
   type RejoinAsk,
   type SentKeys,
@@ -141,7 +142,9 @@ export function withKeys(call: Call, command: KeysCommand, endsAtMs: number): Se
     ...{ kind: 'key_update' as const, callId: call.callId, epoch, reason },
     ...{ fromUserId: userId, fromDeviceId: deviceId },
   }
-  const told = slices.map(slice => keyedNotice(slice, notice, endsAtMs))
+  const told = slices
+    .filter(slice => memberOf(call, slice.userId) !== undefined)
+    .map(slice => keyedNotice(slice, notice, endsAtMs))
   const isNewEpoch = epoch > call.keyEpoch
   const participants = call.participants.map(one => withSlices(one, slices, isNewEpoch))
   const lastKeys: SentKeys = { epoch, userId, deviceId, digest }

@@ -9,6 +9,7 @@ import {
   isOver,
   isPending,
   KEY_ROTATION_S,
+  memberOf,
   type Participant,
   participantOf,
   RING_S,
@@ -73,7 +74,7 @@ export function recordWithOwnKey(call: Call, { userId, deviceId }: CallDeviceRef
 
 /** What `call/pending` shows a device of the call: undefined unless its user is invited and has not answered. */
 export function pendingRecord(call: Call, device: CallDeviceRef): CallRecord | undefined {
-  const participant = participantOf(call, device.userId)
+  const participant = memberOf(call, device.userId)
   if (participant === undefined || isOver(call) || !isPending(participant)) return undefined
   return recordWithOwnKey(call, device)
 }

@@ -91,6 +91,11 @@ export interface Participant {
   readonly talkedMs: number
   /** The device that declined. */
   readonly declinedOn: DeviceId | undefined
+  /**
+   * Set when the participant had blocked the person who invited them. To everybody else the invitation looks like one that
+   * nobody answers; the participant and their devices never hear of it.
+   */
+  readonly isWithheld?: true
 }
 
 export interface CallDevice {
@@ -175,10 +180,16 @@ export function joinedDevices(call: Call): CallDeviceRef[] {
     .map(({ userId, attendance }) => ({ userId, deviceId: attendance!.deviceId }))
 }
 
+/** The participant, unless they are not to know of the call. */
+export function memberOf(call: Call, userId: UserId): Participant | undefined {
+  const participant = participantOf(call, userId)
+  return participant?.isWithheld ? undefined : participant
+}
+
 /** Whether a user may read the call and its events: everybody with a part in it who was not removed. */
 export function hasPart(call: Call, userId: UserId): boolean {
-  const participant = participantOf(call, userId)
-  return participant !== undefined && participant.state !== 'removed'
+  const member = memberOf(call, userId)
+  return member !== undefined && member.state !== 'removed'
 }
 
 /** How many are in the call or may come in without a question. */

@@ -115,7 +115,7 @@ export const Settings = Type.Object({
   discoverableByEmail: Type.Boolean({ description: 'Whether a search for the email address finds the user' }),
   discoverableByPhone: Type.Boolean({ description: 'Whether a search for the phone number finds the user' }),
   callsFromContactsOnly: Type.Boolean({
-    description: 'Kept and without effect: only contacts can call, whatever it says',
+    description: 'If false, strangers who know the user id may call, and read the keys to do so',
   }),
 })
 

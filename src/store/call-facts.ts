@@ -1,5 +1,6 @@
 /** What the rules of calling people have to know beyond the call: who they are, their devices, which rooms are free. */
 
+import { takesCallsFromStrangers } from '../domain/account.ts'
 import type { CalleeFacts, CallFacts } from '../domain/call-command.ts'
 import { type CallId, newId, type UserId } from '../domain/ids.ts'
 import type { AccountStore } from './account-store.ts'
@@ -9,8 +10,8 @@ import type { DeviceStore } from './device-store.ts'
 
 export interface CallFactsParts {
   readonly accounts: Pick<AccountStore, 'read'>
-  readonly devices: Pick<DeviceStore, 'activeDevicesOf'>
-  readonly contacts: Pick<ContactStore, 'isContact' | 'hasBlocked'>
+  readonly devices: Pick<DeviceStore, 'activeDevicesOf' | 'devicesAt'>
+  readonly contacts: Pick<ContactStore, 'isContact' | 'blockedAtMs'>
   readonly index: Pick<CallIndex, 'otherCallOf' | 'callInRoom'>
   readonly randomBytes: (length: number) => Uint8Array
 }
@@ -44,12 +45,16 @@ function calleeFacts(
 ): CalleeFacts | undefined {
   const account = accounts.read(userId)
   if (account === undefined) return undefined
-  const isBlocked = contacts.hasBlocked(callerId, userId) || contacts.hasBlocked(userId, callerId)
+  const isInvited = contacts.isContact(callerId, userId) || takesCallsFromStrangers(account)
+  const blockedAtMs = contacts.blockedAtMs(userId, callerId)
+  const shown =
+    blockedAtMs === undefined ? devices.activeDevicesOf(userId) : devices.devicesAt(userId, blockedAtMs)
   return {
     userId,
     displayName: account.displayName,
-    isContact: contacts.isContact(callerId, userId) && !isBlocked,
-    deviceIds: devices.activeDevicesOf(userId).map(({ deviceId }) => deviceId),
+    mayBeCalled: isInvited && contacts.blockedAtMs(callerId, userId) === undefined,
+    isWithheld: blockedAtMs !== undefined,
+    deviceIds: shown.map(({ deviceId }) => deviceId),
   }
 }
 

@@ -4,6 +4,7 @@
  * called in a transaction, one for each command.
  */
 
+import { takesCallsFromStrangers, type User } from '../domain/account.ts'
 import {
   BLOCKS_MAX,
   decideBlock,
@@ -95,7 +96,12 @@ export class ContactStore {
   }
 
   hasBlocked(blocker: UserId, other: UserId): boolean {
-    return this.#blocks.get(idsKey(blocker, other)) !== undefined
+    return this.blockedAtMs(blocker, other) !== undefined
+  }
+
+  /** Since when the blocker has blocked the other, if they have. */
+  blockedAtMs(blocker: UserId, other: UserId): number | undefined {
+    return this.#blocks.get(idsKey(blocker, other))
   }
 
   /** What the viewer may know that they have with the other. */
@@ -106,14 +112,19 @@ export class ContactStore {
 
   /**
    * Which of the other's keys one may read, if any: contacts, and the receiver of an open request by token, those of now;
-   * its sender those of when it was made.
+   * its sender those of when it was made. Of an owner who takes calls from strangers everybody may read those of now, and
+   * those whom the owner has blocked the ones of when the block began: a call has to be sealed for something.
    */
-  keysShown(askerId: UserId, ownerId: UserId, nowMs: number): KeysShown | undefined {
+  keysShown(askerId: UserId, ownerId: UserId, nowMs: number, owner?: User): KeysShown | undefined {
     if (askerId === ownerId || this.isContact(askerId, ownerId)) return PRESENT_KEYS
     const received = this.#requests.standing(ownerId, askerId, nowMs)
     if (received?.isByToken && isOpenToReceiver(received, nowMs)) return PRESENT_KEYS
+    const blockedAtMs = this.blockedAtMs(ownerId, askerId)
+    if (owner !== undefined && takesCallsFromStrangers(owner)) {
+      return blockedAtMs === undefined ? PRESENT_KEYS : { kind: 'as-of', atMs: blockedAtMs }
+    }
     const sent = this.#requests.standing(askerId, ownerId, nowMs)
-    return sent?.isByToken ? keysShownToSender(sent, this.#blocks.get(idsKey(ownerId, askerId))) : undefined
+    return sent?.isByToken ? keysShownToSender(sent, blockedAtMs) : undefined
   }
 
   badgeOf(userId: UserId, nowMs: number): Badge {

@@ -338,6 +338,42 @@ t.test('two calls that a device answers at once have it in one', async t => {
   )
 })
 
+t.test(
+  'a stranger rings those alone who take calls from strangers, and who has blocked them hears nothing',
+  async t => {
+    const rooms = openRooms(t, { rates: true })
+    const [ann, bob, eve] = (await rooms.people(['Ann', 'Bob', 'Eve'])) as People
+    const { accounts, database } = rooms.world
+    await database.commit(() => rooms.contacts.unlink(ann.userId, bob.userId, rooms.clock.nowMs()))
+    await t.rejects(rooms.start(ann.phone, [bob]), { code: 'CALLEE_NOT_CONTACT' })
+    const user = accounts.read(bob.userId)!
+    const settings = { ...user.settings, callsFromContactsOnly: false }
+    await database.commit(() => accounts.put(bob.userId, { ...user, settings }))
+    const rung = await rooms.start(ann.phone, [bob])
+    t.same(rooms.kindsFor(bob.phone), ['call_invitation'])
+    await rooms.ask(rung, simple('join', bob.phone))
+    await rooms.ask(rung, { kind: 'end', by: ann.phone })
+    await database.commit(() => rooms.contacts.block(bob.userId, ann.userId, rooms.clock.nowMs()))
+    const told = rooms.kindsFor(bob.phone)
+    const rows = () => rooms.history.list(bob.userId, { limit: 10 }, rooms.clock.nowMs()).length
+    const before = rows()
+    for (let count = 0; count < 5; count++) {
+      const callId = await rooms.start(ann.phone, [bob])
+      t.same(rooms.index.callsOf(bob.userId), [])
+      await t.rejects(rooms.ask(callId, simple('join', bob.phone)), { code: 'CALL_NOT_FOUND' })
+      await rooms.ask(callId, { kind: 'end', by: ann.phone })
+    }
+    await t.rejects(
+      rooms.start(ann.phone, [bob]),
+      { code: 'RATE_LIMITED' },
+      'as with anybody who does not answer',
+    )
+    t.same([rooms.kindsFor(bob.phone), rows()], [told, before])
+    await rooms.start(eve.phone, [bob])
+    t.match(rooms.kindsFor(bob.phone).at(-1), 'call_invitation')
+  },
+)
+
 t.test('people and room of a call are free once its end is durable, and not before', async t => {
   const rooms = openRooms(t)
   const [ann, bob, eve] = (await rooms.people(['Ann', 'Bob', 'Eve'])) as People

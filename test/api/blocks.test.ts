@@ -94,6 +94,28 @@ t.test('a block can be lifted by a path, too', async t => {
   t.same(await listOf(house, bob, 'block'), [])
 })
 
+t.test(
+  'keys of who takes calls from strangers are shown to all, as of the block to whom they blocked',
+  async t => {
+    const house = openContacts(t)
+    const [ann, bob] = (await people(house, 'Ann', 'Bob')) as [TestUser, TestUser]
+    const { accounts, nowMs } = house.world
+    const user = accounts.read(bob.userId)!
+    const shown = (callsFromContactsOnly: boolean, more: object = {}) =>
+      house.contacts.keysShown(ann.userId, bob.userId, nowMs(), {
+        ...{ ...user, ...more, settings: { ...user.settings, callsFromContactsOnly } },
+      })
+    t.equal(shown(true), undefined)
+    t.same(shown(false), { kind: 'present' })
+    t.equal(shown(false, { erasesAtMs: nowMs() + DAY_MS }), undefined, 'not of who is leaving')
+    const blockedAtMs = nowMs()
+    await block(house, bob, ann)
+    house.world.pass(1_000)
+    t.same(shown(false), { kind: 'as-of', atMs: blockedAtMs })
+    t.equal(shown(true), undefined)
+  },
+)
+
 t.test('nobody blocks themselves or nobody', async t => {
   const house = openContacts(t)
   const [ann] = (await people(house, 'Ann')) as [TestUser]

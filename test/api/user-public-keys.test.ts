@@ -83,6 +83,25 @@ t.test('keys of 64 users at most are asked for at once', async t => {
   t.same([bad.status, bad.body.errors[0].pointer], [422, '/userIds/1'])
 })
 
+t.test('600 ids that lead to no keys are tried in an hour', async t => {
+  const house = await openHouse(t, t.testdir(), { rates: true })
+  const { token } = await newUser(house.world)
+  const read = async (count: number) => {
+    const ids = Array.from({ length: count }, (_, at) => at + 1)
+    const answer = await house.send(`GET /app/api/user/publicKeys?userIds=${ids.join()}`, { token })
+    return answer.status
+  }
+  for (let count = 0; count < 10; count++) t.equal(await read(60), 200)
+  t.equal(await read(1), 429)
+  t.equal(
+    (await house.send('GET /app/api/user/publicKeys', { token })).status,
+    200,
+    'one’s own are read all the same',
+  )
+  house.world.advance(6_000)
+  t.equal(await read(1), 200)
+})
+
 t.test('keys are read 120 times a minute', async t => {
   const house = await openHouse(t, t.testdir(), { rates: true })
   const { token } = await newUser(house.world)

@@ -1,7 +1,10 @@
 /** Whom one may call, with which keys, and how many (contract 4.3, 4.4). */
 
 import t from 'tap'
+import { hasPart } from '../../src/domain/call.ts'
 import type { CallFacts } from '../../src/domain/call-command.ts'
+import { refusalOfWatcher } from '../../src/domain/call-decision.ts'
+import { pendingRecord, recordOf } from '../../src/domain/call-view.ts'
 import type { CallId, UserId } from '../../src/domain/ids.ts'
 import {
   CallHouse,
@@ -48,9 +51,9 @@ t.test('one calls one to thirty-one others, each once', async t => {
   t.equal(house.start(usersFrom(2, 31)).call.participants.length, 32)
 })
 
-t.test('all callees are contacts, or none is called', async t => {
+t.test('all callees may be called, or none is', async t => {
   const { callees } = new CallHouse().facts(CALLEES)
-  const stranger = { ...callees[1]!, isContact: false }
+  const stranger = { ...callees[1]!, mayBeCalled: false }
   const wanted = { ok: false, code: 'CALLEE_NOT_CONTACT', members: { calleeIds: ['3'] } }
   t.match(started({}, { callees: [callees[0]!, stranger] }), wanted)
   t.match(started({}, { callees: [callees[0]!] }), wanted, 'nor is one who is no account told apart')
@@ -123,12 +126,70 @@ t.test('an invitation names the room of the call, if any', async t => {
   t.equal(resultOf(house.decide({ ...command, roomId: 4711 }, house.facts([4]))), 'record')
 })
 
+/** Facts by which these callees have blocked the caller. */
+function withheld(facts: CallFacts, ...users: readonly bigint[]): CallFacts {
+  const callees = facts.callees.map(callee => ({ ...callee, isWithheld: users.includes(callee.userId) }))
+  return { ...facts, callees }
+}
+
+t.test(
+  'a callee who has blocked the caller hears nothing, and the caller sees one who does not answer',
+  async t => {
+    const [blocked, ignored] = [new CallHouse({ devices: 2 }), new CallHouse({ devices: 2 })]
+    const answers = [
+      blocked.run(blocked.startCommand([2]), withheld(blocked.facts([2]), 2n)),
+      ignored.run(ignored.startCommand([2]), ignored.facts([2])),
+    ]
+    t.same(answers[0]!.reply, answers[1]!.reply)
+    t.same(inWords(answers[0]!.effects), ['history 1 active'])
+    for (const kind of ['join', 'ringing', 'decline', 'leave', 'request-rejoin', 'rejoin', 'end'] as const) {
+      t.equal(resultOf(blocked.decide({ kind, by: deviceOf(2) })), 'CALL_NOT_FOUND', kind)
+    }
+    t.match(refusalOfWatcher(blocked.call, 2n as UserId), { code: 'CALL_NOT_FOUND' })
+    t.notOk(hasPart(blocked.call, 2n as UserId) || pendingRecord(blocked.call, deviceOf(2)))
+    const ends = [blocked, ignored].map(house => {
+      house.nowMs += 65_000
+      return inWords(house.run({ kind: 'deadline' }).effects)
+    })
+    t.same(ends[0], ['101 call_ended', 'topic missed', 'history 1 missed'])
+    t.same(
+      ends[1]?.filter(word => !/^20|^history 2/.test(word)),
+      ends[0],
+    )
+    t.same(recordOf(blocked.call, 1n as UserId), recordOf(ignored.call, 1n as UserId))
+  },
+)
+
+t.test('a withheld callee is sealed for like any other, and gets no key', async t => {
+  const house = new CallHouse()
+  house.run(house.startCommand([2, 3]), withheld(house.facts([2, 3]), 3n))
+  house.join(2)
+  const keys = house.keysCommand(HOST, [deviceOf(2), deviceOf(3)], 2)
+  t.same(inWords(house.run(keys).effects), ['201 key_update'])
+  const again = house.run(house.inviteCommand([3], HOST), withheld(house.facts([3]), 3n))
+  t.same(inWords(again.effects), [], 'also when invited again')
+  const rung = house.run(house.inviteCommand([3], deviceOf(2)), house.facts([3]))
+  t.match(inWords(rung.effects)[0], /^301 call_invitation/, 'another contact rings them')
+  t.equal(resultOf(house.decide({ kind: 'join', by: deviceOf(3) })), 'record')
+})
+
+t.test('a member who has blocked the inviter since stays what they are', async t => {
+  const house = new CallHouse()
+  house.start([2, 3])
+  house.join(2)
+  house.join(3)
+  house.run({ kind: 'leave', by: deviceOf(3) })
+  const before = house.call
+  house.run(house.inviteCommand([3], HOST), withheld(house.facts([3]), 3n))
+  t.same(house.call.participants, before.participants)
+})
+
 t.test('an invitation is held to the same rules as a start', async t => {
   const house = new CallHouse()
   house.start([2])
   house.join(2)
   const facts = house.facts([3])
-  const strangers = { ...facts, callees: facts.callees.map(callee => ({ ...callee, isContact: false })) }
+  const strangers = { ...facts, callees: facts.callees.map(callee => ({ ...callee, mayBeCalled: false })) }
   t.equal(resultOf(house.decide(house.inviteCommand([3], HOST), strangers)), 'CALLEE_NOT_CONTACT')
   t.equal(resultOf(house.decide(house.inviteCommand([3], HOST), house.facts([3, 4]))), 'record')
   t.equal(resultOf(house.decide(house.inviteCommand([], HOST), facts)), 'VALIDATION_FAILED')

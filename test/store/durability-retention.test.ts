@@ -103,7 +103,15 @@ class BusyPair {
     const [caller, callee, asleep] = this.#devices as [CallActor, CallActor, CallActor]
     const deviceIds = [callee.deviceId, asleep.deviceId]
     return {
-      callees: [{ userId: callee.userId as UserId, displayName: 'Bob', isContact: true, deviceIds }],
+      callees: [
+        {
+          userId: callee.userId as UserId,
+          displayName: 'Bob',
+          mayBeCalled: true,
+          isWithheld: false,
+          deviceIds,
+        },
+      ],
       ownDevices: [caller.deviceId],
       otherCallId: undefined,
       isRoomInUse: false,

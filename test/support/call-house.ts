@@ -70,7 +70,8 @@ export class CallHouse {
       callees: callees.map(user => ({
         userId: BigInt(user) as UserId,
         displayName: `User ${user}`,
-        isContact: true,
+        mayBeCalled: true,
+        isWithheld: false,
         deviceIds: this.devicesOf(user).map(({ deviceId }) => deviceId),
       })),
       ownDevices: this.devicesOf(by).map(({ deviceId }) => deviceId),

@@ -59,7 +59,7 @@ export function openRunStores({ database: memory, bug, draw, watch, ...rest }: R
     sessionInbox: plantInInbox(bug, sessionInboxOf(deviceInbox)),
     // Whom one may call is not what these runs are about.
     accounts: { read: (userId: UserId) => ({ displayName: `User ${userId}` }) },
-    contacts: { isContact: () => true, hasBlocked: () => false },
+    contacts: { isContact: () => true, blockedAtMs: () => undefined },
   }
 }
 
