@@ -3,7 +3,7 @@
  * key never changes, so that is done once for each device.
  */
 
-import { LogClient } from '../../src/client/client.ts'
+import { LogClient, MemoryStore } from '../../src/client/client.ts'
 import type { Api } from './api.ts'
 import { type KeyHolder, keyHolder } from './call-key.ts'
 
@@ -18,7 +18,9 @@ export class Directory {
   /** Of the log that the server names: a simulator has nobody else to ask, an app has the keys built in. */
   static async open(api: Api, url: string): Promise<Directory> {
     const { log } = await api.send<{ log: { vkey: string; vrfPublicKey: string } }>('GET /app/api/meta')
-    return new Directory(new LogClient({ vkey: log.vkey, vrfPublicKey: log.vrfPublicKey, url }))
+    return new Directory(
+      new LogClient({ vkey: log.vkey, vrfPublicKey: log.vrfPublicKey, url, store: new MemoryStore() }),
+    )
   }
 
   /** A device of our own, whose key we made. */

@@ -3,7 +3,7 @@
  * runs in Node, browsers and React Native.
  */
 
-export { CheckpointPin, type CheckpointStore, MemoryStore } from './checkpoint-pin.ts'
+export { CheckpointPin, type CheckpointStore, type KeptCheckpoint, MemoryStore } from './checkpoint-pin.ts'
 export {
   compareOwnKeys,
   type HistoryClaim,

@@ -23,7 +23,7 @@ import type { Refusal } from './verdict.ts'
 export interface LogClientOptions extends PublishedKeys {
   /** The log's prefix, `https://kt.example.org`. Its server is trusted with nothing. */
   readonly url: string
-  /** Where the highest checkpoint is kept; in memory unless given. */
+  /** Where the highest checkpoint is kept; unless given in memory, with a warning on the console. */
   readonly store?: CheckpointStore
   /** The platform's `fetch` unless given: to add headers or to pin certificates. It has to honour `signal`. */
   readonly fetch?: Fetch
@@ -37,6 +37,8 @@ export interface Unanswered {
   readonly detail: string
   readonly status?: number
   readonly code?: string
+  /** Two signed notes that could not be compared, the one known before first. They are compared again later. */
+  readonly evidence?: readonly [string, string]
 }
 
 /** A device to look up. `publicKey` is the key the app holds for it, when it has one. */
@@ -65,10 +67,10 @@ export class LogClient {
 
   /** Throws `KEY_INVALID` for public keys that are not of their form. */
   constructor(options: LogClientOptions) {
-    const { url, store = new MemoryStore(), timeoutMs = 20_000 } = options
+    const { url, store = temporaryStore(), timeoutMs = 20_000 } = options
     this.#keys = parseLogKeys(options)
     this.#requests = new LogRequests({ url, fetch: options.fetch ?? globalThis.fetch, timeoutMs })
-    this.#pin = new CheckpointPin(this.#keys.verifier.name, store, tile => this.#requests.tile(tile))
+    this.#pin = new CheckpointPin(this.#keys, store, tile => this.#requests.tile(tile))
   }
 
   /** The newest key that the log holds for a device. Rejects for an id that is no uint64, or with the store's error. */
@@ -162,8 +164,11 @@ export class LogClient {
     floorSize: number,
   ): Promise<Verified | Refusal | Unanswered> {
     if (verdict.kind === 'refused') return verdict
+    const known = await this.#pin.highest()
     const answer = await answered(() => this.#pin.accept(verdict.checkpoint, floorSize))
-    if (answer.kind === 'unanswered') return answer
+    if (answer.kind === 'unanswered') {
+      return known === undefined ? answer : { ...answer, evidence: [known.note, verdict.checkpoint.note] }
+    }
     return answer.value.kind === 'accepted' ? verdict : answer.value
   }
 }
@@ -179,6 +184,13 @@ async function answered<Value>(
     const known = { ...(status === undefined ? {} : { status }), ...(code === undefined ? {} : { code }) }
     return { kind: 'unanswered', detail, ...known }
   }
+}
+
+/** Without a store a rewritten history looks like a new log after each restart. A `MemoryStore` of one's own is silent. */
+function temporaryStore(): CheckpointStore {
+  const { console } = globalThis as { readonly console?: { warn(text: string): void } }
+  console?.warn('callsign: LogClient has no store, so a rewritten log goes unnoticed after a restart')
+  return new MemoryStore()
 }
 
 /** Whether the server says that nothing is logged under the hash. */

@@ -122,6 +122,15 @@ export function verifyVrf(publicKey: Uint8Array, input: Uint8Array, proof: Uint8
 }
 
 /**
+ * Whether two proofs for one input, the first of which holds, are of the same hash. Gamma fixes the hash, so the second
+ * need not be verified for that.
+ */
+export function isOfSameHash(proof: Uint8Array, other: Uint8Array): boolean {
+  const isOfLength = other.length === proof.length
+  return isOfLength && equalBytes(proof.subarray(0, GAMMA_BYTES), other.subarray(0, GAMMA_BYTES))
+}
+
+/**
  * H: all 64 bytes of SHA-512(suite || 0x82 || Y || alpha) through the one-way map of RFC 9496, section 4.3.4
  * (ECVRF_encode_to_curve, the salt being the encoded public key).
  */
@@ -202,3 +211,5 @@ function keyBytes(base64: string, name: string): Uint8Array {
 function reduce(bytes: Uint8Array): bigint {
   return Fn.create(bytesToNumberLE(bytes))
 }
+
+const GAMMA_BYTES = 32

@@ -27,12 +27,12 @@ function checkpoint(treeSize: number, from = log): SignedCheckpoint {
 function pinAt(treeSize: number): { pin: CheckpointPin; store: MemoryStore } {
   const store = new MemoryStore()
   store.put(checkpoint(treeSize))
-  return { store, pin: new CheckpointPin(origin, store, fetchTile) }
+  return { store, pin: new CheckpointPin(keys, store, fetchTile) }
 }
 
 t.test('the first checkpoint is taken as it is, and a larger one takes its place', async t => {
   const store = new MemoryStore()
-  const pin = new CheckpointPin(origin, store, fetchTile)
+  const pin = new CheckpointPin(keys, store, fetchTile)
   t.equal(await pin.highest(), undefined)
   for (const treeSize of [0, 1, 300, 300, 600]) {
     t.same(await pin.accept(checkpoint(treeSize), treeSize), { kind: 'accepted' })
@@ -64,7 +64,7 @@ t.test('checkpoints that arrive at once are taken one after the other, and the h
       store.put(kept)
     },
   }
-  const pin = new CheckpointPin(origin, slowStore, fetchTile)
+  const pin = new CheckpointPin(keys, slowStore, fetchTile)
   const sizes = [300, 100, 600, 200, 600, 500]
   const outcomes = await Promise.all(sizes.map(size => pin.accept(checkpoint(size), 0)))
   t.same(new Set(outcomes.map(({ kind }) => kind)), new Set(['accepted']))
@@ -77,20 +77,21 @@ t.test(
     const store = new MemoryStore()
     store.put(checkpoint(300))
     let isOffline = true
-    const pin = new CheckpointPin(origin, store, tile =>
+    const pin = new CheckpointPin(keys, store, tile =>
       isOffline ? Promise.reject(new Error('offline')) : fetchTile(tile),
     )
     await t.rejects(pin.accept(checkpoint(600), 0), { message: 'offline' })
-    t.same(store.get(origin), checkpoint(300))
+    t.same(store.get(origin), { ...checkpoint(300), pending: [log.note(600)] })
     isOffline = false
     t.same(await pin.accept(checkpoint(600), 0), { kind: 'accepted' })
+    t.same(store.get(origin), checkpoint(600))
   },
 )
 
 t.test('a store may answer null, and what it made up is not taken for a checkpoint', async t => {
   const answering = (kept: unknown) => {
     const store = { get: () => kept as SignedCheckpoint, put: () => {} }
-    return new CheckpointPin(origin, store, fetchTile).highest()
+    return new CheckpointPin(keys, store, fetchTile).highest()
   }
   const good = checkpoint(3)
   t.equal(await answering(null), undefined)

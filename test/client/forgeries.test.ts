@@ -4,7 +4,7 @@
  */
 
 import t from 'tap'
-import type { LogClient, LookupClaim, LookupResult, SignedCheckpoint } from '../../src/client/client.ts'
+import type { KeptCheckpoint, LogClient, LookupClaim, LookupResult } from '../../src/client/client.ts'
 import { signNote } from '../../src/log/note.ts'
 import { encodeToGroup, generateChallenge, vrfInput } from '../../src/log/vrf.ts'
 import { toBase64 } from '../support/bytes.ts'
@@ -51,13 +51,13 @@ function proofUnderIdentity(input: Uint8Array): Uint8Array {
 
 /** A store that tells what was put into it last. */
 class WatchedStore {
-  kept: SignedCheckpoint | undefined
+  kept: KeptCheckpoint | undefined
 
-  get(): SignedCheckpoint | undefined {
+  get(): KeptCheckpoint | undefined {
     return this.kept
   }
 
-  put(checkpoint: SignedCheckpoint): void {
+  put(checkpoint: KeptCheckpoint): void {
     this.kept = JSON.parse(JSON.stringify(checkpoint))
   }
 }
@@ -273,11 +273,94 @@ for (const [build, client] of await clientBuilds()) {
         if (!path.startsWith('tile/')) return undefined
         return log?.fetch()(`https://log.example/${path}`) ?? new Response('not there', { status: 404 })
       })
-    for (const log of [undefined, grown]) {
-      t.match(await clientOf(withTilesOf(log), store).refreshCheckpoint(), { check: 'tiles' })
-    }
+    const evidence = [honest.note(), rewritten.note()]
+    const answer = (log?: LyingLog) => clientOf(withTilesOf(log), store).refreshCheckpoint()
+    t.match(await answer(), { check: 'consistency', evidence })
+    t.match(await answer(grown), { check: 'tiles', evidence })
     t.equal(keptNote(store), honest.note(), 'the pin stays')
+    t.same(store.kept?.pending, [rewritten.note()], 'what the log signed is kept, once')
   })
+
+  t.test(`${build}: a fork that is never answered for is proven once the log has grown past it`, async t => {
+    const store = new WatchedStore()
+    await clientOf(honest.fetch(), store).refreshCheckpoint()
+    const rewritten = forkedLog(300)
+    const busy = (log: LyingLog) =>
+      log.fetch(path => (path.startsWith('tile/') ? new Response('busy', { status: 503 }) : undefined))
+    const evidence = [honest.note(), rewritten.note()]
+    for (const ask of ['refreshCheckpoint', 'lookUp'] as const) {
+      const answer = await clientOf(busy(rewritten), store)[ask](alice)
+      t.match(answer, { kind: 'unanswered', evidence })
+    }
+    t.match(await clientOf(busy(honest)).compareWith(rewritten.note()), { kind: 'verified' }, 'a first pin')
+    t.match(await clientOf(busy(honest), store).compareWith(rewritten.note()), {
+      kind: 'unanswered',
+      evidence,
+    })
+    t.same(store.kept?.pending, [rewritten.note()])
+
+    const grown = honestLog()
+    grown.grow(500)
+    const caught = await clientOf(grown.fetch(), store).lookUp(alice)
+    t.match(caught, { kind: 'refused', check: 'consistency', evidence: [rewritten.note(), grown.note()] })
+    t.match(await clientOf(grown.fetch(), store).lookUp(alice), { kind: 'refused' }, 'it is not forgotten')
+  })
+
+  t.test(`${build}: tiles that were late prove nothing against an honest log`, async t => {
+    const store = new WatchedStore()
+    await clientOf(honest.fetch(), store).refreshCheckpoint()
+    const grown = honestLog()
+    grown.grow(300)
+    const late = grown.fetch(path => {
+      if (path.startsWith('tile/')) throw new Error('no network')
+      return undefined
+    })
+    t.match(await clientOf(late, store).lookUp(alice), { kind: 'unanswered' })
+    t.same(store.kept?.pending, [grown.note()])
+    t.match(await clientOf(grown.fetch(), store).lookUp(alice), { kind: 'verified' })
+    t.same([keptNote(store), store.kept?.pending], [grown.note(), undefined])
+  })
+
+  t.test(`${build}: a checkpoint that the log did not sign is not taken from the store`, async t => {
+    const store = new WatchedStore()
+    await clientOf(honest.fetch(), store).refreshCheckpoint()
+    const good = store.kept!
+    const forked = forkedLog()
+    for (const planted of [
+      { ...good, treeSize: 1_000_000 },
+      { ...good, rootHash: toBase64(forked.root()) },
+      { ...good, note: signNote('log.example/kt\n40\nAAAA\n', [new LyingLog({ number: 2 }).signer]) },
+      { ...good, note: 'planted' },
+    ]) {
+      store.kept = planted
+      await t.rejects(clientOf(honest.fetch(), store).lookUp(alice), { code: 'MALFORMED' }, planted.note)
+    }
+    store.kept = { ...good, pending: ['planted', 5 as unknown as string] }
+    t.match(await clientOf(honest.fetch(), store).lookUp(alice), { kind: 'verified' }, 'nor is evidence')
+    t.equal(store.kept.pending, undefined)
+  })
+
+  t.test(
+    `${build}: of many VRF proofs for one hash, one is verified and none of another hash passes`,
+    async t => {
+      const log = honestLog()
+      for (let at = 0; at < 50; at++) log.register(1n, 1n)
+      const indexes = log.indexesOf(alice.vrfHash)
+      const history = log.history(indexes)
+      // Another c and s under the same Gamma: the hash is the same whether they hold or not.
+      const proofOf = (at: number, changedAt: number) => {
+        const vrfProof = Uint8Array.from(log.leaf(indexes[at]!).vrfProof)
+        vrfProof[changedAt]! ^= at + 1
+        return { ...history.entries[at]!, proof: log.result(indexes[at]!, { vrfProof }).proof }
+      }
+      const verify = (entries: typeof history.entries) =>
+        client.verifyKeyHistory(keys, alice, { ...history, entries })
+      const different = history.entries.map((entry, at) => (at === 0 ? entry : proofOf(at, 40)))
+      t.match(verify(different), { kind: 'verified' })
+      t.match(verify(different.with(0, proofOf(0, 40))), { check: 'vrf' }, 'the first has to hold')
+      t.match(verify(different.with(30, proofOf(30, 5))), { check: 'vrf' }, 'another Gamma is another hash')
+    },
+  )
 
   t.test(`${build}: two apps that were shown different trees find out by comparing notes`, async t => {
     const mine = clientOf(honest.fetch())

@@ -14,7 +14,7 @@ const alice = { userId: '1', deviceId: '1', vrfHash: log.leaf(3).vrfHash }
 const url = 'https://log.example'
 
 function clientOf(fetch: unknown, options: { timeoutMs?: number; store?: MemoryStore } = {}): LogClient {
-  return new LogClient({ ...log.published, url, fetch: fetch as Fetch, ...options })
+  return new LogClient({ ...log.published, url, fetch: fetch as Fetch, store: new MemoryStore(), ...options })
 }
 
 /** Runs a server for the time of the test; returns its address. */
@@ -165,6 +165,16 @@ t.test(
     t.equal(store.get(log.signer.name)?.treeSize, 40)
   },
 )
+
+t.test('a client without a store says so, unless the app chose one that forgets', async t => {
+  const warnings: unknown[] = []
+  t.intercept(console, 'warn', { value: (text: unknown) => warnings.push(text) })
+  const options = { ...log.published, url, fetch: log.fetch() }
+  new LogClient({ ...options, store: new MemoryStore() })
+  t.same(warnings, [])
+  new LogClient(options)
+  t.match(warnings, [/no store/])
+})
 
 t.test('what the app does wrong rejects: an id, a store, a key', async t => {
   const app = clientOf(log.fetch())
