@@ -129,8 +129,8 @@ export type SendDecision =
   | { readonly kind: 'send' }
   /** The code that is there does for this challenge too; nothing is sent. */
   | { readonly kind: 'share'; readonly code: Code }
-  /** The code that is there is sent again, as it is. */
-  | { readonly kind: 'again'; readonly sealed: Uint8Array }
+  /** The code that is there is sent again, as it is; where it can't be opened, a new one has to wait. */
+  | { readonly kind: 'again'; readonly sealed: Uint8Array; readonly waitMs: number }
   | { readonly kind: 'wait'; readonly code: 'RATE_LIMITED' | 'OTP_COOLDOWN'; readonly waitMs: number }
 
 /** The state that a request for a code is decided by. */
@@ -168,7 +168,9 @@ export function decideResend(
   const waitMs = missingForSend(counts, asker, nowMs)
   if (waitMs === 0) return { kind: 'send' }
   const sealed = code !== undefined && isAlive(code, nowMs) ? code.sealed : undefined
-  return sealed === undefined ? { kind: 'wait', code: 'RATE_LIMITED', waitMs } : { kind: 'again', sealed }
+  return sealed === undefined
+    ? { kind: 'wait', code: 'RATE_LIMITED', waitMs }
+    : { kind: 'again', sealed, waitMs }
 }
 
 /** Milliseconds until a new code can be sent; 0 when it can now. */

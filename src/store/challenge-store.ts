@@ -206,7 +206,7 @@ export class ChallengeStore {
     const sending = { challenge, asker, recipient, isPaid: stop === undefined }
     const sent =
       decision.kind === 'again'
-        ? this.#sendAgain(sending, code, decision.sealed, nowMs)
+        ? this.#sendAgain(sending, code, decision, nowMs)
         : this.#send(sending, code, nowMs)
     this.#codes.put(key, sent)
     const reply = this.#reply(sent, challenge, asker, stop, nowMs)
@@ -339,11 +339,13 @@ export class ChallengeStore {
   #sendAgain(
     { challenge, asker, recipient, isPaid }: Sending,
     code: Code,
-    sealed: Uint8Array,
+    { sealed, waitMs }: { readonly sealed: Uint8Array; readonly waitMs: number },
     nowMs: number,
   ): Code {
+    const otp = this.#sender.open(sealed)
+    if (otp === undefined) throw waitRefusal({ code: 'RATE_LIMITED', waitMs })
     const expiresAtMs = code.sentAtMs + CODE_LIFETIME_MS
-    this.#sender.sendAgain(challenge, recipient, { sealed, expiresAtMs }, nowMs)
+    this.#sender.sendAgain(challenge, recipient, { otp, expiresAtMs }, nowMs)
     if (isPaid) this.#sender.countSent(challenge, nowMs)
     return repeatCode(code, asker, nowMs)
   }

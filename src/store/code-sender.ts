@@ -11,7 +11,7 @@ import { type Address, type Challenge, CODE_LIFETIME_MS, type Code } from '../do
 import { CODE_ID_BYTES, hashOtp, newOtp } from '../domain/one-time-code.ts'
 import type { Letter } from '../domain/outgoing.ts'
 import type { Secrets } from '../domain/secrets.ts'
-import { assert, SignalError } from '../errors.ts'
+import { SignalError } from '../errors.ts'
 import type { AccountStore } from './account-store.ts'
 import type { OutboxStore } from './outbox-store.ts'
 import { Sealed } from './sealed.ts'
@@ -91,16 +91,20 @@ export class CodeSender {
     return { codeId, hash: hashOtp(secrets.codePepper, codeId, otp), sealed }
   }
 
+  /** The code that was sealed; undefined when another secret has sealed it. */
+  open(sealed: Uint8Array): string | undefined {
+    const otp = this.#sealed.open(sealed)
+    return otp === undefined ? undefined : Buffer.from(otp).toString()
+  }
+
   /** In a transaction: sends a code again that is good until then. */
   sendAgain(
     challenge: Challenge,
     recipient: Address | undefined,
-    { sealed, expiresAtMs }: { readonly sealed: Uint8Array; readonly expiresAtMs: number },
+    { otp, expiresAtMs }: { readonly otp: string; readonly expiresAtMs: number },
     nowMs: number,
   ): void {
-    const otp = this.#sealed.open(sealed)
-    assert(otp !== undefined, 'a code was sealed with the secret that hashed it')
-    this.#writeCode(challenge, recipient, Buffer.from(otp).toString(), expiresAtMs, nowMs)
+    this.#writeCode(challenge, recipient, otp, expiresAtMs, nowMs)
   }
 
   /** In a transaction: counts a message against the budget. */

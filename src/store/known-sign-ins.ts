@@ -49,8 +49,8 @@ export class KnownSignInStore {
 
   /** How the account of the address knows the one who asks for a code to it. */
   askerOf(address: Address, { network, refreshToken }: AskerTraits, nowMs: number): Asker {
-    const userId = this.#parts.accounts.ownerOf(identifierOf(address))?.userId
-    if (userId === undefined) return 'stranger'
+    // Without an account it is the same work, so that the time of an answer does not tell who is here.
+    const userId = this.#parts.accounts.ownerOf(identifierOf(address))?.userId ?? NOBODY
     const known = this.#read(userId)
     if (refreshToken !== undefined && this.#isToken(userId, known, refreshToken, nowMs)) return 'token'
     const isHome = isKnown(known.networks, this.#digest(userId, 'network', network), nowMs)
@@ -108,4 +108,5 @@ export class KnownSignInStore {
   }
 }
 
+const NOBODY = 0n as UserId
 const DIGEST_BYTES = 16

@@ -48,10 +48,10 @@ interface Stage {
   sweep(): Promise<void>
 }
 
-function openStage(t: Test, folder = t.testdir(), nowMs = START_MS): Stage {
+function openStage(t: Test, folder = t.testdir(), nowMs = START_MS, secrets = SECRETS): Stage {
   const database = Database.open(folder)
   const expiries = new Expiries(database)
-  const outbox = new OutboxStore(database, SECRETS, randomBytes, () => undefined)
+  const outbox = new OutboxStore(database, secrets, randomBytes, () => undefined)
   const sent: Outgoing[] = []
   const channels = new Set(['mail', 'sms'])
   const challenges = new ChallengeStore({
@@ -60,7 +60,7 @@ function openStage(t: Test, folder = t.testdir(), nowMs = START_MS): Stage {
     accounts: new AccountStore(database),
     database,
     expiries,
-    secrets: SECRETS,
+    secrets,
     randomBytes,
     outbox: {
       add(message, atMs) {
@@ -548,6 +548,17 @@ t.test('where no new code may be sent, the living one is sent again, the same fo
   stage.nowMs += 120_000
   t.match(await stage.resend(challengeId), { expiresIn: 120 })
   t.equal((await stage.confirm(challengeId, otp)).kind, 'confirmed')
+})
+
+t.test('a living code that another secret has sealed is not sent again', async t => {
+  const folder = t.testdir()
+  const before = openStage(t, folder)
+  const { challengeId } = await before.begin()
+  await before.database.close()
+  const after = openStage(t, folder, START_MS + 60_000, deriveSecrets(Buffer.alloc(32, 6)))
+  for (let user = 1n; user <= 4n; user++)
+    await after.begin(ANN, 'x', { kind: 'bind', userId: user as UserId })
+  await t.rejects(after.resend(challengeId), { code: 'RATE_LIMITED' })
 })
 
 t.test('codes and counts as earlier versions wrote them are read', async t => {

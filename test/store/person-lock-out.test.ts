@@ -7,32 +7,45 @@
 import { randomBytes } from 'node:crypto'
 import t, { type Test } from 'tap'
 import type { Address, ChallengePurpose } from '../../src/domain/challenge.ts'
-import type { UserId } from '../../src/domain/ids.ts'
+import type { MethodId, UserId } from '../../src/domain/ids.ts'
+import type { Outgoing } from '../../src/domain/outgoing.ts'
 import { formatRefreshToken } from '../../src/domain/token.ts'
 import { SignalError } from '../../src/errors.ts'
 import { ChallengeStore } from '../../src/store/challenge-store.ts'
+import { SmsBudget, type SmsStop } from '../../src/store/sms-budget.ts'
 import { newUser, openWorld } from '../support/application.ts'
 
 const HOUR_MS = 3_600_000
 const WEEK_MS = 7 * 24 * HOUR_MS
-const ANN: Address = { kind: 'email', key: 'ann@example.org', shown: 'ann@example.org' }
+const MAIL: Address = { kind: 'email', key: 'ann@example.org', shown: 'ann@example.org' }
+const PHONE: Address = { kind: 'phone', key: '+84912345678', shown: '+84912345678' }
 
-async function openStage(t: Test) {
+async function openStage(t: Test, address = MAIL) {
   const world = openWorld(t.testdir())
   t.teardown(() => world.database.close())
-  const { userId } = await newUser(world, 'Ann', ANN.key)
+  const { userId } = await newUser(world, 'Ann', MAIL.key)
+  const method = { ...PHONE, id: 1n as MethodId, addedAtMs: 1, lastUsedAtMs: 1 }
+  await world.database.commit(() => world.accounts.putMethod(userId, method))
   const mails: string[] = []
   const outbox = {
-    add: (message: { letter?: { kind: string; otp?: string } } | object) => {
-      if ('letter' in message && message.letter?.otp !== undefined) mails.push(message.letter.otp)
+    add(message: Outgoing) {
+      const isToAnn = 'to' in message && message.to === address.key
+      if (isToAnn && message.letter.kind === 'otp') mails.push(message.letter.otp)
     },
   }
-  const challenges = new ChallengeStore({ ...world, outbox, canSend: () => true, testCodes: new Map() })
+  const stops: SmsStop[] = []
+  const smsBudget = new SmsBudget({
+    ...world,
+    budgets: { rangeHourly: 30, networkHourly: 30, callingCodeHourly: 200, daily: 10_000 },
+    onStopped: stop => stops.push(stop),
+  })
+  const parts = { ...world, outbox, smsBudget, canSend: () => true, testCodes: new Map<string, string>() }
+  const challenges = new ChallengeStore(parts)
   // The app was signed out: of its session there is only what the account remembers.
   const sessionId = randomBytes(16)
   await world.database.commit(() => world.knownSignIns.note(userId, 'home', sessionId, world.nowMs()))
   const refreshToken = formatRefreshToken(world.secrets.refreshToken, { sessionId, generation: 9 })
-  return { ...world, challenges, mails, refreshToken }
+  return { ...world, address, challenges, mails, stops, refreshToken }
 }
 
 type Stage = Awaited<ReturnType<typeof openStage>>
@@ -56,6 +69,9 @@ class Attacker {
     const { challenges } = this.#stage
     const request = this.#requests++
     const network = this.#isAtHome ? 'home' : `network ${request % this.#networks}`
+    if (this.#stage.address.kind === 'phone') {
+      this.#begin({ kind: 'login' }, network, nowMs, numberNear(request))
+    }
     switch (request % 7) {
       case 0:
       case 1:
@@ -69,23 +85,32 @@ class Attacker {
       case 3:
         return attempt(() => challenges.resend({ challengeId: this.#held.at(-1) ?? '', network }, nowMs))
       case 4:
-        return attempt(() => challenges.confirmLogin(ANN, '000000', network, nowMs))
+        return attempt(() => challenges.confirmLogin(this.#stage.address, '000000', network, nowMs))
       default:
         return this.#guess(nowMs)
     }
   }
 
-  #begin(purpose: ChallengePurpose, network: string, nowMs: number): void {
-    const request = { purpose, address: ANN, network, language: '' }
+  #begin(purpose: ChallengePurpose, network: string, nowMs: number, address = this.#stage.address): void {
+    const request = { purpose, address, network, language: '' }
     attempt(() => this.#held.push(this.#stage.challenges.begin(request, nowMs).challengeId))
   }
 
   #guess(nowMs: number): void {
     for (const challengeId of this.#held.slice(-3)) {
       const guess = { challengeId, otp: '000000', mayConfirm: () => true }
-      for (let at = 0; at < 5; at++) attempt(() => this.#stage.challenges.confirm(guess, nowMs))
+      for (let tries = 0; tries < 5; tries++) {
+        const outcome = this.#stage.challenges.confirm(guess, nowMs)
+        if (outcome.kind === 'confirmed' || outcome.code !== 'OTP_INVALID') break
+      }
     }
   }
+}
+
+/** A made-up number of Ann's range. */
+function numberNear(at: number): Address {
+  const key = `+8491234${String(at % 10_000).padStart(4, '0')}`
+  return { kind: 'phone', key, shown: key }
 }
 
 /** What is refused is what the attacker expects. */
@@ -131,7 +156,7 @@ function signIn(
 ): boolean {
   const traits =
     kind === 'home' ? { network: 'home' } : { network: 'hotel', refreshToken: stage.refreshToken }
-  const request = { purpose: { kind: 'login' }, address: ANN, language: '', ...traits } as const
+  const request = { purpose: { kind: 'login' }, address: stage.address, language: '', ...traits } as const
   let challengeId = ''
   attempt(() => {
     challengeId = stage.challenges.begin(request, nowMs).challengeId
@@ -148,7 +173,7 @@ function signIn(
 
 for (const networks of [1, 10, 1_000]) {
   for (const [pace, paceMs] of [
-    ['every minute', 60_000],
+    ['every two minutes', 120_000],
     ['every six minutes', 360_000],
     ['every hour', HOUR_MS],
   ] as const) {
@@ -162,9 +187,17 @@ for (const networks of [1, 10, 1_000]) {
   }
 }
 
+t.test('nor does an attack on a number and its whole range, which is stopped', async t => {
+  const stage = await openStage(t, PHONE)
+  const siege = { networks: 1_000, paceMs: 60_000, visits: ['home', 'token'] } as const
+  const { visits, signedIn } = await stage.database.commit(() => besiege(stage, siege))
+  t.equal(signedIn, visits)
+  t.ok(stage.stops.some(({ scope, name }) => scope === 'range' && name === '+8491234'))
+})
+
 t.test('an attacker behind the network of the owner never stops the app with its last token', async t => {
   const stage = await openStage(t)
-  const siege = { networks: 1, paceMs: 120_000, visits: ['token'], isAtHome: true } as const
+  const siege = { networks: 1, paceMs: 180_000, visits: ['token'], isAtHome: true } as const
   const { visits, signedIn } = await stage.database.commit(() => besiege(stage, siege))
   t.equal(signedIn, visits)
 })
