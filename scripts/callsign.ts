@@ -1,12 +1,15 @@
 #!/usr/bin/env node
 /** `npx callsign <command>`: the server and the operators' commands under one name. */
 
+import { VERSION } from '../src/version.ts'
+
 const COMMANDS = new Map([
   ['serve', () => import('../src/main.ts')],
   ['keygen', () => import('./keygen.ts')],
   ['backup', () => import('./backup.ts')],
   ['restore', () => import('./restore.ts')],
   ['fsck', () => import('./fsck.ts')],
+  ['config', () => import('./config.ts')],
   ['doctor', () => import('./doctor.ts')],
   ['audit', () => import('./audit.ts')],
   ['verify-proof', () => import('./verify-proof.ts')],
@@ -16,13 +19,15 @@ const COMMANDS = new Map([
 
 const USAGE = `usage: callsign ${[...COMMANDS.keys()].join('|')} [options]
 
-Each says by --help what it takes.
+Each says by --help what it takes; --version prints the version.
 `
 
 const command = process.argv[2]
 const run = command === undefined ? undefined : COMMANDS.get(command)
 if (command === '--help') {
   process.stdout.write(USAGE)
+} else if (command === '--version') {
+  process.stdout.write(`${VERSION}\n`)
 } else if (run === undefined) {
   const fault = command === undefined ? '' : `callsign: there is no command ${command}\n\n`
   process.stderr.write(`${fault}${USAGE}`)

@@ -14,12 +14,13 @@ import { checkTls } from './doctor/tls.ts'
 import { checkTurn } from './doctor/turn.ts'
 import { type Flags, optional, runCommand } from './support/command.ts'
 
-const USAGE = `usage: node --env-file=callsign.env dist/scripts/doctor.js [--dev] [--mail-to A] [--sms-to N] [--push-token T [--bundle-id B]] [--json]
+const USAGE = `usage: node --env-file=callsign.env dist/scripts/doctor.js [--dev] [--config FILE] [--mail-to A] [--sms-to N] [--push-token T [--bundle-id B]] [--json]
 
 Tries what a server with these settings needs: keys, store, head file, disk, ports, certificates, public address, clock,
 mail, SMS, push, relay, identity providers. Writes nothing, and sends nothing but what is asked for. May run beside the
 server; run it as the server's user.
 
+  --config FILE     settings as the server takes them, besides the environment
   --dev             settings of a development server
   --mail-to A       sends a mail to this address
   --sms-to N        sends an SMS to this number (E.164), which may cost
@@ -53,7 +54,7 @@ async function doctor(flags: Flags): Promise<number> {
 
 function settings(flags: Flags): Config | ConfigError {
   try {
-    return readConfig(process.env, { dev: flags.dev === true })
+    return readConfig(process.env, { dev: flags.dev === true, config: optional(flags, 'config') })
   } catch (error) {
     if (error instanceof ConfigError) return error
     throw error
@@ -65,7 +66,6 @@ function patientOf(config: Config, flags: Flags): Patient {
   const [pushToken, bundleId] = [optional(flags, 'push-token'), optional(flags, 'bundle-id')]
   return {
     config,
-    environment: process.env,
     skews: [],
     ...(mailTo === undefined ? {} : { mailTo }),
     ...(smsTo === undefined ? {} : { smsTo }),
@@ -116,6 +116,7 @@ await runCommand({
   usage: USAGE,
   flags: {
     dev: 'alone',
+    config: 'value',
     'mail-to': 'value',
     'sms-to': 'value',
     'push-token': 'value',

@@ -13,7 +13,7 @@ import { isPhoneCountry } from './domain/phone.ts'
 import type { TokenLifetimes } from './domain/session.ts'
 import type { SmsBudgets } from './domain/sms-budget.ts'
 import { parseTurnUrl, type TurnRelay, type TurnUrl, turnAddresses } from './domain/turn.ts'
-import type { EnvironmentReader } from './environment.ts'
+import { type EnvironmentReader, PORTS } from './environment.ts'
 import { messageOf } from './errors.ts'
 import { type AppleOptions, AppleSignIn } from './identity/apple.ts'
 import { IdentityProvider, type ProviderOptions } from './identity/identity-token.ts'
@@ -60,19 +60,32 @@ export function readApplicationConfig(reader: EnvironmentReader): ApplicationCon
   return {
     idsAs: reader.oneOf('CALLSIGN_JSON_IDS', ['string', 'number'], 'string'),
     lifetimes: {
-      accessS: reader.integer('CALLSIGN_AUTH_ACCESS_SECONDS', { usual: 3_600, min: 60, max: DAY_S }),
+      accessS: reader.integer('CALLSIGN_AUTH_ACCESS_SECONDS', {
+        usual: 3_600,
+        min: 60,
+        max: DAY_S,
+        unit: 'seconds',
+      }),
       refreshS: reader.integer('CALLSIGN_AUTH_REFRESH_SECONDS', {
         usual: 60 * DAY_S,
         min: 3_600,
         max: YEAR_S,
+        unit: 'seconds',
       }),
       sessionS: reader.integer('CALLSIGN_AUTH_SESSION_SECONDS', {
         usual: YEAR_S,
         min: 3_600,
         max: 10 * YEAR_S,
+        unit: 'seconds',
       }),
     },
-    stepUpS: reader.integer('CALLSIGN_AUTH_STEP_UP_SECONDS', { usual: 0, min: 0, max: YEAR_S }),
+    stepUpS: reader.integer('CALLSIGN_AUTH_STEP_UP_SECONDS', {
+      usual: 0,
+      min: 0,
+      max: YEAR_S,
+      unit: 'seconds',
+      usualText: '0, never',
+    }),
     testIdentifiers: testIdentifiers(reader),
     blockedCountries: new Set(
       reader.list(
@@ -81,7 +94,7 @@ export function readApplicationConfig(reader: EnvironmentReader): ApplicationCon
         'countries such as CU',
       ),
     ),
-    appName: reader.text('CALLSIGN_APP_NAME') ?? 'Callsign',
+    appName: reader.text('CALLSIGN_APP_NAME', 'text', 'Callsign') ?? 'Callsign',
     language: reader.oneOf('CALLSIGN_LANGUAGE', ['en', 'vi', 'de'], 'en'),
     ...(retrieverHash === undefined ? {} : { smsRetrieverHash: retrieverHash }),
     ...mail(reader),
@@ -125,7 +138,7 @@ export function readApplicationConfig(reader: EnvironmentReader): ApplicationCon
 function deepLinkScheme(reader: EnvironmentReader): string {
   const isScheme = (text: string) => /^[A-Za-z][A-Za-z0-9+.-]*$/.test(text)
   const form = 'the name of a scheme such as callsign, without ://'
-  return reader.formed('CALLSIGN_DEEP_LINK_SCHEME', isScheme, form) ?? 'callsign'
+  return reader.formed('CALLSIGN_DEEP_LINK_SCHEME', isScheme, form, 'callsign') ?? 'callsign'
 }
 
 function testIdentifiers(reader: EnvironmentReader): ReadonlyMap<string, string> {
@@ -139,8 +152,8 @@ function testIdentifiers(reader: EnvironmentReader): ReadonlyMap<string, string>
 }
 
 function mail(reader: EnvironmentReader): Pick<ApplicationConfig, 'mail'> {
-  const url = reader.secret('CALLSIGN_SMTP_URL')
-  const from = reader.text('CALLSIGN_MAIL_FROM')
+  const url = reader.secret('CALLSIGN_SMTP_URL', 'address such as smtp://user:password@host:587')
+  const from = reader.text('CALLSIGN_MAIL_FROM', 'address such as Callsign <no-reply@example.org>')
   const authority = reader.file('CALLSIGN_SMTP_CA')
   reader.refuseWithout('CALLSIGN_SMTP_URL', ['CALLSIGN_SMTP_CA'])
   if (url === undefined && from === undefined) return {}
@@ -158,9 +171,9 @@ function mail(reader: EnvironmentReader): Pick<ApplicationConfig, 'mail'> {
 }
 
 function sms(reader: EnvironmentReader): Pick<ApplicationConfig, 'sms'> {
-  const url = reader.secret('CALLSIGN_SMS_URL')
+  const url = reader.secret('CALLSIGN_SMS_URL', 'http or https address')
   const headers = reader.json('CALLSIGN_SMS_HEADERS', 'a JSON object of header names and values', stringsOf)
-  const body = reader.text('CALLSIGN_SMS_BODY')
+  const body = reader.text('CALLSIGN_SMS_BODY', 'template of the body')
   reader.refuseWithout('CALLSIGN_SMS_URL', ['CALLSIGN_SMS_HEADERS', 'CALLSIGN_SMS_BODY'])
   if (url === undefined) return {}
   if (!isUrl(url)) {
@@ -182,7 +195,7 @@ function sms(reader: EnvironmentReader): Pick<ApplicationConfig, 'sms'> {
 }
 
 function apns(reader: EnvironmentReader): Pick<ApplicationConfig, 'apns'> {
-  const key = pem(reader.secret('CALLSIGN_APNS_KEY'))
+  const key = pem(reader.secret('CALLSIGN_APNS_KEY', 'text of a .p8 file'))
   const keyId = reader.text('CALLSIGN_APNS_KEY_ID')
   const teamId = reader.text('CALLSIGN_APNS_TEAM_ID')
   const hosts = reader.list(
@@ -190,7 +203,7 @@ function apns(reader: EnvironmentReader): Pick<ApplicationConfig, 'apns'> {
     text => /^[A-Za-z0-9.:-]+$/.test(text),
     'one or two host names',
   )
-  const port = reader.integer('CALLSIGN_APNS_PORT', { usual: 443, min: 1, max: 65_535 })
+  const port = reader.integer('CALLSIGN_APNS_PORT', { usual: 443, ...PORTS, min: 1 })
   const authority = reader.file('CALLSIGN_APNS_CA')
   reader.refuseWithout('CALLSIGN_APNS_KEY', ['CALLSIGN_APNS_HOST', 'CALLSIGN_APNS_PORT', 'CALLSIGN_APNS_CA'])
   if (key === undefined && keyId === undefined && teamId === undefined) return {}
@@ -215,7 +228,7 @@ function apns(reader: EnvironmentReader): Pick<ApplicationConfig, 'apns'> {
 
 function fcm(reader: EnvironmentReader): Pick<ApplicationConfig, 'fcm'> {
   const form = 'the JSON of a Google service account with client_email, private_key and project_id'
-  const url = reader.url('CALLSIGN_FCM_URL')
+  const url = reader.url('CALLSIGN_FCM_URL', 'Google’s')
   reader.refuseWithout('CALLSIGN_FCM_SERVICE_ACCOUNT', ['CALLSIGN_FCM_URL'])
   const options = reader.json('CALLSIGN_FCM_SERVICE_ACCOUNT', form, value => {
     const members = objectOf(value)
@@ -230,10 +243,15 @@ function fcm(reader: EnvironmentReader): Pick<ApplicationConfig, 'fcm'> {
 }
 
 function turn(reader: EnvironmentReader): Pick<ApplicationConfig, 'turn'> {
-  const secretText = reader.secret('CALLSIGN_TURN_SECRETS')
-  const tlsText = reader.text('CALLSIGN_TURN_TLS_URL')
-  const plainText = reader.text('CALLSIGN_TURN_URL')
-  const lifetimeS = reader.integer('CALLSIGN_TURN_TTL_SECONDS', { usual: 43_200, min: 60, max: 7 * DAY_S })
+  const secretText = reader.secret('CALLSIGN_TURN_SECRETS', 'texts by commas; the first signs')
+  const tlsText = reader.text('CALLSIGN_TURN_TLS_URL', 'address such as turns:turn.example.org:5349')
+  const plainText = reader.text('CALLSIGN_TURN_URL', 'address such as turn:turn.example.org:3478')
+  const lifetimeS = reader.integer('CALLSIGN_TURN_TTL_SECONDS', {
+    usual: 43_200,
+    min: 60,
+    max: 7 * DAY_S,
+    unit: 'seconds',
+  })
   if (secretText === undefined && tlsText === undefined && plainText === undefined) return {}
   if (secretText === undefined || tlsText === undefined || plainText === undefined) {
     reader.problems.push(
@@ -286,11 +304,11 @@ function apple(reader: EnvironmentReader): Pick<ApplicationConfig, 'apple'> {
   const settings = {
     teamId: reader.text('CALLSIGN_APPLE_TEAM_ID'),
     keyId: reader.text('CALLSIGN_APPLE_KEY_ID'),
-    privateKey: pem(reader.secret('CALLSIGN_APPLE_PRIVATE_KEY')),
-    issuer: reader.url('CALLSIGN_APPLE_ISSUER'),
-    jwksUri: reader.url('CALLSIGN_APPLE_JWKS_URL'),
-    tokenUrl: reader.url('CALLSIGN_APPLE_TOKEN_URL'),
-    revokeUrl: reader.url('CALLSIGN_APPLE_REVOKE_URL'),
+    privateKey: pem(reader.secret('CALLSIGN_APPLE_PRIVATE_KEY', 'text of a .p8 file')),
+    issuer: reader.url('CALLSIGN_APPLE_ISSUER', 'Apple’s'),
+    jwksUri: reader.url('CALLSIGN_APPLE_JWKS_URL', 'Apple’s'),
+    tokenUrl: reader.url('CALLSIGN_APPLE_TOKEN_URL', 'Apple’s'),
+    revokeUrl: reader.url('CALLSIGN_APPLE_REVOKE_URL', 'Apple’s'),
   }
   const given = Object.entries(settings).filter(([, value]) => value !== undefined)
   if (clientIds.length === 0) {
@@ -342,7 +360,7 @@ function throws(act: () => unknown): boolean {
 
 const TURN_FORM = 'is an address of RFC 7065 such as'
 const DAY_S = 86_400
-const MESSAGES = { min: 0, max: 100_000_000 }
+const MESSAGES = { min: 0, max: 100_000_000, unit: 'messages' }
 const YEAR_S = 365 * DAY_S
 const ANDROID_APP_FORM = /^[A-Za-z0-9_.]{1,255}=(?:[0-9A-F]{2}:){31}[0-9A-F]{2}$/
 /** Options are tried out before there is a world to use them in. */

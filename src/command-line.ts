@@ -8,6 +8,8 @@ export interface ServerFlags {
   readonly dev: boolean
   /** Whether a development server serves phones on the same network. */
   readonly lan: boolean
+  /** The settings file. */
+  readonly config?: string
   /** A file with the newest checkpoint that anybody has seen. */
   readonly 'known-checkpoint'?: string
 }
@@ -29,16 +31,19 @@ export function readFlags(argv: readonly string[]): ServerFlags {
 const OPTIONS = {
   dev: { type: 'boolean' },
   lan: { type: 'boolean' },
+  config: { type: 'string' },
   'known-checkpoint': { type: 'string' },
   version: { type: 'boolean' },
   help: { type: 'boolean' },
 } as const
-const USAGE = `usage: node --env-file=callsign.env dist/src/main.js [--dev [--lan]] [--known-checkpoint FILE]
+const USAGE = `usage: node --env-file=callsign.env dist/src/main.js [--dev [--lan]] [--config FILE] [--known-checkpoint FILE]
 
-Serves until SIGTERM. Its settings are environment variables, which docs/operator/settings.md lists; doctor.js tries them.
+Serves until SIGTERM. Its settings are environment variables and those of a file; \`callsign config reference\` and
+docs/operator/settings.md list them. \`callsign config check\` looks for faults, \`callsign doctor\` tries them.
 
   --dev                     a development server: on this machine only, it makes its own keys and shows what it sends
   --lan                     with --dev: for phones on the same network, too
+  --config FILE             settings as lines NAME=value or as a JSON object; the environment wins
   --known-checkpoint FILE   at the first start after a restore: the newest checkpoint that anybody has seen
   --version                 prints the version
 

@@ -1,18 +1,18 @@
 /**
- * The environment, read once into one frozen `Config`: unit, default and bound of every knob an operator has
+ * The settings, read once into one frozen `Config`: unit, default and bound of every knob an operator has
  * (contract 14). Everything wrong with it is said in one list; a variable that is not known is wrong too.
  */
 
-import { X509Certificate } from 'node:crypto'
-import { realpathSync } from 'node:fs'
-import { isIP } from 'node:net'
 import { availableParallelism } from 'node:os'
-import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
-import { createSecureContext } from 'node:tls'
+import { join, resolve } from 'node:path'
 import { type ApplicationConfig, readApplicationConfig } from './application-config.ts'
-import { EnvironmentReader, type Listener } from './environment.ts'
+import { EnvironmentReader, type Listener, PORTS, type Setting } from './environment.ts'
+import { type LogKeys, type PublicKeys, readKeySettings } from './key-settings.ts'
+import { hasCertificates, isAddressRange, isInside, isKeyPair, isOrigin, isPin } from './setting-forms.ts'
+import { readSettingsFile } from './settings-file.ts'
 
 export type { Listener } from './environment.ts'
+export type { LogKeys } from './key-settings.ts'
 
 export interface Config {
   readonly isDevelopment: boolean
@@ -52,22 +52,13 @@ export interface Config {
     readonly headFile?: string
     /** Absent in development: made at the first start. */
     readonly keys?: LogKeys
+    readonly publicKeys: PublicKeys
     readonly vrfThreads: number
     readonly vrfCacheEntriesMax: number
   }
   readonly application: ApplicationConfig
   readonly areRatesLimited: boolean
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent'
-}
-
-export interface LogKeys {
-  readonly origin: string
-  /** `PRIVATE+KEY+<origin>+<id>+<base64>`. */
-  readonly ktPrivateKey: string
-  /** Base64 of the 32-byte scalar. */
-  readonly vrfPrivateKey: string
-  /** Base64, at least 32 bytes. */
-  readonly secret: string
 }
 
 /** All that is wrong with the configuration, a line each. */
@@ -83,6 +74,8 @@ export class ConfigError extends Error {
 /** What the command line says, and what the machine says of itself. */
 export interface StartFlags {
   readonly dev: boolean
+  /** Path of the settings file. */
+  readonly config?: string | undefined
   /** Phones on the same network are to be served. */
   readonly lan?: boolean
   /** By which they reach this machine; undefined where it is on no network. */
@@ -91,7 +84,23 @@ export interface StartFlags {
 
 /** Throws a `ConfigError` that names every fault. */
 export function readConfig(environment: NodeJS.ProcessEnv, flags: StartFlags): Config {
-  const reader = new EnvironmentReader(environment)
+  const file = flags.config === undefined ? undefined : readSettingsFile(flags.config)
+  const reader = new EnvironmentReader({ environment, ...(file && { file: file.values }) })
+  if (file?.problem !== undefined) reader.problems.push(file.problem)
+  const config = read(reader, flags)
+  reader.refuseUnknown()
+  if (reader.problems.length > 0) throw new ConfigError(reader.problems)
+  return Object.freeze(config)
+}
+
+/** Every setting there is, as reading them finds them. */
+export function listSettings(): readonly Setting[] {
+  const reader = new EnvironmentReader({ environment: {} })
+  read(reader, { dev: false })
+  return reader.settings
+}
+
+function read(reader: EnvironmentReader, flags: StartFlags): Config {
   const mode = reader.oneOf(
     'CALLSIGN_MODE',
     ['production', 'development'],
@@ -101,12 +110,13 @@ export function readConfig(environment: NodeJS.ProcessEnv, flags: StartFlags): C
   const isExposed = reader.flag('CALLSIGN_DEV_EXPOSE', '1') || flags.lan === true
   const lanAddress = isDevelopment && isExposed ? flags.lanAddress : undefined
   const usualHost = isDevelopment && !isExposed ? '127.0.0.1' : (lanAddress ?? '0.0.0.0')
-  const http = reader.listener('CALLSIGN_HTTP', usualHost, 8080)
+  const http = reader.listener('CALLSIGN_HTTP', usualHost, 8080, '0.0.0.0, in development 127.0.0.1')
   const grpc = reader.listener('CALLSIGN_GRPC', '127.0.0.1', 50051)
   const admin = reader.listener('CALLSIGN_ADMIN', '127.0.0.1', 9090)
   const publicUrl = readPublicUrl(reader)
   const dataFolder = resolve(
-    reader.text('CALLSIGN_DATA_DIR') ?? (isDevelopment ? join('data', 'dev') : 'data'),
+    reader.text('CALLSIGN_DATA_DIR', 'path of a folder', 'data, in development data/dev') ??
+      (isDevelopment ? join('data', 'dev') : 'data'),
   )
   const config: Config = {
     isDevelopment,
@@ -121,16 +131,19 @@ export function readConfig(environment: NodeJS.ProcessEnv, flags: StartFlags): C
     log: {
       isFrozen: reader.flag('CALLSIGN_LOG_FROZEN', '1'),
       ...headFile(reader, dataFolder),
-      ...logKeys(reader, isDevelopment),
+      ...readKeySettings(reader, isDevelopment),
       vrfThreads: reader.integer('CALLSIGN_VRF_THREADS', {
         usual: Math.max(1, availableParallelism() - 1),
+        usualText: 'one less than cores',
         min: 1,
         max: 64,
+        unit: 'threads',
       }),
       vrfCacheEntriesMax: reader.integer('CALLSIGN_VRF_CACHE_ENTRIES', {
         usual: 100_000,
         min: 1,
         max: 10_000_000,
+        unit: 'entries',
       }),
     },
     application: readApplicationConfig(reader),
@@ -144,9 +157,7 @@ export function readConfig(environment: NodeJS.ProcessEnv, flags: StartFlags): C
   refuseUnsafe(reader, config, isExposed)
   if (flags.lan === true) refuseLan(reader, config)
   refuseSharedPorts(reader, config)
-  reader.refuseUnknown()
-  if (reader.problems.length > 0) throw new ConfigError(reader.problems)
-  return Object.freeze(config)
+  return config
 }
 
 /** An address to listen on, with the settings that name it, that of the port last. */
@@ -210,12 +221,12 @@ function httpAccess(reader: EnvironmentReader): Omit<Config['http'], keyof Liste
 }
 
 function stompTcp(reader: EnvironmentReader): Pick<Config, 'stompTcpPort'> {
-  if (reader.text('CALLSIGN_STOMP_TCP_PORT') === undefined) return {}
-  return { stompTcpPort: reader.integer('CALLSIGN_STOMP_TCP_PORT', { usual: 61_613, min: 0, max: 65_535 }) }
+  const stompTcpPort = reader.optionalInteger('CALLSIGN_STOMP_TCP_PORT', PORTS)
+  return stompTcpPort === undefined ? {} : { stompTcpPort }
 }
 
 function headFile(reader: EnvironmentReader, dataFolder: string): Pick<Config['log'], 'headFile'> {
-  const text = reader.text('CALLSIGN_LOG_HEAD_FILE')
+  const text = reader.text('CALLSIGN_LOG_HEAD_FILE', 'path of a file')
   if (text === undefined) return {}
   const headFile = resolve(text)
   if (isInside(headFile, dataFolder)) {
@@ -233,7 +244,7 @@ function grpcAccess(reader: EnvironmentReader): Pick<Config['grpc'], 'token' | '
   const clientAuthority = reader.file('CALLSIGN_GRPC_TLS_CLIENT_CA')
   const clientPins = reader.list(
     'CALLSIGN_GRPC_TLS_CLIENT_PINS',
-    text => PIN_FORM.test(text),
+    isPin,
     'SHA-256 hashes of client keys in base64, as `callsign pin` prints them',
   )
   if ((certificate === undefined) !== (key === undefined)) {
@@ -261,45 +272,6 @@ function grpcAccess(reader: EnvironmentReader): Pick<Config['grpc'], 'token' | '
       ? undefined
       : { certificate, key, clientPins, ...(clientAuthority === undefined ? {} : { clientAuthority }) }
   return { ...(token === undefined ? {} : { token }), ...(tls === undefined ? {} : { tls }) }
-}
-
-/** The keys of the log: all or, in development, none. What production lacks is named. */
-function logKeys(reader: EnvironmentReader, isDevelopment: boolean): { keys?: LogKeys } {
-  const keys = {
-    origin: reader.text('CALLSIGN_ORIGIN'),
-    ktPrivateKey: reader.secret('KT_PRIVATE_KEY'),
-    vrfPrivateKey: reader.secret('VRF_PRIVATE_KEY'),
-    secret: reader.secret('CALLSIGN_SECRET'),
-  }
-  // Public keys are for auditors and clients; a server that gets them from the same file ignores them.
-  reader.text('KT_PUBLIC_KEY')
-  reader.text('VRF_PUBLIC_KEY')
-  const names = {
-    origin: 'CALLSIGN_ORIGIN',
-    ktPrivateKey: 'KT_PRIVATE_KEY',
-    vrfPrivateKey: 'VRF_PRIVATE_KEY',
-    secret: 'CALLSIGN_SECRET',
-  }
-  const { origin, ktPrivateKey, vrfPrivateKey, secret } = keys
-  if (
-    origin !== undefined &&
-    ktPrivateKey !== undefined &&
-    vrfPrivateKey !== undefined &&
-    secret !== undefined
-  ) {
-    if (Buffer.from(secret, 'base64').length < SECRET_BYTES_MIN) {
-      reader.problems.push(`CALLSIGN_SECRET is base64 of at least ${SECRET_BYTES_MIN} bytes`)
-    }
-    return { keys: { origin, ktPrivateKey, vrfPrivateKey, secret } }
-  }
-  const missing = Object.entries(keys).filter(([, value]) => value === undefined)
-  if (isDevelopment && missing.length === Object.keys(keys).length) return {}
-  for (const [name] of missing) {
-    reader.problems.push(
-      `${names[name as keyof typeof names]} is missing; \`node dist/scripts/keygen.js --origin O\` makes the keys`,
-    )
-  }
-  return {}
 }
 
 /** A phone would find nothing there. */
@@ -394,57 +366,27 @@ function isSafeAddress(address: string): boolean {
   return protocol === 'https:' || isLoopback(hostname.replace(/^\[|\]$/g, ''))
 }
 
-function isKeyPair(certificate: Buffer, key: Buffer): boolean {
-  try {
-    createSecureContext({ cert: certificate, key })
-    return true
-  } catch {
-    return false
-  }
+export interface Warning {
+  readonly event: string
+  readonly advice: string
 }
 
-/** Whether there are certificates in PEM, all of them whole: without one, no client could be let in. */
-function hasCertificates(pem: Buffer): boolean {
-  const certificates = pem.toString('latin1').match(CERTIFICATES) ?? []
-  try {
-    return certificates.map(text => new X509Certificate(text)).length > 0
-  } catch {
-    return false
-  }
+/** What is allowed and hardly meant. */
+export function warningsOf({ isDevelopment, log, application }: Config): readonly Warning[] {
+  if (isDevelopment) return []
+  const { mail, sms, apple, providers, testIdentifiers } = application
+  const ways = [mail, sms, apple, ...providers, ...testIdentifiers]
+  return [
+    ...(log.headFile === undefined ? [HEAD_FILE_UNSET] : []),
+    ...(ways.every(way => way === undefined) ? [NOBODY_SIGNS_IN] : []),
+  ]
 }
 
-/** `192.0.2.1`, `10.0.0.0/8`, `2001:db8::/32`. */
-function isAddressRange(text: string): boolean {
-  const [address = '', prefix = '0', ...rest] = text.split('/')
-  const version = address.includes('%') ? 0 : isIP(address)
-  const bits = version === 4 ? 32 : 128
-  return rest.length === 0 && version !== 0 && /^\d{1,3}$/.test(prefix) && Number(prefix) <= bits
+const HEAD_FILE_UNSET = {
+  event: 'log-head-file-unset',
+  advice: 'set CALLSIGN_LOG_HEAD_FILE to notice a roll-back',
 }
-
-/** As browsers send it: no path, no default port; also the own schemes of apps that are web pages. */
-function isOrigin(text: string): boolean {
-  if (!URL.canParse(text)) return false
-  const { protocol, host } = new URL(text)
-  return host !== '' && text === `${protocol}//${host}`
+const NOBODY_SIGNS_IN = {
+  event: 'nobody-can-sign-in',
+  advice: 'set CALLSIGN_SMTP_URL, CALLSIGN_SMS_URL, CALLSIGN_OIDC_PROVIDERS or CALLSIGN_APPLE_CLIENT_IDS',
 }
-
-/** Whether a path leads into a folder, also by symbolic links. */
-function isInside(path: string, folder: string): boolean {
-  const way = relative(withoutLinks(folder), withoutLinks(path))
-  return !isAbsolute(way) && way !== '..' && !way.startsWith(`..${sep}`)
-}
-
-/** The path with symbolic links followed, as far as it exists. */
-function withoutLinks(path: string): string {
-  try {
-    return realpathSync(path)
-  } catch {
-    const parent = dirname(path)
-    return parent === path ? path : join(withoutLinks(parent), basename(path))
-  }
-}
-
-const SECRET_BYTES_MIN = 32
-/** Base64 of 32 bytes. */
-const PIN_FORM = /^[A-Za-z0-9+/]{43}=$/
-const CERTIFICATES = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g

@@ -1,79 +1,128 @@
 /**
- * The environment as settings are read from it: each read names its variable and what it may hold, and everything
- * wrong is gathered, so that an operator hears of all of it at once. A variable that nobody reads is wrong too.
+ * Settings as they are read from the environment and the settings file: each read names its variable and what it may hold,
+ * which makes the reference, and gathers everything wrong, so that an operator learns all of it at once. A setting that
+ * nobody reads is wrong too.
  */
 
 import { readFileSync } from 'node:fs'
+import { nearestName } from './spelling.ts'
 
 export interface Listener {
   readonly host: string
   readonly port: number
 }
 
+/** One line of the reference. */
+export interface Setting {
+  readonly name: string
+  /** What it may hold, with unit and bounds. */
+  readonly takes: string
+  /** What counts where it is not set. */
+  readonly usual: string
+  /** Whether `<name>_FILE` may name a file that holds it. */
+  readonly isSecret: boolean
+}
+
+export interface IntegerForm {
+  readonly usual: number
+  readonly min: number
+  readonly max: number
+  /** What is counted, such as `seconds`. */
+  readonly unit?: string
+  /** The default in words, where machines differ. */
+  readonly usualText?: string
+}
+
+/** Values by name: those of the environment win over those of the settings file. */
+export interface SettingsSources {
+  readonly environment: NodeJS.ProcessEnv
+  readonly file?: Readonly<Record<string, string>>
+}
+
 export class EnvironmentReader {
   readonly problems: string[] = []
   readonly #environment: NodeJS.ProcessEnv
-  readonly #known = new Set<string>()
+  readonly #settingsFile: Readonly<Record<string, string>>
+  /** By name, in the order they are first read. */
+  readonly #known = new Map<string, Setting>()
 
-  constructor(environment: NodeJS.ProcessEnv) {
+  constructor({ environment, file = {} }: SettingsSources) {
     this.#environment = environment
+    this.#settingsFile = file
+  }
+
+  /** What has been read so far. */
+  get settings(): readonly Setting[] {
+    return [...this.#known.values()]
   }
 
   /** The variable's text; undefined when it is absent or empty. */
-  text(name: string): string | undefined {
-    this.#known.add(name)
-    return this.#environment[name] || undefined
+  text(name: string, takes = 'text', usual = NONE): string | undefined {
+    this.#note({ name, takes, usual, isSecret: false })
+    return this.#environment[name] || this.#settingsFile[name] || undefined
   }
 
   /** A secret from the variable, or from the file that `<name>_FILE` names; its final line end is dropped. */
-  secret(name: string): string | undefined {
-    const path = this.text(`${name}_FILE`)
-    const text = this.text(name)
-    if (path === undefined) return text
-    if (text !== undefined) this.problems.push(`${name} and ${name}_FILE are both set: keep one`)
-    return this.#file(`${name}_FILE`, path)
+  secret(name: string, takes = 'text'): string | undefined {
+    this.#note({ name, takes, usual: NONE, isSecret: true })
+    const fileName = `${name}_FILE`
+    const isHere = this.#environment[name] || this.#environment[fileName]
+    const source = isHere ? this.#environment : this.#settingsFile
+    const [path, text] = [source[fileName], source[name] || undefined]
+    if (!path) return text
+    if (text !== undefined) this.problems.push(`${name} and ${fileName} are both set: keep one`)
+    return this.#file(fileName, path)
       ?.toString('utf8')
       .replace(/\r?\n$/, '')
   }
 
-  file(name: string): Buffer | undefined {
-    const path = this.text(name)
+  file(name: string, takes = 'path of a PEM file'): Buffer | undefined {
+    const path = this.text(name, takes)
     return path === undefined ? undefined : this.#file(name, path)
   }
 
   flag(name: string, on: string): boolean {
-    const text = this.text(name)
+    const text = this.text(name, on, 'not set')
     if (text !== undefined && text !== on)
       this.problems.push(`${name} is ${on} or not set, not ${quote(text)}`)
     return text === on
   }
 
   oneOf<Choice extends string>(name: string, choices: readonly Choice[], usual: Choice): Choice {
-    const text = this.text(name) ?? usual
+    const text = this.text(name, choices.join(' | '), usual) ?? usual
     const choice = choices.find(candidate => candidate === text)
     if (choice === undefined)
       this.problems.push(`${name} is one of ${choices.join(', ')}, not ${quote(text)}`)
     return choice ?? usual
   }
 
-  integer(name: string, { usual, min, max }: { usual: number; min: number; max: number }): number {
-    const text = this.text(name)
-    if (text === undefined) return usual
+  integer(name: string, form: IntegerForm): number {
+    return this.optionalInteger(name, form, form.usualText ?? String(form.usual)) ?? form.usual
+  }
+
+  /** As `integer`, undefined where it is not set. */
+  optionalInteger(
+    name: string,
+    { min, max, unit }: Omit<IntegerForm, 'usual'>,
+    usual = NONE,
+  ): number | undefined {
+    const text = this.text(name, `${min} to ${max}${unit === undefined ? '' : ` ${unit}`}`, usual)
+    if (text === undefined) return undefined
     const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN
     if (value >= min && value <= max) return value
     this.problems.push(`${name} is a number from ${min} to ${max}, not ${quote(text)}`)
-    return usual
+    return undefined
   }
 
-  listener(prefix: string, usualHost: string, usualPort: number): Listener {
+  listener(prefix: string, usualHost: string, usualPort: number, usualHostText = usualHost): Listener {
     return {
-      host: this.text(`${prefix}_HOST`) ?? usualHost,
-      port: this.integer(`${prefix}_PORT`, { usual: usualPort, min: 0, max: 65_535 }),
+      host: this.text(`${prefix}_HOST`, 'address or name', usualHostText) ?? usualHost,
+      port: this.integer(`${prefix}_PORT`, { usual: usualPort, ...PORTS }),
     }
   }
 
-  url(name: string): string | undefined {
-    const text = this.text(name)
+  url(name: string, usual = NONE): string | undefined {
+    const text = this.text(name, 'http or https address', usual)
     if (text === undefined) return undefined
     if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol)) {
       this.problems.push(`${name} is an http or https address, not ${quote(text)}`)
@@ -82,8 +131,8 @@ export class EnvironmentReader {
   }
 
   /** A text that the test takes; what it refuses is named with what it should be. */
-  formed(name: string, isGood: (text: string) => boolean, form: string): string | undefined {
-    const text = this.text(name)
+  formed(name: string, isGood: (text: string) => boolean, form: string, usual = NONE): string | undefined {
+    const text = this.text(name, form, usual)
     if (text === undefined || isGood(text)) return text
     this.problems.push(`${name} is ${form}, not ${quote(text)}`)
     return undefined
@@ -91,7 +140,7 @@ export class EnvironmentReader {
 
   /** A comma-separated list; what the test refuses is named with what it should be. */
   list(name: string, isGood: (item: string) => boolean, form: string): readonly string[] {
-    const items = (this.text(name) ?? '').split(',').map(item => item.trim())
+    const items = (this.text(name, `${form}; by commas`) ?? '').split(',').map(item => item.trim())
     const given = items.filter(item => item !== '')
     for (const item of given) {
       if (!isGood(item)) this.problems.push(`${name} is a list of ${form}, not ${quote(item)}`)
@@ -101,7 +150,7 @@ export class EnvironmentReader {
 
   /** A JSON value that `parse` takes apart; what it returns undefined for, or throws at, is named with its form. */
   json<Value>(name: string, form: string, parse: (value: unknown) => Value | undefined): Value | undefined {
-    const text = this.secret(name)
+    const text = this.secret(name, form)
     if (text === undefined) return undefined
     try {
       const value = parse(JSON.parse(text))
@@ -115,18 +164,35 @@ export class EnvironmentReader {
 
   /** Names those of `names`, which have been read, that are set while the secret `main` is not: they would do nothing. */
   refuseWithout(main: string, names: readonly string[]): void {
-    if (this.text(main) !== undefined || this.text(`${main}_FILE`) !== undefined) return
+    const isSet = (name: string) => Boolean(this.#environment[name] || this.#settingsFile[name])
+    if (isSet(main) || isSet(`${main}_FILE`)) return
     for (const name of names.flatMap(name => [name, `${name}_FILE`])) {
-      if (this.#known.has(name) && this.#environment[name]) this.problems.push(`${name} needs ${main}`)
+      if (this.#isKnown(name) && isSet(name)) this.problems.push(`${name} needs ${main}`)
     }
   }
 
+  /** Names settings that nobody has read: of the environment those that begin as ours, of the settings file any. */
   refuseUnknown(): void {
-    for (const name of Object.keys(this.#environment)) {
-      if (name.startsWith('CALLSIGN_') && !this.#known.has(name)) {
-        this.problems.push(`${name} is not a setting of this version`)
-      }
+    const ours = Object.keys(this.#environment).filter(name => name.startsWith('CALLSIGN_'))
+    for (const name of new Set([...ours, ...Object.keys(this.#settingsFile)])) {
+      if (this.#isKnown(name)) continue
+      const nearest = nearestName(name, this.#names())
+      const guess = nearest === undefined ? '' : `; did you mean ${nearest}?`
+      this.problems.push(`${name} is not a setting of this version${guess}`)
     }
+  }
+
+  #note(setting: Setting): void {
+    if (!this.#known.has(setting.name)) this.#known.set(setting.name, setting)
+  }
+
+  #names(): readonly string[] {
+    return this.settings.flatMap(({ name, isSecret }) => (isSecret ? [name, `${name}_FILE`] : [name]))
+  }
+
+  #isKnown(name: string): boolean {
+    const main = this.#known.get(name.replace(/_FILE$/, ''))
+    return this.#known.has(name) || main?.isSecret === true
   }
 
   #file(name: string, path: string): Buffer | undefined {
@@ -145,3 +211,6 @@ export class EnvironmentReader {
 function quote(text: string): string {
   return text.length <= 20 ? JSON.stringify(text) : `a text of ${text.length} characters`
 }
+
+const NONE = 'none'
+export const PORTS = { min: 0, max: 65_535, unit: '(a port)' }

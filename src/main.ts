@@ -14,7 +14,7 @@ import { type OutboxMessage, outboxKind } from '../actors/outbox.ts'
 import { type RegistrationWorld, registerKey } from './api/registration.ts'
 import { type Application, openApplication } from './application.ts'
 import { readFlags } from './command-line.ts'
-import { type Config, ConfigError, listenersOf, readConfig } from './config.ts'
+import { type Config, ConfigError, listenersOf, readConfig, warningsOf } from './config.ts'
 import { CHANNELS, type Channel } from './domain/outgoing.ts'
 import { shuffle } from './domain/shuffle.ts'
 import { SignalError } from './errors.ts'
@@ -48,8 +48,9 @@ async function main(): Promise<void> {
   // A reader of the log that has gone, or a full disk under it, costs lines and not calls.
   for (const output of [process.stdout, process.stderr]) output.on('error', () => undefined)
   const lanAddress = chooseLanAddress(networkInterfaces())
-  const config = readConfig(process.env, { dev: flags.dev, lan: flags.lan, lanAddress })
+  const config = readConfig(process.env, { ...flags, lanAddress })
   const logger = createLogger(config.logLevel)
+  for (const warning of warningsOf(config)) logger.warn(warning)
   const server = await start(config, logger, flags['known-checkpoint']).catch(error => {
     // What is said last is why it does not start.
     logger.flush()

@@ -43,10 +43,7 @@ export async function openLog(house: House, knownCheckpoint: string | undefined)
   }
 }
 
-async function open(
-  { config, logger, fatal }: House,
-  knownCheckpoint: string | undefined,
-): Promise<OpenedLog> {
+async function open({ config, fatal }: House, knownCheckpoint: string | undefined): Promise<OpenedLog> {
   const keys = readKeys(config)
   const { dataFolder, log } = config
   const guard = new RollBackGuard({
@@ -56,9 +53,6 @@ async function open(
     knownCheckpoint,
     isFrozen: log.isFrozen,
   })
-  if (log.headFile === undefined && !config.isDevelopment) {
-    logger.warn({ event: 'log-head-file-unset', advice: 'set CALLSIGN_LOG_HEAD_FILE to notice a roll-back' })
-  }
   const vrf = new VrfPool({
     secret: keys.vrfSecret,
     threads: log.vrfThreads,
@@ -133,18 +127,7 @@ function readKeys(config: Config): Keys {
     config.log.keys === undefined
       ? developmentKeys(config.dataFolder)
       : { keys: config.log.keys, areNew: false }
-  const signer = parseKey('KT_PRIVATE_KEY', () => parseSignerKey(keys.ktPrivateKey))
-  const vrfSecret = parseKey('VRF_PRIVATE_KEY', () => parseVrfSecret(keys.vrfPrivateKey))
-  if (signer.name !== keys.origin) {
-    throw new ConfigError([`KT_PRIVATE_KEY is of ${signer.name}, CALLSIGN_ORIGIN is ${keys.origin}`])
-  }
+  const signer = parseSignerKey(keys.ktPrivateKey)
+  const vrfSecret = parseVrfSecret(keys.vrfPrivateKey)
   return { signer, vrfSecret, secret: Buffer.from(keys.secret, 'base64'), areNew }
-}
-
-function parseKey<Key>(name: string, parse: () => Key): Key {
-  try {
-    return parse()
-  } catch (error) {
-    throw new ConfigError([`${name}: ${error instanceof SignalError ? error.message : 'not usable'}`])
-  }
 }

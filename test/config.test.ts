@@ -70,7 +70,7 @@ t.test('development needs no setting', async t => {
     http: { host: '127.0.0.1', port: 8080, ...OPEN_TO_NOBODY },
     grpc: { host: '127.0.0.1', port: 50051 },
     admin: { host: '127.0.0.1', port: 9090 },
-    log: { isFrozen: false, vrfThreads: VRF_THREADS, vrfCacheEntriesMax: 100_000 },
+    log: { isFrozen: false, publicKeys: {}, vrfThreads: VRF_THREADS, vrfCacheEntriesMax: 100_000 },
     application: APPLICATION_UNSET,
     areRatesLimited: true,
     logLevel: 'info',
@@ -89,6 +89,7 @@ t.test('production needs keys, an origin, a secret and a public address', async 
     log: {
       isFrozen: false,
       keys: { origin, ktPrivateKey, vrfPrivateKey, secret },
+      publicKeys: {},
       vrfThreads: VRF_THREADS,
       vrfCacheEntriesMax: 100_000,
     },
@@ -323,13 +324,14 @@ t.test('a variable that no setting has is refused by its name', async t => {
     }),
   )
   t.same(problems, [
-    'CALLSIGN_HTTP_PROT is not a setting of this version',
+    'CALLSIGN_HTTP_PROT is not a setting of this version; did you mean CALLSIGN_HTTP_PORT?',
     'CALLSIGN_ is not a setting of this version',
   ])
 })
 
 t.test('public keys may stand beside the private ones', async t => {
-  t.same(production({ KT_PUBLIC_KEY: 'x', VRF_PUBLIC_KEY: 'y' }), production())
+  const { log } = production({ KT_PUBLIC_KEY: 'x', VRF_PUBLIC_KEY: 'y' })
+  t.same(log.publicKeys, { ktPublicKey: 'x', vrfPublicKey: 'y' })
 })
 
 t.test('development takes all keys or none', async t => {

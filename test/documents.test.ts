@@ -3,6 +3,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { basename, dirname, join, relative } from 'node:path'
 import t from 'tap'
+import { listSettings } from '../src/config.ts'
 import { runProgram, skipWithout } from './support/programs.ts'
 import { PROJECT_ROOT } from './support/vectors.ts'
 
@@ -84,15 +85,7 @@ t.test('every link between documents leads to a file, and to a heading of it', a
   )
 })
 
-/** `CALLSIGN_HTTP` and its like are a host and a port. */
-const LISTENERS = ['CALLSIGN_HTTP', 'CALLSIGN_GRPC', 'CALLSIGN_ADMIN']
-
-function settings(): readonly string[] {
-  const sources = ['src/config.ts', 'src/application-config.ts'].map(read).join('\n')
-  const quoted = [...sources.matchAll(/'((?:CALLSIGN|KT|VRF)_[A-Z_]+)'/g)].map(([, name]) => name!)
-  const named = [...new Set(quoted)]
-  return named.flatMap(name => (LISTENERS.includes(name) ? [`${name}_HOST`, `${name}_PORT`] : [name]))
-}
+const settings = listSettings().map(({ name }) => name)
 
 /** The names on a line; `_SUFFIX` goes on from any beginning of a full name before it. */
 function namesOn(line: string): readonly string[] {
@@ -107,11 +100,18 @@ function namesOn(line: string): readonly string[] {
 t.test('every setting is told to operators or auditors', async t => {
   const told = documents.filter(({ name }) => /^docs\/(?:operator|auditor)/.test(name))
   const names = new Set(told.flatMap(({ text }) => text.split('\n').flatMap(namesOn)))
-  t.ok(settings().length > 60)
+  t.ok(settings.length > 60)
   t.same(
-    settings().filter(name => !names.has(name)),
+    settings.filter(name => !names.has(name)),
     [],
   )
+})
+
+t.test('the reference of settings is what `callsign config reference` prints', async t => {
+  const callsign = join(PROJECT_ROOT, 'dist/scripts/callsign.js')
+  const { stdout } = await runProgram(process.execPath, [callsign, 'config', 'reference'])
+  const [, printed] = /^```text\n(NAME [\s\S]*?)^```$/m.exec(read('docs/operator/settings.md')) ?? []
+  t.equal(printed, stdout, 'if not, copy it there')
 })
 
 t.test('every variable that a document names is one that something reads', async t => {
@@ -120,7 +120,7 @@ t.test('every variable that a document names is one that something reads', async
     .map(read)
     .join('\n')
   const mentioned = new Set(sources.match(/\b(?:CALLSIGN|KT|VRF)_[A-Z_]+[A-Z]\b/g))
-  const known = new Set([...settings(), ...mentioned])
+  const known = new Set([...settings, ...mentioned])
   const named = documents.flatMap(({ name, text }) =>
     (text.match(/\b(?:CALLSIGN|KT|VRF)_[A-Z_]+[A-Z]\b/g) ?? []).map(variable => ({ name, variable })),
   )

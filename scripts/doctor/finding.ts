@@ -13,7 +13,6 @@ export interface Finding {
 
 export interface Patient {
   readonly config: Config
-  readonly environment: NodeJS.ProcessEnv
   /** Who gets a real message; nobody where it is left out. */
   readonly mailTo?: string
   readonly smsTo?: string

@@ -86,15 +86,15 @@ function readKeys({ origin, ktPrivateKey, vrfPrivateKey }: LogKeys): Keys | Find
   return { signer, vkey: formatVerifierKey(signer), vrfPublicKey: publicKey }
 }
 
-function judgeKeys({ environment }: Patient, { vkey, vrfPublicKey: vrfKey }: Keys): Finding {
-  const { KT_PUBLIC_KEY, VRF_PUBLIC_KEY } = environment
-  if (KT_PUBLIC_KEY && KT_PUBLIC_KEY !== vkey) {
+function judgeKeys({ config }: Patient, { vkey, vrfPublicKey: vrfKey }: Keys): Finding {
+  const { ktPublicKey = vkey, vrfPublicKey = vrfKey } = config.log.publicKeys
+  if (ktPublicKey !== vkey) {
     return fails(
       'keys',
       `KT_PUBLIC_KEY is not the public half of KT_PRIVATE_KEY, which is ${vkey}: clients need that one`,
     )
   }
-  if (VRF_PUBLIC_KEY && VRF_PUBLIC_KEY !== vrfKey) {
+  if (vrfPublicKey !== vrfKey) {
     return fails(
       'keys',
       `VRF_PUBLIC_KEY is not the public half of VRF_PRIVATE_KEY, which is ${vrfKey}: clients need that one`,

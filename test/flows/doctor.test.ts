@@ -282,7 +282,7 @@ t.test('keys, store and head file of different logs are told apart', async t => 
   })
   t.match((await consult({ ...environment, VRF_PRIVATE_KEY: VRF_PRIVATE_KEY! })).line('store'), { ok: false })
   const named = await consult({ ...environment, CALLSIGN_ORIGIN: 'other.example.org/log' })
-  t.match(named.line('keys'), { ok: false, detail: /CALLSIGN_ORIGIN is other\.example\.org\/log/ })
+  t.match(named.line('settings'), { ok: false, detail: /CALLSIGN_ORIGIN is other\.example\.org\/log/ })
   const published = await consult({ ...environment, KT_PUBLIC_KEY: 'kt.example.org/log+00000000+AAAA' })
   t.match(published.line('keys'), { ok: false, detail: /KT_PUBLIC_KEY is not the public half/ })
 })

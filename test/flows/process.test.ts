@@ -2,7 +2,16 @@
 
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import { parseEnv, promisify } from 'node:util'
@@ -460,6 +469,9 @@ t.test('usage is what is asked for, or answered to what is no command or no flag
   const command = await callsign('frob')
   t.match(command, { code: 2, stderr: /^callsign: there is no command frob\n\nusage: callsign serve\|/ })
   t.match(await callsign('--help'), { code: 0, stdout: /^usage: callsign serve\|/ })
+  for (const args of [['--version'], ['serve', '--version']]) {
+    t.match(await callsign(...args), { code: 0, stdout: /^\d+\.\d+\.\d+\n$/, stderr: '' })
+  }
   t.match(await callsign(), { code: 2, stderr: /^usage: / })
 })
 
@@ -485,6 +497,38 @@ async function eventually<Value>(attempt: () => Promise<Value>): Promise<Value> 
     await new Promise(resolve => setImmediate(resolve))
   }
 }
+
+t.test('config check tells every fault of file and environment, and touches nothing', async t => {
+  const folder = t.testdir()
+  const path = join(folder, 'settings.json')
+  const check = (environment = {}) => {
+    const args = [join(PROJECT_ROOT, 'dist/scripts/callsign.js'), 'config', 'check', '--config', path]
+    return runProgram(process.execPath, args, { environment })
+  }
+  const keys = await keysOf('kt.example.org/log')
+  const data = { CALLSIGN_DATA_DIR: join(folder, 'data') }
+  writeFileSync(path, JSON.stringify({ ...keys, ...data, CALLSIGN_HTTP_PROT: 1, CALLSIGN_GRPC_PORT: 'x' }))
+  t.match(await check(), {
+    code: 1,
+    stdout: /^fault .*CALLSIGN_GRPC_PORT is a number.*\nfault .*PROT .*did you mean CALLSIGN_HTTP_PORT\?\n$/,
+  })
+  writeFileSync(path, JSON.stringify({ ...keys, ...data }))
+  t.match(await check(), {
+    code: 0,
+    stdout: /^warning .*CALLSIGN_LOG_HEAD_FILE.*\nwarning .*CALLSIGN_SMTP_URL.*\nok .*production/,
+  })
+  t.match(await check({ CALLSIGN_HTTP_PORT: 'y' }), { code: 1 }, 'the environment wins')
+  t.notOk(existsSync(data.CALLSIGN_DATA_DIR))
+  const server = await startServer({
+    dataFolder: data.CALLSIGN_DATA_DIR,
+    dev: false,
+    args: ['--config', path],
+    environment: { CALLSIGN_HTTP_HOST: '127.0.0.1' },
+  })
+  t.match(server, { origin: 'kt.example.org/log' })
+  t.match(server.stderr(), '"event":"nobody-can-sign-in"')
+  t.equal(await server.end(), 0)
+})
 
 /** Another user than the one who owns what tests write, where tests run as root, who may write anywhere. */
 const AS_ANOTHER =
