@@ -152,6 +152,37 @@ t.test(
   },
 )
 
+t.test('whoever closes the page is gone for the others, at once', { skip: skipWithoutChromium }, async t => {
+  const [ann, bob] = await contacts(await setUp(t))
+  await button(ann, 'Audio call to Bob').click()
+  await button(bob, 'Answer').click()
+  await isConnectedTo(ann, 'Bob')
+  await bob.goto('about:blank')
+  await ann.locator('figcaption').getByText('Bob · gone').waitFor()
+})
+
+t.test('a call has the window, with every button on it', { skip: skipWithoutChromium }, async t => {
+  const { url, newContext } = await setUp(t, await openBrowser(t, { args: FAKE_CAMERA }))
+  const ann = await newTab(await newContext(), url, 'Ann')
+  const bob = await newTab(await newContext(), url, 'Bob')
+  await befriend(ann, bob, 'Bob')
+  await button(ann, 'Video call to Bob').click()
+  await button(bob, 'Answer').click()
+  await Promise.all([seesOthers(ann), seesOthers(bob)])
+  const { width, height } = PHONE
+  t.match(await ann.locator('.call').boundingBox(), { x: 0, y: 0, width, height })
+  t.match(await ann.locator('video.remote').boundingBox(), { x: 0, y: 0, width, height })
+  t.equal(await ann.getByRole('heading', { name: 'Contacts' }).count(), 0)
+  for (const name of ['Microphone', 'Camera', 'Sound', 'Leave', 'End for all']) {
+    const box = (await button(ann, name).boundingBox())!
+    t.ok(box.x >= 0 && box.x + box.width <= width && box.y + box.height <= height, name)
+  }
+  await button(ann, 'Microphone').click()
+  t.equal(await button(ann, 'Microphone').getAttribute('aria-pressed'), 'false')
+  await button(ann, 'End for all').click()
+  await ann.getByRole('heading', { name: 'Contacts' }).waitFor()
+})
+
 t.test('a call declined, one given up, and one without a camera', { skip: skipWithoutChromium }, async t => {
   const [ann, bob] = await contacts(await setUp(t))
   await button(ann, 'Video call to Bob').click()
@@ -217,6 +248,7 @@ t.test(
     await button(ann, 'Video call to Bob').click()
     await button(bob, 'Answer').click()
     const digits = await digitsOf(bob, 1)
+    await ann.getByText('2 people').click()
     await button(ann, 'Invite Cleo into the call').click()
     await cleo.getByText('invites you into a call').waitFor()
     await button(cleo, 'Answer').click()

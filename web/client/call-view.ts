@@ -3,25 +3,30 @@
 import { html, nothing, type TemplateResult } from 'lit-html'
 import { repeat } from 'lit-html/directives/repeat.js'
 import type { App } from './app.ts'
+import { type Icon, iconView } from './icons.ts'
+import { inviteesView } from './people-view.ts'
 import { serverNowMs } from './server-clock.ts'
 import type { Call, MediaPeer, MediaView, Participant, State } from './state.ts'
 import type { View } from './view.ts'
-import { avatar, durationText, namesText } from './view-parts.ts'
+import { avatar, CONNECTIONS, durationText, namesText } from './view-parts.ts'
 
 export function callView(state: State, call: Call, app: App): TemplateResult {
   const others = call.participants.filter(({ userId }) => userId !== state.user?.userId)
   const present = others.filter(({ state }) => !GONE.has(state))
   const names = (present.length > 0 ? present : others).map(({ displayName }) => displayName)
   return html`<section class="card call" aria-label="The call">
-    <header class="call-head">
-      <h2>${namesText(names)}</h2>
-      <p class="quiet" role="status">${statusText(call, others)}</p>
-    </header>
     ${picturesView(state, call)}
-    <div class="call-side">
-      ${keylessView(call, state.doing, app)} ${fingerprintView(call)} ${mediaText(state)}
-      ${controlsView(state, call, app)} ${participantsView(state, call, app)}
-    </div>
+    <header class="call-head">
+      <div class="grow">
+        <h2>${namesText(names)}</h2>
+        <p class="quiet" role="status">${statusText(call, others)}</p>
+        ${connectionView(state)}
+      </div>
+      ${peopleView(state, call, app)}
+    </header>
+    <footer class="call-foot">
+      ${keylessView(call, state.doing, app)} ${mediaText(state)} ${fingerprintView(call)} ${controlsView(state, call, app)}
+    </footer>
   </section>`
 }
 
@@ -41,6 +46,7 @@ function statusText({ phase, startedAtMs, isVideo }: Call, others: readonly Part
 
 function picturesView({ media, user }: State, { participants }: Call): View {
   const { local, peers, isSoundOn, isCameraOff } = media
+  const other = participants.find(({ userId }) => userId !== user?.userId)
   const hasOwn = local !== undefined && local.getVideoTracks().length > 0 && !isCameraOff
   return html`<div class="pictures count${Math.min(peers.length, 4)}">
       ${peers.map(peer => peerView(peer, participants, isSoundOn))}
@@ -49,7 +55,7 @@ function picturesView({ media, user }: State, { participants }: Call): View {
           ? html`<video class="own" aria-label="Your camera" data-stream="own" .muted=${true} autoplay playsinline></video>`
           : nothing
       }
-      ${peers.length === 0 && !hasOwn && user !== undefined ? html`<div class="tile">${avatar(user)}</div>` : nothing}
+      ${peers.length === 0 && !hasOwn && other !== undefined ? html`<div class="tile">${avatar(other)}</div>` : nothing}
     </div>`
 }
 
@@ -66,7 +72,8 @@ function peerView(
   isSoundOn: boolean,
 ) {
   const displayName = participants.find(one => one.userId === userId)?.displayName ?? '…'
-  const hasPicture = stream !== undefined && stream.getVideoTracks().length > 0
+  // Of a device that is gone the last picture would stand still.
+  const hasPicture = state !== 'gone' && stream !== undefined && stream.getVideoTracks().length > 0
   return html`<figure class="tile">
     ${hasPicture ? nothing : avatar({ displayName })}
     ${
@@ -99,10 +106,9 @@ export function playStreams(root: ParentNode, { local, peers }: MediaView, onSil
 
 function fingerprintView({ fingerprint, keyEpoch }: Call): View {
   if (fingerprint === undefined) return nothing
-  return html`<div class="fingerprint">
-    <p class="digits mono" aria-label="Fingerprint of the call’s key">${fingerprint}</p>
-    <p class="quiet">The others see the same digits when they have the same key. Key <span class="epoch">${keyEpoch}</span> of this call.</p>
-  </div>`
+  return html`<p class="fingerprint" title="The others see the same digits when they have the same key.">
+    ${iconView('shield')}<span class="digits mono" aria-label="Fingerprint of the call’s key">${fingerprint}</span>
+    <span class="quiet">key <span class="epoch">${keyEpoch}</span></span></p>`
 }
 
 function keylessView({ phase, callId }: Call, doing: ReadonlySet<string>, app: App): View {
@@ -119,25 +125,39 @@ function controlsView(state: State, call: Call, app: App): TemplateResult {
   const canEnd = call.hostUserId === user?.userId || call.participants.length === 2
   const isEnding = doing.has('end')
   const end = () => app.act('end', () => app.calls.end())
-  return html`<p class="controls row">
-    ${hasSound ? toggle('Microphone', !isMuted, () => app.calls.media.mute(!isMuted)) : nothing}
-    ${hasCamera ? toggle('Camera', !isCameraOff, () => app.calls.media.coverCamera(!isCameraOff)) : nothing}
-    ${peers.length > 0 ? toggle('Sound', isSoundOn, () => app.calls.media.playSound(!isSoundOn)) : nothing}
-    <span class="grow"></span>
+  const leave = () => app.act('end', () => app.calls.leave())
+  return html`<p class="controls">
+    ${hasSound ? toggle('Microphone', 'microphone', !isMuted, () => app.calls.media.mute(!isMuted)) : nothing}
+    ${hasCamera ? toggle('Camera', 'camera', !isCameraOff, () => app.calls.media.coverCamera(!isCameraOff)) : nothing}
+    ${peers.length > 0 ? toggle('Sound', 'sound', isSoundOn, () => app.calls.media.playSound(!isSoundOn)) : nothing}
     ${
       call.phase === 'ringing'
-        ? html`<button class="bad" ?disabled=${isEnding} @click=${end}>Cancel the call</button>`
-        : html`<button ?disabled=${isEnding} @click=${() => app.act('end', () => app.calls.leave())}>Leave</button>
-          ${canEnd ? html`<button class="bad" ?disabled=${isEnding} @click=${end}>End for all</button>` : nothing}`
+        ? wayOut('Cancel the call', 'Cancel', 'hangUp', isEnding, end)
+        : html`${wayOut('Leave', 'Leave', 'hangUp', isEnding, leave)}
+          ${canEnd ? wayOut('End for all', 'End for all', 'end', isEnding, end) : nothing}`
     }
   </p>`
 }
 
-function toggle(name: string, isOn: boolean, act: () => void): TemplateResult {
-  return html`<button class="toggle" aria-pressed=${isOn} @click=${act}>${name} ${isOn ? 'on' : 'off'}</button>`
+function toggle(name: string, icon: Icon, isOn: boolean, act: () => void): TemplateResult {
+  return html`<button class="round" aria-pressed=${isOn} aria-label=${name} title=${`Turn the ${name.toLowerCase()} ${isOn ? 'off' : 'on'}`}
+    @click=${act}><span class="disc">${iconView(icon, !isOn)}</span><span aria-hidden="true">${name}</span></button>`
 }
 
-function participantsView({ user, doing }: State, call: Call, app: App): TemplateResult {
+function wayOut(
+  name: string,
+  caption: string,
+  icon: Icon,
+  isWaiting: boolean,
+  act: () => void,
+): TemplateResult {
+  return html`<button class="round out" aria-label=${name} title=${name} ?disabled=${isWaiting} @click=${act}>
+    <span class="disc">${iconView(icon)}</span><span aria-hidden="true">${caption}</span></button>`
+}
+
+/** Who is in the call and who can be asked in: the one place for people while the call has the window. */
+function peopleView(state: State, call: Call, app: App): TemplateResult {
+  const { user, doing } = state
   const isHost = call.hostUserId === user?.userId
   const rowOf = (participant: Participant) => {
     const { userId, displayName, state } = participant
@@ -151,16 +171,24 @@ function participantsView({ user, doing }: State, call: Call, app: App): Templat
           : nothing
       }</li>`
   }
-  return html`<details class="participants" ?open=${call.participants.length > 2}>
-    <summary>${call.participants.length} people</summary>
-    <ul class="list" aria-live="polite">${repeat(call.participants, ({ userId }) => userId, rowOf)}</ul>
-    ${
-      isHost && call.phase === 'active'
-        ? html`<button class="plain" ?disabled=${doing.has('new-key')}
-          @click=${() => app.act('new-key', () => app.calls.renewKey())}>Make a new key now</button>`
-        : nothing
-    }
+  return html`<details class="menu people-panel">
+    <summary title="Who is in the call">${iconView('people')} ${call.participants.length} people</summary>
+    <div class="card">
+      <ul class="list" aria-live="polite">${repeat(call.participants, ({ userId }) => userId, rowOf)}</ul>
+      ${
+        isHost && call.phase === 'active'
+          ? html`<button class="plain" ?disabled=${doing.has('new-key')}
+            @click=${() => app.act('new-key', () => app.calls.renewKey())}>Make a new key now</button>`
+          : nothing
+      }
+      ${inviteesView(state, call, app)}
+    </div>
   </details>`
+}
+
+/** Said in the call as well, since it covers the header. */
+function connectionView({ connection }: State): View {
+  return connection === 'connected' ? nothing : html`<p class="bad">${CONNECTIONS[connection]}</p>`
 }
 
 const GONE: ReadonlySet<string> = new Set(['left', 'lost', 'declined', 'busy', 'missed', 'removed'])
@@ -175,11 +203,10 @@ const STATES: Readonly<Record<Participant['state'], string>> = {
   missed: 'no answer',
   removed: 'removed',
 }
-const LINK_STATES: Readonly<Record<RTCPeerConnectionState, string>> = {
-  new: 'connecting',
+const LINK_STATES: Readonly<Record<MediaPeer['state'], string>> = {
   connecting: 'connecting',
   connected: 'connected',
-  disconnected: 'connection lost',
-  failed: 'no way to each other: a relay may be needed',
-  closed: 'gone',
+  interrupted: 'connection lost',
+  gone: 'gone',
+  unreachable: 'no way to each other: a relay may be needed',
 }

@@ -52,6 +52,8 @@ export class Media {
     this.#keys = keys
     this.#name = name
     keys.onMediaSignal = text => this.#onSignal(JSON.parse(text))
+    // Else the others would wait half a minute for a page that is closed.
+    addEventListener('pagehide', () => this.close())
     this.#siblings.onmessage = ({ data }) => this.#onSibling(data)
   }
 
@@ -148,7 +150,7 @@ export class Media {
   /** Of two, the greater name makes the first offer; the other says that it is there to get it. */
   #onHello(signal: Signal): void {
     const peer = this.#peers.get(signal.from)
-    if (peer?.link.state === 'failed') this.#drop(signal.from)
+    if (peer?.link.state === 'gone' || peer?.link.state === 'unreachable') this.#drop(signal.from)
     if (this.#name > signal.from) this.#peerOf(signal)
     else void this.#send({ ...this.#sender, kind: 'here', to: signal.from })
   }

@@ -3,6 +3,8 @@
  * has it: either side may offer at any time, and of two offers at once the polite one gives way.
  */
 
+import type { MediaPeer } from './state.ts'
+
 export interface Description {
   readonly kind: 'description'
   readonly description: RTCSessionDescriptionInit
@@ -30,6 +32,8 @@ export class PeerLink {
   readonly stream = new MediaStream()
   #isOffering = false
   #isIgnoringOffer = false
+  #wasConnected = false
+  #hasLeft = false
   /** One signal after the other, in the order in which they came. */
   #lastSignal: Promise<void> = Promise.resolve()
 
@@ -43,16 +47,34 @@ export class PeerLink {
     }
     connection.ontrack = ({ track }) => this.#addTrack(track)
     connection.onconnectionstatechange = () => {
-      if (connection.connectionState === 'failed') connection.restartIce()
+      if (connection.connectionState === 'connected') this.#wasConnected = true
+      if (connection.connectionState === 'failed' && !this.#hasLeft) connection.restartIce()
       options.onChange()
     }
-    // Two devices without camera and microphone connect by this, so that one sees that they can.
-    connection.createDataChannel('presence', { negotiated: true, id: 0 })
+    // Two devices without camera and microphone connect by this, so that one sees that they can. It
+    // closes with the other page, long before silence is noticed.
+    const presence = connection.createDataChannel('presence', { negotiated: true, id: 0 })
+    presence.onclose = () => {
+      this.#hasLeft = true
+      options.onChange()
+    }
     if (options.local !== undefined) this.addTracks(options.local)
   }
 
-  get state(): RTCPeerConnectionState {
-    return this.#connection.connectionState
+  get state(): MediaPeer['state'] {
+    if (this.#hasLeft) return 'gone'
+    switch (this.#connection.connectionState) {
+      case 'connected':
+        return 'connected'
+      case 'disconnected':
+        return 'interrupted'
+      case 'failed':
+        return this.#wasConnected ? 'gone' : 'unreachable'
+      case 'closed':
+        return 'gone'
+      default:
+        return 'connecting'
+    }
   }
 
   /** Sends what one's camera and microphone give, from now on. */

@@ -7,7 +7,7 @@ import { html, nothing, svg, type TemplateResult } from 'lit-html'
 import { repeat } from 'lit-html/directives/repeat.js'
 import { encodeQR } from 'qr'
 import type { App } from './app.ts'
-import type { Contact, FriendRequest, State } from './state.ts'
+import type { Call, Contact, FriendRequest, State } from './state.ts'
 import type { View } from './view.ts'
 import { avatar } from './view-parts.ts'
 
@@ -63,25 +63,23 @@ export function contactsView(state: State, app: App): View {
       ({ userId }) => userId,
       contact => contactView(state, contact, app),
     )}</ul>
-    ${marked.size < 2 && !(marked.size === 1 && state.call !== undefined) ? nothing : severalView(state, app)}
+    ${marked.size < 2 ? nothing : severalView(state, app)}
   </section>`
 }
 
 function contactView(state: State, contact: Contact, app: App): TemplateResult {
   const { userId, displayName } = contact
-  const { call, marked, contacts } = state
-  const isIn = call?.participants.some(one => one.userId === userId && PRESENT.has(one.state)) ?? false
-  const canMark = contacts.length > 1 && !isIn
+  const { marked, contacts } = state
   return html`<li class="contact">
     ${
-      canMark
+      contacts.length > 1
         ? html`<input type="checkbox" aria-label=${`Mark ${displayName} for a call of several`}
           .checked=${marked.has(userId)} @change=${() => app.contacts.mark(userId)}>`
         : nothing
     }
     ${avatar(contact)}<span class="name" dir="auto">${displayName}</span>
     <span class="what">
-      ${call === undefined ? callButtons(state, contact, app) : inviteButton(state, contact, isIn, app)}
+      ${callButtons(state, contact, app)}
       <details class="menu more"><summary aria-label=${`More about ${displayName}`}>⋯</summary>
         <button class="plain bad" @click=${() => app.act('remove-contact', () => app.contacts.remove(contact))}>
           Remove from contacts</button>
@@ -102,24 +100,28 @@ function callButtons(
     <button ?disabled=${isWaiting} aria-label=${`Audio call to ${displayName}`} @click=${() => start(false)}>Audio</button>`
 }
 
-function inviteButton(
-  { doing }: State,
-  { userId, displayName }: Contact,
-  isIn: boolean,
-  app: App,
-): TemplateResult {
-  if (isIn) return html`<span class="quiet">in the call</span>`
-  return html`<button ?disabled=${doing.has('invite')} aria-label=${`Invite ${displayName} into the call`}
-    @click=${() => app.act('invite', () => app.calls.invite([userId]))}>Invite</button>`
+/** The contacts who are not in the call, each with a button that asks them in. */
+export function inviteesView({ contacts, doing }: State, call: Call, app: App): View {
+  const present = new Set(
+    call.participants.filter(({ state }) => PRESENT.has(state)).map(({ userId }) => userId),
+  )
+  const others = contacts.filter(({ userId }) => !present.has(userId))
+  if (KEYLESS.has(call.phase) || others.length === 0) return nothing
+  return html`<h3>Invite</h3>
+    <ul class="list">${repeat(
+      others,
+      ({ userId }) => userId,
+      ({
+        userId,
+        displayName,
+      }) => html`<li>${avatar({ displayName })}<span class="grow name" dir="auto">${displayName}</span>
+        <button ?disabled=${doing.has('invite')} aria-label=${`Invite ${displayName} into the call`}
+          @click=${() => app.act('invite', () => app.calls.invite([userId]))}>Invite</button></li>`,
+    )}</ul>`
 }
 
-function severalView({ marked, call, doing, connection }: State, app: App): TemplateResult {
+function severalView({ marked, doing, connection }: State, app: App): TemplateResult {
   const ids = [...marked]
-  if (call !== undefined) {
-    const invite = () => app.act('invite', () => app.calls.invite(ids))
-    return html`<p class="row several"><button class="main" ?disabled=${doing.has('invite')} @click=${invite}>
-      Invite ${ids.length}</button></p>`
-  }
   const start = (isVideo: boolean) => app.act('start-call', () => app.calls.start(ids, isVideo))
   const isWaiting = doing.has('start-call') || connection !== 'connected'
   return html`<p class="row several">
@@ -177,6 +179,8 @@ function qrView(text: string): TemplateResult {
     viewBox=${`0 0 ${rows.length} ${rows.length}`}>${svg`<path d=${path}></path>`}</svg>`
 }
 
+/** Without the key there is nothing to send to somebody else. */
+const KEYLESS: ReadonlySet<Call['phase']> = new Set(['asking', 'keyless'])
 /** Who needs no invitation. */
 const PRESENT = new Set(['joined', 'invited', 'ringing'])
 /** The white border that ISO/IEC 18004 asks for. */

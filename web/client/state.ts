@@ -143,7 +143,8 @@ export interface MediaView {
 
 export interface MediaPeer {
   readonly userId: string
-  readonly state: RTCPeerConnectionState
+  /** `gone`: it was connected and closed its page; `unreachable`: it never was connected, and no way is left to try. */
+  readonly state: 'connecting' | 'connected' | 'interrupted' | 'gone' | 'unreachable'
   readonly stream: MediaStream | undefined
 }
 

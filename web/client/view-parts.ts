@@ -1,7 +1,7 @@
 /** Small parts that several views draw. */
 
 import { html, type TemplateResult } from 'lit-html'
-import type { User } from './state.ts'
+import type { Connection, User } from './state.ts'
 
 /** The first letter of a name, in one of six colours that goes with it. */
 export function avatar({ displayName }: Pick<User, 'displayName'>): TemplateResult {
@@ -33,4 +33,13 @@ export function namesText(names: readonly string[]): string {
   if (second === undefined) return first
   if (more.length === 0) return `${first} and ${second}`
   return `${first}, ${second} and ${more.length} more`
+}
+
+export const CONNECTIONS: Readonly<Record<Connection, string>> = {
+  off: 'not connected',
+  connecting: 'connecting …',
+  connected: 'connected',
+  elsewhere: 'connected elsewhere',
+  blocked: 'not connected',
+  unanswered: 'not connected',
 }

@@ -12,7 +12,7 @@ import { ringsView } from './ring-view.ts'
 import { signInView } from './sign-in-view.ts'
 import { webSocketAddress } from './socket.ts'
 import type { State } from './state.ts'
-import { avatar } from './view-parts.ts'
+import { avatar, CONNECTIONS } from './view-parts.ts'
 
 export type View = TemplateResult | typeof nothing
 
@@ -53,9 +53,10 @@ function bodyView(state: State, app: App): View {
 
 function homeView(state: State, app: App): View {
   const { call } = state
+  // A call has the window to itself; another one may ring meanwhile.
+  if (call !== undefined) return html`${ringsView(state, app)} ${callView(state, call, app)}`
   return html`${elsewhereView(state, app)} ${troubleView(state)} ${ringsView(state, app)}
     <div class="home">
-      ${call === undefined ? nothing : callView(state, call, app)}
       <div class="column">${requestsView(state, app)} ${contactsView(state, app)} ${addView(state, app)}</div>
       <div class="column">${historyView(state, app)} ${keyView(state)} ${devicesView(state, app)}</div>
     </div>`
@@ -106,13 +107,4 @@ function noticesView({ notices }: State, app: App): TemplateResult {
         <button class="plain" aria-label="Close" @click=${() => app.dismiss(id)}>×</button></p>`,
     )}
   </div>`
-}
-
-const CONNECTIONS: Readonly<Record<State['connection'], string>> = {
-  off: 'not connected',
-  connecting: 'connecting …',
-  connected: 'connected',
-  elsewhere: 'connected elsewhere',
-  blocked: 'not connected',
-  unanswered: 'not connected',
 }

@@ -1,0 +1,25 @@
+/** The signs on the round buttons of a call, drawn with lines on a field of 24 by 24. */
+
+import { html, nothing, svg, type TemplateResult } from 'lit-html'
+
+export type Icon = keyof typeof PATHS
+
+/** A sign; `isOff` strikes it through. */
+export function iconView(icon: Icon, isOff = false): TemplateResult {
+  return html`<svg class="icon" viewBox="0 0 24 24" aria-hidden="true">
+    ${svg`<path d=${PATHS[icon]}></path>`}${isOff ? svg`<path class="strike" d="M3 3l18 18"></path>` : nothing}
+  </svg>`
+}
+
+const PATHS = {
+  microphone: 'M12 3a3 3 0 0 1 3 3v5a3 3 0 0 1-6 0V6a3 3 0 0 1 3-3zM6 11a6 6 0 0 0 12 0M12 17v4M9 21h6',
+  camera:
+    'M3 7.5A1.5 1.5 0 0 1 4.5 6h9A1.5 1.5 0 0 1 15 7.5v9a1.5 1.5 0 0 1-1.5 1.5h-9A1.5 1.5 0 0 1 3 16.5zM15 11l6-3.5v9L15 13',
+  sound: 'M4 9.5v5h3.5L12 18.5v-13L7.5 9.5zM15.5 9a4 4 0 0 1 0 6M18 6.5a8 8 0 0 1 0 11',
+  hangUp:
+    'M3 15.5c-.6-1.6-.6-3.4 1-4.6 4.6-3.4 11.4-3.4 16 0 1.6 1.2 1.6 3 1 4.6l-4.5-1.2-.4-2.8a11 11 0 0 0-8.2 0l-.4 2.8z',
+  end: 'M6 6l12 12M18 6L6 18',
+  people:
+    'M9 11a3.5 3.5 0 1 0 0-7 3.5 3.5 0 0 0 0 7zM3 20a6 6 0 0 1 12 0M16 4.5a3.5 3.5 0 0 1 0 6.3M17.5 14.3A6 6 0 0 1 21 20',
+  shield: 'M12 3l7 3v5c0 4.5-3 8-7 10-4-2-7-5.5-7-10V6zM9 12l2.2 2.2L15.5 10',
+} as const
