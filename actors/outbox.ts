@@ -10,7 +10,8 @@ import type { DeliveryOutcome } from '../src/delivery/outcome.ts'
 import type { Channel, Outgoing } from '../src/domain/outgoing.ts'
 import { assert } from '../src/errors.ts'
 import type { Actor, ActorKind, Context } from '../src/runtime/actor.ts'
-import type { OutboxStore, WaitingMessage } from '../src/store/outbox-store.ts'
+import type { OutboxQueue, WaitingMessage } from '../src/store/outbox-queue.ts'
+import type { Settlement } from '../src/store/outbox-store.ts'
 
 export type OutboxMessage =
   /** Something was added, or its time has come. */
@@ -18,7 +19,7 @@ export type OutboxMessage =
   | { readonly kind: 'outcome'; readonly waiting: WaitingMessage; readonly outcome: DeliveryOutcome }
 
 export interface OutboxWorld {
-  readonly store: Pick<OutboxStore, 'due' | 'nextDueMs' | 'done' | 'postpone'>
+  readonly queueOf: (channel: Channel) => Pick<OutboxQueue, 'take' | 'takenCount' | 'settle' | 'nextDueMs'>
   readonly send: (message: Outgoing) => Promise<DeliveryOutcome>
   /** Told of each try, for the log and the metrics. */
   readonly onTried: (channel: Channel, outcome: DeliveryOutcome | TooLate) => void
@@ -43,14 +44,17 @@ class Outbox implements Actor<OutboxMessage> {
   readonly #world: OutboxWorld
   readonly #context: Context<OutboxMessage>
   readonly #channel: Channel
-  /** Keys, as hexadecimal, of the messages that are with the sender or whose outcome is being written. */
-  readonly #busy = new Set<string>()
+  readonly #queue: ReturnType<OutboxWorld['queueOf']>
+  /** What became of messages, and is not being written yet. */
+  #settlements: Settlement[] = []
+  #isSettling = false
 
   constructor(world: OutboxWorld, context: Context<OutboxMessage>, channel: Channel) {
     assert(channel in IN_FLIGHT_MAX, 'an outbox is of a channel')
     this.#world = world
     this.#context = context
     this.#channel = channel
+    this.#queue = world.queueOf(channel)
     this.#sendDue()
   }
 
@@ -59,25 +63,23 @@ class Outbox implements Actor<OutboxMessage> {
       case 'wake':
         return this.#sendDue()
       case 'outcome':
-        return this.#settle(message.waiting, message.outcome)
+        this.#note(message.waiting, message.outcome)
+        return this.#settle()
     }
   }
 
   #sendDue(): void {
-    const countMax = IN_FLIGHT_MAX[this.#channel]
-    const room = countMax - this.#busy.size
     const nowMs = this.#context.nowMs()
-    // The busy ones are still in the store, before those that wait.
-    const due = this.#world.store.due(this.#channel, nowMs, countMax + this.#busy.size)
-    const free = due.filter(({ key }) => !this.#busy.has(nameOf(key))).slice(0, room)
-    for (const waiting of free) this.#send(waiting)
+    const room = IN_FLIGHT_MAX[this.#channel] - this.#queue.takenCount
+    for (const waiting of this.#queue.take(nowMs, room)) {
+      if (nowMs >= waiting.message.expiresAtMs) this.#note(waiting, { kind: 'too-late' })
+      else this.#send(waiting)
+    }
+    this.#settle()
     this.#startTimer(nowMs)
   }
 
   #send(waiting: WaitingMessage): void {
-    this.#busy.add(nameOf(waiting.key))
-    if (this.#context.nowMs() >= waiting.message.expiresAtMs)
-      return this.#settle(waiting, { kind: 'too-late' })
     this.#context.tellOutcome(
       this.#world.send(waiting.message),
       outcome => ({ kind: 'outcome', waiting, outcome }),
@@ -85,13 +87,19 @@ class Outbox implements Actor<OutboxMessage> {
     )
   }
 
-  #settle(waiting: WaitingMessage, outcome: DeliveryOutcome | TooLate): void {
-    const { store, onTried } = this.#world
-    onTried(this.#channel, outcome)
-    const untilMs = this.#nextTryMs(waiting, outcome)
-    const durable = untilMs === undefined ? store.done(waiting.key) : store.postpone(waiting, untilMs)
+  #note(waiting: WaitingMessage, outcome: DeliveryOutcome | TooLate): void {
+    this.#world.onTried(this.#channel, outcome)
+    this.#settlements.push({ key: waiting.key, untilMs: this.#nextTryMs(waiting, outcome) })
+  }
+
+  /** What comes while one change is being written is written together in the next. */
+  #settle(): void {
+    if (this.#isSettling || this.#settlements.length === 0) return
+    this.#isSettling = true
+    const durable = this.#queue.settle(this.#settlements)
+    this.#settlements = []
     this.#context.commit(durable, () => {
-      this.#busy.delete(nameOf(waiting.key))
+      this.#isSettling = false
       this.#sendDue()
     })
   }
@@ -104,11 +112,13 @@ class Outbox implements Actor<OutboxMessage> {
     return tries + 1 >= triesMax || untilMs >= message.expiresAtMs ? undefined : untilMs
   }
 
-  /** Also while messages are busy: an actor whose write failed is built again only for what it was about to do. */
+  /** Also while messages are under way: an actor whose write failed is built again only for what it was about to do. */
   #startTimer(nowMs: number): void {
-    const nextDueMs = this.#world.store.nextDueMs(this.#channel, nowMs)
-    if (nextDueMs === undefined && this.#busy.size === 0) return
-    const waitMs = Math.min((nextDueMs ?? Number.POSITIVE_INFINITY) - nowMs, LOOK_AGAIN_MS)
+    const { nextDueMs, takenCount } = this.#queue
+    if (nextDueMs === undefined && takenCount === 0) return
+    // What is due already waits for room or for a word of the queue, not for a time.
+    const isToCome = nextDueMs !== undefined && nextDueMs > nowMs
+    const waitMs = isToCome ? Math.min(nextDueMs - nowMs, LOOK_AGAIN_MS) : LOOK_AGAIN_MS
     this.#context.startTimer('due', waitMs, { kind: 'wake' })
   }
 }
@@ -117,10 +127,6 @@ class Outbox implements Actor<OutboxMessage> {
 function pauseAfter(tries: number, afterMs: number | undefined): number {
   const usualMs = PAUSES_MS[Math.min(tries, PAUSES_MS.length) - 1]!
   return Math.min(Math.max(usualMs, afterMs ?? 0), PAUSE_MS_MAX)
-}
-
-function nameOf(key: Uint8Array): string {
-  return Buffer.from(key.buffer, key.byteOffset, key.length).toString('hex')
 }
 
 const PAUSES_MS = [1_000, 4_000, 15_000, 60_000, 300_000] as const

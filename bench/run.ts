@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { append } from './append.ts'
 import { audit } from './audit.ts'
+import { callPush } from './call-push.ts'
 import { callStart } from './call-start.ts'
 import { challenges } from './challenges.ts'
 import { checkpointLatency } from './checkpoint-latency.ts'
@@ -62,6 +63,7 @@ const BENCHMARKS: readonly Benchmark[] = [
   connectRate,
   invitations,
   callStart,
+  callPush,
   rooms,
 ]
 

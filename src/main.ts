@@ -258,7 +258,7 @@ async function startApplication(
   })
   const outboxOf = system.define<OutboxMessage>(
     outboxKind({
-      store: application.outbox,
+      queueOf: channel => application.outbox.queue(channel),
       send: message => application.delivery.send(message),
       onTried(channel, outcome) {
         metrics.deliveries.inc({ channel, outcome: outcome.kind })

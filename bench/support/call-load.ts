@@ -28,6 +28,10 @@ export interface CallLoadProtocol {
       }
     /** Has so many calls at a time: starts each, awaits what its devices are told, ends it, awaits it again. */
     | { readonly kind: 'in-flight'; readonly calls: number; readonly seconds: number }
+    /** Starts so many calls, a few at a time, and leaves them ringing. */
+    | { readonly kind: 'start'; readonly calls: number }
+    /** Ends, a few at a time, those that ring. */
+    | { readonly kind: 'end' }
     /** What a callee's device is told when a call starts and ends. */
     | { readonly kind: 'record' }
   readonly answer: CallLoadFigures
@@ -64,7 +68,7 @@ serveParent<CallLoadProtocol>(async ({ url, server, groups }) => {
     if (request.kind === 'record') return { ...NOTHING, recorded: await street.record() }
     street.forgetIdle()
     const [before, cpuBefore, startMs] = [street.messages, process.cpuUsage(), performance.now()]
-    const latencies = await (request.kind === 'rate' ? callAtRate : callInFlight)(street, request as never)
+    const latencies = await LOADS[request.kind](street, request as never)
     const ms = performance.now() - startMs
     const { user, system } = process.cpuUsage(cpuBefore)
     const messages = street.messages - before
@@ -120,6 +124,27 @@ async function callInFlight(street: Street, { calls, seconds }: Asked<'in-flight
   return latencies
 }
 
+async function startCalls(street: Street, { calls }: Asked<'start'>): Promise<number[]> {
+  let left = calls
+  await aFewAtATime(async () => {
+    while (left-- > 0) street.ringing.push(await street.start(performance.now()))
+  })
+  return []
+}
+
+async function endCalls(street: Street): Promise<number[]> {
+  await aFewAtATime(async () => {
+    for (let call = street.ringing.pop(); call !== undefined; call = street.ringing.pop()) {
+      await street.end(call)
+    }
+  })
+  return []
+}
+
+async function aFewAtATime(run: () => Promise<void>): Promise<void> {
+  await Promise.all(Array.from({ length: A_FEW }, run))
+}
+
 interface Caller {
   readonly token: string
   readonly body: string
@@ -143,6 +168,8 @@ interface Told {
 
 class Street {
   messages = 0
+  /** Calls that were started and left so. */
+  readonly ringing: Call[] = []
   readonly #url: string
   readonly #server: CallServer
   readonly #idle: Caller[] = []
@@ -315,6 +342,8 @@ const NOTHING: CallLoadFigures = {
   clientCores: 0,
   recorded: { atStart: [], atEnd: [] },
 }
+const LOADS = { rate: callAtRate, 'in-flight': callInFlight, start: startCalls, end: endCalls }
+const A_FEW = 4
 /** What a device is told of a call that is over before it answered. */
 const LAST_WORD = 'call_cancelled'
 const CALL_LASTS_MS = 1_000

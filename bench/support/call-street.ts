@@ -7,7 +7,7 @@ import type { BenchmarkContext } from './benchmark.ts'
 import type { CallLimitProtocol } from './call-limit.ts'
 import type { CallGroup, CallLoadFigures, CallLoadProtocol, CallServer } from './call-load.ts'
 import type { DeliveryServerProtocol } from './delivery-server.ts'
-import { type Person, prefillPeople } from './people.ts'
+import { type Person, type PushProvider, prefillPeople } from './people.ts'
 import { Program } from './program.ts'
 import { withCpu } from './rounds.ts'
 import { profileArguments, startServer } from './server.ts'
@@ -40,6 +40,32 @@ export async function openStreet(context: BenchmarkContext, plan: StreetPlan): P
   const server = await startServer({ dataFolder, profilesFolder: context.profilesFolder })
   context.after(() => server.end())
   return openSides(context, { plan, groups, server: 'project', url: server.http, pid: server.pid })
+}
+
+/** A server and who calls one another on it. */
+export interface CalledServer {
+  readonly pid: number
+  readonly load: Program<CallLoadProtocol>
+}
+
+/** The project alone, with further settings; all devices have tokens of the provider, if there is one. */
+export async function openProject(
+  context: BenchmarkContext,
+  plan: StreetPlan,
+  provider: PushProvider | undefined,
+  environment: Readonly<Record<string, string>>,
+): Promise<CalledServer> {
+  const dataFolder = join(context.folder, `data-${provider ?? 'without'}`)
+  const groups = await settle(dataFolder, plan, provider)
+  const server = await startServer({ dataFolder, environment, profilesFolder: context.profilesFolder })
+  context.after(() => server.end())
+  const load = await Program.start<CallLoadProtocol>('call-load', {
+    url: server.http,
+    server: 'project',
+    groups,
+  })
+  context.after(() => load.end())
+  return { pid: server.pid, load }
 }
 
 /** As `openStreet`, but for the project's sessions alone, over inboxes in memory. */
@@ -99,6 +125,7 @@ export function cpuPerMessage(turns: readonly CallTurn[]): number {
 export async function settle(
   dataFolder: string,
   { groups, callersEach, calleesEach, devices }: StreetPlan,
+  provider?: PushProvider,
 ): Promise<CallGroup[]> {
   const each = callersEach + calleesEach
   const contacts = Array.from({ length: groups * each }, (_, at) => {
@@ -106,7 +133,7 @@ export async function settle(
     const firstCallee = at - (at % each) + callersEach
     return isCaller ? Array.from({ length: calleesEach }, (_, callee) => firstCallee + callee) : []
   })
-  const people = await prefillPeople(dataFolder, groups * each, devices, contacts)
+  const people = await prefillPeople(dataFolder, groups * each, devices, contacts, provider)
   return Array.from({ length: groups }, (_, group) => {
     const members: Person[] = people.slice(group * each, (group + 1) * each)
     return { callers: members.slice(0, callersEach), callees: members.slice(callersEach) }

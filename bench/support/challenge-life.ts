@@ -108,10 +108,11 @@ class ChallengeLife {
   }
 
   async #emptyOutbox(): Promise<void> {
+    const queue = this.#outbox.queue('mail')
     for (;;) {
-      const waiting = this.#outbox.due('mail', this.#nowMs, AT_ONCE)
+      const waiting = queue.take(this.#nowMs, AT_ONCE)
       if (waiting.length === 0) return
-      await Promise.all(waiting.map(({ key }) => this.#outbox.done(key)))
+      await queue.settle(waiting)
     }
   }
 

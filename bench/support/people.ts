@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto'
 import { Authentication } from '../../src/api/authentication.ts'
 import { type AddressMethod, DEFAULT_SETTINGS } from '../../src/domain/account.ts'
-import type { Device } from '../../src/domain/device.ts'
+import type { Device, PushTokens } from '../../src/domain/device.ts'
 import {
   type DeviceId,
   type MethodId,
@@ -25,6 +25,9 @@ import { SessionStore } from '../../src/store/session-store.ts'
 import { ShareTokenStore } from '../../src/store/share-token-store.ts'
 import { startServer } from './server.ts'
 
+/** Whose push tokens a device has. */
+export type PushProvider = 'apns' | 'fcm'
+
 type Named = Pick<Person, 'userId'>
 
 export interface Person {
@@ -41,6 +44,7 @@ export async function prefillPeople(
   count: number,
   devicesEach: number,
   contacts: readonly (readonly number[])[] = [],
+  provider?: PushProvider,
 ): Promise<Person[]> {
   // The server itself makes the store and its keys.
   const server = await startServer({ dataFolder })
@@ -48,7 +52,7 @@ export async function prefillPeople(
   const town = new Town(dataFolder)
   const people: Person[] = []
   for (let at = 0; at < count; at += AT_ONCE) {
-    people.push(...(await town.settle(Math.min(AT_ONCE, count - at), devicesEach)))
+    people.push(...(await town.settle(Math.min(AT_ONCE, count - at), devicesEach, provider)))
   }
   for (let at = 0; at < contacts.length; at += AT_ONCE) {
     const links = contacts.slice(at, at + AT_ONCE).flatMap((others, from) => {
@@ -113,8 +117,10 @@ export class Town {
     )
   }
 
-  settle(count: number, devicesEach: number): Promise<Person[]> {
-    return this.#database.commit(() => Array.from({ length: count }, () => this.#newPerson(devicesEach)))
+  settle(count: number, devicesEach: number, provider?: PushProvider): Promise<Person[]> {
+    return this.#database.commit(() =>
+      Array.from({ length: count }, () => this.#newPerson(devicesEach, provider)),
+    )
   }
 
   link(pairs: readonly (readonly [Named, Named])[]): Promise<void> {
@@ -127,7 +133,7 @@ export class Town {
     return this.#database.close()
   }
 
-  #newPerson(devicesEach: number): Person {
+  #newPerson(devicesEach: number, provider: PushProvider | undefined): Person {
     const nowMs = this.#nowMs
     const userId = newId(randomBytes) as UserId
     const id = newId(randomBytes) as MethodId
@@ -148,11 +154,11 @@ export class Town {
       acceptLanguage: 'en',
     })
     this.#accounts.putMethod(userId, method)
-    const devices = Array.from({ length: devicesEach }, () => this.#newDevice(userId))
+    const devices = Array.from({ length: devicesEach }, () => this.#newDevice(userId, provider))
     return { userId: String(userId), devices }
   }
 
-  #newDevice(userId: UserId): Person['devices'][number] {
+  #newDevice(userId: UserId, provider: PushProvider | undefined): Person['devices'][number] {
     const deviceId = newId(randomBytes) as DeviceId
     const device: Device = {
       deviceId,
@@ -161,6 +167,7 @@ export class Town {
       keyAlgorithm: 'P-256',
       publicKeyIndex: 0,
       publicKeyHash: randomBytes(64).toString('base64'),
+      ...(provider && { push: newPushTokens(provider, this.#nowMs) }),
       createdAtMs: this.#nowMs,
       lastSeenAtMs: this.#nowMs,
     }
@@ -183,6 +190,14 @@ export class Town {
     this.#contacts.request(command, { kind: 'created', isDelivered: true, replaces: undefined }, this.#nowMs)
     this.#contacts.accept(requestId, receiverId, this.#nowMs)
   }
+}
+
+/** As long as the providers make them. */
+function newPushTokens(provider: PushProvider, registeredAtMs: number): PushTokens {
+  if (provider === 'fcm') return { fcmToken: randomBytes(106).toString('base64url'), registeredAtMs }
+  const newToken = () => randomBytes(32).toString('hex')
+  const bundleId = 'org.example.callsign'
+  return { apnsToken: newToken(), apnsVoipToken: newToken(), bundleId, registeredAtMs }
 }
 
 /** As the server keeps one whose first use has been noted, before it is bound to a device. */

@@ -9,6 +9,7 @@ import { deriveSecrets } from '../../src/domain/secrets.ts'
 import { SignalError } from '../../src/errors.ts'
 import type { Ref } from '../../src/runtime/actor.ts'
 import { Database } from '../../src/store/database.ts'
+import type { OutboxQueue } from '../../src/store/outbox-queue.ts'
 import { OutboxStore } from '../../src/store/outbox-store.ts'
 import { makeStage } from '../support/actors.ts'
 import { Deferred } from '../support/deferred.ts'
@@ -18,7 +19,7 @@ interface Sending {
   readonly outcome: Deferred<DeliveryOutcome>
 }
 
-function makeOutbox(test: Test, options: { folder?: string; store?: Partial<OutboxStore> } = {}) {
+function makeOutbox(test: Test, options: { folder?: string; settle?: OutboxQueue['settle'] } = {}) {
   const stage = makeStage()
   const database = Database.open(options.folder ?? test.testdir())
   test.teardown(() => database.close())
@@ -28,14 +29,19 @@ function makeOutbox(test: Test, options: { folder?: string; store?: Partial<Outb
     refs.get(channel)?.tell({ kind: 'wake' }),
   )
   const sendings: Sending[] = []
+  /** How often a queue was asked for messages. */
+  let taken = 0
   const tried: string[] = []
   const world: OutboxWorld = {
-    store: {
-      due: (...args) => store.due(...args),
-      nextDueMs: (...args) => store.nextDueMs(...args),
-      done: key => store.done(key),
-      postpone: (...args) => store.postpone(...args),
-      ...options.store,
+    queueOf(channel) {
+      const queue = store.queue(channel)
+      if (options.settle !== undefined) queue.settle = options.settle
+      const take = queue.take.bind(queue)
+      queue.take = (...asked) => {
+        taken++
+        return take(...asked)
+      }
+      return queue
     },
     send: message => {
       const outcome = new Deferred<DeliveryOutcome>()
@@ -52,18 +58,24 @@ function makeOutbox(test: Test, options: { folder?: string; store?: Partial<Outb
       await stage.world.settle()
     }
   }
-  const add = (...messages: Outgoing[]) =>
+  const addAt = (atMs: number, ...messages: Outgoing[]) =>
     database.commit(() => {
-      for (const message of messages) store.add(message, stage.world.nowMs())
+      for (const message of messages) store.add(message, atMs)
     })
   return {
     ...stage,
     database,
-    store,
+    /** When the mails that are in the store are due, in order, milliseconds since 1970. */
+    dueTimes: () =>
+      [...database.bytesTable('outbox').getKeys({ end: Buffer.of(2) })].map(key =>
+        Buffer.from(key).readUIntBE(1, 6),
+      ),
     sendings,
     tried,
     until,
-    add,
+    add: (...messages: Outgoing[]) => addAt(stage.world.nowMs(), ...messages),
+    addAt,
+    taken: () => taken,
     wake: () => refs.get('mail')!.tell({ kind: 'wake' }),
   }
 }
@@ -75,13 +87,13 @@ function mail(to: string, expiresAtMs = Number.MAX_SAFE_INTEGER / 1000): Outgoin
 const LATER = 1_700_000_000_000 + 86_400_000
 
 t.test('what is added in a transaction is sent once it is durable, and then gone', async t => {
-  const { sendings, until, add, store, world, tried } = makeOutbox(t)
+  const { sendings, until, add, dueTimes, world, tried } = makeOutbox(t)
   await add(mail('a@b.example', LATER))
   await until(() => sendings.length === 1)
   t.equal(sendings[0]!.to, 'a@b.example')
-  t.equal(store.due('mail', LATER, 10).length, 1, 'still there: its outcome is not known')
+  t.equal(dueTimes().length, 1, 'still there: its outcome is not known')
   sendings[0]!.outcome.resolve({ kind: 'sent' })
-  await until(() => store.due('mail', LATER, 10).length === 0)
+  await until(() => dueTimes().length === 0)
   world.advance(86_400_000)
   await world.settle()
   t.equal(sendings.length, 1, 'sent once')
@@ -89,14 +101,14 @@ t.test('what is added in a transaction is sent once it is durable, and then gone
 })
 
 t.test('what failed is tried again after pauses that grow, or as long as the other side asks', async t => {
-  const { sendings, until, add, world, store } = makeOutbox(t)
+  const { sendings, until, add, world, dueTimes } = makeOutbox(t)
   await add(mail('a@b.example', LATER))
   const pauses: number[] = []
   for (const outcome of [{}, {}, { afterMs: 100_000 }, {}] as const) {
     await until(() => sendings.length === 1)
     const failedAtMs = world.nowMs()
     sendings.shift()!.outcome.resolve({ kind: 'retry', reason: 'network', ...outcome })
-    await until(() => store.due('mail', failedAtMs, 1).length === 0)
+    await until(() => dueTimes()[0]! > failedAtMs)
     await until(() => {
       world.advance(500)
       return sendings.length === 1
@@ -112,44 +124,44 @@ t.test('what failed is tried again after pauses that grow, or as long as the oth
 })
 
 t.test('what is refused, or too late, is not tried again', async t => {
-  const { sendings, until, add, store, tried, world } = makeOutbox(t)
+  const { sendings, until, add, dueTimes, tried, world } = makeOutbox(t)
   await add(mail('refused@b.example', LATER), mail('late@b.example', world.nowMs()))
   await until(() => sendings.length === 1)
   sendings[0]!.outcome.resolve({ kind: 'refused', reason: 'bad-recipient' })
-  await until(() => store.due('mail', LATER, 10).length === 0)
+  await until(() => dueTimes().length === 0)
   t.equal(sendings[0]!.to, 'refused@b.example')
   t.same(tried.sort(), ['mail refused', 'mail too-late'])
 })
 
 t.test('a code is not tried again when the next try would come too late', async t => {
-  const { sendings, until, add, store, world } = makeOutbox(t)
+  const { sendings, until, add, dueTimes, world } = makeOutbox(t)
   await add(mail('a@b.example', world.nowMs() + 900))
   await until(() => sendings.length === 1)
   sendings[0]!.outcome.resolve({ kind: 'retry', reason: 'network' })
-  await until(() => store.nextDueMs('mail', 0) === undefined)
+  await until(() => dueTimes().length === 0)
   t.equal(sendings.length, 1)
 })
 
 t.test('what is not to be tried often is tried so often, a second apart', async t => {
-  const { sendings, until, add, world, store, tried } = makeOutbox(t)
+  const { sendings, until, add, world, dueTimes, tried } = makeOutbox(t)
   await add(mail('a@b.example', LATER))
   const retry = { kind: 'retry', reason: 'network', triesMax: 2 } as const
   await until(() => sendings.length === 1)
   const failedAtMs = world.nowMs()
   sendings.shift()!.outcome.resolve(retry)
-  await until(() => store.due('mail', failedAtMs, 1).length === 0)
-  t.equal(store.nextDueMs('mail', failedAtMs), failedAtMs + 1_000)
+  await until(() => dueTimes()[0]! > failedAtMs)
+  t.same(dueTimes(), [failedAtMs + 1_000])
   await until(() => {
     world.advance(100)
     return sendings.length === 1
   })
   sendings[0]!.outcome.resolve(retry)
-  await until(() => store.nextDueMs('mail', 0) === undefined)
+  await until(() => dueTimes().length === 0)
   t.same(tried, ['mail retry', 'mail retry'])
 })
 
 t.test('a sender is handed so many at once and no more; the rest follow in order', async t => {
-  const { sendings, until, add, store } = makeOutbox(t)
+  const { sendings, until, add, dueTimes } = makeOutbox(t)
   await add(...Array.from({ length: 12 }, (_, at) => mail(`${at}@b.example`, LATER)))
   await until(() => sendings.length === 5)
   const seen: string[] = []
@@ -160,7 +172,7 @@ t.test('a sender is handed so many at once and no more; the rest follow in order
     seen.push(sending.to)
     sending.outcome.resolve({ kind: 'sent' })
   }
-  await until(() => store.due('mail', LATER, 1).length === 0)
+  await until(() => dueTimes().length === 0)
   t.equal(new Set(seen).size, 12)
 })
 
@@ -184,7 +196,7 @@ t.test('a restart sends what had no outcome', async t => {
   await first.add(mail('a@b.example', LATER), mail('b@b.example', LATER))
   await first.until(() => first.sendings.length === 2)
   first.sendings[0]!.outcome.resolve({ kind: 'sent' })
-  await first.until(() => first.store.due('mail', LATER, 10).length === 1)
+  await first.until(() => first.dueTimes().length === 1)
   await first.database.close()
   const second = makeOutbox(t, { folder })
   second.wake()
@@ -195,10 +207,8 @@ t.test('a restart sends what had no outcome', async t => {
 t.test('when the store can not note the outcome the message is sent again, not lost', async t => {
   let failures = 1
   const { sendings, until, add, tried, world } = makeOutbox(t, {
-    store: {
-      done: async () => {
-        if (failures-- > 0) throw new SignalError('STORE_UNAVAILABLE', 'no room')
-      },
+    settle: async () => {
+      if (failures-- > 0) throw new SignalError('STORE_UNAVAILABLE', 'no room')
     },
   })
   await add(mail('a@b.example', LATER))
@@ -214,7 +224,7 @@ t.test('when the store can not note the outcome the message is sent again, not l
 })
 
 t.test('what waits can not be read in the store’s file', async t => {
-  const { add, database, until, store } = makeOutbox(t)
+  const { add, database, until, dueTimes } = makeOutbox(t)
   await add({
     channel: 'mail',
     to: 'someone@b.example',
@@ -222,7 +232,7 @@ t.test('what waits can not be read in the store’s file', async t => {
     letter: { kind: 'otp', otp: '918273', lifetimeS: 300 },
     expiresAtMs: LATER,
   })
-  await until(() => store.due('mail', LATER, 1).length === 1)
+  await until(() => dueTimes().length === 1)
   const rows = [...database.bytesTable('outbox').getRange({})].map(({ value }) =>
     Buffer.from(value).toString('latin1'),
   )
@@ -247,4 +257,40 @@ t.test('what another secret sealed keeps nothing that stands behind it waiting',
     sendings.map(({ to }) => to),
     ['new@b.example'],
   )
+})
+
+t.test('messages whose outcomes come while one is being written are settled in one transaction', async t => {
+  const { sendings, until, add, database, dueTimes } = makeOutbox(t)
+  await add(...Array.from({ length: 5 }, (_, at) => mail(`${at}@b.example`, LATER)))
+  await until(() => sendings.length === 5)
+  const commit = database.commit.bind(database)
+  let transactions = 0
+  database.commit = write => {
+    transactions++
+    return commit(write)
+  }
+  for (const { outcome } of sendings) outcome.resolve({ kind: 'sent' })
+  await until(() => dueTimes().length === 0)
+  t.ok(transactions <= 2, `${transactions} transactions`)
+})
+
+t.test('a message that is added behind the clock is sent, too', async t => {
+  const { sendings, until, add, addAt, world } = makeOutbox(t)
+  await add(mail('first@b.example', LATER))
+  await until(() => sendings.length === 1)
+  await addAt(world.nowMs() - 3_600_000, mail('behind@b.example', LATER))
+  await until(() => sendings.length === 2)
+  t.equal(sendings[1]!.to, 'behind@b.example')
+})
+
+t.test('while as many messages are under way as a sender takes, nothing wakes it', async t => {
+  const { sendings, until, add, world, taken } = makeOutbox(t)
+  await add(...Array.from({ length: 50 }, (_, at) => mail(`${at}@b.example`, LATER)))
+  await until(() => sendings.length === 5)
+  const before = taken()
+  for (let tick = 0; tick < 300; tick++) {
+    world.advance(100)
+    await world.settle()
+  }
+  t.equal(taken(), before, 'for half a minute')
 })

@@ -126,8 +126,8 @@ class BusyPair {
       const offsets = inbox.after(userId, deviceId, 0, SWEPT_AT_ONCE, nowMs()).map(({ offset }) => offset)
       if (offsets.length > 0) await database.commit(() => inbox.settle(userId, deviceId, offsets))
     }
-    const pushes = this.world.outbox.due('push', nowMs(), SWEPT_AT_ONCE)
-    await Promise.all(pushes.map(({ key }) => this.world.outbox.done(key)))
+    const pushes = this.world.outbox.queue('push')
+    await pushes.settle(pushes.take(nowMs(), SWEPT_AT_ONCE))
   }
 
   async #sweep(): Promise<void> {

@@ -6,8 +6,13 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { Channel, Outgoing } from '../../src/domain/outgoing.ts'
 import { deriveSecrets } from '../../src/domain/secrets.ts'
+import { SignalError } from '../../src/errors.ts'
 import { Database } from '../../src/store/database.ts'
+import type { WaitingMessage } from '../../src/store/outbox-queue.ts'
 import { OutboxStore } from '../../src/store/outbox-store.ts'
+import { Sealed } from '../../src/store/sealed.ts'
+
+const SECRETS = deriveSecrets(Buffer.alloc(32, 7))
 
 function open(t: Test, { folder = t.testdir(), secret = 7 } = {}) {
   const database = Database.open(folder)
@@ -28,8 +33,13 @@ function mail(to: string, channel: 'mail' | 'sms' = 'mail'): Outgoing {
   }
 }
 
+/** As a sender that has just started finds them. */
 function recipients(outbox: OutboxStore, channel: Channel, nowMs: number, countMax = 100): unknown[] {
-  return outbox.due(channel, nowMs, countMax).map(({ message }) => 'to' in message && message.to)
+  return addressees(outbox.queue(channel).take(nowMs, countMax))
+}
+
+function addressees(waiting: readonly WaitingMessage[]): unknown[] {
+  return waiting.map(({ message }) => 'to' in message && message.to)
 }
 
 t.test('messages wait in order of their time, each channel by itself', async t => {
@@ -59,7 +69,10 @@ t.test('a message comes back as it was handed in, and as new', async t => {
   }
   await database.commit(() => outbox.add(message, 0))
   t.same(
-    outbox.due('push', 0, 10).map(({ message, tries }) => ({ message, tries })),
+    outbox
+      .queue('push')
+      .take(0, 10)
+      .map(({ message, tries }) => ({ message, tries })),
     [{ message, tries: 0 }],
   )
 })
@@ -83,44 +96,193 @@ t.test('what is done is gone', async t => {
     outbox.add(mail('one@a.b'), 0)
     outbox.add(mail('two@a.b'), 1)
   })
-  await outbox.done(outbox.due('mail', 5, 1)[0]!.key)
+  const queue = outbox.queue('mail')
+  await queue.settle(queue.take(5, 1))
   t.same(recipients(outbox, 'mail', 5), ['two@a.b'])
 })
 
 t.test('what is postponed comes later, and counts its tries', async t => {
   const { database, outbox } = open(t)
   await database.commit(() => outbox.add(mail('a@b.c'), 0))
-  await outbox.postpone(outbox.due('mail', 0, 1)[0]!, 1_000)
-  t.same(recipients(outbox, 'mail', 999), [])
-  t.equal(outbox.nextDueMs('mail', 999), 1_000)
-  const [again] = outbox.due('mail', 1_000, 10)
+  const queue = outbox.queue('mail')
+  const [waiting] = queue.take(0, 1)
+  await queue.settle([{ key: waiting!.key, untilMs: 1_000 }])
+  t.same(queue.take(999, 10), [])
+  t.equal(queue.nextDueMs, 1_000)
+  const [again] = queue.take(1_000, 10)
   t.equal(again!.tries, 1)
-  await outbox.postpone(again!, 2_000)
-  t.equal(outbox.due('mail', 2_000, 10)[0]!.tries, 2)
+  await queue.settle([{ key: again!.key, untilMs: 2_000 }])
+  t.equal(queue.take(2_000, 10)[0]!.tries, 2)
   t.equal(database.table('outbox').getKeysCount(), 1)
 })
 
 t.test('a message that was done meanwhile is not postponed back into life', async t => {
   const { database, outbox } = open(t)
   await database.commit(() => outbox.add(mail('a@b.c'), 0))
-  const [waiting] = outbox.due('mail', 0, 1)
-  await outbox.done(waiting!.key)
-  await outbox.postpone(waiting!, 1_000)
+  const queue = outbox.queue('mail')
+  const [waiting] = queue.take(0, 1)
+  await queue.settle([waiting!])
+  await queue.settle([{ key: waiting!.key, untilMs: 1_000 }])
   t.same(recipients(outbox, 'mail', 9_999), [])
 })
 
-t.test('the next message of a channel that is not due yet is known by its time', async t => {
+t.test('sent and postponed messages are settled in one transaction', async t => {
   const { database, outbox } = open(t)
-  t.equal(outbox.nextDueMs('mail', 0), undefined)
+  await database.commit(() => {
+    for (let at = 0; at < 6; at++) outbox.add(mail(`${at}@a.b`), at)
+  })
+  const queue = outbox.queue('mail')
+  const commit = database.commit.bind(database)
+  let transactions = 0
+  database.commit = write => {
+    transactions++
+    return commit(write)
+  }
+  const taken = queue.take(9, 6)
+  await queue.settle(taken.map(({ key }, at) => (at % 2 === 0 ? { key } : { key, untilMs: 100 - at })))
+  t.equal(transactions, 1)
+  t.same(addressees(queue.take(100, 10)), ['5@a.b', '3@a.b', '1@a.b'])
+})
+
+t.test('the time of the next message is known once it has been looked for', async t => {
+  const { database, outbox } = open(t)
+  const queue = outbox.queue('mail')
+  t.same(queue.take(0, 10), [])
+  t.equal(queue.nextDueMs, undefined)
   await database.commit(() => {
     outbox.add(mail('a@b.c'), 500)
     outbox.add(mail('a@b.c'), 400)
     outbox.add(mail('+1', 'sms'), 100)
   })
-  t.equal(outbox.nextDueMs('mail', 0), 400)
-  t.equal(outbox.nextDueMs('mail', 400), 500)
-  t.equal(outbox.nextDueMs('mail', 500), undefined, 'those that are due are not asked for here')
-  t.equal(outbox.nextDueMs('push', 0), undefined)
+  t.equal(queue.nextDueMs, 400)
+  t.equal(queue.take(400, 10).length, 1)
+  t.equal(queue.nextDueMs, 500)
+  t.equal(queue.take(500, 10).length, 1)
+  t.equal(queue.nextDueMs, undefined, 'those that are taken are not asked for here')
+})
+
+t.test('a message is taken once until it is settled, whatever is written before and behind it', async t => {
+  const { database, outbox } = open(t)
+  const queue = outbox.queue('mail')
+  const add = (to: string, nowMs: number) => database.commit(() => outbox.add(mail(to), nowMs))
+  await add('second@a.b', 1_000)
+  t.same(addressees(queue.take(1_000, 10)), ['second@a.b'])
+  // A transaction that began earlier, or a clock that was set back.
+  await add('first@a.b', 10)
+  await add('third@a.b', 2_000)
+  t.same(addressees(queue.take(10, 10)), ['first@a.b'])
+  t.same(addressees(queue.take(2_000, 10)), ['third@a.b'])
+  t.equal(queue.takenCount, 3)
+  t.same(addressees(outbox.queue('mail').take(2_000, 10)), ['first@a.b', 'second@a.b', 'third@a.b'])
+})
+
+t.test('a message that could not be settled is not taken again by the same queue', async t => {
+  const { database, outbox } = open(t)
+  await database.commit(() => outbox.add(mail('a@b.c'), 0))
+  const queue = outbox.queue('mail')
+  const taken = queue.take(0, 1)
+  const { commit } = database
+  database.commit = () => Promise.reject(new SignalError('STORE_UNAVAILABLE', 'no room'))
+  await t.rejects(queue.settle(taken), { code: 'STORE_UNAVAILABLE' })
+  database.commit = commit
+  await database.commit(() => outbox.add(mail('before@b.c'), 0))
+  t.same(addressees(queue.take(9, 10)), ['before@b.c'])
+  t.same(recipients(outbox, 'mail', 9), ['a@b.c', 'before@b.c'], 'a new one takes it')
+})
+
+/** Rows that were read from the store and rows that were opened, since it was asked last. */
+function countRows(t: Test, database: Database): () => { read: number; opened: number } {
+  const counts = { read: 0, opened: 0 }
+  const { table } = database
+  database.table = ((name: string) => {
+    const rows = table.call(database, name)
+    const getRange = rows.getRange.bind(rows)
+    rows.getRange = options =>
+      getRange(options).map(row => {
+        counts.read++
+        return row
+      })
+    return rows
+  }) as typeof table
+  const { open } = Sealed.prototype
+  t.teardown(() => {
+    Sealed.prototype.open = open
+  })
+  Sealed.prototype.open = function (sealed) {
+    counts.opened++
+    return open.call(this, sealed)
+  }
+  return () => {
+    const since = { ...counts }
+    Object.assign(counts, { read: 0, opened: 0 })
+    return since
+  }
+}
+
+t.test('each message that is sent is opened once, however many wait and are under way', async t => {
+  const database = Database.open(t.testdir())
+  t.teardown(() => database.close())
+  const counted = countRows(t, database)
+  const outbox = new OutboxStore(database, SECRETS, randomBytes, () => undefined)
+  const [messages, inFlightMax] = [2_000, 128]
+  await database.commit(() => {
+    for (let at = 0; at < messages; at++) outbox.add(mail(`${at}@a.b`), at)
+  })
+  const queue = outbox.queue('mail')
+  const underWay: WaitingMessage[] = []
+  for (let sent = 0; sent < messages; ) {
+    underWay.push(...queue.take(messages, inFlightMax - queue.takenCount))
+    const settled = underWay.splice(0, 7)
+    await queue.settle(settled)
+    sent += settled.length
+  }
+  const { read, opened } = counted()
+  t.equal(opened, messages)
+  t.ok(read <= messages * 1.2, `${read} rows were read for ${messages} messages`)
+})
+
+/** Adds a message, and its row again and again, each a millisecond later. */
+async function addMany(database: Database, outbox: OutboxStore, count: number): Promise<void> {
+  await database.commit(() => outbox.add(mail('a@b.c'), 0))
+  const rows = database.bytesTable('outbox')
+  const [first] = rows.getRange({})
+  await database.commit(() => {
+    for (let at = 1; at < count; at++) {
+      const key = Buffer.from(first!.key)
+      key.writeUIntBE(at, 1, 6)
+      void rows.put(key, first!.value)
+    }
+  })
+}
+
+t.test('100,000 messages that wait for a provider that is down cost no row while they wait', async t => {
+  const database = Database.open(t.testdir())
+  t.teardown(() => database.close())
+  const counted = countRows(t, database)
+  const outbox = new OutboxStore(database, SECRETS, randomBytes, () => undefined)
+  await addMany(database, outbox, 100_000)
+  const queue = outbox.queue('mail')
+  const underWay = queue.take(100_000, 128)
+  t.same(counted(), { read: 129, opened: 128 })
+  for (let wakes = 0; wakes < 1_000; wakes++) queue.take(100_000 + wakes, 128 - queue.takenCount)
+  t.same(counted(), { read: 0, opened: 0 }, 'as many are with the sender as it takes')
+  await queue.settle(underWay.map(({ key }) => ({ key, untilMs: 900_000 })))
+  queue.take(100_000, 128)
+  t.same(counted(), { read: 129, opened: 128 }, 'those that were tried do not stand in the way of the others')
+})
+
+t.test('what all waits for a later time is not looked at before', async t => {
+  const database = Database.open(t.testdir())
+  t.teardown(() => database.close())
+  const counted = countRows(t, database)
+  const outbox = new OutboxStore(database, SECRETS, randomBytes, () => undefined)
+  await database.commit(() => {
+    for (let at = 0; at < 5_000; at++) outbox.add(mail('a@b.c'), 60_000)
+  })
+  const queue = outbox.queue('mail')
+  for (let nowMs = 0; nowMs < 60_000; nowMs += 100) t.same(queue.take(nowMs, 128), [])
+  t.same(counted(), { read: 1, opened: 0 })
+  t.equal(queue.take(60_000, 128).length, 128)
 })
 
 t.test('messages are there after a restart, and no code or address can be read in the file', async t => {

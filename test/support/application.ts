@@ -101,9 +101,14 @@ export function openWorld(
     },
     /** Takes what waits in the outbox, oldest first. */
     async takeSent(): Promise<Outgoing[]> {
-      const waiting = CHANNELS.flatMap(channel => outbox.due(channel, nowMs + 86_400_000, 10_000))
-      for (const { key } of waiting) await outbox.done(key)
-      return waiting.map(({ message }) => message)
+      const sent: Outgoing[] = []
+      for (const channel of CHANNELS) {
+        const queue = outbox.queue(channel)
+        const waiting = queue.take(nowMs + 86_400_000, 10_000)
+        await queue.settle(waiting)
+        sent.push(...waiting.map(({ message }) => message))
+      }
+      return sent
     },
   }
 }

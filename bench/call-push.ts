@@ -1,0 +1,131 @@
+/**
+ * What push tokens add to a call to ten: each device of a callee is pushed that it rings and that a call was missed.
+ * Processor time of the server per call, held against the same calls to devices without tokens.
+ */
+
+import type { Benchmark, BenchmarkContext, Row } from './support/benchmark.ts'
+import { type CalledServer, openProject, type StreetPlan } from './support/call-street.ts'
+import type { PushProvider } from './support/people.ts'
+import { Program } from './support/program.ts'
+import type { PushProvidersProtocol } from './support/push-providers.ts'
+import { interleaved, withCpu } from './support/rounds.ts'
+import { mean, rounded } from './support/statistics.ts'
+
+const PUSHED: Row = {
+  name: 'call-push',
+  project: 'processor time of a call that nobody answers, all devices with push tokens',
+  limit: 'the same call to devices without push tokens',
+  unit: 'ms',
+  goal: { of: 'ratio', is: 'at most', value: 1.3 },
+  notShown:
+    'The server is in development mode and also shows each push on its console. The stand-in for APNs speaks TLS, the one for FCM does not.',
+}
+
+interface Scale {
+  readonly plan: StreetPlan
+  readonly callsPerTurn: number
+}
+
+const SCALE: Scale = {
+  plan: { groups: 20, callersEach: 10, calleesEach: 10, devices: 1 },
+  callsPerTurn: 40,
+}
+const SCALE_SMOKE: Scale = {
+  plan: { groups: 1, callersEach: 4, calleesEach: 2, devices: 1 },
+  callsPerTurn: 2,
+}
+const NAMES: Record<PushProvider, string> = { apns: 'APNs', fcm: 'FCM' }
+/** One that it rings, one that a call was missed. */
+const PUSHES_PER_DEVICE = 2
+/** V8 compiles what calls need for ten seconds and more. */
+const WARM_UPS = 3
+const PUSHED_WITHIN_MS = 30_000
+const LOOK_AGAIN_MS = 20
+
+export const callPush: Benchmark = { name: 'call-push', run }
+
+async function run(context: BenchmarkContext): Promise<void> {
+  const { isSmoke, turns } = context.scale
+  const { plan, callsPerTurn } = isSmoke ? SCALE_SMOKE : SCALE
+  const street = await Street.open(context, plan)
+  const measure = (provider?: PushProvider) => street.cpuMsPerCall(provider, callsPerTurn)
+  for (let warmUps = isSmoke ? 0 : WARM_UPS; warmUps > 0; warmUps--) {
+    for (const provider of [undefined, ...PROVIDERS]) await measure(provider)
+  }
+  for (const round of context.rounds()) {
+    for (const provider of PROVIDERS) {
+      const all = await interleaved(
+        round,
+        turns,
+        () => measure(),
+        () => measure(provider),
+      )
+      const [limit, project] = [mean(all.limit), mean(all.project)]
+      const pushes = plan.calleesEach * plan.devices * PUSHES_PER_DEVICE
+      context.record(PUSHED, round, {
+        limit,
+        project,
+        parameters: { callees: plan.calleesEach, provider: NAMES[provider] },
+        details: { cpuMicrosecondsPerPush: rounded(((project - limit) * 1000) / pushes) },
+      })
+    }
+  }
+}
+
+const PROVIDERS = Object.keys(NAMES) as PushProvider[]
+
+/** A server without push tokens and one with those of each provider, which are stand-ins. */
+class Street {
+  readonly #plan: StreetPlan
+  readonly #providers: Program<PushProvidersProtocol>
+  readonly #servers: ReadonlyMap<PushProvider | undefined, CalledServer>
+
+  private constructor(
+    plan: StreetPlan,
+    providers: Program<PushProvidersProtocol>,
+    servers: ReadonlyMap<PushProvider | undefined, CalledServer>,
+  ) {
+    this.#plan = plan
+    this.#providers = providers
+    this.#servers = servers
+  }
+
+  static async open(context: BenchmarkContext, plan: StreetPlan): Promise<Street> {
+    const providers = await Program.start<PushProvidersProtocol>('push-providers', {})
+    context.after(() => providers.end())
+    const environment = await providers.ask('environment')
+    const servers = new Map<PushProvider | undefined, CalledServer>()
+    for (const provider of [undefined, ...PROVIDERS]) {
+      servers.set(provider, await openProject(context, plan, provider, environment))
+    }
+    return new Street(plan, providers, servers)
+  }
+
+  /** Milliseconds of the server's processor time. Each push of the calls has been taken before they end, and after. */
+  async cpuMsPerCall(provider: PushProvider | undefined, calls: number): Promise<number> {
+    const { pid, load } = this.#servers.get(provider)!
+    const pushed = await this.#taken(provider)
+    const { calleesEach, devices } = this.#plan
+    const pushes = calls * calleesEach * devices
+    const { cpu } = await withCpu(pid, async () => {
+      await load.ask({ kind: 'start', calls })
+      await this.#untilTaken(provider, pushed + pushes)
+      await load.ask({ kind: 'end' })
+      await this.#untilTaken(provider, pushed + PUSHES_PER_DEVICE * pushes)
+    })
+    return (cpu * 1000) / calls
+  }
+
+  async #untilTaken(provider: PushProvider | undefined, count: number): Promise<void> {
+    if (provider === undefined) return
+    const endMs = performance.now() + PUSHED_WITHIN_MS
+    for (let taken = 0; taken !== count; taken = await this.#taken(provider)) {
+      if (performance.now() > endMs) throw new Error(`${taken} pushes in place of ${count}`)
+      await new Promise(resolve => setTimeout(resolve, LOOK_AGAIN_MS))
+    }
+  }
+
+  async #taken(provider: PushProvider | undefined): Promise<number> {
+    return Number((await this.#providers.ask('taken'))[provider ?? 'apns'])
+  }
+}
