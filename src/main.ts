@@ -34,6 +34,7 @@ import {
   publicServer,
   type Register,
   registrationServer,
+  renewCertificates,
   type StartedApplication,
   stompTcpServer,
 } from './servers.ts'
@@ -57,6 +58,11 @@ async function main(): Promise<void> {
     throw error
   })
   for (const signal of STOPPING) process.on(signal, () => void server.stop(signal))
+  process.on('SIGHUP', () => {
+    // Also of a terminal that is closed: a development server goes with it.
+    if (config.isDevelopment) return void server.stop('SIGHUP')
+    void server.renewCertificates(() => readConfig(process.env, flags))
+  })
   server.announce()
 }
 
@@ -71,6 +77,8 @@ interface Addresses {
 interface RunningServer {
   /** Says that the server is ready. */
   announce(): void
+  /** Takes the certificates of the settings as they are now, and nothing else of them; broken ones are logged and left. */
+  renewCertificates(read: () => Config): Promise<void>
   /** Ends the process with exit code 0 once what was asked is answered; asked again, it goes on. */
   stop(reason: string): Promise<void>
 }
@@ -118,6 +126,7 @@ async function start(
 
   return {
     announce: () => announce(config, log, addresses, application.features),
+    renewCertificates: read => renewCertificates(house, http, grpc, read),
     async stop(reason) {
       if (house.isStopping) return
       house.isStopping = true
@@ -399,8 +408,8 @@ function announce(
  */
 const V8_FLAGS =
   '--heap-growing-percent=300 --incremental-marking-soft-trigger=80 --incremental-marking-hard-trigger=90'
-/** A supervisor's, Ctrl-C, and a terminal that is closed. */
-const STOPPING = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
+/** A supervisor's, and Ctrl-C. */
+const STOPPING = ['SIGTERM', 'SIGINT'] as const
 /** Opening a log reads its right edge and the last 65,000 entries: well below a second on any disk. */
 const OPEN_DEADLINE_MS = 60_000
 const SWEEP_MS = 60_000

@@ -11,9 +11,11 @@ import { publicKeyRoutes } from './api/public-keys.ts'
 import type { Registration } from './api/registration.ts'
 import { requestReader } from './api/shown-requests.ts'
 import type { Application } from './application.ts'
+import { type Config, ConfigError } from './config.ts'
 import { chooseLanguage } from './delivery/texts.ts'
 import { clientRequirement } from './domain/client-version.ts'
 import type { DeviceId, UserId } from './domain/ids.ts'
+import { messageOf } from './errors.ts'
 import type { House } from './house.ts'
 import type { OpenedLog } from './open-log.ts'
 import type { ConsoleSources } from './operations/console/console.ts'
@@ -154,6 +156,28 @@ export function registrationServer(
 export function operatorServer(house: House): HttpServer {
   const { onRefused, onFault } = house
   return new HttpServer({ routes: operatorRoutes(house, house.metrics), onRefused, onFault })
+}
+
+/** Takes the certificates of what `read` returns; where those are broken, logs that and leaves the ones that are served. */
+export async function renewCertificates(
+  { config, logger }: House,
+  http: HttpServer,
+  grpc: GrpcServer,
+  read: () => Config,
+): Promise<void> {
+  try {
+    const next = read()
+    if (config.http.tls !== undefined && next.http.tls !== undefined) {
+      await http.renewCertificate(next.http.tls)
+    }
+    if (config.grpc.tls !== undefined && next.grpc.tls !== undefined) {
+      grpc.renewCertificate(next.grpc.tls)
+    }
+    logger.info({ event: 'certificates-renewed' })
+  } catch (error) {
+    const problems = error instanceof ConfigError ? error.problems : [messageOf(error)]
+    logger.error({ event: 'certificates-not-renewed', problems })
+  }
 }
 
 const SWEEP_MS = 60_000

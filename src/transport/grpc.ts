@@ -7,6 +7,7 @@
 import './grpc-ciphers.ts'
 
 import { createHash, timingSafeEqual, X509Certificate } from 'node:crypto'
+import type { SecureContextOptions } from 'node:tls'
 import grpc from '@grpc/grpc-js'
 import { type CoreErrorCode, type ErrorCode, SignalError } from '../errors.ts'
 import {
@@ -17,6 +18,7 @@ import {
   GRPC_REQUEST_DEADLINE_MS,
   GRPC_STREAMS_MAX,
 } from '../limits.ts'
+import { GRPC_CIPHERS } from './grpc-ciphers.ts'
 
 /** Logs a key and resolves with its leaf index and VRF hash, when both are durable and provable. */
 export type Register = (
@@ -25,18 +27,20 @@ export type Register = (
   publicKey: string,
 ) => Promise<{ readonly index: number; readonly vrfHash: Uint8Array }>
 
+export interface GrpcTls {
+  readonly certificate: Buffer
+  readonly key: Buffer
+  /** When set, callers must present a certificate that this authority signed. */
+  readonly clientAuthority?: Buffer
+  /** When not empty, the SHA-256 (base64) of the caller's public key (SPKI) must be among these. */
+  readonly clientPins: readonly string[]
+}
+
 export interface GrpcServerOptions {
   readonly register: Register
   /** When set, every call must bring it as `authorization: Bearer <token>`. */
   readonly token?: string
-  readonly tls?: {
-    readonly certificate: Buffer
-    readonly key: Buffer
-    /** When set, callers must present a certificate that this authority signed. */
-    readonly clientAuthority?: Buffer
-    /** When not empty, the SHA-256 (base64) of the caller's public key (SPKI) must be among these. */
-    readonly clientPins: readonly string[]
-  }
+  readonly tls?: GrpcTls
   /** Told the status code of every call. */
   readonly onCall: (status: string, seconds: number) => void
   /** Told of a call that was refused. */
@@ -60,9 +64,19 @@ type Call = grpc.ServerUnaryCall<Uint8Array, Uint8Array>
 export class GrpcServer {
   readonly #options: GrpcServerOptions
   readonly #server: grpc.Server
+  readonly #credentials: grpc.ServerCredentials
 
   constructor(options: GrpcServerOptions) {
     this.#options = options
+    const { tls } = options
+    this.#credentials =
+      tls === undefined
+        ? grpc.ServerCredentials.createInsecure()
+        : grpc.ServerCredentials.createSsl(
+            tls.clientAuthority ?? null,
+            [{ cert_chain: tls.certificate, private_key: tls.key }],
+            tls.clientAuthority !== undefined,
+          )
     const { requestMs, connectionMs, graceMs } = options.waits ?? WAITS
     this.#server = new grpc.Server({
       'grpc.max_receive_message_length': GRPC_MESSAGE_BYTES_MAX,
@@ -81,21 +95,27 @@ export class GrpcServer {
 
   /** Resolves with the port that is listened on; rejects when it is taken. */
   listen(host: string, port: number): Promise<number> {
-    const { tls } = this.#options
-    const credentials =
-      tls === undefined
-        ? grpc.ServerCredentials.createInsecure()
-        : grpc.ServerCredentials.createSsl(
-            tls.clientAuthority ?? null,
-            [{ cert_chain: tls.certificate, private_key: tls.key }],
-            tls.clientAuthority !== undefined,
-          )
     const address = host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
     return new Promise((resolve, reject) => {
-      this.#server.bindAsync(address, credentials, (error, bound) => {
+      this.#server.bindAsync(address, this.#credentials, (error, bound) => {
         if (error !== null) reject(new Error(`can't listen on ${address}: ${error.message}`))
         else resolve(bound)
       })
+    })
+  }
+
+  /** From now on new connections get this certificate, and callers are judged by this authority; open ones go on. */
+  renewCertificate({ certificate, key, clientAuthority }: Omit<GrpcTls, 'clientPins'>): void {
+    // Choice: the method that grpc-js keeps for its own credentials. Those with a provider, which are public and
+    // experimental, forget the ciphers at each renewal.
+    const renewable = this.#credentials as unknown as {
+      updateSecureContextOptions(options: SecureContextOptions): void
+    }
+    renewable.updateSecureContextOptions({
+      cert: certificate,
+      key,
+      ciphers: GRPC_CIPHERS,
+      ...(clientAuthority === undefined ? {} : { ca: clientAuthority }),
     })
   }
 

@@ -5,7 +5,7 @@
 
 import uWS from 'uWebSockets.js'
 import { connect } from 'node:net'
-import { setTimeout } from 'node:timers/promises'
+import { setImmediate, setTimeout } from 'node:timers/promises'
 import type { ErrorCode, Quota } from '../errors.ts'
 import { AnswerHeads } from './answer-head.ts'
 import { CorsPolicy } from './cors.ts'
@@ -100,6 +100,12 @@ export interface ServedRequest {
 /** What a request counts against before its body is read. */
 export type AdmissionScope = 'log-files' | 'lookup' | 'request'
 
+/** Paths of PEM files. */
+export interface TlsFiles {
+  readonly certificateFile: string
+  readonly keyFile: string
+}
+
 export interface HttpServerParts {
   readonly routes: readonly HttpRoute[]
   /** The public file at a path, undefined for none; absent where no files are served. */
@@ -121,7 +127,7 @@ export interface HttpServerParts {
   /** WebSockets on the paths of STOMP; none where it is left out. */
   readonly webSocket?: WebSocketParts
   /** Ends TLS with these files (PEM). */
-  readonly tls?: { readonly certificateFile: string; readonly keyFile: string }
+  readonly tls?: TlsFiles
   /** The oldest version that is still served when an `X-Client-Version` is below it, undefined when it is not. */
   readonly requiredClient?: (clientVersion: string) => string | undefined
   /** Told of every answer but those of files: the route's path, not the sender's. */
@@ -136,13 +142,20 @@ export interface HttpServerParts {
   readonly onFault: (error: unknown, requestId: string) => void
 }
 
+interface Listening {
+  readonly host: string
+  readonly port: number
+  readonly socket: uWS.us_listen_socket
+}
+
 export class HttpServer {
   readonly #parts: HttpServerParts
-  readonly #app: uWS.TemplatedApp
+  /** The newest listens; each older one serves the connections that it has, with the certificate of its time. */
+  readonly #apps: uWS.TemplatedApp[]
   readonly #world: ExchangeWorld
   readonly #files: FileSite | undefined
   /** One for each address. */
-  #listenSockets: uWS.us_listen_socket[] = []
+  #listening: Listening[] = []
 
   constructor(parts: HttpServerParts) {
     const { routes, findFile, trustedProxies = [], webSocket, tls } = parts
@@ -160,32 +173,35 @@ export class HttpServer {
           : undefined,
       requestsOpen: 0,
     }
-    this.#app =
-      tls === undefined
-        ? uWS.App()
-        : uWS.SSLApp({
-            cert_file_name: tls.certificateFile,
-            key_file_name: tls.keyFile,
-            ssl_ciphers: TLS_12_CIPHERS,
-          })
-    this.#app.any('/*', (res, req) => this.#onRequest(res, req))
-    if (webSocket !== undefined) {
-      serveWebSockets(this.#app, webSocket, this.#world, (res, req, error) =>
-        new Exchange(res, req, req.getUrl(), this.#world).refuseUpgrade(error),
-      )
-    }
+    this.#apps = [this.#newApp(tls)]
   }
 
   /** Resolves with the port that is listened on; rejects when it is taken. Each call adds an address. */
   async listen(host: string, port: number): Promise<number> {
     if (port !== 0) await assertFree(host, port)
-    return new Promise((resolve, reject) => {
-      this.#app.listen(host, port, token => {
-        if (!token) return reject(new Error(`can't listen on ${host}:${port}`))
-        this.#listenSockets.push(token)
-        resolve(uWS.us_socket_local_port(token))
-      })
-    })
+    const listening = await listenOn(this.#apps.at(-1)!, host, port)
+    this.#listening.push(listening)
+    return listening.port
+  }
+
+  /**
+   * From now on new connections get the certificate of these files, which have been tried; those that are open go on. Two
+   * apps listen on a port at once for a moment: uWebSockets.js can't exchange the certificate of one. Rejects where the port was
+   * chosen by the kernel: uWebSockets.js shares only those that it was told.
+   */
+  async renewCertificate(tls: TlsFiles): Promise<void> {
+    const app = this.#newApp(tls)
+    const before = this.#listening
+    try {
+      this.#listening = await Promise.all(before.map(({ host, port }) => listenOn(app, host, port)))
+    } catch (error) {
+      app.close()
+      throw error
+    }
+    this.#apps.push(app)
+    // What has connected by now is let in; closing the socket would reset it.
+    await setImmediate()
+    for (const { socket } of before) uWS.us_listen_socket_close(socket)
   }
 
   /** Resolves when no request waits for its answer, or after `deadlineMs`. */
@@ -195,14 +211,33 @@ export class HttpServer {
   }
 
   stopListening(): void {
-    for (const listenSocket of this.#listenSockets) uWS.us_listen_socket_close(listenSocket)
-    this.#listenSockets = []
+    for (const { socket } of this.#listening) uWS.us_listen_socket_close(socket)
+    this.#listening = []
   }
 
   /** Ends every connection. */
   close(): void {
     this.stopListening()
-    this.#app.close()
+    for (const app of this.#apps) app.close()
+  }
+
+  #newApp(tls: TlsFiles | undefined): uWS.TemplatedApp {
+    const app =
+      tls === undefined
+        ? uWS.App()
+        : uWS.SSLApp({
+            cert_file_name: tls.certificateFile,
+            key_file_name: tls.keyFile,
+            ssl_ciphers: TLS_12_CIPHERS,
+          })
+    app.any('/*', (res, req) => this.#onRequest(res, req))
+    const { webSocket } = this.#parts
+    if (webSocket !== undefined) {
+      serveWebSockets(app, webSocket, this.#world, (res, req, error) =>
+        new Exchange(res, req, req.getUrl(), this.#world).refuseUpgrade(error),
+      )
+    }
+    return app
   }
 
   #onRequest(res: uWS.HttpResponse, req: uWS.HttpRequest): void {
@@ -215,6 +250,15 @@ export class HttpServer {
     if (waitSeconds === 0) serveFile(res, req, path, files)
     else new Exchange(res, req, path, this.#world).refuseFile(waitSeconds)
   }
+}
+
+function listenOn(app: uWS.TemplatedApp, host: string, port: number): Promise<Listening> {
+  return new Promise((resolve, reject) => {
+    app.listen(host, port, socket => {
+      if (socket) resolve({ host, port: uWS.us_socket_local_port(socket), socket })
+      else reject(new Error(`can't listen on ${host}:${port}`))
+    })
+  })
 }
 
 /**
