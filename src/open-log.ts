@@ -16,8 +16,10 @@ import { VrfPool } from './log/vrf-pool.ts'
 import { developmentKeys, developmentKeysFault } from './operations/development-keys.ts'
 import { Database } from './store/database.ts'
 import { type LogMaker, LogStore, STORE_FORMAT_VERSION } from './store/log-store.ts'
+import { walkPages } from './store/page-walk.ts'
 import { PublishedLog } from './store/published-log.ts'
 import { RollBackGuard } from './store/roll-back-guard.ts'
+import { storeFile } from './store/store-files.ts'
 
 export interface OpenedLog {
   readonly keys: Keys
@@ -43,7 +45,10 @@ export async function openLog(house: House, knownCheckpoint: string | undefined)
   }
 }
 
-async function open({ config, fatal }: House, knownCheckpoint: string | undefined): Promise<OpenedLog> {
+async function open(
+  { config, logger, fatal }: House,
+  knownCheckpoint: string | undefined,
+): Promise<OpenedLog> {
   const keys = readKeys(config)
   const { dataFolder, log } = config
   const guard = new RollBackGuard({
@@ -60,6 +65,14 @@ async function open({ config, fatal }: House, knownCheckpoint: string | undefine
     queueMax: VRF_JOBS_WAITING_MAX,
   })
   const database = Database.open(dataFolder, fatal)
+  if (!database.isClosedToOthers) {
+    logger.warn({ event: 'data-folder-open', advice: 'chmod 700 CALLSIGN_DATA_DIR: others can look into it' })
+  }
+  const startedAtMs = performance.now()
+  const walk = walkPages(storeFile(dataFolder), {
+    mayGoOn: () => performance.now() - startedAtMs < WALK_MS_MAX,
+  })
+  logger.info({ event: 'store-walked', ...walk })
   const store = new LogStore(database)
   const maker = {
     formatVersion: STORE_FORMAT_VERSION,
@@ -131,3 +144,6 @@ function readKeys(config: Config): Keys {
   const vrfSecret = parseVrfSecret(keys.vrfPrivateKey)
   return { signer, vrfSecret, secret: Buffer.from(keys.secret, 'base64'), areNew }
 }
+
+/** A start has to be ready in three seconds, and a large store takes longer to walk than that: `fsck` walks all of it. */
+const WALK_MS_MAX = 1_000

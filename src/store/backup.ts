@@ -4,7 +4,7 @@
  */
 
 import { existsSync } from 'node:fs'
-import { copyFile, mkdir, readdir, realpath, rename, rm } from 'node:fs/promises'
+import { chmod, copyFile, mkdir, readdir, realpath, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { SignalError } from '../errors.ts'
 import { Database } from './database.ts'
@@ -76,6 +76,8 @@ export async function restore(from: string, dataFolder: string): Promise<CopiedL
 }
 
 async function finish(unfinished: string, folder: string): Promise<CopiedLog> {
+  // LMDB, and a backup that was made by an older version, would let others read it.
+  await chmod(join(unfinished, STORE, DATA_FILE), 0o600)
   await syncToDisk(join(unfinished, STORE, DATA_FILE))
   const copied = await check(unfinished)
   await rm(join(unfinished, STORE, LOCK_FILE), { force: true })

@@ -11,6 +11,7 @@ import { type Database as LmdbTable, open, type RootDatabase, type Transaction }
 import { Encoder } from 'msgpackr'
 import { type ErrorCode, messageOf, SignalError } from '../errors.ts'
 import { CommitQueue, type OnBroken } from './commit-queue.ts'
+import { closeToOthers } from './file-modes.ts'
 import { assertReadable, assertWritable, hasMetaPages } from './store-files.ts'
 
 /** A table of binary values under binary keys that sort as their bytes do. */
@@ -25,20 +26,27 @@ interface Watcher {
   readonly onWriting: OnRow
   readonly onWritten: OnRow
 }
+interface Writer {
+  readonly lock: RootDatabase
+  readonly isClosed: boolean
+}
 /** `put` or `remove` of lmdb-js, in any of their forms. */
 type Write = (key: Uint8Array, ...value: unknown[]) => Promise<boolean>
 
 export class Database {
   readonly #environment: RootDatabase
-  readonly #lock: RootDatabase | undefined
   readonly #commits: CommitQueue
+  readonly #lock: RootDatabase | undefined
+  /** Whether nobody else on the machine can look into its folder; not looked at where it is opened for reading only. */
+  readonly isClosedToOthers: boolean
   /** By table. */
   readonly #watchers = new Map<string, Watcher[]>()
 
-  private constructor(environment: RootDatabase, commits: CommitQueue, lock?: RootDatabase) {
+  private constructor(environment: RootDatabase, commits: CommitQueue, writer?: Writer) {
     this.#environment = environment
     this.#commits = commits
-    this.#lock = lock
+    this.#lock = writer?.lock
+    this.isClosedToOthers = writer?.isClosed ?? true
   }
 
   /**
@@ -55,8 +63,8 @@ export class Database {
     const lockPath = join(folder, 'lock')
     const mendLock = `nothing is kept there: remove ${lockPath} while no server runs`
     assertWhole(join(lockPath, 'data.mdb'), 'STORE_UNAVAILABLE', mendLock)
+    mkdirSync(lockPath, { recursive: true, mode: 0o700 })
     const lock = lockFolder(folder)
-    // Names and addresses are in it: LMDB would let everybody read it, in a folder that was there before.
     mkdirSync(join(folder, 'store'), { recursive: true, mode: 0o700 })
     const environment = open({
       path: join(folder, 'store'),
@@ -66,7 +74,8 @@ export class Database {
     })
     environment.readerCheck()
     syncStore(resolve(folder), firstMade)
-    return new Database(environment, new CommitQueue(environment, folder, onBroken), lock)
+    const isClosed = closeToOthers(folder)
+    return new Database(environment, new CommitQueue(environment, folder, onBroken), { lock, isClosed })
   }
 
   /**

@@ -5,11 +5,12 @@ import { dirname } from 'node:path'
 
 /**
  * Puts `text` in the place of what the file held. A crash before the rename leaves the old file and a draft beside it,
- * which the next write replaces; one after it leaves the new file. Resolves when the new one survives a power cut.
+ * which the next write replaces; one after it leaves the new file. Resolves when the new one survives a power cut. The
+ * file is as public as `mode` says.
  */
-export async function writeDurably(path: string, text: string): Promise<void> {
+export async function writeDurably(path: string, text: string, mode: number): Promise<void> {
   const draftPath = `${path}.draft`
-  const draft = await open(draftPath, 'w', 0o644)
+  const draft = await open(draftPath, 'w', mode)
   try {
     await draft.writeFile(text)
     await draft.sync()

@@ -96,7 +96,7 @@ export class HeadFile {
       this.#compare(await readFile(this.path, 'utf8').catch(undefinedIfAbsent))
       // From here on a failure leaves the old note or this one.
       this.#possible.add(checkpoint)
-      await this.#write(this.path, checkpoint)
+      await this.#write(this.path, checkpoint, 0o644)
       this.#possible = new Set([checkpoint])
       this.#hasFailed = false
     } catch (cause) {

@@ -14,7 +14,7 @@ export interface RestoreMarker {
 }
 
 export function writeRestoreMarker(dataFolder: string, marker: RestoreMarker): Promise<void> {
-  return writeDurably(pathIn(dataFolder), `${JSON.stringify(marker)}\n`)
+  return writeDurably(pathIn(dataFolder), `${JSON.stringify(marker)}\n`, 0o600)
 }
 
 /** What it says, or undefined when there is none. A marker that can't be read is one all the same. */

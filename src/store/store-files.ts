@@ -4,9 +4,14 @@ import { accessSync, closeSync, constants, openSync, readSync, statSync } from '
 import { join } from 'node:path'
 import { messageOf, SignalError } from '../errors.ts'
 
+/** The file with everything in it. */
+export function storeFile(dataFolder: string): string {
+  return join(dataFolder, DATA_FILE)
+}
+
 /** Throws the system's error where nobody can say: a folder that can't be looked into may hold a whole log. */
 export function hasStore(dataFolder: string): boolean {
-  return isThere(join(dataFolder, DATA_FILE))
+  return isThere(storeFile(dataFolder))
 }
 
 /** Throws the system's error, which names the file, unless this process can read and write all that is there. */
@@ -20,7 +25,7 @@ export function assertWritable(dataFolder: string): void {
 /** Throws `STORE_UNAVAILABLE` where there is no store, or none that this process can read. */
 export function assertReadable(dataFolder: string): void {
   try {
-    if (hasStore(dataFolder)) return accessSync(join(dataFolder, DATA_FILE), constants.R_OK)
+    if (hasStore(dataFolder)) return accessSync(storeFile(dataFolder), constants.R_OK)
   } catch (cause) {
     const reason = `the store in ${dataFolder} can't be read (${messageOf(cause)}): do this as the server's user`
     throw new SignalError('STORE_UNAVAILABLE', reason, { cause })

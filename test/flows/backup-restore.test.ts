@@ -333,7 +333,7 @@ t.test('what is in the way, missing or damaged is refused with a sentence, and n
   await tables.change(LOG_TABLES.bundles, indexKey(0), 70, 1)
   await tables.close()
   for (const [source, sentence] of [
-    [cut, /^restore: .*file is damaged or cut short$/m],
+    [cut, /^restore: page \d+ of .*data.mdb is damaged: the file ends before it; /m],
     [altered, /^restore: the copy does not hold: entries: .*\(table log-bundles, key 0\)/m],
   ] as const) {
     const target = join(folder, 'target')

@@ -103,7 +103,7 @@ t.test('a write that is told to have failed may have taken effect, or be found t
     const path = pathIn(t)
     let mayFail = false
     const write = async (where: string, text: string) => {
-      if (isThere || !mayFail) await writeDurably(where, text)
+      if (isThere || !mayFail) await writeDurably(where, text, 0o644)
       if (mayFail) throw Object.assign(new Error('the folder was not synced'), { code: 'EIO' })
     }
     const file = HeadFile.open(path, SIGNER, { write, retryMs: 0 })

@@ -6,6 +6,8 @@ import { parseVrfSecret, vrfInput, vrfPublicKey } from '../../log/vrf.ts'
 import { createFastVrf, type FastVrf } from '../../log/vrf-fast.ts'
 import { Database } from '../database.ts'
 import { checkLog, type LogCheckOptions } from '../log-check.ts'
+import { walkPages } from '../page-walk.ts'
+import { storeFile } from '../store-files.ts'
 import type { CheckMessage, CheckRequest } from './check-process.ts'
 import type { LogReport } from './fault.ts'
 import { RawLog } from './raw-log.ts'
@@ -26,6 +28,10 @@ async function answer(request: CheckRequest): Promise<void> {
 async function check({ dataFolder, vkey, vrf }: CheckRequest): Promise<LogReport> {
   const fastVrf = vrf === undefined ? undefined : await fastVrfOf(parseVrfSecret(vrf.secret))
   const database = Database.openReadOnly(dataFolder)
+  // Keeps a server from using the pages of this moment again while they are walked.
+  const moment = database.snapshot()
+  walkPages(storeFile(dataFolder))
+  moment.end()
   const raw = new RawLog(database)
   const options: LogCheckOptions = {
     known: {
