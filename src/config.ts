@@ -8,7 +8,15 @@ import { join, resolve } from 'node:path'
 import { type ApplicationConfig, readApplicationConfig } from './application-config.ts'
 import { EnvironmentReader, type Listener, PORTS, type Setting } from './environment.ts'
 import { type LogKeys, type PublicKeys, readKeySettings } from './key-settings.ts'
-import { hasCertificates, isAddressRange, isInside, isKeyPair, isOrigin, isPin } from './setting-forms.ts'
+import {
+  hasCertificates,
+  isAddressRange,
+  isInside,
+  isKeyPair,
+  isOrigin,
+  isPin,
+  isSha256,
+} from './setting-forms.ts'
 import { readSettingsFile } from './settings-file.ts'
 
 export type { Listener } from './environment.ts'
@@ -57,6 +65,8 @@ export interface Config {
     readonly vrfCacheEntriesMax: number
   }
   readonly application: ApplicationConfig
+  /** SHA-256 of native binaries beyond those of this version, in hexadecimal. */
+  readonly nativeBinaries: readonly string[]
   readonly areRatesLimited: boolean
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent'
 }
@@ -147,6 +157,11 @@ function read(reader: EnvironmentReader, flags: StartFlags): Config {
       }),
     },
     application: readApplicationConfig(reader),
+    nativeBinaries: reader.list(
+      'CALLSIGN_NATIVE_HASHES',
+      isSha256,
+      'SHA-256 values of native binaries, 64 hexadecimal digits each',
+    ),
     areRatesLimited: !reader.flag('CALLSIGN_RATE_LIMITS', 'off'),
     logLevel: reader.oneOf(
       'CALLSIGN_LOG_LEVEL',

@@ -26,6 +26,7 @@ import { type OpenedLog, openLog } from './open-log.ts'
 import { formatBanner, formatReady } from './operations/banner.ts'
 import { observe, observeConnections } from './operations/figures.ts'
 import { createLogger, type Logger } from './operations/log.ts'
+import { foreignBinaries, loadedBinaries } from './operations/native-binaries.ts'
 import { pooledRandomBytes } from './random-pool.ts'
 import type { Ref } from './runtime/actor.ts'
 import { ActorSystem } from './runtime/system.ts'
@@ -50,6 +51,7 @@ async function main(): Promise<void> {
   for (const output of [process.stdout, process.stderr]) output.on('error', () => undefined)
   const lanAddress = chooseLanAddress(networkInterfaces())
   const config = readConfig(process.env, { ...flags, lanAddress })
+  if (!config.isDevelopment) assertOwnBinaries(config)
   const logger = createLogger(config.logLevel)
   for (const warning of warningsOf(config)) logger.warn(warning)
   const server = await start(config, logger, flags['known-checkpoint']).catch(error => {
@@ -64,6 +66,12 @@ async function main(): Promise<void> {
     void server.renewCertificates(() => readConfig(process.env, flags))
   })
   server.announce()
+}
+
+/** Throws `ConfigError` when a native binary was loaded that neither this version nor the operator names. */
+function assertOwnBinaries({ nativeBinaries }: Config): void {
+  const foreign = foreignBinaries(loadedBinaries(), nativeBinaries)
+  if (foreign.length > 0) throw new ConfigError(foreign)
 }
 
 /** Where the process listens, as the ready line says it. */

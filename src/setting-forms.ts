@@ -57,6 +57,11 @@ function withoutLinks(path: string): string {
   }
 }
 
+/** Whether a text is a SHA-256 in lower-case hexadecimal. */
+export function isSha256(text: string): boolean {
+  return /^[0-9a-f]{64}$/.test(text)
+}
+
 /** Whether a text is a pin: SHA-256 of a key in base64. */
 export function isPin(text: string): boolean {
   return PIN_FORM.test(text)

@@ -72,6 +72,7 @@ t.test('development needs no setting', async t => {
     admin: { host: '127.0.0.1', port: 9090 },
     log: { isFrozen: false, publicKeys: {}, vrfThreads: VRF_THREADS, vrfCacheEntriesMax: 100_000 },
     application: APPLICATION_UNSET,
+    nativeBinaries: [],
     areRatesLimited: true,
     logLevel: 'info',
   })
@@ -94,6 +95,7 @@ t.test('production needs keys, an origin, a secret and a public address', async 
       vrfCacheEntriesMax: 100_000,
     },
     application: APPLICATION_UNSET,
+    nativeBinaries: [],
     areRatesLimited: true,
     logLevel: 'info',
   })
@@ -553,6 +555,12 @@ t.test('lists have commas, and each item its form', async t => {
         ],
       ],
       [
+        'CALLSIGN_NATIVE_HASHES',
+        config => config.nativeBinaries,
+        ['0'.repeat(64), 'f4fa5d7b6975'.padEnd(64, 'a')],
+        ['sha256', 'F4FA', '0x00'],
+      ],
+      [
         'CALLSIGN_CORS_ORIGINS',
         config => config.http.corsOrigins,
         ['https://app.example.org', 'http://localhost:5173', 'http://[::1]:8080', 'capacitor://localhost'],
@@ -796,6 +804,7 @@ const SETTINGS = [
     'GRPC_TLS_CLIENT_PINS',
     'TRUSTED_PROXIES',
     'CORS_ORIGINS',
+    'NATIVE_HASHES',
     'MIN_CLIENT_VERSION',
     'SMS_URL',
     'SMS_RETRIEVER_HASH',

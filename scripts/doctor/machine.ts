@@ -1,7 +1,8 @@
 /** The machine: room on its disks, files that may be open, and its clock. */
 
 import { readFileSync, statfsSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { basename, dirname } from 'node:path'
+import { foreignBinaries, loadBinaries, loadedBinaries } from '../../src/operations/native-binaries.ts'
 import { type Check, type Finding, fails, off, ok, type Patient } from './finding.ts'
 import { nearestFolder } from './folder.ts'
 
@@ -11,7 +12,18 @@ export const checkMachine: Check = async ({ config }) => {
     judgeDisk('disk', config.dataFolder),
     ...(headFile === undefined ? [] : [judgeDisk('head file disk', dirname(headFile))]),
     judgeFiles(),
+    ...judgeBinaries(config.nativeBinaries),
   ]
+}
+
+/** What a server on this machine would load. */
+function judgeBinaries(allowed: readonly string[]): readonly Finding[] {
+  loadBinaries()
+  return loadedBinaries().map(binary => {
+    const [foreign] = foreignBinaries([binary], allowed)
+    const detail = `${basename(binary.path)} of ${binary.from ?? 'CALLSIGN_NATIVE_HASHES'}, SHA-256 ${binary.sha256}`
+    return foreign === undefined ? ok('native binary', detail) : fails('native binary', foreign)
+  })
 }
 
 function judgeDisk(check: string, folder: string): Finding {
