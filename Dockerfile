@@ -1,6 +1,6 @@
 # syntax=docker/dockerfile:1
-# Three stages: one compiles with everything, one has the dependencies that a server needs, and the image is both without
-# their tools. It runs as a user without rights on a root file system that may be read-only: /data alone is written.
+# Two stages: one compiles with everything and then takes out what a server does not need; the image is what is left. It runs
+# as a user without rights on a root file system that may be read-only: /data alone is written.
 #
 #   docker build -t callsign .
 #   docker run --rm callsign keygen --origin kt.example.org/log
@@ -12,22 +12,15 @@ WORKDIR /build
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci --no-audit --no-fund
 COPY . .
-RUN npm run build:server && find dist -name .tsbuildinfo -delete
-
-FROM node:24-trixie-slim AS dependencies
-WORKDIR /app
-COPY package.json package-lock.json .npmrc ./
 # uWebSockets.js comes with the binaries of every platform, 250 MB of them.
-RUN npm ci --omit=dev --no-audit --no-fund \
-    && find node_modules/uWebSockets.js -name 'uws_*.node' \
-       ! -name "uws_linux_$(node -p process.arch)_$(node -p process.versions.modules).node" -delete
+RUN npm run build:server && npm run prune:production && find dist -name .tsbuildinfo -delete
 
 FROM node:24-trixie-slim
 LABEL org.opencontainers.image.title="Callsign" \
       org.opencontainers.image.description="A calling app's whole backend in one Node process, with a key transparency log its users can check" \
       org.opencontainers.image.licenses="Apache-2.0"
 WORKDIR /app
-COPY --from=dependencies /app/node_modules node_modules
+COPY --from=build /build/node_modules node_modules
 COPY --from=build /build/dist/src dist/src
 COPY --from=build /build/dist/actors dist/actors
 COPY --from=build /build/dist/scripts dist/scripts

@@ -1,6 +1,6 @@
 /**
- * Reads a file of alarm rules: as much of YAML as such a file needs (maps, lists of maps, plain and quoted texts, `|`
- * blocks), and a refusal of everything else, so that what is checked is what Prometheus will read.
+ * Reads a file of alarm rules or a manifest: as much of YAML as such a file needs (maps, lists, plain and quoted texts, `|`
+ * blocks), and a refusal of everything else, so that what is checked is what its reader will read.
  */
 
 /** A text, or what is below a name. */
@@ -49,6 +49,11 @@ class Reader {
       line?.indent === indent && line.text.startsWith('- ');
       line = this.#peek()
     ) {
+      if (!MEMBER.test(line.text.slice(2))) {
+        this.#lines.shift()
+        items.push(plain(line.text.slice(2), line.number))
+        continue
+      }
       // The item's first member stands behind the dash, as far in as those below it.
       this.#lines[0] = { ...line, indent: indent + 2, text: line.text.slice(2) }
       items.push(this.#map(indent + 2))
@@ -63,7 +68,7 @@ class Reader {
       line?.indent === indent && !line.text.startsWith('- ');
       line = this.#peek()
     ) {
-      const [, name, value] = /^([a-z_]+):(?: (.+))?$/.exec(line.text) ?? []
+      const [, name, value] = MEMBER.exec(line.text) ?? []
       if (name === undefined) throw new Error(`line ${line.number}: not a member: ${line.text}`)
       if (name in members) throw new Error(`line ${line.number}: ${name} is there already`)
       this.#lines.shift()
@@ -86,6 +91,8 @@ class Reader {
     return this.#lines[0]
   }
 }
+
+const MEMBER = /^([A-Za-z_]+):(?: (.+))?$/
 
 function plain(text: string, line: number): string {
   if (text.startsWith('"')) return JSON.parse(text)

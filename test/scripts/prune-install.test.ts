@@ -1,0 +1,52 @@
+/** What an installation loses that it never loads. */
+
+import { copyFileSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import t from 'tap'
+import { runProgram } from '../support/programs.ts'
+import { PROJECT_ROOT } from '../support/vectors.ts'
+
+const PROGRAM = 'dist/scripts/support/prune-install.js'
+const { platform, arch, versions } = process
+const own = `uWebSockets.js/uws_${platform}_${arch}_${versions.modules}.node`
+
+async function prune(folder: string, files: readonly string[]) {
+  for (const file of files) {
+    mkdirSync(dirname(join(folder, 'node_modules', file)), { recursive: true })
+    writeFileSync(join(folder, 'node_modules', file), 'x')
+  }
+  mkdirSync(dirname(join(folder, PROGRAM)), { recursive: true })
+  copyFileSync(join(PROJECT_ROOT, PROGRAM), join(folder, PROGRAM))
+  writeFileSync(join(folder, 'package.json'), '{"type":"module"}')
+  const outcome = await runProgram(process.execPath, [join(folder, PROGRAM)])
+  return { ...outcome, left: files.filter(file => existsSync(join(folder, 'node_modules', file))) }
+}
+
+t.test('binaries of this system and Node stay, those of others go, and so do type declarations', async t => {
+  const loaded = [
+    own,
+    'uWebSockets.js/uws.js',
+    `@lmdb/lmdb-linux-x64/node.abi${versions.modules}.glibc.node`,
+    '@lmdb/lmdb-linux-x64/node.napi.glibc.node',
+    'other/index.js',
+  ]
+  const foreign = [
+    'uWebSockets.js/uws_plan9_vax_1.node',
+    `uWebSockets.js/uws_${platform}_${arch}_1.node`,
+    '@lmdb/lmdb-linux-x64/node.abi1.glibc.node',
+    '@lmdb/lmdb-linux-x64/node.napi.musl.node',
+    'other/index.d.ts',
+    'other/index.d.mts',
+  ]
+  const { code, left } = await prune(t.testdir(), [...loaded, ...foreign])
+  t.equal(code, 0)
+  t.same(left, loaded)
+})
+
+t.test('where the binary of this system is missing, nothing goes', async t => {
+  const files = ['uWebSockets.js/uws_plan9_vax_1.node', 'other/index.d.ts']
+  const { code, left, stderr } = await prune(t.testdir(), files)
+  t.equal(code, 1)
+  t.match(stderr, /is missing, so nothing is taken out/)
+  t.same(left, files)
+})
