@@ -21,7 +21,7 @@ import { parseArgs } from 'node:util'
 const ROOT = dirname(dirname(fileURLToPath(import.meta.url)))
 const STRIPS_TYPES = Boolean(process.features.typescript)
 /** As `.taprc` gives each file of the whole suite. */
-const FILE_TIMEOUT_S = Number(process.env.TAP_TIMEOUT ?? 300)
+const FILE_TIMEOUT_S = Number(process.env.TAP_TIMEOUT ?? 600)
 /** After its time limit a test says where it was. */
 const GRACE_S = 5
 const FAILURE_LINES_MAX = 40
