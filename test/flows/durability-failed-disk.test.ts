@@ -54,26 +54,6 @@ for (const { what, calls, error } of KINDS) {
   )
 }
 
-t.test(
-  'a full disk that also refuses the page that begins the store ends the server, and loses nothing',
-  { skip: cannotTrace() },
-  async t => {
-    const folder = t.testdir()
-    const dataFolder = join(folder, 'data')
-    const load = await KillLoad.start(dataFolder)
-    t.teardown(() => load.end())
-    await load.end()
-    const path = join(dataFolder, 'store', 'data.mdb')
-    // Every write from then on, of the page that begins the store too: LMDB can't be used after that.
-    const disk = { to: join(folder, 'trace'), path, calls: WRITES, error: 'ENOSPC', when: '21+5' }
-    const { stderr } = await load.startServer({ wrapper: faultCommand(disk) })
-    t.equal(await load.runUntilEnded(), 1, stderr().slice(-500))
-    t.match(stderr(), fatalLine('ENOSPC'))
-    await load.startServer()
-    t.same(await load.lost(), [], JSON.stringify(load.counts))
-  },
-)
-
 /** The last line of the log. */
 function fatalLine(error: string): RegExp {
   return new RegExp(`^{"level":"fatal",.*"event":"fatal",.*the store could not write \\(${error}\\)`, 'm')
