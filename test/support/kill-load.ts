@@ -221,8 +221,8 @@ export class KillLoad {
       else {
         await callee.app.get(200, `POST /app/api/call/${callId}/join`, {})
         this.#acknowledge(what, async () => {
-          const { items } = await callee.app.get(200, 'GET /app/api/call/history?limit=100')
-          return hasCall(items, callId) ? undefined : 'not joined'
+          const joined = await callsOf(callee.app)
+          return joined.includes(callId) ? undefined : 'not joined'
         })
         const encryptedAESKeys = { [`${callee.userId}_${callee.deviceId}`]: newCallKey() }
         await caller.app.get(202, `POST /app/api/call/${callId}/keys`, {
@@ -280,19 +280,28 @@ export class KillLoad {
   }
 }
 
-/** All of them, page by page. */
 async function contactsOf(app: App): Promise<string[]> {
-  const contacts: string[] = []
-  for (let cursor = ''; ; ) {
-    const { items, nextCursor } = await app.get(200, `GET /app/api/friend?limit=200${cursor}`)
-    contacts.push(...items.map(({ userId }: { userId: string }) => userId))
-    if (nextCursor === undefined) return contacts
-    cursor = `&cursor=${nextCursor}`
-  }
+  const contacts = await everyItem(app, 'friend?limit=200')
+  return contacts.map(({ userId }) => userId)
 }
 
-function hasCall(items: readonly { callId: string }[], callId: string): boolean {
-  return items.some(item => item.callId === callId)
+async function callsOf(app: App): Promise<string[]> {
+  const calls = await everyItem(app, 'call/history?limit=100')
+  return calls.map(({ callId }) => callId)
+}
+
+/** All of them, page by page. */
+async function everyItem(
+  app: App,
+  list: string,
+): Promise<{ readonly userId: string; readonly callId: string }[]> {
+  const found: { readonly userId: string; readonly callId: string }[] = []
+  for (let cursor = ''; ; ) {
+    const { items, nextCursor } = await app.get(200, `GET /app/api/${list}${cursor}`)
+    found.push(...items)
+    if (nextCursor === undefined) return found
+    cursor = `&cursor=${nextCursor}`
+  }
 }
 
 const CALLEES = 3
