@@ -2,13 +2,14 @@
 /** Looks for faults in the settings without touching anything, or lists every setting there is: `config`. */
 
 import { ConfigError, listSettings, readConfig, warningsOf } from '../src/config.ts'
+import { RATE_FACTOR_MAX, USUAL_RATES } from '../src/domain/rates.ts'
 import { type Flags, optional, runCommand, UsageError } from './support/command.ts'
 
 const USAGE = `usage: callsign config check [--config FILE] [--dev]
        callsign config reference
 
 check reads the settings of the environment and of FILE as the server would, asks nobody, and names every fault.
-reference prints every setting with what it takes and its default.
+reference prints every setting with what it takes and its default, and the rates of CALLSIGN_RATES.
 
   --config FILE   settings as lines NAME=value or as a JSON object; the environment wins
   --dev           settings of a development server
@@ -29,19 +30,29 @@ function check(flags: Flags): number {
   }
 }
 
-/** A table for people: name, what it takes, default. */
+/** Two tables for people: settings with what they take and their default; rates with what they may be. */
 function reference(): number {
   const rows = listSettings().map(({ name, takes, usual, isSecret }) => [
     isSecret ? `${name}[_FILE]` : name,
     takes,
     usual,
   ])
-  const table = [['NAME', 'TAKES', 'DEFAULT'], ...rows]
+  writeTable([['NAME', 'TAKES', 'DEFAULT'], ...rows])
+  process.stdout.write('\n')
+  const rates = Object.entries(USUAL_RATES).map(([name, { count, perMs }]) => [
+    name,
+    `1 to ${count * RATE_FACTOR_MAX} in ${perMs / 1000} seconds`,
+    `${count}`,
+  ])
+  writeTable([['RATE', 'TAKES', 'DEFAULT'], ...rates])
+  return 0
+}
+
+function writeTable(table: readonly (readonly string[])[]): void {
   const widths = [0, 1].map(at => Math.max(...table.map(row => row[at]!.length)))
   for (const [name = '', takes = '', usual = ''] of table) {
     process.stdout.write(`${name.padEnd(widths[0]!)}  ${takes.padEnd(widths[1]!)}  ${usual}\n`)
   }
-  return 0
 }
 
 const COMMANDS: Readonly<Record<string, (flags: Flags) => number>> = { check, reference }

@@ -39,6 +39,7 @@ import { isPending } from './domain/call.ts'
 import { PRESENT_KEYS } from './domain/contact.ts'
 import type { DeviceId, UserId } from './domain/ids.ts'
 import type { Channel } from './domain/outgoing.ts'
+import type { Rates } from './domain/rates.ts'
 import { deriveSecrets } from './domain/secrets.ts'
 import { developmentRelay } from './domain/turn.ts'
 import { AppleSignIn } from './identity/apple.ts'
@@ -81,7 +82,8 @@ export interface ApplicationParts {
   readonly isDevelopment: boolean
   /** Where devices find a relay on this machine, for development; loopback where it is left out. */
   readonly relayHost?: string | undefined
-  readonly areRatesLimited: boolean
+  /** Undefined where no rate counts, in development. */
+  readonly rateLimits: Rates | undefined
   /** At least 32 bytes. */
   readonly secret: Uint8Array
   readonly database: Database
@@ -302,7 +304,7 @@ function joinOperations(parts: ApplicationParts, stores: Stores, senders: Opened
   const base = { ...parts, ...stores, addresses, stepUpSeconds: config.stepUpS }
   const authentication = new Authentication(base)
   const smsBudget = new SmsBudget({ ...base, budgets: config.smsBudgets, onStopped: parts.onSmsStopped })
-  const budget = parts.areRatesLimited ? { smsBudget } : {}
+  const budget = parts.rateLimits === undefined ? {} : { smsBudget }
   const challenges = new ChallengeStore({
     ...base,
     testCodes,

@@ -6,8 +6,10 @@
 import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
 import { type ApplicationConfig, readApplicationConfig } from './application-config.ts'
+import type { Rates } from './domain/rates.ts'
 import { EnvironmentReader, type Listener, PORTS, type Setting } from './environment.ts'
 import { type LogKeys, type PublicKeys, readKeySettings } from './key-settings.ts'
+import { readRates } from './rate-settings.ts'
 import {
   hasCertificates,
   isAddressRange,
@@ -67,7 +69,8 @@ export interface Config {
   readonly application: ApplicationConfig
   /** SHA-256 of native binaries beyond those of this version, in hexadecimal. */
   readonly nativeBinaries: readonly string[]
-  readonly areRatesLimited: boolean
+  /** Absent where no rate counts, in development. */
+  readonly rateLimits?: Rates
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent'
 }
 
@@ -162,7 +165,7 @@ function read(reader: EnvironmentReader, flags: StartFlags): Config {
       isSha256,
       'SHA-256 values of native binaries, 64 hexadecimal digits each',
     ),
-    areRatesLimited: !reader.flag('CALLSIGN_RATE_LIMITS', 'off'),
+    ...rateLimits(reader),
     logLevel: reader.oneOf(
       'CALLSIGN_LOG_LEVEL',
       ['debug', 'info', 'warn', 'error', 'fatal', 'silent'],
@@ -301,6 +304,12 @@ function refuseLan(reader: EnvironmentReader, { isDevelopment, http, lanAddress 
   }
 }
 
+function rateLimits(reader: EnvironmentReader): Pick<Config, 'rateLimits'> {
+  const isOff = reader.flag('CALLSIGN_RATE_LIMITS', 'off')
+  const rates = readRates(reader)
+  return isOff ? {} : { rateLimits: rates }
+}
+
 function refuseUnsafe(reader: EnvironmentReader, config: Config, isExposed: boolean): void {
   const { grpc, isDevelopment } = config
   if (!isLoopback(grpc.host) && grpc.token === undefined && grpc.tls?.clientAuthority === undefined) {
@@ -316,7 +325,7 @@ function refuseUnsafe(reader: EnvironmentReader, config: Config, isExposed: bool
       )
     }
   }
-  if (!isDevelopment && !config.areRatesLimited) {
+  if (!isDevelopment && config.rateLimits === undefined) {
     reader.problems.push('CALLSIGN_RATE_LIMITS=off works in development only')
   }
   const { apple } = config.application

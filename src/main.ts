@@ -220,7 +220,7 @@ async function startApplication(
   const signalling = new Signalling({
     system,
     isDevelopment: config.isDevelopment,
-    areRatesLimited: config.areRatesLimited,
+    rateLimits: config.rateLimits,
     idsAs: config.application.idsAs,
     version: VERSION,
     nowMs,
@@ -236,7 +236,7 @@ async function startApplication(
     config: config.application,
     isDevelopment: config.isDevelopment,
     relayHost: isOnLanOnly(config) ? config.http.host : config.lanAddress,
-    areRatesLimited: config.areRatesLimited,
+    rateLimits: config.rateLimits,
     secret: keys.secret,
     database,
     nowMs,

@@ -1,7 +1,7 @@
 /** The servers of the process: the public port, STOMP over TCP, registrations by gRPC, and the operators' port. */
 
 import { join } from 'node:path'
-import { ADMISSION_RATES, Admission } from './api/admission.ts'
+import { Admission } from './api/admission.ts'
 import { asyncApiRoute } from './api/asyncapi.ts'
 import { LogFiles } from './api/log-files.ts'
 import { plainOperations } from './api/log-operations.ts'
@@ -54,8 +54,9 @@ export function publicServer(
   const { config, world, metrics, devConsole } = house
   const { vkey, vrfPublicKey } = maker
   const { minClientVersions } = config.http
-  const admission = new Admission(world.monotonicMs)
-  world.every(SWEEP_MS, () => admission.sweep())
+  const { rateLimits } = config
+  const admission = rateLimits && new Admission(rateLimits, world.monotonicMs)
+  world.every(SWEEP_MS, () => admission?.sweep())
   const { operations, authentication } = application
   const { lookupsNeedToken } = config.application
   const lookups = publicKeyRoutes({ log: published, vrf })
@@ -88,7 +89,7 @@ export function publicServer(
       ...(devConsole?.routes(consoleSources(house, log, application, needs)) ?? []),
     ],
     findFile: new LogFiles(published, keys.signer.keyId.toString(16).padStart(8, '0')).find,
-    ...(config.areRatesLimited ? { admit: admission.admit, admissionRates: ADMISSION_RATES } : {}),
+    ...(admission && { admit: admission.admit, admissionRates: rateLimits }),
     webSocket: { accept: application.signalling.accept, connections, publicUrl },
     languageOf: header => chooseLanguage(header, config.application.language),
     trustedProxies: config.http.trustedProxies,

@@ -21,6 +21,7 @@ import type { Application } from './application.ts'
 import type { CallRequest } from './domain/call-command.ts'
 import type { DeviceId, UserId } from './domain/ids.ts'
 import { type Notice, newEventId } from './domain/notice.ts'
+import type { Rates } from './domain/rates.ts'
 import { TokenBuckets } from './domain/token-bucket.ts'
 import { UnansweredRings } from './domain/unanswered-rings.ts'
 import { SignalError } from './errors.ts'
@@ -40,7 +41,8 @@ import { problemOf } from './transport/problem.ts'
 export interface SignallingParts {
   readonly system: ActorSystem
   readonly isDevelopment: boolean
-  readonly areRatesLimited: boolean
+  /** Undefined where no rate counts, in development. */
+  readonly rateLimits: Rates | undefined
   readonly idsAs: IdForm
   readonly version: string
   readonly nowMs: () => number
@@ -179,7 +181,7 @@ export class Signalling {
   }
 
   #roomKind({ stores }: Application) {
-    const { areRatesLimited, idsAs, monotonicMs, randomBytes, metrics, devConsole } = this.#parts
+    const { rateLimits, idsAs, monotonicMs, randomBytes, metrics, devConsole } = this.#parts
     return callRoomKind({
       store: stores.calls,
       index: this.callIndex,
@@ -188,7 +190,7 @@ export class Signalling {
       isRegistered: (userId, deviceId) =>
         stores.devices.activeDevicesOf(userId).some(device => device.deviceId === deviceId),
       keptReply: (kind, reply) => keptCallReply(kind, reply, idsAs),
-      ...(areRatesLimited ? { rings: new UnansweredRings(RATE_KEYS_MAX) } : {}),
+      ...(rateLimits && { rings: new UnansweredRings(rateLimits['call-ring'], RATE_KEYS_MAX) }),
       newEventId: this.#newEventId,
       idsAs,
       monotonicMs,
@@ -200,19 +202,19 @@ export class Signalling {
   }
 
   #sessionKind({ stores, authentication }: Application, topics: (name: string) => Ref<DevTopicMessage>) {
-    const { version, isDevelopment, areRatesLimited, idsAs, metrics, onFault } = this.#parts
+    const { version, isDevelopment, rateLimits, idsAs, metrics, onFault } = this.#parts
     // Whole ones are kept in place by V8; each fraction would be an object, for each connection and frame.
     const monotonicMs = () => Math.floor(this.#parts.monotonicMs())
-    const failedConnects = new TokenBuckets({ count: 30, perMs: 10_000, burst: 30 }, RATE_KEYS_MAX)
+    const failedConnects = rateLimits && new TokenBuckets(rateLimits['failed-connect'], RATE_KEYS_MAX)
     return stompSessionKind({
       server: `callsign/${version}`,
       isDevelopment,
-      areRatesLimited,
+      areRatesLimited: rateLimits !== undefined,
       isDraining: this.#whetherDraining,
       monotonicMs,
       newEventId: this.#newEventId,
       authenticate: authorization => authentication.callerOf(authorization),
-      noteFailedConnect: network => (areRatesLimited ? failedConnects.take(network, monotonicMs()) : 0),
+      noteFailedConnect: network => failedConnects?.take(network, monotonicMs()) ?? 0,
       inbox: stores.deviceInbox,
       eventBody: (notice: Notice, { userId, deviceId }: SessionDevice) =>
         formatJson(eventBody(notice, { deviceId, user: () => userView(stores, userId, deviceId) }), idsAs),

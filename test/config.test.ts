@@ -5,6 +5,7 @@ import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
 import t from 'tap'
 import { type Config, ConfigError, isLoopback, readConfig } from '../src/config.ts'
+import { USUAL_RATES } from '../src/domain/rates.ts'
 import { generateKeys } from '../src/log/keys.ts'
 import { PROJECT_ROOT } from './support/vectors.ts'
 
@@ -73,7 +74,7 @@ t.test('development needs no setting', async t => {
     log: { isFrozen: false, publicKeys: {}, vrfThreads: VRF_THREADS, vrfCacheEntriesMax: 100_000 },
     application: APPLICATION_UNSET,
     nativeBinaries: [],
-    areRatesLimited: true,
+    rateLimits: USUAL_RATES,
     logLevel: 'info',
   })
 })
@@ -96,7 +97,7 @@ t.test('production needs keys, an origin, a secret and a public address', async 
     },
     application: APPLICATION_UNSET,
     nativeBinaries: [],
-    areRatesLimited: true,
+    rateLimits: USUAL_RATES,
     logLevel: 'info',
   })
   for (const name of Object.keys(PRODUCTION)) {
@@ -149,7 +150,16 @@ t.test('each setting goes where it belongs', async t => {
     [{ CALLSIGN_LOG_FROZEN: '1' }, config => config.log.isFrozen, true],
     [{ CALLSIGN_VRF_THREADS: '64' }, config => config.log.vrfThreads, 64],
     [{ CALLSIGN_VRF_CACHE_ENTRIES: '10000000' }, config => config.log.vrfCacheEntriesMax, 10_000_000],
-    [{ CALLSIGN_RATE_LIMITS: 'off' }, config => config.areRatesLimited, false],
+    [{ CALLSIGN_RATE_LIMITS: 'off' }, config => config.rateLimits, undefined],
+    [
+      { CALLSIGN_RATES: '{"call-start":40,"request":600}' },
+      ({ rateLimits }) => [rateLimits?.['call-start'], rateLimits?.request, rateLimits?.lookup],
+      [
+        { count: 40, perMs: 600_000, burst: 40 },
+        { count: 600, perMs: 60_000, burst: 200 },
+        USUAL_RATES.lookup,
+      ],
+    ],
     [{ CALLSIGN_DEV_EXPOSE: '1' }, config => config.http.host, '0.0.0.0'],
     [{ CALLSIGN_DEV_EXPOSE: '1', CALLSIGN_HTTP_HOST: '::' }, config => config.http.host, '::'],
     ...['debug', 'info', 'warn', 'error', 'fatal', 'silent'].map(
@@ -313,6 +323,25 @@ t.test('what is no choice is refused with the choices', async t => {
       problemsOf(() => development(environment)),
       [sentence],
     )
+})
+
+t.test('rates can be higher or lower, and none is switched off', async t => {
+  const refused: readonly (readonly [string, string])[] = [
+    ['off', 'CALLSIGN_RATES is a JSON object of rates and their counts such as {"call-start":40}'],
+    ['[40]', 'CALLSIGN_RATES is a JSON object of rates and their counts such as {"call-start":40}'],
+    ['{"search":0}', 'CALLSIGN_RATES: search is a number from 1 to 1000, no rate can be switched off'],
+    ['{"search":1001}', 'CALLSIGN_RATES: search is a number from 1 to 1000, no rate can be switched off'],
+    ['{"search":"9"}', 'CALLSIGN_RATES: search is a number from 1 to 1000, no rate can be switched off'],
+    ['{"call-strat":9}', 'CALLSIGN_RATES: "call-strat" is no rate; did you mean call-start?'],
+    ['{"__proto__":9}', 'CALLSIGN_RATES: "__proto__" is no rate'],
+  ]
+  for (const [text, problem] of refused) {
+    t.same(
+      problemsOf(() => production({ CALLSIGN_RATES: text })),
+      [problem],
+      text,
+    )
+  }
 })
 
 t.test('a variable that no setting has is refused by its name', async t => {

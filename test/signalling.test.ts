@@ -15,7 +15,7 @@ t.test('what is revoked while its connection signs in is ended all the same', as
   for (const revoke of ['onSessionOver', 'onDeviceRemoved'] as const) {
     const { world, system } = makeStage()
     const signalling = new Signalling({
-      ...{ system, isDevelopment: false, areRatesLimited: false, idsAs: 'string', version: '0.0.0' },
+      ...{ system, isDevelopment: false, rateLimits: undefined, idsAs: 'string', version: '0.0.0' },
       nowMs: () => world.nowMs(),
       monotonicMs: () => world.monotonicMs(),
       randomBytes: length => new Uint8Array(length),

@@ -1,27 +1,21 @@
 /** Who may ask how often, by network (contract 8): token buckets in memory. */
 
-import { type BucketRate, TokenBuckets } from '../domain/token-bucket.ts'
+import type { Rates } from '../domain/rates.ts'
+import { TokenBuckets } from '../domain/token-bucket.ts'
 import { RATE_KEYS_MAX } from '../limits.ts'
 import type { AdmissionScope } from '../transport/http.ts'
 
-const MINUTE_MS = 60_000
-/** What an address may ask for. */
-export const ADMISSION_RATES: Readonly<Record<AdmissionScope, BucketRate>> = {
-  'log-files': { count: 60_000, perMs: MINUTE_MS, burst: 60_000 },
-  lookup: { count: 120, perMs: MINUTE_MS, burst: 120 },
-  request: { count: 1_200, perMs: MINUTE_MS, burst: 400 },
-}
-
 export class Admission {
   readonly #monotonicMs: () => number
-  readonly #buckets: Record<AdmissionScope, TokenBuckets> = {
-    'log-files': new TokenBuckets(ADMISSION_RATES['log-files'], RATE_KEYS_MAX),
-    lookup: new TokenBuckets(ADMISSION_RATES.lookup, RATE_KEYS_MAX),
-    request: new TokenBuckets(ADMISSION_RATES.request, RATE_KEYS_MAX),
-  }
+  readonly #buckets: Record<AdmissionScope, TokenBuckets>
 
-  constructor(monotonicMs: () => number) {
+  constructor(rates: Pick<Rates, AdmissionScope>, monotonicMs: () => number) {
     this.#monotonicMs = monotonicMs
+    this.#buckets = {
+      'log-files': new TokenBuckets(rates['log-files'], RATE_KEYS_MAX),
+      lookup: new TokenBuckets(rates.lookup, RATE_KEYS_MAX),
+      request: new TokenBuckets(rates.request, RATE_KEYS_MAX),
+    }
   }
 
   /** Seconds to wait, rounded up; 0 when the request is admitted. */

@@ -5,6 +5,7 @@
 
 import type { CallActor, CallReply, CallRequest } from '../domain/call-command.ts'
 import { type CallId, type DeviceId, newId, parseUint64, type UserId } from '../domain/ids.ts'
+import type { Rates } from '../domain/rates.ts'
 import { TokenBuckets } from '../domain/token-bucket.ts'
 import { type ErrorCode, SignalError } from '../errors.ts'
 import { RATE_KEYS_MAX } from '../limits.ts'
@@ -47,7 +48,7 @@ export interface CallsWorld {
   readonly devices: Pick<DeviceStore, 'active'>
   readonly randomBytes: (length: number) => Uint8Array
   readonly monotonicMs: () => number
-  readonly areRatesLimited: boolean
+  readonly rateLimits: Rates | undefined
 }
 
 export function callOperations(world: CallsWorld): readonly Operation[] {
@@ -121,7 +122,7 @@ function inviteToCall(world: CallsWorld): Operation {
     codes: [...ASKED_CODES, ...CALLING_CODES, ...KNOWN_CODES, 'NOT_HOST', 'CALL_FULL'],
     isIdempotent: true,
     bodyBytesMax: KEYS_BODY_BYTES_MAX,
-    rates: [{ name: 'call-invite', by: 'user', count: 60, perMs: TEN_MINUTES_MS, burst: 60 }],
+    rates: [{ name: 'call-invite', by: 'user' }],
     handle: ({ caller, body, params, askOnce }) => {
       const { roomId, encryptedAESKeys, isVideo } = body
       const callId = readCallId(params[0])
@@ -220,7 +221,8 @@ function removeFromCall(world: CallsWorld): Operation {
 }
 
 function requestRejoin(world: CallsWorld): Operation {
-  const asks = new TokenBuckets(REJOIN_ASKS, RATE_KEYS_MAX)
+  const rate = world.rateLimits?.['request-rejoin']
+  const asks = rate && new TokenBuckets(rate, RATE_KEYS_MAX)
   return operation({
     ...COMMAND,
     id: 'requestRejoin',
@@ -231,10 +233,8 @@ function requestRejoin(world: CallsWorld): Operation {
     handle: ({ caller, params }) => {
       const callId = readCallId(params[0])
       const request: CallRequest = { kind: 'request-rejoin', by: actorOf(world, caller) }
-      if (world.areRatesLimited) {
-        const missingMs = asks.take(`${caller.userId} ${callId}`, world.monotonicMs())
-        if (missingMs > 0) throw rateLimited(missingMs, 'call', REJOIN_ASKS)
-      }
+      const missingMs = asks?.take(`${caller.userId} ${callId}`, world.monotonicMs()) ?? 0
+      if (rate !== undefined && missingMs > 0) throw rateLimited(missingMs, 'call', rate)
       return carryOut(world, callId, request)
     },
   })
@@ -331,10 +331,7 @@ const CALLING_CODES = ['CALLEE_NOT_CONTACT', 'DEVICE_LIST_MISMATCH', 'PLAINTEXT_
 const KEYS_BODY_BYTES_MAX = 512 * 1024
 /** The older forms are deprecated since there is another: 2026-01-01. */
 const OLD_PATHS_SINCE = 1_767_225_600
-const TEN_MINUTES_MS = 600_000
 const STARTS: readonly RateRule[] = [
-  { name: 'call-start', by: 'user', count: 20, perMs: TEN_MINUTES_MS, burst: 20 },
-  { name: 'call-start-daily', by: 'user', count: 200, perMs: 86_400_000, burst: 200 },
+  { name: 'call-start', by: 'user' },
+  { name: 'call-start-day', by: 'user' },
 ]
-/** By user and call. */
-const REJOIN_ASKS = { count: 6, perMs: 60_000, burst: 6 }

@@ -54,10 +54,4 @@ function notConfigured(): SignalError {
 
 /** Nothing but a restart with other settings changes it. */
 const NOT_CONFIGURED_RETRY_S = 3_600
-const CREDENTIALS_RATE: RateRule = {
-  name: 'credentials',
-  by: 'user',
-  count: 30,
-  perMs: 600_000,
-  burst: 30,
-}
+const CREDENTIALS_RATE: RateRule = { name: 'credentials', by: 'user' }

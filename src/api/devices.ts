@@ -8,6 +8,7 @@ import { type KeysShown, PRESENT_KEYS } from '../domain/contact.ts'
 import { type Device, deviceName, pushTokensAfter } from '../domain/device.ts'
 import type { DeviceId, UserId } from '../domain/ids.ts'
 import { readPublicKey } from '../domain/public-key.ts'
+import type { Rates } from '../domain/rates.ts'
 import { TokenBuckets } from '../domain/token-bucket.ts'
 import { SignalError } from '../errors.ts'
 import { RATE_KEYS_MAX } from '../limits.ts'
@@ -46,7 +47,7 @@ export interface DevicesWorld extends DeviceRemovalWorld {
   readonly accounts: Pick<AccountStore, 'read'>
   /** Which keys of another a user may read, if any: those of contacts, by a request by token, of a common live call. */
   readonly keysShown: (asker: UserId, owner: UserId) => KeysShown | undefined
-  readonly areRatesLimited: boolean
+  readonly rateLimits: Rates | undefined
   readonly monotonicMs: () => number
 }
 
@@ -159,7 +160,8 @@ function removeOne(world: DevicesWorld): Operation {
 }
 
 function publicKeys(world: DevicesWorld): Operation {
-  const guesses = new TokenBuckets(UNAVAILABLE, RATE_KEYS_MAX)
+  const rate = world.rateLimits?.['public-keys-unavailable']
+  const guesses = rate && new TokenBuckets(rate, RATE_KEYS_MAX)
   return operationWithQuery(PublicKeysQuery, {
     id: 'readPublicKeys',
     method: 'GET',
@@ -169,12 +171,13 @@ function publicKeys(world: DevicesWorld): Operation {
     access: 'session',
     replies: { 200: PublicKeysReply },
     codes: ['RATE_LIMITED'],
-    rates: [{ name: 'public-keys', by: 'user', count: 120, perMs: 60_000, burst: 120 }],
+    rates: [{ name: 'public-keys', by: 'user' }],
     handle: ({ caller: { userId }, query }) => {
       const asked = new Set((query.userIds ?? [userId]) as UserId[])
       const found = keysOf(world, userId, asked)
-      if (world.areRatesLimited)
+      if (guesses !== undefined) {
         countUnavailable(guesses, userId, found.unavailable.length, world.monotonicMs())
+      }
       return { status: 200, body: found }
     },
   })
@@ -183,7 +186,7 @@ function publicKeys(world: DevicesWorld): Operation {
 /** Throws `RATE_LIMITED` to somebody who tries ids: names and keys of people whom strangers may call are behind some. */
 function countUnavailable(guesses: TokenBuckets, userId: UserId, count: number, nowMs: number): void {
   const missingMs = count === 0 ? 0 : guesses.missingMs(`${userId}`, nowMs)
-  if (missingMs > 0) throw rateLimited(missingMs, 'user', UNAVAILABLE)
+  if (missingMs > 0) throw rateLimited(missingMs, 'user', guesses.rate)
   for (let counted = 0; counted < count; counted++) guesses.count(`${userId}`, nowMs)
 }
 
@@ -233,9 +236,6 @@ function known<Schema extends TObject>({ properties }: Schema, body: Static<Sche
   const named = Object.entries(body).filter(([name]) => Object.hasOwn(properties, name))
   return Object.fromEntries(named) as Static<Schema>
 }
-
-/** Ids of people whose keys a user may not read, or of nobody. */
-const UNAVAILABLE = { count: 600, perMs: 3_600_000, burst: 600 }
 
 function deviceNotFound(): SignalError {
   return new SignalError('DEVICE_NOT_FOUND', 'no such device')

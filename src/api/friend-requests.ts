@@ -385,20 +385,12 @@ const ASKING_CODES = [
   'PENDING_LIMIT',
 ] as const
 const RULES = { method: 'POST', tag: 'contacts', access: 'session', isIdempotent: true } as const
-const HOUR_MS = 3_600_000
-const DAY_MS = 86_400_000
 /** By id and by token together. */
 const REQUESTS: LastingRate = {
   name: 'friend-request',
-  rates: [
-    { count: 20, perMs: HOUR_MS, burst: 20 },
-    { count: 50, perMs: DAY_MS, burst: 50 },
-  ],
+  rates: ['friend-request', 'friend-request-day'],
 }
 const SEARCHES: LastingRate = {
   name: 'search',
-  rates: [
-    { count: 10, perMs: HOUR_MS, burst: 10 },
-    { count: 30, perMs: DAY_MS, burst: 30 },
-  ],
+  rates: ['search', 'search-day'],
 }

@@ -1,7 +1,7 @@
 /** Rates that survive a restart (contract 8): counted per user, in the transaction of what they count. */
 
 import type { UserId } from '../domain/ids.ts'
-import type { BucketRate } from '../domain/token-bucket.ts'
+import type { RateName, Rates } from '../domain/rates.ts'
 import type { SignalError } from '../errors.ts'
 import type { Database } from '../store/database.ts'
 import type { RateStore } from '../store/rate-store.ts'
@@ -9,14 +9,14 @@ import { rateLimited } from './operation-routes.ts'
 
 export interface LastingRatesWorld {
   readonly rates: Pick<RateStore, 'longestWait' | 'take'>
-  readonly areRatesLimited: boolean
+  readonly rateLimits: Rates | undefined
   readonly database: Pick<Database, 'commit'>
 }
 
-/** What is counted, and how much of it there may be. */
+/** What is counted, under a name that stores keep, and the rates that bound it. */
 export interface LastingRate {
   readonly name: string
-  readonly rates: readonly BucketRate[]
+  readonly rates: readonly RateName[]
 }
 
 /** Throws `RATE_LIMITED` while the user has used up one of the rates; what is `promised` counts as taken. */
@@ -27,8 +27,9 @@ export function assertRate(
   nowMs: number,
   promised = 0,
 ): void {
-  if (!world.areRatesLimited) return
-  const left = rates.map(rate => ({ ...rate, burst: rate.burst - promised }))
+  const { rateLimits } = world
+  if (rateLimits === undefined) return
+  const left = rates.map(each => ({ ...rateLimits[each], burst: rateLimits[each].burst - promised }))
   const { missingMs, rate } = world.rates.longestWait(`${name} ${userId}`, left, nowMs)
   if (missingMs > 0) throw rateLimited(missingMs, 'user', rate)
 }
@@ -40,7 +41,10 @@ export function countRate(
   userId: UserId,
   nowMs: number,
 ): void {
-  if (world.areRatesLimited) world.rates.take(`${name} ${userId}`, rates, nowMs)
+  const { rateLimits } = world
+  if (rateLimits === undefined) return
+  const counted = rates.map(each => rateLimits[each])
+  world.rates.take(`${name} ${userId}`, counted, nowMs)
 }
 
 /** In a transaction, before anything else is written: counts one, or throws `RATE_LIMITED`. */

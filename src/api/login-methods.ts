@@ -207,13 +207,7 @@ async function addSocial(world: LoginMethodsWorld, call: AddCall): Promise<Reply
 }
 
 /** Of everything that changes a profile together (contract 8). */
-export const PROFILE_RATE: RateRule = {
-  name: 'profile',
-  by: 'user',
-  count: 20,
-  perMs: 3_600_000,
-  burst: 20,
-}
+export const PROFILE_RATE: RateRule = { name: 'profile', by: 'user' }
 const SENTENCES: Partial<Record<ErrorCode, string>> = {
   METHOD_EXISTS: 'it is one of the login methods already',
   LOGIN_METHOD_LIMIT: 'there are as many login methods of this kind as an account can have',

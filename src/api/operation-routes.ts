@@ -3,6 +3,7 @@
  * same steps for every operation, so that none forgets one.
  */
 
+import type { RateName, Rates } from '../domain/rates.ts'
 import { TokenBuckets } from '../domain/token-bucket.ts'
 import { type Quota, SignalError } from '../errors.ts'
 import { RATE_KEYS_MAX } from '../limits.ts'
@@ -20,7 +21,8 @@ export interface OperationsWorld extends IdempotenceWorld {
   readonly authentication: Pick<Authentication, 'callerOf' | 'callerUnlessOver'>
   readonly nowMs: () => number
   readonly monotonicMs: () => number
-  readonly areRatesLimited: boolean
+  /** Undefined where no rate counts, in development. */
+  readonly rateLimits: Rates | undefined
   readonly idsAs: IdForm
   /** Answers then name the members of a request that the operation does not know. */
   readonly isDevelopment: boolean
@@ -33,7 +35,7 @@ export function operationRoutes(
   operations: readonly Operation[],
   world: OperationsWorld,
 ): { readonly routes: readonly HttpRoute[]; readonly sweep: () => void } {
-  const rates = new Rates(world.monotonicMs)
+  const rates = world.rateLimits && new RateCounter(world.rateLimits, world.monotonicMs)
   const routes = operations.map(operation => {
     const runner = new OperationRunner(operation, world, rates)
     return {
@@ -49,18 +51,18 @@ export function operationRoutes(
       handle: (request: HttpRequest) => runner.run(request),
     }
   })
-  return { routes, sweep: () => rates.sweep() }
+  return { routes, sweep: () => rates?.sweep() }
 }
 
 class OperationRunner {
   readonly #operation: Operation
   readonly #world: OperationsWorld
-  readonly #rates: Rates
+  readonly #rates: RateCounter | undefined
   readonly #bodyReader: BodyReader<NonNullable<Operation['bodySchema']>> | undefined
   readonly #queryReader: QueryReader<NonNullable<Operation['querySchema']>> | undefined
   readonly #idempotence: Idempotence
 
-  constructor(operation: Operation, world: OperationsWorld, rates: Rates) {
+  constructor(operation: Operation, world: OperationsWorld, rates: RateCounter | undefined) {
     this.#operation = operation
     this.#world = world
     this.#rates = rates
@@ -71,14 +73,14 @@ class OperationRunner {
 
   run(request: HttpRequest): HttpAnswer | Promise<HttpAnswer> {
     const caller = this.#authenticate(request.header('authorization'))
-    const { areRatesLimited, isDevelopment, onCaller } = this.#world
+    const { isDevelopment, onCaller } = this.#world
     if (onCaller !== undefined && caller !== undefined) onCaller(request, caller)
-    if (areRatesLimited && caller !== undefined) this.#rates.takeOfAnything(request, caller)
+    if (caller !== undefined) this.#rates?.takeOfAnything(request, caller)
     // Now, since the body's memory may be gone when the handler comes to its commit.
     const idempotent = this.#idempotence.requestOf(request, caller)
     // Before anything is counted or looked at: what the first request used up or did may be in the way of its repetition.
     const kept = idempotent && this.#idempotence.kept(idempotent)
-    if (areRatesLimited && kept === undefined) this.#rates.take(this.#operation, request, caller)
+    if (kept === undefined) this.#rates?.take(this.#operation, request, caller)
     const body = this.#readBody(request)
     const unknownFields = isDevelopment ? this.#unknownFields(body) : ''
     if (kept !== undefined) return this.#answer(kept, unknownFields)
@@ -138,11 +140,13 @@ class OperationRunner {
 }
 
 /** Counts calls against the rates of contract 8. */
-class Rates {
+class RateCounter {
+  readonly #limits: Rates
   readonly #monotonicMs: () => number
-  readonly #buckets = new Map<string, TokenBuckets>()
+  readonly #buckets = new Map<RateName, TokenBuckets>()
 
-  constructor(monotonicMs: () => number) {
+  constructor(limits: Rates, monotonicMs: () => number) {
+    this.#limits = limits
     this.#monotonicMs = monotonicMs
   }
 
@@ -170,11 +174,11 @@ class Rates {
           : (caller?.sessionName ?? '')
     let buckets = this.#buckets.get(rule.name)
     if (buckets === undefined) {
-      buckets = new TokenBuckets(rule, RATE_KEYS_MAX)
+      buckets = new TokenBuckets(this.#limits[rule.name], RATE_KEYS_MAX)
       this.#buckets.set(rule.name, buckets)
     }
     const missingMs = buckets.take(key, nowMs)
-    if (missingMs > 0) throw rateLimited(missingMs, rule.by, rule)
+    if (missingMs > 0) throw rateLimited(missingMs, rule.by, this.#limits[rule.name])
   }
 }
 
@@ -185,13 +189,7 @@ export function rateLimited(missingMs: number, scope: string, quota: Quota): Sig
   return new SignalError('RATE_LIMITED', `too many requests, wait ${retryIn} s`, { members, quota })
 }
 
-const ANYTHING_AUTHENTICATED: RateRule = {
-  name: 'authenticated',
-  by: 'user',
-  count: 600,
-  perMs: 60_000,
-  burst: 200,
-}
+const ANYTHING_AUTHENTICATED: RateRule = { name: 'authenticated', by: 'user' }
 const HEADERS = ['authorization', 'idempotency-key', 'accept-language', 'user-agent']
 /** What only reads looks at nothing else, and each header that is copied costs a call into uWebSockets. */
 const READERS_HEADERS = ['authorization']

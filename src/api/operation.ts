@@ -5,7 +5,7 @@
 
 import type { Static, TObject, TSchema } from 'typebox'
 import { type DeviceId, parseUint64 } from '../domain/ids.ts'
-import type { BucketRate } from '../domain/token-bucket.ts'
+import type { RateName } from '../domain/rates.ts'
 import type { ErrorCode } from '../errors.ts'
 import type { IdempotentRequest } from '../store/idempotency-store.ts'
 import type { HttpRoute } from '../transport/http.ts'
@@ -18,8 +18,8 @@ import type { Caller } from './authentication.ts'
 export type Access = 'public' | 'optional' | 'ended' | 'session' | 'device'
 
 /** How often an operation may be called; rules of one name share their counts. */
-export interface RateRule extends BucketRate {
-  readonly name: string
+export interface RateRule {
+  readonly name: RateName
   readonly by: 'address' | 'user' | 'session'
 }
 

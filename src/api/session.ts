@@ -5,10 +5,11 @@
 
 import type { Static } from 'typebox'
 import type { DeviceId, UserId } from '../domain/ids.ts'
+import type { Rates } from '../domain/rates.ts'
 import type { Secrets } from '../domain/secrets.ts'
 import { decideRefresh, lasts, type RefreshDecision, type TokenLifetimes } from '../domain/session.ts'
 import { parseRefreshToken, type RefreshToken } from '../domain/token.ts'
-import { type BucketRate, TokenBuckets } from '../domain/token-bucket.ts'
+import { TokenBuckets } from '../domain/token-bucket.ts'
 import { type ErrorCode, SignalError } from '../errors.ts'
 import { RATE_KEYS_MAX } from '../limits.ts'
 import { LogoutRequest, RefreshTokenRequest, TokenPair } from '../schema/account.ts'
@@ -32,7 +33,7 @@ export interface SessionWorld extends SignedOutWorld {
   readonly authentication: Pick<Authentication, 'tokensOf'>
   readonly notices: Pick<Notices, 'tell'>
   readonly monotonicMs: () => number
-  readonly areRatesLimited: boolean
+  readonly rateLimits: Rates | undefined
   /** Told of a token that was used after it was replaced, for the log of the process. */
   readonly onTokenReused: (userId: UserId, requestId: string) => void
 }
@@ -41,7 +42,8 @@ type RefreshCall = Call<Static<typeof RefreshTokenRequest>, undefined, 'public'>
 type LogoutCall = Call<Static<typeof LogoutRequest>, undefined, 'ended'>
 
 export function sessionOperations(world: SessionWorld): readonly Operation[] {
-  const perSession = new TokenBuckets(SESSION_RATE, RATE_KEYS_MAX)
+  const perSession =
+    world.rateLimits && new TokenBuckets(world.rateLimits['refresh-token-session'], RATE_KEYS_MAX)
   return [
     operationWithBody(RefreshTokenRequest, {
       id: 'refreshToken',
@@ -70,11 +72,15 @@ export function sessionOperations(world: SessionWorld): readonly Operation[] {
   ]
 }
 
-async function refresh(world: SessionWorld, perSession: TokenBuckets, call: RefreshCall): Promise<Reply> {
+async function refresh(
+  world: SessionWorld,
+  perSession: TokenBuckets | undefined,
+  call: RefreshCall,
+): Promise<Reply> {
   // Garbage is refused before it costs a look into the store.
   const token = parseRefreshToken(world.secrets.refreshToken, call.body.refreshToken)
   if (token === undefined) throw refusal('REFRESH_TOKEN_INVALID')
-  if (world.areRatesLimited) takeToken(perSession, token, world.monotonicMs())
+  if (perSession !== undefined) takeToken(perSession, token, world.monotonicMs())
   const decision = await world.database.commit(() => rotate(world, token, call))
   switch (decision.kind) {
     case 'rotate':
@@ -116,7 +122,7 @@ function rotate(
 
 function takeToken(perSession: TokenBuckets, { sessionId }: RefreshToken, nowMs: number): void {
   const missingMs = perSession.take(sessionName(sessionId), nowMs)
-  if (missingMs > 0) throw rateLimited(missingMs, 'session', SESSION_RATE)
+  if (missingMs > 0) throw rateLimited(missingMs, 'session', perSession.rate)
 }
 
 async function logout(world: SessionWorld, call: LogoutCall): Promise<Reply> {
@@ -168,11 +174,4 @@ function refusal(code: ErrorCode): SignalError {
 }
 
 const REUSED = 'refresh_token_reused'
-const REFRESH_RATE: RateRule = {
-  name: 'refresh-token',
-  by: 'address',
-  count: 120,
-  perMs: 60_000,
-  burst: 120,
-}
-const SESSION_RATE: BucketRate = { count: 30, perMs: 3_600_000, burst: 30 }
+const REFRESH_RATE: RateRule = { name: 'refresh-token', by: 'address' }

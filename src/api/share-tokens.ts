@@ -184,8 +184,8 @@ function resolveShareToken(world: ShareTokensWorld): Operation {
     replies: { 200: ResolveShareTokenReply },
     codes: ['SHARE_TOKEN_NOT_FOUND', 'SHARE_TOKEN_EXPIRED'],
     rates: [
-      { name: 'resolve-by-address', by: 'address', count: 60, perMs: HOUR_MS, burst: 60 },
-      { name: 'resolve', by: 'user', count: 60, perMs: HOUR_MS, burst: 60 },
+      { name: 'share-token-resolve-address', by: 'address' },
+      { name: 'share-token-resolve', by: 'user' },
     ],
     handle: async ({ caller, body, nowMs }) => {
       const { userId } = await findShareToken(world, caller.userId, body.token, nowMs)
@@ -253,8 +253,6 @@ export function tokenNotFound(): SignalError {
   return new SignalError('SHARE_TOKEN_NOT_FOUND', 'no such share token')
 }
 
-const HOUR_MS = 3_600_000
-const DAY_MS = 86_400_000
 /** Live tokens of a user. */
 const SHARE_TOKENS_MAX = 20
 /** As many and those whose end the sweep has not come to. */
@@ -263,11 +261,11 @@ const EXPIRES_IN = 7 * 86_400
 const MAX_USES = 100
 const TOKENS_MADE: LastingRate = {
   name: 'share-token-create',
-  rates: [{ count: 20, perMs: DAY_MS, burst: 20 }],
+  rates: ['share-token-create'],
 }
 const UNKNOWN_TOKENS: LastingRate = {
   name: 'share-token-unknown',
-  rates: [{ count: 10, perMs: HOUR_MS, burst: 10 }],
+  rates: ['share-token-unknown'],
 }
 /** The white border that ISO/IEC 18004 asks for. */
 const QUIET_MODULES = 4

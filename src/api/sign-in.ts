@@ -191,17 +191,11 @@ function noteSignIn(
 
 /** Of `login` and `resend-otp` together (contract 8). */
 const LOGIN_RATES: readonly RateRule[] = [
-  { name: 'login', by: 'address', count: 30, perMs: 600_000, burst: 30 },
-  { name: 'login-day', by: 'address', count: 200, perMs: 86_400_000, burst: 200 },
+  { name: 'login', by: 'address' },
+  { name: 'login-day', by: 'address' },
 ]
 /** Of `verify-login` and `verify` together (contract 8). */
-export const VERIFY_RATE: RateRule = {
-  name: 'verify',
-  by: 'address',
-  count: 60,
-  perMs: 600_000,
-  burst: 60,
-}
+export const VERIFY_RATE: RateRule = { name: 'verify', by: 'address' }
 const BEGIN_CODES = ['BLOCKED_COUNTRY', 'RATE_LIMITED'] as const
 /** What `verifyLogin` rejects with beyond a body that is not of its form. */
 export const VERIFY_LOGIN_CODES = [

@@ -191,4 +191,4 @@ export const SOCIAL_CODES = [
   'ACCOUNT_EXISTS',
   'DELIVERY_UNAVAILABLE',
 ] as const
-const SOCIAL_RATE: RateRule = { name: 'social', by: 'address', count: 30, perMs: 600_000, burst: 30 }
+const SOCIAL_RATE: RateRule = { name: 'social', by: 'address' }

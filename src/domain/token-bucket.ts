@@ -28,21 +28,21 @@ export function fullAtAfter({ count, perMs }: BucketRate, fullAtMs: number, nowM
 const ROUNDING_MS = 0.01
 
 export class TokenBuckets {
-  readonly #rate: BucketRate
+  readonly rate: BucketRate
   readonly #keysMax: number
   /** By key, the one that was counted longest ago first. */
   readonly #fullAtMs = new Map<string, number>()
 
   /** Knows so many keys; of more, those that were counted longest ago are forgotten. */
   constructor(rate: BucketRate, keysMax: number) {
-    this.#rate = rate
+    this.rate = rate
     this.#keysMax = keysMax
   }
 
   /** Takes one token; returns 0, or how many milliseconds are missing until there is one. */
   take(key: string, nowMs: number): number {
     const known = this.#fullAtMs.get(key) ?? 0
-    const missing = missingMs(this.#rate, known, nowMs)
+    const missing = missingMs(this.rate, known, nowMs)
     if (missing > 0) return missing
     this.#charge(key, known, nowMs)
     return 0
@@ -50,7 +50,7 @@ export class TokenBuckets {
 
   /** How many milliseconds are missing until there is a token; 0 when there is one. */
   missingMs(key: string, nowMs: number): number {
-    return missingMs(this.#rate, this.#fullAtMs.get(key) ?? 0, nowMs)
+    return missingMs(this.rate, this.#fullAtMs.get(key) ?? 0, nowMs)
   }
 
   /** Takes one token, also where there is none. */
@@ -74,7 +74,7 @@ export class TokenBuckets {
   #charge(key: string, fullAtMs: number, nowMs: number): void {
     // Deleting first moves the key to the end.
     this.#fullAtMs.delete(key)
-    this.#fullAtMs.set(key, fullAtAfter(this.#rate, fullAtMs, nowMs))
+    this.#fullAtMs.set(key, fullAtAfter(this.rate, fullAtMs, nowMs))
     if (this.#fullAtMs.size > this.#keysMax) this.#forgetOldest()
   }
 

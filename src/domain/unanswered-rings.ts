@@ -1,6 +1,6 @@
 /**
- * How often one person rings another who does not answer (contract 8): five times in ten minutes, whichever calls they
- * are. An answer forgets what came before it. In memory: a restart forgives.
+ * How often one person rings another who does not answer (contract 8), whichever calls they are.
+ * An answer forgets what came before it. In memory: a restart forgives.
  */
 
 import type { UserId } from './ids.ts'
@@ -11,8 +11,8 @@ export class UnansweredRings {
   readonly #buckets: TokenBuckets
 
   /** Remembers so many pairs; of more, those that rang longest ago are forgotten. */
-  constructor(pairsMax: number) {
-    this.#buckets = new TokenBuckets(RATE, pairsMax)
+  constructor(rate: BucketRate, pairsMax: number) {
+    this.#buckets = new TokenBuckets(rate, pairsMax)
   }
 
   /** How long until the caller may ring the callee again; 0 when they may. */
@@ -34,5 +34,3 @@ export class UnansweredRings {
 function nameOf(callerId: UserId, calleeId: UserId): string {
   return `${callerId} ${calleeId}`
 }
-
-const RATE: BucketRate = { count: 5, perMs: 600_000, burst: 5 }

@@ -1,6 +1,7 @@
 /** Whose requests are counted together: addresses by their network, as the transport tells it. */
 import t from 'tap'
 import { Admission } from '../../src/api/admission.ts'
+import { USUAL_RATES } from '../../src/domain/rates.ts'
 import { networkOf, parseAddress } from '../../src/transport/remote-address.ts'
 
 /** Admits lookups, of which an address has 120, until one is refused; how many that were. */
@@ -13,7 +14,7 @@ function drain(admission: Admission, address: string): number {
 
 function newAdmission(): { admission: Admission; clock: { nowMs: number } } {
   const clock = { nowMs: 1_000 }
-  return { admission: new Admission(() => clock.nowMs), clock }
+  return { admission: new Admission(USUAL_RATES, () => clock.nowMs), clock }
 }
 
 t.test('each IPv4 address has its own bucket', async t => {

@@ -3,6 +3,7 @@
 import t, { type Test } from 'tap'
 import Type from 'typebox'
 import { type Operation, operation, operationWithBody } from '../../src/api/operation.ts'
+import { type Rates, USUAL_RATES } from '../../src/domain/rates.ts'
 import { SignalError } from '../../src/errors.ts'
 import { Uint64, Uint64Text } from '../../src/schema/uint64.ts'
 import { newDevice, newSession, newUser, openWorld, sender, type TestWorld } from '../support/application.ts'
@@ -14,7 +15,7 @@ const Note = Type.Object({
 })
 const NoteReply = Type.Object({ id: Uint64Text, text: Type.String(), made: Type.Integer() })
 
-function open(t: Test, options: { rates?: boolean } = {}): TestWorld {
+function open(t: Test, options: { rates?: Rates } = {}): TestWorld {
   const world = openWorld(t.testdir(), undefined, options)
   t.teardown(() => world.database.close())
   return world
@@ -246,10 +247,11 @@ t.test('a key where none is honoured does nothing', async t => {
 })
 
 const ONCE_A_MINUTE = { count: 1, perMs: 60_000, burst: 2 }
+const FEW_SEARCHES = { ...USUAL_RATES, search: ONCE_A_MINUTE, login: ONCE_A_MINUTE }
 
 t.test('operations whose rates have one name share its count', async t => {
-  const world = open(t, { rates: true })
-  const rates = [{ name: 'notes', by: 'user' as const, ...ONCE_A_MINUTE }]
+  const world = open(t, { rates: FEW_SEARCHES })
+  const rates = [{ name: 'search' as const, by: 'user' as const }]
   const [one, two] = [noteOperation({ rates }), noteOperation({ id: 'two', path: '/app/api/two', rates })]
   const send = sender(world, [one.note, two.note])
   const { token } = await newUser(world)
@@ -269,12 +271,12 @@ t.test('operations whose rates have one name share its count', async t => {
 })
 
 t.test('rates by address count networks, by session each session', async t => {
-  const world = open(t, { rates: true })
-  const byAddress = noteOperation({ rates: [{ name: 'a', by: 'address', ...ONCE_A_MINUTE }] })
+  const world = open(t, { rates: FEW_SEARCHES })
+  const byAddress = noteOperation({ rates: [{ name: 'login', by: 'address' }] })
   const bySession = noteOperation({
     id: 'two',
     path: '/app/api/two',
-    rates: [{ name: 's', by: 'session', ...ONCE_A_MINUTE }],
+    rates: [{ name: 'search', by: 'session' }],
   })
   const send = sender(world, [byAddress.note, bySession.note])
   const user = await newUser(world)
@@ -303,7 +305,7 @@ t.test('rates by address count networks, by session each session', async t => {
 })
 
 t.test('anything that a user asks for counts together, whatever it is', async t => {
-  const world = open(t, { rates: true })
+  const world = open(t, { rates: FEW_SEARCHES })
   const { note } = noteOperation()
   const send = sender(world, [note])
   const { token } = await newUser(world)
@@ -315,8 +317,8 @@ t.test('anything that a user asks for counts together, whatever it is', async t 
 })
 
 t.test('what is refused as too much of anything uses up nothing scarcer', async t => {
-  const world = open(t, { rates: true })
-  const scarce = { rates: [{ name: 'notes', by: 'user' as const, ...ONCE_A_MINUTE }] }
+  const world = open(t, { rates: FEW_SEARCHES })
+  const scarce = { rates: [{ name: 'search' as const, by: 'user' as const }] }
   const { note } = noteOperation(scarce)
   const { note: plenty } = noteOperation({ id: 'two', path: '/app/api/two' })
   const send = sender(world, [note, plenty])
@@ -329,8 +331,8 @@ t.test('what is refused as too much of anything uses up nothing scarcer', async 
 })
 
 t.test('a repeated request gets its kept reply also where its rate is used up', async t => {
-  const world = open(t, { rates: true })
-  const { note, seen } = noteOperation({ rates: [{ name: 'notes', by: 'user', ...ONCE_A_MINUTE }] })
+  const world = open(t, { rates: FEW_SEARCHES })
+  const { note, seen } = noteOperation({ rates: [{ name: 'search', by: 'user' }] })
   const send = sender(world, [note])
   const { token } = await newUser(world)
   const ask = async (key: string) =>
@@ -344,8 +346,8 @@ t.test('a repeated request gets its kept reply also where its rate is used up', 
 })
 
 t.test('a refused body counts too, so that guessing is not free', async t => {
-  const world = open(t, { rates: true })
-  const { note } = noteOperation({ rates: [{ name: 'notes', by: 'user', ...ONCE_A_MINUTE }] })
+  const world = open(t, { rates: FEW_SEARCHES })
+  const { note } = noteOperation({ rates: [{ name: 'search', by: 'user' }] })
   const send = sender(world, [note])
   const { token } = await newUser(world)
   const statuses = []
@@ -356,8 +358,8 @@ t.test('a refused body counts too, so that guessing is not free', async t => {
 })
 
 t.test('who has no session is refused before anything is counted or read', async t => {
-  const world = open(t, { rates: true })
-  const { note } = noteOperation({ rates: [{ name: 'notes', by: 'address', ...ONCE_A_MINUTE }] })
+  const world = open(t, { rates: FEW_SEARCHES })
+  const { note } = noteOperation({ rates: [{ name: 'search', by: 'address' }] })
   const send = sender(world, [note])
   const statuses = []
   for (let sent = 0; sent < 4; sent++) {

@@ -2,6 +2,7 @@
 
 import t from 'tap'
 import type { UserId } from '../../src/domain/ids.ts'
+import { USUAL_RATES } from '../../src/domain/rates.ts'
 import { UnansweredRings } from '../../src/domain/unanswered-rings.ts'
 
 const [ANN, BOB, EVE] = [1n, 2n, 3n] as [UserId, UserId, UserId]
@@ -11,7 +12,7 @@ function ring(rings: UnansweredRings, nowMs: number, times: number, callee = BOB
 }
 
 t.test('five rings are free, then one every two minutes', async t => {
-  const rings = new UnansweredRings(10)
+  const rings = new UnansweredRings(USUAL_RATES['call-ring'], 10)
   ring(rings, 0, 4)
   t.equal(rings.missingMs(ANN, BOB, 0), 0)
   ring(rings, 0, 1)
@@ -23,7 +24,7 @@ t.test('five rings are free, then one every two minutes', async t => {
 })
 
 t.test('each pair has its own count, each way, and an answer forgets it', async t => {
-  const rings = new UnansweredRings(10)
+  const rings = new UnansweredRings(USUAL_RATES['call-ring'], 10)
   ring(rings, 0, 5)
   t.equal(rings.missingMs(ANN, EVE, 0), 0)
   t.equal(rings.missingMs(BOB, ANN, 0), 0)
@@ -32,7 +33,7 @@ t.test('each pair has its own count, each way, and an answer forgets it', async 
 })
 
 t.test('of too many pairs, the one that rang longest ago is forgotten', async t => {
-  const rings = new UnansweredRings(2)
+  const rings = new UnansweredRings(USUAL_RATES['call-ring'], 2)
   ring(rings, 0, 5, BOB)
   ring(rings, 1, 5, EVE)
   ring(rings, 2, 5, BOB)

@@ -143,6 +143,20 @@ t.test('behind a trusted proxy each client has its own rate, and nobody else can
   t.ok((await refusedOf(alone, at => `198.51.100.${at}`)) > 0, 'without a list the header is nobody’s word')
 })
 
+t.test('the operator makes rates higher and lower, each by its name', async t => {
+  const { http } = await start(t, {
+    CALLSIGN_RATE_LIMITS: '',
+    CALLSIGN_RATES: '{"lookup":2,"login":40,"login-day":3}',
+  })
+  const statusesOf = async (path: string) => {
+    const statuses: number[] = []
+    for (let at = 0; at < 4; at++) statuses.push((await fetch(`${http}${path}`, { method: 'POST' })).status)
+    return statuses
+  }
+  t.same(await statusesOf('/api/get-public-keys'), [415, 415, 429, 429])
+  t.same(await statusesOf('/app/api/login'), [415, 415, 415, 429])
+})
+
 t.test('a client below the minimum is sent to its store, and can still read why', async t => {
   const { http } = await start(t, {
     CALLSIGN_MIN_CLIENT_VERSION: 'ios/1.4.0,android/2.0.0',

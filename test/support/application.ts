@@ -12,6 +12,7 @@ import { type AddressMethod, DEFAULT_SETTINGS } from '../../src/domain/account.t
 import type { Device } from '../../src/domain/device.ts'
 import { type DeviceId, type MethodId, newId, type UserId } from '../../src/domain/ids.ts'
 import { CHANNELS, type Outgoing } from '../../src/domain/outgoing.ts'
+import { type Rates, USUAL_RATES } from '../../src/domain/rates.ts'
 import { deriveSecrets } from '../../src/domain/secrets.ts'
 import type { Session } from '../../src/domain/session.ts'
 import { AccountStore } from '../../src/store/account-store.ts'
@@ -41,7 +42,7 @@ export type TestWorld = ReturnType<typeof openWorld>
 export function openWorld(
   folder: string,
   startsAtMs = Date.UTC(2026, 0, 1),
-  options: { rates?: boolean; onCodeTried?: (tried: CodeTry) => void; onGuessing?: () => void } = {},
+  options: { rates?: boolean | Rates; onCodeTried?: (tried: CodeTry) => void; onGuessing?: () => void } = {},
 ) {
   let nowMs = startsAtMs
   const database = Database.open(folder)
@@ -86,7 +87,7 @@ export function openWorld(
     randomBytes: (length: number): Uint8Array => randomBytes(length),
     nowMs: clock,
     monotonicMs: clock,
-    areRatesLimited: options.rates ?? false,
+    rateLimits: options.rates === true ? USUAL_RATES : options.rates || undefined,
     idsAs: 'string' as const,
     isDevelopment: true,
     publicUrl: () => 'https://callsign.example',

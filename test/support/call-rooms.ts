@@ -18,6 +18,7 @@ import type { CallReply, CallRequest } from '../../src/domain/call-command.ts'
 import type { Device } from '../../src/domain/device.ts'
 import { type CallId, type DeviceId, newId, type RequestId, type UserId } from '../../src/domain/ids.ts'
 import type { Notice } from '../../src/domain/notice.ts'
+import { USUAL_RATES } from '../../src/domain/rates.ts'
 import { UnansweredRings } from '../../src/domain/unanswered-rings.ts'
 import { SignalError } from '../../src/errors.ts'
 import type { Ref } from '../../src/runtime/actor.ts'
@@ -131,7 +132,7 @@ export class CallRooms {
       isRegistered: (userId, deviceId) =>
         world.devices.activeDevicesOf(userId).some(device => device.deviceId === deviceId),
       keptReply: (kind, reply) => keptCallReply(kind, reply, world.idsAs),
-      ...(rates ? { rings: new UnansweredRings(1_000) } : {}),
+      ...(rates ? { rings: new UnansweredRings(USUAL_RATES['call-ring'], 1_000) } : {}),
       newEventId: () => Buffer.from(world.randomBytes(16)).toString('base64url'),
       idsAs: world.idsAs,
       monotonicMs: () => this.clock.monotonicMs(),

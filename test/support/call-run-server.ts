@@ -9,6 +9,7 @@ import type { Application } from '../../src/application.ts'
 import { isOver } from '../../src/domain/call.ts'
 import type { CallReply, CallRequest } from '../../src/domain/call-command.ts'
 import type { CallId } from '../../src/domain/ids.ts'
+import { USUAL_RATES } from '../../src/domain/rates.ts'
 import { SignalError } from '../../src/errors.ts'
 import type { Metrics } from '../../src/operations/metrics.ts'
 import type { ActorKind } from '../../src/runtime/actor.ts'
@@ -135,7 +136,7 @@ export class RunServer {
     return new Signalling({
       system: { define } as unknown as ActorSystem,
       isDevelopment: false,
-      areRatesLimited: this.#run.habits.areRatesLimited,
+      rateLimits: this.#run.habits.areRatesLimited ? USUAL_RATES : undefined,
       idsAs: 'string',
       version: '0',
       nowMs: () => world.nowMs(),
