@@ -41,7 +41,7 @@ export class House {
       hasHeadFile: config.log.headFile !== undefined,
       isReady: () => this.notReady() === undefined,
     })
-    process.on('unhandledRejection', error => isEchoOfFailedCommit(error) || this.fatal(error))
+    process.on('unhandledRejection', this.#onUnhandled)
   }
 
   /** Ends the process: it can't say what its state is any more. */
@@ -50,6 +50,10 @@ export class House {
     this.logger.flush()
     process.stderr.write(`callsign: ${messageOf(error)}\n`)
     process.exit(1)
+  }
+
+  readonly #onUnhandled = (error: unknown): void => {
+    if (!isEchoOfFailedCommit(error)) this.fatal(error)
   }
 
   readonly onActorFailure = ({ kind, error }: { kind: string; error: unknown }): void => {
@@ -69,6 +73,12 @@ export class House {
   }
 
   readonly onOriginRefused = (origin: string): void => this.#origins.note(origin)
+
+  /** To be called when every part has ended: nothing of this house is called any more. */
+  close(): void {
+    this.world.stop()
+    process.off('unhandledRejection', this.#onUnhandled)
+  }
 
   /** Why the process should get no traffic now. */
   notReady(): string | undefined {

@@ -40,6 +40,7 @@ import {
   stompTcpServer,
 } from './servers.ts'
 import { Signalling } from './signalling.ts'
+import { finishReset } from './store/reset.ts'
 import type { HttpServer } from './transport/http.ts'
 import { OpenConnections } from './transport/open-connections.ts'
 import { VERSION } from './version.ts'
@@ -54,18 +55,40 @@ async function main(): Promise<void> {
   if (!config.isDevelopment) assertOwnBinaries(config)
   const logger = createLogger(config.logLevel)
   for (const warning of warningsOf(config)) logger.warn(warning)
-  const server = await start(config, logger, flags['known-checkpoint']).catch(error => {
-    // What is said last is why it does not start.
-    logger.flush()
-    throw error
-  })
-  for (const signal of STOPPING) process.on(signal, () => void server.stop(signal))
+  const run = (settings: Config, knownCheckpoint?: string) =>
+    start(settings, { logger, knownCheckpoint, onReset: () => void startAnew() }).catch(error => {
+      // What is said last is why it does not start.
+      logger.flush()
+      throw error
+    })
+  let server = await run(config, flags['known-checkpoint'])
+  async function startAnew(): Promise<void> {
+    await server.stop('reset')
+    server = await run(listeningAsBefore(config, server.addresses)).catch(sayAndExit)
+    server.announce()
+  }
+  async function stop(reason: string): Promise<void> {
+    await server.stop(reason)
+    process.exit(0)
+  }
+  for (const signal of STOPPING) process.on(signal, () => void stop(signal))
   process.on('SIGHUP', () => {
     // Also of a terminal that is closed: a development server goes with it.
-    if (config.isDevelopment) return void server.stop('SIGHUP')
+    if (config.isDevelopment) return void stop('SIGHUP')
     void server.renewCertificates(() => readConfig(process.env, flags))
   })
   server.announce()
+}
+
+/** The same settings, with the ports that were listened on. */
+function listeningAsBefore(config: Config, { http, grpc, admin, stompTcp }: Addresses): Config {
+  return {
+    ...config,
+    http: { ...config.http, port: portIn(http) },
+    grpc: { ...config.grpc, port: portIn(grpc) },
+    admin: { ...config.admin, port: portIn(admin) },
+    ...(stompTcp === undefined ? {} : { stompTcpPort: portIn(stompTcp) }),
+  }
 }
 
 /** Throws `ConfigError` when a native binary was loaded that neither this version nor the operator names. */
@@ -83,19 +106,27 @@ interface Addresses {
 }
 
 interface RunningServer {
+  readonly addresses: Addresses
   /** Says that the server is ready. */
   announce(): void
   /** Takes the certificates of the settings as they are now, and nothing else of them; broken ones are logged and left. */
   renewCertificates(read: () => Config): Promise<void>
-  /** Ends the process with exit code 0 once what was asked is answered; asked again, it goes on. */
+  /** Resolves when what was asked is answered and everything is closed; asked again, with the first one. */
   stop(reason: string): Promise<void>
+}
+
+interface StartNeeds {
+  readonly logger: Logger
+  readonly knownCheckpoint: string | undefined
+  /** Called when the data directory is marked to begin anew, in development. */
+  readonly onReset: () => void
 }
 
 async function start(
   config: Config,
-  logger: Logger,
-  knownCheckpoint: string | undefined,
+  { logger, knownCheckpoint, onReset }: StartNeeds,
 ): Promise<RunningServer> {
+  if (config.isDevelopment) await finishReset(config.dataFolder)
   const house = new House(config, logger)
   const log = await openLog(house, knownCheckpoint)
   const actors = await startActors(house, log)
@@ -111,6 +142,7 @@ async function start(
     localUrl: () => localUrlOf(config, addresses),
     connections,
     figures: () => actors.system.figures(),
+    onReset,
   })
   const stompTcp = stompTcpServer(house, application, connections)
   const grpc = registrationServer(house, register)
@@ -131,38 +163,45 @@ async function start(
   }
   addresses.http = `${scheme}://${await openPort(listeners.http, alsoOnLoopback(config, http), ports)}`
   house.isOpen = true
+  let stopped: Promise<void> | undefined
 
   return {
+    addresses,
     announce: () => announce(config, log, addresses, application.features),
     renewCertificates: read => renewCertificates(house, http, grpc, read),
-    async stop(reason) {
-      if (house.isStopping) return
-      house.isStopping = true
-      logger.info({ event: 'stopping', reason })
-      const tooLate = () => house.fatal(new Error(`not stopped within ${STOP_DEADLINE_MS} ms`))
-      setTimeout(tooLate, STOP_DEADLINE_MS).unref()
-      // What has connected by now is let in; closing the socket would reset it.
-      await setImmediate()
-      http.stopListening()
-      stompTcp?.stopListening()
-      house.devConsole?.stop()
-      const inRandomOrder = shuffle([...connections], house.world.random)
-      await application.signalling.drain(inRandomOrder, STOP_DEADLINE_MS / 10)
-      // Callers get their answers first: these need the appender, which needs the store.
-      await grpc.close(STOP_DEADLINE_MS / 3)
-      await http.answered(STOP_DEADLINE_MS / 5)
-      await actors.system.drainAndStop(STOP_DEADLINE_MS / 5)
-      await application.stores.deviceInbox.settleNow()
-      await connections.ended(STOP_DEADLINE_MS / 10)
-      http.close()
-      stompTcp?.close()
-      admin.close()
-      application.close()
-      await log.vrf.close()
-      await log.database.close()
-      logger.info({ event: 'stopped' })
-      process.exit(0)
+    stop(reason) {
+      stopped ??= stop(reason)
+      return stopped
     },
+  }
+
+  async function stop(reason: string): Promise<void> {
+    house.isStopping = true
+    logger.info({ event: 'stopping', reason })
+    const tooLate = () => house.fatal(new Error(`not stopped within ${STOP_DEADLINE_MS} ms`))
+    const deadline = setTimeout(tooLate, STOP_DEADLINE_MS).unref()
+    // What has connected by now is let in; closing the socket would reset it.
+    await setImmediate()
+    http.stopListening()
+    stompTcp?.stopListening()
+    house.devConsole?.stop()
+    const inRandomOrder = shuffle([...connections], house.world.random)
+    await application.signalling.drain(inRandomOrder, STOP_DEADLINE_MS / 10)
+    // Callers get their answers first: these need the appender, which needs the store.
+    await grpc.close(STOP_DEADLINE_MS / 3)
+    await http.answered(STOP_DEADLINE_MS / 5)
+    await actors.system.drainAndStop(STOP_DEADLINE_MS / 5)
+    await application.stores.deviceInbox.settleNow()
+    await connections.ended(STOP_DEADLINE_MS / 10)
+    http.close()
+    stompTcp?.close()
+    admin.close()
+    application.close()
+    await log.vrf.close()
+    await log.database.close()
+    house.close()
+    clearTimeout(deadline)
+    logger.info({ event: 'stopped' })
   }
 }
 
@@ -425,9 +464,9 @@ const LOOPBACK = '127.0.0.1'
 const EXPIRE_MS = 1_000
 /** Rows ended in one transaction: a few milliseconds. */
 const EXPIRED_AT_ONCE = 1_000
-try {
-  await main()
-} catch (error) {
+await main().catch(sayAndExit)
+
+function sayAndExit(error: unknown): never {
   process.stderr.write(`callsign: ${sentenceOf(error)}\n`)
   process.exit(1)
 }

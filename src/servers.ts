@@ -19,9 +19,11 @@ import { messageOf } from './errors.ts'
 import type { House } from './house.ts'
 import type { OpenedLog } from './open-log.ts'
 import type { ConsoleSources } from './operations/console/console.ts'
+import type { Reset } from './operations/console/reset.ts'
 import { operatorRoutes } from './operations/health.ts'
 import type { ActorSystem } from './runtime/system.ts'
 import type { Signalling } from './signalling.ts'
+import { markForReset } from './store/reset.ts'
 import { GrpcServer } from './transport/grpc.ts'
 import { HttpServer } from './transport/http.ts'
 import type { OpenConnections } from './transport/open-connections.ts'
@@ -41,6 +43,8 @@ export interface PublicServerNeeds {
   readonly localUrl: () => string
   readonly connections: OpenConnections
   readonly figures: ActorSystem['figures']
+  /** Called when the data directory is marked to begin anew. */
+  readonly onReset: () => void
 }
 
 export function publicServer(
@@ -109,7 +113,7 @@ function consoleSources(
   { config }: House,
   { keys, maker, published }: OpenedLog,
   { stores, operations }: StartedApplication,
-  { publicUrl, localUrl, figures }: PublicServerNeeds,
+  { publicUrl, localUrl, figures, onReset }: PublicServerNeeds,
 ): ConsoleSources {
   const { vkey, vrfPublicKey } = maker
   return {
@@ -123,10 +127,24 @@ function consoleSources(
     displayNameOf: userId => stores.accounts.displayNameOf(userId as UserId),
     waitingFor: (userId, deviceId) => stores.inbox.head(userId as UserId, deviceId as DeviceId).count,
     figures,
+    reset: resetOf(config, onReset),
     simulatorProgram: () => ({
       file: SIMULATOR,
       args: ['--json', '--control', '--url', localUrl()],
     }),
+  }
+}
+
+function resetOf({ dataFolder, log }: Config, onReset: () => void): Reset {
+  const isOwn = log.keys === undefined && log.headFile === undefined
+  return {
+    refusal: isOwn
+      ? undefined
+      : 'the settings name the keys of the log or a head file, and a new log under the same keys would be a fork of it',
+    async begin() {
+      await markForReset(dataFolder)
+      onReset()
+    },
   }
 }
 

@@ -21,8 +21,9 @@ export interface World {
   pick?(runnable: number): number
 }
 
-/** The machine's own clocks and event loop. */
-export function realWorld(): World {
+/** The machine's own clocks and event loop; after `stop` nothing is called again. */
+export function realWorld(): World & { stop(): void } {
+  const intervals = new Set<NodeJS.Timeout>()
   return {
     nowMs: () => Date.now(),
     monotonicMs: () => performance.now(),
@@ -32,7 +33,14 @@ export function realWorld(): World {
     every(ms, run) {
       const interval = setInterval(run, ms)
       interval.unref()
-      return () => clearInterval(interval)
+      intervals.add(interval)
+      return () => {
+        clearInterval(interval)
+        intervals.delete(interval)
+      }
+    },
+    stop() {
+      for (const interval of intervals) clearInterval(interval)
     },
   }
 }

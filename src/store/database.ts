@@ -60,10 +60,6 @@ export class Database {
     const firstMade = mkdirSync(folder, { recursive: true, mode: 0o700 })
     assertWritable(folder)
     assertWhole(join(folder, 'store', 'data.mdb'), 'CHECKPOINT_INVALID', MEND_STORE)
-    const lockPath = join(folder, 'lock')
-    const mendLock = `nothing is kept there: remove ${lockPath} while no server runs`
-    assertWhole(join(lockPath, 'data.mdb'), 'STORE_UNAVAILABLE', mendLock)
-    mkdirSync(lockPath, { recursive: true, mode: 0o700 })
     const lock = lockFolder(folder)
     mkdirSync(join(folder, 'store'), { recursive: true, mode: 0o700 })
     const environment = open({
@@ -270,7 +266,11 @@ function syncStore(folder: string, firstMade: string | undefined): void {
  * so it can't go stale. Two processes that start together see each other and both refuse.
  */
 function lockFolder(folder: string): RootDatabase {
-  const lock = open({ path: join(folder, 'lock'), overlappingSync: false })
+  const path = join(folder, 'lock')
+  const advice = `nothing is kept there: remove ${path} while no server runs`
+  assertWhole(join(path, 'data.mdb'), 'STORE_UNAVAILABLE', advice)
+  mkdirSync(path, { recursive: true, mode: 0o700 })
+  const lock = open({ path, overlappingSync: false })
   lock.readerCheck()
   lock.get('held')
   const holders = lock.readerList().matchAll(/^\s*(\d+)\s/gm)
@@ -280,6 +280,16 @@ function lockFolder(folder: string): RootDatabase {
     throw new SignalError('STORE_UNAVAILABLE', `data directory ${folder} is in use by process ${pid}`)
   }
   return lock
+}
+
+/** Runs `act` while no other process uses the data directory. Throws `STORE_UNAVAILABLE` where one does. */
+export async function withFolderLock(folder: string, act: () => Promise<void>): Promise<void> {
+  const lock = lockFolder(folder)
+  try {
+    await act()
+  } finally {
+    await lock.close()
+  }
 }
 
 /**

@@ -10,6 +10,7 @@ import { ageOf, countOf } from './figures.ts'
 import { logView } from './log-view.ts'
 import { pushesView } from './pushes-view.ts'
 import { requestsView } from './requests-view.ts'
+import { resetButton, resetQuestion } from './reset-view.ts'
 import { simulatorView } from './simulator-view.ts'
 import type { Page } from './state.ts'
 
@@ -19,6 +20,7 @@ export function pageView(page: Page, width: number): TemplateResult {
   const drawingWidth = Math.max(DRAWING_MIN, Math.min(DRAWING_MAX, width - 2 * EDGE))
   return html`${banner(page)}
     <p class="unseen" role="status" aria-live="polite">${announcement}</p>
+    ${resetQuestion(page)}
     ${page.state.link === 'lost' ? LOST : nothing}
     ${missed > 0 ? html`<p class="notice">${countOf(missed)} events went by faster than this page could ask for them.</p>` : nothing}
     <div class="columns">
@@ -33,7 +35,8 @@ function banner(page: Page): TemplateResult {
   return html`<header class="top">
     <h1><img src="/dev/modules/web/icon.svg" alt="" width="28" height="28"> Callsign <span>console</span></h1>
     <p class="link"><span class="dot ${state.isHeld ? 'held' : state.link}"></span> ${linkWords(page)}
-      <button type="button" class="small" aria-pressed=${state.isHeld ? 'true' : 'false'} @click=${hold}>${state.isHeld ? 'Go on' : 'Hold'}</button></p>
+      <button type="button" class="small" aria-pressed=${state.isHeld ? 'true' : 'false'} @click=${hold}>${state.isHeld ? 'Go on' : 'Hold'}</button>
+      ${resetButton(page)}</p>
     <nav aria-label="Elsewhere"><a href="/dev/client">Browser client</a><a href="/docs">API</a><a href="/docs/events">Events</a></nav>
     ${sections(page)}
   </header>`

@@ -66,6 +66,8 @@ export interface PageState {
     remembered: SignedCheckpoint | undefined
   }
   simulator: { isSending: boolean; problem: string | undefined }
+  /** Asked: the question is shown. */
+  reset: { isAsked: boolean; isSending: boolean; problem: string | undefined }
   requests: {
     rows: readonly RequestRow[]
     /** The newest request that is shown. */
@@ -90,6 +92,7 @@ export function initialState(nowMs: number): PageState {
     ...{ names: new Map(), opened: new Map(), inFull: new Set(), copied: undefined, announcement: '' },
     verify: { isRunning: false, runs: 0, steps: [], tiles: new Set(), remembered: undefined },
     simulator: { isSending: false, problem: undefined },
+    reset: { isAsked: false, isSending: false, problem: undefined },
     requests: { rows: [], sequence: 0, isRefusedOnly: false, details: new Map() },
     connect: { language: 'typescript', isOnPhone: false },
   }

@@ -25,6 +25,7 @@ import { jsonAnswer } from './json-answer.ts'
 import { LiveView } from './live-view.ts'
 import { pageRoutes } from './pages.ts'
 import { RequestLog, type RequestReader } from './requests.ts'
+import { type Reset, resetRoute } from './reset.ts'
 import { Simulator, type SimulatorProgram } from './simulator.ts'
 
 export interface DevConsoleParts {
@@ -44,6 +45,7 @@ export interface ConsoleSources extends GuardOptions {
   readonly waitingFor: (userId: bigint, deviceId: bigint) => number
   readonly figures: () => Pick<Figures, 'kinds'>
   readonly simulatorProgram: () => SimulatorProgram
+  readonly reset: Reset
 }
 
 export class DevConsole {
@@ -111,6 +113,7 @@ export class DevConsole {
       this.#requests.route(sources.requests),
       state,
       simulator,
+      resetRoute(sources.reset),
     ]
     const pages = [...docsRoutes(), ...pageRoutes()]
     return [
@@ -126,7 +129,9 @@ export class DevConsole {
     this.#simulator.end()
   }
 
-  #state({ version, addresses, log, figures, displayNameOf, waitingFor }: ConsoleSources): ConsoleState {
+  #state(sources: ConsoleSources): ConsoleState {
+    const { version, addresses, log, figures, displayNameOf, waitingFor } = sources
+    const { refusal } = sources.reset
     const { devices, deviceCount, calls, callCount } = this.#live.newest()
     const { state: simulator, trouble } = this.#simulator
     return {
@@ -148,6 +153,7 @@ export class DevConsole {
       actors: Object.entries(figures().kinds).map(([kind, figuresOfKind]) =>
         actorFigures(kind, figuresOfKind),
       ),
+      ...(refusal === undefined ? {} : { resetRefusal: refusal }),
       ...(simulator === undefined ? {} : { simulator }),
       ...(trouble === undefined ? {} : { simulatorTrouble: trouble }),
     }

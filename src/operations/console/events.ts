@@ -145,10 +145,17 @@ export interface ConsoleState {
     readonly mailboxDepthMax: number
     readonly restarts: number
   }[]
+  /** Why this server can't be reset; absent where it can. */
+  readonly resetRefusal?: string
   /** Absent where no simulator is running. */
   readonly simulator?: SimulatorState
   /** Why the last simulator is no more, when nobody told it to stop. */
   readonly simulatorTrouble?: string
+}
+
+/** The body of `POST /dev/reset`. */
+export interface ResetRequest {
+  readonly confirm: 'reset everything'
 }
 
 /** What the simulator is asked to do; the body of `POST /dev/simulator`, and a line of JSON to the program's standard input. */
