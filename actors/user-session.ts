@@ -1,6 +1,6 @@
 /**
  * A user's live connections (id = the user's id, decimal): one for each device, the newest. It passes on that a
- * device's inbox has something new, ends connections whose session or device is gone, and tells calls who is there.
+ * device's inbox has something new and that the badge may be another, ends connections whose session or device is gone, and tells calls who is there.
  *
  * The connections themselves are kept beside the actors: they outlive an actor that failed or was passivated, so that
  * nobody becomes deaf by it, and whether a device is connected can be asked at any time.
@@ -13,11 +13,13 @@ import { sessionName } from '../src/store/session-store.ts'
 import type { Dismissal, StompSessionMessage } from './stomp-session/world.ts'
 
 export type UserSessionMessage =
-  /** A device has signed in. In the control lane, like everything but `news`. */
+  /** A device has signed in. In the control lane, like everything but `news` and `badge`. */
   | { readonly kind: 'attached'; readonly connection: LiveConnection }
   | { readonly kind: 'detached'; readonly connectionId: string }
   /** The inbox of a device has something new. */
   | { readonly kind: 'news'; readonly deviceId: DeviceId }
+  /** The user's badge may be another. */
+  | { readonly kind: 'badge' }
   | { readonly kind: 'revoked'; readonly revoked: Revoked }
 
 /** What is no more: a session, or a device with its sessions. */
@@ -86,6 +88,17 @@ export function tellNews(
   if (user.tell({ kind: 'news', deviceId }) === 'overloaded') user.tellControl({ kind: 'news', deviceId })
 }
 
+/** Tells a user's connections, if there are any, that the badge may be another. */
+export function tellBadge(
+  { connections }: Pick<UserSessionWorld, 'connections'>,
+  users: (userId: string) => Ref<UserSessionMessage>,
+  userId: UserId,
+): void {
+  if (connections.of(String(userId)).length === 0) return
+  const user = users(String(userId))
+  if (user.tell({ kind: 'badge' }) === 'overloaded') user.tellControl({ kind: 'badge' })
+}
+
 class UserSession implements Actor<UserSessionMessage> {
   readonly #world: UserSessionWorld
   readonly #id: string
@@ -103,6 +116,9 @@ class UserSession implements Actor<UserSessionMessage> {
         return this.#onDetached(message.connectionId)
       case 'news':
         return this.#onNews(message.deviceId)
+      case 'badge':
+        for (const { session } of this.#connections) this.#pass(session, BADGE)
+        return
       case 'revoked':
         return this.#onRevoked(message.revoked)
     }
@@ -120,8 +136,9 @@ class UserSession implements Actor<UserSessionMessage> {
       this.#dismiss(oldest, 'too_many_connections')
       this.#tellPresence(oldest.deviceId, false)
     }
-    // It may have looked into the inbox already; what came since was news for nobody.
+    // It may have looked into the inbox and at the badge already; what came since was news for nobody.
     this.#onNews(deviceId)
+    this.#pass(connection.session, BADGE)
   }
 
   #onDetached(connectionId: string): void {
@@ -134,8 +151,7 @@ class UserSession implements Actor<UserSessionMessage> {
 
   #onNews(deviceId: DeviceId): void {
     for (const { deviceId: each, session } of this.#connections) {
-      if (each !== deviceId) continue
-      if (session.tell(NEWS) === 'overloaded') session.tellControl(OVERRUN)
+      if (each === deviceId) this.#pass(session, NEWS)
     }
   }
 
@@ -161,6 +177,10 @@ class UserSession implements Actor<UserSessionMessage> {
     session.tellControl({ kind: 'dismissed', why })
   }
 
+  #pass(session: Ref<StompSessionMessage>, message: StompSessionMessage): void {
+    if (session.tell(message) === 'overloaded') session.tellControl(OVERRUN)
+  }
+
   #tellPresence(deviceId: DeviceId, isOnline: boolean): void {
     this.#world.onPresence(BigInt(this.#id) as UserId, deviceId, isOnline)
   }
@@ -177,6 +197,7 @@ function isRevoked(connection: LiveConnection, revoked: Revoked): boolean {
 
 const NONE: readonly LiveConnection[] = []
 const NEWS: StompSessionMessage = { kind: 'news' }
+const BADGE: StompSessionMessage = { kind: 'badge' }
 const OVERRUN: StompSessionMessage = { kind: 'overrun' }
 /** Each is a word that there is something. */
 const MAILBOX_MESSAGES_MAX = 1_024

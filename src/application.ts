@@ -113,6 +113,8 @@ export interface ApplicationParts {
   readonly onAccountEnded: (userId: UserId) => void
   /** Something waits in a device's inbox. */
   readonly onNews: (userId: UserId, deviceId: DeviceId) => void
+  /** The user's badge may be another. */
+  readonly onBadgeChanged: (userId: UserId) => void
   /** Whether the device has a socket at this moment. */
   readonly isConnected: (userId: UserId, deviceId: DeviceId) => boolean
   /** Something waits to be sent by a channel. */
@@ -230,11 +232,8 @@ function openStores(parts: ApplicationParts) {
   const outbox = new OutboxStore(database, secrets, randomBytes, parts.onOutgoing)
   const inbox = new InboxStore(base)
   const notices = new Notices({ ...base, devices, inbox, outbox })
-  const history = new CallHistoryStore({
-    ...base,
-    onMissedChanged: (userId, nowMs) =>
-      notices.tell(userId, { kind: 'badge', badge: contacts.badgeOf(userId, nowMs) }, nowMs),
-  })
+  const onBadgeChanged = (userId: UserId) => database.afterCommit(() => parts.onBadgeChanged(userId))
+  const history = new CallHistoryStore({ ...base, onMissedChanged: onBadgeChanged })
   const errands = new Errands(base)
   const lists = new IdLists(database)
   const contacts: ContactStore = new ContactStore({
@@ -243,6 +242,7 @@ function openStores(parts: ApplicationParts) {
     lists,
     displayNameOf: userId => accounts.displayNameOf(userId),
     tell: (userId, body, nowMs) => notices.tell(userId, body, nowMs),
+    onIncomingChanged: onBadgeChanged,
     missedCallsOf: userId => history.missedOf(userId),
   })
   const idempotency = new IdempotencyStore(database, expiries, secrets, randomBytes)

@@ -269,7 +269,7 @@ async function startApplication(
     devConsole,
     onFault: house.onFault,
   })
-  const { connections, callIndex, askRoom, onNews, onSeen } = signalling
+  const { connections, callIndex, askRoom, onNews, onBadgeChanged, onSeen } = signalling
   const { onSessionOver, onSignedOut, onDeviceRemoved, onBlocked, onAccountEnded } = signalling
   const application = openApplication({
     config: config.application,
@@ -290,6 +290,7 @@ async function startApplication(
     askRoom,
     callIndex,
     onNews,
+    onBadgeChanged,
     onSeen,
     onSessionOver,
     onSignedOut,

@@ -11,6 +11,7 @@ import type { SessionCalls, SessionDevice, StompSessionMessage } from '../actors
 import {
   LiveConnections,
   type Revoked,
+  tellBadge,
   tellNews,
   type UserSessionMessage,
   userSessionKind,
@@ -20,7 +21,7 @@ import { userView } from './api/user-view.ts'
 import type { Application } from './application.ts'
 import type { CallRequest } from './domain/call-command.ts'
 import type { DeviceId, UserId } from './domain/ids.ts'
-import { type Notice, newEventId } from './domain/notice.ts'
+import { type Badge, type Notice, newEventId } from './domain/notice.ts'
 import type { Rates } from './domain/rates.ts'
 import { TokenBuckets } from './domain/token-bucket.ts'
 import { UnansweredRings } from './domain/unanswered-rings.ts'
@@ -114,6 +115,9 @@ export class Signalling {
   /** A device's inbox has something new. */
   readonly onNews = (userId: UserId, deviceId: DeviceId): void =>
     tellNews({ connections: this.connections }, this.#users, userId, deviceId)
+
+  readonly onBadgeChanged = (userId: UserId): void =>
+    tellBadge({ connections: this.connections }, this.#users, userId)
 
   /** A request of the device came: it is there, whether it has a socket or not. */
   readonly onSeen = (userId: UserId, deviceId: DeviceId): void => {
@@ -216,8 +220,12 @@ export class Signalling {
       authenticate: authorization => authentication.callerOf(authorization),
       noteFailedConnect: network => failedConnects?.take(network, monotonicMs()) ?? 0,
       inbox: stores.deviceInbox,
-      eventBody: (notice: Notice, { userId, deviceId }: SessionDevice) =>
-        formatJson(eventBody(notice, { deviceId, user: () => userView(stores, userId, deviceId) }), idsAs),
+      badgeOf: stores.badgeOf,
+      eventBody: (notice: Notice, { userId, deviceId }: SessionDevice, badge: Badge | undefined) =>
+        formatJson(
+          eventBody(notice, { deviceId, user: () => userView(stores, userId, deviceId), badge }),
+          idsAs,
+        ),
       calls: this.#calls,
       users: this.#users,
       topics,

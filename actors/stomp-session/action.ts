@@ -3,7 +3,7 @@
  * that can be refused by looking at the frame is refused before there is an action.
  */
 
-import { type InboxPosition, parsePosition } from '../../src/domain/inbox.ts'
+import { type InboxPosition, isLiveId, parsePosition } from '../../src/domain/inbox.ts'
 import type { SaidCallCommand } from '../../src/schema/call.ts'
 import type { Frame, Headers, StompVersion } from '../../src/stomp/frame.ts'
 import { userHeaders } from '../../src/stomp/user-headers.ts'
@@ -28,6 +28,8 @@ export interface Acknowledgement {
   readonly messageId: string
   /** What it names in an inbox, if it is such a name. */
   readonly position: InboxPosition | undefined
+  /** Whether it names what was told live behind the position. */
+  readonly isLive: boolean
   /** Where the frame names one; in 1.1 it has to. */
   readonly subscriptionId: string | undefined
   /** `keep`: this device could not use it, and may be given it on another connection. */
@@ -44,7 +46,8 @@ export function readAcknowledgement(frame: Frame, version: StompVersion): Acknow
   if (subscriptionId === undefined && version === '1.1') requiredHeader(frame, 'subscription')
   const isKept = frame.command === 'NACK' && frame.header('requeue') !== 'false'
   const position = parsePosition(messageId)
-  return { messageId, position, subscriptionId, outcome: isKept ? 'keep' : 'settle' }
+  const isLive = position !== undefined && isLiveId(messageId)
+  return { messageId, position, isLive, subscriptionId, outcome: isKept ? 'keep' : 'settle' }
 }
 
 /** A message to a queue of the development surface. */

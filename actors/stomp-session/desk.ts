@@ -13,6 +13,7 @@ import { MessageTemplate } from '../../src/stomp/serializer.ts'
 import type { SubscriptionHeads } from '../../src/stomp/subscription-heads.ts'
 import type { Connection } from '../../src/transport/connection.ts'
 import type { InboxDelivery, QueueSubscription } from './inbox-delivery.ts'
+import { tellBadge } from './live-badge.ts'
 import { Peer, type PeerOwner } from './peer.ts'
 import { encodeError, refusalOf, SessionRefusal, slowRefusal } from './refusal.ts'
 import type { LiveSubscription } from './subscription.ts'
@@ -38,6 +39,8 @@ export class Desk implements PeerOwner {
   live: readonly LiveSubscription[] = NONE
   /** Made by the first subscription to the inbox. */
   inbox: InboxDelivery | undefined = undefined
+  /** Whether the badge could not be told, since the client does not read. */
+  isBadgeDue = false
   /** Made by the first BEGIN. */
   transactions: Transactions | undefined = undefined
   #device: SessionDevice | undefined = undefined
@@ -204,8 +207,9 @@ export class Desk implements PeerOwner {
   /** Gives what waits in the inbox to those who have room for it. */
   pump(): void {
     if (this.inbox === undefined) return
-    this.inbox.pump()
+    this.settleSoon(this.inbox.pump())
     this.#startInboxTimers()
+    if (this.isBadgeDue) tellBadge(this)
   }
 
   /** Settles what was written to subscriptions that acknowledge nothing, if it has left. */

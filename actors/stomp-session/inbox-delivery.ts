@@ -16,6 +16,7 @@ import {
   type InboxPosition,
   parsePosition,
 } from '../../src/domain/inbox.ts'
+import { type Badge, carriesBadge } from '../../src/domain/notice.ts'
 import { encodeTextMessage, MessageTemplate } from '../../src/stomp/serializer.ts'
 import type { NamedHead } from '../../src/stomp/subscription-heads.ts'
 import type { InboxMessage } from '../../src/store/inbox-store.ts'
@@ -46,6 +47,8 @@ export class QueueSubscription {
   /** The last offset it was given, and the last that the store knows to have been given. */
   given = 0
   marked = 0
+  /** The badge as its client knows it; undefined before it was told (`live-badge.ts`). */
+  badgeTold: Badge | undefined = undefined
   /** Offsets given and not done with, in order; undefined until there is one, as most are idle. */
   #open: number[] | undefined = undefined
 
@@ -80,7 +83,7 @@ export class QueueSubscription {
   }
 }
 
-type InboxDeliveryWorld = Pick<StompSessionWorld, 'inbox' | 'eventBody'>
+type InboxDeliveryWorld = Pick<StompSessionWorld, 'inbox' | 'eventBody' | 'badgeOf'>
 
 export class InboxDelivery {
   readonly #world: InboxDeliveryWorld
@@ -168,19 +171,26 @@ export class InboxDelivery {
     this.#subscriptions = this.#subscriptions.filter(each => each !== subscription)
   }
 
-  /** Gives each subscription what it has room for. */
-  pump(): void {
+  /** Gives each subscription what it has room for; returns offsets of what is to be settled and given to nobody. */
+  pump(): readonly number[] {
     const { userId, deviceId } = this.#device
+    const former: number[] = []
     for (;;) {
       const cursor = this.#lowestCursor()
-      if (cursor === undefined || this.#outlet.isHeld) return
+      if (cursor === undefined || this.#outlet.isHeld) return former
       const messages = this.#world.inbox.after(userId, deviceId, cursor, BATCH_MESSAGES)
       for (const message of messages) {
+        if (isFormerBadge(message)) former.push(message.offset)
         this.#offer(message)
-        if (this.#outlet.isHeld) return
+        if (this.#outlet.isHeld) return former
       }
-      if (messages.length < BATCH_MESSAGES) return
+      if (messages.length < BATCH_MESSAGES) return former
     }
+  }
+
+  /** The last message of the subscription that its client has seen. */
+  lastSeenBy({ given, seenBefore }: QueueSubscription): InboxPosition {
+    return { epoch: this.#epochNow(), offset: Math.max(given, seenBefore) }
   }
 
   /**
@@ -282,7 +292,7 @@ export class InboxDelivery {
     const { userId, deviceId } = this.#device
     for (const subscription of this.#subscriptions) {
       if (subscription.isFull || offset <= subscription.cursor) continue
-      const isWanted = subscription.queue === queue && !this.#kept?.has(offset)
+      const isWanted = subscription.queue === queue && !this.#kept?.has(offset) && !isFormerBadge(message)
       if (isWanted && !this.#world.inbox.isSettling(userId, deviceId, offset)) {
         if (subscription.mode !== 'auto' && subscription.openCount >= subscription.window) {
           subscription.isFull = true
@@ -308,8 +318,12 @@ export class InboxDelivery {
     const { notice } = item
     const times = ['timestamp', String(notice.sentAtMs), 'expires', String(expiresAtMs)]
     const headers = ['type', notice.kind, ...times, 'content-type', 'application/json']
-    const body = this.#world.eventBody(notice, this.#device)
+    const badge = carriesBadge(notice) ? this.#world.badgeOf(this.#device.userId) : undefined
+    const body = this.#world.eventBody(notice, this.#device, badge)
     this.#outlet.send(encodeTextMessage(named.head, messageId, isRedelivered, headers, body), true)
+    // A client may pass over what it was given before.
+    if (badge === undefined || isRedelivered) return
+    for (const each of this.#subscriptions) if (each.badgeTold !== undefined) each.badgeTold = badge
   }
 
   /** An inbox has none before its first message. */
@@ -333,6 +347,11 @@ export class InboxDelivery {
     }
     return false
   }
+}
+
+/** Earlier versions kept the badge as a message. What it was then is of no use to anyone. */
+function isFormerBadge({ item }: InboxMessage): boolean {
+  return item.kind === 'notice' && item.notice.kind === 'badge'
 }
 
 const NONE: readonly QueueSubscription[] = []

@@ -17,6 +17,7 @@ import {
 } from './action.ts'
 import { type Asked, askedBy, type Desk } from './desk.ts'
 import type { QueueSubscription } from './inbox-delivery.ts'
+import { holderBefore } from './live-badge.ts'
 import { protocolRefusal } from './refusal.ts'
 import { destinationOf, forbidden, type LiveSubscription, requiredHeader } from './subscription.ts'
 
@@ -127,7 +128,9 @@ function putOff(desk: Desk, transaction: string, action: Action, frame: Frame): 
   desk.receiptInOrder(frame.header('receipt'))
 }
 
-function isKnown(desk: Desk, { messageId, position, subscriptionId }: Acknowledgement): boolean {
+function isKnown(desk: Desk, { messageId, position, isLive, subscriptionId }: Acknowledgement): boolean {
+  // Badges are not remembered: an acknowledgement does nothing for one.
+  if (isLive) return desk.inbox !== undefined
   if (position !== undefined && desk.inbox?.find(position, subscriptionId) !== undefined) return true
   return desk.live.some(subscription => subscription.wasGiven(messageId))
 }
@@ -159,10 +162,10 @@ function causeOfUnknown(desk: Desk, { position, subscriptionId }: Acknowledgemen
 /** Offsets that are thereby settled. What was done with before, or with another subscription, is passed over. */
 function acknowledge(
   { inbox }: Desk,
-  { position, subscriptionId, outcome }: Acknowledgement,
+  { position, isLive, subscriptionId, outcome }: Acknowledgement,
 ): readonly number[] {
   if (inbox === undefined || position === undefined) return []
-  const holder = inbox.find(position, subscriptionId)
+  const holder = isLive ? holderBefore(inbox, position, subscriptionId) : inbox.find(position, subscriptionId)
   if (holder === undefined || holder === 'passed') return []
   if (outcome === 'settle') return inbox.acknowledge(holder, position.offset)
   inbox.keep(holder, position.offset)

@@ -28,6 +28,7 @@ import { SubscriptionHeads } from '../../src/stomp/subscription-heads.ts'
 import type { Accept, Connection, ConnectionEvents } from '../../src/transport/connection.ts'
 import { connectedHeaders, signInWith, versionOf } from './connect.ts'
 import { askedBy, Desk } from './desk.ts'
+import { tellBadge } from './live-badge.ts'
 import {
   dismissalRefusal,
   overloadRefusal,
@@ -136,6 +137,8 @@ class StompSession implements Actor<StompSessionMessage> {
         return this.#onBytes(desk, message.take())
       case 'news':
         return desk.pump()
+      case 'badge':
+        return tellBadge(desk)
       case 'timer':
         return this.#onTimer(desk, message.timer)
       case 'topic-joined':

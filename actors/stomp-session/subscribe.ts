@@ -10,6 +10,7 @@ import type { Frame } from '../../src/stomp/frame.ts'
 import type { NamedHead } from '../../src/stomp/subscription-heads.ts'
 import { CALL_TOPIC, type Desk, ERRORS_TOPIC } from './desk.ts'
 import { InboxDelivery, QueueSubscription } from './inbox-delivery.ts'
+import { BADGE_QUEUE, tellBadge } from './live-badge.ts'
 import { limitRefusal, overloadRefusal, protocolRefusal } from './refusal.ts'
 import {
   destinationOf,
@@ -97,6 +98,7 @@ function subscribeToQueue(desk: Desk, queue: string, request: SubscribeRequest):
   desk.peer.receipt(receipt, since === undefined ? [] : ['recovered', String(isRecovered)])
   // To look into an empty inbox costs as much as the rest of a SUBSCRIBE, and most are (`connect-rate` in `bench/`).
   if (!isEmpty) desk.pump()
+  if (queue === BADGE_QUEUE) tellBadge(desk)
 }
 
 /** Whether the device may is for the room to say, so the RECEIPT waits for it. */

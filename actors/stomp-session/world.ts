@@ -1,7 +1,7 @@
 /** What a connection's session is told, and what it needs of the world around it. */
 
 import type { DeviceId, UserId } from '../../src/domain/ids.ts'
-import type { Notice } from '../../src/domain/notice.ts'
+import type { Badge, Notice } from '../../src/domain/notice.ts'
 import type { SignalError } from '../../src/errors.ts'
 import type { Ref } from '../../src/runtime/actor.ts'
 import type { SaidCallCommand } from '../../src/schema/call.ts'
@@ -27,6 +27,8 @@ export type StompSessionMessage =
   | { readonly kind: 'overrun' }
   /** The device's inbox has something new. */
   | { readonly kind: 'news' }
+  /** The user's badge may be another. */
+  | { readonly kind: 'badge' }
   | { readonly kind: 'dismissed'; readonly why: Dismissal }
   | { readonly kind: 'timer'; readonly timer: SessionTimer }
   | TopicMessage
@@ -95,8 +97,10 @@ export interface StompSessionWorld {
   /** Counts a CONNECT whose credentials are bad; returns 0, or how many milliseconds its network has to wait. */
   readonly noteFailedConnect: (network: string) => number
   readonly inbox: SessionInbox
-  /** The JSON of a notice as the device reads it (contract 7.3). */
-  readonly eventBody: (notice: Notice, reader: SessionDevice) => string
+  /** The user's badge as it is now. */
+  readonly badgeOf: (userId: UserId) => Badge
+  /** The JSON of a notice as the device reads it (contract 7.3), with the badge if it carries it. */
+  readonly eventBody: (notice: Notice, reader: SessionDevice, badge: Badge | undefined) => string
   readonly calls: SessionCalls
   /** The user session of a user, by decimal id. */
   readonly users: (userId: string) => Ref<UserSessionMessage>

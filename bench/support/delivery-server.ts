@@ -117,6 +117,7 @@ class House {
         sessionName: sessionName(randomBytes(16)),
       }),
       noteFailedConnect: () => 0,
+      badgeOf: () => NO_BADGE,
       inbox: {
         head(_userId, deviceId) {
           const { nextOffset, waiting } = deviceOf(deviceId)
@@ -203,3 +204,4 @@ const LATER_MS = NOW_MS + 60_000
 const EVENT_ID = 'x'.repeat(22)
 const BODY_BYTES_MAX = 512 * 1024
 const SEALED_KEY_BYTES = 125
+const NO_BADGE = { total: 0, friendRequests: 0, missedCalls: 0 }

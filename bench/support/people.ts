@@ -95,6 +95,7 @@ export class Town {
       randomBytes,
       displayNameOf: () => NAME,
       tell: () => undefined,
+      onIncomingChanged: () => undefined,
       missedCallsOf: () => 0,
     })
     this.#shareTokens = new ShareTokenStore({ database, expiries, lists, secrets })

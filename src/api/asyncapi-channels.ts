@@ -32,7 +32,7 @@ export function channels(problem: TSchema): readonly Channel[] {
   return [
     queue('calls', 'Invitations, their ends, keys: what concerns this device in its calls'),
     queue('contacts', 'Friend requests and contacts'),
-    queue('account', 'Devices, sessions, the profile, the badge'),
+    queue('account', 'Devices, sessions, the profile, the badge', BADGE_IS_LIVE),
     {
       id: 'errors',
       address: '/user/queue/errors',
@@ -54,11 +54,11 @@ export function channels(problem: TSchema): readonly Channel[] {
   ]
 }
 
-function queue(name: NoticeQueue, summary: string): Channel {
+function queue(name: NoticeQueue, summary: string, exception = ''): Channel {
   const messages = schemasOf(type => !isTopicEvent(type) && queueOfNotice(type as Notice['kind']) === name)
   return {
     ...{ id: name, address: `/user/queue/${name}`, summary, kind: 'queue', messages },
-    description: 'A device may SUBSCRIBE to its own. Kept on disk until acknowledged or expired.',
+    description: `A device may SUBSCRIBE to its own. Kept on disk until acknowledged or expired.${exception}`,
   }
 }
 
@@ -89,6 +89,11 @@ function errorSchema(problem: TSchema): TSchema {
     problem,
   })
 }
+
+const BADGE_IS_LIVE =
+  ' `badge` alone is state and live only: told to each SUBSCRIBE, and when no other event carries the change.'
+/** Messages of queues that no inbox keeps. */
+export const LIVE_IN_QUEUES: ReadonlySet<string> = new Set<EventType>(['badge'])
 
 const TOPIC_EVENTS = [
   'participant_invited',

@@ -30,7 +30,7 @@ const SUMMARIES: Readonly<Record<EventType | CommandName | 'error', string>> = {
     'Another device took over the push tokens of this one, which calls do not wake any more: show it',
   session_revoked: 'Sessions of this user were ended, and why',
   profile_changed: 'The profile as it is now',
-  badge: 'What the badge of the app should say',
+  badge: 'What the badge of the app should say: live only, told on SUBSCRIBE and when it changes',
   error: 'A frame of this connection was refused',
   participant_invited: 'Somebody was asked into the call',
   participant_ringing: 'A device of theirs rings',

@@ -5,7 +5,7 @@
 
 import Type from 'typebox'
 import type { HttpRoute } from '../transport/http.ts'
-import { type Channel, channels } from './asyncapi-channels.ts'
+import { type Channel, channels, LIVE_IN_QUEUES } from './asyncapi-channels.ts'
 import { exampleOf } from './asyncapi-examples.ts'
 import { summaryOf } from './asyncapi-summaries.ts'
 import { documentRoute } from './document-route.ts'
@@ -101,7 +101,7 @@ function messagesOf(
       name,
       summary: summaryOf(name),
       contentType: 'application/json',
-      traits: [{ $ref: `#/components/messageTraits/${kind}` }],
+      traits: [{ $ref: `#/components/messageTraits/${LIVE_IN_QUEUES.has(name) ? 'state' : kind}` }],
       payload: schemas.refer(schemaName(name, kind), schema),
       examples: [{ name, payload: exampleOf(name) }],
     },
@@ -143,6 +143,19 @@ const TRAITS = {
         timestamp: text('`sentAt` of the body'),
         expires: text('Milliseconds since 1970 after which the message is not delivered any more'),
         redelivered: text('`true` when a connection before this one was given it'),
+      },
+    },
+  },
+  state: {
+    headers: {
+      type: 'object',
+      required: ['message-id', 'type', 'timestamp'],
+      properties: {
+        'message-id': text(
+          '`<epoch>-<offset>-<eventId>`: the place of the kept message before it, for `since`; an ACK is not needed',
+        ),
+        type: text('As in the body'),
+        timestamp: text('`sentAt` of the body'),
       },
     },
   },

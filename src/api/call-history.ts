@@ -43,9 +43,9 @@ function markHistorySeen({ callHistory }: CallHistoryWorld): Operation {
     summary: 'You have looked at your missed calls: they count in the badge no more',
     replies: { 204: null },
     codes: [],
-    handle: ({ caller: { userId }, nowMs, commit }) =>
+    handle: ({ caller: { userId }, commit }) =>
       commit(() => {
-        callHistory.markSeen(userId, nowMs)
+        callHistory.markSeen(userId)
         return { status: 204 }
       }),
   })
@@ -60,10 +60,10 @@ function forgetCall({ callHistory }: CallHistoryWorld): Operation {
     summary: 'Forget one call',
     replies: { 204: null },
     codes: ['CALL_NOT_FOUND'],
-    handle: ({ caller: { userId }, params, nowMs, commit }) => {
+    handle: ({ caller: { userId }, params, commit }) => {
       const callId = readCallId(params[0])
       return commit(() => {
-        if (!callHistory.remove(userId, callId, nowMs)) throw callNotFound()
+        if (!callHistory.remove(userId, callId)) throw callNotFound()
         return { status: 204 }
       })
     },
@@ -79,9 +79,9 @@ function forgetHistory({ callHistory }: CallHistoryWorld): Operation {
     summary: 'Forget all calls',
     replies: { 204: null },
     codes: [],
-    handle: ({ caller: { userId }, nowMs, commit }) =>
+    handle: ({ caller: { userId }, commit }) =>
       commit(() => {
-        callHistory.removeAll(userId, nowMs)
+        callHistory.removeAll(userId)
         return { status: 204 }
       }),
   })

@@ -69,7 +69,7 @@ export function pushContentOf(notice: Notice, addressee: Addressee): PushContent
       return missedCallOf(notice, addressee)
     case 'friend_request':
     case 'contact_added':
-      return contactAlertOf(notice)
+      return contactAlertOf(notice, addressee)
     case 'device_added':
     case 'device_push_lost':
     case 'session_revoked':
@@ -145,15 +145,16 @@ function missedCallOf(notice: NoticeOf<'call_missed'>, addressee: Addressee): Al
   }
 }
 
-function contactAlertOf(notice: NoticeOf<'friend_request' | 'contact_added'>): Alert {
+function contactAlertOf(notice: NoticeOf<'friend_request' | 'contact_added'>, { badgeOf }: Addressee): Alert {
   const type = notice.kind === 'friend_request' ? 'newFriendRequested' : 'acceptFriendRequested'
-  const { requestId, userId, displayName, badge } = notice
+  const { requestId, userId, displayName } = notice
+  const badge = badgeOf()
   const ids = { requestId: `${requestId}`, userId: `${userId}` }
   return {
     kind: 'alert',
     ...{ locKey: type, locArgs: [displayName], thread: 'contacts' },
-    badge: badge.total,
-    members: { type, ...ids, displayName, badge: badge.total, ...eventOf(notice) },
+    badge,
+    members: { type, ...ids, displayName, badge, ...eventOf(notice) },
   }
 }
 

@@ -50,7 +50,19 @@ export function formatPosition({ epoch, offset }: InboxPosition): string {
   return `${epoch.toString(36)}-${offset}`
 }
 
-/** Undefined for a text that no inbox ever gave out. */
+/**
+ * `<epoch>-<offset>-<eventId>`: names what is told live on a queue. The position is the last message's that came before it
+ * there, so that a client may acknowledge it and give it as `since` like any other.
+ */
+export function formatLiveId(before: InboxPosition, eventId: string): string {
+  return `${formatPosition(before)}-${eventId}`
+}
+
+export function isLiveId(text: string): boolean {
+  return LIVE_FORM.test(text)
+}
+
+/** The position that a message-id names or, of a live one, follows; undefined for a text that no inbox ever gave out. */
 export function parsePosition(text: string): InboxPosition | undefined {
   const [, epochText, offsetText] = POSITION_FORM.exec(text) ?? []
   if (epochText === undefined || offsetText === undefined) return undefined
@@ -86,5 +98,6 @@ const QUEUES: Record<Notice['kind'], NoticeQueue> = {
 }
 
 /** An epoch has 32 bits, an offset less than 2^48, whose digits a double holds exactly. */
-const POSITION_FORM = /^(0|[1-9a-z][0-9a-z]{0,6})-(0|[1-9][0-9]{0,13})$/
+const POSITION_FORM = /^(0|[1-9a-z][0-9a-z]{0,6})-(0|[1-9][0-9]{0,13})(?:-[\w-]{22})?$/
+const LIVE_FORM = /^[0-9a-z]+-[0-9]+-[\w-]{22}$/
 const EPOCH_MAX = 2 ** 32 - 1

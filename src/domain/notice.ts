@@ -7,6 +7,7 @@ import type { CallNoticeBody } from './call-notice.ts'
 import type { PushTokenName } from './device.ts'
 import type { DeviceId, RequestId, UserId } from './ids.ts'
 
+/** What a user has not looked at, as their app's icon counts it. */
 export interface Badge {
   readonly total: number
   readonly friendRequests: number
@@ -24,7 +25,6 @@ export type PersonalNoticeBody =
       readonly displayName: string
       readonly message?: string
       readonly createdAtMs: number
-      readonly badge: Badge
     }
   | { readonly kind: 'friend_request_cancelled'; readonly requestId: RequestId; readonly userId: UserId }
   | {
@@ -34,7 +34,6 @@ export type PersonalNoticeBody =
       /** The request that was accepted; its sender is told by push, the one who accepted it is not. */
       readonly requestId: RequestId
       readonly isPushed: boolean
-      readonly badge: Badge
     }
   | { readonly kind: 'contact_removed'; readonly userId: UserId; readonly displayName: string }
   | {
@@ -56,12 +55,26 @@ export type PersonalNoticeBody =
   | { readonly kind: 'session_revoked'; readonly reason: string }
   /** The profile or the login methods are not what they were; a device reads them anew. */
   | { readonly kind: 'profile_changed' }
-  | { readonly kind: 'badge'; readonly badge: Badge }
 
-export type Notice = NoticeBody & {
+/** The badge is state: connections are told it live, and nothing keeps it. Inboxes of earlier versions hold some. */
+export interface BadgeState {
+  readonly kind: 'badge'
+  readonly badge: Badge
+}
+
+export type Notice = (NoticeBody | BadgeState) & {
   /** 22 base64url characters. */
   readonly eventId: string
   readonly sentAtMs: number
+}
+
+export function isSameBadge(one: Badge, other: Badge): boolean {
+  return one.friendRequests === other.friendRequests && one.missedCalls === other.missedCalls
+}
+
+/** Whether the notice's body says the badge, as it is when a device reads it. */
+export function carriesBadge({ kind }: Notice): boolean {
+  return kind === 'call_cancelled' || kind === 'call_missed'
 }
 
 /** An id of no other event: 22 base64url characters. `randomBytes` gives that many bytes of a cryptographic generator. */

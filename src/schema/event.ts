@@ -6,7 +6,7 @@
 import Type, { type TObject, type TProperties } from 'typebox'
 import type { CallTopicEvent, PersonName } from '../domain/call-notice.ts'
 import type { DeviceId } from '../domain/ids.ts'
-import type { Notice } from '../domain/notice.ts'
+import type { Badge as BadgeFigures, Notice } from '../domain/notice.ts'
 import { lastOf } from '../last-of.ts'
 import { Badge, UserView } from './account.ts'
 import {
@@ -37,17 +37,22 @@ export interface EventReader {
   readonly deviceId?: DeviceId
   /** The user as `GET user` has them, for `profile_changed`. */
   readonly user?: () => object
+  /** The user's badge as it is now, for events that carry it. */
+  readonly badge?: BadgeFigures | undefined
 }
 
 /** The body of a message, to be written by `formatJson`: flat, ids as bigints. Nothing is told which is not written here. */
-export function eventBody(event: Notice | TopicEvent, { deviceId, user }: EventReader = {}): object {
+export function eventBody(event: Notice | TopicEvent, { deviceId, user, badge }: EventReader = {}): object {
   const { kind: type, eventId, sentAtMs: sentAt } = event
   // Named each time: to spread what all have in common takes longer than all the rest (`invitations` in `bench/`).
   switch (event.kind) {
     case 'call_invitation':
       return invitationBody(event, deviceId)
     case 'call_cancelled':
-    case 'call_missed':
+    case 'call_missed': {
+      const { callId, callerId, callerName, isVideo, atMs } = event
+      return { v, type, eventId, sentAt, callId, callerId, callerName, isVideo, at: timeText(atMs), badge }
+    }
     case 'call_moved': {
       const { callId, callerId, callerName, isVideo, atMs } = event
       return { v, type, eventId, sentAt, callId, callerId, callerName, isVideo, at: timeText(atMs) }
@@ -181,8 +186,8 @@ export const EVENT_SCHEMAS: Readonly<Record<EventType, TObject>> = {
     participants: Type.Array(Type.Object({ userId: Uint64Text, displayName: Type.String() })),
     keyEpoch: Type.Integer(),
   }),
-  call_cancelled: overEvent('call_cancelled'),
-  call_missed: overEvent('call_missed'),
+  call_cancelled: overEvent('call_cancelled', { badge: Badge }),
+  call_missed: overEvent('call_missed', { badge: Badge }),
   call_answered_elsewhere: overEvent('call_answered_elsewhere', {
     reason: oneOf(['answered', 'declined', 'busy'], 'How the other device answered'),
   }),

@@ -5,7 +5,6 @@
 
 import { type CallHistoryRow, isUnseenMissed } from '../domain/call-history.ts'
 import type { UserId } from '../domain/ids.ts'
-import { assert } from '../errors.ts'
 import type { Database, Table } from './database.ts'
 import { EXPIRY, type Expiries } from './expiries.ts'
 import { idsKey, keyBehind, rangeOf, timeBytes, userInKey } from './keys.ts'
@@ -14,7 +13,7 @@ export interface CallHistoryParts {
   readonly database: Database
   readonly expiries: Expiries
   /** In the transaction in which a user's missed calls became more or fewer. */
-  readonly onMissedChanged: (userId: UserId, nowMs: number) => void
+  readonly onMissedChanged: (userId: UserId) => void
 }
 
 /** A place in the list: that of a row which need not be there any more. */
@@ -70,35 +69,36 @@ export class CallHistoryStore {
    * A call that is missed once more counts as not looked at. Choice: a row that the user deleted while the call goes on
    * comes back when something else becomes of it.
    */
-  put(userId: UserId, row: CallHistoryRow, nowMs: number): void {
-    const before = this.#rows.get(rowKey(userId, placeOf(row)))
-    if (before === undefined) this.#makeRoom(userId, row, nowMs)
-    this.#change(userId, before, row, nowMs)
+  put(userId: UserId, row: CallHistoryRow): void {
+    const known = this.#rows.get(rowKey(userId, placeOf(row)))
+    // The row that goes for want of room is replaced too: counted by itself, the badge would go down and up again.
+    const before = known ?? this.#replacedFor(userId, row)
+    this.#change(userId, before, row)
   }
 
   /** In a transaction: the user has looked at their missed calls. */
-  markSeen(userId: UserId, nowMs: number): void {
+  markSeen(userId: UserId): void {
     const missed = this.missedOf(userId)
     for (const row of this.#unseen(userId, missed)) {
       this.#rows.put(rowKey(userId, placeOf(row)), { ...row, seen: true })
     }
     if (missed === 0) return
     this.#figures.put(idsKey(userId), { ...this.#figuresOf(userId), missed: 0 })
-    this.#parts.onMissedChanged(userId, nowMs)
+    this.#parts.onMissedChanged(userId)
   }
 
   /** In a transaction: false when the user has no row of this call. */
-  remove(userId: UserId, callId: bigint, nowMs: number): boolean {
+  remove(userId: UserId, callId: bigint): boolean {
     const row = this.#find(userId, callId)
-    if (row !== undefined) this.#change(userId, row, undefined, nowMs)
+    if (row !== undefined) this.#change(userId, row, undefined)
     return row !== undefined
   }
 
   /** In a transaction: removes all rows of the user. */
-  removeAll(userId: UserId, nowMs: number): void {
+  removeAll(userId: UserId): void {
     const missed = this.missedOf(userId)
     this.eraseOf(userId)
-    if (missed > 0) this.#parts.onMissedChanged(userId, nowMs)
+    if (missed > 0) this.#parts.onMissedChanged(userId)
   }
 
   /** In a transaction: nothing remains of the user's own rows; those of others keep the name that they knew. */
@@ -109,12 +109,12 @@ export class CallHistoryStore {
     }
   }
 
-  #makeRoom(userId: UserId, { createdAtMs }: CallHistoryRow, nowMs: number): void {
+  /** The oldest row, where a new one takes its place. */
+  #replacedFor(userId: UserId, { createdAtMs }: CallHistoryRow): CallHistoryRow | undefined {
     const { count } = this.#figuresOf(userId)
     // One ending for a user, at that of the oldest row: what is deleted meanwhile leaves none behind.
     if (count === 0) this.#parts.expiries.add(EXPIRY.callHistory, createdAtMs + KEPT_MS, idsKey(userId))
-    if (count < ROWS_MAX) return
-    for (const row of this.#oldest(userId, 1)) this.#change(userId, row, undefined, nowMs)
+    return count < ROWS_MAX ? undefined : this.#oldest(userId, 1)[0]
   }
 
   /** Removes what is older than it may be; returns when the next row is. */
@@ -122,32 +122,21 @@ export class CallHistoryStore {
     for (const row of this.#oldest(userId, ROWS_MAX)) {
       const endsAtMs = row.createdAtMs + KEPT_MS
       if (nowMs < endsAtMs) return endsAtMs
-      this.#change(userId, row, undefined, nowMs)
+      this.#change(userId, row, undefined)
     }
     return undefined
   }
 
-  /** Has `after` stand where `before` stood, and keeps the figures. */
-  #change(
-    userId: UserId,
-    before: CallHistoryRow | undefined,
-    after: CallHistoryRow | undefined,
-    nowMs: number,
-  ): void {
-    const row = after ?? before
-    assert(row !== undefined, 'a row comes, changes or goes')
-    const key = rowKey(userId, placeOf(row))
-    if (after === undefined) this.#rows.remove(key)
-    else this.#rows.put(key, after)
-    this.#countChange(userId, before, after, nowMs)
+  /** Puts `after` in place of `before`, which may be another call's row, and keeps the figures. */
+  #change(userId: UserId, before: CallHistoryRow | undefined, after: CallHistoryRow | undefined): void {
+    if (before !== undefined && before.callId !== after?.callId) {
+      this.#rows.remove(rowKey(userId, placeOf(before)))
+    }
+    if (after !== undefined) this.#rows.put(rowKey(userId, placeOf(after)), after)
+    this.#countChange(userId, before, after)
   }
 
-  #countChange(
-    userId: UserId,
-    before: CallHistoryRow | undefined,
-    after: CallHistoryRow | undefined,
-    nowMs: number,
-  ): void {
+  #countChange(userId: UserId, before: CallHistoryRow | undefined, after: CallHistoryRow | undefined): void {
     const { count, missed } = this.#figuresOf(userId)
     const more = Number(after !== undefined) - Number(before !== undefined)
     const moreMissed = countOfMissed(after) - countOfMissed(before)
@@ -156,7 +145,7 @@ export class CallHistoryStore {
     else if (more !== 0 || moreMissed !== 0) {
       this.#figures.put(key, { count: count + more, missed: missed + moreMissed })
     }
-    if (moreMissed !== 0) this.#parts.onMissedChanged(userId, nowMs)
+    if (moreMissed !== 0) this.#parts.onMissedChanged(userId)
   }
 
   /** Looks through the user's keys: only who deletes a row does not know when its call was created. */

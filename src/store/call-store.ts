@@ -127,7 +127,7 @@ export class CallStore {
       case 'withdraw':
         return void inbox.dropInvitation(effect.userId, effect.deviceId, callId)
       case 'history':
-        return history.put(effect.userId, effect.row, nowMs)
+        return history.put(effect.userId, effect.row)
       case 'topic':
         // Live only: the room tells those who watch.
         return

@@ -51,6 +51,8 @@ export interface ContactStoreParts {
   readonly displayNameOf: (userId: UserId) => string
   /** Tells every device of a user, in the transaction that it is called in. */
   readonly tell: (userId: UserId, body: NoticeBody, nowMs: number) => void
+  /** In the transaction in which the requests that wait for a user became more or fewer. */
+  readonly onIncomingChanged: (userId: UserId) => void
   /** The other part of the badge. */
   readonly missedCallsOf: (userId: UserId) => number
 }
@@ -296,14 +298,14 @@ export class ContactStore {
     }
     this.#tellAdded(senderId, receiverId, accepted, nowMs)
     this.#tellAdded(receiverId, senderId, accepted, nowMs)
-    if (before !== undefined && isOpenToReceiver(before, nowMs)) this.#tellBadge(receiverId, nowMs)
+    if (before !== undefined && isOpenToReceiver(before, nowMs)) this.#parts.onIncomingChanged(receiverId)
     return accepted
   }
 
   #decline(request: FriendRequest, before: FriendRequest | undefined, nowMs: number): void {
     this.#requests.put(request, before)
     this.#requests.quiet(request, nowMs + QUIET_MS)
-    this.#tellBadge(request.receiverId, nowMs)
+    this.#parts.onIncomingChanged(request.receiverId)
   }
 
   #cancel(request: FriendRequest, nowMs: number): void {
@@ -334,19 +336,17 @@ export class ContactStore {
     { requestId, senderId, receiverId, message, createdAtMs }: FriendRequest,
     nowMs: number,
   ): void {
-    const badge = this.badgeOf(receiverId, nowMs)
     const displayName = this.#parts.displayNameOf(senderId)
     const said = message === undefined ? {} : { message }
-    const body = { requestId, userId: senderId, displayName, ...said, createdAtMs, badge }
+    const body = { requestId, userId: senderId, displayName, ...said, createdAtMs }
     this.#parts.tell(receiverId, { kind: 'friend_request', ...body }, nowMs)
-    this.#tellBadge(receiverId, nowMs)
+    this.#parts.onIncomingChanged(receiverId)
   }
 
   #tellAdded(userId: UserId, otherId: UserId, { requestId, senderId }: FriendRequest, nowMs: number): void {
-    const badge = this.badgeOf(userId, nowMs)
     const displayName = this.#parts.displayNameOf(otherId)
     const isPushed = userId === senderId
-    const body = { userId: otherId, displayName, requestId, isPushed, badge }
+    const body = { userId: otherId, displayName, requestId, isPushed }
     this.#parts.tell(userId, { kind: 'contact_added', ...body }, nowMs)
   }
 
@@ -361,16 +361,12 @@ export class ContactStore {
   ): void {
     const body = { kind: 'friend_request_cancelled', requestId, userId: senderId } as const
     this.#parts.tell(receiverId, body, nowMs)
-    this.#tellBadge(receiverId, nowMs)
+    this.#parts.onIncomingChanged(receiverId)
   }
 
   /** A request that expired is gone from its receiver's list as one that was cancelled. */
   #tellGone(request: FriendRequest, nowMs: number): void {
     if (request.state === 'pending' && request.isDelivered) this.#tellCancelled(request, nowMs)
-  }
-
-  #tellBadge(userId: UserId, nowMs: number): void {
-    this.#parts.tell(userId, { kind: 'badge', badge: this.badgeOf(userId, nowMs) }, nowMs)
   }
 }
 

@@ -25,6 +25,7 @@ const SEEDS_TO_FIND_MAX: Record<PlantedBug, number> = {
   'ack that settles nothing': 20,
   'index not rebuilt after a failed commit': 500,
   'news lost': 200,
+  'badge lost': 200,
   'swallowed failure': 400,
 }
 

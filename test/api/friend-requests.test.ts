@@ -58,7 +58,6 @@ t.test('a request by id reaches the other, with what was said, and the badge', a
         userId: ann.userId,
         displayName: 'Ann',
         message: 'hello Bob',
-        badge: { total: 1, friendRequests: 1, missedCalls: 0 },
       },
     },
     { userId: bob.userId, body: { kind: 'badge', badge: { total: 1 } } },

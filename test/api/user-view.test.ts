@@ -50,7 +50,7 @@ async function missCall({ world, application }: WholeApplication, { userId }: Pe
     talkedMs: undefined,
     seen: false,
   }
-  await world.database.commit(() => application.stores.history.put(userId, row, world.nowMs()))
+  await world.database.commit(() => application.stores.history.put(userId, row))
 }
 
 async function ask({ send }: WholeApplication, sender: Person, receiver: Person): Promise<void> {

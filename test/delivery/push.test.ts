@@ -294,11 +294,10 @@ t.test('a request of a friend is an alert on the ordinary token, of a device wit
     userId: CALLER.callerId,
     displayName: 'Bob',
     createdAtMs: NOW_MS,
-    badge: { total: 2, friendRequests: 2, missedCalls: 0 },
   }
   await push(IPHONE, body, NOW_MS + 86_400_000)
   await push(PIXEL, body, NOW_MS + 86_400_000)
-  const members = { requestId: '77', userId: '5000000009', displayName: 'Bob', badge: 2 }
+  const members = { requestId: '77', userId: '5000000009', displayName: 'Bob', badge: 3 }
   const [{ token, headers, body: sent }] = atApple() as [ReturnType<typeof atApple>[number]]
   t.same([token, headers['apns-topic'], headers['apns-push-type']], [ALERT_TOKEN, BUNDLE.bundleId, 'alert'])
   t.notOk('apns-collapse-id' in headers)
@@ -307,12 +306,12 @@ t.test('a request of a friend is an alert on the ordinary token, of a device wit
       alert: { 'loc-key': 'newFriendRequested', 'loc-args': ['Bob'] },
       sound: 'default',
       'thread-id': 'contacts',
-      badge: 2,
+      badge: 3,
     },
     ...{ type: 'newFriendRequested', ...members, eventId: EVENT_ID, sentAt: NOW_MS },
   })
   t.match(atGoogle()[0], {
-    data: { type: 'newFriendRequested', badge: '2' },
+    data: { type: 'newFriendRequested', badge: '3' },
     android: { notification: { channel_id: 'contacts', body_loc_key: 'newFriendRequested' } },
   })
 })
@@ -402,9 +401,9 @@ const NOTICES: Record<Notice['kind'], fc.Arbitrary<object>> = {
   }),
   participant_accept_rejoin: fc.record({ ...given, keyEpoch: fc.nat() }),
   key_update: fc.record({ ...given, epoch: fc.nat(), reason: fc.constant('leave') }),
-  friend_request: fc.record({ requestId: id, userId: id, displayName: name, createdAtMs: time, badge }),
+  friend_request: fc.record({ requestId: id, userId: id, displayName: name, createdAtMs: time }),
   friend_request_cancelled: fc.record({ requestId: id, userId: id }),
-  contact_added: fc.record({ userId: id, displayName: name, requestId: id, isPushed: fc.boolean(), badge }),
+  contact_added: fc.record({ userId: id, displayName: name, requestId: id, isPushed: fc.boolean() }),
   contact_removed: fc.record({ userId: id, displayName: name }),
   device_added: fc.record(device),
   device_removed: fc.record(device),

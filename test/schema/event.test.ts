@@ -5,7 +5,7 @@ import { Compile } from 'typebox/schema'
 import { DEFAULT_SETTINGS } from '../../src/domain/account.ts'
 import type { CallTopicEvent, ParticipantView } from '../../src/domain/call-notice.ts'
 import type { CallId, DeviceId, RequestId, UserId } from '../../src/domain/ids.ts'
-import type { NoticeBody } from '../../src/domain/notice.ts'
+import type { BadgeState, NoticeBody } from '../../src/domain/notice.ts'
 import { EVENT_SCHEMAS, type EventType, eventBody } from '../../src/schema/event.ts'
 import { formatJson } from '../../src/schema/json.ts'
 import { unknownMembers } from '../../src/schema/shape.ts'
@@ -35,7 +35,7 @@ const PARTICIPANT_FIELDS = {
 const BADGE = { total: 3, friendRequests: 1, missedCalls: 2 }
 const PHONE = { deviceId: DEVICE, name: 'a phone', platform: 'ios', publicKeyHash: 'hash' }
 
-type Event = NoticeBody | CallTopicEvent
+type Event = NoticeBody | BadgeState | CallTopicEvent
 
 /** An event of each kind, and the fields that its body has beside those of all. */
 const EVENTS: Readonly<Record<EventType, readonly [Event, object]>> = {
@@ -51,8 +51,14 @@ const EVENTS: Readonly<Record<EventType, readonly [Event, object]>> = {
       participants: [{ userId: `${USER}`, displayName: 'Ann' }],
     },
   ],
-  call_cancelled: [{ kind: 'call_cancelled', ...OVER }, OVER_FIELDS],
-  call_missed: [{ kind: 'call_missed', ...OVER }, OVER_FIELDS],
+  call_cancelled: [
+    { kind: 'call_cancelled', ...OVER },
+    { ...OVER_FIELDS, badge: BADGE },
+  ],
+  call_missed: [
+    { kind: 'call_missed', ...OVER },
+    { ...OVER_FIELDS, badge: BADGE },
+  ],
   call_answered_elsewhere: [
     { kind: 'call_answered_elsewhere', ...OVER, reason: 'declined' },
     { ...OVER_FIELDS, reason: 'declined' },
@@ -123,7 +129,7 @@ const EVENTS: Readonly<Record<EventType, readonly [Event, object]>> = {
   friend_request: [
     {
       ...{ kind: 'friend_request', requestId: REQUEST, userId: USER, displayName: 'Ann' },
-      ...{ message: 'hello', createdAtMs: AT_MS, badge: BADGE },
+      ...{ message: 'hello', createdAtMs: AT_MS },
     },
     { requestId: '78', userId: `${USER}`, displayName: 'Ann', message: 'hello', createdAt: AT },
   ],
@@ -134,7 +140,7 @@ const EVENTS: Readonly<Record<EventType, readonly [Event, object]>> = {
   contact_added: [
     {
       ...{ kind: 'contact_added', userId: USER, displayName: 'Ann', requestId: REQUEST },
-      ...{ isPushed: true, badge: BADGE },
+      isPushed: true,
     },
     { userId: `${USER}`, displayName: 'Ann' },
   ],
@@ -172,7 +178,7 @@ const EVENTS: Readonly<Record<EventType, readonly [Event, object]>> = {
 function bodyOf(event: Event): Record<string, unknown> {
   const user = () => EVENTS.profile_changed[1]
   const told = { ...event, eventId: 'an-event', sentAtMs: AT_MS }
-  return JSON.parse(formatJson(eventBody(told, { deviceId: DEVICE, user }), 'string'))
+  return JSON.parse(formatJson(eventBody(told, { deviceId: DEVICE, user, badge: BADGE }), 'string'))
 }
 
 for (const [kind, [event, fields]] of Object.entries(EVENTS)) {

@@ -55,7 +55,7 @@ function row(
 
 function put({ database, history }: House, ...rows: readonly CallHistoryRow[]) {
   return database.commit(() => {
-    for (const one of rows) history.put(ANN, one, one.createdAtMs)
+    for (const one of rows) history.put(ANN, one)
   })
 }
 
@@ -71,7 +71,7 @@ function listed(
 t.test('calls are listed newest first, in pages, each user their own', async t => {
   const house = open(t)
   await put(house, row(1, 100), row(3, 300), row(2, 200), row(5, 300))
-  await house.database.commit(() => house.history.put(BOB, row(9, 100), 100))
+  await house.database.commit(() => house.history.put(BOB, row(9, 100)))
   t.same(listed(house), [5, 3, 2, 1])
   t.same(listed(house, 0, 2), [5, 3])
   t.same(listed(house, 0, 2, { atMs: 300, id: 3n }), [2, 1])
@@ -97,10 +97,10 @@ t.test('missed calls are counted until they were looked at, and every change is 
   await put(house, row(1, 100, 'missed'), row(2, 200), row(3, 300, 'missed'))
   t.same([history.missedOf(ANN), history.missedOf(BOB)], [2, 0])
   t.same(changes.splice(0), ['ann 1', 'ann 2'])
-  await database.commit(() => history.markSeen(ANN, 400))
+  await database.commit(() => history.markSeen(ANN))
   t.same(changes.splice(0), ['ann 0'])
   t.ok(history.list(ANN, { limit: 10 }, 0).every(({ seen }) => seen))
-  await database.commit(() => history.markSeen(ANN, 400))
+  await database.commit(() => history.markSeen(ANN))
   await put(house, row(4, 400))
   t.same(changes, [], 'nothing is told of what changes nothing')
 })
@@ -111,7 +111,7 @@ t.test('a call that is missed once more counts again, once, though it was looked
   await put(house, row(1, 100, 'missed'))
   await put(house, row(1, 100, 'missed'))
   t.equal(history.missedOf(ANN), 1)
-  await database.commit(() => history.markSeen(ANN, 200))
+  await database.commit(() => history.markSeen(ANN))
   await put(house, row(1, 100, 'missed'))
   t.equal(history.missedOf(ANN), 1)
   t.notOk(history.list(ANN, { limit: 1 }, 200)[0]?.seen)
@@ -128,12 +128,12 @@ t.test('rows can be deleted, one or all, with what they count', async t => {
   const { database, history, changes } = house
   await put(house, row(1, 100, 'missed'), row(2, 200, 'missed'), row(3, 300))
   changes.length = 0
-  const remove = (callId: bigint) => database.commit(() => history.remove(ANN, callId, 400))
+  const remove = (callId: bigint) => database.commit(() => history.remove(ANN, callId))
   t.same([await remove(1n), await remove(1n), await remove(3n), await remove(9n)], [true, false, true, false])
   t.same([listed(house), changes], [[2], ['ann 1']])
-  await database.commit(() => history.removeAll(ANN, 400))
+  await database.commit(() => history.removeAll(ANN))
   t.same([listed(house), changes], [[], ['ann 1', 'ann 0']])
-  await database.commit(() => history.removeAll(ANN, 400))
+  await database.commit(() => history.removeAll(ANN))
   t.equal(changes.length, 2)
   t.same(house.rowCounts().slice(0, 2), [0, 0])
   await put(house, row(2, 200, 'missed'))
@@ -172,7 +172,7 @@ t.test('deleted rows leave one ending behind, not one each', async t => {
   const house = open(t)
   for (let callId = 1; callId <= 20; callId++) await put(house, row(callId, callId))
   await house.database.commit(() => {
-    for (let callId = 1n; callId <= 19n; callId++) house.history.remove(ANN, callId, 20)
+    for (let callId = 1n; callId <= 19n; callId++) house.history.remove(ANN, callId)
   })
   t.same(house.rowCounts(), [1, 1, 1])
 })
@@ -180,7 +180,7 @@ t.test('deleted rows leave one ending behind, not one each', async t => {
 t.test('nothing remains of an erased user, and nobody is told', async t => {
   const house = open(t)
   await put(house, row(1, 100, 'missed'), row(2, 200))
-  await house.database.commit(() => house.history.put(BOB, row(1, 100, 'missed'), 100))
+  await house.database.commit(() => house.history.put(BOB, row(1, 100, 'missed')))
   house.changes.length = 0
   await house.database.commit(() => house.history.eraseOf(ANN))
   t.same([listed(house), house.history.missedOf(ANN), house.changes], [[], 0, []])
@@ -210,13 +210,13 @@ t.test('a long random run is as a list on paper has it', async t => {
     } else if (act < 0.7) {
       const isThere = paper.some(one => one.callId === id)
       paper = paper.filter(one => one.callId !== id)
-      if ((await database.commit(() => history.remove(ANN, id, nowMs))) !== isThere) differences += 1
+      if ((await database.commit(() => history.remove(ANN, id))) !== isThere) differences += 1
     } else if (act < 0.72) {
       paper = []
-      await database.commit(() => history.removeAll(ANN, nowMs))
+      await database.commit(() => history.removeAll(ANN))
     } else if (act < 0.78) {
       paper = paper.map(one => ({ ...one, seen: true }))
-      await database.commit(() => history.markSeen(ANN, nowMs))
+      await database.commit(() => history.markSeen(ANN))
     } else {
       nowMs += random() < 0.05 ? pick(60 * DAY_MS) : pick(DAY_MS)
       paper = paper.filter(one => nowMs < one.createdAtMs + KEPT_MS)

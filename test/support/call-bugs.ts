@@ -33,6 +33,8 @@ export type PlantedBug =
   | 'index not rebuilt after a failed commit'
   /** Now and then a connection does not hear that there is something in the inbox. */
   | 'news lost'
+  /** Now and then nobody hears that a badge has changed. */
+  | 'badge lost'
   /** A failed write is taken for one that succeeded. */
   | 'swallowed failure'
 
@@ -90,6 +92,10 @@ export function plantInInbox(bug: PlantedBug | undefined, inbox: SessionInbox): 
 /** Whether a connection is to miss that something is new. */
 export function isNewsLost(bug: PlantedBug | undefined, draw: SeededRandom): boolean {
   return bug === 'news lost' && draw.chance(0.2)
+}
+
+export function isBadgeLost(bug: PlantedBug | undefined, draw: SeededRandom): boolean {
+  return bug === 'badge lost' && draw.chance(0.2)
 }
 
 /** What a room has of the runtime. */

@@ -113,6 +113,7 @@ export class CallRooms {
       lists: new IdLists(world.database),
       displayNameOf: userId => world.accounts.read(userId)?.displayName ?? '',
       tell: () => undefined,
+      onIncomingChanged: () => undefined,
       missedCallsOf: userId => this.history.missedOf(userId),
     })
     this.system = new ActorSystem({

@@ -113,6 +113,10 @@ function faultsOfPhone({ server, ledger }: RunAtRest, phone: RunPhone): string[]
   if (line === undefined) return faults
   const missing = line.missing(nowMs)
   if (missing.length > 0) faults.push(`${name} is not sent ${missing.map(({ offset }) => offset)}`)
+  const { missedCalls } = server.stores.badgeOf(actor.userId)
+  if (line.isReading && line.missedCalls !== missedCalls) {
+    faults.push(`the badge of ${name} is ${line.missedCalls}, not ${missedCalls}`)
+  }
   for (const callId of phone.rings.keys()) {
     if (phone.mayMissSomething || !line.isUpToDate || !phone.isRinging(callId, nowMs)) continue
     const participant = participantOf(ledger.calls.get(callId)!.call, actor.userId)

@@ -6,7 +6,7 @@
 
 import type { CallTopicEvent } from '../../src/domain/call-notice.ts'
 import type { CallId } from '../../src/domain/ids.ts'
-import { parsePosition } from '../../src/domain/inbox.ts'
+import { isLiveId, parsePosition } from '../../src/domain/inbox.ts'
 import { eventText, type Message, noticeIn, ownersOfKeys } from './call-run-ledger.ts'
 import { Link, type LinkOwner, type ServerFrame } from './call-run-link.ts'
 import type { RunPhone } from './call-run-phone.ts'
@@ -45,6 +45,8 @@ export class Line implements LinkOwner {
   readonly #acks = new Map<string, readonly number[]>()
   /** Message-ids that are to be acknowledged later, each with its subscription. */
   #waiting: (readonly [QueueLine, string])[] = []
+  /** How many missed calls the server said last, by a badge or beside the end of a ring. */
+  missedCalls: number | undefined
 
   constructor(phone: RunPhone, manners: LineManners) {
     this.#phone = phone
@@ -85,10 +87,14 @@ export class Line implements LinkOwner {
     for (const [line, messageId] of waiting) this.#acknowledge(line, messageId)
   }
 
+  /** Whether the connection goes on, and the client has read what was sent. */
+  get isReading(): boolean {
+    return !this.link.isEnding && !this.link.isUnread
+  }
+
   /** Whether the client knows all that there is for it. */
   get isUpToDate(): boolean {
-    const { link } = this
-    if (link.isEnding || link.isUnread) return false
+    if (!this.isReading) return false
     return [...this.#phone.ledger.messages.values()].every(({ offset, queue }) => {
       const line = this.#queues.get(queue)
       return line === undefined || offset <= line.cursor
@@ -114,7 +120,11 @@ export class Line implements LinkOwner {
     if (frame.command !== 'MESSAGE') return
     const id = frame.header('subscription')!
     const queue = this.#queues.get(id)
-    if (queue !== undefined) return this.#checkMessage(queue, frame)
+    if (queue !== undefined) {
+      if (frame.header('type') === 'badge') return this.#checkBadge(queue, frame)
+      this.#checkMessage(queue, frame)
+      return this.#noteBadgeBeside(frame)
+    }
     const topic = this.#topics.get(id)
     if (topic !== undefined) this.#checkEvent(topic, frame)
   }
@@ -166,6 +176,26 @@ export class Line implements LinkOwner {
     line.open.push(offset)
   }
 
+  /** A badge is told when it is another than before, and says what was sent before it. */
+  #checkBadge(line: QueueLine, frame: ServerFrame): void {
+    const { run, name } = this.#phone
+    const wrong = (what: string) => run.violate(`${name} is sent a badge ${what}`)
+    const { missedCalls } = JSON.parse(frame.body)
+    if (line.queue !== 'account') wrong(`on ${line.queue}`)
+    if (missedCalls === this.missedCalls) wrong('that it knows')
+    if (frame.header('redelivered') !== undefined) wrong('again')
+    const messageId = frame.header('message-id')!
+    const { offset } = parsePosition(messageId)!
+    if (!isLiveId(messageId) || offset !== line.cursor) wrong(`as ${messageId} after ${line.cursor}`)
+    this.missedCalls = missedCalls
+  }
+
+  #noteBadgeBeside(frame: ServerFrame): void {
+    const isFirst = frame.header('redelivered') === undefined
+    if (!frame.body.includes('"badge":') || !isFirst || this.missedCalls === undefined) return
+    this.missedCalls = JSON.parse(frame.body).badge.missedCalls
+  }
+
   /** The events of a call come in their order and without gap from the first one on. */
   #checkEvent(topic: TopicLine, frame: ServerFrame): void {
     const { run, name } = this.#phone
@@ -180,7 +210,8 @@ export class Line implements LinkOwner {
   #acknowledge(line: QueueLine, messageId: string): void {
     const { offset } = parsePosition(messageId)!
     const isOne = this.manners.mode === 'client-individual'
-    const covered = line.open.filter(each => (isOne ? each === offset : each <= offset))
+    const covers = (each: number) => (isOne ? each === offset && !isLiveId(messageId) : each <= offset)
+    const covered = line.open.filter(covers)
     for (const each of covered) line.open.splice(line.open.indexOf(each), 1)
     const receipt = `ack-${this.#phone.run.serial()}`
     this.#acks.set(receipt, covered)

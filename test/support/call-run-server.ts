@@ -16,7 +16,7 @@ import type { ActorKind } from '../../src/runtime/actor.ts'
 import { ActorSystem } from '../../src/runtime/system.ts'
 import { Signalling } from '../../src/signalling.ts'
 import type { IdempotentRequest } from '../../src/store/idempotency-store.ts'
-import { isNewsLost, type PlantedBug, plantInContext, plantInIndex } from './call-bugs.ts'
+import { isBadgeLost, isNewsLost, type PlantedBug, plantInContext, plantInIndex } from './call-bugs.ts'
 import type { RunDatabase } from './call-run-database.ts'
 import type { Ledger, RunNote } from './call-run-ledger.ts'
 import type { RunPhone } from './call-run-phone.ts'
@@ -65,6 +65,7 @@ export class RunServer {
       soon: run => world.immediate(run),
       onFault: error => run.violate(`a fault of ours: ${error}`),
       isConnected: (userId, deviceId) => signalling.connections.isConnected(userId, deviceId),
+      onBadgeChanged: userId => isBadgeLost(bug, draw) || signalling.onBadgeChanged(userId),
       onNews: (userId, deviceId) => isNewsLost(bug, draw) || signalling.onNews(userId, deviceId),
     })
     plantInIndex(bug, signalling.callIndex, callId => {

@@ -6,6 +6,7 @@
 import type { SessionInbox } from '../../actors/stomp-session/world.ts'
 import type { CallId, DeviceId, UserId } from '../../src/domain/ids.ts'
 import { INBOX_KEPT_MS, queueOf } from '../../src/domain/inbox.ts'
+import type { Badge } from '../../src/domain/notice.ts'
 import { deriveSecrets } from '../../src/domain/secrets.ts'
 import { CallHistoryStore } from '../../src/store/call-history-store.ts'
 import { CallStore } from '../../src/store/call-store.ts'
@@ -29,6 +30,7 @@ export interface RunStoresParts {
   readonly randomBytes: (length: number) => Uint8Array
   readonly nowMs: () => number
   readonly onNews: (userId: UserId, deviceId: DeviceId) => void
+  readonly onBadgeChanged: (userId: UserId) => void
   readonly soon: (run: () => void) => void
   readonly onFault: (error: unknown) => void
   readonly isConnected: (userId: UserId, deviceId: DeviceId) => boolean
@@ -45,15 +47,17 @@ export function openRunStores({ database: memory, bug, draw, watch, ...rest }: R
   const plantedInbox = plantInNotices(bug, inbox)
   const outbox = { add: () => undefined }
   const notices = new Notices({ ...parts, devices, inbox: plantedInbox, outbox })
-  const badge = { total: 0, friendRequests: 0, missedCalls: 0 }
-  const onMissedChanged = (userId: UserId, nowMs: number) =>
-    notices.tell(userId, { kind: 'badge', badge }, nowMs)
+  const onMissedChanged = (userId: UserId) => database.afterCommit(() => rest.onBadgeChanged(userId))
   const history = new CallHistoryStore({ ...parts, onMissedChanged })
   const idempotency = new IdempotencyStore(database, expiries, SECRETS, parts.randomBytes)
   const calls = new CallStore({ ...parts, inbox: plantedInbox, notices, history, idempotency })
   const deviceInbox = new DeviceInbox({ ...parts, inbox })
   return {
     ...{ expiries, devices, inbox, notices, history, idempotency, deviceInbox },
+    badgeOf(userId: UserId): Badge {
+      const missedCalls = history.missedOf(userId)
+      return { total: missedCalls, friendRequests: 0, missedCalls }
+    },
     /** As rooms and connections see them. */
     roomCalls: decidedCalls(plantInCalls(bug, storedCalls(calls, memory), draw), memory, watch),
     sessionInbox: plantInInbox(bug, sessionInboxOf(deviceInbox)),

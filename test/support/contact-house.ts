@@ -6,7 +6,7 @@ import { contactOperations } from '../../src/api/contacts.ts'
 import { friendRequestOperations } from '../../src/api/friend-requests.ts'
 import { shareTokenOperations } from '../../src/api/share-tokens.ts'
 import type { UserId } from '../../src/domain/ids.ts'
-import type { NoticeBody } from '../../src/domain/notice.ts'
+import type { BadgeState, NoticeBody } from '../../src/domain/notice.ts'
 import { AddressSearches } from '../../src/store/address-searches.ts'
 import { ContactStore } from '../../src/store/contact-store.ts'
 import { IdLists } from '../../src/store/id-lists.ts'
@@ -15,7 +15,7 @@ import { newUser, openWorld, type Send, sender, type TestUser, type TestWorld } 
 
 export interface Told {
   readonly userId: UserId
-  readonly body: NoticeBody
+  readonly body: NoticeBody | BadgeState
 }
 
 export interface ContactWorld extends TestWorld {
@@ -29,7 +29,7 @@ export interface ContactHouse {
   readonly shareTokens: ShareTokenStore
   readonly operations: ReturnType<typeof operationsOf>
   readonly send: Send
-  /** Everything that anybody was told, oldest first. */
+  /** Everything that anybody was told, oldest first, also the badges that the devices there would be told. */
   readonly told: Told[]
   /** Kinds of what a user was told since this was asked last. */
   kindsTold(user: TestUser): string[]
@@ -42,13 +42,15 @@ export function openContacts(t: Test, folder = t.testdir(), options: { rates?: b
   t.teardown(() => world.database.close())
   const told: Told[] = []
   const parts = { ...world, lists: new IdLists(world.database) }
-  const contacts = new ContactStore({
+  const contacts: ContactStore = new ContactStore({
     ...parts,
     displayNameOf: userId => world.accounts.read(userId)?.displayName ?? '',
     tell(userId, body, nowMs) {
       told.push({ userId, body })
       world.notices.tell(userId, body, nowMs)
     },
+    onIncomingChanged: userId =>
+      void told.push({ userId, body: { kind: 'badge', badge: contacts.badgeOf(userId, world.nowMs()) } }),
     missedCallsOf: () => 0,
   })
   const shareTokens = new ShareTokenStore(parts)

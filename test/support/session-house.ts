@@ -16,12 +16,13 @@ import type {
 } from '../../actors/stomp-session/world.ts'
 import {
   LiveConnections,
+  tellBadge,
   tellNews,
   type UserSessionMessage,
   userSessionKind,
 } from '../../actors/user-session.ts'
 import type { DeviceId, UserId } from '../../src/domain/ids.ts'
-import type { NoticeBody } from '../../src/domain/notice.ts'
+import type { Badge, BadgeState, NoticeBody } from '../../src/domain/notice.ts'
 import { deriveSecrets } from '../../src/domain/secrets.ts'
 import { type ErrorCode, SignalError } from '../../src/errors.ts'
 import type { Ref } from '../../src/runtime/actor.ts'
@@ -73,7 +74,9 @@ export interface House extends Stage {
   /** A client that has signed in, with its CONNECTED taken; `headers` are lines of its CONNECT. */
   connect(person: Person, version?: string, headers?: string): Promise<StompPeer>
   /** Tells a device something, as an operation would. */
-  tell(person: Person, body: NoticeBody, expiresAtMs?: number): Promise<void>
+  tell(person: Person, body: NoticeBody | BadgeState, expiresAtMs?: number): Promise<void>
+  /** Has everybody's badge count so many missed calls, and the person's connections told that it may be another. */
+  setBadge(person: Person, missedCalls: number): Promise<void>
   /** Puts a text into a queue of the development surface. */
   keep(person: Person, queue: string, ...bodies: string[]): Promise<void>
   /** Until everything that is under way has come to its end. */
@@ -114,6 +117,7 @@ export function makeHouse(t: Test, options: HouseOptions = {}): House {
   const topics = system.define(devTopicKind())
   const calls = new FakeCalls()
   const ended: string[] = []
+  let badge: Badge = { total: 0, friendRequests: 0, missedCalls: 0 }
   const failedConnects: string[] = []
   const faults: string[] = []
   const stompWorld: StompSessionWorld = {
@@ -123,6 +127,7 @@ export function makeHouse(t: Test, options: HouseOptions = {}): House {
     isDraining: () => false,
     monotonicMs: () => world.monotonicMs(),
     newEventId: () => randomBytes(16).toString('base64url'),
+    badgeOf: () => badge,
     authenticate: authenticateByName,
     noteFailedConnect: network => {
       failedConnects.push(network)
@@ -135,8 +140,10 @@ export function makeHouse(t: Test, options: HouseOptions = {}): House {
       soon: options.soon ?? (run => world.immediate(run)),
       onFault: error => void faults.push(String(error)),
     }),
-    eventBody: notice =>
-      JSON.stringify(notice, (_, value) => (typeof value === 'bigint' ? String(value) : value)),
+    eventBody: (notice, _reader, badge) =>
+      JSON.stringify({ ...notice, ...(badge && { badge }) }, (_, value) =>
+        typeof value === 'bigint' ? String(value) : value,
+      ),
     calls,
     users,
     topics,
@@ -199,6 +206,11 @@ export function makeHouse(t: Test, options: HouseOptions = {}): House {
         ...(expiresAtMs === undefined ? {} : { expiresAtMs }),
       } as const
       await database.commit(() => inbox.append(userId, deviceId, entry, world.nowMs()))
+      await settle()
+    },
+    async setBadge({ userId }, missedCalls) {
+      badge = { total: missedCalls, friendRequests: 0, missedCalls }
+      await database.commit(() => database.afterCommit(() => tellBadge({ connections }, users, userId)))
       await settle()
     },
     async keep({ userId, deviceId }, queue, ...bodies) {

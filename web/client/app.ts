@@ -261,8 +261,6 @@ export class App {
 
   async #onConnected(): Promise<void> {
     try {
-      const { badge } = await this.#session.request<{ badge: { missedCalls: number } }>('GET', 'user')
-      this.#store.update({ missedCalls: badge.missedCalls })
       await Promise.all([
         this.#devices.load(),
         this.contacts.load(),
@@ -280,9 +278,11 @@ export class App {
   }
 
   async #onEvent(event: Event): Promise<void> {
+    const badge = event.type === 'badge' ? event : event.badge
+    if (badge !== undefined) this.#store.update({ missedCalls: badge.missedCalls })
     switch (event.type) {
       case 'badge':
-        return this.#store.update({ missedCalls: event.missedCalls })
+        return
       case 'contact_added':
         this.#store.say('good', `${event.displayName} is a contact now.`)
         return this.contacts.load()

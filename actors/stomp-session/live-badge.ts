@@ -1,0 +1,58 @@
+/**
+ * The badge over a connection (contract 7.3). It is state: told live, kept nowhere. Each subscription to its queue is told the
+ * badge as it begins, and again when it differs from what the client knows, by a badge or by a notice that carries one. A
+ * client that does not read is told only the last of several.
+ *
+ * Choice: a badge's message-id names the kept message before it. So `since` works with the last message-id of any kind, and an
+ * acknowledgement of the badge covers earlier messages in the mode `client`, and nothing in `client-individual`.
+ */
+
+import { formatLiveId, type InboxPosition, type NoticeQueue } from '../../src/domain/inbox.ts'
+import { type Badge, isSameBadge } from '../../src/domain/notice.ts'
+import { encodeTextMessage } from '../../src/stomp/serializer.ts'
+import type { Desk } from './desk.ts'
+import type { InboxDelivery, QueueSubscription } from './inbox-delivery.ts'
+
+/** Tells the badge to each subscription whose client does not know it; later, to a client that does not read. */
+export function tellBadge(desk: Desk): void {
+  const { inbox, peer, world, device } = desk
+  if (inbox === undefined || !inbox.subscriptions.some(hasBadge)) return
+  desk.isBadgeDue = peer.isHeld
+  if (desk.isBadgeDue) return
+  const badge = world.badgeOf(device.userId)
+  for (const subscription of inbox.subscriptions) {
+    const { badgeTold } = subscription
+    const isKnown = badgeTold !== undefined && isSameBadge(badgeTold, badge)
+    if (hasBadge(subscription) && !isKnown) send(desk, inbox, subscription, badge)
+  }
+}
+
+/** The subscription whose client acknowledges the messages before a badge by acknowledging it; undefined for none. */
+export function holderBefore(
+  inbox: InboxDelivery,
+  { epoch, offset }: InboxPosition,
+  subscriptionId: string | undefined,
+): QueueSubscription | undefined {
+  return inbox.subscriptions.find(each => {
+    const isMeant = subscriptionId === undefined || each.named.id === subscriptionId
+    const isBehind = each.mode === 'client' && each.hasOpen(offset) && inbox.lastSeenBy(each).epoch === epoch
+    return isMeant && isBehind && hasBadge(each)
+  })
+}
+
+function send(desk: Desk, inbox: InboxDelivery, subscription: QueueSubscription, badge: Badge): void {
+  const { world, device, context } = desk
+  const [eventId, sentAtMs] = [world.newEventId(), context.nowMs()]
+  const messageId = formatLiveId(inbox.lastSeenBy(subscription), eventId)
+  const headers = ['type', 'badge', 'timestamp', String(sentAtMs), 'content-type', 'application/json']
+  const body = world.eventBody({ kind: 'badge', badge, eventId, sentAtMs }, device, undefined)
+  subscription.badgeTold = badge
+  desk.peer.send(encodeTextMessage(subscription.named.head, messageId, false, headers, body), true)
+}
+
+function hasBadge({ queue }: QueueSubscription): boolean {
+  return queue === BADGE_QUEUE
+}
+
+/** Where the badge is told. */
+export const BADGE_QUEUE: NoticeQueue = 'account'

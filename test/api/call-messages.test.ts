@@ -1,0 +1,98 @@
+/**
+ * How many messages a call leaves in inboxes, each of which is a row to seal, to commit and to settle: counted in the
+ * application as it is put together, with a device for each callee.
+ */
+
+import t, { type Test } from 'tap'
+import type { CallHistoryRow } from '../../src/domain/call-history.ts'
+import type { CallId } from '../../src/domain/ids.ts'
+import { befriend, callTo, newPhone, type Phone } from '../support/call-provocations.ts'
+import { openWhole, type WholeApplication } from '../support/whole-application.ts'
+
+const CALLEES = 10
+
+interface Town extends WholeApplication {
+  readonly ann: Phone
+  readonly callees: readonly Phone[]
+  readonly post: (phone: Phone, path: string, body?: object) => Promise<string>
+  /** Kinds of what was ever put into the callees' inboxes since this was asked last, and how many of each. */
+  readonly kept: () => Record<string, number>
+}
+
+async function openTown(t: Test): Promise<Town> {
+  const whole = openWhole(t)
+  const ann = await newPhone(whole)
+  const callees: Phone[] = []
+  for (let at = 0; at < CALLEES; at++) {
+    const callee = await newPhone(whole)
+    await befriend(whole, ann, callee)
+    callees.push(callee)
+  }
+  const { inbox } = whole.application.stores
+  const kinds: string[] = []
+  const append = inbox.append.bind(inbox)
+  inbox.append = (userId, deviceId, entry, nowMs) => {
+    const { item } = entry
+    if (userId !== ann.userId) kinds.push(item.kind === 'notice' ? item.notice.kind : item.kind)
+    return append(userId, deviceId, entry, nowMs)
+  }
+  return {
+    ...whole,
+    ann,
+    callees,
+    async post({ token }, path, body = {}) {
+      const answer = await whole.send(`POST /app/api/call/${path}`, { token, body })
+      return answer.body?.callId
+    },
+    kept() {
+      const counts: Record<string, number> = {}
+      for (const kind of kinds.splice(0)) counts[kind] = (counts[kind] ?? 0) + 1
+      return counts
+    },
+  }
+}
+
+function start({ ann, callees, post }: Town): Promise<string> {
+  return post(ann, 'start', { ...callTo(callees), isVideo: false })
+}
+
+/** Has the callees remember as many calls as they can, of which the oldest is one that they missed. */
+async function fillHistories({ application, world, callees }: Town): Promise<void> {
+  const { history } = application.stores
+  const nowMs = world.nowMs()
+  const row = (at: number): CallHistoryRow => ({
+    callId: BigInt(at + 1) as CallId,
+    direction: 'incoming',
+    status: at === 0 ? 'missed' : 'ended',
+    isVideo: false,
+    isGroup: false,
+    peers: [],
+    createdAtMs: nowMs - 10_000 + at,
+    startedAtMs: undefined,
+    endedAtMs: nowMs,
+    talkedMs: undefined,
+    seen: at > 0,
+  })
+  await world.database.commit(() => {
+    for (const { userId } of callees) {
+      for (let at = 0; at < 1_000; at++) history.put(userId, row(at))
+    }
+  })
+}
+
+t.test('a call to ten that its caller gives up leaves them two messages each', async t => {
+  const town = await openTown(t)
+  town.kept()
+  const callId = await start(town)
+  await town.post(town.ann, `${callId}/end`)
+  t.same(town.kept(), { call_invitation: CALLEES, call_cancelled: CALLEES })
+})
+
+t.test('a call to ten whose histories are full leaves them two messages each', async t => {
+  const town = await openTown(t)
+  await fillHistories(town)
+  town.kept()
+  const callId = await start(town)
+  await town.post(town.ann, `${callId}/end`)
+  t.same(town.kept(), { call_invitation: CALLEES, call_cancelled: CALLEES })
+})
