@@ -132,6 +132,10 @@ t.test('the event that tells of a revoked session comes before the ERROR', async
   const peer = await house.connect(person)
   subscribe(peer, '/user/queue/account')
   await house.settle()
+  t.same(
+    peer.take().map(frame => headerIn(frame, 'type')),
+    ['badge'],
+  )
   const notice = {
     kind: 'session_revoked',
     reason: 'logged_out_everywhere',

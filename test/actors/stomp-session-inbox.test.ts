@@ -97,6 +97,11 @@ t.test('each queue has its own, and nobody has that of another device', async t 
       subscribe(each, queue, 'auto', '', `/user/queue/${queue}`)
     }
   }
+  await house.settle()
+  for (const each of [peer, elsewhere]) {
+    const types = each.take().map(frame => headerIn(frame, 'type'))
+    t.same(types, ['badge'], 'each is told the badge')
+  }
   await house.keep(person, 'dev.t', 'mine')
   await house.tell(person, { kind: 'profile_changed' })
   await house.tell(person, { kind: 'contact_removed', userId: 5n as UserId, displayName: 'Bea' })

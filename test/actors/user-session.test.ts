@@ -4,6 +4,7 @@ import t from 'tap'
 import type { StompSessionMessage } from '../../actors/stomp-session/world.ts'
 import {
   LiveConnections,
+  tellBadge,
   tellNews,
   type UserSessionMessage,
   type UserSessionWorld,
@@ -46,9 +47,11 @@ function makeUsers(options: { mailboxMessagesMax?: number } = {}) {
         session: sessions(id),
       },
     })
-    // Each looks into its inbox once more.
-    if (told.includes(`${id} news`)) told.splice(told.indexOf(`${id} news`), 1)
-    else told.push(`${id} is not told to look`)
+    // Each looks into its inbox and at its badge once more.
+    for (const look of [`${id} news`, `${id} badge`]) {
+      if (told.includes(look)) told.splice(told.indexOf(look), 1)
+      else told.push(`${id} is not told to look`)
+    }
   }
   return { ...stage, world: stage.world, users, connections: world.connections, told, presence, tell, attach }
 }
@@ -98,6 +101,22 @@ t.test('news reaches the connection of its device alone, and wakes nobody where 
   world.run()
   t.same(told, ['b news'])
 })
+
+t.test(
+  'a badge that may be another is told to every connection of its user, and wakes nobody else',
+  async t => {
+    const { users, connections, attach, told, world, system } = makeUsers()
+    tellBadge({ connections }, users, ANN)
+    world.run()
+    t.equal(system.figures().kinds['user-session']?.live, 0)
+    attach('a', 1)
+    attach('b', 2)
+    tellBadge({ connections }, users, ANN)
+    tellBadge({ connections }, users, 8n as UserId)
+    world.run()
+    t.same(told, ['a badge', 'b badge'])
+  },
+)
 
 t.test('no news is lost for want of room', async t => {
   const { users, connections, attach, told, world } = makeUsers()

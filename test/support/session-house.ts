@@ -75,6 +75,8 @@ export interface House extends Stage {
   connect(person: Person, version?: string, headers?: string): Promise<StompPeer>
   /** Tells a device something, as an operation would. */
   tell(person: Person, body: NoticeBody | BadgeState, expiresAtMs?: number): Promise<void>
+  /** Has everybody's badge count so many missed calls, of which nobody is told. */
+  countMissed(missedCalls: number): void
   /** Has everybody's badge count so many missed calls, and the person's connections told that it may be another. */
   setBadge(person: Person, missedCalls: number): Promise<void>
   /** Puts a text into a queue of the development surface. */
@@ -116,8 +118,11 @@ export function makeHouse(t: Test, options: HouseOptions = {}): House {
   )
   const topics = system.define(devTopicKind())
   const calls = new FakeCalls()
-  const ended: string[] = []
   let badge: Badge = { total: 0, friendRequests: 0, missedCalls: 0 }
+  const countMissed = (missedCalls: number) => {
+    badge = { total: missedCalls, friendRequests: 0, missedCalls }
+  }
+  const ended: string[] = []
   const failedConnects: string[] = []
   const faults: string[] = []
   const stompWorld: StompSessionWorld = {
@@ -208,8 +213,9 @@ export function makeHouse(t: Test, options: HouseOptions = {}): House {
       await database.commit(() => inbox.append(userId, deviceId, entry, world.nowMs()))
       await settle()
     },
+    countMissed,
     async setBadge({ userId }, missedCalls) {
-      badge = { total: missedCalls, friendRequests: 0, missedCalls }
+      countMissed(missedCalls)
       await database.commit(() => database.afterCommit(() => tellBadge({ connections }, users, userId)))
       await settle()
     },

@@ -1,0 +1,201 @@
+/** The badge over a connection: state that is told live, and what acknowledging it means. */
+
+import t, { type Test } from 'tap'
+import type { CallNoticeBody } from '../../src/domain/call-notice.ts'
+import type { CallId, UserId } from '../../src/domain/ids.ts'
+import { UNSENT_BYTES_HELD } from '../../src/limits.ts'
+import { type House, makeHouse, newPerson, type Person } from '../support/session-house.ts'
+import { headerIn, type PeerFrame, type StompPeer } from '../support/stomp-peer.ts'
+
+const MISSED: CallNoticeBody = {
+  ...{ kind: 'call_missed', callId: 1n as CallId, callerId: 2n as UserId, callerName: 'Ann' },
+  ...{ isVideo: true, atMs: 3 },
+}
+
+function subscribe(peer: StompPeer, queue: string, ack = 'auto', more = ''): void {
+  peer.write(`SUBSCRIBE\nid:${queue}\ndestination:/user/queue/${queue}\nack:${ack}\n${more}\n\0`)
+}
+
+/** What a client was told of its badge, and all else by its type. */
+function said(frames: readonly PeerFrame[]): (string | number)[] {
+  return frames.map(frame => {
+    if (frame.command !== 'MESSAGE') return frame.command
+    const type = headerIn(frame, 'type')
+    return type === 'badge' ? JSON.parse(String(frame.body)).badge.missedCalls : type!
+  })
+}
+
+/** Kinds of what the device's inbox holds. */
+function kept(house: House, { userId, deviceId }: Person): string[] {
+  return house.inbox
+    .after(userId, deviceId, 0, 1_000, house.world.nowMs())
+    .map(({ item }) => (item.kind === 'dev' ? item.queue : item.notice.kind))
+}
+
+/** A device that has subscribed to these queues and been told its badge, which is 0. */
+async function begin(t: Test, queues: Readonly<Record<string, string>> = { account: 'auto' }) {
+  const house = makeHouse(t)
+  const person = newPerson()
+  const peer = await house.connect(person)
+  for (const [queue, ack] of Object.entries(queues)) subscribe(peer, queue, ack)
+  await house.settle()
+  const [badge] = peer.take()
+  return { house, person, peer, badge: badge! }
+}
+
+t.test('a device is told its badge on subscribing, behind the receipt and what waited', async t => {
+  const house = makeHouse(t)
+  const person = newPerson()
+  await house.setBadge(person, 2)
+  await house.tell(person, { kind: 'profile_changed' })
+  const peer = await house.connect(person)
+  for (const queue of ['calls', 'contacts']) subscribe(peer, queue)
+  await house.settle()
+  t.same(peer.take(), [], 'on its own queue alone')
+  subscribe(peer, 'account', 'auto', 'receipt:r\n')
+  await house.settle()
+  t.same(said(peer.take()), ['RECEIPT', 'profile_changed', 2])
+})
+
+t.test('a change reaches each connection of the user once, and no inbox', async t => {
+  const { house, person, peer } = await begin(t)
+  const other = newPerson(person.userId)
+  const elsewhere = await house.connect(other)
+  subscribe(elsewhere, 'account')
+  await house.settle()
+  elsewhere.take()
+  await house.setBadge(person, 3)
+  await house.setBadge(person, 3)
+  t.same([said(peer.take()), said(elsewhere.take())], [[3], [3]], 'what is known is not repeated')
+  t.same([kept(house, person), kept(house, other)], [[], []])
+  t.equal(house.inbox.head(person.userId, person.deviceId).nextOffset, 1)
+})
+
+t.test('a device that was away learns what the badge is, not what it was', async t => {
+  const { house, person, peer } = await begin(t)
+  peer.drop()
+  await house.settle()
+  for (const missedCalls of [1, 2, 1]) await house.setBadge(person, missedCalls)
+  const again = await house.connect(person)
+  subscribe(again, 'account')
+  await house.settle()
+  t.same(said(again.take()), [1])
+})
+
+t.test('a missed call carries the badge, which is told by itself only where that is not read', async t => {
+  const { house, person, peer } = await begin(t, { account: 'auto', calls: 'auto' })
+  const other = newPerson(person.userId)
+  const elsewhere = await house.connect(other)
+  subscribe(elsewhere, 'account')
+  await house.settle()
+  elsewhere.take()
+  house.countMissed(1)
+  await house.tell(person, MISSED)
+  await house.setBadge(person, 1)
+  const [frame, ...more] = peer.take()
+  t.match(JSON.parse(String(frame?.body)), { kind: 'call_missed', badge: { total: 1, missedCalls: 1 } })
+  t.same(said(more), [])
+  t.same(said(elsewhere.take()), [1])
+})
+
+t.test('a missed call that is delivered later carries the badge of then', async t => {
+  const house = makeHouse(t)
+  const person = newPerson()
+  house.countMissed(1)
+  await house.tell(person, MISSED)
+  house.countMissed(0)
+  const peer = await house.connect(person)
+  subscribe(peer, 'calls')
+  await house.settle()
+  t.match(JSON.parse(String(peer.take()[0]?.body)), { kind: 'call_missed', badge: { total: 0 } })
+})
+
+t.test('acknowledging a badge covers what came before it in the mode client, else nothing', async t => {
+  for (const [mode, left] of [
+    ['client', []],
+    ['client-individual', ['profile_changed']],
+  ] as const) {
+    const { house, person, peer } = await begin(t, { account: mode })
+    await house.tell(person, { kind: 'profile_changed' })
+    await house.setBadge(person, 1)
+    const [, badge] = peer.take()
+    const id = headerIn(badge, 'ack')
+    t.equal(id, headerIn(badge, 'message-id'))
+    peer.write(`ACK\nid:${id}\nreceipt:r\n\n\0`)
+    await house.settle()
+    t.same([said(peer.take()), kept(house, person)], [['RECEIPT'], left], mode)
+  }
+})
+
+t.test('a client that acknowledges or refuses a badge anyhow stays connected', async t => {
+  const { house, person, peer, badge } = await begin(t)
+  const id = headerIn(badge, 'message-id')
+  t.equal(headerIn(badge, 'ack'), undefined)
+  for (const frame of [`ACK\nid:${id}`, `NACK\nid:${id}`, `NACK\nid:${id}\nrequeue:false`]) {
+    peer.write(`${frame}\n\n\0`)
+  }
+  peer.write('UNSUBSCRIBE\nid:account\n\n\0')
+  peer.write(`ACK\nid:${id}\nreceipt:r\n\n\0`)
+  await house.settle()
+  t.same([said(peer.take()), peer.closeCode], [['RECEIPT'], undefined])
+  for (const [version, frame] of [
+    ['1.1', `ACK\nsubscription:account\nmessage-id:${id}`],
+    ['1.0', `ACK\nmessage-id:${id}`],
+  ] as const) {
+    const older = await house.connect(person, version)
+    subscribe(older, 'account', 'client')
+    await house.settle()
+    t.same(said(older.take()), [0])
+    older.write(`${frame}\nreceipt:r\n\n\0`)
+    await house.settle()
+    t.same(said(older.take()), ['RECEIPT'], version)
+  }
+})
+
+t.test('a client goes on behind a badge as behind any message', async t => {
+  const { house, person, peer, badge } = await begin(t, { account: 'client-individual' })
+  const first = headerIn(badge, 'message-id')
+  await house.tell(person, { kind: 'profile_changed' })
+  await house.setBadge(person, 1)
+  const [, second] = peer.take()
+  peer.drop()
+  await house.settle()
+  await house.tell(person, { kind: 'session_revoked', reason: 'logout' })
+  for (const [since, expected] of [
+    [first, ['RECEIPT', 'profile_changed', 'session_revoked', 1]],
+    [headerIn(second, 'message-id'), ['RECEIPT', 'session_revoked', 1]],
+  ] as const) {
+    const again = await house.connect(person)
+    subscribe(again, 'account', 'client-individual', `receipt:r\nsince:${since}\n`)
+    await house.settle()
+    const frames = again.take()
+    t.same(said(frames), expected)
+    t.equal(headerIn(frames[0], 'recovered'), 'true')
+  }
+})
+
+t.test('a client that does not read is told only what the badge is in the end', async t => {
+  const { house, person, peer } = await begin(t, { account: 'auto', 'dev.t': 'auto' })
+  peer.kernelBytes = 0
+  await house.keep(person, 'dev.t', 'x'.repeat(UNSENT_BYTES_HELD + 1))
+  for (const missedCalls of [1, 2, 3]) await house.setBadge(person, missedCalls)
+  peer.kernelBytes = Number.POSITIVE_INFINITY
+  peer.flush()
+  await house.settle()
+  t.same(said(peer.take().slice(1)), [3])
+})
+
+t.test('badges that an earlier version kept are given to nobody, and go', async t => {
+  const house = makeHouse(t)
+  const person = newPerson()
+  const badge = { total: 9, friendRequests: 0, missedCalls: 9 }
+  for (let at = 0; at < 70; at++) await house.tell(person, { kind: 'badge', badge })
+  await house.tell(person, { kind: 'profile_changed' })
+  t.equal(kept(house, person).length, 71)
+  const peer = await house.connect(person)
+  subscribe(peer, 'account', 'client-individual')
+  await house.settle()
+  t.same(said(peer.take()), ['profile_changed', 0])
+  t.same(kept(house, person), ['profile_changed'])
+  house.inbox.assertConsistent()
+})
