@@ -316,6 +316,16 @@ t.test('a request of a friend is an alert on the ordinary token, of a device wit
   })
 })
 
+t.test('a push that an earlier version kept with its badge says the badge of now', async t => {
+  const { push, atGoogle } = await startProviders(t)
+  const kept = {
+    ...{ kind: 'contact_added', userId: CALLER.callerId, displayName: 'Bob', requestId: 77n, isPushed: true },
+    badge: { total: 9, friendRequests: 9, missedCalls: 0 },
+  } as unknown as NoticeBody
+  await push(PIXEL, kept, NOW_MS + 86_400_000)
+  t.match(atGoogle()[0], { data: { type: 'acceptFriendRequested', badge: '3' } })
+})
+
 t.test(
   'a phone with a VoIP token of Apple and one of Google rings by the first, the rest by the second',
   async t => {

@@ -2,8 +2,10 @@
 
 import t from 'tap'
 import {
+  formatLiveId,
   formatPosition,
   type InboxItem,
+  isLiveId,
   missedInsteadOf,
   parsePosition,
   queueOf,
@@ -52,6 +54,23 @@ t.test('what no inbox gave out is no position', async t => {
     t.equal(parsePosition(text), undefined, JSON.stringify(text))
   }
   t.same(parsePosition('1z141z3-0'), { epoch: EPOCH_MAX, offset: 0 }, 'the last epoch')
+})
+
+t.test('what is told live is named by the position before it, which can be read from it', async t => {
+  const eventId = 'q5xPYmBtR0aS2wJ7cVd3-_'
+  const id = formatLiveId({ epoch: EPOCH_MAX, offset: 7 }, eventId)
+  t.equal(id, `1z141z3-7-${eventId}`)
+  t.same([parsePosition(id), isLiveId(id)], [{ epoch: EPOCH_MAX, offset: 7 }, true])
+  t.equal(isLiveId('1z141z3-99999999999999'), false)
+  for (const end of [
+    '-',
+    '-q5xPYmBtR0aS2wJ7cVd3',
+    `-${eventId}x`,
+    `-${eventId.slice(1)}\n`,
+    `-${eventId}-1`,
+  ]) {
+    t.equal(parsePosition(`1-7${end}`), undefined, JSON.stringify(end))
+  }
 })
 
 t.test('a subscription to a queue finds calls, contacts, the account or what was sent to it', async t => {

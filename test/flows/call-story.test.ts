@@ -212,10 +212,14 @@ t.test('a caller who gives up stops the ringing, by socket or by a quiet push, a
   const { callId } = await startCall(ann, phone)
   await phone.next('call_invitation')
   await ann.get(200, 'POST /app/api/call/end', { callId })
-  isAsDocumented(t, await phone.next('call_cancelled'))
+  const cancelled = await phone.next('call_cancelled')
+  isAsDocumented(t, cancelled)
+  const badge = { total: 1, friendRequests: 0, missedCalls: 1 }
+  t.same(cancelled.body.badge, badge)
 
   await tablet.connect()
   const { body } = await tablet.next('call_cancelled')
+  t.same(body.badge, badge)
   t.same(tablet.untaken, [], 'the invitation has gone with it')
   const push = await pushOf(story, tablet, body.eventId)
   t.equal(push.token, tablet.apnsToken, 'never by VoIP')
@@ -242,6 +246,18 @@ t.test('a caller who gives up stops the ringing, by socket or by a quiet push, a
   t.same(await seen(), ['missed', false, 1])
   await phone.get(204, 'POST /app/api/call/history/seen')
   t.same(await seen(), ['missed', true, 0])
+  for (const [each, atFirst] of [
+    [phone, 0],
+    [tablet, 1],
+  ] as const) {
+    const badges = [await each.next('badge'), await each.next('badge')]
+    t.same(
+      badges.map(({ body }) => body.total),
+      [atFirst, 0],
+      'as it subscribed, and when nothing else said it',
+    )
+    isAsDocumented(t, badges[0]!)
+  }
   await endStory(t, story, ann, phone, tablet)
 })
 

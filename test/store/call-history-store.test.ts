@@ -152,6 +152,22 @@ t.test('a thousand are kept: the oldest goes', async t => {
   t.same([all.length, all[0], all.at(-1), house.history.missedOf(ANN)], [1_000, 2_000, 2, 1])
 })
 
+t.test(
+  'a missed call that takes the place of a missed one changes no badge, not even for a moment',
+  async t => {
+    const house = open(t)
+    await put(house, row(1, 1, 'missed'))
+    await put(house, ...Array.from({ length: 999 }, (_, at) => row(at + 2, at + 2)))
+    house.changes.length = 0
+    await put(house, row(2_000, 2_000, 'missed'))
+    t.same([house.changes, house.history.missedOf(ANN), listed(house).at(-1)], [[], 1, 2])
+    await put(house, ...Array.from({ length: 999 }, (_, at) => row(at + 3_000, at + 3_000)))
+    t.same([house.changes, house.history.missedOf(ANN), listed(house).at(-1)], [[], 1, 2_000])
+    await put(house, row(5_000, 5_000))
+    t.same([house.changes, listed(house).length], [['ann 0'], 1_000], 'it counts no more once it is gone')
+  },
+)
+
 t.test('a row is kept for ninety days and not shown longer, whether or not it was swept', async t => {
   const house = open(t)
   await put(house, row(1, 1_000, 'missed'), row(2, 2_000))
