@@ -1,28 +1,33 @@
 /**
- * The outbox of one channel (mail, sms, push, apple): has what waits in the store sent, some at a time, again later when
+ * The outbox of one lane (mail, sms, apns, fcm, apple): has what waits in the store sent, some at a time, again later when
  * it failed, and never after its time. The mailbox carries only the word that there is something.
  *
- * A message leaves the store when its outcome is known; a crash before that has it sent again at the next start, so a
- * person may get a message twice, but none that was promised is lost.
+ * A message leaves the store when its outcome is known; a crash before that has it sent again at the next start, with
+ * those of its row. So a person may get a message twice, but none that was promised is lost.
+ *
+ * While a provider is out, one message tries it, again and again with growing pauses. The others stay where they are.
  */
 
-import type { DeliveryOutcome } from '../src/delivery/outcome.ts'
-import type { Channel, Outgoing } from '../src/domain/outgoing.ts'
+import type { DeliveryOutcome, Retry, Skipped } from '../src/delivery/outcome.ts'
+import type { Lane, Outgoing } from '../src/domain/outgoing.ts'
 import { assert } from '../src/errors.ts'
 import type { Actor, ActorKind, Context } from '../src/runtime/actor.ts'
-import type { OutboxQueue, WaitingMessage } from '../src/store/outbox-queue.ts'
-import type { Settlement } from '../src/store/outbox-store.ts'
+import type { OutboxQueue, Settlement, WaitingMessage } from '../src/store/outbox-queue.ts'
 
 export type OutboxMessage =
   /** Something was added, or its time has come. */
   | { readonly kind: 'wake' }
-  | { readonly kind: 'outcome'; readonly waiting: WaitingMessage; readonly outcome: DeliveryOutcome }
+  | {
+      readonly kind: 'outcome'
+      readonly waiting: WaitingMessage
+      readonly outcome: DeliveryOutcome | Skipped
+    }
 
 export interface OutboxWorld {
-  readonly queueOf: (channel: Channel) => Pick<OutboxQueue, 'take' | 'takenCount' | 'settle' | 'nextDueMs'>
-  readonly send: (message: Outgoing) => Promise<DeliveryOutcome>
+  readonly queueOf: (lane: Lane) => Pick<OutboxQueue, 'take' | 'takenCount' | 'settle' | 'nextDueMs'>
+  readonly send: (message: Outgoing) => Promise<DeliveryOutcome | Skipped>
   /** Told of each try, for the log and the metrics. */
-  readonly onTried: (channel: Channel, outcome: DeliveryOutcome | TooLate) => void
+  readonly onTried: (lane: Lane, outcome: DeliveryOutcome | Skipped | TooLate) => void
 }
 
 /** The message's time was over before it could be sent. */
@@ -30,31 +35,44 @@ export interface TooLate {
   readonly kind: 'too-late'
 }
 
-/** The id of an outbox is its channel. */
+/** The id of an outbox is its lane. */
 export function outboxKind(world: OutboxWorld): ActorKind<OutboxMessage> {
   return {
     kind: 'outbox',
     mailboxMessagesMax: MAILBOX_MESSAGES_MAX,
     onFailure: 'rebuild',
-    create: (id, context) => new Outbox(world, context, id as Channel),
+    create: (id, context) => new Outbox(world, context, id as Lane),
   }
+}
+
+/** The provider takes nothing. */
+interface Outage {
+  /** How often in a row it was found so. */
+  readonly failures: number
+  /** When the next message tries it. */
+  readonly probeAtMs: number
 }
 
 class Outbox implements Actor<OutboxMessage> {
   readonly #world: OutboxWorld
   readonly #context: Context<OutboxMessage>
-  readonly #channel: Channel
+  readonly #lane: Lane
   readonly #queue: ReturnType<OutboxWorld['queueOf']>
+  /** Taken from the queue while the provider was out, and not handed to it yet. */
+  readonly #held: WaitingMessage[] = []
   /** What became of messages, and is not being written yet. */
   #settlements: Settlement[] = []
   #isSettling = false
+  #outage: Outage | undefined
+  /** The message that tries whether the outage is over. */
+  #probe: WaitingMessage | undefined
 
-  constructor(world: OutboxWorld, context: Context<OutboxMessage>, channel: Channel) {
-    assert(channel in IN_FLIGHT_MAX, 'an outbox is of a channel')
+  constructor(world: OutboxWorld, context: Context<OutboxMessage>, lane: Lane) {
+    assert(lane in IN_FLIGHT_MAX, 'an outbox is of a lane')
     this.#world = world
     this.#context = context
-    this.#channel = channel
-    this.#queue = world.queueOf(channel)
+    this.#lane = lane
+    this.#queue = world.queueOf(lane)
     this.#sendDue()
   }
 
@@ -64,14 +82,16 @@ class Outbox implements Actor<OutboxMessage> {
         return this.#sendDue()
       case 'outcome':
         this.#note(message.waiting, message.outcome)
+        if (this.#held.length > 0) return this.#sendDue()
         return this.#settle()
     }
   }
 
   #sendDue(): void {
     const nowMs = this.#context.nowMs()
-    const room = IN_FLIGHT_MAX[this.#channel] - this.#queue.takenCount
-    for (const waiting of this.#queue.take(nowMs, room)) {
+    if (this.#mayTry(nowMs)) this.#take(nowMs)
+    while (this.#held.length > 0 && this.#mayTry(nowMs)) {
+      const waiting = this.#held.shift()!
       if (nowMs >= waiting.message.expiresAtMs) this.#note(waiting, { kind: 'too-late' })
       else this.#send(waiting)
     }
@@ -79,17 +99,42 @@ class Outbox implements Actor<OutboxMessage> {
     this.#startTimer(nowMs)
   }
 
+  #mayTry(nowMs: number): boolean {
+    return this.#outage === undefined || (this.#probe === undefined && nowMs >= this.#outage.probeAtMs)
+  }
+
+  #take(nowMs: number): void {
+    // What is held is tried first.
+    if (this.#held.length > 0) return
+    const room = IN_FLIGHT_MAX[this.#lane] - this.#queue.takenCount
+    this.#held.push(...this.#queue.take(nowMs, room))
+  }
+
   #send(waiting: WaitingMessage): void {
+    if (this.#outage !== undefined) this.#probe = waiting
     this.#context.tellOutcome(
       this.#world.send(waiting.message),
       outcome => ({ kind: 'outcome', waiting, outcome }),
-      () => ({ kind: 'outcome', waiting, outcome: { kind: 'retry', reason: 'failed' } }),
+      () => ({ kind: 'outcome', waiting, outcome: { kind: 'retry', reason: 'failed', isOfMessage: true } }),
     )
   }
 
-  #note(waiting: WaitingMessage, outcome: DeliveryOutcome | TooLate): void {
-    this.#world.onTried(this.#channel, outcome)
-    this.#settlements.push({ key: waiting.key, untilMs: this.#nextTryMs(waiting, outcome) })
+  #note(waiting: WaitingMessage, outcome: DeliveryOutcome | Skipped | TooLate): void {
+    this.#world.onTried(this.#lane, outcome)
+    this.#settlements.push({ waiting, untilMs: this.#nextTryMs(waiting, outcome) })
+    const isProbe = waiting === this.#probe
+    if (isProbe) this.#probe = undefined
+    if (outcome.kind === 'skipped' || outcome.kind === 'too-late') return
+    if (outcome.kind !== 'retry' || outcome.isOfMessage) this.#outage = undefined
+    // Many fail at once: the outage is as old as what was sent to find out.
+    else if (this.#outage === undefined || isProbe) this.#outage = this.#outageAfter(outcome)
+  }
+
+  #outageAfter({ afterMs = 0 }: Retry): Outage {
+    const failures = (this.#outage?.failures ?? 0) + 1
+    const pauseMs = Math.min(PROBE_PAUSE_MS * 2 ** (failures - 1), PROBE_PAUSE_MS_MAX)
+    const probeAtMs = this.#context.nowMs() + Math.min(Math.max(pauseMs, afterMs), PAUSE_MS_MAX)
+    return { failures, probeAtMs }
   }
 
   /** What comes while one change is being written is written together in the next. */
@@ -105,20 +150,26 @@ class Outbox implements Actor<OutboxMessage> {
   }
 
   /** When the message is tried again; undefined when it is not, and never after its time. */
-  #nextTryMs({ message, tries }: WaitingMessage, outcome: DeliveryOutcome | TooLate): number | undefined {
+  #nextTryMs(
+    { message, row }: WaitingMessage,
+    outcome: DeliveryOutcome | Skipped | TooLate,
+  ): number | undefined {
     if (outcome.kind !== 'retry') return undefined
-    const triesMax = Math.min(TRIES_MAX[this.#channel], outcome.triesMax ?? Number.POSITIVE_INFINITY)
-    const untilMs = this.#context.nowMs() + pauseAfter(tries + 1, outcome.afterMs)
-    return tries + 1 >= triesMax || untilMs >= message.expiresAtMs ? undefined : untilMs
+    const tries = row.tries + 1
+    const triesMax = Math.min(TRIES_MAX[this.#lane], outcome.triesMax ?? Number.POSITIVE_INFINITY)
+    const untilMs = this.#context.nowMs() + pauseAfter(tries, outcome.afterMs)
+    return tries >= triesMax || untilMs >= message.expiresAtMs ? undefined : untilMs
   }
 
   /** Also while messages are under way: an actor whose write failed is built again only for what it was about to do. */
   #startTimer(nowMs: number): void {
     const { nextDueMs, takenCount } = this.#queue
-    if (nextDueMs === undefined && takenCount === 0) return
+    if (nextDueMs === undefined && takenCount === 0 && !this.#isSettling) return
+    const dueMs = this.#held.length > 0 ? nowMs : nextDueMs
+    const wakeMs = dueMs && Math.max(dueMs, this.#outage?.probeAtMs ?? 0)
     // What is due already waits for room or for a word of the queue, not for a time.
-    const isToCome = nextDueMs !== undefined && nextDueMs > nowMs
-    const waitMs = isToCome ? Math.min(nextDueMs - nowMs, LOOK_AGAIN_MS) : LOOK_AGAIN_MS
+    const isToCome = wakeMs !== undefined && wakeMs > nowMs
+    const waitMs = isToCome ? Math.min(wakeMs - nowMs, LOOK_AGAIN_MS) : LOOK_AGAIN_MS
     this.#context.startTimer('due', waitMs, { kind: 'wake' })
   }
 }
@@ -132,9 +183,12 @@ function pauseAfter(tries: number, afterMs: number | undefined): number {
 const PAUSES_MS = [1_000, 4_000, 15_000, 60_000, 300_000] as const
 const PAUSE_MS_MAX = 3_600_000
 const LOOK_AGAIN_MS = 60_000
+/** Until a provider that is out is tried first; twice as long each time. */
+const PROBE_PAUSE_MS = 1_000
+const PROBE_PAUSE_MS_MAX = 60_000
 /** Each is a word that there is something: beyond a few they say nothing new. */
 const MAILBOX_MESSAGES_MAX = 64
 /** What one sender takes at once; mail is bounded by its pool of connections. */
-const IN_FLIGHT_MAX: Record<Channel, number> = { mail: 5, sms: 16, push: 128, apple: 2 }
+const IN_FLIGHT_MAX: Record<Lane, number> = { mail: 5, sms: 16, apns: 128, fcm: 128, apple: 2 }
 /** Contract 6 has a push tried four times; the others are bounded by their expiry, which takes longer. */
-const TRIES_MAX: Record<Channel, number> = { mail: 1_000, sms: 1_000, push: 4, apple: 10_000 }
+const TRIES_MAX: Record<Lane, number> = { mail: 1_000, sms: 1_000, apns: 4, fcm: 4, apple: 10_000 }

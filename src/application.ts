@@ -35,10 +35,9 @@ import { Delivery, type Rendered } from './delivery/delivery.ts'
 import { FcmSender } from './delivery/fcm.ts'
 import { MailSender } from './delivery/mail.ts'
 import { SmsSender } from './delivery/sms.ts'
-import { isPending } from './domain/call.ts'
 import { PRESENT_KEYS } from './domain/contact.ts'
 import type { DeviceId, UserId } from './domain/ids.ts'
-import type { Channel } from './domain/outgoing.ts'
+import type { Lane } from './domain/outgoing.ts'
 import type { Rates } from './domain/rates.ts'
 import { deriveSecrets } from './domain/secrets.ts'
 import { developmentRelay } from './domain/turn.ts'
@@ -118,7 +117,7 @@ export interface ApplicationParts {
   /** Whether the device has a socket at this moment. */
   readonly isConnected: (userId: UserId, deviceId: DeviceId) => boolean
   /** Something waits to be sent by a channel. */
-  readonly onOutgoing: (channel: Channel) => void
+  readonly onOutgoing: (lane: Lane) => void
   /** Told whose request it is; absent but in development. */
   readonly onCaller?: (
     request: object,
@@ -171,12 +170,10 @@ export function openApplication(parts: ApplicationParts): Application {
     },
     bundleId: config.bundleId,
     nowMs,
-    deviceOf: (userId, deviceId) => devices.active(userId, deviceId),
+    deviceOf: (userId, deviceId) =>
+      devices.activeDevicesOf(userId).find(device => device.deviceId === deviceId),
     badgeOf: userId => stores.badgeOf(userId).total,
-    isRinging(callId, userId) {
-      const participant = stores.calls.read(callId)?.participants.find(each => each.userId === userId)
-      return participant !== undefined && isPending(participant)
-    },
+    isRinging: (callId, userId) => stores.calls.ringingAt(callId).has(userId),
     dropToken: (userId, deviceId, token, beforeMs) => devices.dropToken(userId, deviceId, token, beforeMs),
     setApnsEnvironment: (userId, deviceId, environment) =>
       devices.setApnsEnvironment(userId, deviceId, environment),

@@ -15,7 +15,7 @@ import { type RegistrationWorld, registerKey } from './api/registration.ts'
 import { type Application, openApplication } from './application.ts'
 import { readFlags } from './command-line.ts'
 import { type Config, ConfigError, listenersOf, readConfig, warningsOf } from './config.ts'
-import { CHANNELS, type Channel } from './domain/outgoing.ts'
+import { channelOf, LANES, type Lane } from './domain/outgoing.ts'
 import { shuffle } from './domain/shuffle.ts'
 import { SignalError } from './errors.ts'
 import { House } from './house.ts'
@@ -255,7 +255,7 @@ async function startApplication(
 ): Promise<StartedApplication> {
   const { config, world, logger, metrics, devConsole } = house
   const { nowMs, monotonicMs } = world
-  let wake: (channel: Channel) => void = () => undefined
+  let wake: (lane: Lane) => void = () => undefined
   const signalling = new Signalling({
     system,
     isDevelopment: config.isDevelopment,
@@ -298,7 +298,7 @@ async function startApplication(
     onBlocked,
     onAccountEnded,
     isConnected: (userId, deviceId) => connections.isConnected(userId, deviceId),
-    onOutgoing: channel => wake(channel),
+    onOutgoing: lane => wake(lane),
     ...(devConsole === undefined
       ? {}
       : { onRendered: devConsole.onDelivered, onCaller: devConsole.onCaller }),
@@ -315,20 +315,22 @@ async function startApplication(
   })
   const outboxOf = system.define<OutboxMessage>(
     outboxKind({
-      queueOf: channel => application.outbox.queue(channel),
+      queueOf: lane => application.outbox.queue(lane),
       send: message => application.delivery.send(message),
-      onTried(channel, outcome) {
+      onTried(lane, outcome) {
+        const channel = channelOf(lane)
         metrics.deliveries.inc({ channel, outcome: outcome.kind })
-        if (outcome.kind !== 'sent') logger.warn({ event: 'not-delivered', channel, ...outcome })
+        if (outcome.kind !== 'sent' && outcome.kind !== 'skipped')
+          logger.warn({ event: 'not-delivered', channel, ...outcome })
       },
     }),
   )
-  wake = channel => void outboxOf(channel).tell({ kind: 'wake' })
+  wake = lane => void outboxOf(lane).tell({ kind: 'wake' })
   // Devices have seen positions that a restored store would give to other messages.
   if (guard.isRestored) await database.commit(() => application.stores.inbox.renewEpochs())
   const repairs = await application.registration.repairPending()
   if (repairs.finished + repairs.left > 0) logger.info({ event: 'registrations-repaired', ...repairs })
-  for (const channel of CHANNELS) wake(channel)
+  for (const lane of LANES) wake(lane)
   world.every(SWEEP_MS, application.sweep)
   expireForEver(house, application)
   metrics.gauge('callsign_codes_guessed', 'Whether more codes are wrong than right, and many: 1 or 0', () =>

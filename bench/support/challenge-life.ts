@@ -112,7 +112,7 @@ class ChallengeLife {
     for (;;) {
       const waiting = queue.take(this.#nowMs, AT_ONCE)
       if (waiting.length === 0) return
-      await queue.settle(waiting)
+      await queue.settle(waiting.map(each => ({ waiting: each })))
     }
   }
 

@@ -147,7 +147,9 @@ function outcomeOf(
     return { kind: 'token-gone', reason, ...(sinceMs === undefined ? {} : { sinceMs }) }
   }
   const isOurs = status === 403 && /ProviderToken$/.test(reason)
-  return { kind: isOurs || status === 429 || status >= 500 ? 'retry' : 'refused', reason }
+  if (!isOurs && status !== 429 && status < 500) return { kind: 'refused', reason }
+  // About one device that was pushed to too often.
+  return { kind: 'retry', reason, ...(reason === 'TooManyRequests' ? { isOfMessage: true } : {}) }
 }
 
 function isSigningKey(pem: string): boolean {

@@ -11,7 +11,7 @@ import type { ApnsPush, ApnsSender } from './apns.ts'
 import type { FcmPush, FcmSender } from './fcm.ts'
 import { type LetterSettings, mailTextOf, smsTextOf } from './letters.ts'
 import type { MailSender } from './mail.ts'
-import type { DeliveryOutcome } from './outcome.ts'
+import type { DeliveryOutcome, Skipped } from './outcome.ts'
 import { apnsPushOf, fcmPushOf, type Push } from './push.ts'
 import { pushContentOf } from './push-content.ts'
 import type { SmsSender } from './sms.ts'
@@ -85,8 +85,8 @@ export class Delivery {
     this.#parts = parts
   }
 
-  /** Never rejects for what the other side does. A message for a device or address that is gone counts as sent. */
-  async send(message: Outgoing): Promise<DeliveryOutcome> {
+  /** Never rejects for what the other side does. */
+  async send(message: Outgoing): Promise<DeliveryOutcome | Skipped> {
     switch (message.channel) {
       case 'mail':
         return this.#mail(message)
@@ -122,8 +122,8 @@ export class Delivery {
     return senders.sms?.send({ to, text }) ?? SENT
   }
 
-  async #push(message: PushMessage): Promise<DeliveryOutcome> {
-    return (await this.#pushToDevice(message)) ?? SENT
+  async #push(message: PushMessage): Promise<DeliveryOutcome | Skipped> {
+    return (await this.#pushToDevice(message)) ?? SKIPPED
   }
 
   /** Undefined when there is nobody to push to any more, or no token to do it by. */
@@ -224,5 +224,6 @@ function apnsHeaders(push: ApnsPush): Readonly<Record<string, string>> {
 }
 
 const SENT: DeliveryOutcome = { kind: 'sent' }
+const SKIPPED: Skipped = { kind: 'skipped' }
 /** Once more, after a second (contract 6): what comes later than that comes too late. */
 const VOIP_TRIES_MAX = 2

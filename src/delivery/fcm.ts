@@ -5,7 +5,7 @@
 
 import { createPrivateKey, type KeyObject } from 'node:crypto'
 import { type PostResult, post } from './http-post.ts'
-import { type DeliveryOutcome, reasonWord } from './outcome.ts'
+import { type DeliveryOutcome, type Retry, reasonWord } from './outcome.ts'
 
 /** What is used of the JSON file that Google gives out. */
 export interface FcmServiceAccount {
@@ -96,9 +96,7 @@ export class FcmSender {
   }
 }
 
-type Bought =
-  | { readonly kind: 'token'; readonly token: string; readonly freshUntilMs: number }
-  | Extract<DeliveryOutcome, { kind: 'retry' }>
+type Bought = { readonly kind: 'token'; readonly token: string; readonly freshUntilMs: number } | Retry
 
 /** The service account's access token: bought when it is needed, by one request for all who wait, and kept. */
 class AccessToken {
@@ -212,12 +210,14 @@ function outcomeOf(answer: Answer): DeliveryOutcome {
   if (status >= 200 && status < 300) return { kind: 'sent' }
   const fault = faultOf(answer.body)
   const reason = reasonWord(fault.code, `http-${status}`)
-  if (status === 401 || status === 429 || status >= 500) return retryOf(answer, reason)
+  // A quota may be that of one device.
+  if (status === 429) return { ...retryOf(answer, reason), isOfMessage: true }
+  if (status === 401 || status >= 500) return retryOf(answer, reason)
   const isGone = fault.code === 'UNREGISTERED' || (status === 400 && fault.isAboutToken)
   return { kind: isGone ? 'token-gone' : 'refused', reason }
 }
 
-function retryOf({ retryAfterMs }: Answer, reason: string): Extract<DeliveryOutcome, { kind: 'retry' }> {
+function retryOf({ retryAfterMs }: Answer, reason: string): Retry {
   return { kind: 'retry', reason, ...(retryAfterMs === undefined ? {} : { afterMs: retryAfterMs }) }
 }
 

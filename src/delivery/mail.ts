@@ -134,7 +134,9 @@ function outcomeOf(error: unknown): DeliveryOutcome {
     // our own address; a 503 says that the session was in the wrong state for any command.
     const isAboutMail = command === 'RCPT TO' || command === 'DATA'
     const isForGood = isAboutMail && responseCode >= 500 && responseCode !== 503
-    return { kind: isForGood ? 'refused' : 'retry', reason: `smtp-${responseCode}` }
+    const reason = `smtp-${responseCode}`
+    if (isForGood) return { kind: 'refused', reason }
+    return { kind: 'retry', reason, ...(isAboutMail ? { isOfMessage: true } : {}) }
   }
   if (code === 'ETIMEDOUT' || code === 'EABORT') return { kind: 'retry', reason: 'timeout' }
   return { kind: 'retry', reason: reasonWord(code, 'network') }

@@ -12,11 +12,7 @@ export type DeliveryOutcome =
       /** APNs only: the environment that knew the token. Not always the one asked for. */
       readonly environment?: ApnsEnvironment
     }
-  /**
-   * The network, the other side's load or our credentials; `afterMs` is how long it asks us to wait, `triesMax` how
-   * often it is tried in all where that is less than usual.
-   */
-  | { readonly kind: 'retry'; readonly reason: string; readonly afterMs?: number; readonly triesMax?: number }
+  | Retry
   /** It would be refused again: a bad recipient, a message the other side calls wrong. */
   | { readonly kind: 'refused'; readonly reason: string }
   /**
@@ -24,6 +20,23 @@ export type DeliveryOutcome =
    * token registered later stays.
    */
   | { readonly kind: 'token-gone'; readonly reason: string; readonly sinceMs?: number }
+
+/** Nobody needs the message any more, or nothing leads to its device: no sender was asked. */
+export interface Skipped {
+  readonly kind: 'skipped'
+}
+
+/** The network, the other side's load or our credentials. */
+export interface Retry {
+  readonly kind: 'retry'
+  readonly reason: string
+  /** How long the other side asks us to wait. */
+  readonly afterMs?: number
+  /** How often it is tried in all, where that is less than usual. */
+  readonly triesMax?: number
+  /** Others may get through now; left out, no message would. */
+  readonly isOfMessage?: true
+}
 
 export type ApnsEnvironment = 'production' | 'development'
 

@@ -39,6 +39,8 @@ export type Outgoing =
       readonly deviceId: DeviceId
       readonly notice: Notice
       readonly expiresAtMs: number
+      /** Whose tokens the device had when it was written. Absent in messages of before. */
+      readonly provider?: PushProvider
       /** Where it goes if the device has no tokens by then. Absent in messages of before, too. */
       readonly lastTokens?: PushTokens
     }
@@ -50,7 +52,20 @@ export type Outgoing =
       readonly expiresAtMs: number
     }
 
-/** The ways by which a message leaves; each has its own outbox. */
-export const CHANNELS = ['mail', 'sms', 'push', 'apple'] as const
+/** The ways by which a message leaves. */
+export type Channel = Outgoing['channel']
 
-export type Channel = (typeof CHANNELS)[number]
+export type PushProvider = 'apns' | 'fcm'
+
+/** Whom messages wait for. Each has its own outbox, so that one that is down holds up no other. */
+export const LANES = ['mail', 'sms', 'apns', 'fcm', 'apple'] as const
+
+export type Lane = (typeof LANES)[number]
+
+export function laneOf(message: Outgoing): Lane {
+  return message.channel === 'push' ? (message.provider ?? 'apns') : message.channel
+}
+
+export function channelOf(lane: Lane): Channel {
+  return lane === 'apns' || lane === 'fcm' ? 'push' : lane
+}

@@ -7,7 +7,7 @@ import Counter from 'prom-client/lib/counter.js'
 import Gauge from 'prom-client/lib/gauge.js'
 import Histogram from 'prom-client/lib/histogram.js'
 import Registry from 'prom-client/lib/registry.js'
-import type { DeliveryOutcome } from '../delivery/outcome.ts'
+import type { DeliveryOutcome, Skipped } from '../delivery/outcome.ts'
 import type { Asker } from '../domain/known-sign-in.ts'
 import type { Channel } from '../domain/outgoing.ts'
 import type { SmsScope } from '../domain/sms-budget.ts'
@@ -170,8 +170,9 @@ const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5
 const CHANNELS: Record<Channel, true> = { mail: true, sms: true, push: true, apple: true }
 const ASKERS: Record<Asker, true> = { stranger: true, network: true, token: true }
 const SMS_SCOPES: Record<SmsScope, true> = { range: true, network: true, 'calling-code': true, all: true }
-const OUTCOMES: Record<DeliveryOutcome['kind'] | 'too-late', true> = {
+const OUTCOMES: Record<(DeliveryOutcome | Skipped)['kind'] | 'too-late', true> = {
   sent: true,
+  skipped: true,
   retry: true,
   refused: true,
   'token-gone': true,

@@ -7,9 +7,9 @@
  */
 
 import { decode, encode } from 'msgpackr'
-import { type Call, isOver } from '../domain/call.ts'
+import { type Call, isOver, isPending } from '../domain/call.ts'
 import type { CallAccepted, CallEffect } from '../domain/call-command.ts'
-import type { CallId } from '../domain/ids.ts'
+import type { CallId, UserId } from '../domain/ids.ts'
 import { IV_BYTES, type Secrets } from '../domain/secrets.ts'
 import { assert, SignalError } from '../errors.ts'
 import type { CallHistoryStore } from './call-history-store.ts'
@@ -17,9 +17,10 @@ import type { Database, Table } from './database.ts'
 import { EXPIRY, type Expiries } from './expiries.ts'
 import type { IdempotencyStore, IdempotentRequest } from './idempotency-store.ts'
 import type { InboxStore } from './inbox-store.ts'
-import { idsKey } from './keys.ts'
+import { idInKey, idsKey } from './keys.ts'
 import type { Notices } from './notices.ts'
 import { Sealed } from './sealed.ts'
+import { WatchedCache } from './watched-cache.ts'
 
 export interface CallStoreParts {
   readonly database: Database
@@ -46,11 +47,14 @@ export class CallStore {
   readonly #ended: Table<Uint8Array | object>
   /** How the row of a call begins once the writes that were asked for so far have landed; none that begins alike. */
   readonly #lastWritten = new Map<CallId, Uint8Array>()
+  /** Each of a call's pushes asks for it. */
+  readonly #ringing: WatchedCache<CallId, ReadonlySet<UserId>>
 
   constructor(parts: CallStoreParts) {
     this.#parts = parts
     this.#sealed = new Sealed(parts.secrets, parts.randomBytes, 'call')
     this.#calls = parts.database.table('calls')
+    this.#ringing = new WatchedCache(parts.database, ['calls'], callInKey, RINGING_CALLS_KEPT_MAX)
     this.#ended = parts.database.table('calls-ended')
     parts.expiries.define(EXPIRY.endedCall, key => void this.#ended.remove(key))
   }
@@ -66,6 +70,14 @@ export class CallStore {
     const key = idsKey(callId)
     const row = this.#calls.get(key) ?? this.#ended.get(key)
     return row instanceof Uint8Array ? this.#open(row) : undefined
+  }
+
+  /** Who is invited to the call and has not answered. */
+  ringingAt(callId: CallId): ReadonlySet<UserId> {
+    return this.#ringing.of(callId, () => {
+      const participants = this.read(callId)?.participants ?? []
+      return new Set(participants.filter(isPending).map(({ userId }) => userId))
+    })
   }
 
   /** Every call that is not over, by id; for a process that starts. */
@@ -146,4 +158,10 @@ export class CallStore {
   }
 }
 
+function callInKey(key: Uint8Array): CallId {
+  return idInKey(key, 0) as CallId
+}
+
 const ENDED_KEPT_MS = 86_400_000
+/** As many calls as are pushed at a time, and some more. */
+const RINGING_CALLS_KEPT_MAX = 1_024

@@ -17,6 +17,8 @@ interface Commit {
   readonly write: () => unknown
   readonly resolve: (result: unknown) => void
   readonly reject: (error: unknown) => void
+  /** To run in the transaction, when `write` has ended. */
+  readonly endings: (() => void)[]
   /** To run once it is durable. */
   readonly effects: (() => void)[]
   /** To run once it is durable or has failed. */
@@ -45,7 +47,7 @@ export class CommitQueue {
   add<Result>(write: () => Result): Promise<Result> {
     return new Promise<Result>((resolve, reject) => {
       if (this.#broken !== undefined) return reject(this.#broken)
-      const effects = { effects: [], settled: [] }
+      const effects = { endings: [], effects: [], settled: [] }
       this.#waiting.push({ write, resolve: resolve as Commit['resolve'], reject, ...effects })
       if (!this.#isWriting) void this.#writeAll()
     })
@@ -57,7 +59,7 @@ export class CommitQueue {
   }
 
   /** In a transaction: it, as an object of its own. */
-  get current(): Pick<Commit, 'effects' | 'settled'> {
+  get current(): Pick<Commit, 'endings' | 'effects' | 'settled'> {
     if (this.#current === undefined) throw new Error('no transaction runs')
     return this.#current
   }
@@ -91,7 +93,7 @@ export class CommitQueue {
       for (const commit of commits) {
         this.#current = commit
         try {
-          commit.outcome = { result: commit.write() }
+          commit.outcome = runToEnd(commit)
         } catch (error) {
           if (isOfLmdb(error)) return error
           commit.outcome = { error }
@@ -140,6 +142,15 @@ const ADVICE =
 /** The system's short name for what went wrong; LMDB's own errors have none. */
 function nameOf(error: unknown): string {
   return isOfLmdb(error) && error.code > 0 ? getSystemErrorName(-error.code) : messageOf(error)
+}
+
+/** Also the endings of a `write` that threw: what it has put stays. */
+function runToEnd({ write, endings }: Commit): { readonly result: unknown } {
+  try {
+    return { result: write() }
+  } finally {
+    for (const end of endings) end()
+  }
 }
 
 /** Of a commit that is durable. */

@@ -168,6 +168,11 @@ export class Database {
     return this.#commits.add(write)
   }
 
+  /** In a transaction: has `write` run in it, too, behind all else that its `commit` writes. */
+  atEnd(write: () => void): void {
+    this.#commits.current.endings.push(write)
+  }
+
   /** In a transaction: has `effect` run once it is durable, before its `commit` resolves. */
   afterCommit(effect: () => void): void {
     this.#commits.current.effects.push(effect)

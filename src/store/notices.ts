@@ -4,7 +4,7 @@
  */
 
 import type { CallNoticeBody } from '../domain/call-notice.ts'
-import type { Device } from '../domain/device.ts'
+import type { Device, PushTokens } from '../domain/device.ts'
 import type { DeviceId, UserId } from '../domain/ids.ts'
 import { isPushed, type Notice, type NoticeBody, newEventId } from '../domain/notice.ts'
 import type { DeviceStore } from './device-store.ts'
@@ -75,7 +75,8 @@ export class Notices {
 
   #push(userId: UserId, { deviceId, push }: Device, notice: Notice, expiresAtMs: number | undefined): void {
     if (push === undefined || expiresAtMs === undefined) return
-    const message = { channel: 'push', userId, deviceId, notice, expiresAtMs } as const
+    const provider = isOfApple(push) ? 'apns' : 'fcm'
+    const message = { channel: 'push', userId, deviceId, notice, expiresAtMs, provider } as const
     // What ends all sessions forgets the tokens of their devices, and is the last thing that is pushed to them.
     const sent = notice.kind === 'session_revoked' ? { ...message, lastTokens: push } : message
     this.#parts.outbox.add(sent, notice.sentAtMs)
@@ -108,6 +109,10 @@ export class Notices {
     // In this order: V8 takes ten times as long to add members to what was spread (`invitations` in `bench/`).
     return { eventId, sentAtMs: nowMs, ...body }
   }
+}
+
+function isOfApple({ apnsToken, apnsVoipToken }: PushTokens): boolean {
+  return apnsToken !== undefined || apnsVoipToken !== undefined
 }
 
 /** An event that could not be pushed for a day is read in the app. */

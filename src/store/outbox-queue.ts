@@ -1,34 +1,59 @@
 /**
- * The waiting messages of one channel, as its sender takes them: oldest first, each once until it is settled. It reads
- * on from the place it has come to, and knows when there is nothing to read: what waits for its time, or is with the
+ * The waiting messages of one lane, as its sender takes them: oldest first, each once until it is settled. It reads on
+ * from the place it has come to, and knows when there is nothing to read: what waits for its time, or is with the
  * sender, costs nothing meanwhile.
+ *
+ * A row holds messages that were written together. It stays until the last of them is settled, so after a crash all of
+ * them are sent again.
  */
 
 import { decode } from 'msgpackr'
 import type { Outgoing } from '../domain/outgoing.ts'
 import type { Table } from './database.ts'
-import type { Settlement } from './outbox-store.ts'
 import type { Sealed } from './sealed.ts'
 
 export interface OutboxRow {
+  /** A list of messages; in rows of before, one message. */
   readonly sealed: Uint8Array
-  /** How often it has been tried. */
+  /** How often they have been tried. */
   readonly tries: number
 }
 
 export interface WaitingMessage {
-  readonly key: Uint8Array
   readonly message: Outgoing
+  readonly row: TakenRow
+}
+
+/** A row whose messages are with the sender. */
+export interface TakenRow {
+  readonly key: Uint8Array
+  /** How often its messages have been tried. */
   readonly tries: number
+  /** Those of its messages that are not settled. */
+  readonly open: Set<WaitingMessage>
+  /** Those that come again. */
+  readonly postponed: PostponedMessage[]
+}
+
+export interface PostponedMessage {
+  readonly message: Outgoing
+  readonly untilMs: number
+}
+
+/** A message that is out of the way, or comes again. */
+export interface Settlement {
+  readonly waiting: WaitingMessage
+  /** When it is tried again, milliseconds since 1970; absent when it was sent or given up. */
+  readonly untilMs?: number | undefined
 }
 
 export interface OutboxQueueParts {
   readonly rows: Pick<Table<OutboxRow>, 'getRange'>
   readonly sealed: Pick<Sealed, 'open'>
-  /** With which the keys of the channel begin. */
-  readonly channelByte: number
-  /** In one transaction. */
-  readonly settle: (settlements: readonly Settlement[]) => Promise<void>
+  /** With which the keys of the lane begin. */
+  readonly laneByte: number
+  /** In one transaction: removes rows, and writes anew what is postponed. */
+  readonly settle: (rows: readonly TakenRow[]) => Promise<void>
   /** There may be more to take. */
   readonly onNews: () => void
 }
@@ -40,18 +65,19 @@ export class OutboxQueue {
   #place: Buffer
   /** When there will be something to read at that place, milliseconds since 1970; infinite when nothing is there. */
   #readableMs = 0
-  /** Taken and not settled. */
+  /** The rows that are taken and still in the store. */
   readonly #taken = new Set<string>()
+  #takenCount = 0
 
   constructor(parts: OutboxQueueParts) {
     this.#parts = parts
-    this.#place = Buffer.of(parts.channelByte)
-    this.#end = Uint8Array.of(parts.channelByte + 1)
+    this.#place = Buffer.of(parts.laneByte)
+    this.#end = Uint8Array.of(parts.laneByte + 1)
   }
 
   /** How many messages are taken and not settled. */
   get takenCount(): number {
-    return this.#taken.size
+    return this.#takenCount
   }
 
   /** When to look again if nothing is written before, milliseconds since 1970; undefined when nothing waits. */
@@ -59,37 +85,50 @@ export class OutboxQueue {
     return Number.isFinite(this.#readableMs) ? this.#readableMs : undefined
   }
 
-  /** The oldest messages whose time has come and that are not taken. */
-  take(nowMs: number, countMax: number): WaitingMessage[] {
+  /** The oldest messages whose time has come and that are not taken: whole rows, until there are `countMin` or more. */
+  take(nowMs: number, countMin: number): WaitingMessage[] {
     const taken: WaitingMessage[] = []
-    if (nowMs < this.#readableMs || countMax === 0) return taken
-    const lost: Settlement[] = []
+    if (nowMs < this.#readableMs || countMin <= 0) return taken
+    const lost: TakenRow[] = []
     let last: Uint8Array | undefined
     this.#readableMs = Number.POSITIVE_INFINITY
     for (const { key, value } of this.#parts.rows.getRange({ start: this.#place, end: this.#end })) {
       const dueMs = dueMsOf(key)
-      if (dueMs > nowMs || taken.length + lost.length === countMax) {
+      if (dueMs > nowMs || taken.length + lost.length >= countMin) {
         this.#readableMs = dueMs
         break
       }
       last = key
       const name = nameOf(key)
       if (this.#taken.has(name)) continue
+      const row: TakenRow = { key, tries: value.tries, open: new Set(), postponed: [] }
       this.#taken.add(name)
-      const plain = this.#parts.sealed.open(value.sealed)
+      const messages = this.#messagesOf(value)
       // Sealed by another secret: it can't be sent any more, and its expiry is unknown.
-      if (plain === undefined) lost.push({ key })
-      else taken.push({ key, message: decode(plain), tries: value.tries })
+      if (messages === undefined) lost.push(row)
+      for (const message of messages ?? []) {
+        const waiting = { message, row }
+        row.open.add(waiting)
+        taken.push(waiting)
+      }
     }
     if (last !== undefined) this.#place = Buffer.concat([last, FIRST_BEHIND])
     if (lost.length > 0) this.#forget(lost)
+    this.#takenCount += taken.length
     return taken
   }
 
   /** Has them gone, or back at a later time. Until that is durable they are not taken again, nor after it has failed. */
   async settle(settlements: readonly Settlement[]): Promise<void> {
-    await this.#parts.settle(settlements)
-    for (const { key } of settlements) this.#taken.delete(nameOf(key))
+    const done: TakenRow[] = []
+    for (const { waiting, untilMs } of settlements) {
+      const { row, message } = waiting
+      if (!row.open.delete(waiting)) continue
+      this.#takenCount--
+      if (untilMs !== undefined) row.postponed.push({ message, untilMs })
+      if (row.open.size === 0) done.push(row)
+    }
+    if (done.length > 0) await this.#settleRows(done)
   }
 
   /** Messages were written, of which `firstKey` is the first: not always behind those that have been read. */
@@ -98,9 +137,21 @@ export class OutboxQueue {
     this.#readableMs = Math.min(this.#readableMs, dueMsOf(firstKey))
   }
 
+  async #settleRows(rows: readonly TakenRow[]): Promise<void> {
+    await this.#parts.settle(rows)
+    for (const { key } of rows) this.#taken.delete(nameOf(key))
+  }
+
+  #messagesOf({ sealed }: OutboxRow): readonly Outgoing[] | undefined {
+    const plain = this.#parts.sealed.open(sealed)
+    if (plain === undefined) return undefined
+    const messages: Outgoing | readonly Outgoing[] = decode(plain)
+    return Array.isArray(messages) ? messages : [messages as Outgoing]
+  }
+
   /** Where this can't be written, the next queue meets them again. */
-  #forget(lost: readonly Settlement[]): void {
-    void this.settle(lost)
+  #forget(lost: readonly TakenRow[]): void {
+    void this.#settleRows(lost)
       .catch(() => undefined)
       .then(this.#parts.onNews)
   }

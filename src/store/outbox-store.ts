@@ -1,24 +1,25 @@
 /**
- * Messages that wait to leave the process, sealed, each under its channel and the time of its next try. They are
- * written in the transaction of what they tell of, so that neither is there without the other.
+ * Messages that wait to leave the process, sealed, under their lane and the time of their next try. They are written in
+ * the transaction of what they tell of, so that neither is there without the other. Pushes that one transaction adds
+ * share rows: a call rings many devices at once.
  */
 
 import { encode } from 'msgpackr'
-import type { Channel, Outgoing } from '../domain/outgoing.ts'
+import { type Lane, laneOf, type Outgoing } from '../domain/outgoing.ts'
 import type { Secrets } from '../domain/secrets.ts'
 import type { Database, Table } from './database.ts'
 import { timeBytes } from './keys.ts'
-import { OutboxQueue, type OutboxRow } from './outbox-queue.ts'
+import { OutboxQueue, type OutboxRow, type PostponedMessage, type TakenRow } from './outbox-queue.ts'
 import { Sealed } from './sealed.ts'
 
-/** A message that is out of the way, or comes again. */
-export interface Settlement {
-  readonly key: Uint8Array
-  /** When it is tried again, milliseconds since 1970; absent when it was sent or given up. */
-  readonly untilMs?: number | undefined
+/** Messages of one transaction that become a row at its end. */
+interface RowToCome {
+  readonly transaction: object
+  readonly dueMs: number
+  readonly messages: Outgoing[]
 }
 
-/** What a transaction has put into a channel. */
+/** What a transaction has put into a lane. */
 interface News {
   readonly transaction: object
   firstKey: Buffer
@@ -29,17 +30,18 @@ export class OutboxStore {
   readonly #rows: Table<OutboxRow>
   readonly #sealed: Sealed
   readonly #randomBytes: (length: number) => Uint8Array
-  readonly #onNews: (channel: Channel) => void
-  readonly #queues = new Map<Channel, OutboxQueue>()
-  readonly #news = new Map<Channel, News>()
+  readonly #onNews: (lane: Lane) => void
+  readonly #queues = new Map<Lane, OutboxQueue>()
+  readonly #rowsToCome = new Map<Lane, RowToCome>()
+  readonly #news = new Map<Lane, News>()
   #count = 0
 
-  /** `onNews` is told of each channel that a transaction has put something into, once that is durable. */
+  /** `onNews` is told of each lane that a transaction has put something into, once that is durable. */
   constructor(
     database: Database,
     secrets: Pick<Secrets, 'seal'>,
     randomBytes: (length: number) => Uint8Array,
-    onNews: (channel: Channel) => void,
+    onNews: (lane: Lane) => void,
   ) {
     this.#database = database
     this.#rows = database.table('outbox')
@@ -50,53 +52,64 @@ export class OutboxStore {
 
   /** In a transaction. */
   add(message: Outgoing, nowMs: number): void {
-    const sealed = this.#sealed.seal(encode(message))
-    this.#put(message.channel, nowMs, { sealed, tries: 0 })
+    const lane = laneOf(message)
+    const { transaction } = this.#database
+    const begun = this.#rowsToCome.get(lane)
+    const hasRoom = begun !== undefined && begun.messages.length < ROW_MESSAGES_MAX[lane]
+    if (hasRoom && begun.transaction === transaction && begun.dueMs === nowMs) {
+      begun.messages.push(message)
+      return
+    }
+    const row: RowToCome = { transaction, dueMs: nowMs, messages: [message] }
+    this.#rowsToCome.set(lane, row)
+    this.#database.atEnd(() => {
+      if (this.#rowsToCome.get(lane) === row) this.#rowsToCome.delete(lane)
+      this.#put(lane, nowMs, row.messages, 0)
+    })
   }
 
-  /** The channel's messages from the oldest on. It takes the place of the channel's earlier one. */
-  queue(channel: Channel): OutboxQueue {
+  /** The lane's messages from the oldest on. It takes the place of the lane's earlier one. */
+  queue(lane: Lane): OutboxQueue {
     const queue = new OutboxQueue({
       rows: this.#rows,
       sealed: this.#sealed,
-      channelByte: CHANNEL_BYTES[channel],
-      settle: settlements => this.#settle(channel, settlements),
-      onNews: () => this.#onNews(channel),
+      laneByte: LANE_BYTES[lane],
+      settle: rows => this.#settle(lane, rows),
+      onNews: () => this.#onNews(lane),
     })
-    this.#queues.set(channel, queue)
+    this.#queues.set(lane, queue)
     return queue
   }
 
-  #settle(channel: Channel, settlements: readonly Settlement[]): Promise<void> {
+  #settle(lane: Lane, rows: readonly TakenRow[]): Promise<void> {
     return this.#database.commit(() => {
-      for (const { key, untilMs } of settlements) {
-        const row = untilMs === undefined ? undefined : this.#rows.get(key)
+      for (const { key, tries, postponed } of rows) {
         this.#rows.remove(key)
-        if (row !== undefined) this.#put(channel, untilMs!, { ...row, tries: row.tries + 1 })
+        for (const [untilMs, messages] of byTime(postponed)) this.#put(lane, untilMs, messages, tries + 1)
       }
     })
   }
 
-  #put(channel: Channel, dueMs: number, row: OutboxRow): void {
-    const key = this.#newKey(channel, dueMs)
-    this.#rows.put(key, row)
+  #put(lane: Lane, dueMs: number, messages: readonly Outgoing[], tries: number): void {
+    const key = this.#newKey(lane, dueMs)
+    this.#rows.put(key, { sealed: this.#sealed.seal(encode(messages)), tries })
     const { transaction } = this.#database
-    const news = this.#news.get(channel)
+    const news = this.#news.get(lane)
     if (news?.transaction === transaction) {
       if (key.compare(news.firstKey) < 0) news.firstKey = key
       return
     }
     const begun: News = { transaction, firstKey: key }
-    this.#news.set(channel, begun)
+    this.#news.set(lane, begun)
     this.#database.afterCommit(() => {
-      this.#queues.get(channel)?.onWritten(begun.firstKey)
-      this.#onNews(channel)
+      this.#queues.get(lane)?.onWritten(begun.firstKey)
+      this.#onNews(lane)
     })
   }
 
-  #newKey(channel: Channel, dueMs: number): Buffer {
+  #newKey(lane: Lane, dueMs: number): Buffer {
     const key = Buffer.allocUnsafe(KEY_BYTES)
-    key[0] = CHANNEL_BYTES[channel]
+    key[0] = LANE_BYTES[lane]
     key.set(timeBytes(dueMs), 1)
     // Of one moment, in the order in which they were added.
     key.writeUIntBE(++this.#count, 7, 6)
@@ -105,7 +118,19 @@ export class OutboxStore {
   }
 }
 
-/** First byte of the keys. */
-const CHANNEL_BYTES: Record<Channel, number> = { mail: 1, sms: 2, push: 3, apple: 4 }
-/** Channel, time, count, and random bytes, since the count begins anew with each process. */
+function byTime(postponed: readonly PostponedMessage[]): ReadonlyMap<number, readonly Outgoing[]> {
+  const times = new Map<number, Outgoing[]>()
+  for (const { untilMs, message } of postponed) {
+    const messages = times.get(untilMs)
+    if (messages === undefined) times.set(untilMs, [message])
+    else messages.push(message)
+  }
+  return times
+}
+
+/** First byte of the keys. That of `apns` was once of all pushes. */
+const LANE_BYTES: Record<Lane, number> = { mail: 1, sms: 2, apns: 3, apple: 4, fcm: 5 }
+/** What a crash sends again together. */
+const ROW_MESSAGES_MAX: Record<Lane, number> = { mail: 1, sms: 1, apns: 16, fcm: 16, apple: 1 }
+/** Lane, time, count, and random bytes, since the count begins anew with each process. */
 const KEY_BYTES = 17

@@ -3,20 +3,21 @@
 import { randomBytes } from 'node:crypto'
 import t, { type Test } from 'tap'
 import { type OutboxMessage, type OutboxWorld, outboxKind } from '../../actors/outbox.ts'
-import type { DeliveryOutcome } from '../../src/delivery/outcome.ts'
-import type { Channel, Outgoing } from '../../src/domain/outgoing.ts'
+import type { DeliveryOutcome, Skipped } from '../../src/delivery/outcome.ts'
+import { LANES, type Lane, laneOf, type Outgoing } from '../../src/domain/outgoing.ts'
 import { deriveSecrets } from '../../src/domain/secrets.ts'
 import { SignalError } from '../../src/errors.ts'
 import type { Ref } from '../../src/runtime/actor.ts'
 import { Database } from '../../src/store/database.ts'
 import type { OutboxQueue } from '../../src/store/outbox-queue.ts'
 import { OutboxStore } from '../../src/store/outbox-store.ts'
+import { Sealed } from '../../src/store/sealed.ts'
 import { makeStage } from '../support/actors.ts'
 import { Deferred } from '../support/deferred.ts'
 
 interface Sending {
   readonly to: string
-  readonly outcome: Deferred<DeliveryOutcome>
+  readonly outcome: Deferred<DeliveryOutcome | Skipped>
 }
 
 function makeOutbox(test: Test, options: { folder?: string; settle?: OutboxQueue['settle'] } = {}) {
@@ -24,17 +25,17 @@ function makeOutbox(test: Test, options: { folder?: string; settle?: OutboxQueue
   const database = Database.open(options.folder ?? test.testdir())
   test.teardown(() => database.close())
   const secrets = deriveSecrets(Buffer.alloc(32, 1))
-  const refs = new Map<Channel, Ref<OutboxMessage>>()
-  const store = new OutboxStore(database, secrets, randomBytes, channel =>
-    refs.get(channel)?.tell({ kind: 'wake' }),
+  const refs = new Map<Lane, Ref<OutboxMessage>>()
+  const store = new OutboxStore(database, secrets, randomBytes, lane =>
+    refs.get(lane)?.tell({ kind: 'wake' }),
   )
   const sendings: Sending[] = []
   /** How often a queue was asked for messages. */
   let taken = 0
   const tried: string[] = []
   const world: OutboxWorld = {
-    queueOf(channel) {
-      const queue = store.queue(channel)
+    queueOf(lane) {
+      const queue = store.queue(lane)
       if (options.settle !== undefined) queue.settle = options.settle
       const take = queue.take.bind(queue)
       queue.take = (...asked) => {
@@ -44,14 +45,14 @@ function makeOutbox(test: Test, options: { folder?: string; settle?: OutboxQueue
       return queue
     },
     send: message => {
-      const outcome = new Deferred<DeliveryOutcome>()
-      sendings.push({ to: message.channel === 'mail' ? message.to : message.channel, outcome })
+      const outcome = new Deferred<DeliveryOutcome | Skipped>()
+      sendings.push({ to: 'to' in message ? message.to : laneOf(message), outcome })
       return Promise.resolve(outcome)
     },
-    onTried: (channel, { kind }) => tried.push(`${channel} ${kind}`),
+    onTried: (lane, { kind }) => tried.push(`${lane} ${kind}`),
   }
   const define = stage.system.define(outboxKind(world))
-  refs.set('mail', define('mail')).set('sms', define('sms'))
+  for (const lane of LANES) refs.set(lane, define(lane))
   const until = async (isSo: () => boolean) => {
     for (let turns = 0; !isSo(); turns++) {
       if (turns > 20_000) throw new Error('it never came to that')
@@ -186,7 +187,7 @@ t.test('one channel that hangs holds up no other', async t => {
     letter: { kind: 'address-tried' },
     expiresAtMs: LATER,
   })
-  await until(() => sendings.some(({ to }) => to === 'sms'))
+  await until(() => sendings.some(({ to }) => to === '+84'))
   t.equal(sendings.length, 6)
 })
 
@@ -293,4 +294,144 @@ t.test('while as many messages are under way as a sender takes, nothing wakes it
     await world.settle()
   }
   t.equal(taken(), before, 'for half a minute')
+})
+
+function push(provider: 'apns' | 'fcm', deviceId = 1n): Outgoing {
+  const notice = { kind: 'session_revoked', reason: 'signed_out', eventId: 'e', sentAtMs: 0 } as const
+  return {
+    channel: 'push',
+    userId: 1n as never,
+    deviceId: deviceId as never,
+    notice,
+    expiresAtMs: LATER,
+    provider,
+  }
+}
+
+/** The rows that were opened and written, and the transactions, since it was asked last. */
+function countWork(t: Test, database: Database) {
+  const counts = { opened: 0, written: 0, transactions: 0 }
+  const { open, seal } = Sealed.prototype
+  t.teardown(() => Object.assign(Sealed.prototype, { open, seal }))
+  Sealed.prototype.open = function (sealed) {
+    counts.opened++
+    return open.call(this, sealed)
+  }
+  Sealed.prototype.seal = function (plain) {
+    counts.written++
+    return seal.call(this, plain)
+  }
+  const commit = database.commit.bind(database)
+  database.commit = write => {
+    counts.transactions++
+    return commit(write)
+  }
+  return () => {
+    const since = { ...counts }
+    Object.assign(counts, { opened: 0, written: 0, transactions: 0 })
+    return since
+  }
+}
+
+t.test('while a provider is out, one message tries it and thousands of others are left alone', async t => {
+  const { sendings, until, add, world, database } = makeOutbox(t)
+  await add(...Array.from({ length: 5_000 }, (_, at) => push('fcm', BigInt(at))))
+  await until(() => sendings.length >= 128)
+  const underWay = sendings.splice(0)
+  const counted = countWork(t, database)
+  for (const { outcome } of underWay) outcome.resolve({ kind: 'retry', reason: 'network' })
+  const triedAtMs: number[] = []
+  const startMs = world.nowMs()
+  while (world.nowMs() < startMs + 3_600_000) {
+    world.advance(500)
+    await world.settle()
+    for (const { outcome } of sendings.splice(0)) {
+      triedAtMs.push(world.nowMs() - startMs)
+      outcome.resolve({ kind: 'retry', reason: 'network' })
+    }
+  }
+  const { opened, written, transactions } = counted()
+  t.ok(triedAtMs.length > 50 && triedAtMs.length < 80, `${triedAtMs.length} requests in an hour`)
+  const pauses = triedAtMs.slice(1).map((atMs, at) => atMs - triedAtMs[at]!)
+  t.ok(pauses[0]! < pauses[2]! && pauses[2]! < pauses.at(-1)!, `pauses of ${pauses} ms grow`)
+  // Those that were under way come back; then a row is opened for as many probes as it has messages.
+  t.ok(opened <= 20, `${opened} rows were opened`)
+  t.ok(written <= 80, `${written} rows were written`)
+  t.ok(transactions <= 80, `${transactions} transactions`)
+})
+
+t.test('once a provider is back all that waits for it is sent', async t => {
+  const { sendings, until, add, world, dueTimes } = makeOutbox(t)
+  await add(...Array.from({ length: 300 }, (_, at) => push('apns', BigInt(at))))
+  await until(() => sendings.length >= 128)
+  for (const { outcome } of sendings.splice(0)) outcome.resolve({ kind: 'retry', reason: 'http-503' })
+  await until(() => {
+    world.advance(500)
+    return sendings.length === 1
+  })
+  let sent = 0
+  await until(() => {
+    for (const { outcome } of sendings.splice(0)) {
+      sent++
+      outcome.resolve({ kind: 'sent' })
+    }
+    world.advance(500)
+    return sent >= 300
+  })
+  t.equal(sent, 300)
+  t.same(dueTimes(), [])
+})
+
+t.test('a provider that is out holds up no other', async t => {
+  const { sendings, until, add } = makeOutbox(t)
+  await add(push('fcm'))
+  await until(() => sendings.length === 1)
+  sendings.shift()!.outcome.resolve({ kind: 'retry', reason: 'network' })
+  await add(push('fcm'), push('apns'))
+  await until(() => sendings.length === 1)
+  t.same(sendings[0]!.to, 'apns')
+})
+
+t.test('what is wrong with one message holds up no other', async t => {
+  const { sendings, until, add } = makeOutbox(t)
+  await add(mail('greylisted@b.example', LATER))
+  await until(() => sendings.length === 1)
+  sendings.shift()!.outcome.resolve({ kind: 'retry', reason: 'smtp-450', isOfMessage: true })
+  await add(mail('next@b.example', LATER))
+  await until(() => sendings.length === 1)
+  t.equal(sendings[0]!.to, 'next@b.example')
+})
+
+t.test('a message that nobody needs any more says nothing about its provider', async t => {
+  const { sendings, until, add, world } = makeOutbox(t)
+  await add(push('fcm'))
+  await until(() => sendings.length === 1)
+  sendings.shift()!.outcome.resolve({ kind: 'retry', reason: 'network' })
+  await add(...Array.from({ length: 40 }, (_, at) => push('fcm', BigInt(at))))
+  await until(() => {
+    world.advance(500)
+    return sendings.length === 1
+  })
+  sendings.shift()!.outcome.resolve({ kind: 'skipped' })
+  await until(() => sendings.length > 0)
+  t.equal(sendings.length, 1, 'the next one tries')
+})
+
+t.test('of messages in one row, those that failed come again alone', async t => {
+  const { sendings, until, add, world, database } = makeOutbox(t)
+  await add(...Array.from({ length: 10 }, (_, at) => push('apns', BigInt(at))))
+  const rows = () => database.bytesTable('outbox').getKeysCount()
+  t.equal(rows(), 1)
+  await until(() => sendings.length === 10)
+  const [first, ...others] = sendings.splice(0)
+  for (const { outcome } of others) outcome.resolve({ kind: 'sent' })
+  await world.settle()
+  t.equal(rows(), 1, 'a crash now has them sent again')
+  first!.outcome.resolve({ kind: 'retry', reason: 'http-429', isOfMessage: true })
+  await until(() => {
+    world.advance(100)
+    return sendings.length === 1
+  })
+  sendings[0]!.outcome.resolve({ kind: 'sent' })
+  await until(() => rows() === 0)
 })

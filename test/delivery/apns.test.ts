@@ -129,7 +129,7 @@ t.test('each answer of Apple has its outcome', async t => {
     ],
     [
       { status: 429, reason: 'TooManyRequests' },
-      { kind: 'retry', reason: 'TooManyRequests' },
+      { kind: 'retry', reason: 'TooManyRequests', isOfMessage: true },
     ],
     [
       { status: 429, reason: 'TooManyProviderTokenUpdates' },

@@ -119,7 +119,7 @@ t.test('a call that rings no more is not pushed, whatever ended it', async t => 
     return false
   }
   const answered = open({ parts: { isRinging } })
-  t.same(await answered.tell(INVITATION), { kind: 'sent' })
+  t.same(await answered.tell(INVITATION), { kind: 'skipped' })
   t.same([answered.pushed, answered.rendered, asked], [[], [], [[CALL, USER]]])
   const late = open()
   await late.tell(INVITATION, NOW_MS)
@@ -131,7 +131,7 @@ t.test('a call that rings no more is not pushed, whatever ended it', async t => 
 
 t.test('a removed or unknown device is not pushed to', async t => {
   const { tell, pushed } = open({ parts: { deviceOf: () => undefined } })
-  t.same([await tell(INVITATION), pushed], [{ kind: 'sent' }, []])
+  t.same([await tell(INVITATION), pushed], [{ kind: 'skipped' }, []])
 })
 
 t.test('a VoIP push is tried twice in all, another as often as the outbox does', async t => {

@@ -189,7 +189,7 @@ t.test('each answer of Google has its outcome', async t => {
     ],
     [
       { status: 429, body: googleError('RESOURCE_EXHAUSTED', '-', [fcmError('QUOTA_EXCEEDED')]) },
-      { kind: 'retry', reason: 'QUOTA_EXCEEDED' },
+      { kind: 'retry', reason: 'QUOTA_EXCEEDED', isOfMessage: true },
     ],
     [
       { status: 503, headers: { 'retry-after': '20' }, body: googleError('UNAVAILABLE', '-') },

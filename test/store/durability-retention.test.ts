@@ -126,8 +126,10 @@ class BusyPair {
       const offsets = inbox.after(userId, deviceId, 0, SWEPT_AT_ONCE, nowMs()).map(({ offset }) => offset)
       if (offsets.length > 0) await database.commit(() => inbox.settle(userId, deviceId, offsets))
     }
-    const pushes = this.world.outbox.queue('push')
-    await pushes.settle(pushes.take(nowMs(), SWEPT_AT_ONCE))
+    for (const lane of ['apns', 'fcm'] as const) {
+      const pushes = this.world.outbox.queue(lane)
+      await pushes.settle(pushes.take(nowMs(), SWEPT_AT_ONCE).map(waiting => ({ waiting })))
+    }
   }
 
   async #sweep(): Promise<void> {

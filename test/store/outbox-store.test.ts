@@ -3,12 +3,13 @@
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { encode } from 'msgpackr'
 import t, { type Test } from 'tap'
-import type { Channel, Outgoing } from '../../src/domain/outgoing.ts'
+import type { Lane, Outgoing } from '../../src/domain/outgoing.ts'
 import { deriveSecrets } from '../../src/domain/secrets.ts'
 import { SignalError } from '../../src/errors.ts'
 import { Database } from '../../src/store/database.ts'
-import type { WaitingMessage } from '../../src/store/outbox-queue.ts'
+import type { Settlement, WaitingMessage } from '../../src/store/outbox-queue.ts'
 import { OutboxStore } from '../../src/store/outbox-store.ts'
 import { Sealed } from '../../src/store/sealed.ts'
 
@@ -17,9 +18,9 @@ const SECRETS = deriveSecrets(Buffer.alloc(32, 7))
 function open(t: Test, { folder = t.testdir(), secret = 7 } = {}) {
   const database = Database.open(folder)
   t.teardown(() => database.close())
-  const added: Channel[] = []
+  const added: Lane[] = []
   const secrets = deriveSecrets(Buffer.alloc(32, secret))
-  const outbox = new OutboxStore(database, secrets, randomBytes, channel => added.push(channel))
+  const outbox = new OutboxStore(database, secrets, randomBytes, lane => added.push(lane))
   return { database, outbox, added, folder }
 }
 
@@ -34,12 +35,16 @@ function mail(to: string, channel: 'mail' | 'sms' = 'mail'): Outgoing {
 }
 
 /** As a sender that has just started finds them. */
-function recipients(outbox: OutboxStore, channel: Channel, nowMs: number, countMax = 100): unknown[] {
-  return addressees(outbox.queue(channel).take(nowMs, countMax))
+function recipients(outbox: OutboxStore, lane: Lane, nowMs: number, countMax = 100): unknown[] {
+  return addressees(outbox.queue(lane).take(nowMs, countMax))
 }
 
 function addressees(waiting: readonly WaitingMessage[]): unknown[] {
   return waiting.map(({ message }) => 'to' in message && message.to)
+}
+
+function gone(waiting: readonly WaitingMessage[]): Settlement[] {
+  return waiting.map(each => ({ waiting: each }))
 }
 
 t.test('messages wait in order of their time, each channel by itself', async t => {
@@ -54,7 +59,7 @@ t.test('messages wait in order of their time, each channel by itself', async t =
   t.same(recipients(outbox, 'mail', 20), ['early@a.b'])
   t.same(recipients(outbox, 'mail', 19), [])
   t.same(recipients(outbox, 'sms', 100), ['+1'])
-  t.same(recipients(outbox, 'push', 100), [])
+  t.same(recipients(outbox, 'apns', 100), [])
   t.same(recipients(outbox, 'apple', 100), [])
 })
 
@@ -70,9 +75,9 @@ t.test('a message comes back as it was handed in, and as new', async t => {
   await database.commit(() => outbox.add(message, 0))
   t.same(
     outbox
-      .queue('push')
+      .queue('apns')
       .take(0, 10)
-      .map(({ message, tries }) => ({ message, tries })),
+      .map(({ message, row }) => ({ message, tries: row.tries })),
     [{ message, tries: 0 }],
   )
 })
@@ -97,7 +102,7 @@ t.test('what is done is gone', async t => {
     outbox.add(mail('two@a.b'), 1)
   })
   const queue = outbox.queue('mail')
-  await queue.settle(queue.take(5, 1))
+  await queue.settle(gone(queue.take(5, 1)))
   t.same(recipients(outbox, 'mail', 5), ['two@a.b'])
 })
 
@@ -106,13 +111,13 @@ t.test('what is postponed comes later, and counts its tries', async t => {
   await database.commit(() => outbox.add(mail('a@b.c'), 0))
   const queue = outbox.queue('mail')
   const [waiting] = queue.take(0, 1)
-  await queue.settle([{ key: waiting!.key, untilMs: 1_000 }])
+  await queue.settle([{ waiting: waiting!, untilMs: 1_000 }])
   t.same(queue.take(999, 10), [])
   t.equal(queue.nextDueMs, 1_000)
   const [again] = queue.take(1_000, 10)
-  t.equal(again!.tries, 1)
-  await queue.settle([{ key: again!.key, untilMs: 2_000 }])
-  t.equal(queue.take(2_000, 10)[0]!.tries, 2)
+  t.equal(again!.row.tries, 1)
+  await queue.settle([{ waiting: again!, untilMs: 2_000 }])
+  t.equal(queue.take(2_000, 10)[0]!.row.tries, 2)
   t.equal(database.table('outbox').getKeysCount(), 1)
 })
 
@@ -121,8 +126,8 @@ t.test('a message that was done meanwhile is not postponed back into life', asyn
   await database.commit(() => outbox.add(mail('a@b.c'), 0))
   const queue = outbox.queue('mail')
   const [waiting] = queue.take(0, 1)
-  await queue.settle([waiting!])
-  await queue.settle([{ key: waiting!.key, untilMs: 1_000 }])
+  await queue.settle(gone([waiting!]))
+  await queue.settle([{ waiting: waiting!, untilMs: 1_000 }])
   t.same(recipients(outbox, 'mail', 9_999), [])
 })
 
@@ -139,7 +144,9 @@ t.test('sent and postponed messages are settled in one transaction', async t => 
     return commit(write)
   }
   const taken = queue.take(9, 6)
-  await queue.settle(taken.map(({ key }, at) => (at % 2 === 0 ? { key } : { key, untilMs: 100 - at })))
+  await queue.settle(
+    taken.map((waiting, at) => (at % 2 === 0 ? { waiting } : { waiting, untilMs: 100 - at })),
+  )
   t.equal(transactions, 1)
   t.same(addressees(queue.take(100, 10)), ['5@a.b', '3@a.b', '1@a.b'])
 })
@@ -183,7 +190,7 @@ t.test('a message that could not be settled is not taken again by the same queue
   const taken = queue.take(0, 1)
   const { commit } = database
   database.commit = () => Promise.reject(new SignalError('STORE_UNAVAILABLE', 'no room'))
-  await t.rejects(queue.settle(taken), { code: 'STORE_UNAVAILABLE' })
+  await t.rejects(queue.settle(gone(taken)), { code: 'STORE_UNAVAILABLE' })
   database.commit = commit
   await database.commit(() => outbox.add(mail('before@b.c'), 0))
   t.same(addressees(queue.take(9, 10)), ['before@b.c'])
@@ -233,7 +240,7 @@ t.test('each message that is sent is opened once, however many wait and are unde
   for (let sent = 0; sent < messages; ) {
     underWay.push(...queue.take(messages, inFlightMax - queue.takenCount))
     const settled = underWay.splice(0, 7)
-    await queue.settle(settled)
+    await queue.settle(gone(settled))
     sent += settled.length
   }
   const { read, opened } = counted()
@@ -266,7 +273,7 @@ t.test('100,000 messages that wait for a provider that is down cost no row while
   t.same(counted(), { read: 129, opened: 128 })
   for (let wakes = 0; wakes < 1_000; wakes++) queue.take(100_000 + wakes, 128 - queue.takenCount)
   t.same(counted(), { read: 0, opened: 0 }, 'as many are with the sender as it takes')
-  await queue.settle(underWay.map(({ key }) => ({ key, untilMs: 900_000 })))
+  await queue.settle(underWay.map(waiting => ({ waiting, untilMs: 900_000 })))
   queue.take(100_000, 128)
   t.same(counted(), { read: 129, opened: 128 }, 'those that were tried do not stand in the way of the others')
 })
@@ -308,4 +315,48 @@ t.test('what another secret sealed can not be sent and does not stay in the way'
   t.same(recipients(outbox, 'mail', 5), ['new@a.b'])
   await database.commit(() => undefined)
   t.equal(database.table('outbox').getKeysCount(), 1)
+})
+
+function push(deviceId: bigint): Outgoing {
+  const notice = { kind: 'session_revoked', reason: 'signed_out', eventId: 'e', sentAtMs: 0 } as const
+  return { channel: 'push', userId: 1n as never, deviceId: deviceId as never, notice, expiresAtMs: 9e12 }
+}
+
+function devices(waiting: readonly WaitingMessage[]): unknown[] {
+  return waiting.map(({ message }) => 'deviceId' in message && message.deviceId)
+}
+
+t.test('pushes of one transaction share rows, of at most 16, and come in their order', async t => {
+  const { database, outbox } = open(t)
+  await database.commit(() => {
+    for (let at = 0n; at < 40n; at++) outbox.add(push(at), 5)
+  })
+  await database.commit(() => outbox.add(push(40n), 5))
+  t.equal(database.table('outbox').getKeysCount(), 4)
+  const all = Array.from({ length: 41 }, (_, at) => BigInt(at))
+  t.same(devices(outbox.queue('apns').take(5, 100)), all)
+})
+
+t.test('a row is there until the last of its messages is settled', async t => {
+  const { database, outbox } = open(t)
+  await database.commit(() => {
+    for (let at = 0n; at < 3n; at++) outbox.add(push(at), 5)
+  })
+  const queue = outbox.queue('apns')
+  const [first, second, third] = queue.take(5, 100)
+  await queue.settle([{ waiting: first! }, { waiting: second!, untilMs: 50 }])
+  t.equal(queue.takenCount, 1)
+  t.same(devices(outbox.queue('apns').take(5, 100)), [0n, 1n, 2n], 'for another that starts')
+  await queue.settle([{ waiting: third! }])
+  t.same(devices(outbox.queue('apns').take(50, 100)), [1n])
+})
+
+t.test('a message that an earlier version wrote alone, and for either provider, is sent', async t => {
+  const { database, outbox } = open(t)
+  const sealed = new Sealed(SECRETS, randomBytes, 'outbox').seal(encode(push(7n)))
+  const key = Buffer.alloc(17)
+  key[0] = 3
+  await database.commit(() => void database.table<object>('outbox').put(key, { sealed, tries: 1 }))
+  const [waiting] = outbox.queue('apns').take(5, 100)
+  t.same([waiting!.message, waiting!.row.tries], [push(7n), 1])
 })

@@ -11,7 +11,7 @@ import { USER_VIEW_TABLES, type UserViews } from '../../src/api/user-view.ts'
 import { type AddressMethod, DEFAULT_SETTINGS } from '../../src/domain/account.ts'
 import type { Device } from '../../src/domain/device.ts'
 import { type DeviceId, type MethodId, newId, type UserId } from '../../src/domain/ids.ts'
-import { CHANNELS, type Outgoing } from '../../src/domain/outgoing.ts'
+import { LANES, type Outgoing } from '../../src/domain/outgoing.ts'
 import { type Rates, USUAL_RATES } from '../../src/domain/rates.ts'
 import { deriveSecrets } from '../../src/domain/secrets.ts'
 import type { Session } from '../../src/domain/session.ts'
@@ -103,10 +103,10 @@ export function openWorld(
     /** Takes what waits in the outbox, oldest first. */
     async takeSent(): Promise<Outgoing[]> {
       const sent: Outgoing[] = []
-      for (const channel of CHANNELS) {
-        const queue = outbox.queue(channel)
+      for (const lane of LANES) {
+        const queue = outbox.queue(lane)
         const waiting = queue.take(nowMs + 86_400_000, 10_000)
-        await queue.settle(waiting)
+        await queue.settle(waiting.map(each => ({ waiting: each })))
         sent.push(...waiting.map(({ message }) => message))
       }
       return sent
