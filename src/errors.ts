@@ -14,6 +14,7 @@ export type CoreErrorCode =
   | 'SIGNATURE_INVALID'
   | 'PROOF_INVALID'
   // HTTP and gRPC requests.
+  | 'MALFORMED_REQUEST'
   | 'MALFORMED_JSON'
   | 'VALIDATION_FAILED'
   | 'BODY_TOO_LARGE'

@@ -33,7 +33,7 @@ export function isVersionChecked({ tag }: OperationForm): boolean {
   return tag !== 'meta' && tag !== 'log'
 }
 
-const ANY_CODES: readonly ErrorCode[] = ['RATE_LIMITED', 'INTERNAL']
+const ANY_CODES: readonly ErrorCode[] = ['MALFORMED_REQUEST', 'RATE_LIMITED', 'INTERNAL']
 
 const BAD_SESSION_CODES: readonly ErrorCode[] = ['TOKEN_INVALID', 'TOKEN_EXPIRED', 'SESSION_REVOKED']
 

@@ -9,6 +9,7 @@ import type uWS from 'uWebSockets.js'
 import { SignalError } from '../errors.ts'
 import { BODY_BYTES_MAX, BODY_DEADLINE_MS } from '../limits.ts'
 import { type AnswerHeads, STATUS_LINES } from './answer-head.ts'
+import type { BodyHeaders } from './body-headers.ts'
 import { type CorsPolicy, EXPOSED_HEADERS, isOwnOrigin, PREFLIGHT_HEADERS, PREFLIGHT_MARK } from './cors.ts'
 import type {
   AdmissionScope,
@@ -68,13 +69,21 @@ export class Exchange implements HttpRequest {
   #target: Target | undefined
   /** Why the request was refused. */
   #refusal: SignalError | undefined
+  /** Whether the connection ends with the answer. */
+  #isLast = false
   #isOver = false
 
-  constructor(res: uWS.HttpResponse, req: uWS.HttpRequest, path: string, world: ExchangeWorld) {
+  constructor(
+    res: uWS.HttpResponse,
+    req: uWS.HttpRequest,
+    method: string,
+    path: string,
+    world: ExchangeWorld,
+  ) {
     this.#res = res
     this.#req = req
     this.#world = world
-    this.method = req.getCaseSensitiveMethod()
+    this.method = method
     this.path = path
     const requestId = req.getHeader('x-request-id')
     this.requestId = requestId !== '' && REQUEST_ID_FORM.test(requestId) ? requestId : nextRequestId()
@@ -120,7 +129,7 @@ export class Exchange implements HttpRequest {
   }
 
   /** Serves the request. `req` is not used after the return. */
-  start(req: uWS.HttpRequest): void {
+  start(req: uWS.HttpRequest, { contentEncoding, contentType, contentLength }: BodyHeaders): void {
     try {
       if (this.#isPreflight(req)) return this.#answerPreflight()
       this.#match = this.#world.router.find(this.path)
@@ -131,9 +140,9 @@ export class Exchange implements HttpRequest {
       this.#refuseOldClient(route, req)
       if (route.method === 'GET') this.#handle(route, NO_BYTES)
       else {
-        refuseCoded(req.getHeader('content-encoding'))
-        this.contentType = req.getHeader('content-type')
-        this.#readBody(route, req.getHeader('content-length'))
+        refuseCoded(contentEncoding)
+        this.contentType = contentType
+        this.#readBody(route, contentLength)
       }
     } catch (error) {
       this.#fail(error)
@@ -170,6 +179,19 @@ export class Exchange implements HttpRequest {
     // The files are open to every page, and so is this refusal.
     this.#allowedOrigin = '*'
     this.#fail(addressLimited(this.#world.parts, 'log-files', waitSeconds))
+  }
+
+  /**
+   * Answers a request whose end is uncertain, and closes. The answer waits a turn of the loop: `end` closes only once all that
+   * came in the same segment is served, and a request in it would keep the connection open. While an answer waits,
+   * uWebSockets ends the connection at whatever follows.
+   */
+  refuseFraming(fault: string, req: uWS.HttpRequest): void {
+    this.#match = this.#world.router.find(this.path)
+    this.#isLast = true
+    this.#outlive(req)
+    this.#req = undefined
+    setImmediate(() => this.#fail(new SignalError('MALFORMED_REQUEST', fault)))
   }
 
   /** Answers a WebSocket upgrade that is not accepted. */
@@ -299,6 +321,7 @@ export class Exchange implements HttpRequest {
     const res = this.#res
     this.#writeHead(answer)
     if (answer.status === 204 || answer.status === 304) res.endWithoutBody()
+    else if (this.#isLast) res.end(this.method === 'HEAD' ? '' : encoded(answer.body), true)
     else if (this.method === 'HEAD') endHead(res, Buffer.byteLength(answer.body))
     // A body that was refused is not read to its end: the connection can't be used again.
     else res.end(encoded(answer.body), answer.status === 413)

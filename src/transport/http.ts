@@ -8,6 +8,7 @@ import { connect } from 'node:net'
 import { setImmediate, setTimeout } from 'node:timers/promises'
 import type { ErrorCode, Quota } from '../errors.ts'
 import { AnswerHeads } from './answer-head.ts'
+import { readBodyHeaders } from './body-headers.ts'
 import { CorsPolicy } from './cors.ts'
 import { Exchange, type ExchangeWorld } from './exchange.ts'
 import { type FileSite, type PublicFile, serveFile } from './log-files.ts'
@@ -233,22 +234,30 @@ export class HttpServer {
     app.any('/*', (res, req) => this.#onRequest(res, req))
     const { webSocket } = this.#parts
     if (webSocket !== undefined) {
-      serveWebSockets(app, webSocket, this.#world, (res, req, error) =>
-        new Exchange(res, req, req.getUrl(), this.#world).refuseUpgrade(error),
-      )
+      serveWebSockets(app, webSocket, this.#world, (res, req) => this.#exchange(res, req))
     }
     return app
   }
 
   #onRequest(res: uWS.HttpResponse, req: uWS.HttpRequest): void {
+    const method = req.getCaseSensitiveMethod()
     const path = req.getUrl()
+    const bodyHeaders = readBodyHeaders(req, method)
+    if (bodyHeaders.fault !== undefined) {
+      return this.#exchange(res, req).refuseFraming(bodyHeaders.fault, req)
+    }
     const files = this.#files
     if (files === undefined || !(path.startsWith('/tile/') || path === '/checkpoint')) {
-      return new Exchange(res, req, path, this.#world).start(req)
+      return new Exchange(res, req, method, path, this.#world).start(req, bodyHeaders)
     }
     const waitSeconds = this.#parts.admit?.(this.#world.addresses.of(res, req), 'log-files') ?? 0
-    if (waitSeconds === 0) serveFile(res, req, path, files)
-    else new Exchange(res, req, path, this.#world).refuseFile(waitSeconds)
+    if (waitSeconds === 0) serveFile(res, req, method, path, files)
+    else this.#exchange(res, req).refuseFile(waitSeconds)
+  }
+
+  /** For a request that no route gets to see. */
+  #exchange(res: uWS.HttpResponse, req: uWS.HttpRequest): Exchange {
+    return new Exchange(res, req, req.getCaseSensitiveMethod(), req.getUrl(), this.#world)
   }
 }
 

@@ -29,10 +29,10 @@ export interface FileSite {
 export function serveFile(
   res: uWS.HttpResponse,
   req: uWS.HttpRequest,
+  method: string,
   path: string,
   { find, isTls }: FileSite,
 ): void {
-  const method = req.getCaseSensitiveMethod()
   if (method === 'OPTIONS' && req.getHeader(PREFLIGHT_MARK) !== '') return sendPreflight(res, isTls)
   if (method !== 'GET' && method !== 'HEAD')
     return sendText(res, '405 Method Not Allowed', 'GET or HEAD only\n', { method: 'GET', isTls })

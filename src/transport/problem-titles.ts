@@ -12,6 +12,7 @@ export const TITLES: Record<ErrorCode, Readonly<Record<Exclude<TitleLanguage, 'e
   KEY_INVALID: FAULT,
   SIGNATURE_INVALID: FAULT,
   PROOF_INVALID: FAULT,
+  MALFORMED_REQUEST: { vi: 'Yêu cầu HTTP không hợp lệ', de: 'Keine gültige HTTP-Anfrage' },
   MALFORMED_JSON: { vi: 'Không phải JSON', de: 'Kein JSON' },
   VALIDATION_FAILED: { vi: 'Một trường không hợp lệ', de: 'Ein Feld verletzt eine Regel' },
   BODY_TOO_LARGE: { vi: 'Nội dung quá lớn', de: 'Inhalt zu groß' },

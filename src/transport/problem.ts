@@ -70,6 +70,7 @@ const PROBLEMS: Record<ErrorCode, { readonly status: number; readonly title: str
   KEY_INVALID: problem(500, 'Server fault'),
   SIGNATURE_INVALID: problem(500, 'Server fault'),
   PROOF_INVALID: problem(500, 'Server fault'),
+  MALFORMED_REQUEST: problem(400, 'Not a proper HTTP request'),
   MALFORMED_JSON: problem(400, 'Not JSON'),
   VALIDATION_FAILED: problem(422, 'A field breaks a rule'),
   BODY_TOO_LARGE: problem(413, 'Body too large'),

@@ -10,9 +10,10 @@
 import uWS from 'uWebSockets.js'
 import { SignalError } from '../errors.ts'
 import { BACKPRESSURE_BYTES_MAX, WEBSOCKET_IDLE_SECONDS, WEBSOCKET_MESSAGE_BYTES_MAX } from '../limits.ts'
+import { upgradeFault } from './body-headers.ts'
 import type { Accept } from './connection.ts'
 import { isOwnOrigin } from './cors.ts'
-import { addressLimited, type ExchangeWorld } from './exchange.ts'
+import { addressLimited, type Exchange, type ExchangeWorld } from './exchange.ts'
 import type { HttpRoute } from './http.ts'
 import type { OpenConnections } from './open-connections.ts'
 import { type ConnectionHouse, DROPPED, QueuedConnection } from './queued-connection.ts'
@@ -24,24 +25,26 @@ export interface WebSocketParts {
   readonly publicUrl?: () => string
 }
 
-/** Answers an upgrade that is not accepted. */
-export type Refuse = (res: uWS.HttpResponse, req: uWS.HttpRequest, error: SignalError) => void
+/** Begins the answer to an upgrade that is not accepted. */
+export type BeginRefusal = (res: uWS.HttpResponse, req: uWS.HttpRequest) => Exchange
 
 /** Serves WebSockets on the app. `world` is what the HTTP routes of the app share. */
 export function serveWebSockets(
   app: uWS.TemplatedApp,
   parts: WebSocketParts,
   world: ExchangeWorld,
-  refuse: Refuse,
+  beginRefusal: BeginRefusal,
 ): void {
   const { accept, connections } = parts
   const house: ConnectionHouse = { accept, connections, onFault: world.parts.onFault }
   const behavior: uWS.WebSocketBehavior<Upgraded> = {
     ...OPTIONS,
     upgrade(res, req, context) {
+      const fault = upgradeFault(req)
+      if (fault !== undefined) return beginRefusal(res, req).refuseFraming(fault, req)
       const network = world.addresses.of(res, req)
       const refusal = refusalOf(req, network, parts, world)
-      if (refusal !== undefined) return refuse(res, req, refusal)
+      if (refusal !== undefined) return beginRefusal(res, req).refuseUpgrade(refusal)
       const connection = new WebSocketConnection(house, network, req.getHeader('authorization'))
       const key = req.getHeader('sec-websocket-key')
       // An empty protocol is not sent, and no extension is taken: bodies are ciphertext, which does not shrink.

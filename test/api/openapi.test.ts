@@ -159,6 +159,7 @@ t.test('codes come from access and form', async t => {
     'BODY_TOO_LARGE',
     'CLIENT_TOO_OLD',
     'INTERNAL',
+    'MALFORMED_REQUEST',
     'RATE_LIMITED',
     'STORE_UNAVAILABLE',
     'UNSUPPORTED_MEDIA_TYPE',

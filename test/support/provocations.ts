@@ -13,6 +13,7 @@ import { AppleStandIn } from './apple-stand-in.ts'
 import { newDevice, newSession, newUser, type TestAnswer, type TestUser } from './application.ts'
 import { CALL_PROVOCATIONS } from './call-provocations.ts'
 import { OidcProvider } from './oidc-provider.ts'
+import { sendRaw, statusesIn } from './raw-http.ts'
 import { openWhole, type WholeApplication, type WholeOptions } from './whole-application.ts'
 
 /** What was heard; the last answer of the story. */
@@ -125,6 +126,13 @@ const SESSION: Readonly<Partial<Record<ErrorCode, Story>>> = {
 }
 
 const REQUESTS: Readonly<Partial<Record<ErrorCode, Story>>> = {
+  MALFORMED_REQUEST: t =>
+    overSocket(t, {}, async url => {
+      const lengths = 'Content-Length: 2\r\nContent-Length: 2'
+      const text = `POST /app/api/login HTTP/1.1\r\nHost: x\r\n${lengths}\r\n\r\n{}`
+      const heard = await sendRaw(Number(new URL(url).port), text)
+      return new Response(heard.slice(heard.indexOf('\r\n\r\n')), { status: statusesIn(heard)[0]! })
+    }),
   MALFORMED_JSON: story(({ send }) => send('POST /app/api/login', { body: Buffer.from('{') })),
   VALIDATION_FAILED: story(({ send }) => send('POST /app/api/login', { body: { email: 7 } })),
   UNSUPPORTED_MEDIA_TYPE: story(({ send }) =>
