@@ -1,18 +1,20 @@
 #!/usr/bin/env node
-/** Checks the log in a data directory, and repairs what is derived from its entries: `fsck --data-dir DIR`. */
+/** Checks the store in a data directory, and repairs what is derived from its entries: `fsck --data-dir DIR`. */
 
 import { SignalError } from '../src/errors.ts'
 import { Database } from '../src/store/database.ts'
-import { type CheckRequest, checkInProcess } from '../src/store/log-check/check-process.ts'
+import { type CheckRequest, checkInProcess, type StoreReport } from '../src/store/log-check/check-process.ts'
 import type { CheckOutcome, LogReport } from '../src/store/log-check/fault.ts'
 import { reasonAgainstRepair, repairLog } from '../src/store/log-repair.ts'
+import type { RowReport } from '../src/store/row-check.ts'
 import { type Flags, optional, required, runCommand, secret, UsageError } from './support/command.ts'
 
 const USAGE = `usage: node dist/scripts/fsck.js --data-dir DIR [--vkey KEY] [--vrf-sample N] [--repair]
 
 Checks everything that is stored of the log: the form of every entry, every hash tile computed anew, the signed
 checkpoint, the identity records and the lookup table. Names the first wrong byte of each (table, key, offset) and goes
-on. It only reads, at one moment, and may run beside the server.
+on. Then reads every row of all other tables (accounts, devices, contacts, calls, messages): each has to be one, and
+each index has to agree with what it points to, both ways. It only reads, at one moment, and may run beside the server.
 
   --data-dir DIR    the server's data directory (else CALLSIGN_DATA_DIR)
   --vkey KEY        the log's verifier key, which the store must have been made with (else KT_PUBLIC_KEY)
@@ -28,20 +30,21 @@ async function fsck(flags: Flags): Promise<number> {
   const request = requestOf(flags)
   const found = await check(request)
   if (flags.repair !== true || isClean(found)) return isClean(found) ? 0 : 1
-  const reason = reasonAgainstRepair(found)
+  const reason = reasonAgainstRepair(found.log) ?? (isWhole(found.log) ? NOT_DERIVED : undefined)
   if (reason !== undefined) {
     print({ check: 'repair', ok: false, detail: `nothing was written: ${reason}` })
     return 1
   }
-  await repair(request.dataFolder, found)
+  await repair(request.dataFolder, found.log)
   print({ check: 'repair', ok: true, detail: 'what is derived was written anew; checked again:' })
   return isClean(await check(request)) ? 0 : 1
 }
 
-async function check(request: CheckRequest): Promise<LogReport> {
+async function check(request: CheckRequest): Promise<StoreReport> {
   try {
     const report = await checkInProcess(request, showProgress)
-    for (const outcome of report.outcomes) print(lineOf(outcome, report))
+    for (const outcome of report.log.outcomes) print(lineOf(outcome, report.log))
+    if (report.rows !== undefined) for (const line of linesOf(report.rows)) print(line)
     return report
   } catch (error) {
     if (!(error instanceof SignalError)) throw error
@@ -59,7 +62,11 @@ async function repair(dataFolder: string, found: LogReport): Promise<void> {
   }
 }
 
-function isClean({ outcomes }: LogReport): boolean {
+function isClean({ log, rows }: StoreReport): boolean {
+  return isWhole(log) && (rows?.faults ?? 0) === 0
+}
+
+function isWhole({ outcomes }: LogReport): boolean {
   return outcomes.every(({ ok }) => ok !== false)
 }
 
@@ -74,6 +81,7 @@ function requestOf(flags: Flags): CheckRequest {
     throw new UsageError(`--vrf-sample ${sample} is not a number of entries`)
   }
   return {
+    withRows: true,
     dataFolder: required(flags, 'data-dir', 'CALLSIGN_DATA_DIR'),
     ...(vkey ? { vkey } : {}),
     ...(vrfSecret === undefined ? {} : { vrf: { secret: vrfSecret, sampleMax } }),
@@ -111,6 +119,19 @@ function lineOf({ check, ok, detail, faults, lasting, first }: CheckOutcome, rep
   }
 }
 
+/** One for each damaged row that is told, or one that says what was looked at. */
+function linesOf({ tables, rows, faults, told }: RowReport): Line[] {
+  const looked = `${rows} rows of ${tables} tables: whether each can be read, and its indexes agree`
+  if (faults === 0) return [{ check: 'rows', ok: true, detail: looked }]
+  const lines = told.map(fault => ({ check: 'rows', ok: false, ...fault, repairable: false }))
+  const untold = faults - told.length
+  if (untold === 0) return lines
+  return [
+    ...lines,
+    { check: 'rows', ok: false, detail: `${untold} more rows are damaged`, faults: `${untold}` },
+  ]
+}
+
 function print(line: Line): void {
   const text = process.stdout.isTTY ? readable(line) : JSON.stringify(line)
   process.stdout.write(`${text}\n`)
@@ -129,6 +150,7 @@ function showProgress(done: number): void {
     process.stderr.write(`${CLEAR_LINE}${Math.floor(done * 100)} %${done < 1 ? '' : CLEAR_LINE}`)
 }
 
+const NOT_DERIVED = 'rows can’t be derived from anything: restore a backup'
 const SAMPLE_USUAL = 1_000
 const CLEAR_LINE = '\r\u001b[K'
 const CHECK_CHARS = 'identities'.length

@@ -83,8 +83,10 @@ export class AccountStore {
   }
 }
 
-const USER_SHAPES = [
+/** Of the table `users`. */
+export const USER_SHAPES = [
   ['displayName', 'createdAtMs', 'settings', 'primaryMethodId', 'acceptLanguage'],
   ['discoverableByEmail', 'discoverableByPhone', 'callsFromContactsOnly'],
 ]
-const METHOD_SHAPES = [['kind', 'key', 'shown', 'id', 'addedAtMs', 'lastUsedAtMs']]
+/** Of the table `login-methods`. */
+export const METHOD_SHAPES = [['kind', 'key', 'shown', 'id', 'addedAtMs', 'lastUsedAtMs']]

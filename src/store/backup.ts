@@ -89,7 +89,7 @@ async function finish(unfinished: string, folder: string): Promise<CopiedLog> {
 }
 
 async function check(dataFolder: string): Promise<CopiedLog> {
-  const report = await checkInProcess({ dataFolder })
+  const { log: report } = await checkInProcess({ dataFolder })
   const fault = report.outcomes.find(({ ok }) => ok === false)
   if (fault !== undefined) {
     const { check, first } = fault

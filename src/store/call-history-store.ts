@@ -24,7 +24,7 @@ export interface CallHistoryPlace {
 }
 
 /** What a user's rows come to. */
-interface Figures {
+export interface Figures {
   readonly count: number
   readonly missed: number
 }
@@ -189,7 +189,13 @@ function rowKey(userId: UserId, { atMs, id }: CallHistoryPlace): Uint8Array {
 }
 
 function callInKey(key: Uint8Array): bigint {
-  return Buffer.from(key.buffer, key.byteOffset, key.length).readBigUInt64BE(CALL_AT)
+  return placeInKey(key).id
+}
+
+/** The call that a key of `call-history` is of. */
+export function placeInKey(key: Uint8Array): CallHistoryPlace {
+  const bytes = Buffer.from(key.buffer, key.byteOffset, key.length)
+  return { atMs: bytes.readUIntBE(TIME_AT, 6), id: bytes.readBigUInt64BE(CALL_AT) }
 }
 
 /** Of the records of `call-history`. */
@@ -200,7 +206,10 @@ export const CALL_HISTORY_SHAPES = [
   ],
   ['userId', 'displayName'],
 ]
-const FIGURES_SHAPES = [['count', 'missed']]
+/** Of the table `call-history-figures`. */
+export const FIGURES_SHAPES = [['count', 'missed']]
+/** In a key, behind the user. */
+const TIME_AT = 8
 /** In a key, behind user and time. */
 const CALL_AT = 14
 const NO_ROWS: Figures = { count: 0, missed: 0 }

@@ -80,7 +80,7 @@ export class ContactStore {
     const { database, errands, lists } = parts
     this.#parts = parts
     this.#lists = lists
-    this.#links = database.table('contacts', [['sinceMs']])
+    this.#links = database.table('contacts', LINK_SHAPES)
     this.#blocks = database.table('blocks')
     const onExpired = (request: FriendRequest, nowMs: number) => this.#tellGone(request, nowMs)
     this.#requests = new FriendRequestTable({ ...parts, onExpired })
@@ -369,6 +369,9 @@ export class ContactStore {
     if (request.state === 'pending' && request.isDelivered) this.#tellCancelled(request, nowMs)
   }
 }
+
+/** Of the table `contacts`. */
+export const LINK_SHAPES = [['sinceMs']]
 
 function bothWays(one: UserId, other: UserId): readonly (readonly [UserId, UserId])[] {
   return [

@@ -12,6 +12,7 @@ import { Encoder } from 'msgpackr'
 import { type ErrorCode, messageOf, SignalError } from '../errors.ts'
 import { CommitQueue, type OnBroken } from './commit-queue.ts'
 import { closeToOthers } from './file-modes.ts'
+import { rangeOf } from './keys.ts'
 import { assertReadable, assertWritable, hasMetaPages } from './store-files.ts'
 
 /** A table of binary values under binary keys that sort as their bytes do. */
@@ -98,6 +99,11 @@ export class Database {
     return [...this.#environment.getKeys()].map(String)
   }
 
+  /** How many rows the table has now. */
+  rowCount(table: BytesTable | RecordTable<Uint8Array>): number {
+    return (table.getStats() as { readonly entryCount: number }).entryCount
+  }
+
   /** One unchanging view of all tables that are open by now. */
   snapshot(): Snapshot {
     return new Snapshot(this.#environment.useReadTransaction())
@@ -130,14 +136,8 @@ export class Database {
    * records refer to a shape by its position, so shapes are only ever added, at the end.
    */
   table<Value>(name: string, shapes: readonly (readonly string[])[] = []): Table<Value> {
-    const encoder = new Encoder({
-      copyBuffers: true,
-      // Marked so, they are what they were again after a record that brings names of its own under the same position.
-      structures: shapes.map(shape => Object.assign([...shape], { isShared: true })),
-      maxSharedStructures: shapes.length,
-    })
     // lmdb-js takes an encoder, though its types do not say so.
-    const options = { encoder, keyEncoding: 'binary' } as const
+    const options = { encoder: recordEncoder(shapes), keyEncoding: 'binary' } as const
     return this.#watched(this.#environment.openDB<Value, Uint8Array>(name, options), name)
   }
 
@@ -224,6 +224,16 @@ export class Database {
   }
 }
 
+/** Writes and reads the records of a `table` of these shapes. */
+export function recordEncoder(shapes: readonly (readonly string[])[] = []): Encoder {
+  return new Encoder({
+    copyBuffers: true,
+    // Marked so, they are what they were again after a record that brings names of its own under the same position.
+    structures: shapes.map(shape => Object.assign([...shape], { isShared: true })),
+    maxSharedStructures: shapes.length,
+  })
+}
+
 /** As long as it is not ended, writers can't use again what it still sees, and the file grows. */
 export class Snapshot {
   readonly #transaction: Transaction
@@ -239,6 +249,15 @@ export class Snapshot {
 
   keys<Key extends string | Uint8Array>(table: LmdbTable<unknown, Key>): Iterable<Key> {
     return table.getKeys({ transaction: this.#transaction })
+  }
+
+  /** Keys and copies of values, in order: all of them, or those whose key begins with `prefix`. */
+  rows<Value>(
+    table: Table<Value>,
+    prefix?: Uint8Array,
+  ): Iterable<{ readonly key: Uint8Array; readonly value: Value }> {
+    const range = prefix === undefined ? {} : rangeOf(prefix)
+    return table.getRange({ ...range, transaction: this.#transaction })
   }
 
   end(): void {

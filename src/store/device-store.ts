@@ -253,7 +253,8 @@ function valuesOf<Value>(table: Table<Value>, userId: UserId): Value[] {
   return [...table.getRange(rangeOf(idsKey(userId)))].map(({ value }) => value)
 }
 
-function tokenKey(name: PushTokenName, token: string): Uint8Array {
+/** Of the table `push-tokens`. */
+export function tokenKey(name: PushTokenName, token: string): Uint8Array {
   return textKey(`${name} ${token}`)
 }
 

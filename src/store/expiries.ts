@@ -34,12 +34,12 @@ export class Expiries {
 
   /** In a transaction: has `key` end at that time. */
   add(kind: number, endsAtMs: number, key: Uint8Array): void {
-    this.#table.put(rowKey(kind, endsAtMs, key), 0)
+    this.#table.put(endingKey(kind, endsAtMs, key), 0)
   }
 
   /** In a transaction: `key` does not end at that time any more. */
   remove(kind: number, endsAtMs: number, key: Uint8Array): void {
-    this.#table.remove(rowKey(kind, endsAtMs, key))
+    this.#table.remove(endingKey(kind, endsAtMs, key))
   }
 
   /**
@@ -79,7 +79,8 @@ export class Expiries {
   }
 }
 
-function rowKey(kind: number, endsAtMs: number, key: Uint8Array): Uint8Array {
+/** Of the table `expiries`. */
+export function endingKey(kind: number, endsAtMs: number, key: Uint8Array): Uint8Array {
   return Buffer.concat([timeBytes(endsAtMs), Uint8Array.of(kind), key])
 }
 
@@ -110,4 +111,5 @@ function rethrow(error: unknown): never {
 /** After an ending that failed. */
 const POSTPONED_MS = 60_000
 const NO_TIME = timeBytes(0)
-const TIME_BYTES = 6
+/** How a key begins: with the time, then the kind. */
+export const TIME_BYTES = 6

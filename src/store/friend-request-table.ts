@@ -201,7 +201,7 @@ export class FriendRequestTable {
 }
 
 /** Whose lists a request is in. Both keep it to its end, so that what is left of a user is found. */
-function listsOf(request: FriendRequest): readonly (readonly [UserId, List])[] {
+export function listsOf(request: Omit<FriendRequest, 'message'>): readonly (readonly [UserId, List])[] {
   const { senderId, receiverId, state, isShown, isDelivered, closedAtMs } = request
   const senders = closedAtMs !== undefined ? LIST.closedRequests : isShown ? LIST.outgoing : LIST.unshown
   const receivers = state === 'pending' && isDelivered ? LIST.incoming : LIST.closedRequests

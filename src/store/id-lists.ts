@@ -81,7 +81,8 @@ export const LIST = {
 
 export type List = (typeof LIST)[keyof typeof LIST]
 
-function entryKey(ownerId: bigint, list: List, { atMs, id }: ListEntry): Uint8Array {
+/** Of the table `id-lists`. */
+export function entryKey(ownerId: bigint, list: List, { atMs, id }: ListEntry): Uint8Array {
   return Buffer.concat([timeKey(ownerId, list, atMs), idsKey(id)])
 }
 
@@ -102,9 +103,14 @@ function endOf(ownerId: bigint, list: List): Uint8Array {
   return key
 }
 
-function entryOf(key: Uint8Array): ListEntry {
+/** The place that a key of `id-lists` says. */
+export function entryOf(key: Uint8Array): ListEntry {
   const bytes = Buffer.from(key.buffer, key.byteOffset, key.length)
   return { atMs: bytes.readUIntBE(TIME_AT, 6), id: bytes.readBigUInt64BE(TIME_AT + 6) }
+}
+
+export function listInKey(key: Uint8Array): number {
+  return key[TIME_AT - 1]!
 }
 
 /** Behind the owner and the list. */

@@ -51,7 +51,7 @@ export function rangeOf(prefix: Uint8Array): { readonly start: Uint8Array; reado
 }
 
 /** A text of any length as a key: its SHA-256. */
-export function textKey(text: string): Uint8Array {
+export function textKey(text: string): Buffer {
   return createHash('sha256').update(text).digest()
 }
 

@@ -33,7 +33,7 @@ export class SessionStore {
     this.#lifetimes = lifetimes
     this.#onOver = onOver
     this.#kept = new WatchedCache(database, ['sessions'], sessionName, SESSIONS_KEPT_MAX)
-    this.#sessions = database.table('sessions', SHAPES)
+    this.#sessions = database.table('sessions', SESSION_SHAPES)
     this.#byUser = database.table('sessions-by-user')
     expiries.define(EXPIRY.session, (sessionId, nowMs) => this.#expire(sessionId, nowMs))
   }
@@ -152,5 +152,5 @@ const SHAPE = [
   'methods',
   'userAgent',
 ]
-/** Without a device, and bound to one. */
-const SHAPES = [SHAPE, [...SHAPE, 'deviceId']]
+/** Of the table `sessions`: without a device, and bound to one. */
+export const SESSION_SHAPES = [SHAPE, [...SHAPE, 'deviceId']]

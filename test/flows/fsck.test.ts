@@ -6,15 +6,17 @@ import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import t, { type Test } from 'tap'
 import { generateKeys } from '../../src/log/keys.ts'
-import { indexKey, tileKey } from '../../src/store/keys.ts'
+import { Database } from '../../src/store/database.ts'
+import { indexKey, tileKey, userInKey } from '../../src/store/keys.ts'
 import { LOG_TABLES } from '../../src/store/log-store.ts'
 import { type CommandOutcome, runScript } from '../support/commands.ts'
 import { RawTables } from '../support/damage.ts'
+import { fillStore } from '../support/filled-store.ts'
 import { lookUp, type RegisteredKey, registerKey, registerUsers, startLog } from '../support/live-log.ts'
 import { RegisterClient } from '../support/register-client.ts'
 import { freshPublicKey, startServer } from '../support/server.ts'
 
-const CHECKS = ['maker', 'checkpoint', 'entries', 'tiles', 'identities', 'lookup', 'vrf']
+const CHECKS = ['maker', 'checkpoint', 'entries', 'tiles', 'identities', 'lookup', 'vrf', 'rows']
 
 function fsck(
   dataFolder: string,
@@ -127,8 +129,8 @@ t.test('damage to what is derived is named, repaired, and the server goes on', a
   const repaired = await fsck(dataFolder, ['--repair'])
   t.equal(repaired.code, 0)
   t.match(repaired.lines[CHECKS.length], { check: 'repair', ok: true })
-  t.same(oks(repaired).slice(CHECKS.length + 1), [true, true, true, true, true, true, null])
-  t.same([(await fsck(dataFolder)).code, (await fsck(dataFolder, ['--repair'])).lines.length], [0, 7])
+  t.same(oks(repaired).slice(CHECKS.length + 1), [true, true, true, true, true, true, null, true])
+  t.same([(await fsck(dataFolder)).code, (await fsck(dataFolder, ['--repair'])).lines.length], [0, 8])
 
   const log = await startLog(t, dataFolder)
   const newest = keys.filter(({ userId }, at) => userId !== 7n || at === keys.length - 1)
@@ -140,6 +142,32 @@ t.test('damage to what is derived is named, repaired, and the server goes on', a
     results.map(({ publicKey }) => publicKey),
     newest.slice(-64).map(({ publicKey }) => publicKey),
   )
+})
+
+t.test('a damaged row is named by table and key, and never repaired', async t => {
+  const dataFolder = t.testdir()
+  await fillStore(dataFolder)
+  const database = Database.open(dataFolder)
+  const [users, byUser] = [database.bytesTable('users'), database.bytesTable('sessions-by-user')]
+  const [user] = users.getKeys({ limit: 1 })
+  const [session] = byUser.getKeys({ limit: 1 })
+  await database.commit(() => {
+    users.put(user!, Buffer.of(0xc1))
+    byUser.remove(session!)
+  })
+  await database.close()
+  const outcome = await fsck(dataFolder, ['--repair'])
+  t.equal(outcome.code, 1)
+  t.match(damageIn(outcome), [
+    {
+      check: 'rows',
+      table: 'users',
+      key: `${userInKey(user!)}`,
+      detail: /^the row is not one of its table; the user/,
+    },
+    { check: 'rows', table: 'sessions', key: /^[0-9a-f]{6}…$/, detail: /^sessions-by-user does not have it/ },
+  ])
+  t.match(outcome.lines.at(-1), { check: 'repair', ok: false, detail: /^nothing was written: rows can’t/ })
 })
 
 t.test('a repair needs the server stopped', async t => {
@@ -160,8 +188,8 @@ t.test('with the VRF key the identities are hashed again', async t => {
   const environment = { VRF_PRIVATE_KEY: VRF_PRIVATE_KEY! }
   const whole = await fsck(dataFolder, ['--vrf-sample', '1000'], environment)
   t.equal(whole.code, 0)
-  t.match(whole.lines.at(-1), { check: 'vrf', ok: true, detail: /^302 identities/ })
-  t.match((await fsck(dataFolder, ['--vrf-sample', '10'], environment)).lines.at(-1), { detail: /^10 / })
+  t.match(whole.lines.at(-2), { check: 'vrf', ok: true, detail: /^302 identities/ })
+  t.match((await fsck(dataFolder, ['--vrf-sample', '10'], environment)).lines.at(-2), { detail: /^10 / })
 
   await damage(dataFolder, tables => tables.change(LOG_TABLES.identities, indexKey(1), 24 * 20 + 7, 1))
   t.equal((await fsck(dataFolder)).code, 0, 'without it nobody can tell')

@@ -7,6 +7,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type ErrorCode, SignalError } from '../../errors.ts'
+import type { RowReport } from '../row-check.ts'
 import type { LogReport } from './fault.ts'
 
 export interface CheckRequest {
@@ -15,22 +16,30 @@ export interface CheckRequest {
   readonly vkey?: string
   /** The VRF secret in base64, and how many entries at most are to be hashed again. */
   readonly vrf?: { readonly secret: string; readonly sampleMax: number }
+  /** Whether all other tables are to be checked too. */
+  readonly withRows?: boolean
+}
+
+export interface StoreReport {
+  readonly log: LogReport
+  /** Of the other tables, if they were to be checked. */
+  readonly rows: RowReport | undefined
 }
 
 export type CheckMessage =
   | { readonly kind: 'progress'; readonly done: number }
-  | { readonly kind: 'report'; readonly report: LogReport }
+  | { readonly kind: 'report'; readonly report: StoreReport }
   | { readonly kind: 'refusal'; readonly code: ErrorCode; readonly message: string }
 
 /**
- * The report on the log below a data folder, which may be in use. Rejects with `CHECKPOINT_INVALID` when its file is so
+ * The report on the store below a data folder, which may be in use. Rejects with `CHECKPOINT_INVALID` when its file is so
  * damaged that the tables can't be read, and with `STORE_UNAVAILABLE` when it can't be checked. `onProgress` hears how
- * much is done, from 0 to 1.
+ * much is done, from 0 to 1: of the log, then of the other tables.
  */
 export async function checkInProcess(
   request: CheckRequest,
   onProgress: (done: number) => void = () => {},
-): Promise<LogReport> {
+): Promise<StoreReport> {
   const child = fork(fileURLToPath(PROGRAM), {
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     serialization: 'advanced',

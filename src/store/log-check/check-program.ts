@@ -7,9 +7,9 @@ import { createFastVrf, type FastVrf } from '../../log/vrf-fast.ts'
 import { Database } from '../database.ts'
 import { checkLog, type LogCheckOptions } from '../log-check.ts'
 import { walkPages } from '../page-walk.ts'
+import { checkRows } from '../row-check.ts'
 import { storeFile } from '../store-files.ts'
-import type { CheckMessage, CheckRequest } from './check-process.ts'
-import type { LogReport } from './fault.ts'
+import type { CheckMessage, CheckRequest, StoreReport } from './check-process.ts'
 import { RawLog } from './raw-log.ts'
 
 process.once('message', (request: CheckRequest) => void answer(request))
@@ -25,7 +25,7 @@ async function answer(request: CheckRequest): Promise<void> {
   process.send!(message, () => process.disconnect())
 }
 
-async function check({ dataFolder, vkey, vrf }: CheckRequest): Promise<LogReport> {
+async function check({ dataFolder, vkey, vrf, withRows = false }: CheckRequest): Promise<StoreReport> {
   const fastVrf = vrf === undefined ? undefined : await fastVrfOf(parseVrfSecret(vrf.secret))
   const database = Database.openReadOnly(dataFolder)
   // Keeps a server from using the pages of this moment again while they are walked.
@@ -47,14 +47,19 @@ async function check({ dataFolder, vkey, vrf }: CheckRequest): Promise<LogReport
             random: Math.random,
           },
         }),
-    onProgress: done => void process.send!({ kind: 'progress', done } satisfies CheckMessage),
+    onProgress: tellProgress,
   }
   try {
-    return await checkLog(raw, options)
+    const log = await checkLog(raw, options)
+    return { log, rows: withRows ? checkRows(database, { onProgress: tellProgress }) : undefined }
   } finally {
     raw.end()
     await database.close()
   }
+}
+
+function tellProgress(done: number): void {
+  process.send!({ kind: 'progress', done } satisfies CheckMessage)
 }
 
 function fastVrfOf(secret: Uint8Array): Promise<FastVrf> {

@@ -1,0 +1,132 @@
+/** Devices in each of their states, whose each public key is, and which device has each push token. */
+
+import {
+  type Device,
+  type KeyOwner,
+  type PendingDevice,
+  PUSH_TOKEN_NAMES,
+  type PushTokens,
+} from '../../domain/device.ts'
+import { tokenKey } from '../device-store.ts'
+import { idInKey, idsKey, textKey, userInKey } from '../keys.ts'
+import { isOwner } from './account-tables.ts'
+import { bytes, count, type Form, id, record, text } from './form.ts'
+import type { StoredRows } from './stored-rows.ts'
+import { byBeginning, byIds, type TableCheck, tableCheck } from './table-check.ts'
+
+const KEY = [16]
+const HASH = [32]
+const push = record(
+  { registeredAtMs: count },
+  { apnsToken: text, apnsVoipToken: text, apnsEnvironment: text, bundleId: text, fcmToken: text },
+)
+const device: Form = record(
+  {
+    deviceId: id,
+    info: record({ platform: text }),
+    publicKey: text,
+    publicKeyIndex: count,
+    publicKeyHash: text,
+    createdAtMs: count,
+    lastSeenAtMs: count,
+  },
+  { keyAlgorithm: text, push, removedAtMs: count },
+)
+const owner = record({ userId: id, deviceId: id })
+
+export const DEVICE_TABLES: Readonly<Record<string, TableCheck>> = {
+  devices: tableCheck<Device>({
+    key: KEY,
+    keyAs: byIds,
+    form: device,
+    *disagreements(key, value, rows) {
+      const { deviceId, publicKey, push } = value
+      const userId = userInKey(key)
+      yield* strangenessOf(key, value, rows)
+      if (!isOwner(rows, 'device-keys', textKey(publicKey), { userId, deviceId })) {
+        yield 'device-keys does not name it for its public key'
+      }
+      for (const [name, token] of tokensOf(push)) {
+        const isNamed = isOwner(rows, 'push-tokens', tokenKey(name, token), { userId, deviceId })
+        if (!isNamed) yield `push-tokens does not name it for its ${name}`
+      }
+    },
+    remedy: 'restore a backup, or have its user remove the device and sign in on it again',
+  }),
+  'devices-removed': tableCheck<Device>({
+    key: KEY,
+    keyAs: byIds,
+    form: device,
+    *disagreements(key, value, rows) {
+      yield* strangenessOf(key, value, rows)
+      if (rows.has('devices', key)) yield 'the device is in devices too'
+      if (!isOwner(rows, 'device-keys', textKey(value.publicKey), { userId: userInKey(key) })) {
+        yield 'device-keys does not name its user for its public key'
+      }
+    },
+    remedy: 'another user could register its key: restore a backup',
+  }),
+  'devices-pending': tableCheck<PendingDevice>({
+    key: KEY,
+    keyAs: byIds,
+    form: record(
+      { deviceId: id, sessionId: bytes(), publicKey: text, startedAtMs: count },
+      { info: record({ platform: text }), keyAlgorithm: text, push, replacesDeviceId: id },
+    ),
+    *disagreements(key, { deviceId, publicKey }, rows) {
+      const userId = userInKey(key)
+      if (deviceId !== idInKey(key, 1)) yield `it says that it is device ${deviceId}`
+      if (!rows.has('users', idsKey(userId))) yield 'its user is not in users'
+      if (!isOwner(rows, 'device-keys', textKey(publicKey), { userId, deviceId })) {
+        yield 'device-keys does not name it for its public key'
+      }
+    },
+    remedy: 'the registration may not end: have the user register the device again',
+  }),
+  'device-keys': tableCheck<KeyOwner>({
+    key: HASH,
+    keyAs: byBeginning,
+    form: owner,
+    *disagreements(key, { userId, deviceId }, rows) {
+      const isKey = ({ publicKey }: { readonly publicKey: string }) => textKey(publicKey).equals(key)
+      const tables = ['devices', 'devices-pending', 'devices-removed']
+      if (!tables.some(table => rows.holds(table, idsKey(userId, deviceId), isKey))) {
+        yield `device ${userId}/${deviceId} does not have the key`
+      }
+    },
+    remedy: 'no other user can register the key, which does no harm where nobody has it',
+  }),
+  'push-tokens': tableCheck<KeyOwner>({
+    key: HASH,
+    keyAs: byBeginning,
+    form: owner,
+    *disagreements(key, { userId, deviceId }, rows) {
+      const hasToken = rows.holds<Device>('devices', idsKey(userId, deviceId), ({ push }) =>
+        tokensOf(push).some(([name, token]) => Buffer.from(tokenKey(name, token)).equals(key)),
+      )
+      if (!hasToken) yield `device ${userId}/${deviceId} does not have the token`
+    },
+    remedy: 'a phone with the token can’t register it: restore a backup',
+  }),
+}
+
+function* strangenessOf(key: Buffer, value: Device, rows: StoredRows): Iterable<string> {
+  const { deviceId, publicKey, publicKeyHash, publicKeyIndex } = value
+  const userId = userInKey(key)
+  if (deviceId !== idInKey(key, 1)) yield `it says that it is device ${deviceId}`
+  if (!rows.has('users', idsKey(userId))) yield 'its user is not in users'
+  const logged = rows.loggedKey(publicKeyIndex)
+  const isLogged =
+    logged?.userId === userId &&
+    logged.deviceId === deviceId &&
+    logged.publicKey === publicKey &&
+    Buffer.from(logged.vrfHash).equals(Buffer.from(publicKeyHash, 'base64'))
+  if (!isLogged) yield `entry ${publicKeyIndex} of the log is not its key`
+}
+
+function tokensOf(push: PushTokens | undefined) {
+  return PUSH_TOKEN_NAMES.flatMap(name => {
+    const token = push?.[name]
+    return token === undefined ? [] : [[name, token] as const]
+  })
+}

@@ -1,0 +1,145 @@
+/**
+ * The rows of a store at one moment, decoded and without any rule: what a check reads. A table that is not there holds
+ * nothing, and nothing is asked of it.
+ */
+
+import type { Encoder } from 'msgpackr'
+import { parseEntry } from '../../log/entry.ts'
+import { entryInBundle, TILE_WIDTH } from '../../log/tile.ts'
+import {
+  type BytesTable,
+  type Database,
+  type RecordTable,
+  recordEncoder,
+  type Snapshot,
+} from '../database.ts'
+import { BLOCK_RECORDS, RECORD_BYTES, readRecord } from '../identity-table.ts'
+import { indexKey } from '../keys.ts'
+import { LOG_TABLES } from '../log-store.ts'
+import type { TableCheck } from './table-check.ts'
+
+/** The value of a row that can't be decoded, or is not of its form. */
+export const UNREADABLE = Symbol('unreadable')
+
+export interface StoredRow {
+  readonly key: Buffer
+  /** `UNREADABLE` where it is not what its table holds. */
+  readonly value: unknown
+}
+
+interface OpenTable {
+  readonly check: TableCheck
+  readonly rows: BytesTable | RecordTable<Uint8Array>
+  encoder: Encoder
+}
+
+/** Whose key an entry of the log is, and which. */
+export interface LoggedKey {
+  readonly userId: bigint
+  readonly deviceId: bigint
+  readonly publicKey: string
+  readonly vrfHash: Uint8Array
+}
+
+export class StoredRows {
+  readonly #database: Database
+  readonly #tables: ReadonlyMap<string, OpenTable>
+  readonly #snapshot: Snapshot
+  readonly #bundles: BytesTable | undefined
+  readonly #identities: BytesTable | undefined
+
+  /** `end` lets go of the moment that is read. */
+  constructor(database: Database, checks: Readonly<Record<string, TableCheck>>) {
+    this.#database = database
+    const names = new Set(database.tableNames())
+    const known = Object.entries(checks).filter(([name]) => names.has(name))
+    this.#tables = new Map(known.map(([name, check]) => [name, openTable(database, name, check)]))
+    const bytesOf = (name: string) => (names.has(name) ? database.bytesTable(name) : undefined)
+    this.#bundles = bytesOf(LOG_TABLES.bundles)
+    this.#identities = bytesOf(LOG_TABLES.identities)
+    this.#snapshot = database.snapshot()
+  }
+
+  /** How many rows each table has that there is, the smallest first. */
+  sizes(): ReadonlyMap<string, number> {
+    const sized = [...this.#tables].map(([name, { rows }]) => [name, this.#database.rowCount(rows)] as const)
+    return new Map(sized.sort(([, one], [, other]) => one - other))
+  }
+
+  /** The rows of a table, in order, as many as begin with `prefix`. */
+  *rows(name: string, prefix?: Uint8Array): Iterable<StoredRow> {
+    const table = this.#tables.get(name)
+    if (table === undefined) return
+    for (const { key, value } of this.#snapshot.rows(table.rows as BytesTable, prefix)) {
+      yield { key: bufferOf(key), value: decoded(table, bufferOf(key), value) }
+    }
+  }
+
+  *keys(name: string): Iterable<Buffer> {
+    const table = this.#tables.get(name)
+    if (table === undefined) return
+    for (const key of this.#snapshot.keys(table.rows as BytesTable)) yield bufferOf(key)
+  }
+
+  /** Whether there is such a row, readable or not. True where there is no such table. */
+  has(name: string, key: Uint8Array): boolean {
+    const table = this.#tables.get(name)
+    return table === undefined || this.#snapshot.read(table.rows as BytesTable, key) !== undefined
+  }
+
+  /**
+   * Whether there is such a row of which this is so. True where it can't be told: of a row that is unreadable, which is
+   * said of that one, and where there is no such table.
+   */
+  holds<Value>(name: string, key: Uint8Array, isSo: (value: Value) => boolean): boolean {
+    const table = this.#tables.get(name)
+    if (table === undefined) return true
+    const bytes = this.#snapshot.read(table.rows as BytesTable, key)
+    if (bytes === undefined) return false
+    const value = decoded(table, bufferOf(key), bytes)
+    return value === UNREADABLE || isSo(value as Value)
+  }
+
+  /** Undefined where the log has no such entry, or none that can be read, which the log's own check says. */
+  loggedKey(index: number): LoggedKey | undefined {
+    try {
+      const block =
+        this.#identities && this.#snapshot.read(this.#identities, indexKey(Math.floor(index / BLOCK_RECORDS)))
+      const bundle =
+        this.#bundles && this.#snapshot.read(this.#bundles, indexKey(Math.floor(index / TILE_WIDTH)))
+      const at = (index % BLOCK_RECORDS) * RECORD_BYTES
+      if (block === undefined || bundle === undefined || at + RECORD_BYTES > block.length) return undefined
+      const { userId, deviceId } = readRecord(block, at)
+      return { userId, deviceId, ...parseEntry(entryInBundle(bundle, index % TILE_WIDTH)) }
+    } catch {
+      return undefined
+    }
+  }
+
+  end(): void {
+    this.#snapshot.end()
+  }
+}
+
+function openTable(database: Database, name: string, check: TableCheck): OpenTable {
+  const rows = check.key === 'text' ? database.recordBytesTable(name) : database.bytesTable(name)
+  return { check, rows, encoder: recordEncoder(check.shapes) }
+}
+
+function decoded(table: OpenTable, key: Buffer, bytes: Uint8Array): unknown {
+  const { check } = table
+  if (check.key !== 'text' && !check.key.includes(key.length)) return UNREADABLE
+  try {
+    const value: unknown = table.encoder.decode(bytes)
+    if (check.form(value)) return value
+  } catch {
+    // Said below.
+  }
+  // Bytes that are no row may have taught it shapes.
+  table.encoder = recordEncoder(check.shapes)
+  return UNREADABLE
+}
+
+function bufferOf(key: Uint8Array | string): Buffer {
+  return typeof key === 'string' ? Buffer.from(key) : Buffer.from(key.buffer, key.byteOffset, key.length)
+}

@@ -1,0 +1,43 @@
+/** A store in which something of nearly every kind is, put there by people through the API, as a kill leaves it. */
+
+import { meetPeople, settingsFor, signInAgain, startCall } from './call-people.ts'
+import { startServer } from './server.ts'
+
+/** Tables that stay empty: a provider, a paid message, limited rates or a moment within a request would be needed. */
+export const LEFT_EMPTY: ReadonlySet<string> = new Set([
+  ...['devices-pending', 'identity-tokens', 'sms-tallies', 'sms-dial-codes', 'outbox', 'rates'],
+  ...['call-history-times', 'inbox-invitations', 'sms-days'],
+])
+
+/** Fills a store and kills its server at once, so that nothing that waits is done. */
+export async function fillStore(dataFolder: string): Promise<void> {
+  const server = await startServer({
+    dataFolder,
+    environment: { CALLSIGN_LOG_LEVEL: 'error', ...settingsFor(PEOPLE) },
+  })
+  const [host, ...others] = await meetPeople(server.http, PEOPLE - 1)
+  const [caller, callee, blocked, stranger, removed] = [host!, ...others]
+  const again = await signInAgain(server.http, 0)
+  const pushed = { fcmToken: 'f'.repeat(140), apnsToken: 'ab'.repeat(32), apnsVoipToken: 'cd'.repeat(32) }
+  await callee!.app.get(204, 'PUT /app/api/devices/current/push', pushed)
+  for (const end of ['end', 'keep'] as const) {
+    const { body } = await startCall(caller, [callee!])
+    if (end === 'end') await caller.app.get(200, 'POST /app/api/call/end', { callId: body.callId })
+  }
+  await removed!.app.get(204, `DELETE /app/api/devices/${removed!.deviceId}`)
+  await caller.app.get(204, 'POST /app/api/block', { userId: blocked!.userId })
+  const { token } = await callee!.app.get(201, 'POST /app/api/share-token', { label: 'at the fair' })
+  await stranger!.app.get(201, 'POST /app/api/friend-request/by-token', { token })
+  await stranger!.app.get(
+    201,
+    'POST /app/api/friend-request/by-id',
+    { targetUserId: blocked!.userId, message: 'Hello' },
+    { 'idempotency-key': 'a-request-that-may-come-again' },
+  )
+  // Left last: within a second the sweep does what they leave behind.
+  await again.get(200, 'POST /app/api/login', { email: 'somebody@example.org' })
+  await stranger!.app.get(202, 'POST /app/api/friend-request', { email: 'person1@example.org' })
+  await server.end('SIGKILL')
+}
+
+const PEOPLE = 6
