@@ -281,6 +281,7 @@ function openSenders({ config, nowMs }: Pick<ApplicationParts, 'config' | 'nowMs
   const close = (): void => {
     mail?.close()
     apns?.close()
+    fcm?.close()
   }
   const byChannel = {
     ...(mail && { mail }),

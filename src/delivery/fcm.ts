@@ -1,10 +1,11 @@
 /**
- * Push to Android by FCM's HTTP v1: one POST per message, with an access token that a signed assertion of the service
+ * Push to Android by FCM's HTTP v1: one POST per message over HTTP/2, with an access token that a signed assertion of the service
  * account buys (RFC 7523; Google's "OAuth 2.0 for server to server applications").
  */
 
 import { createPrivateKey, type KeyObject } from 'node:crypto'
 import { type PostResult, post } from './http-post.ts'
+import { Http2Link } from './http2-link.ts'
 import { type DeliveryOutcome, type Retry, reasonWord } from './outcome.ts'
 
 /** What is used of the JSON file that Google gives out. */
@@ -49,7 +50,8 @@ export interface FcmNotification {
 }
 
 export class FcmSender {
-  readonly #sendUrl: string
+  readonly #link: Http2Link
+  readonly #path: string
   readonly #timeoutMs: number
   readonly #isDryRun: boolean
   readonly #accessToken: AccessToken
@@ -63,7 +65,11 @@ export class FcmSender {
       nowMs = Date.now,
       isDryRun = false,
     } = options
-    this.#sendUrl = `${url}/v1/projects/${encodeURIComponent(serviceAccount.project_id)}/messages:send`
+    const { origin, pathname } = new URL(
+      `${url}/v1/projects/${encodeURIComponent(serviceAccount.project_id)}/`,
+    )
+    this.#link = new Http2Link(origin)
+    this.#path = `${pathname}messages:send`
     this.#timeoutMs = timeoutMs
     this.#isDryRun = isDryRun
     this.#accessToken = new AccessToken(serviceAccount, timeoutMs, nowMs)
@@ -85,9 +91,14 @@ export class FcmSender {
     throw new Error('unreachable: the last try returns')
   }
 
+  /** Ends the session; what is under way ends with `retry`, as what comes later does. */
+  close(): void {
+    this.#link.close()
+  }
+
   #post(token: string, body: string): Promise<PostResult> {
-    return post({
-      url: this.#sendUrl,
+    return this.#link.post({
+      path: this.#path,
       headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
       body,
       timeoutMs: this.#timeoutMs,

@@ -1,5 +1,5 @@
 /**
- * One POST by `fetch`, as the SMS gateway and FCM get them: a deadline over all of it, redirects not followed, and of
+ * One POST by `fetch`, as the SMS gateway and Google's token endpoint get them: a deadline over all of it, redirects not followed, and of
  * the answer's body no more read than the caller asked for.
  */
 

@@ -199,7 +199,7 @@ t.test('each answer of Google has its outcome', async t => {
       { status: 500, body: googleError('INTERNAL', '-') },
       { kind: 'retry', reason: 'INTERNAL' },
     ],
-    ['close', { kind: 'retry', reason: 'network' }],
+    ['close', { kind: 'sent' }],
   ] as const
   for (const [act, outcome] of table) {
     fcm.answerNext(act)
@@ -218,4 +218,56 @@ t.test('silence of either endpoint is a timeout', async t => {
   t.teardown(() => silent.close())
   const url = `http://127.0.0.1:${silent.port}`
   t.same(await senderTo(fcm, { url, timeoutMs: 150 }).send(PUSH), { kind: 'retry', reason: 'timeout' })
+})
+
+t.test('pushes share one session', async t => {
+  const fcm = await start(t)
+  const sender = senderTo(fcm)
+  const outcomes = await Promise.all(Array.from({ length: 150 }, () => sender.send(PUSH)))
+  t.same(new Set(outcomes.map(({ kind }) => kind)), new Set(['sent']))
+  t.equal(fcm.messages.length, 150)
+  t.equal(fcm.sessions(), 1)
+})
+
+t.test('a push whose session ends under it is sent on a new one, once', async t => {
+  const fcm = await start(t)
+  const sender = senderTo(fcm)
+  await sender.send(PUSH)
+  for (const end of ['close', 'goaway'] as const) {
+    fcm.answerNext(end)
+    t.same(await sender.send(PUSH), { kind: 'sent' }, end)
+  }
+  t.equal(fcm.messages.length, 5)
+  fcm.answerNext('close', 'close')
+  t.same(await sender.send(PUSH), { kind: 'retry', reason: 'network' })
+  t.equal(fcm.messages.length, 7)
+})
+
+t.test('a session that has fallen silent is replaced', async t => {
+  const fcm = await start(t)
+  const sender = senderTo(fcm, { timeoutMs: 300 })
+  await sender.send(PUSH)
+  fcm.answerNext('silence')
+  t.same(await sender.send(PUSH), { kind: 'retry', reason: 'timeout' })
+  t.same(await sender.send(PUSH), { kind: 'sent' })
+  t.equal(fcm.sessions(), 1)
+})
+
+t.test('an answer of any length is read no further than it is looked at', async t => {
+  const fcm = await start(t)
+  fcm.answerNext({ status: 400, body: 'x'.repeat(1_000_000) })
+  t.same(await senderTo(fcm).send(PUSH), { kind: 'refused', reason: 'http-400' })
+})
+
+t.test('a sender that is closed sends nothing more', async t => {
+  const fcm = await start(t)
+  const sender = senderTo(fcm)
+  await sender.send(PUSH)
+  fcm.answerNext('silence')
+  const underWay = sender.send(PUSH)
+  await fcm.received(3)
+  sender.close()
+  t.same(await underWay, { kind: 'retry', reason: 'network' })
+  t.same(await sender.send(PUSH), { kind: 'retry', reason: 'network' })
+  t.equal(fcm.messages.length, 2)
 })

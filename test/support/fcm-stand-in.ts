@@ -5,7 +5,14 @@
 
 import { generateKeyPairSync, type KeyObject, randomUUID, verify } from 'node:crypto'
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import {
+  constants,
+  createServer as createHttp2Server,
+  type Http2ServerRequest,
+  type Http2ServerResponse,
+  type ServerHttp2Session,
+} from 'node:http2'
+import type { AddressInfo, Server } from 'node:net'
 
 export interface ReceivedMessage {
   readonly path: string
@@ -22,6 +29,8 @@ export interface HttpScript {
 
 /** `silence`: the request is taken and never answered; `close`: the connection ends in its place. */
 export type HttpAct = HttpScript | 'silence' | 'close'
+/** `goaway`: the server takes no more on the connection, and says that it has not dealt with the request. */
+export type Http2Act = HttpAct | 'goaway'
 
 export interface FcmStandIn {
   readonly url: string
@@ -38,12 +47,14 @@ export interface FcmStandIn {
   /** The claims of every assertion that was sold a token. */
   readonly assertions: readonly Readonly<Record<string, unknown>>[]
   /** For the next messages, and for the next purchases of a token; then 200. */
-  answerNext(...acts: HttpAct[]): void
+  answerNext(...acts: Http2Act[]): void
   answerNextPurchase(...acts: HttpAct[]): void
   /** Takes back every token sold so far: they get 401. */
   revokeTokens(): void
   /** Resolves when so many requests of either kind have come since the start. */
   received(count: number): Promise<void>
+  /** How many are open. */
+  readonly sessions: () => number
   close(): Promise<void>
 }
 
@@ -52,7 +63,7 @@ export async function startFcmStandIn({ expiresIn = 3_599 } = {}): Promise<FcmSt
   const messages: ReceivedMessage[] = []
   const assertions: Record<string, unknown>[] = []
   const sold = new Set<string>()
-  const [acts, purchaseActs]: [HttpAct[], HttpAct[]] = [[], []]
+  const [acts, purchaseActs]: [Http2Act[], HttpAct[]] = [[], []]
   const waiting: { count: number; resolve: () => void }[] = []
   let requests = 0
 
@@ -67,21 +78,33 @@ export async function startFcmStandIn({ expiresIn = 3_599 } = {}): Promise<FcmSt
     sold.add(token)
     return { status: 200, body: { access_token: token, expires_in: expiresIn, token_type: 'Bearer' } }
   }
-  function take(request: IncomingMessage, body: string): HttpAct {
+  function take(request: Http2ServerRequest, body: string): Http2Act {
     const token = request.headers.authorization?.replace(/^Bearer /, '') ?? ''
     if (!sold.has(token)) return { status: 401, body: { error: { status: 'UNAUTHENTICATED' } } }
     messages.push({ path: request.url!, headers: request.headers, message: JSON.parse(body).message })
     return acts.shift() ?? { status: 200, body: { name: 'projects/p/messages/1' } }
   }
-  const server = createServer(async (request, response) => {
-    const body = await bodyOf(request)
+  function count(): void {
     requests++
     for (const waiter of waiting) if (requests >= waiter.count) waiter.resolve()
-    const act = request.url === '/token' ? (purchaseActs.shift() ?? sell(body)) : take(request, body)
-    perform(act, response)
+  }
+  const seller = createServer(async (request, response) => {
+    const body = await bodyOf(request)
+    if (request.url !== '/token') return perform({ status: 404 }, response)
+    count()
+    perform(purchaseActs.shift() ?? sell(body), response)
   })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const sessions = new Set<ServerHttp2Session>()
+  const server = createHttp2Server(async (request, response) => {
+    const body = await bodyOf(request)
+    count()
+    performOverHttp2(take(request, body), response)
+  })
+  server.on('session', session => {
+    sessions.add(session.on('error', () => {}))
+    session.once('close', () => sessions.delete(session))
+  })
+  const [url, sellerUrl] = await Promise.all([urlOf(server), urlOf(seller)])
   const standIn: FcmStandIn = {
     url,
     serviceAccount: {
@@ -90,7 +113,7 @@ export async function startFcmStandIn({ expiresIn = 3_599 } = {}): Promise<FcmSt
       private_key: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
       private_key_id: 'key-1',
       project_id: 'callsign-test',
-      token_uri: `${url}/token`,
+      token_uri: `${sellerUrl}/token`,
     },
     messages,
     assertions,
@@ -102,12 +125,20 @@ export async function startFcmStandIn({ expiresIn = 3_599 } = {}): Promise<FcmSt
         if (requests >= count) resolve()
         else waiting.push({ count, resolve })
       }),
+    sessions: () => sessions.size,
     close() {
-      server.closeAllConnections()
-      return new Promise(resolve => server.close(() => resolve()))
+      for (const session of sessions) session.destroy()
+      seller.closeAllConnections()
+      const closed = [server, seller].map(each => new Promise<void>(resolve => each.close(() => resolve())))
+      return Promise.all(closed).then(() => undefined)
     },
   }
   return standIn
+}
+
+async function urlOf(server: Server): Promise<string> {
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
 /** FCM's answer to a token that no app instance has any more. */
@@ -144,7 +175,7 @@ function verifiedClaims(
   return isRight && alg === 'RS256' && kid === account.private_key_id ? parsed : undefined
 }
 
-export async function bodyOf(request: IncomingMessage): Promise<string> {
+export async function bodyOf(request: IncomingMessage | Http2ServerRequest): Promise<string> {
   const chunks: Buffer[] = []
   for await (const chunk of request) chunks.push(chunk)
   return Buffer.concat(chunks).toString('utf8')
@@ -156,4 +187,21 @@ export function perform(act: HttpAct, response: ServerResponse): void {
   const { status, body, headers = {} } = act
   response.writeHead(status, { 'content-type': 'application/json', ...headers })
   response.end(typeof body === 'string' ? body : JSON.stringify(body))
+}
+
+function performOverHttp2(act: Http2Act, response: Http2ServerResponse): void {
+  const { session } = response.stream
+  switch (act) {
+    case 'silence':
+      return
+    case 'close':
+      return session?.destroy()
+    case 'goaway':
+      return session?.goaway(constants.NGHTTP2_NO_ERROR, response.stream.id! - 2)
+    default: {
+      const { status, body, headers = {} } = act
+      response.writeHead(status, { 'content-type': 'application/json', ...headers })
+      response.end(typeof body === 'string' ? body : JSON.stringify(body))
+    }
+  }
 }
