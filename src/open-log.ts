@@ -19,6 +19,7 @@ import { type LogMaker, LogStore, STORE_FORMAT_VERSION } from './store/log-store
 import { walkPages } from './store/page-walk.ts'
 import { PublishedLog } from './store/published-log.ts'
 import { RollBackGuard } from './store/roll-back-guard.ts'
+import { checkRows } from './store/row-check.ts'
 import { storeFile } from './store/store-files.ts'
 
 export interface OpenedLog {
@@ -68,11 +69,7 @@ async function open(
   if (!database.isClosedToOthers) {
     logger.warn({ event: 'data-folder-open', advice: 'chmod 700 CALLSIGN_DATA_DIR: others can look into it' })
   }
-  const startedAtMs = performance.now()
-  const walk = walkPages(storeFile(dataFolder), {
-    mayGoOn: () => performance.now() - startedAtMs < WALK_MS_MAX,
-  })
-  logger.info({ event: 'store-walked', ...walk })
+  checkStore(database, dataFolder, logger)
   const store = new LogStore(database)
   const maker = {
     formatVersion: STORE_FORMAT_VERSION,
@@ -89,6 +86,23 @@ async function open(
     await store.create(maker, signCheckpoint({ treeSize: 0, rootHash: EMPTY_ROOT }, keys.signer))
   }
   return { keys, maker, database, store, vrf, guard, published: new PublishedLog(store, keys.signer) }
+}
+
+/**
+ * Throws where a page is damaged, over which LMDB could end the process. Over a damaged row the server starts, since all
+ * else is served: what rests on that row is refused.
+ */
+function checkStore(database: Database, dataFolder: string, logger: House['logger']): void {
+  const startedAtMs = performance.now()
+  const walk = walkPages(storeFile(dataFolder), {
+    mayGoOn: () => performance.now() - startedAtMs < WALK_MS_MAX,
+  })
+  logger.info({ event: 'store-walked', ...walk })
+  const walkedAtMs = performance.now()
+  const endsAtMs = Math.min(walkedAtMs + ROWS_MS_MAX, startedAtMs + WALK_MS_MAX)
+  const { told, ...rows } = checkRows(database, { mayGoOn: () => performance.now() < endsAtMs })
+  for (const fault of told.slice(0, FAULTS_LOGGED_MAX)) logger.error({ event: 'store-row-damaged', ...fault })
+  logger.info({ event: 'store-rows-read', ...rows })
 }
 
 /** Undefined for a failure of another kind, or of a file elsewhere. */
@@ -147,3 +161,6 @@ function readKeys(config: Config): Keys {
 
 /** A start has to be ready in three seconds, and a large store takes longer to walk than that: `fsck` walks all of it. */
 const WALK_MS_MAX = 1_000
+/** Within that: enough for a few thousand rows, the small tables that a start reads among them. */
+const ROWS_MS_MAX = 300
+const FAULTS_LOGGED_MAX = 20

@@ -170,6 +170,33 @@ t.test('a damaged row is named by table and key, and never repaired', async t =>
   t.match(outcome.lines.at(-1), { check: 'repair', ok: false, detail: /^nothing was written: rows can’t/ })
 })
 
+t.test('a start names a damaged row, and serves the others', async t => {
+  const dataFolder = t.testdir()
+  await fillStore(dataFolder)
+  const database = Database.open(dataFolder)
+  const sessions = database.bytesTable('sessions')
+  const [session] = sessions.getKeys({ limit: 1 })
+  await database.commit(() => void sessions.put(session!, Buffer.of(0xc1)))
+  await database.close()
+  const server = await startServer({ dataFolder, environment: { CALLSIGN_LOG_LEVEL: 'error' } })
+  t.equal((await fetch(`${server.http}/app/api/meta`)).status, 200)
+  await server.end()
+  const logged = server
+    .stderr()
+    .split('\n')
+    .filter(line => line.includes('store-row-damaged'))
+  t.match(
+    logged.map(line => JSON.parse(line)),
+    [
+      {
+        event: 'store-row-damaged',
+        table: 'sessions',
+        detail: /^the row is not one of its table; its device has/,
+      },
+    ],
+  )
+})
+
 t.test('a repair needs the server stopped', async t => {
   const dataFolder = loggedFolder(t)
   // A hash in the middle of a full tile, which a start does not look at.

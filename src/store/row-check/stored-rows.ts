@@ -70,8 +70,9 @@ export class StoredRows {
   *rows(name: string, prefix?: Uint8Array): Iterable<StoredRow> {
     const table = this.#tables.get(name)
     if (table === undefined) return
-    for (const { key, value } of this.#snapshot.rows(table.rows as BytesTable, prefix)) {
-      yield { key: bufferOf(key), value: decoded(table, bufferOf(key), value) }
+    for (const row of this.#snapshot.rows(table.rows as BytesTable, prefix)) {
+      const key = bufferOf(row.key)
+      yield { key, value: decoded(table, key, row.value) }
     }
   }
 
@@ -96,7 +97,7 @@ export class StoredRows {
     if (table === undefined) return true
     const bytes = this.#snapshot.read(table.rows as BytesTable, key)
     if (bytes === undefined) return false
-    const value = decoded(table, bufferOf(key), bytes)
+    const value = decoded(table, key, bytes)
     return value === UNREADABLE || isSo(value as Value)
   }
 
@@ -126,7 +127,7 @@ function openTable(database: Database, name: string, check: TableCheck): OpenTab
   return { check, rows, encoder: recordEncoder(check.shapes) }
 }
 
-function decoded(table: OpenTable, key: Buffer, bytes: Uint8Array): unknown {
+function decoded(table: OpenTable, key: Uint8Array, bytes: Uint8Array): unknown {
   const { check } = table
   if (check.key !== 'text' && !check.key.includes(key.length)) return UNREADABLE
   try {
@@ -141,5 +142,6 @@ function decoded(table: OpenTable, key: Buffer, bytes: Uint8Array): unknown {
 }
 
 function bufferOf(key: Uint8Array | string): Buffer {
+  if (Buffer.isBuffer(key)) return key
   return typeof key === 'string' ? Buffer.from(key) : Buffer.from(key.buffer, key.byteOffset, key.length)
 }
