@@ -40,7 +40,6 @@ const PUSHES_PER_DEVICE = 2
 /** V8 compiles what calls need for ten seconds and more. */
 const WARM_UPS = 3
 const PUSHED_WITHIN_MS = 30_000
-const LOOK_AGAIN_MS = 20
 
 export const callPush: Benchmark = { name: 'call-push', run }
 
@@ -93,7 +92,7 @@ class Street {
   static async open(context: BenchmarkContext, plan: StreetPlan): Promise<Street> {
     const providers = await Program.start<PushProvidersProtocol>('push-providers', {})
     context.after(() => providers.end())
-    const environment = await providers.ask('environment')
+    const environment = await providers.ask({ kind: 'environment' })
     const servers = new Map<PushProvider | undefined, CalledServer>()
     for (const provider of [undefined, ...PROVIDERS]) {
       servers.set(provider, await openProject(context, plan, provider, environment))
@@ -104,28 +103,26 @@ class Street {
   /** Milliseconds of the server's processor time. Each push of the calls has been taken before they end, and after. */
   async cpuMsPerCall(provider: PushProvider | undefined, calls: number): Promise<number> {
     const { pid, load } = this.#servers.get(provider)!
-    const pushed = await this.#taken(provider)
+    const pushed = await this.#taken(provider, 0)
     const { calleesEach, devices } = this.#plan
     const pushes = calls * calleesEach * devices
     const { cpu } = await withCpu(pid, async () => {
       await load.ask({ kind: 'start', calls })
-      await this.#untilTaken(provider, pushed + pushes)
+      await this.#taken(provider, pushed + pushes)
       await load.ask({ kind: 'end' })
-      await this.#untilTaken(provider, pushed + PUSHES_PER_DEVICE * pushes)
+      await this.#taken(provider, pushed + PUSHES_PER_DEVICE * pushes)
     })
     return (cpu * 1000) / calls
   }
 
-  async #untilTaken(provider: PushProvider | undefined, count: number): Promise<void> {
-    if (provider === undefined) return
-    const endMs = performance.now() + PUSHED_WITHIN_MS
-    for (let taken = 0; taken !== count; taken = await this.#taken(provider)) {
-      if (performance.now() > endMs) throw new Error(`${taken} pushes in place of ${count}`)
-      await new Promise(resolve => setTimeout(resolve, LOOK_AGAIN_MS))
-    }
-  }
-
-  async #taken(provider: PushProvider | undefined): Promise<number> {
-    return Number((await this.#providers.ask('taken'))[provider ?? 'apns'])
+  /** Resolves when the provider has taken so many pushes. */
+  async #taken(provider: PushProvider | undefined, countMin: number): Promise<number> {
+    if (provider === undefined) return 0
+    const late = new Promise<never>((_, reject) => {
+      const refuse = () => reject(new Error(`${provider} has not taken ${countMin} pushes`))
+      setTimeout(refuse, PUSHED_WITHIN_MS).unref()
+    })
+    const asked = this.#providers.ask({ kind: 'taken', provider, countMin })
+    return Number((await Promise.race([asked, late])).taken)
   }
 }

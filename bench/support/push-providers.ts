@@ -1,30 +1,33 @@
-/** Program: APNs and FCM as stand-ins that take every push, and count what has come. */
+/** Program: APNs and FCM as stand-ins that take every push, and say when so many have come. */
 
 import { startApnsStandIn } from '../../test/support/apns-stand-in.ts'
 import { startFcmStandIn } from '../../test/support/fcm-stand-in.ts'
+import { pushEnvironment } from '../../test/support/push-environment.ts'
+import type { PushProvider } from './people.ts'
 import { serveParent } from './program.ts'
 
 export interface PushProvidersProtocol {
   readonly setup: object
-  /** The settings of a server that uses them, or how many pushes each has taken so far. */
-  readonly request: 'environment' | 'taken'
+  readonly request: /** The settings of a server that uses them. */
+    | { readonly kind: 'environment' }
+    /** How many pushes the provider has taken since the start, once there are so many. */
+    | { readonly kind: 'taken'; readonly provider: PushProvider; readonly countMin: number }
   readonly answer: Readonly<Record<string, string>>
 }
 
 serveParent<PushProvidersProtocol>(async () => {
   const [apns, fcm] = await Promise.all([startApnsStandIn(), startFcmStandIn()])
-  const environment = {
-    CALLSIGN_APNS_KEY: apns.key,
-    CALLSIGN_APNS_KEY_ID: apns.keyId,
-    CALLSIGN_APNS_TEAM_ID: apns.teamId,
-    CALLSIGN_APNS_HOST: 'localhost',
-    CALLSIGN_APNS_PORT: String(apns.port),
-    CALLSIGN_APNS_CA: apns.caFile,
-    CALLSIGN_FCM_SERVICE_ACCOUNT: JSON.stringify(fcm.serviceAccount),
-    CALLSIGN_FCM_URL: fcm.url,
+  const taken = async (provider: PushProvider, countMin: number): Promise<number> => {
+    if (provider === 'apns') {
+      await apns.received(countMin)
+      return apns.pushes.length
+    }
+    // It counts what buys a token, too.
+    while (fcm.messages.length < countMin) await fcm.received(countMin + fcm.assertions.length)
+    return fcm.messages.length
   }
-  return request =>
-    request === 'environment'
-      ? environment
-      : { apns: String(apns.pushes.length), fcm: String(fcm.messages.length) }
+  return async request =>
+    request.kind === 'environment'
+      ? pushEnvironment(apns, fcm)
+      : { taken: String(await taken(request.provider, request.countMin)) }
 })

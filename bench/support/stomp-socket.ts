@@ -105,7 +105,10 @@ export class StompSocket {
     let message: Buffer | undefined
     const before = this.onMessage
     this.onMessage = octets => {
-      message = Buffer.from(octets)
+      const came = Buffer.from(octets)
+      // A queue may say how things stand as soon as it is subscribed to, before all others are.
+      if (command === 'RECEIPT' && came.toString('latin1', 0, MESSAGE.length) === MESSAGE) return
+      message = came
       this.#wake?.()
     }
     try {
@@ -224,6 +227,7 @@ export async function openMany<Opened>(
 const OPENED_AT_ONCE = 64
 const READ_BUFFER = Buffer.alloc(256 * 1024)
 const NO_MASK = Buffer.alloc(4)
+const MESSAGE = 'MESSAGE'
 const PING = 0x9
 const CLOSE = 0x8
 const PONG = Buffer.from([0x8a, 0x80, 0, 0, 0, 0])

@@ -11,6 +11,7 @@ import { AppleStandIn } from './apple-stand-in.ts'
 import { type FcmStandIn, startFcmStandIn } from './fcm-stand-in.ts'
 import { OidcProvider } from './oidc-provider.ts'
 import { runProgram } from './programs.ts'
+import { pushEnvironment } from './push-environment.ts'
 import { type SmsGateway, startSmsGateway } from './sms-gateway.ts'
 import { type SmtpSink, startSmtpSink } from './smtp-sink.ts'
 import { PROJECT_ROOT } from './vectors.ts'
@@ -70,14 +71,7 @@ function environmentOf({
     // As it looks in a file for `--env-file`.
     CALLSIGN_APPLE_PRIVATE_KEY: apple.privateKey.replaceAll('\n', '\\n'),
     CALLSIGN_APPLE_ISSUER: apple.provider.issuer,
-    CALLSIGN_APNS_KEY: apns.key,
-    CALLSIGN_APNS_KEY_ID: apns.keyId,
-    CALLSIGN_APNS_TEAM_ID: apns.teamId,
-    CALLSIGN_APNS_HOST: 'localhost',
-    CALLSIGN_APNS_PORT: String(apns.port),
-    CALLSIGN_APNS_CA: apns.caFile,
-    CALLSIGN_FCM_SERVICE_ACCOUNT: JSON.stringify(fcm.serviceAccount),
-    CALLSIGN_FCM_URL: fcm.url,
+    ...pushEnvironment(apns, fcm),
   }
 }
 
