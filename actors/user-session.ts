@@ -137,8 +137,7 @@ class UserSession implements Actor<UserSessionMessage> {
       this.#tellPresence(oldest.deviceId, false)
     }
     // It may have looked into the inbox and at the badge already; what came since was news for nobody.
-    this.#onNews(deviceId)
-    this.#pass(connection.session, BADGE)
+    this.#pass(connection.session, ATTACHED)
   }
 
   #onDetached(connectionId: string): void {
@@ -196,6 +195,7 @@ function isRevoked(connection: LiveConnection, revoked: Revoked): boolean {
 }
 
 const NONE: readonly LiveConnection[] = []
+const ATTACHED: StompSessionMessage = { kind: 'attached' }
 const NEWS: StompSessionMessage = { kind: 'news' }
 const BADGE: StompSessionMessage = { kind: 'badge' }
 const OVERRUN: StompSessionMessage = { kind: 'overrun' }

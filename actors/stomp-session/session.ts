@@ -135,6 +135,9 @@ class StompSession implements Actor<StompSessionMessage> {
         return onTopicMessage(desk, message.topic, message.broadcast)
       case 'bytes':
         return this.#onBytes(desk, message.take())
+      case 'attached':
+        desk.pump()
+        return tellBadge(desk)
       case 'news':
         return desk.pump()
       case 'badge':

@@ -25,6 +25,8 @@ export type StompSessionMessage =
   | { readonly kind: 'drained' | 'closed' }
   /** A message to this session was refused, because its mailbox is full. */
   | { readonly kind: 'overrun' }
+  /** From here on the connection is told of news and badges: it looks once for what came before. */
+  | { readonly kind: 'attached' }
   /** The device's inbox has something new. */
   | { readonly kind: 'news' }
   /** The user's badge may be another. */

@@ -132,6 +132,7 @@ export class ContactStore {
   badgeOf(userId: UserId, nowMs: number): Badge {
     const friendRequests = this.#requests.countIncoming(userId, nowMs)
     const missedCalls = this.#parts.missedCallsOf(userId)
+    if (friendRequests + missedCalls === 0) return NO_BADGE
     return { total: friendRequests + missedCalls, friendRequests, missedCalls }
   }
 
@@ -372,6 +373,8 @@ export class ContactStore {
 
 /** Of the table `contacts`. */
 export const LINK_SHAPES = [['sinceMs']]
+/** Most are: each idle connection remembers the badge that it was told. */
+const NO_BADGE: Badge = { total: 0, friendRequests: 0, missedCalls: 0 }
 
 function bothWays(one: UserId, other: UserId): readonly (readonly [UserId, UserId])[] {
   return [

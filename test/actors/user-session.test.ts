@@ -48,10 +48,8 @@ function makeUsers(options: { mailboxMessagesMax?: number } = {}) {
       },
     })
     // Each looks into its inbox and at its badge once more.
-    for (const look of [`${id} news`, `${id} badge`]) {
-      if (told.includes(look)) told.splice(told.indexOf(look), 1)
-      else told.push(`${id} is not told to look`)
-    }
+    if (told.includes(`${id} attached`)) told.splice(told.indexOf(`${id} attached`), 1)
+    else told.push(`${id} is not told to look`)
   }
   return { ...stage, world: stage.world, users, connections: world.connections, told, presence, tell, attach }
 }
