@@ -1,5 +1,5 @@
 /**
- * A step of `npm pack`: writes the list of what a server is made of, a CycloneDX document with the version, licence and hash of
+ * A step of `npm run pack-server`: writes the list of what a server is made of, a CycloneDX document with the version, licence and hash of
  * each package. npm makes it from the lock file. The same lock file gives the same bytes: what npm adds of the moment and
  * of the place is left out.
  */

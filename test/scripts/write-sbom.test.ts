@@ -1,4 +1,4 @@
-/** The list of packages that goes with `npm pack`: what a server is made of, and nothing of where it was made. */
+/** The list of packages that goes with `npm run pack-server`: what a server is made of, and nothing of where it was made. */
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
