@@ -7,13 +7,18 @@ declare module 'autocannon' {
       readonly headers?: Readonly<Record<string, string>>
       readonly body?: string
     }
+    interface Client {
+      readonly requestIterator: { setRequests(requests: readonly Request[]): void }
+    }
     interface Options {
       readonly url: string
       readonly connections: number
       readonly pipelining: number
       /** Seconds. */
       readonly duration: number
-      readonly setupClient: (client: { setRequests(requests: readonly Request[]): void }) => void
+      /** Milliseconds between samples. */
+      readonly sampleInt: number
+      readonly setupClient: (client: Client) => void
     }
     interface Result {
       readonly duration: number

@@ -17,6 +17,8 @@ export interface HttpLoad {
   readonly requests: RequestList
   readonly connections: number
   readonly seconds: number
+  /** Answers wait for something: uWebSockets ends a connection whose next request comes before its answer. */
+  readonly areAnswersLate?: boolean
 }
 
 export interface HttpLoadFigures {
@@ -87,11 +89,13 @@ async function runWrk({ url, requests, connections, seconds }: HttpLoad): Promis
   return figures
 }
 
-async function runAutocannon({ url, requests, connections, seconds }: HttpLoad): Promise<HttpLoadFigures> {
+async function runAutocannon(load: HttpLoad): Promise<HttpLoadFigures> {
+  const { url, requests, connections, seconds, areAnswersLate = false } = load
   const program = await Program.start<AutocannonProtocol>('autocannon-load', {})
   try {
     const path = requests.path
-    const figures = await program.ask({ url, path, connections, pipelining: PIPELINED_REQUESTS, seconds })
+    const pipelining = areAnswersLate ? 1 : PIPELINED_REQUESTS
+    const figures = await program.ask({ url, path, connections, pipelining, seconds })
     assertAllSucceeded(figures.failures, figures.requests)
     return figures
   } finally {
