@@ -64,7 +64,7 @@ class Outbox implements Actor<OutboxMessage> {
   #settlements: Settlement[] = []
   #isSettling = false
   #outage: Outage | undefined
-  /** The message that tries whether the outage is over. */
+  /** The message under way that shows whether the outage is over. */
   #probe: WaitingMessage | undefined
 
   constructor(world: OutboxWorld, context: Context<OutboxMessage>, lane: Lane) {

@@ -28,7 +28,7 @@ export interface Acknowledgement {
   readonly messageId: string
   /** What it names in an inbox, if it is such a name. */
   readonly position: InboxPosition | undefined
-  /** Whether it names what was told live behind the position. */
+  /** Whether it names a message that no inbox keeps, sent after the one at the position. */
   readonly isLive: boolean
   /** Where the frame names one; in 1.1 it has to. */
   readonly subscriptionId: string | undefined

@@ -246,8 +246,9 @@ export class Exchange implements HttpRequest {
       if (length > bytesMax) return this.#fail(bodyTooLarge(bytesMax))
       // uWebSockets takes the chunk's memory back on return, and whoever is shown the request comes later.
       const isShown = this.#world.parts.onServed !== undefined
-      if (isLast && chunks.length === 0 && !isShown) return this.#handle(route, new Uint8Array(chunk))
-      chunks.push(new Uint8Array(chunk).slice())
+      const bytes = new Uint8Array(chunk)
+      if (isLast && chunks.length === 0) return this.#handle(route, isShown ? bytes.slice() : bytes)
+      chunks.push(bytes.slice())
       if (isLast) this.#handle(route, Buffer.concat(chunks))
       // A timer is not needed: uWebSockets ends connections that send less than 160 kB in 10 seconds.
       else if (performance.now() > deadlineMs) this.#res.close()

@@ -333,6 +333,7 @@ t.test('a refused request shows at once, with what was sent and answered behind 
   await row.getByText('bob@example.org').waitFor()
   await row.getByText('urn:problem:validation-failed').waitFor()
   await panel.getByRole('button', { name: '1 refused' }).click()
+  await panel.locator('li').nth(1).waitFor({ state: 'detached' })
   t.equal(await panel.locator('li').count(), 1)
   await panel.getByRole('button', { name: '1 refused' }).click()
   const verify = panel.locator('li', { hasText: 'verify-login' })

@@ -22,6 +22,19 @@ export async function refresh(page: Page): Promise<void> {
   })
 }
 
+/** Sends what the reader decided. Resolves with what went wrong, as a sentence. */
+export async function tellServer(path: string, body: object): Promise<string | undefined> {
+  const headers = { 'content-type': 'application/json' }
+  try {
+    const answer = await fetch(path, { method: 'POST', headers, body: JSON.stringify(body) })
+    if (answer.ok) return undefined
+    const problem: { detail?: string; title?: string } = await answer.json().catch(() => ({}))
+    return problem.detail ?? problem.title ?? `${path} answers ${answer.status}`
+  } catch (error) {
+    return `the server does not answer: ${error}`
+  }
+}
+
 async function followEvents(page: Page): Promise<never> {
   const { state } = page
   for (;;) {

@@ -2,6 +2,7 @@
 
 import { html, nothing, type TemplateResult } from 'lit-html'
 import type { ResetRequest } from '../../src/operations/console/events.ts'
+import { tellServer } from './feed.ts'
 import type { Page } from './state.ts'
 
 export function resetButton(page: Page): TemplateResult {
@@ -26,22 +27,10 @@ export function resetQuestion(page: Page): TemplateResult | typeof nothing {
 
 async function send(page: Page): Promise<void> {
   page.change(({ reset }) => Object.assign(reset, { isSending: true, problem: undefined }))
-  const problem = await post({ confirm: 'reset everything' }).catch(
-    error => `the server does not answer: ${error}`,
-  )
+  const problem = await tellServer('/dev/reset', REQUEST)
   page.change(({ reset }) =>
     Object.assign(reset, { isSending: false, isAsked: problem !== undefined, problem }),
   )
 }
 
-/** What went wrong, as a sentence. */
-async function post(request: ResetRequest): Promise<string | undefined> {
-  const answer = await fetch('/dev/reset', {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(request),
-  })
-  if (answer.ok) return undefined
-  const problem: { detail?: string; title?: string } = await answer.json().catch(() => ({}))
-  return problem.detail ?? problem.title ?? `the server answers ${answer.status}`
-}
+const REQUEST: ResetRequest = { confirm: 'reset everything' }

@@ -2,7 +2,7 @@
 
 import { html, nothing, type TemplateResult } from 'lit-html'
 import type { Behaviour, SimulatorCommand, SimulatorState } from '../../src/operations/console/events.ts'
-import { refresh } from './feed.ts'
+import { refresh, tellServer } from './feed.ts'
 import { countOf, manyOf, tailOf } from './figures.ts'
 import { KeyedList } from './keyed-list.ts'
 import { copyButton, section, shownOf } from './parts.ts'
@@ -174,21 +174,9 @@ function tokenIn(link: string): string {
 
 async function send(page: Page, command: SimulatorCommand): Promise<void> {
   page.change(({ simulator }) => Object.assign(simulator, { isSending: true, problem: undefined }))
-  const problem = await post(command).catch(error => `the server does not answer: ${error}`)
+  const problem = await tellServer('/dev/simulator', command)
   page.change(({ simulator }) => Object.assign(simulator, { isSending: false, problem }))
   await refresh(page).catch(() => {})
-}
-
-/** What went wrong, as a sentence. */
-async function post(command: SimulatorCommand): Promise<string | undefined> {
-  const answer = await fetch('/dev/simulator', {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(command),
-  })
-  if (answer.ok) return undefined
-  const problem: { detail?: string; title?: string } = await answer.json().catch(() => ({}))
-  return problem.detail ?? problem.title ?? `the simulator answers ${answer.status}`
 }
 
 const SHOWN = 8
