@@ -46,42 +46,10 @@ import type { IdForm } from '../src/schema/json.ts'
 import type { Calling } from '../src/store/call-facts.ts'
 import type { CallIndex } from '../src/store/call-index.ts'
 import type { CallStore, KeptReply } from '../src/store/call-store.ts'
-import type { IdempotentRequest } from '../src/store/idempotency-store.ts'
 import { CallWatchers } from './call-watchers.ts'
-import type { TopicSession } from './live-topic.ts'
+import type { CallCommandMessage, CallRoomMessage, CallSubscribeMessage } from './messages.ts'
 
-export type CallRoomMessage =
-  | CommandMessage
-  /** The time has come to which the timer was set. */
-  | { readonly kind: 'deadline' }
-  /** The user has blocked somebody, whose invitation is thereby declined. */
-  | { readonly kind: 'inviter-blocked'; readonly userId: UserId; readonly inviterId: UserId }
-  /** So is any invitation of a user who has the account deleted. */
-  | { readonly kind: 'account-ended'; readonly userId: UserId }
-  | SubscribeMessage
-  | { readonly kind: 'unsubscribe'; readonly sessionId: string }
-  /** Live events are left that not all were told of. */
-  | { readonly kind: 'tell-more' }
-
-export interface CommandMessage {
-  readonly kind: 'command'
-  readonly command: CallRequest
-  /** Under which the reply is kept, for when the request is repeated. */
-  readonly idempotent?: IdempotentRequest | undefined
-  /** Left out by those who only say what is so: that a device has come, gone or been removed. */
-  readonly reply?: Reply<CallReply>
-}
-
-/** A device wants to be told of what happens live; its session is told `topic-joined` with the tag, then answered. */
-export interface SubscribeMessage {
-  readonly kind: 'subscribe'
-  readonly by: CallDeviceRef
-  readonly session: TopicSession
-  readonly tag: number
-  readonly reply: Reply<undefined>
-}
-
-export interface CallRoomWorld {
+export interface CallRoomDeps {
   readonly store: Pick<CallStore, 'open' | 'apply'>
   readonly index: Pick<CallIndex, 'put' | 'forget' | 'otherCallWith'>
   readonly facts: (calling: Calling) => CallFacts
@@ -101,15 +69,15 @@ export interface CallRoomWorld {
   readonly onDecided?: (command: CallCommand, call: Call, effects: readonly CallEffect[]) => void
 }
 
-export function callRoomKind(world: CallRoomWorld): ActorKind<CallRoomMessage> {
+export function callRoomKind(deps: CallRoomDeps): ActorKind<CallRoomMessage> {
   const lives = new Map<CallId, CallLife>()
   return {
     kind: 'call-room',
     mailboxMessagesMax: MAILBOX_MESSAGES_MAX,
     onFailure: 'rebuild',
     idleMs: IDLE_MS,
-    create: (id, context) => new CallRoom(world, context, callIdOf(id), lives),
-    onGivenUp: id => endGivenUp(world, callIdOf(id), lives),
+    create: (id, context) => new CallRoom(deps, context, callIdOf(id), lives),
+    onGivenUp: id => endGivenUp(deps, callIdOf(id), lives),
   }
 }
 
@@ -133,7 +101,7 @@ interface CallLife {
 }
 
 class CallRoom implements Actor<CallRoomMessage> {
-  readonly #world: CallRoomWorld
+  readonly #deps: CallRoomDeps
   readonly #context: Context<CallRoomMessage>
   readonly #callId: CallId
   readonly #lives: Map<CallId, CallLife>
@@ -142,27 +110,27 @@ class CallRoom implements Actor<CallRoomMessage> {
   #call: Call | undefined
 
   constructor(
-    world: CallRoomWorld,
+    deps: CallRoomDeps,
     context: Context<CallRoomMessage>,
     callId: CallId,
     lives: Map<CallId, CallLife>,
   ) {
-    this.#world = world
+    this.#deps = deps
     this.#context = context
     this.#callId = callId
     this.#lives = lives
-    const call = world.store.open(callId)
-    this.#life = lives.get(callId) ?? newLife(world, context, callId)
+    const call = deps.store.open(callId)
+    this.#life = lives.get(callId) ?? newLife(deps, context, callId)
     if (call === undefined || isOver(call)) {
       // A start that failed leaves nothing behind.
       lives.delete(callId)
-      world.index.forget(callId)
+      deps.index.forget(callId)
       this.#call = call
       return
     }
     lives.set(callId, this.#life)
     this.#call = this.#recovered(call)
-    world.index.put(this.#call)
+    deps.index.put(this.#call)
     this.#setTimer()
     this.#tellMore()
   }
@@ -179,13 +147,13 @@ class CallRoom implements Actor<CallRoomMessage> {
       case 'subscribe':
         return this.#onSubscribe(message)
       case 'unsubscribe':
-        return this.#onUnsubscribe(message.sessionId)
+        return this.#onUnsubscribe(message.connectionId)
       case 'tell-more':
         return this.#tellMore()
     }
   }
 
-  #onCommand({ command, idempotent, reply }: CommandMessage): void {
+  #onCommand({ command, idempotent, reply }: CallCommandMessage): void {
     if (!this.#mayCome(command)) return this.#refuse(DEVICE_REMOVED, reply)
     const timed: DeviceCommand = { ...command, nowMs: this.#nowMs() }
     const decision = decide(this.#call, timed, this.#factsFor(command))
@@ -194,7 +162,7 @@ class CallRoom implements Actor<CallRoomMessage> {
     if (!decision.ok) return
     const kept = idempotent && {
       request: idempotent,
-      reply: this.#world.keptReply(command.kind, decision.reply),
+      reply: this.#deps.keptReply(command.kind, decision.reply),
     }
     this.#carryOut(this.#withSocket(decision, timed), timed, reply, kept)
   }
@@ -217,17 +185,17 @@ class CallRoom implements Actor<CallRoomMessage> {
     this.#call = call
     if (before === undefined) this.#lives.set(this.#callId, this.#life)
     // A call that is over keeps its people and its room until that is durable: else they might be in two.
-    if (call !== before && !isOver(call)) this.#world.index.put(call)
+    if (call !== before && !isOver(call)) this.#deps.index.put(call)
     this.#setTimer()
     const isWritten = kept !== undefined || effects.length > 0 || (call !== before && !isHint(command))
     // Also what writes nothing waits for the writes before it, whose outcome it may tell of.
     const durable = isWritten
-      ? this.#world.store.apply({ call, effects }, command.nowMs, kept)
+      ? this.#deps.store.apply({ call, effects }, command.nowMs, kept)
       : NOTHING_TO_WRITE
     this.#context.commit(durable, () => {
       this.#tell(call, effects, command.nowMs)
       reply?.answer(answer)
-      this.#world.onDecided?.(command, call, effects)
+      this.#deps.onDecided?.(command, call, effects)
     })
   }
 
@@ -237,11 +205,11 @@ class CallRoom implements Actor<CallRoomMessage> {
     watchers.dropOutsiders(call)
     for (const effect of effects) {
       if (effect.kind !== 'topic' || watchers.isEmpty) continue
-      const event = { ...effect.event, eventId: this.#world.newEventId(), sentAtMs: nowMs }
+      const event = { ...effect.event, eventId: this.#deps.newEventId(), sentAtMs: nowMs }
       if (!watchers.publish(event)) this.#tellMoreLater()
     }
     if (!isOver(call)) return
-    this.#world.index.forget(this.#callId)
+    this.#deps.index.forget(this.#callId)
     this.#context.cancelTimer(TIMER)
     this.#lives.delete(this.#callId)
   }
@@ -254,19 +222,19 @@ class CallRoom implements Actor<CallRoomMessage> {
     this.#context.self.tellControl({ kind: 'tell-more' })
   }
 
-  #onSubscribe({ by, session, tag, reply }: SubscribeMessage): void {
+  #onSubscribe({ by, subscriber, tag, reply }: CallSubscribeMessage): void {
     const refusal = refusalOfWatcher(this.#call, by.userId)
     if (refusal !== undefined) {
       reply.refuse(errorOf(refusal))
       if (this.#call === undefined) this.#context.stop()
       return
     }
-    this.#life.watchers.subscribe(by.userId, session, tag)
+    this.#life.watchers.subscribe(by.userId, subscriber, tag)
     reply.answer(undefined)
   }
 
-  #onUnsubscribe(sessionId: string): void {
-    this.#life.watchers.unsubscribe(sessionId)
+  #onUnsubscribe(connectionId: string): void {
+    this.#life.watchers.unsubscribe(connectionId)
     if (this.#call === undefined) this.#context.stop()
   }
 
@@ -294,28 +262,28 @@ class CallRoom implements Actor<CallRoomMessage> {
   }
 
   #online(call: Call, by: CallDeviceRef, nowMs: number): Call {
-    return this.#world.isConnected(by.userId, by.deviceId) ? withPresence(call, by, true, nowMs) : call
+    return this.#deps.isConnected(by.userId, by.deviceId) ? withPresence(call, by, true, nowMs) : call
   }
 
   /** Its removal, which puts a device out of its calls, may have overtaken what it asked for before. */
   #mayCome({ kind, by }: CallRequest): boolean {
-    return !COMING.has(kind) || this.#world.isRegistered(by.userId, by.deviceId)
+    return !COMING.has(kind) || this.#deps.isRegistered(by.userId, by.deviceId)
   }
 
   #factsFor(command: CallRequest): CallFacts | undefined {
     const { by } = command
     if (command.kind === 'join' || command.kind === 'rejoin') {
-      const otherCallId = this.#world.index.otherCallWith(by.userId, by.deviceId, this.#callId)
+      const otherCallId = this.#deps.index.otherCallWith(by.userId, by.deviceId, this.#callId)
       return { ...NO_FACTS, otherCallId }
     }
     if (command.kind !== 'start' && command.kind !== 'invite') return undefined
     const { calleeIds, roomId } = command
-    return this.#world.facts({ callId: this.#callId, callerId: by.userId, calleeIds, roomId })
+    return this.#deps.facts({ callId: this.#callId, callerId: by.userId, calleeIds, roomId })
   }
 
   /** Refuses to ring somebody who has not answered lately; else counts the rings, and forgets those that are answered. */
   #countRings({ call, effects }: CallAccepted, command: DeviceCommand): CallRefused | undefined {
-    const { rings } = this.#world
+    const { rings } = this.#deps
     if (rings === undefined) return undefined
     const { by, nowMs } = command
     const rung = [...new Set([...effects.flatMap(rungBy), ...withheldBy(this.#call, call)])]
@@ -338,28 +306,28 @@ class CallRoom implements Actor<CallRoomMessage> {
   }
 
   #nowMs(): number {
-    return Math.floor(this.#life.clockOffsetMs + this.#world.monotonicMs())
+    return Math.floor(this.#life.clockOffsetMs + this.#deps.monotonicMs())
   }
 }
 
 /** A call whose room fails again and again is over, rather than ringing for ever. */
-function endGivenUp(world: CallRoomWorld, callId: CallId, lives: Map<CallId, CallLife>): void {
-  const call = world.store.open(callId)
+function endGivenUp(deps: CallRoomDeps, callId: CallId, lives: Map<CallId, CallLife>): void {
+  const call = deps.store.open(callId)
   const life = lives.get(callId)
   lives.delete(callId)
-  world.index.forget(callId)
+  deps.index.forget(callId)
   if (call === undefined || isOver(call) || life === undefined) return
-  const nowMs = Math.floor(life.clockOffsetMs + world.monotonicMs())
+  const nowMs = Math.floor(life.clockOffsetMs + deps.monotonicMs())
   const over = ended(call, { status: 'failed', endReason: 'internal' }, nowMs)
   const effects = effectsOf(call, over, undefined, nowMs)
   // If that fails, too, the call is found live at the next start.
-  world.store.apply({ call: over, effects }, nowMs).catch(() => undefined)
+  deps.store.apply({ call: over, effects }, nowMs).catch(() => undefined)
 }
 
-function newLife(world: CallRoomWorld, context: Context<CallRoomMessage>, callId: CallId): CallLife {
+function newLife(deps: CallRoomDeps, context: Context<CallRoomMessage>, callId: CallId): CallLife {
   return {
-    clockOffsetMs: context.nowMs() - world.monotonicMs(),
-    watchers: new CallWatchers(callId, world.idsAs),
+    clockOffsetMs: context.nowMs() - deps.monotonicMs(),
+    watchers: new CallWatchers(callId, deps.idsAs),
   }
 }
 

@@ -1,6 +1,6 @@
 /**
- * Who watches a call live, and telling them. Not an actor; the call's room lends it its turns. It outlives a room that
- * is built anew, so that those who watch notice nothing of it.
+ * The connections that watch a call live, and telling them. Not an actor: the call's room lends it turns. It outlives a
+ * room that is rebuilt, so its watchers notice nothing.
  */
 
 import { type Call, hasPart } from '../src/domain/call.ts'
@@ -8,12 +8,13 @@ import type { CallId, UserId } from '../src/domain/ids.ts'
 import { eventBody, type TopicEvent } from '../src/schema/event.ts'
 import { formatJson, type IdForm } from '../src/schema/json.ts'
 import { Broadcast } from '../src/stomp/broadcast.ts'
-import { LiveTopic, type TopicSession } from './live-topic.ts'
+import { LiveTopic } from './live-topic.ts'
+import type { TopicSubscriber } from './messages.ts'
 
 export class CallWatchers {
   readonly #topic: LiveTopic
   readonly #idsAs: IdForm
-  /** By session. */
+  /** By connection id. */
   readonly #userIds = new Map<string, UserId>()
 
   constructor(callId: CallId, idsAs: IdForm) {
@@ -25,27 +26,27 @@ export class CallWatchers {
     return this.#userIds.size === 0
   }
 
-  /** From here on the session is told; whether its user may know is for the room to say. */
-  subscribe(userId: UserId, session: TopicSession, tag: number): void {
-    this.#userIds.set(session.id, userId)
-    this.#topic.subscribe(session, tag)
+  /** The subscriber gets each event from here on. The room has checked that its user may. */
+  subscribe(userId: UserId, subscriber: TopicSubscriber, tag: number): void {
+    this.#userIds.set(subscriber.id, userId)
+    this.#topic.subscribe(subscriber, tag)
   }
 
-  /** Takes back one subscription of the session. */
-  unsubscribe(sessionId: string): void {
-    if (this.#topic.unsubscribe(sessionId)) this.#userIds.delete(sessionId)
+  /** Takes back one subscription of the connection. */
+  unsubscribe(connectionId: string): void {
+    if (this.#topic.unsubscribe(connectionId)) this.#userIds.delete(connectionId)
   }
 
-  /** Those without a part in the call are told no more of it: they may have had one when they subscribed. */
+  /** Drops watchers whose user has lost the part in the call that they had when they subscribed. */
   dropOutsiders(call: Call): void {
-    for (const [sessionId, userId] of this.#userIds) {
+    for (const [connectionId, userId] of this.#userIds) {
       if (hasPart(call, userId)) continue
-      this.#userIds.delete(sessionId)
-      this.#topic.drop(sessionId)
+      this.#userIds.delete(connectionId)
+      this.#topic.drop(connectionId)
     }
   }
 
-  /** Tells everybody, or the first so many of them: false when `tellMore` has to be called for the rest. */
+  /** Tells all watchers, or the first `FAN_OUT_CHUNK`: false when the room has to call `tellMore` for the rest. */
   publish(event: TopicEvent): boolean {
     const { kind, eventId, sentAtMs } = event
     const headers = ['type', kind, 'timestamp', String(sentAtMs), 'content-type', 'application/json']
@@ -54,7 +55,7 @@ export class CallWatchers {
     return this.#topic.publish(new Broadcast(eventId, headers, body)) || isUnderWay
   }
 
-  /** Tells some more; false while some are left. */
+  /** Tells more watchers; false while some are left. */
   tellMore(): boolean {
     return this.#topic.tellMore()
   }

@@ -6,14 +6,8 @@
 import type { Actor, ActorKind, Context } from '../src/runtime/actor.ts'
 import { Broadcast } from '../src/stomp/broadcast.ts'
 import type { Headers } from '../src/stomp/frame.ts'
-import { LiveTopic, type TopicSession } from './live-topic.ts'
-
-export type DevTopicMessage =
-  | { readonly kind: 'subscribe'; readonly session: TopicSession; readonly tag: number }
-  | { readonly kind: 'unsubscribe'; readonly sessionId: string }
-  /** The headers that go on to the receivers, and the body. */
-  | { readonly kind: 'publish'; readonly headers: Headers; readonly body: Uint8Array }
-  | { readonly kind: 'tell-more' }
+import { LiveTopic } from './live-topic.ts'
+import type { DevTopicMessage } from './messages.ts'
 
 /** A topic that lost its subscribers by failing is a defect to be seen, not one to be mended: it is for trying things. */
 export function devTopicKind(): ActorKind<DevTopicMessage> {
@@ -43,9 +37,9 @@ class DevTopic implements Actor<DevTopicMessage> {
   receive(message: DevTopicMessage): void {
     switch (message.kind) {
       case 'subscribe':
-        return this.#topic.subscribe(message.session, message.tag)
+        return this.#topic.subscribe(message.subscriber, message.tag)
       case 'unsubscribe':
-        return void this.#topic.unsubscribe(message.sessionId)
+        return void this.#topic.unsubscribe(message.connectionId)
       case 'publish':
         return this.#onPublish(message.headers, message.body)
       case 'tell-more':
@@ -54,7 +48,7 @@ class DevTopic implements Actor<DevTopicMessage> {
   }
 
   canPassivate(): boolean {
-    return this.#topic.sessions === 0
+    return this.#topic.subscriberCount === 0
   }
 
   #onPublish(headers: Headers, body: Uint8Array): void {

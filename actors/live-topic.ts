@@ -1,72 +1,73 @@
 /**
- * A live topic: who is subscribed to it, and telling them all. Not an actor; the one that owns the topic (a call room,
- * a topic of the development surface) holds it and lends it its turns.
+ * A live topic: its subscribers, and telling them all. Not an actor: its owner (a call room, a topic of the development
+ * surface) lends it turns.
  */
 
 import { FAN_OUT_CHUNK } from '../src/limits.ts'
 import type { Ref } from '../src/runtime/actor.ts'
 import type { Broadcast } from '../src/stomp/broadcast.ts'
-import type { StompSessionMessage, TopicMessage } from './stomp-session/world.ts'
-
-/** A session as its topics know it. */
-export type TopicSession = Ref<TopicMessage>
+import type { TopicMessage, TopicSubscriber, UnsubscribeMessage } from './messages.ts'
 
 interface Subscriber {
-  readonly session: TopicSession
-  /** How many broadcasts had been published when it came: those are not for it. */
+  readonly ref: TopicSubscriber
+  /** How many broadcasts were published before it came: it gets none of those. */
   readonly since: number
-  /** How many subscriptions its connection has here; it is told once and sees to the rest. */
+  /** How many subscriptions its connection has here; it is told once and serves them all. */
   subscriptions: number
 }
 
 export class LiveTopic {
   readonly #name: string
+  /** By connection id. */
   readonly #subscribers = new Map<string, Subscriber>()
   #publishedCount = 0
-  /** Broadcasts not told to all yet, oldest first, and to how many the oldest was told. */
+  /** Broadcasts that some subscribers lack, oldest first. */
   readonly #waiting: Broadcast[] = []
-  #receivers: readonly TopicSession[] = []
+  /** Receivers of the oldest, and how many of them have it. */
+  #receivers: readonly TopicSubscriber[] = []
   #toldCount = 0
 
   constructor(name: string) {
     this.#name = name
   }
 
-  get sessions(): number {
+  get subscriberCount(): number {
     return this.#subscribers.size
   }
 
-  /** Whether everybody has been told of everything. */
+  /** Whether every subscriber has every broadcast. */
   get isQuiet(): boolean {
     return this.#waiting.length === 0
   }
 
-  /** From here on the session is told of what is published; it is told so with its tag. */
-  subscribe(session: TopicSession, tag: number): void {
-    const known = this.#subscribers.get(session.id)
+  /** Adds a subscription; answers with its tag. The subscriber gets each broadcast from here on. */
+  subscribe(subscriber: TopicSubscriber, tag: number): void {
+    const known = this.#subscribers.get(subscriber.id)
     if (known !== undefined) known.subscriptions += 1
-    else this.#subscribers.set(session.id, { session, since: this.#publishedCount, subscriptions: 1 })
-    this.#tell(session, { kind: 'topic-joined', tag })
+    else {
+      this.#subscribers.set(subscriber.id, { ref: subscriber, since: this.#publishedCount, subscriptions: 1 })
+    }
+    this.#tell(subscriber, { kind: 'topic-joined', tag })
   }
 
-  /** Takes back one subscription of the session; whether it has none left. */
-  unsubscribe(sessionId: string): boolean {
-    const known = this.#subscribers.get(sessionId)
+  /** Takes back one subscription of the connection; returns whether none is left. */
+  unsubscribe(connectionId: string): boolean {
+    const known = this.#subscribers.get(connectionId)
     if (known === undefined) return true
     known.subscriptions -= 1
     if (known.subscriptions > 0) return false
-    this.#subscribers.delete(sessionId)
+    this.#subscribers.delete(connectionId)
     return true
   }
 
-  /** Takes back all subscriptions of the session. */
-  drop(sessionId: string): void {
-    this.#subscribers.delete(sessionId)
+  /** Takes back all subscriptions of the connection. */
+  drop(connectionId: string): void {
+    this.#subscribers.delete(connectionId)
   }
 
   /**
-   * Tells everybody, or the first so many of them: false when some are left for `tellMore`. Broadcasts reach each
-   * session in the order in which they were published.
+   * Tells all subscribers, or the first `FAN_OUT_CHUNK`: false when `tellMore` has to tell the rest. Each subscriber gets
+   * broadcasts in the order of publishing.
    */
   publish(broadcast: Broadcast): boolean {
     this.#waiting.push(broadcast)
@@ -74,7 +75,7 @@ export class LiveTopic {
     return this.#waiting.length > 1 ? false : this.tellMore()
   }
 
-  /** Tells some more; false while some are left. */
+  /** Tells the next `FAN_OUT_CHUNK`; false while some are left. */
   tellMore(): boolean {
     for (let room = FAN_OUT_CHUNK; room > 0 && this.#waiting.length > 0; ) {
       if (this.#toldCount === 0) this.#receivers = this.#receiversOfOldest()
@@ -89,25 +90,31 @@ export class LiveTopic {
     return this.isQuiet
   }
 
-  #receiversOfOldest(): TopicSession[] {
+  #receiversOfOldest(): TopicSubscriber[] {
     const publishedBefore = this.#publishedCount - this.#waiting.length
-    const receivers: TopicSession[] = []
-    for (const { session, since } of this.#subscribers.values()) {
-      if (since <= publishedBefore) receivers.push(session)
+    const receivers: TopicSubscriber[] = []
+    for (const { ref, since } of this.#subscribers.values()) {
+      if (since <= publishedBefore) receivers.push(ref)
     }
     return receivers
   }
 
   #tellRange(broadcast: Broadcast, end: number): void {
-    // One message for all: nothing is made per receiver.
+    // One message for all receivers: the loop allocates nothing.
     const message: TopicMessage = { kind: 'topic-message', topic: this.#name, broadcast }
     while (this.#toldCount < end) this.#tell(this.#receivers[this.#toldCount++]!, message)
   }
 
-  /** A session that cannot be told has missed something, which it must not do without a word. */
-  #tell(session: TopicSession, message: TopicMessage): void {
-    if (session.tell(message) === 'overloaded') (session as Ref<StompSessionMessage>).tellControl(OVERRUN)
+  /** A subscriber with a full mailbox misses the message, and must learn that it did. */
+  #tell(subscriber: TopicSubscriber, message: TopicMessage): void {
+    if (subscriber.tell(message) === 'overloaded') subscriber.tellControl(OVERRUN)
   }
 }
 
-const OVERRUN: StompSessionMessage = { kind: 'overrun' }
+/** Takes back one subscription of the connection, behind its earlier messages as long as there is room. */
+export function leaveTopic(topic: Ref<UnsubscribeMessage>, connectionId: string): void {
+  const message: UnsubscribeMessage = { kind: 'unsubscribe', connectionId }
+  if (topic.tell(message) === 'overloaded') topic.tellControl(message)
+}
+
+const OVERRUN: TopicMessage = { kind: 'overrun' }

@@ -43,24 +43,9 @@ import type { Actor, ActorKind, Context, Reply } from '../src/runtime/actor.ts'
 import type { LoggedIdentity } from '../src/store/identity-table.ts'
 import { type LogBatch, type LogHead, type LogStore, openHead } from '../src/store/log-store.ts'
 import { isOutOfSpace } from '../src/store/write-failure.ts'
+import type { LogAppenderMessage, LogAppendMessage } from './messages.ts'
 
-export type LogAppenderMessage =
-  | AppendMessage
-  | { readonly kind: 'integrate' }
-  /** Answered with the tree size once the log has been checked against its signed checkpoint. */
-  | { readonly kind: 'open'; readonly reply: Reply<number> }
-
-/** One registration whose VRF hash is known. Answered with the leaf index. */
-export interface AppendMessage {
-  readonly kind: 'append'
-  readonly userId: bigint
-  readonly deviceId: bigint
-  readonly vrfHash: Uint8Array
-  readonly publicKey: string
-  readonly reply: Reply<number>
-}
-
-export interface LogAppenderWorld {
+export interface LogAppenderDeps {
   readonly store: Pick<
     LogStore,
     'head' | 'openTail' | 'append' | 'newestIndex' | 'identity' | 'entryVolatile'
@@ -79,13 +64,13 @@ export interface LogAppenderWorld {
   readonly fatal: (error: unknown) => void
 }
 
-export function logAppenderKind(world: LogAppenderWorld): ActorKind<LogAppenderMessage> {
+export function logAppenderKind(deps: LogAppenderDeps): ActorKind<LogAppenderMessage> {
   const unrecorded: UnrecordedTree = { treeSize: undefined }
   return {
     kind: 'log-appender',
     mailboxMessagesMax: APPENDS_WAITING_MAX,
     onFailure: 'stop-process',
-    create: (_id, context) => new LogAppender(world, context, unrecorded),
+    create: (_id, context) => new LogAppender(deps, context, unrecorded),
   }
 }
 
@@ -105,14 +90,14 @@ interface UnpublishedKey {
 }
 
 class LogAppender implements Actor<LogAppenderMessage> {
-  readonly #world: LogAppenderWorld
+  readonly #deps: LogAppenderDeps
   readonly #context: Context<LogAppenderMessage>
   readonly #unrecorded: UnrecordedTree
   readonly #tail: TreeTail
   /** Whether the tree it began with is published, before which nothing is appended or answered. */
   #isOpen = false
   #opening: Reply<number>[] = []
-  #waiting: AppendMessage[] = []
+  #waiting: LogAppendMessage[] = []
   #batchesInFlight = 0
   #lastAppend: Promise<unknown> = Promise.resolve()
   #hasFailed = false
@@ -120,29 +105,29 @@ class LogAppender implements Actor<LogAppenderMessage> {
   // The newest key of each VRF hash (as latin1) in the batches that are being written.
   readonly #unpublished = new Map<string, UnpublishedKey>()
 
-  constructor(world: LogAppenderWorld, context: Context<LogAppenderMessage>, unrecorded: UnrecordedTree) {
-    this.#world = world
+  constructor(deps: LogAppenderDeps, context: Context<LogAppenderMessage>, unrecorded: UnrecordedTree) {
+    this.#deps = deps
     this.#context = context
     this.#unrecorded = unrecorded
-    const head = world.store.head()
+    const head = deps.store.head()
     if (head === undefined) throw new SignalError('CHECKPOINT_INVALID', 'the log has no signed checkpoint')
-    const checkpoint = openHead(head, world.signer)
-    const publishedSize = world.publishedSize()
+    const checkpoint = openHead(head, deps.signer)
+    const publishedSize = deps.publishedSize()
     // After a failed commit the store must be where it was: a tree that nobody was shown may not be durable. Where it
     // is known to be, because only its record failed, the store may be ahead.
     assert(
       publishedSize === undefined || publishedSize === head.treeSize || unrecorded.treeSize === head.treeSize,
       'the store went on without its writer',
     )
-    this.#tail = new TreeTail(world.store.openTail(checkpoint.treeSize))
+    this.#tail = new TreeTail(deps.store.openTail(checkpoint.treeSize))
     if (!equalHashes(this.#tail.rootHash(), checkpoint.rootHash)) {
       throw new SignalError(
         'CHECKPOINT_INVALID',
         `the log's tiles of size ${head.treeSize} have another root than its signed checkpoint`,
       )
     }
-    if (world.record === undefined) this.#open(head)
-    else context.commit(world.record(head).catch(this.#onRecordFailed), () => this.#open(head))
+    if (deps.record === undefined) this.#open(head)
+    else context.commit(deps.record(head).catch(this.#onRecordFailed), () => this.#open(head))
   }
 
   receive(message: LogAppenderMessage): void {
@@ -163,14 +148,14 @@ class LogAppender implements Actor<LogAppenderMessage> {
 
   /** Shows the tree that was found in the store, and lets whoever waited for it in. */
   #open(head: LogHead): void {
-    this.#world.publish(head)
+    this.#deps.publish(head)
     this.#isOpen = true
     for (const reply of this.#opening) reply.answer(head.treeSize)
     this.#opening = []
     if (this.#waiting.length > 0) this.#scheduleIntegrate()
   }
 
-  #onAppend(message: AppendMessage): void {
+  #onAppend(message: LogAppendMessage): void {
     if (this.#waiting.length >= APPENDS_WAITING_MAX) {
       return message.reply.refuse(new SignalError('OVERLOADED', 'the log has too many registrations waiting'))
     }
@@ -219,13 +204,13 @@ class LogAppender implements Actor<LogAppenderMessage> {
     const entries = keys.map((key, at) => formatEntry(vrfHashes[at]!, key.publicKey))
     const integration = this.#tail.integrate(entries)
     assert(integration.treeSize === firstIndex + keys.length, 'the tree grew by the batch')
-    const checkpoint = signCheckpoint(integration, this.#world.signer)
+    const checkpoint = signCheckpoint(integration, this.#deps.signer)
     this.#commit({ firstIndex, vrfHashes, identities, integration, checkpoint }, keys)
   }
 
   /** Answers or joins a registration of the newest key, refuses one too many, else gives it `index`. */
   #assign(
-    append: AppendMessage,
+    append: LogAppendMessage,
     index: number,
   ): { key: UnpublishedKey; identity: LoggedIdentity } | undefined {
     const { userId, deviceId, vrfHash, publicKey, reply } = append
@@ -251,7 +236,7 @@ class LogAppender implements Actor<LogAppenderMessage> {
   }
 
   #storedKey(vrfHash: Uint8Array): Omit<UnpublishedKey, 'waiting' | 'hashText'> | undefined {
-    const { store } = this.#world
+    const { store } = this.#deps
     const index = store.newestIndex(vrfHash)
     if (index === undefined) return undefined
     const entry = parseEntry(store.entryVolatile(index))
@@ -266,7 +251,7 @@ class LogAppender implements Actor<LogAppenderMessage> {
     this.#batchesInFlight++
     const head = { treeSize: batch.integration.treeSize, checkpoint: batch.checkpoint }
     const predecessor = this.#lastAppend
-    const appended = this.#world.store.append(batch)
+    const appended = this.#deps.store.append(batch)
     this.#lastAppend = appended
     const durable = appended.then(
       () => this.#record(head),
@@ -277,27 +262,27 @@ class LogAppender implements Actor<LogAppenderMessage> {
 
   /** What becomes durable behind a batch that failed is left alone: the next appender object stops over it. */
   #record(head: LogHead): Promise<void> | undefined {
-    if (this.#world.record === undefined || this.#hasFailed) return undefined
+    if (this.#deps.record === undefined || this.#hasFailed) return undefined
     this.#unrecorded.treeSize = head.treeSize
-    return this.#world.record(head).catch(this.#onRecordFailed)
+    return this.#deps.record(head).catch(this.#onRecordFailed)
   }
 
   async #onAppendFailed(error: unknown, predecessor: Promise<unknown>): Promise<never> {
     this.#hasFailed = true
     // A batch behind one that failed meets another tree than it was made for: then that one's reason counts.
     await predecessor
-    if (!isOutOfSpace(error)) this.#world.fatal(error)
+    if (!isOutOfSpace(error)) this.#deps.fatal(error)
     throw error
   }
 
   readonly #onRecordFailed = (error: unknown): never => {
-    if (!(error instanceof SignalError) || error.code !== 'STORE_UNAVAILABLE') this.#world.fatal(error)
+    if (!(error instanceof SignalError) || error.code !== 'STORE_UNAVAILABLE') this.#deps.fatal(error)
     throw error
   }
 
   #onCommitted(head: LogHead, keys: readonly UnpublishedKey[]): void {
     this.#batchesInFlight--
-    this.#world.publish(head)
+    this.#deps.publish(head)
     for (const key of keys) {
       if (this.#unpublished.get(key.hashText) === key) this.#unpublished.delete(key.hashText)
       for (const reply of key.waiting) reply.answer(key.index)

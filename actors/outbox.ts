@@ -13,17 +13,9 @@ import type { Lane, Outgoing } from '../src/domain/outgoing.ts'
 import { assert } from '../src/errors.ts'
 import type { Actor, ActorKind, Context } from '../src/runtime/actor.ts'
 import type { OutboxQueue, Settlement, WaitingMessage } from '../src/store/outbox-queue.ts'
+import type { OutboxMessage } from './messages.ts'
 
-export type OutboxMessage =
-  /** Something was added, or its time has come. */
-  | { readonly kind: 'wake' }
-  | {
-      readonly kind: 'outcome'
-      readonly waiting: WaitingMessage
-      readonly outcome: DeliveryOutcome | Skipped
-    }
-
-export interface OutboxWorld {
+export interface OutboxDeps {
   readonly queueOf: (lane: Lane) => Pick<OutboxQueue, 'take' | 'takenCount' | 'settle' | 'nextDueMs'>
   readonly send: (message: Outgoing) => Promise<DeliveryOutcome | Skipped>
   /** Told of each try, for the log and the metrics. */
@@ -36,12 +28,12 @@ export interface TooLate {
 }
 
 /** The id of an outbox is its lane. */
-export function outboxKind(world: OutboxWorld): ActorKind<OutboxMessage> {
+export function outboxKind(deps: OutboxDeps): ActorKind<OutboxMessage> {
   return {
     kind: 'outbox',
     mailboxMessagesMax: MAILBOX_MESSAGES_MAX,
     onFailure: 'rebuild',
-    create: (id, context) => new Outbox(world, context, id as Lane),
+    create: (id, context) => new Outbox(deps, context, id as Lane),
   }
 }
 
@@ -54,10 +46,10 @@ interface Outage {
 }
 
 class Outbox implements Actor<OutboxMessage> {
-  readonly #world: OutboxWorld
+  readonly #deps: OutboxDeps
   readonly #context: Context<OutboxMessage>
   readonly #lane: Lane
-  readonly #queue: ReturnType<OutboxWorld['queueOf']>
+  readonly #queue: ReturnType<OutboxDeps['queueOf']>
   /** Taken from the queue while the provider was out, and not handed to it yet. */
   readonly #held: WaitingMessage[] = []
   /** What became of messages, and is not being written yet. */
@@ -67,12 +59,12 @@ class Outbox implements Actor<OutboxMessage> {
   /** The message under way that shows whether the outage is over. */
   #probe: WaitingMessage | undefined
 
-  constructor(world: OutboxWorld, context: Context<OutboxMessage>, lane: Lane) {
+  constructor(deps: OutboxDeps, context: Context<OutboxMessage>, lane: Lane) {
     assert(lane in IN_FLIGHT_MAX, 'an outbox is of a lane')
-    this.#world = world
+    this.#deps = deps
     this.#context = context
     this.#lane = lane
-    this.#queue = world.queueOf(lane)
+    this.#queue = deps.queueOf(lane)
     this.#sendDue()
   }
 
@@ -113,14 +105,14 @@ class Outbox implements Actor<OutboxMessage> {
   #send(waiting: WaitingMessage): void {
     if (this.#outage !== undefined) this.#probe = waiting
     this.#context.tellOutcome(
-      this.#world.send(waiting.message),
+      this.#deps.send(waiting.message),
       outcome => ({ kind: 'outcome', waiting, outcome }),
       () => ({ kind: 'outcome', waiting, outcome: { kind: 'retry', reason: 'failed', isOfMessage: true } }),
     )
   }
 
   #note(waiting: WaitingMessage, outcome: DeliveryOutcome | Skipped | TooLate): void {
-    this.#world.onTried(this.#lane, outcome)
+    this.#deps.onTried(this.#lane, outcome)
     this.#settlements.push({ waiting, untilMs: this.#nextTryMs(waiting, outcome) })
     const isProbe = waiting === this.#probe
     if (isProbe) this.#probe = undefined

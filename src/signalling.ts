@@ -3,19 +3,19 @@
  * and by the application. It holds no rule. Besides `main.ts` the only file of `src` that names actors.
  */
 
-import { type CallRoomMessage, callRoomKind, resumeCalls } from '../actors/call-room.ts'
-import { type DevTopicMessage, devTopicKind } from '../actors/dev-topic.ts'
-import { tellGone } from '../actors/stomp-session/desk.ts'
-import { acceptInto, stompSessionKind } from '../actors/stomp-session/session.ts'
-import type { SessionCalls, SessionDevice, StompSessionMessage } from '../actors/stomp-session/world.ts'
-import {
-  LiveConnections,
-  type Revoked,
-  tellBadge,
-  tellNews,
-  type UserSessionMessage,
-  userSessionKind,
-} from '../actors/user-session.ts'
+import { callRoomKind, resumeCalls } from '../actors/call-room.ts'
+import { devTopicKind } from '../actors/dev-topic.ts'
+import { leaveTopic } from '../actors/live-topic.ts'
+import type {
+  CallRoomMessage,
+  DevTopicMessage,
+  PresenceMessage,
+  Revoked,
+  StompConnectionMessage,
+} from '../actors/messages.ts'
+import { LiveConnections, presenceKind, tellBadge, tellNews } from '../actors/presence.ts'
+import { acceptInto, stompConnectionKind } from '../actors/stomp-connection/connection.ts'
+import type { ConnectedDevice, StompCalls } from '../actors/stomp-connection/deps.ts'
 import { type AskRoom, keptCallReply, readCallId } from './api/calls.ts'
 import { userView } from './api/user-view.ts'
 import type { Application } from './application.ts'
@@ -64,9 +64,9 @@ export class Signalling {
   readonly connections = new LiveConnections()
   readonly callIndex = new CallIndex()
   readonly #parts: SignallingParts
-  readonly #users: (userId: string) => Ref<UserSessionMessage>
+  readonly #users: (userId: string) => Ref<PresenceMessage>
   #rooms: ((callId: string) => Ref<CallRoomMessage>) | undefined
-  #sessions: ((connectionId: string) => Ref<StompSessionMessage>) | undefined
+  #stompConnections: ((connectionId: string) => Ref<StompConnectionMessage>) | undefined
   #accept: Accept | undefined
   #isDraining = false
 
@@ -74,7 +74,7 @@ export class Signalling {
     this.#parts = parts
     const { connections } = this
     this.#users = parts.system.define(
-      userSessionKind({
+      presenceKind({
         connections,
         onPresence: (userId, deviceId, isOnline) => {
           parts.devConsole?.onPresence(userId, deviceId, isOnline)
@@ -92,8 +92,8 @@ export class Signalling {
     const { system } = this.#parts
     this.#rooms = system.define<CallRoomMessage>(this.#roomKind(application))
     const topics = system.define<DevTopicMessage>(devTopicKind())
-    this.#sessions = system.define<StompSessionMessage>(this.#sessionKind(application, topics))
-    this.#accept = acceptInto(this.#sessions, this.#whetherDraining)
+    this.#stompConnections = system.define<StompConnectionMessage>(this.#connectionKind(application, topics))
+    this.#accept = acceptInto(this.#stompConnections, this.#whetherDraining)
     resumeCalls(application.stores.calls.live(), this.callIndex, this.#rooms)
   }
 
@@ -155,14 +155,14 @@ export class Signalling {
    * later is told at once.
    */
   async drain(connections: readonly Pick<Connection, 'id'>[], ms: number): Promise<void> {
-    const sessions = this.#sessions
-    if (sessions === undefined) return
+    const connectionOf = this.#stompConnections
+    if (connectionOf === undefined) return
     this.#isDraining = true
     const steps = Math.min(DRAIN_STEPS, Math.ceil(connections.length / DRAINED_AT_ONCE))
     const share = Math.ceil(connections.length / Math.max(1, steps))
     for (let step = 0; step < steps; step++) {
       for (const { id } of connections.slice(step * share, (step + 1) * share)) {
-        sessions(id).tellControl({ kind: 'dismissed', why: 'draining' })
+        connectionOf(id).tellControl({ kind: 'dismissed', why: 'draining' })
       }
       await new Promise(resolve => setTimeout(resolve, ms / DRAIN_STEPS))
     }
@@ -205,12 +205,12 @@ export class Signalling {
     })
   }
 
-  #sessionKind({ stores, authentication }: Application, topics: (name: string) => Ref<DevTopicMessage>) {
+  #connectionKind({ stores, authentication }: Application, topics: (name: string) => Ref<DevTopicMessage>) {
     const { version, isDevelopment, rateLimits, idsAs, metrics, onFault } = this.#parts
     // Whole ones are kept in place by V8; each fraction would be an object, for each connection and frame.
     const monotonicMs = () => Math.floor(this.#parts.monotonicMs())
     const failedConnects = rateLimits && new TokenBuckets(rateLimits['failed-connect'], RATE_KEYS_MAX)
-    return stompSessionKind({
+    return stompConnectionKind({
       server: `callsign/${version}`,
       isDevelopment,
       areRatesLimited: rateLimits !== undefined,
@@ -221,7 +221,7 @@ export class Signalling {
       noteFailedConnect: network => failedConnects?.take(network, monotonicMs()) ?? 0,
       inbox: stores.deviceInbox,
       badgeOf: stores.badgeOf,
-      eventBody: (notice: Notice, { userId, deviceId }: SessionDevice, badge: Badge | undefined) =>
+      eventBody: (notice: Notice, { userId, deviceId }: ConnectedDevice, badge: Badge | undefined) =>
         formatJson(
           eventBody(notice, { deviceId, user: () => userView(stores, userId, deviceId), badge }),
           idsAs,
@@ -239,14 +239,14 @@ export class Signalling {
 
   readonly #newEventId = (): string => newEventId(this.#parts.randomBytes)
 
-  readonly #calls: SessionCalls = {
+  readonly #calls: StompCalls = {
     parse: (command, body) => parseCallCommand(command, body),
     command: (callId, by, said) => this.askRoom(readCallId(callId), { ...said, by }),
-    subscribe: async (callId, by, session, tag) => {
+    subscribe: async (callId, by, subscriber, tag) => {
       const room = this.#room(String(readCallId(callId)))
-      await room.ask(reply => ({ kind: 'subscribe', by, session, tag, reply }), ASK_DEADLINE_MS)
+      await room.ask(reply => ({ kind: 'subscribe', by, subscriber, tag, reply }), ASK_DEADLINE_MS)
     },
-    unsubscribe: (callId, session) => tellGone(this.#room(callId), session.id),
+    unsubscribe: (callId, connectionId) => leaveTopic(this.#room(callId), connectionId),
   }
 }
 

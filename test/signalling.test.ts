@@ -1,8 +1,7 @@
 /** What signalling passes on to the actors that it puts together. */
 
 import t from 'tap'
-import type { StompSessionMessage } from '../actors/stomp-session/world.ts'
-import type { UserSessionMessage } from '../actors/user-session.ts'
+import type { PresenceMessage, StompConnectionMessage } from '../actors/messages.ts'
 import type { DeviceId, UserId } from '../src/domain/ids.ts'
 import { Metrics } from '../src/operations/metrics.ts'
 import { Signalling } from '../src/signalling.ts'
@@ -23,14 +22,14 @@ t.test('what is revoked while its connection signs in is ended all the same', as
       onFault: error => t.fail(`a fault: ${error}`),
     })
     const told: string[] = []
-    const sessions = system.define(
-      kindOf<StompSessionMessage>(message => void told.push(message.kind), { kind: 'stomp-session' }),
+    const connections = system.define(
+      kindOf<StompConnectionMessage>(message => void told.push(message.kind), { kind: 'stomp-session' }),
     )
     const connection = {
-      ...{ id: 'a', deviceId: PHONE, session: sessions('a') },
+      ...{ deviceId: PHONE, ref: connections('a') },
       sessionName: sessionName(Buffer.from('a session')),
     }
-    system.ref<UserSessionMessage>('user-session', String(ANN)).tellControl({ kind: 'attached', connection })
+    system.ref<PresenceMessage>('user-session', String(ANN)).tellControl({ kind: 'attached', connection })
     t.equal(signalling.connections.count, 0, 'nobody knows of it yet')
     if (revoke === 'onSessionOver') signalling.onSessionOver(ANN, Buffer.from('a session'))
     else signalling.onDeviceRemoved(ANN, PHONE)

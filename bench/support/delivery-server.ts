@@ -4,14 +4,10 @@
  */
 
 import { randomBytes } from 'node:crypto'
-import { acceptInto, stompSessionKind } from '../../actors/stomp-session/session.ts'
-import type { StompSessionMessage, StompSessionWorld } from '../../actors/stomp-session/world.ts'
-import {
-  LiveConnections,
-  tellNews,
-  type UserSessionMessage,
-  userSessionKind,
-} from '../../actors/user-session.ts'
+import type { PresenceMessage, StompConnectionMessage } from '../../actors/messages.ts'
+import { LiveConnections, presenceKind, tellNews } from '../../actors/presence.ts'
+import { acceptInto, stompConnectionKind } from '../../actors/stomp-connection/connection.ts'
+import type { StompConnectionDeps } from '../../actors/stomp-connection/deps.ts'
 import type { PersonName } from '../../src/domain/call-notice.ts'
 import type { CallId, DeviceId, UserId } from '../../src/domain/ids.ts'
 import type { Notice } from '../../src/domain/notice.ts'
@@ -51,7 +47,7 @@ interface Device {
 class House {
   readonly #world = realWorld()
   readonly #connections = new LiveConnections()
-  readonly #users: (userId: string) => Ref<UserSessionMessage>
+  readonly #users: (userId: string) => Ref<PresenceMessage>
   readonly #system: ActorSystem
   readonly #groups: readonly (readonly Device[])[]
   readonly #byToken = new Map<string, Device>()
@@ -60,7 +56,7 @@ class House {
   constructor(groups: readonly CallGroup[]) {
     this.#system = new ActorSystem({ world: this.#world, fatal })
     this.#users = this.#system.define(
-      userSessionKind({ connections: this.#connections, onPresence: () => undefined }),
+      presenceKind({ connections: this.#connections, onPresence: () => undefined }),
     )
     this.#groups = groups.map(({ callees }) =>
       callees.flatMap(({ userId, devices }) =>
@@ -70,8 +66,10 @@ class House {
   }
 
   listen(): Promise<number> {
-    const sessions = this.#system.define<StompSessionMessage>(stompSessionKind(this.#sessionWorld()))
-    const webSocket = { accept: acceptInto(sessions, () => false), connections: new OpenConnections() }
+    const connectionOf = this.#system.define<StompConnectionMessage>(
+      stompConnectionKind(this.#connectionDeps()),
+    )
+    const webSocket = { accept: acceptInto(connectionOf, () => false), connections: new OpenConnections() }
     const routes = [
       this.#route('/app/api/call/start', 201, invitationTo),
       this.#route('/app/api/call/{callId}/end', 200, endFor),
@@ -100,7 +98,7 @@ class House {
     tellNews({ connections: this.#connections }, this.#users, device.userId, device.deviceId)
   }
 
-  #sessionWorld(): StompSessionWorld {
+  #connectionDeps(): StompConnectionDeps {
     const deviceOf = (deviceId: DeviceId) => this.#byId.get(deviceId)!
     return {
       ...{

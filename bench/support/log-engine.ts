@@ -8,7 +8,8 @@
 
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
-import { type LogAppenderMessage, type LogAppenderWorld, logAppenderKind } from '../../actors/log-appender.ts'
+import { type LogAppenderDeps, logAppenderKind } from '../../actors/log-appender.ts'
+import type { LogAppenderMessage } from '../../actors/messages.ts'
 import { APPEND_DEADLINE_MS } from '../../src/limits.ts'
 import { signCheckpoint } from '../../src/log/checkpoint.ts'
 import { EMPTY_ROOT } from '../../src/log/hash.ts'
@@ -42,7 +43,7 @@ export class LogEngine {
   readonly batchSizes: number[] = []
   #publishedSize: number | undefined
 
-  private constructor(folder: string, database: Database, store: LogAppenderWorld['store']) {
+  private constructor(folder: string, database: Database, store: LogAppenderDeps['store']) {
     this.#folder = folder
     this.#database = database
     const fatal = (error: unknown) => {

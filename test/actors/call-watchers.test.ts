@@ -1,18 +1,19 @@
 /** What those who watch a call live are told of it: who may, in which order, and not before it is durable. */
 
 import t from 'tap'
-import type { TopicMessage } from '../../actors/stomp-session/world.ts'
+import type { TopicMessage } from '../../actors/messages.ts'
 import type { CallId } from '../../src/domain/ids.ts'
 import type { Ref } from '../../src/runtime/actor.ts'
 import { SubscriptionHead } from '../../src/stomp/serializer.ts'
 import { kindOf } from '../support/actors.ts'
 import { type CallRooms, openRooms, type Person, type Phone } from '../support/call-rooms.ts'
 
-/** Sessions that write down what they are told: `joined <tag>`, or the body of an event. */
+/** Connections that write down what they are told: `joined <tag>`, or the body of an event. */
 function watchers(rooms: CallRooms) {
   const seen = new Map<string, unknown[]>()
-  const sessionOf = rooms.system.define(
+  const connectionOf = rooms.system.define(
     kindOf<TopicMessage>((message, _, id) => {
+      if (message.kind === 'overrun') return
       const list = seen.get(id) ?? []
       seen.set(id, list)
       list.push(message.kind === 'topic-joined' ? `joined ${message.tag}` : bodyOf(message))
@@ -21,10 +22,10 @@ function watchers(rooms: CallRooms) {
   return {
     seenBy: (id: string) => seen.get(id) ?? [],
     async watch(callId: CallId, by: Phone, id: string, tag = 1): Promise<void> {
-      const session = sessionOf(id) as Ref<TopicMessage>
+      const subscriber = connectionOf(id) as Ref<TopicMessage>
       const asked = rooms
         .room(callId)
-        .ask<undefined>(reply => ({ kind: 'subscribe', by, session, tag, reply }), 10_000)
+        .ask<undefined>(reply => ({ kind: 'subscribe', by, subscriber, tag, reply }), 10_000)
       asked.catch(() => undefined)
       await rooms.rest()
       return asked
@@ -126,7 +127,7 @@ t.test('a session is told until it has taken back as many subscriptions as it ma
   const callId = await rooms.start(ann.phone, [bob])
   await watch(callId, ann.phone, 'a', 1)
   await watch(callId, ann.phone, 'a', 2)
-  const unsubscribe = () => rooms.room(callId).tell({ kind: 'unsubscribe', sessionId: 'a' })
+  const unsubscribe = () => rooms.room(callId).tell({ kind: 'unsubscribe', connectionId: 'a' })
   unsubscribe()
   await rooms.ask(callId, { kind: 'ringing', by: bob.phone })
   unsubscribe()

@@ -1,8 +1,8 @@
 /** Topics: who is told of what, in which order, and how many at once. */
 
 import t from 'tap'
-import { type DevTopicMessage, devTopicKind } from '../../actors/dev-topic.ts'
-import type { StompSessionMessage } from '../../actors/stomp-session/world.ts'
+import { devTopicKind } from '../../actors/dev-topic.ts'
+import type { DevTopicMessage, StompConnectionMessage } from '../../actors/messages.ts'
 import { FAN_OUT_CHUNK } from '../../src/limits.ts'
 import { SubscriptionHead } from '../../src/stomp/serializer.ts'
 import { kindOf, makeStage } from '../support/actors.ts'
@@ -12,8 +12,8 @@ const HEAD = new SubscriptionHead('1.2', 's', '/topic/dev.t', false)
 function makeTopic(options: { mailboxMessagesMax?: number } = {}) {
   const stage = makeStage()
   const told: string[] = []
-  const sessions = stage.system.define(
-    kindOf<StompSessionMessage>((message, _context, id) => void told.push(`${id} ${said(message)}`), {
+  const connections = stage.system.define(
+    kindOf<StompConnectionMessage>((message, _context, id) => void told.push(`${id} ${said(message)}`), {
       kind: 'stomp-session',
       ...options,
     }),
@@ -25,7 +25,7 @@ function makeTopic(options: { mailboxMessagesMax?: number } = {}) {
   }
   const subscribe = (id: string, tag = 1): DevTopicMessage => ({
     kind: 'subscribe',
-    session: sessions(id),
+    subscriber: connections(id),
     tag,
   })
   return { ...stage, told, tell, topic, subscribe }
@@ -35,7 +35,7 @@ function publish(body: string): DevTopicMessage {
   return { kind: 'publish', headers: [], body: Buffer.from(body) }
 }
 
-function said(message: StompSessionMessage): string {
+function said(message: StompConnectionMessage): string {
   if (message.kind === 'topic-joined') return `joined ${message.tag}`
   if (message.kind !== 'topic-message') return message.kind
   return `${message.topic} ${message.broadcast.encode(HEAD).toString().split('\n\n')[1]?.slice(0, -1)}`
@@ -44,7 +44,7 @@ function said(message: StompSessionMessage): string {
 t.test('subscribers are told of what is published from then on, in order, until they leave', async t => {
   const { told, tell, subscribe } = makeTopic()
   tell(publish('0'), subscribe('a', 5), publish('1'), subscribe('b'), publish('2'))
-  tell({ kind: 'unsubscribe', sessionId: 'a' }, publish('3'))
+  tell({ kind: 'unsubscribe', connectionId: 'a' }, publish('3'))
   t.same(
     told.filter(line => line.startsWith('a')),
     ['a joined 5', 'a dev.t 1', 'a dev.t 2'],
@@ -58,8 +58,8 @@ t.test('subscribers are told of what is published from then on, in order, until 
 t.test('a session with two subscriptions is told once, until it has none', async t => {
   const { told, tell, subscribe } = makeTopic()
   tell(subscribe('a', 1), subscribe('a', 2), publish('1'))
-  tell({ kind: 'unsubscribe', sessionId: 'a' }, publish('2'))
-  tell({ kind: 'unsubscribe', sessionId: 'a' }, { kind: 'unsubscribe', sessionId: 'a' }, publish('3'))
+  tell({ kind: 'unsubscribe', connectionId: 'a' }, publish('2'))
+  tell({ kind: 'unsubscribe', connectionId: 'a' }, { kind: 'unsubscribe', connectionId: 'a' }, publish('3'))
   t.same(told, ['a joined 1', 'a joined 2', 'a dev.t 1', 'a dev.t 2'])
 })
 
@@ -110,16 +110,16 @@ t.test('a receiver that has no room is ended, for it would miss something', asyn
 t.test('messages of two lives of a topic have ids of their own', async t => {
   const ids = new Set<string>()
   const { system, world } = makeStage()
-  const sessions = system.define(
-    kindOf<StompSessionMessage>(message => {
+  const connections = system.define(
+    kindOf<StompConnectionMessage>(message => {
       if (message.kind === 'topic-message') ids.add(message.broadcast.messageId)
     }),
   )
   const topic = system.define(devTopicKind())('dev.t')
   for (let life = 0; life < 2; life++) {
-    topic.tell({ kind: 'subscribe', session: sessions('a'), tag: 1 })
+    topic.tell({ kind: 'subscribe', subscriber: connections('a'), tag: 1 })
     topic.tell(publish('x'))
-    topic.tell({ kind: 'unsubscribe', sessionId: 'a' })
+    topic.tell({ kind: 'unsubscribe', connectionId: 'a' })
     world.run()
     world.advance(70_000)
     t.equal(system.figures().kinds['dev-topic']?.live, 0, 'without subscribers it is let go')

@@ -2,7 +2,8 @@
 
 import { randomBytes } from 'node:crypto'
 import t, { type Test } from 'tap'
-import { type OutboxMessage, type OutboxWorld, outboxKind } from '../../actors/outbox.ts'
+import type { OutboxMessage } from '../../actors/messages.ts'
+import { type OutboxDeps, outboxKind } from '../../actors/outbox.ts'
 import type { DeliveryOutcome, Skipped } from '../../src/delivery/outcome.ts'
 import { LANES, type Lane, laneOf, type Outgoing } from '../../src/domain/outgoing.ts'
 import { deriveSecrets } from '../../src/domain/secrets.ts'
@@ -33,7 +34,7 @@ function makeOutbox(test: Test, options: { folder?: string; settle?: OutboxQueue
   /** How often a queue was asked for messages. */
   let taken = 0
   const tried: string[] = []
-  const world: OutboxWorld = {
+  const world: OutboxDeps = {
     queueOf(lane) {
       const queue = store.queue(lane)
       if (options.settle !== undefined) queue.settle = options.settle

@@ -4,8 +4,8 @@ import t from 'tap'
 import type { WireCase } from '../stomp/case.ts'
 import { CASES } from '../stomp/cases.ts'
 import { outcomeFaults } from '../stomp/outcome.ts'
+import { type House, makeHouse, newPerson, type Person } from '../support/connection-house.ts'
 import { FRAGMENTATIONS } from '../support/notation.ts'
-import { type House, makeHouse, newPerson, type Person } from '../support/session-house.ts'
 import { headerIn, type StompPeer } from '../support/stomp-peer.ts'
 
 const WIRE_CASES = CASES.filter(each => each.kind === 'wire')

@@ -1,6 +1,6 @@
 /** Mistakes made on purpose in what the log appender is given, to see that the seeded runs would show them. */
 
-import type { LogAppenderWorld } from '../../actors/log-appender.ts'
+import type { LogAppenderDeps } from '../../actors/log-appender.ts'
 import type { SignerKey } from '../../src/log/note.ts'
 import { LogStore } from '../../src/store/log-store.ts'
 import type { MemoryDatabase } from './memory-database.ts'
@@ -33,11 +33,11 @@ export type PlantedBug =
 /** The world of an appender with that bug in it. */
 export function plantBug(
   bug: PlantedBug,
-  world: LogAppenderWorld,
+  world: LogAppenderDeps,
   { draw, database }: { readonly draw: SeededRandom; readonly database: MemoryDatabase },
-): LogAppenderWorld {
+): LogAppenderDeps {
   const { store, signer, publish } = world
-  const withStore = (changes: Partial<LogAppenderWorld['store']>) => ({
+  const withStore = (changes: Partial<LogAppenderDeps['store']>) => ({
     ...world,
     store: changedStore(store, changes),
   })
@@ -81,9 +81,9 @@ export function plantBug(
 
 /** A store of which some methods are others. */
 export function changedStore(
-  store: LogAppenderWorld['store'],
-  changes: Partial<LogAppenderWorld['store']>,
-): LogAppenderWorld['store'] {
+  store: LogAppenderDeps['store'],
+  changes: Partial<LogAppenderDeps['store']>,
+): LogAppenderDeps['store'] {
   return {
     head: () => store.head(),
     openTail: treeSize => store.openTail(treeSize),

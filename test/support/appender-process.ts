@@ -4,7 +4,8 @@
  * happens.
  */
 
-import { type LogAppenderMessage, type LogAppenderWorld, logAppenderKind } from '../../actors/log-appender.ts'
+import { type LogAppenderDeps, logAppenderKind } from '../../actors/log-appender.ts'
+import type { LogAppenderMessage } from '../../actors/messages.ts'
 import type { SignalError } from '../../src/errors.ts'
 import type { Checkpoint } from '../../src/log/checkpoint.ts'
 import { formatEntry } from '../../src/log/entry.ts'
@@ -64,7 +65,7 @@ export class ServerProcess {
     this.#published = new PublishedLog(this.#store, SIGNER)
     const fatal = (error: unknown) => this.#onFatal(error)
     this.#system = new ActorSystem({ world: this.#world, turnsPerVisitMax: 1 + run.draw.below(3), fatal })
-    const world: LogAppenderWorld = {
+    const world: LogAppenderDeps = {
       store: this.#store,
       signer: SIGNER,
       publishedSize: () => this.#published.size,

@@ -1,6 +1,7 @@
 /** A log appender whose world and store the test moves by hand: nothing runs and no commit ends until it says so. */
 
-import { type LogAppenderMessage, type LogAppenderWorld, logAppenderKind } from '../../actors/log-appender.ts'
+import { type LogAppenderDeps, logAppenderKind } from '../../actors/log-appender.ts'
+import type { LogAppenderMessage } from '../../actors/messages.ts'
 import type { SignalError } from '../../src/errors.ts'
 import type { Ref } from '../../src/runtime/actor.ts'
 import { ActorSystem } from '../../src/runtime/system.ts'
@@ -11,7 +12,7 @@ import { createLog, type DeviceKey, ExpectedLog, LogWriter, SIGNER } from './sto
 import { FakeWorld } from './world.ts'
 
 /** Changes what the appender is given, such as a step at which to crash. */
-export type WorldChange = (world: LogAppenderWorld) => LogAppenderWorld
+export type WorldChange = (world: LogAppenderDeps) => LogAppenderDeps
 
 /** A store with a log of these entries in it. */
 export function databaseWith(keys: readonly DeviceKey[]): MemoryDatabase {

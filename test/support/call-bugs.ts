@@ -1,7 +1,7 @@
 /** Mistakes made on purpose in what rooms, connections and the store are given, to see that seeded runs show them. */
 
-import type { CallRoomMessage } from '../../actors/call-room.ts'
-import type { SessionInbox } from '../../actors/stomp-session/world.ts'
+import type { CallRoomMessage } from '../../actors/messages.ts'
+import type { ConnectionInbox } from '../../actors/stomp-connection/deps.ts'
 import type { Call } from '../../src/domain/call.ts'
 import type { CallEffect } from '../../src/domain/call-command.ts'
 import { decide } from '../../src/domain/call-decision.ts'
@@ -82,9 +82,9 @@ export function plantInNotices(bug: PlantedBug | undefined, inbox: NoticeInbox):
 }
 
 /** The inboxes, as connections have them. */
-export function plantInInbox(bug: PlantedBug | undefined, inbox: SessionInbox): SessionInbox {
+export function plantInInbox(bug: PlantedBug | undefined, inbox: ConnectionInbox): ConnectionInbox {
   if (bug !== 'ack that settles nothing') return inbox
-  const change: SessionInbox['change'] = (userId, deviceId, { sent }) =>
+  const change: ConnectionInbox['change'] = (userId, deviceId, { sent }) =>
     inbox.change(userId, deviceId, { sent, settled: [] })
   return { ...inbox, change, settleSoon: () => undefined }
 }

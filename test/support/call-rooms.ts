@@ -5,12 +5,8 @@
  */
 
 import type { Test } from 'tap'
-import {
-  type CallRoomMessage,
-  type CallRoomWorld,
-  callRoomKind,
-  resumeCalls,
-} from '../../actors/call-room.ts'
+import { type CallRoomDeps, callRoomKind, resumeCalls } from '../../actors/call-room.ts'
+import type { CallRoomMessage } from '../../actors/messages.ts'
 import { callHistoryOperations } from '../../src/api/call-history.ts'
 import { callViewOperations } from '../../src/api/call-views.ts'
 import { callOperations, keptCallReply } from '../../src/api/calls.ts'
@@ -73,7 +69,7 @@ export interface RoomsOptions {
   readonly folder?: string
   readonly rates?: boolean
   /** Stands for parts of the rooms' world. */
-  readonly roomWorld?: (world: CallRoomWorld) => Partial<CallRoomWorld>
+  readonly roomDeps?: (world: CallRoomDeps) => Partial<CallRoomDeps>
 }
 
 export class CallRooms {
@@ -122,7 +118,7 @@ export class CallRooms {
       onFailure: ({ id, error }) => this.failures.push(`${id}: ${error}`),
     })
     const { contacts, calls } = this
-    const roomWorld: CallRoomWorld = {
+    const roomDeps: CallRoomDeps = {
       store: {
         open: callId => calls.open(callId),
         apply: (...args) => calls.apply(...args),
@@ -138,7 +134,7 @@ export class CallRooms {
       idsAs: world.idsAs,
       monotonicMs: () => this.clock.monotonicMs(),
     }
-    this.#room = this.system.define(callRoomKind({ ...roomWorld, ...options.roomWorld?.(roomWorld) }))
+    this.#room = this.system.define(callRoomKind({ ...roomDeps, ...options.roomDeps?.(roomDeps) }))
     const api = {
       ...world,
       ...{ calls, callIndex: index, callHistory: this.history },

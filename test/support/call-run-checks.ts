@@ -77,7 +77,7 @@ function faultsOfConnections({ server, links, people, phones, ledger }: RunAtRes
   const { connections } = server.signalling
   const open = new Set(links.filter(link => !link.isClosed).map(({ id }) => id))
   const attached = people.flatMap(({ userId }) => connections.of(String(userId)))
-  const gone = attached.filter(({ id }) => !open.has(id))
+  const gone = attached.filter(({ ref }) => !open.has(ref.id))
   const removed = phones.filter(
     ({ ledger, actor }) => ledger.isErased && connections.isConnected(actor.userId, actor.deviceId),
   )
@@ -98,7 +98,7 @@ function faultsOfConnections({ server, links, people, phones, ledger }: RunAtRes
   return [
     ...ghosts.map(({ userId }) => `${userId} is in a call on a device that is removed`),
     ...absent.map(({ userId }) => `${userId} is connected, and absent from the call`),
-    ...gone.map(({ id }) => `the connection ${id} is over and counts as live`),
+    ...gone.map(({ ref }) => `the connection ${ref.id} is over and counts as live`),
     ...removed.map(({ name }) => `${name} is removed and connected`),
   ]
 }

@@ -3,7 +3,7 @@
  * system in a seeded world, and signalling as `main.ts` joins it.
  */
 
-import type { CallRoomMessage } from '../../actors/call-room.ts'
+import type { CallRoomMessage } from '../../actors/messages.ts'
 import { removeDevice } from '../../src/api/device-removal.ts'
 import type { Application } from '../../src/application.ts'
 import { isOver } from '../../src/domain/call.ts'
@@ -72,7 +72,7 @@ export class RunServer {
       const call = this.stores.roomCalls.read(callId)
       return call !== undefined && isOver(call)
     })
-    const { roomCalls: calls, sessionInbox: deviceInbox, ...stores } = this.stores
+    const { roomCalls: calls, connectionInbox: deviceInbox, ...stores } = this.stores
     this.resumed = new Set([...calls.live()].map(({ callId }) => callId))
     const authentication = { callerOf: (authorization: string) => this.#callerOf(authorization) }
     signalling.open({ stores: { ...stores, calls, deviceInbox }, authentication } as unknown as Application)

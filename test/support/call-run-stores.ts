@@ -3,7 +3,7 @@
  * mistake made on purpose can change it, what is stored after.
  */
 
-import type { SessionInbox } from '../../actors/stomp-session/world.ts'
+import type { ConnectionInbox } from '../../actors/stomp-connection/deps.ts'
 import type { CallId, DeviceId, UserId } from '../../src/domain/ids.ts'
 import { INBOX_KEPT_MS, queueOf } from '../../src/domain/inbox.ts'
 import type { Badge } from '../../src/domain/notice.ts'
@@ -60,7 +60,7 @@ export function openRunStores({ database: memory, bug, draw, watch, ...rest }: R
     },
     /** As rooms and connections see them. */
     roomCalls: decidedCalls(plantInCalls(bug, storedCalls(calls, memory), draw), memory, watch),
-    sessionInbox: plantInInbox(bug, sessionInboxOf(deviceInbox)),
+    connectionInbox: plantInInbox(bug, connectionInboxOf(deviceInbox)),
     // Whom one may call is not what these runs are about.
     accounts: { read: (userId: UserId) => ({ displayName: `User ${userId}` }) },
     contacts: { isContact: () => true, blockedAtMs: () => undefined },
@@ -123,7 +123,7 @@ function decidedCalls(calls: RoomCalls, memory: RunDatabase<RunNote>, watch: Roo
   }
 }
 
-function sessionInboxOf(inbox: DeviceInbox): SessionInbox {
+function connectionInboxOf(inbox: DeviceInbox): ConnectionInbox {
   return {
     head: inbox.head.bind(inbox),
     after: inbox.after.bind(inbox),

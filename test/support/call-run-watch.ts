@@ -3,7 +3,7 @@
  * write, and whom they answer before that is durable.
  */
 
-import type { CallRoomMessage } from '../../actors/call-room.ts'
+import type { CallRoomMessage } from '../../actors/messages.ts'
 import type { Call } from '../../src/domain/call.ts'
 import type { CallReply, CallRequest } from '../../src/domain/call-command.ts'
 import type { CallRecord } from '../../src/domain/call-view.ts'

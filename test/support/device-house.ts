@@ -5,7 +5,8 @@
 
 import { createHash, generateKeyPairSync } from 'node:crypto'
 import type { Test } from 'tap'
-import { type LogAppenderMessage, logAppenderKind } from '../../actors/log-appender.ts'
+import { logAppenderKind } from '../../actors/log-appender.ts'
+import type { LogAppenderMessage } from '../../actors/messages.ts'
 import { DeviceRegistration } from '../../src/api/device-registration.ts'
 import { deviceOperations } from '../../src/api/devices.ts'
 import { registerKey } from '../../src/api/registration.ts'

@@ -14,10 +14,10 @@ import {
   type StompVersion,
 } from '../../src/stomp/frame.ts'
 import type { InboxHead } from '../../src/store/inbox-records.ts'
-import { protocolRefusal, SessionRefusal } from './refusal.ts'
-import type { SessionCaller, SessionDevice, StompSessionWorld } from './world.ts'
+import type { ConnectedDevice, StompConnectionDeps, TokenOwner } from './deps.ts'
+import { ConnectionRefusal, protocolRefusal } from './refusal.ts'
 
-/** The best version that both speak. Throws a `SessionRefusal` that lists ours where there is none. */
+/** The best version that both speak. Throws a `ConnectionRefusal` that lists ours where there is none. */
 export function versionOf(frame: Frame): StompVersion {
   const version = negotiateVersion(frame.header('accept-version'))
   if (version !== undefined) return version
@@ -28,13 +28,13 @@ export function versionOf(frame: Frame): StompVersion {
 /**
  * Whose the credentials of a CONNECT are; those of the upgrade count where it has none. The token says whose they are,
  * so `login`, which many clients can't leave out, may have any value. Throws a code of status 401 for
- * bad ones, a `SessionRefusal` for good ones of a session without a device.
+ * bad ones, a `ConnectionRefusal` for good ones of a session without a device.
  */
 export function signInWith(
   frame: Frame,
   upgradeAuthorization: string,
-  authenticate: StompSessionWorld['authenticate'],
-): SessionCaller & SessionDevice {
+  authenticate: StompConnectionDeps['authenticate'],
+): TokenOwner & ConnectedDevice {
   const token = nativeCredential(frame)
   const passcode = token === undefined ? nonEmpty(frame.header('passcode')) : undefined
   const credential = token ?? passcode ?? nonEmpty(upgradeAuthorization)
@@ -52,7 +52,7 @@ export function connectedHeaders(
     readonly server: string
     readonly heartBeat: string | undefined
     readonly nowMs: number
-  } & SessionDevice,
+  } & ConnectedDevice,
   head: InboxHead,
 ): Headers {
   const { version, connectionId, server, heartBeat, nowMs, userId, deviceId } = facts
@@ -86,8 +86,8 @@ function nonEmpty(text: string | undefined): string | undefined {
   return text === '' ? undefined : text
 }
 
-function noDevice(): SessionRefusal {
-  return new SessionRefusal(
+function noDevice(): ConnectionRefusal {
+  return new ConnectionRefusal(
     { reason: 'device_not_registered', closeCode: 1008, retry: 'false' },
     'DEVICE_NOT_REGISTERED',
     'register a device first',

@@ -1,41 +1,25 @@
 /**
- * A user's live connections (id = the user's id, decimal): one for each device, the newest. It passes on that a
- * device's inbox has something new and that the badge may be another, ends connections whose session or device is gone, and tells calls who is there.
+ * Presence of one user (id = the user's id, decimal): the live connections of the user's devices, the newest for each
+ * device. Passes news and badges on to them, ends connections whose session or device is gone, and tells calls which
+ * devices come and go.
  *
- * The connections themselves are kept beside the actors: they outlive an actor that failed or was passivated, so that
- * nobody becomes deaf by it, and whether a device is connected can be asked at any time.
+ * `LiveConnections` holds the connections beside the actors. So they outlive an actor that failed or was passivated, and
+ * any part of the server can ask whether a device is connected.
  */
 
 import type { DeviceId, UserId } from '../src/domain/ids.ts'
 import { CONNECTIONS_PER_USER_MAX } from '../src/limits.ts'
 import type { Actor, ActorKind, Ref } from '../src/runtime/actor.ts'
 import { sessionName } from '../src/store/session-store.ts'
-import type { Dismissal, StompSessionMessage } from './stomp-session/world.ts'
+import type {
+  Dismissal,
+  LiveConnection,
+  PresenceMessage,
+  Revoked,
+  StompConnectionMessage,
+} from './messages.ts'
 
-export type UserSessionMessage =
-  /** A device has signed in. In the control lane, like everything but `news` and `badge`. */
-  | { readonly kind: 'attached'; readonly connection: LiveConnection }
-  | { readonly kind: 'detached'; readonly connectionId: string }
-  /** The inbox of a device has something new. */
-  | { readonly kind: 'news'; readonly deviceId: DeviceId }
-  /** The user's badge may be another. */
-  | { readonly kind: 'badge' }
-  | { readonly kind: 'revoked'; readonly revoked: Revoked }
-
-/** What is no more: a session, or a device with its sessions. */
-export type Revoked =
-  | { readonly kind: 'session'; readonly sessionId: Uint8Array }
-  | { readonly kind: 'device'; readonly deviceId: DeviceId }
-
-export interface LiveConnection {
-  readonly id: string
-  readonly deviceId: DeviceId
-  /** The session's id as `sessionName` has it. */
-  readonly sessionName: string
-  readonly session: Ref<StompSessionMessage>
-}
-
-/** The live connections of everybody, oldest first for each user. */
+/** The live connections of all users, oldest first for each user. */
 export class LiveConnections {
   readonly #byUser = new Map<string, readonly LiveConnection[]>()
   #count = 0
@@ -59,39 +43,40 @@ export class LiveConnections {
   }
 }
 
-export interface UserSessionWorld {
+export interface PresenceDeps {
   readonly connections: LiveConnections
-  /** A device has come, or has gone: for the calls it has a part in. */
+  /** Notified when a device comes or goes: its calls have to know. */
   readonly onPresence: (userId: UserId, deviceId: DeviceId, isOnline: boolean) => void
 }
 
-export function userSessionKind(world: UserSessionWorld): ActorKind<UserSessionMessage> {
+export function presenceKind(deps: PresenceDeps): ActorKind<PresenceMessage> {
   return {
+    // Operators know the kind by this name: metrics carry it as a label.
     kind: 'user-session',
     mailboxMessagesMax: MAILBOX_MESSAGES_MAX,
     onFailure: 'rebuild',
     idleMs: IDLE_MS,
-    create: id => new UserSession(world, id),
+    create: id => new UserPresence(deps, id),
   }
 }
 
-/** Tells a device's connection, if it has one, that its inbox has something new. */
+/** Tells a device's connection, if it has one, that the inbox has news. */
 export function tellNews(
-  { connections }: Pick<UserSessionWorld, 'connections'>,
-  users: (userId: string) => Ref<UserSessionMessage>,
+  { connections }: Pick<PresenceDeps, 'connections'>,
+  users: (userId: string) => Ref<PresenceMessage>,
   userId: UserId,
   deviceId: DeviceId,
 ): void {
   if (!connections.isConnected(userId, deviceId)) return
   const user = users(String(userId))
-  // News that is not passed on is a message that waits until the next one.
+  // Without the news the message would wait for the next one.
   if (user.tell({ kind: 'news', deviceId }) === 'overloaded') user.tellControl({ kind: 'news', deviceId })
 }
 
-/** Tells a user's connections, if there are any, that the badge may be another. */
+/** Tells a user's connections, if there are any, that the badge may have changed. */
 export function tellBadge(
-  { connections }: Pick<UserSessionWorld, 'connections'>,
-  users: (userId: string) => Ref<UserSessionMessage>,
+  { connections }: Pick<PresenceDeps, 'connections'>,
+  users: (userId: string) => Ref<PresenceMessage>,
   userId: UserId,
 ): void {
   if (connections.of(String(userId)).length === 0) return
@@ -99,16 +84,16 @@ export function tellBadge(
   if (user.tell({ kind: 'badge' }) === 'overloaded') user.tellControl({ kind: 'badge' })
 }
 
-class UserSession implements Actor<UserSessionMessage> {
-  readonly #world: UserSessionWorld
+class UserPresence implements Actor<PresenceMessage> {
+  readonly #deps: PresenceDeps
   readonly #id: string
 
-  constructor(world: UserSessionWorld, id: string) {
-    this.#world = world
+  constructor(deps: PresenceDeps, id: string) {
+    this.#deps = deps
     this.#id = id
   }
 
-  receive(message: UserSessionMessage): void {
+  receive(message: PresenceMessage): void {
     switch (message.kind) {
       case 'attached':
         return this.#onAttached(message.connection)
@@ -117,7 +102,7 @@ class UserSession implements Actor<UserSessionMessage> {
       case 'news':
         return this.#onNews(message.deviceId)
       case 'badge':
-        for (const { session } of this.#connections) this.#pass(session, BADGE)
+        for (const { ref } of this.#connections) this.#pass(ref, BADGE)
         return
       case 'revoked':
         return this.#onRevoked(message.revoked)
@@ -136,21 +121,21 @@ class UserSession implements Actor<UserSessionMessage> {
       this.#dismiss(oldest, 'too_many_connections')
       this.#tellPresence(oldest.deviceId, false)
     }
-    // It may have looked into the inbox and at the badge already; what came since was news for nobody.
-    this.#pass(connection.session, ATTACHED)
+    // It may have read inbox and badge already; news since then reached no connection.
+    this.#pass(connection.ref, ATTACHED)
   }
 
   #onDetached(connectionId: string): void {
-    const gone = this.#connections.find(({ id }) => id === connectionId)
-    // It was replaced, and its device is still there.
+    const gone = this.#connections.find(({ ref }) => ref.id === connectionId)
+    // A newer connection replaced it, so its device is still here.
     if (gone === undefined) return
     this.#keep(this.#connections.filter(each => each !== gone))
     this.#tellPresence(gone.deviceId, false)
   }
 
   #onNews(deviceId: DeviceId): void {
-    for (const { deviceId: each, session } of this.#connections) {
-      if (each === deviceId) this.#pass(session, NEWS)
+    for (const { deviceId: each, ref } of this.#connections) {
+      if (each === deviceId) this.#pass(ref, NEWS)
     }
   }
 
@@ -165,23 +150,23 @@ class UserSession implements Actor<UserSessionMessage> {
   }
 
   get #connections(): readonly LiveConnection[] {
-    return this.#world.connections.of(this.#id)
+    return this.#deps.connections.of(this.#id)
   }
 
   #keep(connections: readonly LiveConnection[]): void {
-    this.#world.connections.set(this.#id, connections)
+    this.#deps.connections.set(this.#id, connections)
   }
 
-  #dismiss({ session }: LiveConnection, why: Dismissal): void {
-    session.tellControl({ kind: 'dismissed', why })
+  #dismiss({ ref }: LiveConnection, why: Dismissal): void {
+    ref.tellControl({ kind: 'dismissed', why })
   }
 
-  #pass(session: Ref<StompSessionMessage>, message: StompSessionMessage): void {
-    if (session.tell(message) === 'overloaded') session.tellControl(OVERRUN)
+  #pass(ref: Ref<StompConnectionMessage>, message: StompConnectionMessage): void {
+    if (ref.tell(message) === 'overloaded') ref.tellControl(OVERRUN)
   }
 
   #tellPresence(deviceId: DeviceId, isOnline: boolean): void {
-    this.#world.onPresence(BigInt(this.#id) as UserId, deviceId, isOnline)
+    this.#deps.onPresence(BigInt(this.#id) as UserId, deviceId, isOnline)
   }
 }
 
@@ -195,10 +180,10 @@ function isRevoked(connection: LiveConnection, revoked: Revoked): boolean {
 }
 
 const NONE: readonly LiveConnection[] = []
-const ATTACHED: StompSessionMessage = { kind: 'attached' }
-const NEWS: StompSessionMessage = { kind: 'news' }
-const BADGE: StompSessionMessage = { kind: 'badge' }
-const OVERRUN: StompSessionMessage = { kind: 'overrun' }
-/** Each is a word that there is something. */
+const ATTACHED: StompConnectionMessage = { kind: 'attached' }
+const NEWS: StompConnectionMessage = { kind: 'news' }
+const BADGE: StompConnectionMessage = { kind: 'badge' }
+const OVERRUN: StompConnectionMessage = { kind: 'overrun' }
+/** Most are `news` and `badge`, which carry no data: one of each says as much as many. */
 const MAILBOX_MESSAGES_MAX = 1_024
 const IDLE_MS = 60_000

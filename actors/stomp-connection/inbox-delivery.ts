@@ -20,8 +20,8 @@ import { type Badge, carriesBadge } from '../../src/domain/notice.ts'
 import { encodeTextMessage, MessageTemplate } from '../../src/stomp/serializer.ts'
 import type { NamedHead } from '../../src/stomp/subscription-heads.ts'
 import type { InboxMessage } from '../../src/store/inbox-store.ts'
+import type { ConnectedDevice, StompConnectionDeps } from './deps.ts'
 import type { AckMode } from './subscription.ts'
-import type { SessionDevice, StompSessionWorld } from './world.ts'
 
 /** The way out, as far as the inbox is concerned. */
 export interface Outlet {
@@ -83,11 +83,11 @@ export class QueueSubscription {
   }
 }
 
-type InboxDeliveryWorld = Pick<StompSessionWorld, 'inbox' | 'eventBody' | 'badgeOf'>
+type InboxDeliveryDeps = Pick<StompConnectionDeps, 'inbox' | 'eventBody' | 'badgeOf'>
 
 export class InboxDelivery {
-  readonly #world: InboxDeliveryWorld
-  readonly #device: SessionDevice
+  readonly #deps: InboxDeliveryDeps
+  readonly #device: ConnectedDevice
   readonly #outlet: Outlet
   #subscriptions: readonly QueueSubscription[] = NONE
   #epoch = 0
@@ -99,8 +99,8 @@ export class InboxDelivery {
   /** Refused, but not to be dropped. */
   #kept: Set<number> | undefined = undefined
 
-  constructor(world: InboxDeliveryWorld, device: SessionDevice, outlet: Outlet) {
-    this.#world = world
+  constructor(deps: InboxDeliveryDeps, device: ConnectedDevice, outlet: Outlet) {
+    this.#deps = deps
     this.#device = device
     this.#outlet = outlet
   }
@@ -131,7 +131,7 @@ export class InboxDelivery {
     since: string | undefined,
   ): { isRecovered: boolean; isEmpty: boolean } {
     const { userId, deviceId } = this.#device
-    const head = this.#world.inbox.head(userId, deviceId)
+    const head = this.#deps.inbox.head(userId, deviceId)
     subscription.marked = head.delivered?.[subscription.queue] ?? 0
     subscription.givenBefore = Math.max(subscription.marked, this.#givenOf(subscription.queue))
     this.#subscriptions = this.#subscriptions.concat(subscription)
@@ -159,7 +159,7 @@ export class InboxDelivery {
   /** Offsets of what waits in the subscription's queue. */
   #waitingUpTo({ queue }: QueueSubscription, offset: number): number[] {
     const { userId, deviceId } = this.#device
-    const messages = this.#world.inbox.after(userId, deviceId, 0, INBOX_MESSAGES_MAX)
+    const messages = this.#deps.inbox.after(userId, deviceId, 0, INBOX_MESSAGES_MAX)
     return messages.filter(each => each.offset <= offset && each.queue === queue).map(each => each.offset)
   }
 
@@ -178,7 +178,7 @@ export class InboxDelivery {
     for (;;) {
       const cursor = this.#lowestCursor()
       if (cursor === undefined || this.#outlet.isHeld) return former
-      const messages = this.#world.inbox.after(userId, deviceId, cursor, BATCH_MESSAGES)
+      const messages = this.#deps.inbox.after(userId, deviceId, cursor, BATCH_MESSAGES)
       for (const message of messages) {
         if (isFormerBadge(message)) former.push(message.offset)
         this.#offer(message)
@@ -293,7 +293,7 @@ export class InboxDelivery {
     for (const subscription of this.#subscriptions) {
       if (subscription.isFull || offset <= subscription.cursor) continue
       const isWanted = subscription.queue === queue && !this.#kept?.has(offset) && !isFormerBadge(message)
-      if (isWanted && !this.#world.inbox.isSettling(userId, deviceId, offset)) {
+      if (isWanted && !this.#deps.inbox.isSettling(userId, deviceId, offset)) {
         if (subscription.mode !== 'auto' && subscription.openCount >= subscription.window) {
           subscription.isFull = true
           continue
@@ -318,8 +318,8 @@ export class InboxDelivery {
     const { notice } = item
     const times = ['timestamp', String(notice.sentAtMs), 'expires', String(expiresAtMs)]
     const headers = ['type', notice.kind, ...times, 'content-type', 'application/json']
-    const badge = carriesBadge(notice) ? this.#world.badgeOf(this.#device.userId) : undefined
-    const body = this.#world.eventBody(notice, this.#device, badge)
+    const badge = carriesBadge(notice) ? this.#deps.badgeOf(this.#device.userId) : undefined
+    const body = this.#deps.eventBody(notice, this.#device, badge)
     this.#outlet.send(encodeTextMessage(named.head, messageId, isRedelivered, headers, body), true)
     // A client may pass over what it was given before.
     if (badge === undefined || isRedelivered) return
@@ -330,7 +330,7 @@ export class InboxDelivery {
   #epochNow(): number {
     if (this.#epoch === 0) {
       const { userId, deviceId } = this.#device
-      this.#epoch = this.#world.inbox.head(userId, deviceId).epoch
+      this.#epoch = this.#deps.inbox.head(userId, deviceId).epoch
     }
     return this.#epoch
   }

@@ -1,14 +1,14 @@
 /** What frames do and how they are answered: destinations, refusals, transactions, rates, slow clients. */
 
 import t from 'tap'
-import type { DevTopicMessage } from '../../actors/dev-topic.ts'
-import { SignalError } from '../../src/errors.ts'
-import { UNREAD_BYTES_MAX } from '../../src/limits.ts'
-import type { Ref } from '../../src/runtime/actor.ts'
-import { Broadcast } from '../../src/stomp/broadcast.ts'
-import type { InboxChange } from '../../src/store/device-inbox.ts'
-import { type House, makeHouse, newPerson, sessionOf } from '../support/session-house.ts'
-import { headerIn, type PeerFrame, type StompPeer } from '../support/stomp-peer.ts'
+import type { DevTopicMessage } from '../../../actors/messages.ts'
+import { SignalError } from '../../../src/errors.ts'
+import { UNREAD_BYTES_MAX } from '../../../src/limits.ts'
+import type { Ref } from '../../../src/runtime/actor.ts'
+import { Broadcast } from '../../../src/stomp/broadcast.ts'
+import type { InboxChange } from '../../../src/store/device-inbox.ts'
+import { connectionOf, type House, makeHouse, newPerson } from '../../support/connection-house.ts'
+import { headerIn, type PeerFrame, type StompPeer } from '../../support/stomp-peer.ts'
 
 const ERRORS = 'SUBSCRIBE\nid:errors\ndestination:/user/queue/errors\n\n\0'
 
@@ -62,7 +62,7 @@ t.test('E-09: the destinations of others are refused alike, whether they exist o
 })
 
 t.test('in production there is nothing to try things with', async t => {
-  const house = makeHouse(t, { world: { isDevelopment: false } })
+  const house = makeHouse(t, { deps: { isDevelopment: false } })
   for (const frame of [
     send('/topic/dev.t'),
     send('/user/queue/dev.t'),
@@ -170,8 +170,8 @@ t.test('a subscription that is taken back before its call has answered is over, 
   }
   const frames = `${subscribe('/topic/call.7', 'receipt:r\n')}UNSUBSCRIBE\nid:/topic/call.7\nreceipt:q\n\n\0`
   t.same(receipts(await answered(house, peer, frames)), ['r', 'q'])
-  sessionOf(house, peer).tell({ kind: 'topic-joined', tag: tags[0]! })
-  sessionOf(house, peer).tell({ kind: 'topic-refused', tag: tags[0]!, error: new Error('too late') })
+  connectionOf(house, peer).tell({ kind: 'topic-joined', tag: tags[0]! })
+  connectionOf(house, peer).tell({ kind: 'topic-refused', tag: tags[0]!, error: new Error('too late') })
   await house.settle()
   t.same(peer.take(), [])
   t.notOk(peer.isClosed)
@@ -196,7 +196,7 @@ t.test('a topic that has no room is told of, and nothing is lost without a word'
     tellControl() {},
     ask: () => new Promise(() => {}),
   }
-  const house = makeHouse(t, { world: { topics: () => full as never } })
+  const house = makeHouse(t, { deps: { topics: () => full as never } })
   for (const frame of [send('/topic/dev.t', 'x', 'receipt:r\n'), subscribe('/topic/dev.t', 'receipt:r\n')]) {
     const peer = await house.connect(newPerson())
     const [error] = await answered(house, peer, frame)
@@ -224,7 +224,7 @@ t.test('what was published before a subscription is not for it', async t => {
 t.test('E-22: receipts of durable frames come in order, none before its message is durable', async t => {
   const commits: { change: InboxChange; end: () => void }[] = []
   const house = makeHouse(t, {
-    world: {
+    deps: {
       inbox: {
         head: () => ({ epoch: 0, nextOffset: 1, lostOffset: 0, count: 0 }),
         after: () => [],
@@ -256,7 +256,7 @@ t.test('E-22: receipts of durable frames come in order, none before its message 
 
 t.test('what the store can not keep has no receipt, and 1013', async t => {
   const house = makeHouse(t, {
-    world: {
+    deps: {
       inbox: {
         head: () => ({ epoch: 0, nextOffset: 1, lostOffset: 0, count: 0 }),
         after: () => [],
@@ -409,7 +409,7 @@ t.test('a topic whose mailbox is full hears of an UNSUBSCRIBE all the same', asy
       tellControl: message => void told.push(message.kind),
     }
   }
-  const house = makeHouse(t, { world: { topics } })
+  const house = makeHouse(t, { deps: { topics } })
   const peer = await house.connect(newPerson())
   await answered(house, peer, subscribe('/topic/dev.t'))
   isFull = true
@@ -451,7 +451,7 @@ t.test('octets of a transaction that has ended are free again', async t => {
 })
 
 t.test('E-29: a burst above the limit ends with 1008, what came before it is done', async t => {
-  const house = makeHouse(t, { world: { areRatesLimited: true } })
+  const house = makeHouse(t, { deps: { areRatesLimited: true } })
   const peer = await house.connect(newPerson())
   await house.pass(1_000)
   const burst = Array.from({ length: 300 }, (_, at) => send('/topic/dev.t', 'x', `receipt:${at}\n`)).join('')
@@ -463,7 +463,7 @@ t.test('E-29: a burst above the limit ends with 1008, what came before it is don
 })
 
 t.test('fifty frames a second may go on for ever', async t => {
-  const house = makeHouse(t, { world: { areRatesLimited: true } })
+  const house = makeHouse(t, { deps: { areRatesLimited: true } })
   const peer = await house.connect(newPerson())
   for (let tenth = 0; tenth < 600; tenth++) {
     peer.write(send('/topic/dev.t').repeat(5))
@@ -553,7 +553,7 @@ t.test('a session that can not be told of more is ended, not given a gap', async
   const house = makeHouse(t)
   const [tooMuch, tooOften] = [await house.connect(newPerson()), await house.connect(newPerson())]
   for (let bytes = 0; bytes <= UNREAD_BYTES_MAX; bytes += 65_536) tooMuch.write('\n'.repeat(65_536))
-  for (let at = 0; at < 5_000; at++) sessionOf(house, tooOften).tell({ kind: 'news' })
+  for (let at = 0; at < 5_000; at++) connectionOf(house, tooOften).tell({ kind: 'news' })
   tooOften.write('\n')
   await house.settle()
   for (const peer of [tooMuch, tooOften]) {

@@ -7,7 +7,7 @@ import { SignalError, type SignalErrorOptions } from '../../src/errors.ts'
 import type { Headers, StompVersion } from '../../src/stomp/frame.ts'
 import { FrameRefusal } from '../../src/stomp/refusal.ts'
 import { encodeFrame } from '../../src/stomp/serializer.ts'
-import type { Dismissal } from './world.ts'
+import type { Dismissal } from '../messages.ts'
 
 export type Retry = 'false' | 'refresh' | 'after'
 
@@ -22,53 +22,61 @@ interface Ending {
 }
 
 /** Ends the connection when thrown by the handler of a frame. */
-export class SessionRefusal extends SignalError {
+export class ConnectionRefusal extends SignalError {
   readonly ending: Ending
 
   constructor(ending: Ending, code: SignalError['code'], message: string, options?: SignalErrorOptions) {
     super(code, message, options)
-    this.name = 'SessionRefusal'
+    this.name = 'ConnectionRefusal'
     this.ending = ending
   }
 }
 
 /** A frame that is well formed and breaks a rule of STOMP. */
-export function protocolRefusal(reason: string, message: string, headers: Headers = []): SessionRefusal {
-  return new SessionRefusal({ reason, closeCode: 1002, retry: 'false', headers }, 'PROTOCOL_ERROR', message)
+export function protocolRefusal(reason: string, message: string, headers: Headers = []): ConnectionRefusal {
+  return new ConnectionRefusal(
+    { reason, closeCode: 1002, retry: 'false', headers },
+    'PROTOCOL_ERROR',
+    message,
+  )
 }
 
 /** Too many of something on one connection. */
-export function limitRefusal(reason: string, message: string): SessionRefusal {
-  return new SessionRefusal({ reason, closeCode: 1008, retry: 'false' }, 'CONNECTION_LIMIT', message)
+export function limitRefusal(reason: string, message: string): ConnectionRefusal {
+  return new ConnectionRefusal({ reason, closeCode: 1008, retry: 'false' }, 'CONNECTION_LIMIT', message)
 }
 
 /** Too often; the way to wait is told in milliseconds, and in whole seconds in the body. */
-export function rateRefusal(message: string, retryAfterMs: number): SessionRefusal {
+export function rateRefusal(message: string, retryAfterMs: number): ConnectionRefusal {
   const ending: Ending = { reason: 'rate_limited', closeCode: 1008, retry: 'after', retryAfterMs }
   const retryIn = Math.max(1, Math.ceil(retryAfterMs / 1_000))
-  return new SessionRefusal(ending, 'RATE_LIMITED', message, { members: { retryIn } })
+  return new ConnectionRefusal(ending, 'RATE_LIMITED', message, { members: { retryIn } })
 }
 
-export function timeoutRefusal(reason: string, message: string): SessionRefusal {
-  return new SessionRefusal({ reason, closeCode: 4408, retry: 'after' }, 'CONNECTION_TIMED_OUT', message)
+export function timeoutRefusal(reason: string, message: string): ConnectionRefusal {
+  return new ConnectionRefusal({ reason, closeCode: 4408, retry: 'after' }, 'CONNECTION_TIMED_OUT', message)
 }
 
 /** What has not been read can be had again: from the inbox, or by reading the list of participants. */
-export function slowRefusal(): SessionRefusal {
+export function slowRefusal(): ConnectionRefusal {
   const ending: Ending = { reason: 'slow', closeCode: 4410, retry: 'after', retryAfterMs: 0 }
-  return new SessionRefusal(ending, 'CONNECTION_SLOW', 'the connection reads too slowly; resume with since')
+  return new ConnectionRefusal(
+    ending,
+    'CONNECTION_SLOW',
+    'the connection reads too slowly; resume with since',
+  )
 }
 
-export function overloadRefusal(retryAfterMs: number): SessionRefusal {
+export function overloadRefusal(retryAfterMs: number): ConnectionRefusal {
   const ending: Ending = { reason: 'overloaded', closeCode: 1013, retry: 'after', retryAfterMs }
-  return new SessionRefusal(ending, 'OVERLOADED', 'the server has too much to do')
+  return new ConnectionRefusal(ending, 'OVERLOADED', 'the server has too much to do')
 }
 
 /** `retryAfterMs` is for those that are to come back, so that they do not come all at once. */
-export function dismissalRefusal(why: Dismissal, retryAfterMs: number): SessionRefusal {
+export function dismissalRefusal(why: Dismissal, retryAfterMs: number): ConnectionRefusal {
   switch (why) {
     case 'replaced':
-      return new SessionRefusal(
+      return new ConnectionRefusal(
         { reason: why, closeCode: 4409, retry: 'false' },
         'CONNECTION_REPLACED',
         'a newer connection of this device took over',
@@ -76,19 +84,19 @@ export function dismissalRefusal(why: Dismissal, retryAfterMs: number): SessionR
     case 'too_many_connections':
       return limitRefusal(why, 'the user has too many connections')
     case 'session_revoked':
-      return new SessionRefusal(
+      return new ConnectionRefusal(
         { reason: why, closeCode: 4401, retry: 'false' },
         'SESSION_REVOKED',
         'the session was ended, sign in again',
       )
     case 'device_removed':
-      return new SessionRefusal(
+      return new ConnectionRefusal(
         { reason: why, closeCode: 4403, retry: 'false' },
         'DEVICE_NOT_REGISTERED',
         'the device was removed',
       )
     case 'draining':
-      return new SessionRefusal(
+      return new ConnectionRefusal(
         { reason: why, closeCode: 1012, retry: 'after', retryAfterMs },
         'DRAINING',
         'the server is stopping',
@@ -97,22 +105,22 @@ export function dismissalRefusal(why: Dismissal, retryAfterMs: number): SessionR
 }
 
 /** The refusal that any error ends a connection with; `status` is what HTTP would answer it with. */
-export function refusalOf(error: SignalError, status: number): SessionRefusal {
-  if (error instanceof SessionRefusal) return error
+export function refusalOf(error: SignalError, status: number): ConnectionRefusal {
+  if (error instanceof ConnectionRefusal) return error
   const { message, errors, members } = error
   if (error instanceof FrameRefusal) {
     const { reason, closeCode } = error
     const code = closeCode === 1009 ? 'BODY_TOO_LARGE' : 'PROTOCOL_ERROR'
-    return new SessionRefusal({ reason, closeCode, retry: 'false' }, code, message)
+    return new ConnectionRefusal({ reason, closeCode, retry: 'false' }, code, message)
   }
   const reason = status === 500 ? 'internal' : error.code.toLowerCase()
   const ending: Ending = { reason, closeCode: closeCodeOf(status), retry: retryOf(error, status) }
-  return new SessionRefusal(ending, error.code, message, { errors, members })
+  return new ConnectionRefusal(ending, error.code, message, { errors, members })
 }
 
 /** The octets of the ERROR frame. */
 export function encodeError(
-  refusal: SessionRefusal,
+  refusal: ConnectionRefusal,
   problem: { readonly status: number; readonly body: string },
   version: StompVersion,
   receipt: string | undefined,

@@ -25,7 +25,7 @@ export interface SubscribeRequest {
   readonly receipt: string | undefined
 }
 
-/** What a SUBSCRIBE asks for. Throws a `SessionRefusal` when it is not well formed. */
+/** What a SUBSCRIBE asks for. Throws a `ConnectionRefusal` when it is not well formed. */
 export function readSubscribe(frame: Frame, version: StompVersion): SubscribeRequest {
   const id = frame.header('id')
   if (id === undefined && version !== '1.0') throw missingHeader('SUBSCRIBE', 'id')
@@ -78,8 +78,8 @@ export class LiveSubscription {
 }
 
 /** What a destination stands for. Throws `NOT_FOUND` or `DESTINATION_FORBIDDEN`, from its name alone. */
-export function destinationOf({ device, world }: Desk, text: string): Destination {
-  const { isDevelopment } = world
+export function destinationOf({ device, deps }: Desk, text: string): Destination {
+  const { isDevelopment } = deps
   const destination = parseDestination(text, { userId: String(device.userId), isDevelopment })
   switch (destination) {
     case 'unknown':

@@ -28,7 +28,7 @@ export function onSend(desk: Desk, frame: Frame): void {
   else putOff(desk, transaction, action, frame)
 }
 
-/** ACK and NACK. Throws a `SessionRefusal` for a message that this connection was never given. */
+/** ACK and NACK. Throws a `ConnectionRefusal` for a message that this connection was never given. */
 export function onAcknowledge(desk: Desk, frame: Frame): void {
   const transaction = openTransaction(desk, frame)
   const acknowledgement = readAcknowledgement(frame, desk.peer.version)
@@ -75,20 +75,20 @@ function carryOut(desk: Desk, commands: readonly Command[], asked: Asked, next: 
 }
 
 /** Up to the first that is refused. */
-async function inTurn({ world, device }: Desk, commands: readonly Command[]): Promise<void> {
-  for (const { callId, said } of commands) await world.calls.command(callId, device, said)
+async function inTurn({ deps, device }: Desk, commands: readonly Command[]): Promise<void> {
+  for (const { callId, said } of commands) await deps.calls.command(callId, device, said)
 }
 
 function changeInbox(desk: Desk, change: InboxChange, asked: Asked, next: () => void): void {
   if (change.settled.length + change.sent.length === 0) return next()
   const { userId, deviceId } = desk.device
-  const changed = desk.world.inbox.change(userId, deviceId, change)
+  const changed = desk.deps.inbox.change(userId, deviceId, change)
   desk.after(changed, failure => (failure === undefined ? next() : desk.refuse(asked, failure)))
 }
 
 function publish(desk: Desk, published: readonly Publication[], asked: Asked): void {
   for (const { topic, headers, body } of published) {
-    const told = desk.world.topics(topic).tell({ kind: 'publish', headers, body })
+    const told = desk.deps.topics(topic).tell({ kind: 'publish', headers, body })
     if (told === 'overloaded') return desk.refuse(asked, new SignalError('OVERLOADED', 'the topic is full'))
   }
   desk.receiptInOrder(asked.receipt)
@@ -101,7 +101,7 @@ function sendAction(desk: Desk, frame: Frame): Action {
   switch (destination.kind) {
     case 'call-command': {
       const { callId, command } = destination
-      const said = desk.world.calls.parse(command, body)
+      const said = desk.deps.calls.parse(command, body)
       return { kind: 'command', callId, said, bytes: body.length }
     }
     case 'dev-topic':
@@ -151,7 +151,7 @@ function causeOfUnknown(desk: Desk, { position, subscriptionId }: Acknowledgemen
     return 'names a subscription that is not there'
   }
   const { userId, deviceId } = desk.device
-  const head = desk.world.inbox.head(userId, deviceId)
+  const head = desk.deps.inbox.head(userId, deviceId)
   const isInInbox = position?.epoch === head.epoch && position.offset < head.nextOffset
   if (isInInbox) return 'names a message that an earlier connection was given, it comes again on this one'
   return desk.peer.version === '1.2'

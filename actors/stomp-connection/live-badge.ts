@@ -15,11 +15,11 @@ import type { InboxDelivery, QueueSubscription } from './inbox-delivery.ts'
 
 /** Tells the badge to each subscription whose client does not know it; later, to a client that does not read. */
 export function tellBadge(desk: Desk): void {
-  const { inbox, peer, world, device } = desk
+  const { inbox, peer, deps, device } = desk
   if (inbox === undefined || !inbox.subscriptions.some(hasBadge)) return
   desk.isBadgeDue = peer.isHeld
   if (desk.isBadgeDue) return
-  const badge = world.badgeOf(device.userId)
+  const badge = deps.badgeOf(device.userId)
   for (const subscription of inbox.subscriptions) {
     const { badgeTold } = subscription
     const isKnown = badgeTold !== undefined && isSameBadge(badgeTold, badge)
@@ -41,11 +41,11 @@ export function holderBefore(
 }
 
 function send(desk: Desk, inbox: InboxDelivery, subscription: QueueSubscription, badge: Badge): void {
-  const { world, device, context } = desk
-  const [eventId, sentAtMs] = [world.newEventId(), context.nowMs()]
+  const { deps, device, context } = desk
+  const [eventId, sentAtMs] = [deps.newEventId(), context.nowMs()]
   const messageId = formatLiveId(inbox.lastSeenBy(subscription), eventId)
   const headers = ['type', 'badge', 'timestamp', String(sentAtMs), 'content-type', 'application/json']
-  const body = world.eventBody({ kind: 'badge', badge, eventId, sentAtMs }, device, undefined)
+  const body = deps.eventBody({ kind: 'badge', badge, eventId, sentAtMs }, device, undefined)
   subscription.badgeTold = badge
   desk.peer.send(encodeTextMessage(subscription.named.head, messageId, false, headers, body), true)
 }

@@ -1,11 +1,17 @@
 /** What a connection is given of its device's inbox: acknowledgement, redelivery, resuming; the stories of section F. */
 
 import t, { type Test } from 'tap'
-import type { UserId } from '../../src/domain/ids.ts'
-import { formatPosition } from '../../src/domain/inbox.ts'
-import { SignalError } from '../../src/errors.ts'
-import { type House, type HouseOptions, makeHouse, newPerson, type Person } from '../support/session-house.ts'
-import { headerIn, type PeerFrame, type StompPeer } from '../support/stomp-peer.ts'
+import type { UserId } from '../../../src/domain/ids.ts'
+import { formatPosition } from '../../../src/domain/inbox.ts'
+import { SignalError } from '../../../src/errors.ts'
+import {
+  type House,
+  type HouseOptions,
+  makeHouse,
+  newPerson,
+  type Person,
+} from '../../support/connection-house.ts'
+import { headerIn, type PeerFrame, type StompPeer } from '../../support/stomp-peer.ts'
 
 const QUEUE = '/user/queue/dev.t'
 

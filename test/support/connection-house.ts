@@ -1,26 +1,20 @@
 /**
- * STOMP sessions, user sessions and topics over a real store, without sockets: clients in memory, clocks that tests
+ * STOMP connections, presence and topics over a real store, without sockets: clients in memory, clocks that tests
  * move, people whose tokens are their names, and calls that tests answer for.
  */
 
 import { randomBytes } from 'node:crypto'
 import type { Test } from 'tap'
-import { type DevTopicMessage, devTopicKind } from '../../actors/dev-topic.ts'
-import { acceptInto, stompSessionKind } from '../../actors/stomp-session/session.ts'
+import { devTopicKind } from '../../actors/dev-topic.ts'
 import type {
-  SessionCaller,
-  SessionCalls,
-  StompSessionMessage,
-  StompSessionWorld,
-  TopicMessage,
-} from '../../actors/stomp-session/world.ts'
-import {
-  LiveConnections,
-  tellBadge,
-  tellNews,
-  type UserSessionMessage,
-  userSessionKind,
-} from '../../actors/user-session.ts'
+  DevTopicMessage,
+  PresenceMessage,
+  StompConnectionMessage,
+  TopicSubscriber,
+} from '../../actors/messages.ts'
+import { LiveConnections, presenceKind, tellBadge, tellNews } from '../../actors/presence.ts'
+import { acceptInto, stompConnectionKind } from '../../actors/stomp-connection/connection.ts'
+import type { StompCalls, StompConnectionDeps, TokenOwner } from '../../actors/stomp-connection/deps.ts'
 import type { DeviceId, UserId } from '../../src/domain/ids.ts'
 import type { Badge, BadgeState, NoticeBody } from '../../src/domain/notice.ts'
 import { deriveSecrets } from '../../src/domain/secrets.ts'
@@ -52,11 +46,11 @@ export function newPerson(userId: UserId = BigInt(++peopleCount + 7_000) as User
 }
 
 export interface House extends Stage {
-  readonly stompWorld: StompSessionWorld
+  readonly stompDeps: StompConnectionDeps
   readonly database: Database
   readonly inbox: InboxStore
   readonly connections: LiveConnections
-  readonly users: (userId: string) => Ref<UserSessionMessage>
+  readonly users: (userId: string) => Ref<PresenceMessage>
   readonly topics: (name: string) => Ref<DevTopicMessage>
   readonly system: ActorSystem
   readonly calls: FakeCalls
@@ -88,7 +82,7 @@ export interface House extends Stage {
 }
 
 export interface HouseOptions {
-  readonly world?: Partial<StompSessionWorld>
+  readonly deps?: Partial<StompConnectionDeps>
   /** Of an earlier house, whose store goes on. */
   readonly folder?: string
   /** When acknowledgements that are collected are written; left out: as soon as the event loop comes round. */
@@ -110,7 +104,7 @@ export function makeHouse(t: Test, options: HouseOptions = {}): House {
   })
   const presence: string[] = []
   const users = system.define(
-    userSessionKind({
+    presenceKind({
       connections,
       onPresence: (userId, deviceId, isOnline) =>
         presence.push(`${userId}.${deviceId} ${isOnline ? 'online' : 'offline'}`),
@@ -125,7 +119,7 @@ export function makeHouse(t: Test, options: HouseOptions = {}): House {
   const ended: string[] = []
   const failedConnects: string[] = []
   const faults: string[] = []
-  const stompWorld: StompSessionWorld = {
+  const stompDeps: StompConnectionDeps = {
     server: 'callsign/0.0.0',
     isDevelopment: true,
     areRatesLimited: false,
@@ -155,10 +149,10 @@ export function makeHouse(t: Test, options: HouseOptions = {}): House {
     problemOf,
     onFault: (error, requestId) => faults.push(`${requestId} ${error}`),
     onEnded: reason => ended.push(reason),
-    ...options.world,
+    ...options.deps,
   }
-  const sessions = system.define(stompSessionKind(stompWorld))
-  const accept = acceptInto(sessions, stompWorld.isDraining)
+  const refs = system.define(stompConnectionKind(stompDeps))
+  const accept = acceptInto(refs, stompDeps.isDraining)
   const peers: StompPeer[] = []
   const flush = () => {
     world.run()
@@ -181,7 +175,7 @@ export function makeHouse(t: Test, options: HouseOptions = {}): House {
   return {
     ...stage,
     ...{
-      stompWorld,
+      stompDeps,
       database,
       inbox,
       connections,
@@ -240,10 +234,10 @@ export function makeHouse(t: Test, options: HouseOptions = {}): House {
 }
 
 /** Calls whose rooms do what the test says. */
-export class FakeCalls implements SessionCalls {
+export class FakeCalls implements StompCalls {
   /** `callId command said`, in order. */
   readonly commands: string[] = []
-  readonly subscribers = new Map<string, Ref<TopicMessage>>()
+  readonly subscribers = new Map<string, TopicSubscriber>()
   /** Code with which commands and subscriptions are refused. */
   refusal: ErrorCode | undefined = undefined
 
@@ -261,10 +255,10 @@ export class FakeCalls implements SessionCalls {
     this.commands.push(`${callId} ${kind} ${JSON.stringify(said)}`)
   }
 
-  async subscribe(callId: string, _by: unknown, session: Ref<TopicMessage>, tag: number): Promise<void> {
+  async subscribe(callId: string, _by: unknown, subscriber: TopicSubscriber, tag: number): Promise<void> {
     if (this.refusal !== undefined) throw new SignalError(this.refusal, 'not yours')
-    this.subscribers.set(callId, session)
-    session.tell({ kind: 'topic-joined', tag })
+    this.subscribers.set(callId, subscriber)
+    subscriber.tell({ kind: 'topic-joined', tag })
   }
 
   unsubscribe(callId: string): void {
@@ -272,20 +266,20 @@ export class FakeCalls implements SessionCalls {
   }
 }
 
-/** Told to a session, as its user session or main would. */
-export function sessionOf({ system }: House, peer: StompPeer): Ref<StompSessionMessage> {
+/** The connection's actor, for messages that presence or a topic would tell it. */
+export function connectionOf({ system }: House, peer: StompPeer): Ref<StompConnectionMessage> {
   return system.ref('stomp-session', peer.id)
 }
 
-function authenticateByName(authorization: string): SessionCaller {
+function authenticateByName(authorization: string): TokenOwner {
   if (authorization === '') throw new SignalError('TOKEN_MISSING', 'send a token')
   const token = authorization.replace(/^Bearer /, '')
   if (token === 'expired')
     throw new SignalError('TOKEN_EXPIRED', 'the access token is over: refresh once and repeat')
   const [, userId, deviceId] = /^(\d+)\.(\d*)$/.exec(token) ?? []
   if (userId === undefined) throw new SignalError('TOKEN_INVALID', 'the access token is not accepted')
-  const caller = { sessionName: token, userId: BigInt(userId) as UserId }
-  return deviceId === '' ? caller : { ...caller, deviceId: BigInt(deviceId!) as DeviceId }
+  const owner = { sessionName: token, userId: BigInt(userId) as UserId }
+  return deviceId === '' ? owner : { ...owner, deviceId: BigInt(deviceId!) as DeviceId }
 }
 
 /** As the timers of the runtime tick. */

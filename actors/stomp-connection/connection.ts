@@ -26,15 +26,17 @@ import { FrameRefusal } from '../../src/stomp/refusal.ts'
 import { encodeFrame } from '../../src/stomp/serializer.ts'
 import { SubscriptionHeads } from '../../src/stomp/subscription-heads.ts'
 import type { Accept, Connection, ConnectionEvents } from '../../src/transport/connection.ts'
+import type { ConnectionTimer, Dismissal, StompConnectionMessage } from '../messages.ts'
 import { connectedHeaders, signInWith, versionOf } from './connect.ts'
+import type { StompConnectionDeps } from './deps.ts'
 import { askedBy, Desk } from './desk.ts'
 import { tellBadge } from './live-badge.ts'
 import {
+  ConnectionRefusal,
   dismissalRefusal,
   overloadRefusal,
   protocolRefusal,
   rateRefusal,
-  SessionRefusal,
   timeoutRefusal,
 } from './refusal.ts'
 import { onAcknowledge, onSend, perform } from './send.ts'
@@ -42,16 +44,15 @@ import { onSubscribe, onTopicJoined, onTopicMessage, onTopicRefused, onUnsubscri
 import { requiredHeader } from './subscription.ts'
 import { Transactions } from './transactions.ts'
 import { Unread } from './unread.ts'
-import type { Dismissal, SessionTimer, StompSessionMessage, StompSessionWorld } from './world.ts'
 
 /** The id of a session is its connection's. */
-export function stompSessionKind(world: StompSessionWorld): ActorKind<StompSessionMessage> {
+export function stompConnectionKind(deps: StompConnectionDeps): ActorKind<StompConnectionMessage> {
   const shared: SharedParts = { heads: new SubscriptionHeads(HEADS_KEPT_MAX), heartBeats: new Map() }
   return {
     kind: 'stomp-session',
     mailboxMessagesMax: MAILBOX_MESSAGES_MAX,
     onFailure: 'rebuild',
-    create: (_id, context) => new StompSession(world, shared, context),
+    create: (_id, context) => new StompConnection(deps, shared, context),
   }
 }
 
@@ -62,55 +63,59 @@ interface SharedParts {
   readonly heartBeats: Map<string, HeartBeat>
 }
 
-/** Gives each connection a session. */
+/** Gives each socket its actor. */
 export function acceptInto(
-  sessions: (connectionId: string) => Ref<StompSessionMessage>,
-  isDraining: StompSessionWorld['isDraining'],
+  connections: (connectionId: string) => Ref<StompConnectionMessage>,
+  isDraining: StompConnectionDeps['isDraining'],
 ): Accept {
   return connection => {
-    const session = sessions(connection.id)
-    // Actors of a server that is about to end take no messages either.
-    if (session.tell({ kind: 'open', connection }) === 'overloaded') {
+    const ref = connections(connection.id)
+    const unread = new Unread()
+    // A server that is about to end takes no messages either.
+    if (ref.tell({ kind: 'open', connection, unread }) === 'overloaded') {
       if (isDraining()) connection.end(1012, 'draining')
       else connection.end(1013, 'overloaded')
     }
-    return new SessionEvents(session)
+    return new Intake(ref, unread)
   }
 }
 
-class SessionEvents implements ConnectionEvents {
-  readonly #session: Ref<StompSessionMessage>
-  readonly #unread = new Unread()
+/** From the socket into the actor's mailbox. */
+class Intake implements ConnectionEvents {
+  readonly #ref: Ref<StompConnectionMessage>
+  readonly #unread: Unread
 
-  constructor(session: Ref<StompSessionMessage>) {
-    this.#session = session
+  constructor(ref: Ref<StompConnectionMessage>, unread: Unread) {
+    this.#ref = ref
+    this.#unread = unread
   }
 
   onBytes(bytes: Uint8Array): void {
-    // Lent until this returns, and the session may have its turn later.
+    // Lent until this returns, and the actor's turn may come later.
     const added = this.#unread.add(Buffer.from(bytes))
     if (added === 'waiting') return
-    const isFull = added === 'full' || this.#session.tell(this.#unread) === 'overloaded'
-    if (isFull) this.#session.tellControl({ kind: 'overrun' })
+    const isFull = added === 'full' || this.#ref.tell(BYTES) === 'overloaded'
+    if (isFull) this.#ref.tellControl({ kind: 'overrun' })
   }
 
   onDrain(): void {
-    this.#session.tellControl({ kind: 'drained' })
+    this.#ref.tellControl({ kind: 'drained' })
   }
 
   onClosed(): void {
     // Behind what came before it, as long as there is room.
-    if (this.#session.tell({ kind: 'closed' }) === 'overloaded') this.#session.tellControl({ kind: 'closed' })
+    if (this.#ref.tell({ kind: 'closed' }) === 'overloaded') this.#ref.tellControl({ kind: 'closed' })
   }
 }
 
-class StompSession implements Actor<StompSessionMessage> {
-  readonly #world: StompSessionWorld
+class StompConnection implements Actor<StompConnectionMessage> {
+  readonly #deps: StompConnectionDeps
   readonly #shared: SharedParts
-  readonly #context: Context<StompSessionMessage>
+  readonly #context: Context<StompConnectionMessage>
   readonly #parser = new StompParser()
-  /** Undefined before the connection is known. */
+  /** Undefined before the connection is known, like `#unread`. */
   #desk: Desk | undefined = undefined
+  #unread: Unread | undefined = undefined
   #heartBeat: HeartBeat = NO_BEATS
   /** When an octet came last, on the monotonic clock. */
   #heardAtMs = 0
@@ -119,14 +124,14 @@ class StompSession implements Actor<StompSessionMessage> {
   /** When the bucket of frames is full again. */
   #framesFullAtMs = 0
 
-  constructor(world: StompSessionWorld, shared: SharedParts, context: Context<StompSessionMessage>) {
-    this.#world = world
+  constructor(deps: StompConnectionDeps, shared: SharedParts, context: Context<StompConnectionMessage>) {
+    this.#deps = deps
     this.#shared = shared
     this.#context = context
   }
 
-  receive(message: StompSessionMessage): void {
-    if (message.kind === 'open') return this.#onOpen(message.connection)
+  receive(message: StompConnectionMessage): void {
+    if (message.kind === 'open') return this.#onOpen(message.connection, message.unread)
     const desk = this.#desk
     // Told to a session that is no more: nobody is behind this one.
     if (desk === undefined) return this.#context.stop()
@@ -134,7 +139,7 @@ class StompSession implements Actor<StompSessionMessage> {
       case 'topic-message':
         return onTopicMessage(desk, message.topic, message.broadcast)
       case 'bytes':
-        return this.#onBytes(desk, message.take())
+        return this.#onBytes(desk, this.#unread!.take())
       case 'attached':
         desk.pump()
         return tellBadge(desk)
@@ -168,9 +173,10 @@ class StompSession implements Actor<StompSessionMessage> {
     this.#desk.end(new SignalError('INTERNAL', 'the session failed'))
   }
 
-  #onOpen(connection: Connection): void {
-    this.#desk = new Desk(this.#world, this.#shared.heads, this.#context, connection)
-    if (this.#world.isDraining()) return this.#onDismissed(this.#desk, 'draining')
+  #onOpen(connection: Connection, unread: Unread): void {
+    this.#unread = unread
+    this.#desk = new Desk(this.#deps, this.#shared.heads, this.#context, connection)
+    if (this.#deps.isDraining()) return this.#onDismissed(this.#desk, 'draining')
     this.#desk.startTimer('connect', CONNECT_MS_MAX)
   }
 
@@ -182,7 +188,7 @@ class StompSession implements Actor<StompSessionMessage> {
 
   #onBytes(desk: Desk, bytes: Uint8Array): void {
     if (!isReading(desk)) return
-    this.#heardAtMs = this.#world.monotonicMs()
+    this.#heardAtMs = this.#deps.monotonicMs()
     desk.confirmWritten()
     try {
       this.#parser.feed(bytes)
@@ -199,7 +205,7 @@ class StompSession implements Actor<StompSessionMessage> {
 
   #onFrame(desk: Desk, frame: Frame): void {
     try {
-      if (this.#world.areRatesLimited) this.#countFrame()
+      if (this.#deps.areRatesLimited) this.#countFrame()
       this.#handle(desk, frame)
     } catch (error) {
       if (!(error instanceof SignalError)) throw error
@@ -254,13 +260,13 @@ class StompSession implements Actor<StompSessionMessage> {
     this.#parser.frameBytesMax = FRAME_BYTES_MAX
     this.#heartBeat = sharedHeartBeat(this.#shared.heartBeats, heartBeat)
     this.#context.cancelTimer('connect')
-    this.#world.users(String(userId)).tellControl({
+    this.#deps.users(String(userId)).tellControl({
       kind: 'attached',
-      connection: { id: connection.id, deviceId, sessionName, session: desk.self },
+      connection: { deviceId, sessionName, ref: desk.self },
     })
-    const [{ server }, nowMs, connectionId] = [this.#world, this.#context.nowMs(), connection.id]
+    const [{ server }, nowMs, connectionId] = [this.#deps, this.#context.nowMs(), connection.id]
     const facts = { version, userId, deviceId, connectionId, heartBeat: heartBeat.header, server, nowMs }
-    const headers = connectedHeaders(facts, this.#world.inbox.head(userId, deviceId))
+    const headers = connectedHeaders(facts, this.#deps.inbox.head(userId, deviceId))
     desk.peer.send(encodeFrame('CONNECTED', headers, version), true)
     this.#watchLife(desk)
   }
@@ -269,10 +275,10 @@ class StompSession implements Actor<StompSessionMessage> {
   #signIn(desk: Desk, frame: Frame): ReturnType<typeof signInWith> {
     const { connection } = desk.peer
     try {
-      return signInWith(frame, connection.authorization, this.#world.authenticate)
+      return signInWith(frame, connection.authorization, this.#deps.authenticate)
     } catch (error) {
-      const isBad = error instanceof SignalError && !(error instanceof SessionRefusal)
-      const waitMs = isBad ? this.#world.noteFailedConnect(connection.network) : 0
+      const isBad = error instanceof SignalError && !(error instanceof ConnectionRefusal)
+      const waitMs = isBad ? this.#deps.noteFailedConnect(connection.network) : 0
       if (waitMs > 0) throw rateRefusal('too many failed CONNECTs from this address', waitMs)
       throw error
     }
@@ -288,7 +294,7 @@ class StompSession implements Actor<StompSessionMessage> {
     })
   }
 
-  #onTimer(desk: Desk, timer: SessionTimer): void {
+  #onTimer(desk: Desk, timer: ConnectionTimer): void {
     switch (timer) {
       case 'connect':
         return desk.end(timeoutRefusal('connect_timeout', 'no CONNECT in time'))
@@ -305,7 +311,7 @@ class StompSession implements Actor<StompSessionMessage> {
 
   /** Beats when it is time, and ends what has been silent for too long, but not before its socket was looked at. */
   #onLifeTimer(desk: Desk): void {
-    const nowMs = this.#world.monotonicMs()
+    const nowMs = this.#deps.monotonicMs()
     if (nowMs >= silentAtMs(this.#heartBeat, this.#heardAtMs)) {
       // A process that was busy finds the timer due before it has read what lies in the socket since.
       if (this.#isSilent) return desk.end(timeoutRefusal('heart_beat_missed', 'nothing was heard in time'))
@@ -323,7 +329,7 @@ class StompSession implements Actor<StompSessionMessage> {
       silentAtMs(this.#heartBeat, this.#heardAtMs),
     )
     if (dueAtMs === Number.POSITIVE_INFINITY || desk.stage === 'over') return
-    desk.startTimer('life', Math.max(0, dueAtMs - this.#world.monotonicMs()))
+    desk.startTimer('life', Math.max(0, dueAtMs - this.#deps.monotonicMs()))
   }
 
   /** After which a client may come back: spread, so that they do not all come at once. */
@@ -349,6 +355,7 @@ function takeTransaction(desk: Desk, frame: Frame): ReturnType<Transactions['tak
   return (desk.transactions ?? new Transactions()).take(id)
 }
 
+const BYTES: StompConnectionMessage = { kind: 'bytes' }
 const NO_BEATS: HeartBeat = { beatEveryMs: 0, silenceMsMax: 0, header: undefined }
 /** Heads that connections share; apps number their subscriptions from zero on. */
 const HEADS_KEPT_MAX = 4_096

@@ -1,83 +1,49 @@
-/** What a connection's session is told, and what it needs of the world around it. */
+/** What a STOMP connection is given: rules and stores it reaches, and what it reports. */
 
 import type { DeviceId, UserId } from '../../src/domain/ids.ts'
 import type { Badge, Notice } from '../../src/domain/notice.ts'
 import type { SignalError } from '../../src/errors.ts'
 import type { Ref } from '../../src/runtime/actor.ts'
 import type { SaidCallCommand } from '../../src/schema/call.ts'
-import type { Broadcast } from '../../src/stomp/broadcast.ts'
 import type { CallCommandName } from '../../src/stomp/destination.ts'
 import type { DeviceInbox } from '../../src/store/device-inbox.ts'
-import type { Connection } from '../../src/transport/connection.ts'
-import type { DevTopicMessage } from '../dev-topic.ts'
-import type { UserSessionMessage } from '../user-session.ts'
-import type { Unread } from './unread.ts'
+import type { DevTopicMessage, PresenceMessage, TopicSubscriber } from '../messages.ts'
 
 /** The inbox of a connection's device. */
-export type SessionInbox = Pick<
+export type ConnectionInbox = Pick<
   DeviceInbox,
   'head' | 'after' | 'isSettling' | 'settleSoon' | 'settleNow' | 'change' | 'markDelivered'
 >
 
-export type StompSessionMessage =
-  | { readonly kind: 'open'; readonly connection: Connection }
-  | Unread
-  | { readonly kind: 'drained' | 'closed' }
-  /** A message to this session was refused, because its mailbox is full. */
-  | { readonly kind: 'overrun' }
-  /** From here on the connection is told of news and badges: it looks once for what came before. */
-  | { readonly kind: 'attached' }
-  /** The device's inbox has something new. */
-  | { readonly kind: 'news' }
-  /** The user's badge may be another. */
-  | { readonly kind: 'badge' }
-  | { readonly kind: 'dismissed'; readonly why: Dismissal }
-  | { readonly kind: 'timer'; readonly timer: SessionTimer }
-  | TopicMessage
-  | { readonly kind: 'topic-refused'; readonly tag: number; readonly error: unknown }
-
-/** What a live topic tells those who are subscribed to it. */
-export type TopicMessage =
-  /** From here on; `tag` is what the session asked with. */
-  | { readonly kind: 'topic-joined'; readonly tag: number }
-  | { readonly kind: 'topic-message'; readonly topic: string; readonly broadcast: Broadcast }
-
-/** Why a connection is ended that did nothing wrong. */
-export type Dismissal =
-  /** By a newer connection of its device. */
-  'replaced' | 'too_many_connections' | 'session_revoked' | 'device_removed' | 'draining'
-
-export type SessionTimer = 'connect' | 'life' | 'lag' | 'settle' | 'mark'
-
-/** Who a credential belongs to. */
-export interface SessionCaller {
-  /** As `sessionName` has it. */
+/** The owner of a credential. */
+export interface TokenOwner {
+  /** The sign-in session's id in the form of `sessionName`. */
   readonly sessionName: string
   readonly userId: UserId
   readonly deviceId?: DeviceId
 }
 
 /** A device that is signed in. */
-export interface SessionDevice {
+export interface ConnectedDevice {
   readonly userId: UserId
   readonly deviceId: DeviceId
 }
 
 /** Calls as far as STOMP reaches them. What rejects does so with a `SignalError`. */
-export interface SessionCalls {
+export interface StompCalls {
   /** What a SEND to `/app/call/{callId}/{command}` says. Throws `MALFORMED_JSON` or `VALIDATION_FAILED`. */
   parse(command: CallCommandName, body: Uint8Array): SaidCallCommand
   /** Resolves when the command has been carried out and what it changed is durable. */
-  command(callId: string, by: SessionDevice, said: SaidCallCommand): Promise<unknown>
+  command(callId: string, by: ConnectedDevice, said: SaidCallCommand): Promise<unknown>
   /**
-   * Has the call's room tell `session` of its live events, once it has told it `topic-joined` with the tag. The topic's
-   * name is `call.` and the id. Rejects when the device has no business there.
+   * Subscribes to the call's live events: its room tells `subscriber` `topic-joined` with the tag, then each event. The
+   * topic's name is `call.` and the id. Rejects when the device has no part in the call.
    */
-  subscribe(callId: string, by: SessionDevice, session: Ref<TopicMessage>, tag: number): Promise<unknown>
-  unsubscribe(callId: string, session: Ref<TopicMessage>): void
+  subscribe(callId: string, by: ConnectedDevice, subscriber: TopicSubscriber, tag: number): Promise<unknown>
+  unsubscribe(callId: string, connectionId: string): void
 }
 
-export interface StompSessionWorld {
+export interface StompConnectionDeps {
   /** `name/version`, of printable ASCII. */
   readonly server: string
   readonly isDevelopment: boolean
@@ -95,17 +61,17 @@ export interface StompSessionWorld {
    * Whose an `Authorization` header of the form `Bearer …` is; empty for none. Throws `TOKEN_MISSING`,
    * `TOKEN_INVALID`, `TOKEN_EXPIRED` or `SESSION_REVOKED`.
    */
-  readonly authenticate: (authorization: string) => SessionCaller
+  readonly authenticate: (authorization: string) => TokenOwner
   /** Counts a CONNECT whose credentials are bad; returns 0, or how many milliseconds its network has to wait. */
   readonly noteFailedConnect: (network: string) => number
-  readonly inbox: SessionInbox
+  readonly inbox: ConnectionInbox
   /** The user's badge as it is now. */
   readonly badgeOf: (userId: UserId) => Badge
   /** The JSON of a notice as the device reads it (contract 7.3), with the badge if it carries it. */
-  readonly eventBody: (notice: Notice, reader: SessionDevice, badge: Badge | undefined) => string
-  readonly calls: SessionCalls
-  /** The user session of a user, by decimal id. */
-  readonly users: (userId: string) => Ref<UserSessionMessage>
+  readonly eventBody: (notice: Notice, reader: ConnectedDevice, badge: Badge | undefined) => string
+  readonly calls: StompCalls
+  /** The presence of a user, by decimal id. */
+  readonly users: (userId: string) => Ref<PresenceMessage>
   /** A topic of the development surface, by name. */
   readonly topics: (name: string) => Ref<DevTopicMessage>
   /** Status and problem body (contract 1.5) of an error; `requestId` is the connection's id. */

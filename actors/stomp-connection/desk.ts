@@ -12,13 +12,15 @@ import type { ClientCommand, Frame } from '../../src/stomp/frame.ts'
 import { MessageTemplate } from '../../src/stomp/serializer.ts'
 import type { SubscriptionHeads } from '../../src/stomp/subscription-heads.ts'
 import type { Connection } from '../../src/transport/connection.ts'
+import { leaveTopic } from '../live-topic.ts'
+import type { ConnectionTimer, StompConnectionMessage } from '../messages.ts'
+import type { ConnectedDevice, StompConnectionDeps } from './deps.ts'
 import type { InboxDelivery, QueueSubscription } from './inbox-delivery.ts'
 import { tellBadge } from './live-badge.ts'
 import { Peer, type PeerOwner } from './peer.ts'
-import { encodeError, refusalOf, SessionRefusal, slowRefusal } from './refusal.ts'
+import { ConnectionRefusal, encodeError, refusalOf, slowRefusal } from './refusal.ts'
 import type { LiveSubscription } from './subscription.ts'
 import type { Transactions } from './transactions.ts'
-import type { SessionDevice, SessionTimer, StompSessionMessage, StompSessionWorld } from './world.ts'
 
 /** How far a connection is. Frames are read in the first two. */
 export type Stage = 'connecting' | 'live' | 'ending' | 'over'
@@ -31,9 +33,9 @@ export interface Asked {
 }
 
 export class Desk implements PeerOwner {
-  readonly world: StompSessionWorld
+  readonly deps: StompConnectionDeps
   readonly heads: SubscriptionHeads
-  readonly context: Context<StompSessionMessage>
+  readonly context: Context<StompConnectionMessage>
   readonly peer: Peer
   stage: Stage = 'connecting'
   live: readonly LiveSubscription[] = NONE
@@ -43,7 +45,7 @@ export class Desk implements PeerOwner {
   isBadgeDue = false
   /** Made by the first BEGIN. */
   transactions: Transactions | undefined = undefined
-  #device: SessionDevice | undefined = undefined
+  #device: ConnectedDevice | undefined = undefined
   #lastTag = 0
   /** Works of frames whose outcome is not known. */
   #underWay = 0
@@ -55,29 +57,29 @@ export class Desk implements PeerOwner {
   #isMarkDue = false
 
   constructor(
-    world: StompSessionWorld,
+    deps: StompConnectionDeps,
     heads: SubscriptionHeads,
-    context: Context<StompSessionMessage>,
+    context: Context<StompConnectionMessage>,
     connection: Connection,
   ) {
-    this.world = world
+    this.deps = deps
     this.heads = heads
     this.context = context
-    this.peer = new Peer(connection, this, world.monotonicMs)
+    this.peer = new Peer(connection, this, deps.monotonicMs)
   }
 
   /** Whose connection it is; to be asked only once it is live. */
-  get device(): SessionDevice {
+  get device(): ConnectedDevice {
     if (this.#device === undefined) throw new Error('nobody has signed in')
     return this.#device
   }
 
-  set device(device: SessionDevice) {
+  set device(device: ConnectedDevice) {
     this.#device = device
   }
 
   /** How the device's user session, rooms and topics reach this connection. */
-  get self(): Ref<StompSessionMessage> {
+  get self(): Ref<StompConnectionMessage> {
     return this.context.self
   }
 
@@ -97,7 +99,7 @@ export class Desk implements PeerOwner {
     return this.#lastTag
   }
 
-  startTimer(timer: SessionTimer, ms: number): void {
+  startTimer(timer: ConnectionTimer, ms: number): void {
     this.context.startTimer(timer, ms, TIMER_MESSAGES[timer])
   }
 
@@ -132,7 +134,7 @@ export class Desk implements PeerOwner {
   settleSoon(offsets: readonly number[]): void {
     if (offsets.length === 0) return
     const { userId, deviceId } = this.device
-    this.world.inbox.settleSoon(userId, deviceId, offsets)
+    this.deps.inbox.settleSoon(userId, deviceId, offsets)
     this.#isSettlingSoon = true
   }
 
@@ -140,7 +142,7 @@ export class Desk implements PeerOwner {
   settleBefore(receipt: string | undefined): void {
     if (receipt === undefined || !this.#isSettlingSoon) return
     this.#isSettlingSoon = false
-    this.after(this.world.inbox.settleNow(), () => undefined)
+    this.after(this.deps.inbox.settleNow(), () => undefined)
   }
 
   /**
@@ -149,7 +151,7 @@ export class Desk implements PeerOwner {
    */
   refuse(asked: Asked, error: SignalError): void {
     const isForgiven = asked.command === 'SEND' || asked.command === 'SUBSCRIBE' || asked.command === 'COMMIT'
-    const isFatal = !isForgiven || error instanceof SessionRefusal || !this.#hasErrorSubscription
+    const isFatal = !isForgiven || error instanceof ConnectionRefusal || !this.#hasErrorSubscription
     if (isFatal) return this.refuseAll(error, asked.receipt)
     this.inOrder(() => this.#tellProblem(asked, error))
   }
@@ -187,15 +189,16 @@ export class Desk implements PeerOwner {
     this.transactions = undefined
     if (this.#device !== undefined) {
       const connectionId = this.peer.connection.id
-      this.world.users(String(this.#device.userId)).tellControl({ kind: 'detached', connectionId })
+      this.deps.users(String(this.#device.userId)).tellControl({ kind: 'detached', connectionId })
     }
-    this.world.onEnded(reason)
+    this.deps.onEnded(reason)
   }
 
   /** Tells the topic of a subscription that it is no more. */
   leave({ topic }: LiveSubscription): void {
-    if (topic.startsWith(CALL_TOPIC)) this.world.calls.unsubscribe(topic.slice(CALL_TOPIC.length), this.self)
-    else if (topic !== ERRORS_TOPIC) tellGone(this.world.topics(topic), this.self.id)
+    if (topic.startsWith(CALL_TOPIC))
+      this.deps.calls.unsubscribe(topic.slice(CALL_TOPIC.length), this.self.id)
+    else if (topic !== ERRORS_TOPIC) leaveTopic(this.deps.topics(topic), this.self.id)
   }
 
   /** What a subscription to the inbox had open waits for the next one. */
@@ -270,13 +273,13 @@ export class Desk implements PeerOwner {
     if (marks === undefined) return
     const { userId, deviceId } = this.device
     // Without it a message comes again without saying so.
-    this.world.inbox.markDelivered(userId, deviceId, marks).catch(() => undefined)
+    this.deps.inbox.markDelivered(userId, deviceId, marks).catch(() => undefined)
   }
 
   /** The error itself, if the peer may hear of it; a fault of ours is told to the log instead. */
   signalErrorOf(error: unknown): SignalError {
     if (error instanceof SignalError) return error
-    this.world.onFault(error, this.peer.connection.id)
+    this.deps.onFault(error, this.peer.connection.id)
     return new SignalError('INTERNAL', 'a fault of the server')
   }
 
@@ -285,7 +288,7 @@ export class Desk implements PeerOwner {
   }
 
   #tellProblem({ destination, receipt }: Asked, error: SignalError): void {
-    const eventId = this.world.newEventId()
+    const eventId = this.deps.newEventId()
     const sentAt = this.context.nowMs()
     const event = { v: 1, type: 'error', eventId, sentAt, destination, receiptId: receipt }
     const problem = this.#problemOf(error).body
@@ -300,17 +303,9 @@ export class Desk implements PeerOwner {
   }
 
   #problemOf(error: SignalError): { status: number; body: string } {
-    return this.world.problemOf(error, this.peer.connection.id)
+    return this.deps.problemOf(error, this.peer.connection.id)
   }
 }
-
-/** Tells a topic that a session wants no more of it. Behind what came before, as long as there is room. */
-export function tellGone(topic: Ref<TopicEnd>, sessionId: string): void {
-  const message: TopicEnd = { kind: 'unsubscribe', sessionId }
-  if (topic.tell(message) === 'overloaded') topic.tellControl(message)
-}
-
-type TopicEnd = { readonly kind: 'unsubscribe'; readonly sessionId: string }
 
 export function askedBy(frame: Frame): Asked {
   const { command } = frame
@@ -323,7 +318,7 @@ export const ERRORS_TOPIC = 'errors'
 
 const NONE: readonly LiveSubscription[] = []
 const NO_WORK = Promise.resolve()
-const TIMER_MESSAGES: Record<SessionTimer, StompSessionMessage> = {
+const TIMER_MESSAGES: Record<ConnectionTimer, StompConnectionMessage> = {
   connect: { kind: 'timer', timer: 'connect' },
   life: { kind: 'timer', timer: 'life' },
   lag: { kind: 'timer', timer: 'lag' },

@@ -92,7 +92,7 @@ export function onTopicMessage(desk: Desk, topic: string, broadcast: Broadcast):
 function subscribeToQueue(desk: Desk, queue: string, request: SubscribeRequest): void {
   const { id, destination, mode, window, since, receipt } = request
   const named = desk.heads.of(desk.peer.version, id, destination, mode !== 'auto')
-  desk.inbox ??= new InboxDelivery(desk.world, desk.device, desk.peer)
+  desk.inbox ??= new InboxDelivery(desk.deps, desk.device, desk.peer)
   const subscription = new QueueSubscription(named, queue, mode, window)
   const { isRecovered, isEmpty } = desk.inbox.add(subscription, since)
   desk.peer.receipt(receipt, since === undefined ? [] : ['recovered', String(isRecovered)])
@@ -107,7 +107,7 @@ function subscribeToCall(desk: Desk, callId: string, request: SubscribeRequest):
   const { tag } = subscription
   subscription.receipt = request.receipt
   desk.context.tellOutcome(
-    desk.world.calls.subscribe(callId, desk.device, desk.self, tag),
+    desk.deps.calls.subscribe(callId, desk.device, desk.self, tag),
     () => ({ kind: 'topic-joined', tag }),
     error => ({ kind: 'topic-refused', tag, error }),
   )
@@ -116,7 +116,9 @@ function subscribeToCall(desk: Desk, callId: string, request: SubscribeRequest):
 /** A topic that has been asked misses nothing that is published from here on, though it has not answered. */
 function subscribeToTopic(desk: Desk, name: string, request: SubscribeRequest): void {
   const subscription = addLive(desk, name, request)
-  const told = desk.world.topics(name).tell({ kind: 'subscribe', session: desk.self, tag: subscription.tag })
+  const told = desk.deps
+    .topics(name)
+    .tell({ kind: 'subscribe', subscriber: desk.self, tag: subscription.tag })
   if (told === 'overloaded') throw overloadRefusal(OVERLOADED_PAUSE_MS)
   desk.peer.receipt(request.receipt)
 }

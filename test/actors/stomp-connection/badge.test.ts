@@ -1,11 +1,11 @@
 /** The badge over a connection: state that is told live, and what acknowledging it means. */
 
 import t, { type Test } from 'tap'
-import type { CallNoticeBody } from '../../src/domain/call-notice.ts'
-import type { CallId, UserId } from '../../src/domain/ids.ts'
-import { UNSENT_BYTES_HELD } from '../../src/limits.ts'
-import { type House, makeHouse, newPerson, type Person } from '../support/session-house.ts'
-import { headerIn, type PeerFrame, type StompPeer } from '../support/stomp-peer.ts'
+import type { CallNoticeBody } from '../../../src/domain/call-notice.ts'
+import type { CallId, UserId } from '../../../src/domain/ids.ts'
+import { UNSENT_BYTES_HELD } from '../../../src/limits.ts'
+import { type House, makeHouse, newPerson, type Person } from '../../support/connection-house.ts'
+import { headerIn, type PeerFrame, type StompPeer } from '../../support/stomp-peer.ts'
 
 const MISSED: CallNoticeBody = {
   ...{ kind: 'call_missed', callId: 1n as CallId, callerId: 2n as UserId, callerName: 'Ann' },

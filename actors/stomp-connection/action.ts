@@ -38,7 +38,7 @@ export interface Acknowledgement {
 
 /**
  * What an ACK or NACK says. 1.2 names the message by `id`, the earlier versions by `message-id`, 1.1 also its
- * subscription. A NACK with `requeue:false` drops the message, as RabbitMQ has it. Throws a `SessionRefusal`.
+ * subscription. A NACK with `requeue:false` drops the message, as RabbitMQ has it. Throws a `ConnectionRefusal`.
  */
 export function readAcknowledgement(frame: Frame, version: StompVersion): Acknowledgement {
   const messageId = requiredHeader(frame, version === '1.2' ? 'id' : 'message-id')

@@ -1,20 +1,18 @@
 /**
- * What a connection has brought and its session has not read. To the session it is one message, in however many pieces
- * it came: a client may send each octet as a WebSocket message of its own, and thousands of them come in one turn of
- * the event loop.
+ * Octets that a socket brought and its actor has not read. However many pieces they came in, the actor gets one message:
+ * a client may send each octet as a WebSocket message of its own, thousands in one turn of the event loop.
  */
 
 import { UNREAD_BYTES_MAX } from '../../src/limits.ts'
 
 export class Unread {
-  readonly kind = 'bytes'
   #first: Uint8Array | undefined = undefined
   #more: Uint8Array[] | undefined = undefined
   #bytes = 0
 
   /**
-   * Adds a piece, which nobody else may change. `due`: there was nothing before, so the session has to be told; `full`:
-   * with it there would be too much, and it was not added.
+   * Adds a piece, which is this object's own from then on. `due`: it is the first, so the actor has to be told. `full`: it
+   * would exceed `UNREAD_BYTES_MAX` and was not added.
    */
   add(piece: Uint8Array): 'due' | 'waiting' | 'full' {
     if (this.#first === undefined) {
@@ -29,7 +27,7 @@ export class Unread {
     return 'waiting'
   }
 
-  /** Takes everything there is. To be called once for each time that it was due. */
+  /** Takes all octets. Called once for each `due`. */
   take(): Uint8Array {
     const first = this.#first ?? NO_BYTES
     const bytes = this.#more === undefined ? first : Buffer.concat([first, ...this.#more], this.#bytes)

@@ -1,10 +1,10 @@
 /** Connecting, being told, heart-beats and the ways a connection is ended: the stories of sections C, D and H. */
 
 import t from 'tap'
-import type { StompSessionMessage } from '../../actors/stomp-session/world.ts'
-import { TokenBuckets } from '../../src/domain/token-bucket.ts'
-import { makeHouse, newPerson, sessionOf } from '../support/session-house.ts'
-import { headerIn, type PeerFrame, type StompPeer } from '../support/stomp-peer.ts'
+import type { StompConnectionMessage } from '../../../actors/messages.ts'
+import { TokenBuckets } from '../../../src/domain/token-bucket.ts'
+import { connectionOf, makeHouse, newPerson } from '../../support/connection-house.ts'
+import { headerIn, type PeerFrame, type StompPeer } from '../../support/stomp-peer.ts'
 
 const CONNECT = 'CONNECT\naccept-version:1.2\nhost:h\n'
 
@@ -164,7 +164,7 @@ t.test('the event that tells of a revoked session comes before the ERROR', async
 t.test('C-27: an address with too many bad CONNECTs is told to wait; good ones are let in', async t => {
   const buckets = new TokenBuckets({ count: 30, perMs: 10_000, burst: 30 }, 10)
   const house = makeHouse(t, {
-    world: {
+    deps: {
       noteFailedConnect: network => buckets.take(network, house.world.monotonicMs()),
     },
   })
@@ -292,8 +292,8 @@ t.test('H-10: a stopping server says so, and when to come back, which differs', 
   const house = makeHouse(t)
   house.world.random = () => random.shift() ?? 0.5
   const peers = [await house.connect(newPerson()), await house.connect(newPerson())]
-  const draining: StompSessionMessage = { kind: 'dismissed', why: 'draining' }
-  for (const peer of peers) sessionOf(house, peer).tellControl(draining)
+  const draining: StompConnectionMessage = { kind: 'dismissed', why: 'draining' }
+  for (const peer of peers) connectionOf(house, peer).tellControl(draining)
   await house.settle()
   const errors = peers.map(peer => peer.take()[0])
   for (const [at, peer] of peers.entries()) {
@@ -305,7 +305,7 @@ t.test('H-10: a stopping server says so, and when to come back, which differs', 
 })
 
 t.test('a connection that opens while the server stops is told so at once, in the same words', async t => {
-  const house = makeHouse(t, { world: { isDraining: () => true } })
+  const house = makeHouse(t, { deps: { isDraining: () => true } })
   const peer = house.open()
   await house.settle()
   const [error] = peer.take()
@@ -352,7 +352,7 @@ t.test('H-11: a thousand short connections leave nothing behind', async t => {
 t.test('a message to a connection that is no more makes none', async t => {
   const house = makeHouse(t)
   const peer = await house.connect(newPerson())
-  const session = sessionOf(house, peer)
+  const session = connectionOf(house, peer)
   peer.drop()
   await house.settle()
   session.tell({ kind: 'news' })
@@ -363,7 +363,7 @@ t.test('a message to a connection that is no more makes none', async t => {
 
 t.test('a session that fails ends its connection and no other', async t => {
   const house = makeHouse(t, {
-    world: {
+    deps: {
       newEventId: () => {
         throw new Error('planted')
       },

@@ -1,15 +1,14 @@
-/** Who is connected, which connection of a device counts, and who is told of what. */
+/** Presence: which devices are connected, which connection of a device counts, and which one hears what. */
 
 import t from 'tap'
-import type { StompSessionMessage } from '../../actors/stomp-session/world.ts'
+import type { PresenceMessage, StompConnectionMessage } from '../../actors/messages.ts'
 import {
   LiveConnections,
+  type PresenceDeps,
+  presenceKind,
   tellBadge,
   tellNews,
-  type UserSessionMessage,
-  type UserSessionWorld,
-  userSessionKind,
-} from '../../actors/user-session.ts'
+} from '../../actors/presence.ts'
 import type { DeviceId, UserId } from '../../src/domain/ids.ts'
 import { sessionName } from '../../src/store/session-store.ts'
 import { kindOf, makeStage } from '../support/actors.ts'
@@ -20,20 +19,20 @@ function makeUsers(options: { mailboxMessagesMax?: number } = {}) {
   const stage = makeStage()
   const told: string[] = []
   const presence: string[] = []
-  const sessions = stage.system.define(
-    kindOf<StompSessionMessage>(
+  const connectionOf = stage.system.define(
+    kindOf<StompConnectionMessage>(
       (message, _context, id) =>
         void told.push(`${id} ${message.kind === 'dismissed' ? message.why : message.kind}`),
       { kind: 'stomp-session', ...options },
     ),
   )
-  const world: UserSessionWorld = {
+  const deps: PresenceDeps = {
     connections: new LiveConnections(),
     onPresence: (_user, deviceId, isOnline) =>
       presence.push(`${deviceId} ${isOnline ? 'online' : 'offline'}`),
   }
-  const users = stage.system.define(userSessionKind(world))
-  const tell = (message: UserSessionMessage) => {
+  const users = stage.system.define(presenceKind(deps))
+  const tell = (message: PresenceMessage) => {
     users(String(ANN)).tellControl(message)
     stage.world.run()
   }
@@ -41,17 +40,16 @@ function makeUsers(options: { mailboxMessagesMax?: number } = {}) {
     tell({
       kind: 'attached',
       connection: {
-        id,
         deviceId: BigInt(deviceId) as DeviceId,
         sessionName: sessionName(Buffer.from(`session of ${id}`)),
-        session: sessions(id),
+        ref: connectionOf(id),
       },
     })
     // Each looks into its inbox and at its badge once more.
     if (told.includes(`${id} attached`)) told.splice(told.indexOf(`${id} attached`), 1)
     else told.push(`${id} is not told to look`)
   }
-  return { ...stage, world: stage.world, users, connections: world.connections, told, presence, tell, attach }
+  return { ...stage, world: stage.world, users, connections: deps.connections, told, presence, tell, attach }
 }
 
 t.test('a device is connected from its first connection to its last', async t => {
@@ -73,7 +71,7 @@ t.test('the newest connection of a device replaces the older, whose end says not
   t.same(told, ['a replaced'])
   tell({ kind: 'detached', connectionId: 'a' })
   t.same(
-    connections.of('7').map(({ id }) => id),
+    connections.of('7').map(({ ref }) => ref.id),
     ['b'],
   )
   t.same(presence, ['1 online'])
@@ -88,7 +86,7 @@ t.test('an eleventh connection ends the oldest', async t => {
   t.same(presence.slice(-2), ['11 online', '1 offline'])
 })
 
-t.test('news reaches the connection of its device alone, and wakes nobody where there is none', async t => {
+t.test('news reaches the device’s own connection alone, and no actor where there is none', async t => {
   const { users, connections, attach, told, world, system } = makeUsers()
   tellNews({ connections }, users, ANN, 1n as DeviceId)
   world.run()
@@ -100,23 +98,20 @@ t.test('news reaches the connection of its device alone, and wakes nobody where 
   t.same(told, ['b news'])
 })
 
-t.test(
-  'a badge that may be another is told to every connection of its user, and wakes nobody else',
-  async t => {
-    const { users, connections, attach, told, world, system } = makeUsers()
-    tellBadge({ connections }, users, ANN)
-    world.run()
-    t.equal(system.figures().kinds['user-session']?.live, 0)
-    attach('a', 1)
-    attach('b', 2)
-    tellBadge({ connections }, users, ANN)
-    tellBadge({ connections }, users, 8n as UserId)
-    world.run()
-    t.same(told, ['a badge', 'b badge'])
-  },
-)
+t.test('a changed badge reaches every connection of its user and no other actor', async t => {
+  const { users, connections, attach, told, world, system } = makeUsers()
+  tellBadge({ connections }, users, ANN)
+  world.run()
+  t.equal(system.figures().kinds['user-session']?.live, 0)
+  attach('a', 1)
+  attach('b', 2)
+  tellBadge({ connections }, users, ANN)
+  tellBadge({ connections }, users, 8n as UserId)
+  world.run()
+  t.same(told, ['a badge', 'b badge'])
+})
 
-t.test('no news is lost for want of room', async t => {
+t.test('a full mailbox loses no news', async t => {
   const { users, connections, attach, told, world } = makeUsers()
   attach('a', 1)
   for (let at = 0; at < 3_000; at++) tellNews({ connections }, users, ANN, 1n as DeviceId)
@@ -126,10 +121,10 @@ t.test('no news is lost for want of room', async t => {
   full.attach('a', 1)
   full.told.splice(0)
   full.tell({ kind: 'news', deviceId: 1n as DeviceId })
-  t.same(full.told, ['a overrun'], 'a session that could not be told is ended')
+  t.same(full.told, ['a overrun'], 'a connection that missed a message is ended')
 })
 
-t.test('what is revoked is ended: a session, a device, and nothing else', async t => {
+t.test('revoking a session or a device ends its connection and no other', async t => {
   const { attach, tell, told, presence, connections } = makeUsers()
   for (let device = 1; device <= 4; device++) attach(`c${device}`, device)
   tell({ kind: 'revoked', revoked: { kind: 'session', sessionId: Buffer.from('session of c2') } })

@@ -1,0 +1,174 @@
+/**
+ * Everything that actors say to one another, one union per kind of actor, told apart by `kind`.
+ *
+ * A message is plain data: ids, values, addresses (`Ref`) and tags that correlate an answer with its question. Three
+ * members are more than that, each on purpose:
+ *
+ * - `reply`: the runtime makes a `Reply` for each `ask`. It refuses by itself when the deadline passes or the actor fails,
+ *   which an address and a tag could not.
+ * - `connection` and `unread` of `open`: the two halves of a socket, handed to the actor that owns them from then on.
+ * - `broadcast`: one object for all receivers, so that its octets are encoded once.
+ */
+
+import type { DeliveryOutcome, Skipped } from '../src/delivery/outcome.ts'
+import type { CallDeviceRef } from '../src/domain/call.ts'
+import type { CallReply, CallRequest } from '../src/domain/call-command.ts'
+import type { DeviceId, UserId } from '../src/domain/ids.ts'
+import type { Ref, Reply } from '../src/runtime/actor.ts'
+import type { Broadcast } from '../src/stomp/broadcast.ts'
+import type { Headers } from '../src/stomp/frame.ts'
+import type { IdempotentRequest } from '../src/store/idempotency-store.ts'
+import type { WaitingMessage } from '../src/store/outbox-queue.ts'
+import type { Connection } from '../src/transport/connection.ts'
+import type { Unread } from './stomp-connection/unread.ts'
+
+// Call room: one per live call.
+
+export type CallRoomMessage =
+  | CallCommandMessage
+  /** The timer's time has come. */
+  | { readonly kind: 'deadline' }
+  /** The user blocked the inviter, which declines the invitation. */
+  | { readonly kind: 'inviter-blocked'; readonly userId: UserId; readonly inviterId: UserId }
+  /** The user deleted the account, which declines every invitation of theirs. */
+  | { readonly kind: 'account-ended'; readonly userId: UserId }
+  | CallSubscribeMessage
+  | UnsubscribeMessage
+  | TellMoreMessage
+
+export interface CallCommandMessage {
+  readonly kind: 'command'
+  readonly command: CallRequest
+  /** The key under which the store keeps the reply for a repeated request. */
+  readonly idempotent?: IdempotentRequest | undefined
+  /** Absent when the sender reports a fact: a device came, went or was removed. */
+  readonly reply?: Reply<CallReply>
+}
+
+/** A device wants the call's live events. The room tells `subscriber` `topic-joined` with the tag, then replies. */
+export interface CallSubscribeMessage {
+  readonly kind: 'subscribe'
+  readonly by: CallDeviceRef
+  readonly subscriber: TopicSubscriber
+  readonly tag: number
+  readonly reply: Reply<undefined>
+}
+
+// Live topics: what a call room or a topic of the development surface says to its subscribers.
+
+/** A STOMP connection as its topics know it. */
+export type TopicSubscriber = Ref<TopicMessage>
+
+export type TopicMessage =
+  /** Answers the subscription with this tag; every later broadcast is for it. */
+  | { readonly kind: 'topic-joined'; readonly tag: number }
+  | { readonly kind: 'topic-message'; readonly topic: string; readonly broadcast: Broadcast }
+  | OverrunMessage
+
+/** Takes back one subscription of the connection. */
+export interface UnsubscribeMessage {
+  readonly kind: 'unsubscribe'
+  readonly connectionId: string
+}
+
+/** A topic to itself: subscribers remain who have not heard everything. */
+export interface TellMoreMessage {
+  readonly kind: 'tell-more'
+}
+
+// Topic of the development surface: one per name.
+
+export type DevTopicMessage =
+  | { readonly kind: 'subscribe'; readonly subscriber: TopicSubscriber; readonly tag: number }
+  | UnsubscribeMessage
+  /** Headers and body as they go on to the subscribers. */
+  | { readonly kind: 'publish'; readonly headers: Headers; readonly body: Uint8Array }
+  | TellMoreMessage
+
+// STOMP connection: one per socket.
+
+export type StompConnectionMessage =
+  | { readonly kind: 'open'; readonly connection: Connection; readonly unread: Unread }
+  /** `unread` has octets again. */
+  | { readonly kind: 'bytes' }
+  | { readonly kind: 'drained' | 'closed' }
+  /** From now on presence passes on news and badges: the connection looks once for earlier ones. */
+  | { readonly kind: 'attached' }
+  /** The device's inbox has news. */
+  | { readonly kind: 'news' }
+  /** The user's badge may have changed. */
+  | { readonly kind: 'badge' }
+  | { readonly kind: 'dismissed'; readonly why: Dismissal }
+  | { readonly kind: 'timer'; readonly timer: ConnectionTimer }
+  | TopicMessage
+  /** The call room refused the subscription with this tag. */
+  | { readonly kind: 'topic-refused'; readonly tag: number; readonly error: unknown }
+
+/** The connection's mailbox was full, so it missed a message. */
+export interface OverrunMessage {
+  readonly kind: 'overrun'
+}
+
+/** Why the server ends a connection that did nothing wrong. `replaced`: the device opened a newer one. */
+export type Dismissal =
+  | 'replaced'
+  | 'too_many_connections'
+  | 'session_revoked'
+  | 'device_removed'
+  | 'draining'
+
+export type ConnectionTimer = 'connect' | 'life' | 'lag' | 'settle' | 'mark'
+
+// Presence: one per user with a connection.
+
+export type PresenceMessage =
+  /** A device has signed in. This and all but `news` and `badge` travel in the control lane. */
+  | { readonly kind: 'attached'; readonly connection: LiveConnection }
+  | { readonly kind: 'detached'; readonly connectionId: string }
+  /** The device's inbox has news. */
+  | { readonly kind: 'news'; readonly deviceId: DeviceId }
+  /** The user's badge may have changed. */
+  | { readonly kind: 'badge' }
+  | { readonly kind: 'revoked'; readonly revoked: Revoked }
+
+/** A session that has ended, or a device that was removed together with its sessions. */
+export type Revoked =
+  | { readonly kind: 'session'; readonly sessionId: Uint8Array }
+  | { readonly kind: 'device'; readonly deviceId: DeviceId }
+
+export interface LiveConnection {
+  readonly deviceId: DeviceId
+  /** The sign-in session's id in the form of `sessionName`. */
+  readonly sessionName: string
+  /** Its id is the connection's. */
+  readonly ref: Ref<StompConnectionMessage>
+}
+
+// Outbox: one per lane.
+
+export type OutboxMessage =
+  /** The lane has a new message, or one whose time has come. */
+  | { readonly kind: 'wake' }
+  | {
+      readonly kind: 'outcome'
+      readonly waiting: WaitingMessage
+      readonly outcome: DeliveryOutcome | Skipped
+    }
+
+// Log appender: exactly one.
+
+export type LogAppenderMessage =
+  | LogAppendMessage
+  | { readonly kind: 'integrate' }
+  /** Replies with the tree size once the log agrees with its signed checkpoint. */
+  | { readonly kind: 'open'; readonly reply: Reply<number> }
+
+/** One registration whose VRF hash is known. Replies with the leaf index. */
+export interface LogAppendMessage {
+  readonly kind: 'append'
+  readonly userId: bigint
+  readonly deviceId: bigint
+  readonly vrfHash: Uint8Array
+  readonly publicKey: string
+  readonly reply: Reply<number>
+}
