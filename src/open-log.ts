@@ -65,7 +65,7 @@ async function open(
     cacheEntriesMax: log.vrfCacheEntriesMax,
     queueMax: VRF_JOBS_WAITING_MAX,
   })
-  const database = Database.open(dataFolder, fatal)
+  const database = Database.open(dataFolder, { onBroken: fatal })
   if (!database.isClosedToOthers) {
     logger.warn({ event: 'data-folder-open', advice: 'chmod 700 CALLSIGN_DATA_DIR: others can look into it' })
   }

@@ -29,12 +29,12 @@ export type UserViews = WatchedCache<UserId, Map<DeviceId | undefined, Uint8Arra
 
 /** The tables that a view is made of; each has a user's id at the beginning of its keys. */
 export const USER_VIEW_TABLES = [
-  'users',
-  'login-methods',
-  'devices',
-  'id-lists',
-  'call-history-figures',
-] as const
+  { name: 'users' },
+  { name: 'login-methods' },
+  { name: 'devices' },
+  { name: 'id-lists' },
+  { name: 'call-history-figures' },
+]
 
 export interface UserOperationsWorld extends UserViewWorld {
   /** Over `USER_VIEW_TABLES`. */

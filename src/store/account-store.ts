@@ -25,7 +25,7 @@ export class AccountStore {
     this.#users = database.table('users', USER_SHAPES)
     this.#methods = database.table('login-methods', METHOD_SHAPES)
     this.#owners = database.table('login-method-owners')
-    this.#displayNames = new WatchedCache(database, ['users'], userInKey, PEOPLE_KEPT_MAX)
+    this.#displayNames = new WatchedCache(database, [{ name: 'users' }], userInKey, PEOPLE_KEPT_MAX)
   }
 
   read(userId: UserId): User | undefined {

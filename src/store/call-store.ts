@@ -54,7 +54,7 @@ export class CallStore {
     this.#parts = parts
     this.#sealed = new Sealed(parts.secrets, parts.randomBytes, 'call')
     this.#calls = parts.database.table('calls')
-    this.#ringing = new WatchedCache(parts.database, ['calls'], callInKey, RINGING_CALLS_KEPT_MAX)
+    this.#ringing = new WatchedCache(parts.database, [{ name: 'calls' }], callInKey, RINGING_CALLS_KEPT_MAX)
     this.#ended = parts.database.table('calls-ended')
     parts.expiries.define(EXPIRY.endedCall, key => void this.#ended.remove(key))
   }

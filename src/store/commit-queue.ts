@@ -1,54 +1,60 @@
 /**
- * The commits of a store, in the order in which they are asked for. LMDB gets one transaction at a time, with all that
- * has come while the one before was written. So none is under way when one fails, and a process whose disk has failed
- * can end before LMDB is entered again: LMDB corrupts the heap when it goes on after some failures.
+ * The changes of a store, in the order in which they are asked for. LMDB gets one transaction at a time, with all the
+ * changes that came while the one before was written. So no transaction is under way when one fails, and a process whose
+ * disk has failed can end before LMDB is entered again: LMDB corrupts the heap when it goes on after some failures.
  */
 
 import { join } from 'node:path'
 import { getSystemErrorName } from 'node:util'
 import type { RootDatabase } from 'lmdb'
 import { messageOf, SignalError } from '../errors.ts'
+import type { LmdbChange } from './engine/lmdb-change.ts'
+import type { Change } from './engine/store.ts'
 import { causeOf, hasRoom, isAmbiguous, isOfLmdb, isOutOfSpace } from './write-failure.ts'
 
 /** Ends the process, or returns where nothing else would use the store. */
 export type OnBroken = (error: SignalError) => void
 
-interface Commit {
-  readonly write: () => unknown
+interface QueuedChange {
+  readonly write: (change: Change) => unknown
+  /** Its instant, where the caller gave one. */
+  readonly atMs: number | undefined
   readonly resolve: (result: unknown) => void
   readonly reject: (error: unknown) => void
-  /** To run in the transaction, when `write` has ended. */
-  readonly endings: (() => void)[]
-  /** To run once it is durable. */
-  readonly effects: (() => void)[]
-  /** To run once it is durable or has failed. */
-  readonly settled: (() => void)[]
+  /** Set when it begins to run. */
+  change?: LmdbChange
   /** How `write` ended. */
-  outcome?: { readonly result: unknown } | { readonly error: unknown }
+  outcome?:
+    | { readonly kind: 'written'; readonly result: unknown }
+    | { readonly kind: 'thrown'; readonly error: unknown }
+}
+
+export interface CommitQueueDeps {
+  readonly environment: RootDatabase
+  readonly dataFolder: string
+  readonly begin: (atMs: number | undefined) => LmdbChange
+  /** Tells the subscribers what a durable change said. */
+  readonly tell: (change: LmdbChange) => void
+  readonly onBroken: OnBroken
 }
 
 export class CommitQueue {
-  readonly #environment: RootDatabase
-  readonly #storeFolder: string
-  readonly #onBroken: OnBroken
-  #waiting: Commit[] = []
+  readonly #deps: CommitQueueDeps
+  #waiting: QueuedChange[] = []
   #isWriting = false
   /** The one whose `write` runs. */
-  #current: Commit | undefined
+  #current: LmdbChange | undefined
   #broken: SignalError | undefined
 
-  constructor(environment: RootDatabase, dataFolder: string, onBroken: OnBroken = () => undefined) {
-    this.#environment = environment
-    this.#storeFolder = join(dataFolder, 'store')
-    this.#onBroken = onBroken
+  constructor(deps: CommitQueueDeps) {
+    this.#deps = deps
   }
 
-  /** See `Database.commit`. */
-  add<Result>(write: () => Result): Promise<Result> {
+  /** See `Store.change`. */
+  add<Result>(write: (change: Change) => Result, atMs: number | undefined): Promise<Result> {
     return new Promise<Result>((resolve, reject) => {
       if (this.#broken !== undefined) return reject(this.#broken)
-      const effects = { endings: [], effects: [], settled: [] }
-      this.#waiting.push({ write, resolve: resolve as Commit['resolve'], reject, ...effects })
+      this.#waiting.push({ write, atMs, resolve: resolve as QueuedChange['resolve'], reject })
       if (!this.#isWriting) void this.#writeAll()
     })
   }
@@ -58,9 +64,8 @@ export class CommitQueue {
     return this.#broken !== undefined
   }
 
-  /** In a transaction: it, as an object of its own. */
-  get current(): Pick<Commit, 'endings' | 'effects' | 'settled'> {
-    if (this.#current === undefined) throw new Error('no transaction runs')
+  /** The change whose function runs. */
+  get current(): LmdbChange | undefined {
     return this.#current
   }
 
@@ -71,32 +76,32 @@ export class CommitQueue {
   }
 
   async #writeTogether(): Promise<void> {
-    let commits: readonly Commit[] = []
+    let changes: readonly QueuedChange[] = []
     let fault: unknown
     try {
-      await this.#environment.transaction(() => {
-        commits = this.#waiting
+      await this.#deps.environment.transaction(() => {
+        changes = this.#waiting
         this.#waiting = []
-        fault = this.#run(commits)
+        fault = this.#run(changes)
       })
       // A transaction in which LMDB failed has failed, even where it says otherwise.
       if (fault !== undefined) throw fault
     } catch (error) {
-      return this.#fail(commits, fault ?? (await causeOf(error)))
+      return this.#fail(changes, fault ?? (await causeOf(error)))
     }
-    for (const commit of commits) settle(commit)
+    for (const change of changes) this.#settle(change)
   }
 
-  /** In a transaction: runs what is to be written, up to the first that LMDB fails, and returns why it did. */
-  #run(commits: readonly Commit[]): unknown {
+  /** Runs the changes in LMDB's transaction, up to the first that LMDB fails, and returns why it did. */
+  #run(changes: readonly QueuedChange[]): unknown {
     try {
-      for (const commit of commits) {
-        this.#current = commit
+      for (const queued of changes) {
+        this.#current = queued.change = this.#deps.begin(queued.atMs)
         try {
-          commit.outcome = runToEnd(commit)
+          queued.outcome = { kind: 'written', result: this.#current.run(queued.write) }
         } catch (error) {
           if (isOfLmdb(error)) return error
-          commit.outcome = { error }
+          queued.outcome = { kind: 'thrown', error }
         }
       }
     } finally {
@@ -105,30 +110,43 @@ export class CommitQueue {
     return undefined
   }
 
-  #fail(commits: readonly Commit[], cause: unknown): void {
+  #settle({ change, outcome, resolve, reject }: QueuedChange): void {
+    for (const tell of change?.settled ?? []) tell()
+    if (change === undefined || outcome === undefined) return reject(undefined)
+    if (outcome.kind === 'thrown') return reject(outcome.error)
+    // TRANSITION
+    try {
+      for (const effect of change.effects) effect()
+    } catch (error) {
+      return reject(error)
+    }
+    this.#deps.tell(change)
+    resolve(outcome.result)
+  }
+
+  #fail(changes: readonly QueuedChange[], cause: unknown): void {
     let refusal = new SignalError('STORE_UNAVAILABLE', 'the store could not write', { cause })
     if (!this.#mayGoOn(cause)) {
       const reason = `the store could not write (${nameOf(cause)}): ${ADVICE}`
       refusal = this.#broken = new SignalError('STORE_UNAVAILABLE', reason, { cause })
-      this.#onBroken(refusal)
-      commits = [...commits, ...this.#waiting.splice(0)]
+      this.#deps.onBroken(refusal)
+      changes = [...changes, ...this.#waiting.splice(0)]
     }
-    for (const commit of commits) {
+    for (const { change, outcome, reject } of changes) {
+      for (const tell of change?.settled ?? []) tell()
       // What a `write` threw is its reason, whatever became of the others.
-      const reason =
-        commit.outcome !== undefined && 'error' in commit.outcome ? commit.outcome.error : refusal
-      for (const tell of commit.settled) tell()
-      commit.reject(reason)
+      reject(outcome?.kind === 'thrown' ? outcome.error : refusal)
     }
   }
 
   /** Whether the disk was only full, and LMDB can still be used. */
   #mayGoOn(cause: unknown): boolean {
-    if (!isOutOfSpace(cause) || (isAmbiguous(cause) && hasRoom(this.#storeFolder))) return false
+    if (!isOutOfSpace(cause) || (isAmbiguous(cause) && hasRoom(join(this.#deps.dataFolder, 'store'))))
+      return false
     try {
       // When a meta page did not fit, every later use of LMDB fails, and a transaction that can't begin never ends.
-      this.#environment.resetReadTxn()
-      this.#environment.get('any')
+      this.#deps.environment.resetReadTxn()
+      this.#deps.environment.get('any')
       return true
     } catch {
       return false
@@ -142,25 +160,4 @@ const ADVICE =
 /** The system's short name for what went wrong; LMDB's own errors have none. */
 function nameOf(error: unknown): string {
   return isOfLmdb(error) && error.code > 0 ? getSystemErrorName(-error.code) : messageOf(error)
-}
-
-/** Also the endings of a `write` that threw: what it has put stays. */
-function runToEnd({ write, endings }: Commit): { readonly result: unknown } {
-  try {
-    return { result: write() }
-  } finally {
-    for (const end of endings) end()
-  }
-}
-
-/** Of a commit that is durable. */
-function settle({ outcome, effects, settled, resolve, reject }: Commit): void {
-  for (const tell of settled) tell()
-  if (outcome === undefined || 'error' in outcome) return reject(outcome?.error)
-  try {
-    for (const effect of effects) effect()
-    resolve(outcome.result)
-  } catch (error) {
-    reject(error)
-  }
 }

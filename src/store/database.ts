@@ -9,8 +9,10 @@ import { closeSync, fsyncSync, mkdirSync, openSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { type Database as LmdbTable, open, type RootDatabase, type Transaction } from 'lmdb'
 import { Encoder } from 'msgpackr'
-import { type ErrorCode, messageOf, SignalError } from '../errors.ts'
+import { assert, type ErrorCode, messageOf, SignalError } from '../errors.ts'
 import { CommitQueue, type OnBroken } from './commit-queue.ts'
+import { LmdbChange, LmdbView, type OpenTable } from './engine/lmdb-change.ts'
+import type { Change, Key, OnHappened, RowWatcher, Store, Table as TableForm, View } from './engine/store.ts'
 import { closeToOthers } from './file-modes.ts'
 import { rangeOf } from './keys.ts'
 import { assertReadable, assertWritable, hasMetaPages } from './store-files.ts'
@@ -22,11 +24,6 @@ export type Table<Value> = LmdbTable<Value, Uint8Array>
 /** A table of small msgpack records under string keys. */
 export type RecordTable<Value> = LmdbTable<Value, string>
 
-type OnRow = (key: Uint8Array) => void
-interface Watcher {
-  readonly onWriting: OnRow
-  readonly onWritten: OnRow
-}
 interface Writer {
   readonly lock: RootDatabase
   readonly isClosed: boolean
@@ -34,30 +31,60 @@ interface Writer {
 /** `put` or `remove` of lmdb-js, in any of their forms. */
 type Write = (key: Uint8Array, ...value: unknown[]) => Promise<boolean>
 
-export class Database {
+export interface StoreOptions {
+  /** Milliseconds since 1970: the instant of changes. */
+  readonly nowMs?: () => number
+  /**
+   * Called with the first write that failed for anything but a full disk, before LMDB is entered again. Where it returns,
+   * all later changes are refused.
+   */
+  readonly onBroken?: OnBroken
+  /** Called with what a subscriber threw; the others still hear. */
+  readonly onFault?: (error: unknown) => void
+}
+
+export class Database implements Store {
   readonly #environment: RootDatabase
-  readonly #commits: CommitQueue
+  readonly #changes: CommitQueue
   readonly #lock: RootDatabase | undefined
+  readonly #nowMs: () => number
+  readonly #onFault: (error: unknown) => void
   /** Whether nobody else on the machine can look into its folder; not looked at where it is opened for reading only. */
   readonly isClosedToOthers: boolean
-  /** By table. */
-  readonly #watchers = new Map<string, Watcher[]>()
+  readonly #openTables = new Map<TableForm<never, never>, OpenTable>()
+  /** By table name: one table may have several descriptions. */
+  readonly #watchers = new Map<string, RowWatcher[]>()
+  readonly #listeners: OnHappened[] = []
+  readonly #view: View
+  #lastChange = 0
 
-  private constructor(environment: RootDatabase, commits: CommitQueue, writer?: Writer) {
+  private constructor(
+    environment: RootDatabase,
+    folder: string,
+    { nowMs = Date.now, onBroken = () => undefined, onFault = rethrow }: StoreOptions,
+    writer?: Writer,
+  ) {
     this.#environment = environment
-    this.#commits = commits
     this.#lock = writer?.lock
+    this.#nowMs = nowMs
+    this.#onFault = onFault
     this.isClosedToOthers = writer?.isClosed ?? true
+    const openTable = (table: TableForm<never, never>) => this.#openTable(table)
+    this.#view = new LmdbView(openTable)
+    this.#changes = new CommitQueue({
+      environment,
+      dataFolder: folder,
+      begin: atMs => new LmdbChange(openTable, atMs ?? this.#nowMs()),
+      tell: change => this.#tell(change),
+      onBroken,
+    })
   }
 
   /**
    * Opens the store below `folder`, creating it when it is not there. Throws `STORE_UNAVAILABLE` when another process
    * has it open for writing, or when its making was cut short, and `CHECKPOINT_INVALID` when its file is no store.
-   *
-   * `onBroken` hears of the first write that failed with anything but a full disk, before LMDB is entered again. Where it
-   * returns, all later commits are refused.
    */
-  static open(folder: string, onBroken?: OnBroken): Database {
+  static open(folder: string, options: StoreOptions = {}): Database {
     const firstMade = mkdirSync(folder, { recursive: true, mode: 0o700 })
     assertWritable(folder)
     assertWhole(join(folder, 'store', 'data.mdb'), 'CHECKPOINT_INVALID', MEND_STORE)
@@ -72,7 +99,7 @@ export class Database {
     environment.readerCheck()
     syncStore(resolve(folder), firstMade)
     const isClosed = closeToOthers(folder)
-    return new Database(environment, new CommitQueue(environment, folder, onBroken), { lock, isClosed })
+    return new Database(environment, folder, options, { lock, isClosed })
   }
 
   /**
@@ -91,7 +118,7 @@ export class Database {
       encoding: 'binary',
     } as const
     const environment = open({ path, ...options })
-    return new Database(environment, new CommitQueue(environment, folder))
+    return new Database(environment, folder, {})
   }
 
   /** The names of the tables that there are. One that is not there can't be opened for reading only. */
@@ -141,12 +168,8 @@ export class Database {
     return this.#watched(this.#environment.openDB<Value, Uint8Array>(name, options), name)
   }
 
-  /**
-   * Has `onWriting` told of the key of each row that a transaction puts into a `table` or removes from it, at once, and
-   * `onWritten` before its `commit` settles: once that is durable, or has failed. Records under binary keys only.
-   */
-  watch(table: string, onWriting: OnRow, onWritten: OnRow): void {
-    this.#watchersOf(table).push({ onWriting, onWritten })
+  watch({ name }: Pick<TableForm<never>, 'name'>, watcher: RowWatcher): void {
+    this.#watchersOf(name).push(watcher)
   }
 
   recordTable<Value>(name: string): RecordTable<Value> {
@@ -158,67 +181,120 @@ export class Database {
     return this.#environment.openDB<Uint8Array, string>(name, { encoding: 'binary' })
   }
 
-  /**
-   * Runs `write` in a transaction and resolves with what it returned once that is durable. Reads in it see the
-   * writes of every earlier call. What it throws is thrown on, so it must check first and write last: lmdb-js keeps
-   * what was put before. Rejects with `STORE_UNAVAILABLE` and the reason as its cause when the transaction fails; the
-   * store is then as it was before.
-   */
-  commit<Result>(write: () => Result): Promise<Result> {
-    return this.#commits.add(write)
+  change<Result>(write: (change: Change) => Result, atMs?: number): Promise<Result> {
+    return this.#changes.add(write, atMs)
   }
 
-  /** In a transaction: has `write` run in it, too, behind all else that its `commit` writes. */
+  view<Result>(read: (view: View) => Result): Result {
+    assert(this.#changes.current === undefined, 'a change reads by itself')
+    return read(this.#view)
+  }
+
+  subscribe(listener: OnHappened): void {
+    this.#listeners.push(listener)
+  }
+
+  /** How many changes have become durable since the store was opened. */
+  get lastChange(): number {
+    return this.#lastChange
+  }
+
+  #tell({ happenings }: LmdbChange): void {
+    this.#lastChange += 1
+    for (const happening of happenings) {
+      for (const listener of this.#listeners) {
+        try {
+          listener(happening)
+        } catch (error) {
+          this.#onFault(error)
+        }
+      }
+    }
+  }
+
+  #openTable(table: TableForm<never, never>): OpenTable | undefined {
+    const known = this.#openTables.get(table)
+    if (known !== undefined) return known
+    const { name, codec, keys, shapes } = table
+    const isRecord = codec === 'record'
+    // lmdb-js takes an encoder, though its types do not say so.
+    const lmdb = this.#environment.openDB<unknown, Key>(name, {
+      ...(isRecord && keys === 'bytes' ? { encoder: recordEncoder(shapes) } : {}),
+      ...(keys === 'text' ? { encoding: isRecord ? 'msgpack' : 'binary' } : {}),
+      ...(keys === 'bytes' ? { keyEncoding: 'binary' } : {}),
+      ...(keys === 'bytes' && !isRecord ? { encoding: 'binary' } : {}),
+    }) as LmdbTable<unknown, Key> | undefined
+    if (lmdb === undefined) return undefined
+    const opened = { lmdb, watchers: this.#watchersOf(name) }
+    this.#openTables.set(table, opened)
+    return opened
+  }
+
+  // TRANSITION: what follows is for callers that do not take a change or a view yet.
+
+  /** Reads at any time; writes inside a change. */
+  get ambient(): Change {
+    return (this.#changes.current ?? this.#view) as Change
+  }
+
+  commit<Result>(write: (change: Change) => Result): Promise<Result> {
+    return this.change(write)
+  }
+
   atEnd(write: () => void): void {
-    this.#commits.current.endings.push(write)
+    this.#current.atEnd(write)
   }
 
-  /** In a transaction: has `effect` run once it is durable, before its `commit` resolves. */
   afterCommit(effect: () => void): void {
-    this.#commits.current.effects.push(effect)
+    this.#current.effects.push(effect)
+  }
+
+  get transaction(): object {
+    return this.#current
+  }
+
+  get #current(): LmdbChange {
+    const { current } = this.#changes
+    if (current === undefined) throw new Error('no change runs')
+    return current
   }
 
   #watched<Value>(table: Table<Value>, name: string): Table<Value> {
     // Opened for reading only, a table has nothing to write with.
     if (this.#lock === undefined) return table
-    const watchers = this.#watchersOf(name)
-    const tell = (key: Uint8Array) => {
-      for (const { onWriting, onWritten } of watchers) {
-        onWriting(key)
-        this.#commits.current.settled.push(() => onWritten(key))
-      }
-    }
+    const opened = { lmdb: table as unknown as LmdbTable<unknown, Key>, watchers: this.#watchersOf(name) }
     const [put, remove] = [table.put.bind(table), table.remove.bind(table)]
+    const raw = {
+      ...opened,
+      lmdb: Object.assign(Object.create(table), { put, remove }) as typeof opened.lmdb,
+    }
     table.put = (key: Uint8Array, ...value: unknown[]) => {
-      tell(key)
+      this.#changes.current?.noting(raw, key)
       return (put as Write)(key, ...value)
     }
     table.remove = (key: Uint8Array, ...value: unknown[]) => {
-      tell(key)
+      this.#changes.current?.noting(raw, key)
       return (remove as Write)(key, ...value)
     }
     return table
   }
 
-  #watchersOf(table: string): Watcher[] {
+  // END OF TRANSITION.
+
+  #watchersOf(table: string): RowWatcher[] {
     const watchers = this.#watchers.get(table) ?? []
     this.#watchers.set(table, watchers)
     return watchers
   }
 
-  /** In a transaction: an object that is this transaction's alone, to know it from the others by. */
-  get transaction(): object {
-    return this.#commits.current
-  }
-
   /** Removes every row of a table in one transaction; resolves when that is durable. */
   async clear(table: BytesTable): Promise<void> {
-    await this.commit(() => void table.clearAsync())
+    await this.change(() => void table.clearAsync())
   }
 
   /** Does nothing to a store that a failed write has broken: it ends with its process. */
   async close(): Promise<void> {
-    if (this.#commits.isBroken) return
+    if (this.#changes.isBroken) return
     await this.#environment.close()
     await this.#lock?.close()
   }
@@ -340,3 +416,7 @@ const MEND_STORE = 'if nothing was ever in it, remove it, else restore a backup'
 const STORE_BYTES_MIN = 8_192
 /** Room for tables to come. */
 const TABLES_MAX = 64
+
+function rethrow(error: unknown): never {
+  throw error
+}

@@ -37,8 +37,8 @@ export class DeviceStore {
     this.#pending = database.table('devices-pending')
     this.#keyOwners = database.table('device-keys')
     this.#tokenHolders = database.table('push-tokens')
-    this.#activeDevices = new WatchedCache(database, ['devices'], userInKey, DEVICE_LISTS_KEPT_MAX)
-    this.#activeCounts = new WatchedCache(database, ['devices'], userInKey, PEOPLE_KEPT_MAX)
+    this.#activeDevices = new WatchedCache(database, [{ name: 'devices' }], userInKey, DEVICE_LISTS_KEPT_MAX)
+    this.#activeCounts = new WatchedCache(database, [{ name: 'devices' }], userInKey, PEOPLE_KEPT_MAX)
   }
 
   /** The device, also a removed one. */

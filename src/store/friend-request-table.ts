@@ -57,7 +57,7 @@ export class FriendRequestTable {
     this.#requests = parts.database.table('friend-requests')
     this.#messages = new Sealed(parts.secrets, parts.randomBytes, 'friend-request')
     this.#directions = parts.database.table('friend-request-directions')
-    this.#asked = new WatchedCache(parts.database, ['id-lists'], userInKey, PEOPLE_KEPT_MAX)
+    this.#asked = new WatchedCache(parts.database, [{ name: 'id-lists' }], userInKey, PEOPLE_KEPT_MAX)
     parts.expiries.define(EXPIRY.friendRequest, (key, nowMs) => this.#expire(key, nowMs))
   }
 

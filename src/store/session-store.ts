@@ -32,7 +32,7 @@ export class SessionStore {
     this.#expiries = expiries
     this.#lifetimes = lifetimes
     this.#onOver = onOver
-    this.#kept = new WatchedCache(database, ['sessions'], sessionName, SESSIONS_KEPT_MAX)
+    this.#kept = new WatchedCache(database, [{ name: 'sessions' }], sessionName, SESSIONS_KEPT_MAX)
     this.#sessions = database.table('sessions', SESSION_SHAPES)
     this.#byUser = database.table('sessions-by-user')
     expiries.define(EXPIRY.session, (sessionId, nowMs) => this.#expire(sessionId, nowMs))

@@ -4,7 +4,7 @@
  */
 
 import { BoundedCache } from './bounded-cache.ts'
-import type { Database } from './database.ts'
+import type { Store, Table } from './engine/store.ts'
 
 export class WatchedCache<Key, Value> {
   readonly #values: BoundedCache<Key, Value>
@@ -13,15 +13,15 @@ export class WatchedCache<Key, Value> {
 
   /** `tables` are what values are made of, `keyOf` tells by the key of a row which value it belongs to. */
   constructor(
-    database: Pick<Database, 'watch'>,
-    tables: readonly string[],
+    store: Pick<Store, 'watch'>,
+    tables: readonly Pick<Table<never>, 'name'>[],
     keyOf: (rowKey: Uint8Array) => Key,
     valuesMax: number,
   ) {
     this.#values = new BoundedCache(valuesMax)
     const onWriting = (rowKey: Uint8Array) => this.#count(keyOf(rowKey), 1)
-    const onWritten = (rowKey: Uint8Array) => this.#count(keyOf(rowKey), -1)
-    for (const table of tables) database.watch(table, onWriting, onWritten)
+    const onSettled = (rowKey: Uint8Array) => this.#count(keyOf(rowKey), -1)
+    for (const table of tables) store.watch(table, { onWriting, onSettled })
   }
 
   /** The value that is kept, or what `read` reads now; kept then, unless it is undefined. Also in a transaction. */

@@ -5,7 +5,7 @@ import t from 'tap'
 import { SignalError } from '../../src/errors.ts'
 import type { LogHead } from '../../src/store/log-store.ts'
 import { AppenderStage, databaseWith } from '../support/appender-stage.ts'
-import { diskError, type MemoryDatabase } from '../support/memory-database.ts'
+import { diskError, type MemoryStore } from '../support/memory-store.ts'
 import { deviceOf, ExpectedLog, faultsOfStore, freshKeys, keyOf } from '../support/stored-log.ts'
 
 const NO_ROOM = 28
@@ -35,7 +35,7 @@ class HeldHeadFile {
   }
 }
 
-function stageWith(database: MemoryDatabase): { stage: AppenderStage; file: HeldHeadFile } {
+function stageWith(database: MemoryStore): { stage: AppenderStage; file: HeldHeadFile } {
   const file = new HeldHeadFile()
   return { stage: new AppenderStage(database, world => ({ ...world, record: file.record })), file }
 }

@@ -7,7 +7,7 @@ import { indexKey, tileKey } from '../../src/store/keys.ts'
 import type { LogBatch, LogHead } from '../../src/store/log-store.ts'
 import { changedStore } from '../support/appender-bugs.ts'
 import { AppenderStage, databaseWith, type WorldChange } from '../support/appender-stage.ts'
-import { diskError, type MemoryDatabase } from '../support/memory-database.ts'
+import { diskError, type MemoryStore } from '../support/memory-store.ts'
 import {
   type DeviceKey,
   deviceOf,
@@ -369,7 +369,7 @@ t.test('a crash after one of two callers was answered leaves the other the index
 })
 
 /** Puts something else into the store of a log of 300. */
-type Damage = (database: MemoryDatabase, head: LogHead) => void
+type Damage = (database: MemoryStore, head: LogHead) => void
 
 function putHead(change: (head: LogHead) => LogHead): Damage {
   return (database, head) => database.recordTable<LogHead>('log-head').put('head', change(head))

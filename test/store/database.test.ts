@@ -7,8 +7,10 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setImmediate } from 'node:timers/promises'
 import t, { type Test } from 'tap'
+import type { Happening } from '../../src/domain/happening.ts'
 import { SignalError } from '../../src/errors.ts'
-import { Database } from '../../src/store/database.ts'
+import { type BytesTable, Database } from '../../src/store/database.ts'
+import { bytesTable, recordTable, textKeyTable } from '../../src/store/engine/store.ts'
 import { hasRoom, isEchoOfFailedCommit, isOutOfSpace } from '../../src/store/write-failure.ts'
 import { builtProgram, spawnBound } from '../support/programs.ts'
 
@@ -336,9 +338,11 @@ t.test(
     const heard: string[] = []
     const begun: string[] = []
     database.watch(
-      'watched',
-      key => begun.push(Buffer.from(key).toString()),
-      key => heard.push(Buffer.from(key).toString()),
+      { name: 'watched' },
+      {
+        onWriting: key => begun.push(Buffer.from(key).toString()),
+        onSettled: key => heard.push(Buffer.from(key).toString()),
+      },
     )
     const key = (text: string) => Buffer.from(text)
     const committed = database.commit(() => {
@@ -355,6 +359,120 @@ t.test(
       throw new Error('refused')
     })
     await t.rejects(refused, { message: 'refused' })
-    t.same(heard, ['a', 'c', 'd'], 'lmdb-js keeps what was put before')
+    t.same(heard, ['a', 'c', 'd'], 'a change that is taken back settles, too')
   },
 )
+
+const NAMES = textKeyTable<number>('names')
+const ROWS = recordTable<unknown>('rows', [['a', 'b']])
+const BYTES = bytesTable('bytes')
+
+t.test(
+  'a change that throws leaves every row as it was, and its neighbours in the same transaction',
+  async t => {
+    const database = openStore(t)
+    const key = (text: string) => Buffer.from(text)
+    await database.change(change => {
+      change.put(ROWS, key('kept'), { a: 1, b: 'two' })
+      change.put(ROWS, key('odd'), { c: [1n, 2n] })
+      change.put(BYTES, key('kept'), Buffer.from('bytes'))
+      change.put(NAMES, 'kept', 1)
+    })
+    const before = contentOf(database)
+    const heard: Happening[] = []
+    database.subscribe(happening => heard.push(happening))
+    const reason = new Error('in the middle')
+    const results = await Promise.allSettled([
+      database.change(change => change.put(NAMES, 'before', 1)),
+      database.change(change => {
+        change.put(ROWS, key('kept'), { a: 2, b: 'three' })
+        change.put(ROWS, key('kept'), { a: 3, b: 'four' })
+        change.remove(ROWS, key('odd'))
+        change.put(ROWS, key('new'), { b: 1 })
+        change.remove(ROWS, key('new'))
+        change.remove(BYTES, key('kept'))
+        change.put(BYTES, key('new'), Buffer.from('new'))
+        change.put(NAMES, 'kept', 2)
+        change.happened({ kind: 'outbox-news', lane: 'mail', firstKey: key('x') })
+        change.atEnd(() => {
+          change.put(NAMES, 'at the end', 1)
+          throw reason
+        })
+      }),
+      database.change(change => {
+        t.equal(change.get(NAMES, 'kept'), 1, 'the next change does not see it')
+        change.remove(NAMES, 'before')
+      }),
+    ])
+    t.same(
+      results.map(({ status }) => status),
+      ['fulfilled', 'rejected', 'fulfilled'],
+    )
+    t.equal(results[1]!.status === 'rejected' && results[1]!.reason, reason)
+    t.same(contentOf(database), before)
+    t.same(heard, [])
+    t.equal(database.lastChange, 3, 'what was taken back has no number')
+  },
+)
+
+t.test(
+  'a change reads its own writes, in one instant, and tells what happened once it is durable',
+  async t => {
+    let clockMs = 5
+    const database = Database.open(t.testdir(), { nowMs: () => clockMs++ })
+    t.teardown(() => database.close())
+    const heard: string[] = []
+    const faults: unknown[] = []
+    database.subscribe(happening => {
+      t.equal(
+        database.view(view => view.get(NAMES, 'a')),
+        1,
+        'it is there when it is told',
+      )
+      heard.push(happening.kind)
+    })
+    const done = database.change(change => {
+      change.put(NAMES, 'a', 1)
+      change.put(NAMES, 'b', 2)
+      change.happened({ kind: 'outbox-news', lane: 'mail', firstKey: Buffer.of(1) })
+      change.happened({ kind: 'inbox-dropped', reason: 'full' })
+      t.same([...change.keys(NAMES, { start: 'a' })], ['a', 'b'])
+      t.equal(change.count(NAMES), 2)
+      t.equal(change.nowMs, change.nowMs)
+      t.throws(() => database.view(() => undefined), /a change reads by itself/)
+      return change
+    })
+    t.same(heard, [])
+    const ended = await done
+    t.same(heard, ['outbox-news', 'inbox-dropped'])
+    t.equal(ended.nowMs, 5)
+    t.equal(await database.change(({ nowMs }) => nowMs, 77), 77)
+    t.throws(() => ended.put(NAMES, 'late', 1), /a change is written by its own function/)
+    t.same(faults, [])
+  },
+)
+
+t.test('a subscriber that throws keeps no other from hearing, and the change stands', async t => {
+  const faults: unknown[] = []
+  const database = Database.open(t.testdir(), { onFault: error => faults.push(error) })
+  t.teardown(() => database.close())
+  const heard: string[] = []
+  const fault = new Error('subscriber')
+  database.subscribe(() => {
+    throw fault
+  })
+  database.subscribe(({ kind }) => heard.push(kind))
+  await database.change(change => change.happened({ kind: 'inbox-dropped', reason: 'full' }))
+  t.same([heard, faults], [['inbox-dropped'], [fault]])
+})
+
+/** Every row of every table, as bytes. */
+function contentOf(database: Database): unknown {
+  return database.tableNames().map(name => {
+    const rows = name === 'names' ? database.recordBytesTable(name) : database.bytesTable(name)
+    return [
+      name,
+      [...(rows as BytesTable).getRange({})].map(({ key, value }) => [String(key), Buffer.from(value)]),
+    ]
+  })
+}

@@ -3,7 +3,7 @@
 import type { LogAppenderDeps } from '../../actors/log-appender.ts'
 import type { SignerKey } from '../../src/log/note.ts'
 import { LogStore } from '../../src/store/log-store.ts'
-import type { MemoryDatabase } from './memory-database.ts'
+import type { MemoryStore } from './memory-store.ts'
 import type { SeededRandom } from './world.ts'
 
 export type PlantedBug =
@@ -34,7 +34,7 @@ export type PlantedBug =
 export function plantBug(
   bug: PlantedBug,
   world: LogAppenderDeps,
-  { draw, database }: { readonly draw: SeededRandom; readonly database: MemoryDatabase },
+  { draw, database }: { readonly draw: SeededRandom; readonly database: MemoryStore },
 ): LogAppenderDeps {
   const { store, signer, publish } = world
   const withStore = (changes: Partial<LogAppenderDeps['store']>) => ({

@@ -14,7 +14,7 @@ import { ActorSystem } from '../../src/runtime/system.ts'
 import { type LogHead, LogStore } from '../../src/store/log-store.ts'
 import { PublishedLog } from '../../src/store/published-log.ts'
 import { type PlantedBug, plantBug } from './appender-bugs.ts'
-import type { MemoryDatabase } from './memory-database.ts'
+import type { MemoryStore } from './memory-store.ts'
 import {
   type Device,
   type DeviceKey,
@@ -29,7 +29,7 @@ import { type SeededRandom, SeededWorld } from './world.ts'
 export interface RunState {
   readonly bug: PlantedBug | undefined
   readonly draw: SeededRandom
-  readonly database: MemoryDatabase
+  readonly database: MemoryStore
   /** All that is durable. */
   readonly log: ExpectedLog
   /** The largest tree that anyone was shown. */

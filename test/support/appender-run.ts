@@ -10,7 +10,7 @@ import { parseEntry } from '../../src/log/entry.ts'
 import { type LogHead, LogStore } from '../../src/store/log-store.ts'
 import type { PlantedBug } from './appender-bugs.ts'
 import { type RunState, ServerProcess } from './appender-process.ts'
-import { diskError, MemoryDatabase } from './memory-database.ts'
+import { diskError, MemoryStore } from './memory-store.ts'
 import {
   createLog,
   type Device,
@@ -50,7 +50,7 @@ class Run implements RunState, AppenderRun {
   readonly violations: string[] = []
   readonly trace: string[] = []
   readonly log: ExpectedLog
-  database: MemoryDatabase
+  database: MemoryStore
   publishedSize = 0
   recordedSize = 0
   readonly hasHeadFile: boolean
@@ -239,7 +239,7 @@ class Run implements RunState, AppenderRun {
   }
 
   /** Takes into `log` what has become durable. That the rest is as it was is checked at each start. */
-  #readDurable(database: MemoryDatabase): void {
+  #readDurable(database: MemoryStore): void {
     const store = new LogStore(database.asDatabase())
     const size = store.head()!.treeSize
     if (size < this.log.size) this.violate(`the durable log shrank from ${this.log.size} to ${size}`)
@@ -291,7 +291,7 @@ class Client {
 
 interface Beginning {
   readonly keys: readonly DeviceKey[]
-  readonly database: MemoryDatabase
+  readonly database: MemoryStore
 }
 
 /** A log of that size, in which the contested devices have had some keys. Made once. */
@@ -302,7 +302,7 @@ function beginning(size: number): Beginning {
     const device = deviceOf(index % 3 === 0 ? index % CONTESTED_DEVICES : 500_000 + index)
     return { device, publicKey: keyOf(500_000 + index) }
   })
-  const database = new MemoryDatabase()
+  const database = new MemoryStore()
   const store = new LogStore(database.asDatabase())
   void createLog(store)
   database.settleAll()

@@ -7,7 +7,7 @@ import type { Ref } from '../../src/runtime/actor.ts'
 import { ActorSystem } from '../../src/runtime/system.ts'
 import { type LogHead, LogStore } from '../../src/store/log-store.ts'
 import { PublishedLog } from '../../src/store/published-log.ts'
-import { MemoryDatabase } from './memory-database.ts'
+import { MemoryStore } from './memory-store.ts'
 import { createLog, type DeviceKey, ExpectedLog, LogWriter, SIGNER } from './stored-log.ts'
 import { FakeWorld } from './world.ts'
 
@@ -15,8 +15,8 @@ import { FakeWorld } from './world.ts'
 export type WorldChange = (world: LogAppenderDeps) => LogAppenderDeps
 
 /** A store with a log of these entries in it. */
-export function databaseWith(keys: readonly DeviceKey[]): MemoryDatabase {
-  const database = new MemoryDatabase()
+export function databaseWith(keys: readonly DeviceKey[]): MemoryStore {
+  const database = new MemoryStore()
   const store = new LogStore(database.asDatabase())
   void createLog(store)
   database.settleAll()
@@ -26,7 +26,7 @@ export function databaseWith(keys: readonly DeviceKey[]): MemoryDatabase {
 }
 
 export class AppenderStage {
-  readonly database: MemoryDatabase
+  readonly database: MemoryStore
   readonly store: LogStore
   readonly world = new FakeWorld()
   /** Sizes that were published. */
@@ -38,7 +38,7 @@ export class AppenderStage {
   readonly system: ActorSystem
   readonly #appender: Ref<LogAppenderMessage>
 
-  constructor(database: MemoryDatabase, change: WorldChange = world => world) {
+  constructor(database: MemoryStore, change: WorldChange = world => world) {
     this.database = database
     this.store = new LogStore(database.asDatabase())
     const published = new PublishedLog(this.store, SIGNER)

@@ -3,12 +3,12 @@
 import { type Call, isJoined, isPending, participantOf } from '../../src/domain/call.ts'
 import { ringEndsAtMs } from '../../src/domain/call-deadline.ts'
 import { TICK_MS } from '../../src/runtime/timers.ts'
-import type { RunDatabase } from './call-run-database.ts'
 import type { Ledger, RunNote } from './call-run-ledger.ts'
 import type { Link } from './call-run-link.ts'
 import type { RunPhone } from './call-run-phone.ts'
 import type { RunPerson } from './call-run-requests.ts'
 import type { RunServer } from './call-run-server.ts'
+import type { MemoryStore } from './memory-store.ts'
 
 export interface RunAtRest {
   readonly server: RunServer
@@ -16,7 +16,7 @@ export interface RunAtRest {
   readonly people: readonly RunPerson[]
   readonly phones: readonly RunPhone[]
   readonly links: readonly Link[]
-  readonly database: RunDatabase<RunNote>
+  readonly database: MemoryStore<RunNote>
 }
 
 /** What a server that starts finds has to be what was durable. */

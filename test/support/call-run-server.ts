@@ -17,11 +17,11 @@ import { ActorSystem } from '../../src/runtime/system.ts'
 import { Signalling } from '../../src/signalling.ts'
 import type { IdempotentRequest } from '../../src/store/idempotency-store.ts'
 import { isBadgeLost, isNewsLost, type PlantedBug, plantInContext, plantInIndex } from './call-bugs.ts'
-import type { RunDatabase } from './call-run-database.ts'
 import type { Ledger, RunNote } from './call-run-ledger.ts'
 import type { RunPhone } from './call-run-phone.ts'
 import { openRunStores, type RunStores } from './call-run-stores.ts'
 import { RoomWatch } from './call-run-watch.ts'
+import type { MemoryStore } from './memory-store.ts'
 import { type SeededRandom, SeededWorld } from './world.ts'
 
 /** What one life of the server needs of the run it is in, and leaves to the next. */
@@ -29,7 +29,7 @@ export interface ServerRun {
   readonly bug: PlantedBug | undefined
   readonly draw: SeededRandom
   readonly ledger: Ledger
-  readonly database: RunDatabase<RunNote>
+  readonly database: MemoryStore<RunNote>
   readonly phones: readonly RunPhone[]
   readonly habits: { readonly areRatesLimited: boolean }
   violate(what: string): void

@@ -17,13 +17,13 @@ import { IdempotencyStore } from '../../src/store/idempotency-store.ts'
 import { type InboxEntry, type InboxParts, InboxStore } from '../../src/store/inbox-store.ts'
 import { Notices } from '../../src/store/notices.ts'
 import { type PlantedBug, plantInCalls, plantInInbox, plantInNotices, type RoomCalls } from './call-bugs.ts'
-import type { RunDatabase } from './call-run-database.ts'
 import { nameOf, type RunNote } from './call-run-ledger.ts'
 import type { RoomWatch } from './call-run-watch.ts'
+import type { MemoryStore } from './memory-store.ts'
 import type { SeededRandom } from './world.ts'
 
 export interface RunStoresParts {
-  readonly database: RunDatabase<RunNote>
+  readonly database: MemoryStore<RunNote>
   readonly bug: PlantedBug | undefined
   readonly draw: SeededRandom
   readonly watch: RoomWatch
@@ -68,9 +68,9 @@ export function openRunStores({ database: memory, bug, draw, watch, ...rest }: R
 }
 
 class NotedInbox extends InboxStore {
-  readonly #memory: RunDatabase<RunNote>
+  readonly #memory: MemoryStore<RunNote>
 
-  constructor(memory: RunDatabase<RunNote>, parts: InboxParts) {
+  constructor(memory: MemoryStore<RunNote>, parts: InboxParts) {
     super(parts)
     this.#memory = memory
   }
@@ -95,7 +95,7 @@ class NotedInbox extends InboxStore {
   }
 }
 
-function storedCalls(calls: CallStore, memory: RunDatabase<RunNote>): RoomCalls {
+function storedCalls(calls: CallStore, memory: MemoryStore<RunNote>): RoomCalls {
   return {
     open: callId => calls.open(callId),
     read: callId => calls.read(callId),
@@ -107,7 +107,7 @@ function storedCalls(calls: CallStore, memory: RunDatabase<RunNote>): RoomCalls 
   }
 }
 
-function decidedCalls(calls: RoomCalls, memory: RunDatabase<RunNote>, watch: RoomWatch): RoomCalls {
+function decidedCalls(calls: RoomCalls, memory: MemoryStore<RunNote>, watch: RoomWatch): RoomCalls {
   return {
     ...calls,
     apply(decision, nowMs, kept) {

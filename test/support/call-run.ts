@@ -9,7 +9,6 @@ import { SignalError } from '../../src/errors.ts'
 import type { Accept } from '../../src/transport/connection.ts'
 import type { PlantedBug } from './call-bugs.ts'
 import { faultsAtEnd, faultsAtRest, faultsAtStart } from './call-run-checks.ts'
-import { RunDatabase } from './call-run-database.ts'
 import { Ledger, type RunNote } from './call-run-ledger.ts'
 import type { LineManners } from './call-run-line.ts'
 import type { Link } from './call-run-link.ts'
@@ -17,6 +16,7 @@ import { RunPhone } from './call-run-phone.ts'
 import type { DrawnRequest, RunPerson } from './call-run-requests.ts'
 import { RunServer } from './call-run-server.ts'
 import { drawHabits, type Habits, takeStep } from './call-run-steps.ts'
+import { diskError, MemoryStore } from './memory-store.ts'
 import { SeededRandom } from './world.ts'
 
 export interface CallRun {
@@ -47,7 +47,7 @@ export class Run implements CallRun {
   readonly ledger = new Ledger(what => this.violate(what))
   readonly people: readonly RunPerson[]
   readonly phones: readonly RunPhone[]
-  database = new RunDatabase<RunNote>(this.ledger.onWritten)
+  database = new MemoryStore<RunNote>({ onWritten: this.ledger.onWritten })
   server: RunServer
   /** Connections that the server does not know to be over. */
   links: Link[] = []
@@ -134,7 +134,7 @@ export class Run implements CallRun {
   refuse(count: number): void {
     this.note(`${count} of ${this.database.waiting} commits are refused`)
     this.server.hasFailed = true
-    this.database.refuse(count)
+    this.database.refuseWaiting(count, diskError(28))
   }
 
   /** The process is killed, and started again after a while. */

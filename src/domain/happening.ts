@@ -1,0 +1,26 @@
+/**
+ * What has happened, as data: a change of the store says it, and those who subscribed hear it once the change is durable,
+ * in the order of the changes. What must leave for the outside world is a row of the outbox instead.
+ */
+
+import type { DeviceId, UserId } from './ids.ts'
+import type { Lane } from './outgoing.ts'
+
+export type Happening =
+  /** A sign-in session ended, for whatever reason. */
+  | { readonly kind: 'session-ended'; readonly userId: UserId; readonly sessionId: Uint8Array }
+  /** The device has no session left. */
+  | { readonly kind: 'signed-out'; readonly userId: UserId; readonly deviceId: DeviceId }
+  | { readonly kind: 'device-removed'; readonly userId: UserId; readonly deviceId: DeviceId }
+  /** `userId` blocked `otherId`. */
+  | { readonly kind: 'blocked'; readonly userId: UserId; readonly otherId: UserId }
+  /** The user asked for the account's deletion; it can be restored for seven days. */
+  | { readonly kind: 'account-ended'; readonly userId: UserId }
+  /** Messages were added to the device's inbox; said once for each device and change. */
+  | { readonly kind: 'inbox-news'; readonly userId: UserId; readonly deviceId: DeviceId }
+  /** The inbox dropped a message that its device never settled. */
+  | { readonly kind: 'inbox-dropped'; readonly reason: 'full' | 'expired' }
+  /** Messages were added to the outbox; said once for each lane and change. `firstKey` is their first row. */
+  | { readonly kind: 'outbox-news'; readonly lane: Lane; readonly firstKey: Uint8Array }
+  /** The user's badge may show another number. */
+  | { readonly kind: 'badge-changed'; readonly userId: UserId }

@@ -1,0 +1,149 @@
+/**
+ * Views and changes of an LMDB environment. LMDB shows a reader what is durable, and the function of a change, which runs
+ * in LMDB's transaction, its own writes, so both read alike.
+ *
+ * Many changes share a transaction. A change that throws is taken back by itself: each write first notes the row's bytes
+ * as they were.
+ */
+
+import { asBinary, type Database as LmdbTable } from 'lmdb'
+import type { Happening } from '../../domain/happening.ts'
+import { assert } from '../../errors.ts'
+import type { Change, Key, KeyRange, Row, RowWatcher, Table, View } from './store.ts'
+
+/** A table as LMDB has it open. */
+export interface OpenTable {
+  readonly lmdb: LmdbTable<unknown, Key>
+  readonly watchers: RowWatcher[]
+}
+
+/** Undefined for a table that is not there, in a store that is open for reading only. */
+export type OpenTableOf = (table: Table<never, never>) => OpenTable | undefined
+
+/** A row as it was before the change wrote it. */
+interface EarlierRow {
+  readonly lmdb: LmdbTable<unknown, Key>
+  readonly key: Key
+  readonly bytes: Uint8Array | undefined
+}
+
+export class LmdbView implements View {
+  readonly #open: OpenTableOf
+
+  constructor(open: OpenTableOf) {
+    this.#open = open
+  }
+
+  get<Value, RowKey extends Key>(table: Table<Value, RowKey>, key: RowKey): Value | undefined {
+    return this.#open(table)?.lmdb.get(key) as Value | undefined
+  }
+
+  getVolatile(table: Table<Uint8Array>, key: Uint8Array): Buffer | undefined {
+    return this.#open(table)?.lmdb.getBinaryFast(key)
+  }
+
+  has<RowKey extends Key>(table: Table<never, RowKey>, key: RowKey): boolean {
+    return this.#open(table)?.lmdb.doesExist(key) ?? false
+  }
+
+  keys<RowKey extends Key>(table: Table<never, RowKey>, range: KeyRange<RowKey> = {}): Iterable<RowKey> {
+    return (this.#open(table)?.lmdb.getKeys(range) ?? []) as Iterable<RowKey>
+  }
+
+  range<Value, RowKey extends Key>(
+    table: Table<Value, RowKey>,
+    range: KeyRange<RowKey> = {},
+  ): Iterable<Row<Value, RowKey>> {
+    return (this.#open(table)?.lmdb.getRange(range) ?? []) as Iterable<Row<Value, RowKey>>
+  }
+
+  count<RowKey extends Key>(table: Table<never, RowKey>, range: KeyRange<RowKey> = {}): number {
+    return this.#open(table)?.lmdb.getKeysCount(range) ?? 0
+  }
+}
+
+export class LmdbChange extends LmdbView implements Change {
+  readonly nowMs: number
+  readonly happenings: Happening[] = []
+  /** Tell watchers that the change has settled. */
+  readonly settled: (() => void)[] = []
+  readonly #openTable: OpenTableOf
+  readonly #earlier: EarlierRow[] = []
+  readonly #endings: (() => void)[] = []
+  #locals: Map<object, unknown> | undefined
+  #isRunning = true
+
+  constructor(open: OpenTableOf, nowMs: number) {
+    super(open)
+    this.#openTable = open
+    this.nowMs = nowMs
+  }
+
+  put<Value, RowKey extends Key>(table: Table<Value, RowKey>, key: RowKey, value: Value): void {
+    this.#writing(table, key).put(key, value)
+  }
+
+  remove<RowKey extends Key>(table: Table<never, RowKey>, key: RowKey): void {
+    this.#writing(table, key).remove(key)
+  }
+
+  happened(happening: Happening): void {
+    this.happenings.push(happening)
+  }
+
+  atEnd(write: () => void): void {
+    this.#endings.push(write)
+  }
+
+  local<Value>(owner: object, make: () => Value): Value {
+    this.#locals ??= new Map()
+    const known = this.#locals.get(owner)
+    if (known !== undefined) return known as Value
+    const made = make()
+    this.#locals.set(owner, made)
+    return made
+  }
+
+  /** Runs the change's function and its endings; takes back what was written where either throws. */
+  run<Result>(write: (change: Change) => Result): Result {
+    try {
+      const result = write(this)
+      for (const end of this.#endings) end()
+      return result
+    } catch (error) {
+      this.#takeBack()
+      throw error
+    } finally {
+      this.#isRunning = false
+      this.#locals = undefined
+    }
+  }
+
+  #writing(table: Table<never, never>, key: Key): LmdbTable<unknown, Key> {
+    assert(this.#isRunning, 'a change is written by its own function')
+    const open = this.#openTable(table)
+    assert(open !== undefined, 'a store that is open for reading only is not changed')
+    this.noting(open, key)
+    return open.lmdb
+  }
+
+  /** TRANSITION */
+  readonly effects: (() => void)[] = []
+
+  noting(open: OpenTable, key: Key): void {
+    for (const { onWriting, onSettled } of open.watchers) {
+      onWriting(key as Uint8Array)
+      this.settled.push(() => onSettled(key as Uint8Array))
+    }
+    this.#earlier.push({ lmdb: open.lmdb, key, bytes: open.lmdb.getBinary(key) })
+  }
+
+  #takeBack(): void {
+    this.happenings.length = 0
+    this.effects.length = 0
+    for (const { lmdb, key, bytes } of this.#earlier.reverse()) {
+      if (bytes === undefined) lmdb.remove(key)
+      else lmdb.put(key, asBinary(Buffer.from(bytes)))
+    }
+  }
+}

@@ -1,0 +1,120 @@
+/**
+ * The store as everything above it knows it: tables of rows under sorted keys, read in views and written in changes.
+ *
+ *     await store.change(change => change.put(USERS, idsKey(userId), user))
+ *     store.view(view => view.get(USERS, idsKey(userId)))
+ *
+ * A table is only a description: nothing can be read from it without a view, or written without a change.
+ */
+
+import type { Happening } from '../../domain/happening.ts'
+
+export type Key = Uint8Array | string
+
+/** A table's name and form. `Value` is the type of its rows. */
+export interface Table<Value, RowKey extends Key = Uint8Array> {
+  readonly name: string
+  /** `record`: msgpack. `bytes`: the row is its bytes. */
+  readonly codec: 'record' | 'bytes'
+  /** `bytes` keys sort as their bytes do. */
+  readonly keys: 'bytes' | 'text'
+  /** See `recordTable`. */
+  readonly shapes: readonly (readonly string[])[]
+  /** For the compiler only. */
+  readonly types?: (value: Value, key: RowKey) => void
+}
+
+/**
+ * A table of msgpack records under binary keys.
+ *
+ * `shapes` are the member names, in order, of records that the table often holds. Those records are stored without their
+ * names: a third as long, several times faster to read. Other records are stored with them. Stored records refer to a
+ * shape by its position, so shapes are only ever added, at the end.
+ */
+export function recordTable<Value>(name: string, shapes: readonly (readonly string[])[] = []): Table<Value> {
+  return { name, codec: 'record', keys: 'bytes', shapes }
+}
+
+/** A table of a few msgpack records under string keys. */
+export function textKeyTable<Value>(name: string): Table<Value, string> {
+  return { name, codec: 'record', keys: 'text', shapes: [] }
+}
+
+/** A table of bytes under binary keys. */
+export function bytesTable(name: string): Table<Uint8Array> {
+  return { name, codec: 'bytes', keys: 'bytes', shapes: [] }
+}
+
+export interface KeyRange<RowKey extends Key = Uint8Array> {
+  /** The first key; in reverse the last one. It belongs to the range. */
+  readonly start?: RowKey
+  /** Where the range ends; it does not belong to it. */
+  readonly end?: RowKey
+  readonly limit?: number
+  readonly reverse?: boolean
+}
+
+export interface Row<Value, RowKey extends Key = Uint8Array> {
+  readonly key: RowKey
+  readonly value: Value
+}
+
+/** One unchanging, durable state of the store. Valid until: the function that was given it returns. */
+export interface View {
+  /** A copy of the row. */
+  get<Value, RowKey extends Key>(table: Table<Value, RowKey>, key: RowKey): Value | undefined
+  /** The row's bytes. Valid until: the next read. */
+  getVolatile(table: Table<Uint8Array>, key: Uint8Array): Buffer | undefined
+  has<RowKey extends Key>(table: Table<never, RowKey>, key: RowKey): boolean
+  /** Keys in order. Iterate before anything is written to the table. */
+  keys<RowKey extends Key>(table: Table<never, RowKey>, range?: KeyRange<RowKey>): Iterable<RowKey>
+  /** Keys and copies of rows, in order. Iterate before anything is written to the table. */
+  range<Value, RowKey extends Key>(
+    table: Table<Value, RowKey>,
+    range?: KeyRange<RowKey>,
+  ): Iterable<Row<Value, RowKey>>
+  /** How many keys the range has. */
+  count<RowKey extends Key>(table: Table<never, RowKey>, range?: KeyRange<RowKey>): number
+}
+
+/**
+ * A state that is being changed: its reads see its own writes. Its function depends on nothing but the state, what it
+ * closes over, `nowMs` and the randomness it was given, so that it can run again.
+ */
+export interface Change extends View {
+  /** The one instant of the whole change, milliseconds since 1970. */
+  readonly nowMs: number
+  put<Value, RowKey extends Key>(table: Table<Value, RowKey>, key: RowKey, value: Value): void
+  remove<RowKey extends Key>(table: Table<never, RowKey>, key: RowKey): void
+  /** Tells `happening` to the subscribers once the change is durable. */
+  happened(happening: Happening): void
+  /** Runs `write` when the change's function has returned, as a part of the change. */
+  atEnd(write: () => void): void
+  /** What `owner` keeps for the length of this change; `make` makes it. */
+  local<Value>(owner: object, make: () => Value): Value
+}
+
+export type OnHappened = (happening: Happening) => void
+
+/** Called with the key of a row: when a change writes it, and once that change is durable or has failed. */
+export interface RowWatcher {
+  readonly onWriting: (key: Uint8Array) => void
+  readonly onSettled: (key: Uint8Array) => void
+}
+
+export interface Store {
+  /**
+   * Runs `write` on the newest state and resolves with its result once that is durable. Changes run in the order of the
+   * calls. When `write` throws, the store stays byte for byte as it was and the promise rejects with what was thrown.
+   * `atMs` is the change's instant, by default that of the store's clock when `write` runs.
+   *
+   * Throws STORE_UNAVAILABLE: the write failed; the store is as it was.
+   */
+  change<Result>(write: (change: Change) => Result, atMs?: number): Promise<Result>
+  /** What `read` returns, which must be read to its end there: the view ends with the call. */
+  view<Result>(read: (view: View) => Result): Result
+  /** Calls `listener` with what durable changes said has happened, in order, before their promises resolve. */
+  subscribe(listener: OnHappened): void
+  /** Watches the rows of a table of records, for values in memory that are made of them. */
+  watch(table: Pick<Table<never>, 'name'>, watcher: RowWatcher): void
+}
