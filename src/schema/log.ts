@@ -32,7 +32,7 @@ export const GetPublicKeysReply = Type.Object({
   }),
 })
 
-/** What `formatKeyHistory` writes. */
+/** Written by `formatKeyHistory`. */
 export const GetKeyHistoryReply = Type.Object({
   entries: Type.Array(Type.Object({ index: Decimal, publicKey: PublicKey, proof: Proof }), {
     description: 'Every key that was logged under this hash, oldest first',

@@ -2,8 +2,8 @@
  * JSON text to values, without the losses of `JSON.parse` (contract 1.2, 1.3): an integer that a double can't hold
  * becomes a bigint, an object with one member twice is refused, and so is a string with half a character in it.
  *
- * One look at the text tells what it needs. `JSON.parse` reads nearly all bodies; lossless-json is several times
- * slower and reads those with sixteen digits in a row outside strings, and those with an escape in a member's name: from
+ * One look at the text picks the parser. `JSON.parse` reads nearly all bodies; lossless-json is several times slower
+ * and reads those with sixteen digits in a row outside strings, and those with an escape in a member's name: from
  * Node 24 on `JSON.parse` can take such a name for that of another object's member (`{"a":1,"\\":2}` read before
  * `{"a":1,"\u0062":2}`).
  */
@@ -42,7 +42,7 @@ function parseNumber(text: string): unknown {
   return LONG_INTEGER.test(text) && !Number.isSafeInteger(Number(text)) ? BigInt(text) : Number(text)
 }
 
-/** What a text looks like from outside its strings; for text that is not JSON any figures will do. */
+/** A text's outline outside its strings; for text that is not JSON any figures will do. */
 interface Sketch {
   /** The deepest nesting of brackets. */
   readonly depth: number

@@ -2,13 +2,13 @@
 
 import Type, { type TObject } from 'typebox'
 
-/** Of a query that may say more. */
+/** Members of a query that may have more. */
 export const PAGE_MEMBERS = {
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, description: 'Left out: 50' })),
   cursor: Type.Optional(Type.String({ maxLength: 64, description: 'The `nextCursor` of the page before' })),
 }
 
-/** Of every list. */
+/** The query of every list. */
 export const PageQuery = Type.Object(PAGE_MEMBERS)
 
 /** A page of such items. */

@@ -49,7 +49,10 @@ function decodePercent(text: string, pointer: string): string {
   }
 }
 
-/** What a text stands for where the schema expects this. What it can't stand for stays text, and is refused there. */
+/**
+ * The value that a text stands for where the schema expects this. A text without such a value stays text, and is
+ * refused there.
+ */
 function textValue(schema: TSchema, text: string): unknown {
   if (Type.IsArray(schema)) return text.split(',').map(element => textValue(schema.items, element))
   if (Type.IsInteger(schema)) return INTEGER_FORM.test(text) ? Number(text) : text

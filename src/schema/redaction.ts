@@ -15,7 +15,7 @@ export function redactedJson(body: Uint8Array): string | undefined {
   }
 }
 
-/** What follows the question mark of an address. */
+/** The part of an address after the question mark. */
 export function redactedQuery(query: string): string {
   return query
     .split('&')
@@ -47,7 +47,7 @@ function withoutSecrets(value: unknown, isHidden: boolean): unknown {
   return Object.fromEntries(members)
 }
 
-/** By its name, also one that the API does not know: whoever misspells `accessToken` has sent one all the same. */
+/** Judged by its name, even one that the API does not know: a misspelt `accessToken` still holds a token. */
 function isSecret(name: string): boolean {
   return SUSPICIOUS.test(name) && !SHOWN.has(name)
 }
@@ -73,7 +73,7 @@ function printed(value: unknown, indent: string): string {
 }
 
 const SUSPICIOUS = /token|otp|code|key|secret|passw|auth|nonce|credential|signature|cookie|^pin$/i
-/** What these hold is public, or no secret. */
+/** Public, or no secret. */
 const SHOWN: ReadonlySet<string> = new Set([
   ...['publicKey', 'publicKeyHash', 'publicKeyHashs', 'publicKeyIndex', 'vkey', 'vrfPublicKey'],
   ...[

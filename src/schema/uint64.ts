@@ -20,7 +20,7 @@ export function isUint64Schema(schema: TSchema): boolean {
   return (schema as { toJSON?: unknown }).toJSON === bothForms
 }
 
-/** The bigint that a value from the wire stands for. What is no id stays as it is, for the schema to refuse. */
+/** The bigint that a value from the wire stands for. Any other value stays as it is, for the schema to refuse. */
 export function readUint64(value: unknown): unknown {
   if (typeof value === 'string') return FORM.test(value) ? BigInt(value) : value
   return Number.isSafeInteger(value) ? BigInt(value as number) : value

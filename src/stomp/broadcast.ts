@@ -23,7 +23,7 @@ export class Broadcast {
     return this.#template.isText
   }
 
-  /** The MESSAGE for a subscription; nobody writes to it, since others may get the same one. */
+  /** The MESSAGE for a subscription. Read only: several receivers may share the bytes. */
   encode(head: SubscriptionHead): Buffer {
     if (head !== this.#lastHead || this.#lastFrame === undefined) {
       this.#lastFrame = this.#template.encode(head, this.messageId)

@@ -1,13 +1,13 @@
 /**
- * Destinations and what they stand for (contract 7.2, 14), by their names alone; whether somebody may use one is for
- * whoever knows the call. Names follow Spring's conventions, with the aliases that clients of that family write.
+ * Destinations and their meaning (contract 7.2, 14), by name alone; permission is for the caller to check. Names
+ * follow Spring's conventions, with the aliases that clients of that family write.
  */
 
 /** The operations of a call that may be sent over STOMP; each has a twin among the HTTP operations. */
 export type CallCommandName = 'accept-rejoin' | 'keys' | 'ringing' | 'decline' | 'leave'
 
 export type Destination =
-  /** Of the own device's inbox: `calls`, `contacts`, `account`, or `dev.` and a name. */
+  /** A queue of the device's own inbox: `calls`, `contacts`, `account`, or `dev.` and a name. */
   | { readonly kind: 'queue'; readonly queue: string }
   | { readonly kind: 'errors' }
   /** `callId` is a uint64, decimal. */
@@ -15,17 +15,17 @@ export type Destination =
   | { readonly kind: 'call-command'; readonly callId: string; readonly command: CallCommandName }
   | { readonly kind: 'dev-topic'; readonly name: string }
 
-/** Somebody else's, or a pattern: alike whether there is something behind it or not. */
+/** Another user's destination, or a pattern: the same fault whether it exists or not. */
 export type DestinationFault = 'unknown' | 'foreign' | 'wildcard'
 
 export interface DestinationReader {
-  /** The decimal id of the one who asks. */
+  /** The reader's id in decimal. */
   readonly userId: string
   /** Whether there are topics and queues to try things with. */
   readonly isDevelopment: boolean
 }
 
-/** What a destination stands for to one user. It is taken as it is, never trimmed or decoded. */
+/** A destination's meaning to one user. Taken as it is, never trimmed or decoded. */
 export function parseDestination(text: string, reader: DestinationReader): Destination | DestinationFault {
   const own = OWN_QUEUES.get(text)
   if (own !== undefined) return own
@@ -96,7 +96,7 @@ function appDestination(rest: readonly string[]): Destination | DestinationFault
 }
 
 function isCallId(text: string): boolean {
-  // Of as many digits, the greater text is the greater number.
+  // With equally many digits, the greater text is the greater number.
   return CALL_ID.test(text) && (text.length < UINT64_MAX.length || text <= UINT64_MAX)
 }
 
@@ -108,7 +108,7 @@ function isDevelopmentName(name: string): boolean {
   return DEVELOPMENT_NAME.test(name)
 }
 
-/** What nearly every subscription is to; to take such a name apart takes as long as the rest of a SUBSCRIBE. */
+/** Nearly every subscription names one of these; parsing such a name takes as long as the rest of a SUBSCRIBE. */
 const OWN_QUEUES: ReadonlyMap<string, Destination> = new Map(
   ['calls', 'contacts', 'account'].map(queue => [`/user/queue/${queue}`, { kind: 'queue', queue }]),
 )

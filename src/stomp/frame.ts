@@ -4,7 +4,7 @@
  * names. Octets to frames is `parser.ts`, frames to octets `serializer.ts`.
  */
 
-/** Of equal rank in the code, but not in their rules: 1.0 has neither escapes nor NACK nor heart-beats. */
+/** Equal in the code, but not in their rules: 1.0 has neither escapes nor NACK nor heart-beats. */
 export type StompVersion = '1.0' | '1.1' | '1.2'
 
 export type ClientCommand =

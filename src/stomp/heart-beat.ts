@@ -1,13 +1,13 @@
 /**
  * Heart-beats (STOMP 1.2, "Heart-beating"): what both sides agree on, when our next beat is due and when a silent
- * peer counts as gone. Arithmetic only: whoever owns the clock and the timer wheel asks.
+ * peer counts as gone. Arithmetic only: the caller owns the clock and the timer wheel.
  */
 import { assert } from '../errors.ts'
 import { HEART_BEAT_MS, HEART_BEAT_MS_MAX, HEART_BEAT_MS_MIN } from '../limits.ts'
 import type { StompVersion } from './frame.ts'
 import { FrameRefusal } from './refusal.ts'
 
-/** What was agreed. Zero means never, in both directions. */
+/** The agreed intervals. Zero means never, in both directions. */
 export interface HeartBeat {
   /** We send something at least every so many milliseconds. */
   readonly beatEveryMs: number
@@ -21,8 +21,8 @@ export interface HeartBeat {
  * Agrees with the `heart-beat` header of a CONNECT, `cx,cy` in milliseconds; without one the client neither sends nor
  * wants beats. Throws a `FrameRefusal` unless it is two numbers without sign, blank or leading zero. 1.0 ignores it.
  * Choice: `offerMs` is what we offer in both directions, within the limits of `limits.ts`. We beat at least every
- * `HEART_BEAT_MS_MAX`, which is more often than a client may ask for. A client that promises a beat more rarely than
- * that is asked for none: nobody could wait for it, and to cut it sooner would break what it was promised.
+ * `HEART_BEAT_MS_MAX`, which is more often than a client may ask for. A client that offers rarer beats than that is
+ * asked for none: the server could not wait for them, and cutting the client sooner would break the agreement.
  */
 export function negotiateHeartBeat(
   header: string | undefined,
@@ -51,7 +51,7 @@ export function silentAtMs(heartBeat: HeartBeat, heardAtMs: number): number {
   return heartBeat.silenceMsMax === 0 ? Infinity : heardAtMs + heartBeat.silenceMsMax
 }
 
-/** The only beat there is: a single LF. Shared by all who send it; nobody writes to it. */
+/** The only beat there is: a single LF. Shared by all senders and never written to. */
 export const BEAT: Uint8Array = Uint8Array.of(0x0a)
 
 function parseHeartBeat(header: string): [number, number] {

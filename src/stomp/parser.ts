@@ -1,11 +1,11 @@
 /**
  * Octets to frames (STOMP 1.2, "Augmented BNF"), in whatever pieces they come: a push parser that is fed chunks and
- * asked for frames one at a time, so that its owner can stop between two of them. Versions differ in escapes only; the
- * owner sets `version` as soon as it has negotiated one, before it asks for the next frame.
+ * asked for frames one at a time, so that its owner can stop between two of them. Versions differ in escapes only;
+ * the owner sets `version` as soon as it has negotiated one, before it asks for the next frame.
  *
  * Everything is refused at the first octet that cannot be right, and where that is does not depend on how the octets
- * were cut. What a frame holds before it is complete is bounded by its limits and grows with what has come, never
- * with what was announced.
+ * were cut. An incomplete frame's memory is bounded by its limits and grows with the octets received, never with an
+ * announced length.
  *
  * Choices, where STOMP is silent or left to the server: CRLF ends a line in every version; NULs between frames are
  * skipped; NUL inside the header block, so also a block that no empty line closes, is refused; a value may hold raw
@@ -28,7 +28,7 @@ import { WordTable } from './word-table.ts'
 export class StompParser {
   /** The rules for what comes next; undefined until a CONNECT has been read, and nothing is unescaped so far. */
   version: StompVersion | undefined = undefined
-  /** Octets of a frame, command to NUL, which is not counted. Raised by the owner once somebody has signed in. */
+  /** Octets of a frame from command to NUL, exclusive. The owner raises it after CONNECT. */
   frameBytesMax: number = FRAME_BYTES_BEFORE_CONNECT_MAX
 
   #chunk: Buffer = NO_BYTES
@@ -46,7 +46,10 @@ export class StompParser {
   // The line or body that is being read, as far as it came in earlier chunks.
   #held: Buffer = NO_BYTES
   #heldBytes = 0
-  /** Of the line: where its first colon is, whether an octet is a backslash, above 0x7F, or a CR at the very end. */
+  /**
+   * Facts about the line: where its first colon is; whether it holds a backslash or an octet above 0x7F, or ends in
+   * CR.
+   */
   #colonAt = UNKNOWN
   #seen = 0
 
@@ -189,7 +192,7 @@ export class StompParser {
       name ??= this.#unescape(bytes.toString('utf8', start, colon))
       value = this.#unescape(bytes.toString('utf8', colon + 1, end))
     }
-    // Of repeated headers the first one counts.
+    // The first of repeated headers counts.
     if (name === 'content-length' && this.#contentLength === UNKNOWN) {
       this.#contentLength = this.#parseContentLength(value)
     }
@@ -290,7 +293,7 @@ export class StompParser {
     const bytes = this.#heldBytes + end - start
     if (bytes > this.#held.length) {
       const wider = Math.max(bytes, Math.min(bytesMax, Math.max(HELD_BYTES_MIN, this.#held.length * 2)))
-      // From Node's pool: a slab shared with others may live longer, but a frame in two chunks costs half as much.
+      // From Node's pool: a shared slab may live longer, but a frame in two chunks costs half as much.
       const held = Buffer.allocUnsafe(wider)
       this.#held.copy(held, 0, 0, this.#heldBytes)
       this.#held = held
@@ -379,7 +382,7 @@ const NUL = 0x00
 const LF = 0x0a
 const DIGIT_0 = 0x30
 
-// What an octet is to a line. The three that are bits are remembered to the end of it.
+// An octet's class within a line. The three that are bits are remembered to the line's end.
 const IS_PLAIN = 0
 const ENDS_IN_CR = 1
 const HAS_BACKSLASH = 2

@@ -1,6 +1,6 @@
 /**
- * Why a frame is refused before anybody acts on it. The session answers with an ERROR frame and closes; nothing that
- * the peer sends afterwards is read. A refusal names our rule and its limit, and nothing that the peer sent.
+ * Why a frame is refused before it takes effect. The session answers with an ERROR frame and closes; nothing that the
+ * peer sends afterwards is read. A refusal names our rule and its limit, and nothing that the peer sent.
  */
 import { SignalError } from '../errors.ts'
 

@@ -44,8 +44,8 @@ export class SubscriptionHead {
 }
 
 /**
- * A message to any number of subscriptions. What is the same for all of them is encoded once per version; a receiver
- * costs one buffer, one short string and one copy of the rest.
+ * A message to any number of subscriptions. The common part is encoded once per version; a receiver costs one buffer,
+ * one short string and one copy of the rest.
  */
 export class MessageTemplate {
   /** Whether it may travel as a text WebSocket message; otherwise as a binary one. */
@@ -97,7 +97,7 @@ export class MessageTemplate {
     }
   }
 
-  /** What follows the line of `message-id`: the other headers, the body, the NUL. */
+  /** The rest after the line of `message-id`: the other headers, the body, the NUL. */
   #encodeTail(version: StompVersion): Buffer {
     return joinFrame(`${escapedLines(this.#headers, version)}${lengthLine(this.#body)}\n`, this.#body)
   }

@@ -5,7 +5,7 @@
 import type { StompVersion } from './frame.ts'
 import { SubscriptionHead } from './serializer.ts'
 
-/** What a subscription is called, and how its MESSAGEs begin. */
+/** A subscription's name, and the start of its MESSAGEs. */
 export interface NamedHead {
   /** Undefined for a 1.0 client that gave none. */
   readonly id: string | undefined

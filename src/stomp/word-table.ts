@@ -9,7 +9,7 @@ import { assert } from '../errors.ts'
 export class WordTable<Word extends string> {
   readonly #slots: (Word | undefined)[] = new Array(SLOTS).fill(undefined)
 
-  /** Of ASCII words, none of them empty. */
+  /** Takes ASCII words, none of them empty. */
   constructor(words: readonly Word[]) {
     for (const word of words) {
       const slot = slotOf(word.length, word.charCodeAt(0), word.charCodeAt(word.length - 1))

@@ -11,7 +11,7 @@ export interface BodyHeaders {
   readonly contentLength: string
   readonly contentType: string
   readonly contentEncoding: string
-  /** What is wrong with the headers that say where the request ends, as a sentence; undefined when nothing is. */
+  /** The fault in the headers that say where the request ends, as a sentence; undefined when there is none. */
   readonly fault: string | undefined
 }
 
@@ -37,7 +37,7 @@ export function upgradeFault(req: uWS.HttpRequest): string | undefined {
   return isEmpty ? undefined : 'a WebSocket upgrade has no body'
 }
 
-// What `keepHeader` keeps of a request: a function of its own for each would cost more than it does.
+// Fields that `keepHeader` fills for a request: a closure for each request would cost more.
 let lengths = 0
 let codings = 0
 let hosts = 0

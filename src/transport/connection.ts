@@ -14,7 +14,7 @@ export interface Connection {
   /** The Authorization header of the WebSocket upgrade; empty for none. A secret. */
   readonly authorization: string
   /**
-   * Queues a whole frame. Its bytes must not change until the loop turn is over; the same bytes may be sent to many.
+   * Queues a whole frame. Its bytes must not change until the loop turn ends; the same bytes may be sent to many.
    * `isText` chooses the kind of WebSocket message, and the bytes of a text message have to be UTF-8; a client that
    * speaks in binary messages gets everything in them.
    *
@@ -33,12 +33,9 @@ export interface Connection {
   close(): void
 }
 
-/** What a connection tells its session. What these throw ends the connection with 1011. */
+/** Events from a connection to its session. A throw in one ends the connection with 1011. */
 export interface ConnectionEvents {
-  /**
-   * The next bytes, cut anywhere, never empty. They are lent: after the return they are somebody else's, so they are
-   * parsed or copied at once.
-   */
+  /** The next bytes, cut anywhere, never empty. They are lent: parse or copy them before returning. */
   onBytes(bytes: Uint8Array): void
   /**
    * The kernel has taken bytes that it had left at the end of an earlier turn, or some of `BACKLOG_BYTES` and more;

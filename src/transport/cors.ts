@@ -37,7 +37,7 @@ const LOOPBACK_ORIGIN =
 /** The header that makes an OPTIONS request a preflight (Fetch standard, 4.8). */
 export const PREFLIGHT_MARK = 'access-control-request-method'
 
-/** What a preflight of an allowed origin is told. Two hours are the longest that Chromium remembers. */
+/** The reply to a preflight of an allowed origin. Two hours are the longest that Chromium remembers. */
 export const PREFLIGHT_HEADERS: readonly (readonly [string, string])[] = [
   ['Access-Control-Allow-Methods', 'GET, POST, PUT, DELETE'],
   ['Access-Control-Allow-Headers', 'authorization, content-type, idempotency-key, x-client-version'],

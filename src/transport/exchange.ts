@@ -27,7 +27,7 @@ import type { TitleLanguage } from './problem-titles.ts'
 import type { RemoteAddresses } from './remote-address.ts'
 import { fillPath, type Match, type Router, type Target } from './router.ts'
 
-/** What the exchanges of one server share. */
+/** Shared by the exchanges of one server. */
 export interface ExchangeWorld {
   readonly parts: HttpServerParts
   readonly router: Router
@@ -62,7 +62,7 @@ export class Exchange implements HttpRequest {
   #allowedOrigin: string
   /** Until `start` returns, and the socket is corked as long. */
   #req: uWS.HttpRequest | undefined
-  /** What is asked for of `req` once it is gone. */
+  /** The parts of `req` needed once it is gone. */
   #kept: KeptOfRequest | undefined
   #network: string | undefined
   #match: Match | undefined
@@ -122,7 +122,7 @@ export class Exchange implements HttpRequest {
     return name => this.#header(name)
   }
 
-  /** Read from the socket when somebody asks: that alone is a tenth of a lookup (bench/lookup.ts). */
+  /** Read from the socket only on demand: that alone is a tenth of a lookup (bench/lookup.ts). */
   get network(): string {
     this.#network ??= this.#world.addresses.ofPeer(this.#res)
     return this.#network
@@ -168,7 +168,7 @@ export class Exchange implements HttpRequest {
     return this.#req?.getHeader(name) ?? this.#kept?.headers?.[at] ?? ''
   }
 
-  /** Of a refusal; undefined where there is only one. */
+  /** The language of a refusal; undefined where there is only one. */
   get #language(): TitleLanguage | undefined {
     const header = this.#kept?.acceptLanguage ?? this.#req?.getHeader('accept-language') ?? ''
     return this.#world.parts.languageOf?.(header)
@@ -244,7 +244,7 @@ export class Exchange implements HttpRequest {
       if (this.#isOver) return
       length += chunk.byteLength
       if (length > bytesMax) return this.#fail(bodyTooLarge(bytesMax))
-      // uWebSockets takes the chunk's memory back on return, and whoever is shown the request comes later.
+      // uWebSockets takes the chunk's memory back on return, and `onServed` runs later.
       const isShown = this.#world.parts.onServed !== undefined
       const bytes = new Uint8Array(chunk)
       if (isLast && chunks.length === 0) return this.#handle(route, isShown ? bytes.slice() : bytes)

@@ -1,6 +1,6 @@
 /**
  * gRPC over grpc-js: KTService.Register, who may call it (LOG 5, contract 9), and the status codes it answers with.
- * What registering means is handed in.
+ * The caller hands in the registration itself.
  */
 
 // Before grpc-js, which reads its ciphers when it is loaded.
@@ -216,7 +216,7 @@ const KT_SERVICE = {
     requestStream: false,
     responseStream: false,
     requestSerialize: (bytes: Uint8Array) => Buffer.from(bytes),
-    // What can't be parsed is the caller's fault; grpc-js would answer INTERNAL.
+    // Bytes that can't be parsed are the caller's fault; grpc-js would answer INTERNAL.
     requestDeserialize: (bytes: Buffer) => bytes,
     responseSerialize: (bytes: Uint8Array) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length),
     responseDeserialize: (bytes: Buffer) => bytes,

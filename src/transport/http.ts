@@ -23,15 +23,15 @@ export interface HttpRequest {
   readonly path: string
   /** The values of the route's `{name}` segments, in their order, percent-decoded. */
   readonly params: readonly string[]
-  /** What follows the question mark, as it was sent; empty for none. */
+  /** The text after the question mark, as sent; empty for none. */
   readonly query: string
   readonly requestId: string
   readonly contentType: string
   /** A header that the route names in `headers`, by its lower-case name; empty when it was not sent. */
   readonly header: (name: string) => string
-  /** Where the client is, seen through trusted proxies, as `networkOf` has it. To be read before the answer. */
+  /** The client's network, seen through trusted proxies (see `networkOf`). Valid until: the answer. */
   readonly network: string
-  /** Empty for none. To be read before the handler returns: its memory goes back then. */
+  /** Empty for none. Valid until: the handler returns, when its memory goes back. */
   readonly body: Uint8Array
 }
 
@@ -66,7 +66,7 @@ export interface HttpRoute {
   readonly handle: (request: HttpRequest) => HttpAnswer | Promise<HttpAnswer>
 }
 
-/** What a log line says of a request that was refused. */
+/** A refused request, for its log line. */
 export interface RefusedRequest {
   readonly requestId: string
   readonly method: string
@@ -76,21 +76,21 @@ export interface RefusedRequest {
   readonly pointer: string | undefined
 }
 
-/** A request and its answer, for whoever shows them to a developer. */
+/** A request and its answer, for the development console. */
 export interface ServedRequest {
   /** Stands for the request: the `HttpRequest` that its handler was given. */
   readonly token: object
   readonly requestId: string
   readonly method: string
   readonly path: string
-  /** What follows the question mark. */
+  /** The text after the question mark. */
   readonly query: string
   /** The route's path; `none` where there is no route. */
   readonly route: string
   readonly contentType: string
   readonly body: Uint8Array
   readonly status: number
-  /** Of a refusal; also of a preflight whose origin may not call. */
+  /** A refusal's code; also set for a preflight whose origin may not call. */
   readonly code: ErrorCode | undefined
   readonly pointer: string | undefined
   readonly seconds: number
@@ -98,7 +98,7 @@ export interface ServedRequest {
   readonly answer: string | Uint8Array
 }
 
-/** What a request counts against before its body is read. */
+/** The rate that a request counts against before its body is read. */
 export type AdmissionScope = 'log-files' | 'lookup' | 'request'
 
 /** Paths of PEM files. */
@@ -115,7 +115,7 @@ export interface HttpServerParts {
   readonly admit?: (network: string, scope: AdmissionScope) => number
   /** The language for a peer whose Accept-Language this is; English where it is left out. */
   readonly languageOf?: (acceptLanguage: string) => TitleLanguage
-  /** What addresses are counted against, for those who are not admitted to read. */
+  /** Rates for addresses that are not admitted to read. */
   readonly admissionRates?: Readonly<Record<AdmissionScope, Quota>>
   /** Addresses and ranges of proxies whose X-Forwarded-For is believed; none where it is left out. */
   readonly trustedProxies?: readonly string[]
@@ -200,7 +200,7 @@ export class HttpServer {
       throw error
     }
     this.#apps.push(app)
-    // What has connected by now is let in; closing the socket would reset it.
+    // Let connections made by now in; closing the socket would reset them.
     await setImmediate()
     for (const { socket } of before) uWS.us_listen_socket_close(socket)
   }
@@ -271,8 +271,9 @@ function listenOn(app: uWS.TemplatedApp, host: string, port: number): Promise<Li
 }
 
 /**
- * Rejects when somebody answers at the port: another process with uWebSockets would share it. Not its own option
- * against sharing, which also refuses a port whose old connections the kernel remembers: a restart failed for a minute.
+ * Rejects when the port answers: another process with uWebSockets would share it. `Choice:` not uWebSockets' own
+ * option against sharing, which also refuses a port whose old connections the kernel remembers: a restart failed for
+ * a minute.
  */
 async function assertFree(host: string, port: number): Promise<void> {
   const answers = await new Promise<boolean>(resolve => {

@@ -1,6 +1,6 @@
 /**
  * Serves the log's public files (c2sp.org/tlog-tiles) by the rules of HTTP caching: ETag and If-None-Match, HEAD,
- * gzip where it is asked for and worth it. Which file a path names is decided by whoever hands in `findFile`.
+ * gzip where it is asked for and worth it. The caller's `findFile` decides which file a path names.
  */
 
 import type uWS from 'uWebSockets.js'
@@ -8,7 +8,7 @@ import { HSTS } from './answer-head.ts'
 import { FILE_PREFLIGHT_HEADERS, PREFLIGHT_MARK } from './cors.ts'
 
 export interface PublicFile {
-  /** To be sent at once: the bytes may be the store's, until its next read. */
+  /** Send at once: the bytes may belong to the store, until its next read. */
   readonly bytes: string | Uint8Array
   readonly contentType: string
   readonly cacheControl: string

@@ -15,7 +15,7 @@ export interface WrittenConnection extends Connection {
 }
 
 export interface OpenConnectionsOptions {
-  /** Nine tenths of the files that the process may open where it is left out: the store and others need some. */
+  /** Default: nine tenths of the files that the process may open; the store and the other sockets need some. */
   readonly connectionsMax?: number
   /** `BUFFERED_BYTES_MAX` where it is left out. */
   readonly bufferedBytesMax?: number
@@ -110,7 +110,7 @@ export class OpenConnections implements Iterable<Connection> {
 
   readonly #writeDue = (): void => {
     const end = Math.min(this.#due.length, this.#writtenCount + WRITES_PER_TURN_MAX)
-    // A close that a write leads to may add others to the list.
+    // A close caused by a write may extend the list.
     while (this.#writtenCount < end) this.#due[this.#writtenCount++]!.writeQueued()
     if (this.#writtenCount < this.#due.length) {
       setImmediate(this.#writeDue)
@@ -147,7 +147,7 @@ function openFilesMax(): number {
   }
 }
 
-/** Sockets written before others are read again: 2 to 4 ms, as each costs a call of the kernel. */
+/** Sockets written before the server reads again: 2 to 4 ms, as each costs a system call. */
 const WRITES_PER_TURN_MAX = 500
 const FILES_SHARE = 0.9
 const OPEN_FILES_USUAL = 1_024

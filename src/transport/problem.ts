@@ -160,5 +160,5 @@ const UPGRADE_HEADERS: readonly [string, string][] = [
   ['Connection', 'Upgrade'],
   ['Sec-WebSocket-Version', '13'],
 ]
-/** What a caller waits after a 503 that does not say how long. */
+/** The wait after a 503 that does not say how long. */
 const RETRY_SECONDS = 1

@@ -12,7 +12,7 @@ import type { Accept, Connection, ConnectionEvents } from './connection.ts'
 import { idSequence } from './id-sequence.ts'
 import type { OpenConnections } from './open-connections.ts'
 
-/** What the connections of one listener share. */
+/** Shared by the connections of one listener. */
 export interface ConnectionHouse {
   readonly accept: Accept
   readonly connections: OpenConnections
@@ -75,7 +75,7 @@ export abstract class QueuedConnection implements Connection {
     this.onOver(CODE_BROKEN)
   }
 
-  /** Gives the connection a session. To be called once, before anything else happens to it. */
+  /** Gives the connection a session. Call once, before anything else happens to it. */
   open(): void {
     const { accept, connections } = this.#house
     connections.add(this)
@@ -180,7 +180,7 @@ export abstract class QueuedConnection implements Connection {
   }
 }
 
-/** What `write` returns when the receiver would miss a frame. */
+/** Returned by `write` when the receiver would miss a frame. */
 export const DROPPED = -1
 
 /** Close codes of RFC 6455, 7.4.1: none was given, the connection broke, a fault of ours. */

@@ -22,21 +22,21 @@ export class RemoteAddresses {
     }
   }
 
-  /** The client's network, as `networkOf` has it. To be asked before the request's callback returns. */
+  /** The client's network (see `networkOf`). Valid until: the request's callback returns. */
   of(res: uWS.HttpResponse, req: uWS.HttpRequest): string {
     const peer = peerOf(res)
     const isForwarded = this.areForwarded && this.#isTrusted(peer)
     return networkOf(isForwarded ? this.clientBehind(peer, forwardedFor(req)) : peer)
   }
 
-  /** That of the other end of the connection, likewise. To be asked before it is closed. */
+  /** Likewise the network of the connection's other end. Valid until: it is closed. */
   ofPeer(res: uWS.HttpResponse): string {
     return networkOf(peerOf(res))
   }
 
   /**
    * The first address that is no trusted proxy's, from the peer's own backwards through `hops`, the list that each
-   * proxy has added its own peer to. What can't be read ends the walk: whoever wrote it is not to be believed further.
+   * proxy has added its own peer to. An unreadable hop ends the walk: its writer can't be trusted further.
    */
   clientBehind(peer: Uint8Array, hops: readonly string[]): Uint8Array {
     let client = peer

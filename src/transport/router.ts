@@ -1,13 +1,13 @@
 /**
  * Which route serves a path (contract 1.1): its canonical path, the other spellings that a route carries, and
- * `/api/X` for every `/app/api/X` that has no route of its own. What comes after sees the canonical route only.
+ * `/api/X` for every `/app/api/X` that has no route of its own. Later steps see the canonical route only.
  */
 
 import { assert } from '../errors.ts'
 import { PATH_CHARS_MAX } from '../limits.ts'
 import type { HttpRoute } from './http.ts'
 
-/** What is served at a path. */
+/** The route at a path. */
 export interface Match {
   /** The canonical path, as the routes have it. */
   readonly path: string
@@ -32,7 +32,7 @@ interface Place extends Match {
 export class Router {
   /** Spellings without a `{name}`, by path. */
   readonly #fixed = new Map<string, Place>()
-  /** The others; the first that fits serves. */
+  /** Routes with parameters; the first match serves. */
   readonly #patterns: Place[] = []
 
   constructor(routes: readonly HttpRoute[]) {

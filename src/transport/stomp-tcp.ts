@@ -1,8 +1,8 @@
 /**
  * STOMP over plain TCP, for programs on the same machine and for tests of the protocol alone: one listener, the same
- * connections as over WebSocket. There is no TLS and no Origin here, so whoever starts it gives it a loopback address.
+ * connections as over WebSocket. There is no TLS and no Origin here, so give it a loopback address.
  *
- * A client that shuts down its sending side has left: what was queued for it until then is still written.
+ * A client that shuts down its sending side has left: frames queued for it until then are still written.
  */
 
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'

@@ -1,9 +1,9 @@
 /**
  * WebSocket (RFC 6455) over uWebSockets.js, on the paths that STOMP clients expect and on the listener of HTTP: whose
- * upgrade is accepted, which sub-protocol it gets, and one connection. What the bytes mean is the session's.
+ * upgrade is accepted, which sub-protocol it gets, and one connection. The session gives the bytes their meaning.
  *
- * Upgrades are synchronous; authentication is a matter of STOMP. Pings are answered and sent by uWebSockets and are no
- * sign of life of a STOMP client. A message that is not UTF-8 though it is text, or longer than
+ * Upgrades are synchronous; authentication is a matter of STOMP. Pings are answered and sent by uWebSockets and are
+ * no sign of life of a STOMP client. A message that is not UTF-8 though it is text, or longer than
  * `WEBSOCKET_MESSAGE_BYTES_MAX`, ends the connection there, without a close frame.
  */
 
@@ -21,7 +21,7 @@ import { type ConnectionHouse, DROPPED, QueuedConnection } from './queued-connec
 export interface WebSocketParts {
   readonly accept: Accept
   readonly connections: OpenConnections
-  /** What clients see of the server, such as `https://call.example`; pages from there may connect. */
+  /** The server's public address, such as `https://call.example`; pages from there may connect. */
   readonly publicUrl?: () => string
 }
 
@@ -61,7 +61,7 @@ export function serveWebSockets(
   }
 }
 
-/** What a request to these paths gets that asks for no WebSocket. */
+/** The reply to a plain request on these paths. */
 export const webSocketRoute: HttpRoute = {
   method: 'GET',
   path: '/ws',
@@ -72,7 +72,7 @@ export const webSocketRoute: HttpRoute = {
 }
 
 class WebSocketConnection extends QueuedConnection {
-  /** Not touched once the connection is over: uWebSockets throws then. */
+  /** Not touched once the connection has ended: uWebSockets throws then. */
   #ws!: uWS.WebSocket<Upgraded>
   /** Whether the client speaks in binary messages; undefined until it has said more than a beat. */
   #isBinary: boolean | undefined = undefined
@@ -118,7 +118,7 @@ interface Upgraded {
   readonly connection: WebSocketConnection
 }
 
-// What `sendCorked` sends: a function of its own for each connection and turn would cost more than it does.
+// Sent by `sendCorked`: a closure for each connection and turn would cost more.
 let corked: uWS.WebSocket<Upgraded>
 let corkedFrames: readonly Uint8Array[]
 let areCorkedText: readonly boolean[]
@@ -168,7 +168,7 @@ function upgradeRequired(): SignalError {
  */
 function chooseProtocol(req: uWS.HttpRequest): string {
   const first = req.getHeader('sec-websocket-protocol').trim()
-  // Most offer nothing better; to look at all headers, of which several may be of that name, costs more.
+  // Most clients offer nothing better; reading all headers, since several may have that name, costs more.
   if (first === '' || first === PROTOCOLS[0]) return first
   const offered: string[] = []
   req.forEach((name, value) => {
@@ -191,6 +191,6 @@ const OPTIONS = {
   compression: uWS.DISABLED,
 } satisfies uWS.WebSocketBehavior<Upgraded>
 
-/** What `send` of uWebSockets returns. */
+/** Results of uWebSockets' `send`. */
 const SENT = 1
 const DROPPED_BY_UWS = 2
