@@ -16,7 +16,7 @@ import {
 import { consistencyFromTiles, type FetchTile } from './tile-consistency.ts'
 import type { Refusal } from './verdict.ts'
 
-/** What a store holds for a log. */
+/** A log's stored state. */
 export interface KeptCheckpoint extends SignedCheckpoint {
   /** Notes that the log signed and that could not be compared yet. */
   readonly pending?: readonly string[]
@@ -111,7 +111,7 @@ export class CheckpointPin {
     }
   }
 
-  /** Compares what is pending with the newest checkpoint. What is not answered now stays. */
+  /** Compares pending checkpoints with the newest one. Unanswered ones stay. */
   async #askAgain(
     pending: readonly string[],
     newest: SignedCheckpoint,
@@ -119,7 +119,7 @@ export class CheckpointPin {
     const left: string[] = []
     for (const note of pending) {
       const verdict = verifyCheckpoint(this.#keys, note)
-      // What the log did not sign is no evidence.
+      // A note that the log did not sign is no evidence.
       if (verdict.kind === 'refused') continue
       const outcome = await this.#decide(newest, verdict.checkpoint).catch(() => UNANSWERED)
       if (outcome.kind === 'consistent') continue

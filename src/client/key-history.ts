@@ -1,7 +1,7 @@
 /**
- * The own-key monitor: every key that was ever logged under a device's hash (`POST /api/get-key-history`, contract 9),
- * proven entry by entry and held against the keys the device itself has made. A second key under one hash is a legal
- * tree; nobody but its owner can tell that it is foreign.
+ * The own-key monitor: every key that was ever logged under a device's hash (`POST /api/get-key-history`, contract
+ * 9), proven entry by entry and held against the keys the device itself has made. A second key under one hash is a
+ * legal tree; only its owner can tell that it is foreign.
  */
 import { isOfSameHash } from '../log/vrf.ts'
 import type { LogKeys } from './log-keys.ts'
@@ -42,23 +42,26 @@ export interface LoggedKey {
   readonly publicKey: string
 }
 
-/** Each of these entries is in the log under the one hash, at least one; that there are no others is the server's word. */
+/**
+ * Each of these entries, at least one, is in the log under the one hash; only the server vouches that there are no
+ * more.
+ */
 export interface VerifiedHistory {
   readonly kind: 'verified'
   readonly entries: readonly LoggedKey[]
   readonly checkpoint: SignedCheckpoint
 }
 
-/** What a device finds out about the keys that are logged in its name. */
+/** A device's findings about the keys logged in its name. */
 export type OwnKeys =
   | { readonly kind: 'clean' }
   | {
       readonly kind: 'alert'
       /** Logged, but not by this device: someone can be calling in its name. */
       readonly foreign: readonly LoggedKey[]
-      /** Made by this device, but not logged: others are given no key, or an older one. */
+      /** Made by this device, but not logged: other users get no key, or an older one. */
       readonly missing: readonly string[]
-      /** Own, but not the newest own one, and yet what others are given. */
+      /** Own, but not the newest own key, although other users get it. */
       readonly outdated: readonly LoggedKey[]
     }
 
@@ -94,7 +97,7 @@ export function verifyKeyHistory(
 
 /**
  * Holds what is logged in a device's name against the keys it has made, oldest first, the last being the one in use.
- * `given` is what a lookup gives to others: the newest entry, unless an answer shows otherwise.
+ * `given` is the key that lookups return to other users: the newest entry, unless an answer shows otherwise.
  */
 export function compareOwnKeys(
   entries: readonly LoggedKey[],
@@ -111,7 +114,7 @@ export function compareOwnKeys(
   return { kind: 'alert', foreign, missing, outdated }
 }
 
-/** What was answered is a stranger's JSON until it was looked at. */
+/** The answer is a stranger's JSON until it is checked. */
 function readHistory(history: unknown, vrfHash: string): ParsedResult[] {
   const { entries, treeSize }: Partial<KeyHistory> = { ...(history as object) }
   if (!Array.isArray(entries) || entries.length === 0 || typeof treeSize !== 'string') {
@@ -137,8 +140,8 @@ function oneCheckpoint(results: readonly ParsedResult[]): string {
 }
 
 /**
- * Verifies one VRF proof, which takes milliseconds, and asks of the others only that they are of the same hash. A server
- * can make any number of different proofs for one hash, so to verify each would let it keep a phone busy.
+ * Verifies one VRF proof, which takes milliseconds, and checks only that the rest have the same hash. A server can
+ * make any number of different proofs for one hash, so to verify each would let it keep a phone busy.
  */
 function assertHashes(
   keys: LogKeys,

@@ -1,7 +1,7 @@
 /**
- * Everything an app does with its key transparency log, over `fetch`: look keys up, watch its own, and hold what it is
- * told against what it and others were told before. Nothing is believed that does not verify under the two public keys
- * the client is made with.
+ * Everything an app does with its key transparency log, over `fetch`: look keys up, watch its own, and compare
+ * answers with earlier ones, its own and other clients'. It believes only answers that verify under the two public
+ * keys the client is made with.
  */
 import { LOOKUP_TARGETS_MAX } from '../limits.ts'
 import { CheckpointPin, type CheckpointStore, MemoryStore } from './checkpoint-pin.ts'
@@ -31,7 +31,7 @@ export interface LogClientOptions extends PublishedKeys {
   readonly timeoutMs?: number
 }
 
-/** Nothing could be checked: no network, or the server refused. `code` is that of its problem document. */
+/** Nothing could be checked: no network, or the server refused. `code` comes from its problem document. */
 export interface Unanswered {
   readonly kind: 'unanswered'
   readonly detail: string
@@ -51,7 +51,7 @@ export interface OwnDevice extends HistoryClaim {
   readonly publicKeys: readonly string[]
 }
 
-/** What is logged in the device's name; no checkpoint when the server denies that there is anything. */
+/** The keys logged in the device's name; no checkpoint when the server denies that there are any. */
 export type OwnKeysReport = OwnKeys & {
   readonly entries: readonly LoggedKey[]
   readonly checkpoint?: SignedCheckpoint
@@ -123,7 +123,7 @@ export class LogClient {
     return this.#fitting(verifyCheckpoint(this.#keys, note), 0)
   }
 
-  /** The highest checkpoint seen: its note is what to give to others for `compareWith`. */
+  /** The highest checkpoint seen: give its note to other clients for `compareWith`. */
   highestCheckpoint(): Promise<SignedCheckpoint | undefined> {
     return this.#pin.highest()
   }
@@ -158,7 +158,7 @@ export class LogClient {
     return (await this.#pin.highest())?.treeSize ?? 0
   }
 
-  /** What verified by itself, once its checkpoint fits those seen before. */
+  /** An answer that verified by itself, once its checkpoint fits the earlier ones. */
   async #fitting<Verified extends { readonly kind: 'verified'; readonly checkpoint: SignedCheckpoint }>(
     verdict: Verified | Refusal,
     floorSize: number,

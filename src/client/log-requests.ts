@@ -1,13 +1,13 @@
 /**
- * The log's HTTP operations as a client uses them, over any `fetch`. What comes back is not verified here, only bounded
- * in time and in bytes. Every operation rejects with `NoAnswer` when nothing came back that could be verified.
+ * The log's HTTP operations as a client uses them, over any `fetch`. Answers are not verified here, only bounded in
+ * time and in bytes. Every operation rejects with `NoAnswer` when nothing came back that could be verified.
  */
 
 import { messageOf } from '../errors.ts'
 import { HASH_BYTES } from '../log/hash.ts'
 import { formatTilePath, TILE_WIDTH, type Tile } from '../log/tile.ts'
 
-/** What is used of the standard `fetch`. */
+/** The part of the standard `fetch` in use. */
 export type Fetch = (url: string, init: FetchInit) => Promise<FetchAnswer>
 
 export interface FetchInit {
@@ -94,7 +94,7 @@ export class LogRequests {
     const path = formatTilePath(tile)
     return this.#request(path, GET, async answer => {
       if (answer.status === 200) return readBytes(answer, TILE_WIDTH * HASH_BYTES)
-      // Who asks has a signed checkpoint that implies the tile, so its absence is an answer, and a wrong one.
+      // The client has a signed checkpoint that implies the tile, so its absence is a wrong answer.
       if (answer.status === 404) return new Uint8Array(0)
       throw new NoAnswer(`${path} answers ${answer.status}`, answer.status)
     })

@@ -22,7 +22,7 @@ export interface Identity {
   readonly deviceId: Uint64
 }
 
-/** What the app knows before it looks at the answer. */
+/** The facts the app knows before it reads the answer. */
 export interface LookupClaim extends Identity {
   /** The hash that was asked for, base64 of 64 bytes. */
   readonly vrfHash?: string

@@ -24,7 +24,7 @@ export interface VerifiedCheckpoint {
   readonly checkpoint: SignedCheckpoint
 }
 
-/** How the tree of a second checkpoint stands to that of a first one. */
+/** How a second checkpoint's tree relates to the first one's. */
 export interface SizeComparison {
   readonly kind: 'same' | 'smaller' | 'larger'
 }

@@ -9,7 +9,7 @@ import { EMPTY_ROOT, equalHashes, HASH_BYTES, type Hash } from '../log/hash.ts'
 import { hashInTile, type Tile, tileOfNode, tileWidth } from '../log/tile.ts'
 import { type Node, type ReadHashes, rootHash, rootNodes } from '../log/tree.ts'
 
-/** What a checkpoint says of a tree: as many entries, under this root (32 bytes). */
+/** A tree's size in entries and its root (32 bytes), from a checkpoint. */
 export interface TreeHead {
   readonly treeSize: number
   readonly rootHash: Hash
@@ -27,7 +27,7 @@ export type TileConsistency =
   | { readonly kind: 'inconsistent'; readonly check: 'tiles' | 'consistency'; readonly detail: string }
 
 /**
- * Checks that the tree of `older` is the beginning of that of `newer`, both heads taken from checkpoints whose
+ * Checks that the tree of `older` is the beginning of `newer`'s tree, both heads taken from checkpoints whose
  * signature held. Fetches each tile that the proof needs once, at most a dozen, side by side, and none for trees of
  * one size. Throws `MALFORMED` when `older` is the larger one, and rejects with whatever `fetchTile` rejects with.
  */
@@ -59,7 +59,7 @@ function compareWithoutTiles(older: TreeHead, newer: TreeHead): TileConsistency 
   return { kind: 'consistent' }
 }
 
-/** The old root is computed from the tiles and not taken for granted, so that a bad tile is told from a bad log. */
+/** The old root is computed from the tiles, not assumed, to distinguish a bad tile from a bad log. */
 function compareInTiles(readHashes: ReadHashes, older: TreeHead, newer: TreeHead): TileConsistency {
   const oldSize = older.treeSize
   const newSize = newer.treeSize

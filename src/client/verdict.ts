@@ -69,7 +69,7 @@ export function during<Value>(check: Check, act: () => Value): Value {
   }
 }
 
-/** What `act` returns, or the refusal of the check that failed in it. */
+/** Returns `act`'s result, or the refusal of the check that failed in it. */
 export function settle<Value>(act: () => Value): Value | Refusal {
   try {
     return act()

@@ -1,6 +1,6 @@
 /**
- * A session with Apple's push service, on one provider of node-apn: with it the library is loaded, which only a server
- * that pushes needs. What it is for, and why it is not left to the library, is said in `apns.ts`.
+ * A session with Apple's push service, on one provider of node-apn: importing it loads the library, which only a
+ * server that pushes needs. `apns.ts` says why the library does not manage sessions itself.
  */
 
 import { once } from 'node:events'

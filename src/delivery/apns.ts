@@ -1,5 +1,5 @@
 /**
- * Push to Apple devices over node-apn. What it adds to the library:
+ * Push to Apple devices over node-apn. It adds to the library:
  *
  * - The library goes on with a session that has fallen silent, and its own timeout leaves it open
  *   (parse-community/node-apn#202). Here the sockets are ours: a send that fails or has no answer in time takes its
@@ -9,7 +9,8 @@
  *   after 50 minutes, and never before 20.
  * - A device token of the other environment is the usual cause of `BadDeviceToken`: it is tried there once.
  *
- * Header and reason names: Apple, "Sending notification requests to APNs", "Handling notification responses from APNs".
+ * Header and reason names: Apple, "Sending notification requests to APNs", "Handling notification responses from
+ * APNs".
  */
 
 import { createPrivateKey } from 'node:crypto'
@@ -50,7 +51,7 @@ export interface ApnsPush {
   readonly payload: Readonly<Record<string, unknown>>
 }
 
-/** What Apple takes of a payload, in bytes of JSON. */
+/** Apple's limit on a payload, in bytes of JSON. */
 export function apnsPayloadBytesMax(pushType: ApnsPush['pushType']): number {
   return pushType === 'voip' ? 5_120 : 4_096
 }

@@ -31,7 +31,7 @@ export interface Senders {
 export interface DeliveryParts {
   readonly senders: Senders
   readonly letters: LetterSettings & { readonly language: Language }
-  /** Of the app, for devices that have not said theirs. */
+  /** The app's own, for devices that have not sent theirs. */
   readonly bundleId?: string | undefined
   readonly nowMs: () => number
   /** Undefined for one that is removed, too. */
@@ -126,7 +126,7 @@ export class Delivery {
     return (await this.#pushToDevice(message)) ?? SKIPPED
   }
 
-  /** Undefined when there is nobody to push to any more, or no token to do it by. */
+  /** Undefined when the device is gone or has no token. */
   async #pushToDevice(message: PushMessage): Promise<DeliveryOutcome | undefined> {
     const { userId, deviceId, notice, expiresAtMs } = message
     const device = this.#addresseeOf(message)
@@ -140,7 +140,7 @@ export class Delivery {
     return fcm && this.#pushByFcm(message, content.members.type, fcm)
   }
 
-  /** The device, unless it is removed or what it would hear is over: nobody's phone rings for a call that has ended. */
+  /** The device, unless it is removed or its news is stale: no phone rings for a call that has ended. */
   #addresseeOf({ userId, deviceId, notice, expiresAtMs, lastTokens }: PushMessage): Device | undefined {
     const { deviceOf, isRinging, nowMs } = this.#parts
     if (nowMs() >= expiresAtMs) return undefined

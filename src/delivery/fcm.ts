@@ -8,7 +8,7 @@ import { type PostResult, post } from './http-post.ts'
 import { Http2Link } from './http2-link.ts'
 import { type DeliveryOutcome, type Retry, reasonWord } from './outcome.ts'
 
-/** What is used of the JSON file that Google gives out. */
+/** The fields in use from Google's JSON file. */
 export interface FcmServiceAccount {
   readonly client_email: string
   /** PEM, PKCS #8, RSA. */
@@ -192,7 +192,7 @@ function signingKey(pem: string): KeyObject {
   throw new Error('private_key of the FCM service account is not an RSA key (PEM)')
 }
 
-/** The `Message` of HTTP v1. What is undefined is left out by `JSON.stringify`. */
+/** The `Message` of HTTP v1. `JSON.stringify` leaves out undefined members. */
 function messageOf({ token, priority, ttlSeconds, collapseKey, notification, channelId, data }: FcmPush) {
   return {
     token,
@@ -221,7 +221,7 @@ function outcomeOf(answer: Answer): DeliveryOutcome {
   if (status >= 200 && status < 300) return { kind: 'sent' }
   const fault = faultOf(answer.body)
   const reason = reasonWord(fault.code, `http-${status}`)
-  // A quota may be that of one device.
+  // A quota may belong to one device.
   if (status === 429) return { ...retryOf(answer, reason), isOfMessage: true }
   if (status === 401 || status >= 500) return retryOf(answer, reason)
   const isGone = fault.code === 'UNREGISTERED' || (status === 400 && fault.isAboutToken)

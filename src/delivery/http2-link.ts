@@ -103,7 +103,7 @@ function exchange(session: ClientHttp2Session, request: Http2Post): Promise<Post
   })
 }
 
-/** Undefined where the session has just ended, or has no number left for a stream. */
+/** Undefined where the session has just ended, or has run out of stream numbers. */
 function streamOf(session: ClientHttp2Session, { path, headers }: Http2Post): ClientHttp2Stream | undefined {
   try {
     return session.request({ ':method': 'POST', ':path': path, ...headers })

@@ -142,7 +142,7 @@ function outcomeOf(error: unknown): DeliveryOutcome {
   return { kind: 'retry', reason: reasonWord(code, 'network') }
 }
 
-/** What nodemailer puts on an error: its own code, and the server's reply with the command that got it. */
+/** Fields that nodemailer puts on an error: its own code, and the server's reply with the refused command. */
 interface SmtpError {
   readonly code?: string
   readonly command?: string

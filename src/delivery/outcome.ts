@@ -21,7 +21,7 @@ export type DeliveryOutcome =
    */
   | { readonly kind: 'token-gone'; readonly reason: string; readonly sinceMs?: number }
 
-/** Nobody needs the message any more, or nothing leads to its device: no sender was asked. */
+/** The message has become pointless, or its device can't be reached: no sender was asked. */
 export interface Skipped {
   readonly kind: 'skipped'
 }
@@ -34,7 +34,7 @@ export interface Retry {
   readonly afterMs?: number
   /** How often it is tried in all, where that is less than usual. */
   readonly triesMax?: number
-  /** Others may get through now; left out, no message would. */
+  /** Other messages may get through now; when absent, none would. */
   readonly isOfMessage?: true
 }
 

@@ -22,14 +22,14 @@ export interface Ring extends Words {
   readonly members: PushMembers
 }
 
-/** The app is told, the person is not: the phone stops ringing. */
+/** Reaches the app, not the person: the phone stops ringing. */
 export interface Silent {
   readonly kind: 'silent'
   readonly callId: string
   readonly members: PushMembers
 }
 
-/** The person is told. */
+/** Shown to the person. */
 export interface Alert extends Words {
   readonly kind: 'alert'
   readonly badge?: number
@@ -174,7 +174,7 @@ function callerOf({ callerId, callerName, isVideo }: Omit<OverNotice<unknown>, '
   return { callerId: `${callerId}`, callerName, isVideo }
 }
 
-/** What every push of a call has: the device can tell that it is for it, new to it, and in time. */
+/** Common to all call pushes: lets the device see that the push is for it, new to it, and in time. */
 function envelopeOf(notice: Notice, { deviceId, expiresAtMs }: Addressee) {
   return { ...eventOf(notice), deviceId: `${deviceId}`, expiresAt: timeText(expiresAtMs) }
 }

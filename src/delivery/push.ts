@@ -10,12 +10,12 @@ import { type ApnsPush, apnsPayloadBytesMax } from './apns.ts'
 import type { FcmPush } from './fcm.ts'
 import { type Alert, type PushContent, type PushMembers, type Ring, withoutKey } from './push-content.ts'
 
-/** What is pushed, as which event, and for how long. */
+/** A push's content, its event, and its lifetime. */
 export interface Push {
   readonly content: PushContent
   /** 22 base64url characters. */
   readonly eventId: string
-  /** After that nobody needs it, milliseconds since 1970. */
+  /** Milliseconds since 1970; after that the push is pointless. */
   readonly expiresAtMs: number
 }
 
@@ -37,7 +37,7 @@ export function apnsPushOf(device: Device, push: Push, usualBundleId?: string): 
     return {
       ...common,
       ...{ token: apnsVoipToken, topic: `${bundleId}.voip`, pushType: 'voip', priority: 10 },
-      // A phone that was out of coverage for half a minute still rings; the app ends at once what is over by then.
+      // A phone that was out of coverage for half a minute still rings; the app ends a stale call at once.
       expiresAtMs,
       payload: apnsPayload({}, content.members, apnsPayloadBytesMax('voip')),
     }

@@ -57,7 +57,7 @@ export function otpMail(language: Language, { appName, code, minutes }: OtpMail)
   return texts[language]
 }
 
-/** With a code that adds the address to an account: somebody may have talked its owner into telling it. */
+/** Goes with a code that adds the address to an account: a fraudster may have talked the owner into revealing it. */
 export function bindingMail(language: Language, { appName, code, minutes }: OtpMail): MailText {
   const texts: Record<Language, MailText> = {
     en: {
@@ -116,7 +116,7 @@ export interface Notice {
   readonly appName: string
 }
 
-/** To the owner of an address that somebody else asked for, in place of a code. */
+/** Sent instead of a code to the owner of an address that another user tried to add. */
 export function addressTriedNotice(language: Language, { appName }: Notice): MailText {
   const texts: Record<Language, MailText> = {
     en: {

@@ -17,7 +17,7 @@ export class AppleClientSecrets {
   readonly #privateKey: KeyObject
   readonly #audience: string
   readonly #nowMs: () => number
-  /** By client id, of which there are as many as the configuration has. */
+  /** By client id; the configuration bounds their number. */
   readonly #kept = new Map<string, { readonly secret: string; readonly issuedAtMs: number }>()
 
   /** `audience` is Apple's issuer. Throws when the key is not one that Apple issues. */

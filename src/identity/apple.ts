@@ -1,6 +1,6 @@
 /**
  * Sign in with Apple (contract 2.7): verifies identity tokens, exchanges authorization codes, revokes refresh tokens.
- * That token and code are of one person is for the caller to compare.
+ * The caller checks that token and code belong to one person.
  */
 
 import { createHash } from 'node:crypto'
@@ -21,7 +21,7 @@ export interface AppleOptions extends Partial<AppleKey> {
   readonly timeoutMs?: number
 }
 
-/** What Apple gives for an authorization code. */
+/** Apple's answer to an authorization code. */
 export interface AppleGrant {
   readonly subject: string
   /** Revokes the sign-in when the account is deleted. A secret. */
@@ -58,8 +58,8 @@ export class AppleSignIn {
   }
 
   /**
-   * What an identity token proves. The app gave Apple the SHA-256 of `rawNonce` in hexadecimal and the nonce itself
-   * only to us, so whoever sees a token can not use it. Rejects as `IdentityProvider.verify`.
+   * Returns the facts that an identity token proves. The app gave Apple only the hexadecimal SHA-256 of `rawNonce`,
+   * and gave us the nonce itself, so a thief of the token can't use it. Rejects as `IdentityProvider.verify`.
    */
   verify(identityToken: string, { rawNonce }: { readonly rawNonce?: string } = {}): Promise<ProvenIdentity> {
     if (rawNonce === undefined) return this.#provider.verify(identityToken)
@@ -69,9 +69,9 @@ export class AppleSignIn {
   }
 
   /**
-   * Exchanges the authorization code of a native app, which Apple lets do once within five minutes. `clientId` is whom
-   * it was issued to: the audience of the identity token beside it. Rejects with `AUTH_CODE_INVALID` when the code
-   * is not, or no longer, good; `PROVIDER_TOKEN_INVALID` when Apple's answer is for somebody else's app;
+   * Exchanges the authorization code of a native app, which Apple allows once within five minutes. `clientId` is the
+   * app it was issued to: the audience of the identity token beside it. Rejects with `AUTH_CODE_INVALID` when the
+   * code is not, or no longer, good; `PROVIDER_TOKEN_INVALID` when Apple's answer is for another app;
    * `PROVIDER_UNAVAILABLE` when Apple gives no usable answer.
    */
   async exchange(code: string, clientId: string): Promise<AppleGrant> {
@@ -96,8 +96,9 @@ export class AppleSignIn {
   }
 
   /**
-   * Ends the sign-in that a refresh token stands for. `revoked`: it is over, or was; `retry`: Apple could not be
-   * asked; `refused`: Apple will not do it for our key, and asking again would not help. Rejects for none of them.
+   * Ends the sign-in that a refresh token stands for. `revoked`: it has ended, now or before; `retry`: Apple could
+   * not be asked; `refused`: Apple will not do it for our key, and asking again would not help. Rejects for none of
+   * them.
    */
   async revoke(refreshToken: string, clientId: string): Promise<'revoked' | 'retry' | 'refused'> {
     const form = { token: refreshToken, token_type_hint: 'refresh_token' }
@@ -124,7 +125,7 @@ function completeKey({ teamId, keyId, privateKey }: AppleOptions): AppleKey | un
   return { teamId, keyId, privateKey }
 }
 
-/** Whoever signs in need not know whom the server asks, and where; the cause has it. */
+/** Users need not know which host the server asks; the cause has it. */
 function unavailable(cause: Error): SignalError {
   return new SignalError('PROVIDER_UNAVAILABLE', 'Apple did not exchange the authorization code', { cause })
 }

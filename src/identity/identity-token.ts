@@ -14,11 +14,11 @@ import type { ProviderWorld } from './provider-request.ts'
 export interface ProviderOptions extends ProviderKeysOptions {
   /** How requests name the provider, such as `google`. */
   readonly name: string
-  /** Who our apps are to the provider; a token must be meant for one of them. */
+  /** Our apps' ids at the provider; a token must be meant for one of them. */
   readonly clientIds: readonly string[]
 }
 
-/** What a provider's signature vouches for. */
+/** An identity that a provider's signature proves. */
 export interface ProvenIdentity {
   readonly provider: string
   readonly issuer: string
@@ -26,7 +26,7 @@ export interface ProvenIdentity {
   readonly subject: string
   /** The one of our client ids that the token is meant for. */
   readonly audience: string
-  /** As the token has it, not normalized. */
+  /** As in the token, not normalized. */
   readonly email?: string
   readonly isEmailVerified: boolean
   /** A forwarding address made for us, as Apple's relay does. */
@@ -132,7 +132,7 @@ export class IdentityProvider {
   }
 }
 
-/** Section 2: at most 255 ASCII characters. Others would also be one too many ways to write one subject. */
+/** Section 2: at most 255 ASCII characters. Other characters would give one subject several spellings. */
 function subjectOf({ sub }: JWTPayload): string {
   if (typeof sub !== 'string' || !/^[\x20-\x7e]{1,255}$/.test(sub))
     throw invalid('its sub is not 1 to 255 ASCII characters')
@@ -165,7 +165,7 @@ function isIdTokenType(type: string | undefined): boolean {
   return type === undefined || /^(application\/)?jwt$/i.test(type)
 }
 
-/** What is wrong with the nonce of a token, if anything: token and request name the same one, or neither has one. */
+/** The fault in a token's nonce, if any: token and request name the same one, or neither has one. */
 function nonceFault(sent: string | undefined, claim: unknown): string | undefined {
   if (sent === undefined) return claim === undefined ? undefined : 'it has a nonce, and the request has none'
   return isSameNonce(sent, claim) ? undefined : 'its nonce is another one'

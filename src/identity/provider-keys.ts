@@ -1,7 +1,7 @@
 /**
  * The public keys an identity provider signs with: its JWK Set (RFC 7517), fetched when a token needs it and kept.
  *
- * Choice: not `createRemoteJWKSet` of jose. It forgets an old set before it has a new one, so that nobody could sign in
+ * Choice: not `createRemoteJWKSet` of jose. It forgets an old set before it has a new one, so sign-in would fail
  * while the provider is down; it pauses only after fetches that succeeded; and it reads the process's clock.
  */
 
@@ -70,7 +70,7 @@ export class ProviderKeys {
 
   /**
    * The set after looking for a key that `keys` lacks; `keys` itself when nothing newer was had, or when the last
-   * such look was too short ago. Whoever makes up key ids makes us ask the provider no more often than that.
+   * such look was too short ago. So made-up key ids can't make us ask the provider more often.
    */
   async #newerThan(keys: LocalJWKSet): Promise<LocalJWKSet> {
     if (this.#keys === keys && this.#fetching === undefined) {

@@ -1,6 +1,6 @@
 /**
- * A request to an identity provider: bounded in time and in bytes, answered at its own address or not at all. What the
- * answer says is the caller's to judge.
+ * A request to an identity provider: bounded in time and in bytes, answered at its own address or not at all. The
+ * caller judges the answer's content.
  */
 
 import { SignalError } from '../errors.ts'
@@ -8,7 +8,7 @@ import { SignalError } from '../errors.ts'
 /** The standard `fetch`. */
 export type Fetch = typeof globalThis.fetch
 
-/** What a provider's tokens and requests depend on besides their bytes. */
+/** Clock and network that a provider's tokens and requests depend on. */
 export interface ProviderWorld {
   /** Wall clock, milliseconds since 1970. */
   nowMs(): number
@@ -40,7 +40,7 @@ export async function askProvider(
   fetch: Fetch = globalThis.fetch,
 ): Promise<ProviderAnswer> {
   try {
-    // A redirect would let whoever answers choose another host for keys, codes and our client secret.
+    // A redirect would let the answering host choose another host for keys, codes and our client secret.
     const answer = await fetch(url, { ...initOf(request), redirect: 'error', signal: request.signal })
     return { status: answer.status, json: parseJson(await readText(answer)) }
   } catch (cause) {

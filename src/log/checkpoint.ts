@@ -9,7 +9,7 @@ import { EMPTY_ROOT, equalHashes, HASH_BYTES, type Hash } from './hash.ts'
 import { isKeyName, isNoteText, openNote, type SignerKey, signNote, type VerifierKey } from './note.ts'
 import { assertTreeSize } from './tree.ts'
 
-/** What the text of a checkpoint says. `extensions` are lines without their newline; ours has none. */
+/** A checkpoint's content. `extensions` are lines without their newline; ours has none. */
 export interface Checkpoint {
   readonly origin: string
   readonly treeSize: number

@@ -29,7 +29,7 @@ export interface ConsistencyClaim {
   readonly proof: readonly Hash[]
 }
 
-/** Throws `PROOF_INVALID` unless `proof` shows that the tree of the new root starts with that of the old one. */
+/** Throws `PROOF_INVALID` unless `proof` shows that the new root's tree starts with the old one's. */
 export function verifyConsistency(claim: ConsistencyClaim): void {
   const { oldSize, oldRoot, newSize, newRoot, proof } = claim
   if (!isSize(oldSize) || !isSize(newSize) || oldSize > newSize) throw refused(claim, 'sizes do not fit')

@@ -7,9 +7,9 @@ import { SignalError } from '../errors.ts'
 
 /** The hash output of c2sp.org/vrf-r255, never truncated. */
 export const VRF_HASH_BYTES = 64
-/** Of its base64, with which an entry begins. */
+/** Characters of the base64 hash that begins an entry. */
 export const VRF_HASH_CHARS = 88
-/** What Register takes. Base64 that is canonical and bounded leaves little room for foreign content in the log. */
+/** The longest key that Register takes. Canonical, bounded base64 leaves little room for foreign content in the log. */
 export const PUBLIC_KEY_CHARS_MAX = 1024
 
 export interface Entry {

@@ -21,7 +21,7 @@ export interface GrownBundle {
   readonly bytes: Uint8Array
 }
 
-/** What one batch adds. The byte arrays belong to the receiver and are never written again. */
+/** One batch's additions. The byte arrays belong to the receiver and are never written again. */
 export interface Integration {
   readonly treeSize: number
   readonly rootHash: Hash

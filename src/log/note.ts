@@ -1,20 +1,20 @@
 /**
- * Signed notes (c2sp.org/signed-note): a text, a blank line, and one line per signature, of which Ed25519 ones
- * (type 0x01) are made and checked here; others are read and left to those who know them.
- * Choice, where the specification leaves room: base64 is canonical or the note is refused, and a known key whose
- * signature fails spoils the whole note, also when another of its signatures is good.
+ * Signed notes (c2sp.org/signed-note): a text, a blank line, and one line per signature. Ed25519 ones (type 0x01) are
+ * made and checked here; other types are parsed and left to the caller. Choice, where the specification leaves room:
+ * base64 is canonical or the note is refused, and a known key whose signature fails spoils the whole note, also when
+ * another of its signatures is good.
  */
 import { decodeBase64, ed25519PublicKey, ed25519Sign, ed25519Verify, encodeBase64, sha256 } from '#primitives'
 import { SignalError } from '../errors.ts'
 
-/** Who may have signed: what a verifier key (vkey) says. `keyId` is a uint32, `publicKey` 32 bytes. */
+/** A possible signer, from a verifier key (vkey). `keyId` is a uint32, `publicKey` 32 bytes. */
 export interface VerifierKey {
   readonly name: string
   readonly keyId: number
   readonly publicKey: Uint8Array
 }
 
-/** Who signs: a verifier key with its 32-byte seed. */
+/** A signer: a verifier key with its 32-byte seed. */
 export interface SignerKey extends VerifierKey {
   readonly seed: Uint8Array
 }
@@ -187,7 +187,7 @@ function isOfKey(signature: NoteSignature, key: { readonly name: string; readonl
   return signature.name === key.name && signature.keyId === key.keyId
 }
 
-/** Both kinds of key: a name, eight hexadecimal digits, and 33 bytes, the first of which is the type. */
+/** Both kinds of key: a name, eight hexadecimal digits, and 33 bytes starting with the type. */
 function parseKey(text: string, kind: string): { name: string; id: string; key: Uint8Array } {
   // The base64 may hold plus signs, so only the first two separate.
   const nameEnd = text.indexOf('+')

@@ -1,10 +1,9 @@
 /**
  * The shape of the Merkle tree (RFC 6962, section 2.1) and its right edge.
  *
- * A tree is spoken of through its complete subtrees, the only nodes whose hash never changes and therefore the only
- * ones that are stored. Whoever stores them answers `ReadHashes`; everything else (roots, proofs) is computed here
- * and beside, with no idea of disks or tiles. Sizes and indexes go up to 2^53 - 1, so they are divided and
- * multiplied by powers of two, which is exact, and never shifted.
+ * A tree is described by its complete subtrees: only their hashes never change, so only they are stored. The store
+ * answers `ReadHashes`; roots and proofs are computed here and beside, with no idea of disks or tiles. Sizes and
+ * indexes go up to 2^53 - 1, so they are divided and multiplied by powers of two, which is exact, and never shifted.
  */
 import { SignalError } from '../errors.ts'
 import { EMPTY_ROOT, type Hash, hashNode } from './hash.ts'
@@ -47,9 +46,9 @@ export function rootHash(treeSize: number, readHashes: ReadHashes): Hash {
 }
 
 /**
- * What to read for the way from a node up to the root: `nodes` in order, of which those from `foldStart` up to, not
- * including, `foldEnd` together make one hash. At most one sibling on the way is an incomplete subtree, the right
- * end of the tree, which has to be folded from the complete ones in it.
+ * The nodes to read for the way from a node up to the root, in order. Those from `foldStart` up to, not including,
+ * `foldEnd` fold into one hash. At most one sibling on the way is an incomplete subtree, the right end of the tree,
+ * which has to be folded from the complete ones in it.
  */
 export interface Path {
   readonly nodes: readonly Node[]
@@ -123,7 +122,7 @@ export class RightEdge {
 
   /**
    * Adds one leaf. `onNode` hears of each subtree of level 1 and up that this leaf completes, lowest first; the
-   * node's index is that of the leaf divided by 2^level, rounded down.
+   * node's index is the leaf's index divided by 2^level, rounded down.
    */
   append(leafHash: Hash, onNode?: (level: number, hash: Hash) => void): void {
     assertTreeSize(this.#treeSize + 1)
@@ -145,8 +144,9 @@ export class RightEdge {
 }
 
 /**
- * Adds the complete subtrees of the leaves from `start` to `end`, largest first, none of them above `levelMax`. `start`
- * has to be a multiple of the smallest power of two that is not below `end - start`, as that of every subtree is.
+ * Adds the complete subtrees of the leaves from `start` to `end`, largest first, none of them above `levelMax`.
+ * `start` has to be a multiple of the smallest power of two that is not below `end - start`, like every subtree's
+ * start.
  */
 function pushRangeNodes(nodes: Node[], start: number, end: number, levelMax: number): void {
   let from = start

@@ -15,7 +15,7 @@ import { type ProvenHash, VRF_DOMAIN, VRF_KEY_BYTES, VRF_PROOF_BYTES, VRF_SUITE 
 /** A key of the VRF, in the encodings of `vrf.ts`, 32 bytes each. */
 export interface VrfKey {
   readonly secret: Uint8Array
-  /** What the reference, `vrfPublicKey`, makes of the secret. */
+  /** Computed from the secret by the reference, `vrfPublicKey`. */
   readonly publicKey: Uint8Array
 }
 
@@ -23,7 +23,7 @@ export interface VrfKey {
 export async function createFastVrf({ secret, publicKey }: VrfKey): Promise<FastVrf> {
   await sodium.ready
   const vrf = new FastVrf(Uint8Array.from(secret))
-  // What this key hashes is published for good, so the two implementations agree on it before one is used alone.
+  // This key's hashes are published for good, so the two implementations must agree before one is used alone.
   assert(Buffer.compare(vrf.publicKey, publicKey) === 0, 'the two vrf implementations disagree')
   return vrf
 }

@@ -8,14 +8,14 @@ import { VRF_HASH_BYTES } from './entry.ts'
 import type { FastVrf } from './vrf-fast.ts'
 import { type ProvenHash, VRF_PROOF_BYTES, vrfInput } from './vrf-suite.ts'
 
-/** What is wanted of one user and device: its VRF hash, or the hash and the proof. */
+/** One user and device, and whether to compute the VRF hash alone or with its proof. */
 export interface VrfJob {
   readonly userId: bigint
   readonly deviceId: bigint
   readonly wantsProof: boolean
 }
 
-/** What came of it; `vrfProof` is there exactly when the job wanted it. */
+/** A job's result; `vrfProof` is there exactly when the job wanted it. */
 export type VrfResult = ProvenHash | { readonly vrfHash: Uint8Array; readonly vrfProof: undefined }
 
 /** Bytes of one result: the hash, then the proof or as many unused bytes. */

@@ -88,14 +88,13 @@ export class VrfPool {
     this.#queueMax = options.queueMax
     this.#cache = new VrfCache(options.cacheEntriesMax)
     this.ready = this.#startThreads(options.threads)
-    // Whoever wants to know that it failed waits for it, perhaps later.
+    // Callers that care about a failure await it, perhaps later.
     this.ready.catch(() => undefined)
   }
 
   /**
-   * The VRF hash of a user and device (uint64 both), 64 bytes, shared with whoever asked for the same: not to be
-   * written to. Rejects with `OVERLOADED` when the queue is full, `LOG_UNAVAILABLE` when the pool is closed,
-   * `INTERNAL` when the threads fail.
+   * The VRF hash of a user and device (uint64 both), 64 bytes, shared by callers: read only. Rejects with
+   * `OVERLOADED` when the queue is full, `LOG_UNAVAILABLE` when the pool is closed, `INTERNAL` when the threads fail.
    */
   async hash(userId: bigint, deviceId: bigint): Promise<Uint8Array> {
     const vrfHash = this.#cache.hash(userId, deviceId)
@@ -116,7 +115,7 @@ export class VrfPool {
     return result
   }
 
-  /** What `prove` would answer from memory, at once, or undefined. */
+  /** The answer `prove` would give from memory, or undefined. */
   cached(userId: bigint, deviceId: bigint): ProvenHash | undefined {
     const cached = this.#cache.proof(userId, deviceId)
     if (cached !== undefined) this.#cacheHits++

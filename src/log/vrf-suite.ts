@@ -12,7 +12,7 @@ export const VRF_PROOF_BYTES = 80
 /** The suite string every hash of this VRF begins with: the byte 0xff and the specification's name. */
 export const VRF_SUITE: Uint8Array = Uint8Array.of(0xff, ...ascii('c2sp.org/vrf-r255'))
 
-/** What follows the suite string in each hash (RFC 9381, section 5); `back` ends the last two. */
+/** Bytes after the suite string in each hash (RFC 9381, section 5); `back` ends the last two. */
 export const VRF_DOMAIN = {
   encodeToGroup: 0x82,
   nonce: 0x81,

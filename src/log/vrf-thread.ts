@@ -24,8 +24,8 @@ export interface ThreadEvents<Job extends VrfJob> {
 }
 
 /**
- * One worker and the batches it has been sent: at most two, one to work on and one waiting, so that it never idles
- * and yet most jobs stay where any thread can take them. It answers in order, so a message is for the oldest batch.
+ * One worker and the batches sent to it. At most two: one in work and one waiting, so that it never idles and most
+ * jobs stay free for any thread. It answers in order, so a message belongs to the oldest batch.
  */
 export class VrfThread<Job extends VrfJob> {
   isReady = false

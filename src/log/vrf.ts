@@ -122,8 +122,8 @@ export function verifyVrf(publicKey: Uint8Array, input: Uint8Array, proof: Uint8
 }
 
 /**
- * Whether two proofs for one input, the first of which holds, are of the same hash. Gamma fixes the hash, so the second
- * need not be verified for that.
+ * Whether two proofs for one input, the first already verified, have the same hash. Gamma fixes the hash, so the
+ * second need not be verified.
  */
 export function isOfSameHash(proof: Uint8Array, other: Uint8Array): boolean {
   const isOfLength = other.length === proof.length

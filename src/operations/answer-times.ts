@@ -34,7 +34,7 @@ export class AnswerTimes {
     series.seconds += seconds
   }
 
-  /** What prom-client's registry shows. */
+  /** Output of prom-client's registry. */
   async get(): Promise<object> {
     return {
       name: this.name,

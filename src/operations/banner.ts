@@ -55,7 +55,7 @@ export function formatBanner(facts: BannerFacts): string {
   return lines.join('\n')
 }
 
-/** What a production server says on a terminal. */
+/** A production server's lines on a terminal. */
 export function formatReady({ http, grpc, admin, origin }: ReadyFacts): string {
   return `callsign: ready. Public: ${http}, gRPC: ${grpc}, operators: ${admin}, log: ${origin}\n`
 }

@@ -19,7 +19,7 @@ import { formatKeys, generateKeys } from '../log/keys.ts'
 /** Where the keys are, in the data directory. */
 export const DEVELOPMENT_KEYS_FILE = 'development-keys.env'
 
-/** Says that a log is there without its keys: new ones would only be refused, by a log that was made with others. */
+/** Reports a log that has lost its keys: new keys would only be refused, since the log was made with the old ones. */
 export function developmentKeysFault(dataFolder: string): string | undefined {
   const path = join(dataFolder, DEVELOPMENT_KEYS_FILE)
   if (!existsSync(join(dataFolder, 'store')) || existsSync(path)) return undefined

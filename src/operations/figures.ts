@@ -76,7 +76,7 @@ function observeKinds(metrics: Metrics, system: Pick<ActorSystem, 'figures'>): v
   )
 }
 
-/** Of the sockets that STOMP is spoken on. */
+/** Counts the sockets that carry STOMP. */
 export function observeConnections(
   metrics: Metrics,
   connections: { readonly size: number; readonly bufferedBytes: number; readonly shedCount: number },

@@ -1,10 +1,10 @@
 /**
- * The operators' port: is the process alive, should it get traffic, what are its figures. Routes only; the address
- * is loopback unless told otherwise.
+ * The operators' port: is the process alive, should it get traffic, what are its figures. Routes only; the default
+ * address is loopback.
  *
- * Choice: any Host is answered, as Prometheus and probes call this by names that no setting knows, such as a container's. A
- * page that has its own name resolve here (DNS rebinding) would read counts and the version: nobody is named, and nothing is
- * taken.
+ * Choice: any Host is answered, as Prometheus and probes call this by names that no setting knows, such as a
+ * container's. A page that has its own name resolve here (DNS rebinding) would read counts and the version: no user
+ * is named, and no command taken.
  */
 
 import type { HttpAnswer, HttpRoute } from '../transport/http.ts'

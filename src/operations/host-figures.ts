@@ -1,4 +1,4 @@
-/** Figures of the process as a whole and of the machine under it, as gauges that are read when somebody asks. */
+/** Figures of the process and its machine, as gauges read on demand. */
 
 import { statfsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
@@ -41,7 +41,7 @@ function ofFileSystem(folder: string, blocks: 'blocks' | 'bavail'): number {
   return system[blocks] * system.bsize
 }
 
-/** One figure that can't be had must not take the others with it. */
+/** One unreadable figure must not hide the rest. */
 function read(figure: () => number): number {
   try {
     return figure()

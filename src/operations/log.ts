@@ -49,7 +49,9 @@ class GatheredLines {
     if (this.#text.length > GATHERED_CHARS_MAX) this.flush()
   }
 
-  /** Called by the logger's `flush`. What its reader does not take waits in memory: beyond a bound, lines are lost. */
+  /**
+   * Called by the logger's `flush`. Lines that the reader does not take wait in memory; beyond a bound they are lost.
+   */
   flush(): void {
     if (this.#text === '') return
     if (process.stderr.writableLength < UNREAD_BYTES_MAX) process.stderr.write(this.#text)

@@ -25,7 +25,7 @@ function harmless(text: string): string {
   return text.replaceAll(/[\x00-\x1f\x7f-\x9f]/g, ' ')
 }
 
-/** Of an RFC 3339 time. */
+/** Offset in an RFC 3339 time. */
 const CLOCK_AT = 'YYYY-MM-DDT'.length
 const CLOCK_END = CLOCK_AT + 'HH:MM:SS'.length
 const MARKS: Readonly<Record<string, string>> = {

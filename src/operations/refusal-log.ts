@@ -56,5 +56,5 @@ function readable(pointer: string): string {
 }
 
 const POINTER_CHARS_MAX = 200
-/** Of each code. */
+/** Limit for each code. */
 const LINES_PER_SECOND = 10

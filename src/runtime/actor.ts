@@ -10,7 +10,7 @@ import type { SignalError } from '../errors.ts'
 
 /** The state and the handler of one actor. Built by its kind, dropped by the runtime, reached only through a `Ref`. */
 export interface Actor<Message> {
-  /** Handles one message to the end. What it throws is a failure of this actor (`ActorKind.onFailure`). */
+  /** Handles one message to the end. A throw is a failure of this actor (`ActorKind.onFailure`). */
   receive(message: Message): void
   /** Asked when the actor has been idle for `idleMs`; false keeps it for another such time. */
   canPassivate?(): boolean
@@ -34,12 +34,12 @@ export interface ActorKind<Message> {
    */
   readonly create: (id: string, context: Context<Message>) => Actor<Message> | undefined
   /**
-   * What a throwing handler does. `rebuild`: the message is parked, the actor dropped and, after a pause that doubles,
-   * built again by the next message. `stop-process`: the system's `fatal` is called and this actor never runs again.
-   * A rejected commit is not such a failure: in both cases the actor is dropped and built again, however often.
-   * An actor that is dropped with a timer armed, slow work or a commit under way is built again without a message:
-   * what it was about to do is known to the store alone, and perhaps nobody else will write to it. That, too, is after
-   * a pause.
+   * The effect of a throwing handler. `rebuild`: the message is parked, the actor dropped and, after a pause that
+   * doubles, built again by the next message. `stop-process`: the system's `fatal` is called and this actor never
+   * runs again. A rejected commit is not such a failure: in both cases the actor is dropped and built again, however
+   * often. An actor that is dropped with a timer armed, slow work or a commit under way is built again without a
+   * message: only the store knows its unfinished work, and perhaps no other message will come. That, too, is after a
+   * pause.
    */
   readonly onFailure: 'rebuild' | 'stop-process'
   /**
@@ -51,7 +51,7 @@ export interface ActorKind<Message> {
   readonly onGivenUp?: (id: string) => void
 }
 
-/** What an actor may ask of the runtime. Belongs to one actor object: once that has ended, nothing comes of a call. */
+/** An actor's requests to the runtime. Belongs to one actor object: once that has ended, calls have no effect. */
 export interface Context<Message> {
   /** The actor's own address. */
   readonly self: Ref<Message>

@@ -3,7 +3,7 @@
  * the runtime that could differ between two runs comes from here, so that a test can hand in its own and replay one.
  */
 
-/** What differs from run to run. Nothing in `src/runtime` or `actors` reads a clock or a random number elsewhere. */
+/** Inputs that differ from run to run. Code in `src/runtime` and `actors` reads clock and randomness only here. */
 export interface World {
   /** Wall clock, milliseconds since 1970. It may jump; stored deadlines are in it. */
   nowMs(): number

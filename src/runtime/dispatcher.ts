@@ -18,7 +18,7 @@ export class Dispatcher {
   #isScheduled = false
   /** The clock as last read; reading it for every message would cost as much as the message. */
   #readMs = 0
-  /** What the current turn handles; undefined when that is no message. */
+  /** The message the current turn handles; undefined when it handles none. */
   #entry: unknown = undefined
 
   constructor(host: Host, supervisor: Supervisor, turnsPerVisitMax: number) {

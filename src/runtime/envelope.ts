@@ -6,7 +6,7 @@ import type { SignalError } from '../errors.ts'
 import type { Cell } from './cell.ts'
 
 export abstract class Envelope {
-  /** What to show of it as a dead letter. */
+  /** The content shown in a dead letter. */
   abstract readonly content: unknown
 
   /** The message for `cell` to handle; undefined when there is none any more. */

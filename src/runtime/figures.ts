@@ -1,9 +1,9 @@
 /**
- * What the runtime counts: per kind what its actors did, and every message that reached nobody. Figures are plain
- * numbers for `operations` to show; none of them holds what a message said.
+ * The runtime's counts: per kind its actors' work, and every undelivered message. Figures are plain numbers for
+ * `operations` to show; none holds a message's content.
  */
 
-/** Why a message or an answer reached nobody. */
+/** Why a message or an answer was undeliverable. */
 export type DeadLetterReason =
   /** No kind of that name is defined. */
   | 'unknown-kind'
@@ -34,7 +34,7 @@ export type Refusal = Extract<
   'unknown-kind' | 'overloaded' | 'too-many-actors' | 'stopped' | 'given-up'
 >
 
-/** One message that reached nobody: never its body, only its `kind`, if it has one. */
+/** One undelivered message: never its body, only its `kind`, if it has one. */
 export interface DeadLetter {
   readonly reason: DeadLetterReason
   readonly kind: string
@@ -44,7 +44,7 @@ export interface DeadLetter {
   readonly atMs: number
 }
 
-/** What the actors of one kind did since the start. */
+/** Counts for one kind's actors since the start. */
 export class KindFigures {
   /** The deepest any mailbox has been, both lanes. */
   mailboxDepthMax = 0

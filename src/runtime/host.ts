@@ -7,7 +7,7 @@ import type { DeadLetters, Refusal } from './figures.ts'
 import type { MailboxPool } from './mailbox.ts'
 import type { TimerWheel } from './timers.ts'
 
-/** What has been begun and not ended, over all actors. A stopping system waits until all four are zero. */
+/** Work begun and not ended, over all actors. A stopping system waits until all four are zero. */
 export interface UnderWay {
   commits: number
   outcomes: number
@@ -29,7 +29,7 @@ export interface Host {
   stopping: boolean
   /** The actor whose turn it is; undefined between turns. */
   running: Cell | undefined
-  /** Addresses of the asks that led to this turn, this actor's last. Undefined when none did or nobody looks. */
+  /** Addresses of the asks that led to this turn, this actor's last. Undefined when none did or tracing is off. */
   askChain: readonly string[] | undefined
 
   /** The live cell of an address, made if need be, or why there is none. The control lane knows no bound. */
@@ -38,7 +38,7 @@ export interface Host {
   wake(cell: Cell): void
   /** Takes one of the reasons away for which a cell is held. */
   release(cell: Cell): void
-  /** To be called when something under way has ended. */
+  /** Call when work under way has ended. */
   onEnded(): void
   /** Passes on what was thrown, for the log. */
   report(kind: string, id: string, error: unknown): void

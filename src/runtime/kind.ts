@@ -1,6 +1,6 @@
 /**
- * One kind of actor: its definition, its live actors by id, and their order by last activity, so that idle ones are
- * found without looking at the others.
+ * One kind of actor: its definition, its live actors by id, and their order by last activity, which finds idle ones
+ * directly.
  */
 import type { ActorKind } from './actor.ts'
 import type { Cell } from './cell.ts'

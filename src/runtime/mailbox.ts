@@ -77,7 +77,7 @@ export class Mailbox {
     this.#control.push(message)
   }
 
-  /** Takes out and returns the messages that `isWanted` does not want; the others keep their order. */
+  /** Removes and returns the messages that `isWanted` rejects; the rest keep their order. */
   sift(isWanted: (message: unknown) => boolean): unknown[] {
     const unwanted: unknown[] = []
     for (const lane of [this.#control, this.#user]) {

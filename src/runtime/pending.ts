@@ -105,7 +105,8 @@ export class HeldCommit {
   onFailed(error: unknown): void {
     this.hasFailed = true
     this.error = error
-    // What the actor knows is not in the store, so it takes no further message. It ends when this commit is the oldest.
+    // The actor's state differs from the store, so it takes no further message. It ends when this commit is the
+    // oldest.
     this.#cell.close()
     this.#settle()
   }

@@ -1,6 +1,6 @@
 /**
  * How actors end: by failing, by a rejected commit, by their own wish, by idleness, with the process. Every end drops
- * the actor object; what differs is who is told and when the next one may be built.
+ * the actor object; ends differ in notified parties and in when the next actor may be built.
  */
 import { SignalError } from '../errors.ts'
 import { ASLEEP, Cell, GONE, HELD } from './cell.ts'
@@ -132,8 +132,8 @@ export class Supervisor {
     wheel.arm(end, ms)
   }
 
-  // A dropped actor may have been about to do something of its own, of which only the store knows now. If nobody else
-  // writes to it, nobody would build it again.
+  // A dropped actor may have had work of its own pending, known now only to the store. Without another message it
+  // would never be built again.
   #replaceOwed(cell: Cell): Cell {
     const isOwed = cell.actor === undefined || (cell.pending?.isOwing ?? false)
     const heir = this.#replace(cell)
@@ -160,7 +160,7 @@ export class Supervisor {
     return heir
   }
 
-  // What waits and has come to nothing would have an actor built that nobody has a word for, and that never stops.
+  // Void messages would build an actor that no message stops again.
   #sift(heir: Cell): void {
     const hasMessage = (entry: unknown) => !(entry instanceof Envelope) || entry.hasMessageFor(heir)
     const stale = heir.mailbox?.sift(hasMessage) ?? []

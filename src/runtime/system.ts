@@ -151,7 +151,7 @@ export class ActorSystem {
     this.#hasStopped = true
     this.#stopTicking()
     for (const kind of this.#kinds.values()) this.#supervisor.stopAll(kind)
-    // What is armed now are the deadlines of asks whose actor stopped without an answer. Nobody would wake them.
+    // The armed timers are deadlines of asks whose actor stopped without an answer. Nothing else would wake them.
     this.#host.wheel.expireAll()
     this.#onStopped?.(how)
   }

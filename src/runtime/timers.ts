@@ -85,7 +85,7 @@ export class TimerWheel {
     this.#fireDue()
   }
 
-  /** Fires everything that is armed, as the last act before nobody calls `advance` any more. */
+  /** Fires every armed timer, as the last act before the clock stops. */
   expireAll(): void {
     for (const list of this.#lists) this.#collect(list, Number.POSITIVE_INFINITY)
     this.#fireDue()

@@ -64,7 +64,7 @@ export const VerifyLoginRequest = Type.Object(
   { examples: [{ challengeId: '3q2-7wAAAAAAAAAAAAAAAA', otp: '123456' }] },
 )
 
-/** What a challenge is announced with. */
+/** Announces a challenge. */
 const CHALLENGE_MEMBERS = {
   challengeId: Type.String({ description: '22 base64url characters, to be sent back with the code' }),
   channel: oneOf(['email', 'sms']),
@@ -103,14 +103,14 @@ const TOKEN_MEMBERS = {
 
 export const TokenPair = Type.Object(TOKEN_MEMBERS)
 
-/** What waits for the user, for the number at the app's icon. */
+/** The number at the app's icon: items waiting for the user. */
 export const Badge = Type.Object({
   total: Type.Integer(),
   friendRequests: Type.Integer(),
   missedCalls: Type.Integer(),
 })
 
-/** What a user chooses about being found and called. */
+/** A user's choices about being found and called. */
 export const Settings = Type.Object({
   discoverableByEmail: Type.Boolean({ description: 'Whether a search for the email address finds the user' }),
   discoverableByPhone: Type.Boolean({ description: 'Whether a search for the phone number finds the user' }),
@@ -139,7 +139,7 @@ export const UserView = Type.Object({
   settings: Settings,
 })
 
-/** What signing in answers, by whatever proof. */
+/** The reply to signing in, by any proof. */
 export const SignedIn = Type.Object({
   verified: Type.Literal(true),
   ...TOKEN_MEMBERS,

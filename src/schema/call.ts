@@ -77,7 +77,7 @@ export const KeysRequest = Type.Object({
   encryptedAESKeys: KeyMap,
 })
 
-/** That the device rings; sent over STOMP only. */
+/** The device rings; sent over STOMP only. */
 export const RingingRequest = Type.Object({
   eventId: Type.Optional(Type.String({ maxLength: 64, description: "The invitation's" })),
 })
@@ -168,7 +168,7 @@ export const RequestRejoinReply = Type.Object({
   asked: Type.Integer({ description: 'How many devices were asked' }),
 })
 
-/** Of what was passed on to others. */
+/** The reply to a command that was passed on. */
 export const AcceptedReply = Type.Object({})
 
 export const HistoryPage = page(
@@ -187,7 +187,7 @@ export const HistoryPage = page(
   }),
 )
 
-/** What a device sends to `/app/call/{callId}/...`, which names the call and the command. */
+/** A device's command to `/app/call/{callId}/...`; the destination names the call and the command. */
 export type SaidCallCommand =
   | { readonly kind: 'ringing' | 'leave' }
   | { readonly kind: 'decline'; readonly reason?: DeclineReason | undefined }

@@ -10,7 +10,7 @@ type Faults = ReturnType<Validator['Errors']>[1]
 /** Checks values against one schema. The checking code is compiled at the first use. */
 export class SchemaCheck<Schema extends TSchema> {
   readonly schema: Schema
-  /** What a refusal calls the value as a whole, such as `the body`. */
+  /** A refusal's name for the whole value, such as `the body`. */
   readonly #name: string
   #validator: Validator | undefined
   #settle: Settle | undefined

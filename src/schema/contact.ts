@@ -7,11 +7,11 @@ import { PAGE_MEMBERS, page } from './page.ts'
 import { Time } from './time.ts'
 import { Uint64, Uint64Text } from './uint64.ts'
 
-/** A user as others see them. */
+/** A user as seen by another user. */
 const PERSON_MEMBERS = { userId: Uint64Text, displayName: Type.String() }
 export const Person = Type.Object(PERSON_MEMBERS)
 
-/** A device of somebody whose keys may be read. */
+/** A device of a user whose keys may be read. */
 export const PeerDevice = Type.Object({
   deviceId: Uint64Text,
   publicKeyHash: PublicKeyHash,
@@ -77,7 +77,7 @@ export const RequestReply = Type.Object({
   ...KEYS_IF_SHOWN,
 })
 
-/** The same for an address of somebody and of nobody. */
+/** The same for a known address and an unknown one. */
 export const SubmittedReply = Type.Object({ status: Type.Literal('submitted') })
 
 export const AcceptRequest = Type.Object(
@@ -90,7 +90,7 @@ export const AcceptReply = Type.Object({
   ...KEY_MEMBERS,
 })
 
-/** Of decline and cancel. */
+/** The body of decline and cancel. */
 export const RequestIdRequest = Type.Object({ requestId: Uint64 })
 
 export const RequestsQuery = Type.Object({
@@ -118,7 +118,7 @@ export const ContactPage = page(
   }),
 )
 
-/** Of block and unblock. */
+/** The body of block and unblock. */
 export const UserIdRequest = Type.Object({ userId: Uint64 })
 
 export const BlockPage = page(Type.Object({ ...PERSON_MEMBERS, since: Time }))

@@ -1,6 +1,6 @@
 /**
- * What devices are told over STOMP (contract 7.3): the form of each body by its `type`, and how a notice or an event of
- * a live call is written in it. The same schemas make the AsyncAPI document.
+ * Messages to devices over STOMP (contract 7.3): each body's form by its `type`, and the writing of a notice or a
+ * live call's event in it. The same schemas make the AsyncAPI document.
  */
 
 import Type, { type TObject, type TProperties } from 'typebox'
@@ -32,7 +32,7 @@ export type TopicEvent = CallTopicEvent & {
 
 export type EventType = Notice['kind'] | CallTopicEvent['kind']
 
-/** What a body says of the one who gets it. */
+/** Facts in a body that depend on its receiver. */
 export interface EventReader {
   readonly deviceId?: DeviceId
   /** The user as `GET user` has them, for `profile_changed`. */
@@ -41,7 +41,7 @@ export interface EventReader {
   readonly badge?: BadgeFigures | undefined
 }
 
-/** The body of a message, to be written by `formatJson`: flat, ids as bigints. Nothing is told which is not written here. */
+/** A message's body, for `formatJson`: flat, ids as bigints. Only members written here are sent. */
 export function eventBody(event: Notice | TopicEvent, { deviceId, user, badge }: EventReader = {}): object {
   const { kind: type, eventId, sentAtMs: sentAt } = event
   // Named each time: to spread what all have in common takes longer than all the rest (`invitations` in `bench/`).
@@ -159,7 +159,7 @@ function invitationBody(
   }
 }
 
-/** Of a call that rings on many devices it is the same for all of them, and longer than the rest. */
+/** A call that rings on many devices has the same one for all, and it is the longest part. */
 const participantsBody = lastOf(
   (participants: readonly PersonName[]) =>
     new SharedJson(participants.map(({ userId, displayName }) => ({ userId, displayName }))),
@@ -267,7 +267,7 @@ function eventSchema(type: EventType, members: TProperties): TObject {
   })
 }
 
-/** Of an invitation that is over, or a call that is on another device now. */
+/** The body for an invitation that has ended, or a call that moved to another device. */
 function overEvent(type: EventType, more: TProperties = {}): TObject {
   return eventSchema(type, {
     callId: Uint64Text,

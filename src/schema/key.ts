@@ -1,4 +1,4 @@
-/** What a device's key is known by (contract 2.5). */
+/** A device key's name (contract 2.5). */
 
 import Type from 'typebox'
 import { oneOf } from './one-of.ts'

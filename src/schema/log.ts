@@ -25,7 +25,7 @@ const Proof = Type.String({
 const PublicKey = Type.String({ description: 'Base64, as it was registered' })
 const Decimal = Type.String({ pattern: '^(0|[1-9][0-9]*)$' })
 
-/** What `formatPublicKeys` writes. */
+/** Written by `formatPublicKeys`. */
 export const GetPublicKeysReply = Type.Object({
   results: Type.Array(Type.Object({ publicKey: PublicKey, vrfHash: PublicKeyHash, proof: Proof }), {
     description: 'In the order of the targets',

@@ -4,7 +4,7 @@
  *
  * One look at the text picks the parser. `JSON.parse` reads nearly all bodies; lossless-json is several times slower
  * and reads those with sixteen digits in a row outside strings, and those with an escape in a member's name: from
- * Node 24 on `JSON.parse` can take such a name for that of another object's member (`{"a":1,"\\":2}` read before
+ * Node 24 on `JSON.parse` can take such a name for another object's member (`{"a":1,"\\":2}` read before
  * `{"a":1,"\u0062":2}`).
  */
 

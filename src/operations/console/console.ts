@@ -1,6 +1,6 @@
 /**
- * The development console's side of the server: it is told what happens, keeps the last of it, and answers under `/dev`.
- * There is one in development mode and none in production: whoever tells it things asks for it first.
+ * The development console's side of the server: it hears of events, keeps the last ones, and answers under `/dev`. It
+ * exists in development mode only; callers check for it first.
  */
 
 import { SignalError } from '../../errors.ts'
@@ -34,7 +34,7 @@ export interface DevConsoleParts {
   readonly print: (line: string) => void
 }
 
-/** What the console reads of other parts when somebody looks. */
+/** Facts the console reads from other parts on demand. */
 export interface ConsoleSources extends GuardOptions {
   readonly version: string
   readonly addresses: () => ConsoleState['addresses']
@@ -123,7 +123,7 @@ export class DevConsole {
     ]
   }
 
-  /** Answers whoever waits and ends the simulator; to be called as the server begins to stop. */
+  /** Answers waiting requests and ends the simulator. Call as the server begins to stop. */
   stop(): void {
     this.feed.close()
     this.#simulator.end()
@@ -161,8 +161,8 @@ export class DevConsole {
 }
 
 /**
- * Whoever types the address of the server is led to the console, on a phone to the operations (the browser client needs
- * https there); for a program there is nothing at `/`.
+ * The server's address leads to the console, on a phone to the operations (the browser client needs https there); a
+ * program finds nothing at `/`.
  */
 function entrance({ publicUrl }: GuardOptions): HttpRoute {
   return {

@@ -9,7 +9,7 @@ import { SignalError } from '../../errors.ts'
 import type { HttpRoute } from '../../transport/http.ts'
 import { pageRoute } from './page-route.ts'
 
-/** What is served of Swagger UI, with its media types: what it runs on, and its licences. */
+/** The files of Swagger UI that are served, with their media types, and their licences. */
 export const SWAGGER_UI_FILES: Readonly<Record<string, string>> = {
   'swagger-ui.css': 'text/css; charset=utf-8',
   'swagger-ui-bundle.js': 'text/javascript; charset=utf-8',

@@ -7,7 +7,7 @@
 /** The answer of `GET /dev/feed?after=N`. */
 export interface FeedAnswer {
   readonly events: readonly ConsoleEvent[]
-  /** What to ask after next. */
+  /** The number to ask after next. */
   readonly next: number
   /** Those since request M, where `requestsAfter=M` asks for them, and what to ask after next. */
   readonly requests?: readonly RequestRow[]
@@ -58,7 +58,7 @@ export interface CallFact {
   /** Whose device it came from; absent for the room's own timer. */
   readonly userId?: string
   readonly deviceId?: string
-  /** Of the call after it. */
+  /** The call's status afterwards. */
   readonly status: string
   readonly participants: readonly {
     readonly userId: string
@@ -66,7 +66,7 @@ export interface CallFact {
     readonly status: string
   }[]
   readonly told: readonly { readonly userId: string; readonly deviceId: string; readonly type: string }[]
-  /** Of how many devices `told` names the first; absent when it names all. */
+  /** How many devices the event reached; absent when `told` names all, else it names the first. */
   readonly toldCount?: number
   /** The live events that those who watch the call were told of, such as `participant_joined`. */
   readonly watchersTold?: readonly string[]
@@ -90,7 +90,7 @@ export interface RequestRow {
   /** As it was asked for, with the query. */
   readonly path: string
   readonly status: number
-  /** Of a refusal; also of a preflight whose origin may not call, which has status 204. */
+  /** A refusal's code; a preflight from a forbidden origin has one too, with status 204. */
   readonly code?: string
   /** The first element at fault; empty for the body as a whole. */
   readonly pointer?: string
@@ -98,7 +98,7 @@ export interface RequestRow {
   readonly requestId: string
   /** Pointers to members of the body that the operation does not know. */
   readonly unknownFields?: readonly string[]
-  /** Of the session whose token came with it. */
+  /** The user of the request's session. */
   readonly userId?: string
   readonly deviceId?: string
 }
@@ -129,7 +129,7 @@ export interface ConsoleState {
     readonly deviceId: string
     readonly displayName: string
     readonly connectedAtMs: number
-    /** Of its inbox, not yet acknowledged. */
+    /** Messages in its inbox not yet acknowledged. */
     readonly waiting: number
   }[]
   /** How many there are; `devices` holds the last 500 that came. */
@@ -149,7 +149,7 @@ export interface ConsoleState {
   readonly resetRefusal?: string
   /** Absent where no simulator is running. */
   readonly simulator?: SimulatorState
-  /** Why the last simulator is no more, when nobody told it to stop. */
+  /** Why the last simulator died, unless it was stopped. */
   readonly simulatorTrouble?: string
 }
 
@@ -158,13 +158,13 @@ export interface ResetRequest {
   readonly confirm: 'reset everything'
 }
 
-/** What the simulator is asked to do; the body of `POST /dev/simulator`, and a line of JSON to the program's standard input. */
+/** Commands to the simulator: the body of `POST /dev/simulator`, and a line of JSON to the program's standard input. */
 export type SimulatorCommand =
   /** Makes fake users, who sign in with real keys. */
   | { readonly kind: 'people'; readonly behaviours: readonly Behaviour[] }
-  /** All of them ask to be the contact of whoever made the share link, and accept their requests. */
+  /** All simulated people ask the share link's owner to be a contact, and accept their requests. */
   | { readonly kind: 'befriend'; readonly shareToken: string }
-  /** One of them calls somebody who is their contact. */
+  /** One simulated person calls a contact. */
   | { readonly kind: 'call'; readonly from: string; readonly to: string; readonly isVideo: boolean }
   /** They call one another, so many calls a second. */
   | { readonly kind: 'load'; readonly users: number; readonly callsPerSecond: number }
@@ -173,16 +173,16 @@ export type SimulatorCommand =
 /** How a fake user treats an invitation. */
 export type Behaviour = 'answer' | 'decline' | 'time-out' | 'drop' | 'drop-and-rejoin'
 
-/** Also what the simulator prints, a line of JSON a second, when it is told to by `--json`. */
+/** The simulator also prints it with `--json`, a line of JSON a second. */
 export interface SimulatorState {
   readonly people: readonly {
     readonly userId: string
     readonly displayName: string
     readonly behaviour: Behaviour
     readonly isOnline: boolean
-    /** What it does, such as `ringing`, `in a call`, `idle`. */
+    /** Current activity, such as `ringing`, `in a call`, `idle`. */
     readonly doing: string
-    /** Whoever opens it asks them to be a contact. */
+    /** Opening it asks this person to be a contact. */
     readonly shareLink?: string
   }[]
   readonly calls: {

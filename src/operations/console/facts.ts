@@ -37,13 +37,13 @@ export interface DecidedCall {
   }[]
 }
 
-/** What was decided on. */
+/** The command that was decided. */
 export interface DecidedCommand {
   readonly kind: string
   readonly by?: { readonly userId: bigint; readonly deviceId: bigint }
 }
 
-/** What follows from it; of interest are the notices to devices and the events for who watches. */
+/** An effect of the decision; the console shows notices to devices and events on the call's topic. */
 export interface DecidedEffect {
   readonly kind: string
   readonly userId?: bigint
@@ -52,7 +52,7 @@ export interface DecidedEffect {
   readonly event?: { readonly kind: string }
 }
 
-/** Undefined for what nobody wants to read about: that a device in a call shows signs of life, that a timer was early. */
+/** Undefined for uninteresting commands: a device's sign of life, an early timer. */
 export function callFactOf(
   command: DecidedCommand,
   call: DecidedCall,
@@ -129,6 +129,6 @@ const QUIET_COMMANDS: ReadonlySet<string> = new Set([
 ])
 /** Two devices of each of 32 people; the rest of a larger call is counted. */
 const TOLD_MAX = 64
-/** What APNs takes ("Generating a remote notification") and FCM likewise ("About FCM messages"). */
+/** The limit of APNs ("Generating a remote notification") and of FCM ("About FCM messages"). */
 const PAYLOAD_BYTES_MAX = 4_096
 const APNS_VOIP_BYTES_MAX = 5_120

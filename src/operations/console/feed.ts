@@ -1,7 +1,7 @@
 /**
- * The feed of the development console: the last things that happened, in order, and answers that wait for the next one
- * (`GET /dev/feed?after=N`). Each event is kept as the text that is sent, so that what is kept has a known size, and
- * whoever asks again costs nothing but a join. When it is full the oldest events go.
+ * The feed of the development console: the last things that happened, in order, and answers that wait for the next
+ * one (`GET /dev/feed?after=N`). Each event is kept as the text that is sent, so the feed has a known size, and
+ * another request costs only a join. A full feed drops its oldest events.
  */
 
 import { SignalError } from '../../errors.ts'
@@ -11,14 +11,14 @@ import { jsonAnswer } from './json-answer.ts'
 
 export interface ConsoleFeedOptions {
   readonly nowMs: () => number
-  /** What is told beside the events. */
+  /** Told beside the events. */
   readonly requests?: ToldRequests
   /** How long an answer waits for something to tell. */
   readonly waitMs?: number
   readonly eventsMax?: number
-  /** Of all events together, as they are sent. */
+  /** Sum over all events, as sent. */
   readonly charsMax?: number
-  /** Answers that wait at once; who comes then is told to come back. */
+  /** Requests that may wait at once; the next gets a request to come back. */
   readonly waitersMax?: number
 }
 
@@ -55,7 +55,7 @@ export class ConsoleFeed {
     this.startedAtMs = options.nowMs()
   }
 
-  /** Of the newest event; 0 when there was none yet. */
+  /** The newest event's number; 0 before the first. */
   get sequence(): number {
     return this.#sequence
   }
@@ -65,7 +65,7 @@ export class ConsoleFeed {
     return this.#waiters.size
   }
 
-  /** What is kept, as it is sent. */
+  /** Size of the kept events, as sent. */
   get size(): { readonly events: number; readonly chars: number } {
     return { events: this.#texts.length - this.#forgotten, chars: this.#chars }
   }
@@ -92,13 +92,13 @@ export class ConsoleFeed {
     return { method: 'GET', path: '/dev/feed', handle }
   }
 
-  /** Wakes whoever waits: there are requests to tell. */
+  /** Wakes waiting requests: there are new rows to show. */
   readonly onRequest = (): void => {
     if (this.#waiters.size > 0) this.#wakeAll()
   }
 
   async #answer(asked: number, requestsAsked: number | undefined): Promise<HttpAnswer> {
-    // Whoever has seen more than there is has seen another server: everything of this one is new.
+    // A reader beyond the newest event has seen another server: everything here is new to it.
     const after = asked > this.#sequence ? 0 : asked
     const hasRequests = () => requestsAsked !== undefined && requestsAsked !== (this.#requests?.sequence ?? 0)
     while (after === this.#sequence && !hasRequests() && (await this.#somethingNew()));
@@ -110,7 +110,7 @@ export class ConsoleFeed {
   #requestsAfter(asked: number): string {
     const newest = this.#requests?.sequence ?? 0
     const rows = this.#requests?.rowsAfter(asked > newest ? 0 : asked, EVENTS_PER_ANSWER_MAX) ?? []
-    // Nobody reads more than are kept: what an answer leaves out is forgotten by the next.
+    // A reader gets at most the kept rows: the next answer forgets rows that this one leaves out.
     return `,"requests":[${rows.join(',')}],"nextRequest":${newest}`
   }
 

@@ -1,12 +1,12 @@
 /**
- * Who may see the development surface: it shows codes, so whoever reads it can be anybody. It answers only to requests
- * that name this machine. What it tells and takes is for this machine's own requests alone, also where phones on the same
+ * Guards the development surface: it shows codes, so a reader could sign in as any user. It answers only requests
+ * that name this machine. Data and commands are for this machine's own requests alone, even where phones on the same
  * network are served, and not for pages from elsewhere.
  *
  * A page that has its own name resolve to this machine (DNS rebinding) is same-origin for the browser, but the Host
- * header still has that name. A page of another origin may send requests without asking (Fetch standard, "CORS-safelisted
- * request header"), whose answers it can't read: none of these has the media type `application/json`, and all of them
- * say where they come from.
+ * header still has that name. A page of another origin may send requests without asking (Fetch standard,
+ * "CORS-safelisted request header"), whose answers it can't read: none of these has the media type
+ * `application/json`, and all of them say where they come from.
  */
 
 import { isIP } from 'node:net'
@@ -17,13 +17,13 @@ import type { HttpRequest, HttpRoute } from '../../transport/http.ts'
 export interface GuardOptions {
   /** The address that clients see. */
   readonly publicUrl: () => string
-  /** Whether others in the network may come, by any address of this machine. */
+  /** Whether the network's other machines may use any address of this one. */
   readonly isExposed: boolean
   /** Origins of pages that the API is open to: they may read here, too. */
   readonly corsOrigins: readonly string[]
 }
 
-/** The route for requests that name this machine. Others are refused with `HOST_NOT_ALLOWED`. */
+/** Lets through requests that name this machine; refuses the rest with `HOST_NOT_ALLOWED`. */
 export function guardHost(route: HttpRoute, options: GuardOptions): HttpRoute {
   return guarded(route, request => assertHost(request, options))
 }
@@ -37,7 +37,7 @@ export function guardPlace(route: HttpRoute, options: GuardOptions): HttpRoute {
 }
 
 /**
- * Likewise, and for pages of this server alone: others are refused with `ORIGIN_NOT_ALLOWED`, and a body that is not
+ * Likewise, for this server's own pages: refuses other origins with `ORIGIN_NOT_ALLOWED`, and a body that is not
  * `application/json` with `UNSUPPORTED_MEDIA_TYPE`.
  */
 export function guardData(route: HttpRoute, options: GuardOptions): HttpRoute {
@@ -97,7 +97,7 @@ function assertOrigin({ method, header }: HttpRequest, { publicUrl, corsOrigins 
   const origin = header('origin')
   if (origin === '') {
     const site = header('sec-fetch-site')
-    // Nothing for a program, `none` for an address that somebody typed.
+    // A program sends none; `none` means a typed address.
     if (site === '' || site === 'none' || site === 'same-origin') return
   } else if (URL.canParse(origin)) {
     const { host } = new URL(origin)

@@ -1,4 +1,4 @@
-/** Answers of the development surface: JSON that nobody keeps. */
+/** Answers of the development surface: JSON, never cached. */
 
 import type { HttpAnswer } from '../../transport/http.ts'
 

@@ -1,4 +1,4 @@
-/** Which devices are connected and which calls are live, as far as the development console has been told. */
+/** Connected devices and live calls, as far as the console has heard. */
 
 import type { DecidedCall } from './facts.ts'
 
@@ -24,11 +24,11 @@ export class LiveView {
     if (isOnline) this.#devices.set(deviceId, { userId, deviceId, connectedAtMs: this.#nowMs() })
   }
 
-  /** The call as it is now; one that is over is forgotten. */
+  /** The call as it is now; an ended call is forgotten. */
   putCall(call: DecidedCall): void {
     this.#calls.delete(call.callId)
     if (call.endedAtMs !== undefined) return
-    // Of the call's own values only those that are shown: its keys are not kept for longer than the room keeps them.
+    // Keep only the call's shown values: its keys live no longer than in the room.
     const { callId, status, endedAtMs, participants } = call
     this.#calls.set(callId, {
       callId,

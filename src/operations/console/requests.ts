@@ -1,7 +1,6 @@
 /**
- * The last requests to a development server, for the console: a row for each with what became of it, and the bodies without
- * their secrets for whoever asks for one. What came and went is kept as it is and taken apart when somebody looks, so that
- * a request costs no more than an object.
+ * The last requests to a development server, for the console: a row for each with its outcome, and on demand the
+ * bodies without their secrets. Bodies are kept raw and parsed only when read, so that a request costs one object.
  */
 
 import { SignalError } from '../../errors.ts'
@@ -22,7 +21,7 @@ export interface RequestReader {
 export interface RequestLogOptions {
   readonly nowMs: () => number
   readonly rowsMax?: number
-  /** Of all bodies together. */
+  /** Sum over all bodies. */
   readonly bytesMax?: number
 }
 
@@ -45,7 +44,7 @@ export class RequestLog {
   readonly #bytesMax: number
   /** Oldest first. */
   readonly #kept: Kept[] = []
-  /** Of the bodies that are kept, which are those of the newest requests. */
+  /** Bytes of the kept bodies, which belong to the newest requests. */
   #bytes = 0
   #sequence = 0
   readonly #callers = new WeakMap<object, Caller>()
@@ -57,12 +56,12 @@ export class RequestLog {
     this.#bytesMax = bytesMax
   }
 
-  /** Of the newest; 0 when there was none yet. */
+  /** The newest row's number; 0 before the first. */
   get sequence(): number {
     return this.#sequence
   }
 
-  /** What is kept. */
+  /** Size of the kept rows and bodies. */
   get size(): { readonly rows: number; readonly bytes: number } {
     return { rows: this.#kept.length, bytes: this.#bytes }
   }
@@ -182,7 +181,7 @@ function shown(
 const OWN_PAGES = /^\/(?:dev|docs)(?:\/|$)|^\/$/
 const ROWS_MAX = 300
 const BYTES_MAX = 4_000_000
-/** Of one body. */
+/** Limit for one body. */
 const BODY_BYTES_MAX = 32_768
 const TEXT_CHARS_MAX = 12_000
 const PATH_CHARS_MAX = 300

@@ -1,4 +1,4 @@
-/** What the simulator may be told, checked: the body of `POST /dev/simulator`. */
+/** Parses commands to the simulator: the body of `POST /dev/simulator`. */
 
 import { SignalError } from '../../errors.ts'
 import type { Behaviour, SimulatorCommand } from './events.ts'
@@ -26,7 +26,7 @@ function parseObject(body: Uint8Array): Record<string, unknown> {
   return { ...said }
 }
 
-/** With its own members and no others. */
+/** Refuses missing and unknown members. */
 function commandOf(said: Record<string, unknown>): SimulatorCommand | undefined {
   switch (said.kind) {
     case 'people': {

@@ -21,7 +21,7 @@ export interface SimulatorProgram {
 interface Run {
   readonly child: ChildProcessWithoutNullStreams
   state: SimulatorState
-  /** What was read of a line that has not ended. */
+  /** The start of a line that has not ended yet. */
   line: string
   /** The end of what it said of faults. */
   complaint: string
@@ -44,7 +44,7 @@ export class Simulator {
     return this.#run?.state
   }
 
-  /** Why the last one is no more, when nobody told it to stop. */
+  /** Why the last simulator died, unless it was stopped. */
   get trouble(): string | undefined {
     return this.#trouble
   }
@@ -88,10 +88,10 @@ export class Simulator {
     const decoder = new StringDecoder('utf8')
     child.stdout.on('data', (bytes: Buffer) => this.#onText(run, decoder.write(bytes)))
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
-      // What is wrong comes first, its stack after it.
+      // The error comes first, its stack after it.
       run.complaint = (run.complaint + text).slice(0, COMPLAINT_CHARS_MAX)
     })
-    // That it reads no more is told by its end.
+    // Its exit reports a closed pipe.
     child.stdin.on('error', () => undefined)
     child.once('error', error => this.#onEnd(run, error.message))
     child.once('close', (code, signal) => this.#onEnd(run, `it ended with ${code ?? signal}`))
