@@ -19,8 +19,8 @@ import {
   isOver,
   joinedDevices,
   participantOf,
-} from '../src/domain/call.ts'
-import { withPresence } from '../src/domain/call-attendance.ts'
+} from '../src/domain/calls/call.ts'
+import { withPresence } from '../src/domain/calls/call-attendance.ts'
 import {
   type CallAccepted,
   type CallCommand,
@@ -33,19 +33,19 @@ import {
   type DeviceCommand,
   NO_FACTS,
   refused,
-} from '../src/domain/call-command.ts'
-import { nextDeadlineMs, recover } from '../src/domain/call-deadline.ts'
-import { decide, refusalOfWatcher } from '../src/domain/call-decision.ts'
-import { effectsOf, withheldBy } from '../src/domain/call-effect.ts'
-import { ended } from '../src/domain/call-settlement.ts'
+} from '../src/domain/calls/call-command.ts'
+import { nextDeadlineMs, recover } from '../src/domain/calls/call-deadline.ts'
+import { decide, refusalOfWatcher } from '../src/domain/calls/call-decision.ts'
+import { effectsOf, withheldBy } from '../src/domain/calls/call-effect.ts'
+import { ended } from '../src/domain/calls/call-settlement.ts'
+import type { UnansweredRings } from '../src/domain/calls/unanswered-rings.ts'
 import { type CallId, type DeviceId, parseUint64, type UserId } from '../src/domain/ids.ts'
-import type { UnansweredRings } from '../src/domain/unanswered-rings.ts'
 import { assert, SignalError } from '../src/errors.ts'
 import type { Actor, ActorKind, Context, Ref, Reply } from '../src/runtime/actor.ts'
 import type { IdForm } from '../src/schema/json.ts'
-import type { Calling } from '../src/store/call-facts.ts'
-import type { CallIndex } from '../src/store/call-index.ts'
-import type { CallStore, KeptReply } from '../src/store/call-store.ts'
+import type { Calling } from '../src/store/calls/call-facts.ts'
+import type { CallIndex } from '../src/store/calls/call-index.ts'
+import type { CallStore, KeptReply } from '../src/store/calls/call-store.ts'
 import { CallWatchers } from './call-watchers.ts'
 import type { CallCommandMessage, CallRoomMessage, CallSubscribeMessage } from './messages.ts'
 

@@ -3,7 +3,7 @@
  * room that is rebuilt, so its watchers notice nothing.
  */
 
-import { type Call, hasPart } from '../src/domain/call.ts'
+import { type Call, hasPart } from '../src/domain/calls/call.ts'
 import type { CallId, UserId } from '../src/domain/ids.ts'
 import { eventBody, type TopicEvent } from '../src/schema/event.ts'
 import { formatJson, type IdForm } from '../src/schema/json.ts'

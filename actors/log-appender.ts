@@ -28,6 +28,8 @@
  */
 
 import { assert, SignalError } from '../src/errors.ts'
+import type { LoggedIdentity } from '../src/keyserver/identity-table.ts'
+import { type LogBatch, type LogHead, type LogStore, openHead } from '../src/keyserver/log-store.ts'
 import {
   APPENDS_WAITING_MAX,
   BATCH_ENTRIES_MAX,
@@ -40,9 +42,7 @@ import { equalHashes } from '../src/log/hash.ts'
 import { TreeTail } from '../src/log/integrate.ts'
 import type { SignerKey } from '../src/log/note.ts'
 import type { Actor, ActorKind, Context, Reply } from '../src/runtime/actor.ts'
-import type { LoggedIdentity } from '../src/store/identity-table.ts'
-import { type LogBatch, type LogHead, type LogStore, openHead } from '../src/store/log-store.ts'
-import { isOutOfSpace } from '../src/store/write-failure.ts'
+import { isOutOfSpace } from '../src/store/engine/write-failure.ts'
 import type { LogAppenderMessage, LogAppendMessage } from './messages.ts'
 
 export interface LogAppenderDeps {

@@ -11,14 +11,14 @@
  */
 
 import type { DeliveryOutcome, Skipped } from '../src/delivery/outcome.ts'
-import type { CallDeviceRef } from '../src/domain/call.ts'
-import type { CallReply, CallRequest } from '../src/domain/call-command.ts'
+import type { CallDeviceRef } from '../src/domain/calls/call.ts'
+import type { CallReply, CallRequest } from '../src/domain/calls/call-command.ts'
 import type { DeviceId, UserId } from '../src/domain/ids.ts'
 import type { Ref, Reply } from '../src/runtime/actor.ts'
 import type { Broadcast } from '../src/stomp/broadcast.ts'
 import type { Headers } from '../src/stomp/frame.ts'
-import type { IdempotentRequest } from '../src/store/idempotency-store.ts'
-import type { WaitingMessage } from '../src/store/outbox-queue.ts'
+import type { IdempotentRequest } from '../src/store/engine/idempotency-store.ts'
+import type { WaitingMessage } from '../src/store/messages/outbox-queue.ts'
 import type { Connection } from '../src/transport/connection.ts'
 import type { Unread } from './stomp-connection/unread.ts'
 

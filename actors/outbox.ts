@@ -9,10 +9,10 @@
  */
 
 import type { DeliveryOutcome, Retry, Skipped } from '../src/delivery/outcome.ts'
-import type { Lane, Outgoing } from '../src/domain/outgoing.ts'
+import type { Lane, Outgoing } from '../src/domain/messages/outgoing.ts'
 import { assert } from '../src/errors.ts'
 import type { Actor, ActorKind, Context } from '../src/runtime/actor.ts'
-import type { OutboxQueue, Settlement, WaitingMessage } from '../src/store/outbox-queue.ts'
+import type { OutboxQueue, Settlement, WaitingMessage } from '../src/store/messages/outbox-queue.ts'
 import type { OutboxMessage } from './messages.ts'
 
 export interface OutboxDeps {

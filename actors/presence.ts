@@ -10,7 +10,7 @@
 import type { DeviceId, UserId } from '../src/domain/ids.ts'
 import { CONNECTIONS_PER_USER_MAX } from '../src/limits.ts'
 import type { Actor, ActorKind, Ref } from '../src/runtime/actor.ts'
-import { sessionName } from '../src/store/session-store.ts'
+import { sessionName } from '../src/store/accounts/session-store.ts'
 import type {
   Dismissal,
   LiveConnection,

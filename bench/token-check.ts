@@ -5,12 +5,12 @@
  */
 
 import { createHmac, randomBytes } from 'node:crypto'
-import { Authentication } from '../src/api/authentication.ts'
+import { Authentication } from '../src/api/accounts/authentication.ts'
 import type { UserId } from '../src/domain/ids.ts'
 import { deriveSecrets } from '../src/domain/secrets.ts'
-import { Database } from '../src/store/database.ts'
-import { Expiries } from '../src/store/expiries.ts'
-import { SessionStore } from '../src/store/session-store.ts'
+import { SessionStore } from '../src/store/accounts/session-store.ts'
+import { Database } from '../src/store/engine/database.ts'
+import { Expiries } from '../src/store/engine/expiries.ts'
 import type { Benchmark, BenchmarkContext, Row } from './support/benchmark.ts'
 import { LIFETIMES, sessionInUse } from './support/people.ts'
 import { interleaved, medianOfMany } from './support/rounds.ts'

@@ -6,7 +6,7 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { deriveSecrets } from '../src/domain/secrets.ts'
-import { developmentKeys } from '../src/operations/development-keys.ts'
+import { developmentKeys } from '../src/server/development-keys.ts'
 import type { Benchmark, BenchmarkContext, Row } from './support/benchmark.ts'
 import type { FastifyServerProtocol } from './support/fastify-server.ts'
 import { type RecordedAnswer, recordAnswer } from './support/http-answer.ts'

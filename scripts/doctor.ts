@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /** Tries everything that a server with these settings needs, and says in one line each how that went: `doctor`. */
 
-import { type Config, ConfigError, readConfig } from '../src/config.ts'
+import { type Config, ConfigError, readConfig } from '../src/server/config.ts'
 import { type Check, type Finding, fails, ok, type Patient } from './doctor/finding.ts'
 import { checkLog } from './doctor/log.ts'
 import { checkMachine, judgeClock } from './doctor/machine.ts'

@@ -2,10 +2,10 @@
 /** Checks the store in a data directory, and repairs what is derived from its entries: `fsck --data-dir DIR`. */
 
 import { SignalError } from '../src/errors.ts'
-import { Database } from '../src/store/database.ts'
-import { type CheckRequest, checkInProcess, type StoreReport } from '../src/store/log-check/check-process.ts'
-import type { CheckOutcome, LogReport } from '../src/store/log-check/fault.ts'
-import { reasonAgainstRepair, repairLog } from '../src/store/log-repair.ts'
+import { type CheckRequest, checkInProcess, type StoreReport } from '../src/keyserver/check/check-process.ts'
+import type { CheckOutcome, LogReport } from '../src/keyserver/check/fault.ts'
+import { reasonAgainstRepair, repairLog } from '../src/keyserver/check/repair.ts'
+import { Database } from '../src/store/engine/database.ts'
 import type { RowReport } from '../src/store/row-check.ts'
 import { type Flags, optional, required, runCommand, secret, UsageError } from './support/command.ts'
 

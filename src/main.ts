@@ -12,25 +12,21 @@ import { setFlagsFromString } from 'node:v8'
 import { logAppenderKind } from '../actors/log-appender.ts'
 import type { LogAppenderMessage, OutboxMessage } from '../actors/messages.ts'
 import { outboxKind } from '../actors/outbox.ts'
-import { type RegistrationWorld, registerKey } from './api/registration.ts'
-import { type Application, openApplication } from './application.ts'
-import { readFlags } from './command-line.ts'
-import { type Config, ConfigError, listenersOf, readConfig, warningsOf } from './config.ts'
-import { channelOf, LANES, type Lane } from './domain/outgoing.ts'
+import { channelOf, LANES, type Lane } from './domain/messages/outgoing.ts'
 import { shuffle } from './domain/shuffle.ts'
 import { SignalError } from './errors.ts'
-import { House } from './house.ts'
-import { chooseLanAddress } from './lan-address.ts'
+import { type RegistrationWorld, registerKey } from './keyserver/registration.ts'
 import { APPEND_DEADLINE_MS, STOP_DEADLINE_MS } from './limits.ts'
-import { openPort, type PortPolicy } from './listening.ts'
-import { type OpenedLog, openLog } from './open-log.ts'
 import { formatBanner, formatReady } from './operations/banner.ts'
 import { observe, observeConnections } from './operations/figures.ts'
 import { createLogger, type Logger } from './operations/log.ts'
 import { foreignBinaries, loadedBinaries } from './operations/native-binaries.ts'
-import { pooledRandomBytes } from './random-pool.ts'
 import type { Ref } from './runtime/actor.ts'
 import { ActorSystem } from './runtime/system.ts'
+import { type Application, openApplication } from './server/application.ts'
+import { readFlags } from './server/command-line.ts'
+import { type Config, ConfigError, listenersOf, readConfig, warningsOf } from './server/config.ts'
+import { chooseLanAddress } from './server/lan-address.ts'
 import {
   operatorServer,
   publicServer,
@@ -39,12 +35,16 @@ import {
   renewCertificates,
   type StartedApplication,
   stompTcpServer,
-} from './servers.ts'
-import { Signalling } from './signalling.ts'
-import { finishReset } from './store/reset.ts'
+} from './server/listeners.ts'
+import { openPort, type PortPolicy } from './server/listening.ts'
+import { type OpenedLog, openLog } from './server/open-log.ts'
+import { House } from './server/process.ts'
+import { pooledRandomBytes } from './server/random-pool.ts'
+import { Signalling } from './server/signalling.ts'
+import { VERSION } from './server/version.ts'
+import { finishReset } from './store/engine/reset.ts'
 import type { HttpServer } from './transport/http.ts'
 import { OpenConnections } from './transport/open-connections.ts'
-import { VERSION } from './version.ts'
 
 async function main(): Promise<void> {
   setFlagsFromString(V8_FLAGS)

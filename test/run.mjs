@@ -2,7 +2,7 @@
  * Runs tests: the whole suite from the build, or the named files.
  *
  *     npm test
- *     npm test -- test/domain/call-states.test.ts … [--watch]
+ *     npm test -- test/domain/calls/call-states.test.ts … [--watch]
  *
  * A named file runs from its source where Node strips types (22.18 on, 24) and it starts no built program; else the
  * sources are compiled first, which takes a second or two. `Choice:` Node 20 gets no loader, because its worker threads

@@ -8,43 +8,38 @@ import { dirname, join, relative } from 'node:path'
 import t from 'tap'
 import { PROJECT_ROOT } from './support/vectors.ts'
 
-/** Besides itself and `EVERYBODYS`. `X:types` allows type-only imports. */
+/** Besides itself and `EVERYBODYS`. `X:types` allows type-only imports. `src/main.ts` and `src/server` may import all. */
 const MAY_IMPORT: Record<string, readonly string[]> = {
   'src/stomp': [],
   'src/domain': [],
   'src/log': [],
   'src/runtime': [],
   'src/schema': ['src/domain:types'],
-  'src/delivery': ['src/domain'],
+  'src/delivery': ['src/domain:types'],
   'src/identity': [],
   'src/transport': ['src/stomp'],
-  'src/store': ['src/log', 'src/domain'],
+  'src/store/engine': [],
+  'src/store': ['src/store/engine', 'src/domain', 'src/log:types'],
+  'src/store/row-check': ['src/store', 'src/store/engine', 'src/domain', 'src/log', 'src/keyserver'],
+  'src/keyserver': ['src/log', 'src/store/engine', 'src/schema', 'src/transport:types'],
   'src/client': ['src/log'],
-  'src/api': ['src/schema', 'src/domain', 'src/log', 'src/runtime', 'src/store', 'src/transport:types'],
-  'src/operations': [
+  'src/api': [
+    'src/schema',
+    'src/domain',
     'src/log',
+    'src/runtime',
     'src/store',
+    'src/store/engine',
+    'src/keyserver',
+    'src/transport:types',
+  ],
+  'src/operations': [
     'src/domain:types',
     'src/delivery:types',
-    'src/config.ts:types',
+    'src/keyserver:types',
     'src/runtime:types',
     'src/transport:types',
   ],
-  'src/config.ts': [
-    'src/application-config.ts',
-    'src/domain:types',
-    'src/environment.ts',
-    'src/key-settings.ts',
-    'src/rate-settings.ts',
-    'src/setting-forms.ts',
-    'src/settings-file.ts',
-  ],
-  'src/environment.ts': ['src/spelling.ts'],
-  'src/key-settings.ts': ['src/environment.ts', 'src/log'],
-  'src/rate-settings.ts': ['src/domain', 'src/environment.ts', 'src/spelling.ts'],
-  'src/command-line.ts': ['src/version.ts'],
-  'src/listening.ts': ['src/config.ts', 'src/transport'],
-  'src/lan-address.ts': [],
   web: ['src/client', 'src/log', 'src/operations:types'],
   actors: [
     'src/transport:types',
@@ -54,27 +49,36 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'src/schema',
     'src/stomp',
     'src/store',
+    'src/store/engine',
+    'src/keyserver',
     'src/delivery',
   ],
 }
 
 const EVERYBODYS = new Set(['src/errors.ts', 'src/limits.ts', 'src/last-of.ts'])
 
-/** Join parts, and may name any of them. */
-const JOINERS = new Set([
-  'src/main.ts',
-  'src/application.ts',
-  'src/application-config.ts',
-  'src/house.ts',
-  'src/open-log.ts',
-  'src/servers.ts',
-  'src/signalling.ts',
-])
+/** Join the parts, and alone may name any of them. */
+const JOINERS = new Set(['src/main.ts', 'src/server'])
+
+/** Imports that the table does not allow yet, each with its reason. One that is no longer made has to go. */
+const EXCEPTIONS: Record<string, string> = {
+  'src/store/engine/keys.ts imports src/domain': 'the branded ids are declared there',
+  'src/store/engine/errands.ts imports src/domain': 'it stores rows of one subject, and seals them',
+  'src/store/engine/sealed.ts imports src/domain': 'sealing is a rule of src/domain/secrets.ts',
+  'src/store/engine/idempotency-store.ts imports src/domain': 'it seals the replies that it keeps',
+  'src/store/engine/rate-store.ts imports src/domain': 'it stores token buckets',
+  'src/store/engine/store.ts imports src/domain':
+    'a change carries what happened in it, a type of src/domain',
+  'src/store/engine/lmdb-change.ts imports src/domain':
+    'a change carries what happened in it, a type of src/domain',
+  'src/keyserver/check/check-process.ts imports src/store/row-check': 'one process checks log and rows',
+  'src/keyserver/check/check-program.ts imports src/store/row-check': 'one process checks log and rows',
+}
 
 /** The only users of each library, by whichever of its files. */
 const USERS: Record<string, readonly string[]> = {
-  lmdb: ['src/store'],
-  msgpackr: ['src/store'],
+  lmdb: ['src/store/engine'],
+  msgpackr: ['src/store/engine', 'src/store', 'src/store/row-check', 'src/keyserver'],
   'uWebSockets.js': ['src/transport'],
   '@grpc/grpc-js': ['src/transport'],
   'libsodium-wrappers-sumo': ['src/log'],
@@ -85,7 +89,7 @@ const USERS: Record<string, readonly string[]> = {
   jose: ['src/identity', 'src/delivery'],
   'libphonenumber-js': ['src/domain'],
   'lossless-json': ['src/schema'],
-  typebox: ['src/schema', 'src/api'],
+  typebox: ['src/schema', 'src/api', 'src/keyserver'],
   qr: ['src/api', 'src/operations', 'web'],
   'lit-html': ['web'],
   '@stomp/stompjs': ['web'],
@@ -138,12 +142,11 @@ function importsOf(file: string): Import[] {
 }
 
 function houseOf(file: string): string {
+  const wing = /^src\/store\/(?:engine|row-check)\b/.exec(file)
+  if (wing !== null) return wing[0]
   const parts = file.split('/')
-  return parts[0] === 'src' && parts.length > 2
-    ? parts.slice(0, 2).join('/')
-    : parts[0] === 'src'
-      ? file
-      : parts[0]!
+  if (parts[0] !== 'src') return parts[0]!
+  return parts.length > 2 ? parts.slice(0, 2).join('/') : file
 }
 
 function libraryOf(specifier: string): string {
@@ -165,17 +168,21 @@ const files = ['src', 'actors', 'web'].flatMap(sourceFiles)
 const imports = files.flatMap(importsOf)
 
 t.test('each folder imports only what its job allows', async t => {
-  const broken = imports.filter(edge => !JOINERS.has(edge.from) && !isAllowed(edge))
-  t.same(
-    broken.map(({ from, to }) => `${from} imports ${to}`),
-    [],
-  )
+  const broken = imports.filter(edge => !JOINERS.has(houseOf(edge.from)) && !isAllowed(edge))
+  const told = new Set(broken.map(({ from, to }) => `${from} imports ${houseOf(to)}`))
+  t.same([...told].sort(), Object.keys(EXCEPTIONS).sort())
   t.ok(imports.length > 50, 'the imports were found')
 })
 
-t.test('nothing but main.ts and signalling.ts imports an actor', async t => {
-  const broken = imports.filter(({ from, to }) => to.startsWith('actors/') && houseOf(from) !== 'actors')
-  t.same([...new Set(broken.map(({ from }) => from))].sort(), ['src/main.ts', 'src/signalling.ts'])
+t.test('nothing but src/main.ts and src/server imports an actor', async t => {
+  const outside = imports.filter(({ from, to }) => to.startsWith('actors/') && houseOf(from) !== 'actors')
+  const importers = new Set(outside.map(({ from }) => houseOf(from)))
+  t.same([...importers].sort(), ['src/main.ts', 'src/server'])
+})
+
+t.test('only the entry point and what is open to all lie at the root of src', async t => {
+  const atRoot = files.filter(file => /^src\/[^/]+$/.test(file))
+  t.same(atRoot.sort(), ['src/errors.ts', 'src/last-of.ts', 'src/limits.ts', 'src/main.ts'])
 })
 
 t.test('each library has its users and no others', async t => {
@@ -189,7 +196,7 @@ t.test('the server starts without the libraries that it may never use', async t 
     const edges = imports.filter(({ from, isType, isLater }) => from === file && !isType && !isLater)
     for (const { to } of edges) loaded.add(to)
   }
-  t.ok(loaded.has('src/store/database.ts'), 'the files of the server were found')
+  t.ok(loaded.has('src/store/engine/database.ts'), 'the files of the server were found')
   t.same(
     [...loaded].filter(file => NOT_AT_START.has(file)),
     [],
@@ -206,19 +213,19 @@ t.test('actors and the runtime read no clock, timer or random number of their ow
 })
 
 t.test('rules, stores and operations are handed the time and random numbers', async t => {
-  const folders = /^src\/(?:domain|api|schema|stomp|store(?!\/log-check))\//
+  const folders = /^src\/(?:domain|api|schema|stomp|store|keyserver(?!\/(?:check|vrf)))\//
   const broken = files.filter(
     file =>
       folders.test(file) &&
       // The store's clock, unless the process gives it another: the instant of changes.
-      file !== 'src/store/database.ts' &&
+      file !== 'src/store/engine/database.ts' &&
       /\b(Date\.now|Math\.random)\b/.test(readFileSync(join(PROJECT_ROOT, file), 'utf8')),
   )
   t.same(broken, [])
 })
 
 t.test('the portable part of the log core imports no Node built-in', async t => {
-  const nodeOnly = /^src\/log\/(primitives-node|vrf-)/
+  const nodeOnly = /^src\/log\/(primitives-node|vrf-fast)/
   const broken = imports.filter(
     ({ from, to }) => from.startsWith('src/log/') && to.startsWith('node:') && !nodeOnly.test(from),
   )

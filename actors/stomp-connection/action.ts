@@ -3,11 +3,11 @@
  * that can be refused by looking at the frame is refused before there is an action.
  */
 
-import { type InboxPosition, isLiveId, parsePosition } from '../../src/domain/inbox.ts'
+import { type InboxPosition, isLiveId, parsePosition } from '../../src/domain/messages/inbox.ts'
 import type { SaidCallCommand } from '../../src/schema/call.ts'
 import type { Frame, Headers, StompVersion } from '../../src/stomp/frame.ts'
 import { userHeaders } from '../../src/stomp/user-headers.ts'
-import type { DevelopmentItem } from '../../src/store/device-inbox.ts'
+import type { DevelopmentItem } from '../../src/store/messages/device-inbox.ts'
 import { protocolRefusal } from './refusal.ts'
 import { requiredHeader } from './subscription.ts'
 

@@ -3,8 +3,8 @@
  * Liberal in what a CONNECT may look like, because apps differ in it most.
  */
 
-import { RING_S } from '../../src/domain/call.ts'
-import { formatPosition } from '../../src/domain/inbox.ts'
+import { RING_S } from '../../src/domain/calls/call.ts'
+import { formatPosition } from '../../src/domain/messages/inbox.ts'
 import { FRAME_BYTES_MAX } from '../../src/limits.ts'
 import {
   type Frame,
@@ -13,7 +13,7 @@ import {
   STOMP_VERSIONS,
   type StompVersion,
 } from '../../src/stomp/frame.ts'
-import type { InboxHead } from '../../src/store/inbox-records.ts'
+import type { InboxHead } from '../../src/store/messages/inbox-records.ts'
 import type { ConnectedDevice, StompConnectionDeps, TokenOwner } from './deps.ts'
 import { ConnectionRefusal, protocolRefusal } from './refusal.ts'
 

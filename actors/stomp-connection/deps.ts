@@ -1,12 +1,12 @@
 /** What a STOMP connection is given: rules and stores it reaches, and what it reports. */
 
 import type { DeviceId, UserId } from '../../src/domain/ids.ts'
-import type { Badge, Notice } from '../../src/domain/notice.ts'
+import type { Badge, Notice } from '../../src/domain/messages/notice.ts'
 import type { SignalError } from '../../src/errors.ts'
 import type { Ref } from '../../src/runtime/actor.ts'
 import type { SaidCallCommand } from '../../src/schema/call.ts'
 import type { CallCommandName } from '../../src/stomp/destination.ts'
-import type { DeviceInbox } from '../../src/store/device-inbox.ts'
+import type { DeviceInbox } from '../../src/store/messages/device-inbox.ts'
 import type { DevTopicMessage, PresenceMessage, TopicSubscriber } from '../messages.ts'
 
 /** The inbox of a connection's device. */

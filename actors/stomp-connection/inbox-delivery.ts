@@ -15,11 +15,11 @@ import {
   INBOX_MESSAGES_MAX,
   type InboxPosition,
   parsePosition,
-} from '../../src/domain/inbox.ts'
-import { type Badge, carriesBadge } from '../../src/domain/notice.ts'
+} from '../../src/domain/messages/inbox.ts'
+import { type Badge, carriesBadge } from '../../src/domain/messages/notice.ts'
 import { encodeTextMessage, MessageTemplate } from '../../src/stomp/serializer.ts'
 import type { NamedHead } from '../../src/stomp/subscription-heads.ts'
-import type { InboxMessage } from '../../src/store/inbox-store.ts'
+import type { InboxMessage } from '../../src/store/messages/inbox-store.ts'
 import type { ConnectedDevice, StompConnectionDeps } from './deps.ts'
 import type { AckMode } from './subscription.ts'
 

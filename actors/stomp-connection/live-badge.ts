@@ -7,8 +7,8 @@
  * acknowledgement of the badge covers earlier messages in the mode `client`, and nothing in `client-individual`.
  */
 
-import { formatLiveId, type InboxPosition, type NoticeQueue } from '../../src/domain/inbox.ts'
-import { type Badge, isSameBadge } from '../../src/domain/notice.ts'
+import { formatLiveId, type InboxPosition, type NoticeQueue } from '../../src/domain/messages/inbox.ts'
+import { type Badge, isSameBadge } from '../../src/domain/messages/notice.ts'
 import { encodeTextMessage } from '../../src/stomp/serializer.ts'
 import type { Desk } from './desk.ts'
 import type { InboxDelivery, QueueSubscription } from './inbox-delivery.ts'

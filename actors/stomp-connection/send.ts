@@ -7,7 +7,7 @@
 import { SignalError } from '../../src/errors.ts'
 import type { Frame } from '../../src/stomp/frame.ts'
 import { userHeaders } from '../../src/stomp/user-headers.ts'
-import type { DevelopmentItem, InboxChange } from '../../src/store/device-inbox.ts'
+import type { DevelopmentItem, InboxChange } from '../../src/store/messages/device-inbox.ts'
 import {
   type Acknowledgement,
   type Action,

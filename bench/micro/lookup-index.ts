@@ -5,10 +5,10 @@
 
 import { mkdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { LookupIndex } from '../../src/keyserver/lookup-index.ts'
+import type { PendingWrites } from '../../src/keyserver/pending-writes.ts'
 import { BATCHES_IN_FLIGHT_MAX } from '../../src/limits.ts'
-import { type BytesTable, Database } from '../../src/store/database.ts'
-import { LookupIndex } from '../../src/store/lookup-index.ts'
-import type { PendingWrites } from '../../src/store/pending-writes.ts'
+import { type BytesTable, Database } from '../../src/store/engine/database.ts'
 import type { Benchmark, BenchmarkContext, Row } from '../support/benchmark.ts'
 import { rounded } from '../support/statistics.ts'
 

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { type Database, open, type RootDatabase } from 'lmdb'
 import { BATCHES_IN_FLIGHT_MAX } from '../../src/limits.ts'
 import { TILE_WIDTH, type Tile } from '../../src/log/tile.ts'
-import { indexKey, tileKey } from '../../src/store/keys.ts'
+import { indexKey, tileKey } from '../../src/store/engine/keys.ts'
 import { tilesBetween } from '../../test/support/tiles.ts'
 import { serveParent } from './program.ts'
 

@@ -5,7 +5,7 @@
 
 import { createSecretKey } from 'node:crypto'
 import Fastify from 'fastify'
-import { type AccessToken, parseAccessToken } from '../../src/domain/token.ts'
+import { type AccessToken, parseAccessToken } from '../../src/domain/accounts/token.ts'
 import { serveParent } from './program.ts'
 
 export interface FastifyServerProtocol {

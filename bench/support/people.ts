@@ -1,9 +1,10 @@
 /** People in a store, as if they had signed in with their devices: written to it directly while no server runs. */
 
 import { randomBytes } from 'node:crypto'
-import { Authentication } from '../../src/api/authentication.ts'
-import { type AddressMethod, DEFAULT_SETTINGS } from '../../src/domain/account.ts'
-import type { Device, PushTokens } from '../../src/domain/device.ts'
+import { Authentication } from '../../src/api/accounts/authentication.ts'
+import { type AddressMethod, DEFAULT_SETTINGS } from '../../src/domain/accounts/account.ts'
+import type { Session } from '../../src/domain/accounts/session.ts'
+import type { Device, PushTokens } from '../../src/domain/devices/device.ts'
 import {
   type DeviceId,
   type MethodId,
@@ -13,16 +14,15 @@ import {
   type UserId,
 } from '../../src/domain/ids.ts'
 import { deriveSecrets } from '../../src/domain/secrets.ts'
-import type { Session } from '../../src/domain/session.ts'
-import { developmentKeys } from '../../src/operations/development-keys.ts'
-import { AccountStore } from '../../src/store/account-store.ts'
-import { ContactStore } from '../../src/store/contact-store.ts'
-import { Database } from '../../src/store/database.ts'
-import { DeviceStore } from '../../src/store/device-store.ts'
-import { Expiries } from '../../src/store/expiries.ts'
-import { IdLists } from '../../src/store/id-lists.ts'
-import { SessionStore } from '../../src/store/session-store.ts'
-import { ShareTokenStore } from '../../src/store/share-token-store.ts'
+import { developmentKeys } from '../../src/server/development-keys.ts'
+import { AccountStore } from '../../src/store/accounts/account-store.ts'
+import { SessionStore } from '../../src/store/accounts/session-store.ts'
+import { ContactStore } from '../../src/store/contacts/contact-store.ts'
+import { ShareTokenStore } from '../../src/store/contacts/share-token-store.ts'
+import { DeviceStore } from '../../src/store/devices/device-store.ts'
+import { Database } from '../../src/store/engine/database.ts'
+import { Expiries } from '../../src/store/engine/expiries.ts'
+import { IdLists } from '../../src/store/engine/id-lists.ts'
 import { startServer } from './server.ts'
 
 /** Whose push tokens a device has. */

@@ -18,9 +18,9 @@ import {
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { VrfPool } from '../../src/keyserver/vrf/vrf-pool.ts'
 import { parseVrfSecret } from '../../src/log/vrf.ts'
-import { VrfPool } from '../../src/log/vrf-pool.ts'
-import { developmentKeys } from '../../src/operations/development-keys.ts'
+import { developmentKeys } from '../../src/server/development-keys.ts'
 import { LogEngine } from './log-engine.ts'
 import { randomKeys } from './random-keys.ts'
 import { SERVER_LOG_FILE, startServer } from './server.ts'
@@ -93,10 +93,14 @@ async function deviceHashes(folder: string, devices: number): Promise<Uint8Array
 /** Changes with the code that decides what a store looks like. */
 export function storeCodeTag(): string {
   const hash = createHash('sha256')
-  const storeFolder = fileURLToPath(new URL('../../src/store', import.meta.url))
-  const store = readdirSync(storeFolder).filter(name => name.endsWith('.js'))
-  for (const name of [...store, '../log/entry.js', '../log/tile.js', '../log/vrf-fast.js'].sort()) {
-    hash.update(readFileSync(join(storeFolder, name)))
+  const source = fileURLToPath(new URL('../../src', import.meta.url))
+  const stores = ['store', 'keyserver'].flatMap(folder =>
+    readdirSync(join(source, folder), { recursive: true, encoding: 'utf8' })
+      .filter(name => name.endsWith('.js'))
+      .map(name => join(folder, name)),
+  )
+  for (const name of [...stores, 'log/entry.js', 'log/tile.js', 'log/vrf-fast.js'].sort()) {
+    hash.update(readFileSync(join(source, name)))
   }
   return hash.digest('hex').slice(0, 8)
 }

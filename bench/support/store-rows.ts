@@ -1,6 +1,6 @@
 /** What operations leave in a store: read from the running server's own, so that it is never another operation's. */
 
-import { Database } from '../../src/store/database.ts'
+import { Database } from '../../src/store/engine/database.ts'
 
 /** What one operation writes to one table. */
 export interface RowSize {

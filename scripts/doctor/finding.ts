@@ -1,6 +1,6 @@
 /** What the doctor is given, and what it finds. */
 
-import type { Config } from '../../src/config.ts'
+import type { Config } from '../../src/server/config.ts'
 
 export interface Finding {
   /** Such as `mail`: what was tried. */

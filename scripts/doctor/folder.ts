@@ -2,7 +2,7 @@
 
 import { accessSync, constants, existsSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { assertWritable } from '../../src/store/store-files.ts'
+import { assertWritable } from '../../src/store/engine/store-files.ts'
 import { type Finding, fails } from './finding.ts'
 
 /** Undefined where the store, or the nearest folder above it that is there, can be written to. */

@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto'
 import { request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
-import { type Config, listenersOf, type NamedListener } from '../../src/config.ts'
+import { type Config, listenersOf, type NamedListener } from '../../src/server/config.ts'
 import { tryPort } from '../../src/transport/port-trial.ts'
 import { type Check, type Finding, fails, off, ok, type Patient, reasonOf } from './finding.ts'
 import { ask, membersOf } from './http.ts'

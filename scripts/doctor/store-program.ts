@@ -1,8 +1,8 @@
 /** Reads who made a log and how far it is, in a process of its own: a damaged file can end the one that reads it. */
 
 import { SignalError } from '../../src/errors.ts'
-import { Database } from '../../src/store/database.ts'
-import { LOG_TABLES, type LogHead, type LogMaker } from '../../src/store/log-store.ts'
+import { LOG_TABLES, type LogHead, type LogMaker } from '../../src/keyserver/log-store.ts'
+import { Database } from '../../src/store/engine/database.ts'
 
 export type StoreAnswer =
   | { readonly kind: 'log'; readonly maker: LogMaker | undefined; readonly head: LogHead | undefined }

@@ -3,8 +3,8 @@
  * And whether it would let its users into the operator's own network, which a relay does unless it is told not to.
  */
 
+import { parseTurnUrl, turnCredentials } from '../../src/domain/calls/turn.ts'
 import type { UserId } from '../../src/domain/ids.ts'
-import { parseTurnUrl, turnCredentials } from '../../src/domain/turn.ts'
 import { type Check, type Finding, fails, off, ok, reasonOf } from './finding.ts'
 import {
   ATTRIBUTES,

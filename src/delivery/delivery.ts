@@ -3,9 +3,9 @@
  * outbox for it, but in development, where messages are shown and count as sent.
  */
 
-import type { Device, PushTokenName } from '../domain/device.ts'
+import type { Device, PushTokenName } from '../domain/devices/device.ts'
 import type { CallId, DeviceId, UserId } from '../domain/ids.ts'
-import type { Outgoing } from '../domain/outgoing.ts'
+import type { Outgoing } from '../domain/messages/outgoing.ts'
 import { assert } from '../errors.ts'
 import type { ApnsPush, ApnsSender } from './apns.ts'
 import type { FcmPush, FcmSender } from './fcm.ts'

@@ -3,9 +3,9 @@
  * members. The words are the app's own, named by `loc-key`, so that they are in the language of the phone.
  */
 
-import type { OverNotice } from '../domain/call-notice.ts'
+import type { OverNotice } from '../domain/calls/call-notice.ts'
 import type { DeviceId } from '../domain/ids.ts'
-import type { Notice } from '../domain/notice.ts'
+import type { Notice } from '../domain/messages/notice.ts'
 
 export type PushContent = Ring | Silent | Alert
 

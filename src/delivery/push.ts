@@ -5,7 +5,7 @@
  * end of one goes another way.
  */
 
-import type { Device } from '../domain/device.ts'
+import type { Device } from '../domain/devices/device.ts'
 import { type ApnsPush, apnsPayloadBytesMax } from './apns.ts'
 import type { FcmPush } from './fcm.ts'
 import { type Alert, type PushContent, type PushMembers, type Ring, withoutKey } from './push-content.ts'

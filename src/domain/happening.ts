@@ -4,7 +4,7 @@
  */
 
 import type { DeviceId, UserId } from './ids.ts'
-import type { Lane } from './outgoing.ts'
+import type { Lane } from './messages/outgoing.ts'
 
 export type Happening =
   /** A sign-in session ended, for whatever reason. */

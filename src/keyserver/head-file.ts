@@ -13,7 +13,7 @@ import { setTimeout } from 'node:timers/promises'
 import { assert, messageOf, SignalError } from '../errors.ts'
 import { type Checkpoint, openCheckpoint } from '../log/checkpoint.ts'
 import { formatVerifierKey, statedKeys, type VerifierKey } from '../log/note.ts'
-import { writeDurably } from './durable-file.ts'
+import { writeDurably } from '../store/engine/durable-file.ts'
 import type { LogHead } from './log-store.ts'
 
 export interface HeadFileOptions {

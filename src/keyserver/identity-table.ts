@@ -6,8 +6,8 @@
  */
 
 import { assert } from '../errors.ts'
-import type { BytesTable } from './database.ts'
-import { indexKey } from './keys.ts'
+import type { BytesTable } from '../store/engine/database.ts'
+import { indexKey } from '../store/engine/keys.ts'
 import type { PendingWrites } from './pending-writes.ts'
 
 export interface LoggedIdentity {

@@ -8,9 +8,9 @@ import { gzip } from 'node:zlib'
 import { SignalError } from '../errors.ts'
 import { GZIP_BUNDLES_MAX } from '../limits.ts'
 import { parseTilePath, TILE_WIDTH, type Tile } from '../log/tile.ts'
-import { BoundedCache } from '../store/bounded-cache.ts'
-import type { LogHead } from '../store/log-store.ts'
+import { BoundedCache } from '../store/engine/bounded-cache.ts'
 import type { PublicFile } from '../transport/log-files.ts'
+import type { LogHead } from './log-store.ts'
 
 export interface LogFilesWorld {
   readonly head: LogHead

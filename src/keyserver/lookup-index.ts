@@ -18,9 +18,9 @@
 import { assert, SignalError } from '../errors.ts'
 import { LOOKUPS_KEPT_MAX } from '../limits.ts'
 import { VRF_HASH_BYTES } from '../log/entry.ts'
-import { BoundedCache } from './bounded-cache.ts'
-import type { BytesTable } from './database.ts'
-import { indexKey } from './keys.ts'
+import { BoundedCache } from '../store/engine/bounded-cache.ts'
+import type { BytesTable } from '../store/engine/database.ts'
+import { indexKey } from '../store/engine/keys.ts'
 import type { PendingWrites } from './pending-writes.ts'
 
 /**

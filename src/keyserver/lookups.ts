@@ -8,18 +8,18 @@ import { LOOKUPS_KEPT_MAX } from '../limits.ts'
 import type { Hash } from '../log/hash.ts'
 import { equalHashes } from '../log/hash.ts'
 import { BodyReader } from '../schema/json.ts'
+import { BoundedCache } from '../store/engine/bounded-cache.ts'
+import type { HttpAnswer, HttpRequest, HttpRoute } from '../transport/http.ts'
 import {
   formatKeyHistory,
   formatPublicKeys,
   GetKeyHistoryRequest,
   GetPublicKeysRequest,
   type ProvenKey,
-} from '../schema/log.ts'
-import { BoundedCache } from '../store/bounded-cache.ts'
-import { INDEXED_HASH_BYTES } from '../store/lookup-index.ts'
-import type { LoggedKey, VerifiedHead } from '../store/published-log.ts'
-import type { HttpAnswer, HttpRequest, HttpRoute } from '../transport/http.ts'
+} from './bodies.ts'
+import { INDEXED_HASH_BYTES } from './lookup-index.ts'
 import { ProofTexts } from './proof-texts.ts'
+import type { LoggedKey, VerifiedHead } from './published-log.ts'
 
 export interface VrfOutput {
   readonly vrfHash: Uint8Array

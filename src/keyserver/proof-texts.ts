@@ -11,9 +11,9 @@ import { LOOKUPS_KEPT_MAX } from '../limits.ts'
 import type { Hash } from '../log/hash.ts'
 import { formatPath, PROOF_HEADER } from '../log/proof.ts'
 import { TILE_HEIGHT, TILE_WIDTH } from '../log/tile.ts'
-import { escapeForJson } from '../schema/log.ts'
-import { BoundedCache } from '../store/bounded-cache.ts'
-import type { LoggedKey, VerifiedHead } from '../store/published-log.ts'
+import { BoundedCache } from '../store/engine/bounded-cache.ts'
+import { escapeForJson } from './bodies.ts'
+import type { LoggedKey, VerifiedHead } from './published-log.ts'
 
 /** Sibling hashes that were checked to lead from the key's entry to the root of the head. */
 export type ProvePath = (key: LoggedKey, head: VerifiedHead) => readonly Hash[]

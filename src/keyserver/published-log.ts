@@ -11,7 +11,7 @@ import { equalHashes, type Hash, hashLeaf } from '../log/hash.ts'
 import { proveInclusion, rootFromPath } from '../log/inclusion.ts'
 import type { VerifierKey } from '../log/note.ts'
 import { type Tile, tileWidth } from '../log/tile.ts'
-import { BoundedCache } from './bounded-cache.ts'
+import { BoundedCache } from '../store/engine/bounded-cache.ts'
 import type { LoggedIdentity } from './identity-table.ts'
 import type { LogHead, LogStore } from './log-store.ts'
 

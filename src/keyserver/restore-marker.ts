@@ -5,7 +5,7 @@
 
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { removeDurably, writeDurably } from './durable-file.ts'
+import { removeDurably, writeDurably } from '../store/engine/durable-file.ts'
 
 export interface RestoreMarker {
   /** RFC 3339. */

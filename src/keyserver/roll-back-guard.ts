@@ -10,10 +10,10 @@ import { type Checkpoint, openCheckpoint } from '../log/checkpoint.ts'
 import { proveConsistency, verifyConsistency } from '../log/consistency.ts'
 import { EMPTY_ROOT } from '../log/hash.ts'
 import type { VerifierKey } from '../log/note.ts'
+import { hasStore } from '../store/engine/store-files.ts'
 import { HeadFile } from './head-file.ts'
 import { type LogStore, openHead } from './log-store.ts'
 import { type RestoreMarker, readRestoreMarker, removeRestoreMarker } from './restore-marker.ts'
-import { hasStore } from './store-files.ts'
 
 export interface RollBackGuardOptions {
   readonly dataFolder: string

@@ -1,6 +1,6 @@
 /** Figures that other parts keep, read at each scrape. */
 
-import type { VrfPool } from '../log/vrf-pool.ts'
+import type { VrfPool } from '../keyserver/vrf/vrf-pool.ts'
 import type { ActorSystem } from '../runtime/system.ts'
 import type { Metrics } from './metrics.ts'
 

@@ -8,9 +8,9 @@ import Gauge from 'prom-client/lib/gauge.js'
 import Histogram from 'prom-client/lib/histogram.js'
 import Registry from 'prom-client/lib/registry.js'
 import type { DeliveryOutcome, Skipped } from '../delivery/outcome.ts'
-import type { Asker } from '../domain/known-sign-in.ts'
-import type { Channel } from '../domain/outgoing.ts'
-import type { SmsScope } from '../domain/sms-budget.ts'
+import type { Asker } from '../domain/accounts/known-sign-in.ts'
+import type { SmsScope } from '../domain/accounts/sms-budget.ts'
+import type { Channel } from '../domain/messages/outgoing.ts'
 import { AnswerTimes } from './answer-times.ts'
 
 export class Metrics {

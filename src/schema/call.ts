@@ -1,10 +1,10 @@
 /** Wire shapes of calls and call history (contract 4), and how a record is written in them. */
 
 import Type, { type Static } from 'typebox'
-import type { DeclineReason, SentKeyMap } from '../domain/call-command.ts'
-import type { CallHistoryRow } from '../domain/call-history.ts'
-import type { KeysReason, ParticipantView } from '../domain/call-notice.ts'
-import type { CallRecord } from '../domain/call-view.ts'
+import type { DeclineReason, SentKeyMap } from '../domain/calls/call-command.ts'
+import type { CallHistoryRow } from '../domain/calls/call-history.ts'
+import type { KeysReason, ParticipantView } from '../domain/calls/call-notice.ts'
+import type { CallRecord } from '../domain/calls/call-view.ts'
 import type { DeviceId, UserId } from '../domain/ids.ts'
 import { BodyReader } from './json.ts'
 import { oneOf } from './one-of.ts'

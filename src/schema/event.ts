@@ -4,9 +4,9 @@
  */
 
 import Type, { type TObject, type TProperties } from 'typebox'
-import type { CallTopicEvent, PersonName } from '../domain/call-notice.ts'
+import type { CallTopicEvent, PersonName } from '../domain/calls/call-notice.ts'
 import type { DeviceId } from '../domain/ids.ts'
-import type { Badge as BadgeFigures, Notice } from '../domain/notice.ts'
+import type { Badge as BadgeFigures, Notice } from '../domain/messages/notice.ts'
 import { lastOf } from '../last-of.ts'
 import { Badge, UserView } from './account.ts'
 import {

@@ -3,22 +3,22 @@
  * links. Each service is optional; what is not set is off, and `GET /app/api/meta` says so (contract 11).
  */
 
-import type { AndroidApp } from './api/landing.ts'
-import { type ApnsOptions, ApnsSender } from './delivery/apns.ts'
-import { type FcmOptions, FcmSender, type FcmServiceAccount } from './delivery/fcm.ts'
-import { type MailOptions, parseMailAddress } from './delivery/mail.ts'
-import { type SmsOptions, SmsSender } from './delivery/sms.ts'
-import type { Language } from './delivery/texts.ts'
-import { isPhoneCountry } from './domain/phone.ts'
-import type { TokenLifetimes } from './domain/session.ts'
-import type { SmsBudgets } from './domain/sms-budget.ts'
-import { parseTurnUrl, type TurnRelay, type TurnUrl, turnAddresses } from './domain/turn.ts'
+import type { AndroidApp } from '../api/contacts/landing.ts'
+import { type ApnsOptions, ApnsSender } from '../delivery/apns.ts'
+import { type FcmOptions, FcmSender, type FcmServiceAccount } from '../delivery/fcm.ts'
+import { type MailOptions, parseMailAddress } from '../delivery/mail.ts'
+import { type SmsOptions, SmsSender } from '../delivery/sms.ts'
+import type { Language } from '../delivery/texts.ts'
+import { isPhoneCountry } from '../domain/accounts/phone.ts'
+import type { TokenLifetimes } from '../domain/accounts/session.ts'
+import type { SmsBudgets } from '../domain/accounts/sms-budget.ts'
+import { parseTurnUrl, type TurnRelay, type TurnUrl, turnAddresses } from '../domain/calls/turn.ts'
+import { messageOf } from '../errors.ts'
+import { type AppleOptions, AppleSignIn } from '../identity/apple.ts'
+import { IdentityProvider, type ProviderOptions } from '../identity/identity-token.ts'
+import { BUNDLE_ID_PATTERN } from '../schema/device.ts'
+import type { IdForm } from '../schema/json.ts'
 import { type EnvironmentReader, PORTS } from './environment.ts'
-import { messageOf } from './errors.ts'
-import { type AppleOptions, AppleSignIn } from './identity/apple.ts'
-import { IdentityProvider, type ProviderOptions } from './identity/identity-token.ts'
-import { BUNDLE_ID_PATTERN } from './schema/device.ts'
-import type { IdForm } from './schema/json.ts'
 
 export interface ApplicationConfig {
   readonly idsAs: IdForm

@@ -1,7 +1,7 @@
 /** The server's command line: flags in, or the usage, the version or a fault out. */
 
 import { parseArgs } from 'node:util'
-import { messageOf } from './errors.ts'
+import { messageOf } from '../errors.ts'
 import { VERSION } from './version.ts'
 
 export interface ServerFlags {

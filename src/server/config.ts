@@ -5,8 +5,8 @@
 
 import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
+import type { Rates } from '../domain/rates.ts'
 import { type ApplicationConfig, readApplicationConfig } from './application-config.ts'
-import type { Rates } from './domain/rates.ts'
 import { EnvironmentReader, type Listener, PORTS, type Setting } from './environment.ts'
 import { type LogKeys, type PublicKeys, readKeySettings } from './key-settings.ts'
 import { readRates } from './rate-settings.ts'

@@ -13,8 +13,8 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
-import type { LogKeys } from '../config.ts'
 import { formatKeys, generateKeys } from '../log/keys.ts'
+import type { LogKeys } from './config.ts'
 
 /** Where the keys are, in the data directory. */
 export const DEVELOPMENT_KEYS_FILE = 'development-keys.env'

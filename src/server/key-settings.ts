@@ -1,9 +1,9 @@
 /** The settings that are the log's keys: all of them or, in development, none. */
 
+import { SignalError } from '../errors.ts'
+import { parseSignerKey } from '../log/note.ts'
+import { parseVrfSecret } from '../log/vrf.ts'
 import type { EnvironmentReader } from './environment.ts'
-import { SignalError } from './errors.ts'
-import { parseSignerKey } from './log/note.ts'
-import { parseVrfSecret } from './log/vrf.ts'
 
 export interface LogKeys {
   readonly origin: string

@@ -1,8 +1,8 @@
 /** Opens a server's ports. A port that can't be had ends the start with a sentence; in development the next one is taken. */
 
+import { messageOf } from '../errors.ts'
+import { tryPort } from '../transport/port-trial.ts'
 import { ConfigError, type NamedListener } from './config.ts'
-import { messageOf } from './errors.ts'
-import { tryPort } from './transport/port-trial.ts'
 
 interface Listening {
   /** Resolves with the port. */

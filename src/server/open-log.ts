@@ -1,26 +1,26 @@
 /**
  * Opens the store and the log in it: reads the keys, checks that the log is ours to go on with, or makes a new one.
- * Joins parts of `store` and `log`; `main.ts` starts what works on them.
+ * Joins parts of `store` and `keyserver`; `main.ts` starts what works on them.
  */
 
 import { getSystemErrorName } from 'node:util'
+import { messageOf, SignalError } from '../errors.ts'
+import { type LogMaker, LogStore, STORE_FORMAT_VERSION } from '../keyserver/log-store.ts'
+import { PublishedLog } from '../keyserver/published-log.ts'
+import { RollBackGuard } from '../keyserver/roll-back-guard.ts'
+import { VrfPool } from '../keyserver/vrf/vrf-pool.ts'
+import { VRF_JOBS_WAITING_MAX } from '../limits.ts'
+import { signCheckpoint } from '../log/checkpoint.ts'
+import { EMPTY_ROOT } from '../log/hash.ts'
+import { formatVerifierKey, parseSignerKey, type SignerKey } from '../log/note.ts'
+import { parseVrfSecret } from '../log/vrf.ts'
+import { Database } from '../store/engine/database.ts'
+import { walkPages } from '../store/engine/page-walk.ts'
+import { storeFile } from '../store/engine/store-files.ts'
+import { checkRows } from '../store/row-check.ts'
 import { type Config, ConfigError } from './config.ts'
-import { messageOf, SignalError } from './errors.ts'
-import type { House } from './house.ts'
-import { VRF_JOBS_WAITING_MAX } from './limits.ts'
-import { signCheckpoint } from './log/checkpoint.ts'
-import { EMPTY_ROOT } from './log/hash.ts'
-import { formatVerifierKey, parseSignerKey, type SignerKey } from './log/note.ts'
-import { parseVrfSecret } from './log/vrf.ts'
-import { VrfPool } from './log/vrf-pool.ts'
-import { developmentKeys, developmentKeysFault } from './operations/development-keys.ts'
-import { Database } from './store/database.ts'
-import { type LogMaker, LogStore, STORE_FORMAT_VERSION } from './store/log-store.ts'
-import { walkPages } from './store/page-walk.ts'
-import { PublishedLog } from './store/published-log.ts'
-import { RollBackGuard } from './store/roll-back-guard.ts'
-import { checkRows } from './store/row-check.ts'
-import { storeFile } from './store/store-files.ts'
+import { developmentKeys, developmentKeysFault } from './development-keys.ts'
+import type { House } from './process.ts'
 
 export interface OpenedLog {
   readonly keys: Keys

@@ -1,16 +1,16 @@
 /** What every part of the process shares: settings, clocks, figures, the version, and how it ends when it must. */
 
+import { messageOf, SignalError } from '../errors.ts'
+import { DevConsole } from '../operations/console/console.ts'
+import { observeHost } from '../operations/host-figures.ts'
+import type { Logger } from '../operations/log.ts'
+import { Metrics } from '../operations/metrics.ts'
+import { OriginLog } from '../operations/origin-log.ts'
+import { RefusalLog } from '../operations/refusal-log.ts'
+import { realWorld } from '../runtime/clock.ts'
+import { isEchoOfFailedCommit } from '../store/engine/write-failure.ts'
+import type { RefusedRequest } from '../transport/http.ts'
 import type { Config } from './config.ts'
-import { messageOf, SignalError } from './errors.ts'
-import { DevConsole } from './operations/console/console.ts'
-import { observeHost } from './operations/host-figures.ts'
-import type { Logger } from './operations/log.ts'
-import { Metrics } from './operations/metrics.ts'
-import { OriginLog } from './operations/origin-log.ts'
-import { RefusalLog } from './operations/refusal-log.ts'
-import { realWorld } from './runtime/clock.ts'
-import { isEchoOfFailedCommit } from './store/write-failure.ts'
-import type { RefusedRequest } from './transport/http.ts'
 import { VERSION } from './version.ts'
 
 export class House {

@@ -7,7 +7,7 @@ import {
   type Rates,
   ratesWith,
   USUAL_RATES,
-} from './domain/rates.ts'
+} from '../domain/rates.ts'
 import type { EnvironmentReader } from './environment.ts'
 import { nearestName } from './spelling.ts'
 

@@ -4,8 +4,8 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 function readVersion(): string {
-  // From `dist/src`.
-  const path = join(import.meta.dirname, '..', '..', 'package.json')
+  // From `dist/src/server`.
+  const path = join(import.meta.dirname, '..', '..', '..', 'package.json')
   const { version }: { version: string } = JSON.parse(readFileSync(path, 'utf8'))
   return version
 }

@@ -6,8 +6,8 @@
  * over them. What is sealed stays so: the check needs no secret, and says of sealed bytes only whether they can be some.
  */
 
-import type { Database } from './database.ts'
-import { endingKey, TIME_BYTES } from './expiries.ts'
+import type { Database } from './engine/database.ts'
+import { endingKey, TIME_BYTES } from './engine/expiries.ts'
 import { ACCOUNT_TABLES } from './row-check/account-tables.ts'
 import { CALL_TABLES } from './row-check/call-tables.ts'
 import { CODE_TABLES } from './row-check/code-tables.ts'

@@ -1,7 +1,7 @@
 /** The room of a call over a real store: what its people are told, when, and what a failed write or a restart leaves. */
 
 import t from 'tap'
-import type { CallRequest } from '../../src/domain/call-command.ts'
+import type { CallRequest } from '../../src/domain/calls/call-command.ts'
 import type { CallId } from '../../src/domain/ids.ts'
 import { keyFor, keysFor, nameOf, openRooms, type Person, type Phone } from '../support/call-rooms.ts'
 

@@ -1,10 +1,10 @@
 /** The log appender from inside: its promises one by one, a crash at each of its steps, and a damaged start. */
 import t from 'tap'
+import type { LogBatch, LogHead } from '../../src/keyserver/log-store.ts'
 import { APPENDS_WAITING_MAX, BATCH_ENTRIES_MAX, KEYS_PER_DEVICE_MAX } from '../../src/limits.ts'
 import { signCheckpoint } from '../../src/log/checkpoint.ts'
 import { signerKeyFromSeed } from '../../src/log/note.ts'
-import { indexKey, tileKey } from '../../src/store/keys.ts'
-import type { LogBatch, LogHead } from '../../src/store/log-store.ts'
+import { indexKey, tileKey } from '../../src/store/engine/keys.ts'
 import { changedStore } from '../support/appender-bugs.ts'
 import { AppenderStage, databaseWith, type WorldChange } from '../support/appender-stage.ts'
 import { diskError, type MemoryStore } from '../support/memory-store.ts'

@@ -10,7 +10,7 @@ import {
   tellNews,
 } from '../../actors/presence.ts'
 import type { DeviceId, UserId } from '../../src/domain/ids.ts'
-import { sessionName } from '../../src/store/session-store.ts'
+import { sessionName } from '../../src/store/accounts/session-store.ts'
 import { kindOf, makeStage } from '../support/actors.ts'
 
 const ANN = 7n as UserId

@@ -5,9 +5,14 @@ import type { ApnsPush } from '../../src/delivery/apns.ts'
 import { Delivery, type DeliveryParts, type Rendered } from '../../src/delivery/delivery.ts'
 import type { FcmPush } from '../../src/delivery/fcm.ts'
 import type { DeliveryOutcome } from '../../src/delivery/outcome.ts'
-import { type Device, type PushTokenName, type PushTokens, withoutToken } from '../../src/domain/device.ts'
+import {
+  type Device,
+  type PushTokenName,
+  type PushTokens,
+  withoutToken,
+} from '../../src/domain/devices/device.ts'
 import type { CallId, DeviceId, UserId } from '../../src/domain/ids.ts'
-import type { Notice, NoticeBody } from '../../src/domain/notice.ts'
+import type { Notice, NoticeBody } from '../../src/domain/messages/notice.ts'
 
 const NOW_MS = 1_795_146_521_983
 const USER = 5_000_000_001n as UserId

@@ -7,7 +7,7 @@
 import { cpSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { Database } from '../../src/store/database.ts'
+import { Database } from '../../src/store/engine/database.ts'
 import { runScript } from '../support/commands.ts'
 import { KillLoad } from '../support/kill-load.ts'
 import { runProgram } from '../support/programs.ts'

@@ -7,7 +7,7 @@
 import { cpSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { Database } from '../../src/store/database.ts'
+import { Database } from '../../src/store/engine/database.ts'
 import { meetPeople, settingsFor, startCall } from '../support/call-people.ts'
 import { cannotTrace, traceCommand } from '../support/disk-trace.ts'
 import { forcedLmdb } from '../support/forced-lmdb.ts'

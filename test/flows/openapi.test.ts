@@ -1,7 +1,7 @@
 /** The document as the built server serves it: everything in it is there, in every spelling, and answers as it says. */
 
 import t, { type Test } from 'tap'
-import { plainOperations } from '../../src/api/log-operations.ts'
+import { plainOperations } from '../../src/api/documents/log-operations.ts'
 import { DocumentedAnswers } from '../support/documented.ts'
 import { RegisterClient } from '../support/register-client.ts'
 import { postJson, type RunningServer, startServer } from '../support/server.ts'

@@ -5,8 +5,8 @@
 
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { credentialsOperations } from '../../src/api/credentials.ts'
-import { parseTurnUrl, type TurnRelay, turnAddresses } from '../../src/domain/turn.ts'
+import { credentialsOperations } from '../../src/api/calls/credentials.ts'
+import { parseTurnUrl, type TurnRelay, turnAddresses } from '../../src/domain/calls/turn.ts'
 import { newUser, openWorld, sender } from '../support/application.ts'
 import { relayMessages, skipWithoutCoturn, startCoturn, startPeer } from '../support/coturn.ts'
 

@@ -3,11 +3,11 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { HeadFile } from '../../src/keyserver/head-file.ts'
+import type { LogHead } from '../../src/keyserver/log-store.ts'
 import { signCheckpoint } from '../../src/log/checkpoint.ts'
 import { formatVerifierKey, signerKeyFromSeed } from '../../src/log/note.ts'
-import { writeDurably } from '../../src/store/durable-file.ts'
-import { HeadFile } from '../../src/store/head-file.ts'
-import type { LogHead } from '../../src/store/log-store.ts'
+import { writeDurably } from '../../src/store/engine/durable-file.ts'
 import { SIGNER } from '../support/stored-log.ts'
 
 /** Roots are made up: the file looks at signature and text only. */

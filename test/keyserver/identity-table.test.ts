@@ -1,10 +1,10 @@
 /** Who is behind each leaf, on a real table: across blocks of 170, while batches are being written, reopened. */
 
 import t, { type Test } from 'tap'
-import { type BytesTable, Database } from '../../src/store/database.ts'
-import { IdentityTable, type LoggedIdentity } from '../../src/store/identity-table.ts'
-import { indexKey } from '../../src/store/keys.ts'
-import type { PendingWrites } from '../../src/store/pending-writes.ts'
+import { IdentityTable, type LoggedIdentity } from '../../src/keyserver/identity-table.ts'
+import type { PendingWrites } from '../../src/keyserver/pending-writes.ts'
+import { type BytesTable, Database } from '../../src/store/engine/database.ts'
+import { indexKey } from '../../src/store/engine/keys.ts'
 import { randomFrom, seedOf } from '../support/seed.ts'
 
 const BLOCK_RECORDS = 170

@@ -1,10 +1,10 @@
 /** The log's tables on a real store: reopened after every few batches, out of order, damaged. */
 
 import t, { type Test } from 'tap'
+import { type LogHead, LogStore } from '../../src/keyserver/log-store.ts'
 import { HASH_BYTES } from '../../src/log/hash.ts'
-import { Database } from '../../src/store/database.ts'
-import { indexKey, tileKey } from '../../src/store/keys.ts'
-import { type LogHead, LogStore } from '../../src/store/log-store.ts'
+import { Database } from '../../src/store/engine/database.ts'
+import { indexKey, tileKey } from '../../src/store/engine/keys.ts'
 import { codeOf } from '../support/codes.ts'
 import { randomFrom, seedOf } from '../support/seed.ts'
 import {

@@ -4,9 +4,9 @@
  */
 
 import t, { type Test } from 'tap'
-import { type BytesTable, Database } from '../../src/store/database.ts'
-import { LookupIndex } from '../../src/store/lookup-index.ts'
-import type { PendingWrites } from '../../src/store/pending-writes.ts'
+import { LookupIndex } from '../../src/keyserver/lookup-index.ts'
+import type { PendingWrites } from '../../src/keyserver/pending-writes.ts'
+import { type BytesTable, Database } from '../../src/store/engine/database.ts'
 import { seedOf } from '../support/seed.ts'
 import { SeededRandom } from '../support/world.ts'
 

@@ -1,13 +1,13 @@
 /** What the outside may see of a log while batches go on being written underneath. */
 
 import t, { type Test } from 'tap'
+import { LogStore } from '../../src/keyserver/log-store.ts'
+import { PublishedLog } from '../../src/keyserver/published-log.ts'
 import { signCheckpoint } from '../../src/log/checkpoint.ts'
 import { rootFromPath } from '../../src/log/inclusion.ts'
 import { signerKeyFromSeed } from '../../src/log/note.ts'
-import { Database } from '../../src/store/database.ts'
-import { indexKey } from '../../src/store/keys.ts'
-import { LogStore } from '../../src/store/log-store.ts'
-import { PublishedLog } from '../../src/store/published-log.ts'
+import { Database } from '../../src/store/engine/database.ts'
+import { indexKey } from '../../src/store/engine/keys.ts'
 import { codeOf } from '../support/codes.ts'
 import { naiveLeafHash } from '../support/naive-tree.ts'
 import {

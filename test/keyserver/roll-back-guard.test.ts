@@ -3,11 +3,11 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { LogStore } from '../../src/keyserver/log-store.ts'
+import { writeRestoreMarker } from '../../src/keyserver/restore-marker.ts'
+import { RollBackGuard } from '../../src/keyserver/roll-back-guard.ts'
 import { signCheckpoint } from '../../src/log/checkpoint.ts'
-import { Database } from '../../src/store/database.ts'
-import { LogStore } from '../../src/store/log-store.ts'
-import { writeRestoreMarker } from '../../src/store/restore-marker.ts'
-import { RollBackGuard } from '../../src/store/roll-back-guard.ts'
+import { Database } from '../../src/store/engine/database.ts'
 import { createLog, ExpectedLog, freshKeys, LogWriter, SIGNER } from '../support/stored-log.ts'
 
 const SIZE = 700

@@ -121,7 +121,12 @@ t.test('the one script in a page is its import map, which the policy names', asy
 t.test('nothing else of the project is served, however it is spelled', async t => {
   const { port } = await serve(t)
   const paths = [
-    ...['src/main.js', 'src/config.js', 'src/store/database.js', 'src/operations/console/pages.js'],
+    ...[
+      'src/main.js',
+      'src/server/config.js',
+      'src/store/engine/database.js',
+      'src/operations/console/pages.js',
+    ],
     ...['actors/call-room.js', 'scripts/keygen.js', 'test/operations/console-pages.test.js', 'package.json'],
     ...[
       'web/../src/main.js',

@@ -1,7 +1,7 @@
 /** The requests that the console shows: what each row says, that bodies come without secrets, and that none of it grows. */
 
 import t from 'tap'
-import { requestReader } from '../../src/api/shown-requests.ts'
+import { requestReader } from '../../src/api/table/shown-requests.ts'
 import { RequestLog, type RequestLogOptions } from '../../src/operations/console/requests.ts'
 import type { ServedRequest } from '../../src/transport/http.ts'
 import { openWhole } from '../support/whole-application.ts'

@@ -3,9 +3,9 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { listSettings } from '../../src/config.ts'
 import { operatorRoutes } from '../../src/operations/health.ts'
 import { Metrics } from '../../src/operations/metrics.ts'
+import { listSettings } from '../../src/server/config.ts'
 import { parseRuleFile } from '../support/rule-file.ts'
 import { PROJECT_ROOT } from '../support/vectors.ts'
 

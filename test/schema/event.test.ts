@@ -2,10 +2,10 @@
 
 import t from 'tap'
 import { Compile } from 'typebox/schema'
-import { DEFAULT_SETTINGS } from '../../src/domain/account.ts'
-import type { CallTopicEvent, ParticipantView } from '../../src/domain/call-notice.ts'
+import { DEFAULT_SETTINGS } from '../../src/domain/accounts/account.ts'
+import type { CallTopicEvent, ParticipantView } from '../../src/domain/calls/call-notice.ts'
 import type { CallId, DeviceId, RequestId, UserId } from '../../src/domain/ids.ts'
-import type { BadgeState, NoticeBody } from '../../src/domain/notice.ts'
+import type { BadgeState, NoticeBody } from '../../src/domain/messages/notice.ts'
 import { EVENT_SCHEMAS, type EventType, eventBody } from '../../src/schema/event.ts'
 import { formatJson } from '../../src/schema/json.ts'
 import { unknownMembers } from '../../src/schema/shape.ts'

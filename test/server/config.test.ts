@@ -4,10 +4,10 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
 import t from 'tap'
-import { type Config, ConfigError, isLoopback, readConfig } from '../src/config.ts'
-import { USUAL_RATES } from '../src/domain/rates.ts'
-import { generateKeys } from '../src/log/keys.ts'
-import { PROJECT_ROOT } from './support/vectors.ts'
+import { USUAL_RATES } from '../../src/domain/rates.ts'
+import { generateKeys } from '../../src/log/keys.ts'
+import { type Config, ConfigError, isLoopback, readConfig } from '../../src/server/config.ts'
+import { PROJECT_ROOT } from '../support/vectors.ts'
 
 type Environment = Readonly<Record<string, string>>
 

@@ -2,7 +2,7 @@
 
 import type { NetworkInterfaceInfo } from 'node:os'
 import t from 'tap'
-import { chooseLanAddress } from '../src/lan-address.ts'
+import { chooseLanAddress } from '../../src/server/lan-address.ts'
 
 function on(address: string, internal = false): NetworkInterfaceInfo[] {
   const rest = { mac: '00:00:00:00:00:00', internal, netmask: '', cidr: null }

@@ -4,9 +4,9 @@ import { randomBytes } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { ConfigError, listSettings, readConfig, warningsOf } from '../src/config.ts'
-import { generateKeys } from '../src/log/keys.ts'
-import { nearestName } from '../src/spelling.ts'
+import { generateKeys } from '../../src/log/keys.ts'
+import { ConfigError, listSettings, readConfig, warningsOf } from '../../src/server/config.ts'
+import { nearestName } from '../../src/server/spelling.ts'
 
 const keys = generateKeys('kt.example.org/log', randomBytes)
 const PRODUCTION = {

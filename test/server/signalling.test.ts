@@ -1,12 +1,12 @@
 /** What signalling passes on to the actors that it puts together. */
 
 import t from 'tap'
-import type { PresenceMessage, StompConnectionMessage } from '../actors/messages.ts'
-import type { DeviceId, UserId } from '../src/domain/ids.ts'
-import { Metrics } from '../src/operations/metrics.ts'
-import { Signalling } from '../src/signalling.ts'
-import { sessionName } from '../src/store/session-store.ts'
-import { kindOf, makeStage } from './support/actors.ts'
+import type { PresenceMessage, StompConnectionMessage } from '../../actors/messages.ts'
+import type { DeviceId, UserId } from '../../src/domain/ids.ts'
+import { Metrics } from '../../src/operations/metrics.ts'
+import { Signalling } from '../../src/server/signalling.ts'
+import { sessionName } from '../../src/store/accounts/session-store.ts'
+import { kindOf, makeStage } from '../support/actors.ts'
 
 const [ANN, PHONE] = [7n as UserId, 70n as DeviceId]
 

@@ -1,8 +1,8 @@
 /** Mistakes made on purpose in what the log appender is given, to see that the seeded runs would show them. */
 
 import type { LogAppenderDeps } from '../../actors/log-appender.ts'
+import { LogStore } from '../../src/keyserver/log-store.ts'
 import type { SignerKey } from '../../src/log/note.ts'
-import { LogStore } from '../../src/store/log-store.ts'
 import type { MemoryStore } from './memory-store.ts'
 import type { SeededRandom } from './world.ts'
 

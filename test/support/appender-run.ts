@@ -6,8 +6,8 @@
  */
 
 import { SignalError } from '../../src/errors.ts'
+import { type LogHead, LogStore } from '../../src/keyserver/log-store.ts'
 import { parseEntry } from '../../src/log/entry.ts'
-import { type LogHead, LogStore } from '../../src/store/log-store.ts'
 import type { PlantedBug } from './appender-bugs.ts'
 import { type RunState, ServerProcess } from './appender-process.ts'
 import { diskError, MemoryStore } from './memory-store.ts'

@@ -2,14 +2,14 @@
 
 import type { CallRoomMessage } from '../../actors/messages.ts'
 import type { ConnectionInbox } from '../../actors/stomp-connection/deps.ts'
-import type { Call } from '../../src/domain/call.ts'
-import type { CallEffect } from '../../src/domain/call-command.ts'
-import { decide } from '../../src/domain/call-decision.ts'
+import type { Call } from '../../src/domain/calls/call.ts'
+import type { CallEffect } from '../../src/domain/calls/call-command.ts'
+import { decide } from '../../src/domain/calls/call-decision.ts'
 import type { CallId } from '../../src/domain/ids.ts'
 import type { Context } from '../../src/runtime/actor.ts'
-import { CallIndex } from '../../src/store/call-index.ts'
-import type { CallStore } from '../../src/store/call-store.ts'
-import type { InboxStore } from '../../src/store/inbox-store.ts'
+import { CallIndex } from '../../src/store/calls/call-index.ts'
+import type { CallStore } from '../../src/store/calls/call-store.ts'
+import type { InboxStore } from '../../src/store/messages/inbox-store.ts'
 import type { SeededRandom } from './world.ts'
 
 export type PlantedBug =

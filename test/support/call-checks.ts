@@ -11,10 +11,10 @@ import {
   isOver,
   isPending,
   PARTICIPANTS_MAX,
-} from '../../src/domain/call.ts'
-import type { CallAccepted, CallEffect } from '../../src/domain/call-command.ts'
-import { nextDeadlineMs } from '../../src/domain/call-deadline.ts'
-import type { CallHistoryRow } from '../../src/domain/call-history.ts'
+} from '../../src/domain/calls/call.ts'
+import type { CallAccepted, CallEffect } from '../../src/domain/calls/call-command.ts'
+import { nextDeadlineMs } from '../../src/domain/calls/call-deadline.ts'
+import type { CallHistoryRow } from '../../src/domain/calls/call-history.ts'
 import type { UntimedCommand } from './call-house.ts'
 
 export class CallChecks {

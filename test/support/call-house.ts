@@ -3,15 +3,15 @@
  * Commands are applied one after the other; effects are put into words.
  */
 import { createHash } from 'node:crypto'
-import type { Call, CallDeviceRef, Participant } from '../../src/domain/call.ts'
+import type { Call, CallDeviceRef, Participant } from '../../src/domain/calls/call.ts'
 import type {
   CallAccepted,
   CallCommand,
   CallDecision,
   CallEffect,
   CallFacts,
-} from '../../src/domain/call-command.ts'
-import { decide } from '../../src/domain/call-decision.ts'
+} from '../../src/domain/calls/call-command.ts'
+import { decide } from '../../src/domain/calls/call-decision.ts'
 import type { CallId, DeviceId, UserId } from '../../src/domain/ids.ts'
 
 export const START_MS = Date.UTC(2026, 0, 1)

@@ -1,7 +1,7 @@
 /** What holds of a seeded run whenever nothing is under way, and what holds when it is over. */
 
-import { type Call, isJoined, isPending, participantOf } from '../../src/domain/call.ts'
-import { ringEndsAtMs } from '../../src/domain/call-deadline.ts'
+import { type Call, isJoined, isPending, participantOf } from '../../src/domain/calls/call.ts'
+import { ringEndsAtMs } from '../../src/domain/calls/call-deadline.ts'
 import { TICK_MS } from '../../src/runtime/timers.ts'
 import type { Ledger, RunNote } from './call-run-ledger.ts'
 import type { Link } from './call-run-link.ts'

@@ -3,12 +3,12 @@
  * device was told, what it has settled. It outlives crashes, and what anybody hears is held against it.
  */
 
-import { type Call, type CallDeviceRef, isOver, participantOf } from '../../src/domain/call.ts'
-import type { CallCommand, CallEffect } from '../../src/domain/call-command.ts'
-import type { CallTopicEvent } from '../../src/domain/call-notice.ts'
+import { type Call, type CallDeviceRef, isOver, participantOf } from '../../src/domain/calls/call.ts'
+import type { CallCommand, CallEffect } from '../../src/domain/calls/call-command.ts'
+import type { CallTopicEvent } from '../../src/domain/calls/call-notice.ts'
 import type { CallId } from '../../src/domain/ids.ts'
-import type { InboxItem } from '../../src/domain/inbox.ts'
-import type { Notice } from '../../src/domain/notice.ts'
+import type { InboxItem } from '../../src/domain/messages/inbox.ts'
+import type { Notice } from '../../src/domain/messages/notice.ts'
 import { CallChecks } from './call-checks.ts'
 import type { UntimedCommand } from './call-house.ts'
 

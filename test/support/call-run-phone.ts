@@ -3,8 +3,8 @@
  * connections, of which it uses the newest.
  */
 
-import type { CallDeviceRef } from '../../src/domain/call.ts'
-import type { CallActor } from '../../src/domain/call-command.ts'
+import type { CallDeviceRef } from '../../src/domain/calls/call.ts'
+import type { CallActor } from '../../src/domain/calls/call-command.ts'
 import type { CallId } from '../../src/domain/ids.ts'
 import type { Accept } from '../../src/transport/connection.ts'
 import { type DeviceLedger, type Ledger, nameOf } from './call-run-ledger.ts'

@@ -9,8 +9,8 @@ import {
   joinedDevices,
   joinedOn,
   participantOf,
-} from '../../src/domain/call.ts'
-import type { CallRequest } from '../../src/domain/call-command.ts'
+} from '../../src/domain/calls/call.ts'
+import type { CallRequest } from '../../src/domain/calls/call-command.ts'
 import type { CallId, UserId } from '../../src/domain/ids.ts'
 import { keyFor, type Ledger, nameOf } from './call-run-ledger.ts'
 import type { RunPhone } from './call-run-phone.ts'

@@ -1,7 +1,7 @@
 /** What happens next in a seeded run of calls: to people, clients, the network, the server, the store, or in time. */
 
-import { nextDeadlineMs } from '../../src/domain/call-deadline.ts'
-import { sessionIdOf } from '../../src/store/session-store.ts'
+import { nextDeadlineMs } from '../../src/domain/calls/call-deadline.ts'
+import { sessionIdOf } from '../../src/store/accounts/session-store.ts'
 import type { Run } from './call-run.ts'
 import type { LineManners } from './call-run-line.ts'
 import type { RunPhone } from './call-run-phone.ts'

@@ -4,9 +4,9 @@
  */
 
 import type { CallRoomMessage } from '../../actors/messages.ts'
-import type { Call } from '../../src/domain/call.ts'
-import type { CallReply, CallRequest } from '../../src/domain/call-command.ts'
-import type { CallRecord } from '../../src/domain/call-view.ts'
+import type { Call } from '../../src/domain/calls/call.ts'
+import type { CallReply, CallRequest } from '../../src/domain/calls/call-command.ts'
+import type { CallRecord } from '../../src/domain/calls/call-view.ts'
 import type { CallId } from '../../src/domain/ids.ts'
 import type { SignalError } from '../../src/errors.ts'
 import type { ActorKind, Context, Ref, Reply } from '../../src/runtime/actor.ts'

@@ -1,11 +1,11 @@
 /** Logs that are stored, damaged and checked: what tests of the check and of the repair share. */
 
 import type { Test } from 'tap'
-import { Database } from '../../src/store/database.ts'
-import type { CheckOutcome, LogReport } from '../../src/store/log-check/fault.ts'
-import { RawLog } from '../../src/store/log-check/raw-log.ts'
-import { checkLog, type LogCheckOptions } from '../../src/store/log-check.ts'
-import { LOG_TABLES, LogStore } from '../../src/store/log-store.ts'
+import type { CheckOutcome, LogReport } from '../../src/keyserver/check/fault.ts'
+import { checkLog, type LogCheckOptions } from '../../src/keyserver/check/log-check.ts'
+import { RawLog } from '../../src/keyserver/check/raw-log.ts'
+import { LOG_TABLES, LogStore } from '../../src/keyserver/log-store.ts'
+import { Database } from '../../src/store/engine/database.ts'
 import { nameOfKey, RawTables, type RowKey } from './damage.ts'
 import {
   createLog,

@@ -1,16 +1,16 @@
 /** The operations of contacts over a real store, with everything that users are told, also what is not pushed. */
 
 import type { Test } from 'tap'
-import { AddressReader } from '../../src/api/addresses.ts'
-import { contactOperations } from '../../src/api/contacts.ts'
-import { friendRequestOperations } from '../../src/api/friend-requests.ts'
-import { shareTokenOperations } from '../../src/api/share-tokens.ts'
+import { AddressReader } from '../../src/api/accounts/addresses.ts'
+import { contactOperations } from '../../src/api/contacts/contacts.ts'
+import { friendRequestOperations } from '../../src/api/contacts/friend-requests.ts'
+import { shareTokenOperations } from '../../src/api/contacts/share-tokens.ts'
 import type { UserId } from '../../src/domain/ids.ts'
-import type { BadgeState, NoticeBody } from '../../src/domain/notice.ts'
-import { AddressSearches } from '../../src/store/address-searches.ts'
-import { ContactStore } from '../../src/store/contact-store.ts'
-import { IdLists } from '../../src/store/id-lists.ts'
-import { ShareTokenStore } from '../../src/store/share-token-store.ts'
+import type { BadgeState, NoticeBody } from '../../src/domain/messages/notice.ts'
+import { AddressSearches } from '../../src/store/contacts/address-searches.ts'
+import { ContactStore } from '../../src/store/contacts/contact-store.ts'
+import { ShareTokenStore } from '../../src/store/contacts/share-token-store.ts'
+import { IdLists } from '../../src/store/engine/id-lists.ts'
 import { newUser, openWorld, type Send, sender, type TestUser, type TestWorld } from './application.ts'
 
 export interface Told {

@@ -6,7 +6,7 @@
 
 import { writeSync } from 'node:fs'
 import { createInterface } from 'node:readline'
-import { Database } from '../../src/store/database.ts'
+import { Database } from '../../src/store/engine/database.ts'
 import { CountedStore } from './counted-store.ts'
 
 async function write(folder: string, steps: number): Promise<void> {

@@ -4,8 +4,8 @@
  */
 
 import { createHash } from 'node:crypto'
-import type { BytesTable, Database, RecordTable, Table } from '../../src/store/database.ts'
-import { indexKey, textKey } from '../../src/store/keys.ts'
+import type { BytesTable, Database, RecordTable, Table } from '../../src/store/engine/database.ts'
+import { indexKey, textKey } from '../../src/store/engine/keys.ts'
 
 export class CountedStore {
   readonly #database: Database

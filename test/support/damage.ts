@@ -1,7 +1,7 @@
 /** Damage to a stored log, row by row, below everything that would refuse to write it. */
 
-import { type BytesTable, Database, type RecordTable } from '../../src/store/database.ts'
-import { LOG_TABLES } from '../../src/store/log-store.ts'
+import { LOG_TABLES } from '../../src/keyserver/log-store.ts'
+import { type BytesTable, Database, type RecordTable } from '../../src/store/engine/database.ts'
 
 export type TableName = (typeof LOG_TABLES)[keyof typeof LOG_TABLES]
 /** A binary key, or the text key of a record. */

@@ -5,9 +5,9 @@
 
 import type { TSchema } from 'typebox'
 import { Compile, type Validator } from 'typebox/schema'
-import { PROBLEM } from '../../src/api/openapi.ts'
-import type { Operation } from '../../src/api/operation.ts'
-import { codesOf, type OperationForm } from '../../src/api/refusals.ts'
+import { PROBLEM } from '../../src/api/documents/openapi.ts'
+import type { Operation } from '../../src/api/table/operation.ts'
+import { codesOf, type OperationForm } from '../../src/api/table/refusals.ts'
 import type { ErrorCode } from '../../src/errors.ts'
 import { unknownMembers } from '../../src/schema/shape.ts'
 import { statusOf } from '../../src/transport/problem.ts'

@@ -10,7 +10,7 @@
 
 import type { Happening } from '../../src/domain/happening.ts'
 import { assert, SignalError } from '../../src/errors.ts'
-import type { Database } from '../../src/store/database.ts'
+import type { Database } from '../../src/store/engine/database.ts'
 import type {
   Change,
   Key,

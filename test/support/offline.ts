@@ -3,13 +3,13 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { LogStore } from '../../src/keyserver/log-store.ts'
 import { signCheckpoint } from '../../src/log/checkpoint.ts'
 import { formatEntry } from '../../src/log/entry.ts'
 import { TreeTail } from '../../src/log/integrate.ts'
 import { parseSignerKey } from '../../src/log/note.ts'
-import { developmentKeys } from '../../src/operations/development-keys.ts'
-import { Database } from '../../src/store/database.ts'
-import { LogStore } from '../../src/store/log-store.ts'
+import { developmentKeys } from '../../src/server/development-keys.ts'
+import { Database } from '../../src/store/engine/database.ts'
 
 /** Opens the store for the time of `change`, which runs in one transaction. */
 export async function changeStore(dataFolder: string, change: (database: Database) => void): Promise<void> {

@@ -5,9 +5,9 @@
 
 import { generateKeyPairSync } from 'node:crypto'
 import type { Test } from 'tap'
-import { type PublicKeysWorld, publicKeyRoutes } from '../../src/api/public-keys.ts'
 import type { ErrorCode } from '../../src/errors.ts'
 import { SignalError } from '../../src/errors.ts'
+import { type PublicKeysWorld, publicKeyRoutes } from '../../src/keyserver/lookups.ts'
 import { HttpServer, type HttpServerParts } from '../../src/transport/http.ts'
 import { AppleStandIn } from './apple-stand-in.ts'
 import { newDevice, newSession, newUser, type TestAnswer, type TestUser } from './application.ts'

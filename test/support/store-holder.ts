@@ -4,7 +4,7 @@
  */
 
 import { createInterface } from 'node:readline'
-import { Database } from '../../src/store/database.ts'
+import { Database } from '../../src/store/engine/database.ts'
 
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]()
 process.stdout.write('loaded\n')

@@ -4,13 +4,13 @@
  */
 
 import { createHash } from 'node:crypto'
+import type { LoggedIdentity } from '../../src/keyserver/identity-table.ts'
+import type { LogBatch, LogMaker, LogStore } from '../../src/keyserver/log-store.ts'
 import { type Checkpoint, openCheckpoint, signCheckpoint } from '../../src/log/checkpoint.ts'
 import { formatEntry } from '../../src/log/entry.ts'
 import { EMPTY_ROOT } from '../../src/log/hash.ts'
 import { TreeTail } from '../../src/log/integrate.ts'
 import { formatVerifierKey, type SignerKey, signerKeyFromSeed } from '../../src/log/note.ts'
-import type { LoggedIdentity } from '../../src/store/identity-table.ts'
-import type { LogBatch, LogMaker, LogStore } from '../../src/store/log-store.ts'
 import { NaiveTree, naiveLeafHash } from './naive-tree.ts'
 import { formatBundle, tilesBetween } from './tiles.ts'
 

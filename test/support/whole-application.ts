@@ -2,14 +2,14 @@
 
 import { createHash } from 'node:crypto'
 import type { Test } from 'tap'
-import type { Registration } from '../../src/api/registration.ts'
-import { openApplication } from '../../src/application.ts'
-import type { ApplicationConfig } from '../../src/application-config.ts'
+import type { Registration } from '../../src/keyserver/registration.ts'
 import { Metrics } from '../../src/operations/metrics.ts'
 import { realWorld } from '../../src/runtime/clock.ts'
 import { ActorSystem } from '../../src/runtime/system.ts'
-import { Signalling } from '../../src/signalling.ts'
-import type { Database } from '../../src/store/database.ts'
+import { openApplication } from '../../src/server/application.ts'
+import type { ApplicationConfig } from '../../src/server/application-config.ts'
+import { Signalling } from '../../src/server/signalling.ts'
+import type { Database } from '../../src/store/engine/database.ts'
 import { openWorld, type Send, sender, type TestWorld } from './application.ts'
 
 const CONFIG: ApplicationConfig = {

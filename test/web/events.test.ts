@@ -1,7 +1,7 @@
 /** How the page of events reads an AsyncAPI document: references, traits, and schemas as rows. */
 
 import t from 'tap'
-import { asyncApiDocument } from '../../src/api/asyncapi.ts'
+import { asyncApiDocument } from '../../src/api/documents/asyncapi.ts'
 import { readEventsDocument } from '../../web/events/document.ts'
 import { isShown, matching } from '../../web/events/filter.ts'
 import { type MemberRow, memberRows } from '../../web/events/schema-rows.ts'

@@ -1,13 +1,13 @@
-/** The end of an account, by its user's wish (contract 2.10): `src/store/account-erasure.ts` says what follows. */
+/** The end of an account, by its user's wish (contract 2.10): `src/store/accounts/account-erasure.ts` says what follows. */
 
-import type { UserId } from '../domain/ids.ts'
-import { DeleteUserReply, DeleteUserRequest } from '../schema/profile.ts'
-import { timeText } from '../schema/time.ts'
-import type { AccountErasure } from '../store/account-erasure.ts'
-import type { Database } from '../store/database.ts'
+import type { UserId } from '../../domain/ids.ts'
+import { DeleteUserReply, DeleteUserRequest } from '../../schema/profile.ts'
+import { timeText } from '../../schema/time.ts'
+import type { AccountErasure } from '../../store/accounts/account-erasure.ts'
+import type { Database } from '../../store/engine/database.ts'
+import { type SignedOutWorld, tellSignedOut } from '../devices/signed-out.ts'
+import { type Operation, operationWithBody } from '../table/operation.ts'
 import { PROFILE_RATE } from './login-methods.ts'
-import { type Operation, operationWithBody } from './operation.ts'
-import { type SignedOutWorld, tellSignedOut } from './signed-out.ts'
 import { requireFreshProof, type StepUpWorld } from './step-up.ts'
 
 export interface AccountErasureWorld extends StepUpWorld, SignedOutWorld {

@@ -3,11 +3,11 @@
  * Addresses of reviewers and tests are taken as they are configured, also where no such number can exist.
  */
 
-import type { Address } from '../domain/challenge.ts'
-import { parseEmail } from '../domain/email.ts'
-import { parsePhone } from '../domain/phone.ts'
-import { SignalError } from '../errors.ts'
-import { invalidMember } from '../schema/check.ts'
+import type { Address } from '../../domain/accounts/challenge.ts'
+import { parseEmail } from '../../domain/accounts/email.ts'
+import { parsePhone } from '../../domain/accounts/phone.ts'
+import { SignalError } from '../../errors.ts'
+import { invalidMember } from '../../schema/check.ts'
 
 export interface AddressRules {
   /** ISO 3166 letters. */

@@ -6,15 +6,20 @@
  * longer than the rest (`bench/token-check.ts`). Whether they are good is what their session says each time.
  */
 
-import type { DeviceId, UserId } from '../domain/ids.ts'
-import type { Secrets } from '../domain/secrets.ts'
-import { lasts, refusalOfAccess, type Session, type TokenLifetimes } from '../domain/session.ts'
-import { type AccessToken, formatAccessToken, formatRefreshToken, parseAccessToken } from '../domain/token.ts'
-import { type ErrorCode, SignalError } from '../errors.ts'
-import { TOKENS_KEPT_MAX } from '../limits.ts'
-import { BoundedCache } from '../store/bounded-cache.ts'
-import { sessionIdOf, sessionName } from '../store/session-store.ts'
-import type { HttpRoute } from '../transport/http.ts'
+import { lasts, refusalOfAccess, type Session, type TokenLifetimes } from '../../domain/accounts/session.ts'
+import {
+  type AccessToken,
+  formatAccessToken,
+  formatRefreshToken,
+  parseAccessToken,
+} from '../../domain/accounts/token.ts'
+import type { DeviceId, UserId } from '../../domain/ids.ts'
+import type { Secrets } from '../../domain/secrets.ts'
+import { type ErrorCode, SignalError } from '../../errors.ts'
+import { TOKENS_KEPT_MAX } from '../../limits.ts'
+import { sessionIdOf, sessionName } from '../../store/accounts/session-store.ts'
+import { BoundedCache } from '../../store/engine/bounded-cache.ts'
+import type { HttpRoute } from '../../transport/http.ts'
 
 /** The session behind a request. */
 export interface Caller {

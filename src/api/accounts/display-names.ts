@@ -1,7 +1,7 @@
 /** Display names as requests send them (contract 2.1). */
 
-import { normalizeDisplayName } from '../domain/display-name.ts'
-import { invalidMember } from '../schema/check.ts'
+import { normalizeDisplayName } from '../../domain/accounts/display-name.ts'
+import { invalidMember } from '../../schema/check.ts'
 
 /** The name as it is kept, undefined where none was sent. Throws `VALIDATION_FAILED` at `/displayName`. */
 export function readDisplayName(text: string | undefined): string | undefined {

@@ -8,24 +8,22 @@
  */
 
 import type { Static } from 'typebox'
-import type { Address } from '../domain/challenge.ts'
-import type { UserId } from '../domain/ids.ts'
-import type { MethodsHeld } from '../domain/login-method.ts'
-import { type ErrorCode, SignalError } from '../errors.ts'
-import { Challenge } from '../schema/account.ts'
+import type { Address } from '../../domain/accounts/challenge.ts'
+import type { MethodsHeld } from '../../domain/accounts/login-method.ts'
+import type { UserId } from '../../domain/ids.ts'
+import { type ErrorCode, SignalError } from '../../errors.ts'
+import { Challenge } from '../../schema/account.ts'
 import {
   AddLoginMethodRequest,
   LoginMethodList,
   LoginMethodView,
   SetPrimaryRequest,
-} from '../schema/login-method.ts'
-import { timeText } from '../schema/time.ts'
-import type { ChallengeStore } from '../store/challenge-store.ts'
-import type { IdentityTokenStore } from '../store/identity-token-store.ts'
-import type { Change, LoginMethods } from '../store/login-methods.ts'
-import { type SessionStore, sessionIdOf } from '../store/session-store.ts'
-import type { AddressReader } from './addresses.ts'
-import { assertLasts, type Caller } from './authentication.ts'
+} from '../../schema/login-method.ts'
+import { timeText } from '../../schema/time.ts'
+import type { ChallengeStore } from '../../store/accounts/challenge-store.ts'
+import type { IdentityTokenStore } from '../../store/accounts/identity-token-store.ts'
+import type { Change, LoginMethods } from '../../store/accounts/login-methods.ts'
+import { type SessionStore, sessionIdOf } from '../../store/accounts/session-store.ts'
 import {
   type Call,
   type Operation,
@@ -34,7 +32,9 @@ import {
   pathId,
   type RateRule,
   type Reply,
-} from './operation.ts'
+} from '../table/operation.ts'
+import type { AddressReader } from './addresses.ts'
+import { assertLasts, type Caller } from './authentication.ts'
 import { type SocialIdentities, tokenUsed } from './social-identities.ts'
 import { requireFreshProof, type StepUpWorld } from './step-up.ts'
 

@@ -1,27 +1,38 @@
 /**
  * The session after sign-in (contract 2.3): `refresh-token` gives a new pair of tokens for the last one, `logout` ends
- * the session. The rules of a refresh are in `src/domain/session.ts`.
+ * the session. The rules of a refresh are in `src/domain/accounts/session.ts`.
  */
 
 import type { Static } from 'typebox'
-import type { DeviceId, UserId } from '../domain/ids.ts'
-import type { Rates } from '../domain/rates.ts'
-import type { Secrets } from '../domain/secrets.ts'
-import { decideRefresh, lasts, type RefreshDecision, type TokenLifetimes } from '../domain/session.ts'
-import { parseRefreshToken, type RefreshToken } from '../domain/token.ts'
-import { TokenBuckets } from '../domain/token-bucket.ts'
-import { type ErrorCode, SignalError } from '../errors.ts'
-import { RATE_KEYS_MAX } from '../limits.ts'
-import { LogoutRequest, RefreshTokenRequest, TokenPair } from '../schema/account.ts'
-import type { Database } from '../store/database.ts'
-import type { DeviceStore } from '../store/device-store.ts'
-import type { KnownSignInStore } from '../store/known-sign-ins.ts'
-import type { Notices } from '../store/notices.ts'
-import { type SessionStore, sessionIdOf, sessionName } from '../store/session-store.ts'
+import {
+  decideRefresh,
+  lasts,
+  type RefreshDecision,
+  type TokenLifetimes,
+} from '../../domain/accounts/session.ts'
+import { parseRefreshToken, type RefreshToken } from '../../domain/accounts/token.ts'
+import type { DeviceId, UserId } from '../../domain/ids.ts'
+import type { Rates } from '../../domain/rates.ts'
+import type { Secrets } from '../../domain/secrets.ts'
+import { TokenBuckets } from '../../domain/token-bucket.ts'
+import { type ErrorCode, SignalError } from '../../errors.ts'
+import { RATE_KEYS_MAX } from '../../limits.ts'
+import { LogoutRequest, RefreshTokenRequest, TokenPair } from '../../schema/account.ts'
+import type { KnownSignInStore } from '../../store/accounts/known-sign-ins.ts'
+import { type SessionStore, sessionIdOf, sessionName } from '../../store/accounts/session-store.ts'
+import type { DeviceStore } from '../../store/devices/device-store.ts'
+import type { Database } from '../../store/engine/database.ts'
+import type { Notices } from '../../store/messages/notices.ts'
+import { type SignedOutWorld, signOut } from '../devices/signed-out.ts'
+import {
+  type Call,
+  type Operation,
+  operationWithBody,
+  type RateRule,
+  type Reply,
+} from '../table/operation.ts'
+import { rateLimited } from '../table/operation-routes.ts'
 import type { Authentication } from './authentication.ts'
-import { type Call, type Operation, operationWithBody, type RateRule, type Reply } from './operation.ts'
-import { rateLimited } from './operation-routes.ts'
-import { type SignedOutWorld, signOut } from './signed-out.ts'
 
 export interface SessionWorld extends SignedOutWorld {
   readonly database: Pick<Database, 'commit' | 'afterCommit'>

@@ -5,10 +5,10 @@
  */
 
 import type { Static } from 'typebox'
-import { addressIdentifier } from '../domain/account.ts'
-import type { Address, ChallengePurpose, SocialIdentity } from '../domain/challenge.ts'
-import { displayNameFromEmail } from '../domain/display-name.ts'
-import type { UserId } from '../domain/ids.ts'
+import { addressIdentifier } from '../../domain/accounts/account.ts'
+import type { Address, ChallengePurpose, SocialIdentity } from '../../domain/accounts/challenge.ts'
+import { displayNameFromEmail } from '../../domain/accounts/display-name.ts'
+import type { UserId } from '../../domain/ids.ts'
 import {
   LoginChallenge,
   LoginReply,
@@ -16,20 +16,26 @@ import {
   ResendOtpRequest,
   SignedIn,
   VerifyLoginRequest,
-} from '../schema/account.ts'
-import { invalidMember } from '../schema/check.ts'
-import type { AccountStore, MethodOwner } from '../store/account-store.ts'
+} from '../../schema/account.ts'
+import { invalidMember } from '../../schema/check.ts'
+import type { AccountStore, MethodOwner } from '../../store/accounts/account-store.ts'
 import {
   type ChallengeStore,
   type Confirmation,
   type Confirmed,
   type RefusedAttempt,
   refusalOf,
-} from '../store/challenge-store.ts'
-import type { Database } from '../store/database.ts'
+} from '../../store/accounts/challenge-store.ts'
+import type { Database } from '../../store/engine/database.ts'
+import {
+  type Call,
+  type Operation,
+  operationWithBody,
+  type RateRule,
+  type Reply,
+} from '../table/operation.ts'
 import type { AddressReader } from './addresses.ts'
 import { readDisplayName } from './display-names.ts'
-import { type Call, type Operation, operationWithBody, type RateRule, type Reply } from './operation.ts'
 import type { SignInCall, SignIns } from './sign-ins.ts'
 import { SOCIAL_CODES, type SocialSignIn } from './social-sign-in.ts'
 

@@ -3,17 +3,17 @@
  * tokens. An account is made here and nowhere else, so an address that nobody has proven never has one.
  */
 
-import { DEFAULT_SETTINGS, type LoginMethod } from '../domain/account.ts'
-import type { Address, SocialIdentity } from '../domain/challenge.ts'
-import { type MethodId, newId, type UserId } from '../domain/ids.ts'
-import type { Session, TokenLifetimes } from '../domain/session.ts'
-import { assert } from '../errors.ts'
-import type { AccountErasure } from '../store/account-erasure.ts'
-import type { AccountStore } from '../store/account-store.ts'
-import type { KnownSignInStore } from '../store/known-sign-ins.ts'
-import type { SessionStore } from '../store/session-store.ts'
+import { DEFAULT_SETTINGS, type LoginMethod } from '../../domain/accounts/account.ts'
+import type { Address, SocialIdentity } from '../../domain/accounts/challenge.ts'
+import type { Session, TokenLifetimes } from '../../domain/accounts/session.ts'
+import { type MethodId, newId, type UserId } from '../../domain/ids.ts'
+import { assert } from '../../errors.ts'
+import type { AccountErasure } from '../../store/accounts/account-erasure.ts'
+import type { AccountStore } from '../../store/accounts/account-store.ts'
+import type { KnownSignInStore } from '../../store/accounts/known-sign-ins.ts'
+import type { SessionStore } from '../../store/accounts/session-store.ts'
+import type { Call } from '../table/operation.ts'
 import type { Authentication } from './authentication.ts'
-import type { Call } from './operation.ts'
 import { type UserViewWorld, userView } from './user-view.ts'
 
 export interface SignInsWorld extends UserViewWorld {

@@ -3,9 +3,9 @@
  * authorization code, which must be of the same person (contract 2.6, 2.7). Whose account it opens is decided elsewhere.
  */
 
-import type { SocialIdentity } from '../domain/challenge.ts'
-import { SignalError } from '../errors.ts'
-import type { AppleConsents } from '../store/apple-consents.ts'
+import type { SocialIdentity } from '../../domain/accounts/challenge.ts'
+import { SignalError } from '../../errors.ts'
+import type { AppleConsents } from '../../store/accounts/apple-consents.ts'
 
 /** What a provider's signature vouches for; `IdentityProvider.verify` of `src/identity` returns it. */
 export interface VerifiedToken {

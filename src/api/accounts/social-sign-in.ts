@@ -4,18 +4,18 @@
  * request. The subject of the token opens its account or makes one; no address of it ever does.
  */
 
-import { type SocialMethod, socialIdentifier } from '../domain/account.ts'
-import type { SocialIdentity } from '../domain/challenge.ts'
-import { decideSocialSignIn, nameOfNewcomer } from '../domain/social-sign-in.ts'
-import { SignalError } from '../errors.ts'
-import { SignedIn } from '../schema/account.ts'
-import { PlatformLoginRequest } from '../schema/profile.ts'
-import type { AccountStore, MethodOwner } from '../store/account-store.ts'
-import type { ChallengeReply, ChallengeStore } from '../store/challenge-store.ts'
-import type { Database } from '../store/database.ts'
-import type { IdentityTokenStore } from '../store/identity-token-store.ts'
+import { type SocialMethod, socialIdentifier } from '../../domain/accounts/account.ts'
+import type { SocialIdentity } from '../../domain/accounts/challenge.ts'
+import { decideSocialSignIn, nameOfNewcomer } from '../../domain/accounts/social-sign-in.ts'
+import { SignalError } from '../../errors.ts'
+import { SignedIn } from '../../schema/account.ts'
+import { PlatformLoginRequest } from '../../schema/profile.ts'
+import type { AccountStore, MethodOwner } from '../../store/accounts/account-store.ts'
+import type { ChallengeReply, ChallengeStore } from '../../store/accounts/challenge-store.ts'
+import type { IdentityTokenStore } from '../../store/accounts/identity-token-store.ts'
+import type { Database } from '../../store/engine/database.ts'
+import { type Operation, operationWithBody, type RateRule, type Reply } from '../table/operation.ts'
 import { readDisplayName } from './display-names.ts'
-import { type Operation, operationWithBody, type RateRule, type Reply } from './operation.ts'
 import type { SignInCall, SignIns } from './sign-ins.ts'
 import {
   APPLE,

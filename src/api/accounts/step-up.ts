@@ -3,11 +3,11 @@
  * who they are, so that a phone left unlocked is not an account lost.
  */
 
-import { proofAddress } from '../domain/login-method.ts'
-import { SignalError } from '../errors.ts'
-import type { ChallengeReply, ChallengeStore } from '../store/challenge-store.ts'
-import type { Database } from '../store/database.ts'
-import type { LoginMethods } from '../store/login-methods.ts'
+import { proofAddress } from '../../domain/accounts/login-method.ts'
+import { SignalError } from '../../errors.ts'
+import type { ChallengeReply, ChallengeStore } from '../../store/accounts/challenge-store.ts'
+import type { LoginMethods } from '../../store/accounts/login-methods.ts'
+import type { Database } from '../../store/engine/database.ts'
 import type { Caller } from './authentication.ts'
 
 export interface StepUpWorld {

@@ -5,18 +5,18 @@
  * writing it took a third of the request (`bench/user.ts`).
  */
 
-import type { DeviceId, UserId } from '../domain/ids.ts'
-import { profileAddress } from '../domain/login-method.ts'
-import type { Badge } from '../domain/notice.ts'
-import { SignalError } from '../errors.ts'
-import { UserView } from '../schema/account.ts'
-import { formatJson, type IdForm } from '../schema/json.ts'
-import { timeText } from '../schema/time.ts'
-import type { AccountStore } from '../store/account-store.ts'
-import type { DeviceStore } from '../store/device-store.ts'
-import type { WatchedCache } from '../store/watched-cache.ts'
+import { profileAddress } from '../../domain/accounts/login-method.ts'
+import type { DeviceId, UserId } from '../../domain/ids.ts'
+import type { Badge } from '../../domain/messages/notice.ts'
+import { SignalError } from '../../errors.ts'
+import { UserView } from '../../schema/account.ts'
+import { formatJson, type IdForm } from '../../schema/json.ts'
+import { timeText } from '../../schema/time.ts'
+import type { AccountStore } from '../../store/accounts/account-store.ts'
+import type { DeviceStore } from '../../store/devices/device-store.ts'
+import type { WatchedCache } from '../../store/engine/watched-cache.ts'
+import { type Operation, operation } from '../table/operation.ts'
 import { loginMethodViews } from './login-methods.ts'
-import { type Operation, operation } from './operation.ts'
 
 export interface UserViewWorld {
   readonly accounts: Pick<AccountStore, 'read' | 'methodsOf'>

@@ -5,24 +5,24 @@
 
 import type { Static } from 'typebox'
 import Type from 'typebox'
-import { addressIdentifier, identifierOf } from '../domain/account.ts'
-import type { Address, ChallengePurpose } from '../domain/challenge.ts'
-import type { UserId } from '../domain/ids.ts'
-import { SignedIn, VerifyLoginRequest } from '../schema/account.ts'
-import { invalidMember } from '../schema/check.ts'
-import { VerifyReply } from '../schema/profile.ts'
+import { addressIdentifier, identifierOf } from '../../domain/accounts/account.ts'
+import type { Address, ChallengePurpose } from '../../domain/accounts/challenge.ts'
+import type { UserId } from '../../domain/ids.ts'
+import { SignedIn, VerifyLoginRequest } from '../../schema/account.ts'
+import { invalidMember } from '../../schema/check.ts'
+import { VerifyReply } from '../../schema/profile.ts'
 import {
   type ChallengeStore,
   type Confirmed,
   type RefusedAttempt,
   refusalOf,
-} from '../store/challenge-store.ts'
-import type { Database } from '../store/database.ts'
-import type { LoginMethods } from '../store/login-methods.ts'
-import { type SessionStore, sessionIdOf } from '../store/session-store.ts'
+} from '../../store/accounts/challenge-store.ts'
+import type { LoginMethods } from '../../store/accounts/login-methods.ts'
+import { type SessionStore, sessionIdOf } from '../../store/accounts/session-store.ts'
+import type { Database } from '../../store/engine/database.ts'
+import { type Call, type Operation, operationWithBody, type Reply } from '../table/operation.ts'
 import type { Caller } from './authentication.ts'
 import { type MethodRefusal, refusalOfMethod } from './login-methods.ts'
-import { type Call, type Operation, operationWithBody, type Reply } from './operation.ts'
 import { VERIFY_LOGIN_CODES, VERIFY_RATE } from './sign-in.ts'
 import type { SignInCall } from './sign-ins.ts'
 import { type UserViewWorld, userView } from './user-view.ts'

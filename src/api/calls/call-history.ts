@@ -1,12 +1,12 @@
 /** The calls that a user remembers (contract 4.6): list them, say that the missed ones were seen, forget them. */
 
-import type { CallHistoryRow } from '../domain/call-history.ts'
-import { HistoryPage, historyBody } from '../schema/call.ts'
-import { PageQuery } from '../schema/page.ts'
-import type { CallHistoryStore } from '../store/call-history-store.ts'
+import type { CallHistoryRow } from '../../domain/calls/call-history.ts'
+import { HistoryPage, historyBody } from '../../schema/call.ts'
+import { PageQuery } from '../../schema/page.ts'
+import type { CallHistoryStore } from '../../store/calls/call-history-store.ts'
+import { type Operation, operation, operationWithQuery } from '../table/operation.ts'
+import { pageOf, rangeOf } from '../table/page.ts'
 import { callNotFound, readCallId } from './calls.ts'
-import { type Operation, operation, operationWithQuery } from './operation.ts'
-import { pageOf, rangeOf } from './page.ts'
 
 export interface CallHistoryWorld {
   readonly callHistory: Pick<CallHistoryStore, 'list' | 'markSeen' | 'remove' | 'removeAll'>

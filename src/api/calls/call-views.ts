@@ -1,14 +1,14 @@
 /** Looking at calls (contract 4.3): the record, who is in it, and the invitations that wait for an answer. */
 
-import { type Call, hasPart, isOver, participantOf } from '../domain/call.ts'
-import { pendingRecord, recordOf } from '../domain/call-view.ts'
-import type { UserId } from '../domain/ids.ts'
-import { SignalError } from '../errors.ts'
-import { CallRecordReply, ParticipantsReply, PendingReply, recordBody } from '../schema/call.ts'
-import type { CallIndex } from '../store/call-index.ts'
-import type { CallStore } from '../store/call-store.ts'
+import { type Call, hasPart, isOver, participantOf } from '../../domain/calls/call.ts'
+import { pendingRecord, recordOf } from '../../domain/calls/call-view.ts'
+import type { UserId } from '../../domain/ids.ts'
+import { SignalError } from '../../errors.ts'
+import { CallRecordReply, ParticipantsReply, PendingReply, recordBody } from '../../schema/call.ts'
+import type { CallIndex } from '../../store/calls/call-index.ts'
+import type { CallStore } from '../../store/calls/call-store.ts'
+import { type Operation, operation } from '../table/operation.ts'
 import { callNotFound, readCallId } from './calls.ts'
-import { type Operation, operation } from './operation.ts'
 
 export interface CallViewsWorld {
   readonly calls: Pick<CallStore, 'read'>

@@ -3,12 +3,12 @@
  * put to the call's room, which decides; here it is read and the answer written.
  */
 
-import type { CallActor, CallReply, CallRequest } from '../domain/call-command.ts'
-import { type CallId, type DeviceId, newId, parseUint64, type UserId } from '../domain/ids.ts'
-import type { Rates } from '../domain/rates.ts'
-import { TokenBuckets } from '../domain/token-bucket.ts'
-import { type ErrorCode, SignalError } from '../errors.ts'
-import { RATE_KEYS_MAX } from '../limits.ts'
+import type { CallActor, CallReply, CallRequest } from '../../domain/calls/call-command.ts'
+import { type CallId, type DeviceId, newId, parseUint64, type UserId } from '../../domain/ids.ts'
+import type { Rates } from '../../domain/rates.ts'
+import { TokenBuckets } from '../../domain/token-bucket.ts'
+import { type ErrorCode, SignalError } from '../../errors.ts'
+import { RATE_KEYS_MAX } from '../../limits.ts'
 import {
   AcceptedReply,
   AcceptRejoinRequest,
@@ -23,14 +23,20 @@ import {
   StartCallRequest,
   saidAcceptance,
   saidKeys,
-} from '../schema/call.ts'
-import { formatJson, type IdForm } from '../schema/json.ts'
-import type { AccountStore } from '../store/account-store.ts'
-import type { DeviceStore } from '../store/device-store.ts'
-import type { IdempotentRequest } from '../store/idempotency-store.ts'
-import type { Caller } from './authentication.ts'
-import { type Operation, operation, operationWithBody, type RateRule, type Reply } from './operation.ts'
-import { rateLimited } from './operation-routes.ts'
+} from '../../schema/call.ts'
+import { formatJson, type IdForm } from '../../schema/json.ts'
+import type { AccountStore } from '../../store/accounts/account-store.ts'
+import type { DeviceStore } from '../../store/devices/device-store.ts'
+import type { IdempotentRequest } from '../../store/engine/idempotency-store.ts'
+import type { Caller } from '../accounts/authentication.ts'
+import {
+  type Operation,
+  operation,
+  operationWithBody,
+  type RateRule,
+  type Reply,
+} from '../table/operation.ts'
+import { rateLimited } from '../table/operation-routes.ts'
 
 /**
  * Puts a request to the room of a call; resolves once it has been carried out durably, and rejects with what it was

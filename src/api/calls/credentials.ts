@@ -1,10 +1,10 @@
 /** `GET /credentials` (contract 5.2): how a device reaches the TURN relay, with credentials made for its user. */
 
-import { type TurnRelay, turnCredentials } from '../domain/turn.ts'
-import { SignalError } from '../errors.ts'
-import { RelayCredentials } from '../schema/credentials.ts'
-import { timeText } from '../schema/time.ts'
-import { type Operation, operation, type RateRule } from './operation.ts'
+import { type TurnRelay, turnCredentials } from '../../domain/calls/turn.ts'
+import { SignalError } from '../../errors.ts'
+import { RelayCredentials } from '../../schema/credentials.ts'
+import { timeText } from '../../schema/time.ts'
+import { type Operation, operation, type RateRule } from '../table/operation.ts'
 
 export interface CredentialsWorld {
   /** Undefined where none is configured. */

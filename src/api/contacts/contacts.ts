@@ -1,16 +1,22 @@
 /** Contacts and blocks (contract 3.4): list, remove, block, unblock. */
 
-import { BLOCKS_MAX } from '../domain/contact.ts'
-import type { UserId } from '../domain/ids.ts'
-import { SignalError } from '../errors.ts'
-import { BlockPage, ContactPage, UserIdRequest } from '../schema/contact.ts'
-import { PageQuery } from '../schema/page.ts'
-import { timeText } from '../schema/time.ts'
-import type { ContactStore } from '../store/contact-store.ts'
-import type { Database } from '../store/database.ts'
-import type { DeviceStore } from '../store/device-store.ts'
-import { type Operation, operation, operationWithBody, operationWithQuery, pathId } from './operation.ts'
-import { pageOf, rangeOf } from './page.ts'
+import { BLOCKS_MAX } from '../../domain/contacts/contact.ts'
+import type { UserId } from '../../domain/ids.ts'
+import { SignalError } from '../../errors.ts'
+import { BlockPage, ContactPage, UserIdRequest } from '../../schema/contact.ts'
+import { PageQuery } from '../../schema/page.ts'
+import { timeText } from '../../schema/time.ts'
+import type { ContactStore } from '../../store/contacts/contact-store.ts'
+import type { DeviceStore } from '../../store/devices/device-store.ts'
+import type { Database } from '../../store/engine/database.ts'
+import {
+  type Operation,
+  operation,
+  operationWithBody,
+  operationWithQuery,
+  pathId,
+} from '../table/operation.ts'
+import { pageOf, rangeOf } from '../table/page.ts'
 import { isReachable, type PeopleWorld, personOf, userNotFound } from './people.ts'
 
 export interface ContactsWorld extends PeopleWorld {

@@ -4,18 +4,18 @@
  */
 
 import type { Static } from 'typebox'
-import type { KeysShown } from '../domain/contact.ts'
-import { normalizeMessage } from '../domain/display-name.ts'
+import { normalizeMessage } from '../../domain/accounts/display-name.ts'
+import type { KeysShown } from '../../domain/contacts/contact.ts'
 import {
   type ClosingDecision,
   CONTACTS_MAX,
   type FriendRequest,
   OUTGOING_MAX,
   REQUEST_OPEN_MS,
-} from '../domain/friend-request.ts'
-import { type DeviceId, newId, type RequestId, type UserId } from '../domain/ids.ts'
-import { type ErrorCode, SignalError } from '../errors.ts'
-import { invalidMember } from '../schema/check.ts'
+} from '../../domain/contacts/friend-request.ts'
+import { type DeviceId, newId, type RequestId, type UserId } from '../../domain/ids.ts'
+import { type ErrorCode, SignalError } from '../../errors.ts'
+import { invalidMember } from '../../schema/check.ts'
 import {
   AcceptReply,
   AcceptRequest,
@@ -27,15 +27,15 @@ import {
   RequestReply,
   RequestsQuery,
   SubmittedReply,
-} from '../schema/contact.ts'
-import { timeText } from '../schema/time.ts'
-import type { AccountStore } from '../store/account-store.ts'
-import type { AddressSearches } from '../store/address-searches.ts'
-import type { ContactStore, RequestCommand } from '../store/contact-store.ts'
-import type { DeviceStore } from '../store/device-store.ts'
-import type { ShareToken, ShareTokenStore } from '../store/share-token-store.ts'
-import type { AddressReader } from './addresses.ts'
-import { type LastingRate, type LastingRatesWorld, refuseCounted, takeRate } from './lasting-rates.ts'
+} from '../../schema/contact.ts'
+import { timeText } from '../../schema/time.ts'
+import type { AccountStore } from '../../store/accounts/account-store.ts'
+import type { AddressSearches } from '../../store/contacts/address-searches.ts'
+import type { ContactStore, RequestCommand } from '../../store/contacts/contact-store.ts'
+import type { ShareToken, ShareTokenStore } from '../../store/contacts/share-token-store.ts'
+import type { DeviceStore } from '../../store/devices/device-store.ts'
+import type { AddressReader } from '../accounts/addresses.ts'
+import { type LastingRate, type LastingRatesWorld, refuseCounted, takeRate } from '../table/lasting-rates.ts'
 import {
   type Call,
   type Operation,
@@ -44,8 +44,8 @@ import {
   operationWithQuery,
   pathId,
   type Reply,
-} from './operation.ts'
-import { pageOf, rangeOf } from './page.ts'
+} from '../table/operation.ts'
+import { pageOf, rangeOf } from '../table/page.ts'
 import { isReachable, keysOf, personOf, shownDevices, userNotFound } from './people.ts'
 import { assertLive, findShareToken, tokenNotFound } from './share-tokens.ts'
 

@@ -4,8 +4,8 @@
  */
 
 import { createHash } from 'node:crypto'
-import { parseShareToken } from '../domain/share-token.ts'
-import type { HttpAnswer, HttpRoute } from '../transport/http.ts'
+import { parseShareToken } from '../../domain/contacts/share-token.ts'
+import type { HttpAnswer, HttpRoute } from '../../transport/http.ts'
 
 export interface LandingSettings {
   /** What the page calls the app. */

@@ -1,11 +1,11 @@
 /** Other users as a user may see them: their name, and the keys of their devices. */
 
-import { type KeysShown, PRESENT_KEYS } from '../domain/contact.ts'
-import type { Device } from '../domain/device.ts'
-import type { UserId } from '../domain/ids.ts'
-import { SignalError } from '../errors.ts'
-import type { AccountStore } from '../store/account-store.ts'
-import type { DeviceStore } from '../store/device-store.ts'
+import { type KeysShown, PRESENT_KEYS } from '../../domain/contacts/contact.ts'
+import type { Device } from '../../domain/devices/device.ts'
+import type { UserId } from '../../domain/ids.ts'
+import { SignalError } from '../../errors.ts'
+import type { AccountStore } from '../../store/accounts/account-store.ts'
+import type { DeviceStore } from '../../store/devices/device-store.ts'
 
 export interface PeopleWorld {
   readonly accounts: Pick<AccountStore, 'read' | 'displayNameOf'>

@@ -1,8 +1,8 @@
 /** Share tokens (contract 3.1): make, list, revoke and draw one's own, and see who is behind another's. */
 
 import { encodeQR } from 'qr'
-import { newId, type TokenId, type UserId } from '../domain/ids.ts'
-import { SignalError } from '../errors.ts'
+import { newId, type TokenId, type UserId } from '../../domain/ids.ts'
+import { SignalError } from '../../errors.ts'
 import {
   CreateShareTokenReply,
   CreateShareTokenRequest,
@@ -10,18 +10,18 @@ import {
   ResolveShareTokenReply,
   ResolveShareTokenRequest,
   ShareTokenPage,
-} from '../schema/contact.ts'
-import { PageQuery } from '../schema/page.ts'
-import { timeText } from '../schema/time.ts'
-import type { ContactStore } from '../store/contact-store.ts'
-import { isLive, type ShareToken, type ShareTokenStore } from '../store/share-token-store.ts'
+} from '../../schema/contact.ts'
+import { PageQuery } from '../../schema/page.ts'
+import { timeText } from '../../schema/time.ts'
+import type { ContactStore } from '../../store/contacts/contact-store.ts'
+import { isLive, type ShareToken, type ShareTokenStore } from '../../store/contacts/share-token-store.ts'
 import {
   assertRate,
   type LastingRate,
   type LastingRatesWorld,
   refuseCounted,
   takeRate,
-} from './lasting-rates.ts'
+} from '../table/lasting-rates.ts'
 import {
   type Operation,
   operation,
@@ -29,8 +29,8 @@ import {
   operationWithQuery,
   pathId,
   type Reply,
-} from './operation.ts'
-import { pageOf, rangeOf } from './page.ts'
+} from '../table/operation.ts'
+import { pageOf, rangeOf } from '../table/page.ts'
 import { isReachable, type PeopleWorld, personOf } from './people.ts'
 
 export interface ShareTokensWorld extends LastingRatesWorld, Pick<PeopleWorld, 'accounts'> {

@@ -15,6 +15,7 @@
  * same device.
  */
 
+import { lasts } from '../../domain/accounts/session.ts'
 import {
   type Device,
   type DeviceInfo,
@@ -23,20 +24,19 @@ import {
   pushTokensAfter,
   type RegistrationDecision,
   type SentPushTokens,
-} from '../domain/device.ts'
-import { type DeviceId, newId, type UserId } from '../domain/ids.ts'
-import { type KeyAlgorithm, keyNameOf, otherEncodingOf } from '../domain/public-key.ts'
-import { lasts } from '../domain/session.ts'
-import { assert, SignalError } from '../errors.ts'
-import type { Database } from '../store/database.ts'
-import { type DeviceStore, withPush } from '../store/device-store.ts'
-import type { SessionStore } from '../store/session-store.ts'
-import { assertLasts } from './authentication.ts'
+} from '../../domain/devices/device.ts'
+import { type KeyAlgorithm, keyNameOf, otherEncodingOf } from '../../domain/devices/public-key.ts'
+import { type DeviceId, newId, type UserId } from '../../domain/ids.ts'
+import { assert, SignalError } from '../../errors.ts'
+import type { Registration } from '../../keyserver/registration.ts'
+import type { SessionStore } from '../../store/accounts/session-store.ts'
+import { type DeviceStore, withPush } from '../../store/devices/device-store.ts'
+import type { Database } from '../../store/engine/database.ts'
+import { assertLasts } from '../accounts/authentication.ts'
+import { assertRate, countRate, type LastingRate, type LastingRatesWorld } from '../table/lasting-rates.ts'
+import type { Call, Reply } from '../table/operation.ts'
 import { type DeviceRemovalWorld, noticeOf, removeDevice } from './device-removal.ts'
-import { assertRate, countRate, type LastingRate, type LastingRatesWorld } from './lasting-rates.ts'
-import type { Call, Reply } from './operation.ts'
 import { tellPushLosses } from './push-losses.ts'
-import type { Registration } from './registration.ts'
 
 export interface DeviceRegistrationWorld extends DeviceRemovalWorld, LastingRatesWorld {
   readonly database: Pick<Database, 'commit' | 'afterCommit'>

@@ -1,12 +1,12 @@
 /** The end of a device (contract 2.5), by its user's wish or because another one takes its place. */
 
-import { type Device, deviceName } from '../domain/device.ts'
-import type { DeviceId, UserId } from '../domain/ids.ts'
-import type { Database } from '../store/database.ts'
-import type { DeviceStore } from '../store/device-store.ts'
-import type { InboxStore } from '../store/inbox-store.ts'
-import type { Notices } from '../store/notices.ts'
-import type { SessionStore } from '../store/session-store.ts'
+import { type Device, deviceName } from '../../domain/devices/device.ts'
+import type { DeviceId, UserId } from '../../domain/ids.ts'
+import type { SessionStore } from '../../store/accounts/session-store.ts'
+import type { DeviceStore } from '../../store/devices/device-store.ts'
+import type { Database } from '../../store/engine/database.ts'
+import type { InboxStore } from '../../store/messages/inbox-store.ts'
+import type { Notices } from '../../store/messages/notices.ts'
 
 export interface DeviceRemovalWorld {
   readonly devices: Pick<DeviceStore, 'remove'>

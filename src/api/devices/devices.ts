@@ -4,15 +4,15 @@
  */
 
 import type { Static, TObject } from 'typebox'
-import { type KeysShown, PRESENT_KEYS } from '../domain/contact.ts'
-import { type Device, deviceName, pushTokensAfter } from '../domain/device.ts'
-import type { DeviceId, UserId } from '../domain/ids.ts'
-import { readPublicKey } from '../domain/public-key.ts'
-import type { Rates } from '../domain/rates.ts'
-import { TokenBuckets } from '../domain/token-bucket.ts'
-import { SignalError } from '../errors.ts'
-import { RATE_KEYS_MAX } from '../limits.ts'
-import { invalidMember } from '../schema/check.ts'
+import { type KeysShown, PRESENT_KEYS } from '../../domain/contacts/contact.ts'
+import { type Device, deviceName, pushTokensAfter } from '../../domain/devices/device.ts'
+import { readPublicKey } from '../../domain/devices/public-key.ts'
+import type { DeviceId, UserId } from '../../domain/ids.ts'
+import type { Rates } from '../../domain/rates.ts'
+import { TokenBuckets } from '../../domain/token-bucket.ts'
+import { SignalError } from '../../errors.ts'
+import { RATE_KEYS_MAX } from '../../limits.ts'
+import { invalidMember } from '../../schema/check.ts'
 import {
   DeviceInfoBody,
   DeviceList,
@@ -21,14 +21,13 @@ import {
   PutPushRequest,
   RegisterDeviceReply,
   RegisterDeviceRequest,
-} from '../schema/device.ts'
-import { timeText } from '../schema/time.ts'
-import type { AccountStore } from '../store/account-store.ts'
-import { type DeviceStore, withPush } from '../store/device-store.ts'
-import { sessionIdOf } from '../store/session-store.ts'
-import { assertLasts } from './authentication.ts'
-import type { DeviceRegistration, RegistrationRequest } from './device-registration.ts'
-import { type DeviceRemovalWorld, removeDevice } from './device-removal.ts'
+} from '../../schema/device.ts'
+import { timeText } from '../../schema/time.ts'
+import type { AccountStore } from '../../store/accounts/account-store.ts'
+import { sessionIdOf } from '../../store/accounts/session-store.ts'
+import { type DeviceStore, withPush } from '../../store/devices/device-store.ts'
+import { assertLasts } from '../accounts/authentication.ts'
+import { shownDevices } from '../contacts/people.ts'
 import {
   type Call,
   type Operation,
@@ -36,9 +35,10 @@ import {
   operationWithBody,
   operationWithQuery,
   pathId,
-} from './operation.ts'
-import { rateLimited } from './operation-routes.ts'
-import { shownDevices } from './people.ts'
+} from '../table/operation.ts'
+import { rateLimited } from '../table/operation-routes.ts'
+import type { DeviceRegistration, RegistrationRequest } from './device-registration.ts'
+import { type DeviceRemovalWorld, removeDevice } from './device-removal.ts'
 import { tellPushLosses } from './push-losses.ts'
 
 export interface DevicesWorld extends DeviceRemovalWorld {

@@ -1,8 +1,8 @@
 /** Tells users whose devices lost their push tokens to another device (contract 2.5). */
 
-import { deviceName, type PushLoss } from '../domain/device.ts'
-import type { DeviceId, UserId } from '../domain/ids.ts'
-import type { Notices } from '../store/notices.ts'
+import { deviceName, type PushLoss } from '../../domain/devices/device.ts'
+import type { DeviceId, UserId } from '../../domain/ids.ts'
+import type { Notices } from '../../store/messages/notices.ts'
 
 export interface Takeover {
   /** The user whose device has the tokens now. */

@@ -1,9 +1,9 @@
 /** Devices that are left without a session: by a logout, a theft of tokens, or the end of the account. */
 
-import type { DeviceId, UserId } from '../domain/ids.ts'
-import type { Database } from '../store/database.ts'
-import type { DeviceStore } from '../store/device-store.ts'
-import type { SessionStore } from '../store/session-store.ts'
+import type { DeviceId, UserId } from '../../domain/ids.ts'
+import type { SessionStore } from '../../store/accounts/session-store.ts'
+import type { DeviceStore } from '../../store/devices/device-store.ts'
+import type { Database } from '../../store/engine/database.ts'
 
 export interface SignedOutWorld {
   readonly database: Pick<Database, 'afterCommit'>

@@ -4,16 +4,16 @@
  */
 
 import Type, { type TSchema } from 'typebox'
-import { type NoticeQueue, queueOfNotice } from '../domain/inbox.ts'
-import type { Notice } from '../domain/notice.ts'
+import { type NoticeQueue, queueOfNotice } from '../../domain/messages/inbox.ts'
+import type { Notice } from '../../domain/messages/notice.ts'
 import {
   AcceptRejoinRequest,
   DeclineRequest,
   KeysRequest,
   RingingRequest,
   type SaidCallCommand,
-} from '../schema/call.ts'
-import { EVENT_SCHEMAS, type EventType, SentAt } from '../schema/event.ts'
+} from '../../schema/call.ts'
+import { EVENT_SCHEMAS, type EventType, SentAt } from '../../schema/event.ts'
 
 export interface Channel {
   readonly id: string

@@ -1,7 +1,7 @@
 /** What every message of the AsyncAPI document is for, in a sentence. */
 
-import type { SaidCallCommand } from '../schema/call.ts'
-import type { EventType } from '../schema/event.ts'
+import type { SaidCallCommand } from '../../schema/call.ts'
+import type { EventType } from '../../schema/event.ts'
 
 /** The summary of a message by its name in the document. */
 export function summaryOf(name: string): string {

@@ -6,7 +6,7 @@
  */
 
 import type { TSchema } from 'typebox'
-import { Badge, Challenge, LoginChallenge, Settings, SignedIn, UserView } from '../schema/account.ts'
+import { Badge, Challenge, LoginChallenge, Settings, SignedIn, UserView } from '../../schema/account.ts'
 import {
   CallParticipant,
   CallRecordReply,
@@ -15,7 +15,7 @@ import {
   HistoryPage,
   KeysReasonText,
   ParticipantStateText,
-} from '../schema/call.ts'
+} from '../../schema/call.ts'
 import {
   ContactPage,
   PeerDevice,
@@ -23,11 +23,11 @@ import {
   RequestPage,
   RequestReply,
   ShareTokenPage,
-} from '../schema/contact.ts'
-import { DeviceInfoBody, DeviceItem, PutPushRequest } from '../schema/device.ts'
-import { KeyAlgorithm } from '../schema/key.ts'
-import { LoginMethodView, MethodKind } from '../schema/login-method.ts'
-import { VerifyReply } from '../schema/profile.ts'
+} from '../../schema/contact.ts'
+import { DeviceInfoBody, DeviceItem, PutPushRequest } from '../../schema/device.ts'
+import { KeyAlgorithm } from '../../schema/key.ts'
+import { LoginMethodView, MethodKind } from '../../schema/login-method.ts'
+import { VerifyReply } from '../../schema/profile.ts'
 
 /** What has a name, the parts before what they are parts of. */
 const NAMED: Readonly<Record<string, TSchema>> = {

@@ -8,10 +8,10 @@ import {
   GetKeyHistoryRequest,
   GetPublicKeysReply,
   GetPublicKeysRequest,
-} from '../schema/log.ts'
-import { MetaReply } from '../schema/meta.ts'
-import { NOTHING_TAKEN } from './operation.ts'
-import type { OperationForm } from './refusals.ts'
+} from '../../keyserver/bodies.ts'
+import { MetaReply } from '../../schema/meta.ts'
+import { NOTHING_TAKEN } from '../table/operation.ts'
+import type { OperationForm } from '../table/refusals.ts'
 
 const LOOKUP = {
   ...NOTHING_TAKEN,

@@ -1,13 +1,13 @@
 /** `GET /app/api/meta`: public facts, so that a client never hard-codes a limit or a key (contract 1.8, 14). */
 
-import { CALL_SIZE_MAX } from '../domain/call.ts'
-import { DEVICES_MAX } from '../domain/device.ts'
-import { MESSAGE_GRAPHEMES_MAX, NAME_GRAPHEMES_MAX } from '../domain/display-name.ts'
-import { CONTACTS_MAX, OUTGOING_MAX } from '../domain/friend-request.ts'
-import { BODY_BYTES_MAX, LOOKUP_TARGETS_MAX } from '../limits.ts'
-import { PUBLIC_KEY_CHARS_MAX } from '../log/entry.ts'
-import { timeText } from '../schema/time.ts'
-import type { HttpRoute } from '../transport/http.ts'
+import { MESSAGE_GRAPHEMES_MAX, NAME_GRAPHEMES_MAX } from '../../domain/accounts/display-name.ts'
+import { CALL_SIZE_MAX } from '../../domain/calls/call.ts'
+import { CONTACTS_MAX, OUTGOING_MAX } from '../../domain/contacts/friend-request.ts'
+import { DEVICES_MAX } from '../../domain/devices/device.ts'
+import { BODY_BYTES_MAX, LOOKUP_TARGETS_MAX } from '../../limits.ts'
+import { PUBLIC_KEY_CHARS_MAX } from '../../log/entry.ts'
+import { timeText } from '../../schema/time.ts'
+import type { HttpRoute } from '../../transport/http.ts'
 
 /** Which outside services are configured. */
 export interface Features {

@@ -4,11 +4,11 @@
  */
 
 import Type, { type TObject, type TSchema } from 'typebox'
-import type { ErrorCode } from '../errors.ts'
-import { BODY_BYTES_MAX } from '../limits.ts'
+import type { ErrorCode } from '../../errors.ts'
+import { BODY_BYTES_MAX } from '../../limits.ts'
+import type { Operation } from '../table/operation.ts'
+import { codesOf, isVersionChecked, type OperationForm } from '../table/refusals.ts'
 import { type DocumentSchemas, refTo } from './document-schemas.ts'
-import type { Operation } from './operation.ts'
-import { codesOf, isVersionChecked, type OperationForm } from './refusals.ts'
 
 /** The HTTP status of a code. */
 export type StatusOf = (code: ErrorCode) => number

@@ -3,15 +3,15 @@
  * against. Aliases of paths are told in words only (contract 1.1).
  */
 
-import { assert } from '../errors.ts'
-import { Challenge } from '../schema/account.ts'
-import type { HttpRoute } from '../transport/http.ts'
+import { assert } from '../../errors.ts'
+import { Challenge } from '../../schema/account.ts'
+import type { HttpRoute } from '../../transport/http.ts'
+import type { Operation } from '../table/operation.ts'
+import type { OperationForm } from '../table/refusals.ts'
 import { documentRoute } from './document-route.ts'
 import { DocumentSchemas } from './document-schemas.ts'
 import { LOG_FILE_PATHS, type PathItem, plainOperations } from './log-operations.ts'
 import { ID, openApiOperation, type StatusOf } from './openapi-operation.ts'
-import type { Operation } from './operation.ts'
-import type { OperationForm } from './refusals.ts'
 
 export interface OpenApiParts {
   /** Without the plain routes, which the document knows by itself. */

@@ -1,9 +1,9 @@
 /** Who may ask how often, by network (contract 8): token buckets in memory. */
 
-import type { Rates } from '../domain/rates.ts'
-import { TokenBuckets } from '../domain/token-bucket.ts'
-import { RATE_KEYS_MAX } from '../limits.ts'
-import type { AdmissionScope } from '../transport/http.ts'
+import type { Rates } from '../../domain/rates.ts'
+import { TokenBuckets } from '../../domain/token-bucket.ts'
+import { RATE_KEYS_MAX } from '../../limits.ts'
+import type { AdmissionScope } from '../../transport/http.ts'
 
 export class Admission {
   readonly #monotonicMs: () => number

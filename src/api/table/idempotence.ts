@@ -3,11 +3,11 @@
  * again gets the kept reply instead of being carried out again.
  */
 
-import { SignalError } from '../errors.ts'
-import type { Database } from '../store/database.ts'
-import type { IdempotentRequest } from '../store/idempotency-store.ts'
-import type { HttpRequest } from '../transport/http.ts'
-import type { Caller } from './authentication.ts'
+import { SignalError } from '../../errors.ts'
+import type { Database } from '../../store/engine/database.ts'
+import type { IdempotentRequest } from '../../store/engine/idempotency-store.ts'
+import type { HttpRequest } from '../../transport/http.ts'
+import type { Caller } from '../accounts/authentication.ts'
 import type { Operation, Reply } from './operation.ts'
 
 export interface IdempotenceWorld {

@@ -1,10 +1,10 @@
 /** Rates that survive a restart (contract 8): counted per user, in the transaction of what they count. */
 
-import type { UserId } from '../domain/ids.ts'
-import type { RateName, Rates } from '../domain/rates.ts'
-import type { SignalError } from '../errors.ts'
-import type { Database } from '../store/database.ts'
-import type { RateStore } from '../store/rate-store.ts'
+import type { UserId } from '../../domain/ids.ts'
+import type { RateName, Rates } from '../../domain/rates.ts'
+import type { SignalError } from '../../errors.ts'
+import type { Database } from '../../store/engine/database.ts'
+import type { RateStore } from '../../store/engine/rate-store.ts'
 import { rateLimited } from './operation-routes.ts'
 
 export interface LastingRatesWorld {

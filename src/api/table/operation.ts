@@ -4,12 +4,12 @@
  */
 
 import type { Static, TObject, TSchema } from 'typebox'
-import { type DeviceId, parseUint64 } from '../domain/ids.ts'
-import type { RateName } from '../domain/rates.ts'
-import type { ErrorCode } from '../errors.ts'
-import type { IdempotentRequest } from '../store/idempotency-store.ts'
-import type { HttpRoute } from '../transport/http.ts'
-import type { Caller } from './authentication.ts'
+import { type DeviceId, parseUint64 } from '../../domain/ids.ts'
+import type { RateName } from '../../domain/rates.ts'
+import type { ErrorCode } from '../../errors.ts'
+import type { IdempotentRequest } from '../../store/engine/idempotency-store.ts'
+import type { HttpRoute } from '../../transport/http.ts'
+import type { Caller } from '../accounts/authentication.ts'
 
 /**
  * `optional`: a session if a token is sent, which must then be good. `ended`: a session, also one that is over. `device`:

@@ -1,9 +1,9 @@
 /** Pages of lists (contract 1.9): newest first, a cursor that is the place of the last item that was seen. */
 
 import type { Static } from 'typebox'
-import { invalidMember } from '../schema/check.ts'
-import type { PageQuery } from '../schema/page.ts'
-import type { ListEntry, ListRange } from '../store/id-lists.ts'
+import { invalidMember } from '../../schema/check.ts'
+import type { PageQuery } from '../../schema/page.ts'
+import type { ListEntry, ListRange } from '../../store/engine/id-lists.ts'
 
 /** The range that a query asks for, and one more, which tells whether another page follows. */
 export function rangeOf({ limit = LIMIT, cursor }: Static<typeof PageQuery>): ListRange {

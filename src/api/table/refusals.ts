@@ -3,7 +3,7 @@
  * them and tests hold every answer against them, so they are worked out in one place.
  */
 
-import type { ErrorCode } from '../errors.ts'
+import type { ErrorCode } from '../../errors.ts'
 import type { Access, Operation } from './operation.ts'
 
 /** What there is to tell of an operation. */

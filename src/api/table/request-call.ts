@@ -3,9 +3,9 @@
  * copies, closures and accessors made for each request cost a tenth of a `GET user` (`bench/user.ts`).
  */
 
-import type { IdempotentRequest } from '../store/idempotency-store.ts'
-import type { HttpRequest } from '../transport/http.ts'
-import type { Caller } from './authentication.ts'
+import type { IdempotentRequest } from '../../store/engine/idempotency-store.ts'
+import type { HttpRequest } from '../../transport/http.ts'
+import type { Caller } from '../accounts/authentication.ts'
 import type { Idempotence } from './idempotence.ts'
 import type { Call } from './operation.ts'
 

@@ -1,8 +1,8 @@
 /** What the console of a development server may show of requests: their form is the operations', their secrets stay out. */
 
-import { parseJson } from '../schema/lossless.ts'
-import { redactedJson, redactedPath, redactedQuery } from '../schema/redaction.ts'
-import { unknownMembers } from '../schema/shape.ts'
+import { parseJson } from '../../schema/lossless.ts'
+import { redactedJson, redactedPath, redactedQuery } from '../../schema/redaction.ts'
+import { unknownMembers } from '../../schema/shape.ts'
 import type { OperationForm } from './refusals.ts'
 
 /** The members are described in `RequestReader` of the console. */

@@ -1,6 +1,6 @@
 /** A user and the ways in which they sign in (contract 2.4, 2.9). */
 
-import type { MethodId } from './ids.ts'
+import type { MethodId } from '../ids.ts'
 
 export interface UserSettings {
   readonly discoverableByEmail: boolean

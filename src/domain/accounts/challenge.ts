@@ -11,12 +11,12 @@
  * Nor does the cooldown that strangers have raised hold for an asker whom the account knows: theirs rises by their own
  * sends. A code that is still alive is sent again, the same for the same time, where the limits allow no new one.
  *
- * Pure: each function takes a state and says what becomes of it. `src/store/challenge-store.ts` applies it.
+ * Pure: each function takes a state and says what becomes of it. `src/store/accounts/challenge-store.ts` applies it.
  */
 
+import type { MethodId, UserId } from '../ids.ts'
 import type { AddressMethod, SocialMethod } from './account.ts'
 import { type CodeCounts, missingForChallenge, missingForSend, stopLeftMs } from './code-counts.ts'
-import type { MethodId, UserId } from './ids.ts'
 import type { Asker } from './known-sign-in.ts'
 
 /** An address as its parser made it. Codes go to its `key`. */

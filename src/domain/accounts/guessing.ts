@@ -6,7 +6,7 @@
  * know has two wrong codes in six hours: a thousand networks then guess 8,000 times a day, of a million codes.
  */
 
-import { missingForTally, type Tally, type TallyRule } from './tally.ts'
+import { missingForTally, type Tally, type TallyRule } from '../tally.ts'
 
 /** Milliseconds until all tries together look honest again; 0 when they do. */
 export function guessedForMs(allTries: Tally, nowMs: number): number {

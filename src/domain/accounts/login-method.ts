@@ -4,9 +4,9 @@
  * provider, so none waits for its proof here.
  */
 
-import type { ErrorCode } from '../errors.ts'
+import type { ErrorCode } from '../../errors.ts'
+import type { MethodId } from '../ids.ts'
 import { type AddressMethod, identifierOf, type LoginMethod } from './account.ts'
-import type { MethodId } from './ids.ts'
 
 export type MethodKind = LoginMethod['kind']
 

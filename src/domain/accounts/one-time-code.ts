@@ -4,7 +4,7 @@
  */
 
 import { createHmac, type KeyObject, timingSafeEqual } from 'node:crypto'
-import { assert } from '../errors.ts'
+import { assert } from '../../errors.ts'
 
 /** Digits of a code. */
 export const OTP_LENGTH = 6

@@ -3,8 +3,8 @@
  * A session has one current generation of tokens; the one before stays good for requests and replies under way.
  */
 
-import type { ErrorCode } from '../errors.ts'
-import type { DeviceId, UserId } from './ids.ts'
+import type { ErrorCode } from '../../errors.ts'
+import type { DeviceId, UserId } from '../ids.ts'
 import type { AccessToken } from './token.ts'
 
 export interface Session {

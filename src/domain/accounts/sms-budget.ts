@@ -4,7 +4,7 @@
  * calling code, and over all, in this order: where hardly any code is confirmed, someone earns on the messages (SMS pumping).
  */
 
-import type { TallyRule } from './tally.ts'
+import type { TallyRule } from '../tally.ts'
 
 /** What sending can be stopped for. */
 export type SmsScope = 'range' | 'network' | 'calling-code' | 'all'

@@ -4,10 +4,10 @@
  * gets hold of an address at any provider would own the account.
  */
 
+import type { UserId } from '../ids.ts'
 import { addressIdentifier } from './account.ts'
 import { displayNameFromEmail, normalizeDisplayName } from './display-name.ts'
 import { parseEmail } from './email.ts'
-import type { UserId } from './ids.ts'
 
 /** What a provider says of a person; `ProvenIdentity` of `src/identity` has it. */
 export interface Vouched {

@@ -3,6 +3,7 @@
  * there; declining, leaving, ending, removing; and whether their devices are there.
  */
 
+import type { UserId } from '../ids.ts'
 import {
   attendeesOf,
   CALL_SIZE_MAX,
@@ -20,7 +21,6 @@ import {
 } from './call.ts'
 import { type CallActor, type CallRefused, type DeclineReason, refused } from './call-command.ts'
 import { departed, ended } from './call-settlement.ts'
-import type { UserId } from './ids.ts'
 
 /** A part of the rules: the call as a command leaves it, before it is settled; the same one when nothing happens. */
 export type Outcome = Call | CallRefused

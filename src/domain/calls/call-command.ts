@@ -1,11 +1,11 @@
 /** What may be done to a call, what is known when it is, and what comes of it. */
 
-import type { ErrorCode, FieldError, ProblemMembers } from '../errors.ts'
+import type { ErrorCode, FieldError, ProblemMembers } from '../../errors.ts'
+import type { CallId, DeviceId, UserId } from '../ids.ts'
 import type { Call, CallDeviceRef } from './call.ts'
 import type { CallHistoryRow } from './call-history.ts'
 import type { CallTopicEvent, DeviceEffect, KeysReason } from './call-notice.ts'
 import type { CallRecord } from './call-view.ts'
-import type { CallId, DeviceId, UserId } from './ids.ts'
 
 /** A map of keys as it came: `<userId>_<deviceId>` to base64. */
 export type SentKeyMap = Readonly<Record<string, string>>

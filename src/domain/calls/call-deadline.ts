@@ -3,6 +3,7 @@
  * which every call is over. Deadlines follow from the snapshot alone, so that a room that is rebuilt has the same.
  */
 
+import type { UserId } from '../ids.ts'
 import {
   type Call,
   isJoined,
@@ -16,7 +17,6 @@ import {
 } from './call.ts'
 import { askEndsAtMs, withoutOldAsks } from './call-keys.ts'
 import { departed, ended, settled } from './call-settlement.ts'
-import type { UserId } from './ids.ts'
 
 /** When the call has to be looked at next, wall-clock milliseconds; undefined once it is over. */
 export function nextDeadlineMs(call: Call): number | undefined {

@@ -3,6 +3,7 @@
  * or a refusal. A command that a device repeats is answered as before and has no effects.
  */
 
+import type { UserId } from '../ids.ts'
 import {
   type Call,
   type CallDeviceRef,
@@ -52,7 +53,6 @@ import {
 } from './call-keys.ts'
 import { settled } from './call-settlement.ts'
 import { recordOf, recordWithOwnKey } from './call-view.ts'
-import type { UserId } from './ids.ts'
 
 /**
  * `call` is undefined for `start` and for an id that no call has. The facts are needed by whoever comes in or invites. After

@@ -3,6 +3,7 @@
  * end, what watchers see, and history. A command that changes nothing therefore tells nothing.
  */
 
+import type { DeviceId, UserId } from '../ids.ts'
 import {
   type Call,
   type CallDeviceRef,
@@ -27,7 +28,6 @@ import {
   type PlainCallNotice,
 } from './call-notice.ts'
 import { participantView } from './call-view.ts'
-import type { DeviceId, UserId } from './ids.ts'
 import { keyMapName } from './key-map.ts'
 
 /** Everything that follows from the change; `by` is the device that made it, which is not told what it did itself. */

@@ -3,9 +3,9 @@
  * missed, and is written again when its status changes; nothing of a key is ever in it.
  */
 
+import type { CallId } from '../ids.ts'
 import { CALL_SIZE_MAX, type Call, isTwoPerson, type Participant } from './call.ts'
 import type { PersonName } from './call-notice.ts'
-import type { CallId } from './ids.ts'
 
 export interface CallHistoryRow {
   readonly callId: CallId

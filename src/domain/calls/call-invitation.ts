@@ -1,6 +1,7 @@
 /** Calling people: the start of a call and invitations to one that there is (contract 4.3, 4.4). */
 
-import type { FieldError } from '../errors.ts'
+import type { FieldError } from '../../errors.ts'
+import type { UserId } from '../ids.ts'
 import {
   attendeesOf,
   CALL_SIZE_MAX,
@@ -23,7 +24,6 @@ import {
   type SentKeyMap,
 } from './call-command.ts'
 import type { KeySlice } from './call-notice.ts'
-import type { UserId } from './ids.ts'
 import { keyMapName, readKeyMap, refusalOfDevices } from './key-map.ts'
 
 export type StartCommand = Extract<CallCommand, { kind: 'start' }>

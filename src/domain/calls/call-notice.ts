@@ -6,8 +6,8 @@
  * write down a notice with somebody else's key.
  */
 
+import type { CallId, DeviceId, UserId } from '../ids.ts'
 import type { CallEndReason, CallStatus, ParticipantState } from './call.ts'
-import type { CallId, DeviceId, UserId } from './ids.ts'
 
 /** A call's key encrypted for one device. */
 export interface KeySlice {

@@ -3,6 +3,7 @@
  * ends. Every command changes participants first and is settled after.
  */
 
+import type { UserId } from '../ids.ts'
 import {
   type Call,
   type CallEndReason,
@@ -13,7 +14,6 @@ import {
   type Participant,
   type Quiet,
 } from './call.ts'
-import type { UserId } from './ids.ts'
 
 /** The call as it stands after its participants changed. */
 export function settled(call: Call, nowMs: number): Call {

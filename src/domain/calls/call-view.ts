@@ -1,5 +1,6 @@
 /** A call as it is shown to one of its people (contract 4.1); a key is in it only where a device gets its own. */
 
+import type { CallId, UserId } from '../ids.ts'
 import {
   CALL_SIZE_MAX,
   type Call,
@@ -15,7 +16,6 @@ import {
   RING_S,
 } from './call.ts'
 import type { ParticipantView } from './call-notice.ts'
-import type { CallId, UserId } from './ids.ts'
 
 export interface CallRecord {
   readonly callId: CallId

@@ -16,7 +16,7 @@
  *     any ─ the host removes ─> removed
  */
 
-import type { CallId, DeviceId, UserId } from './ids.ts'
+import type { CallId, DeviceId, UserId } from '../ids.ts'
 
 export type CallStatus = 'ringing' | 'active' | 'ended' | 'cancelled' | 'declined' | 'missed' | 'failed'
 

@@ -3,11 +3,11 @@
  * is whether each device that has to get one does, and whether what was sent looks encrypted.
  */
 
-import type { FieldError } from '../errors.ts'
+import type { FieldError } from '../../errors.ts'
+import { type DeviceId, parseUint64, type UserId } from '../ids.ts'
 import type { CallDeviceRef } from './call.ts'
 import { type CallRefused, refused, type SentKeyMap } from './call-command.ts'
 import type { KeySlice } from './call-notice.ts'
-import { type DeviceId, parseUint64, type UserId } from './ids.ts'
 
 /**
  * The slices of a map whose entries are of the right form; they may still be for the wrong devices. Refused with

@@ -5,7 +5,7 @@
  */
 
 import { createHmac } from 'node:crypto'
-import type { UserId } from './ids.ts'
+import type { UserId } from '../ids.ts'
 
 export interface TurnRelay {
   /** What the relay shares with us, the one to sign with first; the others may be known to it still, or already. */

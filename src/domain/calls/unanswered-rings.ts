@@ -3,8 +3,8 @@
  * An answer forgets what came before it. In memory: a restart forgives.
  */
 
-import type { UserId } from './ids.ts'
-import { type BucketRate, TokenBuckets } from './token-bucket.ts'
+import type { UserId } from '../ids.ts'
+import { type BucketRate, TokenBuckets } from '../token-bucket.ts'
 
 export class UnansweredRings {
   /** By caller and callee. */

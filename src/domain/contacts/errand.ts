@@ -3,8 +3,8 @@
  * whether a search found anybody, whether somebody has blocked the one who asks.
  */
 
-import type { Address } from './challenge.ts'
-import type { RequestId, UserId } from './ids.ts'
+import type { Address } from '../accounts/challenge.ts'
+import type { RequestId, UserId } from '../ids.ts'
 
 /** Looks for the owner of an address, and asks them. */
 export interface SearchErrand {

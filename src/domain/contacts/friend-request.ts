@@ -14,9 +14,9 @@
  *     pending | declined ─ 30 days ─> expired
  */
 
-import type { ErrorCode } from '../errors.ts'
+import type { ErrorCode } from '../../errors.ts'
+import type { RequestId, UserId } from '../ids.ts'
 import type { Pair } from './contact.ts'
-import type { RequestId, UserId } from './ids.ts'
 
 export type RequestState = 'pending' | 'declined' | 'accepted' | 'cancelled' | 'expired'
 

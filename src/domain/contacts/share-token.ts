@@ -3,7 +3,7 @@
  * by which apps tell a scanned token from a scanned user id.
  */
 
-import { assert } from '../errors.ts'
+import { assert } from '../../errors.ts'
 
 export const SHARE_TOKEN_BYTES = 16
 

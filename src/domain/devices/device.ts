@@ -3,7 +3,7 @@
  * and which push tokens a device has.
  */
 
-import type { DeviceId, UserId } from './ids.ts'
+import type { DeviceId, UserId } from '../ids.ts'
 import { type KeyAlgorithm, otherEncodingOf } from './public-key.ts'
 
 export interface DeviceInfo {

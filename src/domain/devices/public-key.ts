@@ -7,7 +7,7 @@
  * process when the key's details are read.
  */
 
-import { assert } from '../errors.ts'
+import { assert } from '../../errors.ts'
 
 export type KeyAlgorithm = 'P-256' | 'RSA-2048'
 

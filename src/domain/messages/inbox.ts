@@ -3,7 +3,7 @@
  * positions that message-ids are made of.
  */
 
-import type { CallId } from './ids.ts'
+import type { CallId } from '../ids.ts'
 import type { Notice, NoticeBody } from './notice.ts'
 
 export type InboxItem =

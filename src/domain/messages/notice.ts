@@ -3,9 +3,9 @@
  * same in every form it reaches a device in, so that a device that gets it twice shows it once.
  */
 
-import type { CallNoticeBody } from './call-notice.ts'
-import type { PushTokenName } from './device.ts'
-import type { DeviceId, RequestId, UserId } from './ids.ts'
+import type { CallNoticeBody } from '../calls/call-notice.ts'
+import type { PushTokenName } from '../devices/device.ts'
+import type { DeviceId, RequestId, UserId } from '../ids.ts'
 
 /** What a user has not looked at, as their app's icon counts it. */
 export interface Badge {

@@ -1,7 +1,7 @@
 /** What leaves the process for a person or another service: kept in the outbox until it is sent, refused or too late. */
 
-import type { PushTokens } from './device.ts'
-import type { DeviceId, UserId } from './ids.ts'
+import type { PushTokens } from '../devices/device.ts'
+import type { DeviceId, UserId } from '../ids.ts'
 import type { Notice } from './notice.ts'
 
 /** What a mail or short message says; its words are chosen when it is sent. */

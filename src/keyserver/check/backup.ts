@@ -6,13 +6,13 @@
 import { existsSync } from 'node:fs'
 import { chmod, copyFile, mkdir, readdir, realpath, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
-import { SignalError } from '../errors.ts'
-import { Database } from './database.ts'
-import { syncToDisk } from './durable-file.ts'
-import { checkInProcess } from './log-check/check-process.ts'
-import type { LogReport } from './log-check/fault.ts'
-import { LogStore } from './log-store.ts'
-import { removeRestoreMarker, writeRestoreMarker } from './restore-marker.ts'
+import { SignalError } from '../../errors.ts'
+import { Database } from '../../store/engine/database.ts'
+import { syncToDisk } from '../../store/engine/durable-file.ts'
+import { LogStore } from '../log-store.ts'
+import { removeRestoreMarker, writeRestoreMarker } from '../restore-marker.ts'
+import { checkInProcess } from './check-process.ts'
+import type { LogReport } from './fault.ts'
 
 /** What a checked copy holds. */
 export interface CopiedLog {

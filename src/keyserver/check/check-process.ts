@@ -7,7 +7,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type ErrorCode, SignalError } from '../../errors.ts'
-import type { RowReport } from '../row-check.ts'
+import type { RowReport } from '../../store/row-check.ts'
 import type { LogReport } from './fault.ts'
 
 export interface CheckRequest {

@@ -7,7 +7,7 @@ import { type Checkpoint, formatCheckpoint, openCheckpoint, parseCheckpoint } fr
 import { equalHashes, type Hash } from '../../log/hash.ts'
 import { formatVerifierKey, parseVerifierKey, type VerifierKey } from '../../log/note.ts'
 import { TILE_WIDTH } from '../../log/tile.ts'
-import { indexKey } from '../keys.ts'
+import { indexKey } from '../../store/engine/keys.ts'
 import { LOG_TABLES, STORE_FORMAT_VERSION } from '../log-store.ts'
 import type { Findings } from './fault.ts'
 import type { RawLog, RecordName } from './raw-log.ts'

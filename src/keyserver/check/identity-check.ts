@@ -6,6 +6,7 @@
 
 import { VRF_HASH_BYTES } from '../../log/entry.ts'
 import { equalHashes } from '../../log/hash.ts'
+import { indexKey } from '../../store/engine/keys.ts'
 import {
   BLOCK_RECORDS,
   EARLIER_KEYS_AT,
@@ -15,7 +16,6 @@ import {
   readRecord,
   writeRecord,
 } from '../identity-table.ts'
-import { indexKey } from '../keys.ts'
 import { LOG_TABLES } from '../log-store.ts'
 import type { EntryBlock, HashRange } from './entry-block.ts'
 import type { Findings } from './fault.ts'

@@ -7,9 +7,9 @@
  */
 
 import { encodeBase64 } from '#primitives'
-import { equalHashes, type Hash } from '../log/hash.ts'
-import { TILE_WIDTH } from '../log/tile.ts'
-import { EntryBlock, type HashRange } from './log-check/entry-block.ts'
+import { equalHashes, type Hash } from '../../log/hash.ts'
+import { TILE_WIDTH } from '../../log/tile.ts'
+import { EntryBlock, type HashRange } from './entry-block.ts'
 import {
   CHECKS,
   type CheckName,
@@ -17,7 +17,7 @@ import {
   type Correction,
   Findings,
   type LogReport,
-} from './log-check/fault.ts'
+} from './fault.ts'
 import {
   checkBundleKeys,
   checkMaker,
@@ -25,18 +25,13 @@ import {
   type KnownKeys,
   readHead,
   sizeFromBundles,
-} from './log-check/head-check.ts'
-import {
-  checkIdentityBlocks,
-  type HashIdentity,
-  IdentityCheck,
-  VrfSample,
-} from './log-check/identity-check.ts'
-import { LeafSet } from './log-check/leaf-set.ts'
-import { LookupCheck } from './log-check/lookup-check.ts'
-import { NewestKeys } from './log-check/newest-keys.ts'
-import type { RawLog } from './log-check/raw-log.ts'
-import { TreeCheck } from './log-check/tree-check.ts'
+} from './head-check.ts'
+import { checkIdentityBlocks, type HashIdentity, IdentityCheck, VrfSample } from './identity-check.ts'
+import { LeafSet } from './leaf-set.ts'
+import { LookupCheck } from './lookup-check.ts'
+import { NewestKeys } from './newest-keys.ts'
+import type { RawLog } from './raw-log.ts'
+import { TreeCheck } from './tree-check.ts'
 
 export interface LogCheckOptions {
   readonly known?: KnownKeys

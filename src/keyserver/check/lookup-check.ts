@@ -7,7 +7,7 @@
 import { messageOf } from '../../errors.ts'
 import { parseEntry } from '../../log/entry.ts'
 import { entryInBundle, TILE_WIDTH } from '../../log/tile.ts'
-import { indexKey } from '../keys.ts'
+import { indexKey } from '../../store/engine/keys.ts'
 import { LOG_TABLES } from '../log-store.ts'
 import {
   childId,

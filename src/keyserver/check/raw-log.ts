@@ -3,8 +3,8 @@
  * A table that is not there reads as an empty one.
  */
 
-import type { BytesTable, Database, RecordTable, Snapshot } from '../database.ts'
-import { indexKey, tileKey } from '../keys.ts'
+import type { BytesTable, Database, RecordTable, Snapshot } from '../../store/engine/database.ts'
+import { indexKey, tileKey } from '../../store/engine/keys.ts'
 import { LOG_TABLES } from '../log-store.ts'
 
 export type TableName = (typeof LOG_TABLES)[keyof typeof LOG_TABLES]

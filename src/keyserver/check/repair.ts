@@ -8,17 +8,17 @@
  * another repair goes on from what is there.
  */
 
-import { SignalError } from '../errors.ts'
-import { parseEntry } from '../log/entry.ts'
-import { parseBundle, TILE_WIDTH } from '../log/tile.ts'
-import type { BytesTable, Database } from './database.ts'
-import { BLOCK_RECORDS, RECORD_BYTES, readRecord, writeRecord } from './identity-table.ts'
-import { indexKey } from './keys.ts'
-import type { Correction, LogReport } from './log-check/fault.ts'
-import { RawLog } from './log-check/raw-log.ts'
+import { SignalError } from '../../errors.ts'
+import { parseEntry } from '../../log/entry.ts'
+import { parseBundle, TILE_WIDTH } from '../../log/tile.ts'
+import type { BytesTable, Database } from '../../store/engine/database.ts'
+import { indexKey } from '../../store/engine/keys.ts'
+import { BLOCK_RECORDS, RECORD_BYTES, readRecord, writeRecord } from '../identity-table.ts'
+import { LOG_TABLES, type LogHead } from '../log-store.ts'
+import { LookupIndex } from '../lookup-index.ts'
+import type { Correction, LogReport } from './fault.ts'
 import { checkLog } from './log-check.ts'
-import { LOG_TABLES, type LogHead } from './log-store.ts'
-import { LookupIndex } from './lookup-index.ts'
+import { RawLog } from './raw-log.ts'
 
 /** Why nothing can be derived from the entries of that log, or undefined when it can. */
 export function reasonAgainstRepair(report: LogReport): string | undefined {

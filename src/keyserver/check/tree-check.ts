@@ -9,7 +9,7 @@
 import { equalHashes, HASH_BYTES, type Hash } from '../../log/hash.ts'
 import { interiorHashes, TILE_HEIGHT, TILE_WIDTH, tileWidth } from '../../log/tile.ts'
 import { foldRoots, RightEdge } from '../../log/tree.ts'
-import { tileKey } from '../keys.ts'
+import { tileKey } from '../../store/engine/keys.ts'
 import { LOG_TABLES } from '../log-store.ts'
 import type { EntryBlock } from './entry-block.ts'
 import type { Findings } from './fault.ts'

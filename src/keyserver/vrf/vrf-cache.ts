@@ -11,9 +11,9 @@
  */
 import assert from 'node:assert'
 
-import { VRF_HASH_BYTES } from './entry.ts'
+import { VRF_HASH_BYTES } from '../../log/entry.ts'
+import type { ProvenHash } from '../../log/vrf-suite.ts'
 import { RESULT_BYTES, type VrfResult } from './vrf-job.ts'
-import type { ProvenHash } from './vrf-suite.ts'
 
 /** No entry: the end of a bucket's chain. Entries are numbered from 1. */
 const NONE = 0

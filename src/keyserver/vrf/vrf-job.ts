@@ -4,9 +4,9 @@
  */
 import assert from 'node:assert'
 
-import { VRF_HASH_BYTES } from './entry.ts'
-import type { FastVrf } from './vrf-fast.ts'
-import { type ProvenHash, VRF_PROOF_BYTES, vrfInput } from './vrf-suite.ts'
+import { VRF_HASH_BYTES } from '../../log/entry.ts'
+import type { FastVrf } from '../../log/vrf-fast.ts'
+import { type ProvenHash, VRF_PROOF_BYTES, vrfInput } from '../../log/vrf-suite.ts'
 
 /** One user and device, and whether to compute the VRF hash alone or with its proof. */
 export interface VrfJob {

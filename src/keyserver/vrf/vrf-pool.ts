@@ -7,11 +7,11 @@
  */
 import assert from 'node:assert'
 
-import { messageOf, SignalError } from '../errors.ts'
-import { vrfPublicKey } from './vrf.ts'
+import { messageOf, SignalError } from '../../errors.ts'
+import { vrfPublicKey } from '../../log/vrf.ts'
+import type { ProvenHash } from '../../log/vrf-suite.ts'
 import { VrfCache } from './vrf-cache.ts'
 import type { VrfJob, VrfResult } from './vrf-job.ts'
-import type { ProvenHash } from './vrf-suite.ts'
 import { type StartWorker, startVrfWorker, VrfThread } from './vrf-thread.ts'
 
 export interface VrfPoolOptions {

@@ -3,7 +3,7 @@ import assert from 'node:assert'
 import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 
-import type { VrfKey } from './vrf-fast.ts'
+import type { VrfKey } from '../../log/vrf-fast.ts'
 import { packJobs, unpackResults, type VrfJob, type VrfResult } from './vrf-job.ts'
 
 /** Starts the worker of `vrf-worker.ts`. Tests give their own to end threads at will. */

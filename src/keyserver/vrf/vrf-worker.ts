@@ -2,7 +2,7 @@
 import assert from 'node:assert'
 import { parentPort, workerData } from 'node:worker_threads'
 
-import { createFastVrf, type VrfKey } from './vrf-fast.ts'
+import { createFastVrf, type VrfKey } from '../../log/vrf-fast.ts'
 import { runJobs } from './vrf-job.ts'
 
 const port = parentPort

@@ -4,14 +4,14 @@
  * its entries: they can only be added to, and hold a hash and a key, no name.
  */
 
-import type { DeviceId, UserId } from '../domain/ids.ts'
+import type { DeviceId, UserId } from '../../domain/ids.ts'
+import type { DeviceStore } from '../devices/device-store.ts'
+import { EXPIRY, type Expiries } from '../engine/expiries.ts'
+import { idsKey, userInKey } from '../engine/keys.ts'
+import type { Notices } from '../messages/notices.ts'
 import type { AccountLetters } from './account-letters.ts'
 import type { AccountStore } from './account-store.ts'
 import type { AppleConsents } from './apple-consents.ts'
-import type { DeviceStore } from './device-store.ts'
-import { EXPIRY, type Expiries } from './expiries.ts'
-import { idsKey, userInKey } from './keys.ts'
-import type { Notices } from './notices.ts'
 import type { SessionStore } from './session-store.ts'
 
 /** In a transaction: erases what one part of the store holds of a user. */

@@ -3,11 +3,11 @@
  * (contract 2.8, 2.9). Whoever takes an account over by one method can't keep the others from hearing of it.
  */
 
-import type { AddressMethod } from '../domain/account.ts'
-import type { MethodId, UserId } from '../domain/ids.ts'
-import type { Letter } from '../domain/outgoing.ts'
+import type { AddressMethod } from '../../domain/accounts/account.ts'
+import type { MethodId, UserId } from '../../domain/ids.ts'
+import type { Letter } from '../../domain/messages/outgoing.ts'
+import type { OutboxStore } from '../messages/outbox-store.ts'
 import type { AccountStore } from './account-store.ts'
-import type { OutboxStore } from './outbox-store.ts'
 import type { SmsBudget } from './sms-budget.ts'
 
 export interface AccountLettersParts {

@@ -1,12 +1,12 @@
 /** Users and their sign-in methods; one identifier belongs to one method of one user. */
 
-import { identifierOf, type LoginMethod, type User } from '../domain/account.ts'
-import type { MethodId, UserId } from '../domain/ids.ts'
-import { assert } from '../errors.ts'
-import { PEOPLE_KEPT_MAX } from '../limits.ts'
-import type { Database, Table } from './database.ts'
-import { idsKey, textKey, userInKey } from './keys.ts'
-import { WatchedCache } from './watched-cache.ts'
+import { identifierOf, type LoginMethod, type User } from '../../domain/accounts/account.ts'
+import type { MethodId, UserId } from '../../domain/ids.ts'
+import { assert } from '../../errors.ts'
+import { PEOPLE_KEPT_MAX } from '../../limits.ts'
+import type { Database, Table } from '../engine/database.ts'
+import { idsKey, textKey, userInKey } from '../engine/keys.ts'
+import { WatchedCache } from '../engine/watched-cache.ts'
 
 /** Whose an identifier is. */
 export interface MethodOwner {

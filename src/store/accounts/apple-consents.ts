@@ -3,10 +3,10 @@
  * login method until the method or the account goes (contract 2.7, 2.10).
  */
 
-import type { SocialMethod } from '../domain/account.ts'
-import type { Secrets } from '../domain/secrets.ts'
-import type { OutboxStore } from './outbox-store.ts'
-import { Sealed } from './sealed.ts'
+import type { SocialMethod } from '../../domain/accounts/account.ts'
+import type { Secrets } from '../../domain/secrets.ts'
+import { Sealed } from '../engine/sealed.ts'
+import type { OutboxStore } from '../messages/outbox-store.ts'
 
 export interface AppleConsentsParts {
   readonly outbox: Pick<OutboxStore, 'add'>

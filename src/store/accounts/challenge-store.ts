@@ -9,7 +9,7 @@
  *     confirm  a try of a challenge
  */
 
-import type { AddressMethod } from '../domain/account.ts'
+import type { AddressMethod } from '../../domain/accounts/account.ts'
 import {
   type Address,
   addChallenge,
@@ -34,7 +34,7 @@ import {
   triesLeft,
   withoutAsker,
   withoutDead,
-} from '../domain/challenge.ts'
+} from '../../domain/accounts/challenge.ts'
 import {
   countFailure,
   countSend,
@@ -43,18 +43,18 @@ import {
   missingForSend,
   missingForTry,
   stopLeftMs,
-} from '../domain/code-counts.ts'
-import { maskEmail } from '../domain/email.ts'
-import type { Asker } from '../domain/known-sign-in.ts'
-import { isOtp, OTP_LENGTH } from '../domain/one-time-code.ts'
-import { maskPhone } from '../domain/phone.ts'
-import type { SmsScope } from '../domain/sms-budget.ts'
-import { SignalError } from '../errors.ts'
+} from '../../domain/accounts/code-counts.ts'
+import { maskEmail } from '../../domain/accounts/email.ts'
+import type { Asker } from '../../domain/accounts/known-sign-in.ts'
+import { isOtp, OTP_LENGTH } from '../../domain/accounts/one-time-code.ts'
+import { maskPhone } from '../../domain/accounts/phone.ts'
+import type { SmsScope } from '../../domain/accounts/sms-budget.ts'
+import { SignalError } from '../../errors.ts'
+import type { Database } from '../engine/database.ts'
+import type { Expiries } from '../engine/expiries.ts'
 import { CodeCountTable } from './code-count-table.ts'
 import { CodeSender, type CodeSenderParts } from './code-sender.ts'
 import { CodeTable, type FoundCode } from './code-table.ts'
-import type { Database } from './database.ts'
-import type { Expiries } from './expiries.ts'
 import type { GuessWatch } from './guess-watch.ts'
 import type { AskerTraits, KnownSignInStore } from './known-sign-ins.ts'
 import type { SmsStop } from './sms-budget.ts'

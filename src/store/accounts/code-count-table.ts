@@ -1,11 +1,11 @@
 /** What is counted for each address (contract 2.2): one row each, gone when nothing in it matters any more. */
 
-import { addressIdentifier } from '../domain/account.ts'
-import type { Address } from '../domain/challenge.ts'
-import { type CodeCounts, countsEndMs, NO_COUNTS } from '../domain/code-counts.ts'
-import type { Database, Table } from './database.ts'
-import { EXPIRY, type Expiries } from './expiries.ts'
-import { textKey } from './keys.ts'
+import { addressIdentifier } from '../../domain/accounts/account.ts'
+import type { Address } from '../../domain/accounts/challenge.ts'
+import { type CodeCounts, countsEndMs, NO_COUNTS } from '../../domain/accounts/code-counts.ts'
+import type { Database, Table } from '../engine/database.ts'
+import { EXPIRY, type Expiries } from '../engine/expiries.ts'
+import { textKey } from '../engine/keys.ts'
 
 export class CodeCountTable {
   readonly #expiries: Expiries

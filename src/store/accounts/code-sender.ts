@@ -6,15 +6,15 @@
  * gets none. Both are answered alike, with the stop: its asker learns nothing about accounts.
  */
 
-import { type AddressMethod, identifierOf } from '../domain/account.ts'
-import { type Address, type Challenge, CODE_LIFETIME_MS, type Code } from '../domain/challenge.ts'
-import { CODE_ID_BYTES, hashOtp, newOtp } from '../domain/one-time-code.ts'
-import type { Letter } from '../domain/outgoing.ts'
-import type { Secrets } from '../domain/secrets.ts'
-import { SignalError } from '../errors.ts'
+import { type AddressMethod, identifierOf } from '../../domain/accounts/account.ts'
+import { type Address, type Challenge, CODE_LIFETIME_MS, type Code } from '../../domain/accounts/challenge.ts'
+import { CODE_ID_BYTES, hashOtp, newOtp } from '../../domain/accounts/one-time-code.ts'
+import type { Letter } from '../../domain/messages/outgoing.ts'
+import type { Secrets } from '../../domain/secrets.ts'
+import { SignalError } from '../../errors.ts'
+import { Sealed } from '../engine/sealed.ts'
+import type { OutboxStore } from '../messages/outbox-store.ts'
 import type { AccountStore } from './account-store.ts'
-import type { OutboxStore } from './outbox-store.ts'
-import { Sealed } from './sealed.ts'
 import type { PaidMessage, SmsBudget, SmsStop } from './sms-budget.ts'
 
 /** Whose message it is, and who asks for it. */

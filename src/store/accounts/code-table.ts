@@ -7,10 +7,10 @@ import {
   findChallenge,
   isKept,
   withoutDead,
-} from '../domain/challenge.ts'
-import type { Database, Table } from './database.ts'
-import { EXPIRY, type Expiries } from './expiries.ts'
-import { textKey } from './keys.ts'
+} from '../../domain/accounts/challenge.ts'
+import type { Database, Table } from '../engine/database.ts'
+import { EXPIRY, type Expiries } from '../engine/expiries.ts'
+import { textKey } from '../engine/keys.ts'
 
 /** A code as it is stored, and under which key. */
 export interface FoundCode {

@@ -1,11 +1,11 @@
 /** The count of all tries of codes by strangers, and that of each network they come from: rows that expire within a day. */
 
-import { guessedForMs, slowedForMs } from '../domain/guessing.ts'
-import type { Asker } from '../domain/known-sign-in.ts'
-import { NO_TALLY, type Tally, tallyConfirmed, tallyEndMs, tallyMade } from '../domain/tally.ts'
-import type { Database, Table } from './database.ts'
-import { EXPIRY, type Expiries } from './expiries.ts'
-import { textKey } from './keys.ts'
+import { guessedForMs, slowedForMs } from '../../domain/accounts/guessing.ts'
+import type { Asker } from '../../domain/accounts/known-sign-in.ts'
+import { NO_TALLY, type Tally, tallyConfirmed, tallyEndMs, tallyMade } from '../../domain/tally.ts'
+import type { Database, Table } from '../engine/database.ts'
+import { EXPIRY, type Expiries } from '../engine/expiries.ts'
+import { textKey } from '../engine/keys.ts'
 
 export interface CodeTry {
   readonly asker: Asker

@@ -5,11 +5,11 @@
  */
 
 import { decode, encode } from 'msgpackr'
-import type { Secrets } from '../domain/secrets.ts'
-import type { Database, Table } from './database.ts'
-import { EXPIRY, type Expiries } from './expiries.ts'
-import { textKey } from './keys.ts'
-import { Sealed } from './sealed.ts'
+import type { Secrets } from '../../domain/secrets.ts'
+import type { Database, Table } from '../engine/database.ts'
+import { EXPIRY, type Expiries } from '../engine/expiries.ts'
+import { textKey } from '../engine/keys.ts'
+import { Sealed } from '../engine/sealed.ts'
 
 interface Row {
   /** SHA-256 of the request's `Idempotency-Key`. */

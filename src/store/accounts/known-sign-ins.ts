@@ -1,9 +1,8 @@
 /** The networks and sessions by which users are known again (contract 2.2): one row each, which goes with its user. */
 
 import { createHmac } from 'node:crypto'
-import { identifierOf } from '../domain/account.ts'
-import type { Address } from '../domain/challenge.ts'
-import type { UserId } from '../domain/ids.ts'
+import { identifierOf } from '../../domain/accounts/account.ts'
+import type { Address } from '../../domain/accounts/challenge.ts'
 import {
   type Asker,
   isKnown,
@@ -12,14 +11,15 @@ import {
   knownEndMs,
   NOTHING_KNOWN,
   noted,
-} from '../domain/known-sign-in.ts'
-import type { Secrets } from '../domain/secrets.ts'
-import { lasts } from '../domain/session.ts'
-import { parseRefreshToken } from '../domain/token.ts'
+} from '../../domain/accounts/known-sign-in.ts'
+import { lasts } from '../../domain/accounts/session.ts'
+import { parseRefreshToken } from '../../domain/accounts/token.ts'
+import type { UserId } from '../../domain/ids.ts'
+import type { Secrets } from '../../domain/secrets.ts'
+import type { Database, Table } from '../engine/database.ts'
+import { EXPIRY, type Expiries } from '../engine/expiries.ts'
+import { idsKey, userInKey } from '../engine/keys.ts'
 import type { AccountStore } from './account-store.ts'
-import type { Database, Table } from './database.ts'
-import { EXPIRY, type Expiries } from './expiries.ts'
-import { idsKey, userInKey } from './keys.ts'
 import type { SessionStore } from './session-store.ts'
 
 export interface KnownSignInsParts {

@@ -4,16 +4,16 @@
  * ago the change was asked for: meanwhile another session or another account may have been quicker.
  */
 
-import { type AddressMethod, identifierOf, type LoginMethod } from '../domain/account.ts'
-import type { Address, SocialIdentity } from '../domain/challenge.ts'
-import { type DeviceId, type MethodId, newId, type UserId } from '../domain/ids.ts'
-import { decideRemoval, type MethodsHeld, refusalOfAddition } from '../domain/login-method.ts'
-import type { Letter } from '../domain/outgoing.ts'
-import { type ErrorCode, SignalError } from '../errors.ts'
+import { type AddressMethod, identifierOf, type LoginMethod } from '../../domain/accounts/account.ts'
+import type { Address, SocialIdentity } from '../../domain/accounts/challenge.ts'
+import { decideRemoval, type MethodsHeld, refusalOfAddition } from '../../domain/accounts/login-method.ts'
+import { type DeviceId, type MethodId, newId, type UserId } from '../../domain/ids.ts'
+import type { Letter } from '../../domain/messages/outgoing.ts'
+import { type ErrorCode, SignalError } from '../../errors.ts'
+import type { Notices } from '../messages/notices.ts'
 import type { AccountLetters } from './account-letters.ts'
 import type { AccountStore } from './account-store.ts'
 import type { AppleConsents } from './apple-consents.ts'
-import type { Notices } from './notices.ts'
 
 export interface LoginMethodsParts {
   readonly accounts: AccountStore

@@ -1,13 +1,13 @@
 /** The sessions: one row each under its id, found by user too. Rows go when their time is over. */
 
-import type { DeviceId, UserId } from '../domain/ids.ts'
-import type { Session, TokenLifetimes } from '../domain/session.ts'
-import { expiryOf, lasts, type RevocationReason } from '../domain/session.ts'
-import { SESSIONS_KEPT_MAX } from '../limits.ts'
-import type { Database, Table } from './database.ts'
-import { EXPIRY, type Expiries } from './expiries.ts'
-import { idsKey, rangeOf } from './keys.ts'
-import { WatchedCache } from './watched-cache.ts'
+import type { Session, TokenLifetimes } from '../../domain/accounts/session.ts'
+import { expiryOf, lasts, type RevocationReason } from '../../domain/accounts/session.ts'
+import type { DeviceId, UserId } from '../../domain/ids.ts'
+import { SESSIONS_KEPT_MAX } from '../../limits.ts'
+import type { Database, Table } from '../engine/database.ts'
+import { EXPIRY, type Expiries } from '../engine/expiries.ts'
+import { idsKey, rangeOf } from '../engine/keys.ts'
+import { WatchedCache } from '../engine/watched-cache.ts'
 
 export interface SessionTables {
   readonly database: Database

@@ -3,8 +3,8 @@
  * which expires; one for each country calling code and one for all, which are few and stay.
  */
 
-import { parsePhone } from '../domain/phone.ts'
-import { rangeOf, ruleOf, type SmsBudgets, type SmsScope } from '../domain/sms-budget.ts'
+import { parsePhone } from '../../domain/accounts/phone.ts'
+import { rangeOf, ruleOf, type SmsBudgets, type SmsScope } from '../../domain/accounts/sms-budget.ts'
 import {
   missingForTally,
   NO_TALLY,
@@ -12,11 +12,11 @@ import {
   tallyConfirmed,
   tallyEndMs,
   tallyMade,
-} from '../domain/tally.ts'
-import { BoundedCache } from './bounded-cache.ts'
-import type { Database, RecordTable, Table } from './database.ts'
-import { EXPIRY, type Expiries } from './expiries.ts'
-import { textKey } from './keys.ts'
+} from '../../domain/tally.ts'
+import { BoundedCache } from '../engine/bounded-cache.ts'
+import type { Database, RecordTable, Table } from '../engine/database.ts'
+import { EXPIRY, type Expiries } from '../engine/expiries.ts'
+import { textKey } from '../engine/keys.ts'
 
 /** Why no messages are sent to a number for a while. */
 export interface SmsStop {

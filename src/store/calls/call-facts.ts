@@ -1,12 +1,12 @@
 /** What the rules of calling people have to know beyond the call: who they are, their devices, which rooms are free. */
 
-import { takesCallsFromStrangers } from '../domain/account.ts'
-import type { CalleeFacts, CallFacts } from '../domain/call-command.ts'
-import { type CallId, newId, type UserId } from '../domain/ids.ts'
-import type { AccountStore } from './account-store.ts'
+import { takesCallsFromStrangers } from '../../domain/accounts/account.ts'
+import type { CalleeFacts, CallFacts } from '../../domain/calls/call-command.ts'
+import { type CallId, newId, type UserId } from '../../domain/ids.ts'
+import type { AccountStore } from '../accounts/account-store.ts'
+import type { ContactStore } from '../contacts/contact-store.ts'
+import type { DeviceStore } from '../devices/device-store.ts'
 import type { CallIndex } from './call-index.ts'
-import type { ContactStore } from './contact-store.ts'
-import type { DeviceStore } from './device-store.ts'
 
 export interface CallFactsParts {
   readonly accounts: Pick<AccountStore, 'read'>

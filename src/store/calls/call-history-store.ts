@@ -3,11 +3,11 @@
  * ones they have not looked at is kept as a figure, since every badge asks for it.
  */
 
-import { type CallHistoryRow, isUnseenMissed } from '../domain/call-history.ts'
-import type { UserId } from '../domain/ids.ts'
-import type { Database, Table } from './database.ts'
-import { EXPIRY, type Expiries } from './expiries.ts'
-import { idsKey, keyBehind, rangeOf, timeBytes, userInKey } from './keys.ts'
+import { type CallHistoryRow, isUnseenMissed } from '../../domain/calls/call-history.ts'
+import type { UserId } from '../../domain/ids.ts'
+import type { Database, Table } from '../engine/database.ts'
+import { EXPIRY, type Expiries } from '../engine/expiries.ts'
+import { idsKey, keyBehind, rangeOf, timeBytes, userInKey } from '../engine/keys.ts'
 
 export interface CallHistoryParts {
   readonly database: Database

@@ -4,8 +4,8 @@
  * built anew, also after a failed write, puts it right from the store.
  */
 
-import { type Call, hasPart, isJoined, isOver } from '../domain/call.ts'
-import type { CallId, DeviceId, UserId } from '../domain/ids.ts'
+import { type Call, hasPart, isJoined, isOver } from '../../domain/calls/call.ts'
+import type { CallId, DeviceId, UserId } from '../../domain/ids.ts'
 
 interface IndexedCall {
   readonly roomId: number

@@ -7,20 +7,20 @@
  */
 
 import { decode, encode } from 'msgpackr'
-import { type Call, isOver, isPending } from '../domain/call.ts'
-import type { CallAccepted, CallEffect } from '../domain/call-command.ts'
-import type { CallId, UserId } from '../domain/ids.ts'
-import { IV_BYTES, type Secrets } from '../domain/secrets.ts'
-import { assert, SignalError } from '../errors.ts'
+import { type Call, isOver, isPending } from '../../domain/calls/call.ts'
+import type { CallAccepted, CallEffect } from '../../domain/calls/call-command.ts'
+import type { CallId, UserId } from '../../domain/ids.ts'
+import { IV_BYTES, type Secrets } from '../../domain/secrets.ts'
+import { assert, SignalError } from '../../errors.ts'
+import type { Database, Table } from '../engine/database.ts'
+import { EXPIRY, type Expiries } from '../engine/expiries.ts'
+import type { IdempotencyStore, IdempotentRequest } from '../engine/idempotency-store.ts'
+import { idInKey, idsKey } from '../engine/keys.ts'
+import { Sealed } from '../engine/sealed.ts'
+import { WatchedCache } from '../engine/watched-cache.ts'
+import type { InboxStore } from '../messages/inbox-store.ts'
+import type { Notices } from '../messages/notices.ts'
 import type { CallHistoryStore } from './call-history-store.ts'
-import type { Database, Table } from './database.ts'
-import { EXPIRY, type Expiries } from './expiries.ts'
-import type { IdempotencyStore, IdempotentRequest } from './idempotency-store.ts'
-import type { InboxStore } from './inbox-store.ts'
-import { idInKey, idsKey } from './keys.ts'
-import type { Notices } from './notices.ts'
-import { Sealed } from './sealed.ts'
-import { WatchedCache } from './watched-cache.ts'
 
 export interface CallStoreParts {
   readonly database: Database

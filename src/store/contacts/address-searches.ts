@@ -3,12 +3,12 @@
  * it, is done behind it, so that neither its answer nor its time says whether there was anybody.
  */
 
-import { addressIdentifier } from '../domain/account.ts'
-import type { SearchErrand } from '../domain/errand.ts'
-import type { UserId } from '../domain/ids.ts'
-import type { AccountStore } from './account-store.ts'
+import { addressIdentifier } from '../../domain/accounts/account.ts'
+import type { SearchErrand } from '../../domain/contacts/errand.ts'
+import type { UserId } from '../../domain/ids.ts'
+import type { AccountStore } from '../accounts/account-store.ts'
+import type { Errands } from '../engine/errands.ts'
 import type { ContactStore } from './contact-store.ts'
-import type { Errands } from './errands.ts'
 
 export interface AddressSearchesParts {
   readonly errands: Errands

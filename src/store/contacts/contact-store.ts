@@ -4,7 +4,7 @@
  * called in a transaction, one for each command.
  */
 
-import { takesCallsFromStrangers, type User } from '../domain/account.ts'
+import { takesCallsFromStrangers, type User } from '../../domain/accounts/account.ts'
 import {
   BLOCKS_MAX,
   decideBlock,
@@ -15,8 +15,8 @@ import {
   PRESENT_KEYS,
   type Relation,
   relationOf,
-} from '../domain/contact.ts'
-import type { RequestGoneErrand } from '../domain/errand.ts'
+} from '../../domain/contacts/contact.ts'
+import type { RequestGoneErrand } from '../../domain/contacts/errand.ts'
 import {
   type ClosingDecision,
   closed,
@@ -30,16 +30,16 @@ import {
   QUIET_MS,
   type RequestDecision,
   type RequestRoute,
-} from '../domain/friend-request.ts'
-import type { RequestId, UserId } from '../domain/ids.ts'
-import type { Badge, NoticeBody } from '../domain/notice.ts'
-import type { Secrets } from '../domain/secrets.ts'
-import type { Database, Table } from './database.ts'
-import type { Errands } from './errands.ts'
-import type { Expiries } from './expiries.ts'
+} from '../../domain/contacts/friend-request.ts'
+import type { RequestId, UserId } from '../../domain/ids.ts'
+import type { Badge, NoticeBody } from '../../domain/messages/notice.ts'
+import type { Secrets } from '../../domain/secrets.ts'
+import type { Database, Table } from '../engine/database.ts'
+import type { Errands } from '../engine/errands.ts'
+import type { Expiries } from '../engine/expiries.ts'
+import { type IdLists, LIST, type ListEntry, type ListRange } from '../engine/id-lists.ts'
+import { idsKey } from '../engine/keys.ts'
 import { FriendRequestTable } from './friend-request-table.ts'
-import { type IdLists, LIST, type ListEntry, type ListRange } from './id-lists.ts'
-import { idsKey } from './keys.ts'
 
 export interface ContactStoreParts {
   readonly database: Database

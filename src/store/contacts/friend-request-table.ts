@@ -11,16 +11,16 @@ import {
   isOpenToReceiver,
   isOpenToSender,
   REQUEST_OPEN_MS,
-} from '../domain/friend-request.ts'
-import type { RequestId, UserId } from '../domain/ids.ts'
-import type { Secrets } from '../domain/secrets.ts'
-import { PEOPLE_KEPT_MAX } from '../limits.ts'
-import type { Database, Table } from './database.ts'
-import { EXPIRY, type Expiries } from './expiries.ts'
-import { type IdLists, LIST, type List, type ListEntry, type ListRange } from './id-lists.ts'
-import { idInKey, idsKey, userInKey } from './keys.ts'
-import { Sealed } from './sealed.ts'
-import { WatchedCache } from './watched-cache.ts'
+} from '../../domain/contacts/friend-request.ts'
+import type { RequestId, UserId } from '../../domain/ids.ts'
+import type { Secrets } from '../../domain/secrets.ts'
+import { PEOPLE_KEPT_MAX } from '../../limits.ts'
+import type { Database, Table } from '../engine/database.ts'
+import { EXPIRY, type Expiries } from '../engine/expiries.ts'
+import { type IdLists, LIST, type List, type ListEntry, type ListRange } from '../engine/id-lists.ts'
+import { idInKey, idsKey, userInKey } from '../engine/keys.ts'
+import { Sealed } from '../engine/sealed.ts'
+import { WatchedCache } from '../engine/watched-cache.ts'
 
 interface Row extends Omit<FriendRequest, 'message'> {
   /** Sealed; the text itself in older rows. */

@@ -4,13 +4,13 @@
  */
 
 import { createHash, createHmac } from 'node:crypto'
-import type { TokenId, UserId } from '../domain/ids.ts'
-import type { Secrets } from '../domain/secrets.ts'
-import { formatShareToken, parseShareToken, SHARE_TOKEN_BYTES } from '../domain/share-token.ts'
-import type { Database, Table } from './database.ts'
-import { EXPIRY, type Expiries } from './expiries.ts'
-import { type IdLists, LIST, type ListRange } from './id-lists.ts'
-import { idInKey, idsKey, rangeOf } from './keys.ts'
+import { formatShareToken, parseShareToken, SHARE_TOKEN_BYTES } from '../../domain/contacts/share-token.ts'
+import type { TokenId, UserId } from '../../domain/ids.ts'
+import type { Secrets } from '../../domain/secrets.ts'
+import type { Database, Table } from '../engine/database.ts'
+import { EXPIRY, type Expiries } from '../engine/expiries.ts'
+import { type IdLists, LIST, type ListRange } from '../engine/id-lists.ts'
+import { idInKey, idsKey, rangeOf } from '../engine/keys.ts'
 
 export interface ShareToken {
   readonly userId: UserId

@@ -10,14 +10,14 @@ import type {
   PushLoss,
   PushTokenName,
   PushTokens,
-} from '../domain/device.ts'
-import { PUSH_TOKEN_NAMES, withoutToken } from '../domain/device.ts'
-import type { DeviceId, UserId } from '../domain/ids.ts'
-import { assert } from '../errors.ts'
-import { DEVICE_LISTS_KEPT_MAX, PEOPLE_KEPT_MAX } from '../limits.ts'
-import type { Database, Table } from './database.ts'
-import { idInKey, idsKey, rangeOf, textKey, userInKey } from './keys.ts'
-import { WatchedCache } from './watched-cache.ts'
+} from '../../domain/devices/device.ts'
+import { PUSH_TOKEN_NAMES, withoutToken } from '../../domain/devices/device.ts'
+import type { DeviceId, UserId } from '../../domain/ids.ts'
+import { assert } from '../../errors.ts'
+import { DEVICE_LISTS_KEPT_MAX, PEOPLE_KEPT_MAX } from '../../limits.ts'
+import type { Database, Table } from '../engine/database.ts'
+import { idInKey, idsKey, rangeOf, textKey, userInKey } from '../engine/keys.ts'
+import { WatchedCache } from '../engine/watched-cache.ts'
 
 export class DeviceStore {
   readonly #database: Database

@@ -7,9 +7,9 @@
 import { join } from 'node:path'
 import { getSystemErrorName } from 'node:util'
 import type { RootDatabase } from 'lmdb'
-import { messageOf, SignalError } from '../errors.ts'
-import type { LmdbChange } from './engine/lmdb-change.ts'
-import type { Change } from './engine/store.ts'
+import { messageOf, SignalError } from '../../errors.ts'
+import type { LmdbChange } from './lmdb-change.ts'
+import type { Change } from './store.ts'
 import { causeOf, hasRoom, isAmbiguous, isOfLmdb, isOutOfSpace } from './write-failure.ts'
 
 /** Ends the process, or returns where nothing else would use the store. */

@@ -7,9 +7,9 @@
  */
 
 import { decode, encode } from 'msgpackr'
-import type { Errand, ErrandOf } from '../domain/errand.ts'
-import type { Secrets } from '../domain/secrets.ts'
-import { assert } from '../errors.ts'
+import type { Errand, ErrandOf } from '../../domain/contacts/errand.ts'
+import type { Secrets } from '../../domain/secrets.ts'
+import { assert } from '../../errors.ts'
 import type { Database, Table } from './database.ts'
 import { EXPIRY, type Expiries } from './expiries.ts'
 import { indexKey } from './keys.ts'

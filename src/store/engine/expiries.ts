@@ -3,7 +3,7 @@
  * scans. A row that lives longer than it was to live when its ending was written is given a new ending by the sweep.
  */
 
-import { assert } from '../errors.ts'
+import { assert } from '../../errors.ts'
 import type { Database, Table } from './database.ts'
 import { timeBytes } from './keys.ts'
 

@@ -1,7 +1,7 @@
 /** Replies kept for repeated requests (contract 1.4, `Idempotency-Key`): sealed, by scope and key. */
 
-import type { Secrets } from '../domain/secrets.ts'
-import { SignalError } from '../errors.ts'
+import type { Secrets } from '../../domain/secrets.ts'
+import { SignalError } from '../../errors.ts'
 import type { Database, Table } from './database.ts'
 import { EXPIRY, type Expiries } from './expiries.ts'
 import { textKey } from './keys.ts'

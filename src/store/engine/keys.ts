@@ -1,7 +1,7 @@
 /** Binary table keys: fixed-width big-endian numbers, so that LMDB's byte order is the numbers' order. */
 
 import { createHash } from 'node:crypto'
-import type { UserId } from '../domain/ids.ts'
+import type { UserId } from '../../domain/ids.ts'
 
 /** A leaf, tile or block index in 6 bytes; covers every index below 2^48. */
 export function indexKey(index: number): Uint8Array {

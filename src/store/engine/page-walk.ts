@@ -6,7 +6,7 @@
  */
 
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
-import { SignalError } from '../errors.ts'
+import { SignalError } from '../../errors.ts'
 
 export interface PageWalkOptions {
   /** Asked every few pages: whether there is time to go on. */

@@ -1,6 +1,6 @@
 /** Token buckets whose counts survive a restart (contract 8): friend requests, share tokens, registrations. */
 
-import { type BucketRate, fullAtAfter, missingMs } from '../domain/token-bucket.ts'
+import { type BucketRate, fullAtAfter, missingMs } from '../../domain/token-bucket.ts'
 import type { Database, Table } from './database.ts'
 import { EXPIRY, type Expiries } from './expiries.ts'
 import { textKey } from './keys.ts'

@@ -1,6 +1,6 @@
 /** What a store keeps sealed, for the one use that it names: opened as anything else, or by another secret, it is lost. */
 
-import { IV_BYTES, openSealed, type Secrets, seal } from '../domain/secrets.ts'
+import { IV_BYTES, openSealed, type Secrets, seal } from '../../domain/secrets.ts'
 
 export class Sealed {
   readonly #key: Secrets['seal']

@@ -2,7 +2,7 @@
 
 import { accessSync, closeSync, constants, openSync, readSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { messageOf, SignalError } from '../errors.ts'
+import { messageOf, SignalError } from '../../errors.ts'
 
 /** The file with everything in it. */
 export function storeFile(dataFolder: string): string {

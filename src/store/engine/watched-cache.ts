@@ -4,7 +4,7 @@
  */
 
 import { BoundedCache } from './bounded-cache.ts'
-import type { Store, Table } from './engine/store.ts'
+import type { Store, Table } from './store.ts'
 
 export class WatchedCache<Key, Value> {
   readonly #values: BoundedCache<Key, Value>

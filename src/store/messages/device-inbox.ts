@@ -7,10 +7,10 @@
  * once, and a commit for each took a twentieth of the processor time of a call (`call-start` in `bench/`).
  */
 
-import type { DeviceId, UserId } from '../domain/ids.ts'
-import type { InboxItem } from '../domain/inbox.ts'
-import { SignalError } from '../errors.ts'
-import type { Database } from './database.ts'
+import type { DeviceId, UserId } from '../../domain/ids.ts'
+import type { InboxItem } from '../../domain/messages/inbox.ts'
+import { SignalError } from '../../errors.ts'
+import type { Database } from '../engine/database.ts'
 import type { InboxHead } from './inbox-records.ts'
 import type { InboxMessage, InboxStore } from './inbox-store.ts'
 

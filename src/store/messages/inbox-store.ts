@@ -7,7 +7,7 @@
  */
 
 import { isDeepStrictEqual } from 'node:util'
-import type { DeviceId, UserId } from '../domain/ids.ts'
+import type { DeviceId, UserId } from '../../domain/ids.ts'
 import {
   callInvitedTo,
   INBOX_KEPT_MS,
@@ -15,12 +15,13 @@ import {
   type InboxItem,
   missedInsteadOf,
   queueOf,
-} from '../domain/inbox.ts'
-import { newEventId } from '../domain/notice.ts'
-import type { Secrets } from '../domain/secrets.ts'
-import { assert } from '../errors.ts'
-import type { Database, Table } from './database.ts'
-import { EXPIRY, type Expiries } from './expiries.ts'
+} from '../../domain/messages/inbox.ts'
+import { newEventId } from '../../domain/messages/notice.ts'
+import type { Secrets } from '../../domain/secrets.ts'
+import { assert } from '../../errors.ts'
+import type { Database, Table } from '../engine/database.ts'
+import { EXPIRY, type Expiries } from '../engine/expiries.ts'
+import { idInKey, idsKey, keyBehind, rangeOf } from '../engine/keys.ts'
 import {
   endOf,
   HEAD_SHAPES,
@@ -36,7 +37,6 @@ import {
   type StoredRow,
   withoutFirst,
 } from './inbox-records.ts'
-import { idInKey, idsKey, keyBehind, rangeOf } from './keys.ts'
 import { SealedItems } from './sealed-items.ts'
 
 export interface InboxParts {

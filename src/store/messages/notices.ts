@@ -3,11 +3,11 @@
  * to the outbox too, for devices that can be pushed to.
  */
 
-import type { CallNoticeBody } from '../domain/call-notice.ts'
-import type { Device, PushTokens } from '../domain/device.ts'
-import type { DeviceId, UserId } from '../domain/ids.ts'
-import { isPushed, type Notice, type NoticeBody, newEventId } from '../domain/notice.ts'
-import type { DeviceStore } from './device-store.ts'
+import type { CallNoticeBody } from '../../domain/calls/call-notice.ts'
+import type { Device, PushTokens } from '../../domain/devices/device.ts'
+import type { DeviceId, UserId } from '../../domain/ids.ts'
+import { isPushed, type Notice, type NoticeBody, newEventId } from '../../domain/messages/notice.ts'
+import type { DeviceStore } from '../devices/device-store.ts'
 import type { InboxStore } from './inbox-store.ts'
 import type { OutboxStore } from './outbox-store.ts'
 

@@ -8,9 +8,9 @@
  */
 
 import { decode } from 'msgpackr'
-import type { Outgoing } from '../domain/outgoing.ts'
-import type { Table } from './database.ts'
-import type { Sealed } from './sealed.ts'
+import type { Outgoing } from '../../domain/messages/outgoing.ts'
+import type { Table } from '../engine/database.ts'
+import type { Sealed } from '../engine/sealed.ts'
 
 export interface OutboxRow {
   /** A list of messages; in rows of before, one message. */

@@ -5,12 +5,12 @@
  */
 
 import { encode } from 'msgpackr'
-import { type Lane, laneOf, type Outgoing } from '../domain/outgoing.ts'
-import type { Secrets } from '../domain/secrets.ts'
-import type { Database, Table } from './database.ts'
-import { timeBytes } from './keys.ts'
+import { type Lane, laneOf, type Outgoing } from '../../domain/messages/outgoing.ts'
+import type { Secrets } from '../../domain/secrets.ts'
+import type { Database, Table } from '../engine/database.ts'
+import { timeBytes } from '../engine/keys.ts'
+import { Sealed } from '../engine/sealed.ts'
 import { OutboxQueue, type OutboxRow, type PostponedMessage, type TakenRow } from './outbox-queue.ts'
-import { Sealed } from './sealed.ts'
 
 /** Messages of one transaction that become a row at its end. */
 interface RowToCome {

@@ -4,12 +4,12 @@
  */
 
 import { decode, encode } from 'msgpackr'
-import type { PersonName } from '../domain/call-notice.ts'
-import type { InboxItem } from '../domain/inbox.ts'
-import { IV_BYTES, type Secrets } from '../domain/secrets.ts'
-import { lastOf } from '../last-of.ts'
-import { BoundedCache } from './bounded-cache.ts'
-import { Sealed } from './sealed.ts'
+import type { PersonName } from '../../domain/calls/call-notice.ts'
+import type { InboxItem } from '../../domain/messages/inbox.ts'
+import { IV_BYTES, type Secrets } from '../../domain/secrets.ts'
+import { lastOf } from '../../last-of.ts'
+import { BoundedCache } from '../engine/bounded-cache.ts'
+import { Sealed } from '../engine/sealed.ts'
 
 export class SealedItems {
   readonly #sealed: Sealed

@@ -1,9 +1,9 @@
 /** Calls, live and ended, and what their people remember of them. */
 
-import { type CallHistoryRow, isUnseenMissed } from '../../domain/call-history.ts'
-import { CALL_HISTORY_SHAPES, FIGURES_SHAPES, type Figures, placeInKey } from '../call-history-store.ts'
-import { EXPIRY } from '../expiries.ts'
-import { idsKey, userInKey } from '../keys.ts'
+import { type CallHistoryRow, isUnseenMissed } from '../../domain/calls/call-history.ts'
+import { CALL_HISTORY_SHAPES, FIGURES_SHAPES, type Figures, placeInKey } from '../calls/call-history-store.ts'
+import { EXPIRY } from '../engine/expiries.ts'
+import { idsKey, userInKey } from '../engine/keys.ts'
 import { anything, count, either, flag, id, listOf, oneOf, record, sealed, text } from './form.ts'
 import type { StoredRows } from './stored-rows.ts'
 import { UNREADABLE } from './stored-rows.ts'

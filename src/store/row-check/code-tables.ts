@@ -1,7 +1,7 @@
 /** Codes, the challenges that lead to them, and what is counted. */
 
-import { type Code, findChallenge } from '../../domain/challenge.ts'
-import { EXPIRY } from '../expiries.ts'
+import { type Code, findChallenge } from '../../domain/accounts/challenge.ts'
+import { EXPIRY } from '../engine/expiries.ts'
 import { anything, bytes, count, either, type Form, listOf, record, text, tuple } from './form.ts'
 import { byBeginning, type TableCheck, tableCheck } from './table-check.ts'
 

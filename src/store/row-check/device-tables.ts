@@ -6,9 +6,9 @@ import {
   type PendingDevice,
   PUSH_TOKEN_NAMES,
   type PushTokens,
-} from '../../domain/device.ts'
-import { tokenKey } from '../device-store.ts'
-import { idInKey, idsKey, textKey, userInKey } from '../keys.ts'
+} from '../../domain/devices/device.ts'
+import { tokenKey } from '../devices/device-store.ts'
+import { idInKey, idsKey, textKey, userInKey } from '../engine/keys.ts'
 import { isOwner } from './account-tables.ts'
 import { bytes, count, type Form, id, record, text } from './form.ts'
 import type { StoredRows } from './stored-rows.ts'

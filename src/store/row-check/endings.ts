@@ -3,7 +3,7 @@
  * through once and kept as hashes, a part of them at a time, so that memory stays flat.
  */
 
-import { TIME_BYTES } from '../expiries.ts'
+import { TIME_BYTES } from '../engine/expiries.ts'
 
 export class EndingSet {
   readonly #part: number

@@ -1,8 +1,9 @@
 /** What waits for devices, for senders and for later: inboxes, the outbox, errands, kept replies. */
 
 import { isDeepStrictEqual } from 'node:util'
-import { INBOX_MESSAGES_MAX } from '../../domain/inbox.ts'
-import { EXPIRY } from '../expiries.ts'
+import { INBOX_MESSAGES_MAX } from '../../domain/messages/inbox.ts'
+import { EXPIRY } from '../engine/expiries.ts'
+import { idInKey, idsKey, userInKey } from '../engine/keys.ts'
 import {
   endOf,
   HEAD_SHAPES,
@@ -11,8 +12,7 @@ import {
   offsetIn,
   ROW_SHAPES,
   type Row,
-} from '../inbox-records.ts'
-import { idInKey, idsKey, userInKey } from '../keys.ts'
+} from '../messages/inbox-records.ts'
 import { isDevice } from './account-tables.ts'
 import { bytes, count, id, listOf, record, recordOf, sealed, text, tuple } from './form.ts'
 import { type StoredRows, UNREADABLE } from './stored-rows.ts'

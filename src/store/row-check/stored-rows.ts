@@ -4,6 +4,8 @@
  */
 
 import type { Encoder } from 'msgpackr'
+import { BLOCK_RECORDS, RECORD_BYTES, readRecord } from '../../keyserver/identity-table.ts'
+import { LOG_TABLES } from '../../keyserver/log-store.ts'
 import { parseEntry } from '../../log/entry.ts'
 import { entryInBundle, TILE_WIDTH } from '../../log/tile.ts'
 import {
@@ -12,10 +14,8 @@ import {
   type RecordTable,
   recordEncoder,
   type Snapshot,
-} from '../database.ts'
-import { BLOCK_RECORDS, RECORD_BYTES, readRecord } from '../identity-table.ts'
-import { indexKey } from '../keys.ts'
-import { LOG_TABLES } from '../log-store.ts'
+} from '../engine/database.ts'
+import { indexKey } from '../engine/keys.ts'
 import type { TableCheck } from './table-check.ts'
 
 /** The value of a row that can't be decoded, or is not of its form. */

@@ -1,7 +1,7 @@
 /** The badge over a connection: state that is told live, and what acknowledging it means. */
 
 import t, { type Test } from 'tap'
-import type { CallNoticeBody } from '../../../src/domain/call-notice.ts'
+import type { CallNoticeBody } from '../../../src/domain/calls/call-notice.ts'
 import type { CallId, UserId } from '../../../src/domain/ids.ts'
 import { UNSENT_BYTES_HELD } from '../../../src/limits.ts'
 import { type House, makeHouse, newPerson, type Person } from '../../support/connection-house.ts'

@@ -6,7 +6,7 @@ import { SignalError } from '../../../src/errors.ts'
 import { UNREAD_BYTES_MAX } from '../../../src/limits.ts'
 import type { Ref } from '../../../src/runtime/actor.ts'
 import { Broadcast } from '../../../src/stomp/broadcast.ts'
-import type { InboxChange } from '../../../src/store/device-inbox.ts'
+import type { InboxChange } from '../../../src/store/messages/device-inbox.ts'
 import { connectionOf, type House, makeHouse, newPerson } from '../../support/connection-house.ts'
 import { headerIn, type PeerFrame, type StompPeer } from '../../support/stomp-peer.ts'
 

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { type AccountHouse, openAccountHouse } from '../support/account-house.ts'
-import { newDevice, newSession, newUser } from '../support/application.ts'
+import { type AccountHouse, openAccountHouse } from '../../support/account-house.ts'
+import { newDevice, newSession, newUser } from '../../support/application.ts'
 
 const DAY_MS = 86_400_000
 

@@ -1,13 +1,13 @@
 /** Access tokens to callers: what is refused and how, and that nothing remembered outlives what the session row says. */
 
 import t, { type Test } from 'tap'
-import { Authentication } from '../../src/api/authentication.ts'
-import type { DeviceId } from '../../src/domain/ids.ts'
-import { deriveSecrets } from '../../src/domain/secrets.ts'
-import { decideRefresh, type Session } from '../../src/domain/session.ts'
-import { formatAccessToken } from '../../src/domain/token.ts'
-import { sessionName } from '../../src/store/session-store.ts'
-import { newSession, newUser, openWorld, type TestUser, type TestWorld } from '../support/application.ts'
+import { Authentication } from '../../../src/api/accounts/authentication.ts'
+import { decideRefresh, type Session } from '../../../src/domain/accounts/session.ts'
+import { formatAccessToken } from '../../../src/domain/accounts/token.ts'
+import type { DeviceId } from '../../../src/domain/ids.ts'
+import { deriveSecrets } from '../../../src/domain/secrets.ts'
+import { sessionName } from '../../../src/store/accounts/session-store.ts'
+import { newSession, newUser, openWorld, type TestUser, type TestWorld } from '../../support/application.ts'
 
 const HOUR_MS = 3_600_000
 

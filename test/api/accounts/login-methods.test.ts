@@ -1,6 +1,6 @@
 import t from 'tap'
-import { type AccountHouse, openAccountHouse } from '../support/account-house.ts'
-import { newUser, type TestUser } from '../support/application.ts'
+import { type AccountHouse, openAccountHouse } from '../../support/account-house.ts'
+import { newUser, type TestUser } from '../../support/application.ts'
 
 const PATH = '/app/api/user/login-methods'
 

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { openAccountHouse } from '../support/account-house.ts'
-import { newDevice, newSession, newUser, type TestUser, type TestWorld } from '../support/application.ts'
+import { openAccountHouse } from '../../support/account-house.ts'
+import { newDevice, newSession, newUser, type TestUser, type TestWorld } from '../../support/application.ts'
 
 /** A session of the user's on a device, and another device of theirs. */
 async function withDevices(world: TestWorld, { userId }: TestUser) {

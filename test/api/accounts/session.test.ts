@@ -1,9 +1,9 @@
 /** Refresh and logout through the operations: lost replies, races, theft, ends (contract 2.3). */
 
 import t from 'tap'
-import type { DeviceId, UserId } from '../../src/domain/ids.ts'
-import { type AccountHouse, openAccountHouse } from '../support/account-house.ts'
-import { newDevice, newSession, newUser } from '../support/application.ts'
+import type { DeviceId, UserId } from '../../../src/domain/ids.ts'
+import { type AccountHouse, openAccountHouse } from '../../support/account-house.ts'
+import { newDevice, newSession, newUser } from '../../support/application.ts'
 
 const REFRESH = 'POST /app/api/refresh-token'
 const LOGOUT = 'POST /app/api/logout'

@@ -3,9 +3,9 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import type { UserId } from '../../src/domain/ids.ts'
-import { type AccountHouse, openAccountHouse } from '../support/account-house.ts'
-import { newUser } from '../support/application.ts'
+import type { UserId } from '../../../src/domain/ids.ts'
+import { type AccountHouse, openAccountHouse } from '../../support/account-house.ts'
+import { newUser } from '../../support/application.ts'
 
 const LOGIN = 'POST /app/api/login'
 const VERIFY = 'POST /app/api/verify-login'

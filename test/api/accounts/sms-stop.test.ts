@@ -1,7 +1,7 @@
 /** What an app hears while short messages to its user's number are stopped, and that it says nothing about accounts. */
 
 import t from 'tap'
-import { openWhole } from '../support/whole-application.ts'
+import { openWhole } from '../../support/whole-application.ts'
 
 const LOGIN = 'POST /app/api/login'
 const RESEND = 'POST /app/api/resend-otp'

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import t from 'tap'
-import { type AccountHouse, openAccountHouse } from '../support/account-house.ts'
-import { newUser } from '../support/application.ts'
-import { HANG_UP } from '../support/oidc-provider.ts'
+import { type AccountHouse, openAccountHouse } from '../../support/account-house.ts'
+import { newUser } from '../../support/application.ts'
+import { HANG_UP } from '../../support/oidc-provider.ts'
 
 function userCount({ world }: AccountHouse): number {
   return [...world.database.bytesTable('users').getKeys()].length

@@ -1,14 +1,14 @@
 /** `GET user` shows every change that was acknowledged, whichever way it came, though its answer is kept in between. */
 
 import t, { type Test } from 'tap'
-import { userView } from '../../src/api/user-view.ts'
-import type { LoginMethod } from '../../src/domain/account.ts'
-import type { CallHistoryRow } from '../../src/domain/call-history.ts'
-import { type CallId, type DeviceId, type MethodId, newId } from '../../src/domain/ids.ts'
-import { formatJson } from '../../src/schema/json.ts'
-import { newDevice, newSession, newUser, type TestUser } from '../support/application.ts'
-import { randomFrom, seedOf } from '../support/seed.ts'
-import { openWhole, type WholeApplication } from '../support/whole-application.ts'
+import { userView } from '../../../src/api/accounts/user-view.ts'
+import type { LoginMethod } from '../../../src/domain/accounts/account.ts'
+import type { CallHistoryRow } from '../../../src/domain/calls/call-history.ts'
+import { type CallId, type DeviceId, type MethodId, newId } from '../../../src/domain/ids.ts'
+import { formatJson } from '../../../src/schema/json.ts'
+import { newDevice, newSession, newUser, type TestUser } from '../../support/application.ts'
+import { randomFrom, seedOf } from '../../support/seed.ts'
+import { openWhole, type WholeApplication } from '../../support/whole-application.ts'
 
 const DAY_MS = 86_400_000
 

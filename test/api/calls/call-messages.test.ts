@@ -4,10 +4,10 @@
  */
 
 import t, { type Test } from 'tap'
-import type { CallHistoryRow } from '../../src/domain/call-history.ts'
-import type { CallId } from '../../src/domain/ids.ts'
-import { befriend, callTo, newPhone, type Phone } from '../support/call-provocations.ts'
-import { openWhole, type WholeApplication } from '../support/whole-application.ts'
+import type { CallHistoryRow } from '../../../src/domain/calls/call-history.ts'
+import type { CallId } from '../../../src/domain/ids.ts'
+import { befriend, callTo, newPhone, type Phone } from '../../support/call-provocations.ts'
+import { openWhole, type WholeApplication } from '../../support/whole-application.ts'
 
 const CALLEES = 10
 

@@ -1,7 +1,7 @@
 /** Calls as clients see them over HTTP (contract 4). */
 
 import t from 'tap'
-import { newSession, type TestAnswer, type TestRequest } from '../support/application.ts'
+import { newSession, type TestAnswer, type TestRequest } from '../../support/application.ts'
 import {
   type CallRooms,
   keyFor,
@@ -10,7 +10,7 @@ import {
   openRooms,
   type Person,
   type Phone,
-} from '../support/call-rooms.ts'
+} from '../../support/call-rooms.ts'
 
 type People = [Person, Person, Person]
 

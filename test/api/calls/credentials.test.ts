@@ -1,9 +1,9 @@
 /** Credentials for the relay, as a signed-in device asks for them. */
 
 import t, { type Test } from 'tap'
-import { credentialsOperations } from '../../src/api/credentials.ts'
-import { developmentRelay, type TurnRelay } from '../../src/domain/turn.ts'
-import { newUser, openWorld, sender } from '../support/application.ts'
+import { credentialsOperations } from '../../../src/api/calls/credentials.ts'
+import { developmentRelay, type TurnRelay } from '../../../src/domain/calls/turn.ts'
+import { newUser, openWorld, sender } from '../../support/application.ts'
 
 const RELAY: TurnRelay = {
   secrets: ['north', 'south'],

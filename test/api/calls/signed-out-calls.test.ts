@@ -1,9 +1,9 @@
 /** What becomes of somebody's calls when their sessions end, in the application as it is put together. */
 
 import t, { type Test } from 'tap'
-import type { CallId } from '../../src/domain/ids.ts'
-import { befriend, callTo, newPhone, type Phone } from '../support/call-provocations.ts'
-import { openWhole } from '../support/whole-application.ts'
+import type { CallId } from '../../../src/domain/ids.ts'
+import { befriend, callTo, newPhone, type Phone } from '../../support/call-provocations.ts'
+import { openWhole } from '../../support/whole-application.ts'
 
 /** Ann calls Bob and Cid. */
 async function ringing(t: Test) {

@@ -4,7 +4,7 @@
  */
 
 import t, { type Test } from 'tap'
-import { newDevice, newSession, type TestAnswer, type TestUser } from '../support/application.ts'
+import { newDevice, newSession, type TestAnswer, type TestUser } from '../../support/application.ts'
 import {
   askById,
   befriend,
@@ -12,8 +12,8 @@ import {
   openContacts,
   people,
   shareTokenOf,
-} from '../support/contact-house.ts'
-import { randomFrom, seedOf } from '../support/seed.ts'
+} from '../../support/contact-house.ts'
+import { randomFrom, seedOf } from '../../support/seed.ts'
 
 const DAY_MS = 86_400_000
 

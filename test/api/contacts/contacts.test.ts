@@ -1,8 +1,8 @@
 /** Contacts as clients see them (contract 3.4). */
 
 import t from 'tap'
-import { newDevice, type TestUser } from '../support/application.ts'
-import { askById, befriend, openContacts, people } from '../support/contact-house.ts'
+import { newDevice, type TestUser } from '../../support/application.ts'
+import { askById, befriend, openContacts, people } from '../../support/contact-house.ts'
 
 t.test('contacts are listed newest first, with how many devices they have', async t => {
   const house = openContacts(t)

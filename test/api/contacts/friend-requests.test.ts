@@ -1,9 +1,9 @@
 /** Friend requests as clients see them (contract 3.2 to 3.4). */
 
 import t, { type Test } from 'tap'
-import { addressIdentifier } from '../../src/domain/account.ts'
-import type { MethodId, UserId } from '../../src/domain/ids.ts'
-import { newDevice, type TestAnswer, type TestUser } from '../support/application.ts'
+import { addressIdentifier } from '../../../src/domain/accounts/account.ts'
+import type { MethodId, UserId } from '../../../src/domain/ids.ts'
+import { newDevice, type TestAnswer, type TestUser } from '../../support/application.ts'
 import {
   askById,
   befriend,
@@ -11,7 +11,7 @@ import {
   openContacts,
   people,
   shareTokenOf,
-} from '../support/contact-house.ts'
+} from '../../support/contact-house.ts'
 
 const DAY_MS = 86_400_000
 

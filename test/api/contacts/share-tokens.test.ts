@@ -3,11 +3,11 @@
 import { createHash } from 'node:crypto'
 import decodeQR from 'qr/decode.js'
 import t from 'tap'
-import { type LandingSettings, landingRoutes } from '../../src/api/landing.ts'
-import type { Call } from '../../src/api/operation.ts'
-import { qrImage } from '../../src/api/share-tokens.ts'
-import type { HttpAnswer, HttpRequest } from '../../src/transport/http.ts'
-import type { TestAnswer, TestUser } from '../support/application.ts'
+import { type LandingSettings, landingRoutes } from '../../../src/api/contacts/landing.ts'
+import { qrImage } from '../../../src/api/contacts/share-tokens.ts'
+import type { Call } from '../../../src/api/table/operation.ts'
+import type { HttpAnswer, HttpRequest } from '../../../src/transport/http.ts'
+import type { TestAnswer, TestUser } from '../../support/application.ts'
 import {
   askById,
   befriend,
@@ -15,7 +15,7 @@ import {
   openContacts,
   people,
   shareTokenOf,
-} from '../support/contact-house.ts'
+} from '../../support/contact-house.ts'
 
 const DAY_MS = 86_400_000
 const UNKNOWN = 'c_AAECAwQFBgcICQoLDA0ODw'

@@ -4,8 +4,8 @@
  */
 
 import t from 'tap'
-import type { DeviceId, UserId } from '../../src/domain/ids.ts'
-import { newDevice, newSession, newUser, type TestUser } from '../support/application.ts'
+import type { DeviceId, UserId } from '../../../src/domain/ids.ts'
+import { newDevice, newSession, newUser, type TestUser } from '../../support/application.ts'
 import {
   type DeviceHouse,
   deviceIds,
@@ -14,7 +14,7 @@ import {
   openHouse,
   REGISTER,
   registerDevice,
-} from '../support/device-house.ts'
+} from '../../support/device-house.ts'
 
 /** The commits of a registration, in their order. */
 const [LOOK, BEGIN, FINISH, ABANDON] = [1, 2, 3, 4]

@@ -1,7 +1,7 @@
 /** Devices that are there: listed, pushed to, removed (contract 2.5). */
 
 import t from 'tap'
-import { newDevice, newSession, newUser } from '../support/application.ts'
+import { newDevice, newSession, newUser } from '../../support/application.ts'
 import {
   activeDevice,
   deviceIds,
@@ -10,7 +10,7 @@ import {
   openHouse,
   registerDevice,
   twoDevices,
-} from '../support/device-house.ts'
+} from '../../support/device-house.ts'
 
 t.test('push tokens are renewed one at a time, taken back when empty, and moved between devices', async t => {
   const { house, ann, other, first, second } = await twoDevices(t)

@@ -2,7 +2,7 @@
 
 import { generateKeyPairSync } from 'node:crypto'
 import t from 'tap'
-import { newDevice, newSession, newUser } from '../support/application.ts'
+import { newDevice, newSession, newUser } from '../../support/application.ts'
 import {
   activeDevice,
   deviceIds,
@@ -12,7 +12,7 @@ import {
   REGISTER,
   registerDevice,
   twoDevices,
-} from '../support/device-house.ts'
+} from '../../support/device-house.ts'
 
 const TENTH_OF_A_DAY_MS = 8_640_000
 

@@ -1,10 +1,10 @@
 /** Whose keys a user reads (contract 2.5, `GET user/publicKeys`). */
 
 import t, { type Test } from 'tap'
-import { PRESENT_KEYS } from '../../src/domain/contact.ts'
-import type { UserId } from '../../src/domain/ids.ts'
-import { newUser, type TestUser } from '../support/application.ts'
-import { newKey, openHouse, registerDevice, twoDevices } from '../support/device-house.ts'
+import { PRESENT_KEYS } from '../../../src/domain/contacts/contact.ts'
+import type { UserId } from '../../../src/domain/ids.ts'
+import { newUser, type TestUser } from '../../support/application.ts'
+import { newKey, openHouse, registerDevice, twoDevices } from '../../support/device-house.ts'
 
 /** A house in which the users of `pairs` may read each other's keys. */
 async function houseOfContacts(t: Test, pairs: [UserId, UserId][]) {

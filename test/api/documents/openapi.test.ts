@@ -4,17 +4,22 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import Type from 'typebox'
-import { plainOperations } from '../../src/api/log-operations.ts'
-import { openApiDocument, openApiRoute } from '../../src/api/openapi.ts'
-import { type Operation, operation, operationWithBody, operationWithQuery } from '../../src/api/operation.ts'
-import { codesOf } from '../../src/api/refusals.ts'
-import { Uint64, Uint64Text } from '../../src/schema/uint64.ts'
-import { HttpServer } from '../../src/transport/http.ts'
-import { statusOf } from '../../src/transport/problem.ts'
-import { DocumentedAnswers } from '../support/documented.ts'
-import { runProgram } from '../support/programs.ts'
-import { PROJECT_ROOT } from '../support/vectors.ts'
-import { openWhole } from '../support/whole-application.ts'
+import { plainOperations } from '../../../src/api/documents/log-operations.ts'
+import { openApiDocument, openApiRoute } from '../../../src/api/documents/openapi.ts'
+import {
+  type Operation,
+  operation,
+  operationWithBody,
+  operationWithQuery,
+} from '../../../src/api/table/operation.ts'
+import { codesOf } from '../../../src/api/table/refusals.ts'
+import { Uint64, Uint64Text } from '../../../src/schema/uint64.ts'
+import { HttpServer } from '../../../src/transport/http.ts'
+import { statusOf } from '../../../src/transport/problem.ts'
+import { DocumentedAnswers } from '../../support/documented.ts'
+import { runProgram } from '../../support/programs.ts'
+import { PROJECT_ROOT } from '../../support/vectors.ts'
+import { openWhole } from '../../support/whole-application.ts'
 
 const rename = operationWithBody(Type.Object({ id: Uint64, name: Type.Optional(Type.String()) }), {
   id: 'renameThing',

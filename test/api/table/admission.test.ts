@@ -1,8 +1,8 @@
 /** Whose requests are counted together: addresses by their network, as the transport tells it. */
 import t from 'tap'
-import { Admission } from '../../src/api/admission.ts'
-import { USUAL_RATES } from '../../src/domain/rates.ts'
-import { networkOf, parseAddress } from '../../src/transport/remote-address.ts'
+import { Admission } from '../../../src/api/table/admission.ts'
+import { USUAL_RATES } from '../../../src/domain/rates.ts'
+import { networkOf, parseAddress } from '../../../src/transport/remote-address.ts'
 
 /** Admits lookups, of which an address has 120, until one is refused; how many that were. */
 function drain(admission: Admission, address: string): number {

@@ -4,10 +4,10 @@
  */
 
 import t from 'tap'
-import type { Access, Operation } from '../../src/api/operation.ts'
-import type { DeviceId } from '../../src/domain/ids.ts'
-import { newDevice, newSession, newUser, type TestAnswer, type TestUser } from '../support/application.ts'
-import { openWhole, tableDigests, type WholeApplication } from '../support/whole-application.ts'
+import type { Access, Operation } from '../../../src/api/table/operation.ts'
+import type { DeviceId } from '../../../src/domain/ids.ts'
+import { newDevice, newSession, newUser, type TestAnswer, type TestUser } from '../../support/application.ts'
+import { openWhole, tableDigests, type WholeApplication } from '../../support/whole-application.ts'
 
 /** What is meant; an operation that is opened, or closed, is so here too. */
 const ACCESS: Readonly<Record<string, Access>> = {

@@ -1,12 +1,12 @@
 /** Codes and what they are for: each that the document names can be heard, and none that it does not name is. */
 
 import t from 'tap'
-import { plainOperations } from '../../src/api/log-operations.ts'
-import { codesOf } from '../../src/api/refusals.ts'
-import type { ErrorCode } from '../../src/errors.ts'
-import { statusOf } from '../../src/transport/problem.ts'
-import { PROVOCATIONS } from '../support/provocations.ts'
-import { openWhole } from '../support/whole-application.ts'
+import { plainOperations } from '../../../src/api/documents/log-operations.ts'
+import { codesOf } from '../../../src/api/table/refusals.ts'
+import type { ErrorCode } from '../../../src/errors.ts'
+import { statusOf } from '../../../src/transport/problem.ts'
+import { PROVOCATIONS } from '../../support/provocations.ts'
+import { openWhole } from '../../support/whole-application.ts'
 
 const OPERATIONS = [...openWhole(t).application.operations, ...plainOperations(true)]
 const DOCUMENTED = new Set(OPERATIONS.flatMap(codesOf))

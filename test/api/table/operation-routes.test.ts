@@ -2,11 +2,18 @@
 
 import t, { type Test } from 'tap'
 import Type from 'typebox'
-import { type Operation, operation, operationWithBody } from '../../src/api/operation.ts'
-import { type Rates, USUAL_RATES } from '../../src/domain/rates.ts'
-import { SignalError } from '../../src/errors.ts'
-import { Uint64, Uint64Text } from '../../src/schema/uint64.ts'
-import { newDevice, newSession, newUser, openWorld, sender, type TestWorld } from '../support/application.ts'
+import { type Operation, operation, operationWithBody } from '../../../src/api/table/operation.ts'
+import { type Rates, USUAL_RATES } from '../../../src/domain/rates.ts'
+import { SignalError } from '../../../src/errors.ts'
+import { Uint64, Uint64Text } from '../../../src/schema/uint64.ts'
+import {
+  newDevice,
+  newSession,
+  newUser,
+  openWorld,
+  sender,
+  type TestWorld,
+} from '../../support/application.ts'
 
 const Note = Type.Object({
   text: Type.String(),

@@ -21,10 +21,10 @@ import {
   type Trier,
   triesLeft,
   withoutDead,
-} from '../../src/domain/challenge.ts'
-import { countFailure, countSend, NO_COUNTS } from '../../src/domain/code-counts.ts'
-import type { MethodId, UserId } from '../../src/domain/ids.ts'
-import { checkProperty } from '../support/property.ts'
+} from '../../../src/domain/accounts/challenge.ts'
+import { countFailure, countSend, NO_COUNTS } from '../../../src/domain/accounts/code-counts.ts'
+import type { MethodId, UserId } from '../../../src/domain/ids.ts'
+import { checkProperty } from '../../support/property.ts'
 
 const NOW_MS = Date.UTC(2026, 0, 1)
 const ADDRESS: Address = { kind: 'email', key: 'ann@example.org', shown: 'Ann@example.org' }

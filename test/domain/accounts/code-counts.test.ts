@@ -13,9 +13,9 @@ import {
   missingForTry,
   NO_COUNTS,
   stopLeftMs,
-} from '../../src/domain/code-counts.ts'
-import type { Asker } from '../../src/domain/known-sign-in.ts'
-import { checkProperty } from '../support/property.ts'
+} from '../../../src/domain/accounts/code-counts.ts'
+import type { Asker } from '../../../src/domain/accounts/known-sign-in.ts'
+import { checkProperty } from '../../support/property.ts'
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS

@@ -5,8 +5,8 @@ import {
   displayNameFromEmail,
   normalizeDisplayName,
   normalizeMessage,
-} from '../../src/domain/display-name.ts'
-import { checkProperty } from '../support/property.ts'
+} from '../../../src/domain/accounts/display-name.ts'
+import { checkProperty } from '../../support/property.ts'
 
 const FAMILY = '👨‍👩‍👧‍👦'
 

@@ -2,8 +2,8 @@
 import fc from 'fast-check'
 import nodemailer from 'nodemailer'
 import t from 'tap'
-import { maskEmail, parseEmail } from '../../src/domain/email.ts'
-import { checkProperty } from '../support/property.ts'
+import { maskEmail, parseEmail } from '../../../src/domain/accounts/email.ts'
+import { checkProperty } from '../../support/property.ts'
 
 function taken(texts: readonly string[]): string[] {
   return texts.filter(text => parseEmail(text) !== undefined)

@@ -1,14 +1,14 @@
 import t from 'tap'
-import type { LoginMethod } from '../../src/domain/account.ts'
-import { addressIdentifier, socialIdentifier } from '../../src/domain/account.ts'
-import type { MethodId } from '../../src/domain/ids.ts'
+import type { LoginMethod } from '../../../src/domain/accounts/account.ts'
+import { addressIdentifier, socialIdentifier } from '../../../src/domain/accounts/account.ts'
 import {
   decideRemoval,
   METHODS_MAX,
   profileAddress,
   proofAddress,
   refusalOfAddition,
-} from '../../src/domain/login-method.ts'
+} from '../../../src/domain/accounts/login-method.ts'
+import type { MethodId } from '../../../src/domain/ids.ts'
 
 function address(id: number, kind: 'email' | 'phone' = 'email', key = `${kind}-${id}`): LoginMethod {
   return { id: BigInt(id) as MethodId, kind, key, shown: key, addedAtMs: id, lastUsedAtMs: id }

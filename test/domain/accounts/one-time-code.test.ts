@@ -2,8 +2,8 @@
 
 import { createHmac, createSecretKey, randomBytes } from 'node:crypto'
 import t from 'tap'
-import { CODE_ID_BYTES, hashOtp, isOtp, newOtp } from '../../src/domain/one-time-code.ts'
-import { randomFrom, seedOf } from '../support/seed.ts'
+import { CODE_ID_BYTES, hashOtp, isOtp, newOtp } from '../../../src/domain/accounts/one-time-code.ts'
+import { randomFrom, seedOf } from '../../support/seed.ts'
 
 const PEPPER = createSecretKey(Buffer.alloc(32, 1))
 const CODE_ID = Buffer.alloc(CODE_ID_BYTES, 2)

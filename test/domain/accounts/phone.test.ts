@@ -3,8 +3,8 @@ import fc from 'fast-check'
 import { getCountries, getExampleNumber } from 'libphonenumber-js/max'
 import examples from 'libphonenumber-js/mobile/examples'
 import t from 'tap'
-import { maskPhone, parsePhone } from '../../src/domain/phone.ts'
-import { checkProperty } from '../support/property.ts'
+import { maskPhone, parsePhone } from '../../../src/domain/accounts/phone.ts'
+import { checkProperty } from '../../support/property.ts'
 
 function keyOf(text: string, country?: string): string | undefined {
   const phone = parsePhone(text, country)

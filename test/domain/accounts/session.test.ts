@@ -2,9 +2,14 @@
 
 import fc from 'fast-check'
 import t from 'tap'
-import type { UserId } from '../../src/domain/ids.ts'
-import { decideRefresh, expiryOf, refusalOfAccess, type Session } from '../../src/domain/session.ts'
-import { checkProperty } from '../support/property.ts'
+import {
+  decideRefresh,
+  expiryOf,
+  refusalOfAccess,
+  type Session,
+} from '../../../src/domain/accounts/session.ts'
+import type { UserId } from '../../../src/domain/ids.ts'
+import { checkProperty } from '../../support/property.ts'
 
 const NOW_MS = Date.UTC(2026, 0, 1)
 const DAY_MS = 86_400_000

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { addressIdentifier, socialIdentifier } from '../../src/domain/account.ts'
-import type { UserId } from '../../src/domain/ids.ts'
-import { decideSocialSignIn, nameOfNewcomer } from '../../src/domain/social-sign-in.ts'
+import { addressIdentifier, socialIdentifier } from '../../../src/domain/accounts/account.ts'
+import { decideSocialSignIn, nameOfNewcomer } from '../../../src/domain/accounts/social-sign-in.ts'
+import type { UserId } from '../../../src/domain/ids.ts'
 
 const ann = 1n as UserId
 const bob = 2n as UserId

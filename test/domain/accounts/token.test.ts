@@ -9,8 +9,8 @@ import {
   formatRefreshToken,
   parseAccessToken,
   parseRefreshToken,
-} from '../../src/domain/token.ts'
-import { checkProperty } from '../support/property.ts'
+} from '../../../src/domain/accounts/token.ts'
+import { checkProperty } from '../../support/property.ts'
 
 const KEY = createSecretKey(Buffer.alloc(32, 1))
 const OTHER_KEY = createSecretKey(Buffer.alloc(32, 2))

@@ -1,10 +1,10 @@
 /** Who is told what when people come into a call and go (contract 4.2, 4.3, 7.3), with several devices each. */
 
 import t from 'tap'
-import { hasPart, isPending } from '../../src/domain/call.ts'
-import type { CallAccepted, CallEffect } from '../../src/domain/call-command.ts'
-import { pendingRecord } from '../../src/domain/call-view.ts'
-import type { UserId } from '../../src/domain/ids.ts'
+import { hasPart, isPending } from '../../../src/domain/calls/call.ts'
+import type { CallAccepted, CallEffect } from '../../../src/domain/calls/call-command.ts'
+import { pendingRecord } from '../../../src/domain/calls/call-view.ts'
+import type { UserId } from '../../../src/domain/ids.ts'
 import {
   CALL_ID,
   CallHouse,
@@ -14,7 +14,7 @@ import {
   keysFor,
   resultOf,
   START_MS,
-} from '../support/call-house.ts'
+} from '../../support/call-house.ts'
 
 const [HOST, SECOND, THIRD] = [deviceOf(1), deviceOf(2), deviceOf(3)]
 

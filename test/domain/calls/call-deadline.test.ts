@@ -1,8 +1,8 @@
 /** What time does to a call (contract 4.2), with its edges, and what a restart does to time. */
 
 import t from 'tap'
-import { nextDeadlineMs, recover } from '../../src/domain/call-deadline.ts'
-import { CallHouse, deviceOf, inWords, resultOf, START_MS } from '../support/call-house.ts'
+import { nextDeadlineMs, recover } from '../../../src/domain/calls/call-deadline.ts'
+import { CallHouse, deviceOf, inWords, resultOf, START_MS } from '../../support/call-house.ts'
 
 const [HOST, SECOND] = [deviceOf(1), deviceOf(2)]
 const DAY_MS = 24 * 3_600_000

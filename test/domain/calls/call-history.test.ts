@@ -1,9 +1,9 @@
 /** A call as each of its people remembers it (contract 4.6). */
 
 import t from 'tap'
-import { type CallHistoryRow, isUnseenMissed } from '../../src/domain/call-history.ts'
-import type { UserId } from '../../src/domain/ids.ts'
-import { CALL_ID, CallHouse, deviceOf, START_MS, type UntimedCommand } from '../support/call-house.ts'
+import { type CallHistoryRow, isUnseenMissed } from '../../../src/domain/calls/call-history.ts'
+import type { UserId } from '../../../src/domain/ids.ts'
+import { CALL_ID, CallHouse, deviceOf, START_MS, type UntimedCommand } from '../../support/call-house.ts'
 
 const HOST = deviceOf(1)
 

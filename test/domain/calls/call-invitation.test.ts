@@ -1,11 +1,11 @@
 /** Whom one may call, with which keys, and how many (contract 4.3, 4.4). */
 
 import t from 'tap'
-import { hasPart } from '../../src/domain/call.ts'
-import type { CallFacts } from '../../src/domain/call-command.ts'
-import { refusalOfWatcher } from '../../src/domain/call-decision.ts'
-import { pendingRecord, recordOf } from '../../src/domain/call-view.ts'
-import type { CallId, UserId } from '../../src/domain/ids.ts'
+import { hasPart } from '../../../src/domain/calls/call.ts'
+import type { CallFacts } from '../../../src/domain/calls/call-command.ts'
+import { refusalOfWatcher } from '../../../src/domain/calls/call-decision.ts'
+import { pendingRecord, recordOf } from '../../../src/domain/calls/call-view.ts'
+import type { CallId, UserId } from '../../../src/domain/ids.ts'
 import {
   CallHouse,
   deviceOf,
@@ -14,7 +14,7 @@ import {
   keysFor,
   resultOf,
   type UntimedCommand,
-} from '../support/call-house.ts'
+} from '../../support/call-house.ts'
 
 type StartCommand = Extract<UntimedCommand, { kind: 'start' }>
 

@@ -1,7 +1,7 @@
 /** Keys after the start: asking for one and coming back, new ones, emergencies (contract 4.5). */
 
 import t from 'tap'
-import type { CallDeviceRef } from '../../src/domain/call.ts'
+import type { CallDeviceRef } from '../../../src/domain/calls/call.ts'
 import {
   CALL_ID,
   CallHouse,
@@ -11,7 +11,7 @@ import {
   keysFor,
   resultOf,
   START_MS,
-} from '../support/call-house.ts'
+} from '../../support/call-house.ts'
 
 const [HOST, SECOND, THIRD, FOURTH] = [deviceOf(1), deviceOf(2), deviceOf(3), deviceOf(4)]
 

@@ -6,13 +6,26 @@
 import assert from 'node:assert/strict'
 import { decode, encode } from 'msgpackr'
 import t from 'tap'
-import { type Call, type CallDeviceRef, isOver, isPending, joinedDevices } from '../../src/domain/call.ts'
-import type { CallAccepted, CallFacts } from '../../src/domain/call-command.ts'
-import { nextDeadlineMs, recover } from '../../src/domain/call-deadline.ts'
-import type { UserId } from '../../src/domain/ids.ts'
-import { CallChecks } from '../support/call-checks.ts'
-import { CALL_ID, CallHouse, deviceOf, keyFor, keysFor, type UntimedCommand } from '../support/call-house.ts'
-import { randomFrom, seedOf } from '../support/seed.ts'
+import {
+  type Call,
+  type CallDeviceRef,
+  isOver,
+  isPending,
+  joinedDevices,
+} from '../../../src/domain/calls/call.ts'
+import type { CallAccepted, CallFacts } from '../../../src/domain/calls/call-command.ts'
+import { nextDeadlineMs, recover } from '../../../src/domain/calls/call-deadline.ts'
+import type { UserId } from '../../../src/domain/ids.ts'
+import { CallChecks } from '../../support/call-checks.ts'
+import {
+  CALL_ID,
+  CallHouse,
+  deviceOf,
+  keyFor,
+  keysFor,
+  type UntimedCommand,
+} from '../../support/call-house.ts'
+import { randomFrom, seedOf } from '../../support/seed.ts'
 
 const RUNS = Number(process.env.CALLSIGN_CALL_RUNS ?? 2_000)
 const STEPS = 40

@@ -1,11 +1,11 @@
 /** The state tables of a call and of its participants (contract 4.2), each command against each state. */
 
 import t from 'tap'
-import { type Call, isOver } from '../../src/domain/call.ts'
-import type { CallDecision } from '../../src/domain/call-command.ts'
-import { decide } from '../../src/domain/call-decision.ts'
-import type { UserId } from '../../src/domain/ids.ts'
-import { CallHouse, deviceOf, keyFor, type UntimedCommand } from '../support/call-house.ts'
+import { type Call, isOver } from '../../../src/domain/calls/call.ts'
+import type { CallDecision } from '../../../src/domain/calls/call-command.ts'
+import { decide } from '../../../src/domain/calls/call-decision.ts'
+import type { UserId } from '../../../src/domain/ids.ts'
+import { CallHouse, deviceOf, keyFor, type UntimedCommand } from '../../support/call-house.ts'
 
 /** Who the commands come from; 1 has started the call, 2 is called as well. */
 const SUBJECT = 3

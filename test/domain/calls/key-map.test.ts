@@ -1,9 +1,9 @@
 /** What is checked of keys that a device sends (contract 4.4). */
 
 import t from 'tap'
-import type { CallRefused } from '../../src/domain/call-command.ts'
-import { readKeyMap, refusalOfDevices, refusalOfKey } from '../../src/domain/key-map.ts'
-import { deviceOf, keyFor, keysFor } from '../support/call-house.ts'
+import type { CallRefused } from '../../../src/domain/calls/call-command.ts'
+import { readKeyMap, refusalOfDevices, refusalOfKey } from '../../../src/domain/calls/key-map.ts'
+import { deviceOf, keyFor, keysFor } from '../../support/call-house.ts'
 
 const UINT64_MAX = 18446744073709551615n
 

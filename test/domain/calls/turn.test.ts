@@ -1,8 +1,13 @@
 /** Credentials for the relay against OpenSSL's HMAC, and addresses as RFC 7065 writes them. */
 
 import t from 'tap'
-import type { UserId } from '../../src/domain/ids.ts'
-import { developmentRelay, parseTurnUrl, turnAddresses, turnCredentials } from '../../src/domain/turn.ts'
+import {
+  developmentRelay,
+  parseTurnUrl,
+  turnAddresses,
+  turnCredentials,
+} from '../../../src/domain/calls/turn.ts'
+import type { UserId } from '../../../src/domain/ids.ts'
 
 const NOW_MS = 1_795_147_061_999
 const USER = 9_007_199_254_740_991n as UserId

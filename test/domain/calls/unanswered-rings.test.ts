@@ -1,9 +1,9 @@
 /** How often somebody may ring who does not answer. */
 
 import t from 'tap'
-import type { UserId } from '../../src/domain/ids.ts'
-import { USUAL_RATES } from '../../src/domain/rates.ts'
-import { UnansweredRings } from '../../src/domain/unanswered-rings.ts'
+import { UnansweredRings } from '../../../src/domain/calls/unanswered-rings.ts'
+import type { UserId } from '../../../src/domain/ids.ts'
+import { USUAL_RATES } from '../../../src/domain/rates.ts'
 
 const [ANN, BOB, EVE] = [1n, 2n, 3n] as [UserId, UserId, UserId]
 

@@ -1,7 +1,7 @@
 /** The rules of friend requests: the contract's cases, every state under every command, and what can't be observed. */
 
 import t from 'tap'
-import { decideBlock, type Pair, relationOf } from '../../src/domain/contact.ts'
+import { decideBlock, type Pair, relationOf } from '../../../src/domain/contacts/contact.ts'
 import {
   CONTACTS_MAX,
   closed,
@@ -20,8 +20,8 @@ import {
   type RequestCounts,
   type RequestDecision,
   type RequestRoute,
-} from '../../src/domain/friend-request.ts'
-import type { RequestId, UserId } from '../../src/domain/ids.ts'
+} from '../../../src/domain/contacts/friend-request.ts'
+import type { RequestId, UserId } from '../../../src/domain/ids.ts'
 
 const NOW = 1_800_000_000_000
 const DAY = 86_400_000

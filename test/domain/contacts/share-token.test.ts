@@ -1,10 +1,10 @@
 /** Share tokens: one text for 16 bytes, never one that reads as an id. */
 import fc from 'fast-check'
 import t from 'tap'
-import { parseUint64 } from '../../src/domain/ids.ts'
-import { formatShareToken, parseShareToken } from '../../src/domain/share-token.ts'
-import { fromHex, toHex } from '../support/bytes.ts'
-import { checkProperty } from '../support/property.ts'
+import { formatShareToken, parseShareToken } from '../../../src/domain/contacts/share-token.ts'
+import { parseUint64 } from '../../../src/domain/ids.ts'
+import { fromHex, toHex } from '../../support/bytes.ts'
+import { checkProperty } from '../../support/property.ts'
 
 const bytes16 = fc.uint8Array({ minLength: 16, maxLength: 16 })
 

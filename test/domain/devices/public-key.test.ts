@@ -1,9 +1,9 @@
 /** Device keys: keys that OpenSSL made are taken in each encoding, and damaged ones are refused. */
 import { createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
 import t from 'tap'
-import { keyNameOf, otherEncodingOf, readPublicKey } from '../../src/domain/public-key.ts'
-import { fromHex } from '../support/bytes.ts'
-import { randomFrom, seedOf } from '../support/seed.ts'
+import { keyNameOf, otherEncodingOf, readPublicKey } from '../../../src/domain/devices/public-key.ts'
+import { fromHex } from '../../support/bytes.ts'
+import { randomFrom, seedOf } from '../../support/seed.ts'
 
 function base64(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString('base64')

@@ -9,8 +9,8 @@ import {
   missedInsteadOf,
   parsePosition,
   queueOf,
-} from '../../src/domain/inbox.ts'
-import type { Notice } from '../../src/domain/notice.ts'
+} from '../../../src/domain/messages/inbox.ts'
+import type { Notice } from '../../../src/domain/messages/notice.ts'
 
 const EPOCH_MAX = 2 ** 32 - 1
 

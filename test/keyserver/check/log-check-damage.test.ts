@@ -5,17 +5,17 @@
  */
 
 import t from 'tap'
-import { parseBundle } from '../../src/log/tile.ts'
-import type { Database } from '../../src/store/database.ts'
-import type { CheckName, LogReport } from '../../src/store/log-check/fault.ts'
-import { RawLog } from '../../src/store/log-check/raw-log.ts'
-import { reasonAgainstRepair, repairLog } from '../../src/store/log-repair.ts'
-import { LOG_TABLES } from '../../src/store/log-store.ts'
-import { brokenOf, check, mixedKeys, namesOf, storeLog } from '../support/checked-log.ts'
-import { nameOfKey, type RowKey, type TableName } from '../support/damage.ts'
-import { seedOf } from '../support/seed.ts'
-import { SIGNER } from '../support/stored-log.ts'
-import { SeededRandom } from '../support/world.ts'
+import type { CheckName, LogReport } from '../../../src/keyserver/check/fault.ts'
+import { RawLog } from '../../../src/keyserver/check/raw-log.ts'
+import { reasonAgainstRepair, repairLog } from '../../../src/keyserver/check/repair.ts'
+import { LOG_TABLES } from '../../../src/keyserver/log-store.ts'
+import { parseBundle } from '../../../src/log/tile.ts'
+import type { Database } from '../../../src/store/engine/database.ts'
+import { brokenOf, check, mixedKeys, namesOf, storeLog } from '../../support/checked-log.ts'
+import { nameOfKey, type RowKey, type TableName } from '../../support/damage.ts'
+import { seedOf } from '../../support/seed.ts'
+import { SIGNER } from '../../support/stored-log.ts'
+import { SeededRandom } from '../../support/world.ts'
 
 /** What a changed byte of a table must be told as, given where it was. */
 interface Expectation {

@@ -2,18 +2,26 @@
 
 import { createHash } from 'node:crypto'
 import t from 'tap'
-import { signCheckpoint } from '../../src/log/checkpoint.ts'
-import { signerKeyFromSeed } from '../../src/log/note.ts'
-import { indexKey, tileKey } from '../../src/store/keys.ts'
-import { RawLog } from '../../src/store/log-check/raw-log.ts'
-import { checkLog } from '../../src/store/log-check.ts'
-import { reasonAgainstRepair, repairLog } from '../../src/store/log-repair.ts'
-import { LOG_TABLES, LogStore } from '../../src/store/log-store.ts'
-import { brokenOf, check, KNOWN, lookupKeys, mixedKeys, namesOf, storeLog } from '../support/checked-log.ts'
-import { nameOfKey, type RawTables, type RowKey, type TableName } from '../support/damage.ts'
-import { seedOf } from '../support/seed.ts'
-import { type Device, type DeviceKey, freshKeys, keyOf, LogWriter, SIGNER } from '../support/stored-log.ts'
-import { SeededRandom } from '../support/world.ts'
+import { checkLog } from '../../../src/keyserver/check/log-check.ts'
+import { RawLog } from '../../../src/keyserver/check/raw-log.ts'
+import { reasonAgainstRepair, repairLog } from '../../../src/keyserver/check/repair.ts'
+import { LOG_TABLES, LogStore } from '../../../src/keyserver/log-store.ts'
+import { signCheckpoint } from '../../../src/log/checkpoint.ts'
+import { signerKeyFromSeed } from '../../../src/log/note.ts'
+import { indexKey, tileKey } from '../../../src/store/engine/keys.ts'
+import {
+  brokenOf,
+  check,
+  KNOWN,
+  lookupKeys,
+  mixedKeys,
+  namesOf,
+  storeLog,
+} from '../../support/checked-log.ts'
+import { nameOfKey, type RawTables, type RowKey, type TableName } from '../../support/damage.ts'
+import { seedOf } from '../../support/seed.ts'
+import { type Device, type DeviceKey, freshKeys, keyOf, LogWriter, SIGNER } from '../../support/stored-log.ts'
+import { SeededRandom } from '../../support/world.ts'
 
 t.test('a log of any size is whole, however it was batched', async t => {
   for (const [size, batchEntries] of [

@@ -5,14 +5,14 @@
 
 import { createHash } from 'node:crypto'
 import t from 'tap'
-import { formatEntry } from '../../src/log/entry.ts'
-import { indexKey } from '../../src/store/keys.ts'
-import { Findings } from '../../src/store/log-check/fault.ts'
-import { LeafSet } from '../../src/store/log-check/leaf-set.ts'
-import { LookupCheck } from '../../src/store/log-check/lookup-check.ts'
-import { NewestKeys } from '../../src/store/log-check/newest-keys.ts'
-import { LookupIndex } from '../../src/store/lookup-index.ts'
-import { formatBundle } from '../support/tiles.ts'
+import { Findings } from '../../../src/keyserver/check/fault.ts'
+import { LeafSet } from '../../../src/keyserver/check/leaf-set.ts'
+import { LookupCheck } from '../../../src/keyserver/check/lookup-check.ts'
+import { NewestKeys } from '../../../src/keyserver/check/newest-keys.ts'
+import { LookupIndex } from '../../../src/keyserver/lookup-index.ts'
+import { formatEntry } from '../../../src/log/entry.ts'
+import { indexKey } from '../../../src/store/engine/keys.ts'
+import { formatBundle } from '../../support/tiles.ts'
 
 /** As many as fill a node; all of their hashes begin with 8, the eighth partition to be written down. */
 const CROWD = 1_200

@@ -1,9 +1,9 @@
 /** The table of newest keys against a plain Map, through growth and reuse. */
 
 import t from 'tap'
-import { NewestKeys } from '../../src/store/log-check/newest-keys.ts'
-import { seedOf } from '../support/seed.ts'
-import { SeededRandom } from '../support/world.ts'
+import { NewestKeys } from '../../../src/keyserver/check/newest-keys.ts'
+import { seedOf } from '../../support/seed.ts'
+import { SeededRandom } from '../../support/world.ts'
 
 t.test('it answers as a Map does, however full it is', async t => {
   const seed = seedOf()

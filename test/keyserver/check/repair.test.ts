@@ -1,11 +1,11 @@
 /** The repair of a stored log: what is derived from entries is made anew, what is not is left alone. */
 
 import t from 'tap'
-import { reasonAgainstRepair, repairLog } from '../../src/store/log-repair.ts'
-import { LOG_TABLES, LogStore } from '../../src/store/log-store.ts'
-import { brokenOf, check, mixedKeys, namesOf, storeLog } from '../support/checked-log.ts'
-import { nameOfKey, type TableName } from '../support/damage.ts'
-import { faultsOfStore, freshKeys, LogWriter } from '../support/stored-log.ts'
+import { reasonAgainstRepair, repairLog } from '../../../src/keyserver/check/repair.ts'
+import { LOG_TABLES, LogStore } from '../../../src/keyserver/log-store.ts'
+import { brokenOf, check, mixedKeys, namesOf, storeLog } from '../../support/checked-log.ts'
+import { nameOfKey, type TableName } from '../../support/damage.ts'
+import { faultsOfStore, freshKeys, LogWriter } from '../../support/stored-log.ts'
 
 t.test('a repair derives every table but the entries, and a log goes on from it', async t => {
   const { database, tables, log } = await storeLog(t, mixedKeys(2_560), 512)

@@ -2,9 +2,9 @@
 import fc from 'fast-check'
 import t from 'tap'
 
-import { VrfCache } from '../../src/log/vrf-cache.ts'
-import type { VrfResult } from '../../src/log/vrf-job.ts'
-import { seedOf } from '../support/seed.ts'
+import { VrfCache } from '../../../src/keyserver/vrf/vrf-cache.ts'
+import type { VrfResult } from '../../../src/keyserver/vrf/vrf-job.ts'
+import { seedOf } from '../../support/seed.ts'
 
 const UINT64_MAX = 2n ** 64n - 1n
 const seed = seedOf()

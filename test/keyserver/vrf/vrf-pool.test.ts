@@ -5,11 +5,10 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { Worker } from 'node:worker_threads'
 import t, { type Test } from 'tap'
-
-import { hashVrf, proveVrf, verifyVrf, vrfInput, vrfPublicKey } from '../../src/log/vrf.ts'
-import { VrfPool, type VrfPoolOptions } from '../../src/log/vrf-pool.ts'
-import { type StartWorker, startVrfWorker } from '../../src/log/vrf-thread.ts'
-import { builtProgram } from '../support/programs.ts'
+import { VrfPool, type VrfPoolOptions } from '../../../src/keyserver/vrf/vrf-pool.ts'
+import { type StartWorker, startVrfWorker } from '../../../src/keyserver/vrf/vrf-thread.ts'
+import { hashVrf, proveVrf, verifyVrf, vrfInput, vrfPublicKey } from '../../../src/log/vrf.ts'
+import { builtProgram } from '../../support/programs.ts'
 
 const UINT64_MAX = 2n ** 64n - 1n
 const secret = Uint8Array.from({ length: 32 }, (_, index) => (index < 31 ? index + 1 : 0))
@@ -269,7 +268,7 @@ t.test('a closed pool refuses requests and closes again without complaint', asyn
 })
 
 t.test('a pool holds its process up for an answer and no longer', async t => {
-  const pool = builtProgram('src/log/vrf-pool')
+  const pool = builtProgram('src/keyserver/vrf/vrf-pool')
   const start = `import { VrfPool } from ${JSON.stringify(pool)}
     const pool = await VrfPool.start({ secret: new Uint8Array(32).fill(1), threads: 2, cacheEntriesMax: 1, queueMax: 1 })\n`
   const folder = t.testdir({

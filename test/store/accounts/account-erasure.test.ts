@@ -1,10 +1,10 @@
 import t, { type Test } from 'tap'
-import type { UserId } from '../../src/domain/ids.ts'
-import { AccountErasure, type EraseOf } from '../../src/store/account-erasure.ts'
-import { AccountLetters } from '../../src/store/account-letters.ts'
-import { AppleConsents } from '../../src/store/apple-consents.ts'
-import { LoginMethods } from '../../src/store/login-methods.ts'
-import { newDevice, newSession, newUser, openWorld } from '../support/application.ts'
+import type { UserId } from '../../../src/domain/ids.ts'
+import { AccountErasure, type EraseOf } from '../../../src/store/accounts/account-erasure.ts'
+import { AccountLetters } from '../../../src/store/accounts/account-letters.ts'
+import { AppleConsents } from '../../../src/store/accounts/apple-consents.ts'
+import { LoginMethods } from '../../../src/store/accounts/login-methods.ts'
+import { newDevice, newSession, newUser, openWorld } from '../../support/application.ts'
 
 const DAY_MS = 86_400_000
 

@@ -1,11 +1,11 @@
 /** Letters about an account: to whom they go, and what those by SMS cost. */
 
 import t, { type Test } from 'tap'
-import type { Address } from '../../src/domain/challenge.ts'
-import type { MethodId } from '../../src/domain/ids.ts'
-import { AccountLetters } from '../../src/store/account-letters.ts'
-import { SmsBudget } from '../../src/store/sms-budget.ts'
-import { newUser, openWorld } from '../support/application.ts'
+import type { Address } from '../../../src/domain/accounts/challenge.ts'
+import type { MethodId } from '../../../src/domain/ids.ts'
+import { AccountLetters } from '../../../src/store/accounts/account-letters.ts'
+import { SmsBudget } from '../../../src/store/accounts/sms-budget.ts'
+import { newUser, openWorld } from '../../support/application.ts'
 
 const LETTER = { kind: 'primary-method-changed' } as const
 const PHONES = ['+84912345601', '+84912345602', '+15550100']

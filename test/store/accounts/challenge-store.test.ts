@@ -4,16 +4,20 @@ import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import type { Address, ChallengePurpose } from '../../src/domain/challenge.ts'
-import type { UserId } from '../../src/domain/ids.ts'
-import type { Asker } from '../../src/domain/known-sign-in.ts'
-import type { Outgoing } from '../../src/domain/outgoing.ts'
-import { deriveSecrets } from '../../src/domain/secrets.ts'
-import { AccountStore } from '../../src/store/account-store.ts'
-import { type ChallengeReply, ChallengeStore, type Confirmation } from '../../src/store/challenge-store.ts'
-import { Database } from '../../src/store/database.ts'
-import { Expiries } from '../../src/store/expiries.ts'
-import { OutboxStore } from '../../src/store/outbox-store.ts'
+import type { Address, ChallengePurpose } from '../../../src/domain/accounts/challenge.ts'
+import type { Asker } from '../../../src/domain/accounts/known-sign-in.ts'
+import type { UserId } from '../../../src/domain/ids.ts'
+import type { Outgoing } from '../../../src/domain/messages/outgoing.ts'
+import { deriveSecrets } from '../../../src/domain/secrets.ts'
+import { AccountStore } from '../../../src/store/accounts/account-store.ts'
+import {
+  type ChallengeReply,
+  ChallengeStore,
+  type Confirmation,
+} from '../../../src/store/accounts/challenge-store.ts'
+import { Database } from '../../../src/store/engine/database.ts'
+import { Expiries } from '../../../src/store/engine/expiries.ts'
+import { OutboxStore } from '../../../src/store/messages/outbox-store.ts'
 
 const START_MS = Date.UTC(2026, 0, 1)
 const ANN: Address = { kind: 'email', key: 'ann@example.org', shown: 'Ann@example.org' }

@@ -1,11 +1,11 @@
 /** A guess that is spread over networks and addresses: seen as a whole, slowed for strangers, for nobody who is known. */
 
 import t, { type Test } from 'tap'
-import type { Address } from '../../src/domain/challenge.ts'
-import { SignalError } from '../../src/errors.ts'
-import { ChallengeStore } from '../../src/store/challenge-store.ts'
-import type { CodeTry } from '../../src/store/guess-watch.ts'
-import { newUser, openWorld } from '../support/application.ts'
+import type { Address } from '../../../src/domain/accounts/challenge.ts'
+import { SignalError } from '../../../src/errors.ts'
+import { ChallengeStore } from '../../../src/store/accounts/challenge-store.ts'
+import type { CodeTry } from '../../../src/store/accounts/guess-watch.ts'
+import { newUser, openWorld } from '../../support/application.ts'
 
 const HOUR_MS = 3_600_000
 const START_MS = Date.UTC(2026, 0, 1)

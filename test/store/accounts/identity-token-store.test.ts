@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import t, { type Test } from 'tap'
-import { deriveSecrets } from '../../src/domain/secrets.ts'
-import { Database } from '../../src/store/database.ts'
-import { Expiries } from '../../src/store/expiries.ts'
-import { IdentityTokenStore } from '../../src/store/identity-token-store.ts'
+import { deriveSecrets } from '../../../src/domain/secrets.ts'
+import { IdentityTokenStore } from '../../../src/store/accounts/identity-token-store.ts'
+import { Database } from '../../../src/store/engine/database.ts'
+import { Expiries } from '../../../src/store/engine/expiries.ts'
 
 const tokenDigest = 'ab'.repeat(32)
 const secrets = deriveSecrets(Buffer.alloc(32, 7))

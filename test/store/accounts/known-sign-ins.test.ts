@@ -4,9 +4,9 @@ import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import type { Address } from '../../src/domain/challenge.ts'
-import { formatRefreshToken } from '../../src/domain/token.ts'
-import { newSession, newUser, openWorld } from '../support/application.ts'
+import type { Address } from '../../../src/domain/accounts/challenge.ts'
+import { formatRefreshToken } from '../../../src/domain/accounts/token.ts'
+import { newSession, newUser, openWorld } from '../../support/application.ts'
 
 const DAY_MS = 86_400_000
 const ANN: Address = { kind: 'email', key: 'ann@example.org', shown: 'ann@example.org' }

@@ -1,9 +1,9 @@
 import t, { type Test } from 'tap'
-import type { SocialIdentity } from '../../src/domain/challenge.ts'
-import { AccountLetters } from '../../src/store/account-letters.ts'
-import { AppleConsents } from '../../src/store/apple-consents.ts'
-import { LoginMethods } from '../../src/store/login-methods.ts'
-import { newDevice, newUser, openWorld, type TestWorld } from '../support/application.ts'
+import type { SocialIdentity } from '../../../src/domain/accounts/challenge.ts'
+import { AccountLetters } from '../../../src/store/accounts/account-letters.ts'
+import { AppleConsents } from '../../../src/store/accounts/apple-consents.ts'
+import { LoginMethods } from '../../../src/store/accounts/login-methods.ts'
+import { newDevice, newUser, openWorld, type TestWorld } from '../../support/application.ts'
 
 function open(t: Test) {
   const world = openWorld(t.testdir())

@@ -6,14 +6,14 @@
 
 import { randomBytes } from 'node:crypto'
 import t, { type Test } from 'tap'
-import type { Address, ChallengePurpose } from '../../src/domain/challenge.ts'
-import type { MethodId, UserId } from '../../src/domain/ids.ts'
-import type { Outgoing } from '../../src/domain/outgoing.ts'
-import { formatRefreshToken } from '../../src/domain/token.ts'
-import { SignalError } from '../../src/errors.ts'
-import { ChallengeStore } from '../../src/store/challenge-store.ts'
-import { SmsBudget, type SmsStop } from '../../src/store/sms-budget.ts'
-import { newUser, openWorld } from '../support/application.ts'
+import type { Address, ChallengePurpose } from '../../../src/domain/accounts/challenge.ts'
+import { formatRefreshToken } from '../../../src/domain/accounts/token.ts'
+import type { MethodId, UserId } from '../../../src/domain/ids.ts'
+import type { Outgoing } from '../../../src/domain/messages/outgoing.ts'
+import { SignalError } from '../../../src/errors.ts'
+import { ChallengeStore } from '../../../src/store/accounts/challenge-store.ts'
+import { SmsBudget, type SmsStop } from '../../../src/store/accounts/sms-budget.ts'
+import { newUser, openWorld } from '../../support/application.ts'
 
 const HOUR_MS = 3_600_000
 const WEEK_MS = 7 * 24 * HOUR_MS

@@ -1,11 +1,11 @@
 /** Session rows: found by user, bound, revoked for a while, gone when their time is over, the same after a restart. */
 
 import t, { type Test } from 'tap'
-import type { DeviceId, UserId } from '../../src/domain/ids.ts'
-import type { Session } from '../../src/domain/session.ts'
-import { Database } from '../../src/store/database.ts'
-import { Expiries } from '../../src/store/expiries.ts'
-import { SessionStore } from '../../src/store/session-store.ts'
+import type { Session } from '../../../src/domain/accounts/session.ts'
+import type { DeviceId, UserId } from '../../../src/domain/ids.ts'
+import { SessionStore } from '../../../src/store/accounts/session-store.ts'
+import { Database } from '../../../src/store/engine/database.ts'
+import { Expiries } from '../../../src/store/engine/expiries.ts'
 
 const NOW_MS = Date.UTC(2026, 0, 1)
 const DAY_MS = 86_400_000

@@ -2,17 +2,17 @@
 
 import { randomBytes } from 'node:crypto'
 import t, { type Test } from 'tap'
-import { DEFAULT_SETTINGS } from '../../src/domain/account.ts'
-import type { Address } from '../../src/domain/challenge.ts'
-import type { MethodId, UserId } from '../../src/domain/ids.ts'
-import type { Outgoing } from '../../src/domain/outgoing.ts'
-import { deriveSecrets } from '../../src/domain/secrets.ts'
-import { AccountStore } from '../../src/store/account-store.ts'
-import { ChallengeStore } from '../../src/store/challenge-store.ts'
-import { CodeSender } from '../../src/store/code-sender.ts'
-import { Database } from '../../src/store/database.ts'
-import { Expiries } from '../../src/store/expiries.ts'
-import { SmsBudget, type SmsStop } from '../../src/store/sms-budget.ts'
+import { DEFAULT_SETTINGS } from '../../../src/domain/accounts/account.ts'
+import type { Address } from '../../../src/domain/accounts/challenge.ts'
+import type { MethodId, UserId } from '../../../src/domain/ids.ts'
+import type { Outgoing } from '../../../src/domain/messages/outgoing.ts'
+import { deriveSecrets } from '../../../src/domain/secrets.ts'
+import { AccountStore } from '../../../src/store/accounts/account-store.ts'
+import { ChallengeStore } from '../../../src/store/accounts/challenge-store.ts'
+import { CodeSender } from '../../../src/store/accounts/code-sender.ts'
+import { SmsBudget, type SmsStop } from '../../../src/store/accounts/sms-budget.ts'
+import { Database } from '../../../src/store/engine/database.ts'
+import { Expiries } from '../../../src/store/engine/expiries.ts'
 
 const START_MS = Date.UTC(2026, 0, 1)
 const MINUTE_MS = 60_000

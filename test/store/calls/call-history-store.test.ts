@@ -1,12 +1,12 @@
 /** Call history on a real store: order, pages, bounds, the figure of missed calls, and a long random run. */
 
 import t, { type Test } from 'tap'
-import type { CallHistoryRow } from '../../src/domain/call-history.ts'
-import type { CallId, UserId } from '../../src/domain/ids.ts'
-import { CallHistoryStore } from '../../src/store/call-history-store.ts'
-import { Database } from '../../src/store/database.ts'
-import { Expiries } from '../../src/store/expiries.ts'
-import { randomFrom, seedOf } from '../support/seed.ts'
+import type { CallHistoryRow } from '../../../src/domain/calls/call-history.ts'
+import type { CallId, UserId } from '../../../src/domain/ids.ts'
+import { CallHistoryStore } from '../../../src/store/calls/call-history-store.ts'
+import { Database } from '../../../src/store/engine/database.ts'
+import { Expiries } from '../../../src/store/engine/expiries.ts'
+import { randomFrom, seedOf } from '../../support/seed.ts'
 
 const [ANN, BOB] = [5_000_000_001n as UserId, 5_000_000_002n as UserId]
 const DAY_MS = 86_400_000

@@ -1,10 +1,10 @@
 /** Who is in which live call, and whose room is taken. */
 
 import t from 'tap'
-import type { Call, CallStatus, Participant, ParticipantState } from '../../src/domain/call.ts'
-import type { CallId, DeviceId, UserId } from '../../src/domain/ids.ts'
-import { CallIndex } from '../../src/store/call-index.ts'
-import { CallHouse } from '../support/call-house.ts'
+import type { Call, CallStatus, Participant, ParticipantState } from '../../../src/domain/calls/call.ts'
+import type { CallId, DeviceId, UserId } from '../../../src/domain/ids.ts'
+import { CallIndex } from '../../../src/store/calls/call-index.ts'
+import { CallHouse } from '../../support/call-house.ts'
 
 const [ANN, BOB, EVE] = [1n, 2n, 3n] as [UserId, UserId, UserId]
 const [ONE, TWO] = [1001n, 1002n] as [CallId, CallId]

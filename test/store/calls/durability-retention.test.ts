@@ -6,14 +6,14 @@
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import type { Call } from '../../src/domain/call.ts'
-import type { CallActor, CallCommand, CallFacts } from '../../src/domain/call-command.ts'
-import { decide } from '../../src/domain/call-decision.ts'
-import { type CallId, newId, type UserId } from '../../src/domain/ids.ts'
-import { CallHistoryStore } from '../../src/store/call-history-store.ts'
-import { CallStore, type KeptReply } from '../../src/store/call-store.ts'
-import { newDevice, newUser, openWorld } from '../support/application.ts'
-import { newCallKey } from '../support/call-people.ts'
+import type { Call } from '../../../src/domain/calls/call.ts'
+import type { CallActor, CallCommand, CallFacts } from '../../../src/domain/calls/call-command.ts'
+import { decide } from '../../../src/domain/calls/call-decision.ts'
+import { type CallId, newId, type UserId } from '../../../src/domain/ids.ts'
+import { CallHistoryStore } from '../../../src/store/calls/call-history-store.ts'
+import { CallStore, type KeptReply } from '../../../src/store/calls/call-store.ts'
+import { newDevice, newUser, openWorld } from '../../support/application.ts'
+import { newCallKey } from '../../support/call-people.ts'
 
 const CALLS_PER_DAY = Number(process.env.CALLSIGN_CALLS_PER_DAY ?? 1_200)
 const DAY_MS = 86_400_000

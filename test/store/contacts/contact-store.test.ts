@@ -8,11 +8,11 @@ import {
   INCOMING_MAX,
   OUTGOING_MAX,
   type RequestRoute,
-} from '../../src/domain/friend-request.ts'
-import { newId, type RequestId, type UserId } from '../../src/domain/ids.ts'
-import { askById, type ContactHouse, openContacts, people } from '../support/contact-house.ts'
-import { ContactModel } from '../support/contact-model.ts'
-import { randomFrom, seedOf } from '../support/seed.ts'
+} from '../../../src/domain/contacts/friend-request.ts'
+import { newId, type RequestId, type UserId } from '../../../src/domain/ids.ts'
+import { askById, type ContactHouse, openContacts, people } from '../../support/contact-house.ts'
+import { ContactModel } from '../../support/contact-model.ts'
+import { randomFrom, seedOf } from '../../support/seed.ts'
 
 const DAY_MS = 86_400_000
 const ALL = { limit: 1_000 }

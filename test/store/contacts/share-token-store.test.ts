@@ -1,12 +1,12 @@
 /** Share tokens on a real store: what is kept of them, how they end, what is forgotten. */
 
 import t, { type Test } from 'tap'
-import type { TokenId, UserId } from '../../src/domain/ids.ts'
-import { deriveSecrets } from '../../src/domain/secrets.ts'
-import { Database } from '../../src/store/database.ts'
-import { Expiries } from '../../src/store/expiries.ts'
-import { IdLists } from '../../src/store/id-lists.ts'
-import { isLive, ShareTokenStore } from '../../src/store/share-token-store.ts'
+import type { TokenId, UserId } from '../../../src/domain/ids.ts'
+import { deriveSecrets } from '../../../src/domain/secrets.ts'
+import { isLive, ShareTokenStore } from '../../../src/store/contacts/share-token-store.ts'
+import { Database } from '../../../src/store/engine/database.ts'
+import { Expiries } from '../../../src/store/engine/expiries.ts'
+import { IdLists } from '../../../src/store/engine/id-lists.ts'
 
 const NOW = 1_800_000_000_000
 const DAY_MS = 86_400_000

@@ -1,10 +1,10 @@
 /** The tables of devices on a real store: what is active, whose keys and push tokens are, what erasure leaves. */
 
 import t, { type Test } from 'tap'
-import type { Device, PendingDevice, PushTokens } from '../../src/domain/device.ts'
-import type { DeviceId, UserId } from '../../src/domain/ids.ts'
-import { Database } from '../../src/store/database.ts'
-import { DeviceStore } from '../../src/store/device-store.ts'
+import type { Device, PendingDevice, PushTokens } from '../../../src/domain/devices/device.ts'
+import type { DeviceId, UserId } from '../../../src/domain/ids.ts'
+import { DeviceStore } from '../../../src/store/devices/device-store.ts'
+import { Database } from '../../../src/store/engine/database.ts'
 
 const [ANN, BOB] = [5_000_000_001n as UserId, 5_000_000_002n as UserId]
 const PUSH = { apnsToken: 'aa', apnsVoipToken: 'bb', fcmToken: 'cc', registeredAtMs: 1_000 }

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { BoundedCache } from '../../src/store/bounded-cache.ts'
-import { checkProperty } from '../support/property.ts'
+import { BoundedCache } from '../../../src/store/engine/bounded-cache.ts'
+import { checkProperty } from '../../support/property.ts'
 
 const ENTRIES_MAX = 8
 const key = fc.nat(19)

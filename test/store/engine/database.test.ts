@@ -7,12 +7,12 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setImmediate } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import type { Happening } from '../../src/domain/happening.ts'
-import { SignalError } from '../../src/errors.ts'
-import { type BytesTable, Database } from '../../src/store/database.ts'
-import { bytesTable, recordTable, textKeyTable } from '../../src/store/engine/store.ts'
-import { hasRoom, isEchoOfFailedCommit, isOutOfSpace } from '../../src/store/write-failure.ts'
-import { builtProgram, spawnBound } from '../support/programs.ts'
+import type { Happening } from '../../../src/domain/happening.ts'
+import { SignalError } from '../../../src/errors.ts'
+import { type BytesTable, Database } from '../../../src/store/engine/database.ts'
+import { bytesTable, recordTable, textKeyTable } from '../../../src/store/engine/store.ts'
+import { hasRoom, isEchoOfFailedCommit, isOutOfSpace } from '../../../src/store/engine/write-failure.ts'
+import { builtProgram, spawnBound } from '../../support/programs.ts'
 
 function openStore(t: Test, folder = t.testdir()): Database {
   const database = Database.open(folder)
@@ -169,7 +169,7 @@ t.test('a failed write is told from a full disk by trying whether the disk takes
   const store = join(folder, 'store')
   t.ok(hasRoom(store))
   t.same(readdirSync(store).sort(), ['data.mdb', 'lock.mdb'], 'nothing is left behind')
-  const program = builtProgram('src/store/write-failure')
+  const program = builtProgram('src/store/engine/write-failure')
   const look = `const { hasRoom } = await import('${program}'); console.log(hasRoom('${store}'))`
   const limited = ['-c', 'ulimit -f 100; exec "$@"', '-', process.execPath, '-e', look]
   t.equal(String(execFileSync('bash', limited)), 'false\n')

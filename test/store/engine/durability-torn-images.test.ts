@@ -6,16 +6,16 @@
 
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { cannotTrace } from '../support/disk-trace.ts'
-import type { LmdbFault } from '../support/forced-lmdb.ts'
-import { randomFrom, seedOf } from '../support/seed.ts'
+import { cannotTrace } from '../../support/disk-trace.ts'
+import type { LmdbFault } from '../../support/forced-lmdb.ts'
+import { randomFrom, seedOf } from '../../support/seed.ts'
 import {
   ImageReader,
   type Recording,
   recordWriter,
   type TornImage,
   tornImages,
-} from '../support/torn-image.ts'
+} from '../../support/torn-image.ts'
 
 const IMAGES = Number(process.env.CALLSIGN_TORN_IMAGES ?? 200)
 const STEPS = 60

@@ -2,12 +2,12 @@
 
 import { randomBytes } from 'node:crypto'
 import t, { type Test } from 'tap'
-import type { Errand } from '../../src/domain/errand.ts'
-import type { RequestId } from '../../src/domain/ids.ts'
-import { deriveSecrets } from '../../src/domain/secrets.ts'
-import { Database } from '../../src/store/database.ts'
-import { Errands } from '../../src/store/errands.ts'
-import { Expiries } from '../../src/store/expiries.ts'
+import type { Errand } from '../../../src/domain/contacts/errand.ts'
+import type { RequestId } from '../../../src/domain/ids.ts'
+import { deriveSecrets } from '../../../src/domain/secrets.ts'
+import { Database } from '../../../src/store/engine/database.ts'
+import { Errands } from '../../../src/store/engine/errands.ts'
+import { Expiries } from '../../../src/store/engine/expiries.ts'
 
 function open(t: Test, folder = t.testdir(), secretByte = 1) {
   const database = Database.open(folder)

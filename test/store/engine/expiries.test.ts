@@ -3,9 +3,9 @@
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { Database } from '../../src/store/database.ts'
-import { EXPIRY, Expiries } from '../../src/store/expiries.ts'
-import { idInKey, idsKey } from '../../src/store/keys.ts'
+import { Database } from '../../../src/store/engine/database.ts'
+import { EXPIRY, Expiries } from '../../../src/store/engine/expiries.ts'
+import { idInKey, idsKey } from '../../../src/store/engine/keys.ts'
 
 const KIND = EXPIRY.session
 

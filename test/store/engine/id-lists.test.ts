@@ -1,8 +1,8 @@
 /** Lists of ids: order, pages, counts. */
 
 import t, { type Test } from 'tap'
-import { Database } from '../../src/store/database.ts'
-import { IdLists, LIST, type ListEntry } from '../../src/store/id-lists.ts'
+import { Database } from '../../../src/store/engine/database.ts'
+import { IdLists, LIST, type ListEntry } from '../../../src/store/engine/id-lists.ts'
 
 async function openLists(t: Test, entries: readonly ListEntry[]) {
   const database = Database.open(t.testdir())

@@ -4,10 +4,10 @@ import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { deriveSecrets } from '../../src/domain/secrets.ts'
-import { Database } from '../../src/store/database.ts'
-import { Expiries } from '../../src/store/expiries.ts'
-import { IdempotencyStore } from '../../src/store/idempotency-store.ts'
+import { deriveSecrets } from '../../../src/domain/secrets.ts'
+import { Database } from '../../../src/store/engine/database.ts'
+import { Expiries } from '../../../src/store/engine/expiries.ts'
+import { IdempotencyStore } from '../../../src/store/engine/idempotency-store.ts'
 
 const REQUEST = { scope: 'createThing 7', key: 'k1', body: Buffer.from('{"a":1}') }
 const DAY_MS = 86_400_000

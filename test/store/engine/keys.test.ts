@@ -2,9 +2,9 @@
 
 import fc from 'fast-check'
 import t from 'tap'
-import { idInKey, idsKey, keyBehind, timeBytes } from '../../src/store/keys.ts'
-import { toHex } from '../support/bytes.ts'
-import { checkProperty } from '../support/property.ts'
+import { idInKey, idsKey, keyBehind, timeBytes } from '../../../src/store/engine/keys.ts'
+import { toHex } from '../../support/bytes.ts'
+import { checkProperty } from '../../support/property.ts'
 
 const uint64 = fc.bigInt({ min: 0n, max: 2n ** 64n - 1n })
 

@@ -1,9 +1,9 @@
 /** Rates that survive a restart: several at once, their rows gone when nothing is counted any more. */
 
 import t, { type Test } from 'tap'
-import { Database } from '../../src/store/database.ts'
-import { Expiries } from '../../src/store/expiries.ts'
-import { RateStore } from '../../src/store/rate-store.ts'
+import { Database } from '../../../src/store/engine/database.ts'
+import { Expiries } from '../../../src/store/engine/expiries.ts'
+import { RateStore } from '../../../src/store/engine/rate-store.ts'
 
 const HOUR = { count: 20, perMs: 3_600_000, burst: 20 }
 const DAY = { count: 50, perMs: 86_400_000, burst: 50 }

@@ -2,13 +2,13 @@
 
 import { randomBytes } from 'node:crypto'
 import t, { type Test } from 'tap'
-import type { DeviceId, UserId } from '../../src/domain/ids.ts'
-import { deriveSecrets } from '../../src/domain/secrets.ts'
-import { SignalError } from '../../src/errors.ts'
-import { Database } from '../../src/store/database.ts'
-import { DeviceInbox } from '../../src/store/device-inbox.ts'
-import { Expiries } from '../../src/store/expiries.ts'
-import { InboxStore } from '../../src/store/inbox-store.ts'
+import type { DeviceId, UserId } from '../../../src/domain/ids.ts'
+import { deriveSecrets } from '../../../src/domain/secrets.ts'
+import { SignalError } from '../../../src/errors.ts'
+import { Database } from '../../../src/store/engine/database.ts'
+import { Expiries } from '../../../src/store/engine/expiries.ts'
+import { DeviceInbox } from '../../../src/store/messages/device-inbox.ts'
+import { InboxStore } from '../../../src/store/messages/inbox-store.ts'
 
 const [ANN, PHONE, TABLET] = [1n as UserId, 2n as DeviceId, 3n as DeviceId]
 

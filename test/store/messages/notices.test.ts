@@ -1,12 +1,12 @@
 /** What devices are told: by their inbox in any case, by push where contract 6 says so. */
 
 import t, { type Test } from 'tap'
-import type { CallNoticeBody } from '../../src/domain/call-notice.ts'
-import type { Device } from '../../src/domain/device.ts'
-import type { CallId, DeviceId, UserId } from '../../src/domain/ids.ts'
-import type { Notice, NoticeBody } from '../../src/domain/notice.ts'
-import { type DeviceNotice, Notices } from '../../src/store/notices.ts'
-import { newDevice, newUser, openWorld } from '../support/application.ts'
+import type { CallNoticeBody } from '../../../src/domain/calls/call-notice.ts'
+import type { Device } from '../../../src/domain/devices/device.ts'
+import type { CallId, DeviceId, UserId } from '../../../src/domain/ids.ts'
+import type { Notice, NoticeBody } from '../../../src/domain/messages/notice.ts'
+import { type DeviceNotice, Notices } from '../../../src/store/messages/notices.ts'
+import { newDevice, newUser, openWorld } from '../../support/application.ts'
 
 const CALL = 8_000_000_001n as CallId
 const CALLER = { callerId: 5_000_000_009n as UserId, callerName: 'Bob', isVideo: true }
