@@ -4,14 +4,14 @@
  */
 
 import { SignalError } from '../../errors.ts'
-import type { Database } from '../../store/engine/database.ts'
 import type { IdempotentRequest } from '../../store/engine/idempotency-store.ts'
+import type { Change, Store } from '../../store/engine/store.ts'
 import type { HttpRequest } from '../../transport/http.ts'
 import type { Caller } from '../accounts/authentication.ts'
 import type { Operation, Reply } from './operation.ts'
 
 export interface IdempotenceWorld {
-  readonly database: Pick<Database, 'commit'>
+  readonly database: Pick<Store, 'change'>
   readonly idempotency: {
     find(request: IdempotentRequest): string | undefined
     keep(request: IdempotentRequest, reply: string, nowMs: number): void
@@ -59,17 +59,21 @@ export class Idempotence {
   }
 
   /** `Call.commit`. */
-  commit(write: () => Reply, request: IdempotentRequest | undefined, nowMs: number): Promise<Reply> {
+  commit(
+    write: (change: Change) => Reply,
+    request: IdempotentRequest | undefined,
+    nowMs: number,
+  ): Promise<Reply> {
     const { database, idempotency } = this.#world
-    if (request === undefined) return database.commit(write)
-    return database.commit(() => {
+    if (request === undefined) return database.change(write, nowMs)
+    return database.change(change => {
       const kept = this.kept(request)
       if (kept !== undefined) return kept
-      const { status, body } = write()
+      const { status, body } = write(change)
       const reply = body === undefined ? { status } : { status, body: this.#bodyText(body) }
       idempotency.keep(request, JSON.stringify(reply), nowMs)
       return reply
-    })
+    }, nowMs)
   }
 
   /** `Call.askOnce`. */

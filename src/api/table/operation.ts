@@ -8,6 +8,7 @@ import { type DeviceId, parseUint64 } from '../../domain/ids.ts'
 import type { RateName } from '../../domain/rates.ts'
 import type { ErrorCode } from '../../errors.ts'
 import type { IdempotentRequest } from '../../store/engine/idempotency-store.ts'
+import type { Change } from '../../store/engine/store.ts'
 import type { HttpRoute } from '../../transport/http.ts'
 import type { Caller } from '../accounts/authentication.ts'
 
@@ -48,10 +49,10 @@ export interface Call<Body, Query, A extends Access> {
   readonly network: string
   readonly nowMs: number
   /**
-   * Runs `write` in one transaction and resolves with the reply it returned once that is durable. Where the request has
-   * an `Idempotency-Key`, the reply is kept in the same transaction, and a repeated request gets the kept one instead.
+   * Runs `write` in one change at `nowMs` and resolves with its reply once that is durable. Where the request has
+   * an `Idempotency-Key`, the reply is kept in the same change, and a repeated request gets the kept one instead.
    */
-  commit(write: () => Reply): Promise<Reply>
+  commit(write: (change: Change) => Reply): Promise<Reply>
   /**
    * The same where somebody else commits. Requests with one `Idempotency-Key` are asked one after the other, and what
    * has a kept reply is not asked again. `ask` is handed what the reply is to be kept under, in the transaction of what
