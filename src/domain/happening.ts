@@ -1,6 +1,6 @@
 /**
- * What has happened, as data: a change of the store says it, and those who subscribed hear it once the change is durable,
- * in the order of the changes. What must leave for the outside world is a row of the outbox instead.
+ * Facts about the store's changes, as data: a change reports them, and subscribers receive them once it is durable,
+ * in the order of the changes. Messages to the outside world are rows of the outbox instead.
  */
 
 import type { DeviceId, UserId } from './ids.ts'

@@ -1,6 +1,6 @@
 /**
- * Every rate of contract 8 by its name, each a token bucket; `CALLSIGN_RATES` changes their counts. What each counts by
- * stands with what it limits. Codes and SMS have rules of their own (`code-counts.ts`, `sms-budget.ts`).
+ * Every rate of contract 8 by its name, each a token bucket; `CALLSIGN_RATES` changes their counts. The limited
+ * operation says what it counts by. Codes and SMS have rules of their own (`code-counts.ts`, `sms-budget.ts`).
  */
 
 import type { BucketRate } from './token-bucket.ts'
@@ -43,7 +43,7 @@ export const USUAL_RATES = {
   'request-rejoin': rate(6, MINUTE_MS),
   credentials: rate(30, 10 * MINUTE_MS),
   'public-keys': rate(120, MINUTE_MS),
-  /** Ids of people whose keys the asker may not read, or of nobody. */
+  /** Ids of users that the asker may not read, or that do not exist. */
   'public-keys-unavailable': rate(600, HOUR_MS),
   'register-device': rate(10, DAY_MS),
   /** Everything that changes a profile. */

@@ -34,7 +34,7 @@ export function deriveSecrets(secret: Uint8Array): Secrets {
   }
 }
 
-/** `iv` (12 bytes, never used twice) ‖ ciphertext ‖ tag (16 bytes). What is sealed opens only as the same `use`. */
+/** `iv` (12 bytes, never used twice) ‖ ciphertext ‖ tag (16 bytes). Opens only with the same `use`. */
 export function seal(key: KeyObject, use: string, iv: Uint8Array, plain: Uint8Array): Uint8Array {
   const cipher = createCipheriv('aes-256-gcm', key, iv).setAAD(Buffer.from(use))
   return Buffer.concat([iv, cipher.update(plain), cipher.final(), cipher.getAuthTag()])

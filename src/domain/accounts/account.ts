@@ -13,7 +13,7 @@ export interface User {
   readonly createdAtMs: number
   readonly settings: UserSettings
   readonly primaryMethodId: MethodId
-  /** Of texts to the user, as the client last asked for it: an RFC 4647 range list. */
+  /** Language of texts to the user, as the client last asked for it: an RFC 4647 range list. */
   readonly acceptLanguage: string
   /** When the account will be erased, if its user asked for it and does not sign in before. */
   readonly erasesAtMs?: number
@@ -40,7 +40,7 @@ export interface SocialMethod extends LoginMethodBase {
   readonly provider: string
   readonly issuer: string
   readonly subject: string
-  /** The address that the provider named, for the eye only: it finds nobody and nothing is sent to it. */
+  /** The address that the provider named, for display only: searches ignore it and no message goes to it. */
   readonly shown?: string
   /** Apple's refresh token, sealed, and the client it was issued to: account deletion revokes it. */
   readonly sealedRefreshToken?: Uint8Array
@@ -55,12 +55,12 @@ export const DEFAULT_SETTINGS: UserSettings = {
   callsFromContactsOnly: true,
 }
 
-/** Whether somebody who is no contact may ring the user, and read their keys to do so. */
+/** Whether a stranger may ring the user, and read their keys to do so. */
 export function takesCallsFromStrangers({ settings, erasesAtMs }: User): boolean {
   return !settings.callsFromContactsOnly && erasesAtMs === undefined
 }
 
-/** What names one sign-in method among all accounts: an address, or issuer and subject, never a provider's email. */
+/** Identifies one sign-in method among all accounts: an address, or issuer and subject, never a provider's email. */
 export function identifierOf(
   method: Pick<AddressMethod, 'kind' | 'key'> | Pick<SocialMethod, 'kind' | 'issuer' | 'subject'>,
 ): string {

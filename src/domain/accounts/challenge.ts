@@ -1,17 +1,17 @@
 /**
- * Challenges and the codes behind them (contract 2.2, 2.4). A code was sent to an address for one purpose; up to three
- * challenges refer to it, each known only to whoever asked for it and each with five tries of its own. So one who only
- * knows an address gets challenges beside the owner's, which he can neither read nor use up.
+ * Challenges and the codes behind them (contract 2.2, 2.4). A code was sent to an address for one purpose; up to
+ * three challenges refer to it, each known only to its asker and each with five tries of its own. So an attacker who
+ * knows an address gets challenges beside the owner's, but can neither read nor use up the owner's.
  *
- * Which of the challenges goes when a fourth is asked for: one of the same kind of asker, so strangers displace nobody
- * whom the account knows. A network that holds some loses one of its own, so an attacker in one place displaces nobody
- * else. Among several the first and the last stay: the first is the owner's when an attacker comes later, the last is
- * what an owner works with who asked again and again.
+ * A fourth challenge displaces one of the same kind of asker, so strangers displace no known asker. A network that
+ * holds some loses one of its own, so an attacker in one place displaces only themselves. Among several the first and
+ * the last stay: the first is the owner's when an attacker comes later, the last is what an owner works with who
+ * asked again and again.
  *
- * Nor does the cooldown that strangers have raised hold for an asker whom the account knows: theirs rises by their own
- * sends. A code that is still alive is sent again, the same for the same time, where the limits allow no new one.
+ * Nor does the cooldown that strangers have raised hold for an asker whom the account knows: theirs rises by their
+ * own sends. A code that is still alive is sent again, the same for the same time, where the limits allow no new one.
  *
- * Pure: each function takes a state and says what becomes of it. `src/store/accounts/challenge-store.ts` applies it.
+ * Pure: each function takes a state and returns the next. `src/store/accounts/challenge-store.ts` applies it.
  */
 
 import type { MethodId, UserId } from '../ids.ts'
@@ -25,7 +25,7 @@ export type Address = Pick<AddressMethod, 'kind' | 'key' | 'shown'>
 /** An identity as its provider proved it. */
 export type SocialIdentity = Omit<SocialMethod, 'id' | 'addedAtMs' | 'lastUsedAtMs'>
 
-/** What an accepted code does. */
+/** The effect of an accepted code. */
 export type ChallengePurpose =
   /** Opens the account of the address, or makes one; the name is for a new one. */
   | { readonly kind: 'login'; readonly displayName?: string }
@@ -34,7 +34,7 @@ export type ChallengePurpose =
       readonly kind: 'bind'
       readonly userId: UserId
       readonly replaces?: MethodId
-      /** Somebody else's: its owner is told that it was tried, and nobody gets the code. */
+      /** Another user's address: its owner hears of the attempt, and no code is sent. */
       readonly isTaken?: boolean
     }
   /** The identity becomes a login method of the user, who owns the address. */
@@ -48,9 +48,9 @@ export interface Challenge {
   readonly tries: number
   readonly purpose: ChallengePurpose
   readonly address: Address
-  /** Who asked, as far as it can be told: an IPv4 address or the /64 of an IPv6 address. */
+  /** The asker's network: an IPv4 address or the /64 of an IPv6 address. */
   readonly network: string
-  /** Of the message: an RFC 4647 range list. */
+  /** The message's language: an RFC 4647 range list. */
   readonly language: string
   /** How the account knew who asked; a stranger where it is left out. */
   readonly asker?: Asker
@@ -60,7 +60,7 @@ export interface Challenge {
 export interface Code {
   /** 16 bytes, new with each code. */
   readonly codeId: Uint8Array
-  /** Of `hashOtp`. */
+  /** Made by `hashOtp`. */
   readonly hash: Uint8Array
   /** The code itself, sealed, for sending it again; earlier versions kept the hash alone. */
   readonly sealed?: Uint8Array
@@ -87,7 +87,7 @@ interface OwnSends {
   readonly sentAtMs: number
 }
 
-/** What a code is kept under. Codes of one address for different purposes or users know nothing of each other. */
+/** The name a code is kept under. One address's codes for different purposes or users are independent. */
 export function codeName({ kind, key }: Pick<Address, 'kind' | 'key'>, purpose: ChallengePurpose): string {
   const user = purpose.kind === 'login' ? '' : String(purpose.userId)
   return `${purpose.kind} ${user} ${kind}:${key}`
@@ -118,8 +118,8 @@ export function codeEndMs(code: Code): number {
 }
 
 /**
- * Whether the last code matters still. One that is further ahead than a code lives was sent by a clock that has been
- * set back since: it would be good, and keep others from being sent, for as long as the clock was wrong.
+ * Whether the last code still matters. A code from further ahead than its lifetime was sent before the clock was set
+ * back: it would stay good, and block new codes, for as long as the clock was wrong.
  */
 export function isKept(code: Code, nowMs: number): boolean {
   return nowMs < codeEndMs(code) && code.sentAtMs < nowMs + CODE_LIFETIME_MS
@@ -143,7 +143,7 @@ export interface SendState {
   readonly isTest: boolean
 }
 
-/** Whether a request for a new challenge sends a code. Both it and its answer are the same whoever owns the address. */
+/** Whether a request for a new challenge sends a code. Decision and answer are independent of the address's owner. */
 export function decideBegin(state: SendState, nowMs: number): Exclude<SendDecision, { kind: 'again' }> {
   const { code, counts, asker, isTest } = state
   const stoppedMs = missingForChallenge(counts, asker, nowMs)
@@ -219,7 +219,7 @@ export function addChallenge(
   const alike = challenges.filter(each => askerOf(each) === askerOf(challenge))
   const displaced = alike.length < CHALLENGES_MAX ? undefined : displacedBy(challenge, alike)
   const kept = challenges.filter(each => each !== displaced)
-  // Who names the address holds no challenge, so a new one is what brings new tries.
+  // An asker by address holds no challenge, so only a new one brings new tries.
   const tries = askerOf(challenge) === 'stranger' ? { triesByAddress: 0 } : { triesFromKnown: 0 }
   return { code: { ...code, ...tries, challenges: [...kept, challenge] }, displaced }
 }
@@ -234,7 +234,7 @@ function displacedBy({ network }: Challenge, challenges: readonly Challenge[]): 
   return candidates[1] ?? candidates[0]
 }
 
-/** Who tries a code: the holder of a challenge, or one who names the address. */
+/** Who tries a code: a challenge's holder, or an asker who names the address. */
 export type Trier =
   | { readonly kind: 'holder'; readonly challengeId: Uint8Array }
   | { readonly kind: 'by-address'; readonly asker: Asker }
@@ -292,7 +292,7 @@ export const TRIES_MAX = 5
 /** Challenges of one kind of asker that refer to one code. */
 const CHALLENGES_MAX = 3
 export const CHALLENGE_ID_BYTES = 16
-/** After the first code, the second, the third and all others. */
+/** After the first code, the second, the third and every later one. */
 const COOLDOWNS_MS: readonly number[] = [60_000, 120_000, 300_000, 600_000]
 /** `Choice:` an hour without a code, and the cooldown begins at its first step again. */
 const CODE_KEPT_MS = 3_600_000

@@ -1,10 +1,10 @@
 /**
- * What is counted for one address over all its codes (contract 2.2, 8): messages sent to it and wrong codes tried for
- * it. The counts are kept in the store, so that neither a restart nor a new challenge makes an attacker's day longer.
+ * One address's counts over all its codes (contract 2.2, 8): messages sent to it and wrong codes tried for it. The
+ * counts are kept in the store, so that neither a restart nor a new challenge makes an attacker's day longer.
  *
- * Strangers share one pool. Whoever the account knows has a reserve besides, one for its networks and one for its
- * refresh tokens, which is drawn on when the pool is empty: no stranger can use up what the owner needs, and someone
- * behind the owner's own network can't use up what the owner's app has.
+ * Strangers share one pool. The account's own networks and refresh tokens each have a reserve besides, for when the
+ * pool is empty: no stranger can use up what the owner needs, and someone behind the owner's own network can't use up
+ * what the owner's app has.
  *
  *     guesses a day: 30 of the pool + 10 for networks + 10 for tokens = 50, 0.005 % of the codes
  */
@@ -12,9 +12,9 @@
 import type { Asker } from './known-sign-in.ts'
 
 export interface CodePool {
-  /** Of the last messages, oldest first, as many as the rules look back at. */
+  /** Times of the last messages, oldest first, as many as the rules look back at. */
   readonly sentAtMs: readonly number[]
-  /** Of the last wrong codes, likewise. */
+  /** Times of the last wrong codes, likewise. */
   readonly failedAtMs: readonly number[]
   /** Wrong codes since the last one that was accepted. */
   readonly failuresInRow: number
@@ -36,7 +36,7 @@ export function missingForSend(counts: CodeCounts, asker: Asker, nowMs: number):
   return leastOf(counts, asker, (pool, { sends }) => longestOf(pool.sentAtMs, sends, nowMs))
 }
 
-/** Milliseconds until another challenge may be made, each of which is five more tries; 0 when it may now. */
+/** Milliseconds until another challenge, worth five tries, may be made; 0 when it may now. */
 export function missingForChallenge(counts: CodeCounts, asker: Asker, nowMs: number): number {
   return leastOf(counts, asker, (pool, { failures }) =>
     Math.max(longestOf(pool.failedAtMs, failures, nowMs), stopLeft(pool, nowMs)),
@@ -90,7 +90,7 @@ interface Bound {
   readonly perMs: number
 }
 
-/** That of the longest time is last. */
+/** The longest window is last. */
 interface Bounds {
   readonly sends: readonly Bound[]
   readonly failures: readonly Bound[]
@@ -143,8 +143,8 @@ function stopLeft({ stoppedUntilMs }: CodePool, nowMs: number): number {
 }
 
 /**
- * A window that slides: of the last `count` times, the oldest must have left it. What is further ahead than the window
- * is wide was written by a clock that has been set back since: it would stop everything for as long as the clock was
+ * A window that slides: of the last `count` times, the oldest must have left it. A time ahead by more than the
+ * window's width was written before the clock was set back: it would stop everything for as long as the clock was
  * wrong.
  */
 function missingInWindow(timesMs: readonly number[], { count, perMs }: Bound, nowMs: number): number {

@@ -20,7 +20,7 @@ export function normalizeMessage(text: string): string | undefined {
   return normalize(text, MESSAGE_BYTES_MAX, MESSAGE_GRAPHEMES_MAX)
 }
 
-/** A name for whoever gave none: the local part of the address, as far as it is one. */
+/** A default name: the local part of the address, as far as it makes one. */
 export function displayNameFromEmail(address: string): string {
   const local = address.slice(0, Math.max(address.lastIndexOf('@'), 0))
   return normalizeDisplayName(local.slice(0, NAME_GRAPHEMES_MAX)) ?? 'User'

@@ -6,7 +6,7 @@
  * Kept are keyed hashes alone: a stolen store tells neither a network nor a session.
  */
 
-/** Who asks for a code: holds a refresh token of the account, comes from a network of it, or is new. */
+/** A code's asker: holds a refresh token of the account, comes from one of its networks, or is new. */
 export type Asker = 'token' | 'network' | 'stranger'
 
 /** A keyed hash, 16 bytes, and when it was last seen. */

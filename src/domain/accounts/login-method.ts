@@ -10,7 +10,7 @@ import { type AddressMethod, identifierOf, type LoginMethod } from './account.ts
 
 export type MethodKind = LoginMethod['kind']
 
-/** What the user has: their methods, oldest first, and which one is the primary. */
+/** A user's methods, oldest first, and the primary one. */
 export interface MethodsHeld {
   readonly methods: readonly LoginMethod[]
   readonly primaryMethodId: MethodId
@@ -30,7 +30,7 @@ export type Removal =
   | { readonly ok: false; readonly code: ErrorCode }
   | { readonly ok: true; readonly method: LoginMethod; readonly primaryMethodId: MethodId }
 
-/** What removing a method leaves: without the primary, the oldest of the others takes its place. */
+/** The methods after a removal: without the primary, the oldest remaining one takes its place. */
 export function decideRemoval({ methods, primaryMethodId }: MethodsHeld, methodId: bigint): Removal {
   const method = methods.find(({ id }) => id === methodId)
   if (method === undefined) return { ok: false, code: 'LOGIN_METHOD_NOT_FOUND' }

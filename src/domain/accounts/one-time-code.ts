@@ -21,7 +21,7 @@ export function newOtp(randomBytes: (length: number) => Uint8Array): string {
   throw new Error('the random generator is broken')
 }
 
-/** What is kept of a code: HMAC-SHA256(pepper, codeId ‖ code), 32 bytes. `codeId` has 16 bytes, new for each code. */
+/** A code's stored form: HMAC-SHA256(pepper, codeId ‖ code), 32 bytes. `codeId` has 16 bytes, new for each code. */
 export function hashOtp(pepper: KeyObject, codeId: Uint8Array, otp: string): Uint8Array {
   assert(codeId.length === CODE_ID_BYTES, 'a code id has 16 bytes')
   return createHmac('sha256', pepper).update(codeId).update(otp).digest()

@@ -18,7 +18,7 @@ export interface AcceptedPhone {
 
 export interface RefusedPhone {
   readonly ok: false
-  /** `format`: no phone number. `type`: a landline, a premium-rate or shared-cost number, and others like them. */
+  /** `format`: no phone number. `type`: a landline, a premium-rate or shared-cost number, or similar. */
   readonly reason: 'format' | 'type'
 }
 
@@ -78,7 +78,7 @@ const require = createRequire(import.meta.url)
 let library: typeof Library | undefined
 /** Spaces and hyphens in fifteen digits, and no more. */
 const PHONE_CHARS_MAX = 40
-/** What the tables don't know is tried: ranges are opened faster than tables are. */
+/** Numbers unknown to the tables are tried: ranges are opened faster than tables are updated. */
 const MESSAGE_TYPES: ReadonlySet<string> = new Set(['MOBILE', 'FIXED_LINE_OR_MOBILE'])
 /** Below this a mask of six characters would show nearly all. */
 const MASKED_CHARS_MIN = 9

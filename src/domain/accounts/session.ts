@@ -1,6 +1,6 @@
 /**
- * The rules of a session (contract 2.3): which tokens it accepts, what a refresh makes of it, when it is over.
- * A session has one current generation of tokens; the one before stays good for requests and replies under way.
+ * The rules of a session (contract 2.3): accepted tokens, refreshes, and its end. A session has one current
+ * generation of tokens; the one before stays good for requests and replies under way.
  */
 
 import type { ErrorCode } from '../../errors.ts'
@@ -10,7 +10,7 @@ import type { AccessToken } from './token.ts'
 export interface Session {
   readonly userId: UserId
   readonly deviceId?: DeviceId
-  /** Of the current pair of tokens; the first is 1. */
+  /** The current pair's number; the first is 1. */
   readonly generation: number
   /** When the current pair was made: the pair is a function of the session row. */
   readonly rotatedAtMs: number
@@ -20,7 +20,7 @@ export interface Session {
   /** When the user last proved who they are. */
   readonly authenticatedAtMs: number
   readonly lastUsedAtMs: number
-  /** The session is over then, however often it is refreshed. */
+  /** The session ends then, however often it is refreshed. */
   readonly endsAtMs: number
   /** How the user proved it: `otp`, `social`, `apple` (RFC 8176 calls it amr). */
   readonly methods: readonly string[]
@@ -37,15 +37,15 @@ export type RevocationReason =
   | 'replaced'
 
 export interface TokenLifetimes {
-  /** Of an access token, seconds. */
+  /** An access token's lifetime, seconds. */
   readonly accessS: number
-  /** Of a refresh token since it was made, seconds. */
+  /** A refresh token's lifetime since it was made, seconds. */
   readonly refreshS: number
-  /** Of a session since it began, seconds. */
+  /** A session's lifetime since it began, seconds. */
   readonly sessionS: number
 }
 
-/** Whether nobody has ended it. Its time may be over all the same. */
+/** Whether the session stands, not ended by an act. It may have expired all the same. */
 export function lasts(session: Session | undefined): session is Session {
   return session !== undefined && session.revokedBecause === undefined
 }
@@ -76,7 +76,7 @@ export type RefreshDecision =
   | { readonly kind: 'reused'; readonly session: Session }
   | { readonly kind: 'refused' }
 
-/** What a genuine refresh token of this generation does to its session. */
+/** The effect of a genuine refresh token of this generation on its session. */
 export function decideRefresh(
   session: Session | undefined,
   generation: number,
@@ -98,13 +98,13 @@ export function decideRefresh(
   return { kind: 'reused', session: { ...session, revokedBecause: 'refresh_token_reused' } }
 }
 
-/** A phone that was off for hours after its reply was lost would be given a token that nobody accepts. */
+/** A phone that was off for hours after losing its reply would get an expired token. */
 function withLivingPair(session: Session, nowMs: number, { accessS }: TokenLifetimes): Session {
   const isOver = nowMs >= session.rotatedAtMs + accessS * 1000
   return isOver ? { ...session, rotatedAtMs: nowMs, lastUsedAtMs: nowMs } : session
 }
 
-/** When a session is over if nothing more is heard of it, milliseconds since 1970. */
+/** When the session ends if unused, milliseconds since 1970. */
 export function expiryOf(session: Session, { refreshS }: TokenLifetimes): number {
   return Math.min(session.endsAtMs, session.lastUsedAtMs + refreshS * 1000)
 }

@@ -6,7 +6,7 @@
 
 import type { TallyRule } from '../tally.ts'
 
-/** What sending can be stopped for. */
+/** The scopes that sending can be stopped for. */
 export type SmsScope = 'range' | 'network' | 'calling-code' | 'all'
 
 /** Unconfirmed messages that are allowed in any case: an hour, and over all a day. */

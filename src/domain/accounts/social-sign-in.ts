@@ -1,7 +1,7 @@
 /**
  * Whose account an identity at a provider opens (contract 2.6). The subject alone decides: an address that a provider
- * vouches for never opens the account that it signs in to here. Its owner confirms that by a code first, else whoever
- * gets hold of an address at any provider would own the account.
+ * vouches for never opens the account that it signs in to here. Its owner confirms that by a code first, else control
+ * of the address at any provider would open the account.
  */
 
 import type { UserId } from '../ids.ts'
@@ -9,7 +9,7 @@ import { addressIdentifier } from './account.ts'
 import { displayNameFromEmail, normalizeDisplayName } from './display-name.ts'
 import { parseEmail } from './email.ts'
 
-/** What a provider says of a person; `ProvenIdentity` of `src/identity` has it. */
+/** A provider's claims about a person; see `ProvenIdentity` of `src/identity`. */
 export interface Vouched {
   readonly email?: string
   readonly isEmailVerified: boolean
@@ -19,7 +19,7 @@ export interface Vouched {
 export type SocialSignIn =
   | { readonly kind: 'known'; readonly userId: UserId }
   | { readonly kind: 'new' }
-  /** Somebody signs in with the address that the provider vouches for: is it the same person? */
+  /** A user here has the address that the provider vouches for: is it the same person? */
   | { readonly kind: 'confirm'; readonly userId: UserId; readonly email: string }
 
 /** `ownerOf` tells who signs in with an identifier, `subject` is the identity's own. */

@@ -34,7 +34,7 @@ export function formatRefreshToken(key: KeyObject, token: RefreshToken): string 
   return REFRESH_PREFIX + sign(key, bytes)
 }
 
-/** What a genuine token says; undefined for anything else. It may have expired. */
+/** A genuine token's content; undefined for anything else. It may have expired. */
 export function parseAccessToken(key: KeyObject, text: string): AccessToken | undefined {
   const bytes = verify(key, text, ACCESS_PREFIX, ACCESS_BYTES)
   if (bytes === undefined) return undefined
@@ -69,7 +69,7 @@ function sign(key: KeyObject, bytes: Buffer): string {
 }
 
 function verify(key: KeyObject, text: string, prefix: string, length: number): Buffer | undefined {
-  // A bound before the decoder sees it. The length of the bytes fixes that of the text, as there is no padding.
+  // A bound before the decoder sees it. The byte length fixes the text's length, as there is no padding.
   if (!text.startsWith(prefix) || text.length !== prefix.length + Math.ceil((length * 4) / 3))
     return undefined
   const bytes = Buffer.from(text.slice(prefix.length), 'base64url')

@@ -25,7 +25,7 @@ import { departed, ended } from './call-settlement.ts'
 /** A part of the rules: the call as a command leaves it, before it is settled; the same one when nothing happens. */
 export type Outcome = Call | CallRefused
 
-/** The answer to an invitation, also a late one. Who had been in the call, or said no, has to rejoin with a key. */
+/** The answer to an invitation, even a late one. Users who were in the call, or declined, rejoin with a key instead. */
 export function joinedCall(call: Call, participant: Participant, by: CallActor, nowMs: number): Outcome {
   if (isJoined(participant) || isPending(participant)) return attendedCall(call, participant, by, nowMs)
   if (call.status !== 'active')
@@ -56,7 +56,7 @@ export function rungCall(call: Call, { state, userId }: Participant): Call {
   return state === 'invited' ? withParticipant(call, userId, { state: 'ringing' }) : call
 }
 
-/** An invitation turned down; nothing for somebody who has answered, since another device of theirs was faster. */
+/** Declines an invitation; no effect once the user has answered, since another device of theirs was faster. */
 export function declinedCall(
   call: Call,
   participant: Participant,
@@ -85,8 +85,8 @@ export function leftCall(call: Call, participant: Participant, by: CallDeviceRef
 }
 
 /**
- * The call over for all, by those who may: the initiator while it rings, the host, or either of two. Choice: of two,
- * the one who is called ends it while it rings by declining it.
+ * Ends the call for all: allowed to the initiator while it rings, to the host, or to either of two. Choice: the
+ * callee in a call of two ends it while it rings by declining.
  */
 export function endedCall(call: Call, participant: Participant, by: CallDeviceRef, nowMs: number): Outcome {
   if (isOver(call)) return call
@@ -99,7 +99,7 @@ export function endedCall(call: Call, participant: Participant, by: CallDeviceRe
   return ended(call, { status: 'ended', endReason: 'hangup', endedBy: userId }, nowMs)
 }
 
-/** Somebody taken out by the host, who may not come back unless the host invites them. */
+/** Removes a participant at the host's request; only the host may invite them back. */
 export function withRemoved(call: Call, by: CallDeviceRef, userId: UserId, nowMs: number): Outcome {
   if (by.userId !== call.hostUserId) return refused('NOT_HOST', 'only the host removes people')
   if (userId === by.userId) {
@@ -120,7 +120,7 @@ export function withoutDevice(call: Call, participant: Participant, by: CallDevi
   const rejoinAsks = call.rejoinAsks.filter(ask => ask.userId !== userId || ask.deviceId !== deviceId)
   const asked = rejoinAsks.length === call.rejoinAsks.length ? call : { ...call, rejoinAsks }
   if (joinedOn(call, by) !== undefined) {
-    // Its user did not hang up, but the one who calls is gone.
+    // Its user did not hang up, but the caller is gone.
     if (call.status === 'ringing') {
       return ended(call, { status: 'cancelled', endReason: 'caller_lost' }, nowMs)
     }
@@ -132,7 +132,7 @@ export function withoutDevice(call: Call, participant: Participant, by: CallDevi
   return withParticipant(asked, userId, isUnreachable ? { state: 'missed', devices } : { devices })
 }
 
-/** What is known of the presence of the device that is in the call. Others' presence does not matter. */
+/** Updates the presence of the device that is in the call. The user's other devices do not matter. */
 export function withPresence(call: Call, by: CallDeviceRef, isOnline: boolean, nowMs: number): Call {
   const attendance = joinedOn(call, by)?.attendance
   if (attendance === undefined || attendance.isOnline === isOnline) return call

@@ -1,4 +1,4 @@
-/** What may be done to a call, what is known when it is, and what comes of it. */
+/** Commands to a call, the facts that decide them, and the decisions. */
 
 import type { ErrorCode, FieldError, ProblemMembers } from '../../errors.ts'
 import type { CallId, DeviceId, UserId } from '../ids.ts'
@@ -10,7 +10,7 @@ import type { CallRecord } from './call-view.ts'
 /** A map of keys as it came: `<userId>_<deviceId>` to base64. */
 export type SentKeyMap = Readonly<Record<string, string>>
 
-/** Each says when it happened. What a device sends says `by` which; the session vouches for it. */
+/** Each has its time. A device's command carries `by`; the session vouches for it. */
 export type CallCommand =
   | {
       readonly kind: 'start'
@@ -73,21 +73,21 @@ export type CallCommand =
     }
   | CallOccurrence
 
-/** What no device asks for. */
+/** Events that no device asks for. */
 export type CallOccurrence =
   /** Time has come to what `nextDeadlineMs` said; early or late ones do no harm. */
   | { readonly kind: 'deadline'; readonly nowMs: number }
-  /** The user has blocked somebody, who may be the one whose invitation rings. */
+  /** The user has blocked another user, perhaps the inviter whose invitation rings. */
   | {
       readonly kind: 'inviter-blocked'
       readonly nowMs: number
       readonly userId: UserId
       readonly inviterId: UserId
     }
-  /** The user has the account deleted, and can't answer whoever invited them. */
+  /** The user is deleting the account, and can't answer an invitation. */
   | { readonly kind: 'account-ended'; readonly nowMs: number; readonly userId: UserId }
 
-/** What a device asks for, or what is known of it. */
+/** A device's command, or news of its presence. */
 export type DeviceCommand = Exclude<CallCommand, CallOccurrence>
 
 /** A command as it is asked for: the room that decides on it says when it is. */
@@ -102,11 +102,11 @@ export interface CallActor extends CallDeviceRef {
 
 export type DeclineReason = 'declined' | 'busy' | 'timeout'
 
-/** What the call itself does not know. `start`, `invite`, `join` and `rejoin` need some; see `NO_FACTS`. */
+/** Facts outside the call. `start`, `invite`, `join` and `rejoin` need some; see `NO_FACTS`. */
 export interface CallFacts {
-  /** Of each of `calleeIds` that is an account; one that is missing may not be called. */
+  /** One for each of `calleeIds` that is an account; a missing one may not be called. */
   readonly callees: readonly CalleeFacts[]
-  /** The active devices of the one who acts. */
+  /** The acting user's active devices. */
   readonly ownDevices: readonly DeviceId[]
   /** Another live call: with `start` any that the user has joined, with `join` and `rejoin` one that the device has. */
   readonly otherCallId: CallId | undefined
@@ -119,7 +119,7 @@ export interface CallFacts {
 export interface CalleeFacts {
   readonly userId: UserId
   readonly displayName: string
-  /** A contact of the caller, or somebody who takes calls from strangers; never somebody whom the caller has blocked. */
+  /** A contact of the caller, or a user who takes calls from strangers; never a user whom the caller has blocked. */
   readonly mayBeCalled: boolean
   /** The callee has blocked the caller, who must not find out. */
   readonly isWithheld: boolean
@@ -159,7 +159,7 @@ export type CallEffect =
   | DeviceEffect
   /** The device's waiting invitation to this call is taken out and nothing put in its place: it answered itself. */
   | { readonly kind: 'withdraw'; readonly userId: UserId; readonly deviceId: DeviceId }
-  /** To whoever watches the call now. */
+  /** To the call's present subscribers. */
   | { readonly kind: 'topic'; readonly event: CallTopicEvent }
   /** The user's row of this call, in place of an earlier one. */
   | { readonly kind: 'history'; readonly userId: UserId; readonly row: CallHistoryRow }

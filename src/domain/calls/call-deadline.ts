@@ -1,6 +1,6 @@
 /**
- * What time does to a call (contract 4.2): rings that end, people who vanish, quiet that lasts, and the day after
- * which every call is over. Deadlines follow from the snapshot alone, so that a room that is rebuilt has the same.
+ * A call's deadlines (contract 4.2): the end of rings, lost participants, lasting quiet, and the end after one day.
+ * Deadlines follow from the snapshot alone, so that a room that is rebuilt has the same.
  */
 
 import type { UserId } from '../ids.ts'
@@ -18,7 +18,7 @@ import {
 import { askEndsAtMs, withoutOldAsks } from './call-keys.ts'
 import { departed, ended, settled } from './call-settlement.ts'
 
-/** When the call has to be looked at next, wall-clock milliseconds; undefined once it is over. */
+/** The call's next deadline, wall-clock milliseconds; undefined once it has ended. */
 export function nextDeadlineMs(call: Call): number | undefined {
   return earliestOf(deadlinesOf(call))?.atMs
 }
@@ -34,21 +34,21 @@ export function withDeadlinesPassed(call: Call, nowMs: number): Call {
   }
 }
 
-/** When the last invitation of this participant is over for the server. */
+/** When the server ends the participant's last invitation. */
 export function ringEndsAtMs({ invitedAtMs }: Participant): number {
   return invitedAtMs + (RING_S + RING_GRACE_S) * 1000
 }
 
-/** When the call is over at the latest. */
+/** The call's latest possible end. */
 export function limitAtMs({ startedAtMs, createdAtMs }: Call): number {
   return (startedAtMs ?? createdAtMs) + CALL_MS_MAX
 }
 
 /**
- * The call as a restarted server finds it. Nobody has a socket, and nobody could have reached the server for
- * `downForMs`: absence is counted without it, and for those who were there until the end from now on. A ring goes on
- * ringing on its device whether we are up or not, so its end stays where it was. What is ahead of now is of a clock that
- * has been set back since: it counts from now on, or a ring would last until then.
+ * The call as a restarted server finds it. No device has a socket, and none could reach the server for `downForMs`:
+ * absence excludes it, and starts now for devices present until the end. A ring goes on ringing on its device whether
+ * we are up or not, so its end stays where it was. A time ahead of now comes from a clock that was set back since: it
+ * counts from now, or a ring would last until then.
  */
 export function recover(call: Call, { nowMs, downForMs }: { nowMs: number; downForMs: number }): Call {
   if (isOver(call)) return call
@@ -118,8 +118,8 @@ function earliestOf(deadlines: readonly Deadline[]): Deadline | undefined {
 
 /** A caller without a socket and without a request while the call rings. */
 const CALLER_MS = 30_000
-/** Anybody without either in an active call. */
+/** A participant without either in an active call. */
 const LOST_MS = 90_000
-/** Nobody in the call: time to dial again. One alone in it: time for others to come back. */
+/** An empty call: time to dial again. One alone in it: time for a return. */
 const QUIET_MS = { empty: 30_000, alone: 300_000 }
 const CALL_MS_MAX = 24 * 3_600_000

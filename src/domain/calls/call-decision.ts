@@ -55,8 +55,8 @@ import { settled } from './call-settlement.ts'
 import { recordOf, recordWithOwnKey } from './call-view.ts'
 
 /**
- * `call` is undefined for `start` and for an id that no call has. The facts are needed by whoever comes in or invites. After
- * a refusal the call is as it was, also where time has come to something: the deadline will say so.
+ * `call` is undefined for `start` and for an id that no call has. Joining and inviting need the facts. A refusal
+ * leaves the call as it was, even when a deadline has passed: its timer will apply it.
  */
 export function decide(
   call: Call | undefined,
@@ -65,7 +65,7 @@ export function decide(
 ): CallDecision {
   if (command.kind === 'start') return decideStart(call, command, facts)
   if (call === undefined) return notFound()
-  // What was due before the command came happened before it, however late its timer is.
+  // A deadline before the command comes first, however late its timer is.
   const present = withDeadlinesPassed(call, command.nowMs)
   const due = effectsOf(call, present, undefined, command.nowMs)
   if (command.kind === 'deadline') return { ok: true, call: present, effects: due, reply: DONE }
@@ -87,7 +87,7 @@ export function decide(
   return { ok: true, call: after, effects, reply: replyTo(present, after, command) }
 }
 
-/** Of a call that there is. */
+/** A command to an existing call. */
 type MemberCommand = Exclude<DeviceCommand, { kind: 'start' }>
 type PresenceCommand = Extract<CallCommand, { kind: `device-${string}` }>
 
@@ -100,7 +100,7 @@ function decideStart(call: Call | undefined, command: StartCommand, facts: CallF
   return { ok: true, call: started, effects, reply: { kind: 'record', record } }
 }
 
-/** Why the one who asks may not do anything of the kind, whatever its details. */
+/** Why the user may not act in this way at all, whatever the details. */
 function refusalOf(call: Call, participant: Participant, command: MemberCommand): CallRefused | undefined {
   if (isPresence(command) || command.kind === 'leave') return undefined
   if (participant.state === 'removed') return removedByHost()
@@ -194,7 +194,7 @@ function hasDeclined({ state, declinedOn }: Participant, { by }: MemberCommand):
   return state === 'declined' || state === 'busy' || declinedOn === by.deviceId
 }
 
-/** A removal can end a call, when nobody else was ringing. */
+/** A removal can end a call, when no other callee was ringing. */
 function hasRemoved(call: Call, { by, userId }: Extract<CallCommand, { kind: 'remove' }>): boolean {
   return by.userId === call.hostUserId && participantOf(call, userId)?.state === 'removed'
 }

@@ -51,7 +51,10 @@ export function effectsOf(
   ]
 }
 
-/** Those whom the change invites and nobody tells: they count as rung, else a caller would notice a block by the rate. */
+/**
+ * Users whom the change invites without a message. They count as rung, else a caller would notice a block by the
+ * rate.
+ */
 export function withheldBy(before: Call | undefined, after: Call): UserId[] {
   return after.participants
     .filter(one => one.isWithheld && isPending(one))
@@ -104,7 +107,7 @@ function peopleAround({ participants }: Call): PersonName[] {
     .map(({ userId, displayName }) => ({ userId, displayName }))
 }
 
-/** The devices that rang ring no more: one of them answered, or nobody did. */
+/** The ringing devices stop: one of them answered, or the time ran out. */
 function endsOfInvitation(change: Change, participant: Participant): CallEffect[] {
   const { before, by } = change
   const was = before && participantOf(before, participant.userId)
@@ -119,7 +122,7 @@ function endsOfInvitation(change: Change, participant: Participant): CallEffect[
   })
 }
 
-/** What an over notice says besides the call and its caller. */
+/** The part of an ending notice besides the call and its caller. */
 type End =
   | { readonly kind: 'call_cancelled' | 'call_missed' | 'call_moved' }
   | { readonly kind: 'call_answered_elsewhere'; readonly reason: ElsewhereReason }
@@ -175,7 +178,7 @@ function endings({ before, after, by }: Change): DeviceEffect[] {
   return [...told.values()].map(device => plainNotice(device, notice))
 }
 
-/** Devices that asked for the key, without those that ring: they hear that their invitation is over. */
+/** Devices that asked for the key, without ringing ones: those hear that their invitation has ended. */
 function askersOf({ rejoinAsks, participants }: Call): CallDeviceRef[] {
   const ringing = participants.filter(isPending)
   const rings = ({ userId, deviceId }: CallDeviceRef) =>

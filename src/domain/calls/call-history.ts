@@ -13,13 +13,13 @@ export interface CallHistoryRow {
   readonly status: 'active' | 'ended' | 'missed' | 'declined' | 'cancelled' | 'failed'
   readonly isVideo: boolean
   readonly isGroup: boolean
-  /** The others, those who were in the call first. */
+  /** The other participants, those who joined the call first. */
   readonly peers: readonly PersonName[]
   readonly createdAtMs: number
   readonly startedAtMs: number | undefined
   /** When it was over for this user. */
   readonly endedAtMs: number | undefined
-  /** Milliseconds that this user spent in it, once it is over for them. */
+  /** Milliseconds that this user spent in it, once they have left it for good. */
   readonly talkedMs: number | undefined
   /** False for a call that they missed, until they have looked. */
   readonly seen: boolean
@@ -30,7 +30,7 @@ export function isUnseenMissed({ status, seen }: CallHistoryRow): boolean {
   return status === 'missed' && !seen
 }
 
-/** What the participant's history says of the call now; undefined for one who has not answered yet. */
+/** The participant's history row at present; undefined before they answer. */
 export function historyRowOf(call: Call, participant: Participant): CallHistoryRow | undefined {
   const status = statusFor(call, participant)
   if (status === undefined) return undefined
@@ -52,7 +52,7 @@ export function historyRowOf(call: Call, participant: Participant): CallHistoryR
   }
 }
 
-/** Whether one row says something else of the call than an earlier one, whoever was in it by then. */
+/** Whether a row differs visibly from an earlier one, apart from participants who had joined. */
 export function isNews(row: CallHistoryRow, before: CallHistoryRow | undefined): boolean {
   return row.status !== before?.status || row.startedAtMs !== before.startedAtMs
 }

@@ -68,8 +68,8 @@ export function startedCall(command: StartCommand, facts: CallFacts): Call | Cal
 }
 
 /**
- * The call with more people invited to it. Who is in the call stays as they are; of who is invited already, only
- * devices ring that did not before.
+ * The call with more people invited to it. Joined participants stay as they are; for invited ones, only new devices
+ * ring.
  */
 export function withInvited(call: Call, command: InviteCommand, facts: CallFacts): Call | CallRefused {
   const { by, nowMs, roomId } = command
@@ -94,7 +94,7 @@ export function withInvited(call: Call, command: InviteCommand, facts: CallFacts
 
 interface Called {
   readonly callees: readonly Callee[]
-  /** Other devices of the one who calls, which may take the call over. */
+  /** The caller's other devices, which may take the call over. */
   readonly ownDevices: readonly CallDevice[]
 }
 
@@ -107,7 +107,7 @@ interface Callee {
 
 type Invitation = Pick<Participant, 'invitedBy' | 'invitedAtMs' | 'isVideo' | 'isOnGoing'>
 
-/** Who is called, with the keys of their devices: contract 4.4, all or nothing. */
+/** The callees, with the keys of their devices: contract 4.4, all or nothing. */
 function calledPeople(command: StartCommand | InviteCommand, facts: CallFacts): Called | CallRefused {
   const { by, calleeIds, encryptedAESKeys } = command
   const slices = slicesFor(by.userId, calleeIds, encryptedAESKeys)
@@ -175,7 +175,7 @@ function refusalOfInvited(
 ): CallRefused | undefined {
   const before = callees.map(({ userId }) => participantOf(call, userId))
   const isBarred = before.some(participant => participant?.state === 'removed')
-  // Else whoever was removed would be back with the next participant who feels like it.
+  // Else any participant could bring a removed user back.
   if (isBarred && inviterId !== call.hostUserId) {
     return refused('NOT_HOST', 'only the host invites whom a host has removed')
   }

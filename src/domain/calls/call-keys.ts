@@ -1,6 +1,6 @@
 /**
- * Keys after the start (contract 4.5): a device that lost its key asks those who are in the call and rejoins; the host
- * sends new keys to all, and anybody in the call the present one again when decryption fails.
+ * Keys after the start (contract 4.5): a device that lost its key asks the call's other devices and rejoins. The host
+ * sends new keys to all; any participant may resend the present one when decryption fails.
  */
 
 import { createHash } from 'node:crypto'
@@ -71,8 +71,8 @@ export function secondsOpen({ askedAtMs }: RejoinAsk, nowMs: number): number {
 }
 
 /**
- * Passes an answer on to the device that asked, and to no other. Those that come too late, or after enough others, are
- * dropped without a word: who answers can't know, and need not.
+ * Passes an answer on to the device that asked, and to no other. Late and surplus answers are dropped in silence: the
+ * answering device can't know, and need not.
  */
 export function withAnswer(call: Call, command: AnswerCommand): Sent | CallRefused {
   const { by, nowMs, requesterUserId, requesterDeviceId, encryptedAESKey } = command
@@ -95,8 +95,8 @@ export function withAnswer(call: Call, command: AnswerCommand): Sent | CallRefus
 }
 
 /**
- * A device that asked comes in. Choice: it need not have asked when nobody is in the call: there was nobody to ask,
- * and the thirty seconds for which an empty call waits are for just this.
+ * A device that asked comes in. Choice: an empty call takes it without an ask: no device could answer, and an empty
+ * call waits thirty seconds for just this.
  */
 export function rejoinedCall(
   call: Call,
@@ -215,8 +215,8 @@ function asksBut(call: Call, device: CallDeviceRef): RejoinAsk[] {
   return call.rejoinAsks.filter(ask => !isSameDevice(ask, device))
 }
 
-/** How long answers count (contract 4.5); beyond it the one who asked may still come in with what it got. */
+/** How long answers count (contract 4.5); afterwards the asker may still come in with an earlier answer. */
 const ASK_OPEN_MS = 30_000
 const ASK_KEPT_MS = 60_000
-/** One wrong or hostile answer must not block; more than these help nobody. */
+/** One wrong or hostile answer must not block; more than these help no one. */
 const ANSWERS_MAX = 5

@@ -1,9 +1,9 @@
 /**
- * What devices are told of a call (contract 7.3). Notices are kept for one device until it has them; topic events go
- * to whoever watches the call at that moment.
+ * Messages to devices about a call (contract 7.3). Notices are kept for one device until delivered; topic events go
+ * to the call's subscribers at that moment.
  *
- * A key leaves the domain in `keyedNotice` alone, which takes the addressee from the slice itself: there is no way to
- * write down a notice with somebody else's key.
+ * A key leaves the domain in `keyedNotice` alone, which takes the addressee from the slice itself: a notice with
+ * another device's key can't be written.
  */
 
 import type { CallId, DeviceId, UserId } from '../ids.ts'
@@ -91,7 +91,7 @@ export interface PersonName {
   readonly displayName: string
 }
 
-/** Why new keys are sent: the period is over, somebody left, or somebody can't decrypt. */
+/** Why new keys are sent: the period ended, a participant left, or a device can't decrypt. */
 export type KeysReason = 'rotation' | 'leave' | 'emergency'
 
 export type CallTopicEvent =
@@ -108,7 +108,7 @@ export type CallTopicEvent =
   | { readonly kind: 'host_changed'; readonly callId: CallId; readonly hostUserId: UserId }
   | { readonly kind: 'call_status'; readonly callId: CallId; readonly status: CallStatus }
 
-/** A participant as others see them (contract 4.1). */
+/** A participant as shown to the rest (contract 4.1). */
 export interface ParticipantView {
   readonly userId: UserId
   readonly displayName: string
@@ -125,17 +125,17 @@ export interface ParticipantView {
   readonly mediaName: string
 }
 
-/** What is to be done for one device: kept, and told to it when it is there. */
+/** A message to one device: kept, and delivered when it connects. */
 export interface DeviceEffect {
   readonly kind: 'device'
   readonly userId: UserId
   readonly deviceId: DeviceId
   readonly notice: CallNoticeBody
-  /** After that nobody needs it; without one the inbox's own time applies. */
+  /** The end of the message's use; without one the inbox's own time applies. */
   readonly expiresAtMs: number | undefined
   /** The device's waiting invitation to this call is taken out in the same step. */
   readonly replaces: 'invitation' | undefined
-  /** With `call_cancelled`: its person has missed the call, and is told so by a push as if nobody had given it up. */
+  /** With `call_cancelled`: the user has missed the call, and gets the push of a missed call. */
   readonly isMissed?: true | undefined
 }
 

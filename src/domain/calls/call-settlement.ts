@@ -65,7 +65,7 @@ export function departed(
   return { ...participant, state, devices: [], leftAtMs: nowMs, talkedMs }
 }
 
-/** Nobody is left who could answer. What was not answered outweighs what was declined. */
+/** No callee is left who could answer. One unanswered invitation outweighs declined ones. */
 function unanswered(call: Call, callees: readonly Participant[], nowMs: number): Call {
   const has = (...states: Participant['state'][]) => callees.some(({ state }) => states.includes(state))
   if (has('missed')) return ended(call, { status: 'missed', endReason: 'unanswered' }, nowMs)
@@ -73,7 +73,7 @@ function unanswered(call: Call, callees: readonly Participant[], nowMs: number):
   return ended(call, { status: 'cancelled', endReason: 'cancelled' }, nowMs)
 }
 
-/** An active call with a host that is in it, as long as anybody is, and what is to be said of its quiet. */
+/** An active call with a host chosen among those present, and with its quiet updated. */
 function attended(call: Call, nowMs: number): Call {
   const joined = call.participants.filter(isJoined)
   const hostUserId = joined.some(({ userId }) => userId === call.hostUserId)
@@ -85,7 +85,7 @@ function attended(call: Call, nowMs: number): Call {
   return isSame ? call : { ...call, hostUserId, quiet }
 }
 
-/** Who has been in the call for longest; of two that came at once, who was invited first. */
+/** The participant longest in the call; of two who joined at once, the one invited first. */
 function earliestOf(joined: readonly Participant[]): Participant | undefined {
   const [first, ...others] = joined
   return others.reduce(

@@ -33,7 +33,7 @@ export interface CallRecord {
   readonly keyRotationIn: number
   readonly maxParticipants: number
   readonly participants: readonly ParticipantView[]
-  /** Whether the one who reads was invited when the call was active already. */
+  /** Whether the reader was invited to an active call. */
   readonly isOnGoing: boolean
   /** The caller's own, in the replies of join and pending. */
   readonly encryptedAESKey: string | undefined
@@ -72,7 +72,7 @@ export function recordWithOwnKey(call: Call, { userId, deviceId }: CallDeviceRef
   return { ...recordOf(call, userId), encryptedAESKey: own?.encryptedAESKey }
 }
 
-/** What `call/pending` shows a device of the call: undefined unless its user is invited and has not answered. */
+/** The call's record for a device in `call/pending`: undefined unless its user is invited and has not answered. */
 export function pendingRecord(call: Call, device: CallDeviceRef): CallRecord | undefined {
   const participant = memberOf(call, device.userId)
   if (participant === undefined || isOver(call) || !isPending(participant)) return undefined

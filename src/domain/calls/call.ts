@@ -1,6 +1,6 @@
 /**
- * A call as it is kept (contract 4.1, 4.2): who has a part in it and in which state, the key slices that wait for
- * their devices, and since when somebody is absent. Commands on it are decided in `call-decision.ts`.
+ * A call as it is kept (contract 4.1, 4.2): its participants and their states, the key slices that wait for their
+ * devices, and the start of each absence. Commands on it are decided in `call-decision.ts`.
  *
  *     none ─ start ─> ringing
  *     ringing ─ the first callee joins ─> active
@@ -20,7 +20,7 @@ import type { CallId, DeviceId, UserId } from '../ids.ts'
 
 export type CallStatus = 'ringing' | 'active' | 'ended' | 'cancelled' | 'declined' | 'missed' | 'failed'
 
-/** Why a call is over; `removed` is what somebody hears for whom alone it is, `internal` a fault of ours. */
+/** Why a call ended; a removed participant alone hears `removed`, and `internal` is our fault. */
 export type CallEndReason =
   | 'hangup'
   | 'cancelled'
@@ -64,10 +64,10 @@ export interface Call {
   readonly lastKeys: SentKeys | undefined
   /** The one that made the present epoch, when it was not the start. Not there in calls of earlier versions. */
   readonly epochKeys?: SentKeys | undefined
-  /** In the order of their first invitation, the initiator first; nobody is ever taken out. */
+  /** In the order of their first invitation, the initiator first; never removed from the list. */
   readonly participants: readonly Participant[]
   readonly rejoinAsks: readonly RejoinAsk[]
-  /** Since when an active call has nobody, or one alone and nobody on the way. */
+  /** When an active call became empty, or had one alone with no callee pending. */
   readonly quiet: Quiet | undefined
 }
 
@@ -75,13 +75,13 @@ export interface Participant {
   readonly userId: UserId
   readonly displayName: string
   readonly state: ParticipantState
-  /** Who invited last; the initiator themselves for the initiator. */
+  /** The last inviter; the initiator invites themselves. */
   readonly invitedBy: UserId
   readonly invitedAtMs: number
-  /** What the last invitation said: whether with video, and whether the call was active already. */
+  /** From the last invitation: whether with video, and whether the call was active. */
   readonly isVideo: boolean
   readonly isOnGoing: boolean
-  /** The devices that were invited; of the initiator, those others that may take over. */
+  /** The invited devices; for the initiator, the other devices that may take over. */
   readonly devices: readonly CallDevice[]
   /** The one device that is in the call, or was last. */
   readonly attendance: Attendance | undefined
@@ -92,8 +92,8 @@ export interface Participant {
   /** The device that declined. */
   readonly declinedOn: DeviceId | undefined
   /**
-   * Set when the participant had blocked the person who invited them. To everybody else the invitation looks like one that
-   * nobody answers; the participant and their devices never hear of it.
+   * Set when the participant had blocked the person who invited them. Other users see an unanswered invitation; the
+   * participant and their devices never hear of it.
    */
   readonly isWithheld?: true
 }
@@ -212,11 +212,11 @@ export function withParticipant(call: Call, userId: UserId, changes: Partial<Par
 
 /** How long an invitation rings (seed section 8). */
 export const RING_S = 60
-/** What the server waits beyond it, since the device's own rejection is on its way. */
+/** The server's extra wait, since the device's own rejection is on its way. */
 export const RING_GRACE_S = 5
 /** People in a call at once, those invited counted (contract 4.4). */
 export const CALL_SIZE_MAX = 32
 /** People that ever had a part in one call: keeps its record and its history rows small. */
 export const PARTICIPANTS_MAX = 64
-/** How often the host makes a new key; clients are told, the server does not enforce it. */
+/** How often the host makes a new key; clients learn it, the server does not enforce it. */
 export const KEY_ROTATION_S = 600

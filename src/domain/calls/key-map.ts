@@ -1,6 +1,6 @@
 /**
- * The checks of the keys that a device sends for others (contract 4.4). The server can't read a key; what it can see
- * is whether each device that has to get one does, and whether what was sent looks encrypted.
+ * Checks a device's keys for other devices (contract 4.4). The server can't read a key; it can check that each
+ * required device gets one, and that each looks encrypted.
  */
 
 import type { FieldError } from '../../errors.ts'
@@ -11,8 +11,8 @@ import type { KeySlice } from './call-notice.ts'
 
 /**
  * The slices of a map whose entries are of the right form; they may still be for the wrong devices. Refused with
- * `PLAINTEXT_KEY_SUSPECTED` when a value is as long as a key that nobody encrypted, else with `VALIDATION_FAILED`;
- * both name the entries.
+ * `PLAINTEXT_KEY_SUSPECTED` when a value has the length of an unencrypted key, else with `VALIDATION_FAILED`; both
+ * name the entries.
  */
 export function readKeyMap(map: SentKeyMap): readonly KeySlice[] | CallRefused {
   const entries = Object.entries(map)
@@ -40,7 +40,7 @@ export function refusalOfKey(encryptedAESKey: string, pointer: string): CallRefu
   return problem === undefined ? undefined : invalid([{ pointer, ...problem }])
 }
 
-/** Why the slices are not for exactly these devices, of which the optional ones may be left out (contract 4.4, 3). */
+/** Why the slices do not match exactly these devices; the optional ones may be absent (contract 4.4, 3). */
 export function refusalOfDevices(
   slices: readonly KeySlice[],
   required: readonly CallDeviceRef[],

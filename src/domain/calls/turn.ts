@@ -8,7 +8,7 @@ import { createHmac } from 'node:crypto'
 import type { UserId } from '../ids.ts'
 
 export interface TurnRelay {
-  /** What the relay shares with us, the one to sign with first; the others may be known to it still, or already. */
+  /** Secrets shared with the relay, the signing one first; the relay may know the rest still, or already. */
   readonly secrets: readonly [string, ...string[]]
   readonly addresses: TurnAddresses
   /** How long credentials are good, in seconds. */
@@ -65,9 +65,8 @@ export function parseTurnUrl(text: string): TurnUrl | undefined {
 }
 
 /**
- * The addresses of a relay, of which an operator names two. A relay listens by UDP and TCP on its plain port, and by TCP
- * on the one with TLS, unless an address says otherwise: `transport=tcp` on the plain one leaves out UDP, and STUN with
- * it.
+ * A relay's addresses; the operator names two. A relay listens by UDP and TCP on its plain port, and by TCP on the
+ * one with TLS, unless an address says otherwise: `transport=tcp` on the plain one leaves out UDP, and STUN with it.
  */
 export function turnAddresses(plain: TurnUrl, tls: TurnUrl): TurnAddresses {
   const tlsUrl = formatTurnUrl(tls, tls.transport ?? 'tcp')

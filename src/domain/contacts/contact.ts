@@ -1,4 +1,4 @@
-/** What there is between two people (contract 3): links, blocks, and the requests that stand, seen by one of them. */
+/** The relation between two people (contract 3): links, blocks, and open requests, seen by one of them. */
 
 import { type FriendRequest, isOpenToReceiver } from './friend-request.ts'
 
@@ -6,7 +6,7 @@ export interface Link {
   readonly sinceMs: number
 }
 
-/** Everything between the one who acts and another. */
+/** The relation between the acting user and another. */
 export interface Pair {
   readonly areContacts: boolean
   /** The actor has blocked the other. */
@@ -21,7 +21,7 @@ export interface Pair {
   readonly quietUntilMs: number
 }
 
-/** What a viewer may know that they have with another. */
+/** The relation to another user, as far as the viewer may know it. */
 export type Relation = 'none' | 'self' | 'contact' | 'outgoing' | 'incoming'
 
 /** The relation as the actor of the pair sees it; `self` is for the caller to say. */
@@ -31,15 +31,16 @@ export function relationOf({ areContacts, sent, received }: Pair, nowMs: number)
   return received !== undefined && isOpenToReceiver(received, nowMs) ? 'incoming' : 'none'
 }
 
-/** Which of another's devices and keys somebody may read: those of now, or those that there were at a time. */
+/** Which of another user's devices and keys a reader gets: the present ones, or those at a given time. */
 export type KeysShown = { readonly kind: 'present' } | { readonly kind: 'as-of'; readonly atMs: number }
 
 export const PRESENT_KEYS: KeysShown = { kind: 'present' }
 
 /**
- * Which keys the sender of an open request by token may read. All senders read the devices of the moment when they showed
- * the token: what the receiver did since is no business of somebody who may have been declined or blocked, and a list that
- * stood still for those alone would tell them so. Who asks again after a block gets the devices of when it began.
+ * Which keys the sender of an open request by token may read. All senders read the devices of the moment when they
+ * showed the token: the receiver's later devices are no business of a sender who may be declined or blocked, and a
+ * list that stood still for those alone would tell them so. A new request after a block shows the devices of the
+ * block's start.
  */
 export function keysShownToSender(
   { createdAtMs, tokenShownAtMs = createdAtMs }: FriendRequest,
@@ -56,7 +57,7 @@ export interface BlockDecision {
   readonly declines: FriendRequest | undefined
 }
 
-/** What a block ends. The other sees what a removal and a cancelled request look like, and nothing more. */
+/** The effects of a block. The other user sees a removal and a cancelled request, and nothing more. */
 export function decideBlock({ areContacts, sent, received }: Pair, nowMs: number): BlockDecision {
   const isDeclined = received !== undefined && isOpenToReceiver(received, nowMs)
   return { unlinks: areContacts, cancels: sent, declines: isDeclined ? received : undefined }

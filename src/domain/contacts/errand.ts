@@ -1,6 +1,6 @@
 /**
- * What a request leaves to be done behind it, so that the time it takes does not tell its sender what there was to do:
- * whether a search found anybody, whether somebody has blocked the one who asks.
+ * A request's deferred work. It runs later so that the reply's timing does not reveal the outcome: whether a search
+ * found a user, or whether the asker is blocked.
  */
 
 import type { Address } from '../accounts/challenge.ts'
@@ -9,7 +9,7 @@ import type { RequestId, UserId } from '../ids.ts'
 /** Looks for the owner of an address, and asks them. */
 export interface SearchErrand {
   readonly kind: 'search'
-  /** Of the request that this makes, if it finds anybody. */
+  /** The id of the request that this makes, if the search finds a user. */
   readonly requestId: RequestId
   readonly senderId: UserId
   readonly address: Pick<Address, 'kind' | 'key'>

@@ -27,7 +27,7 @@ export interface FriendRequest {
   readonly state: RequestState
   /** Whether the receiver got it; if not, they never will: a block that ends does not deliver what it kept away. */
   readonly isDelivered: boolean
-  /** Whether the sender knows of it: a search by address does not say whether it found anybody. */
+  /** Whether the sender sees it: a search by address never says whether it found a user. */
   readonly isShown: boolean
   /** Whether the sender showed a share token of the receiver, which is consent to read the receiver's keys. */
   readonly isByToken: boolean
@@ -43,9 +43,9 @@ export interface FriendRequest {
 /** How the sender came to the receiver: their id or a key's hash, a share token, or a search by email or phone. */
 export type RequestRoute = 'id' | 'token' | 'address'
 
-/** What the limits count. */
+/** The counts that the limits apply to. */
 export interface RequestCounts {
-  /** Contacts of the one who acts. */
+  /** The acting user's contacts. */
   readonly contacts: number
   /** Their open requests that they know of. */
   readonly outgoing: number
@@ -105,7 +105,7 @@ function withToken(request: FriendRequest, nowMs: number): FriendRequest {
 /** A command on one request: what it becomes, or why not. */
 export type ClosingDecision = Refused | { readonly kind: 'closed'; readonly request: FriendRequest }
 
-/** `request` is the one named, if there is one; `contacts` those of the one who accepts. */
+/** `request` is the one named, if it exists; `contacts` counts the accepting user's contacts. */
 export function decideAccept(
   request: FriendRequest | undefined,
   actorId: UserId,
@@ -164,7 +164,7 @@ export function declined(request: FriendRequest): FriendRequest {
   return { ...request, state: 'declined' }
 }
 
-/** The request if its time is over by now, as it is then; undefined for one that goes on or is closed already. */
+/** The request as expired, when its time has passed; undefined for one that continues or is closed already. */
 export function expired(request: FriendRequest, nowMs: number): FriendRequest | undefined {
   const endsAtMs = request.createdAtMs + REQUEST_OPEN_MS
   return request.closedAtMs === undefined && nowMs >= endsAtMs
@@ -193,7 +193,7 @@ function refused(code: ErrorCode): Refused {
 }
 
 const DAY_MS = 86_400_000
-/** How long a request stands that nobody answers. */
+/** How long an unanswered request stays open. */
 export const REQUEST_OPEN_MS = 30 * DAY_MS
 /** How long a closed one is kept, so that a late command hears that it is closed. */
 const CLOSED_KEPT_MS = 30 * DAY_MS
@@ -208,5 +208,5 @@ export const CONTACTS_MAX = 1_000
 export const OUTGOING_MAX = 100
 /** Open requests that a search by address made; silent, as the sender knows of none. */
 const UNSHOWN_MAX = 100
-/** Open requests that a receiver gets. What comes beyond is withheld: an error would tell it from a block. */
+/** Open requests that a receiver gets. Further ones are withheld: an error would reveal the absence of a block. */
 export const INCOMING_MAX = 500

@@ -1,6 +1,6 @@
 /**
- * A device: one installation with one key, logged under `<userId>_<deviceId>` (contract 2.5). What may be registered,
- * and which push tokens a device has.
+ * A device: one installation with one key, logged under `<userId>_<deviceId>` (contract 2.5). Decides on
+ * registrations and push tokens.
  */
 
 import type { DeviceId, UserId } from '../ids.ts'
@@ -75,7 +75,7 @@ export interface KeyOwner {
   readonly deviceId: DeviceId
 }
 
-/** What is known when a key is to be registered. */
+/** The facts for a key's registration. */
 export interface RegistrationFacts {
   readonly userId: UserId
   /** As it was sent. */
@@ -93,28 +93,28 @@ export interface RegistrationFacts {
 export type RegistrationDecision =
   /** The user has this device: a reinstall, or a request that is repeated. */
   | { readonly kind: 'known'; readonly device: Device }
-  /** To be registered; `begun` is an earlier attempt with the key that never came to an end. */
+  /** To be registered; `begun` is an earlier, unfinished attempt with the key. */
   | { readonly kind: 'register'; readonly begun: PendingDevice | undefined }
   | { readonly kind: 'refused'; readonly code: 'KEY_IN_USE' | 'DEVICE_NOT_FOUND' | 'DEVICE_LIMIT' }
 
 /**
- * What registering a key comes to (contract 2.5). One key is one device, in whichever encoding it is sent. The log and the
- * device keep the encoding that was sent first.
+ * Decides on a key's registration (contract 2.5). One key is one device, in whichever encoding it is sent. The log
+ * and the device keep the encoding that was sent first.
  *
  * Choice: the key of a device that its user removed is taken again, as a new device. Removal ends a device and not a
  * key: an app that removed itself and signs in again still holds that key, and would be locked out by a refusal. The
  * old id stays retired; the key gets an entry of its own under the new one. To other users it stays refused.
  *
  * Choice: a session that has a device may register another key without naming the old device as replaced. The old one
- * then stays, since nobody said that it is gone.
+ * then stays, since the app did not say that it is gone.
  */
 export function decideRegistration(facts: RegistrationFacts): RegistrationDecision {
   const { userId, publicKey, owner, otherEncodingOwner, devices, pending, replacesDeviceId } = facts
-  // Stores of before may have the encodings of one key with two users, each of whom keeps theirs.
+  // Stores of earlier versions may hold two encodings of one key for two users; each user keeps theirs.
   const holder = owner ?? otherEncodingOwner
   if (holder !== undefined && holder.userId !== userId) return { kind: 'refused', code: 'KEY_IN_USE' }
   const known = withKey(devices, publicKey)
-  // What it replaces is gone already when this is the repetition of a request that did it.
+  // When an earlier attempt did the work, the replaced device is gone already.
   if (known !== undefined) return { kind: 'known', device: known }
   if (replacesDeviceId !== undefined && !devices.some(({ deviceId }) => deviceId === replacesDeviceId)) {
     return { kind: 'refused', code: 'DEVICE_NOT_FOUND' }
@@ -146,7 +146,7 @@ function devicesAfter(
   return devices.filter(({ deviceId }) => !replaced.has(deviceId)).length + pending.length + 1
 }
 
-/** What a device says of its push tokens. An empty text takes the token back. */
+/** Push tokens as a device sends them. An empty text takes the token back. */
 export type SentPushTokens = Omit<PushTokens, 'registeredAtMs'>
 
 /**
@@ -172,7 +172,7 @@ export function withoutToken(push: PushTokens, name: PushTokenName): PushTokens 
   return hasToken(others) ? others : undefined
 }
 
-/** What a person would call the device. */
+/** The device's name for people. */
 export function deviceName({ name, model, platform }: DeviceInfo): string {
   return name ?? model ?? platform
 }

@@ -82,7 +82,7 @@ function unsignedOf(bytes: Buffer): bigint {
   return BigInt(`0x${bytes.toString('hex')}`)
 }
 
-/** What is wrong with the 256 bytes of a modulus and the exponent after them, if anything. */
+/** The fault in the 256 bytes of a modulus and the exponent after them, if any. */
 function rsaFault(body: Buffer): string | undefined {
   if (!body.subarray(MODULUS_BYTES).equals(EXPONENT)) return 'must have the exponent 65537'
   if (body[0]! < 0x80) return 'must have a modulus of exactly 2048 bits'

@@ -8,7 +8,7 @@ import type { Notice, NoticeBody } from './notice.ts'
 
 export type InboxItem =
   | { readonly kind: 'notice'; readonly notice: Notice }
-  /** What somebody sent to a queue of the development surface; the queue is named `dev.…`. */
+  /** A message sent to a queue of the development surface; the queue is named `dev.…`. */
   | {
       readonly kind: 'dev'
       readonly queue: string
@@ -38,7 +38,7 @@ export function callInvitedTo(item: InboxItem): CallId | undefined {
   return item.kind === 'notice' && item.notice.kind === 'call_invitation' ? item.notice.callId : undefined
 }
 
-/** What a device hears in place of an invitation that it did not fetch in time; undefined for other notices. */
+/** The notice that replaces an unfetched invitation; undefined for other notices. */
 export function missedInsteadOf(notice: Notice): NoticeBody | undefined {
   if (notice.kind !== 'call_invitation') return undefined
   const { callId, callerId, callerName, isVideo, expiresAtMs } = notice
@@ -51,8 +51,8 @@ export function formatPosition({ epoch, offset }: InboxPosition): string {
 }
 
 /**
- * `<epoch>-<offset>-<eventId>`: names what is told live on a queue. The position is the last message's that came before it
- * there, so that a client may acknowledge it and give it as `since` like any other.
+ * `<epoch>-<offset>-<eventId>`: names a live message on a queue. The position is the preceding stored message's, so
+ * that a client may acknowledge it and pass it as `since`.
  */
 export function formatLiveId(before: InboxPosition, eventId: string): string {
   return `${formatPosition(before)}-${eventId}`
@@ -72,7 +72,7 @@ export function parsePosition(text: string): InboxPosition | undefined {
 
 /** Messages of one device; beyond it the oldest goes (contract 7.1). */
 export const INBOX_MESSAGES_MAX = 500
-/** What nobody fetched for so long is dropped (contract 7.1). */
+/** Unfetched messages are dropped after this time (contract 7.1). */
 export const INBOX_KEPT_MS = 7 * 86_400_000
 
 const QUEUES: Record<Notice['kind'], NoticeQueue> = {

@@ -1,13 +1,13 @@
 /**
- * What the devices of a user are told of (contract 6, 7.3): calls, contacts and the account. Each has an id of its own, the
- * same in every form it reaches a device in, so that a device that gets it twice shows it once.
+ * Messages to a user's devices (contract 6, 7.3): calls, contacts and the account. Each has an id, the same over
+ * socket and push, so that a device shows it once.
  */
 
 import type { CallNoticeBody } from '../calls/call-notice.ts'
 import type { PushTokenName } from '../devices/device.ts'
 import type { DeviceId, RequestId, UserId } from '../ids.ts'
 
-/** What a user has not looked at, as their app's icon counts it. */
+/** Items that a user has not looked at, for the app's icon. */
 export interface Badge {
   readonly total: number
   readonly friendRequests: number
@@ -31,7 +31,7 @@ export type PersonalNoticeBody =
       readonly kind: 'contact_added'
       readonly userId: UserId
       readonly displayName: string
-      /** The request that was accepted; its sender is told by push, the one who accepted it is not. */
+      /** The accepted request; its sender gets a push, the accepting user does not. */
       readonly requestId: RequestId
       readonly isPushed: boolean
     }
@@ -56,7 +56,7 @@ export type PersonalNoticeBody =
   /** The profile or the login methods are not what they were; a device reads them anew. */
   | { readonly kind: 'profile_changed' }
 
-/** The badge is state: connections are told it live, and nothing keeps it. Inboxes of earlier versions hold some. */
+/** The badge is state: connections get it live, and no inbox keeps it. Inboxes of earlier versions hold some. */
 export interface BadgeState {
   readonly kind: 'badge'
   readonly badge: Badge

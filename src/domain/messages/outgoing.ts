@@ -1,19 +1,19 @@
-/** What leaves the process for a person or another service: kept in the outbox until it is sent, refused or too late. */
+/** Messages from the process to a person or another service: kept in the outbox until sent, refused or too late. */
 
 import type { PushTokens } from '../devices/device.ts'
 import type { DeviceId, UserId } from '../ids.ts'
 import type { Notice } from './notice.ts'
 
-/** What a mail or short message says; its words are chosen when it is sent. */
+/** The content of a mail or short message; its words are chosen when it is sent. */
 export type Letter =
   | {
       readonly kind: 'otp'
       readonly otp: string
       readonly lifetimeS: number
-      /** The code adds the address to an account, which need not be that of who reads it. Absent in letters of before. */
+      /** The code adds the address to an account, perhaps not its reader's. Absent in letters of earlier versions. */
       readonly binds?: boolean
     }
-  /** To the owner of an address that somebody else tried to bind. */
+  /** To the owner of an address that another user tried to bind. */
   | { readonly kind: 'address-tried' }
   /** To an address that is no longer the account's. */
   | { readonly kind: 'address-replaced' }
