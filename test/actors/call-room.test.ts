@@ -1,4 +1,7 @@
-/** The room of a call over a real store: what its people are told, when, and what a failed write or a restart leaves. */
+/**
+ * A call's room over a real store: its messages to devices, their times, and the state after a failed write or a
+ * restart.
+ */
 
 import t from 'tap'
 import type { CallRequest } from '../../src/domain/calls/call-command.ts'
@@ -37,7 +40,7 @@ t.test(
   },
 )
 
-t.test('a key map that misses a device rings nobody, and leaves no room behind', async t => {
+t.test('a key map that misses a device rings no device, and leaves no room behind', async t => {
   const rooms = openRooms(t)
   const [ann, bob] = (await rooms.people(['Ann', 'Bob'], 2)) as People
   const callId = rooms.newCallId()
@@ -50,7 +53,7 @@ t.test('a key map that misses a device rings nobody, and leaves no room behind',
   t.equal(rooms.index.size, 0)
 })
 
-t.test('a call that nobody answers is missed after 65 seconds, and then forgotten', async t => {
+t.test('an unanswered call is missed after 65 seconds, and then forgotten', async t => {
   const rooms = openRooms(t)
   const [ann, bob] = (await rooms.people(['Ann', 'Bob'])) as People
   const callId = await rooms.start(ann.phone, [bob])
@@ -189,7 +192,7 @@ t.test('a ring goes on over a restart and ends when it was to end', async t => {
   t.equal(after.calls.read(callId)?.status, 'missed', '66 seconds')
 })
 
-t.test('a ring that ended while the server was away is over as soon as it is back', async t => {
+t.test('a ring that expired while the server was away ends as soon as it is back', async t => {
   const before = openRooms(t)
   const [ann, bob] = (await before.people(['Ann', 'Bob'])) as People
   const callId = await before.start(ann.phone, [bob])
@@ -258,7 +261,7 @@ t.test(
   },
 )
 
-t.test('nobody is answered from what is not durable yet, not even with a refusal', async t => {
+t.test('the room answers only from durable state, even with a refusal', async t => {
   const rooms = openRooms(t)
   const [ann, bob] = (await rooms.people(['Ann', 'Bob'])) as People
   const callId = await rooms.start(ann.phone, [bob])
@@ -273,7 +276,7 @@ t.test('nobody is answered from what is not durable yet, not even with a refusal
   t.same(answered, ['end STORE_UNAVAILABLE', 'join STORE_UNAVAILABLE'], 'not CALL_ENDED, which it is not')
 })
 
-t.test('a ring whose end could not be written ends all the same, without anybody asking', async t => {
+t.test('a ring whose end could not be written ends all the same, without another command', async t => {
   const rooms = openRooms(t)
   const [ann, bob] = (await rooms.people(['Ann', 'Bob'])) as People
   const callId = await rooms.start(ann.phone, [bob])

@@ -1,4 +1,4 @@
-/** What those who watch a call live are told of it: who may, in which order, and not before it is durable. */
+/** Messages to a call's live subscribers: permission, order, and durability before delivery. */
 
 import t from 'tap'
 import type { TopicMessage } from '../../actors/messages.ts'
@@ -8,7 +8,7 @@ import { SubscriptionHead } from '../../src/stomp/serializer.ts'
 import { kindOf } from '../support/actors.ts'
 import { type CallRooms, openRooms, type Person, type Phone } from '../support/call-rooms.ts'
 
-/** Connections that write down what they are told: `joined <tag>`, or the body of an event. */
+/** Connections that write down their messages: `joined <tag>`, or the body of an event. */
 function watchers(rooms: CallRooms) {
   const seen = new Map<string, unknown[]>()
   const connectionOf = rooms.system.define(
@@ -44,7 +44,7 @@ function kinds(seen: readonly unknown[]): unknown[] {
   return seen.map(each => (typeof each === 'string' ? each : (each as { type: string }).type))
 }
 
-t.test('a watcher is told of each change, in order, with the whole participant', async t => {
+t.test('a subscriber hears of each change, in order, with the whole participant', async t => {
   const rooms = openRooms(t)
   const { watch, seenBy } = watchers(rooms)
   const [ann, bob] = (await rooms.people(['Ann', 'Bob'])) as [Person, Person]
@@ -73,7 +73,7 @@ t.test('a watcher is told of each change, in order, with the whole participant',
   t.ok(joined!.headers.includes(`timestamp:${joined!.sentAt}`))
 })
 
-t.test('nothing is told of a change that could not be written, and the watchers stay', async t => {
+t.test('subscribers hear nothing of a change that could not be written, and stay', async t => {
   const rooms = openRooms(t)
   const { watch, seenBy } = watchers(rooms)
   const [ann, bob] = (await rooms.people(['Ann', 'Bob'])) as [Person, Person]
@@ -106,7 +106,7 @@ t.test('only those who have a part in a live call may watch it', async t => {
   t.equal(rooms.system.figures().kinds['call-room']?.live, 0)
 })
 
-t.test('who is removed is told nothing more, not even of that', async t => {
+t.test('a removed participant hears nothing more, not even of the removal', async t => {
   const rooms = openRooms(t)
   const { watch, seenBy } = watchers(rooms)
   const [ann, bob, eve] = (await rooms.people(['Ann', 'Bob', 'Eve'])) as [Person, Person, Person]
@@ -120,7 +120,7 @@ t.test('who is removed is told nothing more, not even of that', async t => {
   await t.rejects(watch(callId, bob.phone, 'b'), { code: 'NOT_PARTICIPANT' })
 })
 
-t.test('a session is told until it has taken back as many subscriptions as it made', async t => {
+t.test('a session hears events until it has taken back as many subscriptions as it made', async t => {
   const rooms = openRooms(t)
   const { watch, seenBy } = watchers(rooms)
   const [ann, bob] = (await rooms.people(['Ann', 'Bob'])) as [Person, Person]

@@ -1,4 +1,4 @@
-/** Topics: who is told of what, in which order, and how many at once. */
+/** Topics: receivers, order, and how many sessions a turn serves. */
 
 import t from 'tap'
 import { devTopicKind } from '../../actors/dev-topic.ts'
@@ -41,7 +41,7 @@ function said(message: StompConnectionMessage): string {
   return `${message.topic} ${message.broadcast.encode(HEAD).toString().split('\n\n')[1]?.slice(0, -1)}`
 }
 
-t.test('subscribers are told of what is published from then on, in order, until they leave', async t => {
+t.test('subscribers receive later messages in order, until they leave', async t => {
   const { told, tell, subscribe } = makeTopic()
   tell(publish('0'), subscribe('a', 5), publish('1'), subscribe('b'), publish('2'))
   tell({ kind: 'unsubscribe', connectionId: 'a' }, publish('3'))
@@ -55,7 +55,7 @@ t.test('subscribers are told of what is published from then on, in order, until 
   )
 })
 
-t.test('a session with two subscriptions is told once, until it has none', async t => {
+t.test('a session with two subscriptions receives a message once, until it has none', async t => {
   const { told, tell, subscribe } = makeTopic()
   tell(subscribe('a', 1), subscribe('a', 2), publish('1'))
   tell({ kind: 'unsubscribe', connectionId: 'a' }, publish('2'))
@@ -63,7 +63,7 @@ t.test('a session with two subscriptions is told once, until it has none', async
   t.same(told, ['a joined 1', 'a joined 2', 'a dev.t 1', 'a dev.t 2'])
 })
 
-t.test('many receivers are told some at a time, and each in order', async t => {
+t.test('many receivers are served some at a time, and each in order', async t => {
   const { told, tell, subscribe, topic, world } = makeTopic()
   const many = 2 * FAN_OUT_CHUNK + 200
   tell(...Array.from({ length: many }, (_, at) => subscribe(`s${at}`)))

@@ -24,7 +24,7 @@ function keyFor(device: number, key: number): DeviceKey {
   return { device: deviceOf(device), publicKey: keyOf(key) }
 }
 
-t.test('nobody is answered, and nothing is shown, before the commit is told', async t => {
+t.test('the appender answers and shows nothing before it hears of the commit', async t => {
   const stage = new AppenderStage(databaseWith(freshKeys(0, 3)))
   stage.ask(...freshKeys(3, 2))
   await stage.run()
@@ -182,7 +182,7 @@ t.test('a batch behind one that found no room is refused with it, and the log go
   t.same(stage.answers.slice(41), [300])
 })
 
-/** Holds back that the first append failed, until the next one has been told. */
+/** Delays the news that the first append failed, until the next one's news. */
 function heardLate(): WorldChange {
   return world => {
     const { store } = world
@@ -252,11 +252,11 @@ interface CrashCase {
   readonly change?: WorldChange
   /** Lets the store go so far. */
   readonly act?: (stage: AppenderStage) => void | Promise<void>
-  /** Of the commits that were written and not told, those that survive. */
+  /** The written but unreported commits that survive. */
   readonly kept?: number
   /** Size of the log that a new process opens: 3 as before, 5 with the batch. */
   readonly sizeAfter: 3 | 5
-  /** What the two callers had heard. */
+  /** Answers to the two callers. */
   readonly heard?: readonly (number | undefined)[]
 }
 

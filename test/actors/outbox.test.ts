@@ -88,7 +88,7 @@ function mail(to: string, expiresAtMs = Number.MAX_SAFE_INTEGER / 1000): Outgoin
 
 const LATER = 1_700_000_000_000 + 86_400_000
 
-t.test('what is added in a transaction is sent once it is durable, and then gone', async t => {
+t.test('a message added in a change is sent once it is durable, and then gone', async t => {
   const { sendings, until, add, dueTimes, world, tried } = makeOutbox(t)
   await add(mail('a@b.example', LATER))
   await until(() => sendings.length === 1)
@@ -336,7 +336,7 @@ function countWork(t: Test, database: Database) {
   }
 }
 
-t.test('while a provider is out, one message tries it and thousands of others are left alone', async t => {
+t.test('while a provider is out, one message tries it and thousands wait', async t => {
   const { sendings, until, add, world, database } = makeOutbox(t)
   await add(...Array.from({ length: 5_000 }, (_, at) => push('fcm', BigInt(at))))
   await until(() => sendings.length >= 128)
@@ -405,7 +405,7 @@ t.test('what is wrong with one message holds up no other', async t => {
   t.equal(sendings[0]!.to, 'next@b.example')
 })
 
-t.test('a message that nobody needs any more says nothing about its provider', async t => {
+t.test('a message that is no longer needed says nothing about its provider', async t => {
   const { sendings, until, add, world } = makeOutbox(t)
   await add(push('fcm'))
   await until(() => sendings.length === 1)

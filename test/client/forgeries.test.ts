@@ -29,7 +29,7 @@ const alice = { userId: 1n, deviceId: 1n, vrfHash: honest.leaf(ALICE).vrfHash }
 const bob = { userId: 2n, deviceId: 1n, vrfHash: honest.leaf(BOB).vrfHash }
 const aliceKey = honest.leaf(ALICE).publicKey
 
-/** The same secrets and size, but the entries from leaf 20 on are others. */
+/** The same secrets and size, but different entries from leaf 20 on. */
 function forkedLog(size = 40): LyingLog {
   const forked = honest.fork(20)
   forked.register(66n, 6n)
@@ -225,7 +225,7 @@ for (const [build, client] of await clientBuilds()) {
     })
   })
 
-  t.test(`${build}: an old key of one's own that others are given again is outdated`, async t => {
+  t.test(`${build}: an old key of one's own that other users get again is outdated`, async t => {
     const log = honestLog()
     const renewed = log.register(1n, 1n)
     const device = { ...alice, publicKeys: [aliceKey, renewed.publicKey] }

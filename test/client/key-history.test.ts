@@ -69,7 +69,7 @@ t.test('a history of another hash or device than was asked for is refused', asyn
   t.throws(() => verifyKeyHistory(keys, { ...claim, deviceId: '-1' }, history), RangeError)
 })
 
-t.test('own keys are compared with what is logged and with what is given to others', async t => {
+t.test('own keys are compared with the logged ones and with those given to other users', async t => {
   const [a, b, c] = [1, 2, 3].map(numberedKey) as [string, string, string]
   const at = (index: number, publicKey: string) => ({ index, publicKey })
   const alert = { kind: 'alert', foreign: [], missing: [], outdated: [] }

@@ -138,7 +138,7 @@ t.test('a result with any one character changed is refused', async t => {
   t.same(accepted, [])
 })
 
-t.test('each check that held is told, up to the one that failed', async t => {
+t.test('the client reports each check that held, up to the one that failed', async t => {
   const told: string[] = []
   verifyLookup(keys, claim, result, ({ check }) => told.push(check))
   t.same(told, ['proof', 'signature', 'index', 'vrf', 'vrfHash', 'inclusion', 'publicKey'])

@@ -1,4 +1,4 @@
-/** What `npm run pack-client` makes: the client alone, which an app can import and has types of as it is. */
+/** The package from `npm run pack-client`: the client alone, which an app can import as it is, with types. */
 
 import { execFile } from 'node:child_process'
 import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'

@@ -183,7 +183,7 @@ t.test('a silent session is replaced, and none is left behind', async t => {
   t.same(await sender.send(push), { kind: 'retry', reason: 'timeout' })
 })
 
-t.test('a call push is given up sooner than others', async t => {
+t.test('a call push is given up sooner than other pushes', async t => {
   const apns = await start(t)
   const sender = senderTo(t, apns, { timeoutMs: 60_000, voipTimeoutMs: 100 })
   apns.answerNext('silence', 'silence')

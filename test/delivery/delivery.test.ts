@@ -1,4 +1,4 @@
-/** What becomes of a push: when it is not sent at all, which token it costs, how often it is tried. */
+/** A push's outcome: when it is not sent at all, which token it costs, how often it is tried. */
 
 import t from 'tap'
 import type { ApnsPush } from '../../src/delivery/apns.ts'
@@ -34,7 +34,7 @@ const MISSED: NoticeBody = { kind: 'call_missed', callId: CALL, ...CALLER, atMs:
 
 interface Fakes {
   readonly push?: PushTokens
-  /** Of the senders, in the order of their pushes; then `sent`. */
+  /** The senders' outcomes in the order of their pushes; then `sent`. */
   readonly outcomes?: DeliveryOutcome[]
   readonly parts?: Partial<DeliveryParts>
 }
@@ -84,7 +84,7 @@ const DEVICE: Device = {
   lastSeenAtMs: 0,
 }
 
-t.test('a device with both tokens of Apple rings by one and is told the rest by the other', async t => {
+t.test('a device with both tokens of Apple rings by one and gets the rest by the other', async t => {
   const { tell, pushed } = open()
   for (const body of [INVITATION, MISSED]) await tell(body)
   t.same(pushed, ['b2', 'a1'])

@@ -1,4 +1,4 @@
-/** What is taken from another server’s answer: a time to wait, a reason, so many bytes. */
+/** The parts read from another server’s answer: a time to wait, a reason, so many bytes. */
 
 import t from 'tap'
 import { post, retryAfterMs } from '../../src/delivery/http-post.ts'

@@ -45,7 +45,7 @@ const INVITATION: CallNoticeBody = {
 }
 const MISSED: CallNoticeBody = { kind: 'call_missed', callId: CALL, ...CALLER, atMs: NOW_MS }
 
-/** What every push of a call tells of itself. */
+/** The members of every call push. */
 const ENVELOPE = { eventId: EVENT_ID, sentAt: NOW_MS, deviceId: '18446744073709551615' }
 
 function deviceWith(push: PushTokens | undefined): Device {

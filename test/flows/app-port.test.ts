@@ -125,7 +125,7 @@ t.test('pages of a listed origin may call the API, pages of any the log’s file
   t.equal(preflight.headers.get('access-control-max-age'), '7200')
 })
 
-t.test('behind a trusted proxy each client has its own rate, and nobody else can choose one', async t => {
+t.test('behind a trusted proxy each client has its own rate, and can’t choose another', async t => {
   const limited = { CALLSIGN_RATE_LIMITS: '' }
   const behind = await start(t, { ...limited, CALLSIGN_TRUSTED_PROXIES: '127.0.0.0/8, ::1' })
   const alone = await startServer({ dataFolder: join(t.testdirName, 'alone'), environment: limited })

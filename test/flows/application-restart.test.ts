@@ -1,6 +1,6 @@
 /**
- * The application API when its process ends: killed, a code that was promised still leaves, and what counts against
- * somebody still counts; stopped, it answers what it was asked; without room on its disk, it refuses aloud.
+ * The application API when its process ends: killed, it still sends a promised code and still counts earlier
+ * attempts; stopped, it answers open requests; without room on its disk, it refuses aloud.
  */
 
 import { existsSync } from 'node:fs'
@@ -33,7 +33,7 @@ t.test('a code that was promised before kill -9 is sent after it, and accepted',
   await story.endWithoutLeaks(t)
 })
 
-t.test('a killed server forgets no session, no device and nothing that counts against somebody', async t => {
+t.test('a killed server keeps each session, device and count of attempts', async t => {
   const story = await rehearse(t)
   const ann = await story.signIn('ann@example.org')
   const old = ann.refreshToken

@@ -299,7 +299,7 @@ t.test('signed by another key, or for another origin: checkpoint', async t => {
   }
 })
 
-t.test('extension lines and signatures of others are accepted', async t => {
+t.test('extension lines and foreign signatures are accepted', async t => {
   const { treeSize, rootHash } = integrate(entriesOf(SIZE))
   const text = formatCheckpoint({ origin: SIGNER.name, treeSize, rootHash, extensions: ['extra line'] })
   const witness = signerKeyFromSeed('witness.example', new Uint8Array(32).fill(7))

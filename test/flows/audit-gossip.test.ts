@@ -1,6 +1,6 @@
 /**
- * What others are shown of the log (`--gossip`), and checkpoints that nobody has the tiles to compare: a source proves
- * nothing by being broken, and a log gains nothing by not answering.
+ * The log as other readers see it (`--gossip`), and checkpoints without tiles to compare: a source proves nothing by
+ * being broken, and a log gains nothing by not answering.
  */
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs'

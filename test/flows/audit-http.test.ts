@@ -1,4 +1,4 @@
-/** What the auditor makes of servers that are slow, busy, broken or hostile: exit 1 or 2, and never for ever. */
+/** The auditor against slow, busy, broken or hostile servers: it exits with 1 or 2, and always ends. */
 
 import type { ServerResponse } from 'node:http'
 import { gzipSync } from 'node:zlib'

@@ -1,4 +1,4 @@
-/** Proofs that somebody got from the API, checked by the auditor. */
+/** The auditor checks proofs from the API. */
 
 import { writeFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
@@ -33,7 +33,7 @@ function logOf(size: number, forkedAt = size): Uint8Array[] {
   return entriesOf(size, forkedAt).with(INDEX, ENTRY)
 }
 
-/** What the API of a log of these entries answers. */
+/** The API's answer for a log of these entries. */
 function claimIn(entries: readonly Uint8Array[], signer = SIGNER): Claim {
   const tree = new NaiveTree(entries.map(naiveLeafHash))
   const treeSize = entries.length
@@ -149,7 +149,7 @@ t.test('a proof from a tree that others are not shown: proofs, with both notes',
   }
 })
 
-t.test('lines that do not parse: 2, and the others are checked', async t => {
+t.test('lines that do not parse: 2, and the rest are checked', async t => {
   const lines = [
     'hello',
     '[]',

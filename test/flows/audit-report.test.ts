@@ -1,4 +1,4 @@
-/** How findings are told to a program and to a person. */
+/** Findings as a program and as a person reads them. */
 
 import t from 'tap'
 import type { Finding } from '../../scripts/audit/finding.ts'

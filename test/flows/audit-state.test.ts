@@ -1,4 +1,4 @@
-/** What the auditor remembers, and what it refuses to build on. */
+/** The auditor's state, and the states it refuses to build on. */
 
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'

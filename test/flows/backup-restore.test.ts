@@ -266,7 +266,7 @@ t.test('a log that went on differently is refused by what was signed first', asy
   const { folder, dataFolder, copy, newest, older } = logWithOlderBackup(t)
   const restored = join(folder, 'restored')
   await restore(copy, restored, dataFolder)
-  // Somebody who knew only the older checkpoint let it sign on.
+  // An operator who knew only the older checkpoint let it sign on.
   const server = await startServer({
     dataFolder: restored,
     args: ['--known-checkpoint', older],

@@ -55,7 +55,7 @@ interface PageResults {
 class Site {
   /** The log behind the address. */
   log: LiveLog
-  /** What the page is told. */
+  /** The page's facts. */
   settings: unknown
   readonly #code: Uint8Array
   #loading: ServerResponse | undefined

@@ -25,7 +25,7 @@ function section(title: string): string {
   return rest.split('\n## ')[0]!
 }
 
-/** What is typed and what is shown, in order. What is shown belongs to the terminal that it would be shown in. */
+/** Typed and shown lines, in order. A shown line belongs to its terminal. */
 function linesOf(text: string): Line[] {
   const blocks = [...text.matchAll(/^```console\n([\s\S]+?)^```$/gm)].map(([, block]) => block!)
   const lines = blocks.flatMap(block => block.replaceAll('\\\n', '').trimEnd().split('\n'))
@@ -45,7 +45,7 @@ function patternOf(line: string): RegExp {
       .replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')
       .replaceAll(/\d{4}-\d\d-\d\dT[\d:]+\\\.\d{3}Z/g, '[\\dT:.Z-]+')
       .replaceAll(/\d{6,}/g, '\\d+')
-      // What comes before the cut of a key or hash.
+      // The start of a cut key or hash.
       .replace(/"[\w/\\+]{8}$/, '"'),
   )
   return new RegExp(parts.join('.*'))
@@ -58,7 +58,7 @@ class Terminal {
   #count = 0
 
   constructor(t: Test, folder: string) {
-    // Not the login shell's: what works here works without anybody's settings.
+    // Not the login shell's: commands must work without a user's settings.
     this.#shell = spawn('/bin/bash', ['--norc'], { cwd: folder, detached: true })
     t.teardown(() => process.kill(-this.#shell.pid!, 'SIGKILL'))
     for (const stream of [this.#shell.stdout!, this.#shell.stderr!]) {

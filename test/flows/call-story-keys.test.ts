@@ -1,6 +1,6 @@
 /**
- * A key for a device is heard by that device alone: everybody else subscribes to all that there is, and to all that one
- * might think there is, and every octet that reaches anybody is searched for every key.
+ * A key for a device is heard by that device alone: every other device subscribes to all existing destinations and
+ * all plausible ones, and every octet any of them receives is searched for every key.
  */
 
 import { randomBytes } from 'node:crypto'
@@ -9,7 +9,7 @@ import { Compile } from 'typebox/schema'
 import { endStory, friends, rehearse, startCall } from '../support/call-story.ts'
 import { befriend, Phone } from '../support/stompjs-phone.ts'
 
-/** Names of the queues of one device, as somebody might write them who wants them. */
+/** Names of one device's queues, as an attacker might write them. */
 function destinationsOf({ userId, deviceId }: Phone): string[] {
   return [
     `/user/${userId}/queue/calls`,
@@ -55,7 +55,7 @@ async function tryTo(phone: Phone, destination: string): Promise<string> {
   )
 }
 
-t.test('a key reaches the device it was made for, and nobody else by any name', async t => {
+t.test('a key reaches the device it was made for, and no other device by any name', async t => {
   const story = await rehearse(t)
   const [ann, bob] = await friends(story)
   const annsTablet = await Phone.unpack(story, 'ann')
@@ -154,7 +154,7 @@ t.test('a key reaches the device it was made for, and nobody else by any name', 
   await endStory(t, story, ...phones)
 })
 
-t.test('nobody else can send what only people in the call may', async t => {
+t.test('only people in the call can send what they alone may', async t => {
   const story = await rehearse(t)
   const [ann, bob] = await friends(story)
   const eve = await Phone.unpack(story, 'eve')

@@ -1,6 +1,6 @@
 /**
- * A server that is killed in the middle of a call: the call goes on where it was, each device gets once what it had not
- * acknowledged, and nobody is rung for longer than the first invitation said.
+ * A server that is killed in the middle of a call: the call goes on where it was, each device gets its unacknowledged
+ * messages once, and no phone rings for longer than the first invitation said.
  */
 
 import { randomBytes } from 'node:crypto'

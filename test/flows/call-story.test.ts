@@ -1,6 +1,6 @@
 /**
- * Calls as people make them: phones with @stomp/stompjs and real keys against the built server in production mode, with
- * an APNs stand-in. What the rules allow is tested where the rules are; here it is that the whole story holds.
+ * Calls as people make them: phones with @stomp/stompjs and real keys against the built server in production mode,
+ * with an APNs stand-in. The rules have their own tests; these show that the whole story holds.
  */
 
 import { randomBytes } from 'node:crypto'
@@ -182,7 +182,7 @@ t.test('one of several devices answers, another takes the call over', async t =>
   await endStory(t, story, ann, phone, tablet)
 })
 
-t.test('an invitation that is turned down on one device is over on all, and for the caller', async t => {
+t.test('an invitation declined on one device ends on all, and for the caller', async t => {
   const story = await rehearse(t)
   const [ann, phone] = await friends(story)
   const tablet = await Phone.unpack(story, 'bob')

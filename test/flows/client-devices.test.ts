@@ -155,7 +155,7 @@ t.test(
   },
 )
 
-/** A device of whoever has the token, with a key of its own. */
+/** A device with the token's session and a key of its own. */
 async function register(url: string, accessToken: string, deviceInfo: object): Promise<void> {
   const { publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const key = publicKey.export({ type: 'spki', format: 'der' }).toString('base64')

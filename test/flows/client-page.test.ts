@@ -51,8 +51,8 @@ interface Video {
 }
 
 /**
- * Resolves when the tab shows moving pictures of somebody else, and has for longer than a second: the page is drawn
- * anew in each, and they must go on.
+ * Resolves when the tab has shown another person's moving pictures for longer than a second: the page is drawn anew
+ * in each, and they must go on.
  */
 async function seesOthers(page: Page): Promise<void> {
   const isMoving = () => {
@@ -152,7 +152,7 @@ t.test(
   },
 )
 
-t.test('whoever closes the page is gone for the others, at once', { skip: skipWithoutChromium }, async t => {
+t.test('a user who closes the page is gone for the rest, at once', { skip: skipWithoutChromium }, async t => {
   const [ann, bob] = await contacts(await setUp(t))
   await button(ann, 'Audio call to Bob').click()
   await button(bob, 'Answer').click()
@@ -406,7 +406,7 @@ t.test('so does a name of one word, wherever it is shown', { skip: skipWithoutCh
   await fits('who called')
 })
 
-t.test('a browser that keeps nothing is told so', { skip: skipWithoutChromium }, async t => {
+t.test('a browser that keeps nothing gets a warning', { skip: skipWithoutChromium }, async t => {
   const { url, newContext } = await setUp(t)
   const page = await (await newContext()).newPage()
   // As Chromium does where cookies are blocked.
@@ -431,7 +431,7 @@ t.test('a key that all have lost is made anew, by the host', { skip: skipWithout
   t.equal(await digitsOf(ann, 2), renewed)
 })
 
-t.test('a tab that is a copy of another is somebody else', { skip: skipWithoutChromium }, async t => {
+t.test('a tab that copies another is another person', { skip: skipWithoutChromium }, async t => {
   const { url, newContext } = await setUp(t)
   const context = await newContext()
   const ann = await newTab(context, url, 'Ann')

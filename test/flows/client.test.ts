@@ -92,7 +92,7 @@ t.test('a second key under a hash: contacts are given it, its owner is warned', 
   })
 })
 
-t.test('a key that was never logged is missing, and a hash nobody has is unanswered', async t => {
+t.test('a key that was never logged is missing, and an unused hash is unanswered', async t => {
   const log = await startLog(t, t.testdir())
   const own = await registerKey(log.client, 1n, 1n)
   const device = { userId: 1n, deviceId: 2n, vrfHash: Buffer.alloc(64).toString('base64') }
@@ -105,7 +105,7 @@ t.test('a key that was never logged is missing, and a hash nobody has is unanswe
   t.match(report, { kind: 'alert', missing: [own.publicKey] })
 })
 
-t.test('two servers that went on from one log show a split view to whoever compares', async t => {
+t.test('two servers that went on from one log show a split view to a client that compares', async t => {
   const { folder, registered } = await stoppedLog(t, 280)
   const [left, right] = [
     await startLog(t, copyOf(folder, 'left')),

@@ -1,4 +1,7 @@
-/** The table of close codes in `docs/calls.md`, row by row on real sockets. Rows that take a long time, or a fault of ours, are left to others. */
+/**
+ * The table of close codes in `docs/calls.md`, row by row on real sockets. Rows that take a long time, or a fault of
+ * ours, have tests elsewhere.
+ */
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -36,7 +36,7 @@ async function openConsole(t: Test, http: string, viewport: typeof PHONE | typeo
   return page
 }
 
-/** Registers keys of users who are nobody, all in the log once this resolves, the first before the others. */
+/** Registers keys of made-up users, all in the log once this resolves, the first before the rest. */
 async function registerKeys(server: RunningServer, count: number, firstUser = 1): Promise<void> {
   const client = new RegisterClient(server.grpc)
   const publicKey = newPublicKey('P-256 SPKI')
@@ -46,7 +46,7 @@ async function registerKeys(server: RunningServer, count: number, firstUser = 1)
   client.close()
 }
 
-// What runs in the page is text here: tests are compiled without the types of browsers.
+// Code for the page is text here: tests are compiled without the types of browsers.
 
 /** Changes the root hash of the checkpoint that the page remembers. */
 const FORGE = `{
@@ -62,7 +62,7 @@ const FOCUSED = '[...document.body.querySelectorAll("*")].indexOf(document.activ
 const NOWHERE = -1
 const FOCUSED_TEXT = 'document.activeElement.textContent'
 
-/** What `Verify` came to: each step with its mark, such as `✓ signature`. */
+/** The result of `Verify`: each step with its mark, such as `✓ signature`. */
 async function verify(page: Page, fields: Readonly<Record<string, string>> = {}): Promise<string[]> {
   for (const [name, value] of Object.entries(fields)) await page.locator(`[name=${name}]`).fill(value)
   const runs = Number(await page.locator('.steps').getAttribute('data-runs'))
@@ -108,7 +108,7 @@ t.test('the code of a sign-in appears, is said aloud and copied', { skip }, asyn
   t.match(await page.locator('.codes .message').innerText(), otp)
 })
 
-t.test('codes of simulated people are counted, and hide nobody else', { skip }, async t => {
+t.test('codes of simulated people are counted, and hide no real one', { skip }, async t => {
   const { http } = await startDev(t)
   const page = await openConsole(t, http)
   const app = new App(http)
@@ -199,7 +199,7 @@ t.test('the log is drawn as it grows, and verified in the browser', { skip }, as
   t.match(await page.locator('.steps').innerText(), /the tree of 265 begins with that of 5/)
 })
 
-t.test('that a key is of nobody who is connected is no fault of the log', { skip }, async t => {
+t.test('a key whose user is not connected is no fault of the log', { skip }, async t => {
   const server = await startDev(t)
   const page = await openConsole(t, server.http)
   const ann = await DevPerson.signIn(server.http, 'Ann')
@@ -265,7 +265,7 @@ t.test('Hold stops the page where it is, until it is to go on', { skip }, async 
   await page.locator('.codes').getByText('ann@example.org').waitFor()
 })
 
-t.test('the simulator is told what the panel says, and its people are shown', { skip }, async t => {
+t.test('the simulator obeys the panel, which shows its people', { skip }, async t => {
   const { http } = await startDev(t)
   const page = await openConsole(t, http)
   const told: unknown[] = []

@@ -1,4 +1,7 @@
-/** The server side of the development console: a call is seen as it goes, by this machine alone, and a stop waits for nobody. */
+/**
+ * The server side of the development console: it shows a call as it goes, to this machine alone, and never delays a
+ * stop.
+ */
 
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
@@ -22,7 +25,7 @@ function start(t: Test, environment: Record<string, string> = {}): Promise<Runni
   return startServer({ dataFolder: join(t.testdir(), 'data'), environment })
 }
 
-/** Of the tests that only ask. */
+/** Shared by the tests that only ask. */
 const HOUSE = await start(t)
 t.teardown(() => HOUSE.end())
 
@@ -236,7 +239,7 @@ t.test('the address of the server leads people to the console, and tells program
     t.match(await ask(HOUSE.http, '/', { headers }), { status: 404, code: 'NOT_FOUND' })
 })
 
-t.test('a stop answers whoever waits for the feed, at once', async t => {
+t.test('a stop answers waiting requests for the feed, at once', async t => {
   const server = await start(t)
   const { sequence } = await stateOf(server.http)
   const { hostname, port } = new URL(server.http)

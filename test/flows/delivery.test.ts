@@ -79,37 +79,40 @@ t.test('every form of key is logged byte for byte, and a stranger’s client pro
   await story.endWithoutLeaks(t)
 })
 
-t.test('a new device is pushed to the others; a key has one owner; a removed device is out', async t => {
-  const story = await rehearse(t)
-  const first = await annsPhone(story)
-  const tablet = story.app()
-  const login = await story.googleLogin('ann')
-  tablet.take(await tablet.get(200, 'POST /app/api/login', login))
-  const taken = { publicKey: first.publicKey }
-  t.equal(await tablet.outcome('POST /app/api/register_device', taken), '409 KEY_IN_USE')
+t.test(
+  'a new device is pushed to the user’s other ones; a key has one owner; a removed device is out',
+  async t => {
+    const story = await rehearse(t)
+    const first = await annsPhone(story)
+    const tablet = story.app()
+    const login = await story.googleLogin('ann')
+    tablet.take(await tablet.get(200, 'POST /app/api/login', login))
+    const taken = { publicKey: first.publicKey }
+    t.equal(await tablet.outcome('POST /app/api/register_device', taken), '409 KEY_IN_USE')
 
-  const add = { kind: 'social', ...(await story.googleLogin('ann-too')) }
-  t.match(await first.app.get(201, 'POST /app/api/user/login-methods', add), { provider: 'google' })
-  const second = story.app()
-  second.take(await second.get(200, 'POST /app/api/login', await story.googleLogin('ann-too')))
-  const device = await second.get(201, 'POST /app/api/register_device', {
-    publicKey: newPublicKey('P-256 X9.63'),
-    deviceInfo: { platform: 'ios', name: 'iPad' },
-  })
-  await story.world.apns.received(1)
-  const { deviceId, publicKeyHash } = device
-  t.match(story.world.apns.pushes[0]?.payload, {
-    aps: { alert: { 'loc-key': 'device_added', 'loc-args': ['iPad'] }, 'thread-id': 'account' },
-    ...{ type: 'device_added', deviceId, name: 'iPad', platform: 'ios', publicKeyHash },
-  })
+    const add = { kind: 'social', ...(await story.googleLogin('ann-too')) }
+    t.match(await first.app.get(201, 'POST /app/api/user/login-methods', add), { provider: 'google' })
+    const second = story.app()
+    second.take(await second.get(200, 'POST /app/api/login', await story.googleLogin('ann-too')))
+    const device = await second.get(201, 'POST /app/api/register_device', {
+      publicKey: newPublicKey('P-256 X9.63'),
+      deviceInfo: { platform: 'ios', name: 'iPad' },
+    })
+    await story.world.apns.received(1)
+    const { deviceId, publicKeyHash } = device
+    t.match(story.world.apns.pushes[0]?.payload, {
+      aps: { alert: { 'loc-key': 'device_added', 'loc-args': ['iPad'] }, 'thread-id': 'account' },
+      ...{ type: 'device_added', deviceId, name: 'iPad', platform: 'ios', publicKeyHash },
+    })
 
-  t.equal(await first.app.outcome(`DELETE /app/api/devices/${deviceId}`), '204')
-  t.equal(await second.outcome('GET /app/api/user'), '401 SESSION_REVOKED')
-  t.equal(await first.app.outcome(`DELETE /app/api/devices/${deviceId}`), '404 DEVICE_NOT_FOUND')
-  const { items } = await first.app.get(200, 'GET /app/api/devices')
-  t.match(items, [{ deviceId: first.deviceId, name: 'Ann’s iPhone', model: 'iPhone15,2', current: true }])
-  await story.endWithoutLeaks(t)
-})
+    t.equal(await first.app.outcome(`DELETE /app/api/devices/${deviceId}`), '204')
+    t.equal(await second.outcome('GET /app/api/user'), '401 SESSION_REVOKED')
+    t.equal(await first.app.outcome(`DELETE /app/api/devices/${deviceId}`), '404 DEVICE_NOT_FOUND')
+    const { items } = await first.app.get(200, 'GET /app/api/devices')
+    t.match(items, [{ deviceId: first.deviceId, name: 'Ann’s iPhone', model: 'iPhone15,2', current: true }])
+    await story.endWithoutLeaks(t)
+  },
+)
 
 t.test(
   'a share link leads to a request, a push, a yes, a push, and contacts who see each other’s keys',
@@ -285,7 +288,7 @@ async function signInAsReviewer({ http }: RunningServer): Promise<{ app: App; us
   return { app, userId: user.userId }
 }
 
-t.test('without mail and SMS nobody is promised a code, but the reviewer gets in', async t => {
+t.test('without mail and SMS no code is promised, but the reviewer gets in', async t => {
   const server = await startBare(t, REVIEWER)
   const app = new App(server.http)
   for (const body of [{ email: 'ann@example.org' }, { phone: '+84912345678' }]) {

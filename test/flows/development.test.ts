@@ -1,4 +1,4 @@
-/** What a development server does for those who write an app: pages of this machine, and what it says of a refusal. */
+/** A development server's help for app developers: pages of this machine, and reasons for a refusal. */
 
 import { once } from 'node:events'
 import { networkInterfaces } from 'node:os'

@@ -26,7 +26,7 @@ interface RegisteredDevice {
 interface Attempt {
   readonly user: SignedIn
   readonly publicKey: string
-  /** What the server answered before it was killed. */
+  /** The server's answer before it was killed. */
   answered?: RegisteredDevice
 }
 
@@ -119,7 +119,7 @@ async function registerUntilKilled(server: RunningServer, attempts: readonly Att
   await Promise.allSettled([...registering, exit])
 }
 
-/** What is wrong after all keys were sent again to the restarted server. */
+/** The faults left after all keys were sent again to the restarted server. */
 async function faultsAfter(server: RunningServer, attempts: readonly Attempt[]): Promise<string[]> {
   const keys = readLogKeys(server.vkey, server.vrfPublicKey)
   const faults: string[] = []

@@ -1,6 +1,6 @@
 /**
- * The documentation of a running server in a browser: `/docs/events` has all of the AsyncAPI document, `/docs` shows the
- * OpenAPI document, and neither asks anybody else for anything.
+ * The documentation of a running server in a browser: `/docs/events` has all of the AsyncAPI document, `/docs` shows
+ * the OpenAPI document, and neither loads anything from elsewhere.
  */
 
 import type { Page } from 'playwright-core'
@@ -9,7 +9,7 @@ import { DESKTOP, openBrowser, PHONE, skipWithoutChromium } from '../support/bro
 import { startServer } from '../support/server.ts'
 
 const skip = skipWithoutChromium
-/** The tests share their cores with others; nothing is measured by it. */
+/** The tests share their cores; this measures nothing. */
 const PATIENCE_MS = 120_000
 
 interface AsyncApi {

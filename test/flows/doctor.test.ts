@@ -200,7 +200,7 @@ t.test('what the other side refuses is said with what to do', async t => {
   t.notOk(text.includes('another@') || text.includes(':another'), 'the wrong password is not printed')
 })
 
-t.test('credentials are proven without a message: what is refused is the address of nobody', async t => {
+t.test('credentials are proven without a message: only the made-up address is refused', async t => {
   const world = await startOutsideWorld(t)
   world.apns.decide = () => ({ status: 400, reason: 'BadDeviceToken' })
   world.fcm.answerNext({
@@ -215,7 +215,7 @@ t.test('credentials are proven without a message: what is refused is the address
   t.equal(world.sms.requests.filter(({ method }) => method === 'POST').length, 0, 'no SMS was sent')
 })
 
-t.test('what nobody answers at is said to be out of reach', async t => {
+t.test('the doctor reports an address that does not answer', async t => {
   const port = await freePort()
   const world = await startOutsideWorld(t)
   const { line } = await consult({
@@ -266,7 +266,7 @@ async function afterRun(t: Test, folder: string): Promise<Record<string, string>
   return environment
 }
 
-t.test('keys, store and head file of different logs are told apart', async t => {
+t.test('the doctor distinguishes keys, store and head file of different logs', async t => {
   const folder = t.testdir()
   const environment = await afterRun(t, folder)
   const whole = await consult(environment)
@@ -386,7 +386,7 @@ t.test('who reads only the first line gets no stack', async t => {
   t.equal(stderr, '')
 })
 
-t.test('a clock that is far from that of a provider is found', async t => {
+t.test('a clock far from a provider’s is found', async t => {
   const server = createHttpServer((_request, response) => {
     response.setHeader('date', new Date(Date.now() - 120_000).toUTCString())
     response.end('{"keys":[{"kty":"RSA"}]}')

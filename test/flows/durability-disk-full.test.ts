@@ -1,7 +1,7 @@
 /**
- * D5: a disk without room, for calls and messages: both are refused in words, of a refused call nobody has heard, what
- * was acknowledged stays, and all goes on as soon as there is room. The limit is the shell's `ulimit -f`, lifted while
- * the server runs.
+ * D5: a disk without room, for calls and messages: both are refused in words, a refused call is never announced,
+ * acknowledged writes stay, and all goes on as soon as there is room. The limit is the shell's `ulimit -f`, lifted
+ * while the server runs.
  */
 
 import { existsSync } from 'node:fs'

@@ -12,7 +12,7 @@ import { randomFrom, seedOf } from '../support/seed.ts'
 import { auditStore } from '../support/store-audit.ts'
 
 const FAULTS = Number(process.env.CALLSIGN_DISK_FAULTS ?? 1)
-/** Of a thread of the server; the first ones come with the first sign-ins. */
+/** Calls of one server thread; the first ones come with the first sign-ins. */
 const CALLS_BEFORE_MAX = 40
 const WRITES = ['pwrite64', 'pwritev', 'writev', 'write']
 const KINDS = [
@@ -60,8 +60,8 @@ for (const { what, calls, error } of KINDS) {
 }
 
 /**
- * lmdb 3.5.6 writes its error message into 100 octets (`mdb_page_flush` in its mdb.c) and its numbers from memory that
- * nobody set: a message longer than 104 octets runs over the heap, and the C library aborts.
+ * lmdb 3.5.6 writes its error message into 100 octets (`mdb_page_flush` in its mdb.c) and its numbers from
+ * uninitialized memory: a message longer than 104 octets runs over the heap, and the C library aborts.
  */
 const OVERRUN = /Write error: .*(corrupted|invalid|free\(\)|malloc)/s
 

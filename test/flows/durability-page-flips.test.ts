@@ -62,7 +62,7 @@ function flipPage(path: string, random: () => number): number {
   return page
 }
 
-/** What fsck finds wrong, or why it can't look. */
+/** Faults that fsck finds, or why it can't look. */
 async function faultsOf(dataFolder: string): Promise<string[]> {
   const { code, lines, stderr } = await runScript('fsck', ['--data-dir', dataFolder])
   if (code !== 0 && code !== 1) throw new Error(`fsck ended with ${code}: ${stderr}`)
@@ -78,7 +78,7 @@ async function endOf(dataFolder: string, people: readonly Person[]): Promise<str
     const [, code, stderr = ''] = /^the server ended with (\w+): (.*)$/s.exec((error as Error).message) ?? []
     return `${code}: ${stderr.trim().split('\n').at(-1)}`
   }
-  // What rests on a damaged row is refused; the rest is done.
+  // Requests that rest on a damaged row are refused; the rest succeed.
   await Promise.allSettled(people.map(person => use(server.http, person)))
   const code = await server.end()
   return code === 0 ? '0' : `${code}: ${server.stderr().trim().split('\n').at(-1)}`

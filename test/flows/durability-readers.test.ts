@@ -66,7 +66,7 @@ async function readersAround(t: Test, fault?: LmdbFault): Promise<readonly [befo
     const lists = Array.from({ length: 7 }, (_, more) => abortList(server, ann!, at + more))
     await Promise.all([...lists, abortInbox(server, bob!), writer.send(QUEUE, 'x', `between-${at}`)])
   }
-  // What is answered now comes after all of those.
+  // This answer comes after all of those.
   await ann!.app.get(200, 'GET /app/api/friend')
   await writer.send(QUEUE, 'x', 'last')
   return [before, await readersOf(dataFolder)]
@@ -74,7 +74,7 @@ async function readersAround(t: Test, fault?: LmdbFault): Promise<readonly [befo
 
 t.test(`${ABORTED} aborted reads leave no reader behind`, async t => {
   const [before, after] = await readersAround(t)
-  // One is that of the reads of the present moment.
+  // One belongs to the present reads.
   t.ok(before <= 1 && after <= 1, `${before} before, ${after} after`)
 })
 

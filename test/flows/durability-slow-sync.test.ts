@@ -1,7 +1,7 @@
 /**
- * D1: on a disk with slow syncs nothing is acknowledged before it is durable: no 2xx of a write, no answer to Register,
- * no RECEIPT of a durable SEND; and nobody is rung by a call that could still be lost. Read off the order of the server's
- * own system calls, not off elapsed time.
+ * D1: on a disk with slow syncs nothing is acknowledged before it is durable: no 2xx of a write, no answer to
+ * Register, no RECEIPT of a durable SEND; and no phone rings for a call that could still be lost. Read off the order
+ * of the server's own system calls, not off elapsed time.
  */
 
 import { join } from 'node:path'

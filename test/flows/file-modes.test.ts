@@ -1,4 +1,4 @@
-/** Nobody else on the machine reads what a server keeps: data folder, backup and restored copy are closed to others. */
+/** The server's files are private: data folder, backup and restored copy are closed to other users. */
 
 import { chmodSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -6,32 +6,35 @@ import t from 'tap'
 import { runScript } from '../support/commands.ts'
 import { startServer } from '../support/server.ts'
 
-/** Every file and folder that others may do anything with. */
+/** Every file and folder that other users may use in any way. */
 function openTo(folder: string): string[] {
   const paths = readdirSync(folder, { recursive: true }).map(name => join(folder, String(name)))
   return [folder, ...paths].filter(path => (statSync(path).mode & 0o077) !== 0)
 }
 
-t.test('data folder, backup and restored copy are closed to others, whatever they were before', async t => {
-  const folder = t.testdir()
-  const [dataFolder, copy, restored] = ['data', 'copy', 'restored'].map(name => join(folder, name))
-  mkdirSync(dataFolder!, { mode: 0o755 })
-  await (await startServer({ dataFolder: dataFolder! })).end()
-  t.same(openTo(dataFolder!), [], 'an existing folder')
+t.test(
+  'data folder, backup and restored copy are closed to other users, whatever they were before',
+  async t => {
+    const folder = t.testdir()
+    const [dataFolder, copy, restored] = ['data', 'copy', 'restored'].map(name => join(folder, name))
+    mkdirSync(dataFolder!, { mode: 0o755 })
+    await (await startServer({ dataFolder: dataFolder! })).end()
+    t.same(openTo(dataFolder!), [], 'an existing folder')
 
-  // As an older version has left them.
-  for (const name of ['.', 'store', 'lock']) chmodSync(join(dataFolder!, name), 0o755)
-  for (const name of ['store/data.mdb', 'store/lock.mdb']) chmodSync(join(dataFolder!, name), 0o644)
-  const server = await startServer({ dataFolder: dataFolder! })
-  t.same(openTo(dataFolder!), [])
-  t.equal((await runScript('backup', ['--data-dir', dataFolder!, '--to', copy!])).code, 0)
-  await server.end()
-  t.same(openTo(copy!), [])
+    // As an older version has left them.
+    for (const name of ['.', 'store', 'lock']) chmodSync(join(dataFolder!, name), 0o755)
+    for (const name of ['store/data.mdb', 'store/lock.mdb']) chmodSync(join(dataFolder!, name), 0o644)
+    const server = await startServer({ dataFolder: dataFolder! })
+    t.same(openTo(dataFolder!), [])
+    t.equal((await runScript('backup', ['--data-dir', dataFolder!, '--to', copy!])).code, 0)
+    await server.end()
+    t.same(openTo(copy!), [])
 
-  chmodSync(join(copy!, 'store', 'data.mdb'), 0o644)
-  t.equal((await runScript('restore', ['--from', copy!, '--data-dir', restored!])).code, 0)
-  t.same(openTo(restored!), [])
-})
+    chmodSync(join(copy!, 'store', 'data.mdb'), 0o644)
+    t.equal((await runScript('restore', ['--from', copy!, '--data-dir', restored!])).code, 0)
+    t.same(openTo(restored!), [])
+  },
+)
 
 t.test('a folder that holds other things too stays as it is, and the log says so', async t => {
   const dataFolder = join(t.testdir(), 'shared')

@@ -1,4 +1,6 @@
-/** A store whose files belong to somebody else, as after a command of root's: each program says so, and nothing worse. */
+/**
+ * A store whose files belong to another user, as after a command of root's: each program says so, and nothing worse.
+ */
 
 import { chmodSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -71,6 +73,6 @@ t.test('a store that can’t be looked into is not taken for an empty one', asyn
 })
 
 const FILES = ['store/data.mdb', 'store/lock.mdb', 'lock/data.mdb', 'lock/lock.mdb']
-/** Another user than the one who owns what tests write, where tests run as root, who may write anywhere. */
+/** A user other than the owner of the tests' files, where tests run as root, who may write anywhere. */
 const AS_ANOTHER =
   process.getuid?.() === 0 ? ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'] : []

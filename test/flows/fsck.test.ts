@@ -170,7 +170,7 @@ t.test('a damaged row is named by table and key, and never repaired', async t =>
   t.match(outcome.lines.at(-1), { check: 'repair', ok: false, detail: /^nothing was written: rows can’t/ })
 })
 
-t.test('a start names a damaged row, and serves the others', async t => {
+t.test('a start names a damaged row, and serves the rest', async t => {
   const dataFolder = t.testdir()
   await fillStore(dataFolder)
   const database = Database.open(dataFolder)
@@ -257,7 +257,7 @@ t.test('a file that is cut short or overwritten is damage, said in a sentence', 
     for (const args of [[], ['--repair']]) {
       const { code, lines, stderr } = await fsck(dataFolder, args)
       t.equal(code, 1, what)
-      // What LMDB still finds in such a file depends on which pages its last commits took.
+      // LMDB's remaining finds in such a file depend on the pages of its last commits.
       t.equal(lines[0]?.ok, false, what)
       t.notMatch(stderr, /\n {4}at /, what)
     }

@@ -136,14 +136,14 @@ t.test('the checksum database of Go', { skip }, async t => {
     t.match(stderr, /check record \d+: .*invalid/)
   })
 
-  t.test('refuses a tile of which one bit was changed on the way', async t => {
+  t.test('refuses a tile with one bit changed on the way', async t => {
     const url = await startForger(t, http, '/tile/0/002.p/188')
     const { code, stderr } = await askStranger({ vkey, url, checkpoints })
     t.equal(code, 1)
     t.match(stderr, /inconsistent tile/)
   })
 
-  t.test('refuses an entry of which one bit was changed on the way', async t => {
+  t.test('refuses an entry with one bit changed on the way', async t => {
     const url = await startForger(t, http, '/tile/entries/001')
     const { code, stderr } = await askStranger({ vkey, url, checkpoints })
     t.equal(code, 1)

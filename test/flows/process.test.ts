@@ -475,7 +475,7 @@ t.test('usage is what is asked for, or answered to what is no command or no flag
   t.match(await callsign(), { code: 2, stderr: /^usage: / })
 })
 
-/** A process that listens on the port with its queue full: the kernel answers nobody who connects. */
+/** A process that listens on the port with its queue full: the kernel answers no connection. */
 async function muteListener(t: Test, port: number): Promise<ChildProcess> {
   const listen = `require('net').createServer().listen({ port: ${port}, host: '127.0.0.1', backlog: 1 }, () => console.log())`
   const child = spawn(process.execPath, ['-e', listen], { stdio: ['ignore', 'pipe', 'inherit'] })
@@ -489,7 +489,7 @@ async function muteListener(t: Test, port: number): Promise<ChildProcess> {
   return child
 }
 
-/** What it gives, once it does not reject. */
+/** Its value, once it does not reject. */
 async function eventually<Value>(attempt: () => Promise<Value>): Promise<Value> {
   for (;;) {
     const value = await attempt().catch(() => undefined)
@@ -530,7 +530,7 @@ t.test('config check tells every fault of file and environment, and touches noth
   t.equal(await server.end(), 0)
 })
 
-/** Another user than the one who owns what tests write, where tests run as root, who may write anywhere. */
+/** A user other than the owner of the tests' files, where tests run as root, who may write anywhere. */
 const AS_ANOTHER =
   process.getuid?.() === 0 ? ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'] : []
 

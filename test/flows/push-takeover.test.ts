@@ -1,4 +1,4 @@
-/** Somebody sends the push token of another's phone as their own (contract 2.5), through the built server. */
+/** A user sends another phone's push token as their own (contract 2.5), through the built server. */
 
 import t from 'tap'
 import { endStory, pushOf, rehearse } from '../support/call-story.ts'

@@ -1,6 +1,6 @@
 /**
- * The whole story through the public surface: keys are registered over gRPC, looked up over HTTP and crawled as files.
- * Whoever checks has only the public keys of the ready line and the code in `test/strangers`.
+ * The whole story through the public surface: keys are registered over gRPC, looked up over HTTP and crawled as
+ * files. The checker has only the public keys of the ready line and the code in `test/strangers`.
  */
 
 import { join } from 'node:path'
@@ -155,7 +155,7 @@ t.test('each checkpoint served while registering is a prefix of the tree', async
   t.ok(new Set(sizes).size > WAVES, `${new Set(sizes).size} different checkpoints were seen`)
 })
 
-// The tests below add to a log of their own, each with users that nobody else has.
+// The tests below add to a log of their own, each with its own users.
 const { http, client, keys } = await startLog(t, join(folder, 'grown'))
 let usersTaken = 0
 

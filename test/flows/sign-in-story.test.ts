@@ -14,7 +14,7 @@ const TOKENS = {
   accessToken: /^kat_[\w-]{20,}$/,
   refreshToken: /^krt_[\w-]{20,}$/,
   tokenType: 'Bearer',
-  // What is left of them when the answer is written.
+  // Their rest when the answer is written.
   expiresIn: /^3(600|59\d)$/,
   refreshExpiresIn: /^51(84000|839\d\d)$/,
 }
@@ -188,7 +188,7 @@ t.test('Sign in with Apple: the code is exchanged once, a lost answer is repeate
   await story.endWithoutLeaks(t)
 })
 
-t.test('an address changes once its code is confirmed, and the old one is told', async t => {
+t.test('an address changes once its code is confirmed, and the old one is notified', async t => {
   const story = await rehearse(t)
   const ann = await story.signIn('ann@example.org', '+84987654321', 'new@example.org')
   const named = await ann.get(200, 'PUT /app/api/user', { displayName: '  Ann   B. ' })

@@ -23,7 +23,7 @@ const shared = await startServer({
 t.teardown(() => shared.end('SIGKILL'))
 const { http } = shared
 
-/** A real person whom nobody knows yet. */
+/** A real person, unknown to all. */
 function newcomer(): Promise<RealUser> {
   return RealUser.signIn(http, emails.pop()!, OTP)
 }
@@ -141,7 +141,7 @@ t.test('who drops and rejoins asks for the key, and comes back with it', async t
   t.match(await rita.lastCall(), { callId, status: 'ended' }, 'it hangs up before it goes')
 })
 
-t.test('somebody calls on command, and is answered', async t => {
+t.test('a simulated person calls on command, and is answered', async t => {
   const { rita, simulator, userId } = await meet(t, 'answer', 'Anna Answers')
   simulator.tell({ kind: 'call', from: userId, to: rita.userId, isVideo: true })
   await simulator.line(/calls with video/)
@@ -198,7 +198,7 @@ t.test('by JSON lines it makes people, who accept requests, and says how they ar
   t.match((await rita.app.get(200, 'GET /app/api/friend')).items, [{ userId }], 'who was asked has accepted')
 })
 
-t.test('lines that are no commands are told of, and do no harm', async t => {
+t.test('lines that are no commands are reported, and do no harm', async t => {
   const simulator = new RunningSimulator(t, http, ['--json', '--control'])
   const seed = seedOf()
   t.comment(`CALLSIGN_SEED=${seed}`)
@@ -235,7 +235,7 @@ t.test('a server that is killed and started again loses no call', async t => {
   t.equal(await simulator.ended('SIGTERM'), 0, simulator.stderr)
 })
 
-t.test('rates of the server are told of in a sentence', async t => {
+t.test('the simulator reports the server’s rates in a sentence', async t => {
   const server = await startServer({ dataFolder: t.testdir(), environment: { CALLSIGN_RATE_LIMITS: '' } })
   t.teardown(() => server.end('SIGKILL'))
   const args = ['--users', '60', '--calls-per-second', '5', '--seconds', '1']

@@ -101,7 +101,7 @@ t.test('who logs out is out of the call, at once', async t => {
   await ann.app.get(200, `POST /app/api/call/${callId}/end`)
 })
 
-t.test('who blocks the one who calls is not rung any more, on any device', async t => {
+t.test('blocking the caller stops the ring, on every device', async t => {
   const [ann, bob] = (await meet(2)) as [Phone, Phone]
   const { callId } = (await start(ann, keysFor([bob]))).body
   await bob.peer.message()
@@ -110,7 +110,7 @@ t.test('who blocks the one who calls is not rung any more, on any device', async
   t.match(bodyOf(await next(ann)), { type: 'call_ended', callId, status: 'declined' })
 })
 
-t.test('J-06: what rings in nobody’s hands rings no more either', async t => {
+t.test('J-06: a declined call stops ringing everywhere', async t => {
   const [ann, bob] = (await meet(2)) as [Phone, Phone]
   await hangUp(t, bob)
   const { body: call } = await start(ann, keysFor([bob]))
@@ -120,7 +120,7 @@ t.test('J-06: what rings in nobody’s hands rings no more either', async t => {
   await hangUp(t, ann, back)
 })
 
-t.test('J-02: a key map that misses a device rings nobody', async t => {
+t.test('J-02: a key map that misses a device rings no device', async t => {
   const [ann, phone, carol] = (await meet(3)) as [Phone, Phone, Phone]
   const tablet = await listen(await server.anotherDevice(phone), 'tcp')
   const { status, body } = await start(ann, keysFor([phone, carol]))

@@ -29,7 +29,7 @@ const CLOCK_MS = 20
 interface Served extends WholeApplication {
   readonly connections: OpenConnections
   readonly ports: Readonly<Record<Carrier, number>>
-  /** The access token of somebody new. */
+  /** A new user's access token. */
   newToken(): Promise<string>
   open(carrier: Carrier): Promise<WirePeer>
   connect(carrier: Carrier, token: string, lines?: string): Promise<WirePeer>
@@ -123,7 +123,7 @@ t.test(
   },
 )
 
-t.test('C-16: a token that expires cuts nobody off; the next CONNECT needs a fresh one', async t => {
+t.test('C-16: a token that expires cuts no connection; the next CONNECT needs a fresh one', async t => {
   const house = await serve(t)
   for (const carrier of CARRIERS) {
     const token = await house.newToken()
@@ -169,7 +169,7 @@ t.test('a client that is there no longer is let go, though its socket never clos
   await disconnect(innocent)
 })
 
-t.test('a client that lags for ten seconds is told that it was slow', async t => {
+t.test('a client that lags for ten seconds hears that it was slow', async t => {
   const house = await serve(t)
   for (const carrier of CARRIERS) {
     const [lazy, sender] = [

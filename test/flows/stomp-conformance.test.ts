@@ -1,7 +1,7 @@
 /**
  * Every conformance case that octets can tell, over real sockets against the built server: WebSocket in three
- * fragmentations, and TCP. One server for all of them. Each worker has a topic of its own, whose name is as long as that
- * in the cases, and beside each there is somebody who must not notice anything but what was published.
+ * fragmentations, and TCP. One server for all of them. Each worker has a topic of its own, whose name is as long as
+ * that in the cases, and beside each a witness must see only published messages.
  */
 
 import t from 'tap'
@@ -24,7 +24,7 @@ import {
 
 const WIRE_CASES = CASES.filter(each => each.kind === 'wire')
 const WORKERS = 16
-/** What completes a frame that a case leaves unfinished, so that it can be seen that nothing came of it before. */
+/** Octets that complete a case's unfinished frame, to show that it had no effect before. */
 const UNFINISHED: Readonly<Record<string, string>> = { 'A-10': 'later␀' }
 
 interface Worker extends CaseRunner {
@@ -119,7 +119,7 @@ async function redeliveryFaults(
   return faults
 }
 
-/** What somebody else saw of it; of a connection that was ended nothing, whatever came with its end or behind it. */
+/** The frames that the witness saw; none from a connection that was ended. */
 async function takeWitnessed({ witness, letter }: Worker): Promise<WireFrame[]> {
   await send(witness, `/topic/dev.${letter}`, WITNESS)
   await witness.frame(({ body }) => String(body) === WITNESS)

@@ -47,7 +47,7 @@ t.test('B-15: each receiver gets headers as its version writes them', async t =>
   for (const peer of [in12, in10]) await disconnect(peer)
 })
 
-t.test('C-20, C-21: the upgrade may carry the token, and that of CONNECT counts more', async t => {
+t.test('C-20, C-21: the upgrade may carry the token, and CONNECT’s token counts more', async t => {
   const [ann, bob] = await server.devices(2)
   const upgradeLines = `Authorization: Bearer ${ann!.token}\r\n`
   for (const [expected, frame] of [
@@ -91,7 +91,7 @@ t.test('C-26: a session that is ended takes its connection with it, within a sec
   }
 })
 
-t.test('C-26: a device that is removed is cut off, others of its user are told', async t => {
+t.test('C-26: a removed device is cut off, its user’s other devices hear of it', async t => {
   const ann = await server.signIn()
   const tablet = await server.anotherDevice(ann)
   const [onPhone, onTablet] = [
@@ -126,7 +126,7 @@ t.test('H-04: what came before a DISCONNECT is stored when its receipt arrives',
   }
 })
 
-/** What waits in the queue, read by a new connection that leaves it there. */
+/** The queue's waiting messages, read by a new connection that leaves them there. */
 async function storedBodies(device: WireDevice, count: number): Promise<string[]> {
   const peer = await server.connect('websocket', device)
   await subscribe(peer, QUEUE, 'q', 'ack:client\nprefetch-count:256\n')
@@ -192,7 +192,7 @@ t.test('H-06: a client that reads slowly gets its ERROR whole, and before the cl
   }
 })
 
-/** Lets the kernel's buffer empty a little in each turn of the loop, until the connection is over. */
+/** Lets the kernel's buffer empty a little in each turn of the loop, until the connection ends. */
 async function readSlowly(peer: WirePeer): Promise<void> {
   const onData = () => {
     peer.pause()

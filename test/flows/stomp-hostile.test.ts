@@ -1,6 +1,6 @@
 /**
- * Clients that break the transport, come in thousands, say what others have died of or reach for what is not theirs, each
- * with somebody beside who goes on being served. The server stays up, its log without faults.
+ * Clients that break the transport, come in thousands, send frames that have killed other servers, or reach for
+ * another user's data, each beside a witness that is still served. The server stays up, its log without faults.
  */
 
 import t from 'tap'
@@ -138,7 +138,7 @@ t.test(`${CONNECTS} connections at once, most of them useless`, async t => {
   for (const innocent of innocents) await innocent.leave(t)
 })
 
-/** Names under which somebody might hope to find what another user gets. */
+/** Names that an attacker might try for another user's messages. */
 function spellingsOf(userId: string, deviceId: string, callId: string): string[] {
   const queues = ['calls', 'contacts', 'account', 'errors', 'signalling', 'dev.t']
   return [
@@ -176,7 +176,7 @@ function spellingsOf(userId: string, deviceId: string, callId: string): string[]
   ]
 }
 
-t.test('E-09: nobody hears what is another’s, by any name, nor can say it in their place', async t => {
+t.test('E-09: no user reads another’s messages by any name, nor sends in their place', async t => {
   const [ann, bob, eve] = [await server.signIn(), await server.signIn(), await server.signIn()]
   await befriend(ann, bob)
   const victim = await server.connect('websocket', deviceOf(bob))
@@ -239,7 +239,7 @@ t.test('E-09: nobody hears what is another’s, by any name, nor can say it in t
   t.same(calls, [], 'and nothing reached the other')
 })
 
-/** Short frames, each of which some server has died of, or might. */
+/** Short frames that have killed some server, or might. */
 const POISONS: readonly string[] = [
   'SUBSCRIBE\nid:s1\n\n\0',
   'SUBSCRIBE\nid:__proto__\ndestination:/topic/dev.p\nack:client\nsince:__proto__\n\n\0',

@@ -12,7 +12,7 @@ import { type WireDevice, WireServer } from '../support/wire-server.ts'
 const server = await WireServer.start(t, { people: 12 })
 const brokerURL = `${server.running.http.replace('http', 'ws')}/ws`
 
-// What browsers have, and Node 20 has not.
+// Browsers have it, and Node 20 does not.
 Object.assign(globalThis, { WebSocket })
 
 /** The socket of React Native on Android, whose bridge cuts a text at its first NUL (stomp-js/stompjs #89). */
@@ -144,7 +144,7 @@ async function liveStory(t: Test, app: StockClient): Promise<void> {
   t.equal(topic.count, 0)
 }
 
-/** What is not acknowledged comes again when the client has come back. */
+/** Unacknowledged messages come again when the client has come back. */
 async function durableStory(t: Test, device: WireDevice, config: StompConfig): Promise<void> {
   const first = new StockClient(device, config)
   await first.connect()
@@ -205,7 +205,7 @@ t.test('stompjs with login and passcode, in each version', async t => {
   }
 })
 
-t.test('stompjs is told why it is not let in, and with which code', async t => {
+t.test('stompjs hears why it is refused, and with which code', async t => {
   const app = new StockClient({ token: 'kat_nobody', userId: '', deviceId: '' }, { reconnectDelay: 0 })
   const closed = app.closed()
   app.client.activate()
@@ -216,7 +216,7 @@ t.test('stompjs is told why it is not let in, and with which code', async t => {
   await app.client.deactivate()
 })
 
-/** What clients that are no longer made write, octet for octet. */
+/** Frames of discontinued clients, octet for octet. */
 const OLDER_CLIENTS: Readonly<Record<string, { connect: string; send: string; subscribe: string }>> = {
   'stompjs 2.3.3': {
     connect: 'CONNECT\npasscode:<tok>\nlogin:<user>\naccept-version:1.1,1.0\nheart-beat:10000,10000\n\n\0',

@@ -1,6 +1,6 @@
 /**
- * Every conformance case with one octet flipped, left out or doubled, at random, over TCP: the server refuses, closes or
- * answers something valid, always soon, and nobody else notices. `CALLSIGN_STOMP_MUTATIONS` says how many.
+ * Every conformance case with one octet flipped, left out or doubled, at random, over TCP: the server refuses, closes
+ * or answers something valid, always soon, and no other client notices. `CALLSIGN_STOMP_MUTATIONS` says how many.
  */
 
 import t from 'tap'

@@ -1,6 +1,6 @@
 /**
- * Clients that read nothing or say too much, each with somebody beside who goes on being served: they are told and cut
- * off, and the server's memory stays bounded.
+ * Clients that read nothing or say too much, each beside a witness that is still served: the server warns them, cuts
+ * them off, and bounds its memory.
  */
 
 import { once } from 'node:events'
@@ -39,7 +39,7 @@ const PIECES = 512
 /** A subscriber with the `ws` library, for much that comes at once. */
 class QuickReader {
   readonly #socket = new WebSocket(`${server.running.http.replace('http', 'ws')}/ws`)
-  /** What the bodies so far begin with. */
+  /** The start of each body so far. */
   readonly numbers: number[] = []
   #isSubscribed = false
 
@@ -70,41 +70,44 @@ class QuickReader {
   }
 }
 
-t.test('I-15: who reads nothing is cut off in time, others are served, memory stays bounded', async t => {
-  const [sending, reading, ...lazy] = await server.devices(2 + SLOW_COUNT)
-  const quick = await QuickReader.join(reading!)
-  const sender = await server.connect('tcp', sending!)
-  const slow = await Promise.all(lazy.map((device, at) => server.connect(CARRIERS[at % 2]!, device)))
-  for (const peer of slow) {
-    await subscribe(peer, SLOW_TOPIC)
-    peer.keepTail()
-    peer.pause()
-  }
-  const innocent = await Innocent.join(server, 'websocket')
-  const baselineBytes = server.residentBytes()
-  let [mostBytes, mostBuffered] = [0, 0]
-  for (let sent = 0; sent < PIECES; sent += 8) {
-    const pieces = Array.from({ length: 8 }, (_, at) => `${sent + at} `.padEnd(PIECE_BYTES, 'x'))
-    sender.write(pieces.map(piece => sendFrame(SLOW_TOPIC, piece)).join(''))
-    await quick.until(() => quick.numbers.length === sent + 8)
-    await innocent.round()
-    mostBytes = Math.max(mostBytes, server.residentBytes())
-    mostBuffered = Math.max(mostBuffered, await server.figure('callsign_connection_buffered_bytes'))
-  }
-  t.ok(mostBuffered < SLOW_COUNT * 1.5 * 1024 * 1024, `${mostBuffered} bytes unsent at most`)
-  t.ok(mostBytes - baselineBytes < 96 * 1024 * 1024, `${mostBytes - baselineBytes} bytes more`)
-  t.same(quick.numbers, [...quick.numbers.keys()], 'all of it, in order')
-  quick.leave()
+t.test(
+  'I-15: a client that reads nothing is cut off in time, the rest are served, memory stays bounded',
+  async t => {
+    const [sending, reading, ...lazy] = await server.devices(2 + SLOW_COUNT)
+    const quick = await QuickReader.join(reading!)
+    const sender = await server.connect('tcp', sending!)
+    const slow = await Promise.all(lazy.map((device, at) => server.connect(CARRIERS[at % 2]!, device)))
+    for (const peer of slow) {
+      await subscribe(peer, SLOW_TOPIC)
+      peer.keepTail()
+      peer.pause()
+    }
+    const innocent = await Innocent.join(server, 'websocket')
+    const baselineBytes = server.residentBytes()
+    let [mostBytes, mostBuffered] = [0, 0]
+    for (let sent = 0; sent < PIECES; sent += 8) {
+      const pieces = Array.from({ length: 8 }, (_, at) => `${sent + at} `.padEnd(PIECE_BYTES, 'x'))
+      sender.write(pieces.map(piece => sendFrame(SLOW_TOPIC, piece)).join(''))
+      await quick.until(() => quick.numbers.length === sent + 8)
+      await innocent.round()
+      mostBytes = Math.max(mostBytes, server.residentBytes())
+      mostBuffered = Math.max(mostBuffered, await server.figure('callsign_connection_buffered_bytes'))
+    }
+    t.ok(mostBuffered < SLOW_COUNT * 1.5 * 1024 * 1024, `${mostBuffered} bytes unsent at most`)
+    t.ok(mostBytes - baselineBytes < 96 * 1024 * 1024, `${mostBytes - baselineBytes} bytes more`)
+    t.same(quick.numbers, [...quick.numbers.keys()], 'all of it, in order')
+    quick.leave()
 
-  await server.figureWhen('callsign_stomp_endings_total{reason="slow"}', figure => figure === SLOW_COUNT)
-  await server.figureWhen('callsign_connections', figure => figure === 2)
-  t.equal(await server.figure('callsign_connection_buffered_bytes'), 0)
-  for (const peer of slow) peer.destroy()
-  await disconnect(sender)
-  await innocent.leave(t)
-})
+    await server.figureWhen('callsign_stomp_endings_total{reason="slow"}', figure => figure === SLOW_COUNT)
+    await server.figureWhen('callsign_connections', figure => figure === 2)
+    t.equal(await server.figure('callsign_connection_buffered_bytes'), 0)
+    for (const peer of slow) peer.destroy()
+    await disconnect(sender)
+    await innocent.leave(t)
+  },
+)
 
-t.test('I-15: who reads again in time is told that it was slow', async t => {
+t.test('I-15: a client that reads again in time hears that it was slow', async t => {
   for (const carrier of CARRIERS) {
     const [sending, lazy] = await server.devices(2)
     const [sender, slow] = [await server.connect('tcp', sending!), await server.connect(carrier, lazy!)]
@@ -128,7 +131,7 @@ t.test('I-15: who reads again in time is told that it was slow', async t => {
   }
 })
 
-t.test('a sender that floods is stopped at its rate, and others do not notice', async t => {
+t.test('a sender that floods is stopped at its rate, and other clients do not notice', async t => {
   for (const carrier of CARRIERS) {
     const [flooding, hearing] = await limited.devices(2)
     const witness = await limited.connect(carrier, hearing!)

@@ -87,7 +87,7 @@ t.test('I-09: a frame in three fragments with a ping between them', async t => {
   await disconnect(peer)
 })
 
-/** What breaks RFC 6455; the connection fails, whatever code it fails with. */
+/** Breaches of RFC 6455; each fails the connection, with any code. */
 const BREACHES: Readonly<Record<string, Buffer>> = {
   'I-11: text that is not UTF-8': webSocketFrame(0x81, Buffer.from([0xff, 0xfe, 0])),
   'I-11: text cut inside a character': webSocketFrame(0x81, Buffer.from([0xc3])),
@@ -130,7 +130,7 @@ t.test('I-13: a page of a foreign origin does not get in', async t => {
   own.destroy()
 })
 
-t.test('I-14: a plain GET is told what is spoken here; other framings are not', async t => {
+t.test('I-14: a plain GET hears which protocols are spoken here; other framings do not', async t => {
   const plain = await fetch(`${server.running.http}/ws`)
   t.equal(plain.status, 426)
   t.match(await plain.json(), { code: 'UPGRADE_REQUIRED', status: 426 })

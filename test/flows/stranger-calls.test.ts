@@ -1,4 +1,4 @@
-/** Calls by strangers, and what somebody who is blocked sees of them (contract 2.5, 4.3), through the built server. */
+/** Calls by strangers, and a blocked user's view of them (contract 2.5, 4.3), through the built server. */
 
 import t from 'tap'
 import { endStory, rehearse, startCall } from '../support/call-story.ts'

@@ -1,7 +1,7 @@
 /**
  * Someone who can write to the data directory, and has read our source, changes the store while no server runs on it.
- * What the server can notice it must refuse to answer or to start with; the rest a client notices, because no change
- * of the store makes a signature or a proof.
+ * The server refuses to start or answer with any change it can notice; clients notice the rest, because no change of
+ * the store makes a signature or a proof.
  */
 
 import { cpSync } from 'node:fs'
@@ -80,7 +80,7 @@ function changeByte(table: string, key: Uint8Array, at: number): Change {
   }
 }
 
-/** What a careful forger does: another key in the last entry, and its leaf hash in the tile to match. */
+/** A careful forger's work: another key in the last entry, and its leaf hash in the tile to match. */
 function forgeLastEntry(): Change {
   return database => {
     const bundles = database.bytesTable('log-bundles')

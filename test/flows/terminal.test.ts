@@ -1,4 +1,4 @@
-/** What the server writes to a terminal, which `script` (util-linux) stands in for. */
+/** The server's lines on a terminal; `script` (util-linux) stands in for one. */
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { join } from 'node:path'

@@ -13,7 +13,7 @@ import { relayMessages, skipWithoutCoturn, startCoturn, startPeer } from '../sup
 const skip = skipWithoutCoturn
 const [CURRENT, PREVIOUS] = ['a-secret-of-today', 'a-secret-of-yesterday']
 
-/** A relay that knows the secrets, a peer behind it, and what a device gets from a server that has others. */
+/** A relay that knows the secrets, a peer behind it, and a device's credentials from a server with other secrets. */
 async function open(t: Test, known: readonly string[]) {
   const folder = t.testdir({ coturn: {}, data: {} })
   const world = openWorld(join(folder, 'data'), Date.now())

@@ -194,7 +194,7 @@ t.test('neither code nor secret is in a refusal', async t => {
   )
 })
 
-t.test('a revoked refresh token is over at Apple, and may be revoked again', async t => {
+t.test('a revoked refresh token has ended at Apple, and may be revoked again', async t => {
   const { standIn, apple } = await scene(t)
   const { refreshToken } = await apple.exchange(standIn.issueCode(ANN), APP)
   t.equal(await apple.revoke(refreshToken!, APP), 'revoked')

@@ -99,7 +99,7 @@ t.test('a token is for us when one of its audiences is', async t => {
   t.match(await provider.verify(await token({ aud: WEB, azp: APP })), { audience: WEB })
 })
 
-t.test('a token for somebody else is refused', async t => {
+t.test('a token for another app is refused', async t => {
   const { provider, token } = await scene(t)
   const foreign = [
     { aud: 'another' },

@@ -142,7 +142,7 @@ t.test('a set that was fetched for a token is not fetched again for it', async t
   t.equal(oidc.requests('/jwks'), 1)
 })
 
-t.test('a key made known just after a flood is found when the pause is over', async t => {
+t.test('a key made known just after a flood is found when the pause has ended', async t => {
   const { clock, oidc, signIn } = await scene(t)
   await signIn()
   await signIn('made-up')
@@ -264,7 +264,7 @@ t.test('a provider that does not answer is not waited for longer than the timeou
   }
 })
 
-t.test('why the keys are not had is told to the log, not in the message', async t => {
+t.test('the log says why the keys are missing, the message does not', async t => {
   const { oidc, provider } = await scene(t)
   oidc.answerWith('/jwks', json(503, {}))
   const error = await provider.verify(await oidc.idToken(APP)).catch(error => error)

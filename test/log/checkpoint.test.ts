@@ -51,7 +51,7 @@ t.test('published checkpoints verify, those whose key has another name only with
 t.test('published texts are read or refused, roots of other lengths and empty lines refused', async t => {
   for (const { id, text, ok } of vectors.parse) {
     const lines = text.split('\n')
-    // What the libraries named in the remarks let pass and the specification does not.
+    // Leniencies of the libraries named in the remarks, against the specification.
     const isLax = lines[0] === '' || lines.slice(3, -1).includes('') || rootBytes(lines[2]) !== 32
     if (!ok || isLax) {
       t.throws(() => parseCheckpoint(text), { code: 'MALFORMED' }, id)
@@ -163,7 +163,7 @@ t.test('a checkpoint of another origin is not taken from the key', async t => {
   t.throws(() => openCheckpoint(note, signer), { code: 'SIGNATURE_INVALID' })
 })
 
-t.test('a signed checkpoint may carry extension lines and signatures of others', async t => {
+t.test('a signed checkpoint may carry extension lines and foreign signatures', async t => {
   const witness = signerKeyFromSeed('witness.example.org', new Uint8Array(32).fill(3))
   const text = formatCheckpoint({ origin: signer.name, treeSize: 5, rootHash, extensions: ['one', 'two'] })
   const checkpoint = openCheckpoint(signNote(text, [witness, signer]), signer)

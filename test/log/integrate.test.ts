@@ -16,7 +16,7 @@ import { readVectors } from '../support/vectors.ts'
 /** The longest entry that a Register makes, and one byte. */
 const ENTRY_BYTES_MAX = 1_115
 
-/** What a store holds: the widest of each hash tile and bundle, by `level/index`. */
+/** A store's content: the widest of each hash tile and bundle, by `level/index`. */
 class Stored {
   readonly #bytes = new Map<string, Uint8Array>()
   /** Partial tiles that are no prefix of what replaced them. */
@@ -37,7 +37,7 @@ class Stored {
     return tiles.length === this.#bytes.size && tiles.every(tile => this.#holds(log, tile))
   }
 
-  /** What a restart reads. */
+  /** The bytes that a restart reads. */
   tail(treeSize: number): TailBytes {
     const tiles: (Uint8Array | undefined)[] = []
     for (let hashes = treeSize; hashes > 0; hashes = Math.floor(hashes / 256)) {
@@ -111,7 +111,7 @@ function randomBatchSize(random: () => number): number {
   return Math.max(1, Math.floor(701 ** random()))
 }
 
-/** What an integration says as text, to compare two of them. */
+/** An integration as text, to compare two of them. */
 function textOf({ treeSize, rootHash, roots, tiles, bundles }: Integration): string {
   const named = [...tiles, ...bundles.map(bundle => ({ level: 'entries', ...bundle }))]
   const lines = named.map(({ level, index, bytes }) => `${level}/${index} ${toHex(bytes)}`)

@@ -1,4 +1,4 @@
-/** What a person is told when a development server has started. */
+/** The message to a person when a development server has started. */
 
 import { stripVTControlCharacters } from 'node:util'
 import t from 'tap'

@@ -1,4 +1,4 @@
-/** What the console says of what happened: as much as may be shown, within bounds. */
+/** The console's account of events: as much as may be shown, within bounds. */
 
 import t from 'tap'
 import {
@@ -56,13 +56,13 @@ t.test(
   },
 )
 
-t.test("the room's own timer is nobody's command", async t => {
+t.test('the room’s own timer is no user’s command', async t => {
   const fact = callFactOf({ kind: 'deadline' }, CALL, [{ kind: 'history', userId: 1n }])
   t.equal(fact?.command, 'deadline')
   t.notOk(fact && 'userId' in fact)
 })
 
-t.test('nothing is told of what changed nothing for anybody', async t => {
+t.test('the console skips commands that changed nothing', async t => {
   const by = { userId: 1n, deviceId: 10n }
   for (const kind of ['device-seen', 'device-online', 'device-offline']) {
     t.equal(callFactOf({ kind, by }, CALL, []), undefined, kind)
@@ -103,13 +103,13 @@ t.test('a push is shown without the key that it carries, which counts', async t 
   t.equal(fact.bytes, JSON.stringify(payload).length)
 })
 
-t.test('a letter is told with its code, if it has one', async t => {
+t.test('the console shows a letter with its code, if it has one', async t => {
   const letter = { channel: 'sms', to: '+15550100', text: 'hello' } as const
   t.same(letterFactOf({ ...letter, otp: undefined }), { type: 'letter', ...letter })
   t.same(letterFactOf({ ...letter, otp: '123456' }), { type: 'letter', ...letter, otp: '123456' })
 })
 
-t.test('the view of what is live shows the newest first, forgets what is over and stays small', async t => {
+t.test('the live view shows the newest first, forgets ended calls and stays small', async t => {
   let nowMs = 0
   const view = new LiveView(() => nowMs++)
   for (let id = 0n; id < 10_000n; id++) {

@@ -107,7 +107,7 @@ t.test('the oldest events go: what is kept is bounded in size', async t => {
   t.same(sequencesOf(await ask(feed, 'after=0')), [1_001], 'the newest is kept, however long')
 })
 
-t.test('only so many wait at once; others are told to come back', async t => {
+t.test('a bounded number of requests wait at once; the next must come back', async t => {
   const feed = openFeed({ waitersMax: 2 })
   const answers = [ask(feed, 'after=0'), ask(feed, 'after=0')]
   await t.rejects(ask(feed, 'after=0'), { code: 'OVERLOADED' })
@@ -115,7 +115,7 @@ t.test('only so many wait at once; others are told to come back', async t => {
   t.same((await Promise.all(answers)).map(sequencesOf), [[1], [1]])
 })
 
-t.test('a feed that is closed answers all who wait, and has nobody wait', async t => {
+t.test('a closed feed answers all waiting requests, and takes no more', async t => {
   const feed = openFeed()
   const answer = ask(feed, 'after=0')
   feed.close()
@@ -131,7 +131,7 @@ t.test('what is no number of an event is refused', async t => {
   }
 })
 
-t.test('requests are told beside the events to whoever asks for them, and wake whoever waits', async t => {
+t.test('requests are shown beside the events on demand, and wake waiting readers', async t => {
   let sequence = 3
   const rowsAfter = (after: number) =>
     Array.from({ length: sequence - after }, (_, at) => `${after + at + 1}`)

@@ -1,4 +1,4 @@
-/** Who may see the development surface: requests that name this machine, and pages of this server. */
+/** Access to the development surface: requests that name this machine, and pages of this server. */
 
 import { networkInterfaces } from 'node:os'
 import t from 'tap'
@@ -62,7 +62,7 @@ t.test('a request that names another one is refused, as after DNS rebinding', as
   }
 })
 
-t.test('a server that others may come to is named by any address, and by no other name', async t => {
+t.test('a server open to other machines is named by any address, and by no other name', async t => {
   for (const host of [...HERE, ...ADDRESSES])
     t.equal(await nameHost(host, { isExposed: true }), 'let in', host)
   for (const host of ELSEWHERE) {

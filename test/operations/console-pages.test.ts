@@ -21,7 +21,7 @@ async function serve(t: Test, built?: string): Promise<{ url: string; port: numb
   return { url: `http://127.0.0.1:${port}`, port }
 }
 
-/** What a page and the modules that it loads ask for, each as an absolute path. */
+/** The paths that a page and its modules load, each absolute. */
 class Loads {
   readonly #url: string
   readonly #imports: Readonly<Record<string, string>>

@@ -138,7 +138,7 @@ function matchersOf(text: string): Selector['matchers'] {
   }))
 }
 
-/** What an expression asks for that the server does not show. */
+/** Names in an expression that the server does not show. */
 function missingFrom(shown: Shown, expr: string): string[] {
   const { selectors, groupedBy } = takeApart(expr)
   const known = selectors.filter(({ metric }) => shown.has(metric))

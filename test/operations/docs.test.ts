@@ -68,7 +68,7 @@ t.test('the page has no script of its own', async t => {
   t.notMatch(page, /style=| on\w+=/)
 })
 
-t.test('files that were not built are told of, not a fault', async t => {
+t.test('files that were not built are reported, not a fault', async t => {
   const url = await serve(join(SWAGGER_UI, 'nowhere'))
   const answer = await fetch(`${url}/docs/swagger-ui.css`)
   t.equal(answer.status, 404)

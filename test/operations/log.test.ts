@@ -1,4 +1,4 @@
-/** The log output when nobody takes it. */
+/** The log output without a reader. */
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { PROJECT_ROOT } from '../support/vectors.ts'
 
-t.test('lines that nobody reads wait up to a bound, and are lost beyond it', async t => {
+t.test('unread lines wait up to a bound, and are lost beyond it', async t => {
   const program = `
     const { createLogger } = await import(${JSON.stringify(join(PROJECT_ROOT, 'dist/src/operations/log.js'))})
     const logger = createLogger('info')

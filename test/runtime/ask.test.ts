@@ -96,7 +96,7 @@ t.test('an ask whose deadline has passed in the mailbox is not handled any more'
   t.equal(system.figures().deadLetters['expired-ask'], 1)
 })
 
-t.test('an ask of a kind that nobody defined, or an id that the kind does not know, says so', async t => {
+t.test('an ask of an undefined kind, or of an id unknown to the kind, says so', async t => {
   const { world, system } = makeStage()
   await t.rejects(system.ref<Question>('nobody', 'x').ask(question, 1_000), { code: 'INTERNAL' })
   const oracle = system.define({ ...kindOf<Question>(() => {}), create: () => undefined })

@@ -43,7 +43,7 @@ function makeWriter(onFailure: 'rebuild' | 'stop-process' = 'rebuild') {
     for (const message of messages) writer.tell(message)
     stage.world.run()
   }
-  /** What happened since the last call. */
+  /** Events since the last call. */
   const news = () => events.splice(0)
   return { ...stage, writer, writes, tell, news }
 }

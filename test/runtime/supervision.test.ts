@@ -22,7 +22,7 @@ function makeFragile(options: Partial<ActorKind<string>> = {}) {
   return { ...stage, fragile, tell, seen, stopped }
 }
 
-t.test('a message over which the handler throws is parked, the others are handled anew', async t => {
+t.test('a message that makes the handler throw is parked, the rest are handled anew', async t => {
   const { world, system, tell, seen, failures } = makeFragile()
   tell('one', 'throw', 'two', 'three')
   t.same(seen, ['one', 'throw'])
@@ -52,7 +52,7 @@ t.test('each failure doubles the pause before the actor is built again', async t
   t.ok(pausesMs[0]! < pausesMs[1]! && pausesMs[1]! < pausesMs[2]!)
 })
 
-t.test('an actor that fails a fourth time in a minute is given up, and its kind is told', async t => {
+t.test('an actor that fails a fourth time in a minute is given up, and its kind hears of it', async t => {
   const givenUp: string[] = []
   const { world, system, fragile, tell, seen } = makeFragile({ onGivenUp: id => givenUp.push(id) })
   for (let i = 0; i < 3; i++) {
@@ -114,7 +114,7 @@ t.test('an actor whose kind stops the process calls fatal once and never runs ag
   t.match(fatal, [{ message: 'broken' }])
 })
 
-t.test('while one actor waits after its failure, others of its kind go on', async t => {
+t.test('while one actor waits after its failure, its kind’s other actors go on', async t => {
   const { world, fragile, tell, seen } = makeFragile()
   tell('throw', 'waits')
   fragile('other').tell('goes on')

@@ -100,7 +100,7 @@ t.test('a control message overtakes user messages and is never refused', async t
   t.same(seen, ['stop 1', 'stop 2', 'stop 3', 'user 1', 'user 2'])
 })
 
-t.test('a long mailbox gives others their turn after 32 messages', async t => {
+t.test('a long mailbox lets other actors run after 32 messages', async t => {
   const { world, system } = makeStage()
   const order: string[] = []
   const probe = system.define(kindOf<number>((_n, _context, id) => order.push(id)))
@@ -142,7 +142,7 @@ t.test('the clock is read once for a visit of many messages', async t => {
   t.ok(world.readings - before <= 12, `${world.readings - before} readings for 320 messages`)
 })
 
-t.test('a message to a kind that nobody defined is a dead letter', async t => {
+t.test('a message to an undefined kind is a dead letter', async t => {
   const { system } = makeStage()
   t.equal(system.ref('nobody', 'x').tell({ kind: 'hello' }), 'overloaded')
   system.ref('nobody', 'x').tellControl({ kind: 'hello' })

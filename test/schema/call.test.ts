@@ -1,4 +1,4 @@
-/** What devices send to `/app/call/...`, read as its HTTP twins are. */
+/** Devices' commands to `/app/call/...`, read like their HTTP twins. */
 
 import t from 'tap'
 import { parseCallCommand } from '../../src/schema/call.ts'

@@ -181,7 +181,7 @@ t.test('a body in a larger buffer is read from its own bytes', async t => {
   t.same(anything.read(buffer.subarray(4, 11), 'application/json'), { a: 1 })
 })
 
-t.test('a member called __proto__ is a member and changes nobody', async t => {
+t.test('a member called __proto__ is a member and changes no object', async t => {
   const value = read('{"__proto__":{"isAdmin":true}}') as object
   t.ok(Object.hasOwn(value, '__proto__'))
   t.equal(({} as { isAdmin?: boolean }).isAdmin, undefined)

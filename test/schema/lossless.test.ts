@@ -15,7 +15,7 @@ function besideLongNumber(text: string): string {
   return `[18446744073709551615,${text}]`
 }
 
-/** What the plain parser makes of a long integer. */
+/** The plain parser's value of a long integer. */
 function asDouble(_: string, value: unknown): unknown {
   return typeof value === 'bigint' ? Number(value) : value
 }
@@ -157,7 +157,7 @@ t.test('a name that is escaped is itself, whatever names were read before it', a
   }
 })
 
-t.test('a member called __proto__ is a member and changes nobody, on both paths', async t => {
+t.test('a member called __proto__ is a member and changes no object, on both paths', async t => {
   const text = '{"__proto__":{"isAdmin":true}}'
   for (const value of [parse(text), (parse(besideLongNumber(text)) as object[])[1]]) {
     t.ok(Object.hasOwn(value as object, '__proto__'))

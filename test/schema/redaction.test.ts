@@ -1,4 +1,4 @@
-/** What a developer is shown of bodies, paths and queries: all but tokens, codes and keys. */
+/** A developer's view of bodies, paths and queries: all but tokens, codes and keys. */
 
 import t from 'tap'
 import { redactedJson, redactedPath, redactedQuery } from '../../src/schema/redaction.ts'

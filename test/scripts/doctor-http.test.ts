@@ -1,4 +1,4 @@
-/** What the doctor takes of an answer that others give it. */
+/** The doctor's reading of another server's answer. */
 
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -1,4 +1,4 @@
-/** What an installation loses that it never loads. */
+/** Files dropped from an installation because it never loads them. */
 
 import { copyFileSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -22,26 +22,29 @@ async function prune(folder: string, files: readonly string[]) {
   return { ...outcome, left: files.filter(file => existsSync(join(folder, 'node_modules', file))) }
 }
 
-t.test('binaries of this system and Node stay, those of others go, and so do type declarations', async t => {
-  const loaded = [
-    own,
-    'uWebSockets.js/uws.js',
-    `@lmdb/lmdb-linux-x64/node.abi${versions.modules}.glibc.node`,
-    '@lmdb/lmdb-linux-x64/node.napi.glibc.node',
-    'other/index.js',
-  ]
-  const foreign = [
-    'uWebSockets.js/uws_plan9_vax_1.node',
-    `uWebSockets.js/uws_${platform}_${arch}_1.node`,
-    '@lmdb/lmdb-linux-x64/node.abi1.glibc.node',
-    '@lmdb/lmdb-linux-x64/node.napi.musl.node',
-    'other/index.d.ts',
-    'other/index.d.mts',
-  ]
-  const { code, left } = await prune(t.testdir(), [...loaded, ...foreign])
-  t.equal(code, 0)
-  t.same(left, loaded)
-})
+t.test(
+  'the installation keeps its system’s and Node’s binaries, and drops foreign ones and type declarations',
+  async t => {
+    const loaded = [
+      own,
+      'uWebSockets.js/uws.js',
+      `@lmdb/lmdb-linux-x64/node.abi${versions.modules}.glibc.node`,
+      '@lmdb/lmdb-linux-x64/node.napi.glibc.node',
+      'other/index.js',
+    ]
+    const foreign = [
+      'uWebSockets.js/uws_plan9_vax_1.node',
+      `uWebSockets.js/uws_${platform}_${arch}_1.node`,
+      '@lmdb/lmdb-linux-x64/node.abi1.glibc.node',
+      '@lmdb/lmdb-linux-x64/node.napi.musl.node',
+      'other/index.d.ts',
+      'other/index.d.mts',
+    ]
+    const { code, left } = await prune(t.testdir(), [...loaded, ...foreign])
+    t.equal(code, 0)
+    t.same(left, loaded)
+  },
+)
 
 t.test('where the binary of this system is missing, nothing goes', async t => {
   const files = ['uWebSockets.js/uws_plan9_vax_1.node', 'other/index.d.ts']

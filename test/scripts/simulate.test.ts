@@ -36,7 +36,7 @@ t.test('keys are sealed and opened as the documents say', async t => {
   t.equal(fingerprintOf(CALL_KEY, '77', 2), await documentedFingerprint(CALL_KEY, '77', 2))
 })
 
-t.test('a key that somebody else sealed, or for another device, does not open', async t => {
+t.test('a key sealed by another user, or for another device, does not open', async t => {
   const [one, other, third] = [new DeviceKeys(), new DeviceKeys(), new DeviceKeys()]
   const sealed = one.seal(CALL_KEY, '1_1', { name: '2_2', key: other.point })
   t.same(other.open(sealed, '2_2', { name: '1_1', key: one.point }), Buffer.from(CALL_KEY))
@@ -87,7 +87,7 @@ t.test('a share link is as good as its token', async t => {
   for (const text of ['', 'http://127.0.0.1:8080/', 'c-1', 'xc_1']) t.throws(() => shareTokenIn(text))
 })
 
-t.test('without options there is one person of each behaviour, and with --control nobody yet', async t => {
+t.test('without options there is one person of each behaviour, and with --control none yet', async t => {
   t.match(readSettings({}), { pace: 1, behaviours: { length: 5 }, url: 'http://127.0.0.1:8080' })
   t.same(readSettings({ control: true }).behaviours, [])
   t.same(readSettings({ control: true, people: 'drop' }).behaviours, ['drop'])

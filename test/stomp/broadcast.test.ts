@@ -5,7 +5,7 @@ import { Broadcast } from '../../src/stomp/broadcast.ts'
 import { MessageTemplate } from '../../src/stomp/serializer.ts'
 import { SubscriptionHeads } from '../../src/stomp/subscription-heads.ts'
 
-t.test('receivers that are alike get the very same octets, others their own', async t => {
+t.test('receivers that are alike get the very same octets, the rest their own', async t => {
   const heads = new SubscriptionHeads(10)
   const broadcast = new Broadcast('id-1', ['k', 'a:b'], Buffer.from('body'))
   const alike = () => heads.of('1.2', 'sub-0', '/topic/dev.t', false).head
@@ -43,7 +43,7 @@ t.test('heads are shared by what is alike in everything, and by no other', async
   }
 })
 
-t.test('only so many are remembered; the others are as good', async t => {
+t.test('a bounded number are remembered; the rest are as good', async t => {
   const heads = new SubscriptionHeads(1)
   const first = heads.of('1.2', 'a', '/topic/b', false)
   const second = heads.of('1.2', 'b', '/topic/b', false)

@@ -5,7 +5,7 @@ import type { MessageOutcome, Outcome, RefusedOutcome, WireCase } from './case.t
 import { CASES } from './cases.ts'
 import { type CodecLoop, loopIn, type SentFrame } from './loop.ts'
 
-/** What each section has, as the fact sheet counts them. */
+/** Cases in each section, as the fact sheet counts them. */
 const SECTIONS = { A: 37, B: 18, C: 28, D: 14, E: 29, F: 17, G: 11, H: 11, I: 19, J: 12 }
 
 t.test('no case is missing and none is there that the fact sheet has not', async t => {

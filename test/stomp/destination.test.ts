@@ -1,4 +1,4 @@
-/** What destinations stand for, by their names alone. */
+/** The meaning of destinations, by their names alone. */
 
 import t from 'tap'
 import { parseDestination } from '../../src/stomp/destination.ts'
@@ -9,7 +9,7 @@ function parse(text: string, isDevelopment = true): unknown {
   return parseDestination(text, { ...READER, isDevelopment })
 }
 
-t.test('the own queues have their name, and others that clients write', async t => {
+t.test('the own queues have their name, and aliases that clients write', async t => {
   const calls = { kind: 'queue', queue: 'calls' }
   for (const text of [
     '/user/queue/calls',
@@ -25,7 +25,7 @@ t.test('the own queues have their name, and others that clients write', async t 
   t.same(parse('/user/queue/errors'), { kind: 'errors' })
 })
 
-t.test("what names somebody else is theirs, whatever follows that could be one's own", async t => {
+t.test("a name of another user is theirs, whatever follows that could be one's own", async t => {
   for (const text of [
     '/user/43/queue/calls',
     '/user/042/queue/calls',

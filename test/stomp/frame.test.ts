@@ -11,7 +11,7 @@ t.test('of repeated headers the first one counts', async t => {
   t.equal(headerOf([], 'a'), undefined)
 })
 
-t.test('names that an object would know are names like others', async t => {
+t.test('names that an object would know are ordinary names', async t => {
   const frame = new Frame('SEND', ['__proto__', 'x'], Buffer.alloc(0))
   t.equal(frame.header('__proto__'), 'x')
   for (const name of ['constructor', 'toString', 'length']) t.equal(frame.header(name), undefined)

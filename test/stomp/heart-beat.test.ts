@@ -1,4 +1,4 @@
-/** What is agreed about heart-beats, and when a beat is due or a peer gone. */
+/** The agreement on heart-beats, and when a beat is due or a peer gone. */
 import t from 'tap'
 import { BEAT, beatDueAtMs, negotiateHeartBeat, silentAtMs } from '../../src/stomp/heart-beat.ts'
 import { codeOf } from '../support/codes.ts'

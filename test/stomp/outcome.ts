@@ -45,7 +45,7 @@ export function headerIn(frame: NaiveFrame, name: string): string | undefined {
   return frame.headers.find(([each]) => each === name)?.[1]
 }
 
-/** What every ERROR has (contract 7.1), whatever it is for. */
+/** Parts of every ERROR (contract 7.1), for any reason. */
 export function errorFaults(frame: SeenFrame): string[] {
   const faults = ['message', 'code', 'reason', 'retry', 'content-type']
     .filter(name => headerIn(frame, name) === undefined)

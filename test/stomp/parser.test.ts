@@ -192,7 +192,7 @@ t.test('what no version forbids in 1.0 is passed on there', async t => {
   t.match(refusalOf(parserOf('1.0'), 'NACK⏎'), { reason: 'unknown_command' })
 })
 
-t.test('before anybody has signed in a frame has sixteen kilobytes', async t => {
+t.test('before sign-in a frame has sixteen kilobytes', async t => {
   t.match(refusalOf(new StompParser(), `CONNECT⏎⟨a:${'x'.repeat(997)}⏎×17⟩`), {
     closeCode: 1009,
     message: `frame exceeds ${FRAME_BYTES_BEFORE_CONNECT_MAX} bytes`,

@@ -1,6 +1,6 @@
 /** The one way in which a stranger refuses something. */
 
-/** What was looked at when it failed; `step` names it, so that a test can tell one refusal from another. */
+/** The check that failed; `step` names it, so that a test can distinguish refusals. */
 export class VerificationError extends Error {
   readonly step: VerificationStep
 

@@ -22,7 +22,7 @@ export interface Checkpoint {
   readonly rootHash: Buffer
 }
 
-/** Who the client believes to be asking about, and the key it expects. */
+/** The identity that the client asks about, and the key it expects. */
 export interface ExpectedKey {
   readonly userId: bigint
   readonly deviceId: bigint

@@ -42,7 +42,7 @@ function preflight(url: string, origin: string): Promise<Response> {
 
 const EXPOSED = 'retry-after, ratelimit, ratelimit-policy, x-request-id, api-version, deprecation'
 
-t.test('a preflight from a listed origin is told methods, headers and for how long', async t => {
+t.test('a preflight from a listed origin gets methods, headers and their lifetime', async t => {
   const url = await serve(t, { corsOrigins: ORIGINS })
   for (const origin of ORIGINS) {
     const answer = await preflight(url, origin)
@@ -103,7 +103,7 @@ t.test('a request without an origin varies by it all the same', async t => {
   t.same(corsHeadersOf(await fetch(url, { method: 'POST' })), { vary: 'Origin' })
 })
 
-t.test('OPTIONS that is no preflight is a method like others', async t => {
+t.test('OPTIONS that is no preflight is an ordinary method', async t => {
   const url = await serve(t, { corsOrigins: ORIGINS })
   const answer = await fetch(url, { method: 'OPTIONS', headers: { origin: PAGE } })
   t.equal(answer.status, 405)
@@ -134,7 +134,7 @@ const LOOK_ALIKES = [
   ...['http://192.168.1.2:5173', 'capacitor://localhost', 'http://localhost@evil.example'],
 ]
 
-t.test('with loopback let in, pages of this machine may call from any port, and no others', async t => {
+t.test('with loopback let in, only this machine’s pages may call, from any port', async t => {
   const refused: string[] = []
   const onOriginRefused = (origin: string) => void refused.push(origin)
   const url = await serve(t, { isLoopbackAllowed: true, onOriginRefused })
@@ -148,7 +148,7 @@ t.test('with loopback let in, pages of this machine may call from any port, and 
   t.same(refused, LOOK_ALIKES, 'each is told of')
 })
 
-t.test('an origin that is refused is told of where none is allowed, too; the own one is none', async t => {
+t.test('a refused origin is reported where none is allowed, too; the own one is none', async t => {
   const refused: string[] = []
   const onOriginRefused = (origin: string) => void refused.push(origin)
   const closed = await serve(t, { onOriginRefused })

@@ -17,7 +17,7 @@ import { sendRaw, statusesIn, talk } from '../support/raw-http.ts'
 interface TestServer {
   readonly url: string
   readonly port: number
-  /** What handlers were given. */
+  /** The handlers' requests. */
   readonly requests: HttpRequest[]
   readonly answers: [route: string, status: number][]
   readonly refusals: string[]
@@ -98,7 +98,7 @@ t.test('headers and address are still there after the handler has waited', async
   t.equal(await answer.text(), 'me 127.0.0.1 q')
 })
 
-t.test('each method reaches its route; another one is told which there are', async t => {
+t.test('each method reaches its route; another one hears which there are', async t => {
   const path = '/app/api/things/{id}'
   const { url, answers } = await serve(t, [
     ...(['GET', 'POST', 'PUT', 'DELETE'] as const).map(method => echo(method, path)),
@@ -148,7 +148,7 @@ t.test('DELETE comes with a body or without', async t => {
   t.equal(requests.length, 2)
 })
 
-t.test('a text comes whole, whatever its length and its characters, beside others', async t => {
+t.test('a text comes whole, whatever its length and characters, beside other requests', async t => {
   const texts = ['', 'x', 'ß', '\u2014', '\u{1f600}'].flatMap(unit =>
     [1, 127, 128, 129, 255, 256, 5_000, 21_845, 21_846, 30_000, 100_000].map(length => unit.repeat(length)),
   )
@@ -256,7 +256,7 @@ t.test('an endless chunked body is cut off', async t => {
     socket.on('drain', more)
     more()
   })
-  // The answer may be lost behind what was still being sent; the connection is over all the same.
+  // The answer may be lost behind unsent bytes; the connection ends all the same.
   t.notMatch(heard, / 200 /)
   t.same([requests, refusals], [[], ['BODY_TOO_LARGE']])
 })

@@ -17,7 +17,7 @@ interface ParserFaults {
   readonly nodes: readonly number[]
   /** Whether a first line that is cut from its fourth byte on, its CRLF included, is answered 505. */
   readonly isLineCut: boolean
-  /** What comes back instead of what should. */
+  /** The wrong answers that come back. */
   readonly answers: Readonly<Record<string, string>>
 }
 

@@ -17,7 +17,7 @@ t.test('a port that can be had is none to speak of; one that can not has its rea
     isTaken: false,
     reason: /^is not an address of this machine \(EADDRNOTAVAIL\)$/,
   })
-  // Longer than a label of a name may be: nobody is asked.
+  // Longer than a label of a name may be: no server is asked.
   t.match(await tryPort(`${'a'.repeat(64)}.invalid`, 0), {
     isTaken: false,
     reason: /^is a name that is not known here \(ENOTFOUND\)$/,

@@ -1,4 +1,4 @@
-/** What every connection does alike: one write a turn, an end that waits, silence after the close, the budget of all. */
+/** Common to all connections: one write a turn, an end that waits, silence after the close, the shared budget. */
 
 import { setImmediate as endOfTurn } from 'node:timers/promises'
 import t from 'tap'
@@ -11,7 +11,7 @@ import { fromUtf8 } from '../support/bytes.ts'
 /** A connection whose socket is a list of what was done to it. */
 class PaperConnection extends QueuedConnection {
   readonly written: string[] = []
-  /** What the next write leaves. */
+  /** Bytes the next write leaves. */
   unsentBytes = 0
 
   protected write(frames: readonly Uint8Array[], areText: readonly boolean[]): number {
@@ -34,7 +34,7 @@ class PaperConnection extends QueuedConnection {
 interface House {
   readonly connections: OpenConnections
   readonly faults: unknown[]
-  /** What sessions heard. */
+  /** The sessions' events. */
   readonly heard: string[]
   open(): PaperConnection
 }
@@ -209,7 +209,7 @@ t.test('an end that takes too long is a close', async t => {
   t.same(heard, ['closed 1006'])
 })
 
-t.test('after the close every call does nothing, and it is told once', async t => {
+t.test('after the close every call does nothing, and the session hears it once', async t => {
   const { open, heard, connections } = house({}, connection => ({
     onBytes() {},
     onDrain() {},
@@ -266,7 +266,7 @@ t.test('a session that fails ends its connection with 1011, whenever it fails', 
   }
 })
 
-t.test('a session that fails when it is told of the close harms nothing', async t => {
+t.test('a session that fails on hearing of the close harms nothing', async t => {
   const { open, faults, connections } = house({}, () => ({
     onBytes() {},
     onDrain() {},
@@ -279,7 +279,7 @@ t.test('a session that fails when it is told of the close harms nothing', async 
   t.equal(connections.size, 0)
 })
 
-t.test('a connection that its session closes while it takes it in is over', async t => {
+t.test('a connection that its session closes on opening has ended', async t => {
   const { open, heard, connections } = house({}, connection => {
     connection.send(FRAME, true)
     connection.close()

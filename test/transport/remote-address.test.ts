@@ -67,7 +67,7 @@ t.test('an item may carry a port, in brackets for IPv6', async t => {
   t.equal(client('10.0.0.0/8', '10.1.1.1', '[2001:db8::5]'), '20010db8000000000000000000000005')
 })
 
-t.test('an item that is no address ends the walk at whoever wrote it', async t => {
+t.test('an item that is no address ends the walk at its writer', async t => {
   for (const item of [
     'unknown',
     '',

@@ -32,7 +32,7 @@ async function serve(t: Test, open?: OpenConnectionsOptions): Promise<TcpServer>
 interface Client {
   readonly socket: Socket
   readonly session: RecordedSession
-  /** Resolves with all that came, when the connection is over. */
+  /** Resolves with all the bytes, when the connection has ended. */
   readonly heard: Promise<string>
 }
 
@@ -83,7 +83,7 @@ t.test('a client that shuts its side gets what was sent by then, and is gone', a
   t.equal(await session.closed(), 1005)
 })
 
-t.test('a connection that breaks is told of as 1006, once', async t => {
+t.test('a connection that breaks is reported as 1006, once', async t => {
   const server = await serve(t)
   const { socket, session } = await join(server)
   socket.resetAndDestroy()

@@ -124,7 +124,7 @@ t.test('without parts for WebSockets there are none', async t => {
   t.match(head, /^HTTP\/1\.1 404 /)
 })
 
-t.test('what asks for no WebSocket, or another version, is told what is spoken here', async t => {
+t.test('a request for no WebSocket, or another version, hears which protocols are spoken here', async t => {
   const { port, sessions } = await serveSockets(t)
   for (const path of ['/ws', '/app/ws', '/stomp/', '/ws/websocket']) {
     const answer = await fetch(`http://127.0.0.1:${port}${path}`)
@@ -301,7 +301,7 @@ t.test('an end carries code and reason, behind everything sent before it', async
   t.same([session.codes, session.chunks], [[4409], ['one']], 'what came after the end is not heard')
 })
 
-t.test('the session is told how the client left, once', async t => {
+t.test('the session hears how the client left, once', async t => {
   const server = await serveSockets(t)
   const leave: [(heard: Heard) => void, number][] = [
     [({ socket }) => socket.close(4001, 'bye'), 4001],
@@ -491,7 +491,7 @@ t.test('a session hears when bytes leave, and can go on from there', async t => 
   t.equal(session.connection.bufferedBytes(), 0)
 })
 
-t.test('24 MiB for a client that does not read stay a megabyte, and disturb nobody', async t => {
+t.test('24 MiB for a client that does not read stay a megabyte, and disturb no other', async t => {
   for (const framesPerTurn of [1, 3]) {
     const server = await serveSockets(t)
     const [slow, quick] = [await join(server), await join(server)]
@@ -564,7 +564,7 @@ t.test('many clients that come and go leave nothing behind', async t => {
   t.same(server.faults, [])
 })
 
-t.test('a server that closes tells its sessions, and takes nobody in any more', async t => {
+t.test('a server that closes tells its sessions, and takes no more connections', async t => {
   const server = await serveSockets(t)
   const clients = [await join(server), await join(server)]
   server.server.stopListening()

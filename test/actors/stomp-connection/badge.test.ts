@@ -1,4 +1,4 @@
-/** The badge over a connection: state that is told live, and what acknowledging it means. */
+/** The badge over a connection: live state, and the effect of acknowledging it. */
 
 import t, { type Test } from 'tap'
 import type { CallNoticeBody } from '../../../src/domain/calls/call-notice.ts'
@@ -16,7 +16,7 @@ function subscribe(peer: StompPeer, queue: string, ack = 'auto', more = ''): voi
   peer.write(`SUBSCRIBE\nid:${queue}\ndestination:/user/queue/${queue}\nack:${ack}\n${more}\n\0`)
 }
 
-/** What a client was told of its badge, and all else by its type. */
+/** The badges a client received, and every other message by its type. */
 function said(frames: readonly PeerFrame[]): (string | number)[] {
   return frames.map(frame => {
     if (frame.command !== 'MESSAGE') return frame.command
@@ -43,7 +43,7 @@ async function begin(t: Test, queues: Readonly<Record<string, string>> = { accou
   return { house, person, peer, badge: badge! }
 }
 
-t.test('a device is told its badge on subscribing, behind the receipt and what waited', async t => {
+t.test('a device gets its badge on subscribing, behind the receipt and waiting messages', async t => {
   const house = makeHouse(t)
   const person = newPerson()
   await house.setBadge(person, 2)
@@ -82,7 +82,7 @@ t.test('a device that was away learns what the badge is, not what it was', async
   t.same(said(again.take()), [1])
 })
 
-t.test('a missed call carries the badge, which is told by itself only where that is not read', async t => {
+t.test('a missed call carries the badge, which is sent by itself only where calls are not read', async t => {
   const { house, person, peer } = await begin(t, { account: 'auto', calls: 'auto' })
   const other = newPerson(person.userId)
   const elsewhere = await house.connect(other)
@@ -174,7 +174,7 @@ t.test('a client goes on behind a badge as behind any message', async t => {
   }
 })
 
-t.test('a client that does not read is told only what the badge is in the end', async t => {
+t.test('a client that does not read gets only the final badge', async t => {
   const { house, person, peer } = await begin(t, { account: 'auto', 'dev.t': 'auto' })
   peer.kernelBytes = 0
   await house.keep(person, 'dev.t', 'x'.repeat(UNSENT_BYTES_HELD + 1))
@@ -185,7 +185,7 @@ t.test('a client that does not read is told only what the badge is in the end', 
   t.same(said(peer.take().slice(1)), [3])
 })
 
-t.test('badges that an earlier version kept are given to nobody, and go', async t => {
+t.test('badges that an earlier version kept are never delivered, and go', async t => {
   const house = makeHouse(t)
   const person = newPerson()
   const badge = { total: 9, friendRequests: 0, missedCalls: 9 }

@@ -49,7 +49,7 @@ t.test('C-16: an expired token is to be refreshed, which other bad ones are not'
   }
 })
 
-t.test('C-20, C-21: the upgrade may carry the token, and that of CONNECT counts more', async t => {
+t.test('C-20, C-21: the upgrade may carry the token, and CONNECT’s token counts more', async t => {
   const house = makeHouse(t)
   const [ann, bea] = [newPerson(), newPerson()]
   const native = house.open({ authorization: `Bearer ${ann.token}` })
@@ -161,7 +161,7 @@ t.test('the event that tells of a revoked session comes before the ERROR', async
   t.equal(peer.closeCode, 4401)
 })
 
-t.test('C-27: an address with too many bad CONNECTs is told to wait; good ones are let in', async t => {
+t.test('C-27: an address with too many bad CONNECTs must wait; good ones are let in', async t => {
   const buckets = new TokenBuckets({ count: 30, perMs: 10_000, burst: 30 }, 10)
   const house = makeHouse(t, {
     deps: {
@@ -267,7 +267,7 @@ t.test('D-01, D-08: the server beats when it has nothing to say, and not when it
   t.equal(busy.beats, 0)
 })
 
-t.test('D-12: a 1.0 session beats for nobody', async t => {
+t.test('D-12: a 1.0 session sends no beats', async t => {
   const house = makeHouse(t)
   const peer = await house.connect(newPerson(), '1.0', 'heart-beat:1000,1000\n')
   await house.pass(60_000)
@@ -304,7 +304,7 @@ t.test('H-10: a stopping server says so, and when to come back, which differs', 
   t.equal(house.connections.count, 0)
 })
 
-t.test('a connection that opens while the server stops is told so at once, in the same words', async t => {
+t.test('a connection that opens while the server stops hears so at once, in the same words', async t => {
   const house = makeHouse(t, { deps: { isDraining: () => true } })
   const peer = house.open()
   await house.settle()

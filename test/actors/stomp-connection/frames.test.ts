@@ -1,4 +1,4 @@
-/** What frames do and how they are answered: destinations, refusals, transactions, rates, slow clients. */
+/** Frames and their answers: destinations, refusals, transactions, rates, slow clients. */
 
 import t from 'tap'
 import type { DevTopicMessage } from '../../../actors/messages.ts'
@@ -44,7 +44,7 @@ t.test('B-15: each receiver gets headers as its version writes them', async t =>
   t.match(in10.take()[0]?.octets.toString(), '\nk:a b\n')
 })
 
-t.test('E-09: the destinations of others are refused alike, whether they exist or not', async t => {
+t.test('E-09: other users’ destinations are refused alike, whether they exist or not', async t => {
   const house = makeHouse(t)
   const other = newPerson()
   await house.connect(other)
@@ -89,7 +89,7 @@ t.test('nothing can be sent to what only the server tells', async t => {
   t.same(house.inbox.head(person.userId, person.deviceId).count, 0)
 })
 
-t.test('a refused SEND or SUBSCRIBE is told of on the own errors, and the connection lives', async t => {
+t.test('a refused SEND or SUBSCRIBE is reported on the own errors, and the connection lives', async t => {
   const house = makeHouse(t)
   const peer = await house.connect(newPerson())
   await answered(house, peer, ERRORS)
@@ -119,7 +119,7 @@ t.test('what breaks the protocol ends the connection, errors subscribed to or no
   }
 })
 
-t.test('a call is told what a device says, and its refusal is the frame’s', async t => {
+t.test('a call hears a device’s command, and its refusal is the frame’s', async t => {
   const house = makeHouse(t)
   const peer = await house.connect(newPerson())
   await answered(house, peer, ERRORS)
@@ -160,7 +160,7 @@ t.test('a call topic is joined before its receipt, and refused without an end', 
   t.equal(house.calls.subscribers.size, 0, 'whoever is gone is subscribed to nothing')
 })
 
-t.test('a subscription that is taken back before its call has answered is over, and answered', async t => {
+t.test('a subscription withdrawn before its call has answered ends, and is answered', async t => {
   const house = makeHouse(t)
   const peer = await house.connect(newPerson())
   const tags: number[] = []
@@ -188,7 +188,7 @@ t.test('a room that took a subscription in has said so, whatever becomes of its 
   t.notOk(peer.isClosed)
 })
 
-t.test('a topic that has no room is told of, and nothing is lost without a word', async t => {
+t.test('a topic without a room is reported, and nothing is lost in silence', async t => {
   const full = {
     kind: 'dev-topic',
     id: 't',
@@ -523,7 +523,7 @@ t.test('a client that lags for ten seconds is cut as slow', async t => {
   t.equal(next.take().length, 40, 'nothing is lost by it')
 })
 
-t.test('a client that lags while it is told more and more has no longer for it', async t => {
+t.test('a client that lags gets no longer time as more arrives', async t => {
   const house = makeHouse(t)
   const [peer, sender] = [await house.connect(newPerson()), await house.connect(newPerson())]
   await answered(house, peer, subscribe('/topic/dev.t'))
@@ -538,7 +538,7 @@ t.test('a client that lags while it is told more and more has no longer for it',
   t.same(house.ended, ['slow'])
 })
 
-t.test('octets that come one by one, thousands in a turn, are read as any others', async t => {
+t.test('octets that come one by one, thousands in a turn, are read like any', async t => {
   const house = makeHouse(t)
   const peer = await house.connect(newPerson())
   await answered(house, peer, subscribe('/topic/dev.t'))

@@ -1,4 +1,4 @@
-/** What a connection is given of its device's inbox: acknowledgement, redelivery, resuming; the stories of section F. */
+/** A connection and its device's inbox: acknowledgement, redelivery, resuming; the stories of section F. */
 
 import t, { type Test } from 'tap'
 import type { UserId } from '../../../src/domain/ids.ts'
@@ -31,7 +31,7 @@ function ack(peer: StompPeer, messageId: string, more = ''): void {
   peer.write(`ACK\nid:${messageId}\n${more}\n\0`)
 }
 
-/** What the device still has. */
+/** The device's remaining messages. */
 function waiting(house: House, { userId, deviceId }: Person): string[] {
   return house.inbox
     .after(userId, deviceId, 0, 1_000, house.world.nowMs())
@@ -94,7 +94,7 @@ t.test('a notice has its kind, its time and its end in headers, its body as JSON
   t.equal(JSON.parse(String(frame?.body)).displayName, 'Bea')
 })
 
-t.test('each queue has its own, and nobody has that of another device', async t => {
+t.test('each queue has its own messages, and no device has another’s', async t => {
   const { house, person, peer } = await begin(t)
   const other = newPerson(person.userId)
   const elsewhere = await house.connect(other)

@@ -15,7 +15,7 @@ interface PlainEntry {
   readonly isUsed: boolean
 }
 
-/** The clock algorithm without counting bytes: a ring of entries, of which the first is under the hand. */
+/** The clock algorithm without counting bytes: a ring of entries, the first under the hand. */
 class PlainCache {
   #ring: PlainEntry[] = []
   readonly #entriesMax: number
@@ -151,7 +151,7 @@ t.test('a cache of no entries keeps nothing', async t => {
   t.equal(cache.hash(1n, 1n), undefined)
 })
 
-t.test('an id that is not a uint64 finds nobody else', async t => {
+t.test('an id that is not a uint64 finds no user', async t => {
   const cache = new VrfCache(10)
   cache.put(0n, 1n, resultOf(0n, 1n, true))
   t.throws(() => cache.proof(2n ** 64n, 1n), { code: 'ERR_ASSERTION' })

@@ -201,7 +201,7 @@ t.test('when no replacement starts, requests are rejected with INTERNAL', async 
   t.match(pool.figures, { threadsReady: 0, threadsReplaced: 3, jobsQueued: 0 })
 })
 
-t.test('a pool of which one thread does not start is refused and leaves none behind', async t => {
+t.test('a pool with one thread that does not start is refused and leaves none behind', async t => {
   const workers: Worker[] = []
   const start = firstly(['silent', 'never ready'])
   const startWorker: StartWorker = secret => {
