@@ -35,7 +35,7 @@ async function audit({ followMs, ...settings }: Settings): Promise<Verdict> {
     auditor = new Auditor({ ...settings, report, stop: stop.signal })
     return await (followMs === undefined ? auditor.run() : auditor.follow(followMs))
   } catch (error) {
-    // Whoever follows a log is stopped in good order; a single audit that is stopped has not checked the log.
+    // Following a log can be stopped in good order; a stopped single audit has not checked the log.
     if (stop.signal.aborted) return followMs === undefined ? 2 : 0
     if (!(error instanceof AuditFailure)) throw error
     report.finding(error.finding)

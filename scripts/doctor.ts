@@ -74,7 +74,7 @@ function patientOf(config: Config, flags: Flags): Patient {
   }
 }
 
-/** A check that fails in a way of its own must not keep the others from being shown. */
+/** A check that fails unexpectedly must not hide the rest. */
 async function examine(check: Check, patient: Patient): Promise<readonly Finding[]> {
   try {
     return await check(patient)

@@ -119,7 +119,7 @@ function lineOf({ check, ok, detail, faults, lasting, first }: CheckOutcome, rep
   }
 }
 
-/** One for each damaged row that is told, or one that says what was looked at. */
+/** One for each reported row, or one for the whole examination. */
 function linesOf({ tables, rows, faults, told }: RowReport): Line[] {
   const looked = `${rows} rows of ${tables} tables: whether each can be read, and its indexes agree`
   if (faults === 0) return [{ check: 'rows', ok: true, detail: looked }]

@@ -64,7 +64,7 @@ async function welcomePeople(simulation: Simulation, settings: Settings): Promis
   return shareToken === undefined || simulation.carryOut({ kind: 'befriend', shareToken })
 }
 
-/** Resolves when the time is over, or it is told to stop, and all calls have ended. */
+/** Resolves when the time has run out, or on a stop, and all calls have ended. */
 async function playLoad(
   simulation: Simulation,
   load: Load,
@@ -86,10 +86,10 @@ async function playLoad(
   if (!isJson) say(formatSummary(crowd))
 }
 
-/** Lines of JSON; one that is no command is told of. Ends with its input. */
+/** Lines of JSON; a line that is no command is reported. Ends with its input. */
 function obey(simulation: Simulation, stop: AbortController): void {
   const input = createInterface({ input: process.stdin })
-  // One after the other: whoever befriends is made first.
+  // One after the other: the person who befriends is made first.
   let last: Promise<unknown> = Promise.resolve()
   input.on('line', line => {
     if (line.trim() === '') return
@@ -103,7 +103,7 @@ function obey(simulation: Simulation, stop: AbortController): void {
   input.once('close', () => stop.abort())
 }
 
-/** At a terminal: the number of whoever is to call. */
+/** At a terminal: the caller's number. */
 function beCalled(simulation: Simulation, stop: AbortController): void {
   const input = createInterface({ input: process.stdin })
   input.on('line', line => {

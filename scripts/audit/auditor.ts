@@ -25,7 +25,7 @@ export interface AuditorOptions {
   /** 32 bytes; needed for proofs only. */
   readonly vrfPublicKey?: Uint8Array | undefined
   readonly stateFile: string
-  /** Prefixes under which others see the log. */
+  /** Other readers' prefixes of the log. */
   readonly gossip?: readonly URL[]
   readonly proofsFile?: string | undefined
   /** How long the log may go without a new checkpoint. */
@@ -37,7 +37,7 @@ export interface AuditorOptions {
   readonly nowMs?: () => number
 }
 
-/** What the process ends with: 0 clean, 1 a cheating or broken log, 2 not (all) checked. */
+/** The exit code: 0 clean, 1 a cheating or broken log, 2 not (all) checked. */
 export type Verdict = 0 | 1 | 2
 
 export class Auditor {
@@ -88,7 +88,7 @@ export class Auditor {
     const { last } = this.#memory
     const head = await this.#readCheckpoint(this.#log)
     if (last !== undefined) await this.#compareWithLast(last, head)
-    // A source that fails, or a proof, keeps nobody from reading the log itself.
+    // A failing source or proof does not keep the auditor from reading the log itself.
     const kept = this.#memory.pending()
     const shown: SignedHead[] = []
     for (const log of this.#gossip) {
@@ -146,7 +146,7 @@ export class Auditor {
     this.#pass('gossip', `size ${other.treeSize} shown there is of the same history`, facts)
   }
 
-  /** Evidence that nobody answered for is compared with each new tree: a log that grows past it has to decide it. */
+  /** Unanswered evidence is compared with each new tree: a log that grows past it has to decide it. */
   async #compareKept(evidence: PendingEvidence, head: SignedHead): Promise<void> {
     const { check, url, seen } = evidence
     const facts = url === undefined ? {} : { url }
@@ -161,8 +161,8 @@ export class Auditor {
   }
 
   /**
-   * Throws `AuditFailure`: of the check with both notes when the log contradicts itself; else that of the log's own
-   * answer. Both notes are then kept and compared again, so that a log gains nothing by not answering.
+   * Throws `AuditFailure`: of the check with both notes when the log contradicts itself; else the failure of the
+   * log's own answer. Both notes are then kept and compared again, so that a log gains nothing by not answering.
    */
   async #assertSameHistory(
     found: { readonly check: CheckName; readonly url?: string },

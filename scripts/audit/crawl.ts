@@ -28,7 +28,7 @@ export interface CrawlOptions {
   /** How many files are asked for at a time. */
   readonly filesAtOnce: number
   /**
-   * Told before each bundle of the tree computed so far, which is not tied to any signature before the crawl is over;
+   * Told before each bundle of the tree computed so far, which is not tied to any signature before the crawl ends;
    * `head` computes its root.
    */
   readonly onProgress: (treeSize: number, head: () => TreeHead) => void
@@ -161,7 +161,7 @@ function* filesBetween(start: number, end: number): Generator<Tile> {
   }
 }
 
-/** What `read` gives for each item, in order, with so many read ahead. */
+/** The results of `read` for each item, in order, with so many read ahead. */
 async function* inOrder<Item, Result>(
   items: Iterable<Item>,
   atOnce: number,
@@ -185,7 +185,7 @@ async function readPrefix(log: LogReader, tile: Tile, treeSize: number): Promise
   return (await log.tile({ ...tile, width })).subarray(0, tile.width * HASH_BYTES)
 }
 
-/** Who is wrong when an entry and its tile, or a tile and the one above it, disagree. */
+/** Finds the wrong one when an entry and its tile, or a tile and the one above it, disagree. */
 async function wrongHash(
   log: LogReader,
   tree: ComputedTree,

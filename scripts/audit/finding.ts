@@ -1,6 +1,6 @@
-/** What an audit finds out: one finding per check, and the failure that ends a check. */
+/** An audit's results: one finding per check, and the failure that ends a check. */
 
-/** What was checked (contract 14). */
+/** The checks (contract 14). */
 export type CheckName =
   | 'fetch'
   | 'checkpoint'

@@ -25,7 +25,7 @@ export function isSameTree(one: TreeHead, other: TreeHead): boolean {
 /**
  * - `consistent`: one of the two trees is the beginning of the other
  * - `contradiction`: the log signed both, and neither begins with the other
- * - `undecided`: no source has the tiles; `failure` is that of the first
+ * - `undecided`: no source has the tiles; `failure` is the first source's
  */
 export type Comparison =
   | { readonly kind: 'consistent' }

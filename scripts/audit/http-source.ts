@@ -1,9 +1,10 @@
 /**
  * Fetches files of a log over HTTP from a server that may be slow, overloaded or hostile: bodies are bounded before
- * they are buffered, redirects are not followed, and a request with all its retries is over after 30 seconds.
+ * they are buffered, redirects are not followed, and a request with all its retries ends after 30 seconds.
  *
- * What an answer means for the log follows contract 14: an over-long body, broken gzip or an HTML page with status
- * 200 is a broken log; redirects, partial content, other statuses and bodies that never end are no answer at all.
+ * The meaning of an answer for the log follows contract 14: an over-long body, broken gzip or an HTML page with
+ * status 200 is a broken log; redirects, partial content, other statuses and bodies that never end are no answer at
+ * all.
  */
 
 import { setMaxListeners } from 'node:events'
@@ -22,7 +23,7 @@ export interface HttpLimits {
   readonly idleMs: number
   /** Before the first retry; doubled for each next one, up to 16 times as long. */
   readonly backOffMs: number
-  /** After a connection that failed; busy servers (429, 5xx) are asked until the time is over. */
+  /** After a connection that failed; busy servers (429, 5xx) are asked until the time runs out. */
   readonly connectionRetriesMax: number
 }
 
@@ -112,7 +113,7 @@ export class HttpSource {
       }, leftMs)
       request.once('close', () => clearTimeout(deadline))
       request.once('timeout', () => request.destroy(new Error(`no byte for ${this.#limits.idleMs / 1000} s`)))
-      // A connection can fail more than once; whoever is first settles the promise.
+      // A connection can fail more than once; the first failure settles the promise.
       request.on('error', lost)
       request.once('response', response => {
         response.on('error', lost)

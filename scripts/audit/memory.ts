@@ -29,7 +29,7 @@ export interface RememberedHead extends SignedHead {
   readonly sinceMs: number
 }
 
-/** Two trees that the log signed and that nobody had the tiles to compare. */
+/** Two trees that the log signed, without tiles to compare them. */
 export interface PendingEvidence {
   /** The check that found it. */
   readonly check: CheckName
@@ -66,7 +66,7 @@ export class AuditMemory {
     return { treeSize, rootHash: decodeBase64(rootHash), note, sinceMs: Date.parse(verifiedAt) }
   }
 
-  /** Whether the log signed these very lines when it was last heard of. Signatures that others add do not count. */
+  /** Whether the log signed these very lines when last read. Foreign signatures do not count. */
   isLast({ note }: SignedHead): boolean {
     const { last } = this
     return last !== undefined && this.#signedText(note) === this.#signedText(last.note)

@@ -1,7 +1,7 @@
 /**
- * Checks proofs that somebody got from the log's API (LOG 4.4, step 4): a file with a JSON object per line,
- * `{userID, deviceID, publicKey, vrfHash, proof}`, where the last three are a lookup result and the first two say
- * whose key was asked for.
+ * Checks proofs from the log's API (LOG 4.4, step 4): a file with a JSON object per line, `{userID, deviceID,
+ * publicKey, vrfHash, proof}`, where the last three are a lookup result and the first two name the key's user and
+ * device.
  */
 
 import { createReadStream } from 'node:fs'

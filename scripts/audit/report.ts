@@ -1,4 +1,4 @@
-/** How findings are told: to a person at a terminal, or as JSON lines to whoever reads the output. */
+/** Prints findings: for a person at a terminal, or as JSON lines for a program. */
 
 import type { Finding } from './finding.ts'
 

@@ -1,4 +1,4 @@
-/** What the auditor is told by its command line and environment. */
+/** The auditor's command line and environment. */
 
 import { messageOf } from '../../src/errors.ts'
 import { parseVerifierKey, type VerifierKey } from '../../src/log/note.ts'

@@ -1,4 +1,4 @@
-/** What the doctor is given, and what it finds. */
+/** The doctor's input and findings. */
 
 import type { Config } from '../../src/server/config.ts'
 
@@ -13,7 +13,7 @@ export interface Finding {
 
 export interface Patient {
   readonly config: Config
-  /** Who gets a real message; nobody where it is left out. */
+  /** The receiver of a real message; none is sent without it. */
   readonly mailTo?: string
   readonly smsTo?: string
   readonly pushToken?: string

@@ -128,7 +128,7 @@ function judgeStore(
       `${dataFolder} was made with ${maker.vkey} and VRF ${maker.vrfPublicKey}: the settings have other keys`,
     )
   }
-  // As the server has it: the head file answers, and a frozen log is not asked.
+  // As on the server: the head file answers, and a frozen log is not asked.
   if (marker !== undefined && headNote === undefined && !isFrozen) {
     return fails(
       'store',

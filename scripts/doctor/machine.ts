@@ -16,7 +16,7 @@ export const checkMachine: Check = async ({ config }) => {
   ]
 }
 
-/** What a server on this machine would load. */
+/** The binaries that a server on this machine would load. */
 function judgeBinaries(allowed: readonly string[]): readonly Finding[] {
   loadBinaries()
   return loadedBinaries().map(binary => {

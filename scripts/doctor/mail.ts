@@ -1,4 +1,4 @@
-/** Mail: connects, speaks TLS, signs in; sends one message when it is told to whom. */
+/** Mail: connects, speaks TLS, signs in; sends one message to a given receiver. */
 
 import { type MailOptions, MailSender } from '../../src/delivery/mail.ts'
 import type { DeliveryOutcome } from '../../src/delivery/outcome.ts'

@@ -1,6 +1,6 @@
 /**
- * Push: a message to a device token that nobody has. Apple and Google refuse the token only after they have taken our
- * credentials, so that refusal is the proof. A real token gets a real message.
+ * Push: a message to a made-up device token. Apple and Google refuse the token only after accepting our credentials,
+ * so that refusal is the proof. A real token gets a real message.
  */
 
 import { randomUUID } from 'node:crypto'

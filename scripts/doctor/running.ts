@@ -27,7 +27,7 @@ export const checkRunning: Check = async patient => {
   ]
 }
 
-/** What `/readyz` says; undefined where no server of ours answers. */
+/** The answer of `/readyz`; undefined where no server of ours answers. */
 async function readinessOf({ admin }: Config): Promise<{ status: number; text: string } | undefined> {
   const url = `http://${reachableHost(admin.host)}:${admin.port}`
   try {
@@ -77,7 +77,7 @@ async function vkeyAt(url: string): Promise<string | { readonly fault: string }>
   }
 }
 
-/** A proxy passes on a WebSocket only when it is told to. */
+/** A proxy passes on a WebSocket only when configured to. */
 async function checkWebSocket(publicUrl: string): Promise<Finding> {
   const status = await upgradeStatus(`${publicUrl}/ws`)
   if (status === 101) return ok('web socket', `${publicUrl}/ws lets WebSockets through`)

@@ -1,4 +1,4 @@
-/** SMS: whether the gateway can be reached; sends one message when it is told to whom. */
+/** SMS: whether the gateway can be reached; sends one message to a given receiver. */
 
 import { SmsSender } from '../../src/delivery/sms.ts'
 import { type Check, fails, off, ok, reasonOf } from './finding.ts'

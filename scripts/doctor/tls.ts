@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { type Check, type Finding, fails, off, ok } from './finding.ts'
 
-/** That key and certificate belong together has been settled with the settings: else there are none. */
+/** The settings have already matched key and certificate: else there are none. */
 export const checkTls: Check = async ({ config }) => {
   const { http, grpc, publicUrl } = config
   const found: Finding[] = []
@@ -64,5 +64,5 @@ function readChain(pem: string): X509Certificate[] {
 }
 
 const DAY_MS = 86_400_000
-/** Public authorities renew a month before the end; whoever is later has been forgotten. */
+/** Public authorities renew a month before the end; a later certificate has been forgotten. */
 const DAYS_LEFT_MIN = 14

@@ -88,7 +88,7 @@ function within<Result>(
     const end = (settle: () => void) => {
       clearTimeout(timer)
       settle()
-      // What `act` returns is not there yet when it settles at once.
+      // The result of `act` is not there yet when it settles at once.
       queueMicrotask(() => stop())
     }
     const stop = act(

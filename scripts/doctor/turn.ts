@@ -1,6 +1,6 @@
 /**
- * The relay: a real allocation by each way that clients are told of, with credentials made as the server makes them.
- * And whether it would let its users into the operator's own network, which a relay does unless it is told not to.
+ * The relay: a real allocation by each way that clients get, with credentials made like the server's. Also checks
+ * whether it lets its users into the operator's own network, which is a relay's default.
  */
 
 import { parseTurnUrl, turnCredentials } from '../../src/domain/calls/turn.ts'
@@ -53,7 +53,7 @@ async function tryWay(address: TurnAddress, username: string, password: string):
   }
 }
 
-/** Asks, is told realm and nonce, asks again as one who knows the secret (RFC 8656, section 7.2), and gives it back. */
+/** Asks, gets realm and nonce, asks again with the secret (RFC 8656, section 7.2), and gives it back. */
 async function allocate(
   link: TurnLink,
   check: string,

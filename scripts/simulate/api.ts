@@ -52,7 +52,7 @@ export class Api {
     return this.#tokens.accessToken
   }
 
-  /** One refresh at a time, whoever asks. */
+  /** One refresh at a time for all callers. */
   refresh(): Promise<void> {
     this.#refreshing ??= this.#refresh().finally(() => {
       this.#refreshing = undefined
@@ -88,7 +88,7 @@ export class Api {
     this.take(await this.send<Tokens>('POST /app/api/refresh-token', { refreshToken }))
   }
 
-  /** Of the first answer that is not `503`. */
+  /** The first answer that is not `503`. */
   async #answerOf(path: string, init: RequestInit & { headers: Record<string, string> }) {
     const startMs = Date.now()
     for (let pauseMs = PAUSE_MS_MIN; ; pauseMs = Math.min(pauseMs * 2, PAUSE_MS_MAX)) {
@@ -115,12 +115,12 @@ export class Api {
   }
 }
 
-/** What the server writes, with ids as texts also where an operator has made them bare digits. */
+/** Reads the server's JSON, with ids as texts even where an operator has made them bare digits. */
 export function readJson(text: string): unknown {
   return JSON.parse(text.replace(BARE_ID, '$1"$2"'))
 }
 
-/** What an error says, with what is behind it: `fetch` alone says nothing. */
+/** An error's message with its causes: `fetch` alone says nothing. */
 export function causeOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   const { cause } = error

@@ -8,7 +8,7 @@ import type { CallPart } from './call-part.ts'
 export interface Pauses {
   /** It rings before it is answered or declined. */
   readonly ringing: number
-  /** It rings before the one who never answers counts as away, as docs/calls.md has it. */
+  /** It rings before a silent callee counts as away; see docs/calls.md. */
   readonly patience: number
   /** In the call before the connection is lost. */
   readonly beforeDrop: number
@@ -31,13 +31,13 @@ export function pausesAt(pace: number): Pauses {
   }
 }
 
-/** What a behaviour can do; `Person` does it. */
+/** A behaviour's possible acts; `Person` carries them out. */
 export interface Actor {
   readonly pauses: Pauses
   answer(part: CallPart): Promise<void>
   decline(part: CallPart, reason: 'declined' | 'timeout'): Promise<void>
   hangUp(part: CallPart): Promise<void>
-  /** Ends their own call unless somebody has answered it. */
+  /** Ends their own call unless a callee has answered it. */
   giveUp(part: CallPart): Promise<void>
   /** The connection is lost, with all that the app knew. */
   drop(part: CallPart): void
@@ -57,7 +57,7 @@ export async function beCalled(actor: Actor, behaviour: Behaviour, part: CallPar
   await beInCall(actor, behaviour, part)
 }
 
-/** Their own call, which others have answered. */
+/** Their own call, once answered. */
 export async function beInCall(actor: Actor, behaviour: Behaviour, part: CallPart): Promise<void> {
   const { beforeDrop, away, gone, talk } = actor.pauses
   if (behaviour === 'drop' || behaviour === 'drop-and-rejoin') {
@@ -71,7 +71,7 @@ export async function beInCall(actor: Actor, behaviour: Behaviour, part: CallPar
   if (await part.lasts(talk)) await actor.hangUp(part)
 }
 
-/** Their own call, which nobody has answered yet: who declines gives up soon, all others let it ring. */
+/** Their own call, unanswered yet: a decliner gives up soon, the rest let it ring. */
 export async function awaitAnswer(actor: Actor, behaviour: Behaviour, part: CallPart): Promise<void> {
   if (behaviour === 'decline' && (await part.lasts(2 * actor.pauses.ringing))) await actor.giveUp(part)
 }

@@ -80,7 +80,10 @@ export function newCallKey(): Buffer {
   return randomBytes(CALL_KEY_BYTES)
 }
 
-/** What two people read to each other: twenty digits in groups of five, the same on both ends that have the same key. */
+/**
+ * The fingerprint people read to each other: twenty digits in groups of five, the same on both ends with the same
+ * key.
+ */
 export function fingerprintOf(callKey: Uint8Array, callId: string, epoch: number): string {
   const purpose = `callsign call fingerprint v1 ${callId} ${epoch} `
   const digest = createHash('sha256').update(purpose).update(callKey).digest()

@@ -8,17 +8,17 @@ import { type KeyHolder, newCallKey } from './call-key.ts'
 import type { Phone } from './phone.ts'
 import type { CallRecord, Invitation, Participant, RejoinRequest, SealedKey, Told } from './told.ts'
 
-/** A call's key as one device has it. */
+/** A call's key as held by one device. */
 export interface HeldKey {
   readonly epoch: number
   readonly bytes: Buffer
 }
 
-/** Who is told of what happens to a part. */
+/** Hears of a part's events. */
 export interface PartObserver {
   /** The device has a key: its own, or one that it opened. */
   onKey(part: CallPart, key: HeldKey, isOwn: boolean): void
-  /** It asked somebody's device for the key, or gave it away; a sentence without subject. */
+  /** It asked another device for the key, or gave it away; a sentence without subject. */
   onDeed(part: CallPart, deed: string): void
   /** Something went wrong that should not. */
   onTrouble(part: CallPart, sentence: string): void
@@ -27,7 +27,7 @@ export interface PartObserver {
 export class CallPart {
   readonly callId: string
   readonly isVideo: boolean
-  /** Resolves when the call is over for this device, with the words for it. */
+  /** Resolves when the call ends for this device, with the words for it. */
   readonly over: Promise<string>
   /** Whether its device is in the call. */
   isIn = false
@@ -37,7 +37,7 @@ export class CallPart {
   #isOver = false
   #resolveOver: (how: string) => void = () => {}
   #hostUserId = ''
-  /** To somebody else's call. */
+  /** To another user's call. */
   #invitation: Invitation | undefined = undefined
   /** Seconds. */
   #keyRotationIn = 600
@@ -77,7 +77,7 @@ export class CallPart {
     return part
   }
 
-  /** Somebody else's call, which rings. */
+  /** Another user's call, which rings. */
   static ringing(phone: Phone, observer: PartObserver, invitation: Invitation): CallPart {
     const part = new CallPart(phone, observer, invitation.callId, invitation.isVideo)
     part.#invitation = invitation
@@ -108,7 +108,7 @@ export class CallPart {
     return this.#phone.send(`/app/call/${this.callId}/ringing`, { eventId })
   }
 
-  /** Answers. A key that does not open is told of, and the call goes on without it. */
+  /** Answers. A key that does not open is reported, and the call goes on without it. */
   async join(): Promise<void> {
     const record = await this.#post<CallRecord>('join')
     await this.#enter(record)
@@ -158,7 +158,7 @@ export class CallPart {
   async comeBack(): Promise<boolean> {
     const acceptance = new Promise<void>(resolve => {
       this.#onAcceptance = sealed => {
-        // Of several answers the first that opens counts.
+        // The first answer that opens counts.
         this.#take(sealed, sealed.keyEpoch).then(() => this.key !== undefined && resolve())
       }
     })
@@ -177,7 +177,7 @@ export class CallPart {
     return true
   }
 
-  /** Nobody is there to ask, so it begins anew. */
+  /** No device is there to ask, so it begins anew. */
   async #reopen(): Promise<boolean> {
     const record = await this.#post<CallRecord>('rejoin')
     await this.#enter(record)
@@ -200,7 +200,7 @@ export class CallPart {
     this.key = { epoch, bytes }
   }
 
-  /** Of everything that the device is told of this call. */
+  /** Handles all messages to the device about this call. */
   onTold(told: Told): void {
     switch (told.type) {
       case 'call_ended':
@@ -231,7 +231,7 @@ export class CallPart {
     }
   }
 
-  /** The call is over for this device. */
+  /** The call ends for this device. */
   finish(how: string): void {
     if (this.#isOver) return
     this.#isOver = true
@@ -278,7 +278,7 @@ export class CallPart {
     this.#observer.onDeed(this, `gives ${displayName} the key`)
   }
 
-  /** Who still rings needs the new key too: an older one is not given out any more. */
+  /** Ringing devices need the new key too: the server no longer gives out an older one. */
   async #devicesToTell({ userId, deviceId, state }: Participant): Promise<KeyHolder[]> {
     if (state === 'joined') return [await this.#phone.deviceOf(userId, deviceId!)]
     return RINGING.has(state) ? this.#phone.devicesOf(userId) : []
@@ -315,7 +315,7 @@ export class CallPart {
     this.#isRotationDue = false
   }
 
-  /** What nobody waits for; a call may end while it is under way. */
+  /** Work without a waiting caller; a call may end while it is under way. */
   #attempt(act: () => Promise<void>): void {
     act().catch(error => {
       const isLate = error instanceof Refusal && TOO_LATE.has(error.code)
@@ -334,7 +334,7 @@ export class CallPart {
 
 const LIVE = new Set(['ringing', 'active'])
 const RINGING = new Set(['invited', 'ringing'])
-/** Of what was on its way when the call ended, or when another was faster. */
+/** Refusals of requests overtaken by the call's end or by a faster device. */
 const TOO_LATE = new Set([
   'CALL_ENDED',
   'CALL_NOT_FOUND',

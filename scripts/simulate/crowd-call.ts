@@ -5,7 +5,7 @@ import { CallPart } from './call-part.ts'
 import type { Figures } from './figures.ts'
 import { Failure, type KeyLedger, type Member } from './member.ts'
 
-/** What becomes of a call. */
+/** The course of a call. */
 export type Plot = 'talk' | 'group' | 'decline' | 'cancel' | 'rejoin' | 'unanswered'
 
 export interface Stage {
@@ -170,5 +170,5 @@ const TALK_MS = 2_000
 /** The server's 65 s, and some for a restart of it. */
 const RING_MS_MAX = 90_000
 const LOOK_MS = 500
-/** Of a call in a crowd. */
+/** For a call in a crowd. */
 const EPOCHS_MAX = 8

@@ -29,7 +29,7 @@ export class Crowd {
     this.users = users
   }
 
-  /** Signs everybody in, makes those of a group contacts, and connects them: all of them or nobody. */
+  /** Signs all people in, makes those of a group contacts, and connects them: all or none. */
   static async gather(world: World, { users, onProgress = () => {} }: CrowdOptions): Promise<Crowd> {
     const crowd = new Crowd(world, users)
     let done = 0
@@ -65,7 +65,7 @@ export class Crowd {
     let begun = 0
     this.#timer = setInterval(() => {
       const due = Math.floor(((performance.now() - startMs) * callsPerSecond) / 1_000)
-      // After a pause of this process nobody makes up for more than a second.
+      // After a pause of this process the crowd makes up for at most a second.
       begun = Math.max(begun, due - Math.ceil(callsPerSecond))
       for (; begun < due; begun++) this.#begin()
     }, TICK_MS)
@@ -111,7 +111,7 @@ export class Crowd {
       const call = playCall(stage, plot, caller, callees)
         .catch(error => {
           this.#fail(error)
-          // Nobody is to be in that call any more.
+          // All members leave that call.
           return Promise.all(members.map(member => member.part?.end().catch(() => {})))
         })
         .then(() => {})
@@ -141,12 +141,12 @@ async function befriend(one: Member, other: Member): Promise<void> {
   other.contacts.push(one)
 }
 
-/** Everybody knows all others of the group. */
+/** All people of a group know one another. */
 const GROUP_SIZE = 6
 const TICK_MS = 5
-/** No plot lasts so long once it is told to end. */
+/** Longer than any plot lasts once it has to end. */
 const DRAIN_MS_MAX = 60_000
 /** How often a caller is drawn who turns out to be busy. */
 const TRIES_MAX = 20
-/** Of what went wrong; the rest is only counted. */
+/** Sentences about failures; the rest are only counted. */
 const SENTENCES_MAX = 50

@@ -1,6 +1,6 @@
 /**
- * Whose device has which key. What the server says is held against the log before anything is sealed with it; a device's
- * key never changes, so that is done once for each device.
+ * Devices' keys. The server's answer is checked against the log before anything is sealed with it; a device's key
+ * never changes, so once for each device.
  */
 
 import { LogClient, MemoryStore } from '../../src/client/client.ts'
@@ -15,7 +15,7 @@ export class Directory {
     this.#log = log
   }
 
-  /** Of the log that the server names: a simulator has nobody else to ask, an app has the keys built in. */
+  /** For the log that the server names: a simulator has no other source, an app has the keys built in. */
   static async open(api: Api, url: string): Promise<Directory> {
     const { log } = await api.send<{ log: { vkey: string; vrfPublicKey: string } }>('GET /app/api/meta')
     return new Directory(
@@ -28,7 +28,7 @@ export class Directory {
     this.#verified.set(holder.name, holder)
   }
 
-  /** All devices of somebody, as `api`'s user may read them. Throws for a key that the log does not prove. */
+  /** All devices of a user, as `api`'s user may read them. Throws for a key that the log does not prove. */
   async devicesOf(api: Api, userId: string): Promise<KeyHolder[]> {
     const path = `/app/api/user/publicKeys?userIds=${userId}`
     const { users } = await api.send<{ users: readonly ListedUser[] }>(`GET ${path}`)

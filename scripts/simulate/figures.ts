@@ -1,4 +1,4 @@
-/** What a load counts. */
+/** A load's counts. */
 
 import { createHistogram } from 'node:perf_hooks'
 
@@ -40,12 +40,12 @@ export class Figures {
     this.#latencyOfInterval.record(microseconds)
   }
 
-  /** Of all calls; undefined before the first. */
+  /** Over all calls; undefined before the first. */
   get latency(): Latency | undefined {
     return latencyOf(this.#latency)
   }
 
-  /** Of the calls since it was last asked for; undefined when nobody rang. */
+  /** Over the calls since the last take; undefined when none rang. */
   takeLatency(): Latency | undefined {
     const latency = latencyOf(this.#latencyOfInterval)
     this.#latencyOfInterval.reset()

@@ -4,7 +4,7 @@ import type { CallPart, HeldKey, PartObserver } from './call-part.ts'
 import type { Phone } from './phone.ts'
 import type { Told } from './told.ts'
 
-/** What must not happen; `reason` groups it with others of its kind. */
+/** A breach of the server's promises; `reason` groups equal ones. */
 export class Failure extends Error {
   readonly reason: string
 
@@ -14,7 +14,7 @@ export class Failure extends Error {
   }
 }
 
-/** Makes sure that whoever opens a key of a call has the one that was made for it. */
+/** Checks that a key opened in a call is the one made for it. */
 export class KeyLedger {
   readonly #made = new Map<string, Buffer>()
 
@@ -80,7 +80,7 @@ export class Member implements PartObserver {
     return find() as never
   }
 
-  /** Waits until its part in the call is over. Throws `Failure`. */
+  /** Waits until its part in the call has ended. Throws `Failure`. */
   async hearEnd(part: CallPart): Promise<void> {
     await this.#inTime('the end of a call was not told', isLate => this.#until(() => part.isOver, isLate))
   }

@@ -8,7 +8,7 @@ import { CallPart, type HeldKey, type PartObserver } from './call-part.ts'
 import type { Phone } from './phone.ts'
 import type { Invitation, Told } from './told.ts'
 
-/** Who hears of what people do. */
+/** Hears of people's deeds. */
 export interface PersonObserver {
   /** `deed` is a sentence without its subject. */
   onDeed(person: Person, deed: string): void
@@ -57,7 +57,7 @@ export class Person implements Actor, PartObserver {
     return { userId, displayName, behaviour, isOnline, doing: this.#doing, shareLink }
   }
 
-  /** Asks whoever made the share token to be a contact, or accepts when they have asked. */
+  /** Asks the share token's maker to be a contact, or accepts when they have asked. */
   async befriend(shareToken: string): Promise<void> {
     try {
       const { status, user } = await this.phone.api.send<{
@@ -94,7 +94,7 @@ export class Person implements Actor, PartObserver {
     await this.phone.disconnect()
   }
 
-  // What a behaviour does.
+  // A behaviour's acts.
 
   async answer(part: CallPart): Promise<void> {
     await part.join()
@@ -135,7 +135,7 @@ export class Person implements Actor, PartObserver {
     else if (!part.isOver) part.finish('nobody gave the key')
   }
 
-  // What its calls tell.
+  // Events of its calls.
 
   onKey({ callId }: CallPart, { epoch, bytes }: HeldKey, isOwn: boolean): void {
     const fingerprint = fingerprintOf(bytes, callId, epoch)
@@ -177,7 +177,7 @@ export class Person implements Actor, PartObserver {
     this.#begin(part, 'ringing', beCalled(this, this.behaviour, part))
   }
 
-  /** Somebody has answered this person's call. */
+  /** A callee has answered this person's call. */
   #onJoined(callId: string, userId: string): void {
     const part = this.#part
     if (part?.callId !== callId || this.#doing !== 'calling' || userId === this.phone.userId) return

@@ -1,6 +1,6 @@
 /**
  * A fake user's device: signed in with the code from the inbox, registered with a key pair of its own, connected, and
- * connected again whenever the connection is lost. Who answers calls on it is another matter.
+ * connected again whenever the connection is lost. Answering calls is left to `Person`.
  */
 
 import { randomBytes } from 'node:crypto'
@@ -12,7 +12,7 @@ import type { Gate } from './gate.ts'
 import { type Closing, ConnectionLost, StompClient } from './stomp-client.ts'
 import type { SealedKey, Told } from './told.ts'
 
-/** What all fake users of a simulation share. */
+/** Shared by all fake users of a simulation. */
 export interface World {
   /** `http://host:port` */
   readonly url: string
@@ -31,7 +31,7 @@ export class Phone {
   readonly deviceId: string
   /** Connections that were accepted so far. */
   connects = 0
-  /** Called with what the device is told, each event once. */
+  /** Called with each message to the device, each event once. */
   onTold: (told: Told) => void = () => {}
   /** Called when it has come online or gone offline. */
   onConnection: () => void = () => {}
@@ -57,7 +57,7 @@ export class Phone {
     this.deviceId = deviceId
   }
 
-  /** Of somebody new. */
+  /** A new person's phone. */
   static unpack(world: World, displayName: string): Promise<Phone> {
     return world.gate.through(async () => {
       const api = new Api(world.url, world.stop)
@@ -170,7 +170,7 @@ export class Phone {
     }
   }
 
-  /** Resolves when the connection is over, or could not be had. */
+  /** Resolves when the connection has ended, or could not be had. */
   async #stayConnected(away: AbortSignal): Promise<Closing> {
     try {
       const client = await this.#world.gate.through(() => this.#openConnection(away))
@@ -199,7 +199,7 @@ export class Phone {
     return client
   }
 
-  /** The topic of a call that is over by now is refused, and the inbox says so anyway. */
+  /** The topic of an ended call is refused, and the inbox reports the end anyway. */
   async #subscribe(client: StompClient, destination: string): Promise<void> {
     try {
       await client.subscribe(destination)

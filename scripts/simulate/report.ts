@@ -1,4 +1,4 @@
-/** What the simulator prints: for people to read, or its state as lines of JSON. */
+/** The simulator's output: for people to read, or its state as lines of JSON. */
 
 import { BEHAVIOURS } from './behaviour.ts'
 import type { Crowd } from './crowd.ts'
@@ -8,7 +8,7 @@ import type { Simulation } from './simulation.ts'
 
 export type Write = (text: string) => void
 
-/** Who is there, and what to do next. */
+/** The people present, and the possible next steps. */
 export function formatPeople(people: readonly Person[]): string {
   const rows = people.map(
     ({ name, behaviour, shareLink }, at) =>
@@ -17,7 +17,7 @@ export function formatPeople(people: readonly Person[]): string {
   return `\n${rows.join('')}\n${NEXT}\n`
 }
 
-/** One thing that somebody did. */
+/** One person's deed. */
 export function formatDeed(name: string, deed: string): string {
   return `${new Date().toTimeString().slice(0, 8)}  ${name.padEnd(NAME_CHARS)} ${deed}\n`
 }
@@ -34,7 +34,7 @@ export function formatSecond(seconds: number, crowd: Crowd): string {
   ].join('   ')}\n`
 }
 
-/** What came of a load. */
+/** A load's results. */
 export function formatSummary(crowd: Crowd): string {
   const { figures, users } = crowd
   const failures = [...figures.failures].map(([reason, count]) => `  ${reason}: ${count}\n`)

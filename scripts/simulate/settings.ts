@@ -1,4 +1,4 @@
-/** What the simulator is told by its command line. */
+/** The simulator's command line. */
 
 import type { Behaviour } from '../../src/operations/console/events.ts'
 import { type Flags, optional, UsageError } from '../support/command.ts'
@@ -43,7 +43,7 @@ export const FLAGS = {
 export interface Settings {
   /** `http://host:port` */
   readonly url: string
-  /** Empty where others are to say who is there. */
+  /** Empty where commands name the people. */
   readonly behaviours: readonly Behaviour[]
   readonly shareToken: string | undefined
   readonly callsYouAfterMs: number | undefined

@@ -1,4 +1,4 @@
-/** All fake users of one run, and what they are told to do. */
+/** All fake users of one run, and the commands to them. */
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Behaviour, SimulatorCommand, SimulatorState } from '../../src/operations/console/events.ts'
@@ -16,7 +16,7 @@ export interface SimulationOptions {
   readonly url: string
   readonly pace: number
   readonly callsYouAfterMs: number | undefined
-  /** A sentence about somebody. */
+  /** A sentence about a person. */
   readonly onDeed: (name: string, deed: string) => void
   readonly onTrouble: (sentence: string) => void
   /** Something of `state` is another. */
@@ -32,7 +32,7 @@ export class Simulation implements PersonObserver {
   #crowd: Crowd | undefined = undefined
   #callsPerSecond = 0
   #trouble: string | undefined = undefined
-  /** The last real user who has become somebody's contact. */
+  /** The last real user who has become a fake user's contact. */
   #you: string | undefined = undefined
   #hasCalledYou = false
 
@@ -106,13 +106,13 @@ export class Simulation implements PersonObserver {
     this.#stop.abort()
   }
 
-  /** Nobody waits for a server that is gone. */
+  /** Leaving does not wait for a server that is gone. */
   async #sendHome(people: readonly Person[]): Promise<void> {
     const home = Promise.all(people.map(person => person.go()))
     await Promise.race([home, sleep(GOODBYE_MS_MAX, undefined, { ref: false })])
   }
 
-  /** Somebody calls the real user. */
+  /** One fake user calls the real user. */
   async callYou(from: Person, isVideo: boolean): Promise<void> {
     if (this.#you === undefined) throw new Error('you are nobody’s contact yet')
     await from.call(this.#you, isVideo)
@@ -215,7 +215,7 @@ export class Simulation implements PersonObserver {
 /** No server that the simulator can use. */
 export class NoServer extends Error {}
 
-/** Nobody else shows codes, without which nobody signs in. */
+/** Only a development server shows codes, and signing in needs them. */
 async function assertDevelopmentServer(url: string): Promise<void> {
   let answer: Response
   try {

@@ -1,4 +1,4 @@
-/** One STOMP 1.2 connection over WebSocket, from CONNECT to its end. Whoever owns it connects again. */
+/** One STOMP 1.2 connection over WebSocket, from CONNECT to its end. Its owner connects again. */
 
 import { WebSocket } from 'ws'
 import { type ClientCommand, STOMP_VERSIONS } from '../../src/stomp/frame.ts'
@@ -16,13 +16,13 @@ export interface StompOptions {
 
 /** How a connection ended. */
 export interface Closing {
-  /** Of the WebSocket; 1006 when it broke. */
+  /** The WebSocket's close code; 1006 when it broke. */
   readonly code: number
   /** As the ERROR frame has it, such as `replaced`. */
   readonly reason: string
   /** Whether the server says not to come back. */
   readonly isFinal: boolean
-  /** What the server asks to wait for before the next connection; 0 when it does not say. */
+  /** The server's requested wait before the next connection; 0 when it does not say. */
   readonly retryAfterMs: number
 }
 
@@ -50,7 +50,7 @@ export class StompClient {
       this.#write('CONNECT', [...headers, 'Authorization', `Bearer ${accessToken}`])
     })
     socket.on('message', (octets: Buffer) => this.#onOctets(octets))
-    // What it was is said by 'close', which always follows.
+    // The following 'close' event reports it.
     socket.on('error', () => {})
     this.#beats = setInterval(() => this.#beat(), BEAT_MS)
     this.closed = new Promise(resolve => socket.once('close', code => resolve(this.#onClosed(code))))
@@ -85,7 +85,7 @@ export class StompClient {
     return this.#writeConfirmed('SEND', headers, Buffer.from(JSON.stringify(body)))
   }
 
-  /** Says goodbye; resolves when the connection is over. */
+  /** Says goodbye; resolves when the connection has ended. */
   async close(): Promise<void> {
     this.#write('DISCONNECT', ['receipt', 'goodbye'])
     const giveUp = setTimeout(() => this.drop(), GOODBYE_MS)
@@ -99,7 +99,7 @@ export class StompClient {
   }
 
   async #writeConfirmed(command: ClientCommand, headers: readonly string[], body?: Buffer): Promise<void> {
-    // Not before it is known to all that the connection is over: else who tries again does so at once, for ever.
+    // Not before the connection's end is known to all: else a caller tries again at once, for ever.
     if (this.#socket.readyState !== WebSocket.OPEN) throw new ConnectionLost(await this.closed)
     const receipt = String(this.#nextId++)
     return new Promise((resolve, reject) => {

@@ -1,4 +1,4 @@
-/** Frames of a server, each of which is one WebSocket message (STOMP 1.2); the server's own parser reads only clients. */
+/** A server's frames, each one WebSocket message (STOMP 1.2); the server's own parser reads only clients. */
 
 import { decodeHeader } from '../../src/stomp/escape.ts'
 import { headerOf } from '../../src/stomp/frame.ts'

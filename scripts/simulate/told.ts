@@ -1,4 +1,4 @@
-/** What a device is told over STOMP, as far as a fake user listens to it (docs/calls.md; `GET /asyncapi.json`). */
+/** Messages to a device over STOMP, as far as a fake user listens (docs/calls.md; `GET /asyncapi.json`). */
 
 interface TellsOf<Type extends string> {
   readonly type: Type

@@ -1,4 +1,4 @@
-/** What a command does when whoever reads its output has seen enough, as `head` does. */
+/** Ends a command quietly when the reader of its output, such as `head`, has seen enough. */
 
 /** Ends the process without a word; its exit code 2 says that it did not come to its end. */
 export function endWithReader(): void {

@@ -1,4 +1,4 @@
-/** What the operators' commands share: long flags, one usage text, and an exit code that tells what came of it. */
+/** Shared by the operators' commands: long flags, one usage text, and an exit code for the outcome. */
 
 import { readFileSync } from 'node:fs'
 import { type ParseArgsConfig, parseArgs } from 'node:util'
@@ -60,7 +60,7 @@ export function secret(name: string): string | undefined {
   return text || undefined
 }
 
-/** What a command line gives of these options of `parseArgs`. Throws `UsageError` for what is none of them. */
+/** A command line's values for these options of `parseArgs`. Throws `UsageError` for an unknown one. */
 export function parseOptions<const Options extends NonNullable<ParseArgsConfig['options']>>(
   options: Options,
   argv: readonly string[] = process.argv.slice(2),

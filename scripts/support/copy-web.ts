@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url'
 import { SWAGGER_UI_FILES, SWAGGER_UI_FOLDER } from '../../src/operations/console/docs.ts'
 import { PACKAGES_FOLDER, WEB_FOLDER } from '../../src/operations/console/pages.ts'
 
-/** What pages import of each package: a module of it, and which of its files go along. */
+/** The pages' imports of each package: one module, and the files that go along. */
 const PACKAGES: Readonly<Record<string, { readonly module: string; readonly files: RegExp }>> = {
   '@noble/curves': { module: '@noble/curves/ed25519.js', files: /^(abstract\/)?[\w-]+\.js$/ },
   '@noble/hashes': { module: '@noble/hashes/sha2.js', files: /^[\w-]+\.js$/ },

@@ -29,7 +29,7 @@ import { AppleStandIn } from './apple-stand-in.ts'
 import { openWorld, sender, type TestAnswer, type TestWorld } from './application.ts'
 import { type Claims, OidcProvider } from './oidc-provider.ts'
 
-/** Who our app is to the provider, and to Apple. */
+/** Our app's ids at the provider, and at Apple. */
 export const GOOGLE_APP = 'callsign.google'
 export const APPLE_APP = 'org.example.callsign'
 
@@ -154,7 +154,7 @@ function requestsOf(
     async otpFor(address: string): Promise<string> {
       return otpIn(await world.takeSent(), address)
     },
-    /** What waits to be sent, as `<channel> <to> <letter>`, sorted; empties the outbox. */
+    /** The waiting messages, as `<channel> <to> <letter>`, sorted; empties the outbox. */
     async letters(): Promise<string[]> {
       return (await world.takeSent()).map(told).sort()
     },

@@ -160,7 +160,7 @@ function give(stream: ServerHttp2Stream, answer: ApnsAnswer, id: string | string
   }
 }
 
-/** What Apple answers to a provider token that it does not take; undefined for a good one. */
+/** Apple's answer to a provider token that it refuses; undefined for a good one. */
 function tokenFault(
   token: string,
   owner: { publicKey: KeyObject; keyId: string; teamId: string },

@@ -14,7 +14,7 @@ export interface Answer {
 export class App {
   /** Where the server is. */
   http: string
-  /** What must never be in the server's log: codes, tokens, keys, addresses. */
+  /** Secrets that the server's log must never hold: codes, tokens, keys, addresses. */
   readonly secrets: string[] = []
   accessToken: string | undefined
   refreshToken: string | undefined

@@ -23,11 +23,11 @@ export type PlantedBug =
   | 'stale lookup'
   /** Now and then a durable checkpoint is not shown. */
   | 'missing checkpoint'
-  /** After a failed commit nobody compares the store with what was shown. */
+  /** After a failed commit the appender does not compare the store with its published tree. */
   | 'unchecked rebuild'
   /** A failed batch stays in the store's memory. */
   | 'kept batch'
-  /** A failure that nobody can explain does not stop the process. */
+  /** An unexplained failure does not stop the process. */
   | 'ignored failure'
 
 /** The world of an appender with that bug in it. */
@@ -79,7 +79,7 @@ export function plantBug(
   }
 }
 
-/** A store of which some methods are others. */
+/** A store with some methods replaced. */
 export function changedStore(
   store: LogAppenderDeps['store'],
   changes: Partial<LogAppenderDeps['store']>,

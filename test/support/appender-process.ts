@@ -25,7 +25,7 @@ import {
 } from './stored-log.ts'
 import { type SeededRandom, SeededWorld } from './world.ts'
 
-/** What one life of the server needs of the run it is in, and leaves to the next. */
+/** One server life's needs from its run, and its legacy to the next. */
 export interface RunState {
   readonly bug: PlantedBug | undefined
   readonly draw: SeededRandom
@@ -43,7 +43,7 @@ export interface RunState {
   violate(what: string): void
 }
 
-/** What may or must follow from a fault that was injected, each more than the one before. */
+/** Possible and required consequences of an injected fault, in rising order. */
 export type Consequence = 'none' | 'refusals' | 'must stop'
 
 export class ServerProcess {
@@ -78,7 +78,7 @@ export class ServerProcess {
     this.#open()
   }
 
-  /** What may happen next in it. */
+  /** Its possible next steps. */
   actions(): (() => void)[] {
     const tick = () => this.#world.jump(100)
     const runOne = () => this.#world.runOne()
@@ -118,13 +118,13 @@ export class ServerProcess {
       )
   }
 
-  /** Cuts off whoever waits for an answer, after the process died. */
+  /** Cuts off callers that wait for an answer, after the process died. */
   cutOff(): void {
     this.isDead = true
     for (const ask of this.#asks) ask.end(false)
   }
 
-  /** An appender that was dropped leaves nobody waiting. */
+  /** A dropped appender leaves no caller waiting. */
   checkDropped(): void {
     if (this.isDead) return
     for (const ask of this.#asks) {
@@ -132,7 +132,7 @@ export class ServerProcess {
     }
   }
 
-  /** To be called at rest. */
+  /** Call at rest. */
   async checkAndStop(): Promise<void> {
     const { asksOpen, commitsUnderWay } = this.#system.figures()
     const run = this.#run
@@ -265,7 +265,7 @@ interface RightAnswers {
   readonly entry: Uint8Array
   /** The newest index of the device when it was asked. */
   readonly indexMin: number
-  /** The newest index, when it had this key and nobody else asked for the device. */
+  /** The newest index, when it had this key and no other request asked for the device. */
   readonly indexMax: number | undefined
 }
 

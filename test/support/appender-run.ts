@@ -23,7 +23,7 @@ import {
 import { SeededRandom } from './world.ts'
 
 export interface AppenderRun {
-  /** What went against a promise; empty when nothing did. */
+  /** Broken promises; empty when none was. */
   readonly violations: readonly string[]
   /** Everything that happened, in order. */
   readonly trace: readonly string[]
@@ -207,7 +207,7 @@ class Run implements RunState, AppenderRun {
   #refuseCommits(): void {
     const { database, draw } = this
     const count = 1 + draw.below(database.waiting)
-    // What was built on a batch that found no room fails in any case, and says nothing of the store.
+    // A batch built on one that found no room fails in any case, and says nothing of the store.
     const isRoom = this.#doomed > 0 || draw.chance(0.8)
     this.note(`${count} of ${database.waiting} commits ${isRoom ? 'find no room' : 'fail'}`)
     this.#process.onFault(isRoom ? 'refusals' : 'must stop')
@@ -238,7 +238,7 @@ class Run implements RunState, AppenderRun {
     this.#process = new ServerProcess(this)
   }
 
-  /** Takes into `log` what has become durable. That the rest is as it was is checked at each start. */
+  /** Takes newly durable writes into `log`. Each start checks that the rest is unchanged. */
   #readDurable(database: MemoryStore): void {
     const store = new LogStore(database.asDatabase())
     const size = store.head()!.treeSize

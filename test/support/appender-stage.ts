@@ -31,7 +31,7 @@ export class AppenderStage {
   readonly world = new FakeWorld()
   /** Sizes that were published. */
   readonly published: number[] = []
-  /** What ended the process. */
+  /** The errors that ended the process. */
   readonly fatal: unknown[] = []
   /** The index, or the code of the refusal, of each ask that ended, in the order of the asks. */
   readonly answers: (number | string | undefined)[] = []

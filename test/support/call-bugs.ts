@@ -13,11 +13,11 @@ import type { InboxStore } from '../../src/store/messages/inbox-store.ts'
 import type { SeededRandom } from './world.ts'
 
 export type PlantedBug =
-  /** All who are told at once get the first one's key. */
+  /** Receivers told at once all get the first one's key. */
   | 'shared key slice'
   /** A timer that is set anew leaves the one before it armed. */
   | 'stale timer generation'
-  /** When the time of a ring is over, so is the call, also when somebody has joined. */
+  /** The end of a ring ends the call, even when a callee has joined. */
   | 'deadline of an old call'
   /** A room tells of its decisions before they are written. */
   | 'reply before commit'
@@ -29,11 +29,11 @@ export type PlantedBug =
   | 'host hand-over forgotten'
   /** An acknowledgement is answered and not carried out. */
   | 'ack that settles nothing'
-  /** What a room decided and could not write stays in the index. */
+  /** A decision that could not be written stays in the index. */
   | 'index not rebuilt after a failed commit'
   /** Now and then a connection does not hear that there is something in the inbox. */
   | 'news lost'
-  /** Now and then nobody hears that a badge has changed. */
+  /** Now and then no device hears that a badge has changed. */
   | 'badge lost'
   /** A failed write is taken for one that succeeded. */
   | 'swallowed failure'
@@ -98,7 +98,7 @@ export function isBadgeLost(bug: PlantedBug | undefined, draw: SeededRandom): bo
   return bug === 'badge lost' && draw.chance(0.2)
 }
 
-/** What a room has of the runtime. */
+/** A room's view of the runtime. */
 export function plantInContext(
   bug: PlantedBug | undefined,
   context: Context<CallRoomMessage>,

@@ -22,7 +22,7 @@ export class CallChecks {
   readonly #ownerOf: (encryptedAESKey: string) => string | undefined
   /** The devices that were told to ring and not to stop. */
   readonly #ringing = new Set<string>()
-  /** History as the store has it. */
+  /** History rows in the store. */
   readonly #rows = new Map<bigint, CallHistoryRow>()
   #ended: Call | undefined
   #epoch = 0
@@ -36,7 +36,7 @@ export class CallChecks {
     const rings = command.kind === 'start' || command.kind === 'invite'
     const by = 'by' in command ? command.by : undefined
     for (const effect of effects) this.#take(effect, rings)
-    // A device that its user has no more is not told anything: whoever takes its inbox away takes the ring away.
+    // A removed device hears nothing: removing its inbox removes the ring.
     if (command.kind === 'device-removed') this.#ringing.delete(nameOf(command.by))
     if (reply.kind === 'record' && reply.record.encryptedAESKey !== undefined) {
       assert.ok(by, 'a key in a reply to nobody')
@@ -48,7 +48,7 @@ export class CallChecks {
     this.#checkEnd(call)
   }
 
-  /** Once the call is over. */
+  /** Call once the call has ended. */
   atEnd(call: Call): void {
     assert.ok(isOver(call), 'the call is over')
     assert.equal(this.#ringing.size, 0, 'nothing rings')

@@ -23,7 +23,7 @@ export function deviceOf(user: number, at = 1): CallDeviceRef & { readonly publi
   return { userId: BigInt(user) as UserId, deviceId, publicKeyHash: `hash of ${deviceId}` }
 }
 
-/** What the key of an epoch looks like, encrypted for a device. */
+/** A stand-in for an epoch's key, encrypted for a device. */
 export function keyFor({ userId, deviceId }: CallDeviceRef, epoch = 1): string {
   const name = `${userId} ${deviceId} ${epoch}`
   const known = MADE_KEYS.get(name)
@@ -109,7 +109,7 @@ export class CallHouse {
     return { kind: 'keys', by, epoch, reason, encryptedAESKeys: keysFor(to, epoch) }
   }
 
-  /** What the command would come to. */
+  /** The decision that the command would get. */
   decide(command: UntimedCommand, facts?: CallFacts): CallDecision {
     return decide(this.kept, { ...command, nowMs: this.nowMs }, facts)
   }
@@ -147,12 +147,12 @@ export class CallHouse {
   }
 }
 
-/** What came of it: the reply's kind, or the refusal's code. */
+/** The result: the reply's kind, or the refusal's code. */
 export function resultOf(decision: CallDecision): string {
   return decision.ok ? decision.reply.kind : decision.code
 }
 
-/** Effects in words: `<device> <what it is told>`, `topic <event> <whom of>`, `history <user> <status>`. */
+/** Effects in words: `<device> <message>`, `topic <event> <its user>`, `history <user> <status>`. */
 export function inWords(effects: readonly CallEffect[]): string[] {
   return effects.map(effectInWords)
 }

@@ -17,7 +17,7 @@ export function settingsFor(people: number): Readonly<Record<string, string>> {
   return { CALLSIGN_TEST_IDENTIFIERS: JSON.stringify(codes) }
 }
 
-/** Signs in somebody new and registers their device. */
+/** Signs in a new person and registers their device. */
 export async function signInPerson(http: string, at: number): Promise<Person> {
   const app = await signInAgain(http, at)
   const { userId } = await app.get(200, 'GET /app/api/user')
@@ -35,7 +35,7 @@ export async function signInAgain(http: string, at: number): Promise<App> {
   return app
 }
 
-/** So many people from `first` on, of whom the first knows all others. */
+/** So many people from `first` on; the first is everyone's contact. */
 export async function meetPeople(http: string, count: number, first = 0): Promise<Person[]> {
   const signIns = Array.from({ length: count }, (_, at) => signInPerson(http, first + at))
   const [host, ...others] = await Promise.all(signIns)
@@ -58,7 +58,7 @@ export function startCall({ app }: Person, callees: readonly Person[]): Promise<
   })
 }
 
-/** What a call's key looks like once it is encrypted for a device. */
+/** A stand-in for a call's key, encrypted for a device. */
 export function newCallKey(): string {
   return randomBytes(113).toString('base64')
 }

@@ -9,14 +9,14 @@ import { openWhole, type WholeApplication } from './whole-application.ts'
 export interface Phone {
   readonly userId: UserId
   readonly deviceId: DeviceId
-  /** Of a session that is bound to the device. */
+  /** A token of the device's session. */
   readonly token: string
 }
 
 interface Calls {
   readonly phones: readonly Phone[]
   post(phone: Phone, path: string, body?: object): Promise<Heard>
-  /** Starts a call, as the first unless somebody is named, and returns its id. */
+  /** Starts a call, by the first phone unless `by` names one, and returns its id. */
   start(callees: readonly Phone[], by?: Phone, more?: object): Promise<Heard>
 }
 
@@ -63,7 +63,7 @@ function keysFor(phones: readonly Phone[]): object {
   return Object.fromEntries(keys.map(([device, key]) => [device, key.toString('base64')]))
 }
 
-/** A call of the first with the others, which those who are named have joined. */
+/** A call from the first phone to the rest; the named ones have joined. */
 function inCall(
   count: number,
   joined: readonly number[],

@@ -82,7 +82,7 @@ export class CallRooms {
   readonly contacts: ContactStore
   /** Devices that have a socket, as `<userId> <deviceId>`. */
   readonly connected = new Set<string>()
-  /** What actors threw, and which commits were rejected. */
+  /** Errors that actors threw, and rejected commits. */
   readonly failures: string[] = []
   /** How many of the next writes of rooms fail. */
   writesToFail = 0
@@ -163,7 +163,7 @@ export class CallRooms {
     return asked
   }
 
-  /** Tells the room what nobody waits for. */
+  /** Sends the room a command without waiting for the answer. */
   async tell(callId: CallId, command: CallRequest): Promise<void> {
     this.room(callId).tell({ kind: 'command', command })
     await this.rest()
@@ -202,7 +202,7 @@ export class CallRooms {
     return this.#next
   }
 
-  /** Closes the store, also that of the server after a restart. */
+  /** Closes the store, even the one opened after a restart. */
   async close(): Promise<void> {
     if (!this.#isClosed) await this.world.database.close()
     this.#isClosed = true
@@ -275,7 +275,7 @@ export class CallRooms {
     this.connected.delete(`${userId} ${deviceId}`)
   }
 
-  /** What waits for the device. */
+  /** The device's waiting messages. */
   inboxOf({ userId, deviceId }: Phone): Notice[] {
     const waiting = this.world.inbox.after(userId, deviceId, 0, 500, this.clock.nowMs())
     return waiting.flatMap(({ item }) => (item.kind === 'notice' ? [item.notice] : []))
@@ -285,7 +285,7 @@ export class CallRooms {
     return this.inboxOf(phone).map(({ kind }) => kind)
   }
 
-  /** Of the live call, `<state>` of each person in order. */
+  /** The live call's `<state>` of each person in order. */
   statesOf(callId: CallId): string[] | undefined {
     return this.calls.read(callId)?.participants.map(({ state }) => state)
   }
@@ -313,7 +313,7 @@ export function openRooms(t: Test, options: RoomsOptions = {}): CallRooms {
   return rooms
 }
 
-/** What looks like the key of an epoch, encrypted for each device. */
+/** Stand-ins for an epoch's key, encrypted for each device. */
 export function keysFor(
   phones: readonly Pick<Phone, 'userId' | 'deviceId'>[],
   epoch = 1,

@@ -1,4 +1,4 @@
-/** What holds of a seeded run whenever nothing is under way, and what holds when it is over. */
+/** Invariants of a seeded run: whenever no work is under way, and at the end. */
 
 import { type Call, isJoined, isPending, participantOf } from '../../src/domain/calls/call.ts'
 import { ringEndsAtMs } from '../../src/domain/calls/call-deadline.ts'
@@ -19,7 +19,7 @@ export interface RunAtRest {
   readonly database: MemoryStore<RunNote>
 }
 
-/** What a server that starts finds has to be what was durable. */
+/** A starting server must find exactly the durable state. */
 export function faultsAtStart({ server, ledger }: RunAtRest): string[] {
   const found = new Map(server.stores.roomCalls.live().map(call => [call.callId, call]))
   const live = ledger.live()
@@ -27,7 +27,7 @@ export function faultsAtStart({ server, ledger }: RunAtRest): string[] {
   return isSame ? [] : [`it starts with ${[...found.keys()]} of ${live.map(({ callId }) => callId)}`]
 }
 
-/** To be called when nothing is under way and a tick has passed since. */
+/** Call when no work is under way and a tick has passed since. */
 export function faultsAtRest(run: RunAtRest): string[] {
   return [
     ...faultsOfRinging(run),
@@ -72,7 +72,7 @@ function faultsOfIndex({ server, ledger, people }: RunAtRest): string[] {
   )
 }
 
-/** Nobody is taken for connected who is not, and calls know who is. */
+/** Only connected devices count as connected, and calls know them. */
 function faultsOfConnections({ server, links, people, phones, ledger }: RunAtRest): string[] {
   const { connections } = server.signalling
   const open = new Set(links.filter(link => !link.isClosed).map(({ id }) => id))
@@ -127,7 +127,7 @@ function faultsOfPhone({ server, ledger }: RunAtRest, phone: RunPhone): string[]
   return faults
 }
 
-/** Nothing is left under way, nothing was thrown away, no mailbox was ever long, and nobody lives for nothing. */
+/** No work is left, no message was thrown away, no mailbox was ever long, and no actor lives without a reason. */
 function faultsOfFigures({ server, links, people }: RunAtRest): string[] {
   const { deadLetters, kinds, commitsUnderWay, runQueueLength, outcomesUnderWay } = server.system.figures()
   const livesMax = { 'stomp-session': links.length, 'user-session': people.length }
@@ -143,7 +143,7 @@ function faultsOfFigures({ server, links, people }: RunAtRest): string[] {
   ]
 }
 
-/** To be called when every phone has read and acknowledged everything and is gone. */
+/** Call when every phone has read and acknowledged everything and is gone. */
 export function faultsAtEnd(run: RunAtRest): string[] {
   const { server, ledger, phones, database } = run
   const { timersArmed, liveActors, asksOpen, kinds } = server.system.figures()

@@ -1,6 +1,6 @@
 /**
- * What is durable in a seeded run of calls, as the store's transactions said when they were written: calls, what each
- * device was told, what it has settled. It outlives crashes, and what anybody hears is held against it.
+ * The durable state of a seeded run of calls, noted by the store's transactions: calls, each device's messages, and
+ * the settled ones. It outlives crashes, and every delivery is checked against it.
  */
 
 import { type Call, type CallDeviceRef, isOver, participantOf } from '../../src/domain/calls/call.ts'
@@ -12,7 +12,7 @@ import type { Notice } from '../../src/domain/messages/notice.ts'
 import { CallChecks } from './call-checks.ts'
 import type { UntimedCommand } from './call-house.ts'
 
-/** What a transaction is said to do. */
+/** A transaction's announced write. */
 export type RunNote =
   | DecidedNote
   /** The call as it is stored. */
@@ -23,7 +23,7 @@ export type RunNote =
   /** The reply to a start that may be repeated. */
   | { readonly kind: 'kept'; readonly name: string }
 
-/** What a room decided, whatever comes of it. */
+/** A room's decision, whether or not it becomes durable. */
 export interface DecidedNote {
   readonly kind: 'decided'
   readonly callId: CallId
@@ -39,11 +39,11 @@ export interface Message {
   readonly expiresAtMs: number
 }
 
-/** What one device was told and is not done with. */
+/** One device's unsettled messages. */
 export class DeviceLedger {
   /** By offset, in order. */
   readonly messages = new Map<number, Message>()
-  /** What is no more. */
+  /** Messages that are gone, and why. */
   readonly gone = new Map<number, 'settled' | 'taken back'>()
   /** Calls that an invitation waits for, and its offset. */
   readonly #invitations = new Map<CallId, number>()
@@ -72,7 +72,7 @@ export class DeviceLedger {
     if (offset !== undefined) this.#end(offset, 'taken back')
   }
 
-  /** What it may be given at that time. */
+  /** Messages it may get at that time. */
   waiting(nowMs: number): Message[] {
     return [...this.messages.values()].filter(({ expiresAtMs }) => nowMs < expiresAtMs)
   }
@@ -113,7 +113,7 @@ export class CallLedger {
     this.#checks.after({ ok: true, call, effects, reply: { kind: 'done' } }, command as UntimedCommand)
   }
 
-  /** Throws unless the call is over in every respect. */
+  /** Throws unless the call has ended in every respect. */
   checkEnd(): void {
     this.#checks.atEnd(this.call)
   }
@@ -131,7 +131,7 @@ export class CallLedger {
 export class Ledger {
   readonly calls = new Map<CallId, CallLedger>()
   readonly devices = new Map<string, DeviceLedger>()
-  /** Starts of which nobody could say whether they happened; repeated, they may happen again. */
+  /** Starts with an unknown outcome; repeated, they may happen again. */
   readonly unsure = new Set<string>()
   readonly #kept = new Set<string>()
   readonly #violate: (what: string) => void
@@ -187,7 +187,7 @@ export class Ledger {
     }
   }
 
-  /** What devices are told has to be what the room said. */
+  /** Messages to devices have to match the room's decision. */
   #compare({ callId, effects }: DecidedNote, puts: readonly Extract<RunNote, { kind: 'put' }>[]): void {
     const told = puts.filter(({ message }) => message.queue === 'calls')
     for (const effect of effects) {
@@ -230,7 +230,7 @@ export function nameOf({ userId, deviceId }: CallDeviceRef): string {
   return `${userId}_${deviceId}`
 }
 
-/** What looks like a call's key that was encrypted for a device; none is like another. */
+/** A stand-in for a call's key, encrypted for a device; each is different. */
 export function keyFor(device: CallDeviceRef, serial: number): string {
   return Buffer.from(`key ${serial} ${nameOf(device)} `.padEnd(KEY_BYTES, '.'), 'latin1').toString('base64')
 }

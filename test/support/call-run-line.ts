@@ -1,7 +1,7 @@
 /**
- * A phone's end of one connection in a seeded run: it signs in, subscribes, reads and acknowledges as STOMP has it. What
- * the server sends is checked in the moment it is sent: that it is durable and the device's own, in order and whole, and
- * neither settled nor taken back.
+ * A phone's end of one connection in a seeded run: it signs in, subscribes, reads and acknowledges by STOMP's rules.
+ * Each message is checked as it is sent: durable, the device's own, in order and whole, and neither settled nor taken
+ * back.
  */
 
 import type { CallTopicEvent } from '../../src/domain/calls/call-notice.ts'
@@ -11,7 +11,7 @@ import { eventText, type Message, noticeIn, ownersOfKeys } from './call-run-ledg
 import { Link, type LinkOwner, type ServerFrame } from './call-run-link.ts'
 import type { RunPhone } from './call-run-phone.ts'
 
-/** How a line is used. An obedient one is told everything and acknowledges all of it at once. */
+/** How a line is used. An obedient one gets everything and acknowledges all of it at once. */
 export interface LineManners {
   readonly mode: 'auto' | 'client' | 'client-individual'
   readonly window: number
@@ -31,7 +31,7 @@ interface QueueLine {
 
 interface TopicLine {
   readonly callId: CallId
-  /** Of the call's events the last that was sent; undefined before the first. */
+  /** The last sent event of the call; undefined before the first. */
   at: number | undefined
 }
 
@@ -101,7 +101,7 @@ export class Line implements LinkOwner {
     })
   }
 
-  /** Messages that the server has neither sent nor is kept from sending; to be called at rest. */
+  /** Messages that the server has neither sent nor is kept from sending. Call at rest. */
   missing(nowMs: number): Message[] {
     if (this.link.isEnding || this.manners.goesOn) return []
     return [...this.#phone.ledger.messages.values()].filter(message => {
@@ -176,7 +176,7 @@ export class Line implements LinkOwner {
     line.open.push(offset)
   }
 
-  /** A badge is told when it is another than before, and says what was sent before it. */
+  /** A badge is sent when it has changed, and names the message before it. */
   #checkBadge(line: QueueLine, frame: ServerFrame): void {
     const { run, name } = this.#phone
     const wrong = (what: string) => run.violate(`${name} is sent a badge ${what}`)

@@ -28,13 +28,13 @@ export class ServerFrame {
   }
 }
 
-/** Who sits at the ends of a link. */
+/** The owners of a link's two ends. */
 export interface LinkOwner {
   /** The server sends a frame, in the moment it does. */
   onSent(link: Link, frame: ServerFrame): void
   /** The client reads one. */
   onFrame(link: Link, frame: ServerFrame): void
-  /** The client sees that the connection is over. */
+  /** The client sees the connection's end. */
   onOver(link: Link): void
 }
 
@@ -48,11 +48,11 @@ export class Link implements Connection {
   #unsentBytes = 0
   #inFlight: ServerFrame[] = []
   #upwards: Buffer[] = []
-  /** The server has ended it: the client reads what is left, and that it is over. */
+  /** The server has ended it: the client reads the rest, then the end. */
   #endCode: number | undefined
   /** The client is gone, which the server does not know yet. */
   #isCut = false
-  /** The server knows that it is over. */
+  /** The server knows of the end. */
   isClosed = false
 
   constructor(id: string, accept: Accept, owner: LinkOwner) {
@@ -99,7 +99,7 @@ export class Link implements Connection {
     this.#owner.onOver(this)
   }
 
-  // What happens in between.
+  // The events in between.
 
   get isCut(): boolean {
     return this.#isCut
@@ -178,7 +178,7 @@ export class Link implements Connection {
     this.isClosed = true
     this.#upwards = []
     this.#events.onClosed(code)
-    // Whoever closes it hard cuts the client off, too.
+    // A hard close cuts the client off, too.
     this.cut()
   }
 }

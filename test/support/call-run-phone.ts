@@ -1,6 +1,6 @@
 /**
- * A device of somebody in a seeded run, as its app has it: what it believes of calls by what it was told, and its
- * connections, of which it uses the newest.
+ * A person's device in a seeded run, run by its app: its view of calls from received messages, and its connections;
+ * it uses the newest.
  */
 
 import type { CallDeviceRef } from '../../src/domain/calls/call.ts'
@@ -11,7 +11,7 @@ import { type DeviceLedger, type Ledger, nameOf } from './call-run-ledger.ts'
 import { Line, type LineManners } from './call-run-line.ts'
 import type { SeededRandom } from './world.ts'
 
-/** What phones need of the run they are in. */
+/** The run's services to its phones. */
 export interface PhoneRun {
   readonly draw: SeededRandom
   readonly ledger: Ledger
@@ -66,7 +66,7 @@ export class RunPhone {
     return this.line
   }
 
-  /** Whoever uses it answers the call, by whatever invitation there is. */
+  /** The user answers the call, by any invitation there is. */
   answer(callId: CallId): void {
     this.rings.delete(callId)
   }

@@ -1,4 +1,4 @@
-/** What people do with their phones in a seeded run: mostly what makes sense in a call as it is, now and then anything. */
+/** People's acts on their phones in a seeded run: mostly sensible ones, now and then any. */
 
 import {
   type Call,
@@ -21,7 +21,7 @@ export interface RunPerson {
   readonly phones: readonly RunPhone[]
 }
 
-/** What requests are drawn from. */
+/** The source of drawn requests. */
 export interface RequestRun {
   readonly draw: SeededRandom
   readonly ledger: Ledger
@@ -140,7 +140,7 @@ function drawCallees({ draw, people }: RequestRun, phone: RunPhone): RunPerson[]
   return callees.length > 0 ? callees : [pick(draw, others)]
 }
 
-/** For every device of theirs and, now and then, the caller's others; rarely one is left out. */
+/** Keys for all their devices and, now and then, the caller's other ones; rarely one is left out. */
 function keysForPeople(
   run: RequestRun,
   callees: readonly RunPerson[],
@@ -174,5 +174,5 @@ const WHEN_ASKED: readonly Kind[] = ['accept-rejoin', 'accept-rejoin', ...WHEN_I
 const WHEN_IN_ELSEWHERE: readonly Kind[] = ['join', 'join', 'leave', 'rejoin', 'decline']
 const WHEN_OUT: readonly Kind[] = ['request-rejoin', 'request-rejoin', 'rejoin', 'rejoin', 'join', 'leave']
 const CALLS_MAX = 4
-/** Whoever carries it out gives it one. */
+/** The executing server assigns one. */
 const NO_CALL = 0n as CallId

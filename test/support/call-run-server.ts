@@ -24,7 +24,7 @@ import { RoomWatch } from './call-run-watch.ts'
 import type { MemoryStore } from './memory-store.ts'
 import { type SeededRandom, SeededWorld } from './world.ts'
 
-/** What one life of the server needs of the run it is in, and leaves to the next. */
+/** One server life's needs from its run, and its legacy to the next. */
 export interface ServerRun {
   readonly bug: PlantedBug | undefined
   readonly draw: SeededRandom

@@ -1,4 +1,4 @@
-/** What happens next in a seeded run of calls: to people, clients, the network, the server, the store, or in time. */
+/** The next step of a seeded run of calls: by people, clients, the network, the server, the store, or time. */
 
 import { nextDeadlineMs } from '../../src/domain/calls/call-deadline.ts'
 import { sessionIdOf } from '../../src/store/accounts/session-store.ts'
@@ -8,7 +8,7 @@ import type { RunPhone } from './call-run-phone.ts'
 import { type DrawnRequest, drawRequest, pick } from './call-run-requests.ts'
 import type { SeededRandom } from './world.ts'
 
-/** How one run differs from the others. */
+/** The differences between runs. */
 export interface Habits {
   /** How often everything that is under way comes to its end before the next step. */
   readonly haste: number
@@ -104,7 +104,7 @@ function drawManners({ draw }: Run): LineManners {
   }
 }
 
-/** What a client does with its connection. */
+/** A client's act on its connection. */
 function client(run: Run): void {
   const { draw, habits, stalled } = run
   const phone = pick(draw, run.phones)

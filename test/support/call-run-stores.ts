@@ -1,6 +1,6 @@
 /**
- * The stores of one life of the server in a seeded run, over a database in memory. What a room decides is noted before a
- * mistake made on purpose can change it, what is stored after.
+ * The stores of one life of the server in a seeded run, over a database in memory. A room's decision is noted before
+ * a planted mistake can change it, and the stored rows after.
  */
 
 import type { ConnectionInbox } from '../../actors/stomp-connection/deps.ts'

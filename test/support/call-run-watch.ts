@@ -13,7 +13,7 @@ import type { ActorKind, Context, Ref, Reply } from '../../src/runtime/actor.ts'
 import type { UntimedCommand } from './call-house.ts'
 import { type Ledger, nameOf, ownerOfKey } from './call-run-ledger.ts'
 
-/** What the watch needs of the run it is in. */
+/** The run's services to its watch. */
 export interface WatchRun {
   readonly ledger: Ledger
   /** Lets a mistake made on purpose stand between a room and its timers. */
@@ -29,11 +29,11 @@ interface ArmedTimer {
 
 export class RoomWatch {
   readonly run: WatchRun
-  /** Of each call the one timer that may be armed. */
+  /** Each call's one timer that may be armed. */
   readonly armed = new Map<CallId, ArmedTimer>()
   /** By call, how many writes there are and will be. */
   readonly asked = new Map<CallId, number>()
-  /** What a room is doing. */
+  /** The room's current work. */
   command: UntimedCommand | undefined
 
   constructor(run: WatchRun) {
@@ -195,7 +195,7 @@ class WatchedReply implements Reply<CallReply> {
   }
 }
 
-/** What a record says of a call, as far as it changes. */
+/** The changing part of a record, as text. */
 function textOf({ status, hostUserId, keyEpoch, participants }: Call | CallRecord): string {
   return `${status} ${hostUserId} ${keyEpoch} ${participants.map(({ state }) => state)}`
 }

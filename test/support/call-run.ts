@@ -20,7 +20,7 @@ import { diskError, MemoryStore } from './memory-store.ts'
 import { SeededRandom } from './world.ts'
 
 export interface CallRun {
-  /** What went against a promise; empty when nothing did. */
+  /** Broken promises; empty when none was. */
   readonly violations: readonly string[]
   /** Everything that happened, in order. */
   readonly trace: readonly string[]
@@ -33,7 +33,7 @@ export async function playCalls(seed: number, bug?: PlantedBug): Promise<CallRun
   } catch (error) {
     run.violate(`the run ends with ${error instanceof Error ? error.stack : error}`)
   }
-  // Lets others have a turn.
+  // Lets other tasks run.
   await new Promise(resolve => setImmediate(resolve))
   return run
 }
@@ -178,13 +178,13 @@ export class Run implements CallRun {
   }
 
   async #checkAtRest(): Promise<void> {
-    // What is due has a tick, and after a write that failed a pause.
+    // A due deadline has a tick, and after a failed write a pause.
     const ticks = this.server.hasFailed ? 3 : 1
     for (let tick = 0; tick < ticks; tick++) await this.#passAndRest(100)
     for (const fault of faultsAtRest(this)) this.violate(`at rest: ${fault}`)
   }
 
-  /** Nothing fails any more, and time passes until every call is over. */
+  /** Without further failures, time passes until every call has ended. */
   async #comeToEnd(): Promise<void> {
     this.note('no more faults')
     this.stalled.clear()
@@ -203,7 +203,7 @@ export class Run implements CallRun {
     for (const fault of faultsAtEnd(this)) this.violate(fault)
   }
 
-  /** Those for whom there is something, and some of the others. */
+  /** Connects devices with waiting messages, and some without. */
   async #connectObediently(isMeant: (phone: RunPhone) => boolean): Promise<void> {
     const nowMs = this.nowMs()
     for (const phone of this.phonesInUse.filter(isMeant)) {

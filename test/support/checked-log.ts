@@ -47,7 +47,7 @@ export async function storeLog(t: Test, keys: readonly DeviceKey[], batchEntries
   return { database, tables: RawTables.of(database), log: writer.expected }
 }
 
-/** Keys of which every fifth is a further key of one of ten devices. */
+/** Keys; every fifth is a further key of one of ten devices. */
 export function mixedKeys(count: number): DeviceKey[] {
   return freshKeys(0, count).map((key, at) =>
     at % 5 === 4 ? { device: deviceOf(100_000 + (at % 10)), publicKey: keyOf(at) } : key,

@@ -43,7 +43,7 @@ export async function askToBe(page: Page, name: string): Promise<void> {
   await button(page, 'Fetch the code').click()
 }
 
-/** A tab of somebody new. */
+/** A tab of a new person. */
 export async function newTab(context: BrowserContext, url: string, name: string): Promise<Page> {
   const page = await context.newPage()
   await page.goto(url)

@@ -1,4 +1,4 @@
-/** What code an error carried: for loops that count refusals and assert once. */
+/** The code of an error: for loops that count refusals and assert once. */
 
 /** The code of what `act` throws, `'none'` when it throws nothing, `'other'` for an error without a code. */
 export function codeOf(act: () => unknown): string {

@@ -30,7 +30,7 @@ import { problemOf } from '../../src/transport/problem.ts'
 import { makeStage, type Stage } from './actors.ts'
 import { type PeerOptions, StompPeer } from './stomp-peer.ts'
 
-/** One device of somebody; its token is `<userId>.<deviceId>`. */
+/** One person's device; its token is `<userId>.<deviceId>`. */
 export interface Person {
   readonly userId: UserId
   readonly deviceId: DeviceId
@@ -39,7 +39,7 @@ export interface Person {
 
 let peopleCount = 0
 
-/** Somebody new, or another device of somebody. */
+/** A new person, or another device of a known one. */
 export function newPerson(userId: UserId = BigInt(++peopleCount + 7_000) as UserId): Person {
   const deviceId = BigInt(++peopleCount + 90_000) as DeviceId
   return { userId, deviceId, token: `${userId}.${deviceId}` }
@@ -69,7 +69,7 @@ export interface House extends Stage {
   connect(person: Person, version?: string, headers?: string): Promise<StompPeer>
   /** Tells a device something, as an operation would. */
   tell(person: Person, body: NoticeBody | BadgeState, expiresAtMs?: number): Promise<void>
-  /** Has everybody's badge count so many missed calls, of which nobody is told. */
+  /** Sets every badge to so many missed calls, without a message. */
   countMissed(missedCalls: number): void
   /** Has everybody's badge count so many missed calls, and the person's connections told that it may be another. */
   setBadge(person: Person, missedCalls: number): Promise<void>
@@ -83,7 +83,7 @@ export interface House extends Stage {
 
 export interface HouseOptions {
   readonly deps?: Partial<StompConnectionDeps>
-  /** Of an earlier house, whose store goes on. */
+  /** An earlier house's folder, whose store goes on. */
   readonly folder?: string
   /** When acknowledgements that are collected are written; left out: as soon as the event loop comes round. */
   readonly soon?: (run: () => void) => void

@@ -1,4 +1,4 @@
-/** The operations of contacts over a real store, with everything that users are told, also what is not pushed. */
+/** The operations of contacts over a real store, with all messages to users, pushed or not. */
 
 import type { Test } from 'tap'
 import { AddressReader } from '../../src/api/accounts/addresses.ts'
@@ -29,7 +29,7 @@ export interface ContactHouse {
   readonly shareTokens: ShareTokenStore
   readonly operations: ReturnType<typeof operationsOf>
   readonly send: Send
-  /** Everything that anybody was told, oldest first, also the badges that the devices there would be told. */
+  /** All messages, oldest first, including the badges of connected devices. */
   readonly told: Told[]
   /** Kinds of what a user was told since this was asked last. */
   kindsTold(user: TestUser): string[]

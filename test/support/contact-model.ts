@@ -9,10 +9,10 @@ interface PaperRequest {
   readonly from: number
   readonly to: number
   readonly atMs: number
-  /** Of the search kind, which the sender never sees. */
+  /** Made by a search, so the sender never sees it. */
   readonly isSecret: boolean
   isByToken: boolean
-  /** Who still has it before them. */
+  /** Whether the sender still sees it. */
   isBeforeSender: boolean
   isBeforeReceiver: boolean
 }

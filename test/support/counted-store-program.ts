@@ -1,7 +1,7 @@
 /**
- * A process of its own that works on counted stores. `write FOLDER STEPS`: takes so many steps, a few at a time, and says
- * `ack N` once each is durable. `read`: says of each folder that it is told, one a line, which step it is at and what is
- * wrong with it; a damaged store may end it.
+ * A process that works on counted stores. `write FOLDER STEPS`: takes so many steps, a few at a time, and prints `ack
+ * N` once each is durable. `read`: takes folders, one a line, and prints each one's step and faults; a damaged store
+ * may end it.
  */
 
 import { writeSync } from 'node:fs'

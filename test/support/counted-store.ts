@@ -43,7 +43,7 @@ export class CountedStore {
     return step
   }
 
-  /** What is not as it was after the last step that is there; undefined when everything is. */
+  /** Differences from the state after its last step; undefined without any. */
   fault(): string | undefined {
     const { count } = this
     const first = Math.max(1, count - STEPS_KEPT + 1)

@@ -1,4 +1,4 @@
-/** Somebody who uses a development server as it is: the code comes from its inbox, and the device has a push token. */
+/** A person on an ordinary development server: the code comes from its inbox, and the device has a push token. */
 
 import { randomBytes, randomUUID } from 'node:crypto'
 import { Client } from '@stomp/stompjs'

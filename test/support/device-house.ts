@@ -31,7 +31,10 @@ import {
 } from './application.ts'
 import { createLog, SIGNER } from './stored-log.ts'
 
-/** What happens to a write: it fails, it fails though it took effect, its deadline passes, the process ends before it or after it. */
+/**
+ * A write's fate: it fails, it fails though it took effect, its deadline passes, the process ends before it or after
+ * it.
+ */
 export type Harm = 'refused' | 'done but refused' | 'late' | 'crash before' | 'crash after'
 
 /** `at` is the number of the commit, from 1 on, in the order in which the operations ask for them; or the log. */
@@ -50,7 +53,7 @@ export interface DeviceHouse {
   readonly world: TestWorld
   readonly registration: DeviceRegistration
   readonly send: Send
-  /** What devices were told of, also what is not pushed: `<kind> <deviceId> except <deviceId>`. */
+  /** Messages to devices, pushed or not: `<kind> <deviceId> except <deviceId>`. */
   readonly told: readonly string[]
   /** `<userId>_<deviceId> <publicKey>` of every entry of the log. */
   logged(): string[]

@@ -14,7 +14,7 @@ export interface SystemCall {
   /** The descriptor among its arguments, and what that stands for: a path, or `TCP:[from->to]`. */
   readonly descriptor: number | undefined
   readonly target: string
-  /** What the descriptor that it returned stands for. */
+  /** The returned descriptor's file or socket. */
   readonly opened: string
   /** As strace wrote them, strings in hexadecimal. */
   readonly args: string
@@ -74,7 +74,7 @@ export interface DiskFault {
   readonly path: string
   readonly calls: readonly string[]
   readonly error: string
-  /** As strace has it, such as `13+9`: in each thread the thirteenth call, and every ninth after it. */
+  /** In strace's form, such as `13+9`: in each thread the thirteenth call, and every ninth after it. */
   readonly when: string
 }
 

@@ -34,7 +34,7 @@ export type Http2Act = HttpAct | 'goaway'
 
 export interface FcmStandIn {
   readonly url: string
-  /** Of the account whose assertions are taken; its `token_uri` is the stand-in's. */
+  /** The account with accepted assertions; its `token_uri` is the stand-in's. */
   readonly serviceAccount: {
     readonly type: 'service_account'
     readonly client_email: string

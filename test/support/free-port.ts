@@ -29,5 +29,5 @@ async function isFree(port: number): Promise<boolean> {
 }
 
 const PORT_MIN = 10_000
-/** Linux gives out ports from 32768, others from 49152. */
+/** Linux gives out ports from 32768, other systems from 49152. */
 const PORT_MAX = 32_000

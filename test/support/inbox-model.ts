@@ -5,11 +5,11 @@ const DAY_MS = 86_400_000
 export interface PaperMessage {
   readonly offset: number
   readonly queue: string
-  /** What tells it from the others. */
+  /** Distinguishes it from its siblings. */
   readonly label: string
   readonly atMs: number
   readonly expiresAtMs: number
-  /** Of an invitation. */
+  /** An invitation's call. */
   readonly callId?: bigint
 }
 

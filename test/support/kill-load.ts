@@ -1,6 +1,6 @@
 /**
- * People who sign up, register devices, make contacts, call each other and send durable messages, all at once, until the
- * server dies. What was acknowledged is kept as claims, each to be looked at again in the server that comes after it.
+ * People who sign up, register devices, make contacts, call each other and send durable messages, all at once, until
+ * the server dies. Acknowledged writes are kept as claims, each to be checked in the next server.
  */
 
 import { once } from 'node:events'
@@ -27,10 +27,10 @@ interface Known {
   readonly acknowledged: ReadonlyMap<Sender, number>
 }
 
-/** What somebody sent to their own queue, numbered from 1. */
+/** A person's messages to their own queue, numbered from 1. */
 interface Sender {
   readonly person: Person
-  /** Of the messages that came back and were settled, that were sent, that were acknowledged: the last one. */
+  /** The last message of each kind: settled (it came back), sent, acknowledged. */
   settled: number
   sent: number
   acknowledged: number
@@ -140,7 +140,7 @@ export class KillLoad {
     await server.end('SIGKILL')
   }
 
-  /** What was acknowledged until now. */
+  /** The acknowledged state so far. */
   known(): Known {
     const acknowledged = new Map(this.#senders.map(sender => [sender, sender.acknowledged]))
     return { claims: new Map(this.#claims), acknowledged }
@@ -306,7 +306,7 @@ async function everyItem(
 
 const CALLEES = 3
 const PEOPLE_MAX = 1_000
-/** Of one person before one kill; an inbox holds 500. */
+/** For one person before one kill; an inbox holds 500. */
 const SENDS = 60
 const SENT_AT_ONCE = 8
 const QUEUE = '/user/queue/dev.numbers'

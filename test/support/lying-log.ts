@@ -66,7 +66,7 @@ export class LyingLog {
     return leaf
   }
 
-  /** Keys of nobody in particular, quickly: their hashes are no VRF's. */
+  /** Keys of made-up users, quickly: their hashes are no VRF's. */
   grow(size: number): void {
     while (this.size < size) {
       const vrfHash = toBase64(Uint8Array.from({ length: 64 }, (_, at) => this.size >> (8 * (at % 3))))
@@ -129,7 +129,7 @@ export class LyingLog {
     return this.#tiles().hashTile(level as number, index, width)
   }
 
-  /** A `fetch` of this log's server; `lie` may answer in its place. Requests are told by path and, with a body, by it. */
+  /** A `fetch` of this log's server; `lie` may answer in its place. It distinguishes requests by path and body. */
   fetch(lie: (path: string, body: unknown) => unknown = () => undefined): LyingFetch {
     const requests: string[] = []
     const fetch = async (url: string, { body }: { readonly body?: string } = {}) => {
@@ -175,7 +175,7 @@ interface Question {
   readonly publicKeyHash: string
 }
 
-/** What of an answer is not as the log has it. */
+/** The falsified parts of an answer. */
 export interface Lies extends Partial<LyingLeaf> {
   readonly treeSize?: number
   readonly index?: number

@@ -150,7 +150,7 @@ export class MemoryStore<Note = never> implements Store {
     return outcome.kind === 'written'
   }
 
-  /** Refuses the `count` oldest of those that wait, which leave nothing behind; the written ones are told first. */
+  /** Refuses the `count` oldest waiting changes, which leave no trace; the written ones resolve first. */
   refuseWaiting(count: number, reason: Error): void {
     while (this.#written.length > 0) this.tellNext()
     for (const { reject } of this.#waiting.splice(0, count)) reject(unavailable(reason))

@@ -71,7 +71,7 @@ export class NaiveTree {
   }
 }
 
-/** Of the tree whose entry i is the text `entry <i>`. */
+/** Leaf hashes of the tree with the text `entry <i>` as entry i. */
 export function numberedLeafHashes(size: number): Uint8Array[] {
   return Array.from({ length: size }, (_, index) => naiveLeafHash(Buffer.from(`entry ${index}`)))
 }

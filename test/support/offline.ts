@@ -1,4 +1,4 @@
-/** What someone can do to a data directory while no server runs on it. */
+/** An intruder's means on a data directory while no server runs on it. */
 
 import { createHash, randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -25,7 +25,7 @@ export function storeDigest(dataFolder: string): string {
     .digest('hex')
 }
 
-/** Grows a development log to `treeSize` with keys of nobody, signed as the server would. */
+/** Grows a development log to `treeSize` with keys of made-up users, signed as the server would. */
 export async function growLog(dataFolder: string, treeSize: number): Promise<void> {
   const signer = parseSignerKey(developmentKeys(dataFolder).keys.ktPrivateKey)
   const database = Database.open(dataFolder)

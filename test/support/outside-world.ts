@@ -16,7 +16,7 @@ import { type SmsGateway, startSmsGateway } from './sms-gateway.ts'
 import { type SmtpSink, startSmtpSink } from './smtp-sink.ts'
 import { PROJECT_ROOT } from './vectors.ts'
 
-/** Who our app is to the provider, to Apple's sign-in and to APNs. */
+/** Our app's ids at the provider, at Apple's sign-in and at APNs. */
 export const GOOGLE_APP = 'callsign.google'
 export const APPLE_APP = 'org.example.callsign'
 
@@ -75,7 +75,7 @@ function environmentOf({
   }
 }
 
-/** What a server in production needs, its keys fresh from `keygen`. */
+/** A production server's settings, its keys fresh from `keygen`. */
 export async function productionEnvironment(): Promise<Readonly<Record<string, string>>> {
   const keygen = join(PROJECT_ROOT, 'dist/scripts/keygen.js')
   const { stdout } = await runProgram(process.execPath, [keygen, '--origin', 'kt.example.org/log'])

@@ -1,4 +1,4 @@
-/** Runs programs: built ones of this project, and those of others where they are installed. */
+/** Runs programs: built ones of this project, and installed foreign ones. */
 
 import { execFile, type SpawnOptions, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'

@@ -1,6 +1,6 @@
 /**
- * How to hear each error code from the application: one story for each, over a server as it is put together. A code that
- * nobody can provoke is one that no client should have to know.
+ * A story for each error code, over the whole application. No client should have to know a code that can't be
+ * provoked.
  */
 
 import { generateKeyPairSync } from 'node:crypto'
@@ -16,7 +16,7 @@ import { OidcProvider } from './oidc-provider.ts'
 import { sendRaw, statusesIn } from './raw-http.ts'
 import { openWhole, type WholeApplication, type WholeOptions } from './whole-application.ts'
 
-/** What was heard; the last answer of the story. */
+/** The story's last answer. */
 export type Heard = Pick<TestAnswer, 'status' | 'body'>
 
 export type Story = (t: Test) => Promise<Heard>
@@ -209,7 +209,7 @@ const SIGN_IN: Readonly<Partial<Record<ErrorCode, Story>>> = {
   },
 }
 
-/** Signs in by a provider whose token names the proven address of somebody here. */
+/** Signs in by a provider whose token names a registered user's proven address. */
 async function socialLogin(t: Test, before: (provider: OidcProvider) => Promise<void>): Promise<Heard> {
   const provider = await OidcProvider.start({ nowMs: () => Date.UTC(2026, 0, 1), algorithm: 'ES256' })
   t.teardown(() => provider.stop())

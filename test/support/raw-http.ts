@@ -2,12 +2,12 @@
 
 import { connect, type Socket } from 'node:net'
 
-/** Sends the text and resolves with all that comes back, once the connection is over. */
+/** Sends the text and resolves with the whole answer, once the connection has ended. */
 export function sendRaw(port: number, text: string | Uint8Array): Promise<string> {
   return talk(port, socket => socket.write(text))
 }
 
-/** Lets `speak` use the connection and resolves with all that came back, once the connection is over. */
+/** Lets `speak` use the connection and resolves with the whole answer, once the connection has ended. */
 export function talk(port: number, speak: (socket: Socket) => void): Promise<string> {
   return new Promise(resolve => {
     let heard = ''

@@ -25,7 +25,7 @@ export async function routeAnswer(route: HttpRoute, request: RouteRequest = {}):
     requestId: 'test-request',
     contentType,
     header: name => {
-      // As the transport has it: a handler gets the headers that its route names.
+      // Like the transport: a handler gets the headers that its route names.
       if (!route.headers?.includes(name)) throw new Error(`the route does not name ${name}`)
       return headers[name] ?? ''
     },

@@ -1,6 +1,6 @@
 /**
  * Logs made by a test, honest or not, as the files they serve; and a small HTTP server for them that can misbehave.
- * What a forger with the right key can do, and what a bad network does, is a change of a map or a handler.
+ * To play a forger with the right key, or a bad network, change a map or a handler.
  */
 
 import { createServer, type ServerResponse } from 'node:http'
@@ -17,7 +17,7 @@ import { tilesBetween } from './tiles.ts'
 /** The key of every log here. */
 export const SIGNER = signerKeyFromSeed('example.org/log', new Uint8Array(32).fill(1))
 
-/** Bytes by their path, without a leading slash. To be changed at will. */
+/** Bytes by their path, without a leading slash. Tests may change them. */
 export type LogFiles = Map<string, Uint8Array>
 
 /** Entry `index` of the usual log; another `fork` makes another entry. */
@@ -29,7 +29,7 @@ export function entryOf(index: number, fork = 0): Uint8Array {
   return Uint8Array.from(formatEntry(vrfHash, publicKey))
 }
 
-/** Entries 0 to `size - 1` of the usual log; those from `forkedAt` on are others. */
+/** Entries 0 to `size - 1` of the usual log; those from `forkedAt` on differ. */
 export function entriesOf(size: number, forkedAt = size): Uint8Array[] {
   return Array.from({ length: size }, (_, index) => entryOf(index, index < forkedAt ? 0 : 1))
 }
@@ -68,14 +68,14 @@ export type Misbehaviour = (path: string, response: ServerResponse, count: numbe
 
 export interface FileServer {
   readonly url: string
-  /** What is served from now on. */
+  /** The files served from now on. */
   files: LogFiles
   misbehave: Misbehaviour
   /** The paths asked for so far. */
   readonly requests: string[]
 }
 
-/** Serves the files on a free port under the prefix `/log`, until the test is over. */
+/** Serves the files on a free port under the prefix `/log`, until the test ends. */
 export async function serveFiles(t: Test, files: LogFiles, misbehave?: Misbehaviour): Promise<FileServer> {
   const requests: string[] = []
   const server = createServer((request, response) => {

@@ -96,7 +96,7 @@ function spawnServer({ dataFolder, environment = {}, dev = true, args = [], wrap
   return { process: child, stderr: () => text }
 }
 
-/** A public key nobody has used. */
+/** A public key not used before. */
 export function freshPublicKey(): string {
   return randomBytes(32).toString('base64')
 }

@@ -14,7 +14,7 @@ if (hold > 0) connect(Number(process.argv[hold + 1]), '127.0.0.1')
 
 const said: string[] = []
 
-/** What a share token has it do; `said` when no state is to follow. */
+/** The effect of each share token; `said` when no state is to follow. */
 const MISDEEDS: Record<string, () => unknown> = {
   fail() {
     process.stderr.write('something is wrong\n')

@@ -82,7 +82,7 @@ export class RunningSimulator {
   }
 }
 
-/** Somebody with a key pair, who does by HTTP what an app does. */
+/** A person with a key pair, who does by HTTP all that an app does. */
 export class RealUser {
   readonly app: App
   readonly userId: string
@@ -107,12 +107,12 @@ export class RealUser {
     return new RealUser(app, user.userId, { name, point, privateKey: keys.privateKey })
   }
 
-  /** A link by which others ask to be contacts. */
+  /** A link that lets other users ask to be contacts. */
   async shareLink(): Promise<string> {
     return (await this.app.get(201, 'POST /app/api/share-token', {})).url
   }
 
-  /** Accepts whoever has asked; resolves with their ids by name. */
+  /** Accepts every open request; resolves with the askers' ids by name. */
   async acceptAll(): Promise<Map<string, string>> {
     const { items } = await this.app.get(200, 'GET /app/api/friend-request')
     const ids = new Map<string, string>()
@@ -143,7 +143,7 @@ export class RealUser {
     return { callId, callKey }
   }
 
-  /** Gives the key of a call to somebody who has lost it. */
+  /** Gives a call's key to a user who has lost it. */
   async grant(callId: string, callKey: Uint8Array<ArrayBuffer>, userId: string): Promise<void> {
     const to = await this.deviceOf(userId)
     const [requesterUserId, requesterDeviceId] = to.name.split('_')

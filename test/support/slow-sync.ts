@@ -23,7 +23,7 @@ export interface SlowServer extends RunningServer {
 }
 
 export interface Acknowledgement {
-  /** Such as `POST /app/api/call/start`, `RECEIPT r1`; or `invitation`, which tells somebody else of a call's start. */
+  /** Such as `POST /app/api/call/start`, `RECEIPT r1`; or `invitation`, which tells another user of a call's start. */
   readonly what: string
   /** Whether something that was written since it was asked for was durable when it left. */
   readonly isFounded: boolean
@@ -45,7 +45,7 @@ export async function startSlowServer(options: SlowOptions): Promise<SlowServer>
   const { folder, syncDelayMs, environment = {}, fault, answers = () => new Map() } = options
   mkdirSync(folder, { recursive: true })
   const [dataFolder, trace] = [join(folder, 'data'), join(folder, 'trace')]
-  // A new store is made in dozens of commits, which nobody waits for.
+  // A new store is made in dozens of commits; no answer waits for them.
   if (fault === undefined) await (await startServer({ dataFolder })).end()
   const server = await startServer({
     dataFolder,
@@ -128,7 +128,7 @@ function acknowledgementsIn(
   })
 }
 
-/** What is acknowledged by the octets of one write to a socket. */
+/** The requests that one write to a socket acknowledges. */
 function acknowledgedBy(text: string, request: string, answers: ReadonlyMap<string, string>): string[] {
   if (/^HTTP\/1\.1 2/.test(text)) return request.startsWith('GET') ? [] : [request]
   const receipts = [...text.matchAll(/RECEIPT\nreceipt-id:(?!sub-)([^\n]*)/g)].map(

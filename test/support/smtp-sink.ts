@@ -27,9 +27,9 @@ export interface SmtpSinkOptions {
   readonly login?: { readonly user: string; readonly password: string }
   /** A reply code that refuses at MAIL; undefined takes the sender. */
   readonly onSender?: () => number | undefined
-  /** What to do at RCPT: refuse with a reply code; undefined takes it. */
+  /** At RCPT: refuses with a reply code; undefined takes it. */
   readonly onRecipient?: (address: string) => number | undefined
-  /** What to do once DATA has begun. */
+  /** Runs once DATA has begun. */
   readonly onData?: () => number | 'drop' | 'silence' | undefined
 }
 
@@ -143,7 +143,7 @@ export async function startSmtpSink(options: SmtpSinkOptions = {}): Promise<Smtp
 
 export interface SilentServer {
   readonly port: number
-  /** Resolves when somebody has connected. */
+  /** Resolves when a client has connected. */
   readonly reached: Promise<void>
   close(): Promise<void>
 }

@@ -6,14 +6,14 @@
 import { headerOf, WirePeer } from './wire-peer.ts'
 import { connectFrame } from './wire-server.ts'
 
-/** What the parent sends first. */
+/** The parent's first message. */
 export interface CrowdOrder {
   readonly port: number
-  /** Of devices that stay connected. */
+  /** Tokens of devices that stay connected. */
   readonly staying: readonly string[]
   /** Connections that are upgraded and silent. */
   readonly silent: number
-  /** Of devices that connect, leave and connect again. */
+  /** Tokens of devices that connect, leave and connect again. */
   readonly arriving: readonly string[]
 }
 
@@ -44,7 +44,7 @@ async function joinedPeer(port: number, token: string | undefined): Promise<Wire
   return peer
 }
 
-/** Comes and goes until the server lets nobody in; gives the connection that the server ended, if it was upgraded. */
+/** Comes and goes until the server refuses; returns the connection that the server ended, if it was upgraded. */
 async function arriveForEver(port: number, token: string): Promise<WirePeer | undefined> {
   for (;;) {
     const peer = await joinedPeer(port, token).catch(() => undefined)

@@ -1,7 +1,6 @@
 /**
- * The two ends of a connection without sockets: one that a session writes to, one that a test reads and writes. As on a
- * real one, frames leave when the loop turn is over, what is unsent is counted, and the end waits for what was sent
- * before it.
+ * The two ends of a connection without sockets: one that a session writes to, one that a test reads and writes. As on
+ * a real one, frames leave when the loop turn ends, unsent bytes are counted, and the end waits for earlier frames.
  */
 
 import { BACKLOG_BYTES } from '../../src/limits.ts'
@@ -28,9 +27,9 @@ export class StompPeer implements Connection {
   readonly frames: PeerFrame[] = []
   /** Lone EOLs received. */
   beats = 0
-  /** Of the close, once it is closed. */
+  /** The close code, once closed. */
   closeCode: number | undefined = undefined
-  /** What the kernel has room for beyond what the client reads; without a bound the client reads everything. */
+  /** The kernel's room beyond the client's reads; without a bound the client reads everything. */
   kernelBytes = Number.POSITIVE_INFINITY
   version = '1.2'
   readonly #events: ConnectionEvents
@@ -82,7 +81,7 @@ export class StompPeer implements Connection {
     this.#onOver(1006)
   }
 
-  /** The loop turn is over: what the kernel has room for leaves, and then the connection, if it was ended. */
+  /** The loop turn ends: frames that the kernel has room for leave, and then the connection, if it was ended. */
   flush(): void {
     let written = 0
     const isBacklog = this.#unsentBytes >= BACKLOG_BYTES

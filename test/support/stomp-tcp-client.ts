@@ -76,7 +76,7 @@ export class StompTcpClient {
     }
   }
 
-  /** Resolves when the connection is over. */
+  /** Resolves when the connection has ended. */
   async closed(): Promise<void> {
     while (!this.isClosed) await new Promise<void>(resolve => this.#onNews.push(resolve))
   }

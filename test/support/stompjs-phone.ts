@@ -26,7 +26,7 @@ export interface Received {
 }
 
 export interface ConnectOptions {
-  /** Of the subscription to calls; what comes on the others is not acknowledged. */
+  /** For the subscription to calls; messages on other queues are not acknowledged. */
   readonly ack?: 'auto' | 'client' | 'client-individual'
   /** Whether messages of calls are acknowledged as they come. */
   readonly isAcking?: boolean
@@ -71,14 +71,14 @@ export class Phone {
     this.apnsToken = tokenOf('apns', self)
     this.voipToken = tokenOf('voip', self)
     const { vkey, vrfPublicKey } = rehearsal.server
-    // What is pinned stays; where the log is may change with a restart.
+    // Pinned keys stay; the log's address may change with a restart.
     this.#log = new LogClient({
       ...{ vkey, vrfPublicKey, url: 'https://log.invalid' },
       fetch: (url, init) => fetch(String(url).replace('https://log.invalid', this.app.http), init),
     })
   }
 
-  /** A phone of somebody who signs in with a provider; the same subject again is another phone of the same person. */
+  /** A phone of a person who signs in with a provider; the same subject again is another phone of the same person. */
   static async unpack(rehearsal: Rehearsal, subject: string): Promise<Phone> {
     const app = rehearsal.app()
     const name = subject[0]!.toUpperCase() + subject.slice(1)
@@ -148,7 +148,7 @@ export class Phone {
     await this.#answered(receipt)
   }
 
-  /** What happens live in the call. */
+  /** Subscribes to the call's live events. */
   watch(callId: string): Promise<void> {
     return this.subscribe(`/topic/call.${callId}`)
   }
@@ -213,7 +213,7 @@ export class Phone {
     })
   }
 
-  /** One device of somebody, likewise. */
+  /** One device of a user, likewise. */
   async deviceOf(userId: string, deviceId: string): Promise<KeyHolder> {
     const device = (await this.devicesOf(userId)).find(({ name }) => name === `${userId}_${deviceId}`)
     if (device === undefined) throw new Error(`${userId} has no device ${deviceId}`)
@@ -231,7 +231,7 @@ export class Phone {
     return map
   }
 
-  /** The call's key, which this device of somebody has sealed. */
+  /** The call's key, sealed by this device of a user. */
   async open(sealed: string, userId: string, deviceId: string): Promise<Uint8Array> {
     return openCallKey(sealed, await this.deviceOf(userId, deviceId), this.self)
   }

@@ -1,7 +1,7 @@
 /**
- * Reads the whole application out of a data directory, beside the server or after it, and says where only one half of
- * something is there: what one transaction writes has to be there whole, or not at all. To what `fsck` checks it adds what
- * takes the secret, and that nobody but the application has registered keys.
+ * Reads the whole application out of a data directory, beside the server or after it, and reports half-done changes:
+ * a transaction's writes must be there whole, or not at all. Beyond `fsck`, it checks rows that take the secret, and
+ * that only the application has registered keys.
  */
 
 import { readFileSync } from 'node:fs'
@@ -80,7 +80,7 @@ class Auditor {
     if (!isSo) this.#faults.push(sentence)
   }
 
-  /** What is in the log is of a device, or of one that is being registered. */
+  /** Each log entry belongs to a device, or to one being registered. */
   #auditDevices(): number {
     const { treeSize = 0 } = this.#log.head() ?? {}
     for (let index = 0; index < treeSize; index++) {

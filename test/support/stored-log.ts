@@ -55,7 +55,7 @@ export function createLog(store: LogStore): Promise<void> {
   return store.create(MAKER, signCheckpoint({ treeSize: 0, rootHash: EMPTY_ROOT }, SIGNER))
 }
 
-/** What a log holds after these entries; grows with the log. */
+/** A log's content after these entries; grows with the log. */
 export class ExpectedLog {
   readonly #entries: Uint8Array[] = []
   readonly #leafHashes: Uint8Array[] = []
@@ -121,7 +121,7 @@ export class ExpectedLog {
 export class LogWriter {
   readonly #store: LogStore
   readonly #tail: TreeTail
-  /** What the log holds when all batches made so far are committed. */
+  /** The log's content when all batches made so far are committed. */
   readonly expected: ExpectedLog
 
   /** `expected` must be what the store holds now. */

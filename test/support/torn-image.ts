@@ -23,7 +23,7 @@ import { builtProgram, spawnBound } from './programs.ts'
 
 export interface Recording {
   readonly calls: readonly SystemCall[]
-  /** Of the store's file, in the order of their begins. */
+  /** Writes to the store's file, in the order of their begins. */
   readonly writes: readonly DiskWrite[]
   /** For each write the place at which it was durable. */
   readonly durable: ReadonlyMap<DiskWrite, number>
@@ -58,7 +58,7 @@ export interface TornImage {
   readonly writes: readonly DiskWrite[]
   /** How many steps had been acknowledged by then. */
   readonly acknowledged: number
-  /** Of which moment it is, and how much of what was not durable it has. */
+  /** Names the image's moment, and how much non-durable data it has. */
   readonly name: string
 }
 
@@ -107,11 +107,11 @@ function fileOf({ writes }: TornImage): Buffer {
   return file
 }
 
-/** What was found in an image. */
+/** An image's findings. */
 export interface Found {
   /** The last step that is there. */
   readonly count: number
-  /** What is wrong with the store, or how its reader ended. */
+  /** The store's fault, or how its reader ended. */
   readonly fault?: string
 }
 

@@ -13,5 +13,5 @@ module.register = new Proxy(module.register, {
     String(call[0]).includes(RECORDER) ? undefined : Reflect.apply(register, self, call),
 })
 Object.assign(globalThis, { [Symbol.for(`${RECORDER}.ProcessInfoNodeData`)]: { files: [] } })
-// What a test starts is not a test.
+// A test's child process is not a test.
 delete process.env.NODE_OPTIONS

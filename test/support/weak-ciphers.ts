@@ -3,7 +3,7 @@
 import { connect, getCiphers } from 'node:tls'
 import { tlsFile } from './tls.ts'
 
-/** Throws when it takes no strong one either, so that an answer of none is not that of a server which is not there. */
+/** Throws when it takes no strong one either, so that none can't mean an absent server. */
 export async function weakCiphersOf(port: number): Promise<string[]> {
   const names = getCiphers().filter(name => !name.startsWith('tls_'))
   const isStrong = (name: string) => /gcm|chacha20/.test(name)

@@ -14,7 +14,7 @@ export class RecordedSession implements ConnectionEvents {
   readonly chunks: string[] = []
   drains = 0
   readonly codes: number[] = []
-  /** What happens besides recording. */
+  /** Runs besides recording. */
   act: (text: string) => void = () => {}
   actOnDrain: () => void = () => {}
   actOnClosed: () => void = () => {}
@@ -124,7 +124,7 @@ export async function serveSockets(t: Test, options: SocketServerOptions = {}): 
   return { port, sessions, connections, faults, refusals, server }
 }
 
-/** What a client was sent, in its messages. */
+/** A client's received messages. */
 export interface Heard {
   readonly socket: WebSocket
   readonly messages: { readonly text: string; readonly isBinary: boolean }[]

@@ -4,7 +4,7 @@ import type { WireCase } from '../stomp/case.ts'
 import { headerOf, type WirePeer } from './wire-peer.ts'
 import { type Carrier, send, subscribe, type WireDevice, type WireServer } from './wire-server.ts'
 
-/** Somebody who runs cases one after the other. */
+/** A client that runs cases one after the other. */
 export interface CaseRunner {
   readonly server: WireServer
   readonly carrier: Carrier
@@ -17,7 +17,7 @@ export interface BegunCase {
   readonly peer: WirePeer
   /** Stands for `/user/queue/dev.t`; of this run alone. */
   readonly queue: string
-  /** Of m1, m2, ... */
+  /** The ids of m1, m2, ... */
   readonly messageIds: readonly string[]
   /** In the notation of cases. */
   readonly input: string

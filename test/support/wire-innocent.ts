@@ -1,4 +1,4 @@
-/** Somebody who is served while others misbehave: what they say to themselves comes back, and nothing else does. */
+/** A client that is served while other ones misbehave: its messages to itself come back, and nothing else does. */
 
 import type { Test } from 'tap'
 import type { WirePeer } from './wire-peer.ts'

@@ -34,7 +34,7 @@ export class WirePeer {
   /** Lone EOLs received. */
   beats = 0
   pongs = 0
-  /** Of the server's close frame; 1006 where there was none, 1005 for the end of a TCP connection. */
+  /** The server's close code; 1006 without a close frame, 1005 for the end of a TCP connection. */
   closeCode: number | undefined = undefined
   isClosed = false
   /** The last octets that came, where frames are no longer read. */
@@ -97,7 +97,7 @@ export class WirePeer {
   async frame(isWanted: (frame: WireFrame) => boolean): Promise<WireFrame> {
     await this.until(() => this.frames.some(isWanted))
     const at = this.frames.findIndex(isWanted)
-    // Somebody else may have taken it.
+    // Another waiter may have taken it.
     return at < 0 ? this.frame(isWanted) : this.frames.splice(at, 1)[0]!
   }
 
@@ -124,7 +124,7 @@ export class WirePeer {
     }
   }
 
-  /** Resolves with the code of the close, when it is over. */
+  /** Resolves with the close code, when the connection has ended. */
   async closed(): Promise<number> {
     await this.until(() => this.isClosed)
     return this.closeCode!

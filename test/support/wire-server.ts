@@ -44,7 +44,7 @@ export class WireServer {
     return new WireServer(running)
   }
 
-  /** Signs in somebody new. */
+  /** Signs in a new person. */
   async signIn(): Promise<Person> {
     const number = this.#signInCount++
     const person = await signInPerson(this.running.http, number)
@@ -58,7 +58,7 @@ export class WireServer {
     return people.map(deviceOf)
   }
 
-  /** Another device of somebody. */
+  /** Another device of the person. */
   async anotherDevice({ userId }: Person): Promise<Person> {
     const app = await signInAgain(this.running.http, this.#numbers.get(userId)!)
     const publicKey = newPublicKey('P-256 X9.63')

@@ -1,6 +1,6 @@
 /**
- * Joins the parts of the page for the person who is signed in to this tab: what the views' buttons do, and what happens
- * when somebody comes and goes.
+ * Joins the parts of the page for the person who is signed in to this tab: the views' buttons, and signing in and
+ * out.
  */
 
 import { Calls } from './calls.ts'
@@ -21,7 +21,7 @@ import {
 } from './state.ts'
 import { holdName, isOwnTab, mayKeep, namesTaken, releaseName } from './tabs.ts'
 
-/** What a signed-in person has. */
+/** A signed-in person's parts. */
 interface Person {
   readonly contacts: Contacts
   readonly calls: Calls
@@ -168,7 +168,7 @@ export class App {
     this.#store.say('good', 'The link is copied.')
   }
 
-  /** Somebody's link, or its token alone, was typed or pasted. */
+  /** The user typed or pasted a link, or its token alone. */
   async openLink(text: string): Promise<void> {
     this.#token = tokenIn(text)
     if (this.#token === undefined) throw new Error('That is no share link: it has no token in it.')
@@ -330,7 +330,7 @@ function challengeOf(
   return { challengeId, identifier, sentTo, otpLength, resendAtMs: Date.now() + resendIn * 1000 }
 }
 
-/** What the other devices of the person read when this one is new. */
+/** The name that the person's other devices show for this new one. */
 function browserName(): string {
   const [, name = 'browser'] = BROWSERS.find(([mark]) => navigator.userAgent.includes(mark)) ?? []
   return `${name}, development client`

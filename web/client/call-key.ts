@@ -46,7 +46,7 @@ export async function openCallKey(sealed: string, from: KeyHolder, to: OwnDevice
   return new Uint8Array(opened)
 }
 
-/** What two people read to each other: twenty digits in groups of five, from the key, its call and its epoch. */
+/** The fingerprint people read to each other: twenty digits in groups of five, from the key, its call and its epoch. */
 export async function fingerprintOf(callKey: Bytes, callId: string, epoch: number): Promise<string> {
   const purpose = text(`callsign call fingerprint v1 ${callId} ${epoch} `)
   const digest = new DataView(await crypto.subtle.digest('SHA-256', concat(purpose, callKey)))

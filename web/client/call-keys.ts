@@ -25,7 +25,7 @@ export class CallKeys {
   #held: readonly HeldKey[] = []
   /** Signals of an epoch whose key has not come yet. */
   #early: SealedSignal[] = []
-  /** Is given the text of each signal that somebody with the call's key has sealed. */
+  /** Gets the text of each signal sealed with the call's key. */
   onMediaSignal: (text: string) => void = () => {}
 
   has(callId: string): boolean {
@@ -64,7 +64,7 @@ export class CallKeys {
     return held && { epoch: held.epoch, sealed: await sealText(text, held.mediaKey) }
   }
 
-  /** Opens what came over the topic. What nobody with a key of the call has sealed is passed over. */
+  /** Opens a sealed signal from the topic. One sealed without a key of the call is skipped. */
   onSealed(callId: string, epoch: number, sealed: string): void {
     if (this.#callId !== callId) return
     const held = this.#held.find(held => held.epoch === epoch)

@@ -19,7 +19,7 @@ export class CallRequests {
   }
 }
 
-/** Once more when somebody's devices, or the epoch, have changed meanwhile. */
+/** Once more when a user's devices, or the epoch, have changed meanwhile. */
 export async function withFreshDevices<Value>(act: () => Promise<Value>): Promise<Value> {
   try {
     return await act()

@@ -59,7 +59,7 @@ function picturesView({ media, user }: State, { participants }: Call): View {
     </div>`
 }
 
-/** What is to be known of picture and sound. */
+/** The state of picture and sound, in words. */
 function mediaText({ media: { problem, peers, isSoundOn } }: State): View {
   const isSilent = peers.length > 0 && !isSoundOn
   return html`${problem === undefined ? nothing : html`<p class="quiet">${problem}</p>`}
@@ -72,7 +72,7 @@ function peerView(
   isSoundOn: boolean,
 ) {
   const displayName = participants.find(one => one.userId === userId)?.displayName ?? '…'
-  // Of a device that is gone the last picture would stand still.
+  // A device that is gone would leave its last picture standing.
   const hasPicture = state !== 'gone' && stream !== undefined && stream.getVideoTracks().length > 0
   return html`<figure class="tile">
     ${hasPicture ? nothing : avatar({ displayName })}
@@ -155,7 +155,7 @@ function wayOut(
     <span class="disc">${iconView(icon)}</span><span aria-hidden="true">${caption}</span></button>`
 }
 
-/** Who is in the call and who can be asked in: the one place for people while the call has the window. */
+/** The people in the call, and those who can be invited: the one place for people while the call has the window. */
 function peopleView(state: State, call: Call, app: App): TemplateResult {
   const { user, doing } = state
   const isHost = call.hostUserId === user?.userId

@@ -1,6 +1,6 @@
 /**
- * Calls of this device, as `docs/calls.md` has them: start, answer, leave, end, and the key in all of it, which is made or
- * opened here and never stored. A reload loses it: then the others are asked for it.
+ * Calls of this device (see `docs/calls.md`): start, answer, leave, end. Their keys are made or opened here and never
+ * stored. A reload loses the key: then this tab asks the other devices for it.
  */
 
 import { makeCallKey } from './call-key.ts'
@@ -103,13 +103,13 @@ export class Calls {
     await this.loadHistory()
   }
 
-  /** Leaves; the others go on. */
+  /** Leaves; the call goes on without this device. */
   async leave(): Promise<void> {
     await this.#requests.post(`${this.#store.presentCall.callId}/leave`)
     await this.#close('You left the call.')
   }
 
-  /** Ends it for all, or gives up before anybody has answered. */
+  /** Ends it for all, or gives up before a callee has answered. */
   async end(): Promise<void> {
     const { callId } = this.#store.presentCall
     const { status, endReason } = await this.#requests.post<CallRecord>(`${callId}/end`)
@@ -229,7 +229,7 @@ export class Calls {
     this.#planRotation(record.keyRotationIn * 1000)
   }
 
-  /** Subscribes to the call's topic, then reads the call: what came before is in the record, what comes after is told. */
+  /** Subscribes to the call's topic, then reads the call: earlier events are in the record, later ones arrive. */
   async #watch({ callId }: CallRecord): Promise<void> {
     this.#unwatch?.()
     this.#unwatch = await this.#socket.watch(`/topic/call.${callId}`, event => this.#onTopic(event))
@@ -237,7 +237,7 @@ export class Calls {
     await this.media.connect()
   }
 
-  /** What the record says of the call, in place of what is shown. */
+  /** Shows the record's state of the call. */
   #show(record: CallRecord): void {
     const { call } = this.#store.state
     if (call?.callId !== record.callId) return
@@ -287,7 +287,7 @@ export class Calls {
     else if (state === 'removed') void this.#close(endingOf('removed'))
   }
 
-  /** The queue says why it is over, if it comes to this device; a moment later it is over without. */
+  /** The queue gives the reason of the end, if it reaches this device; a moment later the call ends without. */
   #onStatus({ callId, status }: Event): void {
     if (status === 'ringing' || status === 'active') return
     setTimeout(() => {
@@ -326,7 +326,10 @@ export class Calls {
     await this.#hold(callId, epoch, key)
   }
 
-  /** The host makes a new key when its time is over, and a little after somebody left, for several who leave at once. */
+  /**
+   * The host makes a new key when its time has run out, and a little after a participant left, for several who leave
+   * at once.
+   */
   #planRotation(afterMs: number, reason: 'rotation' | 'leave' = 'rotation'): void {
     clearTimeout(this.#rotationTimer)
     this.#rotationTimer = setTimeout(() => {
@@ -342,7 +345,7 @@ export class Calls {
   async #resume(record: CallRecord): Promise<void> {
     if (record.status === 'active') return this.#rejoining.ask(record)
     if (record.initiatorId !== this.#userId) return sessionStorage.removeItem(PRESENT)
-    // The key that the others were sent went with the page, and there is nobody in the call to have it from.
+    // The sent key went with the page, and no device in the call has it.
     await this.#requests.post(`${record.callId}/end`)
     await this.#close('The page was reloaded while it rang: the key is gone, so the call was given up.')
   }

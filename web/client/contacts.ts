@@ -1,4 +1,4 @@
-/** Contacts, requests to become one, and the share link by which others find the user. */
+/** Contacts, requests to become one, and the share link by which people find the user. */
 
 import { serverNowMs } from './server-clock.ts'
 import { Problem, type Session } from './session.ts'
@@ -19,7 +19,7 @@ export class Contacts {
     this.#userId = userId
   }
 
-  /** Reads all there is; who has nobody yet gets a link to share without asking for it. */
+  /** Reads everything; a user without contacts gets a link to share at once. */
   async load(): Promise<void> {
     const [contacts, requests, asked] = await Promise.all([
       this.#list<Contact>('friend'),
@@ -48,14 +48,14 @@ export class Contacts {
     this.#store.update({ shareLink: this.#keptLink() })
   }
 
-  /** Has the server's simulator make up somebody who answers calls, and who asks to be a contact. */
+  /** Has the server's simulator make up a person who answers calls, and who asks to be a contact. */
   async makeUp(): Promise<void> {
     const shareToken = this.#kept()?.token
     await this.#session.request('POST', '/dev/simulator', { kind: 'people', behaviours: ['answer'] })
     await this.#session.request('POST', '/dev/simulator', { kind: 'befriend', shareToken })
   }
 
-  /** Who is behind the token that the page was opened with. */
+  /** Resolves the token that the page was opened with to its owner. */
   async resolve(token: string): Promise<void> {
     const { displayName, relation } = await this.#session.request<{ displayName: string; relation: string }>(
       'POST',
@@ -100,7 +100,7 @@ export class Contacts {
     await this.load()
   }
 
-  /** Marks somebody for a call of several, or takes the mark away. */
+  /** Marks a contact for a call of several, or takes the mark away. */
   mark(userId: string): void {
     const marked = new Set(this.#store.state.marked)
     if (!marked.delete(userId)) marked.add(userId)

@@ -1,4 +1,4 @@
-/** The user's own devices, and the question before one is removed. Each keeps its elements when others come and go. */
+/** The user's own devices, and the question before one is removed. Each keeps its elements when the list changes. */
 
 import { html, nothing, type TemplateResult } from 'lit-html'
 import { repeat } from 'lit-html/directives/repeat.js'
@@ -37,7 +37,7 @@ function deviceView(device: Device, doing: ReadonlySet<string>, app: App): Templ
   </li>`
 }
 
-/** Not modal: whoever is called meanwhile can answer. */
+/** Not modal: a call can be answered meanwhile. */
 function removalView(device: Device, doing: ReadonlySet<string>, app: App): TemplateResult {
   const { name, createdAt } = device
   const show = ({ currentTarget }: Event) =>

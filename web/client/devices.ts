@@ -21,7 +21,7 @@ export class Devices {
     try {
       await this.#session.request('DELETE', `devices/${deviceId}`)
     } catch (error) {
-      // What was wished is so: another device was faster, or the answer to a first try was lost.
+      // The wish is fulfilled: another device was faster, or the answer to a first try was lost.
       if (!(error instanceof Problem && error.code === 'DEVICE_NOT_FOUND')) throw error
     }
     this.#sayRemoved(name)
@@ -47,7 +47,7 @@ export class Devices {
   }
 }
 
-/** Whoever signs in names the device: the name turns no sentence around that it stands in, and there is something to see. */
+/** The person signing in names the device: a name must not change its sentence's direction, and must be visible. */
 function shownName(name: string): string {
   const plain = name.replace(/[\u202a-\u202e\u2066-\u2069]/g, '')
   return /[\p{L}\p{N}\p{P}\p{S}]/u.test(plain) ? plain : 'Unnamed device'

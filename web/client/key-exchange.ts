@@ -48,7 +48,7 @@ export class KeyExchange {
     })
   }
 
-  /** The key from whoever in the call has sealed it: most likely `callerId` or the host, and nobody for whom it does not open. */
+  /** The key sealed by a participant: most likely `callerId` or the host; undefined when none opens. */
   async openFromAny(
     { participants, hostUserId }: CallRecord,
     sealed: string,
@@ -78,5 +78,5 @@ export class KeyExchange {
   }
 }
 
-/** Who needs a new key. */
+/** States of participants who need a new key. */
 const RECEIVING: ReadonlySet<string> = new Set(['joined', 'invited', 'ringing'])

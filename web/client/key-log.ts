@@ -1,7 +1,7 @@
 /**
- * The key transparency log as this person sees it: their own keys in it, and the devices of others, of which none is
- * handed out that the log does not prove. Choice: the log's public keys are asked of the server, because this is a
- * development page for any server; an app has them built in, for whoever answers is trusted with them.
+ * This person's view of the key transparency log: their own keys, and other users' devices, only those that the log
+ * proves. Choice: the server gives the log's public keys, because this is a development page for any server. An app
+ * has them built in, since a lying server could give false ones.
  */
 
 import { LogClient, type LookupOutcome, type PublishedKeys } from '../../src/client/client.ts'
@@ -18,7 +18,7 @@ export interface Peer extends KeyHolder {
   readonly publicKeyHash: string
 }
 
-/** What is known of this tab's own device. */
+/** Facts about this tab's own device. */
 export interface Registered {
   readonly userId: string
   readonly deviceId: string
@@ -131,7 +131,7 @@ export class KeyLog {
     })
   }
 
-  /** One device of somebody, likewise. */
+  /** One device of a user, likewise. */
   async deviceOf(userId: string, deviceId: string): Promise<Peer> {
     const found = (await this.devicesOf([userId])).find(device => device.deviceId === deviceId)
     if (found === undefined) throw new Error('That device is not one of theirs any more.')

@@ -1,4 +1,4 @@
-/** What the key log says of this device's own key. */
+/** The key log's verdict on this device's own key. */
 
 import { html, nothing } from 'lit-html'
 import type { State } from './state.ts'

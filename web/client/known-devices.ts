@@ -1,7 +1,7 @@
 /**
- * Which devices of others this browser has seen proven by the key log, so that a new one is told of. A device that an
- * operator puts beside somebody's own is legal in the log, and gets every call's key: only they can say that it is not
- * theirs.
+ * Other users' devices that this browser has seen proven by the key log, so that a new one is announced. A device
+ * that an operator adds to a user is legal in the log, and gets every call's key: only that user can tell that it is
+ * not theirs.
  */
 
 export interface ProvenDevice {
@@ -21,7 +21,7 @@ export class KnownDevices {
     this.#name = `callsign.devices.${ownUserId}`
   }
 
-  /** Remembers all the devices that somebody has; gives a sentence for each person who has others than before. */
+  /** Remembers all devices of these users; returns a sentence for each user whose devices have changed. */
   see(devices: readonly ProvenDevice[]): readonly string[] {
     const known = new Map<string, Keys>(JSON.parse(localStorage.getItem(this.#name) ?? '[]'))
     const names = new Map(devices.map(({ userId, displayName }) => [userId, displayName]))

@@ -7,7 +7,7 @@ import { type State, Store } from './state.ts'
 import { pageView, titleOf } from './view.ts'
 
 const root = document.querySelector('main')!
-/** What had the keyboard last. */
+/** The last focused element. */
 let focused: Element | undefined
 /** The item of a list, and the card, that it is in. */
 let item: Element | null = null
@@ -43,16 +43,16 @@ await app.start()
 function closeMenus(isMeant: (menu: HTMLDetailsElement) => boolean): void {
   for (const menu of document.querySelectorAll<HTMLDetailsElement>('details.menu[open]')) {
     if (!isMeant(menu)) continue
-    // Who is in it with the keyboard is not to be sent to the top of the page.
+    // A keyboard user in it is not to be sent to the top of the page.
     if (menu.contains(document.activeElement)) menu.querySelector('summary')?.focus()
     menu.open = false
   }
 }
 
 /**
- * Whoever was on something that is gone goes on at the first card: a new call's, or the code's. A screen reader says its
- * heading, and the next Tab is in it, not at the page's end. Who was taken to one goes on to a newer one. Whoever was in
- * an item that is gone from its list stays with the list.
+ * When the focused element is gone, focus moves to the first card: a new call's, or the code's. A screen reader says
+ * its heading, and the next Tab is in it, not at the page's end. From such a card it moves on to a newer one. From an
+ * item gone from its list, it moves to the list.
  */
 function keepFocus(): void {
   const { activeElement } = document

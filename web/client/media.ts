@@ -1,7 +1,7 @@
 /**
  * Picture and sound of a call: one's own camera and microphone, and a WebRTC connection to each other device in the
- * call. A real app joins the gateway's room by `roomId`; a mesh needs none, and is good for a few people. Its signals go
- * over a topic that anybody on a development server may read, encrypted with a key made from the call's.
+ * call. A real app joins the gateway's room by `roomId`; a mesh needs none, and is good for a few people. Its signals
+ * go over a topic that any user of a development server may read, encrypted with a key made from the call's.
  */
 
 import type { CallKeys } from './call-keys.ts'
@@ -10,7 +10,7 @@ import type { Session } from './session.ts'
 import type { Socket } from './socket.ts'
 import { NO_MEDIA, type Store } from './state.ts'
 
-/** `hello` asks all who are there to connect; `here` is the answer of the one who waits for the other's offer. */
+/** `hello` asks all present devices to connect; `here` answers that this one waits for an offer. */
 type Signal = { readonly from: string; readonly instance: string } & (
   | { readonly kind: 'hello' }
   | { readonly kind: 'here'; readonly to: string }
@@ -36,7 +36,7 @@ export class Media {
   readonly #keys: CallKeys
   /** `<userId>_<deviceId>` of this device. */
   readonly #name: string
-  /** Of this run of the page: after a reload the others connect anew. */
+  /** Names this run of the page: after a reload the other devices connect anew. */
   readonly #instance = crypto.randomUUID()
   readonly #peers = new Map<string, Peer>()
   readonly #siblings = new BroadcastChannel('callsign-calls')
@@ -52,12 +52,12 @@ export class Media {
     this.#keys = keys
     this.#name = name
     keys.onMediaSignal = text => this.#onSignal(JSON.parse(text))
-    // Else the others would wait half a minute for a page that is closed.
+    // Else the other devices would wait half a minute for a closed page.
     addEventListener('pagehide', () => this.close())
     this.#siblings.onmessage = ({ data }) => this.#onSibling(data)
   }
 
-  /** Opens camera and microphone and connects to whoever is in the call. Media that fail never fail the call. */
+  /** Opens camera and microphone and connects to the call's devices. A media failure never fails the call. */
   async open(callId: string, isVideo: boolean): Promise<void> {
     if (this.#callId === callId) return
     this.close()
@@ -147,7 +147,7 @@ export class Media {
     if (signal.toInstance === this.#instance) this.#peerOf(signal).link.onSignal(signal)
   }
 
-  /** Of two, the greater name makes the first offer; the other says that it is there to get it. */
+  /** The greater name of two makes the first offer; the other announces that it is there to get it. */
   #onHello(signal: Signal): void {
     const peer = this.#peers.get(signal.from)
     if (peer?.link.state === 'gone' || peer?.link.state === 'unreachable') this.#drop(signal.from)
@@ -196,7 +196,7 @@ export class Media {
     this.#store.updateMedia({ peers })
   }
 
-  /** Two tabs of one browser in a call would hear themselves: both stay silent until they are told otherwise. */
+  /** Two tabs of one browser in a call would hear themselves: both stay silent until unmuted. */
   #onSibling({ callId, isAsking }: { callId: string; isAsking: boolean }): void {
     if (callId !== this.#callId) return
     this.playSound(false)

@@ -1,6 +1,6 @@
 /**
- * Contacts, requests, and the link that brings somebody here. Each of a list keeps its elements when others come and go:
- * an open menu, and the button that the keyboard is on, would be somebody else's.
+ * Contacts, requests, and the link that brings people here. List items keep their elements when the list changes: an
+ * open menu, or the focused button, would move to another person.
  */
 
 import { html, nothing, svg, type TemplateResult } from 'lit-html'
@@ -11,7 +11,7 @@ import type { Call, Contact, FriendRequest, State } from './state.ts'
 import type { View } from './view.ts'
 import { avatar } from './view-parts.ts'
 
-/** Who asks, whom the opened link is of, and who was asked. */
+/** Askers, the opened link's owner, and the asked users. */
 export function requestsView({ requests, asked, invitedBy, doing }: State, app: App): TemplateResult {
   return html`<div aria-live="polite">
     ${
@@ -179,9 +179,9 @@ function qrView(text: string): TemplateResult {
     viewBox=${`0 0 ${rows.length} ${rows.length}`}>${svg`<path d=${path}></path>`}</svg>`
 }
 
-/** Without the key there is nothing to send to somebody else. */
+/** Without the key this device can send none. */
 const KEYLESS: ReadonlySet<Call['phase']> = new Set(['asking', 'keyless'])
-/** Who needs no invitation. */
+/** States of participants who need no invitation. */
 const PRESENT = new Set(['joined', 'invited', 'ringing'])
 /** The white border that ISO/IEC 18004 asks for. */
 const QUIET_MODULES = 4

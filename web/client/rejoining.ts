@@ -1,6 +1,6 @@
 /**
- * A call whose key is gone, with a reload or since the call was left: this tab asks those who are in it, comes back with
- * the first key that opens, and makes another one when nobody has it. Who asks here is given it.
+ * A call whose key is gone, with a reload or since the call was left: this tab asks the call's devices, comes back
+ * with the first key that opens, and makes another one when no device has it. It also answers such asks.
  */
 
 import type { CallKeys } from './call-keys.ts'
@@ -31,7 +31,7 @@ export interface RejoiningParts {
 export class Rejoining {
   readonly #parts: RejoiningParts
   #timer: ReturnType<typeof setTimeout> | undefined
-  /** Who has asked for the key while this tab did not have it either. */
+  /** Devices that asked for the key while this tab did not have it either. */
   readonly #askers = new Set<string>()
 
   constructor(parts: RejoiningParts) {
@@ -61,7 +61,7 @@ export class Rejoining {
     }
   }
 
-  /** Somebody in the call has lost the key: they get it, when their device verifies. */
+  /** A device in the call has lost the key: it gets the key once it verifies. */
   async onAsked({ callId, userId, deviceId, displayName, publicKeyHash }: Event): Promise<void> {
     const { store, socket, requests, exchange, keys } = this.#parts
     const held = keys.newest(callId)
@@ -113,7 +113,7 @@ export class Rejoining {
     await this.#returnWithNewKey(callId).catch(error => store.say('bad', sentenceOf(error)))
   }
 
-  /** Nobody has the key any more: whoever is host makes another one. */
+  /** No device has the key any more: the host makes another one. */
   async #returnWithNewKey(callId: string): Promise<void> {
     const { store, requests, keys, userId, renewKey, enter } = this.#parts
     const record = await requests.post<CallRecord>(`${callId}/rejoin`)
@@ -125,7 +125,7 @@ export class Rejoining {
     await enter({ ...record, keyEpoch: epoch }, key)
   }
 
-  /** When all others ask too, nobody will answer: there is no need to wait for it. */
+  /** When all other devices ask too, none will answer: waiting is pointless. */
   async #giveUpWhenAllAsk(callId: string): Promise<void> {
     if (!this.isAsking(callId)) return
     const { store, userId } = this.#parts

@@ -1,4 +1,4 @@
-/** Who calls: spoken at once by screen readers, and on top of everything else. */
+/** The incoming call: spoken at once by screen readers, and on top of everything else. */
 
 import { html, type TemplateResult } from 'lit-html'
 import { repeat } from 'lit-html/directives/repeat.js'

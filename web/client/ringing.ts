@@ -9,7 +9,7 @@ import { sentenceOf } from './session.ts'
 import type { Event, Socket } from './socket.ts'
 import type { Ring, Store } from './state.ts'
 
-/** What is told of an invitation, by a message or by `GET call/pending`. */
+/** An invitation's content, from a message or from `GET call/pending`. */
 export type Invited = Omit<Ring, 'check'> & { readonly ringsForMs: number; readonly sealed: string }
 
 /** An invitation beside what is shown of it. */

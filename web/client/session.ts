@@ -40,7 +40,7 @@ export interface SignedIn extends TokenReply {
 export class Session {
   #tokens: Tokens | undefined = readTokens()
   #renewal: Promise<void> | undefined
-  /** Called once when the server says that the session is over. */
+  /** Called once when the server says that the session has ended. */
   onOver: (sentence: string) => void = () => {}
 
   get isSignedIn(): boolean {
@@ -120,7 +120,7 @@ export class Session {
   }
 }
 
-/** What went wrong, for people. */
+/** The error in words for people. */
 export function sentenceOf(error: unknown): string {
   if (error instanceof Error) return error.message
   return String(error)
@@ -180,7 +180,7 @@ function readTokens(): Tokens | undefined {
 }
 
 const TOKENS = 'callsign.tokens'
-/** Of status 401: all that `docs/app.md` calls signed out. */
+/** Codes of status 401 that `docs/app.md` calls signed out. */
 const SIGNED_OUT_CODES = new Set([
   'TOKEN_MISSING',
   'TOKEN_INVALID',

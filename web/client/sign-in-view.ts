@@ -78,7 +78,7 @@ function stepsView(): TemplateResult {
   </section>`
 }
 
-/** First of them, somebody whom no other tab is. */
+/** The first is a person whom no other tab is. */
 function peopleFor(namesTaken: readonly string[]): readonly string[] {
   const free = PEOPLE.filter(name => !namesTaken.includes(name))
   return [...free, ...PEOPLE.filter(name => namesTaken.includes(name))].slice(0, 3)

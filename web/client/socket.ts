@@ -17,7 +17,7 @@ export interface SocketListener {
   /** A message of a queue; it is acknowledged when this resolves, also when it failed, which is said. */
   readonly onEvent: (event: Event) => Promise<void> | void
   readonly onTrouble: (sentence: string) => void
-  /** The session is over. */
+  /** The session has ended. */
   readonly onSignedOut: (sentence: string) => void
 }
 
@@ -25,7 +25,7 @@ export class Socket {
   readonly #client: Client
   readonly #session: Session
   readonly #listener: SocketListener
-  /** What waits for its RECEIPT, by receipt id. */
+  /** Frames waiting for their RECEIPT, by receipt id. */
   readonly #waiting = new Map<string, { resolve: () => void; reject: (error: Error) => void }>()
   /** Ids, the oldest first. */
   readonly #seenEvents = new Set<string>()
@@ -44,7 +44,7 @@ export class Socket {
       // Browsers wake timers of a tab in the background once a minute: so rare a beat still comes in time.
       heartbeatOutgoing: 40_000,
       heartbeatIncoming: 10_000,
-      // What is blocked need not be refused: it may just stay without an answer.
+      // A blocked connection need not be refused: it may just stay without an answer.
       connectionTimeout: 10_000,
       reconnectDelay: 500,
       maxReconnectDelay: 15_000,
@@ -93,7 +93,7 @@ export class Socket {
     try {
       this.#client.connectHeaders = { Authorization: `Bearer ${await this.#session.freshToken()}` }
     } catch (error) {
-      // Without an answer it is tried again; a session that is over has said so by itself.
+      // Without an answer it is tried again; an ended session has reported itself.
       if (!this.#session.isSignedIn) await this.#client.deactivate()
       else this.#listener.onTrouble(sentenceOf(error))
     }
@@ -138,7 +138,7 @@ export class Socket {
     waiting.reject(refusal)
   }
 
-  /** What a close code means for an app: the table of `docs/calls.md`. */
+  /** A close code's meaning for an app: the table of `docs/calls.md`. */
   #onClose({ code, reason }: CloseEvent): void {
     for (const { reject } of this.#waiting.values()) {
       reject(new Problem('OFFLINE', 'The connection broke off; the page connects again by itself.'))

@@ -5,7 +5,7 @@ export type Stage = 'starting' | 'unusable' | 'forgetful' | 'signed-out' | 'code
 
 export interface State {
   readonly stage: Stage
-  /** What is being done, by the name of its button: that one waits. */
+  /** Work under way, by the name of its button: that button waits. */
   readonly doing: ReadonlySet<string>
   readonly notices: readonly Notice[]
   /** Names that are signed in to open tabs of this browser, so that the next one suggests another. */
@@ -21,9 +21,9 @@ export interface State {
   readonly requests: readonly FriendRequest[]
   /** Whom the user has asked. */
   readonly asked: readonly FriendRequest[]
-  /** The link that others find the user by. */
+  /** The link that lets people find the user. */
   readonly shareLink: string | undefined
-  /** Of the link that this tab was opened with. */
+  /** From the link that this tab was opened with. */
   readonly invitedBy: Invitation | undefined
   /** User ids of the contacts that are marked for a call of several. */
   readonly marked: ReadonlySet<string>
@@ -87,7 +87,7 @@ export interface Invitation {
   readonly relation: string
 }
 
-/** Somebody calls. */
+/** An incoming call. */
 export interface Ring {
   readonly callId: string
   readonly callerId: string
@@ -119,12 +119,12 @@ export interface Participant extends User {
 export interface Call {
   readonly callId: string
   readonly isVideo: boolean
-  /** `asking`: the key is gone, and the others were asked for it; `keyless`: none of them has answered. */
+  /** `asking`: the key is gone, and the other devices were asked for it; `keyless`: none has answered. */
   readonly phase: 'ringing' | 'active' | 'asking' | 'keyless'
   readonly participants: readonly Participant[]
   readonly hostUserId: string
   readonly keyEpoch: number
-  /** Of the key in use: twenty digits in groups of five. */
+  /** The key's fingerprint: twenty digits in groups of five. */
   readonly fingerprint: string | undefined
   /** By the server's clock. */
   readonly startedAtMs: number | undefined
@@ -136,7 +136,7 @@ export interface MediaView {
   readonly problem: string | undefined
   readonly isMuted: boolean
   readonly isCameraOff: boolean
-  /** Whether the others are heard. */
+  /** Whether other people's sound is on. */
   readonly isSoundOn: boolean
   readonly peers: readonly MediaPeer[]
 }
@@ -167,7 +167,7 @@ export const NO_MEDIA: MediaView = {
   peers: [],
 }
 
-/** What a tab without a user shows. */
+/** The state of a tab without a user. */
 export const SIGNED_OUT: State = {
   stage: 'signed-out',
   doing: new Set(),
@@ -192,7 +192,7 @@ export const SIGNED_OUT: State = {
   missedCalls: 0,
 }
 
-/** Holds the state; whoever changes it has the page drawn once for all changes of the moment. */
+/** Holds the state; changes of one moment redraw the page once. */
 export class Store {
   #state: State = { ...SIGNED_OUT, stage: 'starting' }
   #isDrawing = false

@@ -30,7 +30,7 @@ export async function isOwnTab(): Promise<boolean> {
   })
 }
 
-/** Tells other tabs that somebody of this name is in this one, until `releaseName` or the tab's end. */
+/** Tells other tabs that this one has a person of this name, until `releaseName` or the tab's end. */
 export function holdName(name: string): void {
   let letGo = () => {}
   const held = new Promise<void>(resolve => {

@@ -1,4 +1,4 @@
-/** What the actors of the process have done so far, by kind. */
+/** The actors' work so far, by kind. */
 
 import { html, nothing, type TemplateResult } from 'lit-html'
 import type { ConsoleState } from '../../src/operations/console/events.ts'

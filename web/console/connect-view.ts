@@ -1,4 +1,4 @@
-/** What an app needs to reach this server: addresses by where it runs, the log's keys, and code to begin with. */
+/** An app's needs to reach this server: addresses by where it runs, the log's keys, and code to begin with. */
 
 import { html, nothing, svg, type TemplateResult } from 'lit-html'
 import { encodeQR } from 'qr'

@@ -36,7 +36,7 @@ function deviceRow({ state }: Page, device: Device): TemplateResult {
     <td class="number ${waiting > 0 ? 'busy' : ''}">${waiting}</td>`
 }
 
-/** Who came and went last. */
+/** The latest comings and goings. */
 function comings({ state }: Page): TemplateResult | typeof nothing {
   if (state.comings.length === 0) return nothing
   return html`<ol class="comings" aria-label="who came and went">${state.comings.slice(0, COMINGS).map(

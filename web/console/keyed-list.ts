@@ -1,6 +1,6 @@
 /**
- * A list whose items keep their elements: when one comes in front, the others move down as they are, and whoever is
- * on one of them with the keyboard stays there.
+ * A list whose items keep their elements: when one comes in front, the rest move down as they are, and keyboard focus
+ * stays on its item.
  */
 
 import { render, type TemplateResult } from 'lit-html'
@@ -19,7 +19,7 @@ export class KeyedList<Item> {
     this.#keyOf = keyOf
   }
 
-  /** Shows the items in this order, each as its template has it, and gives the element. */
+  /** Shows the items in this order, each by its template, and returns the element. */
   show(items: readonly Item[], templateOf: (item: Item) => TemplateResult): HTMLElement {
     const wanted = new Set(items.map(this.#keyOf))
     for (const [key, row] of this.#rows) {

@@ -14,7 +14,7 @@ import { resetButton, resetQuestion } from './reset-view.ts'
 import { simulatorView } from './simulator-view.ts'
 import type { Page } from './state.ts'
 
-/** `width` in pixels is that of the window. */
+/** `width` is the window's, in pixels. */
 export function pageView(page: Page, width: number): TemplateResult {
   const { announcement, missed } = page.state
   const drawingWidth = Math.max(DRAWING_MIN, Math.min(DRAWING_MAX, width - 2 * EDGE))
@@ -73,5 +73,5 @@ const LOST = html`<p class="notice bad" role="alert">The server does not answer.
   goes on by itself.</p>`
 const DRAWING_MIN = 200
 const DRAWING_MAX = 520
-/** What stands left and right of the drawing in a narrow window. */
+/** Space left and right of the drawing in a narrow window. */
 const EDGE = 30

@@ -1,4 +1,4 @@
-/** What several views of the page are made of: sections, buttons that copy, rows that open. */
+/** Shared by several views of the page: sections, buttons that copy, rows that open. */
 
 import { html, nothing, type TemplateResult } from 'lit-html'
 import { countOf } from './figures.ts'
@@ -55,7 +55,7 @@ export function opening(
     ${isOpened ? html`<div class="opened">${content()}</div>` : nothing}`
 }
 
-/** The first of a list, and how to see the others. */
+/** The first of a list, and how to see the rest. */
 export function shownOf<Item>(page: Page, list: string, items: readonly Item[], usual: number) {
   const { inFull } = page.state
   const isFull = inFull.has(list)

@@ -1,4 +1,4 @@
-/** Fake people who call and answer: what they are told to do, and what they are doing. */
+/** Fake people who call and answer: commands to them, and their present activity. */
 
 import { html, nothing, type TemplateResult } from 'lit-html'
 import type { Behaviour, SimulatorCommand, SimulatorState } from '../../src/operations/console/events.ts'

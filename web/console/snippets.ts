@@ -1,4 +1,4 @@
-/** What an app begins with, for one server: its addresses, the log's keys to pin, and a first request. */
+/** Code for an app's start, for one server: its addresses, the log's keys to pin, and a first request. */
 
 export type Language = 'typescript' | 'swift' | 'kotlin'
 

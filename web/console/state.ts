@@ -21,7 +21,7 @@ import type { Step } from './verification.ts'
 export type At<Fact> = Fact & { readonly sequence: number; readonly atMs: number }
 export type CheckpointFact = Extract<ConsoleEvent, { readonly type: 'checkpoint' }>
 
-/** What the page has seen of a call: the messages to its room, oldest first. */
+/** The page's record of a call: the messages to its room, oldest first. */
 export interface WatchedCall {
   readonly callId: string
   readonly messages: readonly At<CallFact>[]
@@ -52,7 +52,7 @@ export interface PageState {
   readonly opened: Map<string, boolean>
   /** The lists that are shown in full. */
   readonly inFull: Set<string>
-  /** What was copied last, by its key. */
+  /** The key of the last copied text. */
   copied: string | undefined
   /** For screen readers: the newest code, or what has become of the server. */
   announcement: string
@@ -98,7 +98,7 @@ export function initialState(nowMs: number): PageState {
   }
 }
 
-/** A server that was started again counts its events from 1: what the last one told is over. */
+/** A restarted server counts its events from 1: the last one's events are void. */
 export function takeServer(state: PageState, server: ConsoleState): void {
   const before = state.server
   if (before !== undefined && before.startedAtMs !== server.startedAtMs) {

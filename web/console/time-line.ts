@@ -17,7 +17,7 @@ export interface Moment {
   readonly from: number | undefined
   /** By lane. */
   readonly told: ReadonlyMap<number, readonly string[]>
-  /** What those who watch the call were told. */
+  /** Events to the call's live subscribers. */
   readonly watchersTold: readonly string[]
   /** Devices that were told and have no lane. */
   readonly others: number

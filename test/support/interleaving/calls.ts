@@ -1,4 +1,4 @@
-/** Calls ring for 300 ms unless answered. What is stored survives a failure, the timer is armed again from it. */
+/** Calls ring for 300 ms unless answered. Stored calls survive a failure, and arm the timer again. */
 import type { Actor, ActorKind, Context, Ref } from '../../../src/runtime/actor.ts'
 import type { Action, Part, Stage } from './stage.ts'
 

@@ -1,6 +1,6 @@
 /**
- * An inbox is told of news only once until it looks: whoever puts an item in sets a flag and tells when it was not
- * set; the reader clears it and then reads.
+ * An inbox hears of news only once until it looks: a writer puts an item in, sets a flag, and tells the inbox when
+ * the flag was not set; the reader clears it and then reads.
  */
 import type { Actor, Context, Ref } from '../../../src/runtime/actor.ts'
 import { Deferred } from '../deferred.ts'

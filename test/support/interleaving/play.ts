@@ -10,7 +10,7 @@ import { Registers } from './registers.ts'
 import { type Part, type PlantedBug, Stage } from './stage.ts'
 
 export interface Interleaving {
-  /** What went against a promise; empty when nothing did. */
+  /** Broken promises; empty when none was. */
   readonly violations: readonly string[]
   /** Everything that happened, in order. */
   readonly trace: readonly string[]
@@ -45,7 +45,7 @@ async function play(seed: number, bug: PlantedBug | undefined): Promise<Interlea
 
 async function comeToRest(stage: Stage, parts: readonly Part[]): Promise<void> {
   stage.areFaultsOver = true
-  // Whoever was given up is forgiven after a minute.
+  // An actor that was given up is forgiven after a minute.
   stage.world.jump(61_000)
   for (let round = 0; round < ROUNDS_TO_REST_MAX; round++) {
     stage.world.run()

@@ -137,7 +137,7 @@ export class Registers implements Part {
     const fails = write.isDoomed || (!this.#stage.areFaultsOver && this.#stage.draw.chance(0.15))
     this.#stage.note(`write ${write.key} at ${write.index} ${fails ? 'failed' : 'durable'}`)
     if (fails) {
-      // What was written on top of it can not stand without it.
+      // A write on top of it can not stand without it.
       for (const later of table.writes) later.isDoomed = true
       return write.done.reject(new Error('injected'))
     }

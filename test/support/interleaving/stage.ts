@@ -1,4 +1,4 @@
-/** What the parts of a seeded run share: the system, the choices, and the record of what happened. */
+/** Shared by a seeded run's parts: the system, the choices, and the record of events. */
 import { ActorSystem } from '../../../src/runtime/system.ts'
 import { type SeededRandom, SeededWorld } from '../world.ts'
 
@@ -15,7 +15,7 @@ export type Action = () => void
 
 /** One kind of actor with what surrounds it. */
 export interface Part {
-  /** What may happen next around it, each as likely as the other. */
+  /** Its possible next events, all equally likely. */
   actions(): Action[]
   /** Lets everything that is under way around it end well. */
   settleAll(): void
