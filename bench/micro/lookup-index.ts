@@ -5,8 +5,8 @@
 
 import { mkdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import type { PendingWrites } from '../../src/keyserver/identity-table.ts'
 import { LookupIndex } from '../../src/keyserver/lookup-index.ts'
-import type { PendingWrites } from '../../src/keyserver/pending-writes.ts'
 import { BATCHES_IN_FLIGHT_MAX } from '../../src/limits.ts'
 import { type BytesTable, Database } from '../../src/store/engine/database.ts'
 import type { Benchmark, BenchmarkContext, Row } from '../support/benchmark.ts'

@@ -8,8 +8,25 @@ import type { SecureClientSessionOptions } from 'node:http2'
 import { isIP } from 'node:net'
 import { connect, type TLSSocket } from 'node:tls'
 import apn from '@parse/node-apn'
-import type { ApnsPush } from './apns.ts'
-import { reasonWord } from './outcome.ts'
+import { type ApnsEnvironment, reasonWord } from './outcome.ts'
+
+export interface ApnsPush {
+  /** Hexadecimal. */
+  readonly token: string
+  /** The one to try first. */
+  readonly environment: ApnsEnvironment
+  readonly topic: string
+  readonly pushType: 'alert' | 'background' | 'voip'
+  readonly priority: 5 | 10
+  /** Milliseconds since 1970; Apple keeps the push until then for a device that is away. */
+  readonly expiresAtMs: number
+  /** At most 64 bytes. */
+  readonly collapseId?: string
+  /** A UUID. A push that is tried twice has it twice. */
+  readonly id: string
+  /** Sent as its JSON and nothing more. */
+  readonly payload: Readonly<Record<string, unknown>>
+}
 
 export type LinkAnswer =
   | {

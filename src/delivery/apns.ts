@@ -14,7 +14,7 @@
  */
 
 import { createPrivateKey } from 'node:crypto'
-import type { ApnsLink, LinkAnswer } from './apns-link.ts'
+import type { ApnsLink, ApnsPush, LinkAnswer } from './apns-link.ts'
 import type { ApnsEnvironment, DeliveryOutcome } from './outcome.ts'
 
 export interface ApnsOptions {
@@ -31,24 +31,6 @@ export interface ApnsOptions {
   /** A call rings for a minute: its push is given up sooner. */
   readonly voipTimeoutMs?: number
   readonly nowMs?: () => number
-}
-
-export interface ApnsPush {
-  /** Hexadecimal. */
-  readonly token: string
-  /** The one to try first. */
-  readonly environment: ApnsEnvironment
-  readonly topic: string
-  readonly pushType: 'alert' | 'background' | 'voip'
-  readonly priority: 5 | 10
-  /** Milliseconds since 1970; Apple keeps the push until then for a device that is away. */
-  readonly expiresAtMs: number
-  /** At most 64 bytes. */
-  readonly collapseId?: string
-  /** A UUID. A push that is tried twice has it twice. */
-  readonly id: string
-  /** Sent as its JSON and nothing more. */
-  readonly payload: Readonly<Record<string, unknown>>
 }
 
 /** Apple's limit on a payload, in bytes of JSON. */

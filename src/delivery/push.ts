@@ -6,7 +6,8 @@
  */
 
 import type { Device } from '../domain/devices/device.ts'
-import { type ApnsPush, apnsPayloadBytesMax } from './apns.ts'
+import { apnsPayloadBytesMax } from './apns.ts'
+import type { ApnsPush } from './apns-link.ts'
 import type { FcmPush } from './fcm.ts'
 import { type Alert, type PushContent, type PushMembers, type Ring, withoutKey } from './push-content.ts'
 

@@ -8,7 +8,6 @@
 import { assert } from '../errors.ts'
 import type { BytesTable } from '../store/engine/database.ts'
 import { indexKey } from '../store/engine/keys.ts'
-import type { PendingWrites } from './pending-writes.ts'
 
 export interface LoggedIdentity {
   readonly userId: bigint
@@ -17,6 +16,13 @@ export interface LoggedIdentity {
   readonly previousIndex: number | undefined
   /** How many entries were logged under this identity before. */
   readonly earlierKeys: number
+}
+
+/** Writes of one batch that are computed before its transaction and become readable from the table after it. */
+export interface PendingWrites {
+  readonly writes: readonly { readonly key: Uint8Array; readonly value: Uint8Array }[]
+  /** To be called when the writes are durable: reads go to the table from then on. */
+  release(): void
 }
 
 export class IdentityTable {

@@ -9,7 +9,7 @@ import { SignalError } from '../errors.ts'
 import { GZIP_BUNDLES_MAX } from '../limits.ts'
 import { parseTilePath, TILE_WIDTH, type Tile } from '../log/tile.ts'
 import { BoundedCache } from '../store/engine/bounded-cache.ts'
-import type { PublicFile } from '../transport/log-files.ts'
+import type { PublicFile } from '../transport/route.ts'
 import type { LogHead } from './log-store.ts'
 
 export interface LogFilesWorld {

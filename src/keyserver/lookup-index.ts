@@ -21,7 +21,7 @@ import { VRF_HASH_BYTES } from '../log/entry.ts'
 import { BoundedCache } from '../store/engine/bounded-cache.ts'
 import type { BytesTable } from '../store/engine/database.ts'
 import { indexKey } from '../store/engine/keys.ts'
-import type { PendingWrites } from './pending-writes.ts'
+import type { PendingWrites } from './identity-table.ts'
 
 /**
  * One writer adds batches in the order of the log and commits them in that order; several may be under way. After a

@@ -9,7 +9,7 @@ import type { Hash } from '../log/hash.ts'
 import { equalHashes } from '../log/hash.ts'
 import { BodyReader } from '../schema/json.ts'
 import { BoundedCache } from '../store/engine/bounded-cache.ts'
-import type { HttpAnswer, HttpRequest, HttpRoute } from '../transport/http.ts'
+import type { HttpAnswer, HttpRequest, HttpRoute } from '../transport/route.ts'
 import {
   formatKeyHistory,
   formatPublicKeys,

@@ -7,7 +7,7 @@
  * is named, and no command taken.
  */
 
-import type { HttpAnswer, HttpRoute } from '../transport/http.ts'
+import type { HttpAnswer, HttpRoute } from '../transport/route.ts'
 import type { Metrics } from './metrics.ts'
 
 export interface Readiness {

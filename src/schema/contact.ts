@@ -1,7 +1,7 @@
 /** Wire shapes of contacts, friend requests, blocks and share tokens (contract 1.9, 3). */
 
 import Type from 'typebox'
-import { KeyAlgorithm, PublicKeyHash } from './key.ts'
+import { KeyAlgorithm, PublicKeyHash } from './device.ts'
 import { oneOf } from './one-of.ts'
 import { PAGE_MEMBERS, page } from './page.ts'
 import { Time } from './time.ts'

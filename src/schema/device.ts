@@ -2,10 +2,16 @@
 
 import Type from 'typebox'
 import { LOOKUP_TARGETS_MAX } from '../limits.ts'
-import { KeyAlgorithm, PublicKeyHash } from './key.ts'
 import { oneOf } from './one-of.ts'
 import { Time } from './time.ts'
 import { Uint64, Uint64Text } from './uint64.ts'
+
+/** A device key's name (contract 2.5). */
+export const PublicKeyHash = Type.String({
+  description: 'The vrfHash that the log has the key under, base64',
+})
+
+export const KeyAlgorithm = oneOf(['P-256', 'RSA-2048'])
 
 /** A text for people: no control characters, which a list or an alert would show as something else. */
 function label(charactersMax: number, description: string) {

@@ -1,7 +1,7 @@
 /** Opens a server's ports. A port that can't be had ends the start with a sentence; in development the next one is taken. */
 
+import { createServer } from 'node:net'
 import { messageOf } from '../errors.ts'
-import { tryPort } from '../transport/port-trial.ts'
 import { ConfigError, type NamedListener } from './config.ts'
 
 interface Listening {
@@ -40,6 +40,39 @@ export async function openPort(
   }
 }
 
+export interface PortFault {
+  /** Whether another program has the port. */
+  readonly isTaken: boolean
+  /** The rest of a sentence that begins with the address. */
+  readonly reason: string
+}
+
+/**
+ * Resolves with what is wrong with the address; undefined where it can be listened on. Server libraries say only that it
+ * can't, the kernel says why.
+ */
+export function tryPort(host: string, port: number): Promise<PortFault | undefined> {
+  return new Promise(resolve => {
+    const server = createServer()
+    server.once('error', ({ code = 'unknown reason' }: NodeJS.ErrnoException) => {
+      const reason = `${FAULTS[code] ?? "can't be listened on"} (${code})${ADVICE[code] ?? ''}`
+      resolve({ isTaken: code === 'EADDRINUSE', reason })
+    })
+    server.listen({ host, port, exclusive: true }, () => server.close(() => resolve(undefined)))
+  })
+}
+
 /** More programs than a developer runs side by side. */
 const NEXT_PORTS_MAX = 20
 const PORT_MAX = 65_535
+const FAULTS: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'is taken',
+  EACCES: 'is not permitted',
+  EADDRNOTAVAIL: 'is not an address of this machine',
+  ENOTFOUND: 'is a name that is not known here',
+  EAI_AGAIN: 'is a name that can’t be looked up now',
+}
+const ADVICE: Readonly<Record<string, string>> = {
+  EADDRINUSE: ': stop the program that has it, or set another port',
+  EACCES: ': ports below 1024 need CAP_NET_BIND_SERVICE (see deploy/callsign.service)',
+}

@@ -11,20 +11,13 @@ import { BODY_BYTES_MAX, BODY_DEADLINE_MS } from '../limits.ts'
 import { type AnswerHeads, STATUS_LINES } from './answer-head.ts'
 import type { BodyHeaders } from './body-headers.ts'
 import { type CorsPolicy, EXPOSED_HEADERS, isOwnOrigin, PREFLIGHT_HEADERS, PREFLIGHT_MARK } from './cors.ts'
-import type {
-  AdmissionScope,
-  HttpAnswer,
-  HttpRequest,
-  HttpRoute,
-  HttpServerParts,
-  RefusedRequest,
-  ServedRequest,
-} from './http.ts'
-import { idSequence } from './id-sequence.ts'
+import type { HttpServerParts, RefusedRequest, ServedRequest } from './http.ts'
 import { endHead } from './log-files.ts'
+import { idSequence } from './open-connections.ts'
 import { problemOf } from './problem.ts'
 import type { TitleLanguage } from './problem-titles.ts'
 import type { RemoteAddresses } from './remote-address.ts'
+import type { AdmissionScope, HttpAnswer, HttpRequest, HttpRoute } from './route.ts'
 import { fillPath, type Match, type Router, type Target } from './router.ts'
 
 /** Shared by the exchanges of one server. */

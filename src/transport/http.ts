@@ -1,5 +1,5 @@
 /**
- * HTTP over uWebSockets.js: the listener, and what routes are made of. It holds no rule: what a route does, who is
+ * HTTP over uWebSockets.js: the listener. It holds no rule: what a route does, who is
  * admitted and which files the log shows are handed in. One request is served by an `Exchange`.
  */
 
@@ -11,60 +11,12 @@ import { AnswerHeads } from './answer-head.ts'
 import { readBodyHeaders } from './body-headers.ts'
 import { CorsPolicy } from './cors.ts'
 import { Exchange, type ExchangeWorld } from './exchange.ts'
-import { type FileSite, type PublicFile, serveFile } from './log-files.ts'
+import { type FileSite, serveFile } from './log-files.ts'
 import type { TitleLanguage } from './problem-titles.ts'
 import { RemoteAddresses } from './remote-address.ts'
+import type { AdmissionScope, HttpRoute, PublicFile } from './route.ts'
 import { Router } from './router.ts'
 import { serveWebSockets, type WebSocketParts, webSocketRoute } from './websocket.ts'
-
-export interface HttpRequest {
-  readonly method: string
-  /** As it was asked for, without the query. */
-  readonly path: string
-  /** The values of the route's `{name}` segments, in their order, percent-decoded. */
-  readonly params: readonly string[]
-  /** The text after the question mark, as sent; empty for none. */
-  readonly query: string
-  readonly requestId: string
-  readonly contentType: string
-  /** A header that the route names in `headers`, by its lower-case name; empty when it was not sent. */
-  readonly header: (name: string) => string
-  /** The client's network, seen through trusted proxies (see `networkOf`). Valid until: the answer. */
-  readonly network: string
-  /** Empty for none. Valid until: the handler returns, when its memory goes back. */
-  readonly body: Uint8Array
-}
-
-export interface HttpAnswer {
-  readonly status: number
-  readonly contentType: string
-  readonly body: string | Uint8Array
-  /** Adds `Cache-Control: no-store`. */
-  readonly noStore?: boolean
-  readonly headers?: readonly (readonly [string, string])[] | undefined
-}
-
-export interface HttpRoute {
-  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
-  /** The canonical path, such as `/app/api/devices/{deviceId}`; also the route's name in metrics. */
-  readonly path: string
-  /** Other spellings of the path, with the same `{name}` segments in the same order. */
-  readonly aliases?: readonly string[]
-  /** Spellings that will go: answers say so, and name the canonical path (RFC 9745). `since` is in Unix seconds. */
-  readonly deprecatedAliases?: readonly { readonly path: string; readonly since: number }[]
-  /** Lower-case names of the headers that the handler reads. */
-  readonly headers?: readonly string[]
-  /** `BODY_BYTES_MAX` where it is left out. */
-  readonly bodyBytesMax?: number
-  /** Whether clients that are too old are turned away. */
-  readonly isVersionChecked?: boolean
-  /** Whether a request counts against the address as a look-up in the log, too. */
-  readonly isLookup?: boolean
-  /** Whether a request counts against nothing. */
-  readonly isUncounted?: boolean
-  /** Throws or rejects with a `SignalError` for what the peer may hear of. */
-  readonly handle: (request: HttpRequest) => HttpAnswer | Promise<HttpAnswer>
-}
 
 /** A refused request, for its log line. */
 export interface RefusedRequest {
@@ -97,9 +49,6 @@ export interface ServedRequest {
   readonly answerType: string
   readonly answer: string | Uint8Array
 }
-
-/** The rate that a request counts against before its body is read. */
-export type AdmissionScope = 'log-files' | 'lookup' | 'request'
 
 /** Paths of PEM files. */
 export interface TlsFiles {

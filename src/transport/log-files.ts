@@ -6,17 +6,7 @@
 import type uWS from 'uWebSockets.js'
 import { HSTS } from './answer-head.ts'
 import { FILE_PREFLIGHT_HEADERS, PREFLIGHT_MARK } from './cors.ts'
-
-export interface PublicFile {
-  /** Send at once: the bytes may belong to the store, until its next read. */
-  readonly bytes: string | Uint8Array
-  readonly contentType: string
-  readonly cacheControl: string
-  /** A strong entity tag with its quotes. */
-  readonly etag: string
-  /** The gzip form, for files that shrink. */
-  readonly gzip?: () => Uint8Array | Promise<Uint8Array>
-}
+import type { PublicFile } from './route.ts'
 
 /** The files of one server, and how they reach it. */
 export interface FileSite {

@@ -5,6 +5,7 @@
 
 import { readFileSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
+import { nanoid } from 'nanoid'
 import { BUFFERED_BYTES_MAX, LINGER_MS } from '../limits.ts'
 import type { Connection } from './connection.ts'
 
@@ -134,6 +135,16 @@ export class OpenConnections implements Iterable<Connection> {
   #laggingByBytes(): WrittenConnection[] {
     return [...this.#lagging].sort((one, other) => other.bufferedBytes() - one.bufferedBytes())
   }
+}
+
+/**
+ * Makes ids of requests and connections, unique without the cost of randomness for each: `<name>-<count>`. The random
+ * name is drawn once for each sequence.
+ */
+export function idSequence(): () => string {
+  const name = nanoid(12).replaceAll('-', '_')
+  let count = 0
+  return () => `${name}-${(++count).toString(36)}`
 }
 
 /** How many files the process may have open, as Linux says; elsewhere what is usual. */

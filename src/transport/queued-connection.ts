@@ -9,8 +9,8 @@
 
 import { BACKLOG_BYTES } from '../limits.ts'
 import type { Accept, Connection, ConnectionEvents } from './connection.ts'
-import { idSequence } from './id-sequence.ts'
 import type { OpenConnections } from './open-connections.ts'
+import { idSequence } from './open-connections.ts'
 
 /** Shared by the connections of one listener. */
 export interface ConnectionHouse {

@@ -5,7 +5,7 @@
 
 import { assert } from '../errors.ts'
 import { PATH_CHARS_MAX } from '../limits.ts'
-import type { HttpRoute } from './http.ts'
+import type { HttpRoute } from './route.ts'
 
 /** The route at a path. */
 export interface Match {

@@ -14,9 +14,9 @@ import { upgradeFault } from './body-headers.ts'
 import type { Accept } from './connection.ts'
 import { isOwnOrigin } from './cors.ts'
 import { addressLimited, type Exchange, type ExchangeWorld } from './exchange.ts'
-import type { HttpRoute } from './http.ts'
 import type { OpenConnections } from './open-connections.ts'
 import { type ConnectionHouse, DROPPED, QueuedConnection } from './queued-connection.ts'
+import type { HttpRoute } from './route.ts'
 
 export interface WebSocketParts {
   readonly accept: Accept

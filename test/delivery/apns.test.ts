@@ -2,7 +2,8 @@
 
 import { generateKeyPairSync } from 'node:crypto'
 import t, { type Test } from 'tap'
-import { type ApnsOptions, type ApnsPush, ApnsSender } from '../../src/delivery/apns.ts'
+import { type ApnsOptions, ApnsSender } from '../../src/delivery/apns.ts'
+import type { ApnsPush } from '../../src/delivery/apns-link.ts'
 import { type ApnsStandIn, startApnsStandIn } from '../support/apns-stand-in.ts'
 import { startSilentServer } from '../support/smtp-sink.ts'
 

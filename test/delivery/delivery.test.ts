@@ -1,7 +1,7 @@
 /** A push's outcome: when it is not sent at all, which token it costs, how often it is tried. */
 
 import t from 'tap'
-import type { ApnsPush } from '../../src/delivery/apns.ts'
+import type { ApnsPush } from '../../src/delivery/apns-link.ts'
 import { Delivery, type DeliveryParts, type Rendered } from '../../src/delivery/delivery.ts'
 import type { FcmPush } from '../../src/delivery/fcm.ts'
 import type { DeliveryOutcome } from '../../src/delivery/outcome.ts'

@@ -1,8 +1,8 @@
 /** Who is behind each leaf, on a real table: across blocks of 170, while batches are being written, reopened. */
 
 import t, { type Test } from 'tap'
+import type { PendingWrites } from '../../src/keyserver/identity-table.ts'
 import { IdentityTable, type LoggedIdentity } from '../../src/keyserver/identity-table.ts'
-import type { PendingWrites } from '../../src/keyserver/pending-writes.ts'
 import { type BytesTable, Database } from '../../src/store/engine/database.ts'
 import { indexKey } from '../../src/store/engine/keys.ts'
 import { randomFrom, seedOf } from '../support/seed.ts'

@@ -4,8 +4,8 @@
  */
 
 import t, { type Test } from 'tap'
+import type { PendingWrites } from '../../src/keyserver/identity-table.ts'
 import { LookupIndex } from '../../src/keyserver/lookup-index.ts'
-import type { PendingWrites } from '../../src/keyserver/pending-writes.ts'
 import { type BytesTable, Database } from '../../src/store/engine/database.ts'
 import { seedOf } from '../support/seed.ts'
 import { SeededRandom } from '../support/world.ts'

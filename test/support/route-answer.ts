@@ -1,7 +1,7 @@
 /** Asks one route, without a socket. */
 
-import type { HttpRequest, HttpRoute } from '../../src/transport/http.ts'
 import { networkOf, parseAddress } from '../../src/transport/remote-address.ts'
+import type { HttpRequest, HttpRoute } from '../../src/transport/route.ts'
 
 export interface RouteRequest {
   readonly query?: string

@@ -5,12 +5,8 @@ import { connect } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import { SignalError } from '../../src/errors.ts'
-import {
-  type HttpRequest,
-  type HttpRoute,
-  HttpServer,
-  type HttpServerParts,
-} from '../../src/transport/http.ts'
+import { HttpServer, type HttpServerParts } from '../../src/transport/http.ts'
+import type { HttpRequest, HttpRoute } from '../../src/transport/route.ts'
 import { dotted } from '../support/bytes.ts'
 import { sendRaw, statusesIn, talk } from '../support/raw-http.ts'
 

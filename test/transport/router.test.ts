@@ -1,7 +1,7 @@
 /** Paths: canonical ones, values in them, and every other spelling that leads to the same route (contract 1.1). */
 
 import t from 'tap'
-import type { HttpRoute } from '../../src/transport/http.ts'
+import type { HttpRoute } from '../../src/transport/route.ts'
 import { fillPath, Router } from '../../src/transport/router.ts'
 
 function route(method: HttpRoute['method'], path: string, more: Partial<HttpRoute> = {}): HttpRoute {

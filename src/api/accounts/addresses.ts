@@ -1,9 +1,10 @@
 /**
- * Addresses as requests name them (contract 2.1): parsed, of a country that is served, and the same for every spelling.
+ * Addresses and display names as requests send them (contract 2.1). Addresses are parsed, of a country that is served, and the same for every spelling.
  * Addresses of reviewers and tests are taken as they are configured, also where no such number can exist.
  */
 
 import type { Address } from '../../domain/accounts/challenge.ts'
+import { normalizeDisplayName } from '../../domain/accounts/display-name.ts'
 import { parseEmail } from '../../domain/accounts/email.ts'
 import { parsePhone } from '../../domain/accounts/phone.ts'
 import { SignalError } from '../../errors.ts'
@@ -67,6 +68,15 @@ export class AddressReader {
     }
     return { kind: 'phone', key: phone.key, shown: phone.key }
   }
+}
+
+/** The name as it is kept, undefined where none was sent. Throws `VALIDATION_FAILED` at `/displayName`. */
+export function readDisplayName(text: string | undefined): string | undefined {
+  if (text === undefined) return undefined
+  const name = normalizeDisplayName(text)
+  if (name !== undefined) return name
+  const detail = 'has 1 to 50 characters in at most 200 bytes, one of them visible, and no line breaks'
+  throw invalidMember('/displayName', 'FORMAT', detail)
 }
 
 function readEmail(text: string, pointer: string): Address {

@@ -19,7 +19,7 @@ import { type ErrorCode, SignalError } from '../../errors.ts'
 import { TOKENS_KEPT_MAX } from '../../limits.ts'
 import { sessionIdOf, sessionName } from '../../store/accounts/session-store.ts'
 import { BoundedCache } from '../../store/engine/bounded-cache.ts'
-import type { HttpRoute } from '../../transport/http.ts'
+import type { HttpRoute } from '../../transport/route.ts'
 
 /** The session behind a request. */
 export interface Caller {

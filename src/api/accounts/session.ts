@@ -23,7 +23,7 @@ import { type SessionStore, sessionIdOf, sessionName } from '../../store/account
 import type { DeviceStore } from '../../store/devices/device-store.ts'
 import type { Database } from '../../store/engine/database.ts'
 import type { Notices } from '../../store/messages/notices.ts'
-import { type SignedOutWorld, signOut } from '../devices/signed-out.ts'
+import { type SignedOutWorld, signOut } from '../devices/device-removal.ts'
 import {
   type Call,
   type Operation,

@@ -35,7 +35,7 @@ import {
   type Reply,
 } from '../table/operation.ts'
 import type { AddressReader } from './addresses.ts'
-import { readDisplayName } from './display-names.ts'
+import { readDisplayName } from './addresses.ts'
 import type { SignInCall, SignIns } from './sign-ins.ts'
 import { SOCIAL_CODES, type SocialSignIn } from './social-sign-in.ts'
 

@@ -15,7 +15,7 @@ import type { ChallengeReply, ChallengeStore } from '../../store/accounts/challe
 import type { IdentityTokenStore } from '../../store/accounts/identity-token-store.ts'
 import type { Database } from '../../store/engine/database.ts'
 import { type Operation, operationWithBody, type RateRule, type Reply } from '../table/operation.ts'
-import { readDisplayName } from './display-names.ts'
+import { readDisplayName } from './addresses.ts'
 import type { SignInCall, SignIns } from './sign-ins.ts'
 import {
   APPLE,

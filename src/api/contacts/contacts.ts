@@ -1,6 +1,6 @@
 /** Contacts and blocks (contract 3.4): list, remove, block, unblock. */
 
-import { BLOCKS_MAX } from '../../domain/contacts/contact.ts'
+import { BLOCKS_MAX } from '../../domain/contacts/friend-request.ts'
 import type { UserId } from '../../domain/ids.ts'
 import { SignalError } from '../../errors.ts'
 import { BlockPage, ContactPage, UserIdRequest } from '../../schema/contact.ts'

@@ -5,7 +5,7 @@
 
 import type { Static } from 'typebox'
 import { normalizeMessage } from '../../domain/accounts/display-name.ts'
-import type { KeysShown } from '../../domain/contacts/contact.ts'
+import type { KeysShown } from '../../domain/contacts/friend-request.ts'
 import {
   type ClosingDecision,
   CONTACTS_MAX,

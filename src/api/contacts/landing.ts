@@ -5,7 +5,7 @@
 
 import { createHash } from 'node:crypto'
 import { parseShareToken } from '../../domain/contacts/share-token.ts'
-import type { HttpAnswer, HttpRoute } from '../../transport/http.ts'
+import type { HttpAnswer, HttpRoute } from '../../transport/route.ts'
 
 export interface LandingSettings {
   /** What the page calls the app. */

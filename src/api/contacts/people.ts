@@ -1,6 +1,6 @@
 /** Other users as a user may see them: their name, and the keys of their devices. */
 
-import { type KeysShown, PRESENT_KEYS } from '../../domain/contacts/contact.ts'
+import { type KeysShown, PRESENT_KEYS } from '../../domain/contacts/friend-request.ts'
 import type { Device } from '../../domain/devices/device.ts'
 import type { UserId } from '../../domain/ids.ts'
 import { SignalError } from '../../errors.ts'

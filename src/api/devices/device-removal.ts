@@ -1,4 +1,7 @@
-/** The end of a device (contract 2.5), by its user's wish or because another one takes its place. */
+/**
+ * The end of a device (contract 2.5), by its user's wish or because another one takes its place; and of its last session,
+ * by a logout, a theft of tokens, or the end of the account.
+ */
 
 import { type Device, deviceName } from '../../domain/devices/device.ts'
 import type { DeviceId, UserId } from '../../domain/ids.ts'
@@ -16,6 +19,14 @@ export interface DeviceRemovalWorld {
   readonly database: Pick<Database, 'afterCommit'>
   /** Told of a removed device once that is durable. */
   readonly onDeviceRemoved: (userId: UserId, deviceId: DeviceId) => void
+}
+
+export interface SignedOutWorld {
+  readonly database: Pick<Database, 'afterCommit'>
+  readonly devices: Pick<DeviceStore, 'activeDevicesOf' | 'forgetPush'>
+  readonly sessions: Pick<SessionStore, 'devicesOf'>
+  /** Told of each of them. */
+  readonly onSignedOut: (userId: UserId, deviceId: DeviceId) => void
 }
 
 export interface DeviceRemoval {
@@ -46,6 +57,27 @@ export function removeDevice(world: DeviceRemovalWorld, removal: DeviceRemoval):
 /** What other devices are told of a device. */
 export function noticeOf({ deviceId, info, publicKeyHash }: Device) {
   return { deviceId, name: deviceName(info), platform: info.platform, publicKeyHash }
+}
+
+/** In a transaction that has ended a session: its device leaves its call and gets no pushes, unless another one is on it. */
+export function signOut(world: SignedOutWorld, userId: UserId, deviceId: DeviceId | undefined): void {
+  if (deviceId !== undefined && !world.sessions.devicesOf(userId).has(deviceId)) {
+    world.devices.forgetPush(userId, deviceId)
+  }
+  tellSignedOut(world, userId)
+}
+
+/** In a transaction that ends sessions: has them told of once it is durable. */
+export function tellSignedOut(
+  { database, devices, sessions, onSignedOut }: SignedOutWorld,
+  userId: UserId,
+): void {
+  database.afterCommit(() => {
+    const signedIn = sessions.devicesOf(userId)
+    for (const { deviceId } of devices.activeDevicesOf(userId)) {
+      if (!signedIn.has(deviceId)) onSignedOut(userId, deviceId)
+    }
+  })
 }
 
 function endSessions(sessions: DeviceRemovalWorld['sessions'], removal: DeviceRemoval): void {

@@ -4,7 +4,7 @@
  */
 
 import type { Static, TObject } from 'typebox'
-import { type KeysShown, PRESENT_KEYS } from '../../domain/contacts/contact.ts'
+import { type KeysShown, PRESENT_KEYS } from '../../domain/contacts/friend-request.ts'
 import { type Device, deviceName, pushTokensAfter } from '../../domain/devices/device.ts'
 import { readPublicKey } from '../../domain/devices/public-key.ts'
 import type { DeviceId, UserId } from '../../domain/ids.ts'

@@ -4,7 +4,7 @@
  */
 
 import Type from 'typebox'
-import type { HttpRoute } from '../../transport/http.ts'
+import type { HttpRoute } from '../../transport/route.ts'
 import { type Channel, channels, LIVE_IN_QUEUES } from './asyncapi-channels.ts'
 import { exampleOf } from './asyncapi-examples.ts'
 import { summaryOf } from './asyncapi-summaries.ts'

@@ -1,7 +1,7 @@
 /** A JSON document about the server, served with an entity tag; it is the same for as long as the process runs. */
 
 import { createHash } from 'node:crypto'
-import type { HttpRoute } from '../../transport/http.ts'
+import type { HttpRoute } from '../../transport/route.ts'
 
 /** The document is made when it is first asked for, so that it can say what is known only once the server listens. */
 export function documentRoute(path: string, make: () => object): HttpRoute {

@@ -24,8 +24,7 @@ import {
   RequestReply,
   ShareTokenPage,
 } from '../../schema/contact.ts'
-import { DeviceInfoBody, DeviceItem, PutPushRequest } from '../../schema/device.ts'
-import { KeyAlgorithm } from '../../schema/key.ts'
+import { DeviceInfoBody, DeviceItem, KeyAlgorithm, PutPushRequest } from '../../schema/device.ts'
 import { LoginMethodView, MethodKind } from '../../schema/login-method.ts'
 import { VerifyReply } from '../../schema/profile.ts'
 

@@ -7,7 +7,7 @@ import { DEVICES_MAX } from '../../domain/devices/device.ts'
 import { BODY_BYTES_MAX, LOOKUP_TARGETS_MAX } from '../../limits.ts'
 import { PUBLIC_KEY_CHARS_MAX } from '../../log/entry.ts'
 import { timeText } from '../../schema/time.ts'
-import type { HttpRoute } from '../../transport/http.ts'
+import type { HttpRoute } from '../../transport/route.ts'
 
 /** Which outside services are configured. */
 export interface Features {

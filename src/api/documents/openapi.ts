@@ -5,7 +5,7 @@
 
 import { assert } from '../../errors.ts'
 import { Challenge } from '../../schema/account.ts'
-import type { HttpRoute } from '../../transport/http.ts'
+import type { HttpRoute } from '../../transport/route.ts'
 import type { Operation } from '../table/operation.ts'
 import type { OperationForm } from '../table/refusals.ts'
 import { documentRoute } from './document-route.ts'

@@ -3,7 +3,7 @@
 import type { Rates } from '../../domain/rates.ts'
 import { TokenBuckets } from '../../domain/token-bucket.ts'
 import { RATE_KEYS_MAX } from '../../limits.ts'
-import type { AdmissionScope } from '../../transport/http.ts'
+import type { AdmissionScope } from '../../transport/route.ts'
 
 export class Admission {
   readonly #monotonicMs: () => number

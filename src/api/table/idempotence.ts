@@ -6,7 +6,7 @@
 import { SignalError } from '../../errors.ts'
 import type { IdempotentRequest } from '../../store/engine/idempotency-store.ts'
 import type { Change, Store } from '../../store/engine/store.ts'
-import type { HttpRequest } from '../../transport/http.ts'
+import type { HttpRequest } from '../../transport/route.ts'
 import type { Caller } from '../accounts/authentication.ts'
 import type { Operation, Reply } from './operation.ts'
 

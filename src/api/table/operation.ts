@@ -9,7 +9,7 @@ import type { RateName } from '../../domain/rates.ts'
 import type { ErrorCode } from '../../errors.ts'
 import type { IdempotentRequest } from '../../store/engine/idempotency-store.ts'
 import type { Change } from '../../store/engine/store.ts'
-import type { HttpRoute } from '../../transport/http.ts'
+import type { HttpRoute } from '../../transport/route.ts'
 import type { Caller } from '../accounts/authentication.ts'
 
 /**

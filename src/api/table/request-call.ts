@@ -4,7 +4,7 @@
  */
 
 import type { IdempotentRequest } from '../../store/engine/idempotency-store.ts'
-import type { HttpRequest } from '../../transport/http.ts'
+import type { HttpRequest } from '../../transport/route.ts'
 import type { Caller } from '../accounts/authentication.ts'
 import type { Idempotence } from './idempotence.ts'
 import type { Call } from './operation.ts'

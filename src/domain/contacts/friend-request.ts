@@ -1,6 +1,6 @@
 /**
- * The rules of friend requests (contract 3.2 to 3.4): one function for each command, from what there is between two
- * people to what becomes of it.
+ * The rules between two people (contract 3): contacts, blocks, and friend requests (3.2 to 3.4). Each command has one
+ * function, from what there is between the two to what becomes of it.
  *
  * A request has two sides that need not agree. The sender sees it pending until it is accepted, cancelled or 30 days
  * old, also when the receiver has declined it, or never got it because of a block or a quiet period: nothing that the
@@ -16,7 +16,6 @@
 
 import type { ErrorCode } from '../../errors.ts'
 import type { RequestId, UserId } from '../ids.ts'
-import type { Pair } from './contact.ts'
 
 export type RequestState = 'pending' | 'declined' | 'accepted' | 'cancelled' | 'expired'
 
@@ -39,6 +38,31 @@ export interface FriendRequest {
   /** When it was accepted or cancelled or expired. */
   readonly closedAtMs?: number
 }
+
+export interface Link {
+  readonly sinceMs: number
+}
+
+/** The relation between the acting user and another. */
+export interface Pair {
+  readonly areContacts: boolean
+  /** The actor has blocked the other. */
+  readonly hasBlocked: boolean
+  /** The other has blocked the actor, who must not find out. */
+  readonly isBlocked: boolean
+  /** The actor's request that stands: open to its sender. */
+  readonly sent: FriendRequest | undefined
+  /** The other's request that stands; the actor may have declined it, or never got it. */
+  readonly received: FriendRequest | undefined
+  /** Until then what the actor asks does not reach the other; 0 when it does. */
+  readonly quietUntilMs: number
+}
+
+/** The relation to another user, as far as the viewer may know it. */
+export type Relation = 'none' | 'self' | 'contact' | 'outgoing' | 'incoming'
+
+/** Which of another user's devices and keys a reader gets: the present ones, or those at a given time. */
+export type KeysShown = { readonly kind: 'present' } | { readonly kind: 'as-of'; readonly atMs: number }
 
 /** How the sender came to the receiver: their id or a key's hash, a share token, or a search by email or phone. */
 export type RequestRoute = 'id' | 'token' | 'address'
@@ -140,6 +164,40 @@ export function decideCancel(
   return { kind: 'closed', request: closed(request, 'cancelled', nowMs) }
 }
 
+export interface BlockDecision {
+  readonly unlinks: boolean
+  /** The blocker's own request, taken back. */
+  readonly cancels: FriendRequest | undefined
+  /** The other's, declined without a word: to its sender it stands until it expires. */
+  readonly declines: FriendRequest | undefined
+}
+
+/** The effects of a block. The other user sees a removal and a cancelled request, and nothing more. */
+export function decideBlock({ areContacts, sent, received }: Pair, nowMs: number): BlockDecision {
+  const isDeclined = received !== undefined && isOpenToReceiver(received, nowMs)
+  return { unlinks: areContacts, cancels: sent, declines: isDeclined ? received : undefined }
+}
+
+/** The relation as the actor of the pair sees it; `self` is for the caller to say. */
+export function relationOf({ areContacts, sent, received }: Pair, nowMs: number): Relation {
+  if (areContacts) return 'contact'
+  if (sent?.isShown) return 'outgoing'
+  return received !== undefined && isOpenToReceiver(received, nowMs) ? 'incoming' : 'none'
+}
+
+/**
+ * Which keys the sender of an open request by token may read. All senders read the devices of the moment when they
+ * showed the token: the receiver's later devices are no business of a sender who may be declined or blocked, and a
+ * list that stood still for those alone would tell them so. A new request after a block shows the devices of the
+ * block's start.
+ */
+export function keysShownToSender(
+  { createdAtMs, tokenShownAtMs = createdAtMs }: FriendRequest,
+  blockedAtMs: number | undefined,
+): KeysShown {
+  return { kind: 'as-of', atMs: Math.min(tokenShownAtMs, blockedAtMs ?? tokenShownAtMs) }
+}
+
 /** Whether its sender has it pending. */
 export function isOpenToSender({ state, createdAtMs }: FriendRequest, nowMs: number): boolean {
   return (state === 'pending' || state === 'declined') && nowMs < createdAtMs + REQUEST_OPEN_MS
@@ -192,6 +250,7 @@ function refused(code: ErrorCode): Refused {
   return { kind: 'refused', code }
 }
 
+export const PRESENT_KEYS: KeysShown = { kind: 'present' }
 const DAY_MS = 86_400_000
 /** How long an unanswered request stays open. */
 export const REQUEST_OPEN_MS = 30 * DAY_MS
@@ -210,3 +269,5 @@ export const OUTGOING_MAX = 100
 const UNSHOWN_MAX = 100
 /** Open requests that a receiver gets. Further ones are withheld: an error would reveal the absence of a block. */
 export const INCOMING_MAX = 500
+/** People that a user has blocked. */
+export const BLOCKS_MAX = 1_000

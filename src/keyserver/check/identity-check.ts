@@ -19,8 +19,7 @@ import {
 import { LOG_TABLES } from '../log-store.ts'
 import type { EntryBlock, HashRange } from './entry-block.ts'
 import type { Findings } from './fault.ts'
-import type { LeafSet } from './leaf-set.ts'
-import type { NewestKeys } from './newest-keys.ts'
+import type { LeafSet, NewestKeys } from './newest-keys.ts'
 import type { RawLog } from './raw-log.ts'
 
 /** Every identity block must be there, as long as the tree makes it, and none beyond. */

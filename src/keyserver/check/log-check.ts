@@ -27,9 +27,8 @@ import {
   sizeFromBundles,
 } from './head-check.ts'
 import { checkIdentityBlocks, type HashIdentity, IdentityCheck, VrfSample } from './identity-check.ts'
-import { LeafSet } from './leaf-set.ts'
 import { LookupCheck } from './lookup-check.ts'
-import { NewestKeys } from './newest-keys.ts'
+import { LeafSet, NewestKeys } from './newest-keys.ts'
 import type { RawLog } from './raw-log.ts'
 import { TreeCheck } from './tree-check.ts'
 

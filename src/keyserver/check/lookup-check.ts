@@ -29,8 +29,7 @@ import {
 } from '../lookup-index.ts'
 import type { HashRange } from './entry-block.ts'
 import type { Findings } from './fault.ts'
-import type { LeafSet } from './leaf-set.ts'
-import type { NewestKeys } from './newest-keys.ts'
+import type { LeafSet, NewestKeys } from './newest-keys.ts'
 import type { RawLog } from './raw-log.ts'
 
 interface Node {

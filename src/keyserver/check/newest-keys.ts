@@ -111,6 +111,24 @@ export class NewestKeys {
   }
 }
 
+/** A set of leaf indexes of one log, a bit each. */
+export class LeafSet {
+  readonly #bits: Uint8Array
+
+  constructor(treeSize: number) {
+    this.#bits = new Uint8Array(Math.ceil(treeSize / 8))
+  }
+
+  add(index: number): void {
+    const byte = Math.floor(index / 8)
+    this.#bits[byte] = this.#bits[byte]! | (1 << (index % 8))
+  }
+
+  has(index: number): boolean {
+    return ((this.#bits[Math.floor(index / 8)] ?? 0) >> (index % 8)) % 2 === 1
+  }
+}
+
 function word(bytes: Uint8Array, at: number): number {
   return ((bytes[at]! << 24) | (bytes[at + 1]! << 16) | (bytes[at + 2]! << 8) | bytes[at + 3]!) >>> 0
 }

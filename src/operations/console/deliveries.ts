@@ -3,9 +3,9 @@
  * `GET /dev/pushes` (contract 14). Codes also go to the terminal. Development mode on loopback only.
  */
 
-import type { HttpAnswer, HttpRequest, HttpRoute } from '../../transport/http.ts'
+import type { HttpAnswer, HttpRequest, HttpRoute } from '../../transport/route.ts'
 import { type Delivered, type DeliveredLetter, type DeliveredPush, payloadBytes } from './facts.ts'
-import { jsonAnswer } from './json-answer.ts'
+import { jsonAnswer } from './page-route.ts'
 
 export class Deliveries {
   readonly #nowMs: () => number

@@ -5,9 +5,9 @@
  */
 
 import { SignalError } from '../../errors.ts'
-import type { HttpAnswer, HttpRoute } from '../../transport/http.ts'
+import type { HttpAnswer, HttpRoute } from '../../transport/route.ts'
 import type { ConsoleFact } from './events.ts'
-import { jsonAnswer } from './json-answer.ts'
+import { jsonAnswer } from './page-route.ts'
 
 export interface ConsoleFeedOptions {
   readonly nowMs: () => number

@@ -12,7 +12,7 @@
 import { isIP } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { SignalError } from '../../errors.ts'
-import type { HttpRequest, HttpRoute } from '../../transport/http.ts'
+import type { HttpRequest, HttpRoute } from '../../transport/route.ts'
 
 export interface GuardOptions {
   /** The address that clients see. */

@@ -1,6 +1,8 @@
-/** Routes of pages and of what they load: nothing comes from elsewhere, and no script is inline but those that are named. */
+/**
+ * Routes of pages and of what they load, and the JSON that pages ask for. Nothing comes from elsewhere, and no script is inline but those that are named.
+ */
 
-import type { HttpAnswer, HttpRoute } from '../../transport/http.ts'
+import type { HttpAnswer, HttpRoute } from '../../transport/route.ts'
 
 /**
  * Gives what `read` gives, as it is now. `scripts`: inline scripts that a page may run, as the policy names them.
@@ -19,6 +21,11 @@ export function pageRoute(
   ] as const
   const handle = (): HttpAnswer => ({ status: 200, contentType, body: read(), headers })
   return { method: 'GET', path, isUncounted: true, handle }
+}
+
+/** An answer of the development surface: JSON, never cached. `json` is the text of the body. */
+export function jsonAnswer(status: number, json: string): HttpAnswer {
+  return { status, contentType: 'application/json; charset=utf-8', body: json, noStore: true }
 }
 
 /** Pictures may be drawn by a page itself, video comes from its peer connections. */

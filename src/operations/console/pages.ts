@@ -7,7 +7,7 @@
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { HttpRoute } from '../../transport/http.ts'
+import type { HttpRoute } from '../../transport/route.ts'
 import { pageRoute } from './page-route.ts'
 
 const BUILT = join(import.meta.dirname, '..', '..', '..')

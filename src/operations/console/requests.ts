@@ -4,9 +4,10 @@
  */
 
 import { SignalError } from '../../errors.ts'
-import type { HttpRoute, ServedRequest } from '../../transport/http.ts'
+import type { ServedRequest } from '../../transport/http.ts'
+import type { HttpRoute } from '../../transport/route.ts'
 import type { RequestDetail, RequestRow } from './events.ts'
-import { jsonAnswer } from './json-answer.ts'
+import { jsonAnswer } from './page-route.ts'
 
 /** How requests are shown without secrets; what bodies are made of is the API's. */
 export interface RequestReader {

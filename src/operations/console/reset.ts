@@ -1,9 +1,9 @@
 /** "Reset everything" of the console: `POST /dev/reset` makes the server forget all that it holds and begin anew. */
 
 import { SignalError } from '../../errors.ts'
-import type { HttpRoute } from '../../transport/http.ts'
+import type { HttpRoute } from '../../transport/route.ts'
 import type { ResetRequest } from './events.ts'
-import { jsonAnswer } from './json-answer.ts'
+import { jsonAnswer } from './page-route.ts'
 
 export interface Reset {
   /** Why this server can't forget its log, a sentence; undefined where it can. */

@@ -5,31 +5,29 @@
  */
 
 import { takesCallsFromStrangers, type User } from '../../domain/accounts/account.ts'
-import {
-  BLOCKS_MAX,
-  decideBlock,
-  type KeysShown,
-  keysShownToSender,
-  type Link,
-  type Pair,
-  PRESENT_KEYS,
-  type Relation,
-  relationOf,
-} from '../../domain/contacts/contact.ts'
 import type { RequestGoneErrand } from '../../domain/contacts/errand.ts'
 import {
+  BLOCKS_MAX,
   type ClosingDecision,
   closed,
   decideAccept,
+  decideBlock,
   decideCancel,
   decideDecline,
   decideRequest,
   declined,
   type FriendRequest,
   isOpenToReceiver,
+  type KeysShown,
+  keysShownToSender,
+  type Link,
+  type Pair,
+  PRESENT_KEYS,
   QUIET_MS,
+  type Relation,
   type RequestDecision,
   type RequestRoute,
+  relationOf,
 } from '../../domain/contacts/friend-request.ts'
 import type { RequestId, UserId } from '../../domain/ids.ts'
 import type { Badge, NoticeBody } from '../../domain/messages/notice.ts'

@@ -1,7 +1,6 @@
 /** Contacts, blocks, requests, share tokens, and the lists in which they stand. */
 
-import type { Link } from '../../domain/contacts/contact.ts'
-import type { FriendRequest } from '../../domain/contacts/friend-request.ts'
+import type { FriendRequest, Link } from '../../domain/contacts/friend-request.ts'
 import { LINK_SHAPES } from '../contacts/contact-store.ts'
 import { listsOf } from '../contacts/friend-request-table.ts'
 import type { ShareToken } from '../contacts/share-token-store.ts'

@@ -6,7 +6,7 @@ import t from 'tap'
 import { type LandingSettings, landingRoutes } from '../../../src/api/contacts/landing.ts'
 import { qrImage } from '../../../src/api/contacts/share-tokens.ts'
 import type { Call } from '../../../src/api/table/operation.ts'
-import type { HttpAnswer, HttpRequest } from '../../../src/transport/http.ts'
+import type { HttpAnswer, HttpRequest } from '../../../src/transport/route.ts'
 import type { TestAnswer, TestUser } from '../../support/application.ts'
 import {
   askById,

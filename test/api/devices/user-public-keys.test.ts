@@ -1,7 +1,7 @@
 /** Whose keys a user reads (contract 2.5, `GET user/publicKeys`). */
 
 import t, { type Test } from 'tap'
-import { PRESENT_KEYS } from '../../../src/domain/contacts/contact.ts'
+import { PRESENT_KEYS } from '../../../src/domain/contacts/friend-request.ts'
 import type { UserId } from '../../../src/domain/ids.ts'
 import { newUser, type TestUser } from '../../support/application.ts'
 import { newKey, openHouse, registerDevice, twoDevices } from '../../support/device-house.ts'

@@ -1,11 +1,11 @@
 /** The rules of friend requests: the contract's cases, every state under every command, and what can't be observed. */
 
 import t from 'tap'
-import { decideBlock, type Pair, relationOf } from '../../../src/domain/contacts/contact.ts'
 import {
   CONTACTS_MAX,
   closed,
   decideAccept,
+  decideBlock,
   decideCancel,
   decideDecline,
   decideRequest,
@@ -16,10 +16,12 @@ import {
   isOpenToReceiver,
   isOpenToSender,
   OUTGOING_MAX,
+  type Pair,
   REQUEST_OPEN_MS,
   type RequestCounts,
   type RequestDecision,
   type RequestRoute,
+  relationOf,
 } from '../../../src/domain/contacts/friend-request.ts'
 import type { RequestId, UserId } from '../../../src/domain/ids.ts'
 

@@ -3,7 +3,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import t from 'tap'
-import { tryPort } from '../../src/transport/port-trial.ts'
+import { tryPort } from '../../src/server/listening.ts'
 
 t.test('a port that can be had is none to speak of; one that can not has its reason', async t => {
   const other = createServer().listen(0, '127.0.0.1')

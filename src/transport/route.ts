@@ -1,0 +1,65 @@
+/** Routes, what they are asked and answer, and public files: plain data, without the library that carries it. */
+
+export interface HttpRequest {
+  readonly method: string
+  /** As it was asked for, without the query. */
+  readonly path: string
+  /** The values of the route's `{name}` segments, in their order, percent-decoded. */
+  readonly params: readonly string[]
+  /** The text after the question mark, as sent; empty for none. */
+  readonly query: string
+  readonly requestId: string
+  readonly contentType: string
+  /** A header that the route names in `headers`, by its lower-case name; empty when it was not sent. */
+  readonly header: (name: string) => string
+  /** The client's network, seen through trusted proxies (see `networkOf`). Valid until: the answer. */
+  readonly network: string
+  /** Empty for none. Valid until: the handler returns, when its memory goes back. */
+  readonly body: Uint8Array
+}
+
+export interface HttpAnswer {
+  readonly status: number
+  readonly contentType: string
+  readonly body: string | Uint8Array
+  /** Adds `Cache-Control: no-store`. */
+  readonly noStore?: boolean
+  readonly headers?: readonly (readonly [string, string])[] | undefined
+}
+
+export interface HttpRoute {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
+  /** The canonical path, such as `/app/api/devices/{deviceId}`; also the route's name in metrics. */
+  readonly path: string
+  /** Other spellings of the path, with the same `{name}` segments in the same order. */
+  readonly aliases?: readonly string[]
+  /** Spellings that will go: answers say so, and name the canonical path (RFC 9745). `since` is in Unix seconds. */
+  readonly deprecatedAliases?: readonly { readonly path: string; readonly since: number }[]
+  /** Lower-case names of the headers that the handler reads. */
+  readonly headers?: readonly string[]
+  /** `BODY_BYTES_MAX` where it is left out. */
+  readonly bodyBytesMax?: number
+  /** Whether clients that are too old are turned away. */
+  readonly isVersionChecked?: boolean
+  /** Whether a request counts against the address as a look-up in the log, too. */
+  readonly isLookup?: boolean
+  /** Whether a request counts against nothing. */
+  readonly isUncounted?: boolean
+  /** Throws or rejects with a `SignalError` for what the peer may hear of. */
+  readonly handle: (request: HttpRequest) => HttpAnswer | Promise<HttpAnswer>
+}
+
+/** The rate that a request counts against before its body is read. */
+export type AdmissionScope = 'log-files' | 'lookup' | 'request'
+
+/** A file of the log, as it is served. */
+export interface PublicFile {
+  /** Send at once: the bytes may belong to the store, until its next read. */
+  readonly bytes: string | Uint8Array
+  readonly contentType: string
+  readonly cacheControl: string
+  /** A strong entity tag with its quotes. */
+  readonly etag: string
+  /** The gzip form, for files that shrink. */
+  readonly gzip?: () => Uint8Array | Promise<Uint8Array>
+}
