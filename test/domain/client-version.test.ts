@@ -5,7 +5,7 @@ import { clientRequirement } from '../../src/domain/client-version.ts'
 
 const requirement = clientRequirement(['ios/1.4.0', 'android/2.0.10'])
 
-t.test('a version below the minimum of its platform is told the minimum', async t => {
+t.test('a version below its platform’s minimum hears the minimum', async t => {
   for (const old of ['ios/1.3.99', 'ios/1.3', 'ios/1', 'ios/0.9.9 (7)', 'iOS/1.3.9', 'ios/1.3.10']) {
     t.equal(requirement(old), 'ios/1.4.0', old)
   }

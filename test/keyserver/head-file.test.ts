@@ -36,7 +36,7 @@ t.test('heads that wait for a write share the next one, which writes the last of
   const path = pathIn(t)
   const file = HeadFile.open(path, SIGNER)
   const first = file.record(headOf(1))
-  // The first write begins before the others come.
+  // The first write begins before the rest come.
   await Promise.resolve()
   const others = [2, 3, 4].map(treeSize => file.record(headOf(treeSize)))
   t.equal(new Set([first, ...others]).size, 2, 'two writes in all')
@@ -98,7 +98,7 @@ t.test('a write that fails is refused, leaves the old note, and the next one may
   t.equal(readFileSync(path, 'utf8'), headOf(2).checkpoint)
 })
 
-t.test('a write that is told to have failed may have taken effect, or be found to have', async t => {
+t.test('a write reported as failed may have taken effect, or be found to have', async t => {
   for (const isThere of [true, false]) {
     const path = pathIn(t)
     let mayFail = false

@@ -1,4 +1,6 @@
-/** Who is behind each leaf, on a real table: across blocks of 170, while batches are being written, reopened. */
+/**
+ * The user and device of each leaf, on a real table: across blocks of 170, while batches are being written, reopened.
+ */
 
 import t, { type Test } from 'tap'
 import type { PendingWrites } from '../../src/keyserver/identity-table.ts'

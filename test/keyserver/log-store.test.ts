@@ -154,7 +154,7 @@ interface Row {
   readonly key: Uint8Array
 }
 
-/** What to put in a row's place; undefined takes it away. */
+/** A row's replacement; undefined removes it. */
 type Spoil = (bytes: Buffer) => Uint8Array | undefined
 
 // The right edge of a log of 300: 44 leaf hashes, one hash of 256 leaves, 44 entries of 136 bytes.

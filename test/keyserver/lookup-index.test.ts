@@ -101,7 +101,7 @@ function randomHash(random: SeededRandom): Uint8Array {
   return hash
 }
 
-/** Of ten hashes about two are logged again and one shares its first bytes with another, which makes deep nodes. */
+/** Among ten hashes about two are logged again and one shares its first bytes with another, which makes deep nodes. */
 function nextHash(random: SeededRandom, log: Log): Uint8Array {
   if (log.size > 0 && random.chance(0.2)) return log.at(random.below(log.size))
   const hash = randomHash(random)
@@ -122,7 +122,7 @@ function hashesOfFirstPartition(random: SeededRandom, count: number): Uint8Array
 const SIZE_OF_TURN = 256
 const EACH_TURN = { nodeRowsMax: 300, entriesPerStep: 1 }
 
-/** What is wrong with the table's nodes, told by their bytes alone. */
+/** The faults of the table's nodes, found by their bytes alone. */
 function faultsOfTable({ table }: Store, log: Log, { nodeRowsMax }: Options): string[] {
   const faults: string[] = []
   const kinds = new Map<number, number>()
@@ -218,7 +218,7 @@ async function runRandomly(store: Store, random: SeededRandom) {
     durableSize = sizeAfter
   }
 
-  /** What had not reached its transaction is lost, from the log too; what had becomes durable. */
+  /** Unwritten changes are lost, from the log too; written ones become durable. */
   async function crash(): Promise<void> {
     while (underWay[0]?.durable !== undefined) await finishCommit()
     underWay.length = 0

@@ -1,4 +1,4 @@
-/** What the outside may see of a log while batches go on being written underneath. */
+/** A log's outside view while batches go on being written underneath. */
 
 import t, { type Test } from 'tap'
 import { LogStore } from '../../src/keyserver/log-store.ts'
@@ -94,7 +94,7 @@ t.test('a hash that was never logged has no key', async t => {
   t.equal(published.newestKey(deviceOf(300).vrfHash, 300), undefined)
 })
 
-t.test("a history has every key of the device and nobody else's, oldest first", async t => {
+t.test('a history has every key of the device and no other’s, oldest first', async t => {
   const { store, writer, published } = await openLog(t, 200)
   for (let key = 1_000; key < 1_009; key++) {
     await writer.append([replacement(9, key), replacement(key % 8, key + 500), ...freshKeys(key * 10, 60)])

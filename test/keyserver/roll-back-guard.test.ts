@@ -1,4 +1,4 @@
-/** The roll-back guard over real stores: which copies of a log may go on, and what is said to the others. */
+/** The roll-back guard over real stores: the copies of a log that may go on, and the refusals of the rest. */
 
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -15,8 +15,8 @@ import { fillStore, LEFT_EMPTY } from '../support/filled-store.ts'
 import { PROJECT_ROOT } from '../support/vectors.ts'
 
 /**
- * Whose rows nothing else in the store refers to: what is gone from them, or too much, nobody can tell. Nor can anybody say
- * of a live call too many whom it is with: it is sealed.
+ * Tables that no other row refers to: missing or surplus rows can't be noticed. The participants of a surplus live
+ * call can't be known either: it is sealed.
  */
 const UNRELATED: ReadonlySet<string> = new Set([
   ...['outbox', 'errands', 'idempotency', 'identity-tokens', 'known-sign-ins', 'calls-ended'],
@@ -32,7 +32,7 @@ t.teardown(() => database.close())
 /** Binary tables only; the two under texts are never filled here. */
 const tableOf = (name: string) => (TABLE_CHECKS[name]!.key === 'text' ? undefined : database.bytesTable(name))
 
-/** What is found once `change` was made, which is undone after it. */
+/** The faults found after `change`, which is then undone. */
 async function faultsAfter(
   name: string,
   key: Uint8Array,
@@ -104,7 +104,7 @@ for (const name of Object.keys(TABLE_CHECKS)) {
   if (UNRELATED.has(name)) continue
 
   t.test(`a row that is gone from ${name} is missed`, async t => {
-    // Of an ending that its row left behind, and of an inbox with nothing in it, nothing is missed: there are others.
+    // An ending without a row, and an empty inbox, lose nothing.
     const missed = new Map<string, number>()
     for (const { key } of rows) {
       const group = groupOf(name, key)

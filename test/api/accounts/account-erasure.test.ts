@@ -42,7 +42,7 @@ t.test('it ends every session at once and says when the account is gone', async 
   t.same(await house.letters(), ['mail ann@example.org erasure-planned'])
 })
 
-t.test('the other devices are told, as the last thing that is pushed to them', async t => {
+t.test('the other devices hear of it, in their last push', async t => {
   const house = await openAccountHouse(t)
   const { world } = house
   const { userId } = await newUser(world, 'Ann', 'ann@example.org')

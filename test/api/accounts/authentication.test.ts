@@ -21,7 +21,7 @@ function read(world: TestWorld, { sessionId }: { sessionId: Uint8Array }): Sessi
   return world.sessions.read(sessionId)!
 }
 
-/** What a header leads to: the caller's id, or the code of the refusal. */
+/** A header's result: the caller's id, or the code of the refusal. */
 function outcome(world: TestWorld, header: string): string {
   try {
     return String(world.authentication.callerOf(header).userId)
@@ -38,7 +38,7 @@ t.test('a genuine token leads to its session', async t => {
   t.equal(caller.deviceId, undefined)
 })
 
-t.test('the scheme is read as RFC 9110 has it, and nothing else is a bearer token', async t => {
+t.test('the scheme is read by RFC 9110, and nothing else is a bearer token', async t => {
   const { world, user } = await open(t)
   const { token } = user
   const good = String(user.userId)
@@ -89,7 +89,7 @@ t.test('a refresh token is no access token, and one of another server none eithe
   t.equal(outcome(world, `Bearer ${foreign}`), 'TOKEN_INVALID')
 })
 
-t.test('a token is over on the second, also one that was accepted before', async t => {
+t.test('a token ends on the second, even one that was accepted before', async t => {
   const { world, user } = await open(t)
   t.equal(outcome(world, `Bearer ${user.token}`), String(user.userId))
   await world.advance(HOUR_MS - 1)
@@ -145,7 +145,7 @@ t.test('a token of a generation that is not there yet is refused: the store was 
   t.equal(outcome(world, `Bearer ${ahead.accessToken}`), 'TOKEN_INVALID')
 })
 
-t.test('the first use of the current pair is noted, that of the one before is not', async t => {
+t.test('the first use of the current pair is noted, the previous pair’s is not', async t => {
   const { world, user } = await open(t)
   await rotate(world, user)
   world.authentication.callerOf(`Bearer ${user.token}`)

@@ -43,7 +43,7 @@ t.test('the list has every method, the primary marked', async t => {
   ])
 })
 
-t.test('an address is added when its code is confirmed, and told to the others', async t => {
+t.test('an address is added when its code is confirmed, and announced to the other methods', async t => {
   const house = await openAccountHouse(t)
   const ann = await newUser(house.world, 'Ann', 'ann@example.org')
   const added = await house.send(`POST ${PATH}`, {
@@ -82,7 +82,7 @@ t.test('an identity is not added by a session that ends while its provider is as
   t.same(shownMethods(house, ann), ['ann@example.org'])
 })
 
-t.test('an address of somebody else is answered like one of nobody, byte for byte', async t => {
+t.test('another user’s address is answered like an unused one, byte for byte', async t => {
   const house = await openAccountHouse(t)
   const [ann] = [await newUser(house.world, 'Ann'), await newUser(house.world, 'Bob', 'bob@example.org')]
   const ask = async (value: string) => {
@@ -99,7 +99,7 @@ t.test('an address of somebody else is answered like one of nobody, byte for byt
   t.same([taken.sent, free.sent], [['mail bob@example.org address-tried'], ['mail bab@example.org otp']])
 })
 
-t.test('one of their own is told so', async t => {
+t.test('a user’s own address is reported to them', async t => {
   const house = await openAccountHouse(t)
   const ann = await newUser(house.world, 'Ann', 'ann@example.org')
   const body = { kind: 'email', value: 'Ann@Example.org' }
@@ -142,7 +142,7 @@ t.test('an identity without a token, with a used one, with a bad nonce is not ad
   t.same(shownMethods(house, ann), ['ann@example.org'])
 })
 
-t.test('a token that added an identity signs in nobody', async t => {
+t.test('a token that added an identity signs in no user', async t => {
   const house = await openAccountHouse(t)
   const ann = await newUser(house.world, 'Ann')
   const idToken = await house.googleToken('ann')
@@ -223,7 +223,7 @@ t.test('the primary is another one when that is asked for, and every method hear
   ])
 })
 
-t.test('a removed method signs in no more, and is told with the others', async t => {
+t.test('a removed method signs in no more, and hears of it with the rest', async t => {
   const house = await openAccountHouse(t)
   const ann = await newUser(house.world, 'Ann', 'ann@example.org')
   await house.world.advance(1000)
@@ -241,7 +241,7 @@ t.test('a removed method signs in no more, and is told with the others', async t
   t.match((await house.codeLogin('ann@example.org')).body, { isNewUser: true })
 })
 
-t.test('a method of somebody else is there for nobody but them', async t => {
+t.test('a method is visible to its owner only', async t => {
   const house = await openAccountHouse(t)
   const [ann, eve] = [await newUser(house.world, 'Ann'), await newUser(house.world, 'Eve')]
   await addEmail(house, eve, 'eve@example.org')
@@ -379,7 +379,7 @@ t.test('a code that went to an address which was removed meanwhile proves nothin
   })
 })
 
-t.test('who has no address to prove themselves by is told to sign in anew', async t => {
+t.test('a user without an address for a proof is asked to sign in anew', async t => {
   const house = await openAccountHouse(t, { stepUpSeconds: 600 })
   const { body } = await house.googleLogin('ann')
   await house.world.advance(601_000)

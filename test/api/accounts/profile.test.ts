@@ -64,7 +64,7 @@ t.test('a new address is in force when its code is confirmed, and not before', a
   t.match((await codeLogin('ann@example.org')).body, { isNewUser: true }, 'the old one opens nothing of hers')
 })
 
-t.test('a new address is told to the old one and to the other devices', async t => {
+t.test('a new address is announced to the old one and to the other devices', async t => {
   const { world, send, otpFor, letters } = await openAccountHouse(t)
   const ann = await newUser(world, 'Ann', 'ann@example.org')
   const { token } = await withDevices(world, ann)
@@ -176,7 +176,7 @@ t.test(
   },
 )
 
-t.test('tries at a challenge that nobody can confirm look like tries at any other', async t => {
+t.test('tries at a challenge that can’t be confirmed look like tries at any other', async t => {
   const { world, send, otpFor } = await openAccountHouse(t)
   await newUser(world, 'Bob', 'bob@example.org')
   const ann = await newUser(world, 'Ann')

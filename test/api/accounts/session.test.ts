@@ -52,7 +52,7 @@ t.test('a refresh gives a new pair, and the form of it', async t => {
   t.equal(await access(house, first), 200, 'requests under way are served still')
 })
 
-t.test('a lost reply is had again: the same pair, as long as nobody has used it', async t => {
+t.test('a lost reply is had again: the same pair, as long as it is unused', async t => {
   const house = await openAccountHouse(t)
   const first = await signIn(house)
   const lost = await refresh(house, first)
@@ -122,7 +122,7 @@ t.test('a token two refreshes old ends the session at once', async t => {
   t.equal(await access(house, third.pair), 'SESSION_REVOKED')
 })
 
-t.test('a theft ends one session, not the others of the user', async t => {
+t.test('a theft ends one session, not the user’s other ones', async t => {
   const house = await openAccountHouse(t)
   const first = await signIn(house)
   const other = await newSession(house.world, first.userId)
@@ -302,7 +302,7 @@ t.test('a session that logs out late leaves a device to who has signed in on it 
   t.equal((await house.send(USER, { token: present.token })).status, 200)
 })
 
-t.test('logout everywhere ends every session of the user and of nobody else', async t => {
+t.test('logout everywhere ends every session of the user and of no other', async t => {
   const house = await openAccountHouse(t)
   const { world } = house
   const [ann, bob] = [await newUser(world), await newUser(world, 'Bob')]

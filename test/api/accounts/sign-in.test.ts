@@ -1,4 +1,4 @@
-/** Signing in by a code through the operations: what is answered, what nobody learns, what does not get in. */
+/** Signing in by a code through the operations: answers, secrecy about accounts, and refusals. */
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -145,7 +145,7 @@ t.test('of one right code sent twenty times at once one makes an account', async
   t.equal(answers.filter(({ status }) => status === 410).length, 19)
 })
 
-t.test('a code is over after five minutes, and another one can be had', async t => {
+t.test('a code ends after five minutes, and another one can be had', async t => {
   const house = await openAccountHouse(t)
   const { send, world, otpFor } = house
   const { challengeId, otp } = await begin(house, 'ann@example.org')
@@ -239,7 +239,7 @@ t.test('null members are as good as none', async t => {
   t.equal((await send(LOGIN, { body })).status, 200)
 })
 
-t.test('that somebody is verified is a claim that a token must prove', async t => {
+t.test('verification is a claim that a token must prove', async t => {
   const house = await openAccountHouse(t)
   const ann = await newUser(house.world, 'Ann', 'ann@example.org')
   const body = { verified: true, email: ann.email }

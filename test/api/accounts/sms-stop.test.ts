@@ -1,4 +1,4 @@
-/** What an app hears while short messages to its user's number are stopped, and that it says nothing about accounts. */
+/** The app's view of stopped short messages: it reveals nothing about accounts. */
 
 import t from 'tap'
 import { openWhole } from '../../support/whole-application.ts'
@@ -23,7 +23,7 @@ t.test('a stop is answered alike with an account and without, and the account ge
     return message?.channel === 'sms' && message.letter.kind === 'otp' ? message.letter.otp : ''
   }
   await send(VERIFY, { body: { challengeId: first.body.challengeId, otp: await otpOf() } })
-  // Another number of the range, whose code nobody confirms.
+  // Unconfirmed codes to other numbers of the range.
   for (let at = 0; at < 10; at++) await send(LOGIN, { body: { phone: `+8491234${1000 + at}` } })
   await world.takeSent()
 

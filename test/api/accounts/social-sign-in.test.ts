@@ -12,7 +12,7 @@ function sessionCount({ world }: AccountHouse): number {
   return [...world.database.bytesTable('sessions').getKeys()].length
 }
 
-t.test('that somebody is verified is not taken from a request without a token', async t => {
+t.test('a request without a token proves no verification', async t => {
   const house = await openAccountHouse(t)
   await newUser(house.world, 'Ann', 'ann@example.org')
   const bodies = [
@@ -157,7 +157,7 @@ t.test('an address that the provider has not verified leads to an account of its
   t.match(house.world.accounts.ownerOf('email:ann@example.org'), { userId: ann.userId })
 })
 
-t.test('an address that a provider names finds nobody', async t => {
+t.test('searches ignore an address that a provider names', async t => {
   const house = await openAccountHouse(t)
   await house.googleLogin('ann', { email: 'ann@example.org', email_verified: true })
   t.equal(house.world.accounts.ownerOf('email:ann@example.org'), undefined)
@@ -178,7 +178,7 @@ t.test('the code that its owner confirms links both and signs in', async t => {
   t.match(next.body, { isNewUser: false, user: { userId: String(ann.userId) } })
 })
 
-t.test('without the code nothing is linked, whoever sends one', async t => {
+t.test('without the code nothing is linked, for any sender', async t => {
   const house = await openAccountHouse(t)
   const ann = await newUser(house.world, 'Ann', 'ann@example.org')
   const mallory = await newUser(house.world, 'Mallory')
@@ -197,7 +197,7 @@ t.test('without the code nothing is linked, whoever sends one', async t => {
   t.equal(house.world.accounts.methodsOf(mallory.userId).length, 1)
 })
 
-t.test('a login code of the owner does not confirm a link that somebody else asked for', async t => {
+t.test('a login code of the owner does not confirm another user’s link', async t => {
   const house = await openAccountHouse(t)
   const ann = await newUser(house.world, 'Ann', 'ann@example.org')
   const refused = await house.googleLogin('mallory', { email: 'ann@example.org', email_verified: true })
@@ -212,7 +212,7 @@ t.test('a login code of the owner does not confirm a link that somebody else ask
   t.equal(house.world.accounts.methodsOf(ann.userId).length, 1)
 })
 
-t.test("a link that is confirmed when the address is not its owner's any more signs in nobody", async t => {
+t.test('a link confirmed after its address changed owners signs in no user', async t => {
   const house = await openAccountHouse(t)
   const ann = await newUser(house.world, 'Ann', 'ann@example.org')
   const refused = await house.googleLogin('ann-at-google', { email: 'ann@example.org', email_verified: true })
@@ -224,7 +224,7 @@ t.test("a link that is confirmed when the address is not its owner's any more si
   t.match(late, { status: 410, body: { code: 'CHALLENGE_GONE' } })
 })
 
-t.test("an account that waits with somebody's unverified address does not get its owner", async t => {
+t.test('an account that waits with an unverified address does not get the address’s owner', async t => {
   const house = await openAccountHouse(t)
   const mallory = await house.googleLogin('mallory', { email: 'ann@example.org', email_verified: false })
   const ann = await house.codeLogin('ann@example.org')
@@ -250,7 +250,7 @@ t.test('a social login keeps an account that was to be erased', async t => {
   t.equal(userCount(house), 1)
 })
 
-/** What an app sends after Apple has signed somebody in. */
+/** An app's request after signing in with Apple. */
 async function appleBody(
   house: AccountHouse,
   subject: string,
@@ -365,7 +365,7 @@ t.test('two sends of one attempt at once ask Apple once and get one session', as
   t.equal(sessionCount(house), 1)
 })
 
-t.test('a used token with another attempt, or none, signs in nobody', async t => {
+t.test('a used token with another attempt, or none, signs in no user', async t => {
   const house = await openAccountHouse(t)
   const { identityToken } = await appleBody(house, 'ann')
   const send = (headers: Record<string, string>) =>
@@ -395,7 +395,7 @@ t.test('another token with the key of an earlier attempt gets nothing of that on
   t.not(bob.body.user.userId, ann.body.user.userId)
 })
 
-t.test('an attempt that was told of an account is told the same again', async t => {
+t.test('an attempt that was answered with an account is answered the same again', async t => {
   const house = await openAccountHouse(t)
   await newUser(house.world, 'Ann', 'ann@example.org')
   const body = await appleBody(house, 'ann', { email: 'ann@example.org', email_verified: 'true' })
@@ -452,7 +452,7 @@ t.test('the same subject at two providers is two people', async t => {
   t.not(apple.body.user.userId, google.body.user.userId)
 })
 
-t.test('one address tries thirty times in ten minutes, and others are not held up by it', async t => {
+t.test('one address tries thirty times in ten minutes, and does not hold up the rest', async t => {
   const house = await openAccountHouse(t, { rates: true })
   const body = { identityToken: 'garbage', authorizationCode: 'garbage' }
   const statuses: number[] = []

@@ -59,7 +59,7 @@ async function ask({ send }: WholeApplication, sender: Person, receiver: Person)
   await send('POST /app/api/friend-request/by-token', { token: sender.token, body })
 }
 
-/** What the answer would be if nothing were kept. */
+/** The answer without a cache. */
 function viewOf({ application }: WholeApplication, { userId }: Person, deviceId: DeviceId | undefined) {
   return formatJson(userView(application.stores, userId, deviceId), 'string')
 }
@@ -76,7 +76,7 @@ async function stale(whole: WholeApplication, people: readonly Person[]): Promis
   return found
 }
 
-/** Changes by every path, each of which may be refused. */
+/** Changes by every path; each may be refused. */
 const CHANGES: Readonly<
   Record<string, (whole: WholeApplication, one: Person, other: Person) => Promise<unknown>>
 > = {
@@ -135,7 +135,7 @@ t.test('after any change the next answers are what the store has, for all and on
     const name = pick(Object.keys(CHANGES))
     played.push(name)
     const change = CHANGES[name]!(whole, one, other)
-    // Somebody asks all the while, so that there is always an answer to keep.
+    // A reader asks all the while, so that there is always an answer to keep.
     let isOver = false
     const over = change.finally(() => {
       isOver = true

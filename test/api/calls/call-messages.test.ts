@@ -1,6 +1,6 @@
 /**
- * How many messages a call leaves in inboxes, each of which is a row to seal, to commit and to settle: counted in the
- * application as it is put together, with a device for each callee.
+ * A call's number of messages in inboxes, each a row to seal, to commit and to settle: counted in the whole
+ * application, with a device for each callee.
  */
 
 import t, { type Test } from 'tap'
@@ -56,7 +56,7 @@ function start({ ann, callees, post }: Town): Promise<string> {
   return post(ann, 'start', { ...callTo(callees), isVideo: false })
 }
 
-/** Has the callees remember as many calls as they can, of which the oldest is one that they missed. */
+/** Fills the callees' call histories; each one's oldest call is a missed one. */
 async function fillHistories({ application, world, callees }: Town): Promise<void> {
   const { history } = application.stores
   const nowMs = world.nowMs()

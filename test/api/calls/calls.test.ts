@@ -180,7 +180,7 @@ t.test('from the invitation to the end', async t => {
   t.match(await post(rooms, 'end', ann.phone, { callId: id }), { status: 200, body: { status: 'ended' } })
 })
 
-t.test('keys: the host gives a new one, anybody the present one again', async t => {
+t.test('keys: the host gives a new one, any participant the present one again', async t => {
   const rooms = openRooms(t)
   const [ann, bob, eve] = (await rooms.people(['Ann', 'Bob', 'Eve'])) as People
   const id = await started(rooms, ann.phone, [bob, eve])
@@ -233,7 +233,7 @@ t.test('a device that lost its key asks for it and comes back', async t => {
   t.same(shortOf(await post(rooms, `${id}/request-rejoin`, bob.phone)), [409, 'NO_ACTIVE_PARTICIPANT'])
 })
 
-t.test('the host removes people; others do not, and who is removed may do nothing more', async t => {
+t.test('only the host removes people, and a removed user may do nothing more', async t => {
   const rooms = openRooms(t)
   const [ann, bob, eve] = (await rooms.people(['Ann', 'Bob', 'Eve'])) as People
   const id = await started(rooms, ann.phone, [bob, eve])
@@ -273,7 +273,7 @@ t.test('a call that one has no part in is not there, whatever one tries', async 
   }
 })
 
-t.test('a call that is over is over for those who had a part in it', async t => {
+t.test('an ended call has ended for all its participants', async t => {
   const rooms = openRooms(t)
   const [ann, bob, eve] = (await rooms.people(['Ann', 'Bob', 'Eve'])) as People
   const id = await started(rooms, ann.phone, [bob])

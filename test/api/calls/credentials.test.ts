@@ -40,7 +40,7 @@ t.test('they are found at the root and under both forms of the API', async t => 
   t.equal(new Set(bodies).size, 1)
 })
 
-t.test('nobody gets any without a session', async t => {
+t.test('credentials need a session', async t => {
   const { send } = await open(t, RELAY)
   t.match(await send('GET /credentials'), { status: 401, body: { code: 'TOKEN_MISSING' } })
   t.match(await send('GET /credentials', { token: 'forged' }), {

@@ -1,4 +1,4 @@
-/** What becomes of somebody's calls when their sessions end, in the application as it is put together. */
+/** A user's calls when their sessions end, in the whole application. */
 
 import t, { type Test } from 'tap'
 import type { CallId } from '../../../src/domain/ids.ts'

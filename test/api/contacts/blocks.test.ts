@@ -116,7 +116,7 @@ t.test(
   },
 )
 
-t.test('nobody blocks themselves or nobody', async t => {
+t.test('users can’t block themselves or an unknown user', async t => {
   const house = openContacts(t)
   const [ann] = (await people(house, 'Ann')) as [TestUser]
   t.match(await block(house, ann, ann), { status: 422, body: { code: 'SELF_REQUEST' } })
@@ -262,7 +262,7 @@ async function perform(stage: Stage, command: string, actor: number, other: numb
   }
 }
 
-/** What there is between the two when it comes to the block: the stories begin with each of these in turn. */
+/** The relation between the two before the block: the stories begin with each of these in turn. */
 const OPENINGS: readonly (readonly (readonly [command: string, actor: number, other: number])[])[] = [
   [
     ['byId', ANN, BOB],
@@ -278,7 +278,7 @@ const OPENINGS: readonly (readonly (readonly [command: string, actor: number, ot
   [],
 ]
 
-/** What Bob does who wants no more of Ann, and does not block her. */
+/** Bob's acts to be rid of Ann without blocking her. */
 async function part(stage: Stage): Promise<void> {
   await perform(stage, 'remove', BOB, ANN)
   await perform(stage, 'decline', BOB, ANN)
@@ -302,7 +302,7 @@ async function play(t: Test, seed: number, opening: number, isBlocked: boolean):
     for (let steps = below(12); steps > 0; steps--) await step(COMMANDS, below(3))
   }
   for (const [command, actor, other] of OPENINGS[opening]!) await perform(stage, command, actor, other)
-  // What a search finds is asked a moment later.
+  // A search sends its request a moment later.
   await stage.pass(1_000)
   await stage.lookAround()
   await (isBlocked ? perform(stage, 'block', BOB, ANN) : part(stage))

@@ -48,7 +48,7 @@ t.test('a contact is shown as they are now, however often they were looked at be
   t.same([await shown(), await shown()], [['Robert 0'], ['Robert 0']])
 })
 
-t.test('a removed contact is none for either side, and both are told without a push', async t => {
+t.test('a removed contact is gone for both sides, and both hear of it without a push', async t => {
   const house = openContacts(t)
   const [ann, bob] = (await people(house, 'Ann', 'Bob')) as [TestUser, TestUser]
   await newDevice(house.world, ann.userId)

@@ -80,7 +80,7 @@ t.test('the same request again is the same record, without another push', async 
   t.same(house.told, [])
 })
 
-t.test('crossing requests make contacts, whoever of the two is first', async t => {
+t.test('crossing requests make contacts, whichever comes first', async t => {
   const house = openContacts(t)
   const [ann, bob] = (await people(house, 'Ann', 'Bob')) as [TestUser, TestUser]
   const device = await newDevice(house.world, ann.userId)
@@ -201,7 +201,7 @@ t.test('cancelling takes the request out of the list and the badge of its receiv
   t.same(await requestsOf(house, bob, 'incoming'), [])
 })
 
-t.test('a request that is over before the sweep is not told as one that was made', async t => {
+t.test('a request that has expired before the sweep is not announced as made', async t => {
   const house = openContacts(t)
   const [ann, bob] = (await people(house, 'Ann', 'Bob')) as [TestUser, TestUser]
   const { requestId } = (await askById(house, ann, bob)).body
@@ -210,7 +210,7 @@ t.test('a request that is over before the sweep is not told as one that was made
   t.same(house.kindsTold(bob), ['contact_added', 'badge'])
 })
 
-t.test('the sender of a declined request keeps seeing it, and reaches nobody for seven days', async t => {
+t.test('the sender of a declined request keeps seeing it, and reaches no one for seven days', async t => {
   const house = openContacts(t)
   const [ann, bob] = (await people(house, 'Ann', 'Bob')) as [TestUser, TestUser]
   const { requestId } = (await askById(house, ann, bob)).body
@@ -333,45 +333,48 @@ t.test('the last use of a token is given once', async t => {
   t.same(answers.map(shortOf), [[201], [410, 'SHARE_TOKEN_EXPIRED'], [410, 'SHARE_TOKEN_EXPIRED']])
 })
 
-t.test('a search by address says the same of everybody and nobody, and nothing afterwards', async t => {
-  const house = openContacts(t)
-  const [ann, bob, cy, di] = (await people(house, 'Ann', 'Bob', 'Cy', 'Di')) as [
-    TestUser,
-    TestUser,
-    TestUser,
-    TestUser,
-  ]
-  await befriend(house, ann, di)
-  const user = house.world.accounts.read(cy.userId)!
-  await house.world.database.commit(() =>
-    house.world.accounts.put(cy.userId, {
-      ...user,
-      settings: { ...user.settings, discoverableByEmail: false },
-    }),
-  )
-  house.told.length = 0
-  const before = await requestsOf(house, ann, 'outgoing')
-  const emails = [bob.email, bob.email.toUpperCase(), cy.email, di.email, ann.email, 'nobody@example.org']
-  const answers = await Promise.all(emails.map(email => post(house, '', ann, { email })))
-  t.same(
-    answers.map(({ status, text }) => [status, text]),
-    Array(6).fill([202, '{"status":"submitted"}']),
-  )
-  t.same(house.told, [], 'nothing is looked for before the answers')
-  await house.world.advance(0)
-  t.same(await requestsOf(house, ann, 'outgoing'), before)
-  t.same(house.kindsTold(ann), [])
-  t.same(house.kindsTold(bob), ['friend_request', 'badge'], 'once')
-  t.same([house.kindsTold(cy), house.kindsTold(di)], [[], []])
-  // What the search found can't be told from a request that is made anew.
-  const byId = await askById(house, ann, bob)
-  t.equal(byId.status, 201)
-  await house.world.advance(0)
-  t.same(house.kindsTold(bob), ['friend_request_cancelled', 'badge', 'friend_request', 'badge'])
-  t.same(await namesOf(house, bob, 'incoming'), ['Ann'])
-})
+t.test(
+  'a search by address answers alike for users and strangers, and reveals nothing afterwards',
+  async t => {
+    const house = openContacts(t)
+    const [ann, bob, cy, di] = (await people(house, 'Ann', 'Bob', 'Cy', 'Di')) as [
+      TestUser,
+      TestUser,
+      TestUser,
+      TestUser,
+    ]
+    await befriend(house, ann, di)
+    const user = house.world.accounts.read(cy.userId)!
+    await house.world.database.commit(() =>
+      house.world.accounts.put(cy.userId, {
+        ...user,
+        settings: { ...user.settings, discoverableByEmail: false },
+      }),
+    )
+    house.told.length = 0
+    const before = await requestsOf(house, ann, 'outgoing')
+    const emails = [bob.email, bob.email.toUpperCase(), cy.email, di.email, ann.email, 'nobody@example.org']
+    const answers = await Promise.all(emails.map(email => post(house, '', ann, { email })))
+    t.same(
+      answers.map(({ status, text }) => [status, text]),
+      Array(6).fill([202, '{"status":"submitted"}']),
+    )
+    t.same(house.told, [], 'nothing is looked for before the answers')
+    await house.world.advance(0)
+    t.same(await requestsOf(house, ann, 'outgoing'), before)
+    t.same(house.kindsTold(ann), [])
+    t.same(house.kindsTold(bob), ['friend_request', 'badge'], 'once')
+    t.same([house.kindsTold(cy), house.kindsTold(di)], [[], []])
+    // The found user's request looks like one made anew.
+    const byId = await askById(house, ann, bob)
+    t.equal(byId.status, 201)
+    await house.world.advance(0)
+    t.same(house.kindsTold(bob), ['friend_request_cancelled', 'badge', 'friend_request', 'badge'])
+    t.same(await namesOf(house, bob, 'incoming'), ['Ann'])
+  },
+)
 
-t.test('a search writes the same rows whoever there is, until the sweep', async t => {
+t.test('a search writes the same rows with and without a match, until the sweep', async t => {
   const house = openContacts(t, t.testdir(), { rates: true })
   const { database } = house.world
   const [ann, bob, cy] = (await people(house, 'Ann', 'Bob', 'Cy')) as [TestUser, TestUser, TestUser]
@@ -402,7 +405,7 @@ t.test('a search is done once, also when the process ends behind its answer', as
   t.same(house.kindsTold(bob), ['friend_request', 'badge'])
 })
 
-t.test('a search finds nobody any more when its sender has gone meanwhile', async t => {
+t.test('a search finds no user when its sender has gone meanwhile', async t => {
   const house = openContacts(t)
   const { accounts, database } = house.world
   const [ann, bob] = (await people(house, 'Ann', 'Bob')) as [TestUser, TestUser]
@@ -470,7 +473,7 @@ t.test('a search names one thing', async t => {
   ])
 })
 
-t.test('nobody asks themselves, somebody unknown, or somebody who is leaving', async t => {
+t.test('a request to oneself, to an unknown user, or to one who is leaving is refused', async t => {
   const house = openContacts(t)
   const [ann, bob] = (await people(house, 'Ann', 'Bob')) as [TestUser, TestUser]
   const { accounts, database, nowMs } = house.world
@@ -528,7 +531,7 @@ t.test('20 requests an hour and 50 a day count what they make or try, also over 
   t.equal((await post(house, '', ann, { email: 'nobody@example.org' })).status, 202, 'searches count apart')
 })
 
-t.test('ten searches an hour, whoever they find', async t => {
+t.test('ten searches an hour, with or without a match', async t => {
   const house = openContacts(t, t.testdir(), { rates: true })
   const [ann, bob] = (await people(house, 'Ann', 'Bob')) as [TestUser, TestUser]
   for (let count = 0; count < 5; count++) {

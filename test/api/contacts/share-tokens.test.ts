@@ -29,7 +29,7 @@ function shortOf({ status, body }: TestAnswer): unknown[] {
   return [status, body?.code]
 }
 
-/** What a scanner reads in the picture: the path is drawn, eight pixels for each module. */
+/** A scanner's text from the picture: the path is drawn, eight pixels for each module. */
 function scan(svg: string): string {
   const size = Number(/viewBox="0 0 (\d+)/.exec(svg)?.[1])
   const scale = 8
@@ -108,7 +108,7 @@ t.test('a token names its owner, and what one has with them', async t => {
   )
 })
 
-t.test('a revoked, expired or used token is over, and after 30 days as if it had never been', async t => {
+t.test('a revoked, expired or used token has ended, and after 30 days it never existed', async t => {
   const house = openContacts(t)
   const [ann, bob, cy] = (await people(house, 'Ann', 'Bob', 'Cy')) as [TestUser, TestUser, TestUser]
   const [revoked, used, expired] = [

@@ -21,7 +21,7 @@ const [LOOK, BEGIN, FINISH, ABANDON] = [1, 2, 3, 4]
 const NAMES = ['', 'look', 'begin', 'finish', 'abandon']
 const nameOf = ({ at }: Fault) => (at === 'log' ? at : NAMES[at])
 
-/** What must hold when all is over: one device, one entry, no trace of the way there. */
+/** Faults against the final state: one device, one entry, no trace of the attempts. */
 function faultsOf({ world, logged }: DeviceHouse, userId: UserId, key: string, deviceId: string): string[] {
   const devices = world.devices.activeDevicesOf(userId).filter(({ publicKey }) => publicKey === key)
   const [device] = devices
@@ -119,7 +119,7 @@ t.test('a registration that was begun in one encoding ends in it, whichever is s
   t.equal(second.logged().length, 1)
 })
 
-/** What fails, and what the next attempt finds: the same id or another, and how many entries the log then has. */
+/** Each failure, and the next attempt's result: the same id or another, and the log's number of entries. */
 const FAILURES: readonly {
   readonly faults: readonly Fault[]
   readonly code: string
@@ -150,7 +150,7 @@ const FAILURES: readonly {
   },
   { faults: [{ at: 'log', harm: 'refused' }], code: 'LOG_UNAVAILABLE', pending: 0, answers: 201, entries: 1 },
   {
-    // The first attempt's entry is of an id that is nobody's.
+    // The first attempt's entry has an id without a device.
     faults: [{ at: 'log', harm: 'done but refused' }],
     code: 'LOG_UNAVAILABLE',
     pending: 0,
@@ -329,7 +329,7 @@ t.test('an account that is erased while its device is being registered leaves no
   t.same([world.devices.activeDevicesOf(ann.userId), world.devices.allPending()], [[], []])
 })
 
-t.test('the repair leaves what it can not finish, and drops what nobody waits for', async t => {
+t.test('the repair leaves work it can not finish, and drops abandoned attempts', async t => {
   const folder = t.testdir()
   const first = await openHouse(t, folder)
   const users: TestUser[] = []

@@ -102,7 +102,7 @@ t.test('push tokens need a device', async t => {
   t.same([answer.status, answer.body.code], [403, 'DEVICE_NOT_REGISTERED'])
 })
 
-t.test('devices are listed newest first, without tokens and keys, and none of anybody else', async t => {
+t.test('devices are listed newest first, without tokens and keys, and without any other user’s', async t => {
   const house = await openHouse(t, t.testdir())
   const [ann, bob] = [await newUser(house.world), await newUser(house.world, 'Bob')]
   t.same((await house.send('GET /app/api/devices', { token: ann.token })).body, { items: [] })

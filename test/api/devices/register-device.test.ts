@@ -276,7 +276,7 @@ t.test('ten devices are the most, and one of them can be replaced', async t => {
   t.equal((await registerDevice(house, ann)).status, 201, 'a removed one makes room')
 })
 
-t.test('the other devices are told of a new one, by push, and the new one is not', async t => {
+t.test('the other devices get a push about a new one, and the new one does not', async t => {
   const house = await openHouse(t, t.testdir())
   const ann = await newUser(house.world)
   const other = await newDevice(house.world, ann.userId)

@@ -15,7 +15,7 @@ async function houseOfContacts(t: Test, pairs: [UserId, UserId][]) {
   return openHouse(t, t.testdir(), { keysShown })
 }
 
-t.test('keys are read of oneself and of whom one may, and all others are unavailable alike', async t => {
+t.test('users read their own keys and permitted ones, and all the rest are unavailable alike', async t => {
   const pairs: [UserId, UserId][] = []
   const house = await houseOfContacts(t, pairs)
   const users: TestUser[] = []

@@ -50,7 +50,7 @@ function namesIn(id: string): string[] {
 
 const DEVICE_CHANNELS = ['calls', 'contacts', 'account', 'callTopic']
 
-t.test('everything that devices are told is in one place of the document', async t => {
+t.test('every message to devices is in one place of the document', async t => {
   const told = DEVICE_CHANNELS.flatMap(namesIn)
   t.same(told.sort(), Object.keys(EVENT_SCHEMAS).sort())
   for (const queue of ['calls', 'contacts', 'account']) {
@@ -133,7 +133,7 @@ t.test('the examples of what devices send are taken by the server', async t => {
   t.same(parseCallCommand('leave', new Uint8Array()), { kind: 'leave' }, 'a body may be left out')
 })
 
-t.test('the address is that of the server, whichever scheme it has', async t => {
+t.test('the document has the server’s address, whichever scheme it has', async t => {
   t.match(document.servers.stomp, { host: 'call.example.org', pathname: '/ws', protocol: 'wss' })
   const { stomp } = documentOf({ version: '1', serverUrl: 'http://127.0.0.1:8080/' }).servers
   t.match(stomp, { host: '127.0.0.1:8080', pathname: '/ws', protocol: 'ws' })

@@ -136,7 +136,7 @@ t.test('values in the path, the query and headers are parameters', async t => {
   t.match(ids, { name: 'ids', in: 'query', required: false, style: 'form', explode: false })
 })
 
-t.test('who may call is told by the security of the operation', async t => {
+t.test('the document names each operation’s callers by its security', async t => {
   const { paths, security } = documentOf([rename, list, forget])
   t.same(security, [{ session: [] }])
   t.equal(paths['/app/api/thing/{thingId}'].put.security, undefined)
@@ -178,7 +178,7 @@ t.test('codes come from access and form', async t => {
   t.notOk(codesOf(meta).includes('CLIENT_TOO_OLD'), 'old clients hear from it that they are')
 })
 
-t.test('other spellings of a path are told in words only', async t => {
+t.test('other spellings of a path appear in words only', async t => {
   const deprecatedAliases = [{ path: '/group-things', since: 0 }]
   const { paths } = documentOf([{ ...forget, aliases: ['/app/api/things'], deprecatedAliases }])
   const { description } = paths['/app/api/thing'].delete

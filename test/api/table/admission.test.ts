@@ -4,7 +4,7 @@ import { Admission } from '../../../src/api/table/admission.ts'
 import { USUAL_RATES } from '../../../src/domain/rates.ts'
 import { networkOf, parseAddress } from '../../../src/transport/remote-address.ts'
 
-/** Admits lookups, of which an address has 120, until one is refused; how many that were. */
+/** Admits lookups until one is refused (an address has 120); returns their number. */
 function drain(admission: Admission, address: string): number {
   const network = networkOf(parseAddress(address)!)
   let admitted = 0
@@ -75,7 +75,7 @@ t.test('who is refused hears whole seconds, rounded up, and is admitted after th
   t.equal(drain(admission, '192.0.2.1'), 2, 'two come back in a second')
 })
 
-t.test('sweeping lets nobody in', async t => {
+t.test('sweeping lets no refused address in', async t => {
   const { admission, clock } = newAdmission()
   drain(admission, '192.0.2.1')
   admission.sweep()

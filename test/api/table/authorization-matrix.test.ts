@@ -1,6 +1,6 @@
 /**
- * Who may call what: each operation with every kind of token that is none, against the access that the table gives it;
- * and each operation that names something of a user, asked for by somebody else.
+ * Permissions: each operation with every kind of invalid token, against the table's access; and each operation that
+ * names a user's object, requested by another user.
  */
 
 import t from 'tap'
@@ -9,7 +9,7 @@ import type { DeviceId } from '../../../src/domain/ids.ts'
 import { newDevice, newSession, newUser, type TestAnswer, type TestUser } from '../../support/application.ts'
 import { openWhole, tableDigests, type WholeApplication } from '../../support/whole-application.ts'
 
-/** What is meant; an operation that is opened, or closed, is so here too. */
+/** The intended access; opening or closing an operation changes this table too. */
 const ACCESS: Readonly<Record<string, Access>> = {
   login: 'public',
   resendOtp: 'public',
@@ -121,7 +121,7 @@ function isRefused(access: Access, tokenName: string): boolean {
 
 const TOKENS_OF_OVER_SESSIONS = ['a token of a revoked session', 'a token of an ended session']
 
-/** Where it is, with its `{name}` segments filled with an id that nobody has. */
+/** Its path, with `{name}` segments filled with an unused id. */
 function placeOf({ method, path }: Operation, id: bigint | string = NOBODY): string {
   return `${method} ${path.replaceAll(/\{\w+\}/g, String(id))}`
 }
@@ -174,7 +174,7 @@ t.test('a session with a device opens what needs one', async t => {
   }
 })
 
-t.test('401 is told of sessions only', async t => {
+t.test('only sessions are answered with 401', async t => {
   const { operations } = openWhole(t).application
   const withRefresh = operations.filter(({ codes }) => codes.some(code => code.startsWith('REFRESH_TOKEN')))
   t.same(
@@ -185,7 +185,7 @@ t.test('401 is told of sessions only', async t => {
   t.same(alone, [], 'no operation has such a code of its own')
 })
 
-/** What an operation names, made for its owner: in the path, or in the body. */
+/** An object named by an operation, made for its owner: in the path, or in the body. */
 interface Owned {
   make(whole: WholeApplication, owner: TestUser): Promise<bigint | string>
   body?(id: bigint | string): object
@@ -202,7 +202,7 @@ const LOGIN_METHOD: Owned = {
 const SHARE_TOKEN: Owned = {
   make: async ({ send }, { token }) => (await send('POST /app/api/share-token', { token, body: {} })).body.id,
 }
-/** From its owner to somebody else. */
+/** From its owner to another user. */
 const FRIEND_REQUEST: Owned = {
   async make({ send, world }, { token }) {
     const { userId: targetUserId } = await newUser(world)

@@ -263,13 +263,13 @@ t.test('a query that is not of its form is refused by name', async t => {
   }
 })
 
-t.test('what is no id in a path leads to nothing, as an id does that nobody has', async t => {
+t.test('a path segment that is no id leads nowhere, like an unused id', async t => {
   for (const operation of WITH_PATH) {
     const sender = await Sender.open(t, operation)
     const changed = await sender.changes(async () => {
       const absent = await sender.ask(placeOf(operation).split(' ')[1]!)
-      // Taking away what is not there is done, where nobody could be told more by it.
-      // One that needs a body is refused for want of it, whatever the path names.
+      // Removing an absent object succeeds, where the reply could reveal nothing more. An operation that needs a body
+      // is refused for want of it, whatever the path names.
       t.ok([404, 204, 400].includes(absent.status), operation.id)
       const uint64s = ['0', String(2n ** 53n), String(2n ** 64n - 1n)]
       const others = ['01', '-1', '1.5', 'abc', '1e3', '%00', '%20', '%e2%80%a8', '..', String(2n ** 64n)]
@@ -312,7 +312,7 @@ function isRefusedAt(answer: TestAnswer, path: readonly string[]): boolean {
   return pointersOf(answer).some(pointer => `/${path.join('/')}`.startsWith(pointer))
 }
 
-/** What a refused form names. */
+/** The elements that a refused form names. */
 function pointersOf({ status, body }: TestAnswer): string[] {
   if (status !== 422 || body.code !== 'VALIDATION_FAILED') return []
   return body.errors.map(({ pointer }: { pointer: string }) => pointer)

@@ -1,4 +1,4 @@
-/** What every operation has in common: who may call, rates, idempotency keys, unknown fields, the form of answers. */
+/** Common to all operations: permitted callers, rates, idempotency keys, unknown fields, the form of answers. */
 
 import t, { type Test } from 'tap'
 import Type from 'typebox'
@@ -48,7 +48,7 @@ function noteOperation(
     ...rules,
     handle: async call => {
       const { text } = call.body
-      // What a handler may wait for before it writes.
+      // A handler's possible wait before it writes.
       await Promise.resolve()
       return call.commit(() => {
         seen.made++
@@ -426,7 +426,7 @@ t.test('no name of a member can add a header or a line to one', async t => {
   }
 })
 
-t.test('answers are kept by nobody on the way', async t => {
+t.test('no cache on the way keeps answers', async t => {
   const world = open(t)
   const { note } = noteOperation()
   const send = sender(world, [note])

@@ -86,7 +86,7 @@ t.test('an attacker in the network of the owner does not displace the owner who 
   t.same(left('owner', 'owner', 'owner', 'owner', 'owner', 'owner').slice(0, 1), [0])
 })
 
-t.test('whoever asks in a fourth network gets a challenge too', async t => {
+t.test('an asker in a fourth network gets a challenge too', async t => {
   t.same(left('a', 'b', 'c', 'd'), [0, 2, 3])
 })
 

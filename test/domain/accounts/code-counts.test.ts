@@ -1,4 +1,4 @@
-/** What is counted for an address, against plain lists of all that happened. */
+/** An address's counts, against plain lists of all events. */
 
 import fc from 'fast-check'
 import t from 'tap'
@@ -53,7 +53,7 @@ t.test('however strangers try to send, no hour has more than five and no day mor
   })
 })
 
-t.test('whoever asks, no day has more than eighteen sends and fifty wrong codes', async t => {
+t.test('for any mix of askers, no day has more than eighteen sends and fifty wrong codes', async t => {
   checkProperty(t, [ACTS, ACTS], (sends, failures) => {
     let [counts, nowMs] = [NO_COUNTS, START_MS]
     const sentAtMs: number[] = []

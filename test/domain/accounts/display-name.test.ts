@@ -144,7 +144,7 @@ t.test('a message may have lines, which become spaces, and may be empty', async 
     t.equal(normalizeMessage(text), undefined)
 })
 
-t.test('whoever gave no name is called by the local part of the address', async t => {
+t.test('a user without a name is called by the local part of the address', async t => {
   t.equal(displayNameFromEmail('ann.lee@b.co'), 'ann.lee')
   t.equal(displayNameFromEmail(`${'a'.repeat(64)}@b.co`), 'a'.repeat(50))
   for (const address of ['', '@b.co', 'ann', '\u0000@b.co']) t.equal(displayNameFromEmail(address), 'User')

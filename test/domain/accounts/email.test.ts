@@ -71,7 +71,7 @@ const BAD = [
   'someone@-.com',
 ]
 
-t.test('the grammar is that of an email input, apart from characters that route', async t => {
+t.test('the grammar is an email input’s, apart from characters that route', async t => {
   t.same(taken(GOOD), GOOD)
   t.same(taken(BAD), [])
 })
@@ -207,7 +207,7 @@ t.test(
   },
 )
 
-t.test('nodemailer sends to the mailbox and to nobody else', async t => {
+t.test('nodemailer sends to the mailbox and nowhere else', async t => {
   const texts = [...GOOD, 'Ann@BÜCHER.example', 'a@例え.jp', 'ann+x@example.com']
   for (const text of texts) {
     const mailbox = parseEmail(text)!.mailbox

@@ -54,7 +54,7 @@ t.test('a method that the user does not have is not found, be it alone or not', 
   t.match(decideRemoval({ methods: [social(2), address(4)], primaryMethodId }, 3n), refused)
 })
 
-t.test('removing the primary promotes the oldest of the others', async t => {
+t.test('removing the primary promotes the oldest remaining method', async t => {
   const methods = [address(1), social(2), address(3)]
   t.match(decideRemoval({ methods, primaryMethodId }, 2n), { ok: true, primaryMethodId: 1n })
   t.match(decideRemoval({ methods: methods.slice(1), primaryMethodId }, 2n), {

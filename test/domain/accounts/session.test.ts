@@ -35,7 +35,7 @@ function refreshed(session: Session | undefined, generation: number, afterMs = 0
   return decideRefresh(session, generation, NOW_MS + afterMs, LIFETIMES)
 }
 
-/** What an access token of this generation is refused with; it expires in an hour. */
+/** The refusal of an access token of this generation; it expires in an hour. */
 function refused(session: Session | undefined, generation: number, afterMs = 0) {
   const token = { sessionId: Buffer.alloc(16), generation, expiresAtS: NOW_MS / 1000 + 3600 }
   return refusalOfAccess(session, token, NOW_MS + afterMs)
@@ -60,18 +60,18 @@ t.test('the current token rotates the pair', async t => {
   })
 })
 
-t.test('the previous token repeats the pair as long as nobody has used it', async t => {
+t.test('the previous token repeats the pair as long as it is unused', async t => {
   t.equal(refreshed(sessionWith(), 4, 30 * DAY_MS).kind, 'repeat')
 })
 
-t.test('with an access token that lives, when the lost one is over', async t => {
+t.test('with an access token that lives, when the lost one has expired', async t => {
   const session = sessionWith()
   t.same(refreshed(session, 4, 3_599_999), { kind: 'repeat', session })
   const dates = { rotatedAtMs: NOW_MS + 3_600_000, lastUsedAtMs: NOW_MS + 3_600_000 }
   t.same(refreshed(session, 4, 3_600_000), { kind: 'repeat', session: { ...session, ...dates } })
 })
 
-t.test('and for thirty seconds when somebody has', async t => {
+t.test('and for thirty seconds after its first use', async t => {
   const session = sessionWith({ isPairUsed: true })
   t.equal(refreshed(session, 4, 29_999).kind, 'repeat')
   t.match(refreshed(session, 4, 30_000), {
@@ -85,7 +85,7 @@ t.test('an older token is one that was used before, however soon it comes', asyn
   t.equal(refreshed(sessionWith(), 0).kind, 'reused')
 })
 
-t.test('a session that is over or unknown, and a token of the future, are refused without alarm', async t => {
+t.test('an ended or unknown session, and a token of the future, are refused without alarm', async t => {
   t.equal(refreshed(undefined, 5).kind, 'refused')
   t.equal(refreshed(sessionWith({ revokedBecause: 'device_removed' }), 5).kind, 'refused')
   t.equal(refreshed(sessionWith({ revokedBecause: 'device_removed' }), 2).kind, 'refused')

@@ -23,7 +23,7 @@ t.test('a known subject opens its account, whatever address it comes with', asyn
   t.same(decideSocialSignIn(subject, vouched, ownerOf), { kind: 'known', userId: bob })
 })
 
-t.test('an unknown subject with the verified address of somebody has to be confirmed', async t => {
+t.test('an unknown subject with a user’s verified address has to be confirmed', async t => {
   const expected = { kind: 'confirm', userId: ann, email: 'ann@example.org' }
   for (const email of ['ann@example.org', 'ANN@Example.ORG', ' ann@example.org ']) {
     t.same(decideSocialSignIn(subject, { email, isEmailVerified: true }, byEmail), expected, email)
@@ -35,7 +35,7 @@ t.test('an address that the provider has not verified means nothing', async t =>
   t.same(decideSocialSignIn(subject, vouched, byEmail), { kind: 'new' })
 })
 
-t.test('no address, an address that is none and one of nobody make a new account', async t => {
+t.test('no address, an invalid one and an unused one make a new account', async t => {
   t.same(decideSocialSignIn(subject, { isEmailVerified: true }, byEmail), { kind: 'new' })
   for (const email of ['', 'ann@example.org(comment)', 'bob@example.org']) {
     t.same(decideSocialSignIn(subject, { email, isEmailVerified: true }, byEmail), { kind: 'new' }, email)

@@ -1,4 +1,4 @@
-/** Who is told what when people come into a call and go (contract 4.2, 4.3, 7.3), with several devices each. */
+/** Messages when people join and leave a call (contract 4.2, 4.3, 7.3), with several devices each. */
 
 import t from 'tap'
 import { hasPart, isPending } from '../../../src/domain/calls/call.ts'
@@ -87,7 +87,7 @@ t.test('a start that is repeated is answered as before', async t => {
   t.equal(resultOf(house.decide(house.startCommand([2], 2), house.facts([2], 2))), 'CALL_NOT_FOUND')
 })
 
-t.test('a callee who joins is told nothing, their other devices that it was answered', async t => {
+t.test('a joining callee hears nothing, their other devices that it was answered', async t => {
   const house = ringing()
   house.nowMs += 5000
   const { effects } = house.join(2)
@@ -150,7 +150,7 @@ t.test('the initiator moves the call to a device that was given a key, also whil
   t.equal(house.call.status, 'ringing')
 })
 
-t.test('who declines is told nothing, their other devices that it was declined', async t => {
+t.test('a declining callee hears nothing, their other devices that it was declined', async t => {
   const house = ringing()
   const { effects } = house.run({ kind: 'decline', by: SECOND })
   t.match(noticesOf(effects), [{ kind: 'call_answered_elsewhere', reason: 'declined' }])
@@ -189,7 +189,7 @@ t.test('the last who declines ends the call', async t => {
   t.same([again.effects, resultOf(again)], [[], 'done'])
 })
 
-t.test('a second device that declines, too, is not told that the call is over', async t => {
+t.test('a second device that declines, too, does not hear that the call ended', async t => {
   for (const reason of ['declined', 'busy'] as const) {
     const house = ringing([2])
     house.run({ kind: 'decline', by: SECOND, reason })
@@ -197,7 +197,7 @@ t.test('a second device that declines, too, is not told that the call is over', 
   }
 })
 
-t.test('a device that gave up ringing is answered the same again, when the call is over as well', async t => {
+t.test('a device that gave up ringing is answered the same again, even after the call’s end', async t => {
   const house = ringing([2])
   const first = house.run({ kind: 'decline', by: SECOND, reason: 'timeout' })
   t.same(inWords(first.effects), [
@@ -215,7 +215,7 @@ t.test('a device that gave up ringing is answered the same again, when the call 
   t.equal(resultOf(house.decide({ kind: 'decline', by: deviceOf(2, 2) })), 'CALL_ENDED')
 })
 
-t.test('a ring that nobody answers is missed on every device', async t => {
+t.test('an unanswered ring is missed on every device', async t => {
   const house = ringing([2])
   t.same(inWords(house.wait(65_000).effects), [
     '201 call_missed instead',
@@ -227,7 +227,7 @@ t.test('a ring that nobody answers is missed on every device', async t => {
   ])
 })
 
-t.test('one who misses it while the others talk', async t => {
+t.test('one callee misses it while the rest talk', async t => {
   const house = ringing()
   house.join(2)
   for (const by of [HOST, SECOND]) house.run({ kind: 'device-online', by })
@@ -258,7 +258,7 @@ t.test('the initiator who ends takes the rings back', async t => {
   t.same(again, { ...again, effects: [], reply })
 })
 
-t.test('a host who ends it from another device is told where the call is', async t => {
+t.test('a host who ends it from another device hears where the call is', async t => {
   const house = active([2])
   const { effects } = house.run({ kind: 'end', by: deviceOf(1, 2) })
   t.same(inWords(effects).slice(0, 2), ['101 call_ended', '201 call_ended'])
@@ -268,7 +268,7 @@ t.test('a host who ends it from another device is told where the call is', async
   })
 })
 
-t.test('the end is told to those in the call, those lost and those who ask, and stops the rings', async t => {
+t.test('the end reaches devices in the call, lost ones and asking ones, and stops the rings', async t => {
   const house = ringing([2, 3, 4, 5, 6])
   for (const user of [2, 3, 4]) house.join(user)
   for (const by of [HOST, SECOND, deviceOf(4)]) house.run({ kind: 'device-online', by })
@@ -335,7 +335,7 @@ t.test('the host hands over to who has been in the call for longest', async t =>
   t.equal(resultOf(house.decide({ kind: 'end', by: HOST })), 'NOT_HOST', 'it does not come back by itself')
 })
 
-t.test('who comes back is no longer the one who has been there for longest', async t => {
+t.test('a returning participant is no longer the one longest in the call', async t => {
   const house = active([2, 3])
   house.nowMs += 1000
   house.run({ kind: 'leave', by: SECOND })
@@ -345,7 +345,7 @@ t.test('who comes back is no longer the one who has been there for longest', asy
   t.equal(house.call.hostUserId, 3n)
 })
 
-t.test('an empty call keeps its host until somebody else comes in', async t => {
+t.test('an empty call keeps its host until another participant comes in', async t => {
   const house = active([2])
   house.run({ kind: 'leave', by: SECOND })
   house.run({ kind: 'leave', by: HOST })
@@ -367,14 +367,14 @@ t.test('one who was ever invited makes three', async t => {
   t.equal(resultOf(house.decide({ kind: 'end', by: SECOND })), 'NOT_HOST')
 })
 
-t.test('of two, the one who is called ends the call by declining it', async t => {
+t.test('the callee in a call of two ends it by declining', async t => {
   const house = ringing([2])
   const { call, reply } = house.run({ kind: 'end', by: SECOND })
   t.same([call.status, house.person(2).state], ['declined', 'declined'])
   t.match(reply, { kind: 'record', record: { status: 'declined' } })
 })
 
-t.test('the host removes whoever is in the call, lost, or invited', async t => {
+t.test('the host removes joined, lost and invited participants', async t => {
   const house = active([2, 3])
   house.invite([4], HOST)
   const removed = house.run({ kind: 'remove', by: HOST, userId: SECOND.userId })
@@ -527,7 +527,7 @@ t.test(
   },
 )
 
-t.test('an invitation by somebody who is blocked is declined on all devices, and no other', async t => {
+t.test('a block declines the blocked user’s invitation on all devices, and no other', async t => {
   const blocked = (user: number, inviter: number) =>
     ({
       kind: 'inviter-blocked',
@@ -555,7 +555,7 @@ t.test('an invitation by somebody who is blocked is declined on all devices, and
   t.equal(going.run(blocked(2, 1)).call, going.call, 'who has answered stays')
 })
 
-t.test('an invitation of somebody whose account ends is declined, whoever it is by', async t => {
+t.test('deleting an account declines its pending invitations, by any inviter', async t => {
   const accountEnded = (user: number) => ({ kind: 'account-ended', userId: BigInt(user) as UserId }) as const
   const house = ringing([2, 3])
   t.same(inWords(house.run(accountEnded(2)).effects), [
@@ -580,7 +580,7 @@ t.test('a device that is removed asks for no key any more', async t => {
   )
 })
 
-t.test('what is pending for a device is an invitation that nobody has answered', async t => {
+t.test('a device’s pending calls are its unanswered invitations', async t => {
   const house = ringing([2, 3])
   t.match(pendingRecord(house.call, SECOND), { status: 'ringing', encryptedAESKey: keyFor(SECOND) })
   t.match(pendingRecord(house.call, deviceOf(2, 9)), { encryptedAESKey: undefined })

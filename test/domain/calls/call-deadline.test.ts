@@ -1,4 +1,4 @@
-/** What time does to a call (contract 4.2), with its edges, and what a restart does to time. */
+/** A call's deadlines (contract 4.2), with their edges, and a restart's effect on them. */
 
 import t from 'tap'
 import { nextDeadlineMs, recover } from '../../../src/domain/calls/call-deadline.ts'
@@ -56,7 +56,7 @@ t.test(
   },
 )
 
-t.test('what was due is told before what comes of the command', async t => {
+t.test('a due deadline is announced before the command’s effects', async t => {
   const house = ringing([2, 3])
   house.join(3)
   for (const by of [HOST, deviceOf(3)]) house.run({ kind: 'device-online', by })
@@ -162,7 +162,7 @@ t.test('an empty call waits for 30 seconds', async t => {
   t.equal(dueIn(house), 90_000, 'somebody is back')
 })
 
-t.test('one who is alone waits for 300 seconds, from when nobody is on the way', async t => {
+t.test('a lone participant waits for 300 seconds, from when no callee is pending', async t => {
   const house = active()
   house.invite([3], HOST)
   house.run({ kind: 'leave', by: SECOND })
@@ -187,7 +187,7 @@ t.test('a second person ends the wait', async t => {
   t.equal(dueIn(house), 300_000)
 })
 
-t.test('a call is over after a day', async t => {
+t.test('a call ends after a day', async t => {
   const house = active()
   t.equal(dueIn(house), DAY_MS)
   t.equal(house.wait(DAY_MS - 1).call.status, 'active')
@@ -195,7 +195,7 @@ t.test('a call is over after a day', async t => {
   t.same([call.status, call.endReason, call.endedAtMs], ['ended', 'limit', house.nowMs])
 })
 
-t.test('a call that rings for a day is over, too', async t => {
+t.test('a call that rings for a day ends, too', async t => {
   const house = ringing()
   house.kept = { ...house.call, createdAtMs: START_MS - DAY_MS + 60_000 }
   t.equal(dueIn(house), 60_000)
@@ -222,7 +222,7 @@ t.test('quiet that begins late is waited for in full', async t => {
   t.equal(dueIn(house), 300_000)
 })
 
-t.test('a restart gives those who were online a new start, and takes nothing from the others', async t => {
+t.test('a restart gives online devices a new start, and takes nothing from the rest', async t => {
   const house = active([2, 3], [1])
   house.wait(50_000)
   restart(house, 600_000)
@@ -289,7 +289,7 @@ t.test('nor the time for which the answers to who asks for the key count', async
   t.same(house.call.rejoinAsks, [])
 })
 
-t.test('a call that is over stays as it was', async t => {
+t.test('an ended call stays as it was', async t => {
   const house = active()
   const { call } = house.run({ kind: 'end', by: HOST })
   t.equal(recover(call, { nowMs: house.nowMs + 1, downForMs: 1 }), call)

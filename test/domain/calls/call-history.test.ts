@@ -137,7 +137,7 @@ t.test('who comes late has not missed it', async t => {
   t.match(house.row(3), { status: 'active', seen: true })
 })
 
-t.test('who is called again and misses it again is told again', async t => {
+t.test('a user who is called again and misses it again hears of it again', async t => {
   const house = new HistoryHouse()
   house.start([2, 3])
   house.join(2)
@@ -149,7 +149,7 @@ t.test('who is called again and misses it again is told again', async t => {
   t.ok(isUnseenMissed(house.row(3)))
 })
 
-t.test('who was removed after they were in it has an ended call', async t => {
+t.test('a user removed after joining has an ended call', async t => {
   const house = new HistoryHouse()
   house.start([2, 3])
   house.join(2)
@@ -173,7 +173,7 @@ t.test('time after a device was lost is not counted', async t => {
   t.match(house.row(2), { status: 'ended', talkedMs: 90_000, endedAtMs: START_MS + 90_000 })
 })
 
-t.test('peers are the others, those who were there first, thirty-one at most', async t => {
+t.test('peers are the other participants, earliest first, thirty-one at most', async t => {
   const house = new HistoryHouse()
   house.start(Array.from({ length: 31 }, (_, at) => at + 2))
   house.join(20)

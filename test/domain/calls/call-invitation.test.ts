@@ -35,7 +35,7 @@ function idsOf(users: readonly number[]): UserId[] {
   return users.map(user => BigInt(user) as UserId)
 }
 
-t.test('one calls one to thirty-one others, each once', async t => {
+t.test('a caller calls one to thirty-one users, each once', async t => {
   const refusals = [
     [[], '/calleeIds LENGTH'],
     [usersFrom(2, 32), '/calleeIds LENGTH'],
@@ -59,7 +59,7 @@ t.test('all callees may be called, or none is', async t => {
   t.match(started({}, { callees: [callees[0]!] }), wanted, 'nor is one who is no account told apart')
 })
 
-t.test('a key for somebody who is not called is refused', async t => {
+t.test('a key for a user who is not called is refused', async t => {
   const decision = started({ encryptedAESKeys: keysFor([deviceOf(2), deviceOf(3), deviceOf(4)]) })
   t.match(decision, { code: 'VALIDATION_FAILED', errors: [{ pointer: '/encryptedAESKeys/4_401' }] })
 })
@@ -221,7 +221,7 @@ t.test('thirty-two are in a call, those invited counted', async t => {
   t.equal(decide([40]), 'record')
 })
 
-t.test('a full call takes nobody back', async t => {
+t.test('a full call takes no one back', async t => {
   const house = new CallHouse()
   house.start(usersFrom(2, 31))
   for (const user of usersFrom(2, 29)) house.join(user)

@@ -55,7 +55,7 @@ t.test('a device that asks is heard by every other device in the call', async t 
   })
 })
 
-t.test('an ask that is open is not repeated, one that is over is', async t => {
+t.test('an open ask is not repeated, an expired one is', async t => {
   const house = asking()
   house.nowMs += 10_500
   t.match(house.run({ kind: 'request-rejoin', by: THIRD }), {
@@ -80,7 +80,7 @@ t.test('one whose own other device is in the call asks that one too', async t =>
   t.same(house.run({ kind: 'request-rejoin', by: SECOND }).reply, { kind: 'asked', asked: 1, expiresInS: 30 })
 })
 
-t.test('nobody can be asked when nobody else is there', async t => {
+t.test('an ask in an otherwise empty call finds no device', async t => {
   const house = active()
   for (const by of [SECOND, THIRD]) house.run({ kind: 'leave', by })
   t.equal(resultOf(house.decide({ kind: 'request-rejoin', by: HOST })), 'NO_ACTIVE_PARTICIPANT')
@@ -159,7 +159,7 @@ t.test('only the device that asked rejoins', async t => {
   t.equal(resultOf(house.decide({ kind: 'rejoin', by: deviceOf(3, 2) })), 'REJOIN_REQUIRED')
 })
 
-t.test('who was lost, declined or missed it comes in with a key that others gave', async t => {
+t.test('a user who was lost, declined or missed it comes in with a key from another device', async t => {
   for (const way of ['lost', 'declined', 'missed', 'invited']) {
     const house = active({ pending: [4] })
     if (way === 'lost') {
@@ -246,7 +246,7 @@ t.test('keys are of the next epoch and from the host', async t => {
   t.equal(resultOf(house.decide(house.keysCommand(HOST, both, 2, 'leave'))), 'done')
 })
 
-t.test('in an emergency anybody in the call sends the present key again', async t => {
+t.test('in an emergency any participant sends the present key again', async t => {
   const house = active({ pending: [4] })
   const { effects } = house.run(house.keysCommand(SECOND, [HOST, THIRD], 1, 'emergency'))
   t.same(inWords(effects), ['101 key_update', '301 key_update'])
@@ -287,7 +287,7 @@ t.test('keys of the wrong form are refused', async t => {
   t.equal(resultOf(house.decide({ ...command, encryptedAESKeys })), 'PLAINTEXT_KEY_SUSPECTED')
 })
 
-t.test('no key is in the call once nobody waits for it', async t => {
+t.test('a call drops each key once no device waits for it', async t => {
   const house = active({ pending: [4, 5] })
   const keysIn = () =>
     house.call.participants.flatMap(({ devices }) => devices).map(({ deviceId }) => deviceId)

@@ -130,7 +130,7 @@ class Life {
   #start(): Step {
     const callees = this.#users(1)
     const command = this.#house.startCommand(callees)
-    // The other device of the one who calls may take over, if it was given a key.
+    // The caller's other device may take over, if it was given a key.
     const own = this.#chance(0.3) ? keysFor([deviceOf(1, 2)]) : {}
     const encryptedAESKeys = { ...command.encryptedAESKeys, ...own }
     return { command: { ...command, encryptedAESKeys }, facts: this.#house.facts(callees) }

@@ -7,7 +7,7 @@ import { decide } from '../../../src/domain/calls/call-decision.ts'
 import type { UserId } from '../../../src/domain/ids.ts'
 import { CallHouse, deviceOf, keyFor, type UntimedCommand } from '../../support/call-house.ts'
 
-/** Who the commands come from; 1 has started the call, 2 is called as well. */
+/** The commands' sender; 1 has started the call, 2 is called as well. */
 const SUBJECT = 3
 const [HOST, OTHER] = [deviceOf(1), deviceOf(2)]
 
@@ -48,7 +48,7 @@ const COMMANDS: Record<string, (house: CallHouse, user: number) => CallDecision>
     }),
 }
 
-/** A refusal's code, the status of a call that is over with it, the new state, `tells`, or `=` when nothing happens. */
+/** A refusal's code, an ended call's status with it, the new state, `tells`, or `=` without any change. */
 function wordOf(before: Call, user: number, decision: CallDecision): string {
   if (!decision.ok) return decision.code
   const stateIn = ({ participants }: Call) =>
@@ -71,7 +71,7 @@ function rowsOf(text: string): { readonly name: string; readonly cells: Readonly
   }))
 }
 
-/** What every cell of a row is, and what it should be. */
+/** Every cell's actual and expected value in a row. */
 function cellsOf(house: CallHouse, user: number, cells: ReadonlyMap<string, string>) {
   const found = [...cells.keys()].map(command => {
     const word = wordOf(house.call, user, COMMANDS[command]!(house, user))
@@ -126,7 +126,7 @@ const IN_RINGING_CALL = `
   missed    CALL_NOT_ACTIVE  =         =         =        CALL_NOT_ACTIVE  CALL_NOT_ACTIVE  NOT_HOST  NOT_HOST  NOT_PARTICIPANT  CALL_NOT_ACTIVE  CALL_NOT_ACTIVE
   removed   NOT_PARTICIPANT  NOT_PARTICIPANT  =  NOT_PARTICIPANT  NOT_PARTICIPANT  NOT_PARTICIPANT  NOT_PARTICIPANT  NOT_PARTICIPANT  NOT_PARTICIPANT  NOT_PARTICIPANT  NOT_PARTICIPANT`
 
-t.test('every command of a callee in every state, in a call that nobody has answered', async t => {
+t.test('every command of a callee in every state, in an unanswered call', async t => {
   for (const { name, cells } of rowsOf(IN_RINGING_CALL)) {
     const house = ringingHouse()
     WAYS[name]!(house)
@@ -142,7 +142,7 @@ const OF_THE_HOST = `
   ringing   =     =        cancelled  =        CALL_NOT_ACTIVE  CALL_NOT_ACTIVE  cancelled  tells   tells   CALL_NOT_ACTIVE  CALL_NOT_ACTIVE
   active    =     =        left       =        tells            =                ended      tells   tells   tells            =`
 
-t.test('every command of the one who started the call', async t => {
+t.test('every command of the initiator', async t => {
   for (const { name, cells } of rowsOf(OF_THE_HOST)) {
     const house = name === 'ringing' ? ringingHouse() : activeHouse()
     const { found, wanted } = cellsOf(house, 1, cells)
@@ -175,7 +175,7 @@ const ENDS: Record<string, () => CallHouse> = {
   },
 }
 
-t.test('nothing happens to a call that is over, and only what ends or leaves it is not refused', async t => {
+t.test('an ended call never changes, and refuses all but ending and leaving', async t => {
   const goes = new Set(['leave', 'end'])
   let tried = 0
   for (const [status, way] of Object.entries(ENDS)) {

@@ -1,4 +1,4 @@
-/** What is checked of keys that a device sends (contract 4.4). */
+/** Checks of a device's sent keys (contract 4.4). */
 
 import t from 'tap'
 import type { CallRefused } from '../../../src/domain/calls/call-command.ts'
@@ -67,7 +67,7 @@ t.test('a key has 64 to 1024 bytes', async t => {
   t.same(codesOf({ '1_2': 'x'.repeat(500_000) }), ['VALIDATION_FAILED', '/encryptedAESKeys/1_2 LENGTH'])
 })
 
-t.test('exactly 32 bytes are a key that nobody encrypted', async t => {
+t.test('exactly 32 bytes are an unencrypted key', async t => {
   t.same(codesOf({ '1_2': textOf(32) }), ['PLAINTEXT_KEY_SUSPECTED', '/encryptedAESKeys/1_2 PLAINTEXT'])
   const among = { '1_1': textOf(64), '1_2': textOf(32), '1_3': textOf(32), '1_4': 'x' }
   t.same(codesOf(among)[0], 'PLAINTEXT_KEY_SUSPECTED', 'whatever else is wrong')
@@ -126,7 +126,7 @@ t.test('no refusal repeats what was sent as a key', async t => {
   t.notOk(JSON.stringify(refusals).includes(secret))
 })
 
-t.test('the devices are exactly those that have to get a key; others may', async t => {
+t.test('the devices are exactly the required ones; optional ones may be there', async t => {
   const [first, second, optional, other] = [deviceOf(1), deviceOf(2), deviceOf(3), deviceOf(4)]
   const slices = (...devices: (typeof first)[]) =>
     devices.map(device => ({ ...device, encryptedAESKey: keyFor(device) }))

@@ -1,4 +1,4 @@
-/** How often somebody may ring who does not answer. */
+/** Limits on ringing a user who does not answer. */
 
 import t from 'tap'
 import { UnansweredRings } from '../../../src/domain/calls/unanswered-rings.ts'

@@ -225,7 +225,7 @@ t.test('every state under every command', async t => {
   t.match(decideAccept(states.pending, BOB, CONTACTS_MAX - 1, NOW), { kind: 'closed' })
 })
 
-t.test('a request is over to the millisecond after 30 days, and forgotten after 30 more', async t => {
+t.test('a request ends to the millisecond after 30 days, and is forgotten after 30 more', async t => {
   const request = requestOf(ANN, { createdAtMs: NOW })
   const end = NOW + 30 * DAY
   t.same([isOpenToSender(request, end - 1), isOpenToSender(request, end)], [true, false])

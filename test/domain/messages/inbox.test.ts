@@ -56,7 +56,7 @@ t.test('what no inbox gave out is no position', async t => {
   t.same(parsePosition('1z141z3-0'), { epoch: EPOCH_MAX, offset: 0 }, 'the last epoch')
 })
 
-t.test('what is told live is named by the position before it, which can be read from it', async t => {
+t.test('a live message is named by the position before it, which can be read from it', async t => {
   const eventId = 'q5xPYmBtR0aS2wJ7cVd3-_'
   const id = formatLiveId({ epoch: EPOCH_MAX, offset: 7 }, eventId)
   t.equal(id, `1z141z3-7-${eventId}`)

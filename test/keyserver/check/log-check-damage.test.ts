@@ -17,10 +17,10 @@ import { seedOf } from '../../support/seed.ts'
 import { SIGNER } from '../../support/stored-log.ts'
 import { SeededRandom } from '../../support/world.ts'
 
-/** What a changed byte of a table must be told as, given where it was. */
+/** The required report of a table's changed byte, by its place. */
 interface Expectation {
   readonly check: CheckName
-  /** Whether the offset that is named can be that of the byte, given the row as it was. */
+  /** Whether the named offset can be the byte's, given the row as it was. */
   readonly isRightOffset: (named: number | undefined, offset: number, row: Buffer) => boolean
   readonly isDerived: (offset: number) => boolean
 }
@@ -99,7 +99,7 @@ for (const [table, expected] of Object.entries(EXPECTED) as [TableName, Expectat
   )
 }
 
-/** What a record says, as text. */
+/** A record's content, as text. */
 function meaningOf(database: Database, table: TableName, key: RowKey): string | undefined {
   if (table !== LOG_TABLES.head && table !== LOG_TABLES.maker) return undefined
   const raw = new RawLog(database)
@@ -129,7 +129,7 @@ function misjudged(
   if (broken.some(({ check }) => check !== expected.check && check !== 'vrf')) {
     faults.push(`others are blamed: ${namesOf(report)}`)
   }
-  // Of two records of one device that differ, either may be the wrong one.
+  // When two records of one device differ, either may be the wrong one.
   const isPair = table === LOG_TABLES.identities && !expected.isDerived(offset)
   if (first!.table !== table || (first!.key !== nameOfKey(table, key) && !isPair)) {
     faults.push(`named as ${first!.table} ${first!.key}`)

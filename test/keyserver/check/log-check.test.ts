@@ -244,7 +244,7 @@ t.test('lookup nodes that were split are walked to the last row', async t => {
 t.test(
   'in a log longer than the index keeps in memory every older entry must be found in the table',
   async t => {
-    // The first 4,608 are in the table only; of these, 1,000 keys replace others.
+    // The first 4,608 are in the table only; 1,000 keys of these replace older ones.
     const keys = freshKeys(0, 69_000)
     const again = keys.slice(0, 1_000).map(({ device }, at) => ({ device, publicKey: keyOf(900_000 + at) }))
     const all = [...keys.slice(0, 1_000), ...again, ...keys.slice(1_000)]

@@ -1,5 +1,5 @@
 /**
- * The check of the lookup table over a log so long that a node with children has rows of its own, some of which replace
+ * The check of the lookup table over a log so long that a node with children has rows of its own, and some replace
  * rows below: made by the index itself, in memory.
  */
 
@@ -26,7 +26,7 @@ function hashOf(number: number): Uint8Array {
   return hash
 }
 
-/** The crowd, others, half of the crowd again before its partition's next turn, and others. */
+/** The crowd, a second crowd, half of the first again before its partition's next turn, and a third. */
 function numberAt(index: number): number {
   if (index < CROWD) return index
   return index >= 60_000 && index < 60_000 + CROWD / 2 ? 2 * (index - 60_000) : index
@@ -87,7 +87,7 @@ const indexAt = (node: Buffer, at: number) => node.readUIntBE(at + 16, 6)
 
 const log = new LongLog()
 
-t.test('rows that replace others further down are how it should be', async t => {
+t.test('rows that replace rows further down are valid', async t => {
   t.equal(log.node(PARENT)[0], 2)
   t.ok(log.node(PARENT).length > 22 * 500, 'the parent has rows')
   t.same(log.check(), { first: undefined, faults: 0 })

@@ -75,7 +75,7 @@ t.test('a second wish to be erased counts from its own day', async t => {
   t.equal(world.accounts.read(ann.userId), undefined)
 })
 
-t.test('nobody else is touched', async t => {
+t.test('no other user is touched', async t => {
   const { world, plan } = open(t)
   const [ann, bob] = [await newUser(world, 'Ann'), await newUser(world, 'Bob')]
   await plan(ann.userId)
@@ -85,7 +85,7 @@ t.test('nobody else is touched', async t => {
   t.equal(world.sessions.idsOf(bob.userId).length, 1)
 })
 
-t.test('Apple is told to forget the consent when the account is erased, not before', async t => {
+t.test('Apple hears of the erased account’s consent only at its erasure', async t => {
   const { world, plan, methods, appleConsents } = open(t)
   const ann = await newUser(world)
   const change = { userId: ann.userId, nowMs: world.nowMs() }

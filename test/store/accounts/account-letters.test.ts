@@ -43,7 +43,7 @@ async function openStage(t: Test, dailyMax = 1_000) {
   }
 }
 
-t.test('every address is told but those of reviewers', async t => {
+t.test('every address gets the letter but reviewers’', async t => {
   const { tellAll } = await openStage(t)
   t.same(await tellAll(), ['mail ann@example.org', 'sms +84912345601', 'sms +84912345602'])
 })
@@ -60,7 +60,7 @@ t.test(
   },
 )
 
-t.test('a letter is no code that somebody failed to confirm', async t => {
+t.test('a letter is no unconfirmed code', async t => {
   const { world, smsBudget, tellAll } = await openStage(t)
   for (let count = 0; count < 30; count++) await tellAll()
   await world.advance(300_000)

@@ -41,7 +41,7 @@ interface Stage {
   /** Everything that was put into the outbox. */
   readonly sent: Outgoing[]
   readonly channels: Set<string>
-  /** How the account knows whoever asks. */
+  /** The account's knowledge of the asker. */
   asker: Asker
   nowMs: number
   begin(address?: Address, network?: string, purpose?: ChallengePurpose): Promise<ChallengeReply>
@@ -173,7 +173,7 @@ t.test('a login in the cooldown tells the times that are left', async t => {
   t.equal(stage.sent.length, 2)
 })
 
-t.test('whoever knows only the address can not use up the tries of its owner', async t => {
+t.test('an attacker who knows only the address can not use up the owner’s tries', async t => {
   for (const network of ['elsewhere', 'home']) {
     const stage = openStage(t, t.testdir({ [network]: {} }))
     const owner = await stage.begin()
@@ -260,7 +260,7 @@ t.test('messages for all purposes count for one address', async t => {
   await t.rejects(stage.begin(), { code: 'RATE_LIMITED' })
 })
 
-t.test('what others bind the address to does not make its owner wait', async t => {
+t.test('other users who bind the address do not make its owner wait', async t => {
   const stage = openStage(t)
   await stage.begin(ANN, 'x', { kind: 'bind', userId: 1n as UserId })
   const owner = await stage.begin()
@@ -353,7 +353,7 @@ t.test('thirty wrong codes of strangers are compared in a day, and no more', asy
   await t.rejects(stage.begin(), { code: 'RATE_LIMITED' })
 })
 
-t.test('a hundred wrong codes in a row stop codes for a day, and the owner is told once', async t => {
+t.test('a hundred wrong codes in a row stop codes for a day, and the owner hears of it once', async t => {
   const stage = openStage(t)
   for (let day = 0; day < 3; day++) await burnDay(stage)
   for (let login = 0; login < 2; login++) await burn(stage, (await stage.begin()).challengeId)
@@ -407,7 +407,7 @@ t.test('tries and failures of a test address are counted like any other', async 
   await t.rejects(stage.begin(REVIEWER), { code: 'RATE_LIMITED' })
 })
 
-t.test('the owner of an address that others bind is told, and nobody gets the code', async t => {
+t.test('the owner hears of another user’s attempt to bind the address, and no code is sent', async t => {
   const stage = openStage(t)
   const purpose: ChallengePurpose = { kind: 'bind', userId: 1n as UserId, isTaken: true }
   const taken = await stage.begin(ANN, 'home', purpose)

@@ -1,4 +1,4 @@
-/** A guess that is spread over networks and addresses: seen as a whole, slowed for strangers, for nobody who is known. */
+/** A guess spread over networks and addresses: seen as a whole, slowed for strangers, never for known askers. */
 
 import t, { type Test } from 'tap'
 import type { Address } from '../../../src/domain/accounts/challenge.ts'

@@ -58,7 +58,7 @@ t.test(
   },
 )
 
-t.test('tokens that are made up, of another user or taken back make nobody known', async t => {
+t.test('made-up tokens, another user’s and revoked ones leave an asker unknown', async t => {
   const { world, ann, tokenOf, note, askerOf } = await openStage(t)
   const bob = await newUser(world, 'Bob', 'bob@example.org')
   await note('192.0.2.1', ann.sessionId)

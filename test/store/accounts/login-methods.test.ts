@@ -22,7 +22,7 @@ function apple(appleConsents: AppleConsents): SocialIdentity {
   return { kind: 'social', ...subject, clientId: 'app', sealedRefreshToken: appleConsents.seal('r.1') }
 }
 
-/** What was sent, as texts: channel, address, and what it says. */
+/** The sent messages as texts: channel, address, content. */
 async function sent(world: TestWorld): Promise<string[]> {
   const messages = await world.takeSent()
   return messages
@@ -34,7 +34,7 @@ async function sent(world: TestWorld): Promise<string[]> {
     .sort()
 }
 
-t.test('a method that is added is told to all others, not to itself', async t => {
+t.test('an added method is announced to all others, not to itself', async t => {
   const { world, methods } = open(t)
   const ann = await newUser(world, 'Ann', 'ann@example.org')
   const change = { userId: ann.userId, nowMs: world.nowMs() }
@@ -49,7 +49,7 @@ t.test('a method that is added is told to all others, not to itself', async t =>
   ])
 })
 
-t.test('a replaced address is told that it is no longer in force, and opens nothing', async t => {
+t.test('a replaced address hears that it is no longer in force, and opens nothing', async t => {
   const { world, methods } = open(t)
   const ann = await newUser(world, 'Ann', 'ann@example.org')
   const change = { userId: ann.userId, nowMs: world.nowMs() + 5 }
@@ -62,7 +62,7 @@ t.test('a replaced address is told that it is no longer in force, and opens noth
   t.match(methods.held(ann.userId), { methods: [{ key: 'ann@example.com' }], primaryMethodId: old.id })
 })
 
-t.test('a removed address is told, the others too, and the primary moves on', async t => {
+t.test('a removed address hears of it, the other methods too, and the primary moves on', async t => {
   const { world, methods } = open(t)
   const ann = await newUser(world, 'Ann', 'ann@example.org')
   const change = { userId: ann.userId, nowMs: world.nowMs() }
@@ -92,7 +92,7 @@ t.test('of two removals at once that would leave nothing, one is refused', async
   t.equal(methods.held(ann.userId).methods.length, 1)
 })
 
-t.test('Apple is told to forget a removed method of its own', async t => {
+t.test('Apple hears of its own removed method', async t => {
   const { world, methods, appleConsents } = open(t)
   const ann = await newUser(world, 'Ann', 'ann@example.org')
   const change = { userId: ann.userId, nowMs: world.nowMs() }
@@ -120,7 +120,7 @@ t.test('a method of another account is taken, one of their own exists', async t 
   t.equal(methods.refusalOf(bob.userId, email('bob@example.com')), undefined)
 })
 
-t.test('a new primary is told to every method, the same one again to none', async t => {
+t.test('a new primary is announced to every method, the same one again to none', async t => {
   const { world, methods } = open(t)
   const ann = await newUser(world, 'Ann', 'ann@example.org')
   const change = { userId: ann.userId, nowMs: world.nowMs() }

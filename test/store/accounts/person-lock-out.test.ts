@@ -113,7 +113,7 @@ function numberNear(at: number): Address {
   return { kind: 'phone', key, shown: key }
 }
 
-/** What is refused is what the attacker expects. */
+/** The attacker expects refusals. */
 function attempt(act: () => unknown): void {
   try {
     act()

@@ -1,4 +1,7 @@
-/** Session rows: found by user, bound, revoked for a while, gone when their time is over, the same after a restart. */
+/**
+ * Session rows: found by user, bound, revoked for a while, gone when their time has run out, the same after a
+ * restart.
+ */
 
 import t, { type Test } from 'tap'
 import type { Session } from '../../../src/domain/accounts/session.ts'

@@ -117,7 +117,7 @@ t.test(
   'a country of ten thousand honest sign-ins an hour is never stopped, from its first one on',
   async t => {
     const { smsBudget, database, stops } = openStage(t)
-    // One in twelve never types the code; the others take 15 to 75 seconds.
+    // One in twelve never types the code; the rest take 15 to 75 seconds.
     const confirmations: { readonly atMs: number; readonly message: { number: string; network: string } }[] =
       []
     await database.commit(() => {
@@ -147,7 +147,7 @@ t.test(
   },
 )
 
-t.test('a pumped range is stopped alone, and the operator is told once what is stopped', async t => {
+t.test('a pumped range is stopped alone, and the operator hears once which', async t => {
   const stage = openStage(t)
   await stage.pump(7)
   for (let at = 30; at < 60; at++) {
@@ -186,7 +186,7 @@ t.test('a network that asks for many ranges is stopped before their country is',
   t.equal((await stage.begin(numberIn(50, 0), 'home')).smsStop, undefined)
 })
 
-t.test('a calling code stops at two hundred unconfirmed codes an hour, others go on', async t => {
+t.test('a calling code stops at two hundred unconfirmed codes an hour, other codes go on', async t => {
   const stage = openStage(t)
   for (let at = 0; at < 250; at++) await stage.begin(numberIn(at, 0), `n${at}`)
   t.match(stage.stops, [{ scope: 'calling-code', name: '+84' }])
@@ -282,7 +282,7 @@ t.test('rows of earlier versions are read', async t => {
   t.match((await byCode.begin({ ...german, key: '+4915112345679' }, 'd')).smsStop, { scope: 'all' })
 })
 
-t.test('of ranges and networks nothing is left when their day is over', async t => {
+t.test('nothing of ranges and networks is left when their day has ended', async t => {
   const stage = openStage(t)
   for (let at = 0; at < 20; at++) await stage.begin(numberIn(at, 0), `n${at}`)
   const rows = () => [...stage.database.table('sms-tallies').getKeys()].length
@@ -299,7 +299,7 @@ t.test('a login that shares a code costs nothing', async t => {
   t.equal(stage.sent.length, 1)
 })
 
-t.test('that codes are stopped is told by SMS as long as the budget of the day lasts', async t => {
+t.test('a stop of codes is announced by SMS as long as the budget of the day lasts', async t => {
   const database = Database.open(t.testdir())
   t.teardown(() => database.close())
   const told: string[] = []

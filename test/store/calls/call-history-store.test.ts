@@ -91,7 +91,7 @@ t.test('a call has one row, which says what became of it last', async t => {
   t.same(house.rowCounts(), [2, 1, 1])
 })
 
-t.test('missed calls are counted until they were looked at, and every change is told', async t => {
+t.test('missed calls are counted until they are looked at, and every change is announced', async t => {
   const house = open(t)
   const { database, history, changes } = house
   await put(house, row(1, 100, 'missed'), row(2, 200), row(3, 300, 'missed'))
@@ -193,7 +193,7 @@ t.test('deleted rows leave one ending behind, not one each', async t => {
   t.same(house.rowCounts(), [1, 1, 1])
 })
 
-t.test('nothing remains of an erased user, and nobody is told', async t => {
+t.test('nothing remains of an erased user, and no device hears of it', async t => {
   const house = open(t)
   await put(house, row(1, 100, 'missed'), row(2, 200))
   await house.database.commit(() => house.history.put(BOB, row(1, 100, 'missed')))

@@ -1,4 +1,4 @@
-/** Who is in which live call, and whose room is taken. */
+/** Live calls by participant, and taken rooms. */
 
 import t from 'tap'
 import type { Call, CallStatus, Participant, ParticipantState } from '../../../src/domain/calls/call.ts'
@@ -20,7 +20,7 @@ function callOf(callId: CallId, roomId: number, bob: ParticipantState, status: C
   return { ...house.call, callId, roomId, status, participants }
 }
 
-t.test('a call is found by its people, its devices and its room until it is over', async t => {
+t.test('a call is found by its people, its devices and its room until it ends', async t => {
   const index = new CallIndex()
   index.put(callOf(ONE, 9, 'invited'))
   t.same([...index.callsOf(ANN), ...index.callsOf(BOB), ...index.callsOf(EVE)], [ONE, ONE])

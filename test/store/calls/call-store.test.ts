@@ -1,4 +1,4 @@
-/** Calls on a real store: what one decision writes, in one transaction, and what is left when a call is over. */
+/** Calls on a real store: one decision's writes, in one change, and the remains of an ended call. */
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -202,7 +202,7 @@ t.test(
   },
 )
 
-t.test('a call that is over is known for a day', async t => {
+t.test('an ended call is known for a day', async t => {
   const { world, calls } = await open(t)
   await calls.apply({ call: call(), effects: [] }, world.nowMs())
   const endedAtMs = world.nowMs()

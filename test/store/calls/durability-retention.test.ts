@@ -21,7 +21,7 @@ const DAY_MS = 86_400_000
 const CALLS_AT_ONCE = 60
 const SWEPT_AT_ONCE = 1_000
 
-/** Two people who call each other all day. Of the one who is called, one device is never there. */
+/** Two people who call each other all day. One device of the callee is never there. */
 class BusyPair {
   readonly world
   readonly #calls: CallStore

@@ -46,7 +46,7 @@ function userIds(count: number): UserId[] {
 
 type Six = readonly [UserId, UserId, UserId, UserId, UserId, UserId]
 
-/** What there is between all users, as text: in the store and on paper. */
+/** The relations between all users, as text: in the store and on paper. */
 function stateOfStore(house: ContactHouse, ids: readonly UserId[]): string {
   const { contacts, world } = house
   const inOrder = (found: readonly bigint[]) => found.map(id => ids.indexOf(id as UserId)).join()
@@ -130,7 +130,7 @@ function commandsOf(ids: readonly UserId[]): Record<string, Step> {
   }
 }
 
-/** How many of each hundred commands are of which kind: a request is made more often than it is ended. */
+/** Shares of each kind among a hundred commands: requests are made more often than ended. */
 const WEIGHTS: Readonly<Record<string, number>> = {
   askById: 22,
   askByToken: 12,
@@ -333,7 +333,7 @@ t.test('who has 1000 contacts makes no more, but stays open to those asked befor
   t.ok(contacts.isContact(ann!, early!))
 })
 
-t.test('nobody blocks more than 1000', async t => {
+t.test('a user blocks at most 1000', async t => {
   const house = openContacts(t)
   const { contacts, world } = house
   const [ann, ...others] = userIds(1_002)
@@ -345,7 +345,7 @@ t.test('nobody blocks more than 1000', async t => {
   t.notOk(contacts.hasBlocked(ann!, others.at(-1)!))
 })
 
-t.test('nothing of an erased user is left, and the others hear of it as of a removal', async t => {
+t.test('nothing of an erased user is left, and other users see a removal', async t => {
   const house = openContacts(t)
   const { contacts, world } = house
   const users = await people(house, 'Ann', 'Bob', 'Cy', 'Di', 'Eve', 'Fay')

@@ -66,7 +66,7 @@ t.test('a token of an earlier secret still leads to its owner, but can not be dr
   t.equal(tokens.textOf(found), undefined)
 })
 
-t.test('a token is over when it is used up, revoked or expired, to the millisecond', async t => {
+t.test('a token ends when it is used up, revoked or expired, to the millisecond', async t => {
   const { database, tokens, create } = openTokens(t)
   for (const id of [1n, 2n, 3n]) await create(id)
   const live = (id: bigint, nowMs = NOW) => isLive(tokens.read(ANN, id)!, nowMs)
@@ -86,7 +86,7 @@ t.test('a token is over when it is used up, revoked or expired, to the milliseco
   t.same(tokens.readLive(ANN, ALL, NOW + 7 * DAY_MS), [], 'before any sweep')
 })
 
-t.test('one that is over is kept for 30 days and then forgotten', async t => {
+t.test('an ended one is kept for 30 days and then forgotten', async t => {
   const { database, tokens, create, sweep, rows } = openTokens(t)
   const [expiring, revoked] = [await create(1n), await create(2n, { expiresAtMs: NOW + 300 * DAY_MS })]
   await database.commit(() => tokens.revoke(revoked.token, NOW + DAY_MS))
@@ -116,7 +116,7 @@ t.test('an expired token does not end again when it is revoked', async t => {
   t.equal(tokens.read(ANN, 1n)?.overAtMs, undefined)
 })
 
-t.test('nothing of an erased user is left, and nothing of others is touched', async t => {
+t.test('nothing of an erased user is left, and nothing of other users is touched', async t => {
   const { database, tokens, create, rows } = openTokens(t)
   await create(1n)
   await create(2n)

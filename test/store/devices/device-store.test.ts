@@ -126,7 +126,7 @@ t.test('a push token that shows up on another device is gone from the first', as
   t.same(idsOf(devices.activeDevicesOf(BOB).filter(({ push }) => push !== undefined)), [])
 })
 
-t.test('a token that its device gave up, or lost with it, is taken from nobody', async t => {
+t.test('a token that its device gave up, or lost with it, is no takeover', async t => {
   const { database, devices } = openDevices(t)
   await database.commit(() => devices.put(ANN, device(1, PUSH)))
   await database.commit(() => devices.put(ANN, device(1, { ...PUSH, apnsToken: 'dd' })))
@@ -177,7 +177,7 @@ t.test('when a device was last heard of is noted once an hour', async t => {
   t.equal(devices.active(ANN, idOf(2)), undefined, 'a device that is not there is not made')
 })
 
-t.test('erasure leaves nothing of one user and everything of the others', async t => {
+t.test('erasure leaves nothing of one user and everything of the rest', async t => {
   const { database, devices } = openDevices(t)
   await database.commit(() => {
     for (const number of [1, 2]) devices.put(ANN, device(number, number === 1 ? PUSH : undefined))
@@ -202,7 +202,7 @@ t.test('erasure leaves nothing of one user and everything of the others', async 
   t.same(rows, [1, 0, 0, 1, 1], "Bob's device, key and token are what is left")
 })
 
-t.test('erasure leaves a key that has become that of another user', async t => {
+t.test('erasure leaves a key that another user now has', async t => {
   const { database, devices } = openDevices(t)
   await database.commit(() => {
     devices.begin(ANN, pending(1))

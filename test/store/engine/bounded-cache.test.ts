@@ -15,7 +15,7 @@ t.test('it holds what it has room for, no more, and nothing that was replaced or
   checkProperty(t, [fc.array(step, { maxLength: 200, size: 'max' })], steps => {
     const cache = new BoundedCache<number, object>(ENTRIES_MAX)
     const truth = new Map<number, object>()
-    /** What may have been dropped since. */
+    /** Entries that may have been dropped since. */
     const dropped = new Set<number>()
     const isRight = (key: number) => {
       const found = cache.get(key)

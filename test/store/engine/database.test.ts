@@ -36,7 +36,7 @@ t.test('a file that was cut short as it was made is refused, and left as it is',
   }
 })
 
-t.test('a file that does not begin as LMDB has it is refused, and left as it is', async t => {
+t.test('a file without LMDB’s beginning is refused, and left as it is', async t => {
   const made = t.testdir()
   await Database.open(made).close()
   const whole = readFileSync(join(made, 'store', 'data.mdb'))
@@ -140,7 +140,7 @@ t.test('what a commit throws before it writes is its reason, and nothing is writ
   t.same([counters.get('a'), counters.get('b')], [1, 2])
 })
 
-t.test('no room is told from other failures, however deep its reason is', async t => {
+t.test('a full disk is distinguished from other failures, however deep its reason is', async t => {
   const errno = (code: unknown) => Object.assign(new Error('reason'), { code })
   const wrapped = (cause: unknown) =>
     new SignalError('STORE_UNAVAILABLE', 'the store could not write', { cause })
@@ -163,7 +163,7 @@ t.test('no room is told from other failures, however deep its reason is', async 
   t.notOk(others.map(wrapped).some(isRoom))
 })
 
-t.test('a failed write is told from a full disk by trying whether the disk takes more', async t => {
+t.test('a failed write is distinguished from a full disk by trying whether the disk takes more', async t => {
   const folder = t.testdir()
   openStore(t, folder)
   const store = join(folder, 'store')
@@ -186,11 +186,11 @@ t.test('only what lmdb-js rejects beside a failed commit is taken for its echo',
 
 interface Holder {
   readonly process: ChildProcess
-  /** What it says next. */
+  /** Its next line. */
   next(): Promise<string>
 }
 
-/** Starts a process that is ready to open the store when it is told to. */
+/** Starts a process that opens the store on command. */
 async function startHolder(t: Test, folder: string): Promise<Holder> {
   const child = spawnBound(process.execPath, [builtProgram('test/support/store-holder'), folder], {
     stdio: ['pipe', 'pipe', 'inherit'],

@@ -34,7 +34,7 @@ function record(t: Test, fault?: LmdbFault) {
   return { seed, folder, recording, reader, images: shuffled.map(([, image]) => image) }
 }
 
-/** What is wrong with an image; undefined when it holds all that it has to. */
+/** The faults of an image; undefined when it holds all it has to. */
 async function damageIn(reader: ImageReader, image: TornImage): Promise<string | undefined> {
   const { count, fault } = await reader.read(image)
   // Before there was anything in it, a store may also say that its making was cut short.

@@ -31,7 +31,7 @@ t.test('what is due ends in order of its time, and nothing before it', async t =
   t.same(ended, [10n, 20n, 30n, 40n, 50n])
 })
 
-t.test('a sweep takes no more than it is told', async t => {
+t.test('a sweep stops at its bound', async t => {
   const { database, expiries } = open(t)
   let ended = 0
   expiries.define(KIND, () => void ended++)
@@ -110,7 +110,7 @@ t.test('what ends writes in the transaction that ends it', async t => {
   t.equal(rows.get(idsKey(1n)), undefined)
 })
 
-t.test('an ending that fails is told, keeps no other waiting, and is tried again in a minute', async t => {
+t.test('a failing ending is reported, holds up no other, and is tried again in a minute', async t => {
   const { database, expiries, faults } = open(t)
   const ended: bigint[] = []
   let isBroken = true
@@ -131,7 +131,7 @@ t.test('an ending that fails is told, keeps no other waiting, and is tried again
   t.same([ended, faults.length], [[3n, 1n, 2n], 1])
 })
 
-t.test('an ending of a kind that nobody knows is told, and not lost', async t => {
+t.test('an ending of an unknown kind is reported, and not lost', async t => {
   const { database, expiries, faults } = open(t)
   await database.commit(() => expiries.add(200, 5, idsKey(1n)))
   t.equal(await expiries.sweep(10, 100), 1)

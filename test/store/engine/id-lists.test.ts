@@ -78,7 +78,7 @@ t.test('what is older than a time is neither read nor counted', async t => {
   }
 })
 
-t.test('an entry that was added in a transaction is counted in it', async t => {
+t.test('an entry added in a change is counted in it', async t => {
   const { lists, database } = await openLists(t, [])
   const counts = await database.commit(() => {
     lists.add(1n, LIST.contacts, ENTRIES[0]!)

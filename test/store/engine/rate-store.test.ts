@@ -60,7 +60,7 @@ t.test('counts are there after a restart', async t => {
   t.equal(after.rates.longestWait('ann', [HOUR], 0).missingMs, 180_000)
 })
 
-t.test('a clock that was wrong for a while and is set back refuses nobody for as long', async t => {
+t.test('setting back a wrong clock refuses no one for as long as it was wrong', async t => {
   const [dayMs, store] = [86_400_000, open(t)]
   await takeAll(store, 'ann', 30 * dayMs)
   t.equal(

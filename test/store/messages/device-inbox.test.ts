@@ -93,7 +93,7 @@ t.test('what devices are done with is collected and settled in one transaction',
   store.assertConsistent()
 })
 
-t.test('a change of many messages is one transaction, which has nothing of what others collect', async t => {
+t.test('a change of many messages is one write, without other changes’ parts', async t => {
   const { database, inbox, due } = open(t)
   const sent = Array.from({ length: 300 }, (_, at) => item(String(at)))
   await inbox.change(ANN, PHONE, { settled: [], sent })
@@ -128,7 +128,7 @@ t.test('so many messages are not collected longer', async t => {
   t.equal(inbox.after(ANN, 137n as DeviceId, 0, 10).length, 0)
 })
 
-t.test('what could not be settled soon is there again; a fault of ours is told of', async t => {
+t.test('an item that could not be settled soon comes again; a fault of ours is reported', async t => {
   const { database, inbox, due, faults } = open(t)
   await inbox.change(ANN, PHONE, { settled: [], sent: [item('1')] })
   for (const error of [new SignalError('STORE_UNAVAILABLE', 'no room'), new Error('a mistake')]) {

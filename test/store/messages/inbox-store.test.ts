@@ -114,7 +114,7 @@ t.test('messages come in order behind an offset, as many as are asked for', asyn
   t.equal(house.inbox.head(ANN, PHONE).nextOffset, 5)
 })
 
-t.test('a queue is read without the others', async t => {
+t.test('a queue is read alone', async t => {
   const house = open(t)
   const queues = ['dev.a', 'dev.b', 'dev.a', 'dev.b', 'dev.a']
   await house.database.commit(() => {
@@ -252,7 +252,7 @@ t.test(
   },
 )
 
-t.test('nothing remains of an erased user, and everything of the others', async t => {
+t.test('nothing remains of an erased user, and everything of the rest', async t => {
   const house = open(t)
   const { database, inbox } = house
   await append(house, ['a'])
@@ -334,7 +334,7 @@ t.test('a message is kept for seven days', async t => {
   inbox.assertConsistent()
 })
 
-t.test('a message with a time of its own is not shown after it, and nobody calls that a loss', async t => {
+t.test('a message with a time of its own is not shown after it, and counts as no loss', async t => {
   const house = open(t)
   const { database, inbox, sweep } = house
   await database.commit(() => {
@@ -366,7 +366,7 @@ t.test('an invitation past its time is not shown, and the word of its room takes
   inbox.assertConsistent()
 })
 
-t.test('where a room says nothing for a minute, the call was missed, and the device is told', async t => {
+t.test('where a room says nothing for a minute, the call was missed, and the device hears so', async t => {
   const house = open(t)
   const { inbox, news, sweep } = house
   await invite(house, 1, 0)
@@ -456,7 +456,7 @@ t.test('a device hears of its news once for a transaction, when they are durable
   t.same(news.slice(2), [`${ANN}_${PHONE}`], 'and again for the next one')
 })
 
-t.test('of a transaction that fails nobody hears, and the next one is not hushed by it', async t => {
+t.test('a failed change is never announced, and does not hush the next one', async t => {
   const house = open(t)
   const failed = house.database.commit(() => {
     house.inbox.append(ANN, PHONE, { item: dev('a') }, 0)

@@ -1,4 +1,4 @@
-/** What devices are told: by their inbox in any case, by push where contract 6 says so. */
+/** Messages to devices: by their inbox in any case, by push where contract 6 says so. */
 
 import t, { type Test } from 'tap'
 import type { CallNoticeBody } from '../../../src/domain/calls/call-notice.ts'
@@ -84,7 +84,7 @@ t.test('what is not pushed waits in the inbox alone', async t => {
   t.same([inboxOf(phone).length, inboxOf(silent).length, (await pushed()).length], [1, 1, 0])
 })
 
-t.test('a removed device is told nothing', async t => {
+t.test('a removed device hears nothing', async t => {
   const { world, userId, phone, tablet, nowMs, inboxOf, pushed, tell, tellDevice } = await open(t)
   await world.database.commit(() => world.devices.remove(userId, phone.deviceId, nowMs))
   await tell({ kind: 'session_revoked', reason: 'logout' })
@@ -158,7 +158,7 @@ t.test('a missed call is pushed for a day, socket or not', async t => {
   )
 })
 
-t.test('whoever is in a call hears of it by its socket only', async t => {
+t.test('a participant hears of a call by its socket only', async t => {
   const { phone, nowMs, inboxOf, pushed, tellDevice } = await open(t)
   const from = {
     fromUserId: CALLER.callerId,

@@ -82,7 +82,7 @@ t.test('a message comes back as it was handed in, and as new', async t => {
   )
 })
 
-t.test('who sends is told once it is durable, and not of what was given up', async t => {
+t.test('the sender hears of a message once it is durable, and never of a rolled-back one', async t => {
   const { database, outbox, added } = open(t)
   const adding = database.commit(() => outbox.add(mail('a@b.c'), 0))
   t.same(added, [])
