@@ -128,7 +128,7 @@ async function timeOf(act: () => Promise<void>): Promise<number> {
 }
 
 const AT_ONCE = 64
-/** As `main.ts` does. */
+/** As `src/server/start.ts` does. */
 const SWEPT_AT_ONCE = 1_000
 /** Counts of an address are kept for a day. */
 const LONGER_THAN_ANY_MS = 40 * 86_400_000

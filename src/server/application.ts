@@ -1,6 +1,6 @@
 /**
  * The application API put together: its stores, its operations, what leaves by its outbox. It holds no rule; what it
- * needs of the process (store, clocks, the log, actors) is handed in by `main.ts`.
+ * needs of the process (store, clocks, the log, actors) is handed in by `start.ts`.
  */
 
 import { accountErasureOperations } from '../api/accounts/account-erasure.ts'

@@ -1,6 +1,6 @@
 /**
  * Opens the store and the log in it: reads the keys, checks that the log is ours to go on with, or makes a new one.
- * Joins parts of `store` and `keyserver`; `main.ts` starts what works on them.
+ * Joins parts of `store` and `keyserver`; `start.ts` starts what works on them.
  */
 
 import { getSystemErrorName } from 'node:util'

@@ -1,6 +1,6 @@
 /**
  * Calls and STOMP put together: the actors of connections, users, topics and rooms, what each is told by the others,
- * and by the application. It holds no rule. Besides `main.ts` the only file of `src` that names actors.
+ * and by the application. It holds no rule. Besides `start.ts` the only file of `src` that names actors.
  */
 
 import { callRoomKind, resumeCalls } from '../../actors/call-room.ts'

@@ -1,6 +1,6 @@
 /**
  * One life of the server in a seeded run of calls, from a start to a kill: stores over a database in memory, the actor
- * system in a seeded world, and signalling as `main.ts` joins it.
+ * system in a seeded world, and signalling as `start.ts` joins it.
  */
 
 import type { CallRoomMessage } from '../../actors/messages.ts'

@@ -1,4 +1,4 @@
-/** The application as `main.ts` puts it together, every operation of it, with a log that is only counted. */
+/** The application as `start.ts` puts it together, every operation of it, with a log that is only counted. */
 
 import { createHash } from 'node:crypto'
 import type { Test } from 'tap'

@@ -64,8 +64,7 @@ export function callOperations(world: CallsWorld): readonly Operation[] {
     joinCall(world),
     declineCall(world),
     leaveCall(world),
-    endCall(world),
-    endCallAt(world),
+    ...endCall(world),
     removeFromCall(world),
     requestRejoin(world),
     acceptRejoin(world),
@@ -182,32 +181,31 @@ function leaveCall(world: CallsWorld): Operation {
   })
 }
 
-const END_CODES = ['CALL_NOT_FOUND', 'CALL_ENDED', 'NOT_PARTICIPANT', 'NOT_HOST'] as const
-
-function endCall(world: CallsWorld): Operation {
-  return operationWithBody(EndCallRequest, {
+/** Ends a call that the body names, or the path. */
+function endCall(world: CallsWorld): readonly Operation[] {
+  const rules = {
     ...COMMAND,
-    id: 'endCall',
-    path: '/app/api/call/end',
-    summary: 'End the call for everybody: the host, or either of two',
     replies: { 200: CallRecordReply },
-    codes: [...ASKED_CODES, ...END_CODES],
-    handle: ({ caller, body }) =>
-      carryOut(world, body.callId as CallId, { kind: 'end', by: deviceOf(caller) }),
-  })
-}
-
-function endCallAt(world: CallsWorld): Operation {
-  return operation({
-    ...COMMAND,
-    id: 'endCallAt',
-    path: '/app/api/call/{callId}/end',
-    summary: 'End the call for everybody, named by the path',
-    replies: { 200: CallRecordReply },
-    codes: [...ASKED_CODES, ...END_CODES],
-    handle: ({ caller, params }) =>
-      carryOut(world, readCallId(params[0]), { kind: 'end', by: deviceOf(caller) }),
-  })
+    codes: [...ASKED_CODES, ...KNOWN_CODES, 'NOT_HOST'] as const,
+  }
+  const end = (caller: DeviceCaller, callId: CallId) =>
+    carryOut(world, callId, { kind: 'end', by: deviceOf(caller) })
+  return [
+    operationWithBody(EndCallRequest, {
+      ...rules,
+      id: 'endCall',
+      path: '/app/api/call/end',
+      summary: 'End the call for everybody: the host, or either of two',
+      handle: ({ caller, body }) => end(caller, body.callId as CallId),
+    }),
+    operation({
+      ...rules,
+      id: 'endCallAt',
+      path: '/app/api/call/{callId}/end',
+      summary: 'End the call for everybody, named by the path',
+      handle: ({ caller, params }) => end(caller, readCallId(params[0])),
+    }),
+  ]
 }
 
 function removeFromCall(world: CallsWorld): Operation {

@@ -10,6 +10,7 @@ import type { ContactStore } from '../../store/contacts/contact-store.ts'
 import type { DeviceStore } from '../../store/devices/device-store.ts'
 import type { Database } from '../../store/engine/database.ts'
 import {
+  type Call,
   type Operation,
   operation,
   operationWithBody,
@@ -32,8 +33,7 @@ export function contactOperations(world: ContactsWorld): readonly Operation[] {
     listContacts(world),
     removeContact(world),
     blockUser(world),
-    unblockUser(world),
-    unblockUserAt(world),
+    ...unblockUser(world),
     listBlocks(world),
   ]
 }
@@ -119,44 +119,39 @@ function isVisible(world: ContactsWorld, userId: UserId, otherId: UserId, nowMs:
   )
 }
 
-function unblockUser({ contacts }: ContactsWorld): Operation {
-  return operationWithBody(UserIdRequest, {
-    id: 'unblockUser',
+/** Unblocks a user that the body names, or the path, for clients and proxies that have no body with DELETE. */
+function unblockUser({ contacts }: ContactsWorld): readonly Operation[] {
+  const rules = {
     method: 'DELETE',
-    path: '/app/api/block',
     tag: 'contacts',
-    summary: 'Unblock a user; requests that the block kept away stay away',
     access: 'session',
     replies: { 204: null },
     codes: [],
-    handle: ({ caller: { userId }, body, commit }) =>
-      commit(() => {
-        contacts.unblock(userId, body.userId)
-        return { status: 204 }
-      }),
-  })
+  } as const
+  const unblock = ({ caller, commit }: Unblocking, otherId: bigint | undefined) =>
+    commit(() => {
+      if (otherId !== undefined) contacts.unblock(caller.userId, otherId)
+      return { status: 204 }
+    })
+  return [
+    operationWithBody(UserIdRequest, {
+      ...rules,
+      id: 'unblockUser',
+      path: '/app/api/block',
+      summary: 'Unblock a user; requests that the block kept away stay away',
+      handle: call => unblock(call, call.body.userId),
+    }),
+    operation({
+      ...rules,
+      id: 'unblockUserAt',
+      path: '/app/api/block/{userId}',
+      summary: 'Unblock a user, named by the path',
+      handle: call => unblock(call, pathId(call.params)),
+    }),
+  ]
 }
 
-/** For clients and proxies that have no body with DELETE. */
-function unblockUserAt({ contacts }: ContactsWorld): Operation {
-  return operation({
-    id: 'unblockUserAt',
-    method: 'DELETE',
-    path: '/app/api/block/{userId}',
-    tag: 'contacts',
-    summary: 'Unblock a user, named by the path',
-    access: 'session',
-    replies: { 204: null },
-    codes: [],
-    handle: ({ caller: { userId }, params, commit }) => {
-      const otherId = pathId(params)
-      return commit(() => {
-        if (otherId !== undefined) contacts.unblock(userId, otherId)
-        return { status: 204 }
-      })
-    },
-  })
-}
+type Unblocking = Pick<Call<unknown, undefined, 'session'>, 'caller' | 'commit'>
 
 function listBlocks(world: ContactsWorld): Operation {
   return operationWithQuery(PageQuery, {

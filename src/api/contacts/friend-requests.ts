@@ -70,8 +70,7 @@ export function friendRequestOperations(world: FriendRequestsWorld): readonly Op
     requestBySearch(world),
     acceptRequest(world),
     declineRequest(world),
-    cancelRequest(world),
-    cancelRequestAt(world),
+    ...cancelRequest(world),
     listRequests(world),
   ]
 }
@@ -244,40 +243,39 @@ function declineRequest({ contacts }: FriendRequestsWorld): Operation {
   })
 }
 
-function cancelRequest({ contacts }: FriendRequestsWorld): Operation {
-  return operationWithBody(RequestIdRequest, {
+/** Cancels a request that the body names, or the path. */
+function cancelRequest({ contacts }: FriendRequestsWorld): readonly Operation[] {
+  const rules = {
     ...RULES,
-    id: 'cancelRequest',
-    path: '/app/api/friend-request/cancel',
-    summary: "Take one's own request back",
     replies: { 204: null },
     codes: ['REQUEST_NOT_FOUND', 'REQUEST_CLOSED'],
-    handle: ({ caller: { userId }, body, nowMs, commit }) =>
-      commit(() => {
-        closedBy(contacts.cancel(body.requestId, userId, nowMs))
-        return { status: 204 }
-      }),
-  })
+  } as const
+  const cancel = ({ caller, nowMs, commit }: Cancelling, requestId: bigint | undefined) =>
+    commit(() => {
+      if (requestId === undefined) throw refusal('REQUEST_NOT_FOUND')
+      closedBy(contacts.cancel(requestId, caller.userId, nowMs))
+      return { status: 204 }
+    })
+  return [
+    operationWithBody(RequestIdRequest, {
+      ...rules,
+      id: 'cancelRequest',
+      path: '/app/api/friend-request/cancel',
+      summary: "Take one's own request back",
+      handle: call => cancel(call, call.body.requestId),
+    }),
+    operation({
+      ...rules,
+      id: 'cancelRequestAt',
+      method: 'DELETE',
+      path: '/app/api/friend-request/{requestId}',
+      summary: "Take one's own request back, named by the path",
+      handle: call => cancel(call, pathId(call.params)),
+    }),
+  ]
 }
 
-function cancelRequestAt({ contacts }: FriendRequestsWorld): Operation {
-  return operation({
-    ...RULES,
-    id: 'cancelRequestAt',
-    method: 'DELETE',
-    path: '/app/api/friend-request/{requestId}',
-    summary: "Take one's own request back, named by the path",
-    replies: { 204: null },
-    codes: ['REQUEST_NOT_FOUND', 'REQUEST_CLOSED'],
-    handle: ({ caller: { userId }, params, nowMs, commit }) =>
-      commit(() => {
-        const requestId = pathId(params)
-        if (requestId === undefined) throw refusal('REQUEST_NOT_FOUND')
-        closedBy(contacts.cancel(requestId, userId, nowMs))
-        return { status: 204 }
-      }),
-  })
-}
+type Cancelling = Pick<Call<unknown, undefined, 'session'>, 'caller' | 'nowMs' | 'commit'>
 
 function listRequests(world: FriendRequestsWorld): Operation {
   return operationWithQuery(RequestsQuery, {

@@ -1,0 +1,69 @@
+/** The addresses that the server listens on, and those by which browsers, phones and programs reach it. */
+
+import type { HttpServer } from '../transport/http.ts'
+import type { Config } from './config.ts'
+
+/** Where the process listens, as the ready line says it. */
+export interface Addresses {
+  http: string
+  grpc: string
+  admin: string
+  stompTcp?: string
+}
+
+/** The address of the public port for programs on this machine: those that stand for all of its own are none of them. */
+export function localUrlOf(config: Config, { http }: Addresses): string {
+  if (isOnLanOnly(config)) return `${new URL(http).protocol}//${LOOPBACK}:${portIn(http)}`
+  return http.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:')
+}
+
+/** The address that clients see where no setting says it. */
+export function ownUrlOf({ http: { host }, lanAddress }: Config, { http }: Addresses): string {
+  if (lanAddress === undefined || !isEveryAddress(host)) return http
+  return `${new URL(http).protocol}//${lanAddress}:${portIn(http)}`
+}
+
+/** The same settings, with the ports that were listened on. */
+export function listeningAsBefore(config: Config, { http, grpc, admin, stompTcp }: Addresses): Config {
+  return {
+    ...config,
+    http: { ...config.http, port: portIn(http) },
+    grpc: { ...config.grpc, port: portIn(grpc) },
+    admin: { ...config.admin, port: portIn(admin) },
+    ...(stompTcp === undefined ? {} : { stompTcpPort: portIn(stompTcp) }),
+  }
+}
+
+/** Whether a development server listens on one address of a network, and so not yet on loopback. */
+export function isOnLanOnly({ isExposed, http: { host } }: Config): boolean {
+  return isExposed && !isEveryAddress(host)
+}
+
+/**
+ * The server where it listens on one address of a network: a browser on this machine, simulators and emulators go on by the
+ * address that they always have.
+ */
+export function alsoOnLoopback(config: Config, http: HttpServer): Pick<HttpServer, 'listen'> {
+  if (!isOnLanOnly(config)) return http
+  return {
+    async listen(host, port) {
+      const bound = await http.listen(host, port)
+      try {
+        return await http.listen(LOOPBACK, bound)
+      } catch (error) {
+        http.stopListening()
+        throw error
+      }
+    },
+  }
+}
+
+function isEveryAddress(host: string): boolean {
+  return host === '0.0.0.0' || host === '::'
+}
+
+function portIn(address: string): number {
+  return Number(address.slice(address.lastIndexOf(':') + 1))
+}
+
+const LOOPBACK = '127.0.0.1'
