@@ -93,7 +93,7 @@ export function resumeCalls(
   }
 }
 
-/** What of a call is neither in the store nor lost with a room that is built anew: it ends with call or process. */
+/** Facts about a call that are not stored but survive a rebuilt room: they end with call or process. */
 interface CallLife {
   /** The wall clock less the monotonic clock, milliseconds. */
   readonly clockOffsetMs: number
@@ -184,7 +184,7 @@ class CallRoom implements Actor<CallRoomMessage> {
     const before = this.#call
     this.#call = call
     if (before === undefined) this.#lives.set(this.#callId, this.#life)
-    // A call that is over keeps its people and its room until that is durable: else they might be in two.
+    // An ended call keeps its people and its room until the end is durable: else they might be in two.
     if (call !== before && !isOver(call)) this.#deps.index.put(call)
     this.#setTimer()
     const isWritten = kept !== undefined || effects.length > 0 || (call !== before && !isHint(command))
@@ -245,8 +245,7 @@ class CallRoom implements Actor<CallRoomMessage> {
   }
 
   /**
-   * The call as a room finds it. Who is absent is counted as gone from now on: while there was no room, nobody could show
-   * that they are there.
+   * The call as a room finds it. Absence counts from now on: without a room, no device could show that it was there.
    */
   #recovered(call: Call): Call {
     const nowMs = this.#nowMs()
@@ -254,7 +253,7 @@ class CallRoom implements Actor<CallRoomMessage> {
     return joinedDevices(found).reduce((next, by) => this.#online(next, by, nowMs), found)
   }
 
-  /** A device that has just come into the call may have a socket already, of which nobody will tell. */
+  /** A device that has just joined may have a socket already, and no message will announce that. */
   #withSocket(decision: CallAccepted, command: DeviceCommand): CallAccepted {
     if (isHint(command)) return decision
     const call = this.#online(decision.call, command.by, command.nowMs)
@@ -281,7 +280,7 @@ class CallRoom implements Actor<CallRoomMessage> {
     return this.#deps.facts({ callId: this.#callId, callerId: by.userId, calleeIds, roomId })
   }
 
-  /** Refuses to ring somebody who has not answered lately; else counts the rings, and forgets those that are answered. */
+  /** Refuses to ring a user who has not answered lately; else counts the rings, and forgets answered ones. */
   #countRings({ call, effects }: CallAccepted, command: DeviceCommand): CallRefused | undefined {
     const { rings } = this.#deps
     if (rings === undefined) return undefined
@@ -297,7 +296,7 @@ class CallRoom implements Actor<CallRoomMessage> {
     return undefined
   }
 
-  /** A call that is over has a timer until that is durable, too: an armed timer is what has a room built anew. */
+  /** An ended call keeps its timer until the end is durable: an armed timer makes the runtime rebuild the room. */
   #setTimer(): void {
     if (this.#call === undefined) return
     const deadlineMs = nextDeadlineMs(this.#call)
@@ -310,7 +309,7 @@ class CallRoom implements Actor<CallRoomMessage> {
   }
 }
 
-/** A call whose room fails again and again is over, rather than ringing for ever. */
+/** A call whose room fails again and again ends, rather than ringing for ever. */
 function endGivenUp(deps: CallRoomDeps, callId: CallId, lives: Map<CallId, CallLife>): void {
   const call = deps.store.open(callId)
   const life = lives.get(callId)
@@ -331,7 +330,7 @@ function newLife(deps: CallRoomDeps, context: Context<CallRoomMessage>, callId: 
   }
 }
 
-/** What only says that a device shows signs of life is not worth a write: a room that is built anew counts from then. */
+/** A mere sign of life from a device is not worth a write: a rebuilt room counts from its own start. */
 function isHint({ kind }: CallCommand): boolean {
   return kind === 'device-seen'
 }
@@ -358,13 +357,13 @@ function callIdOf(id: string): CallId {
 }
 
 const TIMER = 'deadline'
-/** What brings a device into a call, or to its key. */
+/** Commands that bring a device into a call, or to its key. */
 const COMING: ReadonlySet<CallRequest['kind']> = new Set(['start', 'join', 'request-rejoin', 'rejoin'])
 const DEVICE_REMOVED = refused('DEVICE_NOT_REGISTERED', 'the device was removed')
 const NOTHING_TO_WRITE = Promise.resolve()
-/** As many as a call's people send in a second; beyond it a caller is told to come back. */
+/** As many as a call's people send in a second; further callers must come back later. */
 const MAILBOX_MESSAGES_MAX = 256
 /** Longer than a write takes; a room that looks before finds nothing to do. */
 const LOOK_AGAIN_MS = 1_000
-/** A live call has a timer and is never idle. One that is over is read again for what comes late. */
+/** A live call has a timer and is never idle. An ended one is read again for late commands. */
 const IDLE_MS = 1_000

@@ -12,7 +12,7 @@ interface Subscriber {
   readonly ref: TopicSubscriber
   /** How many broadcasts were published before it came: it gets none of those. */
   readonly since: number
-  /** How many subscriptions its connection has here; it is told once and serves them all. */
+  /** How many subscriptions its connection has here; it gets each event once and serves them all. */
   subscriptions: number
 }
 

@@ -4,10 +4,10 @@
  *
  * A batch goes through these steps; beside each, what a crash there leaves.
  *
- *   1. collect    registrations wait in memory: nobody was answered, nothing is lost but the question
+ *   1. collect    registrations wait in memory: no caller was answered, only the question is lost
  *   2. assign     indexes, in the order of arrival; the same key again gets the index it has: as 1
  *   3. integrate  hash the leaves, extend tiles, bundles and root in memory: as 1
- *   4. sign       a checkpoint of the new size, seen by nobody: as 1
+ *   4. sign       a checkpoint of the new size, not shown yet: as 1
  *   5. commit     one transaction; a crash before it leaves the old tree, one after it the new tree with its signed
  *                 checkpoint, whose entries a repeated registration finds
  *   6. record     the checkpoint goes into the head file, outside the data directory, where there is one. A crash
@@ -21,10 +21,10 @@
  * and rebuilt from the store. A failure that is not lack of room, or a lost invariant, stops the process: a log that
  * is unsure of its last tree signs nothing.
  *
- * A head file that can't be written fails the commit for its callers though the tree has grown and is durable. Nobody
- * was shown that tree, so nothing is taken back: the actor is rebuilt on it, records it first of all, and until that
- * is done publishes nothing, answers nobody (a repeated key would get an index that no published checkpoint covers)
- * and appends nothing, so that a head file that stays broken costs at most the batches that were under way.
+ * A head file that can't be written fails the commit for its callers though the tree has grown and is durable. That
+ * tree was never shown, so nothing is taken back: the actor is rebuilt on it, records it first of all, and until that
+ * is done publishes nothing, answers no caller (a repeated key would get an index that no published checkpoint
+ * covers) and appends nothing, so that a head file that stays broken costs at most the batches that were under way.
  */
 
 import { assert, SignalError } from '../src/errors.ts'
@@ -74,7 +74,7 @@ export function logAppenderKind(deps: LogAppenderDeps): ActorKind<LogAppenderMes
   }
 }
 
-/** What one appender object leaves to the next: the last tree known to be durable that may not have been recorded. */
+/** An appender's legacy to the next: the last tree known to be durable that may not have been recorded. */
 interface UnrecordedTree {
   treeSize: number | undefined
 }
@@ -113,7 +113,7 @@ class LogAppender implements Actor<LogAppenderMessage> {
     if (head === undefined) throw new SignalError('CHECKPOINT_INVALID', 'the log has no signed checkpoint')
     const checkpoint = openHead(head, deps.signer)
     const publishedSize = deps.publishedSize()
-    // After a failed commit the store must be where it was: a tree that nobody was shown may not be durable. Where it
+    // After a failed commit the store must be where it was: a tree that was never shown may not be durable. Where it
     // is known to be, because only its record failed, the store may be ahead.
     assert(
       publishedSize === undefined || publishedSize === head.treeSize || unrecorded.treeSize === head.treeSize,
@@ -146,7 +146,7 @@ class LogAppender implements Actor<LogAppenderMessage> {
     else this.#opening.push(reply)
   }
 
-  /** Shows the tree that was found in the store, and lets whoever waited for it in. */
+  /** Shows the tree found in the store, and lets waiting callers in. */
   #open(head: LogHead): void {
     this.#deps.publish(head)
     this.#isOpen = true
@@ -260,7 +260,7 @@ class LogAppender implements Actor<LogAppenderMessage> {
     this.#context.commit(durable, () => this.#onCommitted(head, keys))
   }
 
-  /** What becomes durable behind a batch that failed is left alone: the next appender object stops over it. */
+  /** A later batch that becomes durable behind a failed one is left alone: the next appender object stops over it. */
   #record(head: LogHead): Promise<void> | undefined {
     if (this.#deps.record === undefined || this.#hasFailed) return undefined
     this.#unrecorded.treeSize = head.treeSize

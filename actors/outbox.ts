@@ -1,11 +1,11 @@
 /**
- * The outbox of one lane (mail, sms, apns, fcm, apple): has what waits in the store sent, some at a time, again later when
- * it failed, and never after its time. The mailbox carries only the word that there is something.
+ * The outbox of one lane (mail, sms, apns, fcm, apple): sends the messages waiting in the store, some at a time,
+ * failed ones again later, and never after their time. The mailbox carries only the word that there is something.
  *
  * A message leaves the store when its outcome is known; a crash before that has it sent again at the next start, with
- * those of its row. So a person may get a message twice, but none that was promised is lost.
+ * its row's other messages. So a person may get a message twice, but none that was promised is lost.
  *
- * While a provider is out, one message tries it, again and again with growing pauses. The others stay where they are.
+ * While a provider is out, one message tries it, again and again with growing pauses. The rest stay where they are.
  */
 
 import type { DeliveryOutcome, Retry, Skipped } from '../src/delivery/outcome.ts'
@@ -52,11 +52,11 @@ class Outbox implements Actor<OutboxMessage> {
   readonly #queue: ReturnType<OutboxDeps['queueOf']>
   /** Taken from the queue while the provider was out, and not handed to it yet. */
   readonly #held: WaitingMessage[] = []
-  /** What became of messages, and is not being written yet. */
+  /** Outcomes of messages that are not being written yet. */
   #settlements: Settlement[] = []
   #isSettling = false
   #outage: Outage | undefined
-  /** The message under way that shows whether the outage is over. */
+  /** The message under way that shows whether the outage has ended. */
   #probe: WaitingMessage | undefined
 
   constructor(deps: OutboxDeps, context: Context<OutboxMessage>, lane: Lane) {
@@ -96,7 +96,7 @@ class Outbox implements Actor<OutboxMessage> {
   }
 
   #take(nowMs: number): void {
-    // What is held is tried first.
+    // Held messages are tried first.
     if (this.#held.length > 0) return
     const room = IN_FLIGHT_MAX[this.#lane] - this.#queue.takenCount
     this.#held.push(...this.#queue.take(nowMs, room))
@@ -129,7 +129,7 @@ class Outbox implements Actor<OutboxMessage> {
     return { failures, probeAtMs }
   }
 
-  /** What comes while one change is being written is written together in the next. */
+  /** Outcomes that come during one write are written together in the next. */
   #settle(): void {
     if (this.#isSettling || this.#settlements.length === 0) return
     this.#isSettling = true
@@ -159,7 +159,7 @@ class Outbox implements Actor<OutboxMessage> {
     if (nextDueMs === undefined && takenCount === 0 && !this.#isSettling) return
     const dueMs = this.#held.length > 0 ? nowMs : nextDueMs
     const wakeMs = dueMs && Math.max(dueMs, this.#outage?.probeAtMs ?? 0)
-    // What is due already waits for room or for a word of the queue, not for a time.
+    // A due message waits for room or for a word of the queue, not for a time.
     const isToCome = wakeMs !== undefined && wakeMs > nowMs
     const waitMs = isToCome ? Math.min(wakeMs - nowMs, LOOK_AGAIN_MS) : LOOK_AGAIN_MS
     this.#context.startTimer('due', waitMs, { kind: 'wake' })
@@ -180,7 +180,7 @@ const PROBE_PAUSE_MS = 1_000
 const PROBE_PAUSE_MS_MAX = 60_000
 /** Each is a word that there is something: beyond a few they say nothing new. */
 const MAILBOX_MESSAGES_MAX = 64
-/** What one sender takes at once; mail is bounded by its pool of connections. */
+/** A sender's bound on messages at once; mail is bounded by its pool of connections. */
 const IN_FLIGHT_MAX: Record<Lane, number> = { mail: 5, sms: 16, apns: 128, fcm: 128, apple: 2 }
-/** Contract 6 has a push tried four times; the others are bounded by their expiry, which takes longer. */
+/** Contract 6 has a push tried four times; other messages are bounded by their expiry, which takes longer. */
 const TRIES_MAX: Record<Lane, number> = { mail: 1_000, sms: 1_000, apns: 4, fcm: 4, apple: 10_000 }

@@ -23,10 +23,10 @@ export type Action =
     }
   | ({ readonly kind: 'acknowledge' } & Acknowledgement)
 
-/** What an ACK or NACK says. */
+/** The content of an ACK or NACK. */
 export interface Acknowledgement {
   readonly messageId: string
-  /** What it names in an inbox, if it is such a name. */
+  /** The named position in an inbox, if the name is one. */
   readonly position: InboxPosition | undefined
   /** Whether it names a message that no inbox keeps, sent after the one at the position. */
   readonly isLive: boolean
@@ -37,8 +37,8 @@ export interface Acknowledgement {
 }
 
 /**
- * What an ACK or NACK says. 1.2 names the message by `id`, the earlier versions by `message-id`, 1.1 also its
- * subscription. A NACK with `requeue:false` drops the message, as RabbitMQ has it. Throws a `ConnectionRefusal`.
+ * Reads an ACK or NACK. 1.2 names the message by `id`, the earlier versions by `message-id`, 1.1 also its
+ * subscription. A NACK with `requeue:false` drops the message, as in RabbitMQ. Throws a `ConnectionRefusal`.
  */
 export function readAcknowledgement(frame: Frame, version: StompVersion): Acknowledgement {
   const messageId = requiredHeader(frame, version === '1.2' ? 'id' : 'message-id')

@@ -1,6 +1,6 @@
 /**
- * CONNECT and CONNECTED (STOMP 1.2, "CONNECT"; contract 7.1): which version, whose credentials, what the client is told.
- * Liberal in what a CONNECT may look like, because apps differ in it most.
+ * CONNECT and CONNECTED (STOMP 1.2, "CONNECT"; contract 7.1): version, credentials, and the reply. Liberal in what a
+ * CONNECT may look like, because apps differ in it most.
  */
 
 import { RING_S } from '../../src/domain/calls/call.ts'
@@ -96,5 +96,5 @@ function noDevice(): ConnectionRefusal {
 
 const MAX_FRAME = String(FRAME_BYTES_MAX)
 const RING_TTL = String(RING_S * 1_000)
-/** The convention of Spring's clients first, then what others call it. */
+/** The convention of Spring's clients first, then other common names. */
 const CREDENTIAL_HEADERS = ['authorization', 'x-authorization', 'token', 'access-token'] as const

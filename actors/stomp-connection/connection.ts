@@ -56,7 +56,7 @@ export function stompConnectionKind(deps: StompConnectionDeps): ActorKind<StompC
   }
 }
 
-/** What is alike in most connections, apps being of few kinds, and is there once for all of them. */
+/** Parts alike in most connections, since apps are of few kinds; shared by all of them. */
 interface SharedParts {
   readonly heads: SubscriptionHeads
   /** By their two periods. */
@@ -133,7 +133,7 @@ class StompConnection implements Actor<StompConnectionMessage> {
   receive(message: StompConnectionMessage): void {
     if (message.kind === 'open') return this.#onOpen(message.connection, message.unread)
     const desk = this.#desk
-    // Told to a session that is no more: nobody is behind this one.
+    // Sent to a former session: this one has no client.
     if (desk === undefined) return this.#context.stop()
     switch (message.kind) {
       case 'topic-message':
@@ -168,7 +168,7 @@ class StompConnection implements Actor<StompConnectionMessage> {
 
   /** Whatever drops the session takes its connection with it. */
   onStopped(): void {
-    // Most have ended before; an error that nobody is told costs 5 us all the same (`connect-rate` in `bench/`).
+    // Most have ended before; an unsent error still costs 5 us (`connect-rate` in `bench/`).
     if (this.#desk === undefined || this.#desk.stage === 'over') return
     this.#desk.end(new SignalError('INTERNAL', 'the session failed'))
   }
@@ -271,7 +271,7 @@ class StompConnection implements Actor<StompConnectionMessage> {
     this.#watchLife(desk)
   }
 
-  /** Bad credentials count against the address they came from; beyond some, it is told to wait. */
+  /** Bad credentials count against their address; beyond some, it must wait. */
   #signIn(desk: Desk, frame: Frame): ReturnType<typeof signInWith> {
     const { connection } = desk.peer
     try {
@@ -349,7 +349,7 @@ function sharedHeartBeat(known: Map<string, HeartBeat>, heartBeat: HeartBeat): H
   return shared ?? heartBeat
 }
 
-/** What was put off until the COMMIT or ABORT that the frame is. */
+/** The work put off until this COMMIT or ABORT. */
 function takeTransaction(desk: Desk, frame: Frame): ReturnType<Transactions['take']> {
   const id = requiredHeader(frame, 'transaction')
   return (desk.transactions ?? new Transactions()).take(id)

@@ -1,4 +1,4 @@
-/** What a STOMP connection is given: rules and stores it reaches, and what it reports. */
+/** A STOMP connection's dependencies: rules and stores it reaches, and its reports. */
 
 import type { DeviceId, UserId } from '../../src/domain/ids.ts'
 import type { Badge, Notice } from '../../src/domain/messages/notice.ts'
@@ -29,9 +29,9 @@ export interface ConnectedDevice {
   readonly deviceId: DeviceId
 }
 
-/** Calls as far as STOMP reaches them. What rejects does so with a `SignalError`. */
+/** Calls as far as STOMP reaches them. Rejections are `SignalError`s. */
 export interface StompCalls {
-  /** What a SEND to `/app/call/{callId}/{command}` says. Throws `MALFORMED_JSON` or `VALIDATION_FAILED`. */
+  /** The command of a SEND to `/app/call/{callId}/{command}`. Throws `MALFORMED_JSON` or `VALIDATION_FAILED`. */
   parse(command: CallCommandName, body: Uint8Array): SaidCallCommand
   /** Resolves when the command has been carried out and what it changed is durable. */
   command(callId: string, by: ConnectedDevice, said: SaidCallCommand): Promise<unknown>
@@ -48,7 +48,7 @@ export interface StompConnectionDeps {
   readonly server: string
   readonly isDevelopment: boolean
   readonly areRatesLimited: boolean
-  /** Whether the server is stopping: a connection that opens now is told to come back. */
+  /** Whether the server is stopping: a connection that opens now is asked to come back. */
   readonly isDraining: () => boolean
   /**
    * Milliseconds from an arbitrary start, never going back. Read for every frame that is sent; one that moves by tenths

@@ -1,8 +1,9 @@
 /**
- * What the handlers of a connection's frames share: the client, who it is, what it subscribed to, and the ways to answer.
+ * Shared by the handlers of a connection's frames: the client, who it is, what it subscribed to, and the ways to
+ * answer.
  *
- * What a frame does may take time: a commit, a room's answer. RECEIPTs of such frames come in the order of the frames,
- * each after what its frame did is durable, and so does the ERROR for a frame behind them. Choice: the RECEIPT of a
+ * A frame's work may take time: a commit, a room's answer. RECEIPTs of such frames come in the order of the frames,
+ * each once its frame's effect is durable, and so does the ERROR for a frame behind them. Choice: the RECEIPT of a
  * SUBSCRIBE waits for none of them, since it has to come before the subscription's first MESSAGE.
  */
 
@@ -130,7 +131,7 @@ export class Desk implements PeerOwner {
     if (receipt !== undefined) this.inOrder(() => this.peer.receipt(receipt))
   }
 
-  /** The device is done with these, of which no RECEIPT was asked for. What can't be settled comes again. */
+  /** Settles these for a device that asked for no RECEIPT. Unsettled ones come again. */
   settleSoon(offsets: readonly number[]): void {
     if (offsets.length === 0) return
     const { userId, deviceId } = this.device
@@ -146,8 +147,8 @@ export class Desk implements PeerOwner {
   }
 
   /**
-   * Answers a frame that is refused. A SEND or SUBSCRIBE that breaks no rule of the protocol is told of on the client's
-   * own errors, if it is subscribed to them; everything else ends the connection.
+   * Answers a frame that is refused. A SEND or SUBSCRIBE that breaks no rule of the protocol is reported on the
+   * client's own errors, if it is subscribed to them; everything else ends the connection.
    */
   refuse(asked: Asked, error: SignalError): void {
     const isForgiven = asked.command === 'SEND' || asked.command === 'SUBSCRIBE' || asked.command === 'COMMIT'
@@ -178,7 +179,7 @@ export class Desk implements PeerOwner {
     this.letGo(reason)
   }
 
-  /** The connection is over: whoever told it things is told to stop. */
+  /** The connection has ended: its sources hear so and stop. */
   letGo(reason: string): void {
     if (this.stage === 'over') return
     this.stage = 'over'
@@ -201,7 +202,7 @@ export class Desk implements PeerOwner {
     else if (topic !== ERRORS_TOPIC) leaveTopic(this.deps.topics(topic), this.self.id)
   }
 
-  /** What a subscription to the inbox had open waits for the next one. */
+  /** Messages that the subscription had open wait for the next one. */
   dropFromInbox(subscription: QueueSubscription): void {
     this.#mark()
     this.inbox?.remove(subscription)
@@ -276,7 +277,7 @@ export class Desk implements PeerOwner {
     this.deps.inbox.markDelivered(userId, deviceId, marks).catch(() => undefined)
   }
 
-  /** The error itself, if the peer may hear of it; a fault of ours is told to the log instead. */
+  /** The error itself, if the peer may hear of it; a fault of ours goes to the log instead. */
   signalErrorOf(error: unknown): SignalError {
     if (error instanceof SignalError) return error
     this.deps.onFault(error, this.peer.connection.id)

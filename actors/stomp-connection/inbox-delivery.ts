@@ -1,6 +1,6 @@
 /**
- * What a connection is given of its device's inbox (contract 7.1). Each subscription reads the inbox in order at its own
- * pace and gets a copy of its own of what is in its queue; the inbox keeps a message until nobody who got it has it open.
+ * Delivers a device's inbox over a connection (contract 7.1). Each subscription reads the inbox in order at its own
+ * pace and gets its own copy of its queue's messages; the inbox keeps a message until no subscription has it open.
  *
  *     waiting ─ given ─> open ─ acknowledged, or written where that is enough ─> settled, and gone from the store
  *                          ├─ refused with requeue:false ──────────────────────> settled
@@ -40,7 +40,7 @@ export class QueueSubscription {
   cursor = 0
   /** Stands at its cursor, since so much is open as may be. */
   isFull = false
-  /** Up to here its messages have been given to somebody before it. */
+  /** Messages up to here were delivered on an earlier subscription. */
   givenBefore = 0
   /** Up to here its client has seen what is in the queue, on connections before. */
   seenBefore = 0
@@ -147,7 +147,7 @@ export class InboxDelivery {
     return { isRecovered: isKnown && position.offset >= head.lostOffset, isEmpty }
   }
 
-  /** What it has seen it need not get; where nothing is acknowledged, that is all there is to wait for. */
+  /** Skips messages it has seen; without acknowledgements, there is nothing else to wait for. */
   #skipTo(subscription: QueueSubscription, { epoch, offset }: InboxPosition): void {
     subscription.cursor = offset
     subscription.seenBefore = offset
@@ -163,7 +163,7 @@ export class InboxDelivery {
     return messages.filter(each => each.offset <= offset && each.queue === queue).map(each => each.offset)
   }
 
-  /** What it had open waits for the device's next subscription. */
+  /** Its open messages wait for the device's next subscription. */
   remove(subscription: QueueSubscription): void {
     const { queue } = subscription
     this.#givenToFormer ??= new Map()
@@ -171,7 +171,7 @@ export class InboxDelivery {
     this.#subscriptions = this.#subscriptions.filter(each => each !== subscription)
   }
 
-  /** Gives each subscription what it has room for; returns offsets of what is to be settled and given to nobody. */
+  /** Fills each subscription's room; returns offsets to settle without delivery. */
   pump(): readonly number[] {
     const { userId, deviceId } = this.#device
     const former: number[] = []
@@ -223,7 +223,7 @@ export class InboxDelivery {
     )
   }
 
-  /** What an acknowledgement of something from before this connection covers: it was lost with the one before. */
+  /** Messages covered by an acknowledgement from before this connection: it was lost with the one before. */
   #seenOf(subscription: QueueSubscription, offset: number): number[] {
     const seen = this.#waitingUpTo(subscription, offset)
     return subscription.mode === 'client' ? seen : seen.filter(each => each === offset)
@@ -246,7 +246,10 @@ export class InboxDelivery {
     return hasRoom
   }
 
-  /** To be called when everything sent has left: ends what needs no acknowledgement, returns what is thereby settled. */
+  /**
+   * Call when everything sent has left: ends messages that need no acknowledgement, returns the offsets thereby
+   * settled.
+   */
   confirmWritten(): number[] {
     const settled: number[] = []
     for (const subscription of this.#subscriptions) {
@@ -257,8 +260,8 @@ export class InboxDelivery {
   }
 
   /**
-   * By queue, the last offset of what was given and is open, as far as the store does not know it; undefined when there
-   * is nothing to note. What is returned counts as noted.
+   * By queue, the last delivered and open offset that the store does not know yet; undefined without any. Returned
+   * marks count as noted.
    */
   takeMarks(): Readonly<Record<string, number>> | undefined {
     let marks: Record<string, number> | undefined
@@ -335,7 +338,7 @@ export class InboxDelivery {
     return this.#epoch
   }
 
-  /** Of offsets that one subscription is done with, those that no other is still to get or has open. */
+  /** Among offsets that one subscription has settled, those that no other one still waits for or has open. */
   #settledOf(subscription: QueueSubscription, offsets: readonly number[]): number[] {
     return offsets.filter(offset => !this.#kept?.has(offset) && !this.#isWantedBeside(subscription, offset))
   }
@@ -349,7 +352,7 @@ export class InboxDelivery {
   }
 }
 
-/** Earlier versions kept the badge as a message. What it was then is of no use to anyone. */
+/** Earlier versions kept the badge as a message. That old badge is of no use to anyone. */
 function isFormerBadge({ item }: InboxMessage): boolean {
   return item.kind === 'notice' && item.notice.kind === 'badge'
 }

@@ -1,10 +1,11 @@
 /**
- * The badge over a connection (contract 7.3). It is state: told live, kept nowhere. Each subscription to its queue is told the
- * badge as it begins, and again when it differs from what the client knows, by a badge or by a notice that carries one. A
- * client that does not read is told only the last of several.
+ * The badge over a connection (contract 7.3). It is state: sent live, kept nowhere. Each subscription to its queue
+ * gets the badge as it begins, and again when it differs from what the client knows, by a badge or by a notice that
+ * carries one. A client that does not read gets only the last of several.
  *
- * Choice: a badge's message-id names the kept message before it. So `since` works with the last message-id of any kind, and an
- * acknowledgement of the badge covers earlier messages in the mode `client`, and nothing in `client-individual`.
+ * Choice: a badge's message-id names the kept message before it. So `since` works with the last message-id of any
+ * kind, and an acknowledgement of the badge covers earlier messages in the mode `client`, and nothing in
+ * `client-individual`.
  */
 
 import { formatLiveId, type InboxPosition, type NoticeQueue } from '../../src/domain/messages/inbox.ts'
@@ -54,5 +55,5 @@ function hasBadge({ queue }: QueueSubscription): boolean {
   return queue === BADGE_QUEUE
 }
 
-/** Where the badge is told. */
+/** The badge's queue. */
 export const BADGE_QUEUE: NoticeQueue = 'account'

@@ -1,7 +1,7 @@
 /**
- * The way out to one client: frames in its version, and how much of them it has not read. What can be had later is held
- * back early, so that a slow link gets a long inbox in pieces; a client that reads the rest too slowly lags, and is then
- * cut off while an ERROR still reaches it (contract 7.1).
+ * The way out to one client: frames in its version, and how much of them it has not read. Messages that can be had
+ * later are held back early, so that a slow link gets a long inbox in pieces; a client that reads the rest too slowly
+ * lags, and is then cut off while an ERROR still reaches it (contract 7.1).
  */
 
 import { LAG_MS_MAX, UNSENT_BYTES_HELD, UNSENT_BYTES_LAGGING, UNSENT_BYTES_MAX } from '../../src/limits.ts'
@@ -10,7 +10,7 @@ import { encodeFrame } from '../../src/stomp/serializer.ts'
 import type { Connection } from '../../src/transport/connection.ts'
 import type { Outlet } from './inbox-delivery.ts'
 
-/** Whoever has to act when the client does not read. */
+/** Acts when the client does not read. */
 export interface PeerOwner {
   /** It is held: `look` is to be called now and then. */
   onHeld(): void
@@ -18,12 +18,14 @@ export interface PeerOwner {
   onOverfull(): void
 }
 
-/** What a look at a client that is held found. */
+/** The result of a look at a held client. */
 export type LagState = 'flowing' | 'held' | 'too-slow'
 
 export class Peer implements Outlet {
   readonly connection: Connection
-  /** What frames are written in; a client that has not connected yet reads ERROR alike in all versions. */
+  /**
+   * The version that frames are written in; ERROR is alike in all versions, for a client that has not connected yet.
+   */
   version: StompVersion = '1.2'
   /** When anything was sent last, on the monotonic clock. */
   sentAtMs: number
@@ -49,7 +51,7 @@ export class Peer implements Outlet {
     return this.connection.bufferedBytes() === 0
   }
 
-  /** Sends a whole frame or a beat; does nothing once it is over. */
+  /** Sends a whole frame or a beat; does nothing once the connection has ended. */
   send(frame: Uint8Array, isText: boolean): void {
     if (this.#isOver) return
     this.connection.send(frame, isText)

@@ -1,6 +1,6 @@
 /**
  * How a connection is ended from our side: an ERROR frame that says why, in headers and as a problem object, then a
- * close with a code (contract 7.1). Texts are ours; of the peer's frame only its receipt is told back.
+ * close with a code (contract 7.1). Texts are ours; only the receipt of the peer's frame goes back.
  */
 
 import { SignalError, type SignalErrorOptions } from '../../src/errors.ts'
@@ -46,7 +46,7 @@ export function limitRefusal(reason: string, message: string): ConnectionRefusal
   return new ConnectionRefusal({ reason, closeCode: 1008, retry: 'false' }, 'CONNECTION_LIMIT', message)
 }
 
-/** Too often; the way to wait is told in milliseconds, and in whole seconds in the body. */
+/** Too often; the wait is given in milliseconds, and in whole seconds in the body. */
 export function rateRefusal(message: string, retryAfterMs: number): ConnectionRefusal {
   const ending: Ending = { reason: 'rate_limited', closeCode: 1008, retry: 'after', retryAfterMs }
   const retryIn = Math.max(1, Math.ceil(retryAfterMs / 1_000))
@@ -57,7 +57,7 @@ export function timeoutRefusal(reason: string, message: string): ConnectionRefus
   return new ConnectionRefusal({ reason, closeCode: 4408, retry: 'after' }, 'CONNECTION_TIMED_OUT', message)
 }
 
-/** What has not been read can be had again: from the inbox, or by reading the list of participants. */
+/** Unread messages can be had again: from the inbox, or by reading the list of participants. */
 export function slowRefusal(): ConnectionRefusal {
   const ending: Ending = { reason: 'slow', closeCode: 4410, retry: 'after', retryAfterMs: 0 }
   return new ConnectionRefusal(

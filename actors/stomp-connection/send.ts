@@ -40,7 +40,7 @@ export function onAcknowledge(desk: Desk, frame: Frame): void {
   else putOff(desk, transaction, action, frame)
 }
 
-/** Does what frames asked for, and answers the one that has it done. */
+/** Carries out frames' actions, and answers the frame that triggered them. */
 export function perform(desk: Desk, actions: readonly Action[], asked: Asked): void {
   const settled: number[] = []
   const sent: DevelopmentItem[] = []
@@ -122,7 +122,7 @@ function openTransaction(desk: Desk, frame: Frame): string | undefined {
   return id
 }
 
-/** The RECEIPT says that the transaction has it; that of the COMMIT says that it is done. */
+/** This RECEIPT says that the transaction has the frame; the COMMIT's says that it is done. */
 function putOff(desk: Desk, transaction: string, action: Action, frame: Frame): void {
   desk.transactions!.add(transaction, action)
   desk.receiptInOrder(frame.header('receipt'))
@@ -159,7 +159,7 @@ function causeOfUnknown(desk: Desk, { position, subscriptionId }: Acknowledgemen
     : 'has a message-id that no MESSAGE of this connection had'
 }
 
-/** Offsets that are thereby settled. What was done with before, or with another subscription, is passed over. */
+/** Offsets thereby settled. Messages settled before, or on another subscription, are skipped. */
 function acknowledge(
   { inbox }: Desk,
   { position, isLive, subscriptionId, outcome }: Acknowledgement,

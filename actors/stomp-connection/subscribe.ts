@@ -113,7 +113,7 @@ function subscribeToCall(desk: Desk, callId: string, request: SubscribeRequest):
   )
 }
 
-/** A topic that has been asked misses nothing that is published from here on, though it has not answered. */
+/** A topic that was asked delivers every later event, even before it has answered. */
 function subscribeToTopic(desk: Desk, name: string, request: SubscribeRequest): void {
   const subscription = addLive(desk, name, request)
   const told = desk.deps
@@ -134,7 +134,7 @@ function addLive(desk: Desk, topic: string, { id, destination, mode }: Subscribe
 function dropLive(desk: Desk, subscription: LiveSubscription): void {
   desk.live = desk.live.filter(each => each !== subscription)
   desk.leave(subscription)
-  // Somebody waits for it, and neither refusal nor grant comes any more.
+  // A frame waits for it, and neither refusal nor grant comes any more.
   if (!subscription.isJoined) answerJoined(desk, subscription)
 }
 

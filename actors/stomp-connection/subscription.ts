@@ -25,7 +25,7 @@ export interface SubscribeRequest {
   readonly receipt: string | undefined
 }
 
-/** What a SUBSCRIBE asks for. Throws a `ConnectionRefusal` when it is not well formed. */
+/** Reads a SUBSCRIBE. Throws a `ConnectionRefusal` when it is not well formed. */
 export function readSubscribe(frame: Frame, version: StompVersion): SubscribeRequest {
   const id = frame.header('id')
   if (id === undefined && version !== '1.0') throw missingHeader('SUBSCRIBE', 'id')
@@ -45,13 +45,13 @@ export class LiveSubscription {
   /** As messages of the topic name it. */
   readonly topic: string
   readonly mode: AckMode
-  /** Not equal to that of any other subscription the connection had. */
+  /** Unique among the connection's subscriptions, past ones included. */
   readonly tag: number
   /** Whether the topic has taken it in: what was published before is not for it. */
   isJoined = false
-  /** What is to be answered once it has. */
+  /** The receipt to answer once it has. */
   receipt: string | undefined = undefined
-  /** Of messages that may be acknowledged, the last ones; an acknowledgement does nothing but name one of them. */
+  /** The last messages that may be acknowledged; an acknowledgement only names one of them. */
   #given: Set<string> | undefined = undefined
 
   constructor(named: NamedHead, topic: string, mode: AckMode, tag: number) {
@@ -77,7 +77,7 @@ export class LiveSubscription {
   }
 }
 
-/** What a destination stands for. Throws `NOT_FOUND` or `DESTINATION_FORBIDDEN`, from its name alone. */
+/** Parses a destination. Throws `NOT_FOUND` or `DESTINATION_FORBIDDEN`, from its name alone. */
 export function destinationOf({ device, deps }: Desk, text: string): Destination {
   const { isDevelopment } = deps
   const destination = parseDestination(text, { userId: String(device.userId), isDevelopment })

@@ -5,7 +5,7 @@ import type { Headers } from '../../src/stomp/frame.ts'
 import type { Action } from './action.ts'
 import { limitRefusal, protocolRefusal } from './refusal.ts'
 
-/** The open transactions of one connection; they end with it. What breaks a rule throws a `ConnectionRefusal`. */
+/** The open transactions of one connection; they end with it. A broken rule throws a `ConnectionRefusal`. */
 export class Transactions {
   readonly #open = new Map<string, Action[]>()
   /** Octets of what is kept in all of them. */

@@ -1,10 +1,10 @@
 /**
- * The ways in which a user signs in (contract 2.9): listed, added, made the primary, removed. An address is added by a
- * code that was sent to it (`verify`), an identity at a provider by its token.
+ * The ways in which a user signs in (contract 2.9): listed, added, made the primary, removed. An address is added by
+ * a code that was sent to it (`verify`), an identity at a provider by its token.
  *
  * `Choice:` an address of another account is answered like any other, with a challenge that can't be confirmed and a
- * letter to its owner, so that nobody learns who is here. An identity of another account is refused by name: its token
- * proves that the one who asks owns it, and hears that it signs in to an account of its own.
+ * letter to its owner, so that the reply never reveals who has an account. An identity of another account is refused
+ * by name: its token proves that the one who asks owns it, and hears that it signs in to an account of its own.
  */
 
 import type { Static } from 'typebox'
@@ -206,7 +206,7 @@ async function addSocial(world: LoginMethodsWorld, call: AddCall): Promise<Reply
   })
 }
 
-/** Of everything that changes a profile together (contract 8). */
+/** Shared by all changes of a profile (contract 8). */
 export const PROFILE_RATE: RateRule = { name: 'profile', by: 'user' }
 const SENTENCES: Partial<Record<ErrorCode, string>> = {
   METHOD_EXISTS: 'it is one of the login methods already',

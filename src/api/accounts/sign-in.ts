@@ -195,15 +195,15 @@ function noteSignIn(
   return owner.userId
 }
 
-/** Of `login` and `resend-otp` together (contract 8). */
+/** Shared by `login` and `resend-otp` (contract 8). */
 const LOGIN_RATES: readonly RateRule[] = [
   { name: 'login', by: 'address' },
   { name: 'login-day', by: 'address' },
 ]
-/** Of `verify-login` and `verify` together (contract 8). */
+/** Shared by `verify-login` and `verify` (contract 8). */
 export const VERIFY_RATE: RateRule = { name: 'verify', by: 'address' }
 const BEGIN_CODES = ['BLOCKED_COUNTRY', 'RATE_LIMITED'] as const
-/** What `verifyLogin` rejects with beyond a body that is not of its form. */
+/** Refusals of `verifyLogin` beyond a malformed body. */
 export const VERIFY_LOGIN_CODES = [
   'OTP_INVALID',
   'OTP_EXPIRED',

@@ -45,7 +45,7 @@ export interface SocialIdentitiesParts {
   readonly isDevelopment: boolean
 }
 
-/** What a request hands over. */
+/** A request's claim of a social identity. */
 export interface SocialClaim {
   readonly provider?: string | undefined
   readonly idToken?: string | undefined

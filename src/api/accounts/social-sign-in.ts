@@ -182,7 +182,7 @@ function accountExists(challenge: ChallengeReply): SignalError {
   )
 }
 
-/** What signing in by a provider refuses with. */
+/** Refusals of signing in by a provider. */
 export const SOCIAL_CODES = [
   'PROVIDER_TOKEN_REQUIRED',
   'PROVIDER_TOKEN_INVALID',

@@ -1,6 +1,6 @@
 /**
- * Step-up (contract 2.9, `auth.stepUpSeconds`): whoever changes how an account is signed in to must have proven lately
- * who they are, so that a phone left unlocked is not an account lost.
+ * Step-up (contract 2.9, `auth.stepUpSeconds`): a user who changes an account's login methods must have proven their
+ * identity lately, so that a phone left unlocked is not an account lost.
  */
 
 import { proofAddress } from '../../domain/accounts/login-method.ts'

@@ -72,7 +72,7 @@ async function verify(world: VerifyWorld, { body, nowMs }: VerifyCall, caller: C
   return { status: 200, body: outcome.body }
 }
 
-/** What a user may confirm with a session of theirs. */
+/** A purpose that a user may confirm with their own session. */
 function isForUser(purpose: ChallengePurpose, userId: UserId): boolean {
   return (purpose.kind === 'bind' || purpose.kind === 'step-up') && purpose.userId === userId
 }
@@ -84,7 +84,7 @@ function carryOut(world: VerifyWorld, confirmed: Confirmed, caller: Caller, nowM
     const code = world.loginMethods.bind({ userId, nowMs, deviceId }, address, purpose.replaces)
     if (code !== undefined) return { kind: 'method-refused', code }
   } else {
-    // Whoever reads an address that was removed meanwhile proves nothing by it.
+    // Reading a removed address's mail proves nothing.
     if (!holds(world, userId, address)) return { kind: 'refused', code: 'CHALLENGE_GONE' }
     const sessionId = sessionIdOf(sessionName)
     const session = world.sessions.read(sessionId)

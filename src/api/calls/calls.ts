@@ -325,10 +325,10 @@ function actorOf({ devices }: CallsWorld, { userId, deviceId }: DeviceCaller): C
 }
 
 const COMMAND = { method: 'POST', tag: 'calls', access: 'device' } as const
-/** Of whatever is put to a room. */
+/** Refusals of any command to a room. */
 const ASKED_CODES = ['OVERLOADED'] as const
 const KNOWN_CODES = ['CALL_NOT_FOUND', 'CALL_ENDED', 'NOT_PARTICIPANT'] as const
-/** Of a device that comes into a call. */
+/** Refusals of a device that comes into a call. */
 const COMING_CODES = ['ALREADY_IN_CALL', 'CALL_FULL', 'CALL_NOT_ACTIVE', 'REJOIN_REQUIRED'] as const
 const CALLING_CODES = ['CALLEE_NOT_CONTACT', 'DEVICE_LIST_MISMATCH', 'PLAINTEXT_KEY_SUSPECTED'] as const
 /** Keys of 1,024 bytes for 320 devices (contract 8). */

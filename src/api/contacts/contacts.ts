@@ -92,7 +92,7 @@ function blockUser(world: ContactsWorld): Operation {
     access: 'session',
     replies: { 204: null },
     codes: ['USER_NOT_FOUND', 'SELF_REQUEST', 'BLOCK_LIMIT'],
-    // Ids that are nobody's are refused: this must not be a faster way to try them than asking is.
+    // Unused ids are refused: this must not be a faster way to try them than asking is.
     rates: [{ name: 'block', by: 'user' }],
     handle: ({ caller: { userId }, body, nowMs, commit }) => {
       const otherId = body.userId as UserId
