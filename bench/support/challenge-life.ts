@@ -52,7 +52,7 @@ class ChallengeLife {
     this.#database = Database.open(folder)
     this.#expiries = new Expiries(this.#database)
     const secrets = deriveSecrets(randomBytes(32))
-    this.#outbox = new OutboxStore(this.#database, secrets, randomBytes, () => undefined)
+    this.#outbox = new OutboxStore(this.#database, secrets, randomBytes)
     const accounts = new AccountStore(this.#database)
     const stores = { database: this.#database, expiries: this.#expiries, accounts, secrets }
     const lifetimes = { accessS: 3_600, refreshS: 86_400, sessionS: 86_400 }

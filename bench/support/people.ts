@@ -95,7 +95,6 @@ export class Town {
       randomBytes,
       displayNameOf: () => NAME,
       tell: () => undefined,
-      onIncomingChanged: () => undefined,
       missedCallsOf: () => 0,
     })
     this.#shareTokens = new ShareTokenStore({ database, expiries, lists, secrets })

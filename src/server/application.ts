@@ -36,7 +36,6 @@ import { SmsSender } from '../delivery/sms.ts'
 import { developmentRelay } from '../domain/calls/turn.ts'
 import { PRESENT_KEYS } from '../domain/contacts/friend-request.ts'
 import type { DeviceId, UserId } from '../domain/ids.ts'
-import type { Lane } from '../domain/messages/outgoing.ts'
 import type { Rates } from '../domain/rates.ts'
 import { deriveSecrets } from '../domain/secrets.ts'
 import { AppleSignIn } from '../identity/apple.ts'
@@ -100,24 +99,10 @@ export interface ApplicationParts {
   /** Puts a request to the room of a call. */
   readonly askRoom: AskRoom
   readonly callIndex: CallIndex
-  /**
-   * Each request of a device, each session that ended, each device left without one, each removed one,
-   * each block, each account whose user has it deleted.
-   */
+  /** Called with each request of a device. */
   readonly onSeen: (userId: UserId, deviceId: DeviceId) => void
-  readonly onSessionOver: (userId: UserId, sessionId: Uint8Array) => void
-  readonly onSignedOut: (userId: UserId, deviceId: DeviceId) => void
-  readonly onDeviceRemoved: (userId: UserId, deviceId: DeviceId) => void
-  readonly onBlocked: (userId: UserId, otherId: UserId) => void
-  readonly onAccountEnded: (userId: UserId) => void
-  /** Something waits in a device's inbox. */
-  readonly onNews: (userId: UserId, deviceId: DeviceId) => void
-  /** The user's badge may be another. */
-  readonly onBadgeChanged: (userId: UserId) => void
   /** Whether the device has a socket at this moment. */
   readonly isConnected: (userId: UserId, deviceId: DeviceId) => boolean
-  /** Something waits to be sent by a channel. */
-  readonly onOutgoing: (lane: Lane) => void
   /** Told whose request it is; absent but in development. */
   readonly onCaller?: (
     request: object,
@@ -219,18 +204,16 @@ function openStores(parts: ApplicationParts) {
     secrets,
     lifetimes,
     expiries: new Expiries(database, parts.onFault),
-    onOver: parts.onSessionOver,
   }
   const { expiries } = base
   const userViews: UserViews = new WatchedCache(database, USER_VIEW_TABLES, userInKey, USER_VIEWS_KEPT_MAX)
   const accounts = new AccountStore(database)
   const devices = new DeviceStore(database)
   const sessions = new SessionStore(base)
-  const outbox = new OutboxStore(database, secrets, randomBytes, parts.onOutgoing)
+  const outbox = new OutboxStore(database, secrets, randomBytes)
   const inbox = new InboxStore(base)
   const notices = new Notices({ ...base, devices, inbox, outbox })
-  const onBadgeChanged = (userId: UserId) => database.afterCommit(() => parts.onBadgeChanged(userId))
-  const history = new CallHistoryStore({ ...base, onMissedChanged: onBadgeChanged })
+  const history = new CallHistoryStore(base)
   const errands = new Errands(base)
   const lists = new IdLists(database)
   const contacts: ContactStore = new ContactStore({
@@ -239,7 +222,6 @@ function openStores(parts: ApplicationParts) {
     lists,
     displayNameOf: userId => accounts.displayNameOf(userId),
     tell: (userId, body, nowMs) => notices.tell(userId, body, nowMs),
-    onIncomingChanged: onBadgeChanged,
     missedCallsOf: userId => history.missedOf(userId),
   })
   const idempotency = new IdempotencyStore(database, expiries, secrets, randomBytes)

@@ -47,7 +47,7 @@ export async function openLog(house: House, knownCheckpoint: string | undefined)
 }
 
 async function open(
-  { config, logger, fatal }: House,
+  { config, logger, world, fatal, onFault }: House,
   knownCheckpoint: string | undefined,
 ): Promise<OpenedLog> {
   const keys = readKeys(config)
@@ -65,7 +65,7 @@ async function open(
     cacheEntriesMax: log.vrfCacheEntriesMax,
     queueMax: VRF_JOBS_WAITING_MAX,
   })
-  const database = Database.open(dataFolder, { onBroken: fatal })
+  const database = Database.open(dataFolder, { nowMs: world.nowMs, onBroken: fatal, onFault })
   if (!database.isClosedToOthers) {
     logger.warn({ event: 'data-folder-open', advice: 'chmod 700 CALLSIGN_DATA_DIR: others can look into it' })
   }

@@ -20,6 +20,7 @@ import { userView } from '../api/accounts/user-view.ts'
 import { type AskRoom, keptCallReply, readCallId } from '../api/calls/calls.ts'
 import type { CallRequest } from '../domain/calls/call-command.ts'
 import { UnansweredRings } from '../domain/calls/unanswered-rings.ts'
+import type { Happening } from '../domain/happening.ts'
 import type { DeviceId, UserId } from '../domain/ids.ts'
 import { type Badge, type Notice, newEventId } from '../domain/messages/notice.ts'
 import type { Rates } from '../domain/rates.ts'
@@ -112,13 +113,6 @@ export class Signalling {
     }
   }
 
-  /** A device's inbox has something new. */
-  readonly onNews = (userId: UserId, deviceId: DeviceId): void =>
-    tellNews({ connections: this.connections }, this.#users, userId, deviceId)
-
-  readonly onBadgeChanged = (userId: UserId): void =>
-    tellBadge({ connections: this.connections }, this.#users, userId)
-
   /** A request of the device came: it is there, whether it has a socket or not. */
   readonly onSeen = (userId: UserId, deviceId: DeviceId): void => {
     for (const callId of this.callIndex.callsWith(userId, deviceId)) {
@@ -127,26 +121,37 @@ export class Signalling {
     }
   }
 
-  readonly onSessionOver = (userId: UserId, sessionId: Uint8Array): void =>
-    this.#revoke(userId, { kind: 'session', sessionId })
-
-  readonly onSignedOut = (userId: UserId, deviceId: DeviceId): void =>
-    this.#tellCalls(userId, { kind: 'device-signed-out', by: { userId, deviceId } })
-
-  readonly onDeviceRemoved = (userId: UserId, deviceId: DeviceId): void => {
-    this.#revoke(userId, { kind: 'device', deviceId })
-    this.#tellCalls(userId, { kind: 'device-removed', by: { userId, deviceId } })
-  }
-
-  readonly onBlocked = (userId: UserId, otherId: UserId): void => {
-    for (const callId of this.callIndex.callsOf(userId)) {
-      this.#room(String(callId)).tellControl({ kind: 'inviter-blocked', userId, inviterId: otherId })
-    }
-  }
-
-  readonly onAccountEnded = (userId: UserId): void => {
-    for (const callId of this.callIndex.callsOf(userId)) {
-      this.#room(String(callId)).tellControl({ kind: 'account-ended', userId })
+  /** Tells connections and rooms what a durable change says has happened. */
+  readonly onHappened = (happening: Happening): void => {
+    const { connections } = this
+    switch (happening.kind) {
+      case 'inbox-news':
+        return tellNews({ connections }, this.#users, happening.userId, happening.deviceId)
+      case 'badge-changed':
+        return tellBadge({ connections }, this.#users, happening.userId)
+      case 'session-ended':
+        return this.#revoke(happening.userId, { kind: 'session', sessionId: happening.sessionId })
+      case 'signed-out':
+        return this.#tellCalls(happening.userId, {
+          kind: 'device-signed-out',
+          by: { userId: happening.userId, deviceId: happening.deviceId },
+        })
+      case 'device-removed': {
+        const { userId, deviceId } = happening
+        this.#revoke(userId, { kind: 'device', deviceId })
+        return this.#tellCalls(userId, { kind: 'device-removed', by: { userId, deviceId } })
+      }
+      case 'blocked':
+        return this.#tellRooms(happening.userId, {
+          kind: 'inviter-blocked',
+          userId: happening.userId,
+          inviterId: happening.otherId,
+        })
+      case 'account-ended':
+        return this.#tellRooms(happening.userId, happening)
+      case 'inbox-dropped':
+      case 'outbox-news':
+        return
     }
   }
 
@@ -166,6 +171,11 @@ export class Signalling {
       }
       await new Promise(resolve => setTimeout(resolve, ms / DRAIN_STEPS))
     }
+  }
+
+  /** Ahead of what else waits for the rooms of the user's calls. */
+  #tellRooms(userId: UserId, message: CallRoomMessage): void {
+    for (const callId of this.callIndex.callsOf(userId)) this.#room(String(callId)).tellControl(message)
   }
 
   #room(callId: string): Ref<CallRoomMessage> {

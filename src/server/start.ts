@@ -4,7 +4,7 @@ import { setImmediate } from 'node:timers/promises'
 import { logAppenderKind } from '../../actors/log-appender.ts'
 import type { LogAppenderMessage, OutboxMessage } from '../../actors/messages.ts'
 import { outboxKind } from '../../actors/outbox.ts'
-import { channelOf, LANES, type Lane } from '../domain/messages/outgoing.ts'
+import { channelOf, LANES } from '../domain/messages/outgoing.ts'
 import { shuffle } from '../domain/shuffle.ts'
 import { type RegistrationWorld, registerKey } from '../keyserver/registration.ts'
 import { APPEND_DEADLINE_MS, STOP_DEADLINE_MS } from '../limits.ts'
@@ -185,7 +185,6 @@ async function startApplication(
 ): Promise<StartedApplication> {
   const { config, world, logger, metrics, devConsole } = house
   const { nowMs, monotonicMs } = world
-  let wake: (lane: Lane) => void = () => undefined
   const signalling = new Signalling({
     system,
     isDevelopment: config.isDevelopment,
@@ -199,8 +198,7 @@ async function startApplication(
     devConsole,
     onFault: house.onFault,
   })
-  const { connections, callIndex, askRoom, onNews, onBadgeChanged, onSeen } = signalling
-  const { onSessionOver, onSignedOut, onDeviceRemoved, onBlocked, onAccountEnded } = signalling
+  const { connections, callIndex, askRoom, onSeen } = signalling
   const application = openApplication({
     config: config.application,
     isDevelopment: config.isDevelopment,
@@ -219,16 +217,8 @@ async function startApplication(
     },
     askRoom,
     callIndex,
-    onNews,
-    onBadgeChanged,
     onSeen,
-    onSessionOver,
-    onSignedOut,
-    onDeviceRemoved,
-    onBlocked,
-    onAccountEnded,
     isConnected: (userId, deviceId) => connections.isConnected(userId, deviceId),
-    onOutgoing: lane => wake(lane),
     ...(devConsole === undefined
       ? {}
       : { onRendered: devConsole.onDelivered, onCaller: devConsole.onCaller }),
@@ -255,12 +245,15 @@ async function startApplication(
       },
     }),
   )
-  wake = lane => void outboxOf(lane).tell({ kind: 'wake' })
+  database.subscribe(happening => {
+    if (happening.kind === 'outbox-news') outboxOf(happening.lane).tell({ kind: 'wake' })
+    else signalling.onHappened(happening)
+  })
   // Devices have seen positions that a restored store would give to other messages.
   if (guard.isRestored) await database.commit(() => application.stores.inbox.renewEpochs())
   const repairs = await application.registration.repairPending()
   if (repairs.finished + repairs.left > 0) logger.info({ event: 'registrations-repaired', ...repairs })
-  for (const lane of LANES) wake(lane)
+  for (const lane of LANES) outboxOf(lane).tell({ kind: 'wake' })
   world.every(SWEEP_MS, application.sweep)
   expireForEver(house, application)
   metrics.gauge('callsign_codes_guessed', 'Whether more codes are wrong than right, and many: 1 or 0', () =>

@@ -27,9 +27,10 @@ function makeOutbox(test: Test, options: { folder?: string; settle?: OutboxQueue
   test.teardown(() => database.close())
   const secrets = deriveSecrets(Buffer.alloc(32, 1))
   const refs = new Map<Lane, Ref<OutboxMessage>>()
-  const store = new OutboxStore(database, secrets, randomBytes, lane =>
-    refs.get(lane)?.tell({ kind: 'wake' }),
-  )
+  const store = new OutboxStore(database, secrets, randomBytes)
+  database.subscribe(happening => {
+    if (happening.kind === 'outbox-news') refs.get(happening.lane)?.tell({ kind: 'wake' })
+  })
   const sendings: Sending[] = []
   /** How often a queue was asked for messages. */
   let taken = 0
@@ -248,7 +249,7 @@ t.test('what another secret sealed keeps nothing that stands behind it waiting',
   const folder = t.testdir()
   const before = Database.open(folder)
   const secrets = deriveSecrets(Buffer.alloc(32, 2))
-  const old = new OutboxStore(before, secrets, randomBytes, () => undefined)
+  const old = new OutboxStore(before, secrets, randomBytes)
   // More than are sent at once.
   await before.commit(() => {
     for (let count = 0; count < 20; count++) old.add(mail('old@b.example'), count)

@@ -11,7 +11,7 @@ import { kindOf, makeStage } from '../support/actors.ts'
 const [ANN, PHONE] = [7n as UserId, 70n as DeviceId]
 
 t.test('what is revoked while its connection signs in is ended all the same', async t => {
-  for (const revoke of ['onSessionOver', 'onDeviceRemoved'] as const) {
+  for (const revoke of ['session-ended', 'device-removed'] as const) {
     const { world, system } = makeStage()
     const signalling = new Signalling({
       ...{ system, isDevelopment: false, rateLimits: undefined, idsAs: 'string', version: '0.0.0' },
@@ -31,8 +31,8 @@ t.test('what is revoked while its connection signs in is ended all the same', as
     }
     system.ref<PresenceMessage>('user-session', String(ANN)).tellControl({ kind: 'attached', connection })
     t.equal(signalling.connections.count, 0, 'nobody knows of it yet')
-    if (revoke === 'onSessionOver') signalling.onSessionOver(ANN, Buffer.from('a session'))
-    else signalling.onDeviceRemoved(ANN, PHONE)
+    const said = { userId: ANN, deviceId: PHONE, sessionId: Buffer.from('a session') }
+    signalling.onHappened({ kind: revoke, ...said })
     world.run()
     t.equal(signalling.connections.count, 0)
     t.equal(told.filter(kind => kind === 'dismissed').length, 1)

@@ -102,9 +102,10 @@ function buildOperations(world: TestWorld, { google, apple, options, erasers }: 
     ...signInWorld,
     stepUpSeconds: options.stepUpSeconds ?? 0,
     onTokenReused: () => undefined,
-    onSignedOut: options.onSignedOut ?? (() => undefined),
-    onAccountEnded: () => undefined,
   }
+  world.database.subscribe(happening => {
+    if (happening.kind === 'signed-out') options.onSignedOut?.(happening.userId, happening.deviceId)
+  })
   const operations = [
     ...signInOperations(whole),
     ...sessionOperations(whole),

@@ -53,10 +53,12 @@ export function openWorld(
   const accounts = new AccountStore(database)
   const devices = new DeviceStore(database)
   const sessions = new SessionStore({ database, expiries, lifetimes })
-  const outbox = new OutboxStore(database, secrets, randomBytes, () => undefined)
+  const outbox = new OutboxStore(database, secrets, randomBytes)
   const news: (readonly [UserId, DeviceId])[] = []
-  const onNews = (userId: UserId, deviceId: DeviceId) => void news.push([userId, deviceId])
-  const inbox = new InboxStore({ database, expiries, secrets, randomBytes, onNews })
+  database.subscribe(happening => {
+    if (happening.kind === 'inbox-news') news.push([happening.userId, happening.deviceId])
+  })
+  const inbox = new InboxStore({ database, expiries, secrets, randomBytes })
   const idempotency = new IdempotencyStore(database, expiries, secrets, randomBytes)
   const clock = () => nowMs
   return {

@@ -5,6 +5,7 @@ import type { ConnectionInbox } from '../../actors/stomp-connection/deps.ts'
 import type { Call } from '../../src/domain/calls/call.ts'
 import type { CallEffect } from '../../src/domain/calls/call-command.ts'
 import { decide } from '../../src/domain/calls/call-decision.ts'
+import type { Happening } from '../../src/domain/happening.ts'
 import type { CallId } from '../../src/domain/ids.ts'
 import type { Context } from '../../src/runtime/actor.ts'
 import { CallIndex } from '../../src/store/calls/call-index.ts'
@@ -90,12 +91,10 @@ export function plantInInbox(bug: PlantedBug | undefined, inbox: ConnectionInbox
 }
 
 /** Whether a connection is to miss that something is new. */
-export function isNewsLost(bug: PlantedBug | undefined, draw: SeededRandom): boolean {
-  return bug === 'news lost' && draw.chance(0.2)
-}
-
-export function isBadgeLost(bug: PlantedBug | undefined, draw: SeededRandom): boolean {
-  return bug === 'badge lost' && draw.chance(0.2)
+/** Whether nobody hears of it. */
+export function isUntold(bug: PlantedBug | undefined, draw: SeededRandom, { kind }: Happening): boolean {
+  const untold = bug === 'news lost' ? 'inbox-news' : bug === 'badge lost' ? 'badge-changed' : undefined
+  return kind === untold && draw.chance(0.2)
 }
 
 /** A room's view of the runtime. */

@@ -102,14 +102,13 @@ export class CallRooms {
     const { world, connected, index } = this
     const isConnected = (userId: UserId, deviceId: DeviceId) => connected.has(`${userId} ${deviceId}`)
     const notices = new Notices({ ...world, isConnected })
-    this.history = new CallHistoryStore({ ...world, onMissedChanged: () => undefined })
+    this.history = new CallHistoryStore(world)
     this.calls = new CallStore({ ...world, notices, history: this.history, database: this.#failing() })
     this.contacts = new ContactStore({
       ...world,
       lists: new IdLists(world.database),
       displayNameOf: userId => world.accounts.read(userId)?.displayName ?? '',
       tell: () => undefined,
-      onIncomingChanged: () => undefined,
       missedCallsOf: userId => this.history.missedOf(userId),
     })
     this.system = new ActorSystem({

@@ -16,7 +16,7 @@ import { ActorSystem } from '../../src/runtime/system.ts'
 import type { Application } from '../../src/server/application.ts'
 import { Signalling } from '../../src/server/signalling.ts'
 import type { IdempotentRequest } from '../../src/store/engine/idempotency-store.ts'
-import { isBadgeLost, isNewsLost, type PlantedBug, plantInContext, plantInIndex } from './call-bugs.ts'
+import { isUntold, type PlantedBug, plantInContext, plantInIndex } from './call-bugs.ts'
 import type { Ledger, RunNote } from './call-run-ledger.ts'
 import type { RunPhone } from './call-run-phone.ts'
 import { openRunStores, type RunStores } from './call-run-stores.ts'
@@ -65,8 +65,9 @@ export class RunServer {
       soon: run => world.immediate(run),
       onFault: error => run.violate(`a fault of ours: ${error}`),
       isConnected: (userId, deviceId) => signalling.connections.isConnected(userId, deviceId),
-      onBadgeChanged: userId => isBadgeLost(bug, draw) || signalling.onBadgeChanged(userId),
-      onNews: (userId, deviceId) => isNewsLost(bug, draw) || signalling.onNews(userId, deviceId),
+    })
+    database.subscribe(happening => {
+      if (!isUntold(bug, draw, happening)) signalling.onHappened(happening)
     })
     plantInIndex(bug, signalling.callIndex, callId => {
       const call = this.stores.roomCalls.read(callId)
@@ -96,9 +97,8 @@ export class RunServer {
   }
 
   async removeDevice({ actor }: RunPhone): Promise<void> {
-    const { onDeviceRemoved } = this.signalling
     const { database } = this.#run
-    const world = { ...this.stores, sessions: NO_SESSIONS, database, onDeviceRemoved }
+    const world = { ...this.stores, sessions: NO_SESSIONS, database: database.asDatabase() }
     const removal = { ...actor, nowMs: this.world.nowMs() }
     await database.commit(() => removeDevice(world, removal))
   }

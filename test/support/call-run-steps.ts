@@ -185,7 +185,11 @@ function revoke(run: Run): void {
   if (!run.habits.removes) return
   const { name, actor } = pick(run.draw, run.phones)
   run.note(`the session of ${name} is over`)
-  run.server.signalling.onSessionOver(actor.userId, sessionIdOf(name))
+  run.server.signalling.onHappened({
+    kind: 'session-ended',
+    userId: actor.userId,
+    sessionId: sessionIdOf(name),
+  })
 }
 
 const STEPS: readonly (readonly [number, (run: Run) => void])[] = [

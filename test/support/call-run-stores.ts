@@ -29,8 +29,6 @@ export interface RunStoresParts {
   readonly watch: RoomWatch
   readonly randomBytes: (length: number) => Uint8Array
   readonly nowMs: () => number
-  readonly onNews: (userId: UserId, deviceId: DeviceId) => void
-  readonly onBadgeChanged: (userId: UserId) => void
   readonly soon: (run: () => void) => void
   readonly onFault: (error: unknown) => void
   readonly isConnected: (userId: UserId, deviceId: DeviceId) => boolean
@@ -47,8 +45,7 @@ export function openRunStores({ database: memory, bug, draw, watch, ...rest }: R
   const plantedInbox = plantInNotices(bug, inbox)
   const outbox = { add: () => undefined }
   const notices = new Notices({ ...parts, devices, inbox: plantedInbox, outbox })
-  const onMissedChanged = (userId: UserId) => database.afterCommit(() => rest.onBadgeChanged(userId))
-  const history = new CallHistoryStore({ ...parts, onMissedChanged })
+  const history = new CallHistoryStore(parts)
   const idempotency = new IdempotencyStore(database, expiries, SECRETS, parts.randomBytes)
   const calls = new CallStore({ ...parts, inbox: plantedInbox, notices, history, idempotency })
   const deviceInbox = new DeviceInbox({ ...parts, inbox })

@@ -100,7 +100,11 @@ export function makeHouse(t: Test, options: HouseOptions = {}): House {
     expiries: new Expiries(database),
     secrets: deriveSecrets(Buffer.alloc(32, 1)),
     randomBytes,
-    onNews: (userId, deviceId) => tellNews({ connections }, users, userId, deviceId),
+  })
+  database.subscribe(happening => {
+    if (happening.kind === 'inbox-news') {
+      tellNews({ connections }, users, happening.userId, happening.deviceId)
+    } else if (happening.kind === 'badge-changed') tellBadge({ connections }, users, happening.userId)
   })
   const presence: string[] = []
   const users = system.define(
@@ -210,7 +214,7 @@ export function makeHouse(t: Test, options: HouseOptions = {}): House {
     countMissed,
     async setBadge({ userId }, missedCalls) {
       countMissed(missedCalls)
-      await database.commit(() => database.afterCommit(() => tellBadge({ connections }, users, userId)))
+      await database.change(change => change.happened({ kind: 'badge-changed', userId }))
       await settle()
     },
     async keep({ userId, deviceId }, queue, ...bodies) {

@@ -42,16 +42,19 @@ export function openContacts(t: Test, folder = t.testdir(), options: { rates?: b
   t.teardown(() => world.database.close())
   const told: Told[] = []
   const parts = { ...world, lists: new IdLists(world.database) }
-  const contacts: ContactStore = new ContactStore({
+  const contacts = new ContactStore({
     ...parts,
     displayNameOf: userId => world.accounts.read(userId)?.displayName ?? '',
     tell(userId, body, nowMs) {
       told.push({ userId, body })
       world.notices.tell(userId, body, nowMs)
     },
-    onIncomingChanged: userId =>
-      void told.push({ userId, body: { kind: 'badge', badge: contacts.badgeOf(userId, world.nowMs()) } }),
     missedCallsOf: () => 0,
+  })
+  world.database.subscribe(happening => {
+    if (happening.kind !== 'badge-changed') return
+    const { userId } = happening
+    told.push({ userId, body: { kind: 'badge', badge: contacts.badgeOf(userId, world.nowMs()) } })
   })
   const shareTokens = new ShareTokenStore(parts)
   const logged: ContactHouse['logged'] = new Map()
@@ -100,7 +103,6 @@ function operationsOf(
   const whole = {
     ...world,
     contacts,
-    onBlocked: () => undefined,
     searches: new AddressSearches({ ...world, contacts }),
     shareTokens,
     deepLinkScheme: 'callsign',

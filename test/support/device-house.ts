@@ -89,18 +89,16 @@ export async function openHouse(
     },
   }
   let duringLog: () => Promise<unknown> = async () => {}
-  const onDeviceRemoved = () => undefined
   const registration = new DeviceRegistration({
     ...world,
     notices,
     database,
-    onDeviceRemoved,
     register: async (...key) => {
       await duringLog()
       return faults.run('log', () => registerKey(log, ...key))
     },
   })
-  const operations = deviceOperations({ ...world, notices, registration, keysShown, onDeviceRemoved })
+  const operations = deviceOperations({ ...world, notices, registration, keysShown })
   let isClosed = false
   const close = async () => {
     if (isClosed) return

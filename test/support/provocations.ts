@@ -157,7 +157,7 @@ const REQUESTS: Readonly<Partial<Record<ErrorCode, Story>>> = {
     return send('POST /app/api/share-token', { token, headers, body: { label: 'two' } })
   }),
   STORE_UNAVAILABLE: userStory(async ({ send, world }, { token }) => {
-    world.database.commit = async () => fails('STORE_UNAVAILABLE')()
+    world.database.change = async () => fails('STORE_UNAVAILABLE')()
     return send('PUT /app/api/user', { token, body: { displayName: 'Bob' } })
   }),
   INTERNAL: t =>

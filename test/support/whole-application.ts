@@ -65,7 +65,6 @@ export function openWhole(t: Test, options: WholeOptions = {}): WholeApplication
     isDevelopment: options.isDevelopment ?? true,
     secret: Buffer.alloc(32, 7),
     register: options.register ?? (async () => ({ index: logged++, vrfHash: world.randomBytes(64) })),
-    onOutgoing: () => undefined,
     onTokenReused: () => undefined,
     onFault(error) {
       throw error

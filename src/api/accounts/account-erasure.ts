@@ -1,6 +1,5 @@
 /** The end of an account, by its user's wish (contract 2.10): `src/store/accounts/account-erasure.ts` says what follows. */
 
-import type { UserId } from '../../domain/ids.ts'
 import { DeleteUserReply, DeleteUserRequest } from '../../schema/profile.ts'
 import { timeText } from '../../schema/time.ts'
 import type { AccountErasure } from '../../store/accounts/account-erasure.ts'
@@ -11,10 +10,8 @@ import { PROFILE_RATE } from './login-methods.ts'
 import { requireFreshProof, type StepUpWorld } from './step-up.ts'
 
 export interface AccountErasureWorld extends StepUpWorld, SignedOutWorld {
-  readonly database: Pick<Database, 'commit' | 'afterCommit'>
+  readonly database: Pick<Database, 'ambient' | 'commit'>
   readonly erasure: Pick<AccountErasure, 'plan'>
-  /** Told of each account that is to be erased once that is durable. */
-  readonly onAccountEnded: (userId: UserId) => void
 }
 
 export function accountErasureOperations(world: AccountErasureWorld): readonly Operation[] {
@@ -32,10 +29,10 @@ export function accountErasureOperations(world: AccountErasureWorld): readonly O
       async handle(call) {
         await requireFreshProof(world, call)
         const { userId, deviceId } = call.caller
-        return call.commit(() => {
+        return call.commit(change => {
           const erasesAtMs = world.erasure.plan(userId, call.nowMs, deviceId)
           tellSignedOut(world, userId)
-          world.database.afterCommit(() => world.onAccountEnded(userId))
+          change.happened({ kind: 'account-ended', userId })
           return { status: 202, body: { erasesAt: timeText(erasesAtMs) } }
         })
       },

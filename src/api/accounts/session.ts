@@ -35,7 +35,7 @@ import { rateLimited } from '../table/operation-routes.ts'
 import type { Authentication } from './authentication.ts'
 
 export interface SessionWorld extends SignedOutWorld {
-  readonly database: Pick<Database, 'commit' | 'afterCommit'>
+  readonly database: Pick<Database, 'ambient' | 'commit'>
   readonly secrets: Pick<Secrets, 'refreshToken'>
   readonly lifetimes: TokenLifetimes
   readonly sessions: SessionStore

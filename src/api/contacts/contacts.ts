@@ -8,7 +8,6 @@ import { PageQuery } from '../../schema/page.ts'
 import { timeText } from '../../schema/time.ts'
 import type { ContactStore } from '../../store/contacts/contact-store.ts'
 import type { DeviceStore } from '../../store/devices/device-store.ts'
-import type { Database } from '../../store/engine/database.ts'
 import {
   type Call,
   type Operation,
@@ -23,9 +22,6 @@ import { isReachable, type PeopleWorld, personOf, userNotFound } from './people.
 export interface ContactsWorld extends PeopleWorld {
   readonly contacts: ContactStore
   readonly devices: Pick<DeviceStore, 'activeDevicesOf' | 'devicesAt' | 'countActive'>
-  readonly database: Pick<Database, 'afterCommit'>
-  /** Told of each block once it is durable. */
-  readonly onBlocked: (userId: UserId, otherId: UserId) => void
 }
 
 export function contactOperations(world: ContactsWorld): readonly Operation[] {
@@ -97,12 +93,12 @@ function blockUser(world: ContactsWorld): Operation {
     handle: ({ caller: { userId }, body, nowMs, commit }) => {
       const otherId = body.userId as UserId
       if (otherId === userId) throw new SignalError('SELF_REQUEST', 'nobody blocks themselves')
-      return commit(() => {
+      return commit(change => {
         if (!isVisible(world, userId, otherId, nowMs)) throw userNotFound()
         if (!world.contacts.block(userId, otherId, nowMs)) {
           throw new SignalError('BLOCK_LIMIT', `nobody blocks more than ${BLOCKS_MAX} users`)
         }
-        world.database.afterCommit(() => world.onBlocked(userId, otherId))
+        change.happened({ kind: 'blocked', userId, otherId })
         return { status: 204 }
       })
     },

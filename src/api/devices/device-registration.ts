@@ -39,7 +39,7 @@ import { type DeviceRemovalWorld, noticeOf, removeDevice } from './device-remova
 import { tellPushLosses } from './push-losses.ts'
 
 export interface DeviceRegistrationWorld extends DeviceRemovalWorld, LastingRatesWorld {
-  readonly database: Pick<Database, 'commit' | 'afterCommit'>
+  readonly database: Pick<Database, 'ambient' | 'commit'>
   readonly devices: DeviceStore
   readonly sessions: SessionStore
   readonly nowMs: () => number

@@ -16,17 +16,13 @@ export interface DeviceRemovalWorld {
   readonly sessions: Pick<SessionStore, 'idsOf' | 'read' | 'remove' | 'revoke'>
   readonly notices: Pick<Notices, 'tell'>
   readonly inbox: Pick<InboxStore, 'eraseDevice'>
-  readonly database: Pick<Database, 'afterCommit'>
-  /** Told of a removed device once that is durable. */
-  readonly onDeviceRemoved: (userId: UserId, deviceId: DeviceId) => void
+  readonly database: Pick<Database, 'ambient'>
 }
 
 export interface SignedOutWorld {
-  readonly database: Pick<Database, 'afterCommit'>
+  readonly database: Pick<Database, 'ambient'>
   readonly devices: Pick<DeviceStore, 'activeDevicesOf' | 'forgetPush'>
   readonly sessions: Pick<SessionStore, 'devicesOf'>
-  /** Told of each of them. */
-  readonly onSignedOut: (userId: UserId, deviceId: DeviceId) => void
 }
 
 export interface DeviceRemoval {
@@ -49,7 +45,7 @@ export function removeDevice(world: DeviceRemovalWorld, removal: DeviceRemoval):
   if (device === undefined) return false
   world.inbox.eraseDevice(userId, deviceId)
   endSessions(world.sessions, removal)
-  world.database.afterCommit(() => world.onDeviceRemoved(userId, deviceId))
+  world.database.ambient.happened({ kind: 'device-removed', userId, deviceId })
   world.notices.tell(userId, { kind: 'device_removed', ...noticeOf(device) }, nowMs, exceptDeviceId)
   return true
 }
@@ -67,15 +63,13 @@ export function signOut(world: SignedOutWorld, userId: UserId, deviceId: DeviceI
   tellSignedOut(world, userId)
 }
 
-/** In a transaction that ends sessions: has them told of once it is durable. */
-export function tellSignedOut(
-  { database, devices, sessions, onSignedOut }: SignedOutWorld,
-  userId: UserId,
-): void {
-  database.afterCommit(() => {
+/** Says of each device that the change leaves without a session that it is signed out. */
+export function tellSignedOut({ database, devices, sessions }: SignedOutWorld, userId: UserId): void {
+  const change = database.ambient
+  change.atEnd(() => {
     const signedIn = sessions.devicesOf(userId)
     for (const { deviceId } of devices.activeDevicesOf(userId)) {
-      if (!signedIn.has(deviceId)) onSignedOut(userId, deviceId)
+      if (!signedIn.has(deviceId)) change.happened({ kind: 'signed-out', userId, deviceId })
     }
   })
 }

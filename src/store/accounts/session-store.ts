@@ -13,25 +13,21 @@ export interface SessionTables {
   readonly database: Database
   readonly expiries: Expiries
   readonly lifetimes: TokenLifetimes
-  /** Told of each session that ended, once that is durable; not of those that end with their device. */
-  readonly onOver?: (userId: UserId, sessionId: Uint8Array) => void
 }
 
 export class SessionStore {
   readonly #database: Database
   readonly #expiries: Expiries
   readonly #lifetimes: TokenLifetimes
-  readonly #onOver: SessionTables['onOver']
   readonly #sessions: Table<Session>
   readonly #byUser: Table<0>
   /** What `current` has read, by `sessionName`. */
   readonly #kept: WatchedCache<string, Session>
 
-  constructor({ database, expiries, lifetimes, onOver }: SessionTables) {
+  constructor({ database, expiries, lifetimes }: SessionTables) {
     this.#database = database
     this.#expiries = expiries
     this.#lifetimes = lifetimes
-    this.#onOver = onOver
     this.#kept = new WatchedCache(database, [{ name: 'sessions' }], sessionName, SESSIONS_KEPT_MAX)
     this.#sessions = database.table('sessions', SESSION_SHAPES)
     this.#byUser = database.table('sessions-by-user')
@@ -82,7 +78,7 @@ export class SessionStore {
     const session = this.read(sessionId)
     if (session === undefined) return
     this.#sessions.remove(sessionId)
-    if (lasts(session)) this.#tellOver(session, sessionId)
+    if (lasts(session)) this.#sayEnded(session, sessionId)
     this.#byUser.remove(Buffer.concat([idsKey(session.userId), sessionId]))
   }
 
@@ -97,7 +93,7 @@ export class SessionStore {
       endsAtMs: Math.min(session.endsAtMs, endsAtMs),
     })
     this.#expiries.add(EXPIRY.session, endsAtMs, sessionId)
-    if (reason !== 'device_removed') this.#tellOver(session, sessionId)
+    if (reason !== 'device_removed') this.#sayEnded(session, sessionId)
   }
 
   /** Notes that a request has carried an access token of this generation; nobody waits for it. */
@@ -109,9 +105,8 @@ export class SessionStore {
     })
   }
 
-  #tellOver({ userId }: Session, sessionId: Uint8Array): void {
-    const onOver = this.#onOver
-    if (onOver !== undefined) this.#database.afterCommit(() => onOver(userId, sessionId))
+  #sayEnded({ userId }: Session, sessionId: Uint8Array): void {
+    this.#database.ambient.happened({ kind: 'session-ended', userId, sessionId })
   }
 
   /** Apart, because a closure costs its memory also where it is not called. */

@@ -8,12 +8,11 @@ import type { UserId } from '../../domain/ids.ts'
 import type { Database, Table } from '../engine/database.ts'
 import { EXPIRY, type Expiries } from '../engine/expiries.ts'
 import { idsKey, keyBehind, rangeOf, timeBytes, userInKey } from '../engine/keys.ts'
+import { sayBadgeChanged } from '../messages/notices.ts'
 
 export interface CallHistoryParts {
   readonly database: Database
   readonly expiries: Expiries
-  /** In the transaction in which a user's missed calls became more or fewer. */
-  readonly onMissedChanged: (userId: UserId) => void
 }
 
 /** A place in the list: that of a row which need not be there any more. */
@@ -84,7 +83,7 @@ export class CallHistoryStore {
     }
     if (missed === 0) return
     this.#figures.put(idsKey(userId), { ...this.#figuresOf(userId), missed: 0 })
-    this.#parts.onMissedChanged(userId)
+    sayBadgeChanged(this.#parts.database.ambient, userId)
   }
 
   /** In a transaction: false when the user has no row of this call. */
@@ -98,7 +97,7 @@ export class CallHistoryStore {
   removeAll(userId: UserId): void {
     const missed = this.missedOf(userId)
     this.eraseOf(userId)
-    if (missed > 0) this.#parts.onMissedChanged(userId)
+    if (missed > 0) sayBadgeChanged(this.#parts.database.ambient, userId)
   }
 
   /** In a transaction: nothing remains of the user's own rows; those of others keep the name that they knew. */
@@ -145,7 +144,7 @@ export class CallHistoryStore {
     else if (more !== 0 || moreMissed !== 0) {
       this.#figures.put(key, { count: count + more, missed: missed + moreMissed })
     }
-    if (moreMissed !== 0) this.#parts.onMissedChanged(userId)
+    if (moreMissed !== 0) sayBadgeChanged(this.#parts.database.ambient, userId)
   }
 
   /** Looks through the user's keys: only who deletes a row does not know when its call was created. */

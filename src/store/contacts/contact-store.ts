@@ -37,6 +37,7 @@ import type { Errands } from '../engine/errands.ts'
 import type { Expiries } from '../engine/expiries.ts'
 import { type IdLists, LIST, type ListEntry, type ListRange } from '../engine/id-lists.ts'
 import { idsKey } from '../engine/keys.ts'
+import { sayBadgeChanged } from '../messages/notices.ts'
 import { FriendRequestTable } from './friend-request-table.ts'
 
 export interface ContactStoreParts {
@@ -49,8 +50,6 @@ export interface ContactStoreParts {
   readonly displayNameOf: (userId: UserId) => string
   /** Tells every device of a user, in the transaction that it is called in. */
   readonly tell: (userId: UserId, body: NoticeBody, nowMs: number) => void
-  /** In the transaction in which the requests that wait for a user became more or fewer. */
-  readonly onIncomingChanged: (userId: UserId) => void
   /** The other part of the badge. */
   readonly missedCallsOf: (userId: UserId) => number
 }
@@ -297,14 +296,14 @@ export class ContactStore {
     }
     this.#tellAdded(senderId, receiverId, accepted, nowMs)
     this.#tellAdded(receiverId, senderId, accepted, nowMs)
-    if (before !== undefined && isOpenToReceiver(before, nowMs)) this.#parts.onIncomingChanged(receiverId)
+    if (before !== undefined && isOpenToReceiver(before, nowMs)) this.#sayBadge(receiverId)
     return accepted
   }
 
   #decline(request: FriendRequest, before: FriendRequest | undefined, nowMs: number): void {
     this.#requests.put(request, before)
     this.#requests.quiet(request, nowMs + QUIET_MS)
-    this.#parts.onIncomingChanged(request.receiverId)
+    this.#sayBadge(request.receiverId)
   }
 
   #cancel(request: FriendRequest, nowMs: number): void {
@@ -331,6 +330,10 @@ export class ContactStore {
     }
   }
 
+  #sayBadge(userId: UserId): void {
+    sayBadgeChanged(this.#parts.database.ambient, userId)
+  }
+
   #tellRequest(
     { requestId, senderId, receiverId, message, createdAtMs }: FriendRequest,
     nowMs: number,
@@ -339,7 +342,7 @@ export class ContactStore {
     const said = message === undefined ? {} : { message }
     const body = { requestId, userId: senderId, displayName, ...said, createdAtMs }
     this.#parts.tell(receiverId, { kind: 'friend_request', ...body }, nowMs)
-    this.#parts.onIncomingChanged(receiverId)
+    this.#sayBadge(receiverId)
   }
 
   #tellAdded(userId: UserId, otherId: UserId, { requestId, senderId }: FriendRequest, nowMs: number): void {
@@ -360,7 +363,7 @@ export class ContactStore {
   ): void {
     const body = { kind: 'friend_request_cancelled', requestId, userId: senderId } as const
     this.#parts.tell(receiverId, body, nowMs)
-    this.#parts.onIncomingChanged(receiverId)
+    this.#sayBadge(receiverId)
   }
 
   /** A request that expired is gone from its receiver's list as one that was cancelled. */

@@ -44,8 +44,6 @@ export interface InboxParts {
   readonly expiries: Expiries
   readonly secrets: Pick<Secrets, 'seal'>
   readonly randomBytes: (length: number) => Uint8Array
-  /** Something was added to a device's inbox and is durable; called once for a device and transaction. */
-  readonly onNews: (userId: UserId, deviceId: DeviceId) => void
 }
 
 export interface InboxMessage {
@@ -77,8 +75,6 @@ export class InboxStore {
   /** What earlier versions kept; only erased. */
   readonly #invitationsOfBefore: Table<number>
   readonly #dropped: Record<DropReason, number> = { full: 0, expired: 0 }
-  /** Devices that a transaction has something for. */
-  #news: { readonly transaction: object; readonly devices: Set<string> } | undefined
 
   constructor(parts: InboxParts) {
     this.#parts = parts
@@ -86,6 +82,9 @@ export class InboxStore {
     this.#rows = parts.database.table('inbox', ROW_SHAPES)
     this.#heads = parts.database.table('inbox-heads', HEAD_SHAPES)
     this.#invitationsOfBefore = parts.database.table('inbox-invitations')
+    parts.database.subscribe(happening => {
+      if (happening.kind === 'inbox-dropped') this.#dropped[happening.reason] += 1
+    })
     parts.expiries.define(EXPIRY.inbox, (device, nowMs) => this.#look(device, nowMs))
   }
 
@@ -144,7 +143,7 @@ export class InboxStore {
     const invitations: readonly Invitation[] = callId === undefined ? before : [...before, [callId, offset]]
     const next = { ...head, nextOffset: offset + 1, count: head.count + 1, looksAtMs, invitations }
     this.#heads.put(device, isFirst ? { ...next, first: { offset, row } } : next)
-    this.#tellAfterCommit(userId, deviceId)
+    this.#sayNews(userId, deviceId)
     return offset
   }
 
@@ -277,9 +276,7 @@ export class InboxStore {
   #noteLost(device: Uint8Array, head: Head, offset: number, reason: DropReason): Head {
     const changed = { ...head, lostOffset: Math.max(head.lostOffset, offset) }
     this.#heads.put(device, changed)
-    this.#parts.database.afterCommit(() => {
-      this.#dropped[reason] += 1
-    })
+    this.#parts.database.ambient.happened({ kind: 'inbox-dropped', reason })
     return changed
   }
 
@@ -342,14 +339,12 @@ export class InboxStore {
     for (const { key, value } of this.#rows.getRange(range)) yield { offset: offsetIn(key), row: value }
   }
 
-  #tellAfterCommit(userId: UserId, deviceId: DeviceId): void {
-    const { database, onNews } = this.#parts
-    const { transaction } = database
-    if (this.#news?.transaction !== transaction) this.#news = { transaction, devices: new Set() }
-    const name = `${userId} ${deviceId}`
-    if (this.#news.devices.has(name)) return
-    this.#news.devices.add(name)
-    database.afterCommit(() => onNews(userId, deviceId))
+  #sayNews(userId: UserId, deviceId: DeviceId): void {
+    const change = this.#parts.database.ambient
+    const said = change.local(this, () => new Set<DeviceId>())
+    if (said.has(deviceId)) return
+    said.add(deviceId)
+    change.happened({ kind: 'inbox-news', userId, deviceId })
   }
 
   #newHead(): Head {

@@ -54,8 +54,8 @@ export interface OutboxQueueParts {
   readonly laneByte: number
   /** In one transaction: removes rows, and writes anew what is postponed. */
   readonly settle: (rows: readonly TakenRow[]) => Promise<void>
-  /** There may be more to take. */
-  readonly onNews: () => void
+  /** In one change: removes rows that can't be opened. */
+  readonly forget: (rows: readonly TakenRow[]) => Promise<void>
 }
 
 export class OutboxQueue {
@@ -151,9 +151,10 @@ export class OutboxQueue {
 
   /** Where this can't be written, the next queue meets them again. */
   #forget(lost: readonly TakenRow[]): void {
-    void this.#settleRows(lost)
-      .catch(() => undefined)
-      .then(this.#parts.onNews)
+    const isGone = () => {
+      for (const { key } of lost) this.#taken.delete(nameOf(key))
+    }
+    void this.#parts.forget(lost).then(isGone, () => undefined)
   }
 }
 

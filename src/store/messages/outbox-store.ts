@@ -19,35 +19,31 @@ interface RowToCome {
   readonly messages: Outgoing[]
 }
 
-/** What a transaction has put into a lane. */
-interface News {
-  readonly transaction: object
-  firstKey: Buffer
-}
+/** The first row that a change puts into each lane. */
+type FirstKeys = Map<Lane, Buffer>
 
 export class OutboxStore {
   readonly #database: Database
   readonly #rows: Table<OutboxRow>
   readonly #sealed: Sealed
   readonly #randomBytes: (length: number) => Uint8Array
-  readonly #onNews: (lane: Lane) => void
   readonly #queues = new Map<Lane, OutboxQueue>()
   readonly #rowsToCome = new Map<Lane, RowToCome>()
-  readonly #news = new Map<Lane, News>()
   #count = 0
 
-  /** `onNews` is told of each lane that a transaction has put something into, once that is durable. */
   constructor(
     database: Database,
     secrets: Pick<Secrets, 'seal'>,
     randomBytes: (length: number) => Uint8Array,
-    onNews: (lane: Lane) => void,
   ) {
     this.#database = database
     this.#rows = database.table('outbox')
     this.#sealed = new Sealed(secrets, randomBytes, 'outbox')
     this.#randomBytes = randomBytes
-    this.#onNews = onNews
+    database.subscribe(happening => {
+      if (happening.kind !== 'outbox-news') return
+      this.#queues.get(happening.lane)?.onWritten(Buffer.from(happening.firstKey))
+    })
   }
 
   /** In a transaction. */
@@ -75,7 +71,7 @@ export class OutboxStore {
       sealed: this.#sealed,
       laneByte: LANE_BYTES[lane],
       settle: rows => this.#settle(lane, rows),
-      onNews: () => this.#onNews(lane),
+      forget: rows => this.#forget(lane, rows),
     })
     this.#queues.set(lane, queue)
     return queue
@@ -90,21 +86,25 @@ export class OutboxStore {
     })
   }
 
+  /** Removes rows that can't be sent any more, and has the lane looked at again from there. */
+  #forget(lane: Lane, rows: readonly TakenRow[]): Promise<void> {
+    return this.#database.change(change => {
+      for (const { key } of rows) this.#rows.remove(key)
+      change.happened({ kind: 'outbox-news', lane, firstKey: rows[0]!.key })
+    })
+  }
+
   #put(lane: Lane, dueMs: number, messages: readonly Outgoing[], tries: number): void {
     const key = this.#newKey(lane, dueMs)
     this.#rows.put(key, { sealed: this.#sealed.seal(encode(messages)), tries })
-    const { transaction } = this.#database
-    const news = this.#news.get(lane)
-    if (news?.transaction === transaction) {
-      if (key.compare(news.firstKey) < 0) news.firstKey = key
-      return
-    }
-    const begun: News = { transaction, firstKey: key }
-    this.#news.set(lane, begun)
-    this.#database.afterCommit(() => {
-      this.#queues.get(lane)?.onWritten(begun.firstKey)
-      this.#onNews(lane)
-    })
+    const change = this.#database.ambient
+    const firstKeys = change.local<FirstKeys>(this, () => new Map())
+    const known = firstKeys.get(lane)
+    if (known !== undefined && known.compare(key) < 0) return
+    firstKeys.set(lane, key)
+    if (known !== undefined) return
+    // A row may come at the end of the change, too; this ending comes behind it.
+    change.atEnd(() => change.happened({ kind: 'outbox-news', lane, firstKey: firstKeys.get(lane)! }))
   }
 
   #newKey(lane: Lane, dueMs: number): Buffer {

@@ -369,7 +369,7 @@ t.test(
     const byId = await askById(house, ann, bob)
     t.equal(byId.status, 201)
     await house.world.advance(0)
-    t.same(house.kindsTold(bob), ['friend_request_cancelled', 'badge', 'friend_request', 'badge'])
+    t.same(house.kindsTold(bob), ['friend_request_cancelled', 'friend_request', 'badge'])
     t.same(await namesOf(house, bob, 'incoming'), ['Ann'])
   },
 )

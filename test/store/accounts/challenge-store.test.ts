@@ -55,7 +55,7 @@ interface Stage {
 function openStage(t: Test, folder = t.testdir(), nowMs = START_MS, secrets = SECRETS): Stage {
   const database = Database.open(folder)
   const expiries = new Expiries(database)
-  const outbox = new OutboxStore(database, secrets, randomBytes, () => undefined)
+  const outbox = new OutboxStore(database, secrets, randomBytes)
   const sent: Outgoing[] = []
   const channels = new Set(['mail', 'sms'])
   const challenges = new ChallengeStore({

@@ -23,7 +23,7 @@ const DAY_MS = 86_400_000
 async function open(t: Test, folder = t.testdir(), secret = 7) {
   const world = openWorld(folder)
   t.teardown(() => world.database.close())
-  const history = new CallHistoryStore({ ...world, onMissedChanged: () => undefined })
+  const history = new CallHistoryStore(world)
   let commits = 0
   const counted = new Proxy(world.database, {
     get: (database, name) => {

@@ -31,7 +31,7 @@ class BusyPair {
 
   private constructor(folder: string) {
     this.world = openWorld(folder)
-    const history = new CallHistoryStore({ ...this.world, onMissedChanged: () => undefined })
+    const history = new CallHistoryStore(this.world)
     this.#calls = new CallStore({ ...this.world, history })
     this.#file = join(folder, 'store', 'data.mdb')
   }

@@ -21,7 +21,9 @@ function open(t: Test) {
     expiries: new Expiries(database),
     secrets: deriveSecrets(Buffer.alloc(32, 1)),
     randomBytes,
-    onNews: (userId, deviceId) => news.push(`${userId} ${deviceId}`),
+  })
+  database.subscribe(happening => {
+    if (happening.kind === 'inbox-news') news.push(`${happening.userId} ${happening.deviceId}`)
   })
   const due: (() => void)[] = []
   const soon = (run: () => void) => void due.push(run)

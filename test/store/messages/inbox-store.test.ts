@@ -34,7 +34,9 @@ function open(t: Test, { folder = t.testdir(), secret = 7 } = {}) {
     expiries,
     secrets: deriveSecrets(Buffer.alloc(32, secret)),
     randomBytes,
-    onNews: (userId, deviceId) => void news.push(`${userId}_${deviceId}`),
+  })
+  database.subscribe(happening => {
+    if (happening.kind === 'inbox-news') news.push(`${happening.userId}_${happening.deviceId}`)
   })
   const sweep = async (nowMs: number) => {
     while ((await expiries.sweep(nowMs, 100)) > 0);

@@ -20,7 +20,10 @@ function open(t: Test, { folder = t.testdir(), secret = 7 } = {}) {
   t.teardown(() => database.close())
   const added: Lane[] = []
   const secrets = deriveSecrets(Buffer.alloc(32, secret))
-  const outbox = new OutboxStore(database, secrets, randomBytes, lane => added.push(lane))
+  const outbox = new OutboxStore(database, secrets, randomBytes)
+  database.subscribe(happening => {
+    if (happening.kind === 'outbox-news') added.push(happening.lane)
+  })
   return { database, outbox, added, folder }
 }
 
@@ -230,7 +233,7 @@ t.test('each message that is sent is opened once, however many wait and are unde
   const database = Database.open(t.testdir())
   t.teardown(() => database.close())
   const counted = countRows(t, database)
-  const outbox = new OutboxStore(database, SECRETS, randomBytes, () => undefined)
+  const outbox = new OutboxStore(database, SECRETS, randomBytes)
   const [messages, inFlightMax] = [2_000, 128]
   await database.commit(() => {
     for (let at = 0; at < messages; at++) outbox.add(mail(`${at}@a.b`), at)
@@ -266,7 +269,7 @@ t.test('100,000 messages that wait for a provider that is down cost no row while
   const database = Database.open(t.testdir())
   t.teardown(() => database.close())
   const counted = countRows(t, database)
-  const outbox = new OutboxStore(database, SECRETS, randomBytes, () => undefined)
+  const outbox = new OutboxStore(database, SECRETS, randomBytes)
   await addMany(database, outbox, 100_000)
   const queue = outbox.queue('mail')
   const underWay = queue.take(100_000, 128)
@@ -282,7 +285,7 @@ t.test('what all waits for a later time is not looked at before', async t => {
   const database = Database.open(t.testdir())
   t.teardown(() => database.close())
   const counted = countRows(t, database)
-  const outbox = new OutboxStore(database, SECRETS, randomBytes, () => undefined)
+  const outbox = new OutboxStore(database, SECRETS, randomBytes)
   await database.commit(() => {
     for (let at = 0; at < 5_000; at++) outbox.add(mail('a@b.c'), 60_000)
   })
@@ -295,7 +298,7 @@ t.test('what all waits for a later time is not looked at before', async t => {
 t.test('messages are there after a restart, and no code or address can be read in the file', async t => {
   const folder = t.testdir()
   const before = Database.open(folder)
-  const old = new OutboxStore(before, deriveSecrets(Buffer.alloc(32, 7)), randomBytes, () => undefined)
+  const old = new OutboxStore(before, deriveSecrets(Buffer.alloc(32, 7)), randomBytes)
   await before.commit(() => old.add(mail('someone@example.org'), 0))
   await before.close()
   const file = readFileSync(join(folder, 'store', 'data.mdb'))
@@ -307,7 +310,7 @@ t.test('messages are there after a restart, and no code or address can be read i
 t.test('what another secret sealed can not be sent and does not stay in the way', async t => {
   const folder = t.testdir()
   const before = Database.open(folder)
-  const old = new OutboxStore(before, deriveSecrets(Buffer.alloc(32, 1)), randomBytes, () => undefined)
+  const old = new OutboxStore(before, deriveSecrets(Buffer.alloc(32, 1)), randomBytes)
   await before.commit(() => old.add(mail('old@a.b'), 0))
   await before.close()
   const { database, outbox } = open(t, { folder, secret: 2 })
