@@ -1,10 +1,11 @@
 /**
- * CONNECT and CONNECTED (STOMP 1.2, "CONNECT"; contract 7.1): version, credentials, and the reply. Liberal in what a
+ * CONNECT and CONNECTED (STOMP 1.2, "Connecting"; contract 7.1): version, credentials, and the reply. Liberal in what a
  * CONNECT may look like, because apps differ in it most.
  */
 
 import { RING_S } from '../../src/domain/calls/call.ts'
 import { formatPosition } from '../../src/domain/messages/inbox.ts'
+import { SignalError } from '../../src/errors.ts'
 import { FRAME_BYTES_MAX } from '../../src/limits.ts'
 import {
   type Frame,
@@ -13,12 +14,64 @@ import {
   STOMP_VERSIONS,
   type StompVersion,
 } from '../../src/stomp/frame.ts'
+import { type HeartBeat, negotiateHeartBeat } from '../../src/stomp/heart-beat.ts'
+import { encodeFrame } from '../../src/stomp/serializer.ts'
 import type { InboxHead } from '../../src/store/messages/inbox-records.ts'
 import type { ConnectedDevice, StompConnectionDeps, TokenOwner } from './deps.ts'
-import { ConnectionRefusal, protocolRefusal } from './refusal.ts'
+import { ConnectionRefusal, protocolRefusal, rateRefusal } from './refusal.ts'
+import type { ConnectionState } from './state.ts'
 
-/** The best version that both speak. Throws a `ConnectionRefusal` that lists ours where there is none. */
-export function versionOf(frame: Frame): StompVersion {
+/**
+ * Signs the connection in and sends CONNECTED; returns what both sides agreed about heart-beats ("Heart-beating").
+ * `known` holds one object for each agreement, shared by all connections.
+ */
+export function onConnect(
+  connection: ConnectionState,
+  frame: Frame,
+  known: Map<string, HeartBeat>,
+): HeartBeat {
+  if (connection.stage === 'live') throw protocolRefusal('connected_already', 'a second CONNECT')
+  const { deps, context, peer } = connection
+  const version = versionOf(frame)
+  const heartBeat = negotiateHeartBeat(frame.header('heart-beat'), version)
+  const { userId, deviceId, sessionName } = signIn(connection, frame)
+  connection.signedIn = { userId, deviceId }
+  connection.stage = 'live'
+  peer.version = version
+  context.cancelTimer('connect')
+  deps.users(String(userId)).tellControl({
+    kind: 'attached',
+    connection: { deviceId, sessionName, ref: context.self },
+  })
+  const [{ server }, nowMs, connectionId] = [deps, context.nowMs(), context.self.id]
+  const facts = { version, userId, deviceId, connectionId, heartBeat: heartBeat.header, server, nowMs }
+  const headers = connectedHeaders(facts, deps.inbox.head(userId, deviceId))
+  peer.send(encodeFrame('CONNECTED', headers, version), true)
+  return sharedHeartBeat(known, heartBeat)
+}
+
+/** Bad credentials count against their address; beyond some, it must wait. */
+function signIn({ deps, peer }: ConnectionState, frame: Frame): ReturnType<typeof signInWith> {
+  const { authorization, network } = peer.connection
+  try {
+    return signInWith(frame, authorization, deps.authenticate)
+  } catch (error) {
+    const isBad = error instanceof SignalError && !(error instanceof ConnectionRefusal)
+    const waitMs = isBad ? deps.noteFailedConnect(network) : 0
+    if (waitMs > 0) throw rateRefusal('too many failed CONNECTs from this address', waitMs)
+    throw error
+  }
+}
+
+function sharedHeartBeat(known: Map<string, HeartBeat>, heartBeat: HeartBeat): HeartBeat {
+  const name = `${heartBeat.beatEveryMs} ${heartBeat.silenceMsMax}`
+  const shared = known.get(name)
+  if (shared === undefined && known.size < HEART_BEATS_KEPT_MAX) known.set(name, heartBeat)
+  return shared ?? heartBeat
+}
+
+/** STOMP 1.2, "Protocol Negotiation": the best version that both speak. Throws a `ConnectionRefusal` that lists ours where there is none. */
+function versionOf(frame: Frame): StompVersion {
   const version = negotiateVersion(frame.header('accept-version'))
   if (version !== undefined) return version
   const message = `this server speaks STOMP ${STOMP_VERSIONS.join(', ')}`
@@ -30,7 +83,7 @@ export function versionOf(frame: Frame): StompVersion {
  * so `login`, which many clients can't leave out, may have any value. Throws a code of status 401 for
  * bad ones, a `ConnectionRefusal` for good ones of a session without a device.
  */
-export function signInWith(
+function signInWith(
   frame: Frame,
   upgradeAuthorization: string,
   authenticate: StompConnectionDeps['authenticate'],
@@ -44,8 +97,8 @@ export function signInWith(
   return { ...caller, deviceId }
 }
 
-/** The headers of CONNECTED, which is never escaped: printable ASCII, no backslash. */
-export function connectedHeaders(
+/** The headers of CONNECTED (STOMP 1.2, "CONNECTED Frame"), which is never escaped: printable ASCII, no backslash. */
+function connectedHeaders(
   facts: {
     readonly version: StompVersion
     readonly connectionId: string
@@ -94,6 +147,7 @@ function noDevice(): ConnectionRefusal {
   )
 }
 
+const HEART_BEATS_KEPT_MAX = 256
 const MAX_FRAME = String(FRAME_BYTES_MAX)
 const RING_TTL = String(RING_S * 1_000)
 /** The convention of Spring's clients first, then other common names. */

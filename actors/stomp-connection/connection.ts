@@ -1,54 +1,53 @@
 /**
- * One STOMP connection (STOMP 1.0, 1.1, 1.2; contract 7; id = the connection's id): octets to frames, frames to what
- * they ask for. Frames are handled in their order, and nothing is after one that was refused, or after DISCONNECT.
+ * The actor of one STOMP connection (STOMP 1.0, 1.1, 1.2; contract 7; id = the connection's id): octets to frames, each
+ * frame to the handler of its command. Frames are handled in order, and none after a refused one or after DISCONNECT.
  *
- *     connecting ─ CONNECT ─> live ─ a frame is refused, DISCONNECT ─> ending ─ what is under way is done ─> over
- *         │                    └─ dismissed, silent, slow ──────────────────────────────────────────────────> over
- *         └─ refused, too late ─────────────────────────────────────────────────────────────────────────────> over
+ *     connecting ─ CONNECT ─> live ─ a frame is refused, DISCONNECT ─> ending ─ earlier work is done ─> over
+ *         │                    └─ dismissed, silent, slow ────────────────────────────────────────────> over
+ *         └─ refused, too late ───────────────────────────────────────────────────────────────────────> over
  *
- * What handlers share is in `desk.ts`; SUBSCRIBE and UNSUBSCRIBE are in `subscribe.ts`, SEND, ACK and NACK in `send.ts`.
+ * Each command has its file. They share `state.ts`, `effect-order.ts` (what waits for durability), `inbox-delivery.ts` and
+ * `ending.ts`.
  */
 
 import { fullAtAfter, missingMs } from '../../src/domain/token-bucket.ts'
 import { SignalError } from '../../src/errors.ts'
 import { CONNECT_MS_MAX, FRAME_BYTES_MAX, FRAME_RATE } from '../../src/limits.ts'
-import type { Actor, ActorKind, Context, Ref } from '../../src/runtime/actor.ts'
+import type { Actor, ActorKind, Context } from '../../src/runtime/actor.ts'
 import type { Frame } from '../../src/stomp/frame.ts'
-import {
-  BEAT,
-  beatDueAtMs,
-  type HeartBeat,
-  negotiateHeartBeat,
-  silentAtMs,
-} from '../../src/stomp/heart-beat.ts'
+import { BEAT, beatDueAtMs, type HeartBeat, silentAtMs } from '../../src/stomp/heart-beat.ts'
 import { StompParser } from '../../src/stomp/parser.ts'
 import { FrameRefusal } from '../../src/stomp/refusal.ts'
-import { encodeFrame } from '../../src/stomp/serializer.ts'
 import { SubscriptionHeads } from '../../src/stomp/subscription-heads.ts'
-import type { Accept, Connection, ConnectionEvents } from '../../src/transport/connection.ts'
+import type { Connection } from '../../src/transport/connection.ts'
 import type { ConnectionTimer, Dismissal, StompConnectionMessage } from '../messages.ts'
-import { connectedHeaders, signInWith, versionOf } from './connect.ts'
+import { onAcknowledge } from './acknowledge.ts'
+import { tellBadge } from './badge.ts'
+import { onAbort, onBegin, onCommit } from './begin-commit-abort.ts'
+import { onConnect } from './connect.ts'
+import { startTimer } from './connection-timer.ts'
 import type { StompConnectionDeps } from './deps.ts'
-import { askedBy, Desk } from './desk.ts'
-import { tellBadge } from './live-badge.ts'
+import { onDisconnect } from './disconnect.ts'
+import { askedBy, end, endInOrder, letGo, refuse } from './ending.ts'
+import { Peer, type PeerOwner } from './peer.ts'
 import {
-  ConnectionRefusal,
   dismissalRefusal,
   overloadRefusal,
   protocolRefusal,
   rateRefusal,
+  slowRefusal,
   timeoutRefusal,
 } from './refusal.ts'
-import { onAcknowledge, onSend, perform } from './send.ts'
-import { onSubscribe, onTopicJoined, onTopicMessage, onTopicRefused, onUnsubscribe } from './subscribe.ts'
-import { requiredHeader } from './subscription.ts'
-import { Transactions } from './transactions.ts'
-import { Unread } from './unread.ts'
+import { onSend } from './send.ts'
+import { ConnectionState } from './state.ts'
+import { onSubscribe, onTopicJoined, onTopicMessage, onTopicRefused } from './subscribe.ts'
+import type { Unread } from './unread.ts'
+import { onUnsubscribe } from './unsubscribe.ts'
 
-/** The id of a session is its connection's. */
 export function stompConnectionKind(deps: StompConnectionDeps): ActorKind<StompConnectionMessage> {
   const shared: SharedParts = { heads: new SubscriptionHeads(HEADS_KEPT_MAX), heartBeats: new Map() }
   return {
+    // Operators know the kind by this name: metrics carry it as a label.
     kind: 'stomp-session',
     mailboxMessagesMax: MAILBOX_MESSAGES_MAX,
     onFailure: 'rebuild',
@@ -63,63 +62,18 @@ interface SharedParts {
   readonly heartBeats: Map<string, HeartBeat>
 }
 
-/** Gives each socket its actor. */
-export function acceptInto(
-  connections: (connectionId: string) => Ref<StompConnectionMessage>,
-  isDraining: StompConnectionDeps['isDraining'],
-): Accept {
-  return connection => {
-    const ref = connections(connection.id)
-    const unread = new Unread()
-    // A server that is about to end takes no messages either.
-    if (ref.tell({ kind: 'open', connection, unread }) === 'overloaded') {
-      if (isDraining()) connection.end(1012, 'draining')
-      else connection.end(1013, 'overloaded')
-    }
-    return new Intake(ref, unread)
-  }
-}
-
-/** From the socket into the actor's mailbox. */
-class Intake implements ConnectionEvents {
-  readonly #ref: Ref<StompConnectionMessage>
-  readonly #unread: Unread
-
-  constructor(ref: Ref<StompConnectionMessage>, unread: Unread) {
-    this.#ref = ref
-    this.#unread = unread
-  }
-
-  onBytes(bytes: Uint8Array): void {
-    // Lent until this returns, and the actor's turn may come later.
-    const added = this.#unread.add(Buffer.from(bytes))
-    if (added === 'waiting') return
-    const isFull = added === 'full' || this.#ref.tell(BYTES) === 'overloaded'
-    if (isFull) this.#ref.tellControl({ kind: 'overrun' })
-  }
-
-  onDrain(): void {
-    this.#ref.tellControl({ kind: 'drained' })
-  }
-
-  onClosed(): void {
-    // Behind what came before it, as long as there is room.
-    if (this.#ref.tell({ kind: 'closed' }) === 'overloaded') this.#ref.tellControl({ kind: 'closed' })
-  }
-}
-
-class StompConnection implements Actor<StompConnectionMessage> {
+class StompConnection implements Actor<StompConnectionMessage>, PeerOwner {
   readonly #deps: StompConnectionDeps
   readonly #shared: SharedParts
   readonly #context: Context<StompConnectionMessage>
   readonly #parser = new StompParser()
-  /** Undefined before the connection is known, like `#unread`. */
-  #desk: Desk | undefined = undefined
+  /** Undefined before `open`, like `#unread`. */
+  #state: ConnectionState | undefined = undefined
   #unread: Unread | undefined = undefined
   #heartBeat: HeartBeat = NO_BEATS
   /** When an octet came last, on the monotonic clock. */
   #heardAtMs = 0
-  /** Nothing came in time; what its socket may hold is waited for. */
+  /** Set when nothing came in time; the actor then looks once at what the socket may hold. */
   #isSilent = false
   /** When the bucket of frames is full again. */
   #framesFullAtMs = 0
@@ -132,84 +86,93 @@ class StompConnection implements Actor<StompConnectionMessage> {
 
   receive(message: StompConnectionMessage): void {
     if (message.kind === 'open') return this.#onOpen(message.connection, message.unread)
-    const desk = this.#desk
-    // Sent to a former session: this one has no client.
-    if (desk === undefined) return this.#context.stop()
+    const state = this.#state
+    // For an earlier actor of this id: this one has no client.
+    if (state === undefined) return this.#context.stop()
     switch (message.kind) {
       case 'topic-message':
-        return onTopicMessage(desk, message.topic, message.broadcast)
+        return onTopicMessage(state, message.topic, message.broadcast)
       case 'bytes':
-        return this.#onBytes(desk, this.#unread!.take())
+        return this.#onBytes(state, this.#unread!.take())
       case 'attached':
-        desk.pump()
-        return tellBadge(desk)
+        state.inbox?.pump()
+        return tellBadge(state)
       case 'news':
-        return desk.pump()
+        return state.inbox?.pump()
       case 'badge':
-        return tellBadge(desk)
+        return tellBadge(state)
       case 'timer':
-        return this.#onTimer(desk, message.timer)
+        return this.#onTimer(state, message.timer)
       case 'topic-joined':
-        return onTopicJoined(desk, message.tag)
+        return onTopicJoined(state, message.tag)
       case 'topic-refused':
-        return onTopicRefused(desk, message.tag, desk.signalErrorOf(message.error))
+        return onTopicRefused(state, message.tag, state.order.signalErrorOf(message.error))
       case 'drained':
-        desk.confirmWritten()
-        return desk.lookAtLag()
+        state.inbox?.confirmWritten()
+        return this.#lookAtLag(state)
       case 'overrun':
-        return desk.end(overloadRefusal(this.#pauseMs()))
+        return end(state, overloadRefusal(this.#pauseMs()))
       case 'dismissed':
-        return this.#onDismissed(desk, message.why)
+        return this.#onDismissed(state, message.why)
       case 'closed':
-        desk.letGo('closed')
+        letGo(state, 'closed')
         return this.#context.stop()
     }
   }
 
-  /** Whatever drops the session takes its connection with it. */
+  /** However the actor ends, its connection ends with it. */
   onStopped(): void {
     // Most have ended before; an unsent error still costs 5 us (`connect-rate` in `bench/`).
-    if (this.#desk === undefined || this.#desk.stage === 'over') return
-    this.#desk.end(new SignalError('INTERNAL', 'the session failed'))
+    if (this.#state === undefined || this.#state.stage === 'over') return
+    end(this.#state, new SignalError('INTERNAL', 'the session failed'))
+  }
+
+  onHeld(): void {
+    startTimer(this.#context, 'lag', LOOK_EVERY_MS)
+  }
+
+  onOverfull(): void {
+    if (this.#state !== undefined) end(this.#state, slowRefusal())
   }
 
   #onOpen(connection: Connection, unread: Unread): void {
     this.#unread = unread
-    this.#desk = new Desk(this.#deps, this.#shared.heads, this.#context, connection)
-    if (this.#deps.isDraining()) return this.#onDismissed(this.#desk, 'draining')
-    this.#desk.startTimer('connect', CONNECT_MS_MAX)
+    const peer = new Peer(connection, this, this.#deps.monotonicMs)
+    this.#state = new ConnectionState(this.#deps, this.#shared.heads, this.#context, peer)
+    if (this.#deps.isDraining()) return this.#onDismissed(this.#state, 'draining')
+    startTimer(this.#context, 'connect', CONNECT_MS_MAX)
   }
 
-  #onDismissed(desk: Desk, why: Dismissal): void {
-    // The event that tells of it is in the inbox, where the device still has one.
-    if (why === 'session_revoked') desk.pump()
-    desk.end(dismissalRefusal(why, this.#pauseMs()))
+  #onDismissed(state: ConnectionState, why: Dismissal): void {
+    // The event that says so is in the inbox, where the device still has one.
+    if (why === 'session_revoked') state.inbox?.pump()
+    end(state, dismissalRefusal(why, this.#pauseMs()))
   }
 
-  #onBytes(desk: Desk, bytes: Uint8Array): void {
-    if (!isReading(desk)) return
+  #onBytes(state: ConnectionState, bytes: Uint8Array): void {
+    if (!state.isReading) return
     this.#heardAtMs = this.#deps.monotonicMs()
-    desk.confirmWritten()
+    state.inbox?.confirmWritten()
     try {
       this.#parser.feed(bytes)
-      while (isReading(desk)) {
+      while (state.isReading) {
         const frame = this.#parser.next()
         if (frame === undefined) return
-        this.#onFrame(desk, frame)
+        this.#onFrame(state, frame)
       }
     } catch (error) {
       if (!(error instanceof FrameRefusal)) throw error
-      desk.refuseAll(error, error.receipt)
+      endInOrder(state, error, error.receipt)
     }
   }
 
-  #onFrame(desk: Desk, frame: Frame): void {
+  #onFrame(state: ConnectionState, frame: Frame): void {
     try {
       if (this.#deps.areRatesLimited) this.#countFrame()
-      this.#handle(desk, frame)
+      this.#handle(state, frame)
     } catch (error) {
       if (!(error instanceof SignalError)) throw error
-      desk.refuse(askedBy(frame), error)
+      refuse(state, askedBy(frame), error)
     }
   }
 
@@ -219,117 +182,91 @@ class StompConnection implements Actor<StompConnectionMessage> {
     this.#framesFullAtMs = fullAtAfter(FRAME_RATE, this.#framesFullAtMs, this.#heardAtMs)
   }
 
-  #handle(desk: Desk, frame: Frame): void {
+  #handle(state: ConnectionState, frame: Frame): void {
     const { command } = frame
-    if (command === 'CONNECT' || command === 'STOMP') return this.#onConnect(desk, frame)
-    if (desk.stage !== 'live') throw protocolRefusal('not_connected', 'CONNECT comes first')
+    // STOMP 1.2, "CONNECT or STOMP Frame": servers treat a STOMP frame as a CONNECT.
+    if (command === 'CONNECT' || command === 'STOMP') return this.#onConnect(state, frame)
+    if (state.stage !== 'live') throw protocolRefusal('not_connected', 'CONNECT comes first')
     switch (command) {
       case 'SEND':
-        return onSend(desk, frame)
+        return onSend(state, frame)
       case 'ACK':
       case 'NACK':
-        return onAcknowledge(desk, frame)
+        return onAcknowledge(state, frame)
       case 'SUBSCRIBE':
-        return onSubscribe(desk, frame)
+        return onSubscribe(state, frame)
       case 'UNSUBSCRIBE':
-        return onUnsubscribe(desk, frame)
+        return onUnsubscribe(state, frame)
       case 'BEGIN':
-        desk.transactions ??= new Transactions()
-        desk.transactions.begin(requiredHeader(frame, 'transaction'))
-        return desk.receiptInOrder(frame.header('receipt'))
+        return onBegin(state, frame)
       case 'COMMIT':
-        return perform(desk, takeTransaction(desk, frame), askedBy(frame))
+        return onCommit(state, frame)
       case 'ABORT':
-        takeTransaction(desk, frame)
-        return desk.receiptInOrder(frame.header('receipt'))
+        return onAbort(state, frame)
       case 'DISCONNECT':
-        return this.#onDisconnect(desk, frame)
+        return onDisconnect(state, frame)
     }
   }
 
-  #onConnect(desk: Desk, frame: Frame): void {
-    if (desk.stage === 'live') throw protocolRefusal('connected_already', 'a second CONNECT')
-    const { connection } = desk.peer
-    const version = versionOf(frame)
-    const heartBeat = negotiateHeartBeat(frame.header('heart-beat'), version)
-    const { userId, deviceId, sessionName } = this.#signIn(desk, frame)
-    desk.device = { userId, deviceId }
-    desk.stage = 'live'
-    desk.peer.version = version
-    this.#parser.version = version
+  #onConnect(state: ConnectionState, frame: Frame): void {
+    this.#heartBeat = onConnect(state, frame, this.#shared.heartBeats)
+    this.#parser.version = state.peer.version
     this.#parser.frameBytesMax = FRAME_BYTES_MAX
-    this.#heartBeat = sharedHeartBeat(this.#shared.heartBeats, heartBeat)
-    this.#context.cancelTimer('connect')
-    this.#deps.users(String(userId)).tellControl({
-      kind: 'attached',
-      connection: { deviceId, sessionName, ref: desk.self },
-    })
-    const [{ server }, nowMs, connectionId] = [this.#deps, this.#context.nowMs(), connection.id]
-    const facts = { version, userId, deviceId, connectionId, heartBeat: heartBeat.header, server, nowMs }
-    const headers = connectedHeaders(facts, this.#deps.inbox.head(userId, deviceId))
-    desk.peer.send(encodeFrame('CONNECTED', headers, version), true)
-    this.#watchLife(desk)
+    this.#watchLife(state)
   }
 
-  /** Bad credentials count against their address; beyond some, it must wait. */
-  #signIn(desk: Desk, frame: Frame): ReturnType<typeof signInWith> {
-    const { connection } = desk.peer
-    try {
-      return signInWith(frame, connection.authorization, this.#deps.authenticate)
-    } catch (error) {
-      const isBad = error instanceof SignalError && !(error instanceof ConnectionRefusal)
-      const waitMs = isBad ? this.#deps.noteFailedConnect(connection.network) : 0
-      if (waitMs > 0) throw rateRefusal('too many failed CONNECTs from this address', waitMs)
-      throw error
-    }
-  }
-
-  #onDisconnect(desk: Desk, frame: Frame): void {
-    const receipt = frame.header('receipt')
-    desk.stage = 'ending'
-    desk.settleBefore(receipt)
-    desk.inOrder(() => {
-      desk.peer.receipt(receipt)
-      desk.finish(1000, 'disconnected')
-    })
-  }
-
-  #onTimer(desk: Desk, timer: ConnectionTimer): void {
+  #onTimer(state: ConnectionState, timer: ConnectionTimer): void {
     switch (timer) {
       case 'connect':
-        return desk.end(timeoutRefusal('connect_timeout', 'no CONNECT in time'))
+        return end(state, timeoutRefusal('connect_timeout', 'no CONNECT in time'))
       case 'life':
-        return this.#onLifeTimer(desk)
+        return this.#onLifeTimer(state)
       case 'lag':
-        return desk.lookAtLag()
+        return this.#lookAtLag(state)
       case 'settle':
-        return desk.onSettleTimer()
+        return state.inbox?.onSettleTimer()
       case 'mark':
-        return desk.onMarkTimer()
+        return state.inbox?.onMarkTimer()
     }
   }
 
-  /** Beats when it is time, and ends what has been silent for too long, but not before its socket was looked at. */
-  #onLifeTimer(desk: Desk): void {
+  /** STOMP 1.2, "Heart-beating": beats in time, and ends a silent connection, but only after a look at its socket. */
+  #onLifeTimer(state: ConnectionState): void {
     const nowMs = this.#deps.monotonicMs()
     if (nowMs >= silentAtMs(this.#heartBeat, this.#heardAtMs)) {
       // A process that was busy finds the timer due before it has read what lies in the socket since.
-      if (this.#isSilent) return desk.end(timeoutRefusal('heart_beat_missed', 'nothing was heard in time'))
+      if (this.#isSilent) return end(state, timeoutRefusal('heart_beat_missed', 'nothing was heard in time'))
       this.#isSilent = true
-      return desk.startTimer('life', LAST_LOOK_MS)
+      return startTimer(this.#context, 'life', LAST_LOOK_MS)
     }
     this.#isSilent = false
-    if (nowMs >= beatDueAtMs(this.#heartBeat, desk.peer.sentAtMs)) desk.peer.send(BEAT, true)
-    this.#watchLife(desk)
+    if (nowMs >= beatDueAtMs(this.#heartBeat, state.peer.sentAtMs)) state.peer.send(BEAT, true)
+    this.#watchLife(state)
   }
 
-  #watchLife(desk: Desk): void {
+  #watchLife({ peer, stage }: ConnectionState): void {
     const dueAtMs = Math.min(
-      beatDueAtMs(this.#heartBeat, desk.peer.sentAtMs),
+      beatDueAtMs(this.#heartBeat, peer.sentAtMs),
       silentAtMs(this.#heartBeat, this.#heardAtMs),
     )
-    if (dueAtMs === Number.POSITIVE_INFINITY || desk.stage === 'over') return
-    desk.startTimer('life', Math.max(0, dueAtMs - this.#deps.monotonicMs()))
+    if (dueAtMs === Number.POSITIVE_INFINITY || stage === 'over') return
+    startTimer(this.#context, 'life', Math.max(0, dueAtMs - this.#deps.monotonicMs()))
+  }
+
+  /** The client may have read something, or has had more time for it. */
+  #lookAtLag(state: ConnectionState): void {
+    if (!state.peer.isHeld) return
+    switch (state.peer.look()) {
+      case 'flowing':
+        this.#context.cancelTimer('lag')
+        state.inbox?.confirmWritten()
+        state.inbox?.pump()
+        return tellBadge(state)
+      case 'held':
+        return startTimer(this.#context, 'lag', LOOK_EVERY_MS)
+      case 'too-slow':
+        return end(state, slowRefusal())
+    }
   }
 
   /** After which a client may come back: spread, so that they do not all come at once. */
@@ -338,30 +275,13 @@ class StompConnection implements Actor<StompConnectionMessage> {
   }
 }
 
-function isReading({ stage }: Desk): boolean {
-  return stage === 'connecting' || stage === 'live'
-}
-
-function sharedHeartBeat(known: Map<string, HeartBeat>, heartBeat: HeartBeat): HeartBeat {
-  const name = `${heartBeat.beatEveryMs} ${heartBeat.silenceMsMax}`
-  const shared = known.get(name)
-  if (shared === undefined && known.size < HEART_BEATS_KEPT_MAX) known.set(name, heartBeat)
-  return shared ?? heartBeat
-}
-
-/** The work put off until this COMMIT or ABORT. */
-function takeTransaction(desk: Desk, frame: Frame): ReturnType<Transactions['take']> {
-  const id = requiredHeader(frame, 'transaction')
-  return (desk.transactions ?? new Transactions()).take(id)
-}
-
-const BYTES: StompConnectionMessage = { kind: 'bytes' }
 const NO_BEATS: HeartBeat = { beatEveryMs: 0, silenceMsMax: 0, header: undefined }
 /** Heads that connections share; apps number their subscriptions from zero on. */
 const HEADS_KEPT_MAX = 4_096
-const HEART_BEATS_KEPT_MAX = 256
 /** A burst of broadcasts, with room for what the client sends meanwhile. */
 const MAILBOX_MESSAGES_MAX = 4_096
+/** Connections say when a socket has drained that was full, and nothing when it never was. */
+const LOOK_EVERY_MS = 100
 const LAST_LOOK_MS = 200
 const PAUSE_MS_MIN = 1_000
 const PAUSE_MS_MAX = 10_000

@@ -16,79 +16,25 @@ import {
   type InboxPosition,
   parsePosition,
 } from '../../src/domain/messages/inbox.ts'
-import { type Badge, carriesBadge } from '../../src/domain/messages/notice.ts'
+import { carriesBadge } from '../../src/domain/messages/notice.ts'
+import type { Context } from '../../src/runtime/actor.ts'
 import { encodeTextMessage, MessageTemplate } from '../../src/stomp/serializer.ts'
-import type { NamedHead } from '../../src/stomp/subscription-heads.ts'
 import type { InboxMessage } from '../../src/store/messages/inbox-store.ts'
+import type { StompConnectionMessage } from '../messages.ts'
+import { startTimer } from './connection-timer.ts'
 import type { ConnectedDevice, StompConnectionDeps } from './deps.ts'
-import type { AckMode } from './subscription.ts'
-
-/** The way out, as far as the inbox is concerned. */
-export interface Outlet {
-  /** Whether so much is unsent that nothing more is to be taken from the inbox. */
-  readonly isHeld: boolean
-  send(frame: Uint8Array, isText: boolean): void
-}
-
-/** A subscription to one queue of the inbox. */
-export class QueueSubscription {
-  readonly named: NamedHead
-  readonly queue: string
-  readonly mode: AckMode
-  readonly window: number
-  /** It has been offered everything up to here. */
-  cursor = 0
-  /** Stands at its cursor, since so much is open as may be. */
-  isFull = false
-  /** Messages up to here were delivered on an earlier subscription. */
-  givenBefore = 0
-  /** Up to here its client has seen what is in the queue, on connections before. */
-  seenBefore = 0
-  /** The last offset it was given, and the last that the store knows to have been given. */
-  given = 0
-  marked = 0
-  /** The badge as its client knows it; undefined before it was told (`live-badge.ts`). */
-  badgeTold: Badge | undefined = undefined
-  /** Offsets given and not done with, in order; undefined until there is one, as most are idle. */
-  #open: number[] | undefined = undefined
-
-  constructor(named: NamedHead, queue: string, mode: AckMode, window: number) {
-    this.named = named
-    this.queue = queue
-    this.mode = mode
-    this.window = window
-  }
-
-  get openCount(): number {
-    return this.#open === undefined ? 0 : this.#open.length
-  }
-
-  hasOpen(offset: number): boolean {
-    return this.#open?.includes(offset) ?? false
-  }
-
-  noteGiven(offset: number): void {
-    this.#open ??= []
-    this.#open.push(offset)
-    this.given = offset
-  }
-
-  /** Takes out what is open: all of it, or what a frame about `offset` covers in this mode. */
-  takeOpen(offset?: number): number[] {
-    if (this.#open === undefined) return []
-    if (offset === undefined) return this.#open.splice(0)
-    const at = this.#open.indexOf(offset)
-    if (at === -1) return []
-    return this.mode === 'client-individual' ? this.#open.splice(at, 1) : this.#open.splice(0, at + 1)
-  }
-}
+import type { EffectOrder } from './effect-order.ts'
+import type { Peer } from './peer.ts'
+import type { QueueSubscription } from './subscription.ts'
 
 type InboxDeliveryDeps = Pick<StompConnectionDeps, 'inbox' | 'eventBody' | 'badgeOf'>
 
 export class InboxDelivery {
   readonly #deps: InboxDeliveryDeps
   readonly #device: ConnectedDevice
-  readonly #outlet: Outlet
+  readonly #peer: Peer
+  readonly #order: EffectOrder
+  readonly #context: Context<StompConnectionMessage>
   #subscriptions: readonly QueueSubscription[] = NONE
   #epoch = 0
   /** The lowest and highest offset that this connection was given; 0 for none. */
@@ -98,11 +44,23 @@ export class InboxDelivery {
   #givenToFormer: Map<string, number> | undefined = undefined
   /** Refused, but not to be dropped. */
   #kept: Set<number> | undefined = undefined
+  /** Set while the timers are armed. */
+  #isSettleDue = false
+  #isMarkDue = false
 
-  constructor(deps: InboxDeliveryDeps, device: ConnectedDevice, outlet: Outlet) {
+  /** What it sends leaves through `peer`, what it settles goes by `order`, its timers are the actor's. */
+  constructor(
+    deps: InboxDeliveryDeps,
+    device: ConnectedDevice,
+    peer: Peer,
+    order: EffectOrder,
+    context: Context<StompConnectionMessage>,
+  ) {
     this.#deps = deps
     this.#device = device
-    this.#outlet = outlet
+    this.#peer = peer
+    this.#order = order
+    this.#context = context
   }
 
   get subscriptions(): readonly QueueSubscription[] {
@@ -110,13 +68,13 @@ export class InboxDelivery {
   }
 
   /** Whether something was written to a subscription that asks for no acknowledgement, and is not settled yet. */
-  get hasUnconfirmed(): boolean {
+  get #hasUnconfirmed(): boolean {
     for (const { mode, openCount } of this.#subscriptions) if (mode === 'auto' && openCount > 0) return true
     return false
   }
 
   /** Whether something is open that the store does not know to have been given. */
-  get hasUnmarked(): boolean {
+  get #hasUnmarked(): boolean {
     for (const each of this.#subscriptions) if (each.given > each.marked && each.openCount > 0) return true
     return false
   }
@@ -165,24 +123,31 @@ export class InboxDelivery {
 
   /** Its open messages wait for the device's next subscription. */
   remove(subscription: QueueSubscription): void {
+    this.mark()
     const { queue } = subscription
     this.#givenToFormer ??= new Map()
     this.#givenToFormer.set(queue, this.#givenOf(queue))
     this.#subscriptions = this.#subscriptions.filter(each => each !== subscription)
   }
 
-  /** Fills each subscription's room; returns offsets to settle without delivery. */
-  pump(): readonly number[] {
+  /** Fills each subscription's room, as far as the client reads. */
+  pump(): void {
+    this.#order.settleSoon(this.#device, this.#giveAll())
+    this.#startTimers()
+  }
+
+  /** Returns offsets to settle without delivery. */
+  #giveAll(): readonly number[] {
     const { userId, deviceId } = this.#device
     const former: number[] = []
     for (;;) {
       const cursor = this.#lowestCursor()
-      if (cursor === undefined || this.#outlet.isHeld) return former
+      if (cursor === undefined || this.#peer.isHeld) return former
       const messages = this.#deps.inbox.after(userId, deviceId, cursor, BATCH_MESSAGES)
       for (const message of messages) {
         if (isFormerBadge(message)) former.push(message.offset)
         this.#offer(message)
-        if (this.#outlet.isHeld) return former
+        if (this.#peer.isHeld) return former
       }
       if (messages.length < BATCH_MESSAGES) return former
     }
@@ -235,22 +200,57 @@ export class InboxDelivery {
     for (const each of subscription.takeOpen(offset)) this.#kept.add(each)
   }
 
-  /** Has those go on that stood still and have room again; whether there are any. */
-  makeRoom(): boolean {
+  /** Goes on with subscriptions that stood still and have room again. */
+  pumpIfRoom(): void {
     let hasRoom = false
     for (const each of this.#subscriptions) {
       if (!each.isFull || each.openCount >= each.window) continue
       each.isFull = false
       hasRoom = true
     }
-    return hasRoom
+    if (hasRoom) this.pump()
   }
 
-  /**
-   * Call when everything sent has left: ends messages that need no acknowledgement, returns the offsets thereby
-   * settled.
-   */
-  confirmWritten(): number[] {
+  /** Settles messages that need no acknowledgement (`auto`), once everything sent has left. */
+  confirmWritten(): void {
+    if (this.#hasUnconfirmed && this.#peer.isDrained) {
+      this.#order.settleSoon(this.#device, this.#takeWritten())
+    }
+  }
+
+  onSettleTimer(): void {
+    this.#isSettleDue = false
+    this.confirmWritten()
+    this.#startTimers()
+  }
+
+  onMarkTimer(): void {
+    this.#isMarkDue = false
+    this.mark()
+  }
+
+  /** Has the store note what a next connection has to give again as redelivered. */
+  mark(): void {
+    const marks = this.#takeMarks()
+    if (marks === undefined) return
+    const { userId, deviceId } = this.#device
+    // Without the mark a message comes again without saying so.
+    this.#deps.inbox.markDelivered(userId, deviceId, marks).catch(() => undefined)
+  }
+
+  #startTimers(): void {
+    if (this.#peer.isOver) return
+    if (!this.#isSettleDue && this.#hasUnconfirmed) {
+      this.#isSettleDue = true
+      startTimer(this.#context, 'settle', SETTLE_AFTER_MS)
+    }
+    if (!this.#isMarkDue && this.#hasUnmarked) {
+      this.#isMarkDue = true
+      startTimer(this.#context, 'mark', MARK_AFTER_MS)
+    }
+  }
+
+  #takeWritten(): number[] {
     const settled: number[] = []
     for (const subscription of this.#subscriptions) {
       if (subscription.mode !== 'auto' || subscription.openCount === 0) continue
@@ -263,7 +263,7 @@ export class InboxDelivery {
    * By queue, the last delivered and open offset that the store does not know yet; undefined without any. Returned
    * marks count as noted.
    */
-  takeMarks(): Readonly<Record<string, number>> | undefined {
+  #takeMarks(): Readonly<Record<string, number>> | undefined {
     let marks: Record<string, number> | undefined
     for (const subscription of this.#subscriptions) {
       const { queue, given, marked, openCount } = subscription
@@ -316,14 +316,14 @@ export class InboxDelivery {
     this.#highestGiven = Math.max(this.#highestGiven, offset)
     if (item.kind === 'dev') {
       const template = new MessageTemplate(item.headers.flat(), item.body)
-      return this.#outlet.send(template.encode(named.head, messageId, isRedelivered), template.isText)
+      return this.#peer.send(template.encode(named.head, messageId, isRedelivered), template.isText)
     }
     const { notice } = item
     const times = ['timestamp', String(notice.sentAtMs), 'expires', String(expiresAtMs)]
     const headers = ['type', notice.kind, ...times, 'content-type', 'application/json']
     const badge = carriesBadge(notice) ? this.#deps.badgeOf(this.#device.userId) : undefined
     const body = this.#deps.eventBody(notice, this.#device, badge)
-    this.#outlet.send(encodeTextMessage(named.head, messageId, isRedelivered, headers, body), true)
+    this.#peer.send(encodeTextMessage(named.head, messageId, isRedelivered, headers, body), true)
     // A client may pass over what it was given before.
     if (badge === undefined || isRedelivered) return
     for (const each of this.#subscriptions) if (each.badgeTold !== undefined) each.badgeTold = badge
@@ -360,3 +360,7 @@ function isFormerBadge({ item }: InboxMessage): boolean {
 const NONE: readonly QueueSubscription[] = []
 /** Read at once; most inboxes have fewer. */
 const BATCH_MESSAGES = 64
+/** Frames leave at the end of the loop turn; several turns are settled together. */
+const SETTLE_AFTER_MS = 100
+/** An app that is awake has acknowledged by then. */
+const MARK_AFTER_MS = 1_000

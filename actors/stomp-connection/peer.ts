@@ -8,7 +8,6 @@ import { LAG_MS_MAX, UNSENT_BYTES_HELD, UNSENT_BYTES_LAGGING, UNSENT_BYTES_MAX }
 import type { Headers, StompVersion } from '../../src/stomp/frame.ts'
 import { encodeFrame } from '../../src/stomp/serializer.ts'
 import type { Connection } from '../../src/transport/connection.ts'
-import type { Outlet } from './inbox-delivery.ts'
 
 /** Acts when the client does not read. */
 export interface PeerOwner {
@@ -21,7 +20,7 @@ export interface PeerOwner {
 /** The result of a look at a held client. */
 export type LagState = 'flowing' | 'held' | 'too-slow'
 
-export class Peer implements Outlet {
+export class Peer {
   readonly connection: Connection
   /**
    * The version that frames are written in; ERROR is alike in all versions, for a client that has not connected yet.
@@ -42,6 +41,11 @@ export class Peer implements Outlet {
     this.sentAtMs = monotonicMs()
   }
 
+  get isOver(): boolean {
+    return this.#isOver
+  }
+
+  /** Whether so much is unsent that the inbox has to wait. */
   get isHeld(): boolean {
     return this.#isOver || this.#isHeld
   }

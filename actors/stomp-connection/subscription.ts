@@ -1,43 +1,13 @@
 /**
- * A subscription (STOMP 1.2, "SUBSCRIBE"): what a frame asks for, what a destination means, and what a connection keeps
- * of one to a live topic. Those to the device's own queues are in `inbox-delivery.ts`.
+ * Subscriptions of one connection (STOMP 1.2, "SUBSCRIBE"): to a live topic, which remembers little, and to a queue of the
+ * device's inbox, which knows what its client has open.
  */
 
-import { SignalError } from '../../src/errors.ts'
-import { PREFETCH_MAX, UNACKNOWLEDGED_MAX } from '../../src/limits.ts'
-import { type Destination, parseDestination } from '../../src/stomp/destination.ts'
-import type { Frame, StompVersion } from '../../src/stomp/frame.ts'
+import type { Badge } from '../../src/domain/messages/notice.ts'
 import type { NamedHead } from '../../src/stomp/subscription-heads.ts'
-import type { Desk } from './desk.ts'
-import { protocolRefusal } from './refusal.ts'
 
+/** STOMP 1.2, "SUBSCRIBE ack Header". */
 export type AckMode = 'auto' | 'client' | 'client-individual'
-
-export interface SubscribeRequest {
-  /** Undefined only in 1.0. */
-  readonly id: string | undefined
-  readonly destination: string
-  readonly mode: AckMode
-  /** How many messages may be out unacknowledged. */
-  readonly window: number
-  /** Where the client left off, as it says. */
-  readonly since: string | undefined
-  readonly receipt: string | undefined
-}
-
-/** Reads a SUBSCRIBE. Throws a `ConnectionRefusal` when it is not well formed. */
-export function readSubscribe(frame: Frame, version: StompVersion): SubscribeRequest {
-  const id = frame.header('id')
-  if (id === undefined && version !== '1.0') throw missingHeader('SUBSCRIBE', 'id')
-  return {
-    id,
-    destination: requiredHeader(frame, 'destination'),
-    mode: readAckMode(frame.header('ack'), version),
-    window: readWindow(frame.header('prefetch-count')),
-    since: frame.header('since'),
-    receipt: frame.header('receipt'),
-  }
-}
 
 /** A subscription to a live topic or to the connection's own errors. */
 export class LiveSubscription {
@@ -61,6 +31,13 @@ export class LiveSubscription {
     this.tag = tag
   }
 
+  /** Takes the receipt to answer, so that it is answered once. */
+  takeReceipt(): string | undefined {
+    const { receipt } = this
+    this.receipt = undefined
+    return receipt
+  }
+
   noteGiven(messageId: string): void {
     if (this.mode === 'auto') return
     this.#given ??= new Set()
@@ -77,59 +54,62 @@ export class LiveSubscription {
   }
 }
 
-/** Parses a destination. Throws `NOT_FOUND` or `DESTINATION_FORBIDDEN`, from its name alone. */
-export function destinationOf({ device, deps }: Desk, text: string): Destination {
-  const { isDevelopment } = deps
-  const destination = parseDestination(text, { userId: String(device.userId), isDevelopment })
-  switch (destination) {
-    case 'unknown':
-      throw new SignalError('NOT_FOUND', 'there is no such destination: /asyncapi.json names them all')
-    case 'foreign':
-      throw forbidden("another user's destinations are theirs alone")
-    case 'wildcard':
-      throw forbidden('a destination is named in full, without wildcards')
-    default:
-      return destination
+/** A subscription to one queue of the inbox. */
+export class QueueSubscription {
+  readonly named: NamedHead
+  readonly queue: string
+  readonly mode: AckMode
+  readonly window: number
+  /** It has been offered everything up to here. */
+  cursor = 0
+  /** Stands at its cursor, since so much is open as may be. */
+  isFull = false
+  /** Messages up to here were delivered on an earlier subscription. */
+  givenBefore = 0
+  /** Up to here its client has seen what is in the queue, on connections before. */
+  seenBefore = 0
+  /** The last offset it was given, and the last that the store knows to have been given. */
+  given = 0
+  marked = 0
+  /** The badge as its client knows it; undefined before it was told (`badge.ts`). */
+  badgeTold: Badge | undefined = undefined
+  /** Offsets given and not done with, in order; undefined until there is one, as most are idle. */
+  #open: number[] | undefined = undefined
+
+  constructor(named: NamedHead, queue: string, mode: AckMode, window: number) {
+    this.named = named
+    this.queue = queue
+    this.mode = mode
+    this.window = window
+  }
+
+  get openCount(): number {
+    return this.#open === undefined ? 0 : this.#open.length
+  }
+
+  hasOpen(offset: number): boolean {
+    return this.#open?.includes(offset) ?? false
+  }
+
+  noteGiven(offset: number): void {
+    this.#open ??= []
+    this.#open.push(offset)
+    this.given = offset
+  }
+
+  /** Takes out what is open: all of it, or what a frame about `offset` covers in this mode. */
+  takeOpen(offset?: number): number[] {
+    if (this.#open === undefined) return []
+    if (offset === undefined) return this.#open.splice(0)
+    const at = this.#open.indexOf(offset)
+    if (at === -1) return []
+    return this.mode === 'client-individual' ? this.#open.splice(at, 1) : this.#open.splice(0, at + 1)
   }
 }
 
-export function forbidden(message: string): SignalError {
-  return new SignalError('DESTINATION_FORBIDDEN', message)
-}
+/** The name of a call's topic begins so. */
+export const CALL_TOPIC = 'call.'
+export const ERRORS_TOPIC = 'errors'
 
-/** The value of a header that the frame must have. */
-export function requiredHeader(frame: Frame, name: string): string {
-  const value = frame.header(name)
-  if (value === undefined) throw missingHeader(frame.command, name)
-  return value
-}
-
-export function missingHeader(command: string, name: string): Error {
-  return protocolRefusal('header_missing', `${command} needs the header ${name}`)
-}
-
-function readAckMode(value: string | undefined, version: StompVersion): AckMode {
-  switch (value) {
-    case undefined:
-    case 'auto':
-      return 'auto'
-    case 'client':
-      return 'client'
-    case 'client-individual':
-      // Not `value`: each subscription would keep the text that its frame brought.
-      if (version !== '1.0') return 'client-individual'
-  }
-  throw protocolRefusal('ack_mode_invalid', 'ack is auto, client or, from 1.1 on, client-individual')
-}
-
-/** Choice: what RabbitMQ's clients call `prefetch-count`, within our own bounds. */
-function readWindow(value: string | undefined): number {
-  if (value === undefined) return UNACKNOWLEDGED_MAX
-  if (!/^[1-9][0-9]{0,8}$/.test(value)) {
-    throw protocolRefusal('prefetch_count_invalid', 'prefetch-count is not a positive number')
-  }
-  return Math.min(Number(value), PREFETCH_MAX)
-}
-
-/** An app acknowledges what it was given last, or does not care. */
+/** An app acknowledges one of its last messages, or none. */
 const GIVEN_MAX = 256

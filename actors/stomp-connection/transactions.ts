@@ -1,9 +1,40 @@
-/** BEGIN, COMMIT and ABORT (STOMP 1.2): what is put off until its transaction is committed. */
+/**
+ * What SEND, ACK and NACK ask for, and the transactions that put it off until COMMIT (STOMP 1.2, "BEGIN"). A frame that can
+ * be refused by looking at it becomes no action.
+ */
 
+import type { InboxPosition } from '../../src/domain/messages/inbox.ts'
 import { TRANSACTION_BYTES_MAX, TRANSACTION_FRAMES_MAX, TRANSACTIONS_MAX } from '../../src/limits.ts'
-import type { Headers } from '../../src/stomp/frame.ts'
-import type { Action } from './action.ts'
+import type { SaidCallCommand } from '../../src/schema/call.ts'
+import type { Frame, Headers } from '../../src/stomp/frame.ts'
+import type { DevelopmentItem } from '../../src/store/messages/device-inbox.ts'
 import { limitRefusal, protocolRefusal } from './refusal.ts'
+
+export type Action =
+  | { readonly kind: 'publish'; readonly topic: string; readonly headers: Headers; readonly body: Uint8Array }
+  | { readonly kind: 'keep'; readonly item: DevelopmentItem }
+  | {
+      readonly kind: 'command'
+      readonly callId: string
+      readonly said: SaidCallCommand
+      /** Octets it was said in. */
+      readonly bytes: number
+    }
+  | Acknowledgement
+
+/** The content of an ACK or NACK. */
+export interface Acknowledgement {
+  readonly kind: 'acknowledge'
+  readonly messageId: string
+  /** The named position in an inbox, if the name is one. */
+  readonly position: InboxPosition | undefined
+  /** Whether it names a message that no inbox keeps, sent after the one at the position. */
+  readonly isLive: boolean
+  /** Where the frame names one; in 1.1 it has to. */
+  readonly subscriptionId: string | undefined
+  /** `keep`: this device could not use it, and may be given it on another connection. */
+  readonly outcome: 'settle' | 'keep'
+}
 
 /** The open transactions of one connection; they end with it. A broken rule throws a `ConnectionRefusal`. */
 export class Transactions {
@@ -55,6 +86,18 @@ export class Transactions {
     if (actions === undefined) throw protocolRefusal('transaction_unknown', 'no such transaction is open')
     return actions
   }
+}
+
+/**
+ * Returns the open transaction that a SEND, ACK or NACK belongs to; undefined for none. STOMP 1.2, "SEND", "ACK": the header
+ * `transaction` names a transaction that BEGIN has opened. Throws a `ConnectionRefusal`.
+ */
+export function transactionOf(frame: Frame, transactions: Transactions | undefined): string | undefined {
+  const id = frame.header('transaction')
+  if (id === undefined) return undefined
+  if (transactions === undefined) throw protocolRefusal('transaction_unknown', 'no transaction is open')
+  transactions.assertOpen(id)
+  return id
 }
 
 /** Octets that are kept of a frame: of its body, and of what its headers say in the client's own words. */

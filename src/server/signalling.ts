@@ -14,8 +14,9 @@ import type {
   StompConnectionMessage,
 } from '../../actors/messages.ts'
 import { LiveConnections, presenceKind, tellBadge, tellNews } from '../../actors/presence.ts'
-import { acceptInto, stompConnectionKind } from '../../actors/stomp-connection/connection.ts'
+import { stompConnectionKind } from '../../actors/stomp-connection/connection.ts'
 import type { ConnectedDevice, StompCalls } from '../../actors/stomp-connection/deps.ts'
+import { acceptInto } from '../../actors/stomp-connection/intake.ts'
 import { userView } from '../api/accounts/user-view.ts'
 import { type AskRoom, keptCallReply, readCallId } from '../api/calls/calls.ts'
 import type { CallRequest } from '../domain/calls/call-command.ts'

@@ -13,8 +13,9 @@ import type {
   TopicSubscriber,
 } from '../../actors/messages.ts'
 import { LiveConnections, presenceKind, tellBadge, tellNews } from '../../actors/presence.ts'
-import { acceptInto, stompConnectionKind } from '../../actors/stomp-connection/connection.ts'
+import { stompConnectionKind } from '../../actors/stomp-connection/connection.ts'
 import type { StompCalls, StompConnectionDeps, TokenOwner } from '../../actors/stomp-connection/deps.ts'
+import { acceptInto } from '../../actors/stomp-connection/intake.ts'
 import type { DeviceId, UserId } from '../../src/domain/ids.ts'
 import type { Badge, BadgeState, NoticeBody } from '../../src/domain/messages/notice.ts'
 import { deriveSecrets } from '../../src/domain/secrets.ts'

@@ -11,20 +11,21 @@
 import { formatLiveId, type InboxPosition, type NoticeQueue } from '../../src/domain/messages/inbox.ts'
 import { type Badge, isSameBadge } from '../../src/domain/messages/notice.ts'
 import { encodeTextMessage } from '../../src/stomp/serializer.ts'
-import type { Desk } from './desk.ts'
-import type { InboxDelivery, QueueSubscription } from './inbox-delivery.ts'
+import type { InboxDelivery } from './inbox-delivery.ts'
+import type { ConnectionState } from './state.ts'
+import type { QueueSubscription } from './subscription.ts'
 
-/** Tells the badge to each subscription whose client does not know it; later, to a client that does not read. */
-export function tellBadge(desk: Desk): void {
-  const { inbox, peer, deps, device } = desk
+/** Tells the badge to each subscription whose client does not know it. Does nothing while the client does not read. */
+export function tellBadge(connection: ConnectionState): void {
+  const { inbox, peer, deps } = connection
   if (inbox === undefined || !inbox.subscriptions.some(hasBadge)) return
-  desk.isBadgeDue = peer.isHeld
-  if (desk.isBadgeDue) return
-  const badge = deps.badgeOf(device.userId)
+  // The look that finds it reading again tells it.
+  if (peer.isHeld) return
+  const badge = deps.badgeOf(connection.device.userId)
   for (const subscription of inbox.subscriptions) {
     const { badgeTold } = subscription
     const isKnown = badgeTold !== undefined && isSameBadge(badgeTold, badge)
-    if (hasBadge(subscription) && !isKnown) send(desk, inbox, subscription, badge)
+    if (hasBadge(subscription) && !isKnown) send(connection, inbox, subscription, badge)
   }
 }
 
@@ -41,14 +42,19 @@ export function holderBefore(
   })
 }
 
-function send(desk: Desk, inbox: InboxDelivery, subscription: QueueSubscription, badge: Badge): void {
-  const { deps, device, context } = desk
+function send(
+  connection: ConnectionState,
+  inbox: InboxDelivery,
+  subscription: QueueSubscription,
+  badge: Badge,
+): void {
+  const { deps, device, context } = connection
   const [eventId, sentAtMs] = [deps.newEventId(), context.nowMs()]
   const messageId = formatLiveId(inbox.lastSeenBy(subscription), eventId)
   const headers = ['type', 'badge', 'timestamp', String(sentAtMs), 'content-type', 'application/json']
   const body = deps.eventBody({ kind: 'badge', badge, eventId, sentAtMs }, device, undefined)
   subscription.badgeTold = badge
-  desk.peer.send(encodeTextMessage(subscription.named.head, messageId, false, headers, body), true)
+  connection.peer.send(encodeTextMessage(subscription.named.head, messageId, false, headers, body), true)
 }
 
 function hasBadge({ queue }: QueueSubscription): boolean {

@@ -1,0 +1,38 @@
+/** Headers that several commands read: those a frame must have, and destinations. */
+
+import { SignalError } from '../../src/errors.ts'
+import { type Destination, parseDestination } from '../../src/stomp/destination.ts'
+import type { Frame } from '../../src/stomp/frame.ts'
+import { protocolRefusal } from './refusal.ts'
+import type { ConnectionState } from './state.ts'
+
+/** Returns a header that the frame must have (STOMP 1.2, "Frames and Headers"). Throws a `ConnectionRefusal`. */
+export function requiredHeader(frame: Frame, name: string): string {
+  const value = frame.header(name)
+  if (value === undefined) throw missingHeader(frame.command, name)
+  return value
+}
+
+export function missingHeader(command: string, name: string): Error {
+  return protocolRefusal('header_missing', `${command} needs the header ${name}`)
+}
+
+/** Returns what a destination names. Throws `NOT_FOUND` or `DESTINATION_FORBIDDEN`, from the name alone. */
+export function destinationOf({ device, deps }: ConnectionState, text: string): Destination {
+  const { isDevelopment } = deps
+  const destination = parseDestination(text, { userId: String(device.userId), isDevelopment })
+  switch (destination) {
+    case 'unknown':
+      throw new SignalError('NOT_FOUND', 'there is no such destination: /asyncapi.json names them all')
+    case 'foreign':
+      throw forbidden("another user's destinations are theirs alone")
+    case 'wildcard':
+      throw forbidden('a destination is named in full, without wildcards')
+    default:
+      return destination
+  }
+}
+
+export function forbidden(message: string): SignalError {
+  return new SignalError('DESTINATION_FORBIDDEN', message)
+}
