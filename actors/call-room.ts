@@ -157,9 +157,9 @@ class CallRoom implements Actor<CallRoomMessage> {
     if (!this.#mayCome(command)) return this.#refuse(DEVICE_REMOVED, reply)
     const timed: DeviceCommand = { ...command, nowMs: this.#nowMs() }
     const decision = decide(this.#call, timed, this.#factsFor(command))
-    const refusal = decision.ok ? this.#countRings(decision, timed) : decision
+    if (decision.kind === 'refused') return this.#refuse(decision, reply)
+    const refusal = this.#countRings(decision, timed)
     if (refusal !== undefined) return this.#refuse(refusal, reply)
-    if (!decision.ok) return
     const kept = idempotent && {
       request: idempotent,
       reply: this.#deps.keptReply(command.kind, decision.reply),
@@ -170,7 +170,7 @@ class CallRoom implements Actor<CallRoomMessage> {
   #onOccurrence(occurrence: CallOccurrence): void {
     if (this.#call === undefined) return this.#context.stop()
     const decision = decide(this.#call, occurrence)
-    assert(decision.ok, 'what nobody asks for is not refused')
+    assert(decision.kind === 'accepted', 'what nobody asks for is not refused')
     this.#carryOut(decision, occurrence, undefined, undefined)
   }
 

@@ -165,7 +165,7 @@ function withOldDeadlines(calls: RoomCalls): RoomCalls {
       const isDue = call.status === 'active' && nowMs >= old.createdAtMs + RING_MS
       if (!isDue) return calls.apply({ call, effects }, nowMs, kept)
       const decision = decide(old, { kind: 'deadline', nowMs })
-      return calls.apply(decision.ok ? decision : { call, effects }, nowMs, kept)
+      return calls.apply(decision.kind === 'accepted' ? decision : { call, effects }, nowMs, kept)
     },
   }
 }

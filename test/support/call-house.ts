@@ -117,7 +117,8 @@ export class CallHouse {
   /** Carries it out; it must not be refused. */
   run(command: UntimedCommand, facts?: CallFacts): CallAccepted {
     const decision = this.decide(command, facts)
-    if (!decision.ok) throw new Error(`${command.kind} is refused: ${decision.code}: ${decision.detail}`)
+    if (decision.kind === 'refused')
+      throw new Error(`${command.kind} is refused: ${decision.code}: ${decision.detail}`)
     this.kept = decision.call
     return decision
   }
@@ -149,7 +150,7 @@ export class CallHouse {
 
 /** The result: the reply's kind, or the refusal's code. */
 export function resultOf(decision: CallDecision): string {
-  return decision.ok ? decision.reply.kind : decision.code
+  return decision.kind === 'accepted' ? decision.reply.kind : decision.code
 }
 
 /** Effects in words: `<device> <message>`, `topic <event> <its user>`, `history <user> <status>`. */

@@ -110,7 +110,10 @@ export class CallLedger {
       if (effect.kind === 'topic') this.events.push(eventText(effect.event, command.nowMs))
     }
     this.#assertFollows(before, call)
-    this.#checks.after({ ok: true, call, effects, reply: { kind: 'done' } }, command as UntimedCommand)
+    this.#checks.after(
+      { kind: 'accepted', call, effects, reply: { kind: 'done' } },
+      command as UntimedCommand,
+    )
   }
 
   /** Throws unless the call has ended in every respect. */

@@ -58,7 +58,7 @@ export class AddressReader {
 
   #readPhone(text: string, country: string | undefined, pointer: string): Address {
     const phone = parsePhone(text, country, this.#testNumbers)
-    if (!phone.ok) {
+    if (phone.kind === 'refused') {
       throw phone.reason === 'type'
         ? invalidMember(pointer, 'PHONE_TYPE', 'is not a number that takes short messages')
         : invalidMember(pointer, 'FORMAT', 'is not a phone number; begin it with + and the calling code')

@@ -85,7 +85,7 @@ function registrationOf(
 ): RegistrationRequest {
   const { publicKey, keyAlgorithm, deviceInfo, push, replacesDeviceId } = call.body
   const key = readPublicKey(publicKey, keyAlgorithm)
-  if (!key.ok) throw invalidMember(`/${key.field}`, 'FORMAT', key.reason)
+  if (key.kind === 'refused') throw invalidMember(`/${key.field}`, 'FORMAT', key.reason)
   return {
     userId: call.caller.userId,
     sessionId: sessionIdOf(call.caller.sessionName),

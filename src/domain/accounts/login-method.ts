@@ -27,16 +27,20 @@ export function refusalOfAddition(
 }
 
 export type Removal =
-  | { readonly ok: false; readonly code: ErrorCode }
-  | { readonly ok: true; readonly method: LoginMethod; readonly primaryMethodId: MethodId }
+  | { readonly kind: 'refused'; readonly code: ErrorCode }
+  | { readonly kind: 'accepted'; readonly method: LoginMethod; readonly primaryMethodId: MethodId }
 
 /** The methods after a removal: without the primary, the oldest remaining one takes its place. */
 export function decideRemoval({ methods, primaryMethodId }: MethodsHeld, methodId: bigint): Removal {
   const method = methods.find(({ id }) => id === methodId)
-  if (method === undefined) return { ok: false, code: 'LOGIN_METHOD_NOT_FOUND' }
+  if (method === undefined) return { kind: 'refused', code: 'LOGIN_METHOD_NOT_FOUND' }
   const [oldest] = methods.filter(other => other !== method)
-  if (oldest === undefined) return { ok: false, code: 'LAST_LOGIN_METHOD' }
-  return { ok: true, method, primaryMethodId: primaryMethodId === method.id ? oldest.id : primaryMethodId }
+  if (oldest === undefined) return { kind: 'refused', code: 'LAST_LOGIN_METHOD' }
+  return {
+    kind: 'accepted',
+    method,
+    primaryMethodId: primaryMethodId === method.id ? oldest.id : primaryMethodId,
+  }
 }
 
 /** The one address of a kind that a profile shows and a profile change replaces: the primary, else the oldest. */

@@ -7,7 +7,7 @@ import { createRequire } from 'node:module'
 import type * as Library from 'libphonenumber-js/max'
 
 export interface AcceptedPhone {
-  readonly ok: true
+  readonly kind: 'accepted'
   /** E.164, such as `+84912345678`: two spellings of one number have one key. */
   readonly key: string
   /** ISO 3166 letters; undefined for numbers of no country, and where the tables don't say which. */
@@ -17,7 +17,7 @@ export interface AcceptedPhone {
 }
 
 export interface RefusedPhone {
-  readonly ok: false
+  readonly kind: 'refused'
   /** `format`: no phone number. `type`: a landline, a premium-rate or shared-cost number, or similar. */
   readonly reason: 'format' | 'type'
 }
@@ -31,7 +31,7 @@ export function parsePhone(
   country: string | undefined,
   testNumbers: ReadonlySet<string> = NO_NUMBERS,
 ): AcceptedPhone | RefusedPhone {
-  if (text.length > PHONE_CHARS_MAX) return { ok: false, reason: 'format' }
+  if (text.length > PHONE_CHARS_MAX) return { kind: 'refused', reason: 'format' }
   // Phones copy a number with direction marks around it.
   const plain = text.replace(/\p{Cf}/gu, '').trim()
   const { parsePhoneNumberFromString } = tables()
@@ -39,10 +39,10 @@ export function parsePhone(
   const compact = plain.replace(/[\s().-]/g, '')
   if (testNumbers.has(compact)) return accepted(compact, number)
   if (number === undefined || number.ext !== undefined || !number.isPossible()) {
-    return { ok: false, reason: 'format' }
+    return { kind: 'refused', reason: 'format' }
   }
   const type = number.getType()
-  if (type !== undefined && !MESSAGE_TYPES.has(type)) return { ok: false, reason: 'type' }
+  if (type !== undefined && !MESSAGE_TYPES.has(type)) return { kind: 'refused', reason: 'type' }
   return accepted(number.number, number)
 }
 
@@ -57,7 +57,7 @@ export function maskPhone(key: string): string {
 }
 
 function accepted(key: string, number: Library.PhoneNumber | undefined): AcceptedPhone {
-  return { ok: true, key, country: number?.country, dialCode: number?.countryCallingCode ?? '' }
+  return { kind: 'accepted', key, country: number?.country, dialCode: number?.countryCallingCode ?? '' }
 }
 
 function defaultCountry(country: string | undefined) {

@@ -19,14 +19,11 @@ import {
   participantOf,
   withParticipant,
 } from './call.ts'
-import { type CallActor, type CallRefused, type DeclineReason, refused } from './call-command.ts'
+import { type CallActor, type CallOutcome, changed, type DeclineReason, refused } from './call-command.ts'
 import { departed, ended } from './call-settlement.ts'
 
-/** A part of the rules: the call as a command leaves it, before it is settled; the same one when nothing happens. */
-export type Outcome = Call | CallRefused
-
 /** The answer to an invitation, even a late one. Users who were in the call, or declined, rejoin with a key instead. */
-export function joinedCall(call: Call, participant: Participant, by: CallActor, nowMs: number): Outcome {
+export function joinedCall(call: Call, participant: Participant, by: CallActor, nowMs: number): CallOutcome {
   if (isJoined(participant) || isPending(participant)) return attendedCall(call, participant, by, nowMs)
   if (call.status !== 'active')
     return refused('CALL_NOT_ACTIVE', 'the invitation is over and nobody has answered')
@@ -35,20 +32,26 @@ export function joinedCall(call: Call, participant: Participant, by: CallActor, 
 }
 
 /** The participant in the call on this device, wherever they were before. */
-export function attendedCall(call: Call, participant: Participant, by: CallActor, nowMs: number): Outcome {
+export function attendedCall(
+  call: Call,
+  participant: Participant,
+  by: CallActor,
+  nowMs: number,
+): CallOutcome {
   const { userId, deviceId, publicKeyHash } = by
   const isIn = isJoined(participant)
-  if (isIn && participant.attendance?.deviceId === deviceId) return call
+  if (isIn && participant.attendance?.deviceId === deviceId) return changed(call)
   const isCounted = isIn || isPending(participant)
   if (!isCounted && attendeesOf(call) >= CALL_SIZE_MAX) {
     return refused('CALL_FULL', `the call has ${CALL_SIZE_MAX} people`)
   }
-  return withParticipant(call, userId, {
+  const attended = withParticipant(call, userId, {
     state: 'joined',
     attendance: { deviceId, publicKeyHash, isOnline: false, hadSocket: false, seenAtMs: nowMs },
     devices: participant.devices.filter(device => device.deviceId !== deviceId),
     ...(isIn ? {} : { joinedAtMs: nowMs, leftAtMs: undefined }),
   })
+  return changed(attended)
 }
 
 /** The device rings, and the caller may see that it does. */
@@ -88,19 +91,24 @@ export function leftCall(call: Call, participant: Participant, by: CallDeviceRef
  * Ends the call for all: allowed to the initiator while it rings, to the host, or to either of two. Choice: the
  * callee in a call of two ends it while it rings by declining.
  */
-export function endedCall(call: Call, participant: Participant, by: CallDeviceRef, nowMs: number): Outcome {
-  if (isOver(call)) return call
+export function endedCall(
+  call: Call,
+  participant: Participant,
+  by: CallDeviceRef,
+  nowMs: number,
+): CallOutcome {
+  if (isOver(call)) return changed(call)
   const { userId } = participant
-  if (call.status === 'ringing' && userId === call.initiatorId) return cancelled(call, userId, nowMs)
+  if (call.status === 'ringing' && userId === call.initiatorId) return changed(cancelled(call, userId, nowMs))
   if (userId !== call.hostUserId && !isTwoPerson(call)) {
     return refused('NOT_HOST', 'only the host ends a call of more than two')
   }
-  if (call.status === 'ringing') return declinedCall(call, participant, by, 'declined')
-  return ended(call, { status: 'ended', endReason: 'hangup', endedBy: userId }, nowMs)
+  if (call.status === 'ringing') return changed(declinedCall(call, participant, by, 'declined'))
+  return changed(ended(call, { status: 'ended', endReason: 'hangup', endedBy: userId }, nowMs))
 }
 
 /** Removes a participant at the host's request; only the host may invite them back. */
-export function withRemoved(call: Call, by: CallDeviceRef, userId: UserId, nowMs: number): Outcome {
+export function withRemoved(call: Call, by: CallDeviceRef, userId: UserId, nowMs: number): CallOutcome {
   if (by.userId !== call.hostUserId) return refused('NOT_HOST', 'only the host removes people')
   if (userId === by.userId) {
     const errors = [{ pointer: '/userId', code: 'SELF', detail: 'the host leaves instead' }]
@@ -108,10 +116,10 @@ export function withRemoved(call: Call, by: CallDeviceRef, userId: UserId, nowMs
   }
   const participant = participantOf(call, userId)
   if (participant === undefined) return refused('USER_NOT_FOUND', 'nobody of that id has a part in the call')
-  if (participant.state === 'removed') return call
+  if (participant.state === 'removed') return changed(call)
   const rejoinAsks = call.rejoinAsks.filter(ask => ask.userId !== userId)
   const removed = departed(call, participant, 'removed', nowMs)
-  return withParticipant({ ...call, rejoinAsks }, userId, removed)
+  return changed(withParticipant({ ...call, rejoinAsks }, userId, removed))
 }
 
 /** A device that is no device of its user's any more: out of the call, and rung no more. */

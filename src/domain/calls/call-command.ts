@@ -138,7 +138,7 @@ export const NO_FACTS: CallFacts = {
 export type CallDecision = CallAccepted | CallRefused
 
 export interface CallAccepted {
-  readonly ok: true
+  readonly kind: 'accepted'
   /** The very call that was handed in when nothing changed. */
   readonly call: Call
   /** In the order in which they are to be kept; none when the command had been carried out before. */
@@ -147,12 +147,26 @@ export interface CallAccepted {
 }
 
 export interface CallRefused {
-  readonly ok: false
+  readonly kind: 'refused'
   readonly code: ErrorCode
   /** A sentence for developers. */
   readonly detail: string
   readonly members?: ProblemMembers
   readonly errors?: readonly FieldError[]
+}
+
+/** A part of the rules has its say: the call as a command leaves it, before it is settled, and what devices are sent. */
+export type CallOutcome = CallChange | CallRefused
+
+export interface CallChange {
+  readonly kind: 'changed'
+  /** The very call that was handed in when nothing happens. */
+  readonly call: Call
+  readonly told: readonly DeviceEffect[]
+}
+
+export function changed(call: Call, told: readonly DeviceEffect[] = []): CallChange {
+  return { kind: 'changed', call, told }
 }
 
 export type CallEffect =
@@ -175,7 +189,7 @@ export function refused(
   detail: string,
   more: { readonly members?: ProblemMembers; readonly errors?: readonly FieldError[] } = {},
 ): CallRefused {
-  return { ok: false, code, detail, ...more }
+  return { kind: 'refused', code, detail, ...more }
 }
 
 export function alreadyInCall(otherCallId: CallId): CallRefused {

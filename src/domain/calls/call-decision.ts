@@ -20,7 +20,6 @@ import {
   endedCall,
   joinedCall,
   leftCall,
-  type Outcome,
   rungCall,
   withoutDevice,
   withoutInvitation,
@@ -33,8 +32,10 @@ import {
   type CallCommand,
   type CallDecision,
   type CallFacts,
+  type CallOutcome,
   type CallRefused,
   type CallReply,
+  changed,
   type DeviceCommand,
   NO_FACTS,
   refused,
@@ -42,15 +43,7 @@ import {
 import { limitAtMs, withDeadlinesPassed } from './call-deadline.ts'
 import { effectsOf } from './call-effect.ts'
 import { type StartCommand, startedCall, withInvited } from './call-invitation.ts'
-import {
-  openAskOf,
-  rejoinedCall,
-  type Sent,
-  secondsOpen,
-  withAnswer,
-  withAsk,
-  withKeys,
-} from './call-keys.ts'
+import { openAskOf, rejoinedCall, secondsOpen, withAnswer, withAsk, withKeys } from './call-keys.ts'
 import { settled } from './call-settlement.ts'
 import { recordOf, recordWithOwnKey } from './call-view.ts'
 
@@ -68,23 +61,22 @@ export function decide(
   // A deadline before the command comes first, however late its timer is.
   const present = withDeadlinesPassed(call, command.nowMs)
   const due = effectsOf(call, present, undefined, command.nowMs)
-  if (command.kind === 'deadline') return { ok: true, call: present, effects: due, reply: DONE }
+  if (command.kind === 'deadline') return { kind: 'accepted', call: present, effects: due, reply: DONE }
   if (command.kind === 'inviter-blocked' || command.kind === 'account-ended') {
     const inviterId = command.kind === 'inviter-blocked' ? command.inviterId : undefined
     const after = settled(withoutInvitation(present, command.userId, inviterId), command.nowMs)
     const effects = [...due, ...effectsOf(present, after, undefined, command.nowMs)]
-    return { ok: true, call: after, effects, reply: DONE }
+    return { kind: 'accepted', call: after, effects, reply: DONE }
   }
   const participant = memberOf(present, command.by.userId)
   if (participant === undefined) return isPresence(command) ? unchanged(call) : notFound()
   const refusal = refusalOf(present, participant, command)
   if (refusal !== undefined) return refusal
   const outcome = outcomeOf(present, participant, command, facts)
-  if ('ok' in outcome) return outcome
-  const { call: changed, told } = 'told' in outcome ? outcome : { call: outcome, told: [] }
-  const after = settled(withRequest(changed, command.by, command.nowMs), command.nowMs)
-  const effects = [...due, ...effectsOf(present, after, command.by, command.nowMs), ...told]
-  return { ok: true, call: after, effects, reply: replyTo(present, after, command) }
+  if (outcome.kind === 'refused') return outcome
+  const after = settled(withRequest(outcome.call, command.by, command.nowMs), command.nowMs)
+  const effects = [...due, ...effectsOf(present, after, command.by, command.nowMs), ...outcome.told]
+  return { kind: 'accepted', call: after, effects, reply: replyTo(present, after, command) }
 }
 
 /** A command to an existing call. */
@@ -93,11 +85,12 @@ type PresenceCommand = Extract<CallCommand, { kind: `device-${string}` }>
 
 function decideStart(call: Call | undefined, command: StartCommand, facts: CallFacts): CallDecision {
   if (call !== undefined && call.initiatorId !== command.by.userId) return notFound()
-  const started = call ?? startedCall(command, facts)
-  if ('ok' in started) return started
+  const outcome = call === undefined ? startedCall(command, facts) : changed(call)
+  if (outcome.kind === 'refused') return outcome
+  const started = outcome.call
   const effects = effectsOf(call, started, command.by, command.nowMs)
   const record = recordOf(started, command.by.userId)
-  return { ok: true, call: started, effects, reply: { kind: 'record', record } }
+  return { kind: 'accepted', call: started, effects, reply: { kind: 'record', record } }
 }
 
 /** Why the user may not act in this way at all, whatever the details. */
@@ -122,7 +115,7 @@ function outcomeOf(
   participant: Participant,
   command: MemberCommand,
   facts: CallFacts,
-): Sent | Outcome {
+): CallOutcome {
   const { by, nowMs } = command
   switch (command.kind) {
     case 'invite':
@@ -130,11 +123,11 @@ function outcomeOf(
     case 'join':
       return refusalOfBusyDevice(call, command.by, facts) ?? joinedCall(call, participant, command.by, nowMs)
     case 'ringing':
-      return rungCall(call, participant)
+      return changed(rungCall(call, participant))
     case 'decline':
-      return declinedCall(call, participant, by, command.reason ?? 'declined')
+      return changed(declinedCall(call, participant, by, command.reason ?? 'declined'))
     case 'leave':
-      return leftCall(call, participant, by, nowMs)
+      return changed(leftCall(call, participant, by, nowMs))
     case 'end':
       return endedCall(call, participant, by, nowMs)
     case 'remove':
@@ -150,15 +143,15 @@ function outcomeOf(
     case 'keys':
       return withKeys(call, command, limitAtMs(call))
     case 'device-online':
-      return withPresence(call, by, true, nowMs)
+      return changed(withPresence(call, by, true, nowMs))
     case 'device-offline':
-      return withPresence(call, by, false, nowMs)
+      return changed(withPresence(call, by, false, nowMs))
     case 'device-signed-out':
-      return joinedOn(call, by) === undefined ? call : leftCall(call, participant, by, nowMs)
+      return changed(joinedOn(call, by) === undefined ? call : leftCall(call, participant, by, nowMs))
     case 'device-removed':
-      return withoutDevice(call, participant, by, nowMs)
+      return changed(withoutDevice(call, participant, by, nowMs))
     case 'device-seen':
-      return call
+      return changed(call)
   }
 }
 
@@ -204,7 +197,7 @@ function isPresence(command: MemberCommand): command is PresenceCommand {
 }
 
 function unchanged(call: Call): CallDecision {
-  return { ok: true, call, effects: [], reply: DONE }
+  return { kind: 'accepted', call, effects: [], reply: DONE }
 }
 
 function notFound(): CallRefused {

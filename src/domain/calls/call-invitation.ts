@@ -19,21 +19,23 @@ import {
   type CallCommand,
   type CalleeFacts,
   type CallFacts,
+  type CallOutcome,
   type CallRefused,
+  changed,
   refused,
   type SentKeyMap,
 } from './call-command.ts'
 import type { KeySlice } from './call-notice.ts'
-import { keyMapName, readKeyMap, refusalOfDevices } from './key-map.ts'
+import { type KeyMap, keyMapName, readKeyMap, refusalOfDevices } from './key-map.ts'
 
 export type StartCommand = Extract<CallCommand, { kind: 'start' }>
 export type InviteCommand = Extract<CallCommand, { kind: 'invite' }>
 
 /** The call that a start makes, its initiator in it and everybody else invited. */
-export function startedCall(command: StartCommand, facts: CallFacts): Call | CallRefused {
+export function startedCall(command: StartCommand, facts: CallFacts): CallOutcome {
   const { by, nowMs, callId, displayName, isVideo, roomId } = command
   const called = calledPeople(command, facts)
-  if ('ok' in called) return called
+  if (called.kind === 'refused') return called
   if (roomId !== undefined && facts.isRoomInUse) {
     return refused('ROOM_IN_USE', `room ${roomId} belongs to another call`)
   }
@@ -46,7 +48,7 @@ export function startedCall(command: StartCommand, facts: CallFacts): Call | Cal
     ...{ state: 'joined', attendance, joinedAtMs: nowMs },
   }
   const invited = called.callees.map(callee => newParticipant(callee, invitation, callee.devices))
-  return {
+  return changed({
     callId,
     isVideo,
     initiatorId: by.userId,
@@ -64,14 +66,14 @@ export function startedCall(command: StartCommand, facts: CallFacts): Call | Cal
     lastKeys: undefined,
     epochKeys: undefined,
     quiet: undefined,
-  }
+  })
 }
 
 /**
  * The call with more people invited to it. Joined participants stay as they are; for invited ones, only new devices
  * ring.
  */
-export function withInvited(call: Call, command: InviteCommand, facts: CallFacts): Call | CallRefused {
+export function withInvited(call: Call, command: InviteCommand, facts: CallFacts): CallOutcome {
   const { by, nowMs, roomId } = command
   if (joinedOn(call, by) === undefined) {
     return refused('NOT_PARTICIPANT', 'only a device that is in the call invites')
@@ -80,7 +82,7 @@ export function withInvited(call: Call, command: InviteCommand, facts: CallFacts
     return invalid([{ pointer: '/roomId', code: 'MISMATCH', detail: 'not the room of the call' }])
   }
   const called = calledPeople(command, facts)
-  if ('ok' in called) return called
+  if (called.kind === 'refused') return called
   const refusal = refusalOfInvited(call, by.userId, called.callees)
   if (refusal !== undefined) return refusal
   const invitation: Invitation = {
@@ -89,10 +91,11 @@ export function withInvited(call: Call, command: InviteCommand, facts: CallFacts
     isOnGoing: call.status === 'active',
   }
   const invited = called.callees.reduce((next, callee) => withCallee(next, callee, invitation), call)
-  return withOwnDevices(invited, by.userId, called.ownDevices)
+  return changed(withOwnDevices(invited, by.userId, called.ownDevices))
 }
 
 interface Called {
+  readonly kind: 'called'
   readonly callees: readonly Callee[]
   /** The caller's other devices, which may take the call over. */
   readonly ownDevices: readonly CallDevice[]
@@ -110,8 +113,9 @@ type Invitation = Pick<Participant, 'invitedBy' | 'invitedAtMs' | 'isVideo' | 'i
 /** The callees, with the keys of their devices: contract 4.4, all or nothing. */
 function calledPeople(command: StartCommand | InviteCommand, facts: CallFacts): Called | CallRefused {
   const { by, calleeIds, encryptedAESKeys } = command
-  const slices = slicesFor(by.userId, calleeIds, encryptedAESKeys)
-  if ('ok' in slices) return slices
+  const read = slicesFor(by.userId, calleeIds, encryptedAESKeys)
+  if (read.kind === 'refused') return read
+  const { slices } = read
   const callees = calleeIds.map(userId => facts.callees.find(callee => callee.userId === userId))
   const strangers = calleeIds.filter((_, at) => !callees[at]?.mayBeCalled)
   if (strangers.length > 0) {
@@ -126,6 +130,7 @@ function calledPeople(command: StartCommand | InviteCommand, facts: CallFacts): 
   if (mismatch !== undefined) return mismatch
   const devicesOf = (id: UserId) => slices.filter(({ userId }) => userId === id).map(callDevice)
   return {
+    kind: 'called',
     callees: known.map(({ userId, displayName, isWithheld }) => ({
       ...{ userId, displayName, isWithheld },
       devices: devicesOf(userId),
@@ -135,18 +140,14 @@ function calledPeople(command: StartCommand | InviteCommand, facts: CallFacts): 
 }
 
 /** The slices of a map that is for callees and the caller alone. */
-function slicesFor(
-  callerId: UserId,
-  calleeIds: readonly UserId[],
-  map: SentKeyMap,
-): readonly KeySlice[] | CallRefused {
+function slicesFor(callerId: UserId, calleeIds: readonly UserId[], map: SentKeyMap): KeyMap | CallRefused {
   const faults = faultsOfCallees(callerId, calleeIds)
   if (faults.length > 0) return invalid(faults)
-  const slices = readKeyMap(map)
-  if ('ok' in slices) return slices
+  const read = readKeyMap(map)
+  if (read.kind === 'refused') return read
   const isMeant = ({ userId }: KeySlice) => userId === callerId || calleeIds.includes(userId)
-  const astray = slices.filter(slice => !isMeant(slice))
-  if (astray.length === 0) return slices
+  const astray = read.slices.filter(slice => !isMeant(slice))
+  if (astray.length === 0) return read
   return invalid(
     astray.map(slice => ({
       pointer: `/encryptedAESKeys/${keyMapName(slice)}`,

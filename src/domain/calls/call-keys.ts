@@ -19,29 +19,25 @@ import {
   type SentKeys,
 } from './call.ts'
 import { attendedCall } from './call-attendance.ts'
-import { type CallActor, type CallCommand, type CallRefused, refused } from './call-command.ts'
-import { type DeviceEffect, type KeySlice, keyedNotice } from './call-notice.ts'
+import {
+  type CallActor,
+  type CallCommand,
+  type CallOutcome,
+  type CallRefused,
+  changed,
+  refused,
+} from './call-command.ts'
+import { type KeySlice, keyedNotice } from './call-notice.ts'
 import { readKeyMap, refusalOfDevices, refusalOfKey } from './key-map.ts'
 
 export type AnswerCommand = Extract<CallCommand, { kind: 'accept-rejoin' }>
 export type KeysCommand = Extract<CallCommand, { kind: 'keys' }>
 
-/** The call after something was sent to certain devices. */
-export interface Sent {
-  readonly call: Call
-  readonly told: readonly DeviceEffect[]
-}
-
 /** Asks every other device in the call for the key, the user's own among them; an ask that is open is not repeated. */
-export function withAsk(
-  call: Call,
-  participant: Participant,
-  by: CallActor,
-  nowMs: number,
-): Sent | CallRefused {
+export function withAsk(call: Call, participant: Participant, by: CallActor, nowMs: number): CallOutcome {
   const refusal = refusalWhenRinging(call)
   if (refusal !== undefined) return refusal
-  if (openAskOf(call, by, nowMs) !== undefined) return { call, told: [] }
+  if (openAskOf(call, by, nowMs) !== undefined) return changed(call)
   const { userId, deviceId, publicKeyHash } = by
   const others = joinedDevices(call).filter(device => !isSameDevice(device, by))
   if (others.length === 0)
@@ -56,7 +52,7 @@ export function withAsk(
       displayName: participant.displayName,
     },
   }))
-  return { call: { ...call, rejoinAsks: [...asksBut(call, by), ask] }, told }
+  return changed({ ...call, rejoinAsks: [...asksBut(call, by), ask] }, told)
 }
 
 /** The device's ask as long as answers to it count. */
@@ -74,7 +70,7 @@ export function secondsOpen({ askedAtMs }: RejoinAsk, nowMs: number): number {
  * Passes an answer on to the device that asked, and to no other. Late and surplus answers are dropped in silence: the
  * answering device can't know, and need not.
  */
-export function withAnswer(call: Call, command: AnswerCommand): Sent | CallRefused {
+export function withAnswer(call: Call, command: AnswerCommand): CallOutcome {
   const { by, nowMs, requesterUserId, requesterDeviceId, encryptedAESKey } = command
   const refusal = refusalWhenRinging(call) ?? refusalOfOutsider(call, by)
   if (refusal !== undefined) return refusal
@@ -83,7 +79,7 @@ export function withAnswer(call: Call, command: AnswerCommand): Sent | CallRefus
   const requester = { userId: requesterUserId, deviceId: requesterDeviceId }
   const ask = openAskOf(call, requester, nowMs)
   const hasAnswered = ask?.answeredBy.some(device => isSameDevice(device, by)) ?? false
-  if (ask === undefined || hasAnswered || ask.answeredBy.length >= ANSWERS_MAX) return { call, told: [] }
+  if (ask === undefined || hasAnswered || ask.answeredBy.length >= ANSWERS_MAX) return changed(call)
   const { userId, deviceId } = by
   const answered = { ...ask, answeredBy: [...ask.answeredBy, { userId, deviceId }] }
   const notice = {
@@ -91,7 +87,7 @@ export function withAnswer(call: Call, command: AnswerCommand): Sent | CallRefus
     ...{ callId: call.callId, keyEpoch: call.keyEpoch, fromUserId: userId, fromDeviceId: deviceId },
   }
   const told = keyedNotice({ ...requester, encryptedAESKey }, notice, ask.askedAtMs + ASK_KEPT_MS)
-  return { call: { ...call, rejoinAsks: [...asksBut(call, requester), answered] }, told: [told] }
+  return changed({ ...call, rejoinAsks: [...asksBut(call, requester), answered] }, [told])
 }
 
 /**
@@ -103,7 +99,7 @@ export function rejoinedCall(
   participant: Participant,
   by: CallActor,
   nowMs: number,
-): Call | CallRefused {
+): CallOutcome {
   const refusal = refusalWhenRinging(call)
   if (refusal !== undefined) return refusal
   const isThere = joinedOn(call, by) !== undefined
@@ -111,9 +107,9 @@ export function rejoinedCall(
     return refused('REJOIN_REQUIRED', 'ask for the key first')
   }
   const attended = attendedCall(call, participant, by, nowMs)
-  if ('ok' in attended) return attended
+  if (attended.kind === 'refused') return attended
   const rejoinAsks = asksBut(call, by)
-  return rejoinAsks.length === call.rejoinAsks.length ? attended : { ...attended, rejoinAsks }
+  return rejoinAsks.length === call.rejoinAsks.length ? attended : changed({ ...attended.call, rejoinAsks })
 }
 
 /** The call without the asks whose device may not rejoin on them any more. */
@@ -126,14 +122,15 @@ export function askEndsAtMs({ askedAtMs }: RejoinAsk): number {
 }
 
 /** Sends each device in the call its slice of the next key, or of the present one; those still ringing may get one. */
-export function withKeys(call: Call, command: KeysCommand, endsAtMs: number): Sent | CallRefused {
+export function withKeys(call: Call, command: KeysCommand, endsAtMs: number): CallOutcome {
   const { by, epoch, reason, encryptedAESKeys } = command
   const digest = digestOf(command)
-  if (isRepeated(call, command, digest)) return { call, told: [] }
+  if (isRepeated(call, command, digest)) return changed(call)
   const refusal = refusalWhenRinging(call) ?? refusalOfOutsider(call, by) ?? refusalOfEpoch(call, command)
   if (refusal !== undefined) return refusal
-  const slices = readKeyMap(encryptedAESKeys)
-  if ('ok' in slices) return slices
+  const read = readKeyMap(encryptedAESKeys)
+  if (read.kind === 'refused') return read
+  const { slices } = read
   const joined = joinedDevices(call).filter(device => !isSameDevice(device, by))
   const mismatch = refusalOfDevices(slices, joined, ringingDevices(call))
   if (mismatch !== undefined) return mismatch
@@ -149,7 +146,7 @@ export function withKeys(call: Call, command: KeysCommand, endsAtMs: number): Se
   const participants = call.participants.map(one => withSlices(one, slices, isNewEpoch))
   const lastKeys: SentKeys = { epoch, userId, deviceId, digest }
   const epochKeys = isNewEpoch ? lastKeys : call.epochKeys
-  return { call: { ...call, participants, keyEpoch: epoch, lastKeys, epochKeys }, told }
+  return changed({ ...call, participants, keyEpoch: epoch, lastKeys, epochKeys }, told)
 }
 
 /**

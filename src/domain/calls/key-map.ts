@@ -9,12 +9,18 @@ import type { CallDeviceRef } from './call.ts'
 import { type CallRefused, refused, type SentKeyMap } from './call-command.ts'
 import type { KeySlice } from './call-notice.ts'
 
+/** A map of keys whose entries are of the right form. */
+export interface KeyMap {
+  readonly kind: 'key-map'
+  readonly slices: readonly KeySlice[]
+}
+
 /**
  * The slices of a map whose entries are of the right form; they may still be for the wrong devices. Refused with
  * `PLAINTEXT_KEY_SUSPECTED` when a value has the length of an unencrypted key, else with `VALIDATION_FAILED`; both
  * name the entries.
  */
-export function readKeyMap(map: SentKeyMap): readonly KeySlice[] | CallRefused {
+export function readKeyMap(map: SentKeyMap): KeyMap | CallRefused {
   const entries = Object.entries(map)
   if (entries.length > ENTRIES_MAX) {
     return invalid([fault('', 'TOO_MANY', `not more than ${ENTRIES_MAX} entries`)])
@@ -31,7 +37,7 @@ export function readKeyMap(map: SentKeyMap): readonly KeySlice[] | CallRefused {
     else if (problem !== undefined) faults.push(fault(`/${name}`, problem.code, problem.detail))
     else slices.push({ userId: device.userId, deviceId: device.deviceId, encryptedAESKey })
   }
-  return faults.length === 0 ? slices : invalid(faults)
+  return faults.length === 0 ? { kind: 'key-map', slices } : invalid(faults)
 }
 
 /** Why this text is no encrypted key, under the pointer of its own; undefined when it may be one. */

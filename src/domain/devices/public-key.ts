@@ -12,14 +12,14 @@ import { assert } from '../../errors.ts'
 export type KeyAlgorithm = 'P-256' | 'RSA-2048'
 
 export interface AcceptedKey {
-  readonly ok: true
+  readonly kind: 'accepted'
   readonly algorithm: KeyAlgorithm
   /** SubjectPublicKeyInfo DER, the uncompressed point of X9.63, or RSAPublicKey DER (RFC 8017, A.1.1). */
   readonly encoding: 'spki' | 'x963' | 'pkcs1'
 }
 
 export interface RefusedKey {
-  readonly ok: false
+  readonly kind: 'refused'
   /** The member of the request at fault. */
   readonly field: 'publicKey' | 'keyAlgorithm'
   readonly reason: string
@@ -37,9 +37,9 @@ export function readPublicKey(text: string, algorithm?: string): AcceptedKey | R
   const fault = form.algorithm === 'P-256' ? pointFault(body) : rsaFault(body)
   if (fault !== undefined) return refused(fault)
   if (algorithm !== undefined && algorithm !== form.algorithm) {
-    return { ok: false, field: 'keyAlgorithm', reason: `must be ${form.algorithm}, which the key is` }
+    return { kind: 'refused', field: 'keyAlgorithm', reason: `must be ${form.algorithm}, which the key is` }
   }
-  return { ok: true, algorithm: form.algorithm, encoding: form.encoding }
+  return { kind: 'accepted', algorithm: form.algorithm, encoding: form.encoding }
 }
 
 /** One text for each key, whichever encoding it was sent in: the shorter of the two. */
@@ -58,7 +58,7 @@ export function otherEncodingOf(text: string): string {
 }
 
 function refused(reason: string): RefusedKey {
-  return { ok: false, field: 'publicKey', reason }
+  return { kind: 'refused', field: 'publicKey', reason }
 }
 
 function startsWith(bytes: Buffer, prefix: Buffer): boolean {

@@ -127,7 +127,7 @@ export class LoginMethods {
     const { accounts, letters, appleConsents } = this.#parts
     const { userId, nowMs } = change
     const decision = decideRemoval(this.held(userId), methodId)
-    if (!decision.ok) throw refusal(decision.code)
+    if (decision.kind === 'refused') throw refusal(decision.code)
     const { method, primaryMethodId } = decision
     accounts.removeMethod(userId, method)
     this.#setPrimary(userId, primaryMethodId)

@@ -135,7 +135,7 @@ function countersOf({ number, network }: PaidMessage): readonly (readonly [SmsSc
     ['range', rangeOf(number)],
     ['network', network],
     // Numbers of no plan share one row.
-    ['calling-code', phone.ok ? `+${phone.dialCode}` : '+'],
+    ['calling-code', phone.kind === 'accepted' ? `+${phone.dialCode}` : '+'],
     ['all', ''],
   ]
 }

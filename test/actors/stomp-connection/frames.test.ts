@@ -254,6 +254,23 @@ t.test('E-22: receipts of durable frames come in order, none before its message 
   t.equal(peer.closeCode, 1002)
 })
 
+t.test(
+  'the receipt of a COMMIT precedes receipts of later frames, even when a command delays it',
+  async t => {
+    const house = makeHouse(t)
+    const peer = await house.connect(newPerson())
+    let endCommand = () => {}
+    house.calls.command = () => new Promise(resolve => (endCommand = resolve))
+    const inTransaction = (destination: string, body = '') => send(destination, body, 'transaction:t\n')
+    const commit = `${inTransaction('/app/call/1/leave')}${inTransaction('/user/queue/dev.t', 'x')}COMMIT\ntransaction:t\nreceipt:commit\n\n\0`
+    const later = send('/user/queue/dev.t', 'y', 'receipt:later\n')
+    t.same(await answered(house, peer, `BEGIN\ntransaction:t\n\n\0${commit}${later}`), [])
+    endCommand()
+    await house.settle()
+    t.same(receipts(peer.take()), ['commit', 'later'])
+  },
+)
+
 t.test('what the store can not keep has no receipt, and 1013', async t => {
   const house = makeHouse(t, {
     deps: {

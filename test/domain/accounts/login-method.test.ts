@@ -43,25 +43,25 @@ t.test('each kind has its limit, and other kinds do not count', async t => {
 
 t.test('the last method stays', async t => {
   t.match(decideRemoval({ methods: [social(2)], primaryMethodId }, 2n), {
-    ok: false,
+    kind: 'refused',
     code: 'LAST_LOGIN_METHOD',
   })
 })
 
 t.test('a method that the user does not have is not found, be it alone or not', async t => {
-  const refused = { ok: false, code: 'LOGIN_METHOD_NOT_FOUND' }
+  const refused = { kind: 'refused', code: 'LOGIN_METHOD_NOT_FOUND' }
   t.match(decideRemoval({ methods: [social(2)], primaryMethodId }, 3n), refused)
   t.match(decideRemoval({ methods: [social(2), address(4)], primaryMethodId }, 3n), refused)
 })
 
 t.test('removing the primary promotes the oldest remaining method', async t => {
   const methods = [address(1), social(2), address(3)]
-  t.match(decideRemoval({ methods, primaryMethodId }, 2n), { ok: true, primaryMethodId: 1n })
+  t.match(decideRemoval({ methods, primaryMethodId }, 2n), { kind: 'accepted', primaryMethodId: 1n })
   t.match(decideRemoval({ methods: methods.slice(1), primaryMethodId }, 2n), {
-    ok: true,
+    kind: 'accepted',
     primaryMethodId: 3n,
   })
-  t.match(decideRemoval({ methods, primaryMethodId }, 3n), { ok: true, primaryMethodId: 2n })
+  t.match(decideRemoval({ methods, primaryMethodId }, 3n), { kind: 'accepted', primaryMethodId: 2n })
 })
 
 t.test('the profile shows the primary address of a kind, else the oldest one', async t => {

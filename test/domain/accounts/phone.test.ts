@@ -8,12 +8,12 @@ import { checkProperty } from '../../support/property.ts'
 
 function keyOf(text: string, country?: string): string | undefined {
   const phone = parsePhone(text, country)
-  return phone.ok ? phone.key : undefined
+  return phone.kind === 'accepted' ? phone.key : undefined
 }
 
 function reasonOf(text: string, country?: string): string {
   const phone = parsePhone(text, country)
-  return phone.ok ? 'none' : phone.reason
+  return phone.kind === 'accepted' ? 'none' : phone.reason
 }
 
 t.test('spellings of one number have one key', async t => {
@@ -35,7 +35,12 @@ t.test('spellings of one number have one key', async t => {
 })
 
 t.test('the parser returns the country and its calling code', async t => {
-  t.same(parsePhone('+84912345678', 'US'), { ok: true, key: '+84912345678', country: 'VN', dialCode: '84' })
+  t.same(parsePhone('+84912345678', 'US'), {
+    kind: 'accepted',
+    key: '+84912345678',
+    country: 'VN',
+    dialCode: '84',
+  })
   t.match(parsePhone('+12025550123', undefined), { country: 'US', dialCode: '1' })
   t.match(parsePhone('+12423591234', undefined), { country: 'BS', dialCode: '1' })
 })
@@ -77,7 +82,7 @@ t.test('landlines and numbers that cost are refused by their type', async t => {
 })
 
 t.test('a possible number of a range that the tables do not know is tried', async t => {
-  t.match(parsePhone('+447700900123', undefined), { ok: true, key: '+447700900123', dialCode: '44' })
+  t.match(parsePhone('+447700900123', undefined), { kind: 'accepted', key: '+447700900123', dialCode: '44' })
 })
 
 t.test('what is no phone number is refused', async t => {
@@ -117,15 +122,19 @@ t.test('what is no phone number is refused', async t => {
 t.test('only listed test numbers skip the check', async t => {
   const testNumbers = new Set(['+15550100', '+999000001'])
   t.same(parsePhone('+15550100', undefined, testNumbers), {
-    ok: true,
+    kind: 'accepted',
     key: '+15550100',
     country: undefined,
     dialCode: '1',
   })
-  t.match(parsePhone('+1 555-0100', 'VN', testNumbers), { ok: true, key: '+15550100' })
-  t.match(parsePhone('+999 000001', undefined, testNumbers), { ok: true, key: '+999000001', dialCode: '' })
-  t.match(parsePhone('+15550101', undefined, testNumbers), { ok: false, reason: 'format' })
-  t.match(parsePhone('+155501001', undefined, testNumbers), { ok: false })
+  t.match(parsePhone('+1 555-0100', 'VN', testNumbers), { kind: 'accepted', key: '+15550100' })
+  t.match(parsePhone('+999 000001', undefined, testNumbers), {
+    kind: 'accepted',
+    key: '+999000001',
+    dialCode: '',
+  })
+  t.match(parsePhone('+15550101', undefined, testNumbers), { kind: 'refused', reason: 'format' })
+  t.match(parsePhone('+155501001', undefined, testNumbers), { kind: 'refused' })
 })
 
 t.test('a key is E.164 and is its own key', async t => {

@@ -54,7 +54,7 @@ t.test('a caller calls one to thirty-one users, each once', async t => {
 t.test('all callees may be called, or none is', async t => {
   const { callees } = new CallHouse().facts(CALLEES)
   const stranger = { ...callees[1]!, mayBeCalled: false }
-  const wanted = { ok: false, code: 'CALLEE_NOT_CONTACT', members: { calleeIds: ['3'] } }
+  const wanted = { kind: 'refused', code: 'CALLEE_NOT_CONTACT', members: { calleeIds: ['3'] } }
   t.match(started({}, { callees: [callees[0]!, stranger] }), wanted)
   t.match(started({}, { callees: [callees[0]!] }), wanted, 'nor is one who is no account told apart')
 })
@@ -102,8 +102,8 @@ t.test('a callee without any device is called, and misses it', async t => {
 })
 
 t.test('a room belongs to one live call', async t => {
-  t.match(started({ roomId: 5 }), { ok: true, call: { roomId: 5 } })
-  t.match(started({}), { ok: true, call: { roomId: 4711 } })
+  t.match(started({ roomId: 5 }), { kind: 'accepted', call: { roomId: 5 } })
+  t.match(started({}), { kind: 'accepted', call: { roomId: 4711 } })
   t.equal(resultOf(started({ roomId: 5 }, { isRoomInUse: true })), 'ROOM_IN_USE')
 })
 

@@ -97,7 +97,7 @@ class Life {
   #step({ command, facts }: Step): void {
     const house = this.#house
     const decision = house.decide(command, facts)
-    if (!decision.ok) {
+    if (decision.kind === 'refused') {
       this.refused.set(decision.code, (this.refused.get(decision.code) ?? 0) + 1)
       return
     }
@@ -109,7 +109,7 @@ class Life {
   /** The same again does nothing and is answered in the same way, but for the key that was handed over. */
   #repeat(first: CallAccepted, { command, facts }: Step): void {
     const again = this.#house.decide(command, facts)
-    assert.ok(again.ok, `${command.kind} again`)
+    assert(again.kind === 'accepted', `${command.kind} again`)
     assert.equal(again.call, first.call, `${command.kind} again changes the call`)
     assert.deepEqual(again.effects, [], `${command.kind} again tells something`)
     const withoutKey = ({ reply }: CallAccepted) =>

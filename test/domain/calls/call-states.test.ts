@@ -50,7 +50,7 @@ const COMMANDS: Record<string, (house: CallHouse, user: number) => CallDecision>
 
 /** A refusal's code, an ended call's status with it, the new state, `tells`, or `=` without any change. */
 function wordOf(before: Call, user: number, decision: CallDecision): string {
-  if (!decision.ok) return decision.code
+  if (decision.kind === 'refused') return decision.code
   const stateIn = ({ participants }: Call) =>
     participants.find(({ userId }) => userId === BigInt(user))?.state
   const { call, effects } = decision
@@ -214,7 +214,7 @@ t.test('of a call that one has no part in, or that is none, nothing is said', as
   )
   const none = decide(undefined, { kind: 'join', by: HOST, nowMs: 0 })
   t.same(none, house.decide({ kind: 'join', by: deviceOf(9) }))
-  t.match(house.decide({ kind: 'device-online', by: deviceOf(9) }), { ok: true, effects: [] })
+  t.match(house.decide({ kind: 'device-online', by: deviceOf(9) }), { kind: 'accepted', effects: [] })
 })
 
 /** Contract 4.2, the table of calls: what happens to one, then what it is. */

@@ -2,6 +2,7 @@
 
 import t from 'tap'
 import type { CallRefused } from '../../../src/domain/calls/call-command.ts'
+import type { KeySlice } from '../../../src/domain/calls/call-notice.ts'
 import { readKeyMap, refusalOfDevices, refusalOfKey } from '../../../src/domain/calls/key-map.ts'
 import { deviceOf, keyFor, keysFor } from '../../support/call-house.ts'
 
@@ -11,9 +12,15 @@ function textOf(bytes: number): string {
   return Buffer.alloc(bytes, 7).toString('base64')
 }
 
+function slicesOf(map: Record<string, string>): readonly KeySlice[] {
+  const read = readKeyMap(map)
+  if (read.kind === 'refused') throw new Error(read.detail)
+  return read.slices
+}
+
 function codesOf(map: Record<string, string>): string[] {
   const read = readKeyMap(map)
-  return 'ok' in read
+  return read.kind === 'refused'
     ? [read.code, ...(read.errors ?? []).map(({ pointer, code }) => `${pointer} ${code}`)]
     : []
 }
@@ -21,7 +28,7 @@ function codesOf(map: Record<string, string>): string[] {
 t.test('each entry becomes the slice of the device that it names', async t => {
   const devices = [deviceOf(1), deviceOf(2), deviceOf(2, 2)]
   t.same(
-    readKeyMap(keysFor(devices)),
+    slicesOf(keysFor(devices)),
     devices.map(device => ({
       userId: device.userId,
       deviceId: device.deviceId,
@@ -31,7 +38,7 @@ t.test('each entry becomes the slice of the device that it names', async t => {
 })
 
 t.test('ids may be any uint64', async t => {
-  t.match(readKeyMap({ [`0_${UINT64_MAX}`]: textOf(64) }), [{ userId: 0n, deviceId: UINT64_MAX }])
+  t.match(slicesOf({ [`0_${UINT64_MAX}`]: textOf(64) }), [{ userId: 0n, deviceId: UINT64_MAX }])
 })
 
 t.test('an entry whose name is not two ids is refused', async t => {

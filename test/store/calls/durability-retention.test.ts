@@ -94,7 +94,7 @@ class BusyPair {
     kept?: KeptReply,
   ): Promise<Call> {
     const decision = decide(call, command, facts)
-    if (!decision.ok) throw new Error(`${command.kind}: ${decision.detail}`)
+    if (decision.kind === 'refused') throw new Error(`${command.kind}: ${decision.detail}`)
     await this.#calls.apply(decision, command.nowMs, kept)
     return decision.call
   }
