@@ -171,7 +171,7 @@ export class Town {
       createdAtMs: this.#nowMs,
       lastSeenAtMs: this.#nowMs,
     }
-    this.#devices.put(userId, device)
+    this.#devices.put(this.#database.ambient, userId, device)
     return { deviceId: String(deviceId), token: this.#newSession(userId, deviceId) }
   }
 

@@ -139,7 +139,7 @@ export interface Application {
 }
 
 export function openApplication(parts: ApplicationParts): Application {
-  const { config, nowMs, publicUrl } = parts
+  const { config, database, nowMs, publicUrl } = parts
   const stores = openStores(parts)
   const senders = openSenders(parts)
   const { devices, outbox, expiries } = stores
@@ -156,7 +156,9 @@ export function openApplication(parts: ApplicationParts): Application {
     bundleId: config.bundleId,
     nowMs,
     deviceOf: (userId, deviceId) =>
-      devices.activeDevicesOf(userId).find(device => device.deviceId === deviceId),
+      database
+        .view(view => devices.activeDevicesOf(view, userId))
+        .find(device => device.deviceId === deviceId),
     badgeOf: userId => stores.badgeOf(userId).total,
     isRinging: (callId, userId) => stores.calls.ringingAt(callId).has(userId),
     dropToken: (userId, deviceId, token, beforeMs) => devices.dropToken(userId, deviceId, token, beforeMs),
@@ -228,6 +230,7 @@ function openStores(parts: ApplicationParts) {
   const badgeOf = (userId: UserId) => contacts.badgeOf(userId, parts.nowMs())
   const soon = (run: () => void): void => void setTimeout(run, SETTLED_WITHIN_MS).unref()
   return {
+    database,
     secrets,
     lifetimes,
     expiries,
@@ -295,7 +298,7 @@ function joinOperations(parts: ApplicationParts, stores: Stores, senders: Opened
   const appleConsents = new AppleConsents(base)
   const loginMethods = new LoginMethods({ ...base, letters, appleConsents })
   const erasers: EraseOf[] = [
-    userId => stores.devices.eraseOf(userId),
+    userId => stores.devices.eraseOf(parts.database.ambient, userId),
     userId => stores.knownSignIns.eraseOf(userId),
     userId => stores.inbox.eraseOf(userId),
     userId => stores.history.eraseOf(userId),

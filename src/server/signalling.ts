@@ -203,7 +203,9 @@ export class Signalling {
       facts: calling => readCallFacts({ ...stores, index: this.callIndex, randomBytes }, calling),
       isConnected: (userId, deviceId) => this.connections.isConnected(userId, deviceId),
       isRegistered: (userId, deviceId) =>
-        stores.devices.activeDevicesOf(userId).some(device => device.deviceId === deviceId),
+        stores.database
+          .view(view => stores.devices.activeDevicesOf(view, userId))
+          .some(device => device.deviceId === deviceId),
       keptReply: (kind, reply) => keptCallReply(kind, reply, idsAs),
       ...(rateLimits && { rings: new UnansweredRings(rateLimits['call-ring'], RATE_KEYS_MAX) }),
       newEventId: this.#newEventId,

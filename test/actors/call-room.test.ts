@@ -474,7 +474,7 @@ t.test(
     const callId = await rooms.start(ann.phone, [bob])
     const { deviceId, userId } = bob.phone
     const { database, devices } = rooms.world
-    await database.commit(() => void devices.remove(userId, deviceId, rooms.clock.nowMs()))
+    await database.change(change => void devices.remove(change, userId, deviceId, rooms.clock.nowMs()))
     await rooms.tell(callId, { kind: 'device-removed', by: bob.phone })
     const other = rooms.newCallId()
     const asked = [

@@ -52,7 +52,10 @@ export async function openAccountHouse(t: Test, options: AccountHouseOptions = {
     await Promise.all([google.stop(), apple.stop()])
     await world.database.close()
   })
-  const own: EraseOf[] = [userId => world.devices.eraseOf(userId), userId => world.inbox.eraseOf(userId)]
+  const own: EraseOf[] = [
+    userId => world.devices.eraseOf(world.database.ambient, userId),
+    userId => world.inbox.eraseOf(userId),
+  ]
   const erasers = [...own, ...(options.erasers ?? [])]
   const house = { google, apple, options, erasers }
   const { operations, ...parts } = buildOperations(world, house)

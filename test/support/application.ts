@@ -84,7 +84,7 @@ export function openWorld(
     news,
     idempotency,
     rates: new RateStore(database, expiries),
-    notices: new Notices({ devices, inbox, outbox, randomBytes, isConnected: () => false }),
+    notices: new Notices({ database, devices, inbox, outbox, randomBytes, isConnected: () => false }),
     authentication: new Authentication({ secrets, lifetimes, sessions, nowMs: clock }),
     randomBytes: (length: number): Uint8Array => randomBytes(length),
     nowMs: clock,
@@ -267,7 +267,7 @@ export async function newDevice(world: TestWorld, userId: UserId, push = true): 
     createdAtMs: world.nowMs(),
     lastSeenAtMs: world.nowMs(),
   }
-  await world.database.commit(() => world.devices.put(userId, device))
+  await world.database.change(change => world.devices.put(change, userId, device))
   return device
 }
 

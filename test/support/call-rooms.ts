@@ -126,7 +126,9 @@ export class CallRooms {
       facts: calling => readCallFacts({ ...world, contacts, index }, calling),
       isConnected,
       isRegistered: (userId, deviceId) =>
-        world.devices.activeDevicesOf(userId).some(device => device.deviceId === deviceId),
+        world.database
+          .view(view => world.devices.activeDevicesOf(view, userId))
+          .some(device => device.deviceId === deviceId),
       keptReply: (kind, reply) => keptCallReply(kind, reply, world.idsAs),
       ...(rates ? { rings: new UnansweredRings(USUAL_RATES['call-ring'], 1_000) } : {}),
       newEventId: () => Buffer.from(world.randomBytes(16)).toString('base64url'),

@@ -98,9 +98,9 @@ export class RunServer {
 
   async removeDevice({ actor }: RunPhone): Promise<void> {
     const { database } = this.#run
-    const world = { ...this.stores, sessions: NO_SESSIONS, database: database.asDatabase() }
+    const world = { ...this.stores, sessions: NO_SESSIONS }
     const removal = { ...actor, nowMs: this.world.nowMs() }
-    await database.commit(() => removeDevice(world, removal))
+    await database.change(change => removeDevice(change, world, removal))
   }
 
   async #askOnce(callId: CallId, request: CallRequest, idempotent: IdempotentRequest) {
@@ -151,7 +151,7 @@ export class RunServer {
   #callerOf(authorization: string) {
     const phone = this.#run.phones.find(({ name }) => authorization === `Bearer ${name}`)
     const { userId, deviceId } = phone!.actor
-    if (this.stores.devices.active(userId, deviceId) !== undefined) {
+    if (this.stores.database.view(view => this.stores.devices.active(view, userId, deviceId)) !== undefined) {
       // Each phone has a session, which is good again as soon as it signs in anew.
       return { sessionName: phone!.name, userId, deviceId }
     }

@@ -50,7 +50,7 @@ export function openRunStores({ database: memory, bug, draw, watch, ...rest }: R
   const calls = new CallStore({ ...parts, inbox: plantedInbox, notices, history, idempotency })
   const deviceInbox = new DeviceInbox({ ...parts, inbox })
   return {
-    ...{ expiries, devices, inbox, notices, history, idempotency, deviceInbox },
+    ...{ database, expiries, devices, inbox, notices, history, idempotency, deviceInbox },
     badgeOf(userId: UserId): Badge {
       const missedCalls = history.missedOf(userId)
       return { total: missedCalls, friendRequests: 0, missedCalls }

@@ -235,8 +235,8 @@ export class Run implements CallRun {
 
   #registerPhones(): void {
     const { devices } = this.server.stores
-    void this.database.commit(() => {
-      for (const { actor } of this.phones) devices.put(actor.userId, deviceOf(actor))
+    void this.database.change(change => {
+      for (const { actor } of this.phones) devices.put(change, actor.userId, deviceOf(actor))
     })
     this.database.settleAll()
   }

@@ -20,6 +20,7 @@ import type { Ref } from '../../src/runtime/actor.ts'
 import { realWorld } from '../../src/runtime/clock.ts'
 import { ActorSystem } from '../../src/runtime/system.ts'
 import type { Database } from '../../src/store/engine/database.ts'
+import type { Change } from '../../src/store/engine/store.ts'
 import {
   newSession,
   newUser,
@@ -152,7 +153,7 @@ export function idOf(text: string): DeviceId {
 
 /** A row of the store. */
 export function activeDevice({ world }: DeviceHouse, { userId }: { userId: UserId }, id: string) {
-  return world.devices.active(userId, idOf(id))
+  return world.database.view(view => world.devices.active(view, userId, idOf(id)))
 }
 
 /** A house, a user with a registered device, and a second session of theirs with a device of its own. */
@@ -180,10 +181,11 @@ class Faults {
 
   /** The database as the operations know it: every commit is counted. */
   around(database: Database): Database {
-    const commit = <Result>(write: () => Result) => this.run(++this.#commits, () => database.commit(write))
+    const change = <Result>(write: (change: Change) => Result, atMs?: number) =>
+      this.run(++this.#commits, () => database.change(write, atMs))
     return new Proxy(database, {
       get: (target, name) => {
-        if (name === 'commit') return commit
+        if (name === 'commit' || name === 'change') return change
         const member = Reflect.get(target, name)
         return typeof member === 'function' ? member.bind(target) : member
       },

@@ -86,7 +86,9 @@ class Auditor {
     for (let index = 0; index < treeSize; index++) {
       const { userId, deviceId } = this.#log.identity(index)!
       const ids = [userId as UserId, deviceId as DeviceId] as const
-      const isKnown = this.#devices.read(...ids) ?? this.#devices.pendingDevice(...ids)
+      const isKnown =
+        this.#database.view(view => this.#devices.read(view, ...ids)) ??
+        this.#database.view(view => this.#devices.pendingDevice(view, ...ids))
       this.#assert(isKnown !== undefined, `entry ${index} of the log has no device`)
     }
     return treeSize

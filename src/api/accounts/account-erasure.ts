@@ -31,7 +31,7 @@ export function accountErasureOperations(world: AccountErasureWorld): readonly O
         const { userId, deviceId } = call.caller
         return call.commit(change => {
           const erasesAtMs = world.erasure.plan(userId, call.nowMs, deviceId)
-          tellSignedOut(world, userId)
+          tellSignedOut(change, world, userId)
           change.happened({ kind: 'account-ended', userId })
           return { status: 202, body: { erasesAt: timeText(erasesAtMs) } }
         })

@@ -13,6 +13,7 @@ import { ChangedUser, PutUserRequest } from '../../schema/profile.ts'
 import type { AccountStore } from '../../store/accounts/account-store.ts'
 import type { ChallengeRequest, ChallengeStore } from '../../store/accounts/challenge-store.ts'
 import type { LoginMethods } from '../../store/accounts/login-methods.ts'
+import type { Database } from '../../store/engine/database.ts'
 import type { Notices } from '../../store/messages/notices.ts'
 import { type Call, type Operation, operationWithBody, type Reply } from '../table/operation.ts'
 import type { AddressReader } from './addresses.ts'
@@ -22,6 +23,7 @@ import { requireFreshProof, type StepUpWorld } from './step-up.ts'
 import { type UserViewWorld, userView } from './user-view.ts'
 
 export interface ProfileWorld extends StepUpWorld, UserViewWorld {
+  readonly database: Pick<Database, 'ambient' | 'commit'>
   readonly accounts: AccountStore
   readonly loginMethods: LoginMethods
   readonly challenges: ChallengeStore

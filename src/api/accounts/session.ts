@@ -21,7 +21,7 @@ import { LogoutRequest, RefreshTokenRequest, TokenPair } from '../../schema/acco
 import type { KnownSignInStore } from '../../store/accounts/known-sign-ins.ts'
 import { type SessionStore, sessionIdOf, sessionName } from '../../store/accounts/session-store.ts'
 import type { DeviceStore } from '../../store/devices/device-store.ts'
-import type { Database } from '../../store/engine/database.ts'
+import type { Change, Store } from '../../store/engine/store.ts'
 import type { Notices } from '../../store/messages/notices.ts'
 import { type SignedOutWorld, signOut } from '../devices/device-removal.ts'
 import {
@@ -35,7 +35,7 @@ import { rateLimited } from '../table/operation-routes.ts'
 import type { Authentication } from './authentication.ts'
 
 export interface SessionWorld extends SignedOutWorld {
-  readonly database: Pick<Database, 'ambient' | 'commit'>
+  readonly database: Pick<Store, 'change'>
   readonly secrets: Pick<Secrets, 'refreshToken'>
   readonly lifetimes: TokenLifetimes
   readonly sessions: SessionStore
@@ -92,7 +92,7 @@ async function refresh(
   const token = parseRefreshToken(world.secrets.refreshToken, call.body.refreshToken)
   if (token === undefined) throw refusal('REFRESH_TOKEN_INVALID')
   if (perSession !== undefined) takeToken(perSession, token, world.monotonicMs())
-  const decision = await world.database.commit(() => rotate(world, token, call))
+  const decision = await world.database.change(change => rotate(change, world, token, call), call.nowMs)
   switch (decision.kind) {
     case 'rotate':
     case 'repeat':
@@ -105,8 +105,9 @@ async function refresh(
   }
 }
 
-/** In a transaction: what the token does to its session. */
+/** What the token does to its session. */
 function rotate(
+  change: Change,
   world: SessionWorld,
   { sessionId, generation }: RefreshToken,
   { network, nowMs }: Pick<RefreshCall, 'network' | 'nowMs'>,
@@ -119,14 +120,14 @@ function rotate(
     const { userId, deviceId } = decision.session
     sessions.put(sessionId, decision.session)
     knownSignIns.note(userId, network, sessionId, nowMs)
-    if (deviceId !== undefined) devices.touch(userId, deviceId, nowMs)
+    if (deviceId !== undefined) devices.touch(change, userId, deviceId, nowMs)
   }
   if (decision.kind === 'reused') {
     const { userId, deviceId } = decision.session
     sessions.revoke(sessionId, REUSED, nowMs)
     notices.tell(userId, { kind: 'session_revoked', reason: REUSED }, nowMs)
     // A thief may have put tokens of their own in the place of the device's.
-    signOut(world, userId, deviceId)
+    signOut(change, world, userId, deviceId)
   }
   return decision
 }
@@ -140,12 +141,12 @@ async function logout(world: SessionWorld, call: LogoutCall): Promise<Reply> {
   if (call.caller === undefined) return { status: 204 }
   const { sessionName, userId, deviceId } = call.caller
   const sessionId = sessionIdOf(sessionName)
-  return call.commit(() => {
-    if (call.body.allDevices === true) endOthers(world, userId, sessionId, deviceId, call.nowMs)
+  return call.commit(change => {
+    if (call.body.allDevices === true) endOthers(change, world, userId, sessionId, deviceId, call.nowMs)
     else if (deviceId !== undefined) endEarlier(world.sessions, userId, deviceId, sessionId)
     world.sessions.remove(sessionId)
     // One who has signed in on it again since goes on being rung.
-    signOut(world, userId, deviceId)
+    signOut(change, world, userId, deviceId)
     return { status: 204 }
   })
 }
@@ -164,8 +165,9 @@ function endEarlier(sessions: SessionStore, userId: UserId, deviceId: DeviceId, 
   }
 }
 
-/** In a transaction: their tokens hear why for a while; their devices are told, and then nothing more. */
+/** Their tokens hear why for a while; their devices are told, and then nothing more. */
 function endOthers(
+  change: Change,
   { sessions, devices, notices }: SessionWorld,
   userId: UserId,
   ownSessionId: Uint8Array,
@@ -177,7 +179,8 @@ function endOthers(
     if (Buffer.compare(id, ownSessionId) !== 0) sessions.revoke(id, reason, nowMs)
   }
   notices.tell(userId, { kind: 'session_revoked', reason }, nowMs, ownDeviceId)
-  for (const { deviceId } of devices.activeDevicesOf(userId)) devices.forgetPush(userId, deviceId)
+  for (const { deviceId } of devices.activeDevicesOf(change, userId))
+    devices.forgetPush(change, userId, deviceId)
 }
 
 function refusal(code: ErrorCode): SignalError {

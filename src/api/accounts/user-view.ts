@@ -14,11 +14,13 @@ import { formatJson, type IdForm } from '../../schema/json.ts'
 import { timeText } from '../../schema/time.ts'
 import type { AccountStore } from '../../store/accounts/account-store.ts'
 import type { DeviceStore } from '../../store/devices/device-store.ts'
+import type { Database } from '../../store/engine/database.ts'
 import type { WatchedCache } from '../../store/engine/watched-cache.ts'
 import { type Operation, operation } from '../table/operation.ts'
 import { loginMethodViews } from './login-methods.ts'
 
 export interface UserViewWorld {
+  readonly database: Pick<Database, 'ambient'>
   readonly accounts: Pick<AccountStore, 'read' | 'methodsOf'>
   readonly devices: Pick<DeviceStore, 'active'>
   readonly badgeOf: (userId: UserId) => Badge
@@ -74,7 +76,7 @@ function viewBytes(world: UserOperationsWorld, userId: UserId, deviceId: DeviceI
 
 /** The user, with the device that asks if it is one. Throws `USER_NOT_FOUND` when the account was erased. */
 export function userView(
-  { accounts, devices, badgeOf }: UserViewWorld,
+  { database, accounts, devices, badgeOf }: UserViewWorld,
   userId: UserId,
   deviceId: DeviceId | undefined,
 ): { readonly badge: Badge; readonly [member: string]: unknown } {
@@ -84,7 +86,7 @@ export function userView(
   const held = { methods: accounts.methodsOf(userId), primaryMethodId }
   const email = profileAddress(held, 'email')?.shown
   const phone = profileAddress(held, 'phone')?.shown
-  const device = deviceId === undefined ? undefined : devices.active(userId, deviceId)
+  const device = deviceId === undefined ? undefined : devices.active(database.ambient, userId, deviceId)
   return {
     userId,
     displayName,

@@ -28,7 +28,7 @@ import type { SignInCall } from './sign-ins.ts'
 import { type UserViewWorld, userView } from './user-view.ts'
 
 export interface VerifyWorld extends UserViewWorld {
-  readonly database: Pick<Database, 'commit'>
+  readonly database: Pick<Database, 'ambient' | 'commit'>
   readonly challenges: Pick<ChallengeStore, 'confirm'>
   readonly loginMethods: LoginMethods
   readonly sessions: Pick<SessionStore, 'read' | 'put'>

@@ -28,6 +28,7 @@ import { formatJson, type IdForm } from '../../schema/json.ts'
 import type { AccountStore } from '../../store/accounts/account-store.ts'
 import type { DeviceStore } from '../../store/devices/device-store.ts'
 import type { IdempotentRequest } from '../../store/engine/idempotency-store.ts'
+import type { Store } from '../../store/engine/store.ts'
 import type { Caller } from '../accounts/authentication.ts'
 import {
   type Operation,
@@ -51,6 +52,7 @@ export type AskRoom = (
 export interface CallsWorld {
   readonly askRoom: AskRoom
   readonly accounts: Pick<AccountStore, 'displayNameOf'>
+  readonly database: Pick<Store, 'view'>
   readonly devices: Pick<DeviceStore, 'active'>
   readonly randomBytes: (length: number) => Uint8Array
   readonly monotonicMs: () => number
@@ -318,8 +320,8 @@ function deviceOf({ userId, deviceId }: DeviceCaller) {
 }
 
 /** The device with the hash of its key, as others see it. */
-function actorOf({ devices }: CallsWorld, { userId, deviceId }: DeviceCaller): CallActor {
-  const device = devices.active(userId, deviceId)
+function actorOf({ database, devices }: CallsWorld, { userId, deviceId }: DeviceCaller): CallActor {
+  const device = database.view(view => devices.active(view, userId, deviceId))
   if (device === undefined) throw new SignalError('DEVICE_NOT_REGISTERED', 'the device was removed')
   return { userId, deviceId, publicKeyHash: device.publicKeyHash }
 }

@@ -8,6 +8,7 @@ import { PageQuery } from '../../schema/page.ts'
 import { timeText } from '../../schema/time.ts'
 import type { ContactStore } from '../../store/contacts/contact-store.ts'
 import type { DeviceStore } from '../../store/devices/device-store.ts'
+import type { Database } from '../../store/engine/database.ts'
 import {
   type Call,
   type Operation,
@@ -20,6 +21,7 @@ import { pageOf, rangeOf } from '../table/page.ts'
 import { isReachable, type PeopleWorld, personOf, userNotFound } from './people.ts'
 
 export interface ContactsWorld extends PeopleWorld {
+  readonly database: Pick<Database, 'ambient'>
   readonly contacts: ContactStore
   readonly devices: Pick<DeviceStore, 'activeDevicesOf' | 'devicesAt' | 'countActive'>
 }
@@ -49,7 +51,12 @@ function listContacts(world: ContactsWorld): Operation {
       // Not spread: V8 takes three times as long for a contact then (`user-growth` in `bench/`).
       const itemOf = ({ id, atMs }: (typeof found)[number]) => {
         const { userId, displayName } = personOf(world, id as UserId)
-        return { userId, displayName, since: timeText(atMs), devices: world.devices.countActive(userId) }
+        return {
+          userId,
+          displayName,
+          since: timeText(atMs),
+          devices: world.devices.countActive(world.database.ambient, userId),
+        }
       }
       return { status: 200, body: pageOf(query, found, entry => entry, itemOf) }
     },

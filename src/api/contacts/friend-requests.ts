@@ -34,6 +34,7 @@ import type { AddressSearches } from '../../store/contacts/address-searches.ts'
 import type { ContactStore, RequestCommand } from '../../store/contacts/contact-store.ts'
 import type { ShareToken, ShareTokenStore } from '../../store/contacts/share-token-store.ts'
 import type { DeviceStore } from '../../store/devices/device-store.ts'
+import type { Database } from '../../store/engine/database.ts'
 import type { AddressReader } from '../accounts/addresses.ts'
 import { type LastingRate, type LastingRatesWorld, refuseCounted, takeRate } from '../table/lasting-rates.ts'
 import {
@@ -50,6 +51,7 @@ import { isReachable, keysOf, personOf, shownDevices, userNotFound } from './peo
 import { assertLive, findShareToken, tokenNotFound } from './share-tokens.ts'
 
 export interface FriendRequestsWorld extends LastingRatesWorld {
+  readonly database: Pick<Database, 'ambient' | 'commit'>
   readonly contacts: ContactStore
   readonly searches: Pick<AddressSearches, 'leave'>
   readonly shareTokens: ShareTokenStore
@@ -191,14 +193,17 @@ function askKeyOwner(world: FriendRequestsWorld, call: AskingCall, publicKeyHash
 
 /** Also one that was removed, to somebody who is shown it: else they could try whether it was. */
 function isKnownDevice(
-  { devices, contacts }: FriendRequestsWorld,
+  { database, devices, contacts }: FriendRequestsWorld,
   { caller, nowMs }: AskingCall,
   userId: UserId,
   deviceId: DeviceId,
 ): boolean {
-  if (devices.active(userId, deviceId) !== undefined) return true
+  if (devices.active(database.ambient, userId, deviceId) !== undefined) return true
   const shown = contacts.keysShown(caller.userId, userId, nowMs)
-  return shown !== undefined && shownDevices(devices, userId, shown).some(each => each.deviceId === deviceId)
+  return (
+    shown !== undefined &&
+    shownDevices(database.ambient, devices, userId, shown).some(each => each.deviceId === deviceId)
+  )
 }
 
 function acceptRequest(world: FriendRequestsWorld): Operation {
@@ -221,7 +226,7 @@ function acceptRequest(world: FriendRequestsWorld): Operation {
         if (requestId === undefined) throw refusal('REQUEST_NOT_FOUND')
         const { senderId } = closedBy(contacts.accept(requestId, userId, nowMs))
         const contact = { ...personOf(world, senderId), since: timeText(nowMs) }
-        return { status: 200, body: { contact, ...keysOf(world, senderId) } }
+        return { status: 200, body: { contact, ...keysOf(world.database.ambient, world, senderId) } }
       })
     },
   })
@@ -349,7 +354,7 @@ function viewOf(
     status: isAccepted ? 'accepted' : 'pending',
     user: personOf(world, otherId),
     createdAt: timeText(createdAtMs),
-    ...(isAccepted || isByToken ? keysOf(world, otherId, keysShown) : {}),
+    ...(isAccepted || isByToken ? keysOf(world.database.ambient, world, otherId, keysShown) : {}),
   }
 }
 

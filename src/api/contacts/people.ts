@@ -6,6 +6,7 @@ import type { UserId } from '../../domain/ids.ts'
 import { SignalError } from '../../errors.ts'
 import type { AccountStore } from '../../store/accounts/account-store.ts'
 import type { DeviceStore } from '../../store/devices/device-store.ts'
+import type { View } from '../../store/engine/store.ts'
 
 export interface PeopleWorld {
   readonly accounts: Pick<AccountStore, 'read' | 'displayNameOf'>
@@ -27,20 +28,24 @@ export function personOf(
 
 /** The devices that are shown of a user. */
 export function shownDevices(
+  view: View,
   devices: PeopleWorld['devices'],
   userId: UserId,
   shown: KeysShown,
 ): readonly Device[] {
-  return shown.kind === 'present' ? devices.activeDevicesOf(userId) : devices.devicesAt(userId, shown.atMs)
+  return shown.kind === 'present'
+    ? devices.activeDevicesOf(view, userId)
+    : devices.devicesAt(view, userId, shown.atMs)
 }
 
 /** `publicKeyHashs` and `devices` of a reply: what the client verifies through the log, and encrypts for. */
 export function keysOf(
+  view: View,
   { devices }: Pick<PeopleWorld, 'devices'>,
   userId: UserId,
   keysShown: KeysShown = PRESENT_KEYS,
 ): object {
-  const shown = shownDevices(devices, userId, keysShown)
+  const shown = shownDevices(view, devices, userId, keysShown)
   return {
     publicKeyHashs: shown.map(({ publicKeyHash }) => publicKeyHash),
     devices: shown.map(({ deviceId, publicKeyHash, keyAlgorithm }) => ({

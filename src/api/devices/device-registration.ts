@@ -32,6 +32,7 @@ import type { Registration } from '../../keyserver/registration.ts'
 import type { SessionStore } from '../../store/accounts/session-store.ts'
 import { type DeviceStore, withPush } from '../../store/devices/device-store.ts'
 import type { Database } from '../../store/engine/database.ts'
+import type { Change, View } from '../../store/engine/store.ts'
 import { assertLasts } from '../accounts/authentication.ts'
 import { assertRate, countRate, type LastingRate, type LastingRatesWorld } from '../table/lasting-rates.ts'
 import type { Call, Reply } from '../table/operation.ts'
@@ -39,7 +40,7 @@ import { type DeviceRemovalWorld, noticeOf, removeDevice } from './device-remova
 import { tellPushLosses } from './push-losses.ts'
 
 export interface DeviceRegistrationWorld extends DeviceRemovalWorld, LastingRatesWorld {
-  readonly database: Pick<Database, 'ambient' | 'commit'>
+  readonly database: Pick<Database, 'change' | 'commit' | 'view'>
   readonly devices: DeviceStore
   readonly sessions: SessionStore
   readonly nowMs: () => number
@@ -98,7 +99,7 @@ export class DeviceRegistration {
   /** Finishes what a crash has cut short. To be called once the log takes keys and before requests are taken. */
   async repairPending(): Promise<Repairs> {
     const repairs: Repairs = { finished: 0, abandoned: 0, left: 0 }
-    const all = this.#world.devices.allPending()
+    const all = this.#world.database.view(view => this.#world.devices.allPending(view))
     for (let at = 0; at < all.length; at += REPAIRED_AT_ONCE) {
       const some = all.slice(at, at + REPAIRED_AT_ONCE)
       const outcomes = await Promise.all(some.map(({ userId, deviceId }) => this.#repair(userId, deviceId)))
@@ -111,10 +112,13 @@ export class DeviceRegistration {
     const answered = await this.#answerKnown(request, call)
     if (answered !== undefined) return answered
     const { userId } = request
-    const { deviceId, publicKey } = await this.#world.database.commit(() => this.#begin(request, call.nowMs))
+    const { deviceId, publicKey } = await this.#world.database.change(
+      change => this.#begin(change, request),
+      call.nowMs,
+    )
     try {
       const logged = await this.#log(userId, deviceId, publicKey)
-      return await call.commit(() => replyOf(201, this.#finish(userId, deviceId, logged, call.nowMs)))
+      return await call.commit(change => replyOf(201, this.#finish(change, userId, deviceId, logged)))
     } catch (error) {
       // Where even this can't be written, the row stays and the next attempt goes on from it.
       await this.#abandon(userId, deviceId).catch(noop)
@@ -126,11 +130,11 @@ export class DeviceRegistration {
   async #answerKnown(request: RegistrationRequest, call: Commit): Promise<Reply | undefined> {
     const isNew = new Error('the key is not of an active device of the user')
     try {
-      return await call.commit(() => {
-        const decision = this.#decide(request)
+      return await call.commit(change => {
+        const decision = this.#decide(change, request)
         // Thrown before anything is written, so that no answer is kept.
         if (decision.kind !== 'known') throw isNew
-        return replyOf(200, this.#bindKnown(request, decision.device, call.nowMs))
+        return replyOf(200, this.#bindKnown(change, request, decision.device))
       })
     } catch (error) {
       if (error === isNew) return undefined
@@ -138,39 +142,46 @@ export class DeviceRegistration {
     }
   }
 
-  #decide({ userId, publicKey, replacesDeviceId }: RegistrationRequest): RegistrationDecision {
+  #decide(view: View, { userId, publicKey, replacesDeviceId }: RegistrationRequest): RegistrationDecision {
     const { devices } = this.#world
     return decideRegistration({
       userId,
       publicKey,
-      owner: devices.ownerOfKey(publicKey),
-      otherEncodingOwner: devices.ownerOfKey(otherEncodingOf(publicKey)),
-      devices: devices.activeDevicesOf(userId),
-      pending: devices.pendingOf(userId),
+      owner: devices.ownerOfKey(view, publicKey),
+      otherEncodingOwner: devices.ownerOfKey(view, otherEncodingOf(publicKey)),
+      devices: devices.activeDevicesOf(view, userId),
+      pending: devices.pendingOf(view, userId),
       replacesDeviceId,
     })
   }
 
-  #bindKnown(request: RegistrationRequest, known: Device, nowMs: number): Device {
+  #bindKnown(change: Change, request: RegistrationRequest, known: Device): Device {
+    const { nowMs } = change
     const { userId, sessionId, info = known.info, push = {}, replacesDeviceId } = request
     const { devices, sessions } = this.#world
     assertLasts(sessions.read(sessionId))
     const tokens = pushTokensAfter(known.push, push, nowMs)
     const device = { ...withPush(known, tokens), info, lastSeenAtMs: nowMs }
-    tellPushLosses(this.#world.notices, devices.put(userId, device), { userId, replacesDeviceId }, nowMs)
+    tellPushLosses(
+      this.#world.notices,
+      devices.put(change, userId, device),
+      { userId, replacesDeviceId },
+      nowMs,
+    )
     sessions.bind(sessionId, device.deviceId)
-    this.#replace(userId, replacesDeviceId, device.deviceId, nowMs)
+    this.#replace(change, userId, replacesDeviceId, device.deviceId)
     return device
   }
 
-  #begin(request: RegistrationRequest, nowMs: number): PendingDevice {
+  #begin(change: Change, request: RegistrationRequest): PendingDevice {
+    const { nowMs } = change
     const { userId, sessionId, keyAlgorithm, info, push, replacesDeviceId } = request
-    const decision = this.#decide(request)
+    const decision = this.#decide(change, request)
     assert(decision.kind !== 'known', 'requests with one key take turns')
     if (decision.kind === 'refused') throw new SignalError(decision.code, REFUSALS[decision.code])
     const { begun } = decision
-    this.#assertRate(userId, begun?.deviceId, nowMs)
-    const deviceId = begun?.deviceId ?? this.#newDeviceId(userId)
+    this.#assertRate(change, userId, begun?.deviceId)
+    const deviceId = begun?.deviceId ?? this.#newDeviceId(change, userId)
     // The log may have the bytes that the earlier attempt sent already.
     const publicKey = begun?.publicKey ?? request.publicKey
     const tokens = push && pushTokensAfter(undefined, push, nowMs)
@@ -184,22 +195,22 @@ export class DeviceRegistration {
       ...(replacesDeviceId !== undefined && { replacesDeviceId }),
       startedAtMs: nowMs,
     }
-    this.#world.devices.begin(userId, pending)
+    this.#world.devices.begin(change, userId, pending)
     return pending
   }
 
   /** Counts what is pending as done; what then fails is not counted, so that an outage uses nothing up. */
-  #assertRate(userId: UserId, ownId: DeviceId | undefined, nowMs: number): void {
-    const pending = this.#world.devices.pendingOf(userId)
+  #assertRate(change: Change, userId: UserId, ownId: DeviceId | undefined): void {
+    const pending = this.#world.devices.pendingOf(change, userId)
     const promised = pending.filter(({ deviceId }) => deviceId !== ownId).length
-    assertRate(this.#world, REGISTRATIONS, userId, nowMs, promised)
+    assertRate(this.#world, REGISTRATIONS, userId, change.nowMs, promised)
   }
 
-  #newDeviceId(userId: UserId): DeviceId {
+  #newDeviceId(view: View, userId: UserId): DeviceId {
     const { devices, randomBytes } = this.#world
     for (;;) {
       const deviceId = newId(randomBytes) as DeviceId
-      const isTaken = devices.read(userId, deviceId) ?? devices.pendingDevice(userId, deviceId)
+      const isTaken = devices.read(view, userId, deviceId) ?? devices.pendingDevice(view, userId, deviceId)
       if (isTaken === undefined) return deviceId
     }
   }
@@ -213,10 +224,11 @@ export class DeviceRegistration {
     }
   }
 
-  /** In a transaction. Throws before it writes when the session that asked has ended. */
-  #finish(userId: UserId, deviceId: DeviceId, { index, vrfHash }: Registration, nowMs: number): Device {
+  /** Throws when the session that asked has ended. */
+  #finish(change: Change, userId: UserId, deviceId: DeviceId, { index, vrfHash }: Registration): Device {
+    const { nowMs } = change
     const { devices, sessions, notices } = this.#world
-    const pending = devices.pendingDevice(userId, deviceId)
+    const pending = devices.pendingDevice(change, userId, deviceId)
     const session = pending && sessions.read(pending.sessionId)
     assertLasts(session)
     assert(pending !== undefined, 'a session lasts no longer than its user')
@@ -233,23 +245,24 @@ export class DeviceRegistration {
       lastSeenAtMs: nowMs,
     }
     const { replacesDeviceId } = pending
-    tellPushLosses(notices, devices.finish(userId, device), { userId, replacesDeviceId }, nowMs)
+    tellPushLosses(notices, devices.finish(change, userId, device), { userId, replacesDeviceId }, nowMs)
     sessions.bind(pending.sessionId, deviceId)
-    this.#replace(userId, replacesDeviceId, deviceId, nowMs)
+    this.#replace(change, userId, replacesDeviceId, deviceId)
     countRate(this.#world, REGISTRATIONS, userId, nowMs)
     notices.tell(userId, { kind: 'device_added', ...noticeOf(device) }, nowMs, deviceId)
     return device
   }
 
   /** After the session is bound to the new device, so that it outlives the old one. */
-  #replace(userId: UserId, replaced: DeviceId | undefined, by: DeviceId, nowMs: number): void {
+  #replace(change: Change, userId: UserId, replaced: DeviceId | undefined, by: DeviceId): void {
     if (replaced === undefined || replaced === by) return
-    removeDevice(this.#world, { userId, deviceId: replaced, nowMs, exceptDeviceId: by })
+    const { nowMs } = change
+    removeDevice(change, this.#world, { userId, deviceId: replaced, nowMs, exceptDeviceId: by })
   }
 
   async #repair(userId: UserId, deviceId: DeviceId): Promise<keyof Repairs> {
     const { database, devices, sessions, nowMs } = this.#world
-    const pending = devices.pendingDevice(userId, deviceId)
+    const pending = database.view(view => devices.pendingDevice(view, userId, deviceId))
     assert(pending !== undefined, 'nothing is registered before the repair has ended')
     const session = sessions.read(pending.sessionId)
     try {
@@ -258,7 +271,7 @@ export class DeviceRegistration {
         return 'abandoned'
       }
       const logged = await this.#log(userId, deviceId, pending.publicKey)
-      await database.commit(() => this.#finish(userId, deviceId, logged, nowMs()))
+      await database.change(change => this.#finish(change, userId, deviceId, logged), nowMs())
       return 'finished'
     } catch (error) {
       if (error instanceof SignalError) return 'left'
@@ -267,7 +280,7 @@ export class DeviceRegistration {
   }
 
   #abandon(userId: UserId, deviceId: DeviceId): Promise<void> {
-    return this.#world.database.commit(() => this.#world.devices.abandon(userId, deviceId))
+    return this.#world.database.change(change => this.#world.devices.abandon(change, userId, deviceId))
   }
 }
 

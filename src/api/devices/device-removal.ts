@@ -7,7 +7,7 @@ import { type Device, deviceName } from '../../domain/devices/device.ts'
 import type { DeviceId, UserId } from '../../domain/ids.ts'
 import type { SessionStore } from '../../store/accounts/session-store.ts'
 import type { DeviceStore } from '../../store/devices/device-store.ts'
-import type { Database } from '../../store/engine/database.ts'
+import type { Change } from '../../store/engine/store.ts'
 import type { InboxStore } from '../../store/messages/inbox-store.ts'
 import type { Notices } from '../../store/messages/notices.ts'
 
@@ -16,11 +16,9 @@ export interface DeviceRemovalWorld {
   readonly sessions: Pick<SessionStore, 'idsOf' | 'read' | 'remove' | 'revoke'>
   readonly notices: Pick<Notices, 'tell'>
   readonly inbox: Pick<InboxStore, 'eraseDevice'>
-  readonly database: Pick<Database, 'ambient'>
 }
 
 export interface SignedOutWorld {
-  readonly database: Pick<Database, 'ambient'>
   readonly devices: Pick<DeviceStore, 'activeDevicesOf' | 'forgetPush'>
   readonly sessions: Pick<SessionStore, 'devicesOf'>
 }
@@ -36,16 +34,16 @@ export interface DeviceRemoval {
 }
 
 /**
- * In a transaction: the device is removed, its sessions are ended, its push tokens and inbox gone, the others told. Its key
- * stays in the log. Returns false, with nothing done, where the user has no such device.
+ * Removes the device with its push tokens and inbox, ends its sessions and tells the user's other devices. Its key stays
+ * in the log. Returns false, with nothing done, where the user has no such device.
  */
-export function removeDevice(world: DeviceRemovalWorld, removal: DeviceRemoval): boolean {
+export function removeDevice(change: Change, world: DeviceRemovalWorld, removal: DeviceRemoval): boolean {
   const { userId, deviceId, nowMs, exceptDeviceId } = removal
-  const device = world.devices.remove(userId, deviceId, nowMs)
+  const device = world.devices.remove(change, userId, deviceId, nowMs)
   if (device === undefined) return false
   world.inbox.eraseDevice(userId, deviceId)
   endSessions(world.sessions, removal)
-  world.database.ambient.happened({ kind: 'device-removed', userId, deviceId })
+  change.happened({ kind: 'device-removed', userId, deviceId })
   world.notices.tell(userId, { kind: 'device_removed', ...noticeOf(device) }, nowMs, exceptDeviceId)
   return true
 }
@@ -55,20 +53,24 @@ export function noticeOf({ deviceId, info, publicKeyHash }: Device) {
   return { deviceId, name: deviceName(info), platform: info.platform, publicKeyHash }
 }
 
-/** In a transaction that has ended a session: its device leaves its call and gets no pushes, unless another one is on it. */
-export function signOut(world: SignedOutWorld, userId: UserId, deviceId: DeviceId | undefined): void {
+/** After its session ended, the device leaves its call and gets no pushes, unless it has another session. */
+export function signOut(
+  change: Change,
+  world: SignedOutWorld,
+  userId: UserId,
+  deviceId: DeviceId | undefined,
+): void {
   if (deviceId !== undefined && !world.sessions.devicesOf(userId).has(deviceId)) {
-    world.devices.forgetPush(userId, deviceId)
+    world.devices.forgetPush(change, userId, deviceId)
   }
-  tellSignedOut(world, userId)
+  tellSignedOut(change, world, userId)
 }
 
 /** Says of each device that the change leaves without a session that it is signed out. */
-export function tellSignedOut({ database, devices, sessions }: SignedOutWorld, userId: UserId): void {
-  const change = database.ambient
+export function tellSignedOut(change: Change, { devices, sessions }: SignedOutWorld, userId: UserId): void {
   change.atEnd(() => {
     const signedIn = sessions.devicesOf(userId)
-    for (const { deviceId } of devices.activeDevicesOf(userId)) {
+    for (const { deviceId } of devices.activeDevicesOf(change, userId)) {
       if (!signedIn.has(deviceId)) change.happened({ kind: 'signed-out', userId, deviceId })
     }
   })

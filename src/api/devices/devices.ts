@@ -26,6 +26,7 @@ import { timeText } from '../../schema/time.ts'
 import type { AccountStore } from '../../store/accounts/account-store.ts'
 import { sessionIdOf } from '../../store/accounts/session-store.ts'
 import { type DeviceStore, withPush } from '../../store/devices/device-store.ts'
+import type { Store, View } from '../../store/engine/store.ts'
 import { assertLasts } from '../accounts/authentication.ts'
 import { shownDevices } from '../contacts/people.ts'
 import {
@@ -42,6 +43,7 @@ import { type DeviceRemovalWorld, removeDevice } from './device-removal.ts'
 import { tellPushLosses } from './push-losses.ts'
 
 export interface DevicesWorld extends DeviceRemovalWorld {
+  readonly database: Pick<Store, 'view'>
   readonly registration: Pick<DeviceRegistration, 'register'>
   readonly devices: DeviceStore
   readonly accounts: Pick<AccountStore, 'read'>
@@ -108,19 +110,19 @@ function putPush({ devices, sessions, notices }: DevicesWorld): Operation {
     replies: { 204: null },
     codes: ['DEVICE_NOT_FOUND'],
     handle: ({ caller: { userId, deviceId, sessionName }, body, nowMs, commit }) =>
-      commit(() => {
-        const device = devices.active(userId, deviceId)
+      commit(change => {
+        const device = devices.active(change, userId, deviceId)
         if (device === undefined) throw deviceNotFound()
         // Else the tokens that a logout has just forgotten would be back, for calls to somebody who is gone.
         assertLasts(sessions.read(sessionIdOf(sessionName)))
         const tokens = pushTokensAfter(device.push, known(PutPushRequest, body), nowMs)
-        tellPushLosses(notices, devices.put(userId, withPush(device, tokens)), { userId }, nowMs)
+        tellPushLosses(notices, devices.put(change, userId, withPush(device, tokens)), { userId }, nowMs)
         return { status: 204 }
       }),
   })
 }
 
-function listDevices({ devices }: DevicesWorld): Operation {
+function listDevices({ database, devices }: DevicesWorld): Operation {
   return operation({
     id: 'listDevices',
     method: 'GET',
@@ -131,7 +133,8 @@ function listDevices({ devices }: DevicesWorld): Operation {
     replies: { 200: DeviceList },
     codes: [],
     handle: ({ caller: { userId, deviceId } }) => {
-      const newestFirst = devices.activeDevicesOf(userId).toSorted((a, b) => b.createdAtMs - a.createdAtMs)
+      const active = database.view(view => devices.activeDevicesOf(view, userId))
+      const newestFirst = active.toSorted((a, b) => b.createdAtMs - a.createdAtMs)
       return { status: 200, body: { items: newestFirst.map(device => itemOf(device, deviceId)) } }
     },
   })
@@ -151,8 +154,8 @@ function removeOne(world: DevicesWorld): Operation {
       const deviceId = pathId<DeviceId>(params)
       if (deviceId === undefined) throw deviceNotFound()
       const sessionId = sessionIdOf(sessionName)
-      return commit(() => {
-        if (!removeDevice(world, { userId, deviceId, nowMs, sessionId })) throw deviceNotFound()
+      return commit(change => {
+        if (!removeDevice(change, world, { userId, deviceId, nowMs, sessionId })) throw deviceNotFound()
         return { status: 204 }
       })
     },
@@ -174,7 +177,7 @@ function publicKeys(world: DevicesWorld): Operation {
     rates: [{ name: 'public-keys', by: 'user' }],
     handle: ({ caller: { userId }, query }) => {
       const asked = new Set((query.userIds ?? [userId]) as UserId[])
-      const found = keysOf(world, userId, asked)
+      const found = world.database.view(view => keysOf(view, world, userId, asked))
       if (guesses !== undefined) {
         countUnavailable(guesses, userId, found.unavailable.length, world.monotonicMs())
       }
@@ -192,6 +195,7 @@ function countUnavailable(guesses: TokenBuckets, userId: UserId, count: number, 
 
 /** An unknown user and one whose keys are not for the asker look the same. */
 function keysOf(
+  view: View,
   { accounts, devices, keysShown }: DevicesWorld,
   asker: UserId,
   asked: ReadonlySet<UserId>,
@@ -204,7 +208,7 @@ function keysOf(
     if (shown === undefined || user === undefined) unavailable.push(userId)
     else {
       const { displayName } = user
-      users.push({ userId, displayName, devices: shownDevices(devices, userId, shown).map(keyOf) })
+      users.push({ userId, displayName, devices: shownDevices(view, devices, userId, shown).map(keyOf) })
     }
   }
   return { users, unavailable }

@@ -6,6 +6,7 @@
 
 import type { DeviceId, UserId } from '../../domain/ids.ts'
 import type { DeviceStore } from '../devices/device-store.ts'
+import type { Database } from '../engine/database.ts'
 import { EXPIRY, type Expiries } from '../engine/expiries.ts'
 import { idsKey, userInKey } from '../engine/keys.ts'
 import type { Notices } from '../messages/notices.ts'
@@ -18,6 +19,7 @@ import type { SessionStore } from './session-store.ts'
 export type EraseOf = (userId: UserId, nowMs: number) => void
 
 export interface AccountErasureParts {
+  readonly database: Pick<Database, 'ambient'>
   readonly expiries: Expiries
   readonly accounts: AccountStore
   readonly sessions: SessionStore
@@ -65,8 +67,10 @@ export class AccountErasure {
   }
 
   #stopPushes(userId: UserId): void {
-    const { devices } = this.#parts
-    for (const { deviceId } of devices.activeDevicesOf(userId)) devices.forgetPush(userId, deviceId)
+    const { database, devices } = this.#parts
+    const change = database.ambient
+    for (const { deviceId } of devices.activeDevicesOf(change, userId))
+      devices.forgetPush(change, userId, deviceId)
   }
 
   #onDue(userId: UserId, nowMs: number): number | undefined {

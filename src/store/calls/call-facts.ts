@@ -6,9 +6,11 @@ import { type CallId, newId, type UserId } from '../../domain/ids.ts'
 import type { AccountStore } from '../accounts/account-store.ts'
 import type { ContactStore } from '../contacts/contact-store.ts'
 import type { DeviceStore } from '../devices/device-store.ts'
+import type { Database } from '../engine/database.ts'
 import type { CallIndex } from './call-index.ts'
 
 export interface CallFactsParts {
+  readonly database: Pick<Database, 'ambient'>
   readonly accounts: Pick<AccountStore, 'read'>
   readonly devices: Pick<DeviceStore, 'activeDevicesOf' | 'devicesAt'>
   readonly contacts: Pick<ContactStore, 'isContact' | 'blockedAtMs'>
@@ -31,7 +33,9 @@ export function readCallFacts(parts: CallFactsParts, calling: Calling): CallFact
   const inRoom = roomId === undefined ? undefined : parts.index.callInRoom(roomId)
   return {
     callees: calleeIds.flatMap(calleeId => calleeFacts(parts, callerId, calleeId) ?? []),
-    ownDevices: parts.devices.activeDevicesOf(callerId).map(({ deviceId }) => deviceId),
+    ownDevices: parts.devices
+      .activeDevicesOf(parts.database.ambient, callerId)
+      .map(({ deviceId }) => deviceId),
     otherCallId: parts.index.otherCallOf(callerId, callId),
     isRoomInUse: inRoom !== undefined && inRoom !== callId,
     freeRoomId: freeRoomId(parts),
@@ -39,7 +43,7 @@ export function readCallFacts(parts: CallFactsParts, calling: Calling): CallFact
 }
 
 function calleeFacts(
-  { accounts, contacts, devices }: CallFactsParts,
+  { database, accounts, contacts, devices }: CallFactsParts,
   callerId: UserId,
   userId: UserId,
 ): CalleeFacts | undefined {
@@ -48,7 +52,9 @@ function calleeFacts(
   const isInvited = contacts.isContact(callerId, userId) || takesCallsFromStrangers(account)
   const blockedAtMs = contacts.blockedAtMs(userId, callerId)
   const shown =
-    blockedAtMs === undefined ? devices.activeDevicesOf(userId) : devices.devicesAt(userId, blockedAtMs)
+    blockedAtMs === undefined
+      ? devices.activeDevicesOf(database.ambient, userId)
+      : devices.devicesAt(database.ambient, userId, blockedAtMs)
   return {
     userId,
     displayName: account.displayName,

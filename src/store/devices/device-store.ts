@@ -15,145 +15,141 @@ import { PUSH_TOKEN_NAMES, withoutToken } from '../../domain/devices/device.ts'
 import type { DeviceId, UserId } from '../../domain/ids.ts'
 import { assert } from '../../errors.ts'
 import { DEVICE_LISTS_KEPT_MAX, PEOPLE_KEPT_MAX } from '../../limits.ts'
-import type { Database, Table } from '../engine/database.ts'
 import { idInKey, idsKey, rangeOf, textKey, userInKey } from '../engine/keys.ts'
+import { type Change, recordTable, type Store, type Table, type View } from '../engine/store.ts'
 import { WatchedCache } from '../engine/watched-cache.ts'
 
+/** Active devices, at most ten to a user, however many were removed. */
+const DEVICES = recordTable<Device>('devices')
+const REMOVED = recordTable<Device>('devices-removed')
+const PENDING = recordTable<PendingDevice>('devices-pending')
+const KEY_OWNERS = recordTable<KeyOwner>('device-keys')
+const TOKEN_HOLDERS = recordTable<KeyOwner>('push-tokens')
+
 export class DeviceStore {
-  readonly #database: Database
-  /** The active ones, at most ten to a user, however many were removed. */
-  readonly #devices: Table<Device>
-  readonly #removed: Table<Device>
-  readonly #pending: Table<PendingDevice>
-  readonly #keyOwners: Table<KeyOwner>
-  readonly #tokenHolders: Table<KeyOwner>
+  readonly #store: Store
   readonly #activeDevices: WatchedCache<UserId, readonly Device[]>
   readonly #activeCounts: WatchedCache<UserId, number>
 
-  constructor(database: Database) {
-    this.#database = database
-    this.#devices = database.table('devices')
-    this.#removed = database.table('devices-removed')
-    this.#pending = database.table('devices-pending')
-    this.#keyOwners = database.table('device-keys')
-    this.#tokenHolders = database.table('push-tokens')
-    this.#activeDevices = new WatchedCache(database, [{ name: 'devices' }], userInKey, DEVICE_LISTS_KEPT_MAX)
-    this.#activeCounts = new WatchedCache(database, [{ name: 'devices' }], userInKey, PEOPLE_KEPT_MAX)
+  constructor(store: Store) {
+    this.#store = store
+    this.#activeDevices = new WatchedCache(store, [DEVICES], userInKey, DEVICE_LISTS_KEPT_MAX)
+    this.#activeCounts = new WatchedCache(store, [DEVICES], userInKey, PEOPLE_KEPT_MAX)
   }
 
   /** The device, also a removed one. */
-  read(userId: UserId, deviceId: DeviceId): Device | undefined {
+  read(view: View, userId: UserId, deviceId: DeviceId): Device | undefined {
     const key = idsKey(userId, deviceId)
-    return this.#devices.get(key) ?? this.#removed.get(key)
+    return view.get(DEVICES, key) ?? view.get(REMOVED, key)
   }
 
   /** The user's devices that are not removed, by id. */
-  activeDevicesOf(userId: UserId): readonly Device[] {
-    return this.#activeDevices.of(userId, () => valuesOf(this.#devices, userId))
+  activeDevicesOf(view: View, userId: UserId): readonly Device[] {
+    return this.#activeDevices.of(userId, () => valuesOf(view, DEVICES, userId))
   }
 
   /** The devices that the user had at that time, by id, those removed since among them. */
-  devicesAt(userId: UserId, atMs: number): readonly Device[] {
-    const removed = valuesOf(this.#removed, userId).filter(({ removedAtMs = 0 }) => removedAtMs > atMs)
-    return [...this.activeDevicesOf(userId), ...removed]
+  devicesAt(view: View, userId: UserId, atMs: number): readonly Device[] {
+    const removed = valuesOf(view, REMOVED, userId).filter(({ removedAtMs = 0 }) => removedAtMs > atMs)
+    return [...this.activeDevicesOf(view, userId), ...removed]
       .filter(({ createdAtMs }) => createdAtMs <= atMs)
       .sort((one, other) => (one.deviceId < other.deviceId ? -1 : 1))
   }
 
-  countActive(userId: UserId): number {
-    return this.#activeCounts.of(userId, () => this.#devices.getKeysCount(rangeOf(idsKey(userId))))
+  countActive(view: View, userId: UserId): number {
+    return this.#activeCounts.of(userId, () => view.count(DEVICES, rangeOf(idsKey(userId))))
   }
 
   /** The device, unless it is removed or not the user's. */
-  active(userId: UserId, deviceId: DeviceId): Device | undefined {
-    return this.#devices.get(idsKey(userId, deviceId))
+  active(view: View, userId: UserId, deviceId: DeviceId): Device | undefined {
+    return view.get(DEVICES, idsKey(userId, deviceId))
   }
 
   /** Whose the key is, also of a device that was removed or is being registered. */
-  ownerOfKey(publicKey: string): KeyOwner | undefined {
-    return this.#keyOwners.get(textKey(publicKey))
+  ownerOfKey(view: View, publicKey: string): KeyOwner | undefined {
+    return view.get(KEY_OWNERS, textKey(publicKey))
   }
 
   /** The devices that the user is registering. */
-  pendingOf(userId: UserId): PendingDevice[] {
-    return valuesOf(this.#pending, userId)
+  pendingOf(view: View, userId: UserId): PendingDevice[] {
+    return valuesOf(view, PENDING, userId)
   }
 
-  pendingDevice(userId: UserId, deviceId: DeviceId): PendingDevice | undefined {
-    return this.#pending.get(idsKey(userId, deviceId))
+  pendingDevice(view: View, userId: UserId, deviceId: DeviceId): PendingDevice | undefined {
+    return view.get(PENDING, idsKey(userId, deviceId))
   }
 
   /** The devices that anyone is registering, or was when the process ended. */
-  allPending(): KeyOwner[] {
-    return [...this.#pending.getKeys()].map(key => ({
+  allPending(view: View): KeyOwner[] {
+    return [...view.keys(PENDING)].map(key => ({
       userId: userInKey(key),
       deviceId: idInKey(key, 1) as DeviceId,
     }))
   }
 
-  /** In a transaction: a registration begins, or begins anew. The key is the user's from now on. */
-  begin(userId: UserId, pending: PendingDevice): void {
+  /** A registration begins, or begins anew. The key is the user's from now on. */
+  begin(change: Change, userId: UserId, pending: PendingDevice): void {
     const { deviceId, publicKey } = pending
-    this.#pending.put(idsKey(userId, deviceId), pending)
-    this.#keyOwners.put(textKey(publicKey), { userId, deviceId })
+    change.put(PENDING, idsKey(userId, deviceId), pending)
+    change.put(KEY_OWNERS, textKey(publicKey), { userId, deviceId })
   }
 
-  /** In a transaction: a registration has failed; its key is free again, unless a removed device of the user has it. */
-  abandon(userId: UserId, deviceId: DeviceId): void {
-    const pending = this.pendingDevice(userId, deviceId)
+  /** A registration has failed; its key is free again, unless a removed device of the user has it. */
+  abandon(change: Change, userId: UserId, deviceId: DeviceId): void {
+    const pending = this.pendingDevice(change, userId, deviceId)
     if (pending === undefined) return
     const { publicKey } = pending
-    this.#pending.remove(idsKey(userId, deviceId))
-    this.#freeKey(userId, publicKey)
-    const removed = valuesOf(this.#removed, userId).find(device => device.publicKey === publicKey)
-    if (removed === undefined || this.ownerOfKey(publicKey) !== undefined) return
-    this.#keyOwners.put(textKey(publicKey), { userId, deviceId: removed.deviceId })
+    change.remove(PENDING, idsKey(userId, deviceId))
+    this.#freeKey(change, userId, publicKey)
+    const removed = valuesOf(change, REMOVED, userId).find(device => device.publicKey === publicKey)
+    if (removed === undefined || this.ownerOfKey(change, publicKey) !== undefined) return
+    change.put(KEY_OWNERS, textKey(publicKey), { userId, deviceId: removed.deviceId })
   }
 
-  /** In a transaction: a registration is done, the device is there. Returns as `put`. */
-  finish(userId: UserId, device: Device): readonly PushLoss[] {
-    this.#pending.remove(idsKey(userId, device.deviceId))
-    return this.put(userId, device)
+  /** A registration is done, the device is there. Returns as `put`. */
+  finish(change: Change, userId: UserId, device: Device): readonly PushLoss[] {
+    change.remove(PENDING, idsKey(userId, device.deviceId))
+    return this.put(change, userId, device)
   }
 
   /**
-   * In a transaction: the new state of an active device, or a new one. A push token that another device had is taken
+   * The new state of an active device, or a new one. A push token that another device had is taken
    * from it: a phone has one, whoever is signed in. Returns the devices that lost one, whose users are to be told.
    */
-  put(userId: UserId, device: Device): readonly PushLoss[] {
+  put(change: Change, userId: UserId, device: Device): readonly PushLoss[] {
     assert(device.removedAtMs === undefined, 'a removed device stays as it is')
-    const before = this.active(userId, device.deviceId)
-    const taken = this.#moveTokens({ userId, deviceId: device.deviceId }, before?.push, device.push)
-    this.#devices.put(idsKey(userId, device.deviceId), device)
+    const before = this.active(change, userId, device.deviceId)
+    const taken = this.#moveTokens(change, { userId, deviceId: device.deviceId }, before?.push, device.push)
+    change.put(DEVICES, idsKey(userId, device.deviceId), device)
     return lossesOf(taken)
   }
 
   /**
-   * In a transaction: the device is active no more and gets no pushes. Returns it, undefined when it was not there. What
+   * The device is active no more and gets no pushes. Returns it, undefined when it was not there. What
    * its user said of it, such as its name and time zone, is not kept.
    */
-  remove(userId: UserId, deviceId: DeviceId, nowMs: number): Device | undefined {
-    const device = this.active(userId, deviceId)
+  remove(change: Change, userId: UserId, deviceId: DeviceId, nowMs: number): Device | undefined {
+    const device = this.active(change, userId, deviceId)
     if (device === undefined) return undefined
-    this.forgetPush(userId, deviceId)
+    this.forgetPush(change, userId, deviceId)
     const { push: _, ...kept } = device
     const removed = { ...kept, removedAtMs: nowMs }
-    this.#devices.remove(idsKey(userId, deviceId))
-    this.#removed.put(idsKey(userId, deviceId), { ...removed, info: { platform: device.info.platform } })
+    change.remove(DEVICES, idsKey(userId, deviceId))
+    change.put(REMOVED, idsKey(userId, deviceId), { ...removed, info: { platform: device.info.platform } })
     return removed
   }
 
-  /** In a transaction: the device gets no pushes until it sends tokens again. */
-  forgetPush(userId: UserId, deviceId: DeviceId): void {
-    const device = this.active(userId, deviceId)
-    if (device !== undefined) this.put(userId, withPush(device, undefined))
+  /** The device gets no pushes until it sends tokens again. */
+  forgetPush(change: Change, userId: UserId, deviceId: DeviceId): void {
+    const device = this.active(change, userId, deviceId)
+    if (device !== undefined) this.put(change, userId, withPush(device, undefined))
   }
 
-  /** In a transaction: notes that the device was heard of, once an hour at most. */
-  touch(userId: UserId, deviceId: DeviceId, nowMs: number): void {
-    const device = this.active(userId, deviceId)
+  /** Notes that the device was heard of, once an hour at most. */
+  touch(change: Change, userId: UserId, deviceId: DeviceId, nowMs: number): void {
+    const device = this.active(change, userId, deviceId)
     if (device === undefined || nowMs - device.lastSeenAtMs < TOUCHED_EVERY_MS) return
-    this.#devices.put(idsKey(userId, deviceId), { ...device, lastSeenAtMs: nowMs })
+    change.put(DEVICES, idsKey(userId, deviceId), { ...device, lastSeenAtMs: nowMs })
   }
 
   /**
@@ -166,12 +162,12 @@ export class DeviceStore {
     token: PushTokenName,
     beforeMs: number | undefined,
   ): Promise<void> {
-    return this.#database.commit(() => {
-      const device = this.active(userId, deviceId)
+    return this.#store.change(change => {
+      const device = this.active(change, userId, deviceId)
       const push = device?.push
       if (device === undefined || push?.[token] === undefined) return
       if (beforeMs !== undefined && push.registeredAtMs >= beforeMs) return
-      this.put(userId, withPush(device, withoutToken(push, token)))
+      this.put(change, userId, withPush(device, withoutToken(push, token)))
     })
   }
 
@@ -181,46 +177,51 @@ export class DeviceStore {
     deviceId: DeviceId,
     apnsEnvironment: NonNullable<PushTokens['apnsEnvironment']>,
   ): Promise<void> {
-    return this.#database.commit(() => {
-      const device = this.active(userId, deviceId)
+    return this.#store.change(change => {
+      const device = this.active(change, userId, deviceId)
       if (device?.push === undefined) return
-      this.put(userId, withPush(device, { ...device.push, apnsEnvironment }))
+      this.put(change, userId, withPush(device, { ...device.push, apnsEnvironment }))
     })
   }
 
-  /** In a transaction: nothing of the user remains here. The keys in the log stay (contract 2.10). */
-  eraseOf(userId: UserId): void {
-    for (const { deviceId } of this.pendingOf(userId)) this.abandon(userId, deviceId)
-    for (const { deviceId } of this.activeDevicesOf(userId)) this.remove(userId, deviceId, 0)
-    for (const { deviceId, publicKey } of valuesOf(this.#removed, userId)) {
-      this.#removed.remove(idsKey(userId, deviceId))
-      this.#freeKey(userId, publicKey)
+  /** Nothing of the user remains here. The keys in the log stay (contract 2.10). */
+  eraseOf(change: Change, userId: UserId): void {
+    for (const { deviceId } of this.pendingOf(change, userId)) this.abandon(change, userId, deviceId)
+    for (const { deviceId } of this.activeDevicesOf(change, userId)) this.remove(change, userId, deviceId, 0)
+    for (const { deviceId, publicKey } of valuesOf(change, REMOVED, userId)) {
+      change.remove(REMOVED, idsKey(userId, deviceId))
+      this.#freeKey(change, userId, publicKey)
     }
   }
 
-  #freeKey(userId: UserId, publicKey: string): void {
-    if (this.ownerOfKey(publicKey)?.userId === userId) this.#keyOwners.remove(textKey(publicKey))
+  #freeKey(change: Change, userId: UserId, publicKey: string): void {
+    if (this.ownerOfKey(change, publicKey)?.userId === userId) change.remove(KEY_OWNERS, textKey(publicKey))
   }
 
   /** Every token of a device has a row that names it, and no other device has that token. */
-  #moveTokens(owner: KeyOwner, before: PushTokens | undefined, after: PushTokens | undefined): TakenToken[] {
+  #moveTokens(
+    change: Change,
+    owner: KeyOwner,
+    before: PushTokens | undefined,
+    after: PushTokens | undefined,
+  ): TakenToken[] {
     const taken: TakenToken[] = []
     for (const name of PUSH_TOKEN_NAMES) {
       const [old, token] = [before?.[name], after?.[name]]
       if (old === token) continue
-      if (old !== undefined) this.#tokenHolders.remove(tokenKey(name, old))
+      if (old !== undefined) change.remove(TOKEN_HOLDERS, tokenKey(name, old))
       if (token === undefined) continue
-      const holder = this.#tokenHolders.get(tokenKey(name, token))
-      if (holder !== undefined) taken.push({ ...this.#takeToken(holder, name), name })
-      this.#tokenHolders.put(tokenKey(name, token), owner)
+      const holder = change.get(TOKEN_HOLDERS, tokenKey(name, token))
+      if (holder !== undefined) taken.push({ ...this.#takeToken(change, holder, name), name })
+      change.put(TOKEN_HOLDERS, tokenKey(name, token), owner)
     }
     return taken
   }
 
-  #takeToken({ userId, deviceId }: KeyOwner, name: PushTokenName): Omit<TakenToken, 'name'> {
-    const device = this.active(userId, deviceId)
+  #takeToken(change: Change, { userId, deviceId }: KeyOwner, name: PushTokenName): Omit<TakenToken, 'name'> {
+    const device = this.active(change, userId, deviceId)
     assert(device?.push?.[name] !== undefined, 'a token is held by the device that its row names')
-    this.#devices.put(idsKey(userId, deviceId), withPush(device, withoutToken(device.push, name)))
+    change.put(DEVICES, idsKey(userId, deviceId), withPush(device, withoutToken(device.push, name)))
     return { userId, device }
   }
 }
@@ -249,8 +250,8 @@ export function withPush({ push: _, ...device }: Device, push: PushTokens | unde
   return push === undefined ? device : { ...device, push }
 }
 
-function valuesOf<Value>(table: Table<Value>, userId: UserId): Value[] {
-  return [...table.getRange(rangeOf(idsKey(userId)))].map(({ value }) => value)
+function valuesOf<Value>(view: View, table: Table<Value>, userId: UserId): Value[] {
+  return [...view.range(table, rangeOf(idsKey(userId)))].map(({ value }) => value)
 }
 
 /** Of the table `push-tokens`. */

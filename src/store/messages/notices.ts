@@ -8,11 +8,13 @@ import type { Device, PushTokens } from '../../domain/devices/device.ts'
 import type { DeviceId, UserId } from '../../domain/ids.ts'
 import { isPushed, type Notice, type NoticeBody, newEventId } from '../../domain/messages/notice.ts'
 import type { DeviceStore } from '../devices/device-store.ts'
+import type { Database } from '../engine/database.ts'
 import type { Change } from '../engine/store.ts'
 import type { InboxStore } from './inbox-store.ts'
 import type { OutboxStore } from './outbox-store.ts'
 
 export interface NoticesParts {
+  readonly database: Pick<Database, 'ambient'>
   readonly devices: Pick<DeviceStore, 'activeDevicesOf'>
   readonly inbox: Pick<InboxStore, 'append' | 'dropInvitation'>
   readonly outbox: Pick<OutboxStore, 'add'>
@@ -44,7 +46,7 @@ export class Notices {
   tell(userId: UserId, body: NoticeBody, nowMs: number, exceptDeviceId?: DeviceId): void {
     const pushedUntilMs = isPushed(body) ? nowMs + PUSHED_WITHIN_MS : undefined
     const notice = this.#noticeOf(body, nowMs)
-    for (const device of this.#parts.devices.activeDevicesOf(userId)) {
+    for (const device of this.#parts.devices.activeDevicesOf(this.#parts.database.ambient, userId)) {
       if (device.deviceId === exceptDeviceId) continue
       this.#parts.inbox.append(userId, device.deviceId, { item: { kind: 'notice', notice } }, nowMs)
       this.#push(userId, device, notice, pushedUntilMs)
@@ -54,9 +56,11 @@ export class Notices {
   /** In a transaction: tells one device something of a call. One that is removed hears nothing. */
   tellDevice(notice: DeviceNotice, nowMs: number): void {
     const { userId, deviceId, body, expiresAtMs, replaces, isMissed } = notice
-    const { devices, inbox } = this.#parts
+    const { database, devices, inbox } = this.#parts
     const replaced = replaces === 'invitation' ? body.callId : undefined
-    const device = devices.activeDevicesOf(userId).find(device => device.deviceId === deviceId)
+    const device = devices
+      .activeDevicesOf(database.ambient, userId)
+      .find(device => device.deviceId === deviceId)
     if (device === undefined) {
       if (replaced !== undefined) inbox.dropInvitation(userId, deviceId, replaced)
       return

@@ -58,7 +58,7 @@ t.test('the other devices hear of it, in their last push', async t => {
   ])
   t.equal(pushes.length, 1, 'and not the one that asked')
   t.same(
-    world.devices.activeDevicesOf(userId).map(({ push }) => push),
+    world.database.view(view => world.devices.activeDevicesOf(view, userId)).map(({ push }) => push),
     [undefined, undefined],
   )
 })

@@ -109,7 +109,10 @@ t.test('a theft signs the device out, and the last thing that is pushed to it sa
   await refresh(house, (await refresh(house, first)).pair)
   t.equal((await refresh(house, first)).code, 'REFRESH_TOKEN_REUSED')
   t.same(out, [phone.deviceId])
-  t.equal(world.devices.active(first.userId, phone.deviceId)?.push, undefined)
+  t.equal(
+    world.database.view(view => world.devices.active(view, first.userId, phone.deviceId))?.push,
+    undefined,
+  )
   t.match((await world.takeSent()).at(-1), { notice: { kind: 'session_revoked' }, lastTokens: phone.push })
 })
 
@@ -237,8 +240,11 @@ t.test('logout forgets the push tokens of its device, and keeps the device', asy
   const [mine, other] = [await newDevice(world, userId), await newDevice(world, userId)]
   const { token } = await newSession(world, userId, mine.deviceId)
   await house.send(LOGOUT, { token, body: { allDevices: false } })
-  t.match(world.devices.active(userId, mine.deviceId), { push: undefined, publicKey: mine.publicKey })
-  t.match(world.devices.active(userId, other.deviceId)?.push, other.push)
+  t.match(
+    world.database.view(view => world.devices.active(view, userId, mine.deviceId)),
+    { push: undefined, publicKey: mine.publicKey },
+  )
+  t.match(world.database.view(view => world.devices.active(view, userId, other.deviceId))?.push, other.push)
   t.same(await house.letters(), [])
 })
 
@@ -281,7 +287,7 @@ t.test('who lost the tokens and signed in again logs out of both sessions of the
   const again = await newSession(world, userId, phone.deviceId)
   await house.send(LOGOUT, { token: again.token })
   t.same(out, [phone.deviceId])
-  t.equal(world.devices.active(userId, phone.deviceId)?.push, undefined)
+  t.equal(world.database.view(view => world.devices.active(view, userId, phone.deviceId))?.push, undefined)
   const answers = await Promise.all([lost, elsewhere].map(({ token }) => house.send(USER, { token })))
   t.same(
     answers.map(({ status, body }) => body.code ?? status),
@@ -298,7 +304,7 @@ t.test('a session that logs out late leaves a device to who has signed in on it 
   await world.advance(1)
   const present = await newSession(world, userId, phone.deviceId)
   await house.send(LOGOUT, { token: late.token })
-  t.match(world.devices.active(userId, phone.deviceId)?.push, phone.push)
+  t.match(world.database.view(view => world.devices.active(view, userId, phone.deviceId))?.push, phone.push)
   t.equal((await house.send(USER, { token: present.token })).status, 200)
 })
 
@@ -316,7 +322,10 @@ t.test('logout everywhere ends every session of the user and of no other', async
     answers.map(({ status, body }) => body.code ?? status),
     ['TOKEN_INVALID', 'SESSION_REVOKED', 200],
   )
-  t.equal(world.devices.active(ann.userId, device.deviceId)?.push, undefined)
+  t.equal(
+    world.database.view(view => world.devices.active(view, ann.userId, device.deviceId))?.push,
+    undefined,
+  )
   await world.advance(3_600_000)
   t.equal((await house.send(USER, { token: other.token })).body.code, 'TOKEN_INVALID', 'its row is gone')
 })
@@ -332,7 +341,7 @@ t.test('the other devices can be told of a logout everywhere, though their token
     { deviceId: other.deviceId, notice: { kind: 'session_revoked' }, lastTokens: other.push },
   ])
   t.same(
-    world.devices.activeDevicesOf(userId).map(({ push }) => push),
+    world.database.view(view => world.devices.activeDevicesOf(view, userId)).map(({ push }) => push),
     [undefined, undefined],
   )
 })
@@ -379,5 +388,8 @@ t.test('a refresh is a sign of life of its device', async t => {
   const pair = world.authentication.tokensOf(sessionId, world.sessions.read(sessionId)!)
   await world.advance(7_200_000)
   await refresh(house, pair)
-  t.equal(world.devices.active(userId, device.deviceId)?.lastSeenAtMs, world.nowMs())
+  t.equal(
+    world.database.view(view => world.devices.active(view, userId, device.deviceId))?.lastSeenAtMs,
+    world.nowMs(),
+  )
 })

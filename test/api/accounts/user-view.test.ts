@@ -174,7 +174,7 @@ t.test('a device is shown once it is there, also to a session that was bound to 
   const { token } = await newSession(world, userId, deviceId)
   t.equal((await send('GET /app/api/user', { token })).body.device, undefined)
   const device = await newDevice(world, userId, false)
-  await world.database.commit(() => world.devices.put(userId, { ...device, deviceId }))
+  await world.database.change(change => world.devices.put(change, userId, { ...device, deviceId }))
   t.match((await send('GET /app/api/user', { token })).body.device, { deviceId: String(deviceId) })
 })
 

@@ -39,9 +39,9 @@ t.test('a contact is shown as they are now, however often they were looked at be
   const { deviceId } = await newDevice(world, bob.userId)
   t.same([await shown(), await shown()], [['Bob 1'], ['Bob 1']])
   const user = world.accounts.read(bob.userId)!
-  const renaming = world.database.commit(() => {
+  const renaming = world.database.change(change => {
     world.accounts.put(bob.userId, { ...user, displayName: 'Robert' })
-    world.devices.remove(bob.userId, deviceId, 0)
+    world.devices.remove(change, bob.userId, deviceId, 0)
   })
   t.same(await shown(), ['Bob 1'], 'not before it is durable')
   await renaming

@@ -277,7 +277,7 @@ async function hashesSeen(t: Test, blocks: 'never' | 'before' | 'after'): Promis
   if (blocks === 'after') await block()
   house.world.pass(1_000)
   await add('desktop')
-  await database.commit(() => devices.remove(bob.userId, phone!.deviceId, house.world.nowMs()))
+  await database.change(change => devices.remove(change, bob.userId, phone!.deviceId, house.world.nowMs()))
   house.world.pass(1_000)
   const requestId = await look()
   if (blocks === 'never') return seen
@@ -452,8 +452,8 @@ t.test('a search by the hash of a key answers as one by id', async t => {
   const unknown = Buffer.alloc(64, 5).toString('base64')
   house.logged.set(unknown, { userId: 77n, deviceId: 78n })
   t.same(shortOf(await post(house, '', ann, { publicKeyHash: unknown })), [404, 'USER_NOT_FOUND'])
-  await house.world.database.commit(() =>
-    house.world.devices.remove(bob.userId, deviceId, house.world.nowMs()),
+  await house.world.database.change(change =>
+    house.world.devices.remove(change, bob.userId, deviceId, house.world.nowMs()),
   )
   t.same(shortOf(await post(house, '', ann, { publicKeyHash })), [404, 'USER_NOT_FOUND'], 'a removed device')
 })

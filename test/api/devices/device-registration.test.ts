@@ -23,14 +23,16 @@ const nameOf = ({ at }: Fault) => (at === 'log' ? at : NAMES[at])
 
 /** Faults against the final state: one device, one entry, no trace of the attempts. */
 function faultsOf({ world, logged }: DeviceHouse, userId: UserId, key: string, deviceId: string): string[] {
-  const devices = world.devices.activeDevicesOf(userId).filter(({ publicKey }) => publicKey === key)
+  const devices = world.database
+    .view(view => world.devices.activeDevicesOf(view, userId))
+    .filter(({ publicKey }) => publicKey === key)
   const [device] = devices
-  const owner = world.devices.ownerOfKey(key)
+  const owner = world.database.view(view => world.devices.ownerOfKey(view, key))
   const entry = `${userId}_${deviceId} ${key}`
   const expectations: readonly (readonly [string, boolean])[] = [
     ['one device', devices.length === 1 && String(device!.deviceId) === deviceId],
     ['its key is its own', owner?.userId === userId && String(owner.deviceId) === deviceId],
-    ['nothing pends', world.devices.allPending().length === 0],
+    ['nothing pends', world.database.view(view => world.devices.allPending(view)).length === 0],
     ['one entry of its id', logged().filter(each => each === entry).length === 1],
     ['its index is the one in the log', logged()[device?.publicKeyIndex ?? -1] === entry],
   ]
@@ -93,7 +95,7 @@ t.test('a client that asks again before the repair gets the device that was begu
   const crashed = first.harm({ at: FINISH, harm: 'crash before' })
   void registerDevice(first, ann, key)
   await crashed
-  const [begun] = first.world.devices.pendingOf(ann.userId)
+  const [begun] = first.world.database.view(view => first.world.devices.pendingOf(view, ann.userId))
   await first.close()
   const second = await openHouse(t, folder)
   const { status, body } = await registerDevice(second, ann, key)
@@ -201,7 +203,7 @@ for (const { faults, code, pending, answers, entries } of FAILURES) {
     house.harm(...faults)
     const failed = await registerDevice(house, ann, key)
     t.same([failed.status, failed.body.code], [503, code])
-    t.equal(house.world.devices.allPending().length, pending)
+    t.equal(house.world.database.view(view => house.world.devices.allPending(view)).length, pending)
     house.harm()
     const { status, body } = await registerDevice(house, ann, key)
     t.equal(status, answers)
@@ -217,7 +219,10 @@ t.test('a log that does not answer in time is an unavailable log', async t => {
   house.harm({ at: 'log', harm: 'late' })
   const { status, body } = await registerDevice(house, ann)
   t.same([status, body.code], [503, 'LOG_UNAVAILABLE'])
-  t.same(house.world.devices.allPending(), [])
+  t.same(
+    house.world.database.view(view => house.world.devices.allPending(view)),
+    [],
+  )
 })
 
 t.test('one key sent many times at once, by two sessions, is one device', async t => {
@@ -308,7 +313,13 @@ for (const [ending, code] of ENDINGS) {
     })
     const { status, body } = await registerDevice(house, ann, key)
     t.same([status, body.code], [401, code])
-    t.same([world.devices.activeDevicesOf(ann.userId), world.devices.allPending()], [[], []])
+    t.same(
+      [
+        world.database.view(view => world.devices.activeDevicesOf(view, ann.userId)),
+        world.database.view(view => world.devices.allPending(view)),
+      ],
+      [[], []],
+    )
     house.onLog(async () => {})
     t.equal((await registerDevice(house, await newSession(world, ann.userId), key)).status, 201)
   })
@@ -319,14 +330,20 @@ t.test('an account that is erased while its device is being registered leaves no
   const { world } = house
   const ann = await newUser(world)
   house.onLog(() =>
-    world.database.commit(() => {
-      world.devices.eraseOf(ann.userId)
+    world.database.change(change => {
+      world.devices.eraseOf(change, ann.userId)
       world.sessions.remove(ann.sessionId)
       world.accounts.remove(ann.userId)
     }),
   )
   t.equal((await registerDevice(house, ann)).status, 401)
-  t.same([world.devices.activeDevicesOf(ann.userId), world.devices.allPending()], [[], []])
+  t.same(
+    [
+      world.database.view(view => world.devices.activeDevicesOf(view, ann.userId)),
+      world.database.view(view => world.devices.allPending(view)),
+    ],
+    [[], []],
+  )
 })
 
 t.test('the repair leaves work it can not finish, and drops abandoned attempts', async t => {
@@ -348,7 +365,9 @@ t.test('the repair leaves work it can not finish, and drops abandoned attempts',
   await frozen.close()
   const open = await openHouse(t, folder)
   t.same(await open.registration.repairPending(), { finished: 2, abandoned: 0, left: 0 })
-  const counts = users.map(({ userId }) => open.world.devices.activeDevicesOf(userId).length)
+  const counts = users.map(
+    ({ userId }) => open.world.database.view(view => open.world.devices.activeDevicesOf(view, userId)).length,
+  )
   t.same(counts, [0, 1, 1])
   t.equal(open.logged().length, 2)
 })

@@ -85,9 +85,9 @@ t.test('push tokens that come while their session ends are not kept', async t =>
   const { database, sessions, devices } = house.world
   const body = { fcmToken: 'abc' }
   await house.send('PUT /app/api/devices/current/push', { token: ann.token, body })
-  const logout = database.commit(() => {
+  const logout = database.change(change => {
     for (const id of sessions.idsOf(ann.userId)) sessions.remove(id)
-    devices.forgetPush(ann.userId, idOf(first))
+    devices.forgetPush(change, ann.userId, idOf(first))
   })
   const late = await house.send('PUT /app/api/devices/current/push', { token: ann.token, body })
   await logout
@@ -142,7 +142,7 @@ t.test('a removed device loses its sessions and pushes; its key stays in the log
   t.same([ended.status, ended.body.code], [401, 'SESSION_REVOKED'])
   t.same(await deviceIds(house, ann), [first])
   t.equal(house.told.at(-1), `device_removed ${second} except undefined`)
-  const row = house.world.devices.read(ann.userId, idOf(second))
+  const row = house.world.database.view(view => house.world.devices.read(view, ann.userId, idOf(second)))
   t.same([row?.removedAtMs, row?.push], [house.world.nowMs(), undefined])
   t.equal(house.logged().length, 2)
   const again = await remove(second)
@@ -157,7 +157,7 @@ t.test('a device that is unknown, foreign or no number is not found', async t =>
     const answer = await house.send(`DELETE /app/api/devices/${id}`, { token: ann.token })
     t.same([answer.status, answer.body.code], [404, 'DEVICE_NOT_FOUND'], String(id))
   }
-  t.equal(house.world.devices.activeDevicesOf(bob.userId).length, 1)
+  t.equal(house.world.database.view(view => house.world.devices.activeDevicesOf(view, bob.userId)).length, 1)
 })
 
 t.test('removing the current device is a logout', async t => {

@@ -97,7 +97,7 @@ t.test('a body that breaks a rule is refused by its pointer, and leaves nothing'
     t.same([answer.status, answer.body.code], [422, 'VALIDATION_FAILED'], JSON.stringify(body).slice(0, 80))
     t.ok(pointers?.includes(pointer), `${pointer} is among ${pointers}`)
   }
-  t.same([house.logged(), house.world.devices.allPending()], [[], []])
+  t.same([house.logged(), house.world.database.view(view => house.world.devices.allPending(view))], [[], []])
   const nulls = { keyAlgorithm: null, deviceInfo: null, push: { fcmToken: null }, replacesDeviceId: null }
   t.equal((await house.send(REGISTER, { token, body: { publicKey, ...nulls } })).status, 201)
 })
@@ -193,8 +193,8 @@ t.test('who has a key that another user has in its other encoding, from before, 
   const [one, other] = bothEncodings('P-256')
   const { body } = await registerDevice(house, ann, one)
   const device = activeDevice(house, ann, body.deviceId)!
-  await house.world.database.commit(() =>
-    house.world.devices.begin(bob.userId, {
+  await house.world.database.change(change =>
+    house.world.devices.begin(change, bob.userId, {
       ...{ ...device, publicKey: other!, sessionId: bob.sessionId, startedAtMs: 0 },
     }),
   )
@@ -258,7 +258,7 @@ t.test('only an active device of the same user can be replaced', async t => {
     const answer = await registerDevice(house, ann, newKey(), { replacesDeviceId })
     t.same([answer.status, answer.body.code], [404, 'DEVICE_NOT_FOUND'], String(replacesDeviceId))
   }
-  t.equal(house.world.devices.activeDevicesOf(bob.userId).length, 1)
+  t.equal(house.world.database.view(view => house.world.devices.activeDevicesOf(view, bob.userId)).length, 1)
   t.equal(house.logged().length, 2)
 })
 
@@ -357,5 +357,12 @@ t.test('a frozen log registers nothing and says so', async t => {
   const ann = await newUser(house.world)
   const answer = await registerDevice(house, ann)
   t.same([answer.status, answer.body.code], [503, 'LOG_UNAVAILABLE'])
-  t.same([house.logged(), house.world.devices.allPending(), await deviceIds(house, ann)], [[], [], []])
+  t.same(
+    [
+      house.logged(),
+      house.world.database.view(view => house.world.devices.allPending(view)),
+      await deviceIds(house, ann),
+    ],
+    [[], [], []],
+  )
 })

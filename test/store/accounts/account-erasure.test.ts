@@ -31,7 +31,10 @@ t.test(
     for (const id of world.sessions.idsOf(ann.userId)) {
       t.equal(world.sessions.read(id)?.revokedBecause, 'account_deleted')
     }
-    t.equal(world.devices.active(ann.userId, device.deviceId)?.push, undefined)
+    t.equal(
+      world.database.view(view => world.devices.active(view, ann.userId, device.deviceId))?.push,
+      undefined,
+    )
     t.match(await world.takeSent(), [
       { to: 'ann@example.org', letter: { kind: 'erasure-planned', graceDays: 7 } },
     ])

@@ -47,18 +47,25 @@ const idsOf = (devices: readonly { deviceId: DeviceId }[]) => devices.map(({ dev
 
 t.test('a removed device is found by its id and is no longer active', async t => {
   const { database, devices } = openDevices(t)
-  await database.commit(() => {
-    for (const number of [1, 2, 3]) devices.put(ANN, device(number, number === 2 ? PUSH : undefined))
-    devices.put(BOB, device(2))
+  await database.change(change => {
+    for (const number of [1, 2, 3]) devices.put(change, ANN, device(number, number === 2 ? PUSH : undefined))
+    devices.put(change, BOB, device(2))
   })
-  const removed = await database.commit(() => devices.remove(ANN, idOf(2), 7_000))
+  const removed = await database.change(change => devices.remove(change, ANN, idOf(2), 7_000))
   t.equal(removed?.removedAtMs, 7_000)
-  t.same(devices.read(ANN, idOf(2)), { ...device(2), removedAtMs: 7_000 }, 'without push tokens')
-  t.equal(devices.active(ANN, idOf(2)), undefined)
-  t.same(idsOf(devices.activeDevicesOf(ANN)), [1, 3])
-  t.same(idsOf(devices.activeDevicesOf(BOB)), [2])
-  t.equal(await database.commit(() => devices.remove(ANN, idOf(2), 8_000)), undefined, 'once')
-  t.equal(await database.commit(() => devices.remove(ANN, idOf(9), 8_000)), undefined)
+  t.same(
+    database.view(view => devices.read(view, ANN, idOf(2))),
+    { ...device(2), removedAtMs: 7_000 },
+    'without push tokens',
+  )
+  t.equal(
+    database.view(view => devices.active(view, ANN, idOf(2))),
+    undefined,
+  )
+  t.same(idsOf(database.view(view => devices.activeDevicesOf(view, ANN))), [1, 3])
+  t.same(idsOf(database.view(view => devices.activeDevicesOf(view, BOB))), [2])
+  t.equal(await database.change(change => devices.remove(change, ANN, idOf(2), 8_000)), undefined, 'once')
+  t.equal(await database.change(change => devices.remove(change, ANN, idOf(9), 8_000)), undefined)
 })
 
 t.test(
@@ -66,10 +73,10 @@ t.test(
   async t => {
     const { database, devices } = openDevices(t)
     const info = { platform: 'ios', model: 'iPhone15,2', name: "Ann's iPhone", timeZone: 'Asia/Ho_Chi_Minh' }
-    await database.commit(() => devices.put(ANN, { ...device(1), info }))
-    const removed = await database.commit(() => devices.remove(ANN, idOf(1), 7_000))
+    await database.change(change => devices.put(change, ANN, { ...device(1), info }))
+    const removed = await database.change(change => devices.remove(change, ANN, idOf(1), 7_000))
     t.same(removed?.info, info)
-    t.same(devices.read(ANN, idOf(1))?.info, { platform: 'ios' })
+    t.same(database.view(view => devices.read(view, ANN, idOf(1)))?.info, { platform: 'ios' })
   },
 )
 
@@ -78,71 +85,112 @@ t.test(
   async t => {
     const { database, devices } = openDevices(t)
     const owner = { userId: ANN, deviceId: idOf(1) }
-    await database.commit(() => devices.begin(ANN, pending(1)))
-    t.same(devices.ownerOfKey('key 1'), owner)
-    t.same(devices.pendingOf(ANN), [pending(1)])
-    t.same(devices.allPending(), [owner])
-    t.same(devices.activeDevicesOf(ANN), [])
-    await database.commit(() => devices.finish(ANN, device(1)))
-    t.same([devices.pendingOf(ANN), devices.allPending()], [[], []])
-    t.same(idsOf(devices.activeDevicesOf(ANN)), [1])
-    await database.commit(() => devices.remove(ANN, idOf(1), 2_000))
-    t.same(devices.ownerOfKey('key 1'), owner)
+    await database.change(change => devices.begin(change, ANN, pending(1)))
+    t.same(
+      database.view(view => devices.ownerOfKey(view, 'key 1')),
+      owner,
+    )
+    t.same(
+      database.view(view => devices.pendingOf(view, ANN)),
+      [pending(1)],
+    )
+    t.same(
+      database.view(view => devices.allPending(view)),
+      [owner],
+    )
+    t.same(
+      database.view(view => devices.activeDevicesOf(view, ANN)),
+      [],
+    )
+    await database.change(change => devices.finish(change, ANN, device(1)))
+    t.same(
+      [database.view(view => devices.pendingOf(view, ANN)), database.view(view => devices.allPending(view))],
+      [[], []],
+    )
+    t.same(idsOf(database.view(view => devices.activeDevicesOf(view, ANN))), [1])
+    await database.change(change => devices.remove(change, ANN, idOf(1), 2_000))
+    t.same(
+      database.view(view => devices.ownerOfKey(view, 'key 1')),
+      owner,
+    )
   },
 )
 
 t.test('an abandoned registration leaves its key to anyone', async t => {
   const { database, devices } = openDevices(t)
-  await database.commit(() => devices.begin(ANN, pending(1)))
-  await database.commit(() => devices.abandon(ANN, idOf(1)))
-  t.same([devices.ownerOfKey('key 1'), devices.allPending()], [undefined, []])
-  await database.commit(() => devices.begin(BOB, pending(1)))
-  await database.commit(() => devices.abandon(ANN, idOf(1)))
-  t.equal(devices.ownerOfKey('key 1')?.userId, BOB, 'and what is not there is not abandoned')
+  await database.change(change => devices.begin(change, ANN, pending(1)))
+  await database.change(change => devices.abandon(change, ANN, idOf(1)))
+  t.same(
+    [
+      database.view(view => devices.ownerOfKey(view, 'key 1')),
+      database.view(view => devices.allPending(view)),
+    ],
+    [undefined, []],
+  )
+  await database.change(change => devices.begin(change, BOB, pending(1)))
+  await database.change(change => devices.abandon(change, ANN, idOf(1)))
+  t.equal(
+    database.view(view => devices.ownerOfKey(view, 'key 1'))?.userId,
+    BOB,
+    'and what is not there is not abandoned',
+  )
 })
 
 t.test('an abandoned registration leaves the key of a removed device with its user', async t => {
   const { database, devices } = openDevices(t)
-  await database.commit(() => devices.begin(ANN, pending(1)))
-  await database.commit(() => devices.finish(ANN, device(1)))
-  await database.commit(() => devices.remove(ANN, idOf(1), 2_000))
-  await database.commit(() => devices.begin(ANN, { ...pending(2), publicKey: 'key 1' }))
-  await database.commit(() => devices.abandon(ANN, idOf(2)))
-  t.same(devices.ownerOfKey('key 1'), { userId: ANN, deviceId: idOf(1) })
+  await database.change(change => devices.begin(change, ANN, pending(1)))
+  await database.change(change => devices.finish(change, ANN, device(1)))
+  await database.change(change => devices.remove(change, ANN, idOf(1), 2_000))
+  await database.change(change => devices.begin(change, ANN, { ...pending(2), publicKey: 'key 1' }))
+  await database.change(change => devices.abandon(change, ANN, idOf(2)))
+  t.same(
+    database.view(view => devices.ownerOfKey(view, 'key 1')),
+    { userId: ANN, deviceId: idOf(1) },
+  )
 })
 
 t.test('a push token that shows up on another device is gone from the first', async t => {
   const { database, devices } = openDevices(t)
-  await database.commit(() => devices.put(ANN, device(1, PUSH)))
-  await database.commit(() => devices.put(BOB, device(2, { fcmToken: 'cc', registeredAtMs: 2_000 })))
+  await database.change(change => devices.put(change, ANN, device(1, PUSH)))
+  await database.change(change =>
+    devices.put(change, BOB, device(2, { fcmToken: 'cc', registeredAtMs: 2_000 })),
+  )
   const { fcmToken: _, ...left } = PUSH
-  t.same(devices.active(ANN, idOf(1))?.push, left)
+  t.same(database.view(view => devices.active(view, ANN, idOf(1)))?.push, left)
   const others = { apnsToken: 'aa', apnsVoipToken: 'bb', registeredAtMs: 3_000 }
-  await database.commit(() => devices.put(BOB, device(3, others)))
-  t.equal(devices.active(ANN, idOf(1))?.push, undefined)
-  t.same(devices.active(BOB, idOf(2))?.push, { fcmToken: 'cc', registeredAtMs: 2_000 })
-  await database.commit(() => devices.put(ANN, device(1, PUSH)))
-  t.same(devices.active(ANN, idOf(1))?.push, PUSH, 'and back')
-  t.same(idsOf(devices.activeDevicesOf(BOB).filter(({ push }) => push !== undefined)), [])
+  await database.change(change => devices.put(change, BOB, device(3, others)))
+  t.equal(database.view(view => devices.active(view, ANN, idOf(1)))?.push, undefined)
+  t.same(database.view(view => devices.active(view, BOB, idOf(2)))?.push, {
+    fcmToken: 'cc',
+    registeredAtMs: 2_000,
+  })
+  await database.change(change => devices.put(change, ANN, device(1, PUSH)))
+  t.same(database.view(view => devices.active(view, ANN, idOf(1)))?.push, PUSH, 'and back')
+  t.same(
+    idsOf(database.view(view => devices.activeDevicesOf(view, BOB)).filter(({ push }) => push !== undefined)),
+    [],
+  )
 })
 
 t.test('a token that its device gave up, or lost with it, is no takeover', async t => {
   const { database, devices } = openDevices(t)
-  await database.commit(() => devices.put(ANN, device(1, PUSH)))
-  await database.commit(() => devices.put(ANN, device(1, { ...PUSH, apnsToken: 'dd' })))
-  await database.commit(() => devices.put(BOB, device(2, { apnsToken: 'aa', registeredAtMs: 2_000 })))
-  t.equal(devices.active(ANN, idOf(1))?.push?.apnsToken, 'dd')
-  await database.commit(() => devices.remove(ANN, idOf(1), 2_000))
-  await database.commit(() => devices.forgetPush(BOB, idOf(2)))
-  t.equal(devices.active(BOB, idOf(2))?.push, undefined)
-  await database.commit(() => devices.put(ANN, device(3, { ...PUSH, apnsVoipToken: 'dd' })))
-  t.same(devices.active(ANN, idOf(3))?.push, { ...PUSH, apnsVoipToken: 'dd' })
+  await database.change(change => devices.put(change, ANN, device(1, PUSH)))
+  await database.change(change => devices.put(change, ANN, device(1, { ...PUSH, apnsToken: 'dd' })))
+  await database.change(change =>
+    devices.put(change, BOB, device(2, { apnsToken: 'aa', registeredAtMs: 2_000 })),
+  )
+  t.equal(database.view(view => devices.active(view, ANN, idOf(1)))?.push?.apnsToken, 'dd')
+  await database.change(change => devices.remove(change, ANN, idOf(1), 2_000))
+  await database.change(change => devices.forgetPush(change, BOB, idOf(2)))
+  t.equal(database.view(view => devices.active(view, BOB, idOf(2)))?.push, undefined)
+  await database.change(change => devices.put(change, ANN, device(3, { ...PUSH, apnsVoipToken: 'dd' })))
+  t.same(database.view(view => devices.active(view, ANN, idOf(3)))?.push, { ...PUSH, apnsVoipToken: 'dd' })
 })
 
 t.test('a token that its provider calls gone is dropped, unless it was registered later', async t => {
   const { database, devices } = openDevices(t)
-  await database.commit(() => devices.put(ANN, device(1, PUSH)))
-  const tokens = () => devices.active(ANN, idOf(1))?.push
+  await database.change(change => devices.put(change, ANN, device(1, PUSH)))
+  const tokens = () => database.view(view => devices.active(view, ANN, idOf(1)))?.push
   await devices.dropToken(ANN, idOf(1), 'apnsToken', 1_000)
   t.same(tokens(), PUSH, 'registered at that moment')
   await devices.dropToken(ANN, idOf(1), 'apnsToken', 1_001)
@@ -158,44 +206,60 @@ t.test('a token that its provider calls gone is dropped, unless it was registere
 
 t.test('the environment of APNs that knew the token is kept', async t => {
   const { database, devices } = openDevices(t)
-  await database.commit(() => devices.put(ANN, device(1, PUSH)))
+  await database.change(change => devices.put(change, ANN, device(1, PUSH)))
   await devices.setApnsEnvironment(ANN, idOf(1), 'development')
-  t.same(devices.active(ANN, idOf(1))?.push, { ...PUSH, apnsEnvironment: 'development' })
+  t.same(database.view(view => devices.active(view, ANN, idOf(1)))?.push, {
+    ...PUSH,
+    apnsEnvironment: 'development',
+  })
 })
 
 t.test('when a device was last heard of is noted once an hour', async t => {
   const { database, devices } = openDevices(t)
-  await database.commit(() => devices.put(ANN, device(1, PUSH)))
+  await database.change(change => devices.put(change, ANN, device(1, PUSH)))
   const hour = 3_600_000
   const seen: (number | undefined)[] = []
   for (const atMs of [1_000 + hour - 1, 1_000 + hour, 1_000 + hour + 5, 1_000 + 2 * hour]) {
-    await database.commit(() => devices.touch(ANN, idOf(1), atMs))
-    seen.push(devices.active(ANN, idOf(1))?.lastSeenAtMs)
+    await database.change(change => devices.touch(change, ANN, idOf(1), atMs))
+    seen.push(database.view(view => devices.active(view, ANN, idOf(1)))?.lastSeenAtMs)
   }
   t.same(seen, [1_000, 1_000 + hour, 1_000 + hour, 1_000 + 2 * hour])
-  await database.commit(() => devices.touch(ANN, idOf(2), 9_000_000))
-  t.equal(devices.active(ANN, idOf(2)), undefined, 'a device that is not there is not made')
+  await database.change(change => devices.touch(change, ANN, idOf(2), 9_000_000))
+  t.equal(
+    database.view(view => devices.active(view, ANN, idOf(2))),
+    undefined,
+    'a device that is not there is not made',
+  )
 })
 
 t.test('erasure leaves nothing of one user and everything of the rest', async t => {
   const { database, devices } = openDevices(t)
-  await database.commit(() => {
-    for (const number of [1, 2]) devices.put(ANN, device(number, number === 1 ? PUSH : undefined))
-    for (const number of [3, 4]) devices.begin(ANN, pending(number))
-    devices.finish(ANN, device(3))
-    devices.remove(ANN, idOf(3), 2_000)
-    devices.begin(BOB, pending(5))
-    devices.finish(BOB, device(5, { apnsToken: 'ee', registeredAtMs: 1_000 }))
+  await database.change(change => {
+    for (const number of [1, 2]) devices.put(change, ANN, device(number, number === 1 ? PUSH : undefined))
+    for (const number of [3, 4]) devices.begin(change, ANN, pending(number))
+    devices.finish(change, ANN, device(3))
+    devices.remove(change, ANN, idOf(3), 2_000)
+    devices.begin(change, BOB, pending(5))
+    devices.finish(change, BOB, device(5, { apnsToken: 'ee', registeredAtMs: 1_000 }))
   })
-  await database.commit(() => devices.eraseOf(ANN))
-  t.same([devices.activeDevicesOf(ANN), devices.pendingOf(ANN), devices.allPending()], [[], [], []])
-  const kept = [1, 2, 3, 4].filter(number => devices.read(ANN, idOf(number)) !== undefined)
+  await database.change(change => devices.eraseOf(change, ANN))
+  t.same(
+    [
+      database.view(view => devices.activeDevicesOf(view, ANN)),
+      database.view(view => devices.pendingOf(view, ANN)),
+      database.view(view => devices.allPending(view)),
+    ],
+    [[], [], []],
+  )
+  const kept = [1, 2, 3, 4].filter(
+    number => database.view(view => devices.read(view, ANN, idOf(number))) !== undefined,
+  )
   t.same(kept, [])
   t.same(
-    ['key 3', 'key 4'].map(key => devices.ownerOfKey(key)),
+    ['key 3', 'key 4'].map(key => database.view(view => devices.ownerOfKey(view, key))),
     [undefined, undefined],
   )
-  t.equal(devices.ownerOfKey('key 5')?.userId, BOB)
+  t.equal(database.view(view => devices.ownerOfKey(view, 'key 5'))?.userId, BOB)
   const rows = ['devices', 'devices-removed', 'devices-pending', 'device-keys', 'push-tokens'].map(
     name => [...database.table(name).getKeys()].length,
   )
@@ -204,32 +268,35 @@ t.test('erasure leaves nothing of one user and everything of the rest', async t 
 
 t.test('erasure leaves a key that another user now has', async t => {
   const { database, devices } = openDevices(t)
-  await database.commit(() => {
-    devices.begin(ANN, pending(1))
-    devices.finish(ANN, device(1))
-    devices.remove(ANN, idOf(1), 2_000)
-    devices.begin(ANN, { ...pending(2), publicKey: 'key 1' })
-    devices.abandon(ANN, idOf(2))
-    devices.begin(BOB, { ...pending(3), publicKey: 'key 1' })
+  await database.change(change => {
+    devices.begin(change, ANN, pending(1))
+    devices.finish(change, ANN, device(1))
+    devices.remove(change, ANN, idOf(1), 2_000)
+    devices.begin(change, ANN, { ...pending(2), publicKey: 'key 1' })
+    devices.abandon(change, ANN, idOf(2))
+    devices.begin(change, BOB, { ...pending(3), publicKey: 'key 1' })
   })
-  await database.commit(() => devices.eraseOf(ANN))
-  t.equal(devices.ownerOfKey('key 1')?.userId, BOB)
+  await database.change(change => devices.eraseOf(change, ANN))
+  t.equal(database.view(view => devices.ownerOfKey(view, 'key 1'))?.userId, BOB)
 })
 
 t.test('everything is there when the store is opened again', async t => {
   const folder = t.testdir()
   const first = Database.open(folder)
   const before = new DeviceStore(first)
-  await first.commit(() => {
-    before.put(ANN, device(1, PUSH))
-    before.begin(ANN, { ...pending(2), replacesDeviceId: idOf(1) })
+  await first.change(change => {
+    before.put(change, ANN, device(1, PUSH))
+    before.begin(change, ANN, { ...pending(2), replacesDeviceId: idOf(1) })
   })
   await first.close()
   const second = Database.open(folder)
   t.teardown(() => second.close())
   const after = new DeviceStore(second)
-  t.same(after.activeDevicesOf(ANN), [device(1, PUSH)])
-  const [found] = after.pendingOf(ANN)
+  t.same(
+    second.view(view => after.activeDevicesOf(view, ANN)),
+    [device(1, PUSH)],
+  )
+  const [found] = second.view(view => after.pendingOf(view, ANN))
   t.same(
     { ...found, sessionId: [...found!.sessionId] },
     {
@@ -242,10 +309,10 @@ t.test('everything is there when the store is opened again', async t => {
 
 t.test('active devices are as they are durable, and within a transaction as it has made them', async t => {
   const { database, devices } = openDevices(t)
-  const ids = () => idsOf(devices.activeDevicesOf(ANN))
+  const ids = () => idsOf(database.view(view => devices.activeDevicesOf(view, ANN)))
   t.same(ids(), [])
-  const put = database.commit(() => {
-    devices.put(ANN, device(1))
+  const put = database.change(change => {
+    devices.put(change, ANN, device(1))
     return ids()
   })
   const second = database.commit(() => ids())
@@ -253,14 +320,14 @@ t.test('active devices are as they are durable, and within a transaction as it h
   t.same(await put, [1])
   t.same(await second, [1], 'the next one sees what it made')
   t.same([ids(), ids()], [[1], [1]])
-  const failing = database.commit(() => {
+  const failing = database.change(change => {
     const seen = ids()
-    devices.put(BOB, device(2))
+    devices.put(change, BOB, device(2))
     throw new Error(`of ${seen}`)
   })
   await t.rejects(failing, { message: 'of 1' })
-  await database.commit(() => devices.touch(ANN, idOf(1), 9_000_000))
-  t.equal(devices.activeDevicesOf(ANN)[0]?.lastSeenAtMs, 9_000_000)
-  await database.commit(() => devices.eraseOf(ANN))
+  await database.change(change => devices.touch(change, ANN, idOf(1), 9_000_000))
+  t.equal(database.view(view => devices.activeDevicesOf(view, ANN))[0]?.lastSeenAtMs, 9_000_000)
+  await database.change(change => devices.eraseOf(change, ANN))
   t.same(ids(), [])
 })

@@ -86,7 +86,7 @@ t.test('what is not pushed waits in the inbox alone', async t => {
 
 t.test('a removed device hears nothing', async t => {
   const { world, userId, phone, tablet, nowMs, inboxOf, pushed, tell, tellDevice } = await open(t)
-  await world.database.commit(() => world.devices.remove(userId, phone.deviceId, nowMs))
+  await world.database.change(change => world.devices.remove(change, userId, phone.deviceId, nowMs))
   await tell({ kind: 'session_revoked', reason: 'logout' })
   await tellDevice(phone, invitation(nowMs + 60_000), { expiresAtMs: nowMs + 60_000 })
   t.same([inboxOf(phone), (await pushed()).map(({ deviceId }) => deviceId)], [[], [tablet.deviceId]])
@@ -190,7 +190,7 @@ t.test('what replaces an invitation leaves the device with one of the two', asyn
     ['call_cancelled'],
   )
   await tellDevice(phone, invitation(expiresAtMs), { expiresAtMs })
-  await world.database.commit(() => world.devices.remove(userId, phone.deviceId, nowMs))
+  await world.database.change(change => world.devices.remove(change, userId, phone.deviceId, nowMs))
   await tellDevice(phone, over('call_cancelled'), { replaces: 'invitation' })
   t.same(
     inboxOf(phone).map(({ kind }) => kind),
