@@ -5,6 +5,7 @@ import type { Device, PendingDevice, PushTokens } from '../../../src/domain/devi
 import type { DeviceId, UserId } from '../../../src/domain/ids.ts'
 import { DeviceStore } from '../../../src/store/devices/device-store.ts'
 import { Database } from '../../../src/store/engine/database.ts'
+import type { View } from '../../../src/store/engine/store.ts'
 
 const [ANN, BOB] = [5_000_000_001n as UserId, 5_000_000_002n as UserId]
 const PUSH = { apnsToken: 'aa', apnsVoipToken: 'bb', fcmToken: 'cc', registeredAtMs: 1_000 }
@@ -309,19 +310,20 @@ t.test('everything is there when the store is opened again', async t => {
 
 t.test('active devices are as they are durable, and within a transaction as it has made them', async t => {
   const { database, devices } = openDevices(t)
-  const ids = () => idsOf(database.view(view => devices.activeDevicesOf(view, ANN)))
+  const idsIn = (view: View) => idsOf(devices.activeDevicesOf(view, ANN))
+  const ids = () => database.view(idsIn)
   t.same(ids(), [])
   const put = database.change(change => {
     devices.put(change, ANN, device(1))
-    return ids()
+    return idsIn(change)
   })
-  const second = database.commit(() => ids())
+  const second = database.change(idsIn)
   t.same(ids(), [], 'not before it is durable')
   t.same(await put, [1])
   t.same(await second, [1], 'the next one sees what it made')
   t.same([ids(), ids()], [[1], [1]])
   const failing = database.change(change => {
-    const seen = ids()
+    const seen = idsIn(change)
     devices.put(change, BOB, device(2))
     throw new Error(`of ${seen}`)
   })
