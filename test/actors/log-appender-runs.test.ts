@@ -8,7 +8,7 @@ import { playAppender } from '../support/appender-run.ts'
 import { seedOf } from '../support/seed.ts'
 import { findViolation } from '../support/seed-search.ts'
 
-const RUNS = process.env.CALLSIGN_SEED === undefined ? Number(process.env.CALLSIGN_APPENDER_RUNS ?? 300) : 1
+const RUNS = process.env.CALLSIGN_SEED === undefined ? Number(process.env.CALLSIGN_APPENDER_RUNS ?? 100) : 1
 
 /** A planted bug must show within this many seeds. */
 const SEEDS_TO_FIND_MAX: Record<PlantedBug, number> = {

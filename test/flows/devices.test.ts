@@ -1,7 +1,7 @@
 /**
  * Devices against the built server: their keys are found and proven in the log by a stranger, and a server that is
  * killed while devices are being registered has, after the next start, one device with one entry for each key.
- * `CALLSIGN_DEVICE_KILLS` sets the number of kills (6), `CALLSIGN_SEED` replays their moments.
+ * `CALLSIGN_DEVICE_KILLS` sets the number of kills (3), `CALLSIGN_SEED` replays their moments.
  */
 
 import { once } from 'node:events'
@@ -31,7 +31,7 @@ interface Attempt {
 }
 
 const OTP = '424242'
-const KILLS = Number(process.env.CALLSIGN_DEVICE_KILLS ?? 6)
+const KILLS = Number(process.env.CALLSIGN_DEVICE_KILLS ?? 3)
 const USERS = 8
 const KEYS_PER_USER = 4
 const KILLED_WITHIN_MS = 60

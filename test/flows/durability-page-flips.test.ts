@@ -1,6 +1,6 @@
 /**
  * A page of random bytes anywhere in a store with real content: fsck and the start end in a sentence or a clean report,
- * and no server is ended by a signal. `CALLSIGN_PAGE_FLIPS` sets the number of copies (20), on every second of them a
+ * and no server is ended by a signal. `CALLSIGN_PAGE_FLIPS` sets the number of copies (8), on every second of them a
  * server is started; `CALLSIGN_SEED` replays them.
  */
 
@@ -12,7 +12,7 @@ import { runScript } from '../support/commands.ts'
 import { randomFrom, seedOf } from '../support/seed.ts'
 import { type RunningServer, startServer } from '../support/server.ts'
 
-const FLIPS = Number(process.env.CALLSIGN_PAGE_FLIPS ?? 20)
+const FLIPS = Number(process.env.CALLSIGN_PAGE_FLIPS ?? 8)
 const FLIPS_PER_SERVER = 2
 const PAGE_BYTES = 4_096
 const PEOPLE = 12

@@ -15,7 +15,7 @@ import { headerOf, type WirePeer } from '../support/wire-peer.ts'
 import { sendFrame, subscribeFrame, WireServer } from '../support/wire-server.ts'
 
 const RUNNERS = 12
-const MUTATIONS = Number(process.env.CALLSIGN_STOMP_MUTATIONS ?? 3_000)
+const MUTATIONS = Number(process.env.CALLSIGN_STOMP_MUTATIONS ?? 600)
 /** The long ones are about lengths, which one octet does not change. */
 const CASE_CHARS_MAX = 8_000
 

@@ -4,7 +4,7 @@ import type { PlantedBug } from '../support/interleaving/stage.ts'
 import { findViolation } from '../support/seed-search.ts'
 
 const ONLY_SEED = process.env.CALLSIGN_SEED
-const RUNS = ONLY_SEED === undefined ? Number(process.env.CALLSIGN_INTERLEAVINGS ?? 10_000) : 1
+const RUNS = ONLY_SEED === undefined ? Number(process.env.CALLSIGN_INTERLEAVINGS ?? 3_000) : 1
 const FIRST_SEED = Number(ONLY_SEED ?? Math.floor(Math.random() * 2 ** 30))
 
 /** A planted bug must show within this many seeds: about one in 23, 5 and 3 shows them. */

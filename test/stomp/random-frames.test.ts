@@ -22,7 +22,7 @@ import { octetsOf } from '../support/notation.ts'
 import { randomFrom, seedOf } from '../support/seed.ts'
 import { CASES } from './cases.ts'
 
-const RUNS = Number(process.env.CALLSIGN_STOMP_RUNS ?? 20_000)
+const RUNS = Number(process.env.CALLSIGN_STOMP_RUNS ?? 5_000)
 const COMMANDS: readonly ClientCommand[] = ['SEND', 'SEND', 'SUBSCRIBE', 'ACK', 'NACK', 'BEGIN', 'DISCONNECT']
 const PIECES = [
   'a',

@@ -27,7 +27,7 @@ import {
 } from '../../support/call-house.ts'
 import { randomFrom, seedOf } from '../../support/seed.ts'
 
-const RUNS = Number(process.env.CALLSIGN_CALL_RUNS ?? 2_000)
+const RUNS = Number(process.env.CALLSIGN_CALL_RUNS ?? 700)
 const STEPS = 40
 const USERS = 5
 const DEVICES = 2

@@ -1,6 +1,6 @@
 /**
  * D3: whatever part of the unsynced writes a power cut leaves, at any moment, the store opens and holds every step that
- * was acknowledged, whole and in order. `CALLSIGN_TORN_IMAGES` sets how many of the images of a run are opened (200;
+ * was acknowledged, whole and in order. `CALLSIGN_TORN_IMAGES` sets how many of the images of a run are opened (60;
  * there are about 600), `CALLSIGN_SEED` replays the choice.
  */
 
@@ -17,7 +17,7 @@ import {
   tornImages,
 } from '../../support/torn-image.ts'
 
-const IMAGES = Number(process.env.CALLSIGN_TORN_IMAGES ?? 200)
+const IMAGES = Number(process.env.CALLSIGN_TORN_IMAGES ?? 60)
 const STEPS = 60
 const skip = cannotTrace()
 
