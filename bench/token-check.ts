@@ -80,10 +80,10 @@ class SessionHouse {
 
   async open(count: number): Promise<void> {
     const authentication = this.authentication()
-    await this.#database.commit(() => {
+    await this.#database.commit(change => {
       for (let at = 0; at < count; at++) {
         const [sessionId, session] = [randomBytes(16), sessionInUse(BigInt(at) as UserId, Date.now())]
-        this.#sessions.create(sessionId, session)
+        this.#sessions.create(change, sessionId, session)
         this.#headers.push(`Bearer ${authentication.tokensOf(sessionId, session).accessToken}`)
       }
     })

@@ -96,7 +96,7 @@ class ChallengeLife {
           network: 'n',
           language: 'en',
         } as const
-        return this.#database.commit(() => this.#challenges.begin(request, this.#nowMs))
+        return this.#database.commit(change => this.#challenges.begin(change, request, this.#nowMs))
       })
       await Promise.all(commits)
     }

@@ -146,14 +146,14 @@ export class Town {
       addedAtMs: nowMs,
       lastUsedAtMs: nowMs,
     }
-    this.#accounts.put(userId, {
+    this.#accounts.put(this.#database.ambient, userId, {
       displayName: NAME,
       createdAtMs: nowMs,
       settings: DEFAULT_SETTINGS,
       primaryMethodId: id,
       acceptLanguage: 'en',
     })
-    this.#accounts.putMethod(userId, method)
+    this.#accounts.putMethod(this.#database.ambient, userId, method)
     const devices = Array.from({ length: devicesEach }, () => this.#newDevice(userId, provider))
     return { userId: String(userId), devices }
   }
@@ -178,8 +178,8 @@ export class Town {
   #newSession(userId: UserId, deviceId: DeviceId): string {
     const sessionId = randomBytes(16)
     const session = sessionInUse(userId, this.#nowMs)
-    this.#sessions.create(sessionId, session)
-    this.#sessions.bind(sessionId, deviceId)
+    this.#sessions.create(this.#database.ambient, sessionId, session)
+    this.#sessions.bind(this.#database.ambient, sessionId, deviceId)
     return this.#authentication.tokensOf(sessionId, session).accessToken
   }
 

@@ -222,7 +222,7 @@ function openStores(parts: ApplicationParts) {
     ...base,
     errands,
     lists,
-    displayNameOf: userId => accounts.displayNameOf(userId),
+    displayNameOf: userId => accounts.displayNameOf(database.ambient, userId),
     tell: (userId, body, nowMs) => notices.tell(userId, body, nowMs),
     missedCallsOf: userId => history.missedOf(userId),
   })
@@ -245,7 +245,7 @@ function openStores(parts: ApplicationParts) {
     notices,
     history,
     contacts,
-    searches: new AddressSearches({ errands, accounts, contacts }),
+    searches: new AddressSearches({ database, errands, accounts, contacts }),
     shareTokens: new ShareTokenStore({ ...base, lists }),
     sessions,
     knownSignIns: new KnownSignInStore({ ...base, accounts, sessions }),
@@ -298,12 +298,12 @@ function joinOperations(parts: ApplicationParts, stores: Stores, senders: Opened
   const appleConsents = new AppleConsents(base)
   const loginMethods = new LoginMethods({ ...base, letters, appleConsents })
   const erasers: EraseOf[] = [
-    userId => stores.devices.eraseOf(parts.database.ambient, userId),
-    userId => stores.knownSignIns.eraseOf(userId),
-    userId => stores.inbox.eraseOf(userId),
-    userId => stores.history.eraseOf(userId),
-    userId => stores.shareTokens.eraseOf(userId),
-    (userId, nowMs) => stores.contacts.eraseOf(userId, nowMs),
+    (change, userId) => stores.devices.eraseOf(change, userId),
+    (change, userId) => stores.knownSignIns.eraseOf(change, userId),
+    (_, userId) => stores.inbox.eraseOf(userId),
+    (_, userId) => stores.history.eraseOf(userId),
+    (_, userId) => stores.shareTokens.eraseOf(userId),
+    (_, userId, nowMs) => stores.contacts.eraseOf(userId, nowMs),
   ]
   const erasure = new AccountErasure({ ...base, letters, appleConsents, erasers })
   const identityTokens = new IdentityTokenStore(base)
@@ -320,7 +320,7 @@ function joinOperations(parts: ApplicationParts, stores: Stores, senders: Opened
   const keysShown = (asker: UserId, owner: UserId) =>
     parts.callIndex.haveInCommon(asker, owner)
       ? PRESENT_KEYS
-      : contacts.keysShown(asker, owner, parts.nowMs(), stores.accounts.read(owner))
+      : contacts.keysShown(asker, owner, parts.nowMs(), stores.accounts.read(base.database.ambient, owner))
   const shared = {
     ...base,
     authentication,
@@ -336,7 +336,7 @@ function joinOperations(parts: ApplicationParts, stores: Stores, senders: Opened
     ...shared,
     signIns,
     social,
-    linkIdentity: (userId, identity, nowMs) => loginMethods.link({ userId, nowMs }, identity),
+    linkIdentity: (change, userId, identity, nowMs) => loginMethods.link(change, { userId, nowMs }, identity),
   } satisfies Parameters<typeof signInOperations>[0]
   const registration = new DeviceRegistration(shared)
   const operations = [

@@ -111,7 +111,7 @@ export function publicServer(
 
 function consoleSources(
   { config }: House,
-  { keys, maker, published }: OpenedLog,
+  { keys, maker, database, published }: OpenedLog,
   { stores, operations }: StartedApplication,
   { publicUrl, localUrl, figures, onReset }: PublicServerNeeds,
 ): ConsoleSources {
@@ -124,7 +124,7 @@ function consoleSources(
     addresses: () => ({ local: localUrl(), ...(config.isExposed ? { phones: publicUrl() } : {}) }),
     requests: requestReader([...operations, ...plainOperations(config.application.lookupsNeedToken)]),
     log: () => ({ origin: keys.signer.name, vkey, vrfPublicKey, treeSize: published.size ?? 0 }),
-    displayNameOf: userId => stores.accounts.displayNameOf(userId as UserId),
+    displayNameOf: userId => database.view(view => stores.accounts.displayNameOf(view, userId as UserId)),
     waitingFor: (userId, deviceId) => stores.inbox.head(userId as UserId, deviceId as DeviceId).count,
     figures,
     reset: resetOf(config, onReset),

@@ -236,7 +236,11 @@ export class Signalling {
       badgeOf: stores.badgeOf,
       eventBody: (notice: Notice, { userId, deviceId }: ConnectedDevice, badge: Badge | undefined) =>
         formatJson(
-          eventBody(notice, { deviceId, user: () => userView(stores, userId, deviceId), badge }),
+          eventBody(notice, {
+            deviceId,
+            user: () => userView(stores.database.ambient, stores, userId, deviceId),
+            badge,
+          }),
           idsAs,
         ),
       calls: this.#calls,

@@ -257,7 +257,7 @@ async function startApplication(
   world.every(SWEEP_MS, application.sweep)
   expireForEver(house, application)
   metrics.gauge('callsign_codes_guessed', 'Whether more codes are wrong than right, and many: 1 or 0', () =>
-    Number(application.stores.guessWatch.isGuessed(nowMs())),
+    Number(database.view(view => application.stores.guessWatch.isGuessed(view, nowMs()))),
   )
   metrics.labelledCounter(
     'callsign_inbox_dropped_total',

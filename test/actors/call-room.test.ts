@@ -349,9 +349,9 @@ t.test(
     const { accounts, database } = rooms.world
     await database.commit(() => rooms.contacts.unlink(ann.userId, bob.userId, rooms.clock.nowMs()))
     await t.rejects(rooms.start(ann.phone, [bob]), { code: 'CALLEE_NOT_CONTACT' })
-    const user = accounts.read(bob.userId)!
+    const user = database.view(view => accounts.read(view, bob.userId))!
     const settings = { ...user.settings, callsFromContactsOnly: false }
-    await database.commit(() => accounts.put(bob.userId, { ...user, settings }))
+    await database.commit(change => accounts.put(change, bob.userId, { ...user, settings }))
     const rung = await rooms.start(ann.phone, [bob])
     t.same(rooms.kindsFor(bob.phone), ['call_invitation'])
     await rooms.ask(rung, simple('join', bob.phone))

@@ -53,8 +53,8 @@ export async function openAccountHouse(t: Test, options: AccountHouseOptions = {
     await world.database.close()
   })
   const own: EraseOf[] = [
-    userId => world.devices.eraseOf(world.database.ambient, userId),
-    userId => world.inbox.eraseOf(userId),
+    (change, userId) => world.devices.eraseOf(change, userId),
+    (_, userId) => world.inbox.eraseOf(userId),
   ]
   const erasers = [...own, ...(options.erasers ?? [])]
   const house = { google, apple, options, erasers }
@@ -99,7 +99,7 @@ function buildOperations(world: TestWorld, { google, apple, options, erasers }: 
     ...base,
     signIns,
     social,
-    linkIdentity: (userId, identity, nowMs) => loginMethods.link({ userId, nowMs }, identity),
+    linkIdentity: (change, userId, identity, nowMs) => loginMethods.link(change, { userId, nowMs }, identity),
   } satisfies Parameters<typeof signInOperations>[0]
   const whole = {
     ...signInWorld,

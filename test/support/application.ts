@@ -219,15 +219,15 @@ export async function newUser(world: TestWorld, displayName = 'Ann', email?: str
   const id = newId(world.randomBytes) as MethodId
   const key = email ?? `user${userId}@example.org`
   const method: AddressMethod = { id, kind: 'email', key, shown: key, addedAtMs: nowMs, lastUsedAtMs: nowMs }
-  await world.database.commit(() => {
-    world.accounts.put(userId, {
+  await world.database.commit(change => {
+    world.accounts.put(change, userId, {
       displayName,
       createdAtMs: nowMs,
       settings: DEFAULT_SETTINGS,
       primaryMethodId: id,
       acceptLanguage: 'en',
     })
-    world.accounts.putMethod(userId, method)
+    world.accounts.putMethod(change, userId, method)
   })
   return { userId, email: key, ...(await newSession(world, userId)) }
 }
@@ -248,7 +248,7 @@ export async function newSession(world: TestWorld, userId: UserId, deviceId?: De
     methods: ['otp'],
     userAgent: 'test',
   }
-  await world.database.commit(() => world.sessions.create(sessionId, session))
+  await world.database.commit(change => world.sessions.create(change, sessionId, session))
   return { sessionId, token: world.authentication.tokensOf(sessionId, session).accessToken }
 }
 

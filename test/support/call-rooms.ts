@@ -107,7 +107,7 @@ export class CallRooms {
     this.contacts = new ContactStore({
       ...world,
       lists: new IdLists(world.database),
-      displayNameOf: userId => world.accounts.read(userId)?.displayName ?? '',
+      displayNameOf: userId => world.accounts.read(world.database.ambient, userId)?.displayName ?? '',
       tell: () => undefined,
       missedCallsOf: userId => this.history.missedOf(userId),
     })

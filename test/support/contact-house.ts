@@ -44,7 +44,7 @@ export function openContacts(t: Test, folder = t.testdir(), options: { rates?: b
   const parts = { ...world, lists: new IdLists(world.database) }
   const contacts = new ContactStore({
     ...parts,
-    displayNameOf: userId => world.accounts.read(userId)?.displayName ?? '',
+    displayNameOf: userId => world.accounts.read(world.database.ambient, userId)?.displayName ?? '',
     tell(userId, body, nowMs) {
       told.push({ userId, body })
       world.notices.tell(userId, body, nowMs)

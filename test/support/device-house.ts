@@ -179,7 +179,7 @@ class Faults {
     })
   }
 
-  /** The database as the operations know it: every commit is counted. */
+  /** The database as the operations know it: every change is counted. */
   around(database: Database): Database {
     const change = <Result>(write: (change: Change) => Result, atMs?: number) =>
       this.run(++this.#commits, () => database.change(write, atMs))

@@ -112,7 +112,11 @@ const SESSION: Readonly<Partial<Record<ErrorCode, Story>>> = {
     send('POST /app/api/refresh-token', { body: { refreshToken: 'krt_garbage' } }),
   ),
   REFRESH_TOKEN_REUSED: userStory(async ({ send, world, advance }, { sessionId }) => {
-    const tokens = () => world.authentication.tokensOf(sessionId, world.sessions.read(sessionId)!)
+    const tokens = () =>
+      world.authentication.tokensOf(
+        sessionId,
+        world.database.view(view => world.sessions.read(view, sessionId))!,
+      )
     const { refreshToken } = tokens()
     for (let times = 0; times < 2; times++) {
       await send('POST /app/api/refresh-token', { body: { refreshToken: tokens().refreshToken } })
@@ -234,7 +238,7 @@ const LOGIN_METHODS: Readonly<Partial<Record<ErrorCode, Story>>> = {
     send('DELETE /app/api/user/login-methods/7', { token }),
   ),
   LAST_LOGIN_METHOD: userStory(async ({ send, world }, { token, userId }) => {
-    const [method] = world.accounts.methodsOf(userId)
+    const [method] = world.database.view(view => world.accounts.methodsOf(view, userId))
     return send(`DELETE /app/api/user/login-methods/${method!.id}`, { token })
   }),
   STEP_UP_REQUIRED: userStory(

@@ -3,14 +3,12 @@
 import { DeleteUserReply, DeleteUserRequest } from '../../schema/profile.ts'
 import { timeText } from '../../schema/time.ts'
 import type { AccountErasure } from '../../store/accounts/account-erasure.ts'
-import type { Database } from '../../store/engine/database.ts'
 import { type SignedOutWorld, tellSignedOut } from '../devices/device-removal.ts'
 import { type Operation, operationWithBody } from '../table/operation.ts'
 import { PROFILE_RATE } from './login-methods.ts'
 import { requireFreshProof, type StepUpWorld } from './step-up.ts'
 
 export interface AccountErasureWorld extends StepUpWorld, SignedOutWorld {
-  readonly database: Pick<Database, 'ambient' | 'commit'>
   readonly erasure: Pick<AccountErasure, 'plan'>
 }
 
@@ -30,7 +28,7 @@ export function accountErasureOperations(world: AccountErasureWorld): readonly O
         await requireFreshProof(world, call)
         const { userId, deviceId } = call.caller
         return call.commit(change => {
-          const erasesAtMs = world.erasure.plan(userId, call.nowMs, deviceId)
+          const erasesAtMs = world.erasure.plan(change, userId, call.nowMs, deviceId)
           tellSignedOut(change, world, userId)
           change.happened({ kind: 'account-ended', userId })
           return { status: 202, body: { erasesAt: timeText(erasesAtMs) } }

@@ -22,8 +22,9 @@ import {
 import { timeText } from '../../schema/time.ts'
 import type { ChallengeStore } from '../../store/accounts/challenge-store.ts'
 import type { IdentityTokenStore } from '../../store/accounts/identity-token-store.ts'
-import type { Change, LoginMethods } from '../../store/accounts/login-methods.ts'
+import type { ChangeRequest, LoginMethods } from '../../store/accounts/login-methods.ts'
 import { type SessionStore, sessionIdOf } from '../../store/accounts/session-store.ts'
+import type { View } from '../../store/engine/store.ts'
 import {
   type Call,
   type Operation,
@@ -53,7 +54,7 @@ export function loginMethodOperations(world: LoginMethodsWorld): readonly Operat
   return [listMethods(world), addMethod(world), setPrimary(world), removeMethod(world)]
 }
 
-function listMethods({ loginMethods }: LoginMethodsWorld): Operation {
+function listMethods({ database, loginMethods }: LoginMethodsWorld): Operation {
   return operation({
     id: 'listLoginMethods',
     method: 'GET',
@@ -63,7 +64,10 @@ function listMethods({ loginMethods }: LoginMethodsWorld): Operation {
     access: 'session',
     replies: { 200: LoginMethodList },
     codes: [],
-    handle: ({ caller }) => ({ status: 200, body: listOf(loginMethods, caller.userId) }),
+    handle: ({ caller }) => ({
+      status: 200,
+      body: database.view(view => listOf(view, loginMethods, caller.userId)),
+    }),
   })
 }
 
@@ -108,9 +112,9 @@ function setPrimary(world: LoginMethodsWorld): Operation {
     rates: [PROFILE_RATE],
     async handle(call) {
       await requireFreshProof(world, call)
-      return call.commit(() => {
-        loginMethods.makePrimary(changeOf(call), call.body.id)
-        return { status: 200, body: listOf(loginMethods, call.caller.userId) }
+      return call.commit(change => {
+        loginMethods.makePrimary(change, requestOf(call), call.body.id)
+        return { status: 200, body: listOf(change, loginMethods, call.caller.userId) }
       })
     },
   })
@@ -132,8 +136,8 @@ function removeMethod(world: LoginMethodsWorld): Operation {
       if (methodId === undefined)
         throw new SignalError('LOGIN_METHOD_NOT_FOUND', 'there is no such login method')
       await requireFreshProof(world, call)
-      return call.commit(() => {
-        world.loginMethods.remove(changeOf(call), methodId)
+      return call.commit(change => {
+        world.loginMethods.remove(change, requestOf(call), methodId)
         return { status: 204 }
       })
     },
@@ -165,11 +169,15 @@ export function refusalOfMethod({ code }: Pick<MethodRefusal, 'code'>): SignalEr
   return new SignalError(code, SENTENCES[code] ?? 'it can not be a login method')
 }
 
-function listOf(loginMethods: LoginMethods, userId: UserId): { readonly items: readonly object[] } {
-  return { items: loginMethodViews(loginMethods.held(userId)) }
+function listOf(
+  view: View,
+  loginMethods: LoginMethods,
+  userId: UserId,
+): { readonly items: readonly object[] } {
+  return { items: loginMethodViews(loginMethods.held(view, userId)) }
 }
 
-function changeOf({ caller, nowMs }: { readonly caller: Caller; readonly nowMs: number }): Change {
+function requestOf({ caller, nowMs }: { readonly caller: Caller; readonly nowMs: number }): ChangeRequest {
   return { userId: caller.userId, deviceId: caller.deviceId, nowMs }
 }
 
@@ -178,11 +186,14 @@ async function addAddress(world: LoginMethodsWorld, call: AddCall, kind: Address
   const { caller, network, acceptLanguage: language, nowMs } = call
   const address = world.addresses.read(kind, value, country, '/value')
   await requireFreshProof(world, call)
-  return call.commit(() => {
-    const refusal = world.loginMethods.refusalOf(caller.userId, address)
+  return call.commit(change => {
+    const refusal = world.loginMethods.refusalOf(change, caller.userId, address)
     if (refusal !== undefined && refusal !== 'taken') throw refusalOfMethod({ code: refusal })
     const purpose = { kind: 'bind', userId: caller.userId, isTaken: refusal === 'taken' } as const
-    return { status: 202, body: world.challenges.begin({ purpose, address, network, language }, nowMs) }
+    return {
+      status: 202,
+      body: world.challenges.begin(change, { purpose, address, network, language }, nowMs),
+    }
   })
 }
 
@@ -191,17 +202,17 @@ async function addSocial(world: LoginMethodsWorld, call: AddCall): Promise<Reply
   await requireFreshProof(world, call)
   const token = await identities.verify(call.body)
   const identity = await identities.complete(token, call.body)
-  return call.commit(() => {
+  return call.commit(change => {
     // The provider may have taken long, and its user may have ended the session of a thief meanwhile.
-    assertLasts(sessions.read(sessionIdOf(call.caller.sessionName)))
+    assertLasts(sessions.read(change, sessionIdOf(call.caller.sessionName)))
     const use = { tokenDigest: token.tokenDigest, attempt: undefined }
-    if (identityTokens.find(use) !== undefined) throw tokenUsed()
-    const refusal = loginMethods.refusalOf(call.caller.userId, identity)
+    if (identityTokens.find(change, use) !== undefined) throw tokenUsed()
+    const refusal = loginMethods.refusalOf(change, call.caller.userId, identity)
     if (refusal !== undefined)
       throw refusalOfMethod({ code: refusal === 'taken' ? 'ACCOUNT_EXISTS' : refusal })
-    const method = loginMethods.add(changeOf(call), identity)
-    identityTokens.keep(use, undefined, token.expiresAtMs)
-    const { primaryMethodId } = loginMethods.held(call.caller.userId)
+    const method = loginMethods.add(change, requestOf(call), identity)
+    identityTokens.keep(change, use, undefined, token.expiresAtMs)
+    const { primaryMethodId } = loginMethods.held(change, call.caller.userId)
     return { status: 201, body: loginMethodViews({ methods: [method], primaryMethodId })[0]! }
   })
 }

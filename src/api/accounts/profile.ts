@@ -14,6 +14,7 @@ import type { AccountStore } from '../../store/accounts/account-store.ts'
 import type { ChallengeRequest, ChallengeStore } from '../../store/accounts/challenge-store.ts'
 import type { LoginMethods } from '../../store/accounts/login-methods.ts'
 import type { Database } from '../../store/engine/database.ts'
+import type { Change, View } from '../../store/engine/store.ts'
 import type { Notices } from '../../store/messages/notices.ts'
 import { type Call, type Operation, operationWithBody, type Reply } from '../table/operation.ts'
 import type { AddressReader } from './addresses.ts'
@@ -23,7 +24,7 @@ import { requireFreshProof, type StepUpWorld } from './step-up.ts'
 import { type UserViewWorld, userView } from './user-view.ts'
 
 export interface ProfileWorld extends StepUpWorld, UserViewWorld {
-  readonly database: Pick<Database, 'ambient' | 'commit'>
+  readonly database: Pick<Database, 'ambient' | 'commit' | 'view'>
   readonly accounts: AccountStore
   readonly loginMethods: LoginMethods
   readonly challenges: ChallengeStore
@@ -52,7 +53,7 @@ function putUser(world: ProfileWorld): Operation {
       const displayName = readDisplayName(call.body.displayName)
       const addresses = readAddresses(world, call)
       if (addresses.length > 0) await requireFreshProof(world, call)
-      return call.commit(() => change(world, call, displayName, addresses))
+      return call.commit(change => changeProfile(change, world, call, displayName, addresses))
     },
   })
 }
@@ -65,32 +66,38 @@ function readAddresses({ addresses }: ProfileWorld, { body }: PutCall): readonly
   ]
 }
 
-/** In a transaction. Everything that can be refused is looked at before anything is written. */
-function change(
+/** Everything that can be refused is looked at before anything is written. */
+function changeProfile(
+  change: Change,
   world: ProfileWorld,
   call: PutCall,
   displayName: string | undefined,
   addresses: readonly Address[],
 ): Reply {
   const { userId, deviceId } = call.caller
-  const requests = addresses.flatMap(address => bindingOf(world, call, address) ?? [])
-  for (const request of requests) world.challenges.assertCanBegin(request, call.nowMs)
+  const requests = addresses.flatMap(address => bindingOf(change, world, call, address) ?? [])
+  for (const request of requests) world.challenges.assertCanBegin(change, request, call.nowMs)
   const pending = requests.map(request => ({
-    ...world.challenges.begin(request, call.nowMs),
+    ...world.challenges.begin(change, request, call.nowMs),
     kind: request.address.kind,
   }))
-  changeAtOnce(world, call, displayName)
-  const user = userView(world, userId, deviceId)
+  changeAtOnce(change, world, call, displayName)
+  const user = userView(change, world, userId, deviceId)
   return pending.length === 0 ? { status: 200, body: { user } } : { status: 202, body: { user, pending } }
 }
 
 /** The challenge that an address takes, undefined for the one that is in force already. */
-function bindingOf(world: ProfileWorld, call: PutCall, address: Address): ChallengeRequest | undefined {
+function bindingOf(
+  view: View,
+  world: ProfileWorld,
+  call: PutCall,
+  address: Address,
+): ChallengeRequest | undefined {
   const { userId } = call.caller
-  const held = world.loginMethods.held(userId)
+  const held = world.loginMethods.held(view, userId)
   const current = profileAddress(held, address.kind)
   if (current?.key === address.key) return undefined
-  const refusal = world.loginMethods.refusalOf(userId, address, current?.id)
+  const refusal = world.loginMethods.refusalOf(view, userId, address, current?.id)
   if (refusal === 'METHOD_EXISTS') {
     throw new SignalError('METHOD_EXISTS', 'it is one of the login methods: make it the primary one instead')
   }
@@ -102,17 +109,18 @@ function bindingOf(world: ProfileWorld, call: PutCall, address: Address): Challe
 
 /** A name and settings; the other devices are told when anything is another than it was. */
 function changeAtOnce(
+  change: Change,
   world: ProfileWorld,
   { caller, body, nowMs }: PutCall,
   displayName: string | undefined,
 ): void {
   const { userId, deviceId } = caller
-  const user = world.accounts.read(userId)
+  const user = world.accounts.read(change, userId)
   if (user === undefined) return
   const settings = settingsAfter(user.settings, body.settings)
   const changed: User = { ...user, settings, displayName: displayName ?? user.displayName }
   if (isDeepStrictEqual(changed, user)) return
-  world.accounts.put(userId, changed)
+  world.accounts.put(change, userId, changed)
   world.notices.tell(userId, { kind: 'profile_changed' }, nowMs, deviceId)
 }
 

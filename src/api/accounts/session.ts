@@ -113,18 +113,18 @@ function rotate(
   { network, nowMs }: Pick<RefreshCall, 'network' | 'nowMs'>,
 ): RefreshDecision {
   const { sessions, knownSignIns, devices, notices, lifetimes } = world
-  const before = sessions.read(sessionId)
+  const before = sessions.read(change, sessionId)
   const decision = decideRefresh(before, generation, nowMs, lifetimes)
   const isPair = decision.kind === 'rotate' || decision.kind === 'repeat'
   if (isPair && decision.session !== before) {
     const { userId, deviceId } = decision.session
-    sessions.put(sessionId, decision.session)
-    knownSignIns.note(userId, network, sessionId, nowMs)
+    sessions.put(change, sessionId, decision.session)
+    knownSignIns.note(change, userId, network, sessionId, nowMs)
     if (deviceId !== undefined) devices.touch(change, userId, deviceId, nowMs)
   }
   if (decision.kind === 'reused') {
     const { userId, deviceId } = decision.session
-    sessions.revoke(sessionId, REUSED, nowMs)
+    sessions.revoke(change, sessionId, REUSED, nowMs)
     notices.tell(userId, { kind: 'session_revoked', reason: REUSED }, nowMs)
     // A thief may have put tokens of their own in the place of the device's.
     signOut(change, world, userId, deviceId)
@@ -143,8 +143,8 @@ async function logout(world: SessionWorld, call: LogoutCall): Promise<Reply> {
   const sessionId = sessionIdOf(sessionName)
   return call.commit(change => {
     if (call.body.allDevices === true) endOthers(change, world, userId, sessionId, deviceId, call.nowMs)
-    else if (deviceId !== undefined) endEarlier(world.sessions, userId, deviceId, sessionId)
-    world.sessions.remove(sessionId)
+    else if (deviceId !== undefined) endEarlier(change, world.sessions, userId, deviceId, sessionId)
+    world.sessions.remove(change, sessionId)
     // One who has signed in on it again since goes on being rung.
     signOut(change, world, userId, deviceId)
     return { status: 204 }
@@ -152,16 +152,22 @@ async function logout(world: SessionWorld, call: LogoutCall): Promise<Reply> {
 }
 
 /**
- * In a transaction: ends sessions that the device had before this one. They are of an app that lost its tokens, as one
+ * Ends sessions that the device had before this one. They are of an app that lost its tokens, as one
  * that was installed anew, and nobody else would end them.
  */
-function endEarlier(sessions: SessionStore, userId: UserId, deviceId: DeviceId, sessionId: Uint8Array): void {
-  const own = sessions.read(sessionId)
+function endEarlier(
+  change: Change,
+  sessions: SessionStore,
+  userId: UserId,
+  deviceId: DeviceId,
+  sessionId: Uint8Array,
+): void {
+  const own = sessions.read(change, sessionId)
   if (!lasts(own)) return
-  for (const id of sessions.idsOf(userId)) {
-    const other = sessions.read(id)
+  for (const id of sessions.idsOf(change, userId)) {
+    const other = sessions.read(change, id)
     const isOfDevice = lasts(other) && other.deviceId === deviceId
-    if (isOfDevice && other.createdAtMs < own.createdAtMs) sessions.remove(id)
+    if (isOfDevice && other.createdAtMs < own.createdAtMs) sessions.remove(change, id)
   }
 }
 
@@ -175,8 +181,8 @@ function endOthers(
   nowMs: number,
 ): void {
   const reason = 'logged_out_everywhere'
-  for (const id of sessions.idsOf(userId)) {
-    if (Buffer.compare(id, ownSessionId) !== 0) sessions.revoke(id, reason, nowMs)
+  for (const id of sessions.idsOf(change, userId)) {
+    if (Buffer.compare(id, ownSessionId) !== 0) sessions.revoke(change, id, reason, nowMs)
   }
   notices.tell(userId, { kind: 'session_revoked', reason }, nowMs, ownDeviceId)
   for (const { deviceId } of devices.activeDevicesOf(change, userId))

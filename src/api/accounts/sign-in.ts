@@ -27,6 +27,7 @@ import {
   refusalOf,
 } from '../../store/accounts/challenge-store.ts'
 import type { Database } from '../../store/engine/database.ts'
+import type { Change } from '../../store/engine/store.ts'
 import {
   type Call,
   type Operation,
@@ -47,8 +48,8 @@ export interface SignInWorld {
   readonly signIns: SignIns
   /** Signs in by what an identity provider says. */
   readonly social: Pick<SocialSignIn, 'signIn'>
-  /** In a transaction: makes a proven identity a login method of the user, who has just confirmed that. */
-  readonly linkIdentity: (userId: UserId, identity: SocialIdentity, nowMs: number) => void
+  /** Makes a proven identity a login method of the user, who has just confirmed that. */
+  readonly linkIdentity: (change: Change, userId: UserId, identity: SocialIdentity, nowMs: number) => void
 }
 
 type LoginCall = Call<Static<typeof LoginRequest>, undefined, 'public'>
@@ -104,9 +105,9 @@ export function signInOperations(world: SignInWorld): readonly Operation[] {
 export async function verifyLogin(world: SignInWorld, body: VerifyBody, call: SignInCall): Promise<Reply> {
   const attempt = readAttempt(world, body, call.network)
   // One transaction: a code that was accepted is never without the session that it opened.
-  const outcome = await world.database.commit(() => {
-    const confirmation = attempt(call.nowMs)
-    return confirmation.kind === 'refused' ? confirmation : signIn(world, confirmation, call)
+  const outcome = await world.database.commit(change => {
+    const confirmation = attempt(change, call.nowMs)
+    return confirmation.kind === 'refused' ? confirmation : signIn(change, world, confirmation, call)
   })
   if (outcome.kind === 'refused') throw refusalOf(outcome)
   return { status: 200, body: outcome.reply }
@@ -122,58 +123,64 @@ function login(world: SignInWorld, call: LoginCall): Promise<Reply> {
   const purpose: ChallengePurpose = { kind: 'login', ...(displayName === undefined ? {} : { displayName }) }
   const language = body.locale ?? acceptLanguage
   const request = { purpose, address, network, language, refreshToken: body.refreshToken }
-  return call.commit(() => ({
+  return call.commit(change => ({
     status: 200,
-    body: { verified: false, ...world.challenges.begin(request, nowMs) },
+    body: { verified: false, ...world.challenges.begin(change, request, nowMs) },
   }))
 }
 
 function resend({ challenges }: SignInWorld, { body, network, nowMs, commit }: ResendCall): Promise<Reply> {
-  return commit(() => ({
+  return commit(change => ({
     status: 200,
-    body: { verified: false, ...challenges.resend({ ...body, network }, nowMs) },
+    body: { verified: false, ...challenges.resend(change, { ...body, network }, nowMs) },
   }))
 }
 
-/** What is to be tried in the transaction: a challenge, or a login of the address that is named instead. */
+/** What is to be tried in the change: a challenge, or a login of the address that is named instead. */
 function readAttempt(
   { challenges, addresses }: SignInWorld,
   body: VerifyBody,
   network: string,
-): (nowMs: number) => Confirmation {
+): (change: Change, nowMs: number) => Confirmation {
   const otp = body.otp ?? body.code
   if (otp === undefined) throw invalidMember('/otp', 'REQUIRED', 'is the code that was sent')
   const { challengeId } = body
   if (challengeId === undefined) {
     const address = addresses.readNamed(body)
-    return nowMs => challenges.confirmLogin(address, otp, network, nowMs)
+    return (change, nowMs) => challenges.confirmLogin(change, address, otp, network, nowMs)
   }
-  return nowMs => challenges.confirm({ challengeId, otp, mayConfirm: isLogin }, nowMs)
+  return (change, nowMs) => challenges.confirm(change, { challengeId, otp, mayConfirm: isLogin }, nowMs)
 }
 
 function isLogin({ kind }: ChallengePurpose): boolean {
   return kind === 'login' || kind === 'link'
 }
 
-/** In a transaction, after a code was accepted: to whom the address belongs is looked up now, not when it was asked for. */
+/** After a code was accepted: to whom the address belongs is looked up now, not when it was asked for. */
 function signIn(
+  change: Change,
   world: SignInWorld,
   { purpose, address, language }: Confirmed,
   call: SignInCall,
 ): { readonly kind: 'signed-in'; readonly reply: object } | RefusedAttempt {
   const { accounts, signIns } = world
-  const owner = accounts.ownerOf(addressIdentifier(address.kind, address.key))
+  const owner = accounts.ownerOf(change, addressIdentifier(address.kind, address.key))
   if (purpose.kind === 'link') {
     if (owner?.userId !== purpose.userId) return { kind: 'refused', code: 'CHALLENGE_GONE' }
-    world.linkIdentity(owner.userId, purpose.identity, call.nowMs)
+    world.linkIdentity(change, owner.userId, purpose.identity, call.nowMs)
   }
   const { network, userAgent, nowMs } = call
   const acceptLanguage = language === '' ? call.acceptLanguage : language
   const isNewUser = owner === undefined
   const userId = isNewUser
-    ? signIns.newUser(nameOf(purpose, address), address, { network, acceptLanguage, userAgent, nowMs })
-    : noteSignIn(accounts, owner, acceptLanguage, nowMs)
-  return { kind: 'signed-in', reply: signIns.open({ userId, isNewUser, proof: 'otp' }, call) }
+    ? signIns.newUser(change, nameOf(purpose, address), address, {
+        network,
+        acceptLanguage,
+        userAgent,
+        nowMs,
+      })
+    : noteSignIn(change, accounts, owner, acceptLanguage, nowMs)
+  return { kind: 'signed-in', reply: signIns.open(change, { userId, isNewUser, proof: 'otp' }, call) }
 }
 
 function nameOf(purpose: ChallengePurpose, { key }: Address): string {
@@ -183,15 +190,17 @@ function nameOf(purpose: ChallengePurpose, { key }: Address): string {
 
 /** The method was used now, and texts to the user are in this language from now on. */
 function noteSignIn(
+  change: Change,
   accounts: AccountStore,
   owner: MethodOwner,
   acceptLanguage: string,
   nowMs: number,
 ): UserId {
-  const method = accounts.method(owner)
-  const user = accounts.read(owner.userId)
-  if (method !== undefined) accounts.putMethod(owner.userId, { ...method, lastUsedAtMs: nowMs })
-  if (user !== undefined && acceptLanguage !== '') accounts.put(owner.userId, { ...user, acceptLanguage })
+  const method = accounts.method(change, owner)
+  const user = accounts.read(change, owner.userId)
+  if (method !== undefined) accounts.putMethod(change, owner.userId, { ...method, lastUsedAtMs: nowMs })
+  if (user !== undefined && acceptLanguage !== '')
+    accounts.put(change, owner.userId, { ...user, acceptLanguage })
   return owner.userId
 }
 

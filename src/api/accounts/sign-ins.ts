@@ -12,6 +12,7 @@ import type { AccountErasure } from '../../store/accounts/account-erasure.ts'
 import type { AccountStore } from '../../store/accounts/account-store.ts'
 import type { KnownSignInStore } from '../../store/accounts/known-sign-ins.ts'
 import type { SessionStore } from '../../store/accounts/session-store.ts'
+import type { Change } from '../../store/engine/store.ts'
 import type { Call } from '../table/operation.ts'
 import type { Authentication } from './authentication.ts'
 import { type UserViewWorld, userView } from './user-view.ts'
@@ -39,7 +40,6 @@ export interface ProvenUser {
   readonly proof: string
 }
 
-/** All methods are to be called in a transaction. */
 export class SignIns {
   readonly #world: SignInsWorld
 
@@ -48,28 +48,32 @@ export class SignIns {
   }
 
   /** A new account with its first login method, which nobody has yet. */
-  newUser(displayName: string, proven: Address | SocialIdentity, call: SignInCall): UserId {
+  newUser(change: Change, displayName: string, proven: Address | SocialIdentity, call: SignInCall): UserId {
     const { accounts, randomBytes } = this.#world
     const userId = newId(randomBytes) as UserId
-    assert(accounts.read(userId) === undefined, "a new id is nobody else's")
+    assert(accounts.read(change, userId) === undefined, "a new id is nobody else's")
     const { nowMs, acceptLanguage } = call
     const id = newId(randomBytes) as MethodId
     const method: LoginMethod = { ...proven, id, addedAtMs: nowMs, lastUsedAtMs: nowMs }
-    accounts.put(userId, {
+    accounts.put(change, userId, {
       displayName,
       createdAtMs: nowMs,
       settings: DEFAULT_SETTINGS,
       primaryMethodId: method.id,
       acceptLanguage,
     })
-    accounts.putMethod(userId, method)
+    accounts.putMethod(change, userId, method)
     return userId
   }
 
   /** A session for a user who has proven who they are, as the reply that signs in. It keeps an account from erasure. */
-  open({ userId, isNewUser, proof }: ProvenUser, { network, nowMs, userAgent }: SignInCall): object {
+  open(
+    change: Change,
+    { userId, isNewUser, proof }: ProvenUser,
+    { network, nowMs, userAgent }: SignInCall,
+  ): object {
     const { sessions, knownSignIns, authentication, erasure, lifetimes, randomBytes } = this.#world
-    erasure.restore(userId)
+    erasure.restore(change, userId)
     const sessionId = randomBytes(SESSION_ID_BYTES)
     const session: Session = {
       userId,
@@ -83,10 +87,10 @@ export class SignIns {
       methods: [proof],
       userAgent,
     }
-    sessions.create(sessionId, session)
-    knownSignIns.note(userId, network, sessionId, nowMs)
+    sessions.create(change, sessionId, session)
+    knownSignIns.note(change, userId, network, sessionId, nowMs)
     const tokens = authentication.tokensOf(sessionId, session)
-    return { verified: true, ...tokens, isNewUser, user: userView(this.#world, userId, undefined) }
+    return { verified: true, ...tokens, isNewUser, user: userView(change, this.#world, userId, undefined) }
   }
 }
 

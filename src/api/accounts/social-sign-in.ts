@@ -14,6 +14,7 @@ import type { AccountStore, MethodOwner } from '../../store/accounts/account-sto
 import type { ChallengeReply, ChallengeStore } from '../../store/accounts/challenge-store.ts'
 import type { IdentityTokenStore } from '../../store/accounts/identity-token-store.ts'
 import type { Database } from '../../store/engine/database.ts'
+import type { Change, View } from '../../store/engine/store.ts'
 import { type Operation, operationWithBody, type RateRule, type Reply } from '../table/operation.ts'
 import { readDisplayName } from './addresses.ts'
 import type { SignInCall, SignIns } from './sign-ins.ts'
@@ -26,7 +27,7 @@ import {
 } from './social-identities.ts'
 
 export interface SocialSignInWorld {
-  readonly database: Pick<Database, 'commit'>
+  readonly database: Pick<Database, 'commit' | 'view'>
   readonly accounts: AccountStore
   readonly challenges: Pick<ChallengeStore, 'begin'>
   readonly identities: SocialIdentities
@@ -77,7 +78,7 @@ export class SocialSignIn {
   /** The outcome of the token, or of its first use where this is the same attempt again. */
   async #outcomeOnce(request: SocialSignInRequest, token: VerifiedToken, call: SignInCall): Promise<Outcome> {
     const { attempt } = request
-    const earlier = this.#outcomeBefore(token, attempt)
+    const earlier = this.#world.database.view(view => this.#outcomeBefore(view, token, attempt))
     if (earlier !== undefined) return earlier
     if (attempt === undefined) return this.#use(request, token, call)
     const name = `${token.tokenDigest} ${attempt}`
@@ -89,24 +90,29 @@ export class SocialSignIn {
   async #use(request: SocialSignInRequest, token: VerifiedToken, call: SignInCall): Promise<Outcome> {
     const { identities, identityTokens, database } = this.#world
     const identity = await identities.complete(token, request)
-    return database.commit(() => {
+    return database.commit(change => {
       // Looked up again: the token may have been used while Apple was asked.
-      const earlier = this.#outcomeBefore(token, request.attempt)
+      const earlier = this.#outcomeBefore(change, token, request.attempt)
       if (earlier !== undefined) return earlier
-      const outcome = this.#signIn(identity, request.displayName, token, call)
+      const outcome = this.#signIn(change, identity, request.displayName, token, call)
       const use = { tokenDigest: token.tokenDigest, attempt: request.attempt }
-      identityTokens.keep(use, outcome, token.expiresAtMs)
+      identityTokens.keep(change, use, outcome, token.expiresAtMs)
       return outcome
     })
   }
 
-  #outcomeBefore({ tokenDigest }: VerifiedToken, attempt: string | undefined): Outcome | undefined {
-    const use = this.#world.identityTokens.find({ tokenDigest, attempt })
+  #outcomeBefore(
+    view: View,
+    { tokenDigest }: VerifiedToken,
+    attempt: string | undefined,
+  ): Outcome | undefined {
+    const use = this.#world.identityTokens.find(view, { tokenDigest, attempt })
     if (use === undefined) return undefined
     return use.outcome === undefined ? { kind: 'used' } : (use.outcome as Outcome)
   }
 
   #signIn(
+    change: Change,
     identity: SocialIdentity,
     displayName: string | undefined,
     token: VerifiedToken,
@@ -114,36 +120,40 @@ export class SocialSignIn {
   ): Outcome {
     const { accounts, signIns } = this.#world
     const subject = socialIdentifier(identity.issuer, identity.subject)
-    const decision = decideSocialSignIn(subject, token, identifier => accounts.ownerOf(identifier)?.userId)
+    const decision = decideSocialSignIn(
+      subject,
+      token,
+      identifier => accounts.ownerOf(change, identifier)?.userId,
+    )
     const proof = identity.provider === APPLE ? 'apple' : 'social'
     switch (decision.kind) {
       case 'known': {
-        this.#renew(accounts.ownerOf(subject), identity, call.nowMs)
+        this.#renew(change, accounts.ownerOf(change, subject), identity, call.nowMs)
         const { userId } = decision
-        return { kind: 'signed-in', reply: signIns.open({ userId, isNewUser: false, proof }, call) }
+        return { kind: 'signed-in', reply: signIns.open(change, { userId, isNewUser: false, proof }, call) }
       }
       case 'new': {
-        const userId = signIns.newUser(nameOfNewcomer(displayName, token), identity, call)
-        return { kind: 'signed-in', reply: signIns.open({ userId, isNewUser: true, proof }, call) }
+        const userId = signIns.newUser(change, nameOfNewcomer(displayName, token), identity, call)
+        return { kind: 'signed-in', reply: signIns.open(change, { userId, isNewUser: true, proof }, call) }
       }
       case 'confirm': {
         const { userId, email } = decision
         const purpose = { kind: 'link', userId, identity } as const
         const address = { kind: 'email', key: email, shown: email } as const
         const { network, acceptLanguage: language, nowMs } = call
-        const challenge = this.#world.challenges.begin({ purpose, address, network, language }, nowMs)
+        const challenge = this.#world.challenges.begin(change, { purpose, address, network, language }, nowMs)
         return { kind: 'account-exists', challenge }
       }
     }
   }
 
   /** What is new about a known identity: the address that its provider names, and Apple's latest refresh token. */
-  #renew(owner: MethodOwner | undefined, identity: SocialIdentity, nowMs: number): void {
+  #renew(change: Change, owner: MethodOwner | undefined, identity: SocialIdentity, nowMs: number): void {
     const { accounts } = this.#world
-    const method = owner === undefined ? undefined : accounts.method(owner)
+    const method = owner === undefined ? undefined : accounts.method(change, owner)
     if (owner === undefined || method?.kind !== 'social') return
     const renewed: SocialMethod = { ...method, ...identity, lastUsedAtMs: nowMs }
-    accounts.putMethod(owner.userId, renewed)
+    accounts.putMethod(change, owner.userId, renewed)
   }
 }
 

@@ -15,12 +15,12 @@ import { timeText } from '../../schema/time.ts'
 import type { AccountStore } from '../../store/accounts/account-store.ts'
 import type { DeviceStore } from '../../store/devices/device-store.ts'
 import type { Database } from '../../store/engine/database.ts'
+import type { View } from '../../store/engine/store.ts'
 import type { WatchedCache } from '../../store/engine/watched-cache.ts'
 import { type Operation, operation } from '../table/operation.ts'
 import { loginMethodViews } from './login-methods.ts'
 
 export interface UserViewWorld {
-  readonly database: Pick<Database, 'ambient'>
   readonly accounts: Pick<AccountStore, 'read' | 'methodsOf'>
   readonly devices: Pick<DeviceStore, 'active'>
   readonly badgeOf: (userId: UserId) => Badge
@@ -42,6 +42,7 @@ export interface UserOperationsWorld extends UserViewWorld {
   /** Over `USER_VIEW_TABLES`. */
   readonly userViews: Pick<UserViews, 'get' | 'set'>
   readonly idsAs: IdForm
+  readonly database: Pick<Database, 'view'>
 }
 
 export function userOperations(world: UserOperationsWorld): readonly Operation[] {
@@ -55,20 +56,23 @@ export function userOperations(world: UserOperationsWorld): readonly Operation[]
       access: 'session',
       replies: { 200: UserView },
       codes: ['USER_NOT_FOUND'],
-      handle: ({ caller }) => ({ status: 200, body: viewBytes(world, caller.userId, caller.deviceId) }),
+      handle: ({ caller }) => ({
+        status: 200,
+        body: viewBytes(world, caller.userId, caller.deviceId),
+      }),
     }),
   ]
 }
 
 function viewBytes(world: UserOperationsWorld, userId: UserId, deviceId: DeviceId | undefined): Uint8Array {
-  const { userViews, idsAs } = world
+  const { database, userViews, idsAs } = world
   const ofUser = userViews.get(userId)
   const kept = ofUser?.get(deviceId)
   if (kept !== undefined) return kept
-  const view = userView(world, userId, deviceId)
-  const bytes = UTF_8.encode(formatJson(view, idsAs))
+  const user = database.view(view => userView(view, world, userId, deviceId))
+  const bytes = UTF_8.encode(formatJson(user, idsAs))
   // Friend requests end by time alone, before any row says so.
-  if (view.badge.friendRequests > 0) return bytes
+  if (user.badge.friendRequests > 0) return bytes
   if (ofUser === undefined) userViews.set(userId, new Map([[deviceId, bytes]]))
   else ofUser.set(deviceId, bytes)
   return bytes
@@ -76,17 +80,18 @@ function viewBytes(world: UserOperationsWorld, userId: UserId, deviceId: DeviceI
 
 /** The user, with the device that asks if it is one. Throws `USER_NOT_FOUND` when the account was erased. */
 export function userView(
-  { database, accounts, devices, badgeOf }: UserViewWorld,
+  view: View,
+  { accounts, devices, badgeOf }: UserViewWorld,
   userId: UserId,
   deviceId: DeviceId | undefined,
 ): { readonly badge: Badge; readonly [member: string]: unknown } {
-  const user = accounts.read(userId)
+  const user = accounts.read(view, userId)
   if (user === undefined) throw new SignalError('USER_NOT_FOUND', 'there is no such user')
   const { displayName, primaryMethodId, createdAtMs, settings } = user
-  const held = { methods: accounts.methodsOf(userId), primaryMethodId }
+  const held = { methods: accounts.methodsOf(view, userId), primaryMethodId }
   const email = profileAddress(held, 'email')?.shown
   const phone = profileAddress(held, 'phone')?.shown
-  const device = deviceId === undefined ? undefined : devices.active(database.ambient, userId, deviceId)
+  const device = deviceId === undefined ? undefined : devices.active(view, userId, deviceId)
   return {
     userId,
     displayName,

@@ -20,6 +20,7 @@ import {
 import type { LoginMethods } from '../../store/accounts/login-methods.ts'
 import { type SessionStore, sessionIdOf } from '../../store/accounts/session-store.ts'
 import type { Database } from '../../store/engine/database.ts'
+import type { Change, View } from '../../store/engine/store.ts'
 import { type Call, type Operation, operationWithBody, type Reply } from '../table/operation.ts'
 import type { Caller } from './authentication.ts'
 import { type MethodRefusal, refusalOfMethod } from './login-methods.ts'
@@ -63,9 +64,11 @@ async function verify(world: VerifyWorld, { body, nowMs }: VerifyCall, caller: C
   const { challengeId, otp = body.code } = body
   if (challengeId === undefined || otp === undefined) throw incomplete(challengeId)
   const mayConfirm = (purpose: ChallengePurpose) => isForUser(purpose, caller.userId)
-  const outcome = await world.database.commit((): Outcome => {
-    const confirmation = world.challenges.confirm({ challengeId, otp, mayConfirm }, nowMs)
-    return confirmation.kind === 'refused' ? confirmation : carryOut(world, confirmation, caller, nowMs)
+  const outcome = await world.database.commit((change): Outcome => {
+    const confirmation = world.challenges.confirm(change, { challengeId, otp, mayConfirm }, nowMs)
+    return confirmation.kind === 'refused'
+      ? confirmation
+      : carryOut(change, world, confirmation, caller, nowMs)
   })
   if (outcome.kind === 'refused') throw refusalOf(outcome)
   if (outcome.kind === 'method-refused') throw refusalOfMethod(outcome)
@@ -77,26 +80,32 @@ function isForUser(purpose: ChallengePurpose, userId: UserId): boolean {
   return (purpose.kind === 'bind' || purpose.kind === 'step-up') && purpose.userId === userId
 }
 
-function carryOut(world: VerifyWorld, confirmed: Confirmed, caller: Caller, nowMs: number): Outcome {
+function carryOut(
+  change: Change,
+  world: VerifyWorld,
+  confirmed: Confirmed,
+  caller: Caller,
+  nowMs: number,
+): Outcome {
   const { userId, sessionName, deviceId } = caller
   const { purpose, address } = confirmed
   if (purpose.kind === 'bind') {
-    const code = world.loginMethods.bind({ userId, nowMs, deviceId }, address, purpose.replaces)
+    const code = world.loginMethods.bind(change, { userId, nowMs, deviceId }, address, purpose.replaces)
     if (code !== undefined) return { kind: 'method-refused', code }
   } else {
     // Reading a removed address's mail proves nothing.
-    if (!holds(world, userId, address)) return { kind: 'refused', code: 'CHALLENGE_GONE' }
+    if (!holds(change, world, userId, address)) return { kind: 'refused', code: 'CHALLENGE_GONE' }
     const sessionId = sessionIdOf(sessionName)
-    const session = world.sessions.read(sessionId)
-    if (session !== undefined) world.sessions.put(sessionId, { ...session, authenticatedAtMs: nowMs })
+    const session = world.sessions.read(change, sessionId)
+    if (session !== undefined) world.sessions.put(change, sessionId, { ...session, authenticatedAtMs: nowMs })
   }
   const name = purpose.kind === 'bind' ? `bind-${address.kind}` : purpose.kind
-  return { kind: 'done', body: { purpose: name, user: userView(world, userId, deviceId) } }
+  return { kind: 'done', body: { purpose: name, user: userView(change, world, userId, deviceId) } }
 }
 
-function holds({ loginMethods }: VerifyWorld, userId: UserId, { kind, key }: Address): boolean {
+function holds(view: View, { loginMethods }: VerifyWorld, userId: UserId, { kind, key }: Address): boolean {
   const identifier = addressIdentifier(kind, key)
-  return loginMethods.held(userId).methods.some(method => identifierOf(method) === identifier)
+  return loginMethods.held(view, userId).methods.some(method => identifierOf(method) === identifier)
 }
 
 function incomplete(challengeId: string | undefined) {

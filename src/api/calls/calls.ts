@@ -107,7 +107,7 @@ function startCall(world: CallsWorld): Operation {
     handle: ({ caller, body, askOnce }) => {
       const { roomId, encryptedAESKeys, isVideo } = body
       const callId = newId(world.randomBytes) as CallId
-      const displayName = world.accounts.displayNameOf(caller.userId)
+      const displayName = world.database.view(view => world.accounts.displayNameOf(view, caller.userId))
       const request: CallRequest = {
         ...{ kind: 'start', by: actorOf(world, caller), callId, displayName },
         calleeIds: body.calleeIds as UserId[],

@@ -51,7 +51,7 @@ import { isReachable, keysOf, personOf, shownDevices, userNotFound } from './peo
 import { assertLive, findShareToken, tokenNotFound } from './share-tokens.ts'
 
 export interface FriendRequestsWorld extends LastingRatesWorld {
-  readonly database: Pick<Database, 'ambient' | 'commit'>
+  readonly database: Pick<Database, 'ambient' | 'commit' | 'view'>
   readonly contacts: ContactStore
   readonly searches: Pick<AddressSearches, 'leave'>
   readonly shareTokens: ShareTokenStore

@@ -40,7 +40,7 @@ import { type DeviceRemovalWorld, noticeOf, removeDevice } from './device-remova
 import { tellPushLosses } from './push-losses.ts'
 
 export interface DeviceRegistrationWorld extends DeviceRemovalWorld, LastingRatesWorld {
-  readonly database: Pick<Database, 'change' | 'commit' | 'view'>
+  readonly database: Pick<Database, 'ambient' | 'change' | 'commit' | 'view'>
   readonly devices: DeviceStore
   readonly sessions: SessionStore
   readonly nowMs: () => number
@@ -159,7 +159,7 @@ export class DeviceRegistration {
     const { nowMs } = change
     const { userId, sessionId, info = known.info, push = {}, replacesDeviceId } = request
     const { devices, sessions } = this.#world
-    assertLasts(sessions.read(sessionId))
+    assertLasts(sessions.read(change, sessionId))
     const tokens = pushTokensAfter(known.push, push, nowMs)
     const device = { ...withPush(known, tokens), info, lastSeenAtMs: nowMs }
     tellPushLosses(
@@ -168,7 +168,7 @@ export class DeviceRegistration {
       { userId, replacesDeviceId },
       nowMs,
     )
-    sessions.bind(sessionId, device.deviceId)
+    sessions.bind(change, sessionId, device.deviceId)
     this.#replace(change, userId, replacesDeviceId, device.deviceId)
     return device
   }
@@ -229,7 +229,7 @@ export class DeviceRegistration {
     const { nowMs } = change
     const { devices, sessions, notices } = this.#world
     const pending = devices.pendingDevice(change, userId, deviceId)
-    const session = pending && sessions.read(pending.sessionId)
+    const session = pending && sessions.read(change, pending.sessionId)
     assertLasts(session)
     assert(pending !== undefined, 'a session lasts no longer than its user')
     const { info, publicKey, keyAlgorithm, push, startedAtMs } = pending
@@ -246,7 +246,7 @@ export class DeviceRegistration {
     }
     const { replacesDeviceId } = pending
     tellPushLosses(notices, devices.finish(change, userId, device), { userId, replacesDeviceId }, nowMs)
-    sessions.bind(pending.sessionId, deviceId)
+    sessions.bind(change, pending.sessionId, deviceId)
     this.#replace(change, userId, replacesDeviceId, deviceId)
     countRate(this.#world, REGISTRATIONS, userId, nowMs)
     notices.tell(userId, { kind: 'device_added', ...noticeOf(device) }, nowMs, deviceId)
@@ -264,7 +264,7 @@ export class DeviceRegistration {
     const { database, devices, sessions, nowMs } = this.#world
     const pending = database.view(view => devices.pendingDevice(view, userId, deviceId))
     assert(pending !== undefined, 'nothing is registered before the repair has ended')
-    const session = sessions.read(pending.sessionId)
+    const session = database.view(view => sessions.read(view, pending.sessionId))
     try {
       if (!lasts(session)) {
         await this.#abandon(userId, deviceId)

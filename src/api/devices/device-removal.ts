@@ -42,7 +42,7 @@ export function removeDevice(change: Change, world: DeviceRemovalWorld, removal:
   const device = world.devices.remove(change, userId, deviceId, nowMs)
   if (device === undefined) return false
   world.inbox.eraseDevice(userId, deviceId)
-  endSessions(world.sessions, removal)
+  endSessions(change, world.sessions, removal)
   change.happened({ kind: 'device-removed', userId, deviceId })
   world.notices.tell(userId, { kind: 'device_removed', ...noticeOf(device) }, nowMs, exceptDeviceId)
   return true
@@ -60,7 +60,7 @@ export function signOut(
   userId: UserId,
   deviceId: DeviceId | undefined,
 ): void {
-  if (deviceId !== undefined && !world.sessions.devicesOf(userId).has(deviceId)) {
+  if (deviceId !== undefined && !world.sessions.devicesOf(change, userId).has(deviceId)) {
     world.devices.forgetPush(change, userId, deviceId)
   }
   tellSignedOut(change, world, userId)
@@ -69,19 +69,19 @@ export function signOut(
 /** Says of each device that the change leaves without a session that it is signed out. */
 export function tellSignedOut(change: Change, { devices, sessions }: SignedOutWorld, userId: UserId): void {
   change.atEnd(() => {
-    const signedIn = sessions.devicesOf(userId)
+    const signedIn = sessions.devicesOf(change, userId)
     for (const { deviceId } of devices.activeDevicesOf(change, userId)) {
       if (!signedIn.has(deviceId)) change.happened({ kind: 'signed-out', userId, deviceId })
     }
   })
 }
 
-function endSessions(sessions: DeviceRemovalWorld['sessions'], removal: DeviceRemoval): void {
+function endSessions(change: Change, sessions: DeviceRemovalWorld['sessions'], removal: DeviceRemoval): void {
   const { userId, deviceId, nowMs, sessionId = NO_SESSION } = removal
-  for (const id of sessions.idsOf(userId)) {
-    if (sessions.read(id)?.deviceId !== deviceId) continue
-    if (Buffer.from(sessionId).equals(id)) sessions.remove(id)
-    else sessions.revoke(id, 'device_removed', nowMs)
+  for (const id of sessions.idsOf(change, userId)) {
+    if (sessions.read(change, id)?.deviceId !== deviceId) continue
+    if (Buffer.from(sessionId).equals(id)) sessions.remove(change, id)
+    else sessions.revoke(change, id, 'device_removed', nowMs)
   }
 }
 

@@ -114,7 +114,7 @@ function putPush({ devices, sessions, notices }: DevicesWorld): Operation {
         const device = devices.active(change, userId, deviceId)
         if (device === undefined) throw deviceNotFound()
         // Else the tokens that a logout has just forgotten would be back, for calls to somebody who is gone.
-        assertLasts(sessions.read(sessionIdOf(sessionName)))
+        assertLasts(sessions.read(change, sessionIdOf(sessionName)))
         const tokens = pushTokensAfter(device.push, known(PutPushRequest, body), nowMs)
         tellPushLosses(notices, devices.put(change, userId, withPush(device, tokens)), { userId }, nowMs)
         return { status: 204 }
@@ -204,7 +204,7 @@ function keysOf(
   const unavailable: UserId[] = []
   for (const userId of asked) {
     const shown = userId === asker ? PRESENT_KEYS : keysShown(asker, userId)
-    const user = shown && accounts.read(userId)
+    const user = shown && accounts.read(view, userId)
     if (shown === undefined || user === undefined) unavailable.push(userId)
     else {
       const { displayName } = user

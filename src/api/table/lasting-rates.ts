@@ -10,7 +10,7 @@ import { rateLimited } from './operation-routes.ts'
 export interface LastingRatesWorld {
   readonly rates: Pick<RateStore, 'longestWait' | 'take'>
   readonly rateLimits: Rates | undefined
-  readonly database: Pick<Database, 'commit'>
+  readonly database: Pick<Database, 'ambient' | 'commit' | 'view'>
 }
 
 /** What is counted, under a name that stores keep, and the rates that bound it. */

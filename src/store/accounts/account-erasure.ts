@@ -1,6 +1,6 @@
 /**
  * The end of an account (contract 2.10): at once its sessions end and nothing is pushed to its devices any more; after
- * seven days in which signing in restores it, everything that names its user is erased in one transaction. The log keeps
+ * seven days in which signing in restores it, everything that names its user is erased in one change. The log keeps
  * its entries: they can only be added to, and hold a hash and a key, no name.
  */
 
@@ -9,14 +9,15 @@ import type { DeviceStore } from '../devices/device-store.ts'
 import type { Database } from '../engine/database.ts'
 import { EXPIRY, type Expiries } from '../engine/expiries.ts'
 import { idsKey, userInKey } from '../engine/keys.ts'
+import type { Change } from '../engine/store.ts'
 import type { Notices } from '../messages/notices.ts'
 import type { AccountLetters } from './account-letters.ts'
 import type { AccountStore } from './account-store.ts'
 import type { AppleConsents } from './apple-consents.ts'
 import type { SessionStore } from './session-store.ts'
 
-/** In a transaction: erases what one part of the store holds of a user. */
-export type EraseOf = (userId: UserId, nowMs: number) => void
+/** Erases what one part of the store holds of a user. */
+export type EraseOf = (change: Change, userId: UserId, nowMs: number) => void
 
 export interface AccountErasureParts {
   readonly database: Pick<Database, 'ambient'>
@@ -36,34 +37,37 @@ export class AccountErasure {
 
   constructor(parts: AccountErasureParts) {
     this.#parts = parts
-    parts.expiries.define(EXPIRY.erasure, (key, nowMs) => this.#onDue(userInKey(key), nowMs))
+    parts.expiries.define(EXPIRY.erasure, (key, nowMs) =>
+      this.#onDue(parts.database.ambient, userInKey(key), nowMs),
+    )
   }
 
   /**
-   * In a transaction: ends all sessions and has the account erased in seven days; returns when that is. The devices are
+   * Ends all sessions and has the account erased in seven days; returns when that is. The devices are
    * told, but for the one that asks.
    */
-  plan(userId: UserId, nowMs: number, ownDeviceId?: DeviceId): number {
+  plan(change: Change, userId: UserId, nowMs: number, ownDeviceId?: DeviceId): number {
     const { accounts, expiries, sessions, letters, notices } = this.#parts
-    const user = accounts.read(userId)
+    const user = accounts.read(change, userId)
     const erasesAtMs = nowMs + GRACE_DAYS * 86_400_000
     if (user === undefined) return erasesAtMs
-    accounts.put(userId, { ...user, erasesAtMs })
+    accounts.put(change, userId, { ...user, erasesAtMs })
     expiries.add(EXPIRY.erasure, erasesAtMs, idsKey(userId))
-    for (const sessionId of sessions.idsOf(userId)) sessions.revoke(sessionId, 'account_deleted', nowMs)
+    for (const sessionId of sessions.idsOf(change, userId))
+      sessions.revoke(change, sessionId, 'account_deleted', nowMs)
     // The last thing that is pushed, as long as there are tokens.
     notices.tell(userId, { kind: 'session_revoked', reason: 'account_deleted' }, nowMs, ownDeviceId)
     this.#stopPushes(userId)
-    letters.tellAll(userId, { kind: 'erasure-planned', graceDays: GRACE_DAYS }, nowMs)
+    letters.tellAll(change, userId, { kind: 'erasure-planned', graceDays: GRACE_DAYS }, nowMs)
     return erasesAtMs
   }
 
-  /** In the transaction of a sign-in: an account that was to be erased is kept. */
-  restore(userId: UserId): void {
-    const user = this.#parts.accounts.read(userId)
+  /** A sign-in keeps an account that was to be erased. */
+  restore(change: Change, userId: UserId): void {
+    const user = this.#parts.accounts.read(change, userId)
     if (user?.erasesAtMs === undefined) return
     const { erasesAtMs: _, ...kept } = user
-    this.#parts.accounts.put(userId, kept)
+    this.#parts.accounts.put(change, userId, kept)
   }
 
   #stopPushes(userId: UserId): void {
@@ -73,22 +77,22 @@ export class AccountErasure {
       devices.forgetPush(change, userId, deviceId)
   }
 
-  #onDue(userId: UserId, nowMs: number): number | undefined {
-    const erasesAtMs = this.#parts.accounts.read(userId)?.erasesAtMs
+  #onDue(change: Change, userId: UserId, nowMs: number): number | undefined {
+    const erasesAtMs = this.#parts.accounts.read(change, userId)?.erasesAtMs
     // Restored since; or asked for again later, which this row then waits for.
     if (erasesAtMs === undefined || erasesAtMs > nowMs) return erasesAtMs
-    this.#erase(userId, nowMs)
+    this.#erase(change, userId, nowMs)
     return undefined
   }
 
-  #erase(userId: UserId, nowMs: number): void {
+  #erase(change: Change, userId: UserId, nowMs: number): void {
     const { accounts, sessions, appleConsents, erasers } = this.#parts
-    for (const method of accounts.methodsOf(userId)) {
-      if (method.kind === 'social') appleConsents.revoke(method, nowMs)
+    for (const method of accounts.methodsOf(change, userId)) {
+      if (method.kind === 'social') appleConsents.revoke(change, method, nowMs)
     }
-    for (const erase of erasers) erase(userId, nowMs)
-    for (const sessionId of sessions.idsOf(userId)) sessions.remove(sessionId)
-    accounts.remove(userId)
+    for (const erase of erasers) erase(change, userId, nowMs)
+    for (const sessionId of sessions.idsOf(change, userId)) sessions.remove(change, sessionId)
+    accounts.remove(change, userId)
   }
 }
 

@@ -1,11 +1,12 @@
 /**
- * Letters to the addresses of a user about their account, put into the outbox in the transaction of what they tell of
+ * Letters to the addresses of a user about their account, put into the outbox by the change of what they tell of
  * (contract 2.8, 2.9). Whoever takes an account over by one method can't keep the others from hearing of it.
  */
 
 import type { AddressMethod } from '../../domain/accounts/account.ts'
 import type { MethodId, UserId } from '../../domain/ids.ts'
 import type { Letter } from '../../domain/messages/outgoing.ts'
+import type { Change } from '../engine/store.ts'
 import type { OutboxStore } from '../messages/outbox-store.ts'
 import type { AccountStore } from './account-store.ts'
 import type { SmsBudget } from './sms-budget.ts'
@@ -26,15 +27,17 @@ export class AccountLetters {
     this.#parts = parts
   }
 
-  /** In a transaction: to every address that the user has now, but one. */
-  tellAll(userId: UserId, letter: Letter, nowMs: number, exceptMethodId?: MethodId): void {
-    for (const method of this.#parts.accounts.methodsOf(userId)) {
-      if (method.kind !== 'social' && method.id !== exceptMethodId) this.tell(userId, method, letter, nowMs)
+  /** To every address that the user has now, but one. */
+  tellAll(change: Change, userId: UserId, letter: Letter, nowMs: number, exceptMethodId?: MethodId): void {
+    for (const method of this.#parts.accounts.methodsOf(change, userId)) {
+      if (method.kind !== 'social' && method.id !== exceptMethodId)
+        this.tell(change, userId, method, letter, nowMs)
     }
   }
 
-  /** In a transaction: to one address, in the language of the user. */
+  /** To one address, in the language of the user. */
   tell(
+    change: Change,
     userId: UserId,
     { kind, key }: Pick<AddressMethod, 'kind' | 'key'>,
     letter: Letter,
@@ -44,9 +47,9 @@ export class AccountLetters {
     if (isTestIdentifier(key)) return
     // Else whoever changes the primary method to and fro has as many messages paid for as they like. The user's other
     // addresses and devices are told all the same.
-    if (kind === 'phone' && smsBudget?.takeLetter(nowMs) === false) return
+    if (kind === 'phone' && smsBudget?.takeLetter(change, nowMs) === false) return
     const channel = kind === 'email' ? 'mail' : 'sms'
-    const language = accounts.read(userId)?.acceptLanguage ?? ''
+    const language = accounts.read(change, userId)?.acceptLanguage ?? ''
     outbox.add({ channel, to: key, language, letter, expiresAtMs: nowMs + SENT_WITHIN_MS }, nowMs)
   }
 }

@@ -4,8 +4,9 @@ import { identifierOf, type LoginMethod, type User } from '../../domain/accounts
 import type { MethodId, UserId } from '../../domain/ids.ts'
 import { assert } from '../../errors.ts'
 import { PEOPLE_KEPT_MAX } from '../../limits.ts'
-import type { Database, Table } from '../engine/database.ts'
+import type { Database } from '../engine/database.ts'
 import { idsKey, textKey, userInKey } from '../engine/keys.ts'
+import { type Change, recordTable, type View } from '../engine/store.ts'
 import { WatchedCache } from '../engine/watched-cache.ts'
 
 /** Whose an identifier is. */
@@ -15,71 +16,64 @@ export interface MethodOwner {
 }
 
 export class AccountStore {
-  readonly #users: Table<User>
-  /** All of a user's in one record: they are few, and read together. */
-  readonly #methods: Table<readonly LoginMethod[]>
-  readonly #owners: Table<MethodOwner>
   readonly #displayNames: WatchedCache<UserId, string>
 
   constructor(database: Database) {
-    this.#users = database.table('users', USER_SHAPES)
-    this.#methods = database.table('login-methods', METHOD_SHAPES)
-    this.#owners = database.table('login-method-owners')
     this.#displayNames = new WatchedCache(database, [{ name: 'users' }], userInKey, PEOPLE_KEPT_MAX)
   }
 
-  read(userId: UserId): User | undefined {
-    return this.#users.get(idsKey(userId))
+  read(view: View, userId: UserId): User | undefined {
+    return view.get(USERS, idsKey(userId))
   }
 
   /** As others see it; empty when there is no such user. */
-  displayNameOf(userId: UserId): string {
-    return this.#displayNames.of(userId, () => this.read(userId)?.displayName ?? '')
+  displayNameOf(view: View, userId: UserId): string {
+    return this.#displayNames.of(userId, () => this.read(view, userId)?.displayName ?? '')
   }
 
   /** The user's methods, oldest first. */
-  methodsOf(userId: UserId): readonly LoginMethod[] {
-    return this.#methods.get(idsKey(userId)) ?? []
+  methodsOf(view: View, userId: UserId): readonly LoginMethod[] {
+    return view.get(LOGIN_METHODS, idsKey(userId)) ?? []
   }
 
   /** By `addressIdentifier` or `socialIdentifier`. */
-  ownerOf(identifier: string): MethodOwner | undefined {
-    return this.#owners.get(textKey(identifier))
+  ownerOf(view: View, identifier: string): MethodOwner | undefined {
+    return view.get(LOGIN_METHOD_OWNERS, textKey(identifier))
   }
 
-  method({ userId, methodId }: MethodOwner): LoginMethod | undefined {
-    return this.methodsOf(userId).find(({ id }) => id === methodId)
+  method(view: View, { userId, methodId }: MethodOwner): LoginMethod | undefined {
+    return this.methodsOf(view, userId).find(({ id }) => id === methodId)
   }
 
-  /** In a transaction. */
-  put(userId: UserId, user: User): void {
-    this.#users.put(idsKey(userId), user)
+  put(change: Change, userId: UserId, user: User): void {
+    change.put(USERS, idsKey(userId), user)
   }
 
-  /** In a transaction: a new method, or the new state of one. Its identifier must be nobody else's. */
-  putMethod(userId: UserId, method: LoginMethod): void {
-    const owner = this.ownerOf(identifierOf(method))
+  /** A new method, or the new state of one. Its identifier must be nobody else's. */
+  putMethod(change: Change, userId: UserId, method: LoginMethod): void {
+    const owner = this.ownerOf(change, identifierOf(method))
     assert(owner === undefined || owner.methodId === method.id, 'an identifier belongs to one method')
-    const methods = [...this.methodsOf(userId).filter(({ id }) => id !== method.id), method]
-    this.#methods.put(
+    const methods = [...this.methodsOf(change, userId).filter(({ id }) => id !== method.id), method]
+    change.put(
+      LOGIN_METHODS,
       idsKey(userId),
       methods.toSorted((a, b) => a.addedAtMs - b.addedAtMs),
     )
-    if (owner === undefined) this.#owners.put(textKey(identifierOf(method)), { userId, methodId: method.id })
+    if (owner === undefined)
+      change.put(LOGIN_METHOD_OWNERS, textKey(identifierOf(method)), { userId, methodId: method.id })
   }
 
-  /** In a transaction. */
-  removeMethod(userId: UserId, method: LoginMethod): void {
-    const methods = this.methodsOf(userId).filter(({ id }) => id !== method.id)
-    if (methods.length > 0) this.#methods.put(idsKey(userId), methods)
-    else this.#methods.remove(idsKey(userId))
-    this.#owners.remove(textKey(identifierOf(method)))
+  removeMethod(change: Change, userId: UserId, method: LoginMethod): void {
+    const methods = this.methodsOf(change, userId).filter(({ id }) => id !== method.id)
+    if (methods.length > 0) change.put(LOGIN_METHODS, idsKey(userId), methods)
+    else change.remove(LOGIN_METHODS, idsKey(userId))
+    change.remove(LOGIN_METHOD_OWNERS, textKey(identifierOf(method)))
   }
 
-  /** In a transaction: nothing of the user remains here. */
-  remove(userId: UserId): void {
-    for (const method of this.methodsOf(userId)) this.removeMethod(userId, method)
-    this.#users.remove(idsKey(userId))
+  /** Nothing of the user remains here. */
+  remove(change: Change, userId: UserId): void {
+    for (const method of this.methodsOf(change, userId)) this.removeMethod(change, userId, method)
+    change.remove(USERS, idsKey(userId))
   }
 }
 
@@ -90,3 +84,7 @@ export const USER_SHAPES = [
 ]
 /** Of the table `login-methods`. */
 export const METHOD_SHAPES = [['kind', 'key', 'shown', 'id', 'addedAtMs', 'lastUsedAtMs']]
+const USERS = recordTable<User>('users', USER_SHAPES)
+/** All of a user's in one record: they are few, and read together. */
+const LOGIN_METHODS = recordTable<readonly LoginMethod[]>('login-methods', METHOD_SHAPES)
+const LOGIN_METHOD_OWNERS = recordTable<MethodOwner>('login-method-owners')

@@ -6,6 +6,7 @@
 import type { SocialMethod } from '../../domain/accounts/account.ts'
 import type { Secrets } from '../../domain/secrets.ts'
 import { Sealed } from '../engine/sealed.ts'
+import type { Change } from '../engine/store.ts'
 import type { OutboxStore } from '../messages/outbox-store.ts'
 
 export interface AppleConsentsParts {
@@ -28,8 +29,8 @@ export class AppleConsents {
     return this.#sealed.seal(Buffer.from(refreshToken))
   }
 
-  /** In a transaction: has Apple forget the consent behind a method, if it is one of Apple's with a token. */
-  revoke({ sealedRefreshToken, clientId }: SocialMethod, nowMs: number): void {
+  /** Has Apple forget the consent behind a method, if it is one of Apple's with a token. */
+  revoke(_change: Change, { sealedRefreshToken, clientId }: SocialMethod, nowMs: number): void {
     if (sealedRefreshToken === undefined || clientId === undefined) return
     const plain = this.#sealed.open(sealedRefreshToken)
     // Sealed by another secret: the operator has changed it, and Apple keeps a consent that nobody uses.

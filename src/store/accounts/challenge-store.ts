@@ -1,8 +1,8 @@
 /**
  * The challenges, their codes, and what is counted for each address (contract 2.2, 2.4). One row per code with its
- * challenges in it, one per challenge that leads to it, one per address. All methods but the constructor are
- * synchronous and to be called in a transaction, so of two requests at once one sees what the other did: two logins
- * send one code, and of any number of guesses five are compared.
+ * challenges in it, one per challenge that leads to it, one per address. Changes run one after
+ * the other, so of two requests at once one sees what the other did: two logins send one code, and five of any number
+ * of guesses are compared.
  *
  *     begin    a challenge for an address, and a message with a code unless one went out lately
  *     resend   another code for a challenge
@@ -52,6 +52,7 @@ import type { SmsScope } from '../../domain/accounts/sms-budget.ts'
 import { SignalError } from '../../errors.ts'
 import type { Database } from '../engine/database.ts'
 import type { Expiries } from '../engine/expiries.ts'
+import type { Change, View } from '../engine/store.ts'
 import { CodeCountTable } from './code-count-table.ts'
 import { CodeSender, type CodeSenderParts } from './code-sender.ts'
 import { CodeTable, type FoundCode } from './code-table.ts'
@@ -109,7 +110,7 @@ export interface Confirmed {
 
 export type Confirmation = Confirmed | RefusedAttempt
 
-/** A refused attempt has been counted, so it is a result: thrown in the transaction it would be an error there. */
+/** A refused attempt has been counted, so it is a result: a change that throws is taken back, count and all. */
 export interface RefusedAttempt {
   readonly kind: 'refused'
   readonly code: 'OTP_INVALID' | 'OTP_EXPIRED' | 'CHALLENGE_GONE' | 'RATE_LIMITED'
@@ -151,35 +152,35 @@ export class ChallengeStore {
    * A new challenge, and a code to its address unless one went out lately. Throws, before it writes anything,
    * `RATE_LIMITED` with `retryIn` or `DELIVERY_UNAVAILABLE`.
    */
-  begin(request: ChallengeRequest, nowMs: number): ChallengeReply {
+  begin(change: Change, request: ChallengeRequest, nowMs: number): ChallengeReply {
     const { purpose, address, network, language } = request
     const key = this.#codes.keyOf(codeName(address, purpose))
-    const last = this.#codes.read(key, nowMs)
-    const asker = this.#askerOf(request, nowMs)
-    this.#assertNotSlowed({ asker, network }, nowMs)
-    const decision = this.#decided(decideBegin(this.#sendState(address, asker, last), nowMs), address)
-    if (last === undefined) this.#codes.forgetEnded(key)
+    const last = this.#codes.read(change, key, nowMs)
+    const asker = this.#askerOf(change, request, nowMs)
+    this.#assertNotSlowed(change, { asker, network }, nowMs)
+    const decision = this.#decided(decideBegin(this.#sendState(change, address, asker, last), nowMs), address)
+    if (last === undefined) this.#codes.forgetEnded(change, key)
     const id = this.#parts.randomBytes(CHALLENGE_ID_BYTES)
     const known = asker === 'stranger' ? {} : { asker }
     const challenge: Challenge = { id, tries: 0, purpose, address, network, language, ...known }
-    const stop = this.#sender.stopOf(challenge, nowMs)
-    const recipient = this.#sender.recipientOf(address, stop)
+    const stop = this.#sender.stopOf(change, challenge, nowMs)
+    const recipient = this.#sender.recipientOf(change, address, stop)
     const sending = { challenge, asker, recipient, isPaid: stop === undefined }
-    const shared = decision.kind === 'share' ? decision.code : this.#send(sending, last, nowMs)
+    const shared = decision.kind === 'share' ? decision.code : this.#send(change, sending, last, nowMs)
     const { code, displaced } = addChallenge(shared, challenge)
-    if (displaced !== undefined) this.#codes.removeChallenge(displaced.id)
-    this.#codes.addChallenge(id, key)
-    this.#codes.put(key, code)
-    return this.#reply(code, challenge, asker, stop, nowMs)
+    if (displaced !== undefined) this.#codes.removeChallenge(change, displaced.id)
+    this.#codes.addChallenge(change, id, key)
+    this.#codes.put(change, key, code)
+    return this.#reply(change, code, challenge, asker, stop, nowMs)
   }
 
   /** Throws what `begin` would: to be asked first by whoever writes other things in the same transaction. */
-  assertCanBegin(request: ChallengeRequest, nowMs: number): void {
+  assertCanBegin(view: View, request: ChallengeRequest, nowMs: number): void {
     const { purpose, address, network } = request
-    const last = this.#codes.read(this.#codes.keyOf(codeName(address, purpose)), nowMs)
-    const asker = this.#askerOf(request, nowMs)
-    this.#assertNotSlowed({ asker, network }, nowMs)
-    const state = this.#sendState(address, asker, last)
+    const last = this.#codes.read(view, this.#codes.keyOf(codeName(address, purpose)), nowMs)
+    const asker = this.#askerOf(view, request, nowMs)
+    this.#assertNotSlowed(view, { asker, network }, nowMs)
+    const state = this.#sendState(view, address, asker, last)
     this.#decided(decideBegin(state, nowMs), address)
   }
 
@@ -190,26 +191,29 @@ export class ChallengeStore {
    * anything, `CHALLENGE_GONE`, `OTP_COOLDOWN`, `RATE_LIMITED`, `DELIVERY_UNAVAILABLE`, and `VALIDATION_FAILED` for a
    * channel that does not lead to the address.
    */
-  resend({ challengeId, channel, ...traits }: ResendRequest, nowMs: number): ChallengeReply {
-    const found = this.#codes.findByChallenge(challengeId, nowMs)
+  resend(change: Change, { challengeId, channel, ...traits }: ResendRequest, nowMs: number): ChallengeReply {
+    const found = this.#codes.findByChallenge(change, challengeId, nowMs)
     if (found === undefined) throw refusalOf(GONE)
     const { key, code, challenge } = found
     const { address } = challenge
-    const stop = this.#sender.stopOf(challenge, nowMs)
+    const stop = this.#sender.stopOf(change, challenge, nowMs)
     const isByMail = channel !== undefined && channel !== CHANNEL_OF[address.kind]
     if (isByMail && !this.#leadsElsewhere(challenge, stop)) throw otherChannel()
-    const asker = this.#askerOfHolder(challenge, traits, nowMs)
-    const decision = this.#decided(decideResend(this.#sendState(address, asker, code), nowMs), address)
+    const asker = this.#askerOfHolder(change, challenge, traits, nowMs)
+    const decision = this.#decided(
+      decideResend(this.#sendState(change, address, asker, code), nowMs),
+      address,
+    )
     const recipient = isByMail
-      ? this.#mailRecipient(challenge, asker, nowMs)
-      : this.#sender.recipientOf(address, stop)
+      ? this.#mailRecipient(change, challenge, asker, nowMs)
+      : this.#sender.recipientOf(change, address, stop)
     const sending = { challenge, asker, recipient, isPaid: stop === undefined }
     const sent =
       decision.kind === 'again'
-        ? this.#sendAgain(sending, code, decision, nowMs)
-        : this.#send(sending, code, nowMs)
-    this.#codes.put(key, sent)
-    const reply = this.#reply(sent, challenge, asker, stop, nowMs)
+        ? this.#sendAgain(change, sending, code, decision, nowMs)
+        : this.#send(change, sending, code, nowMs)
+    this.#codes.put(change, key, sent)
+    const reply = this.#reply(change, sent, challenge, asker, stop, nowMs)
     return isByMail ? { ...reply, channel: 'email', sentTo: MASK } : reply
   }
 
@@ -217,33 +221,34 @@ export class ChallengeStore {
    * A try of a challenge. An accepted code is gone with all challenges that refer to it. A refusal has been counted,
    * so it is returned: commit first, then throw `refusalOf` it.
    */
-  confirm({ challengeId, otp, mayConfirm }: Attempt, nowMs: number): Confirmation {
-    const found = this.#codes.findByChallenge(challengeId, nowMs)
+  confirm(change: Change, { challengeId, otp, mayConfirm }: Attempt, nowMs: number): Confirmation {
+    const found = this.#codes.findByChallenge(change, challengeId, nowMs)
     if (found === undefined || !mayConfirm(found.challenge.purpose)) return GONE
     const { id, purpose, address, language, network } = found.challenge
     const confirmed = { kind: 'confirmed', purpose, address, language } as const
     const trier = { kind: 'holder', challengeId: id } as const
     const trying = { trier, asker: askerOf(found.challenge), network }
-    return this.#try(found, trying, otp, confirmed, nowMs)
+    return this.#try(change, found, trying, otp, confirmed, nowMs)
   }
 
   /**
    * A try of a login by one who names the address, for clients that know no challenges. It has tries of its own, so
    * that nobody uses up those of a challenge by naming its address.
    */
-  confirmLogin(address: Address, otp: string, network: string, nowMs: number): Confirmation {
+  confirmLogin(change: Change, address: Address, otp: string, network: string, nowMs: number): Confirmation {
     const key = this.#codes.keyOf(codeName(address, { kind: 'login' }))
-    const code = this.#codes.read(key, nowMs)
-    const asker = this.#parts.knownSignIns.askerOf(address, { network }, nowMs)
+    const code = this.#codes.read(change, key, nowMs)
+    const asker = this.#parts.knownSignIns.askerOf(change, address, { network }, nowMs)
     const trier = { kind: 'by-address', asker } as const
     if (code === undefined || triesLeft(code, trier) === 0) return GONE
-    const waitMs = missingForChallenge(this.#counts.read(address), asker, nowMs)
+    const waitMs = missingForChallenge(this.#counts.read(change, address), asker, nowMs)
     if (waitMs > 0) return { kind: 'refused', code: 'RATE_LIMITED', waitMs }
     const confirmed = { kind: 'confirmed', purpose: purposeByAddress(code), address, language: '' } as const
-    return this.#try({ key, code }, { trier, asker, network }, otp, confirmed, nowMs)
+    return this.#try(change, { key, code }, { trier, asker, network }, otp, confirmed, nowMs)
   }
 
   #try(
+    change: Change,
     { key, code }: FoundCode,
     { trier, asker, network }: Trying,
     otp: string,
@@ -251,45 +256,55 @@ export class ChallengeStore {
     nowMs: number,
   ): Confirmation {
     const { address } = confirmed
-    const counts = this.#counts.read(address)
+    const counts = this.#counts.read(change, address)
     if (stopLeftMs(counts, asker, nowMs) > 0) return GONE
     if (!isAlive(code, nowMs)) return EXPIRED
-    const slowedMs = this.#parts.guessWatch.missingMs({ asker, network }, nowMs)
+    const slowedMs = this.#parts.guessWatch.missingMs(change, { asker, network }, nowMs)
     const waitMs = Math.max(slowedMs, missingForTry(counts, asker, nowMs))
     if (waitMs > 0) return { kind: 'refused', code: 'RATE_LIMITED', waitMs }
     // The try is counted before the code is looked at: whatever happens between the two, it is not free.
     const tried = countTry(code, trier)
-    this.#codes.put(key, tried)
+    this.#codes.put(change, key, tried)
     const isAccepted = isOtp(this.#parts.secrets.codePepper, code.codeId, code.hash, otp)
-    this.#parts.guessWatch.count({ asker, network, isAccepted }, nowMs)
+    this.#parts.guessWatch.count(change, { asker, network, isAccepted }, nowMs)
     if (isAccepted) {
-      this.#codes.remove({ key, code })
-      this.#counts.put(address, countSuccess(counts))
-      if (code.isByMail !== true) this.#sender.countConfirmed({ address, network }, nowMs)
+      this.#codes.remove(change, { key, code })
+      this.#counts.put(change, address, countSuccess(counts))
+      if (code.isByMail !== true) this.#sender.countConfirmed(change, { address, network }, nowMs)
       return confirmed
     }
     const failed = countFailure(counts, asker, nowMs)
-    this.#counts.put(address, failed)
-    this.#codes.removeDead({ key, code: tried })
+    this.#counts.put(change, address, failed)
+    this.#codes.removeDead(change, { key, code: tried })
     const stopped = STOPPABLE.filter(
       each => stopLeftMs(failed, each, nowMs) > stopLeftMs(counts, each, nowMs),
     )
-    if (stopped.length > 0) this.#stop({ key, code: tried }, stopped, address, nowMs)
+    if (stopped.length > 0) this.#stop(change, { key, code: tried }, stopped, address, nowMs)
     const attemptsLeft = stopped.includes(asker) ? 0 : triesLeft(tried, trier)
     return { kind: 'refused', code: 'OTP_INVALID', attemptsLeft }
   }
 
   /** The challenges of those whose codes are stopped are gone, and the owner of the address is told, once. */
-  #stop({ key, code }: FoundCode, stopped: readonly Asker[], address: Address, nowMs: number): void {
+  #stop(
+    change: Change,
+    { key, code }: FoundCode,
+    stopped: readonly Asker[],
+    address: Address,
+    nowMs: number,
+  ): void {
     const left = stopped.reduce(withoutAsker, withoutDead(code))
-    if (left.challenges.length === 0) this.#codes.remove({ key, code })
-    else this.#codes.keep({ key, code }, left)
-    this.#sender.tellStopped(address, nowMs)
+    if (left.challenges.length === 0) this.#codes.remove(change, { key, code })
+    else this.#codes.keep(change, { key, code }, left)
+    this.#sender.tellStopped(change, address, nowMs)
   }
 
   /** Throws `RATE_LIMITED` where a network has guessed while many do. */
-  #assertNotSlowed(asked: { readonly asker: Asker; readonly network: string }, nowMs: number): void {
-    const waitMs = this.#parts.guessWatch.missingMs(asked, nowMs)
+  #assertNotSlowed(
+    view: View,
+    asked: { readonly asker: Asker; readonly network: string },
+    nowMs: number,
+  ): void {
+    const waitMs = this.#parts.guessWatch.missingMs(view, asked, nowMs)
     if (waitMs > 0) throw waitRefusal({ code: 'RATE_LIMITED', waitMs })
   }
 
@@ -304,39 +319,40 @@ export class ChallengeStore {
     return decision as Exclude<Decision, { kind: 'wait' }>
   }
 
-  #sendState(address: Address, asker: Asker, code: Code | undefined): SendState {
-    return { code, counts: this.#counts.read(address), asker, isTest: this.#sender.isTest(address) }
+  #sendState(view: View, address: Address, asker: Asker, code: Code | undefined): SendState {
+    return { code, counts: this.#counts.read(view, address), asker, isTest: this.#sender.isTest(address) }
   }
 
   /** Who steps up holds a session of the account. */
-  #askerOf({ purpose, address, ...traits }: ChallengeRequest, nowMs: number): Asker {
+  #askerOf(view: View, { purpose, address, ...traits }: ChallengeRequest, nowMs: number): Asker {
     if (purpose.kind === 'step-up') return 'token'
-    return this.#parts.knownSignIns.askerOf(address, traits, nowMs)
+    return this.#parts.knownSignIns.askerOf(view, address, traits, nowMs)
   }
 
   /** Who holds the challenge of a known asker is that asker, wherever they are by now. */
-  #askerOfHolder(challenge: Challenge, traits: AskerTraits, nowMs: number): Asker {
+  #askerOfHolder(view: View, challenge: Challenge, traits: AskerTraits, nowMs: number): Asker {
     const before = askerOf(challenge)
-    return before === 'stranger' ? this.#askerOf({ ...challenge, ...traits }, nowMs) : before
+    return before === 'stranger' ? this.#askerOf(view, { ...challenge, ...traits }, nowMs) : before
   }
 
   /** Sends a code in the place of the last one, and counts that; the caller keeps it. */
-  #send(sending: Sending, last: Code | undefined, nowMs: number): Code {
+  #send(change: Change, sending: Sending, last: Code | undefined, nowMs: number): Code {
     const { challenge, asker, recipient, isPaid } = sending
     const { address } = challenge
-    const code = replaceCode(last, this.#sender.send(challenge, recipient, nowMs), asker, nowMs)
+    const code = replaceCode(last, this.#sender.send(change, challenge, recipient, nowMs), asker, nowMs)
     // Counted while it is stopped, messages to accounts would make the stop longer and so give them away.
-    if (isPaid) this.#sender.countSent(challenge, nowMs)
+    if (isPaid) this.#sender.countSent(change, challenge, nowMs)
     if (this.#sender.isTest(address)) return { ...code, sendCount: 1 }
-    this.#countSend(address, asker, nowMs)
+    this.#countSend(change, address, asker, nowMs)
     if (recipient === undefined || recipient.key === address.key) return code
     // Likewise for the mailbox: a number is no way to send more to it.
-    this.#countSend(recipient, asker, nowMs)
+    this.#countSend(change, recipient, asker, nowMs)
     return { ...code, isByMail: true }
   }
 
   /** Sends the living code again. The cooldown bounds how often, so that the counts need not know. */
   #sendAgain(
+    change: Change,
     { challenge, asker, recipient, isPaid }: Sending,
     code: Code,
     { sealed, waitMs }: { readonly sealed: Uint8Array; readonly waitMs: number },
@@ -345,15 +361,15 @@ export class ChallengeStore {
     const otp = this.#sender.open(sealed)
     if (otp === undefined) throw waitRefusal({ code: 'RATE_LIMITED', waitMs })
     const expiresAtMs = code.sentAtMs + CODE_LIFETIME_MS
-    this.#sender.sendAgain(challenge, recipient, { otp, expiresAtMs }, nowMs)
-    if (isPaid) this.#sender.countSent(challenge, nowMs)
+    this.#sender.sendAgain(change, challenge, recipient, { otp, expiresAtMs }, nowMs)
+    if (isPaid) this.#sender.countSent(change, challenge, nowMs)
     return repeatCode(code, asker, nowMs)
   }
 
   /** The mail address of the number's account, as long as it may be sent to. */
-  #mailRecipient({ address }: Challenge, asker: Asker, nowMs: number): Address | undefined {
-    const mail = this.#sender.mailOf(address)
-    const mayMail = mail !== undefined && missingForSend(this.#counts.read(mail), asker, nowMs) === 0
+  #mailRecipient(view: View, { address }: Challenge, asker: Asker, nowMs: number): Address | undefined {
+    const mail = this.#sender.mailOf(view, address)
+    const mayMail = mail !== undefined && missingForSend(this.#counts.read(view, mail), asker, nowMs) === 0
     return mayMail ? mail : undefined
   }
 
@@ -362,18 +378,19 @@ export class ChallengeStore {
     return isOfNumber && stop !== undefined && this.#sender.canMail()
   }
 
-  #countSend(address: Address, asker: Asker, nowMs: number): void {
-    this.#counts.put(address, countSend(this.#counts.read(address), asker, nowMs))
+  #countSend(change: Change, address: Address, asker: Asker, nowMs: number): void {
+    this.#counts.put(change, address, countSend(this.#counts.read(change, address), asker, nowMs))
   }
 
   #reply(
+    view: View,
     code: Code,
     { id, address }: Challenge,
     asker: Asker,
     stop: SmsStop | undefined,
     nowMs: number,
   ): ChallengeReply {
-    const state = { code, counts: this.#counts.read(address), asker }
+    const state = { code, counts: this.#counts.read(view, address), asker }
     const reply = {
       challengeId: Buffer.from(id).toString('base64url'),
       channel: CHANNEL_OF[address.kind],

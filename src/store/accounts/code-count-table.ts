@@ -3,37 +3,35 @@
 import { addressIdentifier } from '../../domain/accounts/account.ts'
 import type { Address } from '../../domain/accounts/challenge.ts'
 import { type CodeCounts, countsEndMs, NO_COUNTS } from '../../domain/accounts/code-counts.ts'
-import type { Database, Table } from '../engine/database.ts'
+import type { Database } from '../engine/database.ts'
 import { EXPIRY, type Expiries } from '../engine/expiries.ts'
 import { textKey } from '../engine/keys.ts'
+import { type Change, recordTable, type View } from '../engine/store.ts'
 
 export class CodeCountTable {
   readonly #expiries: Expiries
-  readonly #table: Table<CodeCounts>
 
   constructor(database: Database, expiries: Expiries) {
     this.#expiries = expiries
-    this.#table = database.table('code-counts')
-    expiries.define(EXPIRY.identifier, (key, nowMs) => this.#expire(key, nowMs))
+    expiries.define(EXPIRY.identifier, (key, nowMs) => this.#expire(database.ambient, key, nowMs))
   }
 
-  read(address: Address): CodeCounts {
-    return this.#table.get(keyOf(address)) ?? NO_COUNTS
+  read(view: View, address: Address): CodeCounts {
+    return view.get(CODE_COUNTS, keyOf(address)) ?? NO_COUNTS
   }
 
-  /** In a transaction. */
-  put(address: Address, counts: CodeCounts): void {
+  put(change: Change, address: Address, counts: CodeCounts): void {
     const key = keyOf(address)
-    const isNew = !this.#table.doesExist(key)
-    this.#table.put(key, counts)
+    const isNew = !change.has(CODE_COUNTS, key)
+    change.put(CODE_COUNTS, key, counts)
     if (isNew) this.#expiries.add(EXPIRY.identifier, countsEndMs(counts), key)
   }
 
-  #expire(key: Uint8Array, nowMs: number): number | undefined {
-    const counts = this.#table.get(key)
+  #expire(change: Change, key: Uint8Array, nowMs: number): number | undefined {
+    const counts = change.get(CODE_COUNTS, key)
     if (counts === undefined) return undefined
     if (nowMs < countsEndMs(counts)) return countsEndMs(counts)
-    this.#table.remove(key)
+    change.remove(CODE_COUNTS, key)
     return undefined
   }
 }
@@ -41,3 +39,4 @@ export class CodeCountTable {
 function keyOf({ kind, key }: Address): Uint8Array {
   return textKey(addressIdentifier(kind, key))
 }
+const CODE_COUNTS = recordTable<CodeCounts>('code-counts')

@@ -13,6 +13,7 @@ import type { Letter } from '../../domain/messages/outgoing.ts'
 import type { Secrets } from '../../domain/secrets.ts'
 import { SignalError } from '../../errors.ts'
 import { Sealed } from '../engine/sealed.ts'
+import type { Change, View } from '../engine/store.ts'
 import type { OutboxStore } from '../messages/outbox-store.ts'
 import type { AccountStore } from './account-store.ts'
 import type { PaidMessage, SmsBudget, SmsStop } from './sms-budget.ts'
@@ -59,26 +60,29 @@ export class CodeSender {
   }
 
   /** What stops messages to numbers like this one; undefined when nothing does. */
-  stopOf(asked: Asked, nowMs: number): SmsStop | undefined {
-    return this.#isCharged(asked.address) ? this.#parts.smsBudget?.stopOf(paid(asked), nowMs) : undefined
+  stopOf(view: View, asked: Asked, nowMs: number): SmsStop | undefined {
+    return this.#isCharged(asked.address)
+      ? this.#parts.smsBudget?.stopOf(view, paid(asked), nowMs)
+      : undefined
   }
 
   /** Where a code for the address goes: to itself, or nowhere while it is stopped and has no account. */
-  recipientOf(address: Address, stop: SmsStop | undefined): Address | undefined {
-    return stop === undefined || this.#parts.accounts.ownerOf(identifierOf(address)) !== undefined
+  recipientOf(view: View, address: Address, stop: SmsStop | undefined): Address | undefined {
+    return stop === undefined || this.#parts.accounts.ownerOf(view, identifierOf(address)) !== undefined
       ? address
       : undefined
   }
 
   /** The mail address that the account of the address signs in with too; undefined where there is none. */
-  mailOf(address: Address): AddressMethod | undefined {
-    const owner = this.#parts.accounts.ownerOf(identifierOf(address))
-    const methods = owner === undefined ? [] : this.#parts.accounts.methodsOf(owner.userId)
+  mailOf(view: View, address: Address): AddressMethod | undefined {
+    const owner = this.#parts.accounts.ownerOf(view, identifierOf(address))
+    const methods = owner === undefined ? [] : this.#parts.accounts.methodsOf(view, owner.userId)
     return methods.find((method): method is AddressMethod => method.kind === 'email')
   }
 
-  /** In a transaction: makes a new code for the challenge and sends it to the recipient. */
+  /** Makes a new code for the challenge and sends it to the recipient. */
   send(
+    change: Change,
     challenge: Challenge,
     recipient: Address | undefined,
     nowMs: number,
@@ -86,7 +90,7 @@ export class CodeSender {
     const { randomBytes, secrets, testCodes } = this.#parts
     const otp = testCodes.get(challenge.address.key) ?? newOtp(randomBytes)
     const codeId = randomBytes(CODE_ID_BYTES)
-    this.#writeCode(challenge, recipient, otp, nowMs + CODE_LIFETIME_MS, nowMs)
+    this.#writeCode(change, challenge, recipient, otp, nowMs + CODE_LIFETIME_MS, nowMs)
     const sealed = this.#sealed.seal(Buffer.from(otp))
     return { codeId, hash: hashOtp(secrets.codePepper, codeId, otp), sealed }
   }
@@ -97,36 +101,38 @@ export class CodeSender {
     return otp === undefined ? undefined : Buffer.from(otp).toString()
   }
 
-  /** In a transaction: sends a code again that is good until then. */
+  /** Sends a code again that is good until then. */
   sendAgain(
+    change: Change,
     challenge: Challenge,
     recipient: Address | undefined,
     { otp, expiresAtMs }: { readonly otp: string; readonly expiresAtMs: number },
     nowMs: number,
   ): void {
-    this.#writeCode(challenge, recipient, otp, expiresAtMs, nowMs)
+    this.#writeCode(change, challenge, recipient, otp, expiresAtMs, nowMs)
   }
 
-  /** In a transaction: counts a message against the budget. */
-  countSent(asked: Asked, nowMs: number): void {
-    if (this.#isCharged(asked.address)) this.#parts.smsBudget?.countSent(paid(asked), nowMs)
+  /** Counts a message against the budget. */
+  countSent(change: Change, asked: Asked, nowMs: number): void {
+    if (this.#isCharged(asked.address)) this.#parts.smsBudget?.countSent(change, paid(asked), nowMs)
   }
 
-  /** In a transaction: a code that was asked for so was accepted. */
-  countConfirmed(asked: Asked, nowMs: number): void {
-    if (this.#isCharged(asked.address)) this.#parts.smsBudget?.countConfirmed(paid(asked), nowMs)
+  /** A code that was asked for so was accepted. */
+  countConfirmed(change: Change, asked: Asked, nowMs: number): void {
+    if (this.#isCharged(asked.address)) this.#parts.smsBudget?.countConfirmed(change, paid(asked), nowMs)
   }
 
   /**
-   * In a transaction: whoever reads what is sent to the address hears that its codes are stopped; by SMS as long as
+   * Whoever reads what is sent to the address hears that its codes are stopped; by SMS as long as
    * the day's budget lasts.
    */
-  tellStopped(address: Address, nowMs: number): void {
-    if (this.#isCharged(address) && this.#parts.smsBudget?.takeLetter(nowMs) === false) return
-    this.#write(address, '', { kind: 'codes-stopped' }, STOPPED_TOLD_WITHIN_MS, nowMs)
+  tellStopped(change: Change, address: Address, nowMs: number): void {
+    if (this.#isCharged(address) && this.#parts.smsBudget?.takeLetter(change, nowMs) === false) return
+    this.#write(change, address, '', { kind: 'codes-stopped' }, STOPPED_TOLD_WITHIN_MS, nowMs)
   }
 
   #writeCode(
+    change: Change,
     { purpose, language }: Challenge,
     recipient: Address | undefined,
     otp: string,
@@ -139,14 +145,21 @@ export class CodeSender {
     const letter: Letter = isTaken
       ? { kind: 'address-tried' }
       : { kind: 'otp', otp, lifetimeS, binds: purpose.kind === 'bind' }
-    this.#write(recipient, language, letter, expiresAtMs - nowMs, nowMs)
+    this.#write(change, recipient, language, letter, expiresAtMs - nowMs, nowMs)
   }
 
   #isCharged(address: Address): boolean {
     return address.kind === 'phone' && !this.isTest(address)
   }
 
-  #write(address: Address, language: string, letter: Letter, withinMs: number, nowMs: number): void {
+  #write(
+    _change: Change,
+    address: Address,
+    language: string,
+    letter: Letter,
+    withinMs: number,
+    nowMs: number,
+  ): void {
     if (this.isTest(address)) return
     const channel = CHANNEL_OF[address.kind]
     const message = { channel, to: address.key, language, letter, expiresAtMs: nowMs + withinMs }

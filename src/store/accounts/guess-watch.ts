@@ -3,9 +3,10 @@
 import { guessedForMs, slowedForMs } from '../../domain/accounts/guessing.ts'
 import type { Asker } from '../../domain/accounts/known-sign-in.ts'
 import { NO_TALLY, type Tally, tallyConfirmed, tallyEndMs, tallyMade } from '../../domain/tally.ts'
-import type { Database, Table } from '../engine/database.ts'
+import type { Database } from '../engine/database.ts'
 import { EXPIRY, type Expiries } from '../engine/expiries.ts'
 import { textKey } from '../engine/keys.ts'
+import { type Change, recordTable, type View } from '../engine/store.ts'
 
 export interface CodeTry {
   readonly asker: Asker
@@ -24,53 +25,52 @@ export interface GuessWatchParts {
 
 export class GuessWatch {
   readonly #parts: GuessWatchParts
-  readonly #tallies: Table<Tally>
   #wasGuessed = false
 
   constructor(parts: GuessWatchParts) {
     this.#parts = parts
-    this.#tallies = parts.database.table('code-tries')
-    parts.expiries.define(EXPIRY.codeTries, (key, nowMs) => this.#expire(key, nowMs))
+    parts.expiries.define(EXPIRY.codeTries, (key, nowMs) => this.#expire(parts.database.ambient, key, nowMs))
   }
 
   /** Whether codes are guessed now, on the whole. */
-  isGuessed(nowMs: number): boolean {
-    return guessedForMs(this.#read(ALL), nowMs) > 0
+  isGuessed(view: View, nowMs: number): boolean {
+    return guessedForMs(this.#read(view, ALL), nowMs) > 0
   }
 
   /** Milliseconds until the asker may try a code, or ask for one; 0 when they may now. */
-  missingMs({ asker, network }: Pick<CodeTry, 'asker' | 'network'>, nowMs: number): number {
+  missingMs(view: View, { asker, network }: Pick<CodeTry, 'asker' | 'network'>, nowMs: number): number {
     if (asker !== 'stranger') return 0
-    const guessedMs = guessedForMs(this.#read(ALL), nowMs)
-    return guessedMs === 0 ? 0 : Math.min(guessedMs, slowedForMs(this.#read(networkKey(network)), nowMs))
+    const guessedMs = guessedForMs(this.#read(view, ALL), nowMs)
+    return guessedMs === 0
+      ? 0
+      : Math.min(guessedMs, slowedForMs(this.#read(view, networkKey(network)), nowMs))
   }
 
-  /** In a transaction. */
-  count(tried: CodeTry, nowMs: number): void {
+  count(change: Change, tried: CodeTry, nowMs: number): void {
     this.#parts.onCodeTried(tried)
     if (tried.asker !== 'stranger') return
     for (const key of [ALL, networkKey(tried.network)]) {
-      const made = tallyMade(this.#read(key), nowMs)
-      this.#put(key, tried.isAccepted ? tallyConfirmed(made, nowMs) : made)
+      const made = tallyMade(this.#read(change, key), nowMs)
+      this.#put(change, key, tried.isAccepted ? tallyConfirmed(made, nowMs) : made)
     }
-    const isGuessed = this.isGuessed(nowMs)
+    const isGuessed = this.isGuessed(change, nowMs)
     if (isGuessed && !this.#wasGuessed) this.#parts.onGuessing()
     this.#wasGuessed = isGuessed
   }
 
-  #read(key: Uint8Array): Tally {
-    return this.#tallies.get(key) ?? NO_TALLY
+  #read(view: View, key: Uint8Array): Tally {
+    return view.get(CODE_TRIES, key) ?? NO_TALLY
   }
 
-  #put(key: Uint8Array, tally: Tally): void {
-    if (!this.#tallies.doesExist(key)) this.#parts.expiries.add(EXPIRY.codeTries, tallyEndMs(tally), key)
-    this.#tallies.put(key, tally)
+  #put(change: Change, key: Uint8Array, tally: Tally): void {
+    if (!change.has(CODE_TRIES, key)) this.#parts.expiries.add(EXPIRY.codeTries, tallyEndMs(tally), key)
+    change.put(CODE_TRIES, key, tally)
   }
 
-  #expire(key: Uint8Array, nowMs: number): number | undefined {
-    const endMs = tallyEndMs(this.#read(key))
+  #expire(change: Change, key: Uint8Array, nowMs: number): number | undefined {
+    const endMs = tallyEndMs(this.#read(change, key))
     if (nowMs < endMs) return endMs
-    this.#tallies.remove(key)
+    change.remove(CODE_TRIES, key)
     return undefined
   }
 }
@@ -80,3 +80,4 @@ function networkKey(network: string): Uint8Array {
 }
 
 const ALL = textKey('all')
+const CODE_TRIES = recordTable<Tally>('code-tries')

@@ -6,10 +6,11 @@
 
 import { decode, encode } from 'msgpackr'
 import type { Secrets } from '../../domain/secrets.ts'
-import type { Database, Table } from '../engine/database.ts'
+import type { Database } from '../engine/database.ts'
 import { EXPIRY, type Expiries } from '../engine/expiries.ts'
 import { textKey } from '../engine/keys.ts'
 import { Sealed } from '../engine/sealed.ts'
+import { type Change, recordTable, type View } from '../engine/store.ts'
 
 interface Row {
   /** SHA-256 of the request's `Idempotency-Key`. */
@@ -34,18 +35,16 @@ export interface TokenUse {
 export class IdentityTokenStore {
   readonly #expiries: Expiries
   readonly #outcomes: Sealed
-  readonly #rows: Table<Row>
 
   constructor({ database, expiries, secrets, randomBytes }: IdentityTokenParts) {
     this.#expiries = expiries
     this.#outcomes = new Sealed(secrets, randomBytes, 'identity-token')
-    this.#rows = database.table('identity-tokens')
-    expiries.define(EXPIRY.identityToken, key => void this.#rows.remove(key))
+    expiries.define(EXPIRY.identityToken, key => void database.ambient.remove(IDENTITY_TOKENS, key))
   }
 
   /** Whether the token was used before; with what came of it, when this is the same attempt again. */
-  find({ tokenDigest, attempt }: TokenUse): { readonly outcome?: unknown } | undefined {
-    const row = this.#rows.get(Buffer.from(tokenDigest, 'hex'))
+  find(view: View, { tokenDigest, attempt }: TokenUse): { readonly outcome?: unknown } | undefined {
+    const row = view.get(IDENTITY_TOKENS, Buffer.from(tokenDigest, 'hex'))
     if (row === undefined) return undefined
     if (row.sealedOutcome === undefined || row.attempt === undefined || attempt === undefined) return {}
     if (!Buffer.from(row.attempt).equals(textKey(attempt))) return {}
@@ -54,19 +53,20 @@ export class IdentityTokenStore {
   }
 
   /**
-   * In a transaction: the token is used, and `outcome`, a plain value, is what its use came to. `expiresAtMs` is when
+   * The token is used, and `outcome`, a plain value, is what its use came to. `expiresAtMs` is when
    * the token is no longer accepted.
    */
-  keep({ tokenDigest, attempt }: TokenUse, outcome: unknown, expiresAtMs: number): void {
+  keep(change: Change, { tokenDigest, attempt }: TokenUse, outcome: unknown, expiresAtMs: number): void {
     const key = Buffer.from(tokenDigest, 'hex')
     const sealed =
       attempt === undefined
         ? {}
         : { attempt: textKey(attempt), sealedOutcome: this.#outcomes.seal(encode(outcome)) }
-    this.#rows.put(key, sealed)
+    change.put(IDENTITY_TOKENS, key, sealed)
     this.#expiries.add(EXPIRY.identityToken, expiresAtMs + UNDER_WAY_MS, key)
   }
 }
 
 /** A token that was accepted in its last moment is still on its way here. */
 const UNDER_WAY_MS = 60_000
+const IDENTITY_TOKENS = recordTable<Row>('identity-tokens')

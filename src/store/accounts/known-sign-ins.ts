@@ -16,9 +16,10 @@ import { lasts } from '../../domain/accounts/session.ts'
 import { parseRefreshToken } from '../../domain/accounts/token.ts'
 import type { UserId } from '../../domain/ids.ts'
 import type { Secrets } from '../../domain/secrets.ts'
-import type { Database, Table } from '../engine/database.ts'
+import type { Database } from '../engine/database.ts'
 import { EXPIRY, type Expiries } from '../engine/expiries.ts'
 import { idsKey, userInKey } from '../engine/keys.ts'
+import { type Change, recordTable, type View } from '../engine/store.ts'
 import type { AccountStore } from './account-store.ts'
 import type { SessionStore } from './session-store.ts'
 
@@ -39,27 +40,27 @@ export interface AskerTraits {
 
 export class KnownSignInStore {
   readonly #parts: KnownSignInsParts
-  readonly #table: Table<KnownSignIns>
 
   constructor(parts: KnownSignInsParts) {
     this.#parts = parts
-    this.#table = parts.database.table('known-sign-ins')
-    parts.expiries.define(EXPIRY.knownSignIn, (key, nowMs) => this.#expire(key, nowMs))
+    parts.expiries.define(EXPIRY.knownSignIn, (key, nowMs) =>
+      this.#expire(parts.database.ambient, key, nowMs),
+    )
   }
 
   /** How the account of the address knows the one who asks for a code to it. */
-  askerOf(address: Address, { network, refreshToken }: AskerTraits, nowMs: number): Asker {
+  askerOf(view: View, address: Address, { network, refreshToken }: AskerTraits, nowMs: number): Asker {
     // Without an account it is the same work, so that the time of an answer does not tell who is here.
-    const userId = this.#parts.accounts.ownerOf(identifierOf(address))?.userId ?? NOBODY
-    const known = this.#read(userId)
-    if (refreshToken !== undefined && this.#isToken(userId, known, refreshToken, nowMs)) return 'token'
+    const userId = this.#parts.accounts.ownerOf(view, identifierOf(address))?.userId ?? NOBODY
+    const known = this.#read(view, userId)
+    if (refreshToken !== undefined && this.#isToken(view, userId, known, refreshToken, nowMs)) return 'token'
     const isHome = isKnown(known.networks, this.#digest(userId, 'network', network), nowMs)
     return isHome ? 'network' : 'stranger'
   }
 
-  /** In a transaction: the user has proven who they are, from this network and in this session. */
-  note(userId: UserId, network: string, sessionId: Uint8Array, nowMs: number): void {
-    const before = this.#read(userId)
+  /** The user has proven who they are, from this network and in this session. */
+  note(change: Change, userId: UserId, network: string, sessionId: Uint8Array, nowMs: number): void {
+    const before = this.#read(change, userId)
     const networkDigest = this.#digest(userId, 'network', network)
     const sessionDigest = this.#digest(userId, 'session', sessionId)
     if (isNoted(before.networks, networkDigest, nowMs) && isNoted(before.sessions, sessionDigest, nowMs))
@@ -69,25 +70,25 @@ export class KnownSignInStore {
       networks: noted(before.networks, networkDigest, nowMs),
       sessions: noted(before.sessions, sessionDigest, nowMs),
     }
-    if (!this.#table.doesExist(key)) this.#parts.expiries.add(EXPIRY.knownSignIn, knownEndMs(after), key)
-    this.#table.put(key, after)
+    if (!change.has(KNOWN_SIGN_INS, key)) this.#parts.expiries.add(EXPIRY.knownSignIn, knownEndMs(after), key)
+    change.put(KNOWN_SIGN_INS, key, after)
   }
 
-  /** In a transaction: nothing of the user remains here. */
-  eraseOf(userId: UserId): void {
-    this.#table.remove(idsKey(userId))
+  /** Nothing of the user remains here. */
+  eraseOf(change: Change, userId: UserId): void {
+    change.remove(KNOWN_SIGN_INS, idsKey(userId))
   }
 
-  #read(userId: UserId): KnownSignIns {
-    return this.#table.get(idsKey(userId)) ?? NOTHING_KNOWN
+  #read(view: View, userId: UserId): KnownSignIns {
+    return view.get(KNOWN_SIGN_INS, idsKey(userId)) ?? NOTHING_KNOWN
   }
 
   /** A session may be over: an app that was signed out holds its last token still. One that was taken back is not known. */
-  #isToken(userId: UserId, known: KnownSignIns, text: string, nowMs: number): boolean {
+  #isToken(view: View, userId: UserId, known: KnownSignIns, text: string, nowMs: number): boolean {
     const { secrets, sessions } = this.#parts
     const token = parseRefreshToken(secrets.refreshToken, text)
     if (token === undefined) return false
-    const session = sessions.read(token.sessionId)
+    const session = sessions.read(view, token.sessionId)
     if (session !== undefined) return session.userId === userId && lasts(session)
     return isKnown(known.sessions, this.#digest(userId, 'session', token.sessionId), nowMs)
   }
@@ -100,13 +101,14 @@ export class KnownSignInStore {
     return hmac.digest().subarray(0, DIGEST_BYTES)
   }
 
-  #expire(key: Uint8Array, nowMs: number): number | undefined {
-    const endMs = knownEndMs(this.#read(userInKey(key)))
+  #expire(change: Change, key: Uint8Array, nowMs: number): number | undefined {
+    const endMs = knownEndMs(this.#read(change, userInKey(key)))
     if (nowMs < endMs) return endMs
-    this.#table.remove(key)
+    change.remove(KNOWN_SIGN_INS, key)
     return undefined
   }
 }
 
 const NOBODY = 0n as UserId
 const DIGEST_BYTES = 16
+const KNOWN_SIGN_INS = recordTable<KnownSignIns>('known-sign-ins')

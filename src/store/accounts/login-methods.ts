@@ -1,5 +1,5 @@
 /**
- * Changes to the login methods of a user, each decided and written in one transaction, and told to all other methods
+ * Changes to the login methods of a user, each decided and written in one change, and told to all other methods
  * and devices of the user (contract 2.8, 2.9). A limit or an owner is looked up here, when a proof is in, however long
  * ago the change was asked for: meanwhile another session or another account may have been quicker.
  */
@@ -10,6 +10,7 @@ import { decideRemoval, type MethodsHeld, refusalOfAddition } from '../../domain
 import { type DeviceId, type MethodId, newId, type UserId } from '../../domain/ids.ts'
 import type { Letter } from '../../domain/messages/outgoing.ts'
 import { type ErrorCode, SignalError } from '../../errors.ts'
+import type { Change, View } from '../engine/store.ts'
 import type { Notices } from '../messages/notices.ts'
 import type { AccountLetters } from './account-letters.ts'
 import type { AccountStore } from './account-store.ts'
@@ -24,13 +25,12 @@ export interface LoginMethodsParts {
 }
 
 /** Whose methods are changed, when, and by which of their devices, which is not told of it. */
-export interface Change {
+export interface ChangeRequest {
   readonly userId: UserId
   readonly nowMs: number
   readonly deviceId?: DeviceId | undefined
 }
 
-/** All but `held` are to be called in a transaction; what they throw, they throw before they write. */
 export class LoginMethods {
   readonly #parts: LoginMethodsParts
 
@@ -39,11 +39,11 @@ export class LoginMethods {
   }
 
   /** The user's methods, oldest first, and the primary. Throws `USER_NOT_FOUND` when the account was erased. */
-  held(userId: UserId): MethodsHeld {
+  held(view: View, userId: UserId): MethodsHeld {
     const { accounts } = this.#parts
-    const user = accounts.read(userId)
+    const user = accounts.read(view, userId)
     if (user === undefined) throw new SignalError('USER_NOT_FOUND', 'there is no such user')
-    return { methods: accounts.methodsOf(userId), primaryMethodId: user.primaryMethodId }
+    return { methods: accounts.methodsOf(view, userId), primaryMethodId: user.primaryMethodId }
   }
 
   /**
@@ -51,39 +51,40 @@ export class LoginMethods {
    * has it.
    */
   refusalOf(
+    view: View,
     userId: UserId,
     candidate: Address | SocialIdentity,
     replaces?: MethodId,
   ): ErrorCode | 'taken' | undefined {
     const identifier = identifierOf(candidate)
-    const others = this.held(userId).methods.filter(({ id }) => id !== replaces)
+    const others = this.held(view, userId).methods.filter(({ id }) => id !== replaces)
     const refusal = refusalOfAddition(others, { kind: candidate.kind, identifier })
     if (refusal !== undefined) return refusal
-    const owner = this.#parts.accounts.ownerOf(identifier)
+    const owner = this.#parts.accounts.ownerOf(view, identifier)
     return owner === undefined || owner.methodId === replaces ? undefined : 'taken'
   }
 
   /** Adds what `refusalOf` has nothing against. */
-  add(change: Change, candidate: Address | SocialIdentity): LoginMethod {
+  add(change: Change, request: ChangeRequest, candidate: Address | SocialIdentity): LoginMethod {
     const { accounts, letters, randomBytes } = this.#parts
-    const { userId, nowMs } = change
+    const { userId, nowMs } = request
     const id = newId(randomBytes) as MethodId
     const method: LoginMethod = { ...candidate, id, addedAtMs: nowMs, lastUsedAtMs: nowMs }
-    accounts.putMethod(userId, method)
-    letters.tellAll(userId, { kind: 'login-method-added', method: method.kind }, nowMs, id)
-    this.#tellDevices(change)
+    accounts.putMethod(change, userId, method)
+    letters.tellAll(change, userId, { kind: 'login-method-added', method: method.kind }, nowMs, id)
+    this.#tellDevices(request)
     return method
   }
 
   /** Puts a proven address in the place of another one, which keeps its id and is told that it is no longer in force. */
-  replace(change: Change, old: AddressMethod, address: Address): void {
+  replace(change: Change, request: ChangeRequest, old: AddressMethod, address: Address): void {
     const { accounts, letters } = this.#parts
-    const { userId, nowMs } = change
-    accounts.removeMethod(userId, old)
-    accounts.putMethod(userId, { ...old, ...address, addedAtMs: nowMs, lastUsedAtMs: nowMs })
-    letters.tell(userId, old, REPLACED, nowMs)
-    letters.tellAll(userId, { kind: 'login-method-added', method: address.kind }, nowMs, old.id)
-    this.#tellDevices(change)
+    const { userId, nowMs } = request
+    accounts.removeMethod(change, userId, old)
+    accounts.putMethod(change, userId, { ...old, ...address, addedAtMs: nowMs, lastUsedAtMs: nowMs })
+    letters.tell(change, userId, old, REPLACED, nowMs)
+    letters.tellAll(change, userId, { kind: 'login-method-added', method: address.kind }, nowMs, old.id)
+    this.#tellDevices(request)
   }
 
   /**
@@ -91,14 +92,19 @@ export class LoginMethods {
    * there. Returns why it can't be, with nothing written: `CHALLENGE_GONE` when another account has it by now,
    * `LOGIN_METHOD_LIMIT`.
    */
-  bind(change: Change, address: Address, replaces: MethodId | undefined): ErrorCode | undefined {
-    const { methods } = this.held(change.userId)
+  bind(
+    change: Change,
+    request: ChangeRequest,
+    address: Address,
+    replaces: MethodId | undefined,
+  ): ErrorCode | undefined {
+    const { methods } = this.held(change, request.userId)
     const old = methods.find(({ id, kind }) => id === replaces && kind === address.kind)
-    const refusal = this.refusalOf(change.userId, address, old?.id)
+    const refusal = this.refusalOf(change, request.userId, address, old?.id)
     if (refusal === 'METHOD_EXISTS') return undefined
     if (refusal !== undefined) return refusal === 'taken' ? 'CHALLENGE_GONE' : refusal
-    if (old === undefined || old.kind === 'social') this.add(change, address)
-    else this.replace(change, old, address)
+    if (old === undefined || old.kind === 'social') this.add(change, request, address)
+    else this.replace(change, request, old, address)
     return undefined
   }
 
@@ -106,44 +112,44 @@ export class LoginMethods {
    * A user has confirmed that an identity is theirs: it becomes a method of theirs, unless it is one, another account
    * was quicker to have it, or they have as many as there may be. They are signed in by their code in any case.
    */
-  link(change: Change, identity: SocialIdentity): void {
-    if (this.refusalOf(change.userId, identity) === undefined) this.add(change, identity)
+  link(change: Change, request: ChangeRequest, identity: SocialIdentity): void {
+    if (this.refusalOf(change, request.userId, identity) === undefined) this.add(change, request, identity)
   }
 
   /** Throws `LOGIN_METHOD_NOT_FOUND`. */
-  makePrimary(change: Change, methodId: bigint): void {
-    const { userId, nowMs } = change
-    const { methods, primaryMethodId } = this.held(userId)
+  makePrimary(change: Change, request: ChangeRequest, methodId: bigint): void {
+    const { userId, nowMs } = request
+    const { methods, primaryMethodId } = this.held(change, userId)
     const method = methods.find(({ id }) => id === methodId)
     if (method === undefined) throw refusal('LOGIN_METHOD_NOT_FOUND')
     if (method.id === primaryMethodId) return
-    this.#setPrimary(userId, method.id)
-    this.#parts.letters.tellAll(userId, { kind: 'primary-method-changed' }, nowMs)
-    this.#tellDevices(change)
+    this.#setPrimary(change, userId, method.id)
+    this.#parts.letters.tellAll(change, userId, { kind: 'primary-method-changed' }, nowMs)
+    this.#tellDevices(request)
   }
 
   /** Throws `LOGIN_METHOD_NOT_FOUND` or `LAST_LOGIN_METHOD`. */
-  remove(change: Change, methodId: bigint): void {
+  remove(change: Change, request: ChangeRequest, methodId: bigint): void {
     const { accounts, letters, appleConsents } = this.#parts
-    const { userId, nowMs } = change
-    const decision = decideRemoval(this.held(userId), methodId)
+    const { userId, nowMs } = request
+    const decision = decideRemoval(this.held(change, userId), methodId)
     if (decision.kind === 'refused') throw refusal(decision.code)
     const { method, primaryMethodId } = decision
-    accounts.removeMethod(userId, method)
-    this.#setPrimary(userId, primaryMethodId)
-    if (method.kind === 'social') appleConsents.revoke(method, nowMs)
-    else letters.tell(userId, method, REPLACED, nowMs)
-    letters.tellAll(userId, { kind: 'login-method-removed', method: method.kind }, nowMs)
-    this.#tellDevices(change)
+    accounts.removeMethod(change, userId, method)
+    this.#setPrimary(change, userId, primaryMethodId)
+    if (method.kind === 'social') appleConsents.revoke(change, method, nowMs)
+    else letters.tell(change, userId, method, REPLACED, nowMs)
+    letters.tellAll(change, userId, { kind: 'login-method-removed', method: method.kind }, nowMs)
+    this.#tellDevices(request)
   }
 
-  #setPrimary(userId: UserId, primaryMethodId: MethodId): void {
+  #setPrimary(change: Change, userId: UserId, primaryMethodId: MethodId): void {
     const { accounts } = this.#parts
-    const user = accounts.read(userId)
-    if (user !== undefined) accounts.put(userId, { ...user, primaryMethodId })
+    const user = accounts.read(change, userId)
+    if (user !== undefined) accounts.put(change, userId, { ...user, primaryMethodId })
   }
 
-  #tellDevices({ userId, nowMs, deviceId }: Change): void {
+  #tellDevices({ userId, nowMs, deviceId }: ChangeRequest): void {
     this.#parts.notices.tell(userId, { kind: 'profile_changed' }, nowMs, deviceId)
   }
 }

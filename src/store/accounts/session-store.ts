@@ -4,9 +4,10 @@ import type { Session, TokenLifetimes } from '../../domain/accounts/session.ts'
 import { expiryOf, lasts, type RevocationReason } from '../../domain/accounts/session.ts'
 import type { DeviceId, UserId } from '../../domain/ids.ts'
 import { SESSIONS_KEPT_MAX } from '../../limits.ts'
-import type { Database, Table } from '../engine/database.ts'
+import type { Database } from '../engine/database.ts'
 import { EXPIRY, type Expiries } from '../engine/expiries.ts'
 import { idsKey, rangeOf } from '../engine/keys.ts'
+import { type Change, recordTable, type View } from '../engine/store.ts'
 import { WatchedCache } from '../engine/watched-cache.ts'
 
 export interface SessionTables {
@@ -19,8 +20,6 @@ export class SessionStore {
   readonly #database: Database
   readonly #expiries: Expiries
   readonly #lifetimes: TokenLifetimes
-  readonly #sessions: Table<Session>
-  readonly #byUser: Table<0>
   /** What `current` has read, by `sessionName`. */
   readonly #kept: WatchedCache<string, Session>
 
@@ -29,14 +28,12 @@ export class SessionStore {
     this.#expiries = expiries
     this.#lifetimes = lifetimes
     this.#kept = new WatchedCache(database, [{ name: 'sessions' }], sessionName, SESSIONS_KEPT_MAX)
-    this.#sessions = database.table('sessions', SESSION_SHAPES)
-    this.#byUser = database.table('sessions-by-user')
-    expiries.define(EXPIRY.session, (sessionId, nowMs) => this.#expire(sessionId, nowMs))
+    expiries.define(EXPIRY.session, (sessionId, nowMs) => this.#expire(database.ambient, sessionId, nowMs))
   }
 
   /** The session, also one that was revoked lately. */
-  read(sessionId: Uint8Array): Session | undefined {
-    return this.#sessions.get(sessionId)
+  read(view: View, sessionId: Uint8Array): Session | undefined {
+    return view.get(SESSIONS, sessionId)
   }
 
   /** The same by its `sessionName`, where what was read before is kept until it changes (`bench/token-check.ts`). */
@@ -45,81 +42,80 @@ export class SessionStore {
   }
 
   /** Ids of the user's sessions, revoked ones among them. */
-  idsOf(userId: UserId): Uint8Array[] {
-    return [...this.#byUser.getKeys(rangeOf(idsKey(userId)))].map(key => key.subarray(USER_BYTES))
+  idsOf(view: View, userId: UserId): Uint8Array[] {
+    return [...view.keys(SESSIONS_BY_USER, rangeOf(idsKey(userId)))].map(key => key.subarray(USER_BYTES))
   }
 
   /** Devices of the user to which a session is bound that nobody has ended. */
-  devicesOf(userId: UserId): ReadonlySet<DeviceId> {
-    const sessions = this.idsOf(userId).map(id => this.read(id))
+  devicesOf(view: View, userId: UserId): ReadonlySet<DeviceId> {
+    const sessions = this.idsOf(view, userId).map(id => this.read(view, id))
     return new Set(sessions.filter(lasts).flatMap(({ deviceId }) => deviceId ?? []))
   }
 
-  /** In a transaction. */
-  create(sessionId: Uint8Array, session: Session): void {
-    this.#sessions.put(sessionId, session)
-    this.#byUser.put(Buffer.concat([idsKey(session.userId), sessionId]), 0)
+  create(change: Change, sessionId: Uint8Array, session: Session): void {
+    change.put(SESSIONS, sessionId, session)
+    change.put(SESSIONS_BY_USER, Buffer.concat([idsKey(session.userId), sessionId]), 0)
     this.#expiries.add(EXPIRY.session, expiryOf(session, this.#lifetimes), sessionId)
   }
 
-  /** In a transaction: the session from now on. */
-  put(sessionId: Uint8Array, session: Session): void {
-    this.#sessions.put(sessionId, session)
+  /** The session from now on. */
+  put(change: Change, sessionId: Uint8Array, session: Session): void {
+    change.put(SESSIONS, sessionId, session)
   }
 
-  /** In a transaction: binds the session to a device. */
-  bind(sessionId: Uint8Array, deviceId: DeviceId): void {
-    const session = this.read(sessionId)
-    if (session !== undefined) this.put(sessionId, { ...session, deviceId })
+  /** Binds the session to a device. */
+  bind(change: Change, sessionId: Uint8Array, deviceId: DeviceId): void {
+    const session = this.read(change, sessionId)
+    if (session !== undefined) this.put(change, sessionId, { ...session, deviceId })
   }
 
-  /** In a transaction: the session is gone, its tokens are as good as made up. */
-  remove(sessionId: Uint8Array): void {
-    const session = this.read(sessionId)
+  /** The session is gone, its tokens are as good as made up. */
+  remove(change: Change, sessionId: Uint8Array): void {
+    const session = this.read(change, sessionId)
     if (session === undefined) return
-    this.#sessions.remove(sessionId)
-    if (lasts(session)) this.#sayEnded(session, sessionId)
-    this.#byUser.remove(Buffer.concat([idsKey(session.userId), sessionId]))
+    change.remove(SESSIONS, sessionId)
+    if (lasts(session)) this.#sayEnded(change, session, sessionId)
+    change.remove(SESSIONS_BY_USER, Buffer.concat([idsKey(session.userId), sessionId]))
   }
 
-  /** In a transaction: ends the session so that its tokens hear why, for as long as an access token could live. */
-  revoke(sessionId: Uint8Array, reason: RevocationReason, nowMs: number): void {
-    const session = this.read(sessionId)
+  /** Ends the session so that its tokens hear why, for as long as an access token could live. */
+  revoke(change: Change, sessionId: Uint8Array, reason: RevocationReason, nowMs: number): void {
+    const session = this.read(change, sessionId)
     if (!lasts(session)) return
     const endsAtMs = nowMs + this.#lifetimes.accessS * 1000
-    this.put(sessionId, {
+    this.put(change, sessionId, {
       ...session,
       revokedBecause: reason,
       endsAtMs: Math.min(session.endsAtMs, endsAtMs),
     })
     this.#expiries.add(EXPIRY.session, endsAtMs, sessionId)
-    if (reason !== 'device_removed') this.#sayEnded(session, sessionId)
+    if (reason !== 'device_removed') this.#sayEnded(change, session, sessionId)
   }
 
   /** Notes that a request has carried an access token of this generation; nobody waits for it. */
   markPairUsed(sessionId: Uint8Array, generation: number): Promise<void> {
-    return this.#database.commit(() => {
-      const session = this.read(sessionId)
+    return this.#database.commit(change => {
+      const session = this.read(change, sessionId)
       if (session === undefined || session.generation !== generation || session.isPairUsed) return
-      this.put(sessionId, { ...session, isPairUsed: true })
+      this.put(change, sessionId, { ...session, isPairUsed: true })
     })
   }
 
-  #sayEnded({ userId }: Session, sessionId: Uint8Array): void {
-    this.#database.ambient.happened({ kind: 'session-ended', userId, sessionId })
+  #sayEnded(change: Change, { userId }: Session, sessionId: Uint8Array): void {
+    change.happened({ kind: 'session-ended', userId, sessionId })
   }
 
   /** Apart, because a closure costs its memory also where it is not called. */
   #readCurrent(name: string): Session | undefined {
-    return this.#kept.of(name, () => this.read(sessionIdOf(name)))
+    return this.#database.view(view => this.#kept.of(name, () => this.read(view, sessionIdOf(name))))
   }
 
-  #expire(sessionId: Uint8Array, nowMs: number): number | undefined {
-    const session = this.read(sessionId)
+  #expire(change: Change, sessionId: Uint8Array, nowMs: number): number | undefined {
+    const session = this.read(change, sessionId)
     if (session === undefined) return undefined
     const endsAtMs = expiryOf(session, this.#lifetimes)
     if (nowMs < endsAtMs) return endsAtMs
-    this.remove(sessionId)
+    this.remove(change, sessionId)
     return undefined
   }
 }
@@ -149,3 +145,5 @@ const SHAPE = [
 ]
 /** Of the table `sessions`: without a device, and bound to one. */
 export const SESSION_SHAPES = [SHAPE, [...SHAPE, 'deviceId']]
+const SESSIONS = recordTable<Session>('sessions', SESSION_SHAPES)
+const SESSIONS_BY_USER = recordTable<0>('sessions-by-user')

@@ -14,9 +14,10 @@ import {
   tallyMade,
 } from '../../domain/tally.ts'
 import { BoundedCache } from '../engine/bounded-cache.ts'
-import type { Database, RecordTable, Table } from '../engine/database.ts'
+import type { Database } from '../engine/database.ts'
 import { EXPIRY, type Expiries } from '../engine/expiries.ts'
 import { textKey } from '../engine/keys.ts'
+import { type Change, recordTable, textKeyTable, type View } from '../engine/store.ts'
 
 /** Why no messages are sent to a number for a while. */
 export interface SmsStop {
@@ -43,27 +44,18 @@ export interface PaidMessage {
 
 export class SmsBudget {
   readonly #parts: SmsBudgetParts
-  /** By range and network. */
-  readonly #tallies: Table<Tally>
-  /** By calling code; for all under `ALL`. */
-  readonly #callingCodes: RecordTable<Tally | OldDialCodeCounts>
-  /** Written by earlier versions only. */
-  readonly #days: RecordTable<OldDayCount>
   /** Until when each scope's names are known to be stopped. */
   readonly #stoppedUntilMs = new BoundedCache<string, number>(STOPS_KEPT_MAX)
 
   constructor(parts: SmsBudgetParts) {
     this.#parts = parts
-    this.#tallies = parts.database.table('sms-tallies')
-    this.#callingCodes = parts.database.recordTable('sms-dial-codes')
-    this.#days = parts.database.recordTable('sms-days')
-    parts.expiries.define(EXPIRY.smsTally, (key, nowMs) => this.#expire(key, nowMs))
+    parts.expiries.define(EXPIRY.smsTally, (key, nowMs) => this.#expire(parts.database.ambient, key, nowMs))
   }
 
   /** What keeps the message from being sent; undefined when nothing does. */
-  stopOf(message: PaidMessage, nowMs: number): SmsStop | undefined {
+  stopOf(view: View, message: PaidMessage, nowMs: number): SmsStop | undefined {
     for (const [scope, name] of countersOf(message)) {
-      const waitMs = missingForTally(this.#read(scope, name), ruleOf(scope, this.#parts.budgets), nowMs)
+      const waitMs = missingForTally(this.#read(view, scope, name), ruleOf(scope, this.#parts.budgets), nowMs)
       if (waitMs === 0) continue
       const stop = { scope, name, untilMs: nowMs + waitMs }
       this.#tellOf(stop, nowMs)
@@ -72,51 +64,53 @@ export class SmsBudget {
     return undefined
   }
 
-  /** In a transaction. */
-  countSent(message: PaidMessage, nowMs: number): void {
-    this.#change(message, tally => tallyMade(tally, nowMs))
+  countSent(change: Change, message: PaidMessage, nowMs: number): void {
+    this.#count(change, message, tally => tallyMade(tally, nowMs))
   }
 
-  /** In a transaction: a code that was sent so was accepted. */
-  countConfirmed(message: PaidMessage, nowMs: number): void {
-    this.#change(message, tally => tallyConfirmed(tally, nowMs))
+  /** A code that was sent so was accepted. */
+  countConfirmed(change: Change, message: PaidMessage, nowMs: number): void {
+    this.#count(change, message, tally => tallyConfirmed(tally, nowMs))
   }
 
   /**
-   * In a transaction: counts a message that is no code, over all alone, since nobody confirms it. False, with nothing
+   * Counts a message that is no code, over all alone, since nobody confirms it. False, with nothing
    * counted, when the budget of the day is used up.
    */
-  takeLetter(nowMs: number): boolean {
-    const tally = this.#read('all', '')
+  takeLetter(change: Change, nowMs: number): boolean {
+    const tally = this.#read(change, 'all', '')
     if (missingForTally(tally, ruleOf('all', this.#parts.budgets), nowMs) > 0) return false
-    this.#put('all', '', tallyMade(tally, nowMs))
+    this.#put(change, 'all', '', tallyMade(tally, nowMs))
     return true
   }
 
-  #change(message: PaidMessage, change: (tally: Tally) => Tally): void {
-    for (const [scope, name] of countersOf(message)) this.#put(scope, name, change(this.#read(scope, name)))
+  #count(change: Change, message: PaidMessage, counted: (tally: Tally) => Tally): void {
+    for (const [scope, name] of countersOf(message))
+      this.#put(change, scope, name, counted(this.#read(change, scope, name)))
   }
 
-  #read(scope: SmsScope, name: string): Tally {
-    if (scope === 'range' || scope === 'network') return this.#tallies.get(tallyKey(scope, name)) ?? NO_TALLY
-    if (scope === 'all') return tallyOf(this.#callingCodes.get(ALL)) ?? tallyOfDay(this.#days.get(TODAY))
-    return tallyOf(this.#callingCodes.get(name)) ?? NO_TALLY
+  #read(view: View, scope: SmsScope, name: string): Tally {
+    if (scope === 'range' || scope === 'network')
+      return view.get(SMS_TALLIES, tallyKey(scope, name)) ?? NO_TALLY
+    if (scope === 'all')
+      return tallyOf(view.get(SMS_DIAL_CODES, ALL)) ?? tallyOfDay(view.get(SMS_DAYS, TODAY))
+    return tallyOf(view.get(SMS_DIAL_CODES, name)) ?? NO_TALLY
   }
 
-  #put(scope: SmsScope, name: string, tally: Tally): void {
+  #put(change: Change, scope: SmsScope, name: string, tally: Tally): void {
     if (scope === 'all' || scope === 'calling-code') {
-      this.#callingCodes.put(scope === 'all' ? ALL : name, tally)
+      change.put(SMS_DIAL_CODES, scope === 'all' ? ALL : name, tally)
       return
     }
     const key = tallyKey(scope, name)
-    if (!this.#tallies.doesExist(key)) this.#parts.expiries.add(EXPIRY.smsTally, tallyEndMs(tally), key)
-    this.#tallies.put(key, tally)
+    if (!change.has(SMS_TALLIES, key)) this.#parts.expiries.add(EXPIRY.smsTally, tallyEndMs(tally), key)
+    change.put(SMS_TALLIES, key, tally)
   }
 
-  #expire(key: Uint8Array, nowMs: number): number | undefined {
-    const endMs = tallyEndMs(this.#tallies.get(key) ?? NO_TALLY)
+  #expire(change: Change, key: Uint8Array, nowMs: number): number | undefined {
+    const endMs = tallyEndMs(change.get(SMS_TALLIES, key) ?? NO_TALLY)
     if (nowMs < endMs) return endMs
-    this.#tallies.remove(key)
+    change.remove(SMS_TALLIES, key)
     return undefined
   }
 
@@ -172,3 +166,9 @@ const TODAY = 'today'
 const DAY_MS = 86_400_000
 /** Stops that are remembered, so that each is told of once; beyond it the one told of longest ago is told again. */
 const STOPS_KEPT_MAX = 10_000
+/** By range and network. */
+const SMS_TALLIES = recordTable<Tally>('sms-tallies')
+/** By calling code; for all under `ALL`. */
+const SMS_DIAL_CODES = textKeyTable<Tally | OldDialCodeCounts>('sms-dial-codes')
+/** Written by earlier versions only. */
+const SMS_DAYS = textKeyTable<OldDayCount>('sms-days')

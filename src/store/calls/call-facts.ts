@@ -47,7 +47,7 @@ function calleeFacts(
   callerId: UserId,
   userId: UserId,
 ): CalleeFacts | undefined {
-  const account = accounts.read(userId)
+  const account = accounts.read(database.ambient, userId)
   if (account === undefined) return undefined
   const isInvited = contacts.isContact(callerId, userId) || takesCallsFromStrangers(account)
   const blockedAtMs = contacts.blockedAtMs(userId, callerId)

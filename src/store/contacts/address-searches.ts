@@ -7,11 +7,13 @@ import { addressIdentifier } from '../../domain/accounts/account.ts'
 import type { SearchErrand } from '../../domain/contacts/errand.ts'
 import type { UserId } from '../../domain/ids.ts'
 import type { AccountStore } from '../accounts/account-store.ts'
+import type { Database } from '../engine/database.ts'
 import type { Errands } from '../engine/errands.ts'
 import type { ContactStore } from './contact-store.ts'
 
 export interface AddressSearchesParts {
   readonly errands: Errands
+  readonly database: Pick<Database, 'ambient'>
   readonly accounts: Pick<AccountStore, 'read' | 'ownerOf'>
   readonly contacts: Pick<ContactStore, 'decideRequest' | 'request'>
 }
@@ -41,16 +43,16 @@ export class AddressSearches {
 
   /** The user who has proven this address and can be found by it. */
   #discoverableAt({ kind, key }: SearchErrand['address']): UserId | undefined {
-    const { accounts } = this.#parts
-    const userId = accounts.ownerOf(addressIdentifier(kind, key))?.userId
-    const user = userId === undefined ? undefined : accounts.read(userId)
+    const { accounts, database } = this.#parts
+    const userId = accounts.ownerOf(database.ambient, addressIdentifier(kind, key))?.userId
+    const user = userId === undefined ? undefined : accounts.read(database.ambient, userId)
     if (userId === undefined || user === undefined || user.erasesAtMs !== undefined) return undefined
     const { discoverableByEmail, discoverableByPhone } = user.settings
     return (kind === 'email' ? discoverableByEmail : discoverableByPhone) ? userId : undefined
   }
 
   #isHere(userId: UserId): boolean {
-    const user = this.#parts.accounts.read(userId)
+    const user = this.#parts.accounts.read(this.#parts.database.ambient, userId)
     return user !== undefined && user.erasesAtMs === undefined
   }
 }

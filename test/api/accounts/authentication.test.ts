@@ -18,7 +18,7 @@ async function open(t: Test): Promise<{ world: TestWorld; user: TestUser }> {
 }
 
 function read(world: TestWorld, { sessionId }: { sessionId: Uint8Array }): Session {
-  return world.sessions.read(sessionId)!
+  return world.database.view(view => world.sessions.read(view, sessionId))!
 }
 
 /** A header's result: the caller's id, or the code of the refusal. */
@@ -101,26 +101,30 @@ t.test('a token ends on the second, even one that was accepted before', async t 
 t.test('a token that was accepted does not bring a revoked session back', async t => {
   const { world, user } = await open(t)
   t.equal(outcome(world, `Bearer ${user.token}`), String(user.userId))
-  await world.database.commit(() =>
-    world.sessions.revoke(user.sessionId, 'logged_out_everywhere', world.nowMs()),
+  await world.database.commit(change =>
+    world.sessions.revoke(change, user.sessionId, 'logged_out_everywhere', world.nowMs()),
   )
   t.equal(outcome(world, `Bearer ${user.token}`), 'SESSION_REVOKED')
   await world.advance(HOUR_MS)
-  t.equal(world.sessions.read(user.sessionId), undefined, 'its row goes when no token can hear of it')
+  t.equal(
+    world.database.view(view => world.sessions.read(view, user.sessionId)),
+    undefined,
+    'its row goes when no token can hear of it',
+  )
   t.equal(outcome(world, `Bearer ${user.token}`), 'TOKEN_INVALID')
 })
 
 t.test('nor one that was ended', async t => {
   const { world, user } = await open(t)
   t.equal(outcome(world, `Bearer ${user.token}`), String(user.userId))
-  await world.database.commit(() => world.sessions.remove(user.sessionId))
+  await world.database.commit(change => world.sessions.remove(change, user.sessionId))
   t.equal(outcome(world, `Bearer ${user.token}`), 'TOKEN_INVALID')
 })
 
 t.test('what the session row says is read anew: a device bound since is known at once', async t => {
   const { world, user } = await open(t)
   world.authentication.callerOf(`Bearer ${user.token}`)
-  await world.database.commit(() => world.sessions.bind(user.sessionId, 77n as DeviceId))
+  await world.database.commit(change => world.sessions.bind(change, user.sessionId, 77n as DeviceId))
   t.equal(world.authentication.callerOf(`Bearer ${user.token}`).deviceId, 77n)
 })
 
@@ -175,7 +179,7 @@ t.test('a pair is the same text until it is renewed, with the time that it has l
 t.test('sessions of one user are apart: ending one leaves the other', async t => {
   const { world, user } = await open(t)
   const other = await newSession(world, user.userId)
-  await world.database.commit(() => world.sessions.remove(user.sessionId))
+  await world.database.commit(change => world.sessions.remove(change, user.sessionId))
   t.equal(outcome(world, `Bearer ${user.token}`), 'TOKEN_INVALID')
   t.equal(outcome(world, `Bearer ${other.token}`), String(user.userId))
 })
@@ -192,9 +196,9 @@ t.test('a use that could not be noted does not fail the request', async t => {
 
 /** As a refresh does. */
 function rotate(world: TestWorld, user: TestUser): Promise<void> {
-  return world.database.commit(() => {
-    const session = read(world, user)
+  return world.database.commit(change => {
+    const session = world.sessions.read(change, user.sessionId)!
     const decision = decideRefresh(session, session.generation, world.nowMs(), world.lifetimes)
-    if (decision.kind === 'rotate') world.sessions.put(user.sessionId, decision.session)
+    if (decision.kind === 'rotate') world.sessions.put(change, user.sessionId, decision.session)
   })
 }

@@ -22,7 +22,9 @@ async function addGoogle(house: AccountHouse, { token }: TestUser, sub: string) 
 }
 
 function shownMethods({ world }: AccountHouse, { userId }: TestUser) {
-  return world.accounts.methodsOf(userId).map(({ shown, kind }) => shown ?? kind)
+  return world.database
+    .view(view => world.accounts.methodsOf(view, userId))
+    .map(({ shown, kind }) => shown ?? kind)
 }
 
 t.test('the list has every method, the primary marked', async t => {
@@ -72,9 +74,9 @@ t.test('an identity is not added by a session that ends while its provider is as
   const house = await openAccountHouse(t)
   const ann = await newUser(house.world, 'Ann', 'ann@example.org')
   const { database, sessions } = house.world
-  const logout = database.commit(() => {
-    for (const id of sessions.idsOf(ann.userId)) {
-      sessions.revoke(id, 'logged_out_everywhere', house.world.nowMs())
+  const logout = database.commit(change => {
+    for (const id of sessions.idsOf(change, ann.userId)) {
+      sessions.revoke(change, id, 'logged_out_everywhere', house.world.nowMs())
     }
   })
   t.match(await addGoogle(house, ann, 'thief'), { status: 401, body: { code: 'SESSION_REVOKED' } })
@@ -245,20 +247,22 @@ t.test('a method is visible to its owner only', async t => {
   const house = await openAccountHouse(t)
   const [ann, eve] = [await newUser(house.world, 'Ann'), await newUser(house.world, 'Eve')]
   await addEmail(house, eve, 'eve@example.org')
-  const [foreign] = house.world.accounts.methodsOf(ann.userId)
+  const [foreign] = house.world.database.view(view => house.world.accounts.methodsOf(view, ann.userId))
   const gone = { status: 404, body: { code: 'LOGIN_METHOD_NOT_FOUND' } }
   for (const id of [foreign?.id, 1n, '-1', 'x', '18446744073709551616']) {
     t.match(await house.send(`DELETE ${PATH}/${id}`, { token: eve.token }), gone, String(id))
   }
   t.match(await house.send(`PUT ${PATH}/primary`, { token: eve.token, body: { id: foreign?.id } }), gone)
-  t.equal(house.world.accounts.methodsOf(ann.userId).length, 1)
+  t.equal(house.world.database.view(view => house.world.accounts.methodsOf(view, ann.userId)).length, 1)
 })
 
 t.test('the only method stays, also when the last two are removed at once', async t => {
   const house = await openAccountHouse(t)
   const ann = await newUser(house.world, 'Ann', 'ann@example.org')
   await addEmail(house, ann, 'ann@example.com')
-  const ids = house.world.accounts.methodsOf(ann.userId).map(({ id }) => id)
+  const ids = house.world.database
+    .view(view => house.world.accounts.methodsOf(view, ann.userId))
+    .map(({ id }) => id)
   const remove = (id: bigint) => house.send(`DELETE ${PATH}/${id}`, { token: ann.token })
   const answers = await Promise.all(ids.map(remove))
   t.same(
@@ -308,7 +312,7 @@ t.test(
   async t => {
     const house = await openAccountHouse(t, { stepUpSeconds: 600 })
     const ann = await newUser(house.world, 'Ann', 'ann@example.org')
-    const [method] = house.world.accounts.methodsOf(ann.userId)
+    const [method] = house.world.database.view(view => house.world.accounts.methodsOf(view, ann.userId))
     await house.world.advance(601_000)
     const changes: readonly (readonly [string, object | undefined])[] = [
       [`POST ${PATH}`, { kind: 'email', value: 'eve@example.org' }],
@@ -367,7 +371,7 @@ t.test('a code that went to an address which was removed meanwhile proves nothin
   const refused = await house.send(`POST ${PATH}`, { token: ann.token, body })
   const otp = await house.otpFor('ann@example.org')
   const fresh = await house.codeLogin('ann@example.com')
-  const [method] = house.world.accounts.methodsOf(ann.userId)
+  const [method] = house.world.database.view(view => house.world.accounts.methodsOf(view, ann.userId))
   const removal = await house.send(`DELETE ${PATH}/${method?.id}`, { token: fresh.body.accessToken })
   t.equal(removal.status, 204)
   const { challengeId } = refused.body.challenge

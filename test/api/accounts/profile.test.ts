@@ -45,7 +45,7 @@ t.test('what is no name or no address is refused, and then nothing of the reques
     body: { displayName: '👩‍👩‍👧‍👦'.repeat(9) },
   })
   t.match(long.body, { detail: /200 bytes/ }, 'few enough characters, of too many bytes')
-  t.equal(world.accounts.read(ann.userId)?.displayName, 'Ann')
+  t.equal(world.database.view(view => world.accounts.read(view, ann.userId))?.displayName, 'Ann')
   t.same(await world.takeSent(), [])
 })
 
@@ -119,7 +119,7 @@ t.test('when one of two addresses can not be sent to, neither is', async t => {
   const answer = await send('PUT /app/api/user', { token: ann.token, body: put })
   t.match(answer, { status: 429, body: { code: 'RATE_LIMITED' } })
   t.same(await letters(), [])
-  t.equal(world.accounts.read(ann.userId)?.displayName, 'Ann')
+  t.equal(world.database.view(view => world.accounts.read(view, ann.userId))?.displayName, 'Ann')
 })
 
 t.test('the address that is in force again leaves nothing to confirm', async t => {
@@ -248,7 +248,11 @@ t.test('an address that was asked for and not proven does not keep its owner out
   const [{ challengeId }] = body.pending
   const late = await send('POST /app/api/verify', { token: eve.token, body: { challengeId, otp } })
   t.match(late, { status: 410, body: { code: 'CHALLENGE_GONE' } })
-  t.equal(world.accounts.methodsOf(eve.userId)[0]?.shown, 'eve@example.org', 'and her own stays')
+  t.equal(
+    world.database.view(view => world.accounts.methodsOf(view, eve.userId))[0]?.shown,
+    'eve@example.org',
+    'and her own stays',
+  )
 })
 
 t.test('of two accounts that prove one address, the first has it', async t => {
@@ -264,7 +268,10 @@ t.test('of two accounts that prove one address, the first has it', async t => {
     )
   }
   t.same(await Promise.all(attempts.map(attempt => attempt())), [200, 410])
-  t.match(world.accounts.ownerOf('email:one@example.org'), { userId: users[0]?.userId })
+  t.match(
+    world.database.view(view => world.accounts.ownerOf(view, 'email:one@example.org')),
+    { userId: users[0]?.userId },
+  )
 })
 
 t.test(
@@ -281,7 +288,7 @@ t.test(
     for (const body of [b, c]) await send('POST /app/api/verify', { token: ann.token, body })
     t.same(await letters(), ['mail a@example.org address-replaced', 'mail b@example.org address-replaced'])
     t.same(
-      world.accounts.methodsOf(ann.userId).map(({ shown }) => shown),
+      world.database.view(view => world.accounts.methodsOf(view, ann.userId)).map(({ shown }) => shown),
       ['c@example.org'],
     )
   },

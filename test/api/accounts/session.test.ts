@@ -103,8 +103,8 @@ t.test('a theft signs the device out, and the last thing that is pushed to it sa
   const { world } = house
   const first = await signIn(house)
   const phone = await newDevice(world, first.userId)
-  for (const id of world.sessions.idsOf(first.userId)) {
-    await world.database.commit(() => world.sessions.bind(id, phone.deviceId))
+  for (const id of world.database.view(view => world.sessions.idsOf(view, first.userId))) {
+    await world.database.commit(change => world.sessions.bind(change, id, phone.deviceId))
   }
   await refresh(house, (await refresh(house, first)).pair)
   t.equal((await refresh(house, first)).code, 'REFRESH_TOKEN_REUSED')
@@ -157,9 +157,9 @@ t.test('what is no refresh token is refused, and nothing is looked up for it', a
   const { sessions } = house.world
   const read = sessions.read.bind(sessions)
   let reads = 0
-  sessions.read = sessionId => {
+  sessions.read = (view, sessionId) => {
     reads++
-    return read(sessionId)
+    return read(view, sessionId)
   }
   const forged = `${pair.refreshToken.slice(0, -2)}${pair.refreshToken.endsWith('AA') ? 'BB' : 'AA'}`
   for (const refreshToken of [forged, pair.accessToken, 'x', 'krt_', `krt_${'A'.repeat(72)}`]) {
@@ -385,7 +385,10 @@ t.test('a refresh is a sign of life of its device', async t => {
   const { userId } = await newUser(world)
   const device = await newDevice(world, userId)
   const { sessionId } = await newSession(world, userId, device.deviceId)
-  const pair = world.authentication.tokensOf(sessionId, world.sessions.read(sessionId)!)
+  const pair = world.authentication.tokensOf(
+    sessionId,
+    world.database.view(view => world.sessions.read(view, sessionId))!,
+  )
   await world.advance(7_200_000)
   await refresh(house, pair)
   t.equal(

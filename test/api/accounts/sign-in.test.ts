@@ -35,7 +35,11 @@ t.test('a newcomer signs in by a code and has an account', async t => {
     },
   )
   t.equal(login.headers['cache-control'], 'no-store')
-  t.equal(world.accounts.ownerOf('email:ann@example.org'), undefined, 'an address alone is no account')
+  t.equal(
+    world.database.view(view => world.accounts.ownerOf(view, 'email:ann@example.org')),
+    undefined,
+    'an address alone is no account',
+  )
 
   const { challengeId } = login.body
   const answer = await send(VERIFY, { body: { challengeId, otp: await otpFor('ann@example.org') } })
@@ -133,7 +137,10 @@ t.test('of a hundred guesses at once, the right one among the last, five are com
   const answers = await Promise.all([...wrong, guess(otp)])
   const count = (code: string) => answers.filter(({ body }) => body.code === code).length
   t.same([count('OTP_INVALID'), count('CHALLENGE_GONE')], [5, 95])
-  t.equal(world.accounts.ownerOf('email:ann@example.org'), undefined)
+  t.equal(
+    world.database.view(view => world.accounts.ownerOf(view, 'email:ann@example.org')),
+    undefined,
+  )
 })
 
 t.test('of one right code sent twenty times at once one makes an account', async t => {
@@ -269,20 +276,25 @@ t.test('signing in keeps an account that was to be erased', async t => {
   const { world } = house
   const first = (await house.codeLogin('ann@example.org')).body
   const userId = BigInt(first.user.userId) as UserId
-  await world.database.commit(() => house.erasure.plan(userId, world.nowMs()))
+  await world.database.commit(change => house.erasure.plan(change, userId, world.nowMs()))
   await world.advance(6 * 86_400_000)
   const second = await house.codeLogin('ann@example.org')
   t.match(second.body, { isNewUser: false, user: { userId: first.user.userId } })
   await world.advance(30 * 86_400_000)
-  t.equal(world.accounts.read(userId)?.erasesAtMs, undefined)
-  t.not(world.accounts.read(userId), undefined)
+  t.equal(world.database.view(view => world.accounts.read(view, userId))?.erasesAtMs, undefined)
+  t.not(
+    world.database.view(view => world.accounts.read(view, userId)),
+    undefined,
+  )
 })
 
 t.test('after its erasure an address makes a new account', async t => {
   const house = await openAccountHouse(t)
   const { world } = house
   const first = (await house.codeLogin('ann@example.org')).body
-  await world.database.commit(() => house.erasure.plan(BigInt(first.user.userId) as UserId, world.nowMs()))
+  await world.database.commit(change =>
+    house.erasure.plan(change, BigInt(first.user.userId) as UserId, world.nowMs()),
+  )
   await world.advance(8 * 86_400_000)
   const second = (await house.codeLogin('ann@example.org')).body
   t.equal(second.isNewUser, true)
@@ -365,11 +377,14 @@ t.test('an identity is linked only to who has the address when the code comes in
   const exists = await house.googleLogin('subject', claims)
   t.match([exists.status, exists.body.code], [409, 'ACCOUNT_EXISTS'])
   const otp = await house.otpFor(ann.email)
-  const [method] = world.accounts.methodsOf(ann.userId)
-  await world.database.commit(() => world.accounts.removeMethod(ann.userId, method!))
+  const [method] = world.database.view(view => world.accounts.methodsOf(view, ann.userId))
+  await world.database.commit(change => world.accounts.removeMethod(change, ann.userId, method!))
   const answer = await send(VERIFY, { body: { challengeId: exists.body.challenge.challengeId, otp } })
   t.match([answer.status, answer.body.code], [410, 'CHALLENGE_GONE'])
-  t.same(world.accounts.methodsOf(ann.userId), [])
+  t.same(
+    world.database.view(view => world.accounts.methodsOf(view, ann.userId)),
+    [],
+  )
 })
 
 const ATTACKER = [198, 51, 100, 7]

@@ -33,7 +33,7 @@ async function addMethod({ world, application }: WholeApplication, { userId }: P
   const key = `${id}@example.org`
   const at = { addedAtMs: world.nowMs(), lastUsedAtMs: world.nowMs() }
   const method: LoginMethod = { id, kind: 'email', key, shown: key, ...at }
-  await world.database.commit(() => application.stores.accounts.putMethod(userId, method))
+  await world.database.commit(change => application.stores.accounts.putMethod(change, userId, method))
 }
 
 async function missCall({ world, application }: WholeApplication, { userId }: Person): Promise<void> {
@@ -60,8 +60,15 @@ async function ask({ send }: WholeApplication, sender: Person, receiver: Person)
 }
 
 /** The answer without a cache. */
-function viewOf({ application }: WholeApplication, { userId }: Person, deviceId: DeviceId | undefined) {
-  return formatJson(userView(application.stores, userId, deviceId), 'string')
+function viewOf(
+  { application, world }: WholeApplication,
+  { userId }: Person,
+  deviceId: DeviceId | undefined,
+) {
+  return formatJson(
+    world.database.view(view => userView(view, application.stores, userId, deviceId)),
+    'string',
+  )
 }
 
 /** The people whose answers are not what they should be. */
@@ -87,12 +94,12 @@ const CHANGES: Readonly<
     return send('PUT /app/api/user', { token, body: { settings: { discoverableByEmail } } })
   },
   'add a method': addMethod,
-  'remove the oldest method': ({ send, application }, { token, userId }) =>
-    send(`DELETE /app/api/user/login-methods/${application.stores.accounts.methodsOf(userId)[0]?.id}`, {
-      token,
-    }),
-  'make the newest method the primary one': ({ send, application }, { token, userId }) => {
-    const id = application.stores.accounts.methodsOf(userId).at(-1)?.id
+  'remove the oldest method': ({ send, application, world }, { token, userId }) => {
+    const [oldest] = world.database.view(view => application.stores.accounts.methodsOf(view, userId))
+    return send(`DELETE /app/api/user/login-methods/${oldest?.id}`, { token })
+  },
+  'make the newest method the primary one': ({ send, application, world }, { token, userId }) => {
+    const id = world.database.view(view => application.stores.accounts.methodsOf(view, userId)).at(-1)?.id
     return send('PUT /app/api/user/login-methods/primary', { token, body: { id } })
   },
   'add a device': (whole, one) => (one.tokens.size < 5 ? addDevice(whole, one) : Promise.resolve()),
@@ -191,7 +198,7 @@ t.test('who was erased, signed out or lost their device has no answer any more',
   const device = [...cy.tokens.keys()].at(-1)
   await whole.send(`DELETE /app/api/devices/${device}`, { token: cy.token })
   t.equal(await code({ token: cy.tokens.get(device) }), 'SESSION_REVOKED')
-  await whole.world.database.commit(() => whole.application.stores.accounts.remove(cy.userId))
+  await whole.world.database.commit(change => whole.application.stores.accounts.remove(change, cy.userId))
   t.equal(await code(cy), 'USER_NOT_FOUND')
 })
 

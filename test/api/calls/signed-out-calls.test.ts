@@ -28,9 +28,14 @@ async function ringing(t: Test) {
     deleteAccount: ({ token }: Phone) => send('DELETE /app/api/user', { token, body: { confirm: true } }),
     /** A token that was replaced is used again. */
     async stealFrom({ userId, deviceId }: Phone): Promise<void> {
-      const isOwn = (id: Uint8Array) => world.sessions.read(id)?.deviceId === deviceId
-      const sessionId = world.sessions.idsOf(userId).find(isOwn)!
-      const tokens = () => world.authentication.tokensOf(sessionId, world.sessions.read(sessionId)!)
+      const isOwn = (id: Uint8Array) =>
+        world.database.view(view => world.sessions.read(view, id))?.deviceId === deviceId
+      const sessionId = world.database.view(view => world.sessions.idsOf(view, userId)).find(isOwn)!
+      const tokens = () =>
+        world.authentication.tokensOf(
+          sessionId,
+          world.database.view(view => world.sessions.read(view, sessionId))!,
+        )
       const { refreshToken } = tokens()
       const refresh = (token: string) =>
         send('POST /app/api/refresh-token', { body: { refreshToken: token } })

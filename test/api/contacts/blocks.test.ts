@@ -100,7 +100,7 @@ t.test(
     const house = openContacts(t)
     const [ann, bob] = (await people(house, 'Ann', 'Bob')) as [TestUser, TestUser]
     const { accounts, nowMs } = house.world
-    const user = accounts.read(bob.userId)!
+    const user = house.world.database.view(view => accounts.read(view, bob.userId))!
     const shown = (callsFromContactsOnly: boolean, more: object = {}) =>
       house.contacts.keysShown(ann.userId, bob.userId, nowMs(), {
         ...{ ...user, ...more, settings: { ...user.settings, callsFromContactsOnly } },
@@ -129,8 +129,8 @@ t.test('who is leaving can be blocked by those who have to do with them', async 
   const [ann, bob, cy] = (await people(house, 'Ann', 'Bob', 'Cy')) as [TestUser, TestUser, TestUser]
   await befriend(house, ann, bob)
   const { accounts, database, nowMs } = house.world
-  const user = accounts.read(ann.userId)!
-  await database.commit(() => accounts.put(ann.userId, { ...user, erasesAtMs: nowMs() + DAY_MS }))
+  const user = house.world.database.view(view => accounts.read(view, ann.userId))!
+  await database.commit(change => accounts.put(change, ann.userId, { ...user, erasesAtMs: nowMs() + DAY_MS }))
   t.equal((await block(house, cy, ann)).status, 404)
   t.equal((await block(house, bob, ann)).status, 204)
 })

@@ -38,9 +38,9 @@ t.test('a contact is shown as they are now, however often they were looked at be
   t.same([await shown(), await shown()], [['Bob 0'], ['Bob 0']])
   const { deviceId } = await newDevice(world, bob.userId)
   t.same([await shown(), await shown()], [['Bob 1'], ['Bob 1']])
-  const user = world.accounts.read(bob.userId)!
+  const user = world.database.view(view => world.accounts.read(view, bob.userId))!
   const renaming = world.database.change(change => {
-    world.accounts.put(bob.userId, { ...user, displayName: 'Robert' })
+    world.accounts.put(change, bob.userId, { ...user, displayName: 'Robert' })
     world.devices.remove(change, bob.userId, deviceId, 0)
   })
   t.same(await shown(), ['Bob 1'], 'not before it is durable')

@@ -344,9 +344,9 @@ t.test(
       TestUser,
     ]
     await befriend(house, ann, di)
-    const user = house.world.accounts.read(cy.userId)!
-    await house.world.database.commit(() =>
-      house.world.accounts.put(cy.userId, {
+    const user = house.world.database.view(view => house.world.accounts.read(view, cy.userId))!
+    await house.world.database.commit(change =>
+      house.world.accounts.put(change, cy.userId, {
         ...user,
         settings: { ...user.settings, discoverableByEmail: false },
       }),
@@ -410,9 +410,9 @@ t.test('a search finds no user when its sender has gone meanwhile', async t => {
   const { accounts, database } = house.world
   const [ann, bob] = (await people(house, 'Ann', 'Bob')) as [TestUser, TestUser]
   await post(house, '', ann, { email: bob.email })
-  await database.commit(() => {
+  await database.commit(change => {
     house.contacts.eraseOf(ann.userId, house.world.nowMs())
-    accounts.remove(ann.userId)
+    accounts.remove(change, ann.userId)
   })
   await house.world.advance(0)
   t.same([house.told, await requestsOf(house, bob, 'incoming')], [[], []])
@@ -430,8 +430,8 @@ t.test('a search by phone finds who has proven the number', async t => {
     addedAtMs: 0,
     lastUsedAtMs: 0,
   } as const
-  await database.commit(() => accounts.putMethod(bob.userId, number))
-  t.ok(accounts.ownerOf(addressIdentifier('phone', '+84912345678')))
+  await database.commit(change => accounts.putMethod(change, bob.userId, number))
+  t.ok(database.view(view => accounts.ownerOf(view, addressIdentifier('phone', '+84912345678'))))
   t.equal((await post(house, '', ann, { phone: '0912 345 678', country: 'VN' })).status, 202)
   await house.world.advance(0)
   t.same(await namesOf(house, bob, 'incoming'), ['Ann'])
@@ -483,8 +483,8 @@ t.test('a request to oneself, to an unknown user, or to one who is leaving is re
     404,
     'USER_NOT_FOUND',
   ])
-  const user = accounts.read(bob.userId)!
-  await database.commit(() => accounts.put(bob.userId, { ...user, erasesAtMs: nowMs() + DAY_MS }))
+  const user = database.view(view => accounts.read(view, bob.userId))!
+  await database.commit(change => accounts.put(change, bob.userId, { ...user, erasesAtMs: nowMs() + DAY_MS }))
   t.same(shortOf(await askById(house, ann, bob)), [404, 'USER_NOT_FOUND'])
   t.same(shortOf(await post(house, '/by-token', ann, { token: text })), [404, 'SHARE_TOKEN_NOT_FOUND'])
   await post(house, '', ann, { email: bob.email })

@@ -237,7 +237,10 @@ t.test('one key sent many times at once, by two sessions, is one device', async 
   t.equal(created.length, 1)
   t.same(faultsOf(house, ann.userId, key, created[0]!.body.deviceId), [])
   t.equal(house.logged().length, 1)
-  const bound = [ann, other].map(({ sessionId }) => house.world.sessions.read(sessionId)?.deviceId)
+  const bound = [ann, other].map(
+    ({ sessionId }) =>
+      house.world.database.view(view => house.world.sessions.read(view, sessionId))?.deviceId,
+  )
   t.same(bound.map(String), [...ids, ...ids], 'both sessions are bound to it')
 })
 
@@ -306,9 +309,9 @@ for (const [ending, code] of ENDINGS) {
     const { world } = house
     const [ann, key] = [await newUser(world), newKey()]
     house.onLog(async () => {
-      await world.database.commit(() => {
-        if (ending === 'removed') world.sessions.remove(ann.sessionId)
-        else world.sessions.revoke(ann.sessionId, 'logged_out_everywhere', world.nowMs())
+      await world.database.commit(change => {
+        if (ending === 'removed') world.sessions.remove(change, ann.sessionId)
+        else world.sessions.revoke(change, ann.sessionId, 'logged_out_everywhere', world.nowMs())
       })
     })
     const { status, body } = await registerDevice(house, ann, key)
@@ -332,8 +335,8 @@ t.test('an account that is erased while its device is being registered leaves no
   house.onLog(() =>
     world.database.change(change => {
       world.devices.eraseOf(change, ann.userId)
-      world.sessions.remove(ann.sessionId)
-      world.accounts.remove(ann.userId)
+      world.sessions.remove(change, ann.sessionId)
+      world.accounts.remove(change, ann.userId)
     }),
   )
   t.equal((await registerDevice(house, ann)).status, 401)
@@ -357,7 +360,7 @@ t.test('the repair leaves work it can not finish, and drops abandoned attempts',
     await crashed
     users.push(user)
   }
-  await first.world.database.commit(() => first.world.sessions.remove(users[0]!.sessionId))
+  await first.world.database.commit(change => first.world.sessions.remove(change, users[0]!.sessionId))
   await first.close()
 
   const frozen = await openHouse(t, folder, { isFrozen: true })

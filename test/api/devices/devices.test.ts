@@ -86,7 +86,7 @@ t.test('push tokens that come while their session ends are not kept', async t =>
   const body = { fcmToken: 'abc' }
   await house.send('PUT /app/api/devices/current/push', { token: ann.token, body })
   const logout = database.change(change => {
-    for (const id of sessions.idsOf(ann.userId)) sessions.remove(id)
+    for (const id of sessions.idsOf(change, ann.userId)) sessions.remove(change, id)
     devices.forgetPush(change, ann.userId, idOf(first))
   })
   const late = await house.send('PUT /app/api/devices/current/push', { token: ann.token, body })

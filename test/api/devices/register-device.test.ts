@@ -227,7 +227,10 @@ t.test('a new key on the same phone is a new device; the old one stays if it is 
   const { status, body } = await registerDevice(house, ann)
   t.equal(status, 201)
   t.same((await deviceIds(house, ann)).sort(), [first, second, body.deviceId].sort())
-  t.equal(house.world.sessions.read(ann.sessionId)?.deviceId, BigInt(body.deviceId))
+  t.equal(
+    house.world.database.view(view => house.world.sessions.read(view, ann.sessionId))?.deviceId,
+    BigInt(body.deviceId),
+  )
 })
 
 t.test('a replaced device is gone with its other sessions, and the one that replaced it goes on', async t => {

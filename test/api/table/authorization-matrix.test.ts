@@ -92,7 +92,9 @@ const BAD_TOKENS: Readonly<Record<string, { make(whole: WholeApplication): Promi
     'a token of a revoked session': {
       async make({ world }) {
         const { token, sessionId } = await newUser(world)
-        await world.database.commit(() => world.sessions.revoke(sessionId, 'device_removed', world.nowMs()))
+        await world.database.commit(change =>
+          world.sessions.revoke(change, sessionId, 'device_removed', world.nowMs()),
+        )
         return token
       },
       code: 'SESSION_REVOKED',
@@ -100,7 +102,7 @@ const BAD_TOKENS: Readonly<Record<string, { make(whole: WholeApplication): Promi
     'a token of an ended session': {
       async make({ world }) {
         const { token, sessionId } = await newUser(world)
-        await world.database.commit(() => world.sessions.remove(sessionId))
+        await world.database.commit(change => world.sessions.remove(change, sessionId))
         return token
       },
       code: 'TOKEN_INVALID',
@@ -108,7 +110,10 @@ const BAD_TOKENS: Readonly<Record<string, { make(whole: WholeApplication): Promi
     'a refresh token in its place': {
       async make({ world }) {
         const { sessionId } = await newUser(world)
-        return world.authentication.tokensOf(sessionId, world.sessions.read(sessionId)!).refreshToken
+        return world.authentication.tokensOf(
+          sessionId,
+          world.database.view(view => world.sessions.read(view, sessionId))!,
+        ).refreshToken
       },
       code: 'TOKEN_INVALID',
     },
@@ -197,7 +202,8 @@ const DEVICE: Owned = {
   make: async ({ world }, { userId }) => (await newDevice(world, userId)).deviceId,
 }
 const LOGIN_METHOD: Owned = {
-  make: async ({ world }, { userId }) => world.accounts.methodsOf(userId)[0]!.id,
+  make: async ({ world }, { userId }) =>
+    world.database.view(view => world.accounts.methodsOf(view, userId))[0]!.id,
 }
 const SHARE_TOKEN: Owned = {
   make: async ({ send }, { token }) => (await send('POST /app/api/share-token', { token, body: {} })).body.id,

@@ -15,8 +15,9 @@ function open(t: Test, erasers: readonly EraseOf[] = []) {
   const appleConsents = new AppleConsents(world)
   const parts = { ...world, letters, appleConsents }
   const erasure = new AccountErasure({ ...parts, erasers })
-  const plan = (userId: UserId) => world.database.commit(() => erasure.plan(userId, world.nowMs()))
-  const restore = (userId: UserId) => world.database.commit(() => erasure.restore(userId))
+  const plan = (userId: UserId) =>
+    world.database.commit(change => erasure.plan(change, userId, world.nowMs()))
+  const restore = (userId: UserId) => world.database.commit(change => erasure.restore(change, userId))
   return { world, appleConsents, plan, restore, methods: new LoginMethods(parts) }
 }
 
@@ -28,8 +29,8 @@ t.test(
     const device = await newDevice(world, ann.userId)
     await newSession(world, ann.userId, device.deviceId)
     await plan(ann.userId)
-    for (const id of world.sessions.idsOf(ann.userId)) {
-      t.equal(world.sessions.read(id)?.revokedBecause, 'account_deleted')
+    for (const id of world.database.view(view => world.sessions.idsOf(view, ann.userId))) {
+      t.equal(world.database.view(view => world.sessions.read(view, id))?.revokedBecause, 'account_deleted')
     }
     t.equal(
       world.database.view(view => world.devices.active(view, ann.userId, device.deviceId))?.push,
@@ -43,26 +44,35 @@ t.test(
 
 t.test('it is there to the last moment of the seventh day, then gone', async t => {
   const erased: UserId[] = []
-  const { world, plan } = open(t, [userId => void erased.push(userId)])
+  const { world, plan } = open(t, [(_, userId) => void erased.push(userId)])
   const ann = await newUser(world)
   await plan(ann.userId)
   await world.advance(7 * DAY_MS - 1)
-  t.ok(world.accounts.read(ann.userId))
+  t.ok(world.database.view(view => world.accounts.read(view, ann.userId)))
   t.same(erased, [])
   await world.advance(1)
-  t.equal(world.accounts.read(ann.userId), undefined)
+  t.equal(
+    world.database.view(view => world.accounts.read(view, ann.userId)),
+    undefined,
+  )
   t.same(erased, [ann.userId])
-  t.same(world.sessions.idsOf(ann.userId), [])
+  t.same(
+    world.database.view(view => world.sessions.idsOf(view, ann.userId)),
+    [],
+  )
 })
 
 t.test('one that was restored stays', async t => {
   const { world, plan, restore } = open(t)
   const ann = await newUser(world)
-  const before = world.accounts.read(ann.userId)
+  const before = world.database.view(view => world.accounts.read(view, ann.userId))
   await plan(ann.userId)
   await restore(ann.userId)
   await world.advance(30 * DAY_MS)
-  t.same(world.accounts.read(ann.userId), before)
+  t.same(
+    world.database.view(view => world.accounts.read(view, ann.userId)),
+    before,
+  )
 })
 
 t.test('a second wish to be erased counts from its own day', async t => {
@@ -73,9 +83,15 @@ t.test('a second wish to be erased counts from its own day', async t => {
   await restore(ann.userId)
   await plan(ann.userId)
   await world.advance(3 * DAY_MS)
-  t.ok(world.accounts.read(ann.userId), 'the first day has passed')
+  t.ok(
+    world.database.view(view => world.accounts.read(view, ann.userId)),
+    'the first day has passed',
+  )
   await world.advance(4 * DAY_MS)
-  t.equal(world.accounts.read(ann.userId), undefined)
+  t.equal(
+    world.database.view(view => world.accounts.read(view, ann.userId)),
+    undefined,
+  )
 })
 
 t.test('no other user is touched', async t => {
@@ -83,18 +99,22 @@ t.test('no other user is touched', async t => {
   const [ann, bob] = [await newUser(world, 'Ann'), await newUser(world, 'Bob')]
   await plan(ann.userId)
   await world.advance(7 * DAY_MS)
-  t.ok(world.accounts.read(bob.userId))
-  t.equal(world.accounts.methodsOf(bob.userId).length, 1)
-  t.equal(world.sessions.idsOf(bob.userId).length, 1)
+  t.ok(world.database.view(view => world.accounts.read(view, bob.userId)))
+  t.equal(world.database.view(view => world.accounts.methodsOf(view, bob.userId)).length, 1)
+  t.equal(world.database.view(view => world.sessions.idsOf(view, bob.userId)).length, 1)
 })
 
 t.test('Apple hears of the erased account’s consent only at its erasure', async t => {
   const { world, plan, methods, appleConsents } = open(t)
   const ann = await newUser(world)
-  const change = { userId: ann.userId, nowMs: world.nowMs() }
+  const request = { userId: ann.userId, nowMs: world.nowMs() }
   const subject = { provider: 'apple', issuer: 'https://appleid.apple.com', subject: 's', clientId: 'app' }
-  await world.database.commit(() =>
-    methods.add(change, { kind: 'social', ...subject, sealedRefreshToken: appleConsents.seal('r.1') }),
+  await world.database.commit(change =>
+    methods.add(change, request, {
+      kind: 'social',
+      ...subject,
+      sealedRefreshToken: appleConsents.seal('r.1'),
+    }),
   )
   await plan(ann.userId)
   t.notOk((await world.takeSent()).some(({ channel }) => channel === 'apple'))

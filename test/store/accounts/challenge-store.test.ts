@@ -79,11 +79,15 @@ function openStage(t: Test, folder = t.testdir(), nowMs = START_MS, secrets = SE
   const stage: Stage = {
     ...{ folder, database, challenges, expiries, sent, channels, asker: 'stranger', nowMs },
     begin: (address = ANN, network = 'home', purpose = LOGIN) =>
-      database.commit(() => challenges.begin({ purpose, address, network, language: 'en' }, stage.nowMs)),
+      database.commit(change =>
+        challenges.begin(change, { purpose, address, network, language: 'en' }, stage.nowMs),
+      ),
     resend: challengeId =>
-      database.commit(() => challenges.resend({ challengeId, network: 'home' }, stage.nowMs)),
+      database.commit(change => challenges.resend(change, { challengeId, network: 'home' }, stage.nowMs)),
     confirm: (challengeId, otp) =>
-      database.commit(() => challenges.confirm({ challengeId, otp, mayConfirm: ANYTHING }, stage.nowMs)),
+      database.commit(change =>
+        challenges.confirm(change, { challengeId, otp, mayConfirm: ANYTHING }, stage.nowMs),
+      ),
     lastOtp: () => otps(sent).at(-1) ?? '',
     async sweep() {
       while ((await expiries.sweep(stage.nowMs, 500)) > 0);
@@ -305,7 +309,9 @@ t.test('what may not be confirmed is as if it were not there, and costs no try',
   const stage = openStage(t)
   const { challengeId } = await stage.begin(ANN, 'home', { kind: 'step-up', userId: 1n as UserId })
   const attempt = { challengeId, otp: stage.lastOtp(), mayConfirm: () => false }
-  const outcome = await stage.database.commit(() => stage.challenges.confirm(attempt, stage.nowMs))
+  const outcome = await stage.database.commit(change =>
+    stage.challenges.confirm(change, attempt, stage.nowMs),
+  )
   t.equal(codeOf(outcome), 'CHALLENGE_GONE')
   t.match(await stage.confirm(challengeId, otherThan(stage.lastOtp())), { attemptsLeft: 4 })
 })
@@ -323,7 +329,7 @@ t.test('no other spelling of a challenge id is taken', async t => {
 t.test('a login by address has tries of its own', async t => {
   const stage = openStage(t)
   const byAddress = (otp: string) =>
-    stage.database.commit(() => stage.challenges.confirmLogin(ANN, otp, 'home', stage.nowMs))
+    stage.database.commit(change => stage.challenges.confirmLogin(change, ANN, otp, 'home', stage.nowMs))
   t.equal(codeOf(await byAddress('123456')), 'CHALLENGE_GONE')
   const { challengeId } = await stage.begin()
   for (let by = 1; by <= 5; by++) await byAddress(otherThan(stage.lastOtp(), by))
@@ -434,11 +440,11 @@ t.test('asked first, it throws what it would throw, and writes nothing', async t
   const request = { purpose: LOGIN, address: BOB, network: 'home', language: '' }
   stage.channels.delete('sms')
   await t.rejects(
-    stage.database.commit(() => stage.challenges.assertCanBegin(request, stage.nowMs)),
+    stage.database.commit(change => stage.challenges.assertCanBegin(change, request, stage.nowMs)),
     { code: 'DELIVERY_UNAVAILABLE' },
   )
   stage.channels.add('sms')
-  await stage.database.commit(() => stage.challenges.assertCanBegin(request, stage.nowMs))
+  await stage.database.commit(change => stage.challenges.assertCanBegin(change, request, stage.nowMs))
   t.same(stage.sent, [])
 })
 
@@ -456,10 +462,10 @@ t.test('neither a code nor its hash without the key is in the files of the store
 t.test('of challenges that are over nothing is left', async t => {
   const stage = openStage(t)
   for (let round = 0; round < 20; round++) {
-    await stage.database.commit(() => {
+    await stage.database.commit(change => {
       for (let at = 0; at < 250; at++) {
         const address: Address = { ...ANN, key: `user${round}-${at}@example.org` }
-        stage.challenges.begin({ purpose: LOGIN, address, network: 'x', language: '' }, stage.nowMs)
+        stage.challenges.begin(change, { purpose: LOGIN, address, network: 'x', language: '' }, stage.nowMs)
       }
     })
   }
@@ -593,8 +599,8 @@ t.test('codes and counts as earlier versions wrote them are read', async t => {
 t.test('who names the address has no tries beyond the twenty of an hour', async t => {
   const stage = openStage(t)
   for (let login = 0; login < 4; login++) await burn(stage, (await stage.begin()).challengeId)
-  const outcome = await stage.database.commit(() =>
-    stage.challenges.confirmLogin(ANN, stage.lastOtp(), 'home', stage.nowMs),
+  const outcome = await stage.database.commit(change =>
+    stage.challenges.confirmLogin(change, ANN, stage.lastOtp(), 'home', stage.nowMs),
   )
   t.match(outcome, { code: 'RATE_LIMITED', waitMs: 3_600_000 })
 })

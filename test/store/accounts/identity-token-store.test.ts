@@ -24,11 +24,24 @@ function openStore(t: Test) {
 
 t.test('a token that was not used is not known, and one that was is', async t => {
   const { database, tokens } = openStore(t)
-  t.equal(tokens.find({ tokenDigest, attempt: undefined }), undefined)
-  await database.commit(() => tokens.keep({ tokenDigest, attempt: undefined }, 'outcome', 1_000))
-  t.same(tokens.find({ tokenDigest, attempt: undefined }), {}, 'and without an attempt nothing is kept of it')
-  t.same(tokens.find({ tokenDigest, attempt: 'other' }), {})
-  t.equal(tokens.find({ tokenDigest: 'cd'.repeat(32), attempt: undefined }), undefined)
+  t.equal(
+    database.view(view => tokens.find(view, { tokenDigest, attempt: undefined })),
+    undefined,
+  )
+  await database.commit(change => tokens.keep(change, { tokenDigest, attempt: undefined }, 'outcome', 1_000))
+  t.same(
+    database.view(view => tokens.find(view, { tokenDigest, attempt: undefined })),
+    {},
+    'and without an attempt nothing is kept of it',
+  )
+  t.same(
+    database.view(view => tokens.find(view, { tokenDigest, attempt: 'other' })),
+    {},
+  )
+  t.equal(
+    database.view(view => tokens.find(view, { tokenDigest: 'cd'.repeat(32), attempt: undefined })),
+    undefined,
+  )
 })
 
 t.test(
@@ -36,20 +49,31 @@ t.test(
   async t => {
     const { database, tokens } = openStore(t)
     const outcome = { status: 200, user: { userId: 2n ** 53n - 1n } }
-    await database.commit(() => tokens.keep({ tokenDigest, attempt: 'one' }, outcome, 1_000))
-    t.same(tokens.find({ tokenDigest, attempt: 'one' }), { outcome })
-    t.same(tokens.find({ tokenDigest, attempt: 'two' }), {})
-    t.same(tokens.find({ tokenDigest, attempt: undefined }), {})
+    await database.commit(change => tokens.keep(change, { tokenDigest, attempt: 'one' }, outcome, 1_000))
+    t.same(
+      database.view(view => tokens.find(view, { tokenDigest, attempt: 'one' })),
+      { outcome },
+    )
+    t.same(
+      database.view(view => tokens.find(view, { tokenDigest, attempt: 'two' })),
+      {},
+    )
+    t.same(
+      database.view(view => tokens.find(view, { tokenDigest, attempt: undefined })),
+      {},
+    )
   },
 )
 
 t.test('what is kept is sealed', async t => {
   const { database, tokens, open } = openStore(t)
-  await database.commit(() => tokens.keep({ tokenDigest, attempt: 'one' }, 'kat_secret', 1_000))
+  await database.commit(change => tokens.keep(change, { tokenDigest, attempt: 'one' }, 'kat_secret', 1_000))
   const [row] = [...database.bytesTable('identity-tokens').getRange({})]
   t.notOk(Buffer.from(row!.value).includes('kat_secret'))
   t.same(
-    open(deriveSecrets(Buffer.alloc(32, 8))).find({ tokenDigest, attempt: 'one' }),
+    database.view(view =>
+      open(deriveSecrets(Buffer.alloc(32, 8))).find(view, { tokenDigest, attempt: 'one' }),
+    ),
     {},
     'the token stays used',
   )
@@ -57,9 +81,15 @@ t.test('what is kept is sealed', async t => {
 
 t.test('a token is forgotten when no verification accepts it any more', async t => {
   const { database, tokens, expiries } = openStore(t)
-  await database.commit(() => tokens.keep({ tokenDigest, attempt: undefined }, 0, 10_000))
+  await database.commit(change => tokens.keep(change, { tokenDigest, attempt: undefined }, 0, 10_000))
   await expiries.sweep(10_000, 10)
-  t.ok(tokens.find({ tokenDigest, attempt: undefined }), 'one accepted in the last moment may still come')
+  t.ok(
+    database.view(view => tokens.find(view, { tokenDigest, attempt: undefined })),
+    'one accepted in the last moment may still come',
+  )
   await expiries.sweep(100_000, 10)
-  t.equal(tokens.find({ tokenDigest, attempt: undefined }), undefined)
+  t.equal(
+    database.view(view => tokens.find(view, { tokenDigest, attempt: undefined })),
+    undefined,
+  )
 })

@@ -24,9 +24,13 @@ async function openStage(t: Test) {
     ann,
     tokenOf,
     note: (network: string, sessionId: Uint8Array = randomBytes(16)) =>
-      world.database.commit(() => world.knownSignIns.note(ann.userId, network, sessionId, world.nowMs())),
+      world.database.commit(change =>
+        world.knownSignIns.note(change, ann.userId, network, sessionId, world.nowMs()),
+      ),
     askerOf: (network: string, refreshToken?: string, address = ANN) =>
-      world.knownSignIns.askerOf(address, { network, refreshToken }, world.nowMs()),
+      world.database.view(view =>
+        world.knownSignIns.askerOf(view, address, { network, refreshToken }, world.nowMs()),
+      ),
   }
 }
 
@@ -51,7 +55,7 @@ t.test(
     const { world, ann, tokenOf, note, askerOf } = await openStage(t)
     t.equal(askerOf('x', tokenOf(ann.sessionId)), 'token', 'its session lasts')
     await note('192.0.2.1', ann.sessionId)
-    await world.database.commit(() => world.sessions.remove(ann.sessionId))
+    await world.database.commit(change => world.sessions.remove(change, ann.sessionId))
     t.equal(askerOf('x', tokenOf(ann.sessionId)), 'token', 'its session is over')
     await world.advance(90 * DAY_MS)
     t.equal(askerOf('x', tokenOf(ann.sessionId)), 'stranger')
@@ -65,8 +69,8 @@ t.test('made-up tokens, another user’s and revoked ones leave an asker unknown
   for (const text of ['', 'krt_x', ann.token, tokenOf(randomBytes(16)), tokenOf(bob.sessionId)]) {
     t.equal(askerOf('x', text), 'stranger')
   }
-  await world.database.commit(() =>
-    world.sessions.revoke(ann.sessionId, 'refresh_token_reused', world.nowMs()),
+  await world.database.commit(change =>
+    world.sessions.revoke(change, ann.sessionId, 'refresh_token_reused', world.nowMs()),
   )
   t.equal(askerOf('x', tokenOf(ann.sessionId)), 'stranger')
 })
@@ -110,6 +114,6 @@ t.test('nothing is left of a user who is erased', async t => {
   const { world, ann, note, askerOf } = await openStage(t)
   await note('192.0.2.1')
   await newSession(world, ann.userId)
-  await world.database.commit(() => world.knownSignIns.eraseOf(ann.userId))
+  await world.database.commit(change => world.knownSignIns.eraseOf(change, ann.userId))
   t.equal(askerOf('192.0.2.1'), 'stranger')
 })

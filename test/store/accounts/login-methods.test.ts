@@ -37,12 +37,12 @@ async function sent(world: TestWorld): Promise<string[]> {
 t.test('an added method is announced to all others, not to itself', async t => {
   const { world, methods } = open(t)
   const ann = await newUser(world, 'Ann', 'ann@example.org')
-  const change = { userId: ann.userId, nowMs: world.nowMs() }
-  await world.database.commit(() =>
-    methods.add(change, { kind: 'phone', key: '+84912345678', shown: '+84912345678' }),
+  const request = { userId: ann.userId, nowMs: world.nowMs() }
+  await world.database.commit(change =>
+    methods.add(change, request, { kind: 'phone', key: '+84912345678', shown: '+84912345678' }),
   )
   t.same(await sent(world), ['mail ann@example.org login-method-added'])
-  await world.database.commit(() => methods.add(change, email('ann@example.com')))
+  await world.database.commit(change => methods.add(change, request, email('ann@example.com')))
   t.same(await sent(world), [
     'mail ann@example.org login-method-added',
     'sms +84912345678 login-method-added',
@@ -52,61 +52,73 @@ t.test('an added method is announced to all others, not to itself', async t => {
 t.test('a replaced address hears that it is no longer in force, and opens nothing', async t => {
   const { world, methods } = open(t)
   const ann = await newUser(world, 'Ann', 'ann@example.org')
-  const change = { userId: ann.userId, nowMs: world.nowMs() + 5 }
-  const [old] = methods.held(ann.userId).methods
+  const request = { userId: ann.userId, nowMs: world.nowMs() + 5 }
+  const [old] = world.database.view(view => methods.held(view, ann.userId)).methods
   if (old?.kind !== 'email') throw new Error('Ann has an email address')
-  await world.database.commit(() => methods.replace(change, old, email('ann@example.com')))
+  await world.database.commit(change => methods.replace(change, request, old, email('ann@example.com')))
   t.same(await sent(world), ['mail ann@example.org address-replaced'])
-  t.equal(world.accounts.ownerOf('email:ann@example.org'), undefined)
-  t.match(world.accounts.ownerOf('email:ann@example.com'), { userId: ann.userId, methodId: old.id })
-  t.match(methods.held(ann.userId), { methods: [{ key: 'ann@example.com' }], primaryMethodId: old.id })
+  t.equal(
+    world.database.view(view => world.accounts.ownerOf(view, 'email:ann@example.org')),
+    undefined,
+  )
+  t.match(
+    world.database.view(view => world.accounts.ownerOf(view, 'email:ann@example.com')),
+    { userId: ann.userId, methodId: old.id },
+  )
+  t.match(
+    world.database.view(view => methods.held(view, ann.userId)),
+    { methods: [{ key: 'ann@example.com' }], primaryMethodId: old.id },
+  )
 })
 
 t.test('a removed address hears of it, the other methods too, and the primary moves on', async t => {
   const { world, methods } = open(t)
   const ann = await newUser(world, 'Ann', 'ann@example.org')
-  const change = { userId: ann.userId, nowMs: world.nowMs() }
-  const added = await world.database.commit(() => methods.add(change, email('ann@example.com')))
+  const request = { userId: ann.userId, nowMs: world.nowMs() }
+  const added = await world.database.commit(change => methods.add(change, request, email('ann@example.com')))
   await world.takeSent()
-  const { primaryMethodId } = methods.held(ann.userId)
-  await world.database.commit(() => methods.remove(change, primaryMethodId))
+  const { primaryMethodId } = world.database.view(view => methods.held(view, ann.userId))
+  await world.database.commit(change => methods.remove(change, request, primaryMethodId))
   t.same(await sent(world), [
     'mail ann@example.com login-method-removed',
     'mail ann@example.org address-replaced',
   ])
-  t.equal(methods.held(ann.userId).primaryMethodId, added.id)
-  t.equal(world.accounts.ownerOf('email:ann@example.org'), undefined)
+  t.equal(world.database.view(view => methods.held(view, ann.userId)).primaryMethodId, added.id)
+  t.equal(
+    world.database.view(view => world.accounts.ownerOf(view, 'email:ann@example.org')),
+    undefined,
+  )
 })
 
 t.test('of two removals at once that would leave nothing, one is refused', async t => {
   const { world, methods } = open(t)
   const ann = await newUser(world)
-  const change = { userId: ann.userId, nowMs: world.nowMs() }
-  const added = await world.database.commit(() => methods.add(change, email('ann@example.com')))
-  const { primaryMethodId } = methods.held(ann.userId)
+  const request = { userId: ann.userId, nowMs: world.nowMs() }
+  const added = await world.database.commit(change => methods.add(change, request, email('ann@example.com')))
+  const { primaryMethodId } = world.database.view(view => methods.held(view, ann.userId))
   const removals = [primaryMethodId, added.id].map(id =>
-    world.database.commit(() => methods.remove(change, id)),
+    world.database.commit(change => methods.remove(change, request, id)),
   )
   const outcomes = await Promise.allSettled(removals)
   t.match(outcomes, [{ status: 'fulfilled' }, { status: 'rejected', reason: { code: 'LAST_LOGIN_METHOD' } }])
-  t.equal(methods.held(ann.userId).methods.length, 1)
+  t.equal(world.database.view(view => methods.held(view, ann.userId)).methods.length, 1)
 })
 
 t.test('Apple hears of its own removed method', async t => {
   const { world, methods, appleConsents } = open(t)
   const ann = await newUser(world, 'Ann', 'ann@example.org')
-  const change = { userId: ann.userId, nowMs: world.nowMs() }
-  const added = await world.database.commit(() => methods.add(change, apple(appleConsents)))
+  const request = { userId: ann.userId, nowMs: world.nowMs() }
+  const added = await world.database.commit(change => methods.add(change, request, apple(appleConsents)))
   await world.takeSent()
-  await world.database.commit(() => methods.remove(change, added.id))
+  await world.database.commit(change => methods.remove(change, request, added.id))
   t.same(await sent(world), ['apple app r.1', 'mail ann@example.org login-method-removed'])
 })
 
 t.test('the refresh token of Apple is not in the store as it is', async t => {
   const { world, methods, appleConsents } = open(t)
   const ann = await newUser(world)
-  const change = { userId: ann.userId, nowMs: world.nowMs() }
-  await world.database.commit(() => methods.add(change, apple(appleConsents)))
+  const request = { userId: ann.userId, nowMs: world.nowMs() }
+  await world.database.commit(change => methods.add(change, request, apple(appleConsents)))
   const rows = [...world.database.bytesTable('login-methods').getRange({})]
   t.notOk(rows.some(({ value }) => Buffer.from(value).includes('r.1')))
 })
@@ -115,37 +127,46 @@ t.test('a method of another account is taken, one of their own exists', async t 
   const { world, methods } = open(t)
   const ann = await newUser(world, 'Ann', 'ann@example.org')
   const bob = await newUser(world, 'Bob')
-  t.equal(methods.refusalOf(bob.userId, email('ann@example.org')), 'taken')
-  t.equal(methods.refusalOf(ann.userId, email('ann@example.org')), 'METHOD_EXISTS')
-  t.equal(methods.refusalOf(bob.userId, email('bob@example.com')), undefined)
+  t.equal(
+    world.database.view(view => methods.refusalOf(view, bob.userId, email('ann@example.org'))),
+    'taken',
+  )
+  t.equal(
+    world.database.view(view => methods.refusalOf(view, ann.userId, email('ann@example.org'))),
+    'METHOD_EXISTS',
+  )
+  t.equal(
+    world.database.view(view => methods.refusalOf(view, bob.userId, email('bob@example.com'))),
+    undefined,
+  )
 })
 
 t.test('a new primary is announced to every method, the same one again to none', async t => {
   const { world, methods } = open(t)
   const ann = await newUser(world, 'Ann', 'ann@example.org')
-  const change = { userId: ann.userId, nowMs: world.nowMs() }
-  const { primaryMethodId } = methods.held(ann.userId)
-  const added = await world.database.commit(() => methods.add(change, email('ann@example.com')))
+  const request = { userId: ann.userId, nowMs: world.nowMs() }
+  const { primaryMethodId } = world.database.view(view => methods.held(view, ann.userId))
+  const added = await world.database.commit(change => methods.add(change, request, email('ann@example.com')))
   await world.takeSent()
-  await world.database.commit(() => methods.makePrimary(change, primaryMethodId))
+  await world.database.commit(change => methods.makePrimary(change, request, primaryMethodId))
   t.same(await sent(world), [])
-  await world.database.commit(() => methods.makePrimary(change, added.id))
+  await world.database.commit(change => methods.makePrimary(change, request, added.id))
   t.same(await sent(world), [
     'mail ann@example.com primary-method-changed',
     'mail ann@example.org primary-method-changed',
   ])
-  const unknown = world.database.commit(() => methods.makePrimary(change, 5n))
+  const unknown = world.database.commit(change => methods.makePrimary(change, request, 5n))
   await t.rejects(unknown, { code: 'LOGIN_METHOD_NOT_FOUND' })
 })
 
 t.test('nothing is sent to the identifier of a reviewer', async t => {
   const { world, methods } = open(t)
   const ann = await newUser(world, 'Ann', 'ann@example.org')
-  const change = { userId: ann.userId, nowMs: world.nowMs() }
+  const request = { userId: ann.userId, nowMs: world.nowMs() }
   await newDevice(world, ann.userId)
-  await world.database.commit(() =>
-    methods.add(change, { kind: 'phone', key: '+15550100', shown: '+15550100' }),
+  await world.database.commit(change =>
+    methods.add(change, request, { kind: 'phone', key: '+15550100', shown: '+15550100' }),
   )
-  await world.database.commit(() => methods.add(change, email('ann@example.com')))
+  await world.database.commit(change => methods.add(change, request, email('ann@example.com')))
   t.notOk((await sent(world)).some(text => text.includes('+15550100')))
 })

@@ -25,7 +25,7 @@ async function openStage(t: Test, address = MAIL) {
   t.teardown(() => world.database.close())
   const { userId } = await newUser(world, 'Ann', MAIL.key)
   const method = { ...PHONE, id: 1n as MethodId, addedAtMs: 1, lastUsedAtMs: 1 }
-  await world.database.commit(() => world.accounts.putMethod(userId, method))
+  await world.database.commit(change => world.accounts.putMethod(change, userId, method))
   const mails: string[] = []
   const outbox = {
     add(message: Outgoing) {
@@ -43,7 +43,9 @@ async function openStage(t: Test, address = MAIL) {
   const challenges = new ChallengeStore(parts)
   // The app was signed out: of its session there is only what the account remembers.
   const sessionId = randomBytes(16)
-  await world.database.commit(() => world.knownSignIns.note(userId, 'home', sessionId, world.nowMs()))
+  await world.database.commit(change =>
+    world.knownSignIns.note(change, userId, 'home', sessionId, world.nowMs()),
+  )
   const refreshToken = formatRefreshToken(world.secrets.refreshToken, { sessionId, generation: 9 })
   return { ...world, address, challenges, mails, stops, refreshToken }
 }
@@ -83,9 +85,23 @@ class Attacker {
           nowMs,
         )
       case 3:
-        return attempt(() => challenges.resend({ challengeId: this.#held.at(-1) ?? '', network }, nowMs))
+        return attempt(() =>
+          challenges.resend(
+            this.#stage.database.ambient,
+            { challengeId: this.#held.at(-1) ?? '', network },
+            nowMs,
+          ),
+        )
       case 4:
-        return attempt(() => challenges.confirmLogin(this.#stage.address, '000000', network, nowMs))
+        return attempt(() =>
+          challenges.confirmLogin(
+            this.#stage.database.ambient,
+            this.#stage.address,
+            '000000',
+            network,
+            nowMs,
+          ),
+        )
       default:
         return this.#guess(nowMs)
     }
@@ -93,14 +109,16 @@ class Attacker {
 
   #begin(purpose: ChallengePurpose, network: string, nowMs: number, address = this.#stage.address): void {
     const request = { purpose, address, network, language: '' }
-    attempt(() => this.#held.push(this.#stage.challenges.begin(request, nowMs).challengeId))
+    attempt(() =>
+      this.#held.push(this.#stage.challenges.begin(this.#stage.database.ambient, request, nowMs).challengeId),
+    )
   }
 
   #guess(nowMs: number): void {
     for (const challengeId of this.#held.slice(-3)) {
       const guess = { challengeId, otp: '000000', mayConfirm: () => true }
       for (let tries = 0; tries < 5; tries++) {
-        const outcome = this.#stage.challenges.confirm(guess, nowMs)
+        const outcome = this.#stage.challenges.confirm(this.#stage.database.ambient, guess, nowMs)
         if (outcome.kind === 'confirmed' || outcome.code !== 'OTP_INVALID') break
       }
     }
@@ -159,14 +177,18 @@ function signIn(
   const request = { purpose: { kind: 'login' }, address: stage.address, language: '', ...traits } as const
   let challengeId = ''
   attempt(() => {
-    challengeId = stage.challenges.begin(request, nowMs).challengeId
+    challengeId = stage.challenges.begin(stage.database.ambient, request, nowMs).challengeId
   })
   for (const second of [5, 10, 15, 20]) {
     for (let request = 0; request < 7; request++) attack(nowMs + second * 1_000)
     const otp = stage.mails.at(-1) ?? ''
     if (second % 2 === 1) attack(nowMs + second * 1_000 + 500)
     const guess = { challengeId, otp, mayConfirm: () => true }
-    if (stage.challenges.confirm(guess, nowMs + second * 1_000 + 900).kind === 'confirmed') return true
+    if (
+      stage.challenges.confirm(stage.database.ambient, guess, nowMs + second * 1_000 + 900).kind ===
+      'confirmed'
+    )
+      return true
   }
   return false
 }

@@ -25,7 +25,7 @@ function openStage(t: Test, folder = t.testdir()) {
     database,
     sessions,
     create: (id: Uint8Array, userId: UserId, changes: Partial<Session> = {}) =>
-      database.commit(() => sessions.create(id, sessionOf(userId, changes))),
+      database.commit(change => sessions.create(change, id, sessionOf(userId, changes))),
     async sweep(nowMs: number) {
       while ((await expiries.sweep(nowMs, 3)) > 0);
     },
@@ -55,21 +55,29 @@ function idOf(number: number): Buffer {
 }
 
 t.test('a session is read as it was created, ids whole', async t => {
-  const { sessions, create } = openStage(t)
+  const { database, sessions, create } = openStage(t)
   const deviceId = (2n ** 63n) as DeviceId
   await create(idOf(1), BOB, { deviceId })
-  t.same(sessions.read(idOf(1)), sessionOf(BOB, { deviceId }))
-  t.equal(sessions.read(idOf(2)), undefined)
+  t.same(
+    database.view(view => sessions.read(view, idOf(1))),
+    sessionOf(BOB, { deviceId }),
+  )
+  t.equal(
+    database.view(view => sessions.read(view, idOf(2))),
+    undefined,
+  )
 })
 
 t.test('sessions are found by their user, ids of 64 bits too', async t => {
-  const { sessions, create } = openStage(t)
+  const { database, sessions, create } = openStage(t)
   await create(idOf(1), ANN)
   await create(idOf(2), ANN)
   await create(idOf(3), BOB)
   await create(idOf(255), 8n as UserId)
   t.same(
-    [ANN, BOB, 9n as UserId].map(userId => sessions.idsOf(userId).map(id => id[0])),
+    [ANN, BOB, 9n as UserId].map(userId =>
+      database.view(view => sessions.idsOf(view, userId)).map(id => id[0]),
+    ),
     [[1, 2], [3], []],
   )
 })
@@ -77,16 +85,22 @@ t.test('sessions are found by their user, ids of 64 bits too', async t => {
 t.test('a session is bound to a device and stays what it was else', async t => {
   const { database, sessions, create } = openStage(t)
   await create(idOf(1), ANN)
-  await database.commit(() => sessions.bind(idOf(1), 5n as DeviceId))
-  t.same(sessions.read(idOf(1)), sessionOf(ANN, { deviceId: 5n as DeviceId }))
-  await database.commit(() => sessions.bind(idOf(2), 5n as DeviceId))
-  t.equal(sessions.read(idOf(2)), undefined)
+  await database.commit(change => sessions.bind(change, idOf(1), 5n as DeviceId))
+  t.same(
+    database.view(view => sessions.read(view, idOf(1))),
+    sessionOf(ANN, { deviceId: 5n as DeviceId }),
+  )
+  await database.commit(change => sessions.bind(change, idOf(2), 5n as DeviceId))
+  t.equal(
+    database.view(view => sessions.read(view, idOf(2))),
+    undefined,
+  )
 })
 
 t.test('a removed session leaves nothing', async t => {
   const stage = openStage(t)
   await stage.create(idOf(1), ANN)
-  await stage.database.commit(() => stage.sessions.remove(idOf(1)))
+  await stage.database.commit(change => stage.sessions.remove(change, idOf(1)))
   t.same(stage.rowCounts().slice(0, 2), [0, 0])
   await stage.sweep(NOW_MS + 400 * DAY_MS)
   t.same(stage.rowCounts(), [0, 0, 0])
@@ -96,13 +110,23 @@ t.test('a revoked session says why as long as its access tokens could live, then
   const stage = openStage(t)
   const { sessions, database } = stage
   await stage.create(idOf(1), ANN)
-  await database.commit(() => sessions.revoke(idOf(1), 'device_removed', NOW_MS))
-  await database.commit(() => sessions.revoke(idOf(1), 'replaced', NOW_MS + 1000))
-  t.equal(sessions.read(idOf(1))?.revokedBecause, 'device_removed', 'the first reason stays')
+  await database.commit(change => sessions.revoke(change, idOf(1), 'device_removed', NOW_MS))
+  await database.commit(change => sessions.revoke(change, idOf(1), 'replaced', NOW_MS + 1000))
+  t.equal(
+    database.view(view => sessions.read(view, idOf(1)))?.revokedBecause,
+    'device_removed',
+    'the first reason stays',
+  )
   await stage.sweep(NOW_MS + 3_599_999)
-  t.not(sessions.read(idOf(1)), undefined)
+  t.not(
+    database.view(view => sessions.read(view, idOf(1))),
+    undefined,
+  )
   await stage.sweep(NOW_MS + 3_600_000)
-  t.equal(sessions.read(idOf(1)), undefined)
+  t.equal(
+    database.view(view => sessions.read(view, idOf(1))),
+    undefined,
+  )
   await stage.sweep(NOW_MS + 400 * DAY_MS)
   t.same(stage.rowCounts(), [0, 0, 0])
 })
@@ -113,27 +137,31 @@ t.test('a sweep ends what was not refreshed, and lets live what was', async t =>
   await stage.create(idOf(1), ANN)
   await stage.create(idOf(2), ANN)
   const refreshed = sessionOf(ANN, { lastUsedAtMs: NOW_MS + 59 * DAY_MS })
-  await database.commit(() => sessions.put(idOf(2), refreshed))
+  await database.commit(change => sessions.put(change, idOf(2), refreshed))
   await stage.sweep(NOW_MS + 60 * DAY_MS)
   t.same(
-    sessions.idsOf(ANN).map(id => id[0]),
+    database.view(view => sessions.idsOf(view, ANN)).map(id => id[0]),
     [2],
   )
   await stage.sweep(NOW_MS + 119 * DAY_MS - 1)
-  t.equal(sessions.idsOf(ANN).length, 1)
+  t.equal(database.view(view => sessions.idsOf(view, ANN)).length, 1)
   await stage.sweep(NOW_MS + 119 * DAY_MS)
   t.same(stage.rowCounts(), [0, 0, 0])
 })
 
 t.test('that a pair is in use is noted once, and for the current pair only', async t => {
-  const { sessions, create } = openStage(t)
+  const { database, sessions, create } = openStage(t)
   await create(idOf(1), ANN, { generation: 4 })
   await sessions.markPairUsed(idOf(1), 3)
-  t.equal(sessions.read(idOf(1))?.isPairUsed, false)
+  t.equal(database.view(view => sessions.read(view, idOf(1)))?.isPairUsed, false)
   await sessions.markPairUsed(idOf(1), 4)
-  t.equal(sessions.read(idOf(1))?.isPairUsed, true)
+  t.equal(database.view(view => sessions.read(view, idOf(1)))?.isPairUsed, true)
   await sessions.markPairUsed(idOf(9), 1)
-  t.equal(sessions.read(idOf(9)), undefined, 'a session that is gone does not come back')
+  t.equal(
+    database.view(view => sessions.read(view, idOf(9))),
+    undefined,
+    'a session that is gone does not come back',
+  )
 })
 
 t.test('sessions survive a restart, revoked ones as revoked', async t => {
@@ -141,9 +169,9 @@ t.test('sessions survive a restart, revoked ones as revoked', async t => {
   const before = openStage(t, folder)
   await before.create(idOf(1), ANN, { generation: 3 })
   await before.create(idOf(2), ANN)
-  await before.database.commit(() => before.sessions.revoke(idOf(2), 'account_deleted', NOW_MS))
+  await before.database.commit(change => before.sessions.revoke(change, idOf(2), 'account_deleted', NOW_MS))
   await before.database.close()
-  const { sessions } = openStage(t, folder)
-  t.equal(sessions.read(idOf(1))?.generation, 3)
-  t.equal(sessions.read(idOf(2))?.revokedBecause, 'account_deleted')
+  const { database, sessions } = openStage(t, folder)
+  t.equal(database.view(view => sessions.read(view, idOf(1)))?.generation, 3)
+  t.equal(database.view(view => sessions.read(view, idOf(2)))?.revokedBecause, 'account_deleted')
 })

@@ -65,22 +65,24 @@ function openStage(t: Test, { budgets, folder = t.testdir() }: StageOptions = {}
     sent,
     nowMs: START_MS,
     begin: (address: Address, network = '') =>
-      database.commit(() =>
-        challenges.begin({ purpose: { kind: 'login' }, address, network, language: '' }, stage.nowMs),
+      database.commit(change =>
+        challenges.begin(change, { purpose: { kind: 'login' }, address, network, language: '' }, stage.nowMs),
       ),
     resend: (challengeId: string, channel?: 'email' | 'sms') =>
-      database.commit(() => challenges.resend({ challengeId, channel, network: '' }, stage.nowMs)),
+      database.commit(change =>
+        challenges.resend(change, { challengeId, channel, network: '' }, stage.nowMs),
+      ),
     async accept(address: Address, network = '') {
       const { challengeId } = await stage.begin(address, network)
       return stage.confirm(challengeId)
     },
     confirm(challengeId: string) {
       const attempt = { challengeId, otp: otpsOf(sent).at(-1) ?? '424242', mayConfirm: () => true }
-      return database.commit(() => challenges.confirm(attempt, stage.nowMs))
+      return database.commit(change => challenges.confirm(change, attempt, stage.nowMs))
     },
     /** An account that signs in with these addresses. */
     addAccount: (...addresses: readonly Address[]) =>
-      database.commit(() => {
+      database.commit(change => {
         const userId = BigInt(2 ** 33 + sent.length) as UserId
         const methods = addresses.map((address, at) => ({
           ...address,
@@ -90,14 +92,14 @@ function openStage(t: Test, { budgets, folder = t.testdir() }: StageOptions = {}
         }))
         const primaryMethodId = methods[0]!.id
         const settings = DEFAULT_SETTINGS
-        accounts.put(userId, {
+        accounts.put(change, userId, {
           displayName: 'Ann',
           createdAtMs: stage.nowMs,
           settings,
           primaryMethodId,
           acceptLanguage: '',
         })
-        for (const method of methods) accounts.putMethod(userId, method)
+        for (const method of methods) accounts.putMethod(change, userId, method)
       }),
     /** Has a range stopped by thirty requests for made-up numbers of it, from as many networks. */
     async pump(range: number) {
@@ -120,15 +122,16 @@ t.test(
     // One in twelve never types the code; the rest take 15 to 75 seconds.
     const confirmations: { readonly atMs: number; readonly message: { number: string; network: string } }[] =
       []
-    await database.commit(() => {
+    await database.commit(change => {
       for (let at = 0; at < 20_000; at++) {
         const nowMs = START_MS + at * 360
         const message = { number: numberIn(at % 100, Math.floor(at / 100)).key, network: `n${at % 1_000}` }
         while (confirmations[0] !== undefined && confirmations[0].atMs <= nowMs) {
           const { atMs, message: confirmed } = confirmations.shift()!
-          smsBudget.countConfirmed(confirmed, atMs)
+          smsBudget.countConfirmed(change, confirmed, atMs)
         }
-        if (smsBudget.stopOf(message, nowMs) === undefined) smsBudget.countSent(message, nowMs)
+        if (smsBudget.stopOf(change, message, nowMs) === undefined)
+          smsBudget.countSent(change, message, nowMs)
         if (at % 12 !== 0) confirmations.push({ atMs: nowMs + 45_000, message })
       }
     })
@@ -167,13 +170,13 @@ t.test('a range with less than a tenth of its codes confirmed is stopped, one wi
     [11, false],
   ] as const) {
     const { smsBudget, database } = openStage(t, { folder: t.testdir({ [confirmed]: {} }) })
-    const stop = await database.commit(() => {
+    const stop = await database.commit(change => {
       for (let at = 0; at < 100; at++) {
         const message = { number: numberIn(3, at).key, network: `n${at}` }
-        smsBudget.countSent(message, START_MS)
-        if (at < confirmed) smsBudget.countConfirmed(message, START_MS)
+        smsBudget.countSent(change, message, START_MS)
+        if (at < confirmed) smsBudget.countConfirmed(change, message, START_MS)
       }
-      return smsBudget.stopOf({ number: numberIn(3, 100).key, network: 'x' }, START_MS)
+      return smsBudget.stopOf(change, { number: numberIn(3, 100).key, network: 'x' }, START_MS)
     })
     t.equal(stop?.scope, isStopped ? 'range' : undefined)
   }
@@ -319,8 +322,8 @@ t.test('a stop of codes is announced by SMS as long as the budget of the day las
   })
   const mail: Address = { kind: 'email', key: 'ann@example.org', shown: 'ann@example.org' }
   const addresses = [0, 1, 2, 3].map(at => numberIn(0, at))
-  await database.commit(() => {
-    for (const address of [...addresses, mail]) sender.tellStopped(address, START_MS)
+  await database.commit(change => {
+    for (const address of [...addresses, mail]) sender.tellStopped(change, address, START_MS)
   })
   t.same(told, [addresses[0]!.key, addresses[1]!.key, mail.key])
 })
