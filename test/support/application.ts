@@ -3,7 +3,6 @@
  * the outbox laid open. Requests take the way of real ones: routes, authentication, rates, bodies, problem bodies.
  */
 
-import { randomBytes } from 'node:crypto'
 import { Authentication } from '../../src/api/accounts/authentication.ts'
 import { USER_VIEW_TABLES, type UserViews } from '../../src/api/accounts/user-view.ts'
 import type { Operation } from '../../src/api/table/operation.ts'
@@ -35,6 +34,7 @@ import { networkOf } from '../../src/transport/remote-address.ts'
 import type { HttpAnswer } from '../../src/transport/route.ts'
 import { Router } from '../../src/transport/router.ts'
 import { DocumentedAnswers } from './documented.ts'
+import { Rehearsals } from './rehearsal-store.ts'
 
 export type TestWorld = ReturnType<typeof openWorld>
 
@@ -42,10 +42,20 @@ export type TestWorld = ReturnType<typeof openWorld>
 export function openWorld(
   folder: string,
   startsAtMs = Date.UTC(2026, 0, 1),
-  options: { rates?: boolean | Rates; onCodeTried?: (tried: CodeTry) => void; onGuessing?: () => void } = {},
+  options: {
+    rehearses?: boolean
+    rates?: boolean | Rates
+    onCodeTried?: (tried: CodeTry) => void
+    onGuessing?: () => void
+  } = {},
 ) {
   let nowMs = startsAtMs
-  const database = Database.open(folder)
+  const rehearsals = new Rehearsals()
+  const { randomBytes } = rehearsals
+  const database = Database.open(folder, {
+    nowMs: () => nowMs,
+    ...(options.rehearses ? { rehearse: rehearsals.rehearse } : {}),
+  })
   const expiries = new Expiries(database)
   const secrets = deriveSecrets(Buffer.alloc(32, 7))
   const lifetimes = { accessS: 3600, refreshS: 60 * 86_400, sessionS: 365 * 86_400 }
@@ -63,6 +73,7 @@ export function openWorld(
   const clock = () => nowMs
   return {
     database,
+    rehearsals,
     expiries,
     errands: new Errands({ database, expiries, secrets, randomBytes }),
     secrets,

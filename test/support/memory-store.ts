@@ -60,6 +60,7 @@ export class MemoryStore<Note = never> implements Store {
   #running: { readonly change: MemoryChange; readonly notes: Note[] } | undefined
   #notesAhead: Note[] = []
   #isDead = false
+  #lastChange = 0
 
   constructor(options: MemoryStoreOptions<Note> = {}, tables: Map<string, SortedRows> = new Map()) {
     this.#options = options
@@ -119,7 +120,12 @@ export class MemoryStore<Note = never> implements Store {
     const queued = this.#waiting.shift()!
     const { nowMs = Date.now } = this.#options
     const watchersOf = (name: string) => this.#watchers.get(name) ?? []
-    const change = new MemoryChange(name => this.#rowsOf(name), watchersOf, queued.atMs ?? nowMs())
+    const change = new MemoryChange(
+      name => this.#rowsOf(name),
+      watchersOf,
+      queued.atMs ?? nowMs(),
+      ++this.#lastChange,
+    )
     this.#running = { change, notes: queued.notes }
     let outcome: Written<Note>['outcome']
     try {
@@ -298,6 +304,7 @@ class MemoryView implements View {
 
 class MemoryChange extends MemoryView implements Change {
   readonly nowMs: number
+  readonly number: number
   readonly happenings: Happening[] = []
   readonly settled: (() => void)[] = []
   /** TRANSITION */
@@ -312,8 +319,10 @@ class MemoryChange extends MemoryView implements Change {
     rowsOf: (name: string) => SortedRows,
     watchersOf: (name: string) => readonly RowWatcher[],
     nowMs: number,
+    number: number,
   ) {
     super(rowsOf)
+    this.number = number
     this.#watchersOf = watchersOf
     this.nowMs = nowMs
   }
@@ -333,6 +342,18 @@ class MemoryChange extends MemoryView implements Change {
 
   atEnd(write: () => void): void {
     this.#endings.push(write)
+  }
+
+  attempt<Result>(write: () => Result): Result {
+    const [rows, happenings, endings] = [this.#earlier.length, this.happenings.length, this.#endings.length]
+    try {
+      return write()
+    } catch (error) {
+      for (const { rows: table, name, value } of this.#earlier.splice(rows).reverse()) table.put(name, value)
+      this.happenings.length = happenings
+      this.#endings.length = endings
+      throw error
+    }
   }
 
   local<Value>(owner: object, make: () => Value): Value {

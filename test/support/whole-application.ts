@@ -31,6 +31,8 @@ const CONFIG: ApplicationConfig = {
 export interface WholeOptions {
   readonly config?: Partial<ApplicationConfig>
   readonly rates?: boolean
+  /** Whether each change is rehearsed first (`Rehearsals`); it is unless this says false. */
+  readonly rehearses?: boolean
   readonly isDevelopment?: boolean
   readonly register?: () => Promise<Registration>
 }
@@ -45,7 +47,10 @@ export interface WholeApplication {
 }
 
 export function openWhole(t: Test, options: WholeOptions = {}): WholeApplication {
-  const world = openWorld(t.testdir(), undefined, { rates: options.rates ?? false })
+  const world = openWorld(t.testdir(), undefined, {
+    rehearses: options.rehearses ?? true,
+    rates: options.rates ?? false,
+  })
   let logged = 0
   const signalling = new Signalling({
     ...world,
@@ -75,6 +80,7 @@ export function openWhole(t: Test, options: WholeOptions = {}): WholeApplication
     identityOf: () => undefined,
     isConnected: (userId, deviceId) => signalling.connections.isConnected(userId, deviceId),
   })
+  world.database.subscribe(signalling.onHappened)
   signalling.open(application)
   t.teardown(async () => {
     application.close()

@@ -15,6 +15,9 @@ import { causeOf, hasRoom, isAmbiguous, isOfLmdb, isOutOfSpace } from './write-f
 /** Ends the process, or returns where nothing else would use the store. */
 export type OnBroken = (error: SignalError) => void
 
+/** Runs a change's function before it counts, for tests; each run is in a change of its own that `begin` makes. */
+export type Rehearse = (begin: () => LmdbChange, write: (change: Change) => unknown) => void
+
 interface QueuedChange {
   readonly write: (change: Change) => unknown
   /** Its instant, where the caller gave one. */
@@ -32,10 +35,12 @@ interface QueuedChange {
 export interface CommitQueueDeps {
   readonly environment: RootDatabase
   readonly dataFolder: string
-  readonly begin: (atMs: number | undefined) => LmdbChange
+  /** `ahead` changes of the same transaction are to become durable before it. */
+  readonly begin: (atMs: number | undefined, ahead: number) => LmdbChange
   /** Tells the subscribers what a durable change said. */
   readonly tell: (change: LmdbChange) => void
   readonly onBroken: OnBroken
+  readonly rehearse?: Rehearse | undefined
 }
 
 export class CommitQueue {
@@ -94,11 +99,17 @@ export class CommitQueue {
 
   /** Runs the changes in LMDB's transaction, up to the first that LMDB fails, and returns why it did. */
   #run(changes: readonly QueuedChange[]): unknown {
+    let ahead = 0
     try {
       for (const queued of changes) {
-        this.#current = queued.change = this.#deps.begin(queued.atMs)
+        this.#deps.rehearse?.(() => {
+          this.#current = this.#deps.begin(queued.atMs, ahead)
+          return this.#current
+        }, queued.write)
+        this.#current = queued.change = this.#deps.begin(queued.atMs, ahead)
         try {
           queued.outcome = { kind: 'written', result: this.#current.run(queued.write) }
+          ahead += 1
         } catch (error) {
           if (isOfLmdb(error)) return error
           queued.outcome = { kind: 'thrown', error }

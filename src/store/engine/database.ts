@@ -10,7 +10,7 @@ import { dirname, join, resolve } from 'node:path'
 import { type Database as LmdbTable, open, type RootDatabase, type Transaction } from 'lmdb'
 import { Encoder } from 'msgpackr'
 import { assert, type ErrorCode, messageOf, SignalError } from '../../errors.ts'
-import { CommitQueue, type OnBroken } from './commit-queue.ts'
+import { CommitQueue, type OnBroken, type Rehearse } from './commit-queue.ts'
 import { closeToOthers } from './file-modes.ts'
 import { rangeOf } from './keys.ts'
 import { LmdbChange, LmdbView, type OpenTable } from './lmdb-change.ts'
@@ -41,6 +41,8 @@ export interface StoreOptions {
   readonly onBroken?: OnBroken
   /** Called with what a subscriber threw; the others still hear. */
   readonly onFault?: (error: unknown) => void
+  /** For tests. */
+  readonly rehearse?: Rehearse
 }
 
 export class Database implements Store {
@@ -61,7 +63,7 @@ export class Database implements Store {
   private constructor(
     environment: RootDatabase,
     folder: string,
-    { nowMs = Date.now, onBroken = () => undefined, onFault = rethrow }: StoreOptions,
+    { nowMs = Date.now, onBroken = () => undefined, onFault = rethrow, rehearse }: StoreOptions,
     writer?: Writer,
   ) {
     this.#environment = environment
@@ -74,9 +76,10 @@ export class Database implements Store {
     this.#changes = new CommitQueue({
       environment,
       dataFolder: folder,
-      begin: atMs => new LmdbChange(openTable, atMs ?? this.#nowMs()),
+      begin: (atMs, ahead) => new LmdbChange(openTable, atMs ?? this.#nowMs(), this.#lastChange + ahead + 1),
       tell: change => this.#tell(change),
       onBroken,
+      rehearse,
     })
   }
 

@@ -6,6 +6,7 @@
 import { assert } from '../../errors.ts'
 import type { Database, Table } from './database.ts'
 import { timeBytes } from './keys.ts'
+import type { Change } from './store.ts'
 
 /**
  * Called in a transaction for a key whose time has come: removes what is under it, or returns the later time, in
@@ -44,16 +45,16 @@ export class Expiries {
 
   /**
    * Ends up to `countMax` of what is due, in one transaction; resolves with how many there were. An ending that fails
-   * is tried again a minute later, and keeps no other waiting.
+   * leaves nothing behind, is tried again a minute later, and keeps no other waiting.
    */
   async sweep(nowMs: number, countMax: number): Promise<number> {
     if (this.#due(nowMs, 1).length === 0) return 0
-    const faults = new Map<number, unknown>()
-    const count = await this.#database.commit(() => {
+    const { count, faults } = await this.#database.change(change => {
       const due = this.#due(nowMs, countMax)
-      for (const row of due) this.#end(row, nowMs, faults)
-      return due.length
-    })
+      const faults = new Map<number, unknown>()
+      for (const row of due) this.#end(change, row, faults)
+      return { count: due.length, faults }
+    }, nowMs)
     for (const fault of faults.values()) this.#onFault(fault)
     return count
   }
@@ -62,7 +63,8 @@ export class Expiries {
     return [...this.#table.getKeys({ start: NO_TIME, end: timeBytes(nowMs + 1), limit })]
   }
 
-  #end(row: Uint8Array, nowMs: number, faults: Map<number, unknown>): void {
+  #end(change: Change, row: Uint8Array, faults: Map<number, unknown>): void {
+    const { nowMs } = change
     const kind = row[TIME_BYTES]!
     const key = row.subarray(TIME_BYTES + 1)
     // First, since what ends may have another ending at the same moment.
@@ -70,7 +72,7 @@ export class Expiries {
     try {
       const expire = this.#kinds.get(kind)
       assert(expire !== undefined, `expiry kind ${kind} is one of ours`)
-      const endsAtMs = expire(key, nowMs)
+      const endsAtMs = change.attempt(() => expire(key, nowMs))
       if (endsAtMs !== undefined) this.add(kind, Math.max(endsAtMs, nowMs + 1), key)
     } catch (error) {
       faults.set(kind, error)

@@ -27,6 +27,14 @@ interface EarlierRow {
   readonly bytes: Uint8Array | undefined
 }
 
+/** A row that a change has written; undefined where there is none. */
+export interface WrittenRow {
+  /** Table and key. */
+  readonly name: string
+  readonly before: Uint8Array | undefined
+  readonly now: Uint8Array | undefined
+}
+
 export class LmdbView implements View {
   readonly #open: OpenTableOf
 
@@ -64,6 +72,7 @@ export class LmdbView implements View {
 
 export class LmdbChange extends LmdbView implements Change {
   readonly nowMs: number
+  readonly number: number
   readonly happenings: Happening[] = []
   /** Tell watchers that the change has settled. */
   readonly settled: (() => void)[] = []
@@ -73,10 +82,11 @@ export class LmdbChange extends LmdbView implements Change {
   #locals: Map<object, unknown> | undefined
   #isRunning = true
 
-  constructor(open: OpenTableOf, nowMs: number) {
+  constructor(open: OpenTableOf, nowMs: number, number: number) {
     super(open)
     this.#openTable = open
     this.nowMs = nowMs
+    this.number = number
   }
 
   put<Value, RowKey extends Key>(table: Table<Value, RowKey>, key: RowKey, value: Value): void {
@@ -95,6 +105,18 @@ export class LmdbChange extends LmdbView implements Change {
     this.#endings.push(write)
   }
 
+  attempt<Result>(write: () => Result): Result {
+    const [rows, happenings, endings] = [this.#earlier.length, this.happenings.length, this.#endings.length]
+    try {
+      return write()
+    } catch (error) {
+      this.#putBack(this.#earlier.splice(rows))
+      this.happenings.length = happenings
+      this.#endings.length = endings
+      throw error
+    }
+  }
+
   local<Value>(owner: object, make: () => Value): Value {
     this.#locals ??= new Map()
     const known = this.#locals.get(owner)
@@ -104,6 +126,23 @@ export class LmdbChange extends LmdbView implements Change {
     return made
   }
 
+  /** Set by a rehearsal: called before each write, whose fault it throws. */
+  beforeWrite: (() => void) | undefined
+
+  /** Each row that was written, with its bytes before the change and now. */
+  get written(): readonly WrittenRow[] {
+    const firsts = new Map<string, EarlierRow>()
+    for (const row of this.#earlier) {
+      const name = `${(row.lmdb as { readonly name?: string }).name} ${Buffer.from(row.key).toString('hex')}`
+      if (!firsts.has(name)) firsts.set(name, row)
+    }
+    return [...firsts].map(([name, { lmdb, key, bytes }]) => ({
+      name,
+      before: bytes,
+      now: lmdb.getBinary(key),
+    }))
+  }
+
   /** Runs the change's function and its endings; takes back what was written where either throws. */
   run<Result>(write: (change: Change) => Result): Result {
     try {
@@ -111,7 +150,7 @@ export class LmdbChange extends LmdbView implements Change {
       for (const end of this.#endings) end()
       return result
     } catch (error) {
-      this.#takeBack()
+      this.takeBack()
       throw error
     } finally {
       this.#isRunning = false
@@ -131,6 +170,7 @@ export class LmdbChange extends LmdbView implements Change {
   readonly effects: (() => void)[] = []
 
   noting(open: OpenTable, key: Key): void {
+    this.beforeWrite?.()
     for (const { onWriting, onSettled } of open.watchers) {
       onWriting(key as Uint8Array)
       this.settled.push(() => onSettled(key as Uint8Array))
@@ -138,10 +178,14 @@ export class LmdbChange extends LmdbView implements Change {
     this.#earlier.push({ lmdb: open.lmdb, key, bytes: open.lmdb.getBinary(key) })
   }
 
-  #takeBack(): void {
+  takeBack(): void {
     this.happenings.length = 0
     this.effects.length = 0
-    for (const { lmdb, key, bytes } of this.#earlier.reverse()) {
+    this.#putBack(this.#earlier)
+  }
+
+  #putBack(rows: readonly EarlierRow[]): void {
+    for (const { lmdb, key, bytes } of rows.toReversed()) {
       if (bytes === undefined) lmdb.remove(key)
       else lmdb.put(key, asBinary(Buffer.from(bytes)))
     }

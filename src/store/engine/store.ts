@@ -84,10 +84,14 @@ export interface View {
 export interface Change extends View {
   /** The one instant of the whole change, milliseconds since 1970. */
   readonly nowMs: number
+  /** Its place in the order of durable changes since the store was opened, from 1 on. */
+  readonly number: number
   put<Value, RowKey extends Key>(table: Table<Value, RowKey>, key: RowKey, value: Value): void
   remove<RowKey extends Key>(table: Table<never, RowKey>, key: RowKey): void
   /** Tells `happening` to the subscribers once the change is durable. */
   happened(happening: Happening): void
+  /** What `write` returns. Where it throws, what it wrote and said is taken back before the error goes on. */
+  attempt<Result>(write: () => Result): Result
   /** Runs `write` when the change's function has returned, as a part of the change. */
   atEnd(write: () => void): void
   /** What `owner` keeps for the length of this change; `make` makes it. */

@@ -29,7 +29,6 @@ export class OutboxStore {
   readonly #randomBytes: (length: number) => Uint8Array
   readonly #queues = new Map<Lane, OutboxQueue>()
   readonly #rowsToCome = new Map<Lane, RowToCome>()
-  #count = 0
 
   constructor(
     database: Database,
@@ -112,9 +111,16 @@ export class OutboxStore {
     key[0] = LANE_BYTES[lane]
     key.set(timeBytes(dueMs), 1)
     // Of one moment, in the order in which they were added.
-    key.writeUIntBE(++this.#count, 7, 6)
+    key.writeUIntBE(this.#nextCount(), 7, 6)
     key.set(this.#randomBytes(4), 13)
     return key
+  }
+
+  /** Counts on from row to row, and from change to change. */
+  #nextCount(): number {
+    const change = this.#database.ambient
+    const rows = change.local(ROWS_OF_CHANGE, () => ({ count: 0 }))
+    return change.number * CHANGE_ROWS_MAX + rows.count++
   }
 }
 
@@ -134,3 +140,7 @@ const LANE_BYTES: Record<Lane, number> = { mail: 1, sms: 2, apns: 3, apple: 4, f
 const ROW_MESSAGES_MAX: Record<Lane, number> = { mail: 1, sms: 1, apns: 16, fcm: 16, apple: 1 }
 /** Lane, time, count, and random bytes, since the count begins anew with each process. */
 const KEY_BYTES = 17
+/** Owns what a change counts of its rows. */
+const ROWS_OF_CHANGE = {}
+/** More than a change adds. */
+const CHANGE_ROWS_MAX = 4_096

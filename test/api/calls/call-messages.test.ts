@@ -20,7 +20,7 @@ interface Town extends WholeApplication {
 }
 
 async function openTown(t: Test): Promise<Town> {
-  const whole = openWhole(t)
+  const whole = openWhole(t, { rehearses: false })
   const ann = await newPhone(whole)
   const callees: Phone[] = []
   for (let at = 0; at < CALLEES; at++) {

@@ -6,6 +6,7 @@ import t, { type Test } from 'tap'
 import { Database } from '../../../src/store/engine/database.ts'
 import { EXPIRY, Expiries } from '../../../src/store/engine/expiries.ts'
 import { idInKey, idsKey } from '../../../src/store/engine/keys.ts'
+import { recordTable } from '../../../src/store/engine/store.ts'
 
 const KIND = EXPIRY.session
 
@@ -211,4 +212,30 @@ t.test('a sweep does not look at what is not due, however much there is', async 
   const eachMs = (performance.now() - startMs) / 1_000
   t.equal(looked, 0)
   t.ok(eachMs < 1, `a sweep of nothing takes ${eachMs} ms`)
+})
+
+t.test('an ending that throws in its middle leaves nothing of what it wrote', async t => {
+  const database = Database.open(t.testdir())
+  t.teardown(() => database.close())
+  const faults: unknown[] = []
+  const expiries = new Expiries(database, fault => faults.push(fault))
+  const rows = recordTable<number>('rows')
+  const key = Buffer.of(1)
+  expiries.define(200, () => {
+    database.ambient.put(rows, key, 2)
+    database.ambient.happened({ kind: 'inbox-dropped', reason: 'full' })
+    throw new Error('in its middle')
+  })
+  const heard: string[] = []
+  database.subscribe(({ kind }) => heard.push(kind))
+  await database.change(change => {
+    change.put(rows, key, 1)
+    expiries.add(200, 10, key)
+  })
+  t.equal(await expiries.sweep(20, 10), 1)
+  t.equal(
+    database.view(view => view.get(rows, key)),
+    1,
+  )
+  t.same([heard, faults.length], [[], 1])
 })
