@@ -83,7 +83,7 @@ export class Town {
     this.#accounts = new AccountStore(database)
     this.#devices = new DeviceStore(database)
     this.#sessions = new SessionStore({ database, expiries, lifetimes: LIFETIMES })
-    const lists = new IdLists(database)
+    const lists = new IdLists()
     const { secret } = developmentKeys(dataFolder).keys
     const secrets = deriveSecrets(Buffer.from(secret, 'base64'))
     this.#contacts = new ContactStore({

@@ -217,7 +217,7 @@ function openStores(parts: ApplicationParts) {
   const notices = new Notices({ ...base, devices, inbox, outbox })
   const history = new CallHistoryStore(base)
   const errands = new Errands(base)
-  const lists = new IdLists(database)
+  const lists = new IdLists()
   const contacts: ContactStore = new ContactStore({
     ...base,
     errands,

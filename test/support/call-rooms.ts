@@ -106,7 +106,7 @@ export class CallRooms {
     this.calls = new CallStore({ ...world, notices, history: this.history, database: this.#failing() })
     this.contacts = new ContactStore({
       ...world,
-      lists: new IdLists(world.database),
+      lists: new IdLists(),
       displayNameOf: userId => world.accounts.read(world.database.ambient, userId)?.displayName ?? '',
       tell: () => undefined,
       missedCallsOf: userId => this.history.missedOf(userId),

@@ -41,7 +41,7 @@ export function openContacts(t: Test, folder = t.testdir(), options: { rates?: b
   const world = withPass(openWorld(folder, undefined, options))
   t.teardown(() => world.database.close())
   const told: Told[] = []
-  const parts = { ...world, lists: new IdLists(world.database) }
+  const parts = { ...world, lists: new IdLists() }
   const contacts = new ContactStore({
     ...parts,
     displayNameOf: userId => world.accounts.read(world.database.ambient, userId)?.displayName ?? '',

@@ -135,12 +135,12 @@ export class ContactStore {
 
   /** Contacts, newest first: each entry's id is a user's. */
   readContacts(userId: UserId, range: ListRange): ListEntry[] {
-    return this.#lists.read(userId, LIST.contacts, range)
+    return this.#lists.read(this.#parts.database.ambient, userId, LIST.contacts, range)
   }
 
   /** Those whom the user has blocked, newest first. */
   readBlocks(userId: UserId, range: ListRange): ListEntry[] {
-    return this.#lists.read(userId, LIST.blocks, range)
+    return this.#lists.read(this.#parts.database.ambient, userId, LIST.blocks, range)
   }
 
   /** Open requests as the user may see them, newest first. */
@@ -162,7 +162,7 @@ export class ContactStore {
   /** Reads and decides only; what is decided holds within the transaction. */
   decideRequest({ senderId, receiverId, route }: RequestCommand, nowMs: number): RequestDecision {
     const counts = {
-      contacts: this.#lists.count(senderId, LIST.contacts),
+      contacts: this.#lists.count(this.#parts.database.ambient, senderId, LIST.contacts),
       outgoing: this.#requests.countOutgoing(senderId, nowMs),
       unshown: this.#requests.countUnshown(senderId, nowMs),
       otherIncoming: this.#requests.countIncoming(receiverId, nowMs),
@@ -187,7 +187,12 @@ export class ContactStore {
   /** In a transaction. */
   accept(requestId: bigint, actorId: UserId, nowMs: number): ClosingDecision {
     const request = this.#requests.read(requestId)
-    const decision = decideAccept(request, actorId, this.#lists.count(actorId, LIST.contacts), nowMs)
+    const decision = decideAccept(
+      request,
+      actorId,
+      this.#lists.count(this.#parts.database.ambient, actorId, LIST.contacts),
+      nowMs,
+    )
     if (decision.kind === 'closed') this.#link(decision.request, request, nowMs)
     return decision
   }
@@ -221,10 +226,10 @@ export class ContactStore {
   /** In a transaction: false when the user has blocked too many. */
   block(blockerId: UserId, otherId: UserId, nowMs: number): boolean {
     if (this.hasBlocked(blockerId, otherId)) return true
-    if (this.#lists.count(blockerId, LIST.blocks) >= BLOCKS_MAX) return false
+    if (this.#lists.count(this.#parts.database.ambient, blockerId, LIST.blocks) >= BLOCKS_MAX) return false
     const { unlinks, cancels, declines } = decideBlock(this.#pairOf(blockerId, otherId, nowMs), nowMs)
     this.#blocks.put(idsKey(blockerId, otherId), nowMs)
-    this.#lists.add(blockerId, LIST.blocks, { atMs: nowMs, id: otherId })
+    this.#lists.add(this.#parts.database.ambient, blockerId, LIST.blocks, { atMs: nowMs, id: otherId })
     if (unlinks) this.unlink(blockerId, otherId, nowMs)
     if (cancels !== undefined) this.#cancel(cancels, nowMs)
     if (declines !== undefined) this.#decline(declined(declines), declines, nowMs)
@@ -237,7 +242,7 @@ export class ContactStore {
     const atMs = this.#blocks.get(key)
     if (atMs === undefined) return
     this.#blocks.remove(key)
-    this.#lists.remove(blockerId, LIST.blocks, { atMs, id: otherId })
+    this.#lists.remove(this.#parts.database.ambient, blockerId, LIST.blocks, { atMs, id: otherId })
   }
 
   /**
@@ -245,12 +250,13 @@ export class ContactStore {
    * their id. The other sides hear of it as of a removal.
    */
   eraseOf(userId: UserId, nowMs: number): void {
-    for (const { id } of this.#lists.all(userId, LIST.contacts)) {
+    for (const { id } of this.#lists.all(this.#parts.database.ambient, userId, LIST.contacts)) {
       const other = id as UserId
       this.#removeLink(userId, other, { sinceMs: this.linkOf(userId, other)?.sinceMs ?? 0 })
       this.#tellRemoved(other, userId, nowMs)
     }
-    for (const { id } of this.#lists.all(userId, LIST.blocks)) this.unblock(userId, id)
+    for (const { id } of this.#lists.all(this.#parts.database.ambient, userId, LIST.blocks))
+      this.unblock(userId, id)
     for (const request of this.#requests.eraseOf(userId, nowMs)) {
       if (request.receiverId !== userId) this.#tellCancelled(request, nowMs)
     }
@@ -292,7 +298,7 @@ export class ContactStore {
     this.#requests.forgetDirections(senderId, receiverId)
     for (const [one, other] of bothWays(senderId, receiverId)) {
       this.#links.put(idsKey(one, other), { sinceMs: nowMs })
-      this.#lists.add(one, LIST.contacts, { atMs: nowMs, id: other })
+      this.#lists.add(this.#parts.database.ambient, one, LIST.contacts, { atMs: nowMs, id: other })
     }
     this.#tellAdded(senderId, receiverId, accepted, nowMs)
     this.#tellAdded(receiverId, senderId, accepted, nowMs)
@@ -326,7 +332,7 @@ export class ContactStore {
   #removeLink(one: UserId, other: UserId, { sinceMs }: Link): void {
     for (const [owner, id] of bothWays(one, other)) {
       this.#links.remove(idsKey(owner, id))
-      this.#lists.remove(owner, LIST.contacts, { atMs: sinceMs, id })
+      this.#lists.remove(this.#parts.database.ambient, owner, LIST.contacts, { atMs: sinceMs, id })
     }
   }
 

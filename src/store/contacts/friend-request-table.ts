@@ -81,15 +81,15 @@ export class FriendRequestTable {
 
   countIncoming(userId: UserId, nowMs: number): number {
     if (!this.#isAsked(userId)) return 0
-    return this.#parts.lists.count(userId, LIST.incoming, oldestOpenMs(nowMs))
+    return this.#parts.lists.count(this.#parts.database.ambient, userId, LIST.incoming, oldestOpenMs(nowMs))
   }
 
   countOutgoing(userId: UserId, nowMs: number): number {
-    return this.#parts.lists.count(userId, LIST.outgoing, oldestOpenMs(nowMs))
+    return this.#parts.lists.count(this.#parts.database.ambient, userId, LIST.outgoing, oldestOpenMs(nowMs))
   }
 
   countUnshown(userId: UserId, nowMs: number): number {
-    return this.#parts.lists.count(userId, LIST.unshown, oldestOpenMs(nowMs))
+    return this.#parts.lists.count(this.#parts.database.ambient, userId, LIST.unshown, oldestOpenMs(nowMs))
   }
 
   /** Requests that the user knows to be open, newest first. */
@@ -99,7 +99,7 @@ export class FriendRequestTable {
     range: Omit<ListRange, 'sinceMs'>,
     nowMs: number,
   ): FriendRequest[] {
-    const entries = this.#parts.lists.read(userId, LIST[direction], {
+    const entries = this.#parts.lists.read(this.#parts.database.ambient, userId, LIST[direction], {
       ...range,
       sinceMs: oldestOpenMs(nowMs),
     })
@@ -108,7 +108,10 @@ export class FriendRequestTable {
 
   /** Whether anything is among the user's incoming requests, also what is over by time alone: every badge asks. */
   #isAsked(userId: UserId): boolean {
-    return this.#asked.of(userId, () => this.#parts.lists.count(userId, LIST.incoming) > 0)
+    return this.#asked.of(
+      userId,
+      () => this.#parts.lists.count(this.#parts.database.ambient, userId, LIST.incoming) > 0,
+    )
   }
 
   /** In a transaction: a new request, or the new state of one. */
@@ -118,7 +121,8 @@ export class FriendRequestTable {
     if (before === undefined) {
       this.#parts.expiries.add(EXPIRY.friendRequest, request.createdAtMs + REQUEST_OPEN_MS, key)
     } else this.#unlist(before)
-    for (const [ownerId, list] of listsOf(request)) this.#parts.lists.add(ownerId, list, entryOf(request))
+    for (const [ownerId, list] of listsOf(request))
+      this.#parts.lists.add(this.#parts.database.ambient, ownerId, list, entryOf(request))
     this.#putDirection(request)
   }
 
@@ -137,7 +141,7 @@ export class FriendRequestTable {
   /** In a transaction: removes every request of the user, and returns those that somebody had in their list. */
   eraseOf(userId: UserId, nowMs: number): FriendRequest[] {
     const lists = [LIST.incoming, LIST.outgoing, LIST.unshown, LIST.closedRequests]
-    const entries = lists.flatMap(list => this.#parts.lists.all(userId, list))
+    const entries = lists.flatMap(list => this.#parts.lists.all(this.#parts.database.ambient, userId, list))
     const requests = entries.flatMap(({ id }) => this.read(id) ?? [])
     for (const request of requests) {
       this.#remove(request)
@@ -169,7 +173,8 @@ export class FriendRequestTable {
   }
 
   #unlist(request: FriendRequest): void {
-    for (const [ownerId, list] of listsOf(request)) this.#parts.lists.remove(ownerId, list, entryOf(request))
+    for (const [ownerId, list] of listsOf(request))
+      this.#parts.lists.remove(this.#parts.database.ambient, ownerId, list, entryOf(request))
   }
 
   #expire(key: Uint8Array, nowMs: number): number | undefined {

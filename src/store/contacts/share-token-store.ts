@@ -74,7 +74,7 @@ export class ShareTokenStore {
 
   /** The user's live tokens, newest first. */
   readLive(userId: UserId, range: ListRange, nowMs: number): ShareToken[] {
-    const entries = this.#parts.lists.read(userId, LIST.shareTokens, range)
+    const entries = this.#parts.lists.read(this.#parts.database.ambient, userId, LIST.shareTokens, range)
     return entries.flatMap(({ id }) => this.read(userId, id) ?? []).filter(token => isLive(token, nowMs))
   }
 
@@ -86,7 +86,7 @@ export class ShareTokenStore {
     const key = keyOf(token)
     this.#tokens.put(key, token)
     this.#byHash.put(token.hash, key)
-    this.#parts.lists.add(token.userId, LIST.shareTokens, entryOf(token))
+    this.#parts.lists.add(this.#parts.database.ambient, token.userId, LIST.shareTokens, entryOf(token))
     this.#parts.expiries.add(EXPIRY.shareToken, token.expiresAtMs, key)
     return { token, text }
   }
@@ -117,14 +117,14 @@ export class ShareTokenStore {
   #end(token: ShareToken, overAtMs: number): void {
     const over = { ...token, overAtMs }
     this.#tokens.put(keyOf(token), over)
-    this.#parts.lists.remove(token.userId, LIST.shareTokens, entryOf(token))
+    this.#parts.lists.remove(this.#parts.database.ambient, token.userId, LIST.shareTokens, entryOf(token))
     this.#parts.expiries.add(EXPIRY.shareToken, forgottenAtMs(over), keyOf(token))
   }
 
   #expire(key: Uint8Array, nowMs: number): number | undefined {
     const token = this.#tokens.get(idsKey(idInKey(key, 0), idInKey(key, 1)))
     if (token === undefined || isLive(token, nowMs)) return undefined
-    this.#parts.lists.remove(token.userId, LIST.shareTokens, entryOf(token))
+    this.#parts.lists.remove(this.#parts.database.ambient, token.userId, LIST.shareTokens, entryOf(token))
     if (nowMs < forgottenAtMs(token)) return forgottenAtMs(token)
     this.#remove(token)
     return undefined
@@ -133,7 +133,7 @@ export class ShareTokenStore {
   #remove(token: ShareToken): void {
     this.#tokens.remove(keyOf(token))
     this.#byHash.remove(token.hash)
-    this.#parts.lists.remove(token.userId, LIST.shareTokens, entryOf(token))
+    this.#parts.lists.remove(this.#parts.database.ambient, token.userId, LIST.shareTokens, entryOf(token))
     // Their keys name the user, for up to a year.
     for (const endsAtMs of [token.expiresAtMs, forgottenAtMs(token)]) {
       this.#parts.expiries.remove(EXPIRY.shareToken, endsAtMs, keyOf(token))

@@ -3,8 +3,10 @@
  * keys say everything; a list is counted and paged without reading what the ids stand for.
  */
 
-import type { Database, Table } from './database.ts'
 import { idsKey } from './keys.ts'
+import { type Change, recordTable, type View } from './store.ts'
+
+const KEYS = recordTable<0>('id-lists')
 
 /** A place in a list. */
 export interface ListEntry {
@@ -22,45 +24,37 @@ export interface ListRange {
 }
 
 export class IdLists {
-  readonly #keys: Table<0>
-
-  constructor(database: Database) {
-    this.#keys = database.table('id-lists')
+  add(change: Change, ownerId: bigint, list: List, entry: ListEntry): void {
+    change.put(KEYS, entryKey(ownerId, list, entry), 0)
   }
 
-  /** In a transaction. */
-  add(ownerId: bigint, list: List, entry: ListEntry): void {
-    this.#keys.put(entryKey(ownerId, list, entry), 0)
-  }
-
-  /** In a transaction. */
-  remove(ownerId: bigint, list: List, entry: ListEntry): void {
-    this.#keys.remove(entryKey(ownerId, list, entry))
+  remove(change: Change, ownerId: bigint, list: List, entry: ListEntry): void {
+    change.remove(KEYS, entryKey(ownerId, list, entry))
   }
 
   /** How many entries there are of that time and later. */
-  count(ownerId: bigint, list: List, sinceMs = 0): number {
-    return this.#keys.getKeysCount({
+  count(view: View, ownerId: bigint, list: List, sinceMs = 0): number {
+    return view.count(KEYS, {
       start: timeKey(ownerId, list, sinceMs),
       end: endOf(ownerId, list),
     })
   }
 
   /** Entries, newest first, at most `limit`. */
-  read(ownerId: bigint, list: List, { limit, after, sinceMs = 0 }: ListRange): ListEntry[] {
+  read(view: View, ownerId: bigint, list: List, { limit, after, sinceMs = 0 }: ListRange): ListEntry[] {
     // Read backwards, the start belongs to the range: it may be the entry itself, and one more makes up for it.
     const start = after === undefined ? endOf(ownerId, list) : entryKey(ownerId, list, after)
     const end = timeKey(ownerId, list, sinceMs)
-    const keys = this.#keys.getKeys({ start, end, reverse: true, limit: limit + 1 })
+    const keys = view.keys(KEYS, { start, end, reverse: true, limit: limit + 1 })
     const entries = [...keys].map(entryOf)
     const isBehind = ({ atMs, id }: ListEntry) => atMs !== after?.atMs || id !== after.id
     return entries.filter(isBehind).slice(0, limit)
   }
 
   /** All entries of a list, oldest first. */
-  all(ownerId: bigint, list: List): ListEntry[] {
+  all(view: View, ownerId: bigint, list: List): ListEntry[] {
     const range = { start: timeKey(ownerId, list, 0), end: endOf(ownerId, list) }
-    return [...this.#keys.getKeys(range)].map(entryOf)
+    return [...view.keys(KEYS, range)].map(entryOf)
   }
 }
 
