@@ -38,29 +38,29 @@ import { nextDeadlineMs, recover } from '../src/domain/calls/call-deadline.ts'
 import { decide, refusalOfWatcher } from '../src/domain/calls/call-decision.ts'
 import { effectsOf, withheldBy } from '../src/domain/calls/call-effect.ts'
 import { ended } from '../src/domain/calls/call-settlement.ts'
-import type { UnansweredRings } from '../src/domain/calls/unanswered-rings.ts'
+import type { LiveCalls } from '../src/domain/calls/live-calls.ts'
+import type { RingRates } from '../src/domain/calls/unanswered-rings.ts'
+import type { Presence } from '../src/domain/devices/presence.ts'
 import { type CallId, type DeviceId, parseUint64, type UserId } from '../src/domain/ids.ts'
 import { assert, SignalError } from '../src/errors.ts'
 import type { Actor, ActorKind, Context, Ref, Reply } from '../src/runtime/actor.ts'
 import type { IdForm } from '../src/schema/json.ts'
 import type { Calling } from '../src/store/calls/call-facts.ts'
-import type { CallIndex } from '../src/store/calls/call-index.ts'
 import type { CallStore, KeptReply } from '../src/store/calls/call-store.ts'
 import { CallWatchers } from './call-watchers.ts'
 import type { CallCommandMessage, CallRoomMessage, CallSubscribeMessage } from './messages.ts'
 
 export interface CallRoomDeps {
   readonly store: Pick<CallStore, 'open' | 'apply'>
-  readonly index: Pick<CallIndex, 'put' | 'forget' | 'otherCallWith'>
+  readonly index: Pick<LiveCalls, 'put' | 'forget' | 'otherCallWith'>
   readonly facts: (calling: Calling) => CallFacts
-  /** Whether the device has a socket at this moment. */
-  readonly isConnected: (userId: UserId, deviceId: DeviceId) => boolean
+  readonly presence: Presence
   /** Whether the device is one of its user's at this moment. */
   readonly isRegistered: (userId: UserId, deviceId: DeviceId) => boolean
   /** The HTTP reply to a command, as text, to be kept. */
   readonly keptReply: (kind: CallRequest['kind'], reply: CallReply) => string
   /** Left out where rates are not limited. */
-  readonly rings?: UnansweredRings
+  readonly rings?: RingRates
   /** 22 base64url characters, of no other event. */
   readonly newEventId: () => string
   readonly idsAs: IdForm
@@ -84,7 +84,7 @@ export function callRoomKind(deps: CallRoomDeps): ActorKind<CallRoomMessage> {
 /** Has the rooms of all live calls set their timers, as the process starts. */
 export function resumeCalls(
   calls: Iterable<Call>,
-  index: Pick<CallIndex, 'put'>,
+  index: Pick<LiveCalls, 'put'>,
   roomOf: (id: string) => Ref<CallRoomMessage>,
 ): void {
   for (const call of calls) {
@@ -261,7 +261,9 @@ class CallRoom implements Actor<CallRoomMessage> {
   }
 
   #online(call: Call, by: CallDeviceRef, nowMs: number): Call {
-    return this.#deps.isConnected(by.userId, by.deviceId) ? withPresence(call, by, true, nowMs) : call
+    return this.#deps.presence.isConnected(by.userId, by.deviceId)
+      ? withPresence(call, by, true, nowMs)
+      : call
   }
 
   /** Its removal, which puts a device out of its calls, may have overtaken what it asked for before. */

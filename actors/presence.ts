@@ -7,6 +7,7 @@
  * any part of the server can ask whether a device is connected.
  */
 
+import type { Presence } from '../src/domain/devices/presence.ts'
 import type { DeviceId, UserId } from '../src/domain/ids.ts'
 import { CONNECTIONS_PER_USER_MAX } from '../src/limits.ts'
 import type { Actor, ActorKind, Ref } from '../src/runtime/actor.ts'
@@ -20,7 +21,7 @@ import type {
 } from './messages.ts'
 
 /** The live connections of all users, oldest first for each user. */
-export class LiveConnections {
+export class LiveConnections implements Presence {
   readonly #byUser = new Map<string, readonly LiveConnection[]>()
   #count = 0
 

@@ -57,7 +57,7 @@ function signIn({ deps, peer }: ConnectionState, frame: Frame): ReturnType<typeo
     return signInWith(frame, authorization, deps.authenticate)
   } catch (error) {
     const isBad = error instanceof SignalError && !(error instanceof ConnectionRefusal)
-    const waitMs = isBad ? deps.noteFailedConnect(network) : 0
+    const waitMs = isBad ? (deps.failedConnects?.take(network, deps.monotonicMs()) ?? 0) : 0
     if (waitMs > 0) throw rateRefusal('too many failed CONNECTs from this address', waitMs)
     throw error
   }

@@ -2,6 +2,7 @@
 
 import type { DeviceId, UserId } from '../../src/domain/ids.ts'
 import type { Badge, Notice } from '../../src/domain/messages/notice.ts'
+import type { RateBuckets } from '../../src/domain/token-bucket.ts'
 import type { SignalError } from '../../src/errors.ts'
 import type { Ref } from '../../src/runtime/actor.ts'
 import type { SaidCallCommand } from '../../src/schema/call.ts'
@@ -62,8 +63,8 @@ export interface StompConnectionDeps {
    * `TOKEN_INVALID`, `TOKEN_EXPIRED` or `SESSION_REVOKED`.
    */
   readonly authenticate: (authorization: string) => TokenOwner
-  /** Counts a CONNECT whose credentials are bad; returns 0, or how many milliseconds its network has to wait. */
-  readonly noteFailedConnect: (network: string) => number
+  /** Bounds CONNECTs with bad credentials, by network; absent where no rate counts. */
+  readonly failedConnects?: Pick<RateBuckets, 'take'> | undefined
   readonly inbox: ConnectionInbox
   /** The user's badge as it is now. */
   readonly badgeOf: (userId: UserId) => Badge

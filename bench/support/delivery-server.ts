@@ -116,7 +116,6 @@ class House {
         ...this.#byToken.get(authorization.slice('Bearer '.length))!,
         sessionName: sessionName(randomBytes(16)),
       }),
-      noteFailedConnect: () => 0,
       badgeOf: () => NO_BADGE,
       inbox: {
         head(_userId, deviceId) {

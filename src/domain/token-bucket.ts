@@ -27,7 +27,19 @@ export function fullAtAfter({ count, perMs }: BucketRate, fullAtMs: number, nowM
 /** Costs are fractions, whose sum may be a little more than the whole: 30 in 10 s would be 29. */
 const ROUNDING_MS = 0.01
 
-export class TokenBuckets {
+/** Token buckets by key. A port: counts are per node, in memory. */
+export interface RateBuckets {
+  /** Takes one token; returns 0, or how many milliseconds are missing until there is one. */
+  take(key: string, nowMs: number): number
+  /** Returns how many milliseconds are missing until there is a token; 0 when there is one. */
+  missingMs(key: string, nowMs: number): number
+  /** Takes one token, even from an empty bucket. */
+  count(key: string, nowMs: number): void
+  /** Fills the bucket. */
+  forget(key: string): void
+}
+
+export class TokenBuckets implements RateBuckets {
   readonly rate: BucketRate
   readonly #keysMax: number
   /** By key, the one that was counted longest ago first. */

@@ -33,6 +33,7 @@ import { Delivery, type Rendered } from '../delivery/delivery.ts'
 import { FcmSender } from '../delivery/fcm.ts'
 import { MailSender } from '../delivery/mail.ts'
 import { SmsSender } from '../delivery/sms.ts'
+import type { LiveCalls } from '../domain/calls/live-calls.ts'
 import { developmentRelay } from '../domain/calls/turn.ts'
 import { PRESENT_KEYS } from '../domain/contacts/friend-request.ts'
 import type { DeviceId, UserId } from '../domain/ids.ts'
@@ -54,7 +55,6 @@ import { LoginMethods } from '../store/accounts/login-methods.ts'
 import { SessionStore } from '../store/accounts/session-store.ts'
 import { SmsBudget, type SmsStop } from '../store/accounts/sms-budget.ts'
 import { CallHistoryStore } from '../store/calls/call-history-store.ts'
-import type { CallIndex } from '../store/calls/call-index.ts'
 import { CallStore } from '../store/calls/call-store.ts'
 import { AddressSearches } from '../store/contacts/address-searches.ts'
 import { ContactStore } from '../store/contacts/contact-store.ts'
@@ -98,7 +98,7 @@ export interface ApplicationParts {
   ) => { readonly userId: bigint; readonly deviceId: bigint } | undefined
   /** Puts a request to the room of a call. */
   readonly askRoom: AskRoom
-  readonly callIndex: CallIndex
+  readonly callIndex: LiveCalls
   /** Called with each request of a device. */
   readonly onSeen: (userId: UserId, deviceId: DeviceId) => void
   /** Whether the device has a socket at this moment. */

@@ -201,13 +201,15 @@ export class Signalling {
       store: stores.calls,
       index: this.callIndex,
       facts: calling => readCallFacts({ ...stores, index: this.callIndex, randomBytes }, calling),
-      isConnected: (userId, deviceId) => this.connections.isConnected(userId, deviceId),
+      presence: this.connections,
       isRegistered: (userId, deviceId) =>
         stores.database
           .view(view => stores.devices.activeDevicesOf(view, userId))
           .some(device => device.deviceId === deviceId),
       keptReply: (kind, reply) => keptCallReply(kind, reply, idsAs),
-      ...(rateLimits && { rings: new UnansweredRings(rateLimits['call-ring'], RATE_KEYS_MAX) }),
+      ...(rateLimits && {
+        rings: new UnansweredRings(new TokenBuckets(rateLimits['call-ring'], RATE_KEYS_MAX)),
+      }),
       newEventId: this.#newEventId,
       idsAs,
       monotonicMs,
@@ -231,7 +233,7 @@ export class Signalling {
       monotonicMs,
       newEventId: this.#newEventId,
       authenticate: authorization => authentication.callerOf(authorization),
-      noteFailedConnect: network => failedConnects?.take(network, monotonicMs()) ?? 0,
+      failedConnects,
       inbox: stores.deviceInbox,
       badgeOf: stores.badgeOf,
       eventBody: (notice: Notice, { userId, deviceId }: ConnectedDevice, badge: Badge | undefined) =>

@@ -509,10 +509,12 @@ t.test('a person who does not answer is rung five times in ten minutes; an answe
 
 t.test('a room that fails again and again ends its call as failed', async t => {
   const rooms = openRooms(t, {
-    roomDeps: ({ isConnected }) => ({
-      isConnected(userId, deviceId) {
-        if (rooms.connected.has('a defect')) throw new Error('a defect')
-        return isConnected(userId, deviceId)
+    roomDeps: ({ presence }) => ({
+      presence: {
+        isConnected(userId, deviceId) {
+          if (rooms.connected.has('a defect')) throw new Error('a defect')
+          return presence.isConnected(userId, deviceId)
+        },
       },
     }),
   })

@@ -16,6 +16,7 @@ import type { Device } from '../../src/domain/devices/device.ts'
 import { type CallId, type DeviceId, newId, type RequestId, type UserId } from '../../src/domain/ids.ts'
 import type { Notice } from '../../src/domain/messages/notice.ts'
 import { USUAL_RATES } from '../../src/domain/rates.ts'
+import { TokenBuckets } from '../../src/domain/token-bucket.ts'
 import { SignalError } from '../../src/errors.ts'
 import type { Ref } from '../../src/runtime/actor.ts'
 import { ActorSystem } from '../../src/runtime/system.ts'
@@ -124,13 +125,13 @@ export class CallRooms {
       },
       index,
       facts: calling => readCallFacts({ ...world, contacts, index }, calling),
-      isConnected,
+      presence: { isConnected },
       isRegistered: (userId, deviceId) =>
         world.database
           .view(view => world.devices.activeDevicesOf(view, userId))
           .some(device => device.deviceId === deviceId),
       keptReply: (kind, reply) => keptCallReply(kind, reply, world.idsAs),
-      ...(rates ? { rings: new UnansweredRings(USUAL_RATES['call-ring'], 1_000) } : {}),
+      ...(rates ? { rings: new UnansweredRings(new TokenBuckets(USUAL_RATES['call-ring'], 1_000)) } : {}),
       newEventId: () => Buffer.from(world.randomBytes(16)).toString('base64url'),
       idsAs: world.idsAs,
       monotonicMs: () => this.clock.monotonicMs(),

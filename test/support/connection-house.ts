@@ -133,9 +133,11 @@ export function makeHouse(t: Test, options: HouseOptions = {}): House {
     newEventId: () => randomBytes(16).toString('base64url'),
     badgeOf: () => badge,
     authenticate: authenticateByName,
-    noteFailedConnect: network => {
-      failedConnects.push(network)
-      return 0
+    failedConnects: {
+      take(network) {
+        failedConnects.push(network)
+        return 0
+      },
     },
     inbox: new DeviceInbox({
       database,

@@ -2,17 +2,17 @@
 
 import { type Call, hasPart, isOver, participantOf } from '../../domain/calls/call.ts'
 import { pendingRecord, recordOf } from '../../domain/calls/call-view.ts'
+import type { LiveCalls } from '../../domain/calls/live-calls.ts'
 import type { UserId } from '../../domain/ids.ts'
 import { SignalError } from '../../errors.ts'
 import { CallRecordReply, ParticipantsReply, PendingReply, recordBody } from '../../schema/call.ts'
-import type { CallIndex } from '../../store/calls/call-index.ts'
 import type { CallStore } from '../../store/calls/call-store.ts'
 import { type Operation, operation } from '../table/operation.ts'
 import { callNotFound, readCallId } from './calls.ts'
 
 export interface CallViewsWorld {
   readonly calls: Pick<CallStore, 'read'>
-  readonly callIndex: Pick<CallIndex, 'callsOf'>
+  readonly callIndex: Pick<LiveCalls, 'callsOf'>
 }
 
 export function callViewOperations(world: CallViewsWorld): readonly Operation[] {

@@ -4,28 +4,35 @@
  */
 
 import type { UserId } from '../ids.ts'
-import { type BucketRate, TokenBuckets } from '../token-bucket.ts'
+import type { RateBuckets } from '../token-bucket.ts'
 
-export class UnansweredRings {
+/** Per node, and so a port for call rooms. */
+export interface RingRates {
+  /** Returns how long until the caller may ring the callee again; 0 when they may. */
+  missingMs(callerId: UserId, calleeId: UserId, nowMs: number): number
+  /** Counts a ring that was allowed. */
+  note(callerId: UserId, calleeId: UserId, nowMs: number): void
+  /** The callee has answered. */
+  forget(callerId: UserId, calleeId: UserId): void
+}
+
+export class UnansweredRings implements RingRates {
   /** By caller and callee. */
-  readonly #buckets: TokenBuckets
+  readonly #buckets: RateBuckets
 
-  /** Remembers so many pairs; of more, those that rang longest ago are forgotten. */
-  constructor(rate: BucketRate, pairsMax: number) {
-    this.#buckets = new TokenBuckets(rate, pairsMax)
+  /** The buckets bound how many pairs are remembered; the pairs that rang longest ago are forgotten first. */
+  constructor(buckets: RateBuckets) {
+    this.#buckets = buckets
   }
 
-  /** How long until the caller may ring the callee again; 0 when they may. */
   missingMs(callerId: UserId, calleeId: UserId, nowMs: number): number {
     return this.#buckets.missingMs(nameOf(callerId, calleeId), nowMs)
   }
 
-  /** Counts a ring that was allowed. */
   note(callerId: UserId, calleeId: UserId, nowMs: number): void {
     this.#buckets.count(nameOf(callerId, calleeId), nowMs)
   }
 
-  /** The callee has answered. */
   forget(callerId: UserId, calleeId: UserId): void {
     this.#buckets.forget(nameOf(callerId, calleeId))
   }

@@ -2,19 +2,19 @@
 
 import { takesCallsFromStrangers } from '../../domain/accounts/account.ts'
 import type { CalleeFacts, CallFacts } from '../../domain/calls/call-command.ts'
+import type { LiveCalls } from '../../domain/calls/live-calls.ts'
 import { type CallId, newId, type UserId } from '../../domain/ids.ts'
 import type { AccountStore } from '../accounts/account-store.ts'
 import type { ContactStore } from '../contacts/contact-store.ts'
 import type { DeviceStore } from '../devices/device-store.ts'
 import type { Database } from '../engine/database.ts'
-import type { CallIndex } from './call-index.ts'
 
 export interface CallFactsParts {
   readonly database: Pick<Database, 'ambient'>
   readonly accounts: Pick<AccountStore, 'read'>
   readonly devices: Pick<DeviceStore, 'activeDevicesOf' | 'devicesAt'>
   readonly contacts: Pick<ContactStore, 'isContact' | 'blockedAtMs'>
-  readonly index: Pick<CallIndex, 'otherCallOf' | 'callInRoom'>
+  readonly index: Pick<LiveCalls, 'otherCallOf' | 'callInRoom'>
   readonly randomBytes: (length: number) => Uint8Array
 }
 

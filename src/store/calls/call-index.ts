@@ -5,6 +5,7 @@
  */
 
 import { type Call, hasPart, isJoined, isOver } from '../../domain/calls/call.ts'
+import type { LiveCalls } from '../../domain/calls/live-calls.ts'
 import type { CallId, DeviceId, UserId } from '../../domain/ids.ts'
 
 interface IndexedCall {
@@ -12,7 +13,7 @@ interface IndexedCall {
   readonly userIds: readonly UserId[]
 }
 
-export class CallIndex {
+export class CallIndex implements LiveCalls {
   readonly #calls = new Map<CallId, IndexedCall>()
   readonly #callInRoom = new Map<number, CallId>()
   /** By user and call: the device that is in it, undefined for a user who is not. */

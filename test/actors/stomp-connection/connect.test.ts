@@ -165,7 +165,7 @@ t.test('C-27: an address with too many bad CONNECTs must wait; good ones are let
   const buckets = new TokenBuckets({ count: 30, perMs: 10_000, burst: 30 }, 10)
   const house = makeHouse(t, {
     deps: {
-      noteFailedConnect: network => buckets.take(network, house.world.monotonicMs()),
+      failedConnects: buckets,
     },
   })
   const codes: (string | undefined)[] = []

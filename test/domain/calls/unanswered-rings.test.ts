@@ -4,6 +4,7 @@ import t from 'tap'
 import { UnansweredRings } from '../../../src/domain/calls/unanswered-rings.ts'
 import type { UserId } from '../../../src/domain/ids.ts'
 import { USUAL_RATES } from '../../../src/domain/rates.ts'
+import { TokenBuckets } from '../../../src/domain/token-bucket.ts'
 
 const [ANN, BOB, EVE] = [1n, 2n, 3n] as [UserId, UserId, UserId]
 
@@ -12,7 +13,7 @@ function ring(rings: UnansweredRings, nowMs: number, times: number, callee = BOB
 }
 
 t.test('five rings are free, then one every two minutes', async t => {
-  const rings = new UnansweredRings(USUAL_RATES['call-ring'], 10)
+  const rings = new UnansweredRings(new TokenBuckets(USUAL_RATES['call-ring'], 10))
   ring(rings, 0, 4)
   t.equal(rings.missingMs(ANN, BOB, 0), 0)
   ring(rings, 0, 1)
@@ -24,7 +25,7 @@ t.test('five rings are free, then one every two minutes', async t => {
 })
 
 t.test('each pair has its own count, each way, and an answer forgets it', async t => {
-  const rings = new UnansweredRings(USUAL_RATES['call-ring'], 10)
+  const rings = new UnansweredRings(new TokenBuckets(USUAL_RATES['call-ring'], 10))
   ring(rings, 0, 5)
   t.equal(rings.missingMs(ANN, EVE, 0), 0)
   t.equal(rings.missingMs(BOB, ANN, 0), 0)
@@ -33,7 +34,7 @@ t.test('each pair has its own count, each way, and an answer forgets it', async 
 })
 
 t.test('of too many pairs, the one that rang longest ago is forgotten', async t => {
-  const rings = new UnansweredRings(USUAL_RATES['call-ring'], 2)
+  const rings = new UnansweredRings(new TokenBuckets(USUAL_RATES['call-ring'], 2))
   ring(rings, 0, 5, BOB)
   ring(rings, 1, 5, EVE)
   ring(rings, 2, 5, BOB)
