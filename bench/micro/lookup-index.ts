@@ -9,9 +9,11 @@ import type { PendingWrites } from '../../src/keyserver/identity-table.ts'
 import { LookupIndex } from '../../src/keyserver/lookup-index.ts'
 import { BATCHES_IN_FLIGHT_MAX } from '../../src/limits.ts'
 import { type BytesTable, Database } from '../../src/store/engine/database.ts'
+import { bytesTable } from '../../src/store/engine/store.ts'
 import type { Benchmark, BenchmarkContext, Row } from '../support/benchmark.ts'
 import { rounded } from '../support/statistics.ts'
 
+const NODES = bytesTable('nodes')
 const ADD: Row = {
   name: 'lookup-index-add',
   project: 'lookup index, adding durably',
@@ -80,8 +82,8 @@ class IndexedTable {
   constructor(folder: string) {
     this.#folder = folder
     this.#database = Database.open(folder)
-    this.#table = this.#database.bytesTable('nodes')
-    this.#index = new LookupIndex(this.#table)
+    this.#table = this.#database.bytesTable(NODES.name)
+    this.#index = new LookupIndex(this.#database, NODES)
   }
 
   get size(): number {
@@ -121,10 +123,10 @@ class IndexedTable {
   /** Milliseconds to open the index, without reading the bundles that the last hashes come from. */
   reopen(): number {
     const { size } = this
-    const { nextIndex } = new LookupIndex(this.#table)
+    const { nextIndex } = new LookupIndex(this.#database, NODES)
     const hashes = hashesFrom(nextIndex, size - nextIndex)
     const startMs = performance.now()
-    this.#index = new LookupIndex(this.#table)
+    this.#index = new LookupIndex(this.#database, NODES)
     this.#index.add(nextIndex, hashes)
     return performance.now() - startMs
   }
@@ -146,7 +148,7 @@ class BareTable {
   constructor(folder: string) {
     mkdirSync(folder)
     this.#database = Database.open(folder)
-    this.#table = this.#database.bytesTable('nodes')
+    this.#table = this.#database.bytesTable(NODES.name)
   }
 
   /** Entries a second, had LMDB alone to write what they brought. */

@@ -6,8 +6,8 @@
  */
 
 import { assert } from '../errors.ts'
-import type { BytesTable } from '../store/engine/database.ts'
 import { indexKey } from '../store/engine/keys.ts'
+import type { Store, Table } from '../store/engine/store.ts'
 
 export interface LoggedIdentity {
   readonly userId: bigint
@@ -26,18 +26,20 @@ export interface PendingWrites {
 }
 
 export class IdentityTable {
-  readonly #table: BytesTable
+  readonly #store: Pick<Store, 'view'>
+  readonly #table: Table<Uint8Array>
   // Blocks that are being written, which a read of the table would not see yet, and the partial last block.
   readonly #unwritten = new Map<number, Buffer>()
 
-  constructor(table: BytesTable) {
+  constructor(store: Pick<Store, 'view'>, table: Table<Uint8Array>) {
+    this.#store = store
     this.#table = table
   }
 
   /** The identity of a leaf, committed or in a batch that is being written. */
   read(index: number): LoggedIdentity | undefined {
     const block = Math.floor(index / BLOCK_RECORDS)
-    const bytes = this.#unwritten.get(block) ?? this.#table.getBinaryFast(indexKey(block))
+    const bytes = this.#unwritten.get(block) ?? this.#readBlock(block)
     const at = (index % BLOCK_RECORDS) * RECORD_BYTES
     if (bytes === undefined || at + RECORD_BYTES > bytes.length) return undefined
     return readRecord(bytes, at)
@@ -65,13 +67,17 @@ export class IdentityTable {
   #blockCopy(block: number, position: number): Buffer {
     const copy = Buffer.alloc(BLOCK_RECORDS * RECORD_BYTES)
     if (position === 0) return copy
-    const bytes = this.#unwritten.get(block) ?? this.#table.getBinaryFast(indexKey(block))
+    const bytes = this.#unwritten.get(block) ?? this.#readBlock(block)
     assert(
       bytes !== undefined && bytes.length >= position * RECORD_BYTES,
       'identity block ends before the log',
     )
     copy.set(bytes.subarray(0, position * RECORD_BYTES))
     return copy
+  }
+
+  #readBlock(block: number): Buffer | undefined {
+    return this.#store.view(view => view.getVolatile(this.#table, indexKey(block)))
   }
 
   #release(written: ReadonlyMap<number, Buffer>): void {

@@ -17,8 +17,8 @@ import type { VerifierKey } from '../log/note.ts'
 import { entryInBundle, parseBundle, TILE_HEIGHT, TILE_WIDTH, tileWidth } from '../log/tile.ts'
 import type { Node } from '../log/tree.ts'
 import { BoundedCache } from '../store/engine/bounded-cache.ts'
-import type { BytesTable, Database, RecordTable } from '../store/engine/database.ts'
 import { indexKey, tileKey } from '../store/engine/keys.ts'
+import { bytesTable, type Store, textKeyTable, type View } from '../store/engine/store.ts'
 import { IdentityTable, type LoggedIdentity } from './identity-table.ts'
 import { LookupIndex } from './lookup-index.ts'
 import { damaged, readRightEdge, type StoredLog } from './right-edge.ts'
@@ -32,6 +32,13 @@ export const LOG_TABLES = {
   identities: 'log-identities',
   lookup: 'log-lookup',
 } as const
+
+const TILES = bytesTable(LOG_TABLES.tiles)
+const BUNDLES = bytesTable(LOG_TABLES.bundles)
+const IDENTITIES = bytesTable(LOG_TABLES.identities)
+export const LOOKUP = bytesTable(LOG_TABLES.lookup)
+const HEAD = textKeyTable<LogHead>(LOG_TABLES.head)
+const MAKER = textKeyTable<LogMaker>(LOG_TABLES.maker)
 
 /** Raised when a table changes its form; a store of another version is refused. */
 export const STORE_FORMAT_VERSION = 1
@@ -81,49 +88,33 @@ interface OpenTile {
 }
 
 export class LogStore {
-  readonly #database: Database
-  readonly #tiles: BytesTable
-  readonly #bundles: BytesTable
-  readonly #lookupNodes: BytesTable
-  readonly #identityBlocks: BytesTable
-  readonly #heads: RecordTable<LogHead>
-  readonly #makers: RecordTable<LogMaker>
+  readonly #store: Store
   readonly #interiors = new BoundedCache<number, TileInterior>(TILE_INTERIORS_MAX)
   #identities: IdentityTable
   #lookup: LookupIndex
 
-  constructor(database: Database) {
-    this.#database = database
-    this.#tiles = database.bytesTable(LOG_TABLES.tiles)
-    this.#bundles = database.bytesTable(LOG_TABLES.bundles)
-    this.#identityBlocks = database.bytesTable(LOG_TABLES.identities)
-    this.#lookupNodes = database.bytesTable(LOG_TABLES.lookup)
-    this.#heads = database.recordTable(LOG_TABLES.head)
-    this.#makers = database.recordTable(LOG_TABLES.maker)
-    this.#identities = new IdentityTable(this.#identityBlocks)
-    this.#lookup = new LookupIndex(this.#lookupNodes)
+  constructor(store: Store) {
+    this.#store = store
+    this.#identities = new IdentityTable(store, IDENTITIES)
+    this.#lookup = new LookupIndex(store, LOOKUP)
   }
 
   /** Who made this store, or undefined for a new one. */
   maker(): LogMaker | undefined {
-    return this.#makers.get('maker')
+    return this.#store.view(view => view.get(MAKER, 'maker'))
   }
 
   /** The last committed checkpoint, or undefined before the first. Throws `CHECKPOINT_INVALID` for another record. */
   head(): LogHead | undefined {
-    const head = this.#heads.get('head')
-    if (head === undefined) return undefined
-    if (Number.isSafeInteger(head.treeSize) && head.treeSize >= 0 && typeof head.checkpoint === 'string')
-      return head
-    throw damaged('the record of the signed checkpoint is not one')
+    return this.#store.view(readHead)
   }
 
-  /** Makes a new log: its maker and its checkpoint of size 0, in one transaction. */
+  /** Makes a new log in one change: its maker and its checkpoint of size 0. */
   async create(maker: LogMaker, checkpoint: string): Promise<void> {
-    await this.#database.commit(() => {
-      assert(this.head() === undefined, 'a log is made once')
-      this.#makers.put('maker', maker)
-      this.#heads.put('head', { treeSize: 0, checkpoint })
+    await this.#store.change(change => {
+      assert(readHead(change) === undefined, 'a log is made once')
+      change.put(MAKER, 'maker', maker)
+      change.put(HEAD, 'head', { treeSize: 0, checkpoint })
     })
   }
 
@@ -133,9 +124,9 @@ export class LogStore {
    */
   openTail(treeSize: number): TailBytes {
     try {
-      this.#identities = new IdentityTable(this.#identityBlocks)
+      this.#identities = new IdentityTable(this.#store, IDENTITIES)
       const tail = readRightEdge(this.#storedLog, treeSize)
-      this.#lookup = new LookupIndex(this.#lookupNodes)
+      this.#lookup = new LookupIndex(this.#store, LOOKUP)
       this.#refillLookup(treeSize)
       return tail
     } catch (error) {
@@ -145,25 +136,25 @@ export class LogStore {
   }
 
   /**
-   * Writes a batch in one transaction and resolves when it is durable. The transaction compares the committed size
+   * Writes a batch in one change and resolves when it is durable. The change compares the committed size
    * with the batch's first index before it writes anything, so a batch whose predecessor failed changes nothing.
    */
   async append(batch: LogBatch): Promise<void> {
     const identities = this.#identities.add(batch.firstIndex, batch.identities)
     const lookup = this.#lookup.add(batch.firstIndex, batch.vrfHashes)
-    await this.#database.commit(() => {
-      const committedSize = this.head()?.treeSize
+    await this.#store.change(change => {
+      const committedSize = readHead(change)?.treeSize
       assert(
         committedSize === batch.firstIndex,
         `batch at ${batch.firstIndex} meets a tree of ${committedSize}`,
       )
-      for (const { index, bytes } of batch.integration.bundles) this.#bundles.put(indexKey(index), bytes)
+      for (const { index, bytes } of batch.integration.bundles) change.put(BUNDLES, indexKey(index), bytes)
       for (const { level, index, bytes } of batch.integration.tiles) {
-        this.#tiles.put(tileKey(level, index), bytes)
+        change.put(TILES, tileKey(level, index), bytes)
       }
-      for (const { key, value } of identities.writes) this.#identityBlocks.put(key, value)
-      for (const { key, value } of lookup.writes) this.#lookupNodes.put(key, value)
-      this.#heads.put('head', { treeSize: batch.integration.treeSize, checkpoint: batch.checkpoint })
+      for (const { key, value } of identities.writes) change.put(IDENTITIES, key, value)
+      for (const { key, value } of lookup.writes) change.put(LOOKUP, key, value)
+      change.put(HEAD, 'head', { treeSize: batch.integration.treeSize, checkpoint: batch.checkpoint })
     })
     identities.release()
     lookup.release()
@@ -227,22 +218,22 @@ export class LogStore {
   }
 
   #readTile(level: number, index: number): Uint8Array {
-    const bytes = this.#tiles.getBinaryFast(tileKey(level, index))
+    const bytes = this.#store.view(view => view.getVolatile(TILES, tileKey(level, index)))
     if (bytes === undefined) throw damaged(`tile ${level}/${index} is missing`)
     return bytes
   }
 
   #readBundle(index: number): Buffer {
-    const bytes = this.#bundles.getBinaryFast(indexKey(index))
+    const bytes = this.#store.view(view => view.getVolatile(BUNDLES, indexKey(index)))
     if (bytes === undefined) throw damaged(`entry bundle ${index} is missing`)
     return bytes
   }
 
   get #storedLog(): StoredLog {
     return {
-      tile: (level, index) => this.#tiles.getBinaryFast(tileKey(level, index)),
-      bundle: index => this.#bundles.getBinaryFast(indexKey(index)),
-      identityBlock: block => this.#identityBlocks.getBinaryFast(indexKey(block)),
+      tile: (level, index) => this.#store.view(view => view.getVolatile(TILES, tileKey(level, index))),
+      bundle: index => this.#store.view(view => view.getVolatile(BUNDLES, indexKey(index))),
+      identityBlock: block => this.#store.view(view => view.getVolatile(IDENTITIES, indexKey(block))),
       readHashes: this.readHashes,
     }
   }
@@ -273,6 +264,14 @@ export class LogStore {
     }
     if (this.#lookup.coveredSize !== treeSize) throw damaged('the lookup index is of another tree')
   }
+}
+
+function readHead(view: View): LogHead | undefined {
+  const head = view.get(HEAD, 'head')
+  if (head === undefined) return undefined
+  if (Number.isSafeInteger(head.treeSize) && head.treeSize >= 0 && typeof head.checkpoint === 'string')
+    return head
+  throw damaged('the record of the signed checkpoint is not one')
 }
 
 /** lmdb-js hands out its whole read buffer under a length of its own; this is really as long as it says. */

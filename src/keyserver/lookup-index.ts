@@ -19,8 +19,8 @@ import { assert, SignalError } from '../errors.ts'
 import { LOOKUPS_KEPT_MAX } from '../limits.ts'
 import { VRF_HASH_BYTES } from '../log/entry.ts'
 import { BoundedCache } from '../store/engine/bounded-cache.ts'
-import type { BytesTable } from '../store/engine/database.ts'
 import { indexKey } from '../store/engine/keys.ts'
+import type { Store, Table, View } from '../store/engine/store.ts'
 import type { PendingWrites } from './identity-table.ts'
 
 /**
@@ -28,7 +28,8 @@ import type { PendingWrites } from './identity-table.ts'
  * failed commit the object is thrown away and a new one made from the table.
  */
 export class LookupIndex {
-  readonly #table: Pick<BytesTable, 'getBinaryFast'>
+  readonly #store: Pick<Store, 'view'>
+  readonly #table: Table<Uint8Array>
   readonly #nodeRowsMax: number
   readonly #entriesPerStep: number
   /** Rows that were read from nodes. A newer row waits in its partition first, and takes its place when written down. */
@@ -44,14 +45,16 @@ export class LookupIndex {
    * opened with the same `entriesPerStep`.
    */
   constructor(
-    table: Pick<BytesTable, 'getBinaryFast'>,
+    store: Pick<Store, 'view'>,
+    table: Table<Uint8Array>,
     { nodeRowsMax = NODE_ROWS_MAX, entriesPerStep = ENTRIES_PER_STEP } = {},
   ) {
+    this.#store = store
     this.#table = table
     this.#nodeRowsMax = nodeRowsMax
     this.#entriesPerStep = entriesPerStep
     for (let i = 0; i < PARTITIONS; i++) this.#partitions.push(new Map())
-    this.#sizeAtLastStep = readState(table.getBinaryFast(indexKey(STATE_ID)))
+    this.#sizeAtLastStep = store.view(view => readState(view.getVolatile(table, indexKey(STATE_ID))))
     this.#size = firstWaiting(this.#sizeAtLastStep, entriesPerStep)
   }
 
@@ -83,10 +86,15 @@ export class LookupIndex {
     return index
   }
 
+  /** Apart, because a closure costs its memory also where it is not called. */
   #findWritten(vrfHash: Uint8Array): number | undefined {
+    return this.#store.view(view => this.#findIn(view, vrfHash))
+  }
+
+  #findIn(view: View, vrfHash: Uint8Array): number | undefined {
     let id = rootId(vrfHash[0]!)
     for (let depth = 1; depth <= DEPTH_MAX; depth++) {
-      const node = this.#readNode(id)
+      const node = this.#readNode(view, id)
       if (node === undefined) return undefined
       const index = findRow(node, vrfHash)
       if (index !== undefined || node[0] === LEAF) return index
@@ -107,7 +115,7 @@ export class LookupIndex {
     const stepBefore = this.#stepAt(Math.max(firstIndex, this.#sizeAtLastStep))
     if (stepNow > stepBefore) {
       const stepFirst = Math.max(stepBefore + 1, stepNow - PARTITIONS + 1)
-      for (let step = stepFirst; step <= stepNow; step++) this.#writeDown(step % PARTITIONS, changed)
+      this.#takeSteps(stepFirst, stepNow, changed)
       this.#sizeAtLastStep = this.#size
       changed.set(STATE_ID, formatState(this.#size))
     }
@@ -130,17 +138,23 @@ export class LookupIndex {
     }
   }
 
-  #writeDown(partition: number, changed: Map<number, Buffer>): void {
+  #takeSteps(first: number, last: number, changed: Map<number, Buffer>): void {
+    this.#store.view(view => {
+      for (let step = first; step <= last; step++) this.#writeDown(view, step % PARTITIONS, changed)
+    })
+  }
+
+  #writeDown(view: View, partition: number, changed: Map<number, Buffer>): void {
     const waiting = this.#partitions[partition]!
     if (waiting.size === 0) return
-    this.#mergeInto(rootId(partition), 1, packRows(waiting), changed)
+    this.#mergeInto(view, rootId(partition), 1, packRows(waiting), changed)
     for (const name of waiting.keys()) this.#found.delete(name)
     waiting.clear()
   }
 
   /** Merges packed sorted rows into a node, and on into its children when they do not fit. */
-  #mergeInto(id: number, depth: number, rows: Buffer, changed: Map<number, Buffer>): void {
-    const merged = mergeRows(this.#readNode(id), rows)
+  #mergeInto(view: View, id: number, depth: number, rows: Buffer, changed: Map<number, Buffer>): void {
+    const merged = mergeRows(this.#readNode(view, id), rows)
     if (rowCount(merged) <= this.#nodeRowsMax || depth === DEPTH_MAX) {
       this.#change(id, merged, changed)
       return
@@ -152,7 +166,7 @@ export class LookupIndex {
       const nibble = nibbleBelow(depth, merged, start)
       let end = start + ROW_BYTES
       while (end < merged.length && nibbleBelow(depth, merged, end) === nibble) end += ROW_BYTES
-      this.#mergeInto(childId(id, nibble), depth + 1, merged.subarray(start, end), changed)
+      this.#mergeInto(view, childId(id, nibble), depth + 1, merged.subarray(start, end), changed)
       start = end
     }
   }
@@ -162,10 +176,10 @@ export class LookupIndex {
     this.#unwritten.set(id, value)
   }
 
-  #readNode(id: number): Buffer | undefined {
+  #readNode(view: View, id: number): Buffer | undefined {
     const unwritten = this.#unwritten.get(id)
     if (unwritten !== undefined) return unwritten
-    const node = this.#table.getBinaryFast(indexKey(id))
+    const node = view.getVolatile(this.#table, indexKey(id))
     if (node !== undefined) checkNode(id, node)
     return node
   }

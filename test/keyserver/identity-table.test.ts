@@ -7,8 +7,10 @@ import type { PendingWrites } from '../../src/keyserver/identity-table.ts'
 import { IdentityTable, type LoggedIdentity } from '../../src/keyserver/identity-table.ts'
 import { type BytesTable, Database } from '../../src/store/engine/database.ts'
 import { indexKey } from '../../src/store/engine/keys.ts'
+import { bytesTable } from '../../src/store/engine/store.ts'
 import { randomFrom, seedOf } from '../support/seed.ts'
 
+const BLOCKS = bytesTable('identities')
 const BLOCK_RECORDS = 170
 const UINT64_MAX = 2n ** 64n - 1n
 
@@ -20,7 +22,7 @@ interface Store {
 function openStore(t: Test): Store {
   const database = Database.open(t.testdir())
   t.teardown(() => database.close())
-  return { database, table: database.bytesTable('identities') }
+  return { database, table: database.bytesTable(BLOCKS.name) }
 }
 
 function commit({ database, table }: Store, { writes }: PendingWrites): Promise<void> {
@@ -63,7 +65,7 @@ t.test('random batches read back, being written, committed and reopened', async 
   const seed = seedOf()
   const random = randomFrom(seed)
   const store = openStore(t)
-  let table = new IdentityTable(store.table)
+  let table = new IdentityTable(store.database, BLOCKS)
   const log: LoggedIdentity[] = []
   const faults: string[] = []
   const check = (when: string) => {
@@ -84,7 +86,7 @@ t.test('random batches read back, being written, committed and reopened', async 
       pending.release()
       check('released')
     }
-    if (random() < 0.4) table = new IdentityTable(store.table)
+    if (random() < 0.4) table = new IdentityTable(store.database, BLOCKS)
     check('at the end of the round')
     if (table.read(log.length) !== undefined) faults.push(`one too many at size ${log.length}`)
   }
@@ -99,7 +101,7 @@ t.test('the ends of every field survive', async t => {
     { userId: UINT64_MAX, deviceId: 0n, previousIndex: 0, earlierKeys: 1 },
     { userId: 2n ** 63n, deviceId: 2n ** 32n, previousIndex: 2 ** 48 - 2, earlierKeys: 65_535 },
   ]
-  const table = new IdentityTable(store.table)
+  const table = new IdentityTable(store.database, BLOCKS)
   const pending = table.add(0, ends)
   await commit(store, pending)
   pending.release()
@@ -111,7 +113,7 @@ t.test('the ends of every field survive', async t => {
 
 t.test('a chain is walked back through all its blocks', async t => {
   const store = openStore(t)
-  const table = new IdentityTable(store.table)
+  const table = new IdentityTable(store.database, BLOCKS)
   // Every 40th entry replaces the one 40 before it.
   const log = Array.from({ length: 5 * BLOCK_RECORDS }, (_, index): LoggedIdentity => {
     const previousIndex = index % 40 === 0 && index > 0 ? index - 40 : undefined
@@ -147,7 +149,7 @@ t.test('a block is written as long as the log, so that a reopened table ends whe
     [171, [170, 1]],
     [340, [170, 170]],
   ] as const) {
-    const { writes } = new IdentityTable(store.table).add(0, Array(size).fill(identity))
+    const { writes } = new IdentityTable(store.database, BLOCKS).add(0, Array(size).fill(identity))
     t.same(
       writes.map(({ value }) => value.length / 24),
       blocks,
@@ -163,7 +165,7 @@ t.test('two batches in one block: the later one is read until both are released,
     const store = openStore(t)
     const random = randomFrom(5)
     const log = randomIdentities(random, [], 100)
-    const table = new IdentityTable(store.table)
+    const table = new IdentityTable(store.database, BLOCKS)
     const batches = [table.add(0, log.slice(0, 60)), table.add(60, log.slice(60))]
     for (const batch of batches) await commit(store, batch)
     for (const which of order) {
@@ -175,18 +177,18 @@ t.test('two batches in one block: the later one is read until both are released,
 
 t.test('a table that ends before the log is not added to', async t => {
   const store = openStore(t)
-  const table = new IdentityTable(store.table)
+  const table = new IdentityTable(store.database, BLOCKS)
   const [identity] = randomIdentities(randomFrom(1), [], 1)
   t.throws(() => table.add(1, [identity!]), /ends before the log/)
   await commit(store, table.add(0, Array(50).fill(identity)))
   await store.database.commit(() => void store.table.put(indexKey(0), new Uint8Array(49 * 24)))
-  t.throws(() => new IdentityTable(store.table).add(50, [identity!]), /ends before the log/)
+  t.throws(() => new IdentityTable(store.database, BLOCKS).add(50, [identity!]), /ends before the log/)
 })
 
 t.test("what is read is the reader's own", async t => {
   const store = openStore(t)
   const log = randomIdentities(randomFrom(9), [], 2 * BLOCK_RECORDS)
-  const table = new IdentityTable(store.table)
+  const table = new IdentityTable(store.database, BLOCKS)
   const pending = table.add(0, log)
   await commit(store, pending)
   pending.release()

@@ -7,9 +7,11 @@ import t, { type Test } from 'tap'
 import type { PendingWrites } from '../../src/keyserver/identity-table.ts'
 import { LookupIndex } from '../../src/keyserver/lookup-index.ts'
 import { type BytesTable, Database } from '../../src/store/engine/database.ts'
+import { bytesTable } from '../../src/store/engine/store.ts'
 import { seedOf } from '../support/seed.ts'
 import { SeededRandom } from '../support/world.ts'
 
+const NODES = bytesTable('lookup')
 /** Small nodes and quick turns, so that a short log has all that a long one has. */
 const SMALL = { nodeRowsMax: 6, entriesPerStep: 4 }
 
@@ -67,7 +69,7 @@ class Log {
 function openStore(t: Test): Store {
   const database = Database.open(t.testdir())
   t.teardown(() => database.close())
-  return { database, table: database.bytesTable('lookup') }
+  return { database, table: database.bytesTable(NODES.name) }
 }
 
 function commit({ database, table }: Store, { writes }: PendingWrites): Promise<void> {
@@ -86,8 +88,8 @@ async function catchUp(store: Store, index: LookupIndex, log: Log, batchEntries:
 }
 
 /** Opens the table again as after a restart; the entries added again must cause no writes. */
-function restart({ table }: Store, log: Log, options: Options, batchEntries = 1_000): LookupIndex {
-  const index = new LookupIndex(table, options)
+function restart({ database }: Store, log: Log, options: Options, batchEntries = 1_000): LookupIndex {
+  const index = new LookupIndex(database, NODES, options)
   while (index.nextIndex < log.size) {
     const pending = index.add(index.nextIndex, log.slice(index.nextIndex, index.nextIndex + batchEntries))
     if (pending.writes.length > 0) throw new Error(`a restart at ${log.size} entries wrote nodes`)
@@ -162,7 +164,7 @@ t.test('the newest index of a hash is found, and none for a hash that was never 
   const random = new SeededRandom(1)
   const log = new Log()
   for (let i = 0; i < 3_000; i++) log.append([nextHash(random, log)])
-  const index = new LookupIndex(store.table, SMALL)
+  const index = new LookupIndex(store.database, NODES, SMALL)
   await catchUp(store, index, log, 100)
   t.equal(log.wrongAnswers(index), 0)
   const strangers = Array.from({ length: 1_000 }, () => randomHash(random))
@@ -192,7 +194,7 @@ async function runRandomly(store: Store, random: SeededRandom) {
   const options = { nodeRowsMax: 1 + random.below(40), entriesPerStep: 1 + random.below(64) }
   const log = new Log()
   const underWay: Batch[] = []
-  let index = new LookupIndex(store.table, options)
+  let index = new LookupIndex(store.database, NODES, options)
   let durableSize = 0
   let wrong = 0
   let restarts = 0
@@ -247,7 +249,7 @@ t.test('a restart after each batch loses nothing', async t => {
   const store = openStore(t)
   const random = new SeededRandom(2)
   const log = new Log()
-  let index = new LookupIndex(store.table, SMALL)
+  let index = new LookupIndex(store.database, NODES, SMALL)
   let wrong = 0
   for (let batch = 0; batch < 150; batch++) {
     const size = log.size + 1 + random.below(40)
@@ -263,7 +265,7 @@ t.test('a restart keeps what was added just after its partition was written down
   const store = openStore(t)
   const random = new SeededRandom(15)
   const log = new Log()
-  let index = new LookupIndex(store.table, SMALL)
+  let index = new LookupIndex(store.database, NODES, SMALL)
   let wrong = 0
   for (let i = 0; i < 1_500; i++) {
     const hash = randomHash(random)
@@ -283,7 +285,7 @@ t.test('rows that wait in memory again after a restart agree with those on disk'
   const random = new SeededRandom(3)
   const log = new Log()
   for (let i = 0; i < 2_000; i++) log.append([nextHash(random, log)])
-  await catchUp(store, new LookupIndex(store.table, SMALL), log, 64)
+  await catchUp(store, new LookupIndex(store.database, NODES, SMALL), log, 64)
   const index = restart(store, log, SMALL)
   for (let i = 0; i < 2_000; i++) log.append([nextHash(random, log)])
   await catchUp(store, index, log, 64)
@@ -298,8 +300,8 @@ t.test('no more than 256 steps of entries are added again after a restart', asyn
   // Ten hashes for ever: most partitions never get a row, and must not hold the start back.
   const hashes = Array.from({ length: 10 }, () => randomHash(random))
   for (let i = 0; i < 5_000; i++) log.append([hashes[i % 10]!])
-  await catchUp(store, new LookupIndex(store.table, SMALL), log, 50)
-  const { nextIndex } = new LookupIndex(store.table, SMALL)
+  await catchUp(store, new LookupIndex(store.database, NODES, SMALL), log, 50)
+  const { nextIndex } = new LookupIndex(store.database, NODES, SMALL)
   t.ok(nextIndex > log.size - 257 * SMALL.entriesPerStep, `${nextIndex} of ${log.size}`)
   t.equal(log.wrongAnswers(restart(store, log, SMALL)), 0)
 })
@@ -309,9 +311,9 @@ t.test('over an emptied table the whole log is added again', async t => {
   const random = new SeededRandom(5)
   const log = new Log()
   for (let i = 0; i < 3_000; i++) log.append([nextHash(random, log)])
-  await catchUp(store, new LookupIndex(store.table, SMALL), log, 64)
+  await catchUp(store, new LookupIndex(store.database, NODES, SMALL), log, 64)
   await store.table.clearAsync()
-  const rebuilt = new LookupIndex(store.table, SMALL)
+  const rebuilt = new LookupIndex(store.database, NODES, SMALL)
   t.equal(rebuilt.nextIndex, 0)
   await catchUp(store, rebuilt, log, 500)
   t.equal(log.wrongAnswers(rebuilt), 0)
@@ -323,7 +325,7 @@ t.test('a batch of more entries than all partitions take in turn is written whol
   const random = new SeededRandom(6)
   const log = new Log()
   for (let i = 0; i < 5_000; i++) log.append([nextHash(random, log)])
-  await catchUp(store, new LookupIndex(store.table, SMALL), log, 5_000)
+  await catchUp(store, new LookupIndex(store.database, NODES, SMALL), log, 5_000)
   t.same(faultsOfTable(store, log, SMALL), [])
   t.equal(log.wrongAnswers(restart(store, log, SMALL)), 0)
 })
@@ -332,7 +334,7 @@ t.test('nodes of batches under way are read from memory, each as its last batch 
   const store = openStore(t)
   const random = new SeededRandom(7)
   const log = new Log()
-  const index = new LookupIndex(store.table, EACH_TURN)
+  const index = new LookupIndex(store.database, NODES, EACH_TURN)
   const replaced = hashesOfFirstPartition(random, SIZE_OF_TURN)
   const batches = [
     hashesOfFirstPartition(random, SIZE_OF_TURN),
@@ -363,7 +365,7 @@ t.test('reads find every row at each moment of a commit and right after its rele
   const store = openStore(t)
   const random = new SeededRandom(8)
   const log = new Log()
-  const index = new LookupIndex(store.table, EACH_TURN)
+  const index = new LookupIndex(store.database, NODES, EACH_TURN)
   let moments = 0
   let wrong = 0
   for (let round = 0; round < 20; round++) {
@@ -386,10 +388,10 @@ t.test('reads find every row at each moment of a commit and right after its rele
 })
 
 t.test('a hash that shares 16 bytes with a logged one is answered, for the caller to check', async t => {
-  const { table } = openStore(t)
+  const { database } = openStore(t)
   const hashes = hashesOfFirstPartition(new SeededRandom(9), SIZE_OF_TURN)
-  const inMemory = new LookupIndex(table)
-  const inNode = new LookupIndex(table, EACH_TURN)
+  const inMemory = new LookupIndex(database, NODES)
+  const inNode = new LookupIndex(database, NODES, EACH_TURN)
   t.equal(inMemory.add(0, hashes).writes.length, 1)
   t.equal(inNode.add(0, hashes).writes.length, 2)
   const stranger = hashes[7]!.slice()
@@ -411,7 +413,7 @@ t.test('hashes that share more bits than the deepest node has are all kept', asy
     hash.fill(0, 0, 7)
     log.append([hash])
   }
-  const index = new LookupIndex(store.table, EACH_TURN)
+  const index = new LookupIndex(store.database, NODES, EACH_TURN)
   await catchUp(store, index, log, 100)
   t.equal(log.wrongAnswers(index), 0)
   t.equal(log.wrongAnswers(restart(store, log, EACH_TURN)), 0)
@@ -424,7 +426,7 @@ t.test(
     const store = openStore(t)
     const random = new SeededRandom(11)
     const log = new Log()
-    const index = new LookupIndex(store.table)
+    const index = new LookupIndex(store.database, NODES)
     let writtenBytes = 0
     while (log.size < 210_000) {
       log.append(Array.from({ length: 2_000 }, () => randomHash(random)))
@@ -446,7 +448,7 @@ t.test(
 t.test('a damaged node is an error and not an answer', async t => {
   const store = openStore(t)
   const hashes = hashesOfFirstPartition(new SeededRandom(12), SIZE_OF_TURN)
-  const index = new LookupIndex(store.table, EACH_TURN)
+  const index = new LookupIndex(store.database, NODES, EACH_TURN)
   const whole = index.add(0, hashes)
   await commit(store, whole)
   // From here on nothing is read from memory.
@@ -472,18 +474,18 @@ t.test('a table of another layout is refused', async t => {
     await database.commit(() => {
       table.put(new Uint8Array(6), state)
     })
-    t.throws(() => new LookupIndex(table), { code: 'STORE_UNAVAILABLE' })
+    t.throws(() => new LookupIndex(database, NODES), { code: 'STORE_UNAVAILABLE' })
   }
 })
 
 t.test('entries out of order, cut hashes and questions before the end of a restart are refused', async t => {
   const store = openStore(t)
   const hashes = hashesOfFirstPartition(new SeededRandom(14), SIZE_OF_TURN)
-  const index = new LookupIndex(store.table, EACH_TURN)
+  const index = new LookupIndex(store.database, NODES, EACH_TURN)
   t.throws(() => index.add(1, hashes), /order of the log/)
   await commit(store, index.add(0, hashes))
   t.throws(() => index.add(0, hashes), /order of the log/)
   t.throws(() => index.newest(hashes[0]!.subarray(0, 63)), /64 bytes/)
-  const reopened = new LookupIndex(store.table, EACH_TURN)
+  const reopened = new LookupIndex(store.database, NODES, EACH_TURN)
   t.throws(() => reopened.newest(hashes[0]!), /still to be added/)
 })

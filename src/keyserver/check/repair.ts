@@ -14,7 +14,7 @@ import { parseBundle, TILE_WIDTH } from '../../log/tile.ts'
 import type { BytesTable, Database } from '../../store/engine/database.ts'
 import { indexKey } from '../../store/engine/keys.ts'
 import { BLOCK_RECORDS, RECORD_BYTES, readRecord, writeRecord } from '../identity-table.ts'
-import { LOG_TABLES, type LogHead } from '../log-store.ts'
+import { LOG_TABLES, LOOKUP, type LogHead } from '../log-store.ts'
 import { LookupIndex } from '../lookup-index.ts'
 import type { Correction, LogReport } from './fault.ts'
 import { checkLog } from './log-check.ts'
@@ -78,7 +78,7 @@ class LogRepair {
 
   async rebuildLookup(treeSize: number): Promise<void> {
     await this.#database.clear(this.#lookup)
-    const index = new LookupIndex(this.#lookup)
+    const index = new LookupIndex(this.#database, LOOKUP)
     const bundles = Math.ceil(treeSize / TILE_WIDTH)
     for (let first = 0; first < bundles; first += BUNDLES_PER_COMMIT) {
       const vrfHashes: Uint8Array[] = []

@@ -11,6 +11,7 @@ import { LeafSet, NewestKeys } from '../../../src/keyserver/check/newest-keys.ts
 import { LookupIndex } from '../../../src/keyserver/lookup-index.ts'
 import { formatEntry } from '../../../src/log/entry.ts'
 import { indexKey } from '../../../src/store/engine/keys.ts'
+import { bytesTable, type View } from '../../../src/store/engine/store.ts'
 import { formatBundle } from '../../support/tiles.ts'
 
 /** As many as fill a node; all of their hashes begin with 8, the eighth partition to be written down. */
@@ -37,8 +38,10 @@ class LongLog {
   readonly #hashes = Array.from({ length: SIZE }, (_, index) => hashOf(numberAt(index)))
 
   constructor() {
-    const table = { getBinaryFast: (key: Uint8Array) => this.rows.get(nameOf(key)) }
-    const index = new LookupIndex(table)
+    const view = {
+      getVolatile: (_: unknown, key: Uint8Array) => this.rows.get(nameOf(key)),
+    } as unknown as View
+    const index = new LookupIndex({ view: read => read(view) }, bytesTable('lookup'))
     for (let first = 0; first < SIZE; first += 2_048) {
       const pending = index.add(first, this.#hashes.slice(first, first + 2_048))
       for (const { key, value } of pending.writes) this.rows.set(nameOf(key), Buffer.from(value))
