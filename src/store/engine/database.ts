@@ -14,7 +14,16 @@ import { CommitQueue, type OnBroken, type Rehearse } from './commit-queue.ts'
 import { closeToOthers } from './file-modes.ts'
 import { rangeOf } from './keys.ts'
 import { LmdbChange, LmdbView, type OpenTable } from './lmdb-change.ts'
-import type { Change, Key, OnHappened, RowWatcher, Store, Table as TableForm, View } from './store.ts'
+import {
+  type Change,
+  DESCRIBED_TABLES,
+  type Key,
+  type OnHappened,
+  type RowWatcher,
+  type Store,
+  type Table as TableForm,
+  type View,
+} from './store.ts'
 import { assertReadable, assertWritable, hasMetaPages } from './store-files.ts'
 
 /** A table of binary values under binary keys that sort as their bytes do. */
@@ -73,6 +82,7 @@ export class Database implements Store {
     this.isClosedToOthers = writer?.isClosed ?? true
     const openTable = (table: TableForm<never, never>) => this.#openTable(table)
     this.#view = new LmdbView(openTable)
+    if (writer !== undefined) for (const table of DESCRIBED_TABLES) openTable(table)
     this.#changes = new CommitQueue({
       environment,
       dataFolder: folder,

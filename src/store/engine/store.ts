@@ -32,17 +32,28 @@ export interface Table<Value, RowKey extends Key = Uint8Array> {
  * shape by its position, so shapes are only ever added, at the end.
  */
 export function recordTable<Value>(name: string, shapes: readonly (readonly string[])[] = []): Table<Value> {
-  return { name, codec: 'record', keys: 'bytes', shapes }
+  return described({ name, codec: 'record', keys: 'bytes', shapes })
 }
 
 /** A table of a few msgpack records under string keys. */
 export function textKeyTable<Value>(name: string): Table<Value, string> {
-  return { name, codec: 'record', keys: 'text', shapes: [] }
+  return described({ name, codec: 'record', keys: 'text', shapes: [] })
 }
 
 /** A table of bytes under binary keys. */
 export function bytesTable(name: string): Table<Uint8Array> {
-  return { name, codec: 'bytes', keys: 'bytes', shapes: [] }
+  return described({ name, codec: 'bytes', keys: 'bytes', shapes: [] })
+}
+
+/**
+ * Every table that the program has described. A store opens them as it is opened itself: a table that a change opens
+ * would be closed again where that change fails.
+ */
+export const DESCRIBED_TABLES: Table<never, never>[] = []
+
+function described<Value, RowKey extends Key>(table: Table<Value, RowKey>): Table<Value, RowKey> {
+  DESCRIBED_TABLES.push(table)
+  return table
 }
 
 export interface KeyRange<RowKey extends Key = Uint8Array> {
