@@ -71,7 +71,7 @@ export class QueueSubscription {
   /** The last offset it was given, and the last that the store knows to have been given. */
   given = 0
   marked = 0
-  /** The badge as its client knows it; undefined before it was told (`badge.ts`). */
+  /** The badge as its client knows it; undefined before its first message (`badge.ts`). */
   badgeTold: Badge | undefined = undefined
   /** Offsets given and not done with, in order; undefined until there is one, as most are idle. */
   #open: number[] | undefined = undefined

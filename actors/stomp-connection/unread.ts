@@ -11,7 +11,7 @@ export class Unread {
   #bytes = 0
 
   /**
-   * Adds a piece, which is this object's own from then on. `due`: it is the first, so the actor has to be told. `full`: it
+   * Adds a piece, which is this object's own from then on. `due`: it is the first, so the caller notifies the actor. `full`: it
    * would exceed `UNREAD_BYTES_MAX` and was not added.
    */
   add(piece: Uint8Array): 'due' | 'waiting' | 'full' {

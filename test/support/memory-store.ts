@@ -346,9 +346,11 @@ class MemoryChange extends MemoryView implements Change {
 
   attempt<Result>(write: () => Result): Result {
     const [rows, happenings, endings] = [this.#earlier.length, this.happenings.length, this.#endings.length]
+    this.#locals.clear()
     try {
       return write()
     } catch (error) {
+      this.#locals.clear()
       for (const { rows: table, name, value } of this.#earlier.splice(rows).reverse()) table.put(name, value)
       this.happenings.length = happenings
       this.#endings.length = endings

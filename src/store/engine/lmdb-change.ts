@@ -107,9 +107,12 @@ export class LmdbChange extends LmdbView implements Change {
 
   attempt<Result>(write: () => Result): Result {
     const [rows, happenings, endings] = [this.#earlier.length, this.happenings.length, this.#endings.length]
+    // What owners collected so far must not take in what may be taken back.
+    this.#locals = undefined
     try {
       return write()
     } catch (error) {
+      this.#locals = undefined
       this.#putBack(this.#earlier.splice(rows))
       this.happenings.length = happenings
       this.#endings.length = endings

@@ -14,7 +14,6 @@ import { OutboxQueue, type OutboxRow, type PostponedMessage, type TakenRow } fro
 
 /** Messages of one transaction that become a row at its end. */
 interface RowToCome {
-  readonly transaction: object
   readonly dueMs: number
   readonly messages: Outgoing[]
 }
@@ -28,7 +27,6 @@ export class OutboxStore {
   readonly #sealed: Sealed
   readonly #randomBytes: (length: number) => Uint8Array
   readonly #queues = new Map<Lane, OutboxQueue>()
-  readonly #rowsToCome = new Map<Lane, RowToCome>()
 
   constructor(
     database: Database,
@@ -48,17 +46,17 @@ export class OutboxStore {
   /** In a transaction. */
   add(message: Outgoing, nowMs: number): void {
     const lane = laneOf(message)
-    const { transaction } = this.#database
-    const begun = this.#rowsToCome.get(lane)
-    const hasRoom = begun !== undefined && begun.messages.length < ROW_MESSAGES_MAX[lane]
-    if (hasRoom && begun.transaction === transaction && begun.dueMs === nowMs) {
+    const change = this.#database.ambient
+    const rows = change.local(ROWS_TO_COME, () => new Map<Lane, RowToCome>())
+    const begun = rows.get(lane)
+    if (begun?.dueMs === nowMs && begun.messages.length < ROW_MESSAGES_MAX[lane]) {
       begun.messages.push(message)
       return
     }
-    const row: RowToCome = { transaction, dueMs: nowMs, messages: [message] }
-    this.#rowsToCome.set(lane, row)
-    this.#database.atEnd(() => {
-      if (this.#rowsToCome.get(lane) === row) this.#rowsToCome.delete(lane)
+    const row: RowToCome = { dueMs: nowMs, messages: [message] }
+    rows.set(lane, row)
+    change.atEnd(() => {
+      if (rows.get(lane) === row) rows.delete(lane)
       this.#put(lane, nowMs, row.messages, 0)
     })
   }
@@ -140,6 +138,8 @@ const LANE_BYTES: Record<Lane, number> = { mail: 1, sms: 2, apns: 3, apple: 4, f
 const ROW_MESSAGES_MAX: Record<Lane, number> = { mail: 1, sms: 1, apns: 16, fcm: 16, apple: 1 }
 /** Lane, time, count, and random bytes, since the count begins anew with each process. */
 const KEY_BYTES = 17
+/** Owns the rows that a change still adds messages to. */
+const ROWS_TO_COME = {}
 /** Owns what a change counts of its rows. */
 const ROWS_OF_CHANGE = {}
 /** More than a change adds. */

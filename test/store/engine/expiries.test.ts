@@ -239,3 +239,30 @@ t.test('an ending that throws in its middle leaves nothing of what it wrote', as
   )
   t.same([heard, faults.length], [[], 1])
 })
+
+t.test('what another ending of the sweep says and collects outlives one that throws', async t => {
+  const database = Database.open(t.testdir())
+  t.teardown(() => database.close())
+  const expiries = new Expiries(database, () => undefined)
+  const owner = {}
+  const rows = recordTable<number>('rows')
+  expiries.define(201, ([number]) => {
+    const change = database.ambient
+    const collected = change.local(owner, () => {
+      const numbers: number[] = []
+      change.atEnd(() => {
+        for (const each of numbers) change.put(rows, Buffer.of(each), each)
+      })
+      return numbers
+    })
+    collected.push(number!)
+    if (number === 1) throw new Error('the first ending fails')
+    return undefined
+  })
+  await database.change(() => {
+    expiries.add(201, 10, Buffer.of(1))
+    expiries.add(201, 11, Buffer.of(2))
+  })
+  await expiries.sweep(20, 10)
+  t.same([...database.view(view => [...view.range(rows)].map(({ value }) => value))], [2])
+})
