@@ -16,7 +16,7 @@ export type Happening =
   | { readonly kind: 'blocked'; readonly userId: UserId; readonly otherId: UserId }
   /** The user asked for the account's deletion; it can be restored for seven days. */
   | { readonly kind: 'account-ended'; readonly userId: UserId }
-  /** Messages were added to the device's inbox; said once for each device and change. */
+  /** Messages were added to the device's inbox. */
   | { readonly kind: 'inbox-news'; readonly userId: UserId; readonly deviceId: DeviceId }
   /** The inbox dropped a message that its device never settled. */
   | { readonly kind: 'inbox-dropped'; readonly reason: 'full' | 'expired' }
@@ -24,3 +24,15 @@ export type Happening =
   | { readonly kind: 'outbox-news'; readonly lane: Lane; readonly firstKey: Uint8Array }
   /** The user's badge may show another number. */
   | { readonly kind: 'badge-changed'; readonly userId: UserId }
+
+/** Whether a change that has said `said` need not say `next`, because its subscribers will look anyway. */
+export function isSaid(said: readonly Happening[], next: Happening): boolean {
+  switch (next.kind) {
+    case 'inbox-news':
+      return said.some(each => each.kind === next.kind && each.deviceId === next.deviceId)
+    case 'badge-changed':
+      return said.some(each => each.kind === next.kind && each.userId === next.userId)
+    default:
+      return false
+  }
+}

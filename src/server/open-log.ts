@@ -16,7 +16,6 @@ import { formatVerifierKey, parseSignerKey, type SignerKey } from '../log/note.t
 import { parseVrfSecret } from '../log/vrf.ts'
 import { Database } from '../store/engine/database.ts'
 import { walkPages } from '../store/engine/page-walk.ts'
-import { storeFile } from '../store/engine/store-files.ts'
 import { checkRows } from '../store/row-check.ts'
 import { type Config, ConfigError } from './config.ts'
 import { developmentKeys, developmentKeysFault } from './development-keys.ts'
@@ -65,11 +64,17 @@ async function open(
     cacheEntriesMax: log.vrfCacheEntriesMax,
     queueMax: VRF_JOBS_WAITING_MAX,
   })
-  const database = Database.open(dataFolder, { nowMs: world.nowMs, onBroken: fatal, onFault })
+  const startedAtMs = performance.now()
+  const database = Database.open(dataFolder, {
+    nowMs: world.nowMs,
+    onBroken: fatal,
+    onFault,
+    inspect: path => checkPages(path, startedAtMs, logger),
+  })
   if (!database.isClosedToOthers) {
     logger.warn({ event: 'data-folder-open', advice: 'chmod 700 CALLSIGN_DATA_DIR: others can look into it' })
   }
-  checkStore(database, dataFolder, logger)
+  checkStoredRows(database, startedAtMs, logger)
   const store = new LogStore(database)
   const maker = {
     formatVersion: STORE_FORMAT_VERSION,
@@ -88,18 +93,15 @@ async function open(
   return { keys, maker, database, store, vrf, guard, published: new PublishedLog(store, keys.signer) }
 }
 
-/**
- * Throws where a page is damaged, over which LMDB could end the process. Over a damaged row the server starts, since all
- * else is served: what rests on that row is refused.
- */
-function checkStore(database: Database, dataFolder: string, logger: House['logger']): void {
-  const startedAtMs = performance.now()
-  const walk = walkPages(storeFile(dataFolder), {
-    mayGoOn: () => performance.now() - startedAtMs < WALK_MS_MAX,
-  })
+/** Throws where a page is damaged, over which LMDB could end the process. */
+function checkPages(path: string, startedAtMs: number, logger: House['logger']): void {
+  const walk = walkPages(path, { mayGoOn: () => performance.now() - startedAtMs < WALK_MS_MAX })
   logger.info({ event: 'store-walked', ...walk })
-  const walkedAtMs = performance.now()
-  const endsAtMs = Math.min(walkedAtMs + ROWS_MS_MAX, startedAtMs + WALK_MS_MAX)
+}
+
+/** Over a damaged row the server starts, since all else is served: what rests on that row is refused. */
+function checkStoredRows(database: Database, startedAtMs: number, logger: House['logger']): void {
+  const endsAtMs = Math.min(performance.now() + ROWS_MS_MAX, startedAtMs + WALK_MS_MAX)
   const { told, ...rows } = checkRows(database, { mayGoOn: () => performance.now() < endsAtMs })
   for (const fault of told.slice(0, FAULTS_LOGGED_MAX)) logger.error({ event: 'store-row-damaged', ...fault })
   logger.info({ event: 'store-rows-read', ...rows })

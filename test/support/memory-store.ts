@@ -8,7 +8,7 @@
  * `Note` is what a test says of changes to `onWritten`.
  */
 
-import type { Happening } from '../../src/domain/happening.ts'
+import { type Happening, isSaid } from '../../src/domain/happening.ts'
 import { assert, SignalError } from '../../src/errors.ts'
 import type { Database } from '../../src/store/engine/database.ts'
 import type {
@@ -337,7 +337,7 @@ class MemoryChange extends MemoryView implements Change {
   }
 
   happened(happening: Happening): void {
-    this.happenings.push(happening)
+    if (!isSaid(this.happenings, happening)) this.happenings.push(happening)
   }
 
   atEnd(write: () => void): void {

@@ -8,7 +8,6 @@ import type { UserId } from '../../domain/ids.ts'
 import type { Database, Table } from '../engine/database.ts'
 import { EXPIRY, type Expiries } from '../engine/expiries.ts'
 import { idsKey, keyBehind, rangeOf, timeBytes, userInKey } from '../engine/keys.ts'
-import { sayBadgeChanged } from '../messages/notices.ts'
 
 export interface CallHistoryParts {
   readonly database: Database
@@ -83,7 +82,7 @@ export class CallHistoryStore {
     }
     if (missed === 0) return
     this.#figures.put(idsKey(userId), { ...this.#figuresOf(userId), missed: 0 })
-    sayBadgeChanged(this.#parts.database.ambient, userId)
+    this.#parts.database.ambient.happened({ kind: 'badge-changed', userId })
   }
 
   /** In a transaction: false when the user has no row of this call. */
@@ -97,7 +96,7 @@ export class CallHistoryStore {
   removeAll(userId: UserId): void {
     const missed = this.missedOf(userId)
     this.eraseOf(userId)
-    if (missed > 0) sayBadgeChanged(this.#parts.database.ambient, userId)
+    if (missed > 0) this.#parts.database.ambient.happened({ kind: 'badge-changed', userId })
   }
 
   /** In a transaction: nothing remains of the user's own rows; those of others keep the name that they knew. */
@@ -144,7 +143,7 @@ export class CallHistoryStore {
     else if (more !== 0 || moreMissed !== 0) {
       this.#figures.put(key, { count: count + more, missed: missed + moreMissed })
     }
-    if (moreMissed !== 0) sayBadgeChanged(this.#parts.database.ambient, userId)
+    if (moreMissed !== 0) this.#parts.database.ambient.happened({ kind: 'badge-changed', userId })
   }
 
   /** Looks through the user's keys: only who deletes a row does not know when its call was created. */

@@ -37,7 +37,6 @@ import type { Errands } from '../engine/errands.ts'
 import type { Expiries } from '../engine/expiries.ts'
 import { type IdLists, LIST, type ListEntry, type ListRange } from '../engine/id-lists.ts'
 import { idsKey } from '../engine/keys.ts'
-import { sayBadgeChanged } from '../messages/notices.ts'
 import { FriendRequestTable } from './friend-request-table.ts'
 
 export interface ContactStoreParts {
@@ -337,7 +336,7 @@ export class ContactStore {
   }
 
   #sayBadge(userId: UserId): void {
-    sayBadgeChanged(this.#parts.database.ambient, userId)
+    this.#parts.database.ambient.happened({ kind: 'badge-changed', userId })
   }
 
   #tellRequest(

@@ -50,6 +50,8 @@ export interface StoreOptions {
   readonly onBroken?: OnBroken
   /** Called with what a subscriber threw; the others still hear. */
   readonly onFault?: (error: unknown) => void
+  /** Looks at the store's file before anything is read from it; what it throws is thrown by `open`. */
+  readonly inspect?: (path: string) => void
   /** For tests. */
   readonly rehearse?: Rehearse
 }
@@ -112,6 +114,7 @@ export class Database implements Store {
     environment.readerCheck()
     syncStore(resolve(folder), firstMade)
     const isClosed = closeToOthers(folder)
+    options.inspect?.(join(folder, 'store', 'data.mdb'))
     return new Database(environment, folder, options, { lock, isClosed })
   }
 

@@ -7,7 +7,7 @@
  */
 
 import { asBinary, type Database as LmdbTable } from 'lmdb'
-import type { Happening } from '../../domain/happening.ts'
+import { type Happening, isSaid } from '../../domain/happening.ts'
 import { assert } from '../../errors.ts'
 import type { Change, Key, KeyRange, Row, RowWatcher, Table, View } from './store.ts'
 
@@ -98,7 +98,7 @@ export class LmdbChange extends LmdbView implements Change {
   }
 
   happened(happening: Happening): void {
-    this.happenings.push(happening)
+    if (!isSaid(this.happenings, happening)) this.happenings.push(happening)
   }
 
   atEnd(write: () => void): void {

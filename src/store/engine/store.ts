@@ -99,7 +99,7 @@ export interface Change extends View {
   readonly number: number
   put<Value, RowKey extends Key>(table: Table<Value, RowKey>, key: RowKey, value: Value): void
   remove<RowKey extends Key>(table: Table<never, RowKey>, key: RowKey): void
-  /** Tells `happening` to the subscribers once the change is durable. */
+  /** Tells `happening` to the subscribers once the change is durable; news and badges once, however often it is said. */
   happened(happening: Happening): void
   /** What `write` returns. Where it throws, what it wrote and said is taken back before the error goes on. */
   attempt<Result>(write: () => Result): Result

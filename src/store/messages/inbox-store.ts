@@ -143,7 +143,7 @@ export class InboxStore {
     const invitations: readonly Invitation[] = callId === undefined ? before : [...before, [callId, offset]]
     const next = { ...head, nextOffset: offset + 1, count: head.count + 1, looksAtMs, invitations }
     this.#heads.put(device, isFirst ? { ...next, first: { offset, row } } : next)
-    this.#sayNews(userId, deviceId)
+    this.#parts.database.ambient.happened({ kind: 'inbox-news', userId, deviceId })
     return offset
   }
 
@@ -337,14 +337,6 @@ export class InboxStore {
     if (first !== undefined && first.offset >= fromOffset) yield first
     const range = { start: rowKey(device, fromOffset), end: keyBehind(device) }
     for (const { key, value } of this.#rows.getRange(range)) yield { offset: offsetIn(key), row: value }
-  }
-
-  #sayNews(userId: UserId, deviceId: DeviceId): void {
-    const change = this.#parts.database.ambient
-    const said = change.local(this, () => new Set<DeviceId>())
-    if (said.has(deviceId)) return
-    said.add(deviceId)
-    change.happened({ kind: 'inbox-news', userId, deviceId })
   }
 
   #newHead(): Head {

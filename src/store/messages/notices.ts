@@ -9,7 +9,6 @@ import type { DeviceId, UserId } from '../../domain/ids.ts'
 import { isPushed, type Notice, type NoticeBody, newEventId } from '../../domain/messages/notice.ts'
 import type { DeviceStore } from '../devices/device-store.ts'
 import type { Database } from '../engine/database.ts'
-import type { Change } from '../engine/store.ts'
 import type { InboxStore } from './inbox-store.ts'
 import type { OutboxStore } from './outbox-store.ts'
 
@@ -124,14 +123,3 @@ function isOfApple({ apnsToken, apnsVoipToken }: PushTokens): boolean {
 const PUSHED_WITHIN_MS = 86_400_000
 /** A phone that is told later has stopped ringing by itself. */
 const RING_STOPPED_WITHIN_MS = 30_000
-
-/** Says that the user's badge may show another number, once however often a change does. */
-export function sayBadgeChanged(change: Change, userId: UserId): void {
-  const said = change.local(BADGES, () => new Set<UserId>())
-  if (said.has(userId)) return
-  said.add(userId)
-  change.happened({ kind: 'badge-changed', userId })
-}
-
-/** Owns what a change keeps of that. */
-const BADGES = {}
