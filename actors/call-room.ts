@@ -3,7 +3,7 @@
  * order. Each command is decided on the call as the last one left it, kept in memory, written, and told when it is
  * durable; commands that come meanwhile are decided already.
  *
- *     command ─> decide ─> call and index in memory, timer ─> one transaction ─> live events, reply
+ *     command ─> decide ─> call and index in memory, timer ─> one change ─> live events, reply
  *
  * A write that fails drops the room with all that was decided since, and the next one begins with what the store has.
  *

@@ -8,7 +8,7 @@
  *   2. assign     indexes, in the order of arrival; the same key again gets the index it has: as 1
  *   3. integrate  hash the leaves, extend tiles, bundles and root in memory: as 1
  *   4. sign       a checkpoint of the new size, not shown yet: as 1
- *   5. commit     one transaction; a crash before it leaves the old tree, one after it the new tree with its signed
+ *   5. commit     one change; a crash before it leaves the old tree, one after it the new tree with its signed
  *                 checkpoint, whose entries a repeated registration finds
  *   6. record     the checkpoint goes into the head file, outside the data directory, where there is one. A crash
  *                 before it leaves a store ahead of the file, which start-up finds to be an extension, records and
@@ -16,7 +16,7 @@
  *   7. publish    the checkpoint and the tree become visible together: start-up publishes what 5 and 6 left
  *   8. reply      a caller that heard nothing asks again and gets the same index
  *
- * The next batch is made ready while the last one waits for the disk; its transaction starts by comparing the
+ * The next batch is made ready while the last one waits for the disk; its change starts by comparing the
  * committed size, so it can't land without its predecessor. When a commit fails the actor is dropped with all it held
  * and rebuilt from the store. A failure that is not lack of room, or a lost invariant, stops the process: a log that
  * is unsure of its last tree signs nothing.

@@ -80,7 +80,7 @@ class SessionHouse {
 
   async open(count: number): Promise<void> {
     const authentication = this.authentication()
-    await this.#database.commit(change => {
+    await this.#database.change(change => {
       for (let at = 0; at < count; at++) {
         const [sessionId, session] = [randomBytes(16), sessionInUse(BigInt(at) as UserId, Date.now())]
         this.#sessions.create(change, sessionId, session)

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import type { PendingWrites } from '../../src/keyserver/identity-table.ts'
 import { LookupIndex } from '../../src/keyserver/lookup-index.ts'
 import { BATCHES_IN_FLIGHT_MAX } from '../../src/limits.ts'
-import { type BytesTable, Database } from '../../src/store/engine/database.ts'
+import { Database } from '../../src/store/engine/database.ts'
 import { bytesTable } from '../../src/store/engine/store.ts'
 import type { Benchmark, BenchmarkContext, Row } from '../support/benchmark.ts'
 import { rounded } from '../support/statistics.ts'
@@ -76,13 +76,11 @@ interface Added {
 class IndexedTable {
   readonly #folder: string
   readonly #database: Database
-  readonly #table: BytesTable
   #index: LookupIndex
 
   constructor(folder: string) {
     this.#folder = folder
     this.#database = Database.open(folder)
-    this.#table = this.#database.bytesTable(NODES.name)
     this.#index = new LookupIndex(this.#database, NODES)
   }
 
@@ -95,7 +93,7 @@ class IndexedTable {
     const end = this.size + entries
     const batches: PendingWrites[] = []
     const startMs = performance.now()
-    await commitInTurn(this.#database, this.#table, () => {
+    await commitInTurn(this.#database, () => {
       if (this.size === end) return undefined
       const hashes = hashesFrom(this.size, Math.min(BATCH_ENTRIES, end - this.size))
       const batch = this.#index.add(this.size, hashes)
@@ -142,20 +140,18 @@ class IndexedTable {
 
 class BareTable {
   readonly #database: Database
-  readonly #table: BytesTable
   readonly #keys = new Map<string, Uint8Array>()
 
   constructor(folder: string) {
     mkdirSync(folder)
     this.#database = Database.open(folder)
-    this.#table = this.#database.bytesTable(NODES.name)
   }
 
   /** Entries a second, had LMDB alone to write what they brought. */
   async replay({ batches, entries }: Added): Promise<number> {
     const startMs = performance.now()
     let next = 0
-    await commitInTurn(this.#database, this.#table, () => batches[next++])
+    await commitInTurn(this.#database, () => batches[next++])
     const seconds = (performance.now() - startMs) / 1000
     for (const { writes } of batches) {
       for (const { key } of writes) this.#keys.set(Buffer.from(key).toString('latin1'), key)
@@ -166,7 +162,9 @@ class BareTable {
   readMicroseconds(): number {
     const keys = [...this.#keys.values()]
     const startMs = performance.now()
-    for (let i = 0; i < READS; i++) this.#table.getBinaryFast(keys[(i * ORDER_STEP) % keys.length]!)
+    this.#database.view(view => {
+      for (let i = 0; i < READS; i++) view.getVolatile(NODES, keys[(i * ORDER_STEP) % keys.length]!)
+    })
     return ((performance.now() - startMs) * 1000) / READS
   }
 
@@ -175,16 +173,12 @@ class BareTable {
   }
 }
 
-async function commitInTurn(
-  database: Database,
-  table: BytesTable,
-  nextBatch: () => PendingWrites | undefined,
-): Promise<void> {
+async function commitInTurn(database: Database, nextBatch: () => PendingWrites | undefined): Promise<void> {
   const underWay: Promise<void>[] = []
   for (let batch = nextBatch(); batch !== undefined; batch = nextBatch()) {
     const { writes, release } = batch
-    const committed = database.commit(() => {
-      for (const { key, value } of writes) table.put(key, value)
+    const committed = database.change(change => {
+      for (const { key, value } of writes) change.put(NODES, key, value)
     })
     underWay.push(committed.then(release))
     if (underWay.length === BATCHES_IN_FLIGHT_MAX) await underWay.shift()

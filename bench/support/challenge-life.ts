@@ -59,7 +59,7 @@ class ChallengeLife {
     const sessions = new SessionStore({ ...stores, lifetimes })
     this.#challenges = new ChallengeStore({
       ...stores,
-      guessWatch: new GuessWatch({ ...stores, onCodeTried: () => undefined, onGuessing: () => undefined }),
+      guessWatch: new GuessWatch(stores.expiries),
       knownSignIns: new KnownSignInStore({ ...stores, sessions }),
       outbox: this.#outbox,
       randomBytes,
@@ -82,11 +82,11 @@ class ChallengeLife {
       endMicroseconds: (endMs * 1000) / count,
       rowsLeft: this.#database
         .tableNames()
-        .reduce((rows, name) => rows + this.#database.bytesTable(name).getKeysCount(), 0),
+        .reduce((rows, name) => rows + this.#database.rowCount(this.#database.storedRows(name)), 0),
     }
   }
 
-  /** Requests that come together are one transaction in the store, each in a `commit` of its own. */
+  /** Requests that come together are one transaction of LMDB, each a change of its own. */
   async #begin(count: number): Promise<void> {
     for (let left = count; left > 0; left -= AT_ONCE) {
       const commits = Array.from({ length: Math.min(left, AT_ONCE) }, () => {
@@ -96,7 +96,7 @@ class ChallengeLife {
           network: 'n',
           language: 'en',
         } as const
-        return this.#database.commit(change => this.#challenges.begin(change, request, this.#nowMs))
+        return this.#database.change(change => this.#challenges.begin(change, request), this.#nowMs)
       })
       await Promise.all(commits)
     }

@@ -10,7 +10,7 @@ import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { type LogAppenderDeps, logAppenderKind } from '../../actors/log-appender.ts'
 import type { LogAppenderMessage } from '../../actors/messages.ts'
-import { type LogBatch, type LogHead, LogStore } from '../../src/keyserver/log-store.ts'
+import { BUNDLES, HEAD, type LogBatch, type LogHead, LogStore, TILES } from '../../src/keyserver/log-store.ts'
 import { APPEND_DEADLINE_MS } from '../../src/limits.ts'
 import { signCheckpoint } from '../../src/log/checkpoint.ts'
 import { EMPTY_ROOT } from '../../src/log/hash.ts'
@@ -21,7 +21,7 @@ import type { Ref } from '../../src/runtime/actor.ts'
 import { realWorld } from '../../src/runtime/clock.ts'
 import { ActorSystem } from '../../src/runtime/system.ts'
 import { developmentKeys } from '../../src/server/development-keys.ts'
-import { type BytesTable, Database, type RecordTable } from '../../src/store/engine/database.ts'
+import { Database } from '../../src/store/engine/database.ts'
 import { indexKey, tileKey } from '../../src/store/engine/keys.ts'
 
 /** What is written beside the log itself. */
@@ -109,23 +109,16 @@ export class LogEngine {
 
 class LogTablesStore {
   readonly #database: Database
-  readonly #tiles: BytesTable
-  readonly #bundles: BytesTable
-  readonly #heads: RecordTable<LogHead>
-
   constructor(database: Database) {
     this.#database = database
-    this.#tiles = database.bytesTable('log-tiles')
-    this.#bundles = database.bytesTable('log-bundles')
-    this.#heads = database.recordTable('log-head')
   }
 
   async create(_maker: unknown, checkpoint: string): Promise<void> {
-    await this.#database.commit(() => void this.#heads.put('head', { treeSize: 0, checkpoint }))
+    await this.#database.change(change => change.put(HEAD, 'head', { treeSize: 0, checkpoint }))
   }
 
   head(): LogHead | undefined {
-    return this.#heads.get('head')
+    return this.#database.view(view => view.get(HEAD, 'head'))
   }
 
   openTail(treeSize: number): TailBytes {
@@ -134,11 +127,11 @@ class LogTablesStore {
   }
 
   async append({ firstIndex, integration, checkpoint }: LogBatch): Promise<void> {
-    await this.#database.commit(() => {
-      if (this.head()?.treeSize !== firstIndex) throw new Error('batch out of order')
-      for (const { index, bytes } of integration.bundles) this.#bundles.put(indexKey(index), bytes)
-      for (const { level, index, bytes } of integration.tiles) this.#tiles.put(tileKey(level, index), bytes)
-      this.#heads.put('head', { treeSize: integration.treeSize, checkpoint })
+    await this.#database.change(change => {
+      if (change.get(HEAD, 'head')?.treeSize !== firstIndex) throw new Error('batch out of order')
+      for (const { index, bytes } of integration.bundles) change.put(BUNDLES, indexKey(index), bytes)
+      for (const { level, index, bytes } of integration.tiles) change.put(TILES, tileKey(level, index), bytes)
+      change.put(HEAD, 'head', { treeSize: integration.treeSize, checkpoint })
     })
   }
 

@@ -23,6 +23,7 @@ import { DeviceStore } from '../../src/store/devices/device-store.ts'
 import { Database } from '../../src/store/engine/database.ts'
 import { Expiries } from '../../src/store/engine/expiries.ts'
 import { IdLists } from '../../src/store/engine/id-lists.ts'
+import type { Change } from '../../src/store/engine/store.ts'
 import { startServer } from './server.ts'
 
 /** Whose push tokens a device has. */
@@ -97,7 +98,7 @@ export class Town {
       tell: () => undefined,
       missedCallsOf: () => 0,
     })
-    this.#shareTokens = new ShareTokenStore({ database, expiries, lists, secrets })
+    this.#shareTokens = new ShareTokenStore({ expiries, lists, secrets })
     this.#authentication = new Authentication({
       secrets,
       lifetimes: LIFETIMES,
@@ -109,23 +110,23 @@ export class Town {
   /** Tokens by which their owners are found, in the order of the people. */
   shareTokensOf(people: readonly Person[]): Promise<string[]> {
     const terms = { createdAtMs: this.#nowMs, expiresAtMs: this.#nowMs + SHARED_MS, usesMax: USES_MAX }
-    return this.#database.commit(() =>
+    return this.#database.change(change =>
       people.map(({ userId }) => {
         const tokenId = newId(randomBytes) as TokenId
-        return this.#shareTokens.create({ ...terms, userId: BigInt(userId) as UserId, tokenId }).text
+        return this.#shareTokens.create(change, { ...terms, userId: BigInt(userId) as UserId, tokenId }).text
       }),
     )
   }
 
   settle(count: number, devicesEach: number, provider?: PushProvider): Promise<Person[]> {
-    return this.#database.commit(() =>
-      Array.from({ length: count }, () => this.#newPerson(devicesEach, provider)),
+    return this.#database.change(change =>
+      Array.from({ length: count }, () => this.#newPerson(change, devicesEach, provider)),
     )
   }
 
   link(pairs: readonly (readonly [Named, Named])[]): Promise<void> {
-    return this.#database.commit(() => {
-      for (const [one, other] of pairs) this.#makeContacts(BigInt(one.userId), BigInt(other.userId))
+    return this.#database.change(change => {
+      for (const [one, other] of pairs) this.#makeContacts(change, BigInt(one.userId), BigInt(other.userId))
     })
   }
 
@@ -133,7 +134,7 @@ export class Town {
     return this.#database.close()
   }
 
-  #newPerson(devicesEach: number, provider: PushProvider | undefined): Person {
+  #newPerson(change: Change, devicesEach: number, provider: PushProvider | undefined): Person {
     const nowMs = this.#nowMs
     const userId = newId(randomBytes) as UserId
     const id = newId(randomBytes) as MethodId
@@ -146,19 +147,19 @@ export class Town {
       addedAtMs: nowMs,
       lastUsedAtMs: nowMs,
     }
-    this.#accounts.put(this.#database.ambient, userId, {
+    this.#accounts.put(change, userId, {
       displayName: NAME,
       createdAtMs: nowMs,
       settings: DEFAULT_SETTINGS,
       primaryMethodId: id,
       acceptLanguage: 'en',
     })
-    this.#accounts.putMethod(this.#database.ambient, userId, method)
-    const devices = Array.from({ length: devicesEach }, () => this.#newDevice(userId, provider))
+    this.#accounts.putMethod(change, userId, method)
+    const devices = Array.from({ length: devicesEach }, () => this.#newDevice(change, userId, provider))
     return { userId: String(userId), devices }
   }
 
-  #newDevice(userId: UserId, provider: PushProvider | undefined): Person['devices'][number] {
+  #newDevice(change: Change, userId: UserId, provider: PushProvider | undefined): Person['devices'][number] {
     const deviceId = newId(randomBytes) as DeviceId
     const device: Device = {
       deviceId,
@@ -171,24 +172,24 @@ export class Town {
       createdAtMs: this.#nowMs,
       lastSeenAtMs: this.#nowMs,
     }
-    this.#devices.put(this.#database.ambient, userId, device)
-    return { deviceId: String(deviceId), token: this.#newSession(userId, deviceId) }
+    this.#devices.put(change, userId, device)
+    return { deviceId: String(deviceId), token: this.#newSession(change, userId, deviceId) }
   }
 
-  #newSession(userId: UserId, deviceId: DeviceId): string {
+  #newSession(change: Change, userId: UserId, deviceId: DeviceId): string {
     const sessionId = randomBytes(16)
     const session = sessionInUse(userId, this.#nowMs)
-    this.#sessions.create(this.#database.ambient, sessionId, session)
-    this.#sessions.bind(this.#database.ambient, sessionId, deviceId)
+    this.#sessions.create(change, sessionId, session)
+    this.#sessions.bind(change, sessionId, deviceId)
     return this.#authentication.tokensOf(sessionId, session).accessToken
   }
 
-  #makeContacts(one: bigint, other: bigint): void {
+  #makeContacts(change: Change, one: bigint, other: bigint): void {
     const [senderId, receiverId] = [one as UserId, other as UserId]
     const requestId = newId(randomBytes) as RequestId
     const command = { requestId, senderId, receiverId, route: 'token', message: undefined } as const
-    this.#contacts.request(command, { kind: 'created', isDelivered: true, replaces: undefined }, this.#nowMs)
-    this.#contacts.accept(requestId, receiverId, this.#nowMs)
+    this.#contacts.request(change, command, { kind: 'created', isDelivered: true, replaces: undefined })
+    this.#contacts.accept(change, requestId, receiverId)
   }
 }
 

@@ -60,7 +60,7 @@ export function bytesBetween(
 
 function sizeOf(database: Database, name: string): TableSize {
   let [rows, keyBytes, valueBytes] = [0, 0, 0]
-  for (const { key, value } of database.bytesTable(name).getRange()) {
+  for (const { key, value } of database.storedRows(name).getRange()) {
     rows++
     keyBytes += key.length
     valueBytes += value.length

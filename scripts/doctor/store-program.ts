@@ -1,7 +1,7 @@
 /** Reads who made a log and how far it is, in a process of its own: a damaged file can end the one that reads it. */
 
 import { SignalError } from '../../src/errors.ts'
-import { LOG_TABLES, type LogHead, type LogMaker } from '../../src/keyserver/log-store.ts'
+import { HEAD, type LogHead, type LogMaker, MAKER } from '../../src/keyserver/log-store.ts'
 import { Database } from '../../src/store/engine/database.ts'
 
 export type StoreAnswer =
@@ -18,13 +18,10 @@ async function answer(dataFolder: string): Promise<void> {
 async function read(dataFolder: string): Promise<StoreAnswer> {
   try {
     const database = Database.openReadOnly(dataFolder)
-    const names = database.tableNames()
-    const maker = names.includes(LOG_TABLES.maker)
-      ? database.recordTable<LogMaker>(LOG_TABLES.maker).get('maker')
-      : undefined
-    const head = names.includes(LOG_TABLES.head)
-      ? database.recordTable<LogHead>(LOG_TABLES.head).get('head')
-      : undefined
+    const { maker, head } = database.view(view => ({
+      maker: view.get(MAKER, 'maker'),
+      head: view.get(HEAD, 'head'),
+    }))
     await database.close()
     return { kind: 'log', maker, head }
   } catch (error) {

@@ -3,6 +3,8 @@
  * in the order of the changes. Messages to the outside world are rows of the outbox instead.
  */
 
+import type { CodeTry } from './accounts/guessing.ts'
+import type { SmsStop } from './accounts/sms-budget.ts'
 import type { DeviceId, UserId } from './ids.ts'
 import type { Lane } from './messages/outgoing.ts'
 
@@ -22,6 +24,11 @@ export type Happening =
   | { readonly kind: 'inbox-dropped'; readonly reason: 'full' | 'expired' }
   /** Messages were added to the outbox; said once for each lane and change. `firstKey` is their first row. */
   | { readonly kind: 'outbox-news'; readonly lane: Lane; readonly firstKey: Uint8Array }
+  | { readonly kind: 'code-tried'; readonly tried: CodeTry }
+  /** Strangers have begun to guess codes. */
+  | { readonly kind: 'codes-guessed' }
+  /** A paid message was asked for and not sent, since messages to its number are stopped. */
+  | { readonly kind: 'sms-refused'; readonly stop: SmsStop }
   /** The user's badge may show another number. */
   | { readonly kind: 'badge-changed'; readonly userId: UserId }
 

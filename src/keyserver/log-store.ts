@@ -1,6 +1,6 @@
 /**
  * The log's tables: entry bundles, hash tiles, identities, the lookup index and the signed checkpoint. One batch is
- * one transaction, so what a checkpoint covers is durable before anyone can see the checkpoint.
+ * one change, so what a checkpoint covers is durable before anyone can see the checkpoint.
  *
  * Reads see what is committed. Bytes handed out by `...Volatile` methods live in LMDB's read buffer until the next
  * read; everything else is the caller's own.
@@ -33,12 +33,12 @@ export const LOG_TABLES = {
   lookup: 'log-lookup',
 } as const
 
-const TILES = bytesTable(LOG_TABLES.tiles)
-const BUNDLES = bytesTable(LOG_TABLES.bundles)
-const IDENTITIES = bytesTable(LOG_TABLES.identities)
+export const TILES = bytesTable(LOG_TABLES.tiles)
+export const BUNDLES = bytesTable(LOG_TABLES.bundles)
+export const IDENTITIES = bytesTable(LOG_TABLES.identities)
 export const LOOKUP = bytesTable(LOG_TABLES.lookup)
-const HEAD = textKeyTable<LogHead>(LOG_TABLES.head)
-const MAKER = textKeyTable<LogMaker>(LOG_TABLES.maker)
+export const HEAD = textKeyTable<LogHead>(LOG_TABLES.head)
+export const MAKER = textKeyTable<LogMaker>(LOG_TABLES.maker)
 
 /** Raised when a table changes its form; a store of another version is refused. */
 export const STORE_FORMAT_VERSION = 1

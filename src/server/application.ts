@@ -33,6 +33,7 @@ import { Delivery, type Rendered } from '../delivery/delivery.ts'
 import { FcmSender } from '../delivery/fcm.ts'
 import { MailSender } from '../delivery/mail.ts'
 import { SmsSender } from '../delivery/sms.ts'
+import type { SmsStop } from '../domain/accounts/sms-budget.ts'
 import type { LiveCalls } from '../domain/calls/live-calls.ts'
 import { developmentRelay } from '../domain/calls/turn.ts'
 import { PRESENT_KEYS } from '../domain/contacts/friend-request.ts'
@@ -48,12 +49,12 @@ import { AccountLetters } from '../store/accounts/account-letters.ts'
 import { AccountStore } from '../store/accounts/account-store.ts'
 import { AppleConsents } from '../store/accounts/apple-consents.ts'
 import { ChallengeStore } from '../store/accounts/challenge-store.ts'
-import { type CodeTry, GuessWatch } from '../store/accounts/guess-watch.ts'
+import { GuessWatch } from '../store/accounts/guess-watch.ts'
 import { IdentityTokenStore } from '../store/accounts/identity-token-store.ts'
 import { KnownSignInStore } from '../store/accounts/known-sign-ins.ts'
 import { LoginMethods } from '../store/accounts/login-methods.ts'
 import { SessionStore } from '../store/accounts/session-store.ts'
-import { SmsBudget, type SmsStop } from '../store/accounts/sms-budget.ts'
+import { SmsBudget } from '../store/accounts/sms-budget.ts'
 import { CallHistoryStore } from '../store/calls/call-history-store.ts'
 import { CallStore } from '../store/calls/call-store.ts'
 import { AddressSearches } from '../store/contacts/address-searches.ts'
@@ -67,6 +68,7 @@ import { IdLists } from '../store/engine/id-lists.ts'
 import { IdempotencyStore } from '../store/engine/idempotency-store.ts'
 import { userInKey } from '../store/engine/keys.ts'
 import { RateStore } from '../store/engine/rate-store.ts'
+import type { View } from '../store/engine/store.ts'
 import { WatchedCache } from '../store/engine/watched-cache.ts'
 import { DeviceInbox } from '../store/messages/device-inbox.ts'
 import { InboxStore } from '../store/messages/inbox-store.ts'
@@ -112,9 +114,6 @@ export interface ApplicationParts {
   readonly onRendered?: (rendered: Rendered) => void
   /** Short messages to some numbers have stopped, since so few of their codes are confirmed. */
   readonly onSmsStopped: (stop: SmsStop) => void
-  /** A code was tried; codes begin to be guessed on the whole. */
-  readonly onCodeTried: (tried: CodeTry) => void
-  readonly onGuessing: () => void
   /** Something of ours failed that nobody waits for. */
   readonly onFault: (error: unknown) => void
   readonly onTokenReused: (userId: UserId, requestId: string) => void
@@ -159,7 +158,7 @@ export function openApplication(parts: ApplicationParts): Application {
       database
         .view(view => devices.activeDevicesOf(view, userId))
         .find(device => device.deviceId === deviceId),
-    badgeOf: userId => stores.badgeOf(userId).total,
+    badgeOf: userId => database.view(view => stores.badgeOf(view, userId)).total,
     isRinging: (callId, userId) => stores.calls.ringingAt(callId).has(userId),
     dropToken: (userId, deviceId, token, beforeMs) => devices.dropToken(userId, deviceId, token, beforeMs),
     setApnsEnvironment: (userId, deviceId, environment) =>
@@ -222,12 +221,12 @@ function openStores(parts: ApplicationParts) {
     ...base,
     errands,
     lists,
-    displayNameOf: userId => accounts.displayNameOf(database.ambient, userId),
-    tell: (userId, body, nowMs) => notices.tell(userId, body, nowMs),
-    missedCallsOf: userId => history.missedOf(userId),
+    displayNameOf: (view, userId) => accounts.displayNameOf(view, userId),
+    tell: (change, userId, body) => notices.tell(change, userId, body),
+    missedCallsOf: (view, userId) => history.missedOf(view, userId),
   })
-  const idempotency = new IdempotencyStore(database, expiries, secrets, randomBytes)
-  const badgeOf = (userId: UserId) => contacts.badgeOf(userId, parts.nowMs())
+  const idempotency = new IdempotencyStore(expiries, secrets, randomBytes)
+  const badgeOf = (view: View, userId: UserId) => contacts.badgeOf(view, userId, parts.nowMs())
   const soon = (run: () => void): void => void setTimeout(run, SETTLED_WITHIN_MS).unref()
   return {
     database,
@@ -245,12 +244,12 @@ function openStores(parts: ApplicationParts) {
     notices,
     history,
     contacts,
-    searches: new AddressSearches({ database, errands, accounts, contacts }),
+    searches: new AddressSearches({ errands, accounts, contacts }),
     shareTokens: new ShareTokenStore({ ...base, lists }),
     sessions,
     knownSignIns: new KnownSignInStore({ ...base, accounts, sessions }),
-    guessWatch: new GuessWatch(base),
-    rates: new RateStore(database, expiries),
+    guessWatch: new GuessWatch(expiries),
+    rates: new RateStore(expiries),
     idempotency,
   }
 }
@@ -300,10 +299,10 @@ function joinOperations(parts: ApplicationParts, stores: Stores, senders: Opened
   const erasers: EraseOf[] = [
     (change, userId) => stores.devices.eraseOf(change, userId),
     (change, userId) => stores.knownSignIns.eraseOf(change, userId),
-    (_, userId) => stores.inbox.eraseOf(userId),
-    (_, userId) => stores.history.eraseOf(userId),
-    (_, userId) => stores.shareTokens.eraseOf(userId),
-    (_, userId, nowMs) => stores.contacts.eraseOf(userId, nowMs),
+    (change, userId) => stores.inbox.eraseOf(change, userId),
+    (change, userId) => stores.history.eraseOf(change, userId),
+    (change, userId) => stores.shareTokens.eraseOf(change, userId),
+    (change, userId) => stores.contacts.eraseOf(change, userId),
   ]
   const erasure = new AccountErasure({ ...base, letters, appleConsents, erasers })
   const identityTokens = new IdentityTokenStore(base)
@@ -320,7 +319,9 @@ function joinOperations(parts: ApplicationParts, stores: Stores, senders: Opened
   const keysShown = (asker: UserId, owner: UserId) =>
     parts.callIndex.haveInCommon(asker, owner)
       ? PRESENT_KEYS
-      : contacts.keysShown(asker, owner, parts.nowMs(), stores.accounts.read(base.database.ambient, owner))
+      : base.database.view(view =>
+          contacts.keysShown(view, asker, owner, parts.nowMs(), stores.accounts.read(view, owner)),
+        )
   const shared = {
     ...base,
     authentication,
@@ -336,7 +337,7 @@ function joinOperations(parts: ApplicationParts, stores: Stores, senders: Opened
     ...shared,
     signIns,
     social,
-    linkIdentity: (change, userId, identity, nowMs) => loginMethods.link(change, { userId, nowMs }, identity),
+    linkIdentity: (change, userId, identity) => loginMethods.link(change, { userId }, identity),
   } satisfies Parameters<typeof signInOperations>[0]
   const registration = new DeviceRegistration(shared)
   const operations = [
@@ -357,7 +358,7 @@ function joinOperations(parts: ApplicationParts, stores: Stores, senders: Opened
     }),
     ...callOperations(shared),
     ...callViewOperations(shared),
-    ...callHistoryOperations({ callHistory: stores.history }),
+    ...callHistoryOperations({ ...stores, callHistory: stores.history }),
   ]
   return { operations, authentication, registration }
 }

@@ -125,7 +125,8 @@ function consoleSources(
     requests: requestReader([...operations, ...plainOperations(config.application.lookupsNeedToken)]),
     log: () => ({ origin: keys.signer.name, vkey, vrfPublicKey, treeSize: published.size ?? 0 }),
     displayNameOf: userId => database.view(view => stores.accounts.displayNameOf(view, userId as UserId)),
-    waitingFor: (userId, deviceId) => stores.inbox.head(userId as UserId, deviceId as DeviceId).count,
+    waitingFor: (userId, deviceId) =>
+      database.view(view => stores.inbox.head(view, userId as UserId, deviceId as DeviceId).count),
     figures,
     reset: resetOf(config, onReset),
     simulatorProgram: () => ({

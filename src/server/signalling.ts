@@ -150,8 +150,7 @@ export class Signalling {
         })
       case 'account-ended':
         return this.#tellRooms(happening.userId, happening)
-      case 'inbox-dropped':
-      case 'outbox-news':
+      default:
         return
     }
   }
@@ -200,7 +199,10 @@ export class Signalling {
     return callRoomKind({
       store: stores.calls,
       index: this.callIndex,
-      facts: calling => readCallFacts({ ...stores, index: this.callIndex, randomBytes }, calling),
+      facts: calling =>
+        stores.database.view(view =>
+          readCallFacts(view, { ...stores, index: this.callIndex, randomBytes }, calling),
+        ),
       presence: this.connections,
       isRegistered: (userId, deviceId) =>
         stores.database
@@ -235,12 +237,12 @@ export class Signalling {
       authenticate: authorization => authentication.callerOf(authorization),
       failedConnects,
       inbox: stores.deviceInbox,
-      badgeOf: stores.badgeOf,
+      badgeOf: userId => stores.database.view(view => stores.badgeOf(view, userId)),
       eventBody: (notice: Notice, { userId, deviceId }: ConnectedDevice, badge: Badge | undefined) =>
         formatJson(
           eventBody(notice, {
             deviceId,
-            user: () => userView(stores.database.ambient, stores, userId, deviceId),
+            user: () => stores.database.view(view => userView(view, stores, userId, deviceId)),
             badge,
           }),
           idsAs,

@@ -223,9 +223,6 @@ async function startApplication(
       ? {}
       : { onRendered: devConsole.onDelivered, onCaller: devConsole.onCaller }),
     onFault: error => house.onFault(error),
-    onCodeTried: ({ asker, isAccepted }) =>
-      metrics.codeTries.inc({ asker, outcome: isAccepted ? 'accepted' : 'wrong' }),
-    onGuessing: () => logger.warn({ event: 'codes-guessed' }),
     onSmsStopped({ scope, name, untilMs }) {
       metrics.smsStops.inc({ scope })
       logger.warn({ event: 'sms-stopped', scope, name, until: new Date(untilMs).toISOString() })
@@ -246,11 +243,21 @@ async function startApplication(
     }),
   )
   database.subscribe(happening => {
-    if (happening.kind === 'outbox-news') outboxOf(happening.lane).tell({ kind: 'wake' })
-    else signalling.onHappened(happening)
+    switch (happening.kind) {
+      case 'outbox-news':
+        return outboxOf(happening.lane).tell({ kind: 'wake' })
+      case 'code-tried': {
+        const { asker, isAccepted } = happening.tried
+        return metrics.codeTries.inc({ asker, outcome: isAccepted ? 'accepted' : 'wrong' })
+      }
+      case 'codes-guessed':
+        return logger.warn({ event: 'codes-guessed' })
+      default:
+        return signalling.onHappened(happening)
+    }
   })
   // Devices have seen positions that a restored store would give to other messages.
-  if (guard.isRestored) await database.commit(() => application.stores.inbox.renewEpochs())
+  if (guard.isRestored) await database.change(change => application.stores.inbox.renewEpochs(change))
   const repairs = await application.registration.repairPending()
   if (repairs.finished + repairs.left > 0) logger.info({ event: 'registrations-repaired', ...repairs })
   for (const lane of LANES) outboxOf(lane).tell({ kind: 'wake' })
@@ -334,5 +341,5 @@ function announce(
 const OPEN_DEADLINE_MS = 60_000
 const SWEEP_MS = 60_000
 const EXPIRE_MS = 1_000
-/** Rows ended in one transaction: a few milliseconds. */
+/** Rows ended in one change: a few milliseconds. */
 const EXPIRED_AT_ONCE = 1_000

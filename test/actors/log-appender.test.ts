@@ -1,13 +1,14 @@
 /** The log appender from inside: its promises one by one, a crash at each of its steps, and a damaged start. */
 import t from 'tap'
-import type { LogBatch, LogHead } from '../../src/keyserver/log-store.ts'
+import { HEAD, type LogBatch, type LogHead } from '../../src/keyserver/log-store.ts'
 import { APPENDS_WAITING_MAX, BATCH_ENTRIES_MAX, KEYS_PER_DEVICE_MAX } from '../../src/limits.ts'
 import { signCheckpoint } from '../../src/log/checkpoint.ts'
 import { signerKeyFromSeed } from '../../src/log/note.ts'
 import { indexKey, tileKey } from '../../src/store/engine/keys.ts'
+import type { Change } from '../../src/store/engine/store.ts'
 import { changedStore } from '../support/appender-bugs.ts'
 import { AppenderStage, databaseWith, type WorldChange } from '../support/appender-stage.ts'
-import { diskError, type MemoryStore } from '../support/memory-store.ts'
+import { diskError } from '../support/memory-store.ts'
 import {
   type DeviceKey,
   deviceOf,
@@ -17,6 +18,7 @@ import {
   keyOf,
   SIGNER,
 } from '../support/stored-log.ts'
+import { storedTable } from '../support/stored-table.ts'
 
 const NO_ROOM = 28
 
@@ -369,17 +371,18 @@ t.test('a crash after one of two callers was answered leaves the other the index
 })
 
 /** Puts something else into the store of a log of 300. */
-type Damage = (database: MemoryStore, head: LogHead) => void
+type Damage = (change: Change, head: LogHead) => void
 
-function putHead(change: (head: LogHead) => LogHead): Damage {
-  return (database, head) => database.recordTable<LogHead>('log-head').put('head', change(head))
+function putHead(changed: (head: LogHead) => LogHead): Damage {
+  return (change, head) => change.put(HEAD, 'head', changed(head))
 }
 
 function flipBit(table: string, key: Uint8Array, at: number): Damage {
-  return database => {
-    const bytes = Uint8Array.from(database.bytesTable(table).getBinaryFast(key)!)
+  return change => {
+    const rows = storedTable(table)
+    const bytes = Uint8Array.from(change.get(rows, key)!)
     bytes[at]! ^= 1
-    database.bytesTable(table).put(key, bytes)
+    change.put(rows, key, bytes)
   }
 }
 
@@ -405,7 +408,7 @@ const DAMAGES: readonly (readonly [title: string, damage: Damage])[] = [
     putHead(head => ({ ...head, checkpoint: head.checkpoint.replace('\n300\n', '\n301\n') })),
   ],
   ['its checkpoint is no note', putHead(head => ({ ...head, checkpoint: '300' }))],
-  ['it has no checkpoint', database => database.recordTable('log-head').put('head', undefined)],
+  ['it has no checkpoint', change => change.remove(HEAD, 'head')],
   ['the tile above a full one is another', flipBit('log-tiles', tileKey(1, 0), 3)],
   ['a hash of its last tile is another', flipBit('log-tiles', tileKey(0, 1), 9)],
   ['an entry of its last bundle is another', flipBit('log-bundles', indexKey(1), 100)],
@@ -414,7 +417,8 @@ const DAMAGES: readonly (readonly [title: string, damage: Damage])[] = [
 for (const [title, damage] of DAMAGES) {
   t.test(`a log is not opened, shown or added to when ${title}`, async t => {
     const database = databaseWith(freshKeys(0, 300))
-    damage(database, database.recordTable<LogHead>('log-head').get('head')!)
+    void database.change(change => damage(change, change.get(HEAD, 'head')!))
+    database.settleAll()
     const stage = new AppenderStage(database)
     stage.ask(keyFor(1, 1))
     t.equal(await stage.open(), 'INTERNAL')

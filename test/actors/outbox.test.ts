@@ -12,9 +12,11 @@ import type { Ref } from '../../src/runtime/actor.ts'
 import { Database } from '../../src/store/engine/database.ts'
 import { Sealed } from '../../src/store/engine/sealed.ts'
 import type { OutboxQueue } from '../../src/store/messages/outbox-queue.ts'
+import { OUTBOX } from '../../src/store/messages/outbox-queue.ts'
 import { OutboxStore } from '../../src/store/messages/outbox-store.ts'
 import { makeStage } from '../support/actors.ts'
 import { Deferred } from '../support/deferred.ts'
+import { storedTable } from '../support/stored-table.ts'
 
 interface Sending {
   readonly to: string
@@ -62,16 +64,16 @@ function makeOutbox(test: Test, options: { folder?: string; settle?: OutboxQueue
     }
   }
   const addAt = (atMs: number, ...messages: Outgoing[]) =>
-    database.commit(() => {
-      for (const message of messages) store.add(message, atMs)
-    })
+    database.change(change => {
+      for (const message of messages) store.add(change, message)
+    }, atMs)
   return {
     ...stage,
     database,
     /** When the mails that are in the store are due, in order, milliseconds since 1970. */
     dueTimes: () =>
-      [...database.bytesTable('outbox').getKeys({ end: Buffer.of(2) })].map(key =>
-        Buffer.from(key).readUIntBE(1, 6),
+      database.view(view =>
+        [...view.keys(OUTBOX, { end: Buffer.of(2) })].map(key => Buffer.from(key).readUIntBE(1, 6)),
       ),
     sendings,
     tried,
@@ -238,8 +240,8 @@ t.test('what waits can not be read in the store’s file', async t => {
     expiresAtMs: LATER,
   })
   await until(() => dueTimes().length === 1)
-  const rows = [...database.bytesTable('outbox').getRange({})].map(({ value }) =>
-    Buffer.from(value).toString('latin1'),
+  const rows = database.view(view =>
+    [...view.range(storedTable('outbox'))].map(({ value }) => Buffer.from(value).toString('latin1')),
   )
   t.equal(rows.length, 1)
   t.notMatch(rows[0]!, /918273|someone/)
@@ -251,8 +253,8 @@ t.test('what another secret sealed keeps nothing that stands behind it waiting',
   const secrets = deriveSecrets(Buffer.alloc(32, 2))
   const old = new OutboxStore(before, secrets, randomBytes)
   // More than are sent at once.
-  await before.commit(() => {
-    for (let count = 0; count < 20; count++) old.add(mail('old@b.example'), count)
+  await before.change(change => {
+    for (let count = 0; count < 20; count++) old.add(change, mail('old@b.example'))
   })
   await before.close()
   const { sendings, until, add } = makeOutbox(t, { folder })
@@ -268,11 +270,11 @@ t.test('messages whose outcomes come while one is being written are settled in o
   const { sendings, until, add, database, dueTimes } = makeOutbox(t)
   await add(...Array.from({ length: 5 }, (_, at) => mail(`${at}@b.example`, LATER)))
   await until(() => sendings.length === 5)
-  const commit = database.commit.bind(database)
+  const change = database.change.bind(database)
   let transactions = 0
-  database.commit = write => {
+  database.change = write => {
     transactions++
-    return commit(write)
+    return change(write)
   }
   for (const { outcome } of sendings) outcome.resolve({ kind: 'sent' })
   await until(() => dueTimes().length === 0)
@@ -325,10 +327,10 @@ function countWork(t: Test, database: Database) {
     counts.written++
     return seal.call(this, plain)
   }
-  const commit = database.commit.bind(database)
-  database.commit = write => {
+  const change = database.change.bind(database)
+  database.change = write => {
     counts.transactions++
-    return commit(write)
+    return change(write)
   }
   return () => {
     const since = { ...counts }
@@ -424,7 +426,7 @@ t.test('a message that is no longer needed says nothing about its provider', asy
 t.test('of messages in one row, those that failed come again alone', async t => {
   const { sendings, until, add, world, database } = makeOutbox(t)
   await add(...Array.from({ length: 10 }, (_, at) => push('apns', BigInt(at))))
-  const rows = () => database.bytesTable('outbox').getKeysCount()
+  const rows = () => database.view(view => view.count(OUTBOX))
   t.equal(rows(), 1)
   await until(() => sendings.length === 10)
   const [first, ...others] = sendings.splice(0)

@@ -17,6 +17,7 @@ import { startServer } from '../support/server.ts'
 import { shiftedClock } from '../support/shifted-clock.ts'
 import { StompTcpClient, sendFrame } from '../support/stomp-tcp-client.ts'
 import { auditStore } from '../support/store-audit.ts'
+import { storedTable } from '../support/stored-table.ts'
 
 const KILLS = Number(process.env.CALLSIGN_KILLS_UNDER_LOAD ?? 3)
 const ACKNOWLEDGED_MAX = 450
@@ -51,9 +52,10 @@ t.test(`nothing acknowledged is lost, and nothing is half there, after ${KILLS} 
 
 async function removeOneRow(dataFolder: string, name: string): Promise<void> {
   const database = Database.open(dataFolder)
-  const table = database.bytesTable(name)
-  const [key] = table.getKeys({ limit: 1 })
-  await database.commit(() => void table.remove(key!))
+  const table = storedTable(name)
+  await database.change(change => {
+    for (const key of [...change.keys(table, { limit: 1 })]) change.remove(table, key)
+  })
   await database.close()
 }
 

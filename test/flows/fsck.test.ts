@@ -15,6 +15,7 @@ import { fillStore } from '../support/filled-store.ts'
 import { lookUp, type RegisteredKey, registerKey, registerUsers, startLog } from '../support/live-log.ts'
 import { RegisterClient } from '../support/register-client.ts'
 import { freshPublicKey, startServer } from '../support/server.ts'
+import { storedTable } from '../support/stored-table.ts'
 
 const CHECKS = ['maker', 'checkpoint', 'entries', 'tiles', 'identities', 'lookup', 'vrf', 'rows']
 
@@ -148,12 +149,13 @@ t.test('a damaged row is named by table and key, and never repaired', async t =>
   const dataFolder = t.testdir()
   await fillStore(dataFolder)
   const database = Database.open(dataFolder)
-  const [users, byUser] = [database.bytesTable('users'), database.bytesTable('sessions-by-user')]
-  const [user] = users.getKeys({ limit: 1 })
-  const [session] = byUser.getKeys({ limit: 1 })
-  await database.commit(() => {
-    users.put(user!, Buffer.of(0xc1))
-    byUser.remove(session!)
+  const [users, byUser] = [storedTable('users'), storedTable('sessions-by-user')]
+  const user = await database.change(change => {
+    const [user] = change.keys(users, { limit: 1 })
+    const [session] = change.keys(byUser, { limit: 1 })
+    change.put(users, user!, Buffer.of(0xc1))
+    change.remove(byUser, session!)
+    return user!
   })
   await database.close()
   const outcome = await fsck(dataFolder, ['--repair'])
@@ -162,7 +164,7 @@ t.test('a damaged row is named by table and key, and never repaired', async t =>
     {
       check: 'rows',
       table: 'users',
-      key: `${userInKey(user!)}`,
+      key: `${userInKey(user)}`,
       detail: /^the row is not one of its table; the user/,
     },
     { check: 'rows', table: 'sessions', key: /^[0-9a-f]{6}…$/, detail: /^sessions-by-user does not have it/ },
@@ -174,9 +176,11 @@ t.test('a start names a damaged row, and serves the rest', async t => {
   const dataFolder = t.testdir()
   await fillStore(dataFolder)
   const database = Database.open(dataFolder)
-  const sessions = database.bytesTable('sessions')
-  const [session] = sessions.getKeys({ limit: 1 })
-  await database.commit(() => void sessions.put(session!, Buffer.of(0xc1)))
+  const sessions = storedTable('sessions')
+  await database.change(change => {
+    const [session] = change.keys(sessions, { limit: 1 })
+    change.put(sessions, session!, Buffer.of(0xc1))
+  })
   await database.close()
   const server = await startServer({ dataFolder, environment: { CALLSIGN_LOG_LEVEL: 'error' } })
   t.equal((await fetch(`${server.http}/app/api/meta`)).status, 200)

@@ -8,16 +8,25 @@ import { cpSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import type { LogHead } from '../../src/keyserver/log-store.ts'
-import type { Database } from '../../src/store/engine/database.ts'
+import {
+  BUNDLES,
+  HEAD,
+  IDENTITIES,
+  LOOKUP,
+  type LogHead,
+  MAKER,
+  TILES,
+} from '../../src/keyserver/log-store.ts'
 import { indexKey, tileKey } from '../../src/store/engine/keys.ts'
+import type { Change } from '../../src/store/engine/store.ts'
 import { leafHash } from '../strangers/tree.ts'
 import { verifyLookup } from '../strangers/verifier.ts'
 import { type LiveLog, lookUp, type RegisteredKey, registerKey, startLog } from '../support/live-log.ts'
 import { changeStore, growLog, storeDigest } from '../support/offline.ts'
 import { postJson, startRefused } from '../support/server.ts'
+import { storedTable } from '../support/stored-table.ts'
 
-type Change = (database: Database) => void
+type Tamper = (change: Change) => void
 
 interface Problem {
   readonly code?: string
@@ -35,78 +44,74 @@ const alice = await registerKey(log.client, 1n, 1n)
 log.client.close()
 await log.end()
 let olderHead: LogHead | undefined
-await changeStore(base, database => {
-  olderHead = database.recordTable<LogHead>('log-head').get('head')
+await changeStore(base, change => {
+  olderHead = change.get(HEAD, 'head')
 })
 await growLog(base, 300)
 
-async function tamperedCopy(name: string, change: Change, grownTo = 300): Promise<string> {
+async function tamperedCopy(name: string, tamper: Tamper, grownTo = 300): Promise<string> {
   const copy = join(folder, 'copies', name.replace(/\W+/g, '-'))
   cpSync(base, copy, { recursive: true })
   if (grownTo > 300) await growLog(copy, grownTo)
-  await changeStore(copy, change)
+  await changeStore(copy, tamper)
   return copy
 }
 
-function changeIdentity(index: number, change: (record: Buffer) => void): Change {
-  return database => {
-    const table = database.bytesTable('log-identities')
-    const block = Buffer.from(table.get(indexKey(Math.floor(index / IDENTITIES_PER_BLOCK)))!)
+function changeIdentity(index: number, edit: (record: Buffer) => void): Tamper {
+  return change => {
+    const block = Buffer.from(change.get(IDENTITIES, indexKey(Math.floor(index / IDENTITIES_PER_BLOCK)))!)
     const at = (index % IDENTITIES_PER_BLOCK) * IDENTITY_BYTES
-    change(block.subarray(at, at + IDENTITY_BYTES))
-    table.put(indexKey(Math.floor(index / IDENTITIES_PER_BLOCK)), block)
+    edit(block.subarray(at, at + IDENTITY_BYTES))
+    change.put(IDENTITIES, indexKey(Math.floor(index / IDENTITIES_PER_BLOCK)), block)
   }
 }
 
 /** Lets the lookup row of one key point at another leaf. The rows of a first byte are in one node, unless it split. */
-function changeLookupRow({ vrfHash }: RegisteredKey, index: number): Change {
-  return database => {
-    const table = database.bytesTable('log-lookup')
+function changeLookupRow({ vrfHash }: RegisteredKey, index: number): Tamper {
+  return change => {
     const prefix = Buffer.from(vrfHash, 'base64').subarray(0, 16)
-    const node = Buffer.from(table.get(indexKey(256 + prefix[0]!))!)
+    const node = Buffer.from(change.get(LOOKUP, indexKey(256 + prefix[0]!))!)
     const at = node.indexOf(prefix)
     if (at === -1) throw new Error('the lookup row is not in its node')
     node.writeUIntBE(index, at + prefix.length, 6)
-    table.put(indexKey(256 + prefix[0]!), node)
+    change.put(LOOKUP, indexKey(256 + prefix[0]!), node)
   }
 }
 
 /** Another byte in place of one; where the old one was of base64, so is the new one. */
-function changeByte(table: string, key: Uint8Array, at: number): Change {
-  return database => {
-    const bytes = Buffer.from(database.bytesTable(table).get(key)!)
+function changeByte(table: string, key: Uint8Array, at: number): Tamper {
+  return change => {
+    const rows = storedTable(table)
+    const bytes = Buffer.from(change.get(rows, key)!)
     bytes.write(bytes[at] === LETTER_A ? 'B' : 'A', at)
-    database.bytesTable(table).put(key, bytes)
+    change.put(rows, key, bytes)
   }
 }
 
 /** A careful forger's work: another key in the last entry, and its leaf hash in the tile to match. */
-function forgeLastEntry(): Change {
-  return database => {
-    const bundles = database.bytesTable('log-bundles')
-    const tiles = database.bytesTable('log-tiles')
-    const bundle = Buffer.from(bundles.get(indexKey(1))!)
+function forgeLastEntry(): Tamper {
+  return change => {
+    const bundle = Buffer.from(change.get(BUNDLES, indexKey(1))!)
     const entry = bundle.subarray(-ENTRY_BYTES)
     entry.write(bob.publicKey, ENTRY_BYTES - 45)
-    bundles.put(indexKey(1), bundle)
-    const tile = Buffer.from(tiles.get(tileKey(0, 1))!)
+    change.put(BUNDLES, indexKey(1), bundle)
+    const tile = Buffer.from(change.get(TILES, tileKey(0, 1))!)
     tile.set(leafHash(entry), tile.length - 32)
-    tiles.put(tileKey(0, 1), tile)
+    change.put(TILES, tileKey(0, 1), tile)
   }
 }
 
-function remove(table: string, key: Uint8Array): Change {
-  return database => void database.bytesTable(table).remove(key)
+function remove(table: string, key: Uint8Array): Tamper {
+  return change => change.remove(storedTable(table), key)
 }
 
-function changeHead(change: (head: LogHead) => LogHead): Change {
-  return database => {
-    const table = database.recordTable<LogHead>('log-head')
-    table.put('head', change(table.get('head')!))
+function changeHead(edit: (head: LogHead) => LogHead): Tamper {
+  return change => {
+    change.put(HEAD, 'head', edit(change.get(HEAD, 'head')!))
   }
 }
 
-function editCheckpoint(from: RegExp, to: string): Change {
+function editCheckpoint(from: RegExp, to: string): Tamper {
   return changeHead(head => ({ ...head, checkpoint: head.checkpoint.replace(from, to) }))
 }
 
@@ -151,7 +156,7 @@ t.test('an untouched copy starts and answers', async t => {
   })
 })
 
-const identityChanges: Record<string, Change> = {
+const identityChanges: Record<string, Tamper> = {
   'the user of a leaf': changeIdentity(alice.index, record => record.writeBigUInt64BE(2n, 0)),
   'the device of a leaf': changeIdentity(alice.index, record => record.writeBigUInt64BE(2n, 8)),
 }
@@ -213,7 +218,7 @@ t.test('a lookup row that points at another leaf: IDENTITY_MISMATCH, and no key'
   t.equal(verifyLookup(copy.keys, bob, result!).index, bob.index)
 })
 
-const changesNoticedAtStart: Record<string, Change> = {
+const changesNoticedAtStart: Record<string, Tamper> = {
   'a hash in the last tile': changeByte('log-tiles', tileKey(0, 1), 40),
   'a hash in the last tile of level 1': changeByte('log-tiles', tileKey(1, 0), 4),
   'the last tile missing': remove('log-tiles', tileKey(0, 1)),
@@ -225,19 +230,19 @@ const changesNoticedAtStart: Record<string, Change> = {
   "the checkpoint's root": editCheckpoint(/\n300\n.{8}/, '\n300\nAAAAAAAA'),
   'an older signed checkpoint put back': changeHead(() => olderHead!),
   'the size beside the checkpoint': changeHead(head => ({ ...head, treeSize: 299 })),
-  'the checkpoint gone': database => void database.recordTable('log-head').remove('head'),
-  'an empty record of the checkpoint': database => void database.recordTable('log-head').put('head', {}),
-  'the maker gone': database => void database.recordTable('log-maker').remove('maker'),
-  'a letter of the last bundle that is not base64': database => {
-    const bundle = Buffer.from(database.bytesTable('log-bundles').get(indexKey(1))!)
+  'the checkpoint gone': change => change.remove(HEAD, 'head'),
+  'an empty record of the checkpoint': change => change.put(HEAD, 'head', {} as LogHead),
+  'the maker gone': change => change.remove(MAKER, 'maker'),
+  'a letter of the last bundle that is not base64': change => {
+    const bundle = Buffer.from(change.get(BUNDLES, indexKey(1))!)
     bundle[10] = 0x2a
-    database.bytesTable('log-bundles').put(indexKey(1), bundle)
+    change.put(BUNDLES, indexKey(1), bundle)
   },
-  'a lookup index of a longer log': database =>
-    void database.bytesTable('log-lookup').put(indexKey(0), Buffer.from([1, 0, 0, 0, 1, 8, 0])),
+  'a lookup index of a longer log': change =>
+    change.put(LOOKUP, indexKey(0), Buffer.from([1, 0, 0, 0, 1, 8, 0])),
   'the last identity block missing': remove('log-identities', indexKey(1)),
 }
-const changesAtAFullTile: Record<string, Change> = {
+const changesAtAFullTile: Record<string, Tamper> = {
   'the last full bundle': changeByte('log-bundles', indexKey(1), 10),
   'the last full tile': changeByte('log-tiles', tileKey(0, 1), 40),
 }

@@ -5,7 +5,7 @@
 import t, { type Test } from 'tap'
 import type { PendingWrites } from '../../src/keyserver/identity-table.ts'
 import { IdentityTable, type LoggedIdentity } from '../../src/keyserver/identity-table.ts'
-import { type BytesTable, Database } from '../../src/store/engine/database.ts'
+import { Database } from '../../src/store/engine/database.ts'
 import { indexKey } from '../../src/store/engine/keys.ts'
 import { bytesTable } from '../../src/store/engine/store.ts'
 import { randomFrom, seedOf } from '../support/seed.ts'
@@ -16,18 +16,17 @@ const UINT64_MAX = 2n ** 64n - 1n
 
 interface Store {
   readonly database: Database
-  readonly table: BytesTable
 }
 
 function openStore(t: Test): Store {
   const database = Database.open(t.testdir())
   t.teardown(() => database.close())
-  return { database, table: database.bytesTable(BLOCKS.name) }
+  return { database }
 }
 
-function commit({ database, table }: Store, { writes }: PendingWrites): Promise<void> {
-  return database.commit(() => {
-    for (const { key, value } of writes) table.put(key, value)
+function commit({ database }: Store, { writes }: PendingWrites): Promise<void> {
+  return database.change(change => {
+    for (const { key, value } of writes) change.put(BLOCKS, key, value)
   })
 }
 
@@ -181,7 +180,7 @@ t.test('a table that ends before the log is not added to', async t => {
   const [identity] = randomIdentities(randomFrom(1), [], 1)
   t.throws(() => table.add(1, [identity!]), /ends before the log/)
   await commit(store, table.add(0, Array(50).fill(identity)))
-  await store.database.commit(() => void store.table.put(indexKey(0), new Uint8Array(49 * 24)))
+  await store.database.change(change => change.put(BLOCKS, indexKey(0), new Uint8Array(49 * 24)))
   t.throws(() => new IdentityTable(store.database, BLOCKS).add(50, [identity!]), /ends before the log/)
 })
 

@@ -1,7 +1,7 @@
 /** The log's tables on a real store: reopened after every few batches, out of order, damaged. */
 
 import t, { type Test } from 'tap'
-import { type LogHead, LogStore } from '../../src/keyserver/log-store.ts'
+import { HEAD, LogStore } from '../../src/keyserver/log-store.ts'
 import { HASH_BYTES } from '../../src/log/hash.ts'
 import { Database } from '../../src/store/engine/database.ts'
 import { indexKey, tileKey } from '../../src/store/engine/keys.ts'
@@ -18,6 +18,7 @@ import {
   LogWriter,
   MAKER,
 } from '../support/stored-log.ts'
+import { storedTable } from '../support/stored-table.ts'
 
 interface OpenLog {
   readonly database: Database
@@ -39,12 +40,14 @@ async function openLog(t: Test, size = 0): Promise<OpenLog> {
 /** Everything in the log's tables, as text. */
 function dump(database: Database): string {
   const tables = ['log-tiles', 'log-bundles', 'log-identities', 'log-lookup']
-  const rows = tables.flatMap(name =>
-    [...database.bytesTable(name).getRange({})].map(({ key, value }) =>
-      [name, Buffer.from(key).toString('hex'), Buffer.from(value).toString('hex')].join(' '),
-    ),
-  )
-  return [...rows, JSON.stringify(database.recordTable<LogHead>('log-head').get('head'))].join('\n')
+  return database.view(view => {
+    const rows = tables.flatMap(name =>
+      [...view.range(storedTable(name))].map(({ key, value }) =>
+        [name, Buffer.from(key).toString('hex'), Buffer.from(value).toString('hex')].join(' '),
+      ),
+    )
+    return [...rows, JSON.stringify(view.get(HEAD, 'head'))].join('\n')
+  })
 }
 
 t.test('a log that is reopened after every few batches is whole each time', async t => {
@@ -216,11 +219,11 @@ t.test('a log of full tiles is not opened when the tile above them is missing or
 })
 
 async function spoilRow(database: Database, { table, key }: Row, spoil: Spoil): Promise<void> {
-  const rows = database.bytesTable(table)
-  const spoilt = spoil(Buffer.from(rows.get(key)!))
-  await database.commit(() => {
-    if (spoilt === undefined) rows.remove(key)
-    else rows.put(key, spoilt)
+  const rows = storedTable(table)
+  await database.change(change => {
+    const spoilt = spoil(Buffer.from(change.get(rows, key)!))
+    if (spoilt === undefined) change.remove(rows, key)
+    else change.put(rows, key, spoilt)
   })
 }
 

@@ -6,7 +6,7 @@
 import t, { type Test } from 'tap'
 import type { PendingWrites } from '../../src/keyserver/identity-table.ts'
 import { LookupIndex } from '../../src/keyserver/lookup-index.ts'
-import { type BytesTable, Database } from '../../src/store/engine/database.ts'
+import { Database } from '../../src/store/engine/database.ts'
 import { bytesTable } from '../../src/store/engine/store.ts'
 import { seedOf } from '../support/seed.ts'
 import { SeededRandom } from '../support/world.ts'
@@ -17,7 +17,6 @@ const SMALL = { nodeRowsMax: 6, entriesPerStep: 4 }
 
 interface Store {
   readonly database: Database
-  readonly table: BytesTable
 }
 
 interface Options {
@@ -69,12 +68,12 @@ class Log {
 function openStore(t: Test): Store {
   const database = Database.open(t.testdir())
   t.teardown(() => database.close())
-  return { database, table: database.bytesTable(NODES.name) }
+  return { database }
 }
 
-function commit({ database, table }: Store, { writes }: PendingWrites): Promise<void> {
-  return database.commit(() => {
-    for (const { key, value } of writes) table.put(key, value)
+function commit({ database }: Store, { writes }: PendingWrites): Promise<void> {
+  return database.change(change => {
+    for (const { key, value } of writes) change.put(NODES, key, value)
   })
 }
 
@@ -125,12 +124,12 @@ const SIZE_OF_TURN = 256
 const EACH_TURN = { nodeRowsMax: 300, entriesPerStep: 1 }
 
 /** The faults of the table's nodes, found by their bytes alone. */
-function faultsOfTable({ table }: Store, log: Log, { nodeRowsMax }: Options): string[] {
+function faultsOfTable({ database }: Store, log: Log, { nodeRowsMax }: Options): string[] {
   const faults: string[] = []
   const kinds = new Map<number, number>()
   const indexAbove = new Map<string, number>()
   // Keys sort by depth, so a parent is seen before its children.
-  for (const { key, value } of table.getRange({})) {
+  for (const { key, value } of database.view(view => [...view.range(NODES)])) {
     const id = Buffer.from(key).readUIntBE(0, 6)
     if (id === 0) continue
     const bits = id.toString(2).slice(1)
@@ -312,7 +311,7 @@ t.test('over an emptied table the whole log is added again', async t => {
   const log = new Log()
   for (let i = 0; i < 3_000; i++) log.append([nextHash(random, log)])
   await catchUp(store, new LookupIndex(store.database, NODES, SMALL), log, 64)
-  await store.table.clearAsync()
+  await store.database.clear(NODES)
   const rebuilt = new LookupIndex(store.database, NODES, SMALL)
   t.equal(rebuilt.nextIndex, 0)
   await catchUp(store, rebuilt, log, 500)
@@ -435,7 +434,7 @@ t.test(
       await commit(store, pending)
       pending.release()
     }
-    const lengths = [...store.table.getRange({})].map(({ value }) => value.length)
+    const lengths = store.database.view(view => [...view.range(NODES)].map(({ value }) => value.length))
     const longest = Math.max(...lengths)
     t.ok(longest <= 4 * 4096 - 16, `${longest} bytes`)
     t.ok(longest > 3 * 4096, `${longest} bytes`)
@@ -460,20 +459,16 @@ t.test('a damaged node is an error and not an answer', async t => {
     'a cut row': node.value.subarray(0, -1),
   }
   for (const [damage, value] of Object.entries(damages)) {
-    await store.database.commit(() => {
-      store.table.put(node.key, value)
-    })
+    await store.database.change(change => change.put(NODES, node.key, value))
     t.throws(() => index.newest(hashes[0]!), { code: 'STORE_UNAVAILABLE' }, damage)
   }
   t.throws(() => index.add(SIZE_OF_TURN, hashes), { code: 'STORE_UNAVAILABLE' })
 })
 
 t.test('a table of another layout is refused', async t => {
-  const { database, table } = openStore(t)
+  const { database } = openStore(t)
   for (const state of [Uint8Array.of(2, 0, 0, 0, 0, 0, 0), Uint8Array.of(1, 0)]) {
-    await database.commit(() => {
-      table.put(new Uint8Array(6), state)
-    })
+    await database.change(change => change.put(NODES, new Uint8Array(6), state))
     t.throws(() => new LookupIndex(database, NODES), { code: 'STORE_UNAVAILABLE' })
   }
 })

@@ -1,7 +1,7 @@
 /** A log's outside view while batches go on being written underneath. */
 
 import t, { type Test } from 'tap'
-import { LogStore } from '../../src/keyserver/log-store.ts'
+import { IDENTITIES, LogStore } from '../../src/keyserver/log-store.ts'
 import { PublishedLog } from '../../src/keyserver/published-log.ts'
 import { signCheckpoint } from '../../src/log/checkpoint.ts'
 import { rootFromPath } from '../../src/log/inclusion.ts'
@@ -181,9 +181,8 @@ t.test('a checkpoint is verified when it is used', async t => {
 
 t.test('a log whose identity records are short is not opened', async t => {
   const { database, store } = await openLog(t, 300)
-  const identities = database.bytesTable('log-identities')
-  await database.commit(
-    () => void identities.put(indexKey(1), Buffer.from(identities.get(indexKey(1))!).subarray(0, 24)),
+  await database.change(change =>
+    change.put(IDENTITIES, indexKey(1), Buffer.from(change.get(IDENTITIES, indexKey(1))!).subarray(0, 24)),
   )
   t.equal(store.head()?.treeSize, 300)
   t.equal(

@@ -12,6 +12,7 @@ import { EXPIRY, endingKey, TIME_BYTES } from '../../src/store/engine/expiries.t
 import { idsKey } from '../../src/store/engine/keys.ts'
 import { checkRows, type RowFault, TABLE_CHECKS } from '../../src/store/row-check.ts'
 import { fillStore, LEFT_EMPTY } from '../support/filled-store.ts'
+import { storedTable } from '../support/stored-table.ts'
 import { PROJECT_ROOT } from '../support/vectors.ts'
 
 /**
@@ -30,7 +31,7 @@ const database = Database.open(folder)
 t.teardown(() => database.close())
 
 /** Binary tables only; the two under texts are never filled here. */
-const tableOf = (name: string) => (TABLE_CHECKS[name]!.key === 'text' ? undefined : database.bytesTable(name))
+const tableOf = (name: string) => (TABLE_CHECKS[name]!.key === 'text' ? undefined : storedTable(name))
 
 /** The faults found after `change`, which is then undone. */
 async function faultsAfter(
@@ -38,8 +39,7 @@ async function faultsAfter(
   key: Uint8Array,
   value: Uint8Array | undefined,
 ): Promise<RowFault[]> {
-  const table = tableOf(name)!
-  const before = table.get(key)
+  const before = database.view(view => view.get(tableOf(name)!, key))
   await put(name, key, value)
   const { told } = checkRows(database)
   await put(name, key, before)
@@ -48,11 +48,15 @@ async function faultsAfter(
 
 async function put(name: string, key: Uint8Array, value: Uint8Array | undefined): Promise<void> {
   const table = tableOf(name)!
-  await database.commit(() => void (value === undefined ? table.remove(key) : table.put(key, value)))
+  await database.change(change =>
+    value === undefined ? change.remove(table, key) : change.put(table, key, value),
+  )
 }
 
 function rowsOf(name: string): { key: Uint8Array; value: Uint8Array }[] {
-  return [...(tableOf(name)?.getRange({}) ?? [])].map(({ key, value }) => ({
+  const table = tableOf(name)
+  const rows = table && database.view(view => [...view.range(table)])
+  return (rows ?? []).map(({ key, value }) => ({
     key: Buffer.from(key),
     value: Buffer.from(value),
   }))

@@ -54,7 +54,7 @@ export async function openAccountHouse(t: Test, options: AccountHouseOptions = {
   })
   const own: EraseOf[] = [
     (change, userId) => world.devices.eraseOf(change, userId),
-    (_, userId) => world.inbox.eraseOf(userId),
+    (_, userId) => world.inbox.eraseOf(_, userId),
   ]
   const erasers = [...own, ...(options.erasers ?? [])]
   const house = { google, apple, options, erasers }
@@ -99,7 +99,7 @@ function buildOperations(world: TestWorld, { google, apple, options, erasers }: 
     ...base,
     signIns,
     social,
-    linkIdentity: (change, userId, identity, nowMs) => loginMethods.link(change, { userId, nowMs }, identity),
+    linkIdentity: (change, userId, identity) => loginMethods.link(change, { userId }, identity),
   } satisfies Parameters<typeof signInOperations>[0]
   const whole = {
     ...signInWorld,

@@ -73,7 +73,7 @@ export function plantBug(
     case 'unchecked rebuild':
       return { ...world, publishedSize: () => undefined }
     case 'kept batch':
-      return withStore({ openTail: treeSize => new LogStore(database.asDatabase()).openTail(treeSize) })
+      return withStore({ openTail: treeSize => new LogStore(database).openTail(treeSize) })
     case 'ignored failure':
       return { ...world, fatal: () => {} }
   }

@@ -61,7 +61,7 @@ export class ServerProcess {
   constructor(run: RunState) {
     this.#run = run
     this.#world = new SeededWorld(run.draw.below(2 ** 31))
-    this.#store = new LogStore(run.database.asDatabase())
+    this.#store = new LogStore(run.database)
     this.#published = new PublishedLog(this.#store, SIGNER)
     const fatal = (error: unknown) => this.#onFatal(error)
     this.#system = new ActorSystem({ world: this.#world, turnsPerVisitMax: 1 + run.draw.below(3), fatal })

@@ -240,7 +240,7 @@ class Run implements RunState, AppenderRun {
 
   /** Takes newly durable writes into `log`. Each start checks that the rest is unchanged. */
   #readDurable(database: MemoryStore): void {
-    const store = new LogStore(database.asDatabase())
+    const store = new LogStore(database)
     const size = store.head()!.treeSize
     if (size < this.log.size) this.violate(`the durable log shrank from ${this.log.size} to ${size}`)
     while (this.log.size < size) {
@@ -303,7 +303,7 @@ function beginning(size: number): Beginning {
     return { device, publicKey: keyOf(500_000 + index) }
   })
   const database = new MemoryStore()
-  const store = new LogStore(database.asDatabase())
+  const store = new LogStore(database)
   void createLog(store)
   database.settleAll()
   if (size > 0) void new LogWriter(store, new ExpectedLog()).append(keys)

@@ -17,7 +17,7 @@ export type WorldChange = (world: LogAppenderDeps) => LogAppenderDeps
 /** A store with a log of these entries in it. */
 export function databaseWith(keys: readonly DeviceKey[]): MemoryStore {
   const database = new MemoryStore()
-  const store = new LogStore(database.asDatabase())
+  const store = new LogStore(database)
   void createLog(store)
   database.settleAll()
   if (keys.length > 0) void new LogWriter(store, new ExpectedLog()).append(keys)
@@ -40,7 +40,7 @@ export class AppenderStage {
 
   constructor(database: MemoryStore, change: WorldChange = world => world) {
     this.database = database
-    this.store = new LogStore(database.asDatabase())
+    this.store = new LogStore(database)
     const published = new PublishedLog(this.store, SIGNER)
     const fatal = (error: unknown) => void this.fatal.push(error)
     this.system = new ActorSystem({ world: this.world, fatal })

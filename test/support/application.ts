@@ -15,7 +15,7 @@ import { LANES, type Outgoing } from '../../src/domain/messages/outgoing.ts'
 import { type Rates, USUAL_RATES } from '../../src/domain/rates.ts'
 import { deriveSecrets } from '../../src/domain/secrets.ts'
 import { AccountStore } from '../../src/store/accounts/account-store.ts'
-import { type CodeTry, GuessWatch } from '../../src/store/accounts/guess-watch.ts'
+import { GuessWatch } from '../../src/store/accounts/guess-watch.ts'
 import { KnownSignInStore } from '../../src/store/accounts/known-sign-ins.ts'
 import { SessionStore } from '../../src/store/accounts/session-store.ts'
 import { DeviceStore } from '../../src/store/devices/device-store.ts'
@@ -45,8 +45,6 @@ export function openWorld(
   options: {
     rehearses?: boolean
     rates?: boolean | Rates
-    onCodeTried?: (tried: CodeTry) => void
-    onGuessing?: () => void
   } = {},
 ) {
   let nowMs = startsAtMs
@@ -69,13 +67,13 @@ export function openWorld(
     if (happening.kind === 'inbox-news') news.push([happening.userId, happening.deviceId])
   })
   const inbox = new InboxStore({ database, expiries, secrets, randomBytes })
-  const idempotency = new IdempotencyStore(database, expiries, secrets, randomBytes)
+  const idempotency = new IdempotencyStore(expiries, secrets, randomBytes)
   const clock = () => nowMs
   return {
     database,
     rehearsals,
     expiries,
-    errands: new Errands({ database, expiries, secrets, randomBytes }),
+    errands: new Errands({ expiries, secrets, randomBytes }),
     secrets,
     lifetimes,
     userViews,
@@ -83,19 +81,14 @@ export function openWorld(
     devices,
     sessions,
     knownSignIns: new KnownSignInStore({ database, expiries, secrets, accounts, sessions }),
-    guessWatch: new GuessWatch({
-      database,
-      expiries,
-      onCodeTried: options.onCodeTried ?? (() => undefined),
-      onGuessing: options.onGuessing ?? (() => undefined),
-    }),
+    guessWatch: new GuessWatch(expiries),
     outbox,
     inbox,
     /** The devices that were told that there is something in their inbox. */
     news,
     idempotency,
-    rates: new RateStore(database, expiries),
-    notices: new Notices({ database, devices, inbox, outbox, randomBytes, isConnected: () => false }),
+    rates: new RateStore(expiries),
+    notices: new Notices({ devices, inbox, outbox, randomBytes, isConnected: () => false }),
     authentication: new Authentication({ secrets, lifetimes, sessions, nowMs: clock }),
     randomBytes: (length: number): Uint8Array => randomBytes(length),
     nowMs: clock,
@@ -230,7 +223,7 @@ export async function newUser(world: TestWorld, displayName = 'Ann', email?: str
   const id = newId(world.randomBytes) as MethodId
   const key = email ?? `user${userId}@example.org`
   const method: AddressMethod = { id, kind: 'email', key, shown: key, addedAtMs: nowMs, lastUsedAtMs: nowMs }
-  await world.database.commit(change => {
+  await world.database.change(change => {
     world.accounts.put(change, userId, {
       displayName,
       createdAtMs: nowMs,
@@ -259,7 +252,7 @@ export async function newSession(world: TestWorld, userId: UserId, deviceId?: De
     methods: ['otp'],
     userAgent: 'test',
   }
-  await world.database.commit(change => world.sessions.create(change, sessionId, session))
+  await world.database.change(change => world.sessions.create(change, sessionId, session))
   return { sessionId, token: world.authentication.tokensOf(sessionId, session).accessToken }
 }
 

@@ -76,8 +76,8 @@ export function plantInCalls(bug: PlantedBug | undefined, calls: RoomCalls, draw
 export function plantInNotices(bug: PlantedBug | undefined, inbox: NoticeInbox): NoticeInbox {
   if (bug !== 'invitation delivered after cancel') return inbox
   return {
-    append: (userId, deviceId, { replaces: _, ...entry }, nowMs) =>
-      inbox.append(userId, deviceId, entry, nowMs),
+    append: (change, userId, deviceId, { replaces: _, ...entry }) =>
+      inbox.append(change, userId, deviceId, entry),
     dropInvitation: () => false,
   }
 }

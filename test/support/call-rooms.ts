@@ -10,7 +10,9 @@ import type { CallRoomMessage } from '../../actors/messages.ts'
 import { callHistoryOperations } from '../../src/api/calls/call-history.ts'
 import { callViewOperations } from '../../src/api/calls/call-views.ts'
 import { callOperations, keptCallReply } from '../../src/api/calls/calls.ts'
+import type { Call } from '../../src/domain/calls/call.ts'
 import type { CallReply, CallRequest } from '../../src/domain/calls/call-command.ts'
+import type { CallHistoryRow } from '../../src/domain/calls/call-history.ts'
 import { UnansweredRings } from '../../src/domain/calls/unanswered-rings.ts'
 import type { Device } from '../../src/domain/devices/device.ts'
 import { type CallId, type DeviceId, newId, type RequestId, type UserId } from '../../src/domain/ids.ts'
@@ -108,9 +110,9 @@ export class CallRooms {
     this.contacts = new ContactStore({
       ...world,
       lists: new IdLists(),
-      displayNameOf: userId => world.accounts.read(world.database.ambient, userId)?.displayName ?? '',
+      displayNameOf: (view, userId) => world.accounts.read(view, userId)?.displayName ?? '',
       tell: () => undefined,
-      missedCallsOf: userId => this.history.missedOf(userId),
+      missedCallsOf: (view, userId) => this.history.missedOf(view, userId),
     })
     this.system = new ActorSystem({
       world: this.clock,
@@ -124,7 +126,8 @@ export class CallRooms {
         apply: (...args) => calls.apply(...args),
       },
       index,
-      facts: calling => readCallFacts({ ...world, contacts, index }, calling),
+      facts: calling =>
+        world.database.view(view => readCallFacts(view, { ...world, contacts, index }, calling)),
       presence: { isConnected },
       isRegistered: (userId, deviceId) =>
         world.database
@@ -236,18 +239,18 @@ export class CallRooms {
 
   async befriend(one: UserId, other: UserId): Promise<void> {
     const { world, contacts } = this
-    await world.database.commit(() => {
+    await world.database.change(change => {
       for (const [senderId, receiverId] of [
         [one, other],
         [other, one],
       ] as const) {
         const requestId = newId(world.randomBytes) as RequestId
         const command = { requestId, senderId, receiverId, route: 'id', message: undefined } as const
-        const decision = contacts.decideRequest(command, world.nowMs())
+        const decision = contacts.decideRequest(change, command, world.nowMs())
         if (decision.kind === 'refused') throw new SignalError(decision.code, 'they can not be contacts')
-        contacts.request(command, decision, world.nowMs())
+        contacts.request(change, command, decision)
       }
-    })
+    }, world.nowMs())
   }
 
   newCallId(): CallId {
@@ -279,7 +282,8 @@ export class CallRooms {
 
   /** The device's waiting messages. */
   inboxOf({ userId, deviceId }: Phone): Notice[] {
-    const waiting = this.world.inbox.after(userId, deviceId, 0, 500, this.clock.nowMs())
+    const { database, inbox } = this.world
+    const waiting = database.view(view => inbox.after(view, userId, deviceId, 0, 500, this.clock.nowMs()))
     return waiting.flatMap(({ item }) => (item.kind === 'notice' ? [item.notice] : []))
   }
 
@@ -287,21 +291,31 @@ export class CallRooms {
     return this.inboxOf(phone).map(({ kind }) => kind)
   }
 
+  call(callId: CallId): Call | undefined {
+    return this.world.database.view(view => this.calls.read(view, callId))
+  }
+
+  /** What the user remembers, newest first. */
+  historyOf(userId: UserId): CallHistoryRow[] {
+    const { database } = this.world
+    return database.view(view => this.history.list(view, userId, { limit: 10 }, this.clock.nowMs()))
+  }
+
   /** The live call's `<state>` of each person in order. */
   statesOf(callId: CallId): string[] | undefined {
-    return this.calls.read(callId)?.participants.map(({ state }) => state)
+    return this.call(callId)?.participants.map(({ state }) => state)
   }
 
   /** The database, but for the writes that fail. */
   #failing(): Database {
-    const commit = <Result>(write: () => Result): Promise<Result> => {
-      if (this.writesToFail === 0) return this.world.database.commit(write)
+    const change: Database['change'] = (write, atMs) => {
+      if (this.writesToFail === 0) return this.world.database.change(write, atMs)
       this.writesToFail -= 1
       return Promise.reject(new SignalError('STORE_UNAVAILABLE', 'the disk is full'))
     }
     return new Proxy(this.world.database, {
       get(database, name) {
-        const member = name === 'commit' ? commit : Reflect.get(database, name)
+        const member = name === 'change' ? change : Reflect.get(database, name)
         return typeof member === 'function' ? member.bind(database) : member
       },
     })

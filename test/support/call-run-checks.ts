@@ -106,14 +106,15 @@ function faultsOfConnections({ server, links, people, phones, ledger }: RunAtRes
 function faultsOfPhone({ server, ledger }: RunAtRest, phone: RunPhone): string[] {
   const nowMs = server.world.nowMs()
   const { line, name, actor, ledger: device } = phone
-  const head = server.stores.inbox.head(actor.userId, actor.deviceId)
+  const { database, inbox } = server.stores
+  const head = database.view(view => inbox.head(view, actor.userId, actor.deviceId))
   const waiting = device.waiting(nowMs)
   const faults: string[] = []
   if (head.count < waiting.length) faults.push(`the inbox of ${name} has ${head.count} of ${waiting.length}`)
   if (line === undefined) return faults
   const missing = line.missing(nowMs)
   if (missing.length > 0) faults.push(`${name} is not sent ${missing.map(({ offset }) => offset)}`)
-  const { missedCalls } = server.stores.badgeOf(actor.userId)
+  const { missedCalls } = database.view(view => server.stores.badgeOf(view, actor.userId))
   if (line.isReading && line.missedCalls !== missedCalls) {
     faults.push(`the badge of ${name} is ${line.missedCalls}, not ${missedCalls}`)
   }
@@ -148,20 +149,21 @@ export function faultsAtEnd(run: RunAtRest): string[] {
   const { server, ledger, phones, database } = run
   const { timersArmed, liveActors, asksOpen, kinds } = server.system.figures()
   const nowMs = server.world.nowMs()
+  const countOf = ({ userId, deviceId }: RunPhone['actor']) =>
+    database.view(view => server.stores.inbox.head(view, userId, deviceId)).count
   const counts = {
     ...{ timersArmed, liveActors, asksOpen },
     ...Object.fromEntries(Object.entries(kinds).map(([kind, { live }]) => [`${kind}s`, live])),
     connections: server.signalling.connections.count,
     indexed: server.signalling.callIndex.size,
-    calls: database.table('calls').size,
+    calls: database.size('calls'),
     messages: phones.filter(({ ledger }) => ledger.waiting(nowMs).length > 0).length,
-    inboxes: phones.filter(({ actor }) => server.stores.inbox.head(actor.userId, actor.deviceId).count > 0)
-      .length,
+    inboxes: phones.filter(({ actor }) => countOf(actor) > 0).length,
     ringing: phones.filter(({ rings }) => [...rings.values()].some(({ untilMs }) => nowMs < untilMs)).length,
   }
   const left = Object.entries(counts).filter(([, count]) => count > 0)
   return [
-    ...thrownBy(() => server.stores.inbox.assertConsistent()),
+    ...thrownBy(() => database.view(view => server.stores.inbox.assertConsistent(view))),
     ...left.map(([what, count]) => `at the end there are ${count} ${what}`),
     ...[...ledger.calls.values()].flatMap(call => faultsOfEnd(run, call, nowMs)),
   ]
@@ -172,7 +174,8 @@ function faultsOfEnd({ server }: RunAtRest, ledger: LedgerCall, nowMs: number): 
   const { call } = ledger
   const faults = thrownBy(() => ledger.checkEnd())
   for (const participant of call.participants) {
-    const rows = server.stores.history.list(participant.userId, { limit: 50 }, nowMs)
+    const { database, history } = server.stores
+    const rows = database.view(view => history.list(view, participant.userId, { limit: 50 }, nowMs))
     const own = rows.filter(({ callId }) => callId === call.callId)
     const expected = expectedStatus(call, participant)
     const isSame = own.length === 1 && own[0]!.status === expected && own[0]!.createdAtMs === call.createdAtMs

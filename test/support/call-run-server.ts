@@ -70,7 +70,7 @@ export class RunServer {
       if (!isUntold(bug, draw, happening)) signalling.onHappened(happening)
     })
     plantInIndex(bug, signalling.callIndex, callId => {
-      const call = this.stores.roomCalls.read(callId)
+      const call = this.stores.database.view(view => this.stores.roomCalls.read(view, callId))
       return call !== undefined && isOver(call)
     })
     const { roomCalls: calls, connectionInbox: deviceInbox, ...stores } = this.stores
@@ -93,14 +93,18 @@ export class RunServer {
     this.signalling.onSeen(userId, deviceId)
     if (key === undefined) return this.signalling.askRoom(callId, request)
     const idempotent = { scope: `${request.kind} ${userId}`, key, body: NO_BODY }
-    return this.stores.idempotency.find(idempotent) ?? this.#askOnce(callId, request, idempotent)
+    return this.#keptReply(idempotent) ?? this.#askOnce(callId, request, idempotent)
   }
 
   async removeDevice({ actor }: RunPhone): Promise<void> {
     const { database } = this.#run
     const world = { ...this.stores, sessions: NO_SESSIONS }
-    const removal = { ...actor, nowMs: this.world.nowMs() }
-    await database.change(change => removeDevice(change, world, removal))
+    await database.change(change => removeDevice(change, world, actor), this.world.nowMs())
+  }
+
+  #keptReply(request: IdempotentRequest): string | undefined {
+    const { database, idempotency } = this.stores
+    return database.view(view => idempotency.find(view, request))
   }
 
   async #askOnce(callId: CallId, request: CallRequest, idempotent: IdempotentRequest) {
@@ -108,7 +112,7 @@ export class RunServer {
     for (let earlier = this.#asking.get(name); earlier !== undefined; earlier = this.#asking.get(name)) {
       await earlier
     }
-    const kept = this.stores.idempotency.find(idempotent)
+    const kept = this.#keptReply(idempotent)
     if (kept !== undefined) return kept
     const asked = this.signalling.askRoom(callId, request, idempotent)
     const isOver = () => void this.#asking.delete(name)

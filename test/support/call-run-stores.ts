@@ -13,6 +13,7 @@ import { CallStore } from '../../src/store/calls/call-store.ts'
 import { DeviceStore } from '../../src/store/devices/device-store.ts'
 import { Expiries } from '../../src/store/engine/expiries.ts'
 import { IdempotencyStore } from '../../src/store/engine/idempotency-store.ts'
+import type { Change, View } from '../../src/store/engine/store.ts'
 import { DeviceInbox } from '../../src/store/messages/device-inbox.ts'
 import { type InboxEntry, type InboxParts, InboxStore } from '../../src/store/messages/inbox-store.ts'
 import { Notices } from '../../src/store/messages/notices.ts'
@@ -37,7 +38,7 @@ export interface RunStoresParts {
 export type RunStores = ReturnType<typeof openRunStores>
 
 export function openRunStores({ database: memory, bug, draw, watch, ...rest }: RunStoresParts) {
-  const database = memory.asDatabase()
+  const database = memory
   const expiries = new Expiries(database)
   const parts = { ...rest, database, expiries, secrets: SECRETS }
   const devices = new DeviceStore(database)
@@ -46,20 +47,20 @@ export function openRunStores({ database: memory, bug, draw, watch, ...rest }: R
   const outbox = { add: () => undefined }
   const notices = new Notices({ ...parts, devices, inbox: plantedInbox, outbox })
   const history = new CallHistoryStore(parts)
-  const idempotency = new IdempotencyStore(database, expiries, SECRETS, parts.randomBytes)
+  const idempotency = new IdempotencyStore(expiries, SECRETS, parts.randomBytes)
   const calls = new CallStore({ ...parts, inbox: plantedInbox, notices, history, idempotency })
   const deviceInbox = new DeviceInbox({ ...parts, inbox })
   return {
     ...{ database, expiries, devices, inbox, notices, history, idempotency, deviceInbox },
-    badgeOf(userId: UserId): Badge {
-      const missedCalls = history.missedOf(userId)
+    badgeOf(view: View, userId: UserId): Badge {
+      const missedCalls = history.missedOf(view, userId)
       return { total: missedCalls, friendRequests: 0, missedCalls }
     },
     /** As rooms and connections see them. */
     roomCalls: decidedCalls(plantInCalls(bug, storedCalls(calls, memory), draw), memory, watch),
     connectionInbox: plantInInbox(bug, connectionInboxOf(deviceInbox)),
     // Whom one may call is not what these runs are about.
-    accounts: { read: (userId: UserId) => ({ displayName: `User ${userId}` }) },
+    accounts: { read: (_: View, userId: UserId) => ({ displayName: `User ${userId}` }) },
     contacts: { isContact: () => true, blockedAtMs: () => undefined },
   }
 }
@@ -72,22 +73,22 @@ class NotedInbox extends InboxStore {
     this.#memory = memory
   }
 
-  override append(userId: UserId, deviceId: DeviceId, entry: InboxEntry, nowMs: number): number {
-    const offset = super.append(userId, deviceId, entry, nowMs)
+  override append(change: Change, userId: UserId, deviceId: DeviceId, entry: InboxEntry): number {
+    const offset = super.append(change, userId, deviceId, entry)
     const { item, expiresAtMs = Number.POSITIVE_INFINITY } = entry
-    const endsAtMs = Math.min(expiresAtMs, nowMs + INBOX_KEPT_MS)
+    const endsAtMs = Math.min(expiresAtMs, change.nowMs + INBOX_KEPT_MS)
     const message = { offset, queue: queueOf(item), item, expiresAtMs: endsAtMs }
     this.#memory.note({ kind: 'put', device: nameOf({ userId, deviceId }), message })
     return offset
   }
 
-  override settle(userId: UserId, deviceId: DeviceId, offsets: Iterable<number>): void {
-    super.settle(userId, deviceId, offsets)
+  override settle(change: Change, userId: UserId, deviceId: DeviceId, offsets: Iterable<number>): void {
+    super.settle(change, userId, deviceId, offsets)
     this.#memory.note({ kind: 'settled', device: nameOf({ userId, deviceId }), offsets: [...offsets] })
   }
 
-  override eraseDevice(userId: UserId, deviceId: DeviceId): void {
-    super.eraseDevice(userId, deviceId)
+  override eraseDevice(change: Change, userId: UserId, deviceId: DeviceId): void {
+    super.eraseDevice(change, userId, deviceId)
     this.#memory.note({ kind: 'erased', device: nameOf({ userId, deviceId }) })
   }
 }
@@ -95,7 +96,7 @@ class NotedInbox extends InboxStore {
 function storedCalls(calls: CallStore, memory: MemoryStore<RunNote>): RoomCalls {
   return {
     open: callId => calls.open(callId),
-    read: callId => calls.read(callId),
+    read: (view, callId) => calls.read(view, callId),
     live: () => calls.live(),
     apply(decision, nowMs, kept) {
       memory.noteAhead({ kind: 'stored', call: decision.call })

@@ -26,6 +26,7 @@ import type { SaidCallCommand } from '../../src/schema/call.ts'
 import { Database } from '../../src/store/engine/database.ts'
 import { Expiries } from '../../src/store/engine/expiries.ts'
 import { DeviceInbox } from '../../src/store/messages/device-inbox.ts'
+import type { InboxHead } from '../../src/store/messages/inbox-records.ts'
 import { InboxStore } from '../../src/store/messages/inbox-store.ts'
 import { problemOf } from '../../src/transport/problem.ts'
 import { makeStage, type Stage } from './actors.ts'
@@ -76,6 +77,8 @@ export interface House extends Stage {
   setBadge(person: Person, missedCalls: number): Promise<void>
   /** Puts a text into a queue of the development surface. */
   keep(person: Person, queue: string, ...bodies: string[]): Promise<void>
+  /** Of the person's inbox. */
+  head(person: Person): InboxHead
   /** Until everything that is under way has come to its end. */
   settle(): Promise<void>
   /** Lets time pass, in steps that let everything happen in between. */
@@ -106,6 +109,10 @@ export function makeHouse(t: Test, options: HouseOptions = {}): House {
     if (happening.kind === 'inbox-news') {
       tellNews({ connections }, users, happening.userId, happening.deviceId)
     } else if (happening.kind === 'badge-changed') tellBadge({ connections }, users, happening.userId)
+    else if (happening.kind === 'session-ended') {
+      const { userId, sessionId } = happening
+      users(String(userId)).tellControl({ kind: 'revoked', revoked: { kind: 'session', sessionId } })
+    }
   })
   const presence: string[] = []
   const users = system.define(
@@ -169,7 +176,7 @@ export function makeHouse(t: Test, options: HouseOptions = {}): House {
     for (let round = 0; round < 2; round++) {
       await world.settle()
       flush()
-      await database.commit(() => undefined)
+      await database.change(() => undefined)
       await world.settle()
       flush()
     }
@@ -211,7 +218,7 @@ export function makeHouse(t: Test, options: HouseOptions = {}): House {
         item: { kind: 'notice', notice },
         ...(expiresAtMs === undefined ? {} : { expiresAtMs }),
       } as const
-      await database.commit(() => inbox.append(userId, deviceId, entry, world.nowMs()))
+      await database.change(change => inbox.append(change, userId, deviceId, entry), world.nowMs())
       await settle()
     },
     countMissed,
@@ -221,14 +228,15 @@ export function makeHouse(t: Test, options: HouseOptions = {}): House {
       await settle()
     },
     async keep({ userId, deviceId }, queue, ...bodies) {
-      await database.commit(() => {
+      await database.change(change => {
         for (const body of bodies) {
           const item = { kind: 'dev', queue, headers: [], body: Buffer.from(body) } as const
-          inbox.append(userId, deviceId, { item }, world.nowMs())
+          inbox.append(change, userId, deviceId, { item })
         }
-      })
+      }, world.nowMs())
       await settle()
     },
+    head: ({ userId, deviceId }) => database.view(view => inbox.head(view, userId, deviceId)),
     settle,
     async pass(ms) {
       for (let left = ms; left > 0; left -= STEP_MS) {

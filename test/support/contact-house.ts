@@ -44,17 +44,18 @@ export function openContacts(t: Test, folder = t.testdir(), options: { rates?: b
   const parts = { ...world, lists: new IdLists() }
   const contacts = new ContactStore({
     ...parts,
-    displayNameOf: userId => world.accounts.read(world.database.ambient, userId)?.displayName ?? '',
-    tell(userId, body, nowMs) {
+    displayNameOf: (view, userId) => world.accounts.read(view, userId)?.displayName ?? '',
+    tell(change, userId, body) {
       told.push({ userId, body })
-      world.notices.tell(userId, body, nowMs)
+      world.notices.tell(change, userId, body)
     },
     missedCallsOf: () => 0,
   })
   world.database.subscribe(happening => {
     if (happening.kind !== 'badge-changed') return
     const { userId } = happening
-    told.push({ userId, body: { kind: 'badge', badge: contacts.badgeOf(userId, world.nowMs()) } })
+    const badge = world.database.view(view => contacts.badgeOf(view, userId, world.nowMs()))
+    told.push({ userId, body: { kind: 'badge', badge } })
   })
   const shareTokens = new ShareTokenStore(parts)
   const logged: ContactHouse['logged'] = new Map()

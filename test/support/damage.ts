@@ -1,7 +1,8 @@
 /** Damage to a stored log, row by row, below everything that would refuse to write it. */
 
 import { LOG_TABLES } from '../../src/keyserver/log-store.ts'
-import { type BytesTable, Database, type RecordTable } from '../../src/store/engine/database.ts'
+import { Database } from '../../src/store/engine/database.ts'
+import { storedTable } from './stored-table.ts'
 
 export type TableName = (typeof LOG_TABLES)[keyof typeof LOG_TABLES]
 /** A binary key, or the text key of a record. */
@@ -9,14 +10,9 @@ export type RowKey = Uint8Array | string
 
 export class RawTables {
   readonly database: Database
-  readonly #rows: ReadonlyMap<string, BytesTable>
-  readonly #records: ReadonlyMap<string, RecordTable<Uint8Array>>
 
   private constructor(database: Database) {
-    const { head, maker, ...rows } = LOG_TABLES
     this.database = database
-    this.#rows = new Map(Object.values(rows).map(name => [name, database.bytesTable(name)]))
-    this.#records = new Map([head, maker].map(name => [name, database.recordBytesTable(name)]))
   }
 
   static open(dataFolder: string): RawTables {
@@ -29,28 +25,20 @@ export class RawTables {
   }
 
   keys(table: TableName): RowKey[] {
-    const records = this.#records.get(table)
-    return records === undefined ? [...this.#rows.get(table)!.getKeys()] : [...records.getKeys()]
+    return this.database.view(view => [...view.keys(described(table))])
   }
 
   get(table: TableName, key: RowKey): Buffer | undefined {
-    const value =
-      typeof key === 'string' ? this.#records.get(table)!.get(key) : this.#rows.get(table)!.get(key)
+    const value = this.database.view(view => view.get(described(table), key))
     return value === undefined ? undefined : Buffer.from(value)
   }
 
   put(table: TableName, key: RowKey, value: Uint8Array): Promise<void> {
-    return this.database.commit(() => {
-      if (typeof key === 'string') this.#records.get(table)!.put(key, value)
-      else this.#rows.get(table)!.put(key, value)
-    })
+    return this.database.change(change => change.put(described(table), key, value))
   }
 
   remove(table: TableName, key: RowKey): Promise<void> {
-    return this.database.commit(() => {
-      if (typeof key === 'string') this.#records.get(table)!.remove(key)
-      else this.#rows.get(table)!.remove(key)
-    })
+    return this.database.change(change => change.remove(described(table), key))
   }
 
   /** Changes one byte of a row to another value; resolves with the row as it was. */
@@ -65,6 +53,11 @@ export class RawTables {
   close(): Promise<void> {
     return this.database.close()
   }
+}
+
+function described(table: TableName) {
+  const isOfRecords = table === LOG_TABLES.head || table === LOG_TABLES.maker
+  return storedTable<RowKey>(table, isOfRecords ? 'text' : 'bytes')
 }
 
 /** The key as a report writes it. */

@@ -84,9 +84,9 @@ export async function openHouse(
   }
   const told: string[] = []
   const notices = {
-    tell: (...[userId, body, nowMs, except]: Parameters<TestWorld['notices']['tell']>) => {
+    tell: (...[change, userId, body, except]: Parameters<TestWorld['notices']['tell']>) => {
       if ('deviceId' in body) told.push(`${body.kind} ${body.deviceId} except ${except}`)
-      world.notices.tell(userId, body, nowMs, except)
+      world.notices.tell(change, userId, body, except)
     },
   }
   let duringLog: () => Promise<unknown> = async () => {}
@@ -185,7 +185,7 @@ class Faults {
       this.run(++this.#commits, () => database.change(write, atMs))
     return new Proxy(database, {
       get: (target, name) => {
-        if (name === 'commit' || name === 'change') return change
+        if (name === 'change') return change
         const member = Reflect.get(target, name)
         return typeof member === 'function' ? member.bind(target) : member
       },

@@ -10,7 +10,6 @@
 
 import { type Happening, isSaid } from '../../src/domain/happening.ts'
 import { assert, SignalError } from '../../src/errors.ts'
-import type { Database } from '../../src/store/engine/database.ts'
 import type {
   Change,
   Key,
@@ -143,7 +142,6 @@ export class MemoryStore<Note = never> implements Store {
     const { change, outcome, resolve, reject } = this.#written.shift()!
     for (const tell of change.settled) tell()
     if (outcome.kind === 'thrown') return reject(outcome.error)
-    for (const effect of change.effects) effect()
     for (const happening of change.happenings) for (const listener of this.#listeners) listener(happening)
     resolve(outcome.result)
   }
@@ -195,67 +193,6 @@ export class MemoryStore<Note = never> implements Store {
     this.#tables.set(name, rows)
     return rows
   }
-
-  // TRANSITION: for callers that do not take a change or a view yet.
-
-  asDatabase(): Database {
-    return this as unknown as Database
-  }
-
-  get ambient(): Change {
-    return (this.#running?.change ?? this.#view) as MemoryChange
-  }
-
-  commit<Result>(write: (change: Change) => Result): Promise<Result> {
-    return this.change(write)
-  }
-
-  afterCommit(effect: () => void): void {
-    this.#running!.change.effects.push(effect)
-  }
-
-  atEnd(write: () => void): void {
-    this.#running!.change.atEnd(write)
-  }
-
-  get transaction(): object {
-    return this.#running!.change
-  }
-
-  table(name: string) {
-    return this.#handle(name)
-  }
-
-  bytesTable(name: string) {
-    return this.#handle(name)
-  }
-
-  recordTable<_Value = unknown>(name: string) {
-    return this.#handle(name)
-  }
-
-  #handle(name: string) {
-    const table: Table<Untyped, Untyped> = { name, codec: 'record', keys: 'bytes', shapes: [] }
-    const store = this
-    const direct = (key: Key, value: unknown) => store.#rowsOf(name).put(nameOf(key), value)
-    return {
-      get size(): number {
-        return store.size(name)
-      },
-      get: (key: Key): Untyped => this.#view.get(table, key),
-      getBinaryFast: (key: Key): Untyped => this.#view.getVolatile(table, key as Uint8Array),
-      doesExist: (key: Key) => this.#view.has(table, key),
-      getRange: (range?: KeyRange) => [...this.#view.range(table, range)] as Untyped[],
-      getKeys: (range?: KeyRange) => [...this.#view.keys(table, range)] as Untyped[],
-      getKeysCount: (range?: KeyRange) => this.#view.count(table, range),
-      put: (key: Key, value: unknown): void =>
-        this.#running === undefined ? direct(key, value) : this.#running.change.put(table, key, value),
-      remove: (key: Key): void =>
-        this.#running === undefined ? direct(key, undefined) : this.#running.change.remove(table, key),
-    }
-  }
-
-  // END OF TRANSITION.
 }
 
 class MemoryView implements View {
@@ -307,8 +244,6 @@ class MemoryChange extends MemoryView implements Change {
   readonly number: number
   readonly happenings: Happening[] = []
   readonly settled: (() => void)[] = []
-  /** TRANSITION */
-  readonly effects: (() => void)[] = []
   readonly #watchersOf: (name: string) => readonly RowWatcher[]
   readonly #earlier: EarlierRow[] = []
   readonly #endings: (() => void)[] = []
@@ -370,7 +305,6 @@ class MemoryChange extends MemoryView implements Change {
       return result
     } catch (error) {
       this.happenings.length = 0
-      this.effects.length = 0
       for (const { rows, name, value } of this.#earlier.splice(0).reverse()) rows.put(name, value)
       throw error
     } finally {
@@ -476,9 +410,6 @@ function nameOf(key: Key): string {
 function keyOf({ keys }: Table<never, never>, name: string): Key {
   return keys === 'text' ? name : Buffer.from(name, 'latin1')
 }
-
-// biome-ignore lint/suspicious/noExplicitAny: TRANSITION, for handles without a type
-type Untyped = any
 
 /** More than a bundle of the longest entries has. */
 const readBuffer = Buffer.alloc(512 * 1024)

@@ -10,11 +10,12 @@ import { TreeTail } from '../../src/log/integrate.ts'
 import { parseSignerKey } from '../../src/log/note.ts'
 import { developmentKeys } from '../../src/server/development-keys.ts'
 import { Database } from '../../src/store/engine/database.ts'
+import type { Change } from '../../src/store/engine/store.ts'
 
-/** Opens the store for the time of `change`, which runs in one transaction. */
-export async function changeStore(dataFolder: string, change: (database: Database) => void): Promise<void> {
+/** Opens the store for one change. */
+export async function changeStore(dataFolder: string, write: (change: Change) => void): Promise<void> {
   const database = Database.open(dataFolder)
-  await database.commit(() => change(database))
+  await database.change(write)
   await database.close()
 }
 

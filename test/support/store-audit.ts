@@ -9,12 +9,11 @@ import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { type Call, hasPart, isOver, isPending, type Participant } from '../../src/domain/calls/call.ts'
 import { type CallHistoryRow, historyRowOf } from '../../src/domain/calls/call-history.ts'
-import type { Device } from '../../src/domain/devices/device.ts'
 import type { DeviceId, UserId } from '../../src/domain/ids.ts'
 import { callInvitedTo } from '../../src/domain/messages/inbox.ts'
 import { deriveSecrets } from '../../src/domain/secrets.ts'
 import { LogStore } from '../../src/keyserver/log-store.ts'
-import { CALL_HISTORY_SHAPES } from '../../src/store/calls/call-history-store.ts'
+import { CALL_HISTORY } from '../../src/store/calls/call-history-store.ts'
 import { CallStore } from '../../src/store/calls/call-store.ts'
 import { DeviceStore } from '../../src/store/devices/device-store.ts'
 import { Database } from '../../src/store/engine/database.ts'
@@ -22,6 +21,7 @@ import { Expiries } from '../../src/store/engine/expiries.ts'
 import { idInKey } from '../../src/store/engine/keys.ts'
 import { InboxStore } from '../../src/store/messages/inbox-store.ts'
 import { checkRows } from '../../src/store/row-check.ts'
+import { storedTable } from './stored-table.ts'
 
 export interface Audit {
   readonly faults: readonly string[]
@@ -100,10 +100,10 @@ class Auditor {
     for (const call of live) {
       for (const participant of call.participants) this.#auditParticipant(call, participant)
     }
-    const ended = [...this.#database.table('calls-ended').getKeys({})]
+    const ended = this.#database.view(view => [...view.keys(storedTable('calls-ended'))])
     for (const callId of ended.map(key => idInKey(key, 0))) {
       this.#assert(!live.some(call => call.callId === callId), `call ${callId} is live and over`)
-      const call = this.#calls.read(callId)
+      const call = this.#database.view(view => this.#calls.read(view, callId))
       this.#assert(call !== undefined && isOver(call), `call ${callId} is over`)
       const present = call?.participants.filter(({ userId }) => hasPart(call, userId)) ?? []
       for (const { userId } of present) {
@@ -143,7 +143,7 @@ class Auditor {
             .flatMap(({ devices }) => devices.map(({ deviceId }) => `${deviceId} ${callId}`)),
         ),
     )
-    const keys = [...this.#database.table<Device>('devices').getKeys({})]
+    const keys = this.#database.view(view => [...view.keys(storedTable('devices'))])
     const invitations = keys.flatMap(key => {
       const [userId, deviceId] = [idInKey(key, 0) as UserId, idInKey(key, 1) as DeviceId]
       return this.#invitationsOf(userId, deviceId).map(callId => `${deviceId} ${callId}`)
@@ -153,12 +153,12 @@ class Auditor {
   }
 
   #historyRows() {
-    return this.#database.table<CallHistoryRow>('call-history', CALL_HISTORY_SHAPES).getRange({})
+    return this.#database.view(view => [...view.range(CALL_HISTORY)])
   }
 
   #historyOf(userId: UserId, callId: bigint): CallHistoryRow | undefined {
     this.#rows ??= new Map(
-      [...this.#historyRows()].map(({ key, value }) => [`${idInKey(key, 0)} ${value.callId}`, value]),
+      this.#historyRows().map(({ key, value }) => [`${idInKey(key, 0)} ${value.callId}`, value]),
     )
     return this.#rows.get(`${userId} ${callId}`)
   }
@@ -166,7 +166,9 @@ class Auditor {
   #rows: ReadonlyMap<string, CallHistoryRow> | undefined
 
   #invitationsOf(userId: UserId, deviceId: DeviceId): bigint[] {
-    const messages = this.#inbox.after(userId, deviceId, 0, Number.POSITIVE_INFINITY, ALL_TIMES)
+    const messages = this.#database.view(view =>
+      this.#inbox.after(view, userId, deviceId, 0, Number.POSITIVE_INFINITY, ALL_TIMES),
+    )
     return messages.flatMap(({ item }) => callInvitedTo(item) ?? [])
   }
 }

@@ -5,6 +5,7 @@
 
 import { createInterface } from 'node:readline'
 import { Database } from '../../src/store/engine/database.ts'
+import { textKeyTable } from '../../src/store/engine/store.ts'
 
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]()
 process.stdout.write('loaded\n')
@@ -17,11 +18,11 @@ try {
   process.exit(0)
 }
 process.stdout.write('open\n')
-const counters = database.recordTable<number>('counter')
+const COUNTERS = textKeyTable<number>('counter')
 let isOver = false
 void lines.next().then(() => {
   isOver = true
 })
-for (let count = 1; !isOver; count++) await database.commit(() => void counters.put('count', count))
+for (let count = 1; !isOver; count++) await database.change(change => change.put(COUNTERS, 'count', count))
 await database.close()
 process.exit(0)

@@ -11,6 +11,7 @@ import type { ApplicationConfig } from '../../src/server/application-config.ts'
 import { Signalling } from '../../src/server/signalling.ts'
 import type { Database } from '../../src/store/engine/database.ts'
 import { openWorld, type Send, sender, type TestWorld } from './application.ts'
+import { storedTable } from './stored-table.ts'
 
 const CONFIG: ApplicationConfig = {
   idsAs: 'string',
@@ -75,8 +76,6 @@ export function openWhole(t: Test, options: WholeOptions = {}): WholeApplication
       throw error
     },
     onSmsStopped: () => undefined,
-    onCodeTried: () => undefined,
-    onGuessing: () => undefined,
     identityOf: () => undefined,
     isConnected: (userId, deviceId) => signalling.connections.isConnected(userId, deviceId),
   })
@@ -102,7 +101,9 @@ export function openWhole(t: Test, options: WholeOptions = {}): WholeApplication
 export function tableDigests(database: Database): Record<string, string> {
   const digests = database.tableNames().map(name => {
     const digest = createHash('sha256')
-    for (const { key, value } of database.bytesTable(name).getRange()) digest.update(key).update(value)
+    database.view(view => {
+      for (const { key, value } of view.range(storedTable(name))) digest.update(key).update(value)
+    })
     return [name, digest.digest('hex')] as const
   })
   return Object.fromEntries(digests)

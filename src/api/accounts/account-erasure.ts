@@ -28,7 +28,7 @@ export function accountErasureOperations(world: AccountErasureWorld): readonly O
         await requireFreshProof(world, call)
         const { userId, deviceId } = call.caller
         return call.commit(change => {
-          const erasesAtMs = world.erasure.plan(change, userId, call.nowMs, deviceId)
+          const erasesAtMs = world.erasure.plan(change, userId, deviceId)
           tellSignedOut(change, world, userId)
           change.happened({ kind: 'account-ended', userId })
           return { status: 202, body: { erasesAt: timeText(erasesAtMs) } }

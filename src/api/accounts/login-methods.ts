@@ -158,7 +158,7 @@ export function loginMethodViews({ methods, primaryMethodId }: MethodsHeld): rea
   }))
 }
 
-/** A method that a user may not have, as a result of a transaction. */
+/** A method that a user may not have, as a result of a change. */
 export interface MethodRefusal {
   readonly kind: 'method-refused'
   readonly code: ErrorCode
@@ -177,13 +177,13 @@ function listOf(
   return { items: loginMethodViews(loginMethods.held(view, userId)) }
 }
 
-function requestOf({ caller, nowMs }: { readonly caller: Caller; readonly nowMs: number }): ChangeRequest {
-  return { userId: caller.userId, deviceId: caller.deviceId, nowMs }
+function requestOf({ caller }: { readonly caller: Caller }): ChangeRequest {
+  return { userId: caller.userId, deviceId: caller.deviceId }
 }
 
 async function addAddress(world: LoginMethodsWorld, call: AddCall, kind: Address['kind']): Promise<Reply> {
   const { value = '', country } = call.body
-  const { caller, network, acceptLanguage: language, nowMs } = call
+  const { caller, network, acceptLanguage: language } = call
   const address = world.addresses.read(kind, value, country, '/value')
   await requireFreshProof(world, call)
   return call.commit(change => {
@@ -192,7 +192,7 @@ async function addAddress(world: LoginMethodsWorld, call: AddCall, kind: Address
     const purpose = { kind: 'bind', userId: caller.userId, isTaken: refusal === 'taken' } as const
     return {
       status: 202,
-      body: world.challenges.begin(change, { purpose, address, network, language }, nowMs),
+      body: world.challenges.begin(change, { purpose, address, network, language }),
     }
   })
 }

@@ -13,8 +13,7 @@ import { ChangedUser, PutUserRequest } from '../../schema/profile.ts'
 import type { AccountStore } from '../../store/accounts/account-store.ts'
 import type { ChallengeRequest, ChallengeStore } from '../../store/accounts/challenge-store.ts'
 import type { LoginMethods } from '../../store/accounts/login-methods.ts'
-import type { Database } from '../../store/engine/database.ts'
-import type { Change, View } from '../../store/engine/store.ts'
+import type { Change, Store, View } from '../../store/engine/store.ts'
 import type { Notices } from '../../store/messages/notices.ts'
 import { type Call, type Operation, operationWithBody, type Reply } from '../table/operation.ts'
 import type { AddressReader } from './addresses.ts'
@@ -24,7 +23,7 @@ import { requireFreshProof, type StepUpWorld } from './step-up.ts'
 import { type UserViewWorld, userView } from './user-view.ts'
 
 export interface ProfileWorld extends StepUpWorld, UserViewWorld {
-  readonly database: Pick<Database, 'ambient' | 'commit' | 'view'>
+  readonly database: Pick<Store, 'change' | 'view'>
   readonly accounts: AccountStore
   readonly loginMethods: LoginMethods
   readonly challenges: ChallengeStore
@@ -76,9 +75,8 @@ function changeProfile(
 ): Reply {
   const { userId, deviceId } = call.caller
   const requests = addresses.flatMap(address => bindingOf(change, world, call, address) ?? [])
-  for (const request of requests) world.challenges.assertCanBegin(change, request, call.nowMs)
   const pending = requests.map(request => ({
-    ...world.challenges.begin(change, request, call.nowMs),
+    ...world.challenges.begin(change, request),
     kind: request.address.kind,
   }))
   changeAtOnce(change, world, call, displayName)
@@ -111,7 +109,7 @@ function bindingOf(
 function changeAtOnce(
   change: Change,
   world: ProfileWorld,
-  { caller, body, nowMs }: PutCall,
+  { caller, body }: PutCall,
   displayName: string | undefined,
 ): void {
   const { userId, deviceId } = caller
@@ -121,7 +119,7 @@ function changeAtOnce(
   const changed: User = { ...user, settings, displayName: displayName ?? user.displayName }
   if (isDeepStrictEqual(changed, user)) return
   world.accounts.put(change, userId, changed)
-  world.notices.tell(userId, { kind: 'profile_changed' }, nowMs, deviceId)
+  world.notices.tell(change, userId, { kind: 'profile_changed' }, deviceId)
 }
 
 function settingsAfter(before: UserSettings, changes: PutCall['body']['settings'] = {}): UserSettings {

@@ -119,13 +119,13 @@ function rotate(
   if (isPair && decision.session !== before) {
     const { userId, deviceId } = decision.session
     sessions.put(change, sessionId, decision.session)
-    knownSignIns.note(change, userId, network, sessionId, nowMs)
-    if (deviceId !== undefined) devices.touch(change, userId, deviceId, nowMs)
+    knownSignIns.note(change, userId, network, sessionId)
+    if (deviceId !== undefined) devices.touch(change, userId, deviceId)
   }
   if (decision.kind === 'reused') {
     const { userId, deviceId } = decision.session
-    sessions.revoke(change, sessionId, REUSED, nowMs)
-    notices.tell(userId, { kind: 'session_revoked', reason: REUSED }, nowMs)
+    sessions.revoke(change, sessionId, REUSED)
+    notices.tell(change, userId, { kind: 'session_revoked', reason: REUSED })
     // A thief may have put tokens of their own in the place of the device's.
     signOut(change, world, userId, deviceId)
   }
@@ -142,7 +142,7 @@ async function logout(world: SessionWorld, call: LogoutCall): Promise<Reply> {
   const { sessionName, userId, deviceId } = call.caller
   const sessionId = sessionIdOf(sessionName)
   return call.commit(change => {
-    if (call.body.allDevices === true) endOthers(change, world, userId, sessionId, deviceId, call.nowMs)
+    if (call.body.allDevices === true) endOthers(change, world, userId, sessionId, deviceId)
     else if (deviceId !== undefined) endEarlier(change, world.sessions, userId, deviceId, sessionId)
     world.sessions.remove(change, sessionId)
     // One who has signed in on it again since goes on being rung.
@@ -178,13 +178,12 @@ function endOthers(
   userId: UserId,
   ownSessionId: Uint8Array,
   ownDeviceId: DeviceId | undefined,
-  nowMs: number,
 ): void {
   const reason = 'logged_out_everywhere'
   for (const id of sessions.idsOf(change, userId)) {
-    if (Buffer.compare(id, ownSessionId) !== 0) sessions.revoke(change, id, reason, nowMs)
+    if (Buffer.compare(id, ownSessionId) !== 0) sessions.revoke(change, id, reason)
   }
-  notices.tell(userId, { kind: 'session_revoked', reason }, nowMs, ownDeviceId)
+  notices.tell(change, userId, { kind: 'session_revoked', reason }, ownDeviceId)
   for (const { deviceId } of devices.activeDevicesOf(change, userId))
     devices.forgetPush(change, userId, deviceId)
 }

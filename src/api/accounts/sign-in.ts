@@ -26,8 +26,7 @@ import {
   type RefusedAttempt,
   refusalOf,
 } from '../../store/accounts/challenge-store.ts'
-import type { Database } from '../../store/engine/database.ts'
-import type { Change } from '../../store/engine/store.ts'
+import type { Change, Store } from '../../store/engine/store.ts'
 import {
   type Call,
   type Operation,
@@ -41,7 +40,7 @@ import type { SignInCall, SignIns } from './sign-ins.ts'
 import { SOCIAL_CODES, type SocialSignIn } from './social-sign-in.ts'
 
 export interface SignInWorld {
-  readonly database: Pick<Database, 'commit'>
+  readonly database: Pick<Store, 'change'>
   readonly accounts: AccountStore
   readonly challenges: ChallengeStore
   readonly addresses: AddressReader
@@ -49,7 +48,7 @@ export interface SignInWorld {
   /** Signs in by what an identity provider says. */
   readonly social: Pick<SocialSignIn, 'signIn'>
   /** Makes a proven identity a login method of the user, who has just confirmed that. */
-  readonly linkIdentity: (change: Change, userId: UserId, identity: SocialIdentity, nowMs: number) => void
+  readonly linkIdentity: (change: Change, userId: UserId, identity: SocialIdentity) => void
 }
 
 type LoginCall = Call<Static<typeof LoginRequest>, undefined, 'public'>
@@ -104,17 +103,17 @@ export function signInOperations(world: SignInWorld): readonly Operation[] {
  */
 export async function verifyLogin(world: SignInWorld, body: VerifyBody, call: SignInCall): Promise<Reply> {
   const attempt = readAttempt(world, body, call.network)
-  // One transaction: a code that was accepted is never without the session that it opened.
-  const outcome = await world.database.commit(change => {
-    const confirmation = attempt(change, call.nowMs)
+  // One change: a code that was accepted is never without the session that it opened.
+  const outcome = await world.database.change(change => {
+    const confirmation = attempt(change)
     return confirmation.kind === 'refused' ? confirmation : signIn(change, world, confirmation, call)
-  })
+  }, call.nowMs)
   if (outcome.kind === 'refused') throw refusalOf(outcome)
   return { status: 200, body: outcome.reply }
 }
 
 function login(world: SignInWorld, call: LoginCall): Promise<Reply> {
-  const { body, network, acceptLanguage, nowMs } = call
+  const { body, network, acceptLanguage } = call
   if (body.verified === true) {
     return world.social.signIn({ ...body, attempt: call.idempotencyKey }, call)
   }
@@ -125,14 +124,14 @@ function login(world: SignInWorld, call: LoginCall): Promise<Reply> {
   const request = { purpose, address, network, language, refreshToken: body.refreshToken }
   return call.commit(change => ({
     status: 200,
-    body: { verified: false, ...world.challenges.begin(change, request, nowMs) },
+    body: { verified: false, ...world.challenges.begin(change, request) },
   }))
 }
 
-function resend({ challenges }: SignInWorld, { body, network, nowMs, commit }: ResendCall): Promise<Reply> {
+function resend({ challenges }: SignInWorld, { body, network, commit }: ResendCall): Promise<Reply> {
   return commit(change => ({
     status: 200,
-    body: { verified: false, ...challenges.resend(change, { ...body, network }, nowMs) },
+    body: { verified: false, ...challenges.resend(change, { ...body, network }) },
   }))
 }
 
@@ -141,15 +140,15 @@ function readAttempt(
   { challenges, addresses }: SignInWorld,
   body: VerifyBody,
   network: string,
-): (change: Change, nowMs: number) => Confirmation {
+): (change: Change) => Confirmation {
   const otp = body.otp ?? body.code
   if (otp === undefined) throw invalidMember('/otp', 'REQUIRED', 'is the code that was sent')
   const { challengeId } = body
   if (challengeId === undefined) {
     const address = addresses.readNamed(body)
-    return (change, nowMs) => challenges.confirmLogin(change, address, otp, network, nowMs)
+    return change => challenges.confirmLogin(change, address, otp, network)
   }
-  return (change, nowMs) => challenges.confirm(change, { challengeId, otp, mayConfirm: isLogin }, nowMs)
+  return change => challenges.confirm(change, { challengeId, otp, mayConfirm: isLogin })
 }
 
 function isLogin({ kind }: ChallengePurpose): boolean {
@@ -167,7 +166,7 @@ function signIn(
   const owner = accounts.ownerOf(change, addressIdentifier(address.kind, address.key))
   if (purpose.kind === 'link') {
     if (owner?.userId !== purpose.userId) return { kind: 'refused', code: 'CHALLENGE_GONE' }
-    world.linkIdentity(change, owner.userId, purpose.identity, call.nowMs)
+    world.linkIdentity(change, owner.userId, purpose.identity)
   }
   const { network, userAgent, nowMs } = call
   const acceptLanguage = language === '' ? call.acceptLanguage : language
@@ -179,7 +178,7 @@ function signIn(
         userAgent,
         nowMs,
       })
-    : noteSignIn(change, accounts, owner, acceptLanguage, nowMs)
+    : noteSignIn(change, accounts, owner, acceptLanguage)
   return { kind: 'signed-in', reply: signIns.open(change, { userId, isNewUser, proof: 'otp' }, call) }
 }
 
@@ -194,11 +193,11 @@ function noteSignIn(
   accounts: AccountStore,
   owner: MethodOwner,
   acceptLanguage: string,
-  nowMs: number,
 ): UserId {
   const method = accounts.method(change, owner)
   const user = accounts.read(change, owner.userId)
-  if (method !== undefined) accounts.putMethod(change, owner.userId, { ...method, lastUsedAtMs: nowMs })
+  if (method !== undefined)
+    accounts.putMethod(change, owner.userId, { ...method, lastUsedAtMs: change.nowMs })
   if (user !== undefined && acceptLanguage !== '')
     accounts.put(change, owner.userId, { ...user, acceptLanguage })
   return owner.userId

@@ -88,7 +88,7 @@ export class SignIns {
       userAgent,
     }
     sessions.create(change, sessionId, session)
-    knownSignIns.note(change, userId, network, sessionId, nowMs)
+    knownSignIns.note(change, userId, network, sessionId)
     const tokens = authentication.tokensOf(sessionId, session)
     return { verified: true, ...tokens, isNewUser, user: userView(change, this.#world, userId, undefined) }
   }

@@ -13,8 +13,7 @@ import { PlatformLoginRequest } from '../../schema/profile.ts'
 import type { AccountStore, MethodOwner } from '../../store/accounts/account-store.ts'
 import type { ChallengeReply, ChallengeStore } from '../../store/accounts/challenge-store.ts'
 import type { IdentityTokenStore } from '../../store/accounts/identity-token-store.ts'
-import type { Database } from '../../store/engine/database.ts'
-import type { Change, View } from '../../store/engine/store.ts'
+import type { Change, Store, View } from '../../store/engine/store.ts'
 import { type Operation, operationWithBody, type RateRule, type Reply } from '../table/operation.ts'
 import { readDisplayName } from './addresses.ts'
 import type { SignInCall, SignIns } from './sign-ins.ts'
@@ -27,7 +26,7 @@ import {
 } from './social-identities.ts'
 
 export interface SocialSignInWorld {
-  readonly database: Pick<Database, 'commit' | 'view'>
+  readonly database: Pick<Store, 'change' | 'view'>
   readonly accounts: AccountStore
   readonly challenges: Pick<ChallengeStore, 'begin'>
   readonly identities: SocialIdentities
@@ -90,7 +89,7 @@ export class SocialSignIn {
   async #use(request: SocialSignInRequest, token: VerifiedToken, call: SignInCall): Promise<Outcome> {
     const { identities, identityTokens, database } = this.#world
     const identity = await identities.complete(token, request)
-    return database.commit(change => {
+    return database.change(change => {
       // Looked up again: the token may have been used while Apple was asked.
       const earlier = this.#outcomeBefore(change, token, request.attempt)
       if (earlier !== undefined) return earlier
@@ -128,7 +127,7 @@ export class SocialSignIn {
     const proof = identity.provider === APPLE ? 'apple' : 'social'
     switch (decision.kind) {
       case 'known': {
-        this.#renew(change, accounts.ownerOf(change, subject), identity, call.nowMs)
+        this.#renew(change, accounts.ownerOf(change, subject), identity)
         const { userId } = decision
         return { kind: 'signed-in', reply: signIns.open(change, { userId, isNewUser: false, proof }, call) }
       }
@@ -140,19 +139,19 @@ export class SocialSignIn {
         const { userId, email } = decision
         const purpose = { kind: 'link', userId, identity } as const
         const address = { kind: 'email', key: email, shown: email } as const
-        const { network, acceptLanguage: language, nowMs } = call
-        const challenge = this.#world.challenges.begin(change, { purpose, address, network, language }, nowMs)
+        const { network, acceptLanguage: language } = call
+        const challenge = this.#world.challenges.begin(change, { purpose, address, network, language })
         return { kind: 'account-exists', challenge }
       }
     }
   }
 
   /** What is new about a known identity: the address that its provider names, and Apple's latest refresh token. */
-  #renew(change: Change, owner: MethodOwner | undefined, identity: SocialIdentity, nowMs: number): void {
+  #renew(change: Change, owner: MethodOwner | undefined, identity: SocialIdentity): void {
     const { accounts } = this.#world
     const method = owner === undefined ? undefined : accounts.method(change, owner)
     if (owner === undefined || method?.kind !== 'social') return
-    const renewed: SocialMethod = { ...method, ...identity, lastUsedAtMs: nowMs }
+    const renewed: SocialMethod = { ...method, ...identity, lastUsedAtMs: change.nowMs }
     accounts.putMethod(change, owner.userId, renewed)
   }
 }

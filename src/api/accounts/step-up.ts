@@ -7,14 +7,13 @@ import { proofAddress } from '../../domain/accounts/login-method.ts'
 import { SignalError } from '../../errors.ts'
 import type { ChallengeReply, ChallengeStore } from '../../store/accounts/challenge-store.ts'
 import type { LoginMethods } from '../../store/accounts/login-methods.ts'
-import type { Database } from '../../store/engine/database.ts'
-import type { Change } from '../../store/engine/store.ts'
+import type { Change, Store } from '../../store/engine/store.ts'
 import type { Caller } from './authentication.ts'
 
 export interface StepUpWorld {
   /** How long a proof is good for, in seconds; 0 switches step-up off. */
   readonly stepUpSeconds: number
-  readonly database: Pick<Database, 'commit' | 'view'>
+  readonly database: Pick<Store, 'change' | 'view'>
   readonly loginMethods: Pick<LoginMethods, 'held'>
   readonly challenges: Pick<ChallengeStore, 'begin'>
 }
@@ -36,7 +35,7 @@ export async function requireFreshProof(world: StepUpWorld, call: StepUpCall): P
   // A proof far ahead of now is of a clock that has been set back since, and would be fresh till then.
   const provenForMs = Math.abs(call.nowMs - call.caller.session.authenticatedAtMs)
   if (stepUpSeconds === 0 || provenForMs <= stepUpSeconds * 1000) return
-  const challenge = await world.database.commit(change => beginProof(change, world, call))
+  const challenge = await world.database.change(change => beginProof(change, world, call))
   const members = challenge === undefined ? {} : { challenge }
   throw new SignalError('STEP_UP_REQUIRED', 'confirm who you are, then repeat this', { members })
 }
@@ -44,9 +43,9 @@ export async function requireFreshProof(world: StepUpWorld, call: StepUpCall): P
 function beginProof(
   change: Change,
   { loginMethods, challenges }: StepUpWorld,
-  { caller: { userId }, network, acceptLanguage: language, nowMs }: StepUpCall,
+  { caller: { userId }, network, acceptLanguage: language }: StepUpCall,
 ): ChallengeReply | undefined {
   const address = proofAddress(loginMethods.held(change, userId))
   if (address === undefined) return undefined
-  return challenges.begin(change, { purpose: { kind: 'step-up', userId }, address, network, language }, nowMs)
+  return challenges.begin(change, { purpose: { kind: 'step-up', userId }, address, network, language })
 }

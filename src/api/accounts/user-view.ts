@@ -14,8 +14,7 @@ import { formatJson, type IdForm } from '../../schema/json.ts'
 import { timeText } from '../../schema/time.ts'
 import type { AccountStore } from '../../store/accounts/account-store.ts'
 import type { DeviceStore } from '../../store/devices/device-store.ts'
-import type { Database } from '../../store/engine/database.ts'
-import type { View } from '../../store/engine/store.ts'
+import type { Store, View } from '../../store/engine/store.ts'
 import type { WatchedCache } from '../../store/engine/watched-cache.ts'
 import { type Operation, operation } from '../table/operation.ts'
 import { loginMethodViews } from './login-methods.ts'
@@ -23,7 +22,7 @@ import { loginMethodViews } from './login-methods.ts'
 export interface UserViewWorld {
   readonly accounts: Pick<AccountStore, 'read' | 'methodsOf'>
   readonly devices: Pick<DeviceStore, 'active'>
-  readonly badgeOf: (userId: UserId) => Badge
+  readonly badgeOf: (view: View, userId: UserId) => Badge
 }
 
 /** The JSON of a user's view by the device that asks, undefined for a session without one. */
@@ -42,7 +41,7 @@ export interface UserOperationsWorld extends UserViewWorld {
   /** Over `USER_VIEW_TABLES`. */
   readonly userViews: Pick<UserViews, 'get' | 'set'>
   readonly idsAs: IdForm
-  readonly database: Pick<Database, 'view'>
+  readonly database: Pick<Store, 'view'>
 }
 
 export function userOperations(world: UserOperationsWorld): readonly Operation[] {
@@ -102,7 +101,7 @@ export function userView(
     primaryMethodId,
     loginMethods: loginMethodViews(held),
     device: device && { deviceId: device.deviceId, publicKeyHash: device.publicKeyHash },
-    badge: badgeOf(userId),
+    badge: badgeOf(view, userId),
     createdAt: timeText(createdAtMs),
     settings,
   }

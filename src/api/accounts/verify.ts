@@ -19,8 +19,7 @@ import {
 } from '../../store/accounts/challenge-store.ts'
 import type { LoginMethods } from '../../store/accounts/login-methods.ts'
 import { type SessionStore, sessionIdOf } from '../../store/accounts/session-store.ts'
-import type { Database } from '../../store/engine/database.ts'
-import type { Change, View } from '../../store/engine/store.ts'
+import type { Change, Store, View } from '../../store/engine/store.ts'
 import { type Call, type Operation, operationWithBody, type Reply } from '../table/operation.ts'
 import type { Caller } from './authentication.ts'
 import { type MethodRefusal, refusalOfMethod } from './login-methods.ts'
@@ -29,7 +28,7 @@ import type { SignInCall } from './sign-ins.ts'
 import { type UserViewWorld, userView } from './user-view.ts'
 
 export interface VerifyWorld extends UserViewWorld {
-  readonly database: Pick<Database, 'ambient' | 'commit'>
+  readonly database: Pick<Store, 'change'>
   readonly challenges: Pick<ChallengeStore, 'confirm'>
   readonly loginMethods: LoginMethods
   readonly sessions: Pick<SessionStore, 'read' | 'put'>
@@ -39,7 +38,7 @@ export interface VerifyWorld extends UserViewWorld {
 type VerifyBody = Static<typeof VerifyLoginRequest>
 type VerifyCall = Pick<Call<VerifyBody, undefined, 'optional'>, 'body' | 'nowMs'>
 
-/** What came of an attempt; refusals were counted, so they are thrown after the transaction, not in it. */
+/** What came of an attempt; refusals were counted, so they are thrown after the change, not in it. */
 type Outcome = RefusedAttempt | MethodRefusal | { readonly kind: 'done'; readonly body: object }
 
 export function verifyOperations(world: VerifyWorld): readonly Operation[] {
@@ -64,12 +63,10 @@ async function verify(world: VerifyWorld, { body, nowMs }: VerifyCall, caller: C
   const { challengeId, otp = body.code } = body
   if (challengeId === undefined || otp === undefined) throw incomplete(challengeId)
   const mayConfirm = (purpose: ChallengePurpose) => isForUser(purpose, caller.userId)
-  const outcome = await world.database.commit((change): Outcome => {
-    const confirmation = world.challenges.confirm(change, { challengeId, otp, mayConfirm }, nowMs)
-    return confirmation.kind === 'refused'
-      ? confirmation
-      : carryOut(change, world, confirmation, caller, nowMs)
-  })
+  const outcome = await world.database.change((change): Outcome => {
+    const confirmation = world.challenges.confirm(change, { challengeId, otp, mayConfirm })
+    return confirmation.kind === 'refused' ? confirmation : carryOut(change, world, confirmation, caller)
+  }, nowMs)
   if (outcome.kind === 'refused') throw refusalOf(outcome)
   if (outcome.kind === 'method-refused') throw refusalOfMethod(outcome)
   return { status: 200, body: outcome.body }
@@ -80,17 +77,12 @@ function isForUser(purpose: ChallengePurpose, userId: UserId): boolean {
   return (purpose.kind === 'bind' || purpose.kind === 'step-up') && purpose.userId === userId
 }
 
-function carryOut(
-  change: Change,
-  world: VerifyWorld,
-  confirmed: Confirmed,
-  caller: Caller,
-  nowMs: number,
-): Outcome {
+function carryOut(change: Change, world: VerifyWorld, confirmed: Confirmed, caller: Caller): Outcome {
+  const { nowMs } = change
   const { userId, sessionName, deviceId } = caller
   const { purpose, address } = confirmed
   if (purpose.kind === 'bind') {
-    const code = world.loginMethods.bind(change, { userId, nowMs, deviceId }, address, purpose.replaces)
+    const code = world.loginMethods.bind(change, { userId, deviceId }, address, purpose.replaces)
     if (code !== undefined) return { kind: 'method-refused', code }
   } else {
     // Reading a removed address's mail proves nothing.

@@ -4,11 +4,13 @@ import type { CallHistoryRow } from '../../domain/calls/call-history.ts'
 import { HistoryPage, historyBody } from '../../schema/call.ts'
 import { PageQuery } from '../../schema/page.ts'
 import type { CallHistoryStore } from '../../store/calls/call-history-store.ts'
+import type { Store } from '../../store/engine/store.ts'
 import { type Operation, operation, operationWithQuery } from '../table/operation.ts'
 import { pageOf, rangeOf } from '../table/page.ts'
 import { callNotFound, readCallId } from './calls.ts'
 
 export interface CallHistoryWorld {
+  readonly database: Pick<Store, 'view'>
   readonly callHistory: Pick<CallHistoryStore, 'list' | 'markSeen' | 'remove' | 'removeAll'>
 }
 
@@ -16,7 +18,7 @@ export function callHistoryOperations(world: CallHistoryWorld): readonly Operati
   return [listHistory(world), markHistorySeen(world), forgetCall(world), forgetHistory(world)]
 }
 
-function listHistory({ callHistory }: CallHistoryWorld): Operation {
+function listHistory({ database, callHistory }: CallHistoryWorld): Operation {
   return operationWithQuery(PageQuery, {
     ...HISTORY,
     id: 'listCallHistory',
@@ -27,7 +29,7 @@ function listHistory({ callHistory }: CallHistoryWorld): Operation {
     codes: [],
     handle: ({ caller: { userId }, query, nowMs }) => {
       const { limit, after } = rangeOf(query)
-      const found = callHistory.list(userId, { limit, after }, nowMs)
+      const found = database.view(view => callHistory.list(view, userId, { limit, after }, nowMs))
       const entryOf = ({ createdAtMs, callId }: CallHistoryRow) => ({ atMs: createdAtMs, id: callId })
       return { status: 200, body: pageOf(query, found, entryOf, historyBody) }
     },
@@ -44,8 +46,8 @@ function markHistorySeen({ callHistory }: CallHistoryWorld): Operation {
     replies: { 204: null },
     codes: [],
     handle: ({ caller: { userId }, commit }) =>
-      commit(() => {
-        callHistory.markSeen(userId)
+      commit(change => {
+        callHistory.markSeen(change, userId)
         return { status: 204 }
       }),
   })
@@ -62,8 +64,8 @@ function forgetCall({ callHistory }: CallHistoryWorld): Operation {
     codes: ['CALL_NOT_FOUND'],
     handle: ({ caller: { userId }, params, commit }) => {
       const callId = readCallId(params[0])
-      return commit(() => {
-        if (!callHistory.remove(userId, callId)) throw callNotFound()
+      return commit(change => {
+        if (!callHistory.remove(change, userId, callId)) throw callNotFound()
         return { status: 204 }
       })
     },
@@ -80,8 +82,8 @@ function forgetHistory({ callHistory }: CallHistoryWorld): Operation {
     replies: { 204: null },
     codes: [],
     handle: ({ caller: { userId }, commit }) =>
-      commit(() => {
-        callHistory.removeAll(userId)
+      commit(change => {
+        callHistory.removeAll(change, userId)
         return { status: 204 }
       }),
   })

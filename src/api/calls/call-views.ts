@@ -7,10 +7,12 @@ import type { UserId } from '../../domain/ids.ts'
 import { SignalError } from '../../errors.ts'
 import { CallRecordReply, ParticipantsReply, PendingReply, recordBody } from '../../schema/call.ts'
 import type { CallStore } from '../../store/calls/call-store.ts'
+import type { Store } from '../../store/engine/store.ts'
 import { type Operation, operation } from '../table/operation.ts'
 import { callNotFound, readCallId } from './calls.ts'
 
 export interface CallViewsWorld {
+  readonly database: Pick<Store, 'view'>
   readonly calls: Pick<CallStore, 'read'>
   readonly callIndex: Pick<LiveCalls, 'callsOf'>
 }
@@ -50,7 +52,7 @@ function getParticipants(world: CallViewsWorld): Operation {
   })
 }
 
-function getPendingCalls({ calls, callIndex }: CallViewsWorld): Operation {
+function getPendingCalls({ database, calls, callIndex }: CallViewsWorld): Operation {
   return operation({
     ...VIEW,
     id: 'getPendingCalls',
@@ -59,7 +61,9 @@ function getPendingCalls({ calls, callIndex }: CallViewsWorld): Operation {
     replies: { 200: PendingReply },
     codes: [],
     handle: ({ caller: { userId, deviceId } }) => {
-      const mine = callIndex.callsOf(userId).flatMap(callId => calls.read(callId) ?? [])
+      const mine = database.view(view =>
+        callIndex.callsOf(userId).flatMap(callId => calls.read(view, callId) ?? []),
+      )
       const newestFirst = mine.sort((a, b) => invitedAtMs(b, userId) - invitedAtMs(a, userId))
       const records = newestFirst.flatMap(call => pendingRecord(call, { userId, deviceId }) ?? [])
       return { status: 200, body: { items: records.map(recordBody) } }
@@ -68,8 +72,9 @@ function getPendingCalls({ calls, callIndex }: CallViewsWorld): Operation {
 }
 
 /** Throws `CALL_NOT_FOUND`, or `CALL_ENDED` to those who had a part in it. */
-function readLiveCall({ calls }: CallViewsWorld, text: string | undefined, userId: UserId): Call {
-  const call = calls.read(readCallId(text))
+function readLiveCall({ database, calls }: CallViewsWorld, text: string | undefined, userId: UserId): Call {
+  const callId = readCallId(text)
+  const call = database.view(view => calls.read(view, callId))
   if (call === undefined || !hasPart(call, userId)) throw callNotFound()
   if (isOver(call)) throw new SignalError('CALL_ENDED', `the call is over: ${call.status}`)
   return call

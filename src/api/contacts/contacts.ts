@@ -8,7 +8,7 @@ import { PageQuery } from '../../schema/page.ts'
 import { timeText } from '../../schema/time.ts'
 import type { ContactStore } from '../../store/contacts/contact-store.ts'
 import type { DeviceStore } from '../../store/devices/device-store.ts'
-import type { Database } from '../../store/engine/database.ts'
+import type { Change, Store } from '../../store/engine/store.ts'
 import {
   type Call,
   type Operation,
@@ -21,7 +21,7 @@ import { pageOf, rangeOf } from '../table/page.ts'
 import { isReachable, type PeopleWorld, personOf, userNotFound } from './people.ts'
 
 export interface ContactsWorld extends PeopleWorld {
-  readonly database: Pick<Database, 'ambient'>
+  readonly database: Pick<Store, 'view'>
   readonly contacts: ContactStore
   readonly devices: Pick<DeviceStore, 'activeDevicesOf' | 'devicesAt' | 'countActive'>
 }
@@ -46,20 +46,21 @@ function listContacts(world: ContactsWorld): Operation {
     access: 'session',
     replies: { 200: ContactPage },
     codes: [],
-    handle: ({ caller: { userId }, query }) => {
-      const found = world.contacts.readContacts(userId, rangeOf(query))
-      // Not spread: V8 takes three times as long for a contact then (`user-growth` in `bench/`).
-      const itemOf = ({ id, atMs }: (typeof found)[number]) => {
-        const { userId, displayName } = personOf(world, id as UserId)
-        return {
-          userId,
-          displayName,
-          since: timeText(atMs),
-          devices: world.devices.countActive(world.database.ambient, userId),
+    handle: ({ caller: { userId }, query }) =>
+      world.database.view(view => {
+        const found = world.contacts.readContacts(view, userId, rangeOf(query))
+        // Not spread: V8 takes three times as long for a contact then (`user-growth` in `bench/`).
+        const itemOf = ({ id, atMs }: (typeof found)[number]) => {
+          const { userId, displayName } = personOf(view, world, id as UserId)
+          return {
+            userId,
+            displayName,
+            since: timeText(atMs),
+            devices: world.devices.countActive(view, userId),
+          }
         }
-      }
-      return { status: 200, body: pageOf(query, found, entry => entry, itemOf) }
-    },
+        return { status: 200, body: pageOf(query, found, entry => entry, itemOf) }
+      }),
   })
 }
 
@@ -73,11 +74,11 @@ function removeContact({ contacts }: ContactsWorld): Operation {
     access: 'session',
     replies: { 204: null },
     codes: ['USER_NOT_FOUND'],
-    handle: ({ caller: { userId }, params, nowMs, commit }) => {
+    handle: ({ caller: { userId }, params, commit }) => {
       const otherId = pathId<UserId>(params)
       if (otherId === undefined) throw userNotFound()
-      return commit(() => {
-        if (!contacts.unlink(userId, otherId, nowMs)) throw userNotFound()
+      return commit(change => {
+        if (!contacts.unlink(change, userId, otherId)) throw userNotFound()
         return { status: 204 }
       })
     },
@@ -97,12 +98,12 @@ function blockUser(world: ContactsWorld): Operation {
     codes: ['USER_NOT_FOUND', 'SELF_REQUEST', 'BLOCK_LIMIT'],
     // Unused ids are refused: this must not be a faster way to try them than asking is.
     rates: [{ name: 'block', by: 'user' }],
-    handle: ({ caller: { userId }, body, nowMs, commit }) => {
+    handle: ({ caller: { userId }, body, commit }) => {
       const otherId = body.userId as UserId
       if (otherId === userId) throw new SignalError('SELF_REQUEST', 'nobody blocks themselves')
       return commit(change => {
-        if (!isVisible(world, userId, otherId, nowMs)) throw userNotFound()
-        if (!world.contacts.block(userId, otherId, nowMs)) {
+        if (!isVisible(change, world, userId, otherId)) throw userNotFound()
+        if (!world.contacts.block(change, userId, otherId)) {
           throw new SignalError('BLOCK_LIMIT', `nobody blocks more than ${BLOCKS_MAX} users`)
         }
         change.happened({ kind: 'blocked', userId, otherId })
@@ -113,12 +114,12 @@ function blockUser(world: ContactsWorld): Operation {
 }
 
 /** Also those who wait for their account to be erased, where the user has to do with them already. */
-function isVisible(world: ContactsWorld, userId: UserId, otherId: UserId, nowMs: number): boolean {
+function isVisible(change: Change, world: ContactsWorld, userId: UserId, otherId: UserId): boolean {
   const { contacts } = world
   return (
-    isReachable(world, otherId) ||
-    contacts.isContact(userId, otherId) ||
-    contacts.incomingFrom(otherId, userId, nowMs) !== undefined
+    isReachable(change, world, otherId) ||
+    contacts.isContact(change, userId, otherId) ||
+    contacts.incomingFrom(change, otherId, userId, change.nowMs) !== undefined
   )
 }
 
@@ -132,8 +133,8 @@ function unblockUser({ contacts }: ContactsWorld): readonly Operation[] {
     codes: [],
   } as const
   const unblock = ({ caller, commit }: Unblocking, otherId: bigint | undefined) =>
-    commit(() => {
-      if (otherId !== undefined) contacts.unblock(caller.userId, otherId)
+    commit(change => {
+      if (otherId !== undefined) contacts.unblock(change, caller.userId, otherId)
       return { status: 204 }
     })
   return [
@@ -166,13 +167,14 @@ function listBlocks(world: ContactsWorld): Operation {
     access: 'session',
     replies: { 200: BlockPage },
     codes: [],
-    handle: ({ caller: { userId }, query }) => {
-      const found = world.contacts.readBlocks(userId, rangeOf(query))
-      const itemOf = ({ id, atMs }: (typeof found)[number]) => ({
-        ...personOf(world, id as UserId),
-        since: timeText(atMs),
-      })
-      return { status: 200, body: pageOf(query, found, entry => entry, itemOf) }
-    },
+    handle: ({ caller: { userId }, query }) =>
+      world.database.view(view => {
+        const found = world.contacts.readBlocks(view, userId, rangeOf(query))
+        const itemOf = ({ id, atMs }: (typeof found)[number]) => ({
+          ...personOf(view, world, id as UserId),
+          since: timeText(atMs),
+        })
+        return { status: 200, body: pageOf(query, found, entry => entry, itemOf) }
+      }),
   })
 }

@@ -34,7 +34,7 @@ import type { AddressSearches } from '../../store/contacts/address-searches.ts'
 import type { ContactStore, RequestCommand } from '../../store/contacts/contact-store.ts'
 import type { ShareToken, ShareTokenStore } from '../../store/contacts/share-token-store.ts'
 import type { DeviceStore } from '../../store/devices/device-store.ts'
-import type { Database } from '../../store/engine/database.ts'
+import type { Change, Store, View } from '../../store/engine/store.ts'
 import type { AddressReader } from '../accounts/addresses.ts'
 import { type LastingRate, type LastingRatesWorld, refuseCounted, takeRate } from '../table/lasting-rates.ts'
 import {
@@ -51,7 +51,7 @@ import { isReachable, keysOf, personOf, shownDevices, userNotFound } from './peo
 import { assertLive, findShareToken, tokenNotFound } from './share-tokens.ts'
 
 export interface FriendRequestsWorld extends LastingRatesWorld {
-  readonly database: Pick<Database, 'ambient' | 'commit' | 'view'>
+  readonly database: Pick<Store, 'change' | 'view'>
   readonly contacts: ContactStore
   readonly searches: Pick<AddressSearches, 'leave'>
   readonly shareTokens: ShareTokenStore
@@ -145,21 +145,21 @@ async function ask(world: FriendRequestsWorld, call: AskingCall, asking: Asking)
   const { receiverId, rate, token } = asking
   const command = commandOf(world, call, receiverId, asking.route)
   if (receiverId === caller.userId) throw new SignalError('SELF_REQUEST', 'nobody is their own contact')
-  if (token === undefined && !isReachable(world, receiverId)) {
+  if (token === undefined && !world.database.view(view => isReachable(view, world, receiverId))) {
     return refuseCounted(world, rate, caller.userId, nowMs, userNotFound())
   }
-  return call.commit(() => {
-    if (token !== undefined) assertLive(current(world, token), nowMs)
-    const decision = contacts.decideRequest(command, nowMs)
+  return call.commit(change => {
+    if (token !== undefined) assertLive(current(change, world, token), nowMs)
+    const decision = contacts.decideRequest(change, command, nowMs)
     if (decision.kind === 'refused') throw refusal(decision.code)
-    if (decision.kind !== 'repeated') takeRate(world, rate, caller.userId, nowMs)
-    const request = contacts.request(command, decision, nowMs)
+    if (decision.kind !== 'repeated') takeRate(world, change, rate, caller.userId)
+    const request = contacts.request(change, command, decision)
     if (token !== undefined && decision.kind === 'created') {
-      world.shareTokens.use(current(world, token), nowMs)
+      world.shareTokens.use(change, current(change, world, token))
     }
     const status = decision.kind === 'created' ? 201 : 200
-    const keysShown = contacts.keysShown(caller.userId, receiverId, nowMs)
-    return { status, body: viewOf(world, request, receiverId, keysShown) }
+    const keysShown = contacts.keysShown(change, caller.userId, receiverId, nowMs)
+    return { status, body: viewOf(change, world, request, receiverId, keysShown) }
   })
 }
 
@@ -169,14 +169,14 @@ function askAddress(
   call: Call<Static<typeof RequestBySearchRequest>, undefined, 'session'>,
 ): Promise<Reply> {
   const { searches, addresses, randomBytes } = world
-  const { caller, body, nowMs } = call
+  const { caller, body } = call
   const { email, phone, country } = body
   const { kind, key } = addresses.readNamed({ email, phone, country })
   const message = readMessage(body.message)
-  return call.commit(() => {
-    takeRate(world, SEARCHES, caller.userId, nowMs)
+  return call.commit(change => {
+    takeRate(world, change, SEARCHES, caller.userId)
     const requestId = newId(randomBytes) as RequestId
-    searches.leave({ requestId, senderId: caller.userId, address: { kind, key }, message }, nowMs)
+    searches.leave(change, { requestId, senderId: caller.userId, address: { kind, key }, message })
     return { status: 202, body: { status: 'submitted' } }
   })
 }
@@ -184,7 +184,9 @@ function askAddress(
 function askKeyOwner(world: FriendRequestsWorld, call: AskingCall, publicKeyHash: string): Promise<Reply> {
   const identity = world.identityOf(Buffer.from(publicKeyHash, 'base64'))
   const { userId, deviceId } = identity ?? {}
-  const isKnown = userId !== undefined && isKnownDevice(world, call, userId as UserId, deviceId as DeviceId)
+  const isKnown =
+    userId !== undefined &&
+    world.database.view(view => isKnownDevice(view, world, call, userId as UserId, deviceId as DeviceId))
   if (!isKnown) {
     return refuseCounted(world, SEARCHES, call.caller.userId, call.nowMs, userNotFound())
   }
@@ -193,16 +195,16 @@ function askKeyOwner(world: FriendRequestsWorld, call: AskingCall, publicKeyHash
 
 /** Also one that was removed, to somebody who is shown it: else they could try whether it was. */
 function isKnownDevice(
-  { database, devices, contacts }: FriendRequestsWorld,
+  view: View,
+  { devices, contacts }: FriendRequestsWorld,
   { caller, nowMs }: AskingCall,
   userId: UserId,
   deviceId: DeviceId,
 ): boolean {
-  if (devices.active(database.ambient, userId, deviceId) !== undefined) return true
-  const shown = contacts.keysShown(caller.userId, userId, nowMs)
+  if (devices.active(view, userId, deviceId) !== undefined) return true
+  const shown = contacts.keysShown(view, caller.userId, userId, nowMs)
   return (
-    shown !== undefined &&
-    shownDevices(database.ambient, devices, userId, shown).some(each => each.deviceId === deviceId)
+    shown !== undefined && shownDevices(view, devices, userId, shown).some(each => each.deviceId === deviceId)
   )
 }
 
@@ -219,14 +221,14 @@ function acceptRequest(world: FriendRequestsWorld): Operation {
       if ((body.requestId === undefined) === (body.userId === undefined)) {
         throw fault('', 'has to name one of requestId and userId')
       }
-      return commit(() => {
+      return commit(change => {
         const sender = body.userId as UserId | undefined
-        const incoming = sender && contacts.incomingFrom(sender, userId, nowMs)
+        const incoming = sender && contacts.incomingFrom(change, sender, userId, nowMs)
         const requestId = body.requestId ?? incoming?.requestId
         if (requestId === undefined) throw refusal('REQUEST_NOT_FOUND')
-        const { senderId } = closedBy(contacts.accept(requestId, userId, nowMs))
-        const contact = { ...personOf(world, senderId), since: timeText(nowMs) }
-        return { status: 200, body: { contact, ...keysOf(world.database.ambient, world, senderId) } }
+        const { senderId } = closedBy(contacts.accept(change, requestId, userId))
+        const contact = { ...personOf(change, world, senderId), since: timeText(nowMs) }
+        return { status: 200, body: { contact, ...keysOf(change, world, senderId) } }
       })
     },
   })
@@ -240,9 +242,9 @@ function declineRequest({ contacts }: FriendRequestsWorld): Operation {
     summary: 'Decline a request; its sender does not hear of it',
     replies: { 204: null },
     codes: ['REQUEST_NOT_FOUND', 'REQUEST_CLOSED'],
-    handle: ({ caller: { userId }, body, nowMs, commit }) =>
-      commit(() => {
-        closedBy(contacts.decline(body.requestId, userId, nowMs))
+    handle: ({ caller: { userId }, body, commit }) =>
+      commit(change => {
+        closedBy(contacts.decline(change, body.requestId, userId))
         return { status: 204 }
       }),
   })
@@ -255,10 +257,10 @@ function cancelRequest({ contacts }: FriendRequestsWorld): readonly Operation[] 
     replies: { 204: null },
     codes: ['REQUEST_NOT_FOUND', 'REQUEST_CLOSED'],
   } as const
-  const cancel = ({ caller, nowMs, commit }: Cancelling, requestId: bigint | undefined) =>
-    commit(() => {
+  const cancel = ({ caller, commit }: Cancelling, requestId: bigint | undefined) =>
+    commit(change => {
       if (requestId === undefined) throw refusal('REQUEST_NOT_FOUND')
-      closedBy(contacts.cancel(requestId, caller.userId, nowMs))
+      closedBy(contacts.cancel(change, requestId, caller.userId))
       return { status: 204 }
     })
   return [
@@ -280,7 +282,7 @@ function cancelRequest({ contacts }: FriendRequestsWorld): readonly Operation[] 
   ]
 }
 
-type Cancelling = Pick<Call<unknown, undefined, 'session'>, 'caller' | 'nowMs' | 'commit'>
+type Cancelling = Pick<Call<unknown, undefined, 'session'>, 'caller' | 'commit'>
 
 function listRequests(world: FriendRequestsWorld): Operation {
   return operationWithQuery(RequestsQuery, {
@@ -292,21 +294,22 @@ function listRequests(world: FriendRequestsWorld): Operation {
     access: 'session',
     replies: { 200: RequestPage },
     codes: [],
-    handle: ({ caller: { userId }, query, nowMs }) => {
-      const { direction = 'incoming' } = query
-      const found = world.contacts.readRequests(userId, direction, rangeOf(query), nowMs)
-      const entryOf = ({ createdAtMs, requestId }: FriendRequest) => ({ atMs: createdAtMs, id: requestId })
-      const itemOf = (request: FriendRequest) => ({
-        requestId: request.requestId,
-        direction,
-        status: 'pending',
-        user: personOf(world, direction === 'incoming' ? request.senderId : request.receiverId),
-        message: request.message,
-        createdAt: timeText(request.createdAtMs),
-        expiresAt: timeText(request.createdAtMs + REQUEST_OPEN_MS),
-      })
-      return { status: 200, body: pageOf(query, found, entryOf, itemOf) }
-    },
+    handle: ({ caller: { userId }, query, nowMs }) =>
+      world.database.view(view => {
+        const { direction = 'incoming' } = query
+        const found = world.contacts.readRequests(view, userId, direction, rangeOf(query), nowMs)
+        const entryOf = ({ createdAtMs, requestId }: FriendRequest) => ({ atMs: createdAtMs, id: requestId })
+        const itemOf = (request: FriendRequest) => ({
+          requestId: request.requestId,
+          direction,
+          status: 'pending',
+          user: personOf(view, world, direction === 'incoming' ? request.senderId : request.receiverId),
+          message: request.message,
+          createdAt: timeText(request.createdAtMs),
+          expiresAt: timeText(request.createdAtMs + REQUEST_OPEN_MS),
+        })
+        return { status: 200, body: pageOf(query, found, entryOf, itemOf) }
+      }),
   })
 }
 
@@ -334,15 +337,20 @@ function readMessage(text: string | undefined): string | undefined {
   return message
 }
 
-/** The token as it is in this transaction: others may have used or revoked it since it was found. */
-function current({ shareTokens }: FriendRequestsWorld, { userId, tokenId }: ShareToken): ShareToken {
-  const token = shareTokens.read(userId, tokenId)
+/** The token as it is in this change: others may have used or revoked it since it was found. */
+function current(
+  change: Change,
+  { shareTokens }: FriendRequestsWorld,
+  { userId, tokenId }: ShareToken,
+): ShareToken {
+  const token = shareTokens.read(change, userId, tokenId)
   if (token === undefined) throw tokenNotFound()
   return token
 }
 
 /** A request that was made or met, as its sender sees it, or either once it is accepted. */
 function viewOf(
+  change: Change,
   world: FriendRequestsWorld,
   { requestId, state, isByToken, createdAtMs }: FriendRequest,
   otherId: UserId,
@@ -352,9 +360,9 @@ function viewOf(
   return {
     requestId,
     status: isAccepted ? 'accepted' : 'pending',
-    user: personOf(world, otherId),
+    user: personOf(change, world, otherId),
     createdAt: timeText(createdAtMs),
-    ...(isAccepted || isByToken ? keysOf(world.database.ambient, world, otherId, keysShown) : {}),
+    ...(isAccepted || isByToken ? keysOf(change, world, otherId, keysShown) : {}),
   }
 }
 

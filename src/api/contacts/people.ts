@@ -6,29 +6,29 @@ import type { UserId } from '../../domain/ids.ts'
 import { SignalError } from '../../errors.ts'
 import type { AccountStore } from '../../store/accounts/account-store.ts'
 import type { DeviceStore } from '../../store/devices/device-store.ts'
-import type { Database } from '../../store/engine/database.ts'
 import type { View } from '../../store/engine/store.ts'
 
 export interface PeopleWorld {
-  readonly database: Pick<Database, 'ambient'>
   readonly accounts: Pick<AccountStore, 'read' | 'displayNameOf'>
   readonly devices: Pick<DeviceStore, 'activeDevicesOf' | 'devicesAt'>
 }
 
 /** Whether somebody new may find the user: not once they have asked for their account to be erased. */
 export function isReachable(
-  { database, accounts }: Pick<PeopleWorld, 'database' | 'accounts'>,
+  view: View,
+  { accounts }: Pick<PeopleWorld, 'accounts'>,
   userId: UserId,
 ): boolean {
-  const user = accounts.read(database.ambient, userId)
+  const user = accounts.read(view, userId)
   return user !== undefined && user.erasesAtMs === undefined
 }
 
 export function personOf(
-  { database, accounts }: Pick<PeopleWorld, 'database' | 'accounts'>,
+  view: View,
+  { accounts }: Pick<PeopleWorld, 'accounts'>,
   userId: UserId,
 ): { readonly userId: UserId; readonly displayName: string } {
-  return { userId, displayName: accounts.displayNameOf(database.ambient, userId) }
+  return { userId, displayName: accounts.displayNameOf(view, userId) }
 }
 
 /** The devices that are shown of a user. */

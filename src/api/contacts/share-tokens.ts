@@ -15,6 +15,7 @@ import { PageQuery } from '../../schema/page.ts'
 import { timeText } from '../../schema/time.ts'
 import type { ContactStore } from '../../store/contacts/contact-store.ts'
 import { isLive, type ShareToken, type ShareTokenStore } from '../../store/contacts/share-token-store.ts'
+import type { Store, View } from '../../store/engine/store.ts'
 import {
   assertRate,
   type LastingRate,
@@ -34,6 +35,7 @@ import { pageOf, rangeOf } from '../table/page.ts'
 import { isReachable, type PeopleWorld, personOf } from './people.ts'
 
 export interface ShareTokensWorld extends LastingRatesWorld, Pick<PeopleWorld, 'accounts'> {
+  readonly database: Pick<Store, 'change' | 'view'>
   readonly shareTokens: ShareTokenStore
   readonly contacts: Pick<ContactStore, 'relationOf'>
   readonly randomBytes: (length: number) => Uint8Array
@@ -58,15 +60,18 @@ export function shareTokenOperations(world: ShareTokensWorld): readonly Operatio
  * `SHARE_TOKEN_EXPIRED`, or with `RATE_LIMITED` for a user who has tried too many that are none.
  */
 export async function findShareToken(
-  world: LastingRatesWorld & Pick<ShareTokensWorld, 'accounts' | 'shareTokens'>,
+  world: LastingRatesWorld & Pick<ShareTokensWorld, 'database' | 'accounts' | 'shareTokens'>,
   userId: UserId,
   text: string,
   nowMs: number,
 ): Promise<ShareToken> {
-  // Also for a token that is one: else an answer would tell it from the others.
-  assertRate(world, UNKNOWN_TOKENS, userId, nowMs)
-  const token = world.shareTokens.find(text)
-  if (token === undefined || !isReachable(world, token.userId)) {
+  const token = world.database.view(view => {
+    // Also for a token that is one: else an answer would tell it from the others.
+    assertRate(world, view, UNKNOWN_TOKENS, userId, nowMs)
+    const found = world.shareTokens.find(view, text)
+    return found !== undefined && isReachable(view, world, found.userId) ? found : undefined
+  })
+  if (token === undefined) {
     return refuseCounted(world, UNKNOWN_TOKENS, userId, nowMs, tokenNotFound())
   }
   assertLive(token, nowMs)
@@ -92,14 +97,14 @@ function createShareToken(world: ShareTokensWorld): Operation {
     isIdempotent: true,
     isBodyOptional: true,
     handle: ({ caller: { userId }, body, nowMs, commit }) =>
-      commit(() => {
+      commit(change => {
         const { expiresIn = EXPIRES_IN, maxUses = MAX_USES, label = '' } = body
-        const live = shareTokens.readLive(userId, { limit: LIVE_READ_MAX }, nowMs)
+        const live = shareTokens.readLive(change, userId, { limit: LIVE_READ_MAX }, nowMs)
         if (live.length >= SHARE_TOKENS_MAX) {
           throw new SignalError('SHARE_TOKEN_LIMIT', `nobody has more than ${SHARE_TOKENS_MAX} share tokens`)
         }
-        takeRate(world, TOKENS_MADE, userId, nowMs)
-        const { token, text } = shareTokens.create({
+        takeRate(world, change, TOKENS_MADE, userId)
+        const { token, text } = shareTokens.create(change, {
           userId,
           tokenId: newId(randomBytes) as TokenId,
           ...(label.trim() === '' ? {} : { label: label.trim() }),
@@ -113,7 +118,7 @@ function createShareToken(world: ShareTokensWorld): Operation {
   })
 }
 
-function listShareTokens({ shareTokens }: ShareTokensWorld): Operation {
+function listShareTokens({ database, shareTokens }: ShareTokensWorld): Operation {
   return operationWithQuery(PageQuery, {
     id: 'listShareTokens',
     method: 'GET',
@@ -124,7 +129,7 @@ function listShareTokens({ shareTokens }: ShareTokensWorld): Operation {
     replies: { 200: ShareTokenPage },
     codes: [],
     handle: ({ caller: { userId }, query, nowMs }) => {
-      const found = shareTokens.readLive(userId, rangeOf(query), nowMs)
+      const found = database.view(view => shareTokens.readLive(view, userId, rangeOf(query), nowMs))
       const entryOf = ({ createdAtMs, tokenId }: ShareToken) => ({ atMs: createdAtMs, id: tokenId })
       const itemOf = (token: ShareToken) => ({ ...viewOf(token), last4: token.lastCharacters })
       return { status: 200, body: pageOf(query, found, entryOf, itemOf) }
@@ -142,16 +147,16 @@ function revokeShareToken({ shareTokens }: ShareTokensWorld): Operation {
     access: 'session',
     replies: { 204: null },
     codes: ['SHARE_TOKEN_NOT_FOUND'],
-    handle: ({ caller: { userId }, params, nowMs, commit }) =>
-      commit(() => {
-        shareTokens.revoke(ownToken(shareTokens, userId, params), nowMs)
+    handle: ({ caller: { userId }, params, commit }) =>
+      commit(change => {
+        shareTokens.revoke(change, ownToken(change, shareTokens, userId, params))
         return { status: 204 }
       }),
   })
 }
 
 function drawShareToken(world: ShareTokensWorld): Operation {
-  const { shareTokens } = world
+  const { database, shareTokens } = world
   return operation({
     id: 'drawShareToken',
     method: 'GET',
@@ -162,7 +167,7 @@ function drawShareToken(world: ShareTokensWorld): Operation {
     replies: { 200: QrImage },
     codes: ['SHARE_TOKEN_NOT_FOUND', 'SHARE_TOKEN_EXPIRED'],
     handle: ({ caller: { userId }, params, nowMs }) => {
-      const token = ownToken(shareTokens, userId, params)
+      const token = database.view(view => ownToken(view, shareTokens, userId, params))
       assertLive(token, nowMs)
       const text = shareTokens.textOf(token)
       if (text === undefined) {
@@ -189,9 +194,11 @@ function resolveShareToken(world: ShareTokensWorld): Operation {
     ],
     handle: async ({ caller, body, nowMs }) => {
       const { userId } = await findShareToken(world, caller.userId, body.token, nowMs)
-      const { displayName } = personOf(world, userId)
-      const relation = world.contacts.relationOf(caller.userId, userId, nowMs)
-      return { status: 200, body: { token: body.token, displayName, relation } }
+      return world.database.view(view => {
+        const { displayName } = personOf(view, world, userId)
+        const relation = world.contacts.relationOf(view, caller.userId, userId, nowMs)
+        return { status: 200, body: { token: body.token, displayName, relation } }
+      })
     },
   })
 }
@@ -227,9 +234,14 @@ function svgReply(body: string): Reply {
 }
 
 /** Throws `SHARE_TOKEN_NOT_FOUND` where the path names none of the user's. */
-function ownToken(shareTokens: ShareTokenStore, userId: UserId, params: readonly string[]): ShareToken {
+function ownToken(
+  view: View,
+  shareTokens: ShareTokenStore,
+  userId: UserId,
+  params: readonly string[],
+): ShareToken {
   const tokenId = pathId(params)
-  const token = tokenId === undefined ? undefined : shareTokens.read(userId, tokenId)
+  const token = tokenId === undefined ? undefined : shareTokens.read(view, userId, tokenId)
   if (token === undefined) throw tokenNotFound()
   return token
 }

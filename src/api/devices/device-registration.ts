@@ -5,7 +5,7 @@
  *               the next start, goes on from it
  *   2. log      the key is appended under user and device. Before it is durable: as 1. After it: the log answers the
  *               same key again with the same index, so nothing is appended twice
- *   3. finish   one transaction: device, binding of the session, end of the replaced device, notice to the others, no
+ *   3. finish   one change: device, binding of the session, end of the replaced device, notice to the others, no
  *               pending row. A crash after it leaves a device that a repeated request is answered with
  *
  * When the log refuses, the pending row goes and the caller hears why. An entry that the log nevertheless appends then
@@ -31,8 +31,7 @@ import { assert, SignalError } from '../../errors.ts'
 import type { Registration } from '../../keyserver/registration.ts'
 import type { SessionStore } from '../../store/accounts/session-store.ts'
 import { type DeviceStore, withPush } from '../../store/devices/device-store.ts'
-import type { Database } from '../../store/engine/database.ts'
-import type { Change, View } from '../../store/engine/store.ts'
+import type { Change, Store, View } from '../../store/engine/store.ts'
 import { assertLasts } from '../accounts/authentication.ts'
 import { assertRate, countRate, type LastingRate, type LastingRatesWorld } from '../table/lasting-rates.ts'
 import type { Call, Reply } from '../table/operation.ts'
@@ -40,7 +39,7 @@ import { type DeviceRemovalWorld, noticeOf, removeDevice } from './device-remova
 import { tellPushLosses } from './push-losses.ts'
 
 export interface DeviceRegistrationWorld extends DeviceRemovalWorld, LastingRatesWorld {
-  readonly database: Pick<Database, 'ambient' | 'change' | 'commit' | 'view'>
+  readonly database: Pick<Store, 'change' | 'view'>
   readonly devices: DeviceStore
   readonly sessions: SessionStore
   readonly nowMs: () => number
@@ -126,20 +125,17 @@ export class DeviceRegistration {
     }
   }
 
-  /** The answer to a key that the user's device has, or the one kept for this `Idempotency-Key`; undefined for none. */
+  /** The answer to a key that the user's device has, undefined where no device has it. */
   async #answerKnown(request: RegistrationRequest, call: Commit): Promise<Reply | undefined> {
-    const isNew = new Error('the key is not of an active device of the user')
-    try {
-      return await call.commit(change => {
-        const decision = this.#decide(change, request)
-        // Thrown before anything is written, so that no answer is kept.
-        if (decision.kind !== 'known') throw isNew
-        return replyOf(200, this.#bindKnown(change, request, decision.device))
-      })
-    } catch (error) {
-      if (error === isNew) return undefined
-      throw error
-    }
+    const { kind } = this.#world.database.view(view => this.#decide(view, request))
+    if (kind !== 'known') return undefined
+    return call.commit(change => {
+      const decision = this.#decide(change, request)
+      if (decision.kind !== 'known') {
+        throw new SignalError('OVERLOADED', 'the device has just been removed: ask again')
+      }
+      return replyOf(200, this.#bindKnown(change, request, decision.device))
+    })
   }
 
   #decide(view: View, { userId, publicKey, replacesDeviceId }: RegistrationRequest): RegistrationDecision {
@@ -162,12 +158,8 @@ export class DeviceRegistration {
     assertLasts(sessions.read(change, sessionId))
     const tokens = pushTokensAfter(known.push, push, nowMs)
     const device = { ...withPush(known, tokens), info, lastSeenAtMs: nowMs }
-    tellPushLosses(
-      this.#world.notices,
-      devices.put(change, userId, device),
-      { userId, replacesDeviceId },
-      nowMs,
-    )
+    const losses = devices.put(change, userId, device)
+    tellPushLosses(change, this.#world.notices, losses, { userId, replacesDeviceId })
     sessions.bind(change, sessionId, device.deviceId)
     this.#replace(change, userId, replacesDeviceId, device.deviceId)
     return device
@@ -203,7 +195,7 @@ export class DeviceRegistration {
   #assertRate(change: Change, userId: UserId, ownId: DeviceId | undefined): void {
     const pending = this.#world.devices.pendingOf(change, userId)
     const promised = pending.filter(({ deviceId }) => deviceId !== ownId).length
-    assertRate(this.#world, REGISTRATIONS, userId, change.nowMs, promised)
+    assertRate(this.#world, change, REGISTRATIONS, userId, change.nowMs, promised)
   }
 
   #newDeviceId(view: View, userId: UserId): DeviceId {
@@ -245,19 +237,18 @@ export class DeviceRegistration {
       lastSeenAtMs: nowMs,
     }
     const { replacesDeviceId } = pending
-    tellPushLosses(notices, devices.finish(change, userId, device), { userId, replacesDeviceId }, nowMs)
+    tellPushLosses(change, notices, devices.finish(change, userId, device), { userId, replacesDeviceId })
     sessions.bind(change, pending.sessionId, deviceId)
     this.#replace(change, userId, replacesDeviceId, deviceId)
-    countRate(this.#world, REGISTRATIONS, userId, nowMs)
-    notices.tell(userId, { kind: 'device_added', ...noticeOf(device) }, nowMs, deviceId)
+    countRate(this.#world, change, REGISTRATIONS, userId)
+    notices.tell(change, userId, { kind: 'device_added', ...noticeOf(device) }, deviceId)
     return device
   }
 
   /** After the session is bound to the new device, so that it outlives the old one. */
   #replace(change: Change, userId: UserId, replaced: DeviceId | undefined, by: DeviceId): void {
     if (replaced === undefined || replaced === by) return
-    const { nowMs } = change
-    removeDevice(change, this.#world, { userId, deviceId: replaced, nowMs, exceptDeviceId: by })
+    removeDevice(change, this.#world, { userId, deviceId: replaced, exceptDeviceId: by })
   }
 
   async #repair(userId: UserId, deviceId: DeviceId): Promise<keyof Repairs> {

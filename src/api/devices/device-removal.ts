@@ -26,7 +26,6 @@ export interface SignedOutWorld {
 export interface DeviceRemoval {
   readonly userId: UserId
   readonly deviceId: DeviceId
-  readonly nowMs: number
   /** The session that asks. If it is the device's own, this is its logout, and its token is simply over. */
   readonly sessionId?: Uint8Array
   /** Another device that needs no notice. */
@@ -38,13 +37,13 @@ export interface DeviceRemoval {
  * in the log. Returns false, with nothing done, where the user has no such device.
  */
 export function removeDevice(change: Change, world: DeviceRemovalWorld, removal: DeviceRemoval): boolean {
-  const { userId, deviceId, nowMs, exceptDeviceId } = removal
-  const device = world.devices.remove(change, userId, deviceId, nowMs)
+  const { userId, deviceId, exceptDeviceId } = removal
+  const device = world.devices.remove(change, userId, deviceId)
   if (device === undefined) return false
-  world.inbox.eraseDevice(userId, deviceId)
+  world.inbox.eraseDevice(change, userId, deviceId)
   endSessions(change, world.sessions, removal)
   change.happened({ kind: 'device-removed', userId, deviceId })
-  world.notices.tell(userId, { kind: 'device_removed', ...noticeOf(device) }, nowMs, exceptDeviceId)
+  world.notices.tell(change, userId, { kind: 'device_removed', ...noticeOf(device) }, exceptDeviceId)
   return true
 }
 
@@ -77,11 +76,11 @@ export function tellSignedOut(change: Change, { devices, sessions }: SignedOutWo
 }
 
 function endSessions(change: Change, sessions: DeviceRemovalWorld['sessions'], removal: DeviceRemoval): void {
-  const { userId, deviceId, nowMs, sessionId = NO_SESSION } = removal
+  const { userId, deviceId, sessionId = NO_SESSION } = removal
   for (const id of sessions.idsOf(change, userId)) {
     if (sessions.read(change, id)?.deviceId !== deviceId) continue
     if (Buffer.from(sessionId).equals(id)) sessions.remove(change, id)
-    else sessions.revoke(change, id, 'device_removed', nowMs)
+    else sessions.revoke(change, id, 'device_removed')
   }
 }
 

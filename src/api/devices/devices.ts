@@ -116,7 +116,7 @@ function putPush({ devices, sessions, notices }: DevicesWorld): Operation {
         // Else the tokens that a logout has just forgotten would be back, for calls to somebody who is gone.
         assertLasts(sessions.read(change, sessionIdOf(sessionName)))
         const tokens = pushTokensAfter(device.push, known(PutPushRequest, body), nowMs)
-        tellPushLosses(notices, devices.put(change, userId, withPush(device, tokens)), { userId }, nowMs)
+        tellPushLosses(change, notices, devices.put(change, userId, withPush(device, tokens)), { userId })
         return { status: 204 }
       }),
   })
@@ -150,12 +150,12 @@ function removeOne(world: DevicesWorld): Operation {
     access: 'session',
     replies: { 204: null },
     codes: ['DEVICE_NOT_FOUND'],
-    handle: ({ caller: { userId, sessionName }, params, nowMs, commit }) => {
+    handle: ({ caller: { userId, sessionName }, params, commit }) => {
       const deviceId = pathId<DeviceId>(params)
       if (deviceId === undefined) throw deviceNotFound()
       const sessionId = sessionIdOf(sessionName)
       return commit(change => {
-        if (!removeDevice(change, world, { userId, deviceId, nowMs, sessionId })) throw deviceNotFound()
+        if (!removeDevice(change, world, { userId, deviceId, sessionId })) throw deviceNotFound()
         return { status: 204 }
       })
     },

@@ -2,6 +2,7 @@
 
 import { deviceName, type PushLoss } from '../../domain/devices/device.ts'
 import type { DeviceId, UserId } from '../../domain/ids.ts'
+import type { Change } from '../../store/engine/store.ts'
 import type { Notices } from '../../store/messages/notices.ts'
 
 export interface Takeover {
@@ -12,20 +13,20 @@ export interface Takeover {
 }
 
 /**
- * In the transaction that moved the tokens. The losing device hears of it too: its app sends its tokens again. An alert
+ * In the change that moved the tokens. The losing device hears of it too: its app sends its tokens again. An alert
  * goes to the user's other devices unless the user did it: a phone that was set up anew brings its old token along.
  */
 export function tellPushLosses(
+  change: Change,
   notices: Pick<Notices, 'tell'>,
   losses: readonly PushLoss[],
   { userId, replacesDeviceId }: Takeover,
-  nowMs: number,
 ): void {
   for (const { userId: loserId, device, tokens } of losses) {
     const { deviceId, info } = device
     if (loserId === userId && deviceId === replacesDeviceId) continue
     const isPushed = loserId !== userId
     const lost = { deviceId, name: deviceName(info), platform: info.platform, tokens, isPushed }
-    notices.tell(loserId, { kind: 'device_push_lost', ...lost }, nowMs)
+    notices.tell(change, loserId, { kind: 'device_push_lost', ...lost })
   }
 }

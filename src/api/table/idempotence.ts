@@ -4,18 +4,15 @@
  */
 
 import { SignalError } from '../../errors.ts'
-import type { IdempotentRequest } from '../../store/engine/idempotency-store.ts'
-import type { Change, Store } from '../../store/engine/store.ts'
+import type { IdempotencyStore, IdempotentRequest } from '../../store/engine/idempotency-store.ts'
+import type { Change, Store, View } from '../../store/engine/store.ts'
 import type { HttpRequest } from '../../transport/route.ts'
 import type { Caller } from '../accounts/authentication.ts'
 import type { Operation, Reply } from './operation.ts'
 
 export interface IdempotenceWorld {
-  readonly database: Pick<Store, 'change'>
-  readonly idempotency: {
-    find(request: IdempotentRequest): string | undefined
-    keep(request: IdempotentRequest, reply: string, nowMs: number): void
-  }
+  readonly database: Pick<Store, 'change' | 'view'>
+  readonly idempotency: Pick<IdempotencyStore, 'find' | 'keep'>
 }
 
 export class Idempotence {
@@ -53,8 +50,8 @@ export class Idempotence {
   }
 
   /** Throws `IDEMPOTENCY_KEY_REUSED`. */
-  kept(request: IdempotentRequest): Reply | undefined {
-    const kept = this.#world.idempotency.find(request)
+  kept(view: View, request: IdempotentRequest): Reply | undefined {
+    const kept = this.#world.idempotency.find(view, request)
     return kept === undefined ? undefined : JSON.parse(kept)
   }
 
@@ -67,11 +64,11 @@ export class Idempotence {
     const { database, idempotency } = this.#world
     if (request === undefined) return database.change(write, nowMs)
     return database.change(change => {
-      const kept = this.kept(request)
+      const kept = this.kept(change, request)
       if (kept !== undefined) return kept
       const { status, body } = write(change)
       const reply = body === undefined ? { status } : { status, body: this.#bodyText(body) }
-      idempotency.keep(request, JSON.stringify(reply), nowMs)
+      idempotency.keep(change, request, JSON.stringify(reply))
       return reply
     }, nowMs)
   }
@@ -86,7 +83,7 @@ export class Idempotence {
     for (let earlier = this.#asking.get(name); earlier !== undefined; earlier = this.#asking.get(name)) {
       await earlier
     }
-    const kept = this.kept(request)
+    const kept = this.#world.database.view(view => this.kept(view, request))
     if (kept !== undefined) return kept
     const asked = ask(request)
     const isOver = () => void this.#asking.delete(name)

@@ -1,16 +1,16 @@
-/** Rates that survive a restart (contract 8): counted per user, in the transaction of what they count. */
+/** Rates that survive a restart (contract 8): counted per user, in the change of what they count. */
 
 import type { UserId } from '../../domain/ids.ts'
 import type { RateName, Rates } from '../../domain/rates.ts'
 import type { SignalError } from '../../errors.ts'
-import type { Database } from '../../store/engine/database.ts'
 import type { RateStore } from '../../store/engine/rate-store.ts'
+import type { Change, Store, View } from '../../store/engine/store.ts'
 import { rateLimited } from './operation-routes.ts'
 
 export interface LastingRatesWorld {
   readonly rates: Pick<RateStore, 'longestWait' | 'take'>
   readonly rateLimits: Rates | undefined
-  readonly database: Pick<Database, 'ambient' | 'commit' | 'view'>
+  readonly database: Pick<Store, 'change'>
 }
 
 /** What is counted, under a name that stores keep, and the rates that bound it. */
@@ -22,6 +22,7 @@ export interface LastingRate {
 /** Throws `RATE_LIMITED` while the user has used up one of the rates; what is `promised` counts as taken. */
 export function assertRate(
   world: LastingRatesWorld,
+  view: View,
   { name, rates }: LastingRate,
   userId: UserId,
   nowMs: number,
@@ -30,27 +31,27 @@ export function assertRate(
   const { rateLimits } = world
   if (rateLimits === undefined) return
   const left = rates.map(each => ({ ...rateLimits[each], burst: rateLimits[each].burst - promised }))
-  const { missingMs, rate } = world.rates.longestWait(`${name} ${userId}`, left, nowMs)
+  const { missingMs, rate } = world.rates.longestWait(view, `${name} ${userId}`, left, nowMs)
   if (missingMs > 0) throw rateLimited(missingMs, 'user', rate)
 }
 
-/** In a transaction: counts one, which was allowed when it was asserted. */
+/** Counts one, which was allowed when it was asserted. */
 export function countRate(
   world: LastingRatesWorld,
+  change: Change,
   { name, rates }: LastingRate,
   userId: UserId,
-  nowMs: number,
 ): void {
   const { rateLimits } = world
   if (rateLimits === undefined) return
   const counted = rates.map(each => rateLimits[each])
-  world.rates.take(`${name} ${userId}`, counted, nowMs)
+  world.rates.take(change, `${name} ${userId}`, counted)
 }
 
-/** In a transaction, before anything else is written: counts one, or throws `RATE_LIMITED`. */
-export function takeRate(world: LastingRatesWorld, rate: LastingRate, userId: UserId, nowMs: number): void {
-  assertRate(world, rate, userId, nowMs)
-  countRate(world, rate, userId, nowMs)
+/** Counts one, or throws `RATE_LIMITED`. */
+export function takeRate(world: LastingRatesWorld, change: Change, rate: LastingRate, userId: UserId): void {
+  assertRate(world, change, rate, userId, change.nowMs)
+  countRate(world, change, rate, userId)
 }
 
 /** Rejects with the refusal once the attempt is counted, or with `RATE_LIMITED`. */
@@ -61,6 +62,6 @@ export async function refuseCounted(
   nowMs: number,
   refusal: SignalError,
 ): Promise<never> {
-  await world.database.commit(() => takeRate(world, rate, userId, nowMs))
+  await world.database.change(change => takeRate(world, change, rate, userId), nowMs)
   throw refusal
 }

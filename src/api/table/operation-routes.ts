@@ -79,7 +79,7 @@ class OperationRunner {
     // Now, since the body's memory may be gone when the handler comes to its commit.
     const idempotent = this.#idempotence.requestOf(request, caller)
     // Before anything is counted or looked at: what the first request used up or did may be in the way of its repetition.
-    const kept = idempotent && this.#idempotence.kept(idempotent)
+    const kept = idempotent && this.#world.database.view(view => this.#idempotence.kept(view, idempotent))
     if (kept === undefined) this.#rates?.take(this.#operation, request, caller)
     const body = this.#readBody(request)
     const unknownFields = isDevelopment ? this.#unknownFields(body) : ''

@@ -7,6 +7,14 @@
  */
 
 import { missingForTally, type Tally, type TallyRule } from '../tally.ts'
+import type { Asker } from './known-sign-in.ts'
+
+/** A code that somebody typed. */
+export interface CodeTry {
+  readonly asker: Asker
+  readonly network: string
+  readonly isAccepted: boolean
+}
 
 /** Milliseconds until all tries together look honest again; 0 when they do. */
 export function guessedForMs(allTries: Tally, nowMs: number): number {

@@ -9,6 +9,16 @@ import type { TallyRule } from '../tally.ts'
 /** The scopes that sending can be stopped for. */
 export type SmsScope = 'range' | 'network' | 'calling-code' | 'all'
 
+/** Why no messages are sent to a number for a while. */
+export interface SmsStop {
+  readonly scope: SmsScope
+  /** The range, network or calling code that is stopped; empty for `all`. */
+  readonly name: string
+  /** When a message was asked for, and until when none is sent, milliseconds since 1970. */
+  readonly metAtMs: number
+  readonly untilMs: number
+}
+
 /** Unconfirmed messages that are allowed in any case: an hour, and over all a day. */
 export interface SmsBudgets {
   readonly rangeHourly: number

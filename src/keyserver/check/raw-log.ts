@@ -3,7 +3,7 @@
  * A table that is not there reads as an empty one.
  */
 
-import type { BytesTable, Database, RecordTable, Snapshot } from '../../store/engine/database.ts'
+import { type Database, recordEncoder, type Snapshot, type StoredTable } from '../../store/engine/database.ts'
 import { indexKey, tileKey } from '../../store/engine/keys.ts'
 import { LOG_TABLES } from '../log-store.ts'
 
@@ -14,9 +14,8 @@ export type BytesName = Exclude<TableName, RecordName>
 export type RecordName = typeof LOG_TABLES.head | typeof LOG_TABLES.maker
 
 export class RawLog {
-  readonly #rows: ReadonlyMap<BytesName, BytesTable>
-  readonly #records: ReadonlyMap<RecordName, RecordTable<unknown>>
-  readonly #recordBytes: ReadonlyMap<RecordName, RecordTable<Uint8Array>>
+  readonly #rows: ReadonlyMap<BytesName, StoredTable>
+  readonly #records: ReadonlyMap<RecordName, StoredTable>
   readonly #snapshot: Snapshot
 
   /** `end` lets go of the moment that is read. */
@@ -24,27 +23,26 @@ export class RawLog {
     const there = new Set(database.tableNames())
     const { head, maker, ...rows } = LOG_TABLES
     const records = [head, maker].filter(name => there.has(name))
-    this.#records = new Map(records.map(name => [name, database.recordTable(name)]))
-    this.#recordBytes = new Map(records.map(name => [name, database.recordBytesTable(name)]))
+    this.#records = new Map(records.map(name => [name, database.storedRows(name, 'text')]))
     const names = Object.values(rows).filter(name => there.has(name))
-    this.#rows = new Map(names.map(name => [name, database.bytesTable(name)]))
+    this.#rows = new Map(names.map(name => [name, database.storedRows(name)]))
     this.#snapshot = database.snapshot()
   }
 
   /** A record decoded: anything at all, or undefined when there is none. Throws when it can't be decoded. */
   record(name: RecordName, key: string): unknown {
+    const bytes = this.recordBytes(name, key)
+    return bytes && recordEncoder().decode(bytes)
+  }
+
+  recordBytes(name: RecordName, key: string): Uint8Array | undefined {
     const table = this.#records.get(name)
     return table === undefined ? undefined : this.#snapshot.read(table, key)
   }
 
-  recordBytes(name: RecordName, key: string): Uint8Array | undefined {
-    const table = this.#recordBytes.get(name)
-    return table === undefined ? undefined : this.#snapshot.read(table, key)
-  }
-
   recordKeys(name: RecordName): Iterable<string> {
-    const table = this.#recordBytes.get(name)
-    return table === undefined ? [] : this.#snapshot.keys(table)
+    const table = this.#records.get(name)
+    return (table === undefined ? [] : this.#snapshot.keys(table)) as Iterable<string>
   }
 
   tile(level: number, index: number): Uint8Array | undefined {
@@ -66,7 +64,7 @@ export class RawLog {
   /** Every key of a table, in order. */
   keys(name: BytesName): Iterable<Uint8Array> {
     const table = this.#rows.get(name)
-    return table === undefined ? [] : this.#snapshot.keys(table)
+    return (table === undefined ? [] : this.#snapshot.keys(table)) as Iterable<Uint8Array>
   }
 
   end(): void {

@@ -11,10 +11,11 @@
 import { SignalError } from '../../errors.ts'
 import { parseEntry } from '../../log/entry.ts'
 import { parseBundle, TILE_WIDTH } from '../../log/tile.ts'
-import type { BytesTable, Database } from '../../store/engine/database.ts'
+import type { Database } from '../../store/engine/database.ts'
 import { indexKey } from '../../store/engine/keys.ts'
+import type { View } from '../../store/engine/store.ts'
 import { BLOCK_RECORDS, RECORD_BYTES, readRecord, writeRecord } from '../identity-table.ts'
-import { LOG_TABLES, LOOKUP, type LogHead } from '../log-store.ts'
+import { HEAD, IDENTITIES, LOOKUP, TILES } from '../log-store.ts'
 import { LookupIndex } from '../lookup-index.ts'
 import type { Correction, LogReport } from './fault.ts'
 import { checkLog } from './log-check.ts'
@@ -36,7 +37,7 @@ export function reasonAgainstRepair(report: LogReport): string | undefined {
  */
 export async function repairLog(database: Database, report: LogReport): Promise<void> {
   // Not through `LogStore`, which refuses to be made over a damaged lookup table.
-  const treeSize = database.recordTable<LogHead>(LOG_TABLES.head).get('head')?.treeSize
+  const treeSize = database.view(view => view.get(HEAD, 'head'))?.treeSize
   if (treeSize !== report.treeSize) {
     throw new SignalError('STORE_UNAVAILABLE', 'the log has grown since it was checked: check it again')
   }
@@ -52,18 +53,11 @@ export async function repairLog(database: Database, report: LogReport): Promise<
 
 class LogRepair {
   readonly #database: Database
-  readonly #tiles: BytesTable
-  readonly #identities: BytesTable
-  readonly #lookup: BytesTable
   readonly #raw: RawLog
   #corrections: Correction[] = []
 
   constructor(database: Database) {
     this.#database = database
-    // Opened for writing, a table that was lost is made anew.
-    this.#tiles = database.bytesTable(LOG_TABLES.tiles)
-    this.#identities = database.bytesTable(LOG_TABLES.identities)
-    this.#lookup = database.bytesTable(LOG_TABLES.lookup)
     this.#raw = new RawLog(database)
   }
 
@@ -77,7 +71,7 @@ class LogRepair {
   }
 
   async rebuildLookup(treeSize: number): Promise<void> {
-    await this.#database.clear(this.#lookup)
+    await this.#database.clear(LOOKUP)
     const index = new LookupIndex(this.#database, LOOKUP)
     const bundles = Math.ceil(treeSize / TILE_WIDTH)
     for (let first = 0; first < bundles; first += BUNDLES_PER_COMMIT) {
@@ -86,8 +80,8 @@ class LogRepair {
         for (const entry of parseBundle(this.#raw.bundle(at)!)) vrfHashes.push(parseEntry(entry).vrfHash)
       }
       const pending = index.add(first * TILE_WIDTH, vrfHashes)
-      await this.#database.commit(() => {
-        for (const { key, value } of pending.writes) this.#lookup.put(key, value)
+      await this.#database.change(change => {
+        for (const { key, value } of pending.writes) change.put(LOOKUP, key, value)
       })
       pending.release()
     }
@@ -101,33 +95,34 @@ class LogRepair {
     if (this.#corrections.length === 0) return
     const corrections = this.#corrections
     this.#corrections = []
-    await this.#database.commit(() => {
-      for (const [block, bytes] of this.#correctedBlocks(corrections))
-        this.#identities.put(indexKey(block), bytes)
+    await this.#database.change(change => {
+      for (const [block, bytes] of correctedBlocks(change, corrections)) {
+        change.put(IDENTITIES, indexKey(block), bytes)
+      }
       for (const correction of corrections) {
         if (correction.kind !== 'tile') continue
-        if (correction.value === undefined) this.#tiles.remove(correction.key)
-        else this.#tiles.put(correction.key, correction.value)
+        if (correction.value === undefined) change.remove(TILES, correction.key)
+        else change.put(TILES, correction.key, correction.value)
       }
     })
   }
+}
 
-  /** The identity blocks that the corrections change, as they are now and changed. */
-  #correctedBlocks(corrections: readonly Correction[]): Map<number, Buffer> {
-    const blocks = new Map<number, Buffer>()
-    for (const correction of corrections) {
-      if (correction.kind !== 'identity') continue
-      const block = Math.floor(correction.index / BLOCK_RECORDS)
-      const at = (correction.index % BLOCK_RECORDS) * RECORD_BYTES
-      const bytes = blocks.get(block) ?? Buffer.from(this.#identities.get(indexKey(block))!)
-      const { previousIndex, earlierKeys } = correction
-      writeRecord(bytes, at, { ...readRecord(bytes, at), previousIndex, earlierKeys })
-      blocks.set(block, bytes)
-    }
-    return blocks
+/** The identity blocks that the corrections change, as they are now and changed. */
+function correctedBlocks(view: View, corrections: readonly Correction[]): Map<number, Buffer> {
+  const blocks = new Map<number, Buffer>()
+  for (const correction of corrections) {
+    if (correction.kind !== 'identity') continue
+    const block = Math.floor(correction.index / BLOCK_RECORDS)
+    const at = (correction.index % BLOCK_RECORDS) * RECORD_BYTES
+    const bytes = blocks.get(block) ?? Buffer.from(view.get(IDENTITIES, indexKey(block))!)
+    const { previousIndex, earlierKeys } = correction
+    writeRecord(bytes, at, { ...readRecord(bytes, at), previousIndex, earlierKeys })
+    blocks.set(block, bytes)
   }
+  return blocks
 }
 
 const NOT_DERIVED = new Set(['maker', 'checkpoint', 'entries'])
-/** 16,384 entries: a transaction of a megabyte or two. */
+/** 16,384 entries: a change of a megabyte or two. */
 const BUNDLES_PER_COMMIT = 64

@@ -6,7 +6,6 @@
 
 import type { DeviceId, UserId } from '../../domain/ids.ts'
 import type { DeviceStore } from '../devices/device-store.ts'
-import type { Database } from '../engine/database.ts'
 import { EXPIRY, type Expiries } from '../engine/expiries.ts'
 import { idsKey, userInKey } from '../engine/keys.ts'
 import type { Change } from '../engine/store.ts'
@@ -17,10 +16,9 @@ import type { AppleConsents } from './apple-consents.ts'
 import type { SessionStore } from './session-store.ts'
 
 /** Erases what one part of the store holds of a user. */
-export type EraseOf = (change: Change, userId: UserId, nowMs: number) => void
+export type EraseOf = (change: Change, userId: UserId) => void
 
 export interface AccountErasureParts {
-  readonly database: Pick<Database, 'ambient'>
   readonly expiries: Expiries
   readonly accounts: AccountStore
   readonly sessions: SessionStore
@@ -37,28 +35,27 @@ export class AccountErasure {
 
   constructor(parts: AccountErasureParts) {
     this.#parts = parts
-    parts.expiries.define(EXPIRY.erasure, (key, nowMs) =>
-      this.#onDue(parts.database.ambient, userInKey(key), nowMs),
-    )
+    parts.expiries.define(EXPIRY.erasure, (change, key) => this.#onDue(change, userInKey(key)))
   }
 
   /**
    * Ends all sessions and has the account erased in seven days; returns when that is. The devices are
    * told, but for the one that asks.
    */
-  plan(change: Change, userId: UserId, nowMs: number, ownDeviceId?: DeviceId): number {
-    const { accounts, expiries, sessions, letters, notices } = this.#parts
+  plan(change: Change, userId: UserId, ownDeviceId?: DeviceId): number {
+    const { accounts, devices, expiries, sessions, letters, notices } = this.#parts
     const user = accounts.read(change, userId)
-    const erasesAtMs = nowMs + GRACE_DAYS * 86_400_000
+    const erasesAtMs = change.nowMs + GRACE_DAYS * 86_400_000
     if (user === undefined) return erasesAtMs
     accounts.put(change, userId, { ...user, erasesAtMs })
-    expiries.add(EXPIRY.erasure, erasesAtMs, idsKey(userId))
+    expiries.add(change, EXPIRY.erasure, erasesAtMs, idsKey(userId))
     for (const sessionId of sessions.idsOf(change, userId))
-      sessions.revoke(change, sessionId, 'account_deleted', nowMs)
+      sessions.revoke(change, sessionId, 'account_deleted')
     // The last thing that is pushed, as long as there are tokens.
-    notices.tell(userId, { kind: 'session_revoked', reason: 'account_deleted' }, nowMs, ownDeviceId)
-    this.#stopPushes(userId)
-    letters.tellAll(change, userId, { kind: 'erasure-planned', graceDays: GRACE_DAYS }, nowMs)
+    notices.tell(change, userId, { kind: 'session_revoked', reason: 'account_deleted' }, ownDeviceId)
+    for (const { deviceId } of devices.activeDevicesOf(change, userId))
+      devices.forgetPush(change, userId, deviceId)
+    letters.tellAll(change, userId, { kind: 'erasure-planned', graceDays: GRACE_DAYS })
     return erasesAtMs
   }
 
@@ -70,27 +67,20 @@ export class AccountErasure {
     this.#parts.accounts.put(change, userId, kept)
   }
 
-  #stopPushes(userId: UserId): void {
-    const { database, devices } = this.#parts
-    const change = database.ambient
-    for (const { deviceId } of devices.activeDevicesOf(change, userId))
-      devices.forgetPush(change, userId, deviceId)
-  }
-
-  #onDue(change: Change, userId: UserId, nowMs: number): number | undefined {
+  #onDue(change: Change, userId: UserId): number | undefined {
     const erasesAtMs = this.#parts.accounts.read(change, userId)?.erasesAtMs
     // Restored since; or asked for again later, which this row then waits for.
-    if (erasesAtMs === undefined || erasesAtMs > nowMs) return erasesAtMs
-    this.#erase(change, userId, nowMs)
+    if (erasesAtMs === undefined || erasesAtMs > change.nowMs) return erasesAtMs
+    this.#erase(change, userId)
     return undefined
   }
 
-  #erase(change: Change, userId: UserId, nowMs: number): void {
+  #erase(change: Change, userId: UserId): void {
     const { accounts, sessions, appleConsents, erasers } = this.#parts
     for (const method of accounts.methodsOf(change, userId)) {
-      if (method.kind === 'social') appleConsents.revoke(change, method, nowMs)
+      if (method.kind === 'social') appleConsents.revoke(change, method)
     }
-    for (const erase of erasers) erase(change, userId, nowMs)
+    for (const erase of erasers) erase(change, userId)
     for (const sessionId of sessions.idsOf(change, userId)) sessions.remove(change, sessionId)
     accounts.remove(change, userId)
   }

@@ -28,10 +28,9 @@ export class AccountLetters {
   }
 
   /** To every address that the user has now, but one. */
-  tellAll(change: Change, userId: UserId, letter: Letter, nowMs: number, exceptMethodId?: MethodId): void {
+  tellAll(change: Change, userId: UserId, letter: Letter, exceptMethodId?: MethodId): void {
     for (const method of this.#parts.accounts.methodsOf(change, userId)) {
-      if (method.kind !== 'social' && method.id !== exceptMethodId)
-        this.tell(change, userId, method, letter, nowMs)
+      if (method.kind !== 'social' && method.id !== exceptMethodId) this.tell(change, userId, method, letter)
     }
   }
 
@@ -41,16 +40,15 @@ export class AccountLetters {
     userId: UserId,
     { kind, key }: Pick<AddressMethod, 'kind' | 'key'>,
     letter: Letter,
-    nowMs: number,
   ): void {
     const { accounts, outbox, isTestIdentifier, smsBudget } = this.#parts
     if (isTestIdentifier(key)) return
     // Else whoever changes the primary method to and fro has as many messages paid for as they like. The user's other
     // addresses and devices are told all the same.
-    if (kind === 'phone' && smsBudget?.takeLetter(change, nowMs) === false) return
+    if (kind === 'phone' && smsBudget?.takeLetter(change) === false) return
     const channel = kind === 'email' ? 'mail' : 'sms'
     const language = accounts.read(change, userId)?.acceptLanguage ?? ''
-    outbox.add({ channel, to: key, language, letter, expiresAtMs: nowMs + SENT_WITHIN_MS }, nowMs)
+    outbox.add(change, { channel, to: key, language, letter, expiresAtMs: change.nowMs + SENT_WITHIN_MS })
   }
 }
 

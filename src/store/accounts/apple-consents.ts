@@ -30,14 +30,14 @@ export class AppleConsents {
   }
 
   /** Has Apple forget the consent behind a method, if it is one of Apple's with a token. */
-  revoke(_change: Change, { sealedRefreshToken, clientId }: SocialMethod, nowMs: number): void {
+  revoke(change: Change, { sealedRefreshToken, clientId }: SocialMethod): void {
     if (sealedRefreshToken === undefined || clientId === undefined) return
     const plain = this.#sealed.open(sealedRefreshToken)
     // Sealed by another secret: the operator has changed it, and Apple keeps a consent that nobody uses.
     if (plain === undefined) return
     const refreshToken = Buffer.from(plain).toString('utf8')
-    const expiresAtMs = nowMs + REVOKED_WITHIN_MS
-    this.#outbox.add({ channel: 'apple', clientId, refreshToken, expiresAtMs }, nowMs)
+    const expiresAtMs = change.nowMs + REVOKED_WITHIN_MS
+    this.#outbox.add(change, { channel: 'apple', clientId, refreshToken, expiresAtMs })
   }
 }
 

@@ -48,7 +48,7 @@ import { maskEmail } from '../../domain/accounts/email.ts'
 import type { Asker } from '../../domain/accounts/known-sign-in.ts'
 import { isOtp, OTP_LENGTH } from '../../domain/accounts/one-time-code.ts'
 import { maskPhone } from '../../domain/accounts/phone.ts'
-import type { SmsScope } from '../../domain/accounts/sms-budget.ts'
+import type { SmsScope, SmsStop } from '../../domain/accounts/sms-budget.ts'
 import { SignalError } from '../../errors.ts'
 import type { Database } from '../engine/database.ts'
 import type { Expiries } from '../engine/expiries.ts'
@@ -58,7 +58,6 @@ import { CodeSender, type CodeSenderParts } from './code-sender.ts'
 import { CodeTable, type FoundCode } from './code-table.ts'
 import type { GuessWatch } from './guess-watch.ts'
 import type { AskerTraits, KnownSignInStore } from './known-sign-ins.ts'
-import type { SmsStop } from './sms-budget.ts'
 
 export interface ChallengeStoreParts extends CodeSenderParts {
   readonly database: Database
@@ -144,15 +143,16 @@ export class ChallengeStore {
   constructor(parts: ChallengeStoreParts) {
     this.#parts = parts
     this.#sender = new CodeSender(parts)
-    this.#codes = new CodeTable(parts.database, parts.expiries)
-    this.#counts = new CodeCountTable(parts.database, parts.expiries)
+    this.#codes = new CodeTable(parts.expiries)
+    this.#counts = new CodeCountTable(parts.expiries)
   }
 
   /**
    * A new challenge, and a code to its address unless one went out lately. Throws, before it writes anything,
    * `RATE_LIMITED` with `retryIn` or `DELIVERY_UNAVAILABLE`.
    */
-  begin(change: Change, request: ChallengeRequest, nowMs: number): ChallengeReply {
+  begin(change: Change, request: ChallengeRequest): ChallengeReply {
+    const { nowMs } = change
     const { purpose, address, network, language } = request
     const key = this.#codes.keyOf(codeName(address, purpose))
     const last = this.#codes.read(change, key, nowMs)
@@ -163,25 +163,15 @@ export class ChallengeStore {
     const id = this.#parts.randomBytes(CHALLENGE_ID_BYTES)
     const known = asker === 'stranger' ? {} : { asker }
     const challenge: Challenge = { id, tries: 0, purpose, address, network, language, ...known }
-    const stop = this.#sender.stopOf(change, challenge, nowMs)
+    const stop = this.#sender.stopOf(change, challenge)
     const recipient = this.#sender.recipientOf(change, address, stop)
     const sending = { challenge, asker, recipient, isPaid: stop === undefined }
-    const shared = decision.kind === 'share' ? decision.code : this.#send(change, sending, last, nowMs)
+    const shared = decision.kind === 'share' ? decision.code : this.#send(change, sending, last)
     const { code, displaced } = addChallenge(shared, challenge)
     if (displaced !== undefined) this.#codes.removeChallenge(change, displaced.id)
     this.#codes.addChallenge(change, id, key)
     this.#codes.put(change, key, code)
     return this.#reply(change, code, challenge, asker, stop, nowMs)
-  }
-
-  /** Throws what `begin` would: to be asked first by whoever writes other things in the same transaction. */
-  assertCanBegin(view: View, request: ChallengeRequest, nowMs: number): void {
-    const { purpose, address, network } = request
-    const last = this.#codes.read(view, this.#codes.keyOf(codeName(address, purpose)), nowMs)
-    const asker = this.#askerOf(view, request, nowMs)
-    this.#assertNotSlowed(view, { asker, network }, nowMs)
-    const state = this.#sendState(view, address, asker, last)
-    this.#decided(decideBegin(state, nowMs), address)
   }
 
   /**
@@ -191,12 +181,13 @@ export class ChallengeStore {
    * anything, `CHALLENGE_GONE`, `OTP_COOLDOWN`, `RATE_LIMITED`, `DELIVERY_UNAVAILABLE`, and `VALIDATION_FAILED` for a
    * channel that does not lead to the address.
    */
-  resend(change: Change, { challengeId, channel, ...traits }: ResendRequest, nowMs: number): ChallengeReply {
+  resend(change: Change, { challengeId, channel, ...traits }: ResendRequest): ChallengeReply {
+    const { nowMs } = change
     const found = this.#codes.findByChallenge(change, challengeId, nowMs)
     if (found === undefined) throw refusalOf(GONE)
     const { key, code, challenge } = found
     const { address } = challenge
-    const stop = this.#sender.stopOf(change, challenge, nowMs)
+    const stop = this.#sender.stopOf(change, challenge)
     const isByMail = channel !== undefined && channel !== CHANNEL_OF[address.kind]
     if (isByMail && !this.#leadsElsewhere(challenge, stop)) throw otherChannel()
     const asker = this.#askerOfHolder(change, challenge, traits, nowMs)
@@ -210,8 +201,8 @@ export class ChallengeStore {
     const sending = { challenge, asker, recipient, isPaid: stop === undefined }
     const sent =
       decision.kind === 'again'
-        ? this.#sendAgain(change, sending, code, decision, nowMs)
-        : this.#send(change, sending, code, nowMs)
+        ? this.#sendAgain(change, sending, code, decision)
+        : this.#send(change, sending, code)
     this.#codes.put(change, key, sent)
     const reply = this.#reply(change, sent, challenge, asker, stop, nowMs)
     return isByMail ? { ...reply, channel: 'email', sentTo: MASK } : reply
@@ -221,21 +212,22 @@ export class ChallengeStore {
    * A try of a challenge. An accepted code is gone with all challenges that refer to it. A refusal has been counted,
    * so it is returned: commit first, then throw `refusalOf` it.
    */
-  confirm(change: Change, { challengeId, otp, mayConfirm }: Attempt, nowMs: number): Confirmation {
-    const found = this.#codes.findByChallenge(change, challengeId, nowMs)
+  confirm(change: Change, { challengeId, otp, mayConfirm }: Attempt): Confirmation {
+    const found = this.#codes.findByChallenge(change, challengeId, change.nowMs)
     if (found === undefined || !mayConfirm(found.challenge.purpose)) return GONE
     const { id, purpose, address, language, network } = found.challenge
     const confirmed = { kind: 'confirmed', purpose, address, language } as const
     const trier = { kind: 'holder', challengeId: id } as const
     const trying = { trier, asker: askerOf(found.challenge), network }
-    return this.#try(change, found, trying, otp, confirmed, nowMs)
+    return this.#try(change, found, trying, otp, confirmed)
   }
 
   /**
    * A try of a login by one who names the address, for clients that know no challenges. It has tries of its own, so
    * that nobody uses up those of a challenge by naming its address.
    */
-  confirmLogin(change: Change, address: Address, otp: string, network: string, nowMs: number): Confirmation {
+  confirmLogin(change: Change, address: Address, otp: string, network: string): Confirmation {
+    const { nowMs } = change
     const key = this.#codes.keyOf(codeName(address, { kind: 'login' }))
     const code = this.#codes.read(change, key, nowMs)
     const asker = this.#parts.knownSignIns.askerOf(change, address, { network }, nowMs)
@@ -244,7 +236,7 @@ export class ChallengeStore {
     const waitMs = missingForChallenge(this.#counts.read(change, address), asker, nowMs)
     if (waitMs > 0) return { kind: 'refused', code: 'RATE_LIMITED', waitMs }
     const confirmed = { kind: 'confirmed', purpose: purposeByAddress(code), address, language: '' } as const
-    return this.#try(change, { key, code }, { trier, asker, network }, otp, confirmed, nowMs)
+    return this.#try(change, { key, code }, { trier, asker, network }, otp, confirmed)
   }
 
   #try(
@@ -253,8 +245,8 @@ export class ChallengeStore {
     { trier, asker, network }: Trying,
     otp: string,
     confirmed: Confirmed,
-    nowMs: number,
   ): Confirmation {
+    const { nowMs } = change
     const { address } = confirmed
     const counts = this.#counts.read(change, address)
     if (stopLeftMs(counts, asker, nowMs) > 0) return GONE
@@ -266,11 +258,11 @@ export class ChallengeStore {
     const tried = countTry(code, trier)
     this.#codes.put(change, key, tried)
     const isAccepted = isOtp(this.#parts.secrets.codePepper, code.codeId, code.hash, otp)
-    this.#parts.guessWatch.count(change, { asker, network, isAccepted }, nowMs)
+    this.#parts.guessWatch.count(change, { asker, network, isAccepted })
     if (isAccepted) {
       this.#codes.remove(change, { key, code })
       this.#counts.put(change, address, countSuccess(counts))
-      if (code.isByMail !== true) this.#sender.countConfirmed(change, { address, network }, nowMs)
+      if (code.isByMail !== true) this.#sender.countConfirmed(change, { address, network })
       return confirmed
     }
     const failed = countFailure(counts, asker, nowMs)
@@ -279,23 +271,17 @@ export class ChallengeStore {
     const stopped = STOPPABLE.filter(
       each => stopLeftMs(failed, each, nowMs) > stopLeftMs(counts, each, nowMs),
     )
-    if (stopped.length > 0) this.#stop(change, { key, code: tried }, stopped, address, nowMs)
+    if (stopped.length > 0) this.#stop(change, { key, code: tried }, stopped, address)
     const attemptsLeft = stopped.includes(asker) ? 0 : triesLeft(tried, trier)
     return { kind: 'refused', code: 'OTP_INVALID', attemptsLeft }
   }
 
   /** The challenges of those whose codes are stopped are gone, and the owner of the address is told, once. */
-  #stop(
-    change: Change,
-    { key, code }: FoundCode,
-    stopped: readonly Asker[],
-    address: Address,
-    nowMs: number,
-  ): void {
+  #stop(change: Change, { key, code }: FoundCode, stopped: readonly Asker[], address: Address): void {
     const left = stopped.reduce(withoutAsker, withoutDead(code))
     if (left.challenges.length === 0) this.#codes.remove(change, { key, code })
     else this.#codes.keep(change, { key, code }, left)
-    this.#sender.tellStopped(change, address, nowMs)
+    this.#sender.tellStopped(change, address)
   }
 
   /** Throws `RATE_LIMITED` where a network has guessed while many do. */
@@ -336,17 +322,17 @@ export class ChallengeStore {
   }
 
   /** Sends a code in the place of the last one, and counts that; the caller keeps it. */
-  #send(change: Change, sending: Sending, last: Code | undefined, nowMs: number): Code {
+  #send(change: Change, sending: Sending, last: Code | undefined): Code {
     const { challenge, asker, recipient, isPaid } = sending
     const { address } = challenge
-    const code = replaceCode(last, this.#sender.send(change, challenge, recipient, nowMs), asker, nowMs)
+    const code = replaceCode(last, this.#sender.send(change, challenge, recipient), asker, change.nowMs)
     // Counted while it is stopped, messages to accounts would make the stop longer and so give them away.
-    if (isPaid) this.#sender.countSent(change, challenge, nowMs)
+    if (isPaid) this.#sender.countSent(change, challenge)
     if (this.#sender.isTest(address)) return { ...code, sendCount: 1 }
-    this.#countSend(change, address, asker, nowMs)
+    this.#countSend(change, address, asker)
     if (recipient === undefined || recipient.key === address.key) return code
     // Likewise for the mailbox: a number is no way to send more to it.
-    this.#countSend(change, recipient, asker, nowMs)
+    this.#countSend(change, recipient, asker)
     return { ...code, isByMail: true }
   }
 
@@ -356,14 +342,13 @@ export class ChallengeStore {
     { challenge, asker, recipient, isPaid }: Sending,
     code: Code,
     { sealed, waitMs }: { readonly sealed: Uint8Array; readonly waitMs: number },
-    nowMs: number,
   ): Code {
     const otp = this.#sender.open(sealed)
     if (otp === undefined) throw waitRefusal({ code: 'RATE_LIMITED', waitMs })
     const expiresAtMs = code.sentAtMs + CODE_LIFETIME_MS
-    this.#sender.sendAgain(change, challenge, recipient, { otp, expiresAtMs }, nowMs)
-    if (isPaid) this.#sender.countSent(change, challenge, nowMs)
-    return repeatCode(code, asker, nowMs)
+    this.#sender.sendAgain(change, challenge, recipient, { otp, expiresAtMs })
+    if (isPaid) this.#sender.countSent(change, challenge)
+    return repeatCode(code, asker, change.nowMs)
   }
 
   /** The mail address of the number's account, as long as it may be sent to. */
@@ -378,8 +363,8 @@ export class ChallengeStore {
     return isOfNumber && stop !== undefined && this.#sender.canMail()
   }
 
-  #countSend(change: Change, address: Address, asker: Asker, nowMs: number): void {
-    this.#counts.put(change, address, countSend(this.#counts.read(change, address), asker, nowMs))
+  #countSend(change: Change, address: Address, asker: Asker): void {
+    this.#counts.put(change, address, countSend(this.#counts.read(change, address), asker, change.nowMs))
   }
 
   #reply(

@@ -3,7 +3,6 @@
 import { addressIdentifier } from '../../domain/accounts/account.ts'
 import type { Address } from '../../domain/accounts/challenge.ts'
 import { type CodeCounts, countsEndMs, NO_COUNTS } from '../../domain/accounts/code-counts.ts'
-import type { Database } from '../engine/database.ts'
 import { EXPIRY, type Expiries } from '../engine/expiries.ts'
 import { textKey } from '../engine/keys.ts'
 import { type Change, recordTable, type View } from '../engine/store.ts'
@@ -11,9 +10,9 @@ import { type Change, recordTable, type View } from '../engine/store.ts'
 export class CodeCountTable {
   readonly #expiries: Expiries
 
-  constructor(database: Database, expiries: Expiries) {
+  constructor(expiries: Expiries) {
     this.#expiries = expiries
-    expiries.define(EXPIRY.identifier, (key, nowMs) => this.#expire(database.ambient, key, nowMs))
+    expiries.define(EXPIRY.identifier, (change, key) => this.#expire(change, key))
   }
 
   read(view: View, address: Address): CodeCounts {
@@ -24,13 +23,13 @@ export class CodeCountTable {
     const key = keyOf(address)
     const isNew = !change.has(CODE_COUNTS, key)
     change.put(CODE_COUNTS, key, counts)
-    if (isNew) this.#expiries.add(EXPIRY.identifier, countsEndMs(counts), key)
+    if (isNew) this.#expiries.add(change, EXPIRY.identifier, countsEndMs(counts), key)
   }
 
-  #expire(change: Change, key: Uint8Array, nowMs: number): number | undefined {
+  #expire(change: Change, key: Uint8Array): number | undefined {
     const counts = change.get(CODE_COUNTS, key)
     if (counts === undefined) return undefined
-    if (nowMs < countsEndMs(counts)) return countsEndMs(counts)
+    if (change.nowMs < countsEndMs(counts)) return countsEndMs(counts)
     change.remove(CODE_COUNTS, key)
     return undefined
   }

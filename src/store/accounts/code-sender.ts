@@ -9,6 +9,7 @@
 import { type AddressMethod, identifierOf } from '../../domain/accounts/account.ts'
 import { type Address, type Challenge, CODE_LIFETIME_MS, type Code } from '../../domain/accounts/challenge.ts'
 import { CODE_ID_BYTES, hashOtp, newOtp } from '../../domain/accounts/one-time-code.ts'
+import type { SmsStop } from '../../domain/accounts/sms-budget.ts'
 import type { Letter } from '../../domain/messages/outgoing.ts'
 import type { Secrets } from '../../domain/secrets.ts'
 import { SignalError } from '../../errors.ts'
@@ -16,7 +17,7 @@ import { Sealed } from '../engine/sealed.ts'
 import type { Change, View } from '../engine/store.ts'
 import type { OutboxStore } from '../messages/outbox-store.ts'
 import type { AccountStore } from './account-store.ts'
-import type { PaidMessage, SmsBudget, SmsStop } from './sms-budget.ts'
+import type { PaidMessage, SmsBudget } from './sms-budget.ts'
 
 /** Whose message it is, and who asks for it. */
 type Asked = Pick<Challenge, 'address' | 'network'>
@@ -60,10 +61,8 @@ export class CodeSender {
   }
 
   /** What stops messages to numbers like this one; undefined when nothing does. */
-  stopOf(view: View, asked: Asked, nowMs: number): SmsStop | undefined {
-    return this.#isCharged(asked.address)
-      ? this.#parts.smsBudget?.stopOf(view, paid(asked), nowMs)
-      : undefined
+  stopOf(change: Change, asked: Asked): SmsStop | undefined {
+    return this.#isCharged(asked.address) ? this.#parts.smsBudget?.stopOf(change, paid(asked)) : undefined
   }
 
   /** Where a code for the address goes: to itself, or nowhere while it is stopped and has no account. */
@@ -85,12 +84,11 @@ export class CodeSender {
     change: Change,
     challenge: Challenge,
     recipient: Address | undefined,
-    nowMs: number,
   ): Pick<Code, 'codeId' | 'hash' | 'sealed'> {
     const { randomBytes, secrets, testCodes } = this.#parts
     const otp = testCodes.get(challenge.address.key) ?? newOtp(randomBytes)
     const codeId = randomBytes(CODE_ID_BYTES)
-    this.#writeCode(change, challenge, recipient, otp, nowMs + CODE_LIFETIME_MS, nowMs)
+    this.#writeCode(change, challenge, recipient, otp, change.nowMs + CODE_LIFETIME_MS)
     const sealed = this.#sealed.seal(Buffer.from(otp))
     return { codeId, hash: hashOtp(secrets.codePepper, codeId, otp), sealed }
   }
@@ -107,28 +105,27 @@ export class CodeSender {
     challenge: Challenge,
     recipient: Address | undefined,
     { otp, expiresAtMs }: { readonly otp: string; readonly expiresAtMs: number },
-    nowMs: number,
   ): void {
-    this.#writeCode(change, challenge, recipient, otp, expiresAtMs, nowMs)
+    this.#writeCode(change, challenge, recipient, otp, expiresAtMs)
   }
 
   /** Counts a message against the budget. */
-  countSent(change: Change, asked: Asked, nowMs: number): void {
-    if (this.#isCharged(asked.address)) this.#parts.smsBudget?.countSent(change, paid(asked), nowMs)
+  countSent(change: Change, asked: Asked): void {
+    if (this.#isCharged(asked.address)) this.#parts.smsBudget?.countSent(change, paid(asked))
   }
 
   /** A code that was asked for so was accepted. */
-  countConfirmed(change: Change, asked: Asked, nowMs: number): void {
-    if (this.#isCharged(asked.address)) this.#parts.smsBudget?.countConfirmed(change, paid(asked), nowMs)
+  countConfirmed(change: Change, asked: Asked): void {
+    if (this.#isCharged(asked.address)) this.#parts.smsBudget?.countConfirmed(change, paid(asked))
   }
 
   /**
    * Whoever reads what is sent to the address hears that its codes are stopped; by SMS as long as
    * the day's budget lasts.
    */
-  tellStopped(change: Change, address: Address, nowMs: number): void {
-    if (this.#isCharged(address) && this.#parts.smsBudget?.takeLetter(change, nowMs) === false) return
-    this.#write(change, address, '', { kind: 'codes-stopped' }, STOPPED_TOLD_WITHIN_MS, nowMs)
+  tellStopped(change: Change, address: Address): void {
+    if (this.#isCharged(address) && this.#parts.smsBudget?.takeLetter(change) === false) return
+    this.#write(change, address, '', { kind: 'codes-stopped' }, STOPPED_TOLD_WITHIN_MS)
   }
 
   #writeCode(
@@ -137,33 +134,26 @@ export class CodeSender {
     recipient: Address | undefined,
     otp: string,
     expiresAtMs: number,
-    nowMs: number,
   ): void {
+    const { nowMs } = change
     if (recipient === undefined) return
     const isTaken = purpose.kind === 'bind' && purpose.isTaken === true
     const lifetimeS = Math.ceil((expiresAtMs - nowMs) / MINUTE_MS) * 60
     const letter: Letter = isTaken
       ? { kind: 'address-tried' }
       : { kind: 'otp', otp, lifetimeS, binds: purpose.kind === 'bind' }
-    this.#write(change, recipient, language, letter, expiresAtMs - nowMs, nowMs)
+    this.#write(change, recipient, language, letter, expiresAtMs - nowMs)
   }
 
   #isCharged(address: Address): boolean {
     return address.kind === 'phone' && !this.isTest(address)
   }
 
-  #write(
-    _change: Change,
-    address: Address,
-    language: string,
-    letter: Letter,
-    withinMs: number,
-    nowMs: number,
-  ): void {
+  #write(change: Change, address: Address, language: string, letter: Letter, withinMs: number): void {
     if (this.isTest(address)) return
     const channel = CHANNEL_OF[address.kind]
-    const message = { channel, to: address.key, language, letter, expiresAtMs: nowMs + withinMs }
-    this.#parts.outbox.add(message, nowMs)
+    const message = { channel, to: address.key, language, letter, expiresAtMs: change.nowMs + withinMs }
+    this.#parts.outbox.add(change, message)
   }
 }
 

@@ -8,7 +8,6 @@ import {
   isKept,
   withoutDead,
 } from '../../domain/accounts/challenge.ts'
-import type { Database } from '../engine/database.ts'
 import { EXPIRY, type Expiries } from '../engine/expiries.ts'
 import { textKey } from '../engine/keys.ts'
 import { type Change, recordTable, type View } from '../engine/store.ts'
@@ -26,9 +25,9 @@ export interface FoundChallenge extends FoundCode {
 export class CodeTable {
   readonly #expiries: Expiries
 
-  constructor(database: Database, expiries: Expiries) {
+  constructor(expiries: Expiries) {
     this.#expiries = expiries
-    expiries.define(EXPIRY.code, (key, nowMs) => this.#expire(database.ambient, key, nowMs))
+    expiries.define(EXPIRY.code, (change, key) => this.#expire(change, key))
   }
 
   keyOf(codeName: string): Uint8Array {
@@ -55,7 +54,7 @@ export class CodeTable {
   put(change: Change, key: Uint8Array, code: Code): void {
     const isNew = !change.has(CODES, key)
     change.put(CODES, key, code)
-    if (isNew) this.#expiries.add(EXPIRY.code, codeEndMs(code), key)
+    if (isNew) this.#expiries.add(change, EXPIRY.code, codeEndMs(code), key)
   }
 
   addChallenge(change: Change, id: Uint8Array, key: Uint8Array): void {
@@ -89,10 +88,10 @@ export class CodeTable {
     change.put(CODES, key, left)
   }
 
-  #expire(change: Change, key: Uint8Array, nowMs: number): number | undefined {
+  #expire(change: Change, key: Uint8Array): number | undefined {
     const code = change.get(CODES, key)
     if (code === undefined) return undefined
-    if (nowMs < codeEndMs(code)) return codeEndMs(code)
+    if (change.nowMs < codeEndMs(code)) return codeEndMs(code)
     this.remove(change, { key, code })
     return undefined
   }

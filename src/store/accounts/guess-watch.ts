@@ -1,35 +1,17 @@
 /** The count of all tries of codes by strangers, and that of each network they come from: rows that expire within a day. */
 
-import { guessedForMs, slowedForMs } from '../../domain/accounts/guessing.ts'
-import type { Asker } from '../../domain/accounts/known-sign-in.ts'
+import { type CodeTry, guessedForMs, slowedForMs } from '../../domain/accounts/guessing.ts'
 import { NO_TALLY, type Tally, tallyConfirmed, tallyEndMs, tallyMade } from '../../domain/tally.ts'
-import type { Database } from '../engine/database.ts'
 import { EXPIRY, type Expiries } from '../engine/expiries.ts'
 import { textKey } from '../engine/keys.ts'
 import { type Change, recordTable, type View } from '../engine/store.ts'
 
-export interface CodeTry {
-  readonly asker: Asker
-  readonly network: string
-  readonly isAccepted: boolean
-}
-
-export interface GuessWatchParts {
-  readonly database: Database
-  readonly expiries: Expiries
-  /** Told of each try. */
-  readonly onCodeTried: (tried: CodeTry) => void
-  /** Told once when codes begin to be guessed. */
-  readonly onGuessing: () => void
-}
-
 export class GuessWatch {
-  readonly #parts: GuessWatchParts
-  #wasGuessed = false
+  readonly #expiries: Expiries
 
-  constructor(parts: GuessWatchParts) {
-    this.#parts = parts
-    parts.expiries.define(EXPIRY.codeTries, (key, nowMs) => this.#expire(parts.database.ambient, key, nowMs))
+  constructor(expiries: Expiries) {
+    this.#expiries = expiries
+    expiries.define(EXPIRY.codeTries, (change, key) => this.#expire(change, key))
   }
 
   /** Whether codes are guessed now, on the whole. */
@@ -46,16 +28,16 @@ export class GuessWatch {
       : Math.min(guessedMs, slowedForMs(this.#read(view, networkKey(network)), nowMs))
   }
 
-  count(change: Change, tried: CodeTry, nowMs: number): void {
-    this.#parts.onCodeTried(tried)
+  count(change: Change, tried: CodeTry): void {
+    const { nowMs } = change
+    change.happened({ kind: 'code-tried', tried })
     if (tried.asker !== 'stranger') return
+    const wasGuessed = this.isGuessed(change, nowMs)
     for (const key of [ALL, networkKey(tried.network)]) {
       const made = tallyMade(this.#read(change, key), nowMs)
       this.#put(change, key, tried.isAccepted ? tallyConfirmed(made, nowMs) : made)
     }
-    const isGuessed = this.isGuessed(change, nowMs)
-    if (isGuessed && !this.#wasGuessed) this.#parts.onGuessing()
-    this.#wasGuessed = isGuessed
+    if (!wasGuessed && this.isGuessed(change, nowMs)) change.happened({ kind: 'codes-guessed' })
   }
 
   #read(view: View, key: Uint8Array): Tally {
@@ -63,13 +45,13 @@ export class GuessWatch {
   }
 
   #put(change: Change, key: Uint8Array, tally: Tally): void {
-    if (!change.has(CODE_TRIES, key)) this.#parts.expiries.add(EXPIRY.codeTries, tallyEndMs(tally), key)
+    if (!change.has(CODE_TRIES, key)) this.#expiries.add(change, EXPIRY.codeTries, tallyEndMs(tally), key)
     change.put(CODE_TRIES, key, tally)
   }
 
-  #expire(change: Change, key: Uint8Array, nowMs: number): number | undefined {
+  #expire(change: Change, key: Uint8Array): number | undefined {
     const endMs = tallyEndMs(this.#read(change, key))
-    if (nowMs < endMs) return endMs
+    if (change.nowMs < endMs) return endMs
     change.remove(CODE_TRIES, key)
     return undefined
   }

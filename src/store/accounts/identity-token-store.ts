@@ -6,7 +6,6 @@
 
 import { decode, encode } from 'msgpackr'
 import type { Secrets } from '../../domain/secrets.ts'
-import type { Database } from '../engine/database.ts'
 import { EXPIRY, type Expiries } from '../engine/expiries.ts'
 import { textKey } from '../engine/keys.ts'
 import { Sealed } from '../engine/sealed.ts'
@@ -19,7 +18,6 @@ interface Row {
 }
 
 export interface IdentityTokenParts {
-  readonly database: Database
   readonly expiries: Expiries
   readonly secrets: Pick<Secrets, 'seal'>
   readonly randomBytes: (length: number) => Uint8Array
@@ -36,10 +34,10 @@ export class IdentityTokenStore {
   readonly #expiries: Expiries
   readonly #outcomes: Sealed
 
-  constructor({ database, expiries, secrets, randomBytes }: IdentityTokenParts) {
+  constructor({ expiries, secrets, randomBytes }: IdentityTokenParts) {
     this.#expiries = expiries
     this.#outcomes = new Sealed(secrets, randomBytes, 'identity-token')
-    expiries.define(EXPIRY.identityToken, key => void database.ambient.remove(IDENTITY_TOKENS, key))
+    expiries.define(EXPIRY.identityToken, (change, key) => void change.remove(IDENTITY_TOKENS, key))
   }
 
   /** Whether the token was used before; with what came of it, when this is the same attempt again. */
@@ -63,7 +61,7 @@ export class IdentityTokenStore {
         ? {}
         : { attempt: textKey(attempt), sealedOutcome: this.#outcomes.seal(encode(outcome)) }
     change.put(IDENTITY_TOKENS, key, sealed)
-    this.#expiries.add(EXPIRY.identityToken, expiresAtMs + UNDER_WAY_MS, key)
+    this.#expiries.add(change, EXPIRY.identityToken, expiresAtMs + UNDER_WAY_MS, key)
   }
 }
 

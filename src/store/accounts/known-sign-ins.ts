@@ -43,9 +43,7 @@ export class KnownSignInStore {
 
   constructor(parts: KnownSignInsParts) {
     this.#parts = parts
-    parts.expiries.define(EXPIRY.knownSignIn, (key, nowMs) =>
-      this.#expire(parts.database.ambient, key, nowMs),
-    )
+    parts.expiries.define(EXPIRY.knownSignIn, (change, key) => this.#expire(change, key))
   }
 
   /** How the account of the address knows the one who asks for a code to it. */
@@ -59,7 +57,8 @@ export class KnownSignInStore {
   }
 
   /** The user has proven who they are, from this network and in this session. */
-  note(change: Change, userId: UserId, network: string, sessionId: Uint8Array, nowMs: number): void {
+  note(change: Change, userId: UserId, network: string, sessionId: Uint8Array): void {
+    const { nowMs } = change
     const before = this.#read(change, userId)
     const networkDigest = this.#digest(userId, 'network', network)
     const sessionDigest = this.#digest(userId, 'session', sessionId)
@@ -70,7 +69,8 @@ export class KnownSignInStore {
       networks: noted(before.networks, networkDigest, nowMs),
       sessions: noted(before.sessions, sessionDigest, nowMs),
     }
-    if (!change.has(KNOWN_SIGN_INS, key)) this.#parts.expiries.add(EXPIRY.knownSignIn, knownEndMs(after), key)
+    if (!change.has(KNOWN_SIGN_INS, key))
+      this.#parts.expiries.add(change, EXPIRY.knownSignIn, knownEndMs(after), key)
     change.put(KNOWN_SIGN_INS, key, after)
   }
 
@@ -101,9 +101,9 @@ export class KnownSignInStore {
     return hmac.digest().subarray(0, DIGEST_BYTES)
   }
 
-  #expire(change: Change, key: Uint8Array, nowMs: number): number | undefined {
+  #expire(change: Change, key: Uint8Array): number | undefined {
     const endMs = knownEndMs(this.#read(change, userInKey(key)))
-    if (nowMs < endMs) return endMs
+    if (change.nowMs < endMs) return endMs
     change.remove(KNOWN_SIGN_INS, key)
     return undefined
   }

@@ -24,10 +24,9 @@ export interface LoginMethodsParts {
   readonly randomBytes: (length: number) => Uint8Array
 }
 
-/** Whose methods are changed, when, and by which of their devices, which is not told of it. */
+/** Whose methods are changed, and by which of their devices, which is not told of it. */
 export interface ChangeRequest {
   readonly userId: UserId
-  readonly nowMs: number
   readonly deviceId?: DeviceId | undefined
 }
 
@@ -67,24 +66,26 @@ export class LoginMethods {
   /** Adds what `refusalOf` has nothing against. */
   add(change: Change, request: ChangeRequest, candidate: Address | SocialIdentity): LoginMethod {
     const { accounts, letters, randomBytes } = this.#parts
-    const { userId, nowMs } = request
+    const { userId } = request
+    const { nowMs } = change
     const id = newId(randomBytes) as MethodId
     const method: LoginMethod = { ...candidate, id, addedAtMs: nowMs, lastUsedAtMs: nowMs }
     accounts.putMethod(change, userId, method)
-    letters.tellAll(change, userId, { kind: 'login-method-added', method: method.kind }, nowMs, id)
-    this.#tellDevices(request)
+    letters.tellAll(change, userId, { kind: 'login-method-added', method: method.kind }, id)
+    this.#tellDevices(change, request)
     return method
   }
 
   /** Puts a proven address in the place of another one, which keeps its id and is told that it is no longer in force. */
   replace(change: Change, request: ChangeRequest, old: AddressMethod, address: Address): void {
     const { accounts, letters } = this.#parts
-    const { userId, nowMs } = request
+    const { userId } = request
+    const { nowMs } = change
     accounts.removeMethod(change, userId, old)
     accounts.putMethod(change, userId, { ...old, ...address, addedAtMs: nowMs, lastUsedAtMs: nowMs })
-    letters.tell(change, userId, old, REPLACED, nowMs)
-    letters.tellAll(change, userId, { kind: 'login-method-added', method: address.kind }, nowMs, old.id)
-    this.#tellDevices(request)
+    letters.tell(change, userId, old, REPLACED)
+    letters.tellAll(change, userId, { kind: 'login-method-added', method: address.kind }, old.id)
+    this.#tellDevices(change, request)
   }
 
   /**
@@ -118,29 +119,29 @@ export class LoginMethods {
 
   /** Throws `LOGIN_METHOD_NOT_FOUND`. */
   makePrimary(change: Change, request: ChangeRequest, methodId: bigint): void {
-    const { userId, nowMs } = request
+    const { userId } = request
     const { methods, primaryMethodId } = this.held(change, userId)
     const method = methods.find(({ id }) => id === methodId)
     if (method === undefined) throw refusal('LOGIN_METHOD_NOT_FOUND')
     if (method.id === primaryMethodId) return
     this.#setPrimary(change, userId, method.id)
-    this.#parts.letters.tellAll(change, userId, { kind: 'primary-method-changed' }, nowMs)
-    this.#tellDevices(request)
+    this.#parts.letters.tellAll(change, userId, { kind: 'primary-method-changed' })
+    this.#tellDevices(change, request)
   }
 
   /** Throws `LOGIN_METHOD_NOT_FOUND` or `LAST_LOGIN_METHOD`. */
   remove(change: Change, request: ChangeRequest, methodId: bigint): void {
     const { accounts, letters, appleConsents } = this.#parts
-    const { userId, nowMs } = request
+    const { userId } = request
     const decision = decideRemoval(this.held(change, userId), methodId)
     if (decision.kind === 'refused') throw refusal(decision.code)
     const { method, primaryMethodId } = decision
     accounts.removeMethod(change, userId, method)
     this.#setPrimary(change, userId, primaryMethodId)
-    if (method.kind === 'social') appleConsents.revoke(change, method, nowMs)
-    else letters.tell(change, userId, method, REPLACED, nowMs)
-    letters.tellAll(change, userId, { kind: 'login-method-removed', method: method.kind }, nowMs)
-    this.#tellDevices(request)
+    if (method.kind === 'social') appleConsents.revoke(change, method)
+    else letters.tell(change, userId, method, REPLACED)
+    letters.tellAll(change, userId, { kind: 'login-method-removed', method: method.kind })
+    this.#tellDevices(change, request)
   }
 
   #setPrimary(change: Change, userId: UserId, primaryMethodId: MethodId): void {
@@ -149,8 +150,8 @@ export class LoginMethods {
     if (user !== undefined) accounts.put(change, userId, { ...user, primaryMethodId })
   }
 
-  #tellDevices({ userId, nowMs, deviceId }: ChangeRequest): void {
-    this.#parts.notices.tell(userId, { kind: 'profile_changed' }, nowMs, deviceId)
+  #tellDevices(change: Change, { userId, deviceId }: ChangeRequest): void {
+    this.#parts.notices.tell(change, userId, { kind: 'profile_changed' }, deviceId)
   }
 }
 

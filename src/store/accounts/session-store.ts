@@ -28,7 +28,7 @@ export class SessionStore {
     this.#expiries = expiries
     this.#lifetimes = lifetimes
     this.#kept = new WatchedCache(database, [{ name: 'sessions' }], sessionName, SESSIONS_KEPT_MAX)
-    expiries.define(EXPIRY.session, (sessionId, nowMs) => this.#expire(database.ambient, sessionId, nowMs))
+    expiries.define(EXPIRY.session, (change, sessionId) => this.#expire(change, sessionId))
   }
 
   /** The session, also one that was revoked lately. */
@@ -55,7 +55,7 @@ export class SessionStore {
   create(change: Change, sessionId: Uint8Array, session: Session): void {
     change.put(SESSIONS, sessionId, session)
     change.put(SESSIONS_BY_USER, Buffer.concat([idsKey(session.userId), sessionId]), 0)
-    this.#expiries.add(EXPIRY.session, expiryOf(session, this.#lifetimes), sessionId)
+    this.#expiries.add(change, EXPIRY.session, expiryOf(session, this.#lifetimes), sessionId)
   }
 
   /** The session from now on. */
@@ -79,22 +79,22 @@ export class SessionStore {
   }
 
   /** Ends the session so that its tokens hear why, for as long as an access token could live. */
-  revoke(change: Change, sessionId: Uint8Array, reason: RevocationReason, nowMs: number): void {
+  revoke(change: Change, sessionId: Uint8Array, reason: RevocationReason): void {
     const session = this.read(change, sessionId)
     if (!lasts(session)) return
-    const endsAtMs = nowMs + this.#lifetimes.accessS * 1000
+    const endsAtMs = change.nowMs + this.#lifetimes.accessS * 1000
     this.put(change, sessionId, {
       ...session,
       revokedBecause: reason,
       endsAtMs: Math.min(session.endsAtMs, endsAtMs),
     })
-    this.#expiries.add(EXPIRY.session, endsAtMs, sessionId)
+    this.#expiries.add(change, EXPIRY.session, endsAtMs, sessionId)
     if (reason !== 'device_removed') this.#sayEnded(change, session, sessionId)
   }
 
   /** Notes that a request has carried an access token of this generation; nobody waits for it. */
   markPairUsed(sessionId: Uint8Array, generation: number): Promise<void> {
-    return this.#database.commit(change => {
+    return this.#database.change(change => {
       const session = this.read(change, sessionId)
       if (session === undefined || session.generation !== generation || session.isPairUsed) return
       this.put(change, sessionId, { ...session, isPairUsed: true })
@@ -110,11 +110,11 @@ export class SessionStore {
     return this.#database.view(view => this.#kept.of(name, () => this.read(view, sessionIdOf(name))))
   }
 
-  #expire(change: Change, sessionId: Uint8Array, nowMs: number): number | undefined {
+  #expire(change: Change, sessionId: Uint8Array): number | undefined {
     const session = this.read(change, sessionId)
     if (session === undefined) return undefined
     const endsAtMs = expiryOf(session, this.#lifetimes)
-    if (nowMs < endsAtMs) return endsAtMs
+    if (change.nowMs < endsAtMs) return endsAtMs
     this.remove(change, sessionId)
     return undefined
   }

@@ -4,7 +4,13 @@
  */
 
 import { parsePhone } from '../../domain/accounts/phone.ts'
-import { rangeOf, ruleOf, type SmsBudgets, type SmsScope } from '../../domain/accounts/sms-budget.ts'
+import {
+  rangeOf,
+  ruleOf,
+  type SmsBudgets,
+  type SmsScope,
+  type SmsStop,
+} from '../../domain/accounts/sms-budget.ts'
 import {
   missingForTally,
   NO_TALLY,
@@ -14,21 +20,12 @@ import {
   tallyMade,
 } from '../../domain/tally.ts'
 import { BoundedCache } from '../engine/bounded-cache.ts'
-import type { Database } from '../engine/database.ts'
 import { EXPIRY, type Expiries } from '../engine/expiries.ts'
 import { textKey } from '../engine/keys.ts'
-import { type Change, recordTable, textKeyTable, type View } from '../engine/store.ts'
-
-/** Why no messages are sent to a number for a while. */
-export interface SmsStop {
-  readonly scope: SmsScope
-  /** The range, network or calling code that is stopped; empty for `all`. */
-  readonly name: string
-  readonly untilMs: number
-}
+import { type Change, recordTable, type Store, textKeyTable, type View } from '../engine/store.ts'
 
 export interface SmsBudgetParts {
-  readonly database: Database
+  readonly database: Pick<Store, 'subscribe'>
   readonly expiries: Expiries
   readonly budgets: SmsBudgets
   /** Told of each stop once. */
@@ -49,35 +46,44 @@ export class SmsBudget {
 
   constructor(parts: SmsBudgetParts) {
     this.#parts = parts
-    parts.expiries.define(EXPIRY.smsTally, (key, nowMs) => this.#expire(parts.database.ambient, key, nowMs))
+    parts.expiries.define(EXPIRY.smsTally, (change, key) => this.#expire(change, key))
+    parts.database.subscribe(happening => {
+      if (happening.kind === 'sms-refused') this.#tellOf(happening.stop)
+    })
   }
 
   /** What keeps the message from being sent; undefined when nothing does. */
-  stopOf(view: View, message: PaidMessage, nowMs: number): SmsStop | undefined {
+  stopOf(change: Change, message: PaidMessage): SmsStop | undefined {
+    const { nowMs } = change
     for (const [scope, name] of countersOf(message)) {
-      const waitMs = missingForTally(this.#read(view, scope, name), ruleOf(scope, this.#parts.budgets), nowMs)
+      const waitMs = missingForTally(
+        this.#read(change, scope, name),
+        ruleOf(scope, this.#parts.budgets),
+        nowMs,
+      )
       if (waitMs === 0) continue
-      const stop = { scope, name, untilMs: nowMs + waitMs }
-      this.#tellOf(stop, nowMs)
+      const stop = { scope, name, metAtMs: nowMs, untilMs: nowMs + waitMs }
+      change.happened({ kind: 'sms-refused', stop })
       return stop
     }
     return undefined
   }
 
-  countSent(change: Change, message: PaidMessage, nowMs: number): void {
-    this.#count(change, message, tally => tallyMade(tally, nowMs))
+  countSent(change: Change, message: PaidMessage): void {
+    this.#count(change, message, tally => tallyMade(tally, change.nowMs))
   }
 
   /** A code that was sent so was accepted. */
-  countConfirmed(change: Change, message: PaidMessage, nowMs: number): void {
-    this.#count(change, message, tally => tallyConfirmed(tally, nowMs))
+  countConfirmed(change: Change, message: PaidMessage): void {
+    this.#count(change, message, tally => tallyConfirmed(tally, change.nowMs))
   }
 
   /**
    * Counts a message that is no code, over all alone, since nobody confirms it. False, with nothing
    * counted, when the budget of the day is used up.
    */
-  takeLetter(change: Change, nowMs: number): boolean {
+  takeLetter(change: Change): boolean {
+    const { nowMs } = change
     const tally = this.#read(change, 'all', '')
     if (missingForTally(tally, ruleOf('all', this.#parts.budgets), nowMs) > 0) return false
     this.#put(change, 'all', '', tallyMade(tally, nowMs))
@@ -103,22 +109,23 @@ export class SmsBudget {
       return
     }
     const key = tallyKey(scope, name)
-    if (!change.has(SMS_TALLIES, key)) this.#parts.expiries.add(EXPIRY.smsTally, tallyEndMs(tally), key)
+    if (!change.has(SMS_TALLIES, key))
+      this.#parts.expiries.add(change, EXPIRY.smsTally, tallyEndMs(tally), key)
     change.put(SMS_TALLIES, key, tally)
   }
 
-  #expire(change: Change, key: Uint8Array, nowMs: number): number | undefined {
+  #expire(change: Change, key: Uint8Array): number | undefined {
     const endMs = tallyEndMs(change.get(SMS_TALLIES, key) ?? NO_TALLY)
-    if (nowMs < endMs) return endMs
+    if (change.nowMs < endMs) return endMs
     change.remove(SMS_TALLIES, key)
     return undefined
   }
 
-  #tellOf(stop: SmsStop, nowMs: number): void {
+  #tellOf(stop: SmsStop): void {
     const key = `${stop.scope} ${stop.name}`
     const known = this.#stoppedUntilMs.get(key) ?? 0
     this.#stoppedUntilMs.set(key, stop.untilMs)
-    if (known <= nowMs) this.#parts.onStopped(stop)
+    if (known <= stop.metAtMs) this.#parts.onStopped(stop)
   }
 }
 

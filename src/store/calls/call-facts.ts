@@ -7,10 +7,9 @@ import { type CallId, newId, type UserId } from '../../domain/ids.ts'
 import type { AccountStore } from '../accounts/account-store.ts'
 import type { ContactStore } from '../contacts/contact-store.ts'
 import type { DeviceStore } from '../devices/device-store.ts'
-import type { Database } from '../engine/database.ts'
+import type { View } from '../engine/store.ts'
 
 export interface CallFactsParts {
-  readonly database: Pick<Database, 'ambient'>
   readonly accounts: Pick<AccountStore, 'read'>
   readonly devices: Pick<DeviceStore, 'activeDevicesOf' | 'devicesAt'>
   readonly contacts: Pick<ContactStore, 'isContact' | 'blockedAtMs'>
@@ -28,14 +27,12 @@ export interface Calling {
 }
 
 /** As of now, by what is durable and by what the rooms have decided. */
-export function readCallFacts(parts: CallFactsParts, calling: Calling): CallFacts {
+export function readCallFacts(view: View, parts: CallFactsParts, calling: Calling): CallFacts {
   const { callId, callerId, calleeIds, roomId } = calling
   const inRoom = roomId === undefined ? undefined : parts.index.callInRoom(roomId)
   return {
-    callees: calleeIds.flatMap(calleeId => calleeFacts(parts, callerId, calleeId) ?? []),
-    ownDevices: parts.devices
-      .activeDevicesOf(parts.database.ambient, callerId)
-      .map(({ deviceId }) => deviceId),
+    callees: calleeIds.flatMap(calleeId => calleeFacts(view, parts, callerId, calleeId) ?? []),
+    ownDevices: parts.devices.activeDevicesOf(view, callerId).map(({ deviceId }) => deviceId),
     otherCallId: parts.index.otherCallOf(callerId, callId),
     isRoomInUse: inRoom !== undefined && inRoom !== callId,
     freeRoomId: freeRoomId(parts),
@@ -43,22 +40,23 @@ export function readCallFacts(parts: CallFactsParts, calling: Calling): CallFact
 }
 
 function calleeFacts(
-  { database, accounts, contacts, devices }: CallFactsParts,
+  view: View,
+  { accounts, contacts, devices }: CallFactsParts,
   callerId: UserId,
   userId: UserId,
 ): CalleeFacts | undefined {
-  const account = accounts.read(database.ambient, userId)
+  const account = accounts.read(view, userId)
   if (account === undefined) return undefined
-  const isInvited = contacts.isContact(callerId, userId) || takesCallsFromStrangers(account)
-  const blockedAtMs = contacts.blockedAtMs(userId, callerId)
+  const isInvited = contacts.isContact(view, callerId, userId) || takesCallsFromStrangers(account)
+  const blockedAtMs = contacts.blockedAtMs(view, userId, callerId)
   const shown =
     blockedAtMs === undefined
-      ? devices.activeDevicesOf(database.ambient, userId)
-      : devices.devicesAt(database.ambient, userId, blockedAtMs)
+      ? devices.activeDevicesOf(view, userId)
+      : devices.devicesAt(view, userId, blockedAtMs)
   return {
     userId,
     displayName: account.displayName,
-    mayBeCalled: isInvited && contacts.blockedAtMs(callerId, userId) === undefined,
+    mayBeCalled: isInvited && contacts.blockedAtMs(view, callerId, userId) === undefined,
     isWithheld: blockedAtMs !== undefined,
     deviceIds: shown.map(({ deviceId }) => deviceId),
   }

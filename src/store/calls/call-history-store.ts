@@ -5,12 +5,11 @@
 
 import { type CallHistoryRow, isUnseenMissed } from '../../domain/calls/call-history.ts'
 import type { UserId } from '../../domain/ids.ts'
-import type { Database, Table } from '../engine/database.ts'
 import { EXPIRY, type Expiries } from '../engine/expiries.ts'
 import { idsKey, keyBehind, rangeOf, timeBytes, userInKey } from '../engine/keys.ts'
+import { type Change, recordTable, type View } from '../engine/store.ts'
 
 export interface CallHistoryParts {
-  readonly database: Database
   readonly expiries: Expiries
 }
 
@@ -29,22 +28,15 @@ export interface Figures {
 
 export class CallHistoryStore {
   readonly #parts: CallHistoryParts
-  /** By user, time and call. */
-  readonly #rows: Table<CallHistoryRow>
-  /** What earlier versions kept; only erased. */
-  readonly #timesOfBefore: Table<number>
-  readonly #figures: Table<Figures>
 
   constructor(parts: CallHistoryParts) {
     this.#parts = parts
-    this.#rows = parts.database.table('call-history', CALL_HISTORY_SHAPES)
-    this.#timesOfBefore = parts.database.table('call-history-times')
-    this.#figures = parts.database.table('call-history-figures', FIGURES_SHAPES)
-    parts.expiries.define(EXPIRY.callHistory, (key, nowMs) => this.#expire(userInKey(key), nowMs))
+    parts.expiries.define(EXPIRY.callHistory, (change, key) => this.#expire(change, userInKey(key)))
   }
 
   /** Calls of the last 90 days, newest first, at most `limit`; only those behind `after`, if it is given. */
   list(
+    view: View,
     userId: UserId,
     { limit, after }: { readonly limit: number; readonly after?: CallHistoryPlace | undefined },
     nowMs: number,
@@ -52,125 +44,136 @@ export class CallHistoryStore {
     const start = after === undefined ? keyBehind(idsKey(userId)) : rowKey(userId, after)
     const end = rowKey(userId, { atMs: nowMs - KEPT_MS, id: ID_MAX })
     // Read backwards, the start belongs to the range: it may be the row itself, and one more makes up for it.
-    const rows = [...this.#rows.getRange({ start, end, reverse: true, limit: limit + 1 })]
+    const rows = [...view.range(CALL_HISTORY, { start, end, reverse: true, limit: limit + 1 })]
     const behind = rows.map(({ value }) => value).filter(({ callId }) => callId !== after?.id)
     return behind.slice(0, limit)
   }
 
   /** How many calls the user has missed and not looked at. */
-  missedOf(userId: UserId): number {
-    return this.#figuresOf(userId).missed
+  missedOf(view: View, userId: UserId): number {
+    return this.#figuresOf(view, userId).missed
   }
 
   /**
-   * In a transaction: writes a user's row of a call in place of an earlier one. The oldest goes where there is no room.
+   * Writes a user's row of a call in place of an earlier one. The oldest goes where there is no room.
    * A call that is missed once more counts as not looked at. Choice: a row that the user deleted while the call goes on
    * comes back when something else becomes of it.
    */
-  put(userId: UserId, row: CallHistoryRow): void {
-    const known = this.#rows.get(rowKey(userId, placeOf(row)))
+  put(change: Change, userId: UserId, row: CallHistoryRow): void {
+    const known = change.get(CALL_HISTORY, rowKey(userId, placeOf(row)))
     // The row that goes for want of room is replaced too: counted by itself, the badge would go down and up again.
-    const before = known ?? this.#replacedFor(userId, row)
-    this.#change(userId, before, row)
+    const before = known ?? this.#replacedFor(change, userId, row)
+    this.#change(change, userId, before, row)
   }
 
-  /** In a transaction: the user has looked at their missed calls. */
-  markSeen(userId: UserId): void {
-    const missed = this.missedOf(userId)
-    for (const row of this.#unseen(userId, missed)) {
-      this.#rows.put(rowKey(userId, placeOf(row)), { ...row, seen: true })
+  /** The user has looked at their missed calls. */
+  markSeen(change: Change, userId: UserId): void {
+    const missed = this.missedOf(change, userId)
+    for (const row of this.#unseen(change, userId, missed)) {
+      change.put(CALL_HISTORY, rowKey(userId, placeOf(row)), { ...row, seen: true })
     }
     if (missed === 0) return
-    this.#figures.put(idsKey(userId), { ...this.#figuresOf(userId), missed: 0 })
-    this.#parts.database.ambient.happened({ kind: 'badge-changed', userId })
+    change.put(FIGURES, idsKey(userId), { ...this.#figuresOf(change, userId), missed: 0 })
+    change.happened({ kind: 'badge-changed', userId })
   }
 
-  /** In a transaction: false when the user has no row of this call. */
-  remove(userId: UserId, callId: bigint): boolean {
-    const row = this.#find(userId, callId)
-    if (row !== undefined) this.#change(userId, row, undefined)
+  /** False when the user has no row of this call. */
+  remove(change: Change, userId: UserId, callId: bigint): boolean {
+    const row = this.#find(change, userId, callId)
+    if (row !== undefined) this.#change(change, userId, row, undefined)
     return row !== undefined
   }
 
-  /** In a transaction: removes all rows of the user. */
-  removeAll(userId: UserId): void {
-    const missed = this.missedOf(userId)
-    this.eraseOf(userId)
-    if (missed > 0) this.#parts.database.ambient.happened({ kind: 'badge-changed', userId })
+  /** Removes all rows of the user. */
+  removeAll(change: Change, userId: UserId): void {
+    const missed = this.missedOf(change, userId)
+    this.eraseOf(change, userId)
+    if (missed > 0) change.happened({ kind: 'badge-changed', userId })
   }
 
-  /** In a transaction: nothing remains of the user's own rows; those of others keep the name that they knew. */
-  eraseOf(userId: UserId): void {
+  /** Nothing remains of the user's own rows; those of others keep the name that they knew. */
+  eraseOf(change: Change, userId: UserId): void {
     const range = rangeOf(idsKey(userId))
-    for (const table of [this.#rows, this.#timesOfBefore, this.#figures] as const) {
-      for (const key of [...table.getKeys(range)]) table.remove(key)
+    for (const table of [CALL_HISTORY, TIMES_OF_BEFORE, FIGURES] as const) {
+      for (const key of [...change.keys(table, range)]) change.remove(table, key)
     }
   }
 
   /** The oldest row, where a new one takes its place. */
-  #replacedFor(userId: UserId, { createdAtMs }: CallHistoryRow): CallHistoryRow | undefined {
-    const { count } = this.#figuresOf(userId)
+  #replacedFor(change: Change, userId: UserId, { createdAtMs }: CallHistoryRow): CallHistoryRow | undefined {
+    const { count } = this.#figuresOf(change, userId)
     // One ending for a user, at that of the oldest row: what is deleted meanwhile leaves none behind.
-    if (count === 0) this.#parts.expiries.add(EXPIRY.callHistory, createdAtMs + KEPT_MS, idsKey(userId))
-    return count < ROWS_MAX ? undefined : this.#oldest(userId, 1)[0]
+    if (count === 0)
+      this.#parts.expiries.add(change, EXPIRY.callHistory, createdAtMs + KEPT_MS, idsKey(userId))
+    return count < ROWS_MAX ? undefined : this.#oldest(change, userId, 1)[0]
   }
 
   /** Removes what is older than it may be; returns when the next row is. */
-  #expire(userId: UserId, nowMs: number): number | undefined {
-    for (const row of this.#oldest(userId, ROWS_MAX)) {
+  #expire(change: Change, userId: UserId): number | undefined {
+    for (const row of this.#oldest(change, userId, ROWS_MAX)) {
       const endsAtMs = row.createdAtMs + KEPT_MS
-      if (nowMs < endsAtMs) return endsAtMs
-      this.#change(userId, row, undefined)
+      if (change.nowMs < endsAtMs) return endsAtMs
+      this.#change(change, userId, row, undefined)
     }
     return undefined
   }
 
   /** Puts `after` in place of `before`, which may be another call's row, and keeps the figures. */
-  #change(userId: UserId, before: CallHistoryRow | undefined, after: CallHistoryRow | undefined): void {
+  #change(
+    change: Change,
+    userId: UserId,
+    before: CallHistoryRow | undefined,
+    after: CallHistoryRow | undefined,
+  ): void {
     if (before !== undefined && before.callId !== after?.callId) {
-      this.#rows.remove(rowKey(userId, placeOf(before)))
+      change.remove(CALL_HISTORY, rowKey(userId, placeOf(before)))
     }
-    if (after !== undefined) this.#rows.put(rowKey(userId, placeOf(after)), after)
-    this.#countChange(userId, before, after)
+    if (after !== undefined) change.put(CALL_HISTORY, rowKey(userId, placeOf(after)), after)
+    this.#countChange(change, userId, before, after)
   }
 
-  #countChange(userId: UserId, before: CallHistoryRow | undefined, after: CallHistoryRow | undefined): void {
-    const { count, missed } = this.#figuresOf(userId)
+  #countChange(
+    change: Change,
+    userId: UserId,
+    before: CallHistoryRow | undefined,
+    after: CallHistoryRow | undefined,
+  ): void {
+    const { count, missed } = this.#figuresOf(change, userId)
     const more = Number(after !== undefined) - Number(before !== undefined)
     const moreMissed = countOfMissed(after) - countOfMissed(before)
     const key = idsKey(userId)
-    if (count + more === 0) this.#figures.remove(key)
+    if (count + more === 0) change.remove(FIGURES, key)
     else if (more !== 0 || moreMissed !== 0) {
-      this.#figures.put(key, { count: count + more, missed: missed + moreMissed })
+      change.put(FIGURES, key, { count: count + more, missed: missed + moreMissed })
     }
-    if (moreMissed !== 0) this.#parts.database.ambient.happened({ kind: 'badge-changed', userId })
+    if (moreMissed !== 0) change.happened({ kind: 'badge-changed', userId })
   }
 
   /** Looks through the user's keys: only who deletes a row does not know when its call was created. */
-  #find(userId: UserId, callId: bigint): CallHistoryRow | undefined {
-    for (const key of this.#rows.getKeys(rangeOf(idsKey(userId)))) {
-      if (callInKey(key) === callId) return this.#rows.get(key)
+  #find(view: View, userId: UserId, callId: bigint): CallHistoryRow | undefined {
+    for (const key of view.keys(CALL_HISTORY, rangeOf(idsKey(userId)))) {
+      if (callInKey(key) === callId) return view.get(CALL_HISTORY, key)
     }
     return undefined
   }
 
-  #oldest(userId: UserId, limit: number): CallHistoryRow[] {
-    return [...this.#rows.getRange({ ...rangeOf(idsKey(userId)), limit })].map(({ value }) => value)
+  #oldest(view: View, userId: UserId, limit: number): CallHistoryRow[] {
+    return [...view.range(CALL_HISTORY, { ...rangeOf(idsKey(userId)), limit })].map(({ value }) => value)
   }
 
   /** The newest missed calls that were not looked at, so many as there are known to be. */
-  #unseen(userId: UserId, count: number): CallHistoryRow[] {
+  #unseen(view: View, userId: UserId, count: number): CallHistoryRow[] {
     const [start, end] = [keyBehind(idsKey(userId)), idsKey(userId)]
     const unseen: CallHistoryRow[] = []
-    for (const { value } of this.#rows.getRange({ start, end, reverse: true })) {
+    for (const { value } of view.range(CALL_HISTORY, { start, end, reverse: true })) {
       if (unseen.length === count) break
       if (isUnseenMissed(value)) unseen.push(value)
     }
     return unseen
   }
 
-  #figuresOf(userId: UserId): Figures {
-    return this.#figures.get(idsKey(userId)) ?? NO_ROWS
+  #figuresOf(view: View, userId: UserId): Figures {
+    return view.get(FIGURES, idsKey(userId)) ?? NO_ROWS
   }
 }
 
@@ -215,3 +218,9 @@ const NO_ROWS: Figures = { count: 0, missed: 0 }
 const ROWS_MAX = 1_000
 const KEPT_MS = 90 * 86_400_000
 const ID_MAX = 2n ** 64n - 1n
+
+/** By user, time and call. */
+export const CALL_HISTORY = recordTable<CallHistoryRow>('call-history', CALL_HISTORY_SHAPES)
+/** What earlier versions kept; only erased. */
+const TIMES_OF_BEFORE = recordTable<number>('call-history-times')
+const FIGURES = recordTable<Figures>('call-history-figures', FIGURES_SHAPES)

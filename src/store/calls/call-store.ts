@@ -1,5 +1,5 @@
 /**
- * The live calls. Whatever is done to one is written in one transaction: the call, what its devices find in their
+ * The live calls. Whatever is done to one is written in one change: the call, what its devices find in their
  * inboxes, what is pushed, what its people remember of it, and the reply that is kept for a repeated request.
  *
  * A call is sealed, since it holds the keys that wait for its devices. One that is over has no keys any more; it is kept
@@ -12,18 +12,18 @@ import type { CallAccepted, CallEffect } from '../../domain/calls/call-command.t
 import type { CallId, UserId } from '../../domain/ids.ts'
 import { IV_BYTES, type Secrets } from '../../domain/secrets.ts'
 import { assert, SignalError } from '../../errors.ts'
-import type { Database, Table } from '../engine/database.ts'
 import { EXPIRY, type Expiries } from '../engine/expiries.ts'
 import type { IdempotencyStore, IdempotentRequest } from '../engine/idempotency-store.ts'
 import { idInKey, idsKey } from '../engine/keys.ts'
 import { Sealed } from '../engine/sealed.ts'
+import { type Change, recordTable, type Store, type View } from '../engine/store.ts'
 import { WatchedCache } from '../engine/watched-cache.ts'
 import type { InboxStore } from '../messages/inbox-store.ts'
 import type { Notices } from '../messages/notices.ts'
 import type { CallHistoryStore } from './call-history-store.ts'
 
 export interface CallStoreParts {
-  readonly database: Database
+  readonly database: Store
   readonly expiries: Expiries
   readonly secrets: Pick<Secrets, 'seal'>
   readonly randomBytes: (length: number) => Uint8Array
@@ -42,9 +42,6 @@ export interface KeptReply {
 export class CallStore {
   readonly #parts: CallStoreParts
   readonly #sealed: Sealed
-  readonly #calls: Table<Uint8Array>
-  /** Rows of before are no bytes, and say too little to answer from: for the day that they last, no call is known of them. */
-  readonly #ended: Table<Uint8Array | object>
   /** How the row of a call begins once the writes that were asked for so far have landed; none that begins alike. */
   readonly #lastWritten = new Map<CallId, Uint8Array>()
   /** Each of a call's pushes asks for it. */
@@ -53,36 +50,37 @@ export class CallStore {
   constructor(parts: CallStoreParts) {
     this.#parts = parts
     this.#sealed = new Sealed(parts.secrets, parts.randomBytes, 'call')
-    this.#calls = parts.database.table('calls')
     this.#ringing = new WatchedCache(parts.database, [{ name: 'calls' }], callInKey, RINGING_CALLS_KEPT_MAX)
-    this.#ended = parts.database.table('calls-ended')
-    parts.expiries.define(EXPIRY.endedCall, key => void this.#ended.remove(key))
+    parts.expiries.define(EXPIRY.endedCall, (change, key) => void change.remove(CALLS_ENDED, key))
   }
 
   /** As `read`, for the one who decides what becomes of the call: all its writes have ended. */
   open(callId: CallId): Call | undefined {
     this.#lastWritten.delete(callId)
-    return this.read(callId)
+    return this.#parts.database.view(view => this.read(view, callId))
   }
 
   /** The call while it is live, and for 24 hours after. */
-  read(callId: bigint): Call | undefined {
+  read(view: View, callId: bigint): Call | undefined {
     const key = idsKey(callId)
-    const row = this.#calls.get(key) ?? this.#ended.get(key)
+    const row = view.get(CALLS, key) ?? view.get(CALLS_ENDED, key)
     return row instanceof Uint8Array ? this.#open(row) : undefined
   }
 
   /** Who is invited to the call and has not answered. */
   ringingAt(callId: CallId): ReadonlySet<UserId> {
     return this.#ringing.of(callId, () => {
-      const participants = this.read(callId)?.participants ?? []
+      const { database } = this.#parts
+      const participants = database.view(view => this.read(view, callId))?.participants ?? []
       return new Set(participants.filter(isPending).map(({ userId }) => userId))
     })
   }
 
   /** Every call that is not over, by id; for a process that starts. */
   live(): Call[] {
-    const rows = [...this.#calls.getRange({})].map(({ key, value }) => ({ key, call: this.#open(value) }))
+    const rows = this.#parts.database.view(view =>
+      [...view.range(CALLS)].map(({ key, value }) => ({ key, call: this.#open(value) })),
+    )
     // Sealed by another secret: its people's sessions are over with it, and so is their call.
     const lost = rows.filter(({ call }) => call === undefined)
     if (lost.length > 0) void this.#forget(lost.map(({ key }) => key))
@@ -104,42 +102,34 @@ export class CallStore {
     const sealed = this.#sealed.seal(encode(call))
     if (isOver(call)) this.#lastWritten.delete(callId)
     else this.#lastWritten.set(callId, Uint8Array.from(sealed.subarray(0, IV_BYTES)))
-    await this.#parts.database.commit(() => {
-      this.#assertBegins(callId, expected)
-      for (const effect of effects) this.#carryOut(callId, effect, nowMs)
-      if (kept !== undefined) this.#parts.idempotency.keep(kept.request, kept.reply, nowMs)
-      // Last: lmdb-js keeps what was written before a defect threw, and a call that has not moved on is told of again.
-      if (isOver(call)) this.#end(call, sealed)
-      else this.#calls.put(idsKey(callId), sealed)
-    })
+    await this.#parts.database.change(change => {
+      assertBegins(change, callId, expected)
+      for (const effect of effects) this.#carryOut(change, callId, effect)
+      if (kept !== undefined) this.#parts.idempotency.keep(change, kept.request, kept.reply)
+      if (isOver(call)) this.#end(change, call, sealed)
+      else change.put(CALLS, idsKey(callId), sealed)
+    }, nowMs)
   }
 
-  #assertBegins(callId: CallId, expected: Uint8Array | undefined): void {
-    if (expected === undefined) return
-    const row = this.#calls.get(idsKey(callId))
-    if (row !== undefined && Buffer.compare(row.subarray(0, IV_BYTES), expected) === 0) return
-    throw new SignalError('STORE_UNAVAILABLE', 'an earlier write to the call has failed')
-  }
-
-  #end({ callId, endedAtMs }: Call, sealed: Uint8Array): void {
+  #end(change: Change, { callId, endedAtMs }: Call, sealed: Uint8Array): void {
     assert(endedAtMs !== undefined, 'a call that is over has ended at some time')
     const key = idsKey(callId)
-    this.#calls.remove(key)
-    this.#ended.put(key, sealed)
-    this.#parts.expiries.add(EXPIRY.endedCall, endedAtMs + ENDED_KEPT_MS, key)
+    change.remove(CALLS, key)
+    change.put(CALLS_ENDED, key, sealed)
+    this.#parts.expiries.add(change, EXPIRY.endedCall, endedAtMs + ENDED_KEPT_MS, key)
   }
 
-  #carryOut(callId: CallId, effect: CallEffect, nowMs: number): void {
+  #carryOut(change: Change, callId: CallId, effect: CallEffect): void {
     const { inbox, notices, history } = this.#parts
     switch (effect.kind) {
       case 'device': {
         const { userId, deviceId, notice: body, expiresAtMs, replaces, isMissed } = effect
-        return notices.tellDevice({ userId, deviceId, body, expiresAtMs, replaces, isMissed }, nowMs)
+        return notices.tellDevice(change, { userId, deviceId, body, expiresAtMs, replaces, isMissed })
       }
       case 'withdraw':
-        return void inbox.dropInvitation(effect.userId, effect.deviceId, callId)
+        return void inbox.dropInvitation(change, effect.userId, effect.deviceId, callId)
       case 'history':
-        return history.put(effect.userId, effect.row)
+        return history.put(change, effect.userId, effect.row)
       case 'topic':
         // Live only: the room tells those who watch.
         return
@@ -147,8 +137,8 @@ export class CallStore {
   }
 
   #forget(keys: readonly Uint8Array[]): Promise<void> {
-    return this.#parts.database.commit(() => {
-      for (const key of keys) this.#calls.remove(key)
+    return this.#parts.database.change(change => {
+      for (const key of keys) change.remove(CALLS, key)
     })
   }
 
@@ -158,10 +148,20 @@ export class CallStore {
   }
 }
 
+function assertBegins(change: Change, callId: CallId, expected: Uint8Array | undefined): void {
+  if (expected === undefined) return
+  const row = change.get(CALLS, idsKey(callId))
+  if (row !== undefined && Buffer.compare(row.subarray(0, IV_BYTES), expected) === 0) return
+  throw new SignalError('STORE_UNAVAILABLE', 'an earlier write to the call has failed')
+}
+
 function callInKey(key: Uint8Array): CallId {
   return idInKey(key, 0) as CallId
 }
 
+const CALLS = recordTable<Uint8Array>('calls')
+/** Rows of before are no bytes, and say too little to answer from: for the day that they last, no call is known of them. */
+const CALLS_ENDED = recordTable<Uint8Array | object>('calls-ended')
 const ENDED_KEPT_MS = 86_400_000
 /** As many calls as are pushed at a time, and some more. */
 const RINGING_CALLS_KEPT_MAX = 1_024

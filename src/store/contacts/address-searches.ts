@@ -7,13 +7,12 @@ import { addressIdentifier } from '../../domain/accounts/account.ts'
 import type { SearchErrand } from '../../domain/contacts/errand.ts'
 import type { UserId } from '../../domain/ids.ts'
 import type { AccountStore } from '../accounts/account-store.ts'
-import type { Database } from '../engine/database.ts'
 import type { Errands } from '../engine/errands.ts'
+import type { Change, View } from '../engine/store.ts'
 import type { ContactStore } from './contact-store.ts'
 
 export interface AddressSearchesParts {
   readonly errands: Errands
-  readonly database: Pick<Database, 'ambient'>
   readonly accounts: Pick<AccountStore, 'read' | 'ownerOf'>
   readonly contacts: Pick<ContactStore, 'decideRequest' | 'request'>
 }
@@ -23,36 +22,35 @@ export class AddressSearches {
 
   constructor(parts: AddressSearchesParts) {
     this.#parts = parts
-    parts.errands.define('search', (search, nowMs) => this.#run(search, nowMs))
+    parts.errands.define('search', (change, search) => this.#run(change, search))
   }
 
-  /** In a transaction. */
-  leave(search: Omit<SearchErrand, 'kind'>, nowMs: number): void {
-    this.#parts.errands.leave({ kind: 'search', ...search }, nowMs)
+  leave(change: Change, search: Omit<SearchErrand, 'kind'>): void {
+    this.#parts.errands.leave(change, { kind: 'search', ...search })
   }
 
   /** Limits that only somebody found would run into are kept silent, too. */
-  #run({ requestId, senderId, address, message }: SearchErrand, nowMs: number): void {
+  #run(change: Change, { requestId, senderId, address, message }: SearchErrand): void {
     const { contacts } = this.#parts
-    const receiverId = this.#discoverableAt(address)
-    if (receiverId === undefined || receiverId === senderId || !this.#isHere(senderId)) return
+    const receiverId = this.#discoverableAt(change, address)
+    if (receiverId === undefined || receiverId === senderId || !this.#isHere(change, senderId)) return
     const command = { requestId, senderId, receiverId, route: 'address', message } as const
-    const decision = contacts.decideRequest(command, nowMs)
-    if (decision.kind !== 'refused') contacts.request(command, decision, nowMs)
+    const decision = contacts.decideRequest(change, command, change.nowMs)
+    if (decision.kind !== 'refused') contacts.request(change, command, decision)
   }
 
   /** The user who has proven this address and can be found by it. */
-  #discoverableAt({ kind, key }: SearchErrand['address']): UserId | undefined {
-    const { accounts, database } = this.#parts
-    const userId = accounts.ownerOf(database.ambient, addressIdentifier(kind, key))?.userId
-    const user = userId === undefined ? undefined : accounts.read(database.ambient, userId)
+  #discoverableAt(view: View, { kind, key }: SearchErrand['address']): UserId | undefined {
+    const { accounts } = this.#parts
+    const userId = accounts.ownerOf(view, addressIdentifier(kind, key))?.userId
+    const user = userId === undefined ? undefined : accounts.read(view, userId)
     if (userId === undefined || user === undefined || user.erasesAtMs !== undefined) return undefined
     const { discoverableByEmail, discoverableByPhone } = user.settings
     return (kind === 'email' ? discoverableByEmail : discoverableByPhone) ? userId : undefined
   }
 
-  #isHere(userId: UserId): boolean {
-    const user = this.#parts.accounts.read(this.#parts.database.ambient, userId)
+  #isHere(view: View, userId: UserId): boolean {
+    const user = this.#parts.accounts.read(view, userId)
     return user !== undefined && user.erasesAtMs === undefined
   }
 }

@@ -1,7 +1,7 @@
 /**
  * Contacts, blocks and friend requests (contract 3): reads what there is between two people, has the rules decide, and
  * writes what they decided, telling both sides as much as each may know. Everything that changes something is to be
- * called in a transaction, one for each command.
+ * called in a change, one for each command.
  */
 
 import { takesCallsFromStrangers, type User } from '../../domain/accounts/account.ts'
@@ -32,25 +32,25 @@ import {
 import type { RequestId, UserId } from '../../domain/ids.ts'
 import type { Badge, NoticeBody } from '../../domain/messages/notice.ts'
 import type { Secrets } from '../../domain/secrets.ts'
-import type { Database, Table } from '../engine/database.ts'
 import type { Errands } from '../engine/errands.ts'
 import type { Expiries } from '../engine/expiries.ts'
 import { type IdLists, LIST, type ListEntry, type ListRange } from '../engine/id-lists.ts'
 import { idsKey } from '../engine/keys.ts'
+import { type Change, recordTable, type Store, type View } from '../engine/store.ts'
 import { FriendRequestTable } from './friend-request-table.ts'
 
 export interface ContactStoreParts {
-  readonly database: Database
+  readonly database: Store
   readonly expiries: Expiries
   readonly errands: Pick<Errands, 'define' | 'leave'>
   readonly lists: IdLists
   readonly secrets: Pick<Secrets, 'seal'>
   readonly randomBytes: (length: number) => Uint8Array
-  readonly displayNameOf: (userId: UserId) => string
-  /** Tells every device of a user, in the transaction that it is called in. */
-  readonly tell: (userId: UserId, body: NoticeBody, nowMs: number) => void
+  readonly displayNameOf: (view: View, userId: UserId) => string
+  /** Tells every device of a user. */
+  readonly tell: (change: Change, userId: UserId, body: NoticeBody) => void
   /** The other part of the badge. */
-  readonly missedCallsOf: (userId: UserId) => number
+  readonly missedCallsOf: (view: View, userId: UserId) => number
 }
 
 /** A request that somebody makes. */
@@ -68,44 +68,39 @@ export class ContactStore {
   readonly #parts: ContactStoreParts
   readonly #lists: IdLists
   readonly #requests: FriendRequestTable
-  readonly #links: Table<Link>
-  /** By blocker and blocked: since when, milliseconds since 1970. */
-  readonly #blocks: Table<number>
 
   constructor(parts: ContactStoreParts) {
-    const { database, errands, lists } = parts
+    const { errands, lists } = parts
     this.#parts = parts
     this.#lists = lists
-    this.#links = database.table('contacts', LINK_SHAPES)
-    this.#blocks = database.table('blocks')
-    const onExpired = (request: FriendRequest, nowMs: number) => this.#tellGone(request, nowMs)
+    const onExpired = (change: Change, request: FriendRequest) => this.#tellGone(change, request)
     this.#requests = new FriendRequestTable({ ...parts, onExpired })
-    errands.define('request_made', ({ requestId }, nowMs) => this.#onMade(requestId, nowMs))
-    errands.define('request_gone', (request, nowMs) => this.#onGone(request, nowMs))
+    errands.define('request_made', (change, { requestId }) => this.#onMade(change, requestId))
+    errands.define('request_gone', (change, request) => this.#onGone(change, request))
   }
 
-  isContact(one: UserId, other: UserId): boolean {
-    return this.linkOf(one, other) !== undefined
+  isContact(view: View, one: UserId, other: UserId): boolean {
+    return this.linkOf(view, one, other) !== undefined
   }
 
   /** What makes the other a contact of the one; undefined when they are none. */
-  linkOf(one: UserId, other: UserId): Link | undefined {
-    return this.#links.get(idsKey(one, other))
+  linkOf(view: View, one: UserId, other: UserId): Link | undefined {
+    return view.get(CONTACTS, idsKey(one, other))
   }
 
-  hasBlocked(blocker: UserId, other: UserId): boolean {
-    return this.blockedAtMs(blocker, other) !== undefined
+  hasBlocked(view: View, blocker: UserId, other: UserId): boolean {
+    return this.blockedAtMs(view, blocker, other) !== undefined
   }
 
   /** Since when the blocker has blocked the other, if they have. */
-  blockedAtMs(blocker: UserId, other: UserId): number | undefined {
-    return this.#blocks.get(idsKey(blocker, other))
+  blockedAtMs(view: View, blocker: UserId, other: UserId): number | undefined {
+    return view.get(BLOCKS, idsKey(blocker, other))
   }
 
   /** What the viewer may know that they have with the other. */
-  relationOf(viewerId: UserId, otherId: UserId, nowMs: number): Relation {
+  relationOf(view: View, viewerId: UserId, otherId: UserId, nowMs: number): Relation {
     if (viewerId === otherId) return 'self'
-    return relationOf(this.#pairOf(viewerId, otherId, nowMs), nowMs)
+    return relationOf(this.#pairOf(view, viewerId, otherId, nowMs), nowMs)
   }
 
   /**
@@ -113,166 +108,168 @@ export class ContactStore {
    * its sender those of when it was made. Of an owner who takes calls from strangers everybody may read those of now, and
    * those whom the owner has blocked the ones of when the block began: a call has to be sealed for something.
    */
-  keysShown(askerId: UserId, ownerId: UserId, nowMs: number, owner?: User): KeysShown | undefined {
-    if (askerId === ownerId || this.isContact(askerId, ownerId)) return PRESENT_KEYS
-    const received = this.#requests.standing(ownerId, askerId, nowMs)
+  keysShown(
+    view: View,
+    askerId: UserId,
+    ownerId: UserId,
+    nowMs: number,
+    owner?: User,
+  ): KeysShown | undefined {
+    if (askerId === ownerId || this.isContact(view, askerId, ownerId)) return PRESENT_KEYS
+    const received = this.#requests.standing(view, ownerId, askerId, nowMs)
     if (received?.isByToken && isOpenToReceiver(received, nowMs)) return PRESENT_KEYS
-    const blockedAtMs = this.blockedAtMs(ownerId, askerId)
+    const blockedAtMs = this.blockedAtMs(view, ownerId, askerId)
     if (owner !== undefined && takesCallsFromStrangers(owner)) {
       return blockedAtMs === undefined ? PRESENT_KEYS : { kind: 'as-of', atMs: blockedAtMs }
     }
-    const sent = this.#requests.standing(askerId, ownerId, nowMs)
+    const sent = this.#requests.standing(view, askerId, ownerId, nowMs)
     return sent?.isByToken ? keysShownToSender(sent, blockedAtMs) : undefined
   }
 
-  badgeOf(userId: UserId, nowMs: number): Badge {
-    const friendRequests = this.#requests.countIncoming(userId, nowMs)
-    const missedCalls = this.#parts.missedCallsOf(userId)
+  badgeOf(view: View, userId: UserId, nowMs: number): Badge {
+    const friendRequests = this.#requests.countIncoming(view, userId, nowMs)
+    const missedCalls = this.#parts.missedCallsOf(view, userId)
     if (friendRequests + missedCalls === 0) return NO_BADGE
     return { total: friendRequests + missedCalls, friendRequests, missedCalls }
   }
 
   /** Contacts, newest first: each entry's id is a user's. */
-  readContacts(userId: UserId, range: ListRange): ListEntry[] {
-    return this.#lists.read(this.#parts.database.ambient, userId, LIST.contacts, range)
+  readContacts(view: View, userId: UserId, range: ListRange): ListEntry[] {
+    return this.#lists.read(view, userId, LIST.contacts, range)
   }
 
   /** Those whom the user has blocked, newest first. */
-  readBlocks(userId: UserId, range: ListRange): ListEntry[] {
-    return this.#lists.read(this.#parts.database.ambient, userId, LIST.blocks, range)
+  readBlocks(view: View, userId: UserId, range: ListRange): ListEntry[] {
+    return this.#lists.read(view, userId, LIST.blocks, range)
   }
 
   /** Open requests as the user may see them, newest first. */
   readRequests(
+    view: View,
     userId: UserId,
     direction: 'incoming' | 'outgoing',
     range: ListRange,
     nowMs: number,
   ): FriendRequest[] {
-    return this.#requests.readOpen(userId, direction, range, nowMs)
+    return this.#requests.readOpen(view, userId, direction, range, nowMs)
   }
 
   /** The open request that the receiver has got from the sender. */
-  incomingFrom(senderId: UserId, receiverId: UserId, nowMs: number): FriendRequest | undefined {
-    const request = this.#requests.standing(senderId, receiverId, nowMs)
+  incomingFrom(view: View, senderId: UserId, receiverId: UserId, nowMs: number): FriendRequest | undefined {
+    const request = this.#requests.standing(view, senderId, receiverId, nowMs)
     return request !== undefined && isOpenToReceiver(request, nowMs) ? request : undefined
   }
 
-  /** Reads and decides only; what is decided holds within the transaction. */
-  decideRequest({ senderId, receiverId, route }: RequestCommand, nowMs: number): RequestDecision {
+  /** Reads and decides only; what is decided holds within the change. */
+  decideRequest(view: View, { senderId, receiverId, route }: RequestCommand, nowMs: number): RequestDecision {
     const counts = {
-      contacts: this.#lists.count(this.#parts.database.ambient, senderId, LIST.contacts),
-      outgoing: this.#requests.countOutgoing(senderId, nowMs),
-      unshown: this.#requests.countUnshown(senderId, nowMs),
-      otherIncoming: this.#requests.countIncoming(receiverId, nowMs),
+      contacts: this.#lists.count(view, senderId, LIST.contacts),
+      outgoing: this.#requests.countOutgoing(view, senderId, nowMs),
+      unshown: this.#requests.countUnshown(view, senderId, nowMs),
+      otherIncoming: this.#requests.countIncoming(view, receiverId, nowMs),
     }
-    return decideRequest(this.#pairOf(senderId, receiverId, nowMs), route, counts, nowMs)
+    return decideRequest(this.#pairOf(view, senderId, receiverId, nowMs), route, counts, nowMs)
   }
 
-  /** In a transaction: carries out what was decided in it; returns the request as it is now. */
-  request(command: RequestCommand, decision: DecidedRequest, nowMs: number): FriendRequest {
+  /** Carries out what was decided in it; returns the request as it is now. */
+  request(change: Change, command: RequestCommand, decision: DecidedRequest): FriendRequest {
     switch (decision.kind) {
       case 'repeated':
-        this.#requests.put(decision.request, this.#requests.read(decision.request.requestId))
+        this.#requests.put(change, decision.request, this.#requests.read(change, decision.request.requestId))
         return decision.request
       case 'crossed':
-        return this.#link(closed(decision.request, 'accepted', nowMs), decision.request, nowMs)
+        return this.#link(change, closed(decision.request, 'accepted', change.nowMs), decision.request)
       case 'created':
-        if (decision.replaces !== undefined) this.#cancel(decision.replaces, nowMs)
-        return this.#create(command, decision.isDelivered, nowMs)
+        if (decision.replaces !== undefined) this.#cancel(change, decision.replaces)
+        return this.#create(change, command, decision.isDelivered)
     }
   }
 
-  /** In a transaction. */
-  accept(requestId: bigint, actorId: UserId, nowMs: number): ClosingDecision {
-    const request = this.#requests.read(requestId)
-    const decision = decideAccept(
-      request,
-      actorId,
-      this.#lists.count(this.#parts.database.ambient, actorId, LIST.contacts),
-      nowMs,
-    )
-    if (decision.kind === 'closed') this.#link(decision.request, request, nowMs)
+  accept(change: Change, requestId: bigint, actorId: UserId): ClosingDecision {
+    const { nowMs } = change
+    const request = this.#requests.read(change, requestId)
+    const decision = decideAccept(request, actorId, this.#lists.count(change, actorId, LIST.contacts), nowMs)
+    if (decision.kind === 'closed') this.#link(change, decision.request, request)
     return decision
   }
 
-  /** In a transaction. The sender hears nothing. */
-  decline(requestId: bigint, actorId: UserId, nowMs: number): ClosingDecision {
-    const request = this.#requests.read(requestId)
-    const decision = decideDecline(request, actorId, nowMs)
-    if (decision.kind === 'closed') this.#decline(decision.request, request, nowMs)
+  /** The sender hears nothing. */
+  decline(change: Change, requestId: bigint, actorId: UserId): ClosingDecision {
+    const request = this.#requests.read(change, requestId)
+    const decision = decideDecline(request, actorId, change.nowMs)
+    if (decision.kind === 'closed') this.#decline(change, decision.request, request)
     return decision
   }
 
-  /** In a transaction. */
-  cancel(requestId: bigint, actorId: UserId, nowMs: number): ClosingDecision {
-    const request = this.#requests.read(requestId)
-    const decision = decideCancel(request, actorId, nowMs)
-    if (decision.kind === 'closed' && request !== undefined) this.#cancel(request, nowMs)
+  cancel(change: Change, requestId: bigint, actorId: UserId): ClosingDecision {
+    const request = this.#requests.read(change, requestId)
+    const decision = decideCancel(request, actorId, change.nowMs)
+    if (decision.kind === 'closed' && request !== undefined) this.#cancel(change, request)
     return decision
   }
 
-  /** In a transaction: two contacts are none any more. False when they were none. */
-  unlink(one: UserId, other: UserId, nowMs: number): boolean {
-    const link = this.linkOf(one, other)
+  /** Two contacts are none any more. False when they were none. */
+  unlink(change: Change, one: UserId, other: UserId): boolean {
+    const link = this.linkOf(change, one, other)
     if (link === undefined) return false
-    this.#removeLink(one, other, link)
-    this.#tellRemoved(one, other, nowMs)
-    this.#tellRemoved(other, one, nowMs)
+    this.#removeLink(change, one, other, link)
+    this.#tellRemoved(change, one, other)
+    this.#tellRemoved(change, other, one)
     return true
   }
 
-  /** In a transaction: false when the user has blocked too many. */
-  block(blockerId: UserId, otherId: UserId, nowMs: number): boolean {
-    if (this.hasBlocked(blockerId, otherId)) return true
-    if (this.#lists.count(this.#parts.database.ambient, blockerId, LIST.blocks) >= BLOCKS_MAX) return false
-    const { unlinks, cancels, declines } = decideBlock(this.#pairOf(blockerId, otherId, nowMs), nowMs)
-    this.#blocks.put(idsKey(blockerId, otherId), nowMs)
-    this.#lists.add(this.#parts.database.ambient, blockerId, LIST.blocks, { atMs: nowMs, id: otherId })
-    if (unlinks) this.unlink(blockerId, otherId, nowMs)
-    if (cancels !== undefined) this.#cancel(cancels, nowMs)
-    if (declines !== undefined) this.#decline(declined(declines), declines, nowMs)
+  /** False when the user has blocked too many. */
+  block(change: Change, blockerId: UserId, otherId: UserId): boolean {
+    const { nowMs } = change
+    if (this.hasBlocked(change, blockerId, otherId)) return true
+    if (this.#lists.count(change, blockerId, LIST.blocks) >= BLOCKS_MAX) return false
+    const { unlinks, cancels, declines } = decideBlock(this.#pairOf(change, blockerId, otherId, nowMs), nowMs)
+    change.put(BLOCKS, idsKey(blockerId, otherId), nowMs)
+    this.#lists.add(change, blockerId, LIST.blocks, { atMs: nowMs, id: otherId })
+    if (unlinks) this.unlink(change, blockerId, otherId)
+    if (cancels !== undefined) this.#cancel(change, cancels)
+    if (declines !== undefined) this.#decline(change, declined(declines), declines)
     return true
   }
 
-  /** In a transaction. What the block kept away stays away. */
-  unblock(blockerId: UserId, otherId: bigint): void {
+  /** What the block kept away stays away. */
+  unblock(change: Change, blockerId: UserId, otherId: bigint): void {
     const key = idsKey(blockerId, otherId)
-    const atMs = this.#blocks.get(key)
+    const atMs = change.get(BLOCKS, key)
     if (atMs === undefined) return
-    this.#blocks.remove(key)
-    this.#lists.remove(this.#parts.database.ambient, blockerId, LIST.blocks, { atMs, id: otherId })
+    change.remove(BLOCKS, key)
+    this.#lists.remove(change, blockerId, LIST.blocks, { atMs, id: otherId })
   }
 
   /**
-   * In a transaction: nothing of the user remains here but, with those who have blocked them, the number that was
+   * Nothing of the user remains here but, with those who have blocked them, the number that was
    * their id. The other sides hear of it as of a removal.
    */
-  eraseOf(userId: UserId, nowMs: number): void {
-    for (const { id } of this.#lists.all(this.#parts.database.ambient, userId, LIST.contacts)) {
+  eraseOf(change: Change, userId: UserId): void {
+    for (const { id } of this.#lists.all(change, userId, LIST.contacts)) {
       const other = id as UserId
-      this.#removeLink(userId, other, { sinceMs: this.linkOf(userId, other)?.sinceMs ?? 0 })
-      this.#tellRemoved(other, userId, nowMs)
+      this.#removeLink(change, userId, other, { sinceMs: this.linkOf(change, userId, other)?.sinceMs ?? 0 })
+      this.#tellRemoved(change, other, userId)
     }
-    for (const { id } of this.#lists.all(this.#parts.database.ambient, userId, LIST.blocks))
-      this.unblock(userId, id)
-    for (const request of this.#requests.eraseOf(userId, nowMs)) {
-      if (request.receiverId !== userId) this.#tellCancelled(request, nowMs)
+    for (const { id } of this.#lists.all(change, userId, LIST.blocks)) this.unblock(change, userId, id)
+    for (const request of this.#requests.eraseOf(change, userId)) {
+      if (request.receiverId !== userId) this.#tellCancelled(change, request)
     }
   }
 
-  #pairOf(actorId: UserId, otherId: UserId, nowMs: number): Pair {
+  #pairOf(view: View, actorId: UserId, otherId: UserId, nowMs: number): Pair {
     return {
-      areContacts: this.isContact(actorId, otherId),
-      hasBlocked: this.hasBlocked(actorId, otherId),
-      isBlocked: this.hasBlocked(otherId, actorId),
-      sent: this.#requests.standing(actorId, otherId, nowMs),
-      received: this.#requests.standing(otherId, actorId, nowMs),
-      quietUntilMs: this.#requests.quietUntilMs(actorId, otherId),
+      areContacts: this.isContact(view, actorId, otherId),
+      hasBlocked: this.hasBlocked(view, actorId, otherId),
+      isBlocked: this.hasBlocked(view, otherId, actorId),
+      sent: this.#requests.standing(view, actorId, otherId, nowMs),
+      received: this.#requests.standing(view, otherId, actorId, nowMs),
+      quietUntilMs: this.#requests.quietUntilMs(view, actorId, otherId),
     }
   }
 
-  #create(command: RequestCommand, isDelivered: boolean, nowMs: number): FriendRequest {
+  #create(change: Change, command: RequestCommand, isDelivered: boolean): FriendRequest {
+    const { nowMs } = change
     const { requestId, senderId, receiverId, route, message } = command
     const request: FriendRequest = {
       requestId,
@@ -285,95 +282,97 @@ export class ContactStore {
       ...(message ? { message } : {}),
       createdAtMs: nowMs,
     }
-    this.#requests.put(request)
+    this.#requests.put(change, request)
     // Whoever gets it is told later: how long that takes would tell a block.
-    this.#parts.errands.leave({ kind: 'request_made', requestId }, nowMs)
+    this.#parts.errands.leave(change, { kind: 'request_made', requestId })
     return request
   }
 
-  #link(accepted: FriendRequest, before: FriendRequest | undefined, nowMs: number): FriendRequest {
+  #link(change: Change, accepted: FriendRequest, before: FriendRequest | undefined): FriendRequest {
+    const { nowMs } = change
     const { senderId, receiverId } = accepted
-    this.#requests.put(accepted, before)
-    this.#requests.forgetDirections(senderId, receiverId)
+    this.#requests.put(change, accepted, before)
+    this.#requests.forgetDirections(change, senderId, receiverId)
     for (const [one, other] of bothWays(senderId, receiverId)) {
-      this.#links.put(idsKey(one, other), { sinceMs: nowMs })
-      this.#lists.add(this.#parts.database.ambient, one, LIST.contacts, { atMs: nowMs, id: other })
+      change.put(CONTACTS, idsKey(one, other), { sinceMs: nowMs })
+      this.#lists.add(change, one, LIST.contacts, { atMs: nowMs, id: other })
     }
-    this.#tellAdded(senderId, receiverId, accepted, nowMs)
-    this.#tellAdded(receiverId, senderId, accepted, nowMs)
-    if (before !== undefined && isOpenToReceiver(before, nowMs)) this.#sayBadge(receiverId)
+    this.#tellAdded(change, senderId, receiverId, accepted)
+    this.#tellAdded(change, receiverId, senderId, accepted)
+    if (before !== undefined && isOpenToReceiver(before, nowMs)) this.#sayBadge(change, receiverId)
     return accepted
   }
 
-  #decline(request: FriendRequest, before: FriendRequest | undefined, nowMs: number): void {
-    this.#requests.put(request, before)
-    this.#requests.quiet(request, nowMs + QUIET_MS)
-    this.#sayBadge(request.receiverId)
+  #decline(change: Change, request: FriendRequest, before: FriendRequest | undefined): void {
+    this.#requests.put(change, request, before)
+    this.#requests.quiet(change, request, change.nowMs + QUIET_MS)
+    this.#sayBadge(change, request.receiverId)
   }
 
-  #cancel(request: FriendRequest, nowMs: number): void {
+  #cancel(change: Change, request: FriendRequest): void {
+    const { nowMs } = change
     const { requestId, senderId, receiverId } = request
-    this.#requests.put(closed(request, 'cancelled', nowMs), request)
+    this.#requests.put(change, closed(request, 'cancelled', nowMs), request)
     const isMissed = isOpenToReceiver(request, nowMs)
-    this.#parts.errands.leave({ kind: 'request_gone', requestId, senderId, receiverId, isMissed }, nowMs)
+    this.#parts.errands.leave(change, { kind: 'request_gone', requestId, senderId, receiverId, isMissed })
   }
 
   /** What is over by now is not told: an acceptance has told more, and whoever declined it knows. */
-  #onMade(requestId: RequestId, nowMs: number): void {
-    const request = this.#requests.read(requestId)
-    if (request !== undefined && isOpenToReceiver(request, nowMs)) this.#tellRequest(request, nowMs)
+  #onMade(change: Change, requestId: RequestId): void {
+    const request = this.#requests.read(change, requestId)
+    if (request !== undefined && isOpenToReceiver(request, change.nowMs)) this.#tellRequest(change, request)
   }
 
-  #onGone(request: RequestGoneErrand, nowMs: number): void {
-    if (request.isMissed) this.#tellCancelled(request, nowMs)
+  #onGone(change: Change, request: RequestGoneErrand): void {
+    if (request.isMissed) this.#tellCancelled(change, request)
   }
 
-  #removeLink(one: UserId, other: UserId, { sinceMs }: Link): void {
+  #removeLink(change: Change, one: UserId, other: UserId, { sinceMs }: Link): void {
     for (const [owner, id] of bothWays(one, other)) {
-      this.#links.remove(idsKey(owner, id))
-      this.#lists.remove(this.#parts.database.ambient, owner, LIST.contacts, { atMs: sinceMs, id })
+      change.remove(CONTACTS, idsKey(owner, id))
+      this.#lists.remove(change, owner, LIST.contacts, { atMs: sinceMs, id })
     }
   }
 
-  #sayBadge(userId: UserId): void {
-    this.#parts.database.ambient.happened({ kind: 'badge-changed', userId })
+  #sayBadge(change: Change, userId: UserId): void {
+    change.happened({ kind: 'badge-changed', userId })
   }
 
   #tellRequest(
+    change: Change,
     { requestId, senderId, receiverId, message, createdAtMs }: FriendRequest,
-    nowMs: number,
   ): void {
-    const displayName = this.#parts.displayNameOf(senderId)
+    const displayName = this.#parts.displayNameOf(change, senderId)
     const said = message === undefined ? {} : { message }
     const body = { requestId, userId: senderId, displayName, ...said, createdAtMs }
-    this.#parts.tell(receiverId, { kind: 'friend_request', ...body }, nowMs)
-    this.#sayBadge(receiverId)
+    this.#parts.tell(change, receiverId, { kind: 'friend_request', ...body })
+    this.#sayBadge(change, receiverId)
   }
 
-  #tellAdded(userId: UserId, otherId: UserId, { requestId, senderId }: FriendRequest, nowMs: number): void {
-    const displayName = this.#parts.displayNameOf(otherId)
+  #tellAdded(change: Change, userId: UserId, otherId: UserId, { requestId, senderId }: FriendRequest): void {
+    const displayName = this.#parts.displayNameOf(change, otherId)
     const isPushed = userId === senderId
     const body = { userId: otherId, displayName, requestId, isPushed }
-    this.#parts.tell(userId, { kind: 'contact_added', ...body }, nowMs)
+    this.#parts.tell(change, userId, { kind: 'contact_added', ...body })
   }
 
-  #tellRemoved(userId: UserId, otherId: UserId, nowMs: number): void {
-    const displayName = this.#parts.displayNameOf(otherId)
-    this.#parts.tell(userId, { kind: 'contact_removed', userId: otherId, displayName }, nowMs)
+  #tellRemoved(change: Change, userId: UserId, otherId: UserId): void {
+    const displayName = this.#parts.displayNameOf(change, otherId)
+    this.#parts.tell(change, userId, { kind: 'contact_removed', userId: otherId, displayName })
   }
 
   #tellCancelled(
+    change: Change,
     { requestId, senderId, receiverId }: Pick<FriendRequest, 'requestId' | 'senderId' | 'receiverId'>,
-    nowMs: number,
   ): void {
     const body = { kind: 'friend_request_cancelled', requestId, userId: senderId } as const
-    this.#parts.tell(receiverId, body, nowMs)
-    this.#sayBadge(receiverId)
+    this.#parts.tell(change, receiverId, body)
+    this.#sayBadge(change, receiverId)
   }
 
   /** A request that expired is gone from its receiver's list as one that was cancelled. */
-  #tellGone(request: FriendRequest, nowMs: number): void {
-    if (request.state === 'pending' && request.isDelivered) this.#tellCancelled(request, nowMs)
+  #tellGone(change: Change, request: FriendRequest): void {
+    if (request.state === 'pending' && request.isDelivered) this.#tellCancelled(change, request)
   }
 }
 
@@ -388,3 +387,7 @@ function bothWays(one: UserId, other: UserId): readonly (readonly [UserId, UserI
     [other, one],
   ]
 }
+
+const CONTACTS = recordTable<Link>('contacts', LINK_SHAPES)
+/** By blocker and blocked: since when, milliseconds since 1970. */
+const BLOCKS = recordTable<number>('blocks')

@@ -15,11 +15,11 @@ import {
 import type { RequestId, UserId } from '../../domain/ids.ts'
 import type { Secrets } from '../../domain/secrets.ts'
 import { PEOPLE_KEPT_MAX } from '../../limits.ts'
-import type { Database, Table } from '../engine/database.ts'
 import { EXPIRY, type Expiries } from '../engine/expiries.ts'
 import { type IdLists, LIST, type List, type ListEntry, type ListRange } from '../engine/id-lists.ts'
 import { idInKey, idsKey, userInKey } from '../engine/keys.ts'
 import { Sealed } from '../engine/sealed.ts'
+import { type Change, recordTable, type Store, type View } from '../engine/store.ts'
 import { WatchedCache } from '../engine/watched-cache.ts'
 
 interface Row extends Omit<FriendRequest, 'message'> {
@@ -36,118 +36,112 @@ interface Direction {
 }
 
 export interface FriendRequestParts {
-  readonly database: Database
+  readonly database: Store
   readonly expiries: Expiries
   readonly lists: IdLists
   readonly secrets: Pick<Secrets, 'seal'>
   readonly randomBytes: (length: number) => Uint8Array
-  /** Told in the transaction in which a request expires, as it was before. */
-  readonly onExpired: (request: FriendRequest, nowMs: number) => void
+  /** Told of a request that expires, as it was before. */
+  readonly onExpired: (change: Change, request: FriendRequest) => void
 }
 
 export class FriendRequestTable {
   readonly #parts: FriendRequestParts
-  readonly #requests: Table<Row>
   readonly #messages: Sealed
-  readonly #directions: Table<Direction>
   readonly #asked: WatchedCache<UserId, boolean>
 
   constructor(parts: FriendRequestParts) {
     this.#parts = parts
-    this.#requests = parts.database.table('friend-requests')
     this.#messages = new Sealed(parts.secrets, parts.randomBytes, 'friend-request')
-    this.#directions = parts.database.table('friend-request-directions')
     this.#asked = new WatchedCache(parts.database, [{ name: 'id-lists' }], userInKey, PEOPLE_KEPT_MAX)
-    parts.expiries.define(EXPIRY.friendRequest, (key, nowMs) => this.#expire(key, nowMs))
+    parts.expiries.define(EXPIRY.friendRequest, (change, key) => this.#expire(change, key))
   }
 
   /** Also one that was closed lately. */
-  read(requestId: bigint): FriendRequest | undefined {
-    const row = this.#requests.get(idsKey(requestId))
+  read(view: View, requestId: bigint): FriendRequest | undefined {
+    const row = view.get(FRIEND_REQUESTS, idsKey(requestId))
     return row && this.#opened(row)
   }
 
   /** The request from one to another that is open to its sender. */
-  standing(senderId: UserId, receiverId: UserId, nowMs: number): FriendRequest | undefined {
-    const requestId = this.#directions.get(idsKey(senderId, receiverId))?.requestId
-    const request = requestId === undefined ? undefined : this.read(requestId)
+  standing(view: View, senderId: UserId, receiverId: UserId, nowMs: number): FriendRequest | undefined {
+    const requestId = view.get(DIRECTIONS, idsKey(senderId, receiverId))?.requestId
+    const request = requestId === undefined ? undefined : this.read(view, requestId)
     return request !== undefined && isOpenToSender(request, nowMs) ? request : undefined
   }
 
   /** 0 when the sender reaches the receiver. */
-  quietUntilMs(senderId: UserId, receiverId: UserId): number {
-    return this.#directions.get(idsKey(senderId, receiverId))?.quietUntilMs ?? 0
+  quietUntilMs(view: View, senderId: UserId, receiverId: UserId): number {
+    return view.get(DIRECTIONS, idsKey(senderId, receiverId))?.quietUntilMs ?? 0
   }
 
-  countIncoming(userId: UserId, nowMs: number): number {
-    if (!this.#isAsked(userId)) return 0
-    return this.#parts.lists.count(this.#parts.database.ambient, userId, LIST.incoming, oldestOpenMs(nowMs))
+  countIncoming(view: View, userId: UserId, nowMs: number): number {
+    if (!this.#isAsked(view, userId)) return 0
+    return this.#parts.lists.count(view, userId, LIST.incoming, oldestOpenMs(nowMs))
   }
 
-  countOutgoing(userId: UserId, nowMs: number): number {
-    return this.#parts.lists.count(this.#parts.database.ambient, userId, LIST.outgoing, oldestOpenMs(nowMs))
+  countOutgoing(view: View, userId: UserId, nowMs: number): number {
+    return this.#parts.lists.count(view, userId, LIST.outgoing, oldestOpenMs(nowMs))
   }
 
-  countUnshown(userId: UserId, nowMs: number): number {
-    return this.#parts.lists.count(this.#parts.database.ambient, userId, LIST.unshown, oldestOpenMs(nowMs))
+  countUnshown(view: View, userId: UserId, nowMs: number): number {
+    return this.#parts.lists.count(view, userId, LIST.unshown, oldestOpenMs(nowMs))
   }
 
   /** Requests that the user knows to be open, newest first. */
   readOpen(
+    view: View,
     userId: UserId,
     direction: 'incoming' | 'outgoing',
     range: Omit<ListRange, 'sinceMs'>,
     nowMs: number,
   ): FriendRequest[] {
-    const entries = this.#parts.lists.read(this.#parts.database.ambient, userId, LIST[direction], {
+    const entries = this.#parts.lists.read(view, userId, LIST[direction], {
       ...range,
       sinceMs: oldestOpenMs(nowMs),
     })
-    return entries.flatMap(({ id }) => this.read(id) ?? [])
+    return entries.flatMap(({ id }) => this.read(view, id) ?? [])
   }
 
   /** Whether anything is among the user's incoming requests, also what is over by time alone: every badge asks. */
-  #isAsked(userId: UserId): boolean {
-    return this.#asked.of(
-      userId,
-      () => this.#parts.lists.count(this.#parts.database.ambient, userId, LIST.incoming) > 0,
-    )
+  #isAsked(view: View, userId: UserId): boolean {
+    return this.#asked.of(userId, () => this.#parts.lists.count(view, userId, LIST.incoming) > 0)
   }
 
-  /** In a transaction: a new request, or the new state of one. */
-  put(request: FriendRequest, before?: FriendRequest): void {
+  /** A new request, or the new state of one. */
+  put(change: Change, request: FriendRequest, before?: FriendRequest): void {
     const key = idsKey(request.requestId)
-    this.#requests.put(key, this.#sealed(request))
+    change.put(FRIEND_REQUESTS, key, this.#sealed(request))
     if (before === undefined) {
-      this.#parts.expiries.add(EXPIRY.friendRequest, request.createdAtMs + REQUEST_OPEN_MS, key)
-    } else this.#unlist(before)
+      this.#parts.expiries.add(change, EXPIRY.friendRequest, request.createdAtMs + REQUEST_OPEN_MS, key)
+    } else this.#unlist(change, before)
     for (const [ownerId, list] of listsOf(request))
-      this.#parts.lists.add(this.#parts.database.ambient, ownerId, list, entryOf(request))
-    this.#putDirection(request)
+      this.#parts.lists.add(change, ownerId, list, entryOf(request))
+    this.#putDirection(change, request)
   }
 
-  /** In a transaction: until then the sender does not reach the receiver. */
-  quiet({ senderId, receiverId }: FriendRequest, untilMs: number): void {
+  /** Until then the sender does not reach the receiver. */
+  quiet(change: Change, { senderId, receiverId }: FriendRequest, untilMs: number): void {
     const key = idsKey(senderId, receiverId)
-    this.#directions.put(key, { ...this.#directions.get(key), quietUntilMs: untilMs })
+    change.put(DIRECTIONS, key, { ...change.get(DIRECTIONS, key), quietUntilMs: untilMs })
   }
 
-  /** In a transaction: whatever two people once refused each other is forgotten. */
-  forgetDirections(one: UserId, other: UserId): void {
-    this.#directions.remove(idsKey(one, other))
-    this.#directions.remove(idsKey(other, one))
+  /** Whatever two people once refused each other is forgotten. */
+  forgetDirections(change: Change, one: UserId, other: UserId): void {
+    change.remove(DIRECTIONS, idsKey(one, other))
+    change.remove(DIRECTIONS, idsKey(other, one))
   }
 
-  /** In a transaction: removes every request of the user, and returns those that somebody had in their list. */
-  eraseOf(userId: UserId, nowMs: number): FriendRequest[] {
+  /** Removes every request of the user, and returns those that somebody had in their list. */
+  eraseOf(change: Change, userId: UserId): FriendRequest[] {
     const lists = [LIST.incoming, LIST.outgoing, LIST.unshown, LIST.closedRequests]
-    const entries = lists.flatMap(list => this.#parts.lists.all(this.#parts.database.ambient, userId, list))
-    const requests = entries.flatMap(({ id }) => this.read(id) ?? [])
+    const entries = lists.flatMap(list => this.#parts.lists.all(change, userId, list))
+    const requests = entries.flatMap(({ id }) => this.read(change, id) ?? [])
     for (const request of requests) {
-      this.#remove(request)
-      this.forgetDirections(request.senderId, request.receiverId)
+      this.#remove(change, request)
+      this.forgetDirections(change, request.senderId, request.receiverId)
     }
-    return requests.filter(request => isOpenToReceiver(request, nowMs))
+    return requests.filter(request => isOpenToReceiver(request, change.nowMs))
   }
 
   #sealed({ message, ...request }: FriendRequest): Row {
@@ -161,47 +155,49 @@ export class FriendRequestTable {
     return plain === undefined ? request : { ...request, message: Buffer.from(plain).toString('utf8') }
   }
 
-  #putDirection({ requestId, senderId, receiverId, closedAtMs }: FriendRequest): void {
+  #putDirection(change: Change, { requestId, senderId, receiverId, closedAtMs }: FriendRequest): void {
     const key = idsKey(senderId, receiverId)
-    const known = this.#directions.get(key)
+    const known = change.get(DIRECTIONS, key)
     if (closedAtMs === undefined) {
-      if (known?.requestId !== requestId) this.#directions.put(key, { ...known, requestId })
+      if (known?.requestId !== requestId) change.put(DIRECTIONS, key, { ...known, requestId })
     } else if (known?.requestId === requestId) {
       const { requestId: _, ...rest } = known
-      this.#directions.put(key, rest)
+      change.put(DIRECTIONS, key, rest)
     }
   }
 
-  #unlist(request: FriendRequest): void {
+  #unlist(change: Change, request: FriendRequest): void {
     for (const [ownerId, list] of listsOf(request))
-      this.#parts.lists.remove(this.#parts.database.ambient, ownerId, list, entryOf(request))
+      this.#parts.lists.remove(change, ownerId, list, entryOf(request))
   }
 
-  #expire(key: Uint8Array, nowMs: number): number | undefined {
-    const request = this.read(idInKey(key, 0))
+  #expire(change: Change, key: Uint8Array): number | undefined {
+    const { nowMs } = change
+    const request = this.read(change, idInKey(key, 0))
     if (request === undefined) return undefined
     const over = expired(request, nowMs)
     if (over !== undefined) {
-      this.put(over, request)
-      this.#parts.onExpired(request, nowMs)
+      this.put(change, over, request)
+      this.#parts.onExpired(change, request)
     }
     const endsAtMs = forgottenAtMs(over ?? request)
     if (nowMs < endsAtMs) return endsAtMs
-    this.#remove(over ?? request)
-    this.#tidyDirection(request, nowMs)
+    this.#remove(change, over ?? request)
+    this.#tidyDirection(change, request)
     return undefined
   }
 
-  #remove(request: FriendRequest): void {
-    this.#requests.remove(idsKey(request.requestId))
-    this.#unlist(request)
+  #remove(change: Change, request: FriendRequest): void {
+    change.remove(FRIEND_REQUESTS, idsKey(request.requestId))
+    this.#unlist(change, request)
   }
 
   /** A quiet period is over before the request that it came from is forgotten, so that one's end takes it along. */
-  #tidyDirection({ senderId, receiverId }: FriendRequest, nowMs: number): void {
+  #tidyDirection(change: Change, { senderId, receiverId }: FriendRequest): void {
     const key = idsKey(senderId, receiverId)
-    const known = this.#directions.get(key)
-    if (known?.requestId === undefined && nowMs >= (known?.quietUntilMs ?? 0)) this.#directions.remove(key)
+    const known = change.get(DIRECTIONS, key)
+    if (known?.requestId === undefined && change.nowMs >= (known?.quietUntilMs ?? 0))
+      change.remove(DIRECTIONS, key)
   }
 }
 
@@ -224,3 +220,6 @@ function entryOf({ createdAtMs, requestId }: FriendRequest): ListEntry {
 function oldestOpenMs(nowMs: number): number {
   return nowMs - REQUEST_OPEN_MS + 1
 }
+
+const FRIEND_REQUESTS = recordTable<Row>('friend-requests')
+const DIRECTIONS = recordTable<Direction>('friend-request-directions')

@@ -7,10 +7,10 @@ import { createHash, createHmac } from 'node:crypto'
 import { formatShareToken, parseShareToken, SHARE_TOKEN_BYTES } from '../../domain/contacts/share-token.ts'
 import type { TokenId, UserId } from '../../domain/ids.ts'
 import type { Secrets } from '../../domain/secrets.ts'
-import type { Database, Table } from '../engine/database.ts'
 import { EXPIRY, type Expiries } from '../engine/expiries.ts'
 import { type IdLists, LIST, type ListRange } from '../engine/id-lists.ts'
 import { idInKey, idsKey, rangeOf } from '../engine/keys.ts'
+import { type Change, recordTable, type View } from '../engine/store.ts'
 
 export interface ShareToken {
   readonly userId: UserId
@@ -35,7 +35,6 @@ export type ShareTokenTerms = Pick<
 >
 
 export interface ShareTokenParts {
-  readonly database: Database
   readonly expiries: Expiries
   readonly lists: IdLists
   readonly secrets: Pick<Secrets, 'shareToken'>
@@ -43,27 +42,22 @@ export interface ShareTokenParts {
 
 export class ShareTokenStore {
   readonly #parts: ShareTokenParts
-  readonly #tokens: Table<ShareToken>
-  /** The key of the token that has this hash. */
-  readonly #byHash: Table<Uint8Array>
 
   constructor(parts: ShareTokenParts) {
     this.#parts = parts
-    this.#tokens = parts.database.table('share-tokens')
-    this.#byHash = parts.database.table('share-tokens-by-hash')
-    parts.expiries.define(EXPIRY.shareToken, (key, nowMs) => this.#expire(key, nowMs))
+    parts.expiries.define(EXPIRY.shareToken, (change, key) => this.#expire(change, key))
   }
 
   /** The user's token of that id, also one that is over. */
-  read(userId: UserId, tokenId: bigint): ShareToken | undefined {
-    return this.#tokens.get(idsKey(userId, tokenId))
+  read(view: View, userId: UserId, tokenId: bigint): ShareToken | undefined {
+    return view.get(SHARE_TOKENS, idsKey(userId, tokenId))
   }
 
   /** The token of this text, also one that is over; undefined for a text that was never one, or long ago. */
-  find(text: string): ShareToken | undefined {
+  find(view: View, text: string): ShareToken | undefined {
     const bytes = parseShareToken(text)
-    const key = bytes && this.#byHash.get(hashOf(bytes))
-    return key && this.#tokens.get(key)
+    const key = bytes && view.get(TOKENS_BY_HASH, hashOf(bytes))
+    return key && view.get(SHARE_TOKENS, key)
   }
 
   /** The text of a token; undefined when it was made under another secret. */
@@ -73,40 +67,41 @@ export class ShareTokenStore {
   }
 
   /** The user's live tokens, newest first. */
-  readLive(userId: UserId, range: ListRange, nowMs: number): ShareToken[] {
-    const entries = this.#parts.lists.read(this.#parts.database.ambient, userId, LIST.shareTokens, range)
-    return entries.flatMap(({ id }) => this.read(userId, id) ?? []).filter(token => isLive(token, nowMs))
+  readLive(view: View, userId: UserId, range: ListRange, nowMs: number): ShareToken[] {
+    const entries = this.#parts.lists.read(view, userId, LIST.shareTokens, range)
+    return entries
+      .flatMap(({ id }) => this.read(view, userId, id) ?? [])
+      .filter(token => isLive(token, nowMs))
   }
 
-  /** In a transaction: a new token, and its text. */
-  create(terms: ShareTokenTerms): { readonly token: ShareToken; readonly text: string } {
+  /** A new token, and its text. */
+  create(change: Change, terms: ShareTokenTerms): { readonly token: ShareToken; readonly text: string } {
     const bytes = this.#bytesOf(terms.userId, terms.tokenId)
     const text = formatShareToken(bytes)
     const token = { ...terms, lastCharacters: text.slice(-4), hash: hashOf(bytes), uses: 0 }
     const key = keyOf(token)
-    this.#tokens.put(key, token)
-    this.#byHash.put(token.hash, key)
-    this.#parts.lists.add(this.#parts.database.ambient, token.userId, LIST.shareTokens, entryOf(token))
-    this.#parts.expiries.add(EXPIRY.shareToken, token.expiresAtMs, key)
+    change.put(SHARE_TOKENS, key, token)
+    change.put(TOKENS_BY_HASH, token.hash, key)
+    this.#parts.lists.add(change, token.userId, LIST.shareTokens, entryOf(token))
+    this.#parts.expiries.add(change, EXPIRY.shareToken, token.expiresAtMs, key)
     return { token, text }
   }
 
-  /** In a transaction: one request more was made by it. */
-  use(token: ShareToken, nowMs: number): void {
+  /** One request more was made by it. */
+  use(change: Change, token: ShareToken): void {
     const used = { ...token, uses: token.uses + 1 }
-    if (used.uses < used.usesMax) this.#tokens.put(keyOf(token), used)
-    else this.#end(used, nowMs)
+    if (used.uses < used.usesMax) change.put(SHARE_TOKENS, keyOf(token), used)
+    else this.#end(change, used)
   }
 
-  /** In a transaction. */
-  revoke(token: ShareToken, nowMs: number): void {
-    if (isLive(token, nowMs)) this.#end(token, nowMs)
+  revoke(change: Change, token: ShareToken): void {
+    if (isLive(token, change.nowMs)) this.#end(change, token)
   }
 
-  /** In a transaction: nothing of the user remains here. */
-  eraseOf(userId: UserId): void {
-    const rows = [...this.#tokens.getRange(rangeOf(idsKey(userId)))]
-    for (const { value } of rows) this.#remove(value)
+  /** Nothing of the user remains here. */
+  eraseOf(change: Change, userId: UserId): void {
+    const rows = [...change.range(SHARE_TOKENS, rangeOf(idsKey(userId)))]
+    for (const { value } of rows) this.#remove(change, value)
   }
 
   #bytesOf(userId: UserId, tokenId: bigint): Uint8Array {
@@ -114,29 +109,30 @@ export class ShareTokenStore {
     return mac.subarray(0, SHARE_TOKEN_BYTES)
   }
 
-  #end(token: ShareToken, overAtMs: number): void {
-    const over = { ...token, overAtMs }
-    this.#tokens.put(keyOf(token), over)
-    this.#parts.lists.remove(this.#parts.database.ambient, token.userId, LIST.shareTokens, entryOf(token))
-    this.#parts.expiries.add(EXPIRY.shareToken, forgottenAtMs(over), keyOf(token))
+  #end(change: Change, token: ShareToken): void {
+    const over = { ...token, overAtMs: change.nowMs }
+    change.put(SHARE_TOKENS, keyOf(token), over)
+    this.#parts.lists.remove(change, token.userId, LIST.shareTokens, entryOf(token))
+    this.#parts.expiries.add(change, EXPIRY.shareToken, forgottenAtMs(over), keyOf(token))
   }
 
-  #expire(key: Uint8Array, nowMs: number): number | undefined {
-    const token = this.#tokens.get(idsKey(idInKey(key, 0), idInKey(key, 1)))
+  #expire(change: Change, key: Uint8Array): number | undefined {
+    const { nowMs } = change
+    const token = change.get(SHARE_TOKENS, idsKey(idInKey(key, 0), idInKey(key, 1)))
     if (token === undefined || isLive(token, nowMs)) return undefined
-    this.#parts.lists.remove(this.#parts.database.ambient, token.userId, LIST.shareTokens, entryOf(token))
+    this.#parts.lists.remove(change, token.userId, LIST.shareTokens, entryOf(token))
     if (nowMs < forgottenAtMs(token)) return forgottenAtMs(token)
-    this.#remove(token)
+    this.#remove(change, token)
     return undefined
   }
 
-  #remove(token: ShareToken): void {
-    this.#tokens.remove(keyOf(token))
-    this.#byHash.remove(token.hash)
-    this.#parts.lists.remove(this.#parts.database.ambient, token.userId, LIST.shareTokens, entryOf(token))
+  #remove(change: Change, token: ShareToken): void {
+    change.remove(SHARE_TOKENS, keyOf(token))
+    change.remove(TOKENS_BY_HASH, token.hash)
+    this.#parts.lists.remove(change, token.userId, LIST.shareTokens, entryOf(token))
     // Their keys name the user, for up to a year.
     for (const endsAtMs of [token.expiresAtMs, forgottenAtMs(token)]) {
-      this.#parts.expiries.remove(EXPIRY.shareToken, endsAtMs, keyOf(token))
+      this.#parts.expiries.remove(change, EXPIRY.shareToken, endsAtMs, keyOf(token))
     }
   }
 }
@@ -164,3 +160,7 @@ function hashOf(bytes: Uint8Array): Buffer {
 
 /** How long a token that is over answers that it is over. */
 const OVER_KEPT_MS = 30 * 86_400_000
+
+const SHARE_TOKENS = recordTable<ShareToken>('share-tokens')
+/** The key of the token that has this hash. */
+const TOKENS_BY_HASH = recordTable<Uint8Array>('share-tokens-by-hash')

@@ -128,12 +128,12 @@ export class DeviceStore {
    * The device is active no more and gets no pushes. Returns it, undefined when it was not there. What
    * its user said of it, such as its name and time zone, is not kept.
    */
-  remove(change: Change, userId: UserId, deviceId: DeviceId, nowMs: number): Device | undefined {
+  remove(change: Change, userId: UserId, deviceId: DeviceId): Device | undefined {
     const device = this.active(change, userId, deviceId)
     if (device === undefined) return undefined
     this.forgetPush(change, userId, deviceId)
     const { push: _, ...kept } = device
-    const removed = { ...kept, removedAtMs: nowMs }
+    const removed = { ...kept, removedAtMs: change.nowMs }
     change.remove(DEVICES, idsKey(userId, deviceId))
     change.put(REMOVED, idsKey(userId, deviceId), { ...removed, info: { platform: device.info.platform } })
     return removed
@@ -146,7 +146,8 @@ export class DeviceStore {
   }
 
   /** Notes that the device was heard of, once an hour at most. */
-  touch(change: Change, userId: UserId, deviceId: DeviceId, nowMs: number): void {
+  touch(change: Change, userId: UserId, deviceId: DeviceId): void {
+    const { nowMs } = change
     const device = this.active(change, userId, deviceId)
     if (device === undefined || nowMs - device.lastSeenAtMs < TOUCHED_EVERY_MS) return
     change.put(DEVICES, idsKey(userId, deviceId), { ...device, lastSeenAtMs: nowMs })
@@ -187,7 +188,7 @@ export class DeviceStore {
   /** Nothing of the user remains here. The keys in the log stay (contract 2.10). */
   eraseOf(change: Change, userId: UserId): void {
     for (const { deviceId } of this.pendingOf(change, userId)) this.abandon(change, userId, deviceId)
-    for (const { deviceId } of this.activeDevicesOf(change, userId)) this.remove(change, userId, deviceId, 0)
+    for (const { deviceId } of this.activeDevicesOf(change, userId)) this.remove(change, userId, deviceId)
     for (const { deviceId, publicKey } of valuesOf(change, REMOVED, userId)) {
       change.remove(REMOVED, idsKey(userId, deviceId))
       this.#freeKey(change, userId, publicKey)

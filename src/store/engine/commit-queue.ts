@@ -47,8 +47,7 @@ export class CommitQueue {
   readonly #deps: CommitQueueDeps
   #waiting: QueuedChange[] = []
   #isWriting = false
-  /** The one whose `write` runs. */
-  #current: LmdbChange | undefined
+  #isRunning = false
   #broken: SignalError | undefined
 
   constructor(deps: CommitQueueDeps) {
@@ -69,9 +68,9 @@ export class CommitQueue {
     return this.#broken !== undefined
   }
 
-  /** The change whose function runs. */
-  get current(): LmdbChange | undefined {
-    return this.#current
+  /** Whether the function of a change runs. */
+  get isRunning(): boolean {
+    return this.#isRunning
   }
 
   async #writeAll(): Promise<void> {
@@ -100,15 +99,13 @@ export class CommitQueue {
   /** Runs the changes in LMDB's transaction, up to the first that LMDB fails, and returns why it did. */
   #run(changes: readonly QueuedChange[]): unknown {
     let ahead = 0
+    this.#isRunning = true
     try {
       for (const queued of changes) {
-        this.#deps.rehearse?.(() => {
-          this.#current = this.#deps.begin(queued.atMs, ahead)
-          return this.#current
-        }, queued.write)
-        this.#current = queued.change = this.#deps.begin(queued.atMs, ahead)
+        this.#deps.rehearse?.(() => this.#deps.begin(queued.atMs, ahead), queued.write)
+        queued.change = this.#deps.begin(queued.atMs, ahead)
         try {
-          queued.outcome = { kind: 'written', result: this.#current.run(queued.write) }
+          queued.outcome = { kind: 'written', result: queued.change.run(queued.write) }
           ahead += 1
         } catch (error) {
           if (isOfLmdb(error)) return error
@@ -116,7 +113,7 @@ export class CommitQueue {
         }
       }
     } finally {
-      this.#current = undefined
+      this.#isRunning = false
     }
     return undefined
   }
@@ -125,12 +122,6 @@ export class CommitQueue {
     for (const tell of change?.settled ?? []) tell()
     if (change === undefined || outcome === undefined) return reject(undefined)
     if (outcome.kind === 'thrown') return reject(outcome.error)
-    // TRANSITION
-    try {
-      for (const effect of change.effects) effect()
-    } catch (error) {
-      return reject(error)
-    }
     this.#deps.tell(change)
     resolve(outcome.result)
   }

@@ -2,7 +2,7 @@
  * One LMDB environment in the data directory, with named tables. Nothing else in the project opens LMDB.
  *
  * Durability: with `overlappingSync: false` a commit's promise resolves after its fdatasync, so what rests on it may
- * be told as soon as it resolves. Writes go through `commit` only, one transaction each, in the order of the calls.
+ * be told as soon as it resolves. Writes go through `change` only, in the order of the calls.
  */
 
 import { closeSync, fsyncSync, mkdirSync, openSync, statSync } from 'node:fs'
@@ -19,26 +19,21 @@ import {
   DESCRIBED_TABLES,
   type Key,
   type OnHappened,
+  type Row,
   type RowWatcher,
   type Store,
-  type Table as TableForm,
+  type Table,
   type View,
 } from './store.ts'
 import { assertReadable, assertWritable, hasMetaPages } from './store-files.ts'
 
-/** A table of binary values under binary keys that sort as their bytes do. */
-export type BytesTable = LmdbTable<Uint8Array, Uint8Array>
-/** A table of msgpack records under binary keys that sort as their bytes do. */
-export type Table<Value> = LmdbTable<Value, Uint8Array>
-/** A table of small msgpack records under string keys. */
-export type RecordTable<Value> = LmdbTable<Value, string>
+/** A table with its rows as they are stored. */
+export type StoredTable = Pick<LmdbTable<Uint8Array, Key>, 'get' | 'getKeys' | 'getRange' | 'getStats'>
 
 interface Writer {
   readonly lock: RootDatabase
   readonly isClosed: boolean
 }
-/** `put` or `remove` of lmdb-js, in any of their forms. */
-type Write = (key: Uint8Array, ...value: unknown[]) => Promise<boolean>
 
 export interface StoreOptions {
   /** Milliseconds since 1970: the instant of changes. */
@@ -64,7 +59,7 @@ export class Database implements Store {
   readonly #onFault: (error: unknown) => void
   /** Whether nobody else on the machine can look into its folder; not looked at where it is opened for reading only. */
   readonly isClosedToOthers: boolean
-  readonly #openTables = new Map<TableForm<never, never>, OpenTable>()
+  readonly #openTables = new Map<Table<never, never>, OpenTable>()
   /** By table name: one table may have several descriptions. */
   readonly #watchers = new Map<string, RowWatcher[]>()
   readonly #listeners: OnHappened[] = []
@@ -82,7 +77,7 @@ export class Database implements Store {
     this.#nowMs = nowMs
     this.#onFault = onFault
     this.isClosedToOthers = writer?.isClosed ?? true
-    const openTable = (table: TableForm<never, never>) => this.#openTable(table)
+    const openTable = (table: Table<never, never>) => this.#openTable(table)
     this.#view = new LmdbView(openTable)
     if (writer !== undefined) for (const table of DESCRIBED_TABLES) openTable(table)
     this.#changes = new CommitQueue({
@@ -143,7 +138,7 @@ export class Database implements Store {
   }
 
   /** How many rows the table has now. */
-  rowCount(table: BytesTable | RecordTable<Uint8Array>): number {
+  rowCount(table: StoredTable): number {
     return (table.getStats() as { readonly entryCount: number }).entryCount
   }
 
@@ -166,35 +161,14 @@ export class Database implements Store {
     }
   }
 
-  bytesTable(name: string): BytesTable {
-    return this.#environment.openDB<Uint8Array, Uint8Array>(name, {
-      encoding: 'binary',
-      keyEncoding: 'binary',
-    })
-  }
-
-  /**
-   * `shapes` are the member names, in their order, of records that the table often holds: those are stored without
-   * their names, which makes them a third as long and several times faster to read. Others are stored with them. Stored
-   * records refer to a shape by its position, so shapes are only ever added, at the end.
-   */
-  table<Value>(name: string, shapes: readonly (readonly string[])[] = []): Table<Value> {
-    // lmdb-js takes an encoder, though its types do not say so.
-    const options = { encoder: recordEncoder(shapes), keyEncoding: 'binary' } as const
-    return this.#watched(this.#environment.openDB<Value, Uint8Array>(name, options), name)
-  }
-
-  watch({ name }: Pick<TableForm<never>, 'name'>, watcher: RowWatcher): void {
+  watch({ name }: Pick<Table<never>, 'name'>, watcher: RowWatcher): void {
     this.#watchersOf(name).push(watcher)
   }
 
-  recordTable<Value>(name: string): RecordTable<Value> {
-    return this.#environment.openDB<Value, string>(name, { encoding: 'msgpack' })
-  }
-
-  /** A record table with its values as they are stored. Its keys must be opened in this form too, never as bytes. */
-  recordBytesTable(name: string): RecordTable<Uint8Array> {
-    return this.#environment.openDB<Uint8Array, string>(name, { encoding: 'binary' })
+  /** The rows of a table as they are stored, whatever they are, for what checks or counts them. */
+  storedRows(name: string, keys: 'bytes' | 'text' = 'bytes'): StoredTable {
+    const keyEncoding = keys === 'bytes' ? { keyEncoding: 'binary' as const } : {}
+    return this.#environment.openDB<Uint8Array, Key>(name, { encoding: 'binary', ...keyEncoding })
   }
 
   change<Result>(write: (change: Change) => Result, atMs?: number): Promise<Result> {
@@ -202,7 +176,7 @@ export class Database implements Store {
   }
 
   view<Result>(read: (view: View) => Result): Result {
-    assert(this.#changes.current === undefined, 'a change reads by itself')
+    assert(!this.#changes.isRunning, 'a change reads by itself')
     return read(this.#view)
   }
 
@@ -228,7 +202,7 @@ export class Database implements Store {
     }
   }
 
-  #openTable(table: TableForm<never, never>): OpenTable | undefined {
+  #openTable(table: Table<never, never>): OpenTable | undefined {
     const known = this.#openTables.get(table)
     if (known !== undefined) return known
     const { name, codec, keys, shapes } = table
@@ -246,66 +220,15 @@ export class Database implements Store {
     return opened
   }
 
-  // TRANSITION: what follows is for callers that do not take a change or a view yet.
-
-  /** Reads at any time; writes inside a change. */
-  get ambient(): Change {
-    return (this.#changes.current ?? this.#view) as Change
-  }
-
-  commit<Result>(write: (change: Change) => Result): Promise<Result> {
-    return this.change(write)
-  }
-
-  atEnd(write: () => void): void {
-    this.#current.atEnd(write)
-  }
-
-  afterCommit(effect: () => void): void {
-    this.#current.effects.push(effect)
-  }
-
-  get transaction(): object {
-    return this.#current
-  }
-
-  get #current(): LmdbChange {
-    const { current } = this.#changes
-    if (current === undefined) throw new Error('no change runs')
-    return current
-  }
-
-  #watched<Value>(table: Table<Value>, name: string): Table<Value> {
-    // Opened for reading only, a table has nothing to write with.
-    if (this.#lock === undefined) return table
-    const opened = { lmdb: table as unknown as LmdbTable<unknown, Key>, watchers: this.#watchersOf(name) }
-    const [put, remove] = [table.put.bind(table), table.remove.bind(table)]
-    const raw = {
-      ...opened,
-      lmdb: Object.assign(Object.create(table), { put, remove }) as typeof opened.lmdb,
-    }
-    table.put = (key: Uint8Array, ...value: unknown[]) => {
-      this.#changes.current?.noting(raw, key)
-      return (put as Write)(key, ...value)
-    }
-    table.remove = (key: Uint8Array, ...value: unknown[]) => {
-      this.#changes.current?.noting(raw, key)
-      return (remove as Write)(key, ...value)
-    }
-    return table
-  }
-
-  // END OF TRANSITION.
-
   #watchersOf(table: string): RowWatcher[] {
     const watchers = this.#watchers.get(table) ?? []
     this.#watchers.set(table, watchers)
     return watchers
   }
 
-  /** Removes every row of a table in one transaction; resolves when that is durable. */
-  async clear(table: BytesTable): Promise<void> {
-    await this.change(() => void table.clearAsync())
+  /** Removes every row of a table in one change; resolves when that is durable. */
+  async clear(table: Table<never, never>): Promise<void> {
+    await this.change(() => void this.#openTable(table)?.lmdb.clearAsync())
   }
 
   /** Does nothing to a store that a failed write has broken: it ends with its process. */
@@ -335,19 +258,16 @@ export class Snapshot {
   }
 
   /** A copy of the value. */
-  read<Value, Key extends string | Uint8Array>(table: LmdbTable<Value, Key>, key: Key): Value | undefined {
+  read(table: StoredTable, key: Key): Uint8Array | undefined {
     return table.get(key, { transaction: this.#transaction })
   }
 
-  keys<Key extends string | Uint8Array>(table: LmdbTable<unknown, Key>): Iterable<Key> {
+  keys(table: StoredTable): Iterable<Key> {
     return table.getKeys({ transaction: this.#transaction })
   }
 
   /** Keys and copies of values, in order: all of them, or those whose key begins with `prefix`. */
-  rows<Value>(
-    table: Table<Value>,
-    prefix?: Uint8Array,
-  ): Iterable<{ readonly key: Uint8Array; readonly value: Value }> {
+  rows(table: StoredTable, prefix?: Uint8Array): Iterable<Row<Uint8Array, Key>> {
     const range = prefix === undefined ? {} : rangeOf(prefix)
     return table.getRange({ ...range, transaction: this.#transaction })
   }

@@ -4,27 +4,23 @@
  */
 
 import { assert } from '../../errors.ts'
-import type { Database, Table } from './database.ts'
 import { timeBytes } from './keys.ts'
-import type { Change } from './store.ts'
+import { type Change, recordTable, type Store, type View } from './store.ts'
 
 /**
- * Called in a transaction for a key whose time has come: removes what is under it, or returns the later time, in
- * milliseconds since 1970, at which it ends.
+ * Ends what is under a key whose time has come, or returns the later time, in milliseconds since 1970, at which it ends.
  */
-export type Expire = (key: Uint8Array, nowMs: number) => number | undefined
+export type Expire = (change: Change, key: Uint8Array) => number | undefined
 
 export class Expiries {
-  readonly #database: Database
-  readonly #table: Table<0>
+  readonly #store: Store
   readonly #kinds = new Map<number, Expire>()
   readonly #onFault: (error: unknown) => void
 
   /** `onFault` is told of endings that fail, once for each kind in a sweep; where it throws, so does the sweep. */
-  constructor(database: Database, onFault: (error: unknown) => void = rethrow) {
-    this.#database = database
+  constructor(store: Store, onFault: (error: unknown) => void = rethrow) {
+    this.#store = store
     this.#onFault = onFault
-    this.#table = database.table('expiries')
   }
 
   /** Says what the ending of a kind (1 byte, never reused for another) does. */
@@ -33,24 +29,24 @@ export class Expiries {
     this.#kinds.set(kind, expire)
   }
 
-  /** In a transaction: has `key` end at that time. */
-  add(kind: number, endsAtMs: number, key: Uint8Array): void {
-    this.#table.put(endingKey(kind, endsAtMs, key), 0)
+  /** Has `key` end at that time. */
+  add(change: Change, kind: number, endsAtMs: number, key: Uint8Array): void {
+    change.put(EXPIRIES, endingKey(kind, endsAtMs, key), 0)
   }
 
-  /** In a transaction: `key` does not end at that time any more. */
-  remove(kind: number, endsAtMs: number, key: Uint8Array): void {
-    this.#table.remove(endingKey(kind, endsAtMs, key))
+  /** `key` does not end at that time any more. */
+  remove(change: Change, kind: number, endsAtMs: number, key: Uint8Array): void {
+    change.remove(EXPIRIES, endingKey(kind, endsAtMs, key))
   }
 
   /**
-   * Ends up to `countMax` of what is due, in one transaction; resolves with how many there were. An ending that fails
+   * Ends up to `countMax` of what is due, in one change; resolves with how many there were. An ending that fails
    * leaves nothing behind, is tried again a minute later, and keeps no other waiting.
    */
   async sweep(nowMs: number, countMax: number): Promise<number> {
-    if (this.#due(nowMs, 1).length === 0) return 0
-    const { count, faults } = await this.#database.change(change => {
-      const due = this.#due(nowMs, countMax)
+    if (this.#store.view(view => dueIn(view, nowMs, 1)).length === 0) return 0
+    const { count, faults } = await this.#store.change(change => {
+      const due = dueIn(change, nowMs, countMax)
       const faults = new Map<number, unknown>()
       for (const row of due) this.#end(change, row, faults)
       return { count: due.length, faults }
@@ -59,24 +55,20 @@ export class Expiries {
     return count
   }
 
-  #due(nowMs: number, limit: number): Uint8Array[] {
-    return [...this.#table.getKeys({ start: NO_TIME, end: timeBytes(nowMs + 1), limit })]
-  }
-
   #end(change: Change, row: Uint8Array, faults: Map<number, unknown>): void {
     const { nowMs } = change
     const kind = row[TIME_BYTES]!
     const key = row.subarray(TIME_BYTES + 1)
     // First, since what ends may have another ending at the same moment.
-    this.#table.remove(row)
+    change.remove(EXPIRIES, row)
     try {
       const expire = this.#kinds.get(kind)
       assert(expire !== undefined, `expiry kind ${kind} is one of ours`)
-      const endsAtMs = change.attempt(() => expire(key, nowMs))
-      if (endsAtMs !== undefined) this.add(kind, Math.max(endsAtMs, nowMs + 1), key)
+      const endsAtMs = change.attempt(() => expire(change, key))
+      if (endsAtMs !== undefined) this.add(change, kind, Math.max(endsAtMs, nowMs + 1), key)
     } catch (error) {
       faults.set(kind, error)
-      this.add(kind, nowMs + POSTPONED_MS, key)
+      this.add(change, kind, nowMs + POSTPONED_MS, key)
     }
   }
 }
@@ -106,10 +98,15 @@ export const EXPIRY = {
   codeTries: 19,
 } as const
 
+function dueIn(view: View, nowMs: number, limit: number): Uint8Array[] {
+  return [...view.keys(EXPIRIES, { start: NO_TIME, end: timeBytes(nowMs + 1), limit })]
+}
+
 function rethrow(error: unknown): never {
   throw error
 }
 
+const EXPIRIES = recordTable<0>('expiries')
 /** After an ending that failed. */
 const POSTPONED_MS = 60_000
 const NO_TIME = timeBytes(0)

@@ -2,10 +2,10 @@
 
 import type { Secrets } from '../../domain/secrets.ts'
 import { SignalError } from '../../errors.ts'
-import type { Database, Table } from './database.ts'
 import { EXPIRY, type Expiries } from './expiries.ts'
 import { textKey } from './keys.ts'
 import { Sealed } from './sealed.ts'
+import { type Change, recordTable, type View } from './store.ts'
 
 interface Row {
   /** `hashOf` the request. */
@@ -24,24 +24,21 @@ export interface IdempotentRequest {
 
 export class IdempotencyStore {
   readonly #expiries: Expiries
-  readonly #rows: Table<Row>
   readonly #replies: Sealed
 
   constructor(
-    database: Database,
     expiries: Expiries,
     secrets: Pick<Secrets, 'seal'>,
     randomBytes: (length: number) => Uint8Array,
   ) {
     this.#expiries = expiries
-    this.#rows = database.table('idempotency')
     this.#replies = new Sealed(secrets, randomBytes, 'idempotency')
-    expiries.define(EXPIRY.idempotency, key => void this.#rows.remove(key))
+    expiries.define(EXPIRY.idempotency, (change, key) => void change.remove(IDEMPOTENCY, key))
   }
 
   /** The reply that this request got before. Throws `IDEMPOTENCY_KEY_REUSED` when its key came with another request. */
-  find(request: IdempotentRequest): string | undefined {
-    const row = this.#rows.get(rowKey(request))
+  find(view: View, request: IdempotentRequest): string | undefined {
+    const row = view.get(IDEMPOTENCY, rowKey(request))
     if (row === undefined) return undefined
     if (!Buffer.from(row.bodyHash).equals(hashOf(request))) {
       throw new SignalError('IDEMPOTENCY_KEY_REUSED', 'this Idempotency-Key came with another request before')
@@ -50,12 +47,12 @@ export class IdempotencyStore {
     return plain === undefined ? undefined : Buffer.from(plain).toString('utf8')
   }
 
-  /** In a transaction: keeps the reply for a day. */
-  keep(request: IdempotentRequest, reply: string, nowMs: number): void {
+  /** Keeps the reply for a day. */
+  keep(change: Change, request: IdempotentRequest, reply: string): void {
     const sealedReply = this.#replies.seal(Buffer.from(reply))
     const key = rowKey(request)
-    this.#rows.put(key, { bodyHash: hashOf(request), sealedReply })
-    this.#expiries.add(EXPIRY.idempotency, nowMs + KEPT_MS, key)
+    change.put(IDEMPOTENCY, key, { bodyHash: hashOf(request), sealedReply })
+    this.#expiries.add(change, EXPIRY.idempotency, change.nowMs + KEPT_MS, key)
   }
 }
 
@@ -68,4 +65,5 @@ function hashOf({ body }: IdempotentRequest): Uint8Array {
   return textKey(Buffer.from(body).toString('latin1'))
 }
 
+const IDEMPOTENCY = recordTable<Row>('idempotency')
 const KEPT_MS = 86_400_000

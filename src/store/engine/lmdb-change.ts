@@ -165,25 +165,17 @@ export class LmdbChange extends LmdbView implements Change {
     assert(this.#isRunning, 'a change is written by its own function')
     const open = this.#openTable(table)
     assert(open !== undefined, 'a store that is open for reading only is not changed')
-    this.noting(open, key)
-    return open.lmdb
-  }
-
-  /** TRANSITION */
-  readonly effects: (() => void)[] = []
-
-  noting(open: OpenTable, key: Key): void {
     this.beforeWrite?.()
     for (const { onWriting, onSettled } of open.watchers) {
       onWriting(key as Uint8Array)
       this.settled.push(() => onSettled(key as Uint8Array))
     }
     this.#earlier.push({ lmdb: open.lmdb, key, bytes: open.lmdb.getBinary(key) })
+    return open.lmdb
   }
 
   takeBack(): void {
     this.happenings.length = 0
-    this.effects.length = 0
     this.#putBack(this.#earlier)
   }
 

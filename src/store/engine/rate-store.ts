@@ -1,52 +1,51 @@
 /** Token buckets whose counts survive a restart (contract 8): friend requests, share tokens, registrations. */
 
 import { type BucketRate, fullAtAfter, missingMs } from '../../domain/token-bucket.ts'
-import type { Database, Table } from './database.ts'
 import { EXPIRY, type Expiries } from './expiries.ts'
 import { textKey } from './keys.ts'
+import { type Change, recordTable, type View } from './store.ts'
 
 export class RateStore {
   readonly #expiries: Expiries
-  /** When the bucket is full again, milliseconds since 1970. */
-  readonly #fullAtMs: Table<number>
 
-  constructor(database: Database, expiries: Expiries) {
+  constructor(expiries: Expiries) {
     this.#expiries = expiries
-    this.#fullAtMs = database.table('rates')
-    expiries.define(EXPIRY.rate, (key, nowMs) => this.#expire(key, nowMs))
+    expiries.define(EXPIRY.rate, expire)
   }
 
   /** Milliseconds until every one of the rates has a token for this name, 0 when they have; and the rate that has not. */
   longestWait(
+    view: View,
     name: string,
     rates: readonly BucketRate[],
     nowMs: number,
   ): { readonly missingMs: number; readonly rate: BucketRate } {
     const waits = rates.map((rate, at) => {
-      const fullAtMs = this.#fullAtMs.get(rateKey(name, at))
+      const fullAtMs = view.get(FULL_AT_MS, rateKey(name, at))
       return { missingMs: missingMs(rate, believed(rate, fullAtMs, nowMs), nowMs), rate }
     })
     return waits.reduce((one, other) => (other.missingMs > one.missingMs ? other : one))
   }
 
-  /** In a transaction: takes a token of each rate. To be called when none is missing. */
-  take(name: string, rates: readonly BucketRate[], nowMs: number): void {
+  /** Takes a token of each rate. To be called when none is missing. */
+  take(change: Change, name: string, rates: readonly BucketRate[]): void {
+    const { nowMs } = change
     for (const [at, rate] of rates.entries()) {
       const key = rateKey(name, at)
-      const known = this.#fullAtMs.get(key)
+      const known = change.get(FULL_AT_MS, key)
       const fullAtMs = fullAtAfter(rate, believed(rate, known, nowMs), nowMs)
-      this.#fullAtMs.put(key, fullAtMs)
-      if (known === undefined) this.#expiries.add(EXPIRY.rate, fullAtMs, key)
+      change.put(FULL_AT_MS, key, fullAtMs)
+      if (known === undefined) this.#expiries.add(change, EXPIRY.rate, fullAtMs, key)
     }
   }
+}
 
-  #expire(key: Uint8Array, nowMs: number): number | undefined {
-    const fullAtMs = this.#fullAtMs.get(key)
-    if (fullAtMs === undefined) return undefined
-    if (fullAtMs > nowMs) return fullAtMs
-    this.#fullAtMs.remove(key)
-    return undefined
-  }
+function expire(change: Change, key: Uint8Array): number | undefined {
+  const fullAtMs = change.get(FULL_AT_MS, key)
+  if (fullAtMs === undefined) return undefined
+  if (fullAtMs > change.nowMs) return fullAtMs
+  change.remove(FULL_AT_MS, key)
+  return undefined
 }
 
 /**
@@ -62,3 +61,6 @@ function believed({ count, perMs, burst }: BucketRate, fullAtMs: number | undefi
 function rateKey(name: string, at: number): Uint8Array {
   return textKey(`${at} ${name}`)
 }
+
+/** When the bucket is full again, milliseconds since 1970. */
+const FULL_AT_MS = recordTable<number>('rates')

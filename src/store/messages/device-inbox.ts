@@ -1,16 +1,16 @@
 /**
- * A device's inbox as its connection uses it: reads at once, writes in transactions of their own. It knows what is being
+ * A device's inbox as its connection uses it: reads at once, writes in changes of their own. It knows what is being
  * written, so that a device that reconnects meanwhile does not get again what it has acknowledged, and is told of what it
  * gets again that it does.
  *
- * What devices are done with is collected for a moment and settled in one transaction: ten that ring at once acknowledge at
+ * What devices are done with is collected for a moment and settled in one change: ten that ring at once acknowledge at
  * once, and a commit for each took a twentieth of the processor time of a call (`call-start` in `bench/`).
  */
 
 import type { DeviceId, UserId } from '../../domain/ids.ts'
 import type { InboxItem } from '../../domain/messages/inbox.ts'
 import { SignalError } from '../../errors.ts'
-import type { Database } from '../engine/database.ts'
+import type { Change, Store } from '../engine/store.ts'
 import type { InboxHead } from './inbox-records.ts'
 import type { InboxMessage, InboxStore } from './inbox-store.ts'
 
@@ -38,7 +38,7 @@ interface Settling {
 type Batch = Map<string, Settling>
 
 export interface DeviceInboxParts {
-  readonly database: Pick<Database, 'commit'>
+  readonly database: Pick<Store, 'change' | 'view'>
   readonly inbox: Pick<InboxStore, 'head' | 'after' | 'append' | 'settle' | 'markDelivered'>
   readonly nowMs: () => number
   /** Calls `run` once, some milliseconds from now. */
@@ -61,7 +61,8 @@ export class DeviceInbox {
   }
 
   head(userId: UserId, deviceId: DeviceId): InboxHead {
-    const head = this.#parts.inbox.head(userId, deviceId)
+    const { database, inbox } = this.#parts
+    const head = database.view(view => inbox.head(view, userId, deviceId))
     const marks = this.#marking.size === 0 ? undefined : this.#marking.get(nameOf(userId, deviceId))
     if (marks === undefined || head.epoch === 0) return head
     return { ...head, delivered: furthest(head.delivered, marks) }
@@ -69,7 +70,8 @@ export class DeviceInbox {
 
   /** Messages behind `offset` whose time is not over, in order, at most `limit`. */
   after(userId: UserId, deviceId: DeviceId, offset: number, limit: number): readonly InboxMessage[] {
-    return this.#parts.inbox.after(userId, deviceId, offset, limit, this.#parts.nowMs())
+    const { database, inbox, nowMs } = this.#parts
+    return database.view(view => inbox.after(view, userId, deviceId, offset, limit, nowMs()))
   }
 
   /** Whether a message that may still be there is about to go. */
@@ -109,9 +111,8 @@ export class DeviceInbox {
   change(userId: UserId, deviceId: DeviceId, { settled, sent }: InboxChange): Promise<void> {
     const batch: Batch = new Map()
     if (settled.length > 0) batch.set(nameOf(userId, deviceId), { userId, deviceId, offsets: [...settled] })
-    return this.#write(batch, () => {
-      const nowMs = this.#parts.nowMs()
-      for (const item of sent) this.#parts.inbox.append(userId, deviceId, { item }, nowMs)
+    return this.#write(batch, change => {
+      for (const item of sent) this.#parts.inbox.append(change, userId, deviceId, { item })
     })
   }
 
@@ -121,7 +122,9 @@ export class DeviceInbox {
     const marks = furthest(this.#marking.get(device), delivered)
     this.#marking.set(device, marks)
     try {
-      await this.#parts.database.commit(() => this.#parts.inbox.markDelivered(userId, deviceId, delivered))
+      await this.#parts.database.change(change =>
+        this.#parts.inbox.markDelivered(change, userId, deviceId, delivered),
+      )
     } finally {
       if (this.#marking.get(device) === marks) this.#marking.delete(device)
     }
@@ -131,15 +134,15 @@ export class DeviceInbox {
     if (this.#batch.size > 0) this.settleNow().catch(this.#parts.onFault)
   }
 
-  /** Settles what devices are done with, in one transaction with what else is to be written. */
-  async #write(batch: Batch, write: () => void): Promise<void> {
+  /** Settles what devices are done with, in one change with what else is to be written. */
+  async #write(batch: Batch, write: (change: Change) => void): Promise<void> {
     this.#writing.add(batch)
     try {
-      await this.#parts.database.commit(() => {
+      await this.#parts.database.change(change => {
         for (const { userId, deviceId, offsets } of batch.values()) {
-          this.#parts.inbox.settle(userId, deviceId, offsets)
+          this.#parts.inbox.settle(change, userId, deviceId, offsets)
         }
-        write()
+        write(change)
       })
     } finally {
       this.#writing.delete(batch)
@@ -157,5 +160,5 @@ function nameOf(userId: UserId, deviceId: DeviceId): string {
   return `${userId} ${deviceId}`
 }
 
-/** A transaction of a few milliseconds. */
+/** A change of a few milliseconds. */
 const SETTLED_AT_ONCE_MAX = 256

@@ -1,6 +1,6 @@
 /**
  * The inbox of each device (contract 7.1): what it has to be told, in order, until it has settled it or its time is
- * over. Written in the transaction of what it tells of, so that neither is there without the other.
+ * over. Written in the change of what it tells of, so that neither is there without the other.
  *
  * An invitation whose time is over is not shown any more. The room then has the last word on it, which takes its place;
  * where no word comes the inbox says `call_missed` itself.
@@ -19,9 +19,9 @@ import {
 import { newEventId } from '../../domain/messages/notice.ts'
 import type { Secrets } from '../../domain/secrets.ts'
 import { assert } from '../../errors.ts'
-import type { Database, Table } from '../engine/database.ts'
 import { EXPIRY, type Expiries } from '../engine/expiries.ts'
 import { idInKey, idsKey, keyBehind, rangeOf } from '../engine/keys.ts'
+import { type Change, recordTable, type Store, type View } from '../engine/store.ts'
 import {
   endOf,
   HEAD_SHAPES,
@@ -40,7 +40,7 @@ import {
 import { SealedItems } from './sealed-items.ts'
 
 export interface InboxParts {
-  readonly database: Database
+  readonly database: Pick<Store, 'subscribe'>
   readonly expiries: Expiries
   readonly secrets: Pick<Secrets, 'seal'>
   readonly randomBytes: (length: number) => Uint8Array
@@ -70,22 +70,15 @@ type DropReason = 'full' | 'expired'
 export class InboxStore {
   readonly #parts: InboxParts
   readonly #items: SealedItems
-  readonly #rows: Table<Row>
-  readonly #heads: Table<Head>
-  /** What earlier versions kept; only erased. */
-  readonly #invitationsOfBefore: Table<number>
   readonly #dropped: Record<DropReason, number> = { full: 0, expired: 0 }
 
   constructor(parts: InboxParts) {
     this.#parts = parts
     this.#items = new SealedItems(parts.secrets, parts.randomBytes)
-    this.#rows = parts.database.table('inbox', ROW_SHAPES)
-    this.#heads = parts.database.table('inbox-heads', HEAD_SHAPES)
-    this.#invitationsOfBefore = parts.database.table('inbox-invitations')
     parts.database.subscribe(happening => {
       if (happening.kind === 'inbox-dropped') this.#dropped[happening.reason] += 1
     })
-    parts.expiries.define(EXPIRY.inbox, (device, nowMs) => this.#look(device, nowMs))
+    parts.expiries.define(EXPIRY.inbox, (change, device) => this.#look(change, device))
   }
 
   /** How many messages were dropped unsettled since the process started. */
@@ -93,12 +86,13 @@ export class InboxStore {
     return new Map(Object.entries(this.#dropped))
   }
 
-  head(userId: UserId, deviceId: DeviceId): InboxHead {
-    return this.#heads.get(idsKey(userId, deviceId)) ?? NO_HEAD
+  head(view: View, userId: UserId, deviceId: DeviceId): InboxHead {
+    return view.get(INBOX_HEADS, idsKey(userId, deviceId)) ?? NO_HEAD
   }
 
   /** Messages behind `offset` whose time is not over, in order, at most `limit`; of one queue, if it is given. */
   after(
+    view: View,
     userId: UserId,
     deviceId: DeviceId,
     offset: number,
@@ -107,7 +101,7 @@ export class InboxStore {
     queue?: string,
   ): InboxMessage[] {
     const messages: InboxMessage[] = []
-    for (const { offset: at, row } of this.#behind(idsKey(userId, deviceId), offset)) {
+    for (const { offset: at, row } of behind(view, idsKey(userId, deviceId), offset)) {
       if (messages.length >= limit) break
       if (nowMs >= row.expiresAtMs || (queue !== undefined && row.queue !== queue)) continue
       const { sealed, queue: itsQueue, atMs, expiresAtMs } = row
@@ -119,142 +113,150 @@ export class InboxStore {
   }
 
   /**
-   * In a transaction: puts an item at the end and returns its offset. It is kept until `expiresAtMs`, for seven days at
+   * Puts an item at the end and returns its offset. It is kept until `expiresAtMs`, for seven days at
    * most, and the oldest goes where there is no room. A device has one invitation to a call: another replaces it.
    */
   append(
+    change: Change,
     userId: UserId,
     deviceId: DeviceId,
     { item, expiresAtMs = Number.POSITIVE_INFINITY, replaces }: InboxEntry,
-    nowMs: number,
   ): number {
+    const { nowMs } = change
     const callId = callInvitedTo(item)
     const device = idsKey(userId, deviceId)
-    const known = this.#heads.get(device) ?? this.#newHead()
-    const head = this.#makeRoom(device, this.#withdraw(device, known, callId ?? replaces))
-    const before = this.#invitationsOf(device, head)
+    const known = change.get(INBOX_HEADS, device) ?? this.#newHead()
+    const head = this.#makeRoom(change, device, this.#withdraw(change, device, known, callId ?? replaces))
+    const before = this.#invitationsOf(change, device, head)
     const offset = head.nextOffset
     const times = { atMs: nowMs, expiresAtMs: Math.min(expiresAtMs, nowMs + INBOX_KEPT_MS) }
     const row = rowOf(queueOf(item), times, callId, this.#items.seal(item))
     const isFirst = head.count === 0 && row.sealed.length <= FIRST_BYTES_MAX
-    if (!isFirst) this.#rows.put(rowKey(device, offset), row)
+    if (!isFirst) change.put(INBOX, rowKey(device, offset), row)
     const looksAtMs = Math.min(head.looksAtMs, endOf(row))
-    if (looksAtMs < head.looksAtMs) this.#moveLook(device, head.looksAtMs, looksAtMs)
+    if (looksAtMs < head.looksAtMs) this.#moveLook(change, device, head.looksAtMs, looksAtMs)
     const invitations: readonly Invitation[] = callId === undefined ? before : [...before, [callId, offset]]
     const next = { ...head, nextOffset: offset + 1, count: head.count + 1, looksAtMs, invitations }
-    this.#heads.put(device, isFirst ? { ...next, first: { offset, row } } : next)
-    this.#parts.database.ambient.happened({ kind: 'inbox-news', userId, deviceId })
+    change.put(INBOX_HEADS, device, isFirst ? { ...next, first: { offset, row } } : next)
+    change.happened({ kind: 'inbox-news', userId, deviceId })
     return offset
   }
 
-  /** In a transaction: the device is done with these. What is gone already is passed over. */
-  settle(userId: UserId, deviceId: DeviceId, offsets: Iterable<number>): void {
+  /** The device is done with these. What is gone already is passed over. */
+  settle(change: Change, userId: UserId, deviceId: DeviceId, offsets: Iterable<number>): void {
     const device = idsKey(userId, deviceId)
-    const head = this.#heads.get(device)
+    const head = change.get(INBOX_HEADS, device)
     if (head === undefined) return
     let changed = head
-    for (const offset of offsets) changed = this.#remove(device, changed, offset)
-    if (changed !== head) this.#heads.put(device, changed)
+    for (const offset of offsets) changed = this.#remove(change, device, changed, offset)
+    if (changed !== head) change.put(INBOX_HEADS, device, changed)
   }
 
   /**
-   * In a transaction: notes what a connection was given and has not settled, so that the next one is told that it gets
+   * Notes what a connection was given and has not settled, so that the next one is told that it gets
    * it again. `delivered` has the last offset of each queue.
    */
-  markDelivered(userId: UserId, deviceId: DeviceId, delivered: Readonly<Record<string, number>>): void {
+  markDelivered(
+    change: Change,
+    userId: UserId,
+    deviceId: DeviceId,
+    delivered: Readonly<Record<string, number>>,
+  ): void {
     const device = idsKey(userId, deviceId)
-    const head = this.#heads.get(device)
+    const head = change.get(INBOX_HEADS, device)
     if (head === undefined) return
     const merged: Record<string, number> = { ...head.delivered }
     for (const [queue, offset] of Object.entries(delivered)) {
       merged[queue] = Math.max(merged[queue] ?? 0, offset)
     }
     const inOrder = Object.entries(merged).sort(([one], [other]) => (one < other ? -1 : 1))
-    this.#heads.put(device, { ...head, delivered: Object.fromEntries(inOrder) })
+    change.put(INBOX_HEADS, device, { ...head, delivered: Object.fromEntries(inOrder) })
   }
 
-  /** In a transaction: takes back the invitation to a call that waits for the device; false when none does. */
-  dropInvitation(userId: UserId, deviceId: DeviceId, callId: bigint): boolean {
+  /** Takes back the invitation to a call that waits for the device; false when none does. */
+  dropInvitation(change: Change, userId: UserId, deviceId: DeviceId, callId: bigint): boolean {
     const device = idsKey(userId, deviceId)
-    const head = this.#heads.get(device)
+    const head = change.get(INBOX_HEADS, device)
     if (head === undefined) return false
-    const changed = this.#withdraw(device, head, callId)
-    if (changed !== head) this.#heads.put(device, changed)
+    const changed = this.#withdraw(change, device, head, callId)
+    if (changed !== head) change.put(INBOX_HEADS, device, changed)
     return changed !== head
   }
 
-  /** In a transaction: nothing remains of a device's inbox. */
-  eraseDevice(userId: UserId, deviceId: DeviceId): void {
-    this.#eraseBelow(idsKey(userId, deviceId))
+  /** Nothing remains of a device's inbox. */
+  eraseDevice(change: Change, userId: UserId, deviceId: DeviceId): void {
+    eraseBelow(change, idsKey(userId, deviceId))
   }
 
-  /** In a transaction: nothing remains of the inboxes of a user's devices. */
-  eraseOf(userId: UserId): void {
-    this.#eraseBelow(idsKey(userId))
+  /** Nothing remains of the inboxes of a user's devices. */
+  eraseOf(change: Change, userId: UserId): void {
+    eraseBelow(change, idsKey(userId))
   }
 
   /**
-   * In a transaction: every inbox goes on in a new epoch. For a store that was restored from a backup: devices have
+   * Every inbox goes on in a new epoch. For a store that was restored from a backup: devices have
    * seen offsets that it is about to give to other messages.
    */
-  renewEpochs(): void {
-    for (const { key, value } of [...this.#heads.getRange({})]) {
-      this.#heads.put(key, { ...value, epoch: this.#newEpoch() })
+  renewEpochs(change: Change): void {
+    for (const { key, value } of [...change.range(INBOX_HEADS)]) {
+      change.put(INBOX_HEADS, key, { ...value, epoch: this.#newEpoch() })
     }
   }
 
   /** Fails unless counts, invitations and endings agree with what is stored. For tests: it reads everything. */
-  assertConsistent(): void {
-    const heads = [...this.#heads.getRange({})]
-    for (const { key, value } of heads) this.#assertInbox(key, value)
+  assertConsistent(view: View): void {
+    const heads = [...view.range(INBOX_HEADS)]
+    for (const { key, value } of heads) this.#assertInbox(view, key, value)
     const messages = heads.reduce((sum, { value }) => sum + value.count, 0)
     const withoutRow = heads.filter(({ value }) => value.first !== undefined).length
-    assert(this.#rows.getKeysCount({}) === messages - withoutRow, 'every message is counted by a head')
+    assert(view.count(INBOX) === messages - withoutRow, 'every message is counted by a head')
   }
 
-  #assertInbox(device: Uint8Array, head: Head): void {
+  #assertInbox(view: View, device: Uint8Array, head: Head): void {
     const { count, epoch, nextOffset, looksAtMs } = head
-    const stored = [...this.#stored(device, head, 0)]
-    assert(stored.length === count && count <= INBOX_MESSAGES_MAX, 'the messages are counted and few enough')
+    const rows = [...stored(view, device, head, 0)]
+    assert(rows.length === count && count <= INBOX_MESSAGES_MAX, 'the messages are counted and few enough')
     assert(epoch !== 0, 'an inbox that was used has an epoch')
     assert(
-      stored.every(({ offset, row }) => offset < nextOffset && endOf(row) >= looksAtMs),
+      rows.every(({ offset, row }) => offset < nextOffset && endOf(row) >= looksAtMs),
       'no message is ahead of the head or of the sweep',
     )
     assert(
-      isDeepStrictEqual(this.#invitationsOf(device, head), invitationsAmong(stored)),
+      isDeepStrictEqual(this.#invitationsOf(view, device, head), invitationsAmong(rows)),
       'the head knows which invitations wait',
     )
   }
 
   /** Ends what is over in an inbox; returns when to look again. */
-  #look(device: Uint8Array, nowMs: number): number | undefined {
-    const head = this.#heads.get(device)
+  #look(change: Change, device: Uint8Array): number | undefined {
+    const { nowMs } = change
+    const head = change.get(INBOX_HEADS, device)
     // One ending stands for the inbox, that of the head; another one is of an inbox that was erased.
     if (head === undefined || head.looksAtMs >= nowMs + 1) return undefined
-    const stored = [...this.#stored(device, head, 0)]
-    const due = stored.filter(({ row }) => nowMs >= endOf(row))
-    const ends = stored.map(({ row }) => endOf(row)).filter(endMs => nowMs < endMs)
-    this.#heads.put(device, { ...head, looksAtMs: Math.min(...ends) })
-    for (const { offset, row } of due) this.#expire(device, offset, row, nowMs)
-    const { looksAtMs } = this.#heads.get(device)!
+    const rows = [...stored(change, device, head, 0)]
+    const due = rows.filter(({ row }) => nowMs >= endOf(row))
+    const ends = rows.map(({ row }) => endOf(row)).filter(endMs => nowMs < endMs)
+    change.put(INBOX_HEADS, device, { ...head, looksAtMs: Math.min(...ends) })
+    for (const { offset, row } of due) this.#expire(change, device, offset, row)
+    const { looksAtMs } = change.get(INBOX_HEADS, device)!
     return looksAtMs === NEVER ? undefined : looksAtMs
   }
 
-  #moveLook(device: Uint8Array, fromMs: number, toMs: number): void {
+  #moveLook(change: Change, device: Uint8Array, fromMs: number, toMs: number): void {
     const { expiries } = this.#parts
-    if (fromMs !== NEVER) expiries.remove(EXPIRY.inbox, fromMs, device)
-    expiries.add(EXPIRY.inbox, toMs, device)
+    if (fromMs !== NEVER) expiries.remove(change, EXPIRY.inbox, fromMs, device)
+    expiries.add(change, EXPIRY.inbox, toMs, device)
   }
 
-  #expire(device: Uint8Array, offset: number, row: Row, nowMs: number): void {
-    const head = this.#remove(device, this.#heads.get(device)!, offset)
-    this.#heads.put(device, head)
-    const tombstone = this.#tombstoneOf(row, nowMs)
+  #expire(change: Change, device: Uint8Array, offset: number, row: Row): void {
+    const head = this.#remove(change, device, change.get(INBOX_HEADS, device)!, offset)
+    change.put(INBOX_HEADS, device, head)
+    const tombstone = this.#tombstoneOf(row, change.nowMs)
     if (tombstone !== undefined) {
       const [userId, deviceId] = [idInKey(device, 0) as UserId, idInKey(device, 1) as DeviceId]
-      this.append(userId, deviceId, { item: tombstone }, nowMs)
-    } else if (row.expiresAtMs - row.atMs >= INBOX_KEPT_MS) this.#noteLost(device, head, offset, 'expired')
+      this.append(change, userId, deviceId, { item: tombstone })
+    } else if (row.expiresAtMs - row.atMs >= INBOX_KEPT_MS)
+      this.#noteLost(change, device, head, offset, 'expired')
   }
 
   /** What takes the place of an invitation on which its room has said nothing. */
@@ -266,28 +268,34 @@ export class InboxStore {
     return body && { kind: 'notice', notice: { ...body, eventId, sentAtMs: nowMs } }
   }
 
-  #makeRoom(device: Uint8Array, head: Head): Head {
+  #makeRoom(change: Change, device: Uint8Array, head: Head): Head {
     if (head.count < INBOX_MESSAGES_MAX) return head
-    const [oldest] = this.#stored(device, head, 0)
+    const [oldest] = stored(change, device, head, 0)
     assert(oldest !== undefined, 'an inbox that is full has an oldest message')
-    return this.#noteLost(device, this.#remove(device, head, oldest.offset), oldest.offset, 'full')
+    return this.#noteLost(
+      change,
+      device,
+      this.#remove(change, device, head, oldest.offset),
+      oldest.offset,
+      'full',
+    )
   }
 
-  #noteLost(device: Uint8Array, head: Head, offset: number, reason: DropReason): Head {
-    const changed = { ...head, lostOffset: Math.max(head.lostOffset, offset) }
-    this.#heads.put(device, changed)
-    this.#parts.database.ambient.happened({ kind: 'inbox-dropped', reason })
-    return changed
+  #noteLost(change: Change, device: Uint8Array, head: Head, offset: number, reason: DropReason): Head {
+    const next = { ...head, lostOffset: Math.max(head.lostOffset, offset) }
+    change.put(INBOX_HEADS, device, next)
+    change.happened({ kind: 'inbox-dropped', reason })
+    return next
   }
 
   /** Returns the head as it is to be written then, which is the same when nothing was there. */
-  #remove(device: Uint8Array, head: Head, offset: number): Head {
+  #remove(change: Change, device: Uint8Array, head: Head, offset: number): Head {
     const key = rowKey(device, offset)
     const isFirst = head.first?.offset === offset
-    const row = isFirst ? head.first?.row : this.#rows.get(key)
+    const row = isFirst ? head.first?.row : change.get(INBOX, key)
     if (row === undefined) return head
-    const before = this.#invitationsOf(device, head)
-    if (!isFirst) this.#rows.remove(key)
+    const before = this.#invitationsOf(change, device, head)
+    if (!isFirst) change.remove(INBOX, key)
     this.#items.forget(row.sealed)
     const invitations = row.callId === undefined ? before : before.filter(([, its]) => its !== offset)
     const changed = { ...head, count: head.count - 1, invitations }
@@ -295,48 +303,14 @@ export class InboxStore {
   }
 
   /** As `#remove`, of the invitation to a call that waits. */
-  #withdraw(device: Uint8Array, head: Head, callId: bigint | undefined): Head {
+  #withdraw(change: Change, device: Uint8Array, head: Head, callId: bigint | undefined): Head {
     if (callId === undefined) return head
-    const found = this.#invitationsOf(device, head).find(([itsCall]) => itsCall === callId)
-    return found === undefined ? head : this.#remove(device, head, found[1])
+    const found = this.#invitationsOf(change, device, head).find(([itsCall]) => itsCall === callId)
+    return found === undefined ? head : this.#remove(change, device, head, found[1])
   }
 
-  #invitationsOf(device: Uint8Array, head: Head): readonly Invitation[] {
-    return head.invitations ?? invitationsAmong([...this.#stored(device, head, 0)])
-  }
-
-  #eraseBelow(prefix: Uint8Array): void {
-    const range = rangeOf(prefix)
-    for (const table of [this.#rows, this.#heads, this.#invitationsOfBefore] as const) {
-      for (const key of [...table.getKeys(range)]) table.remove(key)
-    }
-  }
-
-  /**
-   * Departure from a range for the few messages that have just come: what lmdb-js makes for each range, its cursor among
-   * it, outlives the garbage collections of short-lived things (`call-start` in `bench/`).
-   */
-  #behind(device: Uint8Array, offset: number): Iterable<StoredRow> {
-    const head = this.#heads.get(device)
-    if (head === undefined) return []
-    return head.nextOffset - offset > READ_SINGLY_MAX
-      ? this.#stored(device, head, offset + 1)
-      : this.#singly(device, head, offset + 1)
-  }
-
-  *#singly(device: Uint8Array, { first, count, nextOffset }: Head, fromOffset: number): Iterable<StoredRow> {
-    if (first !== undefined && first.offset >= fromOffset) yield first
-    if (first !== undefined && count === 1) return
-    for (let offset = fromOffset; offset < nextOffset; offset++) {
-      const row = this.#rows.get(rowKey(device, offset))
-      if (row !== undefined) yield { offset, row }
-    }
-  }
-
-  *#stored(device: Uint8Array, { first }: Head, fromOffset: number): Iterable<StoredRow> {
-    if (first !== undefined && first.offset >= fromOffset) yield first
-    const range = { start: rowKey(device, fromOffset), end: keyBehind(device) }
-    for (const { key, value } of this.#rows.getRange(range)) yield { offset: offsetIn(key), row: value }
+  #invitationsOf(view: View, device: Uint8Array, head: Head): readonly Invitation[] {
+    return head.invitations ?? invitationsAmong([...stored(view, device, head, 0)])
   }
 
   #newHead(): Head {
@@ -353,3 +327,47 @@ const FIRST_BYTES_MAX = 1_536
 const NEVER = Number.POSITIVE_INFINITY
 const NO_HEAD: InboxHead = { epoch: 0, nextOffset: 1, lostOffset: 0, count: 0 }
 const READ_SINGLY_MAX = 16
+
+/**
+ * Departure from a range for the few messages that have just come: what lmdb-js makes for each range, its cursor among
+ * it, outlives the garbage collections of short-lived things (`call-start` in `bench/`).
+ */
+function behind(view: View, device: Uint8Array, offset: number): Iterable<StoredRow> {
+  const head = view.get(INBOX_HEADS, device)
+  if (head === undefined) return []
+  return head.nextOffset - offset > READ_SINGLY_MAX
+    ? stored(view, device, head, offset + 1)
+    : singly(view, device, head, offset + 1)
+}
+
+function* singly(
+  view: View,
+  device: Uint8Array,
+  { first, count, nextOffset }: Head,
+  fromOffset: number,
+): Iterable<StoredRow> {
+  if (first !== undefined && first.offset >= fromOffset) yield first
+  if (first !== undefined && count === 1) return
+  for (let offset = fromOffset; offset < nextOffset; offset++) {
+    const row = view.get(INBOX, rowKey(device, offset))
+    if (row !== undefined) yield { offset, row }
+  }
+}
+
+function* stored(view: View, device: Uint8Array, { first }: Head, fromOffset: number): Iterable<StoredRow> {
+  if (first !== undefined && first.offset >= fromOffset) yield first
+  const range = { start: rowKey(device, fromOffset), end: keyBehind(device) }
+  for (const { key, value } of view.range(INBOX, range)) yield { offset: offsetIn(key), row: value }
+}
+
+function eraseBelow(change: Change, prefix: Uint8Array): void {
+  const range = rangeOf(prefix)
+  for (const table of [INBOX, INBOX_HEADS, INVITATIONS_OF_BEFORE]) {
+    for (const key of [...change.keys(table, range)]) change.remove(table, key)
+  }
+}
+
+const INBOX = recordTable<Row>('inbox', ROW_SHAPES)
+const INBOX_HEADS = recordTable<Head>('inbox-heads', HEAD_SHAPES)
+/** What earlier versions kept; only erased. */
+const INVITATIONS_OF_BEFORE = recordTable<number>('inbox-invitations')

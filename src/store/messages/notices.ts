@@ -1,5 +1,5 @@
 /**
- * Tells devices of something, in the transaction that made it true: each finds it in its inbox, and what is pushed goes
+ * Tells devices of something, in the change that made it true: each finds it in its inbox, and what is pushed goes
  * to the outbox too, for devices that can be pushed to.
  */
 
@@ -8,12 +8,11 @@ import type { Device, PushTokens } from '../../domain/devices/device.ts'
 import type { DeviceId, UserId } from '../../domain/ids.ts'
 import { isPushed, type Notice, type NoticeBody, newEventId } from '../../domain/messages/notice.ts'
 import type { DeviceStore } from '../devices/device-store.ts'
-import type { Database } from '../engine/database.ts'
+import type { Change } from '../engine/store.ts'
 import type { InboxStore } from './inbox-store.ts'
 import type { OutboxStore } from './outbox-store.ts'
 
 export interface NoticesParts {
-  readonly database: Pick<Database, 'ambient'>
   readonly devices: Pick<DeviceStore, 'activeDevicesOf'>
   readonly inbox: Pick<InboxStore, 'append' | 'dropInvitation'>
   readonly outbox: Pick<OutboxStore, 'add'>
@@ -41,35 +40,36 @@ export class Notices {
     this.#parts = parts
   }
 
-  /** In a transaction: tells every device of the user but one, which did it. */
-  tell(userId: UserId, body: NoticeBody, nowMs: number, exceptDeviceId?: DeviceId): void {
+  /** Tells every device of the user but one, which did it. */
+  tell(change: Change, userId: UserId, body: NoticeBody, exceptDeviceId?: DeviceId): void {
+    const { nowMs } = change
     const pushedUntilMs = isPushed(body) ? nowMs + PUSHED_WITHIN_MS : undefined
     const notice = this.#noticeOf(body, nowMs)
-    for (const device of this.#parts.devices.activeDevicesOf(this.#parts.database.ambient, userId)) {
+    for (const device of this.#parts.devices.activeDevicesOf(change, userId)) {
       if (device.deviceId === exceptDeviceId) continue
-      this.#parts.inbox.append(userId, device.deviceId, { item: { kind: 'notice', notice } }, nowMs)
-      this.#push(userId, device, notice, pushedUntilMs)
+      this.#parts.inbox.append(change, userId, device.deviceId, { item: { kind: 'notice', notice } })
+      this.#push(change, userId, device, notice, pushedUntilMs)
     }
   }
 
-  /** In a transaction: tells one device something of a call. One that is removed hears nothing. */
-  tellDevice(notice: DeviceNotice, nowMs: number): void {
+  /** Tells one device something of a call. One that is removed hears nothing. */
+  tellDevice(change: Change, notice: DeviceNotice): void {
+    const { nowMs } = change
     const { userId, deviceId, body, expiresAtMs, replaces, isMissed } = notice
-    const { database, devices, inbox } = this.#parts
+    const { devices, inbox } = this.#parts
     const replaced = replaces === 'invitation' ? body.callId : undefined
-    const device = devices
-      .activeDevicesOf(database.ambient, userId)
-      .find(device => device.deviceId === deviceId)
+    const device = devices.activeDevicesOf(change, userId).find(device => device.deviceId === deviceId)
     if (device === undefined) {
-      if (replaced !== undefined) inbox.dropInvitation(userId, deviceId, replaced)
+      if (replaced !== undefined) inbox.dropInvitation(change, userId, deviceId, replaced)
       return
     }
     const told = this.#noticeOf(body, nowMs)
     const item = { kind: 'notice', notice: told } as const
-    inbox.append(userId, deviceId, { item, expiresAtMs, replaces: replaced }, nowMs)
-    this.#push(userId, device, told, this.#callPushedUntilMs(notice, nowMs))
+    inbox.append(change, userId, deviceId, { item, expiresAtMs, replaces: replaced })
+    this.#push(change, userId, device, told, this.#callPushedUntilMs(notice, nowMs))
     if (body.kind !== 'call_cancelled' || !isMissed || device.push === undefined) return
     this.#push(
+      change,
       userId,
       device,
       this.#noticeOf({ ...body, kind: 'call_missed' }, nowMs),
@@ -77,13 +77,19 @@ export class Notices {
     )
   }
 
-  #push(userId: UserId, { deviceId, push }: Device, notice: Notice, expiresAtMs: number | undefined): void {
+  #push(
+    change: Change,
+    userId: UserId,
+    { deviceId, push }: Device,
+    notice: Notice,
+    expiresAtMs: number | undefined,
+  ): void {
     if (push === undefined || expiresAtMs === undefined) return
     const provider = isOfApple(push) ? 'apns' : 'fcm'
     const message = { channel: 'push', userId, deviceId, notice, expiresAtMs, provider } as const
     // What ends all sessions forgets the tokens of their devices, and is the last thing that is pushed to them.
     const sent = notice.kind === 'session_revoked' ? { ...message, lastTokens: push } : message
-    this.#parts.outbox.add(sent, notice.sentAtMs)
+    this.#parts.outbox.add(change, sent)
   }
 
   /**

@@ -9,8 +9,8 @@
 
 import { decode } from 'msgpackr'
 import type { Outgoing } from '../../domain/messages/outgoing.ts'
-import type { Table } from '../engine/database.ts'
 import type { Sealed } from '../engine/sealed.ts'
+import { recordTable, type Store, type View } from '../engine/store.ts'
 
 export interface OutboxRow {
   /** A list of messages; in rows of before, one message. */
@@ -48,11 +48,11 @@ export interface Settlement {
 }
 
 export interface OutboxQueueParts {
-  readonly rows: Pick<Table<OutboxRow>, 'getRange'>
+  readonly store: Pick<Store, 'view'>
   readonly sealed: Pick<Sealed, 'open'>
   /** With which the keys of the lane begin. */
   readonly laneByte: number
-  /** In one transaction: removes rows, and writes anew what is postponed. */
+  /** In one change: removes rows, and writes anew what is postponed. */
   readonly settle: (rows: readonly TakenRow[]) => Promise<void>
   /** In one change: removes rows that can't be opened. */
   readonly forget: (rows: readonly TakenRow[]) => Promise<void>
@@ -87,12 +87,16 @@ export class OutboxQueue {
 
   /** The oldest messages whose time has come and that are not taken: whole rows, until there are `countMin` or more. */
   take(nowMs: number, countMin: number): WaitingMessage[] {
+    if (nowMs < this.#readableMs || countMin <= 0) return []
+    return this.#parts.store.view(view => this.#takeFrom(view, nowMs, countMin))
+  }
+
+  #takeFrom(view: View, nowMs: number, countMin: number): WaitingMessage[] {
     const taken: WaitingMessage[] = []
-    if (nowMs < this.#readableMs || countMin <= 0) return taken
     const lost: TakenRow[] = []
     let last: Uint8Array | undefined
     this.#readableMs = Number.POSITIVE_INFINITY
-    for (const { key, value } of this.#parts.rows.getRange({ start: this.#place, end: this.#end })) {
+    for (const { key, value } of view.range(OUTBOX, { start: this.#place, end: this.#end })) {
       const dueMs = dueMsOf(key)
       if (dueMs > nowMs || taken.length + lost.length >= countMin) {
         this.#readableMs = dueMs
@@ -158,6 +162,7 @@ export class OutboxQueue {
   }
 }
 
+export const OUTBOX = recordTable<OutboxRow>('outbox')
 /** Makes of a key the least one behind it. */
 const FIRST_BEHIND = Buffer.of(0)
 

@@ -1,18 +1,17 @@
 /**
  * Messages that wait to leave the process, sealed, under their lane and the time of their next try. They are written in
- * the transaction of what they tell of, so that neither is there without the other. Pushes that one transaction adds
- * share rows: a call rings many devices at once.
+ * the change of what they tell of, so that neither is there without the other. Pushes that one change adds share rows: a call rings many devices at once.
  */
 
 import { encode } from 'msgpackr'
 import { type Lane, laneOf, type Outgoing } from '../../domain/messages/outgoing.ts'
 import type { Secrets } from '../../domain/secrets.ts'
-import type { Database, Table } from '../engine/database.ts'
 import { timeBytes } from '../engine/keys.ts'
 import { Sealed } from '../engine/sealed.ts'
-import { OutboxQueue, type OutboxRow, type PostponedMessage, type TakenRow } from './outbox-queue.ts'
+import type { Change, Store } from '../engine/store.ts'
+import { OUTBOX, OutboxQueue, type PostponedMessage, type TakenRow } from './outbox-queue.ts'
 
-/** Messages of one transaction that become a row at its end. */
+/** Messages of one change that become a row at its end. */
 interface RowToCome {
   readonly dueMs: number
   readonly messages: Outgoing[]
@@ -22,31 +21,25 @@ interface RowToCome {
 type FirstKeys = Map<Lane, Buffer>
 
 export class OutboxStore {
-  readonly #database: Database
-  readonly #rows: Table<OutboxRow>
+  readonly #store: Store
   readonly #sealed: Sealed
   readonly #randomBytes: (length: number) => Uint8Array
   readonly #queues = new Map<Lane, OutboxQueue>()
 
-  constructor(
-    database: Database,
-    secrets: Pick<Secrets, 'seal'>,
-    randomBytes: (length: number) => Uint8Array,
-  ) {
-    this.#database = database
-    this.#rows = database.table('outbox')
+  constructor(store: Store, secrets: Pick<Secrets, 'seal'>, randomBytes: (length: number) => Uint8Array) {
+    this.#store = store
     this.#sealed = new Sealed(secrets, randomBytes, 'outbox')
     this.#randomBytes = randomBytes
-    database.subscribe(happening => {
+    store.subscribe(happening => {
       if (happening.kind !== 'outbox-news') return
       this.#queues.get(happening.lane)?.onWritten(Buffer.from(happening.firstKey))
     })
   }
 
-  /** In a transaction. */
-  add(message: Outgoing, nowMs: number): void {
+  /** It leaves the process once the change is durable. */
+  add(change: Change, message: Outgoing): void {
+    const { nowMs } = change
     const lane = laneOf(message)
-    const change = this.#database.ambient
     const rows = change.local(ROWS_TO_COME, () => new Map<Lane, RowToCome>())
     const begun = rows.get(lane)
     if (begun?.dueMs === nowMs && begun.messages.length < ROW_MESSAGES_MAX[lane]) {
@@ -57,14 +50,14 @@ export class OutboxStore {
     rows.set(lane, row)
     change.atEnd(() => {
       if (rows.get(lane) === row) rows.delete(lane)
-      this.#put(lane, nowMs, row.messages, 0)
+      this.#put(change, lane, nowMs, row.messages, 0)
     })
   }
 
   /** The lane's messages from the oldest on. It takes the place of the lane's earlier one. */
   queue(lane: Lane): OutboxQueue {
     const queue = new OutboxQueue({
-      rows: this.#rows,
+      store: this.#store,
       sealed: this.#sealed,
       laneByte: LANE_BYTES[lane],
       settle: rows => this.#settle(lane, rows),
@@ -75,26 +68,26 @@ export class OutboxStore {
   }
 
   #settle(lane: Lane, rows: readonly TakenRow[]): Promise<void> {
-    return this.#database.commit(() => {
+    return this.#store.change(change => {
       for (const { key, tries, postponed } of rows) {
-        this.#rows.remove(key)
-        for (const [untilMs, messages] of byTime(postponed)) this.#put(lane, untilMs, messages, tries + 1)
+        change.remove(OUTBOX, key)
+        for (const [untilMs, messages] of byTime(postponed))
+          this.#put(change, lane, untilMs, messages, tries + 1)
       }
     })
   }
 
   /** Removes rows that can't be sent any more, and has the lane looked at again from there. */
   #forget(lane: Lane, rows: readonly TakenRow[]): Promise<void> {
-    return this.#database.change(change => {
-      for (const { key } of rows) this.#rows.remove(key)
+    return this.#store.change(change => {
+      for (const { key } of rows) change.remove(OUTBOX, key)
       change.happened({ kind: 'outbox-news', lane, firstKey: rows[0]!.key })
     })
   }
 
-  #put(lane: Lane, dueMs: number, messages: readonly Outgoing[], tries: number): void {
-    const key = this.#newKey(lane, dueMs)
-    this.#rows.put(key, { sealed: this.#sealed.seal(encode(messages)), tries })
-    const change = this.#database.ambient
+  #put(change: Change, lane: Lane, dueMs: number, messages: readonly Outgoing[], tries: number): void {
+    const key = this.#newKey(change, lane, dueMs)
+    change.put(OUTBOX, key, { sealed: this.#sealed.seal(encode(messages)), tries })
     const firstKeys = change.local<FirstKeys>(this, () => new Map())
     const known = firstKeys.get(lane)
     if (known !== undefined && known.compare(key) < 0) return
@@ -104,22 +97,21 @@ export class OutboxStore {
     change.atEnd(() => change.happened({ kind: 'outbox-news', lane, firstKey: firstKeys.get(lane)! }))
   }
 
-  #newKey(lane: Lane, dueMs: number): Buffer {
+  #newKey(change: Change, lane: Lane, dueMs: number): Buffer {
     const key = Buffer.allocUnsafe(KEY_BYTES)
     key[0] = LANE_BYTES[lane]
     key.set(timeBytes(dueMs), 1)
     // Of one moment, in the order in which they were added.
-    key.writeUIntBE(this.#nextCount(), 7, 6)
+    key.writeUIntBE(nextCount(change), 7, 6)
     key.set(this.#randomBytes(4), 13)
     return key
   }
+}
 
-  /** Counts on from row to row, and from change to change. */
-  #nextCount(): number {
-    const change = this.#database.ambient
-    const rows = change.local(ROWS_OF_CHANGE, () => ({ count: 0 }))
-    return change.number * CHANGE_ROWS_MAX + rows.count++
-  }
+/** Counts on from row to row, and from change to change. */
+function nextCount(change: Change): number {
+  const rows = change.local(ROWS_OF_CHANGE, () => ({ count: 0 }))
+  return change.number * CHANGE_ROWS_MAX + rows.count++
 }
 
 function byTime(postponed: readonly PostponedMessage[]): ReadonlyMap<number, readonly Outgoing[]> {

@@ -8,13 +8,7 @@ import { BLOCK_RECORDS, RECORD_BYTES, readRecord } from '../../keyserver/identit
 import { LOG_TABLES } from '../../keyserver/log-store.ts'
 import { parseEntry } from '../../log/entry.ts'
 import { entryInBundle, TILE_WIDTH } from '../../log/tile.ts'
-import {
-  type BytesTable,
-  type Database,
-  type RecordTable,
-  recordEncoder,
-  type Snapshot,
-} from '../engine/database.ts'
+import { type Database, recordEncoder, type Snapshot, type StoredTable } from '../engine/database.ts'
 import { indexKey } from '../engine/keys.ts'
 import type { TableCheck } from './table-check.ts'
 
@@ -29,7 +23,7 @@ export interface StoredRow {
 
 interface OpenTable {
   readonly check: TableCheck
-  readonly rows: BytesTable | RecordTable<Uint8Array>
+  readonly rows: StoredTable
   encoder: Encoder
 }
 
@@ -45,8 +39,8 @@ export class StoredRows {
   readonly #database: Database
   readonly #tables: ReadonlyMap<string, OpenTable>
   readonly #snapshot: Snapshot
-  readonly #bundles: BytesTable | undefined
-  readonly #identities: BytesTable | undefined
+  readonly #bundles: StoredTable | undefined
+  readonly #identities: StoredTable | undefined
 
   /** `end` lets go of the moment that is read. */
   constructor(database: Database, checks: Readonly<Record<string, TableCheck>>) {
@@ -54,7 +48,7 @@ export class StoredRows {
     const names = new Set(database.tableNames())
     const known = Object.entries(checks).filter(([name]) => names.has(name))
     this.#tables = new Map(known.map(([name, check]) => [name, openTable(database, name, check)]))
-    const bytesOf = (name: string) => (names.has(name) ? database.bytesTable(name) : undefined)
+    const bytesOf = (name: string) => (names.has(name) ? database.storedRows(name) : undefined)
     this.#bundles = bytesOf(LOG_TABLES.bundles)
     this.#identities = bytesOf(LOG_TABLES.identities)
     this.#snapshot = database.snapshot()
@@ -70,7 +64,7 @@ export class StoredRows {
   *rows(name: string, prefix?: Uint8Array): Iterable<StoredRow> {
     const table = this.#tables.get(name)
     if (table === undefined) return
-    for (const row of this.#snapshot.rows(table.rows as BytesTable, prefix)) {
+    for (const row of this.#snapshot.rows(table.rows, prefix)) {
       const key = bufferOf(row.key)
       yield { key, value: decoded(table, key, row.value) }
     }
@@ -79,13 +73,13 @@ export class StoredRows {
   *keys(name: string): Iterable<Buffer> {
     const table = this.#tables.get(name)
     if (table === undefined) return
-    for (const key of this.#snapshot.keys(table.rows as BytesTable)) yield bufferOf(key)
+    for (const key of this.#snapshot.keys(table.rows)) yield bufferOf(key)
   }
 
   /** Whether there is such a row, readable or not. True where there is no such table. */
   has(name: string, key: Uint8Array): boolean {
     const table = this.#tables.get(name)
-    return table === undefined || this.#snapshot.read(table.rows as BytesTable, key) !== undefined
+    return table === undefined || this.#snapshot.read(table.rows, key) !== undefined
   }
 
   /**
@@ -95,7 +89,7 @@ export class StoredRows {
   holds<Value>(name: string, key: Uint8Array, isSo: (value: Value) => boolean): boolean {
     const table = this.#tables.get(name)
     if (table === undefined) return true
-    const bytes = this.#snapshot.read(table.rows as BytesTable, key)
+    const bytes = this.#snapshot.read(table.rows, key)
     if (bytes === undefined) return false
     const value = decoded(table, key, bytes)
     return value === UNREADABLE || isSo(value as Value)
@@ -123,7 +117,7 @@ export class StoredRows {
 }
 
 function openTable(database: Database, name: string, check: TableCheck): OpenTable {
-  const rows = check.key === 'text' ? database.recordBytesTable(name) : database.bytesTable(name)
+  const rows = database.storedRows(name, check.key === 'text' ? 'text' : 'bytes')
   return { check, rows, encoder: recordEncoder(check.shapes) }
 }
 

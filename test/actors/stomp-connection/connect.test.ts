@@ -142,19 +142,11 @@ t.test('the event that tells of a revoked session comes before the ERROR', async
     eventId: 'e',
     sentAtMs: 1,
   } as const
-  await house.database.commit(() => {
-    house.inbox.append(
-      person.userId,
-      person.deviceId,
-      { item: { kind: 'notice', notice } },
-      house.world.nowMs(),
-    )
-    house.database.afterCommit(() =>
-      house
-        .users(String(person.userId))
-        .tellControl({ kind: 'revoked', revoked: { kind: 'session', sessionId: Buffer.from(person.token) } }),
-    )
-  })
+  await house.database.change(change => {
+    const { userId, deviceId, token } = person
+    house.inbox.append(change, userId, deviceId, { item: { kind: 'notice', notice } })
+    change.happened({ kind: 'session-ended', userId, sessionId: Buffer.from(token) })
+  }, house.world.nowMs())
   await house.settle()
   const [event, error] = peer.take()
   t.same([headerIn(event, 'type'), headerIn(error, 'reason')], ['session_revoked', 'session_revoked'])
@@ -206,7 +198,7 @@ t.test('CONNECTED says where the inbox is', async t => {
   const house = makeHouse(t)
   const person = newPerson()
   await house.keep(person, 'dev.t', 'a', 'b')
-  const { epoch } = house.inbox.head(person.userId, person.deviceId)
+  const { epoch } = house.head(person)
   const peer = house.open()
   peer.write(`${CONNECT}token:${person.token}\n\n\0`)
   await house.settle()

@@ -86,7 +86,7 @@ t.test('nothing can be sent to what only the server tells', async t => {
   const peer = await house.connect(person)
   const [error] = await answered(house, peer, subscribe('/app/call/1/leave'))
   t.equal(headerIn(error, 'code'), '403')
-  t.same(house.inbox.head(person.userId, person.deviceId).count, 0)
+  t.same(house.head(person).count, 0)
 })
 
 t.test('a refused SEND or SUBSCRIBE is reported on the own errors, and the connection lives', async t => {
@@ -310,7 +310,7 @@ t.test('H-04: a DISCONNECT’s receipt comes when everything before it is stored
   const answers = await answered(house, peer, `${frames}DISCONNECT\nreceipt:r\n\n\0`)
   t.same(receipts(answers), ['r'])
   t.equal(peer.closeCode, 1000)
-  t.equal(house.inbox.head(person.userId, person.deviceId).count, 500)
+  t.equal(house.head(person).count, 500)
 })
 
 t.test('H-05: what was received before the socket broke is done', async t => {
@@ -320,7 +320,7 @@ t.test('H-05: what was received before the socket broke is done', async t => {
   peer.write(Array.from({ length: 500 }, (_, at) => send('/user/queue/dev.t', String(at))).join(''))
   peer.drop()
   await house.settle()
-  t.equal(house.inbox.head(person.userId, person.deviceId).count, 500)
+  t.equal(house.head(person).count, 500)
   t.same(house.failures, [])
 })
 
@@ -358,10 +358,10 @@ t.test('a COMMIT does all of its frames, in one transaction of the store', async
     subscribe('/user/queue/dev.t', 'ack:client\n') + subscribe('/topic/dev.t'),
   )
   let commits = 0
-  const commit = house.database.commit.bind(house.database)
-  house.database.commit = write => {
+  const change = house.database.change.bind(house.database)
+  house.database.change = write => {
     commits += 1
-    return commit(write)
+    return change(write)
   }
   const frames = await answered(house, peer, transactionAbout(old))
   t.same(receipts(frames), ['taken', 'done'])
@@ -373,7 +373,7 @@ t.test('a COMMIT does all of its frames, in one transaction of the store', async
     ['live', 'new'],
   )
   t.same(house.calls.commands, ['3 leave {}'])
-  t.equal(house.inbox.head(person.userId, person.deviceId).count, 1)
+  t.equal(house.head(person).count, 1)
   t.equal(commits, 1 + 2, 'one, and those of the test itself')
 })
 

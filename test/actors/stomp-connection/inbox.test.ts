@@ -33,8 +33,8 @@ function ack(peer: StompPeer, messageId: string, more = ''): void {
 
 /** The device's remaining messages. */
 function waiting(house: House, { userId, deviceId }: Person): string[] {
-  return house.inbox
-    .after(userId, deviceId, 0, 1_000, house.world.nowMs())
+  return house.database
+    .view(view => house.inbox.after(view, userId, deviceId, 0, 1_000, house.world.nowMs()))
     .map(({ item }) => (item.kind === 'dev' ? Buffer.from(item.body).toString() : item.notice.kind))
 }
 
@@ -184,22 +184,22 @@ t.test('an acknowledgement that the store can not note costs a redelivery, not t
   subscribe(peer, 's1', 'client')
   await house.settle()
   const [id] = idsOf(peer.take())
-  const commit = house.database.commit.bind(house.database)
+  const change = house.database.change.bind(house.database)
   const fullDisk = () => Promise.reject(new SignalError('STORE_UNAVAILABLE', 'no room'))
-  house.database.commit = fullDisk
+  house.database.change = fullDisk
   ack(peer, id!)
   house.world.run()
-  house.database.commit = commit
+  house.database.change = change
   await house.settle()
   t.notOk(peer.isClosed)
   const next = await reconnect(house, person, peer)
   subscribe(next, 's1', 'client')
   await house.settle()
   t.same(idsOf(next.take()), [id])
-  house.database.commit = fullDisk
+  house.database.change = fullDisk
   ack(next, id!, 'receipt:r\n')
   house.world.run()
-  house.database.commit = commit
+  house.database.change = change
   await house.settle()
   t.same([next.take().map(({ command }) => command), next.closeCode], [['ERROR'], 1013])
 })
@@ -222,18 +222,18 @@ t.test(
       ack(peer, second!)
       await house.settle()
       t.same(waiting(house, person), ['a', 'b'], 'nothing has made them durable yet')
-      const commit = house.database.commit.bind(house.database)
+      const change = house.database.change.bind(house.database)
       const held: (() => void)[] = []
-      house.database.commit = async write => {
+      house.database.change = async write => {
         await new Promise<void>(resolve => held.push(resolve))
-        return commit(write)
+        return change(write)
       }
       peer.write(frame)
       house.world.run()
       await house.world.settle()
       house.world.run()
       t.same(peer.take(), [], 'no RECEIPT before the commit')
-      house.database.commit = commit
+      house.database.change = change
       for (const release of held) release()
       await house.settle()
       t.same(
@@ -579,7 +579,7 @@ t.test('a position of another epoch names nothing that was given', async t => {
   const { house, person, peer } = await begin(t, ['a'])
   subscribe(peer, 's1', 'client')
   await house.settle()
-  const { epoch } = house.inbox.head(person.userId, person.deviceId)
+  const { epoch } = house.head(person)
   ack(peer, formatPosition({ epoch: epoch + 1, offset: 1 }))
   await house.settle()
   t.equal(peer.closeCode, 1002)
@@ -602,7 +602,7 @@ t.test('of a live topic the last messages can be acknowledged, not all there eve
 
 t.test('since of another epoch, of the future or of what was dropped is not recovered', async t => {
   const { house, person, peer } = await begin(t, ['a'])
-  const { epoch } = house.inbox.head(person.userId, person.deviceId)
+  const { epoch } = house.head(person)
   const tryFrom = async (since: string) => {
     subscribe(peer, since, 'client', `since:${since}\nreceipt:r\n`)
     await house.settle()

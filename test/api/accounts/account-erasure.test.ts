@@ -1,6 +1,7 @@
 import t from 'tap'
 import { type AccountHouse, openAccountHouse } from '../../support/account-house.ts'
 import { newDevice, newSession, newUser } from '../../support/application.ts'
+import { storedTable } from '../../support/stored-table.ts'
 
 const DAY_MS = 86_400_000
 
@@ -10,7 +11,7 @@ function tablesWith({ world }: AccountHouse, userId: bigint, texts: readonly str
   id.writeBigUInt64BE(userId)
   const needles = [id, ...texts.map(text => Buffer.from(text))]
   return world.database.tableNames().filter(name => {
-    const rows = [...world.database.bytesTable(name).getRange({})]
+    const rows = world.database.view(view => [...view.range(storedTable(name))])
     const bytes = Buffer.concat(rows.flatMap(({ key, value }) => [Buffer.from(key), Buffer.from(value)]))
     return needles.some(needle => bytes.includes(needle))
   })

@@ -101,8 +101,9 @@ t.test('a token ends on the second, even one that was accepted before', async t 
 t.test('a token that was accepted does not bring a revoked session back', async t => {
   const { world, user } = await open(t)
   t.equal(outcome(world, `Bearer ${user.token}`), String(user.userId))
-  await world.database.commit(change =>
-    world.sessions.revoke(change, user.sessionId, 'logged_out_everywhere', world.nowMs()),
+  await world.database.change(
+    change => world.sessions.revoke(change, user.sessionId, 'logged_out_everywhere'),
+    world.nowMs(),
   )
   t.equal(outcome(world, `Bearer ${user.token}`), 'SESSION_REVOKED')
   await world.advance(HOUR_MS)
@@ -117,14 +118,14 @@ t.test('a token that was accepted does not bring a revoked session back', async 
 t.test('nor one that was ended', async t => {
   const { world, user } = await open(t)
   t.equal(outcome(world, `Bearer ${user.token}`), String(user.userId))
-  await world.database.commit(change => world.sessions.remove(change, user.sessionId))
+  await world.database.change(change => world.sessions.remove(change, user.sessionId))
   t.equal(outcome(world, `Bearer ${user.token}`), 'TOKEN_INVALID')
 })
 
 t.test('what the session row says is read anew: a device bound since is known at once', async t => {
   const { world, user } = await open(t)
   world.authentication.callerOf(`Bearer ${user.token}`)
-  await world.database.commit(change => world.sessions.bind(change, user.sessionId, 77n as DeviceId))
+  await world.database.change(change => world.sessions.bind(change, user.sessionId, 77n as DeviceId))
   t.equal(world.authentication.callerOf(`Bearer ${user.token}`).deviceId, 77n)
 })
 
@@ -153,11 +154,11 @@ t.test('the first use of the current pair is noted, the previous pair’s is not
   const { world, user } = await open(t)
   await rotate(world, user)
   world.authentication.callerOf(`Bearer ${user.token}`)
-  await world.database.commit(() => undefined)
+  await world.database.change(() => undefined)
   t.equal(read(world, user).isPairUsed, false)
   const { accessToken } = world.authentication.tokensOf(user.sessionId, read(world, user))
   world.authentication.callerOf(`Bearer ${accessToken}`)
-  await world.database.commit(() => undefined)
+  await world.database.change(() => undefined)
   t.equal(read(world, user).isPairUsed, true)
 })
 
@@ -179,7 +180,7 @@ t.test('a pair is the same text until it is renewed, with the time that it has l
 t.test('sessions of one user are apart: ending one leaves the other', async t => {
   const { world, user } = await open(t)
   const other = await newSession(world, user.userId)
-  await world.database.commit(change => world.sessions.remove(change, user.sessionId))
+  await world.database.change(change => world.sessions.remove(change, user.sessionId))
   t.equal(outcome(world, `Bearer ${user.token}`), 'TOKEN_INVALID')
   t.equal(outcome(world, `Bearer ${other.token}`), String(user.userId))
 })
@@ -196,7 +197,7 @@ t.test('a use that could not be noted does not fail the request', async t => {
 
 /** As a refresh does. */
 function rotate(world: TestWorld, user: TestUser): Promise<void> {
-  return world.database.commit(change => {
+  return world.database.change(change => {
     const session = world.sessions.read(change, user.sessionId)!
     const decision = decideRefresh(session, session.generation, world.nowMs(), world.lifetimes)
     if (decision.kind === 'rotate') world.sessions.put(change, user.sessionId, decision.session)

@@ -74,11 +74,11 @@ t.test('an identity is not added by a session that ends while its provider is as
   const house = await openAccountHouse(t)
   const ann = await newUser(house.world, 'Ann', 'ann@example.org')
   const { database, sessions } = house.world
-  const logout = database.commit(change => {
+  const logout = database.change(change => {
     for (const id of sessions.idsOf(change, ann.userId)) {
-      sessions.revoke(change, id, 'logged_out_everywhere', house.world.nowMs())
+      sessions.revoke(change, id, 'logged_out_everywhere')
     }
-  })
+  }, house.world.nowMs())
   t.match(await addGoogle(house, ann, 'thief'), { status: 401, body: { code: 'SESSION_REVOKED' } })
   await logout
   t.same(shownMethods(house, ann), ['ann@example.org'])

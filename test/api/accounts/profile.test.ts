@@ -70,9 +70,9 @@ t.test('a new address is announced to the old one and to the other devices', asy
   const { token } = await withDevices(world, ann)
   const told: unknown[] = []
   const tell = world.notices.tell.bind(world.notices)
-  world.notices.tell = (...notice) => {
+  world.notices.tell = (change, ...notice) => {
     told.push(notice)
-    tell(...notice)
+    tell(change, ...notice)
   }
   const { body } = await send('PUT /app/api/user', { token, body: { email: 'ann@example.com' } })
   const [{ challengeId }] = body.pending

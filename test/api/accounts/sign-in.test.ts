@@ -276,7 +276,7 @@ t.test('signing in keeps an account that was to be erased', async t => {
   const { world } = house
   const first = (await house.codeLogin('ann@example.org')).body
   const userId = BigInt(first.user.userId) as UserId
-  await world.database.commit(change => house.erasure.plan(change, userId, world.nowMs()))
+  await world.database.change(change => house.erasure.plan(change, userId), world.nowMs())
   await world.advance(6 * 86_400_000)
   const second = await house.codeLogin('ann@example.org')
   t.match(second.body, { isNewUser: false, user: { userId: first.user.userId } })
@@ -292,8 +292,9 @@ t.test('after its erasure an address makes a new account', async t => {
   const house = await openAccountHouse(t)
   const { world } = house
   const first = (await house.codeLogin('ann@example.org')).body
-  await world.database.commit(change =>
-    house.erasure.plan(change, BigInt(first.user.userId) as UserId, world.nowMs()),
+  await world.database.change(
+    change => house.erasure.plan(change, BigInt(first.user.userId) as UserId),
+    world.nowMs(),
   )
   await world.advance(8 * 86_400_000)
   const second = (await house.codeLogin('ann@example.org')).body
@@ -305,11 +306,11 @@ t.test('from the code to the session it is one transaction', async t => {
   const house = await openAccountHouse(t)
   const body = await begin(house, 'ann@example.org')
   const { database } = house.world
-  const commit = database.commit.bind(database)
+  const change = database.change.bind(database)
   let commits = 0
-  database.commit = write => {
+  database.change = write => {
     commits++
-    return commit(write)
+    return change(write)
   }
   t.equal((await house.send(VERIFY, { body })).status, 200)
   t.equal(commits, 1)
@@ -378,7 +379,7 @@ t.test('an identity is linked only to who has the address when the code comes in
   t.match([exists.status, exists.body.code], [409, 'ACCOUNT_EXISTS'])
   const otp = await house.otpFor(ann.email)
   const [method] = world.database.view(view => world.accounts.methodsOf(view, ann.userId))
-  await world.database.commit(change => world.accounts.removeMethod(change, ann.userId, method!))
+  await world.database.change(change => world.accounts.removeMethod(change, ann.userId, method!))
   const answer = await send(VERIFY, { body: { challengeId: exists.body.challenge.challengeId, otp } })
   t.match([answer.status, answer.body.code], [410, 'CHALLENGE_GONE'])
   t.same(

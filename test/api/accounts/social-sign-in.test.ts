@@ -3,13 +3,14 @@ import t from 'tap'
 import { type AccountHouse, openAccountHouse } from '../../support/account-house.ts'
 import { newUser } from '../../support/application.ts'
 import { HANG_UP } from '../../support/oidc-provider.ts'
+import { storedTable } from '../../support/stored-table.ts'
 
 function userCount({ world }: AccountHouse): number {
-  return [...world.database.bytesTable('users').getKeys()].length
+  return world.database.view(view => view.count(storedTable('users')))
 }
 
 function sessionCount({ world }: AccountHouse): number {
-  return [...world.database.bytesTable('sessions').getKeys()].length
+  return world.database.view(view => view.count(storedTable('sessions')))
 }
 
 t.test('a request without a token proves no verification', async t => {
@@ -223,7 +224,7 @@ t.test('a link confirmed after its address changed owners signs in no user', asy
   const ann = await newUser(house.world, 'Ann', 'ann@example.org')
   const refused = await house.googleLogin('ann-at-google', { email: 'ann@example.org', email_verified: true })
   const otp = await house.otpFor('ann@example.org')
-  await house.world.database.commit(change => house.world.accounts.remove(change, ann.userId))
+  await house.world.database.change(change => house.world.accounts.remove(change, ann.userId))
   await newUser(house.world, 'Bob', 'ann@example.org')
   const { challengeId } = refused.body.challenge
   const late = await house.send('POST /app/api/verify-login', { body: { challengeId, otp } })
@@ -423,7 +424,7 @@ t.test('neither tokens of sessions nor of Apple stand in the store as they are',
   const secrets = [reply.accessToken, reply.refreshToken, ...house.apple.refreshTokens.keys()]
   t.equal(secrets.length, 3)
   for (const name of house.world.database.tableNames()) {
-    for (const { value } of house.world.database.bytesTable(name).getRange({})) {
+    for (const { value } of house.world.database.storedRows(name).getRange()) {
       for (const secret of secrets) if (Buffer.from(value).includes(secret)) t.fail(`${name} holds a token`)
     }
   }

@@ -33,7 +33,7 @@ async function addMethod({ world, application }: WholeApplication, { userId }: P
   const key = `${id}@example.org`
   const at = { addedAtMs: world.nowMs(), lastUsedAtMs: world.nowMs() }
   const method: LoginMethod = { id, kind: 'email', key, shown: key, ...at }
-  await world.database.commit(change => application.stores.accounts.putMethod(change, userId, method))
+  await world.database.change(change => application.stores.accounts.putMethod(change, userId, method))
 }
 
 async function missCall({ world, application }: WholeApplication, { userId }: Person): Promise<void> {
@@ -50,7 +50,7 @@ async function missCall({ world, application }: WholeApplication, { userId }: Pe
     talkedMs: undefined,
     seen: false,
   }
-  await world.database.commit(() => application.stores.history.put(userId, row))
+  await world.database.change(change => application.stores.history.put(change, userId, row))
 }
 
 async function ask({ send }: WholeApplication, sender: Person, receiver: Person): Promise<void> {
@@ -198,7 +198,7 @@ t.test('who was erased, signed out or lost their device has no answer any more',
   const device = [...cy.tokens.keys()].at(-1)
   await whole.send(`DELETE /app/api/devices/${device}`, { token: cy.token })
   t.equal(await code({ token: cy.tokens.get(device) }), 'SESSION_REVOKED')
-  await whole.world.database.commit(change => whole.application.stores.accounts.remove(change, cy.userId))
+  await whole.world.database.change(change => whole.application.stores.accounts.remove(change, cy.userId))
   t.equal(await code(cy), 'USER_NOT_FOUND')
 })
 

@@ -31,10 +31,10 @@ async function openTown(t: Test): Promise<Town> {
   const { inbox } = whole.application.stores
   const kinds: string[] = []
   const append = inbox.append.bind(inbox)
-  inbox.append = (userId, deviceId, entry, nowMs) => {
+  inbox.append = (change, userId, deviceId, entry) => {
     const { item } = entry
     if (userId !== ann.userId) kinds.push(item.kind === 'notice' ? item.notice.kind : item.kind)
-    return append(userId, deviceId, entry, nowMs)
+    return append(change, userId, deviceId, entry)
   }
   return {
     ...whole,
@@ -73,9 +73,9 @@ async function fillHistories({ application, world, callees }: Town): Promise<voi
     talkedMs: undefined,
     seen: at > 0,
   })
-  await world.database.commit(() => {
+  await world.database.change(change => {
     for (const { userId } of callees) {
-      for (let at = 0; at < 1_000; at++) history.put(userId, row(at))
+      for (let at = 0; at < 1_000; at++) history.put(change, userId, row(at))
     }
   })
 }

@@ -41,8 +41,8 @@ t.test('a contact is shown as they are now, however often they were looked at be
   const user = world.database.view(view => world.accounts.read(view, bob.userId))!
   const renaming = world.database.change(change => {
     world.accounts.put(change, bob.userId, { ...user, displayName: 'Robert' })
-    world.devices.remove(change, bob.userId, deviceId, 0)
-  })
+    world.devices.remove(change, bob.userId, deviceId)
+  }, 0)
   t.same(await shown(), ['Bob 1'], 'not before it is durable')
   await renaming
   t.same([await shown(), await shown()], [['Robert 0'], ['Robert 0']])

@@ -16,9 +16,9 @@ import {
   registerDevice,
 } from '../../support/device-house.ts'
 
-/** The commits of a registration, in their order. */
-const [LOOK, BEGIN, FINISH, ABANDON] = [1, 2, 3, 4]
-const NAMES = ['', 'look', 'begin', 'finish', 'abandon']
+/** The changes of a registration, in their order. */
+const [BEGIN, FINISH, ABANDON] = [1, 2, 3]
+const NAMES = ['', 'begin', 'finish', 'abandon']
 const nameOf = ({ at }: Fault) => (at === 'log' ? at : NAMES[at])
 
 /** Faults against the final state: one device, one entry, no trace of the attempts. */
@@ -40,8 +40,6 @@ function faultsOf({ world, logged }: DeviceHouse, userId: UserId, key: string, d
 }
 
 const CRASHES: readonly (Fault & { readonly finished: 0 | 1; readonly answers: 200 | 201 })[] = [
-  { at: LOOK, harm: 'crash before', finished: 0, answers: 201 },
-  { at: LOOK, harm: 'crash after', finished: 0, answers: 201 },
   { at: BEGIN, harm: 'crash before', finished: 0, answers: 201 },
   { at: BEGIN, harm: 'crash after', finished: 1, answers: 200 },
   { at: 'log', harm: 'crash before', finished: 1, answers: 200 },
@@ -129,13 +127,6 @@ const FAILURES: readonly {
   readonly answers: 200 | 201
   readonly entries: number
 }[] = [
-  {
-    faults: [{ at: LOOK, harm: 'refused' }],
-    code: 'STORE_UNAVAILABLE',
-    pending: 0,
-    answers: 201,
-    entries: 1,
-  },
   {
     faults: [{ at: BEGIN, harm: 'refused' }],
     code: 'STORE_UNAVAILABLE',
@@ -309,10 +300,10 @@ for (const [ending, code] of ENDINGS) {
     const { world } = house
     const [ann, key] = [await newUser(world), newKey()]
     house.onLog(async () => {
-      await world.database.commit(change => {
+      await world.database.change(change => {
         if (ending === 'removed') world.sessions.remove(change, ann.sessionId)
-        else world.sessions.revoke(change, ann.sessionId, 'logged_out_everywhere', world.nowMs())
-      })
+        else world.sessions.revoke(change, ann.sessionId, 'logged_out_everywhere')
+      }, world.nowMs())
     })
     const { status, body } = await registerDevice(house, ann, key)
     t.same([status, body.code], [401, code])
@@ -360,7 +351,7 @@ t.test('the repair leaves work it can not finish, and drops abandoned attempts',
     await crashed
     users.push(user)
   }
-  await first.world.database.commit(change => first.world.sessions.remove(change, users[0]!.sessionId))
+  await first.world.database.change(change => first.world.sessions.remove(change, users[0]!.sessionId))
   await first.close()
 
   const frozen = await openHouse(t, folder, { isFrozen: true })

@@ -92,8 +92,9 @@ const BAD_TOKENS: Readonly<Record<string, { make(whole: WholeApplication): Promi
     'a token of a revoked session': {
       async make({ world }) {
         const { token, sessionId } = await newUser(world)
-        await world.database.commit(change =>
-          world.sessions.revoke(change, sessionId, 'device_removed', world.nowMs()),
+        await world.database.change(
+          change => world.sessions.revoke(change, sessionId, 'device_removed'),
+          world.nowMs(),
         )
         return token
       },
@@ -102,7 +103,7 @@ const BAD_TOKENS: Readonly<Record<string, { make(whole: WholeApplication): Promi
     'a token of an ended session': {
       async make({ world }) {
         const { token, sessionId } = await newUser(world)
-        await world.database.commit(change => world.sessions.remove(change, sessionId))
+        await world.database.change(change => world.sessions.remove(change, sessionId))
         return token
       },
       code: 'TOKEN_INVALID',
@@ -321,7 +322,7 @@ for (const [id, owned] of Object.entries(OWNED)) {
     }
     // Whatever the first request of a session writes is written now.
     await whole.send('GET /app/api/user', { token })
-    await whole.world.database.commit(() => undefined)
+    await whole.world.database.change(() => undefined)
 
     const before = tableDigests(whole.world.database)
     const [foreign, absent] = [await ask(thing), await ask(NOBODY)]

@@ -39,7 +39,7 @@ class Sender {
     const { deviceId } = await newDevice(whole.world, userId)
     const { token } = await newSession(whole.world, userId, deviceId as DeviceId)
     await whole.send('GET /app/api/user', { token })
-    await whole.world.database.commit(() => undefined)
+    await whole.world.database.change(() => undefined)
     return new Sender(whole, operation, token)
   }
 
@@ -62,7 +62,7 @@ class Sender {
   async changes(run: () => Promise<void>): Promise<string[]> {
     const before = tableDigests(this.whole.world.database)
     await run()
-    await this.whole.world.database.commit(() => undefined)
+    await this.whole.world.database.change(() => undefined)
     const after = tableDigests(this.whole.world.database)
     return Object.keys(after).filter(name => after[name] !== before[name])
   }
@@ -345,7 +345,7 @@ function wrongTexts(schema: TSchema): string[] {
 async function assertNotStored({ whole }: Sender, text: string, path: readonly string[]): Promise<void> {
   const { database } = whole.world
   for (const name of database.tableNames()) {
-    for (const { value } of database.bytesTable(name).getRange()) {
+    for (const { value } of database.storedRows(name).getRange()) {
       if (Buffer.from(value).includes(text)) throw new Error(`${path.join('.')} is stored in ${name}`)
     }
   }

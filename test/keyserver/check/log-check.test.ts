@@ -5,7 +5,7 @@ import t from 'tap'
 import { checkLog } from '../../../src/keyserver/check/log-check.ts'
 import { RawLog } from '../../../src/keyserver/check/raw-log.ts'
 import { reasonAgainstRepair, repairLog } from '../../../src/keyserver/check/repair.ts'
-import { LOG_TABLES, LogStore } from '../../../src/keyserver/log-store.ts'
+import { HEAD, LOG_TABLES, LogStore } from '../../../src/keyserver/log-store.ts'
 import { signCheckpoint } from '../../../src/log/checkpoint.ts'
 import { signerKeyFromSeed } from '../../../src/log/note.ts'
 import { indexKey, tileKey } from '../../../src/store/engine/keys.ts'
@@ -151,7 +151,6 @@ t.test(
   'a checkpoint that is not of this tree, key or origin is named, up to its first wrong byte',
   async t => {
     const { database, log } = await storeLog(t, freshKeys(0, 300))
-    const heads = database.recordTable<{ treeSize: number; checkpoint: string }>(LOG_TABLES.head)
     const sign = (treeSize: number, root: Uint8Array, signer = SIGNER) =>
       signCheckpoint({ treeSize, rootHash: root }, signer)
     const root = log.tree.root(0, 300)
@@ -165,7 +164,7 @@ t.test(
       [300, 'nothing of the kind', /checkpoint is not one/],
     ]
     for (const [treeSize, checkpoint, sentence] of cases) {
-      await database.commit(() => void heads.put('head', { treeSize, checkpoint }))
+      await database.change(change => change.put(HEAD, 'head', { treeSize, checkpoint }))
       const report = await check(database)
       t.match(namesOf(report), [sentence])
       t.match(reasonAgainstRepair(report), /restore a backup/)
@@ -176,8 +175,7 @@ t.test(
 t.test('an older checkpoint under a longer log names what lies beyond it', async t => {
   const { database, log } = await storeLog(t, freshKeys(0, 700))
   const checkpoint = signCheckpoint({ treeSize: 300, rootHash: log.tree.root(0, 300) }, SIGNER)
-  const heads = database.recordTable(LOG_TABLES.head)
-  await database.commit(() => void heads.put('head', { treeSize: 300, checkpoint }))
+  await database.change(change => change.put(HEAD, 'head', { treeSize: 300, checkpoint }))
   const report = await check(database)
   t.match(namesOf(report), [/^entries: log-bundles 2 /, /^tiles: /, /^identities: /, /^lookup: /])
   t.match(reasonAgainstRepair(report), /restore a backup/, 'what may be lost entries is not thrown away')

@@ -16,8 +16,8 @@ function open(t: Test, erasers: readonly EraseOf[] = []) {
   const parts = { ...world, letters, appleConsents }
   const erasure = new AccountErasure({ ...parts, erasers })
   const plan = (userId: UserId) =>
-    world.database.commit(change => erasure.plan(change, userId, world.nowMs()))
-  const restore = (userId: UserId) => world.database.commit(change => erasure.restore(change, userId))
+    world.database.change(change => erasure.plan(change, userId), world.nowMs())
+  const restore = (userId: UserId) => world.database.change(change => erasure.restore(change, userId))
   return { world, appleConsents, plan, restore, methods: new LoginMethods(parts) }
 }
 
@@ -109,7 +109,7 @@ t.test('Apple hears of the erased account’s consent only at its erasure', asyn
   const ann = await newUser(world)
   const request = { userId: ann.userId, nowMs: world.nowMs() }
   const subject = { provider: 'apple', issuer: 'https://appleid.apple.com', subject: 's', clientId: 'app' }
-  await world.database.commit(change =>
+  await world.database.change(change =>
     methods.add(change, request, {
       kind: 'social',
       ...subject,

@@ -21,7 +21,7 @@ async function openStage(t: Test, dailyMax = 1_000) {
   })
   const letters = new AccountLetters({ ...world, smsBudget, isTestIdentifier: key => key === '+15550100' })
   const { userId } = await newUser(world, 'Ann', 'ann@example.org')
-  await database.commit(change => {
+  await database.change(change => {
     for (const [at, key] of PHONES.entries()) {
       const phone: Address = { kind: 'phone', key, shown: key }
       world.accounts.putMethod(change, userId, {
@@ -36,7 +36,7 @@ async function openStage(t: Test, dailyMax = 1_000) {
     world,
     smsBudget,
     async tellAll(): Promise<string[]> {
-      await database.commit(change => letters.tellAll(change, userId, LETTER, world.nowMs()))
+      await database.change(change => letters.tellAll(change, userId, LETTER), world.nowMs())
       const sent = await world.takeSent()
       return sent.map(message => `${message.channel} ${'to' in message ? message.to : ''}`)
     },
@@ -65,9 +65,7 @@ t.test('a letter is no unconfirmed code', async t => {
   for (let count = 0; count < 30; count++) await tellAll()
   await world.advance(300_000)
   t.equal(
-    world.database.view(view =>
-      smsBudget.stopOf(view, { number: '+84912345601', network: '' }, world.nowMs()),
-    ),
+    await world.database.change(change => smsBudget.stopOf(change, { number: '+84912345601', network: '' })),
     undefined,
   )
 })

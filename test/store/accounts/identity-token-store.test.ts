@@ -4,6 +4,7 @@ import { deriveSecrets } from '../../../src/domain/secrets.ts'
 import { IdentityTokenStore } from '../../../src/store/accounts/identity-token-store.ts'
 import { Database } from '../../../src/store/engine/database.ts'
 import { Expiries } from '../../../src/store/engine/expiries.ts'
+import { storedTable } from '../../support/stored-table.ts'
 
 const tokenDigest = 'ab'.repeat(32)
 const secrets = deriveSecrets(Buffer.alloc(32, 7))
@@ -14,82 +15,53 @@ function openStore(t: Test) {
   const expiries = new Expiries(database)
   const open = (keys = secrets) =>
     new IdentityTokenStore({
-      database,
       expiries: keys === secrets ? expiries : new Expiries(database),
       secrets: keys,
       randomBytes,
     })
-  return { database, expiries, tokens: open(), open }
+  const tokens = open()
+  const find = (attempt?: string, digest = tokenDigest, of = tokens) =>
+    database.view(view => of.find(view, { tokenDigest: digest, attempt }))
+  const keep = (attempt: string | undefined, outcome: unknown, expiresAtMs: number) =>
+    database.change(change => tokens.keep(change, { tokenDigest, attempt }, outcome, expiresAtMs))
+  return { database, expiries, find, keep, open }
 }
 
 t.test('a token that was not used is not known, and one that was is', async t => {
-  const { database, tokens } = openStore(t)
-  t.equal(
-    database.view(view => tokens.find(view, { tokenDigest, attempt: undefined })),
-    undefined,
-  )
-  await database.commit(change => tokens.keep(change, { tokenDigest, attempt: undefined }, 'outcome', 1_000))
-  t.same(
-    database.view(view => tokens.find(view, { tokenDigest, attempt: undefined })),
-    {},
-    'and without an attempt nothing is kept of it',
-  )
-  t.same(
-    database.view(view => tokens.find(view, { tokenDigest, attempt: 'other' })),
-    {},
-  )
-  t.equal(
-    database.view(view => tokens.find(view, { tokenDigest: 'cd'.repeat(32), attempt: undefined })),
-    undefined,
-  )
+  const { find, keep } = openStore(t)
+  t.equal(find(), undefined)
+  await keep(undefined, 'outcome', 1_000)
+  t.same(find(), {}, 'and without an attempt nothing is kept of it')
+  t.same(find('other'), {})
+  t.equal(find(undefined, 'cd'.repeat(32)), undefined)
 })
 
 t.test(
   'the same attempt again gets what came of the first, with its ids whole, and no other attempt does',
   async t => {
-    const { database, tokens } = openStore(t)
+    const { find, keep } = openStore(t)
     const outcome = { status: 200, user: { userId: 2n ** 53n - 1n } }
-    await database.commit(change => tokens.keep(change, { tokenDigest, attempt: 'one' }, outcome, 1_000))
-    t.same(
-      database.view(view => tokens.find(view, { tokenDigest, attempt: 'one' })),
-      { outcome },
-    )
-    t.same(
-      database.view(view => tokens.find(view, { tokenDigest, attempt: 'two' })),
-      {},
-    )
-    t.same(
-      database.view(view => tokens.find(view, { tokenDigest, attempt: undefined })),
-      {},
-    )
+    await keep('one', outcome, 1_000)
+    t.same(find('one'), { outcome })
+    t.same(find('two'), {})
+    t.same(find(), {})
   },
 )
 
 t.test('what is kept is sealed', async t => {
-  const { database, tokens, open } = openStore(t)
-  await database.commit(change => tokens.keep(change, { tokenDigest, attempt: 'one' }, 'kat_secret', 1_000))
-  const [row] = [...database.bytesTable('identity-tokens').getRange({})]
+  const { database, find, keep, open } = openStore(t)
+  await keep('one', 'kat_secret', 1_000)
+  const [row] = database.view(view => [...view.range(storedTable('identity-tokens'))])
   t.notOk(Buffer.from(row!.value).includes('kat_secret'))
-  t.same(
-    database.view(view =>
-      open(deriveSecrets(Buffer.alloc(32, 8))).find(view, { tokenDigest, attempt: 'one' }),
-    ),
-    {},
-    'the token stays used',
-  )
+  const ofOtherKeys = open(deriveSecrets(Buffer.alloc(32, 8)))
+  t.same(find('one', tokenDigest, ofOtherKeys), {}, 'the token stays used')
 })
 
 t.test('a token is forgotten when no verification accepts it any more', async t => {
-  const { database, tokens, expiries } = openStore(t)
-  await database.commit(change => tokens.keep(change, { tokenDigest, attempt: undefined }, 0, 10_000))
+  const { find, keep, expiries } = openStore(t)
+  await keep(undefined, 0, 10_000)
   await expiries.sweep(10_000, 10)
-  t.ok(
-    database.view(view => tokens.find(view, { tokenDigest, attempt: undefined })),
-    'one accepted in the last moment may still come',
-  )
+  t.ok(find(), 'one accepted in the last moment may still come')
   await expiries.sweep(100_000, 10)
-  t.equal(
-    database.view(view => tokens.find(view, { tokenDigest, attempt: undefined })),
-    undefined,
-  )
+  t.equal(find(), undefined)
 })

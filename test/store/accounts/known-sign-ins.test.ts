@@ -7,6 +7,7 @@ import t, { type Test } from 'tap'
 import type { Address } from '../../../src/domain/accounts/challenge.ts'
 import { formatRefreshToken } from '../../../src/domain/accounts/token.ts'
 import { newSession, newUser, openWorld } from '../../support/application.ts'
+import { storedTable } from '../../support/stored-table.ts'
 
 const DAY_MS = 86_400_000
 const ANN: Address = { kind: 'email', key: 'ann@example.org', shown: 'ann@example.org' }
@@ -24,8 +25,9 @@ async function openStage(t: Test) {
     ann,
     tokenOf,
     note: (network: string, sessionId: Uint8Array = randomBytes(16)) =>
-      world.database.commit(change =>
-        world.knownSignIns.note(change, ann.userId, network, sessionId, world.nowMs()),
+      world.database.change(
+        change => world.knownSignIns.note(change, ann.userId, network, sessionId),
+        world.nowMs(),
       ),
     askerOf: (network: string, refreshToken?: string, address = ANN) =>
       world.database.view(view =>
@@ -46,7 +48,7 @@ t.test('a network is known for ninety days after it was last seen', async t => {
   t.equal(askerOf('192.0.2.1'), 'network')
   await world.advance(DAY_MS)
   t.equal(askerOf('192.0.2.1'), 'stranger')
-  t.equal([...world.database.table('known-sign-ins').getKeys()].length, 0, 'nothing is left')
+  t.equal(world.database.rowCount(world.database.storedRows('known-sign-ins')), 0, 'nothing is left')
 })
 
 t.test(
@@ -55,7 +57,7 @@ t.test(
     const { world, ann, tokenOf, note, askerOf } = await openStage(t)
     t.equal(askerOf('x', tokenOf(ann.sessionId)), 'token', 'its session lasts')
     await note('192.0.2.1', ann.sessionId)
-    await world.database.commit(change => world.sessions.remove(change, ann.sessionId))
+    await world.database.change(change => world.sessions.remove(change, ann.sessionId))
     t.equal(askerOf('x', tokenOf(ann.sessionId)), 'token', 'its session is over')
     await world.advance(90 * DAY_MS)
     t.equal(askerOf('x', tokenOf(ann.sessionId)), 'stranger')
@@ -69,8 +71,9 @@ t.test('made-up tokens, another user’s and revoked ones leave an asker unknown
   for (const text of ['', 'krt_x', ann.token, tokenOf(randomBytes(16)), tokenOf(bob.sessionId)]) {
     t.equal(askerOf('x', text), 'stranger')
   }
-  await world.database.commit(change =>
-    world.sessions.revoke(change, ann.sessionId, 'refresh_token_reused', world.nowMs()),
+  await world.database.change(
+    change => world.sessions.revoke(change, ann.sessionId, 'refresh_token_reused'),
+    world.nowMs(),
   )
   t.equal(askerOf('x', tokenOf(ann.sessionId)), 'stranger')
 })
@@ -93,7 +96,8 @@ t.test('of many networks those seen last are known, and within a day each is wri
     known,
     Array.from({ length: 24 }, (_, at) => 26 + at),
   )
-  const row = () => JSON.stringify([...world.database.table('known-sign-ins').getRange()])
+  const row = () =>
+    JSON.stringify(world.database.view(view => [...view.range(storedTable('known-sign-ins'))]))
   const before = row()
   world.tick(DAY_MS - 1)
   await note('network 49', sessionId)
@@ -114,6 +118,6 @@ t.test('nothing is left of a user who is erased', async t => {
   const { world, ann, note, askerOf } = await openStage(t)
   await note('192.0.2.1')
   await newSession(world, ann.userId)
-  await world.database.commit(change => world.knownSignIns.eraseOf(change, ann.userId))
+  await world.database.change(change => world.knownSignIns.eraseOf(change, ann.userId))
   t.equal(askerOf('192.0.2.1'), 'stranger')
 })

@@ -4,6 +4,7 @@ import { AccountLetters } from '../../../src/store/accounts/account-letters.ts'
 import { AppleConsents } from '../../../src/store/accounts/apple-consents.ts'
 import { LoginMethods } from '../../../src/store/accounts/login-methods.ts'
 import { newDevice, newUser, openWorld, type TestWorld } from '../../support/application.ts'
+import { storedTable } from '../../support/stored-table.ts'
 
 function open(t: Test) {
   const world = openWorld(t.testdir())
@@ -38,11 +39,11 @@ t.test('an added method is announced to all others, not to itself', async t => {
   const { world, methods } = open(t)
   const ann = await newUser(world, 'Ann', 'ann@example.org')
   const request = { userId: ann.userId, nowMs: world.nowMs() }
-  await world.database.commit(change =>
+  await world.database.change(change =>
     methods.add(change, request, { kind: 'phone', key: '+84912345678', shown: '+84912345678' }),
   )
   t.same(await sent(world), ['mail ann@example.org login-method-added'])
-  await world.database.commit(change => methods.add(change, request, email('ann@example.com')))
+  await world.database.change(change => methods.add(change, request, email('ann@example.com')))
   t.same(await sent(world), [
     'mail ann@example.org login-method-added',
     'sms +84912345678 login-method-added',
@@ -55,7 +56,7 @@ t.test('a replaced address hears that it is no longer in force, and opens nothin
   const request = { userId: ann.userId, nowMs: world.nowMs() + 5 }
   const [old] = world.database.view(view => methods.held(view, ann.userId)).methods
   if (old?.kind !== 'email') throw new Error('Ann has an email address')
-  await world.database.commit(change => methods.replace(change, request, old, email('ann@example.com')))
+  await world.database.change(change => methods.replace(change, request, old, email('ann@example.com')))
   t.same(await sent(world), ['mail ann@example.org address-replaced'])
   t.equal(
     world.database.view(view => world.accounts.ownerOf(view, 'email:ann@example.org')),
@@ -75,10 +76,10 @@ t.test('a removed address hears of it, the other methods too, and the primary mo
   const { world, methods } = open(t)
   const ann = await newUser(world, 'Ann', 'ann@example.org')
   const request = { userId: ann.userId, nowMs: world.nowMs() }
-  const added = await world.database.commit(change => methods.add(change, request, email('ann@example.com')))
+  const added = await world.database.change(change => methods.add(change, request, email('ann@example.com')))
   await world.takeSent()
   const { primaryMethodId } = world.database.view(view => methods.held(view, ann.userId))
-  await world.database.commit(change => methods.remove(change, request, primaryMethodId))
+  await world.database.change(change => methods.remove(change, request, primaryMethodId))
   t.same(await sent(world), [
     'mail ann@example.com login-method-removed',
     'mail ann@example.org address-replaced',
@@ -94,10 +95,10 @@ t.test('of two removals at once that would leave nothing, one is refused', async
   const { world, methods } = open(t)
   const ann = await newUser(world)
   const request = { userId: ann.userId, nowMs: world.nowMs() }
-  const added = await world.database.commit(change => methods.add(change, request, email('ann@example.com')))
+  const added = await world.database.change(change => methods.add(change, request, email('ann@example.com')))
   const { primaryMethodId } = world.database.view(view => methods.held(view, ann.userId))
   const removals = [primaryMethodId, added.id].map(id =>
-    world.database.commit(change => methods.remove(change, request, id)),
+    world.database.change(change => methods.remove(change, request, id)),
   )
   const outcomes = await Promise.allSettled(removals)
   t.match(outcomes, [{ status: 'fulfilled' }, { status: 'rejected', reason: { code: 'LAST_LOGIN_METHOD' } }])
@@ -108,9 +109,9 @@ t.test('Apple hears of its own removed method', async t => {
   const { world, methods, appleConsents } = open(t)
   const ann = await newUser(world, 'Ann', 'ann@example.org')
   const request = { userId: ann.userId, nowMs: world.nowMs() }
-  const added = await world.database.commit(change => methods.add(change, request, apple(appleConsents)))
+  const added = await world.database.change(change => methods.add(change, request, apple(appleConsents)))
   await world.takeSent()
-  await world.database.commit(change => methods.remove(change, request, added.id))
+  await world.database.change(change => methods.remove(change, request, added.id))
   t.same(await sent(world), ['apple app r.1', 'mail ann@example.org login-method-removed'])
 })
 
@@ -118,8 +119,8 @@ t.test('the refresh token of Apple is not in the store as it is', async t => {
   const { world, methods, appleConsents } = open(t)
   const ann = await newUser(world)
   const request = { userId: ann.userId, nowMs: world.nowMs() }
-  await world.database.commit(change => methods.add(change, request, apple(appleConsents)))
-  const rows = [...world.database.bytesTable('login-methods').getRange({})]
+  await world.database.change(change => methods.add(change, request, apple(appleConsents)))
+  const rows = world.database.view(view => [...view.range(storedTable('login-methods'))])
   t.notOk(rows.some(({ value }) => Buffer.from(value).includes('r.1')))
 })
 
@@ -146,16 +147,16 @@ t.test('a new primary is announced to every method, the same one again to none',
   const ann = await newUser(world, 'Ann', 'ann@example.org')
   const request = { userId: ann.userId, nowMs: world.nowMs() }
   const { primaryMethodId } = world.database.view(view => methods.held(view, ann.userId))
-  const added = await world.database.commit(change => methods.add(change, request, email('ann@example.com')))
+  const added = await world.database.change(change => methods.add(change, request, email('ann@example.com')))
   await world.takeSent()
-  await world.database.commit(change => methods.makePrimary(change, request, primaryMethodId))
+  await world.database.change(change => methods.makePrimary(change, request, primaryMethodId))
   t.same(await sent(world), [])
-  await world.database.commit(change => methods.makePrimary(change, request, added.id))
+  await world.database.change(change => methods.makePrimary(change, request, added.id))
   t.same(await sent(world), [
     'mail ann@example.com primary-method-changed',
     'mail ann@example.org primary-method-changed',
   ])
-  const unknown = world.database.commit(change => methods.makePrimary(change, request, 5n))
+  const unknown = world.database.change(change => methods.makePrimary(change, request, 5n))
   await t.rejects(unknown, { code: 'LOGIN_METHOD_NOT_FOUND' })
 })
 
@@ -164,9 +165,9 @@ t.test('nothing is sent to the identifier of a reviewer', async t => {
   const ann = await newUser(world, 'Ann', 'ann@example.org')
   const request = { userId: ann.userId, nowMs: world.nowMs() }
   await newDevice(world, ann.userId)
-  await world.database.commit(change =>
+  await world.database.change(change =>
     methods.add(change, request, { kind: 'phone', key: '+15550100', shown: '+15550100' }),
   )
-  await world.database.commit(change => methods.add(change, request, email('ann@example.com')))
+  await world.database.change(change => methods.add(change, request, email('ann@example.com')))
   t.notOk((await sent(world)).some(text => text.includes('+15550100')))
 })

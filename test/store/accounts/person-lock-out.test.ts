@@ -7,13 +7,16 @@
 import { randomBytes } from 'node:crypto'
 import t, { type Test } from 'tap'
 import type { Address, ChallengePurpose } from '../../../src/domain/accounts/challenge.ts'
+import type { SmsStop } from '../../../src/domain/accounts/sms-budget.ts'
 import { formatRefreshToken } from '../../../src/domain/accounts/token.ts'
 import type { MethodId, UserId } from '../../../src/domain/ids.ts'
 import type { Outgoing } from '../../../src/domain/messages/outgoing.ts'
 import { SignalError } from '../../../src/errors.ts'
 import { ChallengeStore } from '../../../src/store/accounts/challenge-store.ts'
-import { SmsBudget, type SmsStop } from '../../../src/store/accounts/sms-budget.ts'
+import { SmsBudget } from '../../../src/store/accounts/sms-budget.ts'
+import type { Change } from '../../../src/store/engine/store.ts'
 import { newUser, openWorld } from '../../support/application.ts'
+import { atMoment } from '../../support/at-moment.ts'
 
 const HOUR_MS = 3_600_000
 const WEEK_MS = 7 * 24 * HOUR_MS
@@ -25,10 +28,10 @@ async function openStage(t: Test, address = MAIL) {
   t.teardown(() => world.database.close())
   const { userId } = await newUser(world, 'Ann', MAIL.key)
   const method = { ...PHONE, id: 1n as MethodId, addedAtMs: 1, lastUsedAtMs: 1 }
-  await world.database.commit(change => world.accounts.putMethod(change, userId, method))
+  await world.database.change(change => world.accounts.putMethod(change, userId, method))
   const mails: string[] = []
   const outbox = {
-    add(message: Outgoing) {
+    add(_: Change, message: Outgoing) {
       const isToAnn = 'to' in message && message.to === address.key
       if (isToAnn && message.letter.kind === 'otp') mails.push(message.letter.otp)
     },
@@ -43,8 +46,9 @@ async function openStage(t: Test, address = MAIL) {
   const challenges = new ChallengeStore(parts)
   // The app was signed out: of its session there is only what the account remembers.
   const sessionId = randomBytes(16)
-  await world.database.commit(change =>
-    world.knownSignIns.note(change, userId, 'home', sessionId, world.nowMs()),
+  await world.database.change(
+    change => world.knownSignIns.note(change, userId, 'home', sessionId),
+    world.nowMs(),
   )
   const refreshToken = formatRefreshToken(world.secrets.refreshToken, { sessionId, generation: 9 })
   return { ...world, address, challenges, mails, stops, refreshToken }
@@ -67,58 +71,42 @@ class Attacker {
   }
 
   /** Each request of those that there are, in turn. */
-  act(nowMs: number): void {
+  act(change: Change): void {
     const { challenges } = this.#stage
     const request = this.#requests++
     const network = this.#isAtHome ? 'home' : `network ${request % this.#networks}`
     if (this.#stage.address.kind === 'phone') {
-      this.#begin({ kind: 'login' }, network, nowMs, numberNear(request))
+      this.#begin(change, { kind: 'login' }, network, numberNear(request))
     }
     switch (request % 7) {
       case 0:
       case 1:
-        return this.#begin({ kind: 'login' }, network, nowMs)
+        return this.#begin(change, { kind: 'login' }, network)
       case 2:
         return this.#begin(
+          change,
           { kind: 'bind', userId: BigInt(request % 50) as UserId, isTaken: true },
           network,
-          nowMs,
         )
       case 3:
-        return attempt(() =>
-          challenges.resend(
-            this.#stage.database.ambient,
-            { challengeId: this.#held.at(-1) ?? '', network },
-            nowMs,
-          ),
-        )
+        return attempt(() => challenges.resend(change, { challengeId: this.#held.at(-1) ?? '', network }))
       case 4:
-        return attempt(() =>
-          challenges.confirmLogin(
-            this.#stage.database.ambient,
-            this.#stage.address,
-            '000000',
-            network,
-            nowMs,
-          ),
-        )
+        return attempt(() => challenges.confirmLogin(change, this.#stage.address, '000000', network))
       default:
-        return this.#guess(nowMs)
+        return this.#guess(change)
     }
   }
 
-  #begin(purpose: ChallengePurpose, network: string, nowMs: number, address = this.#stage.address): void {
+  #begin(change: Change, purpose: ChallengePurpose, network: string, address = this.#stage.address): void {
     const request = { purpose, address, network, language: '' }
-    attempt(() =>
-      this.#held.push(this.#stage.challenges.begin(this.#stage.database.ambient, request, nowMs).challengeId),
-    )
+    attempt(() => this.#held.push(this.#stage.challenges.begin(change, request).challengeId))
   }
 
-  #guess(nowMs: number): void {
+  #guess(change: Change): void {
     for (const challengeId of this.#held.slice(-3)) {
       const guess = { challengeId, otp: '000000', mayConfirm: () => true }
       for (let tries = 0; tries < 5; tries++) {
-        const outcome = this.#stage.challenges.confirm(this.#stage.database.ambient, guess, nowMs)
+        const outcome = this.#stage.challenges.confirm(change, guess)
         if (outcome.kind === 'confirmed' || outcome.code !== 'OTP_INVALID') break
       }
     }
@@ -149,46 +137,45 @@ interface Siege {
 }
 
 /** How often the owner came, and signed in. */
-function besiege(stage: Stage, { networks, paceMs, visits: kinds, isAtHome = false }: Siege) {
+function besiege(change: Change, stage: Stage, { networks, paceMs, visits: kinds, isAtHome = false }: Siege) {
   const attacker = new Attacker(stage, networks, isAtHome)
   const startMs = stage.nowMs()
   let [visits, signedIn] = [0, 0]
   let visitAtMs = startMs + 5 * HOUR_MS
   for (let nowMs = startMs; nowMs < startMs + WEEK_MS; nowMs += paceMs) {
-    attacker.act(nowMs)
+    attacker.act(atMoment(change, nowMs))
     if (nowMs < visitAtMs) continue
     const kind = kinds[visits++ % kinds.length]!
     // 8 hours, and some minutes more or less each time.
     visitAtMs += 8 * HOUR_MS + ((visits * 37) % 11) * 60_000
-    if (signIn(stage, kind, nowMs, atMs => attacker.act(atMs))) signedIn++
+    const then = atMoment(change, nowMs)
+    if (signIn(then, stage, kind, atMs => attacker.act(atMoment(change, atMs)))) signedIn++
   }
   return { visits, signedIn }
 }
 
 /** Asks, reads the newest code, types it; once more where another code has come meanwhile. */
 function signIn(
+  change: Change,
   stage: Stage,
   kind: Siege['visits'][number],
-  nowMs: number,
   attack: (nowMs: number) => void,
 ): boolean {
+  const { nowMs } = change
   const traits =
     kind === 'home' ? { network: 'home' } : { network: 'hotel', refreshToken: stage.refreshToken }
   const request = { purpose: { kind: 'login' }, address: stage.address, language: '', ...traits } as const
   let challengeId = ''
   attempt(() => {
-    challengeId = stage.challenges.begin(stage.database.ambient, request, nowMs).challengeId
+    challengeId = stage.challenges.begin(change, request).challengeId
   })
   for (const second of [5, 10, 15, 20]) {
     for (let request = 0; request < 7; request++) attack(nowMs + second * 1_000)
     const otp = stage.mails.at(-1) ?? ''
     if (second % 2 === 1) attack(nowMs + second * 1_000 + 500)
     const guess = { challengeId, otp, mayConfirm: () => true }
-    if (
-      stage.challenges.confirm(stage.database.ambient, guess, nowMs + second * 1_000 + 900).kind ===
-      'confirmed'
-    )
-      return true
+    const typed = atMoment(change, nowMs + second * 1_000 + 900)
+    if (stage.challenges.confirm(typed, guess).kind === 'confirmed') return true
   }
   return false
 }
@@ -202,7 +189,7 @@ for (const networks of [1, 10, 1_000]) {
     t.test(`${networks} networks that attack ${pace} for a week never stop the owner`, async t => {
       const stage = await openStage(t)
       const siege = { networks, paceMs, visits: ['home', 'token'] } as const
-      const { visits, signedIn } = await stage.database.commit(() => besiege(stage, siege))
+      const { visits, signedIn } = await stage.database.change(change => besiege(change, stage, siege))
       t.ok(visits >= 20, `${visits} visits`)
       t.equal(signedIn, visits)
     })
@@ -212,7 +199,7 @@ for (const networks of [1, 10, 1_000]) {
 t.test('nor does an attack on a number and its whole range, which is stopped', async t => {
   const stage = await openStage(t, PHONE)
   const siege = { networks: 1_000, paceMs: 100_000, visits: ['home', 'token'] } as const
-  const { visits, signedIn } = await stage.database.commit(() => besiege(stage, siege))
+  const { visits, signedIn } = await stage.database.change(change => besiege(change, stage, siege))
   t.equal(signedIn, visits)
   t.ok(stage.stops.some(({ scope, name }) => scope === 'range' && name === '+8491234'))
 })
@@ -220,6 +207,6 @@ t.test('nor does an attack on a number and its whole range, which is stopped', a
 t.test('an attacker behind the network of the owner never stops the app with its last token', async t => {
   const stage = await openStage(t)
   const siege = { networks: 1, paceMs: 180_000, visits: ['token'], isAtHome: true } as const
-  const { visits, signedIn } = await stage.database.commit(() => besiege(stage, siege))
+  const { visits, signedIn } = await stage.database.change(change => besiege(change, stage, siege))
   t.equal(signedIn, visits)
 })

@@ -25,12 +25,12 @@ function openStage(t: Test, folder = t.testdir()) {
     database,
     sessions,
     create: (id: Uint8Array, userId: UserId, changes: Partial<Session> = {}) =>
-      database.commit(change => sessions.create(change, id, sessionOf(userId, changes))),
+      database.change(change => sessions.create(change, id, sessionOf(userId, changes))),
     async sweep(nowMs: number) {
       while ((await expiries.sweep(nowMs, 3)) > 0);
     },
     rowCounts: () =>
-      ['sessions', 'sessions-by-user', 'expiries'].map(name => [...database.table(name).getKeys()].length),
+      ['sessions', 'sessions-by-user', 'expiries'].map(name => database.rowCount(database.storedRows(name))),
   }
 }
 
@@ -85,12 +85,12 @@ t.test('sessions are found by their user, ids of 64 bits too', async t => {
 t.test('a session is bound to a device and stays what it was else', async t => {
   const { database, sessions, create } = openStage(t)
   await create(idOf(1), ANN)
-  await database.commit(change => sessions.bind(change, idOf(1), 5n as DeviceId))
+  await database.change(change => sessions.bind(change, idOf(1), 5n as DeviceId))
   t.same(
     database.view(view => sessions.read(view, idOf(1))),
     sessionOf(ANN, { deviceId: 5n as DeviceId }),
   )
-  await database.commit(change => sessions.bind(change, idOf(2), 5n as DeviceId))
+  await database.change(change => sessions.bind(change, idOf(2), 5n as DeviceId))
   t.equal(
     database.view(view => sessions.read(view, idOf(2))),
     undefined,
@@ -100,7 +100,7 @@ t.test('a session is bound to a device and stays what it was else', async t => {
 t.test('a removed session leaves nothing', async t => {
   const stage = openStage(t)
   await stage.create(idOf(1), ANN)
-  await stage.database.commit(change => stage.sessions.remove(change, idOf(1)))
+  await stage.database.change(change => stage.sessions.remove(change, idOf(1)))
   t.same(stage.rowCounts().slice(0, 2), [0, 0])
   await stage.sweep(NOW_MS + 400 * DAY_MS)
   t.same(stage.rowCounts(), [0, 0, 0])
@@ -110,8 +110,8 @@ t.test('a revoked session says why as long as its access tokens could live, then
   const stage = openStage(t)
   const { sessions, database } = stage
   await stage.create(idOf(1), ANN)
-  await database.commit(change => sessions.revoke(change, idOf(1), 'device_removed', NOW_MS))
-  await database.commit(change => sessions.revoke(change, idOf(1), 'replaced', NOW_MS + 1000))
+  await database.change(change => sessions.revoke(change, idOf(1), 'device_removed'), NOW_MS)
+  await database.change(change => sessions.revoke(change, idOf(1), 'replaced'), NOW_MS + 1000)
   t.equal(
     database.view(view => sessions.read(view, idOf(1)))?.revokedBecause,
     'device_removed',
@@ -137,7 +137,7 @@ t.test('a sweep ends what was not refreshed, and lets live what was', async t =>
   await stage.create(idOf(1), ANN)
   await stage.create(idOf(2), ANN)
   const refreshed = sessionOf(ANN, { lastUsedAtMs: NOW_MS + 59 * DAY_MS })
-  await database.commit(change => sessions.put(change, idOf(2), refreshed))
+  await database.change(change => sessions.put(change, idOf(2), refreshed))
   await stage.sweep(NOW_MS + 60 * DAY_MS)
   t.same(
     database.view(view => sessions.idsOf(view, ANN)).map(id => id[0]),
@@ -169,7 +169,7 @@ t.test('sessions survive a restart, revoked ones as revoked', async t => {
   const before = openStage(t, folder)
   await before.create(idOf(1), ANN, { generation: 3 })
   await before.create(idOf(2), ANN)
-  await before.database.commit(change => before.sessions.revoke(change, idOf(2), 'account_deleted', NOW_MS))
+  await before.database.change(change => before.sessions.revoke(change, idOf(2), 'account_deleted'), NOW_MS)
   await before.database.close()
   const { database, sessions } = openStage(t, folder)
   t.equal(database.view(view => sessions.read(view, idOf(1)))?.generation, 3)

@@ -4,16 +4,21 @@ import { randomBytes } from 'node:crypto'
 import t, { type Test } from 'tap'
 import { DEFAULT_SETTINGS } from '../../../src/domain/accounts/account.ts'
 import type { Address } from '../../../src/domain/accounts/challenge.ts'
+import type { SmsStop } from '../../../src/domain/accounts/sms-budget.ts'
 import type { MethodId, UserId } from '../../../src/domain/ids.ts'
 import type { Outgoing } from '../../../src/domain/messages/outgoing.ts'
 import { deriveSecrets } from '../../../src/domain/secrets.ts'
 import { AccountStore } from '../../../src/store/accounts/account-store.ts'
 import { ChallengeStore } from '../../../src/store/accounts/challenge-store.ts'
 import { CodeSender } from '../../../src/store/accounts/code-sender.ts'
-import { SmsBudget, type SmsStop } from '../../../src/store/accounts/sms-budget.ts'
+import { SmsBudget } from '../../../src/store/accounts/sms-budget.ts'
 import { Database } from '../../../src/store/engine/database.ts'
 import { Expiries } from '../../../src/store/engine/expiries.ts'
+import { textKeyTable } from '../../../src/store/engine/store.ts'
+import { atMoment } from '../../support/at-moment.ts'
 
+const SMS_DIAL_CODES = textKeyTable<object>('sms-dial-codes')
+const SMS_DAYS = textKeyTable<object>('sms-days')
 const START_MS = Date.UTC(2026, 0, 1)
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
@@ -32,7 +37,7 @@ interface StageOptions {
 }
 
 function openStage(t: Test, { budgets, folder = t.testdir() }: StageOptions = {}) {
-  const database = Database.open(folder)
+  const database = Database.open(folder, { nowMs: () => stage.nowMs })
   t.teardown(() => database.close())
   const stops: SmsStop[] = []
   const sent: Outgoing[] = []
@@ -52,7 +57,7 @@ function openStage(t: Test, { budgets, folder = t.testdir() }: StageOptions = {}
     expiries,
     secrets: deriveSecrets(Buffer.alloc(32, 5)),
     randomBytes,
-    outbox: { add: message => void sent.push(message) },
+    outbox: { add: (_, message) => void sent.push(message) },
     canSend: () => true,
     testCodes: new Map([[TEST.key, '424242']]),
     smsBudget,
@@ -65,12 +70,14 @@ function openStage(t: Test, { budgets, folder = t.testdir() }: StageOptions = {}
     sent,
     nowMs: START_MS,
     begin: (address: Address, network = '') =>
-      database.commit(change =>
-        challenges.begin(change, { purpose: { kind: 'login' }, address, network, language: '' }, stage.nowMs),
+      database.change(
+        change => challenges.begin(change, { purpose: { kind: 'login' }, address, network, language: '' }),
+        stage.nowMs,
       ),
     resend: (challengeId: string, channel?: 'email' | 'sms') =>
-      database.commit(change =>
-        challenges.resend(change, { challengeId, channel, network: '' }, stage.nowMs),
+      database.change(
+        change => challenges.resend(change, { challengeId, channel, network: '' }),
+        stage.nowMs,
       ),
     async accept(address: Address, network = '') {
       const { challengeId } = await stage.begin(address, network)
@@ -78,11 +85,11 @@ function openStage(t: Test, { budgets, folder = t.testdir() }: StageOptions = {}
     },
     confirm(challengeId: string) {
       const attempt = { challengeId, otp: otpsOf(sent).at(-1) ?? '424242', mayConfirm: () => true }
-      return database.commit(change => challenges.confirm(change, attempt, stage.nowMs))
+      return database.change(change => challenges.confirm(change, attempt), stage.nowMs)
     },
     /** An account that signs in with these addresses. */
     addAccount: (...addresses: readonly Address[]) =>
-      database.commit(change => {
+      database.change(change => {
         const userId = BigInt(2 ** 33 + sent.length) as UserId
         const methods = addresses.map((address, at) => ({
           ...address,
@@ -122,16 +129,16 @@ t.test(
     // One in twelve never types the code; the rest take 15 to 75 seconds.
     const confirmations: { readonly atMs: number; readonly message: { number: string; network: string } }[] =
       []
-    await database.commit(change => {
+    await database.change(change => {
       for (let at = 0; at < 20_000; at++) {
         const nowMs = START_MS + at * 360
         const message = { number: numberIn(at % 100, Math.floor(at / 100)).key, network: `n${at % 1_000}` }
         while (confirmations[0] !== undefined && confirmations[0].atMs <= nowMs) {
           const { atMs, message: confirmed } = confirmations.shift()!
-          smsBudget.countConfirmed(change, confirmed, atMs)
+          smsBudget.countConfirmed(atMoment(change, atMs), confirmed)
         }
-        if (smsBudget.stopOf(change, message, nowMs) === undefined)
-          smsBudget.countSent(change, message, nowMs)
+        const then = atMoment(change, nowMs)
+        if (smsBudget.stopOf(then, message) === undefined) smsBudget.countSent(then, message)
         if (at % 12 !== 0) confirmations.push({ atMs: nowMs + 45_000, message })
       }
     })
@@ -170,14 +177,14 @@ t.test('a range with less than a tenth of its codes confirmed is stopped, one wi
     [11, false],
   ] as const) {
     const { smsBudget, database } = openStage(t, { folder: t.testdir({ [confirmed]: {} }) })
-    const stop = await database.commit(change => {
+    const stop = await database.change(change => {
       for (let at = 0; at < 100; at++) {
         const message = { number: numberIn(3, at).key, network: `n${at}` }
-        smsBudget.countSent(change, message, START_MS)
-        if (at < confirmed) smsBudget.countConfirmed(change, message, START_MS)
+        smsBudget.countSent(change, message)
+        if (at < confirmed) smsBudget.countConfirmed(change, message)
       }
-      return smsBudget.stopOf(change, { number: numberIn(3, 100).key, network: 'x' }, START_MS)
-    })
+      return smsBudget.stopOf(change, { number: numberIn(3, 100).key, network: 'x' })
+    }, START_MS)
     t.equal(stop?.scope, isStopped ? 'range' : undefined)
   }
 })
@@ -272,9 +279,9 @@ t.test('rows of earlier versions are read', async t => {
   const folder = t.testdir()
   const earlier = Database.open(folder)
   const times = Array.from({ length: 50 }, (_, at) => START_MS - at * MINUTE_MS)
-  await earlier.commit(() => {
-    earlier.recordTable('sms-dial-codes').put('+84', { sentAtMs: times, confirmedAtMs: [] })
-    earlier.recordTable('sms-days').put('today', { day: START_MS / 86_400_000, count: 100 })
+  await earlier.change(change => {
+    change.put(SMS_DIAL_CODES, '+84', { sentAtMs: times, confirmedAtMs: [] })
+    change.put(SMS_DAYS, 'today', { day: START_MS / 86_400_000, count: 100 })
   })
   await earlier.close()
   const byCode = openStage(t, { folder, budgets: { callingCodeHourly: 51, daily: 102 } })
@@ -288,7 +295,7 @@ t.test('rows of earlier versions are read', async t => {
 t.test('nothing of ranges and networks is left when their day has ended', async t => {
   const stage = openStage(t)
   for (let at = 0; at < 20; at++) await stage.begin(numberIn(at, 0), `n${at}`)
-  const rows = () => [...stage.database.table('sms-tallies').getKeys()].length
+  const rows = () => stage.database.rowCount(stage.database.storedRows('sms-tallies'))
   t.equal(rows(), 40)
   stage.nowMs += 25 * HOUR_MS
   while ((await stage.expiries.sweep(stage.nowMs, 500)) > 0);
@@ -310,7 +317,7 @@ t.test('a stop of codes is announced by SMS as long as the budget of the day las
     accounts: new AccountStore(database),
     secrets: deriveSecrets(Buffer.alloc(32, 5)),
     randomBytes,
-    outbox: { add: message => void ('to' in message && told.push(message.to)) },
+    outbox: { add: (_, message) => void ('to' in message && told.push(message.to)) },
     canSend: () => true,
     testCodes: new Map(),
     smsBudget: new SmsBudget({
@@ -322,8 +329,8 @@ t.test('a stop of codes is announced by SMS as long as the budget of the day las
   })
   const mail: Address = { kind: 'email', key: 'ann@example.org', shown: 'ann@example.org' }
   const addresses = [0, 1, 2, 3].map(at => numberIn(0, at))
-  await database.commit(change => {
-    for (const address of [...addresses, mail]) sender.tellStopped(change, address, START_MS)
-  })
+  await database.change(change => {
+    for (const address of [...addresses, mail]) sender.tellStopped(change, address)
+  }, START_MS)
   t.same(told, [addresses[0]!.key, addresses[1]!.key, mail.key])
 })

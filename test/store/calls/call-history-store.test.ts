@@ -3,7 +3,7 @@
 import t, { type Test } from 'tap'
 import type { CallHistoryRow } from '../../../src/domain/calls/call-history.ts'
 import type { CallId, UserId } from '../../../src/domain/ids.ts'
-import { CallHistoryStore } from '../../../src/store/calls/call-history-store.ts'
+import { type CallHistoryPlace, CallHistoryStore } from '../../../src/store/calls/call-history-store.ts'
 import { Database } from '../../../src/store/engine/database.ts'
 import { Expiries } from '../../../src/store/engine/expiries.ts'
 import { randomFrom, seedOf } from '../../support/seed.ts'
@@ -20,19 +20,22 @@ function open(t: Test, folder = t.testdir()) {
   t.teardown(() => database.close())
   const expiries = new Expiries(database)
   const changes: string[] = []
-  const history = new CallHistoryStore({
-    database,
-    expiries,
-  })
+  const history = new CallHistoryStore({ expiries })
+  const missedOf = (userId: UserId) => database.view(view => history.missedOf(view, userId))
+  const list = (
+    userId: UserId,
+    page: { limit: number; after?: CallHistoryPlace | undefined },
+    nowMs: number,
+  ) => database.view(view => history.list(view, userId, page, nowMs))
   database.subscribe(happening => {
     if (happening.kind !== 'badge-changed') return
-    changes.push(`${happening.userId === ANN ? 'ann' : 'bob'} ${history.missedOf(happening.userId)}`)
+    changes.push(`${happening.userId === ANN ? 'ann' : 'bob'} ${missedOf(happening.userId)}`)
   })
   const sweep = async (nowMs: number) => {
     while ((await expiries.sweep(nowMs, 100)) > 0);
   }
-  const rowCounts = () => TABLES.map(name => database.table(name).getKeysCount({}))
-  return { database, expiries, history, changes, sweep, rowCounts }
+  const rowCounts = () => TABLES.map(name => database.rowCount(database.storedRows(name)))
+  return { database, history, changes, sweep, rowCounts, missedOf, list }
 }
 
 function row(
@@ -56,30 +59,25 @@ function row(
 }
 
 function put({ database, history }: House, ...rows: readonly CallHistoryRow[]) {
-  return database.commit(() => {
-    for (const one of rows) history.put(ANN, one)
+  return database.change(change => {
+    for (const one of rows) history.put(change, ANN, one)
   })
 }
 
-function listed(
-  { history }: House,
-  nowMs = 0,
-  limit = 5_000,
-  after?: { atMs: number; id: bigint },
-): number[] {
-  return history.list(ANN, { limit, after }, nowMs).map(({ callId }) => Number(callId))
+function listed({ list }: House, nowMs = 0, limit = 5_000, after?: CallHistoryPlace): number[] {
+  return list(ANN, { limit, after }, nowMs).map(({ callId }) => Number(callId))
 }
 
 t.test('calls are listed newest first, in pages, each user their own', async t => {
   const house = open(t)
   await put(house, row(1, 100), row(3, 300), row(2, 200), row(5, 300))
-  await house.database.commit(() => house.history.put(BOB, row(9, 100)))
+  await house.database.change(change => house.history.put(change, BOB, row(9, 100)))
   t.same(listed(house), [5, 3, 2, 1])
   t.same(listed(house, 0, 2), [5, 3])
   t.same(listed(house, 0, 2, { atMs: 300, id: 3n }), [2, 1])
   t.same(listed(house, 0, 2, { atMs: 300, id: 4n }), [3, 2], 'behind one that is gone')
   t.same(listed(house, 0, 2, { atMs: 100, id: 1n }), [])
-  t.same(house.history.list(ANN, { limit: 1 }, 0), [row(5, 300)], 'as it was written')
+  t.same(house.list(ANN, { limit: 1 }, 0), [row(5, 300)], 'as it was written')
 })
 
 t.test('a call has one row, which says what became of it last', async t => {
@@ -87,7 +85,7 @@ t.test('a call has one row, which says what became of it last', async t => {
   await put(house, row(1, 100, 'active'), row(2, 200))
   await put(house, row(1, 100, 'ended'))
   t.same(
-    house.history.list(ANN, { limit: 10 }, 0).map(({ callId, status }) => `${callId} ${status}`),
+    house.list(ANN, { limit: 10 }, 0).map(({ callId, status }) => `${callId} ${status}`),
     ['2 ended', '1 ended'],
   )
   t.same(house.rowCounts(), [2, 1, 1])
@@ -97,12 +95,12 @@ t.test('missed calls are counted until they are looked at, and every change is a
   const house = open(t)
   const { database, history, changes } = house
   await put(house, row(1, 100, 'missed'), row(2, 200), row(3, 300, 'missed'))
-  t.same([history.missedOf(ANN), history.missedOf(BOB)], [2, 0])
+  t.same([house.missedOf(ANN), house.missedOf(BOB)], [2, 0])
   t.same(changes.splice(0), ['ann 2'])
-  await database.commit(() => history.markSeen(ANN))
+  await database.change(change => history.markSeen(change, ANN))
   t.same(changes.splice(0), ['ann 0'])
-  t.ok(history.list(ANN, { limit: 10 }, 0).every(({ seen }) => seen))
-  await database.commit(() => history.markSeen(ANN))
+  t.ok(house.list(ANN, { limit: 10 }, 0).every(({ seen }) => seen))
+  await database.change(change => history.markSeen(change, ANN))
   await put(house, row(4, 400))
   t.same(changes, [], 'nothing is told of what changes nothing')
 })
@@ -112,17 +110,17 @@ t.test('a call that is missed once more counts again, once, though it was looked
   const { database, history } = house
   await put(house, row(1, 100, 'missed'))
   await put(house, row(1, 100, 'missed'))
-  t.equal(history.missedOf(ANN), 1)
-  await database.commit(() => history.markSeen(ANN))
+  t.equal(house.missedOf(ANN), 1)
+  await database.change(change => history.markSeen(change, ANN))
   await put(house, row(1, 100, 'missed'))
-  t.equal(history.missedOf(ANN), 1)
-  t.notOk(history.list(ANN, { limit: 1 }, 200)[0]?.seen)
+  t.equal(house.missedOf(ANN), 1)
+  t.notOk(house.list(ANN, { limit: 1 }, 200)[0]?.seen)
 })
 
 t.test('a call that was missed and then joined counts as missed no more', async t => {
   const house = open(t)
   await put(house, row(1, 100, 'missed'), row(1, 100, 'active'))
-  t.same([house.history.missedOf(ANN), house.changes], [0, ['ann 0']])
+  t.same([house.missedOf(ANN), house.changes], [0, ['ann 0']])
 })
 
 t.test('rows can be deleted, one or all, with what they count', async t => {
@@ -130,28 +128,28 @@ t.test('rows can be deleted, one or all, with what they count', async t => {
   const { database, history, changes } = house
   await put(house, row(1, 100, 'missed'), row(2, 200, 'missed'), row(3, 300))
   changes.length = 0
-  const remove = (callId: bigint) => database.commit(() => history.remove(ANN, callId))
+  const remove = (callId: bigint) => database.change(change => history.remove(change, ANN, callId))
   t.same([await remove(1n), await remove(1n), await remove(3n), await remove(9n)], [true, false, true, false])
   t.same([listed(house), changes], [[2], ['ann 1']])
-  await database.commit(() => history.removeAll(ANN))
+  await database.change(change => history.removeAll(change, ANN))
   t.same([listed(house), changes], [[], ['ann 1', 'ann 0']])
-  await database.commit(() => history.removeAll(ANN))
+  await database.change(change => history.removeAll(change, ANN))
   t.equal(changes.length, 2)
   t.same(house.rowCounts().slice(0, 2), [0, 0])
   await put(house, row(2, 200, 'missed'))
-  t.same([listed(house), history.missedOf(ANN)], [[2], 1], 'it is there again when something becomes of it')
+  t.same([listed(house), house.missedOf(ANN)], [[2], 1], 'it is there again when something becomes of it')
 })
 
 t.test('a thousand are kept: the oldest goes', async t => {
   const house = open(t)
   await put(house, row(1, 1, 'missed'), row(2, 2, 'missed'))
   await put(house, ...Array.from({ length: 998 }, (_, at) => row(at + 3, at + 3)))
-  t.same([listed(house).length, house.history.missedOf(ANN)], [1_000, 2])
+  t.same([listed(house).length, house.missedOf(ANN)], [1_000, 2])
   await put(house, row(1, 1, 'missed'))
   t.equal(listed(house).length, 1_000, 'a row that is written again needs no room')
   await put(house, row(2_000, 2_000))
   const all = listed(house)
-  t.same([all.length, all[0], all.at(-1), house.history.missedOf(ANN)], [1_000, 2_000, 2, 1])
+  t.same([all.length, all[0], all.at(-1), house.missedOf(ANN)], [1_000, 2_000, 2, 1])
 })
 
 t.test(
@@ -162,9 +160,9 @@ t.test(
     await put(house, ...Array.from({ length: 999 }, (_, at) => row(at + 2, at + 2)))
     house.changes.length = 0
     await put(house, row(2_000, 2_000, 'missed'))
-    t.same([house.changes, house.history.missedOf(ANN), listed(house).at(-1)], [[], 1, 2])
+    t.same([house.changes, house.missedOf(ANN), listed(house).at(-1)], [[], 1, 2])
     await put(house, ...Array.from({ length: 999 }, (_, at) => row(at + 3_000, at + 3_000)))
-    t.same([house.changes, house.history.missedOf(ANN), listed(house).at(-1)], [[], 1, 2_000])
+    t.same([house.changes, house.missedOf(ANN), listed(house).at(-1)], [[], 1, 2_000])
     await put(house, row(5_000, 5_000))
     t.same([house.changes, listed(house).length], [['ann 0'], 1_000], 'it counts no more once it is gone')
   },
@@ -189,8 +187,8 @@ t.test('a row is kept for ninety days and not shown longer, whether or not it wa
 t.test('deleted rows leave one ending behind, not one each', async t => {
   const house = open(t)
   for (let callId = 1; callId <= 20; callId++) await put(house, row(callId, callId))
-  await house.database.commit(() => {
-    for (let callId = 1n; callId <= 19n; callId++) house.history.remove(ANN, callId)
+  await house.database.change(change => {
+    for (let callId = 1n; callId <= 19n; callId++) house.history.remove(change, ANN, callId)
   })
   t.same(house.rowCounts(), [1, 1, 1])
 })
@@ -198,11 +196,11 @@ t.test('deleted rows leave one ending behind, not one each', async t => {
 t.test('nothing remains of an erased user, and no device hears of it', async t => {
   const house = open(t)
   await put(house, row(1, 100, 'missed'), row(2, 200))
-  await house.database.commit(() => house.history.put(BOB, row(1, 100, 'missed')))
+  await house.database.change(change => house.history.put(change, BOB, row(1, 100, 'missed')))
   house.changes.length = 0
-  await house.database.commit(() => house.history.eraseOf(ANN))
-  t.same([listed(house), house.history.missedOf(ANN), house.changes], [[], 0, []])
-  t.same([house.history.missedOf(BOB), house.history.list(BOB, { limit: 9 }, 0).length], [1, 1])
+  await house.database.change(change => house.history.eraseOf(change, ANN))
+  t.same([listed(house), house.missedOf(ANN), house.changes], [[], 0, []])
+  t.same([house.missedOf(BOB), house.list(BOB, { limit: 9 }, 0).length], [1, 1])
   await house.sweep(KEPT_MS * 2)
   t.same(house.rowCounts(), [0, 0, 0])
 })
@@ -228,13 +226,13 @@ t.test('a long random run is as a list on paper has it', async t => {
     } else if (act < 0.7) {
       const isThere = paper.some(one => one.callId === id)
       paper = paper.filter(one => one.callId !== id)
-      if ((await database.commit(() => history.remove(ANN, id))) !== isThere) differences += 1
+      if ((await database.change(change => history.remove(change, ANN, id))) !== isThere) differences += 1
     } else if (act < 0.72) {
       paper = []
-      await database.commit(() => history.removeAll(ANN))
+      await database.change(change => history.removeAll(change, ANN))
     } else if (act < 0.78) {
       paper = paper.map(one => ({ ...one, seen: true }))
-      await database.commit(() => history.markSeen(ANN))
+      await database.change(change => history.markSeen(change, ANN))
     } else {
       nowMs += random() < 0.05 ? pick(60 * DAY_MS) : pick(DAY_MS)
       paper = paper.filter(one => nowMs < one.createdAtMs + KEPT_MS)
@@ -250,7 +248,7 @@ t.test('a long random run is as a list on paper has it', async t => {
     const pairs = [
       [listed(house, nowMs), newestFirst.map(one => Number(one.callId))],
       [listed(house, nowMs, limit, place), page.map(one => Number(one.callId))],
-      [history.missedOf(ANN), missed],
+      [house.missedOf(ANN), missed],
       [house.rowCounts()[0], paper.length],
     ]
     if (!pairs.every(([one, other]) => JSON.stringify(one) === JSON.stringify(other))) differences += 1

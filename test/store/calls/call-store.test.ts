@@ -11,8 +11,10 @@ import type { CallId, DeviceId, UserId } from '../../../src/domain/ids.ts'
 import { deriveSecrets } from '../../../src/domain/secrets.ts'
 import { CallHistoryStore } from '../../../src/store/calls/call-history-store.ts'
 import { CallStore } from '../../../src/store/calls/call-store.ts'
+import { recordEncoder } from '../../../src/store/engine/database.ts'
 import { idsKey } from '../../../src/store/engine/keys.ts'
 import { newDevice, newUser, openWorld, type TestWorld } from '../../support/application.ts'
+import { storedTable } from '../../support/stored-table.ts'
 
 const CALL = 8_000_000_001n as CallId
 const [ANN, BOB, EVE] = [5_000_000_001n as UserId, 5_000_000_002n as UserId, 5_000_000_003n as UserId]
@@ -24,17 +26,18 @@ async function open(t: Test, folder = t.testdir(), secret = 7) {
   const world = openWorld(folder)
   t.teardown(() => world.database.close())
   const history = new CallHistoryStore(world)
-  let commits = 0
+  let changes = 0
   const counted = new Proxy(world.database, {
     get: (database, name) => {
-      if (name === 'commit') commits += 1
+      if (name === 'change') changes += 1
       const member = Reflect.get(database, name)
       return typeof member === 'function' ? member.bind(database) : member
     },
   })
   const secrets = deriveSecrets(Buffer.alloc(32, secret))
   const calls = new CallStore({ ...world, secrets, history, database: counted })
-  return { world, history, calls, folder, commits: () => commits }
+  const read = (callId: bigint = CALL) => world.database.view(view => calls.read(view, callId))
+  return { world, history, calls, read, folder, changes: () => changes }
 }
 
 function participant(userId: UserId, changes: Partial<Participant> = {}): Participant {
@@ -134,31 +137,35 @@ function missed(createdAtMs: number): CallHistoryRow {
   }
 }
 
+function rowCount({ database }: TestWorld, table: string): number {
+  return database.rowCount(database.storedRows(table))
+}
+
 async function callee(world: TestWorld) {
   const { userId } = await newUser(world)
   const { deviceId } = await newDevice(world, userId)
   const kinds = () =>
-    world.inbox
-      .after(userId, deviceId, 0, 100, world.nowMs())
+    world.database
+      .view(view => world.inbox.after(view, userId, deviceId, 0, 100, world.nowMs()))
       .map(({ item }) => (item.kind === 'notice' ? item.notice.kind : item.queue))
   return { userId, deviceId, kinds }
 }
 
 t.test('a call is read as it was written, by this process and the next', async t => {
   const folder = t.testdir()
-  const { world, calls } = await open(t, folder)
+  const { world, calls, read } = await open(t, folder)
   const other = call({ callId: 9n as CallId, status: 'active', startedAtMs: 2_000 })
   await calls.apply({ call: call(), effects: [] }, 1_000)
   await calls.apply({ call: other, effects: [] }, 2_000)
-  t.same(calls.read(CALL), call())
-  t.equal(calls.read(7n), undefined)
+  t.same(read(), call())
+  t.equal(read(7n), undefined)
   await world.database.close()
   const next = await open(t, folder)
   t.same(next.calls.live(), [other, call()])
 })
 
-t.test('a decision is one transaction: call, inboxes, pushes, history and reply', async t => {
-  const { world, history, calls, commits } = await open(t)
+t.test('a decision is one change: call, inboxes, pushes, history and reply', async t => {
+  const { world, history, calls, read, changes } = await open(t)
   const [one, other] = [await callee(world), await callee(world)]
   const nowMs = world.nowMs()
   const effects: CallEffect[] = [
@@ -169,12 +176,17 @@ t.test('a decision is one transaction: call, inboxes, pushes, history and reply'
   ]
   const request = { scope: 'startCall 7', key: 'k', body: Buffer.from('{}') }
   await calls.apply({ call: call(), effects }, nowMs, { request, reply: '{"status":201}' })
-  t.equal(commits(), 1)
-  t.same(calls.read(CALL), call())
+  t.equal(changes(), 1)
+  t.same(read(), call())
   t.same([one.kinds(), other.kinds()], [['call_invitation'], ['call_invitation']])
   t.equal((await world.takeSent()).length, 2)
-  t.same(history.list(one.userId, { limit: 9 }, nowMs), [missed(nowMs)])
-  t.equal(world.idempotency.find(request), '{"status":201}')
+  const { database, idempotency } = world
+  const remembered = database.view(view => history.list(view, one.userId, { limit: 9 }, nowMs))
+  t.same(remembered, [missed(nowMs)])
+  t.equal(
+    database.view(view => idempotency.find(view, request)),
+    '{"status":201}',
+  )
   t.same(
     world.news.map(([userId]) => userId),
     [one.userId, other.userId],
@@ -198,35 +210,35 @@ t.test(
     ]
     await calls.apply({ call: over(nowMs), effects }, nowMs)
     t.same([one.kinds(), other.kinds()], [['call_cancelled'], []])
-    world.inbox.assertConsistent()
+    world.database.view(view => world.inbox.assertConsistent(view))
   },
 )
 
 t.test('an ended call is known for a day', async t => {
-  const { world, calls } = await open(t)
+  const { world, calls, read } = await open(t)
   await calls.apply({ call: call(), effects: [] }, world.nowMs())
   const endedAtMs = world.nowMs()
   await calls.apply({ call: over(endedAtMs), effects: [] }, endedAtMs)
-  t.same([calls.read(CALL), calls.live()], [over(endedAtMs), []])
+  t.same([read(), calls.live()], [over(endedAtMs), []])
   await world.advance(DAY_MS - 1)
-  t.same(calls.read(CALL), over(endedAtMs))
+  t.same(read(), over(endedAtMs))
   await calls.apply({ call: over(endedAtMs), effects: [] }, world.nowMs())
-  t.same(calls.read(CALL), over(endedAtMs), 'whatever else is said of it')
+  t.same(read(), over(endedAtMs), 'whatever else is said of it')
   await world.advance(1)
-  t.equal(calls.read(CALL), undefined)
-  t.equal(world.database.table('expiries').getKeysCount({}), 0)
+  t.equal(read(), undefined)
+  t.equal(rowCount(world, 'expiries'), 0)
 })
 
 t.test('a row of a call that an earlier version ended is passed over, and goes in its time', async t => {
-  const { world, calls } = await open(t)
-  const ended = world.database.table('calls-ended')
+  const { world, calls, read } = await open(t)
   const endedAtMs = world.nowMs()
   await calls.apply({ call: over(endedAtMs), effects: [] }, endedAtMs)
   const former = { status: 'cancelled', endReason: 'cancelled', endedAtMs, userIds: [ANN, BOB] }
-  await world.database.commit(() => void ended.put(idsKey(CALL), former))
-  t.same([calls.read(CALL), calls.open(CALL)], [undefined, undefined])
+  const row = recordEncoder().encode(former)
+  await world.database.change(change => change.put(storedTable('calls-ended'), idsKey(CALL), row))
+  t.same([read(), calls.open(CALL)], [undefined, undefined])
   await world.advance(DAY_MS)
-  t.equal(ended.getKeysCount({}), 0)
+  t.equal(rowCount(world, 'calls-ended'), 0)
 })
 
 t.test('no key of a call can be read in the file, not even while it rings', async t => {
@@ -242,15 +254,15 @@ t.test('a call that another secret sealed is no call, and is removed at the next
   const before = await open(t, folder, 1)
   await before.calls.apply({ call: call(), effects: [] }, 1_000)
   await before.world.database.close()
-  const { world, calls } = await open(t, folder, 2)
-  t.equal(calls.read(CALL), undefined)
+  const { world, calls, read } = await open(t, folder, 2)
+  t.equal(read(), undefined)
   t.same(calls.live(), [])
-  await world.database.commit(() => undefined)
-  t.equal(world.database.table('calls').getKeysCount({}), 0)
+  await world.database.change(() => undefined)
+  t.equal(rowCount(world, 'calls'), 0)
 })
 
 t.test('where a defect stops a decision half way, the call has not moved on', async t => {
-  const { world, calls } = await open(t)
+  const { world, calls, read } = await open(t)
   const { userId, deviceId, kinds } = await callee(world)
   const nowMs = world.nowMs()
   await calls.apply({ call: call(), effects: [{ kind: 'history', userId, row: missed(nowMs) }] }, nowMs)
@@ -259,13 +271,13 @@ t.test('where a defect stops a decision half way, the call has not moved on', as
   const impossible: CallEffect = { kind: 'history', userId, row }
   const effects = [invitationTo(userId, deviceId, nowMs + 60_000), impossible]
   await t.rejects(calls.apply({ call: over(nowMs), effects }, nowMs))
-  t.same([calls.read(CALL), world.news], [call(), []])
+  t.same([read(), world.news], [call(), []])
   await calls.apply({ call: over(nowMs), effects: effects.slice(0, 1) }, nowMs)
   t.same([kinds(), world.news.length], [['call_invitation'], 1], 'and it is told again, once')
 })
 
 t.test('what rests on a write that failed is not written, until the call is opened anew', async t => {
-  const { world, calls } = await open(t)
+  const { world, calls, read } = await open(t)
   const { userId, deviceId } = await callee(world)
   await calls.apply({ call: call(), effects: [] }, 1_000)
   const broken = { kind: 'history', userId, row: undefined as unknown as CallHistoryRow } as const
@@ -277,9 +289,9 @@ t.test('what rests on a write that failed is not written, until the call is open
   late.catch(() => undefined)
   await t.rejects(failed)
   await t.rejects(late, { code: 'STORE_UNAVAILABLE' })
-  t.equal(world.inbox.head(userId, deviceId).count, 0)
+  t.equal(world.database.view(view => world.inbox.head(view, userId, deviceId)).count, 0)
   await t.rejects(calls.apply({ call: call({ keyEpoch: 4 }), effects: [] }, 1_000))
   t.equal(calls.open(CALL)?.keyEpoch, 1)
   await calls.apply({ call: call({ keyEpoch: 2 }), effects: [] }, 1_000)
-  t.equal(calls.read(CALL)?.keyEpoch, 2)
+  t.equal(read()?.keyEpoch, 2)
 })

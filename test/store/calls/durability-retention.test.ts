@@ -54,7 +54,7 @@ class BusyPair {
   rows(): Record<string, number> {
     const { database } = this.world
     return Object.fromEntries(
-      database.tableNames().map(name => [name, database.bytesTable(name).getKeysCount({})]),
+      database.tableNames().map(name => [name, database.rowCount(database.storedRows(name))]),
     )
   }
 
@@ -123,8 +123,9 @@ class BusyPair {
   async #fetch(): Promise<void> {
     const { database, inbox, nowMs } = this.world
     for (const { userId, deviceId } of this.#devices.slice(0, 2)) {
-      const offsets = inbox.after(userId, deviceId, 0, SWEPT_AT_ONCE, nowMs()).map(({ offset }) => offset)
-      if (offsets.length > 0) await database.commit(() => inbox.settle(userId, deviceId, offsets))
+      const waiting = database.view(view => inbox.after(view, userId, deviceId, 0, SWEPT_AT_ONCE, nowMs()))
+      const offsets = waiting.map(({ offset }) => offset)
+      if (offsets.length > 0) await database.change(change => inbox.settle(change, userId, deviceId, offsets))
     }
     for (const lane of ['apns', 'fcm'] as const) {
       const pushes = this.world.outbox.queue(lane)

@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import {
   CONTACTS_MAX,
   INCOMING_MAX,
@@ -10,15 +10,35 @@ import {
   type RequestRoute,
 } from '../../../src/domain/contacts/friend-request.ts'
 import { newId, type RequestId, type UserId } from '../../../src/domain/ids.ts'
+import { type Change, recordTable, type View } from '../../../src/store/engine/store.ts'
 import { askById, type ContactHouse, openContacts, people } from '../../support/contact-house.ts'
 import { ContactModel } from '../../support/contact-model.ts'
 import { randomFrom, seedOf } from '../../support/seed.ts'
 
+const FRIEND_REQUESTS = recordTable<object>('friend-requests')
 const DAY_MS = 86_400_000
 const ALL = { limit: 1_000 }
 
-/** Has one user ask another; what was decided, as a word. Without a transaction of its own. */
+/** Contacts, with short words for what the tests write and read at the moment of the house. */
+function openHouse(t: Test, folder = t.testdir()) {
+  const house = openContacts(t, folder)
+  const { contacts, world } = house
+  const { database } = world
+  return {
+    ...house,
+    change: <Result>(write: (change: Change) => Result) => database.change(write, world.nowMs()),
+    incoming: (userId: UserId) => database.view(view => incomingOf(view, house, userId)),
+    outgoing: (userId: UserId) => database.view(view => outgoingOf(view, house, userId)),
+    isContact: (one: UserId, other: UserId) => database.view(view => contacts.isContact(view, one, other)),
+    badge: (userId: UserId) => database.view(view => contacts.badgeOf(view, userId, world.nowMs()).total),
+    rowCounts: (tables: readonly string[]) =>
+      tables.map(name => database.rowCount(database.storedRows(name))),
+  }
+}
+
+/** Has one user ask another; what was decided, as a word. */
 function ask(
+  change: Change,
   { contacts, world }: ContactHouse,
   senderId: UserId,
   receiverId: UserId,
@@ -26,18 +46,20 @@ function ask(
 ): string {
   const requestId = newId(world.randomBytes) as RequestId
   const command = { requestId, senderId, receiverId, route, message: undefined }
-  const decision = contacts.decideRequest(command, world.nowMs())
+  const decision = contacts.decideRequest(change, command, world.nowMs())
   if (decision.kind === 'refused') return decision.code
-  contacts.request(command, decision, world.nowMs())
+  contacts.request(change, command, decision)
   return decision.kind
 }
 
-function incomingOf({ contacts, world }: ContactHouse, userId: UserId): UserId[] {
-  return contacts.readRequests(userId, 'incoming', ALL, world.nowMs()).map(({ senderId }) => senderId)
+function incomingOf(view: View, { contacts, world }: ContactHouse, userId: UserId): UserId[] {
+  return contacts.readRequests(view, userId, 'incoming', ALL, world.nowMs()).map(({ senderId }) => senderId)
 }
 
-function outgoingOf({ contacts, world }: ContactHouse, userId: UserId): UserId[] {
-  return contacts.readRequests(userId, 'outgoing', ALL, world.nowMs()).map(({ receiverId }) => receiverId)
+function outgoingOf(view: View, { contacts, world }: ContactHouse, userId: UserId): UserId[] {
+  return contacts
+    .readRequests(view, userId, 'outgoing', ALL, world.nowMs())
+    .map(({ receiverId }) => receiverId)
 }
 
 function userIds(count: number): UserId[] {
@@ -47,20 +69,20 @@ function userIds(count: number): UserId[] {
 type Six = readonly [UserId, UserId, UserId, UserId, UserId, UserId]
 
 /** The relations between all users, as text: in the store and on paper. */
-function stateOfStore(house: ContactHouse, ids: readonly UserId[]): string {
+function stateOfStore(view: View, house: ContactHouse, ids: readonly UserId[]): string {
   const { contacts, world } = house
   const inOrder = (found: readonly bigint[]) => found.map(id => ids.indexOf(id as UserId)).join()
   const numbers = (found: readonly bigint[]) => ids.flatMap((id, at) => (found.includes(id) ? at : [])).join()
   const lines = ids.map((id, at) => {
-    const friends = ids.filter(other => contacts.isContact(id, other))
-    const listed = contacts.readContacts(id, ALL).map(entry => entry.id)
-    const blocked = contacts.readBlocks(id, ALL).map(entry => entry.id)
-    const readable = ids.filter(other => contacts.keysShown(id, other, world.nowMs()) !== undefined)
+    const friends = ids.filter(other => contacts.isContact(view, id, other))
+    const listed = contacts.readContacts(view, id, ALL).map(entry => entry.id)
+    const blocked = contacts.readBlocks(view, id, ALL).map(entry => entry.id)
+    const readable = ids.filter(other => contacts.keysShown(view, id, other, world.nowMs()) !== undefined)
     return [
       `${at} friends ${numbers(friends)} listed ${numbers(listed)}`,
-      `incoming ${inOrder(incomingOf(house, id))} outgoing ${inOrder(outgoingOf(house, id))}`,
+      `incoming ${inOrder(incomingOf(view, house, id))} outgoing ${inOrder(outgoingOf(view, house, id))}`,
       `blocked ${numbers(blocked)} keys ${numbers(readable)}`,
-      `badge ${contacts.badgeOf(id, world.nowMs()).total}`,
+      `badge ${contacts.badgeOf(view, id, world.nowMs()).total}`,
     ].join(' ')
   })
   return lines.join('\n')
@@ -81,6 +103,7 @@ function stateOnPaper(model: ContactModel, users: number): string {
 }
 
 type Step = (
+  change: Change,
   house: ContactHouse,
   model: ContactModel,
   one: number,
@@ -91,14 +114,16 @@ type Step = (
 function commandsOf(ids: readonly UserId[]): Record<string, Step> {
   const asking =
     (route: RequestRoute): Step =>
-    (house, model, one, other) => [ask(house, ids[one]!, ids[other]!, route), model.ask(one, other, route)]
+    (change, house, model, one, other) => [
+      ask(change, house, ids[one]!, ids[other]!, route),
+      model.ask(one, other, route),
+    ]
   const answering =
     (answer: 'accept' | 'decline'): Step =>
-    ({ contacts, world }, model, one, other) => {
-      const request = contacts.incomingFrom(ids[other]!, ids[one]!, world.nowMs())
+    (change, { contacts, world }, model, one, other) => {
+      const request = contacts.incomingFrom(change, ids[other]!, ids[one]!, world.nowMs())
       const isDone =
-        request !== undefined &&
-        contacts[answer](request.requestId, ids[one]!, world.nowMs()).kind === 'closed'
+        request !== undefined && contacts[answer](change, request.requestId, ids[one]!).kind === 'closed'
       return [isDone, model[answer](one, other)]
     }
   return {
@@ -107,24 +132,23 @@ function commandsOf(ids: readonly UserId[]): Record<string, Step> {
     search: asking('address'),
     accept: answering('accept'),
     decline: answering('decline'),
-    cancel: ({ contacts, world }, model, one, other) => {
-      const outgoing = contacts.readRequests(ids[one]!, 'outgoing', ALL, world.nowMs())
+    cancel: (change, { contacts, world }, model, one, other) => {
+      const outgoing = contacts.readRequests(change, ids[one]!, 'outgoing', ALL, world.nowMs())
       const request = outgoing.find(({ receiverId }) => receiverId === ids[other])
       const isDone =
-        request !== undefined &&
-        contacts.cancel(request.requestId, ids[one]!, world.nowMs()).kind === 'closed'
+        request !== undefined && contacts.cancel(change, request.requestId, ids[one]!).kind === 'closed'
       return [isDone, model.cancel(one, other)]
     },
-    remove: ({ contacts, world }, model, one, other) => [
-      contacts.unlink(ids[one]!, ids[other]!, world.nowMs()),
+    remove: (change, { contacts }, model, one, other) => [
+      contacts.unlink(change, ids[one]!, ids[other]!),
       model.remove(one, other),
     ],
-    block: ({ contacts, world }, model, one, other) => {
-      contacts.block(ids[one]!, ids[other]!, world.nowMs())
+    block: (change, { contacts }, model, one, other) => {
+      contacts.block(change, ids[one]!, ids[other]!)
       return [undefined, model.block(one, other)]
     },
-    unblock: ({ contacts }, model, one, other) => {
-      contacts.unblock(ids[one]!, ids[other]!)
+    unblock: (change, { contacts }, model, one, other) => {
+      contacts.unblock(change, ids[one]!, ids[other]!)
       return [undefined, model.unblock(one, other)]
     },
   }
@@ -146,8 +170,9 @@ const WEIGHTS: Readonly<Record<string, number>> = {
 t.test('random commands of three users leave the store as they leave the paper', async t => {
   const seed = seedOf()
   const random = randomFrom(seed)
-  const house = openContacts(t)
+  const house = openHouse(t)
   const { world } = house
+  const { database } = world
   const ids = (await people(house, 'Ann', 'Bob', 'Cy')).map(({ userId }) => userId)
   const model = new ContactModel(world.nowMs())
   const commands = commandsOf(ids)
@@ -165,9 +190,11 @@ t.test('random commands of three users leave the store as they leave the paper',
     const one = Math.floor(random() * 3)
     const other = (one + 1 + Math.floor(random() * 2)) % 3
     history.push(`${kind} ${one} ${other}`)
-    const [outcome, expected] = await world.database.commit(() => commands[kind]!(house, model, one, other))
+    const [outcome, expected] = await house.change(change =>
+      commands[kind]!(change, house, model, one, other),
+    )
     done.set(`${kind} ${outcome}`, (done.get(`${kind} ${outcome}`) ?? 0) + 1)
-    const [found, onPaper] = [stateOfStore(house, ids), stateOnPaper(model, 3)]
+    const [found, onPaper] = [database.view(view => stateOfStore(view, house, ids)), stateOnPaper(model, 3)]
     if (outcome !== expected || found !== onPaper) {
       faults.push(
         `step ${step}: ${outcome}, on paper ${expected}\n${found}\n\n${onPaper}`,
@@ -188,17 +215,19 @@ t.test('random commands of three users leave the store as they leave the paper',
 })
 
 t.test('a request ends after 30 days for both, and is forgotten after 30 more', async t => {
-  const house = openContacts(t)
+  const house = openHouse(t)
   const { world, contacts } = house
   const [ann, bob] = await people(house, 'Ann', 'Bob')
-  await world.database.commit(() => ask(house, ann!.userId, bob!.userId, 'id'))
-  const { requestId } = contacts.incomingFrom(ann!.userId, bob!.userId, world.nowMs())!
-  const accept = () => world.database.commit(() => contacts.accept(requestId, bob!.userId, world.nowMs()))
+  await house.change(change => ask(change, house, ann!.userId, bob!.userId, 'id'))
+  const { requestId } = world.database.view(view =>
+    contacts.incomingFrom(view, ann!.userId, bob!.userId, world.nowMs()),
+  )!
+  const accept = () => house.change(change => contacts.accept(change, requestId, bob!.userId))
   world.pass(30 * DAY_MS - 1)
-  t.equal(contacts.badgeOf(bob!.userId, world.nowMs()).total, 1)
+  t.equal(house.badge(bob!.userId), 1)
   world.pass(1)
-  t.same([incomingOf(house, bob!.userId), outgoingOf(house, ann!.userId)], [[], []], 'before any sweep')
-  t.equal(contacts.badgeOf(bob!.userId, world.nowMs()).total, 0)
+  t.same([house.incoming(bob!.userId), house.outgoing(ann!.userId)], [[], []], 'before any sweep')
+  t.equal(house.badge(bob!.userId), 0)
   t.match(await accept(), { code: 'REQUEST_CLOSED' })
   house.kindsTold(bob!)
   await world.advance(0)
@@ -211,19 +240,19 @@ t.test('a request ends after 30 days for both, and is forgotten after 30 more', 
 })
 
 t.test('nothing is left in the tables when all is forgotten', async t => {
-  const house = openContacts(t)
+  const house = openHouse(t)
   const { world, contacts } = house
   const [ann, bob] = await people(house, 'Ann', 'Bob')
   const [a, b] = [ann!.userId, bob!.userId]
-  await world.database.commit(() => {
-    ask(house, a, b, 'address')
-    ask(house, a, b, 'id')
-    contacts.decline(contacts.incomingFrom(a, b, world.nowMs())!.requestId, b, world.nowMs())
-    ask(house, b, a, 'id')
-    contacts.unlink(a, b, world.nowMs())
-    ask(house, b, a, 'token')
-    contacts.block(a, b, world.nowMs())
-    contacts.unblock(a, b)
+  await house.change(change => {
+    ask(change, house, a, b, 'address')
+    ask(change, house, a, b, 'id')
+    contacts.decline(change, contacts.incomingFrom(change, a, b, world.nowMs())!.requestId, b)
+    ask(change, house, b, a, 'id')
+    contacts.unlink(change, a, b)
+    ask(change, house, b, a, 'token')
+    contacts.block(change, a, b)
+    contacts.unblock(change, a, b)
   })
   await world.advance(61 * DAY_MS)
   await world.advance(61 * DAY_MS)
@@ -235,202 +264,203 @@ t.test('nothing is left in the tables when all is forgotten', async t => {
     'blocks',
     'expiries',
   ]
-  const rows = tables.map(name => world.database.table(name).getKeysCount())
+  const rows = house.rowCounts(tables)
   t.same(rows, [0, 0, 0, 0, 0, 0])
 })
 
 t.test('a quiet period lasts seven days, also when the declined request is cancelled', async t => {
-  const house = openContacts(t)
+  const house = openHouse(t)
   const { world, contacts } = house
   const [ann, bob] = await people(house, 'Ann', 'Bob')
   const [a, b] = [ann!.userId, bob!.userId]
-  await world.database.commit(() => {
-    ask(house, a, b, 'id')
-    contacts.decline(contacts.incomingFrom(a, b, world.nowMs())!.requestId, b, world.nowMs())
+  await house.change(change => {
+    ask(change, house, a, b, 'id')
+    contacts.decline(change, contacts.incomingFrom(change, a, b, world.nowMs())!.requestId, b)
   })
   /** Whether a request that is made now, and taken back, is heard of. */
   const arrives = () =>
-    world.database.commit(() => {
-      for (const { requestId } of contacts.readRequests(a, 'outgoing', ALL, world.nowMs())) {
-        contacts.cancel(requestId, a, world.nowMs())
+    house.change(change => {
+      for (const { requestId } of contacts.readRequests(change, a, 'outgoing', ALL, world.nowMs())) {
+        contacts.cancel(change, requestId, a)
       }
-      ask(house, a, b, 'id')
-      return incomingOf(house, b).length
+      ask(change, house, a, b, 'id')
+      return incomingOf(change, house, b).length
     })
   await world.advance(7 * DAY_MS - 1)
   t.equal(await arrives(), 0)
   await world.advance(1)
-  t.equal(incomingOf(house, b).length, 0, 'what was kept away stays away')
+  t.equal(house.incoming(b).length, 0, 'what was kept away stays away')
   t.equal(await arrives(), 1)
 })
 
 t.test('a quiet period outlasts the end of an earlier request', async t => {
-  const house = openContacts(t)
+  const house = openHouse(t)
   const { world, contacts } = house
   const [a, b] = userIds(2) as [UserId, UserId]
-  const cancelAll = () => {
-    for (const { requestId } of contacts.readRequests(a, 'outgoing', ALL, world.nowMs())) {
-      contacts.cancel(requestId, a, world.nowMs())
+  const cancelAll = (change: Change) => {
+    for (const { requestId } of contacts.readRequests(change, a, 'outgoing', ALL, world.nowMs())) {
+      contacts.cancel(change, requestId, a)
     }
   }
-  await world.database.commit(() => {
-    ask(house, a, b, 'id')
-    cancelAll()
+  await house.change(change => {
+    ask(change, house, a, b, 'id')
+    cancelAll(change)
   })
   await world.advance(29 * DAY_MS)
-  await world.database.commit(() => {
-    ask(house, a, b, 'id')
-    contacts.decline(contacts.incomingFrom(a, b, world.nowMs())!.requestId, b, world.nowMs())
-    cancelAll()
+  await house.change(change => {
+    ask(change, house, a, b, 'id')
+    contacts.decline(change, contacts.incomingFrom(change, a, b, world.nowMs())!.requestId, b)
+    cancelAll(change)
   })
   await world.advance(2 * DAY_MS)
-  await world.database.commit(() => ask(house, a, b, 'id'))
-  t.same(incomingOf(house, b), [])
+  await house.change(change => ask(change, house, a, b, 'id'))
+  t.same(house.incoming(b), [])
 })
 
 t.test('a user has at most 100 open requests that they know of', async t => {
-  const house = openContacts(t)
+  const house = openHouse(t)
   const [ann, ...others] = userIds(OUTGOING_MAX + 3)
-  const words = await house.world.database.commit(() => others.map(other => ask(house, ann!, other, 'id')))
+  const words = await house.change(change => others.map(other => ask(change, house, ann!, other, 'id')))
   t.same(words.slice(-3), ['created', 'PENDING_LIMIT', 'PENDING_LIMIT'])
   t.equal(words.filter(word => word === 'created').length, OUTGOING_MAX)
 })
 
 t.test('requests beyond the 500 that a user gets are withheld', async t => {
-  const house = openContacts(t)
+  const house = openHouse(t)
   const { contacts, world } = house
   const [ann, ...others] = userIds(INCOMING_MAX + 3)
-  const words = await world.database.commit(() => others.map(other => ask(house, other, ann!, 'id')))
+  const words = await house.change(change => others.map(other => ask(change, house, other, ann!, 'id')))
   t.ok(words.every(word => word === 'created'))
-  t.equal(contacts.badgeOf(ann!, world.nowMs()).total, INCOMING_MAX)
-  t.same(outgoingOf(house, others.at(-1)!), [ann])
-  await world.database.commit(() => {
-    const request = contacts.incomingFrom(others[0]!, ann!, world.nowMs())!
-    contacts.decline(request.requestId, ann!, world.nowMs())
+  t.equal(house.badge(ann!), INCOMING_MAX)
+  t.same(house.outgoing(others.at(-1)!), [ann])
+  await house.change(change => {
+    const request = contacts.incomingFrom(change, others[0]!, ann!, world.nowMs())!
+    contacts.decline(change, request.requestId, ann!)
   })
-  t.notOk(incomingOf(house, ann!).includes(others.at(-1)!), 'room that is made later does not deliver it')
+  t.notOk(house.incoming(ann!).includes(others.at(-1)!), 'room that is made later does not deliver it')
 })
 
 t.test('who has 1000 contacts makes no more, but stays open to those asked before', async t => {
-  const house = openContacts(t)
+  const house = openHouse(t)
   const { contacts, world } = house
   const [ann, early, ...others] = userIds(CONTACTS_MAX + 4)
-  await world.database.commit(() => {
-    ask(house, ann!, early!, 'id')
+  await house.change(change => {
+    ask(change, house, ann!, early!, 'id')
     for (const other of others.slice(0, CONTACTS_MAX)) {
-      ask(house, ann!, other, 'id')
-      ask(house, other, ann!, 'id')
+      ask(change, house, ann!, other, 'id')
+      ask(change, house, other, ann!, 'id')
     }
   })
   const [stranger, caller] = others.slice(CONTACTS_MAX)
-  const words = await world.database.commit(() => [
-    ask(house, ann!, stranger!, 'id'),
-    ask(house, caller!, ann!, 'id'),
-    contacts.accept(contacts.incomingFrom(caller!, ann!, world.nowMs())!.requestId, ann!, world.nowMs()),
-    ask(house, early!, ann!, 'id'),
+  const words = await house.change(change => [
+    ask(change, house, ann!, stranger!, 'id'),
+    ask(change, house, caller!, ann!, 'id'),
+    contacts.accept(change, contacts.incomingFrom(change, caller!, ann!, world.nowMs())!.requestId, ann!),
+    ask(change, house, early!, ann!, 'id'),
   ])
   t.match(words, ['CONTACT_LIMIT', 'created', { code: 'CONTACT_LIMIT' }, 'crossed'])
-  t.ok(contacts.isContact(ann!, early!))
+  t.ok(house.isContact(ann!, early!))
 })
 
 t.test('a user blocks at most 1000', async t => {
-  const house = openContacts(t)
+  const house = openHouse(t)
   const { contacts, world } = house
   const [ann, ...others] = userIds(1_002)
-  const blocked = await world.database.commit(() =>
-    others.map(other => contacts.block(ann!, other, world.nowMs())),
-  )
+  const blocked = await house.change(change => others.map(other => contacts.block(change, ann!, other)))
   t.same(blocked.slice(-2), [true, false])
-  t.ok(await world.database.commit(() => contacts.block(ann!, others[0]!, world.nowMs())), 'not twice')
-  t.notOk(contacts.hasBlocked(ann!, others.at(-1)!))
+  t.ok(await house.change(change => contacts.block(change, ann!, others[0]!)), 'not twice')
+  t.notOk(world.database.view(view => contacts.hasBlocked(view, ann!, others.at(-1)!)))
 })
 
 t.test('nothing of an erased user is left, and other users see a removal', async t => {
-  const house = openContacts(t)
+  const house = openHouse(t)
   const { contacts, world } = house
   const users = await people(house, 'Ann', 'Bob', 'Cy', 'Di', 'Eve', 'Fay')
   const [ann, bob, cy, di, eve, fay] = users.map(({ userId }) => userId) as unknown as Six
-  await world.database.commit(() => {
-    ask(house, ann, bob, 'id')
-    ask(house, bob, ann, 'id')
-    ask(house, ann, cy, 'id')
-    ask(house, di, ann, 'id')
-    ask(house, eve, ann, 'id')
-    contacts.decline(contacts.incomingFrom(eve, ann, world.nowMs())!.requestId, ann, world.nowMs())
-    contacts.block(ann, cy, world.nowMs())
-    ask(house, cy, ann, 'id')
-    ask(house, ann, fay, 'address')
+  await house.change(change => {
+    ask(change, house, ann, bob, 'id')
+    ask(change, house, bob, ann, 'id')
+    ask(change, house, ann, cy, 'id')
+    ask(change, house, di, ann, 'id')
+    ask(change, house, eve, ann, 'id')
+    contacts.decline(change, contacts.incomingFrom(change, eve, ann, world.nowMs())!.requestId, ann)
+    contacts.block(change, ann, cy)
+    ask(change, house, cy, ann, 'id')
+    ask(change, house, ann, fay, 'address')
   })
   for (const user of users) house.kindsTold(user)
-  await world.database.commit(() => contacts.eraseOf(ann, world.nowMs()))
+  await house.change(change => contacts.eraseOf(change, ann))
   t.same(
     users.map(user => house.kindsTold(user)),
     [[], ['contact_removed'], [], [], [], ['friend_request_cancelled', 'badge']],
   )
   t.same(
-    [bob, cy, di, eve, fay].map(id => [
-      contacts.isContact(id, ann),
-      outgoingOf(house, id),
-      incomingOf(house, id),
-    ]),
+    [bob, cy, di, eve, fay].map(id => [house.isContact(id, ann), house.outgoing(id), house.incoming(id)]),
     Array(5).fill([false, [], []]),
   )
   const tables = ['friend-requests', 'friend-request-directions', 'id-lists', 'contacts', 'blocks']
-  const rows = tables.map(name => world.database.table(name).getKeysCount())
+  const rows = house.rowCounts(tables)
   t.same(rows, [0, 0, 0, 0, 0])
 })
 
 t.test('a request that an erased user has sent vanishes from its receiver', async t => {
-  const house = openContacts(t)
-  const { contacts, world } = house
+  const house = openHouse(t)
+  const { contacts } = house
   const [ann, bob] = await people(house, 'Ann', 'Bob')
-  await world.database.commit(() => ask(house, ann!.userId, bob!.userId, 'id'))
+  await house.change(change => ask(change, house, ann!.userId, bob!.userId, 'id'))
   house.kindsTold(bob!)
-  await world.database.commit(() => contacts.eraseOf(ann!.userId, world.nowMs()))
+  await house.change(change => contacts.eraseOf(change, ann!.userId))
   t.same(house.kindsTold(bob!), ['friend_request_cancelled', 'badge'])
-  t.equal(contacts.badgeOf(bob!.userId, world.nowMs()).total, 0)
+  t.equal(house.badge(bob!.userId), 0)
 })
 
 t.test('what there is between people survives a new start', async t => {
   const folder = t.testdir()
-  const first = openContacts(t, folder)
+  const first = openHouse(t, folder)
   const [ann, bob, cy] = userIds(3)
-  await first.world.database.commit(() => {
-    ask(first, ann!, bob!, 'id')
-    ask(first, bob!, ann!, 'id')
-    ask(first, cy!, ann!, 'token')
-    first.contacts.block(bob!, cy!, first.world.nowMs())
+  await first.change(change => {
+    ask(change, first, ann!, bob!, 'id')
+    ask(change, first, bob!, ann!, 'id')
+    ask(change, first, cy!, ann!, 'token')
+    first.contacts.block(change, bob!, cy!)
   })
-  const before = stateOfStore(first, [ann!, bob!, cy!])
+  const stateOf = (house: ContactHouse) =>
+    house.world.database.view(view => stateOfStore(view, house, [ann!, bob!, cy!]))
+  const before = stateOf(first)
   await first.world.database.close()
-  t.equal(stateOfStore(openContacts(t, folder), [ann!, bob!, cy!]), before)
+  t.equal(stateOf(openHouse(t, folder)), before)
 })
 
 t.test(
   'what people write with a request can not be read in the file, and is there after a restart',
   async t => {
     const folder = t.testdir()
-    const house = openContacts(t, folder)
+    const house = openHouse(t, folder)
     const [ann, bob] = await people(house, 'Ann', 'Bob')
     const body = { targetUserId: bob!.userId, message: 'It is Ann, of the pharmacy' }
     await house.send('POST /app/api/friend-request/by-id', { token: ann!.token, body })
     const messages = ({ contacts, world }: ContactHouse) =>
-      contacts.readRequests(bob!.userId, 'incoming', ALL, world.nowMs()).map(({ message }) => message)
+      world.database
+        .view(view => contacts.readRequests(view, bob!.userId, 'incoming', ALL, world.nowMs()))
+        .map(({ message }) => message)
     t.same(messages(house), [body.message])
     await house.world.database.close()
     t.notOk(readFileSync(join(folder, 'store', 'data.mdb')).includes(body.message))
-    t.same(messages(openContacts(t, folder)), [body.message])
+    t.same(messages(openHouse(t, folder)), [body.message])
   },
 )
 
 t.test('a message that was kept before messages were sealed is read', async t => {
-  const house = openContacts(t)
+  const house = openHouse(t)
   const [ann, bob] = await people(house, 'Ann', 'Bob')
   await askById(house, ann!, bob!)
-  const rows = house.world.database.table<object>('friend-requests')
-  await house.world.database.commit(() => {
-    for (const { key, value } of rows.getRange({})) rows.put(key, { ...value, message: 'It is Ann' })
+  await house.change(change => {
+    for (const { key, value } of [...change.range(FRIEND_REQUESTS)]) {
+      change.put(FRIEND_REQUESTS, key, { ...value, message: 'It is Ann' })
+    }
   })
-  const [request] = house.contacts.readRequests(bob!.userId, 'incoming', ALL, house.world.nowMs())
+  const [request] = house.world.database.view(view =>
+    house.contacts.readRequests(view, bob!.userId, 'incoming', ALL, house.world.nowMs()),
+  )
   t.equal(request!.message, 'It is Ann')
 })

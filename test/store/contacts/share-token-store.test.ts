@@ -7,6 +7,7 @@ import { isLive, ShareTokenStore } from '../../../src/store/contacts/share-token
 import { Database } from '../../../src/store/engine/database.ts'
 import { Expiries } from '../../../src/store/engine/expiries.ts'
 import { IdLists } from '../../../src/store/engine/id-lists.ts'
+import { storedTable } from '../../support/stored-table.ts'
 
 const NOW = 1_800_000_000_000
 const DAY_MS = 86_400_000
@@ -19,38 +20,40 @@ function openTokens(t: Test, folder = t.testdir(), secret = 7) {
   t.teardown(() => database.close())
   const expiries = new Expiries(database)
   const secrets = deriveSecrets(Buffer.alloc(32, secret))
-  const tokens = new ShareTokenStore({ database, expiries, lists: new IdLists(), secrets })
+  const tokens = new ShareTokenStore({ expiries, lists: new IdLists(), secrets })
   const create = (id: bigint, changes: object = {}) => {
     const terms = { userId: ANN, tokenId: id as TokenId, createdAtMs: NOW, expiresAtMs: NOW + 7 * DAY_MS }
-    return database.commit(() => tokens.create({ ...terms, usesMax: 3, ...changes }))
+    return database.change(change => tokens.create(change, { ...terms, usesMax: 3, ...changes }))
   }
   const sweep = async (nowMs: number) => {
     while ((await expiries.sweep(nowMs, 100)) > 0);
   }
-  const rows = () => TABLES.map(name => database.table(name).getKeysCount())
-  return { database, tokens, create, sweep, rows }
+  const find = (text: string) => database.view(view => tokens.find(view, text))
+  const read = (id: bigint) => database.view(view => tokens.read(view, ANN, id))
+  const rows = () => TABLES.map(name => database.rowCount(database.storedRows(name)))
+  return { database, tokens, create, sweep, find, read, rows }
 }
 
 t.test('a token is found by its text and drawn again, and is not stored', async t => {
-  const { database, tokens, create } = openTokens(t)
+  const { database, tokens, create, find } = openTokens(t)
   const { token, text } = await create(5n, { label: 'card' })
   t.match(text, /^c_[\w-]{22}$/)
-  t.match(tokens.find(text), { userId: ANN, tokenId: 5n, label: 'card', uses: 0, usesMax: 3 })
+  t.match(find(text), { userId: ANN, tokenId: 5n, label: 'card', uses: 0, usesMax: 3 })
   t.equal(tokens.textOf(token), text)
   t.equal(token.lastCharacters, text.slice(-4))
   t.not((await create(6n)).text, text)
-  const stored = TABLES.flatMap(name => [...database.bytesTable(name).getRange({})])
+  const stored = database.view(view => TABLES.flatMap(name => [...view.range(storedTable(name))]))
   const bytes = Buffer.from(text.slice(2), 'base64url')
   const rows = stored.map(({ key, value }) => Buffer.concat([key, value]))
   t.notOk(rows.some(row => row.includes(bytes) || row.includes(text)))
 })
 
 t.test('texts that are no token find none', async t => {
-  const { tokens, create } = openTokens(t)
+  const { create, find } = openTokens(t)
   const { text } = await create(5n)
   const others = ['', 'c_', `${text}A`, text.slice(1), `c_${'A'.repeat(22)}`, '5', ` ${text}`]
   t.same(
-    others.filter(other => tokens.find(other) !== undefined),
+    others.filter(other => find(other) !== undefined),
     [],
   )
 })
@@ -60,39 +63,41 @@ t.test('a token of an earlier secret still leads to its owner, but can not be dr
   const first = openTokens(t, folder)
   const { text } = await first.create(5n)
   await first.database.close()
-  const { tokens } = openTokens(t, folder, 8)
-  const found = tokens.find(text)!
+  const { tokens, find } = openTokens(t, folder, 8)
+  const found = find(text)!
   t.equal(found.userId, ANN)
   t.equal(tokens.textOf(found), undefined)
 })
 
 t.test('a token ends when it is used up, revoked or expired, to the millisecond', async t => {
-  const { database, tokens, create } = openTokens(t)
+  const { database, tokens, create, read } = openTokens(t)
   for (const id of [1n, 2n, 3n]) await create(id)
-  const live = (id: bigint, nowMs = NOW) => isLive(tokens.read(ANN, id)!, nowMs)
-  await database.commit(() => {
+  const live = (id: bigint, nowMs = NOW) => isLive(read(id)!, nowMs)
+  const listed = (nowMs: number) => database.view(view => tokens.readLive(view, ANN, ALL, nowMs))
+  await database.change(change => {
     for (let uses = 0; uses < 3; uses++) {
-      t.ok(live(1n))
-      tokens.use(tokens.read(ANN, 1n)!, NOW)
+      const token = tokens.read(change, ANN, 1n)!
+      t.ok(isLive(token, NOW))
+      tokens.use(change, token)
     }
-    tokens.revoke(tokens.read(ANN, 2n)!, NOW)
-  })
+    tokens.revoke(change, tokens.read(change, ANN, 2n)!)
+  }, NOW)
   t.same([live(1n), live(2n), live(3n)], [false, false, true])
   t.same([live(3n, NOW + 7 * DAY_MS - 1), live(3n, NOW + 7 * DAY_MS)], [true, false])
   t.same(
-    tokens.readLive(ANN, ALL, NOW).map(({ tokenId }) => tokenId),
+    listed(NOW).map(({ tokenId }) => tokenId),
     [3n],
   )
-  t.same(tokens.readLive(ANN, ALL, NOW + 7 * DAY_MS), [], 'before any sweep')
+  t.same(listed(NOW + 7 * DAY_MS), [], 'before any sweep')
 })
 
 t.test('an ended one is kept for 30 days and then forgotten', async t => {
-  const { database, tokens, create, sweep, rows } = openTokens(t)
+  const { database, tokens, create, find, sweep, rows } = openTokens(t)
   const [expiring, revoked] = [await create(1n), await create(2n, { expiresAtMs: NOW + 300 * DAY_MS })]
-  await database.commit(() => tokens.revoke(revoked.token, NOW + DAY_MS))
+  await database.change(change => tokens.revoke(change, revoked.token), NOW + DAY_MS)
   const known = async (nowMs: number) => {
     await sweep(nowMs)
-    return [expiring, revoked].map(({ text }) => tokens.find(text) !== undefined)
+    return [expiring, revoked].map(({ text }) => find(text) !== undefined)
   }
   t.same(await known(NOW + 31 * DAY_MS - 1), [true, true])
   t.same(await known(NOW + 31 * DAY_MS), [true, false])
@@ -110,21 +115,21 @@ t.test('a token that has expired is in no list any more', async t => {
 })
 
 t.test('an expired token does not end again when it is revoked', async t => {
-  const { database, tokens, create } = openTokens(t)
+  const { database, tokens, create, read } = openTokens(t)
   const { token } = await create(1n)
-  await database.commit(() => tokens.revoke(token, NOW + 8 * DAY_MS))
-  t.equal(tokens.read(ANN, 1n)?.overAtMs, undefined)
+  await database.change(change => tokens.revoke(change, token), NOW + 8 * DAY_MS)
+  t.equal(read(1n)?.overAtMs, undefined)
 })
 
 t.test('nothing of an erased user is left, and nothing of other users is touched', async t => {
-  const { database, tokens, create, rows } = openTokens(t)
+  const { database, tokens, create, find, rows } = openTokens(t)
   await create(1n)
   await create(2n)
   const other = await create(3n, { userId: (ANN + 1n) as UserId })
-  await database.commit(() => {
-    tokens.revoke(tokens.read(ANN, 2n)!, NOW)
-    tokens.eraseOf(ANN)
-  })
-  t.ok(tokens.find(other.text))
+  await database.change(change => {
+    tokens.revoke(change, tokens.read(change, ANN, 2n)!)
+    tokens.eraseOf(change, ANN)
+  }, NOW)
+  t.ok(find(other.text))
   t.same(rows(), [1, 1, 1, 1], 'nor any ending, whose key has the id of the user')
 })

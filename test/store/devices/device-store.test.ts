@@ -52,7 +52,7 @@ t.test('a removed device is found by its id and is no longer active', async t =>
     for (const number of [1, 2, 3]) devices.put(change, ANN, device(number, number === 2 ? PUSH : undefined))
     devices.put(change, BOB, device(2))
   })
-  const removed = await database.change(change => devices.remove(change, ANN, idOf(2), 7_000))
+  const removed = await database.change(change => devices.remove(change, ANN, idOf(2)), 7_000)
   t.equal(removed?.removedAtMs, 7_000)
   t.same(
     database.view(view => devices.read(view, ANN, idOf(2))),
@@ -65,8 +65,8 @@ t.test('a removed device is found by its id and is no longer active', async t =>
   )
   t.same(idsOf(database.view(view => devices.activeDevicesOf(view, ANN))), [1, 3])
   t.same(idsOf(database.view(view => devices.activeDevicesOf(view, BOB))), [2])
-  t.equal(await database.change(change => devices.remove(change, ANN, idOf(2), 8_000)), undefined, 'once')
-  t.equal(await database.change(change => devices.remove(change, ANN, idOf(9), 8_000)), undefined)
+  t.equal(await database.change(change => devices.remove(change, ANN, idOf(2)), 8_000), undefined, 'once')
+  t.equal(await database.change(change => devices.remove(change, ANN, idOf(9)), 8_000), undefined)
 })
 
 t.test(
@@ -75,7 +75,7 @@ t.test(
     const { database, devices } = openDevices(t)
     const info = { platform: 'ios', model: 'iPhone15,2', name: "Ann's iPhone", timeZone: 'Asia/Ho_Chi_Minh' }
     await database.change(change => devices.put(change, ANN, { ...device(1), info }))
-    const removed = await database.change(change => devices.remove(change, ANN, idOf(1), 7_000))
+    const removed = await database.change(change => devices.remove(change, ANN, idOf(1)), 7_000)
     t.same(removed?.info, info)
     t.same(database.view(view => devices.read(view, ANN, idOf(1)))?.info, { platform: 'ios' })
   },
@@ -109,7 +109,7 @@ t.test(
       [[], []],
     )
     t.same(idsOf(database.view(view => devices.activeDevicesOf(view, ANN))), [1])
-    await database.change(change => devices.remove(change, ANN, idOf(1), 2_000))
+    await database.change(change => devices.remove(change, ANN, idOf(1)), 2_000)
     t.same(
       database.view(view => devices.ownerOfKey(view, 'key 1')),
       owner,
@@ -141,7 +141,7 @@ t.test('an abandoned registration leaves the key of a removed device with its us
   const { database, devices } = openDevices(t)
   await database.change(change => devices.begin(change, ANN, pending(1)))
   await database.change(change => devices.finish(change, ANN, device(1)))
-  await database.change(change => devices.remove(change, ANN, idOf(1), 2_000))
+  await database.change(change => devices.remove(change, ANN, idOf(1)), 2_000)
   await database.change(change => devices.begin(change, ANN, { ...pending(2), publicKey: 'key 1' }))
   await database.change(change => devices.abandon(change, ANN, idOf(2)))
   t.same(
@@ -181,7 +181,7 @@ t.test('a token that its device gave up, or lost with it, is no takeover', async
     devices.put(change, BOB, device(2, { apnsToken: 'aa', registeredAtMs: 2_000 })),
   )
   t.equal(database.view(view => devices.active(view, ANN, idOf(1)))?.push?.apnsToken, 'dd')
-  await database.change(change => devices.remove(change, ANN, idOf(1), 2_000))
+  await database.change(change => devices.remove(change, ANN, idOf(1)), 2_000)
   await database.change(change => devices.forgetPush(change, BOB, idOf(2)))
   t.equal(database.view(view => devices.active(view, BOB, idOf(2)))?.push, undefined)
   await database.change(change => devices.put(change, ANN, device(3, { ...PUSH, apnsVoipToken: 'dd' })))
@@ -221,11 +221,11 @@ t.test('when a device was last heard of is noted once an hour', async t => {
   const hour = 3_600_000
   const seen: (number | undefined)[] = []
   for (const atMs of [1_000 + hour - 1, 1_000 + hour, 1_000 + hour + 5, 1_000 + 2 * hour]) {
-    await database.change(change => devices.touch(change, ANN, idOf(1), atMs))
+    await database.change(change => devices.touch(change, ANN, idOf(1)), atMs)
     seen.push(database.view(view => devices.active(view, ANN, idOf(1)))?.lastSeenAtMs)
   }
   t.same(seen, [1_000, 1_000 + hour, 1_000 + hour, 1_000 + 2 * hour])
-  await database.change(change => devices.touch(change, ANN, idOf(2), 9_000_000))
+  await database.change(change => devices.touch(change, ANN, idOf(2)), 9_000_000)
   t.equal(
     database.view(view => devices.active(view, ANN, idOf(2))),
     undefined,
@@ -239,10 +239,10 @@ t.test('erasure leaves nothing of one user and everything of the rest', async t 
     for (const number of [1, 2]) devices.put(change, ANN, device(number, number === 1 ? PUSH : undefined))
     for (const number of [3, 4]) devices.begin(change, ANN, pending(number))
     devices.finish(change, ANN, device(3))
-    devices.remove(change, ANN, idOf(3), 2_000)
+    devices.remove(change, ANN, idOf(3))
     devices.begin(change, BOB, pending(5))
     devices.finish(change, BOB, device(5, { apnsToken: 'ee', registeredAtMs: 1_000 }))
-  })
+  }, 2_000)
   await database.change(change => devices.eraseOf(change, ANN))
   t.same(
     [
@@ -261,8 +261,8 @@ t.test('erasure leaves nothing of one user and everything of the rest', async t 
     [undefined, undefined],
   )
   t.equal(database.view(view => devices.ownerOfKey(view, 'key 5'))?.userId, BOB)
-  const rows = ['devices', 'devices-removed', 'devices-pending', 'device-keys', 'push-tokens'].map(
-    name => [...database.table(name).getKeys()].length,
+  const rows = ['devices', 'devices-removed', 'devices-pending', 'device-keys', 'push-tokens'].map(name =>
+    database.rowCount(database.storedRows(name)),
   )
   t.same(rows, [1, 0, 0, 1, 1], "Bob's device, key and token are what is left")
 })
@@ -272,11 +272,11 @@ t.test('erasure leaves a key that another user now has', async t => {
   await database.change(change => {
     devices.begin(change, ANN, pending(1))
     devices.finish(change, ANN, device(1))
-    devices.remove(change, ANN, idOf(1), 2_000)
+    devices.remove(change, ANN, idOf(1))
     devices.begin(change, ANN, { ...pending(2), publicKey: 'key 1' })
     devices.abandon(change, ANN, idOf(2))
     devices.begin(change, BOB, { ...pending(3), publicKey: 'key 1' })
-  })
+  }, 2_000)
   await database.change(change => devices.eraseOf(change, ANN))
   t.equal(database.view(view => devices.ownerOfKey(view, 'key 1'))?.userId, BOB)
 })
@@ -328,7 +328,7 @@ t.test('active devices are as they are durable, and within a transaction as it h
     throw new Error(`of ${seen}`)
   })
   await t.rejects(failing, { message: 'of 1' })
-  await database.change(change => devices.touch(change, ANN, idOf(1), 9_000_000))
+  await database.change(change => devices.touch(change, ANN, idOf(1)), 9_000_000)
   t.equal(database.view(view => devices.activeDevicesOf(view, ANN))[0]?.lastSeenAtMs, 9_000_000)
   await database.change(change => devices.eraseOf(change, ANN))
   t.same(ids(), [])

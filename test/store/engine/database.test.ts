@@ -1,4 +1,4 @@
-/** The store itself: its transactions and its lock between processes. A disk without room: `flows/disk-full.test.ts`. */
+/** The store itself: its changes and its lock between processes. A disk without room: `flows/disk-full.test.ts`. */
 
 import { type ChildProcess, execFileSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -9,10 +9,28 @@ import { setImmediate } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { Happening } from '../../../src/domain/happening.ts'
 import { SignalError } from '../../../src/errors.ts'
-import { type BytesTable, Database } from '../../../src/store/engine/database.ts'
-import { bytesTable, recordTable, textKeyTable } from '../../../src/store/engine/store.ts'
+import { Database } from '../../../src/store/engine/database.ts'
+import { bytesTable, recordTable, type Table, textKeyTable } from '../../../src/store/engine/store.ts'
 import { hasRoom, isEchoOfFailedCommit, isOutOfSpace } from '../../../src/store/engine/write-failure.ts'
 import { builtProgram, spawnBound } from '../../support/programs.ts'
+
+const NAMES = textKeyTable<number>('names')
+const ROWS = recordTable<unknown>('rows', [['a', 'b']])
+const BYTES = bytesTable('bytes')
+/** The holder of a store counts there. */
+const COUNTERS = textKeyTable<number>('counter')
+const FEW_SHAPES = recordTable<object>('shaped', [['a', 'b']])
+const MORE_SHAPES = recordTable<object>('shaped', [['a', 'b'], ['c'], ['d']])
+const WATCHED = recordTable<number>('watched')
+const UNWATCHED = recordTable<number>('unwatched')
+
+function readAll<Value>(database: Database, table: Table<Value>, keys: readonly Uint8Array[]): unknown[] {
+  return database.view(view => keys.map(key => view.get(table, key)))
+}
+
+function countOf(database: Database, name: string): number | undefined {
+  return database.view(view => view.get(COUNTERS, name))
+}
 
 function openStore(t: Test, folder = t.testdir()): Database {
   const database = Database.open(folder)
@@ -81,36 +99,37 @@ t.test(
   },
 )
 
-t.test('a commit is read after it and there when the store is opened again', async t => {
+t.test('a change is read after it and there when the store is opened again', async t => {
   const folder = t.testdir()
   const database = Database.open(folder)
-  const writing = database.commit(() => {
-    database.bytesTable('a').put(Uint8Array.of(1), Uint8Array.of(2, 3))
-    database.recordTable('b').put('name', { size: 4 })
+  const key = Uint8Array.of(1)
+  const read = (from: Database) =>
+    from.view(view => [view.get(BYTES, key), view.get(ROWS, key), view.get(NAMES, 'name')])
+  const writing = database.change(change => {
+    change.put(BYTES, key, Uint8Array.of(2, 3))
+    change.put(ROWS, key, { size: 4 })
+    change.put(NAMES, 'name', 5)
   })
-  t.equal(database.bytesTable('a').get(Uint8Array.of(1)), undefined, 'nothing is read before it')
+  t.same(read(database), [undefined, undefined, undefined], 'nothing is read before it')
   await writing
-  t.same(database.recordTable('b').get('name'), { size: 4 })
+  t.same(read(database), [Buffer.of(2, 3), { size: 4 }, 5])
   await database.close()
-  const again = openStore(t, folder)
-  t.same([...again.bytesTable('a').get(Uint8Array.of(1))!], [2, 3])
-  t.same(again.recordTable('b').get('name'), { size: 4 })
+  t.same(read(openStore(t, folder)), [Buffer.of(2, 3), { size: 4 }, 5])
 })
 
-t.test('commits end in the order of their calls, and each sees the ones before it', async t => {
+t.test('changes end in the order of their calls, and each sees the ones before it', async t => {
   const database = openStore(t)
-  const counters = database.recordTable<number>('counter')
   const seen: (number | undefined)[] = []
   const ended: number[] = []
-  const commits = Array.from({ length: 50 }, async (_, n) => {
+  const changes = Array.from({ length: 50 }, async (_, n) => {
     if (n % 7 === 6) await setImmediate()
-    await database.commit(() => {
-      seen.push(counters.get('n') ?? 0)
-      counters.put('n', seen.length)
+    await database.change(change => {
+      seen.push(change.get(COUNTERS, 'n') ?? 0)
+      change.put(COUNTERS, 'n', seen.length)
     })
     ended.push(seen.length)
   })
-  await Promise.all(commits)
+  await Promise.all(changes)
   t.same(
     seen,
     seen.map((_, at) => at),
@@ -121,23 +140,22 @@ t.test('commits end in the order of their calls, and each sees the ones before i
   )
 })
 
-t.test('what a commit throws before it writes is its reason, and nothing is written', async t => {
+t.test('what a change throws before it writes is its reason, and nothing is written', async t => {
   const database = openStore(t)
-  const counters = database.recordTable<number>('counter')
   const reason = new Error('not this one')
   const results = await Promise.allSettled([
-    database.commit(() => void counters.put('a', 1)),
-    database.commit(() => {
+    database.change(change => change.put(COUNTERS, 'a', 1)),
+    database.change(() => {
       throw reason
     }),
-    database.commit(() => void counters.put('b', 2)),
+    database.change(change => change.put(COUNTERS, 'b', 2)),
   ])
   t.same(
     results.map(({ status }) => status),
     ['fulfilled', 'rejected', 'fulfilled'],
   )
   t.equal(results[1]!.status === 'rejected' && results[1]!.reason, reason)
-  t.same([counters.get('a'), counters.get('b')], [1, 2])
+  t.same([countOf(database, 'a'), countOf(database, 'b')], [1, 2])
 })
 
 t.test('a full disk is distinguished from other failures, however deep its reason is', async t => {
@@ -217,7 +235,7 @@ t.test('a second process is refused, and let in when the first has ended', async
   holder.process.stdin!.end()
   await once(holder.process, 'exit')
   const database = openStore(t, folder)
-  t.ok(database.recordTable<number>('counter').get('count')! > 0, 'with all that the first wrote')
+  t.ok(countOf(database, 'count')! > 0, 'with all that the first wrote')
 })
 
 t.test('a second process is let in only when a killed one writes no more', async t => {
@@ -230,11 +248,10 @@ t.test('a second process is let in only when a killed one writes no more', async
     const exit = once(holder.process, 'exit')
     holder.process.kill('SIGKILL')
     const { database, refusals } = await openAsSoonAsPossible(folder)
-    const counters = database.recordTable<number>('counter')
-    const atOnce = counters.get('count')
+    const atOnce = countOf(database, 'count')
     await exit
     await setImmediate()
-    written.push([atOnce, counters.get('count')])
+    written.push([atOnce, countOf(database, 'count')])
     refused.push(refusals)
     await database.close()
   }
@@ -274,98 +291,65 @@ t.test('of two processes that start together at most one gets in', async t => {
   t.comment(answers)
 })
 
-t.test(
-  'effects run when their transaction is durable, before it is told, and not when it failed',
-  async t => {
-    const database = openStore(t)
-    const counters = database.recordTable<number>('counter')
-    const seen: unknown[] = []
-    const first = database.commit(() => {
-      counters.put('a', 1)
-      database.afterCommit(() => seen.push(['effect', counters.get('a')]))
-      return 'first'
-    })
-    const failed = database.commit(() => {
-      database.afterCommit(() => seen.push('effect of a failed one'))
-      throw new Error('refused')
-    })
-    seen.push(await first)
-    await t.rejects(failed, { message: 'refused' })
-    t.same(seen, [['effect', 1], 'first'])
-  },
-)
-
 t.test('records of any shape come back, also when shapes were added since they were stored', async t => {
   const folder = t.testdir()
   const records = [{ a: 1, b: 2n }, { c: 'x' }, { b: 2n, a: 1 }, { d: [{ a: 3, b: 4n }] }, { c: 'y' }]
-  const read = (database: Database, shapes: string[][]) => {
-    const table = database.table<object>('shaped', shapes)
-    return records.map((_, at) => table.get(Uint8Array.of(at)))
-  }
+  const keys = records.map((_, at) => Uint8Array.of(at))
   const first = Database.open(folder)
-  const table = first.table<object>('shaped', [['a', 'b']])
-  await first.commit(() => {
-    for (const [at, record] of records.entries()) table.put(Uint8Array.of(at), record)
+  await first.change(change => {
+    for (const [at, record] of records.entries()) change.put(FEW_SHAPES, keys[at]!, record)
   })
-  t.same(read(first, [['a', 'b']]), records)
+  t.same(readAll(first, FEW_SHAPES, keys), records)
   await first.close()
-  const more = [['a', 'b'], ['c'], ['d']]
   const second = Database.open(folder)
-  t.same(read(second, more), records)
+  t.same(readAll(second, MORE_SHAPES, keys), records)
   const added = records.map((_, at) => Uint8Array.of(100 + at))
-  await second.commit(() => {
-    const table = second.table<object>('shaped', more)
-    for (const [at, key] of added.entries()) table.put(key, records[at]!)
+  await second.change(change => {
+    for (const [at, key] of added.entries()) change.put(MORE_SHAPES, key, records[at]!)
   })
   await second.close()
-  const third = Database.open(folder)
-  t.teardown(() => third.close())
-  t.same(read(third, more), records)
-  const reopened = third.table<object>('shaped', more)
+  const third = openStore(t, folder)
+  t.same(readAll(third, MORE_SHAPES, keys), records)
   t.same(
-    records.flatMap((_, at) => [Uint8Array.of(at), ...added].map(key => reopened.get(key))),
+    readAll(
+      third,
+      MORE_SHAPES,
+      keys.flatMap(key => [key, ...added]),
+    ),
     records.flatMap(record => [record, ...records]),
     'after each with a definition of its own those by shapes that were added',
   )
 })
 
 t.test(
-  'whoever watches a table hears of its rows before the commit settles, also when it is refused',
+  'whoever watches a table hears of its rows before the change settles, also when it is refused',
   async t => {
     const database = Database.open(t.testdir())
     t.teardown(() => database.close())
-    const [watched, other] = [database.table<number>('watched'), database.table<number>('other')]
     const heard: string[] = []
     const begun: string[] = []
-    database.watch(
-      { name: 'watched' },
-      {
-        onWriting: key => begun.push(Buffer.from(key).toString()),
-        onSettled: key => heard.push(Buffer.from(key).toString()),
-      },
-    )
+    database.watch(WATCHED, {
+      onWriting: key => begun.push(Buffer.from(key).toString()),
+      onSettled: key => heard.push(Buffer.from(key).toString()),
+    })
     const key = (text: string) => Buffer.from(text)
-    const committed = database.commit(() => {
-      watched.put(key('a'), 1)
-      other.put(key('b'), 1)
-      watched.remove(key('c'))
+    const written = database.change(change => {
+      change.put(WATCHED, key('a'), 1)
+      change.put(UNWATCHED, key('b'), 1)
+      change.remove(WATCHED, key('c'))
       t.same([begun, heard], [['a', 'c'], []])
     })
     t.same(heard, [], 'nobody hears of what is not durable')
-    await committed
+    await written
     t.same(heard, ['a', 'c'])
-    const refused = database.commit(() => {
-      watched.put(key('d'), 1)
+    const refused = database.change(change => {
+      change.put(WATCHED, key('d'), 1)
       throw new Error('refused')
     })
     await t.rejects(refused, { message: 'refused' })
     t.same(heard, ['a', 'c', 'd'], 'a change that is taken back settles, too')
   },
 )
-
-const NAMES = textKeyTable<number>('names')
-const ROWS = recordTable<unknown>('rows', [['a', 'b']])
-const BYTES = bytesTable('bytes')
 
 t.test(
   'a change that throws leaves every row as it was, and its neighbours in the same transaction',
@@ -469,10 +453,7 @@ t.test('a subscriber that throws keeps no other from hearing, and the change sta
 /** Every row of every table, as bytes. */
 function contentOf(database: Database): unknown {
   return database.tableNames().map(name => {
-    const rows = name === 'names' ? database.recordBytesTable(name) : database.bytesTable(name)
-    return [
-      name,
-      [...(rows as BytesTable).getRange({})].map(({ key, value }) => [String(key), Buffer.from(value)]),
-    ]
+    const rows = [...database.storedRows(name).getRange({})]
+    return [name, rows.map(({ key, value }) => [String(key), Buffer.from(value)])]
   })
 }

@@ -1,4 +1,4 @@
-/** Errands: done once, in their order, behind the transaction that left them, and lost by no new start. */
+/** Errands: done once, in their order, behind the change that left them, and lost by no new start. */
 
 import { randomBytes } from 'node:crypto'
 import t, { type Test } from 'tap'
@@ -8,16 +8,17 @@ import { deriveSecrets } from '../../../src/domain/secrets.ts'
 import { Database } from '../../../src/store/engine/database.ts'
 import { Errands } from '../../../src/store/engine/errands.ts'
 import { Expiries } from '../../../src/store/engine/expiries.ts'
+import { storedTable } from '../../support/stored-table.ts'
 
 function open(t: Test, folder = t.testdir(), secretByte = 1) {
   const database = Database.open(folder)
   t.teardown(() => database.close())
   const expiries = new Expiries(database)
   const secrets = deriveSecrets(Buffer.alloc(32, secretByte))
-  const errands = new Errands({ database, expiries, secrets, randomBytes })
+  const errands = new Errands({ expiries, secrets, randomBytes })
   const done: bigint[] = []
-  errands.define('request_made', ({ requestId }) => void done.push(requestId))
-  const rows = () => [database.table('errands').getKeysCount(), database.table('expiries').getKeysCount()]
+  errands.define('request_made', (_, { requestId }) => void done.push(requestId))
+  const rows = () => ['errands', 'expiries'].map(name => database.rowCount(database.storedRows(name)))
   const sweep = () => expiries.sweep(100, 1_000)
   return { folder, database, errands, done, rows, sweep }
 }
@@ -29,7 +30,7 @@ function made(requestId: number): Errand {
 t.test('errands of one moment are done in the order in which they were left, once', async t => {
   const { database, errands, done, rows, sweep } = open(t)
   const order = Array.from({ length: 300 }, (_, at) => at)
-  for (const at of order) await database.commit(() => errands.leave(made(at), 100))
+  for (const at of order) await database.change(change => errands.leave(change, made(at)), 100)
   t.same(done, [], 'by the sweep alone')
   await sweep()
   t.same(done, order.map(BigInt))
@@ -39,7 +40,9 @@ t.test('errands of one moment are done in the order in which they were left, onc
 
 t.test('an errand that leaves another at its own moment does not take it along', async t => {
   const { database, errands, done, rows, sweep } = open(t)
-  errands.define('search', ({ requestId }) => errands.leave({ kind: 'request_made', requestId }, 100))
+  errands.define('search', (change, { requestId }) =>
+    errands.leave(change, { kind: 'request_made', requestId }),
+  )
   const search = {
     kind: 'search',
     requestId: 7n,
@@ -47,7 +50,7 @@ t.test('an errand that leaves another at its own moment does not take it along',
     address: { kind: 'email', key: 'a@b.co' },
     message: undefined,
   } as Errand
-  await database.commit(() => errands.leave(search, 100))
+  await database.change(change => errands.leave(change, search), 100)
   t.equal(await sweep(), 1)
   t.same(rows(), [1, 1])
   t.equal(await sweep(), 1)
@@ -56,7 +59,7 @@ t.test('an errand that leaves another at its own moment does not take it along',
 
 t.test('errands are there after a new start', async t => {
   const before = open(t)
-  await before.database.commit(() => before.errands.leave(made(5), 100))
+  await before.database.change(change => before.errands.leave(change, made(5)), 100)
   await before.database.close()
   const { done, sweep } = open(t, before.folder)
   await sweep()
@@ -67,8 +70,8 @@ t.test('an errand of another secret is dropped, and shows nothing as it lies the
   const before = open(t)
   const key = `${randomBytes(8).toString('hex')}@example.org`
   const search = { kind: 'search', requestId: 7n, senderId: 1n, address: { kind: 'email', key } } as Errand
-  await before.database.commit(() => before.errands.leave(search, 100))
-  const [row] = [...before.database.table<Uint8Array>('errands').getRange({})]
+  await before.database.change(change => before.errands.leave(change, search), 100)
+  const [row] = before.database.view(view => [...view.range(storedTable('errands'))])
   t.notOk(Buffer.from(row!.value).includes(key))
   await before.database.close()
   const { done, rows, sweep } = open(t, before.folder, 2)

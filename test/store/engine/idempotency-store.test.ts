@@ -7,7 +7,7 @@ import t, { type Test } from 'tap'
 import { deriveSecrets } from '../../../src/domain/secrets.ts'
 import { Database } from '../../../src/store/engine/database.ts'
 import { Expiries } from '../../../src/store/engine/expiries.ts'
-import { IdempotencyStore } from '../../../src/store/engine/idempotency-store.ts'
+import { IdempotencyStore, type IdempotentRequest } from '../../../src/store/engine/idempotency-store.ts'
 
 const REQUEST = { scope: 'createThing 7', key: 'k1', body: Buffer.from('{"a":1}') }
 const DAY_MS = 86_400_000
@@ -17,43 +17,45 @@ function open(t: Test, { folder = t.testdir(), secret = 7 } = {}) {
   t.teardown(() => database.close())
   const expiries = new Expiries(database)
   const secrets = deriveSecrets(Buffer.alloc(32, secret))
-  return { database, expiries, folder, store: new IdempotencyStore(database, expiries, secrets, randomBytes) }
+  const store = new IdempotencyStore(expiries, secrets, randomBytes)
+  const find = (request: IdempotentRequest) => database.view(view => store.find(view, request))
+  return { database, expiries, folder, store, find }
 }
 
 t.test('a reply is found again by scope, key and body', async t => {
-  const { database, store } = open(t)
-  t.equal(store.find(REQUEST), undefined)
-  await database.commit(() => store.keep(REQUEST, '{"é":1}', 0))
-  t.equal(store.find(REQUEST), '{"é":1}')
-  t.equal(store.find({ ...REQUEST, scope: 'createThing 8' }), undefined)
-  t.equal(store.find({ ...REQUEST, key: 'k2' }), undefined)
+  const { database, store, find } = open(t)
+  t.equal(find(REQUEST), undefined)
+  await database.change(change => store.keep(change, REQUEST, '{"é":1}'), 0)
+  t.equal(find(REQUEST), '{"é":1}')
+  t.equal(find({ ...REQUEST, scope: 'createThing 8' }), undefined)
+  t.equal(find({ ...REQUEST, key: 'k2' }), undefined)
 })
 
 t.test('another body under the key is refused, also one that differs in a byte that is no text', async t => {
-  const { database, store } = open(t)
-  await database.commit(() => store.keep({ ...REQUEST, body: Uint8Array.of(0xc3, 0x28) }, 'x', 0))
-  t.equal(store.find({ ...REQUEST, body: Uint8Array.of(0xc3, 0x28) }), 'x')
+  const { database, store, find } = open(t)
+  await database.change(change => store.keep(change, { ...REQUEST, body: Uint8Array.of(0xc3, 0x28) }, 'x'), 0)
+  t.equal(find({ ...REQUEST, body: Uint8Array.of(0xc3, 0x28) }), 'x')
   for (const body of [[], [0xc3], [0xc3, 0x29], [0xc2, 0x28], [0xff, 0xfd]]) {
-    t.throws(() => store.find({ ...REQUEST, body: Uint8Array.from(body) }), {
+    t.throws(() => find({ ...REQUEST, body: Uint8Array.from(body) }), {
       code: 'IDEMPOTENCY_KEY_REUSED',
     })
   }
 })
 
 t.test('it goes after a day, and not before', async t => {
-  const { database, expiries, store } = open(t)
-  await database.commit(() => store.keep(REQUEST, 'x', 1_000))
+  const { database, expiries, store, find } = open(t)
+  await database.change(change => store.keep(change, REQUEST, 'x'), 1_000)
   await expiries.sweep(1_000 + DAY_MS - 1, 10)
-  t.equal(store.find(REQUEST), 'x')
+  t.equal(find(REQUEST), 'x')
   await expiries.sweep(1_000 + DAY_MS, 10)
-  t.equal(store.find(REQUEST), undefined)
-  t.equal(store.find({ ...REQUEST, body: Buffer.from('other') }), undefined, 'the key is free')
+  t.equal(find(REQUEST), undefined)
+  t.equal(find({ ...REQUEST, body: Buffer.from('other') }), undefined, 'the key is free')
 })
 
 t.test('neither key, scope nor reply can be read in the file', async t => {
   const { database, store, folder } = open(t)
   const request = { ...REQUEST, key: 'a-key-of-a-client', scope: 'scope-of-someone' }
-  await database.commit(() => store.keep(request, 'a-token-in-the-reply', 0))
+  await database.change(change => store.keep(change, request, 'a-token-in-the-reply'), 0)
   const file = readFileSync(join(folder, 'store', 'data.mdb'))
   for (const text of ['a-key-of-a-client', 'scope-of-someone', 'a-token-in-the-reply']) {
     t.notOk(file.includes(text), text)
@@ -64,8 +66,8 @@ t.test('a reply that another secret sealed is as good as none', async t => {
   const folder = t.testdir()
   const before = Database.open(folder)
   const secrets = deriveSecrets(Buffer.alloc(32, 1))
-  const old = new IdempotencyStore(before, new Expiries(before), secrets, randomBytes)
-  await before.commit(() => old.keep(REQUEST, 'x', 0))
+  const old = new IdempotencyStore(new Expiries(before), secrets, randomBytes)
+  await before.change(change => old.keep(change, REQUEST, 'x'), 0)
   await before.close()
-  t.equal(open(t, { folder, secret: 2 }).store.find(REQUEST), undefined)
+  t.equal(open(t, { folder, secret: 2 }).find(REQUEST), undefined)
 })

@@ -1,4 +1,4 @@
-/** The inbox as a connection uses it: one transaction for a change, nothing given again while it is being settled. */
+/** The inbox as a connection uses it: one change for a frame, nothing given again while it is being settled. */
 
 import { randomBytes } from 'node:crypto'
 import t, { type Test } from 'tap'
@@ -30,7 +30,8 @@ function open(t: Test) {
   const faults: unknown[] = []
   const onFault = (error: unknown) => void faults.push(error)
   const inbox = new DeviceInbox({ database, inbox: store, nowMs: () => 1_000, soon, onFault })
-  return { database, store, news, due, faults, inbox }
+  const assertConsistent = () => database.view(view => store.assertConsistent(view))
+  return { database, news, due, faults, inbox, assertConsistent }
 }
 
 function item(body: string) {
@@ -62,37 +63,37 @@ t.test('what is being settled is known, for this device, until it is gone', asyn
 t.test('what could not be settled is there again', async t => {
   const { database, inbox } = open(t)
   await inbox.change(ANN, PHONE, { settled: [], sent: [item('1')] })
-  database.commit = () => Promise.reject(new SignalError('STORE_UNAVAILABLE', 'no room'))
+  database.change = () => Promise.reject(new SignalError('STORE_UNAVAILABLE', 'no room'))
   await t.rejects(inbox.change(ANN, PHONE, { settled: [1], sent: [] }), { code: 'STORE_UNAVAILABLE' })
   t.notOk(inbox.isSettling(ANN, PHONE, 1))
   t.equal(inbox.after(ANN, PHONE, 0, 10).length, 1)
 })
 
-t.test('what devices are done with is collected and settled in one transaction', async t => {
-  const { database, inbox, store, due } = open(t)
+t.test('what devices are done with is collected and settled in one change', async t => {
+  const { database, inbox, due, assertConsistent } = open(t)
   for (const device of [PHONE, TABLET]) {
     await inbox.change(ANN, device, { settled: [], sent: [item('1'), item('2'), item('3')] })
   }
-  let commits = 0
-  const commit = database.commit.bind(database)
-  database.commit = write => {
-    commits += 1
-    return commit(write)
+  let changes = 0
+  const change = database.change.bind(database)
+  database.change = (write, atMs) => {
+    changes += 1
+    return change(write, atMs)
   }
   inbox.settleSoon(ANN, PHONE, [1])
   inbox.settleSoon(ANN, TABLET, [1, 2])
   inbox.settleSoon(ANN, PHONE, [3])
-  t.same([due.length, commits], [1, 0])
+  t.same([due.length, changes], [1, 0])
   t.ok(inbox.isSettling(ANN, PHONE, 3), 'it is known from the first moment on')
   t.notOk(inbox.isSettling(ANN, PHONE, 2))
   due[0]!()
-  t.equal(commits, 1)
+  t.equal(changes, 1)
   t.ok(inbox.isSettling(ANN, PHONE, 3), 'and while it is written')
   await inbox.settleNow()
   t.notOk(inbox.isSettling(ANN, PHONE, 3))
   const left = (device: DeviceId) => inbox.after(ANN, device, 0, 10).map(({ offset }) => offset)
   t.same([left(PHONE), left(TABLET)], [[2], [3]])
-  store.assertConsistent()
+  assertConsistent()
 })
 
 t.test('a change of many messages is one write, without other changes’ parts', async t => {
@@ -102,16 +103,18 @@ t.test('a change of many messages is one write, without other changes’ parts',
   await inbox.change(ANN, TABLET, { settled: [], sent: [item('1')] })
   inbox.settleSoon(ANN, TABLET, [1])
   const settled = sent.map((_, at) => at + 1)
-  const commit = database.commit.bind(database)
-  let commits = 0
-  database.commit = write => {
-    commits += 1
-    return commits === 1 ? Promise.reject(new SignalError('STORE_UNAVAILABLE', 'no room')) : commit(write)
+  const change = database.change.bind(database)
+  let changes = 0
+  database.change = (write, atMs) => {
+    changes += 1
+    return changes === 1
+      ? Promise.reject(new SignalError('STORE_UNAVAILABLE', 'no room'))
+      : change(write, atMs)
   }
   await t.rejects(inbox.change(ANN, PHONE, { settled, sent: [item('x')] }), { code: 'STORE_UNAVAILABLE' })
   t.equal(inbox.after(ANN, PHONE, 0, 1_000).length, 300)
   await inbox.change(ANN, PHONE, { settled, sent: [item('x')] })
-  t.equal(commits, 2)
+  t.equal(changes, 2)
   t.equal(inbox.after(ANN, PHONE, 0, 1_000).length, 1)
   t.equal(inbox.after(ANN, TABLET, 0, 10).length, 1)
   t.equal(due.length, 1)
@@ -134,11 +137,11 @@ t.test('an item that could not be settled soon comes again; a fault of ours is r
   const { database, inbox, due, faults } = open(t)
   await inbox.change(ANN, PHONE, { settled: [], sent: [item('1')] })
   for (const error of [new SignalError('STORE_UNAVAILABLE', 'no room'), new Error('a mistake')]) {
-    const commit = database.commit.bind(database)
-    database.commit = () => Promise.reject(error)
+    const change = database.change.bind(database)
+    database.change = () => Promise.reject(error)
     inbox.settleSoon(ANN, PHONE, [1])
     due.pop()!()
-    database.commit = commit
+    database.change = change
     await inbox.settleNow()
     t.notOk(inbox.isSettling(ANN, PHONE, 1))
     t.equal(inbox.after(ANN, PHONE, 0, 10).length, 1)
@@ -147,7 +150,7 @@ t.test('an item that could not be settled soon comes again; a fault of ours is r
 })
 
 t.test('marks are of the device, by queue, and only grow', async t => {
-  const { inbox, store } = open(t)
+  const { inbox, assertConsistent } = open(t)
   await inbox.markDelivered(ANN, PHONE, { calls: 1 })
   t.equal(inbox.head(ANN, PHONE).delivered, undefined, 'an inbox that is not there has none')
   await inbox.change(ANN, PHONE, { settled: [], sent: [item('1')] })
@@ -156,7 +159,7 @@ t.test('marks are of the device, by queue, and only grow', async t => {
   t.same(inbox.head(ANN, PHONE).delivered, { 'dev.t': 5, calls: 2 })
   await inbox.change(ANN, PHONE, { settled: [1], sent: [item('2')] })
   t.same(inbox.head(ANN, PHONE).delivered, { 'dev.t': 5, calls: 2 })
-  store.assertConsistent()
+  assertConsistent()
 })
 
 t.test('a mark counts from when it is made, not only from when it is durable', async t => {

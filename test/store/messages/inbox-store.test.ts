@@ -9,13 +9,15 @@ import type { CallId, DeviceId, UserId } from '../../../src/domain/ids.ts'
 import type { InboxItem } from '../../../src/domain/messages/inbox.ts'
 import type { Notice } from '../../../src/domain/messages/notice.ts'
 import { deriveSecrets, seal } from '../../../src/domain/secrets.ts'
-import { Database } from '../../../src/store/engine/database.ts'
+import { Database, recordEncoder } from '../../../src/store/engine/database.ts'
 import { Expiries } from '../../../src/store/engine/expiries.ts'
 import { idsKey, indexKey } from '../../../src/store/engine/keys.ts'
+import type { Change } from '../../../src/store/engine/store.ts'
 import type { InboxHead } from '../../../src/store/messages/inbox-records.ts'
 import { InboxStore } from '../../../src/store/messages/inbox-store.ts'
 import { InboxModel } from '../../support/inbox-model.ts'
 import { randomFrom, seedOf } from '../../support/seed.ts'
+import { storedTable } from '../../support/stored-table.ts'
 
 const [ANN, BOB] = [5_000_000_001n as UserId, 5_000_000_002n as UserId]
 const [PHONE, TABLET] = [6_000_000_001n as DeviceId, 6_000_000_002n as DeviceId]
@@ -41,7 +43,12 @@ function open(t: Test, { folder = t.testdir(), secret = 7 } = {}) {
   const sweep = async (nowMs: number) => {
     while ((await expiries.sweep(nowMs, 100)) > 0);
   }
-  return { database, expiries, inbox, news, folder, sweep }
+  const head = (device = PHONE) => database.view(view => inbox.head(view, ANN, device))
+  const after = (device: DeviceId, offset: number, limit: number, nowMs: number, queue?: string) =>
+    database.view(view => inbox.after(view, ANN, device, offset, limit, nowMs, queue))
+  const rowCount = (table: string) => database.rowCount(database.storedRows(table))
+  const assertConsistent = () => database.view(view => inbox.assertConsistent(view))
+  return { database, inbox, news, folder, sweep, head, after, rowCount, assertConsistent }
 }
 
 function dev(label: string, queue = 'dev.t', body: Uint8Array = Uint8Array.of(0, 255)): InboxItem {
@@ -49,14 +56,19 @@ function dev(label: string, queue = 'dev.t', body: Uint8Array = Uint8Array.of(0,
 }
 
 /** Stores an inbox as earlier versions did: each message in a row, and a head that knows of no invitation. */
-async function storeAsBefore({ database, inbox }: House, device: DeviceId): Promise<void> {
-  const { first, epoch, nextOffset, lostOffset, count, looksAtMs } = inbox.head(ANN, device) as StoredHead
-  const headShape = ['epoch', 'nextOffset', 'lostOffset', 'count', 'looksAtMs']
-  await database.commit(() => {
-    const head = { epoch, nextOffset, lostOffset, count, looksAtMs }
-    database.table('inbox-heads', [headShape]).put(idsKey(ANN, device), head)
-    if (first !== undefined) database.table('inbox').put(rowKey(device, first.offset), first.row)
+async function storeAsBefore(house: House, device: DeviceId): Promise<void> {
+  const { first, epoch, nextOffset, lostOffset, count, looksAtMs } = house.head(device) as StoredHead
+  const head = { epoch, nextOffset, lostOffset, count, looksAtMs }
+  await house.database.change(change => {
+    const stored = recordEncoder([Object.keys(head)]).encode(head)
+    change.put(storedTable('inbox-heads'), idsKey(ANN, device), stored)
+    if (first !== undefined) putRowOfBefore(change, device, first.offset, first.row)
   })
+}
+
+/** Stores a message with the names of its members, as versions did that knew no shapes. */
+function putRowOfBefore(change: Change, device: DeviceId, offset: number, row: object): void {
+  change.put(storedTable('inbox'), rowKey(device, offset), recordEncoder().encode(row))
 }
 
 type StoredHead = InboxHead & { looksAtMs: number; first?: { offset: number; row: object } }
@@ -90,18 +102,30 @@ function labelOf(item: InboxItem): string {
 }
 
 function append({ database, inbox }: House, labels: readonly string[], nowMs = 0, device = PHONE) {
-  return database.commit(() => labels.map(label => inbox.append(ANN, device, { item: dev(label) }, nowMs)))
+  return database.change(
+    change => labels.map(label => inbox.append(change, ANN, device, { item: dev(label) })),
+    nowMs,
+  )
 }
 
 function invite({ database, inbox }: House, callId: number, nowMs: number) {
   const expiresAtMs = nowMs + RING_MS
   const entry = { item: invitation(callId, expiresAtMs), expiresAtMs }
-  return database.commit(() => inbox.append(ANN, PHONE, entry, nowMs))
+  return database.change(change => inbox.append(change, ANN, PHONE, entry), nowMs)
 }
 
 /** Labels of what a device is shown. */
-function shown({ inbox }: House, nowMs = 0, device = PHONE, userId = ANN): string[] {
-  return inbox.after(userId, device, 0, 1_000, nowMs).map(({ item }) => labelOf(item))
+function shown({ database, inbox }: House, nowMs = 0, device = PHONE, userId = ANN): string[] {
+  const messages = database.view(view => inbox.after(view, userId, device, 0, 1_000, nowMs))
+  return messages.map(({ item }) => labelOf(item))
+}
+
+function drop({ database, inbox }: House, callId: bigint, device = PHONE): Promise<boolean> {
+  return database.change(change => inbox.dropInvitation(change, ANN, device, callId))
+}
+
+function settle({ database, inbox }: House, offsets: readonly number[], userId = ANN): Promise<void> {
+  return database.change(change => inbox.settle(change, userId, PHONE, offsets))
 }
 
 t.test('messages come in order behind an offset, as many as are asked for', async t => {
@@ -109,22 +133,22 @@ t.test('messages come in order behind an offset, as many as are asked for', asyn
   t.same(await append(house, ['a', 'b']), [1, 2])
   t.same(await append(house, ['c', 'd']), [3, 4])
   const read = (offset: number, limit: number) =>
-    house.inbox.after(ANN, PHONE, offset, limit, 0).map(({ offset, item }) => `${offset}${labelOf(item)}`)
+    house.after(PHONE, offset, limit, 0).map(({ offset, item }) => `${offset}${labelOf(item)}`)
   t.same(read(0, 10), ['1a', '2b', '3c', '4d'])
   t.same(read(1, 2), ['2b', '3c'])
   t.same(read(4, 10), [])
-  t.equal(house.inbox.head(ANN, PHONE).nextOffset, 5)
+  t.equal(house.head().nextOffset, 5)
 })
 
 t.test('a queue is read alone', async t => {
   const house = open(t)
   const queues = ['dev.a', 'dev.b', 'dev.a', 'dev.b', 'dev.a']
-  await house.database.commit(() => {
-    for (const queue of queues) house.inbox.append(ANN, PHONE, { item: dev('x', queue) }, 0)
-    house.inbox.append(ANN, PHONE, { item: invitation(1, RING_MS) }, 0)
-  })
+  await house.database.change(change => {
+    for (const queue of queues) house.inbox.append(change, ANN, PHONE, { item: dev('x', queue) })
+    house.inbox.append(change, ANN, PHONE, { item: invitation(1, RING_MS) })
+  }, 0)
   const offsets = (queue: string, offset = 0, limit = 10) =>
-    house.inbox.after(ANN, PHONE, offset, limit, 0, queue).map(message => message.offset)
+    house.after(PHONE, offset, limit, 0, queue).map(message => message.offset)
   t.same(offsets('dev.a'), [1, 3, 5])
   t.same(offsets('dev.b', 2, 1), [4])
   t.same(offsets('calls'), [6])
@@ -134,10 +158,10 @@ t.test('a queue is read alone', async t => {
 t.test('what is put in comes out the same', async t => {
   const house = open(t)
   const items = [invitation(1, RING_MS), dev('a')]
-  await house.database.commit(() => {
-    for (const item of items) house.inbox.append(ANN, PHONE, { item, expiresAtMs: RING_MS }, 5)
-  })
-  const messages = house.inbox.after(ANN, PHONE, 0, 10, 5)
+  await house.database.change(change => {
+    for (const item of items) house.inbox.append(change, ANN, PHONE, { item, expiresAtMs: RING_MS })
+  }, 5)
+  const messages = house.after(PHONE, 0, 10, 5)
   t.same(messages, [
     { offset: 1, queue: 'calls', item: items[0], atMs: 5, expiresAtMs: RING_MS },
     { offset: 2, queue: 'dev.t', item: items[1], atMs: 5, expiresAtMs: RING_MS },
@@ -150,16 +174,16 @@ t.test('a message is the same to its writer and after a restart, in a row of the
   const { notice } = invitation(1, RING_MS) as Extract<InboxItem, { kind: 'notice' }>
   const people = { participants: [{ userId: BOB, displayName: 'Bob' }] }
   const item = { kind: 'notice', notice: { ...notice, ...people } } as InboxItem
-  const read = ({ inbox }: House) =>
-    [PHONE, TABLET].flatMap(device => inbox.after(ANN, device, 0, 9, 1).map(message => message.item))
-  await house.database.commit(() => {
-    for (const device of [PHONE, TABLET]) house.inbox.append(ANN, device, { item }, 0)
-  })
+  const read = ({ after }: House) =>
+    [PHONE, TABLET].flatMap(device => after(device, 0, 9, 1).map(({ item }) => item))
+  await house.database.change(change => {
+    for (const device of [PHONE, TABLET]) house.inbox.append(change, ANN, device, { item })
+  }, 0)
   t.same(read(house), [item, item])
   const sealed = seal(deriveSecrets(Buffer.alloc(32, 7)).seal, 'inbox', randomBytes(12), encode(item))
   const older = { queue: 'calls', atMs: 0, expiresAtMs: RING_MS, sealed }
   await storeAsBefore(house, TABLET)
-  await house.database.commit(() => void house.database.table('inbox').put(rowKey(TABLET, 1), older))
+  await house.database.change(change => putRowOfBefore(change, TABLET, 1, older))
   await house.database.close()
   t.same(read(open(t, { folder })), [item, item])
 })
@@ -169,31 +193,29 @@ t.test(
   async t => {
     const folder = t.testdir()
     let house = open(t, { folder })
-    const rows = () => house.database.table('inbox').getKeysCount({})
-    const settle = (...offsets: number[]) =>
-      house.database.commit(() => house.inbox.settle(ANN, PHONE, offsets))
+    const rows = () => house.rowCount('inbox')
     await append(house, ['a'])
     t.equal(rows(), 0)
     await append(house, ['b', 'c'])
     t.same([shown(house), rows()], [['a', 'b', 'c'], 2])
-    await house.database.commit(() => house.inbox.markDelivered(ANN, PHONE, { calls: 2 }))
+    await house.database.change(change => house.inbox.markDelivered(change, ANN, PHONE, { calls: 2 }))
     await house.database.close()
     house = open(t, { folder })
     t.same([shown(house), rows()], [['a', 'b', 'c'], 2])
-    t.same(house.inbox.head(ANN, PHONE).delivered, { calls: 2 })
-    await settle(1)
+    t.same(house.head().delivered, { calls: 2 })
+    await settle(house, [1])
     await append(house, ['d'])
     t.same([shown(house), rows()], [['b', 'c', 'd'], 3])
-    await settle(2, 3, 4)
+    await settle(house, [2, 3, 4])
     await invite(house, 1, 0)
-    t.same([shown(house), rows(), house.inbox.head(ANN, PHONE).count], [['call_invitation 1'], 0, 1])
-    t.same(house.inbox.head(ANN, PHONE).delivered, { calls: 2 })
-    await settle(5)
-    t.same([shown(house), house.inbox.head(ANN, PHONE).count], [[], 0])
+    t.same([shown(house), rows(), house.head().count], [['call_invitation 1'], 0, 1])
+    t.same(house.head().delivered, { calls: 2 })
+    await settle(house, [5])
+    t.same([shown(house), house.head().count], [[], 0])
     const large = dev('large', 'dev.t', new Uint8Array(2_000))
-    await house.database.commit(() => house.inbox.append(ANN, PHONE, { item: large }, 0))
+    await house.database.change(change => house.inbox.append(change, ANN, PHONE, { item: large }), 0)
     t.same([shown(house), rows()], [['large'], 1])
-    house.inbox.assertConsistent()
+    house.assertConsistent()
   },
 )
 
@@ -208,28 +230,27 @@ t.test('every device has its own', async t => {
 
 t.test('settled messages are gone, and settling them again changes nothing', async t => {
   const house = open(t)
-  const { database, inbox } = house
   await append(house, ['a', 'b', 'c'])
   for (let times = 0; times < 2; times++) {
-    await database.commit(() => inbox.settle(ANN, PHONE, [1, 3, 17, 0]))
+    await settle(house, [1, 3, 17, 0])
     t.same(shown(house), ['b'])
-    t.equal(inbox.head(ANN, PHONE).count, 1)
+    t.equal(house.head().count, 1)
   }
-  await database.commit(() => inbox.settle(BOB, PHONE, [2]))
+  await settle(house, [2], BOB)
   await append(house, ['d'])
   t.same(shown(house), ['b', 'd'])
-  inbox.assertConsistent()
+  house.assertConsistent()
 })
 
 t.test('messages, epoch and offsets are there after a restart', async t => {
   const folder = t.testdir()
   const before = open(t, { folder })
   await append(before, ['a', 'b'])
-  await before.database.commit(() => before.inbox.settle(ANN, PHONE, [1]))
-  const head = before.inbox.head(ANN, PHONE)
+  await settle(before, [1])
+  const head = before.head()
   await before.database.close()
   const after = open(t, { folder })
-  t.same(after.inbox.head(ANN, PHONE), head)
+  t.same(after.head(), head)
   t.same(shown(after), ['b'])
   t.same(await append(after, ['c']), [3])
 })
@@ -239,18 +260,18 @@ t.test(
   async t => {
     const house = open(t)
     const { database, inbox } = house
-    t.same(inbox.head(ANN, PHONE), { epoch: 0, nextOffset: 1, lostOffset: 0, count: 0 })
+    t.same(house.head(), { epoch: 0, nextOffset: 1, lostOffset: 0, count: 0 })
     await append(house, ['a', 'b'])
     await invite(house, 1, 0)
     await append(house, ['x'], 0, TABLET)
-    const { epoch } = inbox.head(ANN, PHONE)
+    const { epoch } = house.head()
     t.ok(epoch > 0 && epoch < 2 ** 32 && Number.isInteger(epoch))
-    await database.commit(() => inbox.eraseDevice(ANN, PHONE))
+    await database.change(change => inbox.eraseDevice(change, ANN, PHONE))
     t.same([shown(house), shown(house, 0, TABLET)], [[], ['x']])
-    t.equal(inbox.head(ANN, PHONE).epoch, 0)
+    t.equal(house.head().epoch, 0)
     t.same(await append(house, ['c']), [1])
-    t.not(inbox.head(ANN, PHONE).epoch, epoch)
-    inbox.assertConsistent()
+    t.not(house.head().epoch, epoch)
+    house.assertConsistent()
   },
 )
 
@@ -260,23 +281,20 @@ t.test('nothing remains of an erased user, and everything of the rest', async t 
   await append(house, ['a'])
   await append(house, ['b'], 0, TABLET)
   await invite(house, 1, 0)
-  await database.commit(() => inbox.append(BOB, PHONE, { item: dev('c') }, 0))
-  await database.commit(() => inbox.eraseOf(ANN))
+  await database.change(change => inbox.append(change, BOB, PHONE, { item: dev('c') }), 0)
+  await database.change(change => inbox.eraseOf(change, ANN))
   t.same([shown(house), shown(house, 0, TABLET), shown(house, 0, PHONE, BOB)], [[], [], ['c']])
-  inbox.assertConsistent()
+  house.assertConsistent()
   await house.sweep(8 * DAY_MS)
-  t.same(
-    ['inbox', 'inbox-heads', 'expiries'].map(name => database.table(name).getKeysCount({})),
-    [0, 1, 0],
-  )
+  t.same(['inbox', 'inbox-heads', 'expiries'].map(house.rowCount), [0, 1, 0])
 })
 
 t.test('a restored store goes on in new epochs with the same messages', async t => {
   const house = open(t)
   await append(house, ['a'])
-  const before = house.inbox.head(ANN, PHONE)
-  await house.database.commit(() => house.inbox.renewEpochs())
-  const after = house.inbox.head(ANN, PHONE)
+  const before = house.head()
+  await house.database.change(change => house.inbox.renewEpochs(change))
+  const after = house.head()
   t.not(after.epoch, before.epoch)
   t.same({ ...after, epoch: 0 }, { ...before, epoch: 0 })
   t.same(shown(house), ['a'])
@@ -290,20 +308,14 @@ t.test('there is room for five hundred: the oldest goes, counted and remembered 
     house,
     Array.from({ length: 498 }, (_, at) => `${at}`),
   )
-  t.same(
-    [inbox.head(ANN, PHONE).count, inbox.dropped.get('full'), inbox.head(ANN, PHONE).lostOffset],
-    [500, 0, 0],
-  )
+  t.same([house.head().count, inbox.dropped.get('full'), house.head().lostOffset], [500, 0, 0])
   await append(house, ['one more', 'and another'])
   const all = shown(house)
   t.same([all.length, all[0], all.at(-1)], [500, '0', 'and another'])
-  t.same(
-    [inbox.head(ANN, PHONE).count, inbox.dropped.get('full'), inbox.head(ANN, PHONE).lostOffset],
-    [500, 2, 2],
-  )
+  t.same([house.head().count, inbox.dropped.get('full'), house.head().lostOffset], [500, 2, 2])
   await append(house, ['elsewhere'], 0, TABLET)
   t.equal(inbox.dropped.get('full'), 2)
-  inbox.assertConsistent()
+  house.assertConsistent()
 })
 
 t.test('an invitation that had to make room is not found by its call any more', async t => {
@@ -313,8 +325,8 @@ t.test('an invitation that had to make room is not found by its call any more', 
     house,
     Array.from({ length: 500 }, () => 'x'),
   )
-  t.notOk(await house.database.commit(() => house.inbox.dropInvitation(ANN, PHONE, 1n)))
-  house.inbox.assertConsistent()
+  t.notOk(await drop(house, 1n))
+  house.assertConsistent()
 })
 
 t.test('a message is kept for seven days', async t => {
@@ -325,47 +337,41 @@ t.test('a message is kept for seven days', async t => {
   await sweep(1_000 + 7 * DAY_MS - 1)
   t.same(shown(house, 1_000 + 7 * DAY_MS - 1), ['a', 'b'])
   t.same(shown(house, 1_000 + 7 * DAY_MS), ['b'], 'not shown, though no sweep has come by')
-  t.equal(inbox.head(ANN, PHONE).count, 2)
+  t.equal(house.head().count, 2)
   await sweep(1_000 + 7 * DAY_MS)
-  t.same(
-    [inbox.head(ANN, PHONE).count, inbox.dropped.get('expired'), inbox.head(ANN, PHONE).lostOffset],
-    [1, 1, 1],
-  )
+  t.same([house.head().count, inbox.dropped.get('expired'), house.head().lostOffset], [1, 1, 1])
   await sweep(2_000 + 7 * DAY_MS)
-  t.same([inbox.head(ANN, PHONE).count, inbox.dropped.get('expired')], [0, 2])
-  inbox.assertConsistent()
+  t.same([house.head().count, inbox.dropped.get('expired')], [0, 2])
+  house.assertConsistent()
 })
 
 t.test('a message with a time of its own is not shown after it, and counts as no loss', async t => {
   const house = open(t)
   const { database, inbox, sweep } = house
-  await database.commit(() => {
-    inbox.append(ANN, PHONE, { item: dev('short'), expiresAtMs: 30_000 }, 0)
-    inbox.append(ANN, PHONE, { item: dev('long'), expiresAtMs: 90 * DAY_MS }, 0)
-  })
+  await database.change(change => {
+    inbox.append(change, ANN, PHONE, { item: dev('short'), expiresAtMs: 30_000 })
+    inbox.append(change, ANN, PHONE, { item: dev('long'), expiresAtMs: 90 * DAY_MS })
+  }, 0)
   t.same(shown(house, 29_999), ['short', 'long'])
   t.same(shown(house, 30_000), ['long'])
   await sweep(30_000)
-  t.same(
-    [inbox.head(ANN, PHONE).count, inbox.dropped.get('expired'), inbox.head(ANN, PHONE).lostOffset],
-    [1, 0, 0],
-  )
+  t.same([house.head().count, inbox.dropped.get('expired'), house.head().lostOffset], [1, 0, 0])
   await sweep(7 * DAY_MS)
-  t.equal(inbox.head(ANN, PHONE).count, 0, 'no longer than seven days')
+  t.equal(house.head().count, 0, 'no longer than seven days')
 })
 
 t.test('an invitation past its time is not shown, and the word of its room takes its place', async t => {
   const house = open(t)
-  const { database, inbox, sweep } = house
+  const { sweep } = house
   await invite(house, 1, 0)
   await append(house, ['a'], 1)
   t.same(shown(house, RING_MS - 1), ['call_invitation 1', 'a'])
   await sweep(RING_MS + 5_000)
   t.same(shown(house, RING_MS), ['a'])
-  t.ok(await database.commit(() => inbox.dropInvitation(ANN, PHONE, 1n)))
+  t.ok(await drop(house, 1n))
   await sweep(10 * RING_MS)
   t.same(shown(house, 10 * RING_MS), ['a'], 'nothing but what the room says')
-  inbox.assertConsistent()
+  house.assertConsistent()
 })
 
 t.test('where a room says nothing for a minute, the call was missed, and the device hears so', async t => {
@@ -378,23 +384,23 @@ t.test('where a room says nothing for a minute, the call was missed, and the dev
   t.same([shown(house, 2 * RING_MS - 1), news], [['a'], []])
   await sweep(2 * RING_MS)
   t.same([shown(house, 2 * RING_MS), news], [['a', 'call_missed 1'], [`${ANN}_${PHONE}`]])
-  const { item } = inbox.after(ANN, PHONE, 2, 1, 2 * RING_MS)[0]!
+  const { item } = house.after(PHONE, 2, 1, 2 * RING_MS)[0]!
   const notice = item.kind === 'notice' ? item.notice : undefined
   t.match(notice, { callerId: BOB, callerName: 'Bob', isVideo: false, atMs: RING_MS, sentAtMs: 2 * RING_MS })
   t.match(notice?.eventId, /^[A-Za-z0-9_-]{22}$/)
   t.notOk(JSON.stringify(notice, (_, value) => String(value)).includes('the-key'))
   t.equal(inbox.dropped.get('expired'), 0)
   await sweep(9 * DAY_MS)
-  t.equal(inbox.head(ANN, PHONE).count, 0, 'that too is kept for seven days')
-  inbox.assertConsistent()
+  t.equal(house.head().count, 0, 'that too is kept for seven days')
+  house.assertConsistent()
 })
 
 t.test('an invitation that was settled leaves nothing behind', async t => {
   const house = open(t)
-  const { database, inbox, sweep } = house
+  const { sweep } = house
   const offset = await invite(house, 1, 0)
-  await database.commit(() => inbox.settle(ANN, PHONE, [offset]))
-  t.notOk(await database.commit(() => inbox.dropInvitation(ANN, PHONE, 1n)))
+  await settle(house, [offset])
+  t.notOk(await drop(house, 1n))
   await sweep(DAY_MS)
   t.same(shown(house, DAY_MS), [])
 })
@@ -404,53 +410,50 @@ t.test('what takes the place of an invitation is there in its stead, and of no o
   const { database, inbox } = house
   for (const callId of [1, 2]) await invite(house, callId, 0)
   const replace = (callId: bigint) =>
-    database.commit(() => inbox.append(ANN, PHONE, { item: dev(`over ${callId}`), replaces: callId }, 0))
+    database.change(
+      change => inbox.append(change, ANN, PHONE, { item: dev(`over ${callId}`), replaces: callId }),
+      0,
+    )
   for (const callId of [1n, 1n, 3n]) await replace(callId)
   t.same(shown(house), ['call_invitation 2', 'over 1', 'over 1', 'over 3'])
-  inbox.assertConsistent()
+  house.assertConsistent()
 })
 
 t.test('invitations are found in an inbox whose head was written before heads knew them', async t => {
   const house = open(t)
-  const { database, inbox } = house
   for (const callId of [1, 2]) await invite(house, callId, 0)
   await storeAsBefore(house, PHONE)
-  inbox.assertConsistent()
-  t.ok(await database.commit(() => inbox.dropInvitation(ANN, PHONE, 1n)))
+  house.assertConsistent()
+  t.ok(await drop(house, 1n))
   await append(house, ['a'])
   t.same(shown(house), ['call_invitation 2', 'a'])
-  t.ok(await database.commit(() => inbox.dropInvitation(ANN, PHONE, 2n)))
-  inbox.assertConsistent()
+  t.ok(await drop(house, 2n))
+  house.assertConsistent()
   await storeAsBefore(house, PHONE)
   await invite(house, 3, 0)
   t.same(shown(house), ['a', 'call_invitation 3'])
-  inbox.assertConsistent()
+  house.assertConsistent()
 })
 
 t.test('a device has one invitation to a call, the last one', async t => {
   const house = open(t)
-  const { database, inbox } = house
   for (const callId of [1, 2, 1]) await invite(house, callId, 0)
   t.same(shown(house), ['call_invitation 2', 'call_invitation 1'])
-  t.equal(inbox.after(ANN, PHONE, 0, 10, 0)[1]!.offset, 3)
-  const drop = (callId: bigint, device = PHONE) =>
-    database.commit(() => inbox.dropInvitation(ANN, device, callId))
-  t.same(
-    [await drop(1n, TABLET), await drop(3n), await drop(1n), await drop(1n)],
-    [false, false, true, false],
-  )
+  t.equal(house.after(PHONE, 0, 10, 0)[1]!.offset, 3)
+  t.notOk(await drop(house, 1n, TABLET))
+  t.same([await drop(house, 3n), await drop(house, 1n), await drop(house, 1n)], [false, true, false])
   t.same(shown(house), ['call_invitation 2'])
-  inbox.assertConsistent()
+  house.assertConsistent()
 })
 
-t.test('a device hears of its news once for a transaction, when they are durable', async t => {
+t.test('a device hears of its news once for a change, when they are durable', async t => {
   const house = open(t)
   const { database, inbox, news } = house
-  const durable = database.commit(() => {
-    for (const device of [PHONE, TABLET, PHONE]) inbox.append(ANN, device, { item: dev('a') }, 0)
-    inbox.settle(ANN, PHONE, [1])
+  const durable = database.change(change => {
+    for (const device of [PHONE, TABLET, PHONE]) inbox.append(change, ANN, device, { item: dev('a') })
+    inbox.settle(change, ANN, PHONE, [1])
     t.same(news, [])
-  })
+  }, 0)
   const next = append(house, ['b'])
   await durable
   t.same(news.slice(0, 2), [`${ANN}_${PHONE}`, `${ANN}_${TABLET}`])
@@ -460,10 +463,10 @@ t.test('a device hears of its news once for a transaction, when they are durable
 
 t.test('a failed change is never announced, and does not hush the next one', async t => {
   const house = open(t)
-  const failed = house.database.commit(() => {
-    house.inbox.append(ANN, PHONE, { item: dev('a') }, 0)
+  const failed = house.database.change(change => {
+    house.inbox.append(change, ANN, PHONE, { item: dev('a') })
     throw new Error('changed its mind')
-  })
+  }, 0)
   const next = append(house, ['b'])
   await t.rejects(failed, { message: 'changed its mind' })
   await next
@@ -472,36 +475,34 @@ t.test('a failed change is never announced, and does not hush the next one', asy
 
 t.test('an inbox has one ending, however often it rings while something else waits', async t => {
   const house = open(t)
-  const { database, inbox } = house
   const endings: number[] = []
   let oldest = await append(house, ['a'])
   for (let call = 1; call <= 50; call++) {
     const nowMs = call * 5 * RING_MS
     const next = await append(house, ['a'], nowMs)
     await invite(house, call, nowMs)
-    await database.commit(() => inbox.dropInvitation(ANN, PHONE, BigInt(call)))
+    await drop(house, BigInt(call))
     // The oldest goes, so that what waits ends later.
-    await database.commit(() => inbox.settle(ANN, PHONE, oldest))
+    await settle(house, oldest)
     oldest = next
     await house.sweep(nowMs + 4 * RING_MS)
-    endings.push(database.table('expiries').getKeysCount({}))
+    endings.push(house.rowCount('expiries'))
   }
   t.same([...new Set(endings)], [1])
   await house.sweep(30 * DAY_MS)
-  t.equal(database.table('expiries').getKeysCount({}), 0)
+  t.equal(house.rowCount('expiries'), 0)
 })
 
 t.test('settled messages leave no endings behind', async t => {
   const house = open(t)
-  const { database, inbox } = house
   for (let minute = 0; minute < 50; minute++) {
     const nowMs = minute * 60_000
     const offsets = await append(house, ['a', 'b', 'c'], nowMs)
-    await database.commit(() => inbox.settle(ANN, PHONE, offsets))
+    await settle(house, offsets)
   }
-  t.equal(database.table('expiries').getKeysCount({}), 1)
+  t.equal(house.rowCount('expiries'), 1)
   await house.sweep(8 * DAY_MS)
-  t.equal(database.table('expiries').getKeysCount({}), 0)
+  t.equal(house.rowCount('expiries'), 0)
   await append(house, ['d'], 8 * DAY_MS)
   await house.sweep(15 * DAY_MS)
   t.same(shown(house, 15 * DAY_MS), [], 'and the next one ends in its time')
@@ -510,7 +511,7 @@ t.test('settled messages leave no endings behind', async t => {
 t.test('nothing of a message can be read in the file', async t => {
   const house = open(t)
   await invite(house, 1, 0)
-  await house.database.commit(() => house.inbox.settle(ANN, PHONE, [1]))
+  await settle(house, [1])
   await append(house, ['a-label-of-a-message'])
   const file = readFileSync(join(house.folder, 'store', 'data.mdb'))
   for (const text of ['the-key-of-this-device', 'a-label-of-a-message']) t.notOk(file.includes(text), text)
@@ -526,8 +527,8 @@ t.test('what another secret sealed is not shown, not in the way, and goes in its
   await append(after, ['new'], 1)
   t.same(shown(after, 1), ['new'])
   await after.sweep(7 * DAY_MS)
-  t.equal(after.inbox.head(ANN, PHONE).count, 1)
-  after.inbox.assertConsistent()
+  t.equal(after.head().count, 1)
+  after.assertConsistent()
 })
 
 t.test('a long random run is as a list on paper has it', async t => {
@@ -550,11 +551,11 @@ t.test('a long random run is as a list on paper has it', async t => {
         expiresAtMs: random() < 0.3 ? nowMs + pick(5 * RING_MS) : Number.POSITIVE_INFINITY,
       }))
       for (const entry of entries) model.append(entry, nowMs)
-      await house.database.commit(() => {
+      await house.database.change(change => {
         for (const { label, queue, body, expiresAtMs } of entries) {
-          house.inbox.append(ANN, PHONE, { item: dev(label, queue, body), expiresAtMs }, nowMs)
+          house.inbox.append(change, ANN, PHONE, { item: dev(label, queue, body), expiresAtMs })
         }
-      })
+      }, nowMs)
     },
     async () => {
       const callId = 1 + pick(4)
@@ -568,13 +569,12 @@ t.test('a long random run is as a list on paper has it', async t => {
       const share = random() < 0.3 ? 1 : 0.4
       const offsets = isGone ? [pick(model.nextOffset + 5)] : model.offsets.filter(() => random() < share)
       model.settle(offsets)
-      await house.database.commit(() => house.inbox.settle(ANN, PHONE, offsets))
+      await settle(house, offsets)
     },
     async () => {
       const callId = BigInt(1 + pick(4))
       const wasThere = model.drop(callId)
-      const dropped = await house.database.commit(() => house.inbox.dropInvitation(ANN, PHONE, callId))
-      if (wasThere !== dropped) differences += 1
+      if (wasThere !== (await drop(house, callId))) differences += 1
     },
     async () => {
       nowMs += random() < 0.1 ? pick(4 * DAY_MS) : pick(2 * RING_MS)
@@ -594,11 +594,11 @@ t.test('a long random run is as a list on paper has it', async t => {
       const lost = model.lost
       model = new InboxModel()
       model.lost = lost
-      await house.database.commit(() => house.inbox.eraseDevice(ANN, PHONE))
+      await house.database.change(change => house.inbox.eraseDevice(change, ANN, PHONE))
     },
   ]
   const isAsOnPaper = () => {
-    const head = house.inbox.head(ANN, PHONE)
+    const head = house.head()
     const [offset, limit, queue] = [pick(model.nextOffset), pick(20), `dev.${pick(3)}`]
     const seen = (messages: ReturnType<InboxStore['after']>) =>
       messages.map(({ offset, item, expiresAtMs }) => `${offset} ${labelOf(item)} ${expiresAtMs}`)
@@ -608,9 +608,9 @@ t.test('a long random run is as a list on paper has it', async t => {
         .filter(isWanted)
         .map(({ offset, label, expiresAtMs }) => `${offset} ${label} ${expiresAtMs}`)
     const pairs = [
-      [seen(house.inbox.after(ANN, PHONE, 0, 1_000, nowMs)), paper(() => true)],
+      [seen(house.after(PHONE, 0, 1_000, nowMs)), paper(() => true)],
       [
-        seen(house.inbox.after(ANN, PHONE, offset, limit, nowMs, queue)),
+        seen(house.after(PHONE, offset, limit, nowMs, queue)),
         paper(message => message.queue === queue && message.offset > offset).slice(0, limit),
       ],
       [head.nextOffset, model.nextOffset],
@@ -623,7 +623,7 @@ t.test('a long random run is as a list on paper has it', async t => {
   for (let step = 0; step < 600 && differences === 0; step++) {
     await steps[pick(steps.length)]!()
     if (!isAsOnPaper()) differences += 1
-    house.inbox.assertConsistent()
+    house.assertConsistent()
   }
   t.equal(differences, 0, `as on paper; CALLSIGN_SEED=${seed} runs it again`)
 })

@@ -22,17 +22,17 @@ async function open(t: Test) {
   const silent = await newDevice(world, userId, false)
   const nowMs = world.nowMs()
   const inboxOf = ({ deviceId }: Device): Notice[] =>
-    world.inbox
-      .after(userId, deviceId, 0, 100, nowMs)
+    world.database
+      .view(view => world.inbox.after(view, userId, deviceId, 0, 100, nowMs))
       .flatMap(({ item }) => (item.kind === 'notice' ? item.notice : []))
   const pushed = async () => {
     const sent = await world.takeSent()
     return sent.flatMap(message => (message.channel === 'push' ? [message] : []))
   }
   const tell = (body: NoticeBody, except?: Device) =>
-    world.database.commit(() => notices.tell(userId, body, nowMs, except?.deviceId))
+    world.database.change(change => notices.tell(change, userId, body, except?.deviceId), nowMs)
   const tellDevice = ({ deviceId }: Device, body: CallNoticeBody, more: Partial<DeviceNotice> = {}) =>
-    world.database.commit(() => notices.tellDevice({ userId, deviceId, body, ...more }, nowMs))
+    world.database.change(change => notices.tellDevice(change, { userId, deviceId, body, ...more }), nowMs)
   return { world, userId, phone, tablet, silent, connected, nowMs, inboxOf, pushed, tell, tellDevice }
 }
 
@@ -86,7 +86,7 @@ t.test('what is not pushed waits in the inbox alone', async t => {
 
 t.test('a removed device hears nothing', async t => {
   const { world, userId, phone, tablet, nowMs, inboxOf, pushed, tell, tellDevice } = await open(t)
-  await world.database.change(change => world.devices.remove(change, userId, phone.deviceId, nowMs))
+  await world.database.change(change => world.devices.remove(change, userId, phone.deviceId), nowMs)
   await tell({ kind: 'session_revoked', reason: 'logout' })
   await tellDevice(phone, invitation(nowMs + 60_000), { expiresAtMs: nowMs + 60_000 })
   t.same([inboxOf(phone), (await pushed()).map(({ deviceId }) => deviceId)], [[], [tablet.deviceId]])
@@ -190,14 +190,14 @@ t.test('what replaces an invitation leaves the device with one of the two', asyn
     ['call_cancelled'],
   )
   await tellDevice(phone, invitation(expiresAtMs), { expiresAtMs })
-  await world.database.change(change => world.devices.remove(change, userId, phone.deviceId, nowMs))
+  await world.database.change(change => world.devices.remove(change, userId, phone.deviceId), nowMs)
   await tellDevice(phone, over('call_cancelled'), { replaces: 'invitation' })
   t.same(
     inboxOf(phone).map(({ kind }) => kind),
     ['call_cancelled'],
     'a removed device loses the invitation too',
   )
-  world.inbox.assertConsistent()
+  world.database.view(view => world.inbox.assertConsistent(view))
 })
 
 t.test('a notice that ends is not shown after its time', async t => {
@@ -212,6 +212,7 @@ t.test('a notice that ends is not shown after its time', async t => {
     expiresAtMs: nowMs + 30_000,
   }
   await tellDevice(phone, body, { expiresAtMs: nowMs + 30_000 })
-  const count = (atMs: number) => world.inbox.after(userId, phone.deviceId, 0, 10, atMs).length
+  const count = (atMs: number) =>
+    world.database.view(view => world.inbox.after(view, userId, phone.deviceId, 0, 10, atMs)).length
   t.same([count(nowMs + 29_999), count(nowMs + 30_000)], [1, 0])
 })

@@ -9,8 +9,9 @@ import type { Lane, Outgoing } from '../../../src/domain/messages/outgoing.ts'
 import { deriveSecrets } from '../../../src/domain/secrets.ts'
 import { SignalError } from '../../../src/errors.ts'
 import { Database } from '../../../src/store/engine/database.ts'
+import { LmdbView } from '../../../src/store/engine/lmdb-change.ts'
 import { Sealed } from '../../../src/store/engine/sealed.ts'
-import type { Settlement, WaitingMessage } from '../../../src/store/messages/outbox-queue.ts'
+import { OUTBOX, type Settlement, type WaitingMessage } from '../../../src/store/messages/outbox-queue.ts'
 import { OutboxStore } from '../../../src/store/messages/outbox-store.ts'
 
 const SECRETS = deriveSecrets(Buffer.alloc(32, 7))
@@ -24,7 +25,12 @@ function open(t: Test, { folder = t.testdir(), secret = 7 } = {}) {
   database.subscribe(happening => {
     if (happening.kind === 'outbox-news') added.push(happening.lane)
   })
-  return { database, outbox, added, folder }
+  const add = (atMs: number, ...messages: readonly Outgoing[]) =>
+    database.change(change => {
+      for (const message of messages) outbox.add(change, message)
+    }, atMs)
+  const rowCount = () => database.rowCount(database.storedRows('outbox'))
+  return { database, outbox, add, added, rowCount }
 }
 
 function mail(to: string, channel: 'mail' | 'sms' = 'mail'): Outgoing {
@@ -51,12 +57,10 @@ function gone(waiting: readonly WaitingMessage[]): Settlement[] {
 }
 
 t.test('messages wait in order of their time, each channel by itself', async t => {
-  const { database, outbox } = open(t)
-  await database.commit(() => {
-    outbox.add(mail('late@a.b'), 30)
-    outbox.add(mail('+1', 'sms'), 10)
-    outbox.add(mail('early@a.b'), 20)
-  })
+  const { outbox, add } = open(t)
+  await add(30, mail('late@a.b'))
+  await add(10, mail('+1', 'sms'))
+  await add(20, mail('early@a.b'))
   t.same(recipients(outbox, 'mail', 100), ['early@a.b', 'late@a.b'])
   t.same(recipients(outbox, 'mail', 100, 1), ['early@a.b'])
   t.same(recipients(outbox, 'mail', 20), ['early@a.b'])
@@ -67,7 +71,7 @@ t.test('messages wait in order of their time, each channel by itself', async t =
 })
 
 t.test('a message comes back as it was handed in, and as new', async t => {
-  const { database, outbox } = open(t)
+  const { outbox, add } = open(t)
   const message: Outgoing = {
     channel: 'push',
     userId: (2n ** 64n - 1n) as never,
@@ -75,7 +79,7 @@ t.test('a message comes back as it was handed in, and as new', async t => {
     notice: { kind: 'session_revoked', reason: 'account_deleted', eventId: 'e', sentAtMs: 5 },
     expiresAtMs: 1_767_225_600_123,
   }
-  await database.commit(() => outbox.add(message, 0))
+  await add(0, message)
   t.same(
     outbox
       .queue('apns')
@@ -86,12 +90,12 @@ t.test('a message comes back as it was handed in, and as new', async t => {
 })
 
 t.test('the sender hears of a message once it is durable, and never of a rolled-back one', async t => {
-  const { database, outbox, added } = open(t)
-  const adding = database.commit(() => outbox.add(mail('a@b.c'), 0))
+  const { database, add, added } = open(t)
+  const adding = add(0, mail('a@b.c'))
   t.same(added, [])
   await adding
   t.same(added, ['mail'])
-  const failing = database.commit(() => {
+  const failing = database.change(() => {
     throw new Error('refused before anything was written')
   })
   await t.rejects(failing)
@@ -99,19 +103,17 @@ t.test('the sender hears of a message once it is durable, and never of a rolled-
 })
 
 t.test('what is done is gone', async t => {
-  const { database, outbox } = open(t)
-  await database.commit(() => {
-    outbox.add(mail('one@a.b'), 0)
-    outbox.add(mail('two@a.b'), 1)
-  })
+  const { outbox, add } = open(t)
+  await add(0, mail('one@a.b'))
+  await add(1, mail('two@a.b'))
   const queue = outbox.queue('mail')
   await queue.settle(gone(queue.take(5, 1)))
   t.same(recipients(outbox, 'mail', 5), ['two@a.b'])
 })
 
 t.test('what is postponed comes later, and counts its tries', async t => {
-  const { database, outbox } = open(t)
-  await database.commit(() => outbox.add(mail('a@b.c'), 0))
+  const { outbox, add, rowCount } = open(t)
+  await add(0, mail('a@b.c'))
   const queue = outbox.queue('mail')
   const [waiting] = queue.take(0, 1)
   await queue.settle([{ waiting: waiting!, untilMs: 1_000 }])
@@ -121,12 +123,12 @@ t.test('what is postponed comes later, and counts its tries', async t => {
   t.equal(again!.row.tries, 1)
   await queue.settle([{ waiting: again!, untilMs: 2_000 }])
   t.equal(queue.take(2_000, 10)[0]!.row.tries, 2)
-  t.equal(database.table('outbox').getKeysCount(), 1)
+  t.equal(rowCount(), 1)
 })
 
 t.test('a message that was done meanwhile is not postponed back into life', async t => {
-  const { database, outbox } = open(t)
-  await database.commit(() => outbox.add(mail('a@b.c'), 0))
+  const { outbox, add } = open(t)
+  await add(0, mail('a@b.c'))
   const queue = outbox.queue('mail')
   const [waiting] = queue.take(0, 1)
   await queue.settle(gone([waiting!]))
@@ -134,36 +136,32 @@ t.test('a message that was done meanwhile is not postponed back into life', asyn
   t.same(recipients(outbox, 'mail', 9_999), [])
 })
 
-t.test('sent and postponed messages are settled in one transaction', async t => {
-  const { database, outbox } = open(t)
-  await database.commit(() => {
-    for (let at = 0; at < 6; at++) outbox.add(mail(`${at}@a.b`), at)
-  })
+t.test('sent and postponed messages are settled in one change', async t => {
+  const { database, outbox, add } = open(t)
+  for (let at = 0; at < 6; at++) await add(at, mail(`${at}@a.b`))
   const queue = outbox.queue('mail')
-  const commit = database.commit.bind(database)
-  let transactions = 0
-  database.commit = write => {
-    transactions++
-    return commit(write)
+  const change = database.change.bind(database)
+  let changes = 0
+  database.change = (write, atMs) => {
+    changes++
+    return change(write, atMs)
   }
   const taken = queue.take(9, 6)
   await queue.settle(
     taken.map((waiting, at) => (at % 2 === 0 ? { waiting } : { waiting, untilMs: 100 - at })),
   )
-  t.equal(transactions, 1)
+  t.equal(changes, 1)
   t.same(addressees(queue.take(100, 10)), ['5@a.b', '3@a.b', '1@a.b'])
 })
 
 t.test('the time of the next message is known once it has been looked for', async t => {
-  const { database, outbox } = open(t)
+  const { outbox, add } = open(t)
   const queue = outbox.queue('mail')
   t.same(queue.take(0, 10), [])
   t.equal(queue.nextDueMs, undefined)
-  await database.commit(() => {
-    outbox.add(mail('a@b.c'), 500)
-    outbox.add(mail('a@b.c'), 400)
-    outbox.add(mail('+1', 'sms'), 100)
-  })
+  await add(500, mail('a@b.c'))
+  await add(400, mail('a@b.c'))
+  await add(100, mail('+1', 'sms'))
   t.equal(queue.nextDueMs, 400)
   t.equal(queue.take(400, 10).length, 1)
   t.equal(queue.nextDueMs, 500)
@@ -172,14 +170,13 @@ t.test('the time of the next message is known once it has been looked for', asyn
 })
 
 t.test('a message is taken once until it is settled, whatever is written before and behind it', async t => {
-  const { database, outbox } = open(t)
+  const { outbox, add } = open(t)
   const queue = outbox.queue('mail')
-  const add = (to: string, nowMs: number) => database.commit(() => outbox.add(mail(to), nowMs))
-  await add('second@a.b', 1_000)
+  await add(1_000, mail('second@a.b'))
   t.same(addressees(queue.take(1_000, 10)), ['second@a.b'])
-  // A transaction that began earlier, or a clock that was set back.
-  await add('first@a.b', 10)
-  await add('third@a.b', 2_000)
+  // As by a change with an earlier instant, or a clock that was set back.
+  await add(10, mail('first@a.b'))
+  await add(2_000, mail('third@a.b'))
   t.same(addressees(queue.take(10, 10)), ['first@a.b'])
   t.same(addressees(queue.take(2_000, 10)), ['third@a.b'])
   t.equal(queue.takenCount, 3)
@@ -187,36 +184,33 @@ t.test('a message is taken once until it is settled, whatever is written before 
 })
 
 t.test('a message that could not be settled is not taken again by the same queue', async t => {
-  const { database, outbox } = open(t)
-  await database.commit(() => outbox.add(mail('a@b.c'), 0))
+  const { database, outbox, add } = open(t)
+  await add(0, mail('a@b.c'))
   const queue = outbox.queue('mail')
   const taken = queue.take(0, 1)
-  const { commit } = database
-  database.commit = () => Promise.reject(new SignalError('STORE_UNAVAILABLE', 'no room'))
+  const { change } = database
+  database.change = () => Promise.reject(new SignalError('STORE_UNAVAILABLE', 'no room'))
   await t.rejects(queue.settle(gone(taken)), { code: 'STORE_UNAVAILABLE' })
-  database.commit = commit
-  await database.commit(() => outbox.add(mail('before@b.c'), 0))
+  database.change = change
+  await add(0, mail('before@b.c'))
   t.same(addressees(queue.take(9, 10)), ['before@b.c'])
   t.same(recipients(outbox, 'mail', 9), ['a@b.c', 'before@b.c'], 'a new one takes it')
 })
 
-/** Rows that were read from the store and rows that were opened, since it was asked last. */
-function countRows(t: Test, database: Database): () => { read: number; opened: number } {
+/** Rows that were read in views, and rows that were opened, since it was asked last. */
+function countRows(t: Test): () => { read: number; opened: number } {
   const counts = { read: 0, opened: 0 }
-  const { table } = database
-  database.table = ((name: string) => {
-    const rows = table.call(database, name)
-    const getRange = rows.getRange.bind(rows)
-    rows.getRange = options =>
-      getRange(options).map(row => {
-        counts.read++
-        return row
-      })
-    return rows
-  }) as typeof table
+  const { range } = LmdbView.prototype
+  LmdbView.prototype.range = function* (this: LmdbView, ...args: Parameters<typeof range>) {
+    for (const row of range.apply(this, args)) {
+      counts.read++
+      yield row
+    }
+  } as typeof range
   const { open } = Sealed.prototype
   t.teardown(() => {
     Sealed.prototype.open = open
+    LmdbView.prototype.range = range
   })
   Sealed.prototype.open = function (sealed) {
     counts.opened++
@@ -230,14 +224,10 @@ function countRows(t: Test, database: Database): () => { read: number; opened: n
 }
 
 t.test('each message that is sent is opened once, however many wait and are under way', async t => {
-  const database = Database.open(t.testdir())
-  t.teardown(() => database.close())
-  const counted = countRows(t, database)
-  const outbox = new OutboxStore(database, SECRETS, randomBytes)
+  const { outbox, add } = open(t)
+  const counted = countRows(t)
   const [messages, inFlightMax] = [2_000, 128]
-  await database.commit(() => {
-    for (let at = 0; at < messages; at++) outbox.add(mail(`${at}@a.b`), at)
-  })
+  await Promise.all(Array.from({ length: messages }, (_, at) => add(at, mail(`${at}@a.b`))))
   const queue = outbox.queue('mail')
   const underWay: WaitingMessage[] = []
   for (let sent = 0; sent < messages; ) {
@@ -252,26 +242,23 @@ t.test('each message that is sent is opened once, however many wait and are unde
 })
 
 /** Adds a message, and its row again and again, each a millisecond later. */
-async function addMany(database: Database, outbox: OutboxStore, count: number): Promise<void> {
-  await database.commit(() => outbox.add(mail('a@b.c'), 0))
-  const rows = database.bytesTable('outbox')
-  const [first] = rows.getRange({})
-  await database.commit(() => {
+async function addMany({ database, add }: ReturnType<typeof open>, count: number): Promise<void> {
+  await add(0, mail('a@b.c'))
+  const [first] = database.view(view => [...view.range(OUTBOX)])
+  await database.change(change => {
     for (let at = 1; at < count; at++) {
       const key = Buffer.from(first!.key)
       key.writeUIntBE(at, 1, 6)
-      void rows.put(key, first!.value)
+      change.put(OUTBOX, key, first!.value)
     }
   })
 }
 
 t.test('100,000 messages that wait for a provider that is down cost no row while they wait', async t => {
-  const database = Database.open(t.testdir())
-  t.teardown(() => database.close())
-  const counted = countRows(t, database)
-  const outbox = new OutboxStore(database, SECRETS, randomBytes)
-  await addMany(database, outbox, 100_000)
-  const queue = outbox.queue('mail')
+  const house = open(t)
+  await addMany(house, 100_000)
+  const counted = countRows(t)
+  const queue = house.outbox.queue('mail')
   const underWay = queue.take(100_000, 128)
   t.same(counted(), { read: 129, opened: 128 })
   for (let wakes = 0; wakes < 1_000; wakes++) queue.take(100_000 + wakes, 128 - queue.takenCount)
@@ -282,13 +269,9 @@ t.test('100,000 messages that wait for a provider that is down cost no row while
 })
 
 t.test('what all waits for a later time is not looked at before', async t => {
-  const database = Database.open(t.testdir())
-  t.teardown(() => database.close())
-  const counted = countRows(t, database)
-  const outbox = new OutboxStore(database, SECRETS, randomBytes)
-  await database.commit(() => {
-    for (let at = 0; at < 5_000; at++) outbox.add(mail('a@b.c'), 60_000)
-  })
+  const { outbox, add } = open(t)
+  const counted = countRows(t)
+  await add(60_000, ...Array.from({ length: 5_000 }, () => mail('a@b.c')))
   const queue = outbox.queue('mail')
   for (let nowMs = 0; nowMs < 60_000; nowMs += 100) t.same(queue.take(nowMs, 128), [])
   t.same(counted(), { read: 1, opened: 0 })
@@ -297,10 +280,9 @@ t.test('what all waits for a later time is not looked at before', async t => {
 
 t.test('messages are there after a restart, and no code or address can be read in the file', async t => {
   const folder = t.testdir()
-  const before = Database.open(folder)
-  const old = new OutboxStore(before, deriveSecrets(Buffer.alloc(32, 7)), randomBytes)
-  await before.commit(() => old.add(mail('someone@example.org'), 0))
-  await before.close()
+  const before = open(t, { folder })
+  await before.add(0, mail('someone@example.org'))
+  await before.database.close()
   const file = readFileSync(join(folder, 'store', 'data.mdb'))
   t.notOk(file.includes('someone@example.org'))
   t.notOk(file.includes('424242'))
@@ -309,15 +291,14 @@ t.test('messages are there after a restart, and no code or address can be read i
 
 t.test('what another secret sealed can not be sent and does not stay in the way', async t => {
   const folder = t.testdir()
-  const before = Database.open(folder)
-  const old = new OutboxStore(before, deriveSecrets(Buffer.alloc(32, 1)), randomBytes)
-  await before.commit(() => old.add(mail('old@a.b'), 0))
-  await before.close()
-  const { database, outbox } = open(t, { folder, secret: 2 })
-  await database.commit(() => outbox.add(mail('new@a.b'), 1))
+  const before = open(t, { folder, secret: 1 })
+  await before.add(0, mail('old@a.b'))
+  await before.database.close()
+  const { database, outbox, add, rowCount } = open(t, { folder, secret: 2 })
+  await add(1, mail('new@a.b'))
   t.same(recipients(outbox, 'mail', 5), ['new@a.b'])
-  await database.commit(() => undefined)
-  t.equal(database.table('outbox').getKeysCount(), 1)
+  await database.change(() => undefined)
+  t.equal(rowCount(), 1)
 })
 
 function push(deviceId: bigint): Outgoing {
@@ -329,22 +310,18 @@ function devices(waiting: readonly WaitingMessage[]): unknown[] {
   return waiting.map(({ message }) => 'deviceId' in message && message.deviceId)
 }
 
-t.test('pushes of one transaction share rows, of at most 16, and come in their order', async t => {
-  const { database, outbox } = open(t)
-  await database.commit(() => {
-    for (let at = 0n; at < 40n; at++) outbox.add(push(at), 5)
-  })
-  await database.commit(() => outbox.add(push(40n), 5))
-  t.equal(database.table('outbox').getKeysCount(), 4)
+t.test('pushes of one change share rows, of at most 16, and come in their order', async t => {
+  const { outbox, add, rowCount } = open(t)
   const all = Array.from({ length: 41 }, (_, at) => BigInt(at))
+  await add(5, ...all.slice(0, 40).map(push))
+  await add(5, push(40n))
+  t.equal(rowCount(), 4)
   t.same(devices(outbox.queue('apns').take(5, 100)), all)
 })
 
 t.test('a row is there until the last of its messages is settled', async t => {
-  const { database, outbox } = open(t)
-  await database.commit(() => {
-    for (let at = 0n; at < 3n; at++) outbox.add(push(at), 5)
-  })
+  const { outbox, add } = open(t)
+  await add(5, push(0n), push(1n), push(2n))
   const queue = outbox.queue('apns')
   const [first, second, third] = queue.take(5, 100)
   await queue.settle([{ waiting: first! }, { waiting: second!, untilMs: 50 }])
@@ -359,7 +336,7 @@ t.test('a message that an earlier version wrote alone, and for either provider, 
   const sealed = new Sealed(SECRETS, randomBytes, 'outbox').seal(encode(push(7n)))
   const key = Buffer.alloc(17)
   key[0] = 3
-  await database.commit(() => void database.table<object>('outbox').put(key, { sealed, tries: 1 }))
+  await database.change(change => change.put(OUTBOX, key, { sealed, tries: 1 }))
   const [waiting] = outbox.queue('apns').take(5, 100)
   t.same([waiting!.message, waiting!.row.tries], [push(7n), 1])
 })
