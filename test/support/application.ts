@@ -52,7 +52,7 @@ export function openWorld(
   const { randomBytes } = rehearsals
   const database = Database.open(folder, {
     nowMs: () => nowMs,
-    ...(options.rehearses ? { rehearse: rehearsals.rehearse } : {}),
+    ...(options.rehearses !== false ? { rehearse: rehearsals.rehearse } : {}),
   })
   const expiries = new Expiries(database)
   const secrets = deriveSecrets(Buffer.alloc(32, 7))

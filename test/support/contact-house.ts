@@ -37,7 +37,11 @@ export interface ContactHouse {
   readonly logged: Map<string, { readonly userId: bigint; readonly deviceId: bigint }>
 }
 
-export function openContacts(t: Test, folder = t.testdir(), options: { rates?: boolean } = {}): ContactHouse {
+export function openContacts(
+  t: Test,
+  folder = t.testdir(),
+  options: { rates?: boolean; rehearses?: boolean } = {},
+): ContactHouse {
   const world = withPass(openWorld(folder, undefined, options))
   t.teardown(() => world.database.close())
   const told: Told[] = []
@@ -46,7 +50,7 @@ export function openContacts(t: Test, folder = t.testdir(), options: { rates?: b
     ...parts,
     displayNameOf: (view, userId) => world.accounts.read(view, userId)?.displayName ?? '',
     tell(change, userId, body) {
-      told.push({ userId, body })
+      if (!world.rehearsals.isRehearsing) told.push({ userId, body })
       world.notices.tell(change, userId, body)
     },
     missedCallsOf: () => 0,

@@ -25,6 +25,11 @@ export class Rehearsals {
     return Buffer.from(bytes)
   }
 
+  /** Whether what runs does not count, so that a stub that a change calls notes nothing. */
+  get isRehearsing(): boolean {
+    return this.#at !== undefined
+  }
+
   readonly rehearse = (begin: () => LmdbChange, write: (change: Change) => unknown): void => {
     this.#replayed.length = 0
     const first = this.#run(begin(), write, Number.POSITIVE_INFINITY)
