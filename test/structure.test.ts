@@ -3,9 +3,10 @@
  * exported is used.
  */
 
-import { readdirSync, readFileSync } from 'node:fs'
-import { dirname, join, relative } from 'node:path'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
+import { type Import, importsOf, sourceFiles } from './support/imports.ts'
 import { PROJECT_ROOT } from './support/vectors.ts'
 
 /**
@@ -112,38 +113,6 @@ const NOT_AT_START = new Set([
 
 /** What makes a run differ from the last one comes in from outside, so that a seeded run can be replayed. */
 const NOT_IN_ACTORS = /\b(Date\.now|Math\.random|setTimeout|setInterval|setImmediate|performance\.now)\b/
-
-interface Import {
-  readonly from: string
-  readonly to: string
-  readonly isType: boolean
-  /** By a function that runs later, not when the file is loaded. */
-  readonly isLater: boolean
-}
-
-function sourceFiles(folder: string): string[] {
-  return readdirSync(join(PROJECT_ROOT, folder), { recursive: true, encoding: 'utf8' })
-    .filter(name => name.endsWith('.ts'))
-    .map(name => join(folder, name))
-}
-
-function importsOf(file: string): Import[] {
-  const text = readFileSync(join(PROJECT_ROOT, file), 'utf8')
-  const first = text.matchAll(/^(?:import|export)\s+(type\s)?[^'"]*?from\s+['"]([^'"]+)['"]/gm)
-  const later = text.matchAll(/\b(?:import|require)\('([^']+)'\)/g)
-  const edge = (target: string) => ({
-    from: file,
-    to: target.startsWith('.') ? relative('.', join(dirname(file), target)) : target,
-  })
-  return [
-    ...Array.from(first, ([, type, target]) => ({
-      ...edge(target!),
-      isType: type !== undefined,
-      isLater: false,
-    })),
-    ...Array.from(later, ([, target]) => ({ ...edge(target!), isType: false, isLater: true })),
-  ]
-}
 
 function houseOf(file: string): string {
   const wing = /^src\/store\/(?:engine|row-check)\b/.exec(file)

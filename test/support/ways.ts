@@ -1,0 +1,248 @@
+/**
+ * Program: follows two ways through the built server, as it runs in production, and prints them (with `--json`, as JSON).
+ *
+ *     npm run --silent build && node dist/test/support/ways.js
+ */
+
+import uWS from 'uWebSockets.js'
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { request } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import WebSocket from 'ws'
+import { App, newPublicKey } from './app.ts'
+import { FunctionTrace, type Step } from './function-trace.ts'
+import { productionEnvironment } from './outside-world.ts'
+import { besideWays, countWay, type Way } from './way.ts'
+
+/** The steps between two moments, in a process where nothing else happens but what the server's own intervals do. */
+class Recorder {
+  readonly #startUp = new AsyncLocalStorage<true>()
+  #steps: Step[] = []
+  #lastFrame: string | undefined
+  #stepsEver = 0
+
+  /** Starts what later runs by itself, such as intervals: it is on no way. */
+  startUp<Result>(run: () => Result): Result {
+    return this.#startUp.run(true, run)
+  }
+
+  readonly onStep = (step: Step): void => {
+    if (this.#startUp.getStore()) return
+    this.#stepsEver += 1
+    if (this.#lastFrame !== undefined) this.#steps.push(step)
+  }
+
+  /** Called when the server hands a frame to a socket. */
+  readonly onFrame = (frame: string): void => {
+    if (this.#lastFrame !== undefined && frame.startsWith(this.#lastFrame)) this.#lastFrame = undefined
+  }
+
+  /** Records from now on until the server sends a frame of this command. */
+  begin(untilCommand: string): void {
+    this.#steps = []
+    this.#lastFrame = `${untilCommand}\n`
+  }
+
+  take(): Step[] {
+    return this.#steps
+  }
+
+  /** Resolves once nothing has run for a while: the work that an earlier request left is done. */
+  async quiet(): Promise<void> {
+    for (let before = -1; before !== this.#stepsEver; ) {
+      before = this.#stepsEver
+      await setTimeout(QUIET_MS)
+    }
+  }
+}
+
+/** Has `onFrame` called with each frame that a WebSocket of this process is handed. */
+function watchSockets(onFrame: (frame: string) => void): void {
+  const { App } = uWS
+  const watched: typeof App = (...options) => {
+    const app = App(...options)
+    const serve = app.ws.bind(app)
+    return Object.assign(app, {
+      ws: <Data>(path: string, behavior: uWS.WebSocketBehavior<Data>) =>
+        serve<Data>(path, {
+          ...behavior,
+          open(socket) {
+            const send = socket.send.bind(socket)
+            socket.send = (message, ...rest) => {
+              onFrame(Buffer.from(message as Uint8Array).toString())
+              return send(message, ...rest)
+            }
+            return behavior.open?.(socket)
+          },
+        }),
+    })
+  }
+  Object.assign(uWS, { App: watched })
+}
+
+interface Person {
+  readonly app: App
+  readonly userId: string
+  readonly deviceId: string
+}
+
+async function signIn(http: string, email: string): Promise<Person> {
+  const app = new App(http)
+  const { challengeId } = await app.get(200, 'POST /app/api/login', { email, displayName: email })
+  const { user } = app.take(await app.get(200, 'POST /app/api/verify-login', { challengeId, otp: CODE }))
+  const publicKey = newPublicKey('P-256 SPKI')
+  const { deviceId } = await app.get(201, 'POST /app/api/register_device', { publicKey })
+  return { app, userId: user.userId, deviceId }
+}
+
+/** The called device's connection, which speaks STOMP by hand: no beats, no frame but these. */
+class Phone {
+  readonly #socket: WebSocket
+  readonly #frames: string[] = []
+
+  private constructor(socket: WebSocket) {
+    this.#socket = socket
+    socket.on('message', bytes => this.#frames.push(String(bytes)))
+  }
+
+  static async connect({ app }: Person): Promise<Phone> {
+    const phone = new Phone(new WebSocket(`${app.http.replace('http', 'ws')}/ws`, ['v12.stomp']))
+    await once(phone.#socket, 'open')
+    const authorization = `authorization:Bearer ${app.accessToken}`
+    phone.send(`CONNECT\naccept-version:1.2\nhost:localhost\nheart-beat:0,0\n${authorization}\n\n`)
+    await phone.next('CONNECTED')
+    phone.send('SUBSCRIBE\nid:0\ndestination:/user/queue/calls\nack:client-individual\nreceipt:s\n\n')
+    await phone.next('RECEIPT')
+    return phone
+  }
+
+  send(frame: string): void {
+    this.#socket.send(`${frame}\0`)
+  }
+
+  /** Takes the next frame, which has to be of this command. */
+  async next(command: string): Promise<string> {
+    while (this.#frames.length === 0) await once(this.#socket, 'message')
+    const frame = this.#frames.shift()!
+    if (!frame.startsWith(`${command}\n`)) throw new Error(`not ${command}: ${frame}`)
+    return frame
+  }
+
+  /** Takes a message and acknowledges it. */
+  async take(): Promise<void> {
+    const message = await this.next('MESSAGE')
+    this.send(`ACK\nid:${/\nack:(.*)/.exec(message)![1]}\nreceipt:a\n\n`)
+    await this.next('RECEIPT')
+  }
+}
+
+/** Starts a call; `onHead` is called when only the rest of the body is missing. */
+async function startCall({ app }: Person, callee: Person, onHead: () => Promise<void>): Promise<string> {
+  const encryptedAESKeys = { [`${callee.userId}_${callee.deviceId}`]: randomBytes(113).toString('base64') }
+  const body = JSON.stringify({ calleeIds: [callee.userId], encryptedAESKeys, isVideo: true })
+  const headers = {
+    'content-type': 'application/json',
+    'content-length': body.length,
+    authorization: `Bearer ${app.accessToken}`,
+  }
+  const asked = request(`${app.http}/app/api/call/start`, { method: 'POST', headers })
+  const answered = once(asked, 'response')
+  asked.write(body.slice(0, 1))
+  await onHead()
+  asked.end(body.slice(1))
+  const [response] = await answered
+  let text = ''
+  for await (const chunk of response) text += chunk
+  return JSON.parse(text).callId
+}
+
+/** One call: it is started, the phone says that it rings, and the caller ends it. */
+async function followCall(ann: Person, bob: Person, phone: Phone, recorder: Recorder) {
+  const callId = await startCall(ann, bob, async () => {
+    await recorder.quiet()
+    recorder.begin('MESSAGE')
+  })
+  const invitation = recorder.take()
+  await phone.take()
+  await recorder.quiet()
+  recorder.begin('RECEIPT')
+  phone.send(`SEND\ndestination:/app/call/${callId}/ringing\nreceipt:r\n\n`)
+  await phone.next('RECEIPT')
+  const receipt = recorder.take()
+  await ann.app.get(200, 'POST /app/api/call/end', { callId })
+  await phone.take()
+  return { invitation, receipt }
+}
+
+async function followWays(folder: string) {
+  const recorder = new Recorder()
+  watchSockets(recorder.onFrame)
+  const trace = await FunctionTrace.open(recorder.onStep)
+  const { start } = await import('../../src/server/start.ts')
+  const { readConfig } = await import('../../src/server/config.ts')
+  const { createLogger } = await import('../../src/operations/log.ts')
+  const settings = { ...(await productionEnvironment()), ...SETTINGS, CALLSIGN_DATA_DIR: folder }
+  const server = await recorder.startUp(() =>
+    start(readConfig(settings, { dev: false }), {
+      logger: createLogger('silent'),
+      knownCheckpoint: undefined,
+      onReset: () => undefined,
+    }),
+  )
+  const ann = await signIn(server.addresses.http, ANN)
+  const bob = await signIn(server.addresses.http, BOB)
+  await ann.app.get(201, 'POST /app/api/friend-request/by-id', { targetUserId: bob.userId })
+  await bob.app.get(200, 'POST /app/api/friend-request/accept', { userId: ann.userId })
+  const phone = await Phone.connect(bob)
+  // What is made by a first call is not on the way of the next.
+  await followCall(ann, bob, phone, recorder)
+  await trace.start()
+  const ways = await followCall(ann, bob, phone, recorder)
+  await server.stop('done')
+  const isBeside = besideWays()
+  return { 'call/start': countWay(ways.invitation, isBeside), SEND: countWay(ways.receipt, isBeside) }
+}
+
+function print(name: string, { files, returns, beside }: Way): void {
+  const lines = [
+    `${name}: ${files.size} files, ${returns.length} returns`,
+    ...Array.from(
+      files,
+      ([file, names]) => `  ${file}: ${[...names].map(each => each || '(closure)').join(', ')}`,
+    ),
+    ...returns.map(
+      ({ file, name: to, from = 'outside' }) => `  return to ${file} ${to || '(closure)'} from ${from}`,
+    ),
+    `  beside: ${[...beside].join(', ')}`,
+  ]
+  process.stdout.write(`${lines.join('\n')}\n\n`)
+}
+
+const [ANN, BOB] = ['ann@example.org', 'bob@example.org']
+const CODE = '424242'
+const SETTINGS = {
+  CALLSIGN_HTTP_PORT: '0',
+  CALLSIGN_GRPC_PORT: '0',
+  CALLSIGN_ADMIN_PORT: '0',
+  CALLSIGN_TEST_IDENTIFIERS: JSON.stringify({ [ANN]: CODE, [BOB]: CODE }),
+}
+const QUIET_MS = 150
+
+const folder = mkdtempSync(join(tmpdir(), 'ways-'))
+const ways = await followWays(folder)
+rmSync(folder, { recursive: true })
+if (process.argv.includes('--json')) {
+  const figures = Object.entries(ways).map(([name, { files, returns }]) => [
+    name,
+    { files: files.size, returns: returns.length },
+  ])
+  process.stdout.write(JSON.stringify(Object.fromEntries(figures)))
+} else {
+  for (const [name, way] of Object.entries(ways)) print(name, way)
+}
+process.exit(0)
