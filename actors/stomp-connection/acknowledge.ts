@@ -3,7 +3,7 @@
 import { isLiveId, parsePosition } from '../../src/domain/messages/inbox.ts'
 import type { Frame, StompVersion } from '../../src/stomp/frame.ts'
 import { carryOut } from './effects.ts'
-import { requiredHeader } from './headers.ts'
+import { askedBy, requiredHeader } from './headers.ts'
 import { protocolRefusal } from './refusal.ts'
 import type { ConnectionState } from './state.ts'
 import type { LiveSubscription, QueueSubscription } from './subscription.ts'
@@ -17,7 +17,7 @@ export function onAcknowledge(connection: ConnectionState, frame: Frame): void {
     const cause = causeOfUnknown(connection, acknowledgement)
     throw protocolRefusal('message_unknown', `the ${frame.command} ${cause}`)
   }
-  carryOut(connection, frame, acknowledgement, transaction)
+  carryOut(connection, askedBy(frame), acknowledgement, transaction)
 }
 
 /**

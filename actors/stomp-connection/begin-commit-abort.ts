@@ -2,8 +2,7 @@
 
 import type { Frame } from '../../src/stomp/frame.ts'
 import { perform } from './effects.ts'
-import { askedBy } from './ending.ts'
-import { requiredHeader } from './headers.ts'
+import { askedBy, requiredHeader } from './headers.ts'
 import type { ConnectionState } from './state.ts'
 import { type Action, Transactions } from './transactions.ts'
 

@@ -28,7 +28,8 @@ import { onConnect } from './connect.ts'
 import { startTimer } from './connection-timer.ts'
 import type { StompConnectionDeps } from './deps.ts'
 import { onDisconnect } from './disconnect.ts'
-import { askedBy, end, endInOrder, letGo, refuse } from './ending.ts'
+import { end, endInOrder, letGo, refuse } from './ending.ts'
+import { askedBy } from './headers.ts'
 import { Peer, type PeerOwner } from './peer.ts'
 import {
   dismissalRefusal,

@@ -6,7 +6,6 @@ import type { RateBuckets } from '../../src/domain/token-bucket.ts'
 import type { SignalError } from '../../src/errors.ts'
 import type { Ref } from '../../src/runtime/actor.ts'
 import type { SaidCallCommand } from '../../src/schema/call.ts'
-import type { CallCommandName } from '../../src/stomp/destination.ts'
 import type { DeviceInbox } from '../../src/store/messages/device-inbox.ts'
 import type { DevTopicMessage, PresenceMessage, TopicSubscriber } from '../messages.ts'
 
@@ -32,8 +31,6 @@ export interface ConnectedDevice {
 
 /** Calls as far as STOMP reaches them. Rejections are `SignalError`s. */
 export interface StompCalls {
-  /** The command of a SEND to `/app/call/{callId}/{command}`. Throws `MALFORMED_JSON` or `VALIDATION_FAILED`. */
-  parse(command: CallCommandName, body: Uint8Array): SaidCallCommand
   /** Resolves when the command has been carried out and what it changed is durable. */
   command(callId: string, by: ConnectedDevice, said: SaidCallCommand): Promise<unknown>
   /**

@@ -5,10 +5,10 @@
  */
 
 import { SignalError } from '../../src/errors.ts'
-import type { Frame } from '../../src/stomp/frame.ts'
 import type { DevelopmentItem, InboxChange } from '../../src/store/messages/device-inbox.ts'
 import { holderBefore } from './badge.ts'
-import { type Asked, askedBy, refuse } from './ending.ts'
+import { refuse } from './ending.ts'
+import type { Asked } from './headers.ts'
 import type { ConnectionState } from './state.ts'
 import type { Acknowledgement, Action } from './transactions.ts'
 
@@ -18,13 +18,13 @@ import type { Acknowledgement, Action } from './transactions.ts'
  */
 export function carryOut(
   connection: ConnectionState,
-  frame: Frame,
+  asked: Asked,
   action: Action,
   transaction: string | undefined,
 ): void {
-  if (transaction === undefined) return perform(connection, [action], askedBy(frame))
+  if (transaction === undefined) return perform(connection, [action], asked)
   connection.transactions!.add(transaction, action)
-  connection.order.receipt(frame.header('receipt'))
+  connection.order.receipt(asked.receipt)
 }
 
 /** Performs actions, and answers the frame that triggered them. */
@@ -54,7 +54,7 @@ export function perform(connection: ConnectionState, actions: readonly Action[],
     }
   }
   // An acknowledgement makes room, whether it settled anything or not.
-  connection.inbox?.pumpIfRoom()
+  if (actions.some(({ kind }) => kind === 'acknowledge')) connection.inbox?.pumpIfRoom()
 }
 
 type Command = Extract<Action, { kind: 'command' }>

@@ -7,24 +7,12 @@
  */
 
 import type { SignalError } from '../../src/errors.ts'
-import type { ClientCommand, Frame } from '../../src/stomp/frame.ts'
 import { MessageTemplate } from '../../src/stomp/serializer.ts'
+import type { Asked } from './headers.ts'
 import { ConnectionRefusal, encodeError, refusalOf } from './refusal.ts'
 import type { ConnectionState } from './state.ts'
 import { ERRORS_TOPIC } from './subscription.ts'
 import { leave } from './unsubscribe.ts'
-
-/** A frame, as far as its answer needs it. */
-export interface Asked {
-  readonly command: ClientCommand
-  readonly destination: string | undefined
-  readonly receipt: string | undefined
-}
-
-export function askedBy(frame: Frame): Asked {
-  const { command } = frame
-  return { command, destination: frame.header('destination'), receipt: frame.header('receipt') }
-}
 
 /** Answers a refused frame in its turn: on the client's errors, or with an ERROR that ends the connection. */
 export function refuse(connection: ConnectionState, asked: Asked, error: SignalError): void {

@@ -1,10 +1,22 @@
-/** Headers that several commands read: those a frame must have, and destinations. */
+/** Headers that several commands read: those a frame must have, those its answer needs, and destinations. */
 
 import { SignalError } from '../../src/errors.ts'
 import { type Destination, parseDestination } from '../../src/stomp/destination.ts'
-import type { Frame } from '../../src/stomp/frame.ts'
+import type { ClientCommand, Frame } from '../../src/stomp/frame.ts'
 import { protocolRefusal } from './refusal.ts'
 import type { ConnectionState } from './state.ts'
+
+/** A frame, as far as its answer needs it. */
+export interface Asked {
+  readonly command: ClientCommand
+  readonly destination: string | undefined
+  readonly receipt: string | undefined
+}
+
+export function askedBy(frame: Frame): Asked {
+  const { command } = frame
+  return { command, destination: frame.header('destination'), receipt: frame.header('receipt') }
+}
 
 /** Returns a header that the frame must have (STOMP 1.2, "Frames and Headers"). Throws a `ConnectionRefusal`. */
 export function requiredHeader(frame: Frame, name: string): string {

@@ -1,16 +1,17 @@
 /** SEND (STOMP 1.2, "SEND"; contract 7.2): a command to a call, or a message to the development surface. */
 
+import { parseCallCommand } from '../../src/schema/call.ts'
 import type { Frame } from '../../src/stomp/frame.ts'
 import { userHeaders } from '../../src/stomp/user-headers.ts'
 import type { DevelopmentItem } from '../../src/store/messages/device-inbox.ts'
 import { carryOut } from './effects.ts'
-import { destinationOf, forbidden, requiredHeader } from './headers.ts'
+import { askedBy, destinationOf, forbidden, requiredHeader } from './headers.ts'
 import type { ConnectionState } from './state.ts'
 import { type Action, transactionOf } from './transactions.ts'
 
 export function onSend(connection: ConnectionState, frame: Frame): void {
   const transaction = transactionOf(frame, connection.transactions)
-  carryOut(connection, frame, readAction(connection, frame), transaction)
+  carryOut(connection, askedBy(frame), readAction(connection, frame), transaction)
 }
 
 /** STOMP 1.2, "SEND": `destination` is required. Throws a `SignalError` for one that takes no such message. */
@@ -20,7 +21,7 @@ function readAction(connection: ConnectionState, frame: Frame): Action {
   switch (destination.kind) {
     case 'call-command': {
       const { callId, command } = destination
-      const said = connection.deps.calls.parse(command, body)
+      const said = parseCallCommand(command, body)
       return { kind: 'command', callId, said, bytes: body.length }
     }
     case 'dev-topic':

@@ -135,7 +135,6 @@ class House {
       eventBody: (notice, { deviceId }) =>
         formatJson(eventBody(notice, { deviceId, user: () => fatal('no user is shown') }), 'string'),
       calls: {
-        parse: () => fatal('no command comes'),
         command: () => fatal('no command comes'),
         subscribe: () => fatal('nobody watches'),
         unsubscribe: () => undefined,

@@ -44,3 +44,8 @@ export function realWorld(): World & { stop(): void } {
     },
   }
 }
+
+/** The same clock in whole milliseconds. */
+export function wholeMs(clock: () => number): () => number {
+  return () => Math.floor(clock())
+}

@@ -18,11 +18,11 @@ import { stompConnectionKind } from '../../actors/stomp-connection/connection.ts
 import type { ConnectedDevice, StompCalls } from '../../actors/stomp-connection/deps.ts'
 import { acceptInto } from '../../actors/stomp-connection/intake.ts'
 import { userView } from '../api/accounts/user-view.ts'
-import { type AskRoom, keptCallReply, readCallId } from '../api/calls/calls.ts'
+import { type AskRoom, keptCallReply } from '../api/calls/calls.ts'
 import type { CallRequest } from '../domain/calls/call-command.ts'
 import { UnansweredRings } from '../domain/calls/unanswered-rings.ts'
 import type { Happening } from '../domain/happening.ts'
-import type { DeviceId, UserId } from '../domain/ids.ts'
+import type { CallId, DeviceId, UserId } from '../domain/ids.ts'
 import { type Badge, type Notice, newEventId } from '../domain/messages/notice.ts'
 import type { Rates } from '../domain/rates.ts'
 import { TokenBuckets } from '../domain/token-bucket.ts'
@@ -31,8 +31,8 @@ import { RATE_KEYS_MAX } from '../limits.ts'
 import type { DevConsole } from '../operations/console/console.ts'
 import type { Metrics } from '../operations/metrics.ts'
 import type { Ref } from '../runtime/actor.ts'
+import { wholeMs } from '../runtime/clock.ts'
 import type { ActorSystem } from '../runtime/system.ts'
-import { parseCallCommand } from '../schema/call.ts'
 import { eventBody } from '../schema/event.ts'
 import { formatJson, type IdForm } from '../schema/json.ts'
 import { readCallFacts } from '../store/calls/call-facts.ts'
@@ -224,8 +224,8 @@ export class Signalling {
 
   #connectionKind({ stores, authentication }: Application, topics: (name: string) => Ref<DevTopicMessage>) {
     const { version, isDevelopment, rateLimits, idsAs, metrics, onFault } = this.#parts
-    // Whole ones are kept in place by V8; each fraction would be an object, for each connection and frame.
-    const monotonicMs = () => Math.floor(this.#parts.monotonicMs())
+    // V8 keeps whole numbers in place; each fraction would be an object, for each connection and frame.
+    const monotonicMs = wholeMs(this.#parts.monotonicMs)
     const failedConnects = rateLimits && new TokenBuckets(rateLimits['failed-connect'], RATE_KEYS_MAX)
     return stompConnectionKind({
       server: `callsign/${version}`,
@@ -261,10 +261,9 @@ export class Signalling {
   readonly #newEventId = (): string => newEventId(this.#parts.randomBytes)
 
   readonly #calls: StompCalls = {
-    parse: (command, body) => parseCallCommand(command, body),
-    command: (callId, by, said) => this.askRoom(readCallId(callId), { ...said, by }),
+    command: (callId, by, said) => this.askRoom(BigInt(callId) as CallId, { ...said, by }),
     subscribe: async (callId, by, subscriber, tag) => {
-      const room = this.#room(String(readCallId(callId)))
+      const room = this.#room(callId)
       await room.ask(reply => ({ kind: 'subscribe', by, subscriber, tag, reply }), ASK_DEADLINE_MS)
     },
     unsubscribe: (callId, connectionId) => leaveTopic(this.#room(callId), connectionId),

@@ -256,15 +256,6 @@ export class FakeCalls implements StompCalls {
   /** Code with which commands and subscriptions are refused. */
   refusal: ErrorCode | undefined = undefined
 
-  parse(kind: SaidCallCommand['kind'], body: Uint8Array): SaidCallCommand {
-    try {
-      const members = body.length === 0 ? {} : JSON.parse(Buffer.from(body).toString())
-      return { kind, ...members }
-    } catch {
-      throw new SignalError('MALFORMED_JSON', 'the body is not JSON')
-    }
-  }
-
   async command(callId: string, _by: unknown, { kind, ...said }: SaidCallCommand): Promise<void> {
     if (this.refusal !== undefined) throw new SignalError(this.refusal, 'not now')
     this.commands.push(`${callId} ${kind} ${JSON.stringify(said)}`)

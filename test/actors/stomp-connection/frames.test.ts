@@ -407,7 +407,7 @@ t.test('of a COMMIT whose command is refused nothing is settled, kept or publish
 
 t.test('open transactions hold a bounded number of octets', async t => {
   const house = makeHouse(t)
-  for (const destination of ['/topic/dev.t', '/user/queue/dev.t', '/app/call/1/keys']) {
+  for (const destination of ['/topic/dev.t', '/user/queue/dev.t', '/app/call/1/ringing']) {
     const peer = await house.connect(newPerson())
     const large = send(destination, `{"k":"${'x'.repeat(200_000)}"}`, 'transaction:t\n')
     const frames = await answered(house, peer, `BEGIN\ntransaction:t\n\n\0${large.repeat(6)}`)
