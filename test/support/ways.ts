@@ -133,6 +133,10 @@ class Phone {
     return frame
   }
 
+  close(): void {
+    this.#socket.close()
+  }
+
   /** Takes a message and acknowledges it. */
   async take(): Promise<void> {
     const message = await this.next('MESSAGE')
@@ -203,6 +207,7 @@ async function followWays(folder: string) {
   await followCall(ann, bob, phone, recorder)
   await trace.start()
   const ways = await followCall(ann, bob, phone, recorder)
+  phone.close()
   await server.stop('done')
   const isBeside = besideWays()
   return { 'call/start': countWay(ways.invitation, isBeside), SEND: countWay(ways.receipt, isBeside) }
@@ -234,15 +239,12 @@ const SETTINGS = {
 const QUIET_MS = 150
 
 const folder = mkdtempSync(join(tmpdir(), 'ways-'))
-const ways = await followWays(folder)
-rmSync(folder, { recursive: true })
+const ways = await followWays(folder).finally(() => rmSync(folder, { recursive: true }))
 if (process.argv.includes('--json')) {
-  const figures = Object.entries(ways).map(([name, { files, returns }]) => [
-    name,
-    { files: files.size, returns: returns.length },
-  ])
+  const figures = Object.entries(ways).map(([name, { files, returns }]) => {
+    return [name, { files: files.size, returns: returns.length }]
+  })
   process.stdout.write(JSON.stringify(Object.fromEntries(figures)))
 } else {
   for (const [name, way] of Object.entries(ways)) print(name, way)
 }
-process.exit(0)
