@@ -203,7 +203,7 @@ async function followWays(folder: string) {
   await ann.app.get(201, 'POST /app/api/friend-request/by-id', { targetUserId: bob.userId })
   await bob.app.get(200, 'POST /app/api/friend-request/accept', { userId: ann.userId })
   const phone = await Phone.connect(bob)
-  // What is made by a first call is not on the way of the next.
+  // A first call makes things that later calls find: they are on no way.
   await followCall(ann, bob, phone, recorder)
   await trace.start()
   const ways = await followCall(ann, bob, phone, recorder)
