@@ -6,7 +6,7 @@
 
 import { join } from 'node:path'
 import { getSystemErrorName } from 'node:util'
-import type { RootDatabase } from 'lmdb'
+import { ABORT, type RootDatabase } from 'lmdb'
 import { messageOf, SignalError } from '../../errors.ts'
 import type { LmdbChange } from './lmdb-change.ts'
 import type { Change } from './store.ts'
@@ -15,7 +15,7 @@ import { causeOf, hasRoom, isAmbiguous, isOfLmdb, isOutOfSpace } from './write-f
 /** Ends the process, or returns where nothing else would use the store. */
 export type OnBroken = (error: SignalError) => void
 
-/** Runs a change's function before it counts, for tests; each run is in a change of its own that `begin` makes. */
+/** Runs a change's function before it counts, for tests; each run is in a change of its own, with an undo log. */
 export type Rehearse = (begin: () => LmdbChange, write: (change: Change) => unknown) => void
 
 interface QueuedChange {
@@ -36,7 +36,7 @@ export interface CommitQueueDeps {
   readonly environment: RootDatabase
   readonly dataFolder: string
   /** `ahead` changes of the same transaction are to become durable before it. */
-  readonly begin: (atMs: number | undefined, ahead: number) => LmdbChange
+  readonly begin: (atMs: number | undefined, ahead: number, hasUndo: boolean) => LmdbChange
   /** Tells the subscribers what a durable change said. */
   readonly tell: (change: LmdbChange) => void
   readonly onBroken: OnBroken
@@ -86,7 +86,7 @@ export class CommitQueue {
       await this.#deps.environment.transaction(() => {
         changes = this.#waiting
         this.#waiting = []
-        fault = this.#run(changes)
+        fault = this.#runTogether(changes)
       })
       // A transaction in which LMDB failed has failed, even where it says otherwise.
       if (fault !== undefined) throw fault
@@ -96,20 +96,38 @@ export class CommitQueue {
     for (const change of changes) this.#settle(change)
   }
 
-  /** Runs the changes in LMDB's transaction, up to the first that LMDB fails, and returns why it did. */
-  #run(changes: readonly QueuedChange[]): unknown {
+  /** Runs the changes, up to the first that LMDB fails, and returns why it did. */
+  #runTogether(changes: readonly QueuedChange[]): unknown {
+    let fault: unknown
+    let isSpoilt = false
+    // LMDB can take back a child alone.
+    this.#deps.environment.childTransaction(() => {
+      fault = this.#run(changes, false)
+      isSpoilt =
+        fault === undefined &&
+        changes.some(({ change, outcome }) => outcome?.kind === 'thrown' && change?.mustBeTakenBack)
+      return isSpoilt ? ABORT : undefined
+    })
+    if (!isSpoilt) return fault
+    for (const { change } of changes) for (const tell of change?.settled ?? []) tell()
+    return this.#run(changes, true)
+  }
+
+  #run(changes: readonly QueuedChange[], hasUndo: boolean): unknown {
     let ahead = 0
     this.#isRunning = true
     try {
       for (const queued of changes) {
-        this.#deps.rehearse?.(() => this.#deps.begin(queued.atMs, ahead), queued.write)
-        queued.change = this.#deps.begin(queued.atMs, ahead)
+        this.#deps.rehearse?.(() => this.#deps.begin(queued.atMs, ahead, true), queued.write)
+        queued.change = this.#deps.begin(queued.atMs, ahead, hasUndo)
         try {
           queued.outcome = { kind: 'written', result: queued.change.run(queued.write) }
           ahead += 1
         } catch (error) {
           if (isOfLmdb(error)) return error
           queued.outcome = { kind: 'thrown', error }
+          // Without the undo log, what follows would run on what is to be taken back.
+          if (queued.change.mustBeTakenBack) return undefined
         }
       }
     } finally {

@@ -83,7 +83,8 @@ export class Database implements Store {
     this.#changes = new CommitQueue({
       environment,
       dataFolder: folder,
-      begin: (atMs, ahead) => new LmdbChange(openTable, atMs ?? this.#nowMs(), this.#lastChange + ahead + 1),
+      begin: (atMs, ahead, hasUndo) =>
+        new LmdbChange(openTable, atMs ?? this.#nowMs(), this.#lastChange + ahead + 1, hasUndo),
       tell: change => this.#tell(change),
       onBroken,
       rehearse,

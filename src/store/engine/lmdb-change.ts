@@ -2,8 +2,9 @@
  * Views and changes of an LMDB environment. LMDB shows a reader what is durable, and the function of a change, which runs
  * in LMDB's transaction, its own writes, so both read alike.
  *
- * Many changes share a transaction. A change that throws is taken back by itself: each write first notes the row's bytes
- * as they were.
+ * Many changes share a transaction. One that throws before it writes leaves nothing to take back. For one that throws later
+ * the queue runs all of them again, each with an undo log: writes note the rows' bytes as they were. A log all the time would
+ * cost a read for each write.
  */
 
 import { asBinary, type Database as LmdbTable } from 'lmdb'
@@ -77,16 +78,21 @@ export class LmdbChange extends LmdbView implements Change {
   /** Tell watchers that the change has settled. */
   readonly settled: (() => void)[] = []
   readonly #openTable: OpenTableOf
+  /** The undo log. */
   readonly #earlier: EarlierRow[] = []
+  /** Above 0, writes go into the undo log. */
+  #undoable: number
+  #hasWritten = false
   readonly #endings: (() => void)[] = []
   #locals: Map<object, unknown> | undefined
   #isRunning = true
 
-  constructor(open: OpenTableOf, nowMs: number, number: number) {
+  constructor(open: OpenTableOf, nowMs: number, number: number, hasUndo: boolean) {
     super(open)
     this.#openTable = open
     this.nowMs = nowMs
     this.number = number
+    this.#undoable = hasUndo ? 1 : 0
   }
 
   put<Value, RowKey extends Key>(table: Table<Value, RowKey>, key: RowKey, value: Value): void {
@@ -109,6 +115,7 @@ export class LmdbChange extends LmdbView implements Change {
     const [rows, happenings, endings] = [this.#earlier.length, this.happenings.length, this.#endings.length]
     // What owners collected so far must not take in what may be taken back.
     this.#locals = undefined
+    this.#undoable += 1
     try {
       return write()
     } catch (error) {
@@ -117,6 +124,8 @@ export class LmdbChange extends LmdbView implements Change {
       this.happenings.length = happenings
       this.#endings.length = endings
       throw error
+    } finally {
+      this.#undoable -= 1
     }
   }
 
@@ -146,7 +155,12 @@ export class LmdbChange extends LmdbView implements Change {
     }))
   }
 
-  /** Runs the change's function and its endings; takes back what was written where either throws. */
+  /** Whether it threw and what it wrote is still there. */
+  get mustBeTakenBack(): boolean {
+    return this.#hasWritten && this.#undoable === 0
+  }
+
+  /** Runs the change's function and its endings; takes back what was written where either throws, if there is an undo log. */
   run<Result>(write: (change: Change) => Result): Result {
     try {
       const result = write(this)
@@ -170,7 +184,8 @@ export class LmdbChange extends LmdbView implements Change {
       onWriting(key as Uint8Array)
       this.settled.push(() => onSettled(key as Uint8Array))
     }
-    this.#earlier.push({ lmdb: open.lmdb, key, bytes: open.lmdb.getBinary(key) })
+    this.#hasWritten = true
+    if (this.#undoable > 0) this.#earlier.push({ lmdb: open.lmdb, key, bytes: open.lmdb.getBinary(key) })
     return open.lmdb
   }
 
