@@ -49,9 +49,10 @@ export function openWorld(
 ) {
   let nowMs = startsAtMs
   const rehearsals = new Rehearsals()
+  const clock = rehearsals.clock(() => nowMs)
   const { randomBytes } = rehearsals
   const database = Database.open(folder, {
-    nowMs: () => nowMs,
+    nowMs: clock,
     ...(options.rehearses !== false ? { rehearse: rehearsals.rehearse } : {}),
   })
   const expiries = new Expiries(database)
@@ -68,7 +69,6 @@ export function openWorld(
   })
   const inbox = new InboxStore({ database, expiries, secrets, randomBytes })
   const idempotency = new IdempotencyStore(expiries, secrets, randomBytes)
-  const clock = () => nowMs
   return {
     database,
     rehearsals,

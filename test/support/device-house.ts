@@ -74,14 +74,7 @@ export async function openHouse(
   const world = openWorld(folder, undefined, { rates: rates ?? false })
   const faults = new Faults()
   const database = faults.around(world.database)
-  const { system, appender, store } = await openLog(world.database)
-  const log = {
-    isFrozen,
-    vrf: { hash: async (userId: bigint, deviceId: bigint) => hashOf(`${userId}_${deviceId}`) },
-    append: (key: Omit<Extract<LogAppenderMessage, { kind: 'append' }>, 'kind' | 'reply'>) =>
-      appender.ask<number>(reply => ({ kind: 'append', ...key, reply }), 10_000),
-    onRegistered: () => {},
-  }
+  const { system, register, store } = await openLog(world.database, isFrozen)
   const told: string[] = []
   const notices = {
     tell: (...[change, userId, body, except]: Parameters<TestWorld['notices']['tell']>) => {
@@ -96,7 +89,7 @@ export async function openHouse(
     database,
     register: async (...key) => {
       await duringLog()
-      return faults.run('log', () => registerKey(log, ...key))
+      return faults.run('log', () => register(...key))
     },
   })
   const operations = deviceOperations({ ...world, notices, registration, keysShown })
@@ -208,7 +201,8 @@ class Faults {
   }
 }
 
-async function openLog(database: Database) {
+/** A log in the store, with an appender of its own. */
+export async function openLog(database: Database, isFrozen = false) {
   const store = new LogStore(database)
   if (store.maker() === undefined) await createLog(store)
   const published = new PublishedLog(store, SIGNER)
@@ -225,7 +219,16 @@ async function openLog(database: Database) {
   })
   const appender: Ref<LogAppenderMessage> = system.define(kind)('log')
   await appender.ask<number>(reply => ({ kind: 'open', reply }), 10_000)
-  return { store, system, appender }
+  const log = {
+    isFrozen,
+    vrf: { hash: async (userId: bigint, deviceId: bigint) => hashOf(`${userId}_${deviceId}`) },
+    append: (key: Omit<Extract<LogAppenderMessage, { kind: 'append' }>, 'kind' | 'reply'>) =>
+      appender.ask<number>(reply => ({ kind: 'append', ...key, reply }), 10_000),
+    onRegistered: () => {},
+  }
+  const register = (userId: UserId, deviceId: DeviceId, publicKey: string) =>
+    registerKey(log, userId, deviceId, publicKey)
+  return { store, system, register }
 }
 
 function entriesOf(store: LogStore): string[] {

@@ -1,12 +1,29 @@
 /**
  * Rehearses every change of a store before it counts: once with a fault at each of its writes, which must leave every row
- * as it was, and once to its end, after which the same run again must write the same bytes. A change that depends on
+ * as it was, and once to its end, after which the same run again must write and say the same. A change that depends on
  * anything but the state, what it closes over, its instant and the randomness it is given is found out.
  */
 
 import { randomBytes } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
+import type { Happening } from '../../src/domain/happening.ts'
 import type { LmdbChange, WrittenRow } from '../../src/store/engine/lmdb-change.ts'
 import type { Change } from '../../src/store/engine/store.ts'
+
+/** A change that wrote something. */
+export interface Rehearsed {
+  readonly write: (change: Change) => unknown
+  readonly rows: readonly WrittenRow[]
+  /** How often it writes, and at how many of these writes a fault was injected. */
+  readonly writes: number
+  readonly injected: number
+}
+
+interface Run {
+  readonly writes: number
+  readonly rows: readonly WrittenRow[]
+  readonly happenings: readonly Happening[]
+}
 
 export class Rehearsals {
   /** What was wrong, for each change that was. */
@@ -14,8 +31,15 @@ export class Rehearsals {
   /** Changes that wrote something, and the faults that were injected into them. */
   changes = 0
   injected = 0
+  /** The first so many writes of a change fail once each. */
+  faultsMax = FAULTS_MAX
+  /** Told of each change that wrote something. */
+  onRehearsed: (rehearsed: Rehearsed) => void = () => undefined
+  /** A text of the whole store, which no rehearsal may change; left out where rows that changes write are enough. */
+  fingerprint: (() => string) | undefined
   readonly #replayed: Uint8Array[] = []
   #at: number | undefined
+  #runs = 0
 
   /** Random bytes that are the same in each run of a change. */
   readonly randomBytes = (length: number): Buffer => {
@@ -25,6 +49,11 @@ export class Rehearsals {
     return Buffer.from(bytes)
   }
 
+  /** A clock that each run of a change reads differently; the instant of the change is the same in all. */
+  clock(nowMs: () => number): () => number {
+    return () => nowMs() + (this.#at === undefined ? 0 : this.#runs)
+  }
+
   /** Whether what runs does not count, so that a stub that a change calls notes nothing. */
   get isRehearsing(): boolean {
     return this.#at !== undefined
@@ -32,39 +61,47 @@ export class Rehearsals {
 
   readonly rehearse = (begin: () => LmdbChange, write: (change: Change) => unknown): void => {
     this.#replayed.length = 0
+    const before = this.fingerprint?.()
     const first = this.#run(begin(), write, Number.POSITIVE_INFINITY)
-    if (first.writes > 0) {
-      this.changes++
-      for (let faultAt = 1; faultAt <= Math.min(first.writes, FAULTS_MAX); faultAt++) {
-        this.injected++
-        this.#run(begin(), write, faultAt)
-      }
-      const second = this.#run(begin(), write, Number.POSITIVE_INFINITY)
-      const difference = differenceOf(first.rows, second.rows)
-      if (difference !== undefined) this.faults.push(`two runs of a change differ: ${difference}`)
+    if (first.writes === 0) return
+    const injected = Math.min(first.writes, this.faultsMax)
+    for (let faultAt = 1; faultAt <= injected; faultAt++) {
+      this.#run(begin(), write, faultAt)
+      if (this.fingerprint?.() !== before) this.faults.push(`a fault at write ${faultAt} leaves a trace`)
     }
-    this.#at = undefined
+    const second = this.#run(begin(), write, Number.POSITIVE_INFINITY)
+    const difference = differenceOf(first, second)
+    if (difference !== undefined) this.faults.push(`two runs of a change differ: ${difference}`)
+    if (this.fingerprint?.() !== before) this.faults.push('a change that was taken back leaves a trace')
+    this.changes++
+    this.injected += injected
+    this.onRehearsed({ write, rows: first.rows, writes: first.writes, injected })
   }
 
   /** Runs `write` and takes it back, as its own function does where a write fails. */
-  #run(change: LmdbChange, write: (change: Change) => unknown, faultAt: number) {
+  #run(change: LmdbChange, write: (change: Change) => unknown, faultAt: number): Run {
     let writes = 0
     change.beforeWrite = () => {
       if (++writes === faultAt) throw new Error(`write ${faultAt} fails`)
     }
     this.#at = 0
+    this.#runs++
     let rows: readonly WrittenRow[] = []
+    let happenings: readonly Happening[] = []
     try {
       change.run(each => {
         const result = write(each)
         each.atEnd(() => {
           rows = change.written
+          happenings = [...change.happenings]
         })
         return result
       })
       change.takeBack()
     } catch {
       // Taken back already.
+    } finally {
+      this.#at = undefined
     }
     for (const { name, before, now } of change.written) {
       if (Buffer.compare(before ?? NONE, now ?? NONE) !== 0) {
@@ -72,18 +109,19 @@ export class Rehearsals {
       }
     }
     for (const tell of change.settled) tell()
-    return { writes, rows }
+    return { writes, rows, happenings }
   }
 }
 
-function differenceOf(first: readonly WrittenRow[], second: readonly WrittenRow[]): string | undefined {
+/** The row that two runs wrote differently, or what they said. */
+function differenceOf(first: Run, second: Run): string | undefined {
   const [one, other] = [first, second].map(
-    rows => new Map(rows.map(({ name, now }) => [name, Buffer.from(now ?? NONE).toString('hex')])),
+    ({ rows }) => new Map(rows.map(({ name, now }) => [name, Buffer.from(now ?? NONE).toString('hex')])),
   )
   for (const name of [...one!.keys(), ...other!.keys()]) {
     if (one!.get(name) !== other!.get(name)) return name
   }
-  return undefined
+  return isDeepStrictEqual(first.happenings, second.happenings) ? undefined : 'what happened'
 }
 
 /** Of all stores of the process: a test file fails with them, whatever its tests say. */

@@ -2,7 +2,9 @@
 
 import { createHash } from 'node:crypto'
 import type { Test } from 'tap'
+import type { DeviceId, UserId } from '../../src/domain/ids.ts'
 import type { Registration } from '../../src/keyserver/registration.ts'
+import type { DevConsole } from '../../src/operations/console/console.ts'
 import { Metrics } from '../../src/operations/metrics.ts'
 import { realWorld } from '../../src/runtime/clock.ts'
 import { ActorSystem } from '../../src/runtime/system.ts'
@@ -35,11 +37,14 @@ export interface WholeOptions {
   /** Whether each change is rehearsed first (`Rehearsals`); it is unless this says false. */
   readonly rehearses?: boolean
   readonly isDevelopment?: boolean
-  readonly register?: () => Promise<Registration>
+  readonly register?: (userId: UserId, deviceId: DeviceId, publicKey: string) => Promise<Registration>
+  /** Told of each decision about a call once it is durable. */
+  readonly onDecided?: DevConsole['onDecided']
 }
 
 export interface WholeApplication {
   readonly world: TestWorld
+  readonly system: ActorSystem
   readonly application: ReturnType<typeof openApplication>
   readonly signalling: Signalling
   readonly send: Send
@@ -53,13 +58,16 @@ export function openWhole(t: Test, options: WholeOptions = {}): WholeApplication
     rates: options.rates ?? false,
   })
   let logged = 0
+  const system = new ActorSystem({
+    world: { ...realWorld(), nowMs: world.nowMs, monotonicMs: world.nowMs },
+    fatal: error => t.fail(`an actor ended everything: ${error}`),
+    onFailure: ({ kind, error }) => t.fail(`${kind} failed: ${error}`),
+  })
+  const { onDecided = () => undefined } = options
   const signalling = new Signalling({
     ...world,
-    system: new ActorSystem({
-      world: { ...realWorld(), nowMs: world.nowMs, monotonicMs: world.nowMs },
-      fatal: error => t.fail(`an actor ended everything: ${error}`),
-      onFailure: ({ kind, error }) => t.fail(`${kind} failed: ${error}`),
-    }),
+    system,
+    devConsole: { onDecided, onPresence: () => undefined },
     version: '0.0.0',
     metrics: new Metrics(),
     onFault: error => t.fail(`a fault: ${error}`),
@@ -87,6 +95,7 @@ export function openWhole(t: Test, options: WholeOptions = {}): WholeApplication
   })
   return {
     world,
+    system,
     application,
     signalling,
     send: sender(world, application.operations),

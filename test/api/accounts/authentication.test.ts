@@ -199,7 +199,7 @@ t.test('a use that could not be noted does not fail the request', async t => {
 function rotate(world: TestWorld, user: TestUser): Promise<void> {
   return world.database.change(change => {
     const session = world.sessions.read(change, user.sessionId)!
-    const decision = decideRefresh(session, session.generation, world.nowMs(), world.lifetimes)
+    const decision = decideRefresh(session, session.generation, change.nowMs, world.lifetimes)
     if (decision.kind === 'rotate') world.sessions.put(change, user.sessionId, decision.session)
   })
 }
