@@ -41,11 +41,11 @@ import { ended } from '../src/domain/calls/call-settlement.ts'
 import type { LiveCalls } from '../src/domain/calls/live-calls.ts'
 import type { RingRates } from '../src/domain/calls/unanswered-rings.ts'
 import type { Presence } from '../src/domain/devices/presence.ts'
-import { type CallId, type DeviceId, parseUint64, type UserId } from '../src/domain/ids.ts'
+import { type CallId, parseUint64, type UserId } from '../src/domain/ids.ts'
 import { assert, SignalError } from '../src/errors.ts'
 import type { Actor, ActorKind, Context, Ref, Reply } from '../src/runtime/actor.ts'
 import type { IdForm } from '../src/schema/json.ts'
-import type { Calling } from '../src/store/calls/call-facts.ts'
+import type { CallFactsReader } from '../src/store/calls/call-facts.ts'
 import type { CallStore, KeptReply } from '../src/store/calls/call-store.ts'
 import { CallWatchers } from './call-watchers.ts'
 import type { CallCommandMessage, CallRoomMessage, CallSubscribeMessage } from './messages.ts'
@@ -53,10 +53,8 @@ import type { CallCommandMessage, CallRoomMessage, CallSubscribeMessage } from '
 export interface CallRoomDeps {
   readonly store: Pick<CallStore, 'open' | 'apply'>
   readonly index: Pick<LiveCalls, 'put' | 'forget' | 'otherCallWith'>
-  readonly facts: (calling: Calling) => CallFacts
+  readonly facts: Pick<CallFactsReader, 'read' | 'isRegistered'>
   readonly presence: Presence
-  /** Whether the device is one of its user's at this moment. */
-  readonly isRegistered: (userId: UserId, deviceId: DeviceId) => boolean
   /** The HTTP reply to a command, as text, to be kept. */
   readonly keptReply: (kind: CallRequest['kind'], reply: CallReply) => string
   /** Left out where rates are not limited. */
@@ -268,7 +266,7 @@ class CallRoom implements Actor<CallRoomMessage> {
 
   /** Its removal, which puts a device out of its calls, may have overtaken what it asked for before. */
   #mayCome({ kind, by }: CallRequest): boolean {
-    return !COMING.has(kind) || this.#deps.isRegistered(by.userId, by.deviceId)
+    return !COMING.has(kind) || this.#deps.facts.isRegistered(by.userId, by.deviceId)
   }
 
   #factsFor(command: CallRequest): CallFacts | undefined {
@@ -279,7 +277,7 @@ class CallRoom implements Actor<CallRoomMessage> {
     }
     if (command.kind !== 'start' && command.kind !== 'invite') return undefined
     const { calleeIds, roomId } = command
-    return this.#deps.facts({ callId: this.#callId, callerId: by.userId, calleeIds, roomId })
+    return this.#deps.facts.read({ callId: this.#callId, callerId: by.userId, calleeIds, roomId })
   }
 
   /** Refuses to ring a user who has not answered lately; else counts the rings, and forgets answered ones. */

@@ -32,6 +32,8 @@ export type Happening =
   /** The user's badge may show another number. */
   | { readonly kind: 'badge-changed'; readonly userId: UserId }
 
+export type HappeningOf<Kind extends Happening['kind']> = Extract<Happening, { readonly kind: Kind }>
+
 /** Whether a change that has said `said` need not say `next`, because its subscribers will look anyway. */
 export function isSaid(said: readonly Happening[], next: Happening): boolean {
   switch (next.kind) {

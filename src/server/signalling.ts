@@ -21,7 +21,6 @@ import { userView } from '../api/accounts/user-view.ts'
 import { type AskRoom, keptCallReply } from '../api/calls/calls.ts'
 import type { CallRequest } from '../domain/calls/call-command.ts'
 import { UnansweredRings } from '../domain/calls/unanswered-rings.ts'
-import type { Happening } from '../domain/happening.ts'
 import type { CallId, DeviceId, UserId } from '../domain/ids.ts'
 import { type Badge, type Notice, newEventId } from '../domain/messages/notice.ts'
 import type { Rates } from '../domain/rates.ts'
@@ -35,8 +34,9 @@ import { wholeMs } from '../runtime/clock.ts'
 import type { ActorSystem } from '../runtime/system.ts'
 import { eventBody } from '../schema/event.ts'
 import { formatJson, type IdForm } from '../schema/json.ts'
-import { readCallFacts } from '../store/calls/call-facts.ts'
+import { CallFactsReader } from '../store/calls/call-facts.ts'
 import { CallIndex } from '../store/calls/call-index.ts'
+import type { Store } from '../store/engine/store.ts'
 import type { Accept, Connection } from '../transport/connection.ts'
 import { problemOf } from '../transport/problem.ts'
 import type { Application } from './application.ts'
@@ -96,6 +96,7 @@ export class Signalling {
     const topics = system.define<DevTopicMessage>(devTopicKind())
     this.#stompConnections = system.define<StompConnectionMessage>(this.#connectionKind(application, topics))
     this.#accept = acceptInto(this.#stompConnections, this.#whetherDraining)
+    this.subscribeTo(application.stores.database)
     resumeCalls(application.stores.calls.live(), this.callIndex, this.#rooms)
   }
 
@@ -122,39 +123,6 @@ export class Signalling {
     }
   }
 
-  /** Tells connections and rooms what a durable change says has happened. */
-  readonly onHappened = (happening: Happening): void => {
-    const { connections } = this
-    switch (happening.kind) {
-      case 'inbox-news':
-        return tellNews({ connections }, this.#users, happening.userId, happening.deviceId)
-      case 'badge-changed':
-        return tellBadge({ connections }, this.#users, happening.userId)
-      case 'session-ended':
-        return this.#revoke(happening.userId, { kind: 'session', sessionId: happening.sessionId })
-      case 'signed-out':
-        return this.#tellCalls(happening.userId, {
-          kind: 'device-signed-out',
-          by: { userId: happening.userId, deviceId: happening.deviceId },
-        })
-      case 'device-removed': {
-        const { userId, deviceId } = happening
-        this.#revoke(userId, { kind: 'device', deviceId })
-        return this.#tellCalls(userId, { kind: 'device-removed', by: { userId, deviceId } })
-      }
-      case 'blocked':
-        return this.#tellRooms(happening.userId, {
-          kind: 'inviter-blocked',
-          userId: happening.userId,
-          inviterId: happening.otherId,
-        })
-      case 'account-ended':
-        return this.#tellRooms(happening.userId, happening)
-      default:
-        return
-    }
-  }
-
   /**
    * Tells the clients of these connections to reconnect, in this order, spread over `ms`. A connection that comes
    * later is told at once.
@@ -171,6 +139,31 @@ export class Signalling {
       }
       await new Promise(resolve => setTimeout(resolve, ms / DRAIN_STEPS))
     }
+  }
+
+  /** Connections and rooms hear of what durable changes say has happened. */
+  subscribeTo(store: Pick<Store, 'subscribe'>): void {
+    const { connections } = this
+    store.subscribe('inbox-news', ({ userId, deviceId }) =>
+      tellNews({ connections }, this.#users, userId, deviceId),
+    )
+    store.subscribe('badge-changed', ({ userId }) => tellBadge({ connections }, this.#users, userId))
+    store.subscribe('session-ended', ({ userId, sessionId }) =>
+      this.#revoke(userId, { kind: 'session', sessionId }),
+    )
+    store.subscribe('signed-out', ({ userId, deviceId }) =>
+      this.#tellCalls(userId, { kind: 'device-signed-out', by: { userId, deviceId } }),
+    )
+    store.subscribe('device-removed', ({ userId, deviceId }) => {
+      this.#revoke(userId, { kind: 'device', deviceId })
+      this.#tellCalls(userId, { kind: 'device-removed', by: { userId, deviceId } })
+    })
+    store.subscribe('blocked', ({ userId, otherId }) =>
+      this.#tellRooms(userId, { kind: 'inviter-blocked', userId, inviterId: otherId }),
+    )
+    store.subscribe('account-ended', ({ userId }) =>
+      this.#tellRooms(userId, { kind: 'account-ended', userId }),
+    )
   }
 
   /** Ahead of what else waits for the rooms of the user's calls. */
@@ -199,15 +192,8 @@ export class Signalling {
     return callRoomKind({
       store: stores.calls,
       index: this.callIndex,
-      facts: calling =>
-        stores.database.view(view =>
-          readCallFacts(view, { ...stores, index: this.callIndex, randomBytes }, calling),
-        ),
+      facts: new CallFactsReader({ ...stores, index: this.callIndex, randomBytes }),
       presence: this.connections,
-      isRegistered: (userId, deviceId) =>
-        stores.database
-          .view(view => stores.devices.activeDevicesOf(view, userId))
-          .some(device => device.deviceId === deviceId),
       keptReply: (kind, reply) => keptCallReply(kind, reply, idsAs),
       ...(rateLimits && {
         rings: new UnansweredRings(new TokenBuckets(rateLimits['call-ring'], RATE_KEYS_MAX)),

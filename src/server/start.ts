@@ -242,20 +242,11 @@ async function startApplication(
       },
     }),
   )
-  database.subscribe(happening => {
-    switch (happening.kind) {
-      case 'outbox-news':
-        return outboxOf(happening.lane).tell({ kind: 'wake' })
-      case 'code-tried': {
-        const { asker, isAccepted } = happening.tried
-        return metrics.codeTries.inc({ asker, outcome: isAccepted ? 'accepted' : 'wrong' })
-      }
-      case 'codes-guessed':
-        return logger.warn({ event: 'codes-guessed' })
-      default:
-        return signalling.onHappened(happening)
-    }
-  })
+  database.subscribe('outbox-news', ({ lane }) => outboxOf(lane).tell({ kind: 'wake' }))
+  database.subscribe('code-tried', ({ tried: { asker, isAccepted } }) =>
+    metrics.codeTries.inc({ asker, outcome: isAccepted ? 'accepted' : 'wrong' }),
+  )
+  database.subscribe('codes-guessed', () => logger.warn({ event: 'codes-guessed' }))
   // Devices have seen positions that a restored store would give to other messages.
   if (guard.isRestored) await database.change(change => application.stores.inbox.renewEpochs(change))
   const repairs = await application.registration.repairPending()

@@ -30,9 +30,7 @@ function makeOutbox(test: Test, options: { folder?: string; settle?: OutboxQueue
   const secrets = deriveSecrets(Buffer.alloc(32, 1))
   const refs = new Map<Lane, Ref<OutboxMessage>>()
   const store = new OutboxStore(database, secrets, randomBytes)
-  database.subscribe(happening => {
-    if (happening.kind === 'outbox-news') refs.get(happening.lane)?.tell({ kind: 'wake' })
-  })
+  database.subscribe('outbox-news', ({ lane }) => refs.get(lane)?.tell({ kind: 'wake' }))
   const sendings: Sending[] = []
   /** How often a queue was asked for messages. */
   let taken = 0

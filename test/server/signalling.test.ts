@@ -7,6 +7,7 @@ import { Metrics } from '../../src/operations/metrics.ts'
 import { Signalling } from '../../src/server/signalling.ts'
 import { sessionName } from '../../src/store/accounts/session-store.ts'
 import { kindOf, makeStage } from '../support/actors.ts'
+import { MemoryStore } from '../support/memory-store.ts'
 
 const [ANN, PHONE] = [7n as UserId, 70n as DeviceId]
 
@@ -32,7 +33,9 @@ t.test('what is revoked while its connection signs in is ended all the same', as
     system.ref<PresenceMessage>('user-session', String(ANN)).tellControl({ kind: 'attached', connection })
     t.equal(signalling.connections.count, 0, 'nobody knows of it yet')
     const said = { userId: ANN, deviceId: PHONE, sessionId: Buffer.from('a session') }
-    signalling.onHappened({ kind: revoke, ...said })
+    const store = new MemoryStore()
+    signalling.subscribeTo(store)
+    store.say({ kind: revoke, ...said })
     world.run()
     t.equal(signalling.connections.count, 0)
     t.equal(told.filter(kind => kind === 'dismissed').length, 1)

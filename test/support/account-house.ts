@@ -106,9 +106,7 @@ function buildOperations(world: TestWorld, { google, apple, options, erasers }: 
     stepUpSeconds: options.stepUpSeconds ?? 0,
     onTokenReused: () => undefined,
   }
-  world.database.subscribe(happening => {
-    if (happening.kind === 'signed-out') options.onSignedOut?.(happening.userId, happening.deviceId)
-  })
+  world.database.subscribe('signed-out', ({ userId, deviceId }) => options.onSignedOut?.(userId, deviceId))
   const operations = [
     ...signInOperations(whole),
     ...sessionOperations(whole),

@@ -64,9 +64,7 @@ export function openWorld(
   const sessions = new SessionStore({ database, expiries, lifetimes })
   const outbox = new OutboxStore(database, secrets, randomBytes)
   const news: (readonly [UserId, DeviceId])[] = []
-  database.subscribe(happening => {
-    if (happening.kind === 'inbox-news') news.push([happening.userId, happening.deviceId])
-  })
+  database.subscribe('inbox-news', ({ userId, deviceId }) => news.push([userId, deviceId]))
   const inbox = new InboxStore({ database, expiries, secrets, randomBytes })
   const idempotency = new IdempotencyStore(expiries, secrets, randomBytes)
   return {

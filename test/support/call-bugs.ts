@@ -5,11 +5,11 @@ import type { ConnectionInbox } from '../../actors/stomp-connection/deps.ts'
 import type { Call } from '../../src/domain/calls/call.ts'
 import type { CallEffect } from '../../src/domain/calls/call-command.ts'
 import { decide } from '../../src/domain/calls/call-decision.ts'
-import type { Happening } from '../../src/domain/happening.ts'
 import type { CallId } from '../../src/domain/ids.ts'
 import type { Context } from '../../src/runtime/actor.ts'
 import { CallIndex } from '../../src/store/calls/call-index.ts'
 import type { CallStore } from '../../src/store/calls/call-store.ts'
+import type { Store } from '../../src/store/engine/store.ts'
 import type { InboxStore } from '../../src/store/messages/inbox-store.ts'
 import type { SeededRandom } from './world.ts'
 
@@ -90,11 +90,20 @@ export function plantInInbox(bug: PlantedBug | undefined, inbox: ConnectionInbox
   return { ...inbox, change, settleSoon: () => undefined }
 }
 
-/** Whether a connection is to miss that something is new. */
-/** Whether nobody hears of it. */
-export function isUntold(bug: PlantedBug | undefined, draw: SeededRandom, { kind }: Happening): boolean {
+/** The store, as connections and rooms hear of it. */
+export function plantInStore(
+  bug: PlantedBug | undefined,
+  store: Store,
+  draw: SeededRandom,
+): Pick<Store, 'view' | 'subscribe'> {
   const untold = bug === 'news lost' ? 'inbox-news' : bug === 'badge lost' ? 'badge-changed' : undefined
-  return kind === untold && draw.chance(0.2)
+  return {
+    view: read => store.view(read),
+    subscribe: (kind, listener) =>
+      store.subscribe(kind, happening => {
+        if (kind !== untold || !draw.chance(0.2)) listener(happening)
+      }),
+  }
 }
 
 /** A room's view of the runtime. */

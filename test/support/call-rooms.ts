@@ -22,7 +22,7 @@ import { TokenBuckets } from '../../src/domain/token-bucket.ts'
 import { SignalError } from '../../src/errors.ts'
 import type { Ref } from '../../src/runtime/actor.ts'
 import { ActorSystem } from '../../src/runtime/system.ts'
-import { readCallFacts } from '../../src/store/calls/call-facts.ts'
+import { CallFactsReader } from '../../src/store/calls/call-facts.ts'
 import { CallHistoryStore } from '../../src/store/calls/call-history-store.ts'
 import { CallIndex } from '../../src/store/calls/call-index.ts'
 import { CallStore } from '../../src/store/calls/call-store.ts'
@@ -126,13 +126,8 @@ export class CallRooms {
         apply: (...args) => calls.apply(...args),
       },
       index,
-      facts: calling =>
-        world.database.view(view => readCallFacts(view, { ...world, contacts, index }, calling)),
+      facts: new CallFactsReader({ ...world, contacts, index }),
       presence: { isConnected },
-      isRegistered: (userId, deviceId) =>
-        world.database
-          .view(view => world.devices.activeDevicesOf(view, userId))
-          .some(device => device.deviceId === deviceId),
       keptReply: (kind, reply) => keptCallReply(kind, reply, world.idsAs),
       ...(rates ? { rings: new UnansweredRings(new TokenBuckets(USUAL_RATES['call-ring'], 1_000)) } : {}),
       newEventId: () => Buffer.from(world.randomBytes(16)).toString('base64url'),

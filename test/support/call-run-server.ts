@@ -16,7 +16,7 @@ import { ActorSystem } from '../../src/runtime/system.ts'
 import type { Application } from '../../src/server/application.ts'
 import { Signalling } from '../../src/server/signalling.ts'
 import type { IdempotentRequest } from '../../src/store/engine/idempotency-store.ts'
-import { isUntold, type PlantedBug, plantInContext, plantInIndex } from './call-bugs.ts'
+import { type PlantedBug, plantInContext, plantInIndex, plantInStore } from './call-bugs.ts'
 import type { Ledger, RunNote } from './call-run-ledger.ts'
 import type { RunPhone } from './call-run-phone.ts'
 import { openRunStores, type RunStores } from './call-run-stores.ts'
@@ -66,9 +66,6 @@ export class RunServer {
       onFault: error => run.violate(`a fault of ours: ${error}`),
       isConnected: (userId, deviceId) => signalling.connections.isConnected(userId, deviceId),
     })
-    database.subscribe(happening => {
-      if (!isUntold(bug, draw, happening)) signalling.onHappened(happening)
-    })
     plantInIndex(bug, signalling.callIndex, callId => {
       const call = this.stores.database.view(view => this.stores.roomCalls.read(view, callId))
       return call !== undefined && isOver(call)
@@ -76,7 +73,8 @@ export class RunServer {
     const { roomCalls: calls, connectionInbox: deviceInbox, ...stores } = this.stores
     this.resumed = new Set([...calls.live()].map(({ callId }) => callId))
     const authentication = { callerOf: (authorization: string) => this.#callerOf(authorization) }
-    signalling.open({ stores: { ...stores, calls, deviceInbox }, authentication } as unknown as Application)
+    const opened = { ...stores, database: plantInStore(bug, database, draw), calls, deviceInbox }
+    signalling.open({ stores: opened, authentication } as unknown as Application)
   }
 
   /**

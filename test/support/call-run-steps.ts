@@ -185,7 +185,7 @@ function revoke(run: Run): void {
   if (!run.habits.removes) return
   const { name, actor } = pick(run.draw, run.phones)
   run.note(`the session of ${name} is over`)
-  run.server.signalling.onHappened({
+  run.database.say({
     kind: 'session-ended',
     userId: actor.userId,
     sessionId: sessionIdOf(name),

@@ -105,15 +105,13 @@ export function makeHouse(t: Test, options: HouseOptions = {}): House {
     secrets: deriveSecrets(Buffer.alloc(32, 1)),
     randomBytes,
   })
-  database.subscribe(happening => {
-    if (happening.kind === 'inbox-news') {
-      tellNews({ connections }, users, happening.userId, happening.deviceId)
-    } else if (happening.kind === 'badge-changed') tellBadge({ connections }, users, happening.userId)
-    else if (happening.kind === 'session-ended') {
-      const { userId, sessionId } = happening
-      users(String(userId)).tellControl({ kind: 'revoked', revoked: { kind: 'session', sessionId } })
-    }
-  })
+  database.subscribe('inbox-news', ({ userId, deviceId }) =>
+    tellNews({ connections }, users, userId, deviceId),
+  )
+  database.subscribe('badge-changed', ({ userId }) => tellBadge({ connections }, users, userId))
+  database.subscribe('session-ended', ({ userId, sessionId }) =>
+    users(String(userId)).tellControl({ kind: 'revoked', revoked: { kind: 'session', sessionId } }),
+  )
   const presence: string[] = []
   const users = system.define(
     presenceKind({

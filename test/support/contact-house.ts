@@ -55,9 +55,7 @@ export function openContacts(
     },
     missedCallsOf: () => 0,
   })
-  world.database.subscribe(happening => {
-    if (happening.kind !== 'badge-changed') return
-    const { userId } = happening
+  world.database.subscribe('badge-changed', ({ userId }) => {
     const badge = world.database.view(view => contacts.badgeOf(view, userId, world.nowMs()))
     told.push({ userId, body: { kind: 'badge', badge } })
   })

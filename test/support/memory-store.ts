@@ -8,19 +8,19 @@
  * `Note` is what a test says of changes to `onWritten`.
  */
 
-import { type Happening, isSaid } from '../../src/domain/happening.ts'
+import { type Happening, type HappeningOf, isSaid } from '../../src/domain/happening.ts'
 import { assert, SignalError } from '../../src/errors.ts'
 import type {
   Change,
   Key,
   KeyRange,
-  OnHappened,
   Row,
   RowWatcher,
   Store,
   Table,
   View,
 } from '../../src/store/engine/store.ts'
+import { Subscribers } from '../../src/store/engine/subscribers.ts'
 
 interface EarlierRow {
   readonly rows: SortedRows
@@ -51,7 +51,7 @@ export interface MemoryStoreOptions<Note> {
 export class MemoryStore<Note = never> implements Store {
   readonly #tables: Map<string, SortedRows>
   readonly #options: MemoryStoreOptions<Note>
-  readonly #listeners: OnHappened[] = []
+  readonly #subscribers = new Subscribers()
   readonly #watchers = new Map<string, RowWatcher[]>()
   readonly #view: MemoryView
   #waiting: Queued<Note>[] = []
@@ -81,8 +81,16 @@ export class MemoryStore<Note = never> implements Store {
     return read(this.#view)
   }
 
-  subscribe(listener: OnHappened): void {
-    this.#listeners.push(listener)
+  subscribe<Kind extends Happening['kind']>(
+    kind: Kind,
+    listener: (happening: HappeningOf<Kind>) => void,
+  ): void {
+    this.#subscribers.add(kind, listener)
+  }
+
+  /** As if a durable change had said so. */
+  say(happening: Happening): void {
+    this.#subscribers.tell([happening], rethrow)
   }
 
   watch({ name }: Pick<Table<never>, 'name'>, watcher: RowWatcher): void {
@@ -142,7 +150,7 @@ export class MemoryStore<Note = never> implements Store {
     const { change, outcome, resolve, reject } = this.#written.shift()!
     for (const tell of change.settled) tell()
     if (outcome.kind === 'thrown') return reject(outcome.error)
-    for (const happening of change.happenings) for (const listener of this.#listeners) listener(happening)
+    this.#subscribers.tell(change.happenings, rethrow)
     resolve(outcome.result)
   }
 
@@ -395,6 +403,10 @@ class SortedRows {
 /** An error as LMDB gives it, which tells by its code whether there was no room (28). */
 export function diskError(code: number): Error {
   return Object.assign(new Error(`disk error ${code}`), { code })
+}
+
+function rethrow(error: unknown): never {
+  throw error
 }
 
 function unavailable(cause: unknown): SignalError {

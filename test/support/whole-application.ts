@@ -87,7 +87,6 @@ export function openWhole(t: Test, options: WholeOptions = {}): WholeApplication
     identityOf: () => undefined,
     isConnected: (userId, deviceId) => signalling.connections.isConnected(userId, deviceId),
   })
-  world.database.subscribe(signalling.onHappened)
   signalling.open(application)
   t.teardown(async () => {
     application.close()

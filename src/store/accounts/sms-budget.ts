@@ -47,9 +47,7 @@ export class SmsBudget {
   constructor(parts: SmsBudgetParts) {
     this.#parts = parts
     parts.expiries.define(EXPIRY.smsTally, (change, key) => this.#expire(change, key))
-    parts.database.subscribe(happening => {
-      if (happening.kind === 'sms-refused') this.#tellOf(happening.stop)
-    })
+    parts.database.subscribe('sms-refused', ({ stop }) => this.#tellOf(stop))
   }
 
   /** What keeps the message from being sent; undefined when nothing does. */

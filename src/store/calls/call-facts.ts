@@ -3,15 +3,16 @@
 import { takesCallsFromStrangers } from '../../domain/accounts/account.ts'
 import type { CalleeFacts, CallFacts } from '../../domain/calls/call-command.ts'
 import type { LiveCalls } from '../../domain/calls/live-calls.ts'
-import { type CallId, newId, type UserId } from '../../domain/ids.ts'
+import { type CallId, type DeviceId, newId, type UserId } from '../../domain/ids.ts'
 import type { AccountStore } from '../accounts/account-store.ts'
 import type { ContactStore } from '../contacts/contact-store.ts'
 import type { DeviceStore } from '../devices/device-store.ts'
-import type { View } from '../engine/store.ts'
+import type { Store, View } from '../engine/store.ts'
 
 export interface CallFactsParts {
+  readonly database: Pick<Store, 'view'>
   readonly accounts: Pick<AccountStore, 'read'>
-  readonly devices: Pick<DeviceStore, 'activeDevicesOf' | 'devicesAt'>
+  readonly devices: Pick<DeviceStore, 'active' | 'activeDevicesOf' | 'devicesAt'>
   readonly contacts: Pick<ContactStore, 'isContact' | 'blockedAtMs'>
   readonly index: Pick<LiveCalls, 'otherCallOf' | 'callInRoom'>
   readonly randomBytes: (length: number) => Uint8Array
@@ -26,16 +27,31 @@ export interface Calling {
   readonly roomId: number | undefined
 }
 
-/** As of now, by what is durable and by what the rooms have decided. */
-export function readCallFacts(view: View, parts: CallFactsParts, calling: Calling): CallFacts {
-  const { callId, callerId, calleeIds, roomId } = calling
-  const inRoom = roomId === undefined ? undefined : parts.index.callInRoom(roomId)
-  return {
-    callees: calleeIds.flatMap(calleeId => calleeFacts(view, parts, callerId, calleeId) ?? []),
-    ownDevices: parts.devices.activeDevicesOf(view, callerId).map(({ deviceId }) => deviceId),
-    otherCallId: parts.index.otherCallOf(callerId, callId),
-    isRoomInUse: inRoom !== undefined && inRoom !== callId,
-    freeRoomId: freeRoomId(parts),
+export class CallFactsReader {
+  readonly #parts: CallFactsParts
+
+  constructor(parts: CallFactsParts) {
+    this.#parts = parts
+  }
+
+  /** As of now, by what is durable and by what the rooms have decided. */
+  read(calling: Calling): CallFacts {
+    const { callId, callerId, calleeIds, roomId } = calling
+    const { database, devices, index } = this.#parts
+    const inRoom = roomId === undefined ? undefined : index.callInRoom(roomId)
+    return database.view(view => ({
+      callees: calleeIds.flatMap(calleeId => calleeFacts(view, this.#parts, callerId, calleeId) ?? []),
+      ownDevices: devices.activeDevicesOf(view, callerId).map(({ deviceId }) => deviceId),
+      otherCallId: index.otherCallOf(callerId, callId),
+      isRoomInUse: inRoom !== undefined && inRoom !== callId,
+      freeRoomId: freeRoomId(this.#parts),
+    }))
+  }
+
+  /** Whether the device is one of its user's at this moment. */
+  isRegistered(userId: UserId, deviceId: DeviceId): boolean {
+    const { database, devices } = this.#parts
+    return database.view(view => devices.active(view, userId, deviceId)) !== undefined
   }
 }
 

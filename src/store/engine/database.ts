@@ -17,8 +17,9 @@ import { LmdbChange, LmdbView, type OpenTable } from './lmdb-change.ts'
 import {
   type Change,
   DESCRIBED_TABLES,
+  type Happening,
+  type HappeningOf,
   type Key,
-  type OnHappened,
   type Row,
   type RowWatcher,
   type Store,
@@ -26,6 +27,7 @@ import {
   type View,
 } from './store.ts'
 import { assertReadable, assertWritable, hasMetaPages } from './store-files.ts'
+import { Subscribers } from './subscribers.ts'
 
 /** A table with its rows as they are stored. */
 export type StoredTable = Pick<LmdbTable<Uint8Array, Key>, 'get' | 'getKeys' | 'getRange' | 'getStats'>
@@ -62,7 +64,7 @@ export class Database implements Store {
   readonly #openTables = new Map<Table<never, never>, OpenTable>()
   /** By table name: one table may have several descriptions. */
   readonly #watchers = new Map<string, RowWatcher[]>()
-  readonly #listeners: OnHappened[] = []
+  readonly #subscribers = new Subscribers()
   readonly #view: View
   #lastChange = 0
 
@@ -181,8 +183,11 @@ export class Database implements Store {
     return read(this.#view)
   }
 
-  subscribe(listener: OnHappened): void {
-    this.#listeners.push(listener)
+  subscribe<Kind extends Happening['kind']>(
+    kind: Kind,
+    listener: (happening: HappeningOf<Kind>) => void,
+  ): void {
+    this.#subscribers.add(kind, listener)
   }
 
   /** How many changes have become durable since the store was opened. */
@@ -192,15 +197,7 @@ export class Database implements Store {
 
   #tell({ happenings }: LmdbChange): void {
     this.#lastChange += 1
-    for (const happening of happenings) {
-      for (const listener of this.#listeners) {
-        try {
-          listener(happening)
-        } catch (error) {
-          this.#onFault(error)
-        }
-      }
-    }
+    this.#subscribers.tell(happenings, this.#onFault)
   }
 
   #openTable(table: Table<never, never>): OpenTable | undefined {

@@ -7,7 +7,9 @@
  * A table is only a description: nothing can be read from it without a view, or written without a change.
  */
 
-import type { Happening } from '../../domain/happening.ts'
+import type { Happening, HappeningOf } from '../../domain/happening.ts'
+
+export type { Happening, HappeningOf }
 
 export type Key = Uint8Array | string
 
@@ -109,8 +111,6 @@ export interface Change extends View {
   local<Value>(owner: object, make: () => Value): Value
 }
 
-export type OnHappened = (happening: Happening) => void
-
 /** Called with the key of a row: when a change writes it, and once that change is durable or has failed. */
 export interface RowWatcher {
   readonly onWriting: (key: Uint8Array) => void
@@ -129,7 +129,10 @@ export interface Store {
   /** What `read` returns, which must be read to its end there: the view ends with the call. */
   view<Result>(read: (view: View) => Result): Result
   /** Calls `listener` with what durable changes said has happened, in order, before their promises resolve. */
-  subscribe(listener: OnHappened): void
+  subscribe<Kind extends Happening['kind']>(
+    kind: Kind,
+    listener: (happening: HappeningOf<Kind>) => void,
+  ): void
   /** Watches the rows of a table of records, for values in memory that are made of them. */
   watch(table: Pick<Table<never>, 'name'>, watcher: RowWatcher): void
 }

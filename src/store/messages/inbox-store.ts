@@ -75,8 +75,8 @@ export class InboxStore {
   constructor(parts: InboxParts) {
     this.#parts = parts
     this.#items = new SealedItems(parts.secrets, parts.randomBytes)
-    parts.database.subscribe(happening => {
-      if (happening.kind === 'inbox-dropped') this.#dropped[happening.reason] += 1
+    parts.database.subscribe('inbox-dropped', ({ reason }) => {
+      this.#dropped[reason] += 1
     })
     parts.expiries.define(EXPIRY.inbox, (change, device) => this.#look(change, device))
   }

@@ -30,9 +30,8 @@ export class OutboxStore {
     this.#store = store
     this.#sealed = new Sealed(secrets, randomBytes, 'outbox')
     this.#randomBytes = randomBytes
-    store.subscribe(happening => {
-      if (happening.kind !== 'outbox-news') return
-      this.#queues.get(happening.lane)?.onWritten(Buffer.from(happening.firstKey))
+    store.subscribe('outbox-news', ({ lane, firstKey }) => {
+      this.#queues.get(lane)?.onWritten(Buffer.from(firstKey))
     })
   }
 

@@ -22,10 +22,8 @@ async function openStage(t: Test, folder = t.testdir()) {
   const tries: CodeTry[] = []
   let alarms = 0
   const world = openWorld(folder, START_MS)
-  world.database.subscribe(happening => {
-    if (happening.kind === 'code-tried') tries.push(happening.tried)
-    if (happening.kind === 'codes-guessed') alarms++
-  })
+  world.database.subscribe('code-tried', ({ tried }) => tries.push(tried))
+  world.database.subscribe('codes-guessed', () => alarms++)
   t.teardown(() => world.database.close())
   const { guessWatch } = world
   const outbox = {

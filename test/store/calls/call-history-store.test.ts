@@ -27,9 +27,8 @@ function open(t: Test, folder = t.testdir()) {
     page: { limit: number; after?: CallHistoryPlace | undefined },
     nowMs: number,
   ) => database.view(view => history.list(view, userId, page, nowMs))
-  database.subscribe(happening => {
-    if (happening.kind !== 'badge-changed') return
-    changes.push(`${happening.userId === ANN ? 'ann' : 'bob'} ${missedOf(happening.userId)}`)
+  database.subscribe('badge-changed', ({ userId }) => {
+    changes.push(`${userId === ANN ? 'ann' : 'bob'} ${missedOf(userId)}`)
   })
   const sweep = async (nowMs: number) => {
     while ((await expiries.sweep(nowMs, 100)) > 0);

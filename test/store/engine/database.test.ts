@@ -365,7 +365,9 @@ t.test(
     })
     const before = contentOf(database)
     const heard: Happening[] = []
-    database.subscribe(happening => heard.push(happening))
+    for (const kind of ['inbox-dropped', 'outbox-news', 'codes-guessed'] as const) {
+      database.subscribe(kind, happening => heard.push(happening))
+    }
     const reason = new Error('in the middle')
     const results = await Promise.allSettled([
       database.change(change => change.put(NAMES, 'before', 1)),
@@ -408,14 +410,16 @@ t.test(
     t.teardown(() => database.close())
     const heard: string[] = []
     const faults: unknown[] = []
-    database.subscribe(happening => {
+    const hear = (happening: Happening) => {
       t.equal(
         database.view(view => view.get(NAMES, 'a')),
         1,
         'it is there when it is told',
       )
       heard.push(happening.kind)
-    })
+    }
+    database.subscribe('inbox-dropped', hear)
+    database.subscribe('outbox-news', hear)
     const done = database.change(change => {
       change.put(NAMES, 'a', 1)
       change.put(NAMES, 'b', 2)
@@ -443,10 +447,10 @@ t.test('a subscriber that throws keeps no other from hearing, and the change sta
   t.teardown(() => database.close())
   const heard: string[] = []
   const fault = new Error('subscriber')
-  database.subscribe(() => {
+  database.subscribe('inbox-dropped', () => {
     throw fault
   })
-  database.subscribe(({ kind }) => heard.push(kind))
+  database.subscribe('inbox-dropped', ({ kind }) => heard.push(kind))
   await database.change(change => change.happened({ kind: 'inbox-dropped', reason: 'full' }))
   t.same([heard, faults], [['inbox-dropped'], [fault]])
 })

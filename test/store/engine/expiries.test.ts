@@ -230,7 +230,7 @@ t.test('an ending that throws in its middle leaves nothing of what it wrote', as
     throw new Error('in its middle')
   })
   const heard: string[] = []
-  database.subscribe(({ kind }) => heard.push(kind))
+  database.subscribe('inbox-dropped', ({ kind }) => heard.push(kind))
   await database.change(change => {
     change.put(ROWS, key, 1)
     expiries.add(change, 200, 10, key)

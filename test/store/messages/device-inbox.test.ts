@@ -22,9 +22,7 @@ function open(t: Test) {
     secrets: deriveSecrets(Buffer.alloc(32, 1)),
     randomBytes,
   })
-  database.subscribe(happening => {
-    if (happening.kind === 'inbox-news') news.push(`${happening.userId} ${happening.deviceId}`)
-  })
+  database.subscribe('inbox-news', ({ userId, deviceId }) => news.push(`${userId} ${deviceId}`))
   const due: (() => void)[] = []
   const soon = (run: () => void) => void due.push(run)
   const faults: unknown[] = []

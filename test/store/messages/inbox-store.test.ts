@@ -37,9 +37,7 @@ function open(t: Test, { folder = t.testdir(), secret = 7 } = {}) {
     secrets: deriveSecrets(Buffer.alloc(32, secret)),
     randomBytes,
   })
-  database.subscribe(happening => {
-    if (happening.kind === 'inbox-news') news.push(`${happening.userId}_${happening.deviceId}`)
-  })
+  database.subscribe('inbox-news', ({ userId, deviceId }) => news.push(`${userId}_${deviceId}`))
   const sweep = async (nowMs: number) => {
     while ((await expiries.sweep(nowMs, 100)) > 0);
   }

@@ -22,9 +22,7 @@ function open(t: Test, { folder = t.testdir(), secret = 7 } = {}) {
   const added: Lane[] = []
   const secrets = deriveSecrets(Buffer.alloc(32, secret))
   const outbox = new OutboxStore(database, secrets, randomBytes)
-  database.subscribe(happening => {
-    if (happening.kind === 'outbox-news') added.push(happening.lane)
-  })
+  database.subscribe('outbox-news', ({ lane }) => added.push(lane))
   const add = (atMs: number, ...messages: readonly Outgoing[]) =>
     database.change(change => {
       for (const message of messages) outbox.add(change, message)

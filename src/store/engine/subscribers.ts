@@ -1,0 +1,28 @@
+/** Who hears of what durable changes say has happened. */
+
+import type { Happening, HappeningOf } from './store.ts'
+
+type Listener = (happening: Happening) => void
+
+export class Subscribers {
+  readonly #listeners = new Map<Happening['kind'], Listener[]>()
+
+  add<Kind extends Happening['kind']>(kind: Kind, listener: (happening: HappeningOf<Kind>) => void): void {
+    const known = this.#listeners.get(kind)
+    if (known === undefined) this.#listeners.set(kind, [listener as Listener])
+    else known.push(listener as Listener)
+  }
+
+  /** Tells them in the order in which they subscribed. One that throws keeps no other from hearing. */
+  tell(happenings: readonly Happening[], onFault: (error: unknown) => void): void {
+    for (const happening of happenings) {
+      for (const listener of this.#listeners.get(happening.kind) ?? []) {
+        try {
+          listener(happening)
+        } catch (error) {
+          onFault(error)
+        }
+      }
+    }
+  }
+}
