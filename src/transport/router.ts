@@ -32,8 +32,8 @@ interface Place extends Match {
 export class Router {
   /** Spellings without a `{name}`, by path. */
   readonly #fixed = new Map<string, Place>()
-  /** Routes with parameters; the first match serves. */
-  readonly #patterns: Place[] = []
+  /** Routes with parameters, by path with `ANY` for each; the first match serves. */
+  readonly #patterns = new Map<string, Place>()
 
   constructor(routes: readonly HttpRoute[]) {
     for (const route of routes) {
@@ -56,7 +56,7 @@ export class Router {
     const place = this.#fixed.get(path)
     if (place !== undefined) return place
     const segments = path.split('/')
-    for (const pattern of this.#patterns) {
+    for (const pattern of this.#patterns.values()) {
       const params = paramsOf(pattern.segments, segments)
       if (params !== undefined) return { path: pattern.path, targets: pattern.targets, params }
     }
@@ -74,11 +74,11 @@ export class Router {
   #placeOf(spelling: string, canonicalPath: string): Place {
     const segments = spelling.split('/').map(segment => (isParam(segment) ? ANY : segment))
     const key = segments.join('/')
-    const known = this.#fixed.get(key) ?? this.#patterns.find(({ segments }) => segments.join('/') === key)
+    const places = segments.includes(ANY) ? this.#patterns : this.#fixed
+    const known = places.get(key)
     if (known !== undefined) return known
     const place: Place = { path: canonicalPath, segments, targets: new Map(), params: NO_PARAMS }
-    if (segments.includes(ANY)) this.#patterns.push(place)
-    else this.#fixed.set(key, place)
+    places.set(key, place)
     return place
   }
 }

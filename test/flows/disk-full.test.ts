@@ -4,7 +4,7 @@
  * full disk does.
  */
 
-import { status } from '@grpc/grpc-js'
+import grpc from '@grpc/grpc-js'
 import t from 'tap'
 import { RegisterClient } from '../support/register-client.ts'
 import { freshPublicKey, postJson, startServer } from '../support/server.ts'
@@ -62,7 +62,7 @@ t.test('a full disk refuses registrations, loses none that was answered, and pas
     environment,
   })
   const client = new RegisterClient(full.grpc)
-  t.equal(await registerUntilRefused(client, answered), status.UNAVAILABLE, 'refused as UNAVAILABLE')
+  t.equal(await registerUntilRefused(client, answered), grpc.status.UNAVAILABLE, 'refused as UNAVAILABLE')
   t.ok(answered.length > 100, `${answered.length} were answered before`)
   t.equal((await fetch(`${full.admin}/readyz`)).status, 503, 'not ready while there is no room')
   t.equal((await fetch(`${full.http}/checkpoint`)).status, 200, 'the log is served')

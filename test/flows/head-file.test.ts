@@ -8,7 +8,7 @@ import { once } from 'node:events'
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseEnv, promisify } from 'node:util'
-import { status } from '@grpc/grpc-js'
+import grpc from '@grpc/grpc-js'
 import t, { type Test } from 'tap'
 import { openCheckpoint } from '../../src/log/checkpoint.ts'
 import { parseVerifierKey, type VerifierKey } from '../../src/log/note.ts'
@@ -53,9 +53,9 @@ t.test('a head file without room refuses registrations aloud, shows nothing new,
 
   const publicKey = freshPublicKey()
   for (let attempt = 0; attempt < 3; attempt++) {
-    await t.rejects(log.client.register(900n, 1n, publicKey), { code: status.UNAVAILABLE })
+    await t.rejects(log.client.register(900n, 1n, publicKey), { code: grpc.status.UNAVAILABLE })
     await t.rejects(log.client.register(BigInt(901 + attempt), 1n, freshPublicKey()), {
-      code: status.UNAVAILABLE,
+      code: grpc.status.UNAVAILABLE,
     })
   }
   t.equal(await servedSize(log), shown)
@@ -80,7 +80,7 @@ t.test(
     await registerUsers(client, 0, 5)
     symlinkSync('/dev/full', `${headFile}.draft`)
     const publicKey = freshPublicKey()
-    await t.rejects(client.register(50n, 1n, publicKey), { code: status.UNAVAILABLE })
+    await t.rejects(client.register(50n, 1n, publicKey), { code: grpc.status.UNAVAILABLE })
     client.close()
     t.equal(await first.end(), 0, 'it stops cleanly')
 
