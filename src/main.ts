@@ -24,8 +24,9 @@ async function main(): Promise<void> {
   if (!config.isDevelopment) assertOwnBinaries(config)
   const logger = createLogger(config.logLevel)
   for (const warning of warningsOf(config)) logger.warn(warning)
+  const say = (text: string) => void process.stderr.write(text)
   const run = (settings: Config, knownCheckpoint?: string) =>
-    start(settings, { logger, knownCheckpoint, onReset: () => void startAnew() }).catch(error => {
+    start(settings, { logger, say, knownCheckpoint, onReset: () => void startAnew() }).catch(error => {
       // What is said last is why it does not start.
       logger.flush()
       throw error
@@ -33,7 +34,7 @@ async function main(): Promise<void> {
   let server = await run(config, flags['known-checkpoint'])
   async function startAnew(): Promise<void> {
     await server.stop('reset')
-    server = await run(listeningAsBefore(config, server.addresses)).catch(sayAndExit)
+    server = await run(listeningAsBefore(config, server.ready)).catch(sayAndExit)
     server.announce()
   }
   async function stop(reason: string): Promise<void> {

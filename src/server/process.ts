@@ -16,6 +16,8 @@ import { VERSION } from './version.ts'
 export class House {
   readonly config: Config
   readonly logger: Logger
+  /** See `StartNeeds`. */
+  readonly say: (text: string) => void
   readonly world = realWorld()
   readonly metrics = new Metrics()
   /** In development. */
@@ -27,13 +29,14 @@ export class House {
   readonly #origins: OriginLog
   #noWritesUntilMs = 0
 
-  constructor(config: Config, logger: Logger) {
+  constructor(config: Config, logger: Logger, say: (text: string) => void) {
     this.config = config
     this.logger = logger
+    this.say = say
     this.#refusals = new RefusalLog(logger, this.world.monotonicMs)
     this.#origins = new OriginLog(logger, this.world.monotonicMs)
     this.devConsole = config.isDevelopment
-      ? new DevConsole({ nowMs: this.world.nowMs, print: line => process.stderr.write(line) })
+      ? new DevConsole({ nowMs: this.world.nowMs, print: say })
       : undefined
     observeHost(this.metrics, {
       version: VERSION,

@@ -34,8 +34,15 @@ import { pooledRandomBytes } from './random-pool.ts'
 import { Signalling } from './signalling.ts'
 import { VERSION } from './version.ts'
 
+/** Where the server listens, and by which keys its log is verified. */
+export interface Ready extends Addresses {
+  readonly origin: string
+  readonly vkey: string
+  readonly vrfPublicKey: string
+}
+
 export interface RunningServer {
-  readonly addresses: Addresses
+  readonly ready: Ready
   /** Says that the server is ready. */
   announce(): void
   /** Takes the certificates of the settings as they are now, and nothing else of them; broken ones are logged and left. */
@@ -46,6 +53,8 @@ export interface RunningServer {
 
 export interface StartNeeds {
   readonly logger: Logger
+  /** Prints beside the log what is for a person: codes in development, ports that were taken. */
+  readonly say: (text: string) => void
   readonly knownCheckpoint: string | undefined
   /** Called when the data directory is marked to begin anew, in development. */
   readonly onReset: () => void
@@ -54,10 +63,10 @@ export interface StartNeeds {
 /** Opens the store, starts the actors, listens. Throws `ConfigError` or `SignalError` for a fault that the operator can mend. */
 export async function start(
   config: Config,
-  { logger, knownCheckpoint, onReset }: StartNeeds,
+  { logger, say, knownCheckpoint, onReset }: StartNeeds,
 ): Promise<RunningServer> {
   if (config.isDevelopment) await finishReset(config.dataFolder)
-  const house = new House(config, logger)
+  const house = new House(config, logger, say)
   const log = await openLog(house, knownCheckpoint)
   const actors = await startActors(house, log)
   const addresses: Addresses = { http: '', grpc: '', admin: '' }
@@ -83,7 +92,7 @@ export async function start(
   const listeners = listenersOf(config)
   const ports: PortPolicy = {
     takesNext: config.isDevelopment,
-    say: sentence => process.stderr.write(`callsign: ${sentence}\n`),
+    say: sentence => say(`callsign: ${sentence}\n`),
   }
   addresses.grpc = await openPort(listeners.grpc, grpc, ports)
   addresses.admin = `http://${await openPort(listeners.admin, admin, ports)}`
@@ -93,11 +102,13 @@ export async function start(
   }
   addresses.http = `${scheme}://${await openPort(listeners.http, alsoOnLoopback(config, http), ports)}`
   house.isOpen = true
+  const { vkey, vrfPublicKey } = log.maker
+  const ready = { ...addresses, origin: log.keys.signer.name, vkey, vrfPublicKey }
   let stopped: Promise<void> | undefined
 
   return {
-    addresses,
-    announce: () => announce(config, log, addresses, application.features),
+    ready,
+    announce: () => announce(config, log, ready, application.features),
     renewCertificates: read => renewCertificates(house, http, grpc, read),
     stop(reason) {
       stopped ??= stop(reason)
@@ -305,23 +316,21 @@ function registrationOf(house: House, { vrf }: OpenedLog, { logAppender }: Actor
 /** The ready line on stdout, as JSON for programs; in development, the banner for people on stderr. */
 function announce(
   config: Config,
-  { keys, maker, published }: OpenedLog,
-  addresses: Addresses,
+  { keys, published }: OpenedLog,
+  ready: Ready,
   features: Application['features'],
 ): void {
-  const { vkey, vrfPublicKey } = maker
-  const ready = { ...addresses, origin: keys.signer.name, vkey, vrfPublicKey }
   if (!process.stdout.isTTY) process.stdout.write(`${JSON.stringify({ event: 'ready', ...ready })}\n`)
   else if (!config.isDevelopment) process.stdout.write(formatReady(ready))
   if (!config.isDevelopment) return
   const banner = formatBanner({
     ...ready,
-    http: localUrlOf(config, addresses),
+    http: localUrlOf(config, ready),
     version: VERSION,
     dataFolder: config.dataFolder,
     treeSize: published.head.treeSize,
     areKeysNew: keys.areNew,
-    ...(config.isExposed ? { phones: config.publicUrl ?? ownUrlOf(config, addresses) } : {}),
+    ...(config.isExposed ? { phones: config.publicUrl ?? ownUrlOf(config, ready) } : {}),
     isTerminal: process.stderr.isTTY,
     features,
   })

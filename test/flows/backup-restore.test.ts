@@ -26,9 +26,10 @@ import { indexKey } from '../../src/store/engine/keys.ts'
 import { runScript } from '../support/commands.ts'
 import { RawTables } from '../support/damage.ts'
 import { registerKey, registerUsers, startLog } from '../support/live-log.ts'
+import { openServer } from '../support/open-server.ts'
 import { builtProgram, spawnBound } from '../support/programs.ts'
 import { RegisterClient } from '../support/register-client.ts'
-import { freshPublicKey, type RunningServer, startRefused, startServer } from '../support/server.ts'
+import { freshPublicKey, type OpenServer, startRefused, startServer } from '../support/server.ts'
 
 const QUIET = { CALLSIGN_LOG_LEVEL: 'error' }
 const KEYS_FILE = 'development-keys.env'
@@ -39,7 +40,7 @@ interface Answered {
 }
 
 /** Registers from eight sides until told to stop; keeps what was answered. */
-function load(server: RunningServer): { answered: Answered[]; stop(): Promise<void> } {
+function load(server: OpenServer): { answered: Answered[]; stop(): Promise<void> } {
   const client = new RegisterClient(server.grpc)
   const answered: Answered[] = []
   let isDone = false
@@ -60,7 +61,7 @@ function load(server: RunningServer): { answered: Answered[]; stop(): Promise<vo
   }
 }
 
-async function fetchEntries({ http }: RunningServer, treeSize: number): Promise<Uint8Array[]> {
+async function fetchEntries({ http }: OpenServer, treeSize: number): Promise<Uint8Array[]> {
   const entries: Uint8Array[] = []
   for (let index = 0; index * TILE_WIDTH < treeSize; index++) {
     const path = formatTilePath({ level: 'entries', index, width: tileWidth('entries', index, treeSize) })
@@ -76,7 +77,7 @@ function digestOf(entries: readonly Uint8Array[]): string {
   return hash.digest('hex')
 }
 
-async function checkpointOf(server: Pick<RunningServer, 'http'>): Promise<string> {
+async function checkpointOf(server: Pick<OpenServer, 'http'>): Promise<string> {
   return (await fetch(`${server.http}/checkpoint`)).text()
 }
 
@@ -96,7 +97,7 @@ async function restore(from: string, dataFolder: string, keysFrom: string) {
 /** Fills the folder with a stopped log of twenty, its backup when it had ten, and the checkpoints of both. */
 async function makeLogWithOlderBackup(folder: string, environment: Readonly<Record<string, string>> = {}) {
   const dataFolder = join(folder, 'data')
-  const server = await startServer({ dataFolder, environment: { ...QUIET, ...environment } })
+  const server = await openServer({ dataFolder, environment: { ...QUIET, ...environment } })
   const client = new RegisterClient(server.grpc)
   await registerUsers(client, 0, 10)
   const { lines } = await backup(dataFolder, join(folder, 'backup'))
@@ -153,9 +154,9 @@ t.test(
     t.match([again.code, again.lines], [0, [{ ...line, event: 'restore', folder: restored }]])
     const known = join(folder, 'known')
     writeFileSync(known, checkpoint)
-    const second = await startServer({
+    const second = await openServer({
       dataFolder: restored!,
-      args: ['--known-checkpoint', known],
+      knownCheckpoint: known,
       environment: QUIET,
     })
     t.teardown(() => second.end())
@@ -213,7 +214,7 @@ t.test('an older copy can’t sign a second history: the head file refuses it', 
   t.equal((await backup(dataFolder, newest)).code, 0)
   const good = join(folder, 'good')
   t.equal((await restore(newest, good, dataFolder)).code, 0)
-  const server = await startServer({ dataFolder: good, environment })
+  const server = await openServer({ dataFolder: good, environment })
   t.teardown(() => server.end())
   t.notOk(existsSync(join(good, 'restored.json')), 'the head file answers for the newest one')
 })
@@ -245,7 +246,7 @@ t.test(
     )
     t.match(await refusal(['--unknown'], 2), /unknown/i)
 
-    const frozen = await startServer({ dataFolder: restored, environment: { CALLSIGN_LOG_FROZEN: '1' } })
+    const frozen = await openServer({ dataFolder: restored, environment: { CALLSIGN_LOG_FROZEN: '1' } })
     t.equal(sizeOf(await checkpointOf(frozen), vkey), 10, 'frozen, it may be shown')
     await frozen.end()
     t.match(await refusal([]), /was restored at/, 'and asks again')
@@ -253,10 +254,10 @@ t.test(
     const state = join(folder, 'auditor-state')
     const note = readFileSync(older, 'utf8')
     writeFileSync(state, JSON.stringify({ program: 'audit', checkpoints: [{ note: 'older' }, { note }] }))
-    const server = await startServer({ dataFolder: restored, args: ['--known-checkpoint', state] })
+    const server = await openServer({ dataFolder: restored, knownCheckpoint: state })
     t.equal(sizeOf(await checkpointOf(server), vkey), 10, 'an auditor’s state file answers too')
     await server.end()
-    const next = await startServer({ dataFolder: restored })
+    const next = await openServer({ dataFolder: restored })
     t.teardown(() => next.end())
     t.notOk(existsSync(join(restored, 'restored.json')), 'asked once')
   },
@@ -267,9 +268,9 @@ t.test('a log that went on differently is refused by what was signed first', asy
   const restored = join(folder, 'restored')
   await restore(copy, restored, dataFolder)
   // An operator who knew only the older checkpoint let it sign on.
-  const server = await startServer({
+  const server = await openServer({
     dataFolder: restored,
-    args: ['--known-checkpoint', older],
+    knownCheckpoint: older,
     environment: QUIET,
   })
   const client = new RegisterClient(server.grpc)

@@ -6,8 +6,8 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { openServer } from '../support/open-server.ts'
 import { skipWithout } from '../support/programs.ts'
-import { startServer } from '../support/server.ts'
 import { PROJECT_ROOT } from '../support/vectors.ts'
 
 const PAGE = readFileSync(join(PROJECT_ROOT, 'docs/by-hand.md'), 'utf8')
@@ -85,7 +85,7 @@ t.test(
   { skip: skipWithout(TOOLS, 'curl, jq, openssl') },
   async t => {
     const folder = t.testdir({ data: { try: {} } })
-    const server = await startServer({ dataFolder: join(folder, 'data/dev') })
+    const server = await openServer({ dataFolder: join(folder, 'data/dev') })
     t.teardown(() => server.end())
     for (const name of ['dist', 'node_modules']) symlinkSync(join(PROJECT_ROOT, name), join(folder, name))
     const story = section('A call in two terminals')

@@ -469,7 +469,7 @@ t.test(
     await page.evaluate('window.isOpen = true')
     await page.getByText('connected', { exact: true }).waitFor()
     t.equal(await alert.count(), 0, 'it is over by itself')
-    await server.end('SIGKILL')
+    await server.end()
     await alert.getByText('The server does not answer.').waitFor()
   },
 )

@@ -10,16 +10,17 @@ import { App, newPublicKey } from '../support/app.ts'
 import { DESKTOP, openBrowser, PHONE, skipWithoutChromium } from '../support/browser.ts'
 import { DevPerson } from '../support/dev-person.ts'
 import { freePort } from '../support/free-port.ts'
+import { openServer } from '../support/open-server.ts'
 import { RegisterClient } from '../support/register-client.ts'
-import { type RunningServer, type StartOptions, startServer } from '../support/server.ts'
+import type { OpenOptions, OpenServer } from '../support/server.ts'
 import { PROJECT_ROOT } from '../support/vectors.ts'
 
 const skip = skipWithoutChromium
 const browser = (await openBrowser(t)) as Browser
 
-async function startDev(t: Test, options: Partial<StartOptions> = {}): Promise<RunningServer> {
-  const server = await startServer({ dataFolder: join(t.testdir(), 'data'), ...options })
-  t.teardown(() => server.end('SIGKILL'))
+async function startDev(t: Test, options: Partial<OpenOptions> = {}): Promise<OpenServer> {
+  const server = await openServer({ dataFolder: join(t.testdir(), 'data'), ...options })
+  t.teardown(() => server.end())
   return server
 }
 
@@ -37,7 +38,7 @@ async function openConsole(t: Test, http: string, viewport: typeof PHONE | typeo
 }
 
 /** Registers keys of made-up users, all in the log once this resolves, the first before the rest. */
-async function registerKeys(server: RunningServer, count: number, firstUser = 1): Promise<void> {
+async function registerKeys(server: OpenServer, count: number, firstUser = 1): Promise<void> {
   const client = new RegisterClient(server.grpc)
   const publicKey = newPublicKey('P-256 SPKI')
   const register = (user: number) => client.register(BigInt(user), 1n, publicKey)
@@ -360,6 +361,7 @@ t.test(
       ['TypeScript', server.http],
     ] as const) {
       await card.getByRole('button', { name: language }).click()
+      await card.getByRole('button', { name: language, pressed: true }).waitFor()
       const text = await code.innerText()
       for (const part of [address, `${address.replace('http', 'ws')}/ws`, server.vkey, server.vrfPublicKey])
         t.ok(text.includes(JSON.stringify(part)), `${language}: ${part}`)

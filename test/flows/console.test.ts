@@ -17,12 +17,13 @@ import type {
   RequestRow,
 } from '../../src/operations/console/events.ts'
 import { meetPeople, newCallKey, type Person, settingsFor } from '../support/call-people.ts'
-import { type RunningServer, startServer } from '../support/server.ts'
+import { openServer } from '../support/open-server.ts'
+import type { OpenServer } from '../support/server.ts'
 import { StompTcpClient } from '../support/stomp-tcp-client.ts'
 import { PROJECT_ROOT } from '../support/vectors.ts'
 
-function start(t: Test, environment: Record<string, string> = {}): Promise<RunningServer> {
-  return startServer({ dataFolder: join(t.testdir(), 'data'), environment })
+function start(t: Test, environment: Record<string, string> = {}): Promise<OpenServer> {
+  return openServer({ dataFolder: join(t.testdir(), 'data'), environment })
 }
 
 /** Shared by the tests that only ask. */
@@ -258,7 +259,7 @@ t.test('a stop answers waiting requests for the feed, at once', async t => {
     for await (const part of socket) text += part
     return text
   })
-  t.equal(await server.end(), 0)
+  await server.end()
   for (const text of await Promise.all(heard)) {
     t.match(text, /^HTTP\/1\.1 200 OK\r\n/)
     t.match(text, `{"events":[],"next":${sequence},`)
@@ -278,7 +279,7 @@ t.test('the simulator is started from the console, and its people come and go', 
   t.ok(state.simulator, 'it is there')
   t.equal(state.simulatorTrouble, undefined)
   t.equal(state.devices.length, 1)
-  t.equal(await server.end(), 0, 'and holds up no stop')
+  await t.resolves(server.end(), 'and holds up no stop')
 })
 
 t.test('production has none of it', async t => {
@@ -287,7 +288,7 @@ t.test('production has none of it', async t => {
   const { KT_PUBLIC_KEY, VRF_PUBLIC_KEY, ...keys } = parseEnv(stdout) as Record<string, string>
   const local = { CALLSIGN_HTTP_HOST: '127.0.0.1', CALLSIGN_PUBLIC_URL: 'https://kt.example.org' }
   const dataFolder = join(t.testdir(), 'data')
-  const server = await startServer({ dataFolder, dev: false, environment: { ...keys, ...local } })
+  const server = await openServer({ dataFolder, dev: false, environment: { ...keys, ...local } })
   t.teardown(() => server.end())
   for (const path of [...SURFACE, '/']) {
     const answer = await ask(server.http, path, { headers: { accept: 'text/html' } })

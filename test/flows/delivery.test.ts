@@ -7,9 +7,10 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { LogClient } from '../../src/client/client.ts'
 import { App, newPublicKey } from '../support/app.ts'
+import { openServer } from '../support/open-server.ts'
 import { productionEnvironment } from '../support/outside-world.ts'
 import { Rehearsal } from '../support/rehearsal.ts'
-import { type RunningServer, startServer } from '../support/server.ts'
+import type { OpenServer } from '../support/server.ts'
 
 const EVENT_ID = /^[\w-]{22}$/
 const [APNS_TOKEN, FCM_TOKEN] = ['a1'.repeat(32), 'fcm:token-of-bob']
@@ -52,7 +53,7 @@ const annsPhone = (story: Rehearsal) =>
 const bobsPhone = (story: Rehearsal) =>
   phoneOf(story, 'bob@example.org', { publicKey: newPublicKey('RSA PKCS#1'), ...PIXEL })
 
-function logClientOf({ http, vkey, vrfPublicKey }: RunningServer): LogClient {
+function logClientOf({ http, vkey, vrfPublicKey }: OpenServer): LogClient {
   return new LogClient({ url: http, vkey, vrfPublicKey })
 }
 
@@ -264,11 +265,8 @@ async function eventually(holds: () => Promise<boolean>): Promise<void> {
   while (!(await holds()));
 }
 
-async function startBare(
-  t: Test,
-  environment: Readonly<Record<string, string>> = {},
-): Promise<RunningServer> {
-  const server = await startServer({
+async function startBare(t: Test, environment: Readonly<Record<string, string>> = {}): Promise<OpenServer> {
+  const server = await openServer({
     dataFolder: join(t.testdir(), 'data'),
     dev: false,
     environment: { ...(await productionEnvironment()), ...environment },
@@ -280,7 +278,7 @@ async function startBare(
 const REVIEWER = { CALLSIGN_TEST_IDENTIFIERS: '{"review@example.org":"424242"}' }
 
 /** Signs in with the address of the reviewer, to which nothing is sent. */
-async function signInAsReviewer({ http }: RunningServer): Promise<{ app: App; userId: unknown }> {
+async function signInAsReviewer({ http }: OpenServer): Promise<{ app: App; userId: unknown }> {
   const app = new App(http)
   const { challengeId } = await app.get(200, 'POST /app/api/login', { email: 'review@example.org' })
   const body = { challengeId, otp: '424242' }

@@ -7,10 +7,11 @@ import { WebSocket } from 'ws'
 import { chooseLanAddress } from '../../src/server/lan-address.ts'
 import { App } from '../support/app.ts'
 import { DevPerson } from '../support/dev-person.ts'
-import { type RunningServer, startServer } from '../support/server.ts'
+import { openServer } from '../support/open-server.ts'
+import { type OpenServer, startServer } from '../support/server.ts'
 
-async function start(t: Test, environment: Record<string, string>): Promise<RunningServer> {
-  const server = await startServer({ dataFolder: t.testdir(), environment })
+async function start(t: Test, environment: Record<string, string>): Promise<OpenServer> {
+  const server = await openServer({ dataFolder: t.testdir(), environment })
   t.teardown(() => server.end())
   return server
 }
@@ -76,7 +77,7 @@ t.test(
 )
 
 /** The log lines of one event. */
-function linesOf(server: RunningServer, event: string): Record<string, string>[] {
+function linesOf(server: OpenServer, event: string): Record<string, string>[] {
   const lines = server
     .stderr()
     .split('\n')

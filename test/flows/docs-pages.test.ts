@@ -6,7 +6,7 @@
 import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { DESKTOP, openBrowser, PHONE, skipWithoutChromium } from '../support/browser.ts'
-import { startServer } from '../support/server.ts'
+import { openServer } from '../support/open-server.ts'
 
 const skip = skipWithoutChromium
 /** The tests share their cores; this measures nothing. */
@@ -16,7 +16,7 @@ interface AsyncApi {
   readonly channels: Readonly<Record<string, { readonly address: string; readonly messages: object }>>
 }
 
-const server = skip ? undefined : await startServer({ dataFolder: t.testdir() })
+const server = skip ? undefined : await openServer({ dataFolder: t.testdir() })
 const browser = skip ? undefined : await openBrowser(t)
 t.teardown(() => server?.end())
 

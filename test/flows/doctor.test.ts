@@ -5,14 +5,15 @@ import { existsSync, mkdirSync, truncateSync, writeFileSync } from 'node:fs'
 import { createServer as createHttpServer } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { writeRestoreMarker } from '../../src/keyserver/restore-marker.ts'
 import { skipWithoutCoturn, startCoturn } from '../support/coturn.ts'
 import { freePort } from '../support/free-port.ts'
+import { openServer } from '../support/open-server.ts'
 import { productionEnvironment, startOutsideWorld } from '../support/outside-world.ts'
 import { runProgram } from '../support/programs.ts'
 import { RegisterClient } from '../support/register-client.ts'
-import { freshPublicKey, startServer } from '../support/server.ts'
+import { freshPublicKey } from '../support/server.ts'
 import { shiftedClock } from '../support/shifted-clock.ts'
 import { PROJECT_ROOT } from '../support/vectors.ts'
 
@@ -113,7 +114,7 @@ t.test(
       CALLSIGN_TLS_KEY: join(TLS, 'server.key'),
       CALLSIGN_PUBLIC_URL: `https://localhost:${plain.CALLSIGN_HTTP_PORT}`,
     }
-    const server = await startServer({ dataFolder: join(folder, 'data'), environment, dev: false })
+    const server = await openServer({ dataFolder: join(folder, 'data'), environment, dev: false })
     t.teardown(() => server.end())
     const client = new RegisterClient(server.grpc)
     await client.register(1n, 1n, freshPublicKey())
@@ -252,23 +253,23 @@ t.test(
 )
 
 /** A server that has run in the folder, and its settings. */
-async function afterRun(t: Test, folder: string): Promise<Record<string, string>> {
+async function afterRun(folder: string): Promise<Record<string, string>> {
   mkdirSync(join(folder, 'head'))
   const environment = {
     ...(await settings(join(folder, 'data'))),
     CALLSIGN_LOG_HEAD_FILE: join(folder, 'head', 'checkpoint'),
   }
-  const server = await startServer({ dataFolder: join(folder, 'data'), environment, dev: false })
+  const server = await openServer({ dataFolder: join(folder, 'data'), environment, dev: false })
   const client = new RegisterClient(server.grpc)
   await client.register(1n, 1n, freshPublicKey())
   client.close()
-  t.equal(await server.end(), 0)
+  await server.end()
   return environment
 }
 
 t.test('the doctor distinguishes keys, store and head file of different logs', async t => {
   const folder = t.testdir()
-  const environment = await afterRun(t, folder)
+  const environment = await afterRun(folder)
   const whole = await consult(environment)
   for (const check of ['keys', 'store', 'head file']) t.match(whole.line(check), { ok: true })
 
@@ -289,7 +290,7 @@ t.test('the doctor distinguishes keys, store and head file of different logs', a
 
 t.test('a head file that is ahead of the store, and a store that is broken, fail', async t => {
   const folder = t.testdir()
-  const environment = await afterRun(t, folder)
+  const environment = await afterRun(folder)
   const empty = await consult({ ...environment, CALLSIGN_DATA_DIR: join(folder, 'older') })
   t.match(empty.line('head file'), { ok: false, detail: /has signed 1 entries, the store holds 0/ })
   const store = join(environment.CALLSIGN_DATA_DIR!, 'store', 'data.mdb')
@@ -302,7 +303,7 @@ t.test('a head file that is ahead of the store, and a store that is broken, fail
 
 t.test('a restored store fails until something answers for it, as at the start of the server', async t => {
   const folder = t.testdir()
-  const { CALLSIGN_LOG_HEAD_FILE, ...alone } = await afterRun(t, folder)
+  const { CALLSIGN_LOG_HEAD_FILE, ...alone } = await afterRun(folder)
   await writeRestoreMarker(alone.CALLSIGN_DATA_DIR!, {
     restoredAt: '2026-01-02T03:04:05Z',
     backup: '/monday',
@@ -372,7 +373,7 @@ t.test('a restore that did not finish is no place for a first start', async t =>
 
 t.test('--dev on data of a server in production says what the server would', async t => {
   const folder = t.testdir()
-  const { CALLSIGN_DATA_DIR } = await afterRun(t, folder)
+  const { CALLSIGN_DATA_DIR } = await afterRun(folder)
   const { line } = await consult({ CALLSIGN_DATA_DIR: CALLSIGN_DATA_DIR! }, '--dev')
   t.match(line('keys'), { ok: false, detail: /development-keys\.env is missing.*in production/ })
 })
@@ -406,7 +407,7 @@ t.test('a clock far from a provider’s is found', async t => {
 t.test('a public address that leads elsewhere is found while the server runs', async t => {
   const folder = t.testdir()
   const environment = await settings(join(folder, 'data'))
-  const server = await startServer({ dataFolder: join(folder, 'data'), environment, dev: false })
+  const server = await openServer({ dataFolder: join(folder, 'data'), environment, dev: false })
   t.teardown(() => server.end())
   t.match((await consult(environment)).line('public url'), { ok: true })
   const { line } = await consult({ ...environment, CALLSIGN_PUBLIC_URL: server.admin })

@@ -13,8 +13,9 @@ import { type CommandOutcome, runScript } from '../support/commands.ts'
 import { RawTables } from '../support/damage.ts'
 import { fillStore } from '../support/filled-store.ts'
 import { lookUp, type RegisteredKey, registerKey, registerUsers, startLog } from '../support/live-log.ts'
+import { openServer } from '../support/open-server.ts'
 import { RegisterClient } from '../support/register-client.ts'
-import { freshPublicKey, startServer } from '../support/server.ts'
+import { freshPublicKey } from '../support/server.ts'
 import { storedTable } from '../support/stored-table.ts'
 
 const CHECKS = ['maker', 'checkpoint', 'entries', 'tiles', 'identities', 'lookup', 'vrf', 'rows']
@@ -41,7 +42,7 @@ const keys = await makeLog(original)
 
 /** Fills the folder with the log of a development server that was stopped: 300 users, one of them with three keys. */
 async function makeLog(dataFolder: string): Promise<RegisteredKey[]> {
-  const server = await startServer({ dataFolder, environment: { CALLSIGN_LOG_LEVEL: 'error' } })
+  const server = await openServer({ dataFolder, environment: { CALLSIGN_LOG_LEVEL: 'error' } })
   const client = new RegisterClient(server.grpc)
   const keys = await registerUsers(client, 0, 300)
   keys.push(await registerKey(client, 7n, 1n), await registerKey(client, 7n, 1n))
@@ -182,7 +183,7 @@ t.test('a start names a damaged row, and serves the rest', async t => {
     change.put(sessions, session!, Buffer.of(0xc1))
   })
   await database.close()
-  const server = await startServer({ dataFolder, environment: { CALLSIGN_LOG_LEVEL: 'error' } })
+  const server = await openServer({ dataFolder, environment: { CALLSIGN_LOG_LEVEL: 'error' } })
   t.equal((await fetch(`${server.http}/app/api/meta`)).status, 200)
   await server.end()
   const logged = server
@@ -205,11 +206,11 @@ t.test('a repair needs the server stopped', async t => {
   const dataFolder = loggedFolder(t)
   // A hash in the middle of a full tile, which a start does not look at.
   await damage(dataFolder, tables => tables.change(LOG_TABLES.identities, indexKey(0), 24 * 9 + 23, 1))
-  const server = await startServer({ dataFolder })
+  const server = await openServer({ dataFolder })
   const refused = await fsck(dataFolder, ['--repair'])
   t.equal(refused.code, 2)
   t.match(refused.stderr, /^fsck: data directory .* is in use by process \d+$/m)
-  t.equal(await server.end(), 0)
+  await server.end()
   t.equal((await fsck(dataFolder, ['--repair'])).code, 0)
 })
 

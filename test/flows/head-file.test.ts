@@ -13,6 +13,7 @@ import t, { type Test } from 'tap'
 import { openCheckpoint } from '../../src/log/checkpoint.ts'
 import { parseVerifierKey, type VerifierKey } from '../../src/log/note.ts'
 import { lookUp, registerKey, registerUsers, startLog } from '../support/live-log.ts'
+import { openServer } from '../support/open-server.ts'
 import { RegisterClient } from '../support/register-client.ts'
 import { freshPublicKey, type RunningServer, startRefused, startServer } from '../support/server.ts'
 import { PROJECT_ROOT } from '../support/vectors.ts'
@@ -98,7 +99,7 @@ t.test(
 
 t.test('an older copy, another log and a broken head file refuse to start and say what to do', async t => {
   const { dataFolder, headFile, environment } = foldersOf(t)
-  const first = await startServer({ dataFolder, environment })
+  const first = await openServer({ dataFolder, environment })
   const client = new RegisterClient(first.grpc)
   await registerUsers(client, 0, 10)
   client.close()
@@ -106,7 +107,7 @@ t.test('an older copy, another log and a broken head file refuse to start and sa
   const olderCopy = `${dataFolder}-older`
   cpSync(dataFolder, olderCopy, { recursive: true })
 
-  const second = await startServer({ dataFolder, environment })
+  const second = await openServer({ dataFolder, environment })
   const again = new RegisterClient(second.grpc)
   await registerUsers(again, 100, 10)
   again.close()
@@ -134,7 +135,7 @@ t.test('an older copy, another log and a broken head file refuse to start and sa
     /is not a checkpoint of localhost\/callsign-dev \(.*put this log's own file/,
   )
   writeFileSync(headFile, note)
-  const last = await startServer({ dataFolder, environment })
+  const last = await openServer({ dataFolder, environment })
   t.teardown(() => last.end())
   t.equal(await servedSize(last), 20)
 })
@@ -190,9 +191,7 @@ t.test('a head file inside the data directory is refused by name, also behind a 
     t.equal(code, 1)
     t.match(stderr, /CALLSIGN_LOG_HEAD_FILE .*head is inside the data directory/)
   }
-  const beside = await startServer({
-    dataFolder,
-    environment: { CALLSIGN_LOG_HEAD_FILE: `${dataFolder}-head` },
-  })
-  t.equal(await beside.end(), 0, 'a name that only begins alike is fine')
+  const environment = { CALLSIGN_LOG_HEAD_FILE: `${dataFolder}-head` }
+  const beside = await openServer({ dataFolder, environment })
+  await t.resolves(beside.end(), 'a name that only begins alike is fine')
 })

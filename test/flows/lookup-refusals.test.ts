@@ -2,8 +2,9 @@
 
 import { connect } from 'node:net'
 import t, { type Test } from 'tap'
+import { openServer } from '../support/open-server.ts'
 import { RegisterClient } from '../support/register-client.ts'
-import { postJson, type RunningServer, startServer } from '../support/server.ts'
+import { type OpenServer, postJson } from '../support/server.ts'
 
 interface Problem {
   readonly type: string
@@ -16,14 +17,14 @@ interface Problem {
 }
 
 interface LogWithOneKey {
-  readonly server: RunningServer
+  readonly server: OpenServer
   readonly url: string
   readonly historyUrl: string
   readonly vrfHash: string
 }
 
 async function logWithOneKey(t: Test, environment: Record<string, string> = {}): Promise<LogWithOneKey> {
-  const server = await startServer({ dataFolder: t.testdir(), environment })
+  const server = await openServer({ dataFolder: t.testdir(), environment })
   t.teardown(() => server.end())
   const client = new RegisterClient(server.grpc)
   const { vrfHash } = await client.register(1n, 1n, 'AAAA')

@@ -3,11 +3,12 @@
 import t, { type Test } from 'tap'
 import { plainOperations } from '../../src/api/documents/log-operations.ts'
 import { DocumentedAnswers } from '../support/documented.ts'
+import { openServer } from '../support/open-server.ts'
 import { RegisterClient } from '../support/register-client.ts'
-import { postJson, type RunningServer, startServer } from '../support/server.ts'
+import { type OpenServer, postJson } from '../support/server.ts'
 
-async function start(t: Test): Promise<RunningServer> {
-  const server = await startServer({ dataFolder: t.testdir() })
+async function start(t: Test): Promise<OpenServer> {
+  const server = await openServer({ dataFolder: t.testdir() })
   t.teardown(() => server.end())
   return server
 }

@@ -3,14 +3,15 @@
 import { request } from 'node:http'
 import { gunzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
+import { openServer } from '../support/open-server.ts'
 import { RegisterClient } from '../support/register-client.ts'
-import { freshPublicKey, type RunningServer, startServer } from '../support/server.ts'
+import { freshPublicKey, type OpenServer } from '../support/server.ts'
 
 /** Enough for a full tile and bundle, a partial one of each, and a level-1 tile. */
 const ENTRIES = 300
 
-async function logOf(t: Test, entries: number): Promise<RunningServer> {
-  const server = await startServer({ dataFolder: t.testdir(), environment: { CALLSIGN_LOG_LEVEL: 'error' } })
+async function logOf(t: Test, entries: number): Promise<OpenServer> {
+  const server = await openServer({ dataFolder: t.testdir(), environment: { CALLSIGN_LOG_LEVEL: 'error' } })
   t.teardown(() => server.end())
   const client = new RegisterClient(server.grpc)
   const keys = Array.from({ length: entries }, (_, user) =>

@@ -17,6 +17,7 @@ import {
   startLog,
 } from '../support/live-log.ts'
 import { growLog } from '../support/offline.ts'
+import { startServer } from '../support/server.ts'
 
 /** Registers in waves, fetching checkpoints all the while; with each wave, the checkpoint right after its answers. */
 async function registerWatched({ http, client, keys }: LiveLog) {
@@ -251,7 +252,7 @@ t.test('a log with three levels of tiles is crawled, and any of its smaller tree
   const small = await startLog(t, dataFolder)
   await registerUsers(small.client, 1, 300)
   const { checkpoint } = await crawl(small.http, small.keys)
-  t.equal(await small.end(), 0)
+  await small.end()
   await growLog(dataFolder, 66_100)
 
   const { http, keys } = await startLog(t, dataFolder)
@@ -263,16 +264,16 @@ t.test('a log with three levels of tiles is crawled, and any of its smaller tree
 
 t.test('a restart changes no byte that a stranger sees', async t => {
   const dataFolder = t.testdir()
-  const before = await startLog(t, dataFolder)
+  const before = await startLog(t, dataFolder, {}, startServer)
   const keys = await registerUsers(before.client, 1, 300)
   const seenBefore = await crawl(before.http, before.keys)
   const lookupsBefore = await lookUp(
     before.http,
     keys.slice(0, 64).map(key => key.vrfHash),
   )
-  t.equal(await before.end('SIGTERM'), 0)
+  t.equal(await before.end(), 0)
 
-  const after = await startLog(t, dataFolder)
+  const after = await startLog(t, dataFolder, {}, startServer)
   const seenAfter = await crawl(after.http, after.keys)
   t.same(after.keys, before.keys)
   t.same(seenAfter.files, seenBefore.files)

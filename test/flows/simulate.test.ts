@@ -5,6 +5,7 @@ import { type AddressInfo, connect, createServer } from 'node:net'
 import t, { type Test } from 'tap'
 import { fingerprintOf } from '../support/call-key.ts'
 import { freePort } from '../support/free-port.ts'
+import { openServer } from '../support/open-server.ts'
 import { randomFrom, seedOf } from '../support/seed.ts'
 import { startServer } from '../support/server.ts'
 import { RealUser, RunningSimulator } from '../support/simulator.ts'
@@ -14,13 +15,13 @@ const OTP = '424242'
 const PACE = ['--pace', '0.02']
 
 const emails = Array.from({ length: 12 }, (_, at) => `rita${at}@example.org`)
-const shared = await startServer({
+const shared = await openServer({
   dataFolder: t.testdir(),
   environment: {
     CALLSIGN_TEST_IDENTIFIERS: JSON.stringify(Object.fromEntries(emails.map(email => [email, OTP]))),
   },
 })
-t.teardown(() => shared.end('SIGKILL'))
+t.teardown(() => shared.end())
 const { http } = shared
 
 /** A real person, unknown to all. */
@@ -227,17 +228,17 @@ t.test('a server that is killed and started again loses no call', async t => {
   const server = await startServer({ dataFolder, environment })
   const simulator = new RunningSimulator(t, server.http, ['--users', '12', '--calls-per-second', '4'])
   await simulator.line(/calls [1-9]\d* started/)
-  await server.end('SIGKILL')
+  await server.end()
   await simulator.line(/online 0 of 12/)
-  const restarted = await startServer({ dataFolder, environment })
-  t.teardown(() => restarted.end('SIGKILL'))
+  const restarted = await openServer({ dataFolder, environment })
+  t.teardown(() => restarted.end())
   await simulator.line(/online 12 of 12, (2[4-9]|[3-9]\d) connects/)
   t.equal(await simulator.ended('SIGTERM'), 0, simulator.stderr)
 })
 
 t.test('the simulator reports the server’s rates in a sentence', async t => {
-  const server = await startServer({ dataFolder: t.testdir(), environment: { CALLSIGN_RATE_LIMITS: '' } })
-  t.teardown(() => server.end('SIGKILL'))
+  const server = await openServer({ dataFolder: t.testdir(), environment: { CALLSIGN_RATE_LIMITS: '' } })
+  t.teardown(() => server.end())
   const args = ['--users', '60', '--calls-per-second', '5', '--seconds', '1']
   const simulator = new RunningSimulator(t, server.http, args)
   t.equal(await simulator.ended(), 1)

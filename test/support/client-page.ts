@@ -3,20 +3,21 @@
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
 import type { Test } from 'tap'
 import { PHONE } from './browser.ts'
-import { type RunningServer, startServer } from './server.ts'
+import { openServer } from './open-server.ts'
+import type { OpenServer } from './server.ts'
 
 /** A server, and where its page is. */
 export interface ClientHouse {
   readonly url: string
-  readonly server: RunningServer
+  readonly server: OpenServer
   /** A browser profile of its own, which ends with the test. */
   newContext(options?: BrowserContextOptions): Promise<BrowserContext>
 }
 
 /** Starts a server for the browser; both contexts and server end with the test. */
 export async function openHouse(t: Test, browser: Browser): Promise<ClientHouse> {
-  const server = await startServer({ dataFolder: t.testdir() })
-  t.teardown(() => server.end('SIGKILL'))
+  const server = await openServer({ dataFolder: t.testdir() })
+  t.teardown(() => server.end())
   const newContext = async (options: BrowserContextOptions = {}) => {
     const context = await browser.newContext({ viewport: PHONE, ...options })
     t.teardown(() => context.close())

@@ -2,21 +2,23 @@
 
 import type { Test } from 'tap'
 import { type ExpectedKey, type LogKeys, type LookupResult, readLogKeys } from '../strangers/verifier.ts'
+import { openServer } from './open-server.ts'
 import { RegisterClient } from './register-client.ts'
-import { freshPublicKey, postJson, type RunningServer, startServer } from './server.ts'
+import { freshPublicKey, type OpenOptions, type OpenServer, postJson } from './server.ts'
 
-export interface LiveLog extends RunningServer {
+export interface LiveLog extends OpenServer {
   readonly client: RegisterClient
   readonly keys: LogKeys
 }
 
-/** Starts a development server, and ends it with the test. */
+/** Starts a development server, by `startServer` in a process of its own, and ends it with the test. */
 export async function startLog(
   t: Test,
   dataFolder: string,
   environment: Readonly<Record<string, string>> = {},
+  start: (options: OpenOptions) => Promise<OpenServer> = openServer,
 ): Promise<LiveLog> {
-  const server = await startServer({ dataFolder, environment })
+  const server = await start({ dataFolder, environment })
   const client = new RegisterClient(server.grpc)
   t.teardown(async () => {
     client.close()

@@ -3,33 +3,30 @@
 import type { ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { createInterface } from 'node:readline'
+import type { Ready } from '../../src/server/start.ts'
 import { builtProgram, spawnBound } from './programs.ts'
 
-/** The ready line. */
-export interface ReadyLine {
-  readonly http: string
-  readonly grpc: string
-  readonly admin: string
-  /** `host:port`, with `CALLSIGN_STOMP_TCP_PORT`. */
-  readonly stompTcp?: string
-  readonly origin: string
-  readonly vkey: string
-  readonly vrfPublicKey: string
-}
-
-export interface RunningServer extends ReadyLine {
-  readonly process: ChildProcess
+/** A server, in a process of its own or not (`openServer`). */
+export interface OpenServer extends Ready {
   /** Everything on stderr so far: log lines and the banner. */
   readonly stderr: () => string
+  end(): Promise<unknown>
+}
+
+export interface RunningServer extends OpenServer {
+  readonly process: ChildProcess
   /** Sends the signal and resolves with the exit code, or the signal that ended it. */
   end(signal?: NodeJS.Signals): Promise<number | NodeJS.Signals>
 }
 
-export interface StartOptions {
+export interface OpenOptions {
   readonly dataFolder: string
   readonly environment?: Readonly<Record<string, string>>
   /** Development unless false. */
   readonly dev?: boolean
+}
+
+export interface StartOptions extends OpenOptions {
   /** Further arguments, such as `['--known-checkpoint', FILE]`. */
   readonly args?: readonly string[]
   /** Runs the server under this command, such as `['bash', '-c', 'ulimit -f 100; exec "$@"', '-']`. */
@@ -39,7 +36,7 @@ export interface StartOptions {
 /** Resolves when the server is ready; rejects with its stderr when it ends before. */
 export async function startServer(options: StartOptions): Promise<RunningServer> {
   const { process, stderr } = spawnServer(options)
-  const ready = await new Promise<ReadyLine>((resolve, reject) => {
+  const ready = await new Promise<Ready>((resolve, reject) => {
     createInterface({ input: process.stdout! }).once('line', line => resolve(JSON.parse(line)))
     process.once('close', code => reject(new Error(`the server ended with ${code}: ${stderr()}`)))
   })
@@ -72,22 +69,30 @@ function exitOf(process: ChildProcess): Promise<number | NodeJS.Signals> {
   })
 }
 
-function spawnServer({ dataFolder, environment = {}, dev = true, args = [], wrapper = [] }: StartOptions) {
+/** The settings of a server that tests start: any free ports, and no rates in development. */
+export function environmentOf({
+  dataFolder,
+  environment = {},
+  dev = true,
+}: OpenOptions): Record<string, string> {
+  return {
+    CALLSIGN_DATA_DIR: dataFolder,
+    CALLSIGN_HTTP_PORT: '0',
+    CALLSIGN_GRPC_PORT: '0',
+    CALLSIGN_ADMIN_PORT: '0',
+    ...(dev ? { CALLSIGN_RATE_LIMITS: 'off' } : {}),
+    ...environment,
+  }
+}
+
+function spawnServer(options: StartOptions) {
+  const { dev = true, args = [], wrapper = [] } = options
   // Without source maps, which take a tenth of a start: what a server says of a fault names the files of `dist`.
   const node = [process.execPath, builtProgram('src/main')]
   const command = [...wrapper, ...node, ...(dev ? ['--dev'] : []), ...args]
   const child = spawnBound(command[0]!, command.slice(1), {
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: {
-      PATH: process.env.PATH,
-      HOME: process.env.HOME,
-      CALLSIGN_DATA_DIR: dataFolder,
-      CALLSIGN_HTTP_PORT: '0',
-      CALLSIGN_GRPC_PORT: '0',
-      CALLSIGN_ADMIN_PORT: '0',
-      ...(dev ? { CALLSIGN_RATE_LIMITS: 'off' } : {}),
-      ...environment,
-    },
+    env: { PATH: process.env.PATH, HOME: process.env.HOME, ...environmentOf(options) },
   })
   let text = ''
   child.stderr.setEncoding('utf8').on('data', chunk => {

@@ -187,19 +187,11 @@ async function followWays(folder: string) {
   const recorder = new Recorder()
   watchSockets(recorder.onFrame)
   const trace = await FunctionTrace.open(recorder.onStep)
-  const { start } = await import('../../src/server/start.ts')
-  const { readConfig } = await import('../../src/server/config.ts')
-  const { createLogger } = await import('../../src/operations/log.ts')
-  const settings = { ...(await productionEnvironment()), ...SETTINGS, CALLSIGN_DATA_DIR: folder }
-  const server = await recorder.startUp(() =>
-    start(readConfig(settings, { dev: false }), {
-      logger: createLogger('silent'),
-      knownCheckpoint: undefined,
-      onReset: () => undefined,
-    }),
-  )
-  const ann = await signIn(server.addresses.http, ANN)
-  const bob = await signIn(server.addresses.http, BOB)
+  const { openServer } = await import('./open-server.ts')
+  const environment = { ...(await productionEnvironment()), ...SETTINGS }
+  const server = await recorder.startUp(() => openServer({ dataFolder: folder, dev: false, environment }))
+  const ann = await signIn(server.http, ANN)
+  const bob = await signIn(server.http, BOB)
   await ann.app.get(201, 'POST /app/api/friend-request/by-id', { targetUserId: bob.userId })
   await bob.app.get(200, 'POST /app/api/friend-request/accept', { userId: ann.userId })
   const phone = await Phone.connect(bob)
@@ -208,7 +200,7 @@ async function followWays(folder: string) {
   await trace.start()
   const ways = await followCall(ann, bob, phone, recorder)
   phone.close()
-  await server.stop('done')
+  await server.end()
   const isBeside = besideWays()
   return { 'call/start': countWay(ways.invitation, isBeside), SEND: countWay(ways.receipt, isBeside) }
 }
@@ -231,9 +223,7 @@ function print(name: string, { files, returns, beside }: Way): void {
 const [ANN, BOB] = ['ann@example.org', 'bob@example.org']
 const CODE = '424242'
 const SETTINGS = {
-  CALLSIGN_HTTP_PORT: '0',
-  CALLSIGN_GRPC_PORT: '0',
-  CALLSIGN_ADMIN_PORT: '0',
+  CALLSIGN_LOG_LEVEL: 'silent',
   CALLSIGN_TEST_IDENTIFIERS: JSON.stringify({ [ANN]: CODE, [BOB]: CODE }),
 }
 const QUIET_MS = 150
