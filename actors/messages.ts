@@ -146,7 +146,7 @@ export interface LiveConnection {
 
 // Outbox: one per lane.
 
-export type OutboxMessage =
+export type OutboxCommand =
   /** The lane has a new message, or one whose time has come. */
   | { readonly kind: 'wake' }
   | {

@@ -9,15 +9,15 @@
  */
 
 import type { DeliveryOutcome, Retry, Skipped } from '../src/delivery/outcome.ts'
-import type { Lane, Outgoing } from '../src/domain/messages/outgoing.ts'
+import type { Lane, OutboxMessage } from '../src/domain/messages/outbox-message.ts'
 import { assert } from '../src/errors.ts'
 import type { Actor, ActorKind, Context } from '../src/runtime/actor.ts'
 import type { OutboxQueue, Settlement, WaitingMessage } from '../src/store/messages/outbox-queue.ts'
-import type { OutboxMessage } from './messages.ts'
+import type { OutboxCommand } from './messages.ts'
 
 export interface OutboxDeps {
   readonly queueOf: (lane: Lane) => Pick<OutboxQueue, 'take' | 'takenCount' | 'settle' | 'nextDueMs'>
-  readonly send: (message: Outgoing) => Promise<DeliveryOutcome | Skipped>
+  readonly send: (message: OutboxMessage) => Promise<DeliveryOutcome | Skipped>
   /** Told of each try, for the log and the metrics. */
   readonly onTried: (lane: Lane, outcome: DeliveryOutcome | Skipped | TooLate) => void
 }
@@ -28,7 +28,7 @@ export interface TooLate {
 }
 
 /** The id of an outbox is its lane. */
-export function outboxKind(deps: OutboxDeps): ActorKind<OutboxMessage> {
+export function outboxKind(deps: OutboxDeps): ActorKind<OutboxCommand> {
   return {
     kind: 'outbox',
     mailboxMessagesMax: MAILBOX_MESSAGES_MAX,
@@ -45,9 +45,9 @@ interface Outage {
   readonly probeAtMs: number
 }
 
-class Outbox implements Actor<OutboxMessage> {
+class Outbox implements Actor<OutboxCommand> {
   readonly #deps: OutboxDeps
-  readonly #context: Context<OutboxMessage>
+  readonly #context: Context<OutboxCommand>
   readonly #lane: Lane
   readonly #queue: ReturnType<OutboxDeps['queueOf']>
   /** Taken from the queue while the provider was out, and not handed to it yet. */
@@ -59,7 +59,7 @@ class Outbox implements Actor<OutboxMessage> {
   /** The message under way that shows whether the outage has ended. */
   #probe: WaitingMessage | undefined
 
-  constructor(deps: OutboxDeps, context: Context<OutboxMessage>, lane: Lane) {
+  constructor(deps: OutboxDeps, context: Context<OutboxCommand>, lane: Lane) {
     assert(lane in IN_FLIGHT_MAX, 'an outbox is of a lane')
     this.#deps = deps
     this.#context = context
@@ -68,7 +68,7 @@ class Outbox implements Actor<OutboxMessage> {
     this.#sendDue()
   }
 
-  receive(message: OutboxMessage): void {
+  receive(message: OutboxCommand): void {
     switch (message.kind) {
       case 'wake':
         return this.#sendDue()

@@ -53,7 +53,7 @@ export interface PresenceDeps {
 export function presenceKind(deps: PresenceDeps): ActorKind<PresenceMessage> {
   return {
     // Operators know the kind by this name: metrics carry it as a label.
-    kind: 'user-session',
+    kind: 'presence',
     mailboxMessagesMax: MAILBOX_MESSAGES_MAX,
     onFailure: 'rebuild',
     idleMs: IDLE_MS,

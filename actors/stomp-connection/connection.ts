@@ -46,10 +46,10 @@ import type { Unread } from './unread.ts'
 import { onUnsubscribe } from './unsubscribe.ts'
 
 export function stompConnectionKind(deps: StompConnectionDeps): ActorKind<StompConnectionMessage> {
-  const shared: SharedParts = { heads: new SubscriptionHeads(HEADS_KEPT_MAX), heartBeats: new Map() }
+  const shared: SharedDeps = { heads: new SubscriptionHeads(HEADS_KEPT_MAX), heartBeats: new Map() }
   return {
     // Operators know the kind by this name: metrics carry it as a label.
-    kind: 'stomp-session',
+    kind: 'stomp-connection',
     mailboxMessagesMax: MAILBOX_MESSAGES_MAX,
     onFailure: 'rebuild',
     create: (_id, context) => new StompConnection(deps, shared, context),
@@ -57,7 +57,7 @@ export function stompConnectionKind(deps: StompConnectionDeps): ActorKind<StompC
 }
 
 /** Parts alike in most connections, since apps are of few kinds; shared by all of them. */
-interface SharedParts {
+interface SharedDeps {
   readonly heads: SubscriptionHeads
   /** By their two periods. */
   readonly heartBeats: Map<string, HeartBeat>
@@ -65,7 +65,7 @@ interface SharedParts {
 
 class StompConnection implements Actor<StompConnectionMessage>, PeerOwner {
   readonly #deps: StompConnectionDeps
-  readonly #shared: SharedParts
+  readonly #shared: SharedDeps
   readonly #context: Context<StompConnectionMessage>
   readonly #parser = new StompParser()
   /** Undefined before `open`, like `#unread`. */
@@ -79,7 +79,7 @@ class StompConnection implements Actor<StompConnectionMessage>, PeerOwner {
   /** When the bucket of frames is full again. */
   #framesFullAtMs = 0
 
-  constructor(deps: StompConnectionDeps, shared: SharedParts, context: Context<StompConnectionMessage>) {
+  constructor(deps: StompConnectionDeps, shared: SharedDeps, context: Context<StompConnectionMessage>) {
     this.#deps = deps
     this.#shared = shared
     this.#context = context

@@ -90,7 +90,7 @@ export class Town {
     this.#contacts = new ContactStore({
       database,
       expiries,
-      errands: { define() {}, leave() {} },
+      deferredTasks: { define() {}, leave() {} },
       lists,
       secrets,
       randomBytes,

@@ -5,7 +5,7 @@
 
 import type { Device, PushTokenName } from '../domain/devices/device.ts'
 import type { CallId, DeviceId, UserId } from '../domain/ids.ts'
-import type { Outgoing } from '../domain/messages/outgoing.ts'
+import type { OutboxMessage } from '../domain/messages/outbox-message.ts'
 import { assert } from '../errors.ts'
 import type { ApnsSender } from './apns.ts'
 import type { ApnsPush } from './apns-link.ts'
@@ -29,7 +29,7 @@ export interface Senders {
   }
 }
 
-export interface DeliveryParts {
+export interface DeliveryDeps {
   readonly senders: Senders
   readonly letters: LetterSettings & { readonly language: Language }
   /** The app's own, for devices that have not sent theirs. */
@@ -77,17 +77,17 @@ export type Rendered =
       readonly payload: object
     }
 
-type PushMessage = Extract<Outgoing, { readonly channel: 'push' }>
+type PushMessage = Extract<OutboxMessage, { readonly channel: 'push' }>
 
 export class Delivery {
-  readonly #parts: DeliveryParts
+  readonly #deps: DeliveryDeps
 
-  constructor(parts: DeliveryParts) {
-    this.#parts = parts
+  constructor(deps: DeliveryDeps) {
+    this.#deps = deps
   }
 
   /** Never rejects for what the other side does. */
-  async send(message: Outgoing): Promise<DeliveryOutcome | Skipped> {
+  async send(message: OutboxMessage): Promise<DeliveryOutcome | Skipped> {
     switch (message.channel) {
       case 'mail':
         return this.#mail(message)
@@ -104,8 +104,8 @@ export class Delivery {
     to,
     language,
     letter,
-  }: Extract<Outgoing, { channel: 'mail' | 'sms' }>): Promise<DeliveryOutcome> {
-    const { senders, letters, onRendered } = this.#parts
+  }: Extract<OutboxMessage, { channel: 'mail' | 'sms' }>): Promise<DeliveryOutcome> {
+    const { senders, letters, onRendered } = this.#deps
     const words = mailTextOf(letter, chooseLanguage(language, letters.language), letters)
     const otp = letter.kind === 'otp' ? letter.otp : undefined
     onRendered?.({ channel: 'mail', to, text: `${words.subject}\n\n${words.text}`, otp })
@@ -116,8 +116,8 @@ export class Delivery {
     to,
     language,
     letter,
-  }: Extract<Outgoing, { channel: 'mail' | 'sms' }>): Promise<DeliveryOutcome> {
-    const { senders, letters, onRendered } = this.#parts
+  }: Extract<OutboxMessage, { channel: 'mail' | 'sms' }>): Promise<DeliveryOutcome> {
+    const { senders, letters, onRendered } = this.#deps
     const text = smsTextOf(letter, chooseLanguage(language, letters.language), letters)
     onRendered?.({ channel: 'sms', to, text, otp: letter.kind === 'otp' ? letter.otp : undefined })
     return senders.sms?.send({ to, text }) ?? SENT
@@ -131,19 +131,19 @@ export class Delivery {
   async #pushToDevice(message: PushMessage): Promise<DeliveryOutcome | undefined> {
     const { userId, deviceId, notice, expiresAtMs } = message
     const device = this.#addresseeOf(message)
-    const badgeOf = () => this.#parts.badgeOf(userId)
+    const badgeOf = () => this.#deps.badgeOf(userId)
     const content = pushContentOf(notice, { deviceId, expiresAtMs, badgeOf })
     if (device === undefined || content === undefined) return undefined
     const push: Push = { content, eventId: notice.eventId, expiresAtMs }
-    const apns = apnsPushOf(device, push, this.#parts.bundleId)
+    const apns = apnsPushOf(device, push, this.#deps.bundleId)
     if (apns !== undefined) return this.#pushByApns(message, content.members.type, apns)
-    const fcm = fcmPushOf(device, push, this.#parts.nowMs())
+    const fcm = fcmPushOf(device, push, this.#deps.nowMs())
     return fcm && this.#pushByFcm(message, content.members.type, fcm)
   }
 
   /** The device, unless it is removed or its news is stale: no phone rings for a call that has ended. */
   #addresseeOf({ userId, deviceId, notice, expiresAtMs, lastTokens }: PushMessage): Device | undefined {
-    const { deviceOf, isRinging, nowMs } = this.#parts
+    const { deviceOf, isRinging, nowMs } = this.#deps
     if (nowMs() >= expiresAtMs) return undefined
     if (notice.kind === 'call_invitation' && !isRinging(notice.callId, userId)) return undefined
     const device = deviceOf(userId, deviceId)
@@ -152,12 +152,12 @@ export class Delivery {
   }
 
   async #pushByApns(message: PushMessage, kind: string, push: ApnsPush): Promise<DeliveryOutcome> {
-    const { senders, setApnsEnvironment } = this.#parts
+    const { senders, setApnsEnvironment } = this.#deps
     const { userId, deviceId } = message
     const { payload } = push
     const headers = apnsHeaders(push)
-    this.#parts.onRendered?.({ channel: 'push', kind, userId, deviceId, provider: 'apns', headers, payload })
-    const sentAtMs = this.#parts.nowMs()
+    this.#deps.onRendered?.({ channel: 'push', kind, userId, deviceId, provider: 'apns', headers, payload })
+    const sentAtMs = this.#deps.nowMs()
     const outcome = (await senders.apns?.send(push)) ?? SENT
     const isVoip = push.pushType === 'voip'
     switch (outcome.kind) {
@@ -186,9 +186,9 @@ export class Delivery {
     const { userId, deviceId } = message
     const { token, priority, ttlSeconds, ...payload } = push
     const headers = { priority, ttl: `${ttlSeconds}s` }
-    this.#parts.onRendered?.({ channel: 'push', kind, userId, deviceId, provider: 'fcm', headers, payload })
-    const sentAtMs = this.#parts.nowMs()
-    const outcome = (await this.#parts.senders.fcm?.send(push)) ?? SENT
+    this.#deps.onRendered?.({ channel: 'push', kind, userId, deviceId, provider: 'fcm', headers, payload })
+    const sentAtMs = this.#deps.nowMs()
+    const outcome = (await this.#deps.senders.fcm?.send(push)) ?? SENT
     if (outcome.kind === 'token-gone') {
       await this.#dropToken(message, 'fcmToken', outcome.sinceMs ?? sentAtMs)
     }
@@ -197,14 +197,14 @@ export class Delivery {
 
   /** A token that was renewed since is another one. */
   #dropToken({ userId, deviceId }: PushMessage, token: PushTokenName, sinceMs: number): Promise<void> {
-    return this.#parts.dropToken(userId, deviceId, token, sinceMs)
+    return this.#deps.dropToken(userId, deviceId, token, sinceMs)
   }
 
   async #revoke({
     refreshToken,
     clientId,
-  }: Extract<Outgoing, { channel: 'apple' }>): Promise<DeliveryOutcome> {
-    const { apple } = this.#parts.senders
+  }: Extract<OutboxMessage, { channel: 'apple' }>): Promise<DeliveryOutcome> {
+    const { apple } = this.#deps.senders
     assert(apple !== undefined, 'a refresh token of Apple is kept only where it can be revoked')
     const outcome = await apple.revoke(refreshToken, clientId)
     if (outcome === 'revoked') return SENT

@@ -1,6 +1,6 @@
 /** Letters in words: which text of `texts.ts` each kind of letter is, by mail and by SMS. */
 
-import type { Letter } from '../domain/messages/outgoing.ts'
+import type { Letter } from '../domain/messages/outbox-message.ts'
 import {
   addressChangedNotice,
   addressTriedNotice,

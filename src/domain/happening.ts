@@ -6,7 +6,7 @@
 import type { CodeTry } from './accounts/guessing.ts'
 import type { SmsStop } from './accounts/sms-budget.ts'
 import type { DeviceId, UserId } from './ids.ts'
-import type { Lane } from './messages/outgoing.ts'
+import type { Lane } from './messages/outbox-message.ts'
 
 export type Happening =
   /** A sign-in session ended, for whatever reason. */

@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto'
 import { assert, SignalError } from '../errors.ts'
 import { AppleClientSecrets, type AppleKey } from './apple-client-secret.ts'
 import { IdentityProvider, type ProvenIdentity } from './identity-token.ts'
-import { askProvider, membersOf, type ProviderWorld, REQUEST_TIMEOUT_MS } from './provider-request.ts'
+import { askProvider, membersOf, type ProviderDeps, REQUEST_TIMEOUT_MS } from './provider-request.ts'
 
 export interface AppleOptions extends Partial<AppleKey> {
   /** Bundle ids and services ids. */
@@ -32,22 +32,22 @@ export class AppleSignIn {
   readonly #provider: IdentityProvider
   readonly #clientIds: readonly string[]
   readonly #secrets: AppleClientSecrets | undefined
-  readonly #world: ProviderWorld
+  readonly #deps: ProviderDeps
   readonly #tokenUrl: string
   readonly #revokeUrl: string
   readonly #timeoutMs: number
 
   /** Throws when the key is incomplete or not one that Apple issues. */
-  constructor(options: AppleOptions, world: ProviderWorld) {
+  constructor(options: AppleOptions, deps: ProviderDeps) {
     const { clientIds, issuer = ISSUER, jwksUri = issuer === ISSUER ? JWKS_URI : undefined } = options
     this.#timeoutMs = options.timeoutMs ?? REQUEST_TIMEOUT_MS
     const keys = jwksUri === undefined ? {} : { jwksUri }
     const provider = { name: 'apple', clientIds, issuer, timeoutMs: this.#timeoutMs, ...keys }
-    this.#provider = new IdentityProvider(provider, world)
+    this.#provider = new IdentityProvider(provider, deps)
     this.#clientIds = clientIds
     const key = completeKey(options)
-    this.#secrets = key === undefined ? undefined : new AppleClientSecrets(key, issuer, () => world.nowMs())
-    this.#world = world
+    this.#secrets = key === undefined ? undefined : new AppleClientSecrets(key, issuer, () => deps.nowMs())
+    this.#deps = deps
     this.#tokenUrl = options.tokenUrl ?? `${issuer}/auth/token`
     this.#revokeUrl = options.revokeUrl ?? `${issuer}/auth/revoke`
   }
@@ -114,7 +114,7 @@ export class AppleSignIn {
     assert(this.#secrets !== undefined, 'Sign in with Apple has no key to ask Apple with')
     const form = { client_id: clientId, client_secret: await this.#secrets.secretOf(clientId), ...members }
     const signal = AbortSignal.timeout(this.#timeoutMs)
-    return askProvider(url, { method: 'POST', form, signal }, this.#world.fetch)
+    return askProvider(url, { method: 'POST', form, signal }, this.#deps.fetch)
   }
 }
 

@@ -9,7 +9,7 @@ import type { JWTPayload } from 'jose'
 import { JOSEError, JWTClaimValidationFailed, JWTExpired } from 'jose/errors'
 import { assert, SignalError } from '../errors.ts'
 import { ProviderKeys, type ProviderKeysOptions } from './provider-keys.ts'
-import type { ProviderWorld } from './provider-request.ts'
+import type { ProviderDeps } from './provider-request.ts'
 
 export interface ProviderOptions extends ProviderKeysOptions {
   /** How requests name the provider, such as `google`. */
@@ -44,16 +44,16 @@ export interface ProvenIdentity {
 export class IdentityProvider {
   readonly name: string
   readonly #options: ProviderOptions
-  readonly #world: ProviderWorld
+  readonly #deps: ProviderDeps
   readonly #keys: ProviderKeys
 
-  constructor(options: ProviderOptions, world: ProviderWorld) {
+  constructor(options: ProviderOptions, deps: ProviderDeps) {
     assert(options.clientIds.length > 0, 'a provider without client ids would accept nobody')
     assert(!options.clientIds.includes(''), 'a client id is empty')
     this.name = options.name
     this.#options = options
-    this.#world = world
-    this.#keys = new ProviderKeys(options, world)
+    this.#deps = deps
+    this.#keys = new ProviderKeys(options, deps)
   }
 
   /**
@@ -103,7 +103,7 @@ export class IdentityProvider {
         audience: [...this.#options.clientIds],
         requiredClaims: ['iss', 'aud', 'sub', 'exp', 'iat'],
         clockTolerance: LEEWAY_SECONDS,
-        currentDate: new Date(this.#world.nowMs()),
+        currentDate: new Date(this.#deps.nowMs()),
       })
       // An access token of the same issuer may carry the same claims; its type tells it apart (RFC 9068, section 2.1).
       if (!isIdTokenType(protectedHeader.typ)) throw invalid('it is a token of another type')
@@ -114,7 +114,7 @@ export class IdentityProvider {
   }
 
   #acceptedUntilMs({ exp, iat }: JWTPayload): number {
-    const nowSeconds = Math.floor(this.#world.nowMs() / 1000)
+    const nowSeconds = Math.floor(this.#deps.nowMs() / 1000)
     if (iat === undefined || iat > nowSeconds + LEEWAY_SECONDS) throw invalid('it is issued in the future')
     const untilMs = exp === undefined ? Number.NaN : (Math.ceil(exp) + LEEWAY_SECONDS) * 1000
     if (!Number.isSafeInteger(untilMs)) throw invalid('its exp is not a time')

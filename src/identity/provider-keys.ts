@@ -14,7 +14,7 @@ import type {
 } from 'jose'
 import { JWKSNoMatchingKey } from 'jose/errors'
 import { SignalError } from '../errors.ts'
-import { askProvider, membersOf, type ProviderWorld, REQUEST_TIMEOUT_MS } from './provider-request.ts'
+import { askProvider, membersOf, type ProviderDeps, REQUEST_TIMEOUT_MS } from './provider-request.ts'
 
 export interface ProviderKeysOptions {
   readonly issuer: string
@@ -26,7 +26,7 @@ export interface ProviderKeysOptions {
 
 export class ProviderKeys {
   readonly #options: ProviderKeysOptions
-  readonly #world: ProviderWorld
+  readonly #deps: ProviderDeps
   /** The last good set. It stays in use until there is a newer one, however long that takes. */
   #keys: LocalJWKSet | undefined
   #fetchedAtMs = Number.NEGATIVE_INFINITY
@@ -36,9 +36,9 @@ export class ProviderKeys {
   /** Why the last fetch brought no keys, undefined when it did. */
   #failure: unknown
 
-  constructor(options: ProviderKeysOptions, world: ProviderWorld) {
+  constructor(options: ProviderKeysOptions, deps: ProviderDeps) {
     this.#options = options
-    this.#world = world
+    this.#deps = deps
   }
 
   /**
@@ -76,7 +76,7 @@ export class ProviderKeys {
     if (this.#keys === keys && this.#fetching === undefined) {
       const isProviderDown = this.#failure !== undefined && !this.#hasPassed(PAUSE_MS, this.#triedAtMs)
       if (isProviderDown || !this.#hasPassed(PAUSE_MS, this.#soughtAtMs)) return keys
-      this.#soughtAtMs = this.#world.nowMs()
+      this.#soughtAtMs = this.#deps.nowMs()
     }
     if (this.#keys === keys) await this.#fetch()
     return this.#keys ?? keys
@@ -85,12 +85,12 @@ export class ProviderKeys {
   /** Fetches the set, or waits for the fetch under way. Never rejects. */
   #fetch(): Promise<void> {
     if (this.#fetching !== undefined) return this.#fetching
-    this.#triedAtMs = this.#world.nowMs()
+    this.#triedAtMs = this.#deps.nowMs()
     this.#fetching = this.#load()
       .then(
         keys => {
           this.#keys = keys
-          this.#fetchedAtMs = this.#world.nowMs()
+          this.#fetchedAtMs = this.#deps.nowMs()
           this.#failure = undefined
         },
         error => {
@@ -124,7 +124,7 @@ export class ProviderKeys {
   }
 
   async #get(url: string, signal: AbortSignal): Promise<unknown> {
-    const { status, json } = await askProvider(url, { method: 'GET', signal }, this.#world.fetch)
+    const { status, json } = await askProvider(url, { method: 'GET', signal }, this.#deps.fetch)
     if (status === 200) return json
     throw new SignalError('PROVIDER_UNAVAILABLE', `${url} answers ${status}`)
   }
@@ -136,7 +136,7 @@ export class ProviderKeys {
 
   /** Whether `ms` have passed since a time; a clock that was set back counts as having passed it. */
   #hasPassed(ms: number, sinceMs: number): boolean {
-    const elapsedMs = this.#world.nowMs() - sinceMs
+    const elapsedMs = this.#deps.nowMs() - sinceMs
     return elapsedMs >= ms || elapsedMs < 0
   }
 }

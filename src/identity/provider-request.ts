@@ -9,7 +9,7 @@ import { SignalError } from '../errors.ts'
 export type Fetch = typeof globalThis.fetch
 
 /** Clock and network that a provider's tokens and requests depend on. */
-export interface ProviderWorld {
+export interface ProviderDeps {
   /** Wall clock, milliseconds since 1970. */
   nowMs(): number
   /** The process's own when left out. */

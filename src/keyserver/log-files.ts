@@ -12,18 +12,18 @@ import { BoundedCache } from '../store/engine/bounded-cache.ts'
 import type { PublicFile } from '../transport/route.ts'
 import type { LogHead } from './log-store.ts'
 
-export interface LogFilesWorld {
+export interface LogFilesDeps {
   readonly head: LogHead
   tileVolatile(tile: Tile): Uint8Array | undefined
 }
 
 export class LogFiles {
-  readonly #log: LogFilesWorld
+  readonly #log: LogFilesDeps
   /** Sets the files of this log apart from those of another that was served at the same address. */
   readonly #logTag: string
   readonly #gzipped = new BoundedCache<string, Uint8Array | Promise<Uint8Array>>(GZIP_BUNDLES_MAX)
 
-  constructor(log: LogFilesWorld, logTag: string) {
+  constructor(log: LogFilesDeps, logTag: string) {
     this.#log = log
     this.#logTag = logTag
   }

@@ -26,7 +26,7 @@ export interface VrfOutput {
   readonly vrfProof: Uint8Array
 }
 
-export interface PublicKeysWorld {
+export interface PublicKeysDeps {
   readonly log: {
     verifiedHead(): VerifiedHead
     newestKey(vrfHash: Uint8Array, treeSize: number): LoggedKey | undefined
@@ -39,8 +39,8 @@ export interface PublicKeysWorld {
   }
 }
 
-export function publicKeyRoutes(world: PublicKeysWorld): readonly HttpRoute[] {
-  const lookups = new Lookups(world)
+export function publicKeyRoutes(deps: PublicKeysDeps): readonly HttpRoute[] {
+  const lookups = new Lookups(deps)
   return [
     { ...LOOKUP, path: '/api/get-public-keys', handle: request => lookups.getPublicKeys(request) },
     { ...LOOKUP, path: '/api/get-key-history', handle: request => lookups.getKeyHistory(request) },
@@ -56,14 +56,14 @@ interface FoundKey {
 }
 
 class Lookups {
-  readonly #log: PublicKeysWorld['log']
-  readonly #vrf: PublicKeysWorld['vrf']
+  readonly #log: PublicKeysDeps['log']
+  readonly #vrf: PublicKeysDeps['vrf']
   readonly #proofs: ProofTexts
   /** What was found under a hash in the tree of this head, and compared. */
   readonly #found = new BoundedCache<string, FoundKey>(LOOKUPS_KEPT_MAX)
   #foundUnder: VerifiedHead | undefined
 
-  constructor({ log, vrf }: PublicKeysWorld) {
+  constructor({ log, vrf }: PublicKeysDeps) {
     this.#log = log
     this.#vrf = vrf
     this.#proofs = new ProofTexts((key, head) => log.inclusionPath(key, head))

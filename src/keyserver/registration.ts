@@ -6,7 +6,7 @@
 import { SignalError } from '../errors.ts'
 import { assertPublicKey } from '../log/entry.ts'
 
-export interface RegistrationWorld {
+export interface RegistrationDeps {
   readonly isFrozen: boolean
   readonly vrf: { hash(userId: bigint, deviceId: bigint): Promise<Uint8Array> }
   /** Resolves with the leaf index when a signed checkpoint that covers it is durable. */
@@ -28,15 +28,15 @@ export interface Registration {
 
 /** Rejects with `MALFORMED` for a bad key, `LOG_UNAVAILABLE` when frozen, or as the appender refuses. */
 export async function registerKey(
-  world: RegistrationWorld,
+  deps: RegistrationDeps,
   userId: bigint,
   deviceId: bigint,
   publicKey: string,
 ): Promise<Registration> {
   assertPublicKey(publicKey)
-  if (world.isFrozen) throw new SignalError('LOG_UNAVAILABLE', 'the log is frozen: it is read-only')
-  const vrfHash = await world.vrf.hash(userId, deviceId)
-  const index = await world.append({ userId, deviceId, vrfHash, publicKey })
-  world.onRegistered(index)
+  if (deps.isFrozen) throw new SignalError('LOG_UNAVAILABLE', 'the log is frozen: it is read-only')
+  const vrfHash = await deps.vrf.hash(userId, deviceId)
+  const index = await deps.append({ userId, deviceId, vrfHash, publicKey })
+  deps.onRegistered(index)
   return { index, vrfHash }
 }

@@ -10,7 +10,7 @@ import Registry from 'prom-client/lib/registry.js'
 import type { DeliveryOutcome, Skipped } from '../delivery/outcome.ts'
 import type { Asker } from '../domain/accounts/known-sign-in.ts'
 import type { SmsScope } from '../domain/accounts/sms-budget.ts'
-import type { Channel } from '../domain/messages/outgoing.ts'
+import type { Channel } from '../domain/messages/outbox-message.ts'
 import { AnswerTimes } from './answer-times.ts'
 
 export class Metrics {

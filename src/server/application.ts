@@ -62,7 +62,7 @@ import { ContactStore } from '../store/contacts/contact-store.ts'
 import { ShareTokenStore } from '../store/contacts/share-token-store.ts'
 import { DeviceStore } from '../store/devices/device-store.ts'
 import type { Database } from '../store/engine/database.ts'
-import { Errands } from '../store/engine/errands.ts'
+import { DeferredTasks } from '../store/engine/deferred-tasks.ts'
 import { Expiries } from '../store/engine/expiries.ts'
 import { IdLists } from '../store/engine/id-lists.ts'
 import { IdempotencyStore } from '../store/engine/idempotency-store.ts'
@@ -77,7 +77,7 @@ import { OutboxStore } from '../store/messages/outbox-store.ts'
 import type { HttpRoute } from '../transport/route.ts'
 import type { ApplicationConfig } from './application-config.ts'
 
-export interface ApplicationParts {
+export interface ApplicationDeps {
   readonly config: ApplicationConfig
   readonly isDevelopment: boolean
   /** Where devices find a relay on this machine, for development; loopback where it is left out. */
@@ -137,10 +137,10 @@ export interface Application {
   readonly close: () => void
 }
 
-export function openApplication(parts: ApplicationParts): Application {
-  const { config, database, nowMs, publicUrl } = parts
-  const stores = openStores(parts)
-  const senders = openSenders(parts)
+export function openApplication(deps: ApplicationDeps): Application {
+  const { config, database, nowMs, publicUrl } = deps
+  const stores = openStores(deps)
+  const senders = openSenders(deps)
   const { devices, outbox, expiries } = stores
   const delivery = new Delivery({
     senders: senders.byChannel,
@@ -163,11 +163,11 @@ export function openApplication(parts: ApplicationParts): Application {
     dropToken: (userId, deviceId, token, beforeMs) => devices.dropToken(userId, deviceId, token, beforeMs),
     setApnsEnvironment: (userId, deviceId, environment) =>
       devices.setApnsEnvironment(userId, deviceId, environment),
-    ...(parts.onRendered === undefined ? {} : { onRendered: parts.onRendered }),
+    ...(deps.onRendered === undefined ? {} : { onRendered: deps.onRendered }),
   })
-  const { operations, authentication, registration } = joinOperations(parts, stores, senders)
+  const { operations, authentication, registration } = joinOperations(deps, stores, senders)
   const { routes, sweep } = operationRoutes(operations, {
-    ...parts,
+    ...deps,
     ...stores,
     authentication,
     idsAs: config.idsAs,
@@ -177,12 +177,12 @@ export function openApplication(parts: ApplicationParts): Application {
     operations,
     features: { mail: !!mail, sms: !!sms, apns: !!apns, fcm: !!fcm, turn: !!config.turn },
     loginMethods: [
-      ...(mail || parts.isDevelopment ? ['email'] : []),
-      ...(sms || parts.isDevelopment ? ['phone'] : []),
+      ...(mail || deps.isDevelopment ? ['email'] : []),
+      ...(sms || deps.isDevelopment ? ['phone'] : []),
       ...(apple ? ['apple'] : []),
       ...config.providers.map(({ name }) => name),
     ],
-    routes: [...routes, ...landingRoutes({ ...config, isDevelopment: parts.isDevelopment })],
+    routes: [...routes, ...landingRoutes({ ...config, isDevelopment: deps.isDevelopment })],
     authentication,
     stores,
     outbox,
@@ -196,15 +196,15 @@ export function openApplication(parts: ApplicationParts): Application {
 
 export type Stores = ReturnType<typeof openStores>
 
-function openStores(parts: ApplicationParts) {
-  const { config, secret, database, randomBytes } = parts
+function openStores(deps: ApplicationDeps) {
+  const { config, secret, database, randomBytes } = deps
   const secrets = deriveSecrets(secret)
   const { lifetimes } = config
   const base = {
-    ...parts,
+    ...deps,
     secrets,
     lifetimes,
-    expiries: new Expiries(database, parts.onFault),
+    expiries: new Expiries(database, deps.onFault),
   }
   const { expiries } = base
   const userViews: UserViews = new WatchedCache(database, USER_VIEW_TABLES, userInKey, USER_VIEWS_KEPT_MAX)
@@ -215,18 +215,18 @@ function openStores(parts: ApplicationParts) {
   const inbox = new InboxStore(base)
   const notices = new Notices({ ...base, devices, inbox, outbox })
   const history = new CallHistoryStore(base)
-  const errands = new Errands(base)
+  const deferredTasks = new DeferredTasks(base)
   const lists = new IdLists()
   const contacts: ContactStore = new ContactStore({
     ...base,
-    errands,
+    deferredTasks,
     lists,
     displayNameOf: (view, userId) => accounts.displayNameOf(view, userId),
     tell: (change, userId, body) => notices.tell(change, userId, body),
     missedCallsOf: (view, userId) => history.missedOf(view, userId),
   })
   const idempotency = new IdempotencyStore(expiries, secrets, randomBytes)
-  const badgeOf = (view: View, userId: UserId) => contacts.badgeOf(view, userId, parts.nowMs())
+  const badgeOf = (view: View, userId: UserId) => contacts.badgeOf(view, userId, deps.nowMs())
   const soon = (run: () => void): void => void setTimeout(run, SETTLED_WITHIN_MS).unref()
   return {
     database,
@@ -236,7 +236,7 @@ function openStores(parts: ApplicationParts) {
     badgeOf,
     userViews,
     calls: new CallStore({ ...base, inbox, notices, history, idempotency }),
-    deviceInbox: new DeviceInbox({ database, inbox, nowMs: parts.nowMs, soon, onFault: parts.onFault }),
+    deviceInbox: new DeviceInbox({ database, inbox, nowMs: deps.nowMs, soon, onFault: deps.onFault }),
     accounts,
     devices,
     outbox,
@@ -244,7 +244,7 @@ function openStores(parts: ApplicationParts) {
     notices,
     history,
     contacts,
-    searches: new AddressSearches({ errands, accounts, contacts }),
+    searches: new AddressSearches({ deferredTasks, accounts, contacts }),
     shareTokens: new ShareTokenStore({ ...base, lists }),
     sessions,
     knownSignIns: new KnownSignInStore({ ...base, accounts, sessions }),
@@ -256,7 +256,7 @@ function openStores(parts: ApplicationParts) {
 
 type OpenedSenders = ReturnType<typeof openSenders>
 
-function openSenders({ config, nowMs }: Pick<ApplicationParts, 'config' | 'nowMs'>) {
+function openSenders({ config, nowMs }: Pick<ApplicationDeps, 'config' | 'nowMs'>) {
   const mail = config.mail && new MailSender(config.mail)
   const sms = config.sms && new SmsSender(config.sms)
   const apns = config.apns && new ApnsSender({ ...config.apns, nowMs })
@@ -277,16 +277,16 @@ function openSenders({ config, nowMs }: Pick<ApplicationParts, 'config' | 'nowMs
   return { byChannel, apple, close }
 }
 
-function joinOperations(parts: ApplicationParts, stores: Stores, senders: OpenedSenders) {
-  const { config, isDevelopment, relayHost = '127.0.0.1' } = parts
+function joinOperations(deps: ApplicationDeps, stores: Stores, senders: OpenedSenders) {
+  const { config, isDevelopment, relayHost = '127.0.0.1' } = deps
   const addresses = new AddressReader(config)
   const { testCodes } = addresses
   // In development what has no sender is shown instead.
   const canSend = (channel: 'mail' | 'sms') => isDevelopment || senders.byChannel[channel] !== undefined
-  const base = { ...parts, ...stores, addresses, stepUpSeconds: config.stepUpS }
+  const base = { ...deps, ...stores, addresses, stepUpSeconds: config.stepUpS }
   const authentication = new Authentication(base)
-  const smsBudget = new SmsBudget({ ...base, budgets: config.smsBudgets, onStopped: parts.onSmsStopped })
-  const budget = parts.rateLimits === undefined ? {} : { smsBudget }
+  const smsBudget = new SmsBudget({ ...base, budgets: config.smsBudgets, onStopped: deps.onSmsStopped })
+  const budget = deps.rateLimits === undefined ? {} : { smsBudget }
   const challenges = new ChallengeStore({
     ...base,
     testCodes,
@@ -307,7 +307,7 @@ function joinOperations(parts: ApplicationParts, stores: Stores, senders: Opened
   const erasure = new AccountErasure({ ...base, letters, appleConsents, erasers })
   const identityTokens = new IdentityTokenStore(base)
   const providers = config.providers.map(
-    options => [options.name, new IdentityProvider(options, parts)] as const,
+    options => [options.name, new IdentityProvider(options, deps)] as const,
   )
   const identities = new SocialIdentities({
     providers: new Map(providers),
@@ -317,10 +317,10 @@ function joinOperations(parts: ApplicationParts, stores: Stores, senders: Opened
   })
   const { contacts } = stores
   const keysShown = (asker: UserId, owner: UserId) =>
-    parts.callIndex.haveInCommon(asker, owner)
+    deps.callIndex.haveInCommon(asker, owner)
       ? PRESENT_KEYS
       : base.database.view(view =>
-          contacts.keysShown(view, asker, owner, parts.nowMs(), stores.accounts.read(view, owner)),
+          contacts.keysShown(view, asker, owner, deps.nowMs(), stores.accounts.read(view, owner)),
         )
   const shared = {
     ...base,

@@ -27,7 +27,7 @@ import { StompTcpServer } from '../transport/stomp-tcp.ts'
 import type { Application } from './application.ts'
 import { type Config, ConfigError } from './config.ts'
 import type { OpenedLog } from './open-log.ts'
-import type { House } from './process.ts'
+import type { Process } from './process.ts'
 import type { Signalling } from './signalling.ts'
 import { VERSION } from './version.ts'
 
@@ -37,7 +37,7 @@ export interface StartedApplication extends Application {
 
 export type Register = (userId: bigint, deviceId: bigint, publicKey: string) => Promise<Registration>
 
-export interface PublicServerNeeds {
+export interface PublicServerDeps {
   readonly publicUrl: () => string
   /** Where programs on this machine reach the server. */
   readonly localUrl: () => string
@@ -48,14 +48,14 @@ export interface PublicServerNeeds {
 }
 
 export function publicServer(
-  house: House,
+  host: Process,
   log: OpenedLog,
   application: StartedApplication,
-  needs: PublicServerNeeds,
+  needs: PublicServerDeps,
 ): HttpServer {
   const { keys, maker, published, vrf } = log
   const { publicUrl, connections } = needs
-  const { config, world, metrics, devConsole } = house
+  const { config, world, metrics, devConsole } = host
   const { vkey, vrfPublicKey } = maker
   const { minClientVersions } = config.http
   const { rateLimits } = config
@@ -90,7 +90,7 @@ export function publicServer(
       })),
       asyncApiRoute(() => ({ version: VERSION, serverUrl: publicUrl() })),
       ...application.routes,
-      ...(devConsole?.routes(consoleSources(house, log, application, needs)) ?? []),
+      ...(devConsole?.routes(consoleSources(host, log, application, needs)) ?? []),
     ],
     findFile: new LogFiles(published, keys.signer.keyId.toString(16).padStart(8, '0')).find,
     ...(admission && { admit: admission.admit, admissionRates: rateLimits }),
@@ -99,21 +99,21 @@ export function publicServer(
     trustedProxies: config.http.trustedProxies,
     corsOrigins: config.http.corsOrigins,
     isLoopbackAllowed: config.isDevelopment,
-    onOriginRefused: house.onOriginRefused,
+    onOriginRefused: host.onOriginRefused,
     ...(config.http.tls === undefined ? {} : { tls: config.http.tls }),
     ...(minClientVersions.length === 0 ? {} : { requiredClient: clientRequirement(minClientVersions) }),
     onServed: devConsole?.onServed,
     onAnswer: (route, status, seconds) => metrics.answerTimes.observe(route, status, seconds),
-    onRefused: house.onRefused,
-    onFault: house.onFault,
+    onRefused: host.onRefused,
+    onFault: host.onFault,
   })
 }
 
 function consoleSources(
-  { config }: House,
+  { config }: Process,
   { keys, maker, database, published }: OpenedLog,
   { stores, operations }: StartedApplication,
-  { publicUrl, localUrl, figures, onReset }: PublicServerNeeds,
+  { publicUrl, localUrl, figures, onReset }: PublicServerDeps,
 ): ConsoleSources {
   const { vkey, vrfPublicKey } = maker
   return {
@@ -150,7 +150,7 @@ function resetOf({ dataFolder, log }: Config, onReset: () => void): Reset {
 }
 
 export function stompTcpServer(
-  { config, onFault }: House,
+  { config, onFault }: Process,
   { signalling }: StartedApplication,
   connections: OpenConnections,
 ): StompTcpServer | undefined {
@@ -159,7 +159,7 @@ export function stompTcpServer(
 }
 
 export function registrationServer(
-  { config, metrics, onRefused, onFault }: House,
+  { config, metrics, onRefused, onFault }: Process,
   register: Register,
 ): GrpcServer {
   const { token, tls } = config.grpc
@@ -173,14 +173,14 @@ export function registrationServer(
   })
 }
 
-export function operatorServer(house: House): HttpServer {
-  const { onRefused, onFault } = house
-  return new HttpServer({ routes: operatorRoutes(house, house.metrics), onRefused, onFault })
+export function operatorServer(host: Process): HttpServer {
+  const { onRefused, onFault } = host
+  return new HttpServer({ routes: operatorRoutes(host, host.metrics), onRefused, onFault })
 }
 
 /** Takes the certificates of what `read` returns; where those are broken, logs that and leaves the ones that are served. */
 export async function renewCertificates(
-  { config, logger }: House,
+  { config, logger }: Process,
   http: HttpServer,
   grpc: GrpcServer,
   read: () => Config,

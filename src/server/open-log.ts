@@ -19,7 +19,7 @@ import { walkPages } from '../store/engine/page-walk.ts'
 import { checkRows } from '../store/row-check.ts'
 import { type Config, ConfigError } from './config.ts'
 import { developmentKeys, developmentKeysFault } from './development-keys.ts'
-import type { House } from './process.ts'
+import type { Process } from './process.ts'
 
 export interface OpenedLog {
   readonly keys: Keys
@@ -36,17 +36,17 @@ export interface OpenedLog {
  * Opens the store and makes a new log with its checkpoint of size 0, or checks that this log is ours to go on with.
  * Throws a `ConfigError` also when the data directory can't be read or written.
  */
-export async function openLog(house: House, knownCheckpoint: string | undefined): Promise<OpenedLog> {
+export async function openLog(host: Process, knownCheckpoint: string | undefined): Promise<OpenedLog> {
   try {
-    return await open(house, knownCheckpoint)
+    return await open(host, knownCheckpoint)
   } catch (error) {
-    const fault = dataFolderFault(house.config.dataFolder, error)
+    const fault = dataFolderFault(host.config.dataFolder, error)
     throw fault === undefined ? error : new ConfigError([fault], { cause: error })
   }
 }
 
 async function open(
-  { config, logger, world, fatal, onFault }: House,
+  { config, logger, world, fatal, onFault }: Process,
   knownCheckpoint: string | undefined,
 ): Promise<OpenedLog> {
   const keys = readKeys(config)
@@ -94,13 +94,13 @@ async function open(
 }
 
 /** Throws where a page is damaged, over which LMDB could end the process. */
-function checkPages(path: string, startedAtMs: number, logger: House['logger']): void {
+function checkPages(path: string, startedAtMs: number, logger: Process['logger']): void {
   const walk = walkPages(path, { mayGoOn: () => performance.now() - startedAtMs < WALK_MS_MAX })
   logger.info({ event: 'store-walked', ...walk })
 }
 
 /** Over a damaged row the server starts, since all else is served: what rests on that row is refused. */
-function checkStoredRows(database: Database, startedAtMs: number, logger: House['logger']): void {
+function checkStoredRows(database: Database, startedAtMs: number, logger: Process['logger']): void {
   const endsAtMs = Math.min(performance.now() + ROWS_MS_MAX, startedAtMs + WALK_MS_MAX)
   const { told, ...rows } = checkRows(database, { mayGoOn: () => performance.now() < endsAtMs })
   for (const fault of told.slice(0, FAULTS_LOGGED_MAX)) logger.error({ event: 'store-row-damaged', ...fault })

@@ -13,10 +13,10 @@ import type { RefusedRequest } from '../transport/http.ts'
 import type { Config } from './config.ts'
 import { VERSION } from './version.ts'
 
-export class House {
+export class Process {
   readonly config: Config
   readonly logger: Logger
-  /** See `StartNeeds`. */
+  /** See `StartDeps`. */
   readonly say: (text: string) => void
   readonly world = realWorld()
   readonly metrics = new Metrics()
@@ -77,7 +77,7 @@ export class House {
 
   readonly onOriginRefused = (origin: string): void => this.#origins.note(origin)
 
-  /** To be called when every part has ended: nothing of this house is called any more. */
+  /** To be called when every part has ended: nothing of this process is called any more. */
   close(): void {
     this.world.stop()
     process.off('unhandledRejection', this.#onUnhandled)

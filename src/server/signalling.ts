@@ -41,7 +41,7 @@ import type { Accept, Connection } from '../transport/connection.ts'
 import { problemOf } from '../transport/problem.ts'
 import type { Application } from './application.ts'
 
-export interface SignallingParts {
+export interface SignallingDeps {
   readonly system: ActorSystem
   readonly isDevelopment: boolean
   /** Undefined where no rate counts, in development. */
@@ -65,21 +65,21 @@ export interface SignallingParts {
 export class Signalling {
   readonly connections = new LiveConnections()
   readonly callIndex = new CallIndex()
-  readonly #parts: SignallingParts
+  readonly #deps: SignallingDeps
   readonly #users: (userId: string) => Ref<PresenceMessage>
   #rooms: ((callId: string) => Ref<CallRoomMessage>) | undefined
   #stompConnections: ((connectionId: string) => Ref<StompConnectionMessage>) | undefined
   #accept: Accept | undefined
   #isDraining = false
 
-  constructor(parts: SignallingParts) {
-    this.#parts = parts
+  constructor(deps: SignallingDeps) {
+    this.#deps = deps
     const { connections } = this
-    this.#users = parts.system.define(
+    this.#users = deps.system.define(
       presenceKind({
         connections,
         onPresence: (userId, deviceId, isOnline) => {
-          parts.devConsole?.onPresence(userId, deviceId, isOnline)
+          deps.devConsole?.onPresence(userId, deviceId, isOnline)
           this.#tellCalls(userId, {
             kind: isOnline ? 'device-online' : 'device-offline',
             by: { userId, deviceId },
@@ -91,7 +91,7 @@ export class Signalling {
 
   /** Defines what works on the application's stores, and has the rooms of live calls go on. */
   open(application: Application): void {
-    const { system } = this.#parts
+    const { system } = this.#deps
     this.#rooms = system.define<CallRoomMessage>(this.#roomKind(application))
     const topics = system.define<DevTopicMessage>(devTopicKind())
     this.#stompConnections = system.define<StompConnectionMessage>(this.#connectionKind(application, topics))
@@ -188,7 +188,7 @@ export class Signalling {
   }
 
   #roomKind({ stores }: Application) {
-    const { rateLimits, idsAs, monotonicMs, randomBytes, metrics, devConsole } = this.#parts
+    const { rateLimits, idsAs, monotonicMs, randomBytes, metrics, devConsole } = this.#deps
     return callRoomKind({
       store: stores.calls,
       index: this.callIndex,
@@ -209,9 +209,9 @@ export class Signalling {
   }
 
   #connectionKind({ stores, authentication }: Application, topics: (name: string) => Ref<DevTopicMessage>) {
-    const { version, isDevelopment, rateLimits, idsAs, metrics, onFault } = this.#parts
+    const { version, isDevelopment, rateLimits, idsAs, metrics, onFault } = this.#deps
     // V8 keeps whole numbers in place; each fraction would be an object, for each connection and frame.
-    const monotonicMs = wholeMs(this.#parts.monotonicMs)
+    const monotonicMs = wholeMs(this.#deps.monotonicMs)
     const failedConnects = rateLimits && new TokenBuckets(rateLimits['failed-connect'], RATE_KEYS_MAX)
     return stompConnectionKind({
       server: `callsign/${version}`,
@@ -244,7 +244,7 @@ export class Signalling {
 
   readonly #whetherDraining = (): boolean => this.#isDraining
 
-  readonly #newEventId = (): string => newEventId(this.#parts.randomBytes)
+  readonly #newEventId = (): string => newEventId(this.#deps.randomBytes)
 
   readonly #calls: StompCalls = {
     command: (callId, by, said) => this.askRoom(BigInt(callId) as CallId, { ...said, by }),

@@ -2,11 +2,11 @@
 
 import { setImmediate } from 'node:timers/promises'
 import { logAppenderKind } from '../../actors/log-appender.ts'
-import type { LogAppenderMessage, OutboxMessage } from '../../actors/messages.ts'
+import type { LogAppenderMessage, OutboxCommand } from '../../actors/messages.ts'
 import { outboxKind } from '../../actors/outbox.ts'
-import { channelOf, LANES } from '../domain/messages/outgoing.ts'
+import { channelOf, LANES } from '../domain/messages/outbox-message.ts'
 import { shuffle } from '../domain/shuffle.ts'
-import { type RegistrationWorld, registerKey } from '../keyserver/registration.ts'
+import { type RegistrationDeps, registerKey } from '../keyserver/registration.ts'
 import { APPEND_DEADLINE_MS, STOP_DEADLINE_MS } from '../limits.ts'
 import { formatBanner, formatReady } from '../operations/banner.ts'
 import { observe, observeConnections } from '../operations/figures.ts'
@@ -29,7 +29,7 @@ import {
 } from './listeners.ts'
 import { openPort, type PortPolicy } from './listening.ts'
 import { type OpenedLog, openLog } from './open-log.ts'
-import { House } from './process.ts'
+import { Process } from './process.ts'
 import { pooledRandomBytes } from './random-pool.ts'
 import { Signalling } from './signalling.ts'
 import { VERSION } from './version.ts'
@@ -51,7 +51,7 @@ export interface RunningServer {
   stop(reason: string): Promise<void>
 }
 
-export interface StartNeeds {
+export interface StartDeps {
   readonly logger: Logger
   /** Prints beside the log what is for a person: codes in development, ports that were taken. */
   readonly say: (text: string) => void
@@ -63,31 +63,31 @@ export interface StartNeeds {
 /** Opens the store, starts the actors, listens. Throws `ConfigError` or `SignalError` for a fault that the operator can mend. */
 export async function start(
   config: Config,
-  { logger, say, knownCheckpoint, onReset }: StartNeeds,
+  { logger, say, knownCheckpoint, onReset }: StartDeps,
 ): Promise<RunningServer> {
   if (config.isDevelopment) await finishReset(config.dataFolder)
-  const house = new House(config, logger, say)
-  const log = await openLog(house, knownCheckpoint)
-  const actors = await startActors(house, log)
+  const host = new Process(config, logger, say)
+  const log = await openLog(host, knownCheckpoint)
+  const actors = await startActors(host, log)
   const addresses: Addresses = { http: '', grpc: '', admin: '' }
   const publicUrl = () => config.publicUrl ?? ownUrlOf(config, addresses)
-  const register = registrationOf(house, log, actors)
-  const application = await startApplication(house, log, actors, { publicUrl, register })
+  const register = registrationOf(host, log, actors)
+  const application = await startApplication(host, log, actors, { publicUrl, register })
   await log.guard.confirm()
   await log.vrf.ready
   const connections = new OpenConnections()
-  const http = publicServer(house, log, application, {
+  const http = publicServer(host, log, application, {
     publicUrl,
     localUrl: () => localUrlOf(config, addresses),
     connections,
     figures: () => actors.system.figures(),
     onReset,
   })
-  const stompTcp = stompTcpServer(house, application, connections)
-  const grpc = registrationServer(house, register)
-  const admin = operatorServer(house)
-  observe(house.metrics, actors.system, log.vrf)
-  observeConnections(house.metrics, connections)
+  const stompTcp = stompTcpServer(host, application, connections)
+  const grpc = registrationServer(host, register)
+  const admin = operatorServer(host)
+  observe(host.metrics, actors.system, log.vrf)
+  observeConnections(host.metrics, connections)
 
   const listeners = listenersOf(config)
   const ports: PortPolicy = {
@@ -101,7 +101,7 @@ export async function start(
     addresses.stompTcp = await openPort(listeners.stompTcp, stompTcp, ports)
   }
   addresses.http = `${scheme}://${await openPort(listeners.http, alsoOnLoopback(config, http), ports)}`
-  house.isOpen = true
+  host.isOpen = true
   const { vkey, vrfPublicKey } = log.maker
   const ready = { ...addresses, origin: log.keys.signer.name, vkey, vrfPublicKey }
   let stopped: Promise<void> | undefined
@@ -109,7 +109,7 @@ export async function start(
   return {
     ready,
     announce: () => announce(config, log, ready, application.features),
-    renewCertificates: read => renewCertificates(house, http, grpc, read),
+    renewCertificates: read => renewCertificates(host, http, grpc, read),
     stop(reason) {
       stopped ??= stop(reason)
       return stopped
@@ -117,16 +117,16 @@ export async function start(
   }
 
   async function stop(reason: string): Promise<void> {
-    house.isStopping = true
+    host.isStopping = true
     logger.info({ event: 'stopping', reason })
-    const tooLate = () => house.fatal(new Error(`not stopped within ${STOP_DEADLINE_MS} ms`))
+    const tooLate = () => host.fatal(new Error(`not stopped within ${STOP_DEADLINE_MS} ms`))
     const deadline = setTimeout(tooLate, STOP_DEADLINE_MS).unref()
     // What has connected by now is let in; closing the socket would reset it.
     await setImmediate()
     http.stopListening()
     stompTcp?.stopListening()
-    house.devConsole?.stop()
-    const inRandomOrder = shuffle([...connections], house.world.random)
+    host.devConsole?.stop()
+    const inRandomOrder = shuffle([...connections], host.world.random)
     await application.signalling.drain(inRandomOrder, STOP_DEADLINE_MS / 10)
     // Callers get their answers first: these need the appender, which needs the store.
     await grpc.close(STOP_DEADLINE_MS / 3)
@@ -140,7 +140,7 @@ export async function start(
     application.close()
     await log.vrf.close()
     await log.database.close()
-    house.close()
+    host.close()
     clearTimeout(deadline)
     logger.info({ event: 'stopped' })
   }
@@ -152,14 +152,14 @@ interface Actors {
 }
 
 async function startActors(
-  house: House,
+  host: Process,
   { store, keys, published, guard: { headFile } }: OpenedLog,
 ): Promise<Actors> {
-  const { world, fatal, metrics, logger, config, devConsole } = house
+  const { world, fatal, metrics, logger, config, devConsole } = host
   const system = new ActorSystem({
     world,
     fatal,
-    onFailure: house.onActorFailure,
+    onFailure: host.onActorFailure,
     refuseAskCycles: config.isDevelopment,
   })
   const appenderKind = logAppenderKind({
@@ -182,19 +182,19 @@ async function startActors(
   return { system, logAppender }
 }
 
-interface ApplicationNeeds {
+interface ApplicationDeps {
   readonly publicUrl: () => string
   readonly register: Register
 }
 
 /** Opens the application API, finishes what the last process left unfinished, and has its outbox sent. */
 async function startApplication(
-  house: House,
+  host: Process,
   { database, keys, store, guard }: OpenedLog,
   { system }: Actors,
-  { publicUrl, register }: ApplicationNeeds,
+  { publicUrl, register }: ApplicationDeps,
 ): Promise<StartedApplication> {
-  const { config, world, logger, metrics, devConsole } = house
+  const { config, world, logger, metrics, devConsole } = host
   const { nowMs, monotonicMs } = world
   const signalling = new Signalling({
     system,
@@ -207,7 +207,7 @@ async function startApplication(
     randomBytes: pooledRandomBytes,
     metrics,
     devConsole,
-    onFault: house.onFault,
+    onFault: host.onFault,
   })
   const { connections, callIndex, askRoom, onSeen } = signalling
   const application = openApplication({
@@ -233,7 +233,7 @@ async function startApplication(
     ...(devConsole === undefined
       ? {}
       : { onRendered: devConsole.onDelivered, onCaller: devConsole.onCaller }),
-    onFault: error => house.onFault(error),
+    onFault: error => host.onFault(error),
     onSmsStopped({ scope, name, untilMs }) {
       metrics.smsStops.inc({ scope })
       logger.warn({ event: 'sms-stopped', scope, name, until: new Date(untilMs).toISOString() })
@@ -241,7 +241,7 @@ async function startApplication(
     onTokenReused: (userId, requestId) =>
       logger.warn({ event: 'refresh-token-reused', userId: `${userId}`, requestId }),
   })
-  const outboxOf = system.define<OutboxMessage>(
+  const outboxOf = system.define<OutboxCommand>(
     outboxKind({
       queueOf: lane => application.outbox.queue(lane),
       send: message => application.delivery.send(message),
@@ -264,7 +264,7 @@ async function startApplication(
   if (repairs.finished + repairs.left > 0) logger.info({ event: 'registrations-repaired', ...repairs })
   for (const lane of LANES) outboxOf(lane).tell({ kind: 'wake' })
   world.every(SWEEP_MS, application.sweep)
-  expireForEver(house, application)
+  expireForEver(host, application)
   metrics.gauge('callsign_codes_guessed', 'Whether more codes are wrong than right, and many: 1 or 0', () =>
     Number(database.view(view => application.stores.guessWatch.isGuessed(view, nowMs()))),
   )
@@ -279,7 +279,7 @@ async function startApplication(
 }
 
 /** Ends what comes to its end, a bounded number at a time, so that no request ever scans for it. */
-function expireForEver({ world, onFault }: House, { expire }: Application): void {
+function expireForEver({ world, onFault }: Process, { expire }: Application): void {
   let isUnderWay = false
   world.every(EXPIRE_MS, () => {
     if (isUnderWay) return
@@ -299,9 +299,9 @@ async function expireAll(expire: Application['expire']): Promise<void> {
   await expire(EXPIRED_AT_ONCE)
 }
 
-function registrationOf(house: House, { vrf }: OpenedLog, { logAppender }: Actors): Register {
-  const { config, metrics, logger } = house
-  const registration: RegistrationWorld = {
+function registrationOf(host: Process, { vrf }: OpenedLog, { logAppender }: Actors): Register {
+  const { config, metrics, logger } = host
+  const registration: RegistrationDeps = {
     isFrozen: config.log.isFrozen,
     vrf,
     append: key => logAppender.ask<number>(reply => ({ kind: 'append', ...key, reply }), APPEND_DEADLINE_MS),

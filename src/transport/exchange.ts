@@ -11,7 +11,7 @@ import { BODY_BYTES_MAX, BODY_DEADLINE_MS } from '../limits.ts'
 import { type AnswerHeads, STATUS_LINES } from './answer-head.ts'
 import type { BodyHeaders } from './body-headers.ts'
 import { type CorsPolicy, EXPOSED_HEADERS, isOwnOrigin, PREFLIGHT_HEADERS, PREFLIGHT_MARK } from './cors.ts'
-import type { HttpServerParts, RefusedRequest, ServedRequest } from './http.ts'
+import type { HttpServerDeps, RefusedRequest, ServedRequest } from './http.ts'
 import { endHead } from './log-files.ts'
 import { idSequence } from './open-connections.ts'
 import { problemOf } from './problem.ts'
@@ -21,8 +21,8 @@ import type { AdmissionScope, HttpAnswer, HttpRequest, HttpRoute } from './route
 import { fillPath, type Match, type Router, type Target } from './router.ts'
 
 /** Shared by the exchanges of one server. */
-export interface ExchangeWorld {
-  readonly parts: HttpServerParts
+export interface ExchangeShared {
+  readonly server: HttpServerDeps
   readonly router: Router
   readonly addresses: RemoteAddresses
   readonly heads: AnswerHeads
@@ -49,7 +49,7 @@ export class Exchange implements HttpRequest {
   contentType = ''
   body: Uint8Array = NO_BYTES
   readonly #res: uWS.HttpResponse
-  readonly #world: ExchangeWorld
+  readonly #shared: ExchangeShared
   readonly #startedAtMs = performance.now()
   /** The asking page's, when it is allowed; else empty. */
   #allowedOrigin: string
@@ -71,25 +71,25 @@ export class Exchange implements HttpRequest {
     req: uWS.HttpRequest,
     method: string,
     path: string,
-    world: ExchangeWorld,
+    shared: ExchangeShared,
   ) {
     this.#res = res
     this.#req = req
-    this.#world = world
+    this.#shared = shared
     this.method = method
     this.path = path
     const requestId = req.getHeader('x-request-id')
     this.requestId = requestId !== '' && REQUEST_ID_FORM.test(requestId) ? requestId : nextRequestId()
-    this.#allowedOrigin = world.cors === undefined ? '' : this.#judgeOrigin(world.cors, req)
-    if (world.addresses.areForwarded) this.#network = world.addresses.of(res, req)
-    world.requestsOpen++
+    this.#allowedOrigin = shared.cors === undefined ? '' : this.#judgeOrigin(shared.cors, req)
+    if (shared.addresses.areForwarded) this.#network = shared.addresses.of(res, req)
+    shared.requestsOpen++
   }
 
   /** The origin that asks, when it is allowed; else empty. */
   #judgeOrigin(cors: CorsPolicy, req: uWS.HttpRequest): string {
     const origin = req.getHeader('origin')
     if (origin === '' || cors.isAllowed(origin)) return origin
-    const { onOriginRefused, webSocket } = this.#world.parts
+    const { onOriginRefused, webSocket } = this.#shared.server
     const isOwn = isOwnOrigin(origin, req.getHeader('host'), webSocket?.publicUrl?.())
     if (!isOwn) onOriginRefused?.(origin)
     return ''
@@ -99,7 +99,7 @@ export class Exchange implements HttpRequest {
   #end(): boolean {
     if (this.#isOver) return false
     this.#isOver = true
-    this.#world.requestsOpen--
+    this.#shared.requestsOpen--
     return true
   }
 
@@ -117,7 +117,7 @@ export class Exchange implements HttpRequest {
 
   /** Read from the socket only on demand: that alone is a tenth of a lookup (bench/lookup.ts). */
   get network(): string {
-    this.#network ??= this.#world.addresses.ofPeer(this.#res)
+    this.#network ??= this.#shared.addresses.ofPeer(this.#res)
     return this.#network
   }
 
@@ -125,7 +125,7 @@ export class Exchange implements HttpRequest {
   start(req: uWS.HttpRequest, { contentEncoding, contentType, contentLength }: BodyHeaders): void {
     try {
       if (this.#isPreflight(req)) return this.#answerPreflight()
-      this.#match = this.#world.router.find(this.path)
+      this.#match = this.#shared.router.find(this.path)
       this.#target = this.#match?.targets.get(this.method)
       this.#admit(this.#target?.route)
       if (this.#target === undefined) throw nothingAt(this.#match)
@@ -164,14 +164,14 @@ export class Exchange implements HttpRequest {
   /** The language of a refusal; undefined where there is only one. */
   get #language(): TitleLanguage | undefined {
     const header = this.#kept?.acceptLanguage ?? this.#req?.getHeader('accept-language') ?? ''
-    return this.#world.parts.languageOf?.(header)
+    return this.#shared.server.languageOf?.(header)
   }
 
   /** Answers that the address has asked for too many of the log's files. */
   refuseFile(waitSeconds: number): void {
     // The files are open to every page, and so is this refusal.
     this.#allowedOrigin = '*'
-    this.#fail(addressLimited(this.#world.parts, 'log-files', waitSeconds))
+    this.#fail(addressLimited(this.#shared.server, 'log-files', waitSeconds))
   }
 
   /**
@@ -180,7 +180,7 @@ export class Exchange implements HttpRequest {
    * uWebSockets ends the connection at whatever follows.
    */
   refuseFraming(fault: string, req: uWS.HttpRequest): void {
-    this.#match = this.#world.router.find(this.path)
+    this.#match = this.#shared.router.find(this.path)
     this.#isLast = true
     this.#outlive(req)
     this.#req = undefined
@@ -189,16 +189,16 @@ export class Exchange implements HttpRequest {
 
   /** Answers a WebSocket upgrade that is not accepted. */
   refuseUpgrade(error: SignalError): void {
-    this.#match = this.#world.router.find(this.path)
+    this.#match = this.#shared.router.find(this.path)
     this.#fail(error)
   }
 
   #isPreflight(req: uWS.HttpRequest): boolean {
     if (this.method !== 'OPTIONS' || req.getHeader(PREFLIGHT_MARK) === '') return false
-    const { cors, parts } = this.#world
+    const { cors, server } = this.#shared
     if (cors !== undefined) return true
     const origin = req.getHeader('origin')
-    if (origin !== '') parts.onOriginRefused?.(origin)
+    if (origin !== '') server.onOriginRefused?.(origin)
     return false
   }
 
@@ -209,16 +209,16 @@ export class Exchange implements HttpRequest {
   }
 
   #admit(route: HttpRoute | undefined): void {
-    const { admit } = this.#world.parts
+    const { admit } = this.#shared.server
     if (admit === undefined || route?.isUncounted) return
     for (const scope of route?.isLookup ? LOOKUP_SCOPES : REQUEST_SCOPES) {
       const waitSeconds = admit(this.network, scope)
-      if (waitSeconds > 0) throw addressLimited(this.#world.parts, scope, waitSeconds)
+      if (waitSeconds > 0) throw addressLimited(this.#shared.server, scope, waitSeconds)
     }
   }
 
   #refuseOldClient({ isVersionChecked = false }: HttpRoute, req: uWS.HttpRequest): void {
-    const { requiredClient } = this.#world.parts
+    const { requiredClient } = this.#shared.server
     if (requiredClient === undefined || !isVersionChecked) return
     const minClientVersion = requiredClient(req.getHeader('x-client-version'))
     if (minClientVersion === undefined) return
@@ -229,7 +229,7 @@ export class Exchange implements HttpRequest {
 
   #readBody(route: HttpRoute, contentLength: string): void {
     const bytesMax = route.bodyBytesMax ?? BODY_BYTES_MAX
-    const deadlineMs = this.#startedAtMs + (this.#world.parts.bodyDeadlineMs ?? BODY_DEADLINE_MS)
+    const deadlineMs = this.#startedAtMs + (this.#shared.server.bodyDeadlineMs ?? BODY_DEADLINE_MS)
     if (Number(contentLength) > bytesMax) throw bodyTooLarge(bytesMax)
     const chunks: Uint8Array[] = []
     let length = 0
@@ -238,7 +238,7 @@ export class Exchange implements HttpRequest {
       length += chunk.byteLength
       if (length > bytesMax) return this.#fail(bodyTooLarge(bytesMax))
       // uWebSockets takes the chunk's memory back on return, and `onServed` runs later.
-      const isShown = this.#world.parts.onServed !== undefined
+      const isShown = this.#shared.server.onServed !== undefined
       const bytes = new Uint8Array(chunk)
       if (isLast && chunks.length === 0) return this.#handle(route, isShown ? bytes.slice() : bytes)
       chunks.push(bytes.slice())
@@ -265,11 +265,11 @@ export class Exchange implements HttpRequest {
   }
 
   #fail(error: unknown): void {
-    const { parts } = this.#world
+    const { server } = this.#shared
     if (error instanceof SignalError) this.#refusal = error
     const { status, body, headers } = problemOf(error, this.requestId, this.#language)
-    if (status === 500) parts.onFault(error, this.requestId)
-    else if (error instanceof SignalError) parts.onRefused(error.code, this.#refused(error))
+    if (status === 500) server.onFault(error, this.requestId)
+    else if (error instanceof SignalError) server.onRefused(error.code, this.#refused(error))
     this.#answer({ status, contentType: 'application/problem+json', body, noStore: true, headers })
   }
 
@@ -287,7 +287,7 @@ export class Exchange implements HttpRequest {
     if (this.#req !== undefined) this.#write(answer)
     else this.#res.cork(() => this.#write(answer))
     const seconds = (performance.now() - this.#startedAtMs) / 1000
-    const { onAnswer, onServed } = this.#world.parts
+    const { onAnswer, onServed } = this.#shared.server
     onAnswer?.(this.#match?.path ?? 'none', answer.status, seconds)
     if (onServed !== undefined) onServed(this.#served(answer, seconds))
   }
@@ -323,13 +323,13 @@ export class Exchange implements HttpRequest {
 
   #writeHead({ status, contentType, noStore = false, headers }: HttpAnswer): void {
     const res = this.#res
-    const { heads } = this.#world
+    const { heads } = this.#shared
     // 200 is what uWebSockets writes by itself.
     if (status !== 200) res.writeStatus(STATUS_LINES[status] ?? String(status))
     if (status === 204) res.writeHeader('API-Version', heads.untyped(noStore))
     else res.writeHeader('Content-Type', heads.typed(contentType, noStore))
     res.writeHeader('X-Request-Id', this.requestId)
-    if (this.#world.cors !== undefined || this.#allowedOrigin !== '') this.#writeCors()
+    if (this.#shared.cors !== undefined || this.#allowedOrigin !== '') this.#writeCors()
     if (this.#target?.deprecatedSince !== undefined) this.#writeDeprecation(this.#target.deprecatedSince)
     if (headers !== undefined) for (const [name, value] of headers) res.writeHeader(name, value)
   }
@@ -375,7 +375,7 @@ function refuseCoded(contentEncoding: string): void {
 
 /** The refusal of an address that is not admitted now. */
 export function addressLimited(
-  { admissionRates }: HttpServerParts,
+  { admissionRates }: HttpServerDeps,
   scope: AdmissionScope,
   retryIn: number,
 ): SignalError {

@@ -10,13 +10,13 @@ import type { ErrorCode, Quota } from '../errors.ts'
 import { AnswerHeads } from './answer-head.ts'
 import { readBodyHeaders } from './body-headers.ts'
 import { CorsPolicy } from './cors.ts'
-import { Exchange, type ExchangeWorld } from './exchange.ts'
+import { Exchange, type ExchangeShared } from './exchange.ts'
 import { type FileSite, serveFile } from './log-files.ts'
 import type { TitleLanguage } from './problem-titles.ts'
 import { RemoteAddresses } from './remote-address.ts'
 import type { AdmissionScope, HttpRoute, PublicFile } from './route.ts'
 import { Router } from './router.ts'
-import { serveWebSockets, type WebSocketParts, webSocketRoute } from './websocket.ts'
+import { serveWebSockets, type WebSocketDeps, webSocketRoute } from './websocket.ts'
 
 /** A refused request, for its log line. */
 export interface RefusedRequest {
@@ -56,7 +56,7 @@ export interface TlsFiles {
   readonly keyFile: string
 }
 
-export interface HttpServerParts {
+export interface HttpServerDeps {
   readonly routes: readonly HttpRoute[]
   /** The public file at a path, undefined for none; absent where no files are served. */
   readonly findFile?: (path: string) => PublicFile | undefined
@@ -75,7 +75,7 @@ export interface HttpServerParts {
   /** `BODY_DEADLINE_MS` where it is left out. */
   readonly bodyDeadlineMs?: number
   /** WebSockets on the paths of STOMP; none where it is left out. */
-  readonly webSocket?: WebSocketParts
+  readonly webSocket?: WebSocketDeps
   /** Ends TLS with these files (PEM). */
   readonly tls?: TlsFiles
   /** The oldest version that is still served when an `X-Client-Version` is below it, undefined when it is not. */
@@ -99,21 +99,21 @@ interface Listening {
 }
 
 export class HttpServer {
-  readonly #parts: HttpServerParts
+  readonly #deps: HttpServerDeps
   /** The newest listens; each older one serves the connections that it has, with the certificate of its time. */
   readonly #apps: uWS.TemplatedApp[]
-  readonly #world: ExchangeWorld
+  readonly #shared: ExchangeShared
   readonly #files: FileSite | undefined
   /** One for each address. */
   #listening: Listening[] = []
 
-  constructor(parts: HttpServerParts) {
-    const { routes, findFile, trustedProxies = [], webSocket, tls } = parts
-    const { corsOrigins = [], isLoopbackAllowed = false } = parts
-    this.#parts = parts
+  constructor(deps: HttpServerDeps) {
+    const { routes, findFile, trustedProxies = [], webSocket, tls } = deps
+    const { corsOrigins = [], isLoopbackAllowed = false } = deps
+    this.#deps = deps
     this.#files = findFile && { find: findFile, isTls: tls !== undefined }
-    this.#world = {
-      parts,
+    this.#shared = {
+      server: deps,
       router: new Router(webSocket === undefined ? routes : [...routes, webSocketRoute]),
       addresses: new RemoteAddresses(trustedProxies),
       heads: new AnswerHeads(tls !== undefined),
@@ -157,7 +157,7 @@ export class HttpServer {
   /** Resolves when no request waits for its answer, or after `deadlineMs`. */
   async answered(deadlineMs: number): Promise<void> {
     const untilMs = performance.now() + deadlineMs
-    while (this.#world.requestsOpen > 0 && performance.now() < untilMs) await setTimeout(LOOK_AGAIN_MS)
+    while (this.#shared.requestsOpen > 0 && performance.now() < untilMs) await setTimeout(LOOK_AGAIN_MS)
   }
 
   stopListening(): void {
@@ -181,9 +181,9 @@ export class HttpServer {
             ssl_ciphers: TLS_12_CIPHERS,
           })
     app.any('/*', (res, req) => this.#onRequest(res, req))
-    const { webSocket } = this.#parts
+    const { webSocket } = this.#deps
     if (webSocket !== undefined) {
-      serveWebSockets(app, webSocket, this.#world, (res, req) => this.#exchange(res, req))
+      serveWebSockets(app, webSocket, this.#shared, (res, req) => this.#exchange(res, req))
     }
     return app
   }
@@ -197,16 +197,16 @@ export class HttpServer {
     }
     const files = this.#files
     if (files === undefined || !(path.startsWith('/tile/') || path === '/checkpoint')) {
-      return new Exchange(res, req, method, path, this.#world).start(req, bodyHeaders)
+      return new Exchange(res, req, method, path, this.#shared).start(req, bodyHeaders)
     }
-    const waitSeconds = this.#parts.admit?.(this.#world.addresses.of(res, req), 'log-files') ?? 0
+    const waitSeconds = this.#deps.admit?.(this.#shared.addresses.of(res, req), 'log-files') ?? 0
     if (waitSeconds === 0) serveFile(res, req, method, path, files)
     else this.#exchange(res, req).refuseFile(waitSeconds)
   }
 
   /** For a request that no route gets to see. */
   #exchange(res: uWS.HttpResponse, req: uWS.HttpRequest): Exchange {
-    return new Exchange(res, req, req.getCaseSensitiveMethod(), req.getUrl(), this.#world)
+    return new Exchange(res, req, req.getCaseSensitiveMethod(), req.getUrl(), this.#shared)
   }
 }
 

@@ -13,7 +13,7 @@ import type { OpenConnections } from './open-connections.ts'
 import { idSequence } from './open-connections.ts'
 
 /** Shared by the connections of one listener. */
-export interface ConnectionHouse {
+export interface ConnectionHost {
   readonly accept: Accept
   readonly connections: OpenConnections
   /** Told of a session that failed, with the connection's id. */
@@ -24,7 +24,7 @@ export abstract class QueuedConnection implements Connection {
   readonly id = nextConnectionId()
   readonly network: string
   readonly authorization: string
-  readonly #house: ConnectionHouse
+  readonly #host: ConnectionHost
   #events: ConnectionEvents | undefined
   #state = OPEN
   /** The frames of this turn; undefined for none, so that an idle connection has no arrays. */
@@ -37,8 +37,8 @@ export abstract class QueuedConnection implements Connection {
   #endReason = ''
   #lingering: NodeJS.Timeout | undefined
 
-  constructor(house: ConnectionHouse, network: string, authorization: string) {
-    this.#house = house
+  constructor(host: ConnectionHost, network: string, authorization: string) {
+    this.#host = host
     this.network = network
     this.authorization = authorization
   }
@@ -48,13 +48,13 @@ export abstract class QueuedConnection implements Connection {
     if (this.#frames === undefined) {
       this.#frames = [frame]
       this.#areText = [isText]
-      this.#house.connections.writeLater(this)
+      this.#host.connections.writeLater(this)
     } else {
       this.#frames.push(frame)
       this.#areText!.push(isText)
     }
     this.#queuedBytes += frame.length
-    this.#house.connections.count(frame.length)
+    this.#host.connections.count(frame.length)
   }
 
   bufferedBytes(): number {
@@ -66,7 +66,7 @@ export abstract class QueuedConnection implements Connection {
     this.#state = ENDING
     this.#endCode = code
     this.#endReason = reason
-    this.#house.connections.writeLater(this)
+    this.#host.connections.writeLater(this)
   }
 
   close(): void {
@@ -77,7 +77,7 @@ export abstract class QueuedConnection implements Connection {
 
   /** Gives the connection a session. Call once, before anything else happens to it. */
   open(): void {
-    const { accept, connections } = this.#house
+    const { accept, connections } = this.#host
     connections.add(this)
     try {
       this.#events = accept(this)
@@ -118,7 +118,7 @@ export abstract class QueuedConnection implements Connection {
     this.#forgetFrames()
     this.#setUnsent(0)
     clearTimeout(this.#lingering)
-    this.#house.connections.remove(this)
+    this.#host.connections.remove(this)
     this.#tellClosed(code)
   }
 
@@ -141,25 +141,25 @@ export abstract class QueuedConnection implements Connection {
   #finishWhenSent(): void {
     if (this.#unsentBytes === 0) this.finish(this.#endCode, this.#endReason)
     if (this.#state !== ENDING) return
-    this.#lingering ??= setTimeout(() => this.close(), this.#house.connections.lingerMs).unref()
+    this.#lingering ??= setTimeout(() => this.close(), this.#host.connections.lingerMs).unref()
   }
 
   #forgetFrames(): void {
     this.#frames = undefined
     this.#areText = undefined
-    this.#house.connections.count(-this.#queuedBytes)
+    this.#host.connections.count(-this.#queuedBytes)
     this.#queuedBytes = 0
   }
 
   #setUnsent(bytes: number): void {
-    const { connections } = this.#house
+    const { connections } = this.#host
     connections.count(bytes - this.#unsentBytes)
     if (bytes > 0 !== this.#unsentBytes > 0) connections.setLagging(this, bytes > 0)
     this.#unsentBytes = bytes
   }
 
   #fail(error: unknown): void {
-    this.#house.onFault(error, this.id)
+    this.#host.onFault(error, this.id)
     this.end(CODE_FAULT, 'fault of the server')
   }
 
@@ -175,7 +175,7 @@ export abstract class QueuedConnection implements Connection {
     try {
       this.#events?.onClosed(code)
     } catch (error) {
-      this.#house.onFault(error, this.id)
+      this.#host.onFault(error, this.id)
     }
   }
 }

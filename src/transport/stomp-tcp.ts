@@ -10,7 +10,7 @@ import { BACKPRESSURE_BYTES_MAX } from '../limits.ts'
 import {
   CODE_BROKEN,
   CODE_NONE,
-  type ConnectionHouse,
+  type ConnectionHost,
   DROPPED,
   QueuedConnection,
 } from './queued-connection.ts'
@@ -20,10 +20,10 @@ export class StompTcpServer {
   readonly #server: Server
   readonly #sockets = new Set<Socket>()
 
-  constructor(house: ConnectionHouse) {
+  constructor(host: ConnectionHost) {
     this.#server = createServer({ allowHalfOpen: true, noDelay: true, keepAlive: true }, socket => {
-      if (house.connections.isFull) socket.destroy()
-      else this.#open(house, socket)
+      if (host.connections.isFull) socket.destroy()
+      else this.#open(host, socket)
     })
   }
 
@@ -49,10 +49,10 @@ export class StompTcpServer {
     for (const socket of this.#sockets) socket.destroy()
   }
 
-  #open(house: ConnectionHouse, socket: Socket): void {
+  #open(host: ConnectionHost, socket: Socket): void {
     this.#sockets.add(socket)
     socket.once('close', () => this.#sockets.delete(socket))
-    new TcpConnection(house, socket).open()
+    new TcpConnection(host, socket).open()
   }
 }
 
@@ -60,8 +60,8 @@ class TcpConnection extends QueuedConnection {
   readonly #socket: Socket
   #code = CODE_BROKEN
 
-  constructor(house: ConnectionHouse, socket: Socket) {
-    super(house, networkOf(parseAddress(socket.remoteAddress ?? '') ?? UNKNOWN_ADDRESS), '')
+  constructor(host: ConnectionHost, socket: Socket) {
+    super(host, networkOf(parseAddress(socket.remoteAddress ?? '') ?? UNKNOWN_ADDRESS), '')
     this.#socket = socket
     socket.on('data', bytes => this.onInput(bytes))
     socket.once('end', () => this.end(CODE_NONE, ''))

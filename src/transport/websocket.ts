@@ -13,12 +13,12 @@ import { BACKPRESSURE_BYTES_MAX, WEBSOCKET_IDLE_SECONDS, WEBSOCKET_MESSAGE_BYTES
 import { upgradeFault } from './body-headers.ts'
 import type { Accept } from './connection.ts'
 import { isOwnOrigin } from './cors.ts'
-import { addressLimited, type Exchange, type ExchangeWorld } from './exchange.ts'
+import { addressLimited, type Exchange, type ExchangeShared } from './exchange.ts'
 import type { OpenConnections } from './open-connections.ts'
-import { type ConnectionHouse, DROPPED, QueuedConnection } from './queued-connection.ts'
+import { type ConnectionHost, DROPPED, QueuedConnection } from './queued-connection.ts'
 import type { HttpRoute } from './route.ts'
 
-export interface WebSocketParts {
+export interface WebSocketDeps {
   readonly accept: Accept
   readonly connections: OpenConnections
   /** The server's public address, such as `https://call.example`; pages from there may connect. */
@@ -28,24 +28,24 @@ export interface WebSocketParts {
 /** Begins the answer to an upgrade that is not accepted. */
 export type BeginRefusal = (res: uWS.HttpResponse, req: uWS.HttpRequest) => Exchange
 
-/** Serves WebSockets on the app. `world` is what the HTTP routes of the app share. */
+/** Serves WebSockets on the app. `shared` is what the HTTP routes of the app share. */
 export function serveWebSockets(
   app: uWS.TemplatedApp,
-  parts: WebSocketParts,
-  world: ExchangeWorld,
+  deps: WebSocketDeps,
+  shared: ExchangeShared,
   beginRefusal: BeginRefusal,
 ): void {
-  const { accept, connections } = parts
-  const house: ConnectionHouse = { accept, connections, onFault: world.parts.onFault }
+  const { accept, connections } = deps
+  const host: ConnectionHost = { accept, connections, onFault: shared.server.onFault }
   const behavior: uWS.WebSocketBehavior<Upgraded> = {
     ...OPTIONS,
     upgrade(res, req, context) {
       const fault = upgradeFault(req)
       if (fault !== undefined) return beginRefusal(res, req).refuseFraming(fault, req)
-      const network = world.addresses.of(res, req)
-      const refusal = refusalOf(req, network, parts, world)
+      const network = shared.addresses.of(res, req)
+      const refusal = refusalOf(req, network, deps, shared)
       if (refusal !== undefined) return beginRefusal(res, req).refuseUpgrade(refusal)
-      const connection = new WebSocketConnection(house, network, req.getHeader('authorization'))
+      const connection = new WebSocketConnection(host, network, req.getHeader('authorization'))
       const key = req.getHeader('sec-websocket-key')
       // An empty protocol is not sent, and no extension is taken: bodies are ciphertext, which does not shrink.
       res.upgrade<Upgraded>({ connection }, key, chooseProtocol(req), '', context)
@@ -140,18 +140,18 @@ function isBeat(bytes: Uint8Array): boolean {
 function refusalOf(
   req: uWS.HttpRequest,
   network: string,
-  { connections, publicUrl }: WebSocketParts,
-  { parts, cors }: ExchangeWorld,
+  { connections, publicUrl }: WebSocketDeps,
+  { server, cors }: ExchangeShared,
 ): SignalError | undefined {
-  const retryIn = parts.admit?.(network, 'request') ?? 0
-  if (retryIn > 0) return addressLimited(parts, 'request', retryIn)
+  const retryIn = server.admit?.(network, 'request') ?? 0
+  if (retryIn > 0) return addressLimited(server, 'request', retryIn)
   // uWebSockets looks at nothing but the key.
   if (req.getHeader('sec-websocket-version') !== '13') return upgradeRequired()
   const origin = req.getHeader('origin')
   const isAllowed =
     origin === '' || cors?.isAllowed(origin) || isOwnOrigin(origin, req.getHeader('host'), publicUrl?.())
   if (!isAllowed) {
-    parts.onOriginRefused?.(origin)
+    server.onOriginRefused?.(origin)
     return new SignalError('ORIGIN_NOT_ALLOWED', 'pages of this origin may not connect')
   }
   if (connections.isFull) return new SignalError('OVERLOADED', 'no room for another connection')

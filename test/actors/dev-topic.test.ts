@@ -14,7 +14,7 @@ function makeTopic(options: { mailboxMessagesMax?: number } = {}) {
   const told: string[] = []
   const connections = stage.system.define(
     kindOf<StompConnectionMessage>((message, _context, id) => void told.push(`${id} ${said(message)}`), {
-      kind: 'stomp-session',
+      kind: 'stomp-connection',
       ...options,
     }),
   )

@@ -2,10 +2,10 @@
 
 import { randomBytes } from 'node:crypto'
 import t, { type Test } from 'tap'
-import type { OutboxMessage } from '../../actors/messages.ts'
+import type { OutboxCommand } from '../../actors/messages.ts'
 import { type OutboxDeps, outboxKind } from '../../actors/outbox.ts'
 import type { DeliveryOutcome, Skipped } from '../../src/delivery/outcome.ts'
-import { LANES, type Lane, laneOf, type Outgoing } from '../../src/domain/messages/outgoing.ts'
+import { LANES, type Lane, laneOf, type OutboxMessage } from '../../src/domain/messages/outbox-message.ts'
 import { deriveSecrets } from '../../src/domain/secrets.ts'
 import { SignalError } from '../../src/errors.ts'
 import type { Ref } from '../../src/runtime/actor.ts'
@@ -28,7 +28,7 @@ function makeOutbox(test: Test, options: { folder?: string; settle?: OutboxQueue
   const database = Database.open(options.folder ?? test.testdir())
   test.teardown(() => database.close())
   const secrets = deriveSecrets(Buffer.alloc(32, 1))
-  const refs = new Map<Lane, Ref<OutboxMessage>>()
+  const refs = new Map<Lane, Ref<OutboxCommand>>()
   const store = new OutboxStore(database, secrets, randomBytes)
   database.subscribe('outbox-news', ({ lane }) => refs.get(lane)?.tell({ kind: 'wake' }))
   const sendings: Sending[] = []
@@ -61,7 +61,7 @@ function makeOutbox(test: Test, options: { folder?: string; settle?: OutboxQueue
       await stage.world.settle()
     }
   }
-  const addAt = (atMs: number, ...messages: Outgoing[]) =>
+  const addAt = (atMs: number, ...messages: OutboxMessage[]) =>
     database.change(change => {
       for (const message of messages) store.add(change, message)
     }, atMs)
@@ -76,14 +76,14 @@ function makeOutbox(test: Test, options: { folder?: string; settle?: OutboxQueue
     sendings,
     tried,
     until,
-    add: (...messages: Outgoing[]) => addAt(stage.world.nowMs(), ...messages),
+    add: (...messages: OutboxMessage[]) => addAt(stage.world.nowMs(), ...messages),
     addAt,
     taken: () => taken,
     wake: () => refs.get('mail')!.tell({ kind: 'wake' }),
   }
 }
 
-function mail(to: string, expiresAtMs = Number.MAX_SAFE_INTEGER / 1000): Outgoing {
+function mail(to: string, expiresAtMs = Number.MAX_SAFE_INTEGER / 1000): OutboxMessage {
   return { channel: 'mail', to, language: 'en', letter: { kind: 'address-tried' }, expiresAtMs }
 }
 
@@ -300,7 +300,7 @@ t.test('while as many messages are under way as a sender takes, nothing wakes it
   t.equal(taken(), before, 'for half a minute')
 })
 
-function push(provider: 'apns' | 'fcm', deviceId = 1n): Outgoing {
+function push(provider: 'apns' | 'fcm', deviceId = 1n): OutboxMessage {
   const notice = { kind: 'session_revoked', reason: 'signed_out', eventId: 'e', sentAtMs: 0 } as const
   return {
     channel: 'push',

@@ -23,7 +23,7 @@ function makeUsers(options: { mailboxMessagesMax?: number } = {}) {
     kindOf<StompConnectionMessage>(
       (message, _context, id) =>
         void told.push(`${id} ${message.kind === 'dismissed' ? message.why : message.kind}`),
-      { kind: 'stomp-session', ...options },
+      { kind: 'stomp-connection', ...options },
     ),
   )
   const deps: PresenceDeps = {
@@ -90,7 +90,7 @@ t.test('news reaches the device’s own connection alone, and no actor where the
   const { users, connections, attach, told, world, system } = makeUsers()
   tellNews({ connections }, users, ANN, 1n as DeviceId)
   world.run()
-  t.equal(system.figures().kinds['user-session']?.live, 0)
+  t.equal(system.figures().kinds.presence?.live, 0)
   attach('a', 1)
   attach('b', 2)
   tellNews({ connections }, users, ANN, 2n as DeviceId)
@@ -102,7 +102,7 @@ t.test('a changed badge reaches every connection of its user and no other actor'
   const { users, connections, attach, told, world, system } = makeUsers()
   tellBadge({ connections }, users, ANN)
   world.run()
-  t.equal(system.figures().kinds['user-session']?.live, 0)
+  t.equal(system.figures().kinds.presence?.live, 0)
   attach('a', 1)
   attach('b', 2)
   tellBadge({ connections }, users, ANN)
@@ -138,7 +138,7 @@ t.test('connections outlive the actor, which needs no memory while nothing happe
   const { attach, tell, told, world, system } = makeUsers()
   attach('a', 1)
   world.advance(70_000)
-  t.equal(system.figures().kinds['user-session']?.live, 0)
+  t.equal(system.figures().kinds.presence?.live, 0)
   tell({ kind: 'news', deviceId: 1n as DeviceId })
   t.same(told, ['a news'])
 })

@@ -2,7 +2,7 @@
 
 import t from 'tap'
 import type { ApnsPush } from '../../src/delivery/apns-link.ts'
-import { Delivery, type DeliveryParts, type Rendered } from '../../src/delivery/delivery.ts'
+import { Delivery, type DeliveryDeps, type Rendered } from '../../src/delivery/delivery.ts'
 import type { FcmPush } from '../../src/delivery/fcm.ts'
 import type { DeliveryOutcome } from '../../src/delivery/outcome.ts'
 import {
@@ -36,7 +36,7 @@ interface Fakes {
   readonly push?: PushTokens
   /** The senders' outcomes in the order of their pushes; then `sent`. */
   readonly outcomes?: DeliveryOutcome[]
-  readonly parts?: Partial<DeliveryParts>
+  readonly parts?: Partial<DeliveryDeps>
 }
 
 /** A device whose tokens go when they are dropped, senders that answer as told, and all that they were handed. */
@@ -94,7 +94,7 @@ t.test(
   "a device that has not said its app's bundle id is pushed to by the usual one, if there is one",
   async t => {
     const { bundleId, ...push } = IPHONE
-    const topicsOf = async (parts: Partial<DeliveryParts>) => {
+    const topicsOf = async (parts: Partial<DeliveryDeps>) => {
       const { tell, rendered } = open({ push, parts })
       for (const body of [INVITATION, MISSED]) await tell(body)
       return rendered.map(each => (each.channel === 'push' ? each.headers['apns-topic'] : ''))

@@ -171,7 +171,7 @@ t.test('devices come and go, and actors have figures', { skip }, async t => {
   const device = page.locator('#devices tbody tr')
   await device.getByText(ann.deviceId).waitFor()
   t.match(await device.innerText(), /^Ann/)
-  t.match(await page.locator('#actors').innerText(), /stomp-session\s+1/)
+  t.match(await page.locator('#actors').innerText(), /stomp-connection\s+1/)
   await client.deactivate()
   await page.locator('#devices .comings').getByText('left').waitFor()
   await device.waitFor({ state: 'detached' })

@@ -216,7 +216,7 @@ t.test('H-11: a thousand short connections, every receipt, and nothing is left',
   const [bytesBefore, topicsBefore, filesBefore] = await figures()
   await Promise.all(devices.map(device => comeAndGo(device, 125)))
   await server.figureWhen('callsign_connections', figure => figure === 0)
-  await server.figureWhen('callsign_actors_live{kind="stomp-session"}', figure => figure === 0)
+  await server.figureWhen('callsign_actors_live{kind="stomp-connection"}', figure => figure === 0)
   const [bytes, topics, files] = await figures()
   t.same([bytes, topics], [bytesBefore, topicsBefore])
   t.ok(files <= filesBefore, `${files} open files, ${filesBefore} before`)

@@ -134,7 +134,7 @@ t.test(`${CONNECTS} connections at once, most of them useless`, async t => {
     t.ok(innocent.worstMs < 5_000, `${innocent.rounds} rounds, at most ${innocent.worstMs} ms`)
   for (const peer of peers) peer.destroy()
   await server.figureWhen('callsign_connections', figure => figure === 2)
-  await server.figureWhen('callsign_actors_live{kind="stomp-session"}', figure => figure === 2)
+  await server.figureWhen('callsign_actors_live{kind="stomp-connection"}', figure => figure === 2)
   for (const innocent of innocents) await innocent.leave(t)
 })
 

@@ -106,5 +106,5 @@ t.test(`${MUTATIONS} cases with one octet changed`, async t => {
   t.same(faults, [], `seed ${seed}`)
   for (const innocent of innocents) await innocent.leave(t)
   t.same(server.faults(), [], `seed ${seed}`)
-  t.equal(await server.figure('callsign_actor_restarts_total{kind="stomp-session"}'), 0)
+  t.equal(await server.figure('callsign_actor_restarts_total{kind="stomp-connection"}'), 0)
 })

@@ -24,13 +24,13 @@ t.test('what is revoked while its connection signs in is ended all the same', as
     })
     const told: string[] = []
     const connections = system.define(
-      kindOf<StompConnectionMessage>(message => void told.push(message.kind), { kind: 'stomp-session' }),
+      kindOf<StompConnectionMessage>(message => void told.push(message.kind), { kind: 'stomp-connection' }),
     )
     const connection = {
       ...{ deviceId: PHONE, ref: connections('a') },
       sessionName: sessionName(Buffer.from('a session')),
     }
-    system.ref<PresenceMessage>('user-session', String(ANN)).tellControl({ kind: 'attached', connection })
+    system.ref<PresenceMessage>('presence', String(ANN)).tellControl({ kind: 'attached', connection })
     t.equal(signalling.connections.count, 0, 'nobody knows of it yet')
     const said = { userId: ANN, deviceId: PHONE, sessionId: Buffer.from('a session') }
     const store = new MemoryStore()

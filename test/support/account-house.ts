@@ -16,7 +16,7 @@ import { platformLoginOperations, SocialSignIn } from '../../src/api/accounts/so
 import { userOperations } from '../../src/api/accounts/user-view.ts'
 import { verifyOperations } from '../../src/api/accounts/verify.ts'
 import type { DeviceId, UserId } from '../../src/domain/ids.ts'
-import type { Outgoing } from '../../src/domain/messages/outgoing.ts'
+import type { OutboxMessage } from '../../src/domain/messages/outbox-message.ts'
 import { AppleSignIn } from '../../src/identity/apple.ts'
 import { IdentityProvider } from '../../src/identity/identity-token.ts'
 import { AccountErasure, type EraseOf } from '../../src/store/accounts/account-erasure.ts'
@@ -164,7 +164,7 @@ function requestsOf(
 }
 
 /** The latest code for the address. Throws where there is none. */
-function otpIn(sent: readonly Outgoing[], address: string): string {
+function otpIn(sent: readonly OutboxMessage[], address: string): string {
   const found = sent.flatMap(message =>
     (message.channel === 'mail' || message.channel === 'sms') &&
     message.to === address &&
@@ -177,7 +177,7 @@ function otpIn(sent: readonly Outgoing[], address: string): string {
   return otp
 }
 
-function told(message: Outgoing): string {
+function told(message: OutboxMessage): string {
   if (message.channel === 'push') return `push ${message.notice.kind}`
   if (message.channel === 'apple') return `apple ${message.clientId}`
   return `${message.channel} ${message.to} ${message.letter.kind}`

@@ -11,7 +11,7 @@ import { type AddressMethod, DEFAULT_SETTINGS } from '../../src/domain/accounts/
 import type { Session } from '../../src/domain/accounts/session.ts'
 import type { Device } from '../../src/domain/devices/device.ts'
 import { type DeviceId, type MethodId, newId, type UserId } from '../../src/domain/ids.ts'
-import { LANES, type Outgoing } from '../../src/domain/messages/outgoing.ts'
+import { LANES, type OutboxMessage } from '../../src/domain/messages/outbox-message.ts'
 import { type Rates, USUAL_RATES } from '../../src/domain/rates.ts'
 import { deriveSecrets } from '../../src/domain/secrets.ts'
 import { AccountStore } from '../../src/store/accounts/account-store.ts'
@@ -20,7 +20,7 @@ import { KnownSignInStore } from '../../src/store/accounts/known-sign-ins.ts'
 import { SessionStore } from '../../src/store/accounts/session-store.ts'
 import { DeviceStore } from '../../src/store/devices/device-store.ts'
 import { Database } from '../../src/store/engine/database.ts'
-import { Errands } from '../../src/store/engine/errands.ts'
+import { DeferredTasks } from '../../src/store/engine/deferred-tasks.ts'
 import { Expiries } from '../../src/store/engine/expiries.ts'
 import { IdempotencyStore } from '../../src/store/engine/idempotency-store.ts'
 import { userInKey } from '../../src/store/engine/keys.ts'
@@ -71,7 +71,7 @@ export function openWorld(
     database,
     rehearsals,
     expiries,
-    errands: new Errands({ expiries, secrets, randomBytes }),
+    deferredTasks: new DeferredTasks({ expiries, secrets, randomBytes }),
     secrets,
     lifetimes,
     userViews,
@@ -105,8 +105,8 @@ export function openWorld(
       while ((await expiries.sweep(nowMs, 500)) > 0);
     },
     /** Takes what waits in the outbox, oldest first. */
-    async takeSent(): Promise<Outgoing[]> {
-      const sent: Outgoing[] = []
+    async takeSent(): Promise<OutboxMessage[]> {
+      const sent: OutboxMessage[] = []
       for (const lane of LANES) {
         const queue = outbox.queue(lane)
         const waiting = queue.take(nowMs + 86_400_000, 10_000)

@@ -131,7 +131,7 @@ function faultsOfPhone({ server, ledger }: RunAtRest, phone: RunPhone): string[]
 /** No work is left, no message was thrown away, no mailbox was ever long, and no actor lives without a reason. */
 function faultsOfFigures({ server, links, people }: RunAtRest): string[] {
   const { deadLetters, kinds, commitsUnderWay, runQueueLength, outcomesUnderWay } = server.system.figures()
-  const livesMax = { 'stomp-session': links.length, 'user-session': people.length }
+  const livesMax = { 'stomp-connection': links.length, presence: people.length }
   const many = Object.entries(livesMax).filter(([kind, max]) => kinds[kind]!.live > max)
   const thrownAway = UNEXPECTED.filter(reason => deadLetters[reason] > 0)
   const long = Object.entries(kinds).filter(([, { mailboxDepthMax }]) => mailboxDepthMax > MAILBOX_MAX)

@@ -11,11 +11,12 @@ import { deriveSecrets } from '../../src/domain/secrets.ts'
 import { CallHistoryStore } from '../../src/store/calls/call-history-store.ts'
 import { CallStore } from '../../src/store/calls/call-store.ts'
 import { DeviceStore } from '../../src/store/devices/device-store.ts'
+import type { StoreDeps } from '../../src/store/engine/deps.ts'
 import { Expiries } from '../../src/store/engine/expiries.ts'
 import { IdempotencyStore } from '../../src/store/engine/idempotency-store.ts'
 import type { Change, View } from '../../src/store/engine/store.ts'
 import { DeviceInbox } from '../../src/store/messages/device-inbox.ts'
-import { type InboxEntry, type InboxParts, InboxStore } from '../../src/store/messages/inbox-store.ts'
+import { type InboxEntry, InboxStore } from '../../src/store/messages/inbox-store.ts'
 import { Notices } from '../../src/store/messages/notices.ts'
 import { type PlantedBug, plantInCalls, plantInInbox, plantInNotices, type RoomCalls } from './call-bugs.ts'
 import { nameOf, type RunNote } from './call-run-ledger.ts'
@@ -68,7 +69,7 @@ export function openRunStores({ database: memory, bug, draw, watch, ...rest }: R
 class NotedInbox extends InboxStore {
   readonly #memory: MemoryStore<RunNote>
 
-  constructor(memory: MemoryStore<RunNote>, parts: InboxParts) {
+  constructor(memory: MemoryStore<RunNote>, parts: StoreDeps) {
     super(parts)
     this.#memory = memory
   }

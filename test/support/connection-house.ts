@@ -272,7 +272,7 @@ export class FakeCalls implements StompCalls {
 
 /** The connection's actor, for messages that presence or a topic would tell it. */
 export function connectionOf({ system }: House, peer: StompPeer): Ref<StompConnectionMessage> {
-  return system.ref('stomp-session', peer.id)
+  return system.ref('stomp-connection', peer.id)
 }
 
 function authenticateByName(authorization: string): TokenOwner {

@@ -7,8 +7,8 @@ import { generateKeyPairSync } from 'node:crypto'
 import type { Test } from 'tap'
 import type { ErrorCode } from '../../src/errors.ts'
 import { SignalError } from '../../src/errors.ts'
-import { type PublicKeysWorld, publicKeyRoutes } from '../../src/keyserver/lookups.ts'
-import { HttpServer, type HttpServerParts } from '../../src/transport/http.ts'
+import { type PublicKeysDeps, publicKeyRoutes } from '../../src/keyserver/lookups.ts'
+import { HttpServer, type HttpServerDeps } from '../../src/transport/http.ts'
 import { AppleStandIn } from './apple-stand-in.ts'
 import { newDevice, newSession, newUser, type TestAnswer, type TestUser } from './application.ts'
 import { CALL_PROVOCATIONS } from './call-provocations.ts'
@@ -40,7 +40,7 @@ function userStory(
 /** A request that something in the server keeps from being answered, over the socket. */
 async function overSocket(
   t: Test,
-  parts: Partial<HttpServerParts>,
+  parts: Partial<HttpServerDeps>,
   send: (url: string) => Promise<Response>,
 ): Promise<Heard> {
   const { application } = openWhole(t)
@@ -52,12 +52,12 @@ async function overSocket(
 }
 
 /** A lookup in a log that fails in this way. */
-function lookup(log: Partial<PublicKeysWorld['log']>): Story {
+function lookup(log: Partial<PublicKeysDeps['log']>): Story {
   const head = { treeSize: 1, checkpoint: '', rootHash: new Uint8Array(32) }
   const world = {
     log: { verifiedHead: () => head, newestKey: () => undefined, ...log },
     vrf: { cached: () => undefined, prove: fails('OVERLOADED') },
-  } as unknown as PublicKeysWorld
+  } as unknown as PublicKeysDeps
   const publicKeyHash = Buffer.alloc(64, 1).toString('base64')
   const body = JSON.stringify({ targets: [{ publicKeyHash }] })
   const headers = { 'content-type': 'application/json' }

@@ -5,7 +5,7 @@ import { connect, type Socket } from 'node:net'
 import type { Test } from 'tap'
 import WebSocket from 'ws'
 import type { Connection, ConnectionEvents } from '../../src/transport/connection.ts'
-import { HttpServer, type HttpServerParts } from '../../src/transport/http.ts'
+import { HttpServer, type HttpServerDeps } from '../../src/transport/http.ts'
 import { OpenConnections, type OpenConnectionsOptions } from '../../src/transport/open-connections.ts'
 
 /** The server's side of a connection. */
@@ -95,7 +95,7 @@ export interface SocketServer {
 }
 
 interface SocketServerOptions {
-  readonly parts?: Partial<HttpServerParts>
+  readonly parts?: Partial<HttpServerDeps>
   readonly publicUrl?: () => string
   readonly hasSockets?: boolean
   readonly open?: OpenConnectionsOptions

@@ -80,7 +80,7 @@ export class WireServer {
     return peer
   }
 
-  /** A figure of the operator's, by its whole name such as `callsign_actors_live{kind="stomp-session"}`; 0 for none. */
+  /** A figure of the operator's, by its whole name such as `callsign_actors_live{kind="stomp-connection"}`; 0 for none. */
   async figure(name: string): Promise<number> {
     const text = await (await fetch(`${this.running.admin}/metrics`)).text()
     const line = text.split('\n').find(each => each.startsWith(`${name} `))

@@ -2,12 +2,12 @@
 
 import t, { type Test } from 'tap'
 import { SignalError } from '../../src/errors.ts'
-import { HttpServer, type HttpServerParts } from '../../src/transport/http.ts'
+import { HttpServer, type HttpServerDeps } from '../../src/transport/http.ts'
 
 const PAGE = 'https://app.example.org'
 const ORIGINS = [PAGE, 'http://localhost:5173', 'capacitor://localhost']
 
-async function serve(t: Test, parts: Partial<HttpServerParts> = {}): Promise<string> {
+async function serve(t: Test, parts: Partial<HttpServerDeps> = {}): Promise<string> {
   const server = new HttpServer({
     routes: [
       {

@@ -5,7 +5,7 @@ import { connect } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import { SignalError } from '../../src/errors.ts'
-import { HttpServer, type HttpServerParts } from '../../src/transport/http.ts'
+import { HttpServer, type HttpServerDeps } from '../../src/transport/http.ts'
 import type { HttpRequest, HttpRoute } from '../../src/transport/route.ts'
 import { dotted } from '../support/bytes.ts'
 import { sendRaw, statusesIn, talk } from '../support/raw-http.ts'
@@ -32,7 +32,7 @@ function echo(method: HttpRoute['method'], path: string, more: Partial<HttpRoute
 async function serve(
   t: Test,
   routes: readonly HttpRoute[],
-  parts: Partial<HttpServerParts> = {},
+  parts: Partial<HttpServerDeps> = {},
 ): Promise<TestServer> {
   const requests: HttpRequest[] = []
   const answers: [string, number][] = []
@@ -396,7 +396,7 @@ t.test(
   'admission counts the client, its canonical route, and paths that lead nowhere, but no page',
   async t => {
     const asked: string[] = []
-    const admit: NonNullable<HttpServerParts['admit']> = (network, scope) => {
+    const admit: NonNullable<HttpServerDeps['admit']> = (network, scope) => {
       asked.push(`${dotted(network)} ${scope}`)
       return asked.length > 5 ? 7 : 0
     }

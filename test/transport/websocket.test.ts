@@ -7,7 +7,7 @@ import path from 'node:path'
 import { setImmediate as endOfTurn } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { BACKPRESSURE_BYTES_MAX, FRAME_BYTES_MAX, WEBSOCKET_MESSAGE_BYTES_MAX } from '../../src/limits.ts'
-import type { HttpServerParts } from '../../src/transport/http.ts'
+import type { HttpServerDeps } from '../../src/transport/http.ts'
 import { dotted } from '../support/bytes.ts'
 import { sendRaw } from '../support/raw-http.ts'
 import { randomFrom, seedOf } from '../support/seed.ts'
@@ -177,7 +177,7 @@ t.test('pages connect from listed origins, from the server itself and from its p
 t.test('an address that asks too often, and everybody when there is no room, has to wait', async t => {
   const waits = [0, 7, 0, 0, 0]
   const asked: string[] = []
-  const admit: NonNullable<HttpServerParts['admit']> = (network, scope) => {
+  const admit: NonNullable<HttpServerDeps['admit']> = (network, scope) => {
     asked.push(`${dotted(network)} ${scope}`)
     return waits.shift() ?? 0
   }

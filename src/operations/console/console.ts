@@ -29,7 +29,7 @@ import { RequestLog, type RequestReader } from './requests.ts'
 import { type Reset, resetRoute } from './reset.ts'
 import { Simulator, type SimulatorProgram } from './simulator.ts'
 
-export interface DevConsoleParts {
+export interface DevConsoleDeps {
   readonly nowMs: () => number
   /** Shows codes to who has started the server. */
   readonly print: (line: string) => void
@@ -56,7 +56,7 @@ export class DevConsole {
   readonly #live: LiveView
   readonly #simulator = new Simulator()
 
-  constructor({ nowMs, print }: DevConsoleParts) {
+  constructor({ nowMs, print }: DevConsoleDeps) {
     this.#requests = new RequestLog({ nowMs })
     this.feed = new ConsoleFeed({ nowMs, requests: this.#requests })
     this.#deliveries = new Deliveries(nowMs, print)

@@ -18,7 +18,7 @@ import type { SessionStore } from './session-store.ts'
 /** Erases what one part of the store holds of a user. */
 export type EraseOf = (change: Change, userId: UserId) => void
 
-export interface AccountErasureParts {
+export interface AccountErasureDeps {
   readonly expiries: Expiries
   readonly accounts: AccountStore
   readonly sessions: SessionStore
@@ -31,11 +31,11 @@ export interface AccountErasureParts {
 }
 
 export class AccountErasure {
-  readonly #parts: AccountErasureParts
+  readonly #deps: AccountErasureDeps
 
-  constructor(parts: AccountErasureParts) {
-    this.#parts = parts
-    parts.expiries.define(EXPIRY.erasure, (change, key) => this.#onDue(change, userInKey(key)))
+  constructor(deps: AccountErasureDeps) {
+    this.#deps = deps
+    deps.expiries.define(EXPIRY.erasure, (change, key) => this.#onDue(change, userInKey(key)))
   }
 
   /**
@@ -43,7 +43,7 @@ export class AccountErasure {
    * told, but for the one that asks.
    */
   plan(change: Change, userId: UserId, ownDeviceId?: DeviceId): number {
-    const { accounts, devices, expiries, sessions, letters, notices } = this.#parts
+    const { accounts, devices, expiries, sessions, letters, notices } = this.#deps
     const user = accounts.read(change, userId)
     const erasesAtMs = change.nowMs + GRACE_DAYS * 86_400_000
     if (user === undefined) return erasesAtMs
@@ -61,14 +61,14 @@ export class AccountErasure {
 
   /** A sign-in keeps an account that was to be erased. */
   restore(change: Change, userId: UserId): void {
-    const user = this.#parts.accounts.read(change, userId)
+    const user = this.#deps.accounts.read(change, userId)
     if (user?.erasesAtMs === undefined) return
     const { erasesAtMs: _, ...kept } = user
-    this.#parts.accounts.put(change, userId, kept)
+    this.#deps.accounts.put(change, userId, kept)
   }
 
   #onDue(change: Change, userId: UserId): number | undefined {
-    const erasesAtMs = this.#parts.accounts.read(change, userId)?.erasesAtMs
+    const erasesAtMs = this.#deps.accounts.read(change, userId)?.erasesAtMs
     // Restored since; or asked for again later, which this row then waits for.
     if (erasesAtMs === undefined || erasesAtMs > change.nowMs) return erasesAtMs
     this.#erase(change, userId)
@@ -76,7 +76,7 @@ export class AccountErasure {
   }
 
   #erase(change: Change, userId: UserId): void {
-    const { accounts, sessions, appleConsents, erasers } = this.#parts
+    const { accounts, sessions, appleConsents, erasers } = this.#deps
     for (const method of accounts.methodsOf(change, userId)) {
       if (method.kind === 'social') appleConsents.revoke(change, method)
     }

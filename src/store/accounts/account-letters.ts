@@ -5,13 +5,13 @@
 
 import type { AddressMethod } from '../../domain/accounts/account.ts'
 import type { MethodId, UserId } from '../../domain/ids.ts'
-import type { Letter } from '../../domain/messages/outgoing.ts'
+import type { Letter } from '../../domain/messages/outbox-message.ts'
 import type { Change } from '../engine/store.ts'
 import type { OutboxStore } from '../messages/outbox-store.ts'
 import type { AccountStore } from './account-store.ts'
 import type { SmsBudget } from './sms-budget.ts'
 
-export interface AccountLettersParts {
+export interface AccountLettersDeps {
   readonly accounts: Pick<AccountStore, 'read' | 'methodsOf'>
   readonly outbox: Pick<OutboxStore, 'add'>
   /** Identifiers of reviewers and tests (contract 2.2): nothing is sent to them. */
@@ -21,15 +21,15 @@ export interface AccountLettersParts {
 }
 
 export class AccountLetters {
-  readonly #parts: AccountLettersParts
+  readonly #deps: AccountLettersDeps
 
-  constructor(parts: AccountLettersParts) {
-    this.#parts = parts
+  constructor(deps: AccountLettersDeps) {
+    this.#deps = deps
   }
 
   /** To every address that the user has now, but one. */
   tellAll(change: Change, userId: UserId, letter: Letter, exceptMethodId?: MethodId): void {
-    for (const method of this.#parts.accounts.methodsOf(change, userId)) {
+    for (const method of this.#deps.accounts.methodsOf(change, userId)) {
       if (method.kind !== 'social' && method.id !== exceptMethodId) this.tell(change, userId, method, letter)
     }
   }
@@ -41,7 +41,7 @@ export class AccountLetters {
     { kind, key }: Pick<AddressMethod, 'kind' | 'key'>,
     letter: Letter,
   ): void {
-    const { accounts, outbox, isTestIdentifier, smsBudget } = this.#parts
+    const { accounts, outbox, isTestIdentifier, smsBudget } = this.#deps
     if (isTestIdentifier(key)) return
     // Else whoever changes the primary method to and fro has as many messages paid for as they like. The user's other
     // addresses and devices are told all the same.

@@ -4,22 +4,20 @@
  */
 
 import type { SocialMethod } from '../../domain/accounts/account.ts'
-import type { Secrets } from '../../domain/secrets.ts'
+import type { StoreDeps } from '../engine/deps.ts'
 import { Sealed } from '../engine/sealed.ts'
 import type { Change } from '../engine/store.ts'
 import type { OutboxStore } from '../messages/outbox-store.ts'
 
-export interface AppleConsentsParts {
-  readonly outbox: Pick<OutboxStore, 'add'>
-  readonly secrets: Pick<Secrets, 'seal'>
-  readonly randomBytes: (length: number) => Uint8Array
-}
-
 export class AppleConsents {
-  readonly #outbox: AppleConsentsParts['outbox']
+  readonly #outbox: Pick<OutboxStore, 'add'>
   readonly #sealed: Sealed
 
-  constructor({ outbox, secrets, randomBytes }: AppleConsentsParts) {
+  constructor({
+    outbox,
+    secrets,
+    randomBytes,
+  }: Pick<StoreDeps, 'secrets' | 'randomBytes'> & { readonly outbox: Pick<OutboxStore, 'add'> }) {
     this.#outbox = outbox
     this.#sealed = new Sealed(secrets, randomBytes, 'apple-refresh-token')
   }

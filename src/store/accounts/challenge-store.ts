@@ -54,12 +54,12 @@ import type { Database } from '../engine/database.ts'
 import type { Expiries } from '../engine/expiries.ts'
 import type { Change, View } from '../engine/store.ts'
 import { CodeCountTable } from './code-count-table.ts'
-import { CodeSender, type CodeSenderParts } from './code-sender.ts'
+import { CodeSender, type CodeSenderDeps } from './code-sender.ts'
 import { CodeTable, type FoundCode } from './code-table.ts'
 import type { GuessWatch } from './guess-watch.ts'
 import type { AskerTraits, KnownSignInStore } from './known-sign-ins.ts'
 
-export interface ChallengeStoreParts extends CodeSenderParts {
+export interface ChallengeStoreDeps extends CodeSenderDeps {
   readonly database: Database
   readonly expiries: Expiries
   readonly knownSignIns: Pick<KnownSignInStore, 'askerOf'>
@@ -135,16 +135,16 @@ interface Trying {
 }
 
 export class ChallengeStore {
-  readonly #parts: ChallengeStoreParts
+  readonly #deps: ChallengeStoreDeps
   readonly #sender: CodeSender
   readonly #codes: CodeTable
   readonly #counts: CodeCountTable
 
-  constructor(parts: ChallengeStoreParts) {
-    this.#parts = parts
-    this.#sender = new CodeSender(parts)
-    this.#codes = new CodeTable(parts.expiries)
-    this.#counts = new CodeCountTable(parts.expiries)
+  constructor(deps: ChallengeStoreDeps) {
+    this.#deps = deps
+    this.#sender = new CodeSender(deps)
+    this.#codes = new CodeTable(deps.expiries)
+    this.#counts = new CodeCountTable(deps.expiries)
   }
 
   /**
@@ -160,7 +160,7 @@ export class ChallengeStore {
     this.#assertNotSlowed(change, { asker, network }, nowMs)
     const decision = this.#decided(decideBegin(this.#sendState(change, address, asker, last), nowMs), address)
     if (last === undefined) this.#codes.forgetEnded(change, key)
-    const id = this.#parts.randomBytes(CHALLENGE_ID_BYTES)
+    const id = this.#deps.randomBytes(CHALLENGE_ID_BYTES)
     const known = asker === 'stranger' ? {} : { asker }
     const challenge: Challenge = { id, tries: 0, purpose, address, network, language, ...known }
     const stop = this.#sender.stopOf(change, challenge)
@@ -230,7 +230,7 @@ export class ChallengeStore {
     const { nowMs } = change
     const key = this.#codes.keyOf(codeName(address, { kind: 'login' }))
     const code = this.#codes.read(change, key, nowMs)
-    const asker = this.#parts.knownSignIns.askerOf(change, address, { network }, nowMs)
+    const asker = this.#deps.knownSignIns.askerOf(change, address, { network }, nowMs)
     const trier = { kind: 'by-address', asker } as const
     if (code === undefined || triesLeft(code, trier) === 0) return GONE
     const waitMs = missingForChallenge(this.#counts.read(change, address), asker, nowMs)
@@ -251,14 +251,14 @@ export class ChallengeStore {
     const counts = this.#counts.read(change, address)
     if (stopLeftMs(counts, asker, nowMs) > 0) return GONE
     if (!isAlive(code, nowMs)) return EXPIRED
-    const slowedMs = this.#parts.guessWatch.missingMs(change, { asker, network }, nowMs)
+    const slowedMs = this.#deps.guessWatch.missingMs(change, { asker, network }, nowMs)
     const waitMs = Math.max(slowedMs, missingForTry(counts, asker, nowMs))
     if (waitMs > 0) return { kind: 'refused', code: 'RATE_LIMITED', waitMs }
     // The try is counted before the code is looked at: whatever happens between the two, it is not free.
     const tried = countTry(code, trier)
     this.#codes.put(change, key, tried)
-    const isAccepted = isOtp(this.#parts.secrets.codePepper, code.codeId, code.hash, otp)
-    this.#parts.guessWatch.count(change, { asker, network, isAccepted })
+    const isAccepted = isOtp(this.#deps.secrets.codePepper, code.codeId, code.hash, otp)
+    this.#deps.guessWatch.count(change, { asker, network, isAccepted })
     if (isAccepted) {
       this.#codes.remove(change, { key, code })
       this.#counts.put(change, address, countSuccess(counts))
@@ -290,7 +290,7 @@ export class ChallengeStore {
     asked: { readonly asker: Asker; readonly network: string },
     nowMs: number,
   ): void {
-    const waitMs = this.#parts.guessWatch.missingMs(view, asked, nowMs)
+    const waitMs = this.#deps.guessWatch.missingMs(view, asked, nowMs)
     if (waitMs > 0) throw waitRefusal({ code: 'RATE_LIMITED', waitMs })
   }
 
@@ -312,7 +312,7 @@ export class ChallengeStore {
   /** Who steps up holds a session of the account. */
   #askerOf(view: View, { purpose, address, ...traits }: ChallengeRequest, nowMs: number): Asker {
     if (purpose.kind === 'step-up') return 'token'
-    return this.#parts.knownSignIns.askerOf(view, address, traits, nowMs)
+    return this.#deps.knownSignIns.askerOf(view, address, traits, nowMs)
   }
 
   /** Who holds the challenge of a known asker is that asker, wherever they are by now. */

@@ -10,7 +10,7 @@ import { type AddressMethod, identifierOf } from '../../domain/accounts/account.
 import { type Address, type Challenge, CODE_LIFETIME_MS, type Code } from '../../domain/accounts/challenge.ts'
 import { CODE_ID_BYTES, hashOtp, newOtp } from '../../domain/accounts/one-time-code.ts'
 import type { SmsStop } from '../../domain/accounts/sms-budget.ts'
-import type { Letter } from '../../domain/messages/outgoing.ts'
+import type { Letter } from '../../domain/messages/outbox-message.ts'
 import type { Secrets } from '../../domain/secrets.ts'
 import { SignalError } from '../../errors.ts'
 import { Sealed } from '../engine/sealed.ts'
@@ -22,7 +22,7 @@ import type { PaidMessage, SmsBudget } from './sms-budget.ts'
 /** Whose message it is, and who asks for it. */
 type Asked = Pick<Challenge, 'address' | 'network'>
 
-export interface CodeSenderParts {
+export interface CodeSenderDeps {
   readonly accounts: Pick<AccountStore, 'ownerOf' | 'methodsOf'>
   readonly outbox: Pick<OutboxStore, 'add'>
   readonly secrets: Pick<Secrets, 'codePepper' | 'seal'>
@@ -36,46 +36,46 @@ export interface CodeSenderParts {
 }
 
 export class CodeSender {
-  readonly #parts: CodeSenderParts
+  readonly #deps: CodeSenderDeps
   readonly #sealed: Sealed
 
-  constructor(parts: CodeSenderParts) {
-    this.#parts = parts
-    this.#sealed = new Sealed(parts.secrets, parts.randomBytes, 'code')
+  constructor(deps: CodeSenderDeps) {
+    this.#deps = deps
+    this.#sealed = new Sealed(deps.secrets, deps.randomBytes, 'code')
   }
 
   /** Whether nothing is sent to this address. */
   isTest({ key }: Address): boolean {
-    return this.#parts.testCodes.has(key)
+    return this.#deps.testCodes.has(key)
   }
 
   canMail(): boolean {
-    return this.#parts.canSend('mail')
+    return this.#deps.canSend('mail')
   }
 
   /** Throws `DELIVERY_UNAVAILABLE` when nothing can be sent to such an address. */
   assertChannel({ kind, key }: Address): void {
-    const { canSend, testCodes } = this.#parts
+    const { canSend, testCodes } = this.#deps
     if (testCodes.has(key) || canSend(CHANNEL_OF[kind])) return
     throw new SignalError('DELIVERY_UNAVAILABLE', `no codes can be sent by ${kind} now`)
   }
 
   /** What stops messages to numbers like this one; undefined when nothing does. */
   stopOf(change: Change, asked: Asked): SmsStop | undefined {
-    return this.#isCharged(asked.address) ? this.#parts.smsBudget?.stopOf(change, paid(asked)) : undefined
+    return this.#isCharged(asked.address) ? this.#deps.smsBudget?.stopOf(change, paid(asked)) : undefined
   }
 
   /** Where a code for the address goes: to itself, or nowhere while it is stopped and has no account. */
   recipientOf(view: View, address: Address, stop: SmsStop | undefined): Address | undefined {
-    return stop === undefined || this.#parts.accounts.ownerOf(view, identifierOf(address)) !== undefined
+    return stop === undefined || this.#deps.accounts.ownerOf(view, identifierOf(address)) !== undefined
       ? address
       : undefined
   }
 
   /** The mail address that the account of the address signs in with too; undefined where there is none. */
   mailOf(view: View, address: Address): AddressMethod | undefined {
-    const owner = this.#parts.accounts.ownerOf(view, identifierOf(address))
-    const methods = owner === undefined ? [] : this.#parts.accounts.methodsOf(view, owner.userId)
+    const owner = this.#deps.accounts.ownerOf(view, identifierOf(address))
+    const methods = owner === undefined ? [] : this.#deps.accounts.methodsOf(view, owner.userId)
     return methods.find((method): method is AddressMethod => method.kind === 'email')
   }
 
@@ -85,7 +85,7 @@ export class CodeSender {
     challenge: Challenge,
     recipient: Address | undefined,
   ): Pick<Code, 'codeId' | 'hash' | 'sealed'> {
-    const { randomBytes, secrets, testCodes } = this.#parts
+    const { randomBytes, secrets, testCodes } = this.#deps
     const otp = testCodes.get(challenge.address.key) ?? newOtp(randomBytes)
     const codeId = randomBytes(CODE_ID_BYTES)
     this.#writeCode(change, challenge, recipient, otp, change.nowMs + CODE_LIFETIME_MS)
@@ -111,12 +111,12 @@ export class CodeSender {
 
   /** Counts a message against the budget. */
   countSent(change: Change, asked: Asked): void {
-    if (this.#isCharged(asked.address)) this.#parts.smsBudget?.countSent(change, paid(asked))
+    if (this.#isCharged(asked.address)) this.#deps.smsBudget?.countSent(change, paid(asked))
   }
 
   /** A code that was asked for so was accepted. */
   countConfirmed(change: Change, asked: Asked): void {
-    if (this.#isCharged(asked.address)) this.#parts.smsBudget?.countConfirmed(change, paid(asked))
+    if (this.#isCharged(asked.address)) this.#deps.smsBudget?.countConfirmed(change, paid(asked))
   }
 
   /**
@@ -124,7 +124,7 @@ export class CodeSender {
    * the day's budget lasts.
    */
   tellStopped(change: Change, address: Address): void {
-    if (this.#isCharged(address) && this.#parts.smsBudget?.takeLetter(change) === false) return
+    if (this.#isCharged(address) && this.#deps.smsBudget?.takeLetter(change) === false) return
     this.#write(change, address, '', { kind: 'codes-stopped' }, STOPPED_TOLD_WITHIN_MS)
   }
 
@@ -153,7 +153,7 @@ export class CodeSender {
     if (this.isTest(address)) return
     const channel = CHANNEL_OF[address.kind]
     const message = { channel, to: address.key, language, letter, expiresAtMs: change.nowMs + withinMs }
-    this.#parts.outbox.add(change, message)
+    this.#deps.outbox.add(change, message)
   }
 }
 

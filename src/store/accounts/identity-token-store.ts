@@ -5,7 +5,7 @@
  */
 
 import { decode, encode } from 'msgpackr'
-import type { Secrets } from '../../domain/secrets.ts'
+import type { StoreDeps } from '../engine/deps.ts'
 import { EXPIRY, type Expiries } from '../engine/expiries.ts'
 import { textKey } from '../engine/keys.ts'
 import { Sealed } from '../engine/sealed.ts'
@@ -15,12 +15,6 @@ interface Row {
   /** SHA-256 of the request's `Idempotency-Key`. */
   readonly attempt?: Uint8Array
   readonly sealedOutcome?: Uint8Array
-}
-
-export interface IdentityTokenParts {
-  readonly expiries: Expiries
-  readonly secrets: Pick<Secrets, 'seal'>
-  readonly randomBytes: (length: number) => Uint8Array
 }
 
 /** One use of a token: `attempt` is the request's `Idempotency-Key`, undefined for a request that is not repeated. */
@@ -34,7 +28,7 @@ export class IdentityTokenStore {
   readonly #expiries: Expiries
   readonly #outcomes: Sealed
 
-  constructor({ expiries, secrets, randomBytes }: IdentityTokenParts) {
+  constructor({ expiries, secrets, randomBytes }: Pick<StoreDeps, 'expiries' | 'secrets' | 'randomBytes'>) {
     this.#expiries = expiries
     this.#outcomes = new Sealed(secrets, randomBytes, 'identity-token')
     expiries.define(EXPIRY.identityToken, (change, key) => void change.remove(IDENTITY_TOKENS, key))

@@ -23,7 +23,7 @@ import { type Change, recordTable, type View } from '../engine/store.ts'
 import type { AccountStore } from './account-store.ts'
 import type { SessionStore } from './session-store.ts'
 
-export interface KnownSignInsParts {
+export interface KnownSignInsDeps {
   readonly database: Database
   readonly expiries: Expiries
   readonly accounts: Pick<AccountStore, 'ownerOf'>
@@ -39,17 +39,17 @@ export interface AskerTraits {
 }
 
 export class KnownSignInStore {
-  readonly #parts: KnownSignInsParts
+  readonly #deps: KnownSignInsDeps
 
-  constructor(parts: KnownSignInsParts) {
-    this.#parts = parts
-    parts.expiries.define(EXPIRY.knownSignIn, (change, key) => this.#expire(change, key))
+  constructor(deps: KnownSignInsDeps) {
+    this.#deps = deps
+    deps.expiries.define(EXPIRY.knownSignIn, (change, key) => this.#expire(change, key))
   }
 
   /** How the account of the address knows the one who asks for a code to it. */
   askerOf(view: View, address: Address, { network, refreshToken }: AskerTraits, nowMs: number): Asker {
     // Without an account it is the same work, so that the time of an answer does not tell who is here.
-    const userId = this.#parts.accounts.ownerOf(view, identifierOf(address))?.userId ?? NOBODY
+    const userId = this.#deps.accounts.ownerOf(view, identifierOf(address))?.userId ?? NOBODY
     const known = this.#read(view, userId)
     if (refreshToken !== undefined && this.#isToken(view, userId, known, refreshToken, nowMs)) return 'token'
     const isHome = isKnown(known.networks, this.#digest(userId, 'network', network), nowMs)
@@ -70,7 +70,7 @@ export class KnownSignInStore {
       sessions: noted(before.sessions, sessionDigest, nowMs),
     }
     if (!change.has(KNOWN_SIGN_INS, key))
-      this.#parts.expiries.add(change, EXPIRY.knownSignIn, knownEndMs(after), key)
+      this.#deps.expiries.add(change, EXPIRY.knownSignIn, knownEndMs(after), key)
     change.put(KNOWN_SIGN_INS, key, after)
   }
 
@@ -85,7 +85,7 @@ export class KnownSignInStore {
 
   /** A session may be over: an app that was signed out holds its last token still. One that was taken back is not known. */
   #isToken(view: View, userId: UserId, known: KnownSignIns, text: string, nowMs: number): boolean {
-    const { secrets, sessions } = this.#parts
+    const { secrets, sessions } = this.#deps
     const token = parseRefreshToken(secrets.refreshToken, text)
     if (token === undefined) return false
     const session = sessions.read(view, token.sessionId)
@@ -95,7 +95,7 @@ export class KnownSignInStore {
 
   /** For one user alone: that two users share a network does not show. */
   #digest(userId: UserId, kind: string, place: string | Uint8Array): Uint8Array {
-    const hmac = createHmac('sha256', this.#parts.secrets.knownSignIn)
+    const hmac = createHmac('sha256', this.#deps.secrets.knownSignIn)
       .update(`${kind} ${userId} `)
       .update(place)
     return hmac.digest().subarray(0, DIGEST_BYTES)

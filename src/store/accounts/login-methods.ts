@@ -8,7 +8,7 @@ import { type AddressMethod, identifierOf, type LoginMethod } from '../../domain
 import type { Address, SocialIdentity } from '../../domain/accounts/challenge.ts'
 import { decideRemoval, type MethodsHeld, refusalOfAddition } from '../../domain/accounts/login-method.ts'
 import { type DeviceId, type MethodId, newId, type UserId } from '../../domain/ids.ts'
-import type { Letter } from '../../domain/messages/outgoing.ts'
+import type { Letter } from '../../domain/messages/outbox-message.ts'
 import { type ErrorCode, SignalError } from '../../errors.ts'
 import type { Change, View } from '../engine/store.ts'
 import type { Notices } from '../messages/notices.ts'
@@ -16,7 +16,7 @@ import type { AccountLetters } from './account-letters.ts'
 import type { AccountStore } from './account-store.ts'
 import type { AppleConsents } from './apple-consents.ts'
 
-export interface LoginMethodsParts {
+export interface LoginMethodsDeps {
   readonly accounts: AccountStore
   readonly letters: AccountLetters
   readonly notices: Notices
@@ -31,15 +31,15 @@ export interface ChangeRequest {
 }
 
 export class LoginMethods {
-  readonly #parts: LoginMethodsParts
+  readonly #deps: LoginMethodsDeps
 
-  constructor(parts: LoginMethodsParts) {
-    this.#parts = parts
+  constructor(deps: LoginMethodsDeps) {
+    this.#deps = deps
   }
 
   /** The user's methods, oldest first, and the primary. Throws `USER_NOT_FOUND` when the account was erased. */
   held(view: View, userId: UserId): MethodsHeld {
-    const { accounts } = this.#parts
+    const { accounts } = this.#deps
     const user = accounts.read(view, userId)
     if (user === undefined) throw new SignalError('USER_NOT_FOUND', 'there is no such user')
     return { methods: accounts.methodsOf(view, userId), primaryMethodId: user.primaryMethodId }
@@ -59,13 +59,13 @@ export class LoginMethods {
     const others = this.held(view, userId).methods.filter(({ id }) => id !== replaces)
     const refusal = refusalOfAddition(others, { kind: candidate.kind, identifier })
     if (refusal !== undefined) return refusal
-    const owner = this.#parts.accounts.ownerOf(view, identifier)
+    const owner = this.#deps.accounts.ownerOf(view, identifier)
     return owner === undefined || owner.methodId === replaces ? undefined : 'taken'
   }
 
   /** Adds what `refusalOf` has nothing against. */
   add(change: Change, request: ChangeRequest, candidate: Address | SocialIdentity): LoginMethod {
-    const { accounts, letters, randomBytes } = this.#parts
+    const { accounts, letters, randomBytes } = this.#deps
     const { userId } = request
     const { nowMs } = change
     const id = newId(randomBytes) as MethodId
@@ -78,7 +78,7 @@ export class LoginMethods {
 
   /** Puts a proven address in the place of another one, which keeps its id and is told that it is no longer in force. */
   replace(change: Change, request: ChangeRequest, old: AddressMethod, address: Address): void {
-    const { accounts, letters } = this.#parts
+    const { accounts, letters } = this.#deps
     const { userId } = request
     const { nowMs } = change
     accounts.removeMethod(change, userId, old)
@@ -125,13 +125,13 @@ export class LoginMethods {
     if (method === undefined) throw refusal('LOGIN_METHOD_NOT_FOUND')
     if (method.id === primaryMethodId) return
     this.#setPrimary(change, userId, method.id)
-    this.#parts.letters.tellAll(change, userId, { kind: 'primary-method-changed' })
+    this.#deps.letters.tellAll(change, userId, { kind: 'primary-method-changed' })
     this.#tellDevices(change, request)
   }
 
   /** Throws `LOGIN_METHOD_NOT_FOUND` or `LAST_LOGIN_METHOD`. */
   remove(change: Change, request: ChangeRequest, methodId: bigint): void {
-    const { accounts, letters, appleConsents } = this.#parts
+    const { accounts, letters, appleConsents } = this.#deps
     const { userId } = request
     const decision = decideRemoval(this.held(change, userId), methodId)
     if (decision.kind === 'refused') throw refusal(decision.code)
@@ -145,13 +145,13 @@ export class LoginMethods {
   }
 
   #setPrimary(change: Change, userId: UserId, primaryMethodId: MethodId): void {
-    const { accounts } = this.#parts
+    const { accounts } = this.#deps
     const user = accounts.read(change, userId)
     if (user !== undefined) accounts.put(change, userId, { ...user, primaryMethodId })
   }
 
   #tellDevices(change: Change, { userId, deviceId }: ChangeRequest): void {
-    this.#parts.notices.tell(change, userId, { kind: 'profile_changed' }, deviceId)
+    this.#deps.notices.tell(change, userId, { kind: 'profile_changed' }, deviceId)
   }
 }
 

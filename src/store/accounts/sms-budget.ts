@@ -24,7 +24,7 @@ import { EXPIRY, type Expiries } from '../engine/expiries.ts'
 import { textKey } from '../engine/keys.ts'
 import { type Change, recordTable, type Store, textKeyTable, type View } from '../engine/store.ts'
 
-export interface SmsBudgetParts {
+export interface SmsBudgetDeps {
   readonly database: Pick<Store, 'subscribe'>
   readonly expiries: Expiries
   readonly budgets: SmsBudgets
@@ -40,14 +40,14 @@ export interface PaidMessage {
 }
 
 export class SmsBudget {
-  readonly #parts: SmsBudgetParts
+  readonly #deps: SmsBudgetDeps
   /** Until when each scope's names are known to be stopped. */
   readonly #stoppedUntilMs = new BoundedCache<string, number>(STOPS_KEPT_MAX)
 
-  constructor(parts: SmsBudgetParts) {
-    this.#parts = parts
-    parts.expiries.define(EXPIRY.smsTally, (change, key) => this.#expire(change, key))
-    parts.database.subscribe('sms-refused', ({ stop }) => this.#tellOf(stop))
+  constructor(deps: SmsBudgetDeps) {
+    this.#deps = deps
+    deps.expiries.define(EXPIRY.smsTally, (change, key) => this.#expire(change, key))
+    deps.database.subscribe('sms-refused', ({ stop }) => this.#tellOf(stop))
   }
 
   /** What keeps the message from being sent; undefined when nothing does. */
@@ -56,7 +56,7 @@ export class SmsBudget {
     for (const [scope, name] of countersOf(message)) {
       const waitMs = missingForTally(
         this.#read(change, scope, name),
-        ruleOf(scope, this.#parts.budgets),
+        ruleOf(scope, this.#deps.budgets),
         nowMs,
       )
       if (waitMs === 0) continue
@@ -83,7 +83,7 @@ export class SmsBudget {
   takeLetter(change: Change): boolean {
     const { nowMs } = change
     const tally = this.#read(change, 'all', '')
-    if (missingForTally(tally, ruleOf('all', this.#parts.budgets), nowMs) > 0) return false
+    if (missingForTally(tally, ruleOf('all', this.#deps.budgets), nowMs) > 0) return false
     this.#put(change, 'all', '', tallyMade(tally, nowMs))
     return true
   }
@@ -108,7 +108,7 @@ export class SmsBudget {
     }
     const key = tallyKey(scope, name)
     if (!change.has(SMS_TALLIES, key))
-      this.#parts.expiries.add(change, EXPIRY.smsTally, tallyEndMs(tally), key)
+      this.#deps.expiries.add(change, EXPIRY.smsTally, tallyEndMs(tally), key)
     change.put(SMS_TALLIES, key, tally)
   }
 
@@ -123,7 +123,7 @@ export class SmsBudget {
     const key = `${stop.scope} ${stop.name}`
     const known = this.#stoppedUntilMs.get(key) ?? 0
     this.#stoppedUntilMs.set(key, stop.untilMs)
-    if (known <= stop.metAtMs) this.#parts.onStopped(stop)
+    if (known <= stop.metAtMs) this.#deps.onStopped(stop)
   }
 }
 

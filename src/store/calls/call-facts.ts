@@ -9,7 +9,7 @@ import type { ContactStore } from '../contacts/contact-store.ts'
 import type { DeviceStore } from '../devices/device-store.ts'
 import type { Store, View } from '../engine/store.ts'
 
-export interface CallFactsParts {
+export interface CallFactsDeps {
   readonly database: Pick<Store, 'view'>
   readonly accounts: Pick<AccountStore, 'read'>
   readonly devices: Pick<DeviceStore, 'active' | 'activeDevicesOf' | 'devicesAt'>
@@ -28,36 +28,36 @@ export interface Calling {
 }
 
 export class CallFactsReader {
-  readonly #parts: CallFactsParts
+  readonly #deps: CallFactsDeps
 
-  constructor(parts: CallFactsParts) {
-    this.#parts = parts
+  constructor(deps: CallFactsDeps) {
+    this.#deps = deps
   }
 
   /** As of now, by what is durable and by what the rooms have decided. */
   read(calling: Calling): CallFacts {
     const { callId, callerId, calleeIds, roomId } = calling
-    const { database, devices, index } = this.#parts
+    const { database, devices, index } = this.#deps
     const inRoom = roomId === undefined ? undefined : index.callInRoom(roomId)
     return database.view(view => ({
-      callees: calleeIds.flatMap(calleeId => calleeFacts(view, this.#parts, callerId, calleeId) ?? []),
+      callees: calleeIds.flatMap(calleeId => calleeFacts(view, this.#deps, callerId, calleeId) ?? []),
       ownDevices: devices.activeDevicesOf(view, callerId).map(({ deviceId }) => deviceId),
       otherCallId: index.otherCallOf(callerId, callId),
       isRoomInUse: inRoom !== undefined && inRoom !== callId,
-      freeRoomId: freeRoomId(this.#parts),
+      freeRoomId: freeRoomId(this.#deps),
     }))
   }
 
   /** Whether the device is one of its user's at this moment. */
   isRegistered(userId: UserId, deviceId: DeviceId): boolean {
-    const { database, devices } = this.#parts
+    const { database, devices } = this.#deps
     return database.view(view => devices.active(view, userId, deviceId)) !== undefined
   }
 }
 
 function calleeFacts(
   view: View,
-  { accounts, contacts, devices }: CallFactsParts,
+  { accounts, contacts, devices }: CallFactsDeps,
   callerId: UserId,
   userId: UserId,
 ): CalleeFacts | undefined {
@@ -78,7 +78,7 @@ function calleeFacts(
   }
 }
 
-function freeRoomId({ index, randomBytes }: CallFactsParts): number {
+function freeRoomId({ index, randomBytes }: CallFactsDeps): number {
   for (;;) {
     const roomId = Number(newId(randomBytes))
     if (index.callInRoom(roomId) === undefined) return roomId

@@ -5,13 +5,10 @@
 
 import { type CallHistoryRow, isUnseenMissed } from '../../domain/calls/call-history.ts'
 import type { UserId } from '../../domain/ids.ts'
-import { EXPIRY, type Expiries } from '../engine/expiries.ts'
+import type { StoreDeps } from '../engine/deps.ts'
+import { EXPIRY } from '../engine/expiries.ts'
 import { idsKey, keyBehind, rangeOf, timeBytes, userInKey } from '../engine/keys.ts'
 import { type Change, recordTable, type View } from '../engine/store.ts'
-
-export interface CallHistoryParts {
-  readonly expiries: Expiries
-}
 
 /** A place in the list: that of a row which need not be there any more. */
 export interface CallHistoryPlace {
@@ -27,11 +24,11 @@ export interface Figures {
 }
 
 export class CallHistoryStore {
-  readonly #parts: CallHistoryParts
+  readonly #deps: Pick<StoreDeps, 'expiries'>
 
-  constructor(parts: CallHistoryParts) {
-    this.#parts = parts
-    parts.expiries.define(EXPIRY.callHistory, (change, key) => this.#expire(change, userInKey(key)))
+  constructor(deps: Pick<StoreDeps, 'expiries'>) {
+    this.#deps = deps
+    deps.expiries.define(EXPIRY.callHistory, (change, key) => this.#expire(change, userInKey(key)))
   }
 
   /** Calls of the last 90 days, newest first, at most `limit`; only those behind `after`, if it is given. */
@@ -104,7 +101,7 @@ export class CallHistoryStore {
     const { count } = this.#figuresOf(change, userId)
     // One ending for a user, at that of the oldest row: what is deleted meanwhile leaves none behind.
     if (count === 0)
-      this.#parts.expiries.add(change, EXPIRY.callHistory, createdAtMs + KEPT_MS, idsKey(userId))
+      this.#deps.expiries.add(change, EXPIRY.callHistory, createdAtMs + KEPT_MS, idsKey(userId))
     return count < ROWS_MAX ? undefined : this.#oldest(change, userId, 1)[0]
   }
 

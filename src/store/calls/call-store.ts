@@ -10,23 +10,20 @@ import { decode, encode } from 'msgpackr'
 import { type Call, isOver, isPending } from '../../domain/calls/call.ts'
 import type { CallAccepted, CallEffect } from '../../domain/calls/call-command.ts'
 import type { CallId, UserId } from '../../domain/ids.ts'
-import { IV_BYTES, type Secrets } from '../../domain/secrets.ts'
+import { IV_BYTES } from '../../domain/secrets.ts'
 import { assert, SignalError } from '../../errors.ts'
-import { EXPIRY, type Expiries } from '../engine/expiries.ts'
+import type { StoreDeps } from '../engine/deps.ts'
+import { EXPIRY } from '../engine/expiries.ts'
 import type { IdempotencyStore, IdempotentRequest } from '../engine/idempotency-store.ts'
 import { idInKey, idsKey } from '../engine/keys.ts'
 import { Sealed } from '../engine/sealed.ts'
-import { type Change, recordTable, type Store, type View } from '../engine/store.ts'
+import { type Change, recordTable, type View } from '../engine/store.ts'
 import { WatchedCache } from '../engine/watched-cache.ts'
 import type { InboxStore } from '../messages/inbox-store.ts'
 import type { Notices } from '../messages/notices.ts'
 import type { CallHistoryStore } from './call-history-store.ts'
 
-export interface CallStoreParts {
-  readonly database: Store
-  readonly expiries: Expiries
-  readonly secrets: Pick<Secrets, 'seal'>
-  readonly randomBytes: (length: number) => Uint8Array
+export interface CallStoreDeps extends StoreDeps {
   readonly inbox: Pick<InboxStore, 'dropInvitation'>
   readonly notices: Pick<Notices, 'tellDevice'>
   readonly history: Pick<CallHistoryStore, 'put'>
@@ -40,24 +37,24 @@ export interface KeptReply {
 }
 
 export class CallStore {
-  readonly #parts: CallStoreParts
+  readonly #deps: CallStoreDeps
   readonly #sealed: Sealed
   /** How the row of a call begins once the writes that were asked for so far have landed; none that begins alike. */
   readonly #lastWritten = new Map<CallId, Uint8Array>()
   /** Each of a call's pushes asks for it. */
   readonly #ringing: WatchedCache<CallId, ReadonlySet<UserId>>
 
-  constructor(parts: CallStoreParts) {
-    this.#parts = parts
-    this.#sealed = new Sealed(parts.secrets, parts.randomBytes, 'call')
-    this.#ringing = new WatchedCache(parts.database, [{ name: 'calls' }], callInKey, RINGING_CALLS_KEPT_MAX)
-    parts.expiries.define(EXPIRY.endedCall, (change, key) => void change.remove(CALLS_ENDED, key))
+  constructor(deps: CallStoreDeps) {
+    this.#deps = deps
+    this.#sealed = new Sealed(deps.secrets, deps.randomBytes, 'call')
+    this.#ringing = new WatchedCache(deps.database, [{ name: 'calls' }], callInKey, RINGING_CALLS_KEPT_MAX)
+    deps.expiries.define(EXPIRY.endedCall, (change, key) => void change.remove(CALLS_ENDED, key))
   }
 
   /** As `read`, for the one who decides what becomes of the call: all its writes have ended. */
   open(callId: CallId): Call | undefined {
     this.#lastWritten.delete(callId)
-    return this.#parts.database.view(view => this.read(view, callId))
+    return this.#deps.database.view(view => this.read(view, callId))
   }
 
   /** The call while it is live, and for 24 hours after. */
@@ -70,7 +67,7 @@ export class CallStore {
   /** Who is invited to the call and has not answered. */
   ringingAt(callId: CallId): ReadonlySet<UserId> {
     return this.#ringing.of(callId, () => {
-      const { database } = this.#parts
+      const { database } = this.#deps
       const participants = database.view(view => this.read(view, callId))?.participants ?? []
       return new Set(participants.filter(isPending).map(({ userId }) => userId))
     })
@@ -78,7 +75,7 @@ export class CallStore {
 
   /** Every call that is not over, by id; for a process that starts. */
   live(): Call[] {
-    const rows = this.#parts.database.view(view =>
+    const rows = this.#deps.database.view(view =>
       [...view.range(CALLS)].map(({ key, value }) => ({ key, call: this.#open(value) })),
     )
     // Sealed by another secret: its people's sessions are over with it, and so is their call.
@@ -102,10 +99,10 @@ export class CallStore {
     const sealed = this.#sealed.seal(encode(call))
     if (isOver(call)) this.#lastWritten.delete(callId)
     else this.#lastWritten.set(callId, Uint8Array.from(sealed.subarray(0, IV_BYTES)))
-    await this.#parts.database.change(change => {
+    await this.#deps.database.change(change => {
       assertBegins(change, callId, expected)
       for (const effect of effects) this.#carryOut(change, callId, effect)
-      if (kept !== undefined) this.#parts.idempotency.keep(change, kept.request, kept.reply)
+      if (kept !== undefined) this.#deps.idempotency.keep(change, kept.request, kept.reply)
       if (isOver(call)) this.#end(change, call, sealed)
       else change.put(CALLS, idsKey(callId), sealed)
     }, nowMs)
@@ -116,11 +113,11 @@ export class CallStore {
     const key = idsKey(callId)
     change.remove(CALLS, key)
     change.put(CALLS_ENDED, key, sealed)
-    this.#parts.expiries.add(change, EXPIRY.endedCall, endedAtMs + ENDED_KEPT_MS, key)
+    this.#deps.expiries.add(change, EXPIRY.endedCall, endedAtMs + ENDED_KEPT_MS, key)
   }
 
   #carryOut(change: Change, callId: CallId, effect: CallEffect): void {
-    const { inbox, notices, history } = this.#parts
+    const { inbox, notices, history } = this.#deps
     switch (effect.kind) {
       case 'device': {
         const { userId, deviceId, notice: body, expiresAtMs, replaces, isMissed } = effect
@@ -137,7 +134,7 @@ export class CallStore {
   }
 
   #forget(keys: readonly Uint8Array[]): Promise<void> {
-    return this.#parts.database.change(change => {
+    return this.#deps.database.change(change => {
       for (const key of keys) change.remove(CALLS, key)
     })
   }

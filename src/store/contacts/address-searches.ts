@@ -4,34 +4,34 @@
  */
 
 import { addressIdentifier } from '../../domain/accounts/account.ts'
-import type { SearchErrand } from '../../domain/contacts/errand.ts'
+import type { SearchTask } from '../../domain/contacts/deferred-task.ts'
 import type { UserId } from '../../domain/ids.ts'
 import type { AccountStore } from '../accounts/account-store.ts'
-import type { Errands } from '../engine/errands.ts'
+import type { DeferredTasks } from '../engine/deferred-tasks.ts'
 import type { Change, View } from '../engine/store.ts'
 import type { ContactStore } from './contact-store.ts'
 
-export interface AddressSearchesParts {
-  readonly errands: Errands
+export interface AddressSearchesDeps {
+  readonly deferredTasks: DeferredTasks
   readonly accounts: Pick<AccountStore, 'read' | 'ownerOf'>
   readonly contacts: Pick<ContactStore, 'decideRequest' | 'request'>
 }
 
 export class AddressSearches {
-  readonly #parts: AddressSearchesParts
+  readonly #deps: AddressSearchesDeps
 
-  constructor(parts: AddressSearchesParts) {
-    this.#parts = parts
-    parts.errands.define('search', (change, search) => this.#run(change, search))
+  constructor(deps: AddressSearchesDeps) {
+    this.#deps = deps
+    deps.deferredTasks.define('search', (change, search) => this.#run(change, search))
   }
 
-  leave(change: Change, search: Omit<SearchErrand, 'kind'>): void {
-    this.#parts.errands.leave(change, { kind: 'search', ...search })
+  leave(change: Change, search: Omit<SearchTask, 'kind'>): void {
+    this.#deps.deferredTasks.leave(change, { kind: 'search', ...search })
   }
 
   /** Limits that only somebody found would run into are kept silent, too. */
-  #run(change: Change, { requestId, senderId, address, message }: SearchErrand): void {
-    const { contacts } = this.#parts
+  #run(change: Change, { requestId, senderId, address, message }: SearchTask): void {
+    const { contacts } = this.#deps
     const receiverId = this.#discoverableAt(change, address)
     if (receiverId === undefined || receiverId === senderId || !this.#isHere(change, senderId)) return
     const command = { requestId, senderId, receiverId, route: 'address', message } as const
@@ -40,8 +40,8 @@ export class AddressSearches {
   }
 
   /** The user who has proven this address and can be found by it. */
-  #discoverableAt(view: View, { kind, key }: SearchErrand['address']): UserId | undefined {
-    const { accounts } = this.#parts
+  #discoverableAt(view: View, { kind, key }: SearchTask['address']): UserId | undefined {
+    const { accounts } = this.#deps
     const userId = accounts.ownerOf(view, addressIdentifier(kind, key))?.userId
     const user = userId === undefined ? undefined : accounts.read(view, userId)
     if (userId === undefined || user === undefined || user.erasesAtMs !== undefined) return undefined
@@ -50,7 +50,7 @@ export class AddressSearches {
   }
 
   #isHere(view: View, userId: UserId): boolean {
-    const user = this.#parts.accounts.read(view, userId)
+    const user = this.#deps.accounts.read(view, userId)
     return user !== undefined && user.erasesAtMs === undefined
   }
 }

@@ -5,7 +5,7 @@
  */
 
 import { takesCallsFromStrangers, type User } from '../../domain/accounts/account.ts'
-import type { RequestGoneErrand } from '../../domain/contacts/errand.ts'
+import type { RequestGoneTask } from '../../domain/contacts/deferred-task.ts'
 import {
   BLOCKS_MAX,
   type ClosingDecision,
@@ -31,21 +31,16 @@ import {
 } from '../../domain/contacts/friend-request.ts'
 import type { RequestId, UserId } from '../../domain/ids.ts'
 import type { Badge, NoticeBody } from '../../domain/messages/notice.ts'
-import type { Secrets } from '../../domain/secrets.ts'
-import type { Errands } from '../engine/errands.ts'
-import type { Expiries } from '../engine/expiries.ts'
+import type { DeferredTasks } from '../engine/deferred-tasks.ts'
+import type { StoreDeps } from '../engine/deps.ts'
 import { type IdLists, LIST, type ListEntry, type ListRange } from '../engine/id-lists.ts'
 import { idsKey } from '../engine/keys.ts'
-import { type Change, recordTable, type Store, type View } from '../engine/store.ts'
+import { type Change, recordTable, type View } from '../engine/store.ts'
 import { FriendRequestTable } from './friend-request-table.ts'
 
-export interface ContactStoreParts {
-  readonly database: Store
-  readonly expiries: Expiries
-  readonly errands: Pick<Errands, 'define' | 'leave'>
+export interface ContactStoreDeps extends StoreDeps {
+  readonly deferredTasks: Pick<DeferredTasks, 'define' | 'leave'>
   readonly lists: IdLists
-  readonly secrets: Pick<Secrets, 'seal'>
-  readonly randomBytes: (length: number) => Uint8Array
   readonly displayNameOf: (view: View, userId: UserId) => string
   /** Tells every device of a user. */
   readonly tell: (change: Change, userId: UserId, body: NoticeBody) => void
@@ -65,18 +60,18 @@ export interface RequestCommand {
 type DecidedRequest = Exclude<RequestDecision, { readonly kind: 'refused' }>
 
 export class ContactStore {
-  readonly #parts: ContactStoreParts
+  readonly #deps: ContactStoreDeps
   readonly #lists: IdLists
   readonly #requests: FriendRequestTable
 
-  constructor(parts: ContactStoreParts) {
-    const { errands, lists } = parts
-    this.#parts = parts
+  constructor(deps: ContactStoreDeps) {
+    const { deferredTasks, lists } = deps
+    this.#deps = deps
     this.#lists = lists
     const onExpired = (change: Change, request: FriendRequest) => this.#tellGone(change, request)
-    this.#requests = new FriendRequestTable({ ...parts, onExpired })
-    errands.define('request_made', (change, { requestId }) => this.#onMade(change, requestId))
-    errands.define('request_gone', (change, request) => this.#onGone(change, request))
+    this.#requests = new FriendRequestTable({ ...deps, onExpired })
+    deferredTasks.define('request_made', (change, { requestId }) => this.#onMade(change, requestId))
+    deferredTasks.define('request_gone', (change, request) => this.#onGone(change, request))
   }
 
   isContact(view: View, one: UserId, other: UserId): boolean {
@@ -128,7 +123,7 @@ export class ContactStore {
 
   badgeOf(view: View, userId: UserId, nowMs: number): Badge {
     const friendRequests = this.#requests.countIncoming(view, userId, nowMs)
-    const missedCalls = this.#parts.missedCallsOf(view, userId)
+    const missedCalls = this.#deps.missedCallsOf(view, userId)
     if (friendRequests + missedCalls === 0) return NO_BADGE
     return { total: friendRequests + missedCalls, friendRequests, missedCalls }
   }
@@ -284,7 +279,7 @@ export class ContactStore {
     }
     this.#requests.put(change, request)
     // Whoever gets it is told later: how long that takes would tell a block.
-    this.#parts.errands.leave(change, { kind: 'request_made', requestId })
+    this.#deps.deferredTasks.leave(change, { kind: 'request_made', requestId })
     return request
   }
 
@@ -314,7 +309,13 @@ export class ContactStore {
     const { requestId, senderId, receiverId } = request
     this.#requests.put(change, closed(request, 'cancelled', nowMs), request)
     const isMissed = isOpenToReceiver(request, nowMs)
-    this.#parts.errands.leave(change, { kind: 'request_gone', requestId, senderId, receiverId, isMissed })
+    this.#deps.deferredTasks.leave(change, {
+      kind: 'request_gone',
+      requestId,
+      senderId,
+      receiverId,
+      isMissed,
+    })
   }
 
   /** What is over by now is not told: an acceptance has told more, and whoever declined it knows. */
@@ -323,7 +324,7 @@ export class ContactStore {
     if (request !== undefined && isOpenToReceiver(request, change.nowMs)) this.#tellRequest(change, request)
   }
 
-  #onGone(change: Change, request: RequestGoneErrand): void {
+  #onGone(change: Change, request: RequestGoneTask): void {
     if (request.isMissed) this.#tellCancelled(change, request)
   }
 
@@ -342,23 +343,23 @@ export class ContactStore {
     change: Change,
     { requestId, senderId, receiverId, message, createdAtMs }: FriendRequest,
   ): void {
-    const displayName = this.#parts.displayNameOf(change, senderId)
+    const displayName = this.#deps.displayNameOf(change, senderId)
     const said = message === undefined ? {} : { message }
     const body = { requestId, userId: senderId, displayName, ...said, createdAtMs }
-    this.#parts.tell(change, receiverId, { kind: 'friend_request', ...body })
+    this.#deps.tell(change, receiverId, { kind: 'friend_request', ...body })
     this.#sayBadge(change, receiverId)
   }
 
   #tellAdded(change: Change, userId: UserId, otherId: UserId, { requestId, senderId }: FriendRequest): void {
-    const displayName = this.#parts.displayNameOf(change, otherId)
+    const displayName = this.#deps.displayNameOf(change, otherId)
     const isPushed = userId === senderId
     const body = { userId: otherId, displayName, requestId, isPushed }
-    this.#parts.tell(change, userId, { kind: 'contact_added', ...body })
+    this.#deps.tell(change, userId, { kind: 'contact_added', ...body })
   }
 
   #tellRemoved(change: Change, userId: UserId, otherId: UserId): void {
-    const displayName = this.#parts.displayNameOf(change, otherId)
-    this.#parts.tell(change, userId, { kind: 'contact_removed', userId: otherId, displayName })
+    const displayName = this.#deps.displayNameOf(change, otherId)
+    this.#deps.tell(change, userId, { kind: 'contact_removed', userId: otherId, displayName })
   }
 
   #tellCancelled(
@@ -366,7 +367,7 @@ export class ContactStore {
     { requestId, senderId, receiverId }: Pick<FriendRequest, 'requestId' | 'senderId' | 'receiverId'>,
   ): void {
     const body = { kind: 'friend_request_cancelled', requestId, userId: senderId } as const
-    this.#parts.tell(change, receiverId, body)
+    this.#deps.tell(change, receiverId, body)
     this.#sayBadge(change, receiverId)
   }
 

@@ -13,13 +13,13 @@ import {
   REQUEST_OPEN_MS,
 } from '../../domain/contacts/friend-request.ts'
 import type { RequestId, UserId } from '../../domain/ids.ts'
-import type { Secrets } from '../../domain/secrets.ts'
 import { PEOPLE_KEPT_MAX } from '../../limits.ts'
-import { EXPIRY, type Expiries } from '../engine/expiries.ts'
+import type { StoreDeps } from '../engine/deps.ts'
+import { EXPIRY } from '../engine/expiries.ts'
 import { type IdLists, LIST, type List, type ListEntry, type ListRange } from '../engine/id-lists.ts'
 import { idInKey, idsKey, userInKey } from '../engine/keys.ts'
 import { Sealed } from '../engine/sealed.ts'
-import { type Change, recordTable, type Store, type View } from '../engine/store.ts'
+import { type Change, recordTable, type View } from '../engine/store.ts'
 import { WatchedCache } from '../engine/watched-cache.ts'
 
 interface Row extends Omit<FriendRequest, 'message'> {
@@ -35,26 +35,22 @@ interface Direction {
   readonly quietUntilMs?: number
 }
 
-export interface FriendRequestParts {
-  readonly database: Store
-  readonly expiries: Expiries
+interface FriendRequestDeps extends StoreDeps {
   readonly lists: IdLists
-  readonly secrets: Pick<Secrets, 'seal'>
-  readonly randomBytes: (length: number) => Uint8Array
   /** Told of a request that expires, as it was before. */
   readonly onExpired: (change: Change, request: FriendRequest) => void
 }
 
 export class FriendRequestTable {
-  readonly #parts: FriendRequestParts
+  readonly #deps: FriendRequestDeps
   readonly #messages: Sealed
   readonly #asked: WatchedCache<UserId, boolean>
 
-  constructor(parts: FriendRequestParts) {
-    this.#parts = parts
-    this.#messages = new Sealed(parts.secrets, parts.randomBytes, 'friend-request')
-    this.#asked = new WatchedCache(parts.database, [{ name: 'id-lists' }], userInKey, PEOPLE_KEPT_MAX)
-    parts.expiries.define(EXPIRY.friendRequest, (change, key) => this.#expire(change, key))
+  constructor(deps: FriendRequestDeps) {
+    this.#deps = deps
+    this.#messages = new Sealed(deps.secrets, deps.randomBytes, 'friend-request')
+    this.#asked = new WatchedCache(deps.database, [{ name: 'id-lists' }], userInKey, PEOPLE_KEPT_MAX)
+    deps.expiries.define(EXPIRY.friendRequest, (change, key) => this.#expire(change, key))
   }
 
   /** Also one that was closed lately. */
@@ -77,15 +73,15 @@ export class FriendRequestTable {
 
   countIncoming(view: View, userId: UserId, nowMs: number): number {
     if (!this.#isAsked(view, userId)) return 0
-    return this.#parts.lists.count(view, userId, LIST.incoming, oldestOpenMs(nowMs))
+    return this.#deps.lists.count(view, userId, LIST.incoming, oldestOpenMs(nowMs))
   }
 
   countOutgoing(view: View, userId: UserId, nowMs: number): number {
-    return this.#parts.lists.count(view, userId, LIST.outgoing, oldestOpenMs(nowMs))
+    return this.#deps.lists.count(view, userId, LIST.outgoing, oldestOpenMs(nowMs))
   }
 
   countUnshown(view: View, userId: UserId, nowMs: number): number {
-    return this.#parts.lists.count(view, userId, LIST.unshown, oldestOpenMs(nowMs))
+    return this.#deps.lists.count(view, userId, LIST.unshown, oldestOpenMs(nowMs))
   }
 
   /** Requests that the user knows to be open, newest first. */
@@ -96,7 +92,7 @@ export class FriendRequestTable {
     range: Omit<ListRange, 'sinceMs'>,
     nowMs: number,
   ): FriendRequest[] {
-    const entries = this.#parts.lists.read(view, userId, LIST[direction], {
+    const entries = this.#deps.lists.read(view, userId, LIST[direction], {
       ...range,
       sinceMs: oldestOpenMs(nowMs),
     })
@@ -105,7 +101,7 @@ export class FriendRequestTable {
 
   /** Whether anything is among the user's incoming requests, also what is over by time alone: every badge asks. */
   #isAsked(view: View, userId: UserId): boolean {
-    return this.#asked.of(userId, () => this.#parts.lists.count(view, userId, LIST.incoming) > 0)
+    return this.#asked.of(userId, () => this.#deps.lists.count(view, userId, LIST.incoming) > 0)
   }
 
   /** A new request, or the new state of one. */
@@ -113,10 +109,10 @@ export class FriendRequestTable {
     const key = idsKey(request.requestId)
     change.put(FRIEND_REQUESTS, key, this.#sealed(request))
     if (before === undefined) {
-      this.#parts.expiries.add(change, EXPIRY.friendRequest, request.createdAtMs + REQUEST_OPEN_MS, key)
+      this.#deps.expiries.add(change, EXPIRY.friendRequest, request.createdAtMs + REQUEST_OPEN_MS, key)
     } else this.#unlist(change, before)
     for (const [ownerId, list] of listsOf(request))
-      this.#parts.lists.add(change, ownerId, list, entryOf(request))
+      this.#deps.lists.add(change, ownerId, list, entryOf(request))
     this.#putDirection(change, request)
   }
 
@@ -135,7 +131,7 @@ export class FriendRequestTable {
   /** Removes every request of the user, and returns those that somebody had in their list. */
   eraseOf(change: Change, userId: UserId): FriendRequest[] {
     const lists = [LIST.incoming, LIST.outgoing, LIST.unshown, LIST.closedRequests]
-    const entries = lists.flatMap(list => this.#parts.lists.all(change, userId, list))
+    const entries = lists.flatMap(list => this.#deps.lists.all(change, userId, list))
     const requests = entries.flatMap(({ id }) => this.read(change, id) ?? [])
     for (const request of requests) {
       this.#remove(change, request)
@@ -168,7 +164,7 @@ export class FriendRequestTable {
 
   #unlist(change: Change, request: FriendRequest): void {
     for (const [ownerId, list] of listsOf(request))
-      this.#parts.lists.remove(change, ownerId, list, entryOf(request))
+      this.#deps.lists.remove(change, ownerId, list, entryOf(request))
   }
 
   #expire(change: Change, key: Uint8Array): number | undefined {
@@ -178,7 +174,7 @@ export class FriendRequestTable {
     const over = expired(request, nowMs)
     if (over !== undefined) {
       this.put(change, over, request)
-      this.#parts.onExpired(change, request)
+      this.#deps.onExpired(change, request)
     }
     const endsAtMs = forgottenAtMs(over ?? request)
     if (nowMs < endsAtMs) return endsAtMs

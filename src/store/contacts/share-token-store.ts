@@ -34,18 +34,18 @@ export type ShareTokenTerms = Pick<
   'userId' | 'tokenId' | 'label' | 'createdAtMs' | 'expiresAtMs' | 'usesMax'
 >
 
-export interface ShareTokenParts {
+export interface ShareTokenDeps {
   readonly expiries: Expiries
   readonly lists: IdLists
   readonly secrets: Pick<Secrets, 'shareToken'>
 }
 
 export class ShareTokenStore {
-  readonly #parts: ShareTokenParts
+  readonly #deps: ShareTokenDeps
 
-  constructor(parts: ShareTokenParts) {
-    this.#parts = parts
-    parts.expiries.define(EXPIRY.shareToken, (change, key) => this.#expire(change, key))
+  constructor(deps: ShareTokenDeps) {
+    this.#deps = deps
+    deps.expiries.define(EXPIRY.shareToken, (change, key) => this.#expire(change, key))
   }
 
   /** The user's token of that id, also one that is over. */
@@ -68,7 +68,7 @@ export class ShareTokenStore {
 
   /** The user's live tokens, newest first. */
   readLive(view: View, userId: UserId, range: ListRange, nowMs: number): ShareToken[] {
-    const entries = this.#parts.lists.read(view, userId, LIST.shareTokens, range)
+    const entries = this.#deps.lists.read(view, userId, LIST.shareTokens, range)
     return entries
       .flatMap(({ id }) => this.read(view, userId, id) ?? [])
       .filter(token => isLive(token, nowMs))
@@ -82,8 +82,8 @@ export class ShareTokenStore {
     const key = keyOf(token)
     change.put(SHARE_TOKENS, key, token)
     change.put(TOKENS_BY_HASH, token.hash, key)
-    this.#parts.lists.add(change, token.userId, LIST.shareTokens, entryOf(token))
-    this.#parts.expiries.add(change, EXPIRY.shareToken, token.expiresAtMs, key)
+    this.#deps.lists.add(change, token.userId, LIST.shareTokens, entryOf(token))
+    this.#deps.expiries.add(change, EXPIRY.shareToken, token.expiresAtMs, key)
     return { token, text }
   }
 
@@ -105,22 +105,22 @@ export class ShareTokenStore {
   }
 
   #bytesOf(userId: UserId, tokenId: bigint): Uint8Array {
-    const mac = createHmac('sha256', this.#parts.secrets.shareToken).update(idsKey(userId, tokenId)).digest()
+    const mac = createHmac('sha256', this.#deps.secrets.shareToken).update(idsKey(userId, tokenId)).digest()
     return mac.subarray(0, SHARE_TOKEN_BYTES)
   }
 
   #end(change: Change, token: ShareToken): void {
     const over = { ...token, overAtMs: change.nowMs }
     change.put(SHARE_TOKENS, keyOf(token), over)
-    this.#parts.lists.remove(change, token.userId, LIST.shareTokens, entryOf(token))
-    this.#parts.expiries.add(change, EXPIRY.shareToken, forgottenAtMs(over), keyOf(token))
+    this.#deps.lists.remove(change, token.userId, LIST.shareTokens, entryOf(token))
+    this.#deps.expiries.add(change, EXPIRY.shareToken, forgottenAtMs(over), keyOf(token))
   }
 
   #expire(change: Change, key: Uint8Array): number | undefined {
     const { nowMs } = change
     const token = change.get(SHARE_TOKENS, idsKey(idInKey(key, 0), idInKey(key, 1)))
     if (token === undefined || isLive(token, nowMs)) return undefined
-    this.#parts.lists.remove(change, token.userId, LIST.shareTokens, entryOf(token))
+    this.#deps.lists.remove(change, token.userId, LIST.shareTokens, entryOf(token))
     if (nowMs < forgottenAtMs(token)) return forgottenAtMs(token)
     this.#remove(change, token)
     return undefined
@@ -129,10 +129,10 @@ export class ShareTokenStore {
   #remove(change: Change, token: ShareToken): void {
     change.remove(SHARE_TOKENS, keyOf(token))
     change.remove(TOKENS_BY_HASH, token.hash)
-    this.#parts.lists.remove(change, token.userId, LIST.shareTokens, entryOf(token))
+    this.#deps.lists.remove(change, token.userId, LIST.shareTokens, entryOf(token))
     // Their keys name the user, for up to a year.
     for (const endsAtMs of [token.expiresAtMs, forgottenAtMs(token)]) {
-      this.#parts.expiries.remove(change, EXPIRY.shareToken, endsAtMs, keyOf(token))
+      this.#deps.expiries.remove(change, EXPIRY.shareToken, endsAtMs, keyOf(token))
     }
   }
 }

@@ -92,7 +92,7 @@ export const EXPIRY = {
   inbox: 12,
   callHistory: 13,
   endedCall: 14,
-  errand: 15,
+  deferredTask: 15,
   smsTally: 17,
   knownSignIn: 18,
   codeTries: 19,

@@ -2,12 +2,14 @@
 
 import { IV_BYTES, openSealed, type Secrets, seal } from '../../domain/secrets.ts'
 
+export type SealingSecrets = Pick<Secrets, 'seal'>
+
 export class Sealed {
   readonly #key: Secrets['seal']
   readonly #randomBytes: (length: number) => Uint8Array
   readonly #use: string
 
-  constructor({ seal }: Pick<Secrets, 'seal'>, randomBytes: (length: number) => Uint8Array, use: string) {
+  constructor({ seal }: SealingSecrets, randomBytes: (length: number) => Uint8Array, use: string) {
     this.#key = seal
     this.#randomBytes = randomBytes
     this.#use = use

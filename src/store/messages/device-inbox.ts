@@ -37,7 +37,7 @@ interface Settling {
 /** By user and device. */
 type Batch = Map<string, Settling>
 
-export interface DeviceInboxParts {
+export interface DeviceInboxDeps {
   readonly database: Pick<Store, 'change' | 'view'>
   readonly inbox: Pick<InboxStore, 'head' | 'after' | 'append' | 'settle' | 'markDelivered'>
   readonly nowMs: () => number
@@ -48,7 +48,7 @@ export interface DeviceInboxParts {
 }
 
 export class DeviceInbox {
-  readonly #parts: DeviceInboxParts
+  readonly #deps: DeviceInboxDeps
   /** What is collected; those behind it are being written. */
   #batch: Batch = new Map()
   #collected = 0
@@ -56,12 +56,12 @@ export class DeviceInbox {
   /** By user and device. */
   readonly #marking = new Map<string, Marks>()
 
-  constructor(parts: DeviceInboxParts) {
-    this.#parts = parts
+  constructor(deps: DeviceInboxDeps) {
+    this.#deps = deps
   }
 
   head(userId: UserId, deviceId: DeviceId): InboxHead {
-    const { database, inbox } = this.#parts
+    const { database, inbox } = this.#deps
     const head = database.view(view => inbox.head(view, userId, deviceId))
     const marks = this.#marking.size === 0 ? undefined : this.#marking.get(nameOf(userId, deviceId))
     if (marks === undefined || head.epoch === 0) return head
@@ -70,7 +70,7 @@ export class DeviceInbox {
 
   /** Messages behind `offset` whose time is not over, in order, at most `limit`. */
   after(userId: UserId, deviceId: DeviceId, offset: number, limit: number): readonly InboxMessage[] {
-    const { database, inbox, nowMs } = this.#parts
+    const { database, inbox, nowMs } = this.#deps
     return database.view(view => inbox.after(view, userId, deviceId, offset, limit, nowMs()))
   }
 
@@ -86,7 +86,7 @@ export class DeviceInbox {
   /** The device is done with these, which is durable some milliseconds later. If it can't be made so, they come again. */
   settleSoon(userId: UserId, deviceId: DeviceId, offsets: readonly number[]): void {
     if (offsets.length === 0) return
-    if (this.#batch.size === 0) this.#parts.soon(() => this.#writeCollected())
+    if (this.#batch.size === 0) this.#deps.soon(() => this.#writeCollected())
     const device = nameOf(userId, deviceId)
     const known = this.#batch.get(device)
     if (known === undefined) this.#batch.set(device, { userId, deviceId, offsets: [...offsets] })
@@ -112,7 +112,7 @@ export class DeviceInbox {
     const batch: Batch = new Map()
     if (settled.length > 0) batch.set(nameOf(userId, deviceId), { userId, deviceId, offsets: [...settled] })
     return this.#write(batch, change => {
-      for (const item of sent) this.#parts.inbox.append(change, userId, deviceId, { item })
+      for (const item of sent) this.#deps.inbox.append(change, userId, deviceId, { item })
     })
   }
 
@@ -122,8 +122,8 @@ export class DeviceInbox {
     const marks = furthest(this.#marking.get(device), delivered)
     this.#marking.set(device, marks)
     try {
-      await this.#parts.database.change(change =>
-        this.#parts.inbox.markDelivered(change, userId, deviceId, delivered),
+      await this.#deps.database.change(change =>
+        this.#deps.inbox.markDelivered(change, userId, deviceId, delivered),
       )
     } finally {
       if (this.#marking.get(device) === marks) this.#marking.delete(device)
@@ -131,16 +131,16 @@ export class DeviceInbox {
   }
 
   #writeCollected(): void {
-    if (this.#batch.size > 0) this.settleNow().catch(this.#parts.onFault)
+    if (this.#batch.size > 0) this.settleNow().catch(this.#deps.onFault)
   }
 
   /** Settles what devices are done with, in one change with what else is to be written. */
   async #write(batch: Batch, write: (change: Change) => void): Promise<void> {
     this.#writing.add(batch)
     try {
-      await this.#parts.database.change(change => {
+      await this.#deps.database.change(change => {
         for (const { userId, deviceId, offsets } of batch.values()) {
-          this.#parts.inbox.settle(change, userId, deviceId, offsets)
+          this.#deps.inbox.settle(change, userId, deviceId, offsets)
         }
         write(change)
       })

@@ -17,11 +17,11 @@ import {
   queueOf,
 } from '../../domain/messages/inbox.ts'
 import { newEventId } from '../../domain/messages/notice.ts'
-import type { Secrets } from '../../domain/secrets.ts'
 import { assert } from '../../errors.ts'
-import { EXPIRY, type Expiries } from '../engine/expiries.ts'
+import type { StoreDeps } from '../engine/deps.ts'
+import { EXPIRY } from '../engine/expiries.ts'
 import { idInKey, idsKey, keyBehind, rangeOf } from '../engine/keys.ts'
-import { type Change, recordTable, type Store, type View } from '../engine/store.ts'
+import { type Change, recordTable, type View } from '../engine/store.ts'
 import {
   endOf,
   HEAD_SHAPES,
@@ -38,13 +38,6 @@ import {
   withoutFirst,
 } from './inbox-records.ts'
 import { SealedItems } from './sealed-items.ts'
-
-export interface InboxParts {
-  readonly database: Pick<Store, 'subscribe'>
-  readonly expiries: Expiries
-  readonly secrets: Pick<Secrets, 'seal'>
-  readonly randomBytes: (length: number) => Uint8Array
-}
 
 export interface InboxMessage {
   readonly offset: number
@@ -68,17 +61,17 @@ export interface InboxEntry {
 type DropReason = 'full' | 'expired'
 
 export class InboxStore {
-  readonly #parts: InboxParts
+  readonly #deps: StoreDeps
   readonly #items: SealedItems
   readonly #dropped: Record<DropReason, number> = { full: 0, expired: 0 }
 
-  constructor(parts: InboxParts) {
-    this.#parts = parts
-    this.#items = new SealedItems(parts.secrets, parts.randomBytes)
-    parts.database.subscribe('inbox-dropped', ({ reason }) => {
+  constructor(deps: StoreDeps) {
+    this.#deps = deps
+    this.#items = new SealedItems(deps.secrets, deps.randomBytes)
+    deps.database.subscribe('inbox-dropped', ({ reason }) => {
       this.#dropped[reason] += 1
     })
-    parts.expiries.define(EXPIRY.inbox, (change, device) => this.#look(change, device))
+    deps.expiries.define(EXPIRY.inbox, (change, device) => this.#look(change, device))
   }
 
   /** How many messages were dropped unsettled since the process started. */
@@ -243,7 +236,7 @@ export class InboxStore {
   }
 
   #moveLook(change: Change, device: Uint8Array, fromMs: number, toMs: number): void {
-    const { expiries } = this.#parts
+    const { expiries } = this.#deps
     if (fromMs !== NEVER) expiries.remove(change, EXPIRY.inbox, fromMs, device)
     expiries.add(change, EXPIRY.inbox, toMs, device)
   }
@@ -264,7 +257,7 @@ export class InboxStore {
     const item = callId === undefined ? undefined : this.#items.open(sealed)
     if (item?.kind !== 'notice') return undefined
     const body = missedInsteadOf(item.notice)
-    const eventId = newEventId(this.#parts.randomBytes)
+    const eventId = newEventId(this.#deps.randomBytes)
     return body && { kind: 'notice', notice: { ...body, eventId, sentAtMs: nowMs } }
   }
 
@@ -318,7 +311,7 @@ export class InboxStore {
   }
 
   #newEpoch(): number {
-    return Math.max(1, Buffer.from(this.#parts.randomBytes(4)).readUInt32BE())
+    return Math.max(1, Buffer.from(this.#deps.randomBytes(4)).readUInt32BE())
   }
 }
 

@@ -12,7 +12,7 @@ import type { Change } from '../engine/store.ts'
 import type { InboxStore } from './inbox-store.ts'
 import type { OutboxStore } from './outbox-store.ts'
 
-export interface NoticesParts {
+export interface NoticesDeps {
   readonly devices: Pick<DeviceStore, 'activeDevicesOf'>
   readonly inbox: Pick<InboxStore, 'append' | 'dropInvitation'>
   readonly outbox: Pick<OutboxStore, 'add'>
@@ -34,10 +34,10 @@ export interface DeviceNotice {
 }
 
 export class Notices {
-  readonly #parts: NoticesParts
+  readonly #deps: NoticesDeps
 
-  constructor(parts: NoticesParts) {
-    this.#parts = parts
+  constructor(deps: NoticesDeps) {
+    this.#deps = deps
   }
 
   /** Tells every device of the user but one, which did it. */
@@ -45,9 +45,9 @@ export class Notices {
     const { nowMs } = change
     const pushedUntilMs = isPushed(body) ? nowMs + PUSHED_WITHIN_MS : undefined
     const notice = this.#noticeOf(body, nowMs)
-    for (const device of this.#parts.devices.activeDevicesOf(change, userId)) {
+    for (const device of this.#deps.devices.activeDevicesOf(change, userId)) {
       if (device.deviceId === exceptDeviceId) continue
-      this.#parts.inbox.append(change, userId, device.deviceId, { item: { kind: 'notice', notice } })
+      this.#deps.inbox.append(change, userId, device.deviceId, { item: { kind: 'notice', notice } })
       this.#push(change, userId, device, notice, pushedUntilMs)
     }
   }
@@ -56,7 +56,7 @@ export class Notices {
   tellDevice(change: Change, notice: DeviceNotice): void {
     const { nowMs } = change
     const { userId, deviceId, body, expiresAtMs, replaces, isMissed } = notice
-    const { devices, inbox } = this.#parts
+    const { devices, inbox } = this.#deps
     const replaced = replaces === 'invitation' ? body.callId : undefined
     const device = devices.activeDevicesOf(change, userId).find(device => device.deviceId === deviceId)
     if (device === undefined) {
@@ -89,7 +89,7 @@ export class Notices {
     const message = { channel: 'push', userId, deviceId, notice, expiresAtMs, provider } as const
     // What ends all sessions forgets the tokens of their devices, and is the last thing that is pushed to them.
     const sent = notice.kind === 'session_revoked' ? { ...message, lastTokens: push } : message
-    this.#parts.outbox.add(change, sent)
+    this.#deps.outbox.add(change, sent)
   }
 
   /**
@@ -106,7 +106,7 @@ export class Notices {
       case 'call_cancelled':
       case 'call_answered_elsewhere':
       case 'call_ended': {
-        const isRinging = replaces === 'invitation' && !this.#parts.isConnected(userId, deviceId)
+        const isRinging = replaces === 'invitation' && !this.#deps.isConnected(userId, deviceId)
         return isRinging ? nowMs + RING_STOPPED_WITHIN_MS : undefined
       }
       default:
@@ -115,7 +115,7 @@ export class Notices {
   }
 
   #noticeOf(body: NoticeBody, nowMs: number): Notice {
-    const eventId = newEventId(this.#parts.randomBytes)
+    const eventId = newEventId(this.#deps.randomBytes)
     // In this order: V8 takes ten times as long to add members to what was spread (`invitations` in `bench/`).
     return { eventId, sentAtMs: nowMs, ...body }
   }

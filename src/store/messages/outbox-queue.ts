@@ -8,7 +8,7 @@
  */
 
 import { decode } from 'msgpackr'
-import type { Outgoing } from '../../domain/messages/outgoing.ts'
+import type { OutboxMessage } from '../../domain/messages/outbox-message.ts'
 import type { Sealed } from '../engine/sealed.ts'
 import { recordTable, type Store, type View } from '../engine/store.ts'
 
@@ -20,7 +20,7 @@ export interface OutboxRow {
 }
 
 export interface WaitingMessage {
-  readonly message: Outgoing
+  readonly message: OutboxMessage
   readonly row: TakenRow
 }
 
@@ -36,7 +36,7 @@ export interface TakenRow {
 }
 
 export interface PostponedMessage {
-  readonly message: Outgoing
+  readonly message: OutboxMessage
   readonly untilMs: number
 }
 
@@ -47,7 +47,7 @@ export interface Settlement {
   readonly untilMs?: number | undefined
 }
 
-export interface OutboxQueueParts {
+export interface OutboxQueueDeps {
   readonly store: Pick<Store, 'view'>
   readonly sealed: Pick<Sealed, 'open'>
   /** With which the keys of the lane begin. */
@@ -59,7 +59,7 @@ export interface OutboxQueueParts {
 }
 
 export class OutboxQueue {
-  readonly #parts: OutboxQueueParts
+  readonly #deps: OutboxQueueDeps
   readonly #end: Uint8Array
   /** The first key that is not read yet, or one before it. */
   #place: Buffer
@@ -69,10 +69,10 @@ export class OutboxQueue {
   readonly #taken = new Set<string>()
   #takenCount = 0
 
-  constructor(parts: OutboxQueueParts) {
-    this.#parts = parts
-    this.#place = Buffer.of(parts.laneByte)
-    this.#end = Uint8Array.of(parts.laneByte + 1)
+  constructor(deps: OutboxQueueDeps) {
+    this.#deps = deps
+    this.#place = Buffer.of(deps.laneByte)
+    this.#end = Uint8Array.of(deps.laneByte + 1)
   }
 
   /** How many messages are taken and not settled. */
@@ -88,7 +88,7 @@ export class OutboxQueue {
   /** The oldest messages whose time has come and that are not taken: whole rows, until there are `countMin` or more. */
   take(nowMs: number, countMin: number): WaitingMessage[] {
     if (nowMs < this.#readableMs || countMin <= 0) return []
-    return this.#parts.store.view(view => this.#takeFrom(view, nowMs, countMin))
+    return this.#deps.store.view(view => this.#takeFrom(view, nowMs, countMin))
   }
 
   #takeFrom(view: View, nowMs: number, countMin: number): WaitingMessage[] {
@@ -142,15 +142,15 @@ export class OutboxQueue {
   }
 
   async #settleRows(rows: readonly TakenRow[]): Promise<void> {
-    await this.#parts.settle(rows)
+    await this.#deps.settle(rows)
     for (const { key } of rows) this.#taken.delete(nameOf(key))
   }
 
-  #messagesOf({ sealed }: OutboxRow): readonly Outgoing[] | undefined {
-    const plain = this.#parts.sealed.open(sealed)
+  #messagesOf({ sealed }: OutboxRow): readonly OutboxMessage[] | undefined {
+    const plain = this.#deps.sealed.open(sealed)
     if (plain === undefined) return undefined
-    const messages: Outgoing | readonly Outgoing[] = decode(plain)
-    return Array.isArray(messages) ? messages : [messages as Outgoing]
+    const messages: OutboxMessage | readonly OutboxMessage[] = decode(plain)
+    return Array.isArray(messages) ? messages : [messages as OutboxMessage]
   }
 
   /** Where this can't be written, the next queue meets them again. */
@@ -158,7 +158,7 @@ export class OutboxQueue {
     const isGone = () => {
       for (const { key } of lost) this.#taken.delete(nameOf(key))
     }
-    void this.#parts.forget(lost).then(isGone, () => undefined)
+    void this.#deps.forget(lost).then(isGone, () => undefined)
   }
 }
 

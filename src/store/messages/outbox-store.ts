@@ -4,7 +4,7 @@
  */
 
 import { encode } from 'msgpackr'
-import { type Lane, laneOf, type Outgoing } from '../../domain/messages/outgoing.ts'
+import { type Lane, laneOf, type OutboxMessage } from '../../domain/messages/outbox-message.ts'
 import type { Secrets } from '../../domain/secrets.ts'
 import { timeBytes } from '../engine/keys.ts'
 import { Sealed } from '../engine/sealed.ts'
@@ -14,7 +14,7 @@ import { OUTBOX, OutboxQueue, type PostponedMessage, type TakenRow } from './out
 /** Messages of one change that become a row at its end. */
 interface RowToCome {
   readonly dueMs: number
-  readonly messages: Outgoing[]
+  readonly messages: OutboxMessage[]
 }
 
 /** The first row that a change puts into each lane. */
@@ -36,7 +36,7 @@ export class OutboxStore {
   }
 
   /** It leaves the process once the change is durable. */
-  add(change: Change, message: Outgoing): void {
+  add(change: Change, message: OutboxMessage): void {
     const { nowMs } = change
     const lane = laneOf(message)
     const rows = change.local(ROWS_TO_COME, () => new Map<Lane, RowToCome>())
@@ -84,7 +84,7 @@ export class OutboxStore {
     })
   }
 
-  #put(change: Change, lane: Lane, dueMs: number, messages: readonly Outgoing[], tries: number): void {
+  #put(change: Change, lane: Lane, dueMs: number, messages: readonly OutboxMessage[], tries: number): void {
     const key = this.#newKey(change, lane, dueMs)
     change.put(OUTBOX, key, { sealed: this.#sealed.seal(encode(messages)), tries })
     const firstKeys = change.local<FirstKeys>(this, () => new Map())
@@ -113,8 +113,8 @@ function nextCount(change: Change): number {
   return change.number * CHANGE_ROWS_MAX + rows.count++
 }
 
-function byTime(postponed: readonly PostponedMessage[]): ReadonlyMap<number, readonly Outgoing[]> {
-  const times = new Map<number, Outgoing[]>()
+function byTime(postponed: readonly PostponedMessage[]): ReadonlyMap<number, readonly OutboxMessage[]> {
+  const times = new Map<number, OutboxMessage[]>()
   for (const { untilMs, message } of postponed) {
     const messages = times.get(untilMs)
     if (messages === undefined) times.set(untilMs, [message])

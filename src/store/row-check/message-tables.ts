@@ -1,4 +1,4 @@
-/** What waits for devices, for senders and for later: inboxes, the outbox, errands, kept replies. */
+/** What waits for devices, for senders and for later: inboxes, the outbox, deferred tasks, kept replies. */
 
 import { isDeepStrictEqual } from 'node:util'
 import { INBOX_MESSAGES_MAX } from '../../domain/messages/inbox.ts'
@@ -71,11 +71,11 @@ export const MESSAGE_TABLES: Readonly<Record<string, TableCheck>> = {
     form: record({ sealed, tries: count }),
     remedy: 'the message is not sent; the others are',
   },
-  errands: {
+  deferredTasks: {
     key: [6],
     keyAs: byNumber,
     form: sealed,
-    ending: { kind: EXPIRY.errand },
+    ending: { kind: EXPIRY.deferredTask },
     remedy: 'a person may not hear of a request: have it sent again',
   },
   idempotency: {

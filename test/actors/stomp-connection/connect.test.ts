@@ -333,9 +333,9 @@ t.test('H-11: a thousand short connections leave nothing behind', async t => {
   t.same(
     Object.entries(kinds).map(([kind, { live }]) => [kind, live]),
     [
-      ['user-session', 0],
+      ['presence', 0],
       ['dev-topic', 0],
-      ['stomp-session', 0],
+      ['stomp-connection', 0],
     ],
   )
   t.equal(timersArmed, 0)
@@ -350,7 +350,7 @@ t.test('a message to a connection that is no more makes none', async t => {
   session.tell({ kind: 'news' })
   session.tellControl({ kind: 'dismissed', why: 'replaced' })
   await house.settle()
-  t.equal(house.system.figures().kinds['stomp-session']?.live, 0)
+  t.equal(house.system.figures().kinds['stomp-connection']?.live, 0)
 })
 
 t.test('a session that fails ends its connection and no other', async t => {

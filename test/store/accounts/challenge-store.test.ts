@@ -7,7 +7,7 @@ import t, { type Test } from 'tap'
 import type { Address, ChallengePurpose } from '../../../src/domain/accounts/challenge.ts'
 import type { Asker } from '../../../src/domain/accounts/known-sign-in.ts'
 import type { UserId } from '../../../src/domain/ids.ts'
-import type { Outgoing } from '../../../src/domain/messages/outgoing.ts'
+import type { OutboxMessage } from '../../../src/domain/messages/outbox-message.ts'
 import { deriveSecrets } from '../../../src/domain/secrets.ts'
 import { AccountStore } from '../../../src/store/accounts/account-store.ts'
 import {
@@ -42,7 +42,7 @@ interface Stage {
   readonly expiries: Expiries
   readonly rowCount: (table: string) => number
   /** Everything that was put into the outbox. */
-  readonly sent: Outgoing[]
+  readonly sent: OutboxMessage[]
   readonly channels: Set<string>
   /** The account's knowledge of the asker. */
   asker: Asker
@@ -59,7 +59,7 @@ function openStage(t: Test, folder = t.testdir(), nowMs = START_MS, secrets = SE
   const database = Database.open(folder, { nowMs: () => stage.nowMs })
   const expiries = new Expiries(database)
   const outbox = new OutboxStore(database, secrets, randomBytes)
-  const sent: Outgoing[] = []
+  const sent: OutboxMessage[] = []
   const channels = new Set(['mail', 'sms'])
   const challenges = new ChallengeStore({
     guessWatch: { missingMs: () => 0, count: () => undefined },
@@ -102,7 +102,7 @@ function openStage(t: Test, folder = t.testdir(), nowMs = START_MS, secrets = SE
   return stage
 }
 
-function otps(sent: readonly Outgoing[]): string[] {
+function otps(sent: readonly OutboxMessage[]): string[] {
   return sent.flatMap(message =>
     'letter' in message && message.letter.kind === 'otp' ? [message.letter.otp] : [],
   )

@@ -10,7 +10,7 @@ import type { Address, ChallengePurpose } from '../../../src/domain/accounts/cha
 import type { SmsStop } from '../../../src/domain/accounts/sms-budget.ts'
 import { formatRefreshToken } from '../../../src/domain/accounts/token.ts'
 import type { MethodId, UserId } from '../../../src/domain/ids.ts'
-import type { Outgoing } from '../../../src/domain/messages/outgoing.ts'
+import type { OutboxMessage } from '../../../src/domain/messages/outbox-message.ts'
 import { SignalError } from '../../../src/errors.ts'
 import { ChallengeStore } from '../../../src/store/accounts/challenge-store.ts'
 import { SmsBudget } from '../../../src/store/accounts/sms-budget.ts'
@@ -24,14 +24,14 @@ const MAIL: Address = { kind: 'email', key: 'ann@example.org', shown: 'ann@examp
 const PHONE: Address = { kind: 'phone', key: '+84912345678', shown: '+84912345678' }
 
 async function openStage(t: Test, address = MAIL) {
-  const world = openWorld(t.testdir())
+  const world = openWorld(t.testdir(), undefined, { rehearses: false })
   t.teardown(() => world.database.close())
   const { userId } = await newUser(world, 'Ann', MAIL.key)
   const method = { ...PHONE, id: 1n as MethodId, addedAtMs: 1, lastUsedAtMs: 1 }
   await world.database.change(change => world.accounts.putMethod(change, userId, method))
   const mails: string[] = []
   const outbox = {
-    add(_: Change, message: Outgoing) {
+    add(_: Change, message: OutboxMessage) {
       const isToAnn = 'to' in message && message.to === address.key
       if (isToAnn && message.letter.kind === 'otp') mails.push(message.letter.otp)
     },

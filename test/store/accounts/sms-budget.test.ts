@@ -6,7 +6,7 @@ import { DEFAULT_SETTINGS } from '../../../src/domain/accounts/account.ts'
 import type { Address } from '../../../src/domain/accounts/challenge.ts'
 import type { SmsStop } from '../../../src/domain/accounts/sms-budget.ts'
 import type { MethodId, UserId } from '../../../src/domain/ids.ts'
-import type { Outgoing } from '../../../src/domain/messages/outgoing.ts'
+import type { OutboxMessage } from '../../../src/domain/messages/outbox-message.ts'
 import { deriveSecrets } from '../../../src/domain/secrets.ts'
 import { AccountStore } from '../../../src/store/accounts/account-store.ts'
 import { ChallengeStore } from '../../../src/store/accounts/challenge-store.ts'
@@ -40,7 +40,7 @@ function openStage(t: Test, { budgets, folder = t.testdir() }: StageOptions = {}
   const database = Database.open(folder, { nowMs: () => stage.nowMs })
   t.teardown(() => database.close())
   const stops: SmsStop[] = []
-  const sent: Outgoing[] = []
+  const sent: OutboxMessage[] = []
   const accounts = new AccountStore(database)
   const expiries = new Expiries(database)
   const smsBudget = new SmsBudget({
@@ -116,7 +116,7 @@ function openStage(t: Test, { budgets, folder = t.testdir() }: StageOptions = {}
   return stage
 }
 
-function otpsOf(sent: readonly Outgoing[]): string[] {
+function otpsOf(sent: readonly OutboxMessage[]): string[] {
   return sent.flatMap(message =>
     'letter' in message && message.letter.kind === 'otp' ? [message.letter.otp] : [],
   )

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { encode } from 'msgpackr'
 import t, { type Test } from 'tap'
-import type { Lane, Outgoing } from '../../../src/domain/messages/outgoing.ts'
+import type { Lane, OutboxMessage } from '../../../src/domain/messages/outbox-message.ts'
 import { deriveSecrets } from '../../../src/domain/secrets.ts'
 import { SignalError } from '../../../src/errors.ts'
 import { Database } from '../../../src/store/engine/database.ts'
@@ -23,7 +23,7 @@ function open(t: Test, { folder = t.testdir(), secret = 7 } = {}) {
   const secrets = deriveSecrets(Buffer.alloc(32, secret))
   const outbox = new OutboxStore(database, secrets, randomBytes)
   database.subscribe('outbox-news', ({ lane }) => added.push(lane))
-  const add = (atMs: number, ...messages: readonly Outgoing[]) =>
+  const add = (atMs: number, ...messages: readonly OutboxMessage[]) =>
     database.change(change => {
       for (const message of messages) outbox.add(change, message)
     }, atMs)
@@ -31,7 +31,7 @@ function open(t: Test, { folder = t.testdir(), secret = 7 } = {}) {
   return { database, outbox, add, added, rowCount }
 }
 
-function mail(to: string, channel: 'mail' | 'sms' = 'mail'): Outgoing {
+function mail(to: string, channel: 'mail' | 'sms' = 'mail'): OutboxMessage {
   return {
     channel,
     to,
@@ -70,7 +70,7 @@ t.test('messages wait in order of their time, each channel by itself', async t =
 
 t.test('a message comes back as it was handed in, and as new', async t => {
   const { outbox, add } = open(t)
-  const message: Outgoing = {
+  const message: OutboxMessage = {
     channel: 'push',
     userId: (2n ** 64n - 1n) as never,
     deviceId: 7n as never,
@@ -299,7 +299,7 @@ t.test('what another secret sealed can not be sent and does not stay in the way'
   t.equal(rowCount(), 1)
 })
 
-function push(deviceId: bigint): Outgoing {
+function push(deviceId: bigint): OutboxMessage {
   const notice = { kind: 'session_revoked', reason: 'signed_out', eventId: 'e', sentAtMs: 0 } as const
   return { channel: 'push', userId: 1n as never, deviceId: deviceId as never, notice, expiresAtMs: 9e12 }
 }

@@ -7,7 +7,7 @@ import type { Address } from '../accounts/challenge.ts'
 import type { RequestId, UserId } from '../ids.ts'
 
 /** Looks for the owner of an address, and asks them. */
-export interface SearchErrand {
+export interface SearchTask {
   readonly kind: 'search'
   /** The id of the request that this makes, if the search finds a user. */
   readonly requestId: RequestId
@@ -17,13 +17,13 @@ export interface SearchErrand {
 }
 
 /** Tells the receiver of a request that was made, if they are to get it. */
-export interface RequestMadeErrand {
+export interface RequestMadeTask {
   readonly kind: 'request_made'
   readonly requestId: RequestId
 }
 
 /** Tells the receiver of a request that was cancelled. */
-export interface RequestGoneErrand {
+export interface RequestGoneTask {
   readonly kind: 'request_gone'
   readonly requestId: RequestId
   readonly senderId: UserId
@@ -32,6 +32,6 @@ export interface RequestGoneErrand {
   readonly isMissed: boolean
 }
 
-export type Errand = SearchErrand | RequestMadeErrand | RequestGoneErrand
+export type DeferredTask = SearchTask | RequestMadeTask | RequestGoneTask
 
-export type ErrandOf<Kind extends Errand['kind']> = Extract<Errand, { readonly kind: Kind }>
+export type DeferredTaskOf<Kind extends DeferredTask['kind']> = Extract<DeferredTask, { readonly kind: Kind }>

@@ -24,7 +24,7 @@ export type Letter =
   | { readonly kind: 'codes-stopped' }
   | { readonly kind: 'erasure-planned'; readonly graceDays: number }
 
-export type Outgoing =
+export type OutboxMessage =
   | {
       readonly channel: 'mail' | 'sms'
       readonly to: string
@@ -53,7 +53,7 @@ export type Outgoing =
     }
 
 /** The ways by which a message leaves. */
-export type Channel = Outgoing['channel']
+export type Channel = OutboxMessage['channel']
 
 export type PushProvider = 'apns' | 'fcm'
 
@@ -62,7 +62,7 @@ export const LANES = ['mail', 'sms', 'apns', 'fcm', 'apple'] as const
 
 export type Lane = (typeof LANES)[number]
 
-export function laneOf(message: Outgoing): Lane {
+export function laneOf(message: OutboxMessage): Lane {
   return message.channel === 'push' ? (message.provider ?? 'apns') : message.channel
 }
 
