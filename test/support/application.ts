@@ -34,6 +34,7 @@ import { networkOf } from '../../src/transport/remote-address.ts'
 import type { HttpAnswer } from '../../src/transport/route.ts'
 import { Router } from '../../src/transport/router.ts'
 import { DocumentedAnswers } from './documented.ts'
+import { useMemoryDisk } from './memory-disk.ts'
 import { Rehearsals } from './rehearsal-store.ts'
 
 export type TestWorld = ReturnType<typeof openWorld>
@@ -47,6 +48,7 @@ export function openWorld(
     rates?: boolean | Rates
   } = {},
 ) {
+  useMemoryDisk(folder)
   let nowMs = startsAtMs
   const rehearsals = new Rehearsals()
   const clock = rehearsals.clock(() => nowMs)
