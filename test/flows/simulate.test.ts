@@ -228,7 +228,7 @@ t.test('a server that is killed and started again loses no call', async t => {
   const server = await startServer({ dataFolder, environment })
   const simulator = new RunningSimulator(t, server.http, ['--users', '12', '--calls-per-second', '4'])
   await simulator.line(/calls [1-9]\d* started/)
-  await server.end()
+  await server.end('SIGKILL')
   await simulator.line(/online 0 of 12/)
   const restarted = await openServer({ dataFolder, environment })
   t.teardown(() => restarted.end())
