@@ -7,6 +7,7 @@ import type { Browser, Page, Route } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { openBrowser, PHONE, skipWithoutChromium } from '../support/browser.ts'
 import { button, type ClientHouse, newTab, openHouse, signIn, widthsOf } from '../support/client-page.ts'
+import { startServer } from '../support/server.ts'
 
 const FAKE_CAMERA = ['--use-fake-device-for-media-stream', '--use-fake-ui-for-media-stream']
 const LOOKUP = '**/api/get-public-keys'
@@ -449,7 +450,8 @@ t.test(
   'who gets no connection is told whether the server is gone, or WebSocket blocked',
   { skip: skipWithoutChromium },
   async t => {
-    const { url, newContext, server } = await setUp(t)
+    const server = await startServer({ dataFolder: t.testdir() })
+    const { url, newContext } = await openHouse(t, shared, server)
     const page = await (await newContext()).newPage()
     // A proxy that knows no WebSocket answers its handshake as it answers any request.
     await page.addInitScript(`{
@@ -469,7 +471,7 @@ t.test(
     await page.evaluate('window.isOpen = true')
     await page.getByText('connected', { exact: true }).waitFor()
     t.equal(await alert.count(), 0, 'it is over by itself')
-    await server.end()
+    await server.end('SIGKILL')
     await alert.getByText('The server does not answer.').waitFor()
   },
 )

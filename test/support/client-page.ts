@@ -6,17 +6,16 @@ import { PHONE } from './browser.ts'
 import { openServer } from './open-server.ts'
 import type { OpenServer } from './server.ts'
 
-/** A server, and where its page is. */
+/** Where the page of a server is. */
 export interface ClientHouse {
   readonly url: string
-  readonly server: OpenServer
   /** A browser profile of its own, which ends with the test. */
   newContext(options?: BrowserContextOptions): Promise<BrowserContext>
 }
 
-/** Starts a server for the browser; both contexts and server end with the test. */
-export async function openHouse(t: Test, browser: Browser): Promise<ClientHouse> {
-  const server = await openServer({ dataFolder: t.testdir() })
+/** Starts a server for the browser, unless there is one; both contexts and server end with the test. */
+export async function openHouse(t: Test, browser: Browser, started?: OpenServer): Promise<ClientHouse> {
+  const server = started ?? (await openServer({ dataFolder: t.testdir() }))
   t.teardown(() => server.end())
   const newContext = async (options: BrowserContextOptions = {}) => {
     const context = await browser.newContext({ viewport: PHONE, ...options })
@@ -24,7 +23,7 @@ export async function openHouse(t: Test, browser: Browser): Promise<ClientHouse>
     context.setDefaultTimeout(30_000)
     return context
   }
-  return { url: `${server.http}/dev/client`, newContext, server }
+  return { url: `${server.http}/dev/client`, newContext }
 }
 
 /** A button by its name, or a part of it. */
