@@ -8,11 +8,13 @@
  * sources are compiled first, which takes a second or two. `Choice:` Node 20 gets no loader, because its worker threads
  * would not start from a source.
  *
+ * As many files run at once as there are processors, and one more for those that wait; the longest begin first.
  * Prints a line per file, each skip with its reason, and what failed at the end. Exits with 0 when all passed.
  */
 
 import { spawn } from 'node:child_process'
-import { readFileSync, watch } from 'node:fs'
+import { readdirSync, readFileSync, watch } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import { dirname, join, relative, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
@@ -20,7 +22,25 @@ import { parseArgs } from 'node:util'
 
 const ROOT = dirname(dirname(fileURLToPath(import.meta.url)))
 const STRIPS_TYPES = Boolean(process.features.typescript)
-/** As `.taprc` gives each file of the whole suite. */
+const JOBS = availableParallelism() + 1
+/** Files that take longest, in that order: one that began last would run alone. */
+const LONGEST = [
+  'flows/client-page',
+  'store/calls/durability-retention',
+  'flows/simulate',
+  'flows/console-page',
+  'flows/process',
+  'flows/call-story-kill',
+  'flows/durability-kill',
+  'flows/fsck',
+  'flows/doctor',
+  'flows/backup-restore',
+  'flows/delivery',
+  'flows/tampering',
+  'flows/kill',
+  'transport/http',
+  'transport/parser-faults',
+].map(name => join(ROOT, 'dist', 'test', `${name}.test.js`))
 const FILE_TIMEOUT_S = Number(process.env.TAP_TIMEOUT ?? 600)
 /** After its time limit a test says where it was. */
 const GRACE_S = 5
@@ -91,10 +111,10 @@ async function runSuite() {
   for (const script of ['build', 'lint'])
     if (!(await succeeds('npm', ['run', '--silent', script]))) return false
   if (!(await succeeds('npx', ['tap', 'build']))) return false
-  const report = new Report()
-  const code = await readTap(start('npx', ['tap', 'run', '--reporter=tap']), line => report.read(line))
-  report.end()
-  return code === 0
+  const folder = join(ROOT, 'dist', 'test')
+  const names = readdirSync(folder, { recursive: true }).filter(name => name.endsWith('.test.js'))
+  const files = new Set([...LONGEST, ...names.toSorted().map(name => join(folder, name))])
+  return runFiles([...files])
 }
 
 async function runFiles(files) {
@@ -104,23 +124,37 @@ async function runFiles(files) {
   if (sources.length > 0 && !fromSource && !(await succeeds('npm', ['run', '--silent', 'build'])))
     return false
   const nodeArguments = ['--enable-source-maps', ...(fromSource ? ['--conditions=callsign-source'] : [])]
+  const programOf = file =>
+    fromSource || !sources.includes(file)
+      ? file
+      : join(ROOT, 'dist', relative(ROOT, file).replace(/\.ts$/, '.js'))
   const report = new Report()
+  const waiting = [...files]
   let isClean = true
-  for (const file of files) {
-    const name = relative(ROOT, file)
-    const program =
-      fromSource || !sources.includes(file) ? file : join(ROOT, 'dist', name.replace(/\.ts$/, '.js'))
-    report.read(`# Subtest: ${name}`)
-    const child = start(process.execPath, [...nodeArguments, program])
-    const timer = setTimeout(() => killGroup(child), (FILE_TIMEOUT_S + GRACE_S) * 1000)
-    const code = await readTap(child, line => report.read(`    ${line}`))
-    clearTimeout(timer)
-    killGroup(child)
-    report.read(`${code === 0 ? 'ok' : 'not ok'} 1 - ${name}`)
-    isClean &&= code === 0
+  async function work() {
+    for (let file = waiting.shift(); file !== undefined; file = waiting.shift()) {
+      const { code, lines } = await runProgram([...nodeArguments, programOf(file)], relative(ROOT, file))
+      for (const line of lines) report.read(line)
+      isClean &&= code === 0
+    }
   }
+  await Promise.all(Array.from({ length: JOBS }, work))
   report.end()
   return isClean
+}
+
+/** Resolves with the exit code of the test program, and its TAP as a subtest's. */
+async function runProgram(args, name) {
+  const lines = [`# Subtest: ${name}`]
+  const startedAtMs = performance.now()
+  const child = start(process.execPath, args)
+  const timer = setTimeout(() => killGroup(child), (FILE_TIMEOUT_S + GRACE_S) * 1000)
+  const code = await readTap(child, line => lines.push(`    ${line}`))
+  clearTimeout(timer)
+  killGroup(child)
+  const ms = Math.round(performance.now() - startedAtMs)
+  lines.push(`${code === 0 ? 'ok' : 'not ok'} 1 - ${name} # time=${ms}ms`)
+  return { code, lines }
 }
 
 /** Whether the test or its support starts a program of `dist`. */

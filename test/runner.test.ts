@@ -42,7 +42,7 @@ function runTest(t: Test, text: string, timeoutS = 60): Promise<Run> {
 t.test('a passing file is one line and the count', async t => {
   const { code, stdout } = await runTest(t, `t.test('adds', async t => { t.equal(1 + 1, 2); t.ok(true) })`)
   t.equal(code, 0)
-  t.match(stdout, /^ok {2}\S*a\.test\.mjs\n\n# \{ total: 2, pass: 2 \}\n$/)
+  t.match(stdout, /^ok {2}\S*a\.test\.mjs {2}\d+ms\n\n# \{ total: 2, pass: 2 \}\n$/)
 })
 
 t.test('what failed stands at the end with its place and difference, under its whole title', async t => {
@@ -56,7 +56,7 @@ t.test('what failed stands at the end with its place and difference, under its w
   )
   t.equal(code, 1)
   const [above = '', ...failures] = stdout.split('\n\nFAILED  ')
-  t.match(above, /^not ok {2}\S*a\.test\.mjs$/)
+  t.match(above, /^not ok {2}\S*a\.test\.mjs {2}\d+ms$/)
   t.match(failures[0], /a\.test\.mjs > outer > inner > one is two\n[\s\S]*a\.test\.mjs:3:\d+[\s\S]*-2\n *\+1/)
   t.match(failures[1], /a\.test\.mjs > throws > boom\n[\s\S]*# \{ total: 4, pass: 2, fail: 2 \}\n$/)
   t.equal(failures.length, 2)
