@@ -100,11 +100,19 @@ function ringOf(notice: NoticeOf<'call_invitation'>, addressee: Addressee): Ring
   return {
     kind: 'ring',
     callId: `${callId}`,
-    ...{ locKey: type, locArgs: [callerName], thread: 'calls' },
+    locKey: type,
+    locArgs: [callerName],
+    thread: 'calls',
     members: {
       type,
-      ...{ callId: `${callId}`, callerId: `${callerId}`, callerName, encryptedAESKey, keyEpoch },
-      ...{ roomId, isVideo, isOnGoing },
+      callId: `${callId}`,
+      callerId: `${callerId}`,
+      callerName,
+      encryptedAESKey,
+      keyEpoch,
+      roomId,
+      isVideo,
+      isOnGoing,
       ...envelopeOf(notice, addressee),
     },
   }
@@ -118,7 +126,8 @@ function silenceOf(
   const callId = `${notice.callId}`
   const members = {
     type: 'call_cancel',
-    ...{ reason, callId },
+    reason,
+    callId,
     ...(notice.kind === 'call_ended' ? { endReason: notice.endReason } : callerOf(notice)),
     ...envelopeOf(notice, addressee),
   }
@@ -134,12 +143,17 @@ function missedCallOf(notice: NoticeOf<'call_missed'>, addressee: Addressee): Al
   const [type, badge] = ['missed_call', addressee.badgeOf()]
   return {
     kind: 'alert',
-    ...{ locKey: type, locArgs: [callerName], thread: 'calls' },
+    locKey: type,
+    locArgs: [callerName],
+    thread: 'calls',
     badge,
     callId: `${callId}`,
     members: {
       type,
-      ...{ callId: `${callId}`, ...callerOf(notice), at: timeText(atMs), badge },
+      callId: `${callId}`,
+      ...callerOf(notice),
+      at: timeText(atMs),
+      badge,
       ...envelopeOf(notice, addressee),
     },
   }
@@ -152,7 +166,9 @@ function contactAlertOf(notice: NoticeOf<'friend_request' | 'contact_added'>, { 
   const ids = { requestId: `${requestId}`, userId: `${userId}` }
   return {
     kind: 'alert',
-    ...{ locKey: type, locArgs: [displayName], thread: 'contacts' },
+    locKey: type,
+    locArgs: [displayName],
+    thread: 'contacts',
     badge,
     members: { type, ...ids, displayName, badge, ...eventOf(notice) },
   }

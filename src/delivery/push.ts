@@ -37,7 +37,10 @@ export function apnsPushOf(device: Device, push: Push, usualBundleId?: string): 
   if (content.kind === 'ring' && apnsVoipToken !== undefined) {
     return {
       ...common,
-      ...{ token: apnsVoipToken, topic: `${bundleId}.voip`, pushType: 'voip', priority: 10 },
+      token: apnsVoipToken,
+      topic: `${bundleId}.voip`,
+      pushType: 'voip',
+      priority: 10,
       // A phone that was out of coverage for half a minute still rings; the app ends a stale call at once.
       expiresAtMs,
       payload: apnsPayload({}, content.members, apnsPayloadBytesMax('voip')),

@@ -75,16 +75,19 @@ function printed(value: unknown, indent: string): string {
 const SUSPICIOUS = /token|otp|code|key|secret|passw|auth|nonce|credential|signature|cookie|^pin$/i
 /** Public, or no secret. */
 const SHOWN: ReadonlySet<string> = new Set([
-  ...['publicKey', 'publicKeyHash', 'publicKeyHashs', 'publicKeyIndex', 'vkey', 'vrfPublicKey'],
-  ...[
-    'keyAlgorithm',
-    'keyEpoch',
-    'keyRotationIn',
-    'tokenType',
-    'otpLength',
-    'share-token',
-    'get-public-keys',
-  ],
+  'publicKey',
+  'publicKeyHash',
+  'publicKeyHashs',
+  'publicKeyIndex',
+  'vkey',
+  'vrfPublicKey',
+  'keyAlgorithm',
+  'keyEpoch',
+  'keyRotationIn',
+  'tokenType',
+  'otpLength',
+  'share-token',
+  'get-public-keys',
 ])
 /** Access, refresh and share tokens, and JSON Web Tokens. */
 const TOKEN = /\b((?:kat|krt|c)_|eyJ)[A-Za-z0-9_.-]{16,}/g

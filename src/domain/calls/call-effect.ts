@@ -164,7 +164,11 @@ function endings({ before, after, by }: Change): DeviceEffect[] {
   if (before === undefined || isOver(before) || !isOver(after)) return []
   const { callId, status, endReason, endedBy, endedAtMs } = after
   const notice = {
-    ...{ kind: 'call_ended' as const, callId, status, endReason: endReason!, endedAtMs: endedAtMs! },
+    kind: 'call_ended' as const,
+    callId,
+    status,
+    endReason: endReason!,
+    endedAtMs: endedAtMs!,
     ...(endedBy === undefined ? {} : { endedBy }),
   }
   const inside = before.participants

@@ -45,7 +45,9 @@ export function startedCall(command: StartCommand, facts: CallFacts): CallOutcom
   const invitation = { invitedBy: by.userId, invitedAtMs: nowMs, isVideo, isOnGoing: false }
   const initiator: Participant = {
     ...newParticipant({ userId: by.userId, displayName, isWithheld: false }, invitation, called.ownDevices),
-    ...{ state: 'joined', attendance, joinedAtMs: nowMs },
+    state: 'joined',
+    attendance,
+    joinedAtMs: nowMs,
   }
   const invited = called.callees.map(callee => newParticipant(callee, invitation, callee.devices))
   return changed({
@@ -86,7 +88,8 @@ export function withInvited(call: Call, command: InviteCommand, facts: CallFacts
   const refusal = refusalOfInvited(call, by.userId, called.callees)
   if (refusal !== undefined) return refusal
   const invitation: Invitation = {
-    ...{ invitedBy: by.userId, invitedAtMs: nowMs },
+    invitedBy: by.userId,
+    invitedAtMs: nowMs,
     isVideo: command.isVideo ?? call.isVideo,
     isOnGoing: call.status === 'active',
   }
@@ -132,7 +135,9 @@ function calledPeople(command: StartCommand | InviteCommand, facts: CallFacts): 
   return {
     kind: 'called',
     callees: known.map(({ userId, displayName, isWithheld }) => ({
-      ...{ userId, displayName, isWithheld },
+      userId,
+      displayName,
+      isWithheld,
       devices: devicesOf(userId),
     })),
     ownDevices: devicesOf(by.userId).filter(({ deviceId }) => deviceId !== by.deviceId),
@@ -151,7 +156,8 @@ function slicesFor(callerId: UserId, calleeIds: readonly UserId[], map: SentKeyM
   return invalid(
     astray.map(slice => ({
       pointer: `/encryptedAESKeys/${keyMapName(slice)}`,
-      ...{ code: 'NOT_CALLED', detail: 'a device of somebody who is not called' },
+      code: 'NOT_CALLED',
+      detail: 'a device of somebody who is not called',
     })),
   )
 }

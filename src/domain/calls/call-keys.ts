@@ -45,10 +45,17 @@ export function withAsk(call: Call, participant: Participant, by: CallActor, now
   const ask: RejoinAsk = { userId, deviceId, askedAtMs: nowMs, asked: others.length, answeredBy: [] }
   const expiresAtMs = nowMs + ASK_OPEN_MS
   const told = others.map(device => ({
-    ...{ kind: 'device' as const, ...device, expiresAtMs, replaces: undefined },
+    kind: 'device' as const,
+    ...device,
+    expiresAtMs,
+    replaces: undefined,
     notice: {
       kind: 'participant_request_rejoin' as const,
-      ...{ callId: call.callId, userId, deviceId, publicKeyHash, expiresAtMs },
+      callId: call.callId,
+      userId,
+      deviceId,
+      publicKeyHash,
+      expiresAtMs,
       displayName: participant.displayName,
     },
   }))
@@ -84,7 +91,10 @@ export function withAnswer(call: Call, command: AnswerCommand): CallOutcome {
   const answered = { ...ask, answeredBy: [...ask.answeredBy, { userId, deviceId }] }
   const notice = {
     kind: 'participant_accept_rejoin' as const,
-    ...{ callId: call.callId, keyEpoch: call.keyEpoch, fromUserId: userId, fromDeviceId: deviceId },
+    callId: call.callId,
+    keyEpoch: call.keyEpoch,
+    fromUserId: userId,
+    fromDeviceId: deviceId,
   }
   const told = keyedNotice({ ...requester, encryptedAESKey }, notice, ask.askedAtMs + ASK_KEPT_MS)
   return changed({ ...call, rejoinAsks: [...asksBut(call, requester), answered] }, [told])
@@ -136,8 +146,12 @@ export function withKeys(call: Call, command: KeysCommand, endsAtMs: number): Ca
   if (mismatch !== undefined) return mismatch
   const { userId, deviceId } = by
   const notice = {
-    ...{ kind: 'key_update' as const, callId: call.callId, epoch, reason },
-    ...{ fromUserId: userId, fromDeviceId: deviceId },
+    kind: 'key_update' as const,
+    callId: call.callId,
+    epoch,
+    reason,
+    fromUserId: userId,
+    fromDeviceId: deviceId,
   }
   const told = slices
     .filter(slice => memberOf(call, slice.userId) !== undefined)

@@ -199,8 +199,17 @@ export function placeInKey(key: Uint8Array): CallHistoryPlace {
 /** Of the records of `call-history`. */
 export const CALL_HISTORY_SHAPES = [
   [
-    ...['callId', 'direction', 'status', 'isVideo', 'isGroup', 'peers'],
-    ...['createdAtMs', 'startedAtMs', 'endedAtMs', 'talkedMs', 'seen'],
+    'callId',
+    'direction',
+    'status',
+    'isVideo',
+    'isGroup',
+    'peers',
+    'createdAtMs',
+    'startedAtMs',
+    'endedAtMs',
+    'talkedMs',
+    'seen',
   ],
   ['userId', 'displayName'],
 ]

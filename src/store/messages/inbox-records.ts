@@ -97,12 +97,12 @@ export const HEAD_SHAPES = [
   ['epoch', 'nextOffset', 'lostOffset', 'count', 'looksAtMs', 'invitations'],
   ['epoch', 'nextOffset', 'lostOffset', 'count', 'looksAtMs', 'invitations', 'delivered'],
   // What was delivered of each queue but a developer's, by name.
-  ...[['account'], ['calls'], ['contacts']],
-  ...[
-    ['account', 'calls'],
-    ['account', 'contacts'],
-    ['calls', 'contacts'],
-  ],
+  ['account'],
+  ['calls'],
+  ['contacts'],
+  ['account', 'calls'],
+  ['account', 'contacts'],
+  ['calls', 'contacts'],
   ['account', 'calls', 'contacts'],
   ['epoch', 'nextOffset', 'lostOffset', 'count', 'looksAtMs', 'invitations', 'first'],
   ['epoch', 'nextOffset', 'lostOffset', 'count', 'looksAtMs', 'invitations', 'delivered', 'first'],
