@@ -13,7 +13,7 @@ import { signInOperations, verifyLogin } from '../api/accounts/sign-in.ts'
 import { SignIns } from '../api/accounts/sign-ins.ts'
 import { SocialIdentities } from '../api/accounts/social-identities.ts'
 import { platformLoginOperations, SocialSignIn } from '../api/accounts/social-sign-in.ts'
-import { USER_VIEW_TABLES, type UserViews, userOperations } from '../api/accounts/user-view.ts'
+import { USER_VIEW_TABLES, userOperations } from '../api/accounts/user-view.ts'
 import { verifyOperations } from '../api/accounts/verify.ts'
 import { callHistoryOperations } from '../api/calls/call-history.ts'
 import { callViewOperations } from '../api/calls/call-views.ts'
@@ -23,6 +23,7 @@ import { contactOperations } from '../api/contacts/contacts.ts'
 import { friendRequestOperations } from '../api/contacts/friend-requests.ts'
 import { landingRoutes } from '../api/contacts/landing.ts'
 import { shareTokenOperations } from '../api/contacts/share-tokens.ts'
+import type { UserViews } from '../api/deps.ts'
 import { DeviceRegistration } from '../api/devices/device-registration.ts'
 import { deviceOperations } from '../api/devices/devices.ts'
 import type { Features } from '../api/documents/meta.ts'
@@ -333,19 +334,14 @@ function joinOperations(deps: ApplicationDeps, stores: Stores, senders: OpenedSe
   }
   const signIns = new SignIns(shared)
   const social = new SocialSignIn({ ...shared, signIns })
-  const signInWorld = {
-    ...shared,
-    signIns,
-    social,
-    linkIdentity: (change, userId, identity) => loginMethods.link(change, { userId }, identity),
-  } satisfies Parameters<typeof signInOperations>[0]
+  const signInDeps = { ...shared, signIns, social }
   const registration = new DeviceRegistration(shared)
   const operations = [
-    ...signInOperations(signInWorld),
+    ...signInOperations(signInDeps),
     ...sessionOperations(shared),
     ...userOperations({ ...shared, idsAs: config.idsAs }),
     ...platformLoginOperations(social),
-    ...verifyOperations({ ...shared, verifyLogin: (body, call) => verifyLogin(signInWorld, body, call) }),
+    ...verifyOperations({ ...shared, verifyLogin: (body, call) => verifyLogin(signInDeps, body, call) }),
     ...profileOperations(shared),
     ...loginMethodOperations(shared),
     ...accountErasureOperations(shared),

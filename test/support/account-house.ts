@@ -95,14 +95,10 @@ function buildOperations(world: TestWorld, { google, apple, options, erasers }: 
   const base = { ...world, addresses, challenges, loginMethods, erasure, badgeOf, identities, identityTokens }
   const signIns = new SignIns(base)
   const social = new SocialSignIn({ ...base, signIns })
-  const signInWorld = {
+  const whole = {
     ...base,
     signIns,
     social,
-    linkIdentity: (change, userId, identity) => loginMethods.link(change, { userId }, identity),
-  } satisfies Parameters<typeof signInOperations>[0]
-  const whole = {
-    ...signInWorld,
     stepUpSeconds: options.stepUpSeconds ?? 0,
     onTokenReused: () => undefined,
   }

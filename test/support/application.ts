@@ -4,7 +4,8 @@
  */
 
 import { Authentication } from '../../src/api/accounts/authentication.ts'
-import { USER_VIEW_TABLES, type UserViews } from '../../src/api/accounts/user-view.ts'
+import { USER_VIEW_TABLES } from '../../src/api/accounts/user-view.ts'
+import type { UserViews } from '../../src/api/deps.ts'
 import type { Operation } from '../../src/api/table/operation.ts'
 import { operationRoutes } from '../../src/api/table/operation-routes.ts'
 import { type AddressMethod, DEFAULT_SETTINGS } from '../../src/domain/accounts/account.ts'

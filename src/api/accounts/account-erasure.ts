@@ -2,17 +2,18 @@
 
 import { DeleteUserReply, DeleteUserRequest } from '../../schema/profile.ts'
 import { timeText } from '../../schema/time.ts'
-import type { AccountErasure } from '../../store/accounts/account-erasure.ts'
-import { type SignedOutWorld, tellSignedOut } from '../devices/device-removal.ts'
+import type { ApiDeps } from '../deps.ts'
+import { tellSignedOut } from '../devices/device-removal.ts'
 import { type Operation, operationWithBody } from '../table/operation.ts'
 import { PROFILE_RATE } from './login-methods.ts'
-import { requireFreshProof, type StepUpWorld } from './step-up.ts'
+import { requireFreshProof } from './step-up.ts'
 
-export interface AccountErasureWorld extends StepUpWorld, SignedOutWorld {
-  readonly erasure: Pick<AccountErasure, 'plan'>
-}
-
-export function accountErasureOperations(world: AccountErasureWorld): readonly Operation[] {
+export function accountErasureOperations(
+  deps: Pick<
+    ApiDeps,
+    'challenges' | 'database' | 'devices' | 'erasure' | 'loginMethods' | 'sessions' | 'stepUpSeconds'
+  >,
+): readonly Operation[] {
   return [
     operationWithBody(DeleteUserRequest, {
       id: 'deleteUser',
@@ -25,11 +26,11 @@ export function accountErasureOperations(world: AccountErasureWorld): readonly O
       codes: ['STEP_UP_REQUIRED', 'DELIVERY_UNAVAILABLE'],
       rates: [PROFILE_RATE],
       async handle(call) {
-        await requireFreshProof(world, call)
+        await requireFreshProof(deps, call)
         const { userId, deviceId } = call.caller
         return call.commit(change => {
-          const erasesAtMs = world.erasure.plan(change, userId, deviceId)
-          tellSignedOut(change, world, userId)
+          const erasesAtMs = deps.erasure.plan(change, userId, deviceId)
+          tellSignedOut(change, deps, userId)
           change.happened({ kind: 'account-ended', userId })
           return { status: 202, body: { erasesAt: timeText(erasesAtMs) } }
         })

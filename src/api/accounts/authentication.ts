@@ -39,7 +39,7 @@ export interface TokenReply {
   readonly refreshExpiresIn: number
 }
 
-export interface AuthenticationWorld {
+export interface AuthenticationDeps {
   readonly secrets: Secrets
   readonly lifetimes: TokenLifetimes
   readonly nowMs: () => number
@@ -57,12 +57,12 @@ interface GenuineToken extends Omit<AccessToken, 'sessionId'> {
 }
 
 export class Authentication {
-  readonly #world: AuthenticationWorld
+  readonly #deps: AuthenticationDeps
   /** By header. */
   readonly #genuine = new BoundedCache<string, GenuineToken>(TOKENS_KEPT_MAX)
 
-  constructor(world: AuthenticationWorld) {
-    this.#world = world
+  constructor(deps: AuthenticationDeps) {
+    this.#deps = deps
   }
 
   /**
@@ -71,13 +71,13 @@ export class Authentication {
    */
   callerOf(authorization: string): Caller {
     const token = this.#genuineToken(authorization)
-    return this.#callerBy(token, this.#world.sessions.current(token.sessionName))
+    return this.#callerBy(token, this.#deps.sessions.current(token.sessionName))
   }
 
   /** As `callerOf`; undefined for a genuine token whose session is over, which can't be ended again. */
   callerUnlessOver(authorization: string): Caller | undefined {
     const token = this.#genuineToken(authorization)
-    const session = this.#world.sessions.current(token.sessionName)
+    const session = this.#deps.sessions.current(token.sessionName)
     return lasts(session) ? this.#callerBy(token, session) : undefined
   }
 
@@ -95,7 +95,7 @@ export class Authentication {
 
   /** The session's current pair: the same texts each time, until it is refreshed. */
   tokensOf(sessionId: Uint8Array, session: Session): TokenReply {
-    const { secrets, lifetimes, nowMs } = this.#world
+    const { secrets, lifetimes, nowMs } = this.#deps
     const { generation, rotatedAtMs } = session
     const expiresAtS = Math.floor(rotatedAtMs / 1000) + lifetimes.accessS
     const nowS = Math.floor(nowMs() / 1000)
@@ -113,7 +113,7 @@ export class Authentication {
     if (known !== undefined) return known
     if (authorization === '') throw refusal('TOKEN_MISSING')
     const text = BEARER_FORM.test(authorization) ? authorization.slice(BEARER_CHARS).trim() : ''
-    const token = parseAccessToken(this.#world.secrets.accessToken, text)
+    const token = parseAccessToken(this.#deps.secrets.accessToken, text)
     if (token === undefined) throw refusal('TOKEN_INVALID')
     const { sessionId, generation, expiresAtS } = token
     const genuine = { sessionName: sessionName(sessionId), generation, expiresAtS }
@@ -123,19 +123,19 @@ export class Authentication {
   }
 
   #callerBy(token: GenuineToken, session: Session | undefined): Caller {
-    const code = refusalOfAccess(session, token, this.#world.nowMs())
+    const code = refusalOfAccess(session, token, this.#deps.nowMs())
     if (code !== undefined || session === undefined) throw refusal(code ?? 'TOKEN_INVALID')
     if (!session.isPairUsed && token.generation === session.generation) this.#markPairUsed(token)
     const { userId, deviceId } = session
     const { sessionName } = token
     if (deviceId === undefined) return { sessionName, session, userId }
-    this.#world.onSeen?.(userId, deviceId)
+    this.#deps.onSeen?.(userId, deviceId)
     return { sessionName, session, userId, deviceId }
   }
 
   #markPairUsed({ sessionName, generation }: GenuineToken): void {
     // Lost in a crash, the previous refresh token stays good a little longer; a failed disk is told by other writes.
-    this.#world.sessions.markPairUsed(sessionIdOf(sessionName), generation).catch(() => undefined)
+    this.#deps.sessions.markPairUsed(sessionIdOf(sessionName), generation).catch(() => undefined)
   }
 }
 

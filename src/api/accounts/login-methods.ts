@@ -20,11 +20,10 @@ import {
   SetPrimaryRequest,
 } from '../../schema/login-method.ts'
 import { timeText } from '../../schema/time.ts'
-import type { ChallengeStore } from '../../store/accounts/challenge-store.ts'
-import type { IdentityTokenStore } from '../../store/accounts/identity-token-store.ts'
 import type { ChangeRequest, LoginMethods } from '../../store/accounts/login-methods.ts'
-import { type SessionStore, sessionIdOf } from '../../store/accounts/session-store.ts'
+import { sessionIdOf } from '../../store/accounts/session-store.ts'
 import type { View } from '../../store/engine/store.ts'
+import type { ApiDeps } from '../deps.ts'
 import {
   type Call,
   type Operation,
@@ -34,27 +33,29 @@ import {
   type RateRule,
   type Reply,
 } from '../table/operation.ts'
-import type { AddressReader } from './addresses.ts'
 import { assertLasts, type Caller } from './authentication.ts'
-import { type SocialIdentities, tokenUsed } from './social-identities.ts'
-import { requireFreshProof, type StepUpWorld } from './step-up.ts'
+import { tokenUsed } from './social-identities.ts'
+import { requireFreshProof } from './step-up.ts'
 
-export interface LoginMethodsWorld extends StepUpWorld {
-  readonly loginMethods: LoginMethods
-  readonly challenges: ChallengeStore
-  readonly identities: SocialIdentities
-  readonly identityTokens: IdentityTokenStore
-  readonly addresses: Pick<AddressReader, 'read'>
-  readonly sessions: Pick<SessionStore, 'read'>
-}
+type Deps = Pick<
+  ApiDeps,
+  | 'addresses'
+  | 'challenges'
+  | 'database'
+  | 'identities'
+  | 'identityTokens'
+  | 'loginMethods'
+  | 'sessions'
+  | 'stepUpSeconds'
+>
 
 type AddCall = Call<Static<typeof AddLoginMethodRequest>, undefined, 'session'>
 
-export function loginMethodOperations(world: LoginMethodsWorld): readonly Operation[] {
-  return [listMethods(world), addMethod(world), setPrimary(world), removeMethod(world)]
+export function loginMethodOperations(deps: Deps): readonly Operation[] {
+  return [listMethods(deps), addMethod(deps), setPrimary(deps), removeMethod(deps)]
 }
 
-function listMethods({ database, loginMethods }: LoginMethodsWorld): Operation {
+function listMethods({ database, loginMethods }: Deps): Operation {
   return operation({
     id: 'listLoginMethods',
     method: 'GET',
@@ -71,7 +72,7 @@ function listMethods({ database, loginMethods }: LoginMethodsWorld): Operation {
   })
 }
 
-function addMethod(world: LoginMethodsWorld): Operation {
+function addMethod(deps: Deps): Operation {
   return operationWithBody(AddLoginMethodRequest, {
     id: 'addLoginMethod',
     method: 'POST',
@@ -94,12 +95,12 @@ function addMethod(world: LoginMethodsWorld): Operation {
     ],
     rates: [PROFILE_RATE],
     handle: call =>
-      call.body.kind === 'social' ? addSocial(world, call) : addAddress(world, call, call.body.kind),
+      call.body.kind === 'social' ? addSocial(deps, call) : addAddress(deps, call, call.body.kind),
   })
 }
 
-function setPrimary(world: LoginMethodsWorld): Operation {
-  const { loginMethods } = world
+function setPrimary(deps: Deps): Operation {
+  const { loginMethods } = deps
   return operationWithBody(SetPrimaryRequest, {
     id: 'setPrimaryLoginMethod',
     method: 'PUT',
@@ -111,7 +112,7 @@ function setPrimary(world: LoginMethodsWorld): Operation {
     codes: ['LOGIN_METHOD_NOT_FOUND', 'STEP_UP_REQUIRED', 'DELIVERY_UNAVAILABLE'],
     rates: [PROFILE_RATE],
     async handle(call) {
-      await requireFreshProof(world, call)
+      await requireFreshProof(deps, call)
       return call.commit(change => {
         loginMethods.makePrimary(change, requestOf(call), call.body.id)
         return { status: 200, body: listOf(change, loginMethods, call.caller.userId) }
@@ -120,7 +121,7 @@ function setPrimary(world: LoginMethodsWorld): Operation {
   })
 }
 
-function removeMethod(world: LoginMethodsWorld): Operation {
+function removeMethod(deps: Deps): Operation {
   return operation({
     id: 'removeLoginMethod',
     method: 'DELETE',
@@ -135,9 +136,9 @@ function removeMethod(world: LoginMethodsWorld): Operation {
       const methodId = pathId(call.params)
       if (methodId === undefined)
         throw new SignalError('LOGIN_METHOD_NOT_FOUND', 'there is no such login method')
-      await requireFreshProof(world, call)
+      await requireFreshProof(deps, call)
       return call.commit(change => {
-        world.loginMethods.remove(change, requestOf(call), methodId)
+        deps.loginMethods.remove(change, requestOf(call), methodId)
         return { status: 204 }
       })
     },
@@ -181,25 +182,25 @@ function requestOf({ caller }: { readonly caller: Caller }): ChangeRequest {
   return { userId: caller.userId, deviceId: caller.deviceId }
 }
 
-async function addAddress(world: LoginMethodsWorld, call: AddCall, kind: Address['kind']): Promise<Reply> {
+async function addAddress(deps: Deps, call: AddCall, kind: Address['kind']): Promise<Reply> {
   const { value = '', country } = call.body
   const { caller, network, acceptLanguage: language } = call
-  const address = world.addresses.read(kind, value, country, '/value')
-  await requireFreshProof(world, call)
+  const address = deps.addresses.read(kind, value, country, '/value')
+  await requireFreshProof(deps, call)
   return call.commit(change => {
-    const refusal = world.loginMethods.refusalOf(change, caller.userId, address)
+    const refusal = deps.loginMethods.refusalOf(change, caller.userId, address)
     if (refusal !== undefined && refusal !== 'taken') throw refusalOfMethod({ code: refusal })
     const purpose = { kind: 'bind', userId: caller.userId, isTaken: refusal === 'taken' } as const
     return {
       status: 202,
-      body: world.challenges.begin(change, { purpose, address, network, language }),
+      body: deps.challenges.begin(change, { purpose, address, network, language }),
     }
   })
 }
 
-async function addSocial(world: LoginMethodsWorld, call: AddCall): Promise<Reply> {
-  const { loginMethods, identities, identityTokens, sessions } = world
-  await requireFreshProof(world, call)
+async function addSocial(deps: Deps, call: AddCall): Promise<Reply> {
+  const { loginMethods, identities, identityTokens, sessions } = deps
+  await requireFreshProof(deps, call)
   const token = await identities.verify(call.body)
   const identity = await identities.complete(token, call.body)
   return call.commit(change => {

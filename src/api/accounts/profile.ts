@@ -10,34 +10,35 @@ import type { Address } from '../../domain/accounts/challenge.ts'
 import { profileAddress } from '../../domain/accounts/login-method.ts'
 import { SignalError } from '../../errors.ts'
 import { ChangedUser, PutUserRequest } from '../../schema/profile.ts'
-import type { AccountStore } from '../../store/accounts/account-store.ts'
-import type { ChallengeRequest, ChallengeStore } from '../../store/accounts/challenge-store.ts'
-import type { LoginMethods } from '../../store/accounts/login-methods.ts'
-import type { Change, Store, View } from '../../store/engine/store.ts'
-import type { Notices } from '../../store/messages/notices.ts'
+import type { ChallengeRequest } from '../../store/accounts/challenge-store.ts'
+import type { Change, View } from '../../store/engine/store.ts'
+import type { ApiDeps } from '../deps.ts'
 import { type Call, type Operation, operationWithBody, type Reply } from '../table/operation.ts'
-import type { AddressReader } from './addresses.ts'
 import { readDisplayName } from './addresses.ts'
 import { PROFILE_RATE } from './login-methods.ts'
-import { requireFreshProof, type StepUpWorld } from './step-up.ts'
-import { type UserViewWorld, userView } from './user-view.ts'
+import { requireFreshProof } from './step-up.ts'
+import { userView } from './user-view.ts'
 
-export interface ProfileWorld extends StepUpWorld, UserViewWorld {
-  readonly database: Pick<Store, 'change' | 'view'>
-  readonly accounts: AccountStore
-  readonly loginMethods: LoginMethods
-  readonly challenges: ChallengeStore
-  readonly notices: Pick<Notices, 'tell'>
-  readonly addresses: Pick<AddressReader, 'read'>
-}
+type Deps = Pick<
+  ApiDeps,
+  | 'accounts'
+  | 'addresses'
+  | 'badgeOf'
+  | 'challenges'
+  | 'database'
+  | 'devices'
+  | 'loginMethods'
+  | 'notices'
+  | 'stepUpSeconds'
+>
 
 type PutCall = Call<Static<typeof PutUserRequest>, undefined, 'session'>
 
-export function profileOperations(world: ProfileWorld): readonly Operation[] {
-  return [putUser(world)]
+export function profileOperations(deps: Deps): readonly Operation[] {
+  return [putUser(deps)]
 }
 
-function putUser(world: ProfileWorld): Operation {
+function putUser(deps: Deps): Operation {
   return operationWithBody(PutUserRequest, {
     id: 'putUser',
     method: 'PUT',
@@ -50,14 +51,14 @@ function putUser(world: ProfileWorld): Operation {
     rates: [PROFILE_RATE],
     async handle(call) {
       const displayName = readDisplayName(call.body.displayName)
-      const addresses = readAddresses(world, call)
-      if (addresses.length > 0) await requireFreshProof(world, call)
-      return call.commit(change => changeProfile(change, world, call, displayName, addresses))
+      const addresses = readAddresses(deps, call)
+      if (addresses.length > 0) await requireFreshProof(deps, call)
+      return call.commit(change => changeProfile(change, deps, call, displayName, addresses))
     },
   })
 }
 
-function readAddresses({ addresses }: ProfileWorld, { body }: PutCall): readonly Address[] {
+function readAddresses({ addresses }: Deps, { body }: PutCall): readonly Address[] {
   const { email, phone, country } = body
   return [
     ...(email === undefined ? [] : [addresses.read('email', email, country, '/email')]),
@@ -68,34 +69,29 @@ function readAddresses({ addresses }: ProfileWorld, { body }: PutCall): readonly
 /** Everything that can be refused is looked at before anything is written. */
 function changeProfile(
   change: Change,
-  world: ProfileWorld,
+  deps: Deps,
   call: PutCall,
   displayName: string | undefined,
   addresses: readonly Address[],
 ): Reply {
   const { userId, deviceId } = call.caller
-  const requests = addresses.flatMap(address => bindingOf(change, world, call, address) ?? [])
+  const requests = addresses.flatMap(address => bindingOf(change, deps, call, address) ?? [])
   const pending = requests.map(request => ({
-    ...world.challenges.begin(change, request),
+    ...deps.challenges.begin(change, request),
     kind: request.address.kind,
   }))
-  changeAtOnce(change, world, call, displayName)
-  const user = userView(change, world, userId, deviceId)
+  changeAtOnce(change, deps, call, displayName)
+  const user = userView(change, deps, userId, deviceId)
   return pending.length === 0 ? { status: 200, body: { user } } : { status: 202, body: { user, pending } }
 }
 
 /** The challenge that an address takes, undefined for the one that is in force already. */
-function bindingOf(
-  view: View,
-  world: ProfileWorld,
-  call: PutCall,
-  address: Address,
-): ChallengeRequest | undefined {
+function bindingOf(view: View, deps: Deps, call: PutCall, address: Address): ChallengeRequest | undefined {
   const { userId } = call.caller
-  const held = world.loginMethods.held(view, userId)
+  const held = deps.loginMethods.held(view, userId)
   const current = profileAddress(held, address.kind)
   if (current?.key === address.key) return undefined
-  const refusal = world.loginMethods.refusalOf(view, userId, address, current?.id)
+  const refusal = deps.loginMethods.refusalOf(view, userId, address, current?.id)
   if (refusal === 'METHOD_EXISTS') {
     throw new SignalError('METHOD_EXISTS', 'it is one of the login methods: make it the primary one instead')
   }
@@ -108,18 +104,18 @@ function bindingOf(
 /** A name and settings; the other devices are told when anything is another than it was. */
 function changeAtOnce(
   change: Change,
-  world: ProfileWorld,
+  deps: Deps,
   { caller, body }: PutCall,
   displayName: string | undefined,
 ): void {
   const { userId, deviceId } = caller
-  const user = world.accounts.read(change, userId)
+  const user = deps.accounts.read(change, userId)
   if (user === undefined) return
   const settings = settingsAfter(user.settings, body.settings)
   const changed: User = { ...user, settings, displayName: displayName ?? user.displayName }
   if (isDeepStrictEqual(changed, user)) return
-  world.accounts.put(change, userId, changed)
-  world.notices.tell(change, userId, { kind: 'profile_changed' }, deviceId)
+  deps.accounts.put(change, userId, changed)
+  deps.notices.tell(change, userId, { kind: 'profile_changed' }, deviceId)
 }
 
 function settingsAfter(before: UserSettings, changes: PutCall['body']['settings'] = {}): UserSettings {

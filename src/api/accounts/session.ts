@@ -4,26 +4,17 @@
  */
 
 import type { Static } from 'typebox'
-import {
-  decideRefresh,
-  lasts,
-  type RefreshDecision,
-  type TokenLifetimes,
-} from '../../domain/accounts/session.ts'
+import { decideRefresh, lasts, type RefreshDecision } from '../../domain/accounts/session.ts'
 import { parseRefreshToken, type RefreshToken } from '../../domain/accounts/token.ts'
 import type { DeviceId, UserId } from '../../domain/ids.ts'
-import type { Rates } from '../../domain/rates.ts'
-import type { Secrets } from '../../domain/secrets.ts'
 import { TokenBuckets } from '../../domain/token-bucket.ts'
 import { type ErrorCode, SignalError } from '../../errors.ts'
 import { RATE_KEYS_MAX } from '../../limits.ts'
 import { LogoutRequest, RefreshTokenRequest, TokenPair } from '../../schema/account.ts'
-import type { KnownSignInStore } from '../../store/accounts/known-sign-ins.ts'
 import { type SessionStore, sessionIdOf, sessionName } from '../../store/accounts/session-store.ts'
-import type { DeviceStore } from '../../store/devices/device-store.ts'
-import type { Change, Store } from '../../store/engine/store.ts'
-import type { Notices } from '../../store/messages/notices.ts'
-import { type SignedOutWorld, signOut } from '../devices/device-removal.ts'
+import type { Change } from '../../store/engine/store.ts'
+import type { ApiDeps } from '../deps.ts'
+import { signOut } from '../devices/device-removal.ts'
 import {
   type Call,
   type Operation,
@@ -32,29 +23,28 @@ import {
   type Reply,
 } from '../table/operation.ts'
 import { rateLimited } from '../table/operation-routes.ts'
-import type { Authentication } from './authentication.ts'
 
-export interface SessionWorld extends SignedOutWorld {
-  readonly database: Pick<Store, 'change'>
-  readonly secrets: Pick<Secrets, 'refreshToken'>
-  readonly lifetimes: TokenLifetimes
-  readonly sessions: SessionStore
-  readonly knownSignIns: Pick<KnownSignInStore, 'note'>
-  readonly devices: Pick<DeviceStore, 'forgetPush' | 'activeDevicesOf' | 'touch'>
-  readonly authentication: Pick<Authentication, 'tokensOf'>
-  readonly notices: Pick<Notices, 'tell'>
-  readonly monotonicMs: () => number
-  readonly rateLimits: Rates | undefined
-  /** Told of a token that was used after it was replaced, for the log of the process. */
-  readonly onTokenReused: (userId: UserId, requestId: string) => void
-}
+type Deps = Pick<
+  ApiDeps,
+  | 'authentication'
+  | 'database'
+  | 'devices'
+  | 'knownSignIns'
+  | 'lifetimes'
+  | 'monotonicMs'
+  | 'notices'
+  | 'onTokenReused'
+  | 'rateLimits'
+  | 'secrets'
+  | 'sessions'
+>
 
 type RefreshCall = Call<Static<typeof RefreshTokenRequest>, undefined, 'public'>
 type LogoutCall = Call<Static<typeof LogoutRequest>, undefined, 'ended'>
 
-export function sessionOperations(world: SessionWorld): readonly Operation[] {
+export function sessionOperations(deps: Deps): readonly Operation[] {
   const perSession =
-    world.rateLimits && new TokenBuckets(world.rateLimits['refresh-token-session'], RATE_KEYS_MAX)
+    deps.rateLimits && new TokenBuckets(deps.rateLimits['refresh-token-session'], RATE_KEYS_MAX)
   return [
     operationWithBody(RefreshTokenRequest, {
       id: 'refreshToken',
@@ -66,7 +56,7 @@ export function sessionOperations(world: SessionWorld): readonly Operation[] {
       replies: { 200: TokenPair },
       codes: ['REFRESH_TOKEN_INVALID', 'REFRESH_TOKEN_REUSED'],
       rates: [REFRESH_RATE],
-      handle: call => refresh(world, perSession, call),
+      handle: call => refresh(deps, perSession, call),
     }),
     operationWithBody(LogoutRequest, {
       id: 'logout',
@@ -78,27 +68,23 @@ export function sessionOperations(world: SessionWorld): readonly Operation[] {
       isBodyOptional: true,
       replies: { 204: null },
       codes: [],
-      handle: call => logout(world, call),
+      handle: call => logout(deps, call),
     }),
   ]
 }
 
-async function refresh(
-  world: SessionWorld,
-  perSession: TokenBuckets | undefined,
-  call: RefreshCall,
-): Promise<Reply> {
+async function refresh(deps: Deps, perSession: TokenBuckets | undefined, call: RefreshCall): Promise<Reply> {
   // Garbage is refused before it costs a look into the store.
-  const token = parseRefreshToken(world.secrets.refreshToken, call.body.refreshToken)
+  const token = parseRefreshToken(deps.secrets.refreshToken, call.body.refreshToken)
   if (token === undefined) throw refusal('REFRESH_TOKEN_INVALID')
-  if (perSession !== undefined) takeToken(perSession, token, world.monotonicMs())
-  const decision = await world.database.change(change => rotate(change, world, token, call), call.nowMs)
+  if (perSession !== undefined) takeToken(perSession, token, deps.monotonicMs())
+  const decision = await deps.database.change(change => rotate(change, deps, token, call), call.nowMs)
   switch (decision.kind) {
     case 'rotate':
     case 'repeat':
-      return { status: 200, body: world.authentication.tokensOf(token.sessionId, decision.session) }
+      return { status: 200, body: deps.authentication.tokensOf(token.sessionId, decision.session) }
     case 'reused':
-      world.onTokenReused(decision.session.userId, call.requestId)
+      deps.onTokenReused(decision.session.userId, call.requestId)
       throw refusal('REFRESH_TOKEN_REUSED')
     case 'refused':
       throw refusal('REFRESH_TOKEN_INVALID')
@@ -108,11 +94,11 @@ async function refresh(
 /** What the token does to its session. */
 function rotate(
   change: Change,
-  world: SessionWorld,
+  deps: Deps,
   { sessionId, generation }: RefreshToken,
   { network, nowMs }: Pick<RefreshCall, 'network' | 'nowMs'>,
 ): RefreshDecision {
-  const { sessions, knownSignIns, devices, notices, lifetimes } = world
+  const { sessions, knownSignIns, devices, notices, lifetimes } = deps
   const before = sessions.read(change, sessionId)
   const decision = decideRefresh(before, generation, nowMs, lifetimes)
   const isPair = decision.kind === 'rotate' || decision.kind === 'repeat'
@@ -127,7 +113,7 @@ function rotate(
     sessions.revoke(change, sessionId, REUSED)
     notices.tell(change, userId, { kind: 'session_revoked', reason: REUSED })
     // A thief may have put tokens of their own in the place of the device's.
-    signOut(change, world, userId, deviceId)
+    signOut(change, deps, userId, deviceId)
   }
   return decision
 }
@@ -137,16 +123,16 @@ function takeToken(perSession: TokenBuckets, { sessionId }: RefreshToken, nowMs:
   if (missingMs > 0) throw rateLimited(missingMs, 'session', perSession.rate)
 }
 
-async function logout(world: SessionWorld, call: LogoutCall): Promise<Reply> {
+async function logout(deps: Deps, call: LogoutCall): Promise<Reply> {
   if (call.caller === undefined) return { status: 204 }
   const { sessionName, userId, deviceId } = call.caller
   const sessionId = sessionIdOf(sessionName)
   return call.commit(change => {
-    if (call.body.allDevices === true) endOthers(change, world, userId, sessionId, deviceId)
-    else if (deviceId !== undefined) endEarlier(change, world.sessions, userId, deviceId, sessionId)
-    world.sessions.remove(change, sessionId)
+    if (call.body.allDevices === true) endOthers(change, deps, userId, sessionId, deviceId)
+    else if (deviceId !== undefined) endEarlier(change, deps.sessions, userId, deviceId, sessionId)
+    deps.sessions.remove(change, sessionId)
     // One who has signed in on it again since goes on being rung.
-    signOut(change, world, userId, deviceId)
+    signOut(change, deps, userId, deviceId)
     return { status: 204 }
   })
 }
@@ -174,7 +160,7 @@ function endEarlier(
 /** Their tokens hear why for a while; their devices are told, and then nothing more. */
 function endOthers(
   change: Change,
-  { sessions, devices, notices }: SessionWorld,
+  { sessions, devices, notices }: Deps,
   userId: UserId,
   ownSessionId: Uint8Array,
   ownDeviceId: DeviceId | undefined,

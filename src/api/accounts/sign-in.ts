@@ -6,7 +6,7 @@
 
 import type { Static } from 'typebox'
 import { addressIdentifier } from '../../domain/accounts/account.ts'
-import type { Address, ChallengePurpose, SocialIdentity } from '../../domain/accounts/challenge.ts'
+import type { Address, ChallengePurpose } from '../../domain/accounts/challenge.ts'
 import { displayNameFromEmail } from '../../domain/accounts/display-name.ts'
 import type { UserId } from '../../domain/ids.ts'
 import {
@@ -20,13 +20,13 @@ import {
 import { invalidMember } from '../../schema/check.ts'
 import type { AccountStore, MethodOwner } from '../../store/accounts/account-store.ts'
 import {
-  type ChallengeStore,
   type Confirmation,
   type Confirmed,
   type RefusedAttempt,
   refusalOf,
 } from '../../store/accounts/challenge-store.ts'
-import type { Change, Store } from '../../store/engine/store.ts'
+import type { Change } from '../../store/engine/store.ts'
+import type { ApiDeps } from '../deps.ts'
 import {
   type Call,
   type Operation,
@@ -34,28 +34,21 @@ import {
   type RateRule,
   type Reply,
 } from '../table/operation.ts'
-import type { AddressReader } from './addresses.ts'
 import { readDisplayName } from './addresses.ts'
 import type { SignInCall, SignIns } from './sign-ins.ts'
 import { SOCIAL_CODES, type SocialSignIn } from './social-sign-in.ts'
 
-export interface SignInWorld {
-  readonly database: Pick<Store, 'change'>
-  readonly accounts: AccountStore
-  readonly challenges: ChallengeStore
-  readonly addresses: AddressReader
+type Deps = Pick<ApiDeps, 'accounts' | 'addresses' | 'challenges' | 'database' | 'loginMethods'> & {
   readonly signIns: SignIns
   /** Signs in by what an identity provider says. */
   readonly social: Pick<SocialSignIn, 'signIn'>
-  /** Makes a proven identity a login method of the user, who has just confirmed that. */
-  readonly linkIdentity: (change: Change, userId: UserId, identity: SocialIdentity) => void
 }
 
 type LoginCall = Call<Static<typeof LoginRequest>, undefined, 'public'>
 type ResendCall = Call<Static<typeof ResendOtpRequest>, undefined, 'public'>
 type VerifyBody = Static<typeof VerifyLoginRequest>
 
-export function signInOperations(world: SignInWorld): readonly Operation[] {
+export function signInOperations(deps: Deps): readonly Operation[] {
   return [
     operationWithBody(LoginRequest, {
       id: 'login',
@@ -68,7 +61,7 @@ export function signInOperations(world: SignInWorld): readonly Operation[] {
       codes: [...BEGIN_CODES, ...SOCIAL_CODES],
       rates: LOGIN_RATES,
       readsIdempotencyKey: true,
-      handle: call => login(world, call),
+      handle: call => login(deps, call),
     }),
     operationWithBody(ResendOtpRequest, {
       id: 'resendOtp',
@@ -80,7 +73,7 @@ export function signInOperations(world: SignInWorld): readonly Operation[] {
       replies: { 200: LoginChallenge },
       codes: ['CHALLENGE_GONE', 'OTP_COOLDOWN', 'RATE_LIMITED', 'DELIVERY_UNAVAILABLE'],
       rates: LOGIN_RATES,
-      handle: call => resend(world, call),
+      handle: call => resend(deps, call),
     }),
     operationWithBody(VerifyLoginRequest, {
       id: 'verifyLogin',
@@ -92,7 +85,7 @@ export function signInOperations(world: SignInWorld): readonly Operation[] {
       replies: { 200: SignedIn },
       codes: VERIFY_LOGIN_CODES,
       rates: [VERIFY_RATE],
-      handle: call => verifyLogin(world, call.body, call),
+      handle: call => verifyLogin(deps, call.body, call),
     }),
   ]
 }
@@ -101,34 +94,34 @@ export function signInOperations(world: SignInWorld): readonly Operation[] {
  * Signs in by a code: `verify-login`, and `verify` without a session. Rejects with `OTP_INVALID`, `OTP_EXPIRED`,
  * `CHALLENGE_GONE`, `RATE_LIMITED`, `VALIDATION_FAILED`, `BLOCKED_COUNTRY`.
  */
-export async function verifyLogin(world: SignInWorld, body: VerifyBody, call: SignInCall): Promise<Reply> {
-  const attempt = readAttempt(world, body, call.network)
+export async function verifyLogin(deps: Deps, body: VerifyBody, call: SignInCall): Promise<Reply> {
+  const attempt = readAttempt(deps, body, call.network)
   // One change: a code that was accepted is never without the session that it opened.
-  const outcome = await world.database.change(change => {
+  const outcome = await deps.database.change(change => {
     const confirmation = attempt(change)
-    return confirmation.kind === 'refused' ? confirmation : signIn(change, world, confirmation, call)
+    return confirmation.kind === 'refused' ? confirmation : signIn(change, deps, confirmation, call)
   }, call.nowMs)
   if (outcome.kind === 'refused') throw refusalOf(outcome)
   return { status: 200, body: outcome.reply }
 }
 
-function login(world: SignInWorld, call: LoginCall): Promise<Reply> {
+function login(deps: Deps, call: LoginCall): Promise<Reply> {
   const { body, network, acceptLanguage } = call
   if (body.verified === true) {
-    return world.social.signIn({ ...body, attempt: call.idempotencyKey }, call)
+    return deps.social.signIn({ ...body, attempt: call.idempotencyKey }, call)
   }
-  const address = world.addresses.readNamed(body)
+  const address = deps.addresses.readNamed(body)
   const displayName = readDisplayName(body.displayName)
   const purpose: ChallengePurpose = { kind: 'login', ...(displayName === undefined ? {} : { displayName }) }
   const language = body.locale ?? acceptLanguage
   const request = { purpose, address, network, language, refreshToken: body.refreshToken }
   return call.commit(change => ({
     status: 200,
-    body: { verified: false, ...world.challenges.begin(change, request) },
+    body: { verified: false, ...deps.challenges.begin(change, request) },
   }))
 }
 
-function resend({ challenges }: SignInWorld, { body, network, commit }: ResendCall): Promise<Reply> {
+function resend({ challenges }: Deps, { body, network, commit }: ResendCall): Promise<Reply> {
   return commit(change => ({
     status: 200,
     body: { verified: false, ...challenges.resend(change, { ...body, network }) },
@@ -137,7 +130,7 @@ function resend({ challenges }: SignInWorld, { body, network, commit }: ResendCa
 
 /** What is to be tried in the change: a challenge, or a login of the address that is named instead. */
 function readAttempt(
-  { challenges, addresses }: SignInWorld,
+  { challenges, addresses }: Deps,
   body: VerifyBody,
   network: string,
 ): (change: Change) => Confirmation {
@@ -158,15 +151,15 @@ function isLogin({ kind }: ChallengePurpose): boolean {
 /** After a code was accepted: to whom the address belongs is looked up now, not when it was asked for. */
 function signIn(
   change: Change,
-  world: SignInWorld,
+  deps: Deps,
   { purpose, address, language }: Confirmed,
   call: SignInCall,
 ): { readonly kind: 'signed-in'; readonly reply: object } | RefusedAttempt {
-  const { accounts, signIns } = world
+  const { accounts, loginMethods, signIns } = deps
   const owner = accounts.ownerOf(change, addressIdentifier(address.kind, address.key))
   if (purpose.kind === 'link') {
     if (owner?.userId !== purpose.userId) return { kind: 'refused', code: 'CHALLENGE_GONE' }
-    world.linkIdentity(change, owner.userId, purpose.identity)
+    loginMethods.link(change, { userId: owner.userId }, purpose.identity)
   }
   const { network, userAgent, nowMs } = call
   const acceptLanguage = language === '' ? call.acceptLanguage : language

@@ -5,27 +5,26 @@
 
 import { DEFAULT_SETTINGS, type LoginMethod } from '../../domain/accounts/account.ts'
 import type { Address, SocialIdentity } from '../../domain/accounts/challenge.ts'
-import type { Session, TokenLifetimes } from '../../domain/accounts/session.ts'
+import type { Session } from '../../domain/accounts/session.ts'
 import { type MethodId, newId, type UserId } from '../../domain/ids.ts'
 import { assert } from '../../errors.ts'
-import type { AccountErasure } from '../../store/accounts/account-erasure.ts'
-import type { AccountStore } from '../../store/accounts/account-store.ts'
-import type { KnownSignInStore } from '../../store/accounts/known-sign-ins.ts'
-import type { SessionStore } from '../../store/accounts/session-store.ts'
 import type { Change } from '../../store/engine/store.ts'
+import type { ApiDeps } from '../deps.ts'
 import type { Call } from '../table/operation.ts'
-import type { Authentication } from './authentication.ts'
-import { type UserViewWorld, userView } from './user-view.ts'
+import { userView } from './user-view.ts'
 
-export interface SignInsWorld extends UserViewWorld {
-  readonly accounts: AccountStore
-  readonly sessions: Pick<SessionStore, 'create'>
-  readonly knownSignIns: Pick<KnownSignInStore, 'note'>
-  readonly authentication: Pick<Authentication, 'tokensOf'>
-  readonly erasure: Pick<AccountErasure, 'restore'>
-  readonly lifetimes: TokenLifetimes
-  readonly randomBytes: (length: number) => Uint8Array
-}
+type Deps = Pick<
+  ApiDeps,
+  | 'accounts'
+  | 'authentication'
+  | 'badgeOf'
+  | 'devices'
+  | 'erasure'
+  | 'knownSignIns'
+  | 'lifetimes'
+  | 'randomBytes'
+  | 'sessions'
+>
 
 /** The parts of a call that signing in looks at. */
 export type SignInCall = Pick<
@@ -41,15 +40,15 @@ export interface ProvenUser {
 }
 
 export class SignIns {
-  readonly #world: SignInsWorld
+  readonly #deps: Deps
 
-  constructor(world: SignInsWorld) {
-    this.#world = world
+  constructor(deps: Deps) {
+    this.#deps = deps
   }
 
   /** A new account with its first login method, which nobody has yet. */
   newUser(change: Change, displayName: string, proven: Address | SocialIdentity, call: SignInCall): UserId {
-    const { accounts, randomBytes } = this.#world
+    const { accounts, randomBytes } = this.#deps
     const userId = newId(randomBytes) as UserId
     assert(accounts.read(change, userId) === undefined, "a new id is nobody else's")
     const { nowMs, acceptLanguage } = call
@@ -72,7 +71,7 @@ export class SignIns {
     { userId, isNewUser, proof }: ProvenUser,
     { network, nowMs, userAgent }: SignInCall,
   ): object {
-    const { sessions, knownSignIns, authentication, erasure, lifetimes, randomBytes } = this.#world
+    const { sessions, knownSignIns, authentication, erasure, lifetimes, randomBytes } = this.#deps
     erasure.restore(change, userId)
     const sessionId = randomBytes(SESSION_ID_BYTES)
     const session: Session = {
@@ -90,7 +89,7 @@ export class SignIns {
     sessions.create(change, sessionId, session)
     knownSignIns.note(change, userId, network, sessionId)
     const tokens = authentication.tokensOf(sessionId, session)
-    return { verified: true, ...tokens, isNewUser, user: userView(change, this.#world, userId, undefined) }
+    return { verified: true, ...tokens, isNewUser, user: userView(change, this.#deps, userId, undefined) }
   }
 }
 

@@ -37,7 +37,7 @@ export interface Apple {
   ): Promise<{ readonly subject: string; readonly refreshToken?: string }>
 }
 
-export interface SocialIdentitiesParts {
+export interface SocialIdentitiesDeps {
   /** By the name that requests give. */
   readonly providers: ReadonlyMap<string, Provider>
   readonly apple: Apple | undefined
@@ -54,10 +54,10 @@ export interface SocialClaim {
 }
 
 export class SocialIdentities {
-  readonly #parts: SocialIdentitiesParts
+  readonly #deps: SocialIdentitiesDeps
 
-  constructor(parts: SocialIdentitiesParts) {
-    this.#parts = parts
+  constructor(deps: SocialIdentitiesDeps) {
+    this.#deps = deps
   }
 
   /**
@@ -71,7 +71,7 @@ export class SocialIdentities {
         'name the provider and send the ID token that it signed',
       )
     }
-    const { apple, providers } = this.#parts
+    const { apple, providers } = this.#deps
     if (name === APPLE && apple !== undefined) {
       return apple.verify(idToken, nonce === undefined ? {} : { rawNonce: nonce })
     }
@@ -91,13 +91,13 @@ export class SocialIdentities {
     const { provider, issuer, subject, email, audience } = token
     const named = email === undefined ? {} : { shown: email }
     const identity = { kind: 'social', provider, issuer, subject, ...named } as const
-    if (provider !== APPLE || this.#parts.apple === undefined) return identity
-    const refreshToken = await this.#exchange(this.#parts.apple, token, authorizationCode)
+    if (provider !== APPLE || this.#deps.apple === undefined) return identity
+    const refreshToken = await this.#exchange(this.#deps.apple, token, authorizationCode)
     if (refreshToken === undefined) return identity
     return {
       ...identity,
       clientId: audience,
-      sealedRefreshToken: this.#parts.appleConsents.seal(refreshToken),
+      sealedRefreshToken: this.#deps.appleConsents.seal(refreshToken),
     }
   }
 
@@ -107,7 +107,7 @@ export class SocialIdentities {
     code: string | undefined,
   ): Promise<string | undefined> {
     if (!apple.canExchange) {
-      if (this.#parts.isDevelopment) return undefined
+      if (this.#deps.isDevelopment) return undefined
       throw new SignalError('PROVIDER_UNAVAILABLE', 'the server has no key to exchange codes of Apple with')
     }
     if (!code)

@@ -10,27 +10,16 @@ import { decideSocialSignIn, nameOfNewcomer } from '../../domain/accounts/social
 import { SignalError } from '../../errors.ts'
 import { SignedIn } from '../../schema/account.ts'
 import { PlatformLoginRequest } from '../../schema/profile.ts'
-import type { AccountStore, MethodOwner } from '../../store/accounts/account-store.ts'
-import type { ChallengeReply, ChallengeStore } from '../../store/accounts/challenge-store.ts'
-import type { IdentityTokenStore } from '../../store/accounts/identity-token-store.ts'
-import type { Change, Store, View } from '../../store/engine/store.ts'
+import type { MethodOwner } from '../../store/accounts/account-store.ts'
+import type { ChallengeReply } from '../../store/accounts/challenge-store.ts'
+import type { Change, View } from '../../store/engine/store.ts'
+import type { ApiDeps } from '../deps.ts'
 import { type Operation, operationWithBody, type RateRule, type Reply } from '../table/operation.ts'
 import { readDisplayName } from './addresses.ts'
 import type { SignInCall, SignIns } from './sign-ins.ts'
-import {
-  APPLE,
-  type SocialClaim,
-  type SocialIdentities,
-  tokenUsed,
-  type VerifiedToken,
-} from './social-identities.ts'
+import { APPLE, type SocialClaim, tokenUsed, type VerifiedToken } from './social-identities.ts'
 
-export interface SocialSignInWorld {
-  readonly database: Pick<Store, 'change' | 'view'>
-  readonly accounts: AccountStore
-  readonly challenges: Pick<ChallengeStore, 'begin'>
-  readonly identities: SocialIdentities
-  readonly identityTokens: IdentityTokenStore
+type Deps = Pick<ApiDeps, 'accounts' | 'challenges' | 'database' | 'identities' | 'identityTokens'> & {
   readonly signIns: SignIns
 }
 
@@ -47,12 +36,12 @@ type Outcome =
   | { readonly kind: 'used' }
 
 export class SocialSignIn {
-  readonly #world: SocialSignInWorld
+  readonly #deps: Deps
   /** Attempts that wait for Apple: a retry waits with them, since a code can be exchanged once. */
   readonly #underWay = new Map<string, Promise<Outcome>>()
 
-  constructor(world: SocialSignInWorld) {
-    this.#world = world
+  constructor(deps: Deps) {
+    this.#deps = deps
   }
 
   /**
@@ -62,7 +51,7 @@ export class SocialSignIn {
    */
   async signIn(request: SocialSignInRequest, call: SignInCall): Promise<Reply> {
     const displayName = readDisplayName(request.displayName)
-    const token = await this.#world.identities.verify(request)
+    const token = await this.#deps.identities.verify(request)
     const outcome = await this.#outcomeOnce({ ...request, displayName }, token, call)
     switch (outcome.kind) {
       case 'signed-in':
@@ -77,7 +66,7 @@ export class SocialSignIn {
   /** The outcome of the token, or of its first use where this is the same attempt again. */
   async #outcomeOnce(request: SocialSignInRequest, token: VerifiedToken, call: SignInCall): Promise<Outcome> {
     const { attempt } = request
-    const earlier = this.#world.database.view(view => this.#outcomeBefore(view, token, attempt))
+    const earlier = this.#deps.database.view(view => this.#outcomeBefore(view, token, attempt))
     if (earlier !== undefined) return earlier
     if (attempt === undefined) return this.#use(request, token, call)
     const name = `${token.tokenDigest} ${attempt}`
@@ -87,7 +76,7 @@ export class SocialSignIn {
   }
 
   async #use(request: SocialSignInRequest, token: VerifiedToken, call: SignInCall): Promise<Outcome> {
-    const { identities, identityTokens, database } = this.#world
+    const { identities, identityTokens, database } = this.#deps
     const identity = await identities.complete(token, request)
     return database.change(change => {
       // Looked up again: the token may have been used while Apple was asked.
@@ -105,7 +94,7 @@ export class SocialSignIn {
     { tokenDigest }: VerifiedToken,
     attempt: string | undefined,
   ): Outcome | undefined {
-    const use = this.#world.identityTokens.find(view, { tokenDigest, attempt })
+    const use = this.#deps.identityTokens.find(view, { tokenDigest, attempt })
     if (use === undefined) return undefined
     return use.outcome === undefined ? { kind: 'used' } : (use.outcome as Outcome)
   }
@@ -117,7 +106,7 @@ export class SocialSignIn {
     token: VerifiedToken,
     call: SignInCall,
   ): Outcome {
-    const { accounts, signIns } = this.#world
+    const { accounts, signIns } = this.#deps
     const subject = socialIdentifier(identity.issuer, identity.subject)
     const decision = decideSocialSignIn(
       subject,
@@ -140,7 +129,7 @@ export class SocialSignIn {
         const purpose = { kind: 'link', userId, identity } as const
         const address = { kind: 'email', key: email, shown: email } as const
         const { network, acceptLanguage: language } = call
-        const challenge = this.#world.challenges.begin(change, { purpose, address, network, language })
+        const challenge = this.#deps.challenges.begin(change, { purpose, address, network, language })
         return { kind: 'account-exists', challenge }
       }
     }
@@ -148,7 +137,7 @@ export class SocialSignIn {
 
   /** What is new about a known identity: the address that its provider names, and Apple's latest refresh token. */
   #renew(change: Change, owner: MethodOwner | undefined, identity: SocialIdentity): void {
-    const { accounts } = this.#world
+    const { accounts } = this.#deps
     const method = owner === undefined ? undefined : accounts.method(change, owner)
     if (owner === undefined || method?.kind !== 'social') return
     const renewed: SocialMethod = { ...method, ...identity, lastUsedAtMs: change.nowMs }

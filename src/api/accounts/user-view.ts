@@ -10,23 +10,12 @@ import type { DeviceId, UserId } from '../../domain/ids.ts'
 import type { Badge } from '../../domain/messages/notice.ts'
 import { SignalError } from '../../errors.ts'
 import { UserView } from '../../schema/account.ts'
-import { formatJson, type IdForm } from '../../schema/json.ts'
+import { formatJson } from '../../schema/json.ts'
 import { timeText } from '../../schema/time.ts'
-import type { AccountStore } from '../../store/accounts/account-store.ts'
-import type { DeviceStore } from '../../store/devices/device-store.ts'
-import type { Store, View } from '../../store/engine/store.ts'
-import type { WatchedCache } from '../../store/engine/watched-cache.ts'
+import type { View } from '../../store/engine/store.ts'
+import type { ApiDeps } from '../deps.ts'
 import { type Operation, operation } from '../table/operation.ts'
 import { loginMethodViews } from './login-methods.ts'
-
-export interface UserViewWorld {
-  readonly accounts: Pick<AccountStore, 'read' | 'methodsOf'>
-  readonly devices: Pick<DeviceStore, 'active'>
-  readonly badgeOf: (view: View, userId: UserId) => Badge
-}
-
-/** The JSON of a user's view by the device that asks, undefined for a session without one. */
-export type UserViews = WatchedCache<UserId, Map<DeviceId | undefined, Uint8Array>>
 
 /** The tables that a view is made of; each has a user's id at the beginning of its keys. */
 export const USER_VIEW_TABLES = [
@@ -37,14 +26,9 @@ export const USER_VIEW_TABLES = [
   { name: 'call-history-figures' },
 ]
 
-export interface UserOperationsWorld extends UserViewWorld {
-  /** Over `USER_VIEW_TABLES`. */
-  readonly userViews: Pick<UserViews, 'get' | 'set'>
-  readonly idsAs: IdForm
-  readonly database: Pick<Store, 'view'>
-}
+type Deps = Pick<ApiDeps, 'accounts' | 'badgeOf' | 'database' | 'devices' | 'idsAs' | 'userViews'>
 
-export function userOperations(world: UserOperationsWorld): readonly Operation[] {
+export function userOperations(deps: Deps): readonly Operation[] {
   return [
     operation({
       id: 'getUser',
@@ -57,18 +41,18 @@ export function userOperations(world: UserOperationsWorld): readonly Operation[]
       codes: ['USER_NOT_FOUND'],
       handle: ({ caller }) => ({
         status: 200,
-        body: viewBytes(world, caller.userId, caller.deviceId),
+        body: viewBytes(deps, caller.userId, caller.deviceId),
       }),
     }),
   ]
 }
 
-function viewBytes(world: UserOperationsWorld, userId: UserId, deviceId: DeviceId | undefined): Uint8Array {
-  const { database, userViews, idsAs } = world
+function viewBytes(deps: Deps, userId: UserId, deviceId: DeviceId | undefined): Uint8Array {
+  const { database, userViews, idsAs } = deps
   const ofUser = userViews.get(userId)
   const kept = ofUser?.get(deviceId)
   if (kept !== undefined) return kept
-  const user = database.view(view => userView(view, world, userId, deviceId))
+  const user = database.view(view => userView(view, deps, userId, deviceId))
   const bytes = UTF_8.encode(formatJson(user, idsAs))
   // Friend requests end by time alone, before any row says so.
   if (user.badge.friendRequests > 0) return bytes
@@ -80,7 +64,7 @@ function viewBytes(world: UserOperationsWorld, userId: UserId, deviceId: DeviceI
 /** The user, with the device that asks if it is one. Throws `USER_NOT_FOUND` when the account was erased. */
 export function userView(
   view: View,
-  { accounts, devices, badgeOf }: UserViewWorld,
+  { accounts, devices, badgeOf }: Pick<ApiDeps, 'accounts' | 'badgeOf' | 'devices'>,
   userId: UserId,
   deviceId: DeviceId | undefined,
 ): { readonly badge: Badge; readonly [member: string]: unknown } {

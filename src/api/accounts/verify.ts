@@ -11,27 +11,21 @@ import type { UserId } from '../../domain/ids.ts'
 import { SignedIn, VerifyLoginRequest } from '../../schema/account.ts'
 import { invalidMember } from '../../schema/check.ts'
 import { VerifyReply } from '../../schema/profile.ts'
-import {
-  type ChallengeStore,
-  type Confirmed,
-  type RefusedAttempt,
-  refusalOf,
-} from '../../store/accounts/challenge-store.ts'
-import type { LoginMethods } from '../../store/accounts/login-methods.ts'
-import { type SessionStore, sessionIdOf } from '../../store/accounts/session-store.ts'
-import type { Change, Store, View } from '../../store/engine/store.ts'
+import { type Confirmed, type RefusedAttempt, refusalOf } from '../../store/accounts/challenge-store.ts'
+import { sessionIdOf } from '../../store/accounts/session-store.ts'
+import type { Change, View } from '../../store/engine/store.ts'
+import type { ApiDeps } from '../deps.ts'
 import { type Call, type Operation, operationWithBody, type Reply } from '../table/operation.ts'
 import type { Caller } from './authentication.ts'
 import { type MethodRefusal, refusalOfMethod } from './login-methods.ts'
 import { VERIFY_LOGIN_CODES, VERIFY_RATE } from './sign-in.ts'
 import type { SignInCall } from './sign-ins.ts'
-import { type UserViewWorld, userView } from './user-view.ts'
+import { userView } from './user-view.ts'
 
-export interface VerifyWorld extends UserViewWorld {
-  readonly database: Pick<Store, 'change'>
-  readonly challenges: Pick<ChallengeStore, 'confirm'>
-  readonly loginMethods: LoginMethods
-  readonly sessions: Pick<SessionStore, 'read' | 'put'>
+type Deps = Pick<
+  ApiDeps,
+  'accounts' | 'badgeOf' | 'challenges' | 'database' | 'devices' | 'loginMethods' | 'sessions'
+> & {
   readonly verifyLogin: (body: VerifyBody, call: SignInCall) => Promise<Reply>
 }
 
@@ -41,7 +35,7 @@ type VerifyCall = Pick<Call<VerifyBody, undefined, 'optional'>, 'body' | 'nowMs'
 /** What came of an attempt; refusals were counted, so they are thrown after the change, not in it. */
 type Outcome = RefusedAttempt | MethodRefusal | { readonly kind: 'done'; readonly body: object }
 
-export function verifyOperations(world: VerifyWorld): readonly Operation[] {
+export function verifyOperations(deps: Deps): readonly Operation[] {
   return [
     operationWithBody(VerifyLoginRequest, {
       id: 'verify',
@@ -54,18 +48,18 @@ export function verifyOperations(world: VerifyWorld): readonly Operation[] {
       codes: [...VERIFY_LOGIN_CODES, 'LOGIN_METHOD_LIMIT'],
       rates: [VERIFY_RATE],
       handle: call =>
-        call.caller === undefined ? world.verifyLogin(call.body, call) : verify(world, call, call.caller),
+        call.caller === undefined ? deps.verifyLogin(call.body, call) : verify(deps, call, call.caller),
     }),
   ]
 }
 
-async function verify(world: VerifyWorld, { body, nowMs }: VerifyCall, caller: Caller): Promise<Reply> {
+async function verify(deps: Deps, { body, nowMs }: VerifyCall, caller: Caller): Promise<Reply> {
   const { challengeId, otp = body.code } = body
   if (challengeId === undefined || otp === undefined) throw incomplete(challengeId)
   const mayConfirm = (purpose: ChallengePurpose) => isForUser(purpose, caller.userId)
-  const outcome = await world.database.change((change): Outcome => {
-    const confirmation = world.challenges.confirm(change, { challengeId, otp, mayConfirm })
-    return confirmation.kind === 'refused' ? confirmation : carryOut(change, world, confirmation, caller)
+  const outcome = await deps.database.change((change): Outcome => {
+    const confirmation = deps.challenges.confirm(change, { challengeId, otp, mayConfirm })
+    return confirmation.kind === 'refused' ? confirmation : carryOut(change, deps, confirmation, caller)
   }, nowMs)
   if (outcome.kind === 'refused') throw refusalOf(outcome)
   if (outcome.kind === 'method-refused') throw refusalOfMethod(outcome)
@@ -77,25 +71,25 @@ function isForUser(purpose: ChallengePurpose, userId: UserId): boolean {
   return (purpose.kind === 'bind' || purpose.kind === 'step-up') && purpose.userId === userId
 }
 
-function carryOut(change: Change, world: VerifyWorld, confirmed: Confirmed, caller: Caller): Outcome {
+function carryOut(change: Change, deps: Deps, confirmed: Confirmed, caller: Caller): Outcome {
   const { nowMs } = change
   const { userId, sessionName, deviceId } = caller
   const { purpose, address } = confirmed
   if (purpose.kind === 'bind') {
-    const code = world.loginMethods.bind(change, { userId, deviceId }, address, purpose.replaces)
+    const code = deps.loginMethods.bind(change, { userId, deviceId }, address, purpose.replaces)
     if (code !== undefined) return { kind: 'method-refused', code }
   } else {
     // Reading a removed address's mail proves nothing.
-    if (!holds(change, world, userId, address)) return { kind: 'refused', code: 'CHALLENGE_GONE' }
+    if (!holds(change, deps, userId, address)) return { kind: 'refused', code: 'CHALLENGE_GONE' }
     const sessionId = sessionIdOf(sessionName)
-    const session = world.sessions.read(change, sessionId)
-    if (session !== undefined) world.sessions.put(change, sessionId, { ...session, authenticatedAtMs: nowMs })
+    const session = deps.sessions.read(change, sessionId)
+    if (session !== undefined) deps.sessions.put(change, sessionId, { ...session, authenticatedAtMs: nowMs })
   }
   const name = purpose.kind === 'bind' ? `bind-${address.kind}` : purpose.kind
-  return { kind: 'done', body: { purpose: name, user: userView(change, world, userId, deviceId) } }
+  return { kind: 'done', body: { purpose: name, user: userView(change, deps, userId, deviceId) } }
 }
 
-function holds(view: View, { loginMethods }: VerifyWorld, userId: UserId, { kind, key }: Address): boolean {
+function holds(view: View, { loginMethods }: Deps, userId: UserId, { kind, key }: Address): boolean {
   const identifier = addressIdentifier(kind, key)
   return loginMethods.held(view, userId).methods.some(method => identifierOf(method) === identifier)
 }

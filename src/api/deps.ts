@@ -1,0 +1,107 @@
+/** What operations are given, each thing said once. A file takes what it needs of it. */
+
+import type { CallReply, CallRequest } from '../domain/calls/call-command.ts'
+import type { LiveCalls } from '../domain/calls/live-calls.ts'
+import type { TurnRelay } from '../domain/calls/turn.ts'
+import type { KeysShown } from '../domain/contacts/friend-request.ts'
+import type { CallId, DeviceId, UserId } from '../domain/ids.ts'
+import type { Badge } from '../domain/messages/notice.ts'
+import type { Rates } from '../domain/rates.ts'
+import type { Registration } from '../keyserver/registration.ts'
+import type { IdForm } from '../schema/json.ts'
+import type { AccountErasure } from '../store/accounts/account-erasure.ts'
+import type { AccountStore } from '../store/accounts/account-store.ts'
+import type { ChallengeStore } from '../store/accounts/challenge-store.ts'
+import type { IdentityTokenStore } from '../store/accounts/identity-token-store.ts'
+import type { KnownSignInStore } from '../store/accounts/known-sign-ins.ts'
+import type { LoginMethods } from '../store/accounts/login-methods.ts'
+import type { SessionStore } from '../store/accounts/session-store.ts'
+import type { CallHistoryStore } from '../store/calls/call-history-store.ts'
+import type { CallStore } from '../store/calls/call-store.ts'
+import type { AddressSearches } from '../store/contacts/address-searches.ts'
+import type { ContactStore } from '../store/contacts/contact-store.ts'
+import type { ShareTokenStore } from '../store/contacts/share-token-store.ts'
+import type { DeviceStore } from '../store/devices/device-store.ts'
+import type { IdempotencyStore, IdempotentRequest } from '../store/engine/idempotency-store.ts'
+import type { RateStore } from '../store/engine/rate-store.ts'
+import type { Store, View } from '../store/engine/store.ts'
+import type { WatchedCache } from '../store/engine/watched-cache.ts'
+import type { InboxStore } from '../store/messages/inbox-store.ts'
+import type { Notices } from '../store/messages/notices.ts'
+import type { HttpRequest } from '../transport/route.ts'
+import type { AddressReader } from './accounts/addresses.ts'
+import type { Authentication, AuthenticationDeps, Caller } from './accounts/authentication.ts'
+import type { SocialIdentities } from './accounts/social-identities.ts'
+
+/** Besides what authentication is given: secrets, lifetimes and the clock. */
+export interface ApiDeps extends AuthenticationDeps {
+  readonly monotonicMs: () => number
+  readonly randomBytes: (length: number) => Uint8Array
+  /** Answers then name the members of a request that the operation does not know. */
+  readonly isDevelopment: boolean
+  readonly idsAs: IdForm
+  /** Where clients reach the server, such as `https://callsign.example`; known once it listens. */
+  readonly publicUrl: () => string
+  /** The app's own URL scheme, such as `callsign`. */
+  readonly deepLinkScheme: string
+  /** How long a proof is good for, in seconds; 0 switches step-up off. */
+  readonly stepUpSeconds: number
+  /** Undefined where no rate counts, in development. */
+  readonly rateLimits: Rates | undefined
+  /** Undefined where none is configured. */
+  readonly relay: TurnRelay | undefined
+
+  readonly database: Store
+  readonly accounts: AccountStore
+  readonly loginMethods: LoginMethods
+  readonly challenges: ChallengeStore
+  readonly sessions: SessionStore
+  readonly knownSignIns: KnownSignInStore
+  readonly identityTokens: IdentityTokenStore
+  readonly erasure: AccountErasure
+  readonly devices: DeviceStore
+  readonly contacts: ContactStore
+  readonly searches: AddressSearches
+  readonly shareTokens: ShareTokenStore
+  readonly calls: CallStore
+  readonly history: CallHistoryStore
+  readonly callIndex: LiveCalls
+  readonly inbox: InboxStore
+  readonly notices: Pick<Notices, 'tell'>
+  readonly rates: RateStore
+  readonly idempotency: IdempotencyStore
+  /** Over `USER_VIEW_TABLES`. */
+  readonly userViews: UserViews
+
+  readonly authentication: Authentication
+  readonly addresses: AddressReader
+  readonly identities: SocialIdentities
+
+  readonly askRoom: AskRoom
+  readonly badgeOf: (view: View, userId: UserId) => Badge
+  /** Which keys of another a user may read, if any: those of contacts, by a request by token, of a common live call. */
+  readonly keysShown: (asker: UserId, owner: UserId) => KeysShown | undefined
+  /** Appends a key to the log; the same key again is answered with the index it has. */
+  readonly register: (userId: UserId, deviceId: DeviceId, publicKey: string) => Promise<Registration>
+  /** Whose key the log has under this hash (64 bytes). */
+  readonly identityOf: (
+    vrfHash: Uint8Array,
+  ) => { readonly userId: bigint; readonly deviceId: bigint } | undefined
+  /** Told whose request it is, once its token was found to be good; absent but in development. */
+  readonly onCaller?: (request: HttpRequest, caller: Caller) => void
+  /** Told of a token that was used after it was replaced, for the log of the process. */
+  readonly onTokenReused: (userId: UserId, requestId: string) => void
+}
+
+/**
+ * Puts a request to the room of a call; resolves once it has been carried out durably, and rejects with what it was
+ * refused with, else with `OVERLOADED` or `STORE_UNAVAILABLE`.
+ */
+export type AskRoom = (
+  callId: CallId,
+  request: CallRequest,
+  idempotent?: IdempotentRequest,
+) => Promise<CallReply>
+
+/** The JSON of a user's view by the device that asks, undefined for a session without one. */
+export type UserViews = WatchedCache<UserId, Map<DeviceId | undefined, Uint8Array>>
