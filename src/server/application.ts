@@ -17,13 +17,13 @@ import { USER_VIEW_TABLES, userOperations } from '../api/accounts/user-view.ts'
 import { verifyOperations } from '../api/accounts/verify.ts'
 import { callHistoryOperations } from '../api/calls/call-history.ts'
 import { callViewOperations } from '../api/calls/call-views.ts'
-import { type AskRoom, callOperations } from '../api/calls/calls.ts'
+import { callOperations } from '../api/calls/calls.ts'
 import { credentialsOperations } from '../api/calls/credentials.ts'
 import { contactOperations } from '../api/contacts/contacts.ts'
 import { friendRequestOperations } from '../api/contacts/friend-requests.ts'
 import { landingRoutes } from '../api/contacts/landing.ts'
 import { shareTokenOperations } from '../api/contacts/share-tokens.ts'
-import type { UserViews } from '../api/deps.ts'
+import type { AskRoom, UserViews } from '../api/deps.ts'
 import { DeviceRegistration } from '../api/devices/device-registration.ts'
 import { deviceOperations } from '../api/devices/devices.ts'
 import type { Features } from '../api/documents/meta.ts'
@@ -354,7 +354,7 @@ function joinOperations(deps: ApplicationDeps, stores: Stores, senders: OpenedSe
     }),
     ...callOperations(shared),
     ...callViewOperations(shared),
-    ...callHistoryOperations({ ...stores, callHistory: stores.history }),
+    ...callHistoryOperations(shared),
   ]
   return { operations, authentication, registration }
 }

@@ -137,7 +137,7 @@ export class CallRooms {
     this.#room = this.system.define(callRoomKind({ ...roomDeps, ...options.roomDeps?.(roomDeps) }))
     const api = {
       ...world,
-      ...{ calls, callIndex: index, callHistory: this.history },
+      ...{ calls, callIndex: index, history: this.history },
       askRoom: (callId: CallId, request: CallRequest, idempotent?: IdempotentRequest) =>
         this.askOf(callId, request, idempotent),
     }

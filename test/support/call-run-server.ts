@@ -96,8 +96,7 @@ export class RunServer {
 
   async removeDevice({ actor }: RunPhone): Promise<void> {
     const { database } = this.#run
-    const world = { ...this.stores, sessions: NO_SESSIONS }
-    await database.change(change => removeDevice(change, world, actor), this.world.nowMs())
+    await database.change(change => removeDevice(change, this.stores, actor), this.world.nowMs())
   }
 
   #keptReply(request: IdempotentRequest): string | undefined {
@@ -168,5 +167,4 @@ function randomBytesOf(draw: SeededRandom, length: number): Uint8Array {
 }
 
 const NO_BODY = new Uint8Array(0)
-const NO_SESSIONS = { idsOf: () => [], read: () => undefined, remove: () => {}, revoke: () => {} }
 const NO_METRICS = { callCommands: { inc() {} }, stompEndings: { inc() {} } } as unknown as Metrics

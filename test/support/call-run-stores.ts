@@ -8,6 +8,7 @@ import type { CallId, DeviceId, UserId } from '../../src/domain/ids.ts'
 import { INBOX_KEPT_MS, queueOf } from '../../src/domain/messages/inbox.ts'
 import type { Badge } from '../../src/domain/messages/notice.ts'
 import { deriveSecrets } from '../../src/domain/secrets.ts'
+import { SessionStore } from '../../src/store/accounts/session-store.ts'
 import { CallHistoryStore } from '../../src/store/calls/call-history-store.ts'
 import { CallStore } from '../../src/store/calls/call-store.ts'
 import { DeviceStore } from '../../src/store/devices/device-store.ts'
@@ -43,6 +44,7 @@ export function openRunStores({ database: memory, bug, draw, watch, ...rest }: R
   const expiries = new Expiries(database)
   const parts = { ...rest, database, expiries, secrets: SECRETS }
   const devices = new DeviceStore(database)
+  const sessions = new SessionStore({ database, expiries, lifetimes: LIFETIMES })
   const inbox = new NotedInbox(memory, parts)
   const plantedInbox = plantInNotices(bug, inbox)
   const outbox = { add: () => undefined }
@@ -52,7 +54,7 @@ export function openRunStores({ database: memory, bug, draw, watch, ...rest }: R
   const calls = new CallStore({ ...parts, inbox: plantedInbox, notices, history, idempotency })
   const deviceInbox = new DeviceInbox({ ...parts, inbox })
   return {
-    ...{ database, expiries, devices, inbox, notices, history, idempotency, deviceInbox },
+    ...{ database, expiries, devices, sessions, inbox, notices, history, idempotency, deviceInbox },
     badgeOf(view: View, userId: UserId): Badge {
       const missedCalls = history.missedOf(view, userId)
       return { total: missedCalls, friendRequests: 0, missedCalls }
@@ -134,4 +136,5 @@ function connectionInboxOf(inbox: DeviceInbox): ConnectionInbox {
   }
 }
 
+const LIFETIMES = { accessS: 3_600, refreshS: 86_400, sessionS: 86_400 }
 const SECRETS = deriveSecrets(Buffer.alloc(32, 7))

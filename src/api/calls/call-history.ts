@@ -3,22 +3,18 @@
 import type { CallHistoryRow } from '../../domain/calls/call-history.ts'
 import { HistoryPage, historyBody } from '../../schema/call.ts'
 import { PageQuery } from '../../schema/page.ts'
-import type { CallHistoryStore } from '../../store/calls/call-history-store.ts'
-import type { Store } from '../../store/engine/store.ts'
+import type { ApiDeps } from '../deps.ts'
 import { type Operation, operation, operationWithQuery } from '../table/operation.ts'
 import { pageOf, rangeOf } from '../table/page.ts'
 import { callNotFound, readCallId } from './calls.ts'
 
-export interface CallHistoryWorld {
-  readonly database: Pick<Store, 'view'>
-  readonly callHistory: Pick<CallHistoryStore, 'list' | 'markSeen' | 'remove' | 'removeAll'>
+type Deps = Pick<ApiDeps, 'database' | 'history'>
+
+export function callHistoryOperations(deps: Deps): readonly Operation[] {
+  return [listHistory(deps), markHistorySeen(deps), forgetCall(deps), forgetHistory(deps)]
 }
 
-export function callHistoryOperations(world: CallHistoryWorld): readonly Operation[] {
-  return [listHistory(world), markHistorySeen(world), forgetCall(world), forgetHistory(world)]
-}
-
-function listHistory({ database, callHistory }: CallHistoryWorld): Operation {
+function listHistory({ database, history }: Deps): Operation {
   return operationWithQuery(PageQuery, {
     ...HISTORY,
     id: 'listCallHistory',
@@ -29,14 +25,14 @@ function listHistory({ database, callHistory }: CallHistoryWorld): Operation {
     codes: [],
     handle: ({ caller: { userId }, query, nowMs }) => {
       const { limit, after } = rangeOf(query)
-      const found = database.view(view => callHistory.list(view, userId, { limit, after }, nowMs))
+      const found = database.view(view => history.list(view, userId, { limit, after }, nowMs))
       const entryOf = ({ createdAtMs, callId }: CallHistoryRow) => ({ atMs: createdAtMs, id: callId })
       return { status: 200, body: pageOf(query, found, entryOf, historyBody) }
     },
   })
 }
 
-function markHistorySeen({ callHistory }: CallHistoryWorld): Operation {
+function markHistorySeen({ history }: Deps): Operation {
   return operation({
     ...HISTORY,
     id: 'markCallHistorySeen',
@@ -47,13 +43,13 @@ function markHistorySeen({ callHistory }: CallHistoryWorld): Operation {
     codes: [],
     handle: ({ caller: { userId }, commit }) =>
       commit(change => {
-        callHistory.markSeen(change, userId)
+        history.markSeen(change, userId)
         return { status: 204 }
       }),
   })
 }
 
-function forgetCall({ callHistory }: CallHistoryWorld): Operation {
+function forgetCall({ history }: Deps): Operation {
   return operation({
     ...HISTORY,
     id: 'forgetCall',
@@ -65,14 +61,14 @@ function forgetCall({ callHistory }: CallHistoryWorld): Operation {
     handle: ({ caller: { userId }, params, commit }) => {
       const callId = readCallId(params[0])
       return commit(change => {
-        if (!callHistory.remove(change, userId, callId)) throw callNotFound()
+        if (!history.remove(change, userId, callId)) throw callNotFound()
         return { status: 204 }
       })
     },
   })
 }
 
-function forgetHistory({ callHistory }: CallHistoryWorld): Operation {
+function forgetHistory({ history }: Deps): Operation {
   return operation({
     ...HISTORY,
     id: 'forgetCallHistory',
@@ -83,7 +79,7 @@ function forgetHistory({ callHistory }: CallHistoryWorld): Operation {
     codes: [],
     handle: ({ caller: { userId }, commit }) =>
       commit(change => {
-        callHistory.removeAll(change, userId)
+        history.removeAll(change, userId)
         return { status: 204 }
       }),
   })

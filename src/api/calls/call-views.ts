@@ -2,26 +2,20 @@
 
 import { type Call, hasPart, isOver, participantOf } from '../../domain/calls/call.ts'
 import { pendingRecord, recordOf } from '../../domain/calls/call-view.ts'
-import type { LiveCalls } from '../../domain/calls/live-calls.ts'
 import type { UserId } from '../../domain/ids.ts'
 import { SignalError } from '../../errors.ts'
 import { CallRecordReply, ParticipantsReply, PendingReply, recordBody } from '../../schema/call.ts'
-import type { CallStore } from '../../store/calls/call-store.ts'
-import type { Store } from '../../store/engine/store.ts'
+import type { ApiDeps } from '../deps.ts'
 import { type Operation, operation } from '../table/operation.ts'
 import { callNotFound, readCallId } from './calls.ts'
 
-export interface CallViewsWorld {
-  readonly database: Pick<Store, 'view'>
-  readonly calls: Pick<CallStore, 'read'>
-  readonly callIndex: Pick<LiveCalls, 'callsOf'>
+type Deps = Pick<ApiDeps, 'callIndex' | 'calls' | 'database'>
+
+export function callViewOperations(deps: Deps): readonly Operation[] {
+  return [getCall(deps), getParticipants(deps), getPendingCalls(deps)]
 }
 
-export function callViewOperations(world: CallViewsWorld): readonly Operation[] {
-  return [getCall(world), getParticipants(world), getPendingCalls(world)]
-}
-
-function getCall(world: CallViewsWorld): Operation {
+function getCall(deps: Deps): Operation {
   return operation({
     ...VIEW,
     id: 'getCall',
@@ -30,13 +24,13 @@ function getCall(world: CallViewsWorld): Operation {
     replies: { 200: CallRecordReply },
     codes: ['CALL_NOT_FOUND', 'CALL_ENDED'],
     handle: ({ caller: { userId }, params }) => {
-      const call = readLiveCall(world, params[0], userId)
+      const call = readLiveCall(deps, params[0], userId)
       return { status: 200, body: recordBody(recordOf(call, userId)) }
     },
   })
 }
 
-function getParticipants(world: CallViewsWorld): Operation {
+function getParticipants(deps: Deps): Operation {
   return operation({
     ...VIEW,
     id: 'getParticipants',
@@ -45,14 +39,14 @@ function getParticipants(world: CallViewsWorld): Operation {
     replies: { 200: ParticipantsReply },
     codes: ['CALL_NOT_FOUND', 'CALL_ENDED'],
     handle: ({ caller: { userId }, params }) => {
-      const call = readLiveCall(world, params[0], userId)
+      const call = readLiveCall(deps, params[0], userId)
       const { participants } = recordBody(recordOf(call, userId))
       return { status: 200, body: { callId: call.callId, keyEpoch: call.keyEpoch, participants } }
     },
   })
 }
 
-function getPendingCalls({ database, calls, callIndex }: CallViewsWorld): Operation {
+function getPendingCalls({ database, calls, callIndex }: Deps): Operation {
   return operation({
     ...VIEW,
     id: 'getPendingCalls',
@@ -72,7 +66,7 @@ function getPendingCalls({ database, calls, callIndex }: CallViewsWorld): Operat
 }
 
 /** Throws `CALL_NOT_FOUND`, or `CALL_ENDED` to those who had a part in it. */
-function readLiveCall({ database, calls }: CallViewsWorld, text: string | undefined, userId: UserId): Call {
+function readLiveCall({ database, calls }: Deps, text: string | undefined, userId: UserId): Call {
   const callId = readCallId(text)
   const call = database.view(view => calls.read(view, callId))
   if (call === undefined || !hasPart(call, userId)) throw callNotFound()

@@ -5,7 +5,6 @@
 
 import type { CallActor, CallReply, CallRequest } from '../../domain/calls/call-command.ts'
 import { type CallId, type DeviceId, newId, parseUint64, type UserId } from '../../domain/ids.ts'
-import type { Rates } from '../../domain/rates.ts'
 import { TokenBuckets } from '../../domain/token-bucket.ts'
 import { type ErrorCode, SignalError } from '../../errors.ts'
 import { RATE_KEYS_MAX } from '../../limits.ts'
@@ -25,11 +24,9 @@ import {
   saidKeys,
 } from '../../schema/call.ts'
 import { formatJson, type IdForm } from '../../schema/json.ts'
-import type { AccountStore } from '../../store/accounts/account-store.ts'
-import type { DeviceStore } from '../../store/devices/device-store.ts'
 import type { IdempotentRequest } from '../../store/engine/idempotency-store.ts'
-import type { Store } from '../../store/engine/store.ts'
 import type { Caller } from '../accounts/authentication.ts'
+import type { ApiDeps } from '../deps.ts'
 import {
   type Operation,
   operation,
@@ -39,39 +36,24 @@ import {
 } from '../table/operation.ts'
 import { rateLimited } from '../table/operation-routes.ts'
 
-/**
- * Puts a request to the room of a call; resolves once it has been carried out durably, and rejects with what it was
- * refused with, else with `OVERLOADED` or `STORE_UNAVAILABLE`.
- */
-export type AskRoom = (
-  callId: CallId,
-  request: CallRequest,
-  idempotent?: IdempotentRequest,
-) => Promise<CallReply>
+type Deps = Pick<
+  ApiDeps,
+  'accounts' | 'askRoom' | 'database' | 'devices' | 'monotonicMs' | 'randomBytes' | 'rateLimits'
+>
 
-export interface CallsWorld {
-  readonly askRoom: AskRoom
-  readonly accounts: Pick<AccountStore, 'displayNameOf'>
-  readonly database: Pick<Store, 'view'>
-  readonly devices: Pick<DeviceStore, 'active'>
-  readonly randomBytes: (length: number) => Uint8Array
-  readonly monotonicMs: () => number
-  readonly rateLimits: Rates | undefined
-}
-
-export function callOperations(world: CallsWorld): readonly Operation[] {
+export function callOperations(deps: Deps): readonly Operation[] {
   return [
-    startCall(world),
-    inviteToCall(world),
-    joinCall(world),
-    declineCall(world),
-    leaveCall(world),
-    ...endCall(world),
-    removeFromCall(world),
-    requestRejoin(world),
-    acceptRejoin(world),
-    rejoinCall(world),
-    sendKeys(world),
+    startCall(deps),
+    inviteToCall(deps),
+    joinCall(deps),
+    declineCall(deps),
+    leaveCall(deps),
+    ...endCall(deps),
+    removeFromCall(deps),
+    requestRejoin(deps),
+    acceptRejoin(deps),
+    rejoinCall(deps),
+    sendKeys(deps),
   ]
 }
 
@@ -92,7 +74,7 @@ export function callNotFound(): SignalError {
   return new SignalError('CALL_NOT_FOUND', 'no call of that id has you in it')
 }
 
-function startCall(world: CallsWorld): Operation {
+function startCall(deps: Deps): Operation {
   return operationWithBody(StartCallRequest, {
     ...COMMAND,
     id: 'startCall',
@@ -106,19 +88,19 @@ function startCall(world: CallsWorld): Operation {
     rates: STARTS,
     handle: ({ caller, body, askOnce }) => {
       const { roomId, encryptedAESKeys, isVideo } = body
-      const callId = newId(world.randomBytes) as CallId
-      const displayName = world.database.view(view => world.accounts.displayNameOf(view, caller.userId))
+      const callId = newId(deps.randomBytes) as CallId
+      const displayName = deps.database.view(view => deps.accounts.displayNameOf(view, caller.userId))
       const request: CallRequest = {
-        ...{ kind: 'start', by: actorOf(world, caller), callId, displayName },
+        ...{ kind: 'start', by: actorOf(deps, caller), callId, displayName },
         calleeIds: body.calleeIds as UserId[],
         ...{ roomId, encryptedAESKeys, isVideo },
       }
-      return askOnce(idempotent => carryOut(world, callId, request, idempotent))
+      return askOnce(idempotent => carryOut(deps, callId, request, idempotent))
     },
   })
 }
 
-function inviteToCall(world: CallsWorld): Operation {
+function inviteToCall(deps: Deps): Operation {
   return operationWithBody(InviteRequest, {
     ...COMMAND,
     id: 'inviteToCall',
@@ -138,12 +120,12 @@ function inviteToCall(world: CallsWorld): Operation {
         calleeIds: body.calleeIds as UserId[],
         ...{ roomId, encryptedAESKeys, isVideo },
       }
-      return askOnce(idempotent => carryOut(world, callId, request, idempotent))
+      return askOnce(idempotent => carryOut(deps, callId, request, idempotent))
     },
   })
 }
 
-function joinCall(world: CallsWorld): Operation {
+function joinCall(deps: Deps): Operation {
   return operation({
     ...COMMAND,
     id: 'joinCall',
@@ -152,11 +134,11 @@ function joinCall(world: CallsWorld): Operation {
     replies: { 200: CallRecordReply },
     codes: [...ASKED_CODES, ...KNOWN_CODES, ...COMING_CODES],
     handle: ({ caller, params }) =>
-      carryOut(world, readCallId(params[0]), { kind: 'join', by: actorOf(world, caller) }),
+      carryOut(deps, readCallId(params[0]), { kind: 'join', by: actorOf(deps, caller) }),
   })
 }
 
-function declineCall(world: CallsWorld): Operation {
+function declineCall(deps: Deps): Operation {
   return operationWithBody(DeclineRequest, {
     ...COMMAND,
     id: 'declineCall',
@@ -166,11 +148,11 @@ function declineCall(world: CallsWorld): Operation {
     replies: { 204: null },
     codes: [...ASKED_CODES, ...KNOWN_CODES],
     handle: ({ caller, body, params }) =>
-      carryOut(world, readCallId(params[0]), { kind: 'decline', by: deviceOf(caller), reason: body.reason }),
+      carryOut(deps, readCallId(params[0]), { kind: 'decline', by: deviceOf(caller), reason: body.reason }),
   })
 }
 
-function leaveCall(world: CallsWorld): Operation {
+function leaveCall(deps: Deps): Operation {
   return operation({
     ...COMMAND,
     id: 'leaveCall',
@@ -179,19 +161,19 @@ function leaveCall(world: CallsWorld): Operation {
     replies: { 204: null },
     codes: [...ASKED_CODES, 'CALL_NOT_FOUND'],
     handle: ({ caller, params }) =>
-      carryOut(world, readCallId(params[0]), { kind: 'leave', by: deviceOf(caller) }),
+      carryOut(deps, readCallId(params[0]), { kind: 'leave', by: deviceOf(caller) }),
   })
 }
 
 /** Ends a call that the body names, or the path. */
-function endCall(world: CallsWorld): readonly Operation[] {
+function endCall(deps: Deps): readonly Operation[] {
   const rules = {
     ...COMMAND,
     replies: { 200: CallRecordReply },
     codes: [...ASKED_CODES, ...KNOWN_CODES, 'NOT_HOST'] as const,
   }
   const end = (caller: DeviceCaller, callId: CallId) =>
-    carryOut(world, callId, { kind: 'end', by: deviceOf(caller) })
+    carryOut(deps, callId, { kind: 'end', by: deviceOf(caller) })
   return [
     operationWithBody(EndCallRequest, {
       ...rules,
@@ -210,7 +192,7 @@ function endCall(world: CallsWorld): readonly Operation[] {
   ]
 }
 
-function removeFromCall(world: CallsWorld): Operation {
+function removeFromCall(deps: Deps): Operation {
   return operationWithBody(RemoveRequest, {
     ...COMMAND,
     id: 'removeFromCall',
@@ -219,15 +201,15 @@ function removeFromCall(world: CallsWorld): Operation {
     replies: { 204: null },
     codes: [...ASKED_CODES, ...KNOWN_CODES, 'NOT_HOST', 'USER_NOT_FOUND'],
     handle: ({ caller, body, params }) =>
-      carryOut(world, readCallId(params[0]), {
+      carryOut(deps, readCallId(params[0]), {
         ...{ kind: 'remove', by: deviceOf(caller) },
         userId: body.userId as UserId,
       }),
   })
 }
 
-function requestRejoin(world: CallsWorld): Operation {
-  const rate = world.rateLimits?.['request-rejoin']
+function requestRejoin(deps: Deps): Operation {
+  const rate = deps.rateLimits?.['request-rejoin']
   const asks = rate && new TokenBuckets(rate, RATE_KEYS_MAX)
   return operation({
     ...COMMAND,
@@ -238,15 +220,15 @@ function requestRejoin(world: CallsWorld): Operation {
     codes: [...ASKED_CODES, ...KNOWN_CODES, 'CALL_NOT_ACTIVE', 'NO_ACTIVE_PARTICIPANT'],
     handle: ({ caller, params }) => {
       const callId = readCallId(params[0])
-      const request: CallRequest = { kind: 'request-rejoin', by: actorOf(world, caller) }
-      const missingMs = asks?.take(`${caller.userId} ${callId}`, world.monotonicMs()) ?? 0
+      const request: CallRequest = { kind: 'request-rejoin', by: actorOf(deps, caller) }
+      const missingMs = asks?.take(`${caller.userId} ${callId}`, deps.monotonicMs()) ?? 0
       if (rate !== undefined && missingMs > 0) throw rateLimited(missingMs, 'call', rate)
-      return carryOut(world, callId, request)
+      return carryOut(deps, callId, request)
     },
   })
 }
 
-function acceptRejoin(world: CallsWorld): Operation {
+function acceptRejoin(deps: Deps): Operation {
   return operationWithBody(AcceptRejoinRequest, {
     ...COMMAND,
     id: 'acceptRejoin',
@@ -256,12 +238,12 @@ function acceptRejoin(world: CallsWorld): Operation {
     codes: [...ASKED_CODES, ...KNOWN_CODES, 'CALL_NOT_ACTIVE', 'PLAINTEXT_KEY_SUSPECTED'],
     handle: ({ caller, body, params }) => {
       const request: CallRequest = { kind: 'accept-rejoin', by: deviceOf(caller), ...saidAcceptance(body) }
-      return carryOut(world, readCallId(params[0]), request)
+      return carryOut(deps, readCallId(params[0]), request)
     },
   })
 }
 
-function rejoinCall(world: CallsWorld): Operation {
+function rejoinCall(deps: Deps): Operation {
   return operation({
     ...COMMAND,
     id: 'rejoinCall',
@@ -270,11 +252,11 @@ function rejoinCall(world: CallsWorld): Operation {
     replies: { 200: CallRecordReply },
     codes: [...ASKED_CODES, ...KNOWN_CODES, ...COMING_CODES],
     handle: ({ caller, params }) =>
-      carryOut(world, readCallId(params[0]), { kind: 'rejoin', by: actorOf(world, caller) }),
+      carryOut(deps, readCallId(params[0]), { kind: 'rejoin', by: actorOf(deps, caller) }),
   })
 }
 
-function sendKeys(world: CallsWorld): Operation {
+function sendKeys(deps: Deps): Operation {
   return operationWithBody(KeysRequest, {
     ...COMMAND,
     id: 'sendKeys',
@@ -289,12 +271,12 @@ function sendKeys(world: CallsWorld): Operation {
     ] as ErrorCode[],
     bodyBytesMax: KEYS_BODY_BYTES_MAX,
     handle: ({ caller, body, params }) =>
-      carryOut(world, readCallId(params[0]), { kind: 'keys', by: deviceOf(caller), ...saidKeys(body) }),
+      carryOut(deps, readCallId(params[0]), { kind: 'keys', by: deviceOf(caller), ...saidKeys(body) }),
   })
 }
 
 async function carryOut(
-  { askRoom }: CallsWorld,
+  { askRoom }: Deps,
   callId: CallId,
   request: CallRequest,
   idempotent?: IdempotentRequest,
@@ -320,7 +302,7 @@ function deviceOf({ userId, deviceId }: DeviceCaller) {
 }
 
 /** The device with the hash of its key, as others see it. */
-function actorOf({ database, devices }: CallsWorld, { userId, deviceId }: DeviceCaller): CallActor {
+function actorOf({ database, devices }: Deps, { userId, deviceId }: DeviceCaller): CallActor {
   const device = database.view(view => devices.active(view, userId, deviceId))
   if (device === undefined) throw new SignalError('DEVICE_NOT_REGISTERED', 'the device was removed')
   return { userId, deviceId, publicKeyHash: device.publicKeyHash }

@@ -1,17 +1,13 @@
 /** `GET /credentials` (contract 5.2): how a device reaches the TURN relay, with credentials made for its user. */
 
-import { type TurnRelay, turnCredentials } from '../../domain/calls/turn.ts'
+import { turnCredentials } from '../../domain/calls/turn.ts'
 import { SignalError } from '../../errors.ts'
 import { RelayCredentials } from '../../schema/credentials.ts'
 import { timeText } from '../../schema/time.ts'
+import type { ApiDeps } from '../deps.ts'
 import { type Operation, operation, type RateRule } from '../table/operation.ts'
 
-export interface CredentialsWorld {
-  /** Undefined where none is configured. */
-  readonly relay: TurnRelay | undefined
-}
-
-export function credentialsOperations({ relay }: CredentialsWorld): readonly Operation[] {
+export function credentialsOperations({ relay }: Pick<ApiDeps, 'relay'>): readonly Operation[] {
   return [
     operation({
       id: 'getCredentials',

@@ -6,9 +6,8 @@ import { SignalError } from '../../errors.ts'
 import { BlockPage, ContactPage, UserIdRequest } from '../../schema/contact.ts'
 import { PageQuery } from '../../schema/page.ts'
 import { timeText } from '../../schema/time.ts'
-import type { ContactStore } from '../../store/contacts/contact-store.ts'
-import type { DeviceStore } from '../../store/devices/device-store.ts'
-import type { Change, Store } from '../../store/engine/store.ts'
+import type { Change } from '../../store/engine/store.ts'
+import type { ApiDeps } from '../deps.ts'
 import {
   type Call,
   type Operation,
@@ -18,25 +17,15 @@ import {
   pathId,
 } from '../table/operation.ts'
 import { pageOf, rangeOf } from '../table/page.ts'
-import { isReachable, type PeopleWorld, personOf, userNotFound } from './people.ts'
+import { isReachable, personOf, userNotFound } from './people.ts'
 
-export interface ContactsWorld extends PeopleWorld {
-  readonly database: Pick<Store, 'view'>
-  readonly contacts: ContactStore
-  readonly devices: Pick<DeviceStore, 'activeDevicesOf' | 'devicesAt' | 'countActive'>
+type Deps = Pick<ApiDeps, 'accounts' | 'contacts' | 'database' | 'devices'>
+
+export function contactOperations(deps: Deps): readonly Operation[] {
+  return [listContacts(deps), removeContact(deps), blockUser(deps), ...unblockUser(deps), listBlocks(deps)]
 }
 
-export function contactOperations(world: ContactsWorld): readonly Operation[] {
-  return [
-    listContacts(world),
-    removeContact(world),
-    blockUser(world),
-    ...unblockUser(world),
-    listBlocks(world),
-  ]
-}
-
-function listContacts(world: ContactsWorld): Operation {
+function listContacts(deps: Deps): Operation {
   return operationWithQuery(PageQuery, {
     id: 'listContacts',
     method: 'GET',
@@ -47,16 +36,16 @@ function listContacts(world: ContactsWorld): Operation {
     replies: { 200: ContactPage },
     codes: [],
     handle: ({ caller: { userId }, query }) =>
-      world.database.view(view => {
-        const found = world.contacts.readContacts(view, userId, rangeOf(query))
+      deps.database.view(view => {
+        const found = deps.contacts.readContacts(view, userId, rangeOf(query))
         // Not spread: V8 takes three times as long for a contact then (`user-growth` in `bench/`).
         const itemOf = ({ id, atMs }: (typeof found)[number]) => {
-          const { userId, displayName } = personOf(view, world, id as UserId)
+          const { userId, displayName } = personOf(view, deps, id as UserId)
           return {
             userId,
             displayName,
             since: timeText(atMs),
-            devices: world.devices.countActive(view, userId),
+            devices: deps.devices.countActive(view, userId),
           }
         }
         return { status: 200, body: pageOf(query, found, entry => entry, itemOf) }
@@ -64,7 +53,7 @@ function listContacts(world: ContactsWorld): Operation {
   })
 }
 
-function removeContact({ contacts }: ContactsWorld): Operation {
+function removeContact({ contacts }: Deps): Operation {
   return operation({
     id: 'removeContact',
     method: 'DELETE',
@@ -85,7 +74,7 @@ function removeContact({ contacts }: ContactsWorld): Operation {
   })
 }
 
-function blockUser(world: ContactsWorld): Operation {
+function blockUser(deps: Deps): Operation {
   return operationWithBody(UserIdRequest, {
     id: 'blockUser',
     method: 'POST',
@@ -102,8 +91,8 @@ function blockUser(world: ContactsWorld): Operation {
       const otherId = body.userId as UserId
       if (otherId === userId) throw new SignalError('SELF_REQUEST', 'nobody blocks themselves')
       return commit(change => {
-        if (!isVisible(change, world, userId, otherId)) throw userNotFound()
-        if (!world.contacts.block(change, userId, otherId)) {
+        if (!isVisible(change, deps, userId, otherId)) throw userNotFound()
+        if (!deps.contacts.block(change, userId, otherId)) {
           throw new SignalError('BLOCK_LIMIT', `nobody blocks more than ${BLOCKS_MAX} users`)
         }
         change.happened({ kind: 'blocked', userId, otherId })
@@ -114,17 +103,17 @@ function blockUser(world: ContactsWorld): Operation {
 }
 
 /** Also those who wait for their account to be erased, where the user has to do with them already. */
-function isVisible(change: Change, world: ContactsWorld, userId: UserId, otherId: UserId): boolean {
-  const { contacts } = world
+function isVisible(change: Change, deps: Deps, userId: UserId, otherId: UserId): boolean {
+  const { contacts } = deps
   return (
-    isReachable(change, world, otherId) ||
+    isReachable(change, deps, otherId) ||
     contacts.isContact(change, userId, otherId) ||
     contacts.incomingFrom(change, otherId, userId, change.nowMs) !== undefined
   )
 }
 
 /** Unblocks a user that the body names, or the path, for clients and proxies that have no body with DELETE. */
-function unblockUser({ contacts }: ContactsWorld): readonly Operation[] {
+function unblockUser({ contacts }: Deps): readonly Operation[] {
   const rules = {
     method: 'DELETE',
     tag: 'contacts',
@@ -157,7 +146,7 @@ function unblockUser({ contacts }: ContactsWorld): readonly Operation[] {
 
 type Unblocking = Pick<Call<unknown, undefined, 'session'>, 'caller' | 'commit'>
 
-function listBlocks(world: ContactsWorld): Operation {
+function listBlocks(deps: Deps): Operation {
   return operationWithQuery(PageQuery, {
     id: 'listBlocks',
     method: 'GET',
@@ -168,10 +157,10 @@ function listBlocks(world: ContactsWorld): Operation {
     replies: { 200: BlockPage },
     codes: [],
     handle: ({ caller: { userId }, query }) =>
-      world.database.view(view => {
-        const found = world.contacts.readBlocks(view, userId, rangeOf(query))
+      deps.database.view(view => {
+        const found = deps.contacts.readBlocks(view, userId, rangeOf(query))
         const itemOf = ({ id, atMs }: (typeof found)[number]) => ({
-          ...personOf(view, world, id as UserId),
+          ...personOf(view, deps, id as UserId),
           since: timeText(atMs),
         })
         return { status: 200, body: pageOf(query, found, entry => entry, itemOf) }

@@ -29,14 +29,11 @@ import {
   SubmittedReply,
 } from '../../schema/contact.ts'
 import { timeText } from '../../schema/time.ts'
-import type { AccountStore } from '../../store/accounts/account-store.ts'
-import type { AddressSearches } from '../../store/contacts/address-searches.ts'
-import type { ContactStore, RequestCommand } from '../../store/contacts/contact-store.ts'
-import type { ShareToken, ShareTokenStore } from '../../store/contacts/share-token-store.ts'
-import type { DeviceStore } from '../../store/devices/device-store.ts'
-import type { Change, Store, View } from '../../store/engine/store.ts'
-import type { AddressReader } from '../accounts/addresses.ts'
-import { type LastingRate, type LastingRatesWorld, refuseCounted, takeRate } from '../table/lasting-rates.ts'
+import type { RequestCommand } from '../../store/contacts/contact-store.ts'
+import type { ShareToken } from '../../store/contacts/share-token-store.ts'
+import type { Change, View } from '../../store/engine/store.ts'
+import type { ApiDeps } from '../deps.ts'
+import { type LastingRate, refuseCounted, takeRate } from '../table/lasting-rates.ts'
 import {
   type Call,
   type Operation,
@@ -50,34 +47,34 @@ import { pageOf, rangeOf } from '../table/page.ts'
 import { isReachable, keysOf, personOf, shownDevices, userNotFound } from './people.ts'
 import { assertLive, findShareToken, tokenNotFound } from './share-tokens.ts'
 
-export interface FriendRequestsWorld extends LastingRatesWorld {
-  readonly database: Pick<Store, 'change' | 'view'>
-  readonly contacts: ContactStore
-  readonly searches: Pick<AddressSearches, 'leave'>
-  readonly shareTokens: ShareTokenStore
-  readonly accounts: Pick<AccountStore, 'read' | 'displayNameOf'>
-  readonly devices: Pick<DeviceStore, 'active' | 'activeDevicesOf' | 'devicesAt'>
-  readonly addresses: Pick<AddressReader, 'readNamed'>
-  /** Whose key the log has under this hash (64 bytes). */
-  readonly identityOf: (
-    vrfHash: Uint8Array,
-  ) => { readonly userId: bigint; readonly deviceId: bigint } | undefined
-  readonly randomBytes: (length: number) => Uint8Array
-}
+type Deps = Pick<
+  ApiDeps,
+  | 'accounts'
+  | 'addresses'
+  | 'contacts'
+  | 'database'
+  | 'devices'
+  | 'identityOf'
+  | 'randomBytes'
+  | 'rateLimits'
+  | 'rates'
+  | 'searches'
+  | 'shareTokens'
+>
 
-export function friendRequestOperations(world: FriendRequestsWorld): readonly Operation[] {
+export function friendRequestOperations(deps: Deps): readonly Operation[] {
   return [
-    requestById(world),
-    requestByToken(world),
-    requestBySearch(world),
-    acceptRequest(world),
-    declineRequest(world),
-    ...cancelRequest(world),
-    listRequests(world),
+    requestById(deps),
+    requestByToken(deps),
+    requestBySearch(deps),
+    acceptRequest(deps),
+    declineRequest(deps),
+    ...cancelRequest(deps),
+    listRequests(deps),
   ]
 }
 
-function requestById(world: FriendRequestsWorld): Operation {
+function requestById(deps: Deps): Operation {
   return operationWithBody(RequestByIdRequest, {
     ...RULES,
     id: 'requestById',
@@ -87,12 +84,12 @@ function requestById(world: FriendRequestsWorld): Operation {
     codes: ['USER_NOT_FOUND', ...ASKING_CODES],
     handle: call => {
       const receiverId = call.body.targetUserId as UserId
-      return ask(world, call, { receiverId, route: 'id', rate: REQUESTS })
+      return ask(deps, call, { receiverId, route: 'id', rate: REQUESTS })
     },
   })
 }
 
-function requestByToken(world: FriendRequestsWorld): Operation {
+function requestByToken(deps: Deps): Operation {
   return operationWithBody(RequestByTokenRequest, {
     ...RULES,
     id: 'requestByToken',
@@ -102,13 +99,13 @@ function requestByToken(world: FriendRequestsWorld): Operation {
     codes: ['SHARE_TOKEN_NOT_FOUND', 'SHARE_TOKEN_EXPIRED', ...ASKING_CODES],
     handle: async call => {
       const { caller, body, nowMs } = call
-      const token = await findShareToken(world, caller.userId, body.token, nowMs)
-      return ask(world, call, { receiverId: token.userId, route: 'token', rate: REQUESTS, token })
+      const token = await findShareToken(deps, caller.userId, body.token, nowMs)
+      return ask(deps, call, { receiverId: token.userId, route: 'token', rate: REQUESTS, token })
     },
   })
 }
 
-function requestBySearch(world: FriendRequestsWorld): Operation {
+function requestBySearch(deps: Deps): Operation {
   return operationWithBody(RequestBySearchRequest, {
     ...RULES,
     id: 'requestBySearch',
@@ -120,8 +117,8 @@ function requestBySearch(world: FriendRequestsWorld): Operation {
       const { email, phone, publicKeyHash } = call.body
       const named = [email, phone, publicKeyHash].filter(text => text !== undefined)
       if (named.length !== 1) throw fault('', 'has to name one of email, phone and publicKeyHash')
-      if (publicKeyHash === undefined) return askAddress(world, call)
-      return askKeyOwner(world, call, publicKeyHash)
+      if (publicKeyHash === undefined) return askAddress(deps, call)
+      return askKeyOwner(deps, call, publicKeyHash)
     },
   })
 }
@@ -139,64 +136,64 @@ type AskingCall = Call<{ readonly message?: string }, undefined, 'session'>
  * What asks for somebody who can be told of; a token's owner has been looked for already. Only what the sender learns
  * something by, or makes, is counted.
  */
-async function ask(world: FriendRequestsWorld, call: AskingCall, asking: Asking): Promise<Reply> {
-  const { contacts } = world
+async function ask(deps: Deps, call: AskingCall, asking: Asking): Promise<Reply> {
+  const { contacts } = deps
   const { caller, nowMs } = call
   const { receiverId, rate, token } = asking
-  const command = commandOf(world, call, receiverId, asking.route)
+  const command = commandOf(deps, call, receiverId, asking.route)
   if (receiverId === caller.userId) throw new SignalError('SELF_REQUEST', 'nobody is their own contact')
-  if (token === undefined && !world.database.view(view => isReachable(view, world, receiverId))) {
-    return refuseCounted(world, rate, caller.userId, nowMs, userNotFound())
+  if (token === undefined && !deps.database.view(view => isReachable(view, deps, receiverId))) {
+    return refuseCounted(deps, rate, caller.userId, nowMs, userNotFound())
   }
   return call.commit(change => {
-    if (token !== undefined) assertLive(current(change, world, token), nowMs)
+    if (token !== undefined) assertLive(current(change, deps, token), nowMs)
     const decision = contacts.decideRequest(change, command, nowMs)
     if (decision.kind === 'refused') throw refusal(decision.code)
-    if (decision.kind !== 'repeated') takeRate(world, change, rate, caller.userId)
+    if (decision.kind !== 'repeated') takeRate(deps, change, rate, caller.userId)
     const request = contacts.request(change, command, decision)
     if (token !== undefined && decision.kind === 'created') {
-      world.shareTokens.use(change, current(change, world, token))
+      deps.shareTokens.use(change, current(change, deps, token))
     }
     const status = decision.kind === 'created' ? 201 : 200
     const keysShown = contacts.keysShown(change, caller.userId, receiverId, nowMs)
-    return { status, body: viewOf(change, world, request, receiverId, keysShown) }
+    return { status, body: viewOf(change, deps, request, receiverId, keysShown) }
   })
 }
 
 /** Answers the same in the same time, whoever the address is of: they are looked for later. */
 function askAddress(
-  world: FriendRequestsWorld,
+  deps: Deps,
   call: Call<Static<typeof RequestBySearchRequest>, undefined, 'session'>,
 ): Promise<Reply> {
-  const { searches, addresses, randomBytes } = world
+  const { searches, addresses, randomBytes } = deps
   const { caller, body } = call
   const { email, phone, country } = body
   const { kind, key } = addresses.readNamed({ email, phone, country })
   const message = readMessage(body.message)
   return call.commit(change => {
-    takeRate(world, change, SEARCHES, caller.userId)
+    takeRate(deps, change, SEARCHES, caller.userId)
     const requestId = newId(randomBytes) as RequestId
     searches.leave(change, { requestId, senderId: caller.userId, address: { kind, key }, message })
     return { status: 202, body: { status: 'submitted' } }
   })
 }
 
-function askKeyOwner(world: FriendRequestsWorld, call: AskingCall, publicKeyHash: string): Promise<Reply> {
-  const identity = world.identityOf(Buffer.from(publicKeyHash, 'base64'))
+function askKeyOwner(deps: Deps, call: AskingCall, publicKeyHash: string): Promise<Reply> {
+  const identity = deps.identityOf(Buffer.from(publicKeyHash, 'base64'))
   const { userId, deviceId } = identity ?? {}
   const isKnown =
     userId !== undefined &&
-    world.database.view(view => isKnownDevice(view, world, call, userId as UserId, deviceId as DeviceId))
+    deps.database.view(view => isKnownDevice(view, deps, call, userId as UserId, deviceId as DeviceId))
   if (!isKnown) {
-    return refuseCounted(world, SEARCHES, call.caller.userId, call.nowMs, userNotFound())
+    return refuseCounted(deps, SEARCHES, call.caller.userId, call.nowMs, userNotFound())
   }
-  return ask(world, call, { receiverId: userId as UserId, route: 'id', rate: SEARCHES })
+  return ask(deps, call, { receiverId: userId as UserId, route: 'id', rate: SEARCHES })
 }
 
 /** Also one that was removed, to somebody who is shown it: else they could try whether it was. */
 function isKnownDevice(
   view: View,
-  { devices, contacts }: FriendRequestsWorld,
+  { devices, contacts }: Deps,
   { caller, nowMs }: AskingCall,
   userId: UserId,
   deviceId: DeviceId,
@@ -208,8 +205,8 @@ function isKnownDevice(
   )
 }
 
-function acceptRequest(world: FriendRequestsWorld): Operation {
-  const { contacts } = world
+function acceptRequest(deps: Deps): Operation {
+  const { contacts } = deps
   return operationWithBody(AcceptRequest, {
     ...RULES,
     id: 'acceptRequest',
@@ -227,14 +224,14 @@ function acceptRequest(world: FriendRequestsWorld): Operation {
         const requestId = body.requestId ?? incoming?.requestId
         if (requestId === undefined) throw refusal('REQUEST_NOT_FOUND')
         const { senderId } = closedBy(contacts.accept(change, requestId, userId))
-        const contact = { ...personOf(change, world, senderId), since: timeText(nowMs) }
-        return { status: 200, body: { contact, ...keysOf(change, world, senderId) } }
+        const contact = { ...personOf(change, deps, senderId), since: timeText(nowMs) }
+        return { status: 200, body: { contact, ...keysOf(change, deps, senderId) } }
       })
     },
   })
 }
 
-function declineRequest({ contacts }: FriendRequestsWorld): Operation {
+function declineRequest({ contacts }: Deps): Operation {
   return operationWithBody(RequestIdRequest, {
     ...RULES,
     id: 'declineRequest',
@@ -251,7 +248,7 @@ function declineRequest({ contacts }: FriendRequestsWorld): Operation {
 }
 
 /** Cancels a request that the body names, or the path. */
-function cancelRequest({ contacts }: FriendRequestsWorld): readonly Operation[] {
+function cancelRequest({ contacts }: Deps): readonly Operation[] {
   const rules = {
     ...RULES,
     replies: { 204: null },
@@ -284,7 +281,7 @@ function cancelRequest({ contacts }: FriendRequestsWorld): readonly Operation[] 
 
 type Cancelling = Pick<Call<unknown, undefined, 'session'>, 'caller' | 'commit'>
 
-function listRequests(world: FriendRequestsWorld): Operation {
+function listRequests(deps: Deps): Operation {
   return operationWithQuery(RequestsQuery, {
     id: 'listRequests',
     method: 'GET',
@@ -295,15 +292,15 @@ function listRequests(world: FriendRequestsWorld): Operation {
     replies: { 200: RequestPage },
     codes: [],
     handle: ({ caller: { userId }, query, nowMs }) =>
-      world.database.view(view => {
+      deps.database.view(view => {
         const { direction = 'incoming' } = query
-        const found = world.contacts.readRequests(view, userId, direction, rangeOf(query), nowMs)
+        const found = deps.contacts.readRequests(view, userId, direction, rangeOf(query), nowMs)
         const entryOf = ({ createdAtMs, requestId }: FriendRequest) => ({ atMs: createdAtMs, id: requestId })
         const itemOf = (request: FriendRequest) => ({
           requestId: request.requestId,
           direction,
           status: 'pending',
-          user: personOf(view, world, direction === 'incoming' ? request.senderId : request.receiverId),
+          user: personOf(view, deps, direction === 'incoming' ? request.senderId : request.receiverId),
           message: request.message,
           createdAt: timeText(request.createdAtMs),
           expiresAt: timeText(request.createdAtMs + REQUEST_OPEN_MS),
@@ -314,7 +311,7 @@ function listRequests(world: FriendRequestsWorld): Operation {
 }
 
 function commandOf(
-  { randomBytes }: FriendRequestsWorld,
+  { randomBytes }: Deps,
   { caller, body }: AskingCall,
   receiverId: UserId,
   route: RequestCommand['route'],
@@ -338,11 +335,7 @@ function readMessage(text: string | undefined): string | undefined {
 }
 
 /** The token as it is in this change: others may have used or revoked it since it was found. */
-function current(
-  change: Change,
-  { shareTokens }: FriendRequestsWorld,
-  { userId, tokenId }: ShareToken,
-): ShareToken {
+function current(change: Change, { shareTokens }: Deps, { userId, tokenId }: ShareToken): ShareToken {
   const token = shareTokens.read(change, userId, tokenId)
   if (token === undefined) throw tokenNotFound()
   return token
@@ -351,7 +344,7 @@ function current(
 /** A request that was made or met, as its sender sees it, or either once it is accepted. */
 function viewOf(
   change: Change,
-  world: FriendRequestsWorld,
+  deps: Deps,
   { requestId, state, isByToken, createdAtMs }: FriendRequest,
   otherId: UserId,
   keysShown: KeysShown | undefined,
@@ -360,9 +353,9 @@ function viewOf(
   return {
     requestId,
     status: isAccepted ? 'accepted' : 'pending',
-    user: personOf(change, world, otherId),
+    user: personOf(change, deps, otherId),
     createdAt: timeText(createdAtMs),
-    ...(isAccepted || isByToken ? keysOf(change, world, otherId, keysShown) : {}),
+    ...(isAccepted || isByToken ? keysOf(change, deps, otherId, keysShown) : {}),
   }
 }
 

@@ -4,28 +4,19 @@ import { type KeysShown, PRESENT_KEYS } from '../../domain/contacts/friend-reque
 import type { Device } from '../../domain/devices/device.ts'
 import type { UserId } from '../../domain/ids.ts'
 import { SignalError } from '../../errors.ts'
-import type { AccountStore } from '../../store/accounts/account-store.ts'
 import type { DeviceStore } from '../../store/devices/device-store.ts'
 import type { View } from '../../store/engine/store.ts'
-
-export interface PeopleWorld {
-  readonly accounts: Pick<AccountStore, 'read' | 'displayNameOf'>
-  readonly devices: Pick<DeviceStore, 'activeDevicesOf' | 'devicesAt'>
-}
+import type { ApiDeps } from '../deps.ts'
 
 /** Whether somebody new may find the user: not once they have asked for their account to be erased. */
-export function isReachable(
-  view: View,
-  { accounts }: Pick<PeopleWorld, 'accounts'>,
-  userId: UserId,
-): boolean {
+export function isReachable(view: View, { accounts }: Pick<ApiDeps, 'accounts'>, userId: UserId): boolean {
   const user = accounts.read(view, userId)
   return user !== undefined && user.erasesAtMs === undefined
 }
 
 export function personOf(
   view: View,
-  { accounts }: Pick<PeopleWorld, 'accounts'>,
+  { accounts }: Pick<ApiDeps, 'accounts'>,
   userId: UserId,
 ): { readonly userId: UserId; readonly displayName: string } {
   return { userId, displayName: accounts.displayNameOf(view, userId) }
@@ -34,7 +25,7 @@ export function personOf(
 /** The devices that are shown of a user. */
 export function shownDevices(
   view: View,
-  devices: PeopleWorld['devices'],
+  devices: DeviceStore,
   userId: UserId,
   shown: KeysShown,
 ): readonly Device[] {
@@ -46,7 +37,7 @@ export function shownDevices(
 /** `publicKeyHashs` and `devices` of a reply: what the client verifies through the log, and encrypts for. */
 export function keysOf(
   view: View,
-  { devices }: Pick<PeopleWorld, 'devices'>,
+  { devices }: Pick<ApiDeps, 'devices'>,
   userId: UserId,
   keysShown: KeysShown = PRESENT_KEYS,
 ): object {

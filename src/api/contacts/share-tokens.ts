@@ -13,16 +13,10 @@ import {
 } from '../../schema/contact.ts'
 import { PageQuery } from '../../schema/page.ts'
 import { timeText } from '../../schema/time.ts'
-import type { ContactStore } from '../../store/contacts/contact-store.ts'
 import { isLive, type ShareToken, type ShareTokenStore } from '../../store/contacts/share-token-store.ts'
-import type { Store, View } from '../../store/engine/store.ts'
-import {
-  assertRate,
-  type LastingRate,
-  type LastingRatesWorld,
-  refuseCounted,
-  takeRate,
-} from '../table/lasting-rates.ts'
+import type { View } from '../../store/engine/store.ts'
+import type { ApiDeps } from '../deps.ts'
+import { assertRate, type LastingRate, refuseCounted, takeRate } from '../table/lasting-rates.ts'
 import {
   type Operation,
   operation,
@@ -32,26 +26,28 @@ import {
   type Reply,
 } from '../table/operation.ts'
 import { pageOf, rangeOf } from '../table/page.ts'
-import { isReachable, type PeopleWorld, personOf } from './people.ts'
+import { isReachable, personOf } from './people.ts'
 
-export interface ShareTokensWorld extends LastingRatesWorld, Pick<PeopleWorld, 'accounts'> {
-  readonly database: Pick<Store, 'change' | 'view'>
-  readonly shareTokens: ShareTokenStore
-  readonly contacts: Pick<ContactStore, 'relationOf'>
-  readonly randomBytes: (length: number) => Uint8Array
-  /** Where clients reach the server, such as `https://callsign.example`. */
-  readonly publicUrl: () => string
-  /** The app's own URL scheme, such as `callsign`. */
-  readonly deepLinkScheme: string
-}
+type Deps = Pick<
+  ApiDeps,
+  | 'accounts'
+  | 'contacts'
+  | 'database'
+  | 'deepLinkScheme'
+  | 'publicUrl'
+  | 'randomBytes'
+  | 'rateLimits'
+  | 'rates'
+  | 'shareTokens'
+>
 
-export function shareTokenOperations(world: ShareTokensWorld): readonly Operation[] {
+export function shareTokenOperations(deps: Deps): readonly Operation[] {
   return [
-    createShareToken(world),
-    listShareTokens(world),
-    revokeShareToken(world),
-    drawShareToken(world),
-    resolveShareToken(world),
+    createShareToken(deps),
+    listShareTokens(deps),
+    revokeShareToken(deps),
+    drawShareToken(deps),
+    resolveShareToken(deps),
   ]
 }
 
@@ -60,19 +56,19 @@ export function shareTokenOperations(world: ShareTokensWorld): readonly Operatio
  * `SHARE_TOKEN_EXPIRED`, or with `RATE_LIMITED` for a user who has tried too many that are none.
  */
 export async function findShareToken(
-  world: LastingRatesWorld & Pick<ShareTokensWorld, 'database' | 'accounts' | 'shareTokens'>,
+  deps: Pick<Deps, 'accounts' | 'database' | 'rateLimits' | 'rates' | 'shareTokens'>,
   userId: UserId,
   text: string,
   nowMs: number,
 ): Promise<ShareToken> {
-  const token = world.database.view(view => {
+  const token = deps.database.view(view => {
     // Also for a token that is one: else an answer would tell it from the others.
-    assertRate(world, view, UNKNOWN_TOKENS, userId, nowMs)
-    const found = world.shareTokens.find(view, text)
-    return found !== undefined && isReachable(view, world, found.userId) ? found : undefined
+    assertRate(deps, view, UNKNOWN_TOKENS, userId, nowMs)
+    const found = deps.shareTokens.find(view, text)
+    return found !== undefined && isReachable(view, deps, found.userId) ? found : undefined
   })
   if (token === undefined) {
-    return refuseCounted(world, UNKNOWN_TOKENS, userId, nowMs, tokenNotFound())
+    return refuseCounted(deps, UNKNOWN_TOKENS, userId, nowMs, tokenNotFound())
   }
   assertLive(token, nowMs)
   return token
@@ -83,8 +79,8 @@ export function assertLive(token: ShareToken, nowMs: number): void {
   if (!isLive(token, nowMs)) throw new SignalError('SHARE_TOKEN_EXPIRED', 'this share token is over')
 }
 
-function createShareToken(world: ShareTokensWorld): Operation {
-  const { shareTokens, randomBytes } = world
+function createShareToken(deps: Deps): Operation {
+  const { shareTokens, randomBytes } = deps
   return operationWithBody(CreateShareTokenRequest, {
     id: 'createShareToken',
     method: 'POST',
@@ -103,7 +99,7 @@ function createShareToken(world: ShareTokensWorld): Operation {
         if (live.length >= SHARE_TOKENS_MAX) {
           throw new SignalError('SHARE_TOKEN_LIMIT', `nobody has more than ${SHARE_TOKENS_MAX} share tokens`)
         }
-        takeRate(world, change, TOKENS_MADE, userId)
+        takeRate(deps, change, TOKENS_MADE, userId)
         const { token, text } = shareTokens.create(change, {
           userId,
           tokenId: newId(randomBytes) as TokenId,
@@ -112,13 +108,13 @@ function createShareToken(world: ShareTokensWorld): Operation {
           expiresAtMs: nowMs + expiresIn * 1000,
           usesMax: maxUses,
         })
-        const deepLink = `${world.deepLinkScheme}://c/${text}`
-        return { status: 201, body: { ...viewOf(token), token: text, url: urlOf(world, text), deepLink } }
+        const deepLink = `${deps.deepLinkScheme}://c/${text}`
+        return { status: 201, body: { ...viewOf(token), token: text, url: urlOf(deps, text), deepLink } }
       }),
   })
 }
 
-function listShareTokens({ database, shareTokens }: ShareTokensWorld): Operation {
+function listShareTokens({ database, shareTokens }: Deps): Operation {
   return operationWithQuery(PageQuery, {
     id: 'listShareTokens',
     method: 'GET',
@@ -137,7 +133,7 @@ function listShareTokens({ database, shareTokens }: ShareTokensWorld): Operation
   })
 }
 
-function revokeShareToken({ shareTokens }: ShareTokensWorld): Operation {
+function revokeShareToken({ shareTokens }: Deps): Operation {
   return operation({
     id: 'revokeShareToken',
     method: 'DELETE',
@@ -155,8 +151,8 @@ function revokeShareToken({ shareTokens }: ShareTokensWorld): Operation {
   })
 }
 
-function drawShareToken(world: ShareTokensWorld): Operation {
-  const { database, shareTokens } = world
+function drawShareToken(deps: Deps): Operation {
+  const { database, shareTokens } = deps
   return operation({
     id: 'drawShareToken',
     method: 'GET',
@@ -173,12 +169,12 @@ function drawShareToken(world: ShareTokensWorld): Operation {
       if (text === undefined) {
         throw new SignalError('SHARE_TOKEN_EXPIRED', 'this share token is of an earlier secret of the server')
       }
-      return svgReply(qrImage(urlOf(world, text)))
+      return svgReply(qrImage(urlOf(deps, text)))
     },
   })
 }
 
-function resolveShareToken(world: ShareTokensWorld): Operation {
+function resolveShareToken(deps: Deps): Operation {
   return operationWithBody(ResolveShareTokenRequest, {
     id: 'resolveShareToken',
     method: 'POST',
@@ -193,10 +189,10 @@ function resolveShareToken(world: ShareTokensWorld): Operation {
       { name: 'share-token-resolve', by: 'user' },
     ],
     handle: async ({ caller, body, nowMs }) => {
-      const { userId } = await findShareToken(world, caller.userId, body.token, nowMs)
-      return world.database.view(view => {
-        const { displayName } = personOf(view, world, userId)
-        const relation = world.contacts.relationOf(view, caller.userId, userId, nowMs)
+      const { userId } = await findShareToken(deps, caller.userId, body.token, nowMs)
+      return deps.database.view(view => {
+        const { displayName } = personOf(view, deps, userId)
+        const relation = deps.contacts.relationOf(view, caller.userId, userId, nowMs)
         return { status: 200, body: { token: body.token, displayName, relation } }
       })
     },
@@ -257,7 +253,7 @@ function viewOf({ tokenId, label, createdAtMs, expiresAtMs, usesMax, uses }: Sha
   }
 }
 
-function urlOf({ publicUrl }: ShareTokensWorld, text: string): string {
+function urlOf({ publicUrl }: Deps, text: string): string {
   return `${publicUrl().replace(/\/$/, '')}/c/${text}`
 }
 

@@ -29,24 +29,28 @@ import { type KeyAlgorithm, keyNameOf, otherEncodingOf } from '../../domain/devi
 import { type DeviceId, newId, type UserId } from '../../domain/ids.ts'
 import { assert, SignalError } from '../../errors.ts'
 import type { Registration } from '../../keyserver/registration.ts'
-import type { SessionStore } from '../../store/accounts/session-store.ts'
-import { type DeviceStore, withPush } from '../../store/devices/device-store.ts'
-import type { Change, Store, View } from '../../store/engine/store.ts'
+import { withPush } from '../../store/devices/device-store.ts'
+import type { Change, View } from '../../store/engine/store.ts'
 import { assertLasts } from '../accounts/authentication.ts'
-import { assertRate, countRate, type LastingRate, type LastingRatesWorld } from '../table/lasting-rates.ts'
+import type { ApiDeps } from '../deps.ts'
+import { assertRate, countRate, type LastingRate } from '../table/lasting-rates.ts'
 import type { Call, Reply } from '../table/operation.ts'
-import { type DeviceRemovalWorld, noticeOf, removeDevice } from './device-removal.ts'
+import { noticeOf, removeDevice } from './device-removal.ts'
 import { tellPushLosses } from './push-losses.ts'
 
-export interface DeviceRegistrationWorld extends DeviceRemovalWorld, LastingRatesWorld {
-  readonly database: Pick<Store, 'change' | 'view'>
-  readonly devices: DeviceStore
-  readonly sessions: SessionStore
-  readonly nowMs: () => number
-  readonly randomBytes: (length: number) => Uint8Array
-  /** Appends a key to the log; the same key again is answered with the index it has. */
-  readonly register: (userId: UserId, deviceId: DeviceId, publicKey: string) => Promise<Registration>
-}
+type Deps = Pick<
+  ApiDeps,
+  | 'database'
+  | 'devices'
+  | 'inbox'
+  | 'notices'
+  | 'nowMs'
+  | 'randomBytes'
+  | 'rateLimits'
+  | 'rates'
+  | 'register'
+  | 'sessions'
+>
 
 /** A request whose key has been checked. */
 export interface RegistrationRequest {
@@ -71,12 +75,12 @@ export interface Repairs {
 type Commit = Pick<Call<unknown, unknown, 'session'>, 'commit' | 'nowMs'>
 
 export class DeviceRegistration {
-  readonly #world: DeviceRegistrationWorld
+  readonly #deps: Deps
   /** By the key's name, the end of the last request with it. */
   readonly #turns = new Map<string, Promise<void>>()
 
-  constructor(world: DeviceRegistrationWorld) {
-    this.#world = world
+  constructor(deps: Deps) {
+    this.#deps = deps
   }
 
   /**
@@ -98,7 +102,7 @@ export class DeviceRegistration {
   /** Finishes what a crash has cut short. To be called once the log takes keys and before requests are taken. */
   async repairPending(): Promise<Repairs> {
     const repairs: Repairs = { finished: 0, abandoned: 0, left: 0 }
-    const all = this.#world.database.view(view => this.#world.devices.allPending(view))
+    const all = this.#deps.database.view(view => this.#deps.devices.allPending(view))
     for (let at = 0; at < all.length; at += REPAIRED_AT_ONCE) {
       const some = all.slice(at, at + REPAIRED_AT_ONCE)
       const outcomes = await Promise.all(some.map(({ userId, deviceId }) => this.#repair(userId, deviceId)))
@@ -111,7 +115,7 @@ export class DeviceRegistration {
     const answered = await this.#answerKnown(request, call)
     if (answered !== undefined) return answered
     const { userId } = request
-    const { deviceId, publicKey } = await this.#world.database.change(
+    const { deviceId, publicKey } = await this.#deps.database.change(
       change => this.#begin(change, request),
       call.nowMs,
     )
@@ -127,7 +131,7 @@ export class DeviceRegistration {
 
   /** The answer to a key that the user's device has, undefined where no device has it. */
   async #answerKnown(request: RegistrationRequest, call: Commit): Promise<Reply | undefined> {
-    const { kind } = this.#world.database.view(view => this.#decide(view, request))
+    const { kind } = this.#deps.database.view(view => this.#decide(view, request))
     if (kind !== 'known') return undefined
     return call.commit(change => {
       const decision = this.#decide(change, request)
@@ -139,7 +143,7 @@ export class DeviceRegistration {
   }
 
   #decide(view: View, { userId, publicKey, replacesDeviceId }: RegistrationRequest): RegistrationDecision {
-    const { devices } = this.#world
+    const { devices } = this.#deps
     return decideRegistration({
       userId,
       publicKey,
@@ -154,12 +158,12 @@ export class DeviceRegistration {
   #bindKnown(change: Change, request: RegistrationRequest, known: Device): Device {
     const { nowMs } = change
     const { userId, sessionId, info = known.info, push = {}, replacesDeviceId } = request
-    const { devices, sessions } = this.#world
+    const { devices, sessions } = this.#deps
     assertLasts(sessions.read(change, sessionId))
     const tokens = pushTokensAfter(known.push, push, nowMs)
     const device = { ...withPush(known, tokens), info, lastSeenAtMs: nowMs }
     const losses = devices.put(change, userId, device)
-    tellPushLosses(change, this.#world.notices, losses, { userId, replacesDeviceId })
+    tellPushLosses(change, this.#deps.notices, losses, { userId, replacesDeviceId })
     sessions.bind(change, sessionId, device.deviceId)
     this.#replace(change, userId, replacesDeviceId, device.deviceId)
     return device
@@ -187,19 +191,19 @@ export class DeviceRegistration {
       ...(replacesDeviceId !== undefined && { replacesDeviceId }),
       startedAtMs: nowMs,
     }
-    this.#world.devices.begin(change, userId, pending)
+    this.#deps.devices.begin(change, userId, pending)
     return pending
   }
 
   /** Counts what is pending as done; what then fails is not counted, so that an outage uses nothing up. */
   #assertRate(change: Change, userId: UserId, ownId: DeviceId | undefined): void {
-    const pending = this.#world.devices.pendingOf(change, userId)
+    const pending = this.#deps.devices.pendingOf(change, userId)
     const promised = pending.filter(({ deviceId }) => deviceId !== ownId).length
-    assertRate(this.#world, change, REGISTRATIONS, userId, change.nowMs, promised)
+    assertRate(this.#deps, change, REGISTRATIONS, userId, change.nowMs, promised)
   }
 
   #newDeviceId(view: View, userId: UserId): DeviceId {
-    const { devices, randomBytes } = this.#world
+    const { devices, randomBytes } = this.#deps
     for (;;) {
       const deviceId = newId(randomBytes) as DeviceId
       const isTaken = devices.read(view, userId, deviceId) ?? devices.pendingDevice(view, userId, deviceId)
@@ -209,7 +213,7 @@ export class DeviceRegistration {
 
   async #log(userId: UserId, deviceId: DeviceId, publicKey: string): Promise<Registration> {
     try {
-      return await this.#world.register(userId, deviceId, publicKey)
+      return await this.#deps.register(userId, deviceId, publicKey)
     } catch (cause) {
       if (!(cause instanceof SignalError) || cause.code !== 'DEADLINE_EXCEEDED') throw cause
       throw new SignalError('LOG_UNAVAILABLE', 'the log did not answer in time', { cause })
@@ -219,7 +223,7 @@ export class DeviceRegistration {
   /** Throws when the session that asked has ended. */
   #finish(change: Change, userId: UserId, deviceId: DeviceId, { index, vrfHash }: Registration): Device {
     const { nowMs } = change
-    const { devices, sessions, notices } = this.#world
+    const { devices, sessions, notices } = this.#deps
     const pending = devices.pendingDevice(change, userId, deviceId)
     const session = pending && sessions.read(change, pending.sessionId)
     assertLasts(session)
@@ -240,7 +244,7 @@ export class DeviceRegistration {
     tellPushLosses(change, notices, devices.finish(change, userId, device), { userId, replacesDeviceId })
     sessions.bind(change, pending.sessionId, deviceId)
     this.#replace(change, userId, replacesDeviceId, deviceId)
-    countRate(this.#world, change, REGISTRATIONS, userId)
+    countRate(this.#deps, change, REGISTRATIONS, userId)
     notices.tell(change, userId, { kind: 'device_added', ...noticeOf(device) }, deviceId)
     return device
   }
@@ -248,11 +252,11 @@ export class DeviceRegistration {
   /** After the session is bound to the new device, so that it outlives the old one. */
   #replace(change: Change, userId: UserId, replaced: DeviceId | undefined, by: DeviceId): void {
     if (replaced === undefined || replaced === by) return
-    removeDevice(change, this.#world, { userId, deviceId: replaced, exceptDeviceId: by })
+    removeDevice(change, this.#deps, { userId, deviceId: replaced, exceptDeviceId: by })
   }
 
   async #repair(userId: UserId, deviceId: DeviceId): Promise<keyof Repairs> {
-    const { database, devices, sessions, nowMs } = this.#world
+    const { database, devices, sessions, nowMs } = this.#deps
     const pending = database.view(view => devices.pendingDevice(view, userId, deviceId))
     assert(pending !== undefined, 'nothing is registered before the repair has ended')
     const session = database.view(view => sessions.read(view, pending.sessionId))
@@ -271,7 +275,7 @@ export class DeviceRegistration {
   }
 
   #abandon(userId: UserId, deviceId: DeviceId): Promise<void> {
-    return this.#world.database.change(change => this.#world.devices.abandon(change, userId, deviceId))
+    return this.#deps.database.change(change => this.#deps.devices.abandon(change, userId, deviceId))
   }
 }
 

@@ -5,23 +5,10 @@
 
 import { type Device, deviceName } from '../../domain/devices/device.ts'
 import type { DeviceId, UserId } from '../../domain/ids.ts'
-import type { SessionStore } from '../../store/accounts/session-store.ts'
-import type { DeviceStore } from '../../store/devices/device-store.ts'
 import type { Change } from '../../store/engine/store.ts'
-import type { InboxStore } from '../../store/messages/inbox-store.ts'
-import type { Notices } from '../../store/messages/notices.ts'
+import type { ApiDeps } from '../deps.ts'
 
-export interface DeviceRemovalWorld {
-  readonly devices: Pick<DeviceStore, 'remove'>
-  readonly sessions: Pick<SessionStore, 'idsOf' | 'read' | 'remove' | 'revoke'>
-  readonly notices: Pick<Notices, 'tell'>
-  readonly inbox: Pick<InboxStore, 'eraseDevice'>
-}
-
-export interface SignedOutWorld {
-  readonly devices: Pick<DeviceStore, 'activeDevicesOf' | 'forgetPush'>
-  readonly sessions: Pick<SessionStore, 'devicesOf'>
-}
+type Deps = Pick<ApiDeps, 'devices' | 'inbox' | 'notices' | 'sessions'>
 
 export interface DeviceRemoval {
   readonly userId: UserId
@@ -36,14 +23,14 @@ export interface DeviceRemoval {
  * Removes the device with its push tokens and inbox, ends its sessions and tells the user's other devices. Its key stays
  * in the log. Returns false, with nothing done, where the user has no such device.
  */
-export function removeDevice(change: Change, world: DeviceRemovalWorld, removal: DeviceRemoval): boolean {
+export function removeDevice(change: Change, deps: Deps, removal: DeviceRemoval): boolean {
   const { userId, deviceId, exceptDeviceId } = removal
-  const device = world.devices.remove(change, userId, deviceId)
+  const device = deps.devices.remove(change, userId, deviceId)
   if (device === undefined) return false
-  world.inbox.eraseDevice(change, userId, deviceId)
-  endSessions(change, world.sessions, removal)
+  deps.inbox.eraseDevice(change, userId, deviceId)
+  endSessions(change, deps.sessions, removal)
   change.happened({ kind: 'device-removed', userId, deviceId })
-  world.notices.tell(change, userId, { kind: 'device_removed', ...noticeOf(device) }, exceptDeviceId)
+  deps.notices.tell(change, userId, { kind: 'device_removed', ...noticeOf(device) }, exceptDeviceId)
   return true
 }
 
@@ -55,18 +42,22 @@ export function noticeOf({ deviceId, info, publicKeyHash }: Device) {
 /** After its session ended, the device leaves its call and gets no pushes, unless it has another session. */
 export function signOut(
   change: Change,
-  world: SignedOutWorld,
+  deps: Pick<ApiDeps, 'devices' | 'sessions'>,
   userId: UserId,
   deviceId: DeviceId | undefined,
 ): void {
-  if (deviceId !== undefined && !world.sessions.devicesOf(change, userId).has(deviceId)) {
-    world.devices.forgetPush(change, userId, deviceId)
+  if (deviceId !== undefined && !deps.sessions.devicesOf(change, userId).has(deviceId)) {
+    deps.devices.forgetPush(change, userId, deviceId)
   }
-  tellSignedOut(change, world, userId)
+  tellSignedOut(change, deps, userId)
 }
 
 /** Says of each device that the change leaves without a session that it is signed out. */
-export function tellSignedOut(change: Change, { devices, sessions }: SignedOutWorld, userId: UserId): void {
+export function tellSignedOut(
+  change: Change,
+  { devices, sessions }: Pick<ApiDeps, 'devices' | 'sessions'>,
+  userId: UserId,
+): void {
   change.atEnd(() => {
     const signedIn = sessions.devicesOf(change, userId)
     for (const { deviceId } of devices.activeDevicesOf(change, userId)) {
@@ -75,7 +66,7 @@ export function tellSignedOut(change: Change, { devices, sessions }: SignedOutWo
   })
 }
 
-function endSessions(change: Change, sessions: DeviceRemovalWorld['sessions'], removal: DeviceRemoval): void {
+function endSessions(change: Change, sessions: Deps['sessions'], removal: DeviceRemoval): void {
   const { userId, deviceId, sessionId = NO_SESSION } = removal
   for (const id of sessions.idsOf(change, userId)) {
     if (sessions.read(change, id)?.deviceId !== deviceId) continue

@@ -4,11 +4,10 @@
  */
 
 import type { Static, TObject } from 'typebox'
-import { type KeysShown, PRESENT_KEYS } from '../../domain/contacts/friend-request.ts'
+import { PRESENT_KEYS } from '../../domain/contacts/friend-request.ts'
 import { type Device, deviceName, pushTokensAfter } from '../../domain/devices/device.ts'
 import { readPublicKey } from '../../domain/devices/public-key.ts'
 import type { DeviceId, UserId } from '../../domain/ids.ts'
-import type { Rates } from '../../domain/rates.ts'
 import { TokenBuckets } from '../../domain/token-bucket.ts'
 import { SignalError } from '../../errors.ts'
 import { RATE_KEYS_MAX } from '../../limits.ts'
@@ -23,12 +22,12 @@ import {
   RegisterDeviceRequest,
 } from '../../schema/device.ts'
 import { timeText } from '../../schema/time.ts'
-import type { AccountStore } from '../../store/accounts/account-store.ts'
 import { sessionIdOf } from '../../store/accounts/session-store.ts'
-import { type DeviceStore, withPush } from '../../store/devices/device-store.ts'
-import type { Store, View } from '../../store/engine/store.ts'
+import { withPush } from '../../store/devices/device-store.ts'
+import type { View } from '../../store/engine/store.ts'
 import { assertLasts } from '../accounts/authentication.ts'
 import { shownDevices } from '../contacts/people.ts'
+import type { ApiDeps } from '../deps.ts'
 import {
   type Call,
   type Operation,
@@ -39,25 +38,29 @@ import {
 } from '../table/operation.ts'
 import { rateLimited } from '../table/operation-routes.ts'
 import type { DeviceRegistration, RegistrationRequest } from './device-registration.ts'
-import { type DeviceRemovalWorld, removeDevice } from './device-removal.ts'
+import { removeDevice } from './device-removal.ts'
 import { tellPushLosses } from './push-losses.ts'
 
-export interface DevicesWorld extends DeviceRemovalWorld {
-  readonly database: Pick<Store, 'view'>
+type Deps = Pick<
+  ApiDeps,
+  | 'accounts'
+  | 'database'
+  | 'devices'
+  | 'inbox'
+  | 'keysShown'
+  | 'monotonicMs'
+  | 'notices'
+  | 'rateLimits'
+  | 'sessions'
+> & {
   readonly registration: Pick<DeviceRegistration, 'register'>
-  readonly devices: DeviceStore
-  readonly accounts: Pick<AccountStore, 'read'>
-  /** Which keys of another a user may read, if any: those of contacts, by a request by token, of a common live call. */
-  readonly keysShown: (asker: UserId, owner: UserId) => KeysShown | undefined
-  readonly rateLimits: Rates | undefined
-  readonly monotonicMs: () => number
 }
 
-export function deviceOperations(world: DevicesWorld): readonly Operation[] {
-  return [registerDevice(world), putPush(world), listDevices(world), removeOne(world), publicKeys(world)]
+export function deviceOperations(deps: Deps): readonly Operation[] {
+  return [registerDevice(deps), putPush(deps), listDevices(deps), removeOne(deps), publicKeys(deps)]
 }
 
-function registerDevice({ registration }: DevicesWorld): Operation {
+function registerDevice({ registration }: Deps): Operation {
   return operationWithBody(RegisterDeviceRequest, {
     id: 'registerDevice',
     method: 'POST',
@@ -99,7 +102,7 @@ function registrationOf(
   }
 }
 
-function putPush({ devices, sessions, notices }: DevicesWorld): Operation {
+function putPush({ devices, sessions, notices }: Deps): Operation {
   return operationWithBody(PutPushRequest, {
     id: 'putPushTokens',
     method: 'PUT',
@@ -122,7 +125,7 @@ function putPush({ devices, sessions, notices }: DevicesWorld): Operation {
   })
 }
 
-function listDevices({ database, devices }: DevicesWorld): Operation {
+function listDevices({ database, devices }: Deps): Operation {
   return operation({
     id: 'listDevices',
     method: 'GET',
@@ -140,7 +143,7 @@ function listDevices({ database, devices }: DevicesWorld): Operation {
   })
 }
 
-function removeOne(world: DevicesWorld): Operation {
+function removeOne(deps: Deps): Operation {
   return operation({
     id: 'removeDevice',
     method: 'DELETE',
@@ -155,15 +158,15 @@ function removeOne(world: DevicesWorld): Operation {
       if (deviceId === undefined) throw deviceNotFound()
       const sessionId = sessionIdOf(sessionName)
       return commit(change => {
-        if (!removeDevice(change, world, { userId, deviceId, sessionId })) throw deviceNotFound()
+        if (!removeDevice(change, deps, { userId, deviceId, sessionId })) throw deviceNotFound()
         return { status: 204 }
       })
     },
   })
 }
 
-function publicKeys(world: DevicesWorld): Operation {
-  const rate = world.rateLimits?.['public-keys-unavailable']
+function publicKeys(deps: Deps): Operation {
+  const rate = deps.rateLimits?.['public-keys-unavailable']
   const guesses = rate && new TokenBuckets(rate, RATE_KEYS_MAX)
   return operationWithQuery(PublicKeysQuery, {
     id: 'readPublicKeys',
@@ -177,9 +180,9 @@ function publicKeys(world: DevicesWorld): Operation {
     rates: [{ name: 'public-keys', by: 'user' }],
     handle: ({ caller: { userId }, query }) => {
       const asked = new Set((query.userIds ?? [userId]) as UserId[])
-      const found = world.database.view(view => keysOf(view, world, userId, asked))
+      const found = deps.database.view(view => keysOf(view, deps, userId, asked))
       if (guesses !== undefined) {
-        countUnavailable(guesses, userId, found.unavailable.length, world.monotonicMs())
+        countUnavailable(guesses, userId, found.unavailable.length, deps.monotonicMs())
       }
       return { status: 200, body: found }
     },
@@ -196,7 +199,7 @@ function countUnavailable(guesses: TokenBuckets, userId: UserId, count: number, 
 /** An unknown user and one whose keys are not for the asker look the same. */
 function keysOf(
   view: View,
-  { accounts, devices, keysShown }: DevicesWorld,
+  { accounts, devices, keysShown }: Deps,
   asker: UserId,
   asked: ReadonlySet<UserId>,
 ): { readonly users: readonly object[]; readonly unavailable: readonly UserId[] } {

@@ -12,7 +12,7 @@ import { documentRoute } from './document-route.ts'
 import { DocumentSchemas } from './document-schemas.ts'
 import { PROBLEM } from './openapi.ts'
 
-export interface AsyncApiParts {
+export interface AsyncApiDeps {
   /** Of the software. */
   readonly version: string
   /** Where clients reach the server over HTTP. */
@@ -20,7 +20,7 @@ export interface AsyncApiParts {
 }
 
 /** The document, as a value that `JSON.stringify` writes. */
-export function asyncApiDocument({ version, serverUrl }: AsyncApiParts): object {
+export function asyncApiDocument({ version, serverUrl }: AsyncApiDeps): object {
   const schemas = new DocumentSchemas({ isForEvents: true })
   const all = channels(Type.Unsafe<unknown>(schemas.refer('Problem', PROBLEM)))
   const messages = Object.fromEntries(all.flatMap(channel => messagesOf(channel, schemas)))
@@ -48,8 +48,8 @@ export function asyncApiDocument({ version, serverUrl }: AsyncApiParts): object 
 }
 
 /** `GET /asyncapi.json`. */
-export function asyncApiRoute(parts: () => AsyncApiParts): HttpRoute {
-  return documentRoute('/asyncapi.json', () => asyncApiDocument(parts()))
+export function asyncApiRoute(deps: () => AsyncApiDeps): HttpRoute {
+  return documentRoute('/asyncapi.json', () => asyncApiDocument(deps()))
 }
 
 function server({ protocol, host, pathname }: URL): object {

@@ -18,7 +18,7 @@ export interface Features {
   readonly turn: boolean
 }
 
-export interface MetaWorld {
+export interface MetaDeps {
   readonly nowMs: () => number
   /** The address that clients see; known once the server listens. */
   readonly publicUrl: () => string
@@ -36,8 +36,8 @@ export interface MetaWorld {
   }
 }
 
-export function metaRoute(world: MetaWorld): HttpRoute {
-  const { nowMs, publicUrl, features, loginMethods, minClientVersions, log } = world
+export function metaRoute(deps: MetaDeps): HttpRoute {
+  const { nowMs, publicUrl, features, loginMethods, minClientVersions, log } = deps
   const { origin, vkey, vrfPublicKey, isFrozen, lookupsNeedToken } = log
   return {
     method: 'GET',

@@ -13,7 +13,7 @@ import { DocumentSchemas } from './document-schemas.ts'
 import { LOG_FILE_PATHS, type PathItem, plainOperations } from './log-operations.ts'
 import { ID, openApiOperation, type StatusOf } from './openapi-operation.ts'
 
-export interface OpenApiParts {
+export interface OpenApiDeps {
   /** Without the plain routes, which the document knows by itself. */
   readonly operations: readonly OperationForm[]
   readonly lookupsNeedToken: boolean
@@ -25,8 +25,8 @@ export interface OpenApiParts {
 }
 
 /** The document, as a value that `JSON.stringify` writes. */
-export function openApiDocument(parts: OpenApiParts): object {
-  const { operations, lookupsNeedToken, version, serverUrl, statusOf } = parts
+export function openApiDocument(deps: OpenApiDeps): object {
+  const { operations, lookupsNeedToken, version, serverUrl, statusOf } = deps
   const paths: Record<string, PathItem> = { ...LOG_FILE_PATHS }
   const schemas = new DocumentSchemas()
   schemas.refer('Problem', PROBLEM)
@@ -48,8 +48,8 @@ export function openApiDocument(parts: OpenApiParts): object {
 }
 
 /** `GET /openapi.json`. */
-export function openApiRoute(parts: () => OpenApiParts): HttpRoute {
-  return documentRoute('/openapi.json', () => openApiDocument(parts()))
+export function openApiRoute(deps: () => OpenApiDeps): HttpRoute {
+  return documentRoute('/openapi.json', () => openApiDocument(deps()))
 }
 
 function sorted<Value>(record: Readonly<Record<string, Value>>): Record<string, Value> {

@@ -4,28 +4,26 @@
  */
 
 import { SignalError } from '../../errors.ts'
-import type { IdempotencyStore, IdempotentRequest } from '../../store/engine/idempotency-store.ts'
-import type { Change, Store, View } from '../../store/engine/store.ts'
+import type { IdempotentRequest } from '../../store/engine/idempotency-store.ts'
+import type { Change, View } from '../../store/engine/store.ts'
 import type { HttpRequest } from '../../transport/route.ts'
 import type { Caller } from '../accounts/authentication.ts'
+import type { ApiDeps } from '../deps.ts'
 import type { Operation, Reply } from './operation.ts'
 
-export interface IdempotenceWorld {
-  readonly database: Pick<Store, 'change' | 'view'>
-  readonly idempotency: Pick<IdempotencyStore, 'find' | 'keep'>
-}
+type Deps = Pick<ApiDeps, 'database' | 'idempotency'>
 
 export class Idempotence {
   readonly #operation: Operation
-  readonly #world: IdempotenceWorld
+  readonly #deps: Deps
   readonly #bodyText: (body: object | string) => string
   /** Requests that somebody else is asked for now; each resolves when its asking is over. */
   readonly #asking = new Map<string, Promise<void>>()
 
   /** `bodyText` makes the text of a reply's body, as it is to be repeated. */
-  constructor(operation: Operation, world: IdempotenceWorld, bodyText: (body: object | string) => string) {
+  constructor(operation: Operation, deps: Deps, bodyText: (body: object | string) => string) {
     this.#operation = operation
-    this.#world = world
+    this.#deps = deps
     this.#bodyText = bodyText
   }
 
@@ -51,7 +49,7 @@ export class Idempotence {
 
   /** Throws `IDEMPOTENCY_KEY_REUSED`. */
   kept(view: View, request: IdempotentRequest): Reply | undefined {
-    const kept = this.#world.idempotency.find(view, request)
+    const kept = this.#deps.idempotency.find(view, request)
     return kept === undefined ? undefined : JSON.parse(kept)
   }
 
@@ -61,7 +59,7 @@ export class Idempotence {
     request: IdempotentRequest | undefined,
     nowMs: number,
   ): Promise<Reply> {
-    const { database, idempotency } = this.#world
+    const { database, idempotency } = this.#deps
     if (request === undefined) return database.change(write, nowMs)
     return database.change(change => {
       const kept = this.kept(change, request)
@@ -83,7 +81,7 @@ export class Idempotence {
     for (let earlier = this.#asking.get(name); earlier !== undefined; earlier = this.#asking.get(name)) {
       await earlier
     }
-    const kept = this.#world.database.view(view => this.kept(view, request))
+    const kept = this.#deps.database.view(view => this.kept(view, request))
     if (kept !== undefined) return kept
     const asked = ask(request)
     const isOver = () => void this.#asking.delete(name)

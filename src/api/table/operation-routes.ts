@@ -7,37 +7,38 @@ import type { RateName, Rates } from '../../domain/rates.ts'
 import { TokenBuckets } from '../../domain/token-bucket.ts'
 import { type Quota, SignalError } from '../../errors.ts'
 import { RATE_KEYS_MAX } from '../../limits.ts'
-import { BodyReader, formatJson, type IdForm } from '../../schema/json.ts'
+import { BodyReader, formatJson } from '../../schema/json.ts'
 import { QueryReader } from '../../schema/query.ts'
 import { unknownMembers } from '../../schema/shape.ts'
 import type { HttpAnswer, HttpRequest, HttpRoute } from '../../transport/route.ts'
-import type { Authentication, Caller } from '../accounts/authentication.ts'
-import { Idempotence, type IdempotenceWorld } from './idempotence.ts'
+import type { Caller } from '../accounts/authentication.ts'
+import type { ApiDeps } from '../deps.ts'
+import { Idempotence } from './idempotence.ts'
 import type { Operation, RateRule, Reply } from './operation.ts'
 import { isVersionChecked } from './refusals.ts'
 import { RequestCall } from './request-call.ts'
 
-export interface OperationsWorld extends IdempotenceWorld {
-  readonly authentication: Pick<Authentication, 'callerOf' | 'callerUnlessOver'>
-  readonly nowMs: () => number
-  readonly monotonicMs: () => number
-  /** Undefined where no rate counts, in development. */
-  readonly rateLimits: Rates | undefined
-  readonly idsAs: IdForm
-  /** Answers then name the members of a request that the operation does not know. */
-  readonly isDevelopment: boolean
-  /** Told whose request it is, once its token was found to be good; absent but in development. */
-  readonly onCaller?: (request: HttpRequest, caller: Caller) => void
-}
+type Deps = Pick<
+  ApiDeps,
+  | 'authentication'
+  | 'database'
+  | 'idempotency'
+  | 'idsAs'
+  | 'isDevelopment'
+  | 'monotonicMs'
+  | 'nowMs'
+  | 'onCaller'
+  | 'rateLimits'
+>
 
 /** The routes of the operations, and what has to be called now and then so that counts of the past are forgotten. */
 export function operationRoutes(
   operations: readonly Operation[],
-  world: OperationsWorld,
+  deps: Deps,
 ): { readonly routes: readonly HttpRoute[]; readonly sweep: () => void } {
-  const rates = world.rateLimits && new RateCounter(world.rateLimits, world.monotonicMs)
+  const rates = deps.rateLimits && new RateCounter(deps.rateLimits, deps.monotonicMs)
   const routes = operations.map(operation => {
-    const runner = new OperationRunner(operation, world, rates)
+    const runner = new OperationRunner(operation, deps, rates)
     return {
       method: operation.method,
       path: operation.path,
@@ -56,30 +57,30 @@ export function operationRoutes(
 
 class OperationRunner {
   readonly #operation: Operation
-  readonly #world: OperationsWorld
+  readonly #deps: Deps
   readonly #rates: RateCounter | undefined
   readonly #bodyReader: BodyReader<NonNullable<Operation['bodySchema']>> | undefined
   readonly #queryReader: QueryReader<NonNullable<Operation['querySchema']>> | undefined
   readonly #idempotence: Idempotence
 
-  constructor(operation: Operation, world: OperationsWorld, rates: RateCounter | undefined) {
+  constructor(operation: Operation, deps: Deps, rates: RateCounter | undefined) {
     this.#operation = operation
-    this.#world = world
+    this.#deps = deps
     this.#rates = rates
     this.#bodyReader = operation.bodySchema && new BodyReader(operation.bodySchema)
     this.#queryReader = operation.querySchema && new QueryReader(operation.querySchema)
-    this.#idempotence = new Idempotence(operation, world, body => this.#bodyText(body))
+    this.#idempotence = new Idempotence(operation, deps, body => this.#bodyText(body))
   }
 
   run(request: HttpRequest): HttpAnswer | Promise<HttpAnswer> {
     const caller = this.#authenticate(request.header('authorization'))
-    const { isDevelopment, onCaller } = this.#world
+    const { isDevelopment, onCaller } = this.#deps
     if (onCaller !== undefined && caller !== undefined) onCaller(request, caller)
     if (caller !== undefined) this.#rates?.takeOfAnything(request, caller)
     // Now, since the body's memory may be gone when the handler comes to its commit.
     const idempotent = this.#idempotence.requestOf(request, caller)
     // Before anything is counted or looked at: what the first request used up or did may be in the way of its repetition.
-    const kept = idempotent && this.#world.database.view(view => this.#idempotence.kept(view, idempotent))
+    const kept = idempotent && this.#deps.database.view(view => this.#idempotence.kept(view, idempotent))
     if (kept === undefined) this.#rates?.take(this.#operation, request, caller)
     const body = this.#readBody(request)
     const unknownFields = isDevelopment ? this.#unknownFields(body) : ''
@@ -89,7 +90,7 @@ class OperationRunner {
       body,
       query: this.#queryReader?.read(request.query),
       idempotent,
-      nowMs: this.#world.nowMs(),
+      nowMs: this.#deps.nowMs(),
     }
     const reply = this.#operation.handle(new RequestCall(request, checked, this.#idempotence))
     return reply instanceof Promise
@@ -100,7 +101,7 @@ class OperationRunner {
   #authenticate(authorization: string): Caller | undefined {
     const { access } = this.#operation
     if (access === 'public' || (access === 'optional' && authorization === '')) return undefined
-    const { authentication } = this.#world
+    const { authentication } = this.#deps
     if (access === 'ended') return authentication.callerUnlessOver(authorization)
     const caller = authentication.callerOf(authorization)
     if (access === 'device' && caller.deviceId === undefined) {
@@ -135,7 +136,7 @@ class OperationRunner {
   }
 
   #bodyText(body: object | string): string {
-    return typeof body === 'string' ? body : formatJson(body, this.#world.idsAs)
+    return typeof body === 'string' ? body : formatJson(body, this.#deps.idsAs)
   }
 }
 

@@ -4,20 +4,19 @@ import type { Session, TokenLifetimes } from '../../domain/accounts/session.ts'
 import { expiryOf, lasts, type RevocationReason } from '../../domain/accounts/session.ts'
 import type { DeviceId, UserId } from '../../domain/ids.ts'
 import { SESSIONS_KEPT_MAX } from '../../limits.ts'
-import type { Database } from '../engine/database.ts'
 import { EXPIRY, type Expiries } from '../engine/expiries.ts'
 import { idsKey, rangeOf } from '../engine/keys.ts'
-import { type Change, recordTable, type View } from '../engine/store.ts'
+import { type Change, recordTable, type Store, type View } from '../engine/store.ts'
 import { WatchedCache } from '../engine/watched-cache.ts'
 
 export interface SessionTables {
-  readonly database: Database
+  readonly database: Store
   readonly expiries: Expiries
   readonly lifetimes: TokenLifetimes
 }
 
 export class SessionStore {
-  readonly #database: Database
+  readonly #database: Store
   readonly #expiries: Expiries
   readonly #lifetimes: TokenLifetimes
   /** What `current` has read, by `sessionName`. */
