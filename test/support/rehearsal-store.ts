@@ -86,6 +86,8 @@ export class Rehearsals {
     }
     this.#at = 0
     this.#runs++
+    const { now } = Date
+    Date.now = this.clock(now)
     let rows: readonly WrittenRow[] = []
     let happenings: readonly Happening[] = []
     try {
@@ -101,6 +103,7 @@ export class Rehearsals {
     } catch {
       // Taken back already.
     } finally {
+      Date.now = now
       this.#at = undefined
     }
     for (const { name, before, now } of change.written) {

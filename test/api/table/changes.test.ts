@@ -1,0 +1,512 @@
+/**
+ * Every change of the store is all or nothing and a function of what it is given: a success story of each operation and
+ * of each command of the actors, in the whole application. Each change runs with a fault at every one of its writes,
+ * after which every row must be as it was, and twice to its end (test/support/rehearsal-store.ts).
+ *
+ * What there is comes from the code's own tables, unions and lines: a new operation, kind or place that changes the
+ * store fails this test until a story here covers it.
+ */
+
+import { decode } from 'msgpackr'
+import t from 'tap'
+import type { OutboxCommand } from '../../../actors/messages.ts'
+import { outboxKind, type TooLate } from '../../../actors/outbox.ts'
+import type { DeliveryOutcome, Skipped } from '../../../src/delivery/outcome.ts'
+import type { CallCommand } from '../../../src/domain/calls/call-command.ts'
+import type { DeferredTask } from '../../../src/domain/contacts/deferred-task.ts'
+import type { DeviceId, UserId } from '../../../src/domain/ids.ts'
+import type { OutboxMessage } from '../../../src/domain/messages/outbox-message.ts'
+import { deriveSecrets } from '../../../src/domain/secrets.ts'
+import { SignalError } from '../../../src/errors.ts'
+import { EXPIRY } from '../../../src/store/engine/expiries.ts'
+import { Sealed } from '../../../src/store/engine/sealed.ts'
+import { OutboxStore } from '../../../src/store/messages/outbox-store.ts'
+import { newKey, openLog } from '../../support/device-house.ts'
+import { OidcProvider } from '../../support/oidc-provider.ts'
+import { changeSites, type ProvenChange, ProvenChanges } from '../../support/proven-changes.ts'
+import { headerIn, StompPeer } from '../../support/stomp-peer.ts'
+import { storedTable } from '../../support/stored-table.ts'
+import { openWhole } from '../../support/whole-application.ts'
+
+type Kind<Union extends { readonly kind: string }> = Union['kind']
+
+/** Every kind of command to a call; a hint is never written. */
+const CALL_COMMANDS: Readonly<Record<Kind<CallCommand>, 'written' | 'hint'>> = {
+  start: 'written',
+  invite: 'written',
+  join: 'written',
+  'request-rejoin': 'written',
+  rejoin: 'written',
+  ringing: 'written',
+  leave: 'written',
+  end: 'written',
+  decline: 'written',
+  remove: 'written',
+  'accept-rejoin': 'written',
+  keys: 'written',
+  'device-online': 'written',
+  'device-offline': 'written',
+  'device-seen': 'hint',
+  'device-signed-out': 'written',
+  'device-removed': 'written',
+  deadline: 'written',
+  'inviter-blocked': 'written',
+  'account-ended': 'written',
+}
+const DEFERRED_TASKS: Readonly<Record<Kind<DeferredTask>, true>> = {
+  search: true,
+  request_made: true,
+  request_gone: true,
+}
+const OUTCOMES: Readonly<Record<Kind<DeliveryOutcome | Skipped | TooLate>, true>> = {
+  sent: true,
+  retry: true,
+  refused: true,
+  'token-gone': true,
+  skipped: true,
+  'too-late': true,
+}
+/** Operations that only read, besides all GETs. */
+const READS = ['resolveShareToken']
+/** Run by commands of an operator, or before there are requests. */
+const SITES_ELSEWHERE = /^src\/(?:keyserver\/check\/repair|server\/start):/
+
+interface Phone {
+  readonly email: string
+  readonly userId: UserId
+  readonly deviceId: DeviceId
+  readonly publicKey: string
+  readonly token: string
+  readonly refreshToken: string
+}
+
+interface Asking {
+  readonly token?: string
+  readonly body?: unknown
+  /** In place of the `{name}` segments of the path. */
+  readonly params?: readonly unknown[]
+  readonly headers?: Readonly<Record<string, string>>
+  readonly address?: readonly number[]
+}
+
+const google = await OidcProvider.start({ nowMs: () => Date.UTC(2026, 0, 1), algorithm: 'ES256' })
+t.teardown(() => google.stop())
+let register: (userId: UserId, deviceId: DeviceId, publicKey: string) => ReturnType<typeof log.register>
+/** Effects of decisions that were written, by which `onDecided` knows them again. */
+const applied = new Set<unknown>()
+const covered = new Set<string>()
+const whole = openWhole(t, {
+  rates: true,
+  config: { stepUpS: 600, providers: [{ name: 'google', issuer: google.issuer, clientIds: ['us'] }] },
+  register: (...key) => register(...key),
+  onDecided: ({ kind }, _, effects) =>
+    void covered.add(`call command ${kind}, ${applied.has(effects) ? 'written' : 'hint'}`),
+})
+const { world, application, system, signalling } = whole
+const { operations, stores } = application
+const proven = new ProvenChanges(world)
+const log = await openLog(world.database)
+register = log.register
+t.teardown(() => log.system.drainAndStop(5_000))
+
+const apply = stores.calls.apply.bind(stores.calls)
+stores.calls.apply = (decision, ...more) => {
+  applied.add(decision.effects)
+  return apply(decision, ...more)
+}
+const peers: StompPeer[] = []
+
+// The outbox, whose provider is this test.
+
+const sent: OutboxMessage[] = []
+const tried: Kind<DeliveryOutcome | Skipped | TooLate>[] = []
+let outcome: DeliveryOutcome | Skipped = { kind: 'sent' }
+const outboxOf = system.define<OutboxCommand>(
+  outboxKind({
+    queueOf: lane => application.outbox.queue(lane),
+    async send(message) {
+      sent.push(message)
+      return outcome
+    },
+    onTried: (_, { kind }) => tried.push(kind),
+  }),
+)
+world.database.subscribe('outbox-news', ({ lane }) => outboxOf(lane).tell({ kind: 'wake' }))
+
+function otpFor(email: string): string {
+  const mails = sent.flatMap(message =>
+    message.channel === 'mail' && message.to === email && message.letter.kind === 'otp'
+      ? [message.letter.otp]
+      : [],
+  )
+  return mails.at(-1)!
+}
+
+/** Until everything that is under way has come to its end. */
+async function quiet(): Promise<void> {
+  for (let round = 0; round < 3; round++) {
+    await stores.deviceInbox.settleNow()
+    for (let turn = 0; turn < 4; turn++) await new Promise(resolve => setImmediate(resolve))
+    for (const peer of peers) if (!peer.isClosed) peer.flush()
+  }
+}
+
+/** The changes that `act` makes. */
+async function changesOf(act: () => unknown): Promise<readonly ProvenChange[]> {
+  await quiet()
+  proven.take()
+  await act()
+  await quiet()
+  return proven.take()
+}
+
+function isAskedBy({ sites }: ProvenChange, file: string): boolean {
+  return sites.some(site => site.startsWith(`${file}:`))
+}
+
+/** The body of the answer to a request that succeeds. */
+// biome-ignore lint/suspicious/noExplicitAny: answers of any form
+async function ask(id: string, { params = [], ...request }: Asking = {}): Promise<any> {
+  const operation = operations.find(each => each.id === id)!
+  let at = 0
+  const path = operation.path.replaceAll(/\{\w+\}/g, () => String(params[at++]))
+  let body: unknown
+  const changes = await changesOf(async () => {
+    const answer = await whole.send(`${operation.method} ${path}`, request)
+    if (answer.status >= 300) throw new Error(`${id}: ${answer.text}`)
+    body = answer.body
+  })
+  // Each request of a session may note that its tokens are used.
+  const own = changes.filter(each => !isAskedBy(each, 'src/store/accounts/session-store'))
+  if (isRead(operation)) t.same(own, [], `${id} only reads`)
+  if (isRead(operation) || own.length > 0) covered.add(`operation ${id}`)
+  return body
+}
+
+function isRead({ id, method }: { readonly id: string; readonly method: string }): boolean {
+  return method === 'GET' || READS.includes(id)
+}
+
+// People, each with a device.
+
+let count = 0
+
+async function signIn(email: string): Promise<Pick<Phone, 'userId' | 'token' | 'refreshToken'>> {
+  const address = [10, 0, 0, ++count]
+  const { challengeId } = await ask('login', { body: { email }, address })
+  const otp = otpFor(email)
+  const { accessToken, refreshToken, user } = await ask('verifyLogin', {
+    body: { challengeId, otp },
+    address,
+  })
+  return { userId: BigInt(user.userId) as UserId, token: accessToken, refreshToken }
+}
+
+async function newPhone(name: string): Promise<Phone> {
+  const email = `${name}@example.org`
+  const session = await signIn(email)
+  const publicKey = newKey()
+  const body = { publicKey, push: { fcmToken: `token-of-${name}` } }
+  const { deviceId } = await ask('registerDevice', { token: session.token, body })
+  return { ...session, email, publicKey, deviceId: BigInt(deviceId) as DeviceId }
+}
+
+async function befriend(one: Phone, other: Phone): Promise<void> {
+  await ask('requestById', { token: one.token, body: { targetUserId: other.userId } })
+  await endAll()
+  await ask('acceptRequest', { token: other.token, body: { userId: one.userId } })
+}
+
+/** Ends what has come to its end, one in a change. */
+async function endAll(): Promise<void> {
+  const [expiries, tasks] = [storedTable('expiries'), storedTable('errands')]
+  for (;;) {
+    const [key] = world.database.view(view => [...view.keys(expiries, { limit: 1 })])
+    if (key === undefined || Buffer.from(key).readUIntBE(0, 6) > world.nowMs()) return
+    const kind = Object.entries(EXPIRY).find(([, number]) => number === key[6])?.[0]
+    const [task] = world.database.view(view => [...view.range(tasks, { limit: 1 })])
+    proven.take()
+    await application.expire(1)
+    const change = proven.take().find(each => isAskedBy(each, 'src/store/engine/expiries'))
+    const others = [...change!.tables].filter(name => name !== 'expiries' && name !== 'errands')
+    if (kind === 'deferredTask') {
+      if (others.length > 0) covered.add(`task ${decode(taskSeal.open(decode(task!.value))!).kind}`)
+    } else if (others.length > 0) covered.add(`ending ${kind}`)
+  }
+}
+
+const taskSeal = new Sealed(world.secrets, world.randomBytes, 'errand')
+
+function connect({ token }: Phone): StompPeer {
+  const peer = new StompPeer(signalling.accept, {})
+  peers.push(peer)
+  peer.write(`CONNECT\naccept-version:1.2\nhost:h\nAuthorization:Bearer ${token}\n\n\0`)
+  return peer
+}
+
+// Calls.
+
+function keysFor(phones: readonly Phone[], fill = 1): Record<string, string> {
+  const keyOf = (at: number) => Buffer.alloc(113, fill + at).toString('base64')
+  return Object.fromEntries(phones.map(({ userId, deviceId }, at) => [`${userId}_${deviceId}`, keyOf(at)]))
+}
+
+function calleesOf(phones: readonly Phone[]) {
+  return { calleeIds: phones.map(({ userId }) => userId), encryptedAESKeys: keysFor(phones) }
+}
+
+async function startCall(by: Phone, ...callees: Phone[]): Promise<string> {
+  const headers = { 'idempotency-key': `call ${++count}`.replace(' ', '-') }
+  const body = { ...calleesOf(callees), isVideo: false }
+  return (await ask('startCall', { token: by.token, body, headers })).callId
+}
+
+let ann: Phone
+let bob: Phone
+let cid: Phone
+let dan: Phone
+let eve: Phone
+
+t.test('accounts, devices and contacts', async () => {
+  ;[ann, bob, cid] = [await newPhone('ann'), await newPhone('bob'), await newPhone('cid')]
+  ;[dan, eve] = [await newPhone('dan'), await newPhone('eve')]
+  await ask('refreshToken', { body: { refreshToken: eve.refreshToken } })
+  const { challengeId } = await ask('login', { body: { email: 'fay@example.org' } })
+  world.tick(60_000)
+  await ask('resendOtp', { body: { challengeId } })
+  await ask('verify', { body: { challengeId, otp: otpFor('fay@example.org') } })
+  for (const id of ['getUser', 'listLoginMethods', 'listDevices', 'getCredentials']) await ask(id, ann)
+  await ask('putUser', { token: ann.token, body: { displayName: 'Ann Lee' } })
+  await ask('putPushTokens', { token: ann.token, body: { fcmToken: 'a-newer-token' } })
+  const added = await ask('addLoginMethod', {
+    token: ann.token,
+    body: { kind: 'email', value: 'ann@home.example' },
+  })
+  const otp = otpFor('ann@home.example')
+  const { user } = await ask('verify', { token: ann.token, body: { challengeId: added.challengeId, otp } })
+  const { id } = user.loginMethods.find(({ primary }: { primary: boolean }) => !primary)
+  await ask('setPrimaryLoginMethod', { token: ann.token, body: { id } })
+  await ask('removeLoginMethod', { token: ann.token, params: [user.primaryMethodId] })
+  const idToken = await google.idToken('us', { sub: 'gus' })
+  const claim = { platform: 'google', idToken }
+  await ask('platformLogin', { body: claim })
+  const another = await google.idToken('us', { sub: 'ann' })
+  await ask('addLoginMethod', {
+    token: ann.token,
+    body: { kind: 'social', provider: 'google', idToken: another },
+  })
+  await ask('login', { body: { phone: '+84912345678' } })
+
+  for (const other of [bob, cid, eve]) await befriend(ann, other)
+  const headers = { 'idempotency-key': 'a-share-token' }
+  const token = await ask('createShareToken', { token: ann.token, body: {}, headers })
+  await ask('listShareTokens', ann)
+  await ask('drawShareToken', { token: ann.token, params: [token.id] })
+  await ask('resolveShareToken', { token: dan.token, body: { token: token.token } })
+  const asked = await ask('requestByToken', { token: dan.token, body: { token: token.token } })
+  await ask('listRequests', ann)
+  await ask('declineRequest', { token: ann.token, body: { requestId: asked.requestId } })
+  await ask('revokeShareToken', { token: ann.token, params: [token.id] })
+  await ask('requestBySearch', { token: bob.token, body: { email: cid.email } })
+  await endAll()
+  const first = await ask('requestById', { token: bob.token, body: { targetUserId: dan.userId } })
+  await ask('cancelRequest', { token: bob.token, body: { requestId: first.requestId } })
+  await endAll()
+  const second = await ask('requestById', { token: bob.token, body: { targetUserId: dan.userId } })
+  await ask('cancelRequestAt', { token: bob.token, params: [second.requestId] })
+  // Dan's request that she declined is open to Dan: her own makes them contacts.
+  await ask('requestById', { token: ann.token, body: { targetUserId: dan.userId } })
+  await ask('listContacts', ann)
+  await ask('removeContact', { token: bob.token, params: [ann.userId] })
+  await befriend(bob, ann)
+  await ask('readPublicKeys', ann)
+})
+
+t.test('calls', async () => {
+  const line = connect(bob)
+  let callId = await startCall(ann, bob, cid)
+  await changesOf(() => line.write(`SEND\ndestination:/app/call/${callId}/ringing\n\n\0`))
+  for (const id of ['getCall', 'getParticipants']) await ask(id, { ...bob, params: [callId] })
+  await ask('getPendingCalls', bob)
+  await ask('joinCall', { token: bob.token, params: [callId] })
+  await changesOf(() => line.drop())
+  await changesOf(() => connect(bob))
+  await ask('inviteToCall', { token: ann.token, params: [callId], body: calleesOf([dan]) })
+  await ask('declineCall', { token: dan.token, params: [callId] })
+  await ask('joinCall', { token: cid.token, params: [callId] })
+  const keys = { epoch: 2, reason: 'rotation', encryptedAESKeys: keysFor([bob, cid], 7) }
+  await ask('sendKeys', { token: ann.token, params: [callId], body: keys })
+  await ask('requestRejoin', { token: cid.token, params: [callId] })
+  const { userId: requesterUserId, deviceId: requesterDeviceId } = cid
+  const encryptedAESKey = Buffer.alloc(113, 9).toString('base64')
+  const body = { requesterUserId, requesterDeviceId, encryptedAESKey }
+  await ask('acceptRejoin', { token: ann.token, params: [callId], body })
+  await ask('leaveCall', { token: cid.token, params: [callId] })
+  await ask('rejoinCall', { token: cid.token, params: [callId] })
+  await ask('removeFromCall', { token: ann.token, params: [callId], body: { userId: cid.userId } })
+  await ask('endCall', { token: ann.token, body: { callId } })
+
+  callId = await startCall(ann, bob)
+  await ask('endCallAt', { token: ann.token, params: [callId] })
+  callId = await startCall(ann, bob)
+  world.tick(70_000)
+  await changesOf(() => system.ref('call-room', callId).tell({ kind: 'deadline' }))
+  await ask('listCallHistory', bob)
+  await ask('markCallHistorySeen', bob)
+  await ask('forgetCall', { token: bob.token, params: [callId] })
+  await ask('forgetCallHistory', bob)
+
+  await startCall(ann, dan)
+  await ask('blockUser', { token: dan.token, body: { userId: ann.userId } })
+  await ask('listBlocks', dan)
+  await ask('unblockUser', { token: dan.token, body: { userId: ann.userId } })
+  await ask('blockUser', { token: dan.token, body: { userId: ann.userId } })
+  await ask('unblockUserAt', { token: dan.token, params: [ann.userId] })
+
+  callId = await startCall(ann, bob, cid, eve)
+  await ask('joinCall', { token: bob.token, params: [callId] })
+  await ask('joinCall', { token: cid.token, params: [callId] })
+  await ask('logout', bob)
+  await ask('removeDevice', { token: cid.token, params: [cid.deviceId] })
+  await ask('deleteUser', { token: eve.token, body: { confirm: true } })
+})
+
+t.test('requests that are refused after a change, and what is finished at a start', async t => {
+  const gus = await newPhone('gus')
+  const { token } = gus
+  const lost = { publicKey: newKey() }
+  await changesOf(async () => {
+    register = async () => {
+      throw new SignalError('LOG_UNAVAILABLE', 'ordered by a test')
+    }
+    t.equal((await whole.send('POST /app/api/register_device', { token, body: lost })).status, 503)
+    register = () => new Promise(() => undefined)
+    void whole.send('POST /app/api/register_device', { token, body: lost })
+    await quiet()
+    register = log.register
+    t.match(await application.registration.repairPending(), { finished: 1 })
+    await ask('registerDevice', { token, body: { publicKey: gus.publicKey } })
+    const unknown = { token: `c_${'A'.repeat(22)}` }
+    t.equal((await whole.send('POST /app/api/share-token/resolve', { token, body: unknown })).status, 404)
+    world.tick(601_000)
+    const value = { kind: 'email', value: 'gus@home.example' }
+    const { body } = await whole.send('POST /app/api/user/login-methods', { token, body: value })
+    await quiet()
+    const { challengeId } = body.challenge
+    await ask('verify', { token, body: { challengeId, otp: otpFor(gus.email) } })
+  })
+  const [device] = world.database.view(view => stores.devices.activeDevicesOf(view, ann.userId))
+  await stores.devices.setApnsEnvironment(ann.userId, device!.deviceId, 'production')
+  await stores.devices.dropToken(ann.userId, device!.deviceId, 'fcmToken', undefined)
+  await world.database.change(change => stores.inbox.renewEpochs(change))
+  await befriend(dan, ann)
+  const callId = await startCall(ann, dan)
+  const calls = storedTable('calls')
+  await world.database.change(change => {
+    const [row] = change.range(calls, { limit: 1 })
+    const otherSecret = Uint8Array.from(row!.value)
+    otherSecret[otherSecret.length - 1]! ^= 1
+    change.put(calls, Buffer.alloc(8, 1), otherSecret)
+  })
+  t.ok([...stores.calls.live()].some(call => String(call.callId) === callId))
+  await quiet()
+  t.notOk(
+    world.database.view(view => view.has(calls, Buffer.alloc(8, 1))),
+    'a call that another secret has sealed is gone',
+  )
+})
+
+t.test('connections', async t => {
+  await endAll()
+  const line = connect(dan)
+  await quiet()
+  line.take()
+  const write = (text: string) => changesOf(() => line.write(`${text}\0`))
+  const marked = [
+    ...(await write('SUBSCRIBE\nid:0\ndestination:/user/queue/calls\nack:client-individual\n\n')),
+    ...(await write('SUBSCRIBE\nid:1\ndestination:/user/queue/dev.notes\nack:client-individual\n\n')),
+    ...(await changesOf(() =>
+      system.ref('stomp-connection', line.id).tell({ kind: 'timer', timer: 'mark' }),
+    )),
+  ]
+  const [invitation] = line.take()
+  t.ok(
+    marked.some(each => isAskedBy(each, 'src/store/messages/device-inbox')),
+    'what was delivered is marked',
+  )
+  const acknowledged = await write(`ACK\nid:${headerIn(invitation, 'ack')}\nreceipt:1\n\n`)
+  t.ok(
+    acknowledged.some(({ tables }) => tables.has('inbox')),
+    'what is acknowledged goes',
+  )
+  const kept = await write('SEND\ndestination:/user/queue/dev.notes\nreceipt:2\n\nhello')
+  t.ok(
+    kept.some(({ tables }) => tables.has('inbox')),
+    'what is sent to an own queue is kept',
+  )
+  t.same(
+    line.take().map(frame => frame.command),
+    ['RECEIPT', 'MESSAGE', 'RECEIPT'],
+  )
+})
+
+t.test('the outbox', async () => {
+  const outcomes: readonly (DeliveryOutcome | Skipped)[] = [
+    { kind: 'sent' },
+    { kind: 'refused', reason: 'unknown' },
+    { kind: 'token-gone', reason: 'unknown' },
+    { kind: 'skipped' },
+    { kind: 'retry', reason: 'busy', isOfMessage: true },
+  ]
+  const settled = async (act: () => unknown) => {
+    tried.length = 0
+    const changes = await changesOf(act)
+    const isWritten = changes.some(each => isAskedBy(each, 'src/store/messages/outbox-store'))
+    if (isWritten) for (const kind of tried) covered.add(`outcome ${kind}`)
+  }
+  for (const each of outcomes) {
+    outcome = each
+    await settled(() => whole.send('POST /app/api/login', { body: { email: `${each.kind}@example.org` } }))
+  }
+  await settled(() => {
+    world.tick(3_600_000)
+    outboxOf('mail').tell({ kind: 'wake' })
+  })
+  const others = new OutboxStore(world.database, deriveSecrets(Buffer.alloc(32, 1)), world.randomBytes)
+  const message = sent.find(({ channel }) => channel === 'mail')!
+  await changesOf(() => world.database.change(change => others.add(change, message)))
+  outcome = { kind: 'sent' }
+})
+
+t.test('endings', async () => {
+  for (const days of [1, 8, 90, 400]) {
+    world.tick(days * 86_400_000)
+    await endAll()
+  }
+})
+
+t.test('every place is covered', async t => {
+  const expected = [
+    ...operations.map(({ id }) => `operation ${id}`),
+    ...Object.entries(CALL_COMMANDS).map(([kind, how]) => `call command ${kind}, ${how}`),
+    ...Object.keys(EXPIRY)
+      .filter(kind => kind !== 'deferredTask')
+      .map(kind => `ending ${kind}`),
+    ...Object.keys(DEFERRED_TASKS).map(kind => `task ${kind}`),
+    ...Object.keys(OUTCOMES).map(kind => `outcome ${kind}`),
+  ]
+  t.same(
+    expected.filter(each => !covered.has(each)),
+    [],
+    'each has a success story in this file that changes the store',
+  )
+  t.same(
+    changeSites().filter(site => !SITES_ELSEWHERE.test(site) && !proven.sitesSeen.has(site)),
+    [],
+    'no line that asks for a change is left out',
+  )
+  const { writes, injected } = proven.counts
+  t.equal(injected, writes, 'each write of each change failed once')
+  t.comment(`${world.rehearsals.changes} changes, ${injected} faults`)
+  t.same(world.rehearsals.faults, [])
+})
