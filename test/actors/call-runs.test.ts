@@ -35,13 +35,13 @@ t.setTimeout(60_000 + 20 * RUNS)
 
 t.test(`no order of ${RUNS} breaks a promise of calls`, async t => {
   const firstSeed = seedOf()
-  const found = await findViolation({ ...PLAY, firstSeed, runs: RUNS })
+  const found = await findViolation({ ...PLAY, firstSeed, runs: RUNS, shrinks: true })
   t.same(
     found?.violations,
     undefined,
     `first seed ${firstSeed}; CALLSIGN_SEED=${found?.seed ?? '…'} plays one again`,
   )
-  if (IS_ONE && found !== undefined) t.comment(found.trace.join('\n'))
+  if (found !== undefined) t.comment(`the shortest run that shows it\n${found.trace.join('\n')}`)
 })
 
 for (const [bug, seedsMax] of Object.entries(SEEDS_TO_FIND_MAX) as [PlantedBug, number][]) {
@@ -52,6 +52,16 @@ for (const [bug, seedsMax] of Object.entries(SEEDS_TO_FIND_MAX) as [PlantedBug, 
     t.same((await playCalls(found!.seed)).violations, [])
   })
 }
+
+t.test('what a found seed shows is its shortest run, which shows it without the others', async t => {
+  const bug = 'inbox row missing'
+  const search = { ...PLAY, firstSeed: 1, runs: SEEDS_TO_FIND_MAX[bug], bug }
+  const found = await findViolation({ ...search, shrinks: true })
+  const whole = await playCalls(found!.seed, bug)
+  t.ok(found!.violations.length > 0)
+  t.ok(found!.trace.length < whole.trace.length / 2, `${found!.trace.length} of ${whole.trace.length} lines`)
+  t.notSame((await playCalls(found!.seed, bug, [0, 1])).trace, whole.trace)
+})
 
 t.test('the same seed plays the same run twice, another seed another', async t => {
   const traces = []

@@ -24,10 +24,17 @@ export interface CallRun {
   readonly violations: readonly string[]
   /** Everything that happened, in order. */
   readonly trace: readonly string[]
+  /** How many steps were drawn. */
+  readonly steps: number
 }
 
-export async function playCalls(seed: number, bug?: PlantedBug): Promise<CallRun> {
-  const run = new Run(seed, bug)
+/** Without the `skipped` steps, the others are the same. */
+export async function playCalls(
+  seed: number,
+  bug?: PlantedBug,
+  skipped: readonly number[] = [],
+): Promise<CallRun> {
+  const run = new Run(seed, bug, new Set(skipped))
   try {
     await run.play()
   } catch (error) {
@@ -54,9 +61,14 @@ export class Run implements CallRun {
   /** Clients that do not read for now. */
   readonly stalled = new Set<Link>()
   lastRequest: { readonly phone: RunPhone; readonly drawn: DrawnRequest } | undefined
+  steps = 0
+  readonly #seed: number
+  readonly #skipped: ReadonlySet<number>
   #serial = 0
 
-  constructor(seed: number, bug: PlantedBug | undefined) {
+  constructor(seed: number, bug: PlantedBug | undefined, skipped: ReadonlySet<number>) {
+    this.#seed = seed
+    this.#skipped = skipped
     this.bug = bug
     this.draw = new SeededRandom(seed)
     this.habits = drawHabits(this.draw)
@@ -96,15 +108,23 @@ export class Run implements CallRun {
   }
 
   async play(): Promise<void> {
-    const steps = 15 + this.draw.below(36)
-    for (let step = 0; step < steps; step++) {
+    this.steps = 15 + this.draw.below(36)
+    for (let step = 0; step < this.steps; step++) {
+      if (this.#skipped.has(step)) continue
+      this.#beginStep(step)
       takeStep(this)
       await breathe()
       if (!this.draw.chance(this.habits.haste)) continue
       await this.rest()
       if (this.draw.chance(0.1)) await this.#checkAtRest()
     }
+    this.#beginStep(this.steps)
     await this.#comeToEnd()
+  }
+
+  #beginStep(step: number): void {
+    this.draw.beginStep(this.#seed, step)
+    this.server.world.draw.beginStep(~this.#seed, step)
   }
 
   /** Puts a request to the server as HTTP would. */

@@ -136,6 +136,11 @@ export class SeededRandom {
     this.#state = seed | 0
   }
 
+  /** Begins anew: what a step draws depends on nothing that was drawn before it. */
+  beginStep(seed: number, step: number): void {
+    this.#state = (Math.imul(seed, 0x9e3779b1) ^ Math.imul(step, 0x85ebca6b)) | 0
+  }
+
   /** At least 0, less than 1. */
   next(): number {
     this.#state = (this.#state + 0x6d2b79f5) | 0
