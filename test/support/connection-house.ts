@@ -3,7 +3,6 @@
  * move, people whose tokens are their names, and calls that tests answer for.
  */
 
-import { randomBytes } from 'node:crypto'
 import type { Test } from 'tap'
 import { devTopicKind } from '../../actors/dev-topic.ts'
 import type {
@@ -30,6 +29,7 @@ import type { InboxHead } from '../../src/store/messages/inbox-records.ts'
 import { InboxStore } from '../../src/store/messages/inbox-store.ts'
 import { problemOf } from '../../src/transport/problem.ts'
 import { makeStage, type Stage } from './actors.ts'
+import { Rehearsals } from './rehearsal-store.ts'
 import { type PeerOptions, StompPeer } from './stomp-peer.ts'
 
 /** One person's device; its token is `<userId>.<deviceId>`. */
@@ -96,7 +96,10 @@ export interface HouseOptions {
 export function makeHouse(t: Test, options: HouseOptions = {}): House {
   const stage = makeStage()
   const { world, system } = stage
-  const database = Database.open(options.folder ?? t.testdir())
+  const rehearsals = new Rehearsals()
+  const { rehearse, randomBytes } = rehearsals
+  const nowMs = rehearsals.clock(() => world.nowMs())
+  const database = Database.open(options.folder ?? t.testdir(), { rehearse, nowMs })
   t.teardown(() => database.close())
   const connections = new LiveConnections()
   const inbox = new InboxStore({
