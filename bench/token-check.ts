@@ -103,7 +103,7 @@ class SessionHouse {
   checkMicroseconds(authentication: Authentication): number {
     let found = 0n
     const startMs = performance.now()
-    for (const header of this.#headers) found += authentication.callerOf(header).userId
+    for (const header of this.#headers) found += authentication.requesterOf(header).userId
     const microseconds = ((performance.now() - startMs) * 1000) / this.#headers.length
     if (found !== BigInt((this.#headers.length * (this.#headers.length - 1)) / 2))
       throw new Error('other users')

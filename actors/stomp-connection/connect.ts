@@ -91,10 +91,10 @@ function signInWith(
   const token = nativeCredential(frame)
   const passcode = token === undefined ? nonEmpty(frame.header('passcode')) : undefined
   const credential = token ?? passcode ?? nonEmpty(upgradeAuthorization)
-  const caller = authenticate(credential === undefined ? '' : `Bearer ${withoutScheme(credential)}`)
-  const { deviceId } = caller
+  const owner = authenticate(credential === undefined ? '' : `Bearer ${withoutScheme(credential)}`)
+  const { deviceId } = owner
   if (deviceId === undefined) throw noDevice()
-  return { ...caller, deviceId }
+  return { ...owner, deviceId }
 }
 
 /** The headers of CONNECTED (STOMP 1.2, "CONNECTED Frame"), which is never escaped: printable ASCII, no backslash. */

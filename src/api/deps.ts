@@ -30,7 +30,7 @@ import type { InboxStore } from '../store/messages/inbox-store.ts'
 import type { Notices } from '../store/messages/notices.ts'
 import type { HttpRequest } from '../transport/route.ts'
 import type { AddressReader } from './accounts/addresses.ts'
-import type { Authentication, AuthenticationDeps, Caller } from './accounts/authentication.ts'
+import type { Authentication, AuthenticationDeps, Requester } from './accounts/authentication.ts'
 import type { SocialIdentities } from './accounts/social-identities.ts'
 
 /** Besides what authentication is given: secrets, lifetimes and the clock. */
@@ -88,7 +88,7 @@ export interface ApiDeps extends AuthenticationDeps {
     vrfHash: Uint8Array,
   ) => { readonly userId: bigint; readonly deviceId: bigint } | undefined
   /** Told whose request it is, once its token was found to be good; absent but in development. */
-  readonly onCaller?: (request: HttpRequest, caller: Caller) => void
+  readonly onRequester?: (request: HttpRequest, requester: Requester) => void
   /** Told of a token that was used after it was replaced, for the log of the process. */
   readonly onTokenReused: (userId: UserId, requestId: string) => void
 }

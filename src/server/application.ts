@@ -107,9 +107,9 @@ export interface ApplicationDeps {
   /** Whether the device has a socket at this moment. */
   readonly isConnected: (userId: UserId, deviceId: DeviceId) => boolean
   /** Told whose request it is; absent but in development. */
-  readonly onCaller?: (
+  readonly onRequester?: (
     request: object,
-    caller: { readonly userId: UserId; readonly deviceId?: DeviceId },
+    requester: { readonly userId: UserId; readonly deviceId?: DeviceId },
   ) => void
   /** Shown what leaves; absent but in development. */
   readonly onRendered?: (rendered: Rendered) => void

@@ -221,7 +221,7 @@ export class Signalling {
       isDraining: this.#whetherDraining,
       monotonicMs,
       newEventId: this.#newEventId,
-      authenticate: authorization => authentication.callerOf(authorization),
+      authenticate: authorization => authentication.requesterOf(authorization),
       failedConnects,
       inbox: stores.deviceInbox,
       badgeOf: userId => stores.database.view(view => stores.badgeOf(view, userId)),

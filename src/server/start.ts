@@ -232,7 +232,7 @@ async function startApplication(
     isConnected: (userId, deviceId) => connections.isConnected(userId, deviceId),
     ...(devConsole === undefined
       ? {}
-      : { onRendered: devConsole.onDelivered, onCaller: devConsole.onCaller }),
+      : { onRendered: devConsole.onDelivered, onRequester: devConsole.onRequester }),
     onFault: error => host.onFault(error),
     onSmsStopped({ scope, name, untilMs }) {
       metrics.smsStops.inc({ scope })

@@ -39,7 +39,7 @@ function open(options: Partial<RequestLogOptions> = {}) {
 t.test('a row says what was asked and what became of it', async t => {
   const { log, rows } = open()
   const token = {}
-  log.noteCaller(token, { userId: 7n, deviceId: 18446744073709551615n })
+  log.noteRequester(token, { userId: 7n, deviceId: 18446744073709551615n })
   log.add({ ...LOGIN, token })
   log.add({
     ...LOGIN,

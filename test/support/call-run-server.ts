@@ -72,7 +72,7 @@ export class RunServer {
     })
     const { roomCalls: calls, connectionInbox: deviceInbox, ...stores } = this.stores
     this.resumed = new Set([...calls.live()].map(({ callId }) => callId))
-    const authentication = { callerOf: (authorization: string) => this.#callerOf(authorization) }
+    const authentication = { requesterOf: (authorization: string) => this.#requesterOf(authorization) }
     const opened = { ...stores, database: plantInStore(bug, database, draw), calls, deviceInbox }
     signalling.open({ stores: opened, authentication } as unknown as Application)
   }
@@ -149,7 +149,7 @@ export class RunServer {
     })
   }
 
-  #callerOf(authorization: string) {
+  #requesterOf(authorization: string) {
     const phone = this.#run.phones.find(({ name }) => authorization === `Bearer ${name}`)
     const { userId, deviceId } = phone!.actor
     if (this.stores.database.view(view => this.stores.devices.active(view, userId, deviceId)) !== undefined) {

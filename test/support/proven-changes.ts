@@ -5,9 +5,10 @@
  */
 
 import { createHash } from 'node:crypto'
-import { readdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import type { Database } from '../../src/store/engine/database.ts'
 import type { TestWorld } from './application.ts'
+import { sourceFiles } from './imports.ts'
 
 /** A change that wrote something. */
 export interface ProvenChange {
@@ -54,11 +55,11 @@ export class ProvenChanges {
 
 /** Every line of the server that asks for a change. */
 export function changeSites(): string[] {
-  return ['src', 'actors'].flatMap(folder =>
-    readdirSync(new URL(`${folder}/`, ROOT), { recursive: true, encoding: 'utf8' })
-      .filter(path => /(?<!\.d)\.[jt]s$/.test(path))
-      .flatMap(path => sitesIn(`${folder}/${path}`)),
-  )
+  // By the sources: what was compiled of one that has moved since lies there still.
+  return ['src', 'actors']
+    .flatMap(sourceFiles)
+    .filter(path => !path.endsWith('.d.ts'))
+    .flatMap(path => sitesIn(path.replace(/\.ts$/, SUFFIX)))
 }
 
 function sitesIn(path: string): string[] {
@@ -102,8 +103,10 @@ function fingerprintOf(database: Database): () => string {
 
 /** Where the files are that run: sources, or what was compiled of them. */
 const ROOT = new URL('../../', import.meta.url)
+/** Of the files that run. */
+const SUFFIX = import.meta.url.slice(-3)
 const ASKS_FOR_CHANGE =
-  /(?:database|#store)\.change\(|(?:\bcall\.|[^.\w])commit\(\w+ =>|idempotence\.commit\(/
+  /(?:database|#store)\.change\(|(?:\brequest\.|[^.\w])commit\(\w+ =>|idempotence\.commit\(/
 const COMMENT = /^\s*(?:\*|\/)/
 const FRAMES_MAX = 40
 const SITES: ReadonlySet<string> = new Set(changeSites())

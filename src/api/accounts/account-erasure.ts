@@ -25,10 +25,10 @@ export function accountErasureOperations(
       replies: { 202: DeleteUserReply },
       codes: ['STEP_UP_REQUIRED', 'DELIVERY_UNAVAILABLE'],
       rates: [PROFILE_RATE],
-      async handle(call) {
-        await requireFreshProof(deps, call)
-        const { userId, deviceId } = call.caller
-        return call.commit(change => {
+      async handle(request) {
+        await requireFreshProof(deps, request)
+        const { userId, deviceId } = request.requester
+        return request.commit(change => {
           const erasesAtMs = deps.erasure.plan(change, userId, deviceId)
           tellSignedOut(change, deps, userId)
           change.happened({ kind: 'account-ended', userId })

@@ -22,7 +22,7 @@ import { BoundedCache } from '../../store/engine/bounded-cache.ts'
 import type { HttpRoute } from '../../transport/route.ts'
 
 /** The session behind a request. */
-export interface Caller {
+export interface Requester {
   /** Its id, as `sessionIdOf` takes it. */
   readonly sessionName: string
   readonly session: Session
@@ -69,25 +69,25 @@ export class Authentication {
    * The session of an `Authorization` header. Throws `TOKEN_MISSING`, `TOKEN_INVALID`, `TOKEN_EXPIRED` or
    * `SESSION_REVOKED`.
    */
-  callerOf(authorization: string): Caller {
+  requesterOf(authorization: string): Requester {
     const token = this.#genuineToken(authorization)
-    return this.#callerBy(token, this.#deps.sessions.current(token.sessionName))
+    return this.#requesterBy(token, this.#deps.sessions.current(token.sessionName))
   }
 
-  /** As `callerOf`; undefined for a genuine token whose session is over, which can't be ended again. */
-  callerUnlessOver(authorization: string): Caller | undefined {
+  /** As `requesterOf`; undefined for a genuine token whose session is over, which can't be ended again. */
+  requesterUnlessOver(authorization: string): Requester | undefined {
     const token = this.#genuineToken(authorization)
     const session = this.#deps.sessions.current(token.sessionName)
-    return lasts(session) ? this.#callerBy(token, session) : undefined
+    return lasts(session) ? this.#requesterBy(token, session) : undefined
   }
 
-  /** A route that only signed-in callers may use. */
+  /** A route that only signed-in users may use. */
   guard(route: HttpRoute): HttpRoute {
     return {
       ...route,
       headers: [...(route.headers ?? []), 'authorization'],
       handle: request => {
-        this.callerOf(request.header('authorization'))
+        this.requesterOf(request.header('authorization'))
         return route.handle(request)
       },
     }
@@ -122,7 +122,7 @@ export class Authentication {
     return genuine
   }
 
-  #callerBy(token: GenuineToken, session: Session | undefined): Caller {
+  #requesterBy(token: GenuineToken, session: Session | undefined): Requester {
     const code = refusalOfAccess(session, token, this.#deps.nowMs())
     if (code !== undefined || session === undefined) throw refusal(code ?? 'TOKEN_INVALID')
     if (!session.isPairUsed && token.generation === session.generation) this.#markPairUsed(token)

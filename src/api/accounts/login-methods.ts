@@ -25,15 +25,15 @@ import { sessionIdOf } from '../../store/accounts/session-store.ts'
 import type { View } from '../../store/engine/store.ts'
 import type { ApiDeps } from '../deps.ts'
 import {
-  type Call,
   type Operation,
+  type OperationRequest,
   operation,
   operationWithBody,
   pathId,
   type RateRule,
   type Reply,
 } from '../table/operation.ts'
-import { assertLasts, type Caller } from './authentication.ts'
+import { assertLasts, type Requester } from './authentication.ts'
 import { tokenUsed } from './social-identities.ts'
 import { requireFreshProof } from './step-up.ts'
 
@@ -49,7 +49,7 @@ type Deps = Pick<
   | 'stepUpSeconds'
 >
 
-type AddCall = Call<Static<typeof AddLoginMethodRequest>, undefined, 'session'>
+type CheckedAdd = OperationRequest<Static<typeof AddLoginMethodRequest>, undefined, 'session'>
 
 export function loginMethodOperations(deps: Deps): readonly Operation[] {
   return [listMethods(deps), addMethod(deps), setPrimary(deps), removeMethod(deps)]
@@ -65,9 +65,9 @@ function listMethods({ database, loginMethods }: Deps): Operation {
     access: 'session',
     replies: { 200: LoginMethodList },
     codes: [],
-    handle: ({ caller }) => ({
+    handle: ({ requester }) => ({
       status: 200,
-      body: database.view(view => listOf(view, loginMethods, caller.userId)),
+      body: database.view(view => listOf(view, loginMethods, requester.userId)),
     }),
   })
 }
@@ -94,8 +94,10 @@ function addMethod(deps: Deps): Operation {
       'ACCOUNT_EXISTS',
     ],
     rates: [PROFILE_RATE],
-    handle: call =>
-      call.body.kind === 'social' ? addSocial(deps, call) : addAddress(deps, call, call.body.kind),
+    handle: request =>
+      request.body.kind === 'social'
+        ? addSocial(deps, request)
+        : addAddress(deps, request, request.body.kind),
   })
 }
 
@@ -111,11 +113,11 @@ function setPrimary(deps: Deps): Operation {
     replies: { 200: LoginMethodList },
     codes: ['LOGIN_METHOD_NOT_FOUND', 'STEP_UP_REQUIRED', 'DELIVERY_UNAVAILABLE'],
     rates: [PROFILE_RATE],
-    async handle(call) {
-      await requireFreshProof(deps, call)
-      return call.commit(change => {
-        loginMethods.makePrimary(change, requestOf(call), call.body.id)
-        return { status: 200, body: listOf(change, loginMethods, call.caller.userId) }
+    async handle(request) {
+      await requireFreshProof(deps, request)
+      return request.commit(change => {
+        loginMethods.makePrimary(change, changeRequestOf(request), request.body.id)
+        return { status: 200, body: listOf(change, loginMethods, request.requester.userId) }
       })
     },
   })
@@ -132,13 +134,13 @@ function removeMethod(deps: Deps): Operation {
     replies: { 204: null },
     codes: ['LOGIN_METHOD_NOT_FOUND', 'LAST_LOGIN_METHOD', 'STEP_UP_REQUIRED', 'DELIVERY_UNAVAILABLE'],
     rates: [PROFILE_RATE],
-    async handle(call) {
-      const methodId = pathId(call.params)
+    async handle(request) {
+      const methodId = pathId(request.params)
       if (methodId === undefined)
         throw new SignalError('LOGIN_METHOD_NOT_FOUND', 'there is no such login method')
-      await requireFreshProof(deps, call)
-      return call.commit(change => {
-        deps.loginMethods.remove(change, requestOf(call), methodId)
+      await requireFreshProof(deps, request)
+      return request.commit(change => {
+        deps.loginMethods.remove(change, changeRequestOf(request), methodId)
         return { status: 204 }
       })
     },
@@ -178,19 +180,19 @@ function listOf(
   return { items: loginMethodViews(loginMethods.held(view, userId)) }
 }
 
-function requestOf({ caller }: { readonly caller: Caller }): ChangeRequest {
-  return { userId: caller.userId, deviceId: caller.deviceId }
+function changeRequestOf({ requester }: { readonly requester: Requester }): ChangeRequest {
+  return { userId: requester.userId, deviceId: requester.deviceId }
 }
 
-async function addAddress(deps: Deps, call: AddCall, kind: Address['kind']): Promise<Reply> {
-  const { value = '', country } = call.body
-  const { caller, network, acceptLanguage: language } = call
+async function addAddress(deps: Deps, request: CheckedAdd, kind: Address['kind']): Promise<Reply> {
+  const { value = '', country } = request.body
+  const { requester, network, acceptLanguage: language } = request
   const address = deps.addresses.read(kind, value, country, '/value')
-  await requireFreshProof(deps, call)
-  return call.commit(change => {
-    const refusal = deps.loginMethods.refusalOf(change, caller.userId, address)
+  await requireFreshProof(deps, request)
+  return request.commit(change => {
+    const refusal = deps.loginMethods.refusalOf(change, requester.userId, address)
     if (refusal !== undefined && refusal !== 'taken') throw refusalOfMethod({ code: refusal })
-    const purpose = { kind: 'bind', userId: caller.userId, isTaken: refusal === 'taken' } as const
+    const purpose = { kind: 'bind', userId: requester.userId, isTaken: refusal === 'taken' } as const
     return {
       status: 202,
       body: deps.challenges.begin(change, { purpose, address, network, language }),
@@ -198,22 +200,22 @@ async function addAddress(deps: Deps, call: AddCall, kind: Address['kind']): Pro
   })
 }
 
-async function addSocial(deps: Deps, call: AddCall): Promise<Reply> {
+async function addSocial(deps: Deps, request: CheckedAdd): Promise<Reply> {
   const { loginMethods, identities, identityTokens, sessions } = deps
-  await requireFreshProof(deps, call)
-  const token = await identities.verify(call.body)
-  const identity = await identities.complete(token, call.body)
-  return call.commit(change => {
+  await requireFreshProof(deps, request)
+  const token = await identities.verify(request.body)
+  const identity = await identities.complete(token, request.body)
+  return request.commit(change => {
     // The provider may have taken long, and its user may have ended the session of a thief meanwhile.
-    assertLasts(sessions.read(change, sessionIdOf(call.caller.sessionName)))
+    assertLasts(sessions.read(change, sessionIdOf(request.requester.sessionName)))
     const use = { tokenDigest: token.tokenDigest, attempt: undefined }
     if (identityTokens.find(change, use) !== undefined) throw tokenUsed()
-    const refusal = loginMethods.refusalOf(change, call.caller.userId, identity)
+    const refusal = loginMethods.refusalOf(change, request.requester.userId, identity)
     if (refusal !== undefined)
       throw refusalOfMethod({ code: refusal === 'taken' ? 'ACCOUNT_EXISTS' : refusal })
-    const method = loginMethods.add(change, requestOf(call), identity)
+    const method = loginMethods.add(change, changeRequestOf(request), identity)
     identityTokens.keep(change, use, undefined, token.expiresAtMs)
-    const { primaryMethodId } = loginMethods.held(change, call.caller.userId)
+    const { primaryMethodId } = loginMethods.held(change, request.requester.userId)
     return { status: 201, body: loginMethodViews({ methods: [method], primaryMethodId })[0]! }
   })
 }

@@ -13,7 +13,7 @@ import { ChangedUser, PutUserRequest } from '../../schema/profile.ts'
 import type { ChallengeRequest } from '../../store/accounts/challenge-store.ts'
 import type { Change, View } from '../../store/engine/store.ts'
 import type { ApiDeps } from '../deps.ts'
-import { type Call, type Operation, operationWithBody, type Reply } from '../table/operation.ts'
+import { type Operation, type OperationRequest, operationWithBody, type Reply } from '../table/operation.ts'
 import { readDisplayName } from './addresses.ts'
 import { PROFILE_RATE } from './login-methods.ts'
 import { requireFreshProof } from './step-up.ts'
@@ -32,7 +32,7 @@ type Deps = Pick<
   | 'stepUpSeconds'
 >
 
-type PutCall = Call<Static<typeof PutUserRequest>, undefined, 'session'>
+type CheckedPut = OperationRequest<Static<typeof PutUserRequest>, undefined, 'session'>
 
 export function profileOperations(deps: Deps): readonly Operation[] {
   return [putUser(deps)]
@@ -49,16 +49,16 @@ function putUser(deps: Deps): Operation {
     replies: { 200: ChangedUser, 202: ChangedUser },
     codes: ['METHOD_EXISTS', 'STEP_UP_REQUIRED', 'BLOCKED_COUNTRY', 'RATE_LIMITED', 'DELIVERY_UNAVAILABLE'],
     rates: [PROFILE_RATE],
-    async handle(call) {
-      const displayName = readDisplayName(call.body.displayName)
-      const addresses = readAddresses(deps, call)
-      if (addresses.length > 0) await requireFreshProof(deps, call)
-      return call.commit(change => changeProfile(change, deps, call, displayName, addresses))
+    async handle(request) {
+      const displayName = readDisplayName(request.body.displayName)
+      const addresses = readAddresses(deps, request)
+      if (addresses.length > 0) await requireFreshProof(deps, request)
+      return request.commit(change => changeProfile(change, deps, request, displayName, addresses))
     },
   })
 }
 
-function readAddresses({ addresses }: Deps, { body }: PutCall): readonly Address[] {
+function readAddresses({ addresses }: Deps, { body }: CheckedPut): readonly Address[] {
   const { email, phone, country } = body
   return [
     ...(email === undefined ? [] : [addresses.read('email', email, country, '/email')]),
@@ -70,24 +70,29 @@ function readAddresses({ addresses }: Deps, { body }: PutCall): readonly Address
 function changeProfile(
   change: Change,
   deps: Deps,
-  call: PutCall,
+  request: CheckedPut,
   displayName: string | undefined,
   addresses: readonly Address[],
 ): Reply {
-  const { userId, deviceId } = call.caller
-  const requests = addresses.flatMap(address => bindingOf(change, deps, call, address) ?? [])
-  const pending = requests.map(request => ({
-    ...deps.challenges.begin(change, request),
-    kind: request.address.kind,
+  const { userId, deviceId } = request.requester
+  const bindings = addresses.flatMap(address => bindingOf(change, deps, request, address) ?? [])
+  const pending = bindings.map(binding => ({
+    ...deps.challenges.begin(change, binding),
+    kind: binding.address.kind,
   }))
-  changeAtOnce(change, deps, call, displayName)
+  changeAtOnce(change, deps, request, displayName)
   const user = userView(change, deps, userId, deviceId)
   return pending.length === 0 ? { status: 200, body: { user } } : { status: 202, body: { user, pending } }
 }
 
 /** The challenge that an address takes, undefined for the one that is in force already. */
-function bindingOf(view: View, deps: Deps, call: PutCall, address: Address): ChallengeRequest | undefined {
-  const { userId } = call.caller
+function bindingOf(
+  view: View,
+  deps: Deps,
+  request: CheckedPut,
+  address: Address,
+): ChallengeRequest | undefined {
+  const { userId } = request.requester
   const held = deps.loginMethods.held(view, userId)
   const current = profileAddress(held, address.kind)
   if (current?.key === address.key) return undefined
@@ -98,17 +103,17 @@ function bindingOf(view: View, deps: Deps, call: PutCall, address: Address): Cha
   const replaces = current === undefined ? {} : { replaces: current.id }
   const isTaken = refusal === 'taken'
   const purpose = { kind: 'bind', userId, isTaken, ...replaces } as const
-  return { purpose, address, network: call.network, language: call.acceptLanguage }
+  return { purpose, address, network: request.network, language: request.acceptLanguage }
 }
 
 /** A name and settings; the other devices are told when anything is another than it was. */
 function changeAtOnce(
   change: Change,
   deps: Deps,
-  { caller, body }: PutCall,
+  { requester, body }: CheckedPut,
   displayName: string | undefined,
 ): void {
-  const { userId, deviceId } = caller
+  const { userId, deviceId } = requester
   const user = deps.accounts.read(change, userId)
   if (user === undefined) return
   const settings = settingsAfter(user.settings, body.settings)
@@ -118,7 +123,7 @@ function changeAtOnce(
   deps.notices.tell(change, userId, { kind: 'profile_changed' }, deviceId)
 }
 
-function settingsAfter(before: UserSettings, changes: PutCall['body']['settings'] = {}): UserSettings {
+function settingsAfter(before: UserSettings, changes: CheckedPut['body']['settings'] = {}): UserSettings {
   const { discoverableByEmail, discoverableByPhone, callsFromContactsOnly } = { ...before, ...changes }
   return { discoverableByEmail, discoverableByPhone, callsFromContactsOnly }
 }

@@ -16,8 +16,8 @@ import type { Change } from '../../store/engine/store.ts'
 import type { ApiDeps } from '../deps.ts'
 import { signOut } from '../devices/device-removal.ts'
 import {
-  type Call,
   type Operation,
+  type OperationRequest,
   operationWithBody,
   type RateRule,
   type Reply,
@@ -39,8 +39,8 @@ type Deps = Pick<
   | 'sessions'
 >
 
-type RefreshCall = Call<Static<typeof RefreshTokenRequest>, undefined, 'public'>
-type LogoutCall = Call<Static<typeof LogoutRequest>, undefined, 'ended'>
+type CheckedRefresh = OperationRequest<Static<typeof RefreshTokenRequest>, undefined, 'public'>
+type CheckedLogout = OperationRequest<Static<typeof LogoutRequest>, undefined, 'ended'>
 
 export function sessionOperations(deps: Deps): readonly Operation[] {
   const perSession =
@@ -56,7 +56,7 @@ export function sessionOperations(deps: Deps): readonly Operation[] {
       replies: { 200: TokenPair },
       codes: ['REFRESH_TOKEN_INVALID', 'REFRESH_TOKEN_REUSED'],
       rates: [REFRESH_RATE],
-      handle: call => refresh(deps, perSession, call),
+      handle: request => refresh(deps, perSession, request),
     }),
     operationWithBody(LogoutRequest, {
       id: 'logout',
@@ -68,23 +68,27 @@ export function sessionOperations(deps: Deps): readonly Operation[] {
       isBodyOptional: true,
       replies: { 204: null },
       codes: [],
-      handle: call => logout(deps, call),
+      handle: request => logout(deps, request),
     }),
   ]
 }
 
-async function refresh(deps: Deps, perSession: TokenBuckets | undefined, call: RefreshCall): Promise<Reply> {
+async function refresh(
+  deps: Deps,
+  perSession: TokenBuckets | undefined,
+  request: CheckedRefresh,
+): Promise<Reply> {
   // Garbage is refused before it costs a look into the store.
-  const token = parseRefreshToken(deps.secrets.refreshToken, call.body.refreshToken)
+  const token = parseRefreshToken(deps.secrets.refreshToken, request.body.refreshToken)
   if (token === undefined) throw refusal('REFRESH_TOKEN_INVALID')
   if (perSession !== undefined) takeToken(perSession, token, deps.monotonicMs())
-  const decision = await deps.database.change(change => rotate(change, deps, token, call), call.nowMs)
+  const decision = await deps.database.change(change => rotate(change, deps, token, request), request.nowMs)
   switch (decision.kind) {
     case 'rotate':
     case 'repeat':
       return { status: 200, body: deps.authentication.tokensOf(token.sessionId, decision.session) }
     case 'reused':
-      deps.onTokenReused(decision.session.userId, call.requestId)
+      deps.onTokenReused(decision.session.userId, request.requestId)
       throw refusal('REFRESH_TOKEN_REUSED')
     case 'refused':
       throw refusal('REFRESH_TOKEN_INVALID')
@@ -96,7 +100,7 @@ function rotate(
   change: Change,
   deps: Deps,
   { sessionId, generation }: RefreshToken,
-  { network, nowMs }: Pick<RefreshCall, 'network' | 'nowMs'>,
+  { network, nowMs }: Pick<CheckedRefresh, 'network' | 'nowMs'>,
 ): RefreshDecision {
   const { sessions, knownSignIns, devices, notices, lifetimes } = deps
   const before = sessions.read(change, sessionId)
@@ -123,12 +127,12 @@ function takeToken(perSession: TokenBuckets, { sessionId }: RefreshToken, nowMs:
   if (missingMs > 0) throw rateLimited(missingMs, 'session', perSession.rate)
 }
 
-async function logout(deps: Deps, call: LogoutCall): Promise<Reply> {
-  if (call.caller === undefined) return { status: 204 }
-  const { sessionName, userId, deviceId } = call.caller
+async function logout(deps: Deps, request: CheckedLogout): Promise<Reply> {
+  if (request.requester === undefined) return { status: 204 }
+  const { sessionName, userId, deviceId } = request.requester
   const sessionId = sessionIdOf(sessionName)
-  return call.commit(change => {
-    if (call.body.allDevices === true) endOthers(change, deps, userId, sessionId, deviceId)
+  return request.commit(change => {
+    if (request.body.allDevices === true) endOthers(change, deps, userId, sessionId, deviceId)
     else if (deviceId !== undefined) endEarlier(change, deps.sessions, userId, deviceId, sessionId)
     deps.sessions.remove(change, sessionId)
     // One who has signed in on it again since goes on being rung.

@@ -28,14 +28,14 @@ import {
 import type { Change } from '../../store/engine/store.ts'
 import type { ApiDeps } from '../deps.ts'
 import {
-  type Call,
   type Operation,
+  type OperationRequest,
   operationWithBody,
   type RateRule,
   type Reply,
 } from '../table/operation.ts'
 import { readDisplayName } from './addresses.ts'
-import type { SignInCall, SignIns } from './sign-ins.ts'
+import type { SignInRequest, SignIns } from './sign-ins.ts'
 import { SOCIAL_CODES, type SocialSignIn } from './social-sign-in.ts'
 
 type Deps = Pick<ApiDeps, 'accounts' | 'addresses' | 'challenges' | 'database' | 'loginMethods'> & {
@@ -44,8 +44,8 @@ type Deps = Pick<ApiDeps, 'accounts' | 'addresses' | 'challenges' | 'database' |
   readonly social: Pick<SocialSignIn, 'signIn'>
 }
 
-type LoginCall = Call<Static<typeof LoginRequest>, undefined, 'public'>
-type ResendCall = Call<Static<typeof ResendOtpRequest>, undefined, 'public'>
+type CheckedLogin = OperationRequest<Static<typeof LoginRequest>, undefined, 'public'>
+type CheckedResend = OperationRequest<Static<typeof ResendOtpRequest>, undefined, 'public'>
 type VerifyBody = Static<typeof VerifyLoginRequest>
 
 export function signInOperations(deps: Deps): readonly Operation[] {
@@ -61,7 +61,7 @@ export function signInOperations(deps: Deps): readonly Operation[] {
       codes: [...BEGIN_CODES, ...SOCIAL_CODES],
       rates: LOGIN_RATES,
       readsIdempotencyKey: true,
-      handle: call => login(deps, call),
+      handle: request => login(deps, request),
     }),
     operationWithBody(ResendOtpRequest, {
       id: 'resendOtp',
@@ -73,7 +73,7 @@ export function signInOperations(deps: Deps): readonly Operation[] {
       replies: { 200: LoginChallenge },
       codes: ['CHALLENGE_GONE', 'OTP_COOLDOWN', 'RATE_LIMITED', 'DELIVERY_UNAVAILABLE'],
       rates: LOGIN_RATES,
-      handle: call => resend(deps, call),
+      handle: request => resend(deps, request),
     }),
     operationWithBody(VerifyLoginRequest, {
       id: 'verifyLogin',
@@ -85,7 +85,7 @@ export function signInOperations(deps: Deps): readonly Operation[] {
       replies: { 200: SignedIn },
       codes: VERIFY_LOGIN_CODES,
       rates: [VERIFY_RATE],
-      handle: call => verifyLogin(deps, call.body, call),
+      handle: request => verifyLogin(deps, request.body, request),
     }),
   ]
 }
@@ -94,34 +94,34 @@ export function signInOperations(deps: Deps): readonly Operation[] {
  * Signs in by a code: `verify-login`, and `verify` without a session. Rejects with `OTP_INVALID`, `OTP_EXPIRED`,
  * `CHALLENGE_GONE`, `RATE_LIMITED`, `VALIDATION_FAILED`, `BLOCKED_COUNTRY`.
  */
-export async function verifyLogin(deps: Deps, body: VerifyBody, call: SignInCall): Promise<Reply> {
-  const attempt = readAttempt(deps, body, call.network)
+export async function verifyLogin(deps: Deps, body: VerifyBody, request: SignInRequest): Promise<Reply> {
+  const attempt = readAttempt(deps, body, request.network)
   // One change: a code that was accepted is never without the session that it opened.
   const outcome = await deps.database.change(change => {
     const confirmation = attempt(change)
-    return confirmation.kind === 'refused' ? confirmation : signIn(change, deps, confirmation, call)
-  }, call.nowMs)
+    return confirmation.kind === 'refused' ? confirmation : signIn(change, deps, confirmation, request)
+  }, request.nowMs)
   if (outcome.kind === 'refused') throw refusalOf(outcome)
   return { status: 200, body: outcome.reply }
 }
 
-function login(deps: Deps, call: LoginCall): Promise<Reply> {
-  const { body, network, acceptLanguage } = call
+function login(deps: Deps, request: CheckedLogin): Promise<Reply> {
+  const { body, network, acceptLanguage } = request
   if (body.verified === true) {
-    return deps.social.signIn({ ...body, attempt: call.idempotencyKey }, call)
+    return deps.social.signIn({ ...body, attempt: request.idempotencyKey }, request)
   }
   const address = deps.addresses.readNamed(body)
   const displayName = readDisplayName(body.displayName)
   const purpose: ChallengePurpose = { kind: 'login', ...(displayName === undefined ? {} : { displayName }) }
   const language = body.locale ?? acceptLanguage
-  const request = { purpose, address, network, language, refreshToken: body.refreshToken }
-  return call.commit(change => ({
+  const challengeRequest = { purpose, address, network, language, refreshToken: body.refreshToken }
+  return request.commit(change => ({
     status: 200,
-    body: { verified: false, ...deps.challenges.begin(change, request) },
+    body: { verified: false, ...deps.challenges.begin(change, challengeRequest) },
   }))
 }
 
-function resend({ challenges }: Deps, { body, network, commit }: ResendCall): Promise<Reply> {
+function resend({ challenges }: Deps, { body, network, commit }: CheckedResend): Promise<Reply> {
   return commit(change => ({
     status: 200,
     body: { verified: false, ...challenges.resend(change, { ...body, network }) },
@@ -153,7 +153,7 @@ function signIn(
   change: Change,
   deps: Deps,
   { purpose, address, language }: Confirmed,
-  call: SignInCall,
+  request: SignInRequest,
 ): { readonly kind: 'signed-in'; readonly reply: object } | RefusedAttempt {
   const { accounts, loginMethods, signIns } = deps
   const owner = accounts.ownerOf(change, addressIdentifier(address.kind, address.key))
@@ -161,8 +161,8 @@ function signIn(
     if (owner?.userId !== purpose.userId) return { kind: 'refused', code: 'CHALLENGE_GONE' }
     loginMethods.link(change, { userId: owner.userId }, purpose.identity)
   }
-  const { network, userAgent, nowMs } = call
-  const acceptLanguage = language === '' ? call.acceptLanguage : language
+  const { network, userAgent, nowMs } = request
+  const acceptLanguage = language === '' ? request.acceptLanguage : language
   const isNewUser = owner === undefined
   const userId = isNewUser
     ? signIns.newUser(change, nameOf(purpose, address), address, {
@@ -172,7 +172,7 @@ function signIn(
         nowMs,
       })
     : noteSignIn(change, accounts, owner, acceptLanguage)
-  return { kind: 'signed-in', reply: signIns.open(change, { userId, isNewUser, proof: 'otp' }, call) }
+  return { kind: 'signed-in', reply: signIns.open(change, { userId, isNewUser, proof: 'otp' }, request) }
 }
 
 function nameOf(purpose: ChallengePurpose, { key }: Address): string {

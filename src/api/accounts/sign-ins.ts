@@ -10,7 +10,7 @@ import { type MethodId, newId, type UserId } from '../../domain/ids.ts'
 import { assert } from '../../errors.ts'
 import type { Change } from '../../store/engine/store.ts'
 import type { ApiDeps } from '../deps.ts'
-import type { Call } from '../table/operation.ts'
+import type { OperationRequest } from '../table/operation.ts'
 import { userView } from './user-view.ts'
 
 type Deps = Pick<
@@ -26,9 +26,9 @@ type Deps = Pick<
   | 'sessions'
 >
 
-/** The parts of a call that signing in looks at. */
-export type SignInCall = Pick<
-  Call<unknown, unknown, 'public'>,
+/** The parts of a request that signing in looks at. */
+export type SignInRequest = Pick<
+  OperationRequest<unknown, unknown, 'public'>,
   'network' | 'acceptLanguage' | 'userAgent' | 'nowMs'
 >
 
@@ -47,11 +47,16 @@ export class SignIns {
   }
 
   /** A new account with its first login method, which nobody has yet. */
-  newUser(change: Change, displayName: string, proven: Address | SocialIdentity, call: SignInCall): UserId {
+  newUser(
+    change: Change,
+    displayName: string,
+    proven: Address | SocialIdentity,
+    request: SignInRequest,
+  ): UserId {
     const { accounts, randomBytes } = this.#deps
     const userId = newId(randomBytes) as UserId
     assert(accounts.read(change, userId) === undefined, "a new id is nobody else's")
-    const { nowMs, acceptLanguage } = call
+    const { nowMs, acceptLanguage } = request
     const id = newId(randomBytes) as MethodId
     const method: LoginMethod = { ...proven, id, addedAtMs: nowMs, lastUsedAtMs: nowMs }
     accounts.put(change, userId, {
@@ -69,7 +74,7 @@ export class SignIns {
   open(
     change: Change,
     { userId, isNewUser, proof }: ProvenUser,
-    { network, nowMs, userAgent }: SignInCall,
+    { network, nowMs, userAgent }: SignInRequest,
   ): object {
     const { sessions, knownSignIns, authentication, erasure, lifetimes, randomBytes } = this.#deps
     erasure.restore(change, userId)

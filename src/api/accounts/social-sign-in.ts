@@ -16,7 +16,7 @@ import type { Change, View } from '../../store/engine/store.ts'
 import type { ApiDeps } from '../deps.ts'
 import { type Operation, operationWithBody, type RateRule, type Reply } from '../table/operation.ts'
 import { readDisplayName } from './addresses.ts'
-import type { SignInCall, SignIns } from './sign-ins.ts'
+import type { SignInRequest, SignIns } from './sign-ins.ts'
 import { APPLE, type SocialClaim, tokenUsed, type VerifiedToken } from './social-identities.ts'
 
 type Deps = Pick<ApiDeps, 'accounts' | 'challenges' | 'database' | 'identities' | 'identityTokens'> & {
@@ -24,7 +24,7 @@ type Deps = Pick<ApiDeps, 'accounts' | 'challenges' | 'database' | 'identities' 
 }
 
 /** What a request hands over; `attempt` is its `Idempotency-Key` where a retry gets the first reply. */
-export interface SocialSignInRequest extends SocialClaim {
+export interface SocialSignInClaim extends SocialClaim {
   readonly displayName?: string | undefined
   readonly attempt?: string | undefined
 }
@@ -49,10 +49,10 @@ export class SocialSignIn {
    * `PROVIDER_UNAVAILABLE`, `VALIDATION_FAILED`, `ACCOUNT_EXISTS` with the `challenge` that links, and with
    * `RATE_LIMITED` or `DELIVERY_UNAVAILABLE` where that can't be sent.
    */
-  async signIn(request: SocialSignInRequest, call: SignInCall): Promise<Reply> {
-    const displayName = readDisplayName(request.displayName)
-    const token = await this.#deps.identities.verify(request)
-    const outcome = await this.#outcomeOnce({ ...request, displayName }, token, call)
+  async signIn(claim: SocialSignInClaim, request: SignInRequest): Promise<Reply> {
+    const displayName = readDisplayName(claim.displayName)
+    const token = await this.#deps.identities.verify(claim)
+    const outcome = await this.#outcomeOnce({ ...claim, displayName }, token, request)
     switch (outcome.kind) {
       case 'signed-in':
         return { status: 200, body: outcome.reply }
@@ -64,26 +64,30 @@ export class SocialSignIn {
   }
 
   /** The outcome of the token, or of its first use where this is the same attempt again. */
-  async #outcomeOnce(request: SocialSignInRequest, token: VerifiedToken, call: SignInCall): Promise<Outcome> {
-    const { attempt } = request
+  async #outcomeOnce(
+    claim: SocialSignInClaim,
+    token: VerifiedToken,
+    request: SignInRequest,
+  ): Promise<Outcome> {
+    const { attempt } = claim
     const earlier = this.#deps.database.view(view => this.#outcomeBefore(view, token, attempt))
     if (earlier !== undefined) return earlier
-    if (attempt === undefined) return this.#use(request, token, call)
+    if (attempt === undefined) return this.#use(claim, token, request)
     const name = `${token.tokenDigest} ${attempt}`
-    const underWay = this.#underWay.get(name) ?? this.#use(request, token, call)
+    const underWay = this.#underWay.get(name) ?? this.#use(claim, token, request)
     this.#underWay.set(name, underWay)
     return underWay.finally(() => this.#underWay.delete(name))
   }
 
-  async #use(request: SocialSignInRequest, token: VerifiedToken, call: SignInCall): Promise<Outcome> {
+  async #use(claim: SocialSignInClaim, token: VerifiedToken, request: SignInRequest): Promise<Outcome> {
     const { identities, identityTokens, database } = this.#deps
-    const identity = await identities.complete(token, request)
+    const identity = await identities.complete(token, claim)
     return database.change(change => {
       // Looked up again: the token may have been used while Apple was asked.
-      const earlier = this.#outcomeBefore(change, token, request.attempt)
+      const earlier = this.#outcomeBefore(change, token, claim.attempt)
       if (earlier !== undefined) return earlier
-      const outcome = this.#signIn(change, identity, request.displayName, token, call)
-      const use = { tokenDigest: token.tokenDigest, attempt: request.attempt }
+      const outcome = this.#signIn(change, identity, claim.displayName, token, request)
+      const use = { tokenDigest: token.tokenDigest, attempt: claim.attempt }
       identityTokens.keep(change, use, outcome, token.expiresAtMs)
       return outcome
     })
@@ -104,7 +108,7 @@ export class SocialSignIn {
     identity: SocialIdentity,
     displayName: string | undefined,
     token: VerifiedToken,
-    call: SignInCall,
+    request: SignInRequest,
   ): Outcome {
     const { accounts, signIns } = this.#deps
     const subject = socialIdentifier(identity.issuer, identity.subject)
@@ -118,17 +122,20 @@ export class SocialSignIn {
       case 'known': {
         this.#renew(change, accounts.ownerOf(change, subject), identity)
         const { userId } = decision
-        return { kind: 'signed-in', reply: signIns.open(change, { userId, isNewUser: false, proof }, call) }
+        return {
+          kind: 'signed-in',
+          reply: signIns.open(change, { userId, isNewUser: false, proof }, request),
+        }
       }
       case 'new': {
-        const userId = signIns.newUser(change, nameOfNewcomer(displayName, token), identity, call)
-        return { kind: 'signed-in', reply: signIns.open(change, { userId, isNewUser: true, proof }, call) }
+        const userId = signIns.newUser(change, nameOfNewcomer(displayName, token), identity, request)
+        return { kind: 'signed-in', reply: signIns.open(change, { userId, isNewUser: true, proof }, request) }
       }
       case 'confirm': {
         const { userId, email } = decision
         const purpose = { kind: 'link', userId, identity } as const
         const address = { kind: 'email', key: email, shown: email } as const
-        const { network, acceptLanguage: language } = call
+        const { network, acceptLanguage: language } = request
         const challenge = this.#deps.challenges.begin(change, { purpose, address, network, language })
         return { kind: 'account-exists', challenge }
       }
@@ -158,12 +165,12 @@ export function platformLoginOperations(socialSignIn: Pick<SocialSignIn, 'signIn
       codes: SOCIAL_CODES,
       rates: [SOCIAL_RATE],
       readsIdempotencyKey: true,
-      handle(call) {
-        const { platform = APPLE, nonce, displayName, ...sent } = call.body
+      handle(request) {
+        const { platform = APPLE, nonce, displayName, ...sent } = request.body
         const idToken = sent.identityToken ?? sent.idToken
         const authorizationCode = sent.authorizationCode ?? sent.authCode
         const claim = { provider: platform, idToken, nonce, authorizationCode }
-        return socialSignIn.signIn({ ...claim, displayName, attempt: call.idempotencyKey }, call)
+        return socialSignIn.signIn({ ...claim, displayName, attempt: request.idempotencyKey }, request)
       },
     }),
   ]

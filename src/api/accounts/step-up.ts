@@ -8,28 +8,28 @@ import { SignalError } from '../../errors.ts'
 import type { ChallengeReply } from '../../store/accounts/challenge-store.ts'
 import type { Change } from '../../store/engine/store.ts'
 import type { ApiDeps } from '../deps.ts'
-import type { Caller } from './authentication.ts'
+import type { Requester } from './authentication.ts'
 
 type Deps = Pick<ApiDeps, 'challenges' | 'database' | 'loginMethods' | 'stepUpSeconds'>
 
-/** The parts of a call that it looks at. */
-export interface StepUpCall {
-  readonly caller: Caller
+/** The parts of a request that it looks at. */
+export interface StepUpRequest {
+  readonly requester: Requester
   readonly network: string
   readonly acceptLanguage: string
   readonly nowMs: number
 }
 
 /**
- * Resolves for a caller whose last proof is fresh. Else rejects with `STEP_UP_REQUIRED`, whose `challenge` is to be
+ * Resolves for a requester whose last proof is fresh. Else rejects with `STEP_UP_REQUIRED`, whose `challenge` is to be
  * confirmed with `verify`; without one where the user has no address that a code could go to, and has to sign in anew.
  */
-export async function requireFreshProof(deps: Deps, call: StepUpCall): Promise<void> {
+export async function requireFreshProof(deps: Deps, request: StepUpRequest): Promise<void> {
   const { stepUpSeconds } = deps
   // A proof far ahead of now is of a clock that has been set back since, and would be fresh till then.
-  const provenForMs = Math.abs(call.nowMs - call.caller.session.authenticatedAtMs)
+  const provenForMs = Math.abs(request.nowMs - request.requester.session.authenticatedAtMs)
   if (stepUpSeconds === 0 || provenForMs <= stepUpSeconds * 1000) return
-  const challenge = await deps.database.change(change => beginProof(change, deps, call))
+  const challenge = await deps.database.change(change => beginProof(change, deps, request))
   const members = challenge === undefined ? {} : { challenge }
   throw new SignalError('STEP_UP_REQUIRED', 'confirm who you are, then repeat this', { members })
 }
@@ -37,7 +37,7 @@ export async function requireFreshProof(deps: Deps, call: StepUpCall): Promise<v
 function beginProof(
   change: Change,
   { loginMethods, challenges }: Deps,
-  { caller: { userId }, network, acceptLanguage: language }: StepUpCall,
+  { requester: { userId }, network, acceptLanguage: language }: StepUpRequest,
 ): ChallengeReply | undefined {
   const address = proofAddress(loginMethods.held(change, userId))
   if (address === undefined) return undefined

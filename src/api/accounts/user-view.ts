@@ -39,9 +39,9 @@ export function userOperations(deps: Deps): readonly Operation[] {
       access: 'session',
       replies: { 200: UserView },
       codes: ['USER_NOT_FOUND'],
-      handle: ({ caller }) => ({
+      handle: ({ requester }) => ({
         status: 200,
-        body: viewBytes(deps, caller.userId, caller.deviceId),
+        body: viewBytes(deps, requester.userId, requester.deviceId),
       }),
     }),
   ]

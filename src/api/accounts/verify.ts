@@ -15,22 +15,22 @@ import { type Confirmed, type RefusedAttempt, refusalOf } from '../../store/acco
 import { sessionIdOf } from '../../store/accounts/session-store.ts'
 import type { Change, View } from '../../store/engine/store.ts'
 import type { ApiDeps } from '../deps.ts'
-import { type Call, type Operation, operationWithBody, type Reply } from '../table/operation.ts'
-import type { Caller } from './authentication.ts'
+import { type Operation, type OperationRequest, operationWithBody, type Reply } from '../table/operation.ts'
+import type { Requester } from './authentication.ts'
 import { type MethodRefusal, refusalOfMethod } from './login-methods.ts'
 import { VERIFY_LOGIN_CODES, VERIFY_RATE } from './sign-in.ts'
-import type { SignInCall } from './sign-ins.ts'
+import type { SignInRequest } from './sign-ins.ts'
 import { userView } from './user-view.ts'
 
 type Deps = Pick<
   ApiDeps,
   'accounts' | 'badgeOf' | 'challenges' | 'database' | 'devices' | 'loginMethods' | 'sessions'
 > & {
-  readonly verifyLogin: (body: VerifyBody, call: SignInCall) => Promise<Reply>
+  readonly verifyLogin: (body: VerifyBody, request: SignInRequest) => Promise<Reply>
 }
 
 type VerifyBody = Static<typeof VerifyLoginRequest>
-type VerifyCall = Pick<Call<VerifyBody, undefined, 'optional'>, 'body' | 'nowMs'>
+type CheckedVerify = Pick<OperationRequest<VerifyBody, undefined, 'optional'>, 'body' | 'nowMs'>
 
 /** What came of an attempt; refusals were counted, so they are thrown after the change, not in it. */
 type Outcome = RefusedAttempt | MethodRefusal | { readonly kind: 'done'; readonly body: object }
@@ -47,19 +47,21 @@ export function verifyOperations(deps: Deps): readonly Operation[] {
       replies: { 200: Type.Union([VerifyReply, SignedIn]) },
       codes: [...VERIFY_LOGIN_CODES, 'LOGIN_METHOD_LIMIT'],
       rates: [VERIFY_RATE],
-      handle: call =>
-        call.caller === undefined ? deps.verifyLogin(call.body, call) : verify(deps, call, call.caller),
+      handle: request =>
+        request.requester === undefined
+          ? deps.verifyLogin(request.body, request)
+          : verify(deps, request, request.requester),
     }),
   ]
 }
 
-async function verify(deps: Deps, { body, nowMs }: VerifyCall, caller: Caller): Promise<Reply> {
+async function verify(deps: Deps, { body, nowMs }: CheckedVerify, requester: Requester): Promise<Reply> {
   const { challengeId, otp = body.code } = body
   if (challengeId === undefined || otp === undefined) throw incomplete(challengeId)
-  const mayConfirm = (purpose: ChallengePurpose) => isForUser(purpose, caller.userId)
+  const mayConfirm = (purpose: ChallengePurpose) => isForUser(purpose, requester.userId)
   const outcome = await deps.database.change((change): Outcome => {
     const confirmation = deps.challenges.confirm(change, { challengeId, otp, mayConfirm })
-    return confirmation.kind === 'refused' ? confirmation : carryOut(change, deps, confirmation, caller)
+    return confirmation.kind === 'refused' ? confirmation : carryOut(change, deps, confirmation, requester)
   }, nowMs)
   if (outcome.kind === 'refused') throw refusalOf(outcome)
   if (outcome.kind === 'method-refused') throw refusalOfMethod(outcome)
@@ -71,9 +73,9 @@ function isForUser(purpose: ChallengePurpose, userId: UserId): boolean {
   return (purpose.kind === 'bind' || purpose.kind === 'step-up') && purpose.userId === userId
 }
 
-function carryOut(change: Change, deps: Deps, confirmed: Confirmed, caller: Caller): Outcome {
+function carryOut(change: Change, deps: Deps, confirmed: Confirmed, requester: Requester): Outcome {
   const { nowMs } = change
-  const { userId, sessionName, deviceId } = caller
+  const { userId, sessionName, deviceId } = requester
   const { purpose, address } = confirmed
   if (purpose.kind === 'bind') {
     const code = deps.loginMethods.bind(change, { userId, deviceId }, address, purpose.replaces)

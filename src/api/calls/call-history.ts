@@ -23,7 +23,7 @@ function listHistory({ database, history }: Deps): Operation {
     summary: 'Your calls of the last 90 days, newest first',
     replies: { 200: HistoryPage },
     codes: [],
-    handle: ({ caller: { userId }, query, nowMs }) => {
+    handle: ({ requester: { userId }, query, nowMs }) => {
       const { limit, after } = rangeOf(query)
       const found = database.view(view => history.list(view, userId, { limit, after }, nowMs))
       const entryOf = ({ createdAtMs, callId }: CallHistoryRow) => ({ atMs: createdAtMs, id: callId })
@@ -41,7 +41,7 @@ function markHistorySeen({ history }: Deps): Operation {
     summary: 'You have looked at your missed calls: they count in the badge no more',
     replies: { 204: null },
     codes: [],
-    handle: ({ caller: { userId }, commit }) =>
+    handle: ({ requester: { userId }, commit }) =>
       commit(change => {
         history.markSeen(change, userId)
         return { status: 204 }
@@ -58,7 +58,7 @@ function forgetCall({ history }: Deps): Operation {
     summary: 'Forget one call',
     replies: { 204: null },
     codes: ['CALL_NOT_FOUND'],
-    handle: ({ caller: { userId }, params, commit }) => {
+    handle: ({ requester: { userId }, params, commit }) => {
       const callId = readCallId(params[0])
       return commit(change => {
         if (!history.remove(change, userId, callId)) throw callNotFound()
@@ -77,7 +77,7 @@ function forgetHistory({ history }: Deps): Operation {
     summary: 'Forget all calls',
     replies: { 204: null },
     codes: [],
-    handle: ({ caller: { userId }, commit }) =>
+    handle: ({ requester: { userId }, commit }) =>
       commit(change => {
         history.removeAll(change, userId)
         return { status: 204 }

@@ -23,7 +23,7 @@ function getCall(deps: Deps): Operation {
     summary: 'A live call that you have a part in',
     replies: { 200: CallRecordReply },
     codes: ['CALL_NOT_FOUND', 'CALL_ENDED'],
-    handle: ({ caller: { userId }, params }) => {
+    handle: ({ requester: { userId }, params }) => {
       const call = readLiveCall(deps, params[0], userId)
       return { status: 200, body: recordBody(recordOf(call, userId)) }
     },
@@ -38,7 +38,7 @@ function getParticipants(deps: Deps): Operation {
     summary: 'Who is in the call, was, or is invited',
     replies: { 200: ParticipantsReply },
     codes: ['CALL_NOT_FOUND', 'CALL_ENDED'],
-    handle: ({ caller: { userId }, params }) => {
+    handle: ({ requester: { userId }, params }) => {
       const call = readLiveCall(deps, params[0], userId)
       const { participants } = recordBody(recordOf(call, userId))
       return { status: 200, body: { callId: call.callId, keyEpoch: call.keyEpoch, participants } }
@@ -54,7 +54,7 @@ function getPendingCalls({ database, calls, callIndex }: Deps): Operation {
     summary: 'Invitations that you have not answered, newest first, each with the key for this device',
     replies: { 200: PendingReply },
     codes: [],
-    handle: ({ caller: { userId, deviceId } }) => {
+    handle: ({ requester: { userId, deviceId } }) => {
       const mine = database.view(view =>
         callIndex.callsOf(userId).flatMap(callId => calls.read(view, callId) ?? []),
       )

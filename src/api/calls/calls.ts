@@ -25,7 +25,7 @@ import {
 } from '../../schema/call.ts'
 import { formatJson, type IdForm } from '../../schema/json.ts'
 import type { IdempotentRequest } from '../../store/engine/idempotency-store.ts'
-import type { Caller } from '../accounts/authentication.ts'
+import type { Requester } from '../accounts/authentication.ts'
 import type { ApiDeps } from '../deps.ts'
 import {
   type Operation,
@@ -86,16 +86,16 @@ function startCall(deps: Deps): Operation {
     isIdempotent: true,
     bodyBytesMax: KEYS_BODY_BYTES_MAX,
     rates: STARTS,
-    handle: ({ caller, body, askOnce }) => {
+    handle: ({ requester, body, askOnce }) => {
       const { roomId, encryptedAESKeys, isVideo } = body
       const callId = newId(deps.randomBytes) as CallId
-      const displayName = deps.database.view(view => deps.accounts.displayNameOf(view, caller.userId))
-      const request: CallRequest = {
-        ...{ kind: 'start', by: actorOf(deps, caller), callId, displayName },
+      const displayName = deps.database.view(view => deps.accounts.displayNameOf(view, requester.userId))
+      const startRequest: CallRequest = {
+        ...{ kind: 'start', by: actorOf(deps, requester), callId, displayName },
         calleeIds: body.calleeIds as UserId[],
         ...{ roomId, encryptedAESKeys, isVideo },
       }
-      return askOnce(idempotent => carryOut(deps, callId, request, idempotent))
+      return askOnce(idempotent => carryOut(deps, callId, startRequest, idempotent))
     },
   })
 }
@@ -112,15 +112,15 @@ function inviteToCall(deps: Deps): Operation {
     isIdempotent: true,
     bodyBytesMax: KEYS_BODY_BYTES_MAX,
     rates: [{ name: 'call-invite', by: 'user' }],
-    handle: ({ caller, body, params, askOnce }) => {
+    handle: ({ requester, body, params, askOnce }) => {
       const { roomId, encryptedAESKeys, isVideo } = body
       const callId = readCallId(params[0])
-      const request: CallRequest = {
-        ...{ kind: 'invite', by: deviceOf(caller) },
+      const inviteRequest: CallRequest = {
+        ...{ kind: 'invite', by: deviceOf(requester) },
         calleeIds: body.calleeIds as UserId[],
         ...{ roomId, encryptedAESKeys, isVideo },
       }
-      return askOnce(idempotent => carryOut(deps, callId, request, idempotent))
+      return askOnce(idempotent => carryOut(deps, callId, inviteRequest, idempotent))
     },
   })
 }
@@ -133,8 +133,8 @@ function joinCall(deps: Deps): Operation {
     summary: 'Answer an invitation, with the key for this device; from a second device: move the call there',
     replies: { 200: CallRecordReply },
     codes: [...ASKED_CODES, ...KNOWN_CODES, ...COMING_CODES],
-    handle: ({ caller, params }) =>
-      carryOut(deps, readCallId(params[0]), { kind: 'join', by: actorOf(deps, caller) }),
+    handle: ({ requester, params }) =>
+      carryOut(deps, readCallId(params[0]), { kind: 'join', by: actorOf(deps, requester) }),
   })
 }
 
@@ -147,8 +147,12 @@ function declineCall(deps: Deps): Operation {
     isBodyOptional: true,
     replies: { 204: null },
     codes: [...ASKED_CODES, ...KNOWN_CODES],
-    handle: ({ caller, body, params }) =>
-      carryOut(deps, readCallId(params[0]), { kind: 'decline', by: deviceOf(caller), reason: body.reason }),
+    handle: ({ requester, body, params }) =>
+      carryOut(deps, readCallId(params[0]), {
+        kind: 'decline',
+        by: deviceOf(requester),
+        reason: body.reason,
+      }),
   })
 }
 
@@ -160,8 +164,8 @@ function leaveCall(deps: Deps): Operation {
     summary: 'Leave the call; it goes on without you',
     replies: { 204: null },
     codes: [...ASKED_CODES, 'CALL_NOT_FOUND'],
-    handle: ({ caller, params }) =>
-      carryOut(deps, readCallId(params[0]), { kind: 'leave', by: deviceOf(caller) }),
+    handle: ({ requester, params }) =>
+      carryOut(deps, readCallId(params[0]), { kind: 'leave', by: deviceOf(requester) }),
   })
 }
 
@@ -172,22 +176,22 @@ function endCall(deps: Deps): readonly Operation[] {
     replies: { 200: CallRecordReply },
     codes: [...ASKED_CODES, ...KNOWN_CODES, 'NOT_HOST'] as const,
   }
-  const end = (caller: DeviceCaller, callId: CallId) =>
-    carryOut(deps, callId, { kind: 'end', by: deviceOf(caller) })
+  const end = (requester: DeviceRequester, callId: CallId) =>
+    carryOut(deps, callId, { kind: 'end', by: deviceOf(requester) })
   return [
     operationWithBody(EndCallRequest, {
       ...rules,
       id: 'endCall',
       path: '/app/api/call/end',
       summary: 'End the call for everybody: the host, or either of two',
-      handle: ({ caller, body }) => end(caller, body.callId as CallId),
+      handle: ({ requester, body }) => end(requester, body.callId as CallId),
     }),
     operation({
       ...rules,
       id: 'endCallAt',
       path: '/app/api/call/{callId}/end',
       summary: 'End the call for everybody, named by the path',
-      handle: ({ caller, params }) => end(caller, readCallId(params[0])),
+      handle: ({ requester, params }) => end(requester, readCallId(params[0])),
     }),
   ]
 }
@@ -200,9 +204,9 @@ function removeFromCall(deps: Deps): Operation {
     summary: 'Take somebody out of the call, who may not come back by themselves; for the host',
     replies: { 204: null },
     codes: [...ASKED_CODES, ...KNOWN_CODES, 'NOT_HOST', 'USER_NOT_FOUND'],
-    handle: ({ caller, body, params }) =>
+    handle: ({ requester, body, params }) =>
       carryOut(deps, readCallId(params[0]), {
-        ...{ kind: 'remove', by: deviceOf(caller) },
+        ...{ kind: 'remove', by: deviceOf(requester) },
         userId: body.userId as UserId,
       }),
   })
@@ -218,12 +222,12 @@ function requestRejoin(deps: Deps): Operation {
     summary: 'Ask everybody in the call for its key',
     replies: { 202: RequestRejoinReply },
     codes: [...ASKED_CODES, ...KNOWN_CODES, 'CALL_NOT_ACTIVE', 'NO_ACTIVE_PARTICIPANT'],
-    handle: ({ caller, params }) => {
+    handle: ({ requester, params }) => {
       const callId = readCallId(params[0])
-      const request: CallRequest = { kind: 'request-rejoin', by: actorOf(deps, caller) }
-      const missingMs = asks?.take(`${caller.userId} ${callId}`, deps.monotonicMs()) ?? 0
+      const rejoinRequest: CallRequest = { kind: 'request-rejoin', by: actorOf(deps, requester) }
+      const missingMs = asks?.take(`${requester.userId} ${callId}`, deps.monotonicMs()) ?? 0
       if (rate !== undefined && missingMs > 0) throw rateLimited(missingMs, 'call', rate)
-      return carryOut(deps, callId, request)
+      return carryOut(deps, callId, rejoinRequest)
     },
   })
 }
@@ -236,9 +240,13 @@ function acceptRejoin(deps: Deps): Operation {
     summary: 'Give the key to a device that has asked for it',
     replies: { 202: AcceptedReply },
     codes: [...ASKED_CODES, ...KNOWN_CODES, 'CALL_NOT_ACTIVE', 'PLAINTEXT_KEY_SUSPECTED'],
-    handle: ({ caller, body, params }) => {
-      const request: CallRequest = { kind: 'accept-rejoin', by: deviceOf(caller), ...saidAcceptance(body) }
-      return carryOut(deps, readCallId(params[0]), request)
+    handle: ({ requester, body, params }) => {
+      const acceptance: CallRequest = {
+        kind: 'accept-rejoin',
+        by: deviceOf(requester),
+        ...saidAcceptance(body),
+      }
+      return carryOut(deps, readCallId(params[0]), acceptance)
     },
   })
 }
@@ -251,8 +259,8 @@ function rejoinCall(deps: Deps): Operation {
     summary: 'Come back into the call, once the key is there',
     replies: { 200: CallRecordReply },
     codes: [...ASKED_CODES, ...KNOWN_CODES, ...COMING_CODES],
-    handle: ({ caller, params }) =>
-      carryOut(deps, readCallId(params[0]), { kind: 'rejoin', by: actorOf(deps, caller) }),
+    handle: ({ requester, params }) =>
+      carryOut(deps, readCallId(params[0]), { kind: 'rejoin', by: actorOf(deps, requester) }),
   })
 }
 
@@ -270,18 +278,18 @@ function sendKeys(deps: Deps): Operation {
       ...['DEVICE_LIST_MISMATCH', 'PLAINTEXT_KEY_SUSPECTED'],
     ] as ErrorCode[],
     bodyBytesMax: KEYS_BODY_BYTES_MAX,
-    handle: ({ caller, body, params }) =>
-      carryOut(deps, readCallId(params[0]), { kind: 'keys', by: deviceOf(caller), ...saidKeys(body) }),
+    handle: ({ requester, body, params }) =>
+      carryOut(deps, readCallId(params[0]), { kind: 'keys', by: deviceOf(requester), ...saidKeys(body) }),
   })
 }
 
 async function carryOut(
   { askRoom }: Deps,
   callId: CallId,
-  request: CallRequest,
+  callRequest: CallRequest,
   idempotent?: IdempotentRequest,
 ): Promise<Reply> {
-  return replyTo(request.kind, await askRoom(callId, request, idempotent))
+  return replyTo(callRequest.kind, await askRoom(callId, callRequest, idempotent))
 }
 
 function replyTo(kind: CallRequest['kind'], reply: CallReply): Reply {
@@ -295,14 +303,14 @@ function replyTo(kind: CallRequest['kind'], reply: CallReply): Reply {
   }
 }
 
-type DeviceCaller = Caller & { readonly deviceId: DeviceId }
+type DeviceRequester = Requester & { readonly deviceId: DeviceId }
 
-function deviceOf({ userId, deviceId }: DeviceCaller) {
+function deviceOf({ userId, deviceId }: DeviceRequester) {
   return { userId, deviceId }
 }
 
 /** The device with the hash of its key, as others see it. */
-function actorOf({ database, devices }: Deps, { userId, deviceId }: DeviceCaller): CallActor {
+function actorOf({ database, devices }: Deps, { userId, deviceId }: DeviceRequester): CallActor {
   const device = database.view(view => devices.active(view, userId, deviceId))
   if (device === undefined) throw new SignalError('DEVICE_NOT_REGISTERED', 'the device was removed')
   return { userId, deviceId, publicKeyHash: device.publicKeyHash }

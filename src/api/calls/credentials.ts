@@ -21,9 +21,9 @@ export function credentialsOperations({ relay }: Pick<ApiDeps, 'relay'>): readon
       replies: { 200: RelayCredentials },
       codes: ['TURN_NOT_CONFIGURED'],
       rates: [CREDENTIALS_RATE],
-      handle({ caller, nowMs }) {
+      handle({ requester, nowMs }) {
         if (relay === undefined) throw notConfigured()
-        const { username, password, expiresAtMs } = turnCredentials(relay, caller.userId, nowMs)
+        const { username, password, expiresAtMs } = turnCredentials(relay, requester.userId, nowMs)
         const { tlsUrl, noneTlsUrl, uris, stunUrl } = relay.addresses
         return {
           status: 200,

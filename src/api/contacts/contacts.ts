@@ -9,8 +9,8 @@ import { timeText } from '../../schema/time.ts'
 import type { Change } from '../../store/engine/store.ts'
 import type { ApiDeps } from '../deps.ts'
 import {
-  type Call,
   type Operation,
+  type OperationRequest,
   operation,
   operationWithBody,
   operationWithQuery,
@@ -35,7 +35,7 @@ function listContacts(deps: Deps): Operation {
     access: 'session',
     replies: { 200: ContactPage },
     codes: [],
-    handle: ({ caller: { userId }, query }) =>
+    handle: ({ requester: { userId }, query }) =>
       deps.database.view(view => {
         const found = deps.contacts.readContacts(view, userId, rangeOf(query))
         // Not spread: V8 takes three times as long for a contact then (`user-growth` in `bench/`).
@@ -63,7 +63,7 @@ function removeContact({ contacts }: Deps): Operation {
     access: 'session',
     replies: { 204: null },
     codes: ['USER_NOT_FOUND'],
-    handle: ({ caller: { userId }, params, commit }) => {
+    handle: ({ requester: { userId }, params, commit }) => {
       const otherId = pathId<UserId>(params)
       if (otherId === undefined) throw userNotFound()
       return commit(change => {
@@ -87,7 +87,7 @@ function blockUser(deps: Deps): Operation {
     codes: ['USER_NOT_FOUND', 'SELF_REQUEST', 'BLOCK_LIMIT'],
     // Unused ids are refused: this must not be a faster way to try them than asking is.
     rates: [{ name: 'block', by: 'user' }],
-    handle: ({ caller: { userId }, body, commit }) => {
+    handle: ({ requester: { userId }, body, commit }) => {
       const otherId = body.userId as UserId
       if (otherId === userId) throw new SignalError('SELF_REQUEST', 'nobody blocks themselves')
       return commit(change => {
@@ -121,9 +121,9 @@ function unblockUser({ contacts }: Deps): readonly Operation[] {
     replies: { 204: null },
     codes: [],
   } as const
-  const unblock = ({ caller, commit }: Unblocking, otherId: bigint | undefined) =>
+  const unblock = ({ requester, commit }: Unblocking, otherId: bigint | undefined) =>
     commit(change => {
-      if (otherId !== undefined) contacts.unblock(change, caller.userId, otherId)
+      if (otherId !== undefined) contacts.unblock(change, requester.userId, otherId)
       return { status: 204 }
     })
   return [
@@ -132,19 +132,19 @@ function unblockUser({ contacts }: Deps): readonly Operation[] {
       id: 'unblockUser',
       path: '/app/api/block',
       summary: 'Unblock a user; requests that the block kept away stay away',
-      handle: call => unblock(call, call.body.userId),
+      handle: request => unblock(request, request.body.userId),
     }),
     operation({
       ...rules,
       id: 'unblockUserAt',
       path: '/app/api/block/{userId}',
       summary: 'Unblock a user, named by the path',
-      handle: call => unblock(call, pathId(call.params)),
+      handle: request => unblock(request, pathId(request.params)),
     }),
   ]
 }
 
-type Unblocking = Pick<Call<unknown, undefined, 'session'>, 'caller' | 'commit'>
+type Unblocking = Pick<OperationRequest<unknown, undefined, 'session'>, 'requester' | 'commit'>
 
 function listBlocks(deps: Deps): Operation {
   return operationWithQuery(PageQuery, {
@@ -156,7 +156,7 @@ function listBlocks(deps: Deps): Operation {
     access: 'session',
     replies: { 200: BlockPage },
     codes: [],
-    handle: ({ caller: { userId }, query }) =>
+    handle: ({ requester: { userId }, query }) =>
       deps.database.view(view => {
         const found = deps.contacts.readBlocks(view, userId, rangeOf(query))
         const itemOf = ({ id, atMs }: (typeof found)[number]) => ({

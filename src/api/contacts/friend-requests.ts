@@ -35,8 +35,8 @@ import type { Change, View } from '../../store/engine/store.ts'
 import type { ApiDeps } from '../deps.ts'
 import { type LastingRate, refuseCounted, takeRate } from '../table/lasting-rates.ts'
 import {
-  type Call,
   type Operation,
+  type OperationRequest,
   operation,
   operationWithBody,
   operationWithQuery,
@@ -82,9 +82,9 @@ function requestById(deps: Deps): Operation {
     summary: 'Ask a user to become a contact; when they have asked already, both are contacts',
     replies: { 200: RequestReply, 201: RequestReply },
     codes: ['USER_NOT_FOUND', ...ASKING_CODES],
-    handle: call => {
-      const receiverId = call.body.targetUserId as UserId
-      return ask(deps, call, { receiverId, route: 'id', rate: REQUESTS })
+    handle: request => {
+      const receiverId = request.body.targetUserId as UserId
+      return ask(deps, request, { receiverId, route: 'id', rate: REQUESTS })
     },
   })
 }
@@ -97,10 +97,10 @@ function requestByToken(deps: Deps): Operation {
     summary: 'Ask the owner of a share token to become a contact; answers with the keys of their devices',
     replies: { 200: RequestReply, 201: RequestReply },
     codes: ['SHARE_TOKEN_NOT_FOUND', 'SHARE_TOKEN_EXPIRED', ...ASKING_CODES],
-    handle: async call => {
-      const { caller, body, nowMs } = call
-      const token = await findShareToken(deps, caller.userId, body.token, nowMs)
-      return ask(deps, call, { receiverId: token.userId, route: 'token', rate: REQUESTS, token })
+    handle: async request => {
+      const { requester, body, nowMs } = request
+      const token = await findShareToken(deps, requester.userId, body.token, nowMs)
+      return ask(deps, request, { receiverId: token.userId, route: 'token', rate: REQUESTS, token })
     },
   })
 }
@@ -113,12 +113,12 @@ function requestBySearch(deps: Deps): Operation {
     summary: 'Ask by email or phone, without hearing whether anybody was found, or by the hash of a key',
     replies: { 200: RequestReply, 201: RequestReply, 202: SubmittedReply },
     codes: ['USER_NOT_FOUND', 'BLOCKED_COUNTRY', ...ASKING_CODES],
-    handle: call => {
-      const { email, phone, publicKeyHash } = call.body
+    handle: request => {
+      const { email, phone, publicKeyHash } = request.body
       const named = [email, phone, publicKeyHash].filter(text => text !== undefined)
       if (named.length !== 1) throw fault('', 'has to name one of email, phone and publicKeyHash')
-      if (publicKeyHash === undefined) return askAddress(deps, call)
-      return askKeyOwner(deps, call, publicKeyHash)
+      if (publicKeyHash === undefined) return askAddress(deps, request)
+      return askKeyOwner(deps, request, publicKeyHash)
     },
   })
 }
@@ -130,76 +130,76 @@ interface Asking {
   readonly token?: ShareToken
 }
 
-type AskingCall = Call<{ readonly message?: string }, undefined, 'session'>
+type CheckedAsking = OperationRequest<{ readonly message?: string }, undefined, 'session'>
 
 /**
  * What asks for somebody who can be told of; a token's owner has been looked for already. Only what the sender learns
  * something by, or makes, is counted.
  */
-async function ask(deps: Deps, call: AskingCall, asking: Asking): Promise<Reply> {
+async function ask(deps: Deps, request: CheckedAsking, asking: Asking): Promise<Reply> {
   const { contacts } = deps
-  const { caller, nowMs } = call
+  const { requester, nowMs } = request
   const { receiverId, rate, token } = asking
-  const command = commandOf(deps, call, receiverId, asking.route)
-  if (receiverId === caller.userId) throw new SignalError('SELF_REQUEST', 'nobody is their own contact')
+  const command = commandOf(deps, request, receiverId, asking.route)
+  if (receiverId === requester.userId) throw new SignalError('SELF_REQUEST', 'nobody is their own contact')
   if (token === undefined && !deps.database.view(view => isReachable(view, deps, receiverId))) {
-    return refuseCounted(deps, rate, caller.userId, nowMs, userNotFound())
+    return refuseCounted(deps, rate, requester.userId, nowMs, userNotFound())
   }
-  return call.commit(change => {
+  return request.commit(change => {
     if (token !== undefined) assertLive(current(change, deps, token), nowMs)
     const decision = contacts.decideRequest(change, command, nowMs)
     if (decision.kind === 'refused') throw refusal(decision.code)
-    if (decision.kind !== 'repeated') takeRate(deps, change, rate, caller.userId)
-    const request = contacts.request(change, command, decision)
+    if (decision.kind !== 'repeated') takeRate(deps, change, rate, requester.userId)
+    const friendRequest = contacts.request(change, command, decision)
     if (token !== undefined && decision.kind === 'created') {
       deps.shareTokens.use(change, current(change, deps, token))
     }
     const status = decision.kind === 'created' ? 201 : 200
-    const keysShown = contacts.keysShown(change, caller.userId, receiverId, nowMs)
-    return { status, body: viewOf(change, deps, request, receiverId, keysShown) }
+    const keysShown = contacts.keysShown(change, requester.userId, receiverId, nowMs)
+    return { status, body: viewOf(change, deps, friendRequest, receiverId, keysShown) }
   })
 }
 
 /** Answers the same in the same time, whoever the address is of: they are looked for later. */
 function askAddress(
   deps: Deps,
-  call: Call<Static<typeof RequestBySearchRequest>, undefined, 'session'>,
+  request: OperationRequest<Static<typeof RequestBySearchRequest>, undefined, 'session'>,
 ): Promise<Reply> {
   const { searches, addresses, randomBytes } = deps
-  const { caller, body } = call
+  const { requester, body } = request
   const { email, phone, country } = body
   const { kind, key } = addresses.readNamed({ email, phone, country })
   const message = readMessage(body.message)
-  return call.commit(change => {
-    takeRate(deps, change, SEARCHES, caller.userId)
+  return request.commit(change => {
+    takeRate(deps, change, SEARCHES, requester.userId)
     const requestId = newId(randomBytes) as RequestId
-    searches.leave(change, { requestId, senderId: caller.userId, address: { kind, key }, message })
+    searches.leave(change, { requestId, senderId: requester.userId, address: { kind, key }, message })
     return { status: 202, body: { status: 'submitted' } }
   })
 }
 
-function askKeyOwner(deps: Deps, call: AskingCall, publicKeyHash: string): Promise<Reply> {
+function askKeyOwner(deps: Deps, request: CheckedAsking, publicKeyHash: string): Promise<Reply> {
   const identity = deps.identityOf(Buffer.from(publicKeyHash, 'base64'))
   const { userId, deviceId } = identity ?? {}
   const isKnown =
     userId !== undefined &&
-    deps.database.view(view => isKnownDevice(view, deps, call, userId as UserId, deviceId as DeviceId))
+    deps.database.view(view => isKnownDevice(view, deps, request, userId as UserId, deviceId as DeviceId))
   if (!isKnown) {
-    return refuseCounted(deps, SEARCHES, call.caller.userId, call.nowMs, userNotFound())
+    return refuseCounted(deps, SEARCHES, request.requester.userId, request.nowMs, userNotFound())
   }
-  return ask(deps, call, { receiverId: userId as UserId, route: 'id', rate: SEARCHES })
+  return ask(deps, request, { receiverId: userId as UserId, route: 'id', rate: SEARCHES })
 }
 
 /** Also one that was removed, to somebody who is shown it: else they could try whether it was. */
 function isKnownDevice(
   view: View,
   { devices, contacts }: Deps,
-  { caller, nowMs }: AskingCall,
+  { requester, nowMs }: CheckedAsking,
   userId: UserId,
   deviceId: DeviceId,
 ): boolean {
   if (devices.active(view, userId, deviceId) !== undefined) return true
-  const shown = contacts.keysShown(view, caller.userId, userId, nowMs)
+  const shown = contacts.keysShown(view, requester.userId, userId, nowMs)
   return (
     shown !== undefined && shownDevices(view, devices, userId, shown).some(each => each.deviceId === deviceId)
   )
@@ -214,7 +214,7 @@ function acceptRequest(deps: Deps): Operation {
     summary: 'Accept a request, named by its id or its sender: both are contacts',
     replies: { 200: AcceptReply },
     codes: ['REQUEST_NOT_FOUND', 'REQUEST_CLOSED', 'CONTACT_LIMIT'],
-    handle: ({ caller: { userId }, body, nowMs, commit }) => {
+    handle: ({ requester: { userId }, body, nowMs, commit }) => {
       if ((body.requestId === undefined) === (body.userId === undefined)) {
         throw fault('', 'has to name one of requestId and userId')
       }
@@ -239,7 +239,7 @@ function declineRequest({ contacts }: Deps): Operation {
     summary: 'Decline a request; its sender does not hear of it',
     replies: { 204: null },
     codes: ['REQUEST_NOT_FOUND', 'REQUEST_CLOSED'],
-    handle: ({ caller: { userId }, body, commit }) =>
+    handle: ({ requester: { userId }, body, commit }) =>
       commit(change => {
         closedBy(contacts.decline(change, body.requestId, userId))
         return { status: 204 }
@@ -254,10 +254,10 @@ function cancelRequest({ contacts }: Deps): readonly Operation[] {
     replies: { 204: null },
     codes: ['REQUEST_NOT_FOUND', 'REQUEST_CLOSED'],
   } as const
-  const cancel = ({ caller, commit }: Cancelling, requestId: bigint | undefined) =>
+  const cancel = ({ requester, commit }: Cancelling, requestId: bigint | undefined) =>
     commit(change => {
       if (requestId === undefined) throw refusal('REQUEST_NOT_FOUND')
-      closedBy(contacts.cancel(change, requestId, caller.userId))
+      closedBy(contacts.cancel(change, requestId, requester.userId))
       return { status: 204 }
     })
   return [
@@ -266,7 +266,7 @@ function cancelRequest({ contacts }: Deps): readonly Operation[] {
       id: 'cancelRequest',
       path: '/app/api/friend-request/cancel',
       summary: "Take one's own request back",
-      handle: call => cancel(call, call.body.requestId),
+      handle: request => cancel(request, request.body.requestId),
     }),
     operation({
       ...rules,
@@ -274,12 +274,12 @@ function cancelRequest({ contacts }: Deps): readonly Operation[] {
       method: 'DELETE',
       path: '/app/api/friend-request/{requestId}',
       summary: "Take one's own request back, named by the path",
-      handle: call => cancel(call, pathId(call.params)),
+      handle: request => cancel(request, pathId(request.params)),
     }),
   ]
 }
 
-type Cancelling = Pick<Call<unknown, undefined, 'session'>, 'caller' | 'commit'>
+type Cancelling = Pick<OperationRequest<unknown, undefined, 'session'>, 'requester' | 'commit'>
 
 function listRequests(deps: Deps): Operation {
   return operationWithQuery(RequestsQuery, {
@@ -291,7 +291,7 @@ function listRequests(deps: Deps): Operation {
     access: 'session',
     replies: { 200: RequestPage },
     codes: [],
-    handle: ({ caller: { userId }, query, nowMs }) =>
+    handle: ({ requester: { userId }, query, nowMs }) =>
       deps.database.view(view => {
         const { direction = 'incoming' } = query
         const found = deps.contacts.readRequests(view, userId, direction, rangeOf(query), nowMs)
@@ -312,13 +312,13 @@ function listRequests(deps: Deps): Operation {
 
 function commandOf(
   { randomBytes }: Deps,
-  { caller, body }: AskingCall,
+  { requester, body }: CheckedAsking,
   receiverId: UserId,
   route: RequestCommand['route'],
 ): RequestCommand {
   return {
     requestId: newId(randomBytes) as RequestId,
-    senderId: caller.userId,
+    senderId: requester.userId,
     receiverId,
     route,
     message: readMessage(body.message),

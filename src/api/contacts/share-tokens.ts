@@ -92,7 +92,7 @@ function createShareToken(deps: Deps): Operation {
     codes: ['SHARE_TOKEN_LIMIT'],
     isIdempotent: true,
     isBodyOptional: true,
-    handle: ({ caller: { userId }, body, nowMs, commit }) =>
+    handle: ({ requester: { userId }, body, nowMs, commit }) =>
       commit(change => {
         const { expiresIn = EXPIRES_IN, maxUses = MAX_USES, label = '' } = body
         const live = shareTokens.readLive(change, userId, { limit: LIVE_READ_MAX }, nowMs)
@@ -124,7 +124,7 @@ function listShareTokens({ database, shareTokens }: Deps): Operation {
     access: 'session',
     replies: { 200: ShareTokenPage },
     codes: [],
-    handle: ({ caller: { userId }, query, nowMs }) => {
+    handle: ({ requester: { userId }, query, nowMs }) => {
       const found = database.view(view => shareTokens.readLive(view, userId, rangeOf(query), nowMs))
       const entryOf = ({ createdAtMs, tokenId }: ShareToken) => ({ atMs: createdAtMs, id: tokenId })
       const itemOf = (token: ShareToken) => ({ ...viewOf(token), last4: token.lastCharacters })
@@ -143,7 +143,7 @@ function revokeShareToken({ shareTokens }: Deps): Operation {
     access: 'session',
     replies: { 204: null },
     codes: ['SHARE_TOKEN_NOT_FOUND'],
-    handle: ({ caller: { userId }, params, commit }) =>
+    handle: ({ requester: { userId }, params, commit }) =>
       commit(change => {
         shareTokens.revoke(change, ownToken(change, shareTokens, userId, params))
         return { status: 204 }
@@ -162,7 +162,7 @@ function drawShareToken(deps: Deps): Operation {
     access: 'session',
     replies: { 200: QrImage },
     codes: ['SHARE_TOKEN_NOT_FOUND', 'SHARE_TOKEN_EXPIRED'],
-    handle: ({ caller: { userId }, params, nowMs }) => {
+    handle: ({ requester: { userId }, params, nowMs }) => {
       const token = database.view(view => ownToken(view, shareTokens, userId, params))
       assertLive(token, nowMs)
       const text = shareTokens.textOf(token)
@@ -188,11 +188,11 @@ function resolveShareToken(deps: Deps): Operation {
       { name: 'share-token-resolve-address', by: 'address' },
       { name: 'share-token-resolve', by: 'user' },
     ],
-    handle: async ({ caller, body, nowMs }) => {
-      const { userId } = await findShareToken(deps, caller.userId, body.token, nowMs)
+    handle: async ({ requester, body, nowMs }) => {
+      const { userId } = await findShareToken(deps, requester.userId, body.token, nowMs)
       return deps.database.view(view => {
         const { displayName } = personOf(view, deps, userId)
-        const relation = deps.contacts.relationOf(view, caller.userId, userId, nowMs)
+        const relation = deps.contacts.relationOf(view, requester.userId, userId, nowMs)
         return { status: 200, body: { token: body.token, displayName, relation } }
       })
     },

@@ -8,8 +8,8 @@
  *   3. finish   one change: device, binding of the session, end of the replaced device, notice to the others, no
  *               pending row. A crash after it leaves a device that a repeated request is answered with
  *
- * When the log refuses, the pending row goes and the caller hears why. An entry that the log nevertheless appends then
- * is of an id that nobody has: it is never looked up, and another attempt gets another id.
+ * When the log refuses, the pending row goes and the requester hears why. An entry that the log nevertheless appends
+ * then is of an id that nobody has: it is never looked up, and another attempt gets another id.
  *
  * Requests with one key, in either encoding, take turns, so that one that is repeated while the first is under way gets the
  * same device.
@@ -34,7 +34,7 @@ import type { Change, View } from '../../store/engine/store.ts'
 import { assertLasts } from '../accounts/authentication.ts'
 import type { ApiDeps } from '../deps.ts'
 import { assertRate, countRate, type LastingRate } from '../table/lasting-rates.ts'
-import type { Call, Reply } from '../table/operation.ts'
+import type { OperationRequest, Reply } from '../table/operation.ts'
 import { noticeOf, removeDevice } from './device-removal.ts'
 import { tellPushLosses } from './push-losses.ts'
 
@@ -53,7 +53,7 @@ type Deps = Pick<
 >
 
 /** A request whose key has been checked. */
-export interface RegistrationRequest {
+export interface RegistrationCommand {
   readonly userId: UserId
   readonly sessionId: Uint8Array
   readonly publicKey: string
@@ -72,7 +72,7 @@ export interface Repairs {
   left: number
 }
 
-type Commit = Pick<Call<unknown, unknown, 'session'>, 'commit' | 'nowMs'>
+type CommittingRequest = Pick<OperationRequest<unknown, unknown, 'session'>, 'commit' | 'nowMs'>
 
 export class DeviceRegistration {
   readonly #deps: Deps
@@ -88,10 +88,10 @@ export class DeviceRegistration {
    * then too. Rejects with `KEY_IN_USE`, `DEVICE_LIMIT`, `DEVICE_NOT_FOUND` (of `replacesDeviceId`), `RATE_LIMITED`,
    * as the log refuses, or as an access token of a session that ended meanwhile.
    */
-  register(request: RegistrationRequest, call: Commit): Promise<Reply> {
-    const keyName = keyNameOf(request.publicKey)
+  register(command: RegistrationCommand, request: CommittingRequest): Promise<Reply> {
+    const keyName = keyNameOf(command.publicKey)
     const earlier = this.#turns.get(keyName) ?? Promise.resolve()
-    const answer = earlier.then(() => this.#run(request, call))
+    const answer = earlier.then(() => this.#run(command, request))
     const end = answer.then(noop, noop).then(() => {
       if (this.#turns.get(keyName) === end) this.#turns.delete(keyName)
     })
@@ -111,17 +111,17 @@ export class DeviceRegistration {
     return repairs
   }
 
-  async #run(request: RegistrationRequest, call: Commit): Promise<Reply> {
-    const answered = await this.#answerKnown(request, call)
+  async #run(command: RegistrationCommand, request: CommittingRequest): Promise<Reply> {
+    const answered = await this.#answerKnown(command, request)
     if (answered !== undefined) return answered
-    const { userId } = request
+    const { userId } = command
     const { deviceId, publicKey } = await this.#deps.database.change(
-      change => this.#begin(change, request),
-      call.nowMs,
+      change => this.#begin(change, command),
+      request.nowMs,
     )
     try {
       const logged = await this.#log(userId, deviceId, publicKey)
-      return await call.commit(change => replyOf(201, this.#finish(change, userId, deviceId, logged)))
+      return await request.commit(change => replyOf(201, this.#finish(change, userId, deviceId, logged)))
     } catch (error) {
       // Where even this can't be written, the row stays and the next attempt goes on from it.
       await this.#abandon(userId, deviceId).catch(noop)
@@ -130,19 +130,19 @@ export class DeviceRegistration {
   }
 
   /** The answer to a key that the user's device has, undefined where no device has it. */
-  async #answerKnown(request: RegistrationRequest, call: Commit): Promise<Reply | undefined> {
-    const { kind } = this.#deps.database.view(view => this.#decide(view, request))
+  async #answerKnown(command: RegistrationCommand, request: CommittingRequest): Promise<Reply | undefined> {
+    const { kind } = this.#deps.database.view(view => this.#decide(view, command))
     if (kind !== 'known') return undefined
-    return call.commit(change => {
-      const decision = this.#decide(change, request)
+    return request.commit(change => {
+      const decision = this.#decide(change, command)
       if (decision.kind !== 'known') {
         throw new SignalError('OVERLOADED', 'the device has just been removed: ask again')
       }
-      return replyOf(200, this.#bindKnown(change, request, decision.device))
+      return replyOf(200, this.#bindKnown(change, command, decision.device))
     })
   }
 
-  #decide(view: View, { userId, publicKey, replacesDeviceId }: RegistrationRequest): RegistrationDecision {
+  #decide(view: View, { userId, publicKey, replacesDeviceId }: RegistrationCommand): RegistrationDecision {
     const { devices } = this.#deps
     return decideRegistration({
       userId,
@@ -155,9 +155,9 @@ export class DeviceRegistration {
     })
   }
 
-  #bindKnown(change: Change, request: RegistrationRequest, known: Device): Device {
+  #bindKnown(change: Change, command: RegistrationCommand, known: Device): Device {
     const { nowMs } = change
-    const { userId, sessionId, info = known.info, push = {}, replacesDeviceId } = request
+    const { userId, sessionId, info = known.info, push = {}, replacesDeviceId } = command
     const { devices, sessions } = this.#deps
     assertLasts(sessions.read(change, sessionId))
     const tokens = pushTokensAfter(known.push, push, nowMs)
@@ -169,17 +169,17 @@ export class DeviceRegistration {
     return device
   }
 
-  #begin(change: Change, request: RegistrationRequest): PendingDevice {
+  #begin(change: Change, command: RegistrationCommand): PendingDevice {
     const { nowMs } = change
-    const { userId, sessionId, keyAlgorithm, info, push, replacesDeviceId } = request
-    const decision = this.#decide(change, request)
+    const { userId, sessionId, keyAlgorithm, info, push, replacesDeviceId } = command
+    const decision = this.#decide(change, command)
     assert(decision.kind !== 'known', 'requests with one key take turns')
     if (decision.kind === 'refused') throw new SignalError(decision.code, REFUSALS[decision.code])
     const { begun } = decision
     this.#assertRate(change, userId, begun?.deviceId)
     const deviceId = begun?.deviceId ?? this.#newDeviceId(change, userId)
     // The log may have the bytes that the earlier attempt sent already.
-    const publicKey = begun?.publicKey ?? request.publicKey
+    const publicKey = begun?.publicKey ?? command.publicKey
     const tokens = push && pushTokensAfter(undefined, push, nowMs)
     const pending: PendingDevice = {
       deviceId,

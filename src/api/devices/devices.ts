@@ -29,15 +29,15 @@ import { assertLasts } from '../accounts/authentication.ts'
 import { shownDevices } from '../contacts/people.ts'
 import type { ApiDeps } from '../deps.ts'
 import {
-  type Call,
   type Operation,
+  type OperationRequest,
   operation,
   operationWithBody,
   operationWithQuery,
   pathId,
 } from '../table/operation.ts'
 import { rateLimited } from '../table/operation-routes.ts'
-import type { DeviceRegistration, RegistrationRequest } from './device-registration.ts'
+import type { DeviceRegistration, RegistrationCommand } from './device-registration.ts'
 import { removeDevice } from './device-removal.ts'
 import { tellPushLosses } from './push-losses.ts'
 
@@ -80,20 +80,20 @@ function registerDevice({ registration }: Deps): Operation {
     ],
     isIdempotent: true,
     areRepliesOfSession: true,
-    handle: call => registration.register(registrationOf(call), call),
+    handle: request => registration.register(registrationOf(request), request),
   })
 }
 
 /** The request as the domain takes it. Throws `VALIDATION_FAILED` for what is no key, or one of another algorithm. */
 function registrationOf(
-  call: Call<Static<typeof RegisterDeviceRequest>, undefined, 'session'>,
-): RegistrationRequest {
-  const { publicKey, keyAlgorithm, deviceInfo, push, replacesDeviceId } = call.body
+  request: OperationRequest<Static<typeof RegisterDeviceRequest>, undefined, 'session'>,
+): RegistrationCommand {
+  const { publicKey, keyAlgorithm, deviceInfo, push, replacesDeviceId } = request.body
   const key = readPublicKey(publicKey, keyAlgorithm)
   if (key.kind === 'refused') throw invalidMember(`/${key.field}`, 'FORMAT', key.reason)
   return {
-    userId: call.caller.userId,
-    sessionId: sessionIdOf(call.caller.sessionName),
+    userId: request.requester.userId,
+    sessionId: sessionIdOf(request.requester.sessionName),
     publicKey,
     keyAlgorithm: key.algorithm,
     info: deviceInfo && { platform: 'unknown', ...known(DeviceInfoBody, deviceInfo) },
@@ -112,7 +112,7 @@ function putPush({ devices, sessions, notices }: Deps): Operation {
     access: 'device',
     replies: { 204: null },
     codes: ['DEVICE_NOT_FOUND'],
-    handle: ({ caller: { userId, deviceId, sessionName }, body, nowMs, commit }) =>
+    handle: ({ requester: { userId, deviceId, sessionName }, body, nowMs, commit }) =>
       commit(change => {
         const device = devices.active(change, userId, deviceId)
         if (device === undefined) throw deviceNotFound()
@@ -135,7 +135,7 @@ function listDevices({ database, devices }: Deps): Operation {
     access: 'session',
     replies: { 200: DeviceList },
     codes: [],
-    handle: ({ caller: { userId, deviceId } }) => {
+    handle: ({ requester: { userId, deviceId } }) => {
       const active = database.view(view => devices.activeDevicesOf(view, userId))
       const newestFirst = active.toSorted((a, b) => b.createdAtMs - a.createdAtMs)
       return { status: 200, body: { items: newestFirst.map(device => itemOf(device, deviceId)) } }
@@ -153,7 +153,7 @@ function removeOne(deps: Deps): Operation {
     access: 'session',
     replies: { 204: null },
     codes: ['DEVICE_NOT_FOUND'],
-    handle: ({ caller: { userId, sessionName }, params, commit }) => {
+    handle: ({ requester: { userId, sessionName }, params, commit }) => {
       const deviceId = pathId<DeviceId>(params)
       if (deviceId === undefined) throw deviceNotFound()
       const sessionId = sessionIdOf(sessionName)
@@ -178,7 +178,7 @@ function publicKeys(deps: Deps): Operation {
     replies: { 200: PublicKeysReply },
     codes: ['RATE_LIMITED'],
     rates: [{ name: 'public-keys', by: 'user' }],
-    handle: ({ caller: { userId }, query }) => {
+    handle: ({ requester: { userId }, query }) => {
       const asked = new Set((query.userIds ?? [userId]) as UserId[])
       const found = deps.database.view(view => keysOf(view, deps, userId, asked))
       if (guesses !== undefined) {

@@ -7,7 +7,7 @@ import { SignalError } from '../../errors.ts'
 import type { IdempotentRequest } from '../../store/engine/idempotency-store.ts'
 import type { Change, View } from '../../store/engine/store.ts'
 import type { HttpRequest } from '../../transport/route.ts'
-import type { Caller } from '../accounts/authentication.ts'
+import type { Requester } from '../accounts/authentication.ts'
 import type { ApiDeps } from '../deps.ts'
 import type { Operation, Reply } from './operation.ts'
 
@@ -30,10 +30,10 @@ export class Idempotence {
   /** What the reply is kept under, with a copy of the body; undefined where none is kept. Throws `VALIDATION_FAILED`. */
   requestOf(
     { body, params, header }: HttpRequest,
-    caller: Caller | undefined,
+    requester: Requester | undefined,
   ): IdempotentRequest | undefined {
     const { id, isIdempotent, areRepliesOfSession } = this.#operation
-    if (!isIdempotent || caller === undefined) return undefined
+    if (!isIdempotent || requester === undefined) return undefined
     const key = header('idempotency-key')
     if (key === '') return undefined
     if (!KEY_FORM.test(key)) {
@@ -42,9 +42,11 @@ export class Idempotence {
       ]
       throw new SignalError('VALIDATION_FAILED', 'the Idempotency-Key is not one', { errors })
     }
-    const session = areRepliesOfSession ? ` ${Buffer.from(caller.sessionName, 'latin1').toString('hex')}` : ''
+    const session = areRepliesOfSession
+      ? ` ${Buffer.from(requester.sessionName, 'latin1').toString('hex')}`
+      : ''
     const whole = Buffer.concat([Buffer.from(JSON.stringify(params)), body])
-    return { scope: `${id} ${caller.userId}${session}`, key, body: whole }
+    return { scope: `${id} ${requester.userId}${session}`, key, body: whole }
   }
 
   /** Throws `IDEMPOTENCY_KEY_REUSED`. */
@@ -53,7 +55,7 @@ export class Idempotence {
     return kept === undefined ? undefined : JSON.parse(kept)
   }
 
-  /** `Call.commit`. */
+  /** `OperationRequest.commit`. */
   commit(
     write: (change: Change) => Reply,
     request: IdempotentRequest | undefined,
@@ -71,7 +73,7 @@ export class Idempotence {
     }, nowMs)
   }
 
-  /** `Call.askOnce`. */
+  /** `OperationRequest.askOnce`. */
   async askOnce(
     ask: (request: IdempotentRequest | undefined) => Promise<Reply>,
     request: IdempotentRequest | undefined,

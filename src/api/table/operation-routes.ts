@@ -11,12 +11,12 @@ import { BodyReader, formatJson } from '../../schema/json.ts'
 import { QueryReader } from '../../schema/query.ts'
 import { unknownMembers } from '../../schema/shape.ts'
 import type { HttpAnswer, HttpRequest, HttpRoute } from '../../transport/route.ts'
-import type { Caller } from '../accounts/authentication.ts'
+import type { Requester } from '../accounts/authentication.ts'
 import type { ApiDeps } from '../deps.ts'
+import { CheckedRequest } from './checked-request.ts'
 import { Idempotence } from './idempotence.ts'
 import type { Operation, RateRule, Reply } from './operation.ts'
 import { isVersionChecked } from './refusals.ts'
-import { RequestCall } from './request-call.ts'
 
 type Deps = Pick<
   ApiDeps,
@@ -27,7 +27,7 @@ type Deps = Pick<
   | 'isDevelopment'
   | 'monotonicMs'
   | 'nowMs'
-  | 'onCaller'
+  | 'onRequester'
   | 'rateLimits'
 >
 
@@ -73,41 +73,41 @@ class OperationRunner {
   }
 
   run(request: HttpRequest): HttpAnswer | Promise<HttpAnswer> {
-    const caller = this.#authenticate(request.header('authorization'))
-    const { isDevelopment, onCaller } = this.#deps
-    if (onCaller !== undefined && caller !== undefined) onCaller(request, caller)
-    if (caller !== undefined) this.#rates?.takeOfAnything(request, caller)
+    const requester = this.#authenticate(request.header('authorization'))
+    const { isDevelopment, onRequester } = this.#deps
+    if (onRequester !== undefined && requester !== undefined) onRequester(request, requester)
+    if (requester !== undefined) this.#rates?.takeOfAnything(request, requester)
     // Now, since the body's memory may be gone when the handler comes to its commit.
-    const idempotent = this.#idempotence.requestOf(request, caller)
+    const idempotent = this.#idempotence.requestOf(request, requester)
     // Before anything is counted or looked at: what the first request used up or did may be in the way of its repetition.
     const kept = idempotent && this.#deps.database.view(view => this.#idempotence.kept(view, idempotent))
-    if (kept === undefined) this.#rates?.take(this.#operation, request, caller)
+    if (kept === undefined) this.#rates?.take(this.#operation, request, requester)
     const body = this.#readBody(request)
     const unknownFields = isDevelopment ? this.#unknownFields(body) : ''
     if (kept !== undefined) return this.#answer(kept, unknownFields)
     const checked = {
-      caller,
+      requester,
       body,
       query: this.#queryReader?.read(request.query),
       idempotent,
       nowMs: this.#deps.nowMs(),
     }
-    const reply = this.#operation.handle(new RequestCall(request, checked, this.#idempotence))
+    const reply = this.#operation.handle(new CheckedRequest(request, checked, this.#idempotence))
     return reply instanceof Promise
       ? reply.then(late => this.#answer(late, unknownFields))
       : this.#answer(reply, unknownFields)
   }
 
-  #authenticate(authorization: string): Caller | undefined {
+  #authenticate(authorization: string): Requester | undefined {
     const { access } = this.#operation
     if (access === 'public' || (access === 'optional' && authorization === '')) return undefined
     const { authentication } = this.#deps
-    if (access === 'ended') return authentication.callerUnlessOver(authorization)
-    const caller = authentication.callerOf(authorization)
-    if (access === 'device' && caller.deviceId === undefined) {
+    if (access === 'ended') return authentication.requesterUnlessOver(authorization)
+    const requester = authentication.requesterOf(authorization)
+    if (access === 'device' && requester.deviceId === undefined) {
       throw new SignalError('DEVICE_NOT_REGISTERED', 'this needs a device: register one first')
     }
-    return caller
+    return requester
   }
 
   #readBody({ body, contentType }: HttpRequest): unknown {
@@ -140,7 +140,7 @@ class OperationRunner {
   }
 }
 
-/** Counts calls against the rates of contract 8. */
+/** Counts requests against the rates of contract 8. */
 class RateCounter {
   readonly #limits: Rates
   readonly #monotonicMs: () => number
@@ -152,27 +152,27 @@ class RateCounter {
   }
 
   /** Throws `RATE_LIMITED` with the seconds to wait. To be called first, so that what it refuses uses up nothing scarcer. */
-  takeOfAnything(request: HttpRequest, caller: Caller): void {
-    this.#take(ANYTHING_AUTHENTICATED, request, caller, this.#monotonicMs())
+  takeOfAnything(request: HttpRequest, requester: Requester): void {
+    this.#take(ANYTHING_AUTHENTICATED, request, requester, this.#monotonicMs())
   }
 
   /** The same, for the operation's own. */
-  take({ rates = [] }: Operation, request: HttpRequest, caller: Caller | undefined): void {
+  take({ rates = [] }: Operation, request: HttpRequest, requester: Requester | undefined): void {
     const nowMs = this.#monotonicMs()
-    for (const rule of rates) this.#take(rule, request, caller, nowMs)
+    for (const rule of rates) this.#take(rule, request, requester, nowMs)
   }
 
   sweep(): void {
     for (const buckets of this.#buckets.values()) buckets.sweep(this.#monotonicMs())
   }
 
-  #take(rule: RateRule, request: HttpRequest, caller: Caller | undefined, nowMs: number): void {
+  #take(rule: RateRule, request: HttpRequest, requester: Requester | undefined, nowMs: number): void {
     const key =
       rule.by === 'address'
         ? request.network
         : rule.by === 'user'
-          ? String(caller?.userId)
-          : (caller?.sessionName ?? '')
+          ? String(requester?.userId)
+          : (requester?.sessionName ?? '')
     let buckets = this.#buckets.get(rule.name)
     if (buckets === undefined) {
       buckets = new TokenBuckets(this.#limits[rule.name], RATE_KEYS_MAX)

@@ -10,7 +10,7 @@ import type { ErrorCode } from '../../errors.ts'
 import type { IdempotentRequest } from '../../store/engine/idempotency-store.ts'
 import type { Change } from '../../store/engine/store.ts'
 import type { HttpRoute } from '../../transport/route.ts'
-import type { Caller } from '../accounts/authentication.ts'
+import type { Requester } from '../accounts/authentication.ts'
 
 /**
  * `optional`: a session if a token is sent, which must then be good. `ended`: a session, also one that is over. `device`:
@@ -33,12 +33,12 @@ export interface Reply {
 }
 
 /** A request that has passed its checks. */
-export interface Call<Body, Query, A extends Access> {
+export interface OperationRequest<Body, Query, A extends Access> {
   readonly body: Body
   readonly query: Query
   /** The values of the path's `{name}` segments, as sent. */
   readonly params: readonly string[]
-  readonly caller: CallerOf<A>
+  readonly requester: RequesterOf<A>
   readonly requestId: string
   /** The best language for texts to the user: an RFC 4647 range list, empty when none was asked for. */
   readonly acceptLanguage: string
@@ -61,13 +61,13 @@ export interface Call<Body, Query, A extends Access> {
   askOnce(ask: (idempotent: IdempotentRequest | undefined) => Promise<Reply>): Promise<Reply>
 }
 
-type CallerOf<A extends Access> = A extends 'public'
+type RequesterOf<A extends Access> = A extends 'public'
   ? undefined
   : A extends 'optional' | 'ended'
-    ? Caller | undefined
+    ? Requester | undefined
     : A extends 'device'
-      ? Caller & { readonly deviceId: DeviceId }
-      : Caller
+      ? Requester & { readonly deviceId: DeviceId }
+      : Requester
 
 export interface OperationRules<Body, Query, A extends Access> {
   /** `operationId` of the document, such as `verifyLogin`. */
@@ -96,7 +96,7 @@ export interface OperationRules<Body, Query, A extends Access> {
    */
   readonly areRepliesOfSession?: boolean
   readonly bodyBytesMax?: number
-  readonly handle: (call: Call<Body, Query, A>) => Reply | Promise<Reply>
+  readonly handle: (request: OperationRequest<Body, Query, A>) => Reply | Promise<Reply>
 }
 
 /** An operation of any form, as the table holds it. */
@@ -105,7 +105,7 @@ export interface Operation extends Omit<OperationRules<unknown, unknown, Access>
   /** Whether a request without a body is one with no members. */
   readonly isBodyOptional: boolean
   readonly querySchema: TObject | undefined
-  readonly handle: (call: Call<unknown, unknown, Access>) => Reply | Promise<Reply>
+  readonly handle: (request: OperationRequest<unknown, unknown, Access>) => Reply | Promise<Reply>
 }
 
 /** An operation that takes neither body nor query. */

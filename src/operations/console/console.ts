@@ -70,8 +70,8 @@ export class DevConsole {
   }
 
   /** A request's token was good. */
-  readonly onCaller = (request: object, caller: { userId: bigint; deviceId?: bigint }): void =>
-    this.#requests.noteCaller(request, caller)
+  readonly onRequester = (request: object, requester: { userId: bigint; deviceId?: bigint }): void =>
+    this.#requests.noteRequester(request, requester)
 
   /** A request has its answer. */
   readonly onServed = (served: ServedRequest): void => {

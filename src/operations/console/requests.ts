@@ -26,12 +26,12 @@ export interface RequestLogOptions {
   readonly bytesMax?: number
 }
 
-type Caller = { readonly userId: bigint; readonly deviceId?: bigint }
+type Requester = { readonly userId: bigint; readonly deviceId?: bigint }
 
 interface Kept extends Omit<ServedRequest, 'token' | 'body' | 'answer'> {
   readonly sequence: number
   readonly atMs: number
-  readonly caller: Caller | undefined
+  readonly requester: Requester | undefined
   readonly bodyBytes: number
   readonly answerBytes: number
   /** Undefined where it is too long, or has made room for newer ones. */
@@ -48,7 +48,7 @@ export class RequestLog {
   /** Bytes of the kept bodies, which belong to the newest requests. */
   #bytes = 0
   #sequence = 0
-  readonly #callers = new WeakMap<object, Caller>()
+  readonly #requesters = new WeakMap<object, Requester>()
   #reader: RequestReader | undefined
 
   constructor({ nowMs, rowsMax = ROWS_MAX, bytesMax = BYTES_MAX }: RequestLogOptions) {
@@ -68,7 +68,8 @@ export class RequestLog {
   }
 
   /** `token` stands for the request in `add`, too. */
-  readonly noteCaller = (token: object, caller: Caller): void => void this.#callers.set(token, caller)
+  readonly noteRequester = (token: object, requester: Requester): void =>
+    void this.#requesters.set(token, requester)
 
   /** Returns false for requests of the console and other pages of a development server, which are many, and ours. */
   add({ token, body, answer, ...served }: ServedRequest): boolean {
@@ -78,7 +79,7 @@ export class RequestLog {
       ...served,
       sequence: this.#sequence,
       atMs: this.#nowMs(),
-      caller: this.#callers.get(token),
+      requester: this.#requesters.get(token),
       bodyBytes: body.length,
       answerBytes: answer.length,
       body: body.length <= BODY_BYTES_MAX ? body : undefined,
@@ -128,7 +129,7 @@ function bytesOf({ body, answer }: Kept): number {
 }
 
 function rowOf(kept: Kept, reader: RequestReader): RequestRow {
-  const { sequence, atMs, method, path, query, status, code, pointer, seconds, requestId, caller } = kept
+  const { sequence, atMs, method, path, query, status, code, pointer, seconds, requestId, requester } = kept
   const shownPath = reader.pathOf(path.slice(0, PATH_CHARS_MAX))
   const shownQuery = query === '' ? '' : `?${reader.queryOf(query.slice(0, PATH_CHARS_MAX))}`
   const unknown =
@@ -146,8 +147,8 @@ function rowOf(kept: Kept, reader: RequestReader): RequestRow {
     ms: Math.round(seconds * 10_000) / 10,
     requestId,
     ...(unknown.length === 0 ? {} : { unknownFields: unknown }),
-    ...(caller === undefined ? {} : { userId: `${caller.userId}` }),
-    ...(caller?.deviceId === undefined ? {} : { deviceId: `${caller.deviceId}` }),
+    ...(requester === undefined ? {} : { userId: `${requester.userId}` }),
+    ...(requester?.deviceId === undefined ? {} : { deviceId: `${requester.deviceId}` }),
   }
 }
 

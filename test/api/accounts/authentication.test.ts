@@ -1,4 +1,4 @@
-/** Access tokens to callers: what is refused and how, and that nothing remembered outlives what the session row says. */
+/** Access tokens to requesters: what is refused and how, and that nothing remembered outlives what the session row says. */
 
 import t, { type Test } from 'tap'
 import { Authentication } from '../../../src/api/accounts/authentication.ts'
@@ -21,10 +21,10 @@ function read(world: TestWorld, { sessionId }: { sessionId: Uint8Array }): Sessi
   return world.database.view(view => world.sessions.read(view, sessionId))!
 }
 
-/** A header's result: the caller's id, or the code of the refusal. */
+/** A header's result: the requester's id, or the code of the refusal. */
 function outcome(world: TestWorld, header: string): string {
   try {
-    return String(world.authentication.callerOf(header).userId)
+    return String(world.authentication.requesterOf(header).userId)
   } catch (error) {
     return (error as { code: string }).code
   }
@@ -32,10 +32,10 @@ function outcome(world: TestWorld, header: string): string {
 
 t.test('a genuine token leads to its session', async t => {
   const { world, user } = await open(t)
-  const caller = world.authentication.callerOf(`Bearer ${user.token}`)
-  t.equal(caller.userId, user.userId)
-  t.equal(caller.sessionName, sessionName(user.sessionId))
-  t.equal(caller.deviceId, undefined)
+  const requester = world.authentication.requesterOf(`Bearer ${user.token}`)
+  t.equal(requester.userId, user.userId)
+  t.equal(requester.sessionName, sessionName(user.sessionId))
+  t.equal(requester.deviceId, undefined)
 })
 
 t.test('the scheme is read by RFC 9110, and nothing else is a bearer token', async t => {
@@ -124,9 +124,9 @@ t.test('nor one that was ended', async t => {
 
 t.test('what the session row says is read anew: a device bound since is known at once', async t => {
   const { world, user } = await open(t)
-  world.authentication.callerOf(`Bearer ${user.token}`)
+  world.authentication.requesterOf(`Bearer ${user.token}`)
   await world.database.change(change => world.sessions.bind(change, user.sessionId, 77n as DeviceId))
-  t.equal(world.authentication.callerOf(`Bearer ${user.token}`).deviceId, 77n)
+  t.equal(world.authentication.requesterOf(`Bearer ${user.token}`).deviceId, 77n)
 })
 
 t.test('the pair before the current one is good until it expires, older ones are over', async t => {
@@ -153,11 +153,11 @@ t.test('a token of a generation that is not there yet is refused: the store was 
 t.test('the first use of the current pair is noted, the previous pair’s is not', async t => {
   const { world, user } = await open(t)
   await rotate(world, user)
-  world.authentication.callerOf(`Bearer ${user.token}`)
+  world.authentication.requesterOf(`Bearer ${user.token}`)
   await world.database.change(() => undefined)
   t.equal(read(world, user).isPairUsed, false)
   const { accessToken } = world.authentication.tokensOf(user.sessionId, read(world, user))
-  world.authentication.callerOf(`Bearer ${accessToken}`)
+  world.authentication.requesterOf(`Bearer ${accessToken}`)
   await world.database.change(() => undefined)
   t.equal(read(world, user).isPairUsed, true)
 })
@@ -192,7 +192,7 @@ t.test('a use that could not be noted does not fail the request', async t => {
     markPairUsed: () => Promise.reject(new Error('no room')),
   }
   const authentication = new Authentication({ ...world, sessions })
-  t.equal(authentication.callerOf(`Bearer ${user.token}`).userId, user.userId)
+  t.equal(authentication.requesterOf(`Bearer ${user.token}`).userId, user.userId)
 })
 
 /** As a refresh does. */

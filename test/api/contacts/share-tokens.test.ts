@@ -5,7 +5,7 @@ import decodeQR from 'qr/decode.js'
 import t from 'tap'
 import { type LandingSettings, landingRoutes } from '../../../src/api/contacts/landing.ts'
 import { qrImage } from '../../../src/api/contacts/share-tokens.ts'
-import type { Call } from '../../../src/api/table/operation.ts'
+import type { OperationRequest } from '../../../src/api/table/operation.ts'
 import type { HttpAnswer, HttpRequest } from '../../../src/transport/route.ts'
 import type { TestAnswer, TestUser } from '../../support/application.ts'
 import {
@@ -193,9 +193,8 @@ t.test('a scanner reads the URL in the picture of a token, which only its owner 
   const { text, id } = await shareTokenOf(house, ann)
   const draw = house.operations.find(operation => operation.id === 'drawShareToken')!
   const drawn = async ({ userId }: TestUser, tokenId: string) => {
-    const caller = { userId } as Call<unknown, unknown, 'session'>['caller']
-    const call = { params: [tokenId], caller, nowMs: house.world.nowMs() }
-    return draw.handle(call as unknown as Call<unknown, unknown, 'session'>)
+    const request = { params: [tokenId], requester: { userId }, nowMs: house.world.nowMs() }
+    return draw.handle(request as unknown as OperationRequest<unknown, unknown, 'session'>)
   }
   const reply = await drawn(ann, id)
   t.match(reply, { status: 200, contentType: 'image/svg+xml' })

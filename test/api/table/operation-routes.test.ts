@@ -1,4 +1,4 @@
-/** Common to all operations: permitted callers, rates, idempotency keys, unknown fields, the form of answers. */
+/** Common to all operations: permitted requesters, rates, idempotency keys, unknown fields, the form of answers. */
 
 import t, { type Test } from 'tap'
 import Type from 'typebox'

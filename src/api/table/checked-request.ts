@@ -5,26 +5,26 @@
 
 import type { IdempotentRequest } from '../../store/engine/idempotency-store.ts'
 import type { HttpRequest } from '../../transport/route.ts'
-import type { Caller } from '../accounts/authentication.ts'
+import type { Requester } from '../accounts/authentication.ts'
 import type { Idempotence } from './idempotence.ts'
-import type { Call } from './operation.ts'
+import type { OperationRequest } from './operation.ts'
 
 /** What the checks before the handler have found. */
-export interface CheckedRequest {
-  readonly caller: Caller | undefined
+export interface RequestChecks {
+  readonly requester: Requester | undefined
   readonly body: unknown
   readonly query: unknown
   readonly idempotent: IdempotentRequest | undefined
   readonly nowMs: number
 }
 
-/** The members are described in `Call`. */
-export class RequestCall implements Call<unknown, unknown, 'session'> {
+/** The members are described in `OperationRequest`. */
+export class CheckedRequest implements OperationRequest<unknown, unknown, 'session'> {
   readonly #request: HttpRequest
-  readonly #checked: CheckedRequest
+  readonly #checked: RequestChecks
   readonly #idempotence: Idempotence
 
-  constructor(request: HttpRequest, checked: CheckedRequest, idempotence: Idempotence) {
+  constructor(request: HttpRequest, checked: RequestChecks, idempotence: Idempotence) {
     this.#request = request
     this.#checked = checked
     this.#idempotence = idempotence
@@ -43,8 +43,8 @@ export class RequestCall implements Call<unknown, unknown, 'session'> {
   }
 
   /** Undefined where the operation's access allows it. */
-  get caller(): Caller {
-    return this.#checked.caller as Caller
+  get requester(): Requester {
+    return this.#checked.requester as Requester
   }
 
   get requestId(): string {
@@ -71,12 +71,12 @@ export class RequestCall implements Call<unknown, unknown, 'session'> {
     return this.#checked.nowMs
   }
 
-  get commit(): Call<unknown, unknown, 'session'>['commit'] {
+  get commit(): OperationRequest<unknown, unknown, 'session'>['commit'] {
     const { idempotent, nowMs } = this.#checked
     return write => this.#idempotence.commit(write, idempotent, nowMs)
   }
 
-  get askOnce(): Call<unknown, unknown, 'session'>['askOnce'] {
+  get askOnce(): OperationRequest<unknown, unknown, 'session'>['askOnce'] {
     return ask => this.#idempotence.askOnce(ask, this.#checked.idempotent)
   }
 }
