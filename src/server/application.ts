@@ -5,7 +5,7 @@
 
 import { accountErasureOperations } from '../api/accounts/account-erasure.ts'
 import { AddressReader } from '../api/accounts/addresses.ts'
-import { Authentication } from '../api/accounts/authentication.ts'
+import type { Authentication } from '../api/accounts/authentication.ts'
 import { loginMethodOperations } from '../api/accounts/login-methods.ts'
 import { profileOperations } from '../api/accounts/profile.ts'
 import { sessionOperations } from '../api/accounts/session.ts'
@@ -13,7 +13,7 @@ import { signInOperations, verifyLogin } from '../api/accounts/sign-in.ts'
 import { SignIns } from '../api/accounts/sign-ins.ts'
 import { SocialIdentities } from '../api/accounts/social-identities.ts'
 import { platformLoginOperations, SocialSignIn } from '../api/accounts/social-sign-in.ts'
-import { USER_VIEW_TABLES, userOperations } from '../api/accounts/user-view.ts'
+import { userOperations } from '../api/accounts/user-view.ts'
 import { verifyOperations } from '../api/accounts/verify.ts'
 import { callHistoryOperations } from '../api/calls/call-history.ts'
 import { callViewOperations } from '../api/calls/call-views.ts'
@@ -23,7 +23,7 @@ import { contactOperations } from '../api/contacts/contacts.ts'
 import { friendRequestOperations } from '../api/contacts/friend-requests.ts'
 import { landingRoutes } from '../api/contacts/landing.ts'
 import { shareTokenOperations } from '../api/contacts/share-tokens.ts'
-import type { AskRoom, UserViews } from '../api/deps.ts'
+import type { AskRoom } from '../api/deps.ts'
 import { DeviceRegistration } from '../api/devices/device-registration.ts'
 import { deviceOperations } from '../api/devices/devices.ts'
 import type { Features } from '../api/documents/meta.ts'
@@ -40,43 +40,20 @@ import { developmentRelay } from '../domain/calls/turn.ts'
 import { PRESENT_KEYS } from '../domain/contacts/friend-request.ts'
 import type { DeviceId, UserId } from '../domain/ids.ts'
 import type { Rates } from '../domain/rates.ts'
-import { deriveSecrets } from '../domain/secrets.ts'
 import { AppleSignIn } from '../identity/apple.ts'
 import { IdentityProvider } from '../identity/identity-token.ts'
 import type { Registration } from '../keyserver/registration.ts'
-import { SETTLED_WITHIN_MS, USER_VIEWS_KEPT_MAX } from '../limits.ts'
 import { AccountErasure, type EraseOf } from '../store/accounts/account-erasure.ts'
 import { AccountLetters } from '../store/accounts/account-letters.ts'
-import { AccountStore } from '../store/accounts/account-store.ts'
 import { AppleConsents } from '../store/accounts/apple-consents.ts'
 import { ChallengeStore } from '../store/accounts/challenge-store.ts'
-import { GuessWatch } from '../store/accounts/guess-watch.ts'
 import { IdentityTokenStore } from '../store/accounts/identity-token-store.ts'
-import { KnownSignInStore } from '../store/accounts/known-sign-ins.ts'
 import { LoginMethods } from '../store/accounts/login-methods.ts'
-import { SessionStore } from '../store/accounts/session-store.ts'
 import { SmsBudget } from '../store/accounts/sms-budget.ts'
-import { CallHistoryStore } from '../store/calls/call-history-store.ts'
-import { CallStore } from '../store/calls/call-store.ts'
-import { AddressSearches } from '../store/contacts/address-searches.ts'
-import { ContactStore } from '../store/contacts/contact-store.ts'
-import { ShareTokenStore } from '../store/contacts/share-token-store.ts'
-import { DeviceStore } from '../store/devices/device-store.ts'
-import type { Database } from '../store/engine/database.ts'
-import { DeferredTasks } from '../store/engine/deferred-tasks.ts'
-import { Expiries } from '../store/engine/expiries.ts'
-import { IdLists } from '../store/engine/id-lists.ts'
-import { IdempotencyStore } from '../store/engine/idempotency-store.ts'
-import { userInKey } from '../store/engine/keys.ts'
-import { RateStore } from '../store/engine/rate-store.ts'
-import type { View } from '../store/engine/store.ts'
-import { WatchedCache } from '../store/engine/watched-cache.ts'
-import { DeviceInbox } from '../store/messages/device-inbox.ts'
-import { InboxStore } from '../store/messages/inbox-store.ts'
-import { Notices } from '../store/messages/notices.ts'
-import { OutboxStore } from '../store/messages/outbox-store.ts'
+import type { OutboxStore } from '../store/messages/outbox-store.ts'
 import type { HttpRoute } from '../transport/route.ts'
 import type { ApplicationConfig } from './application-config.ts'
+import type { Stores } from './application-stores.ts'
 
 export interface ApplicationDeps {
   readonly config: ApplicationConfig
@@ -85,9 +62,8 @@ export interface ApplicationDeps {
   readonly relayHost?: string | undefined
   /** Undefined where no rate counts, in development. */
   readonly rateLimits: Rates | undefined
-  /** At least 32 bytes. */
-  readonly secret: Uint8Array
-  readonly database: Database
+  readonly stores: Stores
+  readonly authentication: Authentication
   readonly nowMs: () => number
   readonly monotonicMs: () => number
   readonly randomBytes: (length: number) => Uint8Array
@@ -102,10 +78,6 @@ export interface ApplicationDeps {
   /** Puts a request to the room of a call. */
   readonly askRoom: AskRoom
   readonly callIndex: LiveCalls
-  /** Called with each request of a device. */
-  readonly onSeen: (userId: UserId, deviceId: DeviceId) => void
-  /** Whether the device has a socket at this moment. */
-  readonly isConnected: (userId: UserId, deviceId: DeviceId) => boolean
   /** Told whose request it is; absent but in development. */
   readonly onRequester?: (
     request: object,
@@ -115,8 +87,6 @@ export interface ApplicationDeps {
   readonly onRendered?: (rendered: Rendered) => void
   /** Short messages to some numbers have stopped, since so few of their codes are confirmed. */
   readonly onSmsStopped: (stop: SmsStop) => void
-  /** Something of ours failed that nobody waits for. */
-  readonly onFault: (error: unknown) => void
   readonly onTokenReused: (userId: UserId, requestId: string) => void
 }
 
@@ -126,8 +96,6 @@ export interface Application {
   readonly features: Features
   readonly loginMethods: readonly string[]
   readonly routes: readonly HttpRoute[]
-  readonly authentication: Authentication
-  readonly stores: Stores
   readonly outbox: OutboxStore
   readonly delivery: Delivery
   readonly registration: DeviceRegistration
@@ -139,8 +107,8 @@ export interface Application {
 }
 
 export function openApplication(deps: ApplicationDeps): Application {
-  const { config, database, nowMs, publicUrl } = deps
-  const stores = openStores(deps)
+  const { config, stores, nowMs, publicUrl } = deps
+  const { database } = stores
   const senders = openSenders(deps)
   const { devices, outbox, expiries } = stores
   const delivery = new Delivery({
@@ -166,11 +134,10 @@ export function openApplication(deps: ApplicationDeps): Application {
       devices.setApnsEnvironment(userId, deviceId, environment),
     ...(deps.onRendered === undefined ? {} : { onRendered: deps.onRendered }),
   })
-  const { operations, authentication, registration } = joinOperations(deps, stores, senders)
+  const { operations, registration } = joinOperations(deps, senders)
   const { routes, sweep } = operationRoutes(operations, {
     ...deps,
     ...stores,
-    authentication,
     idsAs: config.idsAs,
   })
   const { mail, sms, apns, fcm, apple } = senders.byChannel
@@ -184,74 +151,12 @@ export function openApplication(deps: ApplicationDeps): Application {
       ...config.providers.map(({ name }) => name),
     ],
     routes: [...routes, ...landingRoutes({ ...config, isDevelopment: deps.isDevelopment })],
-    authentication,
-    stores,
     outbox,
     delivery,
     registration,
     expire: countMax => expiries.sweep(nowMs(), countMax),
     sweep,
     close: senders.close,
-  }
-}
-
-export type Stores = ReturnType<typeof openStores>
-
-function openStores(deps: ApplicationDeps) {
-  const { config, secret, database, randomBytes } = deps
-  const secrets = deriveSecrets(secret)
-  const { lifetimes } = config
-  const base = {
-    ...deps,
-    secrets,
-    lifetimes,
-    expiries: new Expiries(database, deps.onFault),
-  }
-  const { expiries } = base
-  const userViews: UserViews = new WatchedCache(database, USER_VIEW_TABLES, userInKey, USER_VIEWS_KEPT_MAX)
-  const accounts = new AccountStore(database)
-  const devices = new DeviceStore(database)
-  const sessions = new SessionStore(base)
-  const outbox = new OutboxStore(database, secrets, randomBytes)
-  const inbox = new InboxStore(base)
-  const notices = new Notices({ ...base, devices, inbox, outbox })
-  const history = new CallHistoryStore(base)
-  const deferredTasks = new DeferredTasks(base)
-  const lists = new IdLists()
-  const contacts: ContactStore = new ContactStore({
-    ...base,
-    deferredTasks,
-    lists,
-    displayNameOf: (view, userId) => accounts.displayNameOf(view, userId),
-    tell: (change, userId, body) => notices.tell(change, userId, body),
-    missedCallsOf: (view, userId) => history.missedOf(view, userId),
-  })
-  const idempotency = new IdempotencyStore(expiries, secrets, randomBytes)
-  const badgeOf = (view: View, userId: UserId) => contacts.badgeOf(view, userId, deps.nowMs())
-  const soon = (run: () => void): void => void setTimeout(run, SETTLED_WITHIN_MS).unref()
-  return {
-    database,
-    secrets,
-    lifetimes,
-    expiries,
-    badgeOf,
-    userViews,
-    calls: new CallStore({ ...base, inbox, notices, history, idempotency }),
-    deviceInbox: new DeviceInbox({ database, inbox, nowMs: deps.nowMs, soon, onFault: deps.onFault }),
-    accounts,
-    devices,
-    outbox,
-    inbox,
-    notices,
-    history,
-    contacts,
-    searches: new AddressSearches({ deferredTasks, accounts, contacts }),
-    shareTokens: new ShareTokenStore({ ...base, lists }),
-    sessions,
-    knownSignIns: new KnownSignInStore({ ...base, accounts, sessions }),
-    guessWatch: new GuessWatch(expiries),
-    rates: new RateStore(expiries),
-    idempotency,
   }
 }
 
@@ -278,14 +183,13 @@ function openSenders({ config, nowMs }: Pick<ApplicationDeps, 'config' | 'nowMs'
   return { byChannel, apple, close }
 }
 
-function joinOperations(deps: ApplicationDeps, stores: Stores, senders: OpenedSenders) {
-  const { config, isDevelopment, relayHost = '127.0.0.1' } = deps
+function joinOperations(deps: ApplicationDeps, senders: OpenedSenders) {
+  const { config, stores, authentication, isDevelopment, relayHost = '127.0.0.1' } = deps
   const addresses = new AddressReader(config)
   const { testCodes } = addresses
   // In development what has no sender is shown instead.
   const canSend = (channel: 'mail' | 'sms') => isDevelopment || senders.byChannel[channel] !== undefined
   const base = { ...deps, ...stores, addresses, stepUpSeconds: config.stepUpS }
-  const authentication = new Authentication(base)
   const smsBudget = new SmsBudget({ ...base, budgets: config.smsBudgets, onStopped: deps.onSmsStopped })
   const budget = deps.rateLimits === undefined ? {} : { smsBudget }
   const challenges = new ChallengeStore({
@@ -356,5 +260,5 @@ function joinOperations(deps: ApplicationDeps, stores: Stores, senders: OpenedSe
     ...callViewOperations(shared),
     ...callHistoryOperations(shared),
   ]
-  return { operations, authentication, registration }
+  return { operations, registration }
 }

@@ -1,6 +1,7 @@
 /** The servers of the process: the public port, STOMP over TCP, registrations by gRPC, and the operators' port. */
 
 import { join } from 'node:path'
+import type { Authentication } from '../api/accounts/authentication.ts'
 import { asyncApiRoute } from '../api/documents/asyncapi.ts'
 import { plainOperations } from '../api/documents/log-operations.ts'
 import { metaRoute } from '../api/documents/meta.ts'
@@ -25,6 +26,7 @@ import type { OpenConnections } from '../transport/open-connections.ts'
 import { statusOf } from '../transport/problem.ts'
 import { StompTcpServer } from '../transport/stomp-tcp.ts'
 import type { Application } from './application.ts'
+import type { Stores } from './application-stores.ts'
 import { type Config, ConfigError } from './config.ts'
 import type { OpenedLog } from './open-log.ts'
 import type { Process } from './process.ts'
@@ -32,6 +34,8 @@ import type { Signalling } from './signalling.ts'
 import { VERSION } from './version.ts'
 
 export interface StartedApplication extends Application {
+  readonly stores: Stores
+  readonly authentication: Authentication
   readonly signalling: Signalling
 }
 
@@ -51,10 +55,10 @@ export function publicServer(
   host: Process,
   log: OpenedLog,
   application: StartedApplication,
-  needs: PublicServerDeps,
+  deps: PublicServerDeps,
 ): HttpServer {
   const { keys, maker, published, vrf } = log
-  const { publicUrl, connections } = needs
+  const { publicUrl, connections } = deps
   const { config, world, metrics, devConsole } = host
   const { vkey, vrfPublicKey } = maker
   const { minClientVersions } = config.http
@@ -90,7 +94,7 @@ export function publicServer(
       })),
       asyncApiRoute(() => ({ version: VERSION, serverUrl: publicUrl() })),
       ...application.routes,
-      ...(devConsole?.routes(consoleSources(host, log, application, needs)) ?? []),
+      ...(devConsole?.routes(consoleSources(host, log, application, deps)) ?? []),
     ],
     findFile: new LogFiles(published, keys.signer.keyId.toString(16).padStart(8, '0')).find,
     ...(admission && { admit: admission.admit, admissionRates: rateLimits }),

@@ -4,6 +4,8 @@ import { setImmediate } from 'node:timers/promises'
 import { logAppenderKind } from '../../actors/log-appender.ts'
 import type { LogAppenderMessage, OutboxCommand } from '../../actors/messages.ts'
 import { outboxKind } from '../../actors/outbox.ts'
+import { LiveConnections } from '../../actors/presence.ts'
+import { Authentication } from '../api/accounts/authentication.ts'
 import { channelOf, LANES } from '../domain/messages/outbox-message.ts'
 import { shuffle } from '../domain/shuffle.ts'
 import { type RegistrationDeps, registerKey } from '../keyserver/registration.ts'
@@ -17,6 +19,8 @@ import { finishReset } from '../store/engine/reset.ts'
 import { OpenConnections } from '../transport/open-connections.ts'
 import { type Addresses, alsoOnLoopback, isOnLanOnly, localUrlOf, ownUrlOf } from './addresses.ts'
 import { type Application, openApplication } from './application.ts'
+import { openStores } from './application-stores.ts'
+import { CallRooms } from './call-rooms.ts'
 import { type Config, listenersOf } from './config.ts'
 import {
   operatorServer,
@@ -196,27 +200,46 @@ async function startApplication(
 ): Promise<StartedApplication> {
   const { config, world, logger, metrics, devConsole } = host
   const { nowMs, monotonicMs } = world
-  const signalling = new Signalling({
-    system,
-    isDevelopment: config.isDevelopment,
-    rateLimits: config.rateLimits,
-    idsAs: config.application.idsAs,
-    version: VERSION,
+  const { rateLimits, isDevelopment } = config
+  const { idsAs, lifetimes } = config.application
+  const connections = new LiveConnections()
+  const stores = openStores({
+    database,
+    secret: keys.secret,
+    lifetimes,
     nowMs,
+    randomBytes: pooledRandomBytes,
+    isConnected: (userId, deviceId) => connections.isConnected(userId, deviceId),
+    onFault: error => host.onFault(error),
+  })
+  const shared = {
+    system,
+    stores,
+    rateLimits,
+    idsAs,
     monotonicMs,
     randomBytes: pooledRandomBytes,
     metrics,
     devConsole,
+  }
+  const rooms = new CallRooms({ ...shared, presence: connections })
+  const authentication = new Authentication({ ...stores, nowMs, onSeen: rooms.onSeen })
+  const signalling = new Signalling({
+    ...shared,
+    rooms,
+    connections,
+    authenticate: authorization => authentication.requesterOf(authorization),
+    isDevelopment,
+    version: VERSION,
     onFault: host.onFault,
   })
-  const { connections, callIndex, askRoom, onSeen } = signalling
   const application = openApplication({
     config: config.application,
-    isDevelopment: config.isDevelopment,
+    stores,
+    authentication,
+    isDevelopment,
     relayHost: isOnLanOnly(config) ? config.http.host : config.lanAddress,
-    rateLimits: config.rateLimits,
-    secret: keys.secret,
-    database,
+    rateLimits,
     nowMs,
     monotonicMs,
     randomBytes: pooledRandomBytes,
@@ -226,14 +249,11 @@ async function startApplication(
       const index = store.newestIndex(vrfHash)
       return index === undefined ? undefined : store.identity(index)
     },
-    askRoom,
-    callIndex,
-    onSeen,
-    isConnected: (userId, deviceId) => connections.isConnected(userId, deviceId),
+    askRoom: rooms.ask,
+    callIndex: rooms.index,
     ...(devConsole === undefined
       ? {}
       : { onRendered: devConsole.onDelivered, onRequester: devConsole.onRequester }),
-    onFault: error => host.onFault(error),
     onSmsStopped({ scope, name, untilMs }) {
       metrics.smsStops.inc({ scope })
       logger.warn({ event: 'sms-stopped', scope, name, until: new Date(untilMs).toISOString() })
@@ -259,23 +279,23 @@ async function startApplication(
   )
   database.subscribe('codes-guessed', () => logger.warn({ event: 'codes-guessed' }))
   // Devices have seen positions that a restored store would give to other messages.
-  if (guard.isRestored) await database.change(change => application.stores.inbox.renewEpochs(change))
+  if (guard.isRestored) await database.change(change => stores.inbox.renewEpochs(change))
   const repairs = await application.registration.repairPending()
   if (repairs.finished + repairs.left > 0) logger.info({ event: 'registrations-repaired', ...repairs })
   for (const lane of LANES) outboxOf(lane).tell({ kind: 'wake' })
   world.every(SWEEP_MS, application.sweep)
   expireForEver(host, application)
   metrics.gauge('callsign_codes_guessed', 'Whether more codes are wrong than right, and many: 1 or 0', () =>
-    Number(database.view(view => application.stores.guessWatch.isGuessed(view, nowMs()))),
+    Number(database.view(view => stores.guessWatch.isGuessed(view, nowMs()))),
   )
   metrics.labelledCounter(
     'callsign_inbox_dropped_total',
     'Messages that left an inbox unread: it was full, or their time was over',
     'reason',
-    () => application.stores.inbox.dropped,
+    () => stores.inbox.dropped,
   )
-  signalling.open(application)
-  return { ...application, signalling }
+  rooms.resume()
+  return { ...application, stores, authentication, signalling }
 }
 
 /** Ends what comes to its end, a bounded number at a time, so that no request ever scans for it. */

@@ -27,7 +27,7 @@ import {
 const CLOCK_MS = 20
 
 interface Served extends WholeApplication {
-  readonly connections: OpenConnections
+  readonly sockets: OpenConnections
   readonly ports: Readonly<Record<Carrier, number>>
   /** A new user's access token. */
   newToken(): Promise<string>
@@ -39,8 +39,8 @@ async function serve(t: Test): Promise<Served> {
   const whole = openWhole(t)
   // Besides what tests move it by, the clock goes on.
   const ticking = setInterval(() => whole.world.tick(CLOCK_MS), CLOCK_MS)
-  const connections = new OpenConnections({ lingerMs: 200 })
-  const parts = { accept: whole.signalling.accept, connections }
+  const sockets = new OpenConnections({ lingerMs: 200 })
+  const parts = { accept: whole.signalling.accept, connections: sockets }
   const onFault = (error: unknown) => t.fail(`a fault: ${error}`)
   const http = new HttpServer({ routes: [], webSocket: parts, onRefused: () => undefined, onFault })
   const tcp = new StompTcpServer({ ...parts, onFault })
@@ -53,7 +53,7 @@ async function serve(t: Test): Promise<Served> {
   const open = (carrier: Carrier) => WirePeer.open({ carrier, port: ports[carrier] })
   return {
     ...whole,
-    connections,
+    sockets,
     ports,
     open,
     async newToken() {
@@ -159,11 +159,11 @@ t.test('a client that is there no longer is let go, though its socket never clos
   const token = await house.newToken()
   const innocent = await house.connect('websocket', await house.newToken())
   await halfOpenClient(t, house.ports.tcp, token)
-  t.equal(house.signalling.connections.count, 2)
+  t.equal(house.connections.count, 2)
   await house.advance(26_200)
   await send(innocent, '/topic/dev.t', 'x')
-  while (house.connections.size > 1) await send(innocent, '/topic/dev.t', 'x')
-  t.equal(house.signalling.connections.count, 1)
+  while (house.sockets.size > 1) await send(innocent, '/topic/dev.t', 'x')
+  t.equal(house.connections.count, 1)
   const back = await house.connect('tcp', token)
   await disconnect(back)
   await disconnect(innocent)
@@ -179,7 +179,7 @@ t.test('a client that lags for ten seconds hears that it was slow', async t => {
     await subscribe(lazy, '/topic/dev.t')
     lazy.keepTail()
     lazy.pause()
-    while (house.connections.bufferedBytes < 400 * 1024) {
+    while (house.sockets.bufferedBytes < 400 * 1024) {
       sender.write(sendFrame('/topic/dev.t', 'x'.repeat(100_000)))
       await send(sender, '/topic/dev.other', 'x')
     }
@@ -187,7 +187,7 @@ t.test('a client that lags for ten seconds hears that it was slow', async t => {
     await send(sender, '/topic/dev.other', 'x')
     t.notOk(lazy.isClosed)
     await house.advance(3_100)
-    while (house.signalling.connections.count > 1) await send(sender, '/topic/dev.other', 'x')
+    while (house.connections.count > 1) await send(sender, '/topic/dev.other', 'x')
     lazy.resume()
     await lazy.closed()
     t.match(

@@ -2,8 +2,13 @@
 
 import t from 'tap'
 import type { PresenceMessage, StompConnectionMessage } from '../../actors/messages.ts'
+import { LiveConnections } from '../../actors/presence.ts'
 import type { DeviceId, UserId } from '../../src/domain/ids.ts'
 import { Metrics } from '../../src/operations/metrics.ts'
+import type { ActorKind } from '../../src/runtime/actor.ts'
+import type { ActorSystem } from '../../src/runtime/system.ts'
+import type { Stores } from '../../src/server/application-stores.ts'
+import type { CallRooms } from '../../src/server/call-rooms.ts'
 import { Signalling } from '../../src/server/signalling.ts'
 import { sessionName } from '../../src/store/accounts/session-store.ts'
 import { kindOf, makeStage } from '../support/actors.ts'
@@ -14,30 +19,40 @@ const [ANN, PHONE] = [7n as UserId, 70n as DeviceId]
 t.test('what is revoked while its connection signs in is ended all the same', async t => {
   for (const revoke of ['session-ended', 'device-removed'] as const) {
     const { world, system } = makeStage()
-    const signalling = new Signalling({
-      ...{ system, isDevelopment: false, rateLimits: undefined, idsAs: 'string', version: '0.0.0' },
-      nowMs: () => world.nowMs(),
+    const told: string[] = []
+    const refs = system.define(
+      kindOf<StompConnectionMessage>(message => void told.push(message.kind), { kind: 'stomp-connection' }),
+    )
+    const define = (kind: ActorKind<never>) => (kind.kind === 'stomp-connection' ? refs : system.define(kind))
+    const connections = new LiveConnections()
+    const store = new MemoryStore()
+    new Signalling({
+      system: { define } as unknown as ActorSystem,
+      stores: { database: store } as unknown as Stores,
+      rooms: { tellCallsOf: () => undefined } as unknown as CallRooms,
+      connections,
+      authenticate() {
+        throw new Error('nobody signs in')
+      },
+      isDevelopment: false,
+      rateLimits: undefined,
+      idsAs: 'string',
+      version: '0.0.0',
       monotonicMs: () => world.monotonicMs(),
       randomBytes: length => new Uint8Array(length),
       metrics: new Metrics(),
       onFault: error => t.fail(`a fault: ${error}`),
     })
-    const told: string[] = []
-    const connections = system.define(
-      kindOf<StompConnectionMessage>(message => void told.push(message.kind), { kind: 'stomp-connection' }),
-    )
     const connection = {
-      ...{ deviceId: PHONE, ref: connections('a') },
+      ...{ deviceId: PHONE, ref: refs('a') },
       sessionName: sessionName(Buffer.from('a session')),
     }
     system.ref<PresenceMessage>('presence', String(ANN)).tellControl({ kind: 'attached', connection })
-    t.equal(signalling.connections.count, 0, 'nobody knows of it yet')
+    t.equal(connections.count, 0, 'nobody knows of it yet')
     const said = { userId: ANN, deviceId: PHONE, sessionId: Buffer.from('a session') }
-    const store = new MemoryStore()
-    signalling.subscribeTo(store)
     store.say({ kind: revoke, ...said })
     world.run()
-    t.equal(signalling.connections.count, 0)
+    t.equal(connections.count, 0)
     t.equal(told.filter(kind => kind === 'dismissed').length, 1)
   }
 })

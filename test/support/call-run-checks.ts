@@ -53,7 +53,7 @@ function faultsOfRinging({ server, ledger }: RunAtRest): string[] {
 
 /** The index says of the live calls what the store has. */
 function faultsOfIndex({ server, ledger, people }: RunAtRest): string[] {
-  const { callIndex } = server.signalling
+  const { index: callIndex } = server.rooms
   const live = ledger.live()
   const faults = live.filter(call => callIndex.callInRoom(call.roomId) !== call.callId)
   if (faults.length > 0 || callIndex.size !== live.length) {
@@ -74,7 +74,7 @@ function faultsOfIndex({ server, ledger, people }: RunAtRest): string[] {
 
 /** Only connected devices count as connected, and calls know them. */
 function faultsOfConnections({ server, links, people, phones, ledger }: RunAtRest): string[] {
-  const { connections } = server.signalling
+  const { connections } = server
   const open = new Set(links.filter(link => !link.isClosed).map(({ id }) => id))
   const attached = people.flatMap(({ userId }) => connections.of(String(userId)))
   const gone = attached.filter(({ ref }) => !open.has(ref.id))
@@ -154,8 +154,8 @@ export function faultsAtEnd(run: RunAtRest): string[] {
   const counts = {
     ...{ timersArmed, liveActors, asksOpen },
     ...Object.fromEntries(Object.entries(kinds).map(([kind, { live }]) => [`${kind}s`, live])),
-    connections: server.signalling.connections.count,
-    indexed: server.signalling.callIndex.size,
+    connections: server.connections.count,
+    indexed: server.rooms.index.size,
     calls: database.size('calls'),
     messages: phones.filter(({ ledger }) => ledger.waiting(nowMs).length > 0).length,
     inboxes: phones.filter(({ actor }) => countOf(actor) > 0).length,

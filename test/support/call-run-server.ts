@@ -4,6 +4,7 @@
  */
 
 import type { CallRoomMessage } from '../../actors/messages.ts'
+import { LiveConnections } from '../../actors/presence.ts'
 import { removeDevice } from '../../src/api/devices/device-removal.ts'
 import { isOver } from '../../src/domain/calls/call.ts'
 import type { CallReply, CallRequest } from '../../src/domain/calls/call-command.ts'
@@ -13,7 +14,8 @@ import { SignalError } from '../../src/errors.ts'
 import type { Metrics } from '../../src/operations/metrics.ts'
 import type { ActorKind } from '../../src/runtime/actor.ts'
 import { ActorSystem } from '../../src/runtime/system.ts'
-import type { Application } from '../../src/server/application.ts'
+import type { Stores } from '../../src/server/application-stores.ts'
+import { CallRooms } from '../../src/server/call-rooms.ts'
 import { Signalling } from '../../src/server/signalling.ts'
 import type { IdempotentRequest } from '../../src/store/engine/idempotency-store.ts'
 import { type PlantedBug, plantInContext, plantInIndex, plantInStore } from './call-bugs.ts'
@@ -38,6 +40,8 @@ export interface ServerRun {
 export class RunServer {
   readonly world: SeededWorld
   readonly system: ActorSystem
+  readonly connections = new LiveConnections()
+  readonly rooms: CallRooms
   readonly signalling: Signalling
   readonly watch: RoomWatch
   readonly stores: RunStores
@@ -58,23 +62,32 @@ export class RunServer {
     this.watch = new RoomWatch({ ledger: run.ledger, contextFor, violate: what => run.violate(what) })
     this.system = this.#makeSystem()
     const randomBytes = (length: number) => randomBytesOf(draw, length)
-    this.signalling = this.#makeSignalling(randomBytes)
-    const { signalling, watch, world } = this
+    const { connections, watch, world } = this
     this.stores = openRunStores({
       ...{ database, bug, draw, watch, randomBytes, nowMs: () => world.nowMs() },
       soon: run => world.immediate(run),
       onFault: error => run.violate(`a fault of ours: ${error}`),
-      isConnected: (userId, deviceId) => signalling.connections.isConnected(userId, deviceId),
-    })
-    plantInIndex(bug, signalling.callIndex, callId => {
-      const call = this.stores.database.view(view => this.stores.roomCalls.read(view, callId))
-      return call !== undefined && isOver(call)
+      isConnected: (userId, deviceId) => connections.isConnected(userId, deviceId),
     })
     const { roomCalls: calls, connectionInbox: deviceInbox, ...stores } = this.stores
     this.resumed = new Set([...calls.live()].map(({ callId }) => callId))
-    const authentication = { requesterOf: (authorization: string) => this.#requesterOf(authorization) }
     const opened = { ...stores, database: plantInStore(bug, database, draw), calls, deviceInbox }
-    signalling.open({ stores: opened, authentication } as unknown as Application)
+    const shared = {
+      ...this.#signallingDeps(randomBytes),
+      stores: opened as unknown as Stores,
+    }
+    this.rooms = new CallRooms({ ...shared, presence: connections })
+    plantInIndex(bug, this.rooms.index, callId => {
+      const call = this.stores.database.view(view => this.stores.roomCalls.read(view, callId))
+      return call !== undefined && isOver(call)
+    })
+    this.signalling = new Signalling({
+      ...shared,
+      rooms: this.rooms,
+      connections,
+      authenticate: authorization => this.#requesterOf(authorization),
+    })
+    this.rooms.resume()
   }
 
   /**
@@ -88,8 +101,8 @@ export class RunServer {
     key?: string,
   ): Promise<CallReply | string> {
     const { userId, deviceId } = by.actor
-    this.signalling.onSeen(userId, deviceId)
-    if (key === undefined) return this.signalling.askRoom(callId, request)
+    this.rooms.onSeen(userId, deviceId)
+    if (key === undefined) return this.rooms.ask(callId, request)
     const idempotent = { scope: `${request.kind} ${userId}`, key, body: NO_BODY }
     return this.#keptReply(idempotent) ?? this.#askOnce(callId, request, idempotent)
   }
@@ -111,7 +124,7 @@ export class RunServer {
     }
     const kept = this.#keptReply(idempotent)
     if (kept !== undefined) return kept
-    const asked = this.signalling.askRoom(callId, request, idempotent)
+    const asked = this.rooms.ask(callId, request, idempotent)
     const isOver = () => void this.#asking.delete(name)
     this.#asking.set(name, asked.then(isOver, isOver))
     return asked
@@ -131,22 +144,21 @@ export class RunServer {
     })
   }
 
-  #makeSignalling(randomBytes: (length: number) => Uint8Array): Signalling {
+  #signallingDeps(randomBytes: (length: number) => Uint8Array) {
     const { system, watch, world } = this
     const define = (kind: ActorKind<CallRoomMessage>) =>
       system.define(kind.kind === 'call-room' ? watch.watched(kind) : kind)
-    return new Signalling({
+    return {
       system: { define } as unknown as ActorSystem,
       isDevelopment: false,
       rateLimits: this.#run.habits.areRatesLimited ? USUAL_RATES : undefined,
-      idsAs: 'string',
+      idsAs: 'string' as const,
       version: '0',
-      nowMs: () => world.nowMs(),
       monotonicMs: () => world.monotonicMs(),
       randomBytes,
       metrics: NO_METRICS,
-      onFault: error => this.#run.violate(`a fault of ours: ${error}`),
-    })
+      onFault: (error: unknown) => this.#run.violate(`a fault of ours: ${error}`),
+    }
   }
 
   #requesterOf(authorization: string) {

@@ -2,6 +2,8 @@
 
 import { createHash } from 'node:crypto'
 import type { Test } from 'tap'
+import { LiveConnections } from '../../actors/presence.ts'
+import { Authentication } from '../../src/api/accounts/authentication.ts'
 import type { DeviceId, UserId } from '../../src/domain/ids.ts'
 import type { Registration } from '../../src/keyserver/registration.ts'
 import type { DevConsole } from '../../src/operations/console/console.ts'
@@ -10,6 +12,8 @@ import { realWorld } from '../../src/runtime/clock.ts'
 import { ActorSystem } from '../../src/runtime/system.ts'
 import { openApplication } from '../../src/server/application.ts'
 import type { ApplicationConfig } from '../../src/server/application-config.ts'
+import { openStores, type Stores } from '../../src/server/application-stores.ts'
+import { CallRooms } from '../../src/server/call-rooms.ts'
 import { Signalling } from '../../src/server/signalling.ts'
 import type { Database } from '../../src/store/engine/database.ts'
 import { openWorld, type Send, sender, type TestWorld } from './application.ts'
@@ -46,6 +50,9 @@ export interface WholeApplication {
   readonly world: TestWorld
   readonly system: ActorSystem
   readonly application: ReturnType<typeof openApplication>
+  readonly stores: Stores
+  readonly connections: LiveConnections
+  readonly rooms: CallRooms
   readonly signalling: Signalling
   readonly send: Send
   /** Moves the clock and ends what has come to its end. */
@@ -64,30 +71,43 @@ export function openWhole(t: Test, options: WholeOptions = {}): WholeApplication
     onFailure: ({ kind, error }) => t.fail(`${kind} failed: ${error}`),
   })
   const { onDecided = () => undefined } = options
-  const signalling = new Signalling({
+  const config = { ...CONFIG, ...options.config }
+  const connections = new LiveConnections()
+  const onFault = (error: unknown): never => {
+    throw error
+  }
+  const stores = openStores({
     ...world,
-    system,
-    devConsole: { onDecided, onPresence: () => undefined },
+    secret: Buffer.alloc(32, 7),
+    lifetimes: config.lifetimes,
+    isConnected: (userId, deviceId) => connections.isConnected(userId, deviceId),
+    onFault,
+  })
+  const devConsole = { onDecided, onPresence: () => undefined }
+  const shared = { ...world, system, stores, metrics: new Metrics(), devConsole }
+  const rooms = new CallRooms({ ...shared, presence: connections })
+  const authentication = new Authentication({ ...stores, nowMs: world.nowMs, onSeen: rooms.onSeen })
+  const signalling = new Signalling({
+    ...shared,
+    rooms,
+    connections,
+    authenticate: authorization => authentication.requesterOf(authorization),
     version: '0.0.0',
-    metrics: new Metrics(),
     onFault: error => t.fail(`a fault: ${error}`),
   })
   const application = openApplication({
     ...world,
-    ...signalling,
-    config: { ...CONFIG, ...options.config },
+    stores,
+    authentication,
+    askRoom: rooms.ask,
+    callIndex: rooms.index,
+    config,
     isDevelopment: options.isDevelopment ?? true,
-    secret: Buffer.alloc(32, 7),
     register: options.register ?? (async () => ({ index: logged++, vrfHash: world.randomBytes(64) })),
     onTokenReused: () => undefined,
-    onFault(error) {
-      throw error
-    },
     onSmsStopped: () => undefined,
     identityOf: () => undefined,
-    isConnected: (userId, deviceId) => signalling.connections.isConnected(userId, deviceId),
   })
-  signalling.open(application)
   t.teardown(async () => {
     application.close()
     await world.database.close()
@@ -96,6 +116,9 @@ export function openWhole(t: Test, options: WholeOptions = {}): WholeApplication
     world,
     system,
     application,
+    stores,
+    connections,
+    rooms,
     signalling,
     send: sender(world, application.operations),
     async advance(ms) {

@@ -71,7 +71,7 @@ export const MESSAGE_TABLES: Readonly<Record<string, TableCheck>> = {
     form: record({ sealed, tries: count }),
     remedy: 'the message is not sent; the others are',
   },
-  deferredTasks: {
+  errands: {
     key: [6],
     keyAs: byNumber,
     form: sealed,

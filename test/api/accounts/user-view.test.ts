@@ -28,15 +28,15 @@ async function addDevice({ world }: WholeApplication, { userId, tokens }: Person
   return deviceId
 }
 
-async function addMethod({ world, application }: WholeApplication, { userId }: Person): Promise<void> {
+async function addMethod({ world, stores }: WholeApplication, { userId }: Person): Promise<void> {
   const id = newId(world.randomBytes) as MethodId
   const key = `${id}@example.org`
   const at = { addedAtMs: world.nowMs(), lastUsedAtMs: world.nowMs() }
   const method: LoginMethod = { id, kind: 'email', key, shown: key, ...at }
-  await world.database.change(change => application.stores.accounts.putMethod(change, userId, method))
+  await world.database.change(change => stores.accounts.putMethod(change, userId, method))
 }
 
-async function missCall({ world, application }: WholeApplication, { userId }: Person): Promise<void> {
+async function missCall({ world, stores }: WholeApplication, { userId }: Person): Promise<void> {
   const row: CallHistoryRow = {
     callId: newId(world.randomBytes) as CallId,
     direction: 'incoming',
@@ -50,7 +50,7 @@ async function missCall({ world, application }: WholeApplication, { userId }: Pe
     talkedMs: undefined,
     seen: false,
   }
-  await world.database.change(change => application.stores.history.put(change, userId, row))
+  await world.database.change(change => stores.history.put(change, userId, row))
 }
 
 async function ask({ send }: WholeApplication, sender: Person, receiver: Person): Promise<void> {
@@ -60,13 +60,9 @@ async function ask({ send }: WholeApplication, sender: Person, receiver: Person)
 }
 
 /** The answer without a cache. */
-function viewOf(
-  { application, world }: WholeApplication,
-  { userId }: Person,
-  deviceId: DeviceId | undefined,
-) {
+function viewOf({ stores, world }: WholeApplication, { userId }: Person, deviceId: DeviceId | undefined) {
   return formatJson(
-    world.database.view(view => userView(view, application.stores, userId, deviceId)),
+    world.database.view(view => userView(view, stores, userId, deviceId)),
     'string',
   )
 }
@@ -94,12 +90,12 @@ const CHANGES: Readonly<
     return send('PUT /app/api/user', { token, body: { settings: { discoverableByEmail } } })
   },
   'add a method': addMethod,
-  'remove the oldest method': ({ send, application, world }, { token, userId }) => {
-    const [oldest] = world.database.view(view => application.stores.accounts.methodsOf(view, userId))
+  'remove the oldest method': ({ send, stores, world }, { token, userId }) => {
+    const [oldest] = world.database.view(view => stores.accounts.methodsOf(view, userId))
     return send(`DELETE /app/api/user/login-methods/${oldest?.id}`, { token })
   },
-  'make the newest method the primary one': ({ send, application, world }, { token, userId }) => {
-    const id = world.database.view(view => application.stores.accounts.methodsOf(view, userId)).at(-1)?.id
+  'make the newest method the primary one': ({ send, stores, world }, { token, userId }) => {
+    const id = world.database.view(view => stores.accounts.methodsOf(view, userId)).at(-1)?.id
     return send('PUT /app/api/user/login-methods/primary', { token, body: { id } })
   },
   'add a device': (whole, one) => (one.tokens.size < 5 ? addDevice(whole, one) : Promise.resolve()),
@@ -198,7 +194,7 @@ t.test('who was erased, signed out or lost their device has no answer any more',
   const device = [...cy.tokens.keys()].at(-1)
   await whole.send(`DELETE /app/api/devices/${device}`, { token: cy.token })
   t.equal(await code({ token: cy.tokens.get(device) }), 'SESSION_REVOKED')
-  await whole.world.database.change(change => whole.application.stores.accounts.remove(change, cy.userId))
+  await whole.world.database.change(change => whole.stores.accounts.remove(change, cy.userId))
   t.equal(await code(cy), 'USER_NOT_FOUND')
 })
 

@@ -28,7 +28,7 @@ async function openTown(t: Test): Promise<Town> {
     await befriend(whole, ann, callee)
     callees.push(callee)
   }
-  const { inbox } = whole.application.stores
+  const { inbox } = whole.stores
   const kinds: string[] = []
   const append = inbox.append.bind(inbox)
   inbox.append = (change, userId, deviceId, entry) => {
@@ -57,8 +57,8 @@ function start({ ann, callees, post }: Town): Promise<string> {
 }
 
 /** Fills the callees' call histories; each one's oldest call is a missed one. */
-async function fillHistories({ application, world, callees }: Town): Promise<void> {
-  const { history } = application.stores
+async function fillHistories({ stores, world, callees }: Town): Promise<void> {
+  const { history } = stores
   const nowMs = world.nowMs()
   const row = (at: number): CallHistoryRow => ({
     callId: BigInt(at + 1) as CallId,

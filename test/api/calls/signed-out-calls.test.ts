@@ -21,8 +21,8 @@ async function ringing(t: Test) {
     async states(): Promise<string[]> {
       const id = BigInt(callId) as CallId
       // Answered when what the room was told before is durable.
-      await whole.signalling.askRoom(id, { kind: 'device-seen', by: ann })
-      const { status, participants } = whole.application.stores.calls.open(id)!
+      await whole.rooms.ask(id, { kind: 'device-seen', by: ann })
+      const { status, participants } = whole.stores.calls.open(id)!
       return [status, ...participants.map(({ state }) => state)]
     },
     deleteAccount: ({ token }: Phone) => send('DELETE /app/api/user', { token, body: { confirm: true } }),

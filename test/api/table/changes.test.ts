@@ -102,8 +102,8 @@ const whole = openWhole(t, {
   onDecided: ({ kind }, _, effects) =>
     void covered.add(`call command ${kind}, ${applied.has(effects) ? 'written' : 'hint'}`),
 })
-const { world, application, system, signalling } = whole
-const { operations, stores } = application
+const { world, application, stores, system } = whole
+const { operations } = application
 const proven = new ProvenChanges(world)
 const log = await openLog(world.database)
 register = log.register
@@ -238,7 +238,7 @@ async function endAll(): Promise<void> {
 const taskSeal = new Sealed(world.secrets, world.randomBytes, 'errand')
 
 function connect({ token }: Phone): StompPeer {
-  const peer = new StompPeer(signalling.accept, {})
+  const peer = new StompPeer(whole.signalling.accept, {})
   peers.push(peer)
   peer.write(`CONNECT\naccept-version:1.2\nhost:h\nAuthorization:Bearer ${token}\n\n\0`)
   return peer

@@ -1,0 +1,117 @@
+/** The rooms of calls put together: what they work on, who asks them, and what durable changes have them do. */
+
+import { callRoomKind, resumeCalls } from '../../actors/call-room.ts'
+import type { CallRoomMessage } from '../../actors/messages.ts'
+import { keptCallReply } from '../api/calls/calls.ts'
+import type { AskRoom } from '../api/deps.ts'
+import type { CallRequest } from '../domain/calls/call-command.ts'
+import { UnansweredRings } from '../domain/calls/unanswered-rings.ts'
+import type { Presence } from '../domain/devices/presence.ts'
+import type { DeviceId, UserId } from '../domain/ids.ts'
+import { newEventId } from '../domain/messages/notice.ts'
+import type { Rates } from '../domain/rates.ts'
+import { TokenBuckets } from '../domain/token-bucket.ts'
+import { SignalError } from '../errors.ts'
+import { RATE_KEYS_MAX } from '../limits.ts'
+import type { DevConsole } from '../operations/console/console.ts'
+import type { Metrics } from '../operations/metrics.ts'
+import type { Ref } from '../runtime/actor.ts'
+import type { ActorSystem } from '../runtime/system.ts'
+import type { IdForm } from '../schema/json.ts'
+import { CallFactsReader } from '../store/calls/call-facts.ts'
+import { CallIndex } from '../store/calls/call-index.ts'
+import type { Stores } from './application-stores.ts'
+
+export interface CallRoomsDeps {
+  readonly system: Pick<ActorSystem, 'define'>
+  readonly stores: Pick<Stores, 'database' | 'calls' | 'accounts' | 'devices' | 'contacts'>
+  readonly presence: Presence
+  /** Undefined where no rate counts, in development. */
+  readonly rateLimits: Rates | undefined
+  readonly idsAs: IdForm
+  readonly monotonicMs: () => number
+  readonly randomBytes: (length: number) => Uint8Array
+  readonly metrics: Pick<Metrics, 'callCommands'>
+  /** Told what is decided; absent but in development. */
+  readonly devConsole?: Pick<DevConsole, 'onDecided'> | undefined
+}
+
+export class CallRooms {
+  readonly index = new CallIndex()
+  /** The room of a call, by decimal id. */
+  readonly of: (callId: string) => Ref<CallRoomMessage>
+  readonly #stores: CallRoomsDeps['stores']
+
+  constructor(deps: CallRoomsDeps) {
+    const { system, stores, presence, rateLimits, idsAs, monotonicMs, randomBytes, metrics, devConsole } =
+      deps
+    const { index } = this
+    this.#stores = stores
+    this.of = system.define<CallRoomMessage>(
+      callRoomKind({
+        store: stores.calls,
+        index,
+        facts: new CallFactsReader({ ...stores, index, randomBytes }),
+        presence,
+        keptReply: (kind, reply) => keptCallReply(kind, reply, idsAs),
+        ...(rateLimits && {
+          rings: new UnansweredRings(new TokenBuckets(rateLimits['call-ring'], RATE_KEYS_MAX)),
+        }),
+        newEventId: () => newEventId(randomBytes),
+        idsAs,
+        monotonicMs,
+        onDecided(command, call, effects) {
+          metrics.callCommands.inc({ kind: command.kind })
+          devConsole?.onDecided(command, call, effects)
+        },
+      }),
+    )
+    stores.database.subscribe('signed-out', ({ userId, deviceId }) =>
+      this.tellCallsOf(userId, { kind: 'device-signed-out', by: { userId, deviceId } }),
+    )
+    stores.database.subscribe('device-removed', ({ userId, deviceId }) =>
+      this.tellCallsOf(userId, { kind: 'device-removed', by: { userId, deviceId } }),
+    )
+    stores.database.subscribe('blocked', ({ userId, otherId }) =>
+      this.#tellRoomsOf(userId, { kind: 'inviter-blocked', userId, inviterId: otherId }),
+    )
+    stores.database.subscribe('account-ended', ({ userId }) =>
+      this.#tellRoomsOf(userId, { kind: 'account-ended', userId }),
+    )
+  }
+
+  /** Has the rooms of live calls go on, as the process starts. */
+  resume(): void {
+    resumeCalls(this.#stores.calls.live(), this.index, this.of)
+  }
+
+  readonly ask: AskRoom = async (callId, command, idempotent) => {
+    const room = this.of(String(callId))
+    try {
+      return await room.ask(reply => ({ kind: 'command', command, idempotent, reply }), ROOM_DEADLINE_MS)
+    } catch (cause) {
+      if (!(cause instanceof SignalError) || cause.code !== 'DEADLINE_EXCEEDED') throw cause
+      throw new SignalError('OVERLOADED', 'the call has too much to do', { cause })
+    }
+  }
+
+  /** A request of the device came: it is there, whether it has a socket or not. */
+  readonly onSeen = (userId: UserId, deviceId: DeviceId): void => {
+    for (const callId of this.index.callsWith(userId, deviceId)) {
+      const command: CallRequest = { kind: 'device-seen', by: { userId, deviceId } }
+      this.of(String(callId)).tell({ kind: 'command', command })
+    }
+  }
+
+  /** Ahead of what else waits for the rooms of the user's calls. */
+  tellCallsOf(userId: UserId, command: CallRequest): void {
+    this.#tellRoomsOf(userId, { kind: 'command', command })
+  }
+
+  #tellRoomsOf(userId: UserId, message: CallRoomMessage): void {
+    for (const callId of this.index.callsOf(userId)) this.of(String(callId)).tellControl(message)
+  }
+}
+
+/** A room answers when its decision is durable: a disk slower than this is a broken disk. */
+export const ROOM_DEADLINE_MS = 10_000
