@@ -168,7 +168,7 @@ class CallRoom implements Actor<CallRoomMessage> {
   #onOccurrence(occurrence: CallOccurrence): void {
     if (this.#call === undefined) return this.#context.stop()
     const decision = decide(this.#call, occurrence)
-    assert(decision.kind === 'accepted', 'what nobody asks for is not refused')
+    assert(decision.kind === 'accepted', 'only requests are refused')
     this.#carryOut(decision, occurrence, undefined, undefined)
   }
 

@@ -102,7 +102,12 @@ async function auditOnce(context: BenchmarkContext, url: string, vkey: string): 
     '--import',
     USAGE_AT_EXIT,
     AUDIT_COMMAND,
-    ...['--url', url, '--vkey', vkey, '--state', stateFile],
+    '--url',
+    url,
+    '--vkey',
+    vkey,
+    '--state',
+    stateFile,
   ])
   const seconds = (performance.now() - startedAt) / 1000
   const { cpuMicroseconds, residentBytesMost }: UsageAtExit = JSON.parse(stderr)

@@ -137,7 +137,10 @@ async function measureColdServer(
     const requests = writeLookups(context, 'cold', log.targets.slice(coldWarmUpTargets))
     const { figure, cpu } = await withCpu(server.pid, () =>
       runHttpLoad({
-        ...{ url: server.http, requests, connections: COLD_CONNECTIONS, seconds },
+        url: server.http,
+        requests,
+        connections: COLD_CONNECTIONS,
+        seconds,
         areAnswersLate: true,
       }),
     )

@@ -81,7 +81,10 @@ class House {
 
   #route(path: string, status: number, noticeTo: typeof invitationTo): HttpRoute {
     return {
-      ...{ method: 'POST', path, headers: ['x-group', 'x-call'], bodyBytesMax: BODY_BYTES_MAX },
+      method: 'POST',
+      path,
+      headers: ['x-group', 'x-call'],
+      bodyBytesMax: BODY_BYTES_MAX,
       handle: ({ header }) => {
         const callId = header('x-call')
         const devices = this.#groups[Number(header('x-group'))]!
@@ -103,13 +106,11 @@ class House {
   #connectionDeps(): StompConnectionDeps {
     const deviceOf = (deviceId: DeviceId) => this.#byId.get(deviceId)!
     return {
-      ...{
-        server: 'bench/1',
-        isDevelopment: false,
-        areRatesLimited: false,
-        isDraining: () => false,
-        problemOf,
-      },
+      server: 'bench/1',
+      isDevelopment: false,
+      areRatesLimited: false,
+      isDraining: () => false,
+      problemOf,
       monotonicMs: () => this.#world.monotonicMs(),
       newEventId: () => EVENT_ID,
       authenticate: authorization => ({

@@ -35,7 +35,9 @@ export async function openRabbitMq(context: BenchmarkContext): Promise<RabbitMq 
   const names = await startPeer({
     path: 'epmd',
     commandArguments: ['-port', String(namesPort), '-address', '127.0.0.1'],
-    ...{ environment: {}, logPath: join(folder, 'epmd.log'), port: namesPort },
+    environment: {},
+    logPath: join(folder, 'epmd.log'),
+    port: namesPort,
   })
   const logPath = join(folder, 'start.log')
   const server = await startPeer({ path, commandArguments: [], environment, logPath, port })

@@ -28,8 +28,13 @@ t.test(
       t.match(rooms.inboxOf(phone), [
         {
           kind: 'call_invitation',
-          ...{ callId, roomId: 4711, callerId: ann.userId, callerName: 'the caller', isVideo: true },
-          ...{ isOnGoing: false, encryptedAESKey: keyFor(phone) },
+          callId,
+          roomId: 4711,
+          callerId: ann.userId,
+          callerName: 'the caller',
+          isVideo: true,
+          isOnGoing: false,
+          encryptedAESKey: keyFor(phone),
         },
       ])
     }
@@ -152,8 +157,11 @@ t.test('who asks for the key is answered by all who have it, and by each alone',
   }
   for (const { phone } of [ann, bob]) {
     await rooms.ask(callId, {
-      ...{ kind: 'accept-rejoin', by: phone, encryptedAESKey: keyFor(eve.phone) },
-      ...{ requesterUserId: eve.userId, requesterDeviceId: eve.phone.deviceId },
+      kind: 'accept-rejoin',
+      by: phone,
+      encryptedAESKey: keyFor(eve.phone),
+      requesterUserId: eve.userId,
+      requesterDeviceId: eve.phone.deviceId,
     })
   }
   t.match(rooms.inboxOf(eve.phone), [
@@ -541,12 +549,18 @@ function story([ann, bob, eve]: People, callId: CallId, start: CallRequest): Cal
     { kind: 'decline', by: eve.phone },
     simple('join', bob.phone),
     {
-      ...{ kind: 'invite', by: bob.phone, calleeIds: [eve.userId], isVideo: false },
+      kind: 'invite',
+      by: bob.phone,
+      calleeIds: [eve.userId],
+      isVideo: false,
       encryptedAESKeys: keysFor(eve.phones),
     },
     simple('join', eve.phones[1]!),
     {
-      ...{ kind: 'keys', by: ann.phone, epoch: 2, reason: 'rotation' },
+      kind: 'keys',
+      by: ann.phone,
+      epoch: 2,
+      reason: 'rotation',
       encryptedAESKeys: keysFor([bob.phone, eve.phones[1]!], 2),
     },
     { kind: 'leave', by: ann.phone },

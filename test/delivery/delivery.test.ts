@@ -20,15 +20,24 @@ const CALL = 8_000_000_001n as CallId
 const CALLER = { callerId: 5_000_000_009n as UserId, callerName: 'Bob', isVideo: false }
 
 const IPHONE: PushTokens = {
-  ...{ bundleId: 'org.example.callsign', apnsToken: 'a1', apnsVoipToken: 'b2' },
-  ...{ apnsEnvironment: 'production', registeredAtMs: 1 },
+  bundleId: 'org.example.callsign',
+  apnsToken: 'a1',
+  apnsVoipToken: 'b2',
+  apnsEnvironment: 'production',
+  registeredAtMs: 1,
 }
 const PIXEL: PushTokens = { fcmToken: 'c3', registeredAtMs: 1 }
 
 const INVITATION: NoticeBody = {
   kind: 'call_invitation',
-  ...{ callId: CALL, ...CALLER, encryptedAESKey: 'a-key', roomId: 3, isOnGoing: false },
-  ...{ expiresAtMs: NOW_MS + 60_000, participants: [], keyEpoch: 1 },
+  callId: CALL,
+  ...CALLER,
+  encryptedAESKey: 'a-key',
+  roomId: 3,
+  isOnGoing: false,
+  expiresAtMs: NOW_MS + 60_000,
+  participants: [],
+  keyEpoch: 1,
 }
 const MISSED: NoticeBody = { kind: 'call_missed', callId: CALL, ...CALLER, atMs: NOW_MS }
 

@@ -245,8 +245,11 @@ t.test('a missed call is shown in the place of the call, with the badge', async 
   const members = {
     type: 'missed_call',
     callId: '8000000001',
-    ...{ callerId: '5000000009', callerName: 'Đặng “Q”', isVideo: true },
-    ...{ at: '2026-11-20T03:48:41.983Z', badge: 3 },
+    callerId: '5000000009',
+    callerName: 'Đặng “Q”',
+    isVideo: true,
+    at: '2026-11-20T03:48:41.983Z',
+    badge: 3,
     ...ENVELOPE,
     expiresAt: '2026-11-21T03:48:41.983Z',
   }
@@ -308,7 +311,10 @@ t.test('a request of a friend is an alert on the ordinary token, of a device wit
       'thread-id': 'contacts',
       badge: 3,
     },
-    ...{ type: 'newFriendRequested', ...members, eventId: EVENT_ID, sentAt: NOW_MS },
+    type: 'newFriendRequested',
+    ...members,
+    eventId: EVENT_ID,
+    sentAt: NOW_MS,
   })
   t.match(atGoogle()[0], {
     data: { type: 'newFriendRequested', badge: '3' },
@@ -319,7 +325,11 @@ t.test('a request of a friend is an alert on the ordinary token, of a device wit
 t.test('a push that an earlier version kept with its badge says the badge of now', async t => {
   const { push, atGoogle } = await startProviders(t)
   const kept = {
-    ...{ kind: 'contact_added', userId: CALLER.callerId, displayName: 'Bob', requestId: 77n, isPushed: true },
+    kind: 'contact_added',
+    userId: CALLER.callerId,
+    displayName: 'Bob',
+    requestId: 77n,
+    isPushed: true,
     badge: { total: 9, friendRequests: 9, missedCalls: 0 },
   } as unknown as NoticeBody
   await push(PIXEL, kept, NOW_MS + 86_400_000)

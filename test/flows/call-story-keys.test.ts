@@ -107,7 +107,9 @@ t.test('a key reaches the device it was made for, and no other device by any nam
     const answer = note(await answerer.sealed(randomBytes(32), [requester]))
     const encryptedAESKey = answer[requester.name]
     await answerer.send(`/app/call/${callId}/accept-rejoin`, {
-      ...{ requesterUserId, requesterDeviceId, encryptedAESKey },
+      requesterUserId,
+      requesterDeviceId,
+      encryptedAESKey,
     })
     await bob.next('participant_accept_rejoin')
   }
@@ -121,7 +123,9 @@ t.test('a key reaches the device it was made for, and no other device by any nam
 
   const forEve = await ann.sealed(randomBytes(32), [await eve.deviceOf(eve.userId, eve.deviceId)])
   const astray = ann.send(`/app/call/${callId}/keys`, {
-    ...{ epoch: 3, reason: 'rotation', encryptedAESKeys: forEve },
+    epoch: 3,
+    reason: 'rotation',
+    encryptedAESKeys: forEve,
   })
   await t.rejects(astray, { message: 'DEVICE_LIST_MISMATCH' }, 'a key for somebody who is not in the call')
   for (const phone of phones) {
@@ -163,7 +167,8 @@ t.test('only people in the call can send what they alone may', async t => {
   await bob.next('call_invitation')
   const keys = { epoch: 2, reason: 'rotation', encryptedAESKeys }
   const answer = {
-    ...{ requesterUserId: bob.userId, requesterDeviceId: bob.deviceId },
+    requesterUserId: bob.userId,
+    requesterDeviceId: bob.deviceId,
     encryptedAESKey: encryptedAESKeys[bob.self.name],
   }
   const outcomeOf = (phone: Phone, destination: string, body?: unknown) =>

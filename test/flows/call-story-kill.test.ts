@@ -94,7 +94,8 @@ t.test('a call that is on goes on after kill -9, and keys that were on their way
   t.equal(request.deviceId, bob.deviceId, 'the request was waiting')
   const answer = await ann.sealed(callKey, [bobsPhone])
   await ann.send(`/app/call/${callId}/accept-rejoin`, {
-    ...{ requesterUserId: bob.userId, requesterDeviceId: bob.deviceId },
+    requesterUserId: bob.userId,
+    requesterDeviceId: bob.deviceId,
     encryptedAESKey: answer[bobsPhone.name],
   })
   await story.restart('SIGKILL')

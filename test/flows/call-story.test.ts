@@ -33,8 +33,15 @@ t.test('a call from the first ring to the history of it', async t => {
   const invitation = await bob.next('call_invitation')
   isAsDocumented(t, invitation)
   t.match(invitation.body, {
-    ...{ callId, roomId, callerId: ann.userId, callerName: 'Ann', isVideo: true, isOnGoing: false },
-    ...{ deviceId: bob.deviceId, keyEpoch: 1, encryptedAESKey: encryptedAESKeys[bob.self.name] },
+    callId,
+    roomId,
+    callerId: ann.userId,
+    callerName: 'Ann',
+    isVideo: true,
+    isOnGoing: false,
+    deviceId: bob.deviceId,
+    keyEpoch: 1,
+    encryptedAESKey: encryptedAESKeys[bob.self.name],
   })
   t.equal(Number(invitation.headers.expires), Date.parse(invitation.body.expiresAt))
   t.equal(Date.parse(invitation.body.expiresAt) - Date.parse(call.createdAt), 60_000)
@@ -301,7 +308,9 @@ t.test('a phone that may not call, or not like this, hears why', async t => {
   const encryptedAESKeys = await ann.sealed(callKey, toBob)
   const start = (phone: Phone, changes: object) =>
     phone.app.send('POST /app/api/call/start', {
-      ...{ calleeIds: [bob.userId], encryptedAESKeys, isVideo: false },
+      calleeIds: [bob.userId],
+      encryptedAESKeys,
+      isVideo: false,
       ...changes,
     })
   const outcomes = [

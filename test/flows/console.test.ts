@@ -143,8 +143,13 @@ t.test('requests are seen with what became of them, and without a token, a code 
   const rows: RequestRow[] = answer.requests
   t.match(rows.slice(-2), [
     {
-      ...{ method: 'POST', path: '/app/api/call/start', status: 422, code: 'VALIDATION_FAILED' },
-      ...{ pointer: '/encryptedAESKeys', unknownFields: ['/isVido'], ...idsOf(ann) },
+      method: 'POST',
+      path: '/app/api/call/start',
+      status: 422,
+      code: 'VALIDATION_FAILED',
+      pointer: '/encryptedAESKeys',
+      unknownFields: ['/isVido'],
+      ...idsOf(ann),
     },
     { method: 'OPTIONS', path: '/app/api/login', status: 204, code: 'ORIGIN_NOT_ALLOWED' },
   ])
@@ -190,8 +195,17 @@ const isPush = ({ type }: ConsoleEvent): boolean => type === 'push'
 const isLetter = ({ type }: ConsoleEvent): boolean => type === 'letter'
 
 const SURFACE = [
-  ...['/dev', '/dev/client', '/dev/state', '/dev/feed', '/dev/inbox', '/dev/pushes'],
-  ...['/dev/modules/web/base.css', '/docs', '/docs/', '/docs/events', '/docs/swagger-ui.css'],
+  '/dev',
+  '/dev/client',
+  '/dev/state',
+  '/dev/feed',
+  '/dev/inbox',
+  '/dev/pushes',
+  '/dev/modules/web/base.css',
+  '/docs',
+  '/docs/',
+  '/docs/events',
+  '/docs/swagger-ui.css',
 ]
 
 t.test('the development surface is for requests that name this machine', async t => {

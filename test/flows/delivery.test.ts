@@ -103,7 +103,11 @@ t.test(
     const { deviceId, publicKeyHash } = device
     t.match(story.world.apns.pushes[0]?.payload, {
       aps: { alert: { 'loc-key': 'device_added', 'loc-args': ['iPad'] }, 'thread-id': 'account' },
-      ...{ type: 'device_added', deviceId, name: 'iPad', platform: 'ios', publicKeyHash },
+      type: 'device_added',
+      deviceId,
+      name: 'iPad',
+      platform: 'ios',
+      publicKeyHash,
     })
 
     t.equal(await first.app.outcome(`DELETE /app/api/devices/${deviceId}`), '204')

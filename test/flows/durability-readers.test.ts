@@ -16,8 +16,14 @@ import { StompTcpClient } from '../support/stomp-tcp-client.ts'
 const ABORTED = 200
 const QUEUE = '/user/queue/dev.readers'
 const LISTS = [
-  ...['friend?limit=200', 'friend-request?direction=incoming', 'call/history', 'call/pending', 'devices'],
-  ...['share-token', 'block', 'user'],
+  'friend?limit=200',
+  'friend-request?direction=incoming',
+  'call/history',
+  'call/pending',
+  'devices',
+  'share-token',
+  'block',
+  'user',
 ].map(path => `/app/api/${path}`)
 
 /** How many transactions of a server are reading its store at this moment. */

@@ -77,8 +77,13 @@ async function sendOverWebSocket({ http }: SlowServer, { app }: Person): Promise
 }
 
 const EXPECTED = [
-  ...['login', 'verify-login', 'register_device', 'friend-request/by-id', 'friend-request/accept'],
-  ...['call/start', 'call/end'],
+  'login',
+  'verify-login',
+  'register_device',
+  'friend-request/by-id',
+  'friend-request/accept',
+  'call/start',
+  'call/end',
 ].map(path => `POST /app/api/${path}`)
 
 function isExpected(what: string): boolean {

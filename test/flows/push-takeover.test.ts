@@ -22,7 +22,8 @@ t.test('a user whose phone lost its push token hears of it, and the next start b
     headers: { 'apns-push-type': 'alert' },
     payload: {
       aps: { alert: { 'loc-key': 'device_push_lost' } },
-      ...{ type: 'device_push_lost', deviceId: phone.deviceId },
+      type: 'device_push_lost',
+      deviceId: phone.deviceId,
     },
   })
   await put(phone)

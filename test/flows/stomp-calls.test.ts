@@ -69,8 +69,14 @@ t.test('J-01, J-06: each device rings with its own key, and stops when the calle
   ] as const) {
     const frame = await next(device)
     t.match(bodyOf(frame), {
-      ...{ type: 'call_invitation', callerId: ann.userId, callerName: /^Person \d+$/, callId: call.callId },
-      ...{ encryptedAESKey: keys[device.name], roomId: call.roomId, isVideo: true, isOnGoing: false },
+      type: 'call_invitation',
+      callerId: ann.userId,
+      callerName: /^Person \d+$/,
+      callId: call.callId,
+      encryptedAESKey: keys[device.name],
+      roomId: call.roomId,
+      isVideo: true,
+      isOnGoing: false,
     })
     t.equal(headerOf(frame, 'type'), 'call_invitation')
     t.equal(headerOf(frame, 'destination'), '/user/queue/calls')
@@ -164,11 +170,9 @@ t.test(
     }
     for (const answerer of [ann, carol]) {
       t.match(bodyOf(await next(back)), {
-        ...{
-          type: 'participant_accept_rejoin',
-          fromUserId: answerer.userId,
-          fromDeviceId: answerer.deviceId,
-        },
+        type: 'participant_accept_rejoin',
+        fromUserId: answerer.userId,
+        fromDeviceId: answerer.deviceId,
         encryptedAESKey: answers.get(answerer.userId),
       })
     }

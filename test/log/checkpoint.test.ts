@@ -97,20 +97,29 @@ t.test('a line of the signature has 98 bytes more than the origin', async t => {
 
 t.test('texts the specification does not allow are refused', async t => {
   const texts = [
-    ...[
-      '',
-      '\n',
-      `o\n1\n${root}`,
-      `o\n1\n${root}\n\n`,
-      `o\n1\n\n${root}\n`,
-      `o\n1\n${root}\nx\n\ny\n`,
-      `o\n1\n${root}\nxy`,
-    ],
-    ...[`o\n01\n${root}\n`, `o\n1 \n${root}\n`, `o\n+1\n${root}\n`, `o\n\n${root}\n`, `o\n1.0\n${root}\n`],
-    ...[`o\n9007199254740992\n${root}\n`, `o\n18446744073709551615\n${root}\n`],
-    ...[`o\n1\n${root.slice(0, -1)}\n`, `o\n1\n${root}=\n`, `o\n1\n ${root}\n`, `o\n1\n\n`],
-    ...[`o\r\n1\r\n${root}\r\n`, `o\n1\n${root}\n\0\n`, `\u{d800}\n1\n${root}\n`],
-    ...[`o\n1\n${toBase64(rootHash.subarray(1))}\n`, `o\n1\n${toBase64(new Uint8Array(33))}\n`],
+    '',
+    '\n',
+    `o\n1\n${root}`,
+    `o\n1\n${root}\n\n`,
+    `o\n1\n\n${root}\n`,
+    `o\n1\n${root}\nx\n\ny\n`,
+    `o\n1\n${root}\nxy`,
+    `o\n01\n${root}\n`,
+    `o\n1 \n${root}\n`,
+    `o\n+1\n${root}\n`,
+    `o\n\n${root}\n`,
+    `o\n1.0\n${root}\n`,
+    `o\n9007199254740992\n${root}\n`,
+    `o\n18446744073709551615\n${root}\n`,
+    `o\n1\n${root.slice(0, -1)}\n`,
+    `o\n1\n${root}=\n`,
+    `o\n1\n ${root}\n`,
+    `o\n1\n\n`,
+    `o\r\n1\r\n${root}\r\n`,
+    `o\n1\n${root}\n\0\n`,
+    `\u{d800}\n1\n${root}\n`,
+    `o\n1\n${toBase64(rootHash.subarray(1))}\n`,
+    `o\n1\n${toBase64(new Uint8Array(33))}\n`,
     // The unused bits of the last digit are set: the same root to a lax reader.
     `o\n1\n${root.slice(0, -2)}l=\n`,
   ]
@@ -122,9 +131,18 @@ t.test('texts the specification does not allow are refused', async t => {
 t.test('what could not be read back is not written', async t => {
   const good: Checkpoint = { origin: 'o', treeSize: 1, rootHash, extensions: ['x'] }
   const broken: Partial<Checkpoint>[] = [
-    ...[{ origin: '' }, { origin: 'a\nb' }, { origin: 'a\tb' }, { origin: '\u{d800}' }],
-    ...[{ treeSize: -1 }, { treeSize: 1.5 }, { treeSize: 2 ** 53 }, { rootHash: rootHash.subarray(1) }],
-    ...[{ extensions: [''] }, { extensions: ['a', ''] }, { extensions: ['a\n'] }, { extensions: ['a\rb'] }],
+    { origin: '' },
+    { origin: 'a\nb' },
+    { origin: 'a\tb' },
+    { origin: '\u{d800}' },
+    { treeSize: -1 },
+    { treeSize: 1.5 },
+    { treeSize: 2 ** 53 },
+    { rootHash: rootHash.subarray(1) },
+    { extensions: [''] },
+    { extensions: ['a', ''] },
+    { extensions: ['a\n'] },
+    { extensions: ['a\rb'] },
   ]
   t.equal(formatCheckpoint(good), `o\n1\n${root}\nx\n`)
   for (const part of broken) {

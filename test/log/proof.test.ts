@@ -105,28 +105,29 @@ t.test(
 t.test('texts out of order or with anything between are refused', async t => {
   const hash = toBase64(new Uint8Array(32))
   const heads = [
-    ...[
-      '',
-      'index 0',
-      `${HEADER} \nindex 0`,
-      `${HEADER.toUpperCase()}\nindex 0`,
-      `\u{feff}${HEADER}\nindex 0`,
-    ],
-    ...[`c2sp.org/tlog-proof@v2\nindex 0`, `${HEADER}\nindex 0\nextra AAAA`, `${HEADER}\n${hash}\nindex 0`],
-    ...[`${HEADER}\nextra AAAA\nextra AAAA\nindex 0`, `${HEADER}\nindex 0\nindex 0`, `${HEADER}\nINDEX 0`],
-    ...[
-      `${HEADER}\nindex 0 `,
-      `${HEADER}\nindex\t0`,
-      `${HEADER}\nindex 9007199254740992`,
-      `${HEADER}\nindex `,
-    ],
-    ...[
-      `${HEADER}\nextra  AAAA\nindex 0`,
-      `${HEADER}\nextra AAAA \nindex 0`,
-      `${HEADER}\nextra AAA\nindex 0`,
-    ],
-    ...[`${HEADER}\nindex 0\n${hash} `, `${HEADER}\nindex 0\n ${hash}`, `${HEADER}\nindex 0\nAAAA`],
-    ...[`${HEADER}\nindex 0\n${Array(64).fill(hash).join('\n')}`, `${HEADER}\n# comment\nindex 0`],
+    '',
+    'index 0',
+    `${HEADER} \nindex 0`,
+    `${HEADER.toUpperCase()}\nindex 0`,
+    `\u{feff}${HEADER}\nindex 0`,
+    `c2sp.org/tlog-proof@v2\nindex 0`,
+    `${HEADER}\nindex 0\nextra AAAA`,
+    `${HEADER}\n${hash}\nindex 0`,
+    `${HEADER}\nextra AAAA\nextra AAAA\nindex 0`,
+    `${HEADER}\nindex 0\nindex 0`,
+    `${HEADER}\nINDEX 0`,
+    `${HEADER}\nindex 0 `,
+    `${HEADER}\nindex\t0`,
+    `${HEADER}\nindex 9007199254740992`,
+    `${HEADER}\nindex `,
+    `${HEADER}\nextra  AAAA\nindex 0`,
+    `${HEADER}\nextra AAAA \nindex 0`,
+    `${HEADER}\nextra AAA\nindex 0`,
+    `${HEADER}\nindex 0\n${hash} `,
+    `${HEADER}\nindex 0\n ${hash}`,
+    `${HEADER}\nindex 0\nAAAA`,
+    `${HEADER}\nindex 0\n${Array(64).fill(hash).join('\n')}`,
+    `${HEADER}\n# comment\nindex 0`,
   ]
   const read = heads.filter(head => codeOf(() => parseProof(`${head}\n\ncheckpoint\n`)) !== 'MALFORMED')
   t.same(read, [])
@@ -148,18 +149,17 @@ t.test('the longest extra data Go reads is read, a byte more is not', async t =>
 t.test('what could not be read back is not written', async t => {
   const good: Proof = { index: 0, path: [], checkpoint: 'checkpoint\n' }
   const broken: Partial<Proof>[] = [
-    ...[{ index: -1 }, { index: 0.5 }, { index: 2 ** 53 }, { index: Number.NaN }],
-    ...[
-      { extra: new Uint8Array(0) },
-      { path: [new Uint8Array(31)] },
-      { path: Array(64).fill(new Uint8Array(32)) },
-    ],
-    ...[
-      { checkpoint: '' },
-      { checkpoint: '\n' },
-      { checkpoint: 'checkpoint' },
-      { checkpoint: '\ncheckpoint\n' },
-    ],
+    { index: -1 },
+    { index: 0.5 },
+    { index: 2 ** 53 },
+    { index: Number.NaN },
+    { extra: new Uint8Array(0) },
+    { path: [new Uint8Array(31)] },
+    { path: Array(64).fill(new Uint8Array(32)) },
+    { checkpoint: '' },
+    { checkpoint: '\n' },
+    { checkpoint: 'checkpoint' },
+    { checkpoint: '\ncheckpoint\n' },
   ]
   t.doesNotThrow(() => formatProof(good))
   for (const part of broken) t.throws(() => formatProof({ ...good, ...part }), { code: 'MALFORMED' })

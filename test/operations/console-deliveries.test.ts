@@ -21,8 +21,13 @@ function openDeliveries() {
       deliveries.record({ channel: to.includes('@') ? 'mail' : 'sms', to, text: `to ${to}`, otp }),
     push: (userId: bigint) =>
       deliveries.record({
-        ...{ channel: 'push', kind: 'call_invitation', provider: 'fcm', headers: { priority: 'high' } },
-        ...{ userId, deviceId: 7n, payload: { text: 'ü' } },
+        channel: 'push',
+        kind: 'call_invitation',
+        provider: 'fcm',
+        headers: { priority: 'high' },
+        userId,
+        deviceId: 7n,
+        payload: { text: 'ü' },
       }),
     inbox: (query = '') => routeAnswer(inbox!, { query }),
     pushes: (query = '') => routeAnswer(pushes!, { query }),

@@ -27,29 +27,41 @@ function send(method: HttpRoute['method'], request: RouteRequest): Promise<unkno
 }
 
 const HERE = [
-  ...['localhost', 'localhost:8080', 'LOCALHOST:8080', '127.0.0.1', '127.0.0.1:8080', '127.1.2.3:1'],
-  ...[
-    '[::1]',
-    '[::1]:8080',
-    '[0:0:0:0:0:0:0:1]:8080',
-    'calls.example',
-    'calls.example:8443',
-    'Calls.Example',
-  ],
+  'localhost',
+  'localhost:8080',
+  'LOCALHOST:8080',
+  '127.0.0.1',
+  '127.0.0.1:8080',
+  '127.1.2.3:1',
+  '[::1]',
+  '[::1]:8080',
+  '[0:0:0:0:0:0:0:1]:8080',
+  'calls.example',
+  'calls.example:8443',
+  'Calls.Example',
 ]
 const ADDRESSES = ['192.168.1.20:8080', '10.0.0.7', '[fe80::1]:8080', '0.0.0.0:8080']
 const ELSEWHERE = [
-  ...[
-    '',
-    'evil.example',
-    'evil.example:8080',
-    'localhost.evil.example',
-    '127.0.0.1.evil.example',
-    'localhost.',
-  ],
-  ...['xcalls.example', 'calls.example.evil.example', 'localhost@evil.example', 'evil.example#localhost'],
-  ...['localhost evil.example', 'localhost, evil.example', '[::1', '[::1].evil.example', 'localhost:99999'],
-  ...['127.0.0.1:8080/evil', 'évil.example', ':8080', '256.0.0.1', '[::1%eth0]'],
+  '',
+  'evil.example',
+  'evil.example:8080',
+  'localhost.evil.example',
+  '127.0.0.1.evil.example',
+  'localhost.',
+  'xcalls.example',
+  'calls.example.evil.example',
+  'localhost@evil.example',
+  'evil.example#localhost',
+  'localhost evil.example',
+  'localhost, evil.example',
+  '[::1',
+  '[::1].evil.example',
+  'localhost:99999',
+  '127.0.0.1:8080/evil',
+  'évil.example',
+  ':8080',
+  '256.0.0.1',
+  '[::1%eth0]',
 ]
 
 t.test('a request that names this machine is let in', async t => {

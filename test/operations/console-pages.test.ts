@@ -121,28 +121,28 @@ t.test('the one script in a page is its import map, which the policy names', asy
 t.test('nothing else of the project is served, however it is spelled', async t => {
   const { port } = await serve(t)
   const paths = [
-    ...[
-      'src/main.js',
-      'src/server/config.js',
-      'src/store/engine/database.js',
-      'src/operations/console/pages.js',
-    ],
-    ...['actors/call-room.js', 'scripts/keygen.js', 'test/operations/console-pages.test.js', 'package.json'],
-    ...[
-      'web/../src/main.js',
-      'web/%2e%2e/src/main.js',
-      'web/..%2fsrc/main.js',
-      'web//base.css',
-      'web/',
-      'web',
-    ],
-    ...[
-      'web/packages/lit-html/LICENSE',
-      'web/console/main.ts',
-      'src/log/hash.js.map',
-      'src/client/client.d.ts',
-    ],
-    ...['../../package.json', '%2e%2e/%2e%2e/package.json', '/etc/passwd', 'web/base.css%00.js'],
+    'src/main.js',
+    'src/server/config.js',
+    'src/store/engine/database.js',
+    'src/operations/console/pages.js',
+    'actors/call-room.js',
+    'scripts/keygen.js',
+    'test/operations/console-pages.test.js',
+    'package.json',
+    'web/../src/main.js',
+    'web/%2e%2e/src/main.js',
+    'web/..%2fsrc/main.js',
+    'web//base.css',
+    'web/',
+    'web',
+    'web/packages/lit-html/LICENSE',
+    'web/console/main.ts',
+    'src/log/hash.js.map',
+    'src/client/client.d.ts',
+    '../../package.json',
+    '%2e%2e/%2e%2e/package.json',
+    '/etc/passwd',
+    'web/base.css%00.js',
   ]
   for (const path of paths) {
     const request = `GET /dev/modules/${path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`

@@ -49,16 +49,18 @@ t.test('a row says what was asked and what became of it', async t => {
     body: Buffer.from('{"email":"a@b.example"}'),
   })
   t.match(rows()[0], {
-    ...{
-      sequence: 1,
-      atMs: 5_000,
-      method: 'POST',
-      path: '/app/api/login',
-      status: 422,
-      code: 'VALIDATION_FAILED',
-    },
-    ...{ pointer: '/email', ms: 1.2, requestId: 'request-1', unknownFields: ['/emial', '/otp'] },
-    ...{ userId: '7', deviceId: '18446744073709551615' },
+    sequence: 1,
+    atMs: 5_000,
+    method: 'POST',
+    path: '/app/api/login',
+    status: 422,
+    code: 'VALIDATION_FAILED',
+    pointer: '/email',
+    ms: 1.2,
+    requestId: 'request-1',
+    unknownFields: ['/emial', '/otp'],
+    userId: '7',
+    deviceId: '18446744073709551615',
   })
   t.notOk('unknownFields' in rows()[1] || 'userId' in rows()[1] || 'code' in rows()[1])
   t.equal(rows(1).length, 1, 'those after the first')

@@ -152,28 +152,26 @@ t.test('commands are read as they are, without what does not belong to them', as
 
 t.test('what is no command is refused', async t => {
   const refused: readonly object[] = [
-    ...[{}, { kind: 'PEOPLE' }, [], { kind: ['stop'] }],
-    ...[{ kind: 'people' }, { kind: 'people', behaviours: [] }, { kind: 'people', behaviours: ['sing'] }],
+    {},
+    { kind: 'PEOPLE' },
+    [],
+    { kind: ['stop'] },
+    { kind: 'people' },
+    { kind: 'people', behaviours: [] },
+    { kind: 'people', behaviours: ['sing'] },
     { kind: 'people', behaviours: Array.from({ length: 51 }, () => 'answer') },
-    ...[{ kind: 'befriend' }, { kind: 'befriend', shareToken: '' }],
+    { kind: 'befriend' },
+    { kind: 'befriend', shareToken: '' },
     { kind: 'befriend', shareToken: 'x'.repeat(501) },
-    ...[
-      { kind: 'call', from: '1', to: '2' },
-      { kind: 'call', from: 1, to: 2, isVideo: false },
-    ],
+    { kind: 'call', from: '1', to: '2' },
+    { kind: 'call', from: 1, to: 2, isVideo: false },
     { kind: 'call', from: '1', to: '-2', isVideo: false },
-    ...[
-      { kind: 'load', users: 1, callsPerSecond: 1 },
-      { kind: 'load', users: 2.5, callsPerSecond: 1 },
-    ],
-    ...[
-      { kind: 'load', users: 10, callsPerSecond: 0 },
-      { kind: 'load', users: 1e9, callsPerSecond: 1 },
-    ],
-    ...[
-      { kind: 'load', users: 10, callsPerSecond: 1e9 },
-      { kind: 'load', users: '10', callsPerSecond: '1' },
-    ],
+    { kind: 'load', users: 1, callsPerSecond: 1 },
+    { kind: 'load', users: 2.5, callsPerSecond: 1 },
+    { kind: 'load', users: 10, callsPerSecond: 0 },
+    { kind: 'load', users: 1e9, callsPerSecond: 1 },
+    { kind: 'load', users: 10, callsPerSecond: 1e9 },
+    { kind: 'load', users: '10', callsPerSecond: '1' },
   ]
   for (const said of refused) {
     const body = Buffer.from(JSON.stringify(said))

@@ -10,11 +10,15 @@ function parse(kind: Parameters<typeof parseCallCommand>[0], body: string) {
 t.test('each command is read into its members, ids whole', async t => {
   const accept = '{"requesterUserId":18446744073709551615,"requesterDeviceId":"7","encryptedAESKey":"a"}'
   t.same(parse('accept-rejoin', accept), {
-    ...{ kind: 'accept-rejoin', requesterUserId: 2n ** 64n - 1n, requesterDeviceId: 7n },
+    kind: 'accept-rejoin',
+    requesterUserId: 2n ** 64n - 1n,
+    requesterDeviceId: 7n,
     encryptedAESKey: 'a',
   })
   t.same(parse('keys', '{"epoch":2,"reason":"leave","encryptedAESKeys":{"1_2":"a"},"more":1}'), {
-    ...{ kind: 'keys', epoch: 2, reason: 'leave' },
+    kind: 'keys',
+    epoch: 2,
+    reason: 'leave',
     encryptedAESKeys: { '1_2': 'a' },
   })
   t.same(parse('decline', '{"reason":"busy"}'), { kind: 'decline', reason: 'busy' })

@@ -8,30 +8,24 @@ function shown(value: unknown): unknown {
 }
 
 const SECRETS = {
-  ...{
-    accessToken: 'kat_a',
-    refreshToken: 'b',
-    otp: '123456',
-    code: '123456',
-    fcmToken: 'c',
-    apnsVoipToken: 'd',
-  },
-  ...{
-    idToken: 'e',
-    identityToken: 'f',
-    authCode: 'g',
-    authorizationCode: 'h',
-    nonce: 'i',
-    turnPassword: 'j',
-  },
-  ...{
-    token: 'k',
-    encryptedAESKey: 'l',
-    privateKey: 'm',
-    acess_token: 'n',
-    password: 'o',
-    Authorization: 'p',
-  },
+  accessToken: 'kat_a',
+  refreshToken: 'b',
+  otp: '123456',
+  code: '123456',
+  fcmToken: 'c',
+  apnsVoipToken: 'd',
+  idToken: 'e',
+  identityToken: 'f',
+  authCode: 'g',
+  authorizationCode: 'h',
+  nonce: 'i',
+  turnPassword: 'j',
+  token: 'k',
+  encryptedAESKey: 'l',
+  privateKey: 'm',
+  acess_token: 'n',
+  password: 'o',
+  Authorization: 'p',
 }
 
 t.test('tokens, codes and keys are hidden, by whatever name they come', async t => {

@@ -44,7 +44,8 @@ t.test('what is revoked while its connection signs in is ended all the same', as
       onFault: error => t.fail(`a fault: ${error}`),
     })
     const connection = {
-      ...{ deviceId: PHONE, ref: refs('a') },
+      deviceId: PHONE,
+      ref: refs('a'),
       sessionName: sessionName(Buffer.from('a session')),
     }
     system.ref<PresenceMessage>('presence', String(ANN)).tellControl({ kind: 'attached', connection })

@@ -20,8 +20,18 @@ import { PROJECT_ROOT } from '../support/vectors.ts'
  * call can't be known either: it is sealed.
  */
 const UNRELATED: ReadonlySet<string> = new Set([
-  ...['outbox', 'errands', 'idempotency', 'identity-tokens', 'known-sign-ins', 'calls-ended'],
-  ...['code-counts', 'code-tries', 'sms-tallies', 'sms-dial-codes', 'rates', ...LEFT_EMPTY],
+  'outbox',
+  'errands',
+  'idempotency',
+  'identity-tokens',
+  'known-sign-ins',
+  'calls-ended',
+  'code-counts',
+  'code-tries',
+  'sms-tallies',
+  'sms-dial-codes',
+  'rates',
+  ...LEFT_EMPTY,
 ])
 const GARBAGE = Buffer.from('c1ffdeadbeefc1ffdeadbeefc1ff', 'hex')
 

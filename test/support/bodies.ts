@@ -134,7 +134,13 @@ function wrongScalars({ type, pattern, minLength = 0, maxLength, minimum, maximu
       const unfit = ['', '\u0000', 'a\nb', '\u{1f600}'.repeat(9), '9'.repeat(7), '-1']
       const form = pattern === undefined ? undefined : new RegExp(pattern, 'u')
       return [
-        ...[7, 1.5, true, false, [], {}, ['x']],
+        7,
+        1.5,
+        true,
+        false,
+        [],
+        {},
+        ['x'],
         ...(form === undefined ? [] : unfit.filter(text => !form.test(text))),
         ...(maxLength === undefined ? [] : ['x'.repeat(maxLength + 1), '9'.repeat(maxLength + 1)]),
         ...(minLength > 0 ? [''] : []),
@@ -142,7 +148,13 @@ function wrongScalars({ type, pattern, minLength = 0, maxLength, minimum, maximu
     }
     case 'integer':
       return [
-        ...[1.5, '1', true, [], {}, 1e300, new RawJson('1e400')],
+        1.5,
+        '1',
+        true,
+        [],
+        {},
+        1e300,
+        new RawJson('1e400'),
         ...(minimum === undefined ? [] : [minimum - 1]),
         ...(maximum === undefined ? [] : [maximum + 1, 2n ** 64n]),
       ]
@@ -173,7 +185,32 @@ export function damaged(body: Json, [name, ...rest]: readonly string[], value: J
 
 const UINT64_MAX = 2n ** 64n - 1n
 const WRONG_IDS: Json[] = [
-  ...[-1, 1.5, 1e25, true, false, [], {}, 2n ** 64n, 10n ** 40n, -(2n ** 53n)],
-  ...['', ' 1', '1 ', '01', '-1', '+1', '1.0', '1e3', '0x1', 'abc', '1\u0000', '\u0661', '1_000', 'null'],
-  ...[String(2n ** 64n), '9'.repeat(20), '9'.repeat(5_000), new RawJson('-0.5')],
+  -1,
+  1.5,
+  1e25,
+  true,
+  false,
+  [],
+  {},
+  2n ** 64n,
+  10n ** 40n,
+  -(2n ** 53n),
+  '',
+  ' 1',
+  '1 ',
+  '01',
+  '-1',
+  '+1',
+  '1.0',
+  '1e3',
+  '0x1',
+  'abc',
+  '1\u0000',
+  '\u0661',
+  '1_000',
+  'null',
+  String(2n ** 64n),
+  '9'.repeat(20),
+  '9'.repeat(5_000),
+  new RawJson('-0.5'),
 ]

@@ -114,7 +114,9 @@ export function plantInContext(
   if (bug !== 'stale timer generation') return context
   let generation = 0
   return {
-    ...{ self: context.self, nowMs: () => context.nowMs(), random: () => context.random() },
+    self: context.self,
+    nowMs: () => context.nowMs(),
+    random: () => context.random(),
     commit: (...args) => context.commit(...args),
     tellOutcome: (...args) => context.tellOutcome(...args),
     startTimer(key, ms, message) {

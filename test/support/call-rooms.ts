@@ -137,7 +137,9 @@ export class CallRooms {
     this.#room = this.system.define(callRoomKind({ ...roomDeps, ...options.roomDeps?.(roomDeps) }))
     const api = {
       ...world,
-      ...{ calls, callIndex: index, history: this.history },
+      calls,
+      callIndex: index,
+      history: this.history,
       askRoom: (callId: CallId, request: CallRequest, idempotent?: IdempotentRequest) =>
         this.askOf(callId, request, idempotent),
     }
@@ -254,7 +256,12 @@ export class CallRooms {
 
   startRequest(by: Phone, callees: readonly Person[], callId: CallId, roomId?: number) {
     return {
-      ...{ kind: 'start' as const, by, callId, displayName: 'the caller', roomId, isVideo: true },
+      kind: 'start' as const,
+      by,
+      callId,
+      displayName: 'the caller',
+      roomId,
+      isVideo: true,
       calleeIds: callees.map(({ userId }) => userId),
       encryptedAESKeys: keysFor(callees.flatMap(({ phones }) => phones)),
     }

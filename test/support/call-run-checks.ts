@@ -152,7 +152,9 @@ export function faultsAtEnd(run: RunAtRest): string[] {
   const countOf = ({ userId, deviceId }: RunPhone['actor']) =>
     database.view(view => server.stores.inbox.head(view, userId, deviceId)).count
   const counts = {
-    ...{ timersArmed, liveActors, asksOpen },
+    timersArmed,
+    liveActors,
+    asksOpen,
     ...Object.fromEntries(Object.entries(kinds).map(([kind, { live }]) => [`${kind}s`, live])),
     connections: server.connections.count,
     indexed: server.rooms.index.size,

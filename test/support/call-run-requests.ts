@@ -57,13 +57,11 @@ function drawStart(run: RequestRun, phone: RunPhone): DrawnRequest {
   const { draw, serial } = run
   const callees = drawCallees(run, phone)
   const request: CallRequest = {
-    ...{
-      kind: 'start',
-      by: phone.actor,
-      callId: NO_CALL,
-      displayName: 'the caller',
-      isVideo: draw.chance(0.5),
-    },
+    kind: 'start',
+    by: phone.actor,
+    callId: NO_CALL,
+    displayName: 'the caller',
+    isVideo: draw.chance(0.5),
     calleeIds: callees.map(({ userId }) => userId),
     ...(draw.chance(0.5) ? { roomId: 1 + draw.below(2) } : {}),
     encryptedAESKeys: keysForPeople(run, callees, phone),
@@ -113,7 +111,10 @@ function acceptRejoin({ serial }: RequestRun, phone: RunPhone): CallRequest | un
   if (ask === undefined) return undefined
   const { userId, deviceId } = ask[1]
   return {
-    ...{ kind: 'accept-rejoin', by: phone.actor, requesterUserId: userId, requesterDeviceId: deviceId },
+    kind: 'accept-rejoin',
+    by: phone.actor,
+    requesterUserId: userId,
+    requesterDeviceId: deviceId,
     encryptedAESKey: keyFor(ask[1], serial()),
   }
 }
@@ -128,7 +129,9 @@ function newKeys(run: RequestRun, phone: RunPhone, call: Call): CallRequest {
       devices.filter(() => draw.chance(0.5)).map(({ deviceId }) => ({ userId, deviceId })),
     )
   return {
-    ...{ kind: 'keys', by: phone.actor, epoch: call.keyEpoch + (isNext ? 1 : 0) },
+    kind: 'keys',
+    by: phone.actor,
+    epoch: call.keyEpoch + (isNext ? 1 : 0),
     reason: isNext ? pick(draw, ['rotation', 'leave'] as const) : 'emergency',
     encryptedAESKeys: keysFor(run, [...joined, ...ringing]),
   }

@@ -64,7 +64,12 @@ export class RunServer {
     const randomBytes = (length: number) => randomBytesOf(draw, length)
     const { connections, watch, world } = this
     this.stores = openRunStores({
-      ...{ database, bug, draw, watch, randomBytes, nowMs: () => world.nowMs() },
+      database,
+      bug,
+      draw,
+      watch,
+      randomBytes,
+      nowMs: () => world.nowMs(),
       soon: run => world.immediate(run),
       onFault: error => run.violate(`a fault of ours: ${error}`),
       isConnected: (userId, deviceId) => connections.isConnected(userId, deviceId),

@@ -54,7 +54,15 @@ export function openRunStores({ database: memory, bug, draw, watch, ...rest }: R
   const calls = new CallStore({ ...parts, inbox: plantedInbox, notices, history, idempotency })
   const deviceInbox = new DeviceInbox({ ...parts, inbox })
   return {
-    ...{ database, expiries, devices, sessions, inbox, notices, history, idempotency, deviceInbox },
+    database,
+    expiries,
+    devices,
+    sessions,
+    inbox,
+    notices,
+    history,
+    idempotency,
+    deviceInbox,
     badgeOf(view: View, userId: UserId): Badge {
       const missedCalls = history.missedOf(view, userId)
       return { total: missedCalls, friendRequests: 0, missedCalls }

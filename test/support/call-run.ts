@@ -264,8 +264,14 @@ export class Run implements CallRun {
 
 function deviceOf({ deviceId, publicKeyHash }: RunPhone['actor']) {
   return {
-    ...{ deviceId, publicKeyHash, info: { platform: 'ios' }, publicKey: '', publicKeyIndex: 0 },
-    ...{ keyAlgorithm: 'P-256' as const, createdAtMs: 0, lastSeenAtMs: 0 },
+    deviceId,
+    publicKeyHash,
+    info: { platform: 'ios' },
+    publicKey: '',
+    publicKeyIndex: 0,
+    keyAlgorithm: 'P-256' as const,
+    createdAtMs: 0,
+    lastSeenAtMs: 0,
   }
 }
 
@@ -275,14 +281,31 @@ async function breathe(depth = 8): Promise<void> {
 }
 
 const OBEDIENT: LineManners = {
-  ...{ mode: 'client-individual', window: 32, hasHeartBeat: false, goesOn: false, isObedient: true },
+  mode: 'client-individual',
+  window: 32,
+  hasHeartBeat: false,
+  goesOn: false,
+  isObedient: true,
 }
 const FIRST_CALL_ID = 9_000_000_000
 const STARTS_AT_MS = 1_700_000_000_000
 const DEEPEST_PROMISE = 24
 const ROUNDS_TO_REST_MAX = 200
 const EXPECTED_CODES: ReadonlySet<string> = new Set([
-  ...['OVERLOADED', 'CALL_NOT_FOUND', 'CALL_ENDED', 'CALL_FULL', 'CALL_NOT_ACTIVE', 'REJOIN_REQUIRED'],
-  ...['NOT_PARTICIPANT', 'NOT_HOST', 'USER_NOT_FOUND', 'VALIDATION_FAILED', 'NO_ACTIVE_PARTICIPANT'],
-  ...['RATE_LIMITED', 'DEVICE_LIST_MISMATCH', 'EPOCH_CONFLICT', 'ROOM_IN_USE', 'ALREADY_IN_CALL'],
+  'OVERLOADED',
+  'CALL_NOT_FOUND',
+  'CALL_ENDED',
+  'CALL_FULL',
+  'CALL_NOT_ACTIVE',
+  'REJOIN_REQUIRED',
+  'NOT_PARTICIPANT',
+  'NOT_HOST',
+  'USER_NOT_FOUND',
+  'VALIDATION_FAILED',
+  'NO_ACTIVE_PARTICIPANT',
+  'RATE_LIMITED',
+  'DEVICE_LIST_MISMATCH',
+  'EPOCH_CONFLICT',
+  'ROOM_IN_USE',
+  'ALREADY_IN_CALL',
 ])

@@ -189,20 +189,18 @@ export function makeHouse(t: Test, options: HouseOptions = {}): House {
   }
   return {
     ...stage,
-    ...{
-      stompDeps,
-      database,
-      inbox,
-      connections,
-      users,
-      topics,
-      calls,
-      presence,
-      ended,
-      failedConnects,
-      faults,
-      peers,
-    },
+    stompDeps,
+    database,
+    inbox,
+    connections,
+    users,
+    topics,
+    calls,
+    presence,
+    ended,
+    failedConnects,
+    faults,
+    peers,
     open,
     async connect({ token }, version = '1.2', headers = '') {
       const peer = open()

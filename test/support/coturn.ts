@@ -35,16 +35,24 @@ export async function startCoturn(
   const [port, tlsPort] = [await freePort(), await freePort()]
   const tls = join(PROJECT_ROOT, 'test/support/tls')
   const options = [
-    ...[
-      'listening-ip=127.0.0.1',
-      'relay-ip=127.0.0.1',
-      `listening-port=${port}`,
-      `tls-listening-port=${tlsPort}`,
-    ],
-    ...['use-auth-secret', ...secrets.map(secret => `static-auth-secret=${secret}`), 'realm=callsign.test'],
-    ...[`cert=${join(tls, 'server.crt')}`, `pkey=${join(tls, 'server.key')}`],
-    ...['allow-loopback-peers', 'no-multicast-peers', 'no-cli', 'log-file=stdout', 'simple-log', 'verbose'],
-    ...[`pidfile=${join(folder, 'pid')}`, `userdb=${join(folder, 'turndb')}`, ...further],
+    'listening-ip=127.0.0.1',
+    'relay-ip=127.0.0.1',
+    `listening-port=${port}`,
+    `tls-listening-port=${tlsPort}`,
+    'use-auth-secret',
+    ...secrets.map(secret => `static-auth-secret=${secret}`),
+    'realm=callsign.test',
+    `cert=${join(tls, 'server.crt')}`,
+    `pkey=${join(tls, 'server.key')}`,
+    'allow-loopback-peers',
+    'no-multicast-peers',
+    'no-cli',
+    'log-file=stdout',
+    'simple-log',
+    'verbose',
+    `pidfile=${join(folder, 'pid')}`,
+    `userdb=${join(folder, 'turndb')}`,
+    ...further,
   ]
   const child = spawnBound(SERVER, ['-n', ...options.map(option => `--${option}`)], {
     stdio: ['ignore', 'pipe', 'pipe'],

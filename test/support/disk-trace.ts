@@ -62,8 +62,21 @@ export function traceCommand({ to, stringBytes, syncDelayMs }: TraceOptions): re
   const delay = syncDelayMs === undefined ? [] : ['-e', `inject=fdatasync:delay_enter=${syncDelayMs * 1000}`]
   return [
     STRACE,
-    ...['-D', '-f', '--seccomp-bpf', '-ttt', '-yy', '-xx', '-s', `${stringBytes ?? 0}`, '-e', 'signal=none'],
-    ...['-e', `trace=${(stringBytes === undefined ? ['fdatasync'] : TRACED).join(',')}`, ...delay, '-o', to],
+    '-D',
+    '-f',
+    '--seccomp-bpf',
+    '-ttt',
+    '-yy',
+    '-xx',
+    '-s',
+    `${stringBytes ?? 0}`,
+    '-e',
+    'signal=none',
+    '-e',
+    `trace=${(stringBytes === undefined ? ['fdatasync'] : TRACED).join(',')}`,
+    ...delay,
+    '-o',
+    to,
   ]
 }
 
@@ -82,8 +95,19 @@ export interface DiskFault {
 export function faultCommand({ to, path, calls, error, when }: DiskFault): readonly string[] {
   return [
     STRACE,
-    ...['-D', '-f', '--seccomp-bpf', '-e', 'signal=none', '-P', path, '-e', `trace=${calls.join(',')}`],
-    ...['-e', `inject=${calls.join(',')}:error=${error}:when=${when}`, '-o', to],
+    '-D',
+    '-f',
+    '--seccomp-bpf',
+    '-e',
+    'signal=none',
+    '-P',
+    path,
+    '-e',
+    `trace=${calls.join(',')}`,
+    '-e',
+    `inject=${calls.join(',')}:error=${error}:when=${when}`,
+    '-o',
+    to,
   ]
 }
 
@@ -213,8 +237,24 @@ function fromHex(text: string): Buffer {
 
 const STRACE = '/usr/bin/strace'
 const TRACED = [
-  ...['openat', 'lseek', 'pwrite64', 'pwritev', 'pwritev2', 'write', 'writev', 'sendto', 'sendmsg'],
-  ...['read', 'recvfrom', 'fdatasync', 'fsync', 'sync_file_range', 'ftruncate', 'fallocate', 'msync', 'mmap'],
+  'openat',
+  'lseek',
+  'pwrite64',
+  'pwritev',
+  'pwritev2',
+  'write',
+  'writev',
+  'sendto',
+  'sendmsg',
+  'read',
+  'recvfrom',
+  'fdatasync',
+  'fsync',
+  'sync_file_range',
+  'ftruncate',
+  'fallocate',
+  'msync',
+  'mmap',
 ]
 const LINE = /^(\d+) +(\d+\.\d+) (.*)$/s
 const RESUMED = /^<\.\.\. \w+ resumed>/

@@ -5,8 +5,15 @@ import { startServer } from './server.ts'
 
 /** Tables that stay empty: a provider, a paid message, limited rates or a moment within a request would be needed. */
 export const LEFT_EMPTY: ReadonlySet<string> = new Set([
-  ...['devices-pending', 'identity-tokens', 'sms-tallies', 'sms-dial-codes', 'outbox', 'rates'],
-  ...['call-history-times', 'inbox-invitations', 'sms-days'],
+  'devices-pending',
+  'identity-tokens',
+  'sms-tallies',
+  'sms-dial-codes',
+  'outbox',
+  'rates',
+  'call-history-times',
+  'inbox-invitations',
+  'sms-days',
 ])
 
 /** Fills a store and kills its server at once, so that nothing that waits is done. */

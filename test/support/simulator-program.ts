@@ -36,7 +36,10 @@ function onCommand(command: SimulatorCommand): void {
   if (command.kind === 'stop') process.exit(0)
   if (command.kind === 'befriend' && MISDEEDS[command.shareToken]?.() === 'said') return
   const people = said.map((kind, at) => ({
-    ...{ userId: String(at), displayName: kind, behaviour: 'answer', isOnline: true },
+    userId: String(at),
+    displayName: kind,
+    behaviour: 'answer',
+    isOnline: true,
     doing: process.argv.slice(2).join(' '),
   }))
   const calls = { started: said.length, answered: 0, ended: 0, failed: 0 }

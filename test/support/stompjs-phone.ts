@@ -73,7 +73,9 @@ export class Phone {
     const { vkey, vrfPublicKey } = rehearsal.server
     // Pinned keys stay; the log's address may change with a restart.
     this.#log = new LogClient({
-      ...{ vkey, vrfPublicKey, url: 'https://log.invalid' },
+      vkey,
+      vrfPublicKey,
+      url: 'https://log.invalid',
       fetch: (url, init) => fetch(String(url).replace('https://log.invalid', this.app.http), init),
     })
   }
@@ -91,8 +93,10 @@ export class Phone {
     const self = { name: `${user.userId}_${device.deviceId}`, point, privateKey: keys.privateKey }
     const phone = new Phone(rehearsal, app, user, device, self)
     await app.get(204, 'PUT /app/api/devices/current/push', {
-      ...{ apnsToken: phone.apnsToken, apnsVoipToken: phone.voipToken },
-      ...{ apnsEnvironment: 'production', bundleId: BUNDLE_ID },
+      apnsToken: phone.apnsToken,
+      apnsVoipToken: phone.voipToken,
+      apnsEnvironment: 'production',
+      bundleId: BUNDLE_ID,
     })
     return phone
   }

@@ -87,8 +87,14 @@ t.test('an answer to a listed origin can be read, and so can a refusal', async t
 t.test('an origin that is not listed, letter for letter, gets no such header', async t => {
   const url = await serve(t, { corsOrigins: ORIGINS })
   const others = [
-    ...['https://evil.example', 'null', '*', 'http://app.example.org', 'https://app.example.org:8443'],
-    ...['https://app.example.org.evil.example', 'https://APP.example.org', 'https://app.example.org/'],
+    'https://evil.example',
+    'null',
+    '*',
+    'http://app.example.org',
+    'https://app.example.org:8443',
+    'https://app.example.org.evil.example',
+    'https://APP.example.org',
+    'https://app.example.org/',
   ]
   for (const origin of others) {
     t.same(corsHeadersOf(await preflight(url, origin)), { vary: 'Origin' }, origin)
@@ -119,19 +125,27 @@ t.test('without origins there is no such header, and OPTIONS is 405', async t =>
 })
 
 const LOOPBACK = [
-  ...['http://localhost:5173', 'http://localhost', 'https://localhost', 'http://127.0.0.1:3000'],
-  ...['http://127.1.2.3:1', 'http://[::1]:8100', 'http://shop.localhost:4200'],
+  'http://localhost:5173',
+  'http://localhost',
+  'https://localhost',
+  'http://127.0.0.1:3000',
+  'http://127.1.2.3:1',
+  'http://[::1]:8100',
+  'http://shop.localhost:4200',
 ]
 const LOOK_ALIKES = [
-  ...['http://localhost.evil.example', 'http://localhost.', 'http://evillocalhost', 'ftp://localhost'],
-  ...[
-    'http://127.0.0.1.evil.example',
-    'http://[::2]',
-    'http://localhost:123456',
-    'http://localhost/',
-    'null',
-  ],
-  ...['http://192.168.1.2:5173', 'capacitor://localhost', 'http://localhost@evil.example'],
+  'http://localhost.evil.example',
+  'http://localhost.',
+  'http://evillocalhost',
+  'ftp://localhost',
+  'http://127.0.0.1.evil.example',
+  'http://[::2]',
+  'http://localhost:123456',
+  'http://localhost/',
+  'null',
+  'http://192.168.1.2:5173',
+  'capacitor://localhost',
+  'http://localhost@evil.example',
 ]
 
 t.test('with loopback let in, only this machine’s pages may call, from any port', async t => {

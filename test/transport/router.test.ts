@@ -74,10 +74,29 @@ t.test('a deprecated alias leads there too, and knows since when', async t => {
 
 t.test('anything else is nothing', async t => {
   const others = [
-    ...['', '/', '/app', '/app/api', '/api', '/meta', '/app/api/Meta', '/app/api/meta/x', '//app/api/meta'],
-    ...['/app/api/meta//', '/app/api//meta', '/app/api/devices//', '/api/', '/api//', '/app/app/api/meta'],
-    ...['/app/api/devices/%', '/app/api/devices/%zz', '/app/api/devices/%ff', '/app/api/devices/%C0%AF'],
-    ...['/app/api/call//invite', '/app/api/call/1/2/invite', '/app/api/{x}/{y}', '/api/api/meta'],
+    '',
+    '/',
+    '/app',
+    '/app/api',
+    '/api',
+    '/meta',
+    '/app/api/Meta',
+    '/app/api/meta/x',
+    '//app/api/meta',
+    '/app/api/meta//',
+    '/app/api//meta',
+    '/app/api/devices//',
+    '/api/',
+    '/api//',
+    '/app/app/api/meta',
+    '/app/api/devices/%',
+    '/app/api/devices/%zz',
+    '/app/api/devices/%ff',
+    '/app/api/devices/%C0%AF',
+    '/app/api/call//invite',
+    '/app/api/call/1/2/invite',
+    '/app/api/{x}/{y}',
+    '/api/api/meta',
   ]
   t.same(
     others.filter(path => router.find(path) !== undefined),

@@ -91,9 +91,14 @@ function startCall(deps: Deps): Operation {
       const callId = newId(deps.randomBytes) as CallId
       const displayName = deps.database.view(view => deps.accounts.displayNameOf(view, requester.userId))
       const startRequest: CallRequest = {
-        ...{ kind: 'start', by: actorOf(deps, requester), callId, displayName },
+        kind: 'start',
+        by: actorOf(deps, requester),
+        callId,
+        displayName,
         calleeIds: body.calleeIds as UserId[],
-        ...{ roomId, encryptedAESKeys, isVideo },
+        roomId,
+        encryptedAESKeys,
+        isVideo,
       }
       return askOnce(idempotent => carryOut(deps, callId, startRequest, idempotent))
     },
@@ -116,9 +121,12 @@ function inviteToCall(deps: Deps): Operation {
       const { roomId, encryptedAESKeys, isVideo } = body
       const callId = readCallId(params[0])
       const inviteRequest: CallRequest = {
-        ...{ kind: 'invite', by: deviceOf(requester) },
+        kind: 'invite',
+        by: deviceOf(requester),
         calleeIds: body.calleeIds as UserId[],
-        ...{ roomId, encryptedAESKeys, isVideo },
+        roomId,
+        encryptedAESKeys,
+        isVideo,
       }
       return askOnce(idempotent => carryOut(deps, callId, inviteRequest, idempotent))
     },
@@ -206,7 +214,8 @@ function removeFromCall(deps: Deps): Operation {
     codes: [...ASKED_CODES, ...KNOWN_CODES, 'NOT_HOST', 'USER_NOT_FOUND'],
     handle: ({ requester, body, params }) =>
       carryOut(deps, readCallId(params[0]), {
-        ...{ kind: 'remove', by: deviceOf(requester) },
+        kind: 'remove',
+        by: deviceOf(requester),
         userId: body.userId as UserId,
       }),
   })
@@ -274,8 +283,11 @@ function sendKeys(deps: Deps): Operation {
     codes: [
       ...ASKED_CODES,
       ...KNOWN_CODES,
-      ...['NOT_HOST', 'CALL_NOT_ACTIVE', 'EPOCH_CONFLICT'],
-      ...['DEVICE_LIST_MISMATCH', 'PLAINTEXT_KEY_SUSPECTED'],
+      'NOT_HOST',
+      'CALL_NOT_ACTIVE',
+      'EPOCH_CONFLICT',
+      'DEVICE_LIST_MISMATCH',
+      'PLAINTEXT_KEY_SUSPECTED',
     ] as ErrorCode[],
     bodyBytesMax: KEYS_BODY_BYTES_MAX,
     handle: ({ requester, body, params }) =>

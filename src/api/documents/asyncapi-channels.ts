@@ -57,7 +57,11 @@ export function channels(problem: TSchema): readonly Channel[] {
 function queue(name: NoticeQueue, summary: string, exception = ''): Channel {
   const messages = schemasOf(type => !isTopicEvent(type) && queueOfNotice(type as Notice['kind']) === name)
   return {
-    ...{ id: name, address: `/user/queue/${name}`, summary, kind: 'queue', messages },
+    id: name,
+    address: `/user/queue/${name}`,
+    summary,
+    kind: 'queue',
+    messages,
     description: `A device may SUBSCRIBE to its own. Kept on disk until acknowledged or expired.${exception}`,
   }
 }
@@ -65,7 +69,11 @@ function queue(name: NoticeQueue, summary: string, exception = ''): Channel {
 function command(name: SaidCallCommand['kind'], id: string, schema: TSchema, summary: string): Channel {
   const address = `/app/call/{callId}/${name}`
   return {
-    ...{ id, address, summary, kind: 'command', messages: { [id]: schema } },
+    id,
+    address,
+    summary,
+    kind: 'command',
+    messages: { [id]: schema },
     description: `${SENDERS[name]} may SEND. A RECEIPT says that it is carried out and on disk.`,
   }
 }

@@ -8,8 +8,12 @@ import { type House, makeHouse, newPerson, type Person } from '../../support/con
 import { headerIn, type PeerFrame, type StompPeer } from '../../support/stomp-peer.ts'
 
 const MISSED: CallNoticeBody = {
-  ...{ kind: 'call_missed', callId: 1n as CallId, callerId: 2n as UserId, callerName: 'Ann' },
-  ...{ isVideo: true, atMs: 3 },
+  kind: 'call_missed',
+  callId: 1n as CallId,
+  callerId: 2n as UserId,
+  callerName: 'Ann',
+  isVideo: true,
+  atMs: 3,
 }
 
 function subscribe(peer: StompPeer, queue: string, ack = 'auto', more = ''): void {

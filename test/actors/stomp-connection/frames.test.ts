@@ -421,7 +421,9 @@ t.test('a topic whose mailbox is full hears of an UNSUBSCRIBE all the same', asy
   const topics = (name: string): Ref<DevTopicMessage> => {
     const topic = house.topics(name)
     return {
-      ...{ kind: topic.kind, id: topic.id, ask: topic.ask.bind(topic) },
+      kind: topic.kind,
+      id: topic.id,
+      ask: topic.ask.bind(topic),
       tell: message => (isFull ? 'overloaded' : topic.tell(message)),
       tellControl: message => void told.push(message.kind),
     }

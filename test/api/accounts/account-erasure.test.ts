@@ -53,7 +53,8 @@ t.test('the other devices hear of it, in their last push', async t => {
   const pushes = (await world.takeSent()).filter(({ channel }) => channel === 'push')
   t.match(pushes, [
     {
-      ...{ deviceId: other.deviceId, lastTokens: other.push },
+      deviceId: other.deviceId,
+      lastTokens: other.push,
       notice: { kind: 'session_revoked', reason: 'account_deleted' },
     },
   ])

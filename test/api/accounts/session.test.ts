@@ -371,7 +371,11 @@ t.test('the user sees the device of the session that asks', async t => {
   const bound = await newSession(world, userId, device.deviceId)
   t.equal((await send(USER, { token })).body.device, undefined)
   t.match((await send(USER, { token: bound.token })).body, {
-    ...{ userId: String(userId), displayName: 'Ann', email, emailVerified: true, phoneVerified: false },
+    userId: String(userId),
+    displayName: 'Ann',
+    email,
+    emailVerified: true,
+    phoneVerified: false,
     device: { deviceId: String(device.deviceId), publicKeyHash: device.publicKeyHash },
     badge: { total: 0, friendRequests: 0, missedCalls: 0 },
     createdAt: '2026-01-01T00:00:00.000Z',

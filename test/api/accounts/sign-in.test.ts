@@ -30,8 +30,13 @@ t.test('a newcomer signs in by a code and has an account', async t => {
   t.same(
     { ...login.body, challengeId: '' },
     {
-      ...{ verified: false, challengeId: '', channel: 'email', sentTo: 'a•••@example.org' },
-      ...{ otpLength: 6, expiresIn: 300, resendIn: 60 },
+      verified: false,
+      challengeId: '',
+      channel: 'email',
+      sentTo: 'a•••@example.org',
+      otpLength: 6,
+      expiresIn: 300,
+      resendIn: 60,
     },
   )
   t.equal(login.headers['cache-control'], 'no-store')
@@ -45,8 +50,13 @@ t.test('a newcomer signs in by a code and has an account', async t => {
   const answer = await send(VERIFY, { body: { challengeId, otp: await otpFor('ann@example.org') } })
   t.equal(answer.status, 200)
   t.match(answer.body, {
-    ...{ verified: true, tokenType: 'Bearer', expiresIn: 3600, refreshExpiresIn: 5_184_000 },
-    ...{ accessToken: /^kat_/, refreshToken: /^krt_/, isNewUser: true },
+    verified: true,
+    tokenType: 'Bearer',
+    expiresIn: 3600,
+    refreshExpiresIn: 5_184_000,
+    accessToken: /^kat_/,
+    refreshToken: /^krt_/,
+    isNewUser: true,
     user: { displayName: 'Ann', email: 'Ann@Example.org', emailVerified: true, phoneVerified: false },
   })
   const user = await send('GET /app/api/user', { token: answer.body.accessToken })

@@ -52,18 +52,35 @@ t.test('a start is answered with the record of the call, without a key', async t
   t.equal(answer.status, 201)
   t.same(answer.body, {
     callId: answer.body.callId,
-    ...{ roomId: 123_456_789, status: 'ringing', isVideo: false },
-    ...{ initiatorId: String(ann.userId), hostUserId: String(ann.userId), createdAt },
-    ...{ ringTimeoutIn: 60, keyEpoch: 1, keyRotationIn: 600, maxParticipants: 32 },
+    roomId: 123_456_789,
+    status: 'ringing',
+    isVideo: false,
+    initiatorId: String(ann.userId),
+    hostUserId: String(ann.userId),
+    createdAt,
+    ringTimeoutIn: 60,
+    keyEpoch: 1,
+    keyRotationIn: 600,
+    maxParticipants: 32,
     participants: [
       {
-        ...{ userId: String(ann.userId), displayName: 'Ann', state: 'joined', isHost: true },
-        ...{ ...invitation, joinedAt: createdAt, mediaName: `${ann.userId}:Ann` },
-        ...{ deviceId: String(ann.phone.deviceId), publicKeyHash: ann.phone.publicKeyHash },
+        userId: String(ann.userId),
+        displayName: 'Ann',
+        state: 'joined',
+        isHost: true,
+        ...invitation,
+        joinedAt: createdAt,
+        mediaName: `${ann.userId}:Ann`,
+        deviceId: String(ann.phone.deviceId),
+        publicKeyHash: ann.phone.publicKeyHash,
       },
       {
-        ...{ userId: String(bob.userId), displayName: 'Bob', state: 'invited', isHost: false },
-        ...{ ...invitation, mediaName: `${bob.userId}:Bob` },
+        userId: String(bob.userId),
+        displayName: 'Bob',
+        state: 'invited',
+        isHost: false,
+        ...invitation,
+        mediaName: `${bob.userId}:Bob`,
       },
     ],
     media: { kind: 'client' },
@@ -186,7 +203,8 @@ t.test('keys: the host gives a new one, any participant the present one again', 
   const id = await started(rooms, ann.phone, [bob, eve])
   for (const { phone } of [bob, eve]) await post(rooms, `${id}/join`, phone)
   const keys = (to: readonly Person[], epoch: number, reason: string) => ({
-    ...{ epoch, reason },
+    epoch,
+    reason,
     encryptedAESKeys: keysFor(
       to.map(({ phone }) => phone),
       epoch,
@@ -196,13 +214,13 @@ t.test('keys: the host gives a new one, any participant the present one again', 
   t.same([rotated.status, rotated.body], [202, {}])
   t.match(rooms.inboxOf(eve.phone), [{ kind: 'key_update', epoch: 2, encryptedAESKey: keyFor(eve.phone, 2) }])
   t.same(shortOf(await post(rooms, `${id}/keys`, ann.phone, keys([bob, eve], 4, 'rotation'))), [
-    ...[409, 'EPOCH_CONFLICT'],
+    409,
+    'EPOCH_CONFLICT',
   ])
-  t.same(shortOf(await post(rooms, `${id}/keys`, bob.phone, keys([ann, eve], 3, 'leave'))), [
-    ...[403, 'NOT_HOST'],
-  ])
+  t.same(shortOf(await post(rooms, `${id}/keys`, bob.phone, keys([ann, eve], 3, 'leave'))), [403, 'NOT_HOST'])
   t.same(shortOf(await post(rooms, `${id}/keys`, ann.phone, keys([bob], 3, 'leave'))), [
-    ...[409, 'DEVICE_LIST_MISMATCH'],
+    409,
+    'DEVICE_LIST_MISMATCH',
   ])
   t.same(shortOf(await post(rooms, `${id}/keys`, bob.phone, keys([ann, eve], 2, 'emergency'))), [202])
 })
@@ -218,7 +236,8 @@ t.test('a device that lost its key asks for it and comes back', async t => {
   const asked = await post(rooms, `${id}/request-rejoin`, bob.phone, {})
   t.same([asked.status, asked.body], [202, { expiresIn: 30, asked: 1 }])
   const answer = await post(rooms, `${id}/accept-rejoin`, ann.phone, {
-    ...{ requesterUserId: bob.userId, requesterDeviceId: bob.phone.deviceId },
+    requesterUserId: bob.userId,
+    requesterDeviceId: bob.phone.deviceId,
     encryptedAESKey: keyFor(bob.phone),
   })
   t.equal(answer.status, 202)
@@ -390,8 +409,13 @@ t.test('history: each remembers the call as theirs, newest first, a page at a ti
   const page = await get(rooms, 'history?limit=1', bob.phone)
   t.match(page.body.items, [
     {
-      ...{ callId: second, direction: 'incoming', status: 'missed', seen: false, durationIn: 0 },
-      ...{ isGroup: false, peers: [{ userId: `${ann.userId}`, displayName: 'Ann' }] },
+      callId: second,
+      direction: 'incoming',
+      status: 'missed',
+      seen: false,
+      durationIn: 0,
+      isGroup: false,
+      peers: [{ userId: `${ann.userId}`, displayName: 'Ann' }],
     },
   ])
   const rest = await get(rooms, `history?limit=1&cursor=${page.body.nextCursor}`, bob.phone)

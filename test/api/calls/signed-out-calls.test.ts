@@ -15,7 +15,10 @@ async function ringing(t: Test) {
     send(`POST /app/api/call/${path}`, { token: phone.token, body })
   const { callId } = (await post(ann, 'start', { ...callTo([bob, cid]), isVideo: false })).body
   return {
-    ...{ whole, ann, bob, cid },
+    whole,
+    ann,
+    bob,
+    cid,
     join: (phone: Phone) => post(phone, `${callId}/join`),
     /** The call, and Ann, Bob and Cid in it. */
     async states(): Promise<string[]> {

@@ -104,7 +104,9 @@ t.test(
     const shown = (callsFromContactsOnly: boolean, more: object = {}) =>
       house.world.database.view(view =>
         house.contacts.keysShown(view, ann.userId, bob.userId, nowMs(), {
-          ...{ ...user, ...more, settings: { ...user.settings, callsFromContactsOnly } },
+          ...user,
+          ...more,
+          settings: { ...user.settings, callsFromContactsOnly },
         }),
       )
     t.equal(shown(true), undefined)

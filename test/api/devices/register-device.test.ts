@@ -195,7 +195,10 @@ t.test('who has a key that another user has in its other encoding, from before, 
   const device = activeDevice(house, ann, body.deviceId)!
   await house.world.database.change(change =>
     house.world.devices.begin(change, bob.userId, {
-      ...{ ...device, publicKey: other!, sessionId: bob.sessionId, startedAtMs: 0 },
+      ...device,
+      publicKey: other!,
+      sessionId: bob.sessionId,
+      startedAtMs: 0,
     }),
   )
   t.equal((await registerDevice(house, ann, one)).status, 200)

@@ -206,7 +206,9 @@ t.test('a living code is sent again as it is, where no new one may be sent', asy
   const again = repeatCode(code, 'stranger', NOW_MS + 60_000)
   t.notOk(isAlive(again, NOW_MS + 300_000), 'it lives no longer for it')
   t.same(decideResend({ ...state, code: again }, NOW_MS + 60_001), {
-    ...{ kind: 'wait', code: 'OTP_COOLDOWN', waitMs: 119_999 },
+    kind: 'wait',
+    code: 'OTP_COOLDOWN',
+    waitMs: 119_999,
   })
 })
 

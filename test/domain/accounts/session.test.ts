@@ -54,8 +54,11 @@ t.test('the current token rotates the pair', async t => {
   t.match(decision, {
     kind: 'rotate',
     session: {
-      ...{ generation: 6, isPairUsed: false },
-      ...{ rotatedAtMs: NOW_MS + 1000, lastUsedAtMs: NOW_MS + 1000, endsAtMs: NOW_MS + 365 * DAY_MS },
+      generation: 6,
+      isPairUsed: false,
+      rotatedAtMs: NOW_MS + 1000,
+      lastUsedAtMs: NOW_MS + 1000,
+      endsAtMs: NOW_MS + 365 * DAY_MS,
     },
   })
 })

@@ -97,7 +97,13 @@ t.test('a token has one spelling', async t => {
   const others = [...spare].map(last => ACCESS.slice(0, -1) + last).filter(text => text !== ACCESS)
   const spellings = [
     ...others,
-    ...[`${ACCESS}=`, ` ${ACCESS}`, `${ACCESS} `, `${ACCESS}\n`, `KAT_${body}`, body, `kat_${body}A`],
+    `${ACCESS}=`,
+    ` ${ACCESS}`,
+    `${ACCESS} `,
+    `${ACCESS}\n`,
+    `KAT_${body}`,
+    body,
+    `kat_${body}A`,
     ACCESS.slice(0, -1),
     `kat_${body.slice(0, 40)}\n${body.slice(40)}`,
     `kat_ ${body.slice(1)}`,

@@ -52,8 +52,14 @@ t.test('a start invites each device with its own key', async t => {
     noticesOf(effects),
     invited.map(device => ({
       kind: 'call_invitation',
-      ...{ callId: CALL_ID, callerId: 1n, callerName: 'User 1', roomId: 4711 },
-      ...{ isVideo: true, isOnGoing: false, keyEpoch: 1, expiresAtMs: START_MS + 60_000 },
+      callId: CALL_ID,
+      callerId: 1n,
+      callerName: 'User 1',
+      roomId: 4711,
+      isVideo: true,
+      isOnGoing: false,
+      keyEpoch: 1,
+      expiresAtMs: START_MS + 60_000,
       participants: [1, 2, 3].map(user => ({ userId: BigInt(user), displayName: `User ${user}` })),
       encryptedAESKey: keyFor(device),
     })),
@@ -65,14 +71,33 @@ t.test('the record of a start', async t => {
   const house = new CallHouse()
   const record = recordIn(house.start([2]))
   t.match(record, {
-    ...{ callId: CALL_ID, roomId: 4711, status: 'ringing', isVideo: true, initiatorId: 1n, hostUserId: 1n },
-    ...{ createdAtMs: START_MS, startedAtMs: undefined, endedAtMs: undefined, ringTimeoutIn: 60 },
-    ...{ keyEpoch: 1, keyRotationIn: 600, maxParticipants: 32, isOnGoing: false, encryptedAESKey: undefined },
+    callId: CALL_ID,
+    roomId: 4711,
+    status: 'ringing',
+    isVideo: true,
+    initiatorId: 1n,
+    hostUserId: 1n,
+    createdAtMs: START_MS,
+    startedAtMs: undefined,
+    endedAtMs: undefined,
+    ringTimeoutIn: 60,
+    keyEpoch: 1,
+    keyRotationIn: 600,
+    maxParticipants: 32,
+    isOnGoing: false,
+    encryptedAESKey: undefined,
     participants: [
       {
-        ...{ userId: 1n, displayName: 'User 1', state: 'joined', isHost: true, invitedBy: 1n },
-        ...{ invitedAtMs: START_MS, joinedAtMs: START_MS, deviceId: HOST.deviceId },
-        ...{ publicKeyHash: HOST.publicKeyHash, mediaName: '1:User 1' },
+        userId: 1n,
+        displayName: 'User 1',
+        state: 'joined',
+        isHost: true,
+        invitedBy: 1n,
+        invitedAtMs: START_MS,
+        joinedAtMs: START_MS,
+        deviceId: HOST.deviceId,
+        publicKeyHash: HOST.publicKeyHash,
+        mediaName: '1:User 1',
       },
       { userId: 2n, state: 'invited', isHost: false, deviceId: undefined, joinedAtMs: undefined },
     ],
@@ -101,8 +126,13 @@ t.test('a joining callee hears nothing, their other devices that it was answered
   ])
   t.same(noticesOf(effects), [
     {
-      ...{ kind: 'call_answered_elsewhere', callId: CALL_ID, callerId: 1n, callerName: 'User 1' },
-      ...{ isVideo: true, atMs: START_MS + 5000, reason: 'answered' },
+      kind: 'call_answered_elsewhere',
+      callId: CALL_ID,
+      callerId: 1n,
+      callerName: 'User 1',
+      isVideo: true,
+      atMs: START_MS + 5000,
+      reason: 'answered',
     },
   ])
   t.equal(house.call.startedAtMs, START_MS + 5000)
@@ -182,7 +212,9 @@ t.test('the last who declines ends the call', async t => {
     'history 2 declined',
   ])
   t.match(noticesOf(effects)[1], {
-    ...{ status: 'declined', endReason: 'declined', endedAtMs: START_MS },
+    status: 'declined',
+    endReason: 'declined',
+    endedAtMs: START_MS,
     endedBy: undefined,
   })
   const again = house.run({ kind: 'decline', by: SECOND })
@@ -263,8 +295,12 @@ t.test('a host who ends it from another device hears where the call is', async t
   const { effects } = house.run({ kind: 'end', by: deviceOf(1, 2) })
   t.same(inWords(effects).slice(0, 2), ['101 call_ended', '201 call_ended'])
   t.match(noticesOf(effects)[0], {
-    ...{ kind: 'call_ended', callId: CALL_ID, status: 'ended' },
-    ...{ endReason: 'hangup', endedBy: 1n, endedAtMs: START_MS },
+    kind: 'call_ended',
+    callId: CALL_ID,
+    status: 'ended',
+    endReason: 'hangup',
+    endedBy: 1n,
+    endedAtMs: START_MS,
   })
 })
 

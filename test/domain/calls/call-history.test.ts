@@ -35,22 +35,26 @@ t.test('the caller has a row from the start, a callee once they answered', async
   house.start([2, 3])
   t.same(house.statuses(1, 2, 3), ['active', undefined, undefined])
   t.same(house.row(1), {
-    ...{ callId: CALL_ID, direction: 'outgoing', status: 'active', isVideo: true, isGroup: true },
+    callId: CALL_ID,
+    direction: 'outgoing',
+    status: 'active',
+    isVideo: true,
+    isGroup: true,
     peers: [2, 3].map(user => ({ userId: BigInt(user), displayName: `User ${user}` })),
-    ...{
-      createdAtMs: START_MS,
-      startedAtMs: undefined,
-      endedAtMs: undefined,
-      talkedMs: undefined,
-      seen: true,
-    },
+    createdAtMs: START_MS,
+    startedAtMs: undefined,
+    endedAtMs: undefined,
+    talkedMs: undefined,
+    seen: true,
   })
   house.nowMs += 4000
   house.join(3)
   t.same(house.statuses(1, 2, 3), ['active', undefined, 'active'])
   t.match(house.row(1), { startedAtMs: START_MS + 4000 })
   t.match(house.row(3), {
-    ...{ direction: 'incoming', seen: true, startedAtMs: START_MS + 4000 },
+    direction: 'incoming',
+    seen: true,
+    startedAtMs: START_MS + 4000,
     peers: [{ userId: 1n }, { userId: 2n }],
   })
 })

@@ -34,8 +34,11 @@ function asking(): CallHouse {
 
 function answer(by: CallDeviceRef, requester: CallDeviceRef = THIRD, encryptedAESKey = keyFor(requester)) {
   return {
-    ...{ kind: 'accept-rejoin' as const, by, encryptedAESKey },
-    ...{ requesterUserId: requester.userId, requesterDeviceId: requester.deviceId },
+    kind: 'accept-rejoin' as const,
+    by,
+    encryptedAESKey,
+    requesterUserId: requester.userId,
+    requesterDeviceId: requester.deviceId,
   }
 }
 
@@ -49,8 +52,12 @@ t.test('a device that asks is heard by every other device in the call', async t 
   t.match(effects[0], {
     expiresAtMs: START_MS + 31_000,
     notice: {
-      ...{ callId: CALL_ID, userId: 3n, deviceId: 302n, displayName: 'User 3' },
-      ...{ publicKeyHash: 'hash of 302', expiresAtMs: START_MS + 31_000 },
+      callId: CALL_ID,
+      userId: 3n,
+      deviceId: 302n,
+      displayName: 'User 3',
+      publicKeyHash: 'hash of 302',
+      expiresAtMs: START_MS + 31_000,
     },
   })
 })
@@ -97,8 +104,11 @@ t.test('an answer goes to the device that asked, and to no other', async t => {
   t.match(effects[0], {
     expiresAtMs: START_MS + 60_000,
     notice: {
-      ...{ callId: CALL_ID, encryptedAESKey: keyFor(THIRD), keyEpoch: 1 },
-      ...{ fromUserId: 2n, fromDeviceId: SECOND.deviceId },
+      callId: CALL_ID,
+      encryptedAESKey: keyFor(THIRD),
+      keyEpoch: 1,
+      fromUserId: 2n,
+      fromDeviceId: SECOND.deviceId,
     },
   })
   t.notOk(JSON.stringify(house.call, (_, value) => String(value)).includes(keyFor(THIRD)), 'it is not kept')
@@ -195,8 +205,12 @@ t.test('a new key reaches each device in the call but the one that made it', asy
     [SECOND, THIRD].map(device => ({
       expiresAtMs: START_MS + 24 * 3_600_000,
       notice: {
-        ...{ callId: CALL_ID, epoch: 2, reason: 'rotation', encryptedAESKey: keyFor(device, 2) },
-        ...{ fromUserId: 1n, fromDeviceId: HOST.deviceId },
+        callId: CALL_ID,
+        epoch: 2,
+        reason: 'rotation',
+        encryptedAESKey: keyFor(device, 2),
+        fromUserId: 1n,
+        fromDeviceId: HOST.deviceId,
       },
     })),
   )

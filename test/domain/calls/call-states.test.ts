@@ -43,8 +43,11 @@ const COMMANDS: Record<string, (house: CallHouse, user: number) => CallDecision>
   keys: (house, user) => house.decide(house.keysCommand(deviceOf(user), [OTHER], 2)),
   answer: (house, user) =>
     house.decide({
-      ...{ kind: 'accept-rejoin', by: deviceOf(user), encryptedAESKey: keyFor(OTHER) },
-      ...{ requesterUserId: OTHER.userId, requesterDeviceId: OTHER.deviceId },
+      kind: 'accept-rejoin',
+      by: deviceOf(user),
+      encryptedAESKey: keyFor(OTHER),
+      requesterUserId: OTHER.userId,
+      requesterDeviceId: OTHER.deviceId,
     }),
 }
 

@@ -80,7 +80,14 @@ function openStage(t: Test, folder = t.testdir(), nowMs = START_MS, secrets = SE
   })
   t.teardown(() => database.close())
   const stage: Stage = {
-    ...{ folder, database, challenges, expiries, sent, channels, asker: 'stranger', nowMs },
+    folder,
+    database,
+    challenges,
+    expiries,
+    sent,
+    channels,
+    asker: 'stranger',
+    nowMs,
     rowCount: table => database.rowCount(database.storedRows(table)),
     begin: (address = ANN, network = 'home', purpose = LOGIN) =>
       database.change(

@@ -76,7 +76,12 @@ class BusyPair {
     const callId = newId(randomBytes) as CallId
     const keys = [callee, asleep].map(({ userId, deviceId }) => [`${userId}_${deviceId}`, newCallKey()])
     const start: CallCommand = {
-      ...{ kind: 'start', by: caller, nowMs: nowMs(), callId, displayName: 'Ann', isVideo: true },
+      kind: 'start',
+      by: caller,
+      nowMs: nowMs(),
+      callId,
+      displayName: 'Ann',
+      isVideo: true,
       calleeIds: [callee.userId],
       encryptedAESKeys: Object.fromEntries(keys),
     }
