@@ -106,7 +106,7 @@ export class CommitQueue {
       isSpoilt =
         fault === undefined &&
         changes.some(({ change, outcome }) => outcome?.kind === 'thrown' && change?.mustBeTakenBack)
-      return isSpoilt ? ABORT : undefined
+      return isSpoilt || fault !== undefined ? ABORT : undefined
     })
     if (!isSpoilt) return fault
     for (const { change } of changes) for (const tell of change?.settled ?? []) tell()
