@@ -8,8 +8,8 @@ import { join } from 'node:path'
 import t from 'tap'
 import { FRAME_BYTES_MAX, WEBSOCKET_MESSAGE_BYTES_MAX } from '../../src/limits.ts'
 import { PROJECT_ROOT } from '../support/vectors.ts'
-import { type WirePeer, webSocketFrame } from '../support/wire-peer.ts'
-import { connectFrame, deviceOf, endingOf, WireServer } from '../support/wire-server.ts'
+import { connectFrame, type WirePeer, webSocketFrame } from '../support/wire-peer.ts'
+import { deviceOf, WireServer } from '../support/wire-server.ts'
 
 const table = readFileSync(join(PROJECT_ROOT, 'docs/calls.md'), 'utf8')
   .split('\n')
@@ -59,7 +59,7 @@ for (const [code, reason, listed, act] of ENDINGS) {
   t.test(`${code} ${reason}: ${listed}`, async t => {
     const peer = await signedIn()
     act(peer)
-    t.equal(await endingOf(peer), `${reason === 'none' ? undefined : reason} ${code}`)
+    t.equal(await peer.ending(), `${reason === 'none' ? undefined : reason} ${code}`)
     t.ok(isListed(code, listed), 'the table says so')
   })
 }
@@ -71,13 +71,13 @@ t.test('bad credentials, and those that were taken back', async t => {
   ] as const) {
     const peer = await server.open('websocket')
     peer.write(frame)
-    t.equal(await endingOf(peer), `${reason} 4401`)
+    t.equal(await peer.ending(), `${reason} 4401`)
     t.ok(isListed('4401', reason))
   }
   const person = await server.signIn()
   const peer = await server.connect('websocket', deviceOf(person))
   await person.app.get(204, 'POST /app/api/logout')
-  const ending = await endingOf(peer)
+  const ending = await peer.ending()
   const [reason = '', code = ''] = ending.split(' ')
   t.ok(isListed(code, reason), ending)
 })
@@ -86,6 +86,6 @@ t.test('a newer connection of the device', async t => {
   const [device] = await server.devices(1)
   const older = await server.connect('websocket', device!)
   await server.connect('websocket', device!)
-  t.equal(await endingOf(older), 'replaced 4409')
+  t.equal(await older.ending(), 'replaced 4409')
   t.ok(isListed('4409', 'replaced'))
 })

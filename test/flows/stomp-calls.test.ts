@@ -6,8 +6,8 @@
 import t, { type Test } from 'tap'
 import type { Answer } from '../support/app.ts'
 import { befriend, newCallKey, type Person } from '../support/call-people.ts'
-import { headerOf, type WireFrame, type WirePeer } from '../support/wire-peer.ts'
-import { type Carrier, deviceOf, disconnect, send, subscribe, WireServer } from '../support/wire-server.ts'
+import { type Carrier, headerOf, type WireFrame, type WirePeer } from '../support/wire-peer.ts'
+import { deviceOf, WireServer } from '../support/wire-server.ts'
 
 const server = await WireServer.start(t, { people: 20 })
 
@@ -19,7 +19,7 @@ interface Phone extends Person {
 
 async function listen(person: Person, carrier: Carrier): Promise<Phone> {
   const peer = await server.connect(carrier, deviceOf(person))
-  await subscribe(peer, '/user/queue/calls', 'calls')
+  await peer.subscribe('/user/queue/calls', 'calls')
   return { ...person, peer, name: `${person.userId}_${person.deviceId}` }
 }
 
@@ -54,7 +54,7 @@ function bodyOf(frame: WireFrame): any {
 }
 
 async function hangUp(t: Test, ...phones: readonly Phone[]): Promise<void> {
-  for (const { peer } of phones) t.same(typesOf(await disconnect(peer)), [], 'nothing more came')
+  for (const { peer } of phones) t.same(typesOf(await peer.disconnect()), [], 'nothing more came')
 }
 
 t.test('J-01, J-06: each device rings with its own key, and stops when the caller gives up', async t => {
@@ -92,7 +92,7 @@ t.test('J-01, J-06: each device rings with its own key, and stops when the calle
 t.test('who logs out is out of the call, at once', async t => {
   const [ann, bob, carol] = (await meet(3)) as [Phone, Phone, Phone]
   const { callId } = (await start(ann, keysFor([bob, carol]))).body
-  await subscribe(ann.peer, `/topic/call.${callId}`, 'the call')
+  await ann.peer.subscribe(`/topic/call.${callId}`, 'the call')
   for (const { app, peer } of [bob, carol]) {
     await peer.message()
     await app.get(200, `POST /app/api/call/${callId}/join`)
@@ -190,7 +190,7 @@ function accept(
   encryptedAESKey: string,
 ): Promise<void> {
   const body = { requesterUserId: userId, requesterDeviceId: deviceId, encryptedAESKey }
-  return send(peer, `/app/call/${callId}/accept-rejoin`, JSON.stringify(body))
+  return peer.send(`/app/call/${callId}/accept-rejoin`, JSON.stringify(body))
 }
 
 const REQUESTS = 40
@@ -198,7 +198,7 @@ const REQUESTS = 40
 t.test('J-10: a device that comes back in the middle of a burst goes on exactly where it was', async t => {
   const [ann, bob] = [await server.signIn(), await server.signIn()]
   const tablet = await server.connect('websocket', deviceOf(await server.anotherDevice(bob)))
-  await subscribe(tablet, '/user/queue/contacts')
+  await tablet.subscribe('/user/queue/contacts')
   let lastId = ''
   const burst = async () => {
     for (let at = 0; at < REQUESTS; at++) {
@@ -216,7 +216,7 @@ t.test('J-10: a device that comes back in the middle of a burst goes on exactly 
   for (let connections = 0; !isComplete(); connections++) {
     const peer = await server.connect(connections % 2 === 0 ? 'tcp' : 'websocket', deviceOf(bob))
     const since = told.length === 0 ? '' : `since:${headerOf(told.at(-1), 'message-id')}\n`
-    const receipt = await subscribe(peer, '/user/queue/contacts', 'q', since)
+    const receipt = await peer.subscribe('/user/queue/contacts', 'q', since)
     t.equal(headerOf(receipt, 'recovered'), since === '' ? undefined : 'true')
     for (let count = 0; count < 5 && !isComplete(); count++) told.push(await peer.message())
     peer.destroy()
@@ -224,11 +224,11 @@ t.test('J-10: a device that comes back in the middle of a burst goes on exactly 
   await isOver
   const eventsOf = (frames: readonly WireFrame[]) => frames.map(frame => bodyOf(frame).eventId)
   t.ok(told.length >= REQUESTS)
-  t.same(eventsOf(told), eventsOf(await disconnect(tablet)), 'as the other device, which never left, had it')
+  t.same(eventsOf(told), eventsOf(await tablet.disconnect()), 'as the other device, which never left, had it')
   const last = await server.connect('tcp', deviceOf(bob))
-  await subscribe(last, '/user/queue/contacts', 'q', `since:${headerOf(told.at(-1), 'message-id')}\n`)
-  await send(last, '/topic/dev.t', 'x')
-  t.same(await disconnect(last), [], 'and there is no more')
+  await last.subscribe('/user/queue/contacts', 'q', `since:${headerOf(told.at(-1), 'message-id')}\n`)
+  await last.send('/topic/dev.t', 'x')
+  t.same(await last.disconnect(), [], 'and there is no more')
 })
 
 t.test('nothing failed meanwhile', async t => {

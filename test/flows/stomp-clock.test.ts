@@ -12,17 +12,15 @@ import { StompTcpServer } from '../../src/transport/stomp-tcp.ts'
 import { newDevice, newSession, newUser } from '../support/application.ts'
 import { builtProgram, spawnBound } from '../support/programs.ts'
 import { openWhole, type WholeApplication } from '../support/whole-application.ts'
-import { headerOf, WirePeer, webSocketFrame } from '../support/wire-peer.ts'
 import {
-  CARRIERS,
   type Carrier,
   connectFrame,
-  disconnect,
-  endingOf,
-  send,
+  headerOf,
   sendFrame,
-  subscribe,
-} from '../support/wire-server.ts'
+  WirePeer,
+  webSocketFrame,
+} from '../support/wire-peer.ts'
+import { CARRIERS } from '../support/wire-server.ts'
 
 const CLOCK_MS = 20
 
@@ -50,22 +48,16 @@ async function serve(t: Test): Promise<Served> {
     tcp.close()
   })
   const ports = { websocket: await http.listen('127.0.0.1', 0), tcp: await tcp.listen('127.0.0.1', 0) }
-  const open = (carrier: Carrier) => WirePeer.open({ carrier, port: ports[carrier] })
   return {
     ...whole,
     sockets,
     ports,
-    open,
+    open: carrier => WirePeer.open(carrier, ports[carrier]),
+    connect: (carrier, token, lines) => WirePeer.connect(carrier, ports[carrier], token, '1.2', lines),
     async newToken() {
       const { userId } = await newUser(whole.world)
       const { deviceId } = await newDevice(whole.world, userId)
       return (await newSession(whole.world, userId, deviceId)).token
-    },
-    async connect(carrier, token, lines) {
-      const peer = await open(carrier)
-      peer.write(connectFrame(token, '1.2', lines))
-      await peer.frame(({ command }) => command === 'CONNECTED')
-      return peer
     },
   }
 }
@@ -83,13 +75,13 @@ t.test('C-12, C-13: who has not said CONNECT after ten seconds is closed', async
     await house.advance(6_000)
     dribbling.write('sion:1.2\n')
     const innocent = await house.connect(carrier, await house.newToken())
-    await send(innocent, '/topic/dev.t', 'x')
+    await innocent.send('/topic/dev.t', 'x')
     t.notOk(silent.isClosed || dribbling.isClosed)
     await house.advance(4_100)
     for (const peer of [silent, dribbling]) {
-      t.equal(await endingOf(peer), `connect_timeout ${coded(carrier, 4408)}`)
+      t.equal(await peer.ending(), `connect_timeout ${coded(carrier, 4408)}`)
     }
-    await disconnect(innocent)
+    await innocent.disconnect()
   }
 })
 
@@ -111,14 +103,14 @@ t.test(
           await pinging.until(() => pinging.pongs === second / 10)
         }
         await silent.until(() => silent.beats === second / 10)
-        await send(talking, '/topic/dev.t', 'x')
+        await talking.send('/topic/dev.t', 'x')
         t.notOk(silent.isClosed, `open after ${second} s`)
       }
       await house.advance(6_100)
       for (const peer of [silent, pinging]) {
-        t.equal(await endingOf(peer), `heart_beat_missed ${coded(carrier, 4408)}`)
+        t.equal(await peer.ending(), `heart_beat_missed ${coded(carrier, 4408)}`)
       }
-      await disconnect(talking)
+      await talking.disconnect()
     }
   },
 )
@@ -128,16 +120,16 @@ t.test('C-16: a token that expires cuts no connection; the next CONNECT needs a 
   for (const carrier of CARRIERS) {
     const token = await house.newToken()
     const living = await house.connect(carrier, token)
-    await subscribe(living, '/user/queue/dev.t')
+    await living.subscribe('/user/queue/dev.t')
     await house.advance(3_600_000)
-    await send(living, '/user/queue/dev.t', 'still here')
+    await living.send('/user/queue/dev.t', 'still here')
     t.equal(String((await living.message()).body), 'still here')
     const late = await house.open(carrier)
     late.write(connectFrame(token))
-    t.equal(await endingOf(late), `token_expired ${coded(carrier, 4401)}`)
+    t.equal(await late.ending(), `token_expired ${coded(carrier, 4401)}`)
     t.equal(headerOf(late.frames[0], 'retry'), 'refresh')
-    await send(living, '/user/queue/dev.t', 'and still')
-    await disconnect(living)
+    await living.send('/user/queue/dev.t', 'and still')
+    await living.disconnect()
   }
 })
 
@@ -161,12 +153,12 @@ t.test('a client that is there no longer is let go, though its socket never clos
   await halfOpenClient(t, house.ports.tcp, token)
   t.equal(house.connections.count, 2)
   await house.advance(26_200)
-  await send(innocent, '/topic/dev.t', 'x')
-  while (house.sockets.size > 1) await send(innocent, '/topic/dev.t', 'x')
+  await innocent.send('/topic/dev.t', 'x')
+  while (house.sockets.size > 1) await innocent.send('/topic/dev.t', 'x')
   t.equal(house.connections.count, 1)
   const back = await house.connect('tcp', token)
-  await disconnect(back)
-  await disconnect(innocent)
+  await back.disconnect()
+  await innocent.disconnect()
 })
 
 t.test('a client that lags for ten seconds hears that it was slow', async t => {
@@ -176,24 +168,24 @@ t.test('a client that lags for ten seconds hears that it was slow', async t => {
       await house.connect(carrier, await house.newToken()),
       await house.connect('tcp', await house.newToken()),
     ]
-    await subscribe(lazy, '/topic/dev.t')
+    await lazy.subscribe('/topic/dev.t')
     lazy.keepTail()
     lazy.pause()
     while (house.sockets.bufferedBytes < 400 * 1024) {
       sender.write(sendFrame('/topic/dev.t', 'x'.repeat(100_000)))
-      await send(sender, '/topic/dev.other', 'x')
+      await sender.send('/topic/dev.other', 'x')
     }
     await house.advance(7_000)
-    await send(sender, '/topic/dev.other', 'x')
+    await sender.send('/topic/dev.other', 'x')
     t.notOk(lazy.isClosed)
     await house.advance(3_100)
-    while (house.connections.count > 1) await send(sender, '/topic/dev.other', 'x')
+    while (house.connections.count > 1) await sender.send('/topic/dev.other', 'x')
     lazy.resume()
     await lazy.closed()
     t.match(
       lazy.tail.subarray(lazy.tail.lastIndexOf('ERROR\n')).toString('latin1'),
       /^ERROR\n[^\0]*reason:slow\n/,
     )
-    await disconnect(sender)
+    await sender.disconnect()
   }
 })

@@ -10,17 +10,14 @@ import { CASES } from '../stomp/cases.ts'
 import { headerIn, outcomeFaults } from '../stomp/outcome.ts'
 import { FRAGMENTATIONS, octetsOf } from '../support/notation.ts'
 import { ackLine, beginCase, type CaseRunner } from '../support/wire-cases.ts'
-import type { WireFrame, WirePeer } from '../support/wire-peer.ts'
 import {
   type Carrier,
-  disconnect,
-  send,
   sendFrame,
-  subscribe,
   subscribeFrame,
-  type WireDevice,
-  WireServer,
-} from '../support/wire-server.ts'
+  type WireFrame,
+  type WirePeer,
+} from '../support/wire-peer.ts'
+import { type WireDevice, WireServer } from '../support/wire-server.ts'
 
 const WIRE_CASES = CASES.filter(each => each.kind === 'wire')
 const WORKERS = 16
@@ -36,7 +33,7 @@ async function startWorkers(server: WireServer, carrier: Carrier, devices: reado
   const workers = Array.from({ length: WORKERS }, async (_, at): Promise<Worker> => {
     const witness = await server.connect(carrier, devices[WORKERS + at]!)
     const letter = String.fromCharCode(97 + at)
-    await subscribe(witness, `/topic/dev.${letter}`)
+    await witness.subscribe(`/topic/dev.${letter}`)
     return { server, carrier, device: devices[at]!, letter, witness }
   })
   return Promise.all(workers)
@@ -56,7 +53,7 @@ async function faultsOf(
   if (each.redelivered !== undefined)
     faults.push(...(await redeliveryFaults(worker, peer, each, messageIds, queue)))
   if (!endsIt && each.redelivered === undefined) {
-    const late = await disconnect(peer)
+    const late = await peer.disconnect()
     if (late.length > 0) faults.push(`afterwards came ${late[0]?.octets}`)
   }
   const witnessed = await takeWitnessed(worker)
@@ -105,8 +102,8 @@ async function redeliveryFaults(
   peer.destroy()
   const next = await server.connect(carrier, device, `1.${session[2]}`)
   const mode = /s1([ci])/.exec(session)?.[1] ?? ''
-  await subscribe(next, queue, 's1', ackLine(mode))
-  await send(next, queue, 'last')
+  await next.subscribe(queue, 's1', ackLine(mode))
+  await next.send(queue, 'last')
   await next.frame(({ body }) => String(body) === 'last')
   const frames = next.take()
   next.destroy()
@@ -121,7 +118,7 @@ async function redeliveryFaults(
 
 /** The frames that the witness saw; none from a connection that was ended. */
 async function takeWitnessed({ witness, letter }: Worker): Promise<WireFrame[]> {
-  await send(witness, `/topic/dev.${letter}`, WITNESS)
+  await witness.send(`/topic/dev.${letter}`, WITNESS)
   await witness.frame(({ body }) => String(body) === WITNESS)
   return witness.take()
 }
@@ -147,7 +144,7 @@ t.test('the conformance cases over sockets', async t => {
           const found = await faultsOf(worker, each, fragment).catch(error => [`${error}`])
           if (found.length > 0) faults.push(`${id}: ${found.join('; ')}`)
         }
-        await disconnect(worker.witness)
+        await worker.witness.disconnect()
       }
       await Promise.all(workers.map(work))
       t.same(faults, [])

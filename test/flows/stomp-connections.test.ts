@@ -6,19 +6,8 @@
 import { readdirSync } from 'node:fs'
 import t from 'tap'
 import { befriend, startCall } from '../support/call-people.ts'
-import { headerOf, type WireFrame, type WirePeer } from '../support/wire-peer.ts'
-import {
-  CARRIERS,
-  connectFrame,
-  deviceOf,
-  disconnect,
-  endingOf,
-  send,
-  sendFrame,
-  subscribe,
-  type WireDevice,
-  WireServer,
-} from '../support/wire-server.ts'
+import { connectFrame, headerOf, sendFrame, type WireFrame, type WirePeer } from '../support/wire-peer.ts'
+import { CARRIERS, deviceOf, type WireDevice, WireServer } from '../support/wire-server.ts'
 
 const PEOPLE = 60
 const dataFolder = t.testdir()
@@ -40,11 +29,11 @@ t.test('B-15: each receiver gets headers as its version writes them', async t =>
   const [ann, bob] = await server.devices(2)
   const in12 = await server.connect('websocket', ann!)
   const in10 = await server.connect('tcp', bob!, '1.0')
-  for (const peer of [in12, in10]) await subscribe(peer, '/topic/dev.b15')
+  for (const peer of [in12, in10]) await peer.subscribe('/topic/dev.b15')
   in12.write(sendFrame('/topic/dev.b15', 'x', 'k:a\\nb\n'))
   t.match((await in12.message()).octets.toString(), '\nk:a\\nb\n')
   t.match((await in10.message()).octets.toString(), '\nk:a b\n')
-  for (const peer of [in12, in10]) await disconnect(peer)
+  for (const peer of [in12, in10]) await peer.disconnect()
 })
 
 t.test('C-20, C-21: the upgrade may carry the token, and CONNECT’s token counts more', async t => {
@@ -57,7 +46,7 @@ t.test('C-20, C-21: the upgrade may carry the token, and CONNECT’s token count
     const peer = await server.open('websocket', { upgradeLines })
     peer.write(frame)
     t.equal(headerOf(await peer.frame(() => true), 'user-name'), expected!.userId)
-    await disconnect(peer)
+    await peer.disconnect()
   }
 })
 
@@ -65,13 +54,13 @@ t.test('C-25: the newest connection of a device replaces the older, on whatever 
   const [ann] = await server.devices(1)
   const topic = '/topic/dev.c25'
   const older = await server.connect('websocket', ann!)
-  await subscribe(older, topic)
-  await subscribe(older, QUEUE, 'q', 'ack:client\n')
+  await older.subscribe(topic)
+  await older.subscribe(QUEUE, 'q', 'ack:client\n')
   const newer = await server.connect('tcp', ann!)
-  t.equal(await endingOf(older), 'replaced 4409')
-  for (const destination of [topic, QUEUE]) await subscribe(newer, destination, destination)
-  for (const destination of [topic, QUEUE]) await send(newer, destination, destination)
-  t.same(bodies(await disconnect(newer)).sort(), [topic, QUEUE].sort(), 'once each')
+  t.equal(await older.ending(), 'replaced 4409')
+  for (const destination of [topic, QUEUE]) await newer.subscribe(destination, destination)
+  for (const destination of [topic, QUEUE]) await newer.send(destination, destination)
+  t.same(bodies(await newer.disconnect()).sort(), [topic, QUEUE].sort(), 'once each')
   t.same(bodies(older.take()), [])
 })
 
@@ -79,14 +68,14 @@ t.test('C-26: a session that is ended takes its connection with it, within a sec
   for (const carrier of CARRIERS) {
     const ann = await server.signIn()
     const peer = await server.connect(carrier, deviceOf(ann))
-    await subscribe(peer, '/user/queue/account')
+    await peer.subscribe('/user/queue/account')
     const startMs = performance.now()
     t.equal(await ann.app.outcome('POST /app/api/logout', {}), '204')
-    t.equal(await endingOf(peer), `session_revoked ${carrier === 'tcp' ? 1005 : 4401}`)
+    t.equal(await peer.ending(), `session_revoked ${carrier === 'tcp' ? 1005 : 4401}`)
     t.ok(performance.now() - startMs < 1_000)
     const again = await server.open(carrier)
     again.write(connectFrame(ann.app.accessToken!))
-    t.match(await endingOf(again), /^token_invalid/)
+    t.match(await again.ending(), /^token_invalid/)
     t.equal(headerOf(again.frames[0], 'retry'), 'false')
   }
 })
@@ -98,14 +87,14 @@ t.test('C-26: a removed device is cut off, its user’s other devices hear of it
     await server.connect('websocket', deviceOf(ann)),
     await server.connect('tcp', deviceOf(tablet)),
   ]
-  await subscribe(onTablet, '/user/queue/account')
+  await onTablet.subscribe('/user/queue/account')
   const startMs = performance.now()
   t.equal(await tablet.app.outcome(`DELETE /app/api/devices/${ann.deviceId}`), '204')
-  t.equal(await endingOf(onPhone), 'device_removed 4403')
+  t.equal(await onPhone.ending(), 'device_removed 4403')
   t.ok(performance.now() - startMs < 1_000)
   const told = await onTablet.frame(frame => headerOf(frame, 'type') === 'device_removed')
   t.equal(JSON.parse(String(told.body)).deviceId, ann.deviceId)
-  await disconnect(onTablet)
+  await onTablet.disconnect()
 })
 
 t.test('H-04: what came before a DISCONNECT is stored when its receipt arrives', async t => {
@@ -129,7 +118,7 @@ t.test('H-04: what came before a DISCONNECT is stored when its receipt arrives',
 /** The queue's waiting messages, read by a new connection that leaves them there. */
 async function storedBodies(device: WireDevice, count: number): Promise<string[]> {
   const peer = await server.connect('websocket', device)
-  await subscribe(peer, QUEUE, 'q', 'ack:client\nprefetch-count:256\n')
+  await peer.subscribe(QUEUE, 'q', 'ack:client\nprefetch-count:256\n')
   const found: string[] = []
   while (found.length < count) {
     const frames = await Promise.all(
@@ -138,7 +127,7 @@ async function storedBodies(device: WireDevice, count: number): Promise<string[]
     found.push(...bodies(frames))
     peer.write(`ACK\nid:${headerOf(frames.at(-1), 'ack')}\n\n\0`)
   }
-  const more = bodies(await disconnect(peer))
+  const more = bodies(await peer.disconnect())
   return [...found, ...more]
 }
 
@@ -153,11 +142,11 @@ t.test(
       await peer.receipt('0')
       peer.destroy()
       const next = await server.connect(carrier, ann!)
-      await subscribe(next, QUEUE, 'q', 'ack:client\nprefetch-count:256\n')
-      await send(next, '/topic/dev.other', 'x')
+      await next.subscribe(QUEUE, 'q', 'ack:client\nprefetch-count:256\n')
+      await next.send('/topic/dev.other', 'x')
       const [first] = await takeBodies(next, 1)
       t.equal(first, '0')
-      const kept = [first, ...bodies(await disconnect(next))]
+      const kept = [first, ...bodies(await next.disconnect())]
       t.same(
         kept,
         kept.map((_, at) => `${at}`),
@@ -170,11 +159,11 @@ t.test('H-06: a client that reads slowly gets its ERROR whole, and before the cl
   for (const carrier of CARRIERS) {
     const [ann, bob] = await server.devices(2)
     const [slow, sender] = [await server.connect(carrier, ann!), await server.connect(carrier, bob!)]
-    await subscribe(slow, '/topic/dev.h06')
+    await slow.subscribe('/topic/dev.h06')
     slow.pause()
     while ((await server.figure('callsign_connection_buffered_bytes')) === 0) {
       sender.write(sendFrame('/topic/dev.h06', 'x'.repeat(60_000)).repeat(7))
-      await send(sender, '/topic/dev.h06', 'x')
+      await sender.send('/topic/dev.h06', 'x')
     }
     const before = await server.figure('callsign_stomp_endings_total{reason="header_missing"}')
     slow.write('SEND\nreceipt:last\n\nx\0')
@@ -188,7 +177,7 @@ t.test('H-06: a client that reads slowly gets its ERROR whole, and before the cl
     t.equal(headerOf(error, 'receipt-id'), 'last')
     t.equal(Number(headerOf(error, 'content-length')), error?.body.length)
     t.equal(slow.closeCode, carrier === 'tcp' ? 1005 : 1002)
-    await disconnect(sender)
+    await sender.disconnect()
   }
 })
 
@@ -208,8 +197,8 @@ t.test('H-11: a thousand short connections, every receipt, and nothing is left',
   const comeAndGo = async (device: WireDevice, times: number) => {
     for (let at = 0; at < times; at++) {
       const peer = await server.connect(CARRIERS[at % 2]!, device)
-      await send(peer, '/topic/dev.h11', 'x')
-      await disconnect(peer)
+      await peer.send('/topic/dev.h11', 'x')
+      await peer.disconnect()
     }
   }
   await comeAndGo(devices[0]!, 2)
@@ -247,15 +236,15 @@ t.test('E-23, H-10: what was answered before kill -9 is there; who stops says so
   const second = await WireServer.start(t, { people: PEOPLE, dataFolder })
   for (const { app } of [ann, bob]) app.http = second.running.http
   const onPhone = await second.connect('websocket', deviceOf(ann))
-  await subscribe(onPhone, QUEUE, 'q', 'ack:client\n')
+  await onPhone.subscribe(QUEUE, 'q', 'ack:client\n')
   t.same(await takeBodies(onPhone, 2), ['1', '2'])
   const { callId } = (await startCall(ann, [bob])).body
-  await subscribe(onPhone, `/topic/call.${callId}`)
+  await onPhone.subscribe(`/topic/call.${callId}`)
   t.ok(bodies(onPhone.take()).length <= 1, 'the third is there or not')
 
   const peers = [onPhone, await second.connect('tcp', deviceOf(bob))]
   const end = second.running.end('SIGTERM')
-  t.same(await Promise.all(peers.map(endingOf)), ['draining 1012', 'draining 1005'])
+  t.same(await Promise.all(peers.map(peer => peer.ending())), ['draining 1012', 'draining 1005'])
   for (const peer of peers) t.match(headerOf(peer.frames.at(-1), 'retry-after'), /^\d{4,5}$/)
   t.equal(await end, 0)
   t.same(second.faults(), [])
@@ -264,7 +253,7 @@ t.test('E-23, H-10: what was answered before kill -9 is there; who stops says so
   for (const { app } of [ann, bob]) app.http = third.running.http
   t.match(await ann.app.get(200, `GET /app/api/call/${callId}`), { status: 'ringing' })
   const again = await third.connect('tcp', deviceOf(bob))
-  await subscribe(again, '/user/queue/calls', 'calls', 'ack:client\n')
+  await again.subscribe('/user/queue/calls', 'calls', 'ack:client\n')
   t.equal(headerOf(await again.message(), 'type'), 'call_invitation')
-  await disconnect(again)
+  await again.disconnect()
 })

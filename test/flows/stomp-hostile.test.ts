@@ -6,18 +6,8 @@
 import t from 'tap'
 import { befriend, newCallKey, startCall } from '../support/call-people.ts'
 import { Innocent } from '../support/wire-innocent.ts'
-import { headerOf, type WirePeer, webSocketFrame } from '../support/wire-peer.ts'
-import {
-  CARRIERS,
-  connectFrame,
-  deviceOf,
-  disconnect,
-  endingOf,
-  send,
-  sendFrame,
-  subscribe,
-  WireServer,
-} from '../support/wire-server.ts'
+import { connectFrame, headerOf, sendFrame, type WirePeer, webSocketFrame } from '../support/wire-peer.ts'
+import { CARRIERS, deviceOf, WireServer } from '../support/wire-server.ts'
 
 const server = await WireServer.start(t, { people: 30 })
 
@@ -90,8 +80,8 @@ t.test('giant and fragmented messages end their own connection at most', async t
     peer.socket.write(octets())
     await innocent.round()
     if (end === 'lives') {
-      await send(peer, '/topic/dev.g', 'x')
-      t.same(await disconnect(peer), [], what)
+      await peer.send('/topic/dev.g', 'x')
+      t.same(await peer.disconnect(), [], what)
     } else {
       t.equal(await peer.closed(), end, what)
     }
@@ -126,7 +116,7 @@ t.test(`${CONNECTS} connections at once, most of them useless`, async t => {
     peers.push(...(await Promise.all(opened)))
   }
   const refused = peers.filter((_, at) => at % first.length === 2)
-  const endings = new Set(await Promise.all(refused.map(endingOf)))
+  const endings = new Set(await Promise.all(refused.map(peer => peer.ending())))
   t.same([...endings].sort(), ['token_invalid 1005', 'token_invalid 4401'])
   isStorming = false
   await Promise.all(rounds)
@@ -197,12 +187,12 @@ t.test('E-09: no user reads another’s messages by any name, nor sends in their
   const [ann, bob, eve] = [await server.signIn(), await server.signIn(), await server.signIn()]
   await befriend(ann, bob)
   const victim = await server.connect('websocket', deviceOf(bob))
-  for (const queue of ['calls', 'contacts', 'account']) await subscribe(victim, `/user/queue/${queue}`, queue)
+  for (const queue of ['calls', 'contacts', 'account']) await victim.subscribe(`/user/queue/${queue}`, queue)
   const { callId } = (await startCall(ann, [bob])).body
   await victim.frame(frame => headerOf(frame, 'type') === 'call_invitation')
 
   const thief = await server.connect('tcp', deviceOf(eve))
-  await subscribe(thief, '/user/queue/errors', 'errors')
+  await thief.subscribe('/user/queue/errors', 'errors')
   const names = spellingsOf(bob.userId, bob.deviceId, callId)
   const nobodys = spellingsOf('123456789', '987654321', '5555555555')
   const answers = async (destinations: readonly string[], frame: (destination: string) => string) => {
@@ -251,8 +241,8 @@ t.test('E-09: no user reads another’s messages by any name, nor sends in their
   await bob.app.get(200, `POST /app/api/call/${callId}/join`)
   await ann.app.get(200, `POST /app/api/call/${callId}/end`)
   await victim.frame(frame => headerOf(frame, 'type') === 'call_ended')
-  t.same(await disconnect(thief), [], 'nothing but refusals')
-  const calls = (await disconnect(victim)).filter(frame => headerOf(frame, 'subscription') === 'calls')
+  t.same(await thief.disconnect(), [], 'nothing but refusals')
+  const calls = (await victim.disconnect()).filter(frame => headerOf(frame, 'subscription') === 'calls')
   t.same(calls, [], 'and nothing reached the other')
 })
 

@@ -11,8 +11,8 @@ import { octetsOf } from '../support/notation.ts'
 import { randomFrom, seedOf } from '../support/seed.ts'
 import { beginCase, type CaseRunner } from '../support/wire-cases.ts'
 import { Innocent } from '../support/wire-innocent.ts'
-import { headerOf, type WirePeer } from '../support/wire-peer.ts'
-import { sendFrame, subscribeFrame, WireServer } from '../support/wire-server.ts'
+import { headerOf, sendFrame, subscribeFrame, type WirePeer } from '../support/wire-peer.ts'
+import { WireServer } from '../support/wire-server.ts'
 
 const RUNNERS = 12
 const MUTATIONS = Number(process.env.CALLSIGN_STOMP_MUTATIONS ?? 600)

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { runProgram, skipWithout } from '../support/programs.ts'
 import { PROJECT_ROOT } from '../support/vectors.ts'
-import { disconnect, subscribe, type WireDevice, WireServer } from '../support/wire-server.ts'
+import { type WireDevice, WireServer } from '../support/wire-server.ts'
 
 const PYTHON = '/usr/bin/python3'
 const skip = skipWithout([PYTHON, '/usr/lib/python3/dist-packages/stomp'], 'python3-stomp')
@@ -39,7 +39,7 @@ t.test('stomp.py', { skip }, async t => {
     t.test(`connects, sends, acknowledges, comes back and gets the rest, in ${version}`, async t => {
       const [device] = await server.devices(1)
       const beside = await server.connect('websocket', innocent!)
-      await subscribe(beside, '/user/queue/dev.py')
+      await beside.subscribe('/user/queue/dev.py')
       t.same(await tellStory(server, device!, version), [
         ['connected', version],
         ['live', 'grüße 🎥', 'a: b', 'live'],
@@ -52,9 +52,9 @@ t.test('stomp.py', { skip }, async t => {
         ['end'],
       ])
       const next = await server.connect('tcp', device!)
-      await subscribe(next, '/user/queue/dev.py')
-      t.same(await disconnect(next), [], 'nothing is left of it')
-      t.same(await disconnect(beside), [], 'and nobody else heard of it')
+      await next.subscribe('/user/queue/dev.py')
+      t.same(await next.disconnect(), [], 'nothing is left of it')
+      t.same(await beside.disconnect(), [], 'and nobody else heard of it')
     })
   }
   t.test('nothing failed meanwhile', async t => t.same(server.faults(), []))

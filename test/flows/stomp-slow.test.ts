@@ -8,18 +8,8 @@ import { join } from 'node:path'
 import t from 'tap'
 import WebSocket from 'ws'
 import { Innocent } from '../support/wire-innocent.ts'
-import { headerOf } from '../support/wire-peer.ts'
-import {
-  CARRIERS,
-  connectFrame,
-  disconnect,
-  endingOf,
-  send,
-  sendFrame,
-  subscribe,
-  type WireDevice,
-  WireServer,
-} from '../support/wire-server.ts'
+import { connectFrame, headerOf, sendFrame } from '../support/wire-peer.ts'
+import { CARRIERS, type WireDevice, WireServer } from '../support/wire-server.ts'
 
 const folder = t.testdir({ free: {}, limited: {} })
 const server = await WireServer.start(t, { people: 20, dataFolder: join(folder, 'free') })
@@ -78,7 +68,7 @@ t.test(
     const sender = await server.connect('tcp', sending!)
     const slow = await Promise.all(lazy.map((device, at) => server.connect(CARRIERS[at % 2]!, device)))
     for (const peer of slow) {
-      await subscribe(peer, SLOW_TOPIC)
+      await peer.subscribe(SLOW_TOPIC)
       peer.keepTail()
       peer.pause()
     }
@@ -102,7 +92,7 @@ t.test(
     await server.figureWhen('callsign_connections', figure => figure === 2)
     t.equal(await server.figure('callsign_connection_buffered_bytes'), 0)
     for (const peer of slow) peer.destroy()
-    await disconnect(sender)
+    await sender.disconnect()
     await innocent.leave(t)
   },
 )
@@ -111,7 +101,7 @@ t.test('I-15: a client that reads again in time hears that it was slow', async t
   for (const carrier of CARRIERS) {
     const [sending, lazy] = await server.devices(2)
     const [sender, slow] = [await server.connect('tcp', sending!), await server.connect(carrier, lazy!)]
-    await subscribe(slow, SLOW_TOPIC)
+    await slow.subscribe(SLOW_TOPIC)
     slow.keepTail()
     slow.pause()
     const slowSoFar = () => server.figure('callsign_stomp_endings_total{reason="slow"}')
@@ -119,7 +109,7 @@ t.test('I-15: a client that reads again in time hears that it was slow', async t
     const piece = sendFrame(SLOW_TOPIC, 'x'.repeat(PIECE_BYTES))
     while ((await slowSoFar()) === before) {
       sender.write(piece.repeat(16))
-      await send(sender, '/topic/dev.paces', 'x')
+      await sender.send('/topic/dev.paces', 'x')
     }
     slow.resume()
     await slow.closed()
@@ -127,7 +117,7 @@ t.test('I-15: a client that reads again in time hears that it was slow', async t
     t.match(error.toString('latin1'), /^ERROR\n(?:[^\n]+\n)*reason:slow\nretry:after\nretry-after:0\n/)
     // 4410, behind the frame.
     if (carrier === 'websocket') t.ok(error.subarray(error.indexOf(0)).includes(Buffer.of(0x11, 0x3a)))
-    await disconnect(sender)
+    await sender.disconnect()
   }
 })
 
@@ -135,15 +125,15 @@ t.test('a sender that floods is stopped at its rate, and other clients do not no
   for (const carrier of CARRIERS) {
     const [flooding, hearing] = await limited.devices(2)
     const witness = await limited.connect(carrier, hearing!)
-    await subscribe(witness, '/topic/dev.flood')
+    await witness.subscribe('/topic/dev.flood')
     const innocent = await Innocent.join(limited, carrier)
     const peer = await limited.connect(carrier, flooding!)
     peer.write(Array.from({ length: 10_000 }, (_, at) => sendFrame('/topic/dev.flood', `${at}`)).join(''))
     await innocent.round()
-    t.equal(await endingOf(peer), `rate_limited ${carrier === 'tcp' ? 1005 : 1008}`)
+    t.equal(await peer.ending(), `rate_limited ${carrier === 'tcp' ? 1005 : 1008}`)
     t.match(headerOf(peer.frames.at(-1), 'retry-after'), /^\d+$/)
-    await send(witness, '/topic/dev.flood', 'last')
-    const came = (await disconnect(witness)).map(({ body }) => String(body))
+    await witness.send('/topic/dev.flood', 'last')
+    const came = (await witness.disconnect()).map(({ body }) => String(body))
     t.equal(came.pop(), 'last')
     t.same(came.map(Number), [...came.keys()], 'E-29: what came before it was done, in order')
     t.ok(came.length >= 195 && came.length < 400, `${came.length} of them`)
@@ -169,7 +159,7 @@ t.test('C-27: an address with too many bad credentials has to wait; good ones ar
   t.same([...new Set(reasons)], ['token_invalid false', 'rate_limited true'])
   t.ok(reasons.indexOf('rate_limited true') >= 30)
   const [ann] = await limited.devices(1)
-  await disconnect(await limited.connect('tcp', ann!))
+  await (await limited.connect('tcp', ann!)).disconnect()
   t.same([...new Set(await refusals(server, 40))], ['token_invalid false'], 'without rates nobody has to')
 })
 

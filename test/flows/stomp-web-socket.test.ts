@@ -1,8 +1,8 @@
 /** STOMP over WebSocket as it is on the wire: upgrades, kinds of messages, fragments, and what ends a connection. */
 
 import t from 'tap'
-import { headerOf, type WirePeer, webSocketFrame } from '../support/wire-peer.ts'
-import { connectFrame, disconnect, send, sendFrame, subscribe, WireServer } from '../support/wire-server.ts'
+import { connectFrame, headerOf, sendFrame, type WirePeer, webSocketFrame } from '../support/wire-peer.ts'
+import { WireServer } from '../support/wire-server.ts'
 
 const server = await WireServer.start(t, { people: 20 })
 const [ann, innocent] = await server.devices(2)
@@ -11,7 +11,7 @@ const TOPIC = '/topic/dev.ws'
 /** A client that has signed in and hears itself. */
 async function join(): Promise<WirePeer> {
   const peer = await server.connect('websocket', ann!)
-  await subscribe(peer, TOPIC)
+  await peer.subscribe(TOPIC)
   return peer
 }
 
@@ -33,7 +33,7 @@ t.test(
       t.equal(/^sec-websocket-protocol: (.*)\r$/im.exec(peer.head)?.[1], chosen, offered ?? 'no offer')
       peer.write(connectFrame(ann!.token))
       t.equal(headerOf(await peer.frame(() => true), 'version'), '1.2')
-      await disconnect(peer)
+      await peer.disconnect()
     }
   },
 )
@@ -43,7 +43,7 @@ t.test('every path of the contract speaks STOMP', async t => {
     const peer = await server.open('websocket', { path })
     peer.write(connectFrame(ann!.token))
     t.equal((await peer.frame(() => true)).command, 'CONNECTED', path)
-    await disconnect(peer)
+    await peer.disconnect()
   }
 })
 
@@ -55,7 +55,7 @@ t.test('I-05, I-16: text, binary and empty messages in turn', async t => {
     peer.write('\n', !isText)
   }
   for (const expected of ['0', '1', '2', '3']) t.equal(String((await peer.message()).body), expected)
-  t.same(await disconnect(peer), [])
+  t.same(await peer.disconnect(), [])
 })
 
 t.test('I-06, I-07: JSON comes as text, octets as binary, one frame in each', async t => {
@@ -72,7 +72,7 @@ t.test('I-06, I-07: JSON comes as text, octets as binary, one frame in each', as
   }
   peer.write(`${sendFrame(TOPIC, '1')}${sendFrame(TOPIC, '2')}${sendFrame(TOPIC, '3')}`)
   for (const expected of ['1', '2', '3']) t.equal(String((await peer.message()).body), expected)
-  await disconnect(peer)
+  await peer.disconnect()
 })
 
 t.test('I-09: a frame in three fragments with a ping between them', async t => {
@@ -84,7 +84,7 @@ t.test('I-09: a frame in three fragments with a ping between them', async t => {
   await peer.until(() => peer.pongs === 1)
   peer.socket.write(webSocketFrame(0x80, octets.subarray(20)))
   t.equal(String((await peer.message()).body), 'whole')
-  await disconnect(peer)
+  await peer.disconnect()
 })
 
 /** Breaches of RFC 6455; each fails the connection, with any code. */
@@ -105,7 +105,7 @@ const BREACHES: Readonly<Record<string, Buffer>> = {
 
 t.test('I-11, I-12: what breaks the rules of WebSocket fails alone', async t => {
   const other = await server.connect('websocket', innocent!)
-  await subscribe(other, TOPIC)
+  await other.subscribe(TOPIC)
   for (const [what, octets] of Object.entries(BREACHES)) {
     const peer = await join()
     peer.socket.write(octets)
@@ -113,9 +113,9 @@ t.test('I-11, I-12: what breaks the rules of WebSocket fails alone', async t => 
     t.match(String(await peer.closed()), /^100[267]$/, what)
     t.same(peer.take(), [], what)
   }
-  await send(other, TOPIC, 'still here')
+  await other.send(TOPIC, 'still here')
   t.equal(String((await other.message()).body), 'still here')
-  t.same(await disconnect(other), [])
+  t.same(await other.disconnect(), [])
 })
 
 t.test('I-13: a page of a foreign origin does not get in', async t => {

@@ -3,8 +3,7 @@
  * coming and going. It says when all are there, and how each connection ended once the server has stopped.
  */
 
-import { headerOf, WirePeer } from './wire-peer.ts'
-import { connectFrame } from './wire-server.ts'
+import { connectFrame, WirePeer } from './wire-peer.ts'
 
 /** The parent's first message. */
 export interface CrowdOrder {
@@ -25,41 +24,35 @@ process.once('message', async (order: CrowdOrder) => {
   const settled = await openMany(staying.length + silent, at => joinedPeer(port, staying[at]))
   const arrivals = arriving.map(token => arriveForEver(port, token))
   process.send!('there')
-  await Promise.all(settled.map(peer => peer.closed()))
-  const last = (await Promise.all(arrivals)).filter(peer => peer !== undefined)
-  const tally = (peers: readonly WirePeer[]) => {
-    const endings: Record<string, number> = {}
-    for (const peer of peers) endings[endingOf(peer)] = (endings[endingOf(peer)] ?? 0) + 1
-    return endings
+  const tally = (endings: readonly (string | undefined)[]) => {
+    const counts: Record<string, number> = {}
+    for (const ending of endings) if (ending !== undefined) counts[ending] = (counts[ending] ?? 0) + 1
+    return counts
   }
-  process.send!({ settled: tally(settled), last: tally(last) }, () => process.exit(0))
+  const stayed = await Promise.all(settled.map(peer => peer.ending()))
+  const endings = { settled: tally(stayed), last: tally(await Promise.all(arrivals)) }
+  process.send!(endings, () => process.exit(0))
 })
 
 /** A connection that has signed in, if there is a token. */
 async function joinedPeer(port: number, token: string | undefined): Promise<WirePeer> {
-  const peer = await WirePeer.open({ carrier: 'websocket', port })
+  const peer = await WirePeer.open('websocket', port)
   if (token === undefined) return peer
   peer.write(connectFrame(token))
   await peer.until(() => peer.frames.length > 0 || peer.isClosed)
   return peer
 }
 
-/** Comes and goes until the server refuses; returns the connection that the server ended, if it was upgraded. */
-async function arriveForEver(port: number, token: string): Promise<WirePeer | undefined> {
+/** Comes and goes until the server refuses; returns how the server ended the last connection, if it was upgraded. */
+async function arriveForEver(port: number, token: string): Promise<string | undefined> {
   for (;;) {
     const peer = await joinedPeer(port, token).catch(() => undefined)
     if (peer?.frames[0]?.command === 'CONNECTED') {
       peer.destroy()
       continue
     }
-    await peer?.closed()
-    return peer
+    return peer?.ending()
   }
-}
-
-function endingOf(peer: WirePeer): string {
-  const error = peer.frames.find(({ command }) => command === 'ERROR')
-  return `${headerOf(error, 'reason')} ${peer.closeCode}`
 }
 
 /** Opens so many connections, a few at a time. */

@@ -1,8 +1,8 @@
 /** Conformance cases on sockets: a client in the state that a case begins with, and the case's octets made for it. */
 
 import type { WireCase } from '../stomp/case.ts'
-import { headerOf, type WirePeer } from './wire-peer.ts'
-import { type Carrier, send, subscribe, type WireDevice, type WireServer } from './wire-server.ts'
+import { type Carrier, headerOf, type WirePeer } from './wire-peer.ts'
+import type { WireDevice, WireServer } from './wire-server.ts'
 
 /** A client that runs cases one after the other. */
 export interface CaseRunner {
@@ -45,8 +45,8 @@ async function begin(
   const peer = await server.connect(carrier, device, `1.${minor}`)
   const [, mode, count] = /\+s1([ci]?)(?:\+(\d)u)?/.exec(session) ?? []
   if (mode === undefined) return { peer, messageIds: [] }
-  for (let kept = 0; kept < Number(count ?? 0); kept++) await send(peer, queue, 'm')
-  await subscribe(peer, count === undefined ? `/topic/dev.${letter}` : queue, 's1', ackLine(mode))
+  for (let kept = 0; kept < Number(count ?? 0); kept++) await peer.send(queue, 'm')
+  await peer.subscribe(count === undefined ? `/topic/dev.${letter}` : queue, 's1', ackLine(mode))
   const messageIds: string[] = []
   while (messageIds.length < Number(count ?? 0))
     messageIds.push(headerOf(await peer.message(), 'message-id')!)

@@ -1,8 +1,8 @@
 /** A client that is served while other ones misbehave: its messages to itself come back, and nothing else does. */
 
 import type { Test } from 'tap'
-import type { WirePeer } from './wire-peer.ts'
-import { type Carrier, disconnect, sendFrame, subscribe, type WireServer } from './wire-server.ts'
+import { type Carrier, sendFrame, type WirePeer } from './wire-peer.ts'
+import type { WireServer } from './wire-server.ts'
 
 export class Innocent {
   readonly #peer: WirePeer
@@ -15,7 +15,7 @@ export class Innocent {
     const [device] = await house.devices(1)
     const topic = `/topic/dev.innocent-${device!.userId}`
     const peer = await house.connect(carrier, device!)
-    await subscribe(peer, topic)
+    await peer.subscribe(topic)
     return new Innocent(peer, topic)
   }
 
@@ -36,6 +36,6 @@ export class Innocent {
   /** Says goodbye; nothing came that was not meant for them. */
   async leave(t: Test): Promise<void> {
     await this.round()
-    t.same(await disconnect(this.#peer), [], 'who did nothing noticed nothing')
+    t.same(await this.#peer.disconnect(), [], 'who did nothing noticed nothing')
   }
 }

@@ -10,6 +10,8 @@ import { connect, type Socket } from 'node:net'
 import { type NaiveFrame, NaiveParser, serverRules } from './naive-stomp.ts'
 import { upgradeRequest } from './web-sockets.ts'
 
+export type Carrier = 'websocket' | 'tcp'
+
 /** A frame as it came. */
 export interface WireFrame extends NaiveFrame {
   readonly octets: Buffer
@@ -17,9 +19,7 @@ export interface WireFrame extends NaiveFrame {
   readonly isText: boolean | undefined
 }
 
-export interface WireOptions {
-  readonly carrier: 'websocket' | 'tcp'
-  readonly port: number
+export interface UpgradeOptions {
   readonly path?: string
   /** Further headers of the upgrade, each ended with CRLF. */
   readonly upgradeLines?: string
@@ -31,6 +31,10 @@ export class WirePeer {
   head = ''
   /** Frames received and not taken yet. */
   readonly frames: WireFrame[] = []
+  /** The last CONNECTED. */
+  connected: WireFrame | undefined = undefined
+  /** Called with each frame as it is read. */
+  onFrame: (frame: WireFrame) => void = () => {}
   /** Lone EOLs received. */
   beats = 0
   pongs = 0
@@ -48,17 +52,38 @@ export class WirePeer {
   #fault: Error | undefined
   #onNews: (() => void)[] = []
 
-  /** Resolves when the connection is there; over WebSocket, when the upgrade was answered. */
-  static async open(options: WireOptions): Promise<WirePeer> {
-    const peer = new WirePeer(options)
+  /**
+   * Connects to a port, or to an address that ends with one. Resolves when the connection is there; over WebSocket,
+   * when the upgrade was answered.
+   */
+  static async open(
+    carrier: Carrier,
+    address: string | number,
+    { path, upgradeLines }: UpgradeOptions = {},
+  ): Promise<WirePeer> {
+    const peer = new WirePeer(carrier, Number(String(address).split(':').at(-1)))
     await once(peer.socket, 'connect')
-    if (options.carrier === 'tcp') return peer
-    peer.socket.write(upgradeRequest(options.path, options.upgradeLines))
+    if (carrier === 'tcp') return peer
+    peer.socket.write(upgradeRequest(path, upgradeLines))
     await peer.until(() => peer.head !== '')
     return peer
   }
 
-  private constructor({ carrier, port }: WireOptions) {
+  /** A client that has signed in, with its CONNECTED taken; `lines` are further headers of its CONNECT. */
+  static async connect(
+    carrier: Carrier,
+    address: string | number,
+    token: string,
+    version = '1.2',
+    lines = '',
+  ): Promise<WirePeer> {
+    const peer = await WirePeer.open(carrier, address)
+    peer.write(connectFrame(token, version, lines))
+    await peer.frame(({ command }) => command === 'CONNECTED')
+    return peer
+  }
+
+  private constructor(carrier: Carrier, port: number) {
     this.#isWebSocket = carrier === 'websocket'
     this.socket = connect({ port, host: '127.0.0.1', noDelay: true })
     this.socket.on('data', bytes => this.#onBytes(bytes))
@@ -86,6 +111,28 @@ export class WirePeer {
       ? messages.map(message => webSocketFrame((isText ?? isUtf8(message)) ? 0x81 : 0x82, message))
       : messages
     this.socket.write(Buffer.concat(bytes))
+  }
+
+  /** Resolves when the subscription is there; `lines` are further headers. */
+  subscribe(destination: string, id = 's', lines = ''): Promise<WireFrame> {
+    this.write(subscribeFrame(destination, id, lines))
+    return this.receipt(`sub-${id}`)
+  }
+
+  /** Resolves when the server says that it has done it. */
+  async send(destination: string, body: string, receipt = `send-${++sendCount}`): Promise<void> {
+    this.write(sendFrame(destination, body, `receipt:${receipt}\n`))
+    await this.receipt(receipt)
+  }
+
+  /** Says goodbye; resolves when everything before it was handled, with the frames that came meanwhile. */
+  async disconnect(): Promise<WireFrame[]> {
+    this.write('DISCONNECT\nreceipt:bye\n\n\0')
+    await this.closed()
+    const frames = this.take()
+    const last = frames.pop()
+    if (headerOf(last, 'receipt-id') !== 'bye') throw new Error(`ended with ${last?.octets}`)
+    return frames
   }
 
   /** Takes the frames received so far. */
@@ -128,6 +175,13 @@ export class WirePeer {
   async closed(): Promise<number> {
     await this.until(() => this.isClosed)
     return this.closeCode!
+  }
+
+  /** Resolves when the connection has ended, with how: `<reason of the ERROR> <close code>`. */
+  async ending(): Promise<string> {
+    await this.closed()
+    const error = this.frames.find(({ command }) => command === 'ERROR')
+    return `${headerOf(error, 'reason')} ${this.closeCode}`
   }
 
   /** Has the kernel keep what comes from now on. */
@@ -240,8 +294,13 @@ export class WirePeer {
   }
 
   #keep(frame: NaiveFrame, octets: Buffer, isText: boolean | undefined): void {
-    if (frame.command === 'CONNECTED') this.#parser.rules.version = headerOf(frame, 'version') ?? '1.0'
-    this.frames.push({ ...frame, octets: Buffer.from(octets), isText })
+    const kept = { ...frame, octets: Buffer.from(octets), isText }
+    if (frame.command === 'CONNECTED') {
+      this.connected = kept
+      this.#parser.rules.version = headerOf(frame, 'version') ?? '1.0'
+    }
+    this.frames.push(kept)
+    this.onFrame(kept)
   }
 
   #fail(fault: Error): void {
@@ -257,6 +316,19 @@ export class WirePeer {
 /** The first value of a header. */
 export function headerOf(frame: NaiveFrame | undefined, name: string): string | undefined {
   return frame?.headers.find(([each]) => each === name)?.[1]
+}
+
+export function connectFrame(token: string, version = '1.2', lines = ''): string {
+  const accepted = version === '1.0' ? '' : `accept-version:${version}\nhost:h\n`
+  return `CONNECT\n${accepted}${lines}Authorization:Bearer ${token}\n\n\0`
+}
+
+export function subscribeFrame(destination: string, id: string, lines = ''): string {
+  return `SUBSCRIBE\nid:${id}\ndestination:${destination}\n${lines}receipt:sub-${id}\n\n\0`
+}
+
+export function sendFrame(destination: string, body: string, lines = ''): string {
+  return `SEND\ndestination:${destination}\n${lines}\n${body}\0`
 }
 
 /** A client's WebSocket frame of any length, masked with zeros. */
@@ -275,6 +347,7 @@ function isUtf8(octets: string | Uint8Array): boolean {
   return typeof octets === 'string' || isUtf8Bytes(octets)
 }
 
+let sendCount = 0
 const TAIL_BYTES = 4_096
 const BEAT = Buffer.from('\n')
 /** Longer than anything the server may take, shorter than what ends a test. */

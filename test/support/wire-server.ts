@@ -5,9 +5,8 @@ import type { Test } from 'tap'
 import { newPublicKey } from './app.ts'
 import { type Person, settingsFor, signInAgain, signInPerson } from './call-people.ts'
 import { type RunningServer, startServer } from './server.ts'
-import { headerOf, type WireFrame, type WireOptions, WirePeer } from './wire-peer.ts'
+import { type Carrier, type UpgradeOptions, WirePeer } from './wire-peer.ts'
 
-export type Carrier = WireOptions['carrier']
 export const CARRIERS: readonly Carrier[] = ['websocket', 'tcp']
 
 export interface WireServerOptions {
@@ -67,17 +66,13 @@ export class WireServer {
   }
 
   /** A connection on which nothing was said yet. */
-  open(carrier: Carrier, rest: Partial<WireOptions> = {}): Promise<WirePeer> {
-    const address = carrier === 'tcp' ? this.running.stompTcp! : this.running.http
-    return WirePeer.open({ carrier, port: Number(address.split(':').at(-1)), ...rest })
+  open(carrier: Carrier, upgrade?: UpgradeOptions): Promise<WirePeer> {
+    return WirePeer.open(carrier, this.#address(carrier), upgrade)
   }
 
   /** A client that has signed in, with its CONNECTED taken; `lines` are further headers of its CONNECT. */
-  async connect(carrier: Carrier, { token }: WireDevice, version = '1.2', lines = ''): Promise<WirePeer> {
-    const peer = await this.open(carrier)
-    peer.write(connectFrame(token, version, lines))
-    await peer.frame(({ command }) => command === 'CONNECTED')
-    return peer
+  connect(carrier: Carrier, { token }: WireDevice, version?: string, lines?: string): Promise<WirePeer> {
+    return WirePeer.connect(carrier, this.#address(carrier), token, version, lines)
   }
 
   /** A figure of the operator's, by its whole name such as `callsign_actors_live{kind="stomp-connection"}`; 0 for none. */
@@ -95,6 +90,10 @@ export class WireServer {
       if (isSo(figure)) return figure
       if (performance.now() > untilMs) throw new Error(`${name} is ${figure}`)
     }
+  }
+
+  #address(carrier: Carrier): string {
+    return carrier === 'tcp' ? this.running.stompTcp! : this.running.http
   }
 
   /** Bytes of memory that the process has resident. */
@@ -116,53 +115,4 @@ export function deviceOf({ app, userId, deviceId }: Person): WireDevice {
   return { token: app.accessToken!, userId, deviceId }
 }
 
-export function connectFrame(token: string, version = '1.2', lines = ''): string {
-  const accepted = version === '1.0' ? '' : `accept-version:${version}\nhost:h\n`
-  return `CONNECT\n${accepted}${lines}Authorization:Bearer ${token}\n\n\0`
-}
-
-export function subscribeFrame(destination: string, id: string, lines = ''): string {
-  return `SUBSCRIBE\nid:${id}\ndestination:${destination}\n${lines}receipt:sub-${id}\n\n\0`
-}
-
-/** Resolves when the subscription is there; `lines` are further headers. */
-export async function subscribe(
-  peer: WirePeer,
-  destination: string,
-  id = 's',
-  lines = '',
-): Promise<WireFrame> {
-  peer.write(subscribeFrame(destination, id, lines))
-  return peer.receipt(`sub-${id}`)
-}
-
-export function sendFrame(destination: string, body: string, lines = ''): string {
-  return `SEND\ndestination:${destination}\n${lines}\n${body}\0`
-}
-
-/** Resolves when the server says that it has done it. */
-export async function send(peer: WirePeer, destination: string, body: string, lines = ''): Promise<void> {
-  const id = `send-${++sendCount}`
-  peer.write(sendFrame(destination, body, `${lines}receipt:${id}\n`))
-  await peer.receipt(id)
-}
-
-/** Says goodbye; resolves when everything before it was handled, with the frames that came meanwhile. */
-export async function disconnect(peer: WirePeer): Promise<WireFrame[]> {
-  peer.write('DISCONNECT\nreceipt:bye\n\n\0')
-  await peer.closed()
-  const frames = peer.take()
-  const last = frames.pop()
-  if (headerOf(last, 'receipt-id') !== 'bye') throw new Error(`ended with ${last?.octets}`)
-  return frames
-}
-
-/** Octets, bodies and codes of ERROR frames in short: `<reason> <close code>`. */
-export async function endingOf(peer: WirePeer): Promise<string> {
-  await peer.closed()
-  const error = peer.frames.find(({ command }) => command === 'ERROR')
-  return `${headerOf(error, 'reason')} ${peer.closeCode}`
-}
-
-let sendCount = 0
 const FIGURE_MS_MAX = 15_000
