@@ -11,10 +11,10 @@ import { Database } from '../../src/store/engine/database.ts'
 import { runScript } from '../support/commands.ts'
 import { KillLoad } from '../support/kill-load.ts'
 import { runProgram } from '../support/programs.ts'
-import { StompTcpClient } from '../support/stomp-tcp-client.ts'
 import { auditStore } from '../support/store-audit.ts'
 import { PROJECT_ROOT } from '../support/vectors.ts'
 import { tableDigests } from '../support/whole-application.ts'
+import { headerOf, WirePeer } from '../support/wire-peer.ts'
 
 /** Resolves with the checkpoint that the copy has. */
 async function backUp(dataFolder: string, to: string): Promise<string> {
@@ -47,9 +47,9 @@ async function startOn(load: KillLoad, dataFolder: string, checkpoint?: string):
 }
 
 async function epochOf({ server, person }: KillLoad): Promise<string | undefined> {
-  const client = await StompTcpClient.connect(server.stompTcp!, person.app.accessToken!)
+  const client = await WirePeer.connect('tcp', server.stompTcp!, person.app.accessToken!)
   client.destroy()
-  return client.connected('inbox-epoch')
+  return headerOf(client.connected, 'inbox-epoch')
 }
 
 t.test('a backup that finds no room names its folder, and leaves none of it', async t => {

@@ -11,39 +11,40 @@ import { meetPeople, settingsFor, signInPerson, startCall } from '../support/cal
 import { forcedLmdb } from '../support/forced-lmdb.ts'
 import { runProgram } from '../support/programs.ts'
 import { startServer } from '../support/server.ts'
-import { headerIn } from '../support/stomp-peer.ts'
-import { StompTcpClient } from '../support/stomp-tcp-client.ts'
 import { auditStore } from '../support/store-audit.ts'
+import { headerOf, sendFrame, type WireFrame, WirePeer } from '../support/wire-peer.ts'
 
 const QUEUE = '/user/queue/dev.durable'
 const PRLIMIT = '/usr/bin/prlimit'
 const FULL_DISK = ['bash', '-c', 'ulimit -S -f 1500; exec "$@"', '-']
 const ENVIRONMENT = { CALLSIGN_STOMP_TCP_PORT: '0', CALLSIGN_LOG_LEVEL: 'fatal', ...settingsFor(4) }
 
-/** Sends until one is refused; resolves with what was acknowledged, in order. */
-async function fill(client: StompTcpClient): Promise<string[]> {
+/** Sends until one is refused; resolves with what was acknowledged, in order, and the last refusal. */
+async function fill(client: WirePeer): Promise<{ acknowledged: string[]; refusal: WireFrame }> {
   const acknowledged: string[] = []
+  let answer: WireFrame
   let sent = 0
   await client.subscribe('/user/queue/errors', 'errors')
   // Smaller and smaller ones, until not even those of a few bytes fit.
   for (const bytes of [200_000, 8_000, 1]) {
-    for (let refusals = client.messages.length; client.messages.length === refusals; ) {
+    do {
       const receipt = `sent-${++sent}`
       const body = receipt.padEnd(bytes, '.')
-      const answered = client.send(QUEUE, body, receipt).then(() => acknowledged.push(body))
-      await Promise.race([answered, client.until(() => client.messages.length > refusals)])
-    }
+      client.write(sendFrame(QUEUE, body, `receipt:${receipt}\n`))
+      answer = await client.frame(() => true)
+      if (headerOf(answer, 'receipt-id') === receipt) acknowledged.push(body)
+    } while (answer.command === 'RECEIPT')
   }
-  return acknowledged
+  return { acknowledged, refusal: answer! }
 }
 
 async function readAll(stompTcp: string, accessToken: string): Promise<string[]> {
-  const client = await StompTcpClient.connect(stompTcp, accessToken)
+  const client = await WirePeer.connect('tcp', stompTcp, accessToken)
   await client.subscribe(QUEUE, 'all')
-  await client.send(QUEUE, 'end', 'end')
-  await client.until(() => String(client.messages.at(-1)?.body) === 'end')
+  await client.send(QUEUE, 'end')
+  await client.until(() => String(client.frames.at(-1)?.body) === 'end')
   client.destroy()
-  return client.messages.map(({ body }) => String(body))
+  return client.take().map(({ body }) => String(body))
 }
 
 t.test('a full disk refuses calls and messages in words, loses none, and passes', async t => {
@@ -52,20 +53,22 @@ t.test('a full disk refuses calls and messages in words, loses none, and passes'
   t.teardown(() => server.end())
   const [ann, bob, eve] = await meetPeople(server.http, 3)
   const { body: ringing } = await startCall(ann!, [bob!])
-  const connect = (token: string) => StompTcpClient.connect(server.stompTcp!, token)
+  const connect = (token: string) => WirePeer.connect('tcp', server.stompTcp!, token)
   const filler = await connect(ann!.app.accessToken!)
-  const acknowledged = await fill(filler)
-  const problem = JSON.parse(String(filler.messages.at(-1)?.body))
+  const { acknowledged, refusal } = await fill(filler)
+  const problem = JSON.parse(String(refusal.body))
   t.match(problem, { type: 'error', destination: QUEUE, receiptId: /^sent-\d+$/ })
-  t.notOk(filler.receipts.includes(problem.receiptId))
+  t.notOk(acknowledged.some(body => body.replace(/\.*$/, '') === problem.receiptId))
   t.match(problem.problem, { status: 503, code: 'STORE_UNAVAILABLE' })
   t.notOk(filler.isClosed, 'told on the errors, it goes on')
 
   const plain = await connect(eve!.app.accessToken!)
   // A small one may fit, since a first message has no row of its own.
-  await t.rejects(plain.send(QUEUE, 'x'.repeat(200_000), 'refused'), /the connection has ended/)
+  await t.rejects(plain.send(QUEUE, 'x'.repeat(200_000), 'refused'), {
+    message: /^closed with 1005: ERROR\n/,
+  })
   t.same(
-    ['code', 'reason', 'retry', 'receipt-id'].map(name => headerIn(plain.error, name)),
+    ['code', 'reason', 'retry', 'receipt-id'].map(name => headerOf(plain.frames[0], name)),
     ['503', 'store_unavailable', 'after', 'refused'],
   )
   const refused = await startCall(eve!, [ann!])
@@ -86,7 +89,7 @@ t.test('a full disk refuses calls and messages in words, loses none, and passes'
 
   if (existsSync(PRLIMIT)) {
     await runProgram(PRLIMIT, [`--pid=${server.process.pid}`, '--fsize=unlimited'])
-    await filler.send(QUEUE, 'with room', 'with room')
+    await filler.send(QUEUE, 'with room')
     acknowledged.push('with room')
     t.match(await bob!.app.get(200, join200, {}), { status: 'active', encryptedAESKey: /./ })
     t.match(await ann!.app.get(200, 'POST /app/api/call/end', { callId: ringing.callId }), {
@@ -117,9 +120,9 @@ t.test(
     await first.end()
     const environment = { ...ENVIRONMENT, ...forcedLmdb({ isEarly: true }) }
     const early = await startServer({ dataFolder, wrapper: FULL_DISK, environment })
-    const client = await StompTcpClient.connect(early.stompTcp!, app.accessToken!)
+    const client = await WirePeer.connect('tcp', early.stompTcp!, app.accessToken!)
     const sent = Array.from({ length: 10 }, (_, at) => `${at}`.padEnd(200_000, '.'))
-    for (const [at, body] of sent.entries()) await client.send(QUEUE, body, `${at}`)
+    for (const body of sent) await client.send(QUEUE, body)
     client.destroy()
     await early.end()
 

@@ -15,9 +15,9 @@ import { KillLoad } from '../support/kill-load.ts'
 import { randomFrom, seedOf } from '../support/seed.ts'
 import { startServer } from '../support/server.ts'
 import { shiftedClock } from '../support/shifted-clock.ts'
-import { StompTcpClient, sendFrame } from '../support/stomp-tcp-client.ts'
 import { auditStore } from '../support/store-audit.ts'
 import { storedTable } from '../support/stored-table.ts'
+import { headerOf, sendFrame, WirePeer } from '../support/wire-peer.ts'
 
 const KILLS = Number(process.env.CALLSIGN_KILLS_UNDER_LOAD ?? 3)
 const ACKNOWLEDGED_MAX = 450
@@ -78,12 +78,12 @@ t.test(
 
 /** The texts that wait in a queue of the device's own, which are settled thereby. */
 async function textsIn(stompTcp: string, accessToken: string): Promise<string[]> {
-  const client = await StompTcpClient.connect(stompTcp, accessToken)
+  const client = await WirePeer.connect('tcp', stompTcp, accessToken)
   await client.subscribe(QUEUE, 'all')
-  await client.send(QUEUE, 'end', 'end')
-  await client.until(() => String(client.messages.at(-1)?.body) === 'end')
+  await client.send(QUEUE, 'end')
+  await client.until(() => String(client.frames.at(-1)?.body) === 'end')
   client.destroy()
-  return client.messages.slice(0, -1).map(({ body }) => String(body))
+  return client.frames.slice(0, -1).map(({ body }) => String(body))
 }
 
 t.test(
@@ -94,14 +94,16 @@ t.test(
     const [ann, bob] = await meetPeople(first.http, 2)
     const { body: call } = await startCall(ann!, [bob!])
     const ringEndsMs = Date.parse(call.participants[1].invitedAt) + 65_000
-    const client = await StompTcpClient.connect(first.stompTcp!, ann!.app.accessToken!)
-    client.onFrame = () => {
-      if (client.receipts.includes('r2')) first.process.kill('SIGKILL')
+    const client = await WirePeer.connect('tcp', first.stompTcp!, ann!.app.accessToken!)
+    client.onFrame = frame => {
+      if (headerOf(frame, 'receipt-id') === 'r2') first.process.kill('SIGKILL')
     }
-    client.write(['r1', 'r2', 'r3'].map(receipt => sendFrame(QUEUE, receipt, receipt)).join(''))
+    const sends = ['r1', 'r2', 'r3'].map(receipt => sendFrame(QUEUE, receipt, `receipt:${receipt}\n`))
+    client.write(sends.join(''))
     await client.closed()
     await first.end('SIGKILL')
-    t.same(client.receipts.slice(0, 2), ['r1', 'r2'])
+    const receipts = client.frames.map(frame => headerOf(frame, 'receipt-id'))
+    t.same(receipts.slice(0, 2), ['r1', 'r2'])
 
     const aheadMs = ringEndsMs - Date.now() - 3_000
     const environment = { ...SETTINGS, ...shiftedClock(aheadMs) }
@@ -110,11 +112,9 @@ t.test(
     const readyAtMs = Date.now() + aheadMs
     const texts = await textsIn(second.stompTcp!, ann!.app.accessToken!)
     t.same(texts.slice(0, 2), ['r1', 'r2'])
-    const phone = await StompTcpClient.connect(second.stompTcp!, bob!.app.accessToken!)
+    const phone = await WirePeer.connect('tcp', second.stompTcp!, bob!.app.accessToken!)
     await phone.subscribe('/user/queue/calls', 'calls')
-    const events = () => phone.messages.map(({ body }) => JSON.parse(String(body)))
-    await phone.until(() => events().some(({ type }) => type === 'call_missed'))
-    const [missed] = events()
+    const missed = JSON.parse(String((await phone.message()).body))
     t.match(missed, { type: 'call_missed', callId: call.callId })
     const missedAtMs = Date.parse(missed.at)
     t.ok(missedAtMs >= ringEndsMs, 'not before its time')
@@ -131,10 +131,10 @@ t.test(
     const burst = numbers.map(number => sendFrame(QUEUE, number)).join('')
     const first = await startServer({ dataFolder, environment: SETTINGS })
     const [ann, bob] = await meetPeople(first.http, 2)
-    const hasty = await StompTcpClient.connect(first.stompTcp!, ann!.app.accessToken!)
+    const hasty = await WirePeer.connect('tcp', first.stompTcp!, ann!.app.accessToken!)
     hasty.write(burst)
     hasty.destroy()
-    const patient = await StompTcpClient.connect(first.stompTcp!, bob!.app.accessToken!)
+    const patient = await WirePeer.connect('tcp', first.stompTcp!, bob!.app.accessToken!)
     patient.write(`${burst}DISCONNECT\nreceipt:all\n\n\0`)
     await patient.receipt('all')
     t.equal((await fetch(`${first.admin}/readyz`)).status, 200)

@@ -11,7 +11,7 @@ import t, { type Test } from 'tap'
 import { meetPeople, type Person, settingsFor, startCall } from '../support/call-people.ts'
 import { forcedLmdb, type LmdbFault } from '../support/forced-lmdb.ts'
 import { type RunningServer, startServer } from '../support/server.ts'
-import { StompTcpClient } from '../support/stomp-tcp-client.ts'
+import { WirePeer } from '../support/wire-peer.ts'
 
 const ABORTED = 200
 const QUEUE = '/user/queue/dev.readers'
@@ -47,9 +47,9 @@ async function abortList(server: RunningServer, { app }: Person, at: number): Pr
 
 /** Has its inbox given and is gone. */
 async function abortInbox(server: RunningServer, { app }: Person): Promise<void> {
-  const client = await StompTcpClient.connect(server.stompTcp!, app.accessToken!)
+  const client = await WirePeer.connect('tcp', server.stompTcp!, app.accessToken!)
   client.write(`SUBSCRIBE\nid:all\ndestination:${QUEUE}\nack:client\n\n\0`)
-  await client.until(() => client.messages.length > 0)
+  await client.message()
   client.destroy()
 }
 
@@ -64,17 +64,17 @@ async function readersAround(t: Test, fault?: LmdbFault): Promise<readonly [befo
   t.teardown(() => server.end())
   const [ann, bob] = await meetPeople(server.http, 8)
   await startCall(ann!, [bob!])
-  const writer = await StompTcpClient.connect(server.stompTcp!, ann!.app.accessToken!)
-  const keeper = await StompTcpClient.connect(server.stompTcp!, bob!.app.accessToken!)
-  for (let at = 0; at < 100; at++) await keeper.send(QUEUE, `${at}`.padEnd(500), `${at}`)
+  const writer = await WirePeer.connect('tcp', server.stompTcp!, ann!.app.accessToken!)
+  const keeper = await WirePeer.connect('tcp', server.stompTcp!, bob!.app.accessToken!)
+  for (let at = 0; at < 100; at++) await keeper.send(QUEUE, `${at}`.padEnd(500))
   const before = await readersOf(dataFolder)
   for (let at = 0; at < ABORTED; at += 8) {
     const lists = Array.from({ length: 7 }, (_, more) => abortList(server, ann!, at + more))
-    await Promise.all([...lists, abortInbox(server, bob!), writer.send(QUEUE, 'x', `between-${at}`)])
+    await Promise.all([...lists, abortInbox(server, bob!), writer.send(QUEUE, 'x')])
   }
   // This answer comes after all of those.
   await ann!.app.get(200, 'GET /app/api/friend')
-  await writer.send(QUEUE, 'x', 'last')
+  await writer.send(QUEUE, 'x')
   return [before, await readersOf(dataFolder)]
 }
 

@@ -6,14 +6,13 @@
 
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import WebSocket from 'ws'
 import { befriend, type Person, settingsFor, signInPerson, startCall } from '../support/call-people.ts'
 import { cannotTrace } from '../support/disk-trace.ts'
 import type { LmdbFault } from '../support/forced-lmdb.ts'
 import { RegisterClient } from '../support/register-client.ts'
 import { freshPublicKey } from '../support/server.ts'
 import { type Acknowledgement, type SlowServer, startSlowServer } from '../support/slow-sync.ts'
-import { StompTcpClient, sendFrame } from '../support/stomp-tcp-client.ts'
+import { WirePeer } from '../support/wire-peer.ts'
 
 const SYNC_DELAY_MS = 40
 const QUEUE = '/user/queue/dev.durable'
@@ -34,7 +33,7 @@ async function acknowledgedOn(t: Test, fault?: LmdbFault): Promise<Acknowledgeme
   await callOnce(ann, bob)
   await registerTwice(server, answers)
   await sendOverWebSocket(server, ann)
-  const client = await StompTcpClient.connect(server.stompTcp!, bob.app.accessToken!)
+  const client = await WirePeer.connect('tcp', server.stompTcp!, bob.app.accessToken!)
   await client.send(QUEUE, 'alone', 'tcp-alone')
   await client.subscribe('/user/queue/calls', 'calls')
   await callOnce(ann, bob)
@@ -61,19 +60,9 @@ async function registerTwice({ grpc }: SlowServer, answers: Map<string, string>)
 }
 
 async function sendOverWebSocket({ http }: SlowServer, { app }: Person): Promise<void> {
-  const socket = new WebSocket(`${http.replace('http', 'ws')}/ws`, ['v12.stomp'])
-  const answered = (command: string) =>
-    new Promise<void>((resolve, reject) => {
-      socket.once('message', data =>
-        String(data).startsWith(command) ? resolve() : reject(new Error(`${command}, not ${data}`)),
-      )
-    })
-  await new Promise(resolve => socket.once('open', resolve))
-  socket.send(`CONNECT\naccept-version:1.2\nhost:h\nAuthorization:Bearer ${app.accessToken}\n\n\0`)
-  await answered('CONNECTED')
-  socket.send(sendFrame(QUEUE, 'alone', 'ws-alone'))
-  await answered('RECEIPT')
-  socket.terminate()
+  const client = await WirePeer.connect('websocket', http, app.accessToken!)
+  await client.send(QUEUE, 'alone', 'ws-alone')
+  client.destroy()
 }
 
 const EXPECTED = [

@@ -16,8 +16,7 @@ import {
 } from './call-people.ts'
 import { lookUp } from './live-log.ts'
 import { type RunningServer, startServer } from './server.ts'
-import { headerIn } from './stomp-peer.ts'
-import { StompTcpClient, sendFrame } from './stomp-tcp-client.ts'
+import { headerOf, sendFrame, WirePeer } from './wire-peer.ts'
 
 /** Says what is not so any more; undefined when all is well. */
 type Claim = () => Promise<string | undefined>
@@ -249,7 +248,7 @@ export class KillLoad {
     const last = sender.sent + SENDS
     while (sender.sent < last) {
       const number = `${++sender.sent}`
-      client.write(sendFrame(QUEUE, number, number))
+      client.write(sendFrame(QUEUE, number, `receipt:${number}\n`))
       if (sender.sent % SENT_AT_ONCE === 0) await client.receipt(number)
     }
     await client.closed()
@@ -260,14 +259,12 @@ export class KillLoad {
     const { person, settled } = sender
     const client = await this.#connect(sender)
     client.onFrame = frame => {
-      if (frame.command === 'MESSAGE') client.write(`ACK\nid:${headerIn(frame, 'ack')}\n\n\0`)
+      if (frame.command === 'MESSAGE') client.write(`ACK\nid:${headerOf(frame, 'ack')}\n\n\0`)
     }
-    await client.subscribe(QUEUE, 'all', 'client')
-    await client.send(QUEUE, 'end', 'end')
-    await client.until(() => String(client.messages.at(-1)?.body) === 'end')
-    client.write('DISCONNECT\nreceipt:bye\n\n\0')
-    await client.receipt('bye')
-    const numbers = client.messages.slice(0, -1).map(({ body }) => Number(String(body)))
+    await client.subscribe(QUEUE, 'all', 'ack:client\n')
+    await client.send(QUEUE, 'end')
+    await client.until(() => String(client.frames.at(-1)?.body) === 'end')
+    const numbers = (await client.disconnect()).slice(0, -1).map(({ body }) => Number(String(body)))
     const last = numbers.at(-1) ?? settled
     sender.settled = sender.sent = Math.max(last, acknowledged)
     const isInOrder = numbers.every((number, at) => number === settled + 1 + at)
@@ -275,8 +272,8 @@ export class KillLoad {
     return [`${person.userId} sent ${settled + 1} to ${acknowledged}, acknowledged, and has ${numbers}`]
   }
 
-  #connect({ person }: Sender): Promise<StompTcpClient> {
-    return StompTcpClient.connect(this.server.stompTcp!, person.app.accessToken!)
+  #connect({ person }: Sender): Promise<WirePeer> {
+    return WirePeer.connect('tcp', this.server.stompTcp!, person.app.accessToken!)
   }
 }
 
