@@ -5,8 +5,9 @@ import type { WireCase } from '../stomp/case.ts'
 import { CASES } from '../stomp/cases.ts'
 import { outcomeFaults } from '../stomp/outcome.ts'
 import { type House, makeHouse, newPerson, type Person } from '../support/connection-house.ts'
+import { headerOf } from '../support/naive-stomp.ts'
 import { FRAGMENTATIONS } from '../support/notation.ts'
-import { headerIn, type StompPeer } from '../support/stomp-peer.ts'
+import type { StompPeer } from '../support/stomp-peer.ts'
 
 const WIRE_CASES = CASES.filter(each => each.kind === 'wire')
 
@@ -68,7 +69,7 @@ async function begin(
   await house.settle()
   const given = peer.take()
   if (given.length !== Number(count ?? 0)) throw new Error(`begins with ${given.length} messages`)
-  return { peer, messageIds: given.map(frame => headerIn(frame, 'message-id')!) }
+  return { peer, messageIds: given.map(frame => headerOf(frame, 'message-id')!) }
 }
 
 function subscribeFrame(destination: string, mode: string): string {
@@ -101,9 +102,9 @@ async function redeliveryFaults(
   next.drop()
   const faults: string[] = []
   const expected = redelivered.map(name => messageIds[Number(name.slice(1)) - 1])
-  const actual = frames.map(frame => headerIn(frame, 'message-id'))
+  const actual = frames.map(frame => headerOf(frame, 'message-id'))
   if (actual.join() !== expected.join()) faults.push(`came again: ${actual} instead of ${expected}`)
-  if (frames.some(frame => headerIn(frame, 'redelivered') !== 'true'))
+  if (frames.some(frame => headerOf(frame, 'redelivered') !== 'true'))
     faults.push('not marked as redelivered')
   return faults
 }

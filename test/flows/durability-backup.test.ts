@@ -10,11 +10,12 @@ import t from 'tap'
 import { Database } from '../../src/store/engine/database.ts'
 import { runScript } from '../support/commands.ts'
 import { KillLoad } from '../support/kill-load.ts'
+import { headerOf } from '../support/naive-stomp.ts'
 import { runProgram } from '../support/programs.ts'
 import { auditStore } from '../support/store-audit.ts'
 import { PROJECT_ROOT } from '../support/vectors.ts'
 import { tableDigests } from '../support/whole-application.ts'
-import { headerOf, WirePeer } from '../support/wire-peer.ts'
+import { WirePeer } from '../support/wire-peer.ts'
 
 /** Resolves with the checkpoint that the copy has. */
 async function backUp(dataFolder: string, to: string): Promise<string> {

@@ -12,12 +12,13 @@ import { meetPeople, settingsFor, startCall } from '../support/call-people.ts'
 import { cannotTrace, traceCommand } from '../support/disk-trace.ts'
 import { forcedLmdb } from '../support/forced-lmdb.ts'
 import { KillLoad } from '../support/kill-load.ts'
+import { headerOf } from '../support/naive-stomp.ts'
 import { randomFrom, seedOf } from '../support/seed.ts'
 import { startServer } from '../support/server.ts'
 import { shiftedClock } from '../support/shifted-clock.ts'
 import { auditStore } from '../support/store-audit.ts'
 import { storedTable } from '../support/stored-table.ts'
-import { headerOf, sendFrame, WirePeer } from '../support/wire-peer.ts'
+import { sendFrame, WirePeer } from '../support/wire-peer.ts'
 
 const KILLS = Number(process.env.CALLSIGN_KILLS_UNDER_LOAD ?? 3)
 const ACKNOWLEDGED_MAX = 450

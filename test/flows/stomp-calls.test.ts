@@ -6,7 +6,8 @@
 import t, { type Test } from 'tap'
 import type { Answer } from '../support/app.ts'
 import { befriend, newCallKey, type Person } from '../support/call-people.ts'
-import { type Carrier, headerOf, type WireFrame, type WirePeer } from '../support/wire-peer.ts'
+import { headerOf } from '../support/naive-stomp.ts'
+import type { Carrier, WireFrame, WirePeer } from '../support/wire-peer.ts'
 import { deviceOf, WireServer } from '../support/wire-server.ts'
 
 const server = await WireServer.start(t, { people: 20 })

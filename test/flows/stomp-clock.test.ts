@@ -10,16 +10,10 @@ import { HttpServer } from '../../src/transport/http.ts'
 import { OpenConnections } from '../../src/transport/open-connections.ts'
 import { StompTcpServer } from '../../src/transport/stomp-tcp.ts'
 import { newDevice, newSession, newUser } from '../support/application.ts'
+import { headerOf } from '../support/naive-stomp.ts'
 import { builtProgram, spawnBound } from '../support/programs.ts'
 import { openWhole, type WholeApplication } from '../support/whole-application.ts'
-import {
-  type Carrier,
-  connectFrame,
-  headerOf,
-  sendFrame,
-  WirePeer,
-  webSocketFrame,
-} from '../support/wire-peer.ts'
+import { type Carrier, connectFrame, sendFrame, WirePeer, webSocketFrame } from '../support/wire-peer.ts'
 import { CARRIERS } from '../support/wire-server.ts'
 
 const CLOCK_MS = 20

@@ -7,7 +7,8 @@
 import t from 'tap'
 import type { WireCase } from '../stomp/case.ts'
 import { CASES } from '../stomp/cases.ts'
-import { headerIn, outcomeFaults } from '../stomp/outcome.ts'
+import { outcomeFaults } from '../stomp/outcome.ts'
+import { headerOf } from '../support/naive-stomp.ts'
 import { FRAGMENTATIONS, octetsOf } from '../support/notation.ts'
 import { ackLine, beginCase, type CaseRunner } from '../support/wire-cases.ts'
 import {
@@ -71,7 +72,7 @@ async function fence({ letter }: Worker, peer: WirePeer, id: string): Promise<vo
   }
   const topic = `/topic/dev.${letter}`
   peer.write(subscribeFrame(topic, 'fence') + sendFrame(topic, FENCE, 'receipt:fence\n'))
-  await peer.frame(frame => isFence(frame) && headerIn(frame, 'subscription') === 'fence')
+  await peer.frame(frame => isFence(frame) && headerOf(frame, 'subscription') === 'fence')
   for (const id of ['sub-fence', 'fence']) await peer.receipt(id)
   const others = peer.take().filter(frame => !isFence(frame))
   peer.frames.push(...others)
@@ -108,10 +109,10 @@ async function redeliveryFaults(
   const frames = next.take()
   next.destroy()
   const expected = redelivered.map(name => messageIds[Number(name.slice(1)) - 1])
-  const actual = frames.map(frame => headerIn(frame, 'message-id'))
+  const actual = frames.map(frame => headerOf(frame, 'message-id'))
   const faults: string[] = []
   if (actual.join() !== expected.join()) faults.push(`came again: ${actual} instead of ${expected}`)
-  if (frames.some(frame => headerIn(frame, 'redelivered') !== 'true'))
+  if (frames.some(frame => headerOf(frame, 'redelivered') !== 'true'))
     faults.push('not marked as redelivered')
   return faults
 }

@@ -6,7 +6,8 @@
 import { readdirSync } from 'node:fs'
 import t from 'tap'
 import { befriend, startCall } from '../support/call-people.ts'
-import { connectFrame, headerOf, sendFrame, type WireFrame, type WirePeer } from '../support/wire-peer.ts'
+import { headerOf } from '../support/naive-stomp.ts'
+import { connectFrame, sendFrame, type WireFrame, type WirePeer } from '../support/wire-peer.ts'
 import { CARRIERS, deviceOf, type WireDevice, WireServer } from '../support/wire-server.ts'
 
 const PEOPLE = 60

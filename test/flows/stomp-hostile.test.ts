@@ -5,8 +5,9 @@
 
 import t from 'tap'
 import { befriend, newCallKey, startCall } from '../support/call-people.ts'
+import { headerOf } from '../support/naive-stomp.ts'
 import { Innocent } from '../support/wire-innocent.ts'
-import { connectFrame, headerOf, sendFrame, type WirePeer, webSocketFrame } from '../support/wire-peer.ts'
+import { connectFrame, sendFrame, type WirePeer, webSocketFrame } from '../support/wire-peer.ts'
 import { CARRIERS, deviceOf, WireServer } from '../support/wire-server.ts'
 
 const server = await WireServer.start(t, { people: 30 })

@@ -6,7 +6,7 @@
 import { Client, type IFrame, type IMessage, type StompConfig, Versions } from '@stomp/stompjs'
 import t, { type Test } from 'tap'
 import WebSocket from 'ws'
-import { headerOf } from '../support/wire-peer.ts'
+import { headerOf } from '../support/naive-stomp.ts'
 import { type WireDevice, WireServer } from '../support/wire-server.ts'
 
 const server = await WireServer.start(t, { people: 12 })

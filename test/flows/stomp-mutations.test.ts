@@ -7,11 +7,12 @@ import t from 'tap'
 import type { WireCase } from '../stomp/case.ts'
 import { CASES } from '../stomp/cases.ts'
 import { errorFaults } from '../stomp/outcome.ts'
+import { headerOf } from '../support/naive-stomp.ts'
 import { octetsOf } from '../support/notation.ts'
 import { randomFrom, seedOf } from '../support/seed.ts'
 import { beginCase, type CaseRunner } from '../support/wire-cases.ts'
 import { Innocent } from '../support/wire-innocent.ts'
-import { headerOf, sendFrame, subscribeFrame, type WirePeer } from '../support/wire-peer.ts'
+import { sendFrame, subscribeFrame, type WirePeer } from '../support/wire-peer.ts'
 import { WireServer } from '../support/wire-server.ts'
 
 const RUNNERS = 12

@@ -3,13 +3,12 @@
  * them off, and bounds its memory.
  */
 
-import { once } from 'node:events'
 import { join } from 'node:path'
 import t from 'tap'
-import WebSocket from 'ws'
+import { headerOf } from '../support/naive-stomp.ts'
 import { Innocent } from '../support/wire-innocent.ts'
-import { connectFrame, headerOf, sendFrame } from '../support/wire-peer.ts'
-import { CARRIERS, type WireDevice, WireServer } from '../support/wire-server.ts'
+import { connectFrame, sendFrame } from '../support/wire-peer.ts'
+import { CARRIERS, WireServer } from '../support/wire-server.ts'
 
 const folder = t.testdir({ free: {}, limited: {} })
 const server = await WireServer.start(t, { people: 20, dataFolder: join(folder, 'free') })
@@ -26,45 +25,12 @@ const PIECE_BYTES = 48 * 1024
 /** 24 MiB for each of them. */
 const PIECES = 512
 
-/** A subscriber with the `ws` library, for much that comes at once. */
-class QuickReader {
-  readonly #socket = new WebSocket(`${server.running.http.replace('http', 'ws')}/ws`)
-  /** The start of each body so far. */
-  readonly numbers: number[] = []
-  #isSubscribed = false
-
-  static async join({ token }: WireDevice): Promise<QuickReader> {
-    const reader = new QuickReader()
-    reader.#socket.once('open', () => {
-      reader.#socket.send(connectFrame(token))
-      reader.#socket.send(`SUBSCRIBE\nid:s\ndestination:${SLOW_TOPIC}\nreceipt:r\n\n\0`)
-    })
-    reader.#socket.on('message', (data: Buffer) => reader.#onFrame(data))
-    await reader.until(() => reader.#isSubscribed)
-    return reader
-  }
-
-  async until(isSo: () => boolean): Promise<void> {
-    while (!isSo()) await once(this.#socket, 'message')
-  }
-
-  leave(): void {
-    this.#socket.terminate()
-  }
-
-  #onFrame(frame: Buffer): void {
-    const command = frame.toString('latin1', 0, 7)
-    if (command === 'RECEIPT') this.#isSubscribed = true
-    if (command !== 'MESSAGE') return
-    this.numbers.push(Number.parseInt(frame.toString('latin1', frame.length - PIECE_BYTES - 1), 10))
-  }
-}
-
 t.test(
   'I-15: a client that reads nothing is cut off in time, the rest are served, memory stays bounded',
   async t => {
     const [sending, reading, ...lazy] = await server.devices(2 + SLOW_COUNT)
-    const quick = await QuickReader.join(reading!)
+    const quick = await server.connect('websocket', reading!)
+    await quick.subscribe(SLOW_TOPIC)
     const sender = await server.connect('tcp', sending!)
     const slow = await Promise.all(lazy.map((device, at) => server.connect(CARRIERS[at % 2]!, device)))
     for (const peer of slow) {
@@ -78,15 +44,16 @@ t.test(
     for (let sent = 0; sent < PIECES; sent += 8) {
       const pieces = Array.from({ length: 8 }, (_, at) => `${sent + at} `.padEnd(PIECE_BYTES, 'x'))
       sender.write(pieces.map(piece => sendFrame(SLOW_TOPIC, piece)).join(''))
-      await quick.until(() => quick.numbers.length === sent + 8)
+      await quick.until(() => quick.frames.length === sent + 8)
       await innocent.round()
       mostBytes = Math.max(mostBytes, server.residentBytes())
       mostBuffered = Math.max(mostBuffered, await server.figure('callsign_connection_buffered_bytes'))
     }
     t.ok(mostBuffered < SLOW_COUNT * 1.5 * 1024 * 1024, `${mostBuffered} bytes unsent at most`)
     t.ok(mostBytes - baselineBytes < 96 * 1024 * 1024, `${mostBytes - baselineBytes} bytes more`)
-    t.same(quick.numbers, [...quick.numbers.keys()], 'all of it, in order')
-    quick.leave()
+    const numbers = quick.take().map(({ body }) => Number.parseInt(body.toString('latin1'), 10))
+    t.same(numbers, [...numbers.keys()], 'all of it, in order')
+    quick.destroy()
 
     await server.figureWhen('callsign_stomp_endings_total{reason="slow"}', figure => figure === SLOW_COUNT)
     await server.figureWhen('callsign_connections', figure => figure === 2)

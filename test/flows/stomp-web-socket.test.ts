@@ -1,7 +1,8 @@
 /** STOMP over WebSocket as it is on the wire: upgrades, kinds of messages, fragments, and what ends a connection. */
 
 import t from 'tap'
-import { connectFrame, headerOf, sendFrame, type WirePeer, webSocketFrame } from '../support/wire-peer.ts'
+import { headerOf } from '../support/naive-stomp.ts'
+import { connectFrame, sendFrame, type WirePeer, webSocketFrame } from '../support/wire-peer.ts'
 import { WireServer } from '../support/wire-server.ts'
 
 const server = await WireServer.start(t, { people: 20 })

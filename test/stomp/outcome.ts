@@ -1,6 +1,6 @@
 /** Compares what a client saw with what a conformance case requires; empty when nothing is wrong. */
 
-import type { NaiveFrame } from '../support/naive-stomp.ts'
+import { headerOf, type NaiveFrame } from '../support/naive-stomp.ts'
 import { octetsOf } from '../support/notation.ts'
 import type { MessageOutcome, Outcome } from './case.ts'
 
@@ -40,19 +40,14 @@ export function outcomeFaults(
   return faults
 }
 
-/** The first value of a header. */
-export function headerIn(frame: NaiveFrame, name: string): string | undefined {
-  return frame.headers.find(([each]) => each === name)?.[1]
-}
-
 /** Parts of every ERROR (contract 7.1), for any reason. */
 export function errorFaults(frame: SeenFrame): string[] {
   const faults = ['message', 'code', 'reason', 'retry', 'content-type']
-    .filter(name => headerIn(frame, name) === undefined)
+    .filter(name => headerOf(frame, name) === undefined)
     .map(name => `no ${name}`)
-  if (headerIn(frame, 'content-length') !== String(frame.body.length)) faults.push('content-length')
+  if (headerOf(frame, 'content-length') !== String(frame.body.length)) faults.push('content-length')
   const problem = JSON.parse(frame.body.toString())
-  if (String(problem.status) !== headerIn(frame, 'code')) faults.push('the problem has another status')
+  if (String(problem.status) !== headerOf(frame, 'code')) faults.push('the problem has another status')
   const head = frame.octets.subarray(0, -frame.body.length - 1).toString()
   if (head.replace(/receipt-id.*/, '').includes('\\')) faults.push('an escape in a header of ours')
   // A receipt-id is the client's own, whatever it put there.
@@ -72,14 +67,14 @@ function frameFaults(frame: SeenFrame, outcome: Exclude<Outcome, { kind: 'closed
     if (actual !== expected) faults.push(`${what} is ${actual} instead of ${expected}`)
   }
   if (outcome.kind === 'receipt') {
-    expect('receipt-id', headerIn(frame, 'receipt-id'), outcome.id)
+    expect('receipt-id', headerOf(frame, 'receipt-id'), outcome.id)
     return faults
   }
   for (const [name, value] of Object.entries(outcome.headers ?? {}))
-    expect(name, headerIn(frame, name), value)
+    expect(name, headerOf(frame, name), value)
   if (outcome.kind === 'message') return [...faults, ...messageFaults(frame, outcome)]
-  for (const name of outcome.has ?? []) expect(`has ${name}`, headerIn(frame, name) !== undefined, true)
-  if (outcome.kind === 'connected') expect('version', headerIn(frame, 'version'), outcome.version)
+  for (const name of outcome.has ?? []) expect(`has ${name}`, headerOf(frame, name) !== undefined, true)
+  if (outcome.kind === 'connected') expect('version', headerOf(frame, 'version'), outcome.version)
   else faults.push(...errorFaults(frame))
   return faults
 }
@@ -88,16 +83,16 @@ function messageFaults(frame: SeenFrame, outcome: MessageOutcome): string[] {
   const { subscription, destination, body, lines = [], without = [], isBinary } = outcome
   const faults: string[] = []
   const wire = frame.octets.toString('latin1').split('\n')
-  if (subscription !== undefined && headerIn(frame, 'subscription') !== subscription)
+  if (subscription !== undefined && headerOf(frame, 'subscription') !== subscription)
     faults.push('subscription')
-  if (destination !== undefined && headerIn(frame, 'destination') !== destination) faults.push('destination')
+  if (destination !== undefined && headerOf(frame, 'destination') !== destination) faults.push('destination')
   if (body !== undefined && !frame.body.equals(octetsOf(body))) faults.push(`body ${frame.body}`)
   if (isBinary !== undefined && frame.isText === isBinary) faults.push(`travels as text: ${frame.isText}`)
   for (const line of lines) {
     if (!wire.includes(octetsOf(line).toString('latin1'))) faults.push(`no line ${line}`)
   }
-  for (const name of without) if (headerIn(frame, name) !== undefined) faults.push(`has ${name}`)
-  if (!/^[\w-]+$/.test(headerIn(frame, 'message-id') ?? '')) faults.push('message-id')
+  for (const name of without) if (headerOf(frame, name) !== undefined) faults.push(`has ${name}`)
+  if (!/^[\w-]+$/.test(headerOf(frame, 'message-id') ?? '')) faults.push('message-id')
   return faults
 }
 

@@ -15,8 +15,9 @@ import {
   startCall,
 } from './call-people.ts'
 import { lookUp } from './live-log.ts'
+import { headerOf } from './naive-stomp.ts'
 import { type RunningServer, startServer } from './server.ts'
-import { headerOf, sendFrame, WirePeer } from './wire-peer.ts'
+import { sendFrame, WirePeer } from './wire-peer.ts'
 
 /** Says what is not so any more; undefined when all is well. */
 type Claim = () => Promise<string | undefined>

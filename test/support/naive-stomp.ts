@@ -178,6 +178,11 @@ export class NaiveParser {
   }
 }
 
+/** The first value of a header. */
+export function headerOf(frame: NaiveFrame | undefined, name: string): string | undefined {
+  return frame?.headers.find(([each]) => each === name)?.[1]
+}
+
 function decodeUtf8(bytes: Uint8Array): string {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)

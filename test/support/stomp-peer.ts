@@ -5,7 +5,7 @@
 
 import { BACKLOG_BYTES } from '../../src/limits.ts'
 import type { Accept, Connection, ConnectionEvents } from '../../src/transport/connection.ts'
-import { type NaiveFrame, NaiveParser, serverRules } from './naive-stomp.ts'
+import { headerOf, type NaiveFrame, NaiveParser, serverRules } from './naive-stomp.ts'
 
 /** A frame as the client got it: one WebSocket message, which is read to be exactly that. */
 export interface PeerFrame extends NaiveFrame {
@@ -112,7 +112,7 @@ export class StompPeer implements Connection {
     }
     const [frame, ...more] = new NaiveParser(serverRules(this.version)).read(octets)
     if (frame === undefined || more.length > 0 || octets.at(-1) !== 0) throw new Error('not one frame')
-    if (frame.command === 'CONNECTED') this.version = headerIn(frame, 'version') ?? '1.0'
+    if (frame.command === 'CONNECTED') this.version = headerOf(frame, 'version') ?? '1.0'
     this.frames.push({ ...frame, octets, isText })
   }
 
@@ -123,11 +123,6 @@ export class StompPeer implements Connection {
     this.#unsentBytes = 0
     this.#events.onClosed(code)
   }
-}
-
-/** The first value of a header. */
-export function headerIn(frame: NaiveFrame | undefined, name: string): string | undefined {
-  return frame?.headers.find(([each]) => each === name)?.[1]
 }
 
 const LONE_EOL = Buffer.from('\n')

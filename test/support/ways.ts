@@ -13,11 +13,12 @@ import { request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import WebSocket from 'ws'
 import { App, newPublicKey } from './app.ts'
 import { FunctionTrace, type Step } from './function-trace.ts'
+import { headerOf } from './naive-stomp.ts'
 import { productionEnvironment } from './outside-world.ts'
 import { besideWays, countWay, type Way } from './way.ts'
+import { WirePeer } from './wire-peer.ts'
 
 /** The steps between two moments, in a process where nothing else happens but what the server's own intervals do. */
 class Recorder {
@@ -100,49 +101,11 @@ async function signIn(http: string, email: string): Promise<Person> {
   return { app, userId: user.userId, deviceId }
 }
 
-/** The called device's connection, which speaks STOMP by hand: no beats, no frame but these. */
-class Phone {
-  readonly #socket: WebSocket
-  readonly #frames: string[] = []
-
-  private constructor(socket: WebSocket) {
-    this.#socket = socket
-    socket.on('message', bytes => this.#frames.push(String(bytes)))
-  }
-
-  static async connect({ app }: Person): Promise<Phone> {
-    const phone = new Phone(new WebSocket(`${app.http.replace('http', 'ws')}/ws`, ['v12.stomp']))
-    await once(phone.#socket, 'open')
-    const authorization = `authorization:Bearer ${app.accessToken}`
-    phone.send(`CONNECT\naccept-version:1.2\nhost:localhost\nheart-beat:0,0\n${authorization}\n\n`)
-    await phone.next('CONNECTED')
-    phone.send('SUBSCRIBE\nid:0\ndestination:/user/queue/calls\nack:client-individual\nreceipt:s\n\n')
-    await phone.next('RECEIPT')
-    return phone
-  }
-
-  send(frame: string): void {
-    this.#socket.send(`${frame}\0`)
-  }
-
-  /** Takes the next frame, which has to be of this command. */
-  async next(command: string): Promise<string> {
-    while (this.#frames.length === 0) await once(this.#socket, 'message')
-    const frame = this.#frames.shift()!
-    if (!frame.startsWith(`${command}\n`)) throw new Error(`not ${command}: ${frame}`)
-    return frame
-  }
-
-  close(): void {
-    this.#socket.close()
-  }
-
-  /** Takes a message and acknowledges it. */
-  async take(): Promise<void> {
-    const message = await this.next('MESSAGE')
-    this.send(`ACK\nid:${/\nack:(.*)/.exec(message)![1]}\nreceipt:a\n\n`)
-    await this.next('RECEIPT')
-  }
+/** Takes a message, acknowledges it and returns once the server has it. */
+async function acknowledge(phone: WirePeer): Promise<void> {
+  const message = await phone.message()
+  phone.write(`ACK\nid:${headerOf(message, 'ack')}\nreceipt:a\n\n\0`)
+  await phone.receipt('a')
 }
 
 /** Starts a call; `onHead` is called when only the rest of the body is missing. */
@@ -166,20 +129,19 @@ async function startCall({ app }: Person, callee: Person, onHead: () => Promise<
 }
 
 /** One call: it is started, the phone says that it rings, and the caller ends it. */
-async function followCall(ann: Person, bob: Person, phone: Phone, recorder: Recorder) {
+async function followCall(ann: Person, bob: Person, phone: WirePeer, recorder: Recorder) {
   const callId = await startCall(ann, bob, async () => {
     await recorder.quiet()
     recorder.begin('MESSAGE')
   })
   const invitation = recorder.take()
-  await phone.take()
+  await acknowledge(phone)
   await recorder.quiet()
   recorder.begin('RECEIPT')
-  phone.send(`SEND\ndestination:/app/call/${callId}/ringing\nreceipt:r\n\n`)
-  await phone.next('RECEIPT')
+  await phone.send(`/app/call/${callId}/ringing`, '')
   const receipt = recorder.take()
   await ann.app.get(200, 'POST /app/api/call/end', { callId })
-  await phone.take()
+  await acknowledge(phone)
   return { invitation, receipt }
 }
 
@@ -194,12 +156,13 @@ async function followWays(folder: string) {
   const bob = await signIn(server.http, BOB)
   await ann.app.get(201, 'POST /app/api/friend-request/by-id', { targetUserId: bob.userId })
   await bob.app.get(200, 'POST /app/api/friend-request/accept', { userId: ann.userId })
-  const phone = await Phone.connect(bob)
+  const phone = await WirePeer.connect('websocket', server.http, bob.app.accessToken!)
+  await phone.subscribe('/user/queue/calls', 's', 'ack:client-individual\n')
   // A first call makes things that later calls find: they are on no way.
   await followCall(ann, bob, phone, recorder)
   await trace.start()
   const ways = await followCall(ann, bob, phone, recorder)
-  phone.close()
+  phone.destroy()
   await server.end()
   const isBeside = besideWays()
   return { 'call/start': countWay(ways.invitation, isBeside), SEND: countWay(ways.receipt, isBeside) }

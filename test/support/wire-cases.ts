@@ -1,7 +1,8 @@
 /** Conformance cases on sockets: a client in the state that a case begins with, and the case's octets made for it. */
 
 import type { WireCase } from '../stomp/case.ts'
-import { type Carrier, headerOf, type WirePeer } from './wire-peer.ts'
+import { headerOf } from './naive-stomp.ts'
+import type { Carrier, WirePeer } from './wire-peer.ts'
 import type { WireDevice, WireServer } from './wire-server.ts'
 
 /** A client that runs cases one after the other. */

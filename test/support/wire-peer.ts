@@ -7,7 +7,7 @@
 import { isUtf8 as isUtf8Bytes } from 'node:buffer'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
-import { type NaiveFrame, NaiveParser, serverRules } from './naive-stomp.ts'
+import { headerOf, type NaiveFrame, NaiveParser, serverRules } from './naive-stomp.ts'
 import { upgradeRequest } from './web-sockets.ts'
 
 export type Carrier = 'websocket' | 'tcp'
@@ -311,11 +311,6 @@ export class WirePeer {
   #tellNews(): void {
     for (const resolve of this.#onNews.splice(0)) resolve()
   }
-}
-
-/** The first value of a header. */
-export function headerOf(frame: NaiveFrame | undefined, name: string): string | undefined {
-  return frame?.headers.find(([each]) => each === name)?.[1]
 }
 
 export function connectFrame(token: string, version = '1.2', lines = ''): string {

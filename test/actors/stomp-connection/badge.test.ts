@@ -5,7 +5,8 @@ import type { CallNoticeBody } from '../../../src/domain/calls/call-notice.ts'
 import type { CallId, UserId } from '../../../src/domain/ids.ts'
 import { UNSENT_BYTES_HELD } from '../../../src/limits.ts'
 import { type House, makeHouse, newPerson, type Person } from '../../support/connection-house.ts'
-import { headerIn, type PeerFrame, type StompPeer } from '../../support/stomp-peer.ts'
+import { headerOf } from '../../support/naive-stomp.ts'
+import type { PeerFrame, StompPeer } from '../../support/stomp-peer.ts'
 
 const MISSED: CallNoticeBody = {
   kind: 'call_missed',
@@ -24,7 +25,7 @@ function subscribe(peer: StompPeer, queue: string, ack = 'auto', more = ''): voi
 function said(frames: readonly PeerFrame[]): (string | number)[] {
   return frames.map(frame => {
     if (frame.command !== 'MESSAGE') return frame.command
-    const type = headerIn(frame, 'type')
+    const type = headerOf(frame, 'type')
     return type === 'badge' ? JSON.parse(String(frame.body)).badge.missedCalls : type!
   })
 }
@@ -123,8 +124,8 @@ t.test('acknowledging a badge covers what came before it in the mode client, els
     await house.tell(person, { kind: 'profile_changed' })
     await house.setBadge(person, 1)
     const [, badge] = peer.take()
-    const id = headerIn(badge, 'ack')
-    t.equal(id, headerIn(badge, 'message-id'))
+    const id = headerOf(badge, 'ack')
+    t.equal(id, headerOf(badge, 'message-id'))
     peer.write(`ACK\nid:${id}\nreceipt:r\n\n\0`)
     await house.settle()
     t.same([said(peer.take()), kept(house, person)], [['RECEIPT'], left], mode)
@@ -133,8 +134,8 @@ t.test('acknowledging a badge covers what came before it in the mode client, els
 
 t.test('a client that acknowledges or refuses a badge anyhow stays connected', async t => {
   const { house, person, peer, badge } = await begin(t)
-  const id = headerIn(badge, 'message-id')
-  t.equal(headerIn(badge, 'ack'), undefined)
+  const id = headerOf(badge, 'message-id')
+  t.equal(headerOf(badge, 'ack'), undefined)
   for (const frame of [`ACK\nid:${id}`, `NACK\nid:${id}`, `NACK\nid:${id}\nrequeue:false`]) {
     peer.write(`${frame}\n\n\0`)
   }
@@ -158,7 +159,7 @@ t.test('a client that acknowledges or refuses a badge anyhow stays connected', a
 
 t.test('a client goes on behind a badge as behind any message', async t => {
   const { house, person, peer, badge } = await begin(t, { account: 'client-individual' })
-  const first = headerIn(badge, 'message-id')
+  const first = headerOf(badge, 'message-id')
   await house.tell(person, { kind: 'profile_changed' })
   await house.setBadge(person, 1)
   const [, second] = peer.take()
@@ -167,14 +168,14 @@ t.test('a client goes on behind a badge as behind any message', async t => {
   await house.tell(person, { kind: 'session_revoked', reason: 'logout' })
   for (const [since, expected] of [
     [first, ['RECEIPT', 'profile_changed', 'session_revoked', 1]],
-    [headerIn(second, 'message-id'), ['RECEIPT', 'session_revoked', 1]],
+    [headerOf(second, 'message-id'), ['RECEIPT', 'session_revoked', 1]],
   ] as const) {
     const again = await house.connect(person)
     subscribe(again, 'account', 'client-individual', `receipt:r\nsince:${since}\n`)
     await house.settle()
     const frames = again.take()
     t.same(said(frames), expected)
-    t.equal(headerIn(frames[0], 'recovered'), 'true')
+    t.equal(headerOf(frames[0], 'recovered'), 'true')
   }
 })
 

@@ -4,7 +4,8 @@ import t from 'tap'
 import type { StompConnectionMessage } from '../../../actors/messages.ts'
 import { TokenBuckets } from '../../../src/domain/token-bucket.ts'
 import { connectionOf, makeHouse, newPerson } from '../../support/connection-house.ts'
-import { headerIn, type PeerFrame, type StompPeer } from '../../support/stomp-peer.ts'
+import { headerOf } from '../../support/naive-stomp.ts'
+import type { PeerFrame, StompPeer } from '../../support/stomp-peer.ts'
 
 const CONNECT = 'CONNECT\naccept-version:1.2\nhost:h\n'
 
@@ -15,7 +16,7 @@ t.test('C-12: who says nothing for ten seconds is closed with 4408', async t => 
   t.notOk(peer.isClosed)
   await house.pass(300)
   t.equal(peer.closeCode, 4408)
-  t.equal(headerIn(peer.take()[0], 'reason'), 'connect_timeout')
+  t.equal(headerOf(peer.take()[0], 'reason'), 'connect_timeout')
 })
 
 t.test('C-13: octets that dribble in move no deadline', async t => {
@@ -41,7 +42,7 @@ t.test('C-16: an expired token is to be refreshed, which other bad ones are not'
     await house.settle()
     const [error] = peer.take()
     t.same(
-      [headerIn(error, 'code'), headerIn(error, 'reason'), headerIn(error, 'retry')],
+      [headerOf(error, 'code'), headerOf(error, 'reason'), headerOf(error, 'retry')],
       ['401', reason, retry],
     )
     t.equal(peer.closeCode, 4401)
@@ -57,8 +58,8 @@ t.test('C-20, C-21: the upgrade may carry the token, and CONNECT’s token count
   const both = house.open({ authorization: `Bearer ${ann.token}` })
   both.write(`${CONNECT}Authorization:Bearer ${bea.token}\n\n\0`)
   await house.settle()
-  t.equal(headerIn(native.take()[0], 'user-name'), String(ann.userId))
-  t.equal(headerIn(both.take()[0], 'user-name'), String(bea.userId))
+  t.equal(headerOf(native.take()[0], 'user-name'), String(ann.userId))
+  t.equal(headerOf(both.take()[0], 'user-name'), String(bea.userId))
 })
 
 t.test('the token may stand where apps put it', async t => {
@@ -89,7 +90,7 @@ t.test('a session without a device is refused, and is no failed sign-in', async 
   peer.write(`${CONNECT}Authorization:Bearer 77.\n\n\0`)
   await house.settle()
   const [error] = peer.take()
-  t.same([headerIn(error, 'code'), headerIn(error, 'reason')], ['403', 'device_not_registered'])
+  t.same([headerOf(error, 'code'), headerOf(error, 'reason')], ['403', 'device_not_registered'])
   t.equal(peer.closeCode, 1008)
   t.same(house.failedConnects, [])
 })
@@ -101,7 +102,7 @@ t.test('C-25: the newest connection of a device replaces the older', async t => 
   subscribe(older, '/user/queue/dev.t')
   const newer = await house.connect(person)
   const [error] = older.take()
-  t.same([headerIn(error, 'reason'), headerIn(error, 'retry')], ['replaced', 'false'])
+  t.same([headerOf(error, 'reason'), headerOf(error, 'retry')], ['replaced', 'false'])
   t.equal(older.closeCode, 4409)
   subscribe(newer, '/user/queue/dev.t')
   await house.keep(person, 'dev.t', 'once')
@@ -122,8 +123,8 @@ t.test('C-26: a revoked session is ended with 4401, a removed device with 4403',
   revoke(ann.userId, { kind: 'session', sessionId: Buffer.from(ann.token) })
   revoke(bea.userId, { kind: 'device', deviceId: bea.deviceId })
   await house.pass(900)
-  t.same([one.closeCode, headerIn(one.take()[0], 'reason')], [4401, 'session_revoked'])
-  t.same([two.closeCode, headerIn(two.take()[0], 'reason')], [4403, 'device_removed'])
+  t.same([one.closeCode, headerOf(one.take()[0], 'reason')], [4401, 'session_revoked'])
+  t.same([two.closeCode, headerOf(two.take()[0], 'reason')], [4403, 'device_removed'])
 })
 
 t.test('the event that tells of a revoked session comes before the ERROR', async t => {
@@ -133,7 +134,7 @@ t.test('the event that tells of a revoked session comes before the ERROR', async
   subscribe(peer, '/user/queue/account')
   await house.settle()
   t.same(
-    peer.take().map(frame => headerIn(frame, 'type')),
+    peer.take().map(frame => headerOf(frame, 'type')),
     ['badge'],
   )
   const notice = {
@@ -149,7 +150,7 @@ t.test('the event that tells of a revoked session comes before the ERROR', async
   }, house.world.nowMs())
   await house.settle()
   const [event, error] = peer.take()
-  t.same([headerIn(event, 'type'), headerIn(error, 'reason')], ['session_revoked', 'session_revoked'])
+  t.same([headerOf(event, 'type'), headerOf(error, 'reason')], ['session_revoked', 'session_revoked'])
   t.equal(peer.closeCode, 4401)
 })
 
@@ -167,11 +168,11 @@ t.test('C-27: an address with too many bad CONNECTs must wait; good ones are let
     peer.write(`${CONNECT}passcode:bad\n\n\0`)
     await house.settle()
     last = peer.take()[0]
-    codes.push(headerIn(last, 'code'))
+    codes.push(headerOf(last, 'code'))
   }
   t.same([...new Set(codes.slice(0, 30))], ['401'])
   t.equal(codes[30], '429')
-  t.ok(Number(headerIn(last, 'retry-after')) > 0)
+  t.ok(Number(headerOf(last, 'retry-after')) > 0)
   t.ok(JSON.parse(String(last?.body)).retryIn > 0)
   t.ok(await house.connect(newPerson()))
 })
@@ -183,14 +184,14 @@ t.test('C-28: CONNECTED says what a client has to know, in plain text', async t 
   peer.write(`${CONNECT}Authorization:Bearer ${person.token}\n\n\0`)
   await house.settle()
   const [frame] = peer.take()
-  t.match(headerIn(frame, 'server'), /^[\w-]+\/\d/)
-  t.match(headerIn(frame, 'session'), peer.id)
-  t.equal(headerIn(frame, 'user-name'), String(person.userId))
-  t.equal(headerIn(frame, 'device'), String(person.deviceId))
-  t.same([headerIn(frame, 'inbox-epoch'), headerIn(frame, 'inbox-offset')], ['0', '0'])
-  t.equal(headerIn(frame, 'max-frame'), '262144')
-  t.equal(headerIn(frame, 'ring-ttl'), '60000')
-  t.equal(headerIn(frame, 'server-time'), String(house.world.nowMs()))
+  t.match(headerOf(frame, 'server'), /^[\w-]+\/\d/)
+  t.match(headerOf(frame, 'session'), peer.id)
+  t.equal(headerOf(frame, 'user-name'), String(person.userId))
+  t.equal(headerOf(frame, 'device'), String(person.deviceId))
+  t.same([headerOf(frame, 'inbox-epoch'), headerOf(frame, 'inbox-offset')], ['0', '0'])
+  t.equal(headerOf(frame, 'max-frame'), '262144')
+  t.equal(headerOf(frame, 'ring-ttl'), '60000')
+  t.equal(headerOf(frame, 'server-time'), String(house.world.nowMs()))
   t.notMatch(frame?.octets.toString(), /[\\\r]/)
 })
 
@@ -203,8 +204,8 @@ t.test('CONNECTED says where the inbox is', async t => {
   peer.write(`${CONNECT}token:${person.token}\n\n\0`)
   await house.settle()
   const [frame] = peer.take()
-  t.equal(headerIn(frame, 'inbox-epoch'), epoch.toString(36))
-  t.equal(headerIn(frame, 'inbox-offset'), '2')
+  t.equal(headerOf(frame, 'inbox-epoch'), epoch.toString(36))
+  t.equal(headerOf(frame, 'inbox-offset'), '2')
 })
 
 t.test('D-02, D-03: without heart-beats nothing beats and silence is no fault', async t => {
@@ -225,7 +226,7 @@ t.test('D-04: a client that promised beats and is silent is gone after 2.5 perio
   t.notOk(peer.isClosed)
   await house.pass(1_500)
   t.equal(peer.closeCode, 4408)
-  t.equal(headerIn(peer.take()[0], 'reason'), 'heart_beat_missed')
+  t.equal(headerOf(peer.take()[0], 'reason'), 'heart_beat_missed')
   t.same(house.presence, [`${person.token} online`, `${person.token} offline`])
 })
 
@@ -290,9 +291,9 @@ t.test('H-10: a stopping server says so, and when to come back, which differs', 
   const errors = peers.map(peer => peer.take()[0])
   for (const [at, peer] of peers.entries()) {
     t.equal(peer.closeCode, 1012)
-    t.same([headerIn(errors[at], 'reason'), headerIn(errors[at], 'retry')], ['draining', 'after'])
+    t.same([headerOf(errors[at], 'reason'), headerOf(errors[at], 'retry')], ['draining', 'after'])
   }
-  t.not(headerIn(errors[0], 'retry-after'), headerIn(errors[1], 'retry-after'))
+  t.not(headerOf(errors[0], 'retry-after'), headerOf(errors[1], 'retry-after'))
   t.equal(house.connections.count, 0)
 })
 
@@ -302,10 +303,10 @@ t.test('a connection that opens while the server stops hears so at once, in the 
   await house.settle()
   const [error] = peer.take()
   t.same(
-    ['reason', 'retry', 'code'].map(name => headerIn(error, name)),
+    ['reason', 'retry', 'code'].map(name => headerOf(error, name)),
     ['draining', 'after', '503'],
   )
-  t.match(headerIn(error, 'retry-after'), /^\d{4,5}$/)
+  t.match(headerOf(error, 'retry-after'), /^\d{4,5}$/)
   t.equal(peer.closeCode, 1012)
   t.same([house.ended, house.faults], [['draining'], []])
 })
@@ -366,7 +367,7 @@ t.test('a session that fails ends its connection and no other', async t => {
   subscribe(peer, '/user/queue/errors')
   peer.write('SEND\ndestination:/nowhere\n\nx\0')
   await house.settle()
-  t.same([headerIn(peer.take()[0], 'code'), peer.closeCode], ['500', 1011])
+  t.same([headerOf(peer.take()[0], 'code'), peer.closeCode], ['500', 1011])
   t.notOk(other.isClosed)
   t.match(house.failures, [/planted/])
   t.equal(house.connections.of(String(person.userId)).length, 0)

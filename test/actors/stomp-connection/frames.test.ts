@@ -8,7 +8,8 @@ import type { Ref } from '../../../src/runtime/actor.ts'
 import { Broadcast } from '../../../src/stomp/broadcast.ts'
 import type { InboxChange } from '../../../src/store/messages/device-inbox.ts'
 import { connectionOf, type House, makeHouse, newPerson } from '../../support/connection-house.ts'
-import { headerIn, type PeerFrame, type StompPeer } from '../../support/stomp-peer.ts'
+import { headerOf } from '../../support/naive-stomp.ts'
+import type { PeerFrame, StompPeer } from '../../support/stomp-peer.ts'
 
 const ERRORS = 'SUBSCRIBE\nid:errors\ndestination:/user/queue/errors\n\n\0'
 
@@ -25,7 +26,7 @@ function commands(frames: readonly PeerFrame[]): string[] {
 }
 
 function receipts(frames: readonly PeerFrame[]): (string | undefined)[] {
-  return frames.filter(({ command }) => command === 'RECEIPT').map(frame => headerIn(frame, 'receipt-id'))
+  return frames.filter(({ command }) => command === 'RECEIPT').map(frame => headerOf(frame, 'receipt-id'))
 }
 
 async function answered(house: House, peer: StompPeer, frames: string): Promise<PeerFrame[]> {
@@ -71,7 +72,7 @@ t.test('in production there is nothing to try things with', async t => {
   ]) {
     const peer = await house.connect(newPerson())
     const [error] = await answered(house, peer, frame)
-    t.same([headerIn(error, 'code'), peer.closeCode], ['404', 1008])
+    t.same([headerOf(error, 'code'), peer.closeCode], ['404', 1008])
   }
 })
 
@@ -81,11 +82,11 @@ t.test('nothing can be sent to what only the server tells', async t => {
   for (const destination of ['/user/queue/calls', '/user/queue/errors', '/topic/call.1', '/topic/call/1']) {
     const peer = await house.connect(person)
     const [error] = await answered(house, peer, send(destination))
-    t.same([headerIn(error, 'code'), peer.closeCode], ['403', 1008], destination)
+    t.same([headerOf(error, 'code'), peer.closeCode], ['403', 1008], destination)
   }
   const peer = await house.connect(person)
   const [error] = await answered(house, peer, subscribe('/app/call/1/leave'))
-  t.equal(headerIn(error, 'code'), '403')
+  t.equal(headerOf(error, 'code'), '403')
   t.same(house.head(person).count, 0)
 })
 
@@ -94,11 +95,11 @@ t.test('a refused SEND or SUBSCRIBE is reported on the own errors, and the conne
   const peer = await house.connect(newPerson())
   await answered(house, peer, ERRORS)
   const [event] = await answered(house, peer, send('/nowhere', 'x', 'receipt:r\n'))
-  t.equal(headerIn(event, 'subscription'), 'errors')
-  t.equal(headerIn(event, 'type'), 'error')
+  t.equal(headerOf(event, 'subscription'), 'errors')
+  t.equal(headerOf(event, 'type'), 'error')
   const { problem, eventId, ...said } = JSON.parse(String(event?.body))
   t.match(said, { v: 1, type: 'error', destination: '/nowhere', receiptId: 'r', sentAt: house.world.nowMs() })
-  t.equal(headerIn(event, 'message-id'), eventId)
+  t.equal(headerOf(event, 'message-id'), eventId)
   t.match(problem, { status: 404, code: 'NOT_FOUND', requestId: peer.id })
   t.equal((await answered(house, peer, subscribe('/nowhere', 'receipt:r\n'))).length, 1)
   t.equal((await answered(house, peer, send('/app/call/1/keys', '{', 'receipt:r\n'))).length, 1)
@@ -144,7 +145,7 @@ t.test('a call topic is joined before its receipt, and refused without an end', 
   session.tell({ kind: 'topic-message', topic: 'call.8', broadcast })
   await house.settle()
   const [event, ...more] = peer.take()
-  t.same([headerIn(event, 'destination'), headerIn(event, 'message-id')], ['/topic/call.7', 'e-1'])
+  t.same([headerOf(event, 'destination'), headerOf(event, 'message-id')], ['/topic/call.7', 'e-1'])
   t.same(more, [])
   house.calls.refusal = 'NOT_PARTICIPANT'
   const [refusal, ...rest] = await answered(house, peer, subscribe('/topic/call/8', 'receipt:q\n'))
@@ -200,7 +201,7 @@ t.test('a topic without a room is reported, and nothing is lost in silence', asy
   for (const frame of [send('/topic/dev.t', 'x', 'receipt:r\n'), subscribe('/topic/dev.t', 'receipt:r\n')]) {
     const peer = await house.connect(newPerson())
     const [error] = await answered(house, peer, frame)
-    t.same([headerIn(error, 'code'), headerIn(error, 'receipt-id'), peer.closeCode], ['503', 'r', 1013])
+    t.same([headerOf(error, 'code'), headerOf(error, 'receipt-id'), peer.closeCode], ['503', 'r', 1013])
   }
 })
 
@@ -287,8 +288,8 @@ t.test('what the store can not keep has no receipt, and 1013', async t => {
   })
   const peer = await house.connect(newPerson())
   const frames = await answered(house, peer, send('/user/queue/dev.t', 'x', 'receipt:r\n'))
-  t.same([commands(frames), headerIn(frames[0], 'receipt-id')], [['ERROR'], 'r'])
-  t.same([headerIn(frames[0], 'retry'), peer.closeCode], ['after', 1013])
+  t.same([commands(frames), headerOf(frames[0], 'receipt-id')], [['ERROR'], 'r'])
+  t.same([headerOf(frames[0], 'retry'), peer.closeCode], ['after', 1013])
   t.same(house.failures, [], 'the session lives to say so')
 })
 
@@ -297,7 +298,7 @@ t.test('a fault of ours behind a frame is for the log; the peer hears that there
   const peer = await house.connect(newPerson())
   house.calls.command = () => Promise.reject(new Error('secret detail'))
   const [error] = await answered(house, peer, send('/app/call/1/leave', '', 'receipt:r\n'))
-  t.same([headerIn(error, 'code'), headerIn(error, 'receipt-id'), peer.closeCode], ['500', 'r', 1011])
+  t.same([headerOf(error, 'code'), headerOf(error, 'receipt-id'), peer.closeCode], ['500', 'r', 1011])
   t.notMatch(error?.octets.toString(), 'secret')
   t.same(house.faults, [`${peer.id} Error: secret detail`])
 })
@@ -340,7 +341,7 @@ function transactionAbout(given: PeerFrame | undefined): string {
   return [
     'BEGIN\ntransaction:t\n\n\0',
     send('/topic/dev.t', 'live', inT),
-    `ACK\nid:${headerIn(given, 'ack')}\n${inT}\n\0`,
+    `ACK\nid:${headerOf(given, 'ack')}\n${inT}\n\0`,
     send('/user/queue/dev.t', 'new', `${inT}receipt:taken\n`),
     send('/app/call/3/leave', '', inT),
     'COMMIT\ntransaction:t\nreceipt:done\n\n\0',
@@ -411,7 +412,7 @@ t.test('open transactions hold a bounded number of octets', async t => {
     const peer = await house.connect(newPerson())
     const large = send(destination, `{"k":"${'x'.repeat(200_000)}"}`, 'transaction:t\n')
     const frames = await answered(house, peer, `BEGIN\ntransaction:t\n\n\0${large.repeat(6)}`)
-    t.same([headerIn(frames[0], 'reason'), peer.closeCode], ['transaction_too_large', 1008], destination)
+    t.same([headerOf(frames[0], 'reason'), peer.closeCode], ['transaction_too_large', 1008], destination)
   }
 })
 
@@ -444,7 +445,7 @@ t.test('headers of frames in open transactions are bounded like their bodies', a
     const peer = await house.connect(newPerson())
     const frame = send(destination, '', `transaction:t\n${headers}`)
     const frames = await answered(house, peer, `BEGIN\ntransaction:t\n\n\0${frame.repeat(8)}`)
-    t.same([headerIn(frames[0], 'reason'), peer.closeCode], ['transaction_too_large', 1008], destination)
+    t.same([headerOf(frames[0], 'reason'), peer.closeCode], ['transaction_too_large', 1008], destination)
   }
   const peer = await house.connect(newPerson())
   const [given] = await answered(
@@ -452,9 +453,9 @@ t.test('headers of frames in open transactions are bounded like their bodies', a
     peer,
     subscribe('/topic/dev.t', 'ack:client\n') + send('/topic/dev.t', 'x'),
   )
-  const ack = `ACK\nid:${headerIn(given, 'ack')}\nsubscription:${long}\ntransaction:t\n\n\0`
+  const ack = `ACK\nid:${headerOf(given, 'ack')}\nsubscription:${long}\ntransaction:t\n\n\0`
   const frames = await answered(house, peer, `BEGIN\ntransaction:t\n\n\0${ack.repeat(140)}`)
-  t.same([headerIn(frames[0], 'reason'), peer.closeCode], ['transaction_too_large', 1008], 'ACK')
+  t.same([headerOf(frames[0], 'reason'), peer.closeCode], ['transaction_too_large', 1008], 'ACK')
 })
 
 t.test('octets of a transaction that has ended are free again', async t => {
@@ -477,8 +478,8 @@ t.test('E-29: a burst above the limit ends with 1008, what came before it is don
   const frames = await answered(house, peer, burst)
   t.equal(receipts(frames).length, 200)
   const error = frames.at(-1)
-  t.same([headerIn(error, 'code'), headerIn(error, 'reason'), peer.closeCode], ['429', 'rate_limited', 1008])
-  t.ok(Number(headerIn(error, 'retry-after')) >= 1_000)
+  t.same([headerOf(error, 'code'), headerOf(error, 'reason'), peer.closeCode], ['429', 'rate_limited', 1008])
+  t.ok(Number(headerOf(error, 'retry-after')) >= 1_000)
 })
 
 t.test('fifty frames a second may go on for ever', async t => {
@@ -512,7 +513,7 @@ t.test(
     late!.kernelBytes = Number.POSITIVE_INFINITY
     late!.flush()
     const frames = late!.take()
-    t.same([headerIn(frames.at(-1), 'reason'), headerIn(frames.at(-1), 'retry')], ['slow', 'after'])
+    t.same([headerOf(frames.at(-1), 'reason'), headerOf(frames.at(-1), 'retry')], ['slow', 'after'])
     t.equal(late!.closeCode, 4410)
     t.ok(frames.length < 12, 'no gap before it: what came came in order')
     t.notOk(stuck!.isClosed, 'that the transport sees to')
@@ -576,6 +577,6 @@ t.test('a session that can not be told of more is ended, not given a gap', async
   tooOften.write('\n')
   await house.settle()
   for (const peer of [tooMuch, tooOften]) {
-    t.same([headerIn(peer.take().at(-1), 'reason'), peer.closeCode], ['overloaded', 1013])
+    t.same([headerOf(peer.take().at(-1), 'reason'), peer.closeCode], ['overloaded', 1013])
   }
 })

@@ -11,7 +11,8 @@ import {
   newPerson,
   type Person,
 } from '../../support/connection-house.ts'
-import { headerIn, type PeerFrame, type StompPeer } from '../../support/stomp-peer.ts'
+import { headerOf } from '../../support/naive-stomp.ts'
+import type { PeerFrame, StompPeer } from '../../support/stomp-peer.ts'
 
 const QUEUE = '/user/queue/dev.t'
 
@@ -24,7 +25,7 @@ function bodies(frames: readonly PeerFrame[]): string[] {
 }
 
 function idsOf(frames: readonly PeerFrame[]): string[] {
-  return frames.map(frame => headerIn(frame, 'message-id')!)
+  return frames.map(frame => headerOf(frame, 'message-id')!)
 }
 
 function ack(peer: StompPeer, messageId: string, more = ''): void {
@@ -59,7 +60,7 @@ t.test('F-01: messages in the modes of acknowledgement carry ack, in 1.2', async
   await house.settle()
   const frames = peer.take()
   t.same(
-    frames.map(frame => headerIn(frame, 'ack')),
+    frames.map(frame => headerOf(frame, 'ack')),
     idsOf(frames),
   )
   t.equal(new Set(idsOf(frames)).size, 2)
@@ -76,7 +77,7 @@ t.test('the receipt comes before what waited, and what comes later follows', asy
     ['RECEIPT', 'MESSAGE', 'MESSAGE', 'MESSAGE'],
   )
   t.same(bodies(frames.slice(1)), ['a', 'b', 'c'])
-  t.equal(headerIn(frames[0], 'recovered'), undefined)
+  t.equal(headerOf(frames[0], 'recovered'), undefined)
 })
 
 t.test('a notice has its kind, its time and its end in headers, its body as JSON', async t => {
@@ -85,11 +86,11 @@ t.test('a notice has its kind, its time and its end in headers, its body as JSON
   const expiresAtMs = house.world.nowMs() + 5_000
   await house.tell(person, { kind: 'contact_removed', userId: 5n as UserId, displayName: 'Bea' }, expiresAtMs)
   const [frame] = peer.take()
-  t.equal(headerIn(frame, 'type'), 'contact_removed')
-  t.equal(headerIn(frame, 'timestamp'), String(house.world.nowMs()))
-  t.equal(headerIn(frame, 'expires'), String(expiresAtMs))
-  t.equal(headerIn(frame, 'content-type'), 'application/json')
-  t.equal(headerIn(frame, 'destination'), '/user/queue/contacts')
+  t.equal(headerOf(frame, 'type'), 'contact_removed')
+  t.equal(headerOf(frame, 'timestamp'), String(house.world.nowMs()))
+  t.equal(headerOf(frame, 'expires'), String(expiresAtMs))
+  t.equal(headerOf(frame, 'content-type'), 'application/json')
+  t.equal(headerOf(frame, 'destination'), '/user/queue/contacts')
   t.ok(frame?.isText)
   t.equal(JSON.parse(String(frame?.body)).displayName, 'Bea')
 })
@@ -105,14 +106,14 @@ t.test('each queue has its own messages, and no device has another’s', async t
   }
   await house.settle()
   for (const each of [peer, elsewhere]) {
-    const types = each.take().map(frame => headerIn(frame, 'type'))
+    const types = each.take().map(frame => headerOf(frame, 'type'))
     t.same(types, ['badge'], 'each is told the badge')
   }
   await house.keep(person, 'dev.t', 'mine')
   await house.tell(person, { kind: 'profile_changed' })
   await house.tell(person, { kind: 'contact_removed', userId: 5n as UserId, displayName: 'Bea' })
   t.same(
-    peer.take().map(frame => headerIn(frame, 'subscription')),
+    peer.take().map(frame => headerOf(frame, 'subscription')),
     ['dev.t', 'account', 'contacts'],
   )
   t.same(elsewhere.take(), [])
@@ -125,7 +126,7 @@ t.test('other names of one queue are shown as the client spelt them', async t =>
   const notice = { callId: 1n, callerId: 2n, callerName: 'Ann', isVideo: true, atMs: 3 }
   await house.tell(person, { kind: 'call_missed', ...notice } as never)
   t.same(
-    peer.take().map(frame => headerIn(frame, 'destination')),
+    peer.take().map(frame => headerOf(frame, 'destination')),
     [...names, `/topic/user.${person.userId}`],
   )
 })
@@ -139,7 +140,7 @@ t.test('F-04: an acknowledgement does not spill into another subscription', asyn
   await house.keep(person, 'dev.t', 't2')
   await house.keep(person, 'dev.u', 'u2')
   const last = peer.take().find(frame => frame.body.equals(Buffer.from('t2')))
-  ack(peer, headerIn(last, 'ack')!)
+  ack(peer, headerOf(last, 'ack')!)
   await house.settle()
   t.same(waiting(house, person), ['u1', 'u2'])
 })
@@ -152,7 +153,7 @@ t.test('two subscriptions to one queue each get a copy; a message is settled whe
   await house.keep(person, 'dev.t', 'a', 'b')
   const frames = peer.take()
   t.same(
-    frames.map(frame => `${headerIn(frame, 'subscription')} ${frame.body}`),
+    frames.map(frame => `${headerOf(frame, 'subscription')} ${frame.body}`),
     ['s1 a', 's2 a', 's1 b', 's2 b'],
   )
   const last = idsOf(frames).at(-1)!
@@ -237,7 +238,7 @@ t.test(
       for (const release of held) release()
       await house.settle()
       t.same(
-        peer.take().map(each => headerIn(each, 'receipt-id')),
+        peer.take().map(each => headerOf(each, 'receipt-id')),
         ['r'],
       )
       t.same(
@@ -286,7 +287,7 @@ t.test('F-15: an acknowledgement of what needs none is passed over', async t => 
   ack(peer, idsOf(peer.take())[0]!, 'receipt:r\n')
   await house.settle()
   t.same(
-    peer.take().map(frame => headerIn(frame, 'receipt-id')),
+    peer.take().map(frame => headerOf(frame, 'receipt-id')),
     ['r'],
   )
   t.notOk(peer.isClosed)
@@ -303,7 +304,7 @@ t.test('F-15: so is one of a live topic, whether it names the subscription or no
   peer.write(`NACK\nid:${id}\nsubscription:s1\nreceipt:3\n\n\0`)
   await house.settle()
   t.same(
-    peer.take().map(frame => headerIn(frame, 'receipt-id')),
+    peer.take().map(frame => headerOf(frame, 'receipt-id')),
     ['1', '2', '3'],
   )
   t.notOk(peer.isClosed)
@@ -319,8 +320,8 @@ t.test('F-08: the ERROR of an unknown acknowledgement says what is wrong with it
     next.write(makeFrame(id!))
     await house.settle()
     const [error] = next.take()
-    t.same([headerIn(error, 'reason'), next.closeCode], ['message_unknown', 1002])
-    return headerIn(error, 'message')
+    t.same([headerOf(error, 'reason'), next.closeCode], ['message_unknown', 1002])
+    return headerOf(error, 'message')
   }
   t.match(await refused(() => 'ACK\nid:x\n\n\0'), /^the ACK has an id that no MESSAGE .* ack header$/)
   t.match(
@@ -403,7 +404,7 @@ t.test('a message that was refused comes again on the next connection, not on th
   const [receipt, ...again] = peer.take()
   t.equal(receipt?.command, 'RECEIPT')
   t.same(bodies(again), ['b'])
-  t.equal(headerIn(again[0], 'redelivered'), 'true')
+  t.equal(headerOf(again[0], 'redelivered'), 'true')
   const next = await reconnect(house, person, peer)
   subscribe(next, 's1', 'client-individual')
   await house.settle()
@@ -425,13 +426,13 @@ t.test('what was never given before is not marked as redelivered', async t => {
   const { house, person, peer } = await begin(t, ['a'])
   subscribe(peer, 's1', 'client')
   await house.settle()
-  t.equal(headerIn(peer.take()[0], 'redelivered'), undefined)
+  t.equal(headerOf(peer.take()[0], 'redelivered'), undefined)
   const next = await reconnect(house, person, peer)
   await house.keep(person, 'dev.t', 'b')
   subscribe(next, 's1', 'client')
   await house.settle()
   t.same(
-    next.take().map(frame => `${frame.body} ${headerIn(frame, 'redelivered')}`),
+    next.take().map(frame => `${frame.body} ${headerOf(frame, 'redelivered')}`),
     ['a true', 'b undefined'],
   )
 })
@@ -452,7 +453,7 @@ t.test('what was given is known to have been, also after the process died', asyn
   subscribe(next, 's1', 'client')
   await after.settle()
   const [frame] = next.take()
-  t.same([headerIn(frame, 'redelivered'), headerIn(frame, 'message-id')], ['true', messageId])
+  t.same([headerOf(frame, 'redelivered'), headerOf(frame, 'message-id')], ['true', messageId])
 })
 
 t.test('in auto mode a message is settled when it has left, and not before', async t => {
@@ -477,7 +478,7 @@ t.test('in auto mode what had not left comes again', async t => {
   subscribe(next, 's1')
   await house.settle()
   t.same(
-    next.take().map(frame => `${frame.body} ${headerIn(frame, 'redelivered')}`),
+    next.take().map(frame => `${frame.body} ${headerOf(frame, 'redelivered')}`),
     ['a true'],
   )
 })
@@ -527,7 +528,7 @@ t.test('J-10: since continues exactly where the client left off', async t => {
   await house.keep(person, 'dev.t', '90')
   await house.pass(200)
   const [receipt, ...rest] = next.take()
-  t.equal(headerIn(receipt, 'recovered'), 'true')
+  t.equal(headerOf(receipt, 'recovered'), 'true')
   t.same([...bodies(seen), ...bodies(rest)], [...texts, '90'])
   t.same(waiting(house, person), [], 'what it had seen is done with')
 })
@@ -543,7 +544,7 @@ t.test('since skips what is unacknowledged without settling it', async t => {
   const [frame] = next.take()
   t.equal(frame?.body.toString(), 'b')
   t.same(waiting(house, person), ['a', 'b'])
-  ack(next, headerIn(frame, 'ack')!)
+  ack(next, headerOf(frame, 'ack')!)
   await house.settle()
   t.same(waiting(house, person), ['a'])
 })
@@ -608,7 +609,7 @@ t.test('since of another epoch, of the future or of what was dropped is not reco
     await house.settle()
     const [receipt, ...rest] = peer.take()
     peer.write(`UNSUBSCRIBE\nid:${since}\n\n\0`)
-    return `${headerIn(receipt, 'recovered')} ${bodies(rest).length}`
+    return `${headerOf(receipt, 'recovered')} ${bodies(rest).length}`
   }
   t.equal(await tryFrom(formatPosition({ epoch: epoch + 1, offset: 1 })), 'false 1')
   t.equal(await tryFrom(formatPosition({ epoch, offset: 2 })), 'false 1')

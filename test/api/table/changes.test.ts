@@ -22,9 +22,10 @@ import { EXPIRY } from '../../../src/store/engine/expiries.ts'
 import { Sealed } from '../../../src/store/engine/sealed.ts'
 import { OutboxStore } from '../../../src/store/messages/outbox-store.ts'
 import { newKey, openLog } from '../../support/device-house.ts'
+import { headerOf } from '../../support/naive-stomp.ts'
 import { OidcProvider } from '../../support/oidc-provider.ts'
 import { changeSites, type ProvenChange, ProvenChanges } from '../../support/proven-changes.ts'
-import { headerIn, StompPeer } from '../../support/stomp-peer.ts'
+import { StompPeer } from '../../support/stomp-peer.ts'
 import { storedTable } from '../../support/stored-table.ts'
 import { openWhole } from '../../support/whole-application.ts'
 
@@ -434,7 +435,7 @@ t.test('connections', async t => {
     marked.some(each => isAskedBy(each, 'src/store/messages/device-inbox')),
     'what was delivered is marked',
   )
-  const acknowledged = await write(`ACK\nid:${headerIn(invitation, 'ack')}\nreceipt:1\n\n`)
+  const acknowledged = await write(`ACK\nid:${headerOf(invitation, 'ack')}\nreceipt:1\n\n`)
   t.ok(
     acknowledged.some(({ tables }) => tables.has('inbox')),
     'what is acknowledged goes',
