@@ -68,12 +68,14 @@ export function readApplicationConfig(reader: EnvironmentReader): ApplicationCon
       }),
       refreshS: reader.integer('CALLSIGN_AUTH_REFRESH_SECONDS', {
         usual: 60 * DAY_S,
+        usualText: '5184000, 60 days',
         min: 3_600,
         max: YEAR_S,
         unit: 'seconds',
       }),
       sessionS: reader.integer('CALLSIGN_AUTH_SESSION_SECONDS', {
         usual: YEAR_S,
+        usualText: '31536000, 365 days',
         min: 3_600,
         max: 10 * YEAR_S,
         unit: 'seconds',
@@ -203,6 +205,9 @@ function apns(reader: EnvironmentReader): Pick<ApplicationConfig, 'apns'> {
     text => /^[A-Za-z0-9.:-]+$/.test(text),
     'one or two host names',
   )
+  if (hosts.length > 2) {
+    reader.problems.push('CALLSIGN_APNS_HOST is one or two host names: production and development')
+  }
   const port = reader.integer('CALLSIGN_APNS_PORT', { usual: 443, ...PORTS, min: 1 })
   const authority = reader.file('CALLSIGN_APNS_CA')
   reader.refuseWithout('CALLSIGN_APNS_KEY', ['CALLSIGN_APNS_HOST', 'CALLSIGN_APNS_PORT', 'CALLSIGN_APNS_CA'])
@@ -248,6 +253,7 @@ function turn(reader: EnvironmentReader): Pick<ApplicationConfig, 'turn'> {
   const plainText = reader.text('CALLSIGN_TURN_URL', 'address such as turn:turn.example.org:3478')
   const lifetimeS = reader.integer('CALLSIGN_TURN_TTL_SECONDS', {
     usual: 43_200,
+    usualText: '43200, 12 hours',
     min: 60,
     max: 7 * DAY_S,
     unit: 'seconds',

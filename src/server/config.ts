@@ -120,7 +120,7 @@ function read(reader: EnvironmentReader, flags: StartFlags): Config {
     flags.dev ? 'development' : 'production',
   )
   const isDevelopment = flags.dev || mode === 'development'
-  const isExposed = reader.flag('CALLSIGN_DEV_EXPOSE', '1') || flags.lan === true
+  const isExposed = reader.flag('CALLSIGN_DEV_EXPOSE', '1', '1, in development only') || flags.lan === true
   const lanAddress = isDevelopment && isExposed ? flags.lanAddress : undefined
   const usualHost = isDevelopment && !isExposed ? '127.0.0.1' : (lanAddress ?? '0.0.0.0')
   const http = reader.listener('CALLSIGN_HTTP', usualHost, 8080, '0.0.0.0, in development 127.0.0.1')
@@ -305,7 +305,7 @@ function refuseLan(reader: EnvironmentReader, { isDevelopment, http, lanAddress 
 }
 
 function rateLimits(reader: EnvironmentReader): Pick<Config, 'rateLimits'> {
-  const isOff = reader.flag('CALLSIGN_RATE_LIMITS', 'off')
+  const isOff = reader.flag('CALLSIGN_RATE_LIMITS', 'off', 'off, in development only')
   const rates = readRates(reader)
   return isOff ? {} : { rateLimits: rates }
 }

@@ -81,8 +81,8 @@ export class EnvironmentReader {
     return path === undefined ? undefined : this.#file(name, path)
   }
 
-  flag(name: string, on: string): boolean {
-    const text = this.text(name, on, 'not set')
+  flag(name: string, on: string, takes = on): boolean {
+    const text = this.text(name, takes, 'not set')
     if (text !== undefined && text !== on)
       this.problems.push(`${name} is ${on} or not set, not ${quote(text)}`)
     return text === on

@@ -5,7 +5,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { generateKeys } from '../../src/log/keys.ts'
-import { ConfigError, listSettings, readConfig, warningsOf } from '../../src/server/config.ts'
+import { ConfigError, readConfig, warningsOf } from '../../src/server/config.ts'
 import { nearestName } from '../../src/server/spelling.ts'
 
 const keys = generateKeys('kt.example.org/log', randomBytes)
@@ -126,17 +126,6 @@ t.test('production that nobody can sign in to warns, and any way in ends that', 
   ]
   for (const way of ways) t.same(events(way), ['log-head-file-unset'], Object.keys(way)[0]!)
   t.same(warningsOf(readConfig({}, { dev: true })), [], 'development shows codes itself')
-})
-
-t.test('the reference names each setting once, with what it takes', async t => {
-  const settings = listSettings()
-  const names = settings.map(({ name }) => name)
-  t.equal(new Set(names).size, names.length)
-  t.match(
-    settings.find(({ name }) => name === 'CALLSIGN_TURN_TTL_SECONDS'),
-    { takes: '60 to 604800 seconds', usual: '43200', isSecret: false },
-  )
-  t.ok(settings.find(({ name }) => name === 'KT_PRIVATE_KEY')?.isSecret)
 })
 
 t.test('a guess needs most of the letters', async t => {
