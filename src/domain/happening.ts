@@ -34,14 +34,14 @@ export type Happening =
 
 export type HappeningOf<Kind extends Happening['kind']> = Extract<Happening, { readonly kind: Kind }>
 
-/** Whether a change that has said `said` need not say `next`, because its subscribers will look anyway. */
-export function isSaid(said: readonly Happening[], next: Happening): boolean {
-  switch (next.kind) {
+/** The same for happenings of which a change says one, however many there are: their subscribers look anyway. */
+export function newsNameOf(happening: Happening): string | undefined {
+  switch (happening.kind) {
     case 'inbox-news':
-      return said.some(each => each.kind === next.kind && each.deviceId === next.deviceId)
+      return `inbox ${happening.deviceId}`
     case 'badge-changed':
-      return said.some(each => each.kind === next.kind && each.userId === next.userId)
+      return `badge ${happening.userId}`
     default:
-      return false
+      return undefined
   }
 }

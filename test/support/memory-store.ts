@@ -8,7 +8,7 @@
  * `Note` is what a test says of changes to `onWritten`.
  */
 
-import { type Happening, type HappeningOf, isSaid } from '../../src/domain/happening.ts'
+import { type Happening, type HappeningOf, newsNameOf } from '../../src/domain/happening.ts'
 import { assert, SignalError } from '../../src/errors.ts'
 import type {
   Change,
@@ -280,7 +280,9 @@ class MemoryChange extends MemoryView implements Change {
   }
 
   happened(happening: Happening): void {
-    if (!isSaid(this.happenings, happening)) this.happenings.push(happening)
+    const news = newsNameOf(happening)
+    if (news !== undefined && this.happenings.some(said => newsNameOf(said) === news)) return
+    this.happenings.push(happening)
   }
 
   atEnd(write: () => void): void {

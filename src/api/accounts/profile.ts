@@ -66,7 +66,7 @@ function readAddresses({ addresses }: Deps, { body }: CheckedPut): readonly Addr
   ]
 }
 
-/** Everything that can be refused is looked at before anything is written. */
+/** Where one address is refused, nothing is written of the other. */
 function changeProfile(
   change: Change,
   deps: Deps,
@@ -76,10 +76,9 @@ function changeProfile(
 ): Reply {
   const { userId, deviceId } = request.requester
   const bindings = addresses.flatMap(address => bindingOf(change, deps, request, address) ?? [])
-  const pending = bindings.map(binding => ({
-    ...deps.challenges.begin(change, binding),
-    kind: binding.address.kind,
-  }))
+  const pending = change.attempt(() =>
+    bindings.map(binding => ({ ...deps.challenges.begin(change, binding), kind: binding.address.kind })),
+  )
   changeAtOnce(change, deps, request, displayName)
   const user = userView(change, deps, userId, deviceId)
   return pending.length === 0 ? { status: 200, body: { user } } : { status: 202, body: { user, pending } }

@@ -90,7 +90,7 @@ export class SocialSignIn {
       const use = { tokenDigest: token.tokenDigest, attempt: claim.attempt }
       identityTokens.keep(change, use, outcome, token.expiresAtMs)
       return outcome
-    })
+    }, request.nowMs)
   }
 
   #outcomeBefore(

@@ -29,7 +29,7 @@ export async function requireFreshProof(deps: Deps, request: StepUpRequest): Pro
   // A proof far ahead of now is of a clock that has been set back since, and would be fresh till then.
   const provenForMs = Math.abs(request.nowMs - request.requester.session.authenticatedAtMs)
   if (stepUpSeconds === 0 || provenForMs <= stepUpSeconds * 1000) return
-  const challenge = await deps.database.change(change => beginProof(change, deps, request))
+  const challenge = await deps.database.change(change => beginProof(change, deps, request), request.nowMs)
   const members = challenge === undefined ? {} : { challenge }
   throw new SignalError('STEP_UP_REQUIRED', 'confirm who you are, then repeat this', { members })
 }

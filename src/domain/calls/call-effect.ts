@@ -38,7 +38,7 @@ export function effectsOf(
   nowMs: number,
 ): CallEffect[] {
   if (before === after) return []
-  const change = { before, after, by, nowMs }
+  const change = { before, after, by, nowMs, overNotices: new Map<string, OverBody>() }
   const around = peopleAround(after)
   const members = after.participants.filter(({ isWithheld }) => !isWithheld)
   return [
@@ -70,6 +70,8 @@ interface Change {
   readonly after: Call
   readonly by: CallDeviceRef | undefined
   readonly nowMs: number
+  /** What devices are told of an end; those that are told the same share it, so that it is packed and sealed once. */
+  readonly overNotices: Map<string, OverBody>
 }
 
 /** An invitation to each device that rings now and did not before. */
@@ -122,9 +124,11 @@ function endsOfInvitation(change: Change, participant: Participant): CallEffect[
   })
 }
 
+type OverBody = Extract<PlainCallNotice, { readonly atMs: number }>
+
 /** The part of an ending notice besides the call and its caller. */
 type End =
-  | { readonly kind: 'call_cancelled' | 'call_missed' | 'call_moved' }
+  | { readonly kind: 'call_cancelled' | 'call_missed' | 'call_moved'; readonly reason?: undefined }
   | { readonly kind: 'call_answered_elsewhere'; readonly reason: ElsewhereReason }
 
 function endOfInvitation({ after }: Change, { state }: Participant): End {
@@ -217,13 +221,18 @@ function historyOf({ before, after }: Change, participant: Participant): CallEff
 }
 
 function overNotice(
-  { after, nowMs }: Change,
+  { after, nowMs, overNotices }: Change,
   { userId, invitedBy, isVideo }: Participant,
   deviceId: DeviceId,
   end: End,
 ): DeviceEffect {
-  const callerName = nameOf(after, invitedBy)
-  const notice = { ...end, callId: after.callId, callerId: invitedBy, callerName, isVideo, atMs: nowMs }
+  const name = `${end.kind} ${end.reason} ${invitedBy} ${isVideo}`
+  let notice = overNotices.get(name)
+  if (notice === undefined) {
+    const callerName = nameOf(after, invitedBy)
+    notice = { ...end, callId: after.callId, callerId: invitedBy, callerName, isVideo, atMs: nowMs }
+    overNotices.set(name, notice)
+  }
   return plainNotice({ userId, deviceId }, notice)
 }
 

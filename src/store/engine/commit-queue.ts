@@ -25,11 +25,12 @@ interface QueuedChange {
   readonly resolve: (result: unknown) => void
   readonly reject: (error: unknown) => void
   /** Set when it begins to run. */
-  change?: LmdbChange
+  change?: LmdbChange | undefined
   /** How `write` ended. */
   outcome?:
     | { readonly kind: 'written'; readonly result: unknown }
     | { readonly kind: 'thrown'; readonly error: unknown }
+    | undefined
 }
 
 export interface CommitQueueDeps {
@@ -75,8 +76,11 @@ export class CommitQueue {
 
   async #writeAll(): Promise<void> {
     this.#isWriting = true
-    while (this.#waiting.length > 0) await this.#writeTogether()
-    this.#isWriting = false
+    try {
+      while (this.#waiting.length > 0) await this.#writeTogether()
+    } finally {
+      this.#isWriting = false
+    }
   }
 
   async #writeTogether(): Promise<void> {
@@ -109,8 +113,16 @@ export class CommitQueue {
       return isSpoilt || fault !== undefined ? ABORT : undefined
     })
     if (!isSpoilt) return fault
-    for (const { change } of changes) for (const tell of change?.settled ?? []) tell()
-    return this.#run(changes, true)
+    for (const queued of changes) {
+      for (const tell of queued.change?.settled ?? []) tell()
+      queued.change = undefined
+      queued.outcome = undefined
+    }
+    this.#deps.environment.childTransaction(() => {
+      fault = this.#run(changes, true)
+      return fault === undefined ? undefined : ABORT
+    })
+    return fault
   }
 
   #run(changes: readonly QueuedChange[], hasUndo: boolean): unknown {

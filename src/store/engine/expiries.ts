@@ -6,6 +6,7 @@
 import { assert } from '../../errors.ts'
 import { timeBytes } from './keys.ts'
 import { type Change, recordTable, type Store, type View } from './store.ts'
+import { isOfLmdb } from './write-failure.ts'
 
 /**
  * Ends what is under a key whose time has come, or returns the later time, in milliseconds since 1970, at which it ends.
@@ -67,6 +68,7 @@ export class Expiries {
       const endsAtMs = change.attempt(() => expire(change, key))
       if (endsAtMs !== undefined) this.add(change, kind, Math.max(endsAtMs, nowMs + 1), key)
     } catch (error) {
+      if (isOfLmdb(error)) throw error
       faults.set(kind, error)
       this.add(change, kind, nowMs + POSTPONED_MS, key)
     }

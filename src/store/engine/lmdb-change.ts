@@ -8,9 +8,10 @@
  */
 
 import { asBinary, type Database as LmdbTable } from 'lmdb'
-import { type Happening, isSaid } from '../../domain/happening.ts'
+import { type Happening, newsNameOf } from '../../domain/happening.ts'
 import { assert } from '../../errors.ts'
 import type { Change, Key, KeyRange, Row, RowWatcher, Table, View } from './store.ts'
+import { isOfLmdb } from './write-failure.ts'
 
 /** A table as LMDB has it open. */
 export interface OpenTable {
@@ -84,6 +85,8 @@ export class LmdbChange extends LmdbView implements Change {
   #undoable: number
   #hasWritten = false
   readonly #endings: (() => void)[] = []
+  /** News and badges that are said already. */
+  readonly #news = new Set<string>()
   #locals: Map<object, unknown> | undefined
   #isRunning = true
 
@@ -104,14 +107,23 @@ export class LmdbChange extends LmdbView implements Change {
   }
 
   happened(happening: Happening): void {
-    if (!isSaid(this.happenings, happening)) this.happenings.push(happening)
+    this.#assertRunning()
+    const news = newsNameOf(happening)
+    if (news !== undefined) {
+      if (this.#news.has(news)) return
+      this.#news.add(news)
+    }
+    this.happenings.push(happening)
   }
 
   atEnd(write: () => void): void {
+    this.#assertRunning()
     this.#endings.push(write)
   }
 
   attempt<Result>(write: () => Result): Result {
+    this.#assertRunning()
+    const hadWritten = this.#hasWritten
     const [rows, happenings, endings] = [this.#earlier.length, this.happenings.length, this.#endings.length]
     // What owners collected so far must not take in what may be taken back.
     this.#locals = undefined
@@ -120,7 +132,12 @@ export class LmdbChange extends LmdbView implements Change {
       return write()
     } catch (error) {
       this.#locals = undefined
+      // After it LMDB takes nothing more, and the whole transaction goes.
+      if (isOfLmdb(error)) throw error
       this.#putBack(this.#earlier.splice(rows))
+      this.#hasWritten = hadWritten
+      for (const happening of this.happenings.slice(happenings))
+        this.#news.delete(newsNameOf(happening) ?? '')
       this.happenings.length = happenings
       this.#endings.length = endings
       throw error
@@ -167,7 +184,7 @@ export class LmdbChange extends LmdbView implements Change {
       for (const end of this.#endings) end()
       return result
     } catch (error) {
-      this.takeBack()
+      if (!isOfLmdb(error)) this.takeBack()
       throw error
     } finally {
       this.#isRunning = false
@@ -176,7 +193,7 @@ export class LmdbChange extends LmdbView implements Change {
   }
 
   #writing(table: Table<never, never>, key: Key): LmdbTable<unknown, Key> {
-    assert(this.#isRunning, 'a change is written by its own function')
+    this.#assertRunning()
     const open = this.#openTable(table)
     assert(open !== undefined, 'a store that is open for reading only is not changed')
     this.beforeWrite?.()
@@ -192,6 +209,10 @@ export class LmdbChange extends LmdbView implements Change {
   takeBack(): void {
     this.happenings.length = 0
     this.#putBack(this.#earlier)
+  }
+
+  #assertRunning(): void {
+    assert(this.#isRunning, 'a change is written by its own function')
   }
 
   #putBack(rows: readonly EarlierRow[]): void {

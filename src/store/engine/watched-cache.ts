@@ -3,6 +3,7 @@
  * need not think of what is kept here.
  */
 
+import { assert } from '../../errors.ts'
 import { BoundedCache } from './bounded-cache.ts'
 import type { Store, Table } from './store.ts'
 
@@ -47,6 +48,7 @@ export class WatchedCache<Key, Value> {
 
   #count(key: Key, more: 1 | -1): void {
     const count = (this.#unsettled.get(key) ?? 0) + more
+    assert(count >= 0, 'what is settled was written')
     if (count === 0) this.#unsettled.delete(key)
     else this.#unsettled.set(key, count)
     this.#values.delete(key)

@@ -22,7 +22,13 @@ export function isAmbiguous(error: unknown): boolean {
 
 /** True for what LMDB itself throws. */
 export function isOfLmdb(error: unknown): error is Error & { readonly code: number } {
-  return error instanceof Error && 'code' in error && typeof error.code === 'number'
+  // A `DOMException`, such as that of `structuredClone`, has a number, too.
+  return (
+    error instanceof Error &&
+    !(error instanceof DOMException) &&
+    'code' in error &&
+    typeof error.code === 'number'
+  )
 }
 
 /**

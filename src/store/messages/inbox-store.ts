@@ -123,7 +123,7 @@ export class InboxStore {
     const before = this.#invitationsOf(change, device, head)
     const offset = head.nextOffset
     const times = { atMs: nowMs, expiresAtMs: Math.min(expiresAtMs, nowMs + INBOX_KEPT_MS) }
-    const row = rowOf(queueOf(item), times, callId, this.#items.seal(item))
+    const row = rowOf(queueOf(item), times, callId, this.#items.seal(change, item))
     const isFirst = head.count === 0 && row.sealed.length <= FIRST_BYTES_MAX
     if (!isFirst) change.put(INBOX, rowKey(device, offset), row)
     const looksAtMs = Math.min(head.looksAtMs, endOf(row))
@@ -361,6 +361,6 @@ function eraseBelow(change: Change, prefix: Uint8Array): void {
 }
 
 const INBOX = recordTable<Row>('inbox', ROW_SHAPES)
-const INBOX_HEADS = recordTable<Head>('inbox-heads', HEAD_SHAPES)
+export const INBOX_HEADS = recordTable<Head>('inbox-heads', HEAD_SHAPES)
 /** What earlier versions kept; only erased. */
 const INVITATIONS_OF_BEFORE = recordTable<number>('inbox-invitations')

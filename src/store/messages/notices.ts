@@ -6,6 +6,7 @@
 import type { CallNoticeBody } from '../../domain/calls/call-notice.ts'
 import type { Device, PushTokens } from '../../domain/devices/device.ts'
 import type { DeviceId, UserId } from '../../domain/ids.ts'
+import type { InboxItem } from '../../domain/messages/inbox.ts'
 import { isPushed, type Notice, type NoticeBody, newEventId } from '../../domain/messages/notice.ts'
 import type { DeviceStore } from '../devices/device-store.ts'
 import type { Change } from '../engine/store.ts'
@@ -63,8 +64,8 @@ export class Notices {
       if (replaced !== undefined) inbox.dropInvitation(change, userId, deviceId, replaced)
       return
     }
-    const told = this.#noticeOf(body, nowMs)
-    const item = { kind: 'notice', notice: told } as const
+    const item = this.#itemOf(change, body)
+    const told = item.notice
     inbox.append(change, userId, deviceId, { item, expiresAtMs, replaces: replaced })
     this.#push(change, userId, device, told, this.#callPushedUntilMs(notice, nowMs))
     if (body.kind !== 'call_cancelled' || !isMissed || device.push === undefined) return
@@ -114,12 +115,24 @@ export class Notices {
     }
   }
 
+  /** The same for all devices that a change tells the same. */
+  #itemOf(change: Change, body: CallNoticeBody): NoticeItem {
+    const last = change.local(this, () => new Map<CallNoticeBody, NoticeItem>())
+    const known = last.get(body)
+    if (known !== undefined) return known
+    const item: NoticeItem = { kind: 'notice', notice: this.#noticeOf(body, change.nowMs) }
+    if (!('encryptedAESKey' in body)) last.set(body, item)
+    return item
+  }
+
   #noticeOf(body: NoticeBody, nowMs: number): Notice {
     const eventId = newEventId(this.#deps.randomBytes)
     // In this order: V8 takes ten times as long to add members to what was spread (`invitations` in `bench/`).
     return { eventId, sentAtMs: nowMs, ...body }
   }
 }
+
+type NoticeItem = Extract<InboxItem, { readonly kind: 'notice' }>
 
 function isOfApple({ apnsToken, apnsVoipToken }: PushTokens): boolean {
   return apnsToken !== undefined || apnsVoipToken !== undefined

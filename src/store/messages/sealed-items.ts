@@ -10,6 +10,19 @@ import { IV_BYTES, type Secrets } from '../../domain/secrets.ts'
 import { lastOf } from '../../last-of.ts'
 import { BoundedCache } from '../engine/bounded-cache.ts'
 import { Sealed } from '../engine/sealed.ts'
+import type { Change } from '../engine/store.ts'
+
+interface LastSealed {
+  item: InboxItem | undefined
+  sealed: Uint8Array
+  inboxes: number
+}
+
+interface SealedLately {
+  readonly item: InboxItem
+  /** How many hold it. */
+  readonly inboxes: number
+}
 
 export class SealedItems {
   readonly #sealed: Sealed
@@ -17,29 +30,40 @@ export class SealedItems {
    * What was sealed lately, by what it is sealed under: a device that is there has its message within milliseconds, and
    * to open it costs as much as to seal it (`invitations` in `bench/`). Whether there is such a message its row says.
    */
-  readonly #lately = new BoundedCache<string, InboxItem>(SEALED_LATELY_MAX)
+  readonly #lately = new BoundedCache<string, SealedLately>(SEALED_LATELY_MAX)
 
   constructor(secrets: Pick<Secrets, 'seal'>, randomBytes: (length: number) => Uint8Array) {
     this.#sealed = new Sealed(secrets, randomBytes, 'inbox')
   }
 
-  seal(item: InboxItem): Uint8Array {
-    const sealed = this.#sealed.seal(packItem(item))
-    this.#lately.set(nameOfSealed(sealed), item)
-    return sealed
+  /** What a change tells many devices comes many times in a row, and is sealed once. */
+  seal(change: Change, item: InboxItem): Uint8Array {
+    const last = change.local<LastSealed>(this, () => ({ item: undefined, sealed: NOTHING, inboxes: 0 }))
+    if (last.item !== item) {
+      last.item = item
+      last.sealed = this.#sealed.seal(packItem(item))
+      last.inboxes = 0
+    }
+    last.inboxes += 1
+    this.#lately.set(nameOfSealed(last.sealed), { item, inboxes: last.inboxes })
+    return last.sealed
   }
 
   /** Undefined when it was sealed by another secret. */
   open(sealed: Uint8Array): InboxItem | undefined {
-    const item = this.#lately.get(nameOfSealed(sealed))
-    if (item !== undefined) return item
+    const lately = this.#lately.get(nameOfSealed(sealed))
+    if (lately !== undefined) return lately.item
     const plain = this.#sealed.open(sealed)
     return plain && unpackItem(plain)
   }
 
-  /** It will not be opened any more. */
+  /** It will not be opened any more in this inbox. */
   forget(sealed: Uint8Array): void {
-    this.#lately.delete(nameOfSealed(sealed))
+    const name = nameOfSealed(sealed)
+    const lately = this.#lately.get(name)
+    if (lately === undefined) return
+    if (lately.inboxes === 1) this.#lately.delete(name)
+    else this.#lately.set(name, { item: lately.item, inboxes: lately.inboxes - 1 })
   }
 }
 
@@ -65,5 +89,6 @@ function nameOfSealed(sealed: Uint8Array): string {
 }
 
 const packedParticipants = lastOf((participants: readonly PersonName[]) => encode(participants))
+const NOTHING = new Uint8Array(0)
 /** As many as come within a second; a kilobyte each. */
 const SEALED_LATELY_MAX = 2_048

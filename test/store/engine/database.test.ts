@@ -8,9 +8,11 @@ import { createInterface } from 'node:readline'
 import { setImmediate } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { Happening } from '../../../src/domain/happening.ts'
+import type { UserId } from '../../../src/domain/ids.ts'
 import { SignalError } from '../../../src/errors.ts'
 import { Database } from '../../../src/store/engine/database.ts'
 import { bytesTable, recordTable, type Table, textKeyTable } from '../../../src/store/engine/store.ts'
+import { WatchedCache } from '../../../src/store/engine/watched-cache.ts'
 import { hasRoom, isEchoOfFailedCommit, isOutOfSpace } from '../../../src/store/engine/write-failure.ts'
 import { builtProgram, spawnBound } from '../../support/programs.ts'
 
@@ -453,6 +455,60 @@ t.test('a subscriber that throws keeps no other from hearing, and the change sta
   database.subscribe('inbox-dropped', ({ kind }) => heard.push(kind))
   await database.change(change => change.happened({ kind: 'inbox-dropped', reason: 'full' }))
   t.same([heard, faults], [['inbox-dropped'], [fault]])
+})
+
+t.test('where LMDB fails as a batch runs again, nothing of the batch is there', async t => {
+  const database = Database.open(t.testdir())
+  t.teardown(() => database.close())
+  const key = (text: string) => Buffer.from(text)
+  const cache = new WatchedCache(database, [ROWS], rowKey => Buffer.from(rowKey).toString(), 10)
+  const read = () => cache.of('b', () => database.view(view => view.get(ROWS, key('b'))))
+  await database.change(change => change.put(ROWS, key('b'), { a: 1 }))
+  const told: string[] = []
+  database.subscribe('badge-changed', ({ kind }) => told.push(kind))
+  let runs = 0
+  const outcomes = await Promise.allSettled([
+    database.change(change => {
+      change.put(ROWS, key('b'), { a: 2 })
+      change.happened({ kind: 'badge-changed', userId: 1n as UserId })
+    }),
+    database.change(change => {
+      change.put(ROWS, key('new'), { a: 3 })
+      throw new Error('refused')
+    }),
+    database.change(change => {
+      runs++
+      change.put(ROWS, key('other'), { a: 4 })
+      // As LMDB says that the disk is full.
+      throw Object.assign(new Error('no space left'), { code: 28 })
+    }),
+  ])
+  t.same(
+    outcomes.map(outcome => outcome.status === 'rejected' && outcome.reason.code),
+    ['STORE_UNAVAILABLE', undefined, 'STORE_UNAVAILABLE'],
+  )
+  t.same([runs, told], [1, []])
+  t.same(
+    database.view(view => [
+      view.get(ROWS, key('b')),
+      view.has(ROWS, key('new')),
+      view.has(ROWS, key('other')),
+    ]),
+    [{ a: 1 }, false, false],
+  )
+  t.same(read(), { a: 1 })
+  await database.change(change => change.put(ROWS, key('b'), { a: 5 }))
+  t.same(read(), { a: 5 }, 'what is kept of rows follows them again')
+})
+
+t.test('an error of the runtime with a number is none of LMDB, and the store goes on', async t => {
+  const database = Database.open(t.testdir())
+  t.teardown(() => database.close())
+  await t.rejects(
+    database.change(() => structuredClone(() => undefined)),
+    { name: 'DataCloneError' },
+  )
+  await database.change(change => change.put(NAMES, 'after', 1))
 })
 
 /** Every row of every table, as bytes. */

@@ -5,6 +5,7 @@ import type { CallNoticeBody } from '../../../src/domain/calls/call-notice.ts'
 import type { Device } from '../../../src/domain/devices/device.ts'
 import type { CallId, DeviceId, UserId } from '../../../src/domain/ids.ts'
 import type { Notice, NoticeBody } from '../../../src/domain/messages/notice.ts'
+import { INBOX_HEADS } from '../../../src/store/messages/inbox-store.ts'
 import { type DeviceNotice, Notices } from '../../../src/store/messages/notices.ts'
 import { newDevice, newUser, openWorld } from '../../support/application.ts'
 
@@ -77,6 +78,26 @@ t.test('every device finds a notice in its inbox but the one that did it, under 
   )
   t.equal(push?.expiresAtMs, nowMs + DAY_MS)
 })
+
+t.test(
+  'what a change tells many devices is one event, sealed once, and each is done with it alone',
+  async t => {
+    const { world, userId, phone, tablet, inboxOf } = await open(t)
+    const { database, inbox, notices } = world
+    const body = ended(world.nowMs())
+    const [toPhone, toTablet] = await database.change(change => {
+      for (const { deviceId } of [phone, tablet]) notices.tellDevice(change, { userId, deviceId, body })
+      return [...change.range(INBOX_HEADS)].map(({ value }) => value.first!.row.sealed)
+    })
+    t.same(toPhone, toTablet)
+    t.same(inboxOf(phone), inboxOf(tablet))
+    await database.change(change => inbox.settle(change, userId, phone.deviceId, [1]))
+    t.same(inboxOf(phone), [])
+    t.match(inboxOf(tablet), [{ kind: 'call_ended' }])
+    await database.change(change => notices.tellDevice(change, { userId, deviceId: phone.deviceId, body }))
+    t.not(inboxOf(phone)[0]!.eventId, inboxOf(tablet)[0]!.eventId, 'another change tells another event')
+  },
+)
 
 t.test('what is not pushed waits in the inbox alone', async t => {
   const { phone, silent, inboxOf, pushed, tell } = await open(t)
