@@ -43,7 +43,7 @@ const ENDINGS: readonly [code: string, reason: string, listed: string, act: (pee
   ['1009', 'frame_too_large', '512 KiB', peer => peer.write(sendOf(WEBSOCKET_MESSAGE_BYTES_MAX - 1))],
   ['1006', 'none', '512 KiB', peer => peer.write(sendOf(WEBSOCKET_MESSAGE_BYTES_MAX))],
   ['1006', 'none', 'text message', peer => peer.write(LATIN1, true)],
-  ['1006', 'none', 'RFC 6455', peer => peer.socket.write(webSocketFrame(0xc1, Buffer.from('x')))],
+  ['1006', 'none', 'RFC 6455', peer => peer.socket.write(webSocketFrame(0xc1, 'x'))],
   ['1008', 'not_found', 'errors queue', peer => peer.write('SEND\ndestination:/app/x\n\nx\0')],
   [
     '1008',

@@ -93,7 +93,7 @@ t.test(
       for (let second = 10; second <= 20; second += 10) {
         await house.advance(10_000)
         if (carrier === 'websocket') {
-          pinging.socket.write(webSocketFrame(0x89, Buffer.from('p')))
+          pinging.socket.write(webSocketFrame(0x89, 'p'))
           await pinging.until(() => pinging.pongs === second / 10)
         }
         await silent.until(() => silent.beats === second / 10)

@@ -30,19 +30,19 @@ const GIANTS: readonly {
   },
   {
     what: 'I-10: a frame above our limit and below that of the library',
-    octets: () => webSocketFrame(0x82, Buffer.from(sendFrame('/topic/dev.g', 'x'.repeat(300 * 1024)))),
+    octets: () => webSocketFrame(0x82, sendFrame('/topic/dev.g', 'x'.repeat(300 * 1024))),
     end: 1009,
   },
   {
     what: 'a header line that does not end',
-    octets: () => webSocketFrame(0x82, Buffer.from(`SEND\nk:${'v'.repeat(400 * 1024)}`)),
+    octets: () => webSocketFrame(0x82, `SEND\nk:${'v'.repeat(400 * 1024)}`),
     end: 1009,
   },
   {
     what: 'fragments without an end',
     octets: () =>
       Buffer.concat([
-        webSocketFrame(0x02, Buffer.from('SEND\n')),
+        webSocketFrame(0x02, 'SEND\n'),
         ...Array.from({ length: 700 }, () => webSocketFrame(0x00, Buffer.alloc(1024, 97))),
       ]),
     end: 1006,
@@ -54,7 +54,7 @@ const GIANTS: readonly {
       const fragments = octets.map((octet, at) =>
         Buffer.concat([
           webSocketFrame((at === octets.length - 1 ? 0x80 : 0) | (at === 0 ? 2 : 0), Buffer.of(octet)),
-          ...(at % 1_000 === 0 ? [webSocketFrame(0x89, Buffer.from('ping'))] : []),
+          ...(at % 1_000 === 0 ? [webSocketFrame(0x89, 'ping')] : []),
         ]),
       )
       return Buffer.concat(fragments)

@@ -81,7 +81,7 @@ t.test('I-09: a frame in three fragments with a ping between them', async t => {
   const octets = Buffer.from(sendFrame(TOPIC, 'whole'))
   peer.socket.write(webSocketFrame(0x01, octets.subarray(0, 9)))
   peer.socket.write(webSocketFrame(0x00, octets.subarray(9, 20)))
-  peer.socket.write(webSocketFrame(0x89, Buffer.from('ping')))
+  peer.socket.write(webSocketFrame(0x89, 'ping'))
   await peer.until(() => peer.pongs === 1)
   peer.socket.write(webSocketFrame(0x80, octets.subarray(20)))
   t.equal(String((await peer.message()).body), 'whole')
@@ -93,14 +93,14 @@ const BREACHES: Readonly<Record<string, Buffer>> = {
   'I-11: text that is not UTF-8': webSocketFrame(0x81, Buffer.from([0xff, 0xfe, 0])),
   'I-11: text cut inside a character': webSocketFrame(0x81, Buffer.from([0xc3])),
   'I-12: no mask': Buffer.from([0x81, 1, 10]),
-  'I-12: a reserved bit': webSocketFrame(0xc1, Buffer.from('\n')),
-  'I-12: a reserved opcode': webSocketFrame(0x83, Buffer.from('\n')),
-  'I-12: a continuation of nothing': webSocketFrame(0x80, Buffer.from('\n')),
+  'I-12: a reserved bit': webSocketFrame(0xc1, '\n'),
+  'I-12: a reserved opcode': webSocketFrame(0x83, '\n'),
+  'I-12: a continuation of nothing': webSocketFrame(0x80, '\n'),
   'I-12: a new message inside another': Buffer.concat([
-    webSocketFrame(0x01, Buffer.from('SEND')),
-    webSocketFrame(0x81, Buffer.from('\n')),
+    webSocketFrame(0x01, 'SEND'),
+    webSocketFrame(0x81, '\n'),
   ]),
-  'I-12: a ping in fragments': webSocketFrame(0x09, Buffer.from('p')),
+  'I-12: a ping in fragments': webSocketFrame(0x09, 'p'),
   'I-12: a ping of 126 octets': webSocketFrame(0x89, Buffer.alloc(126)),
 }
 
@@ -110,7 +110,7 @@ t.test('I-11, I-12: what breaks the rules of WebSocket fails alone', async t => 
   for (const [what, octets] of Object.entries(BREACHES)) {
     const peer = await join()
     peer.socket.write(octets)
-    peer.socket.write(webSocketFrame(0x81, Buffer.from(sendFrame(TOPIC, 'behind it'))))
+    peer.socket.write(webSocketFrame(0x81, sendFrame(TOPIC, 'behind it')))
     t.match(String(await peer.closed()), /^100[267]$/, what)
     t.same(peer.take(), [], what)
   }

@@ -1,7 +1,6 @@
-/** A server of WebSockets or plain TCP whose sessions write down what they hear, and clients that speak by hand. */
+/** A server of WebSockets or plain TCP whose sessions write down what they hear, and a client of the `ws` library for it. */
 
 import { once } from 'node:events'
-import { connect, type Socket } from 'node:net'
 import type { Test } from 'tap'
 import WebSocket from 'ws'
 import type { Connection, ConnectionEvents } from '../../src/transport/connection.ts'
@@ -142,40 +141,4 @@ export async function joinSockets(port: number, ca?: Buffer): Promise<Heard> {
   const closed = once(socket, 'close').then(([code, reason]) => [code, String(reason)] as const)
   await once(socket, 'open')
   return { socket, messages, closed }
-}
-
-/** The text of an upgrade request; `lines` are more headers, each ended with CRLF. */
-export function upgradeRequest(path = '/ws', lines = ''): string {
-  const version = /^sec-websocket-version:/im.test(lines) ? '' : 'Sec-WebSocket-Version: 13\r\n'
-  return `GET ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n${version}${lines}\r\n`
-}
-
-/** Asks for an upgrade; resolves with the head of the answer and the connection. */
-export async function askUpgrade(
-  port: number,
-  path?: string,
-  lines?: string,
-): Promise<{ readonly head: string; readonly socket: Socket }> {
-  const socket = connect({ port, host: '127.0.0.1', noDelay: true })
-  socket.on('error', () => {})
-  socket.write(upgradeRequest(path, lines))
-  let head = ''
-  while (!head.includes('\r\n\r\n')) {
-    const [bytes] = await Promise.race([once(socket, 'data'), once(socket, 'close').then(() => [undefined])])
-    if (bytes === undefined) break
-    head += String(bytes)
-  }
-  return { head, socket }
-}
-
-/** A client's WebSocket frame (RFC 6455, 5.2) of fewer than 64 KiB; masked with zeros unless said otherwise. */
-export function clientFrame(
-  firstByte: number,
-  payload: string | Uint8Array = '',
-  { isMasked = true }: { readonly isMasked?: boolean } = {},
-): Buffer {
-  const body = Buffer.from(payload as string)
-  const mask = isMasked ? 0x80 : 0
-  const length = body.length < 126 ? [mask | body.length] : [mask | 126, body.length >> 8, body.length & 0xff]
-  return Buffer.concat([Buffer.from([firstByte, ...length, ...(isMasked ? [0, 0, 0, 0] : [])]), body])
 }

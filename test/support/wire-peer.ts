@@ -8,7 +8,6 @@ import { isUtf8 as isUtf8Bytes } from 'node:buffer'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { headerOf, type NaiveFrame, NaiveParser, serverRules } from './naive-stomp.ts'
-import { upgradeRequest } from './web-sockets.ts'
 
 export type Carrier = 'websocket' | 'tcp'
 
@@ -326,16 +325,23 @@ export function sendFrame(destination: string, body: string, lines = ''): string
   return `SEND\ndestination:${destination}\n${lines}\n${body}\0`
 }
 
+/** The text of an upgrade request; `lines` are more headers, each ended with CRLF. */
+export function upgradeRequest(path = '/ws', lines = ''): string {
+  const version = /^sec-websocket-version:/im.test(lines) ? '' : 'Sec-WebSocket-Version: 13\r\n'
+  return `GET ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n${version}${lines}\r\n`
+}
+
 /** A client's WebSocket frame of any length, masked with zeros. */
-export function webSocketFrame(firstByte: number, payload: Uint8Array): Buffer {
-  const { length } = payload
+export function webSocketFrame(firstByte: number, payload: string | Uint8Array): Buffer {
+  const body = Buffer.from(payload as string)
+  const { length } = body
   const kind = length < 126 ? length : length < 65_536 ? 126 : 127
   const head = Buffer.alloc(kind === 126 ? 8 : kind === 127 ? 14 : 6)
   head[0] = firstByte
   head[1] = 0x80 | kind
   if (kind === 126) head.writeUInt16BE(length, 2)
   else if (kind === 127) head.writeBigUInt64BE(BigInt(length), 2)
-  return Buffer.concat([head, payload])
+  return Buffer.concat([head, body])
 }
 
 function isUtf8(octets: string | Uint8Array): boolean {

@@ -13,15 +13,13 @@ import { sendRaw } from '../support/raw-http.ts'
 import { randomFrom, seedOf } from '../support/seed.ts'
 import { PROJECT_ROOT } from '../support/vectors.ts'
 import {
-  askUpgrade,
-  clientFrame,
   type Heard,
   joinSockets,
   type RecordedSession,
   type SocketServer,
   serveSockets,
-  upgradeRequest,
 } from '../support/web-sockets.ts'
+import { upgradeRequest, WirePeer, webSocketFrame } from '../support/wire-peer.ts'
 
 /** A client and the session that the server made for it. */
 async function join({
@@ -34,7 +32,7 @@ async function join({
 
 /** The same, with a client that speaks by hand. */
 async function joinByHand({ port, sessions }: SocketServer) {
-  const { socket } = await askUpgrade(port)
+  const { socket } = await WirePeer.open('websocket', port)
   return { socket, session: sessions.all.at(-1)! }
 }
 
@@ -95,7 +93,7 @@ t.test('the newest sub-protocol that is offered and ours is chosen, and no other
     ['', undefined],
   ]
   for (const [lines, chosen] of offers) {
-    const { head, socket } = await askUpgrade(port, '/ws', lines)
+    const { head, socket } = await WirePeer.open('websocket', port, { upgradeLines: lines })
     socket.destroy()
     t.match(head, /^HTTP\/1\.1 101 /, lines)
     t.equal(/^sec-websocket-protocol: (.*)\r$/im.exec(head)?.[1], chosen, lines)
@@ -105,7 +103,7 @@ t.test('the newest sub-protocol that is offered and ours is chosen, and no other
 t.test('each path of the contract upgrades, with a trailing slash too, and no other', async t => {
   const { port } = await serveSockets(t)
   const statusOf = async (path: string) => {
-    const { head, socket } = await askUpgrade(port, path)
+    const { head, socket } = await WirePeer.open('websocket', port, { path })
     socket.destroy()
     return head.slice(9, 12)
   }
@@ -119,7 +117,7 @@ t.test('each path of the contract upgrades, with a trailing slash too, and no ot
 
 t.test('without parts for WebSockets there are none', async t => {
   const { port } = await serveSockets(t, { hasSockets: false })
-  const { head, socket } = await askUpgrade(port)
+  const { head, socket } = await WirePeer.open('websocket', port)
   socket.destroy()
   t.match(head, /^HTTP\/1\.1 404 /)
 })
@@ -132,7 +130,9 @@ t.test('a request for no WebSocket, or another version, hears which protocols ar
     t.equal(answer.headers.get('content-type'), 'application/problem+json')
     t.equal(answer.headers.get('upgrade'), 'websocket')
   }
-  const { head, socket } = await askUpgrade(port, '/ws', 'Sec-WebSocket-Version: 8\r\n')
+  const { head, socket } = await WirePeer.open('websocket', port, {
+    upgradeLines: 'Sec-WebSocket-Version: 8\r\n',
+  })
   socket.destroy()
   t.match(head, /^HTTP\/1\.1 426 /)
   t.match(head, /^Sec-WebSocket-Version: 13\r$/m)
@@ -185,7 +185,7 @@ t.test('an address that asks too often, and everybody when there is no room, has
     parts: { admit, trustedProxies: ['127.0.0.1'] },
     open: { connectionsMax: 2 },
   })
-  const ask = () => askUpgrade(port, '/ws', 'X-Forwarded-For: 192.0.2.7\r\n')
+  const ask = () => WirePeer.open('websocket', port, { upgradeLines: 'X-Forwarded-For: 192.0.2.7\r\n' })
   const first = await ask()
   const limited = await ask()
   t.match(limited.head, /^HTTP\/1\.1 429 /)
@@ -203,8 +203,10 @@ t.test('an address that asks too often, and everybody when there is no room, has
 
 t.test('the session knows the address and the Authorization header', async t => {
   const { port, sessions } = await serveSockets(t, { parts: { trustedProxies: ['127.0.0.1'] } })
-  await askUpgrade(port, '/ws', 'X-Forwarded-For: 192.0.2.1\r\nAuthorization: Bearer abc\r\n')
-  await askUpgrade(port)
+  await WirePeer.open('websocket', port, {
+    upgradeLines: 'X-Forwarded-For: 192.0.2.1\r\nAuthorization: Bearer abc\r\n',
+  })
+  await WirePeer.open('websocket', port)
   const [one, other] = sessions.all.map(({ connection }) => connection)
   t.same([one?.authorization, other?.authorization], ['Bearer abc', ''])
   t.same([dotted(one!.network), dotted(other!.network)], ['192.0.2.1', '127.0.0.1'])
@@ -223,10 +225,10 @@ t.test('text and binary messages come in alike, and empty ones not at all', asyn
 t.test('a message in fragments comes in whole, and a ping between them is answered', async t => {
   const server = await serveSockets(t)
   const { socket, session } = await joinByHand(server)
-  socket.write(clientFrame(0x01, 'one '))
-  socket.write(clientFrame(0x89, 'ping'))
-  socket.write(clientFrame(0x00, 'two '))
-  socket.write(clientFrame(0x80, 'three'))
+  socket.write(webSocketFrame(0x01, 'one '))
+  socket.write(webSocketFrame(0x89, 'ping'))
+  socket.write(webSocketFrame(0x00, 'two '))
+  socket.write(webSocketFrame(0x80, 'three'))
   const [pong] = await once(socket, 'data')
   t.same(pong, Buffer.concat([Buffer.from([0x8a, 4]), Buffer.from('ping')]))
   await session.until(({ text }) => text !== '')
@@ -369,17 +371,17 @@ t.test(
 t.test('what breaks the rules of WebSocket ends its connection, and the server lives', async t => {
   const server = await serveSockets(t)
   const violations: [string, Buffer][] = [
-    ['text that is not UTF-8', clientFrame(0x81, Buffer.from([0xc3, 0x28]))],
+    ['text that is not UTF-8', webSocketFrame(0x81, Buffer.from([0xc3, 0x28]))],
     [
       'the same across fragments',
-      Buffer.concat([clientFrame(0x01, '\xff'), clientFrame(0x80, Buffer.from([0xff]))]),
+      Buffer.concat([webSocketFrame(0x01, '\xff'), webSocketFrame(0x80, Buffer.from([0xff]))]),
     ],
-    ['a reserved bit', clientFrame(0xc1, 'x')],
-    ['a reserved opcode', clientFrame(0x83, 'x')],
-    ['a reserved control opcode', clientFrame(0x8b, 'x')],
-    ['a control frame in fragments', clientFrame(0x09, 'x')],
-    ['a control frame of 126 bytes', clientFrame(0x89, bytesOf(126))],
-    ['a continuation of nothing', clientFrame(0x80, 'x')],
+    ['a reserved bit', webSocketFrame(0xc1, 'x')],
+    ['a reserved opcode', webSocketFrame(0x83, 'x')],
+    ['a reserved control opcode', webSocketFrame(0x8b, 'x')],
+    ['a control frame in fragments', webSocketFrame(0x09, 'x')],
+    ['a control frame of 126 bytes', webSocketFrame(0x89, bytesOf(126))],
+    ['a continuation of nothing', webSocketFrame(0x80, 'x')],
     ['a length of 2^63', Buffer.from([0x82, 0xff, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])],
   ]
   for (const [name, bytes] of violations) {
@@ -394,8 +396,8 @@ t.test('what breaks the rules of WebSocket ends its connection, and the server l
 
 t.test('a client may break off at any point of a connection', async t => {
   const server = await serveSockets(t)
-  const message = clientFrame(0x81, bytesOf(1_000))
-  const stream = Buffer.concat([Buffer.from(upgradeRequest()), message, clientFrame(0x88, '\x03\xe8')])
+  const message = webSocketFrame(0x81, bytesOf(1_000))
+  const stream = Buffer.concat([Buffer.from(upgradeRequest()), message, webSocketFrame(0x88, '\x03\xe8')])
   for (let cut = 1; cut <= stream.length; cut += 37) {
     const socket = connect(server.port, '127.0.0.1').on('error', () => {})
     await once(socket, 'connect')
@@ -547,9 +549,9 @@ t.test('many clients that come and go leave nothing behind', async t => {
   }
   let echoes = 0
   const comeAndGo = async (number: number) => {
-    const { head, socket } = await askUpgrade(server.port)
+    const { head, socket } = await WirePeer.open('websocket', server.port)
     t.match(head, / 101 /)
-    socket.write(clientFrame(0x81, number % 3 === 0 ? 'end' : 'hello'))
+    socket.write(webSocketFrame(0x81, number % 3 === 0 ? 'end' : 'hello'))
     const [answer] = await once(socket, 'data')
     if (/end|hello/.test(String(answer))) echoes++
     if (number % 3 === 1) socket.resetAndDestroy()
