@@ -1,10 +1,9 @@
 /** A person on an ordinary development server: the code comes from its inbox, and the device has a push token. */
 
 import { randomBytes, randomUUID } from 'node:crypto'
-import { Client } from '@stomp/stompjs'
 import type { Test } from 'tap'
-import WebSocket from 'ws'
 import { App, newPublicKey } from './app.ts'
+import { WirePeer } from './wire-peer.ts'
 
 export class DevPerson {
   readonly app: App
@@ -51,20 +50,10 @@ export class DevPerson {
   }
 
   /** Its device is connected until the test ends. */
-  async connect(t: Test): Promise<Client> {
-    const url = `${this.app.http.replace('http', 'ws')}/ws`
-    const client = new Client({
-      webSocketFactory: () => new WebSocket(url, ['v12.stomp']),
-      connectHeaders: { Authorization: `Bearer ${this.app.accessToken}` },
-      reconnectDelay: 0,
-    })
-    t.teardown(() => client.deactivate({ force: true }))
-    await new Promise<void>((resolve, reject) => {
-      client.onConnect = () => resolve()
-      client.onStompError = ({ body }) => reject(new Error(body))
-      client.activate()
-    })
-    return client
+  async connect(t: Test): Promise<WirePeer> {
+    const peer = await WirePeer.connect('websocket', this.app.http, this.app.accessToken!)
+    t.teardown(() => peer.destroy())
+    return peer
   }
 }
 

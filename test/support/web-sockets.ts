@@ -1,4 +1,4 @@
-/** A server of WebSockets or plain TCP whose sessions write down what they hear, and a client of the `ws` library for it. */
+/** A server of WebSockets or plain TCP whose sessions write down what they hear, and a client with the `ws` library. */
 
 import { once } from 'node:events'
 import type { Test } from 'tap'
