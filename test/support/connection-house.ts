@@ -31,6 +31,7 @@ import { problemOf } from '../../src/transport/problem.ts'
 import { makeStage, type Stage } from './actors.ts'
 import { Rehearsals } from './rehearsal-store.ts'
 import { type PeerOptions, StompPeer } from './stomp-peer.ts'
+import { connectFrame } from './wire-peer.ts'
 
 /** One person's device; its token is `<userId>.<deviceId>`. */
 export interface Person {
@@ -202,10 +203,9 @@ export function makeHouse(t: Test, options: HouseOptions = {}): House {
     faults,
     peers,
     open,
-    async connect({ token }, version = '1.2', headers = '') {
+    async connect({ token }, version, headers) {
       const peer = open()
-      const accepted = version === '1.0' ? '' : `accept-version:${version}\nhost:h\n`
-      peer.write(`CONNECT\n${accepted}${headers}Authorization:Bearer ${token}\n\n\0`)
+      peer.write(connectFrame(token, version, headers))
       await settle()
       const [frame] = peer.take()
       if (frame?.command !== 'CONNECTED') throw new Error(`not connected: ${frame?.octets}`)

@@ -28,6 +28,7 @@ import { changeSites, type ProvenChange, ProvenChanges } from '../../support/pro
 import { StompPeer } from '../../support/stomp-peer.ts'
 import { storedTable } from '../../support/stored-table.ts'
 import { openWhole } from '../../support/whole-application.ts'
+import { connectFrame } from '../../support/wire-peer.ts'
 
 type Kind<Union extends { readonly kind: string }> = Union['kind']
 
@@ -241,7 +242,7 @@ const taskSeal = new Sealed(world.secrets, world.randomBytes, 'errand')
 function connect({ token }: Phone): StompPeer {
   const peer = new StompPeer(whole.signalling.accept, {})
   peers.push(peer)
-  peer.write(`CONNECT\naccept-version:1.2\nhost:h\nAuthorization:Bearer ${token}\n\n\0`)
+  peer.write(connectFrame(token))
   return peer
 }
 
