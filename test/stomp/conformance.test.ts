@@ -1,9 +1,10 @@
 /** The conformance cases as far as they are about octets and frames, each in three fragmentations. */
 import t from 'tap'
-import { FRAGMENTATIONS, octetsOf } from '../support/notation.ts'
-import type { MessageOutcome, Outcome, RefusedOutcome, WireCase } from './case.ts'
+import { FRAGMENTATIONS } from '../support/notation.ts'
+import type { FrameOutcome, Outcome, RefusedOutcome, WireCase } from './case.ts'
 import { CASES } from './cases.ts'
-import { type CodecLoop, loopIn, type SentFrame } from './loop.ts'
+import { type CodecLoop, loopIn } from './loop.ts'
+import { COMMAND, frameFaults } from './outcome.ts'
 
 /** Cases in each section, as the fact sheet counts them. */
 const SECTIONS = { A: 37, B: 18, C: 28, D: 14, E: 29, F: 17, G: 11, H: 11, I: 19, J: 12 }
@@ -45,7 +46,8 @@ function withCredentials(input: string): string {
 
 function outcomeFaults(loop: CodecLoop, required: readonly Outcome[]): string[] {
   const awaited = required.filter(
-    ({ kind }) => kind === 'message' || kind === 'receipt' || kind === 'connected',
+    (outcome): outcome is FrameOutcome =>
+      outcome.kind === 'message' || outcome.kind === 'receipt' || outcome.kind === 'connected',
   )
   const refusal = required.find(({ kind }) => kind === 'refused') as RefusedOutcome | undefined
   const faults = refusalFaults(loop, refusal)
@@ -55,7 +57,9 @@ function outcomeFaults(loop: CodecLoop, required: readonly Outcome[]): string[] 
   }
   loop.sent.forEach((frame, at) => {
     const outcome = awaited[at]
-    if (outcome !== undefined) faults.push(...frameFaults(frame, outcome))
+    if (outcome === undefined) return
+    if (frame.command !== COMMAND[outcome.kind]) faults.push(`${frame.command} instead of ${outcome.kind}`)
+    faults.push(...frameFaults(frame, outcome))
   })
   return faults
 }
@@ -67,48 +71,4 @@ function refusalFaults(loop: CodecLoop, expected: RefusedOutcome | undefined): s
       ? closeCode === undefined
       : closeCode !== undefined && expected.close.includes(closeCode)
   return isAsExpected ? [] : [`refused with ${closeCode} instead of ${expected?.close}`]
-}
-
-function frameFaults(frame: SentFrame, outcome: Outcome): string[] {
-  const faults: string[] = []
-  const expect = (what: string, actual: unknown, expected: unknown) => {
-    if (actual !== expected) faults.push(`${what} is ${actual} instead of ${expected}`)
-  }
-  const command = { message: 'MESSAGE', receipt: 'RECEIPT', connected: 'CONNECTED' }[outcome.kind as string]
-  expect('command', frame.command, command)
-  if (outcome.kind === 'receipt') expect('receipt-id', headerOf(frame, 'receipt-id'), outcome.id)
-  if (outcome.kind === 'connected') {
-    expect('version', headerOf(frame, 'version'), outcome.version)
-    for (const name of outcome.has ?? []) expect(name, headerOf(frame, name) !== undefined, true)
-  }
-  if (outcome.kind === 'message') faults.push(...messageFaults(frame, outcome))
-  if (outcome.kind === 'connected' || outcome.kind === 'message') {
-    for (const [name, value] of Object.entries(outcome.headers ?? {})) {
-      expect(name, headerOf(frame, name), value)
-    }
-  }
-  return faults
-}
-
-function messageFaults(frame: SentFrame, outcome: MessageOutcome): string[] {
-  const { subscription, destination, body, lines = [], without = [], isBinary } = outcome
-  const faults: string[] = []
-  const wire = frame.octets.toString('latin1').split('\n')
-  if (subscription !== undefined && headerOf(frame, 'subscription') !== subscription)
-    faults.push('subscription')
-  if (destination !== undefined && headerOf(frame, 'destination') !== destination) faults.push('destination')
-  if (body !== undefined && !frame.body.equals(octetsOf(body))) faults.push(`body ${frame.body}`)
-  if (isBinary !== undefined && frame.isText === isBinary) faults.push(`travels as text: ${frame.isText}`)
-  for (const line of lines) {
-    if (!wire.includes(octetsOf(line).toString('latin1'))) faults.push(`no line ${line}`)
-  }
-  for (const name of without) {
-    if (headerOf(frame, name) !== undefined) faults.push(`has ${name}`)
-  }
-  if (headerOf(frame, 'message-id') === undefined) faults.push('no message-id')
-  return faults
-}
-
-function headerOf(frame: SentFrame, name: string): string | undefined {
-  return frame.headers.find(([each]) => each === name)?.[1]
 }
