@@ -147,6 +147,16 @@ t.test('each folder imports only what its job allows', async t => {
   t.ok(imports.length > 50, 'the imports were found')
 })
 
+t.test('no file is reached from itself by imports, but in the runtime', async t => {
+  const targets = new Map(files.map(file => [file, importsOf(file).map(({ to }) => to)]))
+  const inCircles = files.filter(file => {
+    const reached = new Set(targets.get(file))
+    for (const each of reached) for (const next of targets.get(each) ?? []) reached.add(next)
+    return reached.has(file)
+  })
+  t.same(new Set(inCircles.map(houseOf)), new Set(['src/runtime']))
+})
+
 t.test('nothing but src/server imports an actor', async t => {
   const outside = imports.filter(({ from, to }) => to.startsWith('actors/') && houseOf(from) !== 'actors')
   const importers = new Set(outside.map(({ from }) => houseOf(from)))

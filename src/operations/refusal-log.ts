@@ -1,6 +1,6 @@
 /** A log line for each refusal while there are few of a kind: who floods the server does not fill its disk. */
 
-import type { RefusedRequest } from '../transport/http.ts'
+import type { RefusedRequest } from '../transport/http-deps.ts'
 import type { Logger } from './log.ts'
 
 export class RefusalLog {

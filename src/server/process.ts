@@ -9,7 +9,7 @@ import { OriginLog } from '../operations/origin-log.ts'
 import { RefusalLog } from '../operations/refusal-log.ts'
 import { realWorld } from '../runtime/clock.ts'
 import { isEchoOfFailedCommit } from '../store/engine/write-failure.ts'
-import type { RefusedRequest } from '../transport/http.ts'
+import type { RefusedRequest } from '../transport/http-deps.ts'
 import type { Config } from './config.ts'
 import { VERSION } from './version.ts'
 

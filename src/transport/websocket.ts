@@ -11,19 +11,11 @@ import uWS from 'uWebSockets.js'
 import { SignalError } from '../errors.ts'
 import { BACKPRESSURE_BYTES_MAX, WEBSOCKET_IDLE_SECONDS, WEBSOCKET_MESSAGE_BYTES_MAX } from '../limits.ts'
 import { upgradeFault } from './body-headers.ts'
-import type { Accept } from './connection.ts'
 import { isOwnOrigin } from './cors.ts'
 import { addressLimited, type Exchange, type ExchangeShared } from './exchange.ts'
-import type { OpenConnections } from './open-connections.ts'
+import type { WebSocketDeps } from './http-deps.ts'
 import { type ConnectionHost, DROPPED, QueuedConnection } from './queued-connection.ts'
 import type { HttpRoute } from './route.ts'
-
-export interface WebSocketDeps {
-  readonly accept: Accept
-  readonly connections: OpenConnections
-  /** The server's public address, such as `https://call.example`; pages from there may connect. */
-  readonly publicUrl?: () => string
-}
 
 /** Begins the answer to an upgrade that is not accepted. */
 export type BeginRefusal = (res: uWS.HttpResponse, req: uWS.HttpRequest) => Exchange

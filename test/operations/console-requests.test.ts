@@ -3,7 +3,7 @@
 import t from 'tap'
 import { requestReader } from '../../src/api/table/shown-requests.ts'
 import { RequestLog, type RequestLogOptions } from '../../src/operations/console/requests.ts'
-import type { ServedRequest } from '../../src/transport/http.ts'
+import type { ServedRequest } from '../../src/transport/http-deps.ts'
 import { openWhole } from '../support/whole-application.ts'
 
 const { operations } = openWhole(t).application

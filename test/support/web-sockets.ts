@@ -4,7 +4,8 @@ import { once } from 'node:events'
 import type { Test } from 'tap'
 import WebSocket from 'ws'
 import type { Connection, ConnectionEvents } from '../../src/transport/connection.ts'
-import { HttpServer, type HttpServerDeps } from '../../src/transport/http.ts'
+import { HttpServer } from '../../src/transport/http.ts'
+import type { HttpServerDeps } from '../../src/transport/http-deps.ts'
 import { OpenConnections, type OpenConnectionsOptions } from '../../src/transport/open-connections.ts'
 
 /** The server's side of a connection. */

@@ -2,7 +2,8 @@
 
 import t, { type Test } from 'tap'
 import { SignalError } from '../../src/errors.ts'
-import { HttpServer, type HttpServerDeps } from '../../src/transport/http.ts'
+import { HttpServer } from '../../src/transport/http.ts'
+import type { HttpServerDeps } from '../../src/transport/http-deps.ts'
 
 const PAGE = 'https://app.example.org'
 const ORIGINS = [PAGE, 'http://localhost:5173', 'capacitor://localhost']

@@ -7,8 +7,7 @@ import { type Icon, iconView } from './icons.ts'
 import { inviteesView } from './people-view.ts'
 import { serverNowMs } from './server-clock.ts'
 import type { Call, MediaPeer, MediaView, Participant, State } from './state.ts'
-import type { View } from './view.ts'
-import { avatar, CONNECTIONS, durationText, namesText } from './view-parts.ts'
+import { avatar, CONNECTIONS, durationText, namesText, type View } from './view-parts.ts'
 
 export function callView(state: State, call: Call, app: App): TemplateResult {
   const others = call.participants.filter(({ userId }) => userId !== state.user?.userId)

@@ -4,8 +4,7 @@ import { html, nothing, type TemplateResult } from 'lit-html'
 import { repeat } from 'lit-html/directives/repeat.js'
 import type { App } from './app.ts'
 import type { Device, State } from './state.ts'
-import type { View } from './view.ts'
-import { whenText } from './view-parts.ts'
+import { type View, whenText } from './view-parts.ts'
 
 export function devicesView(state: State, app: App): View {
   if (state.devices.length === 0) return nothing

@@ -3,8 +3,7 @@
 import { html, nothing, type TemplateResult } from 'lit-html'
 import type { App } from './app.ts'
 import type { PastCall, State } from './state.ts'
-import type { View } from './view.ts'
-import { durationText, namesText, whenText } from './view-parts.ts'
+import { durationText, namesText, type View, whenText } from './view-parts.ts'
 
 export function historyView(state: State, app: App): View {
   const { history, missedCalls, call } = state

@@ -2,7 +2,7 @@
 
 import { html, nothing } from 'lit-html'
 import type { State } from './state.ts'
-import type { View } from './view.ts'
+import type { View } from './view-parts.ts'
 
 export function keyView({ ownKey }: State): View {
   switch (ownKey.kind) {

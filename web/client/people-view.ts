@@ -8,8 +8,7 @@ import { repeat } from 'lit-html/directives/repeat.js'
 import { encodeQR } from 'qr'
 import type { App } from './app.ts'
 import type { Call, Contact, FriendRequest, State } from './state.ts'
-import type { View } from './view.ts'
-import { avatar } from './view-parts.ts'
+import { avatar, type View } from './view-parts.ts'
 
 /** Askers, the opened link's owner, and the asked users. */
 export function requestsView({ requests, asked, invitedBy, doing }: State, app: App): TemplateResult {

@@ -1,7 +1,9 @@
 /** Small parts that several views draw. */
 
-import { html, type TemplateResult } from 'lit-html'
+import { html, type nothing, type TemplateResult } from 'lit-html'
 import type { Connection, User } from './state.ts'
+
+export type View = TemplateResult | typeof nothing
 
 /** The first letter of a name, in one of six colours that goes with it. */
 export function avatar({ displayName }: Pick<User, 'displayName'>): TemplateResult {

@@ -12,9 +12,7 @@ import { ringsView } from './ring-view.ts'
 import { signInView } from './sign-in-view.ts'
 import { webSocketAddress } from './socket.ts'
 import type { State } from './state.ts'
-import { avatar, CONNECTIONS } from './view-parts.ts'
-
-export type View = TemplateResult | typeof nothing
+import { avatar, CONNECTIONS, type View } from './view-parts.ts'
 
 export function titleOf({ rings, user, call }: State): string {
   const [ring] = rings

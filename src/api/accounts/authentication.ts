@@ -74,7 +74,7 @@ export class Authentication {
     return this.#requesterBy(token, this.#deps.sessions.current(token.sessionName))
   }
 
-  /** As `requesterOf`; undefined for a genuine token whose session is over, which can't be ended again. */
+  /** As `requesterOf`, but undefined where the token's session is over. */
   requesterUnlessOver(authorization: string): Requester | undefined {
     const token = this.#genuineToken(authorization)
     const session = this.#deps.sessions.current(token.sessionName)

@@ -141,7 +141,7 @@ async function ask(deps: Deps, request: CheckedAsking, asking: Asking): Promise<
   const { requester, nowMs } = request
   const { receiverId, rate, token } = asking
   const command = commandOf(deps, request, receiverId, asking.route)
-  if (receiverId === requester.userId) throw new SignalError('SELF_REQUEST', 'nobody is their own contact')
+  if (receiverId === requester.userId) throw new SignalError('SELF_REQUEST', "you can't be your own contact")
   if (token === undefined && !deps.database.view(view => isReachable(view, deps, receiverId))) {
     return refuseCounted(deps, rate, requester.userId, nowMs, userNotFound())
   }

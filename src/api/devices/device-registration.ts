@@ -8,8 +8,8 @@
  *   3. finish   one change: device, binding of the session, end of the replaced device, notice to the others, no
  *               pending row. A crash after it leaves a device that a repeated request is answered with
  *
- * When the log refuses, the pending row goes and the requester hears why. An entry that the log nevertheless appends
- * then is of an id that nobody has: it is never looked up, and another attempt gets another id.
+ * When the log refuses, the pending row goes and the requester hears why. If the log appends the entry all the same, its
+ * device id is nobody's: nobody looks it up, and the next attempt gets a new id.
  *
  * Requests with one key, in either encoding, take turns, so that one that is repeated while the first is under way gets the
  * same device.

@@ -9,7 +9,7 @@
 import { missingForTally, type Tally, type TallyRule } from '../tally.ts'
 import type { Asker } from './known-sign-in.ts'
 
-/** A code that somebody typed. */
+/** One attempt to enter a code. */
 export interface CodeTry {
   readonly asker: Asker
   readonly network: string

@@ -70,7 +70,7 @@ interface Change {
   readonly after: Call
   readonly by: CallDeviceRef | undefined
   readonly nowMs: number
-  /** What devices are told of an end; those that are told the same share it, so that it is packed and sealed once. */
+  /** Devices that are told the same end share one body, which is then packed and sealed once. */
   readonly overNotices: Map<string, OverBody>
 }
 

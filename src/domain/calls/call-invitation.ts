@@ -157,7 +157,7 @@ function slicesFor(callerId: UserId, calleeIds: readonly UserId[], map: SentKeyM
     astray.map(slice => ({
       pointer: `/encryptedAESKeys/${keyMapName(slice)}`,
       code: 'NOT_CALLED',
-      detail: 'a device of somebody who is not called',
+      detail: 'this call does not ring the user of this device',
     })),
   )
 }

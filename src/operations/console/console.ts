@@ -5,7 +5,7 @@
 
 import { SignalError } from '../../errors.ts'
 import type { Figures } from '../../runtime/figures.ts'
-import type { ServedRequest } from '../../transport/http.ts'
+import type { ServedRequest } from '../../transport/http-deps.ts'
 import type { HttpRoute } from '../../transport/route.ts'
 import { Deliveries } from './deliveries.ts'
 import { docsRoutes } from './docs.ts'

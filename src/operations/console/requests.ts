@@ -4,7 +4,7 @@
  */
 
 import { SignalError } from '../../errors.ts'
-import type { ServedRequest } from '../../transport/http.ts'
+import type { ServedRequest } from '../../transport/http-deps.ts'
 import type { HttpRoute } from '../../transport/route.ts'
 import type { RequestDetail, RequestRow } from './events.ts'
 import { jsonAnswer } from './page-route.ts'

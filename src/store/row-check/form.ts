@@ -3,6 +3,15 @@
 export type Form = (value: unknown) => boolean
 type Members = Readonly<Record<string, Form>>
 
+/** How the rows of a table look. */
+export interface TableForm {
+  /** As the table is opened with. */
+  readonly shapes?: readonly (readonly string[])[]
+  /** Lengths that a key may have; `text` for a table under short texts. */
+  readonly key: readonly number[] | 'text'
+  readonly form: Form
+}
+
 export const anything: Form = () => true
 export const flag: Form = value => typeof value === 'boolean'
 export const text: Form = value => typeof value === 'string'

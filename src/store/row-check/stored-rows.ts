@@ -10,7 +10,7 @@ import { parseEntry } from '../../log/entry.ts'
 import { entryInBundle, TILE_WIDTH } from '../../log/tile.ts'
 import { type Database, recordEncoder, type Snapshot, type StoredTable } from '../engine/database.ts'
 import { indexKey } from '../engine/keys.ts'
-import type { TableCheck } from './table-check.ts'
+import type { TableForm } from './form.ts'
 
 /** The value of a row that can't be decoded, or is not of its form. */
 export const UNREADABLE = Symbol('unreadable')
@@ -22,7 +22,7 @@ export interface StoredRow {
 }
 
 interface OpenTable {
-  readonly check: TableCheck
+  readonly check: TableForm
   readonly rows: StoredTable
   encoder: Encoder
 }
@@ -43,7 +43,7 @@ export class StoredRows {
   readonly #identities: StoredTable | undefined
 
   /** `end` lets go of the moment that is read. */
-  constructor(database: Database, checks: Readonly<Record<string, TableCheck>>) {
+  constructor(database: Database, checks: Readonly<Record<string, TableForm>>) {
     this.#database = database
     const names = new Set(database.tableNames())
     const known = Object.entries(checks).filter(([name]) => names.has(name))
@@ -116,7 +116,7 @@ export class StoredRows {
   }
 }
 
-function openTable(database: Database, name: string, check: TableCheck): OpenTable {
+function openTable(database: Database, name: string, check: TableForm): OpenTable {
   const rows = database.storedRows(name, check.key === 'text' ? 'text' : 'bytes')
   return { check, rows, encoder: recordEncoder(check.shapes) }
 }

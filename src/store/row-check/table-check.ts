@@ -1,16 +1,11 @@
 /** What is known of one table: how its rows look, and with which other rows they have to agree. */
 
-import type { Form } from './form.ts'
+import type { TableForm } from './form.ts'
 import type { StoredRows } from './stored-rows.ts'
 
-export interface TableCheck<Value = unknown> {
-  /** As the table is opened with. */
-  readonly shapes?: readonly (readonly string[])[]
-  /** Lengths that a key may have; `text` for a table under short texts. */
-  readonly key: readonly number[] | 'text'
+export interface TableCheck<Value = unknown> extends TableForm {
   /** How a report names a row. Only the beginning is told of a key that is a hash or opens something. */
   readonly keyAs: KeyName
-  readonly form: Form
   /** What disagrees, each as the beginning of a sentence. Called for rows whose key and value have their form. */
   readonly disagreements?: (key: Buffer, value: Value, rows: StoredRows) => Iterable<string>
   /** Its rows have an ending of this kind in `expiries`, without which they would stay for ever. */

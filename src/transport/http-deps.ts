@@ -1,0 +1,88 @@
+/** What an HTTP server is given, and what it tells of requests. */
+
+import type { ErrorCode, Quota } from '../errors.ts'
+import type { Accept } from './connection.ts'
+import type { OpenConnections } from './open-connections.ts'
+import type { TitleLanguage } from './problem-titles.ts'
+import type { AdmissionScope, HttpRoute, PublicFile } from './route.ts'
+
+/** A refused request, for its log line. */
+export interface RefusedRequest {
+  readonly requestId: string
+  readonly method: string
+  /** The route's path, not the sender's; `none` where there is no route. */
+  readonly route: string
+  /** The first element at fault, as a JSON pointer; undefined where none is named. */
+  readonly pointer: string | undefined
+}
+
+/** A request and its answer, for the development console. */
+export interface ServedRequest {
+  /** Stands for the request: the `HttpRequest` that its handler was given. */
+  readonly token: object
+  readonly requestId: string
+  readonly method: string
+  readonly path: string
+  /** The text after the question mark. */
+  readonly query: string
+  /** The route's path; `none` where there is no route. */
+  readonly route: string
+  readonly contentType: string
+  readonly body: Uint8Array
+  readonly status: number
+  /** A refusal's code; also set for a preflight whose origin may not call. */
+  readonly code: ErrorCode | undefined
+  readonly pointer: string | undefined
+  readonly seconds: number
+  readonly answerType: string
+  readonly answer: string | Uint8Array
+}
+
+/** Paths of PEM files. */
+export interface TlsFiles {
+  readonly certificateFile: string
+  readonly keyFile: string
+}
+
+export interface HttpServerDeps {
+  readonly routes: readonly HttpRoute[]
+  /** The public file at a path, undefined for none; absent where no files are served. */
+  readonly findFile?: (path: string) => PublicFile | undefined
+  /** Seconds to wait before the network (of `networkOf`) may ask again; 0 when it is admitted. */
+  readonly admit?: (network: string, scope: AdmissionScope) => number
+  /** The language for a peer whose Accept-Language this is; English where it is left out. */
+  readonly languageOf?: (acceptLanguage: string) => TitleLanguage
+  /** Rates for addresses that are not admitted to read. */
+  readonly admissionRates?: Readonly<Record<AdmissionScope, Quota>>
+  /** Addresses and ranges of proxies whose X-Forwarded-For is believed; none where it is left out. */
+  readonly trustedProxies?: readonly string[]
+  /** Origins of web pages that may call the routes; none where it is left out. */
+  readonly corsOrigins?: readonly string[]
+  /** Whether pages of every loopback origin may, too. */
+  readonly isLoopbackAllowed?: boolean
+  /** `BODY_DEADLINE_MS` where it is left out. */
+  readonly bodyDeadlineMs?: number
+  /** WebSockets on the paths of STOMP; none where it is left out. */
+  readonly webSocket?: WebSocketDeps
+  /** Ends TLS with these files (PEM). */
+  readonly tls?: TlsFiles
+  /** The oldest version that is still served when an `X-Client-Version` is below it, undefined when it is not. */
+  readonly requiredClient?: (clientVersion: string) => string | undefined
+  /** Told of every answer but those of files: the route's path, not the sender's. */
+  readonly onAnswer?: (route: string, status: number, seconds: number) => void
+  /** Told of every answer but those of files, with all of it. It costs copies: for development. */
+  readonly onServed?: ((served: ServedRequest) => void) | undefined
+  /** Told of a request that was refused, with the code that the peer got. */
+  readonly onRefused: (code: ErrorCode, request: RefusedRequest) => void
+  /** Told of the origin of a web page that asked and may not call, as the page's browser sent it. */
+  readonly onOriginRefused?: (origin: string) => void
+  /** Told of a fault of ours, likewise. */
+  readonly onFault: (error: unknown, requestId: string) => void
+}
+
+export interface WebSocketDeps {
+  readonly accept: Accept
+  readonly connections: OpenConnections
+  /** The server's public address, such as `https://call.example`; pages from there may connect. */
+  readonly publicUrl?: () => string
+}
