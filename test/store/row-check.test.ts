@@ -3,13 +3,17 @@
  * that is gone, added or overwritten is named, whichever table it is in.
  */
 
+import { randomBytes } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import type { DeviceId, UserId } from '../../src/domain/ids.ts'
+import { deriveSecrets } from '../../src/domain/secrets.ts'
 import { LOG_TABLES } from '../../src/keyserver/log-store.ts'
 import { Database } from '../../src/store/engine/database.ts'
-import { EXPIRY, endingKey, TIME_BYTES } from '../../src/store/engine/expiries.ts'
-import { idsKey } from '../../src/store/engine/keys.ts'
+import { EXPIRY, Expiries, endingKey, TIME_BYTES } from '../../src/store/engine/expiries.ts'
+import { idInKey, idsKey } from '../../src/store/engine/keys.ts'
+import { INBOX_HEADS, InboxStore } from '../../src/store/messages/inbox-store.ts'
 import { checkRows, type RowFault, TABLE_CHECKS } from '../../src/store/row-check.ts'
 import { fillStore, LEFT_EMPTY } from '../support/filled-store.ts'
 import { storedTable } from '../support/stored-table.ts'
@@ -21,6 +25,7 @@ import { PROJECT_ROOT } from '../support/vectors.ts'
  */
 const UNRELATED: ReadonlySet<string> = new Set([
   'outbox',
+  'inbox-groups',
   'errands',
   'idempotency',
   'identity-tokens',
@@ -39,6 +44,22 @@ const folder = t.testdir()
 await fillStore(folder)
 const database = Database.open(folder)
 t.teardown(() => database.close())
+await fillAnInbox()
+
+/** So many messages that some have rows of their own, of which one is settled beside another of the same change. */
+async function fillAnInbox(): Promise<void> {
+  const secrets = deriveSecrets(randomBytes(32))
+  const inbox = new InboxStore({ database, expiries: new Expiries(database), secrets, randomBytes })
+  const key = database.view(view => [...view.keys(INBOX_HEADS)])[0]!
+  const [userId, deviceId] = [idInKey(key, 0) as UserId, idInKey(key, 1) as DeviceId]
+  const notice = { kind: 'profile_changed', eventId: 'e'.repeat(22), sentAtMs: Date.now() } as const
+  await database.change(change => {
+    const offsets = Array.from({ length: 17 }, () =>
+      inbox.append(change, userId, deviceId, { item: { kind: 'notice', notice } }),
+    )
+    inbox.settle(change, userId, deviceId, offsets.slice(-1))
+  })
+}
 
 /** Binary tables only; the two under texts are never filled here. */
 const tableOf = (name: string) => (TABLE_CHECKS[name]!.key === 'text' ? undefined : storedTable(name))
@@ -120,7 +141,8 @@ for (const name of Object.keys(TABLE_CHECKS)) {
   if (UNRELATED.has(name)) continue
 
   t.test(`a row that is gone from ${name} is missed`, async t => {
-    // An ending without a row, and an empty inbox, lose nothing.
+    // An ending without a row, an empty inbox, and a message that comes again, lose nothing.
+    if (name === 'inbox-settled') return
     const missed = new Map<string, number>()
     for (const { key } of rows) {
       const group = groupOf(name, key)
@@ -187,7 +209,7 @@ t.test('what rows left behind as they went is no fault', async t => {
 t.test('without time it says which tables were not read', async t => {
   const { unread, faults } = checkRows(database, { mayGoOn: () => false })
   t.equal(faults, 0)
-  t.same(unread, [], 'fewer rows than between two questions')
+  t.same(unread, ['expiries'], 'the largest, which comes last')
 })
 
 function groupOf(name: string, key: Uint8Array): string {

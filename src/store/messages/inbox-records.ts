@@ -1,4 +1,6 @@
-/** The records of inboxes: a head for each device, and a row for each message but one that stands in its head. */
+/** The records of inboxes: a head for each device, which holds what came last, and a row for each older message. */
+
+import type { GroupPlace } from './message-groups.ts'
 
 /** What is to be said of an inbox as a whole. */
 export interface InboxHead {
@@ -15,60 +17,42 @@ export interface InboxHead {
 }
 
 /** As it is stored. */
-export interface Head extends InboxHead {
+export interface Head extends Omit<InboxHead, 'count'> {
   /** When the sweep looks here; infinite when it need not. */
   readonly looksAtMs: number
-  /** Those that wait, with their calls. Absent in heads of before, whose rows say it. */
-  readonly invitations?: readonly Invitation[]
-  /**
-   * The oldest message, where it came into an empty inbox and is small: most are settled before another comes, and a row
-   * less to put and to remove takes a tenth off a call's main thread (`call-start` in `bench/`). The others have rows.
-   */
-  readonly first?: StoredRow
+  /** How many messages have rows of their own. */
+  readonly rows: number
+  /** The rest, in order. Some may be settled already: settling leaves the head as it is. */
+  readonly entries: readonly Entry[]
 }
 
-/** One that waits, with its place. */
-export type Invitation = readonly [callId: bigint, offset: number]
-
-/** A message as it is stored. */
-export interface Row {
+/** A message and its place. */
+export interface Entry extends GroupPlace {
+  readonly offset: number
   readonly queue: string
   readonly atMs: number
   readonly expiresAtMs: number
   /** Of an invitation. */
   readonly callId?: bigint
+}
+
+/** As earlier versions stored a head: its messages have rows, but for the one in it. */
+export interface HeadOfBefore extends InboxHead {
+  readonly looksAtMs: number
+  readonly first?: { readonly offset: number; readonly row: RowOfBefore }
+}
+
+/** As earlier versions stored a message. */
+export interface RowOfBefore extends Omit<Entry, 'offset' | 'group' | 'at'> {
   readonly sealed: Uint8Array
 }
 
-/** A message and its place. */
-export interface StoredRow {
-  readonly offset: number
-  readonly row: Row
-}
-
-/** `callId` is given for an invitation. */
-export function rowOf(
-  queue: string,
-  { atMs, expiresAtMs }: Pick<Row, 'atMs' | 'expiresAtMs'>,
-  callId: bigint | undefined,
-  sealed: Uint8Array,
-): Row {
-  if (callId === undefined) return { queue, atMs, expiresAtMs, sealed }
-  return { queue, atMs, expiresAtMs, callId, sealed }
-}
-
-/** The head without the message in it. */
-export function withoutFirst({ first, ...head }: Head): Head {
-  return head
-}
-
-/** Those that these messages are. */
-export function invitationsAmong(stored: readonly StoredRow[]): Invitation[] {
-  return stored.flatMap(({ offset, row: { callId } }) => (callId === undefined ? [] : [[callId, offset]]))
+export function isOfBefore(head: Head | HeadOfBefore): head is HeadOfBefore {
+  return !('entries' in head)
 }
 
 /** When the sweep ends a message: an invitation some time after it is no longer shown. */
-export function endOf({ expiresAtMs, callId }: Row): number {
+export function endOf({ expiresAtMs, callId }: Pick<Entry, 'expiresAtMs' | 'callId'>): number {
   return callId === undefined ? expiresAtMs : expiresAtMs + LAST_WORD_WITHIN_MS
 }
 
@@ -85,11 +69,16 @@ export function offsetIn(key: Uint8Array): number {
   return Buffer.from(key.buffer, key.byteOffset, key.length).readUIntBE(DEVICE_BYTES, 6)
 }
 
-/** Of the table `inbox`. */
-export const ROW_SHAPES = [
+const ROW_SHAPES_OF_BEFORE = [
   ['queue', 'atMs', 'expiresAtMs', 'sealed'],
   ['queue', 'atMs', 'expiresAtMs', 'callId', 'sealed'],
 ]
+const ENTRY_SHAPES = [
+  ['offset', 'queue', 'atMs', 'expiresAtMs', 'group', 'at'],
+  ['offset', 'queue', 'atMs', 'expiresAtMs', 'callId', 'group', 'at'],
+]
+/** Of the table `inbox`. */
+export const ROW_SHAPES = [...ROW_SHAPES_OF_BEFORE, ...ENTRY_SHAPES]
 /** Of the table `inbox-heads`. */
 export const HEAD_SHAPES = [
   ['epoch', 'nextOffset', 'lostOffset', 'count', 'looksAtMs'],
@@ -108,7 +97,10 @@ export const HEAD_SHAPES = [
   ['epoch', 'nextOffset', 'lostOffset', 'count', 'looksAtMs', 'invitations', 'delivered', 'first'],
   ['epoch', 'nextOffset', 'lostOffset', 'count', 'looksAtMs', 'invitations', 'first', 'delivered'],
   ['offset', 'row'],
-  ...ROW_SHAPES,
+  ...ROW_SHAPES_OF_BEFORE,
+  ['epoch', 'nextOffset', 'lostOffset', 'looksAtMs', 'rows', 'entries'],
+  ['epoch', 'nextOffset', 'lostOffset', 'looksAtMs', 'rows', 'entries', 'delivered'],
+  ...ENTRY_SHAPES,
 ]
 /** A room speaks five seconds after the ring; the rest is for a process that was down meanwhile. */
 const LAST_WORD_WITHIN_MS = 60_000

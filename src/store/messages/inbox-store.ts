@@ -6,7 +6,6 @@
  * where no word comes the inbox says `call_missed` itself.
  */
 
-import { isDeepStrictEqual } from 'node:util'
 import type { DeviceId, UserId } from '../../domain/ids.ts'
 import {
   callInvitedTo,
@@ -23,21 +22,19 @@ import { EXPIRY } from '../engine/expiries.ts'
 import { idInKey, idsKey, keyBehind, rangeOf } from '../engine/keys.ts'
 import { type Change, recordTable, type View } from '../engine/store.ts'
 import {
+  type Entry,
   endOf,
   HEAD_SHAPES,
   type Head,
+  type HeadOfBefore,
   type InboxHead,
-  type Invitation,
-  invitationsAmong,
+  isOfBefore,
   offsetIn,
   ROW_SHAPES,
-  type Row,
+  type RowOfBefore,
   rowKey,
-  rowOf,
-  type StoredRow,
-  withoutFirst,
 } from './inbox-records.ts'
-import { SealedItems } from './sealed-items.ts'
+import { type GroupPlace, MessageGroups } from './message-groups.ts'
 
 export interface InboxMessage {
   readonly offset: number
@@ -62,12 +59,12 @@ type DropReason = 'full' | 'expired'
 
 export class InboxStore {
   readonly #deps: StoreDeps
-  readonly #items: SealedItems
+  readonly #groups: MessageGroups
   readonly #dropped: Record<DropReason, number> = { full: 0, expired: 0 }
 
   constructor(deps: StoreDeps) {
     this.#deps = deps
-    this.#items = new SealedItems(deps.secrets, deps.randomBytes)
+    this.#groups = new MessageGroups(deps.secrets, deps.randomBytes)
     deps.database.subscribe('inbox-dropped', ({ reason }) => {
       this.#dropped[reason] += 1
     })
@@ -80,7 +77,11 @@ export class InboxStore {
   }
 
   head(view: View, userId: UserId, deviceId: DeviceId): InboxHead {
-    return view.get(INBOX_HEADS, idsKey(userId, deviceId)) ?? NO_HEAD
+    const head = view.get(INBOX_HEADS, idsKey(userId, deviceId))
+    if (head === undefined) return NO_HEAD
+    const { epoch, nextOffset, lostOffset, delivered } = head
+    const count = isOfBefore(head) ? head.count : head.rows + this.#waiting(view, head.entries).length
+    return { epoch, nextOffset, lostOffset, count, ...(delivered && { delivered }) }
   }
 
   /** Messages behind `offset` whose time is not over, in order, at most `limit`; of one queue, if it is given. */
@@ -93,14 +94,16 @@ export class InboxStore {
     nowMs: number,
     queue?: string,
   ): InboxMessage[] {
+    const device = idsKey(userId, deviceId)
+    const head = view.get(INBOX_HEADS, device)
     const messages: InboxMessage[] = []
-    for (const { offset: at, row } of behind(view, idsKey(userId, deviceId), offset)) {
+    if (head === undefined) return messages
+    for (const message of isOfBefore(head)
+      ? this.#messagesOfBefore(view, device, head)
+      : this.#messages(view, device, head, offset)) {
       if (messages.length >= limit) break
-      if (nowMs >= row.expiresAtMs || (queue !== undefined && row.queue !== queue)) continue
-      const { sealed, queue: itsQueue, atMs, expiresAtMs } = row
-      const item = this.#items.open(sealed)
-      // Sealed by another secret, it is of no use to anyone, and goes when its time is over.
-      if (item !== undefined) messages.push({ offset: at, queue: itsQueue, item, atMs, expiresAtMs })
+      if (message.offset <= offset || nowMs >= message.expiresAtMs) continue
+      if (queue === undefined || message.queue === queue) messages.push(message)
     }
     return messages
   }
@@ -118,19 +121,16 @@ export class InboxStore {
     const { nowMs } = change
     const callId = callInvitedTo(item)
     const device = idsKey(userId, deviceId)
-    const known = change.get(INBOX_HEADS, device) ?? this.#newHead()
-    const head = this.#makeRoom(change, device, this.#withdraw(change, device, known, callId ?? replaces))
-    const before = this.#invitationsOf(change, device, head)
+    const known = this.#headOf(change, device) ?? this.#newHead()
+    const rung = this.#withdraw(change, known, callId ?? replaces) ?? known
+    const head = this.#makeRoom(change, device, this.#withoutSettled(change, rung))
     const offset = head.nextOffset
     const times = { atMs: nowMs, expiresAtMs: Math.min(expiresAtMs, nowMs + INBOX_KEPT_MS) }
-    const row = rowOf(queueOf(item), times, callId, this.#items.seal(change, item))
-    const isFirst = head.count === 0 && row.sealed.length <= FIRST_BYTES_MAX
-    if (!isFirst) change.put(INBOX, rowKey(device, offset), row)
-    const looksAtMs = Math.min(head.looksAtMs, endOf(row))
+    const entry = entryOf(offset, queueOf(item), times, callId, this.#groups.add(change, item))
+    const looksAtMs = Math.min(head.looksAtMs, endOf(entry))
     if (looksAtMs < head.looksAtMs) this.#moveLook(change, device, head.looksAtMs, looksAtMs)
-    const invitations: readonly Invitation[] = callId === undefined ? before : [...before, [callId, offset]]
-    const next = { ...head, nextOffset: offset + 1, count: head.count + 1, looksAtMs, invitations }
-    change.put(INBOX_HEADS, device, isFirst ? { ...next, first: { offset, row } } : next)
+    const next = { ...head, nextOffset: offset + 1, looksAtMs, entries: [...head.entries, entry] }
+    change.put(INBOX_HEADS, device, withFewEntries(change, device, next))
     change.happened({ kind: 'inbox-news', userId, deviceId })
     return offset
   }
@@ -138,11 +138,16 @@ export class InboxStore {
   /** The device is done with these. What is gone already is passed over. */
   settle(change: Change, userId: UserId, deviceId: DeviceId, offsets: Iterable<number>): void {
     const device = idsKey(userId, deviceId)
-    const head = change.get(INBOX_HEADS, device)
+    const head = this.#headOf(change, device)
     if (head === undefined) return
-    let changed = head
-    for (const offset of offsets) changed = this.#remove(change, device, changed, offset)
-    if (changed !== head) change.put(INBOX_HEADS, device, changed)
+    let { rows } = head
+    for (const offset of offsets) {
+      // Its head is not written for that: who writes it next leaves out what is settled.
+      const entry = head.entries.find(entry => entry.offset === offset)
+      if (entry !== undefined) this.#groups.settle(change, entry)
+      else if (rows > 0 && this.#removeRow(change, device, offset)) rows -= 1
+    }
+    if (rows !== head.rows) change.put(INBOX_HEADS, device, { ...head, rows })
   }
 
   /**
@@ -156,7 +161,7 @@ export class InboxStore {
     delivered: Readonly<Record<string, number>>,
   ): void {
     const device = idsKey(userId, deviceId)
-    const head = change.get(INBOX_HEADS, device)
+    const head = this.#headOf(change, device)
     if (head === undefined) return
     const merged: Record<string, number> = { ...head.delivered }
     for (const [queue, offset] of Object.entries(delivered)) {
@@ -169,21 +174,20 @@ export class InboxStore {
   /** Takes back the invitation to a call that waits for the device; false when none does. */
   dropInvitation(change: Change, userId: UserId, deviceId: DeviceId, callId: bigint): boolean {
     const device = idsKey(userId, deviceId)
-    const head = change.get(INBOX_HEADS, device)
-    if (head === undefined) return false
-    const changed = this.#withdraw(change, device, head, callId)
-    if (changed !== head) change.put(INBOX_HEADS, device, changed)
-    return changed !== head
+    const head = this.#headOf(change, device)
+    const changed = head && this.#withdraw(change, head, callId)
+    if (changed !== undefined) change.put(INBOX_HEADS, device, changed)
+    return changed !== undefined
   }
 
   /** Nothing remains of a device's inbox. */
   eraseDevice(change: Change, userId: UserId, deviceId: DeviceId): void {
-    eraseBelow(change, idsKey(userId, deviceId))
+    this.#eraseBelow(change, idsKey(userId, deviceId))
   }
 
   /** Nothing remains of the inboxes of a user's devices. */
   eraseOf(change: Change, userId: UserId): void {
-    eraseBelow(change, idsKey(userId))
+    this.#eraseBelow(change, idsKey(userId))
   }
 
   /**
@@ -196,41 +200,51 @@ export class InboxStore {
     }
   }
 
-  /** Fails unless counts, invitations and endings agree with what is stored. For tests: it reads everything. */
+  /** Fails unless counts, places and endings agree with what is stored. For tests: it reads everything. */
   assertConsistent(view: View): void {
-    const heads = [...view.range(INBOX_HEADS)]
-    for (const { key, value } of heads) this.#assertInbox(view, key, value)
-    const messages = heads.reduce((sum, { value }) => sum + value.count, 0)
-    const withoutRow = heads.filter(({ value }) => value.first !== undefined).length
-    assert(view.count(INBOX) === messages - withoutRow, 'every message is counted by a head')
+    let rows = 0
+    const groups = new Set<string>()
+    for (const { key, value } of view.range(INBOX_HEADS)) {
+      if (isOfBefore(value)) continue
+      rows += value.rows
+      for (const entry of this.#assertInbox(view, key, value))
+        groups.add(Buffer.from(entry.group).toString('hex'))
+    }
+    const isOld = [...view.range(INBOX_HEADS)].some(({ value }) => isOfBefore(value))
+    assert(isOld || view.count(INBOX) === rows, 'every row is counted by a head')
+    assert(this.#groups.countOf(view) === groups.size, 'every group has a message that waits')
   }
 
-  #assertInbox(view: View, device: Uint8Array, head: Head): void {
-    const { count, epoch, nextOffset, looksAtMs } = head
-    const rows = [...stored(view, device, head, 0)]
-    assert(rows.length === count && count <= INBOX_MESSAGES_MAX, 'the messages are counted and few enough')
+  #assertInbox(view: View, device: Uint8Array, head: Head): readonly Entry[] {
+    const { epoch, nextOffset, looksAtMs } = head
+    const rows = rowsOf(view, device, 0)
+    const waiting = [...rows, ...this.#waiting(view, head.entries)]
+    assert(rows.length === head.rows, 'the rows are counted')
+    assert(
+      rows.every(entry => this.#groups.isWaiting(view, entry)),
+      'what is settled has no row',
+    )
+    assert(waiting.length <= INBOX_MESSAGES_MAX, 'the messages are few enough')
     assert(epoch !== 0, 'an inbox that was used has an epoch')
     assert(
-      rows.every(({ offset, row }) => offset < nextOffset && endOf(row) >= looksAtMs),
+      waiting.every(entry => entry.offset < nextOffset && endOf(entry) >= looksAtMs),
       'no message is ahead of the head or of the sweep',
     )
-    assert(
-      isDeepStrictEqual(this.#invitationsOf(view, device, head), invitationsAmong(rows)),
-      'the head knows which invitations wait',
-    )
+    return waiting
   }
 
   /** Ends what is over in an inbox; returns when to look again. */
   #look(change: Change, device: Uint8Array): number | undefined {
     const { nowMs } = change
-    const head = change.get(INBOX_HEADS, device)
+    const known = change.get(INBOX_HEADS, device)
     // One ending stands for the inbox, that of the head; another one is of an inbox that was erased.
-    if (head === undefined || head.looksAtMs >= nowMs + 1) return undefined
-    const rows = [...stored(change, device, head, 0)]
-    const due = rows.filter(({ row }) => nowMs >= endOf(row))
-    const ends = rows.map(({ row }) => endOf(row)).filter(endMs => nowMs < endMs)
+    if (known === undefined || known.looksAtMs >= nowMs + 1) return undefined
+    const head = this.#headOf(change, device)!
+    const entries = [...rowsOf(change, device, 0), ...this.#waiting(change, head.entries)]
+    const due = entries.filter(entry => nowMs >= endOf(entry))
+    const ends = entries.map(endOf).filter(endMs => nowMs < endMs)
     change.put(INBOX_HEADS, device, { ...head, looksAtMs: Math.min(...ends) })
-    for (const { offset, row } of due) this.#expire(change, device, offset, row)
+    for (const entry of due.sort(byOffset)) this.#expire(change, device, entry)
     const { looksAtMs } = change.get(INBOX_HEADS, device)!
     return looksAtMs === NEVER ? undefined : looksAtMs
   }
@@ -241,73 +255,130 @@ export class InboxStore {
     expiries.add(change, EXPIRY.inbox, toMs, device)
   }
 
-  #expire(change: Change, device: Uint8Array, offset: number, row: Row): void {
-    const head = this.#remove(change, device, change.get(INBOX_HEADS, device)!, offset)
+  #expire(change: Change, device: Uint8Array, entry: Entry): void {
+    const tombstone = this.#tombstoneOf(change, entry)
+    const head = this.#remove(change, device, this.#headOf(change, device)!, entry)
     change.put(INBOX_HEADS, device, head)
-    const tombstone = this.#tombstoneOf(row, change.nowMs)
     if (tombstone !== undefined) {
       const [userId, deviceId] = [idInKey(device, 0) as UserId, idInKey(device, 1) as DeviceId]
       this.append(change, userId, deviceId, { item: tombstone })
-    } else if (row.expiresAtMs - row.atMs >= INBOX_KEPT_MS)
-      this.#noteLost(change, device, head, offset, 'expired')
+    } else if (entry.expiresAtMs - entry.atMs >= INBOX_KEPT_MS)
+      change.put(INBOX_HEADS, device, lost(change, head, entry.offset, 'expired'))
   }
 
   /** What takes the place of an invitation on which its room has said nothing. */
-  #tombstoneOf({ callId, sealed }: Row, nowMs: number): InboxItem | undefined {
-    const item = callId === undefined ? undefined : this.#items.open(sealed)
+  #tombstoneOf(change: Change, entry: Entry): InboxItem | undefined {
+    const item = entry.callId === undefined ? undefined : this.#groups.open(change, entry)
     if (item?.kind !== 'notice') return undefined
     const body = missedInsteadOf(item.notice)
     const eventId = newEventId(this.#deps.randomBytes)
-    return body && { kind: 'notice', notice: { ...body, eventId, sentAtMs: nowMs } }
+    return body && { kind: 'notice', notice: { ...body, eventId, sentAtMs: change.nowMs } }
+  }
+
+  /** Looked for where the entries have doubled in number: to look costs two reads for each. */
+  #withoutSettled(change: Change, head: Head): Head {
+    const { rows, entries } = head
+    const mayMove = entries.length >= ENTRIES_MAX || rows + entries.length >= INBOX_MESSAGES_MAX
+    const isLookedThrough = mayMove || LOOKED_THROUGH_AT.has(entries.length)
+    return isLookedThrough ? { ...head, entries: this.#waiting(change, entries) } : head
   }
 
   #makeRoom(change: Change, device: Uint8Array, head: Head): Head {
-    if (head.count < INBOX_MESSAGES_MAX) return head
-    const [oldest] = stored(change, device, head, 0)
+    if (head.rows + head.entries.length < INBOX_MESSAGES_MAX) return head
+    const [oldest] = [...rowsOf(change, device, 0, 1), ...head.entries].sort(byOffset)
     assert(oldest !== undefined, 'an inbox that is full has an oldest message')
-    return this.#noteLost(
-      change,
-      device,
-      this.#remove(change, device, head, oldest.offset),
-      oldest.offset,
-      'full',
-    )
+    return lost(change, this.#remove(change, device, head, oldest), oldest.offset, 'full')
   }
 
-  #noteLost(change: Change, device: Uint8Array, head: Head, offset: number, reason: DropReason): Head {
-    const next = { ...head, lostOffset: Math.max(head.lostOffset, offset) }
-    change.put(INBOX_HEADS, device, next)
-    change.happened({ kind: 'inbox-dropped', reason })
-    return next
+  /** Returns the head as it is to be written then. */
+  #remove(change: Change, device: Uint8Array, head: Head, entry: Entry): Head {
+    const entries = head.entries.filter(({ offset }) => offset !== entry.offset)
+    if (entries.length === head.entries.length) {
+      this.#removeRow(change, device, entry.offset)
+      return { ...head, rows: head.rows - 1 }
+    }
+    this.#groups.settle(change, entry)
+    return { ...head, entries }
   }
 
-  /** Returns the head as it is to be written then, which is the same when nothing was there. */
-  #remove(change: Change, device: Uint8Array, head: Head, offset: number): Head {
+  #removeRow(change: Change, device: Uint8Array, offset: number): boolean {
     const key = rowKey(device, offset)
-    const isFirst = head.first?.offset === offset
-    const row = isFirst ? head.first?.row : change.get(INBOX, key)
-    if (row === undefined) return head
-    const before = this.#invitationsOf(change, device, head)
-    if (!isFirst) change.remove(INBOX, key)
-    this.#items.forget(row.sealed)
-    const invitations = row.callId === undefined ? before : before.filter(([, its]) => its !== offset)
-    const changed = { ...head, count: head.count - 1, invitations }
-    return isFirst ? withoutFirst(changed) : changed
+    const entry = change.get(INBOX, key) as Entry | undefined
+    if (entry === undefined) return false
+    change.remove(INBOX, key)
+    this.#groups.settle(change, entry)
+    return true
   }
 
-  /** As `#remove`, of the invitation to a call that waits. */
-  #withdraw(change: Change, device: Uint8Array, head: Head, callId: bigint | undefined): Head {
-    if (callId === undefined) return head
-    const found = this.#invitationsOf(change, device, head).find(([itsCall]) => itsCall === callId)
-    return found === undefined ? head : this.#remove(change, device, head, found[1])
+  /** The head without the invitation to a call that waits; undefined where none does. */
+  #withdraw(change: Change, head: Head, callId: bigint | undefined): Head | undefined {
+    if (callId === undefined) return undefined
+    const found = head.entries.find(entry => entry.callId === callId && this.#groups.isWaiting(change, entry))
+    if (found === undefined) return undefined
+    this.#groups.settle(change, found)
+    return { ...head, entries: head.entries.filter(entry => entry !== found) }
   }
 
-  #invitationsOf(view: View, device: Uint8Array, head: Head): readonly Invitation[] {
-    return head.invitations ?? invitationsAmong([...stored(view, device, head, 0)])
+  #waiting(view: View, entries: readonly Entry[]): readonly Entry[] {
+    return entries.filter(entry => this.#groups.isWaiting(view, entry))
+  }
+
+  *#messages(view: View, device: Uint8Array, head: Head, offset: number): Iterable<InboxMessage> {
+    const fresh = head.entries.filter(entry => entry.offset > offset)
+    const entries = head.rows === 0 ? fresh : [...rowsOf(view, device, offset), ...fresh].sort(byOffset)
+    for (const entry of entries) {
+      const item = this.#groups.isWaiting(view, entry) ? this.#groups.open(view, entry) : undefined
+      const { offset, queue, atMs, expiresAtMs } = entry
+      // Sealed by another secret, it is of no use to anyone, and goes when its time is over.
+      if (item !== undefined) yield { offset, queue, item, atMs, expiresAtMs }
+    }
+  }
+
+  *#messagesOfBefore(view: View, device: Uint8Array, head: HeadOfBefore): Iterable<InboxMessage> {
+    for (const { offset, row } of messagesOfBefore(view, device, head)) {
+      const item = this.#groups.openAlone(row.sealed)
+      const { queue, atMs, expiresAtMs } = row
+      if (item !== undefined) yield { offset, queue, item, atMs, expiresAtMs }
+    }
+  }
+
+  /** One of an earlier version is brought into today's form, with its messages. */
+  #headOf(change: Change, device: Uint8Array): Head | undefined {
+    const head = change.get(INBOX_HEADS, device)
+    if (head === undefined || !isOfBefore(head)) return head
+    const { epoch, nextOffset, lostOffset, looksAtMs, delivered } = head
+    const entries = messagesOfBefore(change, device, head).map(({ offset, row }) => {
+      change.remove(INBOX, rowKey(device, offset))
+      return entryOf(offset, row.queue, row, row.callId, this.#groups.addSealed(change, row.sealed))
+    })
+    const now = {
+      epoch,
+      nextOffset,
+      lostOffset,
+      looksAtMs,
+      rows: 0,
+      entries,
+      ...(delivered && { delivered }),
+    }
+    const written = withFewEntries(change, device, now)
+    change.put(INBOX_HEADS, device, written)
+    return written
+  }
+
+  #eraseBelow(change: Change, prefix: Uint8Array): void {
+    const range = rangeOf(prefix)
+    for (const { key } of [...change.range(INBOX_HEADS, range)]) {
+      for (const entry of this.#headOf(change, key)!.entries) this.#groups.settle(change, entry)
+      for (const entry of rowsOf(change, key, 0)) this.#groups.settle(change, entry)
+    }
+    for (const table of [INBOX, INBOX_HEADS, INVITATIONS_OF_BEFORE] as const) {
+      for (const key of [...change.keys(table, range)]) change.remove(table, key)
+    }
   }
 
   #newHead(): Head {
-    return { ...NO_HEAD, epoch: this.#newEpoch(), looksAtMs: NEVER, invitations: [] }
+    const { nextOffset, lostOffset } = NO_HEAD
+    return { epoch: this.#newEpoch(), nextOffset, lostOffset, looksAtMs: NEVER, rows: 0, entries: [] }
   }
 
   #newEpoch(): number {
@@ -315,52 +386,70 @@ export class InboxStore {
   }
 }
 
-/** With it most heads are still shorter than half a page, beyond which LMDB gives a row pages of its own. */
-const FIRST_BYTES_MAX = 1_536
+/** In the order of their shapes. */
+function entryOf(
+  offset: number,
+  queue: string,
+  { atMs, expiresAtMs }: Pick<Entry, 'atMs' | 'expiresAtMs'>,
+  callId: bigint | undefined,
+  { group, at }: GroupPlace,
+): Entry {
+  if (callId === undefined) return { offset, queue, atMs, expiresAtMs, group, at }
+  return { offset, queue, atMs, expiresAtMs, callId, group, at }
+}
+
+/** Gives the oldest entries rows, so that the head stays small. Invitations stay: they are looked for by their call. */
+function withFewEntries(change: Change, device: Uint8Array, head: Head): Head {
+  const { entries } = head
+  if (entries.length <= ENTRIES_MAX) return head
+  const stays = (entry: Entry, at: number) =>
+    at >= entries.length - ENTRIES_KEPT || entry.callId !== undefined
+  const moved = entries.filter((entry, at) => !stays(entry, at))
+  for (const entry of moved) change.put(INBOX, rowKey(device, entry.offset), entry)
+  return { ...head, rows: head.rows + moved.length, entries: entries.filter(stays) }
+}
+
+function lost(change: Change, head: Head, offset: number, reason: DropReason): Head {
+  change.happened({ kind: 'inbox-dropped', reason })
+  return { ...head, lostOffset: Math.max(head.lostOffset, offset) }
+}
+
+function byOffset(one: Entry, other: Entry): number {
+  return one.offset - other.offset
+}
+
+/** Those that have rows, behind `offset`. */
+function rowsOf(view: View, device: Uint8Array, offset: number, limit?: number): Entry[] {
+  const range = {
+    start: rowKey(device, offset + 1),
+    end: keyBehind(device),
+    ...(limit !== undefined && { limit }),
+  }
+  return [...view.range(INBOX, range)].map(({ value }) => value as Entry)
+}
+
+function messagesOfBefore(view: View, device: Uint8Array, { first }: HeadOfBefore): MessageOfBefore[] {
+  const range = { start: rowKey(device, 0), end: keyBehind(device) }
+  const rows = [...view.range(INBOX, range)].map(({ key, value }) => ({
+    offset: offsetIn(key),
+    row: value as RowOfBefore,
+  }))
+  return first === undefined ? rows : [first, ...rows]
+}
+
+interface MessageOfBefore {
+  readonly offset: number
+  readonly row: RowOfBefore
+}
+
+/** Beyond it, the oldest move into rows of their own, all but a few. */
+const ENTRIES_MAX = 16
+const ENTRIES_KEPT = 8
+const LOOKED_THROUGH_AT: ReadonlySet<number> = new Set([4, 8])
 const NEVER = Number.POSITIVE_INFINITY
 const NO_HEAD: InboxHead = { epoch: 0, nextOffset: 1, lostOffset: 0, count: 0 }
-const READ_SINGLY_MAX = 16
 
-/**
- * Departure from a range for the few messages that have just come: what lmdb-js makes for each range, its cursor among
- * it, outlives the garbage collections of short-lived things (`call-start` in `bench/`).
- */
-function behind(view: View, device: Uint8Array, offset: number): Iterable<StoredRow> {
-  const head = view.get(INBOX_HEADS, device)
-  if (head === undefined) return []
-  return head.nextOffset - offset > READ_SINGLY_MAX
-    ? stored(view, device, head, offset + 1)
-    : singly(view, device, head, offset + 1)
-}
-
-function* singly(
-  view: View,
-  device: Uint8Array,
-  { first, count, nextOffset }: Head,
-  fromOffset: number,
-): Iterable<StoredRow> {
-  if (first !== undefined && first.offset >= fromOffset) yield first
-  if (first !== undefined && count === 1) return
-  for (let offset = fromOffset; offset < nextOffset; offset++) {
-    const row = view.get(INBOX, rowKey(device, offset))
-    if (row !== undefined) yield { offset, row }
-  }
-}
-
-function* stored(view: View, device: Uint8Array, { first }: Head, fromOffset: number): Iterable<StoredRow> {
-  if (first !== undefined && first.offset >= fromOffset) yield first
-  const range = { start: rowKey(device, fromOffset), end: keyBehind(device) }
-  for (const { key, value } of view.range(INBOX, range)) yield { offset: offsetIn(key), row: value }
-}
-
-function eraseBelow(change: Change, prefix: Uint8Array): void {
-  const range = rangeOf(prefix)
-  for (const table of [INBOX, INBOX_HEADS, INVITATIONS_OF_BEFORE]) {
-    for (const key of [...change.keys(table, range)]) change.remove(table, key)
-  }
-}
-
-const INBOX = recordTable<Row>('inbox', ROW_SHAPES)
-export const INBOX_HEADS = recordTable<Head>('inbox-heads', HEAD_SHAPES)
+const INBOX = recordTable<Entry | RowOfBefore>('inbox', ROW_SHAPES)
+export const INBOX_HEADS = recordTable<Head | HeadOfBefore>('inbox-heads', HEAD_SHAPES)
 /** What earlier versions kept; only erased. */
 const INVITATIONS_OF_BEFORE = recordTable<number>('inbox-invitations')

@@ -5,6 +5,8 @@ type Members = Readonly<Record<string, Form>>
 
 /** How the rows of a table look. */
 export interface TableForm {
+  /** Left out: msgpack records. */
+  readonly codec?: 'bytes'
   /** As the table is opened with. */
   readonly shapes?: readonly (readonly string[])[]
   /** Lengths that a key may have; `text` for a table under short texts. */

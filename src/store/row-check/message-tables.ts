@@ -1,57 +1,67 @@
 /** What waits for devices, for senders and for later: inboxes, the outbox, deferred tasks, kept replies. */
 
-import { isDeepStrictEqual } from 'node:util'
 import { INBOX_MESSAGES_MAX } from '../../domain/messages/inbox.ts'
 import { EXPIRY } from '../engine/expiries.ts'
 import { idInKey, idsKey, userInKey } from '../engine/keys.ts'
 import {
+  type Entry,
   endOf,
   HEAD_SHAPES,
   type Head,
-  invitationsAmong,
+  type HeadOfBefore,
+  isOfBefore,
   offsetIn,
   ROW_SHAPES,
-  type Row,
+  type RowOfBefore,
 } from '../messages/inbox-records.ts'
+import { GROUP_ID_BYTES, isSettledIn, SETTLED_BYTES } from '../messages/message-groups.ts'
 import { isDevice } from './account-tables.ts'
-import { bytes, count, id, listOf, record, recordOf, sealed, text, tuple } from './form.ts'
+import { bytes, count, either, id, listOf, record, recordOf, sealed, text } from './form.ts'
 import { type StoredRows, UNREADABLE } from './stored-rows.ts'
 import { byBeginning, byIds, byOwner, type KeyName, type TableCheck, tableCheck } from './table-check.ts'
 
 const DEVICE = 16
-const row = record({ queue: text, atMs: count, expiresAtMs: count, sealed }, { callId: id })
+const rowOfBefore = record({ queue: text, atMs: count, expiresAtMs: count, sealed }, { callId: id })
+const entry = record(
+  { offset: count, queue: text, atMs: count, expiresAtMs: count, group: bytes(GROUP_ID_BYTES), at: count },
+  { callId: id },
+)
+const positions = { epoch: count, nextOffset: count, lostOffset: count, looksAtMs: count }
 const byDeviceAndOffset: KeyName = key =>
   key.length < DEVICE ? byOwner(key) : `${byIds(key.subarray(0, DEVICE))}/${offsetIn(key)}`
+const byGroup: KeyName = key =>
+  `of ${new Date(key.readUIntBE(0, 6)).toISOString()}, ${byBeginning(key.subarray(12))}`
 const byNumber: KeyName = key => (key.length === 6 ? `${key.readUIntBE(0, 6)}` : '?')
 
 export const MESSAGE_TABLES: Readonly<Record<string, TableCheck>> = {
-  inbox: tableCheck<Row>({
+  inbox: tableCheck<Entry | RowOfBefore>({
     shapes: ROW_SHAPES,
     key: [DEVICE + 6],
     keyAs: byDeviceAndOffset,
-    form: row,
-    *disagreements(key, { callId }, rows) {
-      const isCounted = rows.holds<Head>(
+    form: either(rowOfBefore, entry),
+    *disagreements(key, row, rows) {
+      const offset = offsetIn(key)
+      const isCounted = rows.holds<Head | HeadOfBefore>(
         'inbox-heads',
         key.subarray(0, DEVICE),
-        ({ nextOffset, first }) => offsetIn(key) < nextOffset && offsetIn(key) !== first?.offset,
+        head => offset < head.nextOffset && !standsIn(head, offset),
       )
       if (!isCounted) yield 'inbox-heads does not know of the message'
-      yield* deadInvitation(callId, rows)
+      if ('group' in row && !rows.has('inbox-groups', row.group)) yield 'its message is not in inbox-groups'
+      yield* deadInvitation(row, rows)
     },
     remedy: 'the device may miss what it was to be told: have its user open the app and look',
   }),
-  'inbox-heads': tableCheck<Head>({
+  'inbox-heads': tableCheck<Head | HeadOfBefore>({
     shapes: HEAD_SHAPES,
     key: [DEVICE],
     keyAs: byIds,
-    form: record(
-      { epoch: count, nextOffset: count, lostOffset: count, count, looksAtMs: count },
-      {
-        invitations: listOf(tuple(id, count)),
-        first: record({ offset: count, row }),
-        delivered: recordOf(count),
-      },
+    form: either(
+      record({ ...positions, rows: count, entries: listOf(entry) }, { delivered: recordOf(count) }),
+      record(
+        { ...positions, count },
+        { first: record({ offset: count, row: rowOfBefore }), delivered: recordOf(count) },
+      ),
     ),
     ending: {
       kind: EXPIRY.inbox,
@@ -60,11 +70,27 @@ export const MESSAGE_TABLES: Readonly<Record<string, TableCheck>> = {
     *disagreements(key, head, rows) {
       if (!isDevice(rows, userInKey(key), idInKey(key, 1))) yield 'there is no such device'
       if (head.epoch === 0) yield 'its inbox has no epoch'
-      yield* deadInvitation(head.first?.row.callId, rows)
       yield* miscounts(key, head, rows)
     },
     remedy: 'the device may miss messages: have its user remove the device and sign in on it again',
   }),
+  'inbox-groups': {
+    codec: 'bytes',
+    key: [GROUP_ID_BYTES],
+    keyAs: byGroup,
+    form: value => value instanceof Uint8Array && sealed(value.subarray(1)),
+    remedy: 'the devices that it is for miss it: have their users open the app and look',
+  },
+  'inbox-settled': {
+    codec: 'bytes',
+    key: [GROUP_ID_BYTES],
+    keyAs: byGroup,
+    form: bytes(SETTLED_BYTES),
+    *disagreements(key, _, rows) {
+      if (!rows.has('inbox-groups', key)) yield 'there are no such messages in inbox-groups'
+    },
+    remedy: 'devices may be told again what they have acknowledged',
+  },
   outbox: {
     key: [17],
     keyAs: key => `channel ${key[0]}, ${byBeginning(key.subarray(13))}`,
@@ -94,26 +120,44 @@ export const MESSAGE_TABLES: Readonly<Record<string, TableCheck>> = {
   },
 }
 
-function* deadInvitation(callId: bigint | undefined, rows: StoredRows): Iterable<string> {
+/** Whether a device still has the message before it. */
+function isWaiting({ group, at }: Entry, rows: StoredRows): boolean {
+  if (!rows.has('inbox-groups', group)) return false
+  return !(
+    rows.has('inbox-settled', group) && rows.holds<Uint8Array>('inbox-settled', group, isSettledIn(at))
+  )
+}
+
+function standsIn(head: Head | HeadOfBefore, offset: number): boolean {
+  return isOfBefore(head)
+    ? head.first?.offset === offset
+    : head.entries.some(entry => entry.offset === offset)
+}
+
+function* deadInvitation({ callId }: Pick<Entry, 'callId'>, rows: StoredRows): Iterable<string> {
   if (callId !== undefined && !rows.has('calls', idsKey(callId))) {
     yield `it invites to call ${callId}, which is not in calls`
   }
 }
 
-function* miscounts(key: Buffer, head: Head, rows: StoredRows): Iterable<string> {
-  const stored = head.first === undefined ? [] : [head.first]
-  for (const { key: rowKey, value } of rows.rows('inbox', key)) {
+function* miscounts(key: Buffer, head: Head | HeadOfBefore, rows: StoredRows): Iterable<string> {
+  const withRows: Pick<Entry, 'expiresAtMs' | 'callId'>[] = []
+  for (const { value } of rows.rows('inbox', key)) {
     // Said of that one.
     if (value === UNREADABLE) return
-    stored.push({ offset: offsetIn(rowKey), row: value as Row })
+    withRows.push(value as Entry)
   }
-  if (stored.length !== head.count) yield `it counts ${head.count} messages, and there are ${stored.length}`
-  else if (head.count > INBOX_MESSAGES_MAX) yield `it holds ${head.count} messages, more than an inbox may`
-  if (stored.some(each => endOf(each.row) < head.looksAtMs))
+  const inHead = isOfBefore(head)
+    ? head.first === undefined
+      ? []
+      : [head.first.row]
+    : head.entries.filter(entry => isWaiting(entry, rows))
+  for (const entry of inHead) yield* deadInvitation(entry, rows)
+  const counted = isOfBefore(head) ? head.count - inHead.length : head.rows
+  const waiting = [...withRows, ...inHead]
+  if (withRows.length !== counted) yield `it counts ${counted} rows, and there are ${withRows.length}`
+  else if (waiting.length > INBOX_MESSAGES_MAX)
+    yield `it holds ${waiting.length} messages, more than an inbox may`
+  if (waiting.some(entry => endOf(entry) < head.looksAtMs))
     yield 'a message ends before the sweep looks at it'
-  // Heads of before leave that to their rows.
-  const waiting = head.invitations ?? invitationsAmong(stored)
-  if (!isDeepStrictEqual([...waiting], invitationsAmong(stored))) {
-    yield 'it does not name the invitations that wait'
-  }
 }

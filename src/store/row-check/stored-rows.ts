@@ -125,7 +125,7 @@ function decoded(table: OpenTable, key: Uint8Array, bytes: Uint8Array): unknown 
   const { check } = table
   if (check.key !== 'text' && !check.key.includes(key.length)) return UNREADABLE
   try {
-    const value: unknown = table.encoder.decode(bytes)
+    const value: unknown = check.codec === 'bytes' ? bytes : table.encoder.decode(bytes)
     if (check.form(value)) return value
   } catch {
     // Said below.

@@ -438,12 +438,12 @@ t.test('connections', async t => {
   )
   const acknowledged = await write(`ACK\nid:${headerOf(invitation, 'ack')}\nreceipt:1\n\n`)
   t.ok(
-    acknowledged.some(({ tables }) => tables.has('inbox')),
+    acknowledged.some(({ tables }) => tables.has('inbox-groups') || tables.has('inbox-settled')),
     'what is acknowledged goes',
   )
   const kept = await write('SEND\ndestination:/user/queue/dev.notes\nreceipt:2\n\nhello')
   t.ok(
-    kept.some(({ tables }) => tables.has('inbox')),
+    kept.some(({ tables }) => tables.has('inbox-groups')),
     'what is sent to an own queue is kept',
   )
   t.same(

@@ -6,15 +6,13 @@ import { join } from 'node:path'
 import { encode } from 'msgpackr'
 import t, { type Test } from 'tap'
 import type { CallId, DeviceId, UserId } from '../../../src/domain/ids.ts'
-import type { InboxItem } from '../../../src/domain/messages/inbox.ts'
+import { callInvitedTo, type InboxItem } from '../../../src/domain/messages/inbox.ts'
 import type { Notice } from '../../../src/domain/messages/notice.ts'
 import { deriveSecrets, seal } from '../../../src/domain/secrets.ts'
 import { Database, recordEncoder } from '../../../src/store/engine/database.ts'
 import { Expiries } from '../../../src/store/engine/expiries.ts'
 import { idsKey, indexKey } from '../../../src/store/engine/keys.ts'
-import type { Change } from '../../../src/store/engine/store.ts'
-import type { InboxHead } from '../../../src/store/messages/inbox-records.ts'
-import { InboxStore } from '../../../src/store/messages/inbox-store.ts'
+import { INBOX_HEADS, InboxStore } from '../../../src/store/messages/inbox-store.ts'
 import { InboxModel } from '../../support/inbox-model.ts'
 import { randomFrom, seedOf } from '../../support/seed.ts'
 import { storedTable } from '../../support/stored-table.ts'
@@ -53,23 +51,25 @@ function dev(label: string, queue = 'dev.t', body: Uint8Array = Uint8Array.of(0,
   return { kind: 'dev', queue, headers: [['label', label]], body }
 }
 
-/** Stores an inbox as earlier versions did: each message in a row, and a head that knows of no invitation. */
-async function storeAsBefore(house: House, device: DeviceId): Promise<void> {
-  const { first, epoch, nextOffset, lostOffset, count, looksAtMs } = house.head(device) as StoredHead
-  const head = { epoch, nextOffset, lostOffset, count, looksAtMs }
-  await house.database.change(change => {
-    const stored = recordEncoder([Object.keys(head)]).encode(head)
-    change.put(storedTable('inbox-heads'), idsKey(ANN, device), stored)
-    if (first !== undefined) putRowOfBefore(change, device, first.offset, first.row)
-  })
+/** Stores an inbox as earlier versions did: each message sealed by itself, in a row but for the first, if it is in the head. */
+async function storeAsBefore(house: House, device: DeviceId, { isFirstInHead = false } = {}): Promise<void> {
+  const { database, inbox } = house
+  await database.change(change => {
+    const messages = inbox.after(change, ANN, device, 0, 1_000, 0)
+    const { epoch, nextOffset, lostOffset, looksAtMs } = change.get(INBOX_HEADS, idsKey(ANN, device))!
+    inbox.eraseDevice(change, ANN, device)
+    const [first, ...others] = messages.map(({ offset, item, queue, atMs, expiresAtMs }) => {
+      const sealed = seal(deriveSecrets(Buffer.alloc(32, 7)).seal, 'inbox', randomBytes(12), encode(item))
+      const callId = callInvitedTo(item)
+      return { offset, row: { queue, atMs, expiresAtMs, ...(callId && { callId }), sealed } }
+    })
+    for (const { offset, row } of isFirstInHead ? others : [first!, ...others])
+      change.put(storedTable('inbox'), rowKey(device, offset), recordEncoder().encode(row))
+    const head = { epoch, nextOffset, lostOffset, count: messages.length, looksAtMs }
+    const stored = isFirstInHead ? { ...head, invitations: [], first } : head
+    change.put(storedTable('inbox-heads'), idsKey(ANN, device), recordEncoder().encode(stored))
+  }, 0)
 }
-
-/** Stores a message with the names of its members, as versions did that knew no shapes. */
-function putRowOfBefore(change: Change, device: DeviceId, offset: number, row: object): void {
-  change.put(storedTable('inbox'), rowKey(device, offset), recordEncoder().encode(row))
-}
-
-type StoredHead = InboxHead & { looksAtMs: number; first?: { offset: number; row: object } }
 
 function rowKey(device: DeviceId, offset: number): Uint8Array {
   return Buffer.concat([idsKey(ANN, device), indexKey(offset)])
@@ -178,44 +178,97 @@ t.test('a message is the same to its writer and after a restart, in a row of the
     for (const device of [PHONE, TABLET]) house.inbox.append(change, ANN, device, { item })
   }, 0)
   t.same(read(house), [item, item])
-  const sealed = seal(deriveSecrets(Buffer.alloc(32, 7)).seal, 'inbox', randomBytes(12), encode(item))
-  const older = { queue: 'calls', atMs: 0, expiresAtMs: RING_MS, sealed }
   await storeAsBefore(house, TABLET)
-  await house.database.change(change => putRowOfBefore(change, TABLET, 1, older))
   await house.database.close()
   t.same(read(open(t, { folder })), [item, item])
 })
 
-t.test(
-  'a small message that comes into an empty inbox has no row, and the same order with those that have one',
-  async t => {
-    const folder = t.testdir()
-    let house = open(t, { folder })
-    const rows = () => house.rowCount('inbox')
-    await append(house, ['a'])
-    t.equal(rows(), 0)
-    await append(house, ['b', 'c'])
-    t.same([shown(house), rows()], [['a', 'b', 'c'], 2])
-    await house.database.change(change => house.inbox.markDelivered(change, ANN, PHONE, { calls: 2 }))
-    await house.database.close()
-    house = open(t, { folder })
-    t.same([shown(house), rows()], [['a', 'b', 'c'], 2])
-    t.same(house.head().delivered, { calls: 2 })
-    await settle(house, [1])
-    await append(house, ['d'])
-    t.same([shown(house), rows()], [['b', 'c', 'd'], 3])
-    await settle(house, [2, 3, 4])
-    await invite(house, 1, 0)
-    t.same([shown(house), rows(), house.head().count], [['call_invitation 1'], 0, 1])
-    t.same(house.head().delivered, { calls: 2 })
-    await settle(house, [5])
-    t.same([shown(house), house.head().count], [[], 0])
-    const large = dev('large', 'dev.t', new Uint8Array(2_000))
-    await house.database.change(change => house.inbox.append(change, ANN, PHONE, { item: large }), 0)
-    t.same([shown(house), rows()], [['large'], 1])
-    house.assertConsistent()
-  },
-)
+t.test('what came last stands in the head, what is older in rows, and all of it in order', async t => {
+  const folder = t.testdir()
+  let house = open(t, { folder })
+  const labels = Array.from({ length: 20 }, (_, at) => `${at + 1}`)
+  const rows = () => house.rowCount('inbox')
+  await append(house, labels.slice(0, 16))
+  t.equal(rows(), 0)
+  await invite(house, 1, 0)
+  t.same([shown(house), rows()], [[...labels.slice(0, 16), 'call_invitation 1'], 9])
+  await append(house, labels.slice(16))
+  const all = [...labels.slice(0, 16), 'call_invitation 1', ...labels.slice(16)]
+  await house.database.change(change => house.inbox.markDelivered(change, ANN, PHONE, { calls: 2 }))
+  await house.database.close()
+  house = open(t, { folder })
+  t.same([shown(house), rows(), house.head().count], [all, 9, 21])
+  t.same(house.head().delivered, { calls: 2 })
+  await settle(house, [1, 9, 10, 17])
+  t.same(
+    shown(house),
+    all.filter((_, at) => ![1, 9, 10, 17].includes(at + 1)),
+  )
+  t.same([rows(), house.head().count], [7, 17])
+  t.notOk(await drop(house, 1n), 'settled, it is taken back no more')
+  house.assertConsistent()
+})
+
+t.test('messages of one change share a row, which goes with the last of them', async t => {
+  const house = open(t)
+  const counts = () => ['inbox-groups', 'inbox-settled'].map(house.rowCount)
+  const devices = Array.from({ length: 40 }, (_, at) => BigInt(at + 1) as DeviceId)
+  const item = invitation(1, RING_MS)
+  const settleAt = (ids: readonly DeviceId[]) =>
+    house.database.change(change => {
+      for (const id of ids) house.inbox.settle(change, ANN, id, [1])
+    })
+  await house.database.change(change => {
+    for (const id of devices) house.inbox.append(change, ANN, id, { item })
+  }, 0)
+  t.same(counts(), [2, 0], 'of 32 at most')
+  await settleAt(devices.slice(0, 5))
+  t.same(counts(), [2, 1])
+  t.same(
+    devices.map(id => shown(house, 0, id).length),
+    devices.map((_, at) => (at < 5 ? 0 : 1)),
+  )
+  await settleAt(devices.slice(2, 32))
+  t.same(counts(), [1, 0])
+  await settleAt(devices)
+  t.same(counts(), [0, 0])
+  house.assertConsistent()
+})
+
+t.test('a message that comes and goes in one change leaves nothing', async t => {
+  const house = open(t)
+  await append(house, ['a'])
+  await house.database.change(change => {
+    house.inbox.settle(change, ANN, PHONE, [1])
+    for (const label of ['b', 'c']) house.inbox.append(change, ANN, PHONE, { item: dev(label) })
+    house.inbox.append(change, ANN, PHONE, { item: invitation(1, RING_MS) })
+    house.inbox.settle(change, ANN, PHONE, [2])
+    house.inbox.dropInvitation(change, ANN, PHONE, 1n)
+  }, 0)
+  t.same(shown(house), ['c'])
+  t.equal(house.rowCount('inbox-groups'), 1)
+  house.assertConsistent()
+})
+
+t.test('what an attempt took back is not settled, nor any message of another lost', async t => {
+  const house = open(t)
+  await append(house, ['a'])
+  await house.database.change(change => {
+    house.inbox.append(change, ANN, PHONE, { item: dev('b') })
+    t.throws(() =>
+      change.attempt(() => {
+        house.inbox.settle(change, ANN, PHONE, [1])
+        house.inbox.append(change, ANN, PHONE, { item: invitation(1, RING_MS) })
+        throw new Error('changed its mind')
+      }),
+    )
+    house.inbox.append(change, ANN, PHONE, { item: dev('c') })
+  }, 0)
+  t.same(shown(house), ['a', 'b', 'c'])
+  house.assertConsistent()
+  await settle(house, [1, 2, 3])
+  t.equal(house.rowCount('inbox-groups'), 0)
+})
 
 t.test('every device has its own', async t => {
   const house = open(t)
@@ -417,7 +470,7 @@ t.test('what takes the place of an invitation is there in its stead, and of no o
   house.assertConsistent()
 })
 
-t.test('invitations are found in an inbox whose head was written before heads knew them', async t => {
+t.test('an inbox that an earlier version wrote goes on with its messages and invitations', async t => {
   const house = open(t)
   for (const callId of [1, 2]) await invite(house, callId, 0)
   await storeAsBefore(house, PHONE)
@@ -427,7 +480,8 @@ t.test('invitations are found in an inbox whose head was written before heads kn
   t.same(shown(house), ['call_invitation 2', 'a'])
   t.ok(await drop(house, 2n))
   house.assertConsistent()
-  await storeAsBefore(house, PHONE)
+  await storeAsBefore(house, PHONE, { isFirstInHead: true })
+  t.same(shown(house), ['a'])
   await invite(house, 3, 0)
   t.same(shown(house), ['a', 'call_invitation 3'])
   house.assertConsistent()

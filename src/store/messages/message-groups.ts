@@ -1,0 +1,256 @@
+/**
+ * What inboxes hold, apart from who is to have it. The messages of one change stand together in a row, sealed once: a call
+ * rings many devices at once. A device that is done with its message sets a bit beside the row, and the last one takes
+ * both away, so that what many devices acknowledge within a moment costs one row and no inbox.
+ *
+ * They are sealed because they carry call keys and what people write to each other, and a page that LMDB has freed, or a
+ * backup, still holds what was deleted long ago.
+ */
+
+import { decode, Packr } from 'msgpackr'
+import type { InboxItem } from '../../domain/messages/inbox.ts'
+import type { Notice } from '../../domain/messages/notice.ts'
+import type { Secrets } from '../../domain/secrets.ts'
+import { BoundedCache } from '../engine/bounded-cache.ts'
+import { timeBytes } from '../engine/keys.ts'
+import { Sealed } from '../engine/sealed.ts'
+import { bytesTable, type Change, type View } from '../engine/store.ts'
+
+/** Where a message is. */
+export interface GroupPlace {
+  /** 16 bytes: key of the row. */
+  readonly group: Uint8Array
+  /** Which of the row's messages. */
+  readonly at: number
+}
+
+/** The messages of a change so far. */
+interface OpenGroup {
+  readonly id: Uint8Array
+  readonly items: InboxItem[]
+}
+
+/** Which messages of a group devices are done with since the change began. */
+interface Settling {
+  readonly id: Uint8Array
+  readonly places: Set<number>
+}
+
+export class MessageGroups {
+  readonly #sealed: Sealed
+  readonly #randomBytes: (length: number) => Uint8Array
+  /**
+   * What was written or read lately: a device that is there has its message within milliseconds, and to open it costs as
+   * much as to seal it (`invitations` in `bench/`). Whether it is still there the rows say.
+   */
+  readonly #lately = new BoundedCache<string, readonly InboxItem[]>(GROUPS_KEPT_MAX)
+
+  constructor(secrets: Pick<Secrets, 'seal'>, randomBytes: (length: number) => Uint8Array) {
+    this.#sealed = new Sealed(secrets, randomBytes, 'inbox')
+    this.#randomBytes = randomBytes
+  }
+
+  /** Keeps a message for one device until that has settled it. */
+  add(change: Change, item: InboxItem): GroupPlace {
+    const last = change.local<{ group?: OpenGroup }>(this, () => ({}))
+    if (last.group === undefined || !hasRoom(last.group, item)) last.group = this.#begin(change)
+    const { id, items } = last.group
+    return { group: id, at: items.push(item) - 1 }
+  }
+
+  /** As `add`, for a message that an earlier version sealed by itself. */
+  addSealed(change: Change, sealed: Uint8Array): GroupPlace {
+    const group = this.#newId(change)
+    change.put(GROUPS, group, rowOf(ALONE, sealed))
+    return { group, at: 0 }
+  }
+
+  /** The message of an earlier version. */
+  openAlone(sealed: Uint8Array): InboxItem | undefined {
+    const plain = this.#sealed.open(sealed)
+    return plain && unpackAlone(plain)
+  }
+
+  /** How many groups there are. For tests: it counts them all. */
+  countOf(view: View): number {
+    return view.count(GROUPS)
+  }
+
+  /** Whether its device is not done with it. */
+  isWaiting(view: View, { group, at }: GroupPlace): boolean {
+    if (isChange(view)) {
+      if (settlingIn(view).get(nameOf(group))?.places.has(at)) return false
+      if (isOfChange(group, view)) return true
+    }
+    const settled = view.getVolatile(SETTLED, group)
+    return settled === undefined ? view.has(GROUPS, group) : !hasBit(settled, at)
+  }
+
+  /** Undefined when it was sealed by another secret. */
+  open(view: View, { group, at }: GroupPlace): InboxItem | undefined {
+    const name = nameOf(group)
+    const kept = this.#lately.get(name)
+    if (kept !== undefined) return kept[at]
+    const row = view.get(GROUPS, group)
+    const plain = row && this.#sealed.open(row.subarray(1))
+    if (row === undefined || plain === undefined) return undefined
+    const items = row[0] === ALONE ? [unpackAlone(plain)] : unpack(plain)
+    this.#lately.set(name, items)
+    return items[at]
+  }
+
+  /** The device is done with it. The group's row goes with its last message. */
+  settle(change: Change, { group, at }: GroupPlace): void {
+    const settling = settlingIn(change)
+    if (settling.size === 0) change.atEnd(() => this.#write(change, settling))
+    const name = nameOf(group)
+    const known = settling.get(name)
+    if (known === undefined) settling.set(name, { id: group, places: new Set([at]) })
+    else known.places.add(at)
+    // Its row may come behind that ending, but comes before this one.
+    if (isOfChange(group, change))
+      change.atEnd(() => this.#write(change, new Map([[name, { id: group, places: new Set([at]) }]])))
+  }
+
+  #begin(change: Change): OpenGroup {
+    const group: OpenGroup = { id: this.#newId(change), items: [] }
+    this.#lately.set(nameOf(group.id), group.items)
+    change.atEnd(() => {
+      const { id, items } = group
+      change.put(GROUPS, id, rowOf(items.length, this.#sealed.seal(pack(items))))
+    })
+    return group
+  }
+
+  /** Unique. Groups that are written together lie side by side. */
+  #newId(change: Change): Uint8Array {
+    const id = Buffer.allocUnsafe(GROUP_ID_BYTES)
+    id.set(timeBytes(change.nowMs))
+    id.writeUIntBE(change.number, NUMBER_AT, 6)
+    id.set(this.#randomBytes(GROUP_ID_BYTES - RANDOM_AT), RANDOM_AT)
+    return id
+  }
+
+  #write(change: Change, settling: ReadonlyMap<string, Settling>): void {
+    for (const [name, { id, places }] of settling) {
+      const count = change.getVolatile(GROUPS, id)?.[0]
+      if (count === undefined) continue
+      const before = change.get(SETTLED, id)
+      const settled = Buffer.alloc(SETTLED_BYTES)
+      if (before !== undefined) settled.set(before)
+      for (const at of places) settled[at >> 3]! |= 1 << (at & 7)
+      if (bitsIn(settled) < Math.max(1, count)) {
+        change.put(SETTLED, id, settled)
+        continue
+      }
+      change.remove(GROUPS, id)
+      if (before !== undefined) change.remove(SETTLED, id)
+      this.#lately.delete(name)
+    }
+  }
+}
+
+/** A developer's message may be large, so it stands alone. */
+function hasRoom({ items }: OpenGroup, item: InboxItem): boolean {
+  return item.kind === 'notice' && items.length < GROUP_MESSAGES_MAX && items[0]!.kind === 'notice'
+}
+
+function settlingIn(change: Change): Map<string, Settling> {
+  return change.local(SETTLING, () => new Map<string, Settling>())
+}
+
+function isChange(view: View): view is Change {
+  return 'put' in view
+}
+
+/** Whether the group is the change's own, whose row comes at the end of it. */
+function isOfChange(group: Uint8Array, { nowMs, number }: Change): boolean {
+  const id = Buffer.from(group.buffer, group.byteOffset, group.length)
+  return id.readUIntBE(NUMBER_AT, 6) === number && id.compare(timeBytes(nowMs), 0, 6, 0, 6) === 0
+}
+
+function rowOf(count: number, sealed: Uint8Array): Uint8Array {
+  const row = Buffer.allocUnsafe(1 + sealed.length)
+  row[0] = count
+  row.set(sealed, 1)
+  return row
+}
+
+function nameOf(group: Uint8Array): string {
+  return Buffer.from(group.buffer, group.byteOffset, group.length).toString('latin1')
+}
+
+/** Whether the bits beside a group say that the device of this message is done with it. */
+export function isSettledIn(at: number): (settled: Uint8Array) => boolean {
+  return settled => hasBit(settled, at)
+}
+
+function hasBit(bits: Uint8Array, at: number): boolean {
+  return (bits[at >> 3]! & (1 << (at & 7))) !== 0
+}
+
+function bitsIn(bits: Uint8Array): number {
+  let count = 0
+  for (const byte of bits) for (let rest = byte; rest !== 0; rest &= rest - 1) count++
+  return count
+}
+
+/** A message as it is packed: whole, or what sets it apart from the group's first. */
+type Packed = InboxItem | { readonly differs: Partial<Notice> }
+
+function pack(items: readonly InboxItem[]): Uint8Array {
+  const first = items[0]!
+  return PACKR.pack(
+    items.map((item): Packed => (item === first ? item : (differenceOf(item, first) ?? item))),
+  )
+}
+
+function unpack(plain: Uint8Array): InboxItem[] {
+  const [first, ...others] = PACKR.unpack(plain) as [InboxItem, ...Packed[]]
+  const notice = first.kind === 'notice' ? first.notice : undefined
+  const whole = (packed: Packed): InboxItem =>
+    'differs' in packed ? { kind: 'notice', notice: { ...notice, ...packed.differs } as Notice } : packed
+  return [first, ...others.map(whole)]
+}
+
+function unpackAlone(plain: Uint8Array): InboxItem {
+  const item = decode(plain) as InboxItem
+  if (item.kind !== 'notice' || item.notice.kind !== 'call_invitation') return item
+  const packed: unknown = item.notice.participants
+  if (!(packed instanceof Uint8Array)) return item
+  return { kind: item.kind, notice: { ...item.notice, participants: decode(packed) } }
+}
+
+/** Messages of one call differ by key and event id alone. Undefined if they have other members. */
+function differenceOf(item: InboxItem, first: InboxItem): Packed | undefined {
+  if (item.kind !== 'notice' || first.kind !== 'notice' || item.notice.kind !== first.notice.kind)
+    return undefined
+  const [notice, base] = [item.notice as unknown as Members, first.notice as unknown as Members]
+  const differs: Record<string, unknown> = {}
+  for (const name in base) if (!(name in notice)) return undefined
+  for (const name in notice) if (notice[name] !== base[name]) differs[name] = notice[name]
+  return { differs: differs as Partial<Notice> }
+}
+
+type Members = Readonly<Record<string, unknown>>
+
+/** Names of members stand once in a row. */
+const PACKR = new Packr({ useRecords: true })
+/** In place of a count: a message that was sealed by itself. */
+const ALONE = 0
+/** To read one, all have to be opened. */
+const GROUP_MESSAGES_MAX = 32
+export const SETTLED_BYTES = GROUP_MESSAGES_MAX / 8
+/** Time, number of the change, random bytes. */
+export const GROUP_ID_BYTES = 16
+const NUMBER_AT = 6
+const RANDOM_AT = 12
+/** As many as come within a second; some kilobytes each. */
+const GROUPS_KEPT_MAX = 512
+/** Owns what a change settles. */
+const SETTLING = {}
+
+/** By id: how many messages, and these, sealed. */
+const GROUPS = bytesTable('inbox-groups')
+/** By id: a bit for each message that its device is done with, where that is some but not all. */
+const SETTLED = bytesTable('inbox-settled')
