@@ -21,6 +21,7 @@ import type { StoreDeps } from '../engine/deps.ts'
 import { EXPIRY } from '../engine/expiries.ts'
 import { idInKey, idsKey, keyBehind, rangeOf } from '../engine/keys.ts'
 import { type Change, recordTable, type View } from '../engine/store.ts'
+import { WatchedCache } from '../engine/watched-cache.ts'
 import {
   type Entry,
   endOf,
@@ -60,11 +61,14 @@ type DropReason = 'full' | 'expired'
 export class InboxStore {
   readonly #deps: StoreDeps
   readonly #groups: MessageGroups
+  /** A head is read when its device is told, when it fetches, and when it acknowledges. */
+  readonly #heads: WatchedCache<string, Head | HeadOfBefore>
   readonly #dropped: Record<DropReason, number> = { full: 0, expired: 0 }
 
   constructor(deps: StoreDeps) {
     this.#deps = deps
     this.#groups = new MessageGroups(deps.secrets, deps.randomBytes)
+    this.#heads = new WatchedCache(deps.database, [INBOX_HEADS], deviceName, HEADS_KEPT_MAX)
     deps.database.subscribe('inbox-dropped', ({ reason }) => {
       this.#dropped[reason] += 1
     })
@@ -77,7 +81,7 @@ export class InboxStore {
   }
 
   head(view: View, userId: UserId, deviceId: DeviceId): InboxHead {
-    const head = view.get(INBOX_HEADS, idsKey(userId, deviceId))
+    const head = this.#read(view, idsKey(userId, deviceId))
     if (head === undefined) return NO_HEAD
     const { epoch, nextOffset, lostOffset, delivered } = head
     const count = isOfBefore(head) ? head.count : head.rows + this.#waiting(view, head.entries).length
@@ -95,7 +99,7 @@ export class InboxStore {
     queue?: string,
   ): InboxMessage[] {
     const device = idsKey(userId, deviceId)
-    const head = view.get(INBOX_HEADS, device)
+    const head = this.#read(view, device)
     const messages: InboxMessage[] = []
     if (head === undefined) return messages
     for (const message of isOfBefore(head)
@@ -236,7 +240,7 @@ export class InboxStore {
   /** Ends what is over in an inbox; returns when to look again. */
   #look(change: Change, device: Uint8Array): number | undefined {
     const { nowMs } = change
-    const known = change.get(INBOX_HEADS, device)
+    const known = this.#read(change, device)
     // One ending stands for the inbox, that of the head; another one is of an inbox that was erased.
     if (known === undefined || known.looksAtMs >= nowMs + 1) return undefined
     const head = this.#headOf(change, device)!
@@ -245,7 +249,7 @@ export class InboxStore {
     const ends = entries.map(endOf).filter(endMs => nowMs < endMs)
     change.put(INBOX_HEADS, device, { ...head, looksAtMs: Math.min(...ends) })
     for (const entry of due.sort(byOffset)) this.#expire(change, device, entry)
-    const { looksAtMs } = change.get(INBOX_HEADS, device)!
+    const { looksAtMs } = this.#read(change, device)!
     return looksAtMs === NEVER ? undefined : looksAtMs
   }
 
@@ -342,9 +346,13 @@ export class InboxStore {
     }
   }
 
+  #read(view: View, device: Uint8Array): Head | HeadOfBefore | undefined {
+    return this.#heads.of(deviceName(device), () => view.get(INBOX_HEADS, device))
+  }
+
   /** One of an earlier version is brought into today's form, with its messages. */
   #headOf(change: Change, device: Uint8Array): Head | undefined {
-    const head = change.get(INBOX_HEADS, device)
+    const head = this.#read(change, device)
     if (head === undefined || !isOfBefore(head)) return head
     const { epoch, nextOffset, lostOffset, looksAtMs, delivered } = head
     const entries = messagesOfBefore(change, device, head).map(({ offset, row }) => {
@@ -384,6 +392,10 @@ export class InboxStore {
   #newEpoch(): number {
     return Math.max(1, Buffer.from(this.#deps.randomBytes(4)).readUInt32BE())
   }
+}
+
+function deviceName(device: Uint8Array): string {
+  return Buffer.from(device.buffer, device.byteOffset, device.length).toString('latin1')
 }
 
 /** In the order of their shapes. */
@@ -446,6 +458,8 @@ interface MessageOfBefore {
 const ENTRIES_MAX = 16
 const ENTRIES_KEPT = 8
 const LOOKED_THROUGH_AT: ReadonlySet<number> = new Set([4, 8])
+/** Half a kilobyte each. */
+const HEADS_KEPT_MAX = 4_096
 const NEVER = Number.POSITIVE_INFINITY
 const NO_HEAD: InboxHead = { epoch: 0, nextOffset: 1, lostOffset: 0, count: 0 }
 
