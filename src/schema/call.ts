@@ -3,7 +3,7 @@
 import Type, { type Static } from 'typebox'
 import type { DeclineReason, SentKeyMap } from '../domain/calls/call-command.ts'
 import type { CallHistoryRow } from '../domain/calls/call-history.ts'
-import type { KeysReason, ParticipantView } from '../domain/calls/call-notice.ts'
+import type { KeysReason, ParticipantView, PersonName } from '../domain/calls/call-notice.ts'
 import type { CallRecord } from '../domain/calls/call-view.ts'
 import type { DeviceId, UserId } from '../domain/ids.ts'
 import { BodyReader } from './json.ts'
@@ -280,15 +280,15 @@ export function participantBody(view: ParticipantView): object {
   }
 }
 
-/** A row as `HistoryPage` has it. */
-export function historyBody(row: CallHistoryRow): object {
+/** A row as `HistoryPage` has it, for a user whose peers these are. */
+export function historyBody(row: CallHistoryRow, peers: readonly PersonName[]): object {
   return {
     callId: row.callId,
     direction: row.direction,
     status: row.status,
     isVideo: row.isVideo,
     isGroup: row.isGroup,
-    peers: row.peers.map(({ userId, displayName }) => ({ userId, displayName })),
+    peers: peers.map(({ userId, displayName }) => ({ userId, displayName })),
     createdAt: timeText(row.createdAtMs),
     startedAt: optionalTimeText(row.startedAtMs),
     endedAt: optionalTimeText(row.endedAtMs),

@@ -8,12 +8,12 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { type Call, hasPart, isOver, isPending, type Participant } from '../../src/domain/calls/call.ts'
-import { type CallHistoryRow, historyRowOf } from '../../src/domain/calls/call-history.ts'
+import { historyRowOf } from '../../src/domain/calls/call-history.ts'
 import type { DeviceId, UserId } from '../../src/domain/ids.ts'
 import { callInvitedTo } from '../../src/domain/messages/inbox.ts'
 import { deriveSecrets } from '../../src/domain/secrets.ts'
 import { LogStore } from '../../src/keyserver/log-store.ts'
-import { CALL_HISTORY } from '../../src/store/calls/call-history-store.ts'
+import { CALL_HISTORY, type StoredHistoryRow } from '../../src/store/calls/call-history-store.ts'
 import { CallStore } from '../../src/store/calls/call-store.ts'
 import { DeviceStore } from '../../src/store/devices/device-store.ts'
 import { Database } from '../../src/store/engine/database.ts'
@@ -156,14 +156,14 @@ class Auditor {
     return this.#database.view(view => [...view.range(CALL_HISTORY)])
   }
 
-  #historyOf(userId: UserId, callId: bigint): CallHistoryRow | undefined {
+  #historyOf(userId: UserId, callId: bigint): StoredHistoryRow | undefined {
     this.#rows ??= new Map(
       this.#historyRows().map(({ key, value }) => [`${idInKey(key, 0)} ${value.callId}`, value]),
     )
     return this.#rows.get(`${userId} ${callId}`)
   }
 
-  #rows: ReadonlyMap<string, CallHistoryRow> | undefined
+  #rows: ReadonlyMap<string, StoredHistoryRow> | undefined
 
   #invitationsOf(userId: UserId, deviceId: DeviceId): bigint[] {
     const messages = this.#database.view(view =>

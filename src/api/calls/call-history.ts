@@ -1,6 +1,6 @@
 /** The calls that a user remembers (contract 4.6): list them, say that the missed ones were seen, forget them. */
 
-import type { CallHistoryRow } from '../../domain/calls/call-history.ts'
+import { type CallHistoryRow, peersIn } from '../../domain/calls/call-history.ts'
 import { HistoryPage, historyBody } from '../../schema/call.ts'
 import { PageQuery } from '../../schema/page.ts'
 import type { ApiDeps } from '../deps.ts'
@@ -27,7 +27,10 @@ function listHistory({ database, history }: Deps): Operation {
       const { limit, after } = rangeOf(query)
       const found = database.view(view => history.list(view, userId, { limit, after }, nowMs))
       const entryOf = ({ createdAtMs, callId }: CallHistoryRow) => ({ atMs: createdAtMs, id: callId })
-      return { status: 200, body: pageOf(query, found, entryOf, historyBody) }
+      return {
+        status: 200,
+        body: pageOf(query, found, entryOf, row => historyBody(row, peersIn(row, userId))),
+      }
     },
   })
 }

@@ -17,7 +17,7 @@ import {
   RING_S,
 } from './call.ts'
 import type { CallEffect } from './call-command.ts'
-import { historyRowOf, isNews } from './call-history.ts'
+import { changedHistoryRow } from './call-history.ts'
 import {
   type CallTopicEvent,
   type DeviceEffect,
@@ -213,11 +213,8 @@ function participantEvents(before: Call, after: Call, participant: Participant):
 }
 
 function historyOf({ before, after }: Change, participant: Participant): CallEffect[] {
-  const { userId } = participant
-  const was = before && participantOf(before, userId)
-  const rowBefore = before && was && historyRowOf(before, was)
-  const row = historyRowOf(after, participant)
-  return row !== undefined && isNews(row, rowBefore) ? [{ kind: 'history', userId, row }] : []
+  const row = changedHistoryRow(before, after, participant)
+  return row === undefined ? [] : [{ kind: 'history', userId: participant.userId, row }]
 }
 
 function overNotice(

@@ -3,8 +3,9 @@
  * missed, and is written again when its status changes; nothing of a key is ever in it.
  */
 
-import type { CallId } from '../ids.ts'
-import { CALL_SIZE_MAX, type Call, isTwoPerson, type Participant } from './call.ts'
+import { lastOf } from '../../last-of.ts'
+import type { CallId, UserId } from '../ids.ts'
+import { CALL_SIZE_MAX, type Call, isTwoPerson, type Participant, participantOf } from './call.ts'
 import type { PersonName } from './call-notice.ts'
 
 export interface CallHistoryRow {
@@ -13,8 +14,8 @@ export interface CallHistoryRow {
   readonly status: 'active' | 'ended' | 'missed' | 'declined' | 'cancelled' | 'failed'
   readonly isVideo: boolean
   readonly isGroup: boolean
-  /** The other participants, those who joined the call first. */
-  readonly peers: readonly PersonName[]
+  /** All participants, also this user; those who joined come first. The same for all rows of a call. */
+  readonly people: readonly PersonName[]
   readonly createdAtMs: number
   readonly startedAtMs: number | undefined
   /** When it was over for this user. */
@@ -26,7 +27,7 @@ export interface CallHistoryRow {
 }
 
 /** Whether the row counts in the badge. */
-export function isUnseenMissed({ status, seen }: CallHistoryRow): boolean {
+export function isUnseenMissed({ status, seen }: Pick<CallHistoryRow, 'status' | 'seen'>): boolean {
   return status === 'missed' && !seen
 }
 
@@ -35,26 +36,39 @@ export function historyRowOf(call: Call, participant: Participant): CallHistoryR
   const status = statusFor(call, participant)
   if (status === undefined) return undefined
   const isOutgoing = participant.userId === call.initiatorId
-  const { callId, isVideo, createdAtMs, startedAtMs } = call
-  const wasIn = hasJoined(participant) && startedAtMs !== undefined
+  const { callId, isVideo, createdAtMs } = call
+  const startedAtMs = startFor(call, participant)
   return {
     callId,
     direction: isOutgoing ? 'outgoing' : 'incoming',
     status,
     isVideo,
     isGroup: !isTwoPerson(call),
-    peers: peersOf(call, participant),
+    people: peopleOf(call),
     createdAtMs,
-    startedAtMs: wasIn ? startedAtMs : undefined,
+    startedAtMs,
     endedAtMs: status === 'active' ? undefined : endFor(call, participant),
-    talkedMs: wasIn && status !== 'active' ? participant.talkedMs : undefined,
+    talkedMs: startedAtMs !== undefined && status !== 'active' ? participant.talkedMs : undefined,
     seen: isOutgoing || status !== 'missed',
   }
 }
 
-/** Whether a row differs visibly from an earlier one, apart from participants who had joined. */
-export function isNews(row: CallHistoryRow, before: CallHistoryRow | undefined): boolean {
-  return row.status !== before?.status || row.startedAtMs !== before.startedAtMs
+/** The participant's row, where it differs from that before in more than who joined. */
+export function changedHistoryRow(
+  before: Call | undefined,
+  after: Call,
+  participant: Participant,
+): CallHistoryRow | undefined {
+  const row = historyRowOf(after, participant)
+  const was = before && participantOf(before, participant.userId)
+  if (row === undefined || before === undefined || was === undefined) return row
+  const isSame = row.status === statusFor(before, was) && row.startedAtMs === startFor(before, was)
+  return isSame ? undefined : row
+}
+
+/** All participants of a call but the user, as the user's list shows them. */
+export function peersIn({ people }: CallHistoryRow, userId: UserId): PersonName[] {
+  return people.filter(person => person.userId !== userId).slice(0, CALL_SIZE_MAX - 1)
 }
 
 /**
@@ -83,13 +97,16 @@ function endFor(call: Call, { leftAtMs }: Participant): number | undefined {
   return leftAtMs ?? call.endedAtMs
 }
 
-function peersOf(call: Call, { userId }: Participant): PersonName[] {
-  const others = call.participants.filter(other => other.userId !== userId)
-  const [were, werent] = [others.filter(hasJoined), others.filter(other => !hasJoined(other))]
-  return [...were, ...werent]
-    .slice(0, CALL_SIZE_MAX - 1)
-    .map(({ userId, displayName }) => ({ userId, displayName }))
+/** When the call started, for who was in it. */
+function startFor({ startedAtMs }: Call, participant: Participant): number | undefined {
+  return hasJoined(participant) ? startedAtMs : undefined
 }
+
+/** Asked for each row of a change. */
+const peopleOf = lastOf(({ participants }: Call): readonly PersonName[] => {
+  const [were, werent] = [participants.filter(hasJoined), participants.filter(one => !hasJoined(one))]
+  return [...were, ...werent].map(({ userId, displayName }) => ({ userId, displayName }))
+})
 
 function hasJoined({ joinedAtMs }: Participant): boolean {
   return joinedAtMs !== undefined

@@ -3,12 +3,16 @@
  * ones they have not looked at is kept as a figure, since every badge asks for it.
  */
 
+import { decode, encode } from 'msgpackr'
 import { type CallHistoryRow, isUnseenMissed } from '../../domain/calls/call-history.ts'
+import type { PersonName } from '../../domain/calls/call-notice.ts'
 import type { UserId } from '../../domain/ids.ts'
+import { lastOf } from '../../last-of.ts'
 import type { StoreDeps } from '../engine/deps.ts'
 import { EXPIRY } from '../engine/expiries.ts'
 import { idsKey, keyBehind, rangeOf, timeBytes, userInKey } from '../engine/keys.ts'
 import { type Change, recordTable, type View } from '../engine/store.ts'
+import { WatchedCache } from '../engine/watched-cache.ts'
 
 /** A place in the list: that of a row which need not be there any more. */
 export interface CallHistoryPlace {
@@ -17,17 +21,27 @@ export interface CallHistoryPlace {
   readonly id: bigint
 }
 
+/** As it is stored: its people packed, once for all rows of a call. Rows of before have the user's peers, in the clear. */
+export interface StoredHistoryRow extends Omit<CallHistoryRow, 'people'> {
+  readonly people?: Uint8Array | undefined
+  readonly peers?: readonly PersonName[]
+}
+
 /** What a user's rows come to. */
 export interface Figures {
   readonly count: number
   readonly missed: number
 }
 
-export class CallHistoryStore {
-  readonly #deps: Pick<StoreDeps, 'expiries'>
+type CallHistoryStoreDeps = Pick<StoreDeps, 'database' | 'expiries'>
 
-  constructor(deps: Pick<StoreDeps, 'expiries'>) {
+export class CallHistoryStore {
+  readonly #deps: CallHistoryStoreDeps
+  readonly #figures: WatchedCache<UserId, Figures>
+
+  constructor(deps: CallHistoryStoreDeps) {
     this.#deps = deps
+    this.#figures = new WatchedCache(deps.database, [FIGURES], userInKey, FIGURES_KEPT_MAX)
     deps.expiries.define(EXPIRY.callHistory, (change, key) => this.#expire(change, userInKey(key)))
   }
 
@@ -42,8 +56,8 @@ export class CallHistoryStore {
     const end = rowKey(userId, { atMs: nowMs - KEPT_MS, id: ID_MAX })
     // Read backwards, the start belongs to the range: it may be the row itself, and one more makes up for it.
     const rows = [...view.range(CALL_HISTORY, { start, end, reverse: true, limit: limit + 1 })]
-    const behind = rows.map(({ value }) => value).filter(({ callId }) => callId !== after?.id)
-    return behind.slice(0, limit)
+    const behind = rows.filter(({ value }) => value.callId !== after?.id)
+    return behind.slice(0, limit).map(({ value }) => listedRow(value))
   }
 
   /** How many calls the user has missed and not looked at. */
@@ -57,10 +71,12 @@ export class CallHistoryStore {
    * comes back when something else becomes of it.
    */
   put(change: Change, userId: UserId, row: CallHistoryRow): void {
-    const known = change.get(CALL_HISTORY, rowKey(userId, placeOf(row)))
+    const key = rowKey(userId, placeOf(row))
+    const figures = this.#figuresOf(change, userId)
+    const known = figures.count === 0 ? undefined : change.get(CALL_HISTORY, key)
     // The row that goes for want of room is replaced too: counted by itself, the badge would go down and up again.
-    const before = known ?? this.#replacedFor(change, userId, row)
-    this.#change(change, userId, before, row)
+    const before = known ?? this.#replacedFor(change, userId, row, figures)
+    this.#change(change, userId, before, row, figures)
   }
 
   /** The user has looked at their missed calls. */
@@ -97,8 +113,12 @@ export class CallHistoryStore {
   }
 
   /** The oldest row, where a new one takes its place. */
-  #replacedFor(change: Change, userId: UserId, { createdAtMs }: CallHistoryRow): CallHistoryRow | undefined {
-    const { count } = this.#figuresOf(change, userId)
+  #replacedFor(
+    change: Change,
+    userId: UserId,
+    { createdAtMs }: CallHistoryRow,
+    { count }: Figures,
+  ): StoredHistoryRow | undefined {
     // One ending for a user, at that of the oldest row: what is deleted meanwhile leaves none behind.
     if (count === 0)
       this.#deps.expiries.add(change, EXPIRY.callHistory, createdAtMs + KEPT_MS, idsKey(userId))
@@ -119,23 +139,24 @@ export class CallHistoryStore {
   #change(
     change: Change,
     userId: UserId,
-    before: CallHistoryRow | undefined,
+    before: StoredHistoryRow | undefined,
     after: CallHistoryRow | undefined,
+    figures = this.#figuresOf(change, userId),
   ): void {
     if (before !== undefined && before.callId !== after?.callId) {
       change.remove(CALL_HISTORY, rowKey(userId, placeOf(before)))
     }
-    if (after !== undefined) change.put(CALL_HISTORY, rowKey(userId, placeOf(after)), after)
-    this.#countChange(change, userId, before, after)
+    if (after !== undefined) change.put(CALL_HISTORY, rowKey(userId, placeOf(after)), storedRow(after))
+    this.#countChange(change, userId, before, after, figures)
   }
 
   #countChange(
     change: Change,
     userId: UserId,
-    before: CallHistoryRow | undefined,
+    before: StoredHistoryRow | undefined,
     after: CallHistoryRow | undefined,
+    { count, missed }: Figures,
   ): void {
-    const { count, missed } = this.#figuresOf(change, userId)
     const more = Number(after !== undefined) - Number(before !== undefined)
     const moreMissed = countOfMissed(after) - countOfMissed(before)
     const key = idsKey(userId)
@@ -147,21 +168,21 @@ export class CallHistoryStore {
   }
 
   /** Looks through the user's keys: only who deletes a row does not know when its call was created. */
-  #find(view: View, userId: UserId, callId: bigint): CallHistoryRow | undefined {
+  #find(view: View, userId: UserId, callId: bigint): StoredHistoryRow | undefined {
     for (const key of view.keys(CALL_HISTORY, rangeOf(idsKey(userId)))) {
       if (callInKey(key) === callId) return view.get(CALL_HISTORY, key)
     }
     return undefined
   }
 
-  #oldest(view: View, userId: UserId, limit: number): CallHistoryRow[] {
+  #oldest(view: View, userId: UserId, limit: number): StoredHistoryRow[] {
     return [...view.range(CALL_HISTORY, { ...rangeOf(idsKey(userId)), limit })].map(({ value }) => value)
   }
 
   /** The newest missed calls that were not looked at, so many as there are known to be. */
-  #unseen(view: View, userId: UserId, count: number): CallHistoryRow[] {
+  #unseen(view: View, userId: UserId, count: number): StoredHistoryRow[] {
     const [start, end] = [keyBehind(idsKey(userId)), idsKey(userId)]
-    const unseen: CallHistoryRow[] = []
+    const unseen: StoredHistoryRow[] = []
     for (const { value } of view.range(CALL_HISTORY, { start, end, reverse: true })) {
       if (unseen.length === count) break
       if (isUnseenMissed(value)) unseen.push(value)
@@ -170,15 +191,38 @@ export class CallHistoryStore {
   }
 
   #figuresOf(view: View, userId: UserId): Figures {
-    return view.get(FIGURES, idsKey(userId)) ?? NO_ROWS
+    return this.#figures.of(userId, () => view.get(FIGURES, idsKey(userId))) ?? NO_ROWS
   }
 }
 
-function countOfMissed(row: CallHistoryRow | undefined): number {
+const packPeople = lastOf((people: readonly PersonName[]) => encode(people))
+
+/** In the order of its shape. */
+function storedRow(row: CallHistoryRow): StoredHistoryRow {
+  return {
+    callId: row.callId,
+    direction: row.direction,
+    status: row.status,
+    isVideo: row.isVideo,
+    isGroup: row.isGroup,
+    createdAtMs: row.createdAtMs,
+    startedAtMs: row.startedAtMs,
+    endedAtMs: row.endedAtMs,
+    talkedMs: row.talkedMs,
+    seen: row.seen,
+    people: packPeople(row.people),
+  }
+}
+
+function listedRow({ people, peers = [], ...row }: StoredHistoryRow): CallHistoryRow {
+  return { ...row, people: people === undefined ? peers : decode(people) }
+}
+
+function countOfMissed(row: Pick<CallHistoryRow, 'status' | 'seen'> | undefined): number {
   return row !== undefined && isUnseenMissed(row) ? 1 : 0
 }
 
-function placeOf({ createdAtMs, callId }: CallHistoryRow): CallHistoryPlace {
+function placeOf({ createdAtMs, callId }: Pick<CallHistoryRow, 'createdAtMs' | 'callId'>): CallHistoryPlace {
   return { atMs: createdAtMs, id: callId }
 }
 
@@ -212,6 +256,19 @@ export const CALL_HISTORY_SHAPES = [
     'seen',
   ],
   ['userId', 'displayName'],
+  [
+    'callId',
+    'direction',
+    'status',
+    'isVideo',
+    'isGroup',
+    'createdAtMs',
+    'startedAtMs',
+    'endedAtMs',
+    'talkedMs',
+    'seen',
+    'people',
+  ],
 ]
 /** Of the table `call-history-figures`. */
 export const FIGURES_SHAPES = [['count', 'missed']]
@@ -224,9 +281,10 @@ const NO_ROWS: Figures = { count: 0, missed: 0 }
 const ROWS_MAX = 1_000
 const KEPT_MS = 90 * 86_400_000
 const ID_MAX = 2n ** 64n - 1n
+const FIGURES_KEPT_MAX = 8_192
 
 /** By user, time and call. */
-export const CALL_HISTORY = recordTable<CallHistoryRow>('call-history', CALL_HISTORY_SHAPES)
+export const CALL_HISTORY = recordTable<StoredHistoryRow>('call-history', CALL_HISTORY_SHAPES)
 /** What earlier versions kept; only erased. */
 const TIMES_OF_BEFORE = recordTable<number>('call-history-times')
 const FIGURES = recordTable<Figures>('call-history-figures', FIGURES_SHAPES)

@@ -50,6 +50,11 @@ export function rangeOf(prefix: Uint8Array): { readonly start: Uint8Array; reado
   return { start: prefix, end: keyBehind(prefix) }
 }
 
+/** A key as a name in memory: a character for each byte. */
+export function nameOfKey(key: Uint8Array): string {
+  return Buffer.from(key.buffer, key.byteOffset, key.length).toString('latin1')
+}
+
 /** A text of any length as a key: its SHA-256. */
 export function textKey(text: string): Buffer {
   return createHash('sha256').update(text).digest()

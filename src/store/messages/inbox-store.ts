@@ -19,7 +19,7 @@ import { newEventId } from '../../domain/messages/notice.ts'
 import { assert } from '../../errors.ts'
 import type { StoreDeps } from '../engine/deps.ts'
 import { EXPIRY } from '../engine/expiries.ts'
-import { idInKey, idsKey, keyBehind, rangeOf } from '../engine/keys.ts'
+import { idInKey, idsKey, keyBehind, nameOfKey, rangeOf } from '../engine/keys.ts'
 import { type Change, recordTable, type View } from '../engine/store.ts'
 import { WatchedCache } from '../engine/watched-cache.ts'
 import {
@@ -68,7 +68,7 @@ export class InboxStore {
   constructor(deps: StoreDeps) {
     this.#deps = deps
     this.#groups = new MessageGroups(deps.secrets, deps.randomBytes)
-    this.#heads = new WatchedCache(deps.database, [INBOX_HEADS], deviceName, HEADS_KEPT_MAX)
+    this.#heads = new WatchedCache(deps.database, [INBOX_HEADS], nameOfKey, HEADS_KEPT_MAX)
     deps.database.subscribe('inbox-dropped', ({ reason }) => {
       this.#dropped[reason] += 1
     })
@@ -347,7 +347,7 @@ export class InboxStore {
   }
 
   #read(view: View, device: Uint8Array): Head | HeadOfBefore | undefined {
-    return this.#heads.of(deviceName(device), () => view.get(INBOX_HEADS, device))
+    return this.#heads.of(nameOfKey(device), () => view.get(INBOX_HEADS, device))
   }
 
   /** One of an earlier version is brought into today's form, with its messages. */
@@ -392,10 +392,6 @@ export class InboxStore {
   #newEpoch(): number {
     return Math.max(1, Buffer.from(this.#deps.randomBytes(4)).readUInt32BE())
   }
-}
-
-function deviceName(device: Uint8Array): string {
-  return Buffer.from(device.buffer, device.byteOffset, device.length).toString('latin1')
 }
 
 /** In the order of their shapes. */

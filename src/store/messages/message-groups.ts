@@ -12,7 +12,7 @@ import type { InboxItem } from '../../domain/messages/inbox.ts'
 import type { Notice } from '../../domain/messages/notice.ts'
 import type { Secrets } from '../../domain/secrets.ts'
 import { BoundedCache } from '../engine/bounded-cache.ts'
-import { timeBytes } from '../engine/keys.ts'
+import { nameOfKey, timeBytes } from '../engine/keys.ts'
 import { Sealed } from '../engine/sealed.ts'
 import { bytesTable, type Change, type View } from '../engine/store.ts'
 
@@ -79,7 +79,7 @@ export class MessageGroups {
   /** Whether its device is not done with it. */
   isWaiting(view: View, { group, at }: GroupPlace): boolean {
     if (isChange(view)) {
-      if (settlingIn(view).get(nameOf(group))?.places.has(at)) return false
+      if (settlingIn(view).get(nameOfKey(group))?.places.has(at)) return false
       if (isOfChange(group, view)) return true
     }
     const settled = view.getVolatile(SETTLED, group)
@@ -88,7 +88,7 @@ export class MessageGroups {
 
   /** Undefined when it was sealed by another secret. */
   open(view: View, { group, at }: GroupPlace): InboxItem | undefined {
-    const name = nameOf(group)
+    const name = nameOfKey(group)
     const kept = this.#lately.get(name)
     if (kept !== undefined) return kept[at]
     const row = view.get(GROUPS, group)
@@ -103,7 +103,7 @@ export class MessageGroups {
   settle(change: Change, { group, at }: GroupPlace): void {
     const settling = settlingIn(change)
     if (settling.size === 0) change.atEnd(() => this.#write(change, settling))
-    const name = nameOf(group)
+    const name = nameOfKey(group)
     const known = settling.get(name)
     if (known === undefined) settling.set(name, { id: group, places: new Set([at]) })
     else known.places.add(at)
@@ -114,7 +114,7 @@ export class MessageGroups {
 
   #begin(change: Change): OpenGroup {
     const group: OpenGroup = { id: this.#newId(change), items: [] }
-    this.#lately.set(nameOf(group.id), group.items)
+    this.#lately.set(nameOfKey(group.id), group.items)
     change.atEnd(() => {
       const { id, items } = group
       change.put(GROUPS, id, rowOf(items.length, this.#sealed.seal(pack(items))))
@@ -174,10 +174,6 @@ function rowOf(count: number, sealed: Uint8Array): Uint8Array {
   row[0] = count
   row.set(sealed, 1)
   return row
-}
-
-function nameOf(group: Uint8Array): string {
-  return Buffer.from(group.buffer, group.byteOffset, group.length).toString('latin1')
 }
 
 /** Whether the bits beside a group say that the device of this message is done with it. */

@@ -1,10 +1,16 @@
 /** Calls, live and ended, and what their people remember of them. */
 
-import { type CallHistoryRow, isUnseenMissed } from '../../domain/calls/call-history.ts'
-import { CALL_HISTORY_SHAPES, FIGURES_SHAPES, type Figures, placeInKey } from '../calls/call-history-store.ts'
+import { isUnseenMissed } from '../../domain/calls/call-history.ts'
+import {
+  CALL_HISTORY_SHAPES,
+  FIGURES_SHAPES,
+  type Figures,
+  placeInKey,
+  type StoredHistoryRow,
+} from '../calls/call-history-store.ts'
 import { EXPIRY } from '../engine/expiries.ts'
 import { idsKey, userInKey } from '../engine/keys.ts'
-import { anything, count, either, flag, id, listOf, oneOf, record, sealed, text } from './form.ts'
+import { anything, bytes, count, either, flag, id, listOf, oneOf, record, sealed, text } from './form.ts'
 import type { StoredRows } from './stored-rows.ts'
 import { UNREADABLE } from './stored-rows.ts'
 import { byIds, byOwner, type TableCheck, tableCheck } from './table-check.ts'
@@ -27,7 +33,7 @@ export const CALL_TABLES: Readonly<Record<string, TableCheck>> = {
     ending: { kind: EXPIRY.endedCall },
     remedy: 'late requests about the call are refused for a day; there is nothing to do',
   }),
-  'call-history': tableCheck<CallHistoryRow>({
+  'call-history': tableCheck<StoredHistoryRow>({
     shapes: CALL_HISTORY_SHAPES,
     key: [22],
     keyAs: byOwner,
@@ -37,11 +43,18 @@ export const CALL_TABLES: Readonly<Record<string, TableCheck>> = {
         direction: oneOf('outgoing', 'incoming'),
         status: oneOf('active', 'ended', 'missed', 'declined', 'cancelled', 'failed'),
         isVideo: flag,
-        peers: listOf(record({ userId: id }, { displayName: text })),
         createdAtMs: count,
         seen: flag,
       },
-      { isGroup: flag, startedAtMs: count, endedAtMs: count, talkedMs: count },
+      {
+        isGroup: flag,
+        startedAtMs: count,
+        endedAtMs: count,
+        talkedMs: count,
+        people: bytes(),
+        // Of before.
+        peers: listOf(record({ userId: id }, { displayName: text })),
+      },
     ),
     *disagreements(key, { callId, createdAtMs, status }, rows) {
       const place = placeInKey(key)
@@ -91,7 +104,7 @@ function figuresOf(rows: StoredRows, user: Uint8Array): Figures | undefined {
   for (const { value } of rows.rows('call-history', user)) {
     if (value === UNREADABLE) return undefined
     count++
-    if (isUnseenMissed(value as CallHistoryRow)) missed++
+    if (isUnseenMissed(value as StoredHistoryRow)) missed++
   }
   return { count, missed }
 }

@@ -43,7 +43,7 @@ async function missCall({ world, stores }: WholeApplication, { userId }: Person)
     status: 'missed',
     isVideo: false,
     isGroup: false,
-    peers: [],
+    people: [],
     createdAtMs: world.nowMs(),
     startedAtMs: undefined,
     endedAtMs: world.nowMs(),

@@ -66,7 +66,7 @@ async function fillHistories({ stores, world, callees }: Town): Promise<void> {
     status: at === 0 ? 'missed' : 'ended',
     isVideo: false,
     isGroup: false,
-    peers: [],
+    people: [],
     createdAtMs: nowMs - 10_000 + at,
     startedAtMs: undefined,
     endedAtMs: nowMs,

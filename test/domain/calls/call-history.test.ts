@@ -1,7 +1,7 @@
 /** A call as each of its people remembers it (contract 4.6). */
 
 import t from 'tap'
-import { type CallHistoryRow, isUnseenMissed } from '../../../src/domain/calls/call-history.ts'
+import { type CallHistoryRow, isUnseenMissed, peersIn } from '../../../src/domain/calls/call-history.ts'
 import type { UserId } from '../../../src/domain/ids.ts'
 import { CALL_ID, CallHouse, deviceOf, START_MS, type UntimedCommand } from '../../support/call-house.ts'
 
@@ -40,7 +40,7 @@ t.test('the caller has a row from the start, a callee once they answered', async
     status: 'active',
     isVideo: true,
     isGroup: true,
-    peers: [2, 3].map(user => ({ userId: BigInt(user), displayName: `User ${user}` })),
+    people: [1, 2, 3].map(user => ({ userId: BigInt(user), displayName: `User ${user}` })),
     createdAtMs: START_MS,
     startedAtMs: undefined,
     endedAtMs: undefined,
@@ -55,7 +55,7 @@ t.test('the caller has a row from the start, a callee once they answered', async
     direction: 'incoming',
     seen: true,
     startedAtMs: START_MS + 4000,
-    peers: [{ userId: 1n }, { userId: 2n }],
+    people: [{ userId: 1n }, { userId: 3n }, { userId: 2n }],
   })
 })
 
@@ -186,7 +186,7 @@ t.test('peers are the other participants, earliest first, thirty-one at most', a
   }
   house.invite([50, 51], HOST)
   house.run({ kind: 'end', by: HOST })
-  const peers = house.row(1).peers.map(({ userId }) => userId)
+  const peers = peersIn(house.row(1), 1n as UserId).map(({ userId }) => userId)
   t.same([peers.length, peers[0], new Set(peers).size], [31, 20n, 31])
 })
 

@@ -128,7 +128,7 @@ function missed(createdAtMs: number): CallHistoryRow {
     status: 'missed',
     isVideo: false,
     isGroup: false,
-    peers: [{ userId: ANN, displayName: 'Ann' }],
+    people: [{ userId: ANN, displayName: 'Ann' }],
     createdAtMs,
     startedAtMs: undefined,
     endedAtMs: undefined,
