@@ -9,7 +9,7 @@
  *   3. integrate  hash the leaves, extend tiles, bundles and root in memory: as 1
  *   4. sign       a checkpoint of the new size, not shown yet: as 1
  *   5. commit     one change; a crash before it leaves the old tree, one after it the new tree with its signed
- *                 checkpoint, whose entries a repeated registration finds
+ *                 checkpoint, whose entries a repeated registration finds. The change holds what callers write alongside
  *   6. record     the checkpoint goes into the head file, outside the data directory, where there is one. A crash
  *                 before it leaves a store ahead of the file, which start-up finds to be an extension, records and
  *                 publishes; one after it leaves both equal. From here on a store without this tree is refused
@@ -30,6 +30,7 @@
 import { assert, SignalError } from '../src/errors.ts'
 import type { LoggedIdentity } from '../src/keyserver/identity-table.ts'
 import { type LogBatch, type LogHead, type LogStore, openHead } from '../src/keyserver/log-store.ts'
+import type { Alongside } from '../src/keyserver/registration.ts'
 import {
   APPENDS_WAITING_MAX,
   BATCH_ENTRIES_MAX,
@@ -184,14 +185,16 @@ class LogAppender implements Actor<LogAppenderMessage> {
     const keys: UnpublishedKey[] = []
     const vrfHashes: Uint8Array[] = []
     const identities: LoggedIdentity[] = []
+    const alongside: Alongside[] = []
     for (const append of collected) {
       const assigned = this.#assign(append, firstIndex + keys.length)
       if (assigned === undefined) continue
       keys.push(assigned.key)
       vrfHashes.push(append.vrfHash)
       identities.push(assigned.identity)
+      if (append.alongside !== undefined) alongside.push(append.alongside)
     }
-    if (keys.length > 0) this.#append(firstIndex, keys, vrfHashes, identities)
+    if (keys.length > 0) this.#append(firstIndex, keys, vrfHashes, identities, alongside)
     if (this.#waiting.length > 0) this.#scheduleIntegrate()
   }
 
@@ -200,12 +203,13 @@ class LogAppender implements Actor<LogAppenderMessage> {
     keys: readonly UnpublishedKey[],
     vrfHashes: readonly Uint8Array[],
     identities: readonly LoggedIdentity[],
+    alongside: readonly Alongside[],
   ): void {
     const entries = keys.map((key, at) => formatEntry(vrfHashes[at]!, key.publicKey))
     const integration = this.#tail.integrate(entries)
     assert(integration.treeSize === firstIndex + keys.length, 'the tree grew by the batch')
     const checkpoint = signCheckpoint(integration, this.#deps.signer)
-    this.#commit({ firstIndex, vrfHashes, identities, integration, checkpoint }, keys)
+    this.#commit({ firstIndex, vrfHashes, identities, integration, checkpoint, alongside }, keys)
   }
 
   /** Answers or joins a registration of the newest key, refuses one too many, else gives it `index`. */

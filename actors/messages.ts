@@ -14,6 +14,7 @@ import type { DeliveryOutcome, Skipped } from '../src/delivery/outcome.ts'
 import type { CallDeviceRef } from '../src/domain/calls/call.ts'
 import type { CallReply, CallRequest } from '../src/domain/calls/call-command.ts'
 import type { DeviceId, UserId } from '../src/domain/ids.ts'
+import type { Alongside } from '../src/keyserver/registration.ts'
 import type { Ref, Reply } from '../src/runtime/actor.ts'
 import type { Broadcast } from '../src/stomp/broadcast.ts'
 import type { Headers } from '../src/stomp/frame.ts'
@@ -170,5 +171,7 @@ export interface LogAppendMessage {
   readonly deviceId: bigint
   readonly vrfHash: Uint8Array
   readonly publicKey: string
+  /** The one function in a message: a change can't be sent as data. */
+  readonly alongside?: Alongside | undefined
   readonly reply: Reply<number>
 }

@@ -7,7 +7,7 @@ import type { KeysShown } from '../domain/contacts/friend-request.ts'
 import type { CallId, DeviceId, UserId } from '../domain/ids.ts'
 import type { Badge } from '../domain/messages/notice.ts'
 import type { Rates } from '../domain/rates.ts'
-import type { Registration } from '../keyserver/registration.ts'
+import type { Alongside, Registration } from '../keyserver/registration.ts'
 import type { IdForm } from '../schema/json.ts'
 import type { AccountErasure } from '../store/accounts/account-erasure.ts'
 import type { AccountStore } from '../store/accounts/account-store.ts'
@@ -82,7 +82,12 @@ export interface ApiDeps extends AuthenticationDeps {
   /** Which keys of another a user may read, if any: those of contacts, by a request by token, of a common live call. */
   readonly keysShown: (asker: UserId, owner: UserId) => KeysShown | undefined
   /** Appends a key to the log; the same key again is answered with the index it has. */
-  readonly register: (userId: UserId, deviceId: DeviceId, publicKey: string) => Promise<Registration>
+  readonly register: (
+    userId: UserId,
+    deviceId: DeviceId,
+    publicKey: string,
+    alongside?: Alongside,
+  ) => Promise<Registration>
   /** Whose key the log has under this hash (64 bytes). */
   readonly identityOf: (
     vrfHash: Uint8Array,

@@ -18,9 +18,11 @@ import { entryInBundle, parseBundle, TILE_HEIGHT, TILE_WIDTH, tileWidth } from '
 import type { Node } from '../log/tree.ts'
 import { BoundedCache } from '../store/engine/bounded-cache.ts'
 import { indexKey, tileKey } from '../store/engine/keys.ts'
-import { bytesTable, type Store, textKeyTable, type View } from '../store/engine/store.ts'
+import { bytesTable, type Change, type Store, textKeyTable, type View } from '../store/engine/store.ts'
+import { isOfLmdb } from '../store/engine/write-failure.ts'
 import { IdentityTable, type LoggedIdentity } from './identity-table.ts'
 import { LookupIndex } from './lookup-index.ts'
+import type { Alongside } from './registration.ts'
 import { damaged, readRightEdge, type StoredLog } from './right-edge.ts'
 
 /** The names of the tables. */
@@ -77,6 +79,7 @@ export interface LogBatch {
   readonly identities: readonly LoggedIdentity[]
   readonly integration: Integration
   readonly checkpoint: string
+  readonly alongside?: readonly Alongside[]
 }
 
 /** A tile while nodes of it are read; its bytes live until the next read of the store. */
@@ -155,6 +158,7 @@ export class LogStore {
       for (const { key, value } of identities.writes) change.put(IDENTITIES, key, value)
       for (const { key, value } of lookup.writes) change.put(LOOKUP, key, value)
       change.put(HEAD, 'head', { treeSize: batch.integration.treeSize, checkpoint: batch.checkpoint })
+      for (const write of batch.alongside ?? []) writeAlongside(change, write)
     })
     identities.release()
     lookup.release()
@@ -263,6 +267,15 @@ export class LogStore {
       if (writes.length > 0) throw damaged('the lookup index lags behind the entries')
     }
     if (this.#lookup.coveredSize !== treeSize) throw damaged('the lookup index is of another tree')
+  }
+}
+
+/** One caller's refusal takes back that caller's rows, and leaves the batch. */
+function writeAlongside(change: Change, write: Alongside): void {
+  try {
+    change.attempt(() => write(change))
+  } catch (error) {
+    if (isOfLmdb(error)) throw error
   }
 }
 

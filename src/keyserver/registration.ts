@@ -5,6 +5,7 @@
 
 import { SignalError } from '../errors.ts'
 import { assertPublicKey } from '../log/entry.ts'
+import type { Change } from '../store/engine/store.ts'
 
 export interface RegistrationDeps {
   readonly isFrozen: boolean
@@ -19,7 +20,14 @@ export interface LoggedKeyRequest {
   readonly deviceId: bigint
   readonly vrfHash: Uint8Array
   readonly publicKey: string
+  readonly alongside?: Alongside | undefined
 }
+
+/**
+ * Rows that become durable with a new entry, in the batch's own change. Not called for a key that the log has already.
+ * Where it throws, its rows are taken back and the entry stays: so the caller notes for itself that it ran to its end.
+ */
+export type Alongside = (change: Change) => void
 
 export interface Registration {
   readonly index: number
@@ -32,11 +40,12 @@ export async function registerKey(
   userId: bigint,
   deviceId: bigint,
   publicKey: string,
+  alongside?: Alongside,
 ): Promise<Registration> {
   assertPublicKey(publicKey)
   if (deps.isFrozen) throw new SignalError('LOG_UNAVAILABLE', 'the log is frozen: it is read-only')
   const vrfHash = await deps.vrf.hash(userId, deviceId)
-  const index = await deps.append({ userId, deviceId, vrfHash, publicKey })
+  const index = await deps.append({ userId, deviceId, vrfHash, publicKey, alongside })
   deps.onRegistered(index)
   return { index, vrfHash }
 }

@@ -42,7 +42,7 @@ import type { DeviceId, UserId } from '../domain/ids.ts'
 import type { Rates } from '../domain/rates.ts'
 import { AppleSignIn } from '../identity/apple.ts'
 import { IdentityProvider } from '../identity/identity-token.ts'
-import type { Registration } from '../keyserver/registration.ts'
+import type { Alongside, Registration } from '../keyserver/registration.ts'
 import { AccountErasure, type EraseOf } from '../store/accounts/account-erasure.ts'
 import { AccountLetters } from '../store/accounts/account-letters.ts'
 import { AppleConsents } from '../store/accounts/apple-consents.ts'
@@ -70,7 +70,12 @@ export interface ApplicationDeps {
   /** The address that clients see; known once the server listens. */
   readonly publicUrl: () => string
   /** Appends a key to the log. */
-  readonly register: (userId: UserId, deviceId: DeviceId, publicKey: string) => Promise<Registration>
+  readonly register: (
+    userId: UserId,
+    deviceId: DeviceId,
+    publicKey: string,
+    alongside?: Alongside,
+  ) => Promise<Registration>
   /** Whose key the log has under a VRF hash (64 bytes). */
   readonly identityOf: (
     vrfHash: Uint8Array,

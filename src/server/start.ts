@@ -330,7 +330,7 @@ function registrationOf(host: Process, { vrf }: OpenedLog, { logAppender }: Acto
       logger.info({ event: 'registered', index })
     },
   }
-  return (userId, deviceId, publicKey) => registerKey(registration, userId, deviceId, publicKey)
+  return (...key) => registerKey(registration, ...key)
 }
 
 /** The ready line on stdout, as JSON for programs; in development, the banner for people on stderr. */

@@ -14,7 +14,7 @@ import type { DeviceId, UserId } from '../../src/domain/ids.ts'
 import { SignalError } from '../../src/errors.ts'
 import { LogStore } from '../../src/keyserver/log-store.ts'
 import { PublishedLog } from '../../src/keyserver/published-log.ts'
-import { registerKey } from '../../src/keyserver/registration.ts'
+import { type Alongside, registerKey } from '../../src/keyserver/registration.ts'
 import { parseEntry } from '../../src/log/entry.ts'
 import type { Ref } from '../../src/runtime/actor.ts'
 import { realWorld } from '../../src/runtime/clock.ts'
@@ -60,6 +60,8 @@ export interface DeviceHouse {
   logged(): string[]
   /** Orders faults for the writes to come; resolves when the process would have ended in one. */
   harm(...faults: readonly Fault[]): Promise<void>
+  /** Lets the log do what faults of kind `late` put off. */
+  logLate(): Promise<unknown>
   /** Has something happen while the log is asked. */
   onLog(act: () => Promise<unknown>): void
   /** Ends it as the process would end, whatever is under way. */
@@ -108,6 +110,7 @@ export async function openHouse(
     told,
     logged: () => entriesOf(store),
     harm: (...ordered) => faults.order(ordered),
+    logLate: () => faults.runLate(),
     onLog: act => {
       duringLog = act
     },
@@ -162,6 +165,7 @@ export async function twoDevices(t: Test) {
 class Faults {
   #ordered: readonly Fault[] = []
   #commits = 0
+  readonly #late: (() => Promise<unknown>)[] = []
   #onCrash: () => void = () => {}
 
   order(faults: readonly Fault[]): Promise<void> {
@@ -185,6 +189,10 @@ class Faults {
     })
   }
 
+  runLate(): Promise<unknown> {
+    return Promise.all(this.#late.splice(0).map(act => act()))
+  }
+
   async run<Result>(at: Fault['at'], act: () => Promise<Result>): Promise<Result> {
     const harm = this.#ordered.find(fault => fault.at === at)?.harm
     if (harm === undefined) return act()
@@ -193,7 +201,10 @@ class Faults {
       'ordered by a test',
     )
     if (harm === 'refused') throw refusal
-    if (harm === 'late') throw new SignalError('DEADLINE_EXCEEDED', 'ordered by a test')
+    if (harm === 'late') {
+      this.#late.push(act)
+      throw new SignalError('DEADLINE_EXCEEDED', 'ordered by a test')
+    }
     if (harm !== 'crash before') await act().catch(() => undefined)
     if (harm === 'done but refused') throw refusal
     this.#onCrash()
@@ -226,8 +237,8 @@ export async function openLog(database: Database, isFrozen = false) {
       appender.ask<number>(reply => ({ kind: 'append', ...key, reply }), 10_000),
     onRegistered: () => {},
   }
-  const register = (userId: UserId, deviceId: DeviceId, publicKey: string) =>
-    registerKey(log, userId, deviceId, publicKey)
+  const register = (userId: UserId, deviceId: DeviceId, publicKey: string, alongside?: Alongside) =>
+    registerKey(log, userId, deviceId, publicKey, alongside)
   return { store, system, register }
 }
 

@@ -1,15 +1,18 @@
 /**
  * Registers devices (contract 2.5, "order"). Beside each step, what a crash there leaves.
  *
- *   1. begin    a pending row fixes the device's id, and the key is the user's: a repeated request, or the repair at
- *               the next start, goes on from it
- *   2. log      the key is appended under user and device. Before it is durable: as 1. After it: the log answers the
- *               same key again with the same index, so nothing is appended twice
+ *   1. judge    a view says whether the user may register the key, and the device gets its id: nothing is left
+ *   2. log      one change: the key's entry under user and device, and the pending row, which fixes the device's id
+ *               and makes the key the user's. A crash before it leaves nothing. After it a repeated request, or the
+ *               repair at the next start, goes on from the row: the log answers the same key with the same index
  *   3. finish   one change: device, binding of the session, end of the replaced device, notice to the others, no
  *               pending row. A crash after it leaves a device that a repeated request is answered with
  *
  * When the log refuses, the pending row goes and the requester hears why. If the log appends the entry all the same, its
  * device id is nobody's: nobody looks it up, and the next attempt gets a new id.
+ *
+ * The change of step 2 judges again, since the state may have changed. If it refuses, the entry stays as above. New keys
+ * of one user take turns, so that side by side they can't pass the view and fill the log with such entries.
  *
  * Requests with one key, in either encoding, take turns, so that one that is repeated while the first is under way gets the
  * same device.
@@ -28,7 +31,7 @@ import {
 import { type KeyAlgorithm, keyNameOf, otherEncodingOf } from '../../domain/devices/public-key.ts'
 import { type DeviceId, newId, type UserId } from '../../domain/ids.ts'
 import { assert, SignalError } from '../../errors.ts'
-import type { Registration } from '../../keyserver/registration.ts'
+import type { Alongside, Registration } from '../../keyserver/registration.ts'
 import { withPush } from '../../store/devices/device-store.ts'
 import type { Change, View } from '../../store/engine/store.ts'
 import { assertLasts } from '../accounts/authentication.ts'
@@ -76,7 +79,7 @@ type CommittingRequest = Pick<OperationRequest<unknown, unknown, 'session'>, 'co
 
 export class DeviceRegistration {
   readonly #deps: Deps
-  /** By the key's name, the end of the last request with it. */
+  /** The end of the last request, by the key's name and by the user's. */
   readonly #turns = new Map<string, Promise<void>>()
 
   constructor(deps: Deps) {
@@ -89,14 +92,10 @@ export class DeviceRegistration {
    * as the log refuses, or as an access token of a session that ended meanwhile.
    */
   register(command: RegistrationCommand, request: CommittingRequest): Promise<Reply> {
-    const keyName = keyNameOf(command.publicKey)
-    const earlier = this.#turns.get(keyName) ?? Promise.resolve()
-    const answer = earlier.then(() => this.#run(command, request))
-    const end = answer.then(noop, noop).then(() => {
-      if (this.#turns.get(keyName) === end) this.#turns.delete(keyName)
+    return this.#inTurn(`key ${keyNameOf(command.publicKey)}`, async () => {
+      const answered = await this.#answerKnown(command, request)
+      return answered ?? this.#inTurn(`user ${command.userId}`, () => this.#registerNew(command, request))
     })
-    this.#turns.set(keyName, end)
-    return answer
   }
 
   /** Finishes what a crash has cut short. To be called once the log takes keys and before requests are taken. */
@@ -111,18 +110,36 @@ export class DeviceRegistration {
     return repairs
   }
 
-  async #run(command: RegistrationCommand, request: CommittingRequest): Promise<Reply> {
-    const answered = await this.#answerKnown(command, request)
-    if (answered !== undefined) return answered
+  #inTurn<Result>(name: string, act: () => Promise<Result>): Promise<Result> {
+    const earlier = this.#turns.get(name) ?? Promise.resolve()
+    const result = earlier.then(act)
+    const end = result.then(noop, noop).then(() => {
+      if (this.#turns.get(name) === end) this.#turns.delete(name)
+    })
+    this.#turns.set(name, end)
+    return result
+  }
+
+  async #registerNew(command: RegistrationCommand, request: CommittingRequest): Promise<Reply> {
+    const { database, devices } = this.#deps
     const { userId } = command
-    const { deviceId, publicKey } = await this.#deps.database.change(
-      change => this.#begin(change, command),
-      request.nowMs,
-    )
+    const { deviceId, publicKey } = database.view(view => this.#judge(view, command, request.nowMs))
+    let isBegun = false
+    let isGivenUp = false
+    const begin = (change: Change): void => {
+      isBegun = false
+      // The log may append after it did not answer in time.
+      if (isGivenUp) return
+      devices.begin(change, userId, this.#judge(change, command, request.nowMs, deviceId))
+      isBegun = true
+    }
     try {
-      const logged = await this.#log(userId, deviceId, publicKey)
+      const logged = await this.#log(userId, deviceId, publicKey, begin)
+      // The log had the key already, or the state has changed since the view: then this says why it is refused.
+      if (!isBegun) await database.change(begin, request.nowMs)
       return await request.commit(change => replyOf(201, this.#finish(change, userId, deviceId, logged)))
     } catch (error) {
+      isGivenUp = true
       // Where even this can't be written, the row stays and the next attempt goes on from it.
       await this.#abandon(userId, deviceId).catch(noop)
       throw error
@@ -169,19 +186,20 @@ export class DeviceRegistration {
     return device
   }
 
-  #begin(change: Change, command: RegistrationCommand): PendingDevice {
-    const { nowMs } = change
+  /** The row to begin with, under `chosenId` where the id is chosen. Throws as `register` rejects. */
+  #judge(view: View, command: RegistrationCommand, nowMs: number, chosenId?: DeviceId): PendingDevice {
     const { userId, sessionId, keyAlgorithm, info, push, replacesDeviceId } = command
-    const decision = this.#decide(change, command)
+    const decision = this.#decide(view, command)
     assert(decision.kind !== 'known', 'requests with one key take turns')
     if (decision.kind === 'refused') throw new SignalError(decision.code, REFUSALS[decision.code])
     const { begun } = decision
-    this.#assertRate(change, userId, begun?.deviceId)
-    const deviceId = begun?.deviceId ?? this.#newDeviceId(change, userId)
+    this.#assertRate(view, userId, nowMs, begun?.deviceId)
+    const deviceId = chosenId ?? begun?.deviceId ?? this.#newDeviceId(view, userId)
+    assert(begun === undefined || begun.deviceId === deviceId, 'requests with one key take turns')
     // The log may have the bytes that the earlier attempt sent already.
     const publicKey = begun?.publicKey ?? command.publicKey
     const tokens = push && pushTokensAfter(undefined, push, nowMs)
-    const pending: PendingDevice = {
+    return {
       deviceId,
       sessionId,
       info: info ?? { platform: 'unknown' },
@@ -191,15 +209,13 @@ export class DeviceRegistration {
       ...(replacesDeviceId !== undefined && { replacesDeviceId }),
       startedAtMs: nowMs,
     }
-    this.#deps.devices.begin(change, userId, pending)
-    return pending
   }
 
   /** Counts what is pending as done; what then fails is not counted, so that an outage uses nothing up. */
-  #assertRate(change: Change, userId: UserId, ownId: DeviceId | undefined): void {
-    const pending = this.#deps.devices.pendingOf(change, userId)
+  #assertRate(view: View, userId: UserId, nowMs: number, ownId: DeviceId | undefined): void {
+    const pending = this.#deps.devices.pendingOf(view, userId)
     const promised = pending.filter(({ deviceId }) => deviceId !== ownId).length
-    assertRate(this.#deps, change, REGISTRATIONS, userId, change.nowMs, promised)
+    assertRate(this.#deps, view, REGISTRATIONS, userId, nowMs, promised)
   }
 
   #newDeviceId(view: View, userId: UserId): DeviceId {
@@ -211,9 +227,14 @@ export class DeviceRegistration {
     }
   }
 
-  async #log(userId: UserId, deviceId: DeviceId, publicKey: string): Promise<Registration> {
+  async #log(
+    userId: UserId,
+    deviceId: DeviceId,
+    publicKey: string,
+    alongside?: Alongside,
+  ): Promise<Registration> {
     try {
-      return await this.#deps.register(userId, deviceId, publicKey)
+      return await this.#deps.register(userId, deviceId, publicKey, alongside)
     } catch (cause) {
       if (!(cause instanceof SignalError) || cause.code !== 'DEADLINE_EXCEEDED') throw cause
       throw new SignalError('LOG_UNAVAILABLE', 'the log did not answer in time', { cause })

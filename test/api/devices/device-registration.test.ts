@@ -16,9 +16,9 @@ import {
   registerDevice,
 } from '../../support/device-house.ts'
 
-/** The changes of a registration, in their order. */
-const [BEGIN, FINISH, ABANDON] = [1, 2, 3]
-const NAMES = ['', 'begin', 'finish', 'abandon']
+/** The changes of a registration beside the log's batch, in their order. */
+const [FINISH, ABANDON] = [1, 2]
+const NAMES = ['', 'finish', 'abandon']
 const nameOf = ({ at }: Fault) => (at === 'log' ? at : NAMES[at])
 
 /** Faults against the final state: one device, one entry, no trace of the attempts. */
@@ -40,9 +40,7 @@ function faultsOf({ world, logged }: DeviceHouse, userId: UserId, key: string, d
 }
 
 const CRASHES: readonly (Fault & { readonly finished: 0 | 1; readonly answers: 200 | 201 })[] = [
-  { at: BEGIN, harm: 'crash before', finished: 0, answers: 201 },
-  { at: BEGIN, harm: 'crash after', finished: 1, answers: 200 },
-  { at: 'log', harm: 'crash before', finished: 1, answers: 200 },
+  { at: 'log', harm: 'crash before', finished: 0, answers: 201 },
   { at: 'log', harm: 'crash after', finished: 1, answers: 200 },
   { at: FINISH, harm: 'crash before', finished: 1, answers: 200 },
   { at: FINISH, harm: 'crash after', finished: 0, answers: 200 },
@@ -127,20 +125,6 @@ const FAILURES: readonly {
   readonly answers: 200 | 201
   readonly entries: number
 }[] = [
-  {
-    faults: [{ at: BEGIN, harm: 'refused' }],
-    code: 'STORE_UNAVAILABLE',
-    pending: 0,
-    answers: 201,
-    entries: 1,
-  },
-  {
-    faults: [{ at: BEGIN, harm: 'done but refused' }],
-    code: 'STORE_UNAVAILABLE',
-    pending: 1,
-    answers: 201,
-    entries: 1,
-  },
   { faults: [{ at: 'log', harm: 'refused' }], code: 'LOG_UNAVAILABLE', pending: 0, answers: 201, entries: 1 },
   {
     // The first attempt's entry has an id without a device.
@@ -250,7 +234,7 @@ t.test('one key sent by two users at once is of one of them', async t => {
 t.test('a request behind one that failed makes the attempt of its own', async t => {
   const house = await openHouse(t, t.testdir())
   const [ann, key] = [await newUser(house.world), newKey()]
-  house.harm({ at: BEGIN, harm: 'refused' })
+  house.harm({ at: FINISH, harm: 'refused' })
   const answers = await Promise.all([registerDevice(house, ann, key), registerDevice(house, ann, key)])
   t.same(
     answers.map(({ status }) => status),
@@ -271,9 +255,59 @@ t.test('registrations side by side never exceed ten devices, with replacements a
   )
   const created = answers.filter(({ status }) => status === 201).length
   const refused = answers.filter(({ body }) => body.code === 'DEVICE_LIMIT').length
-  t.same([created, refused], [8, 7], 'eight new ones beside two of the four old ones')
+  t.same([created, refused], [8, 6], 'eight new ones beside two of the four old ones')
+  t.equal(answers[2]!.body.code, 'DEVICE_NOT_FOUND', 'a device is replaced once')
   t.equal((await deviceIds(house, ann)).length, 10)
   t.equal(house.logged().length, 8, 'what is refused is not logged')
+})
+
+t.test('a registration takes two changes', async t => {
+  const house = await openHouse(t, t.testdir())
+  const ann = await newUser(house.world)
+  // The first use of an access token is a change of its own.
+  await deviceIds(house, ann)
+  const numberNow = () => house.world.database.change(change => change.number)
+  const before = await numberNow()
+  t.equal((await registerDevice(house, ann)).status, 201)
+  t.equal((await numberNow()) - before - 1, 2)
+})
+
+t.test('the batch stays when its change refuses a registration that the view let pass', async t => {
+  const house = await openHouse(t, t.testdir())
+  const [ann, bob] = await Promise.all([newUser(house.world), newUser(house.world, 'Bob')])
+  for (let count = 0; count < 9; count++) await newDevice(house.world, ann.userId)
+  let isFull: Promise<unknown> | undefined
+  house.onLog(() => {
+    isFull ??= newDevice(house.world, ann.userId)
+    return isFull
+  })
+  const answers = await Promise.all([registerDevice(house, ann), registerDevice(house, bob)])
+  t.same(
+    answers.map(({ status, body }) => body.code ?? status),
+    ['DEVICE_LIMIT', 201],
+  )
+  t.same(
+    house.world.database.view(view => house.world.devices.allPending(view)),
+    [],
+  )
+  t.equal(house.logged().length, 2)
+})
+
+t.test('a log that appends after the refusal leaves nothing pending', async t => {
+  const house = await openHouse(t, t.testdir())
+  const [ann, key] = [await newUser(house.world), newKey()]
+  house.harm({ at: 'log', harm: 'late' })
+  t.equal((await registerDevice(house, ann, key)).body.code, 'LOG_UNAVAILABLE')
+  await house.logLate()
+  t.equal(house.logged().length, 1)
+  t.same(
+    house.world.database.view(view => house.world.devices.allPending(view)),
+    [],
+  )
+  house.harm()
+  const { status, body } = await registerDevice(house, ann, key)
+  t.equal(status, 201)
+  t.same(faultsOf(house, ann.userId, key, body.deviceId), [])
 })
 
 t.test('ten registrations a day is the most side by side too', async t => {
@@ -346,7 +380,7 @@ t.test('the repair leaves work it can not finish, and drops abandoned attempts',
   const users: TestUser[] = []
   for (let count = 0; count < 3; count++) {
     const user = await newUser(first.world)
-    const crashed = first.harm({ at: 'log', harm: 'crash before' })
+    const crashed = first.harm({ at: FINISH, harm: 'crash before' })
     void registerDevice(first, user)
     await crashed
     users.push(user)
@@ -363,5 +397,5 @@ t.test('the repair leaves work it can not finish, and drops abandoned attempts',
     ({ userId }) => open.world.database.view(view => open.world.devices.activeDevicesOf(view, userId)).length,
   )
   t.same(counts, [0, 1, 1])
-  t.equal(open.logged().length, 2)
+  t.equal(open.logged().length, 3)
 })

@@ -93,7 +93,7 @@ interface Asking {
 
 const google = await OidcProvider.start({ nowMs: () => Date.UTC(2026, 0, 1), algorithm: 'ES256' })
 t.teardown(() => google.stop())
-let register: (userId: UserId, deviceId: DeviceId, publicKey: string) => ReturnType<typeof log.register>
+let register: (...key: Parameters<typeof log.register>) => ReturnType<typeof log.register>
 /** Effects of decisions that were written, by which `onDecided` knows them again. */
 const applied = new Set<unknown>()
 const covered = new Set<string>()
@@ -378,11 +378,18 @@ t.test('requests that are refused after a change, and what is finished at a star
   const { token } = gus
   const lost = { publicKey: newKey() }
   await changesOf(async () => {
-    register = async () => {
+    register = async (...key) => {
+      await log.register(...key)
       throw new SignalError('LOG_UNAVAILABLE', 'ordered by a test')
     }
     t.equal((await whole.send('POST /app/api/register_device', { token, body: lost })).status, 503)
-    register = () => new Promise(() => undefined)
+    // The log has the key already, and writes nothing alongside.
+    register = (userId, deviceId, publicKey) => log.register(userId, deviceId, publicKey)
+    await ask('registerDevice', { token, body: { publicKey: newKey() } })
+    register = async (...key) => {
+      await log.register(...key)
+      return new Promise(() => undefined)
+    }
     void whole.send('POST /app/api/register_device', { token, body: lost })
     await quiet()
     register = log.register
