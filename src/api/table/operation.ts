@@ -55,7 +55,7 @@ export interface OperationRequest<Body, Query, A extends Access> {
   commit(write: (change: Change) => Reply): Promise<Reply>
   /**
    * The same where somebody else commits. Requests with one `Idempotency-Key` are asked one after the other, and what
-   * has a kept reply is not asked again. `ask` is handed what the reply is to be kept under, in the transaction of what
+   * has a kept reply is not asked again. `ask` is handed what the reply is to be kept under, in the change of what
    * it tells of; undefined where the request has no key.
    */
   askOnce(ask: (idempotent: IdempotentRequest | undefined) => Promise<Reply>): Promise<Reply>

@@ -25,7 +25,7 @@ export class WatchedCache<Key, Value> {
     for (const table of tables) store.watch(table, { onWriting, onSettled })
   }
 
-  /** The value that is kept, or what `read` reads now; kept then, unless it is undefined. Also in a transaction. */
+  /** The value that is kept, or what `read` reads now; kept then, unless it is undefined. Also in a change. */
   of<Read extends Value | undefined>(key: Key, read: () => Read): Value | Read {
     const kept = this.get(key)
     if (kept !== undefined) return kept
