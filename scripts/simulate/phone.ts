@@ -165,8 +165,8 @@ export class Phone {
       if (away.aborted) return
       if (isFinal) throw new Error(`${this.displayName} is not to come back: ${reason}`)
       pauseMs = this.connects > before ? PAUSE_MS_MIN : Math.min(2 * pauseMs, PAUSE_MS_MAX)
-      // Not all at the same moment.
-      await sleep(Math.max(retryAfterMs, pauseMs * (0.5 + Math.random())))
+      // Full jitter: phones that lost their connections together come back one by one.
+      await sleep(Math.max(retryAfterMs, pauseMs * Math.random()))
     }
   }
 

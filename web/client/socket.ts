@@ -3,7 +3,7 @@
  * acknowledged when it was dealt with, and an event that comes twice is dealt with once.
  */
 
-import { Client, type IFrame, type IMessage, ReconnectionTimeMode } from '@stomp/stompjs'
+import { Client, type IFrame, type IMessage } from '@stomp/stompjs'
 import { Problem, type Session, sentenceOf } from './session.ts'
 import type { Connection } from './state.ts'
 
@@ -32,6 +32,8 @@ export class Socket {
   #receipts = 0
   /** In a row. */
   #failures = 0
+  /** When the server lets this tab come back. */
+  #mayReturnAtMs = 0
 
   constructor(session: Session, listener: SocketListener) {
     this.#session = session
@@ -40,15 +42,17 @@ export class Socket {
       brokerURL: webSocketAddress(),
       beforeConnect: () => this.#beforeConnect(),
       onConnect: () => this.#onConnect(),
+      onStompError: ({ headers }) => {
+        this.#mayReturnAtMs = Date.now() + Number(headers['retry-after'] ?? 0)
+      },
       onWebSocketClose: event => this.#onClose(event as CloseEvent),
       // Browsers wake timers of a tab in the background once a minute: so rare a beat still comes in time.
       heartbeatOutgoing: 40_000,
       heartbeatIncoming: 10_000,
       // A blocked connection need not be refused: it may just stay without an answer.
       connectionTimeout: 10_000,
-      reconnectDelay: 500,
-      maxReconnectDelay: 15_000,
-      reconnectTimeMode: ReconnectionTimeMode.EXPONENTIAL,
+      // The pause is in `#beforeConnect`: stompjs has no jitter, and zero would turn reconnecting off.
+      reconnectDelay: 1,
     })
   }
 
@@ -90,6 +94,8 @@ export class Socket {
   }
 
   async #beforeConnect(): Promise<void> {
+    await this.#pause()
+    if (!this.#client.active) return
     try {
       this.#client.connectHeaders = { Authorization: `Bearer ${await this.#session.freshToken()}` }
     } catch (error) {
@@ -97,6 +103,14 @@ export class Socket {
       if (!this.#session.isSignedIn) await this.#client.deactivate()
       else this.#listener.onTrouble(sentenceOf(error))
     }
+  }
+
+  /** Full jitter: tabs that lost their connections together come back one by one. */
+  async #pause(): Promise<void> {
+    if (this.#failures === 0) return
+    const jitterMs = Math.random() * Math.min(PAUSE_MS_MAX, PAUSE_MS * 2 ** (this.#failures - 1))
+    const waitMs = Math.max(jitterMs, this.#mayReturnAtMs - Date.now())
+    await new Promise(resolve => setTimeout(resolve, waitMs))
   }
 
   #onConnect(): void {
@@ -198,3 +212,6 @@ export function webSocketAddress(): string {
 const SEEN_MAX = 500
 /** One may be a server that starts again. */
 const FAILURES_BEFORE_WORD = 3
+/** The first pause after a loss, at most; each failure doubles it. */
+const PAUSE_MS = 1_000
+const PAUSE_MS_MAX = 15_000
