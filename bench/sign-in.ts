@@ -38,7 +38,7 @@ const VERIFY: Row = {
 const REGISTER: Row = {
   name: 'register-device',
   project: 'POST /app/api/register_device of a new key',
-  limit: 'LMDB alone, rows of the same sizes in three transactions',
+  limit: 'LMDB alone, rows of the same sizes in two transactions',
   unit: 'devices/s',
   notShown: NOT_SHOWN,
 }
@@ -96,7 +96,7 @@ async function runRegister(context: BenchmarkContext): Promise<void> {
   await house.end()
 }
 
-/** Begun, logged, finished: what is pending meanwhile is as large as the device that comes of it. */
+/** Begun with the log's batch, then finished: what is pending meanwhile is as large as the device that comes of it. */
 function rowsOfRegistration(before: StoreSize, after: StoreSize, count: number): readonly RowSize[][] {
   const rows = rowsBetween(before, after, count).filter(({ table }) => !table.startsWith('log-'))
   const logTables = [...after.keys()].filter(table => table.startsWith('log-'))
@@ -104,7 +104,10 @@ function rowsOfRegistration(before: StoreSize, after: StoreSize, count: number):
   const device = rows.find(({ table }) => table === 'devices')
   if (device === undefined) throw new Error('a registration leaves no device')
   const pending = { ...device, table: 'devices-pending', puts: 1, removes: 0 }
-  return [[pending], logged, [...rows, { ...pending, puts: 0, removes: 1 }]]
+  return [
+    [...logged, pending],
+    [...rows, { ...pending, puts: 0, removes: 1 }],
+  ]
 }
 
 interface MeasuredTurn {
