@@ -91,9 +91,13 @@ export class Signalling {
 
   /**
    * Tells the clients of these connections to reconnect, in this order, spread over `ms`. A connection that comes
-   * later is told at once.
+   * later is told at once. `sleep` waits between two steps.
    */
-  async drain(connections: readonly Pick<Connection, 'id'>[], ms: number): Promise<void> {
+  async drain(
+    connections: readonly Pick<Connection, 'id'>[],
+    ms: number,
+    sleep: (ms: number) => Promise<unknown>,
+  ): Promise<void> {
     this.#isDraining = true
     const steps = Math.min(DRAIN_STEPS, Math.ceil(connections.length / DRAINED_AT_ONCE))
     const share = Math.ceil(connections.length / Math.max(1, steps))
@@ -101,7 +105,7 @@ export class Signalling {
       for (const { id } of connections.slice(step * share, (step + 1) * share)) {
         this.#stompConnections(id).tellControl({ kind: 'dismissed', why: 'draining' })
       }
-      await new Promise(resolve => setTimeout(resolve, ms / DRAIN_STEPS))
+      await sleep(ms / DRAIN_STEPS)
     }
   }
 

@@ -1,6 +1,6 @@
 /** One run of the server, from its settings to its stop. It builds every part and joins them, and holds no rule. */
 
-import { setImmediate } from 'node:timers/promises'
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import { logAppenderKind } from '../../actors/log-appender.ts'
 import type { LogAppenderMessage, OutboxCommand } from '../../actors/messages.ts'
 import { outboxKind } from '../../actors/outbox.ts'
@@ -131,7 +131,7 @@ export async function start(
     stompTcp?.stopListening()
     host.devConsole?.stop()
     const inRandomOrder = shuffle([...connections], host.world.random)
-    await application.signalling.drain(inRandomOrder, STOP_DEADLINE_MS / 10)
+    await application.signalling.drain(inRandomOrder, STOP_DEADLINE_MS / 10, sleep)
     // Callers get their answers first: these need the appender, which needs the store.
     await grpc.close(STOP_DEADLINE_MS / 3)
     await http.answered(STOP_DEADLINE_MS / 5)

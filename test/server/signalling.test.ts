@@ -1,6 +1,6 @@
 /** What signalling passes on to the actors that it puts together. */
 
-import t from 'tap'
+import t, { type Test } from 'tap'
 import type { PresenceMessage, StompConnectionMessage } from '../../actors/messages.ts'
 import { LiveConnections } from '../../actors/presence.ts'
 import type { DeviceId, UserId } from '../../src/domain/ids.ts'
@@ -18,31 +18,7 @@ const [ANN, PHONE] = [7n as UserId, 70n as DeviceId]
 
 t.test('what is revoked while its connection signs in is ended all the same', async t => {
   for (const revoke of ['session-ended', 'device-removed'] as const) {
-    const { world, system } = makeStage()
-    const told: string[] = []
-    const refs = system.define(
-      kindOf<StompConnectionMessage>(message => void told.push(message.kind), { kind: 'stomp-connection' }),
-    )
-    const define = (kind: ActorKind<never>) => (kind.kind === 'stomp-connection' ? refs : system.define(kind))
-    const connections = new LiveConnections()
-    const store = new MemoryStore()
-    new Signalling({
-      system: { define } as unknown as ActorSystem,
-      stores: { database: store } as unknown as Stores,
-      rooms: { tellCallsOf: () => undefined } as unknown as CallRooms,
-      connections,
-      authenticate() {
-        throw new Error('nobody signs in')
-      },
-      isDevelopment: false,
-      rateLimits: undefined,
-      idsAs: 'string',
-      version: '0.0.0',
-      monotonicMs: () => world.monotonicMs(),
-      randomBytes: length => new Uint8Array(length),
-      metrics: new Metrics(),
-      onFault: error => t.fail(`a fault: ${error}`),
-    })
+    const { world, system, told, refs, connections, store } = openSignalling(t)
     const connection = {
       deviceId: PHONE,
       ref: refs('a'),
@@ -57,3 +33,49 @@ t.test('what is revoked while its connection signs in is ended all the same', as
     t.equal(told.filter(kind => kind === 'dismissed').length, 1)
   }
 })
+
+t.test('a drain dismisses a thousand connections in equal steps over its time', async t => {
+  const { world, told, signalling } = openSignalling(t)
+  const connections = Array.from({ length: 1_000 }, (_, at) => ({ id: `c${at}` }))
+  const toldBefore: number[] = []
+  let sleptMs = 0
+  await signalling.drain(connections, 1_000, async ms => {
+    world.run()
+    toldBefore.push(told.filter(kind => kind === 'dismissed').length)
+    sleptMs += ms
+  })
+  t.same(
+    toldBefore,
+    Array.from({ length: 20 }, (_, step) => (step + 1) * 50),
+  )
+  t.equal(Math.round(sleptMs), 1_000)
+})
+
+function openSignalling(t: Test) {
+  const { world, system } = makeStage()
+  const told: string[] = []
+  const refs = system.define(
+    kindOf<StompConnectionMessage>(message => void told.push(message.kind), { kind: 'stomp-connection' }),
+  )
+  const define = (kind: ActorKind<never>) => (kind.kind === 'stomp-connection' ? refs : system.define(kind))
+  const connections = new LiveConnections()
+  const store = new MemoryStore()
+  const signalling = new Signalling({
+    system: { define } as unknown as ActorSystem,
+    stores: { database: store } as unknown as Stores,
+    rooms: { tellCallsOf: () => undefined } as unknown as CallRooms,
+    connections,
+    authenticate() {
+      throw new Error('nobody signs in')
+    },
+    isDevelopment: false,
+    rateLimits: undefined,
+    idsAs: 'string',
+    version: '0.0.0',
+    monotonicMs: () => world.monotonicMs(),
+    randomBytes: length => new Uint8Array(length),
+    metrics: new Metrics(),
+    onFault: error => t.fail(`a fault: ${error}`),
+  })
+  return { world, system, told, refs, connections, store, signalling }
+}
