@@ -10,9 +10,17 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import type { Result } from './support/benchmark.ts'
+import type { Cost, Result } from './support/benchmark.ts'
 import { drawChart } from './support/chart.ts'
-import { formatFigure, formatGoal, formatRatio, holds, type Summary, summarise } from './support/summary.ts'
+import {
+  formatFigure,
+  formatGoal,
+  formatNumber,
+  formatRatio,
+  holds,
+  type Summary,
+  summarise,
+} from './support/summary.ts'
 
 /** A Markdown table with a line for each row, in the order of the results. Empty for no results. */
 export function formatTable(results: readonly Result[], second: readonly Result[] = []): string {
@@ -20,12 +28,14 @@ export function formatTable(results: readonly Result[], second: readonly Result[
   const again = new Map(summarise(second).map(summary => [summary.key, summary]))
   const summaries = summarise(results)
   const heads = ['What', 'Limit', 'Limit figure', 'Project', 'Ratio, median [min–max]', 'By CPU']
+  heads.push(...COST_HEADS)
   const hasPeers = summaries.some(({ peers }) => peers.size > 0)
   heads.push(...(hasPeers ? ['Others'] : []), 'Goal', 'Holds', ...(second.length > 0 ? ['Second run'] : []))
   return tableOf(
     heads,
     summaries.map(summary => [
       ...cellsOf(summary),
+      ...costCells(summary),
       ...(hasPeers ? [formatPeers(summary)] : []),
       ...goalCells(summary),
       ...(second.length > 0 ? [formatAgain(summary, again.get(summary.key))] : []),
@@ -68,6 +78,20 @@ function cellsOf(summary: Summary): string[] {
     formatFigure(project, row.unit),
     `${formatRatio(ratio)} [${formatRatio(ratioMin)}–${formatRatio(ratioMax)}]`,
     cpuRatio === undefined ? '' : formatRatio(cpuRatio),
+  ]
+}
+
+/** The project's, and in brackets the limit's. */
+function costCells({ limitCost, projectCost }: Summary): string[] {
+  const cell = (figure: keyof Cost, format: (value: number) => string) => {
+    const [limit, project] = [limitCost[figure], projectCost[figure]]
+    if (project === undefined || format(project) === '') return ''
+    return `${format(project)}${limit === undefined || format(limit) === '' ? '' : ` (${format(limit)})`}`
+  }
+  return [
+    cell('cpuMicroseconds', value => `${formatNumber(value)} µs`),
+    cell('writtenBytes', value => (value < KB_MIN ? '' : `${formatNumber(value / 1000)} kB`)),
+    cell('fdatasyncs', value => (value < SYNCS_MIN ? '' : formatNumber(value))),
   ]
 }
 
@@ -128,6 +152,10 @@ function main(): void {
   writeFileSync(CHART, drawChart(summarise(results)))
 }
 
+const COST_HEADS = ['Processor time each', 'Written each', 'fdatasyncs each']
+/** Below it, an operation writes nothing but a line of the log now and then. */
+const KB_MIN = 20
+const SYNCS_MIN = 0.0005
 const CHART = 'docs/images/bench.svg'
 const START_MARK = '<!-- results -->'
 const END_MARK = '<!-- end of results -->'

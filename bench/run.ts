@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { append } from './append.ts'
 import { audit } from './audit.ts'
+import { callCost } from './call-cost.ts'
 import { callPush } from './call-push.ts'
 import { callStart } from './call-start.ts'
 import { challenges } from './challenges.ts'
@@ -62,6 +63,7 @@ const BENCHMARKS: readonly Benchmark[] = [
   connections,
   connectRate,
   invitations,
+  callCost,
   callStart,
   callPush,
   rooms,
@@ -77,6 +79,7 @@ Names: ${BENCHMARKS.map(({ name }) => name).join(', ')}; all of them unless some
   --peers          measure peers too, as far as they are installed: RabbitMQ, nginx; and Fastify
   --users N        measure growth up to so many users with ten contacts each (100000)
   --entries N      measure growth up to a log of so many entries (1000000)
+  --against DIR    call-cost: hold the server against that of another checkout, which is built
   --out FILE       append the JSON lines to FILE (else last.jsonl in the folder below is written anew)
   --folder DIR     where stores are made and prefilled logs kept (the system's temporary folder)
   --profile        one round, with CPU profiles of the server printed as tables
@@ -90,6 +93,7 @@ interface RunOptions {
   readonly rounds: number
   readonly isProfiled: boolean
   readonly hasPeers: boolean
+  readonly against: string | undefined
   readonly onResult: (result: Result) => void
 }
 
@@ -120,7 +124,8 @@ async function main(): Promise<void> {
   const rounds = Number(values.rounds ?? (values.smoke || values.profile ? 1 : 5))
   const chosen = BENCHMARKS.filter(({ name }) => positionals.length === 0 || positionals.includes(name))
   for (const benchmark of chosen) {
-    const options = { folder, scale, rounds, isProfiled: values.profile, hasPeers: values.peers, onResult }
+    const { profile: isProfiled, peers: hasPeers, against } = values
+    const options = { folder, scale, rounds, isProfiled, hasPeers, against, onResult }
     await runBenchmark(benchmark, options).catch(error => {
       process.stderr.write(`${benchmark.name} can't run: ${error instanceof Error ? error.stack : error}\n`)
       process.exitCode = 1
@@ -145,6 +150,7 @@ async function runBenchmark(benchmark: Benchmark, options: RunOptions): Promise<
     await benchmark.run({
       scale: options.scale,
       hasPeers: options.hasPeers,
+      against: options.against,
       storesFolder: join(options.folder, 'stores'),
       folder,
       profilesFolder,
@@ -248,6 +254,7 @@ const OPTIONS = {
   rounds: { type: 'string' },
   turns: { type: 'string' },
   entries: { type: 'string', default: '1000000' },
+  against: { type: 'string' },
   users: { type: 'string', default: '100000' },
   peers: { type: 'boolean', default: false },
   out: { type: 'string' },

@@ -18,13 +18,23 @@ export interface Row {
   readonly name: string
   /** What the project does, in the table's words. */
   readonly project: string
-  /** What it is held against. */
+  /** The figure beside it. */
   readonly limit: string
   readonly unit: string
   /** Absent where the row explains another one. */
   readonly goal?: Goal
   /** One sentence. */
   readonly notShown: string
+}
+
+/** The server's cost of one operation. A figure is absent where the system doesn't count it. */
+export interface Cost {
+  readonly cpuMicroseconds?: number
+  /** Handed to files. */
+  readonly writtenBytes?: number
+  /** Dirtied pages of files: each once between two syncs, but Linux counts whole folios, some times what was written. */
+  readonly diskBytes?: number
+  readonly fdatasyncs?: number
 }
 
 export type Parameters = Readonly<Record<string, number | string>>
@@ -41,6 +51,7 @@ export interface Measurement {
    * the client's part is left out, but what else the machine does hardly changes it.
    */
   readonly cpuRatio?: number
+  readonly costs?: { readonly limit?: Cost; readonly project: Cost }
   /**
    * What other servers that people would take for the job came to in the same turns, by name and version; in the row's
    * unit. A further figure of the row rather than rows of their own, since limit, parameters and rounds are the same.
@@ -89,7 +100,7 @@ export interface Scale {
   readonly turnSeconds: number
   /** The same for loads that are at full speed at once: as long in all, but the machine's own speed changes within a second. */
   readonly shortTurns: { readonly turns: number; readonly turnSeconds: number }
-  /** What runs unmeasured before. */
+  /** Runs first, unmeasured. */
   readonly warmUpSeconds: number
   /** Entries of the log where one size is enough, and how many of them belong to devices that can be looked up. */
   readonly entries: number
@@ -109,6 +120,8 @@ export interface BenchmarkContext {
   readonly scale: Scale
   /** Whether peers are to be measured too, as far as they are installed. */
   readonly hasPeers: boolean
+  /** A built checkout of another commit to measure against, if one was named. */
+  readonly against: string | undefined
   /** Where prefilled logs are kept between runs. */
   readonly storesFolder: string
   /** Where the benchmark may write; removed after it. */

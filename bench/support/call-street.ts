@@ -1,7 +1,8 @@
 /** The server with people who call one another, its limit, and a load client for each. */
 
 import { randomBytes } from 'node:crypto'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { newId } from '../../src/domain/ids.ts'
 import type { BenchmarkContext } from './benchmark.ts'
 import type { CallLimitProtocol } from './call-limit.ts'
@@ -9,9 +10,9 @@ import type { CallGroup, CallLoadFigures, CallLoadProtocol, CallServer } from '.
 import type { DeliveryServerProtocol } from './delivery-server.ts'
 import { type Person, type PushProvider, prefillPeople } from './people.ts'
 import { Program } from './program.ts'
-import { withCpu } from './rounds.ts'
 import { profileArguments, startServer } from './server.ts'
 import { rounded, sum } from './statistics.ts'
+import { type Usage, withUsage } from './usage.ts'
 
 export interface StreetPlan {
   readonly groups: number
@@ -23,15 +24,31 @@ export interface StreetPlan {
 
 export type CallSide = (request: CallLoadProtocol['request']) => Promise<CallTurn>
 
-export interface CallTurn {
+export interface CallTurn extends Usage {
   readonly figure: CallLoadFigures
-  readonly cpu: number
 }
 
 /** Limit and project of calls, each asked through a load client of its own. */
 export interface Sides {
   readonly bare: CallSide
   readonly ours: CallSide
+}
+
+/** The server of another checkout, alone, with a data folder that it made itself. */
+export async function openOther(
+  context: BenchmarkContext,
+  plan: StreetPlan,
+  checkout: string,
+): Promise<CallSide> {
+  const dataFolder = join(context.folder, 'data-other')
+  const people: typeof import('./people.ts') = await import(
+    pathToFileURL(join(resolve(checkout), 'dist/bench/support/people.js')).href
+  )
+  const groups = await settle(dataFolder, plan, undefined, people.prefillPeople)
+  const server = await startServer({ dataFolder, checkout, profilesFolder: context.profilesFolder })
+  context.after(() => server.end())
+  const load = await startLoad(context, server.http, 'project', groups)
+  return request => withUsage(server.pid, () => load.ask(request))
 }
 
 export async function openStreet(context: BenchmarkContext, plan: StreetPlan): Promise<Sides> {
@@ -59,12 +76,7 @@ export async function openProject(
   const groups = await settle(dataFolder, plan, provider)
   const server = await startServer({ dataFolder, environment, profilesFolder: context.profilesFolder })
   context.after(() => server.end())
-  const load = await Program.start<CallLoadProtocol>('call-load', {
-    url: server.http,
-    server: 'project',
-    groups,
-  })
-  context.after(() => load.end())
+  const load = await startLoad(context, server.http, 'project', groups)
   return { pid: server.pid, load }
 }
 
@@ -90,21 +102,28 @@ interface Opened {
 }
 
 async function openSides(context: BenchmarkContext, { plan, groups, ...opened }: Opened): Promise<Sides> {
-  const open = async (url: string, server: CallServer) => {
-    const load = await Program.start<CallLoadProtocol>('call-load', { url, server, groups })
-    context.after(() => load.end())
-    return load
-  }
-  const ours = await open(opened.url, opened.server)
+  const ours = await startLoad(context, opened.url, opened.server, groups)
   const { recorded } = await ours.ask({ kind: 'record' })
   const devices = plan.calleesEach * plan.devices
   const bareServer = await Program.start<CallLimitProtocol>('call-limit', { ...recorded, devices })
   context.after(() => bareServer.end())
-  const bare = await open(`http://127.0.0.1:${await bareServer.ask('port')}`, 'bare')
+  const bareUrl = `http://127.0.0.1:${await bareServer.ask('port')}`
+  const bare = await startLoad(context, bareUrl, 'bare', groups)
   return {
-    bare: request => withCpu(bareServer.pid, () => bare.ask(request)),
-    ours: request => withCpu(opened.pid, () => ours.ask(request)),
+    bare: request => withUsage(bareServer.pid, () => bare.ask(request)),
+    ours: request => withUsage(opened.pid, () => ours.ask(request)),
   }
+}
+
+async function startLoad(
+  context: BenchmarkContext,
+  url: string,
+  server: CallServer,
+  groups: readonly CallGroup[],
+): Promise<Program<CallLoadProtocol>> {
+  const load = await Program.start<CallLoadProtocol>('call-load', { url, server, groups })
+  context.after(() => load.end())
+  return load
 }
 
 /** People whom no store knows. */
@@ -126,6 +145,7 @@ export async function settle(
   dataFolder: string,
   { groups, callersEach, calleesEach, devices }: StreetPlan,
   provider?: PushProvider,
+  prefill = prefillPeople,
 ): Promise<CallGroup[]> {
   const each = callersEach + calleesEach
   const contacts = Array.from({ length: groups * each }, (_, at) => {
@@ -133,7 +153,7 @@ export async function settle(
     const firstCallee = at - (at % each) + callersEach
     return isCaller ? Array.from({ length: calleesEach }, (_, callee) => firstCallee + callee) : []
   })
-  const people = await prefillPeople(dataFolder, groups * each, devices, contacts, provider)
+  const people = await prefill(dataFolder, groups * each, devices, contacts, provider)
   return Array.from({ length: groups }, (_, group) => {
     const members: Person[] = people.slice(group * each, (group + 1) * each)
     return { callers: members.slice(0, callersEach), callees: members.slice(callersEach) }

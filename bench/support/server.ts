@@ -26,6 +26,8 @@ export interface ServerOptions {
   readonly environment?: Readonly<Record<string, string>>
   /** Has the server write CPU profiles of its threads there when it ends. */
   readonly profilesFolder?: string | undefined
+  /** A built checkout of another commit. */
+  readonly checkout?: string | undefined
   /** For Node itself, besides what else it needs. */
   readonly nodeArguments?: readonly string[]
 }
@@ -39,7 +41,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const logPath = join(options.dataFolder, SERVER_LOG_FILE)
   const log = openSync(logPath, 'w')
   const startedAtMs = performance.now()
-  const child = spawn(process.execPath, [...nodeArgumentsOf(options), MAIN, '--dev'], {
+  const child = spawn(process.execPath, [...nodeArgumentsOf(options), mainOf(options), '--dev'], {
     stdio: ['ignore', 'pipe', log],
     env: {
       PATH: process.env.PATH,
@@ -100,4 +102,7 @@ function nodeArgumentsOf({ profilesFolder, nodeArguments = [] }: ServerOptions):
   ]
 }
 
-const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url))
+function mainOf({ checkout }: ServerOptions): string {
+  if (checkout !== undefined) return join(checkout, 'dist/src/main.js')
+  return fileURLToPath(new URL('../../src/main.js', import.meta.url))
+}

@@ -1,6 +1,6 @@
 /** What the rounds of one row come to: medians, extremes, and whether the goal holds. */
 
-import type { Goal, Result, Row } from './benchmark.ts'
+import type { Cost, Goal, Result, Row } from './benchmark.ts'
 import { median, uncertainty } from './statistics.ts'
 
 /** Above it a round counts as disturbed. */
@@ -23,6 +23,8 @@ export interface Summary {
   readonly ratioMin: number
   readonly ratioMax: number
   readonly cpuRatio: number | undefined
+  readonly limitCost: Cost
+  readonly projectCost: Cost
   /** The medians of other servers that were measured beside, by name, in the unit of the row. */
   readonly peers: ReadonlyMap<string, number>
 }
@@ -86,6 +88,8 @@ function summaryOf(key: string, rounds: readonly Result[]): Summary {
     ratioMin: Math.min(...ratios),
     ratioMax: Math.max(...ratios),
     cpuRatio: cpuRatios.length === 0 ? undefined : median(cpuRatios),
+    limitCost: medianCost(rounds.flatMap(({ costs }) => costs?.limit ?? [])),
+    projectCost: medianCost(rounds.flatMap(({ costs }) => costs?.project ?? [])),
     peers: peersOf(rounds),
   }
 }
@@ -104,6 +108,13 @@ function peersOf(rounds: readonly Result[]): ReadonlyMap<string, number> {
   return new Map([...names].map(name => [name, median(figuresOf(name))]))
 }
 
+function medianCost(costs: readonly Cost[]): Cost {
+  const known = COST_FIGURES.map(name => [name, costs.flatMap(cost => cost[name] ?? [])] as const)
+  return Object.fromEntries(
+    known.filter(([, figures]) => figures.length > 0).map(([name, figures]) => [name, median(figures)]),
+  )
+}
+
 /** The rounds that nothing disturbed; where these are too few, the least disturbed ones. */
 function quietest(rounds: readonly Result[]): readonly Result[] {
   const sorted = [...rounds].sort((a, b) => a.neighbourCores - b.neighbourCores)
@@ -111,10 +122,11 @@ function quietest(rounds: readonly Result[]): readonly Result[] {
   return sorted.slice(0, Math.max(quiet.length, ROUNDS_MIN))
 }
 
-function formatNumber(value: number): string {
+export function formatNumber(value: number): string {
   const text = value >= 100 ? Math.round(value).toString() : Number(value.toPrecision(3)).toString()
   return text.replace(/\B(?=(\d{3})+$)/g, value >= 1000 ? ',' : '')
 }
 
+const COST_FIGURES = ['cpuMicroseconds', 'writtenBytes', 'diskBytes', 'fdatasyncs'] as const
 /** Parameters that say of how much a row speaks. */
 const SIZES = ['entries', 'actors', 'receivers', 'connections', 'users', 'people'] as const

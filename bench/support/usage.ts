@@ -1,0 +1,110 @@
+/** The cost of work to its processes: processor time, bytes written, and waits for the disk. */
+
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import type { Duplex, Readable } from 'node:stream'
+import type { Cost } from './benchmark.ts'
+import { cpuSeconds } from './machine.ts'
+import { rounded, sum } from './statistics.ts'
+
+/** Figures that the system doesn't say are NaN. */
+export interface Usage {
+  readonly cpu: number
+  /** Handed to files, not to sockets. */
+  readonly writtenBytes: number
+  /** See `Cost`. */
+  readonly diskBytes: number
+  readonly fdatasyncs: number
+}
+
+/** As `withCpu`, with all that `run` cost. */
+export async function withUsage<Figure>(
+  pid: number | readonly number[],
+  run: () => Promise<Figure>,
+): Promise<Usage & { readonly figure: Figure; readonly seconds: number }> {
+  const pids = typeof pid === 'number' ? [pid] : pid
+  const syncs = await SyncCounter.start(pids)
+  const [before, startMs] = [usageOf(pids), performance.now()]
+  const figure = await run()
+  const [after, endMs] = [usageOf(pids), performance.now()]
+  return {
+    figure,
+    seconds: (endMs - startMs) / 1000,
+    cpu: after.cpu - before.cpu,
+    writtenBytes: after.writtenBytes - before.writtenBytes,
+    diskBytes: after.diskBytes - before.diskBytes,
+    fdatasyncs: (await syncs?.end()) ?? Number.NaN,
+  }
+}
+
+/** The cost of one operation, over several turns. */
+export function costOf(turns: readonly Usage[], operations: number): Cost {
+  const each = (of: (turn: Usage) => number) => sum(turns.map(of)) / operations
+  const cost = {
+    cpuMicroseconds: each(({ cpu }) => cpu * 1e6),
+    writtenBytes: each(({ writtenBytes }) => writtenBytes),
+    diskBytes: each(({ diskBytes }) => diskBytes),
+    fdatasyncs: each(({ fdatasyncs }) => fdatasyncs),
+  }
+  const known = Object.entries(cost).filter(([, figure]) => Number.isFinite(figure))
+  return Object.fromEntries(known.map(([name, figure]) => [name, rounded(figure)]))
+}
+
+function usageOf(pids: readonly number[]): Omit<Usage, 'fdatasyncs'> {
+  const files = pids.map(readIo)
+  return {
+    cpu: sum(pids.map(cpuSeconds)),
+    writtenBytes: sum(files.map(text => ioFigure(text, 'wchar'))),
+    diskBytes: sum(files.map(text => ioFigure(text, 'write_bytes'))),
+  }
+}
+
+function readIo(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/io`, 'latin1')
+  } catch {
+    return ''
+  }
+}
+
+function ioFigure(text: string, name: string): number {
+  return Number(new RegExp(`^${name}: (\\d+)`, 'm').exec(text)?.[1])
+}
+
+/** Counts the fdatasyncs of processes by `perf stat`, where that is installed and allowed: it leaves them as fast as they are. */
+class SyncCounter {
+  static #isPossible: boolean | undefined
+  readonly #perf: ChildProcess
+
+  private constructor(perf: ChildProcess) {
+    this.#perf = perf
+  }
+
+  static async start(pids: readonly number[]): Promise<SyncCounter | undefined> {
+    SyncCounter.#isPossible ??= spawnSync('perf', ['stat', '-e', EVENT, 'true']).status === 0
+    if (!SyncCounter.#isPossible) return undefined
+    const control = ['-D', '-1', '--control', 'fd:3,4', '-p', pids.join(',')]
+    const perf = spawn('perf', ['stat', '-x', ',', '-e', EVENT, ...control], {
+      stdio: ['ignore', 'ignore', 'pipe', 'pipe', 'pipe'],
+    })
+    const [, , , asked, answered] = perf.stdio as unknown as Duplex[]
+    asked!.write('enable\n')
+    await once(answered!, 'data')
+    return new SyncCounter(perf)
+  }
+
+  async end(): Promise<number> {
+    let text = ''
+    const stderr = this.#perf.stderr as Readable
+    stderr.setEncoding('latin1').on('data', chunk => {
+      text += chunk
+    })
+    const closed = once(this.#perf, 'close')
+    this.#perf.kill('SIGINT')
+    await closed
+    return Number(/^(\d+),/m.exec(text)?.[1])
+  }
+}
+
+const EVENT = 'syscalls:sys_enter_fdatasync'
