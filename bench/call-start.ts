@@ -1,8 +1,8 @@
 /**
  * How long it takes from a POST to `/app/api/call/start` until the last callee rings, of one, ten and 31 (as many as a call
  * can have), at a steady number of calls a second; held against bare uWebSockets.js that sends the same bytes, and
- * against calls to fewer. Each call is ended after a second, so that as many end as begin; what was ordered is measured
- * without these, too.
+ * against calls to fewer. Each call is ended after a second, so that as many end as begin; calls to ten are
+ * measured without these, too.
  */
 
 import type { Benchmark, BenchmarkContext, Row } from './support/benchmark.ts'
@@ -11,7 +11,7 @@ import { clientDetails } from './support/client-watch.ts'
 import { interleaved } from './support/rounds.ts'
 import { mean, rounded } from './support/statistics.ts'
 
-const ORDERED: Row = {
+const TO_TEN: Row = {
   name: 'call-start',
   project: 'from POST call/start to the invitation of the tenth callee, 200 calls/s, p99',
   limit: 'bare uWebSockets.js that sends the same bytes',
@@ -21,17 +21,17 @@ const ORDERED: Row = {
     'Counted from the moment at which a call was to start, even where the client was late; calls of the first 300 ms, when connections are made, are not. Each invitation is durable before it is sent, so the disk is in it. No TLS.',
 }
 const ALONE: Row = {
-  ...ORDERED,
+  ...TO_TEN,
   name: 'call-start-alone',
-  project: `${ORDERED.project}, while none ends`,
-  notShown: `${ORDERED.notShown} The calls are ended between the turns.`,
+  project: `${TO_TEN.project}, while none ends`,
+  notShown: `${TO_TEN.notShown} The calls are ended between the turns.`,
 }
 const OTHERS: Row = {
   name: 'call-start-rooms',
   project: 'from POST call/start to the invitation of the last callee, p99',
-  limit: ORDERED.limit,
+  limit: TO_TEN.limit,
   unit: 'ms',
-  notShown: ORDERED.notShown,
+  notShown: TO_TEN.notShown,
 }
 const GROWTH: Row = {
   ...OTHERS,
@@ -44,18 +44,18 @@ const GROWTH: Row = {
 interface Shape {
   readonly callees: number
   readonly callsPerSecond: number
-  /** Of those that were ordered all turns are taken, of the others one in each round. */
-  readonly isOrdered: boolean
+  /** All turns are taken of it, of the others one in each round. */
+  readonly isMain: boolean
 }
 
 const SHAPES: readonly Shape[] = [
-  { callees: 1, callsPerSecond: 200, isOrdered: false },
-  { callees: 10, callsPerSecond: 200, isOrdered: true },
-  { callees: 31, callsPerSecond: 60, isOrdered: false },
+  { callees: 1, callsPerSecond: 200, isMain: false },
+  { callees: 10, callsPerSecond: 200, isMain: true },
+  { callees: 31, callsPerSecond: 60, isMain: false },
 ]
 const SHAPES_SMOKE: readonly Shape[] = [
-  { callees: 1, callsPerSecond: 20, isOrdered: false },
-  { callees: 2, callsPerSecond: 20, isOrdered: true },
+  { callees: 1, callsPerSecond: 20, isMain: false },
+  { callees: 2, callsPerSecond: 20, isMain: true },
 ]
 /** So many that 1 % of them is not a handful. */
 const SECONDS_PER_TURN = 3
@@ -72,28 +72,28 @@ async function run(context: BenchmarkContext): Promise<void> {
   for (const shape of isSmoke ? SHAPES_SMOKE : SHAPES) {
     streets.push({ ...shape, ...(await open(context, shape.callees)) })
   }
-  for (const { callsPerSecond, isOrdered, bare, ours } of isSmoke ? [] : streets) {
+  for (const { callsPerSecond, isMain, bare, ours } of isSmoke ? [] : streets) {
     const seconds = Math.ceil(warmUpSeconds)
     const load = { kind: 'rate', callsPerSecond, ends: 'meanwhile' } as const
     await bare({ ...load, seconds })
-    await ours({ ...load, seconds: isOrdered ? seconds * WARM_UPS : seconds })
+    await ours({ ...load, seconds: isMain ? seconds * WARM_UPS : seconds })
   }
   for (const round of context.rounds()) {
     let smaller: { callees: number; p50: number } | undefined
-    for (const { callees, callsPerSecond, isOrdered, bare, ours } of streets) {
+    for (const { callees, callsPerSecond, isMain, bare, ours } of streets) {
       const seconds = turnSeconds * (isSmoke ? 1 : SECONDS_PER_TURN)
       const turnsOf = (ends: 'meanwhile' | 'afterwards') => {
         const load = { kind: 'rate', callsPerSecond, seconds, ends } as const
         return interleaved(
           round,
-          isOrdered ? turns : 1,
+          isMain ? turns : 1,
           () => bare(load),
           () => ours(load),
         )
       }
       const { limit, project } = await turnsOf('meanwhile')
-      record(context, isOrdered ? ORDERED : OTHERS, round, { callees, callsPerSecond, limit, project })
-      if (isOrdered) {
+      record(context, isMain ? TO_TEN : OTHERS, round, { callees, callsPerSecond, limit, project })
+      if (isMain) {
         record(context, ALONE, round, { callees, callsPerSecond, ...(await turnsOf('afterwards')) })
       }
       const p50 = latency(project, 'p50')

@@ -8,7 +8,7 @@ import { rounded } from './statistics.ts'
 
 /** What a row promises: of the project's own figure, or of its ratio to the limit. */
 export interface Goal {
-  readonly of: 'ratio' | 'project'
+  readonly of: 'ratio' | 'cpuRatio' | 'project'
   readonly is: 'at least' | 'at most'
   readonly value: number
 }

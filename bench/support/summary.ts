@@ -56,11 +56,13 @@ function byRow(results: readonly Result[]): ReadonlyMap<string, readonly Result[
 export function holds(summary: Summary): boolean | undefined {
   const { goal } = summary.row
   if (goal === undefined) return undefined
-  return goal.is === 'at least' ? summary[goal.of] >= goal.value : summary[goal.of] <= goal.value
+  const figure = summary[goal.of] ?? Number.NaN
+  return goal.is === 'at least' ? figure >= goal.value : figure <= goal.value
 }
 
 export function formatGoal({ of, is, value }: Goal, unit: string): string {
   const sign = is === 'at least' ? '≥' : '≤'
+  if (of === 'cpuRatio') return `by CPU ${sign} ${value}`
   return of === 'ratio' ? `ratio ${sign} ${value}` : `${sign} ${formatFigure(value, unit)}`
 }
 
