@@ -35,7 +35,7 @@ const ROW: Row = {
     'Growth of the resident bytes of the process, after collections, from a fifth of the connections on; what the kernel holds of a socket is not among them. Ten devices to a user; no TLS.',
 }
 
-/** What was ordered: of fifteen thousand. */
+/** The goal is of fifteen thousand. */
 const SMALLER: Row = {
   name: ROW.name,
   project: ROW.project,

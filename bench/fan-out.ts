@@ -23,7 +23,7 @@ const ROW: Row = {
   unit: 'frames/s',
   notShown: 'Clients whose subscriptions have other ids than their neighbours cost an encoding each. No TLS.',
 }
-/** What was ordered: of a hundred. */
+/** The goal is of a hundred. */
 const ORDERED: Row = { ...ROW, goal: { of: 'ratio', is: 'at least', value: 0.8 } }
 
 const SHAPES = [

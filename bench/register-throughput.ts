@@ -4,13 +4,14 @@
  */
 
 import { join } from 'node:path'
-import type { Benchmark, BenchmarkContext, Row } from './support/benchmark.ts'
+import type { Benchmark, BenchmarkContext, Cost, Row } from './support/benchmark.ts'
 import type { EchoServerProtocol } from './support/echo-server.ts'
 import { Program } from './support/program.ts'
 import type { RegisterLoadFigures, RegisterLoadProtocol } from './support/register-load.ts'
-import { interleaved, withCpu } from './support/rounds.ts'
+import { interleaved } from './support/rounds.ts'
 import { type RunningServer, readMetric, startServer } from './support/server.ts'
 import { mean, rounded, sum } from './support/statistics.ts'
+import { costOf, type Usage, withUsage } from './support/usage.ts'
 
 const REGISTER: Row = {
   name: 'register',
@@ -37,7 +38,7 @@ async function run(context: BenchmarkContext): Promise<void> {
   const echoAddress = (await echo.ask('addresses')).grpc
 
   const measure = (address: string, pid: number, seconds: number) =>
-    withCpu(pid, () => client.ask({ address, inFlight: IN_FLIGHT, seconds }))
+    withUsage(pid, () => client.ask({ address, inFlight: IN_FLIGHT, seconds }))
   await measure(echoAddress, echo.pid, scale.warmUpSeconds)
   await measure(server.grpc, server.pid, scale.warmUpSeconds)
   for (const round of context.rounds()) {
@@ -53,6 +54,8 @@ async function run(context: BenchmarkContext): Promise<void> {
     context.record(REGISTER, round, {
       limit: limit.callsPerSecond,
       project: project.callsPerSecond,
+      cpuRatio: limit.serverCpu / project.serverCpu,
+      costs: { limit: limit.cost, project: project.cost },
       parameters: { inFlight: IN_FLIGHT },
       details: {
         ...describe('limit', limit),
@@ -65,7 +68,7 @@ async function run(context: BenchmarkContext): Promise<void> {
   }
 }
 
-type Turn = { readonly figure: RegisterLoadFigures; readonly cpu: number }
+type Turn = Usage & { readonly figure: RegisterLoadFigures }
 
 interface Summary {
   readonly callsPerSecond: number
@@ -74,6 +77,7 @@ interface Summary {
   /** Microseconds per call. */
   readonly serverCpu: number
   readonly clientCpu: number
+  readonly cost: Cost
 }
 
 function summarise(turns: readonly Turn[]): Summary {
@@ -84,6 +88,7 @@ function summarise(turns: readonly Turn[]): Summary {
     p99: rounded(mean(turns.map(({ figure }) => figure.latency.p99))),
     serverCpu: rounded((sum(turns.map(({ cpu }) => cpu)) * 1e6) / calls),
     clientCpu: rounded((sum(turns.map(({ figure }) => figure.clientCpuSeconds)) * 1e6) / calls),
+    cost: costOf(turns, calls),
   }
 }
 
