@@ -14,7 +14,8 @@ import {
   type StreetPlan,
 } from './support/call-street.ts'
 import { interleaved } from './support/rounds.ts'
-import { mean, rounded } from './support/statistics.ts'
+import { mean, rounded, sum } from './support/statistics.ts'
+import { costOf } from './support/usage.ts'
 
 const LIMIT = 'bare uWebSockets.js, the same bytes by `ws.send`, nothing kept'
 const DELIVERY: Row = {
@@ -66,12 +67,14 @@ async function compare(
       () => ours(load),
     )
     const perSecond = (of: readonly CallTurn[]) => mean(of.map(({ figure }) => figure.messagesPerSecond))
+    const messages = (of: readonly CallTurn[]) => sum(of.map(({ figure }) => figure.messages))
     const clientCores = (of: readonly CallTurn[]) => rounded(mean(of.map(({ figure }) => figure.clientCores)))
     const [limitCpu, projectCpu] = [cpuPerMessage(limit), cpuPerMessage(project)]
     context.record(row, round, {
       limit: perSecond(limit),
       project: perSecond(project),
       cpuRatio: limitCpu / projectCpu,
+      costs: { limit: costOf(limit, messages(limit)), project: costOf(project, messages(project)) },
       parameters: { receivers: plan.calleesEach * plan.devices, inFlight: calls },
       details: {
         limitCpuMicroseconds: limitCpu,
