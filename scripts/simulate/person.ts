@@ -224,4 +224,10 @@ export class Person implements Actor, PartObserver {
 }
 
 /** The call, or the request, was over when they got round to it. */
-const TOO_LATE = new Set(['CALL_ENDED', 'CALL_NOT_FOUND', 'CALL_NOT_ACTIVE', 'REQUEST_CLOSED'])
+const TOO_LATE = new Set([
+  'CALL_ENDED',
+  'CALL_NOT_FOUND',
+  'CALL_NOT_ACTIVE',
+  'REQUEST_CLOSED',
+  'REQUEST_NOT_FOUND',
+])
