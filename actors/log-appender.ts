@@ -43,6 +43,7 @@ import { equalHashes } from '../src/log/hash.ts'
 import { TreeTail } from '../src/log/integrate.ts'
 import type { SignerKey } from '../src/log/note.ts'
 import type { Actor, ActorKind, Context, Reply } from '../src/runtime/actor.ts'
+import { nameOfKey } from '../src/store/engine/keys.ts'
 import { isOutOfSpace } from '../src/store/engine/write-failure.ts'
 import type { LogAppenderMessage, LogAppendMessage } from './messages.ts'
 
@@ -218,7 +219,7 @@ class LogAppender implements Actor<LogAppenderMessage> {
     index: number,
   ): { key: UnpublishedKey; identity: LoggedIdentity } | undefined {
     const { userId, deviceId, vrfHash, publicKey, reply } = append
-    const hashText = latin1(vrfHash)
+    const hashText = nameOfKey(vrfHash)
     const unpublished = this.#unpublished.get(hashText)
     if (unpublished?.publicKey === publicKey) {
       unpublished.waiting.push(reply)
@@ -293,8 +294,4 @@ class LogAppender implements Actor<LogAppenderMessage> {
     }
     if (this.#waiting.length > 0) this.#scheduleIntegrate()
   }
-}
-
-function latin1(vrfHash: Uint8Array): string {
-  return Buffer.from(vrfHash.buffer, vrfHash.byteOffset, vrfHash.length).toString('latin1')
 }

@@ -23,7 +23,7 @@ import { contactOperations } from '../api/contacts/contacts.ts'
 import { friendRequestOperations } from '../api/contacts/friend-requests.ts'
 import { landingRoutes } from '../api/contacts/landing.ts'
 import { shareTokenOperations } from '../api/contacts/share-tokens.ts'
-import type { AskRoom } from '../api/deps.ts'
+import type { ApiDeps, AskRoom } from '../api/deps.ts'
 import { DeviceRegistration } from '../api/devices/device-registration.ts'
 import { deviceOperations } from '../api/devices/devices.ts'
 import type { Features } from '../api/documents/meta.ts'
@@ -42,7 +42,6 @@ import type { DeviceId, UserId } from '../domain/ids.ts'
 import type { Rates } from '../domain/rates.ts'
 import { AppleSignIn } from '../identity/apple.ts'
 import { IdentityProvider } from '../identity/identity-token.ts'
-import type { Alongside, Registration } from '../keyserver/registration.ts'
 import { AccountErasure, type EraseOf } from '../store/accounts/account-erasure.ts'
 import { AccountLetters } from '../store/accounts/account-letters.ts'
 import { AppleConsents } from '../store/accounts/apple-consents.ts'
@@ -69,13 +68,7 @@ export interface ApplicationDeps {
   readonly randomBytes: (length: number) => Uint8Array
   /** The address that clients see; known once the server listens. */
   readonly publicUrl: () => string
-  /** Appends a key to the log. */
-  readonly register: (
-    userId: UserId,
-    deviceId: DeviceId,
-    publicKey: string,
-    alongside?: Alongside,
-  ) => Promise<Registration>
+  readonly register: ApiDeps['register']
   /** Whose key the log has under a VRF hash (64 bytes). */
   readonly identityOf: (
     vrfHash: Uint8Array,

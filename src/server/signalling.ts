@@ -91,7 +91,7 @@ export class Signalling {
 
   /**
    * Tells the clients of these connections to reconnect, in this order, spread over `ms`. A connection that comes
-   * later is told at once. `sleep` waits between two steps.
+   * later hears it at once. `sleep` waits between two steps.
    */
   async drain(
     connections: readonly Pick<Connection, 'id'>[],

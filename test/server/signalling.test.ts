@@ -66,7 +66,7 @@ function openSignalling(t: Test) {
     rooms: { tellCallsOf: () => undefined } as unknown as CallRooms,
     connections,
     authenticate() {
-      throw new Error('nobody signs in')
+      throw new Error('no test here signs in')
     },
     isDevelopment: false,
     rateLimits: undefined,

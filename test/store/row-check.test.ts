@@ -46,7 +46,7 @@ const database = Database.open(folder)
 t.teardown(() => database.close())
 await fillAnInbox()
 
-/** So many messages that some have rows of their own, of which one is settled beside another of the same change. */
+/** Enough messages that the oldest have rows. One is settled, so that its group has a row in `inbox-settled`. */
 async function fillAnInbox(): Promise<void> {
   const secrets = deriveSecrets(randomBytes(32))
   const inbox = new InboxStore({ database, expiries: new Expiries(database), secrets, randomBytes })

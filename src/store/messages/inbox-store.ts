@@ -61,7 +61,7 @@ type DropReason = 'full' | 'expired'
 export class InboxStore {
   readonly #deps: StoreDeps
   readonly #groups: MessageGroups
-  /** A head is read when its device is told, when it fetches, and when it acknowledges. */
+  /** Each message has its device's head read three times: to add it, to fetch it, to acknowledge it. */
   readonly #heads: WatchedCache<string, Head | HeadOfBefore>
   readonly #dropped: Record<DropReason, number> = { full: 0, expired: 0 }
 
@@ -333,7 +333,7 @@ export class InboxStore {
     for (const entry of entries) {
       const item = this.#groups.isWaiting(view, entry) ? this.#groups.open(view, entry) : undefined
       const { offset, queue, atMs, expiresAtMs } = entry
-      // Sealed by another secret, it is of no use to anyone, and goes when its time is over.
+      // A message that another secret sealed can't be opened. The sweep removes it in its time.
       if (item !== undefined) yield { offset, queue, item, atMs, expiresAtMs }
     }
   }

@@ -83,7 +83,7 @@ export class MessageGroups {
       if (isOfChange(group, view)) return true
     }
     const settled = view.getVolatile(SETTLED, group)
-    return settled === undefined ? view.has(GROUPS, group) : !hasBit(settled, at)
+    return settled === undefined ? view.has(GROUPS, group) : !isSettledIn(settled, at)
   }
 
   /** Undefined when it was sealed by another secret. */
@@ -177,11 +177,7 @@ function rowOf(count: number, sealed: Uint8Array): Uint8Array {
 }
 
 /** Whether the bits beside a group say that the device of this message is done with it. */
-export function isSettledIn(at: number): (settled: Uint8Array) => boolean {
-  return settled => hasBit(settled, at)
-}
-
-function hasBit(bits: Uint8Array, at: number): boolean {
+export function isSettledIn(bits: Uint8Array, at: number): boolean {
   return (bits[at >> 3]! & (1 << (at & 7))) !== 0
 }
 

@@ -9,6 +9,7 @@
 
 import { decode } from 'msgpackr'
 import type { OutboxMessage } from '../../domain/messages/outbox-message.ts'
+import { nameOfKey } from '../engine/keys.ts'
 import type { Sealed } from '../engine/sealed.ts'
 import { recordTable, type Store, type View } from '../engine/store.ts'
 
@@ -103,7 +104,7 @@ export class OutboxQueue {
         break
       }
       last = key
-      const name = nameOf(key)
+      const name = nameOfKey(key)
       if (this.#taken.has(name)) continue
       const row: TakenRow = { key, tries: value.tries, open: new Set(), postponed: [] }
       this.#taken.add(name)
@@ -143,7 +144,7 @@ export class OutboxQueue {
 
   async #settleRows(rows: readonly TakenRow[]): Promise<void> {
     await this.#deps.settle(rows)
-    for (const { key } of rows) this.#taken.delete(nameOf(key))
+    for (const { key } of rows) this.#taken.delete(nameOfKey(key))
   }
 
   #messagesOf({ sealed }: OutboxRow): readonly OutboxMessage[] | undefined {
@@ -156,7 +157,7 @@ export class OutboxQueue {
   /** Where this can't be written, the next queue meets them again. */
   #forget(lost: readonly TakenRow[]): void {
     const isGone = () => {
-      for (const { key } of lost) this.#taken.delete(nameOf(key))
+      for (const { key } of lost) this.#taken.delete(nameOfKey(key))
     }
     void this.#deps.forget(lost).then(isGone, () => undefined)
   }
@@ -169,8 +170,4 @@ const FIRST_BEHIND = Buffer.of(0)
 /** The time in a key, milliseconds since 1970. */
 function dueMsOf(key: Uint8Array): number {
   return Buffer.from(key.buffer, key.byteOffset, key.length).readUIntBE(1, 6)
-}
-
-function nameOf(key: Uint8Array): string {
-  return Buffer.from(key.buffer, key.byteOffset, key.length).toString('latin1')
 }

@@ -89,7 +89,7 @@ export const MESSAGE_TABLES: Readonly<Record<string, TableCheck>> = {
     *disagreements(key, _, rows) {
       if (!rows.has('inbox-groups', key)) yield 'there are no such messages in inbox-groups'
     },
-    remedy: 'devices may be told again what they have acknowledged',
+    remedy: 'devices may get messages again that they have acknowledged',
   },
   outbox: {
     key: [17],
@@ -124,7 +124,8 @@ export const MESSAGE_TABLES: Readonly<Record<string, TableCheck>> = {
 function isWaiting({ group, at }: Entry, rows: StoredRows): boolean {
   if (!rows.has('inbox-groups', group)) return false
   return !(
-    rows.has('inbox-settled', group) && rows.holds<Uint8Array>('inbox-settled', group, isSettledIn(at))
+    rows.has('inbox-settled', group) &&
+    rows.holds<Uint8Array>('inbox-settled', group, bits => isSettledIn(bits, at))
   )
 }
 
