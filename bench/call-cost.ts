@@ -7,6 +7,7 @@
 import type { Benchmark, BenchmarkContext, Row } from './support/benchmark.ts'
 import { type CallSide, openOther, openStreet, type Sides, type StreetPlan } from './support/call-street.ts'
 import { interleaved } from './support/rounds.ts'
+import { hasProductionServer } from './support/server.ts'
 import { rounded, sum } from './support/statistics.ts'
 import { costOf } from './support/usage.ts'
 
@@ -29,9 +30,11 @@ export const callCost: Benchmark = { name: 'call-cost', run }
 async function run(context: BenchmarkContext): Promise<void> {
   const { isSmoke, turns, turnSeconds, warmUpSeconds } = context.scale
   const plan = isSmoke ? PLAN_SMOKE : PLAN
-  const { bare, ours }: Sides = await openStreet(context, plan)
   const { against } = context
-  const limitSide: CallSide = against === undefined ? bare : await openOther(context, plan, against)
+  // A checkout that lacks the program of the bench's own is held against a development server, being one itself.
+  const mode = against === undefined || hasProductionServer(against) ? 'without-rates' : 'development'
+  const { bare, ours }: Sides = await openStreet(context, plan, mode)
+  const limitSide: CallSide = against === undefined ? bare : await openOther(context, plan, against, mode)
   for (const side of [limitSide, ours]) {
     await side({ kind: 'in-flight', calls: IN_FLIGHT[0]!, seconds: warmUpSeconds })
   }
@@ -52,7 +55,7 @@ async function run(context: BenchmarkContext): Promise<void> {
         limit: costs.limit.cpuMicroseconds ?? Number.NaN,
         project: costs.project.cpuMicroseconds ?? Number.NaN,
         costs,
-        parameters: { people: plan.calleesEach + 1, inFlight: calls },
+        parameters: { people: plan.calleesEach + 1, inFlight: calls, mode },
         details: {
           messagesPerCall: rounded(sum(project.map(({ figure }) => figure.messages)) / projectCalls!),
         },

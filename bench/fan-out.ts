@@ -45,7 +45,12 @@ async function run(context: BenchmarkContext): Promise<void> {
   const dataFolder = join(context.folder, 'data')
   const people = await prefillPeople(dataFolder, Math.max(...shapes.map(({ receivers }) => receivers)), 1)
   const logins = people.map(({ devices: [device] }) => bearerLogin(device!.token))
-  const server = await startServer({ dataFolder, profilesFolder: context.profilesFolder })
+  // Topics of any name are there in development only.
+  const server = await startServer({
+    dataFolder,
+    mode: 'development',
+    profilesFolder: context.profilesFolder,
+  })
   context.after(() => server.end())
   const ours = await startLoad(context, Number(new URL(server.http).port))
   const frameBytes = await messageBytes(ours, logins)

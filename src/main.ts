@@ -2,9 +2,9 @@
 /** The server as a program: reads the command line and the settings, starts, and stops on a signal. */
 
 import './transport/platform.ts'
+import './server/v8-flags.ts'
 
 import { networkInterfaces } from 'node:os'
-import { setFlagsFromString } from 'node:v8'
 import { SignalError } from './errors.ts'
 import { createLogger } from './operations/log.ts'
 import { foreignBinaries, loadedBinaries } from './operations/native-binaries.ts'
@@ -15,7 +15,6 @@ import { chooseLanAddress } from './server/lan-address.ts'
 import { start } from './server/start.ts'
 
 async function main(): Promise<void> {
-  setFlagsFromString(V8_FLAGS)
   const flags = readFlags(process.argv.slice(2))
   // A reader of the log that has gone, or a full disk under it, costs lines and not calls.
   for (const output of [process.stdout, process.stderr]) output.on('error', () => undefined)
@@ -71,13 +70,6 @@ function sentenceOf(error: unknown): string {
   return isTheirs ? error.message : (error.stack ?? error.message)
 }
 
-/**
- * V8 looks through the whole heap each time that it has grown to a limit, and begins where as little is left below that as the
- * young generation holds: in a heap of 30 MB after every few megabytes, and each time 10 to 20 requests wait. So the heap may
- * grow to four times what lives in it, and V8 begins at four fifths of the way (`call-start` in `bench/`).
- */
-const V8_FLAGS =
-  '--heap-growing-percent=300 --incremental-marking-soft-trigger=80 --incremental-marking-hard-trigger=90'
 /** A supervisor's, and Ctrl-C. */
 const STOPPING = ['SIGTERM', 'SIGINT'] as const
 

@@ -10,7 +10,7 @@ import type { CallGroup, CallLoadFigures, CallLoadProtocol, CallServer } from '.
 import type { DeliveryServerProtocol } from './delivery-server.ts'
 import { type Person, type PushProvider, prefillPeople } from './people.ts'
 import { Program } from './program.ts'
-import { profileArguments, startServer } from './server.ts'
+import { profileArguments, type ServerMode, startServer } from './server.ts'
 import { rounded, sum } from './statistics.ts'
 import { type Usage, withUsage } from './usage.ts'
 
@@ -39,22 +39,27 @@ export async function openOther(
   context: BenchmarkContext,
   plan: StreetPlan,
   checkout: string,
+  mode: ServerMode,
 ): Promise<CallSide> {
   const dataFolder = join(context.folder, 'data-other')
   const people: typeof import('./people.ts') = await import(
     pathToFileURL(join(resolve(checkout), 'dist/bench/support/people.js')).href
   )
   const groups = await settle(dataFolder, plan, undefined, people.prefillPeople)
-  const server = await startServer({ dataFolder, checkout, profilesFolder: context.profilesFolder })
+  const server = await startServer({ dataFolder, checkout, mode, profilesFolder: context.profilesFolder })
   context.after(() => server.end())
   const load = await startLoad(context, server.http, 'project', groups)
   return request => withUsage(server.pid, () => load.ask(request))
 }
 
-export async function openStreet(context: BenchmarkContext, plan: StreetPlan): Promise<Sides> {
+export async function openStreet(
+  context: BenchmarkContext,
+  plan: StreetPlan,
+  mode: ServerMode = 'without-rates',
+): Promise<Sides> {
   const dataFolder = join(context.folder, `data-${plan.calleesEach}-${plan.devices}`)
   const groups = await settle(dataFolder, plan)
-  const server = await startServer({ dataFolder, profilesFolder: context.profilesFolder })
+  const server = await startServer({ dataFolder, mode, profilesFolder: context.profilesFolder })
   context.after(() => server.end())
   return openSides(context, { plan, groups, server: 'project', url: server.http, pid: server.pid })
 }

@@ -1,10 +1,11 @@
-/** Runs the built server as an operator would, in a process of its own, and waits for its ready line. */
+/** Runs the built server in a process of its own, as an operator would, and waits for its ready line. */
 
 import { spawn } from 'node:child_process'
-import { closeSync, mkdirSync, openSync, readFileSync } from 'node:fs'
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
+import { developmentKeys } from '../../src/server/development-keys.ts'
 
 /** Where the server's log lines go, in its data folder; written anew at each start. */
 export const SERVER_LOG_FILE = 'server.log'
@@ -21,8 +22,16 @@ export interface RunningServer {
   end(): Promise<void>
 }
 
+/**
+ * `without-rates` is production but for the request rates (`production-server.ts`). `production` is the server's own program,
+ * `development` the same with its console and the destinations that only development has, and without rates.
+ */
+export type ServerMode = 'without-rates' | 'production' | 'development'
+
 export interface ServerOptions {
   readonly dataFolder: string
+  /** `without-rates` unless it is given. */
+  readonly mode?: ServerMode
   readonly environment?: Readonly<Record<string, string>>
   /** Has the server write CPU profiles of its threads there when it ends. */
   readonly profilesFolder?: string | undefined
@@ -33,26 +42,18 @@ export interface ServerOptions {
 }
 
 /**
- * Starts `src/main.ts` in development mode, on free ports, without request rates (one address makes all the load).
- * Its log lines go to a file, as an operator's would. Rejects with them when it ends before it is ready.
+ * Starts the server on free ports. Its log lines go to a file, as an operator's would. Rejects with them when it ends before
+ * it is ready.
  */
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   mkdirSync(options.dataFolder, { recursive: true })
   const logPath = join(options.dataFolder, SERVER_LOG_FILE)
   const log = openSync(logPath, 'w')
+  const env = { ...environmentOf(options), ...options.environment }
   const startedAtMs = performance.now()
-  const child = spawn(process.execPath, [...nodeArgumentsOf(options), mainOf(options), '--dev'], {
+  const child = spawn(process.execPath, [...nodeArgumentsOf(options), ...commandOf(options)], {
     stdio: ['ignore', 'pipe', log],
-    env: {
-      PATH: process.env.PATH,
-      HOME: process.env.HOME,
-      CALLSIGN_DATA_DIR: options.dataFolder,
-      CALLSIGN_HTTP_PORT: '0',
-      CALLSIGN_GRPC_PORT: '0',
-      CALLSIGN_ADMIN_PORT: '0',
-      CALLSIGN_RATE_LIMITS: 'off',
-      ...options.environment,
-    },
+    env,
   })
   closeSync(log)
   const exited = new Promise<number | null>(resolve => child.once('close', resolve))
@@ -80,6 +81,11 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   }
 }
 
+/** Whether another checkout can be measured as ours is. */
+export function hasProductionServer(checkout: string): boolean {
+  return existsSync(join(checkout, 'dist', PRODUCTION_SERVER))
+}
+
 /** The value of a figure without labels in the text that `/metrics` answers. Throws when it is not there. */
 export function readMetric(text: string, name: string): number {
   const value = new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1]
@@ -102,7 +108,38 @@ function nodeArgumentsOf({ profilesFolder, nodeArguments = [] }: ServerOptions):
   ]
 }
 
-function mainOf({ checkout }: ServerOptions): string {
-  if (checkout !== undefined) return join(checkout, 'dist/src/main.js')
-  return fileURLToPath(new URL('../../src/main.js', import.meta.url))
+function commandOf({ checkout, mode = 'without-rates' }: ServerOptions): readonly string[] {
+  const program = mode === 'without-rates' ? PRODUCTION_SERVER : 'src/main.js'
+  return [join(checkout ?? OURS, 'dist', program), ...(mode === 'development' ? ['--dev'] : [])]
 }
+
+function environmentOf({ dataFolder, mode }: ServerOptions): NodeJS.ProcessEnv {
+  return {
+    PATH: process.env.PATH,
+    HOME: process.env.HOME,
+    CALLSIGN_DATA_DIR: dataFolder,
+    CALLSIGN_HTTP_PORT: '0',
+    CALLSIGN_GRPC_PORT: '0',
+    CALLSIGN_ADMIN_PORT: '0',
+    ...(mode === 'development' ? { CALLSIGN_RATE_LIMITS: 'off' } : productionEnvironment(dataFolder)),
+  }
+}
+
+/** The keys stay where a development server keeps its own, so that both kinds of server can go on with a store. */
+function productionEnvironment(dataFolder: string): NodeJS.ProcessEnv {
+  const { origin, ktPrivateKey, vrfPrivateKey, secret } = developmentKeys(dataFolder).keys
+  return {
+    CALLSIGN_ORIGIN: origin,
+    KT_PRIVATE_KEY: ktPrivateKey,
+    VRF_PRIVATE_KEY: vrfPrivateKey,
+    CALLSIGN_SECRET: secret,
+    CALLSIGN_HTTP_HOST: '127.0.0.1',
+    CALLSIGN_PUBLIC_URL: 'https://call.example.org',
+    // Nothing leaves by it: addresses that sign in have fixed codes.
+    CALLSIGN_SMTP_URL: 'smtp://127.0.0.1:25',
+    CALLSIGN_MAIL_FROM: 'Callsign <no-reply@example.org>',
+  }
+}
+
+const OURS = fileURLToPath(new URL('../../..', import.meta.url))
+const PRODUCTION_SERVER = 'bench/support/production-server.js'

@@ -75,7 +75,7 @@ async function startNode(): Promise<Start> {
 }
 
 async function startOnce(dataFolder: string): Promise<Start> {
-  const server = await startServer({ dataFolder })
+  const server = await startServer({ dataFolder, mode: 'production' })
   const memory = residentMemory(server.pid)
   await server.end()
   return { seconds: server.startMs / 1000, memory }

@@ -1,0 +1,23 @@
+/**
+ * Program: the server in production mode with its own settings and start, but without request rates, since one address
+ * makes all the load. No setting of the product allows that.
+ */
+
+import '../../src/server/v8-flags.ts'
+import { createLogger } from '../../src/operations/log.ts'
+import { readConfig } from '../../src/server/config.ts'
+import { start } from '../../src/server/start.ts'
+
+const { rateLimits: _, ...config } = readConfig(process.env, { dev: false })
+const logger = createLogger(config.logLevel)
+const server = await start(config, {
+  logger,
+  say: text => void process.stderr.write(text),
+  knownCheckpoint: undefined,
+  onReset: () => undefined,
+})
+process.once('SIGTERM', async () => {
+  await server.stop('SIGTERM')
+  process.exit(0)
+})
+server.announce()
