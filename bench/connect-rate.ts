@@ -1,6 +1,7 @@
 /**
  * How many apps a second can come back: a WebSocket, CONNECT with a token, three subscriptions, all confirmed; held
- * against upgrades of bare uWebSockets.js. The peer is RabbitMQ, whose subscriptions are to topics. It decides how long an outage lasts once it is over.
+ * against upgrades of bare uWebSockets.js. Peers are RabbitMQ, NATS and Centrifugo,
+ * whose subscriptions are to topics. It decides how long an outage lasts once it is over.
  */
 
 import { join } from 'node:path'
@@ -8,9 +9,9 @@ import { type Benchmark, type BenchmarkContext, peerDetails, peersOf, type Row }
 import { clientDetails, sayClientBesideLimit } from './support/client-watch.ts'
 import type { ConnectLoadFigures, ConnectLoadProtocol } from './support/connect-load.ts'
 import type { FanOutServerProtocol } from './support/fan-out-server.ts'
+import { openMessagingPeers } from './support/messaging-peers.ts'
 import { prefillPeople } from './support/people.ts'
 import { Program } from './support/program.ts'
-import { openRabbitMq } from './support/rabbitmq.ts'
 import { interleavedWith, withCpu } from './support/rounds.ts'
 import { startServer } from './support/server.ts'
 import { mean, rounded, sum } from './support/statistics.ts'
@@ -41,6 +42,7 @@ async function run(context: BenchmarkContext): Promise<void> {
   context.after(() => server.end())
   const ours = await startLoad(context, {
     port: Number(new URL(server.http).port),
+    protocol: 'stomp',
     logins,
     to: 'queues',
   })
@@ -51,15 +53,18 @@ async function run(context: BenchmarkContext): Promise<void> {
   context.after(() => bareServer.end())
   const bare = await startLoad(context, {
     port: await bareServer.ask('port'),
+    protocol: 'stomp',
     logins: [],
     to: 'queues',
   })
   const measure = (load: Program<ConnectLoadProtocol>, pid: number, seconds: number) =>
     withCpu(pid, () => load.ask({ inFlight: IN_FLIGHT, seconds }))
-  const peer = await openPeer(context, logins.length)
+  const loadedPeers = await openPeers(context, logins.length)
   await measure(ours, server.pid, warmUpSeconds)
   sayClient(await measure(bare, bareServer.pid, warmUpSeconds))
-  const peers = new Map(peer && [[peer.name, () => measure(peer.load, peer.pid, turnSeconds)]])
+  const peers = new Map(
+    loadedPeers.map(({ name, load, pid }) => [name, () => measure(load, pid, turnSeconds)]),
+  )
   for (const measurePeer of peers.values()) await measurePeer()
   for (const round of context.rounds()) {
     const { limit, project, others } = await interleavedWith(
@@ -100,14 +105,12 @@ async function startLoad(context: BenchmarkContext, setup: ConnectLoadProtocol['
   return load
 }
 
-async function openPeer(context: BenchmarkContext, devices: number) {
-  const rabbit = await openRabbitMq(context)
-  if (rabbit === undefined) return undefined
-  const { port, login } = rabbit
-  return {
-    ...rabbit,
-    load: await startLoad(context, { port, logins: Array(devices).fill(login), to: 'topics' }),
-  }
+async function openPeers(context: BenchmarkContext, devices: number) {
+  const loads = (await openMessagingPeers(context)).map(async ({ name, pid, port, protocol, loginOf }) => {
+    const logins = Array.from({ length: devices }, (_, at) => loginOf(at))
+    return { name, pid, load: await startLoad(context, { port, protocol, logins, to: 'topics' }) }
+  })
+  return Promise.all(loads)
 }
 
 interface Turn {

@@ -1,7 +1,7 @@
 /**
  * What an idle connection weighs that is signed in, subscribed to the three queues of its device and beating: resident
  * bytes of the server, held against a bare WebSocket of uWebSockets.js; and whether it weighs the same however many there
- * are. The peer is RabbitMQ, whose subscriptions are to topics.
+ * are. Peers are RabbitMQ, NATS and Centrifugo, whose subscriptions are to topics.
  */
 
 import { readFileSync } from 'node:fs'
@@ -17,10 +17,12 @@ import {
 import type { SubscribingTo } from './support/device-queues.ts'
 import type { FanOutServerProtocol } from './support/fan-out-server.ts'
 import type { IdleLoadFigures, IdleLoadProtocol } from './support/idle-load.ts'
+import type { ProtocolName } from './support/load-client.ts'
 import { residentMemory } from './support/machine.ts'
+import type { MessagingPeer } from './support/messaging-peer.ts'
+import { MESSAGING_PEERS } from './support/messaging-peers.ts'
 import { prefillPeople } from './support/people.ts'
 import { Program } from './support/program.ts'
-import { openRabbitMq } from './support/rabbitmq.ts'
 import { startServer } from './support/server.ts'
 import { rounded } from './support/statistics.ts'
 import { bearerLogin, type Login } from './support/stomp-socket.ts'
@@ -74,9 +76,9 @@ async function run(context: BenchmarkContext): Promise<void> {
     // Of few bare ones the weight is lost in what else a process does, and of many it is the same.
     const [limit] = await bareWeights(scales, counts.slice(-1))
     const project = await serverWeights(scales, dataFolder, logins, counts)
-    const peer = await peerWeights(context, counts)
+    const peers = await peersWeights(context, counts)
     for (const [at, count] of counts.entries()) {
-      record(context, round, count, { limit: limit!, project: project[at]!, peer })
+      record(context, round, count, { limit: limit!, project: project[at]!, peers })
       const smaller = project[at - 1]
       if (smaller === undefined) continue
       const parameters = { connections: count, than: counts[at - 1]!, devicesEach: DEVICES_EACH }
@@ -88,20 +90,22 @@ async function run(context: BenchmarkContext): Promise<void> {
 interface Weighed {
   readonly limit: Weight
   readonly project: Weight
-  readonly peer: { readonly name: string; readonly weights: readonly Weight[] } | undefined
+  readonly peers: readonly (readonly [name: string, weights: readonly Weight[]])[]
 }
 
 function record(
   context: BenchmarkContext,
   round: number,
   count: number,
-  { limit, project, peer }: Weighed,
+  { limit, project, peers }: Weighed,
 ): void {
-  const peerWeight = peer?.weights.find(weight => weight.count === count)
+  const peerFigures = peers.flatMap(([name, weights]) =>
+    weights.filter(weight => weight.count === count).map(({ rss }) => [name, rss] as const),
+  )
   context.record(count === COUNTS.at(-1) ? ROW : SMALLER, round, {
     limit: limit.rss,
     project: project.rss,
-    ...peersOf(peerWeight === undefined ? [] : [[peer!.name, peerWeight.rss]]),
+    ...peersOf(peerFigures),
     parameters: { connections: count, devicesEach: DEVICES_EACH },
     details: {
       projectHeapBytes: rounded(project.heapUsed),
@@ -126,6 +130,7 @@ async function bareWeights(scales: Scales, counts: readonly number[]): Promise<W
   try {
     return await weigh(counts, {
       port: await server.ask('port'),
+      protocol: 'stomp',
       loginOf: () => [],
       to: 'queues',
       memory: () => collectedMemory(server.pid, scales),
@@ -146,6 +151,7 @@ async function serverWeights(
   try {
     return await weigh(counts, {
       port: Number(new URL(server.http).port),
+      protocol: 'stomp',
       loginOf: at => [logins[at]!],
       to: 'queues',
       memory: () => collectedMemory(server.pid, scales),
@@ -155,31 +161,38 @@ async function serverWeights(
   }
 }
 
-async function peerWeights(context: BenchmarkContext, counts: readonly number[]): Promise<Weighed['peer']> {
-  const rabbit = await openRabbitMq(context)
-  if (rabbit === undefined) return undefined
+async function peersWeights(context: BenchmarkContext, counts: readonly number[]): Promise<Weighed['peers']> {
+  const weighed: (readonly [string, readonly Weight[]])[] = []
+  for (const open of MESSAGING_PEERS) {
+    const peer = await open(context)
+    if (peer !== undefined) weighed.push([peer.name, await peerWeights(peer, counts)])
+  }
+  return weighed
+}
+
+async function peerWeights(peer: MessagingPeer, counts: readonly number[]): Promise<Weight[]> {
   try {
-    const { name, pid, port, login } = rabbit
-    const weights = await weigh(
+    return await weigh(
       counts.filter(count => count <= PEER_COUNT_MAX),
       {
-        port,
-        loginOf: () => [login],
+        port: peer.port,
+        protocol: peer.protocol,
+        loginOf: at => [peer.loginOf(at)],
         to: 'topics',
         async memory() {
-          await rabbit.collectGarbage()
-          return { rss: residentMemory(pid).all, heapUsed: 0, external: 0 }
+          await peer.collectGarbage()
+          return { rss: residentMemory(peer.pid).all, heapUsed: 0, external: 0 }
         },
       },
     )
-    return { name, weights }
   } finally {
-    await rabbit.end()
+    await peer.end()
   }
 }
 
 interface Weighing {
   readonly port: number
+  readonly protocol: ProtocolName
   /** None for bare uWebSockets.js. */
   readonly loginOf: (at: number) => readonly Login[]
   readonly to: SubscribingTo
@@ -188,8 +201,11 @@ interface Weighing {
 }
 
 /** Opens more and more connections; of each of `counts` those behind the first fifth are weighed. */
-async function weigh(counts: readonly number[], { port, loginOf, to, memory }: Weighing): Promise<Weight[]> {
-  const load = await Program.start<IdleLoadProtocol>('idle-load', { port, to })
+async function weigh(
+  counts: readonly number[],
+  { port, protocol, loginOf, to, memory }: Weighing,
+): Promise<Weight[]> {
+  const load = await Program.start<IdleLoadProtocol>('idle-load', { port, protocol, to })
   try {
     const firstOf = (count: number) => Math.floor(OPEN_BEFORE_SHARE * count)
     const steps = [...new Set(counts.flatMap(count => [firstOf(count), count]))].sort((a, b) => a - b)

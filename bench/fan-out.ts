@@ -1,15 +1,17 @@
 /**
  * How many frames a second a topic gives out, one to each subscriber for every SEND, as people in a call hear of one
- * another; held against `publish` of bare uWebSockets.js with frames of the same length. The peer is RabbitMQ.
+ * another; held against `publish` of bare uWebSockets.js with frames of the same length. Peers are RabbitMQ, NATS
+ * and Centrifugo.
  */
 
 import { join } from 'node:path'
 import { type Benchmark, type BenchmarkContext, peerDetails, peersOf, type Row } from './support/benchmark.ts'
 import { clientDetails, sayClientBesideLimit } from './support/client-watch.ts'
 import type { FanOutServerProtocol } from './support/fan-out-server.ts'
+import type { ProtocolName } from './support/load-client.ts'
+import { openMessagingPeers } from './support/messaging-peers.ts'
 import { prefillPeople } from './support/people.ts'
 import { Program } from './support/program.ts'
-import { openRabbitMq } from './support/rabbitmq.ts'
 import { interleavedWith, withCpu } from './support/rounds.ts'
 import { startServer } from './support/server.ts'
 import { mean, rounded, sum } from './support/statistics.ts'
@@ -52,24 +54,24 @@ async function run(context: BenchmarkContext): Promise<void> {
     profilesFolder: context.profilesFolder,
   })
   context.after(() => server.end())
-  const ours = await startLoad(context, Number(new URL(server.http).port))
+  const ours = await startLoad(context, 'stomp', Number(new URL(server.http).port))
   const frameBytes = await messageBytes(ours, logins)
   const bareServer = await Program.start<FanOutServerProtocol>('fan-out-server', {
     by: 'publish',
     frameBytes,
   })
   context.after(() => bareServer.end())
-  const bare = await startLoad(context, await bareServer.ask('port'))
-  const rabbit = await openPeer(context)
+  const bare = await startLoad(context, 'stomp', await bareServer.ask('port'))
+  const loadedPeers = await openPeers(context)
 
   for (const [at, { receivers, inFlight }] of shapes.entries()) {
     const opening = { kind: 'open', destination: `/topic/dev.t${at}`, receivers } as const
     await bare.ask({ ...opening, logins: [] })
     await ours.ask({ ...opening, logins })
-    const peers = (rabbit !== undefined && PEER_RECEIVERS.has(receivers) ? [rabbit] : []).map(
-      ({ name, load, pid, login }) => ({ name, load, pid, logins: Array(receivers).fill(login) }),
-    )
-    for (const { load, logins } of peers) await load.ask({ ...opening, logins })
+    const peers = PEER_RECEIVERS.has(receivers) ? loadedPeers : []
+    for (const { load, loginOf } of peers) {
+      await load.ask({ ...opening, logins: Array.from({ length: receivers }, (_, at) => loginOf(at)) })
+    }
     const measure = (load: Program<TopicLoadProtocol>, pid: number) =>
       withCpu(pid, () => load.ask({ kind: 'run', inFlight, seconds: shortTurns.turnSeconds }))
     const what = `fan-out, ${receivers} receivers, ${inFlight} in flight`
@@ -107,15 +109,22 @@ async function run(context: BenchmarkContext): Promise<void> {
   }
 }
 
-async function startLoad(context: BenchmarkContext, port: number): Promise<Program<TopicLoadProtocol>> {
-  const load = await Program.start<TopicLoadProtocol>('topic-load', { port })
+async function startLoad(
+  context: BenchmarkContext,
+  protocol: ProtocolName,
+  port: number,
+): Promise<Program<TopicLoadProtocol>> {
+  const load = await Program.start<TopicLoadProtocol>('topic-load', { port, protocol })
   context.after(() => load.end())
   return load
 }
 
-async function openPeer(context: BenchmarkContext) {
-  const rabbit = await openRabbitMq(context)
-  return rabbit && { ...rabbit, load: await startLoad(context, rabbit.port) }
+async function openPeers(context: BenchmarkContext) {
+  const loads = (await openMessagingPeers(context)).map(async peer => ({
+    ...peer,
+    load: await startLoad(context, peer.protocol, peer.port),
+  }))
+  return Promise.all(loads)
 }
 
 async function messageBytes(ours: Program<TopicLoadProtocol>, logins: readonly Login[]): Promise<number> {

@@ -9,7 +9,8 @@ import { HttpConnection } from './http-connection.ts'
 import type { Person } from './people.ts'
 import { serveParent } from './program.ts'
 import { latencyFigures } from './statistics.ts'
-import { bearerLogin, openMany, StompSocket, wireFrame } from './stomp-socket.ts'
+import { bearerLogin, StompSocket } from './stomp-socket.ts'
+import { openMany, wireFrame } from './websocket-client.ts'
 
 export interface CallLoadProtocol {
   readonly setup: {

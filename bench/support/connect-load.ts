@@ -1,16 +1,18 @@
 /**
- * Program: connects again and again, so many at a time, as an app does that comes back: opened, and of a STOMP server
- * also signed in and subscribed to the device's three queues, then cut.
+ * Program: connects again and again, so many at a time, as an app does that comes back: opened, and of a server that knows its
+ * clients also signed in and subscribed to the device's three queues, then cut.
  */
 
 import { type SubscribingTo, subscribingsOf } from './device-queues.ts'
+import { openLoadClient, type ProtocolName } from './load-client.ts'
 import { serveParent } from './program.ts'
 import { latencyFigures } from './statistics.ts'
-import { type Login, StompSocket } from './stomp-socket.ts'
+import type { Login } from './stomp-socket.ts'
 
 export interface ConnectLoadProtocol {
   readonly setup: {
     readonly port: number
+    readonly protocol: ProtocolName
     /** One for each device that connects in turn; none for bare uWebSockets.js. */
     readonly logins: readonly Login[]
     readonly to: SubscribingTo
@@ -28,10 +30,10 @@ export interface ConnectLoadFigures {
   readonly clientCores: number
 }
 
-serveParent<ConnectLoadProtocol>(async ({ port, logins, to }) => {
+serveParent<ConnectLoadProtocol>(async ({ port, protocol, logins, to }) => {
   let next = 0
   const connectOnce = async () => {
-    const client = await StompSocket.open(port)
+    const client = await openLoadClient(protocol, port)
     if (logins.length > 0) {
       const at = next++ % logins.length
       await client.signIn(logins[at]!, '10000,10000')

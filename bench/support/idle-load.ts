@@ -1,13 +1,15 @@
 /**
- * Program: connections that do nothing: opened, and of a STOMP server also signed in and subscribed three times. They beat, as apps do, so that nobody takes them for dead.
+ * Program: connections that do nothing: opened, and of a server that knows its clients also signed in and subscribed three times. They beat, as apps do, so that nobody takes them for dead.
  */
 
 import { type SubscribingTo, subscribingsOf } from './device-queues.ts'
+import { type LoadClient, openLoadClient, type ProtocolName } from './load-client.ts'
 import { serveParent } from './program.ts'
-import { type Login, openMany, StompSocket, wireFrame } from './stomp-socket.ts'
+import type { Login } from './stomp-socket.ts'
+import { openMany, wireFrame } from './websocket-client.ts'
 
 export interface IdleLoadProtocol {
-  readonly setup: { readonly port: number; readonly to: SubscribingTo }
+  readonly setup: { readonly port: number; readonly protocol: ProtocolName; readonly to: SubscribingTo }
   readonly request: Opening
   readonly answer: IdleLoadFigures
 }
@@ -27,7 +29,7 @@ interface Opening {
   readonly logins: readonly Login[]
 }
 
-const clients: StompSocket[] = []
+const clients: LoadClient[] = []
 let next = 0
 
 // Ports of so many connections, closed in the usual way, would be kept from those who come next for a minute.
@@ -35,16 +37,16 @@ process.on('disconnect', () => {
   for (const client of clients) void client.abort()
 })
 
-serveParent<IdleLoadProtocol>(async ({ port, to }) => {
+serveParent<IdleLoadProtocol>(async setup => {
   let isBeating = false
   setInterval(() => {
     if (isBeating) for (const client of clients) client.send(BEAT)
   }, BEAT_EVERY_MS).unref()
   return async request => {
-    // Bare uWebSockets.js would answer each beat to everybody.
-    isBeating = request.logins.length > 0
+    // Bare uWebSockets.js would answer each beat to everybody; other peers ask for a sign of life themselves.
+    isBeating = setup.protocol === 'stomp' && request.logins.length > 0
     const [cpuBefore, startMs] = [process.cpuUsage(), performance.now()]
-    await open(port, to, request)
+    await open(setup, request)
     const ms = performance.now() - startMs
     const { user, system } = process.cpuUsage(cpuBefore)
     return {
@@ -55,10 +57,13 @@ serveParent<IdleLoadProtocol>(async ({ port, to }) => {
   }
 })
 
-async function open(port: number, to: SubscribingTo, { connections, logins }: Opening): Promise<void> {
+async function open(
+  { port, protocol, to }: IdleLoadProtocol['setup'],
+  { connections, logins }: Opening,
+): Promise<void> {
   await openMany(connections, async at => {
     const device = next++
-    const client = await StompSocket.open(port)
+    const client = await openLoadClient(protocol, port)
     const login = logins[at]
     if (login !== undefined) {
       await client.signIn(login, HEART_BEAT)

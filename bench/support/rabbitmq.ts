@@ -8,25 +8,11 @@ import { mkdtempSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import type { BenchmarkContext } from './benchmark.ts'
+import type { MessagingPeer } from './messaging-peer.ts'
 import { findPeer, freePort, startPeer } from './peer.ts'
-import type { Login } from './stomp-socket.ts'
-
-export interface RabbitMq {
-  /** With its version. */
-  readonly name: string
-  /** Of the process that does the work. */
-  readonly pid: number
-  /** For STOMP over WebSocket, at `/ws`. */
-  readonly port: number
-  readonly login: Login
-  /** Has every process of it collect its garbage. */
-  collectGarbage(): Promise<void>
-  /** Before the benchmark is over. */
-  end(): Promise<void>
-}
 
 /** Starts it for the time of the benchmark; undefined when peers are not wanted or it is not installed. */
-export async function openRabbitMq(context: BenchmarkContext): Promise<RabbitMq | undefined> {
+export async function openRabbitMq(context: BenchmarkContext): Promise<MessagingPeer | undefined> {
   const path = context.hasPeers ? findPeer(PACKAGE) : undefined
   if (path === undefined) return undefined
   const folder = mkdtempSync(join(context.folder, 'rabbitmq-'))
@@ -50,7 +36,8 @@ export async function openRabbitMq(context: BenchmarkContext): Promise<RabbitMq 
     name: `RabbitMQ ${/rabbitmq_server-([\d.]+)/.exec(realpathSync(path))?.[1] ?? ''}`.trim(),
     pid: Number(readFileSync(join(folder, 'pid'), 'latin1')),
     port,
-    login: ['host:/', 'login:guest', 'passcode:guest'],
+    protocol: 'stomp',
+    loginOf: () => LOGIN,
     async collectGarbage() {
       const control = join(dirname(path), 'rabbitmqctl')
       await promisify(execFile)(control, ['-n', NODE_NAME, 'eval', COLLECT], {
@@ -103,5 +90,6 @@ const PACKAGE = {
   paths: ['/usr/lib/rabbitmq/bin/rabbitmq-server'],
   aptPackage: 'rabbitmq-server',
 }
+const LOGIN = ['host:/', 'login:guest', 'passcode:guest']
 const NODE_NAME = 'callsign-bench@localhost'
 const COLLECT = '[garbage_collect(Process) || Process <- processes()], ok.'

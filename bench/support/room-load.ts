@@ -9,7 +9,8 @@ import { subscribingsOf } from './device-queues.ts'
 import { HttpConnection } from './http-connection.ts'
 import type { Person } from './people.ts'
 import { serveParent } from './program.ts'
-import { bearerLogin, StompSocket, wireFrame } from './stomp-socket.ts'
+import { bearerLogin, StompSocket } from './stomp-socket.ts'
+import { wireFrame } from './websocket-client.ts'
 
 export interface RoomLoadProtocol {
   readonly setup: {

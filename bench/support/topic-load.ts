@@ -1,13 +1,15 @@
 /**
- * Program: STOMP clients that are all subscribed to one topic, of which the first sends, so many in flight. Of bare
+ * Program: clients that are all subscribed to one topic, of which the first sends, so many in flight. Of bare
  * uWebSockets.js, which answers every message with one to every connection, it asks the same without signing in.
  */
 
+import { type LoadClient, openLoadClient, type ProtocolName, sendOctets } from './load-client.ts'
 import { serveParent } from './program.ts'
-import { type Login, openMany, StompSocket, wireFrame } from './stomp-socket.ts'
+import type { Login } from './stomp-socket.ts'
+import { openMany } from './websocket-client.ts'
 
 export interface TopicLoadProtocol {
-  readonly setup: { readonly port: number }
+  readonly setup: { readonly port: number; readonly protocol: ProtocolName }
   readonly request:
     | {
         readonly kind: 'open'
@@ -31,13 +33,13 @@ export interface TopicLoadFigures {
   readonly clientCores: number
 }
 
-let clients: StompSocket[] = []
-let sendOctets: Buffer = Buffer.alloc(0)
+let clients: LoadClient[] = []
+let message: Buffer = Buffer.alloc(0)
 
-serveParent<TopicLoadProtocol>(async ({ port }) => async request => {
+serveParent<TopicLoadProtocol>(async setup => async request => {
   switch (request.kind) {
     case 'open':
-      return open(port, request)
+      return open(setup, request)
     case 'run':
       return run(request)
     case 'close':
@@ -49,23 +51,22 @@ serveParent<TopicLoadProtocol>(async ({ port }) => async request => {
 type Asked<Kind> = Extract<TopicLoadProtocol['request'], { kind: Kind }>
 
 async function open(
-  port: number,
+  { port, protocol }: TopicLoadProtocol['setup'],
   { destination, receivers, logins }: Asked<'open'>,
 ): Promise<TopicLoadFigures> {
   clients = await openMany(receivers, async at => {
-    const client = await StompSocket.open(port)
+    const client = await openLoadClient(protocol, port)
     const login = logins[at]
     if (login === undefined) return client
     await client.signIn(login)
     await client.subscribe([{ id: 'sub-0', destination, ack: 'auto' }])
     return client
   })
-  const headers = `destination:${destination}\ncontent-type:application/json`
-  sendOctets = wireFrame(`SEND\n${headers}\n\n${BODY}\0`)
+  message = sendOctets(protocol, destination, BODY)
   const all = clients.map(client => client.nextMessage())
-  clients[0]!.send(sendOctets)
-  const [message] = await Promise.all(all)
-  return { ...NOTHING, messageBytes: message!.length }
+  clients[0]!.send(message)
+  const [received] = await Promise.all(all)
+  return { ...NOTHING, messageBytes: received!.length }
 }
 
 async function run({ inFlight, seconds }: Asked<'run'>): Promise<TopicLoadFigures> {
@@ -122,7 +123,7 @@ class Pump {
     const missing = this.#inFlight - (this.#sent - received)
     if (missing <= 0) return
     this.#sent += missing
-    clients[0]!.send(missing === 1 ? sendOctets : Buffer.concat(Array(missing).fill(sendOctets)))
+    clients[0]!.send(missing === 1 ? message : Buffer.concat(Array(missing).fill(message)))
   }
 }
 

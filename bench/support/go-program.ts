@@ -1,0 +1,65 @@
+/**
+ * Peers written in Go, built from their modules at a fixed version and kept beside the prefilled logs. Without Go, or where a
+ * module is not to be had, the peer is not measured, and the reason is said once on standard error.
+ */
+
+import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import type { BenchmarkContext } from './benchmark.ts'
+
+export interface GoModule {
+  /** Of the peer. */
+  readonly name: string
+  readonly path: string
+  readonly version: string
+  /** Of the program. */
+  readonly file: string
+}
+
+/** The program's path; undefined when peers are not wanted or it cannot be built. */
+export async function installGoProgram(
+  { hasPeers, storesFolder }: BenchmarkContext,
+  { name, path, version, file }: GoModule,
+): Promise<string | undefined> {
+  if (!hasPeers) return undefined
+  const folder = join(storesFolder, 'go', `${file}-${version}`)
+  const program = join(folder, file)
+  if (existsSync(program)) return program
+  const isBuilt = await runGo(name, ['install', `${path}@${version}`], { GOBIN: folder })
+  return isBuilt ? program : undefined
+}
+
+/** Has a program that serves Go's profiles on a port of this machine collect its garbage. */
+export async function collectGoGarbage(profilePort: number): Promise<void> {
+  const profile = await fetch(`http://127.0.0.1:${profilePort}/debug/pprof/heap?gc=1`)
+  if (!profile.ok) throw new Error(`no profile: ${profile.status}`)
+  await profile.arrayBuffer()
+}
+
+/** Whether `go` did it; else says why the peer is not measured. */
+async function runGo(
+  name: string,
+  goArguments: readonly string[],
+  environment: Readonly<Record<string, string>>,
+): Promise<boolean> {
+  if (failed.has(name)) return false
+  try {
+    process.stderr.write(`${name} is built once, which takes some minutes\n`)
+    await promisify(execFile)('go', goArguments, { env: { ...process.env, ...environment } })
+    return true
+  } catch (error) {
+    failed.add(name)
+    process.stderr.write(`${name} is not measured: ${reasonOf(error)}\n`)
+    return false
+  }
+}
+
+function reasonOf(error: unknown): string {
+  const { code, stderr, message } = error as NodeJS.ErrnoException & { readonly stderr?: string }
+  if (code === 'ENOENT') return 'Go is not installed'
+  return stderr?.trim().split('\n').at(-1) ?? message
+}
+
+const failed = new Set<string>()
