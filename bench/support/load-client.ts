@@ -1,5 +1,6 @@
 /** Clients of servers that speak different protocols, for the same load. */
 
+import { CENTRIFUGO_PROTOCOL } from './centrifugo-protocol.ts'
 import { LineSocket } from './line-socket.ts'
 import { NATS_PROTOCOL } from './nats-protocol.ts'
 import { type Login, StompSocket, type Subscribing, stompSend } from './stomp-socket.ts'
@@ -33,4 +34,4 @@ export function sendOctets(name: ProtocolName, destination: string, body: string
   return wireFrame(LINE_PROTOCOLS[name].publish(destination, body))
 }
 
-const LINE_PROTOCOLS = { nats: NATS_PROTOCOL }
+const LINE_PROTOCOLS = { nats: NATS_PROTOCOL, centrifugo: CENTRIFUGO_PROTOCOL }
