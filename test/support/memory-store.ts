@@ -148,7 +148,7 @@ export class MemoryStore<Note = never> implements Store {
   /** Tells the oldest written change how it ended: well, unless it threw. */
   tellNext(): void {
     const { change, outcome, resolve, reject } = this.#written.shift()!
-    for (const tell of change.settled) tell()
+    change.settle(outcome.kind === 'written')
     if (outcome.kind === 'thrown') return reject(outcome.error)
     this.#subscribers.tell(change.happenings, rethrow)
     resolve(outcome.result)
@@ -157,7 +157,7 @@ export class MemoryStore<Note = never> implements Store {
   /** Tells the oldest written change that it failed, though it is there: false when it had thrown and is not. */
   tellNextFailed(reason: Error): boolean {
     const { change, outcome, reject } = this.#written.shift()!
-    for (const tell of change.settled) tell()
+    change.settle(false)
     reject(unavailable(reason))
     return outcome.kind === 'written'
   }
@@ -251,9 +251,9 @@ class MemoryChange extends MemoryView implements Change {
   readonly nowMs: number
   readonly number: number
   readonly happenings: Happening[] = []
-  readonly settled: (() => void)[] = []
   readonly #watchersOf: (name: string) => readonly RowWatcher[]
   readonly #earlier: EarlierRow[] = []
+  readonly #watched: { readonly watcher: RowWatcher; readonly key: Uint8Array }[] = []
   readonly #endings: (() => void)[] = []
   readonly #locals = new Map<object, unknown>()
   #isRunning = true
@@ -296,7 +296,7 @@ class MemoryChange extends MemoryView implements Change {
       return write()
     } catch (error) {
       this.#locals.clear()
-      for (const { rows: table, name, value } of this.#earlier.splice(rows).reverse()) table.put(name, value)
+      this.#putBack(this.#earlier.splice(rows))
       this.happenings.length = happenings
       this.#endings.length = endings
       throw error
@@ -315,11 +315,20 @@ class MemoryChange extends MemoryView implements Change {
       return result
     } catch (error) {
       this.happenings.length = 0
-      for (const { rows, name, value } of this.#earlier.splice(0).reverse()) rows.put(name, value)
+      this.#putBack(this.#earlier.splice(0))
       throw error
     } finally {
       this.#isRunning = false
     }
+  }
+
+  settle(isDurable: boolean): void {
+    for (const { watcher, key } of this.#watched) watcher.onSettled(key, isDurable)
+  }
+
+  #putBack(written: readonly EarlierRow[]): void {
+    for (const { rows, name, value } of written.toReversed()) rows.put(name, value)
+    for (const { watcher, key } of this.#watched) watcher.onTakenBack?.(key)
   }
 
   /** Takes the change back in a copy of the tables. */
@@ -329,9 +338,9 @@ class MemoryChange extends MemoryView implements Change {
 
   #write(table: Table<never, never>, key: Key, value: unknown): void {
     assert(this.#isRunning, 'a change is written by its own function')
-    for (const { onWriting, onSettled } of this.#watchersOf(table.name)) {
-      onWriting(key as Uint8Array)
-      this.settled.push(() => onSettled(key as Uint8Array))
+    for (const watcher of this.#watchersOf(table.name)) {
+      watcher.onWriting(key as Uint8Array, value)
+      this.#watched.push({ watcher, key: key as Uint8Array })
     }
     const [rows, name] = [this.rowsOf(table.name), nameOf(key)]
     this.#earlier.push({ rows, name, value: rows.get(name) })

@@ -111,7 +111,7 @@ export class Rehearsals {
         this.faults.push(`a fault at write ${faultAt} leaves ${name} changed`)
       }
     }
-    for (const tell of change.settled) tell()
+    change.settle(false)
     return { writes, rows, happenings }
   }
 }

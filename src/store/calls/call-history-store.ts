@@ -11,8 +11,8 @@ import { lastOf } from '../../last-of.ts'
 import type { StoreDeps } from '../engine/deps.ts'
 import { EXPIRY } from '../engine/expiries.ts'
 import { idsKey, keyBehind, rangeOf, timeBytes, userInKey } from '../engine/keys.ts'
+import { RowCache } from '../engine/row-cache.ts'
 import { type Change, recordTable, type View } from '../engine/store.ts'
-import { WatchedCache } from '../engine/watched-cache.ts'
 
 /** A place in the list: that of a row which need not be there any more. */
 export interface CallHistoryPlace {
@@ -37,11 +37,11 @@ type CallHistoryStoreDeps = Pick<StoreDeps, 'database' | 'expiries'>
 
 export class CallHistoryStore {
   readonly #deps: CallHistoryStoreDeps
-  readonly #figures: WatchedCache<UserId, Figures>
+  readonly #figures: RowCache<Figures, Figures>
 
   constructor(deps: CallHistoryStoreDeps) {
     this.#deps = deps
-    this.#figures = new WatchedCache(deps.database, [FIGURES], userInKey, FIGURES_KEPT_MAX)
+    this.#figures = new RowCache(deps.database, FIGURES, figures => figures ?? NO_ROWS, FIGURES_KEPT_MAX)
     deps.expiries.define(EXPIRY.callHistory, (change, key) => this.#expire(change, userInKey(key)))
   }
 
@@ -191,7 +191,7 @@ export class CallHistoryStore {
   }
 
   #figuresOf(view: View, userId: UserId): Figures {
-    return this.#figures.of(userId, () => view.get(FIGURES, idsKey(userId))) ?? NO_ROWS
+    return this.#figures.of(view, idsKey(userId))
   }
 }
 

@@ -114,7 +114,7 @@ export class CommitQueue {
     })
     if (!isSpoilt) return fault
     for (const queued of changes) {
-      for (const tell of queued.change?.settled ?? []) tell()
+      queued.change?.settle(false)
       queued.change = undefined
       queued.outcome = undefined
     }
@@ -149,7 +149,7 @@ export class CommitQueue {
   }
 
   #settle({ change, outcome, resolve, reject }: QueuedChange): void {
-    for (const tell of change?.settled ?? []) tell()
+    change?.settle(outcome?.kind === 'written')
     if (change === undefined || outcome === undefined) return reject(undefined)
     if (outcome.kind === 'thrown') return reject(outcome.error)
     this.#deps.tell(change)
@@ -165,7 +165,7 @@ export class CommitQueue {
       changes = [...changes, ...this.#waiting.splice(0)]
     }
     for (const { change, outcome, reject } of changes) {
-      for (const tell of change?.settled ?? []) tell()
+      change?.settle(false)
       // What a `write` threw is its reason, whatever became of the others.
       reject(outcome?.kind === 'thrown' ? outcome.error : refusal)
     }

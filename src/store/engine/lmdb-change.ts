@@ -24,9 +24,14 @@ export type OpenTableOf = (table: Table<never, never>) => OpenTable | undefined
 
 /** A row as it was before the change wrote it. */
 interface EarlierRow {
-  readonly lmdb: LmdbTable<unknown, Key>
+  readonly table: OpenTable
   readonly key: Key
   readonly bytes: Uint8Array | undefined
+}
+
+interface WatchedWriting {
+  readonly watcher: RowWatcher
+  readonly key: Uint8Array
 }
 
 /** A row that a change has written; undefined where there is none. */
@@ -76,13 +81,13 @@ export class LmdbChange extends LmdbView implements Change {
   readonly nowMs: number
   readonly number: number
   readonly happenings: Happening[] = []
-  /** Tell watchers that the change has settled. */
-  readonly settled: (() => void)[] = []
   readonly #openTable: OpenTableOf
   /** The undo log. */
   readonly #earlier: EarlierRow[] = []
   /** Above 0, writes go into the undo log. */
   #undoable: number
+  /** For watchers. */
+  readonly #watched: WatchedWriting[] = []
   #hasWritten = false
   readonly #endings: (() => void)[] = []
   /** News and badges that are said already. */
@@ -99,11 +104,11 @@ export class LmdbChange extends LmdbView implements Change {
   }
 
   put<Value, RowKey extends Key>(table: Table<Value, RowKey>, key: RowKey, value: Value): void {
-    this.#writing(table, key).put(key, value)
+    this.#writing(table, key, value).put(key, value)
   }
 
   remove<RowKey extends Key>(table: Table<never, RowKey>, key: RowKey): void {
-    this.#writing(table, key).remove(key)
+    this.#writing(table, key, undefined).remove(key)
   }
 
   happened(happening: Happening): void {
@@ -162,13 +167,13 @@ export class LmdbChange extends LmdbView implements Change {
   get written(): readonly WrittenRow[] {
     const firsts = new Map<string, EarlierRow>()
     for (const row of this.#earlier) {
-      const name = `${(row.lmdb as { readonly name?: string }).name} ${Buffer.from(row.key).toString('hex')}`
+      const name = `${(row.table.lmdb as { readonly name?: string }).name} ${Buffer.from(row.key).toString('hex')}`
       if (!firsts.has(name)) firsts.set(name, row)
     }
-    return [...firsts].map(([name, { lmdb, key, bytes }]) => ({
+    return [...firsts].map(([name, { table, key, bytes }]) => ({
       name,
       before: bytes,
-      now: lmdb.getBinary(key),
+      now: table.lmdb.getBinary(key),
     }))
   }
 
@@ -192,18 +197,23 @@ export class LmdbChange extends LmdbView implements Change {
     }
   }
 
-  #writing(table: Table<never, never>, key: Key): LmdbTable<unknown, Key> {
+  #writing(table: Table<never, never>, key: Key, row: unknown): LmdbTable<unknown, Key> {
     this.#assertRunning()
     const open = this.#openTable(table)
     assert(open !== undefined, 'a store that is open for reading only is not changed')
     this.beforeWrite?.()
-    for (const { onWriting, onSettled } of open.watchers) {
-      onWriting(key as Uint8Array)
-      this.settled.push(() => onSettled(key as Uint8Array))
+    for (const watcher of open.watchers) {
+      watcher.onWriting(key as Uint8Array, row)
+      this.#watched.push({ watcher, key: key as Uint8Array })
     }
     this.#hasWritten = true
-    if (this.#undoable > 0) this.#earlier.push({ lmdb: open.lmdb, key, bytes: open.lmdb.getBinary(key) })
+    if (this.#undoable > 0) this.#earlier.push({ table: open, key, bytes: open.lmdb.getBinary(key) })
     return open.lmdb
+  }
+
+  /** Tells watchers, once, that what was written is durable, or is not to be. */
+  settle(isDurable: boolean): void {
+    for (const { watcher, key } of this.#watched) watcher.onSettled(key, isDurable)
   }
 
   takeBack(): void {
@@ -216,9 +226,10 @@ export class LmdbChange extends LmdbView implements Change {
   }
 
   #putBack(rows: readonly EarlierRow[]): void {
-    for (const { lmdb, key, bytes } of rows.toReversed()) {
-      if (bytes === undefined) lmdb.remove(key)
-      else lmdb.put(key, asBinary(Buffer.from(bytes)))
+    for (const { table, key, bytes } of rows.toReversed()) {
+      if (bytes === undefined) table.lmdb.remove(key)
+      else table.lmdb.put(key, asBinary(Buffer.from(bytes)))
+      for (const { onTakenBack } of table.watchers) onTakenBack?.(key as Uint8Array)
     }
   }
 }

@@ -111,10 +111,19 @@ export interface Change extends View {
   local<Value>(owner: object, make: () => Value): Value
 }
 
-/** Called with the key of a row: when a change writes it, and once that change is durable or has failed. */
+/** Hears of the rows of a table by their keys, for values in memory that are made of them. */
 export interface RowWatcher {
-  readonly onWriting: (key: Uint8Array) => void
-  readonly onSettled: (key: Uint8Array) => void
+  /** A change puts the row, or removes it where `row` is undefined. */
+  readonly onWriting: (key: Uint8Array, row: unknown) => void
+  /** What a change wrote is taken back; it may write on. */
+  readonly onTakenBack?: (key: Uint8Array) => void
+  /** For each writing, once the change is durable or has failed. */
+  readonly onSettled: (key: Uint8Array, isDurable: boolean) => void
+}
+
+/** Whether what reads may see what is not durable yet. */
+export function isChange(view: View): view is Change {
+  return 'put' in view
 }
 
 export interface Store {

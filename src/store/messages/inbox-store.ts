@@ -19,9 +19,9 @@ import { newEventId } from '../../domain/messages/notice.ts'
 import { assert } from '../../errors.ts'
 import type { StoreDeps } from '../engine/deps.ts'
 import { EXPIRY } from '../engine/expiries.ts'
-import { idInKey, idsKey, keyBehind, nameOfKey, rangeOf } from '../engine/keys.ts'
+import { idInKey, idsKey, keyBehind, rangeOf } from '../engine/keys.ts'
+import { RowCache } from '../engine/row-cache.ts'
 import { type Change, recordTable, type View } from '../engine/store.ts'
-import { WatchedCache } from '../engine/watched-cache.ts'
 import {
   type Entry,
   endOf,
@@ -62,13 +62,13 @@ export class InboxStore {
   readonly #deps: StoreDeps
   readonly #groups: MessageGroups
   /** Each message has its device's head read three times: to add it, to fetch it, to acknowledge it. */
-  readonly #heads: WatchedCache<string, Head | HeadOfBefore>
+  readonly #heads: RowCache<Head | HeadOfBefore, Head | HeadOfBefore | null>
   readonly #dropped: Record<DropReason, number> = { full: 0, expired: 0 }
 
   constructor(deps: StoreDeps) {
     this.#deps = deps
-    this.#groups = new MessageGroups(deps.secrets, deps.randomBytes)
-    this.#heads = new WatchedCache(deps.database, [INBOX_HEADS], nameOfKey, HEADS_KEPT_MAX)
+    this.#groups = new MessageGroups(deps)
+    this.#heads = new RowCache(deps.database, INBOX_HEADS, head => head ?? null, HEADS_KEPT_MAX)
     deps.database.subscribe('inbox-dropped', ({ reason }) => {
       this.#dropped[reason] += 1
     })
@@ -347,7 +347,7 @@ export class InboxStore {
   }
 
   #read(view: View, device: Uint8Array): Head | HeadOfBefore | undefined {
-    return this.#heads.of(nameOfKey(device), () => view.get(INBOX_HEADS, device))
+    return this.#heads.of(view, device) ?? undefined
   }
 
   /** One of an earlier version is brought into today's form, with its messages. */

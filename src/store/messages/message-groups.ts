@@ -10,11 +10,12 @@
 import { decode, Packr } from 'msgpackr'
 import type { InboxItem } from '../../domain/messages/inbox.ts'
 import type { Notice } from '../../domain/messages/notice.ts'
-import type { Secrets } from '../../domain/secrets.ts'
 import { BoundedCache } from '../engine/bounded-cache.ts'
+import type { StoreDeps } from '../engine/deps.ts'
 import { nameOfKey, timeBytes } from '../engine/keys.ts'
+import { RowCache } from '../engine/row-cache.ts'
 import { Sealed } from '../engine/sealed.ts'
-import { bytesTable, type Change, type View } from '../engine/store.ts'
+import { bytesTable, type Change, isChange, type View } from '../engine/store.ts'
 
 /** Where a message is. */
 export interface GroupPlace {
@@ -44,8 +45,13 @@ export class MessageGroups {
    * much as to seal it (`invitations` in `bench/`). Whether it is still there the rows say.
    */
   readonly #lately = new BoundedCache<string, readonly InboxItem[]>(GROUPS_KEPT_MAX)
+  /** How many messages a group has: ALONE, or GONE. */
+  readonly #counts: RowCache<Uint8Array, number>
+  readonly #settled: RowCache<Uint8Array, Uint8Array>
 
-  constructor(secrets: Pick<Secrets, 'seal'>, randomBytes: (length: number) => Uint8Array) {
+  constructor({ database, secrets, randomBytes }: Pick<StoreDeps, 'database' | 'secrets' | 'randomBytes'>) {
+    this.#counts = new RowCache(database, GROUPS, row => row?.[0] ?? GONE, COUNTS_KEPT_MAX)
+    this.#settled = new RowCache(database, SETTLED, bits => bits ?? NONE_SETTLED, COUNTS_KEPT_MAX)
     this.#sealed = new Sealed(secrets, randomBytes, 'inbox')
     this.#randomBytes = randomBytes
   }
@@ -82,8 +88,7 @@ export class MessageGroups {
       if (settlingIn(view).get(nameOfKey(group))?.places.has(at)) return false
       if (isOfChange(group, view)) return true
     }
-    const settled = view.getVolatile(SETTLED, group)
-    return settled === undefined ? view.has(GROUPS, group) : !isSettledIn(settled, at)
+    return !isSettledIn(this.#settled.of(view, group), at) && this.#counts.of(view, group) !== GONE
   }
 
   /** Undefined when it was sealed by another secret. */
@@ -133,18 +138,17 @@ export class MessageGroups {
 
   #write(change: Change, settling: ReadonlyMap<string, Settling>): void {
     for (const [name, { id, places }] of settling) {
-      const count = change.getVolatile(GROUPS, id)?.[0]
-      if (count === undefined) continue
-      const before = change.get(SETTLED, id)
-      const settled = Buffer.alloc(SETTLED_BYTES)
-      if (before !== undefined) settled.set(before)
+      const count = this.#counts.of(change, id)
+      if (count === GONE) continue
+      const before = this.#settled.of(change, id)
+      const settled = Buffer.from(before)
       for (const at of places) settled[at >> 3]! |= 1 << (at & 7)
       if (bitsIn(settled) < Math.max(1, count)) {
         change.put(SETTLED, id, settled)
         continue
       }
       change.remove(GROUPS, id)
-      if (before !== undefined) change.remove(SETTLED, id)
+      if (before !== NONE_SETTLED) change.remove(SETTLED, id)
       this.#lately.delete(name)
     }
   }
@@ -157,10 +161,6 @@ function hasRoom({ items }: OpenGroup, item: InboxItem): boolean {
 
 function settlingIn(change: Change): Map<string, Settling> {
   return change.local(SETTLING, () => new Map<string, Settling>())
-}
-
-function isChange(view: View): view is Change {
-  return 'put' in view
 }
 
 /** Whether the group is the change's own, whose row comes at the end of it. */
@@ -230,15 +230,19 @@ type Members = Readonly<Record<string, unknown>>
 const PACKR = new Packr({ useRecords: true })
 /** In place of a count: a message that was sealed by itself. */
 const ALONE = 0
+const GONE = -1
 /** To read one, all have to be opened. */
 const GROUP_MESSAGES_MAX = 32
 export const SETTLED_BYTES = GROUP_MESSAGES_MAX / 8
+const NONE_SETTLED: Uint8Array = new Uint8Array(SETTLED_BYTES)
 /** Time, number of the change, random bytes. */
 export const GROUP_ID_BYTES = 16
 const NUMBER_AT = 6
 const RANDOM_AT = 12
 /** As many as come within a second; some kilobytes each. */
 const GROUPS_KEPT_MAX = 512
+/** A tenth of a kilobyte each. */
+const COUNTS_KEPT_MAX = 4_096
 /** Owns what a change settles. */
 const SETTLING = {}
 

@@ -471,16 +471,22 @@ t.test('what takes the place of an invitation is there in its stead, and of no o
 })
 
 t.test('an inbox that an earlier version wrote goes on with its messages and invitations', async t => {
-  const house = open(t)
+  const folder = t.testdir()
+  let house = open(t, { folder })
+  const upgrade = async (options = {}) => {
+    await storeAsBefore(house, PHONE, options)
+    await house.database.close()
+    house = open(t, { folder })
+  }
   for (const callId of [1, 2]) await invite(house, callId, 0)
-  await storeAsBefore(house, PHONE)
+  await upgrade()
   house.assertConsistent()
   t.ok(await drop(house, 1n))
   await append(house, ['a'])
   t.same(shown(house), ['call_invitation 2', 'a'])
   t.ok(await drop(house, 2n))
   house.assertConsistent()
-  await storeAsBefore(house, PHONE, { isFirstInHead: true })
+  await upgrade({ isFirstInHead: true })
   t.same(shown(house), ['a'])
   await invite(house, 3, 0)
   t.same(shown(house), ['a', 'call_invitation 3'])
