@@ -69,7 +69,7 @@ export interface ChallengeStoreDeps extends CodeSenderDeps {
 export interface ChallengeRequest extends AskerTraits {
   readonly purpose: ChallengePurpose
   readonly address: Address
-  /** Of the message: an RFC 4647 range list. */
+  /** Language of the message: an RFC 4647 range list. */
   readonly language: string
 }
 
@@ -79,7 +79,7 @@ export interface ResendRequest extends AskerTraits {
   readonly channel?: 'email' | 'sms' | undefined
 }
 
-/** What the client is told of a challenge (contract 2.4); times in seconds. */
+/** The client's view of a challenge (contract 2.4); times in seconds. */
 export interface ChallengeReply {
   /** 22 base64url characters. */
   readonly challengeId: string
@@ -121,7 +121,7 @@ export interface RefusedAttempt {
 interface Sending {
   readonly challenge: Challenge
   readonly asker: Asker
-  /** Nobody where the number is stopped and has no account. */
+  /** Empty where the number is stopped and has no account. */
   readonly recipient: Address | undefined
   /** Whether it counts against the budget of short messages. */
   readonly isPaid: boolean
@@ -276,7 +276,7 @@ export class ChallengeStore {
     return { kind: 'refused', code: 'OTP_INVALID', attemptsLeft }
   }
 
-  /** The challenges of those whose codes are stopped are gone, and the owner of the address is told, once. */
+  /** Removes the challenges whose codes are stopped, and tells the owner of the address, once. */
   #stop(change: Change, { key, code }: FoundCode, stopped: readonly Asker[], address: Address): void {
     const left = stopped.reduce(withoutAsker, withoutDead(code))
     if (left.challenges.length === 0) this.#codes.remove(change, { key, code })
@@ -300,7 +300,7 @@ export class ChallengeStore {
     address: Address,
   ): Exclude<Decision, { kind: 'wait' }> {
     if (decision.kind === 'wait') throw waitRefusal(decision)
-    // Also where nothing would be sent now: whether a code is on its way is nobody's business.
+    // Also where nothing would be sent now: the answer must not say whether a code is on its way.
     this.#sender.assertChannel(address)
     return decision as Exclude<Decision, { kind: 'wait' }>
   }

@@ -14,7 +14,7 @@ import { idsKey, keyBehind, rangeOf, timeBytes, userInKey } from '../engine/keys
 import { RowCache } from '../engine/row-cache.ts'
 import { type Change, recordTable, type View } from '../engine/store.ts'
 
-/** A place in the list: that of a row which need not be there any more. */
+/** A place in the list. Its row may be gone by now. */
 export interface CallHistoryPlace {
   /** When the call was created, milliseconds since 1970. */
   readonly atMs: number
@@ -27,7 +27,7 @@ export interface StoredHistoryRow extends Omit<CallHistoryRow, 'people'> {
   readonly peers?: readonly PersonName[]
 }
 
-/** What a user's rows come to. */
+/** The counts of a user's rows. */
 export interface Figures {
   readonly count: number
   readonly missed: number
@@ -104,7 +104,7 @@ export class CallHistoryStore {
     if (missed > 0) change.happened({ kind: 'badge-changed', userId })
   }
 
-  /** Nothing remains of the user's own rows; those of others keep the name that they knew. */
+  /** Removes the user's own rows; other people's rows keep the name that they knew. */
   eraseOf(change: Change, userId: UserId): void {
     const range = rangeOf(idsKey(userId))
     for (const table of [CALL_HISTORY, TIMES_OF_BEFORE, FIGURES] as const) {
@@ -119,7 +119,7 @@ export class CallHistoryStore {
     { createdAtMs }: CallHistoryRow,
     { count }: Figures,
   ): StoredHistoryRow | undefined {
-    // One ending for a user, at that of the oldest row: what is deleted meanwhile leaves none behind.
+    // One ending for each user, when the oldest row ends: rows that are deleted meanwhile leave none behind.
     if (count === 0)
       this.#deps.expiries.add(change, EXPIRY.callHistory, createdAtMs + KEPT_MS, idsKey(userId))
     return count < ROWS_MAX ? undefined : this.#oldest(change, userId, 1)[0]
@@ -285,6 +285,6 @@ const FIGURES_KEPT_MAX = 8_192
 
 /** By user, time and call. */
 export const CALL_HISTORY = recordTable<StoredHistoryRow>('call-history', CALL_HISTORY_SHAPES)
-/** What earlier versions kept; only erased. */
+/** A table of earlier versions; only erased. */
 const TIMES_OF_BEFORE = recordTable<number>('call-history-times')
 const FIGURES = recordTable<Figures>('call-history-figures', FIGURES_SHAPES)

@@ -1,6 +1,6 @@
 /**
- * What is made of single rows of a table, kept in memory. Unlike `WatchedCache` it takes over what changes write, so that a
- * row that is written again and again is never read.
+ * Values made of single rows of a table, kept in memory. Unlike `WatchedCache`, it takes the new row from the change that
+ * writes it, so a row that is rewritten often is never read back.
  */
 
 import { assert } from '../../errors.ts'
@@ -38,7 +38,7 @@ export class RowCache<Row, Kept extends NonNullable<unknown> | null> {
     })
   }
 
-  /** What is kept of the row as the view, or the change, sees it. */
+  /** The kept form of the row as this view, or this change, sees it. */
   of(view: View, key: Uint8Array): Kept {
     const name = nameOfKey(key)
     const unsettled = this.#unsettled.get(name)

@@ -103,11 +103,11 @@ export interface Change extends View {
   remove<RowKey extends Key>(table: Table<never, RowKey>, key: RowKey): void
   /** Tells `happening` to the subscribers once the change is durable; news and badges once, however often it is said. */
   happened(happening: Happening): void
-  /** What `write` returns. Where it throws, what it wrote and said is taken back before the error goes on. */
+  /** Returns the result of `write`. Where that throws, its writes and happenings are taken back before the error goes on. */
   attempt<Result>(write: () => Result): Result
   /** Runs `write` when the change's function has returned, as a part of the change. */
   atEnd(write: () => void): void
-  /** What `owner` keeps for the length of this change; `make` makes it. */
+  /** The value that `owner` keeps for the length of this change; `make` makes it. */
   local<Value>(owner: object, make: () => Value): Value
 }
 
@@ -115,7 +115,7 @@ export interface Change extends View {
 export interface RowWatcher {
   /** A change puts the row, or removes it where `row` is undefined. */
   readonly onWriting: (key: Uint8Array, row: unknown) => void
-  /** What a change wrote is taken back; it may write on. */
+  /** The change's writing of this row was taken back; it may write on. */
   readonly onTakenBack?: (key: Uint8Array) => void
   /** For each writing, once the change is durable or has failed. */
   readonly onSettled: (key: Uint8Array, isDurable: boolean) => void
@@ -135,7 +135,7 @@ export interface Store {
    * Throws STORE_UNAVAILABLE: the write failed; the store is as it was.
    */
   change<Result>(write: (change: Change) => Result, atMs?: number): Promise<Result>
-  /** What `read` returns, which must be read to its end there: the view ends with the call. */
+  /** Returns the result of `read`, which must read to the end: the view ends with the call. */
   view<Result>(read: (view: View) => Result): Result
   /** Calls `listener` with what durable changes said has happened, in order, before their promises resolve. */
   subscribe<Kind extends Happening['kind']>(
