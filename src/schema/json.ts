@@ -91,7 +91,9 @@ function formatObject(object: object, idsAs: IdForm): string {
   for (const name in object) {
     const member = object[name as keyof object] as unknown
     if (member === undefined) continue
-    text += `${text === '' ? '{' : ','}${quotedName(name)}:${formatJson(member, idsAs)}`
+    const { first, next } = introOf(name)
+    text += text === '' ? first : next
+    text += formatJson(member, idsAs)
   }
   return text === '' ? '{}' : `${text}}`
 }
@@ -101,16 +103,23 @@ function quoted(text: string): string {
   return PLAIN_TEXT.test(text) ? `"${text}"` : JSON.stringify(text)
 }
 
-function quotedName(name: string): string {
-  const known = QUOTED_NAMES.get(name)
+/** What comes before a member's value, by whether the member is the object's first. Each part that is joined costs memory. */
+interface Intro {
+  readonly first: string
+  readonly next: string
+}
+
+function introOf(name: string): Intro {
+  const known = INTROS.get(name)
   if (known !== undefined) return known
-  const quoted = JSON.stringify(name)
-  if (QUOTED_NAMES.size < NAMES_KEPT_MAX) QUOTED_NAMES.set(name, quoted)
-  return quoted
+  const quoted = `${JSON.stringify(name)}:`
+  const intro = { first: `{${quoted}`, next: `,${quoted}` }
+  if (INTROS.size < NAMES_KEPT_MAX) INTROS.set(name, intro)
+  return intro
 }
 
 /** Names of members are our own, so there are few. */
-const QUOTED_NAMES = new Map<string, string>()
+const INTROS = new Map<string, Intro>()
 const NAMES_KEPT_MAX = 1_000
 /** ASCII from blank to tilde, without quotation mark and backslash. */
 const PLAIN_TEXT = /^[ !#-[\]-~]*$/
