@@ -5,11 +5,18 @@
  */
 
 import type { Benchmark, BenchmarkContext, Row } from './support/benchmark.ts'
-import { type CallSide, openOther, openStreet, type Sides, type StreetPlan } from './support/call-street.ts'
+import {
+  type CallSide,
+  openOther,
+  openStreet,
+  type Sides,
+  type StreetPlan,
+  workOf,
+} from './support/call-street.ts'
 import { interleaved } from './support/rounds.ts'
 import { hasProductionServer } from './support/server.ts'
 import { rounded, sum } from './support/statistics.ts'
-import { costOf } from './support/usage.ts'
+import { comparedCosts, cpuMicroseconds } from './support/usage.ts'
 
 const COST: Row = {
   name: 'call-cost',
@@ -47,17 +54,17 @@ async function run(context: BenchmarkContext): Promise<void> {
         () => limitSide(load),
         () => ours(load),
       )
-      const [limitCalls, projectCalls] = [limit, project].map(side =>
-        sum(side.map(({ figure }) => figure.calls)),
-      )
-      const costs = { limit: costOf(limit, limitCalls!), project: costOf(project, projectCalls!) }
+      const [limitWork, projectWork] = [workOf(limit, 'calls'), workOf(project, 'calls')]
+      const { costs } = comparedCosts(limitWork, projectWork)
       context.record(against === undefined ? COST : AGAINST, round, {
-        limit: costs.limit.cpuMicroseconds ?? Number.NaN,
-        project: costs.project.cpuMicroseconds ?? Number.NaN,
+        limit: cpuMicroseconds(costs.limit),
+        project: cpuMicroseconds(costs.project),
         costs,
         parameters: { people: plan.calleesEach + 1, inFlight: calls, mode },
         details: {
-          messagesPerCall: rounded(sum(project.map(({ figure }) => figure.messages)) / projectCalls!),
+          messagesPerCall: rounded(
+            sum(project.map(({ figure }) => figure.messages)) / projectWork.operations,
+          ),
         },
       })
     }

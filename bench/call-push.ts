@@ -8,8 +8,9 @@ import { type CalledServer, openProject, type StreetPlan } from './support/call-
 import type { PushProvider } from './support/people.ts'
 import { Program } from './support/program.ts'
 import type { PushProvidersProtocol } from './support/push-providers.ts'
-import { interleaved, withCpu } from './support/rounds.ts'
-import { mean, rounded } from './support/statistics.ts'
+import { interleaved } from './support/rounds.ts'
+import { rounded } from './support/statistics.ts'
+import { comparedCosts, cpuMicroseconds, type Usage, withUsage } from './support/usage.ts'
 
 const PUSHED: Row = {
   name: 'call-push',
@@ -17,8 +18,7 @@ const PUSHED: Row = {
   limit: 'the same call to devices without push tokens',
   unit: 'ms',
   goal: { of: 'ratio', is: 'at most', value: 1.3 },
-  notShown:
-    'The server is in development mode and also shows each push on its console. The stand-in for APNs speaks TLS, the one for FCM does not.',
+  notShown: 'The stand-in for APNs speaks TLS, the one for FCM does not.',
 }
 
 interface Scale {
@@ -47,7 +47,7 @@ async function run(context: BenchmarkContext): Promise<void> {
   const { isSmoke, turns } = context.scale
   const { plan, callsPerTurn } = isSmoke ? SCALE_SMOKE : SCALE
   const street = await Street.open(context, plan)
-  const measure = (provider?: PushProvider) => street.cpuMsPerCall(provider, callsPerTurn)
+  const measure = (provider?: PushProvider) => street.callAll(provider, callsPerTurn)
   for (let warmUps = isSmoke ? 0 : WARM_UPS; warmUps > 0; warmUps--) {
     for (const provider of [undefined, ...PROVIDERS]) await measure(provider)
   }
@@ -59,13 +59,16 @@ async function run(context: BenchmarkContext): Promise<void> {
         () => measure(),
         () => measure(provider),
       )
-      const [limit, project] = [mean(all.limit), mean(all.project)]
+      const operations = turns * callsPerTurn
+      const { costs } = comparedCosts({ turns: all.limit, operations }, { turns: all.project, operations })
+      const [limit, project] = [cpuMicroseconds(costs.limit), cpuMicroseconds(costs.project)]
       const pushes = plan.calleesEach * plan.devices * PUSHES_PER_DEVICE
       context.record(PUSHED, round, {
-        limit,
-        project,
+        limit: limit / 1000,
+        project: project / 1000,
+        costs,
         parameters: { callees: plan.calleesEach, provider: NAMES[provider] },
-        details: { cpuMicrosecondsPerPush: rounded(((project - limit) * 1000) / pushes) },
+        details: { cpuMicrosecondsPerPush: rounded((project - limit) / pushes) },
       })
     }
   }
@@ -100,19 +103,18 @@ class Street {
     return new Street(plan, providers, servers)
   }
 
-  /** Milliseconds of the server's processor time. Each push of the calls has been taken before they end, and after. */
-  async cpuMsPerCall(provider: PushProvider | undefined, calls: number): Promise<number> {
+  /** Each push of the calls has been taken before they end, and after. */
+  async callAll(provider: PushProvider | undefined, calls: number): Promise<Usage> {
     const { pid, load } = this.#servers.get(provider)!
     const pushed = await this.#taken(provider, 0)
     const { calleesEach, devices } = this.#plan
     const pushes = calls * calleesEach * devices
-    const { cpu } = await withCpu(pid, async () => {
+    return withUsage(pid, async () => {
       await load.ask({ kind: 'start', calls })
       await this.#taken(provider, pushed + pushes)
       await load.ask({ kind: 'end' })
       await this.#taken(provider, pushed + PUSHES_PER_DEVICE * pushes)
     })
-    return (cpu * 1000) / calls
   }
 
   /** Resolves when the provider has taken so many pushes. */

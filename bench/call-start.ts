@@ -6,10 +6,11 @@
  */
 
 import type { Benchmark, BenchmarkContext, Row } from './support/benchmark.ts'
-import { type CallTurn, cpuPerMessage, openStreet, type Sides } from './support/call-street.ts'
+import { type CallTurn, openStreet, type Sides } from './support/call-street.ts'
 import { clientDetails } from './support/client-watch.ts'
 import { interleaved } from './support/rounds.ts'
 import { mean, rounded } from './support/statistics.ts'
+import { comparedCosts } from './support/usage.ts'
 
 const TO_TEN: Row = {
   name: 'call-start',
@@ -18,7 +19,7 @@ const TO_TEN: Row = {
   unit: 'ms',
   goal: { of: 'project', is: 'at most', value: 10 },
   notShown:
-    'Counted from the moment at which a call was to start, even where the client was late; calls of the first 300 ms, when connections are made, are not. Each invitation is durable before it is sent, so the disk is in it. No TLS.',
+    'Counted from the moment at which a call was to start, even where the client was late; calls of the first 300 ms, when connections are made, are not. Costs are those of a call with its end. Each invitation is durable before it is sent, so the disk is in it. No TLS.',
 }
 const ALONE: Row = {
   ...TO_TEN,
@@ -92,9 +93,9 @@ async function run(context: BenchmarkContext): Promise<void> {
         )
       }
       const { limit, project } = await turnsOf('meanwhile')
-      record(context, isMain ? TO_TEN : OTHERS, round, { callees, callsPerSecond, limit, project })
+      record(context, isMain ? TO_TEN : OTHERS, round, { callees, callsPerSecond, seconds, limit, project })
       if (isMain) {
-        record(context, ALONE, round, { callees, callsPerSecond, ...(await turnsOf('afterwards')) })
+        record(context, ALONE, round, { callees, callsPerSecond, seconds, ...(await turnsOf('afterwards')) })
       }
       const p50 = latency(project, 'p50')
       if (smaller !== undefined) {
@@ -115,23 +116,27 @@ async function open(context: BenchmarkContext, callees: number): Promise<Sides> 
 interface Measured {
   readonly callees: number
   readonly callsPerSecond: number
+  readonly seconds: number
   readonly limit: readonly CallTurn[]
   readonly project: readonly CallTurn[]
 }
 
 function record(context: BenchmarkContext, row: Row, round: number, measured: Measured): void {
-  const { callees, callsPerSecond, limit, project } = measured
+  const { callees, callsPerSecond, seconds, limit, project } = measured
+  const workOf = (turns: readonly CallTurn[]) => ({
+    turns,
+    operations: callsPerSecond * seconds * turns.length,
+  })
   const clientCores = (turns: readonly CallTurn[]) => mean(turns.map(({ figure }) => figure.clientCores))
   context.record(row, round, {
     limit: latency(limit, 'p99'),
     project: latency(project, 'p99'),
+    costs: comparedCosts(workOf(limit), workOf(project)).costs,
     parameters: { people: callees + 1, callsPerSecond, callees },
     details: {
       limitP50Ms: latency(limit, 'p50'),
       projectP50Ms: latency(project, 'p50'),
       projectMaxMs: latency(project, 'max'),
-      limitCpuMicroseconds: cpuPerMessage(limit),
-      projectCpuMicroseconds: cpuPerMessage(project),
       ...clientDetails(`call-start, ${callees} callees`, [
         ['limit', clientCores(limit)],
         ['project', clientCores(project)],

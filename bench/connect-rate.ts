@@ -5,17 +5,18 @@
  */
 
 import { join } from 'node:path'
-import { type Benchmark, type BenchmarkContext, peerDetails, peersOf, type Row } from './support/benchmark.ts'
+import { type Benchmark, type BenchmarkContext, peersOf, type Row } from './support/benchmark.ts'
 import { clientDetails, sayClientBesideLimit } from './support/client-watch.ts'
 import type { ConnectLoadFigures, ConnectLoadProtocol } from './support/connect-load.ts'
 import type { FanOutServerProtocol } from './support/fan-out-server.ts'
 import { openMessagingPeers } from './support/messaging-peers.ts'
 import { prefillPeople } from './support/people.ts'
 import { Program } from './support/program.ts'
-import { interleavedWith, withCpu } from './support/rounds.ts'
+import { interleavedWith } from './support/rounds.ts'
 import { startServer } from './support/server.ts'
 import { mean, rounded, sum } from './support/statistics.ts'
 import { bearerLogin } from './support/stomp-socket.ts'
+import { comparedCosts, peerDetails, type Usage, withUsage } from './support/usage.ts'
 
 const ROW: Row = {
   name: 'connect-rate',
@@ -58,7 +59,7 @@ async function run(context: BenchmarkContext): Promise<void> {
     to: 'queues',
   })
   const measure = (load: Program<ConnectLoadProtocol>, pid: number, seconds: number) =>
-    withCpu(pid, () => load.ask({ inFlight: IN_FLIGHT, seconds }))
+    withUsage(pid, () => load.ask({ inFlight: IN_FLIGHT, seconds }))
   const loadedPeers = await openPeers(context, logins.length)
   await measure(ours, server.pid, warmUpSeconds)
   sayClient(await measure(bare, bareServer.pid, warmUpSeconds))
@@ -81,12 +82,10 @@ async function run(context: BenchmarkContext): Promise<void> {
     context.record(ROW, round, {
       limit: limitFigures.perSecond,
       project: projectFigures.perSecond,
-      cpuRatio: limitFigures.cpuMicroseconds / projectFigures.cpuMicroseconds,
+      ...comparedCosts(limitFigures, projectFigures),
       ...peersOf(peerFigures.map(([name, { perSecond }]) => [name, perSecond])),
       parameters: { connectsInFlight: IN_FLIGHT, devices: logins.length },
       details: {
-        limitCpuMicroseconds: limitFigures.cpuMicroseconds,
-        projectCpuMicroseconds: projectFigures.cpuMicroseconds,
         ...peerDetails(peerFigures),
         ...clientDetails(ROW.name, [
           ['limit', limitFigures.clientCores],
@@ -113,11 +112,7 @@ async function openPeers(context: BenchmarkContext, devices: number) {
   return Promise.all(loads)
 }
 
-interface Turn {
-  readonly figure: ConnectLoadFigures
-  readonly cpu: number
-  readonly seconds: number
-}
+type Turn = Usage & { readonly figure: ConnectLoadFigures; readonly seconds: number }
 
 function sayClient({ figure, cpu, seconds }: Turn): void {
   const rate = `${Math.round(figure.perSecond).toLocaleString('en')} connections/s`
@@ -125,11 +120,11 @@ function sayClient({ figure, cpu, seconds }: Turn): void {
 }
 
 function summarise(turns: readonly Turn[]) {
-  const count = sum(turns.map(({ figure }) => figure.count))
+  const operations = sum(turns.map(({ figure }) => figure.count))
   return {
+    turns,
+    operations,
     perSecond: mean(turns.map(({ figure }) => figure.perSecond)),
-    /** Of the server, for each connection. */
-    cpuMicroseconds: rounded((sum(turns.map(({ cpu }) => cpu)) * 1e6) / count),
     clientCores: rounded(mean(turns.map(({ figure }) => figure.clientCores))),
     p99: rounded(mean(turns.map(({ figure }) => figure.latency.p99))),
   }

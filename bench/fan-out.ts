@@ -5,18 +5,19 @@
  */
 
 import { join } from 'node:path'
-import { type Benchmark, type BenchmarkContext, peerDetails, peersOf, type Row } from './support/benchmark.ts'
+import { type Benchmark, type BenchmarkContext, peersOf, type Row } from './support/benchmark.ts'
 import { clientDetails, sayClientBesideLimit } from './support/client-watch.ts'
 import type { FanOutServerProtocol } from './support/fan-out-server.ts'
 import type { ProtocolName } from './support/load-client.ts'
 import { openMessagingPeers } from './support/messaging-peers.ts'
 import { prefillPeople } from './support/people.ts'
 import { Program } from './support/program.ts'
-import { interleavedWith, withCpu } from './support/rounds.ts'
+import { interleavedWith } from './support/rounds.ts'
 import { startServer } from './support/server.ts'
 import { mean, rounded, sum } from './support/statistics.ts'
 import { bearerLogin, type Login } from './support/stomp-socket.ts'
 import type { TopicLoadFigures, TopicLoadProtocol } from './support/topic-load.ts'
+import { comparedCosts, peerDetails, type Usage, withUsage } from './support/usage.ts'
 
 const ROW: Row = {
   name: 'fan-out',
@@ -73,7 +74,7 @@ async function run(context: BenchmarkContext): Promise<void> {
       await load.ask({ ...opening, logins: Array.from({ length: receivers }, (_, at) => loginOf(at)) })
     }
     const measure = (load: Program<TopicLoadProtocol>, pid: number) =>
-      withCpu(pid, () => load.ask({ kind: 'run', inFlight, seconds: shortTurns.turnSeconds }))
+      withUsage(pid, () => load.ask({ kind: 'run', inFlight, seconds: shortTurns.turnSeconds }))
     const what = `fan-out, ${receivers} receivers, ${inFlight} in flight`
     sayClient(what, await measure(bare, bareServer.pid))
     await measure(ours, server.pid)
@@ -90,12 +91,10 @@ async function run(context: BenchmarkContext): Promise<void> {
       context.record(receivers === 100 ? ORDERED : ROW, round, {
         limit: limitFigures.framesPerSecond,
         project: projectFigures.framesPerSecond,
-        cpuRatio: limitFigures.cpuMicroseconds / projectFigures.cpuMicroseconds,
+        ...comparedCosts(limitFigures, projectFigures),
         ...peersOf(peerFigures.map(([name, { framesPerSecond }]) => [name, framesPerSecond])),
         parameters: { receivers, inFlight, frameBytes },
         details: {
-          limitCpuMicroseconds: limitFigures.cpuMicroseconds,
-          projectCpuMicroseconds: projectFigures.cpuMicroseconds,
           ...peerDetails(peerFigures),
           ...clientDetails(what, [
             ['limit', limitFigures.clientCores],
@@ -134,11 +133,7 @@ async function messageBytes(ours: Program<TopicLoadProtocol>, logins: readonly L
   return bytes
 }
 
-interface Turn {
-  readonly figure: TopicLoadFigures
-  readonly cpu: number
-  readonly seconds: number
-}
+type Turn = Usage & { readonly figure: TopicLoadFigures; readonly seconds: number }
 
 function sayClient(what: string, { figure, cpu, seconds }: Turn): void {
   const rate = `${Math.round(figure.framesPerSecond).toLocaleString('en')} frames/s`
@@ -146,11 +141,11 @@ function sayClient(what: string, { figure, cpu, seconds }: Turn): void {
 }
 
 function summarise(turns: readonly Turn[]) {
-  const frames = sum(turns.map(({ figure }) => figure.frames))
+  const operations = sum(turns.map(({ figure }) => figure.frames))
   return {
+    turns,
+    operations,
     framesPerSecond: mean(turns.map(({ figure }) => figure.framesPerSecond)),
-    /** Of the server, per frame. */
-    cpuMicroseconds: rounded((sum(turns.map(({ cpu }) => cpu)) * 1e6) / frames),
     /** How much of its core the client needs: where it is nearly one, the client is what is measured. */
     clientCores: rounded(mean(turns.map(({ figure }) => figure.clientCores))),
   }

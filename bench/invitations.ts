@@ -7,15 +7,15 @@
 import type { Benchmark, BenchmarkContext, Row } from './support/benchmark.ts'
 import {
   type CallTurn,
-  cpuPerMessage,
   openDeliveries,
   openStreet,
   type Sides,
   type StreetPlan,
+  workOf,
 } from './support/call-street.ts'
 import { interleaved } from './support/rounds.ts'
-import { mean, rounded, sum } from './support/statistics.ts'
-import { costOf } from './support/usage.ts'
+import { mean, rounded } from './support/statistics.ts'
+import { comparedCosts } from './support/usage.ts'
 
 const LIMIT = 'bare uWebSockets.js, the same bytes by `ws.send`, nothing kept'
 const DELIVERY: Row = {
@@ -67,18 +67,13 @@ async function compare(
       () => ours(load),
     )
     const perSecond = (of: readonly CallTurn[]) => mean(of.map(({ figure }) => figure.messagesPerSecond))
-    const messages = (of: readonly CallTurn[]) => sum(of.map(({ figure }) => figure.messages))
     const clientCores = (of: readonly CallTurn[]) => rounded(mean(of.map(({ figure }) => figure.clientCores)))
-    const [limitCpu, projectCpu] = [cpuPerMessage(limit), cpuPerMessage(project)]
     context.record(row, round, {
       limit: perSecond(limit),
       project: perSecond(project),
-      cpuRatio: limitCpu / projectCpu,
-      costs: { limit: costOf(limit, messages(limit)), project: costOf(project, messages(project)) },
+      ...comparedCosts(workOf(limit, 'messages'), workOf(project, 'messages')),
       parameters: { receivers: plan.calleesEach * plan.devices, inFlight: calls },
       details: {
-        limitCpuMicroseconds: limitCpu,
-        projectCpuMicroseconds: projectCpu,
         limitClientCores: clientCores(limit),
         projectClientCores: clientCores(project),
         projectP99Ms: rounded(mean(project.map(({ figure }) => figure.latency.p99))),

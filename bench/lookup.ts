@@ -16,9 +16,9 @@ import { askEachOnce, LOOKUP_PATH, lookupBody, lookupRequests } from './support/
 import { type PrefilledLog, prefilledLog } from './support/prefill.ts'
 import { Program } from './support/program.ts'
 import type { RawHttpProtocol } from './support/raw-http.ts'
-import { interleaved, withCpu } from './support/rounds.ts'
+import { interleaved } from './support/rounds.ts'
 import { type RunningServer, startServer } from './support/server.ts'
-import { rounded } from './support/statistics.ts'
+import { comparedCosts, type Work, withUsage } from './support/usage.ts'
 import type { VrfLimitProtocol } from './support/vrf-limit.ts'
 
 const WARM: Row = {
@@ -93,32 +93,27 @@ async function measureCold(context: BenchmarkContext, log: PrefilledLog): Promis
     context.record(COLD, round, {
       limit: limit.perSecond,
       project: project.perSecond,
-      cpuRatio: limit.cpuMicroseconds / project.cpuMicroseconds,
+      ...comparedCosts(limit, project),
       parameters: {
         entries: context.scale.entries,
         clientConnections: COLD_CONNECTIONS,
         vrfThreads: VRF_THREADS,
         client: await loadGenerator(),
       },
-      details: {
-        projectP99Ms: project.p99,
-        limitCpuMicroseconds: rounded(limit.cpuMicroseconds),
-        projectCpuMicroseconds: rounded(project.cpuMicroseconds),
-      },
+      details: { projectP99Ms: project.p99 },
     })
   }
 }
 
-interface ColdFigures {
+interface ColdFigures extends Work {
   readonly perSecond: number
-  /** Of the process, for each proof or answer. */
-  readonly cpuMicroseconds: number
   readonly p99: number
 }
 
 async function measureProofs(prover: Program<VrfLimitProtocol>, seconds: number): Promise<ColdFigures> {
-  const { figure, cpu } = await withCpu(prover.pid, () => prover.ask({ threads: VRF_THREADS, seconds }))
-  return { perSecond: figure.perSecond, cpuMicroseconds: (cpu * 1e6) / figure.proofs, p99: Number.NaN }
+  const turn = await withUsage(prover.pid, () => prover.ask({ threads: VRF_THREADS, seconds }))
+  const { perSecond, proofs } = turn.figure
+  return { turns: [turn], operations: proofs, perSecond, p99: Number.NaN }
 }
 
 /** A server that has proven nothing yet, warmed up with targets that are not measured. */
@@ -135,7 +130,7 @@ async function measureColdServer(
   try {
     await askEachOnce(server.http, log.targets.slice(0, coldWarmUpTargets))
     const requests = writeLookups(context, 'cold', log.targets.slice(coldWarmUpTargets))
-    const { figure, cpu } = await withCpu(server.pid, () =>
+    const turn = await withUsage(server.pid, () =>
       runHttpLoad({
         url: server.http,
         requests,
@@ -144,11 +139,11 @@ async function measureColdServer(
         areAnswersLate: true,
       }),
     )
-    if (figure.requests > requests.count) {
-      throw new Error(`${figure.requests} lookups of ${requests.count} targets: some were not cold`)
+    const { requests: answered, requestsPerSecond, p99 } = turn.figure
+    if (answered > requests.count) {
+      throw new Error(`${answered} lookups of ${requests.count} targets: some were not cold`)
     }
-    const cpuMicroseconds = (cpu * 1e6) / figure.requests
-    return { perSecond: figure.requestsPerSecond, cpuMicroseconds, p99: figure.p99 }
+    return { turns: [turn], operations: answered, perSecond: requestsPerSecond, p99 }
   } finally {
     await server.end()
   }

@@ -8,12 +8,13 @@ import { join } from 'node:path'
 import type { Benchmark, BenchmarkContext, Row } from './support/benchmark.ts'
 import { settle } from './support/call-street.ts'
 import { clientDetails } from './support/client-watch.ts'
-import type { CommitLimitFigures, CommitLimitProtocol } from './support/commit-limit.ts'
+import type { CommitLimitProtocol } from './support/commit-limit.ts'
 import { Program } from './support/program.ts'
 import type { RoomLoadFigures, RoomLoadProtocol } from './support/room-load.ts'
-import { interleaved, withCpu } from './support/rounds.ts'
+import { interleaved } from './support/rounds.ts'
 import { startServer } from './support/server.ts'
 import { mean, rounded, sum } from './support/statistics.ts'
+import { comparedCosts, type Usage, withUsage } from './support/usage.ts'
 
 const EVENTS: Row = {
   name: 'room-events',
@@ -49,16 +50,16 @@ const BYTES_PER_PERSON = 200
 
 export const rooms: Benchmark = { name: 'rooms', run }
 
-interface Turn {
-  readonly figure: RoomLoadFigures
-  readonly cpu: number
-}
+type Turn = Usage & { readonly figure: RoomLoadFigures }
+type LimitTurn = Usage & { readonly figure: CommitLimitProtocol['answer'] }
 
 /** Rooms of one size, and what they are held against. */
 interface Sides {
   readonly people: number
   readonly rooms: number
-  readonly bare: () => Promise<CommitLimitFigures>
+  /** So many changes. */
+  readonly commitsPerTurn: number
+  readonly bare: () => Promise<LimitTurn>
   readonly ours: (seconds: number) => Promise<Turn>
 }
 
@@ -68,21 +69,19 @@ async function run(context: BenchmarkContext): Promise<void> {
   for (const plan of isSmoke ? ROOMS_SMOKE : ROOMS) sizes.push(await open(context, plan.people, plan.rooms))
   for (const { ours } of isSmoke ? [] : sizes) await ours(warmUpSeconds)
   for (const round of context.rounds()) {
-    let smaller: { people: number; framesPerSecond: number; cpuPerFrame: number } | undefined
-    for (const { people, rooms, bare, ours } of sizes) {
+    let smaller: (ReturnType<typeof summarise> & { readonly people: number }) | undefined
+    for (const { people, rooms, commitsPerTurn, bare, ours } of sizes) {
       const { limit, project } = await interleaved(round, turns, bare, () => ours(turnSeconds))
       const figures = summarise(project, people)
       context.record(EVENTS, round, {
-        limit: mean(limit.map(({ perSecond }) => perSecond)),
+        limit: mean(limit.map(({ figure }) => figure.perSecond)),
         project: figures.changesPerSecond,
-        cpuRatio: mean(limit.map(({ cpuMicroseconds }) => cpuMicroseconds)) / figures.cpuPerChange,
+        ...comparedCosts({ turns: limit, operations: limit.length * commitsPerTurn }, figures.changes),
         parameters: { people, rooms },
         details: {
           calls: sum(project.map(({ figure }) => figure.calls)),
           frameBytes: rounded(mean(project.map(({ figure }) => figure.frameBytes))),
           framesPerSecond: rounded(figures.framesPerSecond),
-          projectCpuMicroseconds: rounded(figures.cpuPerChange),
-          projectCpuMicrosecondsPerFrame: rounded(figures.cpuPerFrame),
           ...clientDetails(`rooms of ${people}`, [
             ['project', mean(project.map(({ figure }) => figure.clientCores))],
           ]),
@@ -92,7 +91,7 @@ async function run(context: BenchmarkContext): Promise<void> {
         context.record(GROWTH, round, {
           limit: smaller.framesPerSecond,
           project: figures.framesPerSecond,
-          cpuRatio: smaller.cpuPerFrame / figures.cpuPerFrame,
+          ...comparedCosts(smaller.frames, figures.frames),
           parameters: { people, than: smaller.people, rooms },
         })
       }
@@ -120,23 +119,21 @@ async function open(context: BenchmarkContext, people: number, count: number): P
     people,
     rooms: count,
     // So many are asked for at a time: everybody but the caller joins at once.
-    bare: () => limit.ask({ operations, inFlight: count * (people - 1) }),
-    ours: seconds => withCpu(server.pid, () => ours.ask({ seconds })),
+    commitsPerTurn: operations,
+    bare: () => withUsage(limit.pid, () => limit.ask({ operations, inFlight: count * (people - 1) })),
+    ours: seconds => withUsage(server.pid, () => ours.ask({ seconds })),
   }
 }
 
-/** Processor times are microseconds of the server. */
 function summarise(turns: readonly Turn[], people: number) {
   // Started and ended once, rung and joined by everybody but the caller.
-  const changesOf = (figure: RoomLoadFigures) => figure.calls * 2 * people
-  const cpu = sum(turns.map(turn => turn.cpu)) * 1e6
+  const changes = sum(turns.map(({ figure }) => figure.calls * 2 * people))
+  const frames = sum(turns.map(({ figure }) => figure.frames))
   const framesPerSecond = mean(turns.map(({ figure }) => figure.framesPerSecond))
-  const framesPerChange =
-    sum(turns.map(({ figure }) => figure.frames)) / sum(turns.map(({ figure }) => changesOf(figure)))
   return {
     framesPerSecond,
-    changesPerSecond: framesPerSecond / framesPerChange,
-    cpuPerFrame: cpu / sum(turns.map(({ figure }) => figure.frames)),
-    cpuPerChange: cpu / sum(turns.map(({ figure }) => changesOf(figure))),
+    changesPerSecond: (framesPerSecond * changes) / frames,
+    changes: { turns, operations: changes },
+    frames: { turns, operations: frames },
   }
 }

@@ -14,7 +14,7 @@ import type { PostLoadFigures, PostLoadProtocol, Window } from './support/post-l
 import { formatShares, readProfiles } from './support/profile.ts'
 import { Program } from './support/program.ts'
 import type { RegisterLoadProtocol } from './support/register-load.ts'
-import { interleaved, withCpu } from './support/rounds.ts'
+import { interleaved } from './support/rounds.ts'
 import { type RunningServer, startServer } from './support/server.ts'
 import { mean, rounded, sum } from './support/statistics.ts'
 import {
@@ -24,6 +24,7 @@ import {
   rowsBetween,
   type StoreSize,
 } from './support/store-rows.ts'
+import { comparedCosts, type Usage, type Work, withUsage } from './support/usage.ts'
 
 const NOT_SHOWN =
   'The load client shares the cores; codes are fixed ones, so that nothing is sent. Rows that are written over are not among those of the limit.'
@@ -82,7 +83,10 @@ async function runRegister(context: BenchmarkContext): Promise<void> {
     const { limit: limits, project } = await interleaved(
       round,
       context.scale.turns,
-      async () => ({ bare: await limit(house.perTurn), grpc: await grpc.ask(grpcLoad) }),
+      async () => ({
+        bare: await limit(house.perTurn),
+        grpc: await withUsage(house.server.pid, () => grpc.ask(grpcLoad)),
+      }),
       async () => {
         const { bodies } = await house.signIn(house.perTurn)
         return house.measure(() => house.register(bodies))
@@ -90,8 +94,11 @@ async function runRegister(context: BenchmarkContext): Promise<void> {
     )
     const bare = limits.map(({ bare }) => bare)
     house.record(REGISTER, round, bare, project)
-    const callsPerSecond = limits.map(({ grpc }) => ({ perSecond: grpc.callsPerSecond }))
-    house.record(REGISTER_AND_GRPC, round, callsPerSecond, project)
+    const turns = limits.map(({ grpc: { figure, ...turn } }) => ({
+      ...turn,
+      figure: { perSecond: figure.callsPerSecond, operations: figure.calls },
+    }))
+    house.record(REGISTER_AND_GRPC, round, turns, project)
   }
   await house.end()
 }
@@ -110,10 +117,8 @@ function rowsOfRegistration(before: StoreSize, after: StoreSize, count: number):
   ]
 }
 
-interface MeasuredTurn {
-  readonly figure: PostLoadFigures
-  readonly cpu: number
-}
+type MeasuredTurn = Usage & { readonly figure: PostLoadFigures }
+type LimitTurn = Usage & { readonly figure: { readonly perSecond: number; readonly operations: number } }
 
 /** A server, a client, and people who have not signed in yet. */
 class House {
@@ -177,7 +182,7 @@ class House {
 
   /** What is measured counts for the profile too. */
   async measure(run: () => Promise<PostLoadFigures>): Promise<MeasuredTurn> {
-    const measured = await withCpu(this.server.pid, run)
+    const measured = await withUsage(this.server.pid, run)
     this.#windows.push(measured.figure.window)
     return measured
   }
@@ -186,7 +191,7 @@ class House {
   async limitOf(
     operate: (count: number) => Promise<void>,
     rowsOf: (before: StoreSize, after: StoreSize, count: number) => readonly (readonly RowSize[])[],
-  ): Promise<(operations: number) => Promise<CommitLimitProtocol['answer']>> {
+  ): Promise<(operations: number) => Promise<LimitTurn>> {
     await operate(WARM_UP)
     const before = await readStoreSize(this.#dataFolder)
     await operate(WARM_UP)
@@ -196,27 +201,24 @@ class House {
     const limit = await Program.start<CommitLimitProtocol>('commit-limit', { folder, transactions })
     this.#context.after(() => limit.end())
     await limit.ask({ operations: WARM_UP, inFlight: IN_FLIGHT })
-    return operations => limit.ask({ operations, inFlight: IN_FLIGHT })
+    return operations =>
+      withUsage(limit.pid, async () => ({
+        ...(await limit.ask({ operations, inFlight: IN_FLIGHT })),
+        operations,
+      }))
   }
 
-  record(
-    row: Row,
-    round: number,
-    limits: readonly { readonly perSecond: number; readonly cpuMicroseconds?: number }[],
-    turns: readonly MeasuredTurn[],
-  ): void {
+  record(row: Row, round: number, limits: readonly LimitTurn[], turns: readonly MeasuredTurn[]): void {
     const operations = turns.length * this.perTurn
-    const serverCpuMicroseconds = (sum(turns.map(({ cpu }) => cpu)) * 1e6) / operations
-    const limitCpu = limits.flatMap(({ cpuMicroseconds }) => cpuMicroseconds ?? [])
+    const limit: Work = { turns: limits, operations: sum(limits.map(({ figure }) => figure.operations)) }
     this.#context.record(row, round, {
-      limit: mean(limits.map(({ perSecond }) => perSecond)),
+      limit: mean(limits.map(({ figure }) => figure.perSecond)),
       project: mean(turns.map(({ figure }) => figure.perSecond)),
-      ...(limitCpu.length === 0 ? {} : { cpuRatio: mean(limitCpu) / serverCpuMicroseconds }),
+      ...comparedCosts(limit, { turns, operations }),
       parameters: { inFlight: IN_FLIGHT },
       details: {
         projectP50Ms: rounded(mean(turns.map(({ figure }) => figure.latency.p50))),
         projectP99Ms: rounded(mean(turns.map(({ figure }) => figure.latency.p99))),
-        serverCpuMicroseconds: rounded(serverCpuMicroseconds),
         clientCpuMicroseconds: rounded(
           (sum(turns.map(({ figure }) => figure.clientCpuSeconds)) * 1e6) / operations,
         ),

@@ -18,10 +18,11 @@ import { type RequestList, writeRequests } from './support/http-load.ts'
 import type { PostLoadFigures, PostLoadProtocol } from './support/post-load.ts'
 import { NEIGHBOURS, type PrefilledTown, prefilledTown } from './support/prefilled-town.ts'
 import { Program } from './support/program.ts'
-import { interleaved, withCpu } from './support/rounds.ts'
+import { interleaved } from './support/rounds.ts'
 import { startServer } from './support/server.ts'
 import { measureStarts, type StartRows } from './support/starts.ts'
-import { mean, rounded, sum } from './support/statistics.ts'
+import { mean, rounded } from './support/statistics.ts'
+import { comparedCosts, type Usage, withUsage } from './support/usage.ts'
 
 const FEWER = 'the same with fewer users'
 const READ = {
@@ -177,26 +178,18 @@ async function compareAsking(
       () => larger.ask(),
     )
     const perSecond = (turns: readonly Asked[]) => mean(turns.map(({ figure }) => figure.perSecond))
-    const cpu = (turns: readonly Asked[]) =>
-      rounded((sum(turns.map(turn => turn.cpu)) * 1e6) / (turns.length * larger.perTurn))
+    const workOf = (turns: readonly Asked[]) => ({ turns, operations: turns.length * larger.perTurn })
     context.record(ASK, round, {
       limit: perSecond(limit),
       project: perSecond(project),
-      cpuRatio: cpu(limit) / cpu(project),
+      ...comparedCosts(workOf(limit), workOf(project)),
       parameters,
-      details: {
-        limitCpuMicroseconds: cpu(limit),
-        projectCpuMicroseconds: cpu(project),
-        projectP99Ms: rounded(mean(project.map(({ figure }) => figure.latency.p99))),
-      },
+      details: { projectP99Ms: rounded(mean(project.map(({ figure }) => figure.latency.p99))) },
     })
   }
 }
 
-interface Asked {
-  readonly figure: PostLoadFigures
-  readonly cpu: number
-}
+type Asked = Usage & { readonly figure: PostLoadFigures }
 
 /** A server over a town, and a client that asks on behalf of its people. */
 class OpenTown {
@@ -272,7 +265,7 @@ class OpenTown {
       return { path: ASK_PATH, body: JSON.stringify({ token: asked.shareToken }), token }
     })
     const load = { url: this.#server.http, requests, inFlight: IN_FLIGHT, status: 201 }
-    return withCpu(this.#server.pid, () => this.#client.ask(load))
+    return withUsage(this.#server.pid, () => this.#client.ask(load))
   }
 
   megabytes(): Promise<number> {

@@ -7,8 +7,9 @@ import type { Benchmark, BenchmarkContext, Row } from './support/benchmark.ts'
 import type { FanOutLoadProtocol } from './support/fan-out-load.ts'
 import type { FanOutServerProtocol } from './support/fan-out-server.ts'
 import { Program } from './support/program.ts'
-import { interleaved, withCpu } from './support/rounds.ts'
-import { mean, rounded, sum } from './support/statistics.ts'
+import { interleaved } from './support/rounds.ts'
+import { mean } from './support/statistics.ts'
+import { comparedCosts, type Usage, type Work, withUsage } from './support/usage.ts'
 
 const WRITES: Row = {
   name: 'websocket-writes',
@@ -37,7 +38,7 @@ async function run(context: BenchmarkContext): Promise<void> {
 
   for (const shape of context.scale.isSmoke ? SHAPES.slice(0, 1) : SHAPES) {
     const measure = ({ port, pid }: Server) =>
-      withCpu(pid, () => load.ask({ ...shape, port, frameBytes: FRAME_BYTES, seconds: turnSeconds }))
+      withUsage(pid, () => load.ask({ ...shape, port, frameBytes: FRAME_BYTES, seconds: turnSeconds }))
     for (const round of context.rounds()) {
       const { limit, project } = await interleaved(
         round,
@@ -49,12 +50,8 @@ async function run(context: BenchmarkContext): Promise<void> {
       context.record(WRITES, round, {
         limit: limitFigures.framesPerSecond,
         project: projectFigures.framesPerSecond,
-        cpuRatio: limitFigures.cpuMicroseconds / projectFigures.cpuMicroseconds,
+        ...comparedCosts(limitFigures, projectFigures),
         parameters: { ...shape, frameBytes: FRAME_BYTES },
-        details: {
-          limitCpuMicroseconds: rounded(limitFigures.cpuMicroseconds),
-          projectCpuMicroseconds: rounded(projectFigures.cpuMicroseconds),
-        },
       })
     }
   }
@@ -74,14 +71,10 @@ async function startServer(
   return { port: await server.ask('port'), pid: server.pid }
 }
 
-type Turn = { readonly figure: FanOutLoadProtocol['answer']; readonly cpu: number }
+type Turn = Usage & { readonly figure: FanOutLoadProtocol['answer'] }
 
-/** Frames a second, and processor time of the server per frame; its part before and after a turn counts as well. */
-function summarise(
-  turns: readonly Turn[],
-  turnSeconds: number,
-): { readonly framesPerSecond: number; readonly cpuMicroseconds: number } {
+/** The server's part before and after a turn counts as well. */
+function summarise(turns: readonly Turn[], turnSeconds: number): Work & { readonly framesPerSecond: number } {
   const framesPerSecond = mean(turns.map(({ figure }) => figure.framesPerSecond))
-  const frames = framesPerSecond * turnSeconds * turns.length
-  return { framesPerSecond, cpuMicroseconds: (sum(turns.map(({ cpu }) => cpu)) * 1e6) / frames }
+  return { framesPerSecond, turns, operations: framesPerSecond * turnSeconds * turns.length }
 }

@@ -71,15 +71,6 @@ export function peersOf(
   return Object.keys(peers).length === 0 ? {} : { peers }
 }
 
-/** Details of peers: processor time of each server for a piece of work. */
-export function peerDetails(
-  figures: readonly (readonly [name: string, figure: { readonly cpuMicroseconds: number }])[],
-): Parameters {
-  return Object.fromEntries(
-    figures.map(([name, { cpuMicroseconds }]) => [`${name}: CpuMicroseconds`, cpuMicroseconds]),
-  )
-}
-
 /** A line of the output. */
 export interface Result extends Measurement {
   readonly benchmark: string

@@ -11,8 +11,8 @@ import type { DeliveryServerProtocol } from './delivery-server.ts'
 import { type Person, type PushProvider, prefillPeople } from './people.ts'
 import { Program } from './program.ts'
 import { profileArguments, type ServerMode, startServer } from './server.ts'
-import { rounded, sum } from './statistics.ts'
-import { type Usage, withUsage } from './usage.ts'
+import { sum } from './statistics.ts'
+import { type Usage, type Work, withUsage } from './usage.ts'
 
 export interface StreetPlan {
   readonly groups: number
@@ -140,9 +140,9 @@ function strangers(count: number, devices: number): Person[] {
   }))
 }
 
-/** Processor time of the server per message. */
-export function cpuPerMessage(turns: readonly CallTurn[]): number {
-  return rounded((sum(turns.map(({ cpu }) => cpu)) * 1e6) / sum(turns.map(({ figure }) => figure.messages)))
+/** What one call or message cost, over several turns. */
+export function workOf(turns: readonly CallTurn[], operation: 'calls' | 'messages'): Work {
+  return { turns, operations: sum(turns.map(({ figure }) => figure[operation])) }
 }
 
 /** Makes a data folder with groups of which each caller has each callee for a contact. */

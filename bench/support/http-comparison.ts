@@ -1,9 +1,10 @@
 /** Loads two HTTP servers with the same requests in turn, the bare one and ours, and records the rounds. */
 
-import { type BenchmarkContext, type Parameters, peerDetails, peersOf, type Row } from './benchmark.ts'
+import { type BenchmarkContext, type Parameters, peersOf, type Row } from './benchmark.ts'
 import { loadGenerator, type RequestList, runHttpLoad } from './http-load.ts'
-import { interleavedWith, withCpu } from './rounds.ts'
+import { interleavedWith } from './rounds.ts'
 import { mean, rounded, sum } from './statistics.ts'
+import { comparedCosts, peerDetails, type Work, withUsage } from './usage.ts'
 
 export interface HttpSide {
   readonly url: string
@@ -30,7 +31,7 @@ export async function compareHttp(
 ): Promise<void> {
   const { turns, turnSeconds, warmUpSeconds, isSmoke } = context.scale
   const measure = ({ url, pid, requests = ofAll }: HttpSide, seconds: number) =>
-    withCpu(pid, () => runHttpLoad({ url, requests, connections: CONNECTIONS, seconds }))
+    withUsage(pid, () => runHttpLoad({ url, requests, connections: CONNECTIONS, seconds }))
   const sides = isSmoke ? [] : [limit, project, ...peers.values()]
   for (const side of sides) await measure(side, warmUpSeconds)
   for (const round of context.rounds()) {
@@ -45,34 +46,29 @@ export async function compareHttp(
     context.record(row, round, {
       limit: limitFigures.requestsPerSecond,
       project: projectFigures.requestsPerSecond,
-      cpuRatio: limitFigures.cpuMicroseconds / projectFigures.cpuMicroseconds,
+      ...comparedCosts(limitFigures, projectFigures),
       ...peersOf(peerFigures.map(([name, { requestsPerSecond }]) => [name, requestsPerSecond])),
       parameters: { ...parameters, clientConnections: CONNECTIONS, client: await loadGenerator() },
       details: {
         requestsInList: ofAll.count,
         limitP99Ms: limitFigures.p99,
         projectP99Ms: projectFigures.p99,
-        limitCpuMicroseconds: limitFigures.cpuMicroseconds,
-        projectCpuMicroseconds: projectFigures.cpuMicroseconds,
         ...peerDetails(peerFigures),
       },
     })
   }
 }
 
-type Turn = Awaited<ReturnType<typeof withCpu<Awaited<ReturnType<typeof runHttpLoad>>>>>
+type Turn = Awaited<ReturnType<typeof withUsage<Awaited<ReturnType<typeof runHttpLoad>>>>>
 
-function summarise(turns: readonly Turn[]): {
-  readonly requestsPerSecond: number
-  readonly p99: number
-  /** Of the server, per request. */
-  readonly cpuMicroseconds: number
-} {
-  const requests = sum(turns.map(({ figure }) => figure.requests))
+function summarise(
+  turns: readonly Turn[],
+): Work & { readonly requestsPerSecond: number; readonly p99: number } {
   return {
+    turns,
+    operations: sum(turns.map(({ figure }) => figure.requests)),
     requestsPerSecond: mean(turns.map(({ figure }) => figure.requestsPerSecond)),
     p99: rounded(mean(turns.map(({ figure }) => figure.p99))),
-    cpuMicroseconds: rounded((sum(turns.map(({ cpu }) => cpu)) * 1e6) / requests),
   }
 }
 

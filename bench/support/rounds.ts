@@ -1,7 +1,6 @@
 /** Limit and project side by side: measured in short turns, one after the other, in the other order each time. */
 
-import { cpuSeconds } from './machine.ts'
-import { median, sum } from './statistics.ts'
+import { median } from './statistics.ts'
 
 /** What both measured, a figure for each turn. */
 export interface Turns<Limit, Project = Limit> {
@@ -75,18 +74,3 @@ export async function medianOfMany(measure: () => number | Promise<number>): Pro
 }
 
 const MANY_MS = 250
-
-/** What `run` came to, and the processor seconds that the process, or all of them, spent meanwhile. */
-export async function withCpu<Figure>(
-  pid: number | readonly number[],
-  run: () => Promise<Figure>,
-): Promise<{ readonly figure: Figure; readonly cpu: number; readonly seconds: number }> {
-  const pids = typeof pid === 'number' ? [pid] : pid
-  const [before, startMs] = [sum(pids.map(cpuSeconds)), performance.now()]
-  const figure = await run()
-  return {
-    figure,
-    cpu: sum(pids.map(cpuSeconds)) - before,
-    seconds: (performance.now() - startMs) / 1000,
-  }
-}

@@ -6,7 +6,7 @@ import { median, uncertainty } from './statistics.ts'
 /** Above it a round counts as disturbed. */
 export const NEIGHBOUR_CORES_QUIET = 0.1
 const ROUNDS_MIN = 3
-/** Of two runs that know a ratio as well as that, one in twenty is more than a seventh off the other. */
+/** Of two runs that know a figure as well as that, one in twenty is more than a seventh off the other. */
 const UNCERTAINTY_MAX = 0.1
 
 /** The rounds of one row under the same parameters. */
@@ -34,13 +34,13 @@ export function summarise(results: readonly Result[]): readonly Summary[] {
   return [...byRow(results)].map(([key, all]) => summaryOf(key, quietest(all)))
 }
 
-/** Whether another run would come to much the same ratios, of the rows that have a goal. */
+/** Whether another run would come to much the same, in the figures that goals are of. */
 export function areSettled(results: readonly Result[]): boolean {
-  return [...byRow(results).values()].every(
-    all =>
-      all[0]!.row.goal === undefined ||
-      uncertainty(quietest(all).map(({ ratio }) => ratio)) <= UNCERTAINTY_MAX,
-  )
+  return [...byRow(results).values()].every(all => {
+    const { goal } = all[0]!.row
+    if (goal === undefined) return true
+    return uncertainty(quietest(all).flatMap(result => result[goal.of] ?? [])) <= UNCERTAINTY_MAX
+  })
 }
 
 function byRow(results: readonly Result[]): ReadonlyMap<string, readonly Result[]> {

@@ -4,7 +4,7 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import type { Duplex, Readable } from 'node:stream'
-import type { Cost } from './benchmark.ts'
+import type { Cost, Parameters } from './benchmark.ts'
 import { cpuSeconds } from './machine.ts'
 import { rounded, sum } from './statistics.ts'
 
@@ -18,7 +18,7 @@ export interface Usage {
   readonly fdatasyncs: number
 }
 
-/** As `withCpu`, with all that `run` cost. */
+/** What `run` came to, and its cost to the process, or to all of them. */
 export async function withUsage<Figure>(
   pid: number | readonly number[],
   run: () => Promise<Figure>,
@@ -36,6 +36,36 @@ export async function withUsage<Figure>(
     diskBytes: after.diskBytes - before.diskBytes,
     fdatasyncs: (await syncs?.end()) ?? Number.NaN,
   }
+}
+
+/** Turns of one side, and the operations in all of them. */
+export interface Work {
+  readonly turns: readonly Usage[]
+  readonly operations: number
+}
+
+/** What one operation costs on both sides. */
+export function comparedCosts(limit: Work, project: Work) {
+  const costs = {
+    limit: costOf(limit.turns, limit.operations),
+    project: costOf(project.turns, project.operations),
+  }
+  return { costs, cpuRatio: cpuMicroseconds(costs.limit) / cpuMicroseconds(costs.project) }
+}
+
+/** Details of peers: processor time of each server for one operation. */
+export function peerDetails(figures: readonly (readonly [name: string, work: Work])[]): Parameters {
+  return Object.fromEntries(
+    figures.map(([name, { turns, operations }]) => [
+      `${name}: CpuMicroseconds`,
+      cpuMicroseconds(costOf(turns, operations)),
+    ]),
+  )
+}
+
+/** NaN where the system doesn't say. */
+export function cpuMicroseconds({ cpuMicroseconds: known = Number.NaN }: Cost): number {
+  return known
 }
 
 /** The cost of one operation, over several turns. */
