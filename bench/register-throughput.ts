@@ -1,16 +1,17 @@
 /**
  * How many Register calls a second are durable and provable when answered: gRPC, 64 in flight, every key of a new
- * device, held against a grpc-js server that answers the same messages at once.
+ * device, held against a grpc-js server that answers the same messages at once. The peer is Tessera.
  */
 
 import { join } from 'node:path'
-import type { Benchmark, BenchmarkContext, Cost, Row } from './support/benchmark.ts'
+import { type Benchmark, type BenchmarkContext, type Cost, peersOf, type Row } from './support/benchmark.ts'
 import type { EchoServerProtocol } from './support/echo-server.ts'
 import { Program } from './support/program.ts'
 import type { RegisterLoadFigures, RegisterLoadProtocol } from './support/register-load.ts'
-import { interleaved } from './support/rounds.ts'
+import { interleavedWith } from './support/rounds.ts'
 import { type RunningServer, readMetric, startServer } from './support/server.ts'
 import { mean, rounded, sum } from './support/statistics.ts'
+import { openTessera } from './support/tessera.ts'
 import { costOf, type Usage, withUsage } from './support/usage.ts'
 
 const REGISTER: Row = {
@@ -41,25 +42,33 @@ async function run(context: BenchmarkContext): Promise<void> {
     withUsage(pid, () => client.ask({ address, inFlight: IN_FLIGHT, seconds }))
   await measure(echoAddress, echo.pid, scale.warmUpSeconds)
   await measure(server.grpc, server.pid, scale.warmUpSeconds)
+  const peers = await openTessera(context)
+  for (const { address, pid } of peers) await measure(address, pid, scale.warmUpSeconds)
   for (const round of context.rounds()) {
     const before = await readFigures(server)
-    const figures = await interleaved(
+    const figures = await interleavedWith(
       round,
       scale.turns,
-      () => measure(echoAddress, echo.pid, scale.turnSeconds),
-      () => measure(server.grpc, server.pid, scale.turnSeconds),
+      {
+        limit: () => measure(echoAddress, echo.pid, scale.turnSeconds),
+        project: () => measure(server.grpc, server.pid, scale.turnSeconds),
+      },
+      new Map(peers.map(({ name, address, pid }) => [name, () => measure(address, pid, scale.turnSeconds)])),
     )
     const after = await readFigures(server)
     const [limit, project] = [summarise(figures.limit), summarise(figures.project)]
+    const peerFigures = [...figures.others].map(([name, turns]) => [name, summarise(turns)] as const)
     context.record(REGISTER, round, {
       limit: limit.callsPerSecond,
       project: project.callsPerSecond,
       cpuRatio: limit.serverCpu / project.serverCpu,
       costs: { limit: limit.cost, project: project.cost },
+      ...peersOf(peerFigures.map(([name, { callsPerSecond }]) => [name, callsPerSecond])),
       parameters: { inFlight: IN_FLIGHT },
       details: {
         ...describe('limit', limit),
         ...describe('project', project),
+        ...Object.assign({}, ...peerFigures.map(([name, figures]) => describePeer(name, figures))),
         entriesPerBatch: rounded(
           (after.registrations - before.registrations) / (after.batches - before.batches),
         ),
@@ -98,6 +107,15 @@ function describe(whose: string, { p50, p99, serverCpu, clientCpu }: Summary): R
     [`${whose}P99Ms`]: p99,
     [`${whose}ServerCpuMicroseconds`]: serverCpu,
     [`${whose}ClientCpuMicroseconds`]: clientCpu,
+  }
+}
+
+function describePeer(name: string, figures: Summary): Record<string, number> {
+  const { writtenBytes = Number.NaN, fdatasyncs = Number.NaN } = figures.cost
+  return {
+    ...describe(`${name}: `, figures),
+    [`${name}: WrittenBytes`]: writtenBytes,
+    [`${name}: Syncs`]: fdatasyncs,
   }
 }
 

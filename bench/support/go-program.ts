@@ -31,6 +31,25 @@ export async function installGoProgram(
   return isBuilt ? program : undefined
 }
 
+export interface GoSource {
+  /** Of the peer. */
+  readonly name: string
+  readonly folder: string
+  /** Of the program. */
+  readonly file: string
+}
+
+/** The path of a program whose source is ours, built anew; undefined as above. */
+export async function buildGoProgram(
+  { hasPeers, storesFolder }: BenchmarkContext,
+  { name, folder, file }: GoSource,
+): Promise<string | undefined> {
+  if (!hasPeers) return undefined
+  const program = join(storesFolder, 'go', file)
+  const isBuilt = await runGo(name, ['build', '-o', program, '.'], {}, folder)
+  return isBuilt ? program : undefined
+}
+
 /** Has a program that serves Go's profiles on a port of this machine collect its garbage. */
 export async function collectGoGarbage(profilePort: number): Promise<void> {
   const profile = await fetch(`http://127.0.0.1:${profilePort}/debug/pprof/heap?gc=1`)
@@ -43,11 +62,12 @@ async function runGo(
   name: string,
   goArguments: readonly string[],
   environment: Readonly<Record<string, string>>,
+  folder?: string,
 ): Promise<boolean> {
   if (failed.has(name)) return false
   try {
-    process.stderr.write(`${name} is built once, which takes some minutes\n`)
-    await promisify(execFile)('go', goArguments, { env: { ...process.env, ...environment } })
+    process.stderr.write(`${name} is being built, which takes minutes the first time\n`)
+    await promisify(execFile)('go', goArguments, { env: { ...process.env, ...environment }, cwd: folder })
     return true
   } catch (error) {
     failed.add(name)

@@ -102,7 +102,7 @@ function ioFigure(text: string, name: string): number {
   return Number(new RegExp(`^${name}: (\\d+)`, 'm').exec(text)?.[1])
 }
 
-/** Counts the fdatasyncs of processes by `perf stat`, where that is installed and allowed: it leaves them as fast as they are. */
+/** Counts the fdatasyncs and fsyncs of processes by `perf stat`, where that is installed and allowed: it leaves them as fast as they are. */
 class SyncCounter {
   static #isPossible: boolean | undefined
   readonly #perf: ChildProcess
@@ -112,10 +112,10 @@ class SyncCounter {
   }
 
   static async start(pids: readonly number[]): Promise<SyncCounter | undefined> {
-    SyncCounter.#isPossible ??= spawnSync('perf', ['stat', '-e', EVENT, 'true']).status === 0
+    SyncCounter.#isPossible ??= spawnSync('perf', ['stat', '-e', EVENTS, 'true']).status === 0
     if (!SyncCounter.#isPossible) return undefined
     const control = ['-D', '-1', '--control', 'fd:3,4', '-p', pids.join(',')]
-    const perf = spawn('perf', ['stat', '-x', ',', '-e', EVENT, ...control], {
+    const perf = spawn('perf', ['stat', '-x', ',', '-e', EVENTS, ...control], {
       stdio: ['ignore', 'ignore', 'pipe', 'pipe', 'pipe'],
     })
     const [, , , asked, answered] = perf.stdio as unknown as Duplex[]
@@ -133,8 +133,9 @@ class SyncCounter {
     const closed = once(this.#perf, 'close')
     this.#perf.kill('SIGINT')
     await closed
-    return Number(/^(\d+),/m.exec(text)?.[1])
+    return sum(Array.from(text.matchAll(/^(\d+),/gm), ([, count]) => Number(count)))
   }
 }
 
-const EVENT = 'syscalls:sys_enter_fdatasync'
+/** Ours are all of the first kind, peers' of the second. */
+const EVENTS = 'syscalls:sys_enter_fdatasync,syscalls:sys_enter_fsync'
