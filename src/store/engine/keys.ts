@@ -2,6 +2,7 @@
 
 import { createHash } from 'node:crypto'
 import type { UserId } from '../../domain/ids.ts'
+import { assert } from '../../errors.ts'
 
 /** A leaf, tile or block index in 6 bytes; covers every index below 2^48. */
 export function indexKey(index: number): Uint8Array {
@@ -18,10 +19,16 @@ export function tileKey(level: number, index: number): Uint8Array {
   return key
 }
 
-/** The key of a row that belongs to one or more ids: 8 bytes each, big-endian. */
+/** The key of a row that belongs to one to four ids: 8 bytes each, big-endian. */
 export function idsKey(...ids: readonly bigint[]): Uint8Array {
+  // `writeBigUInt64BE` of a buffer takes three times as long.
+  for (let at = 0; at < ids.length; at++) {
+    const id = ids[at]!
+    assert(id >= 0n && id <= ID_MAX, 'an id is a uint64')
+    SCRATCH.setBigUint64(8 * at, id)
+  }
   const key = Buffer.allocUnsafe(8 * ids.length)
-  for (let at = 0; at < ids.length; at++) key.writeBigUInt64BE(ids[at]!, 8 * at)
+  key.set(SCRATCH_BYTES[ids.length]!)
   return key
 }
 
@@ -52,7 +59,8 @@ export function rangeOf(prefix: Uint8Array): { readonly start: Uint8Array; reado
 
 /** A key as a name in memory: a character for each byte. */
 export function nameOfKey(key: Uint8Array): string {
-  return Buffer.from(key.buffer, key.byteOffset, key.length).toString('latin1')
+  const bytes = key instanceof Buffer ? key : Buffer.from(key.buffer, key.byteOffset, key.length)
+  return bytes.toString('latin1')
 }
 
 /** A text of any length as a key: its SHA-256. */
@@ -60,4 +68,12 @@ export function textKey(text: string): Buffer {
   return createHash('sha256').update(text).digest()
 }
 
+const ID_MAX = 2n ** 64n - 1n
+const IDS_MAX = 4
+const SCRATCH = new DataView(new ArrayBuffer(8 * IDS_MAX))
+/** Its beginnings, by number of ids. */
+const SCRATCH_BYTES = Array.from(
+  { length: IDS_MAX + 1 },
+  (_, ids) => new Uint8Array(SCRATCH.buffer, 0, 8 * ids),
+)
 const ALL_ONES = Buffer.alloc(65, 0xff)
