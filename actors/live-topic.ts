@@ -107,14 +107,14 @@ export class LiveTopic {
 
   /** A subscriber with a full mailbox misses the message, and must learn that it did. */
   #tell(subscriber: TopicSubscriber, message: TopicMessage): void {
-    if (subscriber.tell(message) === 'overloaded') subscriber.tellControl(OVERRUN)
+    subscriber.tellOr(message, OVERRUN)
   }
 }
 
 /** Takes back one subscription of the connection, behind its earlier messages as long as there is room. */
 export function leaveTopic(topic: Ref<UnsubscribeMessage>, connectionId: string): void {
   const message: UnsubscribeMessage = { kind: 'unsubscribe', connectionId }
-  if (topic.tell(message) === 'overloaded') topic.tellControl(message)
+  topic.tellOr(message, message)
 }
 
 const OVERRUN: TopicMessage = { kind: 'overrun' }

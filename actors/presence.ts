@@ -71,7 +71,7 @@ export function tellNews(
   if (!connections.isConnected(userId, deviceId)) return
   const user = users(String(userId))
   // Without the news the message would wait for the next one.
-  if (user.tell({ kind: 'news', deviceId }) === 'overloaded') user.tellControl({ kind: 'news', deviceId })
+  user.tellOr({ kind: 'news', deviceId }, { kind: 'news', deviceId })
 }
 
 /** Tells a user's connections, if there are any, that the badge may have changed. */
@@ -81,8 +81,7 @@ export function tellBadge(
   userId: UserId,
 ): void {
   if (connections.of(String(userId)).length === 0) return
-  const user = users(String(userId))
-  if (user.tell({ kind: 'badge' }) === 'overloaded') user.tellControl({ kind: 'badge' })
+  users(String(userId)).tellOr({ kind: 'badge' }, { kind: 'badge' })
 }
 
 class UserPresence implements Actor<PresenceMessage> {
@@ -103,7 +102,7 @@ class UserPresence implements Actor<PresenceMessage> {
       case 'news':
         return this.#onNews(message.deviceId)
       case 'badge':
-        for (const { ref } of this.#connections) this.#pass(ref, BADGE)
+        for (const { ref } of this.#connections) ref.tellOr(BADGE, OVERRUN)
         return
       case 'revoked':
         return this.#onRevoked(message.revoked)
@@ -123,7 +122,7 @@ class UserPresence implements Actor<PresenceMessage> {
       this.#tellPresence(oldest.deviceId, false)
     }
     // It may have read inbox and badge already; news since then reached no connection.
-    this.#pass(connection.ref, ATTACHED)
+    connection.ref.tellOr(ATTACHED, OVERRUN)
   }
 
   #onDetached(connectionId: string): void {
@@ -136,7 +135,7 @@ class UserPresence implements Actor<PresenceMessage> {
 
   #onNews(deviceId: DeviceId): void {
     for (const { deviceId: each, ref } of this.#connections) {
-      if (each === deviceId) this.#pass(ref, NEWS)
+      if (each === deviceId) ref.tellOr(NEWS, OVERRUN)
     }
   }
 
@@ -160,10 +159,6 @@ class UserPresence implements Actor<PresenceMessage> {
 
   #dismiss({ ref }: LiveConnection, why: Dismissal): void {
     ref.tellControl({ kind: 'dismissed', why })
-  }
-
-  #pass(ref: Ref<StompConnectionMessage>, message: StompConnectionMessage): void {
-    if (ref.tell(message) === 'overloaded') ref.tellControl(OVERRUN)
   }
 
   #tellPresence(deviceId: DeviceId, isOnline: boolean): void {

@@ -46,7 +46,7 @@ class Intake implements ConnectionEvents {
 
   onClosed(): void {
     // Behind what came before it, as long as there is room.
-    if (this.#ref.tell({ kind: 'closed' }) === 'overloaded') this.#ref.tellControl({ kind: 'closed' })
+    this.#ref.tellOr({ kind: 'closed' }, { kind: 'closed' })
   }
 }
 

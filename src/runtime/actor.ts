@@ -108,6 +108,8 @@ export interface Ref<Message> {
   tell(message: Message): TellResult
   /** Puts a message into the lane that overtakes the user lane and has no bound: stop, deadline, socket closed. */
   tellControl(message: Message): void
+  /** Tells `message`; where it is not taken, tells `instead` in the control lane. */
+  tellOr(message: Message, instead: Message): void
   /**
    * Tells the message that `make` builds around a reply, and resolves with the answer. Rejects with `OVERLOADED` at
    * once when refused, with `DEADLINE_EXCEEDED` at the first tick after `deadlineMs`, with `STORE_UNAVAILABLE` when the

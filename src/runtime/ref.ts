@@ -32,6 +32,10 @@ export class ActorRef implements Ref<unknown> {
     else this.#host.deadLetters.add(cell, this.kind, this.id, messageKind(message))
   }
 
+  tellOr(message: unknown, instead: unknown): void {
+    if (this.tell(message) === 'overloaded') this.tellControl(instead)
+  }
+
   ask<Answer>(make: (reply: Reply<Answer>) => unknown, deadlineMs: number): Promise<Answer> {
     const chain = this.#host.refuseAskCycles ? this.#chain() : undefined
     return new Promise((resolve, reject) => {

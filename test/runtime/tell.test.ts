@@ -90,6 +90,15 @@ t.test('a full mailbox refuses aloud and counts it, and takes again when there i
   t.same(seen, [1, 2, 5])
 })
 
+t.test('what a full mailbox does not take is told otherwise, ahead of what waits', async t => {
+  const { world, system } = makeStage()
+  const seen: number[] = []
+  const probe = system.define(kindOf<Numbered>(({ n }) => seen.push(n), { mailboxMessagesMax: 2 }))
+  for (const n of [1, 2, 3]) probe('a').tellOr(numbered('test', n), numbered('test', -n))
+  world.run()
+  t.same(seen, [-3, 1, 2])
+})
+
 t.test('a control message overtakes user messages and is never refused', async t => {
   const { world, system } = makeStage()
   const seen: string[] = []

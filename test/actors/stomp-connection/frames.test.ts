@@ -427,6 +427,7 @@ t.test('a topic whose mailbox is full hears of an UNSUBSCRIBE all the same', asy
       ask: topic.ask.bind(topic),
       tell: message => (isFull ? 'overloaded' : topic.tell(message)),
       tellControl: message => void told.push(message.kind),
+      tellOr: (message, instead) => void (isFull ? told.push(instead.kind) : topic.tell(message)),
     }
   }
   const house = makeHouse(t, { deps: { topics } })
