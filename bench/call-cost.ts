@@ -7,14 +7,14 @@
 import type { Benchmark, BenchmarkContext, Row } from './support/benchmark.ts'
 import {
   type CallSide,
-  openOther,
+  modeBeside,
+  openAlone,
   openStreet,
   type Sides,
   type StreetPlan,
   workOf,
 } from './support/call-street.ts'
 import { interleaved } from './support/rounds.ts'
-import { hasProductionServer } from './support/server.ts'
 import { rounded, sum } from './support/statistics.ts'
 import { comparedCosts, cpuMicroseconds } from './support/usage.ts'
 
@@ -38,10 +38,10 @@ async function run(context: BenchmarkContext): Promise<void> {
   const { isSmoke, turns, turnSeconds, warmUpSeconds } = context.scale
   const plan = isSmoke ? PLAN_SMOKE : PLAN
   const { against } = context
-  // A checkout that lacks the program of the bench's own is held against a development server, being one itself.
-  const mode = against === undefined || hasProductionServer(against) ? 'without-rates' : 'development'
+  const mode = modeBeside(against)
   const { bare, ours }: Sides = await openStreet(context, plan, mode)
-  const limitSide: CallSide = against === undefined ? bare : await openOther(context, plan, against, mode)
+  const other = { folder: 'data-other', mode, checkout: against }
+  const limitSide: CallSide = against === undefined ? bare : await openAlone(context, plan, other)
   for (const side of [limitSide, ours]) {
     await side({ kind: 'in-flight', calls: IN_FLIGHT[0]!, seconds: warmUpSeconds })
   }

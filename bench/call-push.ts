@@ -4,7 +4,8 @@
  */
 
 import type { Benchmark, BenchmarkContext, Row } from './support/benchmark.ts'
-import { type CalledServer, openProject, type StreetPlan } from './support/call-street.ts'
+import type { CallLoadProtocol } from './support/call-load.ts'
+import { openCalled, type StreetPlan, startLoad } from './support/call-street.ts'
 import type { PushProvider } from './support/people.ts'
 import { Program } from './support/program.ts'
 import type { PushProvidersProtocol } from './support/push-providers.ts'
@@ -76,16 +77,21 @@ async function run(context: BenchmarkContext): Promise<void> {
 
 const PROVIDERS = Object.keys(NAMES) as PushProvider[]
 
+interface LoadedServer {
+  readonly pid: number
+  readonly load: Program<CallLoadProtocol>
+}
+
 /** A server without push tokens and one with those of each provider, which are stand-ins. */
 class Street {
   readonly #plan: StreetPlan
   readonly #providers: Program<PushProvidersProtocol>
-  readonly #servers: ReadonlyMap<PushProvider | undefined, CalledServer>
+  readonly #servers: ReadonlyMap<PushProvider | undefined, LoadedServer>
 
   private constructor(
     plan: StreetPlan,
     providers: Program<PushProvidersProtocol>,
-    servers: ReadonlyMap<PushProvider | undefined, CalledServer>,
+    servers: ReadonlyMap<PushProvider | undefined, LoadedServer>,
   ) {
     this.#plan = plan
     this.#providers = providers
@@ -96,9 +102,12 @@ class Street {
     const providers = await Program.start<PushProvidersProtocol>('push-providers', {})
     context.after(() => providers.end())
     const environment = await providers.ask({ kind: 'environment' })
-    const servers = new Map<PushProvider | undefined, CalledServer>()
+    const servers = new Map<PushProvider | undefined, LoadedServer>()
     for (const provider of [undefined, ...PROVIDERS]) {
-      servers.set(provider, await openProject(context, plan, provider, environment))
+      const options = { folder: `data-${provider ?? 'without'}`, provider, environment }
+      const { server, groups } = await openCalled(context, plan, options)
+      const load = await startLoad(context, server.http, 'project', groups)
+      servers.set(provider, { pid: server.pid, load })
     }
     return new Street(plan, providers, servers)
   }

@@ -6,13 +6,12 @@
 
 import { join } from 'node:path'
 import type { Benchmark, BenchmarkContext, Row } from './support/benchmark.ts'
-import { settle } from './support/call-street.ts'
+import { openCalled } from './support/call-street.ts'
 import { clientDetails } from './support/client-watch.ts'
 import type { CommitLimitProtocol } from './support/commit-limit.ts'
 import { Program } from './support/program.ts'
 import type { RoomLoadFigures, RoomLoadProtocol } from './support/room-load.ts'
 import { interleaved } from './support/rounds.ts'
-import { startServer } from './support/server.ts'
 import { mean, rounded, sum } from './support/statistics.ts'
 import { comparedCosts, type Usage, withUsage } from './support/usage.ts'
 
@@ -101,11 +100,8 @@ async function run(context: BenchmarkContext): Promise<void> {
 }
 
 async function open(context: BenchmarkContext, people: number, count: number): Promise<Sides> {
-  const dataFolder = join(context.folder, `rooms-${people}`)
   const plan = { groups: count, callersEach: 1, calleesEach: people - 1, devices: 1 }
-  const groups = await settle(dataFolder, plan)
-  const server = await startServer({ dataFolder, profilesFolder: context.profilesFolder })
-  context.after(() => server.end())
+  const { server, groups } = await openCalled(context, plan, { folder: `rooms-${people}` })
   const ours = await Program.start<RoomLoadProtocol>('room-load', { url: server.http, rooms: groups })
   context.after(() => ours.end())
   const call = { table: 'calls', puts: 1, removes: 0, keyBytes: 8, valueBytes: people * BYTES_PER_PERSON }
@@ -121,7 +117,7 @@ async function open(context: BenchmarkContext, people: number, count: number): P
     // So many are asked for at a time: everybody but the caller joins at once.
     commitsPerTurn: operations,
     bare: () => withUsage(limit.pid, () => limit.ask({ operations, inFlight: count * (people - 1) })),
-    ours: seconds => withUsage(server.pid, () => ours.ask({ seconds })),
+    ours: seconds => withUsage(server.pid, () => ours.ask({ course: 'joined', seconds })),
   }
 }
 

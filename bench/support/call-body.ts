@@ -15,4 +15,4 @@ export function startBody(callees: readonly Person[]): string {
 }
 
 /** A point of P-256, a nonce, a key of 32 bytes and a tag. */
-const SEALED_KEY_BYTES = 125
+export const SEALED_KEY_BYTES = 125

@@ -10,7 +10,13 @@ import type { CallGroup, CallLoadFigures, CallLoadProtocol, CallServer } from '.
 import type { DeliveryServerProtocol } from './delivery-server.ts'
 import { type Person, type PushProvider, prefillPeople } from './people.ts'
 import { Program } from './program.ts'
-import { profileArguments, type ServerMode, startServer } from './server.ts'
+import {
+  hasProductionServer,
+  profileArguments,
+  type RunningServer,
+  type ServerMode,
+  startServer,
+} from './server.ts'
 import { sum } from './statistics.ts'
 import { type Usage, type Work, withUsage } from './usage.ts'
 
@@ -34,20 +40,54 @@ export interface Sides {
   readonly ours: CallSide
 }
 
-/** The server of another checkout, alone, with a data folder that it made itself. */
-export async function openOther(
+/** A server, and people in its store who call one another. */
+export interface CalledServer {
+  readonly server: RunningServer
+  readonly groups: readonly CallGroup[]
+}
+
+interface CalledOptions {
+  /** Of the data, below that of the benchmark. */
+  readonly folder: string
+  readonly mode?: ServerMode
+  readonly environment?: Readonly<Record<string, string>>
+  /** Whose push tokens all devices have. */
+  readonly provider?: PushProvider | undefined
+  /** Another checkout, whose code also fills the store. */
+  readonly checkout?: string | undefined
+}
+
+export async function openCalled(
   context: BenchmarkContext,
   plan: StreetPlan,
-  checkout: string,
-  mode: ServerMode,
-): Promise<CallSide> {
-  const dataFolder = join(context.folder, 'data-other')
-  const people: typeof import('./people.ts') = await import(
-    pathToFileURL(join(resolve(checkout), 'dist/bench/support/people.js')).href
-  )
-  const groups = await settle(dataFolder, plan, undefined, people.prefillPeople)
-  const server = await startServer({ dataFolder, checkout, mode, profilesFolder: context.profilesFolder })
+  { folder, provider, ...options }: CalledOptions,
+): Promise<CalledServer> {
+  const dataFolder = join(context.folder, folder)
+  const groups = await settle(dataFolder, plan, provider, await prefillOf(options.checkout))
+  const server = await startServer({ dataFolder, ...options, profilesFolder: context.profilesFolder })
   context.after(() => server.end())
+  return { server, groups }
+}
+
+async function prefillOf(checkout: string | undefined): Promise<typeof prefillPeople> {
+  if (checkout === undefined) return prefillPeople
+  const path = join(resolve(checkout), 'dist/bench/support/people.js')
+  const people: typeof import('./people.ts') = await import(pathToFileURL(path).href)
+  return people.prefillPeople
+}
+
+/** How both checkouts are started: one without the program of the bench's own can only run in development. */
+export function modeBeside(checkout: string | undefined): ServerMode {
+  return checkout === undefined || hasProductionServer(checkout) ? 'without-rates' : 'development'
+}
+
+/** The server alone, also that of another checkout. */
+export async function openAlone(
+  context: BenchmarkContext,
+  plan: StreetPlan,
+  options: CalledOptions,
+): Promise<CallSide> {
+  const { server, groups } = await openCalled(context, plan, options)
   const load = await startLoad(context, server.http, 'project', groups)
   return request => withUsage(server.pid, () => load.ask(request))
 }
@@ -57,32 +97,9 @@ export async function openStreet(
   plan: StreetPlan,
   mode: ServerMode = 'without-rates',
 ): Promise<Sides> {
-  const dataFolder = join(context.folder, `data-${plan.calleesEach}-${plan.devices}`)
-  const groups = await settle(dataFolder, plan)
-  const server = await startServer({ dataFolder, mode, profilesFolder: context.profilesFolder })
-  context.after(() => server.end())
+  const folder = `data-${plan.calleesEach}-${plan.devices}`
+  const { server, groups } = await openCalled(context, plan, { folder, mode })
   return openSides(context, { plan, groups, server: 'project', url: server.http, pid: server.pid })
-}
-
-/** A server and who calls one another on it. */
-export interface CalledServer {
-  readonly pid: number
-  readonly load: Program<CallLoadProtocol>
-}
-
-/** The project alone, with further settings; all devices have tokens of the provider, if there is one. */
-export async function openProject(
-  context: BenchmarkContext,
-  plan: StreetPlan,
-  provider: PushProvider | undefined,
-  environment: Readonly<Record<string, string>>,
-): Promise<CalledServer> {
-  const dataFolder = join(context.folder, `data-${provider ?? 'without'}`)
-  const groups = await settle(dataFolder, plan, provider)
-  const server = await startServer({ dataFolder, environment, profilesFolder: context.profilesFolder })
-  context.after(() => server.end())
-  const load = await startLoad(context, server.http, 'project', groups)
-  return { pid: server.pid, load }
 }
 
 /** As `openStreet`, but for the project's sessions alone, over inboxes in memory. */
@@ -120,7 +137,7 @@ async function openSides(context: BenchmarkContext, { plan, groups, ...opened }:
   }
 }
 
-async function startLoad(
+export async function startLoad(
   context: BenchmarkContext,
   url: string,
   server: CallServer,

@@ -1,9 +1,10 @@
 /**
- * Program: people in call rooms, each with a device that watches the call. Again and again in each room one calls all
- * others, every device watches, rings and joins, and the call is ended; what the topics tell is counted.
+ * Program: people in call rooms, each with a device. Again and again in each room one calls all others, and the call takes
+ * the course that is asked for; what the topics tell is counted.
  */
 
-import { startBody } from './call-body.ts'
+import { randomBytes } from 'node:crypto'
+import { SEALED_KEY_BYTES, startBody } from './call-body.ts'
 import type { CallGroup } from './call-load.ts'
 import { subscribingsOf } from './device-queues.ts'
 import { HttpConnection } from './http-connection.ts'
@@ -12,6 +13,12 @@ import { serveParent } from './program.ts'
 import { bearerLogin, StompSocket } from './stomp-socket.ts'
 import { wireFrame } from './websocket-client.ts'
 
+/**
+ * `joined`: every device watches, rings and joins, and the call is ended. `answered`: half of the callees join, the caller
+ * gives those a new key, one leaves, and the caller ends the call. `given-up`: the caller ends it while all ring.
+ */
+export type CallCourse = 'joined' | 'answered' | 'given-up'
+
 export interface RoomLoadProtocol {
   readonly setup: {
     /** Without a path. */
@@ -19,7 +26,12 @@ export interface RoomLoadProtocol {
     /** One caller each. */
     readonly rooms: readonly CallGroup[]
   }
-  readonly request: { readonly seconds: number }
+  readonly request: {
+    readonly course: CallCourse
+    readonly seconds: number
+    /** All of them unless it is given. */
+    readonly rooms?: number
+  }
   readonly answer: RoomLoadFigures
 }
 
@@ -35,14 +47,15 @@ export interface RoomLoadFigures {
 }
 
 serveParent<RoomLoadProtocol>(async ({ url, rooms: groups }) => {
-  const rooms: Room[] = []
-  for (const group of groups) rooms.push(await Room.open(url, group))
-  return async ({ seconds }) => {
+  const all: Room[] = []
+  for (const group of groups) all.push(await Room.open(url, group))
+  return async ({ course, seconds, rooms: count }) => {
+    const rooms = all.slice(0, count)
     // A server ends connections that are not used for a while: each turn has its own.
     for (const room of rooms) await room.reopen(url)
     const [cpuBefore, startMs] = [process.cpuUsage(), performance.now()]
     const endMs = startMs + seconds * 1000
-    const calls = await Promise.all(rooms.map(room => room.callUntil(endMs)))
+    const calls = await Promise.all(rooms.map(room => room.callUntil(endMs, course)))
     const ms = performance.now() - startMs
     const { user, system } = process.cpuUsage(cpuBefore)
     const frames = sumOf(rooms.map(room => room.frames))
@@ -58,12 +71,12 @@ serveParent<RoomLoadProtocol>(async ({ url, rooms: groups }) => {
 
 /** A device that is in all calls of its room. */
 interface Member {
+  readonly name: string
   readonly token: string
   readonly socket: StompSocket
   http: HttpConnection
-  /** Called when its subscription is confirmed, and when it hears that the call is over. */
-  onWatching: () => void
-  onOver: () => void
+  /** Called once with the next message of a type, `receipt`, or `over` when the topic says that the call is. */
+  readonly waits: Map<string, () => void>
 }
 
 class Room {
@@ -92,38 +105,47 @@ class Room {
     }
   }
 
-  async callUntil(endMs: number): Promise<number> {
+  async callUntil(endMs: number, course: CallCourse): Promise<number> {
     let calls = 0
     while (performance.now() < endMs) {
-      await this.#call()
+      await this.#call(course)
       calls++
     }
     return calls
   }
 
-  async #call(): Promise<void> {
-    const [caller, ...callees] = this.#members
-    const callId = await this.#start(caller!)
-    const watching = this.#eachMember('onWatching')
+  async #call(course: CallCourse): Promise<void> {
+    const [caller, ...callees] = this.#members as [Member, ...Member[]]
+    const rung = told(callees, 'call_invitation')
+    const callId = await this.#start(caller)
+    await rung
+    if (course === 'given-up') return this.#end(callId, caller, told(callees, 'call_cancelled'))
+    const watching = told(this.#members, 'receipt')
     for (const { socket } of this.#members) socket.send(watchFrame(callId))
     await watching
     for (const { socket } of callees) socket.send(ringingFrame(callId))
-    await Promise.all(callees.map(member => this.#post(member, `/app/api/call/${callId}/join`)))
-    const over = this.#eachMember('onOver')
-    await this.#post(caller!, `/app/api/call/${callId}/end`)
-    await over
+    const joining = course === 'joined' ? callees : callees.slice(0, Math.ceil(callees.length / 2))
+    await Promise.all(joining.map(member => post(member, `/app/api/call/${callId}/join`)))
+    if (course === 'answered') await this.#changeKey(callId, caller, joining)
+    await this.#end(callId, caller, told(this.#members, 'over'))
     for (const { socket } of this.#members) socket.send(UNSUBSCRIBE)
   }
 
-  /** Resolves when it has come to all of them. */
-  async #eachMember(event: 'onWatching' | 'onOver'): Promise<void> {
-    const heard = this.#members.map(
-      member =>
-        new Promise<void>(resolve => {
-          member[event] = resolve
-        }),
+  /** Gives those in the call a new key, and has one of them leave. */
+  async #changeKey(callId: string, caller: Member, joined: readonly Member[]): Promise<void> {
+    const encryptedAESKeys = Object.fromEntries(
+      joined.map(({ name }) => [name, randomBytes(SEALED_KEY_BYTES).toString('base64')]),
     )
-    await Promise.all(heard)
+    const body = JSON.stringify({ epoch: 2, reason: 'rotation', encryptedAESKeys })
+    const updated = told(joined, 'key_update')
+    await post(caller, `/app/api/call/${callId}/keys`, body, 202)
+    await updated
+    await post(joined[0]!, `/app/api/call/${callId}/leave`, '', 204)
+  }
+
+  async #end(callId: string, caller: Member, over: Promise<unknown>): Promise<void> {
+    await post(caller, `/app/api/call/${callId}/end`)
+    await over
   }
 
   async #start({ http, token }: Member): Promise<string> {
@@ -131,38 +153,44 @@ class Room {
     return /"callId":"(\d+)"/.exec(answer)?.[1] ?? ''
   }
 
-  async #post({ http, token }: Member, path: string): Promise<void> {
-    await http.post({ path, body: '', token }, 200)
-  }
-
-  async #enter(url: string, { devices: [device] }: Person): Promise<void> {
-    const { token } = device!
+  async #enter(url: string, { userId, devices: [device] }: Person): Promise<void> {
+    const { deviceId, token } = device!
     const socket = await StompSocket.open(Number(new URL(url).port))
     await socket.signIn(bearerLogin(token))
     await socket.subscribe(subscribingsOf('queues', 0))
-    const member: Member = {
-      token,
-      socket,
-      http: await HttpConnection.open(url),
-      onWatching: () => undefined,
-      onOver: () => undefined,
-    }
+    const http = await HttpConnection.open(url)
+    const member: Member = { name: `${userId}_${deviceId}`, token, socket, http, waits: new Map() }
     socket.onMessage = octets => this.#onMessage(member, octets)
     this.#members.push(member)
   }
 
-  #onMessage(member: Member, octets: Buffer): void {
+  #onMessage({ socket, waits }: Member, octets: Buffer): void {
     const message = octets.toString('latin1')
+    const tell = (what: string | undefined) => {
+      if (what === undefined) return
+      waits.get(what)?.()
+      waits.delete(what)
+    }
     if (message.includes('\ndestination:/topic/')) {
       this.frames++
       this.bytes += octets.length
-      if (IS_OVER.test(message)) member.onOver()
+      if (IS_OVER.test(message)) tell('over')
       return
     }
-    if (message.startsWith('RECEIPT')) return member.onWatching()
+    if (message.startsWith('RECEIPT')) return tell('receipt')
     const ack = /\nack:(.+)/.exec(message)?.[1]
-    if (ack !== undefined) member.socket.send(wireFrame(`ACK\nid:${ack}\n\n\0`))
+    if (ack !== undefined) socket.send(wireFrame(`ACK\nid:${ack}\n\n\0`))
+    tell(/\ntype:(.+)/.exec(message)?.[1])
   }
+}
+
+/** Resolves when it has come to all of them. */
+function told(members: readonly Member[], what: string): Promise<unknown> {
+  return Promise.all(members.map(({ waits }) => new Promise<void>(resolve => void waits.set(what, resolve))))
+}
+
+async function post({ http, token }: Member, path: string, body = '', status = 200): Promise<void> {
+  await http.post({ path, body, token }, status)
 }
 
 function watchFrame(callId: string): Buffer {
