@@ -6,7 +6,13 @@
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Benchmark, type BenchmarkContext, peersOf, type Row } from './support/benchmark.ts'
+import {
+  type Benchmark,
+  type BenchmarkContext,
+  type Parameters,
+  peersOf,
+  type Row,
+} from './support/benchmark.ts'
 import {
   collectedMemory,
   collectingArguments,
@@ -14,8 +20,10 @@ import {
   type Memory,
   type Scales,
 } from './support/collected-memory.ts'
+import type { ConnectLoadProtocol } from './support/connect-load.ts'
 import type { SubscribingTo } from './support/device-queues.ts'
 import type { FanOutServerProtocol } from './support/fan-out-server.ts'
+import { runHttpLoad, writeRequests } from './support/http-load.ts'
 import type { IdleLoadFigures, IdleLoadProtocol } from './support/idle-load.ts'
 import type { ProtocolName } from './support/load-client.ts'
 import { residentMemory } from './support/machine.ts'
@@ -52,13 +60,35 @@ const GROWTH: Row = {
   goal: { of: 'ratio', is: 'at most', value: 1.2 },
 }
 
-const COUNTS = [1_000, 5_000, 15_000]
+const FRESH: Row = {
+  name: 'connections-fresh',
+  project: `${ROW.project}, in a process that has just started`,
+  limit: ROW.limit,
+  unit: ROW.unit,
+  goal: { of: 'project', is: 'at most', value: 8_192 },
+  notShown:
+    'Growth of the resident bytes of the process, after collections, from no connection on: the code that the first ones bring in counts, and the room that V8 takes to work in.',
+}
+const WARM: Row = {
+  name: 'connections-warm',
+  project: `${ROW.project}, in a process after load`,
+  limit: 'the same in one that has just started',
+  unit: ROW.unit,
+  notShown:
+    'The load was all these connections, then connects and GET user for some seconds; all of it was closed and the garbage collected. What was in use before is used again, so less is added.',
+}
+
+/** Of a thousand the weight is lost in what else the process does. */
+const COUNTS = [5_000, 15_000]
 const COUNTS_SMOKE = [40, 200]
 /** A peer's connections are weighed up to so many. */
 const PEER_COUNT_MAX = 5_000
 /** Open already when it is first weighed, so that neither code nor the room that V8 takes to work in counts. */
 const OPEN_BEFORE_SHARE = 0.2
 const DEVICES_EACH = 10
+/** Of each load between two weighings. */
+const LOAD_SECONDS = 5
+const LOAD_SECONDS_SMOKE = 0.5
 
 export const connections: Benchmark = { name: 'connections', run }
 
@@ -74,8 +104,22 @@ async function run(context: BenchmarkContext): Promise<void> {
   }
   for (const round of context.rounds()) {
     // Of few bare ones the weight is lost in what else a process does, and of many it is the same.
-    const [limit] = await bareWeights(scales, counts.slice(-1))
-    const project = await serverWeights(scales, dataFolder, logins, counts)
+    const most = counts.at(-1)!
+    const [bareFresh, limit] = await bareWeights(scales, [ofAll(most), ofLast(most)])
+    const { fresh, warm, project } = await serverWeights(context, scales, dataFolder, logins, counts)
+    const parametersOfMost = { connections: most, devicesEach: DEVICES_EACH }
+    context.record(FRESH, round, {
+      limit: bareFresh!.rss,
+      project: fresh.rss,
+      parameters: parametersOfMost,
+      details: detailsOf(fresh),
+    })
+    context.record(WARM, round, {
+      limit: fresh.rss,
+      project: warm.rss,
+      parameters: parametersOfMost,
+      details: detailsOf(warm),
+    })
     const peers = await peersWeights(context, counts)
     for (const [at, count] of counts.entries()) {
       record(context, round, count, { limit: limit!, project: project[at]!, peers })
@@ -107,18 +151,36 @@ function record(
     project: project.rss,
     ...peersOf(peerFigures),
     parameters: { connections: count, devicesEach: DEVICES_EACH },
-    details: {
-      projectHeapBytes: rounded(project.heapUsed),
-      projectExternalBytes: rounded(project.external),
-      projectResidentMegabytes: rounded(project.rssAtEnd / 1e6),
-    },
+    details: detailsOf(project),
   })
+}
+
+function detailsOf({ heapUsed, external, rssAtEnd }: Weight): Parameters {
+  return {
+    projectHeapBytes: rounded(heapUsed),
+    projectExternalBytes: rounded(external),
+    projectResidentMegabytes: rounded(rssAtEnd / 1e6),
+  }
 }
 
 /** Bytes of one connection more, and of the process when so many were open. */
 type Weight = Memory & { readonly count: number; readonly rssAtEnd: number }
 
-async function bareWeights(scales: Scales, counts: readonly number[]): Promise<Weight[]> {
+/** The connections that are weighed: those that come after the first few, until there are so many. */
+interface Span {
+  readonly first: number
+  readonly count: number
+}
+
+function ofLast(count: number): Span {
+  return { first: Math.floor(OPEN_BEFORE_SHARE * count), count }
+}
+
+function ofAll(count: number): Span {
+  return { first: 0, count }
+}
+
+async function bareWeights(scales: Scales, spans: readonly Span[]): Promise<Weight[]> {
   const setup = { by: 'publish', frameBytes: 1 } as const
   const environment = collectingEnvironment(scales)
   const server = await Program.start<FanOutServerProtocol>(
@@ -128,7 +190,7 @@ async function bareWeights(scales: Scales, counts: readonly number[]): Promise<W
     environment,
   )
   try {
-    return await weigh(counts, {
+    return await weigh(spans, {
       port: await server.ask('port'),
       protocol: 'stomp',
       loginOf: () => [],
@@ -141,24 +203,55 @@ async function bareWeights(scales: Scales, counts: readonly number[]): Promise<W
 }
 
 async function serverWeights(
+  context: BenchmarkContext,
   scales: Scales,
   dataFolder: string,
   logins: readonly Login[],
   counts: readonly number[],
-): Promise<Weight[]> {
+): Promise<{ readonly fresh: Weight; readonly warm: Weight; readonly project: readonly Weight[] }> {
   const environment = collectingEnvironment(scales)
   const server = await startServer({ dataFolder, environment, nodeArguments: collectingArguments() })
   try {
-    return await weigh(counts, {
+    const weighing = {
       port: Number(new URL(server.http).port),
       protocol: 'stomp',
-      loginOf: at => [logins[at]!],
+      loginOf: (at: number) => [logins[at]!],
       to: 'queues',
       memory: () => collectedMemory(server.pid, scales),
-    })
+    } as const
+    const most = ofAll(counts.at(-1)!)
+    const [fresh, ...project] = await weigh([most, ...counts.map(ofLast)], weighing)
+    await loadServer(context, server.http, logins)
+    const [warm] = await weigh([most], weighing)
+    return { fresh: fresh!, warm: warm!, project }
   } finally {
     await server.end()
   }
+}
+
+/** Resolves when all of the load is gone again. */
+async function loadServer(
+  { scale, folder }: BenchmarkContext,
+  url: string,
+  logins: readonly Login[],
+): Promise<void> {
+  const seconds = scale.isSmoke ? LOAD_SECONDS_SMOKE : LOAD_SECONDS
+  const port = Number(new URL(url).port)
+  const connects = await Program.start<ConnectLoadProtocol>('connect-load', {
+    port,
+    protocol: 'stomp',
+    logins,
+    to: 'queues',
+  })
+  await connects.ask({ inFlight: LOAD_IN_FLIGHT, seconds })
+  await connects.end()
+  const path = '/app/api/user'
+  const asked = logins.map(([, authorization]) => ({
+    path,
+    token: authorization!.slice('authorization:Bearer '.length),
+  }))
+  const requests = writeRequests(folder, 'connections', asked)
+  await runHttpLoad({ url, requests, connections: LOAD_IN_FLIGHT, seconds: Math.ceil(seconds) })
 }
 
 async function peersWeights(context: BenchmarkContext, counts: readonly number[]): Promise<Weighed['peers']> {
@@ -172,19 +265,16 @@ async function peersWeights(context: BenchmarkContext, counts: readonly number[]
 
 async function peerWeights(peer: MessagingPeer, counts: readonly number[]): Promise<Weight[]> {
   try {
-    return await weigh(
-      counts.filter(count => count <= PEER_COUNT_MAX),
-      {
-        port: peer.port,
-        protocol: peer.protocol,
-        loginOf: at => [peer.loginOf(at)],
-        to: 'topics',
-        async memory() {
-          await peer.collectGarbage()
-          return { rss: residentMemory(peer.pid).all, heapUsed: 0, external: 0 }
-        },
+    return await weigh(counts.filter(count => count <= PEER_COUNT_MAX).map(ofLast), {
+      port: peer.port,
+      protocol: peer.protocol,
+      loginOf: at => [peer.loginOf(at)],
+      to: 'topics',
+      async memory() {
+        await peer.collectGarbage()
+        return { rss: residentMemory(peer.pid).all, heapUsed: 0, external: 0 }
       },
-    )
+    })
   } finally {
     await peer.end()
   }
@@ -200,15 +290,14 @@ interface Weighing {
   readonly memory: () => Promise<Memory>
 }
 
-/** Opens more and more connections; of each of `counts` those behind the first fifth are weighed. */
+/** Opens more and more connections, and weighs those of each span. */
 async function weigh(
-  counts: readonly number[],
+  spans: readonly Span[],
   { port, protocol, loginOf, to, memory }: Weighing,
 ): Promise<Weight[]> {
   const load = await Program.start<IdleLoadProtocol>('idle-load', { port, protocol, to })
   try {
-    const firstOf = (count: number) => Math.floor(OPEN_BEFORE_SHARE * count)
-    const steps = [...new Set(counts.flatMap(count => [firstOf(count), count]))].sort((a, b) => a - b)
+    const steps = [...new Set(spans.flatMap(({ first, count }) => [first, count]))].sort((a, b) => a - b)
     const memories = new Map<number, Memory>()
     let open = 0
     for (const step of steps) {
@@ -219,8 +308,8 @@ async function weigh(
       open = step
       memories.set(step, await memory())
     }
-    return counts.map(count =>
-      weightBetween(firstOf(count), memories.get(firstOf(count))!, count, memories.get(count)!),
+    return spans.map(({ first, count }) =>
+      weightBetween(first, memories.get(first)!, count, memories.get(count)!),
     )
   } finally {
     await load.end()
@@ -256,4 +345,5 @@ function openableMax(): number {
 }
 
 const COLLECTIONS = 3
+const LOAD_IN_FLIGHT = 64
 let isClientSaid = false
