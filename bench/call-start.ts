@@ -8,8 +8,10 @@
 import type { Benchmark, BenchmarkContext, Row } from './support/benchmark.ts'
 import { type CallTurn, openStreet, type Sides } from './support/call-street.ts'
 import { clientDetails } from './support/client-watch.ts'
+import { Program } from './support/program.ts'
 import { interleaved } from './support/rounds.ts'
 import { mean, rounded } from './support/statistics.ts'
+import type { TimerGapsProtocol } from './support/timer-gaps.ts'
 import { comparedCosts } from './support/usage.ts'
 
 const TO_TEN: Row = {
@@ -26,6 +28,13 @@ const ALONE: Row = {
   name: 'call-start-alone',
   project: `${TO_TEN.project}, while none ends`,
   notShown: `${TO_TEN.notShown} The calls are ended between the turns.`,
+}
+const BESIDE_GAPS: Row = {
+  name: 'call-start-gaps',
+  project: TO_TEN.project,
+  limit: 'a thread that asks to be woken each millisecond: how much later, p99',
+  unit: TO_TEN.unit,
+  notShown: TO_TEN.notShown,
 }
 const OTHERS: Row = {
   name: 'call-start-rooms',
@@ -73,6 +82,8 @@ async function run(context: BenchmarkContext): Promise<void> {
   for (const shape of isSmoke ? SHAPES_SMOKE : SHAPES) {
     streets.push({ ...shape, ...(await open(context, shape.callees)) })
   }
+  const gaps = await Program.start<TimerGapsProtocol>('timer-gaps', {})
+  context.after(() => gaps.end())
   for (const { callsPerSecond, isMain, bare, ours } of isSmoke ? [] : streets) {
     const seconds = Math.ceil(warmUpSeconds)
     const load = { kind: 'rate', callsPerSecond, ends: 'meanwhile' } as const
@@ -83,18 +94,28 @@ async function run(context: BenchmarkContext): Promise<void> {
     let smaller: { callees: number; p50: number } | undefined
     for (const { callees, callsPerSecond, isMain, bare, ours } of streets) {
       const seconds = turnSeconds * (isSmoke ? 1 : SECONDS_PER_TURN)
+      const gapFigures: number[] = []
       const turnsOf = (ends: 'meanwhile' | 'afterwards') => {
         const load = { kind: 'rate', callsPerSecond, seconds, ends } as const
         return interleaved(
           round,
           isMain ? turns : 1,
           () => bare(load),
-          () => ours(load),
+          async () => {
+            const [turn, { p99 }] = await Promise.all([ours(load), gaps.ask({ seconds })])
+            if (ends === 'meanwhile') gapFigures.push(p99)
+            return turn
+          },
         )
       }
       const { limit, project } = await turnsOf('meanwhile')
       record(context, isMain ? TO_TEN : OTHERS, round, { callees, callsPerSecond, seconds, limit, project })
       if (isMain) {
+        context.record(BESIDE_GAPS, round, {
+          limit: mean(gapFigures),
+          project: latency(project, 'p99'),
+          parameters: { people: callees + 1, callsPerSecond },
+        })
         record(context, ALONE, round, { callees, callsPerSecond, seconds, ...(await turnsOf('afterwards')) })
       }
       const p50 = latency(project, 'p50')

@@ -24,6 +24,7 @@ import { lookupGrowth } from './lookup-growth.ts'
 import { actorTell } from './micro/actor-tell.ts'
 import { lookupIndex } from './micro/lookup-index.ts'
 import { stompCodec } from './micro/stomp-codec.ts'
+import { mixedLoad } from './mixed-load.ts'
 import { pushOutbox } from './push-outbox.ts'
 import { registerThroughput } from './register-throughput.ts'
 import { formatTable } from './report.ts'
@@ -69,6 +70,7 @@ const BENCHMARKS: readonly Benchmark[] = [
   answeredCall,
   callStart,
   callPush,
+  mixedLoad,
   pushOutbox,
   rooms,
 ]

@@ -41,14 +41,21 @@ export class HttpConnection {
   }
 
   /** The body of the answer. Rejects when the status is another one. */
-  async post({ path, body, token, lines = '' }: PostRequest, status: number): Promise<string> {
+  post({ path, body, token, lines = '' }: PostRequest, status: number): Promise<string> {
+    const length = `content-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n`
+    return this.#exchange('POST', path, `${bearer(token)}${lines}${length}\r\n${body}`, status)
+  }
+
+  /** The same for a GET. */
+  get(path: string, token: string, status: number): Promise<string> {
+    return this.#exchange('GET', path, `${bearer(token)}\r\n`, status)
+  }
+
+  async #exchange(method: string, path: string, rest: string, status: number): Promise<string> {
     if (this.#isClosed) throw new Error('the server closed a connection that was idle')
-    const authorization = token === undefined ? '' : `authorization: Bearer ${token}\r\n`
     const answer = await new Promise<string>((resolve, reject) => {
       this.#settle = { resolve, reject }
-      this.#socket.write(
-        `POST ${path} HTTP/1.1\r\nhost: ${this.#host}\r\ncontent-type: application/json\r\n${authorization}${lines}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
-      )
+      this.#socket.write(`${method} ${path} HTTP/1.1\r\nhost: ${this.#host}\r\n${rest}`)
     })
     const [head = '', content = ''] = answer.split('\r\n\r\n', 2)
     if (!head.startsWith(`HTTP/1.1 ${status} `)) {
@@ -71,4 +78,8 @@ export class HttpConnection {
     this.#received = ''
     this.#settle?.resolve(answer)
   }
+}
+
+function bearer(token: string | undefined): string {
+  return token === undefined ? '' : `authorization: Bearer ${token}\r\n`
 }
