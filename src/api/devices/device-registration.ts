@@ -27,8 +27,9 @@ import {
   pushTokensAfter,
   type RegistrationDecision,
   type SentPushTokens,
+  withKey,
 } from '../../domain/devices/device.ts'
-import { type KeyAlgorithm, keyNameOf, otherEncodingOf } from '../../domain/devices/public-key.ts'
+import type { KeyAlgorithm } from '../../domain/devices/public-key.ts'
 import { type DeviceId, newId, type UserId } from '../../domain/ids.ts'
 import { assert, SignalError } from '../../errors.ts'
 import type { Alongside, Registration } from '../../keyserver/registration.ts'
@@ -60,6 +61,8 @@ export interface RegistrationCommand {
   readonly userId: UserId
   readonly sessionId: Uint8Array
   readonly publicKey: string
+  /** The same key in its other encoding. */
+  readonly otherEncoding: string
   readonly keyAlgorithm: KeyAlgorithm
   readonly info: DeviceInfo | undefined
   readonly push: SentPushTokens | undefined
@@ -92,9 +95,12 @@ export class DeviceRegistration {
    * as the log refuses, or as an access token of a session that ended meanwhile.
    */
   register(command: RegistrationCommand, request: CommittingRequest): Promise<Reply> {
-    return this.#inTurn(`key ${keyNameOf(command.publicKey)}`, async () => {
-      const answered = await this.#answerKnown(command, request)
-      return answered ?? this.#inTurn(`user ${command.userId}`, () => this.#registerNew(command, request))
+    const { userId, publicKey, otherEncoding } = command
+    const key = publicKey.length < otherEncoding.length ? publicKey : otherEncoding
+    return this.#inTurn(`key ${key}`, () => {
+      const active = this.#deps.database.view(view => this.#deps.devices.activeDevicesOf(view, userId))
+      if (withKey(active, command) !== undefined) return this.#answerKnown(command, request)
+      return this.#inTurn(`user ${userId}`, () => this.#registerNew(command, request))
     })
   }
 
@@ -124,34 +130,33 @@ export class DeviceRegistration {
     const { database, devices } = this.#deps
     const { userId } = command
     const { deviceId, publicKey } = database.view(view => this.#judge(view, command, request.nowMs))
-    let isBegun = false
-    let isGivenUp = false
-    const begin = (change: Change): void => {
-      isBegun = false
-      // The log may append after it did not answer in time.
-      if (isGivenUp) return
-      devices.begin(change, userId, this.#judge(change, command, request.nowMs, deviceId))
-      isBegun = true
+    const attempt = { begun: undefined as PendingDevice | undefined, isGivenUp: false }
+    const begin = (change: Change): PendingDevice => {
+      attempt.begun = undefined
+      if (attempt.isGivenUp) throw new SignalError('LOG_UNAVAILABLE', 'the log appends too late')
+      const pending = this.#judge(change, command, request.nowMs, deviceId)
+      devices.begin(change, userId, pending)
+      attempt.begun = pending
+      return pending
     }
     try {
       const logged = await this.#log(userId, deviceId, publicKey, begin)
       // The log had the key already, or the state has changed since the view: then this says why it is refused.
-      if (!isBegun) await database.change(begin, request.nowMs)
-      return await request.commit(change => replyOf(201, this.#finish(change, userId, deviceId, logged)))
+      const pending = attempt.begun ?? (await database.change(begin, request.nowMs))
+      return await request.commit(change => replyOf(201, this.#finish(change, userId, pending, logged)))
     } catch (error) {
-      isGivenUp = true
+      attempt.isGivenUp = true
       // Where even this can't be written, the row stays and the next attempt goes on from it.
       await this.#abandon(userId, deviceId).catch(noop)
       throw error
     }
   }
 
-  /** The answer to a key that the user's device has, undefined where no device has it. */
-  async #answerKnown(command: RegistrationCommand, request: CommittingRequest): Promise<Reply | undefined> {
-    const { kind } = this.#deps.database.view(view => this.#decide(view, command))
-    if (kind !== 'known') return undefined
+  /** Answers with the user's device that has the key. */
+  #answerKnown(command: RegistrationCommand, request: CommittingRequest): Promise<Reply> {
     return request.commit(change => {
       const decision = this.#decide(change, command)
+      if (decision.kind === 'refused') throw new SignalError(decision.code, REFUSALS[decision.code])
       if (decision.kind !== 'known') {
         throw new SignalError('OVERLOADED', 'the device has just been removed: ask again')
       }
@@ -159,13 +164,15 @@ export class DeviceRegistration {
     })
   }
 
-  #decide(view: View, { userId, publicKey, replacesDeviceId }: RegistrationCommand): RegistrationDecision {
+  #decide(view: View, command: RegistrationCommand): RegistrationDecision {
+    const { userId, publicKey, otherEncoding, replacesDeviceId } = command
     const { devices } = this.#deps
     return decideRegistration({
       userId,
       publicKey,
+      otherEncoding,
       owner: devices.ownerOfKey(view, publicKey),
-      otherEncodingOwner: devices.ownerOfKey(view, otherEncodingOf(publicKey)),
+      otherEncodingOwner: devices.ownerOfKey(view, otherEncoding),
       devices: devices.activeDevicesOf(view, userId),
       pending: devices.pendingOf(view, userId),
       replacesDeviceId,
@@ -192,8 +199,9 @@ export class DeviceRegistration {
     const decision = this.#decide(view, command)
     assert(decision.kind !== 'known', 'requests with one key take turns')
     if (decision.kind === 'refused') throw new SignalError(decision.code, REFUSALS[decision.code])
-    const { begun } = decision
-    this.#assertRate(view, userId, nowMs, begun?.deviceId)
+    const { begun, pendingOthers } = decision
+    // What is pending counts as done; what then fails is not counted, so that an outage uses nothing up.
+    assertRate(this.#deps, view, REGISTRATIONS, userId, nowMs, pendingOthers)
     const deviceId = chosenId ?? begun?.deviceId ?? this.#newDeviceId(view, userId)
     assert(begun === undefined || begun.deviceId === deviceId, 'requests with one key take turns')
     // The log may have the bytes that the earlier attempt sent already.
@@ -209,13 +217,6 @@ export class DeviceRegistration {
       ...(replacesDeviceId !== undefined && { replacesDeviceId }),
       startedAtMs: nowMs,
     }
-  }
-
-  /** Counts what is pending as done; what then fails is not counted, so that an outage uses nothing up. */
-  #assertRate(view: View, userId: UserId, nowMs: number, ownId: DeviceId | undefined): void {
-    const pending = this.#deps.devices.pendingOf(view, userId)
-    const promised = pending.filter(({ deviceId }) => deviceId !== ownId).length
-    assertRate(this.#deps, view, REGISTRATIONS, userId, nowMs, promised)
   }
 
   #newDeviceId(view: View, userId: UserId): DeviceId {
@@ -242,14 +243,12 @@ export class DeviceRegistration {
   }
 
   /** Throws when the session that asked has ended. */
-  #finish(change: Change, userId: UserId, deviceId: DeviceId, { index, vrfHash }: Registration): Device {
+  #finish(change: Change, userId: UserId, pending: PendingDevice, { index, vrfHash }: Registration): Device {
     const { nowMs } = change
     const { devices, sessions, notices } = this.#deps
-    const pending = devices.pendingDevice(change, userId, deviceId)
-    const session = pending && sessions.read(change, pending.sessionId)
-    assertLasts(session)
-    assert(pending !== undefined, 'a session lasts no longer than its user')
-    const { info, publicKey, keyAlgorithm, push, startedAtMs } = pending
+    // The pending row goes with the user, whose sessions last no longer.
+    assertLasts(sessions.read(change, pending.sessionId))
+    const { deviceId, info, publicKey, keyAlgorithm, push, startedAtMs } = pending
     const device: Device = {
       deviceId,
       info,
@@ -287,7 +286,7 @@ export class DeviceRegistration {
         return 'abandoned'
       }
       const logged = await this.#log(userId, deviceId, pending.publicKey)
-      await database.change(change => this.#finish(change, userId, deviceId, logged), nowMs())
+      await database.change(change => this.#finish(change, userId, pending, logged), nowMs())
       return 'finished'
     } catch (error) {
       if (error instanceof SignalError) return 'left'

@@ -6,7 +6,7 @@
 import type { Static, TObject } from 'typebox'
 import { PRESENT_KEYS } from '../../domain/contacts/friend-request.ts'
 import { type Device, deviceName, pushTokensAfter } from '../../domain/devices/device.ts'
-import { readPublicKey } from '../../domain/devices/public-key.ts'
+import { otherEncodingOf, readPublicKey } from '../../domain/devices/public-key.ts'
 import type { DeviceId, UserId } from '../../domain/ids.ts'
 import { TokenBuckets } from '../../domain/token-bucket.ts'
 import { SignalError } from '../../errors.ts'
@@ -95,6 +95,7 @@ function registrationOf(
     userId: request.requester.userId,
     sessionId: sessionIdOf(request.requester.sessionName),
     publicKey,
+    otherEncoding: otherEncodingOf(publicKey),
     keyAlgorithm: key.algorithm,
     info: deviceInfo && { platform: 'unknown', ...known(DeviceInfoBody, deviceInfo) },
     push: push && known(PutPushRequest, push),

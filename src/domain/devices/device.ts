@@ -4,7 +4,7 @@
  */
 
 import type { DeviceId, UserId } from '../ids.ts'
-import { type KeyAlgorithm, otherEncodingOf } from './public-key.ts'
+import type { KeyAlgorithm } from './public-key.ts'
 
 export interface DeviceInfo {
   readonly platform: string
@@ -80,6 +80,8 @@ export interface RegistrationFacts {
   readonly userId: UserId
   /** As it was sent. */
   readonly publicKey: string
+  /** The same key in its other encoding. */
+  readonly otherEncoding: string
   readonly owner: KeyOwner | undefined
   /** The owner of the same key in its other encoding. */
   readonly otherEncodingOwner: KeyOwner | undefined
@@ -93,8 +95,8 @@ export interface RegistrationFacts {
 export type RegistrationDecision =
   /** The user has this device: a reinstall, or a request that is repeated. */
   | { readonly kind: 'known'; readonly device: Device }
-  /** To be registered; `begun` is an earlier, unfinished attempt with the key. */
-  | { readonly kind: 'register'; readonly begun: PendingDevice | undefined }
+  /** To be registered; `begun` is an earlier, unfinished attempt with the key, beside `pendingOthers` with other keys. */
+  | { readonly kind: 'register'; readonly begun: PendingDevice | undefined; readonly pendingOthers: number }
   | { readonly kind: 'refused'; readonly code: 'KEY_IN_USE' | 'DEVICE_NOT_FOUND' | 'DEVICE_LIMIT' }
 
 /**
@@ -109,31 +111,30 @@ export type RegistrationDecision =
  * then stays, since the app did not say that it is gone.
  */
 export function decideRegistration(facts: RegistrationFacts): RegistrationDecision {
-  const { userId, publicKey, owner, otherEncodingOwner, devices, pending, replacesDeviceId } = facts
+  const { userId, owner, otherEncodingOwner, devices, pending, replacesDeviceId } = facts
   // Stores of earlier versions may hold two encodings of one key for two users; each user keeps theirs.
   const holder = owner ?? otherEncodingOwner
   if (holder !== undefined && holder.userId !== userId) return { kind: 'refused', code: 'KEY_IN_USE' }
-  const known = withKey(devices, publicKey)
+  const known = withKey(devices, facts)
   // When an earlier attempt did the work, the replaced device is gone already.
   if (known !== undefined) return { kind: 'known', device: known }
   if (replacesDeviceId !== undefined && !devices.some(({ deviceId }) => deviceId === replacesDeviceId)) {
     return { kind: 'refused', code: 'DEVICE_NOT_FOUND' }
   }
-  const begun = withKey(pending, publicKey)
+  const begun = withKey(pending, facts)
   const others = pending.filter(each => each !== begun)
   if (devicesAfter(devices, others, replacesDeviceId) > DEVICES_MAX) {
     return { kind: 'refused', code: 'DEVICE_LIMIT' }
   }
-  return { kind: 'register', begun }
+  return { kind: 'register', begun, pendingOthers: others.length }
 }
 
-/** The one that has the key: in this encoding, if stores of before have both. */
-function withKey<Each extends { readonly publicKey: string }>(
+/** The one that has the key: in this encoding, if stores of earlier versions have both. */
+export function withKey<Each extends { readonly publicKey: string }>(
   each: readonly Each[],
-  publicKey: string,
+  { publicKey, otherEncoding }: Pick<RegistrationFacts, 'publicKey' | 'otherEncoding'>,
 ): Each | undefined {
-  const other = otherEncodingOf(publicKey)
-  return each.find(one => one.publicKey === publicKey) ?? each.find(one => one.publicKey === other)
+  return each.find(one => one.publicKey === publicKey) ?? each.find(one => one.publicKey === otherEncoding)
 }
 
 /** How many devices the user will have once this one and all that are pending are registered. */

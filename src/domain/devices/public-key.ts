@@ -42,12 +42,6 @@ export function readPublicKey(text: string, algorithm?: string): AcceptedKey | R
   return { kind: 'accepted', algorithm: form.algorithm, encoding: form.encoding }
 }
 
-/** One text for each key, whichever encoding it was sent in: the shorter of the two. */
-export function keyNameOf(text: string): string {
-  const other = otherEncodingOf(text)
-  return other.length < text.length ? other : text
-}
-
 /** The text of the same key in its other encoding: whose the key is must not depend on which of the two was sent. */
 export function otherEncodingOf(text: string): string {
   const bytes = Buffer.from(text, 'base64')

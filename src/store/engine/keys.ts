@@ -1,6 +1,6 @@
 /** Binary table keys: fixed-width big-endian numbers, so that LMDB's byte order is the numbers' order. */
 
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { UserId } from '../../domain/ids.ts'
 import { assert } from '../../errors.ts'
 
@@ -63,9 +63,9 @@ export function nameOfKey(key: Uint8Array): string {
   return bytes.toString('latin1')
 }
 
-/** A text of any length as a key: its SHA-256. */
+/** A text of any length as a key: its SHA-256. Taken as text, since a digest as a Buffer has memory outside the heap. */
 export function textKey(text: string): Buffer {
-  return createHash('sha256').update(text).digest()
+  return Buffer.from(hash('sha256', text, 'binary'), 'latin1')
 }
 
 const ID_MAX = 2n ** 64n - 1n
