@@ -19,6 +19,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   'src/domain': [],
   'src/log': [],
   'src/runtime': [],
+  'src/nodes': ['src/runtime', 'src/stomp'],
   'src/schema': ['src/domain:types'],
   'src/delivery': ['src/domain:types'],
   'src/identity': [],
@@ -83,7 +84,7 @@ const EXCEPTIONS: Record<string, string> = {
 /** The only users of each library, by whichever of its files. */
 const USERS: Record<string, readonly string[]> = {
   lmdb: ['src/store/engine'],
-  msgpackr: ['src/store/engine', 'src/store', 'src/store/row-check', 'src/keyserver'],
+  msgpackr: ['src/store/engine', 'src/store', 'src/store/row-check', 'src/keyserver', 'src/nodes'],
   'uWebSockets.js': ['src/transport'],
   '@grpc/grpc-js': ['src/transport'],
   'libsodium-wrappers-sumo': ['src/log'],

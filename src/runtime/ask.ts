@@ -11,6 +11,11 @@ import type { Host } from './host.ts'
 import { Pending } from './pending.ts'
 import { WheelTimer } from './timers.ts'
 
+/** Is told when an ask that it holds has ended. */
+export interface AskHolder {
+  forgetAsk(ask: PendingAsk<never>): void
+}
+
 /** An ask in a mailbox or, once opened, held by the actor that is to answer it. */
 export class PendingAsk<Answer> extends Envelope implements Reply<Answer> {
   /** Built around this reply, so it is known only after the reply. */
@@ -22,7 +27,7 @@ export class PendingAsk<Answer> extends Envelope implements Reply<Answer> {
   readonly #reject: (error: SignalError) => void
   readonly #deadline = new AskDeadline(this)
   #chain: readonly string[] | undefined
-  #holder: Pending | undefined = undefined
+  #holder: AskHolder | undefined = undefined
   #state = OPEN
 
   constructor(
@@ -53,10 +58,15 @@ export class PendingAsk<Answer> extends Envelope implements Reply<Answer> {
   open(cell: Cell): unknown {
     if (this.#state !== OPEN) return this.#toDeadLetters('expired-ask')
     cell.pending ??= new Pending()
+    cell.pending.addAsk(this)
     this.#holder = cell.pending
-    this.#holder.addAsk(this)
     this.#host.askChain = this.#chain
     return this.content
+  }
+
+  /** An actor of another process is to answer it, by way of `holder`. */
+  heldBy(holder: AskHolder): void {
+    this.#holder = holder
   }
 
   answer(answer: Answer): void {

@@ -15,6 +15,8 @@ export type DeadLetterReason =
   | 'too-many-actors'
   /** The process is stopping. */
   | 'stopped'
+  /** The way to another process is full, or the process is gone. */
+  | 'unreachable'
   /** The actor failed too often. */
   | 'given-up'
   /** The handler threw over it; it is not tried again. */
@@ -86,6 +88,7 @@ export class DeadLetters {
     overloaded: 0,
     'too-many-actors': 0,
     stopped: 0,
+    unreachable: 0,
     'given-up': 0,
     poison: 0,
     'expired-ask': 0,

@@ -11,7 +11,9 @@ import { DeadLetters, type Figures, type KindFigures, type Refusal } from './fig
 import type { Host } from './host.ts'
 import { Kind } from './kind.ts'
 import { MailboxPool } from './mailbox.ts'
+import type { Port } from './port.ts'
 import { ActorRef } from './ref.ts'
+import { RemoteRef } from './remote-ref.ts'
 import { Supervisor } from './supervisor.ts'
 import { CallbackTimer, TICK_MS, TimerWheel } from './timers.ts'
 
@@ -62,6 +64,11 @@ export class ActorSystem {
   /** An address by name. The caller vouches for `Message`; prefer what `define` returned. */
   ref<Message>(kind: string, id: string): Ref<Message> {
     return new ActorRef(this.#host, kind, id)
+  }
+
+  /** An address in the process that `port` leads to. */
+  remoteRef<Message>(port: Port, kind: string, id: string): Ref<Message> {
+    return new RemoteRef(this.#host, port, kind, id)
   }
 
   /** The figures of this moment. */

@@ -8,6 +8,8 @@ import { MessageTemplate, type SubscriptionHead } from './serializer.ts'
 export class Broadcast {
   /** The same for every receiver, and of no other message. */
   readonly messageId: string
+  readonly headers: Headers
+  readonly body: Uint8Array
   readonly #template: MessageTemplate
   #lastHead: SubscriptionHead | undefined = undefined
   #lastFrame: Buffer | undefined = undefined
@@ -15,6 +17,8 @@ export class Broadcast {
   /** `messageId` is of ASCII letters, digits, `-` and `_`; `headers` are those of a `MessageTemplate`. */
   constructor(messageId: string, headers: Headers, body: Uint8Array) {
     this.messageId = messageId
+    this.headers = headers
+    this.body = body
     this.#template = new MessageTemplate(headers, body)
   }
 

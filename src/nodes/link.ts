@@ -1,0 +1,343 @@
+/**
+ * One connection to another process of the same server, for the messages of all actors. The messages of one turn of the
+ * event loop leave as one frame. Both ends first say which form they speak; an end that falls silent is given up.
+ *
+ * Nothing here is for strangers: the other end is a process of ours. It may all the same be of another version, broken, or
+ * slow, so frames are bounded, only kinds that are served are spoken to, and one mistake ends the link.
+ */
+
+import type { Duplex } from 'node:stream'
+import { messageOf, SignalError } from '../errors.ts'
+import type { Ref } from '../runtime/actor.ts'
+import type { PendingAsk } from '../runtime/ask.ts'
+import type { World } from '../runtime/clock.ts'
+import type { Port } from '../runtime/port.ts'
+import type { ActorSystem } from '../runtime/system.ts'
+import { Codec, type RemoteReply } from './codec.ts'
+import { FrameReader, frameHead } from './frames.ts'
+
+/** The other process, by its own words. */
+export interface Peer {
+  readonly name: string
+  readonly version: string
+}
+
+export interface LinkOptions {
+  readonly socket: Duplex
+  /** This process, for the other one. */
+  readonly self: Peer
+  readonly system: Pick<ActorSystem, 'ref' | 'remoteRef'>
+  /** The kinds of actors that the other process may speak to, each with a check of its messages' form. */
+  readonly serves: ReadonlyMap<string, (message: unknown) => boolean>
+  readonly world: Pick<World, 'monotonicMs' | 'immediate' | 'every'>
+  /** The other end has said who it is. */
+  readonly onOpen?: (peer: Peer) => void
+  /** Called once, unless this end closed the link. Asks under way have been refused. */
+  readonly onLost?: (reason: SignalError) => void
+  /** Octets on their way, above which messages are refused. */
+  readonly waitingBytesMax?: number
+}
+
+export class Link implements Port {
+  readonly #options: LinkOptions
+  readonly #codec: Codec
+  readonly #reader: FrameReader
+  readonly #waitingBytesMax: number
+  readonly #stopTicking: () => void
+  /** Asks that wait for the other end, by number. */
+  readonly #asks = new Map<number, PendingAsk<never>>()
+  readonly #numbers = new Map<PendingAsk<never>, number>()
+  #lastNumber = 0
+  /** The next frame so far. */
+  #parts: Buffer[] = []
+  #partsBytes = 0
+  #isFlushing = false
+  /** Told to several actors in a row, it is written once. */
+  #told: Told | undefined
+  #peer: Peer | undefined
+  #isClosed = false
+  #heardAtMs: number
+  #tickedAtMs: number
+  #isQuiet = true
+
+  constructor(options: LinkOptions) {
+    const { socket, self, system, world, waitingBytesMax = WAITING_BYTES_MAX } = options
+    this.#options = options
+    this.#waitingBytesMax = waitingBytesMax
+    this.#codec = new Codec({
+      port: this,
+      remoteRef: (kind, id) => system.remoteRef(this, kind, id),
+      localRef: (kind, id) => this.#served(kind, id),
+    })
+    this.#reader = new FrameReader(FRAME_BYTES_MAX, frame => this.#onFrame(frame))
+    this.#heardAtMs = this.#tickedAtMs = world.monotonicMs()
+    socket.on('data', (chunk: Buffer) => this.#onBytes(chunk))
+    socket.on('error', error => this.#lose(`the connection failed: ${messageOf(error)}`))
+    for (const event of ['end', 'close'])
+      socket.on(event, () => this.#lose('the other process has closed it'))
+    this.#stopTicking = world.every(BEAT_MS, () => this.#onTick())
+    this.#pack([FORM, self.name, self.version])
+  }
+
+  get isOpen(): boolean {
+    return this.#peer !== undefined && !this.#isClosed
+  }
+
+  tell(kind: string, id: string, message: unknown, instead?: unknown): boolean {
+    if (!this.#hasRoom) return false
+    const told = this.#told
+    if (told?.kind === kind && told.message === message && told.instead === instead) {
+      told.ids.push(id)
+      return true
+    }
+    this.#writeTold()
+    this.#told = { kind, ids: [id], message, instead }
+    this.#flushSoon()
+    return true
+  }
+
+  tellControl(kind: string, id: string, message: unknown): boolean {
+    if (this.#isClosed) return false
+    this.#write([CONTROL, kind, id, message])
+    return true
+  }
+
+  ask(kind: string, id: string, ask: PendingAsk<never>, deadlineMs: number): boolean {
+    if (!this.#hasRoom) return false
+    const number = ++this.#lastNumber
+    ask.heldBy(this)
+    this.#asks.set(number, ask)
+    this.#numbers.set(ask, number)
+    this.#write([ASK, kind, id, number, deadlineMs, ask.content])
+    return true
+  }
+
+  forgetAsk(ask: PendingAsk<never>): void {
+    const number = this.#numbers.get(ask)
+    this.#numbers.delete(ask)
+    if (number !== undefined) this.#asks.delete(number)
+  }
+
+  /** Sends the messages told so far and ends the connection. Refuses asks under way. */
+  close(): void {
+    if (this.#isClosed) return
+    this.#flush()
+    this.#end(new SignalError('STORE_UNAVAILABLE', 'the link to the other process is closed'))
+    this.#options.socket.end()
+  }
+
+  get #hasRoom(): boolean {
+    return !this.#isClosed && this.#waitingBytes <= this.#waitingBytesMax
+  }
+
+  get #waitingBytes(): number {
+    return this.#options.socket.writableLength + this.#partsBytes
+  }
+
+  #write(entry: readonly unknown[]): void {
+    this.#writeTold()
+    this.#pack(entry)
+  }
+
+  #writeTold(): void {
+    if (this.#told === undefined) return
+    const { kind, ids, message, instead } = this.#told
+    this.#told = undefined
+    this.#pack(instead === undefined ? [TELL, kind, ids, message] : [TELL, kind, ids, message, instead])
+  }
+
+  #pack(entry: readonly unknown[]): void {
+    try {
+      this.#add(this.#codec.pack(entry))
+    } catch (error) {
+      // The other end would miss the names that it had in it.
+      this.#lose(`a message could not be written: ${messageOf(error)}`)
+    }
+  }
+
+  #add(part: Buffer): void {
+    this.#flushSoon()
+    this.#parts.push(part)
+    this.#partsBytes += part.length
+    // Control messages have a bound, too: an end that does not read is given up.
+    if (this.#waitingBytes > this.#waitingBytesMax + CONTROL_BYTES_MAX)
+      this.#lose('the other process is too slow')
+    else if (this.#partsBytes >= FRAME_BYTES_FULL) this.#flush()
+  }
+
+  #flushSoon(): void {
+    if (this.#isFlushing) return
+    this.#isFlushing = true
+    this.#options.world.immediate(() => this.#flush())
+  }
+
+  #flush(): void {
+    this.#isFlushing = false
+    if (this.#isClosed) return
+    this.#writeTold()
+    if (this.#parts.length > 0) this.#send(this.#parts)
+  }
+
+  #send(parts: readonly Buffer[]): void {
+    const { socket } = this.#options
+    socket.cork()
+    socket.write(frameHead(this.#partsBytes))
+    for (const part of parts) socket.write(part)
+    socket.uncork()
+    this.#parts = []
+    this.#partsBytes = 0
+    this.#isQuiet = false
+  }
+
+  #onTick(): void {
+    if (this.#isQuiet) this.#send([])
+    this.#isQuiet = true
+    const { world } = this.#options
+    const nowMs = world.monotonicMs()
+    // After a pause of this process itself, what the other end said may still wait to be read.
+    const wasAwake = nowMs - this.#tickedAtMs < SILENCE_MS / 2
+    this.#tickedAtMs = nowMs
+    if (wasAwake && nowMs - this.#heardAtMs > SILENCE_MS) this.#lose(`nothing was heard for ${SILENCE_MS} ms`)
+  }
+
+  #onBytes(chunk: Buffer): void {
+    if (this.#isClosed) return
+    this.#heardAtMs = this.#options.world.monotonicMs()
+    try {
+      this.#reader.add(chunk)
+    } catch (error) {
+      this.#lose(`what came is not of its form: ${messageOf(error)}`)
+    }
+  }
+
+  #onFrame(frame: Buffer): void {
+    if (frame.length === 0 || this.#isClosed) return
+    this.#codec.unpackAll(frame, (entry, replies) => {
+      if (!this.#isClosed) this.#onEntry(entry, replies)
+    })
+  }
+
+  #onEntry(entry: unknown, replies: readonly RemoteReply[]): void {
+    if (!Array.isArray(entry)) throw malformed('an entry is an array')
+    if (this.#peer === undefined) return this.#onHello(entry)
+    const [type, ...members] = entry
+    switch (type) {
+      case TELL:
+        return this.#onTell(members)
+      case CONTROL: {
+        const [kind, id, message] = members
+        return this.#served(kind, id).tellControl(this.#checked(kind, message))
+      }
+      case ASK:
+        return this.#onAsk(members, replies)
+      case ANSWER:
+      case REFUSAL:
+        return this.#onOutcome(type, members)
+      default:
+        throw malformed('an entry is of a known type')
+    }
+  }
+
+  #onHello([form, name, version]: readonly unknown[]): void {
+    if (form !== FORM || typeof name !== 'string' || typeof version !== 'string') {
+      throw malformed(`the other process speaks form ${String(form)}, this one ${FORM}`)
+    }
+    this.#peer = { name, version }
+    this.#options.onOpen?.(this.#peer)
+  }
+
+  #onTell([kind, ids, message, instead]: readonly unknown[]): void {
+    if (!Array.isArray(ids)) throw malformed('a message has receivers')
+    this.#checked(kind, message)
+    if (instead !== undefined) this.#checked(kind, instead)
+    for (const id of ids) {
+      const ref = this.#served(kind, id)
+      if (instead === undefined) ref.tell(message)
+      else ref.tellOr(message, instead)
+    }
+  }
+
+  #onAsk([kind, id, number, deadlineMs, message]: readonly unknown[], replies: readonly RemoteReply[]): void {
+    if (
+      typeof number !== 'number' ||
+      typeof deadlineMs !== 'number' ||
+      !(deadlineMs > 0 && deadlineMs <= DEADLINE_MS_MAX)
+    )
+      throw malformed('an ask has a number and a deadline')
+    const ref = this.#served(kind, id)
+    this.#checked(kind, message)
+    const asked = ref.ask<unknown>(reply => {
+      for (const each of replies) each.bind(reply)
+      return message
+    }, deadlineMs)
+    asked.then(
+      answer => this.#isClosed || this.#write([ANSWER, number, answer]),
+      (error: unknown) => this.#isClosed || this.#write([REFUSAL, number, error]),
+    )
+  }
+
+  /** The ask may have ended meanwhile. */
+  #onOutcome(type: typeof ANSWER | typeof REFUSAL, [number, outcome]: readonly unknown[]): void {
+    const ask = this.#asks.get(number as number)
+    if (ask === undefined) return
+    if (type === ANSWER) ask.answer(outcome as never)
+    else if (outcome instanceof SignalError) ask.refuse(outcome)
+    else throw malformed('a refusal has a reason')
+  }
+
+  #served(kind: unknown, id: unknown): Ref<unknown> {
+    const { serves, system } = this.#options
+    if (typeof kind !== 'string' || typeof id !== 'string' || !serves.has(kind))
+      throw malformed(`actors of kind ${String(kind)} are not spoken to from elsewhere`)
+    return system.ref(kind, id)
+  }
+
+  #checked(kind: unknown, message: unknown): unknown {
+    if (this.#options.serves.get(kind as string)?.(message) !== true)
+      throw malformed(`a message to ${String(kind)} is of a known form`)
+    return message
+  }
+
+  #lose(why: string): void {
+    if (this.#isClosed) return
+    const reason = new SignalError('STORE_UNAVAILABLE', `the link to the other process is lost: ${why}`)
+    this.#end(reason)
+    this.#options.socket.destroy()
+    this.#options.onLost?.(reason)
+  }
+
+  #end(reason: SignalError): void {
+    this.#isClosed = true
+    this.#stopTicking()
+    this.#parts = []
+    this.#told = undefined
+    for (const ask of [...this.#asks.values()]) ask.discard(reason)
+  }
+}
+
+interface Told {
+  readonly kind: string
+  readonly ids: string[]
+  readonly message: unknown
+  readonly instead: unknown
+}
+
+function malformed(rule: string): SignalError {
+  return new SignalError('MALFORMED', rule)
+}
+
+/** The form of entries. A process that speaks another one gets no messages. */
+const FORM = 1
+const TELL = 0
+const CONTROL = 1
+const ASK = 2
+const ANSWER = 3
+const REFUSAL = 4
+const FRAME_BYTES_MAX = 64 * 1_048_576
+/** A frame this long is sent before the turn ends. */
+const FRAME_BYTES_FULL = 1_048_576
+const WAITING_BYTES_MAX = 16 * 1_048_576
+const CONTROL_BYTES_MAX = 32 * 1_048_576
+const DEADLINE_MS_MAX = 600_000
+const BEAT_MS = 500
+const SILENCE_MS = 2_000

@@ -1,0 +1,59 @@
+/** The address of an actor of another process. Messages to it keep their order; what happens to them there is counted there. */
+import { SignalError } from '../errors.ts'
+import type { Ref, Reply, TellResult } from './actor.ts'
+import { PendingAsk } from './ask.ts'
+import { messageKind } from './envelope.ts'
+import type { Host } from './host.ts'
+import type { Port } from './port.ts'
+
+export class RemoteRef implements Ref<unknown> {
+  readonly kind: string
+  readonly id: string
+  readonly port: Port
+  readonly #host: Host
+
+  constructor(host: Host, port: Port, kind: string, id: string) {
+    this.kind = kind
+    this.id = id
+    this.port = port
+    this.#host = host
+  }
+
+  /** Accepted means that it is on its way. */
+  tell(message: unknown): TellResult {
+    return this.#tell(message) ? 'accepted' : 'overloaded'
+  }
+
+  tellControl(message: unknown): void {
+    if (!this.port.tellControl(this.kind, this.id, message)) this.#toDeadLetters(message)
+  }
+
+  tellOr(message: unknown, instead: unknown): void {
+    if (!this.#tell(message, instead)) this.tellControl(instead)
+  }
+
+  ask<Answer>(make: (reply: Reply<Answer>) => unknown, deadlineMs: number): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      const ask = new PendingAsk<Answer>(this.#host, this, resolve, reject)
+      ask.start(deadlineMs, undefined)
+      ask.content = make(ask)
+      if (this.#mayTell && this.port.ask(this.kind, this.id, ask as PendingAsk<never>, deadlineMs)) return
+      this.#toDeadLetters(ask)
+      ask.discard(new SignalError('OVERLOADED', `ask of ${this.kind}/${this.id} refused: no way there`))
+    })
+  }
+
+  #tell(message: unknown, instead?: unknown): boolean {
+    if (this.#mayTell && this.port.tell(this.kind, this.id, message, instead)) return true
+    this.#toDeadLetters(message)
+    return false
+  }
+
+  get #mayTell(): boolean {
+    return !this.#host.stopping || this.#host.running !== undefined
+  }
+
+  #toDeadLetters(entry: unknown): void {
+    this.#host.deadLetters.add('unreachable', this.kind, this.id, messageKind(entry))
+  }
+}
