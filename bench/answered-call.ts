@@ -9,7 +9,9 @@ import { modeBeside, openCalled, type StreetPlan } from './support/call-street.t
 import { Program } from './support/program.ts'
 import type { CallCourse, RoomLoadFigures, RoomLoadProtocol } from './support/room-load.ts'
 import { interleaved } from './support/rounds.ts'
+import type { RunningServer } from './support/server.ts'
 import { rounded, sum } from './support/statistics.ts'
+import { StoreWatch } from './support/store-watch.ts'
 import { comparedCosts, cpuMicroseconds, type Usage, withUsage } from './support/usage.ts'
 
 const COST: Row = {
@@ -35,20 +37,21 @@ async function run(context: BenchmarkContext): Promise<void> {
   const { isSmoke, turns, turnSeconds, warmUpSeconds } = context.scale
   const { against } = context
   const [plan, mode] = [isSmoke ? PLAN_SMOKE : PLAN, modeBeside(against)]
-  const ours = await openSides(context, plan, { folder: 'data', mode })
+  const { server, sideOf: ours } = await openSides(context, plan, { folder: 'data', mode })
   const limitSide =
     against === undefined
       ? ours('given-up')
-      : (await openSides(context, plan, { folder: 'data-other', mode, checkout: against }))('answered')
+      : (await openSides(context, plan, { folder: 'data-other', mode, checkout: against })).sideOf('answered')
   const projectSide = ours('answered')
   for (const side of [limitSide, projectSide]) await side(plan.groups, warmUpSeconds)
   for (const calls of isSmoke ? [plan.groups] : IN_FLIGHT) {
     for (const round of context.rounds()) {
+      const store = new StoreWatch(server.admin)
       const { limit, project } = await interleaved(
         round,
         turns,
         () => limitSide(calls, turnSeconds),
-        () => projectSide(calls, turnSeconds),
+        () => store.during(() => projectSide(calls, turnSeconds)),
       )
       const [limitWork, projectWork] = [workOf(limit), workOf(project)]
       const { costs } = comparedCosts(limitWork, projectWork)
@@ -61,6 +64,7 @@ async function run(context: BenchmarkContext): Promise<void> {
           topicEventsPerCall: rounded(
             sum(project.map(({ figure }) => figure.frames)) / projectWork.operations,
           ),
+          ...store.details(projectWork.operations),
         },
       })
     }
@@ -72,11 +76,13 @@ async function openSides(
   context: BenchmarkContext,
   plan: StreetPlan,
   options: Parameters<typeof openCalled>[2],
-): Promise<(course: CallCourse) => Side> {
+): Promise<{ readonly server: RunningServer; sideOf(course: CallCourse): Side }> {
   const { server, groups } = await openCalled(context, plan, options)
   const load = await Program.start<RoomLoadProtocol>('room-load', { url: server.http, rooms: groups })
   context.after(() => load.end())
-  return course => (rooms, seconds) => withUsage(server.pid, () => load.ask({ course, rooms, seconds }))
+  const sideOf = (course: CallCourse) => (rooms: number, seconds: number) =>
+    withUsage(server.pid, () => load.ask({ course, rooms, seconds }))
+  return { server, sideOf }
 }
 
 function workOf(turns: readonly Turn[]) {

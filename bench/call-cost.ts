@@ -10,12 +10,12 @@ import {
   modeBeside,
   openAlone,
   openStreet,
-  type Sides,
   type StreetPlan,
   workOf,
 } from './support/call-street.ts'
 import { interleaved } from './support/rounds.ts'
 import { rounded, sum } from './support/statistics.ts'
+import { StoreWatch } from './support/store-watch.ts'
 import { comparedCosts, cpuMicroseconds } from './support/usage.ts'
 
 const COST: Row = {
@@ -39,7 +39,7 @@ async function run(context: BenchmarkContext): Promise<void> {
   const plan = isSmoke ? PLAN_SMOKE : PLAN
   const { against } = context
   const mode = modeBeside(against)
-  const { bare, ours }: Sides = await openStreet(context, plan, mode)
+  const { bare, ours, server } = await openStreet(context, plan, mode)
   const other = { folder: 'data-other', mode, checkout: against }
   const limitSide: CallSide = against === undefined ? bare : await openAlone(context, plan, other)
   for (const side of [limitSide, ours]) {
@@ -48,11 +48,12 @@ async function run(context: BenchmarkContext): Promise<void> {
   for (const calls of isSmoke ? IN_FLIGHT.slice(0, 1) : IN_FLIGHT) {
     const load = { kind: 'in-flight', calls, seconds: turnSeconds } as const
     for (const round of context.rounds()) {
+      const store = new StoreWatch(server.admin)
       const { limit, project } = await interleaved(
         round,
         turns,
         () => limitSide(load),
-        () => ours(load),
+        () => store.during(() => ours(load)),
       )
       const [limitWork, projectWork] = [workOf(limit, 'calls'), workOf(project, 'calls')]
       const { costs } = comparedCosts(limitWork, projectWork)
@@ -65,6 +66,7 @@ async function run(context: BenchmarkContext): Promise<void> {
           messagesPerCall: rounded(
             sum(project.map(({ figure }) => figure.messages)) / projectWork.operations,
           ),
+          ...store.details(projectWork.operations),
         },
       })
     }

@@ -96,10 +96,11 @@ export async function openStreet(
   context: BenchmarkContext,
   plan: StreetPlan,
   mode: ServerMode = 'without-rates',
-): Promise<Sides> {
+): Promise<Sides & { readonly server: RunningServer }> {
   const folder = `data-${plan.calleesEach}-${plan.devices}`
   const { server, groups } = await openCalled(context, plan, { folder, mode })
-  return openSides(context, { plan, groups, server: 'project', url: server.http, pid: server.pid })
+  const opened = { plan, groups, server: 'project', url: server.http, pid: server.pid } as const
+  return { ...(await openSides(context, opened)), server }
 }
 
 /** As `openStreet`, but for the project's sessions alone, over inboxes in memory. */

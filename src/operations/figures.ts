@@ -76,6 +76,36 @@ function observeKinds(metrics: Metrics, system: Pick<ActorSystem, 'figures'>): v
   )
 }
 
+/** Counts what is done to the store. */
+export function observeStore(
+  metrics: Metrics,
+  figures: () => {
+    readonly commits: number
+    readonly puts: number
+    readonly removes: number
+    readonly reads: number
+  },
+): void {
+  metrics.counter(
+    'callsign_store_commits_total',
+    'Transactions of the store, each with all changes that waited',
+    () => figures().commits,
+  )
+  metrics.labelledCounter(
+    'callsign_store_accesses_total',
+    'Rows that were put, removed or read; a range counts as one read',
+    'kind',
+    () => {
+      const { puts, removes, reads } = figures()
+      return new Map([
+        ['put', puts],
+        ['remove', removes],
+        ['read', reads],
+      ])
+    },
+  )
+}
+
 /** Counts the sockets that carry STOMP. */
 export function observeConnections(
   metrics: Metrics,

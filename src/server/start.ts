@@ -11,7 +11,7 @@ import { shuffle } from '../domain/shuffle.ts'
 import { type RegistrationDeps, registerKey } from '../keyserver/registration.ts'
 import { APPEND_DEADLINE_MS, STOP_DEADLINE_MS } from '../limits.ts'
 import { formatBanner, formatReady } from '../operations/banner.ts'
-import { observe, observeConnections } from '../operations/figures.ts'
+import { observe, observeConnections, observeStore } from '../operations/figures.ts'
 import type { Logger } from '../operations/log.ts'
 import type { Ref } from '../runtime/actor.ts'
 import { ActorSystem } from '../runtime/system.ts'
@@ -92,6 +92,7 @@ export async function start(
   const admin = operatorServer(host)
   observe(host.metrics, actors.system, log.vrf)
   observeConnections(host.metrics, connections)
+  observeStore(host.metrics, () => log.database.figures)
 
   const listeners = listenersOf(config)
   const ports: PortPolicy = {

@@ -38,6 +38,8 @@ export interface CommitQueueDeps {
   readonly dataFolder: string
   /** `ahead` changes of the same transaction are to become durable before it. */
   readonly begin: (atMs: number | undefined, ahead: number, hasUndo: boolean) => LmdbChange
+  /** Called for each durable transaction. */
+  readonly onCommitted: () => void
   /** Tells the subscribers what a durable change said. */
   readonly tell: (change: LmdbChange) => void
   readonly onBroken: OnBroken
@@ -97,6 +99,7 @@ export class CommitQueue {
     } catch (error) {
       return this.#fail(changes, fault ?? (await causeOf(error)))
     }
+    this.#deps.onCommitted()
     for (const change of changes) this.#settle(change)
   }
 

@@ -13,7 +13,7 @@ import { assert, type ErrorCode, messageOf, SignalError } from '../../errors.ts'
 import { CommitQueue, type OnBroken, type Rehearse } from './commit-queue.ts'
 import { closeToOthers } from './file-modes.ts'
 import { rangeOf } from './keys.ts'
-import { LmdbChange, LmdbView, type OpenTable } from './lmdb-change.ts'
+import { LmdbChange, LmdbView, type OpenTable, type StoreFigures } from './lmdb-change.ts'
 import {
   type Change,
   DESCRIBED_TABLES,
@@ -65,6 +65,7 @@ export class Database implements Store {
   /** By table name: one table may have several descriptions. */
   readonly #watchers = new Map<string, RowWatcher[]>()
   readonly #subscribers = new Subscribers()
+  readonly #figures: StoreFigures = { commits: 0, puts: 0, removes: 0, reads: 0 }
   readonly #view: View
   #lastChange = 0
 
@@ -80,13 +81,20 @@ export class Database implements Store {
     this.#onFault = onFault
     this.isClosedToOthers = writer?.isClosed ?? true
     const openTable = (table: Table<never, never>) => this.#openTable(table)
-    this.#view = new LmdbView(openTable)
+    this.#view = new LmdbView(openTable, this.#figures)
     if (writer !== undefined) for (const table of DESCRIBED_TABLES) openTable(table)
     this.#changes = new CommitQueue({
       environment,
       dataFolder: folder,
       begin: (atMs, ahead, hasUndo) =>
-        new LmdbChange(openTable, atMs ?? this.#nowMs(), this.#lastChange + ahead + 1, hasUndo),
+        new LmdbChange(openTable, this.#figures, {
+          nowMs: atMs ?? this.#nowMs(),
+          number: this.#lastChange + ahead + 1,
+          hasUndo,
+        }),
+      onCommitted: () => {
+        this.#figures.commits += 1
+      },
       tell: change => this.#tell(change),
       onBroken,
       rehearse,
@@ -193,6 +201,10 @@ export class Database implements Store {
   /** How many changes have become durable since the store was opened. */
   get lastChange(): number {
     return this.#lastChange
+  }
+
+  get figures(): Readonly<StoreFigures> {
+    return this.#figures
   }
 
   #tell({ happenings }: LmdbChange): void {

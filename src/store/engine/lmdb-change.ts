@@ -22,6 +22,16 @@ export interface OpenTable {
 /** Undefined for a table that is not there, in a store that is open for reading only. */
 export type OpenTableOf = (table: Table<never, never>) => OpenTable | undefined
 
+/** Counts since the store was opened. */
+export interface StoreFigures {
+  /** Transactions of LMDB, each with all changes that waited. */
+  commits: number
+  puts: number
+  removes: number
+  /** Of a row by its key, or of a range. */
+  reads: number
+}
+
 /** A row as it was before the change wrote it. */
 interface EarlierRow {
   readonly table: OpenTable
@@ -44,36 +54,43 @@ export interface WrittenRow {
 
 export class LmdbView implements View {
   readonly #open: OpenTableOf
+  readonly #figures: StoreFigures
 
-  constructor(open: OpenTableOf) {
+  constructor(open: OpenTableOf, figures: StoreFigures) {
     this.#open = open
+    this.#figures = figures
   }
 
   get<Value, RowKey extends Key>(table: Table<Value, RowKey>, key: RowKey): Value | undefined {
-    return this.#open(table)?.lmdb.get(key) as Value | undefined
+    return this.#read(table)?.lmdb.get(key) as Value | undefined
   }
 
   getVolatile(table: Table<Uint8Array>, key: Uint8Array): Buffer | undefined {
-    return this.#open(table)?.lmdb.getBinaryFast(key)
+    return this.#read(table)?.lmdb.getBinaryFast(key)
   }
 
   has<RowKey extends Key>(table: Table<never, RowKey>, key: RowKey): boolean {
-    return this.#open(table)?.lmdb.doesExist(key) ?? false
+    return this.#read(table)?.lmdb.doesExist(key) ?? false
   }
 
   keys<RowKey extends Key>(table: Table<never, RowKey>, range: KeyRange<RowKey> = {}): Iterable<RowKey> {
-    return (this.#open(table)?.lmdb.getKeys(range) ?? []) as Iterable<RowKey>
+    return (this.#read(table)?.lmdb.getKeys(range) ?? []) as Iterable<RowKey>
   }
 
   range<Value, RowKey extends Key>(
     table: Table<Value, RowKey>,
     range: KeyRange<RowKey> = {},
   ): Iterable<Row<Value, RowKey>> {
-    return (this.#open(table)?.lmdb.getRange(range) ?? []) as Iterable<Row<Value, RowKey>>
+    return (this.#read(table)?.lmdb.getRange(range) ?? []) as Iterable<Row<Value, RowKey>>
   }
 
   count<RowKey extends Key>(table: Table<never, RowKey>, range: KeyRange<RowKey> = {}): number {
-    return this.#open(table)?.lmdb.getKeysCount(range) ?? 0
+    return this.#read(table)?.lmdb.getKeysCount(range) ?? 0
+  }
+
+  #read(table: Table<never, never>): OpenTable | undefined {
+    this.#figures.reads += 1
+    return this.#open(table)
   }
 }
 
@@ -82,6 +99,7 @@ export class LmdbChange extends LmdbView implements Change {
   readonly number: number
   readonly happenings: Happening[] = []
   readonly #openTable: OpenTableOf
+  readonly #counts: StoreFigures
   /** The undo log. */
   readonly #earlier: EarlierRow[] = []
   /** Above 0, writes go into the undo log. */
@@ -95,9 +113,14 @@ export class LmdbChange extends LmdbView implements Change {
   #locals: Map<object, unknown> | undefined
   #isRunning = true
 
-  constructor(open: OpenTableOf, nowMs: number, number: number, hasUndo: boolean) {
-    super(open)
+  constructor(
+    open: OpenTableOf,
+    figures: StoreFigures,
+    { nowMs, number, hasUndo }: { nowMs: number; number: number; hasUndo: boolean },
+  ) {
+    super(open, figures)
     this.#openTable = open
+    this.#counts = figures
     this.nowMs = nowMs
     this.number = number
     this.#undoable = hasUndo ? 1 : 0
@@ -105,10 +128,12 @@ export class LmdbChange extends LmdbView implements Change {
 
   put<Value, RowKey extends Key>(table: Table<Value, RowKey>, key: RowKey, value: Value): void {
     this.#writing(table, key, value).put(key, value)
+    this.#counts.puts += 1
   }
 
   remove<RowKey extends Key>(table: Table<never, RowKey>, key: RowKey): void {
     this.#writing(table, key, undefined).remove(key)
+    this.#counts.removes += 1
   }
 
   happened(happening: Happening): void {

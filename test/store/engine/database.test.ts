@@ -404,6 +404,17 @@ t.test(
   },
 )
 
+t.test('commits are counted, and rows that are put, removed and read', async t => {
+  const database = openStore(t)
+  await Promise.all([
+    database.change(change => change.put(NAMES, 'a', 1)),
+    database.change(change => change.put(NAMES, 'b', change.get(NAMES, 'a') ?? 0)),
+  ])
+  await database.change(change => change.remove(NAMES, 'a'))
+  database.view(view => [...view.range(NAMES)])
+  t.same(database.figures, { commits: 2, puts: 2, removes: 1, reads: 2 })
+})
+
 t.test(
   'a change reads its own writes, in one instant, and tells what happened once it is durable',
   async t => {
