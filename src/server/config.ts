@@ -52,6 +52,8 @@ export interface Config {
     }
   }
   readonly admin: Listener
+  /** Processes beside this one that serve the HTTP port; with none it serves the port itself. */
+  readonly fronts: number
   /** On loopback; absent: STOMP is spoken over WebSocket only. */
   readonly stompTcpPort?: number
   /** What clients see, without a trailing slash; absent in development: the address listened on. */
@@ -139,6 +141,7 @@ function read(reader: EnvironmentReader, flags: StartFlags): Config {
     http: { ...http, ...httpAccess(reader) },
     grpc: { ...grpc, ...grpcAccess(reader) },
     admin,
+    fronts: reader.integer('CALLSIGN_FRONTS', { usual: 0, min: 0, max: 64, unit: 'processes' }),
     ...stompTcp(reader),
     ...(publicUrl === undefined ? {} : { publicUrl }),
     log: {

@@ -118,6 +118,8 @@ t.test('each setting goes where it belongs', async t => {
     ],
     [{ CALLSIGN_PUBLIC_URL: 'http://[::1]:8080' }, config => config.publicUrl, 'http://[::1]:8080'],
     [{ CALLSIGN_GRPC_TOKEN: 'a token' }, config => config.grpc.token, 'a token'],
+    [{}, config => config.fronts, 0],
+    [{ CALLSIGN_FRONTS: '64' }, config => config.fronts, 64],
     [{ CALLSIGN_LOG_FROZEN: '1' }, config => config.log.isFrozen, true],
     [{ CALLSIGN_VRF_THREADS: '64' }, config => config.log.vrfThreads, 64],
     [{ CALLSIGN_VRF_CACHE_ENTRIES: '10000000' }, config => config.log.vrfCacheEntriesMax, 10_000_000],
