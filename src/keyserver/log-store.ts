@@ -20,7 +20,7 @@ import { BoundedCache } from '../store/engine/bounded-cache.ts'
 import { indexKey, tileKey } from '../store/engine/keys.ts'
 import { bytesTable, type Change, type Store, textKeyTable, type View } from '../store/engine/store.ts'
 import { isOfLmdb } from '../store/engine/write-failure.ts'
-import { IdentityTable, type LoggedIdentity } from './identity-table.ts'
+import { IdentityTable, type LoggedIdentity, type PendingWrites } from './identity-table.ts'
 import { LookupIndex } from './lookup-index.ts'
 import type { Alongside } from './registration.ts'
 import { damaged, readRightEdge, type StoredLog } from './right-edge.ts'
@@ -164,6 +164,11 @@ export class LogStore {
     lookup.release()
   }
 
+  /** Takes in what another process, which writes to the same tables, has appended by `treeSize`, once that is durable. */
+  follow(treeSize: number): void {
+    this.#addToLookup(treeSize, ({ release }) => release())
+  }
+
   /** The first `width` hashes of a tile, 32 bytes each, until the next read. Throws `CHECKPOINT_INVALID`. */
   tileVolatile(level: number, index: number, width: number): Uint8Array {
     return viewOf(this.#readTile(level, index), width * HASH_BYTES)
@@ -242,12 +247,21 @@ export class LogStore {
     }
   }
 
+  /** Adds again what the index kept in memory when the process ended. */
+  #refillLookup(treeSize: number): void {
+    this.#addToLookup(treeSize, ({ writes }) => {
+      // The index's own rows were written with their batch, so there is nothing left to write.
+      if (writes.length > 0) throw damaged('the lookup index lags behind the entries')
+    })
+    if (this.#lookup.coveredSize !== treeSize) throw damaged('the lookup index is of another tree')
+  }
+
   /**
-   * Adds again what the index kept in memory when the process ended. Departure from `parseEntry`: of each entry only the
+   * Adds entries that are in the bundles and not in the index. Departure from `parseEntry`: of each entry only the
    * hash is looked at, in memory that is used for each bundle, since what is thrown away of 65,000 entries stays
    * resident, 20 MB of it (`bench/startup.ts`).
    */
-  #refillLookup(treeSize: number): void {
+  #addToLookup(treeSize: number, onAdded: (pending: PendingWrites) => void): void {
     const hashes = Array.from({ length: TILE_WIDTH }, () => Buffer.allocUnsafe(VRF_HASH_BYTES))
     while (this.#lookup.nextIndex < treeSize) {
       const firstIndex = this.#lookup.nextIndex
@@ -259,14 +273,13 @@ export class LogStore {
       if (firstIndex + entries.length < Math.min(treeSize, (bundleIndex + 1) * TILE_WIDTH)) {
         throw damaged(`entry bundle ${bundleIndex} ends before the tree`)
       }
-      const { writes } = this.#lookup.add(
-        firstIndex,
-        entries.map((entry, at) => readHash(entry, hashes[at]!)),
+      onAdded(
+        this.#lookup.add(
+          firstIndex,
+          entries.map((entry, at) => readHash(entry, hashes[at]!)),
+        ),
       )
-      // What the index writes down is written with its batch, so there is nothing left to write.
-      if (writes.length > 0) throw damaged('the lookup index lags behind the entries')
     }
-    if (this.#lookup.coveredSize !== treeSize) throw damaged('the lookup index is of another tree')
   }
 }
 

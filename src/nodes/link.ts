@@ -30,6 +30,8 @@ export interface LinkOptions {
   /** The kinds of actors that the other process may speak to, each with a check of its messages' form. */
   readonly serves: ReadonlyMap<string, (message: unknown) => boolean>
   readonly world: Pick<World, 'monotonicMs' | 'immediate' | 'every'>
+  /** Hears what the other process says by `say`, before any later message of it reaches an actor. */
+  readonly onSaid?: (said: unknown) => void
   /** The other end has said who it is. */
   readonly onOpen?: (peer: Peer) => void
   /** Called once, unless this end closed the link. Asks under way have been refused. */
@@ -100,6 +102,11 @@ export class Link implements Port {
     if (this.#isClosed) return false
     this.#write([CONTROL, kind, id, message])
     return true
+  }
+
+  /** To the other process as such, in order with its messages. */
+  say(said: unknown): void {
+    if (!this.#isClosed) this.#write([SAID, said])
   }
 
   ask(kind: string, id: string, ask: PendingAsk<never>, deadlineMs: number): boolean {
@@ -230,6 +237,8 @@ export class Link implements Port {
       }
       case ASK:
         return this.#onAsk(members, replies)
+      case SAID:
+        return this.#options.onSaid?.(members[0])
       case ANSWER:
       case REFUSAL:
         return this.#onOutcome(type, members)
@@ -333,6 +342,7 @@ const CONTROL = 1
 const ASK = 2
 const ANSWER = 3
 const REFUSAL = 4
+const SAID = 5
 const FRAME_BYTES_MAX = 64 * 1_048_576
 /** A frame this long is sent before the turn ends. */
 const FRAME_BYTES_FULL = 1_048_576

@@ -50,6 +50,23 @@ function dump(database: Database): string {
   })
 }
 
+t.test('a log is whole to one who follows what another appends, far beyond a step of the index', async t => {
+  const seed = seedOf()
+  t.comment(`CALLSIGN_SEED=${seed}`)
+  const random = randomFrom(seed)
+  const { database, writer } = await openLog(t, 5)
+  const follower = new LogStore(database)
+  const faults: string[] = []
+  for (let round = 0; round < 12; round++) {
+    follower.follow(writer.expected.size)
+    for (const fault of faultsOfStore(follower, writer.expected)) faults.push(`round ${round}: ${fault}`)
+    for (let batches = Math.floor(random() * 4); batches > 0; batches--)
+      await writer.append(randomKeys(random, writer.expected))
+  }
+  t.same(faults, [])
+  t.ok(writer.expected.size > 512, `${writer.expected.size} entries`)
+})
+
 t.test('a log that is reopened after every few batches is whole each time', async t => {
   const seed = seedOf()
   const random = randomFrom(seed)
