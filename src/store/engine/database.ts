@@ -17,6 +17,7 @@ import { LmdbChange, LmdbView, type OpenTable, type StoreFigures } from './lmdb-
 import {
   type Change,
   DESCRIBED_TABLES,
+  type FollowedChange,
   type Happening,
   type HappeningOf,
   type Key,
@@ -65,6 +66,7 @@ export class Database implements Store {
   /** By table name: one table may have several descriptions. */
   readonly #watchers = new Map<string, RowWatcher[]>()
   readonly #subscribers = new Subscribers()
+  readonly #followers = new Set<(change: FollowedChange) => void>()
   readonly #figures: StoreFigures = { commits: 0, puts: 0, removes: 0, reads: 0 }
   readonly #view: View
   #lastChange = 0
@@ -198,6 +200,15 @@ export class Database implements Store {
     this.#subscribers.add(kind, listener)
   }
 
+  /**
+   * Calls `listener` once for each durable change from now on, in order, before its subscribers hear and its promise
+   * resolves. Returns what ends that. Its rows are those of tables watched here, so a follower watches no others.
+   */
+  follow(listener: (change: FollowedChange) => void): () => void {
+    this.#followers.add(listener)
+    return () => void this.#followers.delete(listener)
+  }
+
   /** How many changes have become durable since the store was opened. */
   get lastChange(): number {
     return this.#lastChange
@@ -207,9 +218,21 @@ export class Database implements Store {
     return this.#figures
   }
 
-  #tell({ happenings }: LmdbChange): void {
+  #tell(change: LmdbChange): void {
     this.#lastChange += 1
-    this.#subscribers.tell(happenings, this.#onFault)
+    if (this.#followers.size > 0) this.#tellFollowers(change)
+    this.#subscribers.tell(change.happenings, this.#onFault)
+  }
+
+  #tellFollowers(change: LmdbChange): void {
+    const followed = { number: change.number, rows: change.watchedRows() }
+    for (const listener of this.#followers) {
+      try {
+        listener(followed)
+      } catch (error) {
+        this.#onFault(error)
+      }
+    }
   }
 
   #openTable(table: Table<never, never>): OpenTable | undefined {
@@ -225,7 +248,7 @@ export class Database implements Store {
       ...(keys === 'bytes' && !isRecord ? { encoding: 'binary' } : {}),
     }) as LmdbTable<unknown, Key> | undefined
     if (lmdb === undefined) return undefined
-    const opened = { lmdb, watchers: this.#watchersOf(name) }
+    const opened = { name, lmdb, watchers: this.#watchersOf(name) }
     this.#openTables.set(table, opened)
     return opened
   }

@@ -10,11 +10,12 @@
 import { asBinary, type Database as LmdbTable } from 'lmdb'
 import { type Happening, newsNameOf } from '../../domain/happening.ts'
 import { assert } from '../../errors.ts'
-import type { Change, Key, KeyRange, Row, RowWatcher, Table, View } from './store.ts'
+import type { Change, Key, KeyRange, Row, RowWatcher, Table, View, WatchedRow } from './store.ts'
 import { isOfLmdb } from './write-failure.ts'
 
 /** A table as LMDB has it open. */
 export interface OpenTable {
+  readonly name: string
   readonly lmdb: LmdbTable<unknown, Key>
   readonly watchers: RowWatcher[]
 }
@@ -39,9 +40,9 @@ interface EarlierRow {
   readonly bytes: Uint8Array | undefined
 }
 
-interface WatchedWriting {
+/** One for each watcher of a row that is written. */
+interface WatchedWriting extends WatchedRow {
   readonly watcher: RowWatcher
-  readonly key: Uint8Array
 }
 
 /** A row that a change has written; undefined where there is none. */
@@ -229,7 +230,7 @@ export class LmdbChange extends LmdbView implements Change {
     this.beforeWrite?.()
     for (const watcher of open.watchers) {
       watcher.onWriting(key as Uint8Array, row)
-      this.#watched.push({ watcher, key: key as Uint8Array })
+      this.#watched.push({ watcher, table: open.name, key: key as Uint8Array })
     }
     this.#hasWritten = true
     if (this.#undoable > 0) this.#earlier.push({ table: open, key, bytes: open.lmdb.getBinary(key) })
@@ -239,6 +240,17 @@ export class LmdbChange extends LmdbView implements Change {
   /** Tells watchers, once, that what was written is durable, or is not to be. */
   settle(isDurable: boolean): void {
     for (const { watcher, key } of this.#watched) watcher.onSettled(key, isDurable)
+  }
+
+  /** Rows of watched tables that it has put or removed; some may be there twice. */
+  watchedRows(): WatchedRow[] {
+    const rows: WatchedRow[] = []
+    for (const { table, key } of this.#watched) {
+      const last = rows.at(-1)
+      // A writing is there once for each watcher, with one key.
+      if (last?.key !== key || last.table !== table) rows.push({ table, key })
+    }
+    return rows
   }
 
   takeBack(): void {

@@ -121,6 +121,19 @@ export interface RowWatcher {
   readonly onSettled: (key: Uint8Array, isDurable: boolean) => void
 }
 
+/** A row of a table that somebody watches. */
+export interface WatchedRow {
+  readonly table: string
+  readonly key: Uint8Array
+}
+
+/** A durable change as followers hear of it: plain data, for a process that reads the same rows. */
+export interface FollowedChange {
+  readonly number: number
+  /** What caches have to forget: the rows of watched tables that the change has put or removed. */
+  readonly rows: readonly WatchedRow[]
+}
+
 /** Whether what reads may see what is not durable yet. */
 export function isChange(view: View): view is Change {
   return 'put' in view

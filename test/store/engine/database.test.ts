@@ -11,7 +11,14 @@ import type { Happening } from '../../../src/domain/happening.ts'
 import type { UserId } from '../../../src/domain/ids.ts'
 import { SignalError } from '../../../src/errors.ts'
 import { Database } from '../../../src/store/engine/database.ts'
-import { bytesTable, recordTable, type Table, textKeyTable } from '../../../src/store/engine/store.ts'
+import { LmdbChange } from '../../../src/store/engine/lmdb-change.ts'
+import {
+  bytesTable,
+  type Change,
+  recordTable,
+  type Table,
+  textKeyTable,
+} from '../../../src/store/engine/store.ts'
 import { WatchedCache } from '../../../src/store/engine/watched-cache.ts'
 import { hasRoom, isEchoOfFailedCommit, isOutOfSpace } from '../../../src/store/engine/write-failure.ts'
 import { builtProgram, spawnBound } from '../../support/programs.ts'
@@ -466,6 +473,84 @@ t.test('a subscriber that throws keeps no other from hearing, and the change sta
   database.subscribe('inbox-dropped', ({ kind }) => heard.push(kind))
   await database.change(change => change.happened({ kind: 'inbox-dropped', reason: 'full' }))
   t.same([heard, faults], [['inbox-dropped'], [fault]])
+})
+
+t.test('a follower hears of each durable change before its subscribers and its caller do', async t => {
+  const database = openStore(t)
+  const heard: unknown[] = []
+  for (const table of [WATCHED, WATCHED, ROWS]) {
+    database.watch(table, { onWriting: () => undefined, onSettled: () => heard.push('settled') })
+  }
+  database.subscribe('inbox-dropped', () => heard.push('told'))
+  const end = database.follow(({ number, rows }) =>
+    heard.push([number, rows.map(({ table, key }) => `${table} ${Buffer.from(key)}`)]),
+  )
+  const write = (change: Change, keys: readonly string[]) => {
+    for (const key of keys) change.put(WATCHED, Buffer.from(key), 1)
+    change.put(UNWATCHED, Buffer.from('a'), 1)
+  }
+  const refused = new Error('refused')
+  await Promise.allSettled([
+    database
+      .change(change => {
+        write(change, ['a'])
+        const key = Buffer.from('b')
+        change.remove(WATCHED, key)
+        change.remove(ROWS, key)
+        change.happened({ kind: 'inbox-dropped', reason: 'full' })
+      })
+      .then(() => heard.push('resolved')),
+    database.change(change => {
+      write(change, ['refused'])
+      throw refused
+    }),
+    database.change(change => write(change, [])),
+    database.change(() => undefined),
+  ])
+  const settled = (times: number) => Array.from({ length: times }, () => 'settled')
+  t.same(
+    // Runs that are taken back settle before it.
+    heard.slice(heard.findIndex(item => item !== 'settled') - 5),
+    [
+      ...settled(5),
+      [1, ['watched a', 'watched b', 'rows b']],
+      'told',
+      ...settled(2),
+      [2, []],
+      [3, []],
+      'resolved',
+    ],
+  )
+  heard.length = 0
+  end()
+  await database.change(change => write(change, ['a']))
+  t.same(heard, settled(2), 'it hears nothing more')
+})
+
+t.test('where nobody follows, no list of rows is made of a change', async t => {
+  const watchedRows = t.capture(LmdbChange.prototype, 'watchedRows', LmdbChange.prototype.watchedRows)
+  const database = openStore(t)
+  database.watch(WATCHED, { onWriting: () => undefined, onSettled: () => undefined })
+  const write = () => database.change(change => change.put(WATCHED, Buffer.from('a'), 1))
+  await write()
+  t.equal(watchedRows().length, 0)
+  database.follow(() => undefined)
+  await write()
+  t.equal(watchedRows().length, 1)
+})
+
+t.test('a follower that throws keeps no other from hearing, and the change stands', async t => {
+  const faults: unknown[] = []
+  const database = Database.open(t.testdir(), { onFault: error => faults.push(error) })
+  t.teardown(() => database.close())
+  const fault = new Error('follower')
+  const heard: number[] = []
+  database.follow(() => {
+    throw fault
+  })
+  database.follow(({ number }) => heard.push(number))
+  await database.change(() => undefined)
+  t.same([heard, faults], [[1], [fault]])
 })
 
 t.test('where LMDB fails as a batch runs again, nothing of the batch is there', async t => {
