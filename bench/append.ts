@@ -9,11 +9,12 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { AppendLimitsProtocol, LimitFigures } from './support/append-limits.ts'
 import type { AppendFigures, AppendProtocol } from './support/append-program.ts'
-import type { Benchmark, BenchmarkContext, Measurement, Row } from './support/benchmark.ts'
+import type { Benchmark, BenchmarkContext, Cost, Measurement, Row } from './support/benchmark.ts'
 import type { Tables } from './support/log-engine.ts'
 import { Program } from './support/program.ts'
 import { profileArguments } from './support/server.ts'
 import { mean, median, rounded } from './support/statistics.ts'
+import { costOf, type Usage, withUsage } from './support/usage.ts'
 
 const NOT_SHOWN =
   'No socket, no VRF, and hashes are random; it is what remains of Register when these cost nothing.'
@@ -141,37 +142,54 @@ async function measureSize(
 ): Promise<{ log: AppendFigures; all: AppendFigures }> {
   // A small log must not become a large one while it is measured.
   const count = Math.min(context.scale.appendedEntries, entries)
-  const lmdb: LimitFigures[] = []
-  const sha256: LimitFigures[] = []
+  const limitEntries = LIMIT_TIMES * count
+  const lmdb: LimitTurn[] = []
+  const sha256: LimitTurn[] = []
+  const askLimit = (request: AppendLimitsProtocol['request']) =>
+    withUsage(limits.pid, () => limits.ask(request))
   const appendTo = async (engine: Program<AppendProtocol>) => {
-    const figures = await engine.ask({ entries: count, inFlight: IN_FLIGHT })
-    const batchSizes = Array.from({ length: LIMIT_TIMES }, () => figures.batchSizes).flat()
-    lmdb.push(await limits.ask({ kind: 'lmdb', batchSizes }))
-    sha256.push(await limits.ask({ kind: 'sha256', entries: LIMIT_TIMES * count }))
-    return figures
+    const turn = await withUsage(engine.pid, () => engine.ask({ entries: count, inFlight: IN_FLIGHT }))
+    const batchSizes = Array.from({ length: LIMIT_TIMES }, () => turn.figure.batchSizes).flat()
+    lmdb.push(await askLimit({ kind: 'lmdb', batchSizes }))
+    sha256.push(await askLimit({ kind: 'sha256', entries: limitEntries }))
+    return turn
   }
-  const logFigures = await appendTo(log)
-  const allFigures = await appendTo(all)
-  const record = (row: Row, limitTurns: readonly LimitFigures[], figures: AppendFigures) => {
-    const limit = means(limitTurns)
+  const logTurn = await appendTo(log)
+  const allTurn = await appendTo(all)
+  const record = (row: Row, limitTurns: readonly LimitTurn[], turn: Usage & { figure: AppendFigures }) => {
+    const { figure: figures } = turn
+    const limit = means(limitTurns.map(({ figure }) => figure))
     context.record(goalAt(context, row, entries), round, {
       limit: limit.entriesPerSecond,
       project: figures.entriesPerSecond,
       cpuRatio: limit.cpuMicrosecondsPerEntry / figures.cpuMicrosecondsPerEntry,
+      costs: {
+        limit: costOfEntry(limitTurns, limitEntries * limitTurns.length, limit),
+        project: costOfEntry([turn], count, figures),
+      },
       parameters: { entries, inFlight: IN_FLIGHT },
       details: {
         appended: count,
         batchMedian: median(figures.batchSizes),
-        limitCpuMicrosecondsPerEntry: rounded(limit.cpuMicrosecondsPerEntry),
-        projectCpuMicrosecondsPerEntry: rounded(figures.cpuMicrosecondsPerEntry),
         residentMegabytes: Math.round(figures.residentBytes / 1e6),
       },
     })
   }
-  record(LOG_BESIDE_LMDB, lmdb, logFigures)
-  record(LOG_BESIDE_SHA256, sha256, logFigures)
-  record(ALL_BESIDE_LMDB, lmdb, allFigures)
-  return { log: logFigures, all: allFigures }
+  record(LOG_BESIDE_LMDB, lmdb, logTurn)
+  record(LOG_BESIDE_SHA256, sha256, logTurn)
+  record(ALL_BESIDE_LMDB, lmdb, allTurn)
+  return { log: logTurn.figure, all: allTurn.figure }
+}
+
+type LimitTurn = Usage & { readonly figure: LimitFigures }
+
+/** A turn is over too soon for the system's count of processor time, so the program's own stands in its place. */
+function costOfEntry(
+  turns: readonly Usage[],
+  entries: number,
+  { cpuMicrosecondsPerEntry }: Pick<LimitFigures, 'cpuMicrosecondsPerEntry'>,
+): Cost {
+  return { ...costOf(turns, entries), cpuMicroseconds: rounded(cpuMicrosecondsPerEntry) }
 }
 
 function means(turns: readonly LimitFigures[]): LimitFigures {
