@@ -16,14 +16,13 @@ import { AddressSearches } from '../store/contacts/address-searches.ts'
 import { ContactStore } from '../store/contacts/contact-store.ts'
 import { ShareTokenStore } from '../store/contacts/share-token-store.ts'
 import { DeviceStore } from '../store/devices/device-store.ts'
-import type { Database } from '../store/engine/database.ts'
 import { DeferredTasks } from '../store/engine/deferred-tasks.ts'
 import { Expiries } from '../store/engine/expiries.ts'
 import { IdLists } from '../store/engine/id-lists.ts'
 import { IdempotencyStore } from '../store/engine/idempotency-store.ts'
 import { userInKey } from '../store/engine/keys.ts'
 import { RateStore } from '../store/engine/rate-store.ts'
-import type { View } from '../store/engine/store.ts'
+import type { Store, View } from '../store/engine/store.ts'
 import { WatchedCache } from '../store/engine/watched-cache.ts'
 import { DeviceInbox } from '../store/messages/device-inbox.ts'
 import { InboxStore } from '../store/messages/inbox-store.ts'
@@ -31,7 +30,7 @@ import { Notices } from '../store/messages/notices.ts'
 import { OutboxStore } from '../store/messages/outbox-store.ts'
 
 export interface StoresDeps {
-  readonly database: Database
+  readonly database: Store
   /** At least 32 bytes. */
   readonly secret: Uint8Array
   readonly lifetimes: TokenLifetimes

@@ -81,7 +81,7 @@ export function openWorld(
     accounts,
     devices,
     sessions,
-    knownSignIns: new KnownSignInStore({ database, expiries, secrets, accounts, sessions }),
+    knownSignIns: new KnownSignInStore({ expiries, secrets, accounts, sessions }),
     guessWatch: new GuessWatch(expiries),
     outbox,
     inbox,

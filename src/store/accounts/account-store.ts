@@ -4,9 +4,8 @@ import { identifierOf, type LoginMethod, type User } from '../../domain/accounts
 import type { MethodId, UserId } from '../../domain/ids.ts'
 import { assert } from '../../errors.ts'
 import { PEOPLE_KEPT_MAX } from '../../limits.ts'
-import type { Database } from '../engine/database.ts'
 import { idsKey, textKey, userInKey } from '../engine/keys.ts'
-import { type Change, recordTable, type View } from '../engine/store.ts'
+import { type Change, recordTable, type Store, type View } from '../engine/store.ts'
 import { WatchedCache } from '../engine/watched-cache.ts'
 
 /** Whose an identifier is. */
@@ -18,7 +17,7 @@ export interface MethodOwner {
 export class AccountStore {
   readonly #displayNames: WatchedCache<UserId, string>
 
-  constructor(database: Database) {
+  constructor(database: Pick<Store, 'watch'>) {
     this.#displayNames = new WatchedCache(database, [{ name: 'users' }], userInKey, PEOPLE_KEPT_MAX)
   }
 

@@ -50,7 +50,6 @@ import { isOtp, OTP_LENGTH } from '../../domain/accounts/one-time-code.ts'
 import { maskPhone } from '../../domain/accounts/phone.ts'
 import type { SmsScope, SmsStop } from '../../domain/accounts/sms-budget.ts'
 import { SignalError } from '../../errors.ts'
-import type { Database } from '../engine/database.ts'
 import type { Expiries } from '../engine/expiries.ts'
 import type { Change, View } from '../engine/store.ts'
 import { CodeCountTable } from './code-count-table.ts'
@@ -60,7 +59,6 @@ import type { GuessWatch } from './guess-watch.ts'
 import type { AskerTraits, KnownSignInStore } from './known-sign-ins.ts'
 
 export interface ChallengeStoreDeps extends CodeSenderDeps {
-  readonly database: Database
   readonly expiries: Expiries
   readonly knownSignIns: Pick<KnownSignInStore, 'askerOf'>
   readonly guessWatch: Pick<GuessWatch, 'missingMs' | 'count'>

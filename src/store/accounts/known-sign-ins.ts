@@ -16,7 +16,6 @@ import { lasts } from '../../domain/accounts/session.ts'
 import { parseRefreshToken } from '../../domain/accounts/token.ts'
 import type { UserId } from '../../domain/ids.ts'
 import type { Secrets } from '../../domain/secrets.ts'
-import type { Database } from '../engine/database.ts'
 import { EXPIRY, type Expiries } from '../engine/expiries.ts'
 import { idsKey, userInKey } from '../engine/keys.ts'
 import { type Change, recordTable, type View } from '../engine/store.ts'
@@ -24,7 +23,6 @@ import type { AccountStore } from './account-store.ts'
 import type { SessionStore } from './session-store.ts'
 
 export interface KnownSignInsDeps {
-  readonly database: Database
   readonly expiries: Expiries
   readonly accounts: Pick<AccountStore, 'ownerOf'>
   readonly sessions: Pick<SessionStore, 'read'>

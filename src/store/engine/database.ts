@@ -84,7 +84,7 @@ export class Database implements Store {
     this.isClosedToOthers = writer?.isClosed ?? true
     const openTable = (table: Table<never, never>) => this.#openTable(table)
     this.#view = new LmdbView(openTable, this.#figures)
-    if (writer !== undefined) for (const table of DESCRIBED_TABLES) openTable(table)
+    if (writer !== undefined) this.openTables()
     this.#changes = new CommitQueue({
       environment,
       dataFolder: folder,
@@ -143,6 +143,16 @@ export class Database implements Store {
     } as const
     const environment = open({ path, ...options })
     return new Database(environment, folder, {})
+  }
+
+  /** Opens every table that is described by now, so far as it is there. */
+  openTables(): void {
+    for (const table of DESCRIBED_TABLES) this.#openTable(table)
+  }
+
+  /** Later views see what another process has made durable by now. */
+  refresh(): void {
+    this.#environment.resetReadTxn()
   }
 
   /** The names of the tables that there are. One that is not there can't be opened for reading only. */

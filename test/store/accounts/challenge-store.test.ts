@@ -65,7 +65,6 @@ function openStage(t: Test, folder = t.testdir(), nowMs = START_MS, secrets = SE
     guessWatch: { missingMs: () => 0, count: () => undefined },
     knownSignIns: { askerOf: () => stage.asker },
     accounts: new AccountStore(database),
-    database,
     expiries,
     secrets,
     randomBytes,

@@ -53,7 +53,6 @@ function openStage(t: Test, { budgets, folder = t.testdir() }: StageOptions = {}
     guessWatch: { missingMs: () => 0, count: () => undefined },
     knownSignIns: { askerOf: () => 'stranger' },
     accounts,
-    database,
     expiries,
     secrets: deriveSecrets(Buffer.alloc(32, 5)),
     randomBytes,

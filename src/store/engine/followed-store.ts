@@ -1,0 +1,82 @@
+/**
+ * The store of a process that reads what another one writes: views of its own over the same LMDB environment, opened for
+ * reading only. It hears of each durable change by `apply`, in order, as `Database.follow` tells them.
+ *
+ * Between a commit and its `apply` a view may already see the change's rows, while caches still have the ones before.
+ */
+
+import { assert, SignalError } from '../../errors.ts'
+import type { Database } from './database.ts'
+import type { Change, FollowedChange, RowWatcher, Store, Table, View } from './store.ts'
+
+export interface FollowedStoreDeps {
+  readonly database: Pick<Database, 'view' | 'refresh' | 'openTables'>
+  /** The last change that was durable when the writer began to tell. No row was kept before. */
+  readonly lastChange: number
+}
+
+export class FollowedStore implements Store {
+  readonly #database: FollowedStoreDeps['database']
+  /** By table name. */
+  readonly #watchers = new Map<string, RowWatcher[]>()
+  /** By the change that they wait for. */
+  readonly #waiting = new Map<number, (() => void)[]>()
+  #lastChange: number
+
+  constructor({ database, lastChange }: FollowedStoreDeps) {
+    this.#database = database
+    this.#lastChange = lastChange
+    // A table that is opened later ends the view in which that happens.
+    database.openTables()
+  }
+
+  /** The number of the change that was applied last. */
+  get lastChange(): number {
+    return this.#lastChange
+  }
+
+  /** Later views see the change, and what is kept of its rows is dropped. */
+  apply({ number, rows }: FollowedChange): void {
+    assert(number === this.#lastChange + 1, 'a follower hears of each change, in order')
+    this.#database.refresh()
+    this.#lastChange = number
+    for (const { table, key } of rows) {
+      for (const watcher of this.#watchers.get(table) ?? []) {
+        watcher.onWriting(key, undefined)
+        // What the row is now is unknown here, as after a change that failed.
+        watcher.onSettled(key, false)
+      }
+    }
+    const waiting = this.#waiting.get(number)
+    if (waiting === undefined) return
+    this.#waiting.delete(number)
+    for (const resolve of waiting) resolve()
+  }
+
+  /** Resolves once the change of this number is applied. Its caller's process ends with the writer. */
+  applied(number: number): Promise<void> {
+    if (number <= this.#lastChange) return Promise.resolve()
+    return new Promise(resolve => {
+      const waiting = this.#waiting.get(number)
+      if (waiting === undefined) this.#waiting.set(number, [resolve])
+      else waiting.push(resolve)
+    })
+  }
+
+  change<Result>(_write: (change: Change) => Result): Promise<Result> {
+    return Promise.reject(new SignalError('INTERNAL', 'a front changes nothing by itself'))
+  }
+
+  view<Result>(read: (view: View) => Result): Result {
+    return this.#database.view(read)
+  }
+
+  /** Keeps nothing: what happens is told at the writer, which knows who has to hear of it. */
+  subscribe(): void {}
+
+  watch({ name }: Pick<Table<never>, 'name'>, watcher: RowWatcher): void {
+    const watchers = this.#watchers.get(name)
+    if (watchers === undefined) this.#watchers.set(name, [watcher])
+    else watchers.push(watcher)
+  }
+}

@@ -1,0 +1,177 @@
+/** A process that follows another one's store reads what was written, in its views and through its caches. */
+
+import { once } from 'node:events'
+import t, { type Test } from 'tap'
+import { Database } from '../../../src/store/engine/database.ts'
+import { FollowedStore } from '../../../src/store/engine/followed-store.ts'
+import { RowCache } from '../../../src/store/engine/row-cache.ts'
+import { type Change, recordTable, type View } from '../../../src/store/engine/store.ts'
+import { WatchedCache } from '../../../src/store/engine/watched-cache.ts'
+import { FOLLOWED_ROWS, LOGGED_ROWS, ROW_KEYS } from '../../support/followed-rows.ts'
+import type { Seen, ToFollower } from '../../support/follower-program.ts'
+import { builtProgram, spawnBound } from '../../support/programs.ts'
+import { randomFrom, seedOf } from '../../support/seed.ts'
+
+const ROWS = recordTable<number>('followed-store-test')
+const KEY = Buffer.from('a')
+
+/** A follower of a writer that has one row, whose views stay as they are until they are refreshed. */
+function openFollower(lastChange = 0) {
+  let [row, seen] = [0, 0]
+  const view = { get: () => seen } as unknown as View
+  const store = new FollowedStore({
+    database: {
+      view: read => read(view),
+      refresh: () => {
+        seen = row
+      },
+      openTables: () => undefined,
+    },
+    lastChange,
+  })
+  return {
+    store,
+    write: (value: number) => {
+      row = value
+    },
+  }
+}
+
+t.test('a change that is applied is in the next view, and out of all caches', async t => {
+  const { store, write } = openFollower()
+  const rowCache = new RowCache(store, ROWS, row => row ?? null, 10)
+  const watchedCache = new WatchedCache(store, [ROWS], key => Buffer.from(key).toString(), 10)
+  const read = () =>
+    store.view(view => [rowCache.of(view, KEY), watchedCache.of('a', () => view.get(ROWS, KEY))])
+  t.same(read(), [0, 0])
+  write(1)
+  t.same(read(), [0, 0])
+  store.apply({ number: 1, rows: [{ table: 'another', key: KEY }] })
+  t.same(read(), [0, 0], 'kept for as long as nothing is said of the row')
+  store.apply({ number: 2, rows: [{ table: ROWS.name, key: KEY }] })
+  t.same(read(), [1, 1])
+})
+
+t.test('who waits for a number goes on when it is applied, in the order of the numbers', async t => {
+  const { store } = openFollower(1)
+  const heard: string[] = []
+  const waits = [3, 2, 1, 3].map(async (number, at) => {
+    await store.applied(number)
+    heard.push(`${at}: ${number}`)
+  })
+  for (const number of [2, 3]) {
+    store.apply({ number, rows: [] })
+    t.equal(store.lastChange, number)
+  }
+  await Promise.all(waits)
+  t.same(heard, ['2: 1', '1: 2', '0: 3', '3: 3'])
+})
+
+t.test('a change that is left out, or told twice, is a fault', async t => {
+  const { store } = openFollower(7)
+  for (const number of [7, 9]) t.throws(() => store.apply({ number, rows: [] }), { message: /each change/ })
+})
+
+t.test('it changes nothing by itself', async t => {
+  await t.rejects(
+    openFollower().store.change(() => undefined),
+    { code: 'INTERNAL' },
+  )
+})
+
+/** What the rows have been: for each key the changes that wrote it, and the number it has had since, 0 where removed. */
+type History = readonly { readonly change: number; readonly number: number }[][]
+
+async function writeAtRandom(database: Database, history: History, random: () => number): Promise<void> {
+  const draw = (below: number) => Math.floor(random() * below)
+  const write = (change: Change) => {
+    const written = new Map<number, number>()
+    for (let left = 1 + draw(3); left > 0; left--) {
+      const at = draw(ROW_KEYS.length)
+      const isRemoved = random() < 0.2
+      const row = { number: change.number, padding: Buffer.alloc(draw(2_000)) }
+      if (isRemoved) change.remove(FOLLOWED_ROWS, ROW_KEYS[at]!)
+      else change.put(FOLLOWED_ROWS, ROW_KEYS[at]!, row)
+      written.set(at, isRemoved ? 0 : change.number)
+    }
+    change.put(LOGGED_ROWS, Buffer.from(String(change.number)), Buffer.alloc(2_000))
+    if (random() < 0.1) throw new Error('refused')
+    return { change: change.number, written }
+  }
+  const together = Array.from({ length: 1 + draw(6) }, () => database.change(write))
+  for (const outcome of await Promise.allSettled(together)) {
+    if (outcome.status === 'rejected') continue
+    const { change, written } = outcome.value
+    for (const [at, number] of written) history[at]!.push({ change, number })
+  }
+}
+
+/** Whether the row had this number after the change, or has had it since. */
+function hasHad(writings: History[number], change: number, number: number): boolean {
+  const since = writings.findLastIndex(writing => writing.change <= change)
+  return writings.slice(Math.max(since, 0)).some(writing => writing.number === number)
+}
+
+function startFollower(t: Test, folder: string) {
+  const child = spawnBound(process.execPath, [builtProgram('test/support/follower-program'), folder], {
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    serialization: 'advanced',
+  })
+  t.teardown(() => child.kill('SIGKILL'))
+  return { child, tell: (message: ToFollower) => void child.send(message) }
+}
+
+t.test('another process sees each change once it is told of it, and never an older row', async t => {
+  const seed = seedOf()
+  t.comment(`CALLSIGN_SEED=${seed}`)
+  const random = randomFrom(seed)
+  const folder = t.testdir()
+  const database = Database.open(folder)
+  t.teardown(() => database.close())
+  database.watch(FOLLOWED_ROWS, { onWriting: () => undefined, onSettled: () => undefined })
+  const history: History = ROW_KEYS.map(() => [{ change: 0, number: 0 }])
+  await writeAtRandom(database, history, random)
+
+  const { child, tell } = startFollower(t, folder)
+  await once(child, 'message')
+  const first = database.lastChange
+  tell({ lastChange: first })
+  database.follow(tell)
+  const seen: Seen[] = []
+  const end = new Promise<void>((resolve, reject) => {
+    child.once('exit', () => reject(new Error('the follower has ended')))
+    child.on('message', (message: Seen) => {
+      seen.push(message)
+      if (database.lastChange >= CHANGES && message.number === database.lastChange) resolve()
+    })
+  })
+  while (database.lastChange < CHANGES) await writeAtRandom(database, history, random)
+  await end
+
+  const last = database.lastChange
+  t.same(
+    seen.map(({ number }) => number),
+    Array.from({ length: last - first }, (_, at) => first + 1 + at),
+  )
+  const faults = seen.flatMap(({ number, isLogged, rows }) => [
+    ...(isLogged ? [] : [`change ${number} is not in the view`]),
+    ...rows.flatMap((row, at) =>
+      row.every(kept => hasHad(history[at]!, number, kept)) ? [] : [`row ${at} after ${number}: ${row}`],
+    ),
+  ])
+  t.same(faults.slice(0, 5), [])
+  const now = history.map(writings => writings.at(-1)!.number)
+  t.same(
+    seen.at(-1)!.rows,
+    now.map(number => [number, number, number]),
+  )
+  const applied = seen.flatMap(({ applied }) => applied)
+  t.same(
+    applied,
+    applied.toSorted((a, b) => a - b),
+    'and waits end in order',
+  )
+  t.ok(applied.length > last)
+})
+
+const CHANGES = 3_000
