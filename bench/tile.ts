@@ -7,7 +7,7 @@ import { formatTilePath, TILE_WIDTH } from '../src/log/tile.ts'
 import type { Benchmark, BenchmarkContext, Row } from './support/benchmark.ts'
 import { type RecordedAnswer, recordAnswer } from './support/http-answer.ts'
 import { compareHttp, type HttpSide } from './support/http-comparison.ts'
-import { writeRequests } from './support/http-load.ts'
+import { loadGenerator, writeRequests } from './support/http-load.ts'
 import { openNginx } from './support/nginx.ts'
 import { prefilledLog } from './support/prefill.ts'
 import { Program } from './support/program.ts'
@@ -65,7 +65,10 @@ async function measureFiles(
     row.name,
     paths.map(path => ({ path })),
   )
-  const raw = await Program.start<RawHttpProtocol>('raw-http', { answers })
+  const raw = await Program.start<RawHttpProtocol>('raw-http', {
+    answers,
+    isPipelined: (await loadGenerator()) === 'autocannon',
+  })
   context.after(() => raw.end())
   await compareHttp(context, row, {
     limit: { url: await raw.ask('address'), pid: raw.pid },

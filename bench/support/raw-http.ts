@@ -8,18 +8,23 @@ import { type RecordedAnswer, sendRecorded } from './http-answer.ts'
 import { serveParent } from './program.ts'
 
 export interface RawHttpProtocol {
-  /** By path; a single one is sent whatever the path is. */
-  readonly setup: { readonly answers: ReadonlyMap<string, RecordedAnswer> }
+  readonly setup: {
+    /** By path; a single one is sent whatever the path is. */
+    readonly answers: ReadonlyMap<string, RecordedAnswer>
+    /** A client that pipelines may be gone before its later requests are answered; uWebSockets.js would end the process then. */
+    readonly isPipelined?: boolean
+  }
   readonly request: 'address'
   readonly answer: string
 }
 
-serveParent<RawHttpProtocol>(async ({ answers }) => {
+serveParent<RawHttpProtocol>(async ({ answers, isPipelined = false }) => {
   const app = uWS.App()
   const [answer] = answers.values()
   if (answer === undefined) throw new Error('nothing to answer')
-  if (answers.size === 1) app.get('/*', res => sendRecorded(res, answer))
-  else app.get('/*', (res, req) => sendRecorded(res, answers.get(req.getUrl())!))
+  const send = isPipelined ? sendUnlessGone : sendRecorded
+  if (answers.size === 1) app.get('/*', res => send(res, answer))
+  else app.get('/*', (res, req) => send(res, answers.get(req.getUrl())!))
   app.post('/*', res => {
     let isAborted = false
     res.onAborted(() => {
@@ -36,3 +41,8 @@ serveParent<RawHttpProtocol>(async ({ answers }) => {
   })
   return () => `http://127.0.0.1:${port}`
 })
+
+function sendUnlessGone(res: uWS.HttpResponse, answer: RecordedAnswer): void {
+  res.onAborted(() => undefined)
+  sendRecorded(res, answer)
+}
