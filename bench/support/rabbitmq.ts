@@ -62,6 +62,8 @@ function writeNode(
       'stomp.listeners.tcp = none',
       'web_stomp.tcp.ip = 127.0.0.1',
       `web_stomp.tcp.port = ${port}`,
+      // Clients of the fan-out only listen for longer than the usual minute.
+      `web_stomp.ws_opts.idle_timeout = ${3_600_000}`,
       'log.file.level = error',
       'log.console = false\n',
     ].join('\n'),

@@ -134,7 +134,10 @@ export abstract class WebSocketClient {
   #onOctets(octets: Buffer): void {
     const isWhole = this.#left === 0
     if (this.#opcode <= BINARY) return this.onPayload(octets, isWhole)
-    if (this.#opcode === CLOSE) return this.fail(new Error(`closed by the server: ${octets}`))
+    if (this.#opcode === CLOSE) {
+      const code = octets.length < 2 ? 'without a code' : octets.readUInt16BE(0)
+      return this.fail(new Error(`closed by the server: ${code} ${octets.subarray(2)}`))
+    }
     if (this.#opcode === PING && isWhole) this.#socket.write(PONG)
   }
 }
