@@ -261,11 +261,12 @@ export class DeviceRegistration {
       lastSeenAtMs: nowMs,
     }
     const { replacesDeviceId } = pending
+    const isFirst = devices.activeDevicesOf(change, userId).length === 0
     tellPushLosses(change, notices, devices.finish(change, userId, device), { userId, replacesDeviceId })
     sessions.bind(change, pending.sessionId, deviceId)
     this.#replace(change, userId, replacesDeviceId, deviceId)
     countRate(this.#deps, change, REGISTRATIONS, userId)
-    notices.tell(change, userId, { kind: 'device_added', ...noticeOf(device) }, deviceId)
+    if (!isFirst) notices.tell(change, userId, { kind: 'device_added', ...noticeOf(device) }, deviceId)
     return device
   }
 

@@ -19,12 +19,34 @@ import { idInKey, idsKey, rangeOf, textKey, userInKey } from '../engine/keys.ts'
 import { type Change, recordTable, type Store, type Table, type View } from '../engine/store.ts'
 import { WatchedCache } from '../engine/watched-cache.ts'
 
+const KEY_SHAPE = ['deviceId', 'info', 'publicKey', 'keyAlgorithm', 'publicKeyIndex', 'publicKeyHash']
+const TIMES_SHAPE = ['createdAtMs', 'lastSeenAtMs']
+const PUSH_SHAPES = [
+  ['apnsToken', 'bundleId', 'registeredAtMs'],
+  ['fcmToken', 'registeredAtMs'],
+]
+/** With push tokens from the registration on, without, and with some that came later. */
+export const DEVICE_SHAPES = [
+  [...KEY_SHAPE, 'push', ...TIMES_SHAPE],
+  [...KEY_SHAPE, ...TIMES_SHAPE],
+  [...KEY_SHAPE, ...TIMES_SHAPE, 'push'],
+  ...PUSH_SHAPES,
+]
+const PENDING_SHAPE = ['deviceId', 'sessionId', 'info', 'publicKey', 'keyAlgorithm']
+export const PENDING_SHAPES = [
+  [...PENDING_SHAPE, 'push', 'startedAtMs'],
+  [...PENDING_SHAPE, 'startedAtMs'],
+  ...PUSH_SHAPES,
+]
+/** Rows of `device-keys` and `push-tokens`. */
+export const OWNER_SHAPES = [['userId', 'deviceId']]
+
 /** Active devices, at most ten to a user, however many were removed. */
-const DEVICES = recordTable<Device>('devices')
+const DEVICES = recordTable<Device>('devices', DEVICE_SHAPES)
 const REMOVED = recordTable<Device>('devices-removed')
-const PENDING = recordTable<PendingDevice>('devices-pending')
-const KEY_OWNERS = recordTable<KeyOwner>('device-keys')
-const TOKEN_HOLDERS = recordTable<KeyOwner>('push-tokens')
+const PENDING = recordTable<PendingDevice>('devices-pending', PENDING_SHAPES)
+const KEY_OWNERS = recordTable<KeyOwner>('device-keys', OWNER_SHAPES)
+const TOKEN_HOLDERS = recordTable<KeyOwner>('push-tokens', OWNER_SHAPES)
 
 export class DeviceStore {
   readonly #store: Store

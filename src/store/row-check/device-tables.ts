@@ -7,7 +7,7 @@ import {
   PUSH_TOKEN_NAMES,
   type PushTokens,
 } from '../../domain/devices/device.ts'
-import { tokenKey } from '../devices/device-store.ts'
+import { DEVICE_SHAPES, OWNER_SHAPES, PENDING_SHAPES, tokenKey } from '../devices/device-store.ts'
 import { idInKey, idsKey, textKey, userInKey } from '../engine/keys.ts'
 import { isOwner } from './account-tables.ts'
 import { bytes, count, type Form, id, record, text } from './form.ts'
@@ -36,6 +36,7 @@ const owner = record({ userId: id, deviceId: id })
 
 export const DEVICE_TABLES: Readonly<Record<string, TableCheck>> = {
   devices: tableCheck<Device>({
+    shapes: DEVICE_SHAPES,
     key: KEY,
     keyAs: byIds,
     form: device,
@@ -67,6 +68,7 @@ export const DEVICE_TABLES: Readonly<Record<string, TableCheck>> = {
     remedy: 'another user could register its key: restore a backup',
   }),
   'devices-pending': tableCheck<PendingDevice>({
+    shapes: PENDING_SHAPES,
     key: KEY,
     keyAs: byIds,
     form: record(
@@ -84,6 +86,7 @@ export const DEVICE_TABLES: Readonly<Record<string, TableCheck>> = {
     remedy: 'the registration may not end: have the user register the device again',
   }),
   'device-keys': tableCheck<KeyOwner>({
+    shapes: OWNER_SHAPES,
     key: HASH,
     keyAs: byBeginning,
     form: owner,
@@ -97,6 +100,7 @@ export const DEVICE_TABLES: Readonly<Record<string, TableCheck>> = {
     remedy: 'no other user can register the key, which does no harm where nobody has it',
   }),
   'push-tokens': tableCheck<KeyOwner>({
+    shapes: OWNER_SHAPES,
     key: HASH,
     keyAs: byBeginning,
     form: owner,
