@@ -5,7 +5,8 @@
  */
 
 import { SignalError } from '../../src/errors.ts'
-import type { DevelopmentItem, InboxChange } from '../../src/store/messages/device-inbox.ts'
+import type { InboxChange } from '../../src/store/messages/device-inbox.ts'
+import type { DevelopmentItem } from '../../src/store/messages/inbox-writes.ts'
 import { holderBefore } from './badge.ts'
 import { refuse } from './ending.ts'
 import type { Asked } from './headers.ts'

@@ -3,7 +3,7 @@
 import { parseCallCommand } from '../../src/schema/call.ts'
 import type { Frame } from '../../src/stomp/frame.ts'
 import { userHeaders } from '../../src/stomp/user-headers.ts'
-import type { DevelopmentItem } from '../../src/store/messages/device-inbox.ts'
+import type { DevelopmentItem } from '../../src/store/messages/inbox-writes.ts'
 import { carryOut } from './effects.ts'
 import { askedBy, destinationOf, forbidden, requiredHeader } from './headers.ts'
 import type { ConnectionState } from './state.ts'

@@ -26,6 +26,7 @@ import type { Store, View } from '../store/engine/store.ts'
 import { WatchedCache } from '../store/engine/watched-cache.ts'
 import { DeviceInbox } from '../store/messages/device-inbox.ts'
 import { InboxStore } from '../store/messages/inbox-store.ts'
+import { LocalInboxWrites } from '../store/messages/inbox-writes.ts'
 import { Notices } from '../store/messages/notices.ts'
 import { OutboxStore } from '../store/messages/outbox-store.ts'
 
@@ -82,7 +83,7 @@ export function openStores(deps: StoresDeps) {
     badgeOf,
     userViews,
     calls: new CallStore({ ...base, inbox, notices, history, idempotency }),
-    deviceInbox: new DeviceInbox({ database, inbox, nowMs: deps.nowMs, soon, onFault: deps.onFault }),
+    deviceInbox: new DeviceInbox({ ...base, inbox, writes: new LocalInboxWrites({ database, inbox }), soon }),
     accounts,
     devices,
     outbox,

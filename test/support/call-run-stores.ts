@@ -18,6 +18,7 @@ import { IdempotencyStore } from '../../src/store/engine/idempotency-store.ts'
 import type { Change, View } from '../../src/store/engine/store.ts'
 import { DeviceInbox } from '../../src/store/messages/device-inbox.ts'
 import { type InboxEntry, InboxStore } from '../../src/store/messages/inbox-store.ts'
+import { LocalInboxWrites } from '../../src/store/messages/inbox-writes.ts'
 import { Notices } from '../../src/store/messages/notices.ts'
 import { type PlantedBug, plantInCalls, plantInInbox, plantInNotices, type RoomCalls } from './call-bugs.ts'
 import { nameOf, type RunNote } from './call-run-ledger.ts'
@@ -52,7 +53,7 @@ export function openRunStores({ database: memory, bug, draw, watch, ...rest }: R
   const history = new CallHistoryStore(parts)
   const idempotency = new IdempotencyStore(expiries, SECRETS, parts.randomBytes)
   const calls = new CallStore({ ...parts, inbox: plantedInbox, notices, history, idempotency })
-  const deviceInbox = new DeviceInbox({ ...parts, inbox })
+  const deviceInbox = new DeviceInbox({ ...parts, inbox, writes: new LocalInboxWrites({ database, inbox }) })
   return {
     database,
     expiries,

@@ -27,6 +27,7 @@ import { Expiries } from '../../src/store/engine/expiries.ts'
 import { DeviceInbox } from '../../src/store/messages/device-inbox.ts'
 import type { InboxHead } from '../../src/store/messages/inbox-records.ts'
 import { InboxStore } from '../../src/store/messages/inbox-store.ts'
+import { LocalInboxWrites } from '../../src/store/messages/inbox-writes.ts'
 import { problemOf } from '../../src/transport/problem.ts'
 import { makeStage, type Stage } from './actors.ts'
 import { Rehearsals } from './rehearsal-store.ts'
@@ -151,6 +152,7 @@ export function makeHouse(t: Test, options: HouseOptions = {}): House {
     inbox: new DeviceInbox({
       database,
       inbox,
+      writes: new LocalInboxWrites({ database, inbox }),
       nowMs: () => world.nowMs(),
       soon: options.soon ?? (run => world.immediate(run)),
       onFault: error => void faults.push(String(error)),

@@ -8,13 +8,11 @@
  */
 
 import type { DeviceId, UserId } from '../../domain/ids.ts'
-import type { InboxItem } from '../../domain/messages/inbox.ts'
 import { SignalError } from '../../errors.ts'
-import type { Change, Store } from '../engine/store.ts'
+import type { Store } from '../engine/store.ts'
 import type { InboxHead } from './inbox-records.ts'
 import type { InboxMessage, InboxStore } from './inbox-store.ts'
-
-export type DevelopmentItem = Extract<InboxItem, { kind: 'dev' }>
+import type { DeliveredMarks, DevelopmentItem, InboxWrites, SentItems } from './inbox-writes.ts'
 
 /** What a frame, or a transaction of frames, does to an inbox. */
 export interface InboxChange {
@@ -23,9 +21,6 @@ export interface InboxChange {
   /** What the device sent to its own queues. */
   readonly sent: readonly DevelopmentItem[]
 }
-
-/** By queue, the last offset that a connection was given. */
-type Marks = Readonly<Record<string, number>>
 
 /** What a device is done with. */
 interface Settling {
@@ -38,8 +33,9 @@ interface Settling {
 type Batch = Map<string, Settling>
 
 export interface DeviceInboxDeps {
-  readonly database: Pick<Store, 'change' | 'view'>
-  readonly inbox: Pick<InboxStore, 'head' | 'after' | 'append' | 'settle' | 'markDelivered'>
+  readonly database: Pick<Store, 'view'>
+  readonly inbox: Pick<InboxStore, 'head' | 'after'>
+  readonly writes: InboxWrites
   readonly nowMs: () => number
   /** Calls `run` once, some milliseconds from now. */
   readonly soon: (run: () => void) => void
@@ -54,7 +50,7 @@ export class DeviceInbox {
   #collected = 0
   readonly #writing = new Set<Batch>()
   /** By user and device. */
-  readonly #marking = new Map<string, Marks>()
+  readonly #marking = new Map<string, DeliveredMarks>()
 
   constructor(deps: DeviceInboxDeps) {
     this.#deps = deps
@@ -101,7 +97,7 @@ export class DeviceInbox {
     this.#batch = new Map()
     this.#collected = 0
     try {
-      await this.#write(batch, () => undefined)
+      await this.#write(batch)
     } catch (error) {
       if (!(error instanceof SignalError) || error.code !== 'STORE_UNAVAILABLE') throw error
     }
@@ -111,20 +107,16 @@ export class DeviceInbox {
   change(userId: UserId, deviceId: DeviceId, { settled, sent }: InboxChange): Promise<void> {
     const batch: Batch = new Map()
     if (settled.length > 0) batch.set(nameOf(userId, deviceId), { userId, deviceId, offsets: [...settled] })
-    return this.#write(batch, change => {
-      for (const item of sent) this.#deps.inbox.append(change, userId, deviceId, { item })
-    })
+    return this.#write(batch, sent.length > 0 ? { userId, deviceId, items: sent } : undefined)
   }
 
   /** Notes what was given and may be given again, for `head` from now on. Resolves when that is durable. */
-  async markDelivered(userId: UserId, deviceId: DeviceId, delivered: Marks): Promise<void> {
+  async markDelivered(userId: UserId, deviceId: DeviceId, delivered: DeliveredMarks): Promise<void> {
     const device = nameOf(userId, deviceId)
     const marks = furthest(this.#marking.get(device), delivered)
     this.#marking.set(device, marks)
     try {
-      await this.#deps.database.change(change =>
-        this.#deps.inbox.markDelivered(change, userId, deviceId, delivered),
-      )
+      await this.#deps.writes.markDelivered(userId, deviceId, delivered)
     } finally {
       if (this.#marking.get(device) === marks) this.#marking.delete(device)
     }
@@ -134,23 +126,18 @@ export class DeviceInbox {
     if (this.#batch.size > 0) this.settleNow().catch(this.#deps.onFault)
   }
 
-  /** Settles what devices are done with, in one change with what else is to be written. */
-  async #write(batch: Batch, write: (change: Change) => void): Promise<void> {
+  /** Settles what devices are done with, in one change with what else they sent. */
+  async #write(batch: Batch, sent?: SentItems): Promise<void> {
     this.#writing.add(batch)
     try {
-      await this.#deps.database.change(change => {
-        for (const { userId, deviceId, offsets } of batch.values()) {
-          this.#deps.inbox.settle(change, userId, deviceId, offsets)
-        }
-        write(change)
-      })
+      await this.#deps.writes.settle([...batch.values()], sent)
     } finally {
       this.#writing.delete(batch)
     }
   }
 }
 
-function furthest(some: Marks = {}, others: Marks): Marks {
+function furthest(some: DeliveredMarks = {}, others: DeliveredMarks): DeliveredMarks {
   const merged: Record<string, number> = { ...some }
   for (const [queue, offset] of Object.entries(others)) merged[queue] = Math.max(merged[queue] ?? 0, offset)
   return merged

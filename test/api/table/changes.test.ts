@@ -440,7 +440,7 @@ t.test('connections', async t => {
   ]
   const [invitation] = line.take()
   t.ok(
-    marked.some(each => isAskedBy(each, 'src/store/messages/device-inbox')),
+    marked.some(each => isAskedBy(each, 'src/store/messages/inbox-writes')),
     'what was delivered is marked',
   )
   const acknowledged = await write(`ACK\nid:${headerOf(invitation, 'ack')}\nreceipt:1\n\n`)

@@ -9,6 +9,7 @@ import { Database } from '../../../src/store/engine/database.ts'
 import { Expiries } from '../../../src/store/engine/expiries.ts'
 import { DeviceInbox } from '../../../src/store/messages/device-inbox.ts'
 import { InboxStore } from '../../../src/store/messages/inbox-store.ts'
+import { type InboxWrites, LocalInboxWrites } from '../../../src/store/messages/inbox-writes.ts'
 
 const [ANN, PHONE, TABLET] = [1n as UserId, 2n as DeviceId, 3n as DeviceId]
 
@@ -27,7 +28,13 @@ function open(t: Test) {
   const soon = (run: () => void) => void due.push(run)
   const faults: unknown[] = []
   const onFault = (error: unknown) => void faults.push(error)
-  const inbox = new DeviceInbox({ database, inbox: store, nowMs: () => 1_000, soon, onFault })
+  const local = new LocalInboxWrites({ database, inbox: store })
+  // As another process has them written: all that goes through is data.
+  const writes: InboxWrites = {
+    settle: (...asked) => local.settle(...structuredClone(asked)),
+    markDelivered: (...asked) => local.markDelivered(...structuredClone(asked)),
+  }
+  const inbox = new DeviceInbox({ database, inbox: store, writes, nowMs: () => 1_000, soon, onFault })
   const assertConsistent = () => database.view(view => store.assertConsistent(view))
   return { database, news, due, faults, inbox, assertConsistent }
 }

@@ -1,0 +1,66 @@
+/**
+ * What connections write to inboxes, as a port of plain data: a process that only reads has it written by the one that
+ * writes.
+ */
+
+import type { DeviceId, UserId } from '../../domain/ids.ts'
+import type { InboxItem } from '../../domain/messages/inbox.ts'
+import type { Store } from '../engine/store.ts'
+import type { InboxStore } from './inbox-store.ts'
+
+export type DevelopmentItem = Extract<InboxItem, { kind: 'dev' }>
+
+/** What a device is done with. */
+export interface SettledOffsets {
+  readonly userId: UserId
+  readonly deviceId: DeviceId
+  readonly offsets: readonly number[]
+}
+
+/** What a device sent to its own queues. */
+export interface SentItems {
+  readonly userId: UserId
+  readonly deviceId: DeviceId
+  readonly items: readonly DevelopmentItem[]
+}
+
+/** By queue, the last offset that a connection was given. */
+export type DeliveredMarks = Readonly<Record<string, number>>
+
+/**
+ * Each is one change. It resolves once that is durable and this process's views see it.
+ *
+ * Throws STORE_UNAVAILABLE: nothing of it is written.
+ */
+export interface InboxWrites {
+  settle(settled: readonly SettledOffsets[], sent?: SentItems): Promise<void>
+  markDelivered(userId: UserId, deviceId: DeviceId, delivered: DeliveredMarks): Promise<void>
+}
+
+export interface LocalInboxWritesDeps {
+  readonly database: Pick<Store, 'change'>
+  readonly inbox: Pick<InboxStore, 'append' | 'settle' | 'markDelivered'>
+}
+
+/** Of the process that writes. */
+export class LocalInboxWrites implements InboxWrites {
+  readonly #deps: LocalInboxWritesDeps
+
+  constructor(deps: LocalInboxWritesDeps) {
+    this.#deps = deps
+  }
+
+  settle(settled: readonly SettledOffsets[], sent?: SentItems): Promise<void> {
+    const { database, inbox } = this.#deps
+    return database.change(change => {
+      for (const { userId, deviceId, offsets } of settled) inbox.settle(change, userId, deviceId, offsets)
+      if (sent === undefined) return
+      for (const item of sent.items) inbox.append(change, sent.userId, sent.deviceId, { item })
+    })
+  }
+
+  markDelivered(userId: UserId, deviceId: DeviceId, delivered: DeliveredMarks): Promise<void> {
+    const { database, inbox } = this.#deps
+    return database.change(change => inbox.markDelivered(change, userId, deviceId, delivered))
+  }
+}
