@@ -26,6 +26,7 @@ import { lookupIndex } from './micro/lookup-index.ts'
 import { stompCodec } from './micro/stomp-codec.ts'
 import { mixedLoad } from './mixed-load.ts'
 import { pushOutbox } from './push-outbox.ts'
+import { reconnectStorm } from './reconnect-storm.ts'
 import { registerThroughput } from './register-throughput.ts'
 import { formatTable } from './report.ts'
 import { rooms } from './rooms.ts'
@@ -65,6 +66,7 @@ const BENCHMARKS: readonly Benchmark[] = [
   fanOut,
   connections,
   connectRate,
+  reconnectStorm,
   invitations,
   callCost,
   answeredCall,

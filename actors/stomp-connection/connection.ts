@@ -219,6 +219,8 @@ class StompConnection implements Actor<StompConnectionMessage>, PeerOwner {
   #onTimer(state: ConnectionState, timer: ConnectionTimer): void {
     switch (timer) {
       case 'connect':
+        // A server that is busy has not read it yet.
+        if (!this.#unread!.isEmpty) return startTimer(this.#context, 'connect', CONNECT_MS_MAX)
         return end(state, timeoutRefusal('connect_timeout', 'no CONNECT in time'))
       case 'life':
         return this.#onLifeTimer(state)

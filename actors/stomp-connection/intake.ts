@@ -6,10 +6,11 @@ import type { StompConnectionMessage } from '../messages.ts'
 import type { StompConnectionDeps } from './deps.ts'
 import { Unread } from './unread.ts'
 
-/** Gives each socket its actor. */
+/** Gives each socket its actor. `runConnect` has the first octets of a client read when their turn has come. */
 export function acceptInto(
   connections: (connectionId: string) => Ref<StompConnectionMessage>,
   isDraining: StompConnectionDeps['isDraining'],
+  runConnect: (connect: () => void) => void,
 ): Accept {
   return connection => {
     const ref = connections(connection.id)
@@ -19,7 +20,7 @@ export function acceptInto(
       if (isDraining()) connection.end(1012, 'draining')
       else connection.end(1013, 'overloaded')
     }
-    return new Intake(ref, unread)
+    return new Intake(ref, unread, runConnect)
   }
 }
 
@@ -27,17 +28,31 @@ class Intake implements ConnectionEvents {
   readonly #ref: Ref<StompConnectionMessage>
   readonly #unread: Unread
 
-  constructor(ref: Ref<StompConnectionMessage>, unread: Unread) {
+  readonly #runConnect: (connect: () => void) => void
+  /** Pieces still to come that wait for their turn. */
+  #newPieces = NEW_PIECES
+  #isOver = false
+
+  constructor(ref: Ref<StompConnectionMessage>, unread: Unread, runConnect: (connect: () => void) => void) {
     this.#ref = ref
     this.#unread = unread
+    this.#runConnect = runConnect
   }
 
   onBytes(bytes: Uint8Array): void {
     // Lent until this returns, and the actor's turn may come later.
     const added = this.#unread.add(Buffer.from(bytes))
     if (added === 'waiting') return
-    const isFull = added === 'full' || this.#ref.tell(BYTES) === 'overloaded'
-    if (isFull) this.#ref.tellControl({ kind: 'overrun' })
+    if (added === 'full') return this.#ref.tellControl({ kind: 'overrun' })
+    if (this.#newPieces === 0) return this.#tellBytes()
+    this.#newPieces--
+    this.#runConnect(() => {
+      if (!this.#isOver) this.#tellBytes()
+    })
+  }
+
+  #tellBytes(): void {
+    if (this.#ref.tell(BYTES) === 'overloaded') this.#ref.tellControl({ kind: 'overrun' })
   }
 
   onDrain(): void {
@@ -45,9 +60,12 @@ class Intake implements ConnectionEvents {
   }
 
   onClosed(): void {
+    this.#isOver = true
     // Behind what came before it, as long as there is room.
     this.#ref.tellOr({ kind: 'closed' }, { kind: 'closed' })
   }
 }
 
+/** A CONNECT, then the subscriptions. */
+const NEW_PIECES = 2
 const BYTES: StompConnectionMessage = { kind: 'bytes' }

@@ -27,6 +27,10 @@ export class Unread {
     return 'waiting'
   }
 
+  get isEmpty(): boolean {
+    return this.#first === undefined
+  }
+
   /** Takes all octets. Called once for each `due`. */
   take(): Uint8Array {
     const first = this.#first ?? NO_BYTES

@@ -6,6 +6,8 @@
 import { startBody } from './call-body.ts'
 import { subscribingsOf } from './device-queues.ts'
 import { HttpConnection } from './http-connection.ts'
+import { targetOf } from './load-socket.ts'
+import { mainThreadMs } from './machine.ts'
 import type { Person } from './people.ts'
 import { serveParent } from './program.ts'
 import { latencyFigures } from './statistics.ts'
@@ -18,6 +20,8 @@ export interface CallLoadProtocol {
     readonly url: string
     readonly server: CallServer
     readonly groups: readonly CallGroup[]
+    /** The server's; latencies are then also counted in its main thread's processor time. */
+    readonly pid?: number
   }
   readonly request: /** Starts so many calls a second whatever becomes of them; the first 300 ms do not count. */
     | {
@@ -26,6 +30,8 @@ export interface CallLoadProtocol {
         readonly seconds: number
         /** Each ends a second later, or all of them once the last one rings. */
         readonly ends: 'meanwhile' | 'afterwards'
+        /** HTTP connections that are opened before the first call; more where they do not suffice. */
+        readonly connections?: number
       }
     /** Has so many calls at a time: starts each, awaits what its devices are told, ends it, awaits it again. */
     | { readonly kind: 'in-flight'; readonly calls: number; readonly seconds: number }
@@ -57,18 +63,22 @@ export interface CallLoadFigures {
   readonly messagesPerSecond: number
   /** Milliseconds from when a call was to start until the last of its devices rang. */
   readonly latency: ReturnType<typeof latencyFigures>
+  /** Milliseconds that the server's main thread spent meanwhile, on this call and all that came before it. */
+  readonly latencyCpu: ReturnType<typeof latencyFigures>
   /** Processor time of this client. */
   readonly clientCores: number
   /** Of one device, in order; only when recorded. */
   readonly recorded: { readonly atStart: readonly string[]; readonly atEnd: readonly string[] }
 }
 
-serveParent<CallLoadProtocol>(async ({ url, server, groups }) => {
+serveParent<CallLoadProtocol>(async ({ url, server, groups, pid }) => {
   const street = await Street.open(url, server, groups)
+  if (pid !== undefined) street.cpuMs = () => mainThreadMs(pid)
   return async request => {
     if (request.kind === 'record') return { ...NOTHING, recorded: await street.record() }
     street.forgetIdle()
     const [before, cpuBefore, startMs] = [street.messages, process.cpuUsage(), performance.now()]
+    street.cpuLatencies = []
     const latencies = await LOADS[request.kind](street, request as never)
     const ms = performance.now() - startMs
     const { user, system } = process.cpuUsage(cpuBefore)
@@ -78,6 +88,7 @@ serveParent<CallLoadProtocol>(async ({ url, server, groups }) => {
       messages,
       messagesPerSecond: (messages * 1000) / ms,
       latency: latencyFigures(latencies),
+      latencyCpu: latencyFigures(street.cpuLatencies),
       clientCores: (user + system) / 1000 / ms,
       recorded: NOTHING.recorded,
     }
@@ -87,13 +98,18 @@ serveParent<CallLoadProtocol>(async ({ url, server, groups }) => {
 type Asked<Kind> = Extract<CallLoadProtocol['request'], { kind: Kind }>
 
 async function callAtRate(street: Street, asked: Asked<'rate'>): Promise<number[]> {
-  const { callsPerSecond, seconds, ends } = asked
+  const { callsPerSecond, seconds, ends, connections = 0 } = asked
+  await street.openHttp(connections)
   const latencies: number[] = []
   const open: Call[] = []
   const startMs = performance.now()
   const callOne = async (dueMs: number) => {
+    const cpuMs = street.cpuMs()
     const call = await street.start(dueMs)
-    if (dueMs - startMs >= WARM_UP_MS) latencies.push(call.ringingMs - dueMs)
+    if (dueMs - startMs >= WARM_UP_MS) {
+      latencies.push(call.ringingMs - dueMs)
+      street.cpuLatencies.push(street.cpuMs() - cpuMs)
+    }
     if (ends === 'afterwards') return void open.push(call)
     await sleep(CALL_LASTS_MS)
     await street.end(call)
@@ -169,6 +185,9 @@ interface Told {
 
 class Street {
   messages = 0
+  /** The server's processor time so far. */
+  cpuMs: () => number = () => Number.NaN
+  cpuLatencies: number[] = []
   /** Calls that were started and left so. */
   readonly ringing: Call[] = []
   readonly #url: string
@@ -244,6 +263,10 @@ class Street {
     for (const connection of this.#http.splice(0)) connection.close()
   }
 
+  async openHttp(count: number): Promise<void> {
+    this.#http.push(...(await openMany(count, () => HttpConnection.open(this.#url))))
+  }
+
   #nextIdle(): Promise<Caller> {
     return new Promise(resolve => {
       this.#waiting.push(resolve)
@@ -267,7 +290,7 @@ class Street {
   }
 
   async #openDevice(token: string): Promise<void> {
-    const device = await StompSocket.open(Number(new URL(this.#url).port))
+    const device = await StompSocket.open(targetOf(this.#url))
     if (this.#server !== 'bare') {
       await device.signIn(bearerLogin(token))
       await device.subscribe(subscribingsOf('queues', 0))
@@ -340,6 +363,7 @@ const NOTHING: CallLoadFigures = {
   messages: 0,
   messagesPerSecond: 0,
   latency: latencyFigures([]),
+  latencyCpu: latencyFigures([]),
   clientCores: 0,
   recorded: { atStart: [], atEnd: [] },
 }

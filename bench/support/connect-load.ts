@@ -33,7 +33,7 @@ export interface ConnectLoadFigures {
 serveParent<ConnectLoadProtocol>(async ({ port, protocol, logins, to }) => {
   let next = 0
   const connectOnce = async () => {
-    const client = await openLoadClient(protocol, port)
+    const client = await openLoadClient(protocol, { port })
     if (logins.length > 0) {
       const at = next++ % logins.length
       await client.signIn(logins[at]!, '10000,10000')

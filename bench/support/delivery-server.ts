@@ -71,7 +71,14 @@ class House {
     const connectionOf = this.#system.define<StompConnectionMessage>(
       stompConnectionKind(this.#connectionDeps()),
     )
-    const webSocket = { accept: acceptInto(connectionOf, () => false), connections: new OpenConnections() }
+    const webSocket = {
+      accept: acceptInto(
+        connectionOf,
+        () => false,
+        connect => connect(),
+      ),
+      connections: new OpenConnections(),
+    }
     const routes = [
       this.#route('/app/api/call/start', 201, invitationTo),
       this.#route('/app/api/call/{callId}/end', 200, endFor),

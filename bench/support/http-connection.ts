@@ -1,7 +1,8 @@
 /** A kept HTTP connection of a load client, on a bare socket: one request at a time. */
 
 import { once } from 'node:events'
-import { connect, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
+import { connectTo, targetOf } from './load-socket.ts'
 
 export interface PostRequest {
   readonly path: string
@@ -22,7 +23,6 @@ export class HttpConnection {
   private constructor(socket: Socket, host: string) {
     this.#socket = socket
     this.#host = host
-    socket.setNoDelay(true)
     socket.setEncoding('latin1')
     socket.on('data', text => this.#onData(String(text)))
     socket.on('error', error => this.#settle?.reject(error))
@@ -34,10 +34,10 @@ export class HttpConnection {
 
   /** `url` without a path. */
   static async open(url: string): Promise<HttpConnection> {
-    const { hostname, port, host } = new URL(url)
-    const socket = connect(Number(port), hostname)
-    await once(socket, 'connect')
-    return new HttpConnection(socket, host)
+    const target = targetOf(url)
+    const socket = connectTo(target)
+    await once(socket, target.isTls ? 'secureConnect' : 'connect')
+    return new HttpConnection(socket, new URL(url).host)
   }
 
   /** The body of the answer. Rejects when the status is another one. */

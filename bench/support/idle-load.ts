@@ -4,12 +4,13 @@
 
 import { type SubscribingTo, subscribingsOf } from './device-queues.ts'
 import { type LoadClient, openLoadClient, type ProtocolName } from './load-client.ts'
+import type { LoadTarget } from './load-socket.ts'
 import { serveParent } from './program.ts'
 import type { Login } from './stomp-socket.ts'
 import { openMany, wireFrame } from './websocket-client.ts'
 
 export interface IdleLoadProtocol {
-  readonly setup: { readonly port: number; readonly protocol: ProtocolName; readonly to: SubscribingTo }
+  readonly setup: LoadTarget & { readonly protocol: ProtocolName; readonly to: SubscribingTo }
   readonly request: Opening
   readonly answer: IdleLoadFigures
 }
@@ -44,7 +45,7 @@ serveParent<IdleLoadProtocol>(async setup => {
   }, BEAT_EVERY_MS).unref()
   return async request => {
     // Bare uWebSockets.js would answer each beat to everybody; other peers ask for a sign of life themselves.
-    isBeating = setup.protocol === 'stomp' && request.logins.length > 0
+    isBeating ||= setup.protocol === 'stomp' && request.logins.length > 0
     const [cpuBefore, startMs] = [process.cpuUsage(), performance.now()]
     await open(setup, request)
     const ms = performance.now() - startMs
@@ -58,12 +59,12 @@ serveParent<IdleLoadProtocol>(async setup => {
 })
 
 async function open(
-  { port, protocol, to }: IdleLoadProtocol['setup'],
+  { protocol, to, ...target }: IdleLoadProtocol['setup'],
   { connections, logins }: Opening,
 ): Promise<void> {
   await openMany(connections, async at => {
     const device = next++
-    const client = await openLoadClient(protocol, port)
+    const client = await openLoadClient(protocol, target)
     const login = logins[at]
     if (login !== undefined) {
       await client.signIn(login, HEART_BEAT)

@@ -3,6 +3,7 @@
  * are equally long, so from the second on each is skipped by its length; everything else is read as lines.
  */
 
+import type { LoadTarget } from './load-socket.ts'
 import type { Login, Subscribing } from './stomp-socket.ts'
 import { type Upgrade, WebSocketClient, wireFrame } from './websocket-client.ts'
 
@@ -40,13 +41,13 @@ export class LineSocket extends WebSocketClient {
   #line = ''
   #isDone: (line: string) => boolean = () => false
 
-  private constructor(port: number, protocol: LineProtocol) {
-    super(port, protocol.upgrade)
+  private constructor(target: LoadTarget, protocol: LineProtocol) {
+    super(target, protocol.upgrade)
     this.#protocol = protocol
   }
 
-  static async open(port: number, protocol: LineProtocol): Promise<LineSocket> {
-    const client = new LineSocket(port, protocol)
+  static async open(target: LoadTarget, protocol: LineProtocol): Promise<LineSocket> {
+    const client = new LineSocket(target, protocol)
     await client.woken()
     return client
   }

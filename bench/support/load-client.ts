@@ -2,6 +2,7 @@
 
 import { CENTRIFUGO_PROTOCOL } from './centrifugo-protocol.ts'
 import { LineSocket } from './line-socket.ts'
+import type { LoadTarget } from './load-socket.ts'
 import { NATS_PROTOCOL } from './nats-protocol.ts'
 import { type Login, StompSocket, type Subscribing, stompSend } from './stomp-socket.ts'
 import { wireFrame } from './websocket-client.ts'
@@ -23,9 +24,9 @@ export interface LoadClient {
   abort(): Promise<void>
 }
 
-/** Connects to a port of this machine; resolves when the upgrade is accepted. */
-export function openLoadClient(name: ProtocolName, port: number): Promise<LoadClient> {
-  return name === 'stomp' ? StompSocket.open(port) : LineSocket.open(port, LINE_PROTOCOLS[name])
+/** Resolves when the upgrade is accepted. */
+export function openLoadClient(name: ProtocolName, target: LoadTarget): Promise<LoadClient> {
+  return name === 'stomp' ? StompSocket.open(target) : LineSocket.open(target, LINE_PROTOCOLS[name])
 }
 
 /** The octets by which a client sends JSON to a topic. */

@@ -33,6 +33,15 @@ export function cpuSeconds(pid: number): number {
   }
 }
 
+/** Processor milliseconds of a process's main thread so far; NaN where the system does not say. */
+export function mainThreadMs(pid: number): number {
+  try {
+    return Number(readFileSync(`/proc/${pid}/task/${pid}/schedstat`, 'latin1').split(' ', 1)[0]) / 1e6
+  } catch {
+    return Number.NaN
+  }
+}
+
 /** Memory of a process that is in use, bytes; NaN where the system does not say. */
 export interface ResidentMemory {
   /** All of it, with the pages of files that are mapped. */

@@ -8,6 +8,7 @@ import { SEALED_KEY_BYTES, startBody } from './call-body.ts'
 import type { CallGroup } from './call-load.ts'
 import { subscribingsOf } from './device-queues.ts'
 import { HttpConnection } from './http-connection.ts'
+import { targetOf } from './load-socket.ts'
 import type { Person } from './people.ts'
 import { serveParent } from './program.ts'
 import { bearerLogin, StompSocket } from './stomp-socket.ts'
@@ -155,7 +156,7 @@ class Room {
 
   async #enter(url: string, { userId, devices: [device] }: Person): Promise<void> {
     const { deviceId, token } = device!
-    const socket = await StompSocket.open(Number(new URL(url).port))
+    const socket = await StompSocket.open(targetOf(url))
     await socket.signIn(bearerLogin(token))
     await socket.subscribe(subscribingsOf('queues', 0))
     const http = await HttpConnection.open(url)

@@ -1,5 +1,6 @@
 /** A STOMP client for load: it counts messages, and looks into them only where it is asked to. */
 
+import type { LoadTarget } from './load-socket.ts'
 import { WebSocketClient, wireFrame } from './websocket-client.ts'
 
 /** One queue or topic, and how it is subscribed to. */
@@ -23,9 +24,9 @@ export class StompSocket extends WebSocketClient {
   onMessage: ((message: Buffer) => void) | undefined = undefined
   #parts: Buffer[] = []
 
-  /** Connects to a port of this machine; resolves when the upgrade is accepted. */
-  static async open(port: number): Promise<StompSocket> {
-    const client = new StompSocket(port, { path: '/ws', subprotocol: 'v12.stomp' })
+  /** Resolves when the upgrade is accepted. */
+  static async open(target: LoadTarget): Promise<StompSocket> {
+    const client = new StompSocket(target, { path: '/ws', subprotocol: 'v12.stomp' })
     await client.woken()
     return client
   }

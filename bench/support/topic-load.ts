@@ -55,7 +55,7 @@ async function open(
   { destination, receivers, logins }: Asked<'open'>,
 ): Promise<TopicLoadFigures> {
   clients = await openMany(receivers, async at => {
-    const client = await openLoadClient(protocol, port)
+    const client = await openLoadClient(protocol, { port })
     const login = logins[at]
     if (login === undefined) return client
     await client.signIn(login)

@@ -1,10 +1,11 @@
 /**
- * A WebSocket client on a bare TCP socket, for load: it walks the server's frames and hands their octets on. Masks are
+ * A WebSocket client on a bare socket, for load: it walks the server's frames and hands their octets on. Masks are
  * zeros, which costs neither side anything.
  */
 
 import { once } from 'node:events'
-import { connect, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
+import { connectTo, cut, type LoadTarget } from './load-socket.ts'
 
 export interface Upgrade {
   readonly path: string
@@ -25,15 +26,12 @@ export abstract class WebSocketClient {
   #left = 0
   #wake: ((error?: Error) => void) | undefined = undefined
 
-  protected constructor(port: number, upgrade: Upgrade) {
+  protected constructor(target: LoadTarget, upgrade: Upgrade) {
     const callback = (length: number) => {
       this.#take(READ_BUFFER.subarray(0, length))
       return true
     }
-    const onread = { buffer: READ_BUFFER, callback }
-    // No address of its own: to bind one has the kernel look for a port that nobody at all uses, and that takes longer
-    // than everything else when many are taken.
-    this.#socket = connect({ port, host: '127.0.0.1', noDelay: true, onread })
+    this.#socket = connectTo(target, { buffer: READ_BUFFER, callback })
     this.#socket.on('error', error => this.fail(error))
     this.#socket.on('close', () => this.fail(new Error('the server closed a connection')))
     this.#socket.write(upgradeRequest(upgrade))
@@ -48,12 +46,12 @@ export abstract class WebSocketClient {
     this.#socket.write(octets)
   }
 
-  /** Ends it without a goodbye; the port can be used again at once. */
+  /** Ends it without a goodbye. */
   async abort(): Promise<void> {
     this.#hasFailed = true
     if (this.#socket.closed) return
     const closed = once(this.#socket, 'close')
-    this.#socket.resetAndDestroy()
+    cut(this.#socket)
     await closed
   }
 

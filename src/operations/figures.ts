@@ -110,7 +110,13 @@ export function observeStore(
 export function observeConnections(
   metrics: Metrics,
   connections: { readonly size: number; readonly bufferedBytes: number; readonly shedCount: number },
+  newcomers: { readonly waiting: number },
 ): void {
+  metrics.gauge(
+    'callsign_newcomers_waiting',
+    'New connections and CONNECTs that wait for a turn',
+    () => newcomers.waiting,
+  )
   metrics.gauge('callsign_connections', 'Open WebSockets and STOMP connections', () => connections.size)
   metrics.gauge(
     'callsign_connection_buffered_bytes',

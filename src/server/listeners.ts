@@ -22,6 +22,7 @@ import type { ActorSystem } from '../runtime/system.ts'
 import { markForReset } from '../store/engine/reset.ts'
 import { GrpcServer } from '../transport/grpc.ts'
 import { HttpServer } from '../transport/http.ts'
+import type { Newcomers } from '../transport/newcomers.ts'
 import type { OpenConnections } from '../transport/open-connections.ts'
 import { statusOf } from '../transport/problem.ts'
 import { StompTcpServer } from '../transport/stomp-tcp.ts'
@@ -46,6 +47,7 @@ export interface PublicServerDeps {
   /** Where programs on this machine reach the server. */
   readonly localUrl: () => string
   readonly connections: OpenConnections
+  readonly newcomers: Newcomers
   readonly figures: ActorSystem['figures']
   /** Called when the data directory is marked to begin anew. */
   readonly onReset: () => void
@@ -58,7 +60,7 @@ export function publicServer(
   deps: PublicServerDeps,
 ): HttpServer {
   const { keys, maker, published, vrf } = log
-  const { publicUrl, connections } = deps
+  const { publicUrl, connections, newcomers } = deps
   const { config, world, metrics, devConsole } = host
   const { vkey, vrfPublicKey } = maker
   const { minClientVersions } = config.http
@@ -99,6 +101,7 @@ export function publicServer(
     findFile: new LogFiles(published, keys.signer.keyId.toString(16).padStart(8, '0')).find,
     ...(admission && { admit: admission.admit, admissionRates: rateLimits }),
     webSocket: { accept: application.signalling.accept, connections, publicUrl },
+    newcomers,
     languageOf: header => chooseLanguage(header, config.application.language),
     trustedProxies: config.http.trustedProxies,
     corsOrigins: config.http.corsOrigins,

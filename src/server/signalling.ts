@@ -37,6 +37,8 @@ export interface SignallingDeps {
   readonly connections: LiveConnections
   /** See `StompConnectionDeps`. */
   readonly authenticate: StompConnectionDeps['authenticate']
+  /** Runs a client's CONNECT when its turn has come. */
+  readonly runConnect: (connect: () => void) => void
   readonly isDevelopment: boolean
   /** Undefined where no rate counts, in development. */
   readonly rateLimits: Rates | undefined
@@ -74,7 +76,7 @@ export class Signalling {
     )
     const topics = system.define<DevTopicMessage>(devTopicKind())
     this.#stompConnections = system.define<StompConnectionMessage>(this.#connectionKind(topics))
-    this.accept = acceptInto(this.#stompConnections, this.#whetherDraining)
+    this.accept = acceptInto(this.#stompConnections, this.#whetherDraining, deps.runConnect)
     stores.database.subscribe('inbox-news', ({ userId, deviceId }) =>
       tellNews({ connections }, this.#users, userId, deviceId),
     )

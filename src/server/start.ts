@@ -16,6 +16,7 @@ import type { Logger } from '../operations/log.ts'
 import type { Ref } from '../runtime/actor.ts'
 import { ActorSystem } from '../runtime/system.ts'
 import { finishReset } from '../store/engine/reset.ts'
+import { Newcomers } from '../transport/newcomers.ts'
 import { OpenConnections } from '../transport/open-connections.ts'
 import { type Addresses, alsoOnLoopback, isOnLanOnly, localUrlOf, ownUrlOf } from './addresses.ts'
 import { type Application, openApplication } from './application.ts'
@@ -76,7 +77,8 @@ export async function start(
   const addresses: Addresses = { http: '', grpc: '', admin: '' }
   const publicUrl = () => config.publicUrl ?? ownUrlOf(config, addresses)
   const register = registrationOf(host, log, actors)
-  const application = await startApplication(host, log, actors, { publicUrl, register })
+  const newcomers = new Newcomers()
+  const application = await startApplication(host, log, actors, { publicUrl, register, newcomers })
   await log.guard.confirm()
   await log.vrf.ready
   const connections = new OpenConnections()
@@ -84,6 +86,7 @@ export async function start(
     publicUrl,
     localUrl: () => localUrlOf(config, addresses),
     connections,
+    newcomers,
     figures: () => actors.system.figures(),
     onReset,
   })
@@ -91,7 +94,7 @@ export async function start(
   const grpc = registrationServer(host, register)
   const admin = operatorServer(host)
   observe(host.metrics, actors.system, log.vrf)
-  observeConnections(host.metrics, connections)
+  observeConnections(host.metrics, connections, newcomers)
   observeStore(host.metrics, () => log.database.figures)
 
   const listeners = listenersOf(config)
@@ -190,6 +193,7 @@ async function startActors(
 interface ApplicationDeps {
   readonly publicUrl: () => string
   readonly register: Register
+  readonly newcomers: Newcomers
 }
 
 /** Opens the application API, finishes what the last process left unfinished, and has its outbox sent. */
@@ -197,7 +201,7 @@ async function startApplication(
   host: Process,
   { database, keys, store, guard }: OpenedLog,
   { system }: Actors,
-  { publicUrl, register }: ApplicationDeps,
+  { publicUrl, register, newcomers }: ApplicationDeps,
 ): Promise<StartedApplication> {
   const { config, world, logger, metrics, devConsole } = host
   const { nowMs, monotonicMs } = world
@@ -230,6 +234,7 @@ async function startApplication(
     rooms,
     connections,
     authenticate: authorization => authentication.requesterOf(authorization),
+    runConnect: connect => newcomers.run(connect),
     isDevelopment,
     version: VERSION,
     onFault: host.onFault,

@@ -2,6 +2,7 @@
 
 import type { ErrorCode, Quota } from '../errors.ts'
 import type { Accept } from './connection.ts'
+import type { Newcomers } from './newcomers.ts'
 import type { OpenConnections } from './open-connections.ts'
 import type { TitleLanguage } from './problem-titles.ts'
 import type { AdmissionScope, HttpRoute, PublicFile } from './route.ts'
@@ -64,6 +65,8 @@ export interface HttpServerDeps {
   readonly bodyDeadlineMs?: number
   /** WebSockets on the paths of STOMP; none where it is left out. */
   readonly webSocket?: WebSocketDeps
+  /** Decides when a new connection is read; at once where it is left out. */
+  readonly newcomers?: Newcomers
   /** Ends TLS with these files (PEM). */
   readonly tls?: TlsFiles
   /** The oldest version that is still served when an `X-Client-Version` is below it, undefined when it is not. */

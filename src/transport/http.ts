@@ -104,6 +104,10 @@ export class HttpServer {
             key_file_name: tls.keyFile,
             ssl_ciphers: TLS_12_CIPHERS,
           })
+    const { newcomers } = this.#deps
+    if (newcomers !== undefined) {
+      app.filter((connection, count) => (count === 1 ? newcomers.admit(connection) : undefined))
+    }
     app.any('/*', (res, req) => this.#onRequest(res, req))
     const { webSocket } = this.#deps
     if (webSocket !== undefined) {

@@ -68,6 +68,7 @@ function openSignalling(t: Test) {
     authenticate() {
       throw new Error('no test here signs in')
     },
+    runConnect: connect => connect(),
     isDevelopment: false,
     rateLimits: undefined,
     idsAs: 'string',

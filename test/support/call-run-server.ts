@@ -91,6 +91,7 @@ export class RunServer {
       rooms: this.rooms,
       connections,
       authenticate: authorization => this.#requesterOf(authorization),
+      runConnect: connect => connect(),
     })
     this.rooms.resume()
   }

@@ -93,6 +93,8 @@ export interface HouseOptions {
   readonly folder?: string
   /** When acknowledgements that are collected are written; left out: as soon as the event loop comes round. */
   readonly soon?: (run: () => void) => void
+  /** Runs a client's first pieces; at once where it is left out. */
+  readonly runConnect?: (connect: () => void) => void
 }
 
 export function makeHouse(t: Test, options: HouseOptions = {}): House {
@@ -170,7 +172,7 @@ export function makeHouse(t: Test, options: HouseOptions = {}): House {
     ...options.deps,
   }
   const refs = system.define(stompConnectionKind(stompDeps))
-  const accept = acceptInto(refs, stompDeps.isDraining)
+  const accept = acceptInto(refs, stompDeps.isDraining, options.runConnect ?? (connect => connect()))
   const peers: StompPeer[] = []
   const flush = () => {
     world.run()

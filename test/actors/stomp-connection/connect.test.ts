@@ -31,6 +31,52 @@ t.test('C-13: octets that dribble in move no deadline', async t => {
   t.equal(peer.closeCode, 4408)
 })
 
+t.test('a CONNECT and the subscriptions wait for a turn, and no deadline ends who waits', async t => {
+  const waiting: (() => void)[] = []
+  const house = makeHouse(t, { runConnect: connect => waiting.push(connect) })
+  const ann = newPerson()
+  const peer = house.open()
+  peer.write(`${CONNECT}Authorization:Bearer ${ann.token}\n\n\0`)
+  await house.pass(25_000)
+  t.same(peer.take(), [])
+  waiting.shift()?.()
+  await house.settle()
+  t.same(
+    peer.take().map(({ command }) => command),
+    ['CONNECTED'],
+  )
+  peer.write('SUBSCRIBE\nid:1\ndestination:/user/queue/calls\nreceipt:r\n\n\0')
+  await house.settle()
+  t.same(peer.take(), [])
+  waiting.shift()?.()
+  await house.settle()
+  t.same(
+    peer.take().map(({ command }) => command),
+    ['RECEIPT'],
+  )
+  peer.write('SUBSCRIBE\nid:2\ndestination:/user/queue/contacts\nreceipt:r\n\n\0')
+  await house.settle()
+  t.same(
+    peer.take().map(({ command }) => command),
+    ['RECEIPT'],
+    'who is connected waits no more',
+  )
+})
+
+t.test('a client that goes while its CONNECT waits is not signed in', async t => {
+  const waiting: (() => void)[] = []
+  const house = makeHouse(t, { runConnect: connect => waiting.push(connect) })
+  const ann = newPerson()
+  const peer = house.open()
+  peer.write(`${CONNECT}Authorization:Bearer ${ann.token}\n\n\0`)
+  await house.settle()
+  peer.drop()
+  await house.settle()
+  waiting.shift()?.()
+  await house.settle()
+  t.same(house.presence, [])
+})
+
 t.test('C-16: an expired token is to be refreshed, which other bad ones are not', async t => {
   const house = makeHouse(t)
   for (const [token, reason, retry] of [

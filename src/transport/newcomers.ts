@@ -1,0 +1,100 @@
+/**
+ * Work for clients that are not signed in yet: a new connection's first bytes, with TLS its handshake, and its CONNECT. Each turn
+ * of the event loop does a few pieces of it; the rest waits. So turns stay short when thousands of clients come back at
+ * once, and those that are connected are served in between. CONNECTs go first: they end what has begun.
+ */
+
+/** A connection that uWebSockets.js has accepted and not read yet. */
+export interface NewConnection {
+  /** From now on its bytes stay in the kernel, and no timeout ends it. */
+  pause(): unknown
+  resume(): unknown
+  /** Once the handler was called the connection must not be touched. A later handler replaces it. */
+  onAborted(handler: () => void): unknown
+}
+
+export class Newcomers {
+  readonly #piecesPerTurnMax: number
+  readonly #nextTurn: (run: () => void) => void
+  readonly #connects = new Waiting()
+  readonly #connections = new Waiting()
+  #piecesThisTurn = 0
+
+  constructor(
+    piecesPerTurnMax: number = PIECES_PER_TURN_MAX,
+    nextTurn: (run: () => void) => void = setImmediate,
+  ) {
+    this.#piecesPerTurnMax = piecesPerTurnMax
+    this.#nextTurn = nextTurn
+  }
+
+  /** How many pieces wait. */
+  get waiting(): number {
+    return this.#connects.length + this.#connections.length
+  }
+
+  /** Has a new connection read as soon as there is room. Bound: the process's open files. */
+  admit(connection: NewConnection): void {
+    if (this.#hasRoom) return this.#count()
+    let isOver = false
+    connection.pause()
+    connection.onAborted(() => {
+      isOver = true
+    })
+    this.#connections.push(() => {
+      if (!isOver) connection.resume()
+    })
+  }
+
+  /** Runs a client's CONNECT as soon as there is room, perhaps at once. */
+  run(connect: () => void): void {
+    if (!this.#hasRoom) return this.#connects.push(connect)
+    this.#count()
+    connect()
+  }
+
+  get #hasRoom(): boolean {
+    return this.waiting === 0 && this.#piecesThisTurn < this.#piecesPerTurnMax
+  }
+
+  #count(): void {
+    if (this.#piecesThisTurn++ === 0) this.#nextTurn(this.#onTurn)
+  }
+
+  readonly #onTurn = (): void => {
+    this.#piecesThisTurn = 0
+    while (this.waiting > 0 && this.#piecesThisTurn < this.#piecesPerTurnMax) {
+      const run = this.#connects.take() ?? this.#connections.take()
+      this.#count()
+      run?.()
+    }
+  }
+}
+
+/** First in, first out. */
+class Waiting {
+  #runs: (() => void)[] = []
+  /** Those before it are taken. */
+  #head = 0
+
+  get length(): number {
+    return this.#runs.length - this.#head
+  }
+
+  push(run: () => void): void {
+    this.#runs.push(run)
+  }
+
+  take(): (() => void) | undefined {
+    if (this.length === 0) return undefined
+    const run = this.#runs[this.#head++]
+    if (this.length === 0) {
+      this.#runs = []
+      this.#head = 0
+    }
+    return run
+  }
+}
+
+/** A millisecond or two, four with an RSA certificate (`reconnect-storm` in `bench/`). */
+const PIECES_PER_TURN_MAX = 4
