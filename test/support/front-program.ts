@@ -1,0 +1,26 @@
+/**
+ * A front that serves nothing: it says who it is over its connection, answers `ping` and ends at `stop`. A second
+ * argument of `deaf` has it not end, and `loud` say on its output that the writer has gone.
+ */
+
+import { Link } from '../../src/nodes/link.ts'
+import { realWorld } from '../../src/runtime/clock.ts'
+import { connectToWriter } from '../../src/server/front-processes.ts'
+import { makeStage } from './actors.ts'
+
+const [name = '', manner] = process.argv.slice(2)
+const socket = connectToWriter(() => {
+  if (manner === 'loud') process.stdout.write('lost\n')
+})
+const link: Link = new Link({
+  socket,
+  self: { name, version: '1' },
+  system: makeStage().system,
+  serves: new Map(),
+  world: realWorld(),
+  onSaid(said) {
+    if (said === 'ping') link.say('pong')
+    if (said === 'stop' && manner !== 'deaf') process.exit(0)
+  },
+})
+link.say(`${name} ${process.pid} ${process.argv.slice(3).join(' ')}`)
