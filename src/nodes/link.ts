@@ -204,7 +204,9 @@ export class Link implements Port {
     // After a pause of this process itself, what the other end said may still wait to be read.
     const wasAwake = nowMs - this.#tickedAtMs < SILENCE_MS / 2
     this.#tickedAtMs = nowMs
-    if (wasAwake && nowMs - this.#heardAtMs > SILENCE_MS) this.#lose(`nothing was heard for ${SILENCE_MS} ms`)
+    const silenceMsMax = this.#peer === undefined ? START_MS_MAX : SILENCE_MS
+    if (wasAwake && nowMs - this.#heardAtMs > silenceMsMax)
+      this.#lose(`nothing was heard for ${silenceMsMax} ms`)
   }
 
   #onBytes(chunk: Buffer): void {
@@ -351,3 +353,5 @@ const CONTROL_BYTES_MAX = 32 * 1_048_576
 const DEADLINE_MS_MAX = 600_000
 const BEAT_MS = 500
 const SILENCE_MS = 2_000
+/** Until the other process says who it is: it may still load its program, on cores that others use too. */
+const START_MS_MAX = 30_000

@@ -268,6 +268,15 @@ t.test(
   },
 )
 
+t.test('an end that has not begun to speak is given half a minute', async t => {
+  const [end] = ends()
+  const { world, lost } = nodeAt(end, 'writer')
+  for (let ms = 0; ms < 30_000; ms += 500) world.advance(500)
+  t.same(lost, [])
+  world.advance(500)
+  t.match(lost[0]!.message, /nothing was heard for 30000 ms/)
+})
+
 t.test(
   'another form, a kind that is not served, and a malformed message end the link and reach no actor',
   async t => {
