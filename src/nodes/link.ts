@@ -353,5 +353,5 @@ const CONTROL_BYTES_MAX = 32 * 1_048_576
 const DEADLINE_MS_MAX = 600_000
 const BEAT_MS = 500
 const SILENCE_MS = 2_000
-/** Until the other process says who it is: it may still load its program, on cores that others use too. */
+/** Before the peer's first frame: on crowded cores a program takes seconds to load. */
 const START_MS_MAX = 30_000

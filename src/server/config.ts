@@ -33,7 +33,7 @@ export interface Config {
   /** Absolute path. */
   readonly dataFolder: string
   readonly http: Listener & {
-    /** Paths of PEM files; absent: somebody in front ends TLS, or nobody does. */
+    /** Paths of PEM files; absent: a proxy ends TLS, or there is none. */
     readonly tls?: { readonly certificateFile: string; readonly keyFile: string }
     /** Addresses and CIDR ranges whose X-Forwarded-For is believed. */
     readonly trustedProxies: readonly string[]

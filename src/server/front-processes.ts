@@ -13,7 +13,7 @@ import { fileURLToPath } from 'node:url'
 import type { Logger } from '../operations/log.ts'
 import type { World } from '../runtime/clock.ts'
 
-/** What the writer holds of a front. */
+/** The writer's hold on a front. */
 export interface FrontHandle {
   /** Whether the front serves. */
   readonly isReady: boolean
@@ -60,7 +60,7 @@ export class FrontProcesses {
     return { ready: ready.length, restarts: this.#restarts }
   }
 
-  /** Resolves when all have ended: when told to, or killed at the deadline. */
+  /** Tells all to end and kills the rest at the deadline. Resolves when none is left. */
   async stop(deadlineMs: number): Promise<void> {
     this.#isStopping = true
     for (const cancel of this.#cancelStarts) cancel()

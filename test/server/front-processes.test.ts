@@ -89,7 +89,7 @@ t.test('a front that loses its connection ends, and one that hangs is killed', a
   t.match(writer.ends('front-1')[1], { signal: 'SIGKILL' })
 })
 
-t.test('all end when they are told to, and none starts again', async t => {
+t.test('a stop ends all, and none starts again', async t => {
   const writer = startWriter(t, 2)
   await writer.until(() => writer.said.length === 2)
   await writer.fronts.stop(1_000)
@@ -107,7 +107,7 @@ t.test('one that waits for its next start is not waited for', async t => {
   t.equal(writer.pidsOf('front-1').length, 1)
 })
 
-t.test('what has not ended at the deadline is killed', async t => {
+t.test('a front that does not stop is killed at the deadline', async t => {
   const { writer } = await writerOfOne(t, 'deaf')
   const stopped = writer.fronts.stop(1_000)
   writer.world.advance(999)

@@ -1,5 +1,5 @@
 /**
- * A front that serves nothing: it says who it is over its connection, answers `ping` and ends at `stop`. A second
+ * A front that serves nothing: it says its name over its connection, answers `ping` and ends at `stop`. A second
  * argument of `deaf` has it not end, and `loud` say on its output that the writer has gone.
  */
 

@@ -17,7 +17,7 @@ interface Line {
 export class TestWriter {
   readonly world = new FakeWorld()
   readonly fronts: FrontProcesses
-  /** What fronts have said, in order. */
+  /** All words of fronts, in order. */
   readonly said: string[] = []
   readonly lines: Line[] = []
   /** The newest connection of each front. */
@@ -63,7 +63,7 @@ export class TestWriter {
     await this.until(() => this.ends(front).length === times)
   }
 
-  /** Kills at the deadline what has not ended by then. */
+  /** Stops with the shortest deadline. */
   async stopNow(): Promise<void> {
     const stopped = this.fronts.stop(1)
     this.world.advance(1)
