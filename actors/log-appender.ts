@@ -28,9 +28,13 @@
  */
 
 import { assert, SignalError } from '../src/errors.ts'
-import type { LoggedIdentity } from '../src/keyserver/identity-table.ts'
-import { type LogBatch, type LogHead, type LogStore, openHead } from '../src/keyserver/log-store.ts'
-import type { Alongside } from '../src/keyserver/registration.ts'
+import {
+  type BatchEntry,
+  type LogBatch,
+  type LogHead,
+  type LogStore,
+  openHead,
+} from '../src/keyserver/log-store.ts'
 import {
   APPENDS_WAITING_MAX,
   BATCH_ENTRIES_MAX,
@@ -82,12 +86,11 @@ interface UnrecordedTree {
 }
 
 /** An entry with an index that is not durable yet, and who waits for it. */
-interface UnpublishedKey {
+interface UnpublishedEntry extends BatchEntry {
   /** The VRF hash as a map key: one character a byte. */
   readonly hashText: string
   readonly index: number
   readonly publicKey: string
-  readonly earlierKeys: number
   readonly waiting: Reply<number>[]
 }
 
@@ -104,8 +107,8 @@ class LogAppender implements Actor<LogAppenderMessage> {
   #lastAppend: Promise<unknown> = Promise.resolve()
   #hasFailed = false
   #integrateIsDue = false
-  // The newest key of each VRF hash (as latin1) in the batches that are being written.
-  readonly #unpublished = new Map<string, UnpublishedKey>()
+  // The newest entry of each VRF hash (as latin1) in the batches that are being written.
+  readonly #unpublished = new Map<string, UnpublishedEntry>()
 
   constructor(deps: LogAppenderDeps, context: Context<LogAppenderMessage>, unrecorded: UnrecordedTree) {
     this.#deps = deps
@@ -183,42 +186,26 @@ class LogAppender implements Actor<LogAppenderMessage> {
     this.#waiting = this.#waiting.slice(BATCH_ENTRIES_MAX)
 
     const firstIndex = this.#tail.treeSize
-    const keys: UnpublishedKey[] = []
-    const vrfHashes: Uint8Array[] = []
-    const identities: LoggedIdentity[] = []
-    const alongside: Alongside[] = []
+    const entries: UnpublishedEntry[] = []
     for (const append of collected) {
-      const assigned = this.#assign(append, firstIndex + keys.length)
-      if (assigned === undefined) continue
-      keys.push(assigned.key)
-      vrfHashes.push(append.vrfHash)
-      identities.push(assigned.identity)
-      if (append.alongside !== undefined) alongside.push(append.alongside)
+      const entry = this.#assign(append, firstIndex + entries.length)
+      if (entry !== undefined) entries.push(entry)
     }
-    if (keys.length > 0) this.#append(firstIndex, keys, vrfHashes, identities, alongside)
+    if (entries.length > 0) this.#append(firstIndex, entries)
     if (this.#waiting.length > 0) this.#scheduleIntegrate()
   }
 
-  #append(
-    firstIndex: number,
-    keys: readonly UnpublishedKey[],
-    vrfHashes: readonly Uint8Array[],
-    identities: readonly LoggedIdentity[],
-    alongside: readonly Alongside[],
-  ): void {
-    const entries = keys.map((key, at) => formatEntry(vrfHashes[at]!, key.publicKey))
-    const integration = this.#tail.integrate(entries)
-    assert(integration.treeSize === firstIndex + keys.length, 'the tree grew by the batch')
+  #append(firstIndex: number, entries: readonly UnpublishedEntry[]): void {
+    const texts = entries.map(({ vrfHash, publicKey }) => formatEntry(vrfHash, publicKey))
+    const integration = this.#tail.integrate(texts)
+    assert(integration.treeSize === firstIndex + entries.length, 'the tree grew by the batch')
     const checkpoint = signCheckpoint(integration, this.#deps.signer)
-    this.#commit({ firstIndex, vrfHashes, identities, integration, checkpoint, alongside }, keys)
+    this.#commit({ firstIndex, entries, integration, checkpoint }, entries)
   }
 
   /** Answers or joins a registration of the newest key, refuses one too many, else gives it `index`. */
-  #assign(
-    append: LogAppendMessage,
-    index: number,
-  ): { key: UnpublishedKey; identity: LoggedIdentity } | undefined {
-    const { userId, deviceId, vrfHash, publicKey, reply } = append
+  #assign(append: LogAppendMessage, index: number): UnpublishedEntry | undefined {
+    const { userId, deviceId, vrfHash, publicKey, alongside, reply } = append
     const hashText = nameOfKey(vrfHash)
     const unpublished = this.#unpublished.get(hashText)
     if (unpublished?.publicKey === publicKey) {
@@ -235,12 +222,23 @@ class LogAppender implements Actor<LogAppenderMessage> {
       reply.refuse(new SignalError('TOO_MANY_KEYS', `the device has ${earlierKeys} keys in the log`))
       return undefined
     }
-    const key: UnpublishedKey = { hashText, index, publicKey, earlierKeys, waiting: [reply] }
-    this.#unpublished.set(hashText, key)
-    return { key, identity: { userId, deviceId, previousIndex: newest?.index, earlierKeys } }
+    const entry: UnpublishedEntry = {
+      userId,
+      deviceId,
+      previousIndex: newest?.index,
+      earlierKeys,
+      vrfHash,
+      alongside,
+      hashText,
+      index,
+      publicKey,
+      waiting: [reply],
+    }
+    this.#unpublished.set(hashText, entry)
+    return entry
   }
 
-  #storedKey(vrfHash: Uint8Array): Omit<UnpublishedKey, 'waiting' | 'hashText'> | undefined {
+  #storedKey(vrfHash: Uint8Array): Pick<UnpublishedEntry, 'index' | 'publicKey' | 'earlierKeys'> | undefined {
     const { store } = this.#deps
     const index = store.newestIndex(vrfHash)
     if (index === undefined) return undefined
@@ -252,7 +250,7 @@ class LogAppender implements Actor<LogAppenderMessage> {
     return { index, publicKey: entry.publicKey, earlierKeys: identity.earlierKeys }
   }
 
-  #commit(batch: LogBatch, keys: readonly UnpublishedKey[]): void {
+  #commit(batch: LogBatch, entries: readonly UnpublishedEntry[]): void {
     this.#batchesInFlight++
     const head = { treeSize: batch.integration.treeSize, checkpoint: batch.checkpoint }
     const predecessor = this.#lastAppend
@@ -262,7 +260,7 @@ class LogAppender implements Actor<LogAppenderMessage> {
       () => this.#record(head),
       error => this.#onAppendFailed(error, predecessor),
     )
-    this.#context.commit(durable, () => this.#onCommitted(head, keys))
+    this.#context.commit(durable, () => this.#onCommitted(head, entries))
   }
 
   /** A later batch that becomes durable behind a failed one is left alone: the next appender object stops over it. */
@@ -285,12 +283,12 @@ class LogAppender implements Actor<LogAppenderMessage> {
     throw error
   }
 
-  #onCommitted(head: LogHead, keys: readonly UnpublishedKey[]): void {
+  #onCommitted(head: LogHead, entries: readonly UnpublishedEntry[]): void {
     this.#batchesInFlight--
     this.#deps.publish(head)
-    for (const key of keys) {
-      if (this.#unpublished.get(key.hashText) === key) this.#unpublished.delete(key.hashText)
-      for (const reply of key.waiting) reply.answer(key.index)
+    for (const entry of entries) {
+      if (this.#unpublished.get(entry.hashText) === entry) this.#unpublished.delete(entry.hashText)
+      for (const reply of entry.waiting) reply.answer(entry.index)
     }
     if (this.#waiting.length > 0) this.#scheduleIntegrate()
   }

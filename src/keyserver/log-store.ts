@@ -75,11 +75,16 @@ export function openHead(head: LogHead, verifier: VerifierKey): Checkpoint {
 /** One batch: everything that a checkpoint of the new size rests on, and the checkpoint. */
 export interface LogBatch {
   readonly firstIndex: number
-  readonly vrfHashes: readonly Uint8Array[]
-  readonly identities: readonly LoggedIdentity[]
+  /** In the order of their indexes. */
+  readonly entries: readonly BatchEntry[]
   readonly integration: Integration
   readonly checkpoint: string
-  readonly alongside?: readonly Alongside[]
+}
+
+/** The tables' part of an entry; its text is in the integration. */
+export interface BatchEntry extends LoggedIdentity {
+  readonly vrfHash: Uint8Array
+  readonly alongside?: Alongside | undefined
 }
 
 /** A tile while nodes of it are read; its bytes live until the next read of the store. */
@@ -143,8 +148,11 @@ export class LogStore {
    * with the batch's first index before it writes anything, so a batch whose predecessor failed changes nothing.
    */
   async append(batch: LogBatch): Promise<void> {
-    const identities = this.#identities.add(batch.firstIndex, batch.identities)
-    const lookup = this.#lookup.add(batch.firstIndex, batch.vrfHashes)
+    const identities = this.#identities.add(batch.firstIndex, batch.entries)
+    const lookup = this.#lookup.add(
+      batch.firstIndex,
+      batch.entries.map(({ vrfHash }) => vrfHash),
+    )
     await this.#store.change(change => {
       const committedSize = readHead(change)?.treeSize
       assert(
@@ -158,7 +166,9 @@ export class LogStore {
       for (const { key, value } of identities.writes) change.put(IDENTITIES, key, value)
       for (const { key, value } of lookup.writes) change.put(LOOKUP, key, value)
       change.put(HEAD, 'head', { treeSize: batch.integration.treeSize, checkpoint: batch.checkpoint })
-      for (const write of batch.alongside ?? []) writeAlongside(change, write)
+      for (const { alongside } of batch.entries) {
+        if (alongside !== undefined) writeAlongside(change, alongside)
+      }
     })
     identities.release()
     lookup.release()

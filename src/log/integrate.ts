@@ -68,13 +68,14 @@ export class TreeTail {
   integrate(entries: readonly Uint8Array[]): Integration {
     const tiles: GrownTile[] = []
     const bundles: GrownBundle[] = []
+    const onNode = (level: number, hash: Hash) => {
+      if (level % TILE_HEIGHT === 0) this.#appendHash(level / TILE_HEIGHT, hash, tiles)
+    }
     for (const entry of entries) {
       this.#appendEntry(entry, bundles)
       const leafHash = hashLeaf(entry)
       this.#appendHash(0, leafHash, tiles)
-      this.#edge.append(leafHash, (level, hash) => {
-        if (level % TILE_HEIGHT === 0) this.#appendHash(level / TILE_HEIGHT, hash, tiles)
-      })
+      this.#edge.append(leafHash, onNode)
     }
     for (const tile of this.#tiles) if (tile.isGrown) tiles.push(tile.snapshot())
     if (this.#bundle.isGrown) bundles.push(this.#bundle.snapshot())

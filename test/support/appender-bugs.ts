@@ -51,8 +51,8 @@ export function plantBug(
     case 'broken chain':
       return withStore({
         append: batch => {
-          const identities = batch.identities.map(identity => ({ ...identity, previousIndex: undefined }))
-          return store.append({ ...batch, identities })
+          const entries = batch.entries.map(entry => ({ ...entry, previousIndex: undefined }))
+          return store.append({ ...batch, entries })
         },
       })
     case 'foreign signature':

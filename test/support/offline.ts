@@ -35,17 +35,17 @@ export async function growLog(dataFolder: string, treeSize: number): Promise<voi
   while (tail.treeSize < treeSize) {
     const firstIndex = tail.treeSize
     const count = Math.min(BATCH_ENTRIES, treeSize - firstIndex)
-    const vrfHashes = Array.from({ length: count }, () => randomBytes(64))
-    const identities = vrfHashes.map((_, at) => ({
+    const entries = Array.from({ length: count }, (_, at) => ({
+      vrfHash: randomBytes(64),
       userId: BigInt(firstIndex + at),
       deviceId: NOBODYS_DEVICE,
       previousIndex: undefined,
       earlierKeys: 0,
     }))
-    const entries = vrfHashes.map(vrfHash => formatEntry(vrfHash, randomBytes(32).toString('base64')))
-    const integration = tail.integrate(entries)
+    const texts = entries.map(({ vrfHash }) => formatEntry(vrfHash, randomBytes(32).toString('base64')))
+    const integration = tail.integrate(texts)
     const checkpoint = signCheckpoint(integration, signer)
-    await store.append({ firstIndex, vrfHashes, identities, integration, checkpoint })
+    await store.append({ firstIndex, entries, integration, checkpoint })
   }
   await database.close()
 }

@@ -134,11 +134,12 @@ export class LogWriter {
   makeBatch(keys: readonly DeviceKey[]): LogBatch {
     const firstIndex = this.expected.size
     for (const key of keys) this.expected.push(key)
-    const entries = keys.map((_, at) => this.expected.entry(firstIndex + at)!)
-    const identities = keys.map((_, at) => this.expected.identity(firstIndex + at)!)
-    const integration = this.#tail.integrate(entries)
-    const vrfHashes = keys.map(({ device }) => device.vrfHash)
-    return { firstIndex, vrfHashes, identities, integration, checkpoint: signCheckpoint(integration, SIGNER) }
+    const integration = this.#tail.integrate(keys.map((_, at) => this.expected.entry(firstIndex + at)!))
+    const entries = keys.map(({ device }, at) => ({
+      ...this.expected.identity(firstIndex + at)!,
+      vrfHash: device.vrfHash,
+    }))
+    return { firstIndex, entries, integration, checkpoint: signCheckpoint(integration, SIGNER) }
   }
 
   append(keys: readonly DeviceKey[]): Promise<void> {
