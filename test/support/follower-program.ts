@@ -10,8 +10,8 @@ import type { FollowedChange } from '../../src/store/engine/store.ts'
 import { WatchedCache } from '../../src/store/engine/watched-cache.ts'
 import { FOLLOWED_ROWS, LOGGED_ROWS, ROW_KEYS } from './followed-rows.ts'
 
-/** What the parent says: the last change that is durable, and then each change. */
-export type ToFollower = { readonly lastChange: number } | FollowedChange
+/** What the parent says: the last change that is durable, and then each change; or to be in the middle of a view. */
+export type ToFollower = { readonly lastChange: number } | FollowedChange | 'view'
 
 export interface Seen {
   /** The change that was applied last. */
@@ -62,7 +62,10 @@ function follow(lastChange: number): (change: FollowedChange) => void {
 
 let onChange: ((change: FollowedChange) => void) | undefined
 process.on('message', (message: ToFollower) => {
-  if ('lastChange' in message) onChange = follow(message.lastChange)
+  if (message === 'view') {
+    database.snapshot()
+    process.send!('viewing')
+  } else if ('lastChange' in message) onChange = follow(message.lastChange)
   else onChange?.(message)
 })
 process.once('disconnect', () => process.exit(0))

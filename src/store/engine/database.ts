@@ -155,6 +155,14 @@ export class Database implements Store {
     this.#environment.resetReadTxn()
   }
 
+  /**
+   * For when another process that reads the store was killed: what its last view saw is used again, and the file does not
+   * grow for its sake.
+   */
+  dropDeadReaders(): void {
+    this.#environment.readerCheck()
+  }
+
   /** The names of the tables that there are. One that is not there can't be opened for reading only. */
   tableNames(): string[] {
     return [...this.#environment.getKeys()].map(String)

@@ -1,6 +1,8 @@
 /** A process that follows another one's store reads what was written, in its views and through its caches. */
 
 import { once } from 'node:events'
+import { statSync } from 'node:fs'
+import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { Database } from '../../../src/store/engine/database.ts'
 import { FollowedStore } from '../../../src/store/engine/followed-store.ts'
@@ -172,6 +174,28 @@ t.test('another process sees each change once it is told of it, and never an old
     'and waits end in order',
   )
   t.ok(applied.length > last)
+})
+
+t.test('the file does not grow for a follower that was killed in a view', async t => {
+  const folder = t.testdir()
+  const database = Database.open(folder)
+  t.teardown(() => database.close())
+  const rewrite = async (times: number) => {
+    for (let left = times; left > 0; left--) {
+      await database.change(change => change.put(LOGGED_ROWS, KEY, Buffer.alloc(100_000)))
+    }
+    return statSync(join(folder, 'store', 'data.mdb')).size
+  }
+  await rewrite(10)
+  const { child, tell } = startFollower(t, folder)
+  await once(child, 'message')
+  tell('view')
+  await once(child, 'message')
+  child.kill('SIGKILL')
+  await once(child, 'exit')
+  database.dropDeadReaders()
+  const before = await rewrite(10)
+  t.equal(await rewrite(100), before)
 })
 
 const CHANGES = 3_000
