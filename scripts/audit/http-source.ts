@@ -21,7 +21,7 @@ export interface HttpLimits {
   readonly requestMs: number
   /** Without a byte for so long, a connection counts as lost. */
   readonly idleMs: number
-  /** Before the first retry; doubled for each next one, up to 16 times as long. */
+  /** Before the first retry, half of it at random; doubled for each next one, up to 16 times as long. */
   readonly backOffMs: number
   /** After a connection that failed; busy servers (429, 5xx) are asked until the time runs out. */
   readonly connectionRetriesMax: number
@@ -78,9 +78,9 @@ export class HttpSource {
       const outcome = await this.#attempt(path, bytesMax, leftMs)
       if (outcome.kind === 'missing') return undefined
       if (outcome.kind === 'body') return this.#decoded(path, outcome, bytesMax)
-      const backOffMs = this.#limits.backOffMs * 2 ** Math.min(retries, DOUBLINGS_MAX)
-      // A server that asks for no pause gets one all the same.
-      const waitMs = Math.max(outcome.waitMs ?? 0, backOffMs)
+      const halfMs = (this.#limits.backOffMs / 2) * 2 ** Math.min(retries, DOUBLINGS_MAX)
+      // A server that asks for no pause gets one all the same, and auditors that were refused together come back apart.
+      const waitMs = Math.max(outcome.waitMs ?? 0, halfMs) + halfMs * Math.random()
       const isOver = outcome.isLost && retries >= this.#limits.connectionRetriesMax
       if (isOver || performance.now() - startedAtMs + waitMs >= this.#limits.requestMs) {
         throw unchecked('fetch', `${this.url}/${path}: ${outcome.reason}`)

@@ -105,7 +105,8 @@ export class Api {
         if (!isPatient) throw new NoAnswer(`${path}: no answer, ${causeOf(error)}`)
       }
       if (this.#stop.aborted) throw new NoAnswer(`${path}: given up`)
-      await new Promise(resolve => setTimeout(resolve, pauseMs))
+      // Full jitter: phones that were refused together ask one by one.
+      await new Promise(resolve => setTimeout(resolve, pauseMs * Math.random()))
     }
   }
 

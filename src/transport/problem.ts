@@ -20,7 +20,7 @@ export function problemOf(error: unknown, requestId: string, language: TitleLang
   const { status, title } = PROBLEMS[refusal.code]
   const isFault = status === 500
   const members = isFault ? {} : refusal.members
-  const retryIn = members.retryIn ?? (status === 503 ? RETRY_SECONDS : undefined)
+  const retryIn = members.retryIn ?? (status === 503 ? retrySeconds(requestId) : undefined)
   const headers: [string, string][] = []
   if (retryIn !== undefined) headers.push(['Retry-After', String(retryIn)])
   if (status === 429 && retryIn !== undefined) {
@@ -43,6 +43,14 @@ export function problemOf(error: unknown, requestId: string, language: TitleLang
     ...(refusal.errors.length === 0 ? {} : { errors: refusal.errors }),
   }
   return { status, body: JSON.stringify(body), headers }
+}
+
+/**
+ * The wait after a 503 that does not say how long. Ids count up, so requests that are refused together come back spread over
+ * some seconds.
+ */
+function retrySeconds(requestId: string): number {
+  return 1 + ((requestId.charCodeAt(requestId.length - 1) || 0) % RETRY_SECONDS_MAX)
 }
 
 /**
@@ -160,5 +168,5 @@ const UPGRADE_HEADERS: readonly [string, string][] = [
   ['Connection', 'Upgrade'],
   ['Sec-WebSocket-Version', '13'],
 ]
-/** The wait after a 503 that does not say how long. */
-const RETRY_SECONDS = 1
+/** The longest wait after a 503 that does not say how long. */
+const RETRY_SECONDS_MAX = 4
