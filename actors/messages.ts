@@ -19,8 +19,11 @@ import type { Ref, Reply } from '../src/runtime/actor.ts'
 import type { Broadcast } from '../src/stomp/broadcast.ts'
 import type { Headers } from '../src/stomp/frame.ts'
 import type { IdempotentRequest } from '../src/store/engine/idempotency-store.ts'
+import type { SentItems, SettledOffsets } from '../src/store/messages/inbox-writes.ts'
 import type { WaitingMessage } from '../src/store/messages/outbox-queue.ts'
 import type { Connection } from '../src/transport/connection.ts'
+import type { TlsFiles } from '../src/transport/http-deps.ts'
+import type { HttpAnswer, HttpRequest } from '../src/transport/route.ts'
 import type { Unread } from './stomp-connection/unread.ts'
 
 // Call room: one per live call.
@@ -155,6 +158,46 @@ export type OutboxCommand =
       readonly waiting: WaitingMessage
       readonly outcome: DeliveryOutcome | Skipped
     }
+
+// Front desk: at the writer, one for each front.
+
+export type FrontDeskMessage =
+  /** A request that only the writer answers; `route` has its method and canonical path. */
+  | {
+      readonly kind: 'request'
+      readonly route: string
+      readonly request: ForwardedRequest
+      readonly reply: Reply<HttpAnswer>
+    }
+  /** Devices are done with messages, or have sent some to themselves; see `InboxWrites`. */
+  | {
+      readonly kind: 'settle'
+      readonly settled: readonly SettledOffsets[]
+      readonly sent?: SentItems | undefined
+      readonly reply: Reply<undefined>
+    }
+  | {
+      readonly kind: 'mark-delivered'
+      readonly userId: UserId
+      readonly deviceId: DeviceId
+      readonly delivered: Readonly<Record<string, number>>
+      readonly reply: Reply<undefined>
+    }
+
+/** An `HttpRequest` as data. */
+export type ForwardedRequest = Omit<HttpRequest, 'header'> & {
+  /** Those that its route names and that were sent. */
+  readonly headers: Readonly<Record<string, string>>
+}
+
+// Front: one in each front process.
+
+export type FrontMessage =
+  /** Replies with the process's figures in the text form of Prometheus. */
+  | { readonly kind: 'metrics'; readonly reply: Reply<string> }
+  /** New connections get the certificate of these files (PEM), which have been tried. */
+  | { readonly kind: 'renew-certificate'; readonly files: TlsFiles }
+  | { readonly kind: 'stop' }
 
 // Log appender: exactly one.
 

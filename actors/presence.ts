@@ -37,6 +37,11 @@ export class LiveConnections implements Presence {
     return this.#byUser.get(userId) ?? NONE
   }
 
+  /** Each with its user. */
+  *all(): Iterable<readonly [string, LiveConnection]> {
+    for (const [userId, connections] of this.#byUser) for (const each of connections) yield [userId, each]
+  }
+
   set(userId: string, connections: readonly LiveConnection[]): void {
     this.#count += connections.length - this.of(userId).length
     if (connections.length === 0) this.#byUser.delete(userId)
@@ -46,6 +51,8 @@ export class LiveConnections implements Presence {
 
 export interface PresenceDeps {
   readonly connections: LiveConnections
+  /** Whether the session of this name was ended. A front may have let a connection in that did not know of it yet. */
+  readonly hasEnded: (sessionName: string) => boolean
   /** Notified when a device comes or goes: its calls have to know. */
   readonly onPresence: (userId: UserId, deviceId: DeviceId, isOnline: boolean) => void
 }
@@ -111,6 +118,7 @@ class UserPresence implements Actor<PresenceMessage> {
 
   #onAttached(connection: LiveConnection): void {
     const { deviceId } = connection
+    if (this.#deps.hasEnded(connection.sessionName)) return this.#dismiss(connection, 'session_revoked')
     const before = this.#connections
     const replaced = before.find(each => each.deviceId === deviceId)
     const others = before.filter(each => each.deviceId !== deviceId)

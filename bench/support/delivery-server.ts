@@ -58,7 +58,7 @@ class House {
   constructor(groups: readonly CallGroup[]) {
     this.#system = new ActorSystem({ world: this.#world, fatal })
     this.#users = this.#system.define(
-      presenceKind({ connections: this.#connections, onPresence: () => undefined }),
+      presenceKind({ connections: this.#connections, hasEnded: () => false, onPresence: () => undefined }),
     )
     this.#groups = groups.map(({ callees }) =>
       callees.flatMap(({ userId, devices }) =>

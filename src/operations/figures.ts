@@ -106,6 +106,19 @@ export function observeStore(
   )
 }
 
+/** Counts the processes that serve the HTTP port beside this one. */
+export function observeFronts(
+  metrics: Metrics,
+  figures: () => { readonly ready: number; readonly restarts: number },
+): void {
+  metrics.gauge('callsign_fronts', 'Fronts that serve the HTTP port', () => figures().ready)
+  metrics.counter(
+    'callsign_front_restarts_total',
+    'Fronts that ended by themselves and were started again',
+    () => figures().restarts,
+  )
+}
+
 /** Counts the sockets that carry STOMP. */
 export function observeConnections(
   metrics: Metrics,

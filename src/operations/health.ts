@@ -15,7 +15,7 @@ export interface Readiness {
   notReady(): string | undefined
 }
 
-export function operatorRoutes(readiness: Readiness, metrics: Metrics): readonly HttpRoute[] {
+export function operatorRoutes(readiness: Readiness, metrics: Pick<Metrics, 'text'>): readonly HttpRoute[] {
   return [
     { method: 'GET', path: '/healthz', handle: () => text(200, 'alive\n') },
     {

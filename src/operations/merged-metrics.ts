@@ -1,6 +1,6 @@
 /**
  * The figures of several processes as one answer to Prometheus. In its text form a metric stands once, with all its
- * samples behind its HELP and TYPE: the processes are told apart by a label.
+ * samples behind its HELP and TYPE: a label names the process.
  */
 
 import assert from 'node:assert'

@@ -62,7 +62,8 @@ function isEveryAddress(host: string): boolean {
   return host === '0.0.0.0' || host === '::'
 }
 
-function portIn(address: string): number {
+/** The port that an address ends with. */
+export function portIn(address: string): number {
   return Number(address.slice(address.lastIndexOf(':') + 1))
 }
 

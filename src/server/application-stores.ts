@@ -26,7 +26,7 @@ import type { Store, View } from '../store/engine/store.ts'
 import { WatchedCache } from '../store/engine/watched-cache.ts'
 import { DeviceInbox } from '../store/messages/device-inbox.ts'
 import { InboxStore } from '../store/messages/inbox-store.ts'
-import { LocalInboxWrites } from '../store/messages/inbox-writes.ts'
+import { type InboxWrites, LocalInboxWrites } from '../store/messages/inbox-writes.ts'
 import { Notices } from '../store/messages/notices.ts'
 import { OutboxStore } from '../store/messages/outbox-store.ts'
 
@@ -39,6 +39,8 @@ export interface StoresDeps {
   readonly randomBytes: (length: number) => Uint8Array
   /** Whether the device has a socket at this moment. */
   readonly isConnected: (userId: UserId, deviceId: DeviceId) => boolean
+  /** Where another process writes to inboxes. */
+  readonly inboxWrites?: InboxWrites
   /** Something of ours failed that nobody waits for. */
   readonly onFault: (error: unknown) => void
 }
@@ -60,6 +62,7 @@ export function openStores(deps: StoresDeps) {
   const sessions = new SessionStore(base)
   const outbox = new OutboxStore(database, secrets, randomBytes)
   const inbox = new InboxStore(base)
+  const inboxWrites = deps.inboxWrites ?? new LocalInboxWrites({ database, inbox })
   const notices = new Notices({ ...base, devices, inbox, outbox })
   const history = new CallHistoryStore(base)
   const deferredTasks = new DeferredTasks(base)
@@ -83,7 +86,8 @@ export function openStores(deps: StoresDeps) {
     badgeOf,
     userViews,
     calls: new CallStore({ ...base, inbox, notices, history, idempotency }),
-    deviceInbox: new DeviceInbox({ ...base, inbox, writes: new LocalInboxWrites({ database, inbox }), soon }),
+    inboxWrites,
+    deviceInbox: new DeviceInbox({ ...base, inbox, writes: inboxWrites, soon }),
     accounts,
     devices,
     outbox,

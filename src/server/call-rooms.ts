@@ -85,15 +85,7 @@ export class CallRooms {
     resumeCalls(this.#stores.calls.live(), this.index, this.of)
   }
 
-  readonly ask: AskRoom = async (callId, command, idempotent) => {
-    const room = this.of(String(callId))
-    try {
-      return await room.ask(reply => ({ kind: 'command', command, idempotent, reply }), ROOM_DEADLINE_MS)
-    } catch (cause) {
-      if (!(cause instanceof SignalError) || cause.code !== 'DEADLINE_EXCEEDED') throw cause
-      throw new SignalError('OVERLOADED', 'the call has too much to do', { cause })
-    }
-  }
+  readonly ask: AskRoom = (...asked) => askRoom(this.of, ...asked)
 
   /** A request of the device came: it is there, whether it has a socket or not. */
   readonly onSeen = (userId: UserId, deviceId: DeviceId): void => {
@@ -110,6 +102,19 @@ export class CallRooms {
 
   #tellRoomsOf(userId: UserId, message: CallRoomMessage): void {
     for (const callId of this.index.callsOf(userId)) this.of(String(callId)).tellControl(message)
+  }
+}
+
+export async function askRoom(
+  roomOf: CallRooms['of'],
+  ...[callId, command, idempotent]: Parameters<AskRoom>
+): ReturnType<AskRoom> {
+  try {
+    const room = roomOf(String(callId))
+    return await room.ask(reply => ({ kind: 'command', command, idempotent, reply }), ROOM_DEADLINE_MS)
+  } catch (cause) {
+    if (!(cause instanceof SignalError) || cause.code !== 'DEADLINE_EXCEEDED') throw cause
+    throw new SignalError('OVERLOADED', 'the call has too much to do', { cause })
   }
 }
 

@@ -27,6 +27,8 @@ export interface FrontProcessesDeps {
   readonly args: readonly string[]
   /** Called with the writer's end of the connection, which closes when the front has ended. */
   readonly onStarted: (socket: Duplex, name: string) => FrontHandle
+  /** Called when the process of a front has ended. */
+  readonly onEnded?: () => void
   readonly world: Pick<World, 'monotonicMs' | 'every'>
   readonly logger: Pick<Logger, 'info' | 'warn'>
   /** Path of what a front runs. */
@@ -108,6 +110,7 @@ export class FrontProcesses {
     const { logger, world } = this.#deps
     const { name, child, startedAtMs } = front
     this.#running.delete(front)
+    this.#deps.onEnded?.()
     const line = { event: 'front-ended', front: name, pid: child.pid, ...how }
     if (this.#isStopping) return logger.info(line)
     logger.warn(line)

@@ -1,6 +1,7 @@
 /** The servers of the process: the public port, STOMP over TCP, registrations by gRPC, and the operators' port. */
 
 import { join } from 'node:path'
+import type { LiveConnections } from '../../actors/presence.ts'
 import type { Authentication } from '../api/accounts/authentication.ts'
 import { asyncApiRoute } from '../api/documents/asyncapi.ts'
 import { plainOperations } from '../api/documents/log-operations.ts'
@@ -18,6 +19,7 @@ import type { Registration } from '../keyserver/registration.ts'
 import type { ConsoleSources } from '../operations/console/console.ts'
 import type { Reset } from '../operations/console/reset.ts'
 import { operatorRoutes } from '../operations/health.ts'
+import { mergeMetrics, type ProcessMetrics } from '../operations/merged-metrics.ts'
 import type { ActorSystem } from '../runtime/system.ts'
 import { markForReset } from '../store/engine/reset.ts'
 import { GrpcServer } from '../transport/grpc.ts'
@@ -25,9 +27,11 @@ import { HttpServer } from '../transport/http.ts'
 import type { Newcomers } from '../transport/newcomers.ts'
 import type { OpenConnections } from '../transport/open-connections.ts'
 import { statusOf } from '../transport/problem.ts'
+import type { HttpRoute } from '../transport/route.ts'
 import { StompTcpServer } from '../transport/stomp-tcp.ts'
 import type { Application } from './application.ts'
 import type { Stores } from './application-stores.ts'
+import type { CallRooms } from './call-rooms.ts'
 import { type Config, ConfigError } from './config.ts'
 import type { OpenedLog } from './open-log.ts'
 import type { Process } from './process.ts'
@@ -36,71 +40,94 @@ import { VERSION } from './version.ts'
 
 export interface StartedApplication extends Application {
   readonly stores: Stores
+  readonly rooms: CallRooms
+  readonly liveConnections: LiveConnections
   readonly authentication: Authentication
   readonly signalling: Signalling
 }
 
 export type Register = (userId: bigint, deviceId: bigint, publicKey: string) => Promise<Registration>
 
-export interface PublicServerDeps {
+/** The log as a process serves it, whoever writes it. */
+export type ServedLog = Pick<OpenedLog, 'keys' | 'maker' | 'published' | 'vrf'>
+
+export type ServedApplication = Pick<
+  StartedApplication,
+  'operations' | 'authentication' | 'features' | 'loginMethods' | 'routes' | 'signalling'
+>
+
+export interface ConsoleDeps {
   readonly publicUrl: () => string
   /** Where programs on this machine reach the server. */
   readonly localUrl: () => string
-  readonly connections: OpenConnections
-  readonly newcomers: Newcomers
   readonly figures: ActorSystem['figures']
   /** Called when the data directory is marked to begin anew. */
   readonly onReset: () => void
 }
 
+/** Whatever the public port serves but files of the log. */
+export function publicRoutes(
+  { config, world }: Process,
+  { keys, maker, published, vrf }: ServedLog,
+  { operations, authentication, features, loginMethods, routes }: ServedApplication,
+  publicUrl: () => string,
+): readonly HttpRoute[] {
+  const { vkey, vrfPublicKey } = maker
+  const { lookupsNeedToken } = config.application
+  const lookups = publicKeyRoutes({ log: published, vrf })
+  return [
+    ...(lookupsNeedToken ? lookups.map(route => authentication.guard(route)) : lookups),
+    metaRoute({
+      nowMs: world.nowMs,
+      publicUrl,
+      features,
+      loginMethods,
+      minClientVersions: config.http.minClientVersions,
+      log: {
+        origin: keys.signer.name,
+        vkey,
+        vrfPublicKey,
+        isFrozen: config.log.isFrozen,
+        lookupsNeedToken,
+      },
+    }),
+    openApiRoute(() => ({
+      operations,
+      lookupsNeedToken,
+      version: VERSION,
+      serverUrl: publicUrl(),
+      statusOf,
+    })),
+    asyncApiRoute(() => ({ version: VERSION, serverUrl: publicUrl() })),
+    ...routes,
+  ]
+}
+
+export interface PublicServerDeps {
+  readonly routes: readonly HttpRoute[]
+  readonly publicUrl: () => string
+  readonly connections: OpenConnections
+  readonly newcomers: Newcomers
+  readonly sharesPort?: boolean
+}
+
 export function publicServer(
   host: Process,
-  log: OpenedLog,
-  application: StartedApplication,
-  deps: PublicServerDeps,
+  { keys, published }: ServedLog,
+  { signalling }: ServedApplication,
+  { routes, publicUrl, connections, newcomers, sharesPort = false }: PublicServerDeps,
 ): HttpServer {
-  const { keys, maker, published, vrf } = log
-  const { publicUrl, connections, newcomers } = deps
   const { config, world, metrics, devConsole } = host
-  const { vkey, vrfPublicKey } = maker
   const { minClientVersions } = config.http
   const { rateLimits } = config
   const admission = rateLimits && new Admission(rateLimits, world.monotonicMs)
   world.every(SWEEP_MS, () => admission?.sweep())
-  const { operations, authentication } = application
-  const { lookupsNeedToken } = config.application
-  const lookups = publicKeyRoutes({ log: published, vrf })
   return new HttpServer({
-    routes: [
-      ...(lookupsNeedToken ? lookups.map(route => authentication.guard(route)) : lookups),
-      metaRoute({
-        nowMs: world.nowMs,
-        publicUrl,
-        features: application.features,
-        loginMethods: application.loginMethods,
-        minClientVersions,
-        log: {
-          origin: keys.signer.name,
-          vkey,
-          vrfPublicKey,
-          isFrozen: config.log.isFrozen,
-          lookupsNeedToken,
-        },
-      }),
-      openApiRoute(() => ({
-        operations,
-        lookupsNeedToken,
-        version: VERSION,
-        serverUrl: publicUrl(),
-        statusOf,
-      })),
-      asyncApiRoute(() => ({ version: VERSION, serverUrl: publicUrl() })),
-      ...application.routes,
-      ...(devConsole?.routes(consoleSources(host, log, application, deps)) ?? []),
-    ],
+    routes,
+    sharesPort,
     findFile: new LogFiles(published, keys.signer.keyId.toString(16).padStart(8, '0')).find,
     ...(admission && { admit: admission.admit, admissionRates: rateLimits }),
-    webSocket: { accept: application.signalling.accept, connections, publicUrl },
+    webSocket: { accept: signalling.accept, connections, publicUrl },
     newcomers,
     languageOf: header => chooseLanguage(header, config.application.language),
     trustedProxies: config.http.trustedProxies,
@@ -116,11 +143,21 @@ export function publicServer(
   })
 }
 
+/** Of the development console; none without one. */
+export function consoleRoutes(
+  host: Process,
+  log: OpenedLog,
+  application: StartedApplication,
+  deps: ConsoleDeps,
+): readonly HttpRoute[] {
+  return host.devConsole?.routes(consoleSources(host, log, application, deps)) ?? []
+}
+
 function consoleSources(
   { config }: Process,
   { keys, maker, database, published }: OpenedLog,
   { stores, operations }: StartedApplication,
-  { publicUrl, localUrl, figures, onReset }: PublicServerDeps,
+  { publicUrl, localUrl, figures, onReset }: ConsoleDeps,
 ): ConsoleSources {
   const { vkey, vrfPublicKey } = maker
   return {
@@ -180,15 +217,25 @@ export function registrationServer(
   })
 }
 
-export function operatorServer(host: Process): HttpServer {
+/** `frontsMetrics` gives the figures of other processes, which stand beside this one's. */
+export function operatorServer(
+  host: Process,
+  frontsMetrics: () => readonly ProcessMetrics[] | Promise<readonly ProcessMetrics[]>,
+): HttpServer {
   const { onRefused, onFault } = host
-  return new HttpServer({ routes: operatorRoutes(host, host.metrics), onRefused, onFault })
+  const metrics = {
+    async text() {
+      const [text, others] = await Promise.all([host.metrics.text(), frontsMetrics()])
+      return mergeMetrics([{ process: 'writer', text }, ...others])
+    },
+  }
+  return new HttpServer({ routes: operatorRoutes(host, metrics), onRefused, onFault })
 }
 
 /** Takes the certificates of what `read` returns; where those are broken, logs that and leaves the ones that are served. */
 export async function renewCertificates(
   { config, logger }: Process,
-  http: HttpServer,
+  http: Pick<HttpServer, 'renewCertificate'>,
   grpc: GrpcServer,
   read: () => Config,
 ): Promise<void> {

@@ -1,6 +1,6 @@
 /** Opens a server's ports. A port that can't be had ends the start with a sentence; in development the next one is taken. */
 
-import { createServer } from 'node:net'
+import { type AddressInfo, createServer } from 'node:net'
 import { messageOf } from '../errors.ts'
 import { ConfigError, type NamedListener } from './config.ts'
 
@@ -38,6 +38,20 @@ export async function openPort(
       throw new ConfigError([`${settings.join(', ')}: ${name}:${candidate} ${reason}`])
     }
   }
+}
+
+/**
+ * Resolves with the port for others to listen on: one that nobody has, where `port` is 0. Rejects where it can't be had.
+ */
+export function chosenPort(host: string, port: number): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer()
+    server.once('error', reject)
+    server.listen({ host, port, exclusive: true }, () => {
+      const chosen = (server.address() as AddressInfo).port
+      server.close(() => resolve(chosen))
+    })
+  })
 }
 
 export interface PortFault {

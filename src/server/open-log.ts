@@ -13,7 +13,7 @@ import { VRF_JOBS_WAITING_MAX } from '../limits.ts'
 import { signCheckpoint } from '../log/checkpoint.ts'
 import { EMPTY_ROOT } from '../log/hash.ts'
 import { formatVerifierKey, parseSignerKey, type SignerKey } from '../log/note.ts'
-import { parseVrfSecret } from '../log/vrf.ts'
+import { parseVrfSecret, vrfPublicKey } from '../log/vrf.ts'
 import { Database } from '../store/engine/database.ts'
 import { walkPages } from '../store/engine/page-walk.ts'
 import { checkRows } from '../store/row-check.ts'
@@ -76,11 +76,7 @@ async function open(
   }
   checkStoredRows(database, startedAtMs, logger)
   const store = new LogStore(database)
-  const maker = {
-    formatVersion: STORE_FORMAT_VERSION,
-    vkey: formatVerifierKey(keys.signer),
-    vrfPublicKey: Buffer.from(vrf.publicKey).toString('base64'),
-  }
+  const maker = makerOf(keys)
   const made = store.maker()
   if (made !== undefined) assertMaker(made, maker)
   else if (store.head() !== undefined) {
@@ -149,7 +145,15 @@ export interface Keys {
   readonly areNew: boolean
 }
 
-function readKeys(config: Config): Keys {
+export function makerOf({ signer, vrfSecret }: Keys): LogMaker {
+  return {
+    formatVersion: STORE_FORMAT_VERSION,
+    vkey: formatVerifierKey(signer),
+    vrfPublicKey: Buffer.from(vrfPublicKey(vrfSecret)).toString('base64'),
+  }
+}
+
+export function readKeys(config: Config): Keys {
   const fault = config.log.keys === undefined ? developmentKeysFault(config.dataFolder) : undefined
   if (fault !== undefined) throw new ConfigError([fault])
   const { keys, areNew } =

@@ -20,7 +20,7 @@ export class Process {
   readonly say: (text: string) => void
   readonly world = realWorld()
   readonly metrics = new Metrics()
-  /** In development. */
+  /** In development, in the writer. */
   readonly devConsole: DevConsole | undefined
   /** Whether the public port takes connections, or has. */
   isOpen = false
@@ -29,15 +29,19 @@ export class Process {
   readonly #origins: OriginLog
   #noWritesUntilMs = 0
 
-  constructor(config: Config, logger: Logger, say: (text: string) => void) {
+  constructor(
+    config: Config,
+    logger: Logger,
+    say: (text: string) => void,
+    { isFront = false }: { readonly isFront?: boolean } = {},
+  ) {
     this.config = config
     this.logger = logger
     this.say = say
     this.#refusals = new RefusalLog(logger, this.world.monotonicMs)
     this.#origins = new OriginLog(logger, this.world.monotonicMs)
-    this.devConsole = config.isDevelopment
-      ? new DevConsole({ nowMs: this.world.nowMs, print: say })
-      : undefined
+    this.devConsole =
+      config.isDevelopment && !isFront ? new DevConsole({ nowMs: this.world.nowMs, print: say }) : undefined
     observeHost(this.metrics, {
       version: VERSION,
       dataFolder: config.dataFolder,

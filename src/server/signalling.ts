@@ -8,7 +8,13 @@ import type {
   Revoked,
   StompConnectionMessage,
 } from '../../actors/messages.ts'
-import { type LiveConnections, presenceKind, tellBadge, tellNews } from '../../actors/presence.ts'
+import {
+  type LiveConnections,
+  type PresenceDeps,
+  presenceKind,
+  tellBadge,
+  tellNews,
+} from '../../actors/presence.ts'
 import { stompConnectionKind } from '../../actors/stomp-connection/connection.ts'
 import type { ConnectedDevice, StompCalls, StompConnectionDeps } from '../../actors/stomp-connection/deps.ts'
 import { acceptInto } from '../../actors/stomp-connection/intake.ts'
@@ -34,7 +40,14 @@ export interface SignallingDeps {
   readonly system: Pick<ActorSystem, 'define'>
   readonly stores: Pick<Stores, 'database' | 'deviceInbox' | 'accounts' | 'devices' | 'badgeOf' | 'userViews'>
   readonly rooms: Pick<CallRooms, 'of' | 'ask' | 'tellCallsOf'>
+  /** In a front: the writer's actors of users and of topics. */
+  readonly atWriter?: {
+    readonly users: (userId: string) => Ref<PresenceMessage>
+    readonly topics: (name: string) => Ref<DevTopicMessage>
+  }
   readonly connections: LiveConnections
+  /** See `PresenceDeps`. */
+  readonly hasEnded: PresenceDeps['hasEnded']
   /** See `StompConnectionDeps`. */
   readonly authenticate: StompConnectionDeps['authenticate']
   /** Runs a client's CONNECT when its turn has come. */
@@ -62,19 +75,10 @@ export class Signalling {
   #isDraining = false
 
   constructor(deps: SignallingDeps) {
-    const { system, stores, rooms, connections, devConsole } = deps
+    const { system, stores, connections, atWriter } = deps
     this.#deps = deps
-    this.#users = system.define<PresenceMessage>(
-      presenceKind({
-        connections,
-        onPresence: (userId, deviceId, isOnline) => {
-          devConsole?.onPresence(userId, deviceId, isOnline)
-          const kind = isOnline ? 'device-online' : 'device-offline'
-          rooms.tellCallsOf(userId, { kind, by: { userId, deviceId } })
-        },
-      }),
-    )
-    const topics = system.define<DevTopicMessage>(devTopicKind())
+    this.#users = atWriter?.users ?? this.#defineUsers()
+    const topics = atWriter?.topics ?? system.define<DevTopicMessage>(devTopicKind())
     this.#stompConnections = system.define<StompConnectionMessage>(this.#connectionKind(topics))
     this.accept = acceptInto(this.#stompConnections, this.#whetherDraining, deps.runConnect)
     stores.database.subscribe('inbox-news', ({ userId, deviceId }) =>
@@ -109,6 +113,21 @@ export class Signalling {
       }
       await sleep(ms / DRAIN_STEPS)
     }
+  }
+
+  #defineUsers(): (userId: string) => Ref<PresenceMessage> {
+    const { system, rooms, connections, hasEnded, devConsole } = this.#deps
+    return system.define<PresenceMessage>(
+      presenceKind({
+        connections,
+        hasEnded,
+        onPresence: (userId, deviceId, isOnline) => {
+          devConsole?.onPresence(userId, deviceId, isOnline)
+          const kind = isOnline ? 'device-online' : 'device-offline'
+          rooms.tellCallsOf(userId, { kind, by: { userId, deviceId } })
+        },
+      }),
+    )
   }
 
   #revoke(userId: UserId, revoked: Revoked): void {

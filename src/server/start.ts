@@ -6,25 +6,30 @@ import type { LogAppenderMessage, OutboxCommand } from '../../actors/messages.ts
 import { outboxKind } from '../../actors/outbox.ts'
 import { LiveConnections } from '../../actors/presence.ts'
 import { Authentication } from '../api/accounts/authentication.ts'
+import { lasts } from '../domain/accounts/session.ts'
 import { channelOf, LANES } from '../domain/messages/outbox-message.ts'
 import { shuffle } from '../domain/shuffle.ts'
 import { type RegistrationDeps, registerKey } from '../keyserver/registration.ts'
 import { APPEND_DEADLINE_MS, STOP_DEADLINE_MS } from '../limits.ts'
 import { formatBanner, formatReady } from '../operations/banner.ts'
-import { observe, observeConnections, observeStore } from '../operations/figures.ts'
+import { observe, observeConnections, observeFronts, observeStore } from '../operations/figures.ts'
 import type { Logger } from '../operations/log.ts'
 import type { Ref } from '../runtime/actor.ts'
 import { ActorSystem } from '../runtime/system.ts'
 import { finishReset } from '../store/engine/reset.ts'
 import { Newcomers } from '../transport/newcomers.ts'
 import { OpenConnections } from '../transport/open-connections.ts'
-import { type Addresses, alsoOnLoopback, isOnLanOnly, localUrlOf, ownUrlOf } from './addresses.ts'
+import { type Addresses, alsoOnLoopback, isOnLanOnly, localUrlOf, ownUrlOf, portIn } from './addresses.ts'
 import { type Application, openApplication } from './application.ts'
 import { openStores } from './application-stores.ts'
 import { CallRooms } from './call-rooms.ts'
 import { type Config, listenersOf } from './config.ts'
+import { FrontProcesses } from './front-processes.ts'
+import { Fronts } from './fronts.ts'
 import {
+  consoleRoutes,
   operatorServer,
+  publicRoutes,
   publicServer,
   type Register,
   registrationServer,
@@ -32,7 +37,7 @@ import {
   type StartedApplication,
   stompTcpServer,
 } from './listeners.ts'
-import { openPort, type PortPolicy } from './listening.ts'
+import { chosenPort, openPort, type PortPolicy } from './listening.ts'
 import { type OpenedLog, openLog } from './open-log.ts'
 import { Process } from './process.ts'
 import { pooledRandomBytes } from './random-pool.ts'
@@ -73,7 +78,9 @@ export async function start(
   if (config.isDevelopment) await finishReset(config.dataFolder)
   const host = new Process(config, logger, say)
   const log = await openLog(host, knownCheckpoint)
-  const actors = await startActors(host, log)
+  let fronts: Fronts | undefined
+  let frontProcesses: FrontProcesses | undefined
+  const actors = await startActors(host, log, () => fronts?.onPublished())
   const addresses: Addresses = { http: '', grpc: '', admin: '' }
   const publicUrl = () => config.publicUrl ?? ownUrlOf(config, addresses)
   const register = registrationOf(host, log, actors)
@@ -82,20 +89,24 @@ export async function start(
   await log.guard.confirm()
   await log.vrf.ready
   const connections = new OpenConnections()
-  const http = publicServer(host, log, application, {
-    publicUrl,
-    localUrl: () => localUrlOf(config, addresses),
-    connections,
-    newcomers,
-    figures: () => actors.system.figures(),
-    onReset,
-  })
+  const routes = [
+    ...publicRoutes(host, log, application, publicUrl),
+    ...consoleRoutes(host, log, application, {
+      publicUrl,
+      localUrl: () => localUrlOf(config, addresses),
+      figures: () => actors.system.figures(),
+      onReset,
+    }),
+  ]
+  const http = publicServer(host, log, application, { routes, publicUrl, connections, newcomers })
   const stompTcp = stompTcpServer(host, application, connections)
-  const grpc = registrationServer(host, register)
-  const admin = operatorServer(host)
+  const isAlone = config.fronts === 0
+  const grpc = registrationServer(host, isAlone ? register : registerEverywhere)
+  const admin = operatorServer(host, () => fronts?.metrics() ?? [])
   observe(host.metrics, actors.system, log.vrf)
   observeConnections(host.metrics, connections, newcomers)
   observeStore(host.metrics, () => log.database.figures)
+  observeFronts(host.metrics, () => frontProcesses?.figures ?? NO_FRONTS)
 
   const listeners = listenersOf(config)
   const ports: PortPolicy = {
@@ -108,7 +119,9 @@ export async function start(
   if (stompTcp !== undefined && listeners.stompTcp !== undefined) {
     addresses.stompTcp = await openPort(listeners.stompTcp, stompTcp, ports)
   }
-  addresses.http = `${scheme}://${await openPort(listeners.http, alsoOnLoopback(config, http), ports)}`
+  const onHttp = isAlone ? alsoOnLoopback(config, http) : { listen: chosenPort }
+  addresses.http = `${scheme}://${await openPort(listeners.http, onHttp, ports)}`
+  if (!isAlone) await startFronts()
   host.isOpen = true
   const { vkey, vrfPublicKey } = log.maker
   const ready = { ...addresses, origin: log.keys.signer.name, vkey, vrfPublicKey }
@@ -117,11 +130,44 @@ export async function start(
   return {
     ready,
     announce: () => announce(config, log, ready, application.features),
-    renewCertificates: read => renewCertificates(host, http, grpc, read),
+    renewCertificates: read => renewCertificates(host, fronts ?? http, grpc, read),
     stop(reason) {
       stopped ??= stop(reason)
       return stopped
     },
+  }
+
+  /** Whoever looks the key up then finds it, whichever process answers. */
+  async function registerEverywhere(...key: Parameters<Register>): ReturnType<Register> {
+    const registration = await register(...key)
+    await fronts?.caughtUp()
+    return registration
+  }
+
+  /** Resolves when all of them serve. */
+  async function startFronts(): Promise<void> {
+    fronts = new Fronts({
+      host,
+      system: actors.system,
+      database: log.database,
+      stores: application.stores,
+      rooms: application.rooms,
+      connections: application.liveConnections,
+      routes,
+      published: log.published,
+      addresses,
+      port: portIn(addresses.http),
+    })
+    const { open } = fronts
+    frontProcesses = new FrontProcesses({
+      count: config.fronts,
+      args: [],
+      onStarted: open,
+      onEnded: () => log.database.dropDeadReaders(),
+      world: host.world,
+      logger,
+    })
+    await fronts.ready(config.fronts, FRONTS_START_MS_MAX)
   }
 
   async function stop(reason: string): Promise<void> {
@@ -134,6 +180,7 @@ export async function start(
     http.stopListening()
     stompTcp?.stopListening()
     host.devConsole?.stop()
+    await frontProcesses?.stop(STOP_DEADLINE_MS / 2)
     const inRandomOrder = shuffle([...connections], host.world.random)
     await application.signalling.drain(inRandomOrder, STOP_DEADLINE_MS / 10, sleep)
     // Callers get their answers first: these need the appender, which needs the store.
@@ -162,6 +209,7 @@ interface Actors {
 async function startActors(
   host: Process,
   { store, keys, published, guard: { headFile } }: OpenedLog,
+  onPublished: () => void,
 ): Promise<Actors> {
   const { world, fatal, metrics, logger, config, devConsole } = host
   const system = new ActorSystem({
@@ -177,6 +225,7 @@ async function startActors(
     ...(headFile === undefined ? {} : { record: head => headFile.record(head) }),
     publish: head => {
       published.publish(head)
+      onPublished()
       metrics.batches.inc()
       metrics.treeSize.set(head.treeSize)
       devConsole?.onCheckpoint(head)
@@ -233,6 +282,7 @@ async function startApplication(
     ...shared,
     rooms,
     connections,
+    hasEnded: sessionName => !lasts(stores.sessions.current(sessionName)),
     authenticate: authorization => authentication.requesterOf(authorization),
     runConnect: connect => newcomers.run(connect),
     isDevelopment,
@@ -301,7 +351,7 @@ async function startApplication(
     () => stores.inbox.dropped,
   )
   rooms.resume()
-  return { ...application, stores, authentication, signalling }
+  return { ...application, stores, rooms, liveConnections: connections, authentication, signalling }
 }
 
 /** Ends what comes to its end, a bounded number at a time, so that no request ever scans for it. */
@@ -365,6 +415,8 @@ function announce(
 
 /** Opening a log reads its right edge and the last 65,000 entries: well below a second on any disk. */
 const OPEN_DEADLINE_MS = 60_000
+const FRONTS_START_MS_MAX = 30_000
+const NO_FRONTS = { ready: 0, restarts: 0 }
 const SWEEP_MS = 60_000
 const EXPIRE_MS = 1_000
 /** Rows ended in one change: a few milliseconds. */

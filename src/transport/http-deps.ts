@@ -67,6 +67,8 @@ export interface HttpServerDeps {
   readonly webSocket?: WebSocketDeps
   /** Decides when a new connection is read; at once where it is left out. */
   readonly newcomers?: Newcomers
+  /** Whether other processes listen on the same port, each for a share of the connections. */
+  readonly sharesPort?: boolean
   /** Ends TLS with these files (PEM). */
   readonly tls?: TlsFiles
   /** The oldest version that is still served when an `X-Client-Version` is below it, undefined when it is not. */

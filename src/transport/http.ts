@@ -52,7 +52,7 @@ export class HttpServer {
 
   /** Resolves with the port that is listened on; rejects when it is taken. Each call adds an address. */
   async listen(host: string, port: number): Promise<number> {
-    if (port !== 0) await assertFree(host, port)
+    if (port !== 0 && !this.#deps.sharesPort) await assertFree(host, port)
     const listening = await listenOn(this.#apps.at(-1)!, host, port)
     this.#listening.push(listening)
     return listening.port

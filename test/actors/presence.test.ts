@@ -19,6 +19,8 @@ function makeUsers(options: { mailboxMessagesMax?: number } = {}) {
   const stage = makeStage()
   const told: string[] = []
   const presence: string[] = []
+  /** Names of sessions. */
+  const ended = new Set<string>()
   const connectionOf = stage.system.define(
     kindOf<StompConnectionMessage>(
       (message, _context, id) =>
@@ -28,6 +30,7 @@ function makeUsers(options: { mailboxMessagesMax?: number } = {}) {
   )
   const deps: PresenceDeps = {
     connections: new LiveConnections(),
+    hasEnded: name => ended.has(name),
     onPresence: (_user, deviceId, isOnline) =>
       presence.push(`${deviceId} ${isOnline ? 'online' : 'offline'}`),
   }
@@ -49,7 +52,17 @@ function makeUsers(options: { mailboxMessagesMax?: number } = {}) {
     if (told.includes(`${id} attached`)) told.splice(told.indexOf(`${id} attached`), 1)
     else told.push(`${id} is not told to look`)
   }
-  return { ...stage, world: stage.world, users, connections: deps.connections, told, presence, tell, attach }
+  return {
+    ...stage,
+    world: stage.world,
+    users,
+    connections: deps.connections,
+    told,
+    presence,
+    ended,
+    tell,
+    attach,
+  }
 }
 
 t.test('a device is connected from its first connection to its last', async t => {
@@ -63,6 +76,16 @@ t.test('a device is connected from its first connection to its last', async t =>
   t.equal(connections.count, 0)
   t.same(presence, ['1 online', '1 offline'])
 })
+
+t.test(
+  'a connection whose session has ended meanwhile is dismissed, and its device never was there',
+  async t => {
+    const { ended, connections, attach, told, presence } = makeUsers()
+    ended.add(sessionName(Buffer.from('session of a')))
+    attach('a', 1)
+    t.same([told, presence, connections.count], [['a session_revoked', 'a is not told to look'], [], 0])
+  },
+)
 
 t.test('the newest connection of a device replaces the older, whose end says nothing', async t => {
   const { connections, attach, tell, told, presence, failures } = makeUsers()

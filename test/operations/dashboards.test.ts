@@ -248,8 +248,8 @@ t.test('promtool takes the rules, and they go off when they should', { skip: noP
 
 /** Words of an expression that are no metrics. */
 const OPERATORS = new Set(['and', 'or', 'unless', 'bool', 'offset'])
-/** Labels that come from Prometheus, and `le` of every histogram. */
-const OF_SCRAPES = new Set(['job', 'instance', 'le'])
+/** Labels that come from Prometheus, `le` of every histogram, and `process` where there are fronts. */
+const OF_SCRAPES = new Set(['job', 'instance', 'le', 'process'])
 /** Values that a healthy server does not show. */
 const RARE = new Set(['slow'])
 const RULE_MEMBERS = new Set(['alert', 'expr', 'for', 'labels', 'annotations'])

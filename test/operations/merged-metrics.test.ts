@@ -107,7 +107,7 @@ const families = fc
   )
   .map(all => new Map(all.flat()))
 
-/** What one process shows of merged figures. */
+/** The part of merged figures that is of one process. */
 function shownBy(process: string, merged: ReadonlyMap<string, Family>): ReadonlyMap<string, Family> {
   const own = Array.from(merged, ([name, { samples, ...head }]): [string, Family] => {
     const mine = samples.filter(({ labels }) => labels.process === process)

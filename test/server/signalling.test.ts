@@ -68,6 +68,7 @@ function openSignalling(t: Test) {
     authenticate() {
       throw new Error('no test here signs in')
     },
+    hasEnded: () => false,
     runConnect: connect => connect(),
     isDevelopment: false,
     rateLimits: undefined,

@@ -90,6 +90,7 @@ export class RunServer {
       ...shared,
       rooms: this.rooms,
       connections,
+      hasEnded: () => false,
       authenticate: authorization => this.#requesterOf(authorization),
       runConnect: connect => connect(),
     })

@@ -123,6 +123,7 @@ export function makeHouse(t: Test, options: HouseOptions = {}): House {
   const users = system.define(
     presenceKind({
       connections,
+      hasEnded: () => false,
       onPresence: (userId, deviceId, isOnline) =>
         presence.push(`${userId}.${deviceId} ${isOnline ? 'online' : 'offline'}`),
     }),

@@ -92,6 +92,7 @@ export function openWhole(t: Test, options: WholeOptions = {}): WholeApplication
     rooms,
     connections,
     authenticate: authorization => authentication.requesterOf(authorization),
+    hasEnded: () => false,
     runConnect: connect => connect(),
     version: '0.0.0',
     onFault: error => t.fail(`a fault: ${error}`),

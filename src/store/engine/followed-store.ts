@@ -43,7 +43,7 @@ export class FollowedStore implements Store {
     for (const { table, key } of rows) {
       for (const watcher of this.#watchers.get(table) ?? []) {
         watcher.onWriting(key, undefined)
-        // What the row is now is unknown here, as after a change that failed.
+        // The row's new value is unknown here, as after a change that failed.
         watcher.onSettled(key, false)
       }
     }
@@ -71,7 +71,7 @@ export class FollowedStore implements Store {
     return this.#database.view(read)
   }
 
-  /** Keeps nothing: what happens is told at the writer, which knows who has to hear of it. */
+  /** Keeps nothing: happenings stay at the writer, which knows who has to hear of them. */
   subscribe(): void {}
 
   watch({ name }: Pick<Table<never>, 'name'>, watcher: RowWatcher): void {

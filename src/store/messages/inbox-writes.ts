@@ -10,14 +10,14 @@ import type { InboxStore } from './inbox-store.ts'
 
 export type DevelopmentItem = Extract<InboxItem, { kind: 'dev' }>
 
-/** What a device is done with. */
+/** The messages that a device has settled. */
 export interface SettledOffsets {
   readonly userId: UserId
   readonly deviceId: DeviceId
   readonly offsets: readonly number[]
 }
 
-/** What a device sent to its own queues. */
+/** The items that a device sent to its own queues. */
 export interface SentItems {
   readonly userId: UserId
   readonly deviceId: DeviceId
@@ -42,7 +42,7 @@ export interface LocalInboxWritesDeps {
   readonly inbox: Pick<InboxStore, 'append' | 'settle' | 'markDelivered'>
 }
 
-/** Of the process that writes. */
+/** For the process that writes. */
 export class LocalInboxWrites implements InboxWrites {
   readonly #deps: LocalInboxWritesDeps
 

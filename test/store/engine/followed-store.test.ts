@@ -81,7 +81,7 @@ t.test('it changes nothing by itself', async t => {
   )
 })
 
-/** What the rows have been: for each key the changes that wrote it, and the number it has had since, 0 where removed. */
+/** The rows' history: for each key the changes that wrote it, and the number it has had since, 0 where removed. */
 type History = readonly { readonly change: number; readonly number: number }[][]
 
 async function writeAtRandom(database: Database, history: History, random: () => number): Promise<void> {
@@ -123,7 +123,7 @@ function startFollower(t: Test, folder: string) {
   return { child, tell: (message: ToFollower) => void child.send(message) }
 }
 
-t.test('another process sees each change once it is told of it, and never an older row', async t => {
+t.test('another process sees each change once it hears of it, and never an older row', async t => {
   const seed = seedOf()
   t.comment(`CALLSIGN_SEED=${seed}`)
   const random = randomFrom(seed)

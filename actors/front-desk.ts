@@ -1,0 +1,74 @@
+/**
+ * The writer's desk for one front (id = the front's name): requests that change something, which the front's own store
+ * can't answer.
+ */
+
+import { SignalError } from '../src/errors.ts'
+import type { Actor, ActorKind, Reply } from '../src/runtime/actor.ts'
+import type { InboxWrites } from '../src/store/messages/inbox-writes.ts'
+import type { HttpAnswer } from '../src/transport/route.ts'
+import type { ForwardedRequest, FrontDeskMessage } from './messages.ts'
+
+export interface FrontDeskDeps {
+  /** Has the route of this method and path answer. Throws or rejects with a `SignalError` for what the peer may hear of. */
+  readonly answer: (route: string, request: ForwardedRequest) => HttpAnswer | Promise<HttpAnswer>
+  readonly inbox: InboxWrites
+  /** Told of a fault of ours. */
+  readonly onFault: (error: unknown, requestId?: string) => void
+}
+
+export function frontDeskKind(deps: FrontDeskDeps): ActorKind<FrontDeskMessage> {
+  return {
+    kind: 'front-desk',
+    mailboxMessagesMax: MAILBOX_MESSAGES_MAX,
+    onFailure: 'rebuild',
+    create: () => new FrontDesk(deps),
+  }
+}
+
+class FrontDesk implements Actor<FrontDeskMessage> {
+  readonly #deps: FrontDeskDeps
+
+  constructor(deps: FrontDeskDeps) {
+    this.#deps = deps
+  }
+
+  receive(message: FrontDeskMessage): void {
+    const { inbox } = this.#deps
+    switch (message.kind) {
+      case 'request':
+        return this.#onRequest(message)
+      case 'settle':
+        return this.#pass(inbox.settle(message.settled, message.sent), message.reply)
+      case 'mark-delivered': {
+        const { userId, deviceId, delivered, reply } = message
+        return this.#pass(inbox.markDelivered(userId, deviceId, delivered), reply)
+      }
+    }
+  }
+
+  #onRequest({ route, request, reply }: Extract<FrontDeskMessage, { kind: 'request' }>): void {
+    try {
+      const answer = this.#deps.answer(route, request)
+      if (answer instanceof Promise) this.#pass(answer, reply, request.requestId)
+      else reply.answer(answer)
+    } catch (error) {
+      this.#refuse(reply, error, request.requestId)
+    }
+  }
+
+  #pass<Answer>(answer: Promise<unknown>, reply: Reply<Answer>, requestId?: string): void {
+    answer.then(
+      value => reply.answer(value as Answer),
+      error => this.#refuse(reply, error, requestId),
+    )
+  }
+
+  #refuse(reply: Reply<never>, error: unknown, requestId: string | undefined): void {
+    if (error instanceof SignalError) return reply.refuse(error)
+    this.#deps.onFault(error, requestId)
+    reply.refuse(new SignalError('INTERNAL', 'the writer met a fault of its own'))
+  }
+}
+
+const MAILBOX_MESSAGES_MAX = 8_192

@@ -1,0 +1,355 @@
+/**
+ * One front: one of the processes that share the public port. It reads the writer's store, so it answers reads, lookups
+ * and files of the log by itself, and has the writer do the rest. Its connections are actors here; users, calls and
+ * topics are actors of the writer.
+ */
+
+import type { Duplex } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { deserialize } from 'node:v8'
+import { frontKind } from '../../actors/front.ts'
+import type {
+  CallRoomMessage,
+  DevTopicMessage,
+  FrontDeskMessage,
+  PresenceMessage,
+} from '../../actors/messages.ts'
+import { LiveConnections } from '../../actors/presence.ts'
+import { Authentication } from '../api/accounts/authentication.ts'
+import type { LiveCalls } from '../domain/calls/live-calls.ts'
+import type { DeviceId, UserId } from '../domain/ids.ts'
+import { shuffle } from '../domain/shuffle.ts'
+import { SignalError } from '../errors.ts'
+import { LogStore } from '../keyserver/log-store.ts'
+import { PublishedLog } from '../keyserver/published-log.ts'
+import { VrfPool } from '../keyserver/vrf/vrf-pool.ts'
+import { STOP_DEADLINE_MS, VRF_JOBS_WAITING_MAX } from '../limits.ts'
+import { Link } from '../nodes/link.ts'
+import { observe, observeConnections } from '../operations/figures.ts'
+import { createLogger } from '../operations/log.ts'
+import type { Ref } from '../runtime/actor.ts'
+import { realWorld } from '../runtime/clock.ts'
+import { ActorSystem } from '../runtime/system.ts'
+import { BoundedCache } from '../store/engine/bounded-cache.ts'
+import { Database } from '../store/engine/database.ts'
+import { FollowedStore } from '../store/engine/followed-store.ts'
+import type { InboxWrites } from '../store/messages/inbox-writes.ts'
+import type { HttpServer } from '../transport/http.ts'
+import { Newcomers } from '../transport/newcomers.ts'
+import { OpenConnections } from '../transport/open-connections.ts'
+import type { HttpAnswer, HttpRequest, HttpRoute } from '../transport/route.ts'
+import { alsoOnLoopback, isOnLanOnly, ownUrlOf } from './addresses.ts'
+import { type Application, openApplication } from './application.ts'
+import { openStores } from './application-stores.ts'
+import { askRoom } from './call-rooms.ts'
+import type { Config } from './config.ts'
+import { nameOfRoute } from './fronts.ts'
+import { publicRoutes, publicServer, type ServedLog } from './listeners.ts'
+import { FRONT_SERVES, type RouteHead, type SaidByFront, type SaidByWriter } from './node-forms.ts'
+import { makerOf, readKeys } from './open-log.ts'
+import { Process } from './process.ts'
+import { pooledRandomBytes } from './random-pool.ts'
+import { Signalling } from './signalling.ts'
+import { VERSION } from './version.ts'
+
+type Welcome = Extract<SaidByWriter, { kind: 'welcome' }>
+
+/** Joins the writer at the other end of the socket, and serves until the writer stops it or is lost. */
+export function startFront(socket: Duplex, name: string): void {
+  let front: Front | undefined
+  /** Words of the writer, and as many as it knows to be heeded. */
+  let [heard, told] = [0, 0]
+  const world = realWorld()
+  const system = new ActorSystem({
+    world,
+    fatal: error => front?.host.fatal(error),
+    onFailure: failure => front?.host.onActorFailure(failure),
+  })
+  const link: Link = new Link({
+    socket,
+    self: { name, version: VERSION },
+    system,
+    serves: FRONT_SERVES,
+    world,
+    onSaid(data) {
+      const said = data as SaidByWriter
+      if (heard++ === told) {
+        world.immediate(() => {
+          told = heard
+          link.say({ kind: 'heard', count: heard } satisfies SaidByFront)
+        })
+      }
+      // At once: the next words are of changes behind this one.
+      if (said.kind === 'welcome') front = new Front(system, link, name, said)
+      else front?.following.onSaid(said)
+    },
+    onLost: ({ message }) => {
+      process.stderr.write(`callsign: ${name}: ${message}\n`)
+      process.exit(1)
+    },
+  })
+}
+
+/** The store and the log as the writer's words leave them. */
+class Following {
+  readonly database: Database
+  readonly store: FollowedStore
+  readonly log: Omit<ServedLog, 'vrf'>
+  readonly logStore: LogStore
+
+  constructor(config: Config, { lastChange, head }: Welcome) {
+    this.database = Database.openReadOnly(config.dataFolder)
+    this.store = new FollowedStore({ database: this.database, lastChange })
+    this.logStore = new LogStore(this.store)
+    const keys = readKeys(config)
+    this.log = { keys, maker: makerOf(keys), published: new PublishedLog(this.logStore, keys.signer) }
+    this.onSaid({ kind: 'published', head })
+  }
+
+  onSaid(said: Exclude<SaidByWriter, Welcome>): void {
+    switch (said.kind) {
+      case 'changed':
+        return this.store.apply(said)
+      case 'published':
+        this.logStore.follow(said.head.treeSize)
+        return this.log.published.publish(said.head)
+    }
+  }
+}
+
+class Front {
+  readonly host: Process
+  readonly following: Following
+  readonly #system: ActorSystem
+  readonly #link: Link
+  readonly #http: HttpServer
+  readonly #signalling: Signalling
+  readonly #application: Application
+  readonly #connections = new OpenConnections()
+  readonly #newcomers = new Newcomers()
+  readonly #settleNow: () => Promise<void>
+  readonly #vrf: VrfPool
+  readonly #addresses: Welcome['addresses']
+  #isStopping = false
+
+  constructor(system: ActorSystem, link: Link, name: string, welcome: Welcome) {
+    const config: Config = deserialize(welcome.config)
+    const say = (text: string) => void process.stderr.write(text)
+    const host = new Process(config, createLogger(config.logLevel), say, { isFront: true })
+    const following = new Following(config, welcome)
+    const { world, metrics } = host
+    const { rateLimits, isDevelopment } = config
+    const { idsAs, lifetimes } = config.application
+    const { keys } = following.log
+    this.host = host
+    this.following = following
+    this.#system = system
+    this.#link = link
+    this.#addresses = welcome.addresses
+    this.#vrf = new VrfPool({
+      secret: keys.vrfSecret,
+      threads: Math.max(1, Math.floor(config.log.vrfThreads / Math.max(1, config.fronts))),
+      cacheEntriesMax: config.log.vrfCacheEntriesMax,
+      queueMax: VRF_JOBS_WAITING_MAX,
+    })
+    const log: ServedLog = { ...following.log, vrf: this.#vrf }
+    const desk = this.#atWriter<FrontDeskMessage>('front-desk')(name)
+    const roomOf = this.#atWriter<CallRoomMessage>('call-room')
+    const stores = openStores({
+      database: following.store,
+      secret: keys.secret,
+      lifetimes,
+      nowMs: world.nowMs,
+      randomBytes: pooledRandomBytes,
+      isConnected: () => false,
+      onFault: host.onFault,
+      inboxWrites: writesBy(desk),
+    })
+    this.#settleNow = () => stores.deviceInbox.settleNow()
+    const authentication = new Authentication({
+      ...stores,
+      nowMs: world.nowMs,
+      onSeen: this.#seenReporter(),
+      sessions: {
+        current: sessionName => stores.sessions.current(sessionName),
+        markPairUsed: async (sessionId, generation) =>
+          this.#say({ kind: 'pair-used', sessionId, generation }),
+      },
+    })
+    const publicUrl = () => config.publicUrl ?? ownUrlOf(config, this.#addresses)
+    const shared = {
+      config: config.application,
+      system,
+      stores,
+      rateLimits,
+      idsAs,
+      isDevelopment,
+      nowMs: world.nowMs,
+      monotonicMs: world.monotonicMs,
+      randomBytes: pooledRandomBytes,
+      metrics,
+      authentication,
+      publicUrl,
+    }
+    this.#signalling = new Signalling({
+      ...shared,
+      rooms: { of: roomOf, ask: (...asked) => askRoom(roomOf, ...asked), tellCallsOf: atWriterOnly },
+      atWriter: {
+        users: this.#atWriter<PresenceMessage>('presence'),
+        topics: this.#atWriter<DevTopicMessage>('dev-topic'),
+      },
+      connections: new LiveConnections(),
+      hasEnded: atWriterOnly,
+      authenticate: authorization => authentication.requesterOf(authorization),
+      runConnect: connect => this.#newcomers.run(connect),
+      version: VERSION,
+      onFault: host.onFault,
+    })
+    this.#application = openApplication({
+      ...shared,
+      relayHost: isOnLanOnly(config) ? config.http.host : config.lanAddress,
+      register: atWriterOnly,
+      identityOf: atWriterOnly,
+      askRoom: atWriterOnly,
+      callIndex: CALLS_AT_WRITER,
+      onSmsStopped: atWriterOnly,
+      onTokenReused: atWriterOnly,
+    })
+    const served = { ...this.#application, authentication, signalling: this.#signalling }
+    const own = new Map(
+      publicRoutes(host, log, served, publicUrl)
+        .filter(isAnsweredHere)
+        .map(route => [nameOfRoute(route), route]),
+    )
+    this.#http = publicServer(host, log, served, {
+      routes: welcome.routes.map(head => own.get(nameOfRoute(head)) ?? forwarded(head, desk)),
+      publicUrl,
+      connections: this.#connections,
+      newcomers: this.#newcomers,
+      sharesPort: true,
+    })
+    observe(metrics, system, this.#vrf)
+    observeConnections(metrics, this.#connections, this.#newcomers)
+    system.define(
+      frontKind({
+        metrics: () => metrics.text(),
+        renewCertificate: files => void this.#http.renewCertificate(files).catch(host.onFault),
+        stop: () => void this.#stop().catch(host.fatal),
+      }),
+    )
+    this.#listen(welcome.port).catch(host.fatal)
+  }
+
+  async #listen(port: number): Promise<void> {
+    const { config } = this.host
+    await this.#vrf.ready
+    await alsoOnLoopback(config, this.#http).listen(config.http.host, port)
+    this.host.isOpen = true
+    this.#say({ kind: 'ready' })
+  }
+
+  async #stop(): Promise<void> {
+    if (this.#isStopping) return
+    this.#isStopping = true
+    this.host.isStopping = true
+    this.#http.stopListening()
+    const inRandomOrder = shuffle([...this.#connections], this.host.world.random)
+    await this.#signalling.drain(inRandomOrder, STOP_DEADLINE_MS / 10, sleep)
+    await this.#http.answered(STOP_DEADLINE_MS / 5)
+    await this.#system.drainAndStop(STOP_DEADLINE_MS / 5)
+    await this.#settleNow()
+    await this.#connections.ended(STOP_DEADLINE_MS / 10)
+    this.#http.close()
+    this.#application.close()
+    await this.#vrf.close()
+    await this.following.database.close()
+    this.#link.close()
+    process.exit(0)
+  }
+
+  /** Actors of the writer, by id. */
+  #atWriter<Message>(kind: string): (id: string) => Ref<Message> {
+    return id => this.#system.remoteRef<Message>(this.#link, kind, id)
+  }
+
+  #say(said: SaidByFront): void {
+    this.#link.say(said)
+  }
+
+  /** Says to the writer which devices are there: of each, once in a while is enough. */
+  #seenReporter(): (userId: UserId, deviceId: DeviceId) => void {
+    const { monotonicMs } = this.host.world
+    const saidAtMs = new BoundedCache<string, number>(SEEN_KEPT_MAX)
+    return (userId, deviceId) => {
+      const device = `${userId} ${deviceId}`
+      const nowMs = monotonicMs()
+      if (nowMs - (saidAtMs.get(device) ?? Number.NEGATIVE_INFINITY) < SEEN_EVERY_MS) return
+      saidAtMs.set(device, nowMs)
+      this.#say({ kind: 'seen', userId, deviceId })
+    }
+  }
+}
+
+/** Lookups, and whatever is read: but not of what only the writer knows. */
+function isAnsweredHere(route: HttpRoute): boolean {
+  return (route.method === 'GET' || route.isLookup === true) && !READ_AT_WRITER.has(route.path)
+}
+
+/** The writer answers it. */
+function forwarded(head: RouteHead, desk: Ref<FrontDeskMessage>): HttpRoute {
+  const route = nameOfRoute(head)
+  return {
+    ...head,
+    handle: request =>
+      desk.ask<HttpAnswer>(
+        reply => ({ kind: 'request', route, request: dataOf(request, head), reply }),
+        REQUEST_DEADLINE_MS,
+      ),
+  }
+}
+
+function dataOf(request: HttpRequest, { headers = [] }: RouteHead) {
+  const { method, path, params, query, requestId, contentType, network, body } = request
+  const sent: Record<string, string> = {}
+  for (const name of headers) {
+    const value = request.header(name)
+    if (value !== '') sent[name] = value
+  }
+  return { method, path, params, query, requestId, contentType, network, body, headers: sent }
+}
+
+function writesBy(desk: Ref<FrontDeskMessage>): InboxWrites {
+  return {
+    settle: (settled, sent) =>
+      desk.ask(reply => ({ kind: 'settle', settled, sent, reply }), REQUEST_DEADLINE_MS),
+    markDelivered: (userId, deviceId, delivered) =>
+      desk.ask(
+        reply => ({ kind: 'mark-delivered', userId, deviceId, delivered, reply }),
+        REQUEST_DEADLINE_MS,
+      ),
+  }
+}
+
+/** Stands for what a front never comes to. */
+function atWriterOnly(): never {
+  throw new SignalError('INTERNAL', 'only the writer does that')
+}
+
+const CALLS_AT_WRITER: LiveCalls = {
+  size: 0,
+  put: atWriterOnly,
+  forget: atWriterOnly,
+  callsOf: atWriterOnly,
+  haveInCommon: atWriterOnly,
+  callsWith: atWriterOnly,
+  otherCallWith: atWriterOnly,
+  otherCallOf: atWriterOnly,
+  callInRoom: atWriterOnly,
+}
+
+/** Reads for which live calls count. */
+const READ_AT_WRITER: ReadonlySet<string> = new Set(['/app/api/user/publicKeys', '/app/api/call/pending'])
+/** The writer refuses sooner what it can't do. */
+const REQUEST_DEADLINE_MS = 60_000
+const SEEN_EVERY_MS = 1_000
+const SEEN_KEPT_MAX = 65_536

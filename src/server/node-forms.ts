@@ -1,0 +1,124 @@
+/**
+ * What the writer and its fronts say to each other as processes, and the forms of the messages between their actors. A
+ * process of ours is at the other end, so only what an actor would stumble over is looked at.
+ */
+
+import type { LogHead } from '../keyserver/log-store.ts'
+import type { LinkOptions } from '../nodes/link.ts'
+import type { FollowedChange } from '../store/engine/store.ts'
+import type { HttpRoute } from '../transport/route.ts'
+import type { Addresses } from './addresses.ts'
+
+/** A route of the writer without its handler. */
+export type RouteHead = Omit<HttpRoute, 'handle'>
+
+export type SaidByWriter =
+  /** First of all: from here on the front hears of each change behind `lastChange`. */
+  | {
+      readonly kind: 'welcome'
+      /** The writer's settings, by `serialize` of `node:v8`: they have maps and sets. */
+      readonly config: Uint8Array
+      readonly port: number
+      /** Where the server listens; a front shares the port of HTTP. */
+      readonly addresses: Addresses
+      readonly routes: readonly RouteHead[]
+      readonly lastChange: number
+      readonly head: LogHead
+    }
+  | ({ readonly kind: 'changed' } & FollowedChange)
+  | { readonly kind: 'published'; readonly head: LogHead }
+
+export type SaidByFront =
+  | { readonly kind: 'ready' }
+  /** How many words of the writer have been heeded so far. */
+  | { readonly kind: 'heard'; readonly count: number }
+  /** A request of the device came. */
+  | { readonly kind: 'seen'; readonly userId: bigint; readonly deviceId: bigint }
+  /** A request carried an access token of this generation. */
+  | { readonly kind: 'pair-used'; readonly sessionId: Uint8Array; readonly generation: number }
+
+/** The kinds of actors of the writer that fronts speak to. */
+export const WRITER_SERVES: LinkOptions['serves'] = new Map([
+  [
+    'presence',
+    by({
+      attached: ({ connection }) =>
+        isObject(connection) &&
+        isId(connection.deviceId) &&
+        isText(connection.sessionName) &&
+        isRef(connection.ref),
+      detached: ({ connectionId }) => isText(connectionId),
+    }),
+  ],
+  [
+    'call-room',
+    by({
+      command: ({ command, idempotent }) =>
+        isObject(command) &&
+        isText(command.kind) &&
+        isDevice(command.by) &&
+        (idempotent === undefined || isObject(idempotent)),
+      subscribe: ({ by, subscriber, tag }) => isDevice(by) && isRef(subscriber) && isNumber(tag),
+      unsubscribe: ({ connectionId }) => isText(connectionId),
+    }),
+  ],
+  [
+    'dev-topic',
+    by({
+      subscribe: ({ subscriber, tag }) => isRef(subscriber) && isNumber(tag),
+      unsubscribe: ({ connectionId }) => isText(connectionId),
+      publish: ({ headers, body }) => Array.isArray(headers) && body instanceof Uint8Array,
+    }),
+  ],
+  [
+    'front-desk',
+    by({
+      request: ({ route, request }) =>
+        isText(route) && isObject(request) && isObject(request.headers) && request.body instanceof Uint8Array,
+      settle: ({ settled }) =>
+        Array.isArray(settled) && settled.every(each => isDevice(each) && Array.isArray(each.offsets)),
+      'mark-delivered': message => isDevice(message) && isObject(message.delivered),
+    }),
+  ],
+])
+
+/** The kinds of actors of a front that the writer speaks to. */
+export const FRONT_SERVES: LinkOptions['serves'] = new Map([
+  ['stomp-connection', isMessage],
+  ['front', isMessage],
+])
+
+type Members = Readonly<Record<string, unknown>>
+
+/** A message of one of these kinds. */
+function by(forms: Readonly<Record<string, (message: Members) => boolean>>): (message: unknown) => boolean {
+  return message => isMessage(message) && forms[message.kind]?.(message) === true
+}
+
+function isMessage(value: unknown): value is Members & { readonly kind: string } {
+  return isObject(value) && isText(value.kind)
+}
+
+function isObject(value: unknown): value is Members {
+  return typeof value === 'object' && value !== null
+}
+
+function isDevice(value: unknown): value is Members {
+  return isObject(value) && isId(value.userId) && isId(value.deviceId)
+}
+
+function isRef(value: unknown): boolean {
+  return isObject(value) && typeof value.tell === 'function'
+}
+
+function isId(value: unknown): boolean {
+  return typeof value === 'bigint'
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string'
+}
+
+function isNumber(value: unknown): boolean {
+  return typeof value === 'number'
+}
