@@ -28,7 +28,7 @@ const CALLS: Row = {
   limit: 'the same without a storm',
   unit: 'ms',
   notShown:
-    'Processor time of the main thread, since neighbours hardly move it; wall time is in the details. Callers have their HTTP connections already: a new one waits with the storm. The clients have one thread, which limits them with TLS.',
+    'Processor time of the main thread, which neighbours move less than wall time; wall time is in the details. Callers have their HTTP connections already: a new one waits with the storm. The clients have one thread, which limits them with TLS.',
 }
 const COST: Row = {
   name: 'reconnect-cost',
