@@ -106,7 +106,9 @@ export class HttpServer {
           })
     const { newcomers } = this.#deps
     if (newcomers !== undefined) {
-      app.filter((connection, count) => (count === 1 ? newcomers.admit(connection) : undefined))
+      app.filter((connection, count) =>
+        count === 1 ? newcomers.admit(connection, this.#networkOf) : undefined,
+      )
     }
     app.any('/*', (res, req) => this.#onRequest(res, req))
     const { webSocket } = this.#deps
@@ -115,6 +117,8 @@ export class HttpServer {
     }
     return app
   }
+
+  readonly #networkOf = (connection: uWS.HttpResponse): string => this.#shared.addresses.ofPeer(connection)
 
   #onRequest(res: uWS.HttpResponse, req: uWS.HttpRequest): void {
     const method = req.getCaseSensitiveMethod()

@@ -1,7 +1,8 @@
 /**
  * Work for clients that are not signed in yet: a new connection's first bytes, with TLS its handshake, and its CONNECT. Each turn
  * of the event loop does a few pieces of it; the rest waits. So turns stay short when thousands of clients come back at
- * once, and those that are connected are served in between. CONNECTs go first: they end what has begun.
+ * once, and those that are connected are served in between. CONNECTs go first: they end what has begun. Networks take turns,
+ * so a crowd from one does not keep another waiting.
  */
 
 /** A connection that uWebSockets.js has accepted and not read yet. */
@@ -17,7 +18,7 @@ export class Newcomers {
   readonly #piecesPerTurnMax: number
   readonly #nextTurn: (run: () => void) => void
   readonly #connects = new Waiting()
-  readonly #connections = new Waiting()
+  readonly #connections = new WaitingByNetwork()
   #piecesThisTurn = 0
 
   constructor(
@@ -33,15 +34,21 @@ export class Newcomers {
     return this.#connects.length + this.#connections.length
   }
 
-  /** Has a new connection read as soon as there is room. Bound: the process's open files. */
-  admit(connection: NewConnection): void {
+  /**
+   * Has a new connection read as soon as there is room. Bound: the process's open files. `networkOf` is called if the connection
+   * waits.
+   */
+  admit<Connection extends NewConnection>(
+    connection: Connection,
+    networkOf: (connection: Connection) => string,
+  ): void {
     if (this.#hasRoom) return this.#count()
     let isOver = false
     connection.pause()
     connection.onAborted(() => {
       isOver = true
     })
-    this.#connections.push(() => {
+    this.#connections.push(networkOf(connection), () => {
       if (!isOver) connection.resume()
     })
   }
@@ -68,6 +75,34 @@ export class Newcomers {
       this.#count()
       run?.()
     }
+  }
+}
+
+/** Networks take turns; within one, first in, first out. */
+class WaitingByNetwork {
+  /** In the order of their turns. */
+  readonly #networks = new Map<string, Waiting>()
+  length = 0
+
+  push(network: string, run: () => void): void {
+    let waiting = this.#networks.get(network)
+    if (waiting === undefined) {
+      waiting = new Waiting()
+      this.#networks.set(network, waiting)
+    }
+    waiting.push(run)
+    this.length++
+  }
+
+  take(): (() => void) | undefined {
+    for (const [network, waiting] of this.#networks) {
+      this.#networks.delete(network)
+      const run = waiting.take()
+      if (waiting.length > 0) this.#networks.set(network, waiting)
+      this.length--
+      return run
+    }
+    return undefined
   }
 }
 

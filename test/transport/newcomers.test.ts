@@ -17,6 +17,8 @@ class Turns {
   }
 }
 
+const oneNetwork = () => 'network'
+
 class FakeConnection {
   isPaused = false
   starts = 0
@@ -26,7 +28,7 @@ class FakeConnection {
     this.isPaused = true
   }
 
-  resume(): void {
+  resume: () => void = () => {
     this.isPaused = false
     this.starts++
   }
@@ -40,7 +42,7 @@ t.test('a turn reads so many new connections; later ones wait in their order', a
   const turns = new Turns()
   const newcomers = new Newcomers(2, turns.wait)
   const connections = Array.from({ length: 5 }, () => new FakeConnection())
-  for (const connection of connections) newcomers.admit(connection)
+  for (const connection of connections) newcomers.admit(connection, oneNetwork)
   const paused = () => connections.map(({ isPaused }) => isPaused)
   t.same(paused(), [false, false, true, true, true])
   t.equal(newcomers.waiting, 3)
@@ -49,8 +51,8 @@ t.test('a turn reads so many new connections; later ones wait in their order', a
   turns.give()
   t.same(paused(), [false, false, false, false, false])
   const [late, later] = [new FakeConnection(), new FakeConnection()]
-  newcomers.admit(late)
-  newcomers.admit(later)
+  newcomers.admit(late, oneNetwork)
+  newcomers.admit(later, oneNetwork)
   t.same([late.isPaused, later.isPaused], [false, true], 'the last one of the turn before counts')
 })
 
@@ -59,7 +61,7 @@ t.test('a quiet server reads each new connection at once', async t => {
   const newcomers = new Newcomers(1, turns.wait)
   for (let at = 0; at < 3; at++) {
     const connection = new FakeConnection()
-    newcomers.admit(connection)
+    newcomers.admit(connection, oneNetwork)
     t.notOk(connection.isPaused)
     turns.give()
     turns.give()
@@ -70,7 +72,7 @@ t.test('CONNECTs go before new connections, and count with them', async t => {
   const turns = new Turns()
   const newcomers = new Newcomers(2, turns.wait)
   const connections = Array.from({ length: 4 }, () => new FakeConnection())
-  for (const connection of connections) newcomers.admit(connection)
+  for (const connection of connections) newcomers.admit(connection, oneNetwork)
   const ran: number[] = []
   for (let at = 0; at < 3; at++) newcomers.run(() => ran.push(at))
   t.same(ran, [])
@@ -85,11 +87,30 @@ t.test('CONNECTs go before new connections, and count with them', async t => {
   )
 })
 
+t.test('a crowd from one network keeps another one waiting for a turn at most', async t => {
+  const turns = new Turns()
+  const newcomers = new Newcomers(2, turns.wait)
+  const started: string[] = []
+  const come = (name: string, network: string) => {
+    const connection = new FakeConnection()
+    newcomers.admit(connection, () => network)
+    connection.resume = () => started.push(name)
+  }
+  for (let at = 1; at <= 6; at++) come(`crowd ${at}`, 'crowd')
+  come('lone', 'lone')
+  turns.give()
+  t.same(started, ['crowd 3', 'lone'])
+  turns.give()
+  turns.give()
+  t.same(started, ['crowd 3', 'lone', 'crowd 4', 'crowd 5', 'crowd 6'])
+  t.equal(newcomers.waiting, 0)
+})
+
 t.test('a connection that ended while it waited is not touched', async t => {
   const turns = new Turns()
   const newcomers = new Newcomers(1, turns.wait)
   const [first, gone, next] = [new FakeConnection(), new FakeConnection(), new FakeConnection()]
-  for (const connection of [first, gone, next]) newcomers.admit(connection)
+  for (const connection of [first, gone, next]) newcomers.admit(connection, oneNetwork)
   gone.abort()
   turns.give()
   turns.give()
