@@ -36,6 +36,8 @@ export interface LinkOptions {
   readonly onOpen?: (peer: Peer) => void
   /** Called once, unless this end closed the link. Asks under way have been refused. */
   readonly onLost?: (reason: SignalError) => void
+  /** How long the other end may say nothing. */
+  readonly silenceMsMax?: number
   /** Octets on their way, above which messages are refused. */
   readonly waitingBytesMax?: number
 }
@@ -45,6 +47,7 @@ export class Link implements Port {
   readonly #codec: Codec
   readonly #reader: FrameReader
   readonly #waitingBytesMax: number
+  readonly #silenceMsMax: number
   readonly #stopTicking: () => void
   /** Asks that wait for the other end, by number. */
   readonly #asks = new Map<number, PendingAsk<never>>()
@@ -63,9 +66,17 @@ export class Link implements Port {
   #isQuiet = true
 
   constructor(options: LinkOptions) {
-    const { socket, self, system, world, waitingBytesMax = WAITING_BYTES_MAX } = options
+    const {
+      socket,
+      self,
+      system,
+      world,
+      waitingBytesMax = WAITING_BYTES_MAX,
+      silenceMsMax = SILENCE_MS,
+    } = options
     this.#options = options
     this.#waitingBytesMax = waitingBytesMax
+    this.#silenceMsMax = silenceMsMax
     this.#codec = new Codec({
       port: this,
       remoteRef: (kind, id) => system.remoteRef(this, kind, id),
@@ -202,9 +213,9 @@ export class Link implements Port {
     const { world } = this.#options
     const nowMs = world.monotonicMs()
     // After a pause of this process itself, what the other end said may still wait to be read.
-    const wasAwake = nowMs - this.#tickedAtMs < SILENCE_MS / 2
+    const wasAwake = nowMs - this.#tickedAtMs < this.#silenceMsMax / 2
     this.#tickedAtMs = nowMs
-    const silenceMsMax = this.#peer === undefined ? START_MS_MAX : SILENCE_MS
+    const silenceMsMax = this.#peer === undefined ? START_MS_MAX : this.#silenceMsMax
     if (wasAwake && nowMs - this.#heardAtMs > silenceMsMax)
       this.#lose(`nothing was heard for ${silenceMsMax} ms`)
   }

@@ -45,7 +45,13 @@ import { askRoom } from './call-rooms.ts'
 import type { Config } from './config.ts'
 import { nameOfRoute } from './fronts.ts'
 import { publicRoutes, publicServer, type ServedLog } from './listeners.ts'
-import { FRONT_SERVES, type RouteHead, type SaidByFront, type SaidByWriter } from './node-forms.ts'
+import {
+  FRONT_SERVES,
+  FRONT_SILENCE_MS_MAX,
+  type RouteHead,
+  type SaidByFront,
+  type SaidByWriter,
+} from './node-forms.ts'
 import { makerOf, readKeys } from './open-log.ts'
 import { Process } from './process.ts'
 import { pooledRandomBytes } from './random-pool.ts'
@@ -70,6 +76,7 @@ export function startFront(socket: Duplex, name: string): void {
     self: { name, version: VERSION },
     system,
     serves: FRONT_SERVES,
+    silenceMsMax: FRONT_SILENCE_MS_MAX,
     world,
     onSaid(data) {
       const said = data as SaidByWriter

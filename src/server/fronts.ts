@@ -23,7 +23,7 @@ import type { Addresses } from './addresses.ts'
 import type { Stores } from './application-stores.ts'
 import type { CallRooms } from './call-rooms.ts'
 import type { FrontHandle } from './front-processes.ts'
-import { type SaidByFront, type SaidByWriter, WRITER_SERVES } from './node-forms.ts'
+import { FRONT_SILENCE_MS_MAX, type SaidByFront, type SaidByWriter, WRITER_SERVES } from './node-forms.ts'
 import type { Process } from './process.ts'
 import { VERSION } from './version.ts'
 
@@ -107,6 +107,7 @@ export class Fronts {
       self: { name: 'writer', version: VERSION },
       system,
       serves: WRITER_SERVES,
+      silenceMsMax: FRONT_SILENCE_MS_MAX,
       world: host.world,
       onOpen: () => {
         this.#open.add(front)

@@ -122,3 +122,6 @@ function isText(value: unknown): value is string {
 function isNumber(value: unknown): boolean {
   return typeof value === 'number'
 }
+
+/** On one machine the end of a process is heard at once, and one that is only starved of the processor is waited for. */
+export const FRONT_SILENCE_MS_MAX = 30_000
