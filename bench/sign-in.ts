@@ -4,7 +4,7 @@
  * as many transactions; a registration also against gRPC Register, which is its log without accounts.
  */
 
-import { createECDH } from 'node:crypto'
+import { createECDH, randomBytes } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Benchmark, BenchmarkContext, Row } from './support/benchmark.ts'
@@ -172,7 +172,7 @@ class House {
   register(signedIn: readonly string[]): Promise<PostLoadFigures> {
     const requests = signedIn.map(body => {
       const { accessToken: token } = JSON.parse(body)
-      const push = { apnsToken: 'ab'.repeat(32), bundleId: 'org.example.callsign' }
+      const push = { apnsToken: randomBytes(32).toString('hex'), bundleId: 'org.example.callsign' }
       const deviceInfo = { platform: 'ios', model: 'iPhone15,2', name: 'A telephone', appVersion: '1.4.2' }
       const sent = { publicKey: newPublicKey(), deviceInfo, push }
       return { path: '/app/api/register_device', body: JSON.stringify(sent), token }
