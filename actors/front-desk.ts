@@ -10,8 +10,8 @@ import type { HttpAnswer } from '../src/transport/route.ts'
 import type { ForwardedRequest, FrontDeskMessage } from './messages.ts'
 
 export interface FrontDeskDeps {
-  /** Has the route of this method and path answer. Throws or rejects with a `SignalError` for what the peer may hear of. */
-  readonly answer: (route: string, request: ForwardedRequest) => HttpAnswer | Promise<HttpAnswer>
+  /** Has the route of this method and path answer. Rejects with a `SignalError` for what the peer may hear of. */
+  readonly answer: (route: string, request: ForwardedRequest) => Promise<HttpAnswer>
   readonly inbox: InboxWrites
   /** Told of a fault of ours. */
   readonly onFault: (error: unknown, requestId?: string) => void
@@ -34,26 +34,18 @@ class FrontDesk implements Actor<FrontDeskMessage> {
   }
 
   receive(message: FrontDeskMessage): void {
-    const { inbox } = this.#deps
+    const { answer, inbox } = this.#deps
     switch (message.kind) {
-      case 'request':
-        return this.#onRequest(message)
+      case 'request': {
+        const { route, request, reply } = message
+        return this.#pass(answer(route, request), reply, request.requestId)
+      }
       case 'settle':
         return this.#pass(inbox.settle(message.settled, message.sent), message.reply)
       case 'mark-delivered': {
         const { userId, deviceId, delivered, reply } = message
         return this.#pass(inbox.markDelivered(userId, deviceId, delivered), reply)
       }
-    }
-  }
-
-  #onRequest({ route, request, reply }: Extract<FrontDeskMessage, { kind: 'request' }>): void {
-    try {
-      const answer = this.#deps.answer(route, request)
-      if (answer instanceof Promise) this.#pass(answer, reply, request.requestId)
-      else reply.answer(answer)
-    } catch (error) {
-      this.#refuse(reply, error, request.requestId)
     }
   }
 

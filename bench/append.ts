@@ -183,7 +183,7 @@ async function measureSize(
 
 type LimitTurn = Usage & { readonly figure: LimitFigures }
 
-/** A turn is over too soon for the system's count of processor time, so the program's own stands in its place. */
+/** The system counts processor time too coarsely for one turn, so the program counts its own. */
 function costOfEntry(
   turns: readonly Usage[],
   entries: number,

@@ -1,7 +1,7 @@
 /**
  * How many apps a second can come back: a WebSocket, CONNECT with a token, three subscriptions, all confirmed; held
  * against upgrades of bare uWebSockets.js. Peers are RabbitMQ, NATS and Centrifugo,
- * whose subscriptions are to topics. It decides how long an outage lasts once it is over.
+ * whose subscriptions are to topics. It decides how soon all clients are back after an outage.
  */
 
 import { join } from 'node:path'

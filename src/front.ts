@@ -7,7 +7,4 @@ import { startFront } from './server/front.ts'
 import { connectToWriter } from './server/front-processes.ts'
 
 for (const output of [process.stdout, process.stderr]) output.on('error', () => undefined)
-startFront(
-  connectToWriter(() => undefined),
-  process.argv[2] ?? 'front',
-)
+startFront(connectToWriter(), process.argv[2] ?? 'front')

@@ -48,6 +48,8 @@ export const GRPC_CONNECTION_MS_MAX = 15 * 60_000
 export const RATE_KEYS_MAX = 100_000
 /** From SIGTERM to exit: a supervisor kills after about as long. */
 export const STOP_DEADLINE_MS = 10_000
+/** Of it, for the fronts. */
+export const FRONT_STOP_MS = STOP_DEADLINE_MS / 2
 /** Access tokens that were found genuine and are remembered: about 400 bytes each, so 26 MB. */
 export const TOKENS_KEPT_MAX = 65_536
 /** Sessions that were read and have not changed: about 500 bytes each, so 16 MB. */

@@ -27,7 +27,6 @@ export function acceptInto(
 class Intake implements ConnectionEvents {
   readonly #ref: Ref<StompConnectionMessage>
   readonly #unread: Unread
-
   readonly #runConnect: (connect: () => void) => void
   /** Pieces still to come that wait for their turn. */
   #newPieces = NEW_PIECES

@@ -51,7 +51,6 @@ export class Link implements Port {
   readonly #stopTicking: () => void
   /** Asks that wait for the other end, by number. */
   readonly #asks = new Map<number, PendingAsk<never>>()
-  readonly #numbers = new Map<PendingAsk<never>, number>()
   #lastNumber = 0
   /** The next frame so far. */
   #parts: Buffer[] = []
@@ -92,10 +91,6 @@ export class Link implements Port {
     this.#pack([FORM, self.name, self.version])
   }
 
-  get isOpen(): boolean {
-    return this.#peer !== undefined && !this.#isClosed
-  }
-
   tell(kind: string, id: string, message: unknown, instead?: unknown): boolean {
     if (!this.#hasRoom) return false
     const told = this.#told
@@ -123,17 +118,10 @@ export class Link implements Port {
   ask(kind: string, id: string, ask: PendingAsk<never>, deadlineMs: number): boolean {
     if (!this.#hasRoom) return false
     const number = ++this.#lastNumber
-    ask.heldBy(this)
+    ask.heldBy({ forgetAsk: () => this.#asks.delete(number) })
     this.#asks.set(number, ask)
-    this.#numbers.set(ask, number)
     this.#write([ASK, kind, id, number, deadlineMs, ask.content])
     return true
-  }
-
-  forgetAsk(ask: PendingAsk<never>): void {
-    const number = this.#numbers.get(ask)
-    this.#numbers.delete(ask)
-    if (number !== undefined) this.#asks.delete(number)
   }
 
   /** Sends the messages told so far and ends the connection. Refuses asks under way. */

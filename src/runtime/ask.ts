@@ -13,7 +13,7 @@ import { WheelTimer } from './timers.ts'
 
 /** Is told when an ask that it holds has ended. */
 export interface AskHolder {
-  forgetAsk(ask: PendingAsk<never>): void
+  forgetAsk(ask: PendingAsk<never>): unknown
 }
 
 /** An ask in a mailbox or, once opened, held by the actor that is to answer it. */

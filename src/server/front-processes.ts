@@ -24,7 +24,7 @@ export interface FrontHandle {
 export interface FrontProcessesDeps {
   readonly count: number
   /** The command line of each front, behind its name. */
-  readonly args: readonly string[]
+  readonly args?: readonly string[]
   /** Called with the writer's end of the connection, which closes when the front has ended. */
   readonly onStarted: (socket: Duplex, name: string) => FrontHandle
   /** Called when the process of a front has ended. */
@@ -77,7 +77,7 @@ export class FrontProcesses {
   }
 
   #start(name: string, pauseMs: number): void {
-    const { program = PROGRAM, args, onStarted, world, logger } = this.#deps
+    const { program = PROGRAM, args = [], onStarted, world, logger } = this.#deps
     const child = spawn(process.execPath, [...process.execArgv, program, name, ...args], {
       stdio: ['ignore', 'inherit', 'inherit', 'pipe'],
     })
@@ -146,7 +146,7 @@ export class FrontProcesses {
  * In a front: its connection with the writer. It ends when that does, and leaves to the writer what signals of the
  * terminal or of a supervisor, which reach both, should do.
  */
-export function connectToWriter(onLost: () => void): Socket {
+export function connectToWriter(onLost = () => {}): Socket {
   for (const signal of WRITERS_SIGNALS) process.on(signal, () => undefined)
   const socket = new Socket({ fd: FRONT_FD })
   // It closes next.

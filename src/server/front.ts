@@ -23,7 +23,7 @@ import { SignalError } from '../errors.ts'
 import { LogStore } from '../keyserver/log-store.ts'
 import { PublishedLog } from '../keyserver/published-log.ts'
 import { VrfPool } from '../keyserver/vrf/vrf-pool.ts'
-import { STOP_DEADLINE_MS, VRF_JOBS_WAITING_MAX } from '../limits.ts'
+import { FRONT_STOP_MS, VRF_JOBS_WAITING_MAX } from '../limits.ts'
 import { Link } from '../nodes/link.ts'
 import { observe, observeConnections } from '../operations/figures.ts'
 import { createLogger } from '../operations/log.ts'
@@ -137,12 +137,13 @@ class Front {
   readonly #settleNow: () => Promise<void>
   readonly #vrf: VrfPool
   readonly #addresses: Welcome['addresses']
-  #isStopping = false
 
   constructor(system: ActorSystem, link: Link, name: string, welcome: Welcome) {
     const config: Config = deserialize(welcome.config)
     const say = (text: string) => void process.stderr.write(text)
-    const host = new Process(config, createLogger(config.logLevel), say, { isFront: true })
+    const host = new Process(config, createLogger(config.logLevel).child({ front: name }), say, {
+      isFront: true,
+    })
     const following = new Following(config, welcome)
     const { world, metrics } = host
     const { rateLimits, isDevelopment } = config
@@ -256,16 +257,15 @@ class Front {
   }
 
   async #stop(): Promise<void> {
-    if (this.#isStopping) return
-    this.#isStopping = true
+    if (this.host.isStopping) return
     this.host.isStopping = true
     this.#http.stopListening()
     const inRandomOrder = shuffle([...this.#connections], this.host.world.random)
-    await this.#signalling.drain(inRandomOrder, STOP_DEADLINE_MS / 10, sleep)
-    await this.#http.answered(STOP_DEADLINE_MS / 5)
-    await this.#system.drainAndStop(STOP_DEADLINE_MS / 5)
+    await this.#signalling.drain(inRandomOrder, FRONT_STOP_MS / 10, sleep)
+    await this.#http.answered(FRONT_STOP_MS / 5)
+    await this.#system.drainAndStop(FRONT_STOP_MS / 5)
     await this.#settleNow()
-    await this.#connections.ended(STOP_DEADLINE_MS / 10)
+    await this.#connections.ended(FRONT_STOP_MS / 10)
     this.#http.close()
     this.#application.close()
     await this.#vrf.close()

@@ -48,6 +48,7 @@ class OpenFront implements FrontHandle {
   readonly self: Ref<FrontMessage>
   isReady = false
   #said = 0
+  #saidAtTick = 0
   #heard = 0
   /** In the order of what they wait for. */
   #waiting: { readonly count: number; readonly resolve: () => void }[] = []
@@ -69,6 +70,16 @@ class OpenFront implements FrontHandle {
 
   onHeard(count: number): void {
     this.#heard = count
+    this.#release(count)
+  }
+
+  /** Whoever has waited since the tick before waits no longer. */
+  onTick(): void {
+    this.#release(this.#saidAtTick)
+    this.#saidAtTick = this.#said
+  }
+
+  #release(count: number): void {
     while (this.#waiting.length > 0 && this.#waiting[0]!.count <= count) this.#waiting.shift()!.resolve()
   }
 
@@ -96,6 +107,9 @@ export class Fronts {
         onFault: deps.host.onFault,
       }),
     )
+    deps.host.world.every(CATCH_UP_TICK_MS, () => {
+      for (const front of this.#open) front.onTick()
+    })
   }
 
   /** Speaks to a front that has just been started. */
@@ -128,6 +142,11 @@ export class Fronts {
     return front
   }
 
+  /** Whether at least one front serves. */
+  get isServing(): boolean {
+    return [...this.#open].some(({ isReady }) => isReady)
+  }
+
   /** Resolves when `count` fronts serve; rejects where they don't within `ms`. */
   ready(count: number, ms: number): Promise<void> {
     return new Promise((resolve, reject) => {
@@ -150,17 +169,10 @@ export class Fronts {
 
   /**
    * Resolves when every front shows all that is durable and published by now: a client that is answered then finds it at any
-   * front. A front that hangs is not waited for.
+   * front. One that hangs is waited for a second or two.
    */
   async caughtUp(): Promise<void> {
-    const lagging = [...this.#open].flatMap(front => front.caughtUp() ?? [])
-    if (lagging.length === 0) return
-    let cancel = () => {}
-    const tooLate = new Promise<void>(resolve => {
-      cancel = this.#deps.host.world.every(CATCH_UP_MS_MAX, resolve)
-    })
-    await Promise.race([Promise.all(lagging), tooLate])
-    cancel()
+    await Promise.all(Array.from(this.#open, front => front.caughtUp()))
   }
 
   /** Resolves when they were told. */
@@ -233,4 +245,4 @@ export function nameOfRoute({ method, path }: Pick<HttpRoute, 'method' | 'path'>
 }
 
 const METRICS_MS_MAX = 2_000
-const CATCH_UP_MS_MAX = 1_000
+const CATCH_UP_TICK_MS = 1_000

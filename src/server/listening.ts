@@ -65,15 +65,15 @@ export interface PortFault {
  * Resolves with what is wrong with the address; undefined where it can be listened on. Server libraries say only that it
  * can't, the kernel says why.
  */
-export function tryPort(host: string, port: number): Promise<PortFault | undefined> {
-  return new Promise(resolve => {
-    const server = createServer()
-    server.once('error', ({ code = 'unknown reason' }: NodeJS.ErrnoException) => {
-      const reason = `${FAULTS[code] ?? "can't be listened on"} (${code})${ADVICE[code] ?? ''}`
-      resolve({ isTaken: code === 'EADDRINUSE', reason })
-    })
-    server.listen({ host, port, exclusive: true }, () => server.close(() => resolve(undefined)))
-  })
+export async function tryPort(host: string, port: number): Promise<PortFault | undefined> {
+  try {
+    await chosenPort(host, port)
+    return undefined
+  } catch (error) {
+    const { code = 'unknown reason' } = error as NodeJS.ErrnoException
+    const reason = `${FAULTS[code] ?? "can't be listened on"} (${code})${ADVICE[code] ?? ''}`
+    return { isTaken: code === 'EADDRINUSE', reason }
+  }
 }
 
 /** More programs than a developer runs side by side. */

@@ -25,6 +25,8 @@ export class Process {
   /** Whether the public port takes connections, or has. */
   isOpen = false
   isStopping = false
+  /** Whether the port takes connections now. */
+  isServing = () => true
   readonly #refusals: RefusalLog
   readonly #origins: OriginLog
   #noWritesUntilMs = 0
@@ -91,6 +93,7 @@ export class Process {
   notReady(): string | undefined {
     if (this.isStopping) return 'stopping'
     if (!this.isOpen) return 'starting'
+    if (!this.isServing()) return 'no front serves'
     return this.world.monotonicMs() < this.#noWritesUntilMs ? 'the last write failed' : undefined
   }
 }

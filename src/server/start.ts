@@ -10,7 +10,7 @@ import { lasts } from '../domain/accounts/session.ts'
 import { channelOf, LANES } from '../domain/messages/outbox-message.ts'
 import { shuffle } from '../domain/shuffle.ts'
 import { type RegistrationDeps, registerKey } from '../keyserver/registration.ts'
-import { APPEND_DEADLINE_MS, STOP_DEADLINE_MS } from '../limits.ts'
+import { APPEND_DEADLINE_MS, FRONT_STOP_MS, STOP_DEADLINE_MS } from '../limits.ts'
 import { formatBanner, formatReady } from '../operations/banner.ts'
 import { observe, observeConnections, observeFronts, observeStore } from '../operations/figures.ts'
 import type { Logger } from '../operations/log.ts'
@@ -122,6 +122,7 @@ export async function start(
   const onHttp = isAlone ? alsoOnLoopback(config, http) : { listen: chosenPort }
   addresses.http = `${scheme}://${await openPort(listeners.http, onHttp, ports)}`
   if (!isAlone) await startFronts()
+  host.isServing = () => fronts?.isServing ?? true
   host.isOpen = true
   const { vkey, vrfPublicKey } = log.maker
   const ready = { ...addresses, origin: log.keys.signer.name, vkey, vrfPublicKey }
@@ -161,7 +162,6 @@ export async function start(
     const { open } = fronts
     frontProcesses = new FrontProcesses({
       count: config.fronts,
-      args: [],
       onStarted: open,
       onEnded: () => log.database.dropDeadReaders(),
       world: host.world,
@@ -180,7 +180,7 @@ export async function start(
     http.stopListening()
     stompTcp?.stopListening()
     host.devConsole?.stop()
-    await frontProcesses?.stop(STOP_DEADLINE_MS / 2)
+    await frontProcesses?.stop(FRONT_STOP_MS)
     const inRandomOrder = shuffle([...connections], host.world.random)
     await application.signalling.drain(inRandomOrder, STOP_DEADLINE_MS / 10, sleep)
     // Callers get their answers first: these need the appender, which needs the store.
