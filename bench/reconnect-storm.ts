@@ -103,7 +103,7 @@ interface StormTurn extends CallTurn {
 }
 
 interface Town {
-  /** Resolves with the length of the calls in seconds, which is that of a storm. */
+  /** Resolves with the length of the calls in seconds, as long as a storm. */
   warmUp(callSeconds: number): Promise<number>
   calls(seconds: number): Promise<CallTurn>
   storm(seconds: number): Promise<StormTurn>

@@ -39,7 +39,7 @@ export interface CallLoadProtocol {
     | { readonly kind: 'start'; readonly calls: number }
     /** Ends, a few at a time, those that ring. */
     | { readonly kind: 'end' }
-    /** What a callee's device is told when a call starts and ends. */
+    /** The frames that a callee's device gets when a call starts and ends. */
     | { readonly kind: 'record' }
   readonly answer: CallLoadFigures
 }
@@ -67,7 +67,7 @@ export interface CallLoadFigures {
   readonly latencyCpu: ReturnType<typeof latencyFigures>
   /** Processor time of this client. */
   readonly clientCores: number
-  /** Of one device, in order; only when recorded. */
+  /** The frames of one device, in order; only when recorded. */
   readonly recorded: { readonly atStart: readonly string[]; readonly atEnd: readonly string[] }
 }
 
