@@ -12,7 +12,7 @@ import { interleaved } from './support/rounds.ts'
 import type { RunningServer } from './support/server.ts'
 import { rounded, sum } from './support/statistics.ts'
 import { StoreWatch } from './support/store-watch.ts'
-import { comparedCosts, cpuMicroseconds, type Usage, withUsage } from './support/usage.ts'
+import { costFigures, type Usage, withUsage } from './support/usage.ts'
 
 const COST: Row = {
   name: 'answered-call',
@@ -54,11 +54,8 @@ async function run(context: BenchmarkContext): Promise<void> {
         () => store.during(() => projectSide(calls, turnSeconds)),
       )
       const [limitWork, projectWork] = [workOf(limit), workOf(project)]
-      const { costs } = comparedCosts(limitWork, projectWork)
       context.record(against === undefined ? COST : AGAINST, round, {
-        limit: cpuMicroseconds(costs.limit),
-        project: cpuMicroseconds(costs.project),
-        costs,
+        ...costFigures(limitWork, projectWork),
         parameters: { people: plan.calleesEach + 1, inFlight: calls, mode },
         details: {
           topicEventsPerCall: rounded(

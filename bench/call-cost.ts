@@ -16,7 +16,7 @@ import {
 import { interleaved } from './support/rounds.ts'
 import { rounded, sum } from './support/statistics.ts'
 import { StoreWatch } from './support/store-watch.ts'
-import { comparedCosts, cpuMicroseconds } from './support/usage.ts'
+import { costFigures } from './support/usage.ts'
 
 const COST: Row = {
   name: 'call-cost',
@@ -56,11 +56,8 @@ async function run(context: BenchmarkContext): Promise<void> {
         () => store.during(() => ours(load)),
       )
       const [limitWork, projectWork] = [workOf(limit, 'calls'), workOf(project, 'calls')]
-      const { costs } = comparedCosts(limitWork, projectWork)
       context.record(against === undefined ? COST : AGAINST, round, {
-        limit: cpuMicroseconds(costs.limit),
-        project: cpuMicroseconds(costs.project),
-        costs,
+        ...costFigures(limitWork, projectWork),
         parameters: { people: plan.calleesEach + 1, inFlight: calls, mode },
         details: {
           messagesPerCall: rounded(

@@ -11,7 +11,7 @@ import { Program } from './support/program.ts'
 import type { PushProvidersProtocol } from './support/push-providers.ts'
 import { interleaved } from './support/rounds.ts'
 import { rounded } from './support/statistics.ts'
-import { comparedCosts, cpuMicroseconds, type Usage, withUsage } from './support/usage.ts'
+import { costFigures, type Usage, withUsage } from './support/usage.ts'
 
 const PUSHED: Row = {
   name: 'call-push',
@@ -61,8 +61,10 @@ async function run(context: BenchmarkContext): Promise<void> {
         () => measure(provider),
       )
       const operations = turns * callsPerTurn
-      const { costs } = comparedCosts({ turns: all.limit, operations }, { turns: all.project, operations })
-      const [limit, project] = [cpuMicroseconds(costs.limit), cpuMicroseconds(costs.project)]
+      const { limit, project, costs } = costFigures(
+        { turns: all.limit, operations },
+        { turns: all.project, operations },
+      )
       const pushes = plan.calleesEach * plan.devices * PUSHES_PER_DEVICE
       context.record(PUSHED, round, {
         limit: limit / 1000,

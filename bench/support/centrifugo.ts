@@ -4,42 +4,27 @@
  */
 
 import { createHmac, randomBytes } from 'node:crypto'
-import { mkdtempSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import type { BenchmarkContext } from './benchmark.ts'
-import { collectGoGarbage, installGoProgram } from './go-program.ts'
+import { collectGoGarbage, installGoProgram, startWithConfig } from './go-program.ts'
 import type { MessagingPeer } from './messaging-peer.ts'
-import { freePort, startPeer } from './peer.ts'
+import { freePort } from './peer.ts'
 
 /** Starts it for the time of the benchmark; undefined when peers are not wanted or it cannot be built. */
 export async function openCentrifugo(context: BenchmarkContext): Promise<MessagingPeer | undefined> {
   const path = await installGoProgram(context, MODULE)
   if (path === undefined) return undefined
-  const folder = mkdtempSync(join(context.folder, 'centrifugo-'))
   const port = await freePort()
   const secret = randomBytes(32).toString('hex')
-  const configPath = join(folder, 'config.json')
-  writeFileSync(
-    configPath,
-    JSON.stringify({
-      http_server: { address: '127.0.0.1', port },
-      log: { level: 'error' },
-      client: { token: { hmac_secret_key: secret }, allowed_origins: [] },
-      channel: {
-        without_namespace: { allow_subscribe_for_client: true, allow_publish_for_subscriber: true },
-      },
-      debug: { enabled: true },
-    }),
-  )
-  const logPath = join(folder, 'server.log')
-  const server = await startPeer({
-    path,
-    commandArguments: ['--config', configPath],
-    environment: {},
-    logPath,
-    port,
+  const config = JSON.stringify({
+    http_server: { address: '127.0.0.1', port },
+    log: { level: 'error' },
+    client: { token: { hmac_secret_key: secret }, allowed_origins: [] },
+    channel: {
+      without_namespace: { allow_subscribe_for_client: true, allow_publish_for_subscriber: true },
+    },
+    debug: { enabled: true },
   })
-  context.after(() => server.end())
+  const server = await startWithConfig(context, path, { name: 'centrifugo.json', text: config }, port)
   return {
     name: `Centrifugo ${MODULE.version.slice(1)}`,
     pid: server.pid,

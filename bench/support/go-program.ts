@@ -4,10 +4,11 @@
  */
 
 import { execFile } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { existsSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import type { BenchmarkContext } from './benchmark.ts'
+import { type PeerProcess, startPeer } from './peer.ts'
 
 export interface GoModule {
   /** Of the peer. */
@@ -48,6 +49,27 @@ export async function buildGoProgram(
   const program = join(storesFolder, 'go', file)
   const isBuilt = await runGo(name, ['build', '-o', program, '.'], {}, folder)
   return isBuilt ? program : undefined
+}
+
+/** Starts it with a configuration file for the time of the benchmark. It is ready when it listens on the port. */
+export async function startWithConfig(
+  context: BenchmarkContext,
+  path: string,
+  config: { readonly name: string; readonly text: string },
+  port: number,
+): Promise<PeerProcess> {
+  const folder = mkdtempSync(join(context.folder, 'peer-'))
+  const configPath = join(folder, config.name)
+  writeFileSync(configPath, config.text)
+  const server = await startPeer({
+    path,
+    commandArguments: ['--config', configPath],
+    environment: {},
+    logPath: join(folder, 'server.log'),
+    port,
+  })
+  context.after(() => server.end())
+  return server
 }
 
 /** Has a program that serves Go's profiles on a port of this machine collect its garbage. */

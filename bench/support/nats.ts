@@ -4,39 +4,24 @@
  */
 
 import { randomBytes } from 'node:crypto'
-import { mkdtempSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import type { BenchmarkContext } from './benchmark.ts'
-import { collectGoGarbage, installGoProgram } from './go-program.ts'
+import { collectGoGarbage, installGoProgram, startWithConfig } from './go-program.ts'
 import type { MessagingPeer } from './messaging-peer.ts'
-import { freePort, startPeer } from './peer.ts'
+import { freePort } from './peer.ts'
 
 /** Starts it for the time of the benchmark; undefined when peers are not wanted or it cannot be built. */
 export async function openNats(context: BenchmarkContext): Promise<MessagingPeer | undefined> {
   const path = await installGoProgram(context, MODULE)
   if (path === undefined) return undefined
-  const folder = mkdtempSync(join(context.folder, 'nats-'))
   const [port, tcpPort, profilePort] = [await freePort(), await freePort(), await freePort()]
   const password = randomBytes(24).toString('hex')
-  const configPath = join(folder, 'nats.conf')
-  writeFileSync(
-    configPath,
-    `listen: 127.0.0.1:${tcpPort}
+  const config = `listen: 127.0.0.1:${tcpPort}
     websocket { listen: "127.0.0.1:${port}", no_tls: true }
     prof_port: ${profilePort}
     authorization {
       users: [{ user: ${USER}, password: ${password}, permissions: { publish: [${SUBJECTS}], subscribe: [${SUBJECTS}] } }]
-    }\n`,
-  )
-  const logPath = join(folder, 'server.log')
-  const server = await startPeer({
-    path,
-    commandArguments: ['--config', configPath],
-    environment: {},
-    logPath,
-    port,
-  })
-  context.after(() => server.end())
+    }\n`
+  const server = await startWithConfig(context, path, { name: 'nats.conf', text: config }, port)
   const login = [
     JSON.stringify({ user: USER, pass: password, verbose: false, pedantic: false, lang: 'bench' }),
   ]

@@ -44,13 +44,19 @@ export interface Work {
   readonly operations: number
 }
 
-/** What one operation costs on both sides. */
+/** What one operation costs on both sides, beside figures of another kind. */
 export function comparedCosts(limit: Work, project: Work) {
+  const { costs, ...figures } = costFigures(limit, project)
+  return { costs, cpuRatio: figures.limit / figures.project }
+}
+
+/** The same where the figures are microseconds of processor time. */
+export function costFigures(limit: Work, project: Work) {
   const costs = {
     limit: costOf(limit.turns, limit.operations),
     project: costOf(project.turns, project.operations),
   }
-  return { costs, cpuRatio: cpuMicroseconds(costs.limit) / cpuMicroseconds(costs.project) }
+  return { limit: cpuMicroseconds(costs.limit), project: cpuMicroseconds(costs.project), costs }
 }
 
 /** Details of peers: processor time of each server for one operation. */
@@ -64,7 +70,7 @@ export function peerDetails(figures: readonly (readonly [name: string, work: Wor
 }
 
 /** NaN where the system doesn't say. */
-export function cpuMicroseconds({ cpuMicroseconds: known = Number.NaN }: Cost): number {
+function cpuMicroseconds({ cpuMicroseconds: known = Number.NaN }: Cost): number {
   return known
 }
 
