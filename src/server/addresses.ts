@@ -35,7 +35,7 @@ export function listeningAsBefore(config: Config, { http, grpc, admin, stompTcp 
 }
 
 /** Whether a development server listens on one address of a network, and so not yet on loopback. */
-export function isOnLanOnly({ isExposed, http: { host } }: Config): boolean {
+export function isOnLanOnly({ isExposed, http: { host } }: Pick<Config, 'isExposed' | 'http'>): boolean {
   return isExposed && !isEveryAddress(host)
 }
 
@@ -43,16 +43,22 @@ export function isOnLanOnly({ isExposed, http: { host } }: Config): boolean {
  * The server where it listens on one address of a network: a browser on this machine, simulators and emulators go on by the
  * address that they always have.
  */
-export function alsoOnLoopback(config: Config, http: HttpServer): Pick<HttpServer, 'listen'> {
+export function alsoOnLoopback(
+  config: Pick<Config, 'isExposed' | 'http'>,
+  http: Pick<HttpServer, 'listen' | 'stopListening'>,
+): Pick<HttpServer, 'listen'> {
   if (!isOnLanOnly(config)) return http
   return {
     async listen(host, port) {
-      const bound = await http.listen(host, port)
-      try {
-        return await http.listen(LOOPBACK, bound)
-      } catch (error) {
-        http.stopListening()
-        throw error
+      for (let tries = 1; ; tries++) {
+        const bound = await http.listen(host, port)
+        try {
+          return await http.listen(LOOPBACK, bound)
+        } catch (error) {
+          http.stopListening()
+          // The kernel chose a port that is free on the network; another program may have it on loopback.
+          if (port !== 0 || tries === CHOICES_MAX) throw error
+        }
       }
     },
   }
@@ -68,3 +74,4 @@ export function portIn(address: string): number {
 }
 
 const LOOPBACK = '127.0.0.1'
+const CHOICES_MAX = 20
