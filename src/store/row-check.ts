@@ -14,7 +14,7 @@ import { CODE_TABLES } from './row-check/code-tables.ts'
 import { CONTACT_TABLES } from './row-check/contact-tables.ts'
 import { DEVICE_TABLES } from './row-check/device-tables.ts'
 import { EndingSet, partsFor } from './row-check/endings.ts'
-import { oneOf } from './row-check/form.ts'
+import { count, flag, oneOf, record } from './row-check/form.ts'
 import { MESSAGE_TABLES } from './row-check/message-tables.ts'
 import { StoredRows, UNREADABLE } from './row-check/stored-rows.ts'
 import { byBeginning, type TableCheck } from './row-check/table-check.ts'
@@ -67,6 +67,12 @@ export const TABLE_CHECKS: Readonly<Record<string, TableCheck>> = {
         yield 'it names no row that there could be'
     },
     remedy: 'the sweep logs a fault for it each minute: restore a backup',
+  },
+  'copy-state': {
+    key: 'text',
+    keyAs: () => 'state',
+    form: record({ number: count, epoch: count, isFilling: flag }),
+    remedy: 'remove the store of this node: it is filled anew from the record',
   },
 }
 

@@ -7,13 +7,13 @@
 import { randomBytes } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import type { Happening } from '../../src/domain/happening.ts'
-import type { LmdbChange, WrittenRow } from '../../src/store/engine/lmdb-change.ts'
+import type { LmdbChange, RewrittenRow } from '../../src/store/engine/lmdb-change.ts'
 import type { Change } from '../../src/store/engine/store.ts'
 
 /** A change that wrote something. */
 export interface Rehearsed {
   readonly write: (change: Change) => unknown
-  readonly rows: readonly WrittenRow[]
+  readonly rows: readonly RewrittenRow[]
   /** How often it writes, and at how many of these writes a fault was injected. */
   readonly writes: number
   readonly injected: number
@@ -21,7 +21,7 @@ export interface Rehearsed {
 
 interface Run {
   readonly writes: number
-  readonly rows: readonly WrittenRow[]
+  readonly rows: readonly RewrittenRow[]
   readonly happenings: readonly Happening[]
 }
 
@@ -88,7 +88,7 @@ export class Rehearsals {
     this.#runs++
     const { now } = Date
     Date.now = this.clock(now)
-    let rows: readonly WrittenRow[] = []
+    let rows: readonly RewrittenRow[] = []
     let happenings: readonly Happening[] = []
     try {
       change.run(each => {

@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { getSystemErrorName } from 'node:util'
 import { ABORT, type RootDatabase } from 'lmdb'
 import { messageOf, SignalError } from '../../errors.ts'
+import { NotRecordedError } from './change-record.ts'
 import type { LmdbChange } from './lmdb-change.ts'
 import type { Change } from './store.ts'
 import { causeOf, hasRoom, isAmbiguous, isOfLmdb, isOutOfSpace } from './write-failure.ts'
@@ -36,8 +37,13 @@ interface QueuedChange {
 export interface CommitQueueDeps {
   readonly environment: RootDatabase
   readonly dataFolder: string
-  /** `ahead` changes of the same transaction are to become durable before it. */
+  /** `ahead` changes of the same transaction that write are to become durable before it. */
   readonly begin: (atMs: number | undefined, ahead: number, hasUndo: boolean) => LmdbChange
+  /**
+   * Where changes have a record: makes the changes durable that one transaction has tried, which leaves nothing by itself.
+   * Rejects with `NotRecordedError` where none of them is done; any other error ends the queue.
+   */
+  readonly record: ((changes: readonly LmdbChange[]) => Promise<void>) | undefined
   /** Called for each durable transaction. */
   readonly onCommitted: () => void
   /** Tells the subscribers what a durable change said. */
@@ -99,13 +105,28 @@ export class CommitQueue {
     } catch (error) {
       return this.#fail(changes, fault ?? (await causeOf(error)))
     }
+    try {
+      await this.#record(changes)
+    } catch (error) {
+      return error instanceof NotRecordedError
+        ? this.#refuse(changes, error)
+        : this.#break(changes, error, '')
+    }
     this.#deps.onCommitted()
     for (const change of changes) this.#settle(change)
+  }
+
+  async #record(changes: readonly QueuedChange[]): Promise<void> {
+    const written = changes.flatMap(({ change, outcome }) =>
+      change?.hasWritten && outcome?.kind === 'written' ? [change] : [],
+    )
+    if (written.length > 0) await this.#deps.record?.(written)
   }
 
   /** Runs the changes, up to the first that LMDB fails, and returns why it did. */
   #runTogether(changes: readonly QueuedChange[]): unknown {
     let fault: unknown
+    const isTried = this.#deps.record !== undefined
     let isSpoilt = false
     // LMDB can take back a child alone.
     this.#deps.environment.childTransaction(() => {
@@ -113,7 +134,7 @@ export class CommitQueue {
       isSpoilt =
         fault === undefined &&
         changes.some(({ change, outcome }) => outcome?.kind === 'thrown' && change?.mustBeTakenBack)
-      return isSpoilt || fault !== undefined ? ABORT : undefined
+      return isTried || isSpoilt || fault !== undefined ? ABORT : undefined
     })
     if (!isSpoilt) return fault
     for (const queued of changes) {
@@ -123,7 +144,7 @@ export class CommitQueue {
     }
     this.#deps.environment.childTransaction(() => {
       fault = this.#run(changes, true)
-      return fault === undefined ? undefined : ABORT
+      return !isTried && fault === undefined ? undefined : ABORT
     })
     return fault
   }
@@ -137,7 +158,7 @@ export class CommitQueue {
         queued.change = this.#deps.begin(queued.atMs, ahead, hasUndo)
         try {
           queued.outcome = { kind: 'written', result: queued.change.run(queued.write) }
-          ahead += 1
+          if (queued.change.hasWritten) ahead += 1
         } catch (error) {
           if (isOfLmdb(error)) return error
           queued.outcome = { kind: 'thrown', error }
@@ -160,13 +181,22 @@ export class CommitQueue {
   }
 
   #fail(changes: readonly QueuedChange[], cause: unknown): void {
-    let refusal = new SignalError('STORE_UNAVAILABLE', 'the store could not write', { cause })
-    if (!this.#mayGoOn(cause)) {
-      const reason = `the store could not write (${nameOf(cause)}): ${ADVICE}`
-      refusal = this.#broken = new SignalError('STORE_UNAVAILABLE', reason, { cause })
-      this.#deps.onBroken(refusal)
-      changes = [...changes, ...this.#waiting.splice(0)]
-    }
+    if (this.#mayGoOn(cause)) this.#refuse(changes, cause)
+    else this.#break(changes, cause, DISK_FAILED)
+  }
+
+  #refuse(changes: readonly QueuedChange[], cause: unknown): void {
+    this.#end(changes, new SignalError('STORE_UNAVAILABLE', 'the store could not write', { cause }))
+  }
+
+  #break(changes: readonly QueuedChange[], cause: unknown, why: string): void {
+    const reason = `the store could not write (${nameOf(cause)}): the server ends${why}; the next start has all that was acknowledged`
+    this.#broken = new SignalError('STORE_UNAVAILABLE', reason, { cause })
+    this.#deps.onBroken(this.#broken)
+    this.#end([...changes, ...this.#waiting.splice(0)], this.#broken)
+  }
+
+  #end(changes: readonly QueuedChange[], refusal: SignalError): void {
     for (const { change, outcome, reject } of changes) {
       change?.settle(false)
       // What a `write` threw is its reason, whatever became of the others.
@@ -189,8 +219,7 @@ export class CommitQueue {
   }
 }
 
-const ADVICE =
-  'the server ends, because the disk may have failed; the next start has all that was acknowledged'
+const DISK_FAILED = ', because the disk may have failed'
 
 /** The system's short name for what went wrong; LMDB's own errors have none. */
 function nameOf(error: unknown): string {

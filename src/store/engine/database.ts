@@ -10,10 +10,12 @@ import { dirname, join, resolve } from 'node:path'
 import { type Database as LmdbTable, open, type RootDatabase, type Transaction } from 'lmdb'
 import { Encoder } from 'msgpackr'
 import { assert, type ErrorCode, messageOf, SignalError } from '../../errors.ts'
+import { type ChangeRecord, NotRecordedError, type RecordedChange, type WrittenRow } from './change-record.ts'
 import { CommitQueue, type OnBroken, type Rehearse } from './commit-queue.ts'
 import { closeToOthers } from './file-modes.ts'
 import { rangeOf } from './keys.ts'
 import { LmdbChange, LmdbView, type OpenTable, type StoreFigures } from './lmdb-change.ts'
+import { COPY_STATE, type CopyState, RecordCopy, STATE_KEY } from './record-copy.ts'
 import {
   type Change,
   DESCRIBED_TABLES,
@@ -50,6 +52,8 @@ export interface StoreOptions {
   readonly onFault?: (error: unknown) => void
   /** Looks at the store's file before anything is read from it; what it throws is thrown by `open`. */
   readonly inspect?: (path: string) => void
+  /** Whether its changes have a record, of which the store is a copy. */
+  readonly isRecorded?: boolean
   /** For tests. */
   readonly rehearse?: Rehearse
 }
@@ -69,12 +73,21 @@ export class Database implements Store {
   readonly #followers = new Set<(change: FollowedChange) => void>()
   readonly #figures: StoreFigures = { commits: 0, puts: 0, removes: 0, reads: 0 }
   readonly #view: View
+  readonly #copies: RecordCopy
+  /** Undefined until this process may change what all nodes share. */
+  #record: ChangeRecord | undefined
   #lastChange = 0
 
   private constructor(
     environment: RootDatabase,
     folder: string,
-    { nowMs = Date.now, onBroken = () => undefined, onFault = rethrow, rehearse }: StoreOptions,
+    {
+      nowMs = Date.now,
+      onBroken = () => undefined,
+      onFault = rethrow,
+      isRecorded = false,
+      rehearse,
+    }: StoreOptions,
     writer?: Writer,
   ) {
     this.#environment = environment
@@ -85,6 +98,9 @@ export class Database implements Store {
     const openTable = (table: Table<never, never>) => this.#openTable(table)
     this.#view = new LmdbView(openTable, this.#figures)
     if (writer !== undefined) this.openTables()
+    const states = this.#openTable(COPY_STATE)?.lmdb as LmdbTable<unknown, string>
+    this.#copies = new RecordCopy(environment, name => this.#rawTable(name), states)
+    if (isRecorded) this.#lastChange = this.copyState?.number ?? 0
     this.#changes = new CommitQueue({
       environment,
       dataFolder: folder,
@@ -93,7 +109,9 @@ export class Database implements Store {
           nowMs: atMs ?? this.#nowMs(),
           number: this.#lastChange + ahead + 1,
           hasUndo,
+          isRecorded,
         }),
+      record: isRecorded ? changes => this.#recordAll(changes) : undefined,
       onCommitted: () => {
         this.#figures.commits += 1
       },
@@ -198,8 +216,15 @@ export class Database implements Store {
 
   /** The rows of a table as they are stored, whatever they are, for what checks or counts them. */
   storedRows(name: string, keys: 'bytes' | 'text' = 'bytes'): StoredTable {
+    return this.#rawTable(name, keys)
+  }
+
+  #rawTable<RowKey extends Key>(
+    name: string,
+    keys: 'bytes' | 'text' = 'bytes',
+  ): LmdbTable<Uint8Array, RowKey> {
     const keyEncoding = keys === 'bytes' ? { keyEncoding: 'binary' as const } : {}
-    return this.#environment.openDB<Uint8Array, Key>(name, { encoding: 'binary', ...keyEncoding })
+    return this.#environment.openDB<Uint8Array, RowKey>(name, { encoding: 'binary', ...keyEncoding })
   }
 
   change<Result>(write: (change: Change) => Result, atMs?: number): Promise<Result> {
@@ -209,6 +234,69 @@ export class Database implements Store {
   view<Result>(read: (view: View) => Result): Result {
     assert(!this.#changes.isRunning, 'a change reads by itself')
     return read(this.#view)
+  }
+
+  /** From now on changes are made, each first in `record`, whose last change this store must have. */
+  recordIn(record: ChangeRecord): void {
+    this.#record = record
+  }
+
+  /** Undefined where it is no copy of a record. */
+  get copyState(): CopyState | undefined {
+    return this.#view.get(COPY_STATE, STATE_KEY)
+  }
+
+  /** Puts rows of a snapshot of the record into an empty store; the copy can't be used until `filled` resolves. */
+  fill(rows: readonly WrittenRow[]): Promise<void> {
+    return this.#copy(rows, { number: 0, epoch: 0, isFilling: true })
+  }
+
+  /** All rows of the snapshot, which is of this change, were put. */
+  async filled(number: number, epoch: number): Promise<void> {
+    await this.#copy([], { number, epoch, isFilling: false })
+    this.#lastChange = number
+  }
+
+  /** Makes the next changes of the record, which another node has made, durable here. Followers hear of all their rows. */
+  async apply(changes: readonly RecordedChange[]): Promise<void> {
+    const last = changes.at(-1)
+    if (last === undefined) return
+    assert(changes[0]!.number === this.#lastChange + 1, 'a copy gets each change, in order')
+    await this.#copyChanges(changes)
+    for (const { number, rows } of changes) {
+      this.#lastChange = number
+      for (const { table, key } of rows) {
+        for (const watcher of this.#watchers.get(table) ?? []) {
+          watcher.onWriting(key, undefined)
+          watcher.onSettled(key, false)
+        }
+      }
+      this.#tellFollowers({ number, rows: rows.map(({ table, key }) => ({ table, key })) })
+    }
+  }
+
+  async #recordAll(changes: readonly LmdbChange[]): Promise<void> {
+    const record = this.#record
+    if (record === undefined) throw new NotRecordedError('another node is the writer')
+    const recorded = changes.map(({ number, recordedRows }) => ({
+      number,
+      epoch: record.epoch,
+      rows: recordedRows,
+    }))
+    await record.append(recorded)
+    await this.#copyChanges(recorded)
+  }
+
+  #copyChanges(changes: readonly RecordedChange[]): Promise<void> {
+    const { number, epoch } = changes.at(-1)!
+    return this.#copy(
+      changes.flatMap(({ rows }) => rows),
+      { number, epoch, isFilling: false },
+    )
+  }
+
+  #copy(rows: readonly WrittenRow[], state: CopyState): Promise<void> {
+    return this.#copies.write(rows, state)
   }
 
   subscribe<Kind extends Happening['kind']>(
@@ -227,7 +315,7 @@ export class Database implements Store {
     return () => void this.#followers.delete(listener)
   }
 
-  /** How many changes have become durable since the store was opened. */
+  /** The number of the last durable change; 0 where there was none. */
   get lastChange(): number {
     return this.#lastChange
   }
@@ -237,13 +325,14 @@ export class Database implements Store {
   }
 
   #tell(change: LmdbChange): void {
-    this.#lastChange += 1
-    if (this.#followers.size > 0) this.#tellFollowers(change)
+    if (change.hasWritten) {
+      this.#lastChange = change.number
+      if (this.#followers.size > 0) this.#tellFollowers({ number: change.number, rows: change.watchedRows() })
+    }
     this.#subscribers.tell(change.happenings, this.#onFault)
   }
 
-  #tellFollowers(change: LmdbChange): void {
-    const followed = { number: change.number, rows: change.watchedRows() }
+  #tellFollowers(followed: FollowedChange): void {
     for (const listener of this.#followers) {
       try {
         listener(followed)

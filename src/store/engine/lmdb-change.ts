@@ -10,6 +10,7 @@
 import { asBinary, type Database as LmdbTable } from 'lmdb'
 import { type Happening, newsNameOf } from '../../domain/happening.ts'
 import { assert } from '../../errors.ts'
+import type { WrittenRow } from './change-record.ts'
 import type { Change, Key, KeyRange, Row, RowWatcher, Table, View, WatchedRow } from './store.ts'
 import { isOfLmdb } from './write-failure.ts'
 
@@ -45,12 +46,21 @@ interface WatchedWriting extends WatchedRow {
   readonly watcher: RowWatcher
 }
 
-/** A row that a change has written; undefined where there is none. */
-export interface WrittenRow {
+/** A row before a change and after it; undefined where there is none. */
+export interface RewrittenRow {
   /** Table and key. */
   readonly name: string
   readonly before: Uint8Array | undefined
   readonly now: Uint8Array | undefined
+}
+
+export interface ChangeOptions {
+  /** Milliseconds since 1970. */
+  readonly nowMs: number
+  readonly number: number
+  readonly hasUndo: boolean
+  /** Whether its rows are kept for the record of changes. */
+  readonly isRecorded: boolean
 }
 
 export class LmdbView implements View {
@@ -108,6 +118,8 @@ export class LmdbChange extends LmdbView implements Change {
   /** For watchers. */
   readonly #watched: WatchedWriting[] = []
   #hasWritten = false
+  /** For the record of changes, in the order of the writing; undefined where there is none. */
+  readonly #recorded: WrittenRow[] | undefined
   readonly #endings: (() => void)[] = []
   /** News and badges that are said already. */
   readonly #news = new Set<string>()
@@ -117,7 +129,7 @@ export class LmdbChange extends LmdbView implements Change {
   constructor(
     open: OpenTableOf,
     figures: StoreFigures,
-    { nowMs, number, hasUndo }: { nowMs: number; number: number; hasUndo: boolean },
+    { nowMs, number, hasUndo, isRecorded }: ChangeOptions,
   ) {
     super(open, figures)
     this.#openTable = open
@@ -125,15 +137,23 @@ export class LmdbChange extends LmdbView implements Change {
     this.nowMs = nowMs
     this.number = number
     this.#undoable = hasUndo ? 1 : 0
+    this.#recorded = isRecorded ? [] : undefined
   }
 
   put<Value, RowKey extends Key>(table: Table<Value, RowKey>, key: RowKey, value: Value): void {
-    this.#writing(table, key, value).put(key, value)
+    const { lmdb } = this.#writing(table, key, value)
+    if (this.#recorded === undefined) lmdb.put(key, value)
+    else {
+      const bytes = table.codec === 'bytes' ? (value as Uint8Array) : encoderOf(lmdb).encode(value)
+      this.#recorded.push({ table: table.name, key: bytesOfKey(key), value: bytes })
+      lmdb.put(key, asBinary(bufferOf(bytes)))
+    }
     this.#counts.puts += 1
   }
 
   remove<RowKey extends Key>(table: Table<never, RowKey>, key: RowKey): void {
-    this.#writing(table, key, undefined).remove(key)
+    this.#writing(table, key, undefined).lmdb.remove(key)
+    this.#recorded?.push({ table: table.name, key: bytesOfKey(key), value: undefined })
     this.#counts.removes += 1
   }
 
@@ -156,6 +176,7 @@ export class LmdbChange extends LmdbView implements Change {
     this.#assertRunning()
     const hadWritten = this.#hasWritten
     const [rows, happenings, endings] = [this.#earlier.length, this.happenings.length, this.#endings.length]
+    const recorded = this.#recorded?.length ?? 0
     // What owners collected so far must not take in what may be taken back.
     this.#locals = undefined
     this.#undoable += 1
@@ -167,6 +188,7 @@ export class LmdbChange extends LmdbView implements Change {
       if (isOfLmdb(error)) throw error
       this.#putBack(this.#earlier.splice(rows))
       this.#hasWritten = hadWritten
+      this.#recorded?.splice(recorded)
       for (const happening of this.happenings.slice(happenings))
         this.#news.delete(newsNameOf(happening) ?? '')
       this.happenings.length = happenings
@@ -190,7 +212,7 @@ export class LmdbChange extends LmdbView implements Change {
   beforeWrite: (() => void) | undefined
 
   /** Each row that was written, with its bytes before the change and now. */
-  get written(): readonly WrittenRow[] {
+  get written(): readonly RewrittenRow[] {
     const firsts = new Map<string, EarlierRow>()
     for (const row of this.#earlier) {
       const name = `${(row.table.lmdb as { readonly name?: string }).name} ${Buffer.from(row.key).toString('hex')}`
@@ -201,6 +223,16 @@ export class LmdbChange extends LmdbView implements Change {
       before: bytes,
       now: table.lmdb.getBinary(key),
     }))
+  }
+
+  /** Whether it has put or removed a row. */
+  get hasWritten(): boolean {
+    return this.#hasWritten
+  }
+
+  /** The rows that it has put or removed, where changes are recorded. A row that it wrote twice is there twice. */
+  get recordedRows(): readonly WrittenRow[] {
+    return this.#recorded ?? []
   }
 
   /** Whether it threw and what it wrote is still there. */
@@ -223,7 +255,7 @@ export class LmdbChange extends LmdbView implements Change {
     }
   }
 
-  #writing(table: Table<never, never>, key: Key, row: unknown): LmdbTable<unknown, Key> {
+  #writing(table: Table<never, never>, key: Key, row: unknown): OpenTable {
     this.#assertRunning()
     const open = this.#openTable(table)
     assert(open !== undefined, 'a store that is open for reading only is not changed')
@@ -234,7 +266,7 @@ export class LmdbChange extends LmdbView implements Change {
     }
     this.#hasWritten = true
     if (this.#undoable > 0) this.#earlier.push({ table: open, key, bytes: open.lmdb.getBinary(key) })
-    return open.lmdb
+    return open
   }
 
   /** Tells watchers, once, that what was written is durable, or is not to be. */
@@ -255,6 +287,7 @@ export class LmdbChange extends LmdbView implements Change {
 
   takeBack(): void {
     this.happenings.length = 0
+    this.#recorded?.splice(0)
     this.#putBack(this.#earlier)
   }
 
@@ -269,4 +302,18 @@ export class LmdbChange extends LmdbView implements Change {
       for (const { onTakenBack } of table.watchers) onTakenBack?.(key as Uint8Array)
     }
   }
+}
+
+/** The key as LMDB has it: the order of text keys, which are names, is that of their UTF-8. */
+function bytesOfKey(key: Key): Uint8Array {
+  return typeof key === 'string' ? Buffer.from(key) : key
+}
+
+/** lmdb-js has it, though its types do not say so. */
+function encoderOf(lmdb: LmdbTable<unknown, Key>): { encode(value: unknown): Uint8Array } {
+  return (lmdb as unknown as { readonly encoder: { encode(value: unknown): Uint8Array } }).encoder
+}
+
+function bufferOf({ buffer, byteOffset, length }: Uint8Array): Buffer {
+  return Buffer.from(buffer, byteOffset, length)
 }

@@ -97,7 +97,7 @@ export interface View {
 export interface Change extends View {
   /** The one instant of the whole change, milliseconds since 1970. */
   readonly nowMs: number
-  /** Its place in the order of durable changes since the store was opened, from 1 on. */
+  /** Its place in the order of durable changes that write, from 1 on: of all where they have a record, else since the store was opened. */
   readonly number: number
   put<Value, RowKey extends Key>(table: Table<Value, RowKey>, key: RowKey, value: Value): void
   remove<RowKey extends Key>(table: Table<never, RowKey>, key: RowKey): void

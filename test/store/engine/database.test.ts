@@ -475,57 +475,52 @@ t.test('a subscriber that throws keeps no other from hearing, and the change sta
   t.same([heard, faults], [['inbox-dropped'], [fault]])
 })
 
-t.test('a follower hears of each durable change before its subscribers and its caller do', async t => {
-  const database = openStore(t)
-  const heard: unknown[] = []
-  for (const table of [WATCHED, WATCHED, ROWS]) {
-    database.watch(table, { onWriting: () => undefined, onSettled: () => heard.push('settled') })
-  }
-  database.subscribe('inbox-dropped', () => heard.push('told'))
-  const end = database.follow(({ number, rows }) =>
-    heard.push([number, rows.map(({ table, key }) => `${table} ${Buffer.from(key)}`)]),
-  )
-  const write = (change: Change, keys: readonly string[]) => {
-    for (const key of keys) change.put(WATCHED, Buffer.from(key), 1)
-    change.put(UNWATCHED, Buffer.from('a'), 1)
-  }
-  const refused = new Error('refused')
-  await Promise.allSettled([
-    database
-      .change(change => {
-        write(change, ['a'])
-        const key = Buffer.from('b')
-        change.remove(WATCHED, key)
-        change.remove(ROWS, key)
-        change.happened({ kind: 'inbox-dropped', reason: 'full' })
-      })
-      .then(() => heard.push('resolved')),
-    database.change(change => {
-      write(change, ['refused'])
-      throw refused
-    }),
-    database.change(change => write(change, [])),
-    database.change(() => undefined),
-  ])
-  const settled = (times: number) => Array.from({ length: times }, () => 'settled')
-  t.same(
-    // Runs that are taken back settle before it.
-    heard.slice(heard.findIndex(item => item !== 'settled') - 5),
-    [
-      ...settled(5),
-      [1, ['watched a', 'watched b', 'rows b']],
-      'told',
-      ...settled(2),
-      [2, []],
-      [3, []],
-      'resolved',
-    ],
-  )
-  heard.length = 0
-  end()
-  await database.change(change => write(change, ['a']))
-  t.same(heard, settled(2), 'it hears nothing more')
-})
+t.test(
+  'a follower hears of each durable change that writes before its subscribers and its caller do',
+  async t => {
+    const database = openStore(t)
+    const heard: unknown[] = []
+    for (const table of [WATCHED, WATCHED, ROWS]) {
+      database.watch(table, { onWriting: () => undefined, onSettled: () => heard.push('settled') })
+    }
+    database.subscribe('inbox-dropped', () => heard.push('told'))
+    const end = database.follow(({ number, rows }) =>
+      heard.push([number, rows.map(({ table, key }) => `${table} ${Buffer.from(key)}`)]),
+    )
+    const write = (change: Change, keys: readonly string[]) => {
+      for (const key of keys) change.put(WATCHED, Buffer.from(key), 1)
+      change.put(UNWATCHED, Buffer.from('a'), 1)
+    }
+    const refused = new Error('refused')
+    await Promise.allSettled([
+      database
+        .change(change => {
+          write(change, ['a'])
+          const key = Buffer.from('b')
+          change.remove(WATCHED, key)
+          change.remove(ROWS, key)
+          change.happened({ kind: 'inbox-dropped', reason: 'full' })
+        })
+        .then(() => heard.push('resolved')),
+      database.change(change => {
+        write(change, ['refused'])
+        throw refused
+      }),
+      database.change(change => write(change, [])),
+      database.change(() => undefined),
+    ])
+    const settled = (times: number) => Array.from({ length: times }, () => 'settled')
+    t.same(
+      // Runs that are taken back settle before it.
+      heard.slice(heard.findIndex(item => item !== 'settled') - 5),
+      [...settled(5), [1, ['watched a', 'watched b', 'rows b']], 'told', ...settled(2), [2, []], 'resolved'],
+    )
+    heard.length = 0
+    end()
+    await database.change(change => write(change, ['a']))
+    t.same(heard, settled(2), 'it hears nothing more')
+  },
+)
 
 t.test('where nobody follows, no list of rows is made of a change', async t => {
   const watchedRows = t.capture(LmdbChange.prototype, 'watchedRows', LmdbChange.prototype.watchedRows)
@@ -549,7 +544,7 @@ t.test('a follower that throws keeps no other from hearing, and the change stand
     throw fault
   })
   database.follow(({ number }) => heard.push(number))
-  await database.change(() => undefined)
+  await database.change(change => change.put(COUNTERS, 'a', 1))
   t.same([heard, faults], [[1], [fault]])
 })
 

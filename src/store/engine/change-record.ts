@@ -1,0 +1,37 @@
+/**
+ * The order of changes beside LMDB: a system of record that the nodes of a cluster share. What it has taken is done; each
+ * node's LMDB is a copy.
+ */
+
+/** A row as a change left it. */
+export interface WrittenRow {
+  readonly table: string
+  /** As LMDB has it, also where a table's keys are text. */
+  readonly key: Uint8Array
+  /** As LMDB has it; undefined where the row was removed. */
+  readonly value: Uint8Array | undefined
+}
+
+/** A change that the record has. */
+export interface RecordedChange {
+  /** Its place in the order, from 1 on. */
+  readonly number: number
+  /** Of the writer that made it. */
+  readonly epoch: number
+  readonly rows: readonly WrittenRow[]
+}
+
+export interface ChangeRecord {
+  readonly epoch: number
+  /**
+   * Resolves once the record has all of them, in order. Called again only when it has resolved or rejected.
+   *
+   * Rejects with `NotRecordedError` where it has none of them and may take later ones. Any other error is final: this
+   * process must not change anything any more.
+   */
+  append(changes: readonly RecordedChange[]): Promise<void>
+}
+
+export class NotRecordedError extends Error {
+  override readonly name = 'NotRecordedError'
+}

@@ -1,0 +1,60 @@
+/** A store as the copy of a record of changes: its rows, and how far it has come, are written together. */
+
+import { ABORT, type Database as LmdbTable, type RootDatabase } from 'lmdb'
+import type { WrittenRow } from './change-record.ts'
+import { textKeyTable } from './store.ts'
+
+/** How far a copy of a record has come. */
+export interface CopyState {
+  /** Of the last change; 0 where there was none. */
+  readonly number: number
+  readonly epoch: number
+  /** Whether rows of a snapshot are still missing. */
+  readonly isFilling: boolean
+}
+
+export const COPY_STATE = textKeyTable<CopyState>('copy-state')
+export const STATE_KEY = 'state'
+
+/** Its one table of bytes, by name, keys as LMDB has them. */
+export type RawTableOf = (name: string) => LmdbTable<Uint8Array, Uint8Array>
+
+export class RecordCopy {
+  readonly #environment: RootDatabase
+  readonly #rawTable: RawTableOf
+  readonly #states: LmdbTable<unknown, string>
+
+  constructor(environment: RootDatabase, rawTable: RawTableOf, states: LmdbTable<unknown, string>) {
+    this.#environment = environment
+    this.#rawTable = rawTable
+    this.#states = states
+  }
+
+  /** Resolves when all of it is durable. Rejects with what LMDB failed over; then nothing of it is there. */
+  async write(rows: readonly WrittenRow[], state: CopyState): Promise<void> {
+    const tables = new Map<string, ReturnType<RawTableOf>>()
+    // A table can't be opened within the transaction.
+    for (const { table } of rows) if (!tables.has(table)) tables.set(table, this.#rawTable(table))
+    let fault: unknown
+    const writeAll = () => {
+      for (const { table, key, value } of rows) {
+        if (value === undefined) tables.get(table)!.remove(key)
+        else tables.get(table)!.put(key, Buffer.from(value.buffer, value.byteOffset, value.length))
+      }
+      this.#states.put(STATE_KEY, state)
+    }
+    await this.#environment.transaction(() =>
+      // LMDB can take back a child alone.
+      this.#environment.childTransaction(() => {
+        try {
+          writeAll()
+          return undefined
+        } catch (error) {
+          fault = error
+          return ABORT
+        }
+      }),
+    )
+    if (fault !== undefined) throw fault
+  }
+}
