@@ -37,10 +37,10 @@ export class CallWatchers {
     if (this.#topic.unsubscribe(connectionId)) this.#userIds.delete(connectionId)
   }
 
-  /** Drops watchers whose user has lost the part in the call that they had when they subscribed. */
+  /** Drops watchers whose user has lost the part in the call that they had when they subscribed, and those whose process is gone. */
   dropOutsiders(call: Call): void {
     for (const [connectionId, userId] of this.#userIds) {
-      if (hasPart(call, userId)) continue
+      if (hasPart(call, userId) && this.#topic.has(connectionId)) continue
       this.#userIds.delete(connectionId)
       this.#topic.drop(connectionId)
     }

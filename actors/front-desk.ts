@@ -6,6 +6,7 @@
 import { SignalError } from '../src/errors.ts'
 import type { Actor, ActorKind, Reply } from '../src/runtime/actor.ts'
 import type { InboxWrites } from '../src/store/messages/inbox-writes.ts'
+import type { ShownRequest } from '../src/transport/http-deps.ts'
 import type { HttpAnswer } from '../src/transport/route.ts'
 import type { ForwardedRequest, FrontDeskMessage } from './messages.ts'
 
@@ -13,6 +14,8 @@ export interface FrontDeskDeps {
   /** Has the route of this method and path answer. Rejects with a `SignalError` for what the peer may hear of. */
   readonly answer: (route: string, request: ForwardedRequest) => Promise<HttpAnswer>
   readonly inbox: InboxWrites
+  /** Shown what the front has answered; absent but in development. */
+  readonly onServed?: ((requests: readonly ShownRequest[]) => void) | undefined
   /** Told of a fault of ours. */
   readonly onFault: (error: unknown, requestId?: string) => void
 }
@@ -34,7 +37,7 @@ class FrontDesk implements Actor<FrontDeskMessage> {
   }
 
   receive(message: FrontDeskMessage): void {
-    const { answer, inbox } = this.#deps
+    const { answer, inbox, onServed } = this.#deps
     switch (message.kind) {
       case 'request': {
         const { route, request, reply } = message
@@ -46,6 +49,8 @@ class FrontDesk implements Actor<FrontDeskMessage> {
         const { userId, deviceId, delivered, reply } = message
         return this.#pass(inbox.markDelivered(userId, deviceId, delivered), reply)
       }
+      case 'served':
+        return onServed?.(message.requests)
     }
   }
 

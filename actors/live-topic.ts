@@ -5,6 +5,7 @@
 
 import { FAN_OUT_CHUNK } from '../src/limits.ts'
 import type { Ref } from '../src/runtime/actor.ts'
+import { RemoteRef } from '../src/runtime/remote-ref.ts'
 import type { Broadcast } from '../src/stomp/broadcast.ts'
 import type { TopicMessage, TopicSubscriber, UnsubscribeMessage } from './messages.ts'
 
@@ -38,6 +39,10 @@ export class LiveTopic {
   /** Whether every subscriber has every broadcast. */
   get isQuiet(): boolean {
     return this.#waiting.length === 0
+  }
+
+  has(connectionId: string): boolean {
+    return this.#subscribers.has(connectionId)
   }
 
   /** Adds a subscription; answers with its tag. The subscriber gets each broadcast from here on. */
@@ -90,11 +95,13 @@ export class LiveTopic {
     return this.isQuiet
   }
 
+  /** Drops subscribers whose process is gone: they can't unsubscribe. */
   #receiversOfOldest(): TopicSubscriber[] {
     const publishedBefore = this.#publishedCount - this.#waiting.length
     const receivers: TopicSubscriber[] = []
     for (const { ref, since } of this.#subscribers.values()) {
-      if (since <= publishedBefore) receivers.push(ref)
+      if (ref instanceof RemoteRef && ref.isLost) this.#subscribers.delete(ref.id)
+      else if (since <= publishedBefore) receivers.push(ref)
     }
     return receivers
   }

@@ -22,7 +22,7 @@ import type { IdempotentRequest } from '../src/store/engine/idempotency-store.ts
 import type { SentItems, SettledOffsets } from '../src/store/messages/inbox-writes.ts'
 import type { WaitingMessage } from '../src/store/messages/outbox-queue.ts'
 import type { Connection } from '../src/transport/connection.ts'
-import type { TlsFiles } from '../src/transport/http-deps.ts'
+import type { ShownRequest, TlsFiles } from '../src/transport/http-deps.ts'
 import type { HttpAnswer, HttpRequest } from '../src/transport/route.ts'
 import type { Unread } from './stomp-connection/unread.ts'
 
@@ -183,6 +183,8 @@ export type FrontDeskMessage =
       readonly delivered: Readonly<Record<string, number>>
       readonly reply: Reply<undefined>
     }
+  /** In development: the front has answered these. */
+  | { readonly kind: 'served'; readonly requests: readonly ShownRequest[] }
 
 /** An `HttpRequest` as data. */
 export type ForwardedRequest = Omit<HttpRequest, 'header'> & {

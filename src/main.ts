@@ -7,11 +7,11 @@ import './server/v8-flags.ts'
 import { networkInterfaces } from 'node:os'
 import { SignalError } from './errors.ts'
 import { createLogger } from './operations/log.ts'
-import { foreignBinaries, loadedBinaries } from './operations/native-binaries.ts'
 import { listeningAsBefore } from './server/addresses.ts'
 import { readFlags } from './server/command-line.ts'
 import { type Config, ConfigError, readConfig, warningsOf } from './server/config.ts'
 import { chooseLanAddress } from './server/lan-address.ts'
+import { assertOwnBinaries } from './server/process.ts'
 import { start } from './server/start.ts'
 
 async function main(): Promise<void> {
@@ -20,13 +20,13 @@ async function main(): Promise<void> {
   for (const output of [process.stdout, process.stderr]) output.on('error', () => undefined)
   const lanAddress = chooseLanAddress(networkInterfaces())
   const config = readConfig(process.env, { ...flags, lanAddress })
-  if (!config.isDevelopment) assertOwnBinaries(config)
+  assertOwnBinaries(config)
   const logger = createLogger(config.logLevel)
   for (const warning of warningsOf(config)) logger.warn(warning)
   const say = (text: string) => void process.stderr.write(text)
   const run = (settings: Config, knownCheckpoint?: string) =>
     start(settings, { logger, say, knownCheckpoint, onReset: () => void startAnew() }).catch(error => {
-      // What is said last is why it does not start.
+      // The last line is the reason.
       logger.flush()
       throw error
     })
@@ -49,21 +49,15 @@ async function main(): Promise<void> {
   server.announce()
 }
 
-/** Throws `ConfigError` when a native binary was loaded that neither this version nor the operator names. */
-function assertOwnBinaries({ nativeBinaries }: Config): void {
-  const foreign = foreignBinaries(loadedBinaries(), nativeBinaries)
-  if (foreign.length > 0) throw new ConfigError(foreign)
-}
-
 function sayAndExit(error: unknown): never {
   process.stderr.write(`callsign: ${sentenceOf(error)}\n`)
   process.exit(1)
 }
 
-/** What an operator can mend is one sentence; anything else is ours, with its stack. */
+/** One sentence for a fault that an operator can mend; anything else is ours, with its stack. */
 function sentenceOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
-  // What the runtime says of a failed commit is only that; the store or the head file says why.
+  // The runtime says only that a commit failed; the store or the head file says why.
   if (error.cause instanceof SignalError && error.cause.code === 'STORE_UNAVAILABLE')
     return error.cause.message
   const isTheirs = error instanceof ConfigError || error instanceof SignalError || 'syscall' in error

@@ -132,6 +132,10 @@ export class Link implements Port {
     this.#options.socket.end()
   }
 
+  get isClosed(): boolean {
+    return this.#isClosed
+  }
+
   get #hasRoom(): boolean {
     return !this.#isClosed && this.#waitingBytes <= this.#waitingBytesMax
   }

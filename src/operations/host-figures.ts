@@ -1,4 +1,4 @@
-/** Figures of the process and its machine, as gauges read on demand. */
+/** Figures of the server, its machine and each of its processes, as gauges read on demand. */
 
 import { statfsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
@@ -31,6 +31,9 @@ export function observeHost(metrics: Metrics, { version, dataFolder, hasHeadFile
   metrics.gauge('callsign_disk_free_bytes', 'What the process may still write on it', () =>
     read(() => ofFileSystem(dataFolder, 'bavail')),
   )
+}
+
+export function observeProcess(metrics: Metrics): void {
   metrics.gauge('callsign_heap_limit_bytes', 'The heap size at which V8 ends the process', () => {
     return getHeapStatistics().heap_size_limit
   })

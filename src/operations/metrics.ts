@@ -97,6 +97,11 @@ export class Metrics {
       for (const outcome of Object.keys(OUTCOMES)) this.deliveries.inc({ channel, outcome }, 0)
   }
 
+  /** In a front: figures of what only the writer does are not told, since zeros beside the writer's would mislead. */
+  leaveOutWriters(): void {
+    for (const name of OF_WRITER) this.#registry.removeSingleMetric(name)
+  }
+
   /** A figure that rises and falls, read at each scrape. */
   gauge(name: string, help: string, read: () => number): void {
     const gauge: Gauge = new Gauge({
@@ -166,6 +171,16 @@ async function watchRuntime(register: Registry): Promise<void> {
 }
 
 const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+const OF_WRITER = [
+  'callsign_grpc_call_seconds',
+  'callsign_deliveries_total',
+  'callsign_code_tries_total',
+  'callsign_sms_stops_total',
+  'callsign_call_commands_total',
+  'callsign_log_registrations_total',
+  'callsign_log_batches_total',
+  'callsign_log_tree_size',
+]
 /** By what their types have: what is added there is missed here. */
 const CHANNELS: Record<Channel, true> = { mail: true, sms: true, push: true, apple: true }
 const ASKERS: Record<Asker, true> = { stranger: true, network: true, token: true }

@@ -2,6 +2,8 @@
 import type { PendingAsk } from './ask.ts'
 
 export interface Port {
+  /** Whether the other process is gone. */
+  readonly isClosed: boolean
   /**
    * False where there is no room, or the other process is gone. `instead` goes into the control lane there if the mailbox
    * does not take `message`.

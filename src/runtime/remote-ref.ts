@@ -19,6 +19,11 @@ export class RemoteRef implements Ref<unknown> {
     this.#host = host
   }
 
+  /** Whether its process is gone, and it with it. */
+  get isLost(): boolean {
+    return this.port.isClosed
+  }
+
   /** Accepted means that it is on its way. */
   tell(message: unknown): TellResult {
     return this.#tell(message) ? 'accepted' : 'overloaded'

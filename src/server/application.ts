@@ -78,7 +78,7 @@ export interface ApplicationDeps {
   readonly callIndex: LiveCalls
   /** Told whose request it is; absent but in development. */
   readonly onRequester?: (
-    request: object,
+    request: { readonly requestId: string },
     requester: { readonly userId: UserId; readonly deviceId?: DeviceId },
   ) => void
   /** Shown what leaves; absent but in development. */

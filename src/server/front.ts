@@ -16,6 +16,7 @@ import type {
 } from '../../actors/messages.ts'
 import { LiveConnections } from '../../actors/presence.ts'
 import { Authentication } from '../api/accounts/authentication.ts'
+import type { Operation } from '../api/table/operation.ts'
 import type { LiveCalls } from '../domain/calls/live-calls.ts'
 import type { DeviceId, UserId } from '../domain/ids.ts'
 import { shuffle } from '../domain/shuffle.ts'
@@ -25,6 +26,7 @@ import { PublishedLog } from '../keyserver/published-log.ts'
 import { VrfPool } from '../keyserver/vrf/vrf-pool.ts'
 import { FRONT_STOP_MS, VRF_JOBS_WAITING_MAX } from '../limits.ts'
 import { Link } from '../nodes/link.ts'
+import { RequestLog } from '../operations/console/requests.ts'
 import { observe, observeConnections } from '../operations/figures.ts'
 import { createLogger } from '../operations/log.ts'
 import type { Ref } from '../runtime/actor.ts'
@@ -35,6 +37,7 @@ import { Database } from '../store/engine/database.ts'
 import { FollowedStore } from '../store/engine/followed-store.ts'
 import type { InboxWrites } from '../store/messages/inbox-writes.ts'
 import type { HttpServer } from '../transport/http.ts'
+import type { ServedRequest } from '../transport/http-deps.ts'
 import { Newcomers } from '../transport/newcomers.ts'
 import { OpenConnections } from '../transport/open-connections.ts'
 import type { HttpAnswer, HttpRequest, HttpRoute } from '../transport/route.ts'
@@ -53,7 +56,7 @@ import {
   type SaidByWriter,
 } from './node-forms.ts'
 import { makerOf, readKeys } from './open-log.ts'
-import { Process } from './process.ts'
+import { assertOwnBinaries, Process } from './process.ts'
 import { pooledRandomBytes } from './random-pool.ts'
 import { Signalling } from './signalling.ts'
 import { VERSION } from './version.ts'
@@ -162,6 +165,7 @@ class Front {
     })
     const log: ServedLog = { ...following.log, vrf: this.#vrf }
     const desk = this.#atWriter<FrontDeskMessage>('front-desk')(name)
+    const requests = isDevelopment ? new RequestLog({ nowMs: world.nowMs }) : undefined
     const roomOf = this.#atWriter<CallRoomMessage>('call-room')
     const stores = openStores({
       database: following.store,
@@ -222,11 +226,13 @@ class Front {
       callIndex: CALLS_AT_WRITER,
       onSmsStopped: atWriterOnly,
       onTokenReused: atWriterOnly,
+      ...(requests && { onRequester: requests.noteRequester }),
     })
+    const counted = new Set(this.#application.operations.filter(hasRates).map(nameOfRoute))
     const served = { ...this.#application, authentication, signalling: this.#signalling }
     const own = new Map(
       publicRoutes(host, log, served, publicUrl)
-        .filter(isAnsweredHere)
+        .filter(route => isAnsweredHere(route) && !counted.has(nameOfRoute(route)))
         .map(route => [nameOfRoute(route), route]),
     )
     this.#http = publicServer(host, log, served, {
@@ -235,6 +241,7 @@ class Front {
       connections: this.#connections,
       newcomers: this.#newcomers,
       sharesPort: true,
+      onServed: requests && (served => this.#show(requests, served, desk)),
     })
     observe(metrics, system, this.#vrf)
     observeConnections(metrics, this.#connections, this.#newcomers)
@@ -250,6 +257,7 @@ class Front {
 
   async #listen(port: number): Promise<void> {
     const { config } = this.host
+    assertOwnBinaries(config)
     await this.#vrf.ready
     await alsoOnLoopback(config, this.#http).listen(config.http.host, port)
     this.host.isOpen = true
@@ -283,6 +291,15 @@ class Front {
     this.#link.say(said)
   }
 
+  /** For the console of the writer, once a turn. */
+  #show(requests: RequestLog, served: ServedRequest, desk: Ref<FrontDeskMessage>): void {
+    if (!requests.add(served)) return
+    this.host.world.immediate(() => {
+      const taken = requests.take()
+      if (taken.length > 0) desk.tell({ kind: 'served', requests: taken })
+    })
+  }
+
   /** Says to the writer which devices are there: of each, once in a while is enough. */
   #seenReporter(): (userId: UserId, deviceId: DeviceId) => void {
     const { monotonicMs } = this.host.world
@@ -295,6 +312,11 @@ class Front {
       this.#say({ kind: 'seen', userId, deviceId })
     }
   }
+}
+
+/** Its rates are counted in one place. */
+function hasRates({ rates = [] }: Operation): boolean {
+  return rates.length > 0
 }
 
 /** Lookups, and whatever is read: but not of what only the writer knows. */

@@ -28,7 +28,7 @@ import type { Process } from './process.ts'
 import { VERSION } from './version.ts'
 
 export interface FrontsDeps {
-  readonly host: Pick<Process, 'config' | 'world' | 'logger' | 'onFault'>
+  readonly host: Pick<Process, 'config' | 'world' | 'logger' | 'onFault' | 'devConsole'>
   readonly system: ActorSystem
   readonly database: Pick<Database, 'follow' | 'lastChange'>
   readonly stores: Pick<Stores, 'sessions' | 'inboxWrites'>
@@ -73,7 +73,7 @@ class OpenFront implements FrontHandle {
     this.#release(count)
   }
 
-  /** Whoever has waited since the tick before waits no longer. */
+  /** Releases all that have waited since the tick before. */
   onTick(): void {
     this.#release(this.#saidAtTick)
     this.#saidAtTick = this.#said
@@ -104,6 +104,7 @@ export class Fronts {
       frontDeskKind({
         answer: (route, request) => this.#answer(route, request),
         inbox: deps.stores.inboxWrites,
+        onServed: deps.host.devConsole?.onServedByFront,
         onFault: deps.host.onFault,
       }),
     )

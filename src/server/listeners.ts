@@ -24,6 +24,7 @@ import type { ActorSystem } from '../runtime/system.ts'
 import { markForReset } from '../store/engine/reset.ts'
 import { GrpcServer } from '../transport/grpc.ts'
 import { HttpServer } from '../transport/http.ts'
+import type { ServedRequest } from '../transport/http-deps.ts'
 import type { Newcomers } from '../transport/newcomers.ts'
 import type { OpenConnections } from '../transport/open-connections.ts'
 import { statusOf } from '../transport/problem.ts'
@@ -48,7 +49,7 @@ export interface StartedApplication extends Application {
 
 export type Register = (userId: bigint, deviceId: bigint, publicKey: string) => Promise<Registration>
 
-/** The log as a process serves it, whoever writes it. */
+/** The log as a process serves it. */
 export type ServedLog = Pick<OpenedLog, 'keys' | 'maker' | 'published' | 'vrf'>
 
 export type ServedApplication = Pick<
@@ -109,15 +110,17 @@ export interface PublicServerDeps {
   readonly connections: OpenConnections
   readonly newcomers: Newcomers
   readonly sharesPort?: boolean
+  /** Told of every answer; absent but in development. */
+  readonly onServed?: ((served: ServedRequest) => void) | undefined
 }
 
 export function publicServer(
   host: Process,
   { keys, published }: ServedLog,
   { signalling }: ServedApplication,
-  { routes, publicUrl, connections, newcomers, sharesPort = false }: PublicServerDeps,
+  { routes, publicUrl, connections, newcomers, sharesPort = false, onServed }: PublicServerDeps,
 ): HttpServer {
-  const { config, world, metrics, devConsole } = host
+  const { config, world, metrics } = host
   const { minClientVersions } = config.http
   const { rateLimits } = config
   const admission = rateLimits && new Admission(rateLimits, world.monotonicMs)
@@ -136,14 +139,14 @@ export function publicServer(
     onOriginRefused: host.onOriginRefused,
     ...(config.http.tls === undefined ? {} : { tls: config.http.tls }),
     ...(minClientVersions.length === 0 ? {} : { requiredClient: clientRequirement(minClientVersions) }),
-    onServed: devConsole?.onServed,
+    onServed,
     onAnswer: (route, status, seconds) => metrics.answerTimes.observe(route, status, seconds),
     onRefused: host.onRefused,
     onFault: host.onFault,
   })
 }
 
-/** Of the development console; none without one. */
+/** Routes of the development console; none without one. */
 export function consoleRoutes(
   host: Process,
   log: OpenedLog,

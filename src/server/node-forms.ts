@@ -78,6 +78,7 @@ export const WRITER_SERVES: LinkOptions['serves'] = new Map([
       settle: ({ settled }) =>
         Array.isArray(settled) && settled.every(each => isDevice(each) && Array.isArray(each.offsets)),
       'mark-delivered': message => isDevice(message) && isObject(message.delivered),
+      served: ({ requests }) => Array.isArray(requests) && requests.every(isObject),
     }),
   ],
 ])

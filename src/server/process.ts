@@ -1,16 +1,17 @@
-/** What every part of the process shares: settings, clocks, figures, the version, and how it ends when it must. */
+/** Shared by every part of the process: settings, clocks, figures, the version, and how it ends when it must. */
 
 import { messageOf, SignalError } from '../errors.ts'
 import { DevConsole } from '../operations/console/console.ts'
-import { observeHost } from '../operations/host-figures.ts'
+import { observeHost, observeProcess } from '../operations/host-figures.ts'
 import type { Logger } from '../operations/log.ts'
 import { Metrics } from '../operations/metrics.ts'
+import { foreignBinaries, loadedBinaries } from '../operations/native-binaries.ts'
 import { OriginLog } from '../operations/origin-log.ts'
 import { RefusalLog } from '../operations/refusal-log.ts'
 import { realWorld } from '../runtime/clock.ts'
 import { isEchoOfFailedCommit } from '../store/engine/write-failure.ts'
 import type { RefusedRequest } from '../transport/http-deps.ts'
-import type { Config } from './config.ts'
+import { type Config, ConfigError } from './config.ts'
 import { VERSION } from './version.ts'
 
 export class Process {
@@ -44,12 +45,16 @@ export class Process {
     this.#origins = new OriginLog(logger, this.world.monotonicMs)
     this.devConsole =
       config.isDevelopment && !isFront ? new DevConsole({ nowMs: this.world.nowMs, print: say }) : undefined
-    observeHost(this.metrics, {
-      version: VERSION,
-      dataFolder: config.dataFolder,
-      hasHeadFile: config.log.headFile !== undefined,
-      isReady: () => this.notReady() === undefined,
-    })
+    observeProcess(this.metrics)
+    if (isFront) this.metrics.leaveOutWriters()
+    else {
+      observeHost(this.metrics, {
+        version: VERSION,
+        dataFolder: config.dataFolder,
+        hasHeadFile: config.log.headFile !== undefined,
+        isReady: () => this.notReady() === undefined,
+      })
+    }
     process.on('unhandledRejection', this.#onUnhandled)
   }
 
@@ -83,7 +88,7 @@ export class Process {
 
   readonly onOriginRefused = (origin: string): void => this.#origins.note(origin)
 
-  /** To be called when every part has ended: nothing of this process is called any more. */
+  /** Call this when every part has ended: nothing of this process is called any more. */
   close(): void {
     this.world.stop()
     process.off('unhandledRejection', this.#onUnhandled)
@@ -96,6 +101,12 @@ export class Process {
     if (!this.isServing()) return 'no front serves'
     return this.world.monotonicMs() < this.#noWritesUntilMs ? 'the last write failed' : undefined
   }
+}
+
+/** Throws `ConfigError` when production has loaded a native binary that neither this version nor the operator names. */
+export function assertOwnBinaries({ isDevelopment, nativeBinaries }: Config): void {
+  const foreign = isDevelopment ? [] : foreignBinaries(loadedBinaries(), nativeBinaries)
+  if (foreign.length > 0) throw new ConfigError(foreign)
 }
 
 /** How long a failed write keeps the process out of traffic; the next one may succeed again. */

@@ -98,7 +98,8 @@ export async function start(
       onReset,
     }),
   ]
-  const http = publicServer(host, log, application, { routes, publicUrl, connections, newcomers })
+  const onServed = host.devConsole?.onServed
+  const http = publicServer(host, log, application, { routes, publicUrl, connections, newcomers, onServed })
   const stompTcp = stompTcpServer(host, application, connections)
   const isAlone = config.fronts === 0
   const grpc = registrationServer(host, isAlone ? register : registerEverywhere)
@@ -138,7 +139,7 @@ export async function start(
     },
   }
 
-  /** Whoever looks the key up then finds it, whichever process answers. */
+  /** A lookup then finds the key, whichever process answers. */
   async function registerEverywhere(...key: Parameters<Register>): ReturnType<Register> {
     const registration = await register(...key)
     await fronts?.caughtUp()
@@ -175,7 +176,7 @@ export async function start(
     logger.info({ event: 'stopping', reason })
     const tooLate = () => host.fatal(new Error(`not stopped within ${STOP_DEADLINE_MS} ms`))
     const deadline = setTimeout(tooLate, STOP_DEADLINE_MS).unref()
-    // What has connected by now is let in; closing the socket would reset it.
+    // Clients that have connected by now are let in; closing the socket would reset them.
     await setImmediate()
     http.stopListening()
     stompTcp?.stopListening()
@@ -371,7 +372,7 @@ function expireForEver({ world, onFault }: Process, { expire }: Application): vo
 /** Without a pause while there is more, so that what ends never gathers faster than it goes. */
 async function expireAll(expire: Application['expire']): Promise<void> {
   while ((await expire(EXPIRED_AT_ONCE)) === EXPIRED_AT_ONCE);
-  // What the last portion has left to be done at once.
+  // The last portion may have left more.
   await expire(EXPIRED_AT_ONCE)
 }
 

@@ -294,7 +294,6 @@ export class Exchange implements HttpRequest {
 
   #served({ status, contentType, body }: HttpAnswer, seconds: number): ServedRequest {
     return {
-      token: this,
       requestId: this.requestId,
       method: this.method,
       path: this.path,

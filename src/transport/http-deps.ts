@@ -1,4 +1,4 @@
-/** What an HTTP server is given, and what it tells of requests. */
+/** Dependencies of an HTTP server, and its reports of requests. */
 
 import type { ErrorCode, Quota } from '../errors.ts'
 import type { Accept } from './connection.ts'
@@ -19,8 +19,6 @@ export interface RefusedRequest {
 
 /** A request and its answer, for the development console. */
 export interface ServedRequest {
-  /** Stands for the request: the `HttpRequest` that its handler was given. */
-  readonly token: object
   readonly requestId: string
   readonly method: string
   readonly path: string
@@ -37,6 +35,15 @@ export interface ServedRequest {
   readonly seconds: number
   readonly answerType: string
   readonly answer: string | Uint8Array
+}
+
+/** A `ServedRequest` with its sender, and with its bodies where they are short. */
+export interface ShownRequest extends Omit<ServedRequest, 'body' | 'answer'> {
+  readonly requester: { readonly userId: bigint; readonly deviceId?: bigint } | undefined
+  readonly bodyBytes: number
+  readonly answerBytes: number
+  readonly body: Uint8Array | undefined
+  readonly answer: string | Uint8Array | undefined
 }
 
 /** Paths of PEM files. */

@@ -2,10 +2,11 @@
 
 import t from 'tap'
 import { LiveTopic } from '../../actors/live-topic.ts'
-import type { StompConnectionMessage } from '../../actors/messages.ts'
+import type { StompConnectionMessage, TopicMessage } from '../../actors/messages.ts'
 import { FAN_OUT_CHUNK } from '../../src/limits.ts'
 import { Broadcast } from '../../src/stomp/broadcast.ts'
 import { kindOf, makeStage } from '../support/actors.ts'
+import { linkedNodes } from '../support/linked-nodes.ts'
 
 function makeTopic() {
   const { system, world } = makeStage()
@@ -54,4 +55,16 @@ t.test('a dropped connection hears nothing, however many subscriptions it had', 
   world.run()
   t.same(told, [])
   t.equal(topic.subscriberCount, 0)
+})
+
+t.test('a connection whose process is gone is dropped and hears nothing', async t => {
+  const nodes = linkedNodes()
+  const { system, link } = nodes.writer
+  const topic = new LiveTopic('x')
+  topic.subscribe(system.remoteRef<TopicMessage>(link, 'probe', 'a'), 1)
+  nodes.front.link.close()
+  await nodes.settle()
+  t.ok(topic.publish(broadcast('1')))
+  t.notOk(topic.has('a'))
+  t.equal(system.figures().deadLetters.unreachable ?? 0, 0)
 })

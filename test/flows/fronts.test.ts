@@ -1,9 +1,11 @@
 /** Several processes that serve one port: the same server to its clients, also when one of the processes is killed. */
 
-import { readdirSync, readFileSync } from 'node:fs'
+import { appendFileSync, copyFileSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { loadBinaries, loadedBinaries } from '../../src/operations/native-binaries.ts'
 import { endStory, friends, startCall } from '../support/call-story.ts'
+import { DevPerson } from '../support/dev-person.ts'
 import { RegisterClient } from '../support/register-client.ts'
 import { Rehearsal } from '../support/rehearsal.ts'
 import { freshPublicKey, startServer } from '../support/server.ts'
@@ -77,5 +79,55 @@ t.test('a key that was registered is found by the next lookup, whichever front t
   t.match(metrics, /^callsign_fronts\{process="writer"\} 2$/m)
   for (const front of ['front-1', 'front-2'])
     t.match(metrics, new RegExp(`^callsign_connections\\{process="${front}"\\} 0$`, 'm'))
+  const processesWith = (name: string) =>
+    [...metrics.matchAll(/^(\w+)\{process="([^"]+)"/gm)].filter(each => each[1] === name).map(each => each[2])
+  for (const name of [
+    'callsign_ready',
+    'callsign_log_head_file_set',
+    'callsign_log_tree_size',
+    'callsign_info',
+  ])
+    t.same(processesWith(name), ['writer'], `${name} is of the whole server`)
+  t.same(processesWith('callsign_heap_limit_bytes').toSorted(), ['front-1', 'front-2', 'writer'])
   t.equal(await server.end(), 0)
+})
+
+t.test('a read with a rate of its own is counted in one place', async t => {
+  const environment = {
+    CALLSIGN_FRONTS: '2',
+    CALLSIGN_RATE_LIMITS: '',
+    CALLSIGN_RATES: '{"credentials":3}',
+  }
+  const server = await startServer({ dataFolder: t.testdir(), environment })
+  t.teardown(() => server.end('SIGKILL'))
+  const { app } = await DevPerson.signIn(server.http, 'Ann')
+  const statuses: number[] = []
+  for (let at = 0; at < 12; at++)
+    statuses.push((await app.send('GET /credentials', undefined, { connection: 'close' })).status)
+  t.same(statuses, [200, 200, 200, ...Array(9).fill(429)])
+})
+
+t.test('a front that has loaded a foreign native binary does not serve', async t => {
+  const folder = t.testdir()
+  loadBinaries()
+  const { path } = loadedBinaries().find(({ from }) => from?.startsWith('@msgpackr-extract/'))!
+  const binary = join(folder, 'changed.node')
+  const preload = `import { existsSync } from 'node:fs'
+    if (process.argv[1]?.endsWith('front.js') && existsSync(${JSON.stringify(binary)}))
+      process.dlopen({ exports: {} }, ${JSON.stringify(binary)})`
+  const environment = {
+    CALLSIGN_FRONTS: '1',
+    NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(preload)}`,
+  }
+  const story = await Rehearsal.start(t, { dataFolder: join(folder, 'data'), environment })
+  const { server } = story
+  const ready = async () => (await fetch(`${server.admin}/readyz`)).status
+  copyFileSync(path, binary)
+  appendFileSync(binary, '\0')
+  for (const pid of frontsOf(server.process.pid!)) process.kill(pid, 'SIGKILL')
+  while (!/changed\.node has SHA-256 [0-9a-f]{64}/.test(server.stderr())) await ready()
+  t.equal(await ready(), 503)
+  rmSync(binary)
+  while ((await ready()) !== 200);
+  t.equal((await fetch(`${server.http}/app/api/meta`)).status, 200)
 })

@@ -10,7 +10,6 @@ const { operations } = openWhole(t).application
 const reader = requestReader(operations)
 
 const LOGIN: ServedRequest = {
-  token: {},
   requestId: 'request-1',
   method: 'POST',
   path: '/app/api/login',
@@ -38,9 +37,8 @@ function open(options: Partial<RequestLogOptions> = {}) {
 
 t.test('a row says what was asked and what became of it', async t => {
   const { log, rows } = open()
-  const token = {}
-  log.noteRequester(token, { userId: 7n, deviceId: 18446744073709551615n })
-  log.add({ ...LOGIN, token })
+  log.noteRequester(LOGIN, { userId: 7n, deviceId: 18446744073709551615n })
+  log.add(LOGIN)
   log.add({
     ...LOGIN,
     code: undefined,
@@ -100,4 +98,32 @@ t.test('the pages of the console are not among them', async t => {
   for (const path of paths) t.equal(log.add({ ...LOGIN, path }), false, path)
   t.equal(log.sequence, 0)
   t.equal(log.add({ ...LOGIN, path: '/developer' }), true)
+})
+
+t.test('requests of a front pass on with their bodies and people, once', async t => {
+  const front = open().log
+  front.noteRequester(LOGIN, { userId: 7n })
+  front.add(LOGIN)
+  front.add({ ...LOGIN, requestId: 'request-2', body: Buffer.alloc(40_000, ' ') })
+  const { log, rows, detail } = open()
+  // The writer has answered it for the front.
+  log.noteRequester({ requestId: 'request-2' }, { userId: 8n })
+  for (const shown of front.take()) log.put(shown)
+  t.same(front.take(), [])
+  t.match(rows(), [
+    { sequence: 1, userId: '7', unknownFields: ['/emial', '/otp'] },
+    { sequence: 2, userId: '8' },
+  ])
+  t.match(await detail(2), { request: '(40000 bytes, not kept)' })
+  t.same(front.size, { rows: 0, bytes: 0 })
+})
+
+t.test('people of requests that never get an answer do not gather', async t => {
+  const { log, rows } = open()
+  for (let at = 0; at <= 1_000; at++) log.noteRequester({ requestId: `request-${at}` }, { userId: 7n })
+  for (const at of [0, 1_000]) log.add({ ...LOGIN, requestId: `request-${at}` })
+  t.same(
+    rows().map(({ userId }) => userId),
+    [undefined, '7'],
+  )
 })

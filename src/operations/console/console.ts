@@ -5,7 +5,7 @@
 
 import { SignalError } from '../../errors.ts'
 import type { Figures } from '../../runtime/figures.ts'
-import type { ServedRequest } from '../../transport/http-deps.ts'
+import type { ServedRequest, ShownRequest } from '../../transport/http-deps.ts'
 import type { HttpRoute } from '../../transport/route.ts'
 import { Deliveries } from './deliveries.ts'
 import { docsRoutes } from './docs.ts'
@@ -70,12 +70,20 @@ export class DevConsole {
   }
 
   /** A request's token was good. */
-  readonly onRequester = (request: object, requester: { userId: bigint; deviceId?: bigint }): void =>
-    this.#requests.noteRequester(request, requester)
+  readonly onRequester = (
+    request: { readonly requestId: string },
+    requester: { userId: bigint; deviceId?: bigint },
+  ): void => this.#requests.noteRequester(request, requester)
 
   /** A request has its answer. */
   readonly onServed = (served: ServedRequest): void => {
     if (this.#requests.add(served)) this.feed.onRequest()
+  }
+
+  /** Fronts have answered requests. */
+  readonly onServedByFront = (requests: readonly ShownRequest[]): void => {
+    for (const shown of requests) this.#requests.put(shown)
+    this.feed.onRequest()
   }
 
   /** The room of a call has carried out a command, and that is durable. */

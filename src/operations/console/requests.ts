@@ -4,7 +4,7 @@
  */
 
 import { SignalError } from '../../errors.ts'
-import type { ServedRequest } from '../../transport/http-deps.ts'
+import type { ServedRequest, ShownRequest } from '../../transport/http-deps.ts'
 import type { HttpRoute } from '../../transport/route.ts'
 import type { RequestDetail, RequestRow } from './events.ts'
 import { jsonAnswer } from './page-route.ts'
@@ -26,14 +26,11 @@ export interface RequestLogOptions {
   readonly bytesMax?: number
 }
 
-type Requester = { readonly userId: bigint; readonly deviceId?: bigint }
+type Requester = NonNullable<ShownRequest['requester']>
 
-interface Kept extends Omit<ServedRequest, 'token' | 'body' | 'answer'> {
+interface Kept extends Omit<ShownRequest, 'body' | 'answer'> {
   readonly sequence: number
   readonly atMs: number
-  readonly requester: Requester | undefined
-  readonly bodyBytes: number
-  readonly answerBytes: number
   /** Undefined where it is too long, or has made room for newer ones. */
   body: Uint8Array | undefined
   answer: string | Uint8Array | undefined
@@ -44,11 +41,12 @@ export class RequestLog {
   readonly #rowsMax: number
   readonly #bytesMax: number
   /** Oldest first. */
-  readonly #kept: Kept[] = []
+  #kept: Kept[] = []
   /** Bytes of the kept bodies, which belong to the newest requests. */
   #bytes = 0
   #sequence = 0
-  readonly #requesters = new WeakMap<object, Requester>()
+  /** By request id, of requests that are not answered yet. */
+  readonly #requesters = new Map<string, Requester>()
   #reader: RequestReader | undefined
 
   constructor({ nowMs, rowsMax = ROWS_MAX, bytesMax = BYTES_MAX }: RequestLogOptions) {
@@ -67,29 +65,50 @@ export class RequestLog {
     return { rows: this.#kept.length, bytes: this.#bytes }
   }
 
-  /** `token` stands for the request in `add`, too. */
-  readonly noteRequester = (token: object, requester: Requester): void =>
-    void this.#requesters.set(token, requester)
+  /** The request's token was good; its answer comes to `add` or `put`. */
+  readonly noteRequester = ({ requestId }: { readonly requestId: string }, requester: Requester): void => {
+    this.#requesters.set(requestId, requester)
+    if (this.#requesters.size <= REQUESTERS_MAX) return
+    for (const oldest of this.#requesters.keys()) return void this.#requesters.delete(oldest)
+  }
 
   /** Returns false for requests of the console and other pages of a development server, which are many, and ours. */
-  add({ token, body, answer, ...served }: ServedRequest): boolean {
+  add({ body, answer, ...served }: ServedRequest): boolean {
     if (OWN_PAGES.test(served.path)) return false
-    this.#sequence += 1
-    const kept: Kept = {
+    this.put({
       ...served,
-      sequence: this.#sequence,
-      atMs: this.#nowMs(),
-      requester: this.#requesters.get(token),
+      requester: undefined,
       bodyBytes: body.length,
       answerBytes: answer.length,
       body: body.length <= BODY_BYTES_MAX ? body : undefined,
       answer: answer.length <= BODY_BYTES_MAX ? answer : undefined,
+    })
+    return true
+  }
+
+  /** A request that a front has answered, as its own log had it. */
+  put(shown: ShownRequest): void {
+    const { requestId } = shown
+    this.#sequence += 1
+    const kept: Kept = {
+      ...shown,
+      sequence: this.#sequence,
+      atMs: this.#nowMs(),
+      requester: shown.requester ?? this.#requesters.get(requestId),
     }
+    this.#requesters.delete(requestId)
     this.#kept.push(kept)
     this.#bytes += bytesOf(kept)
     if (this.#kept.length > this.#rowsMax) this.#bytes -= bytesOf(this.#kept.shift()!)
     if (this.#bytes > this.#bytesMax) this.#forgetBodies()
-    return true
+  }
+
+  /** The kept requests, which are forgotten by it. */
+  take(): readonly ShownRequest[] {
+    const taken = this.#kept
+    this.#kept = []
+    this.#bytes = 0
+    return taken
   }
 
   /** The JSON of those after one, oldest first, at most the newest `countMax` of them. */
@@ -183,6 +202,8 @@ function shown(
 const OWN_PAGES = /^\/(?:dev|docs)(?:\/|$)|^\/$/
 const ROWS_MAX = 300
 const BYTES_MAX = 4_000_000
+/** More than are answered at the same time. */
+const REQUESTERS_MAX = 1_000
 /** Limit for one body. */
 const BODY_BYTES_MAX = 32_768
 const TEXT_CHARS_MAX = 12_000
