@@ -11,6 +11,7 @@ import { type Database as LmdbTable, open, type RootDatabase, type Transaction }
 import { Encoder } from 'msgpackr'
 import { assert, type ErrorCode, messageOf, SignalError } from '../../errors.ts'
 import { type ChangeRecord, NotRecordedError, type RecordedChange, type WrittenRow } from './change-record.ts'
+import { formatChangedRows } from './changed-rows.ts'
 import { CommitQueue, type OnBroken, type Rehearse } from './commit-queue.ts'
 import { closeToOthers } from './file-modes.ts'
 import { rangeOf } from './keys.ts'
@@ -28,6 +29,7 @@ import {
   type Store,
   type Table,
   type View,
+  type WatchedRow,
 } from './store.ts'
 import { assertReadable, assertWritable, hasMetaPages } from './store-files.ts'
 import { Subscribers } from './subscribers.ts'
@@ -271,7 +273,7 @@ export class Database implements Store {
           watcher.onSettled(key, false)
         }
       }
-      this.#tellFollowers({ number, rows: rows.map(({ table, key }) => ({ table, key })) })
+      this.#tellFollowers(number, rows)
     }
   }
 
@@ -327,12 +329,14 @@ export class Database implements Store {
   #tell(change: LmdbChange): void {
     if (change.hasWritten) {
       this.#lastChange = change.number
-      if (this.#followers.size > 0) this.#tellFollowers({ number: change.number, rows: change.watchedRows() })
+      if (this.#followers.size > 0) this.#tellFollowers(change.number, change.watchedRows())
     }
     this.#subscribers.tell(change.happenings, this.#onFault)
   }
 
-  #tellFollowers(followed: FollowedChange): void {
+  #tellFollowers(number: number, rows: readonly WatchedRow[]): void {
+    if (this.#followers.size === 0) return
+    const followed: FollowedChange = { number, rows: formatChangedRows(rows) }
     for (const listener of this.#followers) {
       try {
         listener(followed)

@@ -6,6 +6,7 @@
  */
 
 import { assert, SignalError } from '../../errors.ts'
+import { readChangedRows } from './changed-rows.ts'
 import type { Database } from './database.ts'
 import type { Change, FollowedChange, RowWatcher, Store, Table, View } from './store.ts'
 
@@ -40,13 +41,13 @@ export class FollowedStore implements Store {
     assert(number === this.#lastChange + 1, 'a follower hears of each change, in order')
     this.#database.refresh()
     this.#lastChange = number
-    for (const { table, key } of rows) {
+    readChangedRows(rows, (table, key) => {
       for (const watcher of this.#watchers.get(table) ?? []) {
         watcher.onWriting(key, undefined)
         // The row's new value is unknown here, as after a change that failed.
         watcher.onSettled(key, false)
       }
-    }
+    })
     const waiting = this.#waiting.get(number)
     if (waiting === undefined) return
     this.#waiting.delete(number)

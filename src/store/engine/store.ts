@@ -130,8 +130,8 @@ export interface WatchedRow {
 /** A durable change as followers hear of it: plain data, for a process that reads the same rows. */
 export interface FollowedChange {
   readonly number: number
-  /** What caches have to forget: the rows of watched tables that the change has put or removed. */
-  readonly rows: readonly WatchedRow[]
+  /** Rows of watched tables that it has put or removed, which caches forget; in the form of `changed-rows.ts`. */
+  readonly rows: Uint8Array
 }
 
 /** Whether what reads may see what is not durable yet. */

@@ -10,6 +10,7 @@ import t, { type Test } from 'tap'
 import type { Happening } from '../../../src/domain/happening.ts'
 import type { UserId } from '../../../src/domain/ids.ts'
 import { SignalError } from '../../../src/errors.ts'
+import { readChangedRows } from '../../../src/store/engine/changed-rows.ts'
 import { Database } from '../../../src/store/engine/database.ts'
 import { LmdbChange } from '../../../src/store/engine/lmdb-change.ts'
 import {
@@ -484,9 +485,11 @@ t.test(
       database.watch(table, { onWriting: () => undefined, onSettled: () => heard.push('settled') })
     }
     database.subscribe('inbox-dropped', () => heard.push('told'))
-    const end = database.follow(({ number, rows }) =>
-      heard.push([number, rows.map(({ table, key }) => `${table} ${Buffer.from(key)}`)]),
-    )
+    const end = database.follow(({ number, rows }) => {
+      const names: string[] = []
+      readChangedRows(rows, (table, key) => names.push(`${table} ${Buffer.from(key)}`))
+      heard.push([number, names])
+    })
     const write = (change: Change, keys: readonly string[]) => {
       for (const key of keys) change.put(WATCHED, Buffer.from(key), 1)
       change.put(UNWATCHED, Buffer.from('a'), 1)

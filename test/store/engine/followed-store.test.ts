@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { formatChangedRows } from '../../../src/store/engine/changed-rows.ts'
 import { Database } from '../../../src/store/engine/database.ts'
 import { FollowedStore } from '../../../src/store/engine/followed-store.ts'
 import { RowCache } from '../../../src/store/engine/row-cache.ts'
@@ -16,6 +17,7 @@ import { randomFrom, seedOf } from '../../support/seed.ts'
 
 const ROWS = recordTable<number>('followed-store-test')
 const KEY = Buffer.from('a')
+const NO_ROWS = formatChangedRows([])
 
 /** A follower of a writer that has one row, whose views stay as they are until they are refreshed. */
 function openFollower(lastChange = 0) {
@@ -48,9 +50,9 @@ t.test('a change that is applied is in the next view, and out of all caches', as
   t.same(read(), [0, 0])
   write(1)
   t.same(read(), [0, 0])
-  store.apply({ number: 1, rows: [{ table: 'another', key: KEY }] })
+  store.apply({ number: 1, rows: formatChangedRows([{ table: 'another', key: KEY }]) })
   t.same(read(), [0, 0], 'kept for as long as nothing is said of the row')
-  store.apply({ number: 2, rows: [{ table: ROWS.name, key: KEY }] })
+  store.apply({ number: 2, rows: formatChangedRows([{ table: ROWS.name, key: KEY }]) })
   t.same(read(), [1, 1])
 })
 
@@ -62,7 +64,7 @@ t.test('who waits for a number goes on when it is applied, in the order of the n
     heard.push(`${at}: ${number}`)
   })
   for (const number of [2, 3]) {
-    store.apply({ number, rows: [] })
+    store.apply({ number, rows: NO_ROWS })
     t.equal(store.lastChange, number)
   }
   await Promise.all(waits)
@@ -71,7 +73,8 @@ t.test('who waits for a number goes on when it is applied, in the order of the n
 
 t.test('a change that is left out, or told twice, is a fault', async t => {
   const { store } = openFollower(7)
-  for (const number of [7, 9]) t.throws(() => store.apply({ number, rows: [] }), { message: /each change/ })
+  for (const number of [7, 9])
+    t.throws(() => store.apply({ number, rows: NO_ROWS }), { message: /each change/ })
 })
 
 t.test('it changes nothing by itself', async t => {
