@@ -4,12 +4,12 @@
  * three subscriptions). Without TLS, and with a certificate of ECDSA P-256 and of RSA-2048. Also what each connect costs.
  */
 
-import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Benchmark, BenchmarkContext, Row } from './support/benchmark.ts'
 import type { CallGroup, CallLoadFigures, CallLoadProtocol } from './support/call-load.ts'
 import { settle } from './support/call-street.ts'
+import { certificateOf } from './support/certificate.ts'
 import type { IdleLoadProtocol } from './support/idle-load.ts'
 import { targetOf } from './support/load-socket.ts'
 import { type Person, prefillPeople } from './support/people.ts'
@@ -41,11 +41,6 @@ const COST: Row = {
 
 const KINDS = ['no TLS', 'ECDSA P-256', 'RSA-2048'] as const
 type Kind = (typeof KINDS)[number]
-const KEYS: Record<Kind, readonly string[]> = {
-  'no TLS': [],
-  'ECDSA P-256': ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256'],
-  'RSA-2048': ['-newkey', 'rsa:2048'],
-}
 const CLIENTS = 20_000
 const CLIENTS_SMOKE = 50
 /** Connected before, and beating: none of them may be lost. */
@@ -122,7 +117,7 @@ async function openTown(
   kind: Kind,
   { groups, logins, residents }: Population,
 ): Promise<Town> {
-  const environment = certificateOf(context.folder, kind)
+  const environment = kind === 'no TLS' ? {} : certificateOf(context.folder, kind)
   const server = await startServer({ dataFolder, environment, profilesFolder: context.profilesFolder })
   const target = targetOf(server.http)
   const calls = await Program.start<CallLoadProtocol>('call-load', {
@@ -223,16 +218,6 @@ function record(context: BenchmarkContext, round: number, measured: Measured): n
     costs: { project: { cpuMicroseconds: rounded(microseconds) } },
   })
   return microseconds
-}
-
-/** Settings of a server with a certificate of its own. */
-function certificateOf(folder: string, kind: Kind): Readonly<Record<string, string>> {
-  if (kind === 'no TLS') return {}
-  const [certificate, key] = [join(folder, `${kind}.crt`), join(folder, `${kind}.key`)]
-  const files = ['-keyout', key, '-out', certificate]
-  const subject = ['-nodes', '-days', '9', '-subj', '/CN=localhost']
-  execFileSync('openssl', ['req', '-x509', ...KEYS[kind], ...files, ...subject], { stdio: 'ignore' })
-  return { CALLSIGN_TLS_CERT: certificate, CALLSIGN_TLS_KEY: key }
 }
 
 /** The server lets in nine tenths of what a process may open; some are the callees' and the residents'. */

@@ -18,6 +18,7 @@ import { checkpointLatency } from './checkpoint-latency.ts'
 import { connectRate } from './connect-rate.ts'
 import { connections } from './connections.ts'
 import { fanOut } from './fan-out.ts'
+import { fronts } from './fronts.ts'
 import { invitations } from './invitations.ts'
 import { lookup } from './lookup.ts'
 import { lookupGrowth } from './lookup-growth.ts'
@@ -73,6 +74,7 @@ const BENCHMARKS: readonly Benchmark[] = [
   callStart,
   callPush,
   mixedLoad,
+  fronts,
   pushOutbox,
   rooms,
 ]
