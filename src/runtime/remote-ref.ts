@@ -1,4 +1,7 @@
-/** The address of an actor of another process. Messages to it keep their order; what happens to them there is counted there. */
+/**
+ * The address of an actor of another process. Messages to it keep their order; what happens to them there is counted there.
+ * It is told also while the actors of this process are stopped: there is more to write than they knew.
+ */
 import { SignalError } from '../errors.ts'
 import type { Ref, Reply, TellResult } from './actor.ts'
 import { PendingAsk } from './ask.ts'
@@ -42,20 +45,16 @@ export class RemoteRef implements Ref<unknown> {
       const ask = new PendingAsk<Answer>(this.#host, this, resolve, reject)
       ask.start(deadlineMs, undefined)
       ask.content = make(ask)
-      if (this.#mayTell && this.port.ask(this.kind, this.id, ask as PendingAsk<never>, deadlineMs)) return
+      if (this.port.ask(this.kind, this.id, ask as PendingAsk<never>, deadlineMs)) return
       this.#toDeadLetters(ask)
       ask.discard(new SignalError('OVERLOADED', `ask of ${this.kind}/${this.id} refused: no way there`))
     })
   }
 
   #tell(message: unknown, instead?: unknown): boolean {
-    if (this.#mayTell && this.port.tell(this.kind, this.id, message, instead)) return true
+    if (this.port.tell(this.kind, this.id, message, instead)) return true
     this.#toDeadLetters(message)
     return false
-  }
-
-  get #mayTell(): boolean {
-    return !this.#host.stopping || this.#host.running !== undefined
   }
 
   #toDeadLetters(entry: unknown): void {

@@ -90,6 +90,14 @@ t.test('a key that was registered is found by the next lookup, whichever front t
     t.same(processesWith(name), ['writer'], `${name} is of the whole server`)
   t.same(processesWith('callsign_heap_limit_bytes').toSorted(), ['front-1', 'front-2', 'writer'])
   t.equal(await server.end(), 0)
+  const ends = server
+    .stderr()
+    .match(/^.*"event":"front-ended".*$/gm)
+    ?.map(line => JSON.parse(line))
+  t.match(ends, [
+    { code: 0, signal: null },
+    { code: 0, signal: null },
+  ])
 })
 
 t.test('a read with a rate of its own is counted in one place', async t => {

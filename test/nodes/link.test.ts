@@ -48,6 +48,26 @@ t.test('messages of any form arrive whole and in order, control ahead of them', 
   t.same([nodes.front.peers, nodes.writer.peers], [['writer'], ['front']])
 })
 
+t.test('a process whose actors have stopped still tells and asks the other one', async t => {
+  const nodes = linkedNodes()
+  const heard: unknown[] = []
+  nodes.writer.system.define(
+    kindOf<Question>(({ of, reply }) => {
+      heard.push(of)
+      reply?.answer('written')
+    }),
+  )
+  const stopped = nodes.front.system.drainAndStop(1_000)
+  await nodes.settle()
+  t.equal(await stopped, 'finished')
+  const probe = nodes.front.system.remoteRef<Question>(nodes.front.link, 'probe', 'a')
+  t.equal(probe.tell({ kind: 'question', of: 'told' } as Question), 'accepted')
+  const asked = probe.ask<string>(question('asked'), 1_000)
+  await nodes.settle()
+  t.equal(await asked, 'written')
+  t.same(heard, ['told', 'asked'])
+})
+
 t.test('an ask comes back with the answer, or with the whole refusal', async t => {
   const nodes = linkedNodes()
   nodes.writer.system.define(
