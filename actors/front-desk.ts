@@ -4,6 +4,7 @@
  */
 
 import { SignalError } from '../src/errors.ts'
+import type { Registration } from '../src/keyserver/registration.ts'
 import type { Actor, ActorKind, Reply } from '../src/runtime/actor.ts'
 import type { InboxWrites } from '../src/store/messages/inbox-writes.ts'
 import type { ShownRequest } from '../src/transport/http-deps.ts'
@@ -16,6 +17,8 @@ export interface FrontDeskDeps {
   readonly inbox: InboxWrites
   /** Shown what the front has answered; absent but in development. */
   readonly onServed?: ((requests: readonly ShownRequest[]) => void) | undefined
+  /** Resolves when every process shows the key. */
+  readonly register: (userId: bigint, deviceId: bigint, publicKey: string) => Promise<Registration>
   /** Told of a fault of ours. */
   readonly onFault: (error: unknown, requestId?: string) => void
 }
@@ -37,7 +40,7 @@ class FrontDesk implements Actor<FrontDeskMessage> {
   }
 
   receive(message: FrontDeskMessage): void {
-    const { answer, inbox, onServed } = this.#deps
+    const { answer, inbox, onServed, register } = this.#deps
     switch (message.kind) {
       case 'request': {
         const { route, request, reply } = message
@@ -45,6 +48,10 @@ class FrontDesk implements Actor<FrontDeskMessage> {
       }
       case 'settle':
         return this.#pass(inbox.settle(message.settled, message.sent), message.reply)
+      case 'register': {
+        const { userId, deviceId, publicKey, reply } = message
+        return this.#pass(register(userId, deviceId, publicKey), reply)
+      }
       case 'mark-delivered': {
         const { userId, deviceId, delivered, reply } = message
         return this.#pass(inbox.markDelivered(userId, deviceId, delivered), reply)

@@ -14,7 +14,7 @@ import type { DeliveryOutcome, Skipped } from '../src/delivery/outcome.ts'
 import type { CallDeviceRef } from '../src/domain/calls/call.ts'
 import type { CallReply, CallRequest } from '../src/domain/calls/call-command.ts'
 import type { DeviceId, UserId } from '../src/domain/ids.ts'
-import type { Alongside } from '../src/keyserver/registration.ts'
+import type { Alongside, Registration } from '../src/keyserver/registration.ts'
 import type { Ref, Reply } from '../src/runtime/actor.ts'
 import type { Broadcast } from '../src/stomp/broadcast.ts'
 import type { Headers } from '../src/stomp/frame.ts'
@@ -103,6 +103,8 @@ export type StompConnectionMessage =
   /** The user's badge may have changed. */
   | { readonly kind: 'badge' }
   | { readonly kind: 'dismissed'; readonly why: Dismissal }
+  /** In a front: live topics tell nothing more, so a client that has subscribed to one has to come back. */
+  | { readonly kind: 'writer-lost' }
   | { readonly kind: 'timer'; readonly timer: ConnectionTimer }
   | TopicMessage
   /** The call room refused the subscription with this tag. */
@@ -175,6 +177,14 @@ export type FrontDeskMessage =
       readonly settled: readonly SettledOffsets[]
       readonly sent?: SentItems | undefined
       readonly reply: Reply<undefined>
+    }
+  /** A registration that came to another node. */
+  | {
+      readonly kind: 'register'
+      readonly userId: bigint
+      readonly deviceId: bigint
+      readonly publicKey: string
+      readonly reply: Reply<Registration>
     }
   | {
       readonly kind: 'mark-delivered'

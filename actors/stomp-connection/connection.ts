@@ -115,6 +115,8 @@ class StompConnection implements Actor<StompConnectionMessage>, PeerOwner {
         return end(state, overloadRefusal(this.#pauseMs()))
       case 'dismissed':
         return this.#onDismissed(state, message.why)
+      case 'writer-lost':
+        return state.live.length > 0 ? this.#onDismissed(state, 'draining') : undefined
       case 'closed':
         letGo(state, 'closed')
         return this.#context.stop()

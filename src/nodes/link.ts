@@ -30,8 +30,11 @@ export interface LinkOptions {
   /** The kinds of actors that the other process may speak to, each with a check of its messages' form. */
   readonly serves: ReadonlyMap<string, (message: unknown) => boolean>
   readonly world: Pick<World, 'monotonicMs' | 'immediate' | 'every'>
-  /** Hears what the other process says by `say`, before any later message of it reaches an actor. */
-  readonly onSaid?: (said: unknown) => void
+  /**
+   * Hears what the other process says by `say`, before any later message of it reaches an actor; where a promise is returned,
+   * they wait until it has resolved.
+   */
+  readonly onSaid?: (said: unknown) => Promise<void> | undefined
   /** The other end has said who it is. */
   readonly onOpen?: (peer: Peer) => void
   /** Called once, unless this end closed the link. Asks under way have been refused. */
@@ -63,6 +66,10 @@ export class Link implements Port {
   #heardAtMs: number
   #tickedAtMs: number
   #isQuiet = true
+  /** Whether a promise of `onSaid` is waited for. */
+  #isHolding = false
+  /** Entries that came meanwhile. */
+  #held: HeldEntry[] = []
 
   constructor(options: LinkOptions) {
     const {
@@ -208,7 +215,7 @@ export class Link implements Port {
     const wasAwake = nowMs - this.#tickedAtMs < this.#silenceMsMax / 2
     this.#tickedAtMs = nowMs
     const silenceMsMax = this.#peer === undefined ? START_MS_MAX : this.#silenceMsMax
-    if (wasAwake && nowMs - this.#heardAtMs > silenceMsMax)
+    if (wasAwake && !this.#isHolding && nowMs - this.#heardAtMs > silenceMsMax)
       this.#lose(`nothing was heard for ${silenceMsMax} ms`)
   }
 
@@ -225,8 +232,34 @@ export class Link implements Port {
   #onFrame(frame: Buffer): void {
     if (frame.length === 0 || this.#isClosed) return
     this.#codec.unpackAll(frame, (entry, replies) => {
-      if (!this.#isClosed) this.#onEntry(entry, replies)
+      if (this.#isClosed) return
+      if (this.#isHolding) this.#held.push({ entry, replies })
+      else this.#onEntry(entry, replies)
     })
+  }
+
+  /** Reads nothing more until then. */
+  #hold(until: Promise<void>): void {
+    this.#isHolding = true
+    this.#options.socket.pause()
+    until.then(
+      () => this.#goOn(),
+      (error: unknown) => this.#lose(`what was said can not be heeded: ${messageOf(error)}`),
+    )
+  }
+
+  #goOn(): void {
+    this.#isHolding = false
+    this.#heardAtMs = this.#options.world.monotonicMs()
+    try {
+      while (this.#held.length > 0 && !this.#isHolding && !this.#isClosed) {
+        const { entry, replies } = this.#held.shift()!
+        this.#onEntry(entry, replies)
+      }
+    } catch (error) {
+      return this.#lose(`what came is not of its form: ${messageOf(error)}`)
+    }
+    if (!this.#isHolding) this.#options.socket.resume()
   }
 
   #onEntry(entry: unknown, replies: readonly RemoteReply[]): void {
@@ -243,13 +276,18 @@ export class Link implements Port {
       case ASK:
         return this.#onAsk(members, replies)
       case SAID:
-        return this.#options.onSaid?.(members[0])
+        return this.#onSaid(members[0])
       case ANSWER:
       case REFUSAL:
         return this.#onOutcome(type, members)
       default:
         throw malformed('an entry is of a known type')
     }
+  }
+
+  #onSaid(said: unknown): void {
+    const until = this.#options.onSaid?.(said)
+    if (until !== undefined) this.#hold(until)
   }
 
   #onHello([form, name, version]: readonly unknown[]): void {
@@ -327,6 +365,11 @@ export class Link implements Port {
     this.#told = undefined
     for (const ask of [...this.#asks.values()]) ask.discard(reason)
   }
+}
+
+interface HeldEntry {
+  readonly entry: unknown
+  readonly replies: readonly RemoteReply[]
 }
 
 interface Told {

@@ -6,6 +6,7 @@
 import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
 import type { Rates } from '../domain/rates.ts'
+import type { NodeTls } from '../nodes/node-sockets.ts'
 import { type ApplicationConfig, readApplicationConfig } from './application-config.ts'
 import { EnvironmentReader, type Listener, PORTS, type Setting } from './environment.ts'
 import { type LogKeys, type PublicKeys, readKeySettings } from './key-settings.ts'
@@ -52,6 +53,8 @@ export interface Config {
     }
   }
   readonly admin: Listener
+  /** Absent: the server is one machine. */
+  readonly node?: NodeConfig
   /** Processes beside this one that serve the HTTP port; with none it serves the port itself. */
   readonly fronts: number
   /** On loopback; absent: STOMP is spoken over WebSocket only. */
@@ -74,6 +77,19 @@ export interface Config {
   /** Absent where no rate counts, in development. */
   readonly rateLimits?: Rates
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent'
+}
+
+/** This node of several that share one record of changes. */
+export interface NodeConfig {
+  /** With its password. */
+  readonly databaseUrl: string
+  /** Unlike that of any other node. */
+  readonly name: string
+  /** Where other nodes reach it. */
+  readonly host: string
+  readonly port: number
+  /** PEM. */
+  readonly tls?: NodeTls
 }
 
 /** All that is wrong with the configuration, a line each. */

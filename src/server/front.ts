@@ -21,7 +21,7 @@ import type { LiveCalls } from '../domain/calls/live-calls.ts'
 import type { DeviceId, UserId } from '../domain/ids.ts'
 import { shuffle } from '../domain/shuffle.ts'
 import { SignalError } from '../errors.ts'
-import { LogStore } from '../keyserver/log-store.ts'
+import { type LogHead, LogStore } from '../keyserver/log-store.ts'
 import { PublishedLog } from '../keyserver/published-log.ts'
 import { VrfPool } from '../keyserver/vrf/vrf-pool.ts'
 import { FRONT_STOP_MS, VRF_JOBS_WAITING_MAX } from '../limits.ts'
@@ -46,11 +46,13 @@ import { type Application, openApplication } from './application.ts'
 import { openStores } from './application-stores.ts'
 import { askRoom } from './call-rooms.ts'
 import type { Config } from './config.ts'
-import { nameOfRoute } from './fronts.ts'
+import { Heeding } from './heeding.ts'
 import { publicRoutes, publicServer, type ServedLog } from './listeners.ts'
 import {
+  FAR_FRONT_SERVES,
   FRONT_SERVES,
   FRONT_SILENCE_MS_MAX,
+  nameOfRoute,
   type RouteHead,
   type SaidByFront,
   type SaidByWriter,
@@ -60,20 +62,20 @@ import { assertOwnBinaries, Process } from './process.ts'
 import { pooledRandomBytes } from './random-pool.ts'
 import { Signalling } from './signalling.ts'
 import { VERSION } from './version.ts'
+import { WriterLink } from './writer-link.ts'
 
 type Welcome = Extract<SaidByWriter, { kind: 'welcome' }>
 
-/** Joins the writer at the other end of the socket, and serves until the writer stops it or is lost. */
+/** Joins the process at the other end of the socket, its parent, and serves until that stops it or is lost. */
 export function startFront(socket: Duplex, name: string): void {
   let front: Front | undefined
-  /** Words of the writer, and as many as it knows to be heeded. */
-  let [heard, told] = [0, 0]
   const world = realWorld()
   const system = new ActorSystem({
     world,
     fatal: error => front?.host.fatal(error),
     onFailure: failure => front?.host.onActorFailure(failure),
   })
+  const heeding = new Heeding(world, count => link.say({ kind: 'heard', count } satisfies SaidByFront))
   const link: Link = new Link({
     socket,
     self: { name, version: VERSION },
@@ -83,15 +85,10 @@ export function startFront(socket: Duplex, name: string): void {
     world,
     onSaid(data) {
       const said = data as SaidByWriter
-      if (heard++ === told) {
-        world.immediate(() => {
-          told = heard
-          link.say({ kind: 'heard', count: heard } satisfies SaidByFront)
-        })
-      }
       // At once: the next words are of changes behind this one.
       if (said.kind === 'welcome') front = new Front(system, link, name, said)
-      else front?.following.onSaid(said)
+      else front?.onSaid(said)
+      return heeding.of(undefined)
     },
     onLost: ({ message }) => {
       process.stderr.write(`callsign: ${name}: ${message}\n`)
@@ -100,7 +97,7 @@ export function startFront(socket: Duplex, name: string): void {
   })
 }
 
-/** The store and the log as the writer's words leave them. */
+/** The store and the log as they are when the front has heeded what was said. */
 class Following {
   readonly database: Database
   readonly store: FollowedStore
@@ -113,17 +110,12 @@ class Following {
     this.logStore = new LogStore(this.store)
     const keys = readKeys(config)
     this.log = { keys, maker: makerOf(keys), published: new PublishedLog(this.logStore, keys.signer) }
-    this.onSaid({ kind: 'published', head })
+    this.publish(head)
   }
 
-  onSaid(said: Exclude<SaidByWriter, Welcome>): void {
-    switch (said.kind) {
-      case 'changed':
-        return this.store.apply(said)
-      case 'published':
-        this.logStore.follow(said.head.treeSize)
-        return this.log.published.publish(said.head)
-    }
+  publish(head: LogHead): void {
+    this.logStore.follow(head.treeSize)
+    this.log.published.publish(head)
   }
 }
 
@@ -132,6 +124,7 @@ class Front {
   readonly following: Following
   readonly #system: ActorSystem
   readonly #link: Link
+  readonly #writer: WriterLink
   readonly #http: HttpServer
   readonly #signalling: Signalling
   readonly #application: Application
@@ -157,6 +150,17 @@ class Front {
     this.#system = system
     this.#link = link
     this.#addresses = welcome.addresses
+    this.#writer = new WriterLink({
+      parent: link,
+      self: { name: `${config.node?.name ?? ''}/${name}`, version: VERSION },
+      system,
+      serves: FAR_FRONT_SERVES,
+      tls: config.node?.tls,
+      world,
+      logger: host.logger,
+      onSaid: said => this.#onSaidAfar(said),
+      onLost: () => this.#signalling.onWriterLost(this.#connections),
+    })
     this.#vrf = new VrfPool({
       secret: keys.vrfSecret,
       threads: Math.max(1, Math.floor(config.log.vrfThreads / Math.max(1, config.fronts))),
@@ -164,7 +168,7 @@ class Front {
       queueMax: VRF_JOBS_WAITING_MAX,
     })
     const log: ServedLog = { ...following.log, vrf: this.#vrf }
-    const desk = this.#atWriter<FrontDeskMessage>('front-desk')(name)
+    const desk = this.#atWriter<FrontDeskMessage>('front-desk')(`${config.node?.name ?? ''}/${name}`)
     const requests = isDevelopment ? new RequestLog({ nowMs: world.nowMs }) : undefined
     const roomOf = this.#atWriter<CallRoomMessage>('call-room')
     const stores = openStores({
@@ -230,13 +234,11 @@ class Front {
     })
     const counted = new Set(this.#application.operations.filter(hasRates).map(nameOfRoute))
     const served = { ...this.#application, authentication, signalling: this.#signalling }
-    const own = new Map(
-      publicRoutes(host, log, served, publicUrl)
-        .filter(route => isAnsweredHere(route) && !counted.has(nameOfRoute(route)))
-        .map(route => [nameOfRoute(route), route]),
+    const routes = publicRoutes(host, log, served, publicUrl).map(route =>
+      isAnsweredHere(route) && !counted.has(nameOfRoute(route)) ? route : forwarded(route, desk),
     )
     this.#http = publicServer(host, log, served, {
-      routes: welcome.routes.map(head => own.get(nameOfRoute(head)) ?? forwarded(head, desk)),
+      routes: [...routes, ...welcome.routes.map(head => forwarded(head, desk))],
       publicUrl,
       connections: this.#connections,
       newcomers: this.#newcomers,
@@ -255,13 +257,39 @@ class Front {
     this.#listen(welcome.port).catch(host.fatal)
   }
 
+  onSaid(said: Exclude<SaidByWriter, Welcome>): void {
+    switch (said.kind) {
+      case 'changed':
+        return this.following.store.apply(said)
+      case 'published':
+        return this.following.publish(said.head)
+      case 'writer':
+        return this.#writer.goTo(said.at)
+      case 'as-of':
+        return
+    }
+  }
+
+  /** The writer of another node has its changes to here by a way of their own. */
+  #onSaidAfar(said: SaidByWriter): Promise<void> | undefined {
+    switch (said.kind) {
+      case 'as-of':
+        return this.following.store.applied(said.number)
+      case 'published':
+        this.following.publish(said.head)
+        return undefined
+      default:
+        throw new SignalError('MALFORMED', 'a writer says what it may')
+    }
+  }
+
   async #listen(port: number): Promise<void> {
     const { config } = this.host
     assertOwnBinaries(config)
     await this.#vrf.ready
     await alsoOnLoopback(config, this.#http).listen(config.http.host, port)
     this.host.isOpen = true
-    this.#say({ kind: 'ready' })
+    this.#link.say({ kind: 'ready' } satisfies SaidByFront)
   }
 
   async #stop(): Promise<void> {
@@ -278,17 +306,18 @@ class Front {
     this.#application.close()
     await this.#vrf.close()
     await this.following.database.close()
+    this.#writer.goTo(undefined)
     this.#link.close()
     process.exit(0)
   }
 
   /** Actors of the writer, by id. */
   #atWriter<Message>(kind: string): (id: string) => Ref<Message> {
-    return id => this.#system.remoteRef<Message>(this.#link, kind, id)
+    return id => this.#system.remoteRef<Message>(this.#writer.port, kind, id)
   }
 
   #say(said: SaidByFront): void {
-    this.#link.say(said)
+    this.#writer.say(said)
   }
 
   /** For the console of the writer, once a turn. */

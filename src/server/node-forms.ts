@@ -5,9 +5,18 @@
 
 import type { LogHead } from '../keyserver/log-store.ts'
 import type { LinkOptions } from '../nodes/link.ts'
+import type { NodePlace } from '../nodes/node-sockets.ts'
 import type { FollowedChange } from '../store/engine/store.ts'
 import type { HttpRoute } from '../transport/route.ts'
 import type { Addresses } from './addresses.ts'
+
+/** The process that has started the front, or one of another node. */
+export type WriterPlace = 'here' | NodePlace
+
+/** By which a front asks for a route. */
+export function nameOfRoute({ method, path }: Pick<HttpRoute, 'method' | 'path'>): string {
+  return `${method} ${path}`
+}
 
 /** A route of the writer without its handler. */
 export type RouteHead = Omit<HttpRoute, 'handle'>
@@ -26,7 +35,11 @@ export type SaidByWriter =
       readonly head: LogHead
     }
   | ({ readonly kind: 'changed' } & FollowedChange)
+  /** To a front of another node: what comes next was said when the writer had this change. */
+  | { readonly kind: 'as-of'; readonly number: number }
   | { readonly kind: 'published'; readonly head: LogHead }
+  /** Where the writer is from now on; undefined while there is none. */
+  | { readonly kind: 'writer'; readonly at: WriterPlace | undefined }
 
 export type SaidByFront =
   | { readonly kind: 'ready' }
@@ -77,6 +90,7 @@ export const WRITER_SERVES: LinkOptions['serves'] = new Map([
         isText(route) && isObject(request) && isObject(request.headers) && request.body instanceof Uint8Array,
       settle: ({ settled }) =>
         Array.isArray(settled) && settled.every(each => isDevice(each) && Array.isArray(each.offsets)),
+      register: ({ userId, deviceId, publicKey }) => isId(userId) && isId(deviceId) && isText(publicKey),
       'mark-delivered': message => isDevice(message) && isObject(message.delivered),
       served: ({ requests }) => Array.isArray(requests) && requests.every(isObject),
     }),
@@ -88,6 +102,9 @@ export const FRONT_SERVES: LinkOptions['serves'] = new Map([
   ['stomp-connection', isMessage],
   ['front', isMessage],
 ])
+
+/** Those of a front that the writer of another node speaks to. */
+export const FAR_FRONT_SERVES: LinkOptions['serves'] = new Map([['stomp-connection', isMessage]])
 
 type Members = Readonly<Record<string, unknown>>
 

@@ -9,6 +9,7 @@ import { foreignBinaries, loadedBinaries } from '../operations/native-binaries.t
 import { OriginLog } from '../operations/origin-log.ts'
 import { RefusalLog } from '../operations/refusal-log.ts'
 import { realWorld } from '../runtime/clock.ts'
+import { ActorSystem } from '../runtime/system.ts'
 import { isEchoOfFailedCommit } from '../store/engine/write-failure.ts'
 import type { RefusedRequest } from '../transport/http-deps.ts'
 import { type Config, ConfigError } from './config.ts'
@@ -107,6 +108,16 @@ export class Process {
 export function assertOwnBinaries({ isDevelopment, nativeBinaries }: Config): void {
   const foreign = isDevelopment ? [] : foreignBinaries(loadedBinaries(), nativeBinaries)
   if (foreign.length > 0) throw new ConfigError(foreign)
+}
+
+/** The actors of a process. */
+export function actorSystem({ world, fatal, onActorFailure, config }: Process): ActorSystem {
+  return new ActorSystem({
+    world,
+    fatal,
+    onFailure: onActorFailure,
+    refuseAskCycles: config.isDevelopment,
+  })
 }
 
 /** How long a failed write keeps the process out of traffic; the next one may succeed again. */

@@ -115,6 +115,11 @@ export class Signalling {
     }
   }
 
+  /** In a front: ends those of the connections that had heard from the writer which is lost what the next one doesn't know of. */
+  onWriterLost(connections: Iterable<Pick<Connection, 'id'>>): void {
+    for (const { id } of connections) this.#stompConnections(id).tellControl({ kind: 'writer-lost' })
+  }
+
   #defineUsers(): (userId: string) => Ref<PresenceMessage> {
     const { system, rooms, connections, hasEnded, devConsole } = this.#deps
     return system.define<PresenceMessage>(

@@ -333,3 +333,37 @@ t.test(
     }
   },
 )
+
+t.test(
+  'what comes behind a word waits until that is heeded, in order, and nothing is read meanwhile',
+  async t => {
+    const heeded: (() => void)[] = []
+    const nodes = linkedNodes({}, { onSaid: () => new Promise<void>(resolve => heeded.push(resolve)) })
+    const heard = listen(nodes.writer)
+    const probe = probeOf(nodes.front, 'a')
+    await nodes.settle()
+    nodes.front.link.say('one')
+    probe.tell({ kind: 'm', n: 1 })
+    nodes.front.link.say('two')
+    probe.tell({ kind: 'm', n: 2 })
+    await nodes.settle()
+    probe.tell({ kind: 'm', n: 3 })
+    await nodes.settle()
+    t.same([heard, heeded.length, nodes.writer.end.isPaused()], [[], 1, true])
+    heeded[0]!()
+    await nodes.settle()
+    t.same([heard, heeded.length], [['a 1'], 2])
+    heeded[1]!()
+    await nodes.settle()
+    t.same(heard, ['a 1', 'a 2', 'a 3'])
+    t.same(nodes.writer.lost, [])
+  },
+)
+
+t.test('a word that can not be heeded ends the link', async t => {
+  const nodes = linkedNodes({}, { onSaid: () => Promise.reject(new Error('the copy is gone')) })
+  await nodes.settle()
+  nodes.front.link.say('one')
+  await nodes.settle()
+  t.match(nodes.writer.lost, [{ code: 'STORE_UNAVAILABLE', message: /the copy is gone/ }])
+})

@@ -21,6 +21,7 @@ const link: Link = new Link({
   onSaid(said) {
     if (said === 'ping') link.say('pong')
     if (said === 'stop' && manner !== 'deaf') process.exit(0)
+    return undefined
   },
 })
 link.say(`${name} ${process.pid} ${process.argv.slice(3).join(' ')}`)

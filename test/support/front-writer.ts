@@ -83,6 +83,7 @@ export class TestWriter {
         isReady = true
         this.said.push(String(said))
         this.#look()
+        return undefined
       },
       onLost: () => {
         isReady = false

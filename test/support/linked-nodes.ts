@@ -46,7 +46,7 @@ export interface Node extends Stage {
   readonly peers: string[]
 }
 
-type NodeOptions = Pick<Partial<LinkOptions>, 'serves' | 'waitingBytesMax'>
+type NodeOptions = Pick<Partial<LinkOptions>, 'serves' | 'waitingBytesMax' | 'onSaid'>
 
 const ANY: LinkOptions['serves'] = new Map([['probe', () => true]])
 

@@ -5,7 +5,8 @@ import pino from 'pino'
 import { listeningAsBefore } from '../../src/server/addresses.ts'
 import { type Config, readConfig } from '../../src/server/config.ts'
 import { chooseLanAddress } from '../../src/server/lan-address.ts'
-import { type RunningServer, start } from '../../src/server/start.ts'
+import type { RunningServer } from '../../src/server/running-server.ts'
+import { start } from '../../src/server/start.ts'
 import { environmentOf, type OpenOptions, type OpenServer } from './server.ts'
 
 /**

@@ -1,4 +1,4 @@
-/** The certificates and keys of `test/support/tls`, of one authority, for `localhost`. */
+/** The certificates and keys of `test/support/tls`, for `localhost`: of one authority, but for that of a stranger. */
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

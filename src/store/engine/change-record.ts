@@ -1,14 +1,14 @@
 /**
- * The order of changes beside LMDB: a system of record that the nodes of a cluster share. What it has taken is done; each
+ * The order of changes beside LMDB: a system of record that the nodes of a cluster share. A change is done when the record has it; each
  * node's LMDB is a copy.
  */
 
 /** A row as a change left it. */
 export interface WrittenRow {
   readonly table: string
-  /** As LMDB has it, also where a table's keys are text. */
+  /** The octets of LMDB, also where a table's keys are text. */
   readonly key: Uint8Array
-  /** As LMDB has it; undefined where the row was removed. */
+  /** The octets of LMDB; undefined where the row was removed. */
   readonly value: Uint8Array | undefined
 }
 
@@ -16,7 +16,7 @@ export interface WrittenRow {
 export interface RecordedChange {
   /** Its place in the order, from 1 on. */
   readonly number: number
-  /** Of the writer that made it. */
+  /** The lease under which it was made. */
   readonly epoch: number
   readonly rows: readonly WrittenRow[]
 }

@@ -243,6 +243,11 @@ export class Database implements Store {
     this.#record = record
   }
 
+  /** Whether any table has a row. */
+  get hasRows(): boolean {
+    return this.tableNames().some(name => this.rowCount(this.storedRows(name)) > 0)
+  }
+
   /** Undefined where it is no copy of a record. */
   get copyState(): CopyState | undefined {
     return this.#view.get(COPY_STATE, STATE_KEY)

@@ -6,7 +6,7 @@ import { textKeyTable } from './store.ts'
 
 /** How far a copy of a record has come. */
 export interface CopyState {
-  /** Of the last change; 0 where there was none. */
+  /** The last change's; 0 where there was none. */
   readonly number: number
   readonly epoch: number
   /** Whether rows of a snapshot are still missing. */

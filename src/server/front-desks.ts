@@ -1,0 +1,167 @@
+/**
+ * The writer as fronts know it, those of this machine and those of other nodes: the actors that they speak to, what they
+ * hear of changes, and what of a front ends with its link.
+ */
+
+import type { Duplex } from 'node:stream'
+import { frontDeskKind } from '../../actors/front-desk.ts'
+import type { ForwardedRequest, PresenceMessage } from '../../actors/messages.ts'
+import type { LiveConnections } from '../../actors/presence.ts'
+import type { DeviceId, UserId } from '../domain/ids.ts'
+import { SignalError } from '../errors.ts'
+import type { PublishedLog } from '../keyserver/published-log.ts'
+import type { Registration } from '../keyserver/registration.ts'
+import { Link } from '../nodes/link.ts'
+import { RemoteRef } from '../runtime/remote-ref.ts'
+import type { ActorSystem } from '../runtime/system.ts'
+import type { Database } from '../store/engine/database.ts'
+import type { HttpAnswer, HttpRoute } from '../transport/route.ts'
+import type { Stores } from './application-stores.ts'
+import type { CallRooms } from './call-rooms.ts'
+import type { Register } from './listeners.ts'
+import { nameOfRoute, type SaidByFront, WRITER_SERVES } from './node-forms.ts'
+import type { Process } from './process.ts'
+import { ToldFront } from './told-front.ts'
+import { VERSION } from './version.ts'
+
+export interface FrontDesksDeps {
+  readonly host: Pick<Process, 'world' | 'logger' | 'onFault' | 'devConsole'>
+  readonly system: ActorSystem
+  readonly database: Pick<Database, 'follow' | 'lastChange'>
+  readonly stores: Pick<Stores, 'sessions' | 'inboxWrites'>
+  readonly rooms: Pick<CallRooms, 'onSeen'>
+  readonly connections: LiveConnections
+  /** All that the writer would serve itself. */
+  readonly routes: readonly HttpRoute[]
+  readonly published: PublishedLog
+  readonly register: Register
+}
+
+export class FrontDesks {
+  readonly #deps: FrontDesksDeps
+  /** Fronts of this machine: their parent is this process, which tells them what changes. */
+  readonly #near = new Set<ToldFront>()
+  /** Fronts of other nodes, which have a copy of the store. */
+  readonly #far = new Set<ToldFront>()
+  readonly #routes: ReadonlyMap<string, HttpRoute>
+
+  constructor(deps: FrontDesksDeps) {
+    this.#deps = deps
+    this.#routes = new Map(deps.routes.map(route => [nameOfRoute(route), route]))
+    deps.system.define(
+      frontDeskKind({
+        answer: (route, request) => this.#answer(route, request),
+        inbox: deps.stores.inboxWrites,
+        register: (...key) => this.register(...key),
+        onServed: deps.host.devConsole?.onServedByFront,
+        onFault: deps.host.onFault,
+      }),
+    )
+    deps.host.world.every(CATCH_UP_TICK_MS, () => {
+      for (const front of this.#all()) front.onTick()
+    })
+  }
+
+  /** Serves a front of this machine until `leave`. */
+  join(front: ToldFront): void {
+    this.#near.add(front)
+  }
+
+  leave(front: ToldFront, link: Link): void {
+    this.#near.delete(front)
+    this.#end(front, link)
+  }
+
+  /** Serves a front of another node, for as long as the connection lasts. */
+  readonly accept = (socket: Duplex): void => {
+    const { system, host, database, published } = this.#deps
+    let stopFollowing = () => {}
+    let name = 'a node'
+    const link: Link = new Link({
+      socket,
+      self: { name: 'writer', version: VERSION },
+      system,
+      serves: WRITER_SERVES,
+      world: host.world,
+      onOpen: peer => {
+        name = peer.name
+        host.logger.info({ event: 'far-front-joined', front: name, version: peer.version })
+        this.#far.add(front)
+        const sayAsOf = () => front.say({ kind: 'as-of', number: database.lastChange })
+        sayAsOf()
+        stopFollowing = database.follow(sayAsOf)
+        front.say({ kind: 'published', head: published.head })
+      },
+      onSaid: said => this.onSaid(front, said as SaidByFront),
+      onLost: reason => {
+        stopFollowing()
+        this.#far.delete(front)
+        host.logger.warn({ event: 'far-front-lost', front: name, reason: reason.message })
+        this.#end(front, link)
+      },
+    })
+    const front = new ToldFront(link)
+  }
+
+  /** A lookup then finds the key, whichever process answers. */
+  async register(...key: Parameters<Register>): Promise<Registration> {
+    const registration = await this.#deps.register(...key)
+    await this.caughtUp()
+    return registration
+  }
+
+  onSaid(front: ToldFront, said: SaidByFront): undefined {
+    const { rooms, stores } = this.#deps
+    switch (said.kind) {
+      case 'heard':
+        front.onHeard(said.count)
+        return
+      case 'seen':
+        rooms.onSeen(said.userId as UserId, said.deviceId as DeviceId)
+        return
+      case 'pair-used':
+        void stores.sessions.markPairUsed(said.sessionId, said.generation).catch(() => undefined)
+        return
+      default:
+        throw new SignalError('MALFORMED', 'a front says what it may')
+    }
+  }
+
+  /** Call this when a checkpoint is published. Those of this machine hear it from its process. */
+  onPublished(): void {
+    for (const front of this.#far) front.say({ kind: 'published', head: this.#deps.published.head })
+  }
+
+  /**
+   * Resolves when every front shows all that is durable and published by now: a client that is answered then finds it at any
+   * front. One that hangs is waited for a second or two.
+   */
+  async caughtUp(): Promise<void> {
+    await Promise.all(Array.from(this.#all(), front => front.caughtUp()))
+  }
+
+  *#all(): Iterable<ToldFront> {
+    yield* this.#near
+    yield* this.#far
+  }
+
+  async #answer(name: string, { headers, ...request }: ForwardedRequest): Promise<HttpAnswer> {
+    const route = this.#routes.get(name)
+    if (route === undefined) throw new SignalError('NOT_FOUND', 'there is nothing at this path')
+    const answer = await route.handle({ ...request, header: header => headers[header] ?? '' })
+    await this.caughtUp()
+    return answer
+  }
+
+  /** Its connections have ended with the link. */
+  #end(front: ToldFront, link: Link): void {
+    front.onLost()
+    for (const [userId, connection] of this.#deps.connections.all()) {
+      if (!(connection.ref instanceof RemoteRef) || connection.ref.port !== link) continue
+      const user = this.#deps.system.ref<PresenceMessage>('presence', userId)
+      user.tellControl({ kind: 'detached', connectionId: connection.ref.id })
+    }
+  }
+}
+
+const CATCH_UP_TICK_MS = 1_000

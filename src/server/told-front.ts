@@ -1,0 +1,49 @@
+/** A front at the other end of a link: what it was told, and how much of that it has heeded. */
+
+import type { Link } from '../nodes/link.ts'
+import type { SaidByWriter } from './node-forms.ts'
+
+export class ToldFront {
+  readonly link: Pick<Link, 'say'>
+  #said = 0
+  #saidAtTick = 0
+  #heard = 0
+  /** In the order of what they wait for. */
+  #waiting: { readonly count: number; readonly resolve: () => void }[] = []
+
+  constructor(link: Pick<Link, 'say'>) {
+    this.link = link
+  }
+
+  say(said: SaidByWriter): void {
+    this.#said += 1
+    this.link.say(said)
+  }
+
+  onHeard(count: number): void {
+    this.#heard = count
+    this.#release(count)
+  }
+
+  /** Call this when its link is lost. */
+  onLost(): void {
+    this.onHeard(Number.POSITIVE_INFINITY)
+  }
+
+  /** Releases all that have waited since the tick before. */
+  onTick(): void {
+    this.#release(this.#saidAtTick)
+    this.#saidAtTick = this.#said
+  }
+
+  #release(count: number): void {
+    while (this.#waiting.length > 0 && this.#waiting[0]!.count <= count) this.#waiting.shift()!.resolve()
+  }
+
+  /** Resolves when it has heeded all that was said so far; undefined where it has. */
+  caughtUp(): Promise<void> | undefined {
+    const count = this.#said
+    if (this.#heard >= count) return undefined
+    return new Promise(resolve => this.#waiting.push({ count, resolve }))
+  }
+}

@@ -1,0 +1,110 @@
+/** A front's way to the writer: its parent's link while the parent is the writer, else a link of its own to the node that is. */
+
+import type { Socket } from 'node:net'
+import { messageOf } from '../errors.ts'
+import { Link, type LinkOptions } from '../nodes/link.ts'
+import { connectToNode, type NodePlace, type NodeTls } from '../nodes/node-sockets.ts'
+import { WriterPort } from '../nodes/writer-port.ts'
+import type { Logger } from '../operations/log.ts'
+import type { World } from '../runtime/clock.ts'
+import { Heeding } from './heeding.ts'
+import type { SaidByFront, SaidByWriter, WriterPlace } from './node-forms.ts'
+
+export interface WriterLinkDeps {
+  /** In a front: to the process that has started it. */
+  readonly parent?: Link
+  /** The front as the writer knows it, by a name that is no other's in the cluster. */
+  readonly self: LinkOptions['self']
+  readonly system: LinkOptions['system']
+  readonly serves: LinkOptions['serves']
+  readonly tls: NodeTls | undefined
+  readonly world: World
+  readonly logger: Pick<Logger, 'info' | 'warn'>
+  /** Hears what a writer on another node says; what that says next waits for the promise. */
+  readonly onSaid: (said: SaidByWriter) => Promise<void> | undefined
+  /** Asks under way have been refused, and topics of the writer tell nothing more. */
+  readonly onLost: () => void
+}
+
+export class WriterLink {
+  readonly port = new WriterPort()
+  readonly #deps: WriterLinkDeps
+  /** The link that is in use. */
+  #link: Link | undefined
+  /** The link to another node, which may not be open yet. */
+  #far: Link | undefined
+  /** Counts the places that were named, so that what belongs to an earlier one is left alone. */
+  #turn = 0
+
+  constructor(deps: WriterLinkDeps) {
+    this.#deps = deps
+  }
+
+  /** The writer is there from now on; undefined: nowhere for now. */
+  goTo(place: WriterPlace | undefined): void {
+    this.#turn += 1
+    this.#far?.close()
+    this.#far = undefined
+    this.#use(place === 'here' ? this.#deps.parent : undefined)
+    if (place !== 'here' && place !== undefined) void this.#connect(place, this.#turn, PAUSE_MS_MIN)
+  }
+
+  say(said: SaidByFront): void {
+    this.#link?.say(said)
+  }
+
+  async #connect(place: NodePlace, turn: number, pauseMs: number): Promise<void> {
+    const { tls, logger } = this.#deps
+    let socket: Socket
+    try {
+      socket = await connectToNode(place, tls)
+    } catch (error) {
+      if (turn !== this.#turn) return
+      logger.warn({ event: 'writer-not-reached', ...place, reason: messageOf(error) })
+      return this.#connectLater(place, turn, pauseMs)
+    }
+    if (turn === this.#turn) this.#open(socket, place, turn)
+    else socket.destroy()
+  }
+
+  #connectLater(place: NodePlace, turn: number, pauseMs: number): void {
+    const cancel = this.#deps.world.every(pauseMs, () => {
+      cancel()
+      if (turn === this.#turn) void this.#connect(place, turn, Math.min(2 * pauseMs, PAUSE_MS_MAX))
+    })
+  }
+
+  #open(socket: Socket, place: NodePlace, turn: number): void {
+    const { self, system, serves, world, logger, onSaid } = this.#deps
+    const heeding = new Heeding(world, count => link.say({ kind: 'heard', count } satisfies SaidByFront))
+    const link: Link = new Link({
+      socket,
+      self,
+      system,
+      serves,
+      world,
+      onOpen: () => {
+        logger.info({ event: 'writer-reached', ...place })
+        this.#use(link)
+      },
+      onSaid: said => heeding.of(onSaid(said as SaidByWriter)),
+      onLost: reason => {
+        logger.warn({ event: 'writer-lost', ...place, reason: reason.message })
+        if (turn !== this.#turn) return
+        this.#use(undefined)
+        this.#connectLater(place, turn, PAUSE_MS_MIN)
+      },
+    })
+    this.#far = link
+  }
+
+  #use(link: Link | undefined): void {
+    const before = this.#link
+    this.#link = link
+    this.port.use(link)
+    if (before !== undefined && before !== link) this.#deps.onLost()
+  }
+}
+
+const PAUSE_MS_MIN = 250
+const PAUSE_MS_MAX = 2_000

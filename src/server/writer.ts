@@ -1,0 +1,239 @@
+/** The parts that only the writer has: the log appender, the rooms, the outbox, and all else that changes the store. */
+
+import { logAppenderKind } from '../../actors/log-appender.ts'
+import type { LogAppenderMessage, OutboxCommand } from '../../actors/messages.ts'
+import { outboxKind } from '../../actors/outbox.ts'
+import { LiveConnections } from '../../actors/presence.ts'
+import { Authentication } from '../api/accounts/authentication.ts'
+import { lasts } from '../domain/accounts/session.ts'
+import { channelOf, LANES } from '../domain/messages/outbox-message.ts'
+import type { LogHead } from '../keyserver/log-store.ts'
+import { type RegistrationDeps, registerKey } from '../keyserver/registration.ts'
+import { APPEND_DEADLINE_MS } from '../limits.ts'
+import type { Ref } from '../runtime/actor.ts'
+import type { ActorSystem } from '../runtime/system.ts'
+import type { Newcomers } from '../transport/newcomers.ts'
+import { isOnLanOnly } from './addresses.ts'
+import { type Application, openApplication } from './application.ts'
+import { openStores } from './application-stores.ts'
+import { CallRooms } from './call-rooms.ts'
+import type { Register, StartedApplication } from './listeners.ts'
+import type { OpenedLog } from './open-log.ts'
+import type { Process } from './process.ts'
+import { pooledRandomBytes } from './random-pool.ts'
+import { Signalling } from './signalling.ts'
+import { VERSION } from './version.ts'
+
+export interface Writer {
+  readonly application: StartedApplication
+  readonly register: Register
+}
+
+export interface WriterDeps {
+  readonly publicUrl: () => string
+  readonly newcomers: Newcomers
+  /** Called after each checkpoint that is published. */
+  readonly onPublished: () => void
+  /** Resolves when a checkpoint is recorded outside the store; see `LogAppenderDeps`. */
+  readonly record: ((head: LogHead) => Promise<void>) | undefined
+}
+
+/** Starts what changes anything: from here on this process is the writer. */
+export async function startWriter(
+  host: Process,
+  system: ActorSystem,
+  log: OpenedLog,
+  { publicUrl, newcomers, onPublished, record }: WriterDeps,
+): Promise<Writer> {
+  const appender = await startAppender(host, system, log, { onPublished, record })
+  const register = registrationOf(host, log, appender)
+  const application = await startApplication(host, log, system, { publicUrl, register, newcomers })
+  await log.guard.confirm()
+  await log.vrf.ready
+  return { application, register }
+}
+
+async function startAppender(
+  host: Process,
+  system: ActorSystem,
+  { store, keys, published }: OpenedLog,
+  { onPublished, record }: Pick<WriterDeps, 'onPublished' | 'record'>,
+): Promise<Ref<LogAppenderMessage>> {
+  const { fatal, metrics, logger, devConsole } = host
+  const appenderKind = logAppenderKind({
+    store,
+    signer: keys.signer,
+    publishedSize: () => published.size,
+    ...(record && { record }),
+    publish: head => {
+      published.publish(head)
+      onPublished()
+      metrics.batches.inc()
+      metrics.treeSize.set(head.treeSize)
+      devConsole?.onCheckpoint(head)
+      logger.info({ event: 'checkpoint', treeSize: head.treeSize })
+    },
+    fatal,
+  })
+  const logAppender = system.define(appenderKind)('log')
+  // The appender checks the whole right edge of the log before it says what size it has.
+  await logAppender.ask<number>(reply => ({ kind: 'open', reply }), OPEN_DEADLINE_MS)
+  return logAppender
+}
+
+interface ApplicationDeps {
+  readonly publicUrl: () => string
+  readonly register: Register
+  readonly newcomers: Newcomers
+}
+
+/** Opens the application API, finishes what the last process left unfinished, and has its outbox sent. */
+async function startApplication(
+  host: Process,
+  { database, keys, store, guard }: OpenedLog,
+  system: ActorSystem,
+  { publicUrl, register, newcomers }: ApplicationDeps,
+): Promise<StartedApplication> {
+  const { config, world, logger, metrics, devConsole } = host
+  const { nowMs, monotonicMs } = world
+  const { rateLimits, isDevelopment } = config
+  const { idsAs, lifetimes } = config.application
+  const connections = new LiveConnections()
+  const stores = openStores({
+    database,
+    secret: keys.secret,
+    lifetimes,
+    nowMs,
+    randomBytes: pooledRandomBytes,
+    isConnected: (userId, deviceId) => connections.isConnected(userId, deviceId),
+    onFault: error => host.onFault(error),
+  })
+  const shared = {
+    system,
+    stores,
+    rateLimits,
+    idsAs,
+    monotonicMs,
+    randomBytes: pooledRandomBytes,
+    metrics,
+    devConsole,
+  }
+  const rooms = new CallRooms({ ...shared, presence: connections })
+  const authentication = new Authentication({ ...stores, nowMs, onSeen: rooms.onSeen })
+  const signalling = new Signalling({
+    ...shared,
+    rooms,
+    connections,
+    hasEnded: sessionName => !lasts(stores.sessions.current(sessionName)),
+    authenticate: authorization => authentication.requesterOf(authorization),
+    runConnect: connect => newcomers.run(connect),
+    isDevelopment,
+    version: VERSION,
+    onFault: host.onFault,
+  })
+  const application = openApplication({
+    config: config.application,
+    stores,
+    authentication,
+    isDevelopment,
+    relayHost: isOnLanOnly(config) ? config.http.host : config.lanAddress,
+    rateLimits,
+    nowMs,
+    monotonicMs,
+    randomBytes: pooledRandomBytes,
+    publicUrl,
+    register,
+    identityOf(vrfHash) {
+      const index = store.newestIndex(vrfHash)
+      return index === undefined ? undefined : store.identity(index)
+    },
+    askRoom: rooms.ask,
+    callIndex: rooms.index,
+    ...(devConsole === undefined
+      ? {}
+      : { onRendered: devConsole.onDelivered, onRequester: devConsole.onRequester }),
+    onSmsStopped({ scope, name, untilMs }) {
+      metrics.smsStops.inc({ scope })
+      logger.warn({ event: 'sms-stopped', scope, name, until: new Date(untilMs).toISOString() })
+    },
+    onTokenReused: (userId, requestId) =>
+      logger.warn({ event: 'refresh-token-reused', userId: `${userId}`, requestId }),
+  })
+  const outboxOf = system.define<OutboxCommand>(
+    outboxKind({
+      queueOf: lane => application.outbox.queue(lane),
+      send: message => application.delivery.send(message),
+      onTried(lane, outcome) {
+        const channel = channelOf(lane)
+        metrics.deliveries.inc({ channel, outcome: outcome.kind })
+        if (outcome.kind !== 'sent' && outcome.kind !== 'skipped')
+          logger.warn({ event: 'not-delivered', channel, ...outcome })
+      },
+    }),
+  )
+  database.subscribe('outbox-news', ({ lane }) => outboxOf(lane).tell({ kind: 'wake' }))
+  database.subscribe('code-tried', ({ tried: { asker, isAccepted } }) =>
+    metrics.codeTries.inc({ asker, outcome: isAccepted ? 'accepted' : 'wrong' }),
+  )
+  database.subscribe('codes-guessed', () => logger.warn({ event: 'codes-guessed' }))
+  // Devices have seen positions that a restored store would give to other messages.
+  if (guard.isRestored) await database.change(change => stores.inbox.renewEpochs(change))
+  const repairs = await application.registration.repairPending()
+  if (repairs.finished + repairs.left > 0) logger.info({ event: 'registrations-repaired', ...repairs })
+  for (const lane of LANES) outboxOf(lane).tell({ kind: 'wake' })
+  world.every(SWEEP_MS, application.sweep)
+  expireForEver(host, application)
+  metrics.gauge('callsign_codes_guessed', 'Whether more codes are wrong than right, and many: 1 or 0', () =>
+    Number(database.view(view => stores.guessWatch.isGuessed(view, nowMs()))),
+  )
+  metrics.labelledCounter(
+    'callsign_inbox_dropped_total',
+    'Messages that left an inbox unread: it was full, or their time was over',
+    'reason',
+    () => stores.inbox.dropped,
+  )
+  rooms.resume()
+  return { ...application, stores, rooms, liveConnections: connections, authentication, signalling }
+}
+
+/** Ends what comes to its end, a bounded number at a time, so that no request ever scans for it. */
+function expireForEver({ world, onFault }: Process, { expire }: Application): void {
+  let isUnderWay = false
+  world.every(EXPIRE_MS, () => {
+    if (isUnderWay) return
+    isUnderWay = true
+    expireAll(expire)
+      .catch(error => onFault(error))
+      .finally(() => {
+        isUnderWay = false
+      })
+  })
+}
+
+/** Without a pause while there is more, so that what ends never gathers faster than it goes. */
+async function expireAll(expire: Application['expire']): Promise<void> {
+  while ((await expire(EXPIRED_AT_ONCE)) === EXPIRED_AT_ONCE);
+  // The last portion may have left more.
+  await expire(EXPIRED_AT_ONCE)
+}
+
+function registrationOf(host: Process, { vrf }: OpenedLog, logAppender: Ref<LogAppenderMessage>): Register {
+  const { config, metrics, logger } = host
+  const registration: RegistrationDeps = {
+    isFrozen: config.log.isFrozen,
+    vrf,
+    append: key => logAppender.ask<number>(reply => ({ kind: 'append', ...key, reply }), APPEND_DEADLINE_MS),
+    onRegistered: index => {
+      metrics.registrations.inc()
+      logger.info({ event: 'registered', index })
+    },
+  }
+  return (...key) => registerKey(registration, ...key)
+}
+
+/** Opening a log reads its right edge and the last 65,000 entries: well below a second on any disk. */
+const OPEN_DEADLINE_MS = 60_000
+const SWEEP_MS = 60_000
+const EXPIRE_MS = 1_000
+/** Rows ended in one change: a few milliseconds. */
+const EXPIRED_AT_ONCE = 1_000
