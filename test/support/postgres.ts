@@ -1,0 +1,213 @@
+/**
+ * A PostgreSQL of a test's own: a cluster in a temporary folder, on a free port of loopback, that can be killed and started
+ * again. Any version from 15 on serves, from Debian's folders or from PATH.
+ */
+
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { delimiter, join } from 'node:path'
+import { createInterface } from 'node:readline'
+import pg from 'pg'
+import type { Test } from 'tap'
+import { freePort } from './free-port.ts'
+
+/** No error and no log line may have it. */
+export const PASSWORD = 'never-in-a-log-line'
+
+export class PostgresServer {
+  readonly port: number
+  readonly #bin: string
+  readonly #folder: string
+  readonly #settings: readonly string[]
+  #process: ChildProcess | undefined
+  #databases = 0
+
+  constructor(bin: string, folder: string, port: number, settings: readonly string[]) {
+    this.#bin = bin
+    this.#folder = folder
+    this.port = port
+    this.#settings = settings
+  }
+
+  /** The URL of a new, empty database. */
+  async newDatabase(): Promise<string> {
+    this.#databases += 1
+    const name = `test${this.#databases}`
+    await this.query(this.urlOf('postgres'), `create database ${name}`)
+    return this.urlOf(name)
+  }
+
+  urlOf(database: string, port = this.port): string {
+    return `postgres://callsign:${PASSWORD}@127.0.0.1:${port}/${database}`
+  }
+
+  /** The rows of one statement, on a connection of its own. */
+  async query<Row extends object>(
+    url: string,
+    text: string,
+    values: readonly unknown[] = [],
+  ): Promise<Row[]> {
+    const client = new pg.Client(url)
+    client.on('error', () => {})
+    await client.connect()
+    try {
+      return (await client.query<Row>(text, [...values])).rows
+    } finally {
+      await client.end()
+    }
+  }
+
+  /** Resolves when connections are taken. */
+  async start(): Promise<void> {
+    for (;;) {
+      const log = await this.#startOnce()
+      if (log.at(-1)?.includes(READY) === true) return
+      // Processes of a server that was killed end a moment after it.
+      if (!log.some(line => line.includes('is still in use'))) throw new Error(`postgres: ${log.join('\n')}`)
+    }
+  }
+
+  /** Its log until connections are taken, or until it ends. */
+  async #startOnce(): Promise<string[]> {
+    const options = [`port=${this.port}`, ...SETTINGS, ...this.#settings].flatMap(setting => ['-c', setting])
+    const child = asUnprivileged(join(this.#bin, 'postgres'), ['-D', this.#folder, ...options])
+    this.#process = child
+    const log: string[] = []
+    const lines = createInterface(child.stderr!)
+    await new Promise<void>(resolve => {
+      child.once('exit', resolve)
+      lines.on('line', line => {
+        log.push(line)
+        if (line.includes(READY)) resolve()
+      })
+    })
+    lines.removeAllListeners('line')
+    return log
+  }
+
+  /** In order: clients are disconnected. */
+  stop(): Promise<void> {
+    return this.#end('SIGINT')
+  }
+
+  /** All its processes at once, as when the machine loses its power, but for the disk. */
+  kill(): Promise<void> {
+    return this.#end('SIGKILL')
+  }
+
+  async #end(signal: NodeJS.Signals): Promise<void> {
+    const child = this.#process
+    this.#process = undefined
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
+    const ended = once(child, 'exit')
+    // One that serves a connection may outlive the first.
+    const processes = signal === 'SIGKILL' ? [child.pid!, ...childrenOf(child.pid!)] : [child.pid!]
+    for (const pid of processes) signalTo(pid, signal)
+    await ended
+  }
+}
+
+/** Runs until the end of the test; `settings` are PostgreSQL's. See `skipWithoutPostgres`. */
+export async function startPostgres(t: Test, settings: readonly string[] = []): Promise<PostgresServer> {
+  const bin = binFolder()
+  const folder = mkdtempSync(join(tmpdir(), 'callsign-postgres-'))
+  const passwordFile = join(folder, 'password')
+  writeFileSync(passwordFile, PASSWORD)
+  const data = join(folder, 'data')
+  const owner = unprivileged()
+  for (const path of [folder, passwordFile]) if (owner !== undefined) chownSync(path, owner.uid, owner.gid)
+  const server = new PostgresServer(bin!, data, await freePort(), settings)
+  t.teardown(async () => {
+    await server.kill()
+    rmSync(folder, { recursive: true, force: true, maxRetries: 10 })
+  })
+  const made = asUnprivileged(join(bin!, 'initdb'), [
+    ...['-D', data, '-U', 'callsign', '--pwfile', passwordFile],
+    ...['-A', 'scram-sha-256', '-E', 'UTF8', '--locale=C', '--no-sync'],
+  ])
+  made.stderr!.resume()
+  const [code] = await once(made, 'exit')
+  if (code !== 0) throw new Error(`initdb ended with ${code}`)
+  await server.start()
+  return server
+}
+
+function whyNot(): string | false {
+  if (binFolder() === undefined) return 'needs PostgreSQL 15 or newer (Debian package postgresql)'
+  if (process.getuid?.() === 0 && unprivileged() === undefined) {
+    return 'PostgreSQL does not run as root, and there is no user postgres or nobody'
+  }
+  return false
+}
+
+/** The folder of the newest version's programs. */
+function binFolder(): string | undefined {
+  const versions = existsSync(DEBIAN) ? readdirSync(DEBIAN).toSorted((a, b) => Number(b) - Number(a)) : []
+  const folders = [
+    ...versions.map(version => join(DEBIAN, version, 'bin')),
+    ...(process.env.PATH ?? '').split(delimiter),
+  ]
+  return folders.find(folder => versionOf(folder) >= VERSION_MIN)
+}
+
+function versionOf(folder: string): number {
+  const program = join(folder, 'postgres')
+  if (!existsSync(program) || !existsSync(join(folder, 'initdb'))) return 0
+  const said = execFileSync(program, ['--version'], { encoding: 'utf8' })
+  return Number(/\) (\d+)/.exec(said)?.[1] ?? 0)
+}
+
+interface Owner {
+  readonly uid: number
+  readonly gid: number
+}
+
+/** The user that PostgreSQL runs as where the test runs as root. */
+function unprivileged(): Owner | undefined {
+  if (process.getuid?.() !== 0) return undefined
+  const users = readFileSync('/etc/passwd', 'utf8').split('\n')
+  for (const name of ['postgres', 'nobody']) {
+    const fields = users.find(line => line.startsWith(`${name}:`))?.split(':')
+    if (fields !== undefined) return { uid: Number(fields[2]), gid: Number(fields[3]) }
+  }
+  return undefined
+}
+
+/** It ends with the test, however that ends. `setpriv` sets that after it has become another user, which would undo it. */
+function asUnprivileged(file: string, args: readonly string[]): ChildProcess {
+  const owner = unprivileged()
+  const stdio: ['ignore', 'ignore', 'pipe'] = ['ignore', 'ignore', 'pipe']
+  if (!existsSync(SETPRIV)) return spawn(file, args, { stdio, cwd: tmpdir(), ...owner })
+  const as = owner === undefined ? [] : [`--reuid=${owner.uid}`, `--regid=${owner.gid}`, '--clear-groups']
+  return spawn(SETPRIV, [...as, '--pdeathsig', 'KILL', file, ...args], { stdio, cwd: tmpdir() })
+}
+
+function childrenOf(pid: number): number[] {
+  const list = `/proc/${pid}/task/${pid}/children`
+  if (!existsSync(list)) return []
+  return readFileSync(list, 'utf8').split(' ').filter(Boolean).map(Number)
+}
+
+function signalTo(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal)
+  } catch {
+    // It has ended meanwhile.
+  }
+}
+
+const READY = 'ready to accept connections'
+const DEBIAN = '/usr/lib/postgresql'
+const SETPRIV = '/usr/bin/setpriv'
+const VERSION_MIN = 15
+const SETTINGS = [
+  'listen_addresses=127.0.0.1',
+  'unix_socket_directories=',
+  'shared_buffers=64MB',
+  'max_connections=60',
+]
+
+/** Why a test that needs PostgreSQL is skipped, or false. */
+export const skipWithoutPostgres = whyNot()
