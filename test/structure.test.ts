@@ -27,6 +27,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   'src/transport': ['src/stomp'],
   'src/store/engine': [],
   'src/store': ['src/store/engine', 'src/domain', 'src/log:types'],
+  'src/store/postgres': [],
   'src/store/row-check': ['src/store', 'src/store/engine', 'src/domain', 'src/log', 'src/keyserver'],
   'src/keyserver': ['src/log', 'src/store/engine', 'src/schema', 'src/transport/route.ts:types'],
   'src/client': ['src/log'],
@@ -87,7 +88,15 @@ const EXCEPTIONS: Record<string, string> = {
 /** The only users of each library, by whichever of its files. */
 const USERS: Record<string, readonly string[]> = {
   lmdb: ['src/store/engine'],
-  msgpackr: ['src/store/engine', 'src/store', 'src/store/row-check', 'src/keyserver', 'src/nodes'],
+  pg: ['src/store/postgres'],
+  msgpackr: [
+    'src/store/engine',
+    'src/store',
+    'src/store/postgres',
+    'src/store/row-check',
+    'src/keyserver',
+    'src/nodes',
+  ],
   'uWebSockets.js': ['src/transport'],
   '@grpc/grpc-js': ['src/transport'],
   'libsodium-wrappers-sumo': ['src/log'],
@@ -107,6 +116,7 @@ const USERS: Record<string, readonly string[]> = {
 
 /** Large, and used by some servers, or not before a first request: with them the start would take twice as long. */
 const NOT_AT_START = new Set([
+  'pg',
   '@parse/node-apn',
   'nodemailer',
   '@bufbuild/protobuf',
@@ -119,7 +129,7 @@ const NOT_AT_START = new Set([
 const NOT_IN_ACTORS = /\b(Date\.now|Math\.random|setTimeout|setInterval|setImmediate|performance\.now)\b/
 
 function houseOf(file: string): string {
-  const wing = /^src\/store\/(?:engine|row-check)\b/.exec(file)
+  const wing = /^src\/store\/(?:engine|postgres|row-check)\b/.exec(file)
   if (wing !== null) return wing[0]
   const parts = file.split('/')
   if (parts[0] !== 'src') return parts[0]!

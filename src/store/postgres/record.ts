@@ -1,0 +1,126 @@
+/**
+ * The system of record of several nodes: PostgreSQL, 15 or newer, with the order of changes, the rows that they make, and
+ * the lease of the one node that writes. Bodies of changes are bytes to it, but for the rows that it writes behind.
+ *
+ * The writer acquires a `Lease` and appends. Every other node takes a `snapshot` and `follow`s from there.
+ */
+
+import type { Position } from './changes.ts'
+import type { ConnectionDeps } from './connection.ts'
+import { Follower, type Following } from './follower.ts'
+import { Lease } from './lease.ts'
+import { Reconnecting } from './reconnecting.ts'
+import { openSchema } from './schema.ts'
+import { type OnRows, readSnapshot } from './snapshot.ts'
+import { acquireLease, type NodeIdentity, readHead, readWriter, type WriterState } from './writer-row.ts'
+
+export interface PostgresRecordDeps {
+  /** `postgres://`, with a password; TLS as its parameters say. */
+  readonly url: string
+  readonly node: NodeIdentity
+  readonly monotonicMs: () => number
+  /** At least 0, less than 1; spreads attempts to connect. */
+  readonly random: () => number
+  /** Hears of failures after which the record goes on by itself. */
+  readonly onFailure: (error: unknown) => void
+  readonly leaseMs?: number
+  /** How often rows are written behind the changes. */
+  readonly rowsEveryMs?: number
+  /** How long changes are kept for followers. */
+  readonly changesKeptMs?: number
+}
+
+export class PostgresRecord {
+  readonly #deps: PostgresRecordDeps
+  readonly #connection: ConnectionDeps
+  readonly #control: Reconnecting
+  readonly #followers = new Set<Follower>()
+  /** The one that was acquired last. */
+  #lease: Lease | undefined
+
+  private constructor(deps: PostgresRecordDeps) {
+    this.#deps = deps
+    this.#connection = { url: deps.url, applicationName: `callsign ${deps.node.name}` }
+    this.#control = new Reconnecting(this.#connection)
+  }
+
+  /**
+   * Makes the tables where they are missing. Throws `STORE_UNAVAILABLE`: PostgreSQL can't be reached or is too old, or the
+   * tables are of a newer program.
+   */
+  static async open(deps: PostgresRecordDeps): Promise<PostgresRecord> {
+    const record = new PostgresRecord(deps)
+    try {
+      await openSchema(await record.#control.get())
+      return record
+    } catch (error) {
+      await record.close()
+      throw error
+    }
+  }
+
+  /**
+   * The lease, with a new epoch, or undefined where a node's lease lasts. Ends an earlier lease of this record. Throws
+   * `STORE_UNAVAILABLE`.
+   */
+  async acquire(): Promise<Lease | undefined> {
+    const { node, monotonicMs, random, onFailure } = this.#deps
+    const { leaseMs = LEASE_MS, rowsEveryMs = ROWS_EVERY_MS, changesKeptMs = CHANGES_KEPT_MS } = this.#deps
+    const control = await this.#control.get()
+    const askedAtMs = monotonicMs()
+    const acquired = await acquireLease(control, node, leaseMs)
+    if (acquired === undefined) return undefined
+    await this.#lease?.close()
+    this.#lease = new Lease({
+      acquired,
+      askedAtMs,
+      answeredAtMs: monotonicMs(),
+      leaseMs,
+      connection: this.#connection,
+      control: this.#control,
+      random,
+      monotonicMs,
+      rows: { everyMs: rowsEveryMs, keptMs: changesKeptMs, onFailure },
+    })
+    return this.#lease
+  }
+
+  /** Throws `STORE_UNAVAILABLE`. */
+  async writer(): Promise<WriterState> {
+    return await readWriter(await this.#control.get())
+  }
+
+  /** The log's head. Throws `STORE_UNAVAILABLE`. */
+  async head(): Promise<Uint8Array | undefined> {
+    return await readHead(await this.#control.get())
+  }
+
+  /** Begins at once, and goes on through failures until it is closed or has to start anew. */
+  follow(following: Following): Follower {
+    const { monotonicMs, random } = this.#deps
+    const follower = new Follower({ connection: this.#connection, monotonicMs, random }, following)
+    this.#followers.add(follower)
+    const forget = () => void this.#followers.delete(follower)
+    follower.ended.then(forget, forget)
+    return follower
+  }
+
+  /**
+   * All rows, in portions, and the change that they are of, from which the caller follows. Throws `STORE_UNAVAILABLE`: only a
+   * part of them came.
+   */
+  snapshot(onRows: OnRows): Promise<Position> {
+    return readSnapshot(this.#connection, onRows)
+  }
+
+  /** A lease that was not released runs out by itself. */
+  async close(): Promise<void> {
+    await Promise.all([this.#lease, ...this.#followers].map(each => each?.close()))
+    this.#control.cut()
+    await this.#control.close()
+  }
+}
+
+const LEASE_MS = 5_000
+const ROWS_EVERY_MS = 1_000
+const CHANGES_KEPT_MS = 60 * 60_000

@@ -1,0 +1,171 @@
+/**
+ * The one row that says who may append, and the statements on it. PostgreSQL's own clock judges the lease, and each
+ * statement that writes names the lease's epoch, so a holder whose lease was taken over changes nothing.
+ */
+
+import type { Connection, Statement } from './connection.ts'
+
+/** A node as the record names it. */
+export interface NodeIdentity {
+  readonly name: string
+  /** Where its fellows reach it. */
+  readonly address: string
+  /** The version of its program. */
+  readonly version: string
+}
+
+/** The writer as every node sees it. */
+export interface WriterState {
+  /** The last lease's. */
+  readonly epoch: number
+  /** The number of the last change. */
+  readonly last: number
+  /** Undefined where no lease lasts. */
+  readonly holder: NodeIdentity | undefined
+}
+
+/** The row as a new lease finds it. */
+export interface Acquired {
+  readonly epoch: number
+  readonly last: number
+  /** The log's head. */
+  readonly head: Buffer | undefined
+}
+
+/** The row as a new connection of the lease finds it. */
+export interface Claimed {
+  readonly last: number
+  readonly head: Buffer | undefined
+}
+
+interface WriterRow {
+  readonly epoch: number
+  readonly last: number
+  readonly isHeld: boolean
+  readonly node: string
+  readonly address: string
+  readonly version: string
+}
+
+interface HeadRow {
+  readonly head: Buffer | null
+}
+
+/** A lease with a new epoch, or undefined where one lasts. */
+export async function acquireLease(
+  connection: Connection,
+  node: NodeIdentity,
+  leaseMs: number,
+): Promise<Acquired | undefined> {
+  const [row] = await connection.run<HeadRow & Omit<Acquired, 'head'>>(ACQUIRE, [
+    node.name,
+    node.address,
+    node.version,
+    leaseMs,
+  ])
+  return row === undefined ? undefined : { epoch: row.epoch, last: row.last, head: row.head ?? undefined }
+}
+
+/** False where the lease is lost. One that has run out, and that no node has acquired, is renewed too. */
+export async function renewLease(connection: Connection, epoch: number, leaseMs: number): Promise<boolean> {
+  return (await connection.run(RENEW, [epoch, leaseMs])).length > 0
+}
+
+/** The lease runs out, and followers hear of it. */
+export async function releaseLease(connection: Connection, epoch: number): Promise<void> {
+  await connection.run(RELEASE, [epoch])
+}
+
+/**
+ * From now on the lease writes by its connection of this number: what an earlier one has sent and what has not been
+ * executed yet is refused. So the row that comes back decides what became of it. Undefined where the lease is lost.
+ */
+export async function claimRow(
+  connection: Connection,
+  epoch: number,
+  connectionNumber: number,
+): Promise<Claimed | undefined> {
+  const [row] = await connection.run<HeadRow & { last: number }>(CLAIM, [epoch, connectionNumber])
+  return row === undefined ? undefined : { last: row.last, head: row.head ?? undefined }
+}
+
+export async function readWriter(connection: Connection): Promise<WriterState> {
+  const [row] = await connection.run<WriterRow>(READ_WRITER)
+  return writerOf(row!)
+}
+
+export async function readHead(connection: Connection): Promise<Buffer | undefined> {
+  const [row] = await connection.run<HeadRow>(READ_HEAD)
+  return row!.head ?? undefined
+}
+
+/** The writer, and whether the record has the change `number` from the lease of `epoch`. */
+export async function readWriterAnd(
+  connection: Connection,
+  number: number,
+  deadlineMs: number,
+): Promise<{ readonly writer: WriterState; readonly epochAtNumber: number | undefined }> {
+  const [row] = await connection.run<WriterRow & { epochAtNumber: number | null }>(
+    READ_WRITER_AND,
+    [number],
+    deadlineMs,
+  )
+  return { writer: writerOf(row!), epochAtNumber: row!.epochAtNumber ?? undefined }
+}
+
+function writerOf({ epoch, last, isHeld, node, address, version }: WriterRow): WriterState {
+  return { epoch, last, holder: isHeld ? { name: node, address, version } : undefined }
+}
+
+/**
+ * Choice: an epoch is the time in milliseconds, and above the one before. A database that was put back to an earlier state
+ * does not give out an epoch for the second time, so followers notice that its changes are other ones.
+ */
+const ACQUIRE: Statement = {
+  name: 'acquire',
+  text: `
+    update callsign.writer set
+      epoch = greatest(epoch + 1, (extract(epoch from clock_timestamp()) * 1000)::bigint),
+      connection = 0,
+      node = $1, address = $2, version = $3,
+      lease_ends = clock_timestamp() + $4::integer * interval '1 millisecond'
+    where lease_ends <= clock_timestamp()
+    returning epoch, last, head`,
+}
+
+const RENEW: Statement = {
+  name: 'renew',
+  text: `
+    update callsign.writer set lease_ends = clock_timestamp() + $2::integer * interval '1 millisecond'
+    where epoch = $1
+    returning true`,
+}
+
+const RELEASE: Statement = {
+  name: 'release',
+  text: `
+    with released as (
+      update callsign.writer set lease_ends = '-infinity' where epoch = $1 returning true
+    )
+    select pg_notify('callsign', '') from released`,
+}
+
+const CLAIM: Statement = {
+  name: 'claim',
+  text: `
+    update callsign.writer set connection = $2 where epoch = $1 and connection < $2
+    returning last, head`,
+}
+
+const STATE = `writer.epoch, last, lease_ends > clock_timestamp() as "isHeld", node, address, version`
+
+const READ_WRITER: Statement = { name: 'writer', text: `select ${STATE} from callsign.writer` }
+
+const READ_WRITER_AND: Statement = {
+  name: 'writer_and',
+  text: `
+    select ${STATE}, (select epoch from callsign.changes where number = $1) as "epochAtNumber"
+    from callsign.writer`,
+}
+
+const READ_HEAD: Statement = { name: 'head', text: 'select head from callsign.writer' }

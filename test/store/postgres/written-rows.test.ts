@@ -1,0 +1,91 @@
+/** Bodies of changes: rows come back as they were, and nothing else is read. */
+
+import { randomBytes } from 'node:crypto'
+import fc from 'fast-check'
+import { pack } from 'msgpackr'
+import t from 'tap'
+import { SignalError } from '../../../src/errors.ts'
+import { decodeRows, encodeRows, type WrittenRow } from '../../../src/store/postgres/written-rows.ts'
+import { checkProperty } from '../../support/property.ts'
+
+const bytes = fc.uint8Array({ maxLength: 80 })
+const row = fc.record({
+  table: fc.string({ maxLength: 40, unit: 'binary' }),
+  key: bytes,
+  value: fc.option(bytes, { nil: undefined }),
+})
+
+function textOf(rows: readonly WrittenRow[]): string {
+  const hex = (part: Uint8Array | undefined) => part && Buffer.from(part).toString('hex')
+  return JSON.stringify(rows.map(({ table, key, value }) => [table, hex(key), hex(value) ?? null]))
+}
+
+function isRefused(body: Uint8Array): boolean {
+  try {
+    decodeRows(body)
+    return false
+  } catch (error) {
+    if (error instanceof SignalError && error.code === 'MALFORMED') return true
+    throw error
+  }
+}
+
+t.test('rows come back as they were written', async t => {
+  checkProperty(t, [fc.array(row, { maxLength: 20 })], rows => {
+    return textOf(decodeRows(encodeRows(rows))) === textOf(rows)
+  })
+  const many = Array.from({ length: 30_000 }, (_, at) => ({
+    table: 'calls',
+    key: Buffer.from(String(at)),
+    value: at % 3 === 0 ? undefined : randomBytes(at % 400),
+  }))
+  many.push({ table: 'entry-bundles', key: Buffer.from('k'), value: Buffer.alloc(300_000, 7) })
+  t.equal(textOf(decodeRows(encodeRows(many))), textOf(many))
+})
+
+t.test('keys and values that are read are parts of the body', async t => {
+  const body = encodeRows([{ table: 'calls', key: Buffer.from('k'), value: Buffer.from('value') }])
+  const [read] = decodeRows(body)
+  t.equal(read!.key.buffer, body.buffer)
+  t.equal(read!.value!.buffer, body.buffer)
+})
+
+t.test('bodies of another version, cut off, or with more behind are refused', async t => {
+  const body = encodeRows([
+    { table: 'calls', key: Buffer.from('key'), value: Buffer.alloc(300) },
+    { table: 'devices', key: Buffer.from('key'), value: undefined },
+  ])
+  for (let length = 0; length < body.length; length++) {
+    if (!isRefused(body.subarray(0, length))) t.fail(`cut to ${length}`)
+  }
+  t.ok(isRefused(Buffer.concat([body, Buffer.of(0xc0)])))
+  t.ok(isRefused(Buffer.concat([Buffer.of(2), body.subarray(1)])))
+})
+
+t.test('arrays of anything but table, key and value are refused', async t => {
+  const key = Buffer.from('key')
+  const arrays = [
+    ['calls', key],
+    [key, key, key],
+    ['calls', 'key', key],
+    ['calls', key, 7],
+    ['calls', null, key],
+  ]
+  for (const array of [...arrays, ['calls', key, [key]], ['calls', key, 'text'], { calls: key }, 7]) {
+    t.ok(isRefused(Buffer.concat([Buffer.of(1), pack(array)])), JSON.stringify(array))
+  }
+})
+
+t.test('random bytes are refused or read, and nothing is made as large as they claim', async t => {
+  checkProperty(
+    t,
+    [fc.uint8Array({ maxLength: 60 }), fc.constantFrom(0x93, 0xdc, 0xdd, 0xde, 0xc7, 0xd4)],
+    (tail, head) => {
+      isRefused(Buffer.concat([Buffer.of(1, head), tail]))
+      return true
+    },
+    2_000,
+  )
+  t.ok(isRefused(Buffer.from('01ddffffffffddffffffff', 'hex')))
+  t.ok(isRefused(Buffer.from('01dd00fffffda0c4ffff', 'hex')))
+})
