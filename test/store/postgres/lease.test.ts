@@ -92,7 +92,7 @@ t.test('the lease', { skip: skipWithoutPostgres }, async t => {
 
   t.test('a lease that has run out, and that no node has acquired, appends', async t => {
     const url = await server.newDatabase()
-    const record = await openRecord(t, url, { leaseMs: 1 })
+    const record = await openRecord(t, url, { leaseMs: 0 })
     const lease = await acquireNext(record)
     t.equal((await record.writer()).holder, undefined)
     await lease.append(1, [bytesOf('a')])
