@@ -22,6 +22,8 @@ export interface RollBackGuardOptions {
   readonly headFile: string | undefined
   /** The value of `--known-checkpoint`. */
   readonly knownCheckpoint: string | undefined
+  /** The newest checkpoint that a node has recorded beside the changes. */
+  readonly recordedHead?: string | undefined
   /** Whether nothing will be signed: then a restored copy may be shown unasked, and is asked about at a later start. */
   readonly isFrozen: boolean
 }
@@ -104,11 +106,13 @@ export class RollBackGuard {
   }
 
   #readWitnesses(): Witness[] {
-    const { verifier, headFile, knownCheckpoint } = this.#options
+    const { verifier, headFile, knownCheckpoint, recordedHead } = this.#options
+    const recorded = recordedHead === undefined ? undefined : openCheckpoint(recordedHead, verifier)
     this.#headFile = headFile === undefined ? undefined : HeadFile.open(headFile, verifier)
     return [
       ...witnessOf(`CALLSIGN_LOG_HEAD_FILE ${headFile}`, this.#headFile?.checkpoint),
       ...witnessOf(`--known-checkpoint ${knownCheckpoint}`, readKnown(knownCheckpoint, verifier)),
+      ...witnessOf('the head in PostgreSQL', recorded),
     ]
   }
 

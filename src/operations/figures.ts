@@ -142,3 +142,23 @@ export function observeConnections(
     () => connections.shedCount,
   )
 }
+
+/** What a node of several says of itself. */
+export function observeNode(
+  metrics: Metrics,
+  figures: () => { readonly isWriter: boolean; readonly change: number; readonly silentMs: number },
+): void {
+  metrics.gauge('callsign_node_writer', 'Whether the node is the writer: 1 or 0', () =>
+    Number(figures().isWriter),
+  )
+  metrics.gauge(
+    'callsign_node_change',
+    'Number of the last change that the node has; the difference to that of the writer is its lag',
+    () => figures().change,
+  )
+  metrics.gauge(
+    'callsign_node_record_silent_seconds',
+    'Time since the record last answered the node; 0 for the writer',
+    () => figures().silentMs / 1000,
+  )
+}

@@ -47,7 +47,12 @@ export class RemoteRef implements Ref<unknown> {
       ask.content = make(ask)
       if (this.port.ask(this.kind, this.id, ask as PendingAsk<never>, deadlineMs)) return
       this.#toDeadLetters(ask)
-      ask.discard(new SignalError('OVERLOADED', `ask of ${this.kind}/${this.id} refused: no way there`))
+      ask.discard(
+        new SignalError(
+          'OVERLOADED',
+          `ask of ${this.kind}/${this.id} refused: the other process can not be reached now`,
+        ),
+      )
     })
   }
 

@@ -6,10 +6,10 @@
 import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
 import type { Rates } from '../domain/rates.ts'
-import type { NodeTls } from '../nodes/node-sockets.ts'
 import { type ApplicationConfig, readApplicationConfig } from './application-config.ts'
 import { EnvironmentReader, type Listener, PORTS, type Setting } from './environment.ts'
 import { type LogKeys, type PublicKeys, readKeySettings } from './key-settings.ts'
+import { type NodeConfig, readNodeSettings } from './node-settings.ts'
 import { readRates } from './rate-settings.ts'
 import {
   hasCertificates,
@@ -79,19 +79,6 @@ export interface Config {
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent'
 }
 
-/** This node of several that share one record of changes. */
-export interface NodeConfig {
-  /** With its password. */
-  readonly databaseUrl: string
-  /** Unlike that of any other node. */
-  readonly name: string
-  /** Where other nodes reach it. */
-  readonly host: string
-  readonly port: number
-  /** PEM. */
-  readonly tls?: NodeTls
-}
-
 /** All that is wrong with the configuration, a line each. */
 export class ConfigError extends Error {
   readonly problems: readonly string[]
@@ -149,6 +136,7 @@ function read(reader: EnvironmentReader, flags: StartFlags): Config {
     reader.text('CALLSIGN_DATA_DIR', 'path of a folder', 'data, in development data/dev') ??
       (isDevelopment ? join('data', 'dev') : 'data'),
   )
+  const node = readNodeSettings(reader)
   const config: Config = {
     isDevelopment,
     isExposed: isDevelopment && isExposed && !isLoopback(http.host),
@@ -159,6 +147,7 @@ function read(reader: EnvironmentReader, flags: StartFlags): Config {
     admin,
     fronts: reader.integer('CALLSIGN_FRONTS', { usual: 0, min: 0, max: 64, unit: 'processes' }),
     ...stompTcp(reader),
+    ...(node === undefined ? {} : { node }),
     ...(publicUrl === undefined ? {} : { publicUrl }),
     log: {
       isFrozen: reader.flag('CALLSIGN_LOG_FROZEN', '1'),
@@ -415,12 +404,14 @@ export interface Warning {
 }
 
 /** What is allowed and hardly meant. */
-export function warningsOf({ isDevelopment, log, application }: Config): readonly Warning[] {
+export function warningsOf(config: Config): readonly Warning[] {
+  const { isDevelopment, log, application } = config
   if (isDevelopment) return []
   const { mail, sms, apple, providers, testIdentifiers } = application
   const ways = [mail, sms, apple, ...providers, ...testIdentifiers]
   return [
-    ...(log.headFile === undefined ? [HEAD_FILE_UNSET] : []),
+    ...(log.headFile === undefined && config.node === undefined ? [HEAD_FILE_UNSET] : []),
+    ...(config.node !== undefined && config.stompTcpPort !== undefined ? [NO_STOMP_TCP] : []),
     ...(ways.every(way => way === undefined) ? [NOBODY_SIGNS_IN] : []),
   ]
 }
@@ -428,6 +419,10 @@ export function warningsOf({ isDevelopment, log, application }: Config): readonl
 const HEAD_FILE_UNSET = {
   event: 'log-head-file-unset',
   advice: 'set CALLSIGN_LOG_HEAD_FILE to notice a roll-back',
+}
+const NO_STOMP_TCP = {
+  event: 'stomp-tcp-not-served',
+  advice: 'CALLSIGN_STOMP_TCP_PORT is for a server without CALLSIGN_DATABASE_URL',
 }
 const NOBODY_SIGNS_IN = {
   event: 'nobody-can-sign-in',

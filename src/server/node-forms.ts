@@ -13,6 +13,11 @@ import type { Addresses } from './addresses.ts'
 /** The process that has started the front, or one of another node. */
 export type WriterPlace = 'here' | NodePlace
 
+export function isSamePlace(one: WriterPlace | undefined, other: WriterPlace | undefined): boolean {
+  if (one === undefined || other === undefined || one === 'here' || other === 'here') return one === other
+  return one.host === other.host && one.port === other.port
+}
+
 /** By which a front asks for a route. */
 export function nameOfRoute({ method, path }: Pick<HttpRoute, 'method' | 'path'>): string {
   return `${method} ${path}`

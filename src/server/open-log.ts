@@ -7,14 +7,14 @@ import { getSystemErrorName } from 'node:util'
 import { messageOf, SignalError } from '../errors.ts'
 import { type LogMaker, LogStore, STORE_FORMAT_VERSION } from '../keyserver/log-store.ts'
 import { PublishedLog } from '../keyserver/published-log.ts'
-import { RollBackGuard } from '../keyserver/roll-back-guard.ts'
+import { RollBackGuard, type RollBackGuardOptions } from '../keyserver/roll-back-guard.ts'
 import { VrfPool } from '../keyserver/vrf/vrf-pool.ts'
 import { VRF_JOBS_WAITING_MAX } from '../limits.ts'
 import { signCheckpoint } from '../log/checkpoint.ts'
 import { EMPTY_ROOT } from '../log/hash.ts'
 import { formatVerifierKey, parseSignerKey, type SignerKey } from '../log/note.ts'
 import { parseVrfSecret, vrfPublicKey } from '../log/vrf.ts'
-import { Database } from '../store/engine/database.ts'
+import { Database, type StoreOptions } from '../store/engine/database.ts'
 import { walkPages } from '../store/engine/page-walk.ts'
 import { checkRows } from '../store/row-check.ts'
 import { type Config, ConfigError } from './config.ts'
@@ -36,36 +36,56 @@ export interface OpenedLog {
  * Opens the store and makes a new log with its checkpoint of size 0, or checks that this log is ours to go on with.
  * Throws a `ConfigError` also when the data directory can't be read or written.
  */
-export async function openLog(host: Process, knownCheckpoint: string | undefined): Promise<OpenedLog> {
+export function openLog(host: Process, knownCheckpoint: string | undefined): Promise<OpenedLog> {
+  return mendable(host.config.dataFolder, () => {
+    const keys = readKeys(host.config)
+    const guard = guardOf(host, keys, { knownCheckpoint })
+    return openLogIn(host, openDatabase(host), keys, guard)
+  })
+}
+
+/** Opens the store of a node, which is a copy of the record. Throws as `openLog`. */
+export function openCopy(host: Process): Promise<Database> {
+  return mendable(host.config.dataFolder, async () => openDatabase(host, { isRecorded: true }))
+}
+
+/** Opens the log in the store of a node, which is the writer from now on and has all changes. Throws as `openLog`. */
+export function openCopiedLog(
+  host: Process,
+  database: Database,
+  witnesses: Pick<RollBackGuardOptions, 'knownCheckpoint' | 'recordedHead'>,
+): Promise<OpenedLog> {
+  return mendable(host.config.dataFolder, () => {
+    const keys = readKeys(host.config)
+    return openLogIn(host, database, keys, guardOf(host, keys, witnesses))
+  })
+}
+
+async function mendable<Opened>(dataFolder: string, open: () => Promise<Opened>): Promise<Opened> {
   try {
-    return await open(host, knownCheckpoint)
+    return await open()
   } catch (error) {
-    const fault = dataFolderFault(host.config.dataFolder, error)
+    const fault = dataFolderFault(dataFolder, error)
     throw fault === undefined ? error : new ConfigError([fault], { cause: error })
   }
 }
 
-async function open(
-  { config, logger, world, fatal, onFault }: Process,
-  knownCheckpoint: string | undefined,
-): Promise<OpenedLog> {
-  const keys = readKeys(config)
-  const { dataFolder, log } = config
-  const guard = new RollBackGuard({
-    dataFolder,
-    verifier: keys.signer,
-    headFile: log.headFile,
-    knownCheckpoint,
-    isFrozen: log.isFrozen,
-  })
-  const vrf = new VrfPool({
-    secret: keys.vrfSecret,
-    threads: log.vrfThreads,
-    cacheEntriesMax: log.vrfCacheEntriesMax,
-    queueMax: VRF_JOBS_WAITING_MAX,
-  })
+function guardOf(
+  { config: { dataFolder, log } }: Process,
+  { signer }: Keys,
+  witnesses: Pick<RollBackGuardOptions, 'knownCheckpoint' | 'recordedHead'>,
+): RollBackGuard {
+  const { headFile, isFrozen } = log
+  return new RollBackGuard({ dataFolder, verifier: signer, headFile, isFrozen, ...witnesses })
+}
+
+function openDatabase(
+  { config: { dataFolder }, logger, world, fatal, onFault }: Process,
+  options: Pick<StoreOptions, 'isRecorded'> = {},
+): Database {
   const startedAtMs = performance.now()
   const database = Database.open(dataFolder, {
+    ...options,
     nowMs: world.nowMs,
     onBroken: fatal,
     onFault,
@@ -75,6 +95,21 @@ async function open(
     logger.warn({ event: 'data-folder-open', advice: 'chmod 700 CALLSIGN_DATA_DIR: others can look into it' })
   }
   checkStoredRows(database, startedAtMs, logger)
+  return database
+}
+
+async function openLogIn(
+  { config: { log } }: Process,
+  database: Database,
+  keys: Keys,
+  guard: RollBackGuard,
+): Promise<OpenedLog> {
+  const vrf = new VrfPool({
+    secret: keys.vrfSecret,
+    threads: log.vrfThreads,
+    cacheEntriesMax: log.vrfCacheEntriesMax,
+    queueMax: VRF_JOBS_WAITING_MAX,
+  })
   const store = new LogStore(database)
   const maker = makerOf(keys)
   const made = store.maker()

@@ -35,6 +35,10 @@ export async function start(config: Config, deps: StartDeps): Promise<RunningSer
   const { logger, say, knownCheckpoint, onReset } = deps
   if (config.isDevelopment) await finishReset(config.dataFolder)
   const host = new Process(config, logger, say)
+  if (config.node !== undefined) {
+    const { startNode } = await import('./start-node.ts')
+    return await startNode(host, config.node, deps)
+  }
   const log = await openLog(host, knownCheckpoint)
   let fronts: Fronts | undefined
   let desks: FrontDesks | undefined

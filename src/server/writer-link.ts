@@ -8,7 +8,7 @@ import { WriterPort } from '../nodes/writer-port.ts'
 import type { Logger } from '../operations/log.ts'
 import type { World } from '../runtime/clock.ts'
 import { Heeding } from './heeding.ts'
-import type { SaidByFront, SaidByWriter, WriterPlace } from './node-forms.ts'
+import { isSamePlace, type SaidByFront, type SaidByWriter, type WriterPlace } from './node-forms.ts'
 
 export interface WriterLinkDeps {
   /** In a front: to the process that has started it. */
@@ -33,6 +33,7 @@ export class WriterLink {
   #link: Link | undefined
   /** The link to another node, which may not be open yet. */
   #far: Link | undefined
+  #place: WriterPlace | undefined
   /** Counts the places that were named, so that what belongs to an earlier one is left alone. */
   #turn = 0
 
@@ -42,6 +43,8 @@ export class WriterLink {
 
   /** The writer is there from now on; undefined: nowhere for now. */
   goTo(place: WriterPlace | undefined): void {
+    if (isSamePlace(place, this.#place)) return
+    this.#place = place
     this.#turn += 1
     this.#far?.close()
     this.#far = undefined

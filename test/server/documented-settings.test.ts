@@ -4,7 +4,7 @@
  */
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
-import { availableParallelism } from 'node:os'
+import { availableParallelism, hostname } from 'node:os'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import t from 'tap'
@@ -63,6 +63,10 @@ const EXAMPLES: Environment = {
   CALLSIGN_GRPC_TLS_KEY: tlsFile('server.key'),
   CALLSIGN_GRPC_TLS_CLIENT_CA: tlsFile('ca.crt'),
   CALLSIGN_GRPC_TLS_CLIENT_PINS: randomBytes(32).toString('base64'),
+  CALLSIGN_NODE_HOST: 'localhost',
+  CALLSIGN_NODE_TLS_CERT: tlsFile('server.crt'),
+  CALLSIGN_NODE_TLS_KEY: tlsFile('server.key'),
+  CALLSIGN_NODE_TLS_CA: tlsFile('ca.crt'),
   CALLSIGN_LOG_HEAD_FILE: '/srv/callsign/head',
   CALLSIGN_ORIGIN: log.origin,
   KT_PRIVATE_KEY: log.ktPrivateKey,
@@ -213,6 +217,7 @@ t.test('the sentence about a number or a choice says what is allowed', async t =
 
 /** Defaults that a row says in words, as the setting would be written. */
 const IN_WORDS: Environment = {
+  "the machine's name": hostname(),
   'one less than cores': String(Math.max(1, availableParallelism() - 1)),
   'the usual counts': JSON.stringify(
     Object.fromEntries(RATES.map(([name, , usual]) => [name, Number(usual)])),

@@ -1,9 +1,9 @@
 /** Records of the nodes of a test, and what their tables hold. */
 
 import type { Test } from 'tap'
+import type { WrittenRow } from '../../src/store/engine/change-record.ts'
 import type { Lease } from '../../src/store/postgres/lease.ts'
 import { PostgresRecord, type PostgresRecordDeps } from '../../src/store/postgres/record.ts'
-import type { WrittenRow } from '../../src/store/postgres/written-rows.ts'
 import type { PostgresServer } from './postgres.ts'
 
 /** A node's record, until the end of the test. */

@@ -66,6 +66,12 @@ export class Rehearsal {
     return this.#server
   }
 
+  /** Another node beside the server, with these settings changed. It is the caller's to end. */
+  startBeside(dataFolder: string, changed: Readonly<Record<string, string>>): Promise<RunningServer> {
+    const environment = { ...this.#environment, ...this.#options.environment, ...changed }
+    return startServer({ dataFolder, environment, dev: false })
+  }
+
   /** Ends the server by the signal and starts it again with these settings changed; the apps go on with it. */
   async restart(
     signal: NodeJS.Signals,

@@ -54,7 +54,6 @@ export class Phone {
   /** The last refusal on its errors queue. */
   lastRefusal: Body
   closeCode: number | undefined
-  readonly #rehearsal: Rehearsal
   readonly #log: LogClient
   #client: Client | undefined
   #socket: WebSocket | undefined
@@ -62,7 +61,6 @@ export class Phone {
   #receipts = 0
 
   private constructor(rehearsal: Rehearsal, app: App, user: Body, device: Body, self: OwnDevice) {
-    this.#rehearsal = rehearsal
     this.app = app
     this.userId = user.userId
     this.displayName = user.displayName
@@ -114,7 +112,7 @@ export class Phone {
     const { ack = 'client-individual', isAcking = true, since, isBinary = false } = options
     this.lastError = undefined
     this.closeCode = undefined
-    const url = `${this.#rehearsal.server.http.replace('http', 'ws')}/ws`
+    const url = `${this.app.http.replace('http', 'ws')}/ws`
     const client = new Client({
       brokerURL: url,
       webSocketFactory: () => this.#open(url),

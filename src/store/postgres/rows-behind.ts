@@ -7,13 +7,14 @@
  */
 
 import { assert } from '../../errors.ts'
+import type { WrittenRow } from '../engine/change-record.ts'
 import { bytesArray, textArray } from './array-value.ts'
 import { deleteOldChanges, readChanges } from './changes.ts'
 import { CollectedRows } from './collected-rows.ts'
 import type { Connection, ConnectionDeps, Statement } from './connection.ts'
 import { LeaseLost } from './failure.ts'
 import { Reconnecting } from './reconnecting.ts'
-import { decodeRows, type WrittenRow } from './written-rows.ts'
+import { decodeRows } from './written-rows.ts'
 
 export interface RowsBehindDeps {
   readonly connection: ConnectionDeps

@@ -8,13 +8,7 @@
 
 import { Packr, RESERVE_START_SPACE } from 'msgpackr'
 import { SignalError } from '../../errors.ts'
-
-export interface WrittenRow {
-  readonly table: string
-  readonly key: Uint8Array
-  /** Undefined where the row was removed. */
-  readonly value: Uint8Array | undefined
-}
+import type { WrittenRow } from '../engine/change-record.ts'
 
 export function encodeRows(rows: readonly WrittenRow[]): Uint8Array {
   const flat = new Array<unknown>(ROW_LENGTH * rows.length)

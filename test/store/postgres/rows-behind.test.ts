@@ -1,9 +1,10 @@
 /** Rows behind the changes: always those of some change, as a snapshot with its number shows them. */
 
 import t from 'tap'
+import type { WrittenRow } from '../../../src/store/engine/change-record.ts'
 import type { Lease } from '../../../src/store/postgres/lease.ts'
 import type { StoredRow } from '../../../src/store/postgres/snapshot.ts'
-import { decodeRows, encodeRows, type WrittenRow } from '../../../src/store/postgres/written-rows.ts'
+import { decodeRows, encodeRows } from '../../../src/store/postgres/written-rows.ts'
 import { type PostgresServer, skipWithoutPostgres, startPostgres } from '../../support/postgres.ts'
 import { acquireNext, bytesOf, openRecord, RowModel, rowsIn } from '../../support/record.ts'
 import { randomFrom, seedOf } from '../../support/seed.ts'

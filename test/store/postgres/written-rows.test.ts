@@ -5,7 +5,8 @@ import fc from 'fast-check'
 import { pack } from 'msgpackr'
 import t from 'tap'
 import { SignalError } from '../../../src/errors.ts'
-import { decodeRows, encodeRows, type WrittenRow } from '../../../src/store/postgres/written-rows.ts'
+import type { WrittenRow } from '../../../src/store/engine/change-record.ts'
+import { decodeRows, encodeRows } from '../../../src/store/postgres/written-rows.ts'
 import { checkProperty } from '../../support/property.ts'
 
 const bytes = fc.uint8Array({ maxLength: 80 })

@@ -1,0 +1,114 @@
+/** A node's copy of the record: filled where it is empty, then kept up with the changes of the writer. */
+
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Logger } from '../operations/log.ts'
+import type { Database } from '../store/engine/database.ts'
+import type { Follower } from '../store/postgres/follower.ts'
+import type { PostgresRecord } from '../store/postgres/record.ts'
+import type { WriterState } from '../store/postgres/writer-row.ts'
+import { decodeRows } from '../store/postgres/written-rows.ts'
+import { ConfigError } from './config.ts'
+import { openCopy } from './open-log.ts'
+import type { Process } from './process.ts'
+
+/** Resolves when the store has all rows of the record, as they were a moment ago. Throws as `openLog`. */
+export async function openFilledCopy(host: Process, record: PostgresRecord): Promise<Database> {
+  const { dataFolder } = host.config
+  const database = await openCopy(host)
+  const state = database.copyState
+  if (state === undefined && database.hasRows) {
+    await database.close()
+    throw new ConfigError([
+      `CALLSIGN_DATA_DIR ${dataFolder} has the store of a server without CALLSIGN_DATABASE_URL: move it with \`migrate --to postgres\`, or name an empty folder`,
+    ])
+  }
+  if (state !== undefined && !state.isFilling) return database
+  if (state === undefined) return fill(database, record, host.logger)
+  // A part of another snapshot.
+  await database.close()
+  await rm(join(dataFolder, 'store'), { recursive: true })
+  return fill(await openCopy(host), record, host.logger)
+}
+
+async function fill(database: Database, record: PostgresRecord, logger: Logger): Promise<Database> {
+  let count = 0
+  await database.fill([])
+  const { number, epoch } = await record.snapshot(async rows => {
+    count += rows.length
+    await database.fill(rows)
+  })
+  await database.filled(number, epoch)
+  logger.info({ event: 'copy-filled', rows: count, change: number })
+  return database
+}
+
+export interface CopyDeps {
+  readonly record: PostgresRecord
+  readonly database: Database
+  readonly host: Pick<Process, 'logger' | 'fatal'>
+  /** Called after changes were applied. */
+  readonly onApplied: () => void
+  /** Hears twice a second who writes. */
+  readonly onWriter: (writer: WriterState) => void
+}
+
+/** Follows the record until it is closed. The process ends where the record has another past than the copy: the next start fills anew. */
+export class CopyFollower {
+  readonly #deps: CopyDeps
+  readonly #follower: Follower
+  /** Resolve when the copy has come this far. */
+  #waiting: { readonly number: number; readonly resolve: () => void }[] = []
+
+  constructor(deps: CopyDeps) {
+    const { record, database, host, onWriter } = deps
+    this.#deps = deps
+    const { number, epoch } = database.copyState!
+    this.#follower = record.follow({
+      after: { number, epoch },
+      onChanges: async changes => {
+        await database.apply(changes.map(({ body, ...place }) => ({ ...place, rows: decodeRows(body) })))
+        this.#onApplied()
+      },
+      onWriter,
+      onFailure: error => host.logger.warn({ event: 'record-not-read', err: error }),
+    })
+    this.#follower.ended.then(
+      end => (end.kind === 'startAnew' ? this.#startAnew(end.reason) : undefined),
+      host.fatal,
+    )
+  }
+
+  /** When the record was last known to answer, in the monotonic clock; undefined before it has. */
+  get heardAtMs(): number | undefined {
+    return this.#follower.heardAtMs
+  }
+
+  /** Resolves when the copy has this change. */
+  reached(number: number): Promise<void> {
+    if (this.#deps.database.lastChange >= number) return Promise.resolve()
+    return new Promise(resolve => this.#waiting.push({ number, resolve }))
+  }
+
+  close(): Promise<void> {
+    return this.#follower.close()
+  }
+
+  #onApplied(): void {
+    const { database, onApplied } = this.#deps
+    const reached = this.#waiting.filter(({ number }) => number <= database.lastChange)
+    this.#waiting = this.#waiting.filter(each => !reached.includes(each))
+    for (const { resolve } of reached) resolve()
+    onApplied()
+  }
+
+  async #startAnew(reason: string): Promise<void> {
+    const { database, host } = this.#deps
+    await database.fill([]).catch(host.fatal)
+    host.fatal(
+      new ConfigError([
+        `the copy in CALLSIGN_DATA_DIR does not go on (${reason}): the next start fills it anew`,
+      ]),
+    )
+  }
+}

@@ -1,0 +1,155 @@
+/** The fronts of a node: started when its copy may be shown, stopped when that may be old, and told where the writer is. */
+
+import { type LogHead, LogStore } from '../keyserver/log-store.ts'
+import { FRONT_STOP_MS } from '../limits.ts'
+import { observeFronts } from '../operations/figures.ts'
+import type { ProcessMetrics } from '../operations/merged-metrics.ts'
+import type { ActorSystem } from '../runtime/system.ts'
+import type { Database } from '../store/engine/database.ts'
+import type { TlsFiles } from '../transport/http-deps.ts'
+import { type Addresses, portIn } from './addresses.ts'
+import type { FrontDesks } from './front-desks.ts'
+import { FrontProcesses } from './front-processes.ts'
+import { Fronts } from './fronts.ts'
+import { isSamePlace, type WriterPlace } from './node-forms.ts'
+import type { Process } from './process.ts'
+
+export interface NodeFrontsDeps {
+  readonly host: Process
+  readonly system: ActorSystem
+  readonly database: Database
+  readonly addresses: Addresses
+}
+
+export class NodeFronts {
+  /** Resolves when they serve for the first time. */
+  readonly serving: Promise<void>
+  readonly #deps: NodeFrontsDeps
+  readonly #logStore: LogStore
+  readonly #onServing: () => void
+  #fronts: Fronts | undefined
+  #processes: FrontProcesses | undefined
+  /** Under way. */
+  #stopping: Promise<void> | undefined
+  #restartsBefore = 0
+  #head: () => LogHead | undefined
+  #saidHead: LogHead | undefined
+  #place: WriterPlace | undefined
+  #desks: FrontDesks | undefined
+  #isOver = false
+
+  constructor(deps: NodeFrontsDeps) {
+    this.#deps = deps
+    this.#logStore = new LogStore(deps.database)
+    this.#head = () => this.#logStore.head()
+    let onServing = () => {}
+    this.serving = new Promise(resolve => {
+      onServing = resolve
+    })
+    this.#onServing = onServing
+    observeFronts(deps.host.metrics, () => this.#figures())
+  }
+
+  get isServing(): boolean {
+    return this.#fronts?.isServing === true
+  }
+
+  /** The copy has more changes, or a checkpoint was published. */
+  onApplied(): void {
+    const head = this.#head()
+    if (head === undefined || head.treeSize === this.#saidHead?.treeSize) return
+    this.#saidHead = head
+    this.#fronts?.onPublished()
+  }
+
+  /** See `Fronts.sendTo`. */
+  sendTo(place: WriterPlace | undefined): void {
+    if (isSamePlace(place, this.#place)) return
+    this.#place = place
+    this.#fronts?.sendTo(place)
+  }
+
+  /** See `Fronts.serveBy`. */
+  serveBy(desks: FrontDesks, head: () => LogHead): void {
+    this.#head = head
+    this.#desks = desks
+    this.#place = 'here'
+    this.#fronts?.serveBy(desks)
+    this.mayServe(true)
+  }
+
+  /** Whether the copy may be shown from now on. */
+  mayServe(isFresh: boolean): void {
+    if (this.#isOver || this.#stopping !== undefined) return
+    const mayStart = isFresh && this.#head() !== undefined
+    if (mayStart && this.#processes === undefined) this.#start()
+    if (!isFresh && this.#processes !== undefined) {
+      this.#deps.host.logger.error({
+        event: 'copy-may-be-old',
+        advice: 'PostgreSQL does not answer this node',
+      })
+      void this.#end()
+    }
+  }
+
+  async metrics(): Promise<readonly ProcessMetrics[]> {
+    return (await this.#fronts?.metrics()) ?? []
+  }
+
+  async renewCertificate(files: TlsFiles): Promise<void> {
+    await this.#fronts?.renewCertificate(files)
+  }
+
+  /** Resolves when none is left. */
+  async stop(): Promise<void> {
+    this.#isOver = true
+    await this.#stopping
+    await this.#end()
+  }
+
+  #start(): void {
+    const { host, system, database, addresses } = this.#deps
+    const { config, world, logger } = host
+    const fronts = new Fronts({
+      host,
+      system,
+      database,
+      head: () => this.#head()!,
+      routes: [],
+      addresses,
+      port: portIn(addresses.http),
+    })
+    this.#fronts = fronts
+    this.#saidHead = this.#head()
+    if (this.#desks === undefined) fronts.sendTo(this.#place)
+    else fronts.serveBy(this.#desks)
+    const count = Math.max(1, config.fronts)
+    this.#processes = new FrontProcesses({
+      count,
+      onStarted: fronts.open,
+      onEnded: () => database.dropDeadReaders(),
+      world,
+      logger,
+    })
+    fronts.ready(count, FRONTS_START_MS_MAX).then(this.#onServing, host.fatal)
+  }
+
+  async #end(): Promise<void> {
+    const processes = this.#processes
+    if (processes === undefined) return
+    this.#restartsBefore += processes.figures.restarts
+    this.#stopping = processes.stop(FRONT_STOP_MS)
+    await this.#stopping
+    this.#processes = undefined
+    this.#fronts = undefined
+    this.#stopping = undefined
+  }
+
+  #figures(): { readonly ready: number; readonly restarts: number } {
+    const { ready, restarts } = this.#processes?.figures ?? NO_FRONTS
+    return { ready, restarts: restarts + this.#restartsBefore }
+  }
+}
+
+const FRONTS_START_MS_MAX = 30_000
+const NO_FRONTS = { ready: 0, restarts: 0 }
