@@ -148,6 +148,8 @@ export interface LiveConnection {
   readonly sessionName: string
   /** Its id is the connection's. */
   readonly ref: Ref<StompConnectionMessage>
+  /** Its process finds news in the changes that it follows, so the writer tells it of none. */
+  readonly isFollower?: boolean
 }
 
 // Outbox: one per lane.

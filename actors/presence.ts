@@ -37,6 +37,11 @@ export class LiveConnections implements Presence {
     return this.#byUser.get(userId) ?? NONE
   }
 
+  /** Whether the device has a connection that does not find news by itself. */
+  isToldOfNews(userId: UserId, deviceId: DeviceId): boolean {
+    return this.of(String(userId)).some(each => each.deviceId === deviceId && each.isFollower !== true)
+  }
+
   /** Each with its user. */
   *all(): Iterable<readonly [string, LiveConnection]> {
     for (const [userId, connections] of this.#byUser) for (const each of connections) yield [userId, each]
@@ -75,7 +80,7 @@ export function tellNews(
   userId: UserId,
   deviceId: DeviceId,
 ): void {
-  if (!connections.isConnected(userId, deviceId)) return
+  if (!connections.isToldOfNews(userId, deviceId)) return
   const user = users(String(userId))
   // Without the news the message would wait for the next one.
   user.tellOr({ kind: 'news', deviceId }, { kind: 'news', deviceId })
@@ -89,6 +94,13 @@ export function tellBadge(
 ): void {
   if (connections.of(String(userId)).length === 0) return
   users(String(userId)).tellOr({ kind: 'badge' }, { kind: 'badge' })
+}
+
+/** Tells the device's connections, but none that finds news by itself. */
+export function tellOfNews(connections: readonly LiveConnection[], deviceId: DeviceId): void {
+  for (const { deviceId: each, ref, isFollower } of connections) {
+    if (each === deviceId && isFollower !== true) ref.tellOr(NEWS, OVERRUN)
+  }
 }
 
 class UserPresence implements Actor<PresenceMessage> {
@@ -107,7 +119,7 @@ class UserPresence implements Actor<PresenceMessage> {
       case 'detached':
         return this.#onDetached(message.connectionId)
       case 'news':
-        return this.#onNews(message.deviceId)
+        return tellOfNews(this.#connections, message.deviceId)
       case 'badge':
         for (const { ref } of this.#connections) ref.tellOr(BADGE, OVERRUN)
         return
@@ -139,12 +151,6 @@ class UserPresence implements Actor<PresenceMessage> {
     if (gone === undefined) return
     this.#keep(this.#connections.filter(each => each !== gone))
     this.#tellPresence(gone.deviceId, false)
-  }
-
-  #onNews(deviceId: DeviceId): void {
-    for (const { deviceId: each, ref } of this.#connections) {
-      if (each === deviceId) ref.tellOr(NEWS, OVERRUN)
-    }
   }
 
   #onRevoked(revoked: Revoked): void {

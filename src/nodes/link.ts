@@ -196,11 +196,8 @@ export class Link implements Port {
   }
 
   #send(parts: readonly Buffer[]): void {
-    const { socket } = this.#options
-    socket.cork()
-    socket.write(frameHead(this.#partsBytes))
-    for (const part of parts) socket.write(part)
-    socket.uncork()
+    // One buffer: most parts have a few dozen octets, and a write of many buffers costs more than to copy them.
+    this.#options.socket.write(Buffer.concat([frameHead(this.#partsBytes), ...parts]))
     this.#parts = []
     this.#partsBytes = 0
     this.#isQuiet = false

@@ -35,6 +35,7 @@ import { ActorSystem } from '../runtime/system.ts'
 import { BoundedCache } from '../store/engine/bounded-cache.ts'
 import { Database } from '../store/engine/database.ts'
 import { FollowedStore } from '../store/engine/followed-store.ts'
+import { inboxNewsOf } from '../store/messages/inbox-store.ts'
 import type { InboxWrites } from '../store/messages/inbox-writes.ts'
 import type { HttpServer } from '../transport/http.ts'
 import type { ServedRequest } from '../transport/http-deps.ts'
@@ -104,9 +105,9 @@ class Following {
   readonly log: Omit<ServedLog, 'vrf'>
   readonly logStore: LogStore
 
-  constructor(config: Config, { lastChange, head }: Welcome) {
+  constructor(config: Config, { lastChange, head }: Welcome, onFault: (error: unknown) => void) {
     this.database = Database.openReadOnly(config.dataFolder)
-    this.store = new FollowedStore({ database: this.database, lastChange })
+    this.store = new FollowedStore({ database: this.database, lastChange, newsOf: inboxNewsOf, onFault })
     this.logStore = new LogStore(this.store)
     const keys = readKeys(config)
     this.log = { keys, maker: makerOf(keys), published: new PublishedLog(this.logStore, keys.signer) }
@@ -140,7 +141,7 @@ class Front {
     const host = new Process(config, createLogger(config.logLevel).child({ front: name }), say, {
       isFront: true,
     })
-    const following = new Following(config, welcome)
+    const following = new Following(config, welcome, host.onFault)
     const { world, metrics } = host
     const { rateLimits, isDevelopment } = config
     const { idsAs, lifetimes } = config.application

@@ -1,6 +1,7 @@
 /** STOMP put together: the actors of connections, of users' presence and of topics, and what durable changes tell them. */
 
 import { devTopicKind } from '../../actors/dev-topic.ts'
+import { frontPresenceKind } from '../../actors/front-presence.ts'
 import { leaveTopic } from '../../actors/live-topic.ts'
 import type {
   DevTopicMessage,
@@ -36,13 +37,16 @@ import { problemOf } from '../transport/problem.ts'
 import type { Stores } from './application-stores.ts'
 import { type CallRooms, ROOM_DEADLINE_MS } from './call-rooms.ts'
 
+/** The presence of a user, by decimal id. */
+type PresenceOf = (userId: string) => Ref<PresenceMessage>
+
 export interface SignallingDeps {
   readonly system: Pick<ActorSystem, 'define'>
   readonly stores: Pick<Stores, 'database' | 'deviceInbox' | 'accounts' | 'devices' | 'badgeOf' | 'userViews'>
   readonly rooms: Pick<CallRooms, 'of' | 'ask' | 'tellCallsOf'>
   /** In a front: the writer's actors of users and of topics. */
   readonly atWriter?: {
-    readonly users: (userId: string) => Ref<PresenceMessage>
+    readonly users: PresenceOf
     readonly topics: (name: string) => Ref<DevTopicMessage>
   }
   readonly connections: LiveConnections
@@ -70,14 +74,14 @@ export class Signalling {
   /** Takes a connection that has just been opened. */
   readonly accept: Accept
   readonly #deps: SignallingDeps
-  readonly #users: (userId: string) => Ref<PresenceMessage>
+  readonly #users: PresenceOf
   readonly #stompConnections: (connectionId: string) => Ref<StompConnectionMessage>
   #isDraining = false
 
   constructor(deps: SignallingDeps) {
     const { system, stores, connections, atWriter } = deps
     this.#deps = deps
-    this.#users = atWriter?.users ?? this.#defineUsers()
+    this.#users = atWriter === undefined ? this.#defineUsers() : this.#defineUsersHere(atWriter.users)
     const topics = atWriter?.topics ?? system.define<DevTopicMessage>(devTopicKind())
     this.#stompConnections = system.define<StompConnectionMessage>(this.#connectionKind(topics))
     this.accept = acceptInto(this.#stompConnections, this.#whetherDraining, deps.runConnect)
@@ -120,7 +124,12 @@ export class Signalling {
     for (const { id } of connections) this.#stompConnections(id).tellControl({ kind: 'writer-lost' })
   }
 
-  #defineUsers(): (userId: string) => Ref<PresenceMessage> {
+  #defineUsersHere(atWriter: PresenceOf): PresenceOf {
+    const { system, connections } = this.#deps
+    return system.define<PresenceMessage>(frontPresenceKind({ connections, atWriter }))
+  }
+
+  #defineUsers(): PresenceOf {
     const { system, rooms, connections, hasEnded, devConsole } = this.#deps
     return system.define<PresenceMessage>(
       presenceKind({

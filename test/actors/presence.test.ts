@@ -56,6 +56,7 @@ function makeUsers(options: { mailboxMessagesMax?: number } = {}) {
     ...stage,
     world: stage.world,
     users,
+    connectionOf,
     connections: deps.connections,
     told,
     presence,
@@ -132,6 +133,28 @@ t.test('a changed badge reaches every connection of its user and no other actor'
   tellBadge({ connections }, users, 8n as UserId)
   world.run()
   t.same(told, ['a badge', 'b badge'])
+})
+
+t.test('a connection whose process follows the store is told of badges, but not of news', async t => {
+  const { users, connections, attach, tell, told, world, connectionOf } = makeUsers()
+  const follower = {
+    deviceId: 1n as DeviceId,
+    sessionName: 'a session',
+    ref: connectionOf('a'),
+    isFollower: true,
+  }
+  tell({ kind: 'attached', connection: follower })
+  t.same(told.splice(0), ['a attached'])
+  t.ok(connections.isConnected(ANN, 1n as DeviceId))
+  attach('b', 2)
+  for (const deviceId of [1n, 2n]) tellNews({ connections }, users, ANN, deviceId as DeviceId)
+  tell({ kind: 'news', deviceId: 1n as DeviceId })
+  t.same(told.splice(0), ['b news'])
+  tellBadge({ connections }, users, ANN)
+  world.run()
+  t.same(told.splice(0), ['a badge', 'b badge'])
+  tell({ kind: 'revoked', revoked: { kind: 'device', deviceId: 1n as DeviceId } })
+  t.same(told, ['a device_removed'])
 })
 
 t.test('a full mailbox loses no news', async t => {

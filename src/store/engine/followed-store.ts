@@ -8,12 +8,27 @@
 import { assert, SignalError } from '../../errors.ts'
 import { readChangedRows } from './changed-rows.ts'
 import type { Database } from './database.ts'
-import type { Change, FollowedChange, RowWatcher, Store, Table, View } from './store.ts'
+import { nameOfKey } from './keys.ts'
+import type {
+  Change,
+  FollowedChange,
+  Happening,
+  HappeningOf,
+  RowWatcher,
+  Store,
+  Table,
+  View,
+} from './store.ts'
+import { Subscribers } from './subscribers.ts'
 
 export interface FollowedStoreDeps {
   readonly database: Pick<Database, 'view' | 'refresh' | 'openTables'>
   /** The last change that was durable when the writer began to tell. No row was kept before. */
   readonly lastChange: number
+  /** What a row of this table and key, which has changed, says to subscribers. */
+  readonly newsOf?: (table: string, key: Uint8Array) => Happening | undefined
+  /** Called with what a subscriber threw; the others still hear. */
+  readonly onFault?: (error: unknown) => void
 }
 
 export class FollowedStore implements Store {
@@ -22,11 +37,16 @@ export class FollowedStore implements Store {
   readonly #watchers = new Map<string, RowWatcher[]>()
   /** By the change that they wait for. */
   readonly #waiting = new Map<number, (() => void)[]>()
+  readonly #newsOf: NonNullable<FollowedStoreDeps['newsOf']>
+  readonly #onFault: (error: unknown) => void
+  readonly #subscribers = new Subscribers()
   #lastChange: number
 
-  constructor({ database, lastChange }: FollowedStoreDeps) {
+  constructor({ database, lastChange, newsOf = () => undefined, onFault = rethrow }: FollowedStoreDeps) {
     this.#database = database
     this.#lastChange = lastChange
+    this.#newsOf = newsOf
+    this.#onFault = onFault
     // A table that is opened later ends the view in which that happens.
     database.openTables()
   }
@@ -36,18 +56,23 @@ export class FollowedStore implements Store {
     return this.#lastChange
   }
 
-  /** Later views see the change, and what is kept of its rows is dropped. */
+  /** Later views see the change, what is kept of its rows is dropped, and subscribers hear what the rows say. */
   apply({ number, rows }: FollowedChange): void {
     assert(number === this.#lastChange + 1, 'a follower hears of each change, in order')
     this.#database.refresh()
     this.#lastChange = number
+    const news = new Map<string, Happening>()
     readChangedRows(rows, (table, key) => {
       for (const watcher of this.#watchers.get(table) ?? []) {
         watcher.onWriting(key, undefined)
         // The row's new value is unknown here, as after a change that failed.
         watcher.onSettled(key, false)
       }
+      const happening = this.#newsOf(table, key)
+      // A row is there once for each writing.
+      if (happening !== undefined) news.set(table + nameOfKey(key), happening)
     })
+    this.#subscribers.tell([...news.values()], this.#onFault)
     const waiting = this.#waiting.get(number)
     if (waiting === undefined) return
     this.#waiting.delete(number)
@@ -72,12 +97,21 @@ export class FollowedStore implements Store {
     return this.#database.view(read)
   }
 
-  /** Keeps nothing: happenings stay at the writer, which knows who has to hear of them. */
-  subscribe(): void {}
+  /** The listener hears of `newsOf` alone: what else has happened stays at the writer. */
+  subscribe<Kind extends Happening['kind']>(
+    kind: Kind,
+    listener: (happening: HappeningOf<Kind>) => void,
+  ): void {
+    this.#subscribers.add(kind, listener)
+  }
 
   watch({ name }: Pick<Table<never>, 'name'>, watcher: RowWatcher): void {
     const watchers = this.#watchers.get(name)
     if (watchers === undefined) this.#watchers.set(name, [watcher])
     else watchers.push(watcher)
   }
+}
+
+function rethrow(error: unknown): never {
+  throw error
 }

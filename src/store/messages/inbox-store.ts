@@ -19,9 +19,9 @@ import { newEventId } from '../../domain/messages/notice.ts'
 import { assert } from '../../errors.ts'
 import type { StoreDeps } from '../engine/deps.ts'
 import { EXPIRY } from '../engine/expiries.ts'
-import { idInKey, idsKey, keyBehind, rangeOf } from '../engine/keys.ts'
+import { idInKey, idsKey, keyBehind, rangeOf, userInKey } from '../engine/keys.ts'
 import { RowCache } from '../engine/row-cache.ts'
-import { type Change, recordTable, type View } from '../engine/store.ts'
+import { type Change, type Happening, recordTable, type View } from '../engine/store.ts'
 import {
   type Entry,
   endOf,
@@ -448,6 +448,15 @@ function messagesOfBefore(view: View, device: Uint8Array, { first }: HeadOfBefor
 interface MessageOfBefore {
   readonly offset: number
   readonly row: RowOfBefore
+}
+
+/**
+ * News of an inbox, where a row of this table and key has changed, for a process that hears of changes by their rows. A head
+ * is also written when a message goes: then there is nothing to find.
+ */
+export function inboxNewsOf(table: string, key: Uint8Array): Happening | undefined {
+  if (table !== INBOX_HEADS.name) return undefined
+  return { kind: 'inbox-news', userId: userInKey(key), deviceId: idInKey(key, 1) as DeviceId }
 }
 
 /** Beyond it, the oldest move into rows of their own, all but a few. */

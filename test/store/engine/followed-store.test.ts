@@ -4,11 +4,12 @@ import { once } from 'node:events'
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import type { DeviceId, UserId } from '../../../src/domain/ids.ts'
 import { formatChangedRows } from '../../../src/store/engine/changed-rows.ts'
 import { Database } from '../../../src/store/engine/database.ts'
-import { FollowedStore } from '../../../src/store/engine/followed-store.ts'
+import { FollowedStore, type FollowedStoreDeps } from '../../../src/store/engine/followed-store.ts'
 import { RowCache } from '../../../src/store/engine/row-cache.ts'
-import { type Change, recordTable, type View } from '../../../src/store/engine/store.ts'
+import { type Change, type Happening, recordTable, type View } from '../../../src/store/engine/store.ts'
 import { WatchedCache } from '../../../src/store/engine/watched-cache.ts'
 import { FOLLOWED_ROWS, LOGGED_ROWS, ROW_KEYS } from '../../support/followed-rows.ts'
 import type { Seen, ToFollower } from '../../support/follower-program.ts'
@@ -20,7 +21,7 @@ const KEY = Buffer.from('a')
 const NO_ROWS = formatChangedRows([])
 
 /** A follower of a writer that has one row, whose views stay as they are until they are refreshed. */
-function openFollower(lastChange = 0) {
+function openFollower(lastChange = 0, options: Pick<FollowedStoreDeps, 'newsOf' | 'onFault'> = {}) {
   let [row, seen] = [0, 0]
   const view = { get: () => seen } as unknown as View
   const store = new FollowedStore({
@@ -32,6 +33,7 @@ function openFollower(lastChange = 0) {
       openTables: () => undefined,
     },
     lastChange,
+    ...options,
   })
   return {
     store,
@@ -54,6 +56,37 @@ t.test('a change that is applied is in the next view, and out of all caches', as
   t.same(read(), [0, 0], 'kept for as long as nothing is said of the row')
   store.apply({ number: 2, rows: formatChangedRows([{ table: ROWS.name, key: KEY }]) })
   t.same(read(), [1, 1])
+})
+
+t.test('subscribers hear once of each news in a change, and find it in their views', async t => {
+  const news = (deviceId: bigint): Happening => ({
+    kind: 'inbox-news',
+    userId: 7n as UserId,
+    deviceId: deviceId as DeviceId,
+  })
+  const faults: unknown[] = []
+  const { store, write } = openFollower(0, {
+    newsOf: (table, key) => (table === ROWS.name ? news(BigInt(key[0]!)) : undefined),
+    onFault: error => faults.push(error),
+  })
+  const rowCache = new RowCache(store, ROWS, row => row ?? null, 10)
+  const read = () => store.view(view => rowCache.of(view, KEY))
+  const heard: unknown[] = []
+  const fault = new Error('a subscriber')
+  store.subscribe('inbox-news', () => {
+    throw fault
+  })
+  store.subscribe('inbox-news', ({ deviceId }) => heard.push([deviceId, read()]))
+  store.subscribe('badge-changed', () => heard.push('badge'))
+  write(1)
+  const row = (table: string, octet: number) => ({ table, key: Buffer.from([octet]) })
+  const rows = [row(ROWS.name, 1), row('another', 2), row(ROWS.name, 3), row(ROWS.name, 1)]
+  store.apply({ number: 1, rows: formatChangedRows(rows) })
+  t.same(heard, [
+    [1n, 1],
+    [3n, 1],
+  ])
+  t.same(faults, [fault, fault])
 })
 
 t.test('who waits for a number goes on when it is applied, in the order of the numbers', async t => {

@@ -5,14 +5,16 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { encode } from 'msgpackr'
 import t, { type Test } from 'tap'
+import { newsNameOf } from '../../../src/domain/happening.ts'
 import type { CallId, DeviceId, UserId } from '../../../src/domain/ids.ts'
 import { callInvitedTo, type InboxItem } from '../../../src/domain/messages/inbox.ts'
 import type { Notice } from '../../../src/domain/messages/notice.ts'
 import { deriveSecrets, seal } from '../../../src/domain/secrets.ts'
+import { readChangedRows } from '../../../src/store/engine/changed-rows.ts'
 import { Database, recordEncoder } from '../../../src/store/engine/database.ts'
 import { Expiries } from '../../../src/store/engine/expiries.ts'
 import { idsKey, indexKey } from '../../../src/store/engine/keys.ts'
-import { INBOX_HEADS, InboxStore } from '../../../src/store/messages/inbox-store.ts'
+import { INBOX_HEADS, InboxStore, inboxNewsOf } from '../../../src/store/messages/inbox-store.ts'
 import { InboxModel } from '../../support/inbox-model.ts'
 import { randomFrom, seedOf } from '../../support/seed.ts'
 import { storedTable } from '../../support/stored-table.ts'
@@ -35,7 +37,18 @@ function open(t: Test, { folder = t.testdir(), secret = 7 } = {}) {
     secrets: deriveSecrets(Buffer.alloc(32, secret)),
     randomBytes,
   })
-  database.subscribe('inbox-news', ({ userId, deviceId }) => news.push(`${userId}_${deviceId}`))
+  let inRows = new Set<string | undefined>()
+  database.follow(({ rows }) => {
+    inRows = new Set()
+    readChangedRows(rows, (table, key) => {
+      const found = inboxNewsOf(table, key)
+      if (found !== undefined) inRows.add(newsNameOf(found))
+    })
+  })
+  database.subscribe('inbox-news', happening => {
+    news.push(`${happening.userId}_${happening.deviceId}`)
+    if (!inRows.has(newsNameOf(happening))) t.fail('a front would find no news in the rows')
+  })
   const sweep = async (nowMs: number) => {
     while ((await expiries.sweep(nowMs, 100)) > 0);
   }

@@ -1,0 +1,70 @@
+/**
+ * Presence of one user at a front (id = the user's id, decimal): the user's connections that are here. It tells them of news,
+ * which the front finds in the changes that it follows, so that a message to many devices costs the writer nothing for each.
+ * Everything else the writer tells them itself: it hears of each that comes and goes.
+ */
+
+import type { Actor, ActorKind, Ref } from '../src/runtime/actor.ts'
+import type { LiveConnection, PresenceMessage } from './messages.ts'
+import { type LiveConnections, tellOfNews } from './presence.ts'
+
+export interface FrontPresenceDeps {
+  /** Those of this front. */
+  readonly connections: LiveConnections
+  /** The user's presence at the writer. */
+  readonly atWriter: (userId: string) => Ref<PresenceMessage>
+}
+
+export function frontPresenceKind(deps: FrontPresenceDeps): ActorKind<PresenceMessage> {
+  return {
+    kind: 'presence',
+    mailboxMessagesMax: MAILBOX_MESSAGES_MAX,
+    onFailure: 'rebuild',
+    idleMs: IDLE_MS,
+    create: id => new FrontPresence(deps, id),
+  }
+}
+
+class FrontPresence implements Actor<PresenceMessage> {
+  readonly #connections: LiveConnections
+  readonly #atWriter: Ref<PresenceMessage>
+  readonly #id: string
+
+  constructor({ connections, atWriter }: FrontPresenceDeps, id: string) {
+    this.#connections = connections
+    this.#atWriter = atWriter(id)
+    this.#id = id
+  }
+
+  receive(message: PresenceMessage): void {
+    switch (message.kind) {
+      case 'attached':
+        return this.#onAttached(message.connection)
+      case 'detached':
+        this.#keep(this.#here.filter(({ ref }) => ref.id !== message.connectionId))
+        return this.#atWriter.tellControl(message)
+      case 'news':
+        return tellOfNews(this.#here, message.deviceId)
+      case 'badge':
+      case 'revoked':
+        // Those are the writer's to tell.
+        return
+    }
+  }
+
+  #onAttached(connection: LiveConnection): void {
+    this.#keep(this.#here.concat(connection))
+    this.#atWriter.tellControl({ kind: 'attached', connection: { ...connection, isFollower: true } })
+  }
+
+  get #here(): readonly LiveConnection[] {
+    return this.#connections.of(this.#id)
+  }
+
+  #keep(connections: readonly LiveConnection[]): void {
+    this.#connections.set(this.#id, connections)
+  }
+}
+
+const MAILBOX_MESSAGES_MAX = 1_024
+const IDLE_MS = 60_000

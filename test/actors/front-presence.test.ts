@@ -1,0 +1,76 @@
+/** Presence at a front: its connections hear of news here, and the writer hears of each that comes and goes. */
+
+import t from 'tap'
+import { frontPresenceKind } from '../../actors/front-presence.ts'
+import type { PresenceMessage, StompConnectionMessage } from '../../actors/messages.ts'
+import { LiveConnections, tellNews } from '../../actors/presence.ts'
+import type { DeviceId, UserId } from '../../src/domain/ids.ts'
+import { kindOf, makeStage } from '../support/actors.ts'
+
+const ANN = 7n as UserId
+
+function makeFront(options: { mailboxMessagesMax?: number } = {}) {
+  const stage = makeStage()
+  const told: string[] = []
+  const atWriter: (readonly [string, PresenceMessage])[] = []
+  const connectionOf = stage.system.define(
+    kindOf<StompConnectionMessage>(({ kind }, _context, id) => void told.push(`${id} ${kind}`), {
+      kind: 'stomp-connection',
+      ...options,
+    }),
+  )
+  const presenceAtWriter = stage.system.define(
+    kindOf<PresenceMessage>((message, _context, id) => void atWriter.push([id, message]), { kind: 'writer' }),
+  )
+  const connections = new LiveConnections()
+  const users = stage.system.define(frontPresenceKind({ connections, atWriter: presenceAtWriter }))
+  const tell = (message: PresenceMessage) => {
+    users(String(ANN)).tellControl(message)
+    stage.world.run()
+  }
+  const attach = (id: string, deviceId: bigint) => {
+    const connection = { deviceId: deviceId as DeviceId, sessionName: 'a session', ref: connectionOf(id) }
+    tell({ kind: 'attached', connection })
+    return connection
+  }
+  return { ...stage, users, connections, told, atWriter, tell, attach }
+}
+
+t.test('the writer hears who comes and goes, and that it need not tell them of news', async t => {
+  const { atWriter, attach, tell, told, connections } = makeFront()
+  const connection = attach('a', 1n)
+  t.same(atWriter, [['7', { kind: 'attached', connection: { ...connection, isFollower: true } }]])
+  t.same(told, [], 'the writer tells it to look for what came before')
+  tell({ kind: 'detached', connectionId: 'a' })
+  t.same(atWriter.slice(1), [['7', { kind: 'detached', connectionId: 'a' }]])
+  t.equal(connections.count, 0)
+})
+
+t.test('news reaches all connections of the device, and no actor where there is none', async t => {
+  const { connections, users, attach, told, world, system } = makeFront()
+  tellNews({ connections }, users, ANN, 1n as DeviceId)
+  world.run()
+  t.equal(system.figures().kinds.presence?.live, 0)
+  attach('a', 1n)
+  attach('b', 2n)
+  attach('c', 1n)
+  tellNews({ connections }, users, ANN, 1n as DeviceId)
+  world.run()
+  t.same(told, ['a news', 'c news'])
+})
+
+t.test('a connection that missed news is ended', async t => {
+  const { attach, tell, told } = makeFront({ mailboxMessagesMax: 0 })
+  attach('a', 1n)
+  tell({ kind: 'news', deviceId: 1n as DeviceId })
+  t.same(told, ['a overrun'])
+})
+
+t.test('connections outlive the actor, which needs no memory while nothing happens', async t => {
+  const { attach, tell, told, world, system } = makeFront()
+  attach('a', 1n)
+  world.advance(70_000)
+  t.equal(system.figures().kinds.presence?.live, 0)
+  tell({ kind: 'news', deviceId: 1n as DeviceId })
+  t.same(told, ['a news'])
+})
