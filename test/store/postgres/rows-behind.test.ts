@@ -56,6 +56,27 @@ t.test('rows behind', { skip: skipWithoutPostgres }, async t => {
     t.same(await rowsIn(server, url), model.rows)
   })
 
+  t.test(
+    'a lease whose rows another one writes writes none, with a new connection or an old one',
+    async t => {
+      const url = await server.newDatabase()
+      const model = new RowModel()
+      const one = await acquireNext(await openRecord(t, url, { rowsEveryMs: NEVER_MS, leaseMs: 100 }))
+      await write(one, model, 1, [put('calls', 'a', '1')])
+      const two = await acquireNext(await openRecord(t, url, { rowsEveryMs: NEVER_MS }))
+      await two.rowsBehind.settle()
+      await t.rejects(one.rowsBehind.settle(), { name: 'LeaseLost' })
+      await write(two, model, 2, [put('calls', 'b', '2')])
+      await two.rowsBehind.settle()
+      t.same(await rowsIn(server, url), model.rows)
+      await two.append(3, [encodeRows([put('calls', 'c', '3')])])
+      two.rowsBehind.add(3, [put('calls', 'c', '3')])
+      await server.query(url, 'update callsign.applied set epoch = epoch + 1')
+      await t.rejects(two.rowsBehind.settle(), { name: 'LeaseLost' })
+      t.same(await rowsIn(server, url), model.rows)
+    },
+  )
+
   t.test('PostgreSQL fails while rows are written: they are read back from the changes', async t => {
     const url = await server.newDatabase()
     let onFailure: () => void = () => {}
