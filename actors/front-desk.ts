@@ -19,6 +19,8 @@ export interface FrontDeskDeps {
   readonly onServed?: ((requests: readonly ShownRequest[]) => void) | undefined
   /** Resolves when every process shows the key. */
   readonly register: (userId: bigint, deviceId: bigint, publicKey: string) => Promise<Registration>
+  /** See `catch-up` of `FrontDeskMessage`. */
+  readonly catchUp: () => Promise<void>
   /** Told of a fault of ours. */
   readonly onFault: (error: unknown, requestId?: string) => void
 }
@@ -40,7 +42,7 @@ class FrontDesk implements Actor<FrontDeskMessage> {
   }
 
   receive(message: FrontDeskMessage): void {
-    const { answer, inbox, onServed, register } = this.#deps
+    const { answer, inbox, onServed, register, catchUp } = this.#deps
     switch (message.kind) {
       case 'request': {
         const { route, request, reply } = message
@@ -56,6 +58,8 @@ class FrontDesk implements Actor<FrontDeskMessage> {
         const { userId, deviceId, delivered, reply } = message
         return this.#pass(inbox.markDelivered(userId, deviceId, delivered), reply)
       }
+      case 'catch-up':
+        return this.#pass(catchUp(), message.reply)
       case 'served':
         return onServed?.(message.requests)
     }

@@ -195,6 +195,8 @@ export type FrontDeskMessage =
       readonly delivered: Readonly<Record<string, number>>
       readonly reply: Reply<undefined>
     }
+  /** Replies when the front shows what connections at all fronts were given and have acknowledged by now. */
+  | { readonly kind: 'catch-up'; readonly reply: Reply<undefined> }
   /** In development: the front has answered these. */
   | { readonly kind: 'served'; readonly requests: readonly ShownRequest[] }
 

@@ -27,7 +27,7 @@ import { VERSION } from './version.ts'
 export interface FrontDesksDeps {
   readonly host: Pick<Process, 'world' | 'logger' | 'onFault' | 'devConsole'>
   readonly system: ActorSystem
-  readonly database: Pick<Database, 'follow' | 'lastChange'>
+  readonly database: Pick<Database, 'follow' | 'lastChange' | 'change'>
   readonly stores: Pick<Stores, 'sessions' | 'inboxWrites'>
   readonly rooms: Pick<CallRooms, 'onSeen'>
   readonly connections: LiveConnections
@@ -53,6 +53,7 @@ export class FrontDesks {
         answer: (route, request) => this.#answer(route, request),
         inbox: deps.stores.inboxWrites,
         register: (...key) => this.register(...key),
+        catchUp: () => this.#catchUp(),
         onServed: deps.host.devConsole?.onServedByFront,
         onFault: deps.host.onFault,
       }),
@@ -138,6 +139,14 @@ export class FrontDesks {
    */
   async caughtUp(): Promise<void> {
     await Promise.all(Array.from(this.#all(), front => front.caughtUp()))
+  }
+
+  async #catchUp(): Promise<void> {
+    for (const front of this.#all()) front.say({ kind: 'settle' })
+    await this.caughtUp()
+    // Behind what the fronts have sent meanwhile, also of connections that have just closed.
+    await this.#deps.database.change(() => undefined)
+    await this.caughtUp()
   }
 
   *#all(): Iterable<ToldFront> {

@@ -35,6 +35,7 @@ import { ActorSystem } from '../runtime/system.ts'
 import { BoundedCache } from '../store/engine/bounded-cache.ts'
 import { Database } from '../store/engine/database.ts'
 import { FollowedStore } from '../store/engine/followed-store.ts'
+import type { DeviceInbox } from '../store/messages/device-inbox.ts'
 import { inboxNewsOf } from '../store/messages/inbox-store.ts'
 import type { InboxWrites } from '../store/messages/inbox-writes.ts'
 import type { HttpServer } from '../transport/http.ts'
@@ -46,6 +47,7 @@ import { alsoOnLoopback, isOnLanOnly, ownUrlOf } from './addresses.ts'
 import { type Application, openApplication } from './application.ts'
 import { openStores } from './application-stores.ts'
 import { askRoom } from './call-rooms.ts'
+import { CatchUp } from './catch-up.ts'
 import type { Config } from './config.ts'
 import { Heeding } from './heeding.ts'
 import { publicRoutes, publicServer, type ServedLog } from './listeners.ts'
@@ -131,7 +133,7 @@ class Front {
   readonly #application: Application
   readonly #connections = new OpenConnections()
   readonly #newcomers = new Newcomers()
-  readonly #settleNow: () => Promise<void>
+  readonly #deviceInbox: DeviceInbox
   readonly #vrf: VrfPool
   readonly #addresses: Welcome['addresses']
 
@@ -182,7 +184,7 @@ class Front {
       onFault: host.onFault,
       inboxWrites: writesBy(desk),
     })
-    this.#settleNow = () => stores.deviceInbox.settleNow()
+    this.#deviceInbox = stores.deviceInbox
     const authentication = new Authentication({
       ...stores,
       nowMs: world.nowMs,
@@ -193,6 +195,7 @@ class Front {
           this.#say({ kind: 'pair-used', sessionId, generation }),
       },
     })
+    const catchUp = new CatchUp(() => desk.ask(reply => ({ kind: 'catch-up', reply }), CATCH_UP_MS_MAX))
     const publicUrl = () => config.publicUrl ?? ownUrlOf(config, this.#addresses)
     const shared = {
       config: config.application,
@@ -218,7 +221,7 @@ class Front {
       connections: new LiveConnections(),
       hasEnded: atWriterOnly,
       authenticate: authorization => authentication.requesterOf(authorization),
-      runConnect: connect => this.#newcomers.run(connect),
+      runConnect: connect => catchUp.run(() => this.#newcomers.run(connect)),
       version: VERSION,
       onFault: host.onFault,
     })
@@ -266,6 +269,8 @@ class Front {
         return this.following.publish(said.head)
       case 'writer':
         return this.#writer.goTo(said.at)
+      case 'settle':
+        return this.#deviceInbox.settleCollected()
       case 'as-of':
         return
     }
@@ -278,6 +283,9 @@ class Front {
         return this.following.store.applied(said.number)
       case 'published':
         this.following.publish(said.head)
+        return undefined
+      case 'settle':
+        this.#deviceInbox.settleCollected()
         return undefined
       default:
         throw new SignalError('MALFORMED', 'a writer says what it may')
@@ -301,7 +309,7 @@ class Front {
     await this.#signalling.drain(inRandomOrder, FRONT_STOP_MS / 10, sleep)
     await this.#http.answered(FRONT_STOP_MS / 5)
     await this.#system.drainAndStop(FRONT_STOP_MS / 5)
-    await this.#settleNow()
+    await this.#deviceInbox.settleNow()
     await this.#connections.ended(FRONT_STOP_MS / 10)
     this.#http.close()
     this.#application.close()
@@ -410,5 +418,7 @@ const CALLS_AT_WRITER: LiveCalls = {
 const READ_AT_WRITER: ReadonlySet<string> = new Set(['/app/api/user/publicKeys', '/app/api/call/pending'])
 /** The writer refuses sooner what it can't do. */
 const REQUEST_DEADLINE_MS = 60_000
+/** A front that hangs keeps no client from another one for longer. */
+const CATCH_UP_MS_MAX = 1_000
 const SEEN_EVERY_MS = 1_000
 const SEEN_KEPT_MAX = 65_536

@@ -43,6 +43,8 @@ export type SaidByWriter =
   /** To a front of another node: what comes next was said when the writer had this change. */
   | { readonly kind: 'as-of'; readonly number: number }
   | { readonly kind: 'published'; readonly head: LogHead }
+  /** The front says what its connections have acknowledged, before it has heeded this. */
+  | { readonly kind: 'settle' }
   /** Where the writer is from now on; undefined while there is none. */
   | { readonly kind: 'writer'; readonly at: WriterPlace | undefined }
 
@@ -97,6 +99,7 @@ export const WRITER_SERVES: LinkOptions['serves'] = new Map([
         Array.isArray(settled) && settled.every(each => isDevice(each) && Array.isArray(each.offsets)),
       register: ({ userId, deviceId, publicKey }) => isId(userId) && isId(deviceId) && isText(publicKey),
       'mark-delivered': message => isDevice(message) && isObject(message.delivered),
+      'catch-up': () => true,
       served: ({ requests }) => Array.isArray(requests) && requests.every(isObject),
     }),
   ],

@@ -126,7 +126,8 @@ t.test('pages of a listed origin may call the API, pages of any the log’s file
 })
 
 t.test('behind a trusted proxy each client has its own rate, and can’t choose another', async t => {
-  const limited = { CALLSIGN_RATE_LIMITS: '' }
+  // Each front counts for itself.
+  const limited = { CALLSIGN_RATE_LIMITS: '', CALLSIGN_FRONTS: '0' }
   const behind = await start(t, { ...limited, CALLSIGN_TRUSTED_PROXIES: '127.0.0.0/8, ::1' })
   const alone = await startServer({ dataFolder: join(t.testdirName, 'alone'), environment: limited })
   t.teardown(() => alone.end())
@@ -145,6 +146,8 @@ t.test('behind a trusted proxy each client has its own rate, and can’t choose 
 
 t.test('the operator makes rates higher and lower, each by its name', async t => {
   const { http } = await start(t, {
+    // Each front counts for itself.
+    CALLSIGN_FRONTS: '0',
     CALLSIGN_RATE_LIMITS: '',
     CALLSIGN_RATES: '{"lookup":2,"login":40,"login-day":3}',
   })

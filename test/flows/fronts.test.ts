@@ -6,9 +6,11 @@ import t from 'tap'
 import { loadBinaries, loadedBinaries } from '../../src/operations/native-binaries.ts'
 import { endStory, friends, startCall } from '../support/call-story.ts'
 import { DevPerson } from '../support/dev-person.ts'
+import { headerOf } from '../support/naive-stomp.ts'
 import { RegisterClient } from '../support/register-client.ts'
 import { Rehearsal } from '../support/rehearsal.ts'
 import { freshPublicKey, startServer } from '../support/server.ts'
+import { WireServer } from '../support/wire-server.ts'
 
 /** The processes that the server has started. */
 function frontsOf(pid: number): number[] {
@@ -98,6 +100,29 @@ t.test('a key that was registered is found by the next lookup, whichever front t
     { code: 0, signal: null },
     { code: 0, signal: null },
   ])
+})
+
+t.test('a message that was given at one front comes again at another, and says so', async t => {
+  const server = await WireServer.start(t, { people: 1, environment: { CALLSIGN_FRONTS: '2' } })
+  const [device] = await server.devices(1)
+  const queue = '/user/queue/dev.again'
+  for (let round = 1; round <= 20; round++) {
+    const first = await server.connect('websocket', device!)
+    await first.send(queue, `${round}`)
+    await first.subscribe(queue, 's', 'ack:client-individual\n')
+    const given = await first.message()
+    first.destroy()
+    const second = await server.connect('websocket', device!)
+    await second.subscribe(queue, 's', 'ack:client-individual\n')
+    const again = await second.message()
+    t.same(
+      [headerOf(again, 'message-id'), headerOf(again, 'redelivered')],
+      [headerOf(given, 'message-id'), 'true'],
+    )
+    second.write(`ACK\nid:${headerOf(again, 'ack')}\nreceipt:done\n\n\0`)
+    await second.receipt('done')
+    await second.disconnect()
+  }
 })
 
 t.test('a read with a rate of its own is counted in one place', async t => {

@@ -283,7 +283,9 @@ t.test('the process is not ready before the public port listens', async t => {
 })
 
 t.test('the operators’ port tells health, readiness and figures, and nothing else', async t => {
-  const server = await startServer({ dataFolder: t.testdir() })
+  // With fronts a label names the process.
+  const environment = { CALLSIGN_FRONTS: '0' }
+  const server = await startServer({ dataFolder: t.testdir(), environment })
   t.teardown(() => server.end())
   const client = new RegisterClient(server.grpc)
   const { vrfHash } = await client.register(1n, 2n, freshPublicKey())

@@ -7,7 +7,7 @@ import { type Config, readConfig } from '../../src/server/config.ts'
 import { chooseLanAddress } from '../../src/server/lan-address.ts'
 import type { RunningServer } from '../../src/server/running-server.ts'
 import { start } from '../../src/server/start.ts'
-import { environmentOf, type OpenOptions, type OpenServer } from './server.ts'
+import { environmentOf, type OpenOptions, type OpenServer, startServer } from './server.ts'
 
 /**
  * The server inside the test's process, which takes a fifth of the time. For tests of what a server answers; signals,
@@ -17,6 +17,11 @@ export async function openServer(
   options: OpenOptions & { readonly knownCheckpoint?: string },
 ): Promise<OpenServer> {
   const { dev = true, knownCheckpoint } = options
+  // With fronts it is several processes anyhow, and their log lines are wanted too.
+  if (environmentOf(options).CALLSIGN_FRONTS !== '0') {
+    const args = knownCheckpoint === undefined ? [] : ['--known-checkpoint', knownCheckpoint]
+    return startServer({ ...options, args })
+  }
   const lanAddress = chooseLanAddress(networkInterfaces())
   const config = readConfig(environmentOf(options), { dev, lanAddress })
   let text = ''

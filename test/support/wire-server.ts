@@ -75,11 +75,19 @@ export class WireServer {
     return WirePeer.connect(carrier, this.#address(carrier), token, version, lines)
   }
 
-  /** A figure of the operator's, by its whole name such as `callsign_actors_live{kind="stomp-connection"}`; 0 for none. */
+  /**
+   * A figure of the operator's, by its whole name such as `callsign_actors_live{kind="stomp-connection"}`; 0 for none. With
+   * fronts it is the sum over all processes.
+   */
   async figure(name: string): Promise<number> {
     const text = await (await fetch(`${this.running.admin}/metrics`)).text()
-    const line = text.split('\n').find(each => each.startsWith(`${name} `))
-    return line === undefined ? 0 : Number(line.slice(name.length + 1))
+    const lines = text
+      .split('\n')
+      .map(line => line.replace(/\{process="[^"]*"(?:,|(\}))/, (_, end) => (end ? '' : '{')))
+    const figures = lines
+      .filter(line => line.startsWith(`${name} `))
+      .map(line => Number(line.slice(name.length + 1)))
+    return figures.reduce((sum, each) => sum + each, 0)
   }
 
   /** Resolves with a figure when it is `isSo`; asks for it again and again. */

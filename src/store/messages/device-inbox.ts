@@ -82,13 +82,18 @@ export class DeviceInbox {
   /** The device is done with these, which is durable some milliseconds later. If it can't be made so, they come again. */
   settleSoon(userId: UserId, deviceId: DeviceId, offsets: readonly number[]): void {
     if (offsets.length === 0) return
-    if (this.#batch.size === 0) this.#deps.soon(() => this.#writeCollected())
+    if (this.#batch.size === 0) this.#deps.soon(() => this.settleCollected())
     const device = nameOf(userId, deviceId)
     const known = this.#batch.get(device)
     if (known === undefined) this.#batch.set(device, { userId, deviceId, offsets: [...offsets] })
     else for (const offset of offsets) known.offsets.push(offset)
     this.#collected += offsets.length
-    if (this.#collected >= SETTLED_AT_ONCE_MAX) this.#writeCollected()
+    if (this.#collected >= SETTLED_AT_ONCE_MAX) this.settleCollected()
+  }
+
+  /** Has what was to be settled soon written now. */
+  settleCollected(): void {
+    if (this.#batch.size > 0) this.settleNow().catch(this.#deps.onFault)
   }
 
   /** Resolves when what was to be settled soon is durable, or the store could not write it. */
@@ -120,10 +125,6 @@ export class DeviceInbox {
     } finally {
       if (this.#marking.get(device) === marks) this.#marking.delete(device)
     }
-  }
-
-  #writeCollected(): void {
-    if (this.#batch.size > 0) this.settleNow().catch(this.#deps.onFault)
   }
 
   /** Settles what devices are done with, in one change with what else they sent. */
