@@ -89,14 +89,7 @@ const EXCEPTIONS: Record<string, string> = {
 const USERS: Record<string, readonly string[]> = {
   lmdb: ['src/store/engine'],
   pg: ['src/store/postgres'],
-  msgpackr: [
-    'src/store/engine',
-    'src/store',
-    'src/store/postgres',
-    'src/store/row-check',
-    'src/keyserver',
-    'src/nodes',
-  ],
+  msgpackr: ['src/store/engine', 'src/store', 'src/store/row-check', 'src/keyserver', 'src/nodes'],
   'uWebSockets.js': ['src/transport'],
   '@grpc/grpc-js': ['src/transport'],
   'libsodium-wrappers-sumo': ['src/log'],
