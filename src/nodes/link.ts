@@ -192,19 +192,21 @@ export class Link implements Port {
     this.#isFlushing = false
     if (this.#isClosed) return
     this.#writeTold()
-    if (this.#parts.length > 0) this.#send(this.#parts)
+    if (this.#parts.length > 0) this.#send()
   }
 
-  #send(parts: readonly Buffer[]): void {
+  /** Sends the next frame as far as it is. */
+  #send(): void {
     // One buffer: most parts have a few dozen octets, and a write of many buffers costs more than to copy them.
-    this.#options.socket.write(Buffer.concat([frameHead(this.#partsBytes), ...parts]))
+    this.#options.socket.write(Buffer.concat([frameHead(this.#partsBytes), ...this.#parts]))
     this.#parts = []
     this.#partsBytes = 0
     this.#isQuiet = false
   }
 
   #onTick(): void {
-    if (this.#isQuiet) this.#send([])
+    // Mostly an empty frame; what waits for the end of the turn goes along.
+    if (this.#isQuiet) this.#send()
     this.#isQuiet = true
     const { world } = this.#options
     const nowMs = world.monotonicMs()

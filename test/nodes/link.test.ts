@@ -68,6 +68,22 @@ t.test('a process whose actors have stopped still tells and asks the other one',
   t.same(heard, ['told', 'asked'])
 })
 
+t.test('messages that are told as the beat is due arrive all the same', async t => {
+  const nodes = linkedNodes()
+  const heard = listen(nodes.writer)
+  for (let n = 1; n <= 3; n++) {
+    await nodes.advance(1_000)
+    probeOf(nodes.front, 'a').tell({ kind: 'm', n })
+    probeOf(nodes.front, 'b').tellControl({ kind: 'm', n })
+    // The beat comes before the turn ends.
+    nodes.front.world.advance(500)
+    await nodes.settle()
+    nodes.writer.world.advance(500)
+  }
+  t.same(heard.toSorted(), ['a 1', 'a 2', 'a 3', 'b 1', 'b 2', 'b 3'])
+  t.same([nodes.front.lost, nodes.writer.lost], [[], []])
+})
+
 t.test('an ask comes back with the answer, or with the whole refusal', async t => {
   const nodes = linkedNodes()
   nodes.writer.system.define(
