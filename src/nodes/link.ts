@@ -50,7 +50,7 @@ export class Link implements Port {
   readonly #codec: Codec
   readonly #reader: FrameReader
   readonly #waitingBytesMax: number
-  readonly #silenceMsMax: number
+  #silenceMsMax: number
   readonly #stopTicking: () => void
   /** Asks that wait for the other end, by number. */
   readonly #asks = new Map<number, PendingAsk<never>>()
@@ -141,6 +141,16 @@ export class Link implements Port {
 
   get isClosed(): boolean {
     return this.#isClosed
+  }
+
+  /** How long the other end has said nothing. */
+  get silentMs(): number {
+    return this.#options.world.monotonicMs() - this.#heardAtMs
+  }
+
+  /** From now on the other end may say nothing for so long. */
+  limitSilence(ms: number): void {
+    this.#silenceMsMax = ms
   }
 
   get #hasRoom(): boolean {

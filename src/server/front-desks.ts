@@ -35,6 +35,8 @@ export interface FrontDesksDeps {
   readonly routes: readonly HttpRoute[]
   readonly published: PublishedLog
   readonly register: Register
+  /** Whether no other node can have changed anything; always so on one machine. */
+  readonly isCurrent?: () => boolean
 }
 
 export class FrontDesks {
@@ -159,6 +161,8 @@ export class FrontDesks {
     if (route === undefined) throw new SignalError('NOT_FOUND', 'there is nothing at this path')
     const answer = await route.handle({ ...request, header: header => headers[header] ?? '' })
     await this.caughtUp()
+    if (this.#deps.isCurrent?.() === false)
+      throw new SignalError('STORE_UNAVAILABLE', 'the lease has run out: another node may be the writer')
     return answer
   }
 

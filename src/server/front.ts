@@ -55,6 +55,8 @@ import {
   FAR_FRONT_SERVES,
   FRONT_SERVES,
   FRONT_SILENCE_MS_MAX,
+  NODE_LOST_MS,
+  NODE_SILENCE_MS_MAX,
   nameOfRoute,
   type RouteHead,
   type SaidByFront,
@@ -153,6 +155,12 @@ class Front {
     this.#system = system
     this.#link = link
     this.#addresses = welcome.addresses
+    const isNode = config.node !== undefined
+    if (isNode) link.limitSilence(NODE_LOST_MS)
+    const assertCurrent = () => {
+      if (isNode && link.silentMs > NODE_SILENCE_MS_MAX)
+        throw new SignalError('STORE_UNAVAILABLE', 'the copy may be old: the process that feeds it is silent')
+    }
     this.#writer = new WriterLink({
       parent: link,
       self: { name: `${config.node?.name ?? ''}/${name}`, version: VERSION },
@@ -220,7 +228,10 @@ class Front {
       },
       connections: new LiveConnections(),
       hasEnded: atWriterOnly,
-      authenticate: authorization => authentication.requesterOf(authorization),
+      authenticate: authorization => {
+        assertCurrent()
+        return authentication.requesterOf(authorization)
+      },
       runConnect: connect => catchUp.run(() => this.#newcomers.run(connect)),
       version: VERSION,
       onFault: host.onFault,
@@ -239,7 +250,9 @@ class Front {
     const counted = new Set(this.#application.operations.filter(hasRates).map(nameOfRoute))
     const served = { ...this.#application, authentication, signalling: this.#signalling }
     const routes = publicRoutes(host, log, served, publicUrl).map(route =>
-      isAnsweredHere(route) && !counted.has(nameOfRoute(route)) ? route : forwarded(route, desk),
+      isAnsweredHere(route) && !counted.has(nameOfRoute(route))
+        ? guarded(route, assertCurrent)
+        : forwarded(route, desk),
     )
     this.#http = publicServer(host, log, served, {
       routes: [...routes, ...welcome.routes.map(head => forwarded(head, desk))],
@@ -360,6 +373,17 @@ function hasRates({ rates = [] }: Operation): boolean {
 /** Lookups, and whatever is read: but not of what only the writer knows. */
 function isAnsweredHere(route: HttpRoute): boolean {
   return (route.method === 'GET' || route.isLookup === true) && !READ_AT_WRITER.has(route.path)
+}
+
+/** Answered unless `assertMayAnswer` throws. */
+function guarded(route: HttpRoute, assertMayAnswer: () => void): HttpRoute {
+  return {
+    ...route,
+    handle(request) {
+      assertMayAnswer()
+      return route.handle(request)
+    },
+  }
 }
 
 /** The writer answers it. */

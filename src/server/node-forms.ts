@@ -149,5 +149,11 @@ function isNumber(value: unknown): boolean {
   return typeof value === 'number'
 }
 
+/**
+ * Where there are several nodes, another one may have become the writer while the process that has started a front does not
+ * run. After so long the front answers no read, and later it ends: both before that process's lease has run out.
+ */
+export const NODE_SILENCE_MS_MAX = 2_000
+export const NODE_LOST_MS = 3_000
 /** On one machine the end of a process is heard at once, and one that is only starved of the processor is waited for. */
 export const FRONT_SILENCE_MS_MAX = 30_000

@@ -86,6 +86,8 @@ class Node implements RunningServer {
   readonly #fronts: NodeFronts
   #follower: CopyFollower | undefined
   #isAcquiring = false
+  /** From when it was acquired: the copy is what the record is. */
+  #hasLease = false
   #writing: Writing | undefined
   #stopped: Promise<void> | undefined
 
@@ -196,6 +198,7 @@ class Node implements RunningServer {
       return undefined
     })
     if (acquired === undefined) return
+    this.#hasLease = true
     const { epoch, last, head } = acquired
     logger.info({ event: 'writer', epoch, change: last })
     const { world, fatal } = host
@@ -237,6 +240,7 @@ class Node implements RunningServer {
       routes: publicRoutes(host, log, writer.application, publicUrl),
       published: log.published,
       register: async (...key) => await writer.register(...key),
+      isCurrent: () => host.world.monotonicMs() <= lease.lastsUntilMs,
     })
     return { ...writer, log, lease, desks }
   }
@@ -254,13 +258,13 @@ class Node implements RunningServer {
 
   /** A copy that may be old is not shown: it would honour sessions that are revoked by now. */
   #look(): void {
-    if (this.#writing !== undefined || this.#isAcquiring) return
+    if (this.#hasLease) return
     this.#fronts.mayServe(this.#silentMs() < HEARD_MS_MAX)
   }
 
   /** How long the record has not answered this node. */
   #silentMs(): number {
-    if (this.#writing !== undefined) return 0
+    if (this.#hasLease) return 0
     const { heardAtMs } = this.#follower ?? {}
     return heardAtMs === undefined ? Number.POSITIVE_INFINITY : this.#host.world.monotonicMs() - heardAtMs
   }

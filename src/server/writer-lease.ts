@@ -35,6 +35,11 @@ export class WriterLease implements ChangeRecord {
     })
   }
 
+  /** Until then no other node writes, in the monotonic clock. */
+  get lastsUntilMs(): number {
+    return this.#deps.lease.lastsUntilMs
+  }
+
   async append(changes: readonly RecordedChange[]): Promise<void> {
     const { lease } = this.#deps
     await lease.append(

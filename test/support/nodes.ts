@@ -1,0 +1,205 @@
+/** Several nodes on one PostgreSQL, each the built server in a process of its own that can be killed and stopped. */
+
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import type { Test } from 'tap'
+import { settingsFor } from './call-people.ts'
+import { freePort } from './free-port.ts'
+import { productionEnvironment } from './outside-world.ts'
+import { type PostgresServer, startPostgres } from './postgres.ts'
+import { type RunningServer, type StartOptions, startServer } from './server.ts'
+
+type Environment = Readonly<Record<string, string>>
+
+export interface ClusterOptions {
+  readonly nodes?: number
+  readonly environment?: Environment
+  /** The port by which nodes reach PostgreSQL, where it is not PostgreSQL's own. */
+  readonly databasePort?: (postgres: PostgresServer) => Promise<number>
+  /** PostgreSQL's. */
+  readonly settings?: readonly string[]
+}
+
+export class TestNode {
+  readonly name: string
+  readonly port: number
+  readonly dataFolder: string
+  readonly #environment: Environment
+  #server: RunningServer | undefined
+  #isSupervised = false
+
+  constructor(name: string, port: number, dataFolder: string, environment: Environment) {
+    this.name = name
+    this.port = port
+    this.dataFolder = dataFolder
+    this.#environment = {
+      ...environment,
+      CALLSIGN_NODE_NAME: name,
+      CALLSIGN_NODE_PORT: String(port),
+    }
+  }
+
+  /** The last that was ready; it may have ended. */
+  get server(): RunningServer {
+    if (this.#server === undefined) throw new Error(`node ${this.name} never ran`)
+    return this.#server
+  }
+
+  /** Resolves when it serves. */
+  async start({ environment, ...more }: Partial<StartOptions> = {}): Promise<RunningServer> {
+    this.#server = await startServer({
+      dataFolder: this.dataFolder,
+      ...more,
+      environment: { ...this.#environment, ...environment },
+    })
+    return this.#server
+  }
+
+  /** Starts it again whenever it ends, as a supervisor does, until `release`. */
+  supervise(): void {
+    this.#isSupervised = true
+    void this.#keep()
+  }
+
+  release(): void {
+    this.#isSupervised = false
+  }
+
+  async end(signal: NodeJS.Signals = 'SIGTERM'): Promise<number | NodeJS.Signals | undefined> {
+    this.release()
+    return await this.#server?.end(signal)
+  }
+
+  kill(signal: NodeJS.Signals): void {
+    this.server.process.kill(signal)
+  }
+
+  /** The processes of its fronts, oldest first. */
+  get frontPids(): readonly number[] {
+    return linesOf(this.server, 'front-started').map(({ pid }) => pid as number)
+  }
+
+  /** Resolves when its log has so many lines of this event. */
+  async said(event: string, times = 1): Promise<void> {
+    await until(async () => linesOf(this.server, event).length >= times)
+  }
+
+  async isReady(): Promise<boolean> {
+    return (await fetch(`${this.server.admin}/readyz`)).status === 200
+  }
+
+  async isWriter(): Promise<boolean> {
+    return /^callsign_node_writer(?:\{[^}]*\})? 1$/m.test(await this.#metrics())
+  }
+
+  async #metrics(): Promise<string> {
+    return await (await fetch(`${this.server.admin}/metrics`)).text()
+  }
+
+  async #keep(): Promise<void> {
+    const { process } = this.server
+    if (process.exitCode === null && process.signalCode === null) await once(process, 'close')
+    while (this.#isSupervised) {
+      // PostgreSQL may be away, and then it ends before it is ready.
+      const started = await this.start().catch(() => undefined)
+      if (started !== undefined && this.#isSupervised) return await this.#keep()
+      if (started !== undefined) await started.end('SIGKILL')
+    }
+  }
+}
+
+export class Cluster {
+  readonly postgres: PostgresServer
+  readonly databaseUrl: string
+  readonly nodes: readonly TestNode[]
+  /** Keys and settings that all nodes share. */
+  readonly environment: Environment
+
+  private constructor(
+    postgres: PostgresServer,
+    databaseUrl: string,
+    environment: Environment,
+    nodes: readonly TestNode[],
+  ) {
+    this.postgres = postgres
+    this.databaseUrl = databaseUrl
+    this.environment = environment
+    this.nodes = nodes
+  }
+
+  /** The first node is the writer. All end with the test. */
+  static async start(
+    t: Test,
+    { nodes = 2, environment = {}, databasePort, settings }: ClusterOptions = {},
+  ): Promise<Cluster> {
+    const postgres = await startPostgres(t, settings)
+    const databaseUrl = await postgres.newDatabase()
+    const database = new URL(databaseUrl).pathname.slice(1)
+    const shared = {
+      ...(await productionEnvironment()),
+      CALLSIGN_DATABASE_URL: postgres.urlOf(database, await databasePort?.(postgres)),
+      CALLSIGN_NODE_HOST: '127.0.0.1',
+      CALLSIGN_FRONTS: '1',
+      ...settingsFor(PEOPLE_MAX),
+      ...environment,
+    }
+    const folder = t.testdir()
+    const made: TestNode[] = []
+    for (const name of NAMES.slice(0, nodes)) {
+      made.push(new TestNode(name, await freePort(), join(folder, name), shared))
+    }
+    t.teardown(() => Promise.all(made.map(node => node.end('SIGKILL'))))
+    const cluster = new Cluster(postgres, databaseUrl, shared, made)
+    for (const node of made) await node.start()
+    return cluster
+  }
+
+  get one(): TestNode {
+    return this.nodes[0]!
+  }
+
+  get two(): TestNode {
+    return this.nodes[1]!
+  }
+
+  /** Undefined while none holds the lease. */
+  async writer(): Promise<TestNode | undefined> {
+    const [row] = await this.postgres.query<{ node: string; isHeld: boolean }>(
+      this.databaseUrl,
+      'select node, lease_ends > clock_timestamp() as "isHeld" from callsign.writer',
+    )
+    return row?.isHeld ? this.nodes.find(({ name }) => name === row.node) : undefined
+  }
+}
+
+/** Tries until it succeeds: nodes refuse, or do not answer, while the writer changes. */
+export async function eventually<Result>(act: () => Promise<Result>): Promise<Result> {
+  for (;;) {
+    try {
+      return await act()
+    } catch {
+      await setTimeout(PAUSE_MS)
+    }
+  }
+}
+
+/** Asks until this is so. */
+export async function until(isSo: () => Promise<boolean>): Promise<void> {
+  await eventually(async () => {
+    if (!(await isSo())) throw new Error('not yet')
+  })
+}
+
+function linesOf(server: RunningServer, event: string): Record<string, unknown>[] {
+  const wanted = `"event":"${event}"`
+  return server
+    .stderr()
+    .split('\n')
+    .filter(line => line.includes(wanted) && line.endsWith('}'))
+    .map(line => JSON.parse(line))
+}
+
+const NAMES = ['one', 'two', 'three']
+const PEOPLE_MAX = 200
+const PAUSE_MS = 20
