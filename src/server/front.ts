@@ -155,6 +155,7 @@ class Front {
     this.#system = system
     this.#link = link
     this.#addresses = welcome.addresses
+    const clusterName = config.node === undefined ? name : `${config.node.name}/${name}`
     const isNode = config.node !== undefined
     if (isNode) link.limitSilence(NODE_LOST_MS)
     const assertCurrent = () => {
@@ -163,7 +164,7 @@ class Front {
     }
     this.#writer = new WriterLink({
       parent: link,
-      self: { name: `${config.node?.name ?? ''}/${name}`, version: VERSION },
+      self: { name: clusterName, version: VERSION },
       system,
       serves: FAR_FRONT_SERVES,
       tls: config.node?.tls,
@@ -179,7 +180,7 @@ class Front {
       queueMax: VRF_JOBS_WAITING_MAX,
     })
     const log: ServedLog = { ...following.log, vrf: this.#vrf }
-    const desk = this.#atWriter<FrontDeskMessage>('front-desk')(`${config.node?.name ?? ''}/${name}`)
+    const desk = this.#atWriter<FrontDeskMessage>('front-desk')(clusterName)
     const requests = isDevelopment ? new RequestLog({ nowMs: world.nowMs }) : undefined
     const roomOf = this.#atWriter<CallRoomMessage>('call-room')
     const stores = openStores({
