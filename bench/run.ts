@@ -26,6 +26,7 @@ import { actorTell } from './micro/actor-tell.ts'
 import { lookupIndex } from './micro/lookup-index.ts'
 import { stompCodec } from './micro/stomp-codec.ts'
 import { mixedLoad } from './mixed-load.ts'
+import { nodes } from './nodes.ts'
 import { pushOutbox } from './push-outbox.ts'
 import { reconnectStorm } from './reconnect-storm.ts'
 import { registerThroughput } from './register-throughput.ts'
@@ -75,6 +76,7 @@ const BENCHMARKS: readonly Benchmark[] = [
   callPush,
   mixedLoad,
   fronts,
+  nodes,
   pushOutbox,
   rooms,
 ]

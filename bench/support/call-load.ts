@@ -18,6 +18,8 @@ export interface CallLoadProtocol {
   readonly setup: {
     /** Without a path. */
     readonly url: string
+    /** Where devices connect, if not there. */
+    readonly devicesUrl?: string
     readonly server: CallServer
     readonly groups: readonly CallGroup[]
     /** The server's; latencies are then also counted in its main thread's processor time. */
@@ -71,8 +73,8 @@ export interface CallLoadFigures {
   readonly recorded: { readonly atStart: readonly string[]; readonly atEnd: readonly string[] }
 }
 
-serveParent<CallLoadProtocol>(async ({ url, server, groups, pid }) => {
-  const street = await Street.open(url, server, groups)
+serveParent<CallLoadProtocol>(async ({ url, devicesUrl = url, server, groups, pid }) => {
+  const street = await Street.open({ url, devicesUrl }, server, groups)
   if (pid !== undefined) street.cpuMs = () => mainThreadMs(pid)
   return async request => {
     if (request.kind === 'record') return { ...NOTHING, recorded: await street.record() }
@@ -94,6 +96,11 @@ serveParent<CallLoadProtocol>(async ({ url, server, groups, pid }) => {
     }
   }
 })
+
+interface Places {
+  readonly url: string
+  readonly devicesUrl: string
+}
 
 type Asked<Kind> = Extract<CallLoadProtocol['request'], { kind: Kind }>
 
@@ -190,7 +197,7 @@ class Street {
   cpuLatencies: number[] = []
   /** Calls that were started and left so. */
   readonly ringing: Call[] = []
-  readonly #url: string
+  readonly #places: Places
   readonly #server: CallServer
   readonly #idle: Caller[] = []
   /** For somebody who can call: a server that is too slow keeps them all busy. */
@@ -201,13 +208,13 @@ class Street {
   #calls = 0
   #recording: string[] | undefined = undefined
 
-  private constructor(url: string, server: CallServer) {
-    this.#url = url
+  private constructor(places: Places, server: CallServer) {
+    this.#places = places
     this.#server = server
   }
 
-  static async open(url: string, server: CallServer, groups: readonly CallGroup[]): Promise<Street> {
-    const street = new Street(url, server)
+  static async open(places: Places, server: CallServer, groups: readonly CallGroup[]): Promise<Street> {
+    const street = new Street(places, server)
     for (const [group, { callers, callees }] of groups.entries()) {
       const devices = callees.flatMap(callee => callee.devices)
       const body = startBody(callees)
@@ -264,7 +271,7 @@ class Street {
   }
 
   async openHttp(count: number): Promise<void> {
-    this.#http.push(...(await openMany(count, () => HttpConnection.open(this.#url))))
+    this.#http.push(...(await openMany(count, () => HttpConnection.open(this.#places.url))))
   }
 
   #nextIdle(): Promise<Caller> {
@@ -283,14 +290,14 @@ class Street {
     status: number,
   ): Promise<string> {
     // The one that has waited longest: the server ends those that wait for too long.
-    const connection = this.#http.shift() ?? (await HttpConnection.open(this.#url))
+    const connection = this.#http.shift() ?? (await HttpConnection.open(this.#places.url))
     const answer = await connection.post({ path, ...request }, status)
     this.#http.push(connection)
     return answer
   }
 
   async #openDevice(token: string): Promise<void> {
-    const device = await StompSocket.open(targetOf(this.#url))
+    const device = await StompSocket.open(targetOf(this.#places.devicesUrl))
     if (this.#server !== 'bare') {
       await device.signIn(bearerLogin(token))
       await device.subscribe(subscribingsOf('queues', 0))

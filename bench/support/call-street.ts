@@ -143,8 +143,9 @@ export async function startLoad(
   url: string,
   server: CallServer,
   groups: readonly CallGroup[],
+  devicesUrl = url,
 ): Promise<Program<CallLoadProtocol>> {
-  const load = await Program.start<CallLoadProtocol>('call-load', { url, server, groups })
+  const load = await Program.start<CallLoadProtocol>('call-load', { url, devicesUrl, server, groups })
   context.after(() => load.end())
   return load
 }

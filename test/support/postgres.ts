@@ -31,6 +31,10 @@ export class PostgresServer {
     this.#settings = settings
   }
 
+  get pid(): number {
+    return this.#process?.pid ?? -1
+  }
+
   /** The URL of a new, empty database. */
   async newDatabase(): Promise<string> {
     this.#databases += 1
@@ -110,7 +114,10 @@ export class PostgresServer {
 }
 
 /** Runs until the end of the test; `settings` are PostgreSQL's. See `skipWithoutPostgres`. */
-export async function startPostgres(t: Test, settings: readonly string[] = []): Promise<PostgresServer> {
+export async function startPostgres(
+  t: Pick<Test, 'teardown'>,
+  settings: readonly string[] = [],
+): Promise<PostgresServer> {
   const bin = binFolder()
   const folder = mkdtempSync(join(tmpdir(), 'callsign-postgres-'))
   const passwordFile = join(folder, 'password')
