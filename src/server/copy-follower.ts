@@ -6,6 +6,7 @@ import type { Logger } from '../operations/log.ts'
 import type { Database } from '../store/engine/database.ts'
 import type { Follower } from '../store/postgres/follower.ts'
 import type { PostgresRecord } from '../store/postgres/record.ts'
+import type { StoredRow } from '../store/postgres/snapshot.ts'
 import type { WriterState } from '../store/postgres/writer-row.ts'
 import { decodeRows } from '../store/postgres/written-rows.ts'
 import { ConfigError } from './config.ts'
@@ -33,11 +34,24 @@ export async function openFilledCopy(host: Process, record: PostgresRecord): Pro
 
 async function fill(database: Database, record: PostgresRecord, logger: Logger): Promise<Database> {
   let count = 0
-  await database.fill([])
-  const { number, epoch } = await record.snapshot(async rows => {
-    count += rows.length
+  let rows: StoredRow[] = []
+  let bytes = 0
+  const write = async () => {
     await database.fill(rows)
+    count += rows.length
+    rows = []
+    bytes = 0
+  }
+  await write()
+  const { number, epoch } = await record.snapshot(async portion => {
+    for (const row of portion) {
+      rows.push(row)
+      bytes += row.key.length + row.value.length
+    }
+    // Each write waits for the disk.
+    if (bytes >= WRITTEN_BYTES_MIN) await write()
   })
+  await write()
   await database.filled(number, epoch)
   logger.info({ event: 'copy-filled', rows: count, change: number })
   return database
@@ -112,3 +126,5 @@ export class CopyFollower {
     )
   }
 }
+
+const WRITTEN_BYTES_MIN = 8 * 1_048_576

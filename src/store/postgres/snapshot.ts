@@ -52,7 +52,7 @@ const POSITION: Statement = {
 }
 
 const DECLARE: Statement = {
-  text: 'declare all_rows no scroll cursor for select tbl as "table", k as key, v as value from callsign.rows',
+  text: 'declare all_rows no scroll cursor for select tbl as "table", k as key, v as value from callsign.rows order by tbl, k',
 }
 
 const FETCH: Statement = { name: 'fetch', text: `fetch ${PORTION_ROWS} from all_rows` }
