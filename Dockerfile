@@ -17,7 +17,7 @@ RUN npm run build:server && npm run prune:production && find dist -name .tsbuild
 
 FROM node:24-trixie-slim
 LABEL org.opencontainers.image.title="Callsign" \
-      org.opencontainers.image.description="A calling app's whole backend in one Node process, with a key transparency log its users can check" \
+      org.opencontainers.image.description="A calling app's whole backend in one Node program, with a key transparency log its users can check" \
       org.opencontainers.image.licenses="Apache-2.0"
 WORKDIR /app
 COPY --from=build /build/node_modules node_modules

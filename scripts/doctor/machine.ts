@@ -11,7 +11,7 @@ export const checkMachine: Check = async ({ config }) => {
   return [
     judgeDisk('disk', config.dataFolder),
     ...(headFile === undefined ? [] : [judgeDisk('head file disk', dirname(headFile))]),
-    judgeFiles(),
+    judgeFiles(config.fronts),
     ...judgeBinaries(config.nativeBinaries),
   ]
 }
@@ -36,12 +36,12 @@ function judgeDisk(check: string, folder: string): Finding {
   return ok(check, room)
 }
 
-function judgeFiles(): Finding {
+function judgeFiles(fronts: number): Finding {
   const [, soft] = /^Max open files\s+(\d+)/m.exec(readLimits()) ?? []
   if (soft === undefined)
     return off('open files', 'this system does not say how many files a process may open')
   const connections = Math.floor(Number(soft) * CONNECTIONS_SHARE)
-  const detail = `${soft} open files, so at most ${connections} connections`
+  const detail = `${soft} open files, so at most ${connections} connections${fronts > 1 ? ` at each of ${fronts} fronts` : ''}`
   if (Number(soft) < OPEN_FILES_MIN) return fails('open files', `${detail}: raise LimitNOFILE or ulimit -n`)
   return ok('open files', detail)
 }

@@ -145,7 +145,13 @@ function read(reader: EnvironmentReader, flags: StartFlags): Config {
     http: { ...http, ...httpAccess(reader) },
     grpc: { ...grpc, ...grpcAccess(reader) },
     admin,
-    fronts: reader.integer('CALLSIGN_FRONTS', { usual: 0, min: 0, max: 64, unit: 'processes' }),
+    fronts: reader.integer('CALLSIGN_FRONTS', {
+      usual: isDevelopment ? 0 : Math.min(availableParallelism() - 1, USUAL_FRONTS_MAX),
+      usualText: 'one less than cores, at most 8, in development 0',
+      min: 0,
+      max: 64,
+      unit: 'processes',
+    }),
     ...stompTcp(reader),
     ...(node === undefined ? {} : { node }),
     ...(publicUrl === undefined ? {} : { publicUrl }),
@@ -392,7 +398,7 @@ function providerAddresses({ providers, apple }: ApplicationConfig): readonly st
 
 /** Whether nobody else can answer in its place; a stand-in on this machine needs no certificate. */
 function isSafeAddress(address: string): boolean {
-  // What is no address has been named already.
+  // Malformed addresses have been named already.
   if (!URL.canParse(address)) return true
   const { protocol, hostname } = new URL(address)
   return protocol === 'https:' || isLoopback(hostname.replace(/^\[|\]$/g, ''))
@@ -403,7 +409,7 @@ export interface Warning {
   readonly advice: string
 }
 
-/** What is allowed and hardly meant. */
+/** Warns of settings that are allowed and hardly meant. */
 export function warningsOf(config: Config): readonly Warning[] {
   const { isDevelopment, log, application } = config
   if (isDevelopment) return []
@@ -416,6 +422,8 @@ export function warningsOf(config: Config): readonly Warning[] {
   ]
 }
 
+/** A container that gets a share of a large machine sees all of its cores, and each front takes memory. */
+const USUAL_FRONTS_MAX = 8
 const HEAD_FILE_UNSET = {
   event: 'log-head-file-unset',
   advice: 'set CALLSIGN_LOG_HEAD_FILE to notice a roll-back',

@@ -76,7 +76,7 @@ t.test('messages that are told as the beat is due arrive all the same', async t 
     probeOf(nodes.front, 'a').tell({ kind: 'm', n })
     probeOf(nodes.front, 'b').tellControl({ kind: 'm', n })
     // The beat comes before the turn ends.
-    nodes.front.world.advance(500)
+    nodes.front.world.jump(500)
     await nodes.settle()
     nodes.writer.world.advance(500)
   }

@@ -119,6 +119,7 @@ t.test('each setting goes where it belongs', async t => {
     [{ CALLSIGN_PUBLIC_URL: 'http://[::1]:8080' }, config => config.publicUrl, 'http://[::1]:8080'],
     [{ CALLSIGN_GRPC_TOKEN: 'a token' }, config => config.grpc.token, 'a token'],
     [{}, config => config.fronts, 0],
+    [{ CALLSIGN_FRONTS: '1' }, config => config.fronts, 1],
     [{ CALLSIGN_FRONTS: '64' }, config => config.fronts, 64],
     [{ CALLSIGN_LOG_FROZEN: '1' }, config => config.log.isFrozen, true],
     [{ CALLSIGN_VRF_THREADS: '64' }, config => config.log.vrfThreads, 64],

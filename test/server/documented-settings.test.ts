@@ -219,6 +219,7 @@ t.test('the sentence about a number or a choice says what is allowed', async t =
 const IN_WORDS: Environment = {
   "the machine's name": hostname(),
   'one less than cores': String(Math.max(1, availableParallelism() - 1)),
+  'one less than cores, at most 8': String(Math.min(8, availableParallelism() - 1)),
   'the usual counts': JSON.stringify(
     Object.fromEntries(RATES.map(([name, , usual]) => [name, Number(usual)])),
   ),
