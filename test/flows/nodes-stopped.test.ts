@@ -9,10 +9,8 @@ import { text } from 'node:stream/consumers'
 import t from 'tap'
 import { signInPerson } from '../support/call-people.ts'
 import { checkpointAt } from '../support/node-load.ts'
-import { Cluster, eventually, until } from '../support/nodes.ts'
+import { Cluster, eventually, register, until } from '../support/nodes.ts'
 import { skipWithoutPostgres } from '../support/postgres.ts'
-import { RegisterClient } from '../support/register-client.ts'
-import { freshPublicKey } from '../support/server.ts'
 
 /** A connection that a node's front has answered on. */
 async function openConnection(http: string): Promise<Socket> {
@@ -32,15 +30,6 @@ async function statusOf(socket: Socket): Promise<string | undefined> {
 function writeRequest(socket: Socket, accessToken: string): void {
   const lines = ['GET /app/api/user HTTP/1.1', 'Host: h', `Authorization: Bearer ${accessToken}`]
   socket.write([...lines, 'Connection: close', '', ''].join('\r\n'))
-}
-
-async function register(grpc: string): Promise<void> {
-  const client = new RegisterClient(grpc)
-  try {
-    await client.register(1n, 1n, freshPublicKey())
-  } finally {
-    client.close()
-  }
 }
 
 /** Which processes of the node do not run for a time. */
@@ -64,7 +53,7 @@ for (const [what, areFrontsStopped] of Object.entries(STOPPED)) {
       app.http = two.server.http
       return app.get(204, 'POST /app/api/logout', {})
     })
-    await eventually(() => register(two.server.grpc))
+    await register(two)
     writeRequest(connection, accessToken)
     const status = statusOf(connection)
     if (!areFrontsStopped) t.not(await status, '200', 'it does not honour a session that has ended')

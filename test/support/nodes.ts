@@ -6,17 +6,19 @@ import { setTimeout } from 'node:timers/promises'
 import type { Test } from 'tap'
 import { settingsFor } from './call-people.ts'
 import { freePort } from './free-port.ts'
+import { lookUp } from './live-log.ts'
 import { productionEnvironment } from './outside-world.ts'
 import { type PostgresServer, startPostgres } from './postgres.ts'
-import { type RunningServer, type StartOptions, startServer } from './server.ts'
+import { RegisterClient } from './register-client.ts'
+import { freshPublicKey, type RunningServer, type StartOptions, startServer } from './server.ts'
 
 type Environment = Readonly<Record<string, string>>
 
 export interface ClusterOptions {
   readonly nodes?: number
   readonly environment?: Environment
-  /** The port by which nodes reach PostgreSQL, where it is not PostgreSQL's own. */
-  readonly databasePort?: (postgres: PostgresServer) => Promise<number>
+  /** The port by which the node reaches PostgreSQL, where it is not PostgreSQL's own. */
+  readonly databasePort?: (postgres: PostgresServer, node: string) => Promise<number>
   /** PostgreSQL's. */
   readonly settings?: readonly string[]
 }
@@ -89,14 +91,6 @@ export class TestNode {
     return (await fetch(`${this.server.admin}/readyz`)).status === 200
   }
 
-  async isWriter(): Promise<boolean> {
-    return /^callsign_node_writer(?:\{[^}]*\})? 1$/m.test(await this.#metrics())
-  }
-
-  async #metrics(): Promise<string> {
-    return await (await fetch(`${this.server.admin}/metrics`)).text()
-  }
-
   async #keep(): Promise<void> {
     const { process } = this.server
     if (process.exitCode === null && process.signalCode === null) await once(process, 'close')
@@ -113,18 +107,9 @@ export class Cluster {
   readonly postgres: PostgresServer
   readonly databaseUrl: string
   readonly nodes: readonly TestNode[]
-  /** Keys and settings that all nodes share. */
-  readonly environment: Environment
-
-  private constructor(
-    postgres: PostgresServer,
-    databaseUrl: string,
-    environment: Environment,
-    nodes: readonly TestNode[],
-  ) {
+  private constructor(postgres: PostgresServer, databaseUrl: string, nodes: readonly TestNode[]) {
     this.postgres = postgres
     this.databaseUrl = databaseUrl
-    this.environment = environment
     this.nodes = nodes
   }
 
@@ -138,7 +123,6 @@ export class Cluster {
     const database = new URL(databaseUrl).pathname.slice(1)
     const shared = {
       ...(await productionEnvironment()),
-      CALLSIGN_DATABASE_URL: postgres.urlOf(database, await databasePort?.(postgres)),
       CALLSIGN_NODE_HOST: '127.0.0.1',
       CALLSIGN_FRONTS: '1',
       ...settingsFor(PEOPLE_MAX),
@@ -147,10 +131,12 @@ export class Cluster {
     const folder = t.testdir()
     const made: TestNode[] = []
     for (const name of NAMES.slice(0, nodes)) {
-      made.push(new TestNode(name, await freePort(), join(folder, name), shared))
+      const url = postgres.urlOf(database, await databasePort?.(postgres, name))
+      const environment = { ...shared, CALLSIGN_DATABASE_URL: url }
+      made.push(new TestNode(name, await freePort(), join(folder, name), environment))
     }
     t.teardown(() => Promise.all(made.map(node => node.end('SIGKILL'))))
-    const cluster = new Cluster(postgres, databaseUrl, shared, made)
+    const cluster = new Cluster(postgres, databaseUrl, made)
     for (const node of made) await node.start()
     return cluster
   }
@@ -163,10 +149,14 @@ export class Cluster {
     return this.nodes[1]!
   }
 
+  /** Rows of one statement. */
+  sql<Row extends object>(text: string, values: readonly unknown[] = []): Promise<Row[]> {
+    return this.postgres.query<Row>(this.databaseUrl, text, values)
+  }
+
   /** Undefined while none holds the lease. */
   async writer(): Promise<TestNode | undefined> {
-    const [row] = await this.postgres.query<{ node: string; isHeld: boolean }>(
-      this.databaseUrl,
+    const [row] = await this.sql<{ node: string; isHeld: boolean }>(
       'select node, lease_ends > clock_timestamp() as "isHeld" from callsign.writer',
     )
     return row?.isHeld ? this.nodes.find(({ name }) => name === row.node) : undefined
@@ -191,6 +181,37 @@ export async function until(isSo: () => Promise<boolean>): Promise<void> {
   })
 }
 
+/** A key that Register has answered for. */
+export interface RegisteredKey {
+  readonly publicKey: string
+  readonly vrfHash: string
+}
+
+/** Registers a fresh key at the node, once that can be done. */
+export function register(node: TestNode): Promise<RegisteredKey> {
+  return eventually(async () => {
+    const client = new RegisterClient(node.server.grpc)
+    const publicKey = freshPublicKey()
+    try {
+      const { vrfHash } = await client.register(BigInt(++lastUser), 1n, publicKey)
+      return { publicKey, vrfHash }
+    } finally {
+      client.close()
+    }
+  })
+}
+
+/** Resolves when the node finds all of these keys. */
+export async function finds(node: TestNode, keys: readonly RegisteredKey[]): Promise<void> {
+  await until(async () => {
+    const found = await lookUp(
+      node.server.http,
+      keys.map(({ vrfHash }) => vrfHash),
+    )
+    return keys.every(({ publicKey }, at) => found[at]?.publicKey === publicKey)
+  })
+}
+
 function linesOf(server: RunningServer, event: string): Record<string, unknown>[] {
   const wanted = `"event":"${event}"`
   return server
@@ -200,6 +221,7 @@ function linesOf(server: RunningServer, event: string): Record<string, unknown>[
     .map(line => JSON.parse(line))
 }
 
+let lastUser = 2_000_000
 const NAMES = ['one', 'two', 'three']
 const PEOPLE_MAX = 200
 const PAUSE_MS = 20

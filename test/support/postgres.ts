@@ -67,7 +67,7 @@ export class PostgresServer {
   async start(): Promise<void> {
     for (;;) {
       const log = await this.#startOnce()
-      if (log.at(-1)?.includes(READY) === true) return
+      if (READY.test(log.at(-1) ?? '')) return
       // Processes of a server that was killed end a moment after it.
       if (!log.some(line => line.includes('is still in use'))) throw new Error(`postgres: ${log.join('\n')}`)
     }
@@ -84,11 +84,21 @@ export class PostgresServer {
       child.once('exit', resolve)
       lines.on('line', line => {
         log.push(line)
-        if (line.includes(READY)) resolve()
+        if (READY.test(line)) resolve()
       })
     })
     lines.removeAllListeners('line')
     return log
+  }
+
+  /** Starts again as a standby, which takes no changes; `select pg_promote()` ends that. */
+  async restartAsStandby(): Promise<void> {
+    await this.stop()
+    const signal = join(this.#folder, 'standby.signal')
+    writeFileSync(signal, '')
+    const owner = unprivileged()
+    if (owner !== undefined) chownSync(signal, owner.uid, owner.gid)
+    await this.start()
   }
 
   /** In order: clients are disconnected. */
@@ -205,7 +215,7 @@ function signalTo(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
-const READY = 'ready to accept connections'
+const READY = /ready to accept (read-only )?connections/
 const DEBIAN = '/usr/lib/postgresql'
 const SETPRIV = '/usr/bin/setpriv'
 const VERSION_MIN = 15

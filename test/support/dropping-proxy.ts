@@ -1,0 +1,61 @@
+/** A way to a port of loopback that can be made to swallow whatever is sent, as a network does that is cut: nothing is refused. */
+
+import { once } from 'node:events'
+import { connect, createServer, type Server, type Socket } from 'node:net'
+import type { Test } from 'tap'
+
+export class DroppingProxy {
+  readonly port: number
+  readonly #target: number
+  readonly #sockets = new Set<Socket>()
+  #isCut = false
+
+  private constructor(server: Server, port: number, target: number) {
+    this.port = port
+    this.#target = target
+    server.on('connection', client => this.#onConnection(client))
+  }
+
+  /** Until the end of the test. */
+  static async open(t: Test, target: number): Promise<DroppingProxy> {
+    const server = createServer().listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const address = server.address()
+    if (address === null || typeof address === 'string') throw new Error('a port')
+    const proxy = new DroppingProxy(server, address.port, target)
+    t.teardown(() => {
+      proxy.mend()
+      server.close()
+    })
+    return proxy
+  }
+
+  /** From now on nothing passes, on no connection. */
+  cut(): void {
+    this.#isCut = true
+  }
+
+  /** New connections pass; those that have lost something end. */
+  mend(): void {
+    this.#isCut = false
+    for (const socket of this.#sockets) socket.destroy()
+  }
+
+  #onConnection(client: Socket): void {
+    const upstream = connect(this.#target, '127.0.0.1')
+    this.#pass(client, upstream)
+    this.#pass(upstream, client)
+  }
+
+  #pass(from: Socket, to: Socket): void {
+    this.#sockets.add(from.setNoDelay())
+    from.on('error', () => undefined)
+    from.on('data', bytes => {
+      if (!this.#isCut) to.write(bytes)
+    })
+    from.on('close', () => {
+      this.#sockets.delete(from)
+      if (!this.#isCut) to.destroy()
+    })
+  }
+}
