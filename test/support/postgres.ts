@@ -5,13 +5,24 @@
 
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  chownSync,
+  copyFileSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import pg from 'pg'
 import type { Test } from 'tap'
 import { freePort } from './free-port.ts'
+import { PROJECT_ROOT } from './vectors.ts'
 
 /** No error and no log line may have it. */
 export const PASSWORD = 'never-in-a-log-line'
@@ -67,7 +78,7 @@ export class PostgresServer {
   async start(): Promise<void> {
     for (;;) {
       const log = await this.#startOnce()
-      if (READY.test(log.at(-1) ?? '')) return
+      if (log.some(line => READY.test(line))) return
       // Processes of a server that was killed end a moment after it.
       if (!log.some(line => line.includes('is still in use'))) throw new Error(`postgres: ${log.join('\n')}`)
     }
@@ -133,9 +144,21 @@ export async function startPostgres(
   const passwordFile = join(folder, 'password')
   writeFileSync(passwordFile, PASSWORD)
   const data = join(folder, 'data')
+  const [certificate, key] = ['server.crt', 'server.key'].map(name => {
+    const path = join(folder, name)
+    copyFileSync(join(TLS, name), path)
+    chmodSync(path, 0o600)
+    return path
+  })
   const owner = unprivileged()
-  for (const path of [folder, passwordFile]) if (owner !== undefined) chownSync(path, owner.uid, owner.gid)
-  const server = new PostgresServer(bin!, data, await freePort(), settings)
+  for (const path of [folder, passwordFile, certificate!, key!]) {
+    if (owner !== undefined) chownSync(path, owner.uid, owner.gid)
+  }
+  const server = new PostgresServer(bin!, data, await freePort(), [
+    `ssl_cert_file=${certificate}`,
+    `ssl_key_file=${key}`,
+    ...settings,
+  ])
   t.teardown(async () => {
     await server.kill()
     rmSync(folder, { recursive: true, force: true, maxRetries: 10 })
@@ -216,6 +239,7 @@ function signalTo(pid: number, signal: NodeJS.Signals): void {
 }
 
 const READY = /ready to accept (read-only )?connections/
+const TLS = join(PROJECT_ROOT, 'test/support/tls')
 const DEBIAN = '/usr/lib/postgresql'
 const SETPRIV = '/usr/bin/setpriv'
 const VERSION_MIN = 15
@@ -224,6 +248,7 @@ const SETTINGS = [
   'unix_socket_directories=',
   'shared_buffers=64MB',
   'max_connections=60',
+  'ssl=on',
 ]
 
 /** Why a test that needs PostgreSQL is skipped, or false. */

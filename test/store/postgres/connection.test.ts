@@ -1,0 +1,50 @@
+/** Connections: by TLS where the URL says so, and to a server that keeps what it acknowledges. */
+
+import { join } from 'node:path'
+import t from 'tap'
+import { Connection } from '../../../src/store/postgres/connection.ts'
+import { skipWithoutPostgres, startPostgres } from '../../support/postgres.ts'
+import { openRecord } from '../../support/record.ts'
+import { PROJECT_ROOT } from '../../support/vectors.ts'
+
+const TLS = join(PROJECT_ROOT, 'test/support/tls')
+
+t.test('connections', { skip: skipWithoutPostgres }, async t => {
+  const server = await startPostgres(t)
+
+  t.test('the URL decides on TLS, and whose certificate is trusted', async t => {
+    const url = await server.newDatabase()
+    const connections = async (wanted: string) => {
+      const record = await openRecord(t, `${url}?${wanted}`)
+      const rows = await server.query<{ ssl: boolean }>(
+        url,
+        `select ssl from pg_stat_ssl join pg_stat_activity using (pid) where application_name = 'callsign one'`,
+      )
+      await record.close()
+      return rows
+    }
+    t.same(await connections(`sslmode=verify-full&sslrootcert=${join(TLS, 'ca.crt')}`), [{ ssl: true }])
+    t.same(await connections('sslmode=disable'), [{ ssl: false }])
+    await t.rejects(connections(`sslmode=verify-full`), { code: 'STORE_UNAVAILABLE', message: /certificate/ })
+    const other = `sslmode=verify-full&sslrootcert=${join(TLS, 'other.crt')}`
+    await t.rejects(connections(other), { code: 'STORE_UNAVAILABLE', message: /certificate/ })
+  })
+
+  t.test('a session waits for the disk, even where the role says otherwise', async t => {
+    const url = await server.newDatabase()
+    await server.query(url, 'alter role callsign set synchronous_commit = off')
+    t.teardown(() => server.query(url, 'alter role callsign reset synchronous_commit'))
+    const connection = await Connection.open({ url, applicationName: 'test' })
+    t.teardown(() => connection.close())
+    t.same(await connection.run({ text: 'show synchronous_commit' }), [{ synchronous_commit: 'on' }])
+  })
+
+  t.test('a standby is refused', async t => {
+    const url = await server.newDatabase()
+    await openRecord(t, url)
+    await server.restartAsStandby()
+    await t.rejects(openRecord(t, url), { code: 'STORE_UNAVAILABLE', message: /standby/ })
+    await server.query(url, 'select pg_promote()')
+    await openRecord(t, url)
+  })
+})
