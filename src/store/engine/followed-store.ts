@@ -25,9 +25,9 @@ export interface FollowedStoreDeps {
   readonly database: Pick<Database, 'view' | 'refresh' | 'openTables'>
   /** The last change that was durable when the writer began to tell. No row was kept before. */
   readonly lastChange: number
-  /** What a row of this table and key, which has changed, says to subscribers. */
+  /** Returns the news for subscribers in a row of this table and key that has changed. */
   readonly newsOf?: (table: string, key: Uint8Array) => Happening | undefined
-  /** Called with what a subscriber threw; the others still hear. */
+  /** Called with a subscriber's error; all the rest still hear. */
   readonly onFault?: (error: unknown) => void
 }
 
