@@ -35,7 +35,7 @@ const MESSAGES: Row = {
   limit: LIMIT,
   unit: 'µs',
   goal: { of: 'ratio', is: 'at most', value: 0.5 },
-  notShown: `${NOT_SHOWN} A hundred calls a second on both sides, since messages that come closer together share more. No TLS.`,
+  notShown: `${NOT_SHOWN} Fifty calls a second on both sides, since messages that come closer together share more. No TLS.`,
 }
 const FRAMES: Row = {
   ...MESSAGES,
@@ -75,7 +75,7 @@ const FRONTS = 2
 /** A caller for each call of a second, and some to spare. */
 const PLAN = { groups: 16, callersEach: 8, calleesEach: 10, devices: 1 }
 const PLAN_SMOKE = { ...PLAN, groups: 2 }
-const CALLS_PER_SECOND = { messages: 100, latency: 20 }
+const CALLS_PER_SECOND = { messages: 50, latency: 20 }
 const CONNECTS_IN_FLIGHT = 32
 const RECEIVERS = 100
 const SENDS_IN_FLIGHT = 4
