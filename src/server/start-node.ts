@@ -12,12 +12,12 @@ import { observe, observeNode, observeStore } from '../operations/figures.ts'
 import type { ActorSystem } from '../runtime/system.ts'
 import type { Database } from '../store/engine/database.ts'
 import { PostgresRecord } from '../store/postgres/record.ts'
-import type { WriterState } from '../store/postgres/writer-row.ts'
+import type { RecordState, WriterState } from '../store/postgres/writer-row.ts'
 import type { GrpcServer } from '../transport/grpc.ts'
 import type { HttpServer } from '../transport/http.ts'
 import { Newcomers } from '../transport/newcomers.ts'
 import type { Addresses } from './addresses.ts'
-import { type Config, listenersOf } from './config.ts'
+import { type Config, ConfigError, listenersOf } from './config.ts'
 import { CopyFollower, openFilledCopy } from './copy-follower.ts'
 import { FrontDesks } from './front-desks.ts'
 import {
@@ -52,6 +52,11 @@ export async function startNode(
     random: world.random,
     onFailure: error => logger.warn({ event: 'record-not-written', err: error }),
   })
+  const { state } = await record.writer()
+  if (state !== 'open') {
+    await record.close()
+    throw unusable(state)
+  }
   const database = await openFilledCopy(host, record)
   const running = new Node(host, node, { record, database, knownCheckpoint })
   await running.listen(say)
@@ -175,7 +180,8 @@ class Node implements RunningServer {
     return this.#stopped
   }
 
-  #onWriter({ holder }: WriterState): void {
+  #onWriter({ state, holder }: WriterState): void {
+    if (state !== 'open') return this.#host.fatal(unusable(state))
     if (this.#writing !== undefined || this.#isAcquiring || this.#host.isStopping) return
     const place = holder === undefined ? undefined : placeOf(holder.address)
     this.#link.goTo(place)
@@ -302,6 +308,10 @@ async function stopWriting({ application, log, lease }: Writing): Promise<void> 
   await lease.release()
 }
 
+function unusable(state: Exclude<RecordState, 'open'>): ConfigError {
+  return new ConfigError([`the record in CALLSIGN_DATABASE_URL can't be used: ${UNUSABLE[state]}`])
+}
+
 function addressOf({ host, port }: NodeConfig): string {
   return `${host.includes(':') ? `[${host}]` : host}:${port}`
 }
@@ -311,6 +321,10 @@ function placeOf(address: string): { readonly host: string; readonly port: numbe
   return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) }
 }
 
+const UNUSABLE = {
+  filling: 'a store moves into it, and has not ended; run `migrate --to postgres` to its end',
+  left: 'it has moved to the store of one machine; to go back, stop that server and run `migrate --to postgres` into an empty database',
+} as const
 /** How long the record may say nothing before the node stops serving. */
 const HEARD_MS_MAX = 2_000
 const LOOK_MS = 250

@@ -74,6 +74,32 @@ export class PostgresServer {
     }
   }
 
+  /** Runs a statement, such as a lock, whose transaction lasts until the returned function is called. */
+  async hold(url: string, text: string): Promise<() => Promise<void>> {
+    const client = new pg.Client(url)
+    client.on('error', () => {})
+    await client.connect()
+    await client.query('begin')
+    await client.query(text)
+    let released: Promise<void> | undefined
+    return () => {
+      released ??= client.end()
+      return released
+    }
+  }
+
+  /** Resolves when a statement that begins so waits for a lock. */
+  async waitsForLock(url: string, applicationName: string, query: string): Promise<void> {
+    const waiting = () =>
+      this.query(
+        url,
+        `select from pg_stat_activity
+          where application_name = $1 and wait_event_type = 'Lock' and ltrim(query, E' \\n') like $2 || '%'`,
+        [applicationName, query],
+      )
+    while ((await waiting()).length === 0);
+  }
+
   /** Resolves when connections are taken. */
   async start(): Promise<void> {
     for (;;) {

@@ -12,6 +12,9 @@ export interface WrittenRow {
   readonly value: Uint8Array | undefined
 }
 
+/** A row that is there. */
+export type PutRow = WrittenRow & { readonly value: Uint8Array }
+
 /** A change that the record has. */
 export interface RecordedChange {
   /** Its place in the order, from 1 on. */

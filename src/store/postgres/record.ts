@@ -7,12 +7,22 @@
 
 import type { Position } from './changes.ts'
 import type { ConnectionDeps } from './connection.ts'
+import { LeaseLost } from './failure.ts'
+import { Filling } from './filling.ts'
 import { Follower, type Following } from './follower.ts'
 import { Lease } from './lease.ts'
 import { Reconnecting } from './reconnecting.ts'
 import { openSchema } from './schema.ts'
 import { type OnRows, readSnapshot } from './snapshot.ts'
-import { acquireLease, type NodeIdentity, readHead, readWriter, type WriterState } from './writer-row.ts'
+import {
+  acquireLease,
+  leaveRecord,
+  type NodeIdentity,
+  type RecordState,
+  readHead,
+  readWriter,
+  type WriterState,
+} from './writer-row.ts'
 
 export interface PostgresRecordDeps {
   /** `postgres://`, with a password; TLS as its parameters say. */
@@ -60,15 +70,15 @@ export class PostgresRecord {
   }
 
   /**
-   * The lease, with a new epoch, or undefined where a node's lease lasts. Ends an earlier lease of this record. Throws
-   * `STORE_UNAVAILABLE`.
+   * The lease, with a new epoch, or undefined where a node's lease lasts, or the record is in none of these states. Ends
+   * an earlier lease of this record. Throws `STORE_UNAVAILABLE`.
    */
-  async acquire(): Promise<Lease | undefined> {
+  async acquire(states: readonly RecordState[] = ['open']): Promise<Lease | undefined> {
     const { node, monotonicMs, random, onFailure } = this.#deps
     const { leaseMs = LEASE_MS, rowsEveryMs = ROWS_EVERY_MS, changesKeptMs = CHANGES_KEPT_MS } = this.#deps
     const control = await this.#control.get()
     const askedAtMs = monotonicMs()
-    const acquired = await acquireLease(control, node, leaseMs)
+    const acquired = await acquireLease(control, node, leaseMs, states)
     if (acquired === undefined) return undefined
     await this.#lease?.close()
     this.#lease = new Lease({
@@ -111,6 +121,20 @@ export class PostgresRecord {
    */
   snapshot(onRows: OnRows): Promise<Position> {
     return readSnapshot(this.#connection, onRows)
+  }
+
+  /** Undefined where the record is not empty. Throws `LeaseLost`, `STORE_UNAVAILABLE`. */
+  fill({ epoch }: Pick<Lease, 'epoch'>): Promise<Filling | undefined> {
+    return Filling.begin(this.#connection, epoch)
+  }
+
+  /**
+   * From now on no node works on the record: its log goes on elsewhere. Throws `LeaseLost`, also where the record has
+   * changed since the lease was acquired; `STORE_UNAVAILABLE`: it may have been left.
+   */
+  async leave({ epoch, last }: Pick<Lease, 'epoch' | 'last'>): Promise<void> {
+    const isLeft = await leaveRecord(await this.#control.get(), epoch, last)
+    if (!isLeft) throw new LeaseLost('another node has acquired one', 'not written')
   }
 
   /** A lease that was not released runs out by itself. */

@@ -7,13 +7,13 @@
  */
 
 import { assert } from '../../errors.ts'
-import type { WrittenRow } from '../engine/change-record.ts'
-import { bytesArray, textArray } from './array-value.ts'
+import type { PutRow, WrittenRow } from '../engine/change-record.ts'
 import { deleteOldChanges, readChanges } from './changes.ts'
 import { CollectedRows } from './collected-rows.ts'
 import type { Connection, ConnectionDeps, Statement } from './connection.ts'
 import { LeaseLost } from './failure.ts'
 import { Reconnecting } from './reconnecting.ts'
+import { keysOf, portionsOf, valuesOf } from './row-portions.ts'
 import { decodeRows } from './written-rows.ts'
 
 export interface RowsBehindDeps {
@@ -155,44 +155,22 @@ export class RowsBehind {
 }
 
 async function writePortion(connection: Connection, rows: readonly WrittenRow[]): Promise<void> {
-  const put: (WrittenRow & { readonly value: Uint8Array })[] = []
+  const put: PutRow[] = []
   const removed: WrittenRow[] = []
   for (const { table, key, value } of rows) {
     if (value === undefined) removed.push({ table, key, value })
     else put.push({ table, key, value })
   }
   if (put.length > 0) {
-    await connection.run(PUT_ROWS, [...columnsOf(put), bytesArray(put.map(({ value }) => value))])
+    await connection.run(PUT_ROWS, [...keysOf(put), valuesOf(put)])
   }
-  if (removed.length > 0) await connection.run(REMOVE_ROWS, columnsOf(removed))
-}
-
-/** Tables and keys. */
-function columnsOf(rows: readonly WrittenRow[]): Buffer[] {
-  return [textArray(rows.map(({ table }) => table)), bytesArray(rows.map(({ key }) => key))]
-}
-
-/** Rows for one statement each. */
-function* portionsOf(rows: Iterable<WrittenRow>): Iterable<WrittenRow[]> {
-  let portion: WrittenRow[] = []
-  let bytes = 0
-  for (const row of rows) {
-    portion.push(row)
-    bytes += row.key.length + (row.value?.length ?? 0)
-    if (portion.length < PORTION_ROWS && bytes < PORTION_BYTES) continue
-    yield portion
-    portion = []
-    bytes = 0
-  }
-  if (portion.length > 0) yield portion
+  if (removed.length > 0) await connection.run(REMOVE_ROWS, keysOf(removed))
 }
 
 /** Rows in memory beyond it are dropped, and read back from the changes. */
 const COLLECTED_BYTES_MAX = 64 * 1024 * 1024
 /** Bodies that are read back at a time. */
 const CATCH_UP_BYTES = 4 * 1024 * 1024
-const PORTION_ROWS = 2_000
-const PORTION_BYTES = 4 * 1024 * 1024
 /** Portions of old changes that are deleted in a second: several times as many as a writer makes. */
 const PORTIONS_MAX = 10
 

@@ -2,7 +2,7 @@
  * The record's tables in PostgreSQL, in a schema of their own, and their version. They are made where they are missing.
  *
  * - `writer`, one row: who may append, and how far the record reaches. `connection` counts the lease's connections; a
- *   statement of an earlier one is refused, so it can't come late.
+ *   statement of an earlier one is refused, so it can't come late. `state`: see `RecordState`.
  * - `changes`: the order of changes. `epoch` names the lease that appended the change.
  * - `rows`: the state after the changes up to `applied.number`. `applied.epoch` is the lease that writes them.
  */
@@ -63,9 +63,10 @@ const TABLES = `
     address text not null,
     version text not null,
     lease_ends timestamptz not null,
-    head bytea
+    head bytea,
+    state text not null check (state in ('open', 'filling', 'left'))
   );
-  insert into callsign.writer values (true, 0, 0, 0, '', '', '', '-infinity', null);
+  insert into callsign.writer values (true, 0, 0, 0, '', '', '', '-infinity', null, 'open');
 
   create table callsign.changes (
     number bigint primary key,

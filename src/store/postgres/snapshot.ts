@@ -13,7 +13,7 @@ export interface StoredRow {
   readonly value: Buffer
 }
 
-/** Takes a portion of the rows; no more come before it is done. */
+/** Takes a portion of the rows, which come by table, then by key, as their octets compare; no more come before it is done. */
 export type OnRows = (rows: readonly StoredRow[]) => void | Promise<void>
 
 /** Resolves with the change that the rows are of. Throws `STORE_UNAVAILABLE`: only a part of them was read. */
@@ -40,9 +40,13 @@ export async function readSnapshot(deps: ConnectionDeps, onRows: OnRows): Promis
 /** Rows of a portion: 150 MB if each has 300 kB, as the largest entry bundles have. */
 const PORTION_ROWS = 500
 
-/** The node that takes the rows may be slow between two portions. */
+/**
+ * The node that takes the rows may be slow between two portions. Rows come from the index: sorting all of them would take
+ * longer than a statement may.
+ */
 const BEGIN = `
   begin isolation level repeatable read, read only;
+  set local enable_sort = off;
   set local idle_in_transaction_session_timeout = '60s'`
 
 const POSITION: Statement = {

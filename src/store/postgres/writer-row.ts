@@ -3,6 +3,7 @@
  * statement that writes names the lease's epoch, so a holder whose lease was taken over changes nothing.
  */
 
+import { textArray } from './array-value.ts'
 import type { Connection, Statement } from './connection.ts'
 
 /** A node as the record names it. */
@@ -14,8 +15,15 @@ export interface NodeIdentity {
   readonly version: string
 }
 
+/**
+ * `open`: nodes work on it. `filling`: a store is moving into it. `left`: it has moved to the store of one
+ * machine, which goes on from it.
+ */
+export type RecordState = 'open' | 'filling' | 'left'
+
 /** The writer as every node sees it. */
 export interface WriterState {
+  readonly state: RecordState
   /** The last lease's. */
   readonly epoch: number
   /** The number of the last change. */
@@ -39,6 +47,7 @@ export interface Claimed {
 }
 
 interface WriterRow {
+  readonly state: RecordState
   readonly epoch: number
   readonly last: number
   readonly isHeld: boolean
@@ -51,17 +60,19 @@ interface HeadRow {
   readonly head: Buffer | null
 }
 
-/** A lease with a new epoch, or undefined where one lasts. */
+/** A lease with a new epoch, or undefined where one lasts, or the record is in none of these states. */
 export async function acquireLease(
   connection: Connection,
   node: NodeIdentity,
   leaseMs: number,
+  states: readonly RecordState[],
 ): Promise<Acquired | undefined> {
   const [row] = await connection.run<HeadRow & Omit<Acquired, 'head'>>(ACQUIRE, [
     node.name,
     node.address,
     node.version,
     leaseMs,
+    textArray(states),
   ])
   return row === undefined ? undefined : { epoch: row.epoch, last: row.last, head: row.head ?? undefined }
 }
@@ -89,6 +100,11 @@ export async function claimRow(
   return row === undefined ? undefined : { last: row.last, head: row.head ?? undefined }
 }
 
+/** No node acquires a lease any more. False where the lease is lost, or the record does not end with change `last`. */
+export async function leaveRecord(connection: Connection, epoch: number, last: number): Promise<boolean> {
+  return (await connection.run(LEAVE, [epoch, last])).length > 0
+}
+
 export async function readWriter(connection: Connection): Promise<WriterState> {
   const [row] = await connection.run<WriterRow>(READ_WRITER)
   return writerOf(row!)
@@ -113,8 +129,8 @@ export async function readWriterAnd(
   return { writer: writerOf(row!), epochAtNumber: row!.epochAtNumber ?? undefined }
 }
 
-function writerOf({ epoch, last, isHeld, node, address, version }: WriterRow): WriterState {
-  return { epoch, last, holder: isHeld ? { name: node, address, version } : undefined }
+function writerOf({ state, epoch, last, isHeld, node, address, version }: WriterRow): WriterState {
+  return { state, epoch, last, holder: isHeld ? { name: node, address, version } : undefined }
 }
 
 /**
@@ -129,7 +145,7 @@ const ACQUIRE: Statement = {
       connection = 0,
       node = $1, address = $2, version = $3,
       lease_ends = clock_timestamp() + $4::integer * interval '1 millisecond'
-    where lease_ends <= clock_timestamp()
+    where lease_ends <= clock_timestamp() and state = any($5::text[])
     returning epoch, last, head`,
 }
 
@@ -157,7 +173,14 @@ const CLAIM: Statement = {
     returning last, head`,
 }
 
-const STATE = `writer.epoch, last, lease_ends > clock_timestamp() as "isHeld", node, address, version`
+const LEAVE: Statement = {
+  name: 'leave',
+  text: `
+    update callsign.writer set state = 'left' where epoch = $1 and last = $2 and state = 'open'
+    returning true`,
+}
+
+const STATE = `state, writer.epoch, last, lease_ends > clock_timestamp() as "isHeld", node, address, version`
 
 const READ_WRITER: Statement = { name: 'writer', text: `select ${STATE} from callsign.writer` }
 

@@ -29,6 +29,7 @@ t.test('the lease', { skip: skipWithoutPostgres }, async t => {
       const states = await Promise.all(records.map(record => record.writer()))
       for (const state of states) {
         t.same(state, {
+          state: 'open',
           epoch,
           last: round,
           holder: { name: holder, address: `${holder}:1`, version: '0.2.0' },
