@@ -8,6 +8,7 @@ const COMMANDS = new Map([
   ['keygen', () => import('./keygen.ts')],
   ['backup', () => import('./backup.ts')],
   ['restore', () => import('./restore.ts')],
+  ['migrate', () => import('./migrate.ts')],
   ['fsck', () => import('./fsck.ts')],
   ['config', () => import('./config.ts')],
   ['doctor', () => import('./doctor.ts')],

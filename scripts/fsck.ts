@@ -56,6 +56,7 @@ async function check(request: CheckRequest): Promise<StoreReport> {
 async function repair(dataFolder: string, found: LogReport): Promise<void> {
   const database = Database.open(dataFolder)
   try {
+    if (database.copyState !== undefined) throw new SignalError('STORE_UNAVAILABLE', NOT_OF_A_COPY)
     await repairLog(database, found)
   } finally {
     await database.close()
@@ -151,6 +152,8 @@ function showProgress(done: number): void {
 }
 
 const NOT_DERIVED = 'rows can’t be derived from anything: restore a backup'
+const NOT_OF_A_COPY =
+  'nothing was written: the store is a node’s copy of the record; stop the node and remove the folder `store`, and its next start fills it anew'
 const SAMPLE_USUAL = 1_000
 const CLEAR_LINE = '\r\u001b[K'
 const CHECK_CHARS = 'identities'.length

@@ -4,6 +4,7 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Logger } from '../operations/log.ts'
 import type { Database } from '../store/engine/database.ts'
+import type { Position } from '../store/postgres/changes.ts'
 import type { Follower } from '../store/postgres/follower.ts'
 import type { PostgresRecord } from '../store/postgres/record.ts'
 import type { StoredRow } from '../store/postgres/snapshot.ts'
@@ -33,6 +34,17 @@ export async function openFilledCopy(host: Process, record: PostgresRecord): Pro
 }
 
 async function fill(database: Database, record: PostgresRecord, logger: Logger): Promise<Database> {
+  const { count, position } = await fillRows(database, record)
+  await database.filled(position.number, position.epoch)
+  logger.info({ event: 'copy-filled', rows: count, change: position.number })
+  return database
+}
+
+/** Puts all rows of the record into an empty store, which counts as one that lacks rows until `filled` says otherwise. */
+export async function fillRows(
+  database: Database,
+  record: PostgresRecord,
+): Promise<{ readonly count: number; readonly position: Position }> {
   let count = 0
   let rows: StoredRow[] = []
   let bytes = 0
@@ -43,7 +55,7 @@ async function fill(database: Database, record: PostgresRecord, logger: Logger):
     bytes = 0
   }
   await write()
-  const { number, epoch } = await record.snapshot(async portion => {
+  const position = await record.snapshot(async portion => {
     for (const row of portion) {
       rows.push(row)
       bytes += row.key.length + row.value.length
@@ -52,9 +64,7 @@ async function fill(database: Database, record: PostgresRecord, logger: Logger):
     if (bytes >= WRITTEN_BYTES_MIN) await write()
   })
   await write()
-  await database.filled(number, epoch)
-  logger.info({ event: 'copy-filled', rows: count, change: number })
-  return database
+  return { count, position }
 }
 
 export interface CopyDeps {

@@ -40,7 +40,7 @@ export function openLog(host: Process, knownCheckpoint: string | undefined): Pro
   return mendable(host.config.dataFolder, () => {
     const keys = readKeys(host.config)
     const guard = guardOf(host, keys, { knownCheckpoint })
-    return openLogIn(host, openDatabase(host), keys, guard)
+    return openLogIn(host, openOwnDatabase(host), keys, guard)
   })
 }
 
@@ -77,6 +77,16 @@ function guardOf(
 ): RollBackGuard {
   const { headFile, isFrozen } = log
   return new RollBackGuard({ dataFolder, verifier: signer, headFile, isFrozen, ...witnesses })
+}
+
+/** Throws where the store is a copy: with it this server would go on beside the record, which makes two logs of one. */
+function openOwnDatabase(host: Process): Database {
+  const database = openDatabase(host)
+  if (database.copyState === undefined) return database
+  void database.close()
+  throw new ConfigError([
+    `CALLSIGN_DATA_DIR ${host.config.dataFolder} has a copy of the record that several nodes share, and CALLSIGN_DATABASE_URL is not set: set it, or move the record to this machine with \`migrate --to lmdb\` into an empty folder`,
+  ])
 }
 
 function openDatabase(

@@ -88,16 +88,22 @@ async function finish(unfinished: string, folder: string): Promise<CopiedLog> {
   return copied
 }
 
-async function check(dataFolder: string): Promise<CopiedLog> {
+/** Checks every entry of the log in a store. Throws `CHECKPOINT_INVALID` for the first fault; `called` names the store. */
+export async function assertWhole(dataFolder: string, called: string): Promise<LogReport> {
   const { log: report } = await checkInProcess({ dataFolder })
   const fault = report.outcomes.find(({ ok }) => ok === false)
   if (fault !== undefined) {
     const { check, first } = fault
     throw new SignalError(
       'CHECKPOINT_INVALID',
-      `the copy does not hold: ${check}: ${first?.detail} (table ${first?.table}, key ${first?.key}); run fsck on the original`,
+      `${called} does not hold: ${check}: ${first?.detail} (table ${first?.table}, key ${first?.key}); run fsck on the original`,
     )
   }
+  return report
+}
+
+async function check(dataFolder: string): Promise<CopiedLog> {
+  const report = await assertWhole(dataFolder, 'the copy')
   // Only now: a damaged file could have ended this process.
   const database = Database.openReadOnly(dataFolder)
   try {

@@ -10,7 +10,13 @@ import { dirname, join, resolve } from 'node:path'
 import { type Database as LmdbTable, open, type RootDatabase, type Transaction } from 'lmdb'
 import { Encoder } from 'msgpackr'
 import { assert, type ErrorCode, messageOf, SignalError } from '../../errors.ts'
-import { type ChangeRecord, NotRecordedError, type RecordedChange, type WrittenRow } from './change-record.ts'
+import {
+  type ChangeRecord,
+  NotRecordedError,
+  type PutRow,
+  type RecordedChange,
+  type WrittenRow,
+} from './change-record.ts'
 import { formatChangedRows } from './changed-rows.ts'
 import { CommitQueue, type OnBroken, type Rehearse } from './commit-queue.ts'
 import { closeToOthers } from './file-modes.ts'
@@ -253,6 +259,25 @@ export class Database implements Store {
     return this.#view.get(COPY_STATE, STATE_KEY)
   }
 
+  /**
+   * All rows of one moment, but for how far a copy has come: by table, then by key, as their octets compare. Copies.
+   * Tables are those that are there by now.
+   */
+  *rowsInOrder(): Iterable<PutRow> {
+    const names = this.tableNames().filter(name => name !== COPY_STATE.name)
+    const tables = names
+      .map(name => ({ name, rows: this.storedRows(name) }))
+      .toSorted((one, other) => Buffer.compare(Buffer.from(one.name), Buffer.from(other.name)))
+    const moment = this.snapshot()
+    try {
+      for (const { name, rows } of tables) {
+        for (const { key, value } of moment.rows(rows)) yield { table: name, key: key as Uint8Array, value }
+      }
+    } finally {
+      moment.end()
+    }
+  }
+
   /** Puts rows of a snapshot of the record into an empty store; the copy can't be used until `filled` resolves. */
   fill(rows: readonly WrittenRow[]): Promise<void> {
     return this.#copy(rows, { number: 0, epoch: 0, isFilling: true })
@@ -262,6 +287,11 @@ export class Database implements Store {
   async filled(number: number, epoch: number): Promise<void> {
     await this.#copy([], { number, epoch, isFilling: false })
     this.#lastChange = number
+  }
+
+  /** It is the store of one machine from now on, and no copy any more. */
+  async detach(): Promise<void> {
+    await this.#copies.forget()
   }
 
   /** Makes the next changes of the record, which another node has made, durable here. Followers hear of all their rows. */

@@ -30,6 +30,11 @@ export class RecordCopy {
     this.#states = states
   }
 
+  /** Resolves when that is durable. */
+  async forget(): Promise<void> {
+    await this.#states.remove(STATE_KEY)
+  }
+
   /** Resolves when all of it is durable. Rejects with what LMDB failed over; then nothing of it is there. */
   async write(rows: readonly WrittenRow[], state: CopyState): Promise<void> {
     const tables = new Map<string, ReturnType<RawTableOf>>()

@@ -1,0 +1,102 @@
+/** The lease that both moves hold, and the proof that store and record have the same rows. */
+
+import { SignalError } from '../../src/errors.ts'
+import type { LogReport } from '../../src/keyserver/check/fault.ts'
+import { VERSION } from '../../src/server/version.ts'
+import type { PutRow } from '../../src/store/engine/change-record.ts'
+import type { Database } from '../../src/store/engine/database.ts'
+import type { Position } from '../../src/store/postgres/changes.ts'
+import type { Lease } from '../../src/store/postgres/lease.ts'
+import type { PostgresRecord } from '../../src/store/postgres/record.ts'
+import type { NodeIdentity, RecordState } from '../../src/store/postgres/writer-row.ts'
+
+/** The writer of the record while it moves. No node reaches it. */
+export const MIGRATE: NodeIdentity = { name: 'migrate', address: 'migrate.invalid:1', version: VERSION }
+
+export interface Moved {
+  readonly rows: number
+  /** The lengths of keys and values together. */
+  readonly bytes: number
+  /** The change that the rows are of. */
+  readonly change: number
+  readonly log: LogReport
+}
+
+export class RowsDiffer extends SignalError {
+  constructor(table: string, at: number) {
+    super('STORE_UNAVAILABLE', `row ${at}, in table ${table}, is not the same in store and record`)
+  }
+}
+
+/** Runs `act` as the record's writer. Throws `STORE_UNAVAILABLE` where a node is that, or in none of these states. */
+export async function asWriter<Result>(
+  record: PostgresRecord,
+  states: readonly RecordState[],
+  act: (lease: Lease) => Promise<Result>,
+): Promise<Result> {
+  const lease = await record.acquire(states)
+  if (lease === undefined) throw await refusal(record)
+  // Each write names the lease's epoch, so a lease that is lost is noticed there.
+  const renewing = setInterval(() => void lease.renew().catch(() => undefined), RENEW_MS)
+  try {
+    return await act(lease)
+  } finally {
+    clearInterval(renewing)
+    // Otherwise it runs out.
+    await lease.release().catch(() => undefined)
+  }
+}
+
+/** Compares every row of the store with the record's, in order. Throws `RowsDiffer` at the first difference. */
+export async function proveSame(
+  database: Database,
+  record: PostgresRecord,
+): Promise<Pick<Moved, 'rows' | 'bytes'> & { readonly position: Position }> {
+  const stored = database.rowsInOrder()[Symbol.iterator]()
+  let [rows, bytes] = [0, 0]
+  try {
+    const position = await record.snapshot(portion => {
+      for (const row of portion) {
+        const next = stored.next()
+        if (next.done === true || !isSame(next.value, row)) throw new RowsDiffer(row.table, rows)
+        rows += 1
+        bytes += row.key.length + row.value.length
+      }
+    })
+    const more = stored.next()
+    if (more.done !== true) throw new RowsDiffer(more.value.table, rows)
+    return { rows, bytes, position }
+  } finally {
+    stored.return?.()
+  }
+}
+
+export function refused(reason: string): SignalError {
+  return new SignalError('STORE_UNAVAILABLE', reason)
+}
+
+async function refusal(record: PostgresRecord): Promise<SignalError> {
+  const { state, holder } = await record.writer()
+  if (state === 'left') return refused(LEFT)
+  if (holder?.address === MIGRATE.address) return refused(`another move works on the record; ${KILLED}`)
+  if (holder !== undefined) {
+    return refused(
+      `${holder.name} at ${holder.address} writes to the record: stop all nodes first; ${KILLED}`,
+    )
+  }
+  return refused(state === 'filling' ? FILLING : 'the writer of the record has just ended: try again')
+}
+
+function isSame(one: PutRow, other: PutRow): boolean {
+  return (
+    one.table === other.table &&
+    Buffer.compare(one.key, other.key) === 0 &&
+    Buffer.compare(one.value, other.value) === 0
+  )
+}
+
+const RENEW_MS = 1_000
+const KILLED = 'one that was killed is its writer for five more seconds'
+const FILLING = 'a store moves into the record, and has not ended: run migrate --to postgres to its end'
+const LEFT =
+  'the record has moved to the store of one machine, which goes on from it: name another database, or remove this one first (drop schema callsign cascade)'

@@ -1,0 +1,85 @@
+/**
+ * The store of one machine into an empty record.
+ *
+ *   1. fill     the record is marked, so that no node works on it before the end; a crash in here starts over
+ *   2. prove    every row is there
+ *   3. end      the record is open, from a change of its own on
+ *   4. mark     the store is a copy at that change; a crash before it proves again, and marks
+ */
+
+import { assertWhole } from '../../src/keyserver/check/backup.ts'
+import { LogStore } from '../../src/keyserver/log-store.ts'
+import { readRestoreMarker } from '../../src/keyserver/restore-marker.ts'
+import { Database } from '../../src/store/engine/database.ts'
+import { walkPages } from '../../src/store/engine/page-walk.ts'
+import { assertReadable } from '../../src/store/engine/store-files.ts'
+import type { Filling } from '../../src/store/postgres/filling.ts'
+import type { Lease } from '../../src/store/postgres/lease.ts'
+import type { PostgresRecord } from '../../src/store/postgres/record.ts'
+import { asWriter, type Moved, proveSame, RowsDiffer, refused } from './moved.ts'
+
+type Say = (sentence: string) => void
+
+/** Throws `CHECKPOINT_INVALID` where the log is damaged, `STORE_UNAVAILABLE` for all else that keeps it from moving. */
+export async function moveToPostgres(
+  folder: string,
+  openRecord: () => Promise<PostgresRecord>,
+  say: Say,
+): Promise<Moved> {
+  assertReadable(folder)
+  const database = Database.open(folder, { inspect: path => void walkPages(path) })
+  let record: PostgresRecord | undefined
+  try {
+    assertOwn(folder, database)
+    const log = await assertWhole(folder, `the log in ${folder}`)
+    record = await openRecord()
+    return { ...(await move(database, record, say)), log }
+  } finally {
+    await record?.close()
+    await database.close()
+  }
+}
+
+function assertOwn(folder: string, database: Database): void {
+  if (database.copyState !== undefined) throw refused(`the store in ${folder} is a copy of a record already`)
+  if (readRestoreMarker(folder) !== undefined) {
+    throw refused(
+      `${folder} was restored from a backup: start the server once with --known-checkpoint FILE, which asks whether it is the newest copy, before it moves`,
+    )
+  }
+}
+
+function move(database: Database, record: PostgresRecord, say: Say): Promise<Omit<Moved, 'log'>> {
+  return asWriter(record, ['open', 'filling'], async lease => {
+    const filling = await record.fill(lease)
+    const { position, ...moved } =
+      filling === undefined
+        ? await proveMoved(database, record, lease)
+        : await fill(database, record, filling)
+    await database.filled(position.number, position.epoch)
+    return { ...moved, change: position.number }
+  })
+
+  async function fill(database: Database, record: PostgresRecord, filling: Filling) {
+    try {
+      if (filling.isAnew) say('an earlier move into this database did not end; it starts over')
+      await filling.put(database.rowsInOrder())
+      const { rows, bytes } = await proveSame(database, record)
+      const { checkpoint } = new LogStore(database).head()!
+      return { rows, bytes, position: await filling.end(Buffer.from(checkpoint)) }
+    } finally {
+      filling.close()
+    }
+  }
+}
+
+/** The record may have been filled from this store, and the store not be marked yet. */
+async function proveMoved(database: Database, record: PostgresRecord, lease: Lease) {
+  await lease.rowsBehind.settle()
+  try {
+    return await proveSame(database, record)
+  } catch (error) {
+    if (!(error instanceof RowsDiffer)) throw error
+    throw refused(`the database is not empty, and its rows are not those of the store: name an empty one`)
+  }
+}
