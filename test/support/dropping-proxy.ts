@@ -9,6 +9,7 @@ export class DroppingProxy {
   readonly #target: number
   readonly #sockets = new Set<Socket>()
   #isCut = false
+  #armed: { readonly text: string; times: number; readonly resolve: () => void } | undefined
 
   private constructor(server: Server, port: number, target: number) {
     this.port = port
@@ -35,6 +36,13 @@ export class DroppingProxy {
     this.#isCut = true
   }
 
+  /** Cuts when clients send this text for the nth time, which does not pass, and resolves then. */
+  cutAt(text: string, times: number): Promise<void> {
+    return new Promise(resolve => {
+      this.#armed = { text, times, resolve }
+    })
+  }
+
   /** New connections pass; those that have lost something end. */
   mend(): void {
     this.#isCut = false
@@ -43,6 +51,14 @@ export class DroppingProxy {
 
   #onConnection(client: Socket): void {
     const upstream = connect(this.#target, '127.0.0.1')
+    client.on('data', bytes => {
+      if (this.#armed === undefined || !bytes.includes(this.#armed.text)) return
+      this.#armed.times -= 1
+      if (this.#armed.times > 0) return
+      this.cut()
+      this.#armed.resolve()
+      this.#armed = undefined
+    })
     this.#pass(client, upstream)
     this.#pass(upstream, client)
   }

@@ -16,6 +16,8 @@ type Environment = Readonly<Record<string, string>>
 
 export interface ClusterOptions {
   readonly nodes?: number
+  /** How many of them to start. */
+  readonly running?: number
   readonly environment?: Environment
   /** The port by which the node reaches PostgreSQL, where it is not PostgreSQL's own. */
   readonly databasePort?: (postgres: PostgresServer, node: string) => Promise<number>
@@ -116,7 +118,7 @@ export class Cluster {
   /** The first node is the writer. All end with the test. */
   static async start(
     t: Test,
-    { nodes = 2, environment = {}, databasePort, settings }: ClusterOptions = {},
+    { nodes = 2, running = nodes, environment = {}, databasePort, settings }: ClusterOptions = {},
   ): Promise<Cluster> {
     const postgres = await startPostgres(t, settings)
     const databaseUrl = await postgres.newDatabase()
@@ -137,7 +139,7 @@ export class Cluster {
     }
     t.teardown(() => Promise.all(made.map(node => node.end('SIGKILL'))))
     const cluster = new Cluster(postgres, databaseUrl, made)
-    for (const node of made) await node.start()
+    for (const node of made.slice(0, running)) await node.start()
     return cluster
   }
 
@@ -187,11 +189,11 @@ export interface RegisteredKey {
   readonly vrfHash: string
 }
 
-/** Registers a fresh key at the node, once that can be done. */
-export function register(node: TestNode): Promise<RegisteredKey> {
+/** Registers a fresh key at the node, once that can be done. `keyBegin` makes it longer. */
+export function register(node: TestNode, keyBegin = ''): Promise<RegisteredKey> {
   return eventually(async () => {
     const client = new RegisterClient(node.server.grpc)
-    const publicKey = freshPublicKey()
+    const publicKey = keyBegin + freshPublicKey()
     try {
       const { vrfHash } = await client.register(BigInt(++lastUser), 1n, publicKey)
       return { publicKey, vrfHash }
@@ -203,13 +205,14 @@ export function register(node: TestNode): Promise<RegisteredKey> {
 
 /** Resolves when the node finds all of these keys. */
 export async function finds(node: TestNode, keys: readonly RegisteredKey[]): Promise<void> {
-  await until(async () => {
-    const found = await lookUp(
-      node.server.http,
-      keys.map(({ vrfHash }) => vrfHash),
-    )
-    return keys.every(({ publicKey }, at) => found[at]?.publicKey === publicKey)
-  })
+  for (let from = 0; from < keys.length; from += LOOKUPS_MAX) {
+    const wanted = keys.slice(from, from + LOOKUPS_MAX)
+    const hashes = wanted.map(({ vrfHash }) => vrfHash)
+    await until(async () => {
+      const found = await lookUp(node.server.http, hashes)
+      return wanted.every(({ publicKey }, at) => found[at]?.publicKey === publicKey)
+    })
+  }
 }
 
 function linesOf(server: RunningServer, event: string): Record<string, unknown>[] {
@@ -223,5 +226,6 @@ function linesOf(server: RunningServer, event: string): Record<string, unknown>[
 
 let lastUser = 2_000_000
 const NAMES = ['one', 'two', 'three']
+const LOOKUPS_MAX = 64
 const PEOPLE_MAX = 200
 const PAUSE_MS = 20
