@@ -2,11 +2,14 @@
  * Runs tests: the whole suite from the build, or the named files.
  *
  *     npm test
- *     npm test -- test/domain/calls/call-states.test.ts … [--watch]
+ *     npm test -- test/domain/calls/call-states.test.ts … [--watch] [--fronts 2]
  *
  * A named file runs from its source where Node strips types (22.18 on, 24) and it starts no built program; else the
  * sources are compiled first, which takes a second or two. `Choice:` Node 20 gets no loader, because its worker threads
  * would not start from a source.
+ *
+ * With `--fronts` the servers of the tests have so many fronts (`CALLSIGN_FRONTS`). In the suite the stories of
+ * `support/fronts-in-flows.ts` run a second time with two.
  *
  * As many files run at once as there are processors, and one more for those that wait; the longest begin first.
  * Prints a line per file, each skip with its reason, and what failed at the end. Exits with 0 when all passed.
@@ -114,10 +117,16 @@ async function runSuite() {
   const folder = join(ROOT, 'dist', 'test')
   const names = readdirSync(folder, { recursive: true }).filter(name => name.endsWith('.test.js'))
   const files = new Set([...LONGEST, ...names.toSorted().map(name => join(folder, name))])
-  return runFiles([...files])
+  const { WITH_FRONTS } = await import(join(folder, 'support', 'fronts-in-flows.js'))
+  return runFiles([
+    ...Array.from(files, file => ({ file })),
+    ...WITH_FRONTS.map(name => ({ file: join(folder, 'flows', `${name}.test.js`), fronts: '2' })),
+  ])
 }
 
-async function runFiles(files) {
+/** Each with the number of fronts that it runs with, where that is chosen. */
+async function runFiles(runs) {
+  const files = runs.map(({ file }) => file)
   // A test in plain JavaScript, such as this runner's own tests make, runs as it is.
   const sources = files.filter(file => file.endsWith('.ts'))
   const fromSource = STRIPS_TYPES && !sources.some(file => startsBuilt(file))
@@ -129,11 +138,19 @@ async function runFiles(files) {
       ? file
       : join(ROOT, 'dist', relative(ROOT, file).replace(/\.ts$/, '.js'))
   const report = new Report()
-  const waiting = [...files]
+  const waiting = [...runs]
+  const running = new Set()
   let isClean = true
+  /** A file has one folder for its data, so it does not run twice at once. */
+  function next() {
+    const at = waiting.findIndex(({ file }) => !running.has(file))
+    return at < 0 ? undefined : waiting.splice(at, 1)[0]
+  }
   async function work() {
-    for (let file = waiting.shift(); file !== undefined; file = waiting.shift()) {
-      const { code, lines } = await runProgram([...nodeArguments, programOf(file)], relative(ROOT, file))
+    for (let run = next(); run !== undefined; run = next()) {
+      running.add(run.file)
+      const { code, lines } = await runProgram([...nodeArguments, programOf(run.file)], run)
+      running.delete(run.file)
       for (const line of lines) report.read(line)
       isClean &&= code === 0
     }
@@ -144,10 +161,11 @@ async function runFiles(files) {
 }
 
 /** Resolves with the exit code of the test program, and its TAP as a subtest's. */
-async function runProgram(args, name) {
+async function runProgram(args, { file, fronts }) {
+  const name = relative(ROOT, file) + (fronts === undefined ? '' : ` with ${fronts} fronts`)
   const lines = [`# Subtest: ${name}`]
   const startedAtMs = performance.now()
-  const child = start(process.execPath, args)
+  const child = start(process.execPath, args, fronts === undefined ? {} : { CALLSIGN_FRONTS: fronts })
   const timer = setTimeout(() => killGroup(child), (FILE_TIMEOUT_S + GRACE_S) * 1000)
   const code = await readTap(child, line => lines.push(`    ${line}`))
   clearTimeout(timer)
@@ -168,8 +186,8 @@ function startsBuilt(file, seen = new Set()) {
 }
 
 /** In a process group of its own: what a test started does not outlive it. */
-function start(command, args) {
-  const env = { ...process.env, TAP_TIMEOUT: String(FILE_TIMEOUT_S) }
+function start(command, args, environment) {
+  const env = { ...process.env, ...environment, TAP_TIMEOUT: String(FILE_TIMEOUT_S) }
   return spawn(command, args, { cwd: ROOT, env, detached: true, stdio: ['ignore', 'pipe', 'inherit'] })
 }
 
@@ -216,10 +234,11 @@ async function runAgainOnChange(run) {
 }
 
 const { values, positionals } = parseArgs({
-  options: { watch: { type: 'boolean', default: false } },
+  options: { watch: { type: 'boolean', default: false }, fronts: { type: 'string' } },
   allowPositionals: true,
 })
-const files = positionals.map(file => resolve(file))
-const run = () => (files.length === 0 ? runSuite() : runFiles(files))
+const { fronts } = values
+const runs = positionals.map(file => ({ file: resolve(file), fronts }))
+const run = () => (runs.length === 0 ? runSuite() : runFiles(runs))
 if (values.watch) await runAgainOnChange(run)
 else process.exitCode = (await run()) ? 0 : 1

@@ -1,10 +1,11 @@
 /** `npm test` as a contributor meets it: what it prints of a failure, and what is left after a time limit. */
 
 import { spawn } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import t, { type Test } from 'tap'
+import { WITH_FRONTS, WITHOUT_FRONTS } from './support/fronts-in-flows.ts'
 import { builtProgram } from './support/programs.ts'
 import { PROJECT_ROOT } from './support/vectors.ts'
 
@@ -24,14 +25,22 @@ function isRunning(pid: number): boolean {
 }
 
 /** Runs one test file of this text. */
-function runTest(t: Test, text: string, timeoutS = 60): Promise<Run> {
+function runTest(
+  t: Test,
+  text: string,
+  { timeoutS = 60, args = [] }: { timeoutS?: number; args?: readonly string[] } = {},
+): Promise<Run> {
   const folder = t.testdir({
     'a.test.mjs': `import t from ${JSON.stringify(import.meta.resolve('tap'))}\n${text}`,
   })
-  const child = spawn(process.execPath, [join(PROJECT_ROOT, 'test/run.mjs'), join(folder, 'a.test.mjs')], {
-    env: { PATH: process.env.PATH, TAP_TIMEOUT: `${timeoutS}` },
-    stdio: ['ignore', 'pipe', 'ignore'],
-  })
+  const child = spawn(
+    process.execPath,
+    [join(PROJECT_ROOT, 'test/run.mjs'), join(folder, 'a.test.mjs'), ...args],
+    {
+      env: { PATH: process.env.PATH, TAP_TIMEOUT: `${timeoutS}` },
+      stdio: ['ignore', 'pipe', 'ignore'],
+    },
+  )
   let stdout = ''
   child.stdout.setEncoding('utf8').on('data', chunk => {
     stdout += chunk
@@ -85,10 +94,27 @@ t.test('a file that hangs fails at its time limit, and the server that it starte
       t.equal(server.process.pid, 0, 'pid')
       await new Promise(() => setInterval(() => {}, 1000))
     })`,
-    5,
+    { timeoutS: 5 },
   )
   t.equal(code, 1)
   const [, pid] = /^ *\+(\d+)$/m.exec(stdout) ?? []
   t.ok(Number(pid) > 0, stdout)
   while (isRunning(Number(pid))) await setImmediate()
+})
+
+t.test('a run with fronts says so beside the name, and the servers of its tests have them', async t => {
+  const { code, stdout } = await runTest(
+    t,
+    `t.test('has them', async t => t.equal(process.env.CALLSIGN_FRONTS, '2'))`,
+    { args: ['--fronts', '2'] },
+  )
+  t.equal(code, 0)
+  t.match(stdout, /^ok {2}\S*a\.test\.mjs with 2 fronts {2}\d+ms$/m)
+})
+
+t.test('every story runs with fronts, or it is said why not', async t => {
+  const names = readdirSync(join(PROJECT_ROOT, 'test/flows'))
+    .map(name => name.replace('.test.ts', ''))
+    .filter(name => !/^nodes(?:-|$)/.test(name))
+  t.same([...WITH_FRONTS, ...Object.keys(WITHOUT_FRONTS)].sort(), names.sort())
 })

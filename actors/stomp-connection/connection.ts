@@ -96,12 +96,12 @@ class StompConnection implements Actor<StompConnectionMessage>, PeerOwner {
       case 'bytes':
         return this.#onBytes(state, this.#unread!.take())
       case 'attached':
+      case 'badge':
+        // A message that waits may carry the badge: its news may still be on the way.
         state.inbox?.pump()
         return tellBadge(state)
       case 'news':
         return state.inbox?.pump()
-      case 'badge':
-        return tellBadge(state)
       case 'timer':
         return this.#onTimer(state, message.timer)
       case 'topic-joined':

@@ -103,6 +103,17 @@ t.test('a missed call carries the badge, which is sent by itself only where call
   t.same(said(elsewhere.take()), [1])
 })
 
+t.test('a badge that overtakes the news of the message that carries it is sent once', async t => {
+  const { house, person, peer } = await begin(t, { account: 'auto', calls: 'auto' })
+  // The connection's mailbox has it before presence passes the news on.
+  house.database.subscribe('inbox-news', () => {
+    for (const { ref } of house.connections.of(String(person.userId))) ref.tell({ kind: 'badge' })
+  })
+  house.countMissed(1)
+  await house.tell(person, MISSED)
+  t.same(said(peer.take()), ['call_missed'])
+})
+
 t.test('a missed call that is delivered later carries the badge of then', async t => {
   const house = makeHouse(t)
   const person = newPerson()
