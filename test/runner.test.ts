@@ -94,7 +94,7 @@ t.test('a file that hangs fails at its time limit, and the server that it starte
       t.equal(server.process.pid, 0, 'pid')
       await new Promise(() => setInterval(() => {}, 1000))
     })`,
-    { timeoutS: 5 },
+    { timeoutS: 12 },
   )
   t.equal(code, 1)
   const [, pid] = /^ *\+(\d+)$/m.exec(stdout) ?? []
