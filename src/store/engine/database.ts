@@ -106,8 +106,12 @@ export class Database implements Store {
     const openTable = (table: Table<never, never>) => this.#openTable(table)
     this.#view = new LmdbView(openTable, this.#figures)
     if (writer !== undefined) this.openTables()
-    const states = this.#openTable(COPY_STATE)?.lmdb as LmdbTable<unknown, string>
-    this.#copies = new RecordCopy(environment, name => this.#rawTable(name), states)
+    this.#copies = new RecordCopy(
+      environment,
+      name => this.#rawTable(name),
+      // Not yet: a damaged store that is opened for reading could end the process.
+      () => this.#openTable(COPY_STATE)?.lmdb as LmdbTable<unknown, string>,
+    )
     if (isRecorded) this.#lastChange = this.copyState?.number ?? 0
     this.#changes = new CommitQueue({
       environment,

@@ -22,17 +22,21 @@ export type RawTableOf = (name: string) => LmdbTable<Uint8Array, Uint8Array>
 export class RecordCopy {
   readonly #environment: RootDatabase
   readonly #rawTable: RawTableOf
-  readonly #states: LmdbTable<unknown, string>
+  readonly #statesTable: () => LmdbTable<unknown, string>
 
-  constructor(environment: RootDatabase, rawTable: RawTableOf, states: LmdbTable<unknown, string>) {
+  constructor(
+    environment: RootDatabase,
+    rawTable: RawTableOf,
+    statesTable: () => LmdbTable<unknown, string>,
+  ) {
     this.#environment = environment
     this.#rawTable = rawTable
-    this.#states = states
+    this.#statesTable = statesTable
   }
 
   /** Resolves when that is durable. */
   async forget(): Promise<void> {
-    await this.#states.remove(STATE_KEY)
+    await this.#statesTable().remove(STATE_KEY)
   }
 
   /** Resolves when all of it is durable. Rejects with what LMDB failed over; then nothing of it is there. */
@@ -40,13 +44,14 @@ export class RecordCopy {
     const tables = new Map<string, ReturnType<RawTableOf>>()
     // A table can't be opened within the transaction.
     for (const { table } of rows) if (!tables.has(table)) tables.set(table, this.#rawTable(table))
+    const states = this.#statesTable()
     let fault: unknown
     const writeAll = () => {
       for (const { table, key, value } of rows) {
         if (value === undefined) tables.get(table)!.remove(key)
         else tables.get(table)!.put(key, Buffer.from(value.buffer, value.byteOffset, value.length))
       }
-      this.#states.put(STATE_KEY, state)
+      states.put(STATE_KEY, state)
     }
     await this.#environment.transaction(() =>
       // LMDB can take back a child alone.
