@@ -165,7 +165,9 @@ const CLOSED = new SignalError('STORE_UNAVAILABLE', 'the connection to PostgreSQ
 
 /**
  * The server gives up a statement, or a transaction, whose client is gone. A commit that is acknowledged before it is on disk
- * would be lost, so `synchronous_commit` is at least what the server ships with.
+ * would be lost, so `synchronous_commit` is at least what the server ships with. Plans are made while tables are still
+ * empty, and kept: without `enable_seqscan = off` they would read whole tables later. The planner's penalty for that would
+ * have every statement compiled, so `jit` is off.
  */
 const SET_UP: Statement = {
   text: `select
@@ -174,6 +176,8 @@ const SET_UP: Statement = {
       set_config('default_transaction_isolation', 'read committed', false),
       set_config('default_transaction_read_only', 'off', false),
       set_config('bytea_output', 'hex', false),
+      set_config('enable_seqscan', 'off', false),
+      set_config('jit', 'off', false),
       set_config('synchronous_commit', case
         when current_setting('synchronous_commit') in ('off', 'local') then 'on'
         else current_setting('synchronous_commit')
