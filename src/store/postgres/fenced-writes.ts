@@ -67,7 +67,7 @@ export class FencedWrites {
     this.#isAppending = true
     const { epoch } = this.#deps
     const last = this.#last + bodies.length
-    const values = [epoch, this.#last, last, bytesArray(bodies)]
+    const values = [epoch, this.#last, bytesArray(bodies)]
     try {
       await this.#write({
         send: async (connection, number) => (await connection.run(APPEND, [...values, number])).length > 0,
@@ -171,18 +171,26 @@ function isUnavailable(error: unknown): error is SignalError {
 
 const OTHER_HEAD = "the log's head in PostgreSQL was changed: find the other server that signs for this log"
 
+/**
+ * The writer row is locked, not written: PostgreSQL keeps each version of a row for as long as a backup or a snapshot runs
+ * that may see it, and would look through all of them for each append.
+ */
 const APPEND: Statement = {
   name: 'append',
   text: `
-    with moved as (
-      update callsign.writer set last = $3 where epoch = $1 and connection = $5 and last = $2
-      returning epoch, last
+    with held as (
+      select epoch from callsign.writer
+      where epoch = $1 and connection = $4
+        and ($2::bigint = 0 or exists (select from callsign.changes where number = $2))
+        and not exists (select from callsign.changes where number > $2)
+      for share
     ), appended as (
       insert into callsign.changes (number, epoch, body)
-      select $2 + body.at, moved.epoch, body.bytes
-      from moved, unnest($4::bytea[]) with ordinality as body (bytes, at)
+      select $2 + body.at, held.epoch, body.bytes
+      from held, unnest($3::bytea[]) with ordinality as body (bytes, at)
+      returning number
     )
-    select pg_notify('callsign', last::text) from moved`,
+    select pg_notify('callsign', max(number)::text) from appended having count(*) > 0`,
 }
 
 const FIND_CHANGE: Statement = {

@@ -88,7 +88,7 @@ const FIRST_CHANGE = 2
 const FIND: Statement = {
   text: `
     select state,
-      last = 0 and head is null
+      head is null
         and not exists (select from callsign.rows)
         and not exists (select from callsign.changes) as "isEmpty"
     from callsign.writer where epoch = $1
@@ -112,11 +112,12 @@ const END: Statement = {
   name: 'end_filling',
   text: `
     with opened as (
-      update callsign.writer set state = 'open', last = $2, head = $3 where epoch = $1 and state = 'filling'
-      returning last, epoch
+      update callsign.writer set state = 'open', head = $3 where epoch = $1 and state = 'filling'
+      returning epoch
     ), appended as (
-      insert into callsign.changes (number, epoch, body) select last, epoch, $4::bytea from opened
+      insert into callsign.changes (number, epoch, body) select $2::bigint, epoch, $4::bytea from opened
+      returning number, epoch
     )
-    update callsign.applied set number = opened.last, epoch = opened.epoch from opened
-    returning number, opened.epoch`,
+    update callsign.applied set number = appended.number, epoch = appended.epoch from appended
+    returning applied.number, applied.epoch`,
 }

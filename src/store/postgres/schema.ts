@@ -1,7 +1,7 @@
 /**
  * The record's tables in PostgreSQL, in a schema of their own, and their version. They are made where they are missing.
  *
- * - `writer`, one row: who may append, and how far the record reaches. `connection` counts the lease's connections; a
+ * - `writer`, one row: who may append, and the log's head. `connection` counts the lease's connections; a
  *   statement of an earlier one is refused, so it can't come late. `state`: see `RecordState`.
  * - `changes`: the order of changes. `epoch` names the lease that appended the change.
  * - `rows`: the state after the changes up to `applied.number`. `applied.epoch` is the lease that writes them.
@@ -58,7 +58,6 @@ const TABLES = `
     id boolean primary key default true check (id),
     epoch bigint not null,
     connection integer not null,
-    last bigint not null,
     node text not null,
     address text not null,
     version text not null,
@@ -66,7 +65,7 @@ const TABLES = `
     head bytea,
     state text not null check (state in ('open', 'filling', 'left'))
   );
-  insert into callsign.writer values (true, 0, 0, 0, '', '', '', '-infinity', null, 'open');
+  insert into callsign.writer values (true, 0, 0, '', '', '', '-infinity', null, 'open');
 
   create table callsign.changes (
     number bigint primary key,

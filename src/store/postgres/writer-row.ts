@@ -67,14 +67,15 @@ export async function acquireLease(
   leaseMs: number,
   states: readonly RecordState[],
 ): Promise<Acquired | undefined> {
-  const [row] = await connection.run<HeadRow & Omit<Acquired, 'head'>>(ACQUIRE, [
+  const [row] = await connection.run<{ epoch: number }>(ACQUIRE, [
     node.name,
     node.address,
     node.version,
     leaseMs,
     textArray(states),
   ])
-  return row === undefined ? undefined : { epoch: row.epoch, last: row.last, head: row.head ?? undefined }
+  if (row === undefined) return undefined
+  return { epoch: row.epoch, ...(await readEnd(connection)) }
 }
 
 /** False where the lease is lost. One that has run out, and that no node has acquired, is renewed too. */
@@ -96,8 +97,14 @@ export async function claimRow(
   epoch: number,
   connectionNumber: number,
 ): Promise<Claimed | undefined> {
-  const [row] = await connection.run<HeadRow & { last: number }>(CLAIM, [epoch, connectionNumber])
-  return row === undefined ? undefined : { last: row.last, head: row.head ?? undefined }
+  const claimed = await connection.run(CLAIM, [epoch, connectionNumber])
+  return claimed.length === 0 ? undefined : await readEnd(connection)
+}
+
+/** In a statement of its own: one that waited for an append to end would not see what that has appended. */
+async function readEnd(connection: Connection): Promise<Claimed> {
+  const [row] = await connection.run<HeadRow & { last: number }>(READ_END)
+  return { last: row!.last, head: row!.head ?? undefined }
 }
 
 /** No node acquires a lease any more. False where the lease is lost, or the record does not end with change `last`. */
@@ -146,7 +153,7 @@ const ACQUIRE: Statement = {
       node = $1, address = $2, version = $3,
       lease_ends = clock_timestamp() + $4::integer * interval '1 millisecond'
     where lease_ends <= clock_timestamp() and state = any($5::text[])
-    returning epoch, last, head`,
+    returning epoch`,
 }
 
 const RENEW: Statement = {
@@ -170,17 +177,21 @@ const CLAIM: Statement = {
   name: 'claim',
   text: `
     update callsign.writer set connection = $2 where epoch = $1 and connection < $2
-    returning last, head`,
+    returning true`,
 }
+
+const LAST = 'coalesce((select max(number) from callsign.changes), 0)'
+
+const READ_END: Statement = { name: 'end', text: `select ${LAST} as last, head from callsign.writer` }
 
 const LEAVE: Statement = {
   name: 'leave',
   text: `
-    update callsign.writer set state = 'left' where epoch = $1 and last = $2 and state = 'open'
+    update callsign.writer set state = 'left' where epoch = $1 and ${LAST} = $2 and state = 'open'
     returning true`,
 }
 
-const STATE = `state, writer.epoch, last, lease_ends > clock_timestamp() as "isHeld", node, address, version`
+const STATE = `state, writer.epoch, ${LAST} as last, lease_ends > clock_timestamp() as "isHeld", node, address, version`
 
 const READ_WRITER: Statement = { name: 'writer', text: `select ${STATE} from callsign.writer` }
 
