@@ -149,14 +149,13 @@ function subscribeToCall(connection: ConnectionState, callId: string, request: S
   )
 }
 
-/** The RECEIPT waits for the topic, which another process may have: what is published from then on is delivered. */
+/** The RECEIPT need not wait: the topic delivers everything published after it took the message. */
 function subscribeToTopic(connection: ConnectionState, name: string, request: SubscribeRequest): void {
-  const { deps, context } = connection
-  const subscription = addLive(connection, name, request)
-  const { tag } = subscription
-  subscription.receipt = request.receipt
+  const { deps, context, peer } = connection
+  const { tag } = addLive(connection, name, request)
   const told = deps.topics(name).tell({ kind: 'subscribe', subscriber: context.self, tag })
   if (told === 'overloaded') throw overloadRefusal(OVERLOADED_PAUSE_MS)
+  peer.receipt(request.receipt)
 }
 
 function addLive(

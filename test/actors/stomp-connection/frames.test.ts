@@ -438,33 +438,6 @@ t.test('a topic whose mailbox is full hears of an UNSUBSCRIBE all the same', asy
   t.same(told, ['unsubscribe'])
 })
 
-t.test('the RECEIPT of a SUBSCRIBE waits for a topic that is in another process', async t => {
-  const held: (() => void)[] = []
-  const topics = (name: string): Ref<DevTopicMessage> => {
-    const topic = house.topics(name)
-    return {
-      kind: topic.kind,
-      id: topic.id,
-      ask: topic.ask.bind(topic),
-      tell(message) {
-        held.push(() => topic.tell(message))
-        return 'accepted'
-      },
-      tellControl: message => topic.tellControl(message),
-      tellOr: (message, instead) => topic.tellOr(message, instead),
-    }
-  }
-  const house = makeHouse(t, { deps: { topics } })
-  const peer = await house.connect(newPerson())
-  t.same(await answered(house, peer, subscribe('/topic/dev.t', 'receipt:r\n')), [])
-  for (const tell of held) tell()
-  const frames = await answered(house, peer, '\n')
-  t.same(
-    frames.map(frame => [frame.command, headerOf(frame, 'receipt-id')]),
-    [['RECEIPT', 'r']],
-  )
-})
-
 t.test('headers of frames in open transactions are bounded like their bodies', async t => {
   const house = makeHouse(t)
   const long = 'x'.repeat(8_000)
