@@ -18,7 +18,7 @@ export function isSamePlace(one: WriterPlace | undefined, other: WriterPlace | u
   return one.host === other.host && one.port === other.port
 }
 
-/** By which a front asks for a route. */
+/** The name of a route between a front and the writer. */
 export function nameOfRoute({ method, path }: Pick<HttpRoute, 'method' | 'path'>): string {
   return `${method} ${path}`
 }

@@ -131,7 +131,10 @@ export class NodeFronts {
       world,
       logger,
     })
-    fronts.ready(count, FRONTS_START_MS_MAX).then(this.#onServing, host.fatal)
+    fronts.ready(count, FRONTS_START_MS_MAX).then(this.#onServing, error => {
+      // Stopped before they served, because the copy may have become old.
+      if (this.#fronts === fronts) host.fatal(error)
+    })
   }
 
   async #end(): Promise<void> {

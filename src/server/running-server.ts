@@ -4,7 +4,7 @@ import type { Logger } from '../operations/log.ts'
 import type { Addresses } from './addresses.ts'
 import type { Config } from './config.ts'
 
-/** Where the server listens, and by which keys its log is verified. */
+/** The addresses of the server, and the keys that verify its log. */
 export interface Ready extends Addresses {
   readonly origin: string
   readonly vkey: string
