@@ -6,7 +6,14 @@
  */
 
 import type { Benchmark, BenchmarkContext, Row } from './support/benchmark.ts'
-import { type CallTurn, openStreet, type Sides } from './support/call-street.ts'
+import {
+  type CallTurn,
+  modeBeside,
+  openAlone,
+  openStreet,
+  type Sides,
+  type StreetPlan,
+} from './support/call-street.ts'
 import { clientDetails } from './support/client-watch.ts'
 import { Program } from './support/program.ts'
 import { interleaved } from './support/rounds.ts'
@@ -35,6 +42,11 @@ const BESIDE_GAPS: Row = {
   limit: 'a thread that asks to be woken each millisecond: how much later, p99',
   unit: TO_TEN.unit,
   notShown: TO_TEN.notShown,
+}
+const AGAINST: Row = {
+  ...BESIDE_GAPS,
+  name: 'call-start-against',
+  limit: 'the server of another commit',
 }
 const OTHERS: Row = {
   name: 'call-start-rooms',
@@ -77,13 +89,14 @@ const CALLERS = 700
 export const callStart: Benchmark = { name: 'call-start', run }
 
 async function run(context: BenchmarkContext): Promise<void> {
+  const gaps = await Program.start<TimerGapsProtocol>('timer-gaps', {})
+  context.after(() => gaps.end())
+  if (context.against !== undefined) return runAgainst(context, gaps, context.against)
   const { isSmoke, turns, turnSeconds, warmUpSeconds } = context.scale
   const streets: (Shape & Sides)[] = []
   for (const shape of isSmoke ? SHAPES_SMOKE : SHAPES) {
-    streets.push({ ...shape, ...(await open(context, shape.callees)) })
+    streets.push({ ...shape, ...(await openStreet(context, planOf(context, shape.callees))) })
   }
-  const gaps = await Program.start<TimerGapsProtocol>('timer-gaps', {})
-  context.after(() => gaps.end())
   for (const { callsPerSecond, isMain, bare, ours } of isSmoke ? [] : streets) {
     const seconds = Math.ceil(warmUpSeconds)
     const load = { kind: 'rate', callsPerSecond, ends: 'meanwhile' } as const
@@ -128,10 +141,49 @@ async function run(context: BenchmarkContext): Promise<void> {
   }
 }
 
-async function open(context: BenchmarkContext, callees: number): Promise<Sides> {
-  const groups = context.scale.isSmoke ? 2 : 50
-  const callersEach = context.scale.isSmoke ? 20 : CALLERS / groups
-  return openStreet(context, { groups, callersEach, calleesEach: callees, devices: 1 })
+/** The main shape alone, in turns with the server of another checkout. */
+async function runAgainst(
+  context: BenchmarkContext,
+  gaps: Program<TimerGapsProtocol>,
+  against: string,
+): Promise<void> {
+  const { isSmoke, turns, turnSeconds, warmUpSeconds } = context.scale
+  const { callees, callsPerSecond } = (isSmoke ? SHAPES_SMOKE : SHAPES).find(({ isMain }) => isMain)!
+  const mode = modeBeside(against)
+  const plan = planOf(context, callees)
+  const sides = {
+    limit: await openAlone(context, plan, { folder: 'data-other', mode, checkout: against }),
+    project: await openAlone(context, plan, { folder: 'data', mode }),
+  }
+  const load = { kind: 'rate', callsPerSecond, ends: 'meanwhile' } as const
+  for (const side of [sides.limit, sides.project]) {
+    await side({ ...load, seconds: Math.ceil(warmUpSeconds) * (isSmoke ? 1 : WARM_UPS) })
+  }
+  const seconds = turnSeconds * (isSmoke ? 1 : SECONDS_PER_TURN)
+  for (const round of context.rounds()) {
+    const gapFigures = { limit: [] as number[], project: [] as number[] }
+    const turnOf = (which: 'limit' | 'project') => async () => {
+      const [turn, { p99 }] = await Promise.all([sides[which]({ ...load, seconds }), gaps.ask({ seconds })])
+      gapFigures[which].push(p99)
+      return turn
+    }
+    const { limit, project } = await interleaved(round, turns, turnOf('limit'), turnOf('project'))
+    record(
+      context,
+      AGAINST,
+      round,
+      { callees, callsPerSecond, seconds, limit, project },
+      {
+        limitGapP99Ms: rounded(mean(gapFigures.limit)),
+        projectGapP99Ms: rounded(mean(gapFigures.project)),
+      },
+    )
+  }
+}
+
+function planOf({ scale }: BenchmarkContext, callees: number): StreetPlan {
+  const groups = scale.isSmoke ? 2 : 50
+  return { groups, callersEach: scale.isSmoke ? 20 : CALLERS / groups, calleesEach: callees, devices: 1 }
 }
 
 interface Measured {
@@ -142,7 +194,13 @@ interface Measured {
   readonly project: readonly CallTurn[]
 }
 
-function record(context: BenchmarkContext, row: Row, round: number, measured: Measured): void {
+function record(
+  context: BenchmarkContext,
+  row: Row,
+  round: number,
+  measured: Measured,
+  details: Readonly<Record<string, number>> = {},
+): void {
   const { callees, callsPerSecond, seconds, limit, project } = measured
   const workOf = (turns: readonly CallTurn[]) => ({
     turns,
@@ -158,6 +216,7 @@ function record(context: BenchmarkContext, row: Row, round: number, measured: Me
       limitP50Ms: latency(limit, 'p50'),
       projectP50Ms: latency(project, 'p50'),
       projectMaxMs: latency(project, 'max'),
+      ...details,
       ...clientDetails(`call-start, ${callees} callees`, [
         ['limit', clientCores(limit)],
         ['project', clientCores(project)],

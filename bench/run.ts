@@ -91,7 +91,7 @@ Names: ${BENCHMARKS.map(({ name }) => name).join(', ')}; all of them unless some
   --peers          measure peers too, as far as they are installed: RabbitMQ, nginx; Fastify; with Go also NATS, Centrifugo, Tessera
   --users N        measure growth up to so many users with ten contacts each (100000)
   --entries N      measure growth up to a log of so many entries (1000000)
-  --against DIR    call-cost, answered-call: hold the server against that of another checkout, which is built
+  --against DIR    call-cost, call-start, answered-call: hold the server against that of another checkout, which is built
   --out FILE       append the JSON lines to FILE (else last.jsonl in the folder below is written anew)
   --folder DIR     where stores are made and prefilled logs kept (the system's temporary folder)
   --profile        one round, with CPU profiles of the server printed as tables

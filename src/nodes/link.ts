@@ -1,6 +1,6 @@
 /**
  * One connection to another process of the same server, for the messages of all actors. The messages of one turn of the
- * event loop leave as one frame. Both ends first say which form they speak; an end that falls silent is given up.
+ * event loop leave as one frame: each frame wakes the other process up, which costs more than to read it. Both ends first say which form they speak; an end that falls silent is given up.
  *
  * Nothing here is for strangers: the other end is a process of ours. It may all the same be of another version, broken, or
  * slow, so frames are bounded, only kinds that are served are spoken to, and one mistake ends the link.
@@ -59,6 +59,8 @@ export class Link implements Port {
   #parts: Buffer[] = []
   #partsBytes = 0
   #isFlushing = false
+  /** Set while the frame waits for what may not wait. */
+  #stopWaiting: (() => void) | undefined
   /** Told to several actors in a row, it is written once. */
   #told: Told | undefined
   #peer: Peer | undefined
@@ -122,6 +124,13 @@ export class Link implements Port {
     if (!this.#isClosed) this.#write([SAID, said])
   }
 
+  /** As `say`, but it may wait some milliseconds for what goes to the other process next. */
+  saySoon(said: unknown): void {
+    if (this.#isClosed) return
+    this.#writeTold()
+    this.#pack([SAID, said], () => this.#flushLater())
+  }
+
   ask(kind: string, id: string, ask: PendingAsk<never>, deadlineMs: number): boolean {
     if (!this.#hasRoom) return false
     const number = ++this.#lastNumber
@@ -173,17 +182,17 @@ export class Link implements Port {
     this.#pack(instead === undefined ? [TELL, kind, ids, message] : [TELL, kind, ids, message, instead])
   }
 
-  #pack(entry: readonly unknown[]): void {
+  #pack(entry: readonly unknown[], schedule = () => this.#flushSoon()): void {
     try {
-      this.#add(this.#codec.pack(entry))
+      this.#add(this.#codec.pack(entry), schedule)
     } catch (error) {
       // The other end would miss the names that it had in it.
       this.#lose(`a message could not be written: ${messageOf(error)}`)
     }
   }
 
-  #add(part: Buffer): void {
-    this.#flushSoon()
+  #add(part: Buffer, schedule: () => void): void {
+    schedule()
     this.#parts.push(part)
     this.#partsBytes += part.length
     // Control messages have a bound, too: an end that does not read is given up.
@@ -198,8 +207,15 @@ export class Link implements Port {
     this.#options.world.immediate(() => this.#flush())
   }
 
+  #flushLater(): void {
+    if (this.#isFlushing || this.#stopWaiting !== undefined) return
+    this.#stopWaiting = this.#options.world.every(PATIENCE_MS, () => this.#flush())
+  }
+
   #flush(): void {
     this.#isFlushing = false
+    this.#stopWaiting?.()
+    this.#stopWaiting = undefined
     if (this.#isClosed) return
     this.#writeTold()
     if (this.#parts.length > 0) this.#send()
@@ -370,6 +386,7 @@ export class Link implements Port {
   #end(reason: SignalError): void {
     this.#isClosed = true
     this.#stopTicking()
+    this.#stopWaiting?.()
     this.#parts = []
     this.#told = undefined
     for (const ask of [...this.#asks.values()]) ask.discard(reason)
@@ -406,6 +423,8 @@ const FRAME_BYTES_FULL = 1_048_576
 const WAITING_BYTES_MAX = 16 * 1_048_576
 const CONTROL_BYTES_MAX = 32 * 1_048_576
 const DEADLINE_MS_MAX = 600_000
+/** How long what may wait does. */
+const PATIENCE_MS = 10
 const BEAT_MS = 500
 const SILENCE_MS = 2_000
 /** Before the peer's first frame: on crowded cores a program takes seconds to load. */

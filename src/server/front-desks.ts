@@ -90,7 +90,7 @@ export class FrontDesks {
         name = peer.name
         host.logger.info({ event: 'far-front-joined', front: name, version: peer.version })
         this.#far.add(front)
-        const sayAsOf = () => front.say({ kind: 'as-of', number: database.lastChange })
+        const sayAsOf = () => front.saySoon({ kind: 'as-of', number: database.lastChange })
         sayAsOf()
         stopFollowing = database.follow(sayAsOf)
         front.say({ kind: 'published', head: published.head })

@@ -80,7 +80,7 @@ export function startFront(socket: Duplex, name: string): void {
     fatal: error => front?.host.fatal(error),
     onFailure: failure => front?.host.onActorFailure(failure),
   })
-  const heeding = new Heeding(world, count => link.say({ kind: 'heard', count } satisfies SaidByFront))
+  const heeding = new Heeding(count => link.say({ kind: 'heard', count } satisfies SaidByFront))
   const link: Link = new Link({
     socket,
     self: { name, version: VERSION },
@@ -88,13 +88,13 @@ export function startFront(socket: Duplex, name: string): void {
     serves: FRONT_SERVES,
     silenceMsMax: FRONT_SILENCE_MS_MAX,
     world,
-    onSaid(data) {
-      const said = data as SaidByWriter
-      // At once: the next words are of changes behind this one.
-      if (said.kind === 'welcome') front = new Front(system, link, name, said)
-      else front?.onSaid(said)
-      return heeding.of(undefined)
-    },
+    onSaid: data =>
+      heeding.of(data as SaidByWriter, said => {
+        // At once: the next words are of changes behind this one.
+        if (said.kind === 'welcome') front = new Front(system, link, name, said)
+        else front?.onSaid(said)
+        return undefined
+      }),
     onLost: ({ message }) => {
       process.stderr.write(`callsign: ${name}: ${message}\n`)
       process.exit(1)
@@ -201,10 +201,13 @@ class Front {
       sessions: {
         current: sessionName => stores.sessions.current(sessionName),
         markPairUsed: async (sessionId, generation) =>
-          this.#say({ kind: 'pair-used', sessionId, generation }),
+          this.#saySoon({ kind: 'pair-used', sessionId, generation }),
       },
     })
-    const catchUp = new CatchUp(() => desk.ask(reply => ({ kind: 'catch-up', reply }), CATCH_UP_MS_MAX))
+    const catchUp = new CatchUp(
+      () => sleep(CATCH_UP_GATHER_MS),
+      () => desk.ask(reply => ({ kind: 'catch-up', reply }), CATCH_UP_MS_MAX),
+    )
     const publicUrl = () => config.publicUrl ?? ownUrlOf(config, this.#addresses)
     const shared = {
       config: config.application,
@@ -275,7 +278,7 @@ class Front {
     this.#listen(welcome.port).catch(host.fatal)
   }
 
-  onSaid(said: Exclude<SaidByWriter, Welcome>): void {
+  onSaid(said: Exclude<SaidByWriter, Welcome | { kind: 'how-far' }>): void {
     switch (said.kind) {
       case 'changed':
         return this.following.store.apply(said)
@@ -339,8 +342,8 @@ class Front {
     return id => this.#system.remoteRef<Message>(this.#writer.port, kind, id)
   }
 
-  #say(said: SaidByFront): void {
-    this.#writer.say(said)
+  #saySoon(said: SaidByFront): void {
+    this.#writer.saySoon(said)
   }
 
   /** For the console of the writer, once a turn. */
@@ -361,7 +364,7 @@ class Front {
       const nowMs = monotonicMs()
       if (nowMs - (saidAtMs.get(deviceId) ?? Number.NEGATIVE_INFINITY) < SEEN_EVERY_MS) return
       saidAtMs.set(deviceId, nowMs)
-      this.#say({ kind: 'seen', userId, deviceId })
+      this.#saySoon({ kind: 'seen', userId, deviceId })
     }
   }
 }
@@ -443,6 +446,7 @@ const CALLS_AT_WRITER: LiveCalls = {
 const READ_AT_WRITER: ReadonlySet<string> = new Set(['/app/api/user/publicKeys', '/app/api/call/pending'])
 /** The writer refuses sooner what it can't do. */
 const REQUEST_DEADLINE_MS = 60_000
+const CATCH_UP_GATHER_MS = 10
 /** A front that hangs keeps no client from another one for longer. */
 const CATCH_UP_MS_MAX = 1_000
 const SEEN_EVERY_MS = 1_000

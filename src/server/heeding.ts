@@ -1,30 +1,31 @@
-/** Counts what was said to a front, and tells the writer once a turn how much of it the front has heeded. */
+/** Counts what the writer has said to a front, and says how much of it the front has heeded when the writer asks. */
 
-import type { World } from '../runtime/clock.ts'
+import type { SaidByWriter } from './node-forms.ts'
 
 export class Heeding {
-  readonly #world: Pick<World, 'immediate'>
   readonly #tell: (count: number) => void
   #count = 0
-  #told = 0
 
-  constructor(world: Pick<World, 'immediate'>, tell: (count: number) => void) {
-    this.#world = world
+  constructor(tell: (count: number) => void) {
     this.#tell = tell
   }
 
-  /** One word more, heeded when `until` resolves; returns that. */
-  of(until: Promise<void> | undefined): Promise<void> | undefined {
+  /** What is said next waits for the promise that `heed` returns. */
+  of(
+    said: SaidByWriter,
+    heed: (said: Exclude<SaidByWriter, { kind: 'how-far' }>) => Promise<void> | undefined,
+  ): Promise<void> | undefined {
+    if (said.kind === 'how-far') {
+      this.#tell(this.#count)
+      return undefined
+    }
+    const until = heed(said)
     if (until !== undefined) return until.then(() => this.#onHeeded())
     this.#onHeeded()
     return undefined
   }
 
   #onHeeded(): void {
-    if (this.#count++ !== this.#told) return
-    this.#world.immediate(() => {
-      this.#told = this.#count
-      this.#tell(this.#count)
-    })
+    this.#count += 1
   }
 }

@@ -43,6 +43,8 @@ export type SaidByWriter =
   /** To a front of another node: what comes next was said when the writer had this change. */
   | { readonly kind: 'as-of'; readonly number: number }
   | { readonly kind: 'published'; readonly head: LogHead }
+  /** The front says how much it has heeded of what was said before. */
+  | { readonly kind: 'how-far' }
   /** The front says what its connections have acknowledged, before it has heeded this. */
   | { readonly kind: 'settle' }
   /** Where the writer is from now on; undefined while there is none. */

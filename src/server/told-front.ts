@@ -4,20 +4,27 @@ import type { Link } from '../nodes/link.ts'
 import type { SaidByWriter } from './node-forms.ts'
 
 export class ToldFront {
-  readonly link: Pick<Link, 'say'>
+  readonly link: Pick<Link, 'say' | 'saySoon'>
   #said = 0
+  #askedAt = 0
   #saidAtTick = 0
   #heard = 0
   /** In the order of what they wait for. */
   #waiting: { readonly count: number; readonly resolve: () => void }[] = []
 
-  constructor(link: Pick<Link, 'say'>) {
+  constructor(link: Pick<Link, 'say' | 'saySoon'>) {
     this.link = link
   }
 
   say(said: SaidByWriter): void {
     this.#said += 1
     this.link.say(said)
+  }
+
+  /** As `say`, but it may wait some milliseconds for what the front is told next. */
+  saySoon(said: SaidByWriter): void {
+    this.#said += 1
+    this.link.saySoon(said)
   }
 
   onHeard(count: number): void {
@@ -44,6 +51,10 @@ export class ToldFront {
   caughtUp(): Promise<void> | undefined {
     const count = this.#said
     if (this.#heard >= count) return undefined
+    if (this.#askedAt < count) {
+      this.#askedAt = count
+      this.link.say({ kind: 'how-far' } satisfies SaidByWriter)
+    }
     return new Promise(resolve => this.#waiting.push({ count, resolve }))
   }
 }

@@ -52,8 +52,9 @@ export class WriterLink {
     if (place !== 'here' && place !== undefined) void this.#connect(place, this.#turn, PAUSE_MS_MIN)
   }
 
-  say(said: SaidByFront): void {
-    this.#link?.say(said)
+  /** It may wait some milliseconds for what goes to the writer next. */
+  saySoon(said: SaidByFront): void {
+    this.#link?.saySoon(said)
   }
 
   async #connect(place: NodePlace, turn: number, pauseMs: number): Promise<void> {
@@ -79,7 +80,7 @@ export class WriterLink {
 
   #open(socket: Socket, place: NodePlace, turn: number): void {
     const { self, system, serves, world, logger, onSaid } = this.#deps
-    const heeding = new Heeding(world, count => link.say({ kind: 'heard', count } satisfies SaidByFront))
+    const heeding = new Heeding(count => link.say({ kind: 'heard', count } satisfies SaidByFront))
     const link: Link = new Link({
       socket,
       self,
@@ -90,7 +91,7 @@ export class WriterLink {
         logger.info({ event: 'writer-reached', ...place })
         this.#use(link)
       },
-      onSaid: said => heeding.of(onSaid(said as SaidByWriter)),
+      onSaid: said => heeding.of(said as SaidByWriter, onSaid),
       onLost: reason => {
         logger.warn({ event: 'writer-lost', ...place, reason: reason.message })
         if (turn !== this.#turn) return

@@ -376,6 +376,31 @@ t.test(
   },
 )
 
+t.test('a word that may wait goes with the next message, or by itself some milliseconds later', async t => {
+  const said: unknown[] = []
+  const nodes = linkedNodes(
+    {},
+    {
+      onSaid: word => {
+        said.push(word)
+        return undefined
+      },
+    },
+  )
+  const heard = listen(nodes.writer)
+  await nodes.settle()
+  nodes.front.link.saySoon('first')
+  await nodes.settle()
+  t.same(said, [])
+  nodes.front.link.saySoon('second')
+  probeOf(nodes.front, 'a').tell({ kind: 'm', n: 1 })
+  await nodes.settle()
+  t.same([said, heard], [['first', 'second'], ['a 1']])
+  nodes.front.link.saySoon('third')
+  await nodes.advance(100)
+  t.same(said, ['first', 'second', 'third'])
+})
+
 t.test('a word that can not be heeded ends the link', async t => {
   const nodes = linkedNodes({}, { onSaid: () => Promise.reject(new Error('the copy is gone')) })
   await nodes.settle()
