@@ -27,7 +27,7 @@ import { VERSION } from './version.ts'
 export interface FrontDesksDeps {
   readonly host: Pick<Process, 'world' | 'logger' | 'onFault' | 'devConsole'>
   readonly system: ActorSystem
-  readonly database: Pick<Database, 'follow' | 'lastChange' | 'change'>
+  readonly database: Pick<Database, 'follow' | 'lastChange' | 'settled'>
   readonly stores: Pick<Stores, 'sessions' | 'inboxWrites'>
   readonly rooms: Pick<CallRooms, 'onSeen'>
   readonly connections: LiveConnections
@@ -147,7 +147,7 @@ export class FrontDesks {
     for (const front of this.#all()) front.say({ kind: 'settle' })
     await this.caughtUp()
     // Behind what the fronts have sent meanwhile, also of connections that have just closed.
-    await this.#deps.database.change(() => undefined)
+    await this.#deps.database.settled()
     await this.caughtUp()
   }
 

@@ -55,6 +55,8 @@ export interface CommitQueueDeps {
 export class CommitQueue {
   readonly #deps: CommitQueueDeps
   #waiting: QueuedChange[] = []
+  /** Called when the changes that were asked for before have ended. */
+  #onSettled: (() => void)[] = []
   #isWriting = false
   #isRunning = false
   #broken: SignalError | undefined
@@ -72,6 +74,11 @@ export class CommitQueue {
     })
   }
 
+  /** Resolves when the changes that were asked for so far have ended. */
+  async settled(): Promise<void> {
+    if (this.#isWriting) await new Promise<void>(resolve => this.#onSettled.push(resolve))
+  }
+
   /** Whether LMDB must not be used any more. */
   get isBroken(): boolean {
     return this.#broken !== undefined
@@ -85,7 +92,11 @@ export class CommitQueue {
   async #writeAll(): Promise<void> {
     this.#isWriting = true
     try {
-      while (this.#waiting.length > 0) await this.#writeTogether()
+      while (this.#waiting.length + this.#onSettled.length > 0) {
+        const onSettled = this.#onSettled.splice(0)
+        if (this.#waiting.length > 0) await this.#writeTogether()
+        for (const resolve of onSettled) resolve()
+      }
     } finally {
       this.#isWriting = false
     }

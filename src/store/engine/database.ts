@@ -414,6 +414,11 @@ export class Database implements Store {
     await this.change(() => void this.#openTable(table)?.lmdb.clearAsync())
   }
 
+  /** Resolves when the changes that were asked for so far have ended. */
+  settled(): Promise<void> {
+    return this.#changes.settled()
+  }
+
   /** Does nothing to a store that a failed write has broken: it ends with its process. */
   async close(): Promise<void> {
     if (this.#changes.isBroken) return

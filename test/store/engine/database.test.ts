@@ -150,6 +150,28 @@ t.test('changes end in the order of their calls, and each sees the ones before i
   )
 })
 
+t.test(
+  'what waits for the changes so far hears when they have ended, though more come all the time',
+  async t => {
+    const database = openStore(t)
+    await database.settled()
+    const ended: string[] = []
+    const count = (change: Change) => change.put(NAMES, 'count', 1)
+    const refuse = () => {
+      throw new Error('no')
+    }
+    let isOver = false
+    const again = (): Promise<void> => database.change(count).then(() => (isOver ? undefined : again()))
+    const more = again()
+    const written = database.change(count).then(() => ended.push('written'))
+    const refused = database.change(refuse).catch(() => ended.push('refused'))
+    await database.settled()
+    t.same(ended, ['written', 'refused'])
+    isOver = true
+    await Promise.all([more, written, refused])
+  },
+)
+
 t.test('what a change throws before it writes is its reason, and nothing is written', async t => {
   const database = openStore(t)
   const reason = new Error('not this one')
