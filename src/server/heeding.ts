@@ -10,7 +10,7 @@ export class Heeding {
     this.#tell = tell
   }
 
-  /** What is said next waits for the promise that `heed` returns. */
+  /** The words behind it wait for the promise that `heed` returns. */
   of(
     said: SaidByWriter,
     heed: (said: Exclude<SaidByWriter, { kind: 'how-far' }>) => Promise<void> | undefined,

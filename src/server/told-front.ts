@@ -21,7 +21,7 @@ export class ToldFront {
     this.link.say(said)
   }
 
-  /** As `say`, but it may wait some milliseconds for what the front is told next. */
+  /** As `say`, but it may wait some milliseconds for the next word. */
   saySoon(said: SaidByWriter): void {
     this.#said += 1
     this.link.saySoon(said)

@@ -21,7 +21,7 @@ function open() {
       return released
     },
     wait: () => void front.caughtUp()?.then(() => (released += 1)),
-    /** What the front is told, until there is no more; returns the kinds. */
+    /** Has the front heed the words so far; returns their kinds. */
     heed(until?: Promise<void>) {
       return words.splice(0).map(said => {
         void heeding.of(said, () => until)
@@ -32,7 +32,7 @@ function open() {
 }
 
 t.test(
-  'a front that was told something is asked once how far it is, and only where somebody waits',
+  'a front that was told something is asked once how far it is, and only for those who wait',
   async t => {
     const told = open()
     t.equal(told.front.caughtUp(), undefined, 'it was told nothing')
