@@ -121,7 +121,6 @@ function environmentOf({ dataFolder, mode }: ServerOptions): NodeJS.ProcessEnv {
     CALLSIGN_HTTP_PORT: '0',
     CALLSIGN_GRPC_PORT: '0',
     CALLSIGN_ADMIN_PORT: '0',
-    CALLSIGN_FRONTS: '0',
     ...(mode === 'development' ? { CALLSIGN_RATE_LIMITS: 'off' } : productionEnvironment(dataFolder)),
   }
 }
@@ -135,6 +134,7 @@ function productionEnvironment(dataFolder: string): NodeJS.ProcessEnv {
     VRF_PRIVATE_KEY: vrfPrivateKey,
     CALLSIGN_SECRET: secret,
     CALLSIGN_HTTP_HOST: '127.0.0.1',
+    CALLSIGN_FRONTS: '0',
     CALLSIGN_PUBLIC_URL: 'https://call.example.org',
     // Nothing leaves by it: addresses that sign in have fixed codes.
     CALLSIGN_SMTP_URL: 'smtp://127.0.0.1:25',
