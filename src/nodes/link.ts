@@ -35,6 +35,8 @@ export interface LinkOptions {
    * they wait until it has resolved.
    */
   readonly onSaid?: (said: unknown) => Promise<void> | undefined
+  /** What the answer of an actor of this kind waits for before it goes to the other process, if anything. */
+  readonly beforeAnswer?: (kind: string) => Promise<void> | undefined
   /** The other end has said who it is. */
   readonly onOpen?: (peer: Peer) => void
   /** Called once, unless this end closed the link. Asks under way have been refused. */
@@ -348,7 +350,11 @@ export class Link implements Port {
       return message
     }, deadlineMs)
     asked.then(
-      answer => this.#isClosed || this.#write([ANSWER, number, answer]),
+      async answer => {
+        const before = this.#options.beforeAnswer?.(ref.kind)
+        if (before !== undefined) await before
+        if (!this.#isClosed) this.#write([ANSWER, number, answer])
+      },
       (error: unknown) => this.#isClosed || this.#write([REFUSAL, number, error]),
     )
   }

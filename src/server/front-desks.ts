@@ -96,6 +96,7 @@ export class FrontDesks {
         front.say({ kind: 'published', head: published.head })
       },
       onSaid: said => this.onSaid(front, said as SaidByFront),
+      beforeAnswer: this.beforeAnswer,
       onLost: reason => {
         stopFollowing()
         this.#far.delete(front)
@@ -142,6 +143,10 @@ export class FrontDesks {
   async caughtUp(): Promise<void> {
     await Promise.all(Array.from(this.#all(), front => front.caughtUp()))
   }
+
+  /** What a client has changed by a command to a room is there at every front when it hears that it is done. */
+  readonly beforeAnswer = (kind: string): Promise<void> | undefined =>
+    kind === 'call-room' ? this.caughtUp() : undefined
 
   async #catchUp(): Promise<void> {
     for (const front of this.#all()) front.say({ kind: 'settle' })

@@ -80,6 +80,7 @@ export class Fronts {
         stopFollowing = database.follow(change => front.say({ kind: 'changed', ...change }))
       },
       onSaid: said => this.#onSaid(front, said as SaidByFront),
+      beforeAnswer: kind => this.#desks?.beforeAnswer(kind),
       onLost: reason => {
         stopFollowing()
         this.#open.delete(front)

@@ -46,7 +46,7 @@ export interface Node extends Stage {
   readonly peers: string[]
 }
 
-type NodeOptions = Pick<Partial<LinkOptions>, 'serves' | 'waitingBytesMax' | 'onSaid'>
+type NodeOptions = Pick<Partial<LinkOptions>, 'serves' | 'waitingBytesMax' | 'onSaid' | 'beforeAnswer'>
 
 const ANY: LinkOptions['serves'] = new Map([['probe', () => true]])
 
