@@ -1,11 +1,13 @@
 /**
  * The record of several nodes into the store of one machine.
  *
- *   1. fill     the store is marked as a copy that lacks rows; a crash in here starts over
+ *   1. fill     the store is marked as a copy that lacks rows
  *   2. prove    every row is there, and the log goes on from every checkpoint that is known
- *   3. mark     the store is the copy that the record is left to: no other store has the epoch of this lease
- *   4. leave    no node works on the record any more; after a crash the next run finds 3 and 4 done, and goes on with 5
+ *   3. mark     the store has the epoch of this lease, which no other store has
+ *   4. leave    no node works on the record any more
  *   5. detach   the store belongs to one machine
+ *
+ * A crash before 4 starts over. After 4 the next run finds the record left to this store, and goes on with 5.
  */
 
 import { rm } from 'node:fs/promises'
@@ -36,16 +38,13 @@ export async function moveToLmdb(
     const state = database.copyState
     if (state === undefined && database.hasRows) throw refused(`${folder} has a store: name an empty folder`)
     record = await openRecord()
-    if (state?.isFilling === true) {
+    if (state !== undefined) {
+      if (await isLeftTo(record, state.epoch)) return await finish(folder, database, record)
+      if (!state.isFilling) throw refused(`${folder} has the copy of a node: name an empty folder`)
       say('an earlier move into this folder did not end; it starts over')
       await database.close()
       await rm(join(folder, 'store'), { recursive: true })
       database = openStore(folder)
-    } else if (state !== undefined) {
-      if (!(await isLeftTo(record, state.epoch))) {
-        throw refused(`${folder} has the copy of a node: name an empty folder`)
-      }
-      return await finish(folder, database, record)
     }
     return await move(folder, database, record)
   } finally {
@@ -65,7 +64,7 @@ function move(folder: string, database: Database, record: PostgresRecord): Promi
     const { rows, bytes } = await proveSame(database, record)
     const log = await assertWhole(folder, 'the log in the database')
     assertExtends(folder, database, lease.head)
-    await database.filled(lease.last, lease.epoch)
+    await database.moved(lease.last, lease.epoch)
     await record.leave(lease)
     await database.detach()
     return { rows, bytes, change: lease.last, log }

@@ -134,13 +134,12 @@ t.test('moving between one machine and several', { skip: skipWithoutPostgres }, 
     await acquireNext(await openRecord(t, url)).then(lease => lease.release())
     await postgres.query(url, HOLD_LEAVING)
     const lock = `select pg_advisory_lock(${LEAVING})`
-    await killWaiting(postgres, url, {
-      lock,
-      query: "update callsign.writer set state = 'left'",
-      args,
-      isExecuted: true,
-    })
-    t.match(await stateOf(back), { isFilling: false })
+    const query = "update callsign.writer set state = 'left'"
+    await killWaiting(postgres, url, { lock, query, args, isExecuted: false })
+    t.match(await openRecord(t, url).then(record => record.writer()), { state: 'open' })
+    t.not((await stateOf(back))!.epoch, 0, 'the store was marked')
+    await acquireNext(await openRecord(t, url)).then(lease => lease.release())
+    await killWaiting(postgres, url, { lock, query, args, isExecuted: true })
     t.match((await startRefused({ dataFolder: back })).stderr, /has a copy of the record/)
     refused(t, await migrate('lmdb', folder, url), /has the copy of a node: name an empty folder/)
     refused(t, await migrate('lmdb', newFolder(t), url), /has moved to the store of one machine/)

@@ -1,6 +1,6 @@
 /**
- * Nodes on bad machines and beside bad neighbours: killed while the copy is filled, with a full disk, with a clock a minute
- * ahead, and with a neighbour that sends garbage.
+ * Nodes on bad machines and beside bad neighbours: killed while the copy is filled, with a full disk, as the writer too, with
+ * a clock a minute ahead, and with a neighbour that sends garbage.
  */
 
 import { once } from 'node:events'
@@ -53,11 +53,16 @@ t.test('a node is killed while its copy is filled', { skip: skipWithoutPostgres 
   await finds(one, keys)
 })
 
+/** A node whose files can't grow beyond a bound. */
+const ON_FULL_DISK = {
+  wrapper: ['bash', '-c', 'ulimit -f 2500; exec "$@"', '-'],
+  environment: { CALLSIGN_LOG_LEVEL: 'fatal' },
+}
+
 t.test('the disk of a node is full', { skip: skipWithoutPostgres }, async t => {
   const cluster = await Cluster.start(t, { running: 1 })
   const { one, two } = cluster
-  const wrapper = ['bash', '-c', `ulimit -f ${FILE_KILOBYTES_MAX}; exec "$@"`, '-']
-  await two.start({ wrapper, environment: { CALLSIGN_LOG_LEVEL: 'fatal' } })
+  await two.start(ON_FULL_DISK)
   const keys = [await register(two)]
   let hasEnded = false
   const ended = once(two.server.process, 'close').then(([code]) => {
@@ -70,6 +75,28 @@ t.test('the disk of a node is full', { skip: skipWithoutPostgres }, async t => {
   await two.start()
   await finds(two, keys)
   t.pass('with room it goes on')
+})
+
+t.test('the disk of the writer is full', { skip: skipWithoutPostgres }, async t => {
+  const cluster = await Cluster.start(t, { running: 0 })
+  const { one, two } = cluster
+  await one.start(ON_FULL_DISK)
+  await two.start()
+  const keys = [await register(one)]
+  const ended = once(one.server.process, 'close')
+  let isOver = false
+  const registering = Array.from({ length: 16 }, async () => {
+    while (!isOver) keys.push(await register(two, LONG))
+  })
+  t.same(await ended, [1, null], 'it ends')
+  await two.said('writer')
+  isOver = true
+  await Promise.all(registering)
+  keys.push(await register(two))
+  await finds(two, keys)
+  await one.start()
+  await finds(one, keys)
+  t.pass('with room it follows')
 })
 
 t.test('the clock of a node is a minute ahead', { skip: skipWithoutPostgres }, async t => {
@@ -232,4 +259,3 @@ t.test('a neighbour sends garbage', { skip: skipWithoutPostgres }, async t => {
 })
 
 const LONG = 'A'.repeat(980)
-const FILE_KILOBYTES_MAX = 2_500

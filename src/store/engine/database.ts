@@ -293,6 +293,11 @@ export class Database implements Store {
     this.#lastChange = number
   }
 
+  /** As `filled`, but no node may use it: only the move to one machine by this lease goes on from it. */
+  moved(number: number, epoch: number): Promise<void> {
+    return this.#copy([], { number, epoch, isFilling: true })
+  }
+
   /** It is the store of one machine from now on, and no copy any more. */
   async detach(): Promise<void> {
     await this.#copies.forget()

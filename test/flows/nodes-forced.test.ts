@@ -1,0 +1,46 @@
+/**
+ * An operator changes the row of the lease by hand while the writer writes, so that two nodes write at once: PostgreSQL
+ * refuses one of them for good.
+ */
+
+import { once } from 'node:events'
+import t from 'tap'
+import { NodeLoad } from '../support/node-load.ts'
+import { Cluster, until } from '../support/nodes.ts'
+import { skipWithoutPostgres } from '../support/postgres.ts'
+import { randomFrom, seedOf } from '../support/seed.ts'
+
+/** What the operator sets. */
+const FORCED: readonly (readonly [what: string, sql: string])[] = [
+  ['the lease is ended', `lease_ends = '-infinity'`],
+  [
+    'the lease is given to another node',
+    `epoch = epoch + 1, node = 'two', lease_ends = clock_timestamp() + interval '1 s'`,
+  ],
+  [
+    'the row is as in a new database',
+    `epoch = 0, connection = 0, node = '', address = '', version = '', lease_ends = '-infinity'`,
+  ],
+]
+
+t.test('the lease is changed by hand', { skip: skipWithoutPostgres }, async t => {
+  const seed = seedOf()
+  const cluster = await Cluster.start(t, { environment: { CALLSIGN_RATE_LIMITS: 'off' } })
+  for (const node of cluster.nodes) node.supervise()
+  const load = await NodeLoad.start(cluster.nodes, randomFrom(seed))
+  for (const [what, sql] of FORCED) {
+    await load.acknowledged(ACKNOWLEDGED)
+    const writer = (await cluster.writer())!
+    const ended = once(writer.server.process, 'close')
+    await cluster.sql(`update callsign.writer set ${sql}`)
+    t.same(await ended, [1, null], `${what}: the writer ends`)
+    await until(async () => (await Promise.all(cluster.nodes.map(node => node.isReady()))).every(Boolean))
+    await load.acknowledged(ACKNOWLEDGED)
+  }
+  await load.stop()
+  const run = `seed ${seed}, ${JSON.stringify(load.counts)}`
+  t.same(await load.messageFaults(), [], run)
+  for (const node of cluster.nodes) t.same(await load.lostAt(node), [], `${run}: at ${node.name}`)
+})
+
+const ACKNOWLEDGED = 20
