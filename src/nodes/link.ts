@@ -22,6 +22,18 @@ export interface Peer {
   readonly version: string
 }
 
+export type LossOf = 'closed' | 'failed' | 'silent' | 'malformed' | 'other form'
+
+/** The link has ended, and why. */
+export class LinkLost extends SignalError {
+  readonly by: LossOf
+
+  constructor(by: LossOf, why: string) {
+    super('STORE_UNAVAILABLE', `the link to the other process is lost: ${why}`)
+    this.by = by
+  }
+}
+
 export interface LinkOptions {
   readonly socket: Duplex
   /** This process, for the other one. */
@@ -40,7 +52,7 @@ export interface LinkOptions {
   /** The other end has said who it is. */
   readonly onOpen?: (peer: Peer) => void
   /** Called once, unless this end closed the link. Asks under way have been refused. */
-  readonly onLost?: (reason: SignalError) => void
+  readonly onLost?: (reason: LinkLost) => void
   /** How long the other end may say nothing. */
   readonly silenceMsMax?: number
   /** Octets on their way, above which messages are refused. */
@@ -95,11 +107,11 @@ export class Link implements Port {
     this.#reader = new FrameReader(FRAME_BYTES_MAX, frame => this.#onFrame(frame))
     this.#heardAtMs = this.#tickedAtMs = world.monotonicMs()
     socket.on('data', (chunk: Buffer) => this.#onBytes(chunk))
-    socket.on('error', error => this.#lose(`the connection failed: ${messageOf(error)}`))
+    socket.on('error', error => this.#lose('failed', `the connection failed: ${messageOf(error)}`))
     for (const event of ['end', 'close'])
-      socket.on(event, () => this.#lose('the other process has closed it'))
+      socket.on(event, () => this.#lose('closed', 'the other process has closed it'))
     this.#stopTicking = world.every(BEAT_MS, () => this.#onTick())
-    this.#pack([FORM, self.name, self.version])
+    this.#pack([LINK_FORM, self.name, self.version])
   }
 
   tell(kind: string, id: string, message: unknown, instead?: unknown): boolean {
@@ -189,7 +201,7 @@ export class Link implements Port {
       this.#add(this.#codec.pack(entry), schedule)
     } catch (error) {
       // The other end would miss the names that it had in it.
-      this.#lose(`a message could not be written: ${messageOf(error)}`)
+      this.#lose('failed', `a message could not be written: ${messageOf(error)}`)
     }
   }
 
@@ -199,7 +211,7 @@ export class Link implements Port {
     this.#partsBytes += part.length
     // Control messages have a bound, too: an end that does not read is given up.
     if (this.#waitingBytes > this.#waitingBytesMax + CONTROL_BYTES_MAX)
-      this.#lose('the other process is too slow')
+      this.#lose('failed', 'the other process is too slow')
     else if (this.#partsBytes >= FRAME_BYTES_FULL) this.#flush()
   }
 
@@ -243,7 +255,7 @@ export class Link implements Port {
     this.#tickedAtMs = nowMs
     const silenceMsMax = this.#peer === undefined ? START_MS_MAX : this.#silenceMsMax
     if (wasAwake && !this.#isHolding && nowMs - this.#heardAtMs > silenceMsMax)
-      this.#lose(`nothing was heard for ${silenceMsMax} ms`)
+      this.#lose('silent', `nothing was heard for ${silenceMsMax} ms`)
   }
 
   #onBytes(chunk: Buffer): void {
@@ -252,7 +264,7 @@ export class Link implements Port {
     try {
       this.#reader.add(chunk)
     } catch (error) {
-      this.#lose(`what came is not of its form: ${messageOf(error)}`)
+      this.#lose('malformed', `what came is not of its form: ${messageOf(error)}`)
     }
   }
 
@@ -271,7 +283,7 @@ export class Link implements Port {
     this.#options.socket.pause()
     until.then(
       () => this.#goOn(),
-      (error: unknown) => this.#lose(`what was said can not be heeded: ${messageOf(error)}`),
+      (error: unknown) => this.#lose('failed', `what was said can not be heeded: ${messageOf(error)}`),
     )
   }
 
@@ -284,7 +296,7 @@ export class Link implements Port {
         this.#onEntry(entry, replies)
       }
     } catch (error) {
-      return this.#lose(`what came is not of its form: ${messageOf(error)}`)
+      return this.#lose('malformed', `what came is not of its form: ${messageOf(error)}`)
     }
     if (!this.#isHolding) this.#options.socket.resume()
   }
@@ -318,8 +330,11 @@ export class Link implements Port {
   }
 
   #onHello([form, name, version]: readonly unknown[]): void {
-    if (form !== FORM || typeof name !== 'string' || typeof version !== 'string') {
-      throw malformed(`the other process speaks form ${String(form)}, this one ${FORM}`)
+    if (typeof form !== 'number' || typeof name !== 'string' || typeof version !== 'string')
+      throw malformed('a process says first which form it speaks, and who it is')
+    if (form !== LINK_FORM) {
+      const forms = `${name} of version ${version} speaks form ${form} between processes, this program form ${LINK_FORM}`
+      return this.#lose('other form', forms)
     }
     this.#peer = { name, version }
     this.#options.onOpen?.(this.#peer)
@@ -381,9 +396,9 @@ export class Link implements Port {
     return message
   }
 
-  #lose(why: string): void {
+  #lose(by: LossOf, why: string): void {
     if (this.#isClosed) return
-    const reason = new SignalError('STORE_UNAVAILABLE', `the link to the other process is lost: ${why}`)
+    const reason = new LinkLost(by, why)
     this.#end(reason)
     this.#options.socket.destroy()
     this.#options.onLost?.(reason)
@@ -415,8 +430,11 @@ function malformed(rule: string): SignalError {
   return new SignalError('MALFORMED', rule)
 }
 
-/** The form of entries. A process that speaks another one gets no messages. */
-const FORM = 1
+/**
+ * The form of entries and of the messages in them, raised when the program before this one would misread any. A process that
+ * speaks another one gets no messages.
+ */
+export const LINK_FORM = 2
 const TELL = 0
 const CONTROL = 1
 const ASK = 2

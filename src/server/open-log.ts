@@ -175,7 +175,13 @@ const FOLDER_ADVICE: Readonly<Record<string, string>> = {
   '-30796': NO_STORE,
 }
 
-function assertMaker(made: LogMaker, maker: LogMaker): void {
+/** Throws a `ConfigError` where another log is in the store, or one that a program with another format has written. */
+export function assertMaker(made: LogMaker, maker: LogMaker): void {
+  if (made.formatVersion > maker.formatVersion) {
+    throw new ConfigError([
+      `the log is of format ${made.formatVersion}, this program knows format ${maker.formatVersion}: start the newer program`,
+    ])
+  }
   for (const name of ['formatVersion', 'vkey', 'vrfPublicKey'] as const) {
     if (made[name] === maker[name]) continue
     throw new ConfigError([`the data directory was made with ${name} ${made[name]}, not ${maker[name]}`])
@@ -185,7 +191,7 @@ function assertMaker(made: LogMaker, maker: LogMaker): void {
 export interface Keys {
   readonly signer: SignerKey
   readonly vrfSecret: Uint8Array
-  /** Of the application, at least 32 bytes. */
+  /** For the application, at least 32 bytes. */
   readonly secret: Uint8Array
   readonly areNew: boolean
 }

@@ -5,6 +5,7 @@
 
 import { setImmediate } from 'node:timers/promises'
 import type { FrontDeskMessage } from '../../actors/messages.ts'
+import { type LogMaker, LogStore } from '../keyserver/log-store.ts'
 import type { Registration } from '../keyserver/registration.ts'
 import { APPEND_DEADLINE_MS, STOP_DEADLINE_MS } from '../limits.ts'
 import { NodeServer } from '../nodes/node-sockets.ts'
@@ -30,7 +31,7 @@ import {
 import { chosenPort, openPort } from './listening.ts'
 import { NodeFronts } from './node-fronts.ts'
 import type { NodeConfig } from './node-settings.ts'
-import { makerOf, type OpenedLog, openCopiedLog, readKeys } from './open-log.ts'
+import { assertMaker, makerOf, type OpenedLog, openCopiedLog, readKeys } from './open-log.ts'
 import { actorSystem, type Process } from './process.ts'
 import type { RunningServer, StartDeps } from './running-server.ts'
 import { VERSION } from './version.ts'
@@ -89,6 +90,8 @@ class Node implements RunningServer {
   /** To the writer, where that is another node, for registrations that come here. */
   readonly #link: WriterLink
   readonly #fronts: NodeFronts
+  readonly #maker: LogMaker
+  readonly #logStore: LogStore
   #follower: CopyFollower | undefined
   #isAcquiring = false
   /** From when it was acquired: the copy is what the record is. */
@@ -102,6 +105,8 @@ class Node implements RunningServer {
     this.#node = node
     this.#deps = deps
     this.#system = actorSystem(host)
+    this.#maker = makerOf(readKeys(host.config))
+    this.#logStore = new LogStore(database)
     this.#server = new NodeServer(node.tls, socket => {
       if (this.#writing === undefined) socket.destroy()
       else this.#writing.desks.accept(socket)
@@ -116,6 +121,10 @@ class Node implements RunningServer {
       // The writer answers when all nodes show what it has registered.
       onSaid: () => undefined,
       onLost: () => undefined,
+      onOtherForm: ({ message }) => {
+        if (!host.isOpen)
+          host.fatal(new ConfigError([`the nodes have different versions: ${message}; ${UPGRADE}`]))
+      },
     })
     this.#fronts = new NodeFronts({ host, system: this.#system, database, addresses: this.#addresses })
     this.#grpc = registrationServer(host, (...key) => this.#register(...key))
@@ -130,9 +139,8 @@ class Node implements RunningServer {
   }
 
   get ready() {
-    const keys = readKeys(this.#host.config)
-    const { vkey, vrfPublicKey } = makerOf(keys)
-    return { ...this.#addresses, origin: keys.signer.name, vkey, vrfPublicKey }
+    const { vkey, vrfPublicKey } = this.#maker
+    return { ...this.#addresses, origin: readKeys(this.#host.config).signer.name, vkey, vrfPublicKey }
   }
 
   /** Opens the ports, but only chooses the one for HTTP, which the fronts open. Throws `ConfigError`. */
@@ -265,7 +273,18 @@ class Node implements RunningServer {
   /** A copy that may be old is not shown: it would honour sessions that are revoked by now. */
   #look(): void {
     if (this.#hasLease) return
+    this.#assertOwnLog()
     this.#fronts.mayServe(this.#silentMs() < HEARD_MS_MAX)
+  }
+
+  /** With other keys its answers would be wrong, and of another format it would misread rows. */
+  #assertOwnLog(): void {
+    const made = this.#logStore.maker()
+    try {
+      if (made !== undefined) assertMaker(made, this.#maker)
+    } catch (error) {
+      this.#host.fatal(error)
+    }
   }
 
   /** How long the record has not answered this node. */
@@ -325,6 +344,7 @@ const UNUSABLE = {
   filling: 'a store moves into it, and has not ended; run `migrate --to postgres` to its end',
   left: 'it has moved to the store of one machine; to go back, stop that server and run `migrate --to postgres` into an empty database',
 } as const
+const UPGRADE = 'stop all nodes, then start the newer program at each'
 /** How long the record may say nothing before the node stops serving. */
 const HEARD_MS_MAX = 2_000
 const LOOK_MS = 250

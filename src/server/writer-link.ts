@@ -2,7 +2,7 @@
 
 import type { Socket } from 'node:net'
 import { messageOf } from '../errors.ts'
-import { Link, type LinkOptions } from '../nodes/link.ts'
+import { Link, type LinkLost, type LinkOptions } from '../nodes/link.ts'
 import { connectToNode, type NodePlace, type NodeTls } from '../nodes/node-sockets.ts'
 import { WriterPort } from '../nodes/writer-port.ts'
 import type { Logger } from '../operations/log.ts'
@@ -24,6 +24,8 @@ export interface WriterLinkDeps {
   readonly onSaid: (said: SaidByWriter) => Promise<void> | undefined
   /** Asks under way have been refused, and topics of the writer tell nothing more. */
   readonly onLost: () => void
+  /** The writer is of another version, whose messages this one can't read. */
+  readonly onOtherForm?: (reason: LinkLost) => void
 }
 
 export class WriterLink {
@@ -79,7 +81,7 @@ export class WriterLink {
   }
 
   #open(socket: Socket, place: NodePlace, turn: number): void {
-    const { self, system, serves, world, logger, onSaid } = this.#deps
+    const { self, system, serves, world, logger, onSaid, onOtherForm } = this.#deps
     const heeding = new Heeding(count => link.say({ kind: 'heard', count } satisfies SaidByFront))
     const link: Link = new Link({
       socket,
@@ -94,9 +96,11 @@ export class WriterLink {
       onSaid: said => heeding.of(said as SaidByWriter, onSaid),
       onLost: reason => {
         logger.warn({ event: 'writer-lost', ...place, reason: reason.message })
+        const isOther = reason.by === 'other form'
+        if (isOther) onOtherForm?.(reason)
         if (turn !== this.#turn) return
         this.#use(undefined)
-        this.#connectLater(place, turn, PAUSE_MS_MIN)
+        this.#connectLater(place, turn, isOther ? PAUSE_MS_MAX : PAUSE_MS_MIN)
       },
     })
     this.#far = link

@@ -161,7 +161,7 @@ const MESSAGES: readonly (readonly [kind: string, id: string, message: object])[
   ['dev-topic', 'any', { kind: 'publish', headers: [['a']], body: new Uint8Array() }],
 ]
 
-/** What fronts say to the writer as such. */
+/** Words of fronts to the writer as a process. */
 const SAID = [
   { kind: 'nonsense' },
   { kind: 'heard', count: 'many' },

@@ -5,6 +5,7 @@ import { pack } from 'msgpackr'
 import t from 'tap'
 import { SignalError } from '../../src/errors.ts'
 import { frameHead } from '../../src/nodes/frames.ts'
+import { LINK_FORM } from '../../src/nodes/link.ts'
 import type { Ref, Reply } from '../../src/runtime/actor.ts'
 import { Broadcast } from '../../src/stomp/broadcast.ts'
 import { kindOf } from '../support/actors.ts'
@@ -348,11 +349,11 @@ t.test('an end that has not begun to speak is given half a minute', async t => {
 t.test(
   'another form, a kind that is not served, and a malformed message end the link and reach no actor',
   async t => {
-    const hello = pack([1, 'front', '1.0.0'])
+    const hello = pack([LINK_FORM, 'front', '1.0.0'])
     const frame = (...parts: Uint8Array[]) =>
       Buffer.concat([frameHead(Buffer.concat(parts).length), ...parts])
     const cases: Record<string, Uint8Array> = {
-      'another form': frame(pack([2, 'front', '1.0.0'])),
+      'another form': frame(pack([LINK_FORM + 1, 'front', '1.0.0'])),
       'no hello': frame(pack([0, 'probe', ['a'], { kind: 'm', n: 1 }])),
       'a kind that is not served': frame(hello, pack([0, 'log', ['a'], { kind: 'm', n: 1 }])),
       'a message out of form': frame(hello, pack([1, 'probe', 'a', { n: 1 }])),
@@ -375,6 +376,7 @@ t.test(
       one.write(bytes)
       for (let round = 0; round < 3; round++) await writer.world.settle()
       t.same([heard, writer.lost.length], [[], 1], `${name}: ${writer.lost[0]?.message}`)
+      t.equal(writer.lost[0]!.by === 'other form', name === 'another form')
       t.equal(writer.system.ref('probe', 'a').tell({ kind: 'm', n: 2 }), 'accepted', 'its own actors go on')
       await writer.world.settle()
       t.same(heard, ['a 2'])

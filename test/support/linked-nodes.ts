@@ -1,8 +1,7 @@
 /** Two actor systems in fake worlds with a link between them, whose octets pass when the test lets them. */
 
 import { Duplex } from 'node:stream'
-import type { SignalError } from '../../src/errors.ts'
-import { Link, type LinkOptions } from '../../src/nodes/link.ts'
+import { Link, type LinkLost, type LinkOptions } from '../../src/nodes/link.ts'
 import { makeStage, type Stage } from './actors.ts'
 
 /** One end of a connection: what is written to it comes out of the other one. */
@@ -42,7 +41,7 @@ class End extends Duplex {
 export interface Node extends Stage {
   readonly link: Link
   readonly end: End
-  readonly lost: SignalError[]
+  readonly lost: LinkLost[]
   readonly peers: string[]
 }
 
@@ -59,7 +58,7 @@ export function ends(): [End, End] {
 
 export function nodeAt(end: End, name: string, options: NodeOptions = {}): Node {
   const stage = makeStage()
-  const lost: SignalError[] = []
+  const lost: LinkLost[] = []
   const peers: string[] = []
   const link = new Link({
     socket: end,

@@ -21,6 +21,10 @@ export interface ClusterOptions {
   readonly environment?: Environment
   /** The port by which the node reaches PostgreSQL, where it is not PostgreSQL's own. */
   readonly databasePort?: (postgres: PostgresServer, node: string) => Promise<number>
+  /** One that runs already. */
+  readonly postgres?: PostgresServer
+  /** For the data of the nodes. */
+  readonly folder?: string
   /** PostgreSQL's. */
   readonly settings?: readonly string[]
 }
@@ -105,6 +109,13 @@ export class TestNode {
   }
 }
 
+interface LeaseRow {
+  readonly node: string
+  readonly version: string
+  readonly epoch: string
+  readonly isHeld: boolean
+}
+
 export class Cluster {
   readonly postgres: PostgresServer
   readonly databaseUrl: string
@@ -118,9 +129,9 @@ export class Cluster {
   /** The first node is the writer. All end with the test. */
   static async start(
     t: Test,
-    { nodes = 2, running = nodes, environment = {}, databasePort, settings }: ClusterOptions = {},
+    { nodes = 2, running = nodes, environment = {}, databasePort, settings, ...given }: ClusterOptions = {},
   ): Promise<Cluster> {
-    const postgres = await startPostgres(t, settings)
+    const postgres = given.postgres ?? (await startPostgres(t, settings))
     const databaseUrl = await postgres.newDatabase()
     const database = new URL(databaseUrl).pathname.slice(1)
     const shared = {
@@ -130,7 +141,7 @@ export class Cluster {
       ...settingsFor(PEOPLE_MAX),
       ...environment,
     }
-    const folder = t.testdir()
+    const folder = given.folder ?? t.testdir()
     const made: TestNode[] = []
     for (const name of NAMES.slice(0, nodes)) {
       const url = postgres.urlOf(database, await databasePort?.(postgres, name))
@@ -158,10 +169,15 @@ export class Cluster {
 
   /** Undefined while none holds the lease. */
   async writer(): Promise<TestNode | undefined> {
-    const [row] = await this.sql<{ node: string; isHeld: boolean }>(
-      'select node, lease_ends > clock_timestamp() as "isHeld" from callsign.writer',
+    const { node, isHeld } = await this.lease()
+    return isHeld ? this.nodes.find(({ name }) => name === node) : undefined
+  }
+
+  async lease(): Promise<LeaseRow> {
+    const [row] = await this.sql<LeaseRow>(
+      'select node, version, epoch, lease_ends > clock_timestamp() as "isHeld" from callsign.writer',
     )
-    return row?.isHeld ? this.nodes.find(({ name }) => name === row.node) : undefined
+    return row!
   }
 }
 

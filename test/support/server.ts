@@ -31,6 +31,8 @@ export interface StartOptions extends OpenOptions {
   readonly args?: readonly string[]
   /** Runs the server under this command, such as `['bash', '-c', 'ulimit -f 100; exec "$@"', '-']`. */
   readonly wrapper?: readonly string[]
+  /** The path of another build's program. */
+  readonly program?: string
 }
 
 /** Resolves when the server is ready; rejects with its stderr when it ends before. */
@@ -87,9 +89,9 @@ export function environmentOf({
 }
 
 function spawnServer(options: StartOptions) {
-  const { dev = true, args = [], wrapper = [] } = options
+  const { dev = true, args = [], wrapper = [], program = builtProgram('src/main') } = options
   // Without source maps, which take a tenth of a start: what a server says of a fault names the files of `dist`.
-  const node = [process.execPath, builtProgram('src/main')]
+  const node = [process.execPath, program]
   const command = [...wrapper, ...node, ...(dev ? ['--dev'] : []), ...args]
   const child = spawnBound(command[0]!, command.slice(1), {
     stdio: ['ignore', 'pipe', 'pipe'],

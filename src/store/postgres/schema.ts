@@ -1,5 +1,6 @@
 /**
- * The record's tables in PostgreSQL, in a schema of their own, and their version. They are made where they are missing.
+ * The record's tables in PostgreSQL, in a schema of their own, and their version. They are made where they are missing, and
+ * never changed: a program works on tables of its own version alone.
  *
  * - `writer`, one row: who may append, and the log's head. `connection` counts the lease's connections; a
  *   statement of an earlier one is refused, so it can't come late. `state`: see `RecordState`.
@@ -10,7 +11,7 @@
 import { SignalError } from '../../errors.ts'
 import type { Connection } from './connection.ts'
 
-/** Makes the tables, or checks that they are of this version. Throws `STORE_UNAVAILABLE` for tables of a newer program. */
+/** Makes the tables, or checks that they are of this version. Throws `STORE_UNAVAILABLE` for tables of another one. */
 export async function openSchema(connection: Connection): Promise<void> {
   if ((await readVersion(connection)) === VERSION) return
   await connection.run({ text: 'begin' })
@@ -22,7 +23,7 @@ export async function openSchema(connection: Connection): Promise<void> {
   if (version !== undefined && version !== VERSION) {
     throw new SignalError(
       'STORE_UNAVAILABLE',
-      `the database has tables of version ${version}, this program knows version ${VERSION}: start the newer program`,
+      `the database has tables of version ${version}, this program knows version ${VERSION}: ${version > VERSION ? NEWER : OLDER}`,
     )
   }
 }
@@ -36,7 +37,7 @@ async function readVersion(connection: Connection): Promise<number | undefined> 
   const [row] = await connection.run<{ version: number }>({
     text: 'select version from callsign.schema_version',
   })
-  return row?.version
+  return row?.version ?? 0
 }
 
 async function create(connection: Connection): Promise<void> {
@@ -46,7 +47,11 @@ async function create(connection: Connection): Promise<void> {
   await connection.run({ text: TABLES })
 }
 
+/** Raised with every change of `TABLES`. */
 const VERSION = 1
+const NEWER = 'start the newer program'
+const OLDER =
+  'with the older program run `migrate --to lmdb`, with this one `migrate --to postgres` into an empty database'
 /** Any number that no other program locks. */
 const LOCK = 0x63_61_6c_6c
 

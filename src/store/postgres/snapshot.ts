@@ -6,6 +6,7 @@
 import { assert } from '../../errors.ts'
 import type { Position } from './changes.ts'
 import { Connection, type ConnectionDeps, type Statement } from './connection.ts'
+import { assertKnown } from './written-rows.ts'
 
 export interface StoredRow {
   readonly table: string
@@ -16,13 +17,18 @@ export interface StoredRow {
 /** Takes a portion of the rows, which come by table, then by key, as their octets compare; no more come before it is done. */
 export type OnRows = (rows: readonly StoredRow[]) => void | Promise<void>
 
-/** Resolves with the change that the rows are of. Throws `STORE_UNAVAILABLE`: only a part of them was read. */
+/**
+ * Resolves with the change that the rows are of. Throws `STORE_UNAVAILABLE`: only a part of them was read; `MALFORMED`: another
+ * program has written them, and none was read.
+ */
 export async function readSnapshot(deps: ConnectionDeps, onRows: OnRows): Promise<Position> {
   const connection = await Connection.open(deps)
   try {
     await connection.run({ text: BEGIN })
-    const [position] = await connection.run<Position>(POSITION)
-    assert(position !== undefined, 'the record says which change its rows are of')
+    const [applied] = await connection.run<Position & { version: number | null }>(POSITION)
+    assert(applied !== undefined, 'the record says which change its rows are of')
+    const { version, ...position } = applied
+    if (version !== null) assertKnown(version)
     await connection.run(DECLARE)
     let next = connection.run<StoredRow>(FETCH)
     for (let rows = await next; rows.length > 0; rows = await next) {
@@ -51,8 +57,8 @@ const BEGIN = `
 
 const POSITION: Statement = {
   text: `
-    select number, coalesce((select epoch from callsign.changes where number = applied.number), 0) as epoch
-    from callsign.applied`,
+    select number, coalesce(changes.epoch, 0) as epoch, get_byte(body, 0) as version
+    from callsign.applied left join callsign.changes using (number)`,
 }
 
 const DECLARE: Statement = {

@@ -31,7 +31,7 @@ export function encodeRows(rows: readonly WrittenRow[]): Uint8Array {
 
 /** Keys and values are parts of `body`, not copies. Throws `MALFORMED`. */
 export function decodeRows(body: Uint8Array): WrittenRow[] {
-  if (body[0] !== VERSION) throw malformed('is of another version')
+  assertKnown(body[0])
   const reader = new Reader(body, ARRAY_AT)
   const items = reader.arrayLength()
   if (items % ROW_LENGTH !== 0) throw malformed('ends within a row')
@@ -41,6 +41,13 @@ export function decodeRows(body: Uint8Array): WrittenRow[] {
   }
   if (!reader.isAtEnd) throw malformed('goes on behind its rows')
   return rows
+}
+
+/** `version` is the first octet of a body. Throws `MALFORMED` for the body of another program. */
+export function assertKnown(version: number | undefined): void {
+  if (version === VERSION) return
+  const advice = Number(version) > VERSION ? ': start the newer program' : ''
+  throw malformed(`is of version ${version}, this program knows version ${VERSION}${advice}`)
 }
 
 /** Returns where the next item goes. */
@@ -125,6 +132,7 @@ function malformed(how: string): SignalError {
   return new SignalError('MALFORMED', `the body of a change ${how}`)
 }
 
+/** Raised also when a program before this one would misread keys or values of any table. */
 const VERSION = 1
 /** Behind the version. */
 const ARRAY_AT = 1

@@ -130,11 +130,21 @@ t.test('the lease', { skip: skipWithoutPostgres }, async t => {
     await appended
   })
 
-  t.test('tables of a newer program are refused', async t => {
+  t.test('tables of another program are refused, and left as they are', async t => {
     const url = await server.newDatabase()
     await openRecord(t, url)
-    await server.query(url, 'update callsign.schema_version set version = version + 1')
-    await t.rejects(openRecord(t, url), { code: 'STORE_UNAVAILABLE', message: /version 2.*newer program/ })
+    const versions = [
+      ['set version = version + 1', /version 2.*: start the newer program/],
+      ['set version = 0', /version 0.*: with the older program run `migrate --to lmdb`/],
+    ] as const
+    for (const [change, message] of versions) {
+      await server.query(url, `update callsign.schema_version ${change}`)
+      await t.rejects(openRecord(t, url), { code: 'STORE_UNAVAILABLE', message })
+    }
+    await server.query(url, 'delete from callsign.schema_version')
+    await t.rejects(openRecord(t, url), { code: 'STORE_UNAVAILABLE', message: /version 0/ })
+    await server.query(url, 'insert into callsign.schema_version values (1)')
+    t.match(await openRecord(t, url).then(record => record.writer()), { state: 'open', last: 0 })
   })
 
   t.test('failures to connect have a reason, and never the password', async t => {
