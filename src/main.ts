@@ -10,6 +10,7 @@ import { createLogger } from './operations/log.ts'
 import { listeningAsBefore } from './server/addresses.ts'
 import { readFlags } from './server/command-line.ts'
 import { type Config, ConfigError, readConfig, warningsOf } from './server/config.ts'
+import { endProcess } from './server/end-process.ts'
 import { chooseLanAddress } from './server/lan-address.ts'
 import { assertOwnBinaries } from './server/process.ts'
 import { start } from './server/start.ts'
@@ -51,7 +52,7 @@ async function main(): Promise<void> {
 
 function sayAndExit(error: unknown): never {
   process.stderr.write(`callsign: ${sentenceOf(error)}\n`)
-  process.exit(1)
+  endProcess()
 }
 
 /** One sentence for a fault that an operator can mend; anything else is ours, with its stack. */

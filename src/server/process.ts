@@ -13,6 +13,7 @@ import { ActorSystem } from '../runtime/system.ts'
 import { isEchoOfFailedCommit } from '../store/engine/write-failure.ts'
 import type { RefusedRequest } from '../transport/http-deps.ts'
 import { type Config, ConfigError } from './config.ts'
+import { endProcess } from './end-process.ts'
 import { VERSION } from './version.ts'
 
 export class Process {
@@ -64,7 +65,7 @@ export class Process {
     this.logger.fatal({ event: 'fatal', err: error })
     this.logger.flush()
     process.stderr.write(`callsign: ${messageOf(error)}\n`)
-    process.exit(1)
+    endProcess()
   }
 
   readonly #onUnhandled = (error: unknown): void => {

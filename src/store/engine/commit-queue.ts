@@ -10,6 +10,7 @@ import { ABORT, type RootDatabase } from 'lmdb'
 import { messageOf, SignalError } from '../../errors.ts'
 import { NotRecordedError } from './change-record.ts'
 import type { LmdbChange } from './lmdb-change.ts'
+import { writing } from './lmdb-writes.ts'
 import type { Change } from './store.ts'
 import { causeOf, hasRoom, isAmbiguous, isOfLmdb, isOutOfSpace } from './write-failure.ts'
 
@@ -106,11 +107,12 @@ export class CommitQueue {
     let changes: readonly QueuedChange[] = []
     let fault: unknown
     try {
-      await this.#deps.environment.transaction(() => {
+      const transaction = this.#deps.environment.transaction(() => {
         changes = this.#waiting
         this.#waiting = []
         fault = this.#runTogether(changes)
       })
+      await writing(transaction)
       // A transaction in which LMDB failed has failed, even where it says otherwise.
       if (fault !== undefined) throw fault
     } catch (error) {

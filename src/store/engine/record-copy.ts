@@ -2,6 +2,7 @@
 
 import { ABORT, type Database as LmdbTable, type RootDatabase } from 'lmdb'
 import type { WrittenRow } from './change-record.ts'
+import { writing } from './lmdb-writes.ts'
 import { textKeyTable } from './store.ts'
 
 /** How far a copy of a record has come. */
@@ -53,7 +54,7 @@ export class RecordCopy {
       }
       states.put(STATE_KEY, state)
     }
-    await this.#environment.transaction(() =>
+    const transaction = this.#environment.transaction(() =>
       // LMDB can take back a child alone.
       this.#environment.childTransaction(() => {
         try {
@@ -65,6 +66,7 @@ export class RecordCopy {
         }
       }),
     )
+    await writing(transaction)
     if (fault !== undefined) throw fault
   }
 }
