@@ -23,7 +23,7 @@ export {
   type OwnKeysReport,
   type Unanswered,
 } from './log-client.ts'
-export { type LogKeys, type PublishedKeys, parseLogKeys } from './log-keys.ts'
+export { type LogKeys, type PublishedKeys, type PublishedPolicy, parseLogKeys } from './log-keys.ts'
 export type { Fetch, FetchAnswer, FetchInit } from './log-requests.ts'
 export {
   type CheckPassed,
@@ -49,3 +49,4 @@ export {
   type TreeHead,
 } from './tile-consistency.ts'
 export type { Check, Refusal } from './verdict.ts'
+export { type Freshness, verifyWitnesses, type Witnessed } from './witnesses.ts'

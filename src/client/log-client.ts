@@ -3,6 +3,7 @@
  * answers with earlier ones, its own and other clients'. It believes only answers that verify under the two public
  * keys the client is made with.
  */
+import { SignalError } from '../errors.ts'
 import { LOOKUP_TARGETS_MAX } from '../limits.ts'
 import { CheckpointPin, type CheckpointStore, MemoryStore } from './checkpoint-pin.ts'
 import {
@@ -14,13 +15,14 @@ import {
   type VerifiedHistory,
   verifyKeyHistory,
 } from './key-history.ts'
-import { type LogKeys, type PublishedKeys, parseLogKeys } from './log-keys.ts'
+import { type LogKeys, type PublishedKeys, type PublishedPolicy, parseLogKeys } from './log-keys.ts'
 import { type Fetch, LogRequests, NoAnswer } from './log-requests.ts'
 import { type LookupResult, type VerifiedKey, verifyLookup } from './lookup.ts'
 import { type SignedCheckpoint, type VerifiedCheckpoint, verifyCheckpoint } from './signed-checkpoint.ts'
 import type { Refusal } from './verdict.ts'
+import { verifyWitnesses } from './witnesses.ts'
 
-export interface LogClientOptions extends PublishedKeys {
+export type LogClientOptions = (PublishedKeys | PublishedPolicy) & {
   /** The log's prefix, `https://kt.example.org`. Its server is trusted with nothing. */
   readonly url: string
   /** Where the highest checkpoint is kept; unless given in memory, with a warning on the console. */
@@ -29,6 +31,8 @@ export interface LogClientOptions extends PublishedKeys {
   readonly fetch?: Fetch
   /** How long one request with its answer may take. */
   readonly timeoutMs?: number
+  /** How long ago the witnesses of the policy may have seen a checkpoint that the log answers with; unless given, any time. */
+  readonly maxAgeMs?: number
 }
 
 /** Nothing could be checked: no network, or the server refused. `code` comes from its problem document. */
@@ -57,6 +61,11 @@ export type OwnKeysReport = OwnKeys & {
   readonly checkpoint?: SignedCheckpoint
 }
 
+interface CheckpointVerdict {
+  readonly kind: 'verified'
+  readonly checkpoint: SignedCheckpoint
+}
+
 export type LookupOutcome = VerifiedKey | Refusal | Unanswered
 
 /** One log as one installation of an app sees it. */
@@ -64,11 +73,15 @@ export class LogClient {
   readonly #keys: LogKeys
   readonly #requests: LogRequests
   readonly #pin: CheckpointPin
+  readonly #maxAgeMs: number | undefined
 
-  /** Throws `KEY_INVALID` for public keys that are not of their form. */
+  /** Throws as `parseLogKeys`, and `KEY_INVALID` for `maxAgeMs` without witnesses: a checkpoint has no time of its own. */
   constructor(options: LogClientOptions) {
-    const { url, store = temporaryStore(), timeoutMs = 20_000 } = options
+    const { url, store = temporaryStore(), timeoutMs = 20_000, maxAgeMs } = options
     this.#keys = parseLogKeys(options)
+    if (maxAgeMs !== undefined && this.#keys.quorum === undefined)
+      throw new SignalError('KEY_INVALID', 'maxAgeMs needs a policy with a quorum of witnesses')
+    this.#maxAgeMs = maxAgeMs
     this.#requests = new LogRequests({ url, fetch: options.fetch ?? globalThis.fetch, timeoutMs })
     this.#pin = new CheckpointPin(this.#keys, store, tile => this.#requests.tile(tile))
   }
@@ -120,7 +133,7 @@ export class LogClient {
    * and they do not fit, it shows different trees to different people, and `evidence` proves it.
    */
   async compareWith(note: string): Promise<VerifiedCheckpoint | Refusal | Unanswered> {
-    return this.#fitting(verifyCheckpoint(this.#keys, note), 0)
+    return this.#compared(verifyCheckpoint(this.#keys, note), 0)
   }
 
   /** The highest checkpoint seen: give its note to other clients for `compareWith`. */
@@ -158,8 +171,18 @@ export class LogClient {
     return (await this.#pin.highest())?.treeSize ?? 0
   }
 
-  /** An answer that verified by itself, once its checkpoint fits the earlier ones. */
-  async #fitting<Verified extends { readonly kind: 'verified'; readonly checkpoint: SignedCheckpoint }>(
+  /** An answer that verified by itself, once witnesses have seen its checkpoint and it fits the earlier ones. */
+  async #fitting<Verified extends CheckpointVerdict>(
+    verdict: Verified | Refusal,
+    floorSize: number,
+  ): Promise<Verified | Refusal | Unanswered> {
+    if (verdict.kind === 'refused') return verdict
+    const freshness = { nowMs: Date.now(), maxAgeMs: this.#maxAgeMs }
+    const witnessed = verifyWitnesses(this.#keys, verdict.checkpoint.note, freshness)
+    return witnessed.kind === 'refused' ? witnessed : this.#compared(verdict, floorSize)
+  }
+
+  async #compared<Verified extends CheckpointVerdict>(
     verdict: Verified | Refusal,
     floorSize: number,
   ): Promise<Verified | Refusal | Unanswered> {

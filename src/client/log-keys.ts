@@ -1,5 +1,7 @@
-/** The two public keys by which an app knows its log. They come with the app and never from the log's own server. */
+/** What an app knows its log by. It comes with the app and never from the log's own server. */
+import { SignalError } from '../errors.ts'
 import { parseVerifierKey, type VerifierKey } from '../log/note.ts'
+import { type Policy, parsePolicy } from '../log/policy.ts'
 import { parseVrfPublicKey } from '../log/vrf.ts'
 
 /** As the operator publishes them: the vkey `name+keyid+base64`, and base64 of the 32-byte VRF key. */
@@ -8,13 +10,30 @@ export interface PublishedKeys {
   readonly vrfPublicKey: string
 }
 
+/** The same with witnesses: the text of a policy (c2sp.org/tlog-policy) with one log and a quorum. */
+export interface PublishedPolicy {
+  readonly policy: string
+  readonly vrfPublicKey: string
+}
+
 /** `verifier.name` is the origin of the log. */
 export interface LogKeys {
   readonly verifier: VerifierKey
   readonly vrfPublicKey: Uint8Array
+  /** Whose cosignatures a checkpoint needs, if any. */
+  readonly quorum?: Policy['quorum']
 }
 
-/** Throws `KEY_INVALID` for a key that is not of its form, also for a VRF key under which anyone can make proofs. */
-export function parseLogKeys({ vkey, vrfPublicKey }: PublishedKeys): LogKeys {
-  return { verifier: parseVerifierKey(vkey), vrfPublicKey: parseVrfPublicKey(vrfPublicKey) }
+/**
+ * Throws `KEY_INVALID` for a key that is not of its form, also for a VRF key under which anyone can make proofs, and
+ * `MALFORMED` for a policy that is not, or has not one log.
+ */
+export function parseLogKeys(published: PublishedKeys | PublishedPolicy): LogKeys {
+  const vrfPublicKey = parseVrfPublicKey(published.vrfPublicKey)
+  if (!('policy' in published)) return { verifier: parseVerifierKey(published.vkey), vrfPublicKey }
+  const { logs, quorum } = parsePolicy(published.policy)
+  const [log, second] = logs
+  if (log === undefined || second !== undefined)
+    throw new SignalError('MALFORMED', `policy has ${logs.length} logs, not one`)
+  return { verifier: log.key, vrfPublicKey, quorum }
 }

@@ -7,6 +7,8 @@ import { SignalError } from '../errors.ts'
 /**
  * - `proof`: an answer or its proof text is not of its form
  * - `checkpoint`, `origin`, `signature`: the note in it is not of its form, of another log, not signed by the log
+ * - `witnesses`: the witnesses of the app's policy have not cosigned the checkpoint
+ * - `stale`: they have, longer ago than the app allows
  * - `index`: the proof is of a leaf beyond the tree
  * - `vrf`: the VRF proof does not hold for this user and device
  * - `vrfHash`: the hash it proves is not the one that the answer states or the app asked for
@@ -23,6 +25,8 @@ export type Check =
   | 'checkpoint'
   | 'origin'
   | 'signature'
+  | 'witnesses'
+  | 'stale'
   | 'index'
   | 'vrf'
   | 'vrfHash'

@@ -34,7 +34,7 @@ export interface OpenedNote {
 }
 
 /** The type of an Ed25519 signature over the text of the note. */
-const ED25519_TYPE = 0x01
+export const ED25519_TYPE = 0x01
 
 /** The first four bytes of SHA-256(name || 0x0A || type || publicKey), big-endian, as a number. */
 export function keyId(name: string, type: number, publicKey: Uint8Array): number {
@@ -47,8 +47,14 @@ export function keyId(name: string, type: number, publicKey: Uint8Array): number
  * or an id that is not the key's.
  */
 export function parseVerifierKey(vkey: string): VerifierKey {
-  const { name, id, key: publicKey } = parseKey(vkey, 'verifier key')
-  return checked({ name, keyId: keyId(name, ED25519_TYPE, publicKey), publicKey }, id, 'verifier key')
+  const { type: _, ...key } = parseTypedKey(vkey, [ED25519_TYPE])
+  return key
+}
+
+/** As `parseVerifierKey`, for keys of 32 bytes of any of these types. */
+export function parseTypedKey(vkey: string, types: readonly number[]): VerifierKey & { type: number } {
+  const { name, id, type, key: publicKey } = parseKey(vkey, 'verifier key', types)
+  return checked({ name, keyId: keyId(name, type, publicKey), publicKey, type }, id, 'verifier key')
 }
 
 /** The inverse of `parseVerifierKey`: the vkey to publish. */
@@ -62,7 +68,7 @@ export function formatVerifierKey({ name, keyId, publicKey }: VerifierKey): stri
  */
 export function parseSignerKey(skey: string): SignerKey {
   if (!skey.startsWith(SIGNER_PREFIX)) throw keyInvalid('signer key', 'does not start with PRIVATE+KEY+')
-  const { name, id, key: seed } = parseKey(skey.slice(SIGNER_PREFIX.length), 'signer key')
+  const { name, id, key: seed } = parseKey(skey.slice(SIGNER_PREFIX.length), 'signer key', [ED25519_TYPE])
   return checked(signerKeyFromSeed(name, seed), id, 'signer key')
 }
 
@@ -125,8 +131,13 @@ export function openNote(note: string | Uint8Array, verifiers: readonly Verifier
  * Throws `MALFORMED` for bad form.
  */
 export function statedKeys(note: string): string[] {
-  const signatures = splitNote(noteText(note)).lines.map(parseSignatureLine)
-  return signatures.map(({ name, keyId }) => `${name}+${hexId(keyId)}`)
+  return readNote(note).signatures.map(({ name, keyId }) => `${name}+${hexId(keyId)}`)
+}
+
+/** The text of a note and what its signature lines say. None of them is verified. Throws `MALFORMED` for bad form. */
+export function readNote(note: string): { text: string; signatures: NoteSignature[] } {
+  const { text, lines } = splitNote(noteText(note))
+  return { text, signatures: lines.map(parseSignatureLine) }
 }
 
 /** Whether the name can stand in a signature line: not empty, no Unicode space, no plus, no control character. */
@@ -188,7 +199,11 @@ function isOfKey(signature: NoteSignature, key: { readonly name: string; readonl
 }
 
 /** Both kinds of key: a name, eight hexadecimal digits, and 33 bytes starting with the type. */
-function parseKey(text: string, kind: string): { name: string; id: string; key: Uint8Array } {
+function parseKey(
+  text: string,
+  kind: string,
+  types: readonly number[],
+): { name: string; id: string; type: number; key: Uint8Array } {
   // The base64 may hold plus signs, so only the first two separate.
   const nameEnd = text.indexOf('+')
   const idEnd = text.indexOf('+', nameEnd + 1)
@@ -196,10 +211,11 @@ function parseKey(text: string, kind: string): { name: string; id: string; key: 
   const name = text.slice(0, nameEnd)
   if (!isKeyName(name)) throw keyInvalid(kind, 'has no proper name')
   const bytes = keyBytes(text.slice(idEnd + 1), kind)
-  if (bytes[0] !== ED25519_TYPE || bytes.length !== 1 + KEY_BYTES) {
+  const [type] = bytes
+  if (type === undefined || !types.includes(type) || bytes.length !== 1 + KEY_BYTES) {
     throw keyInvalid(kind, 'is not one of Ed25519')
   }
-  return { name, id: text.slice(nameEnd + 1, idEnd), key: bytes.slice(1) }
+  return { name, id: text.slice(nameEnd + 1, idEnd), type, key: bytes.slice(1) }
 }
 
 function keyBytes(text: string, kind: string): Uint8Array {
