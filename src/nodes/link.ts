@@ -166,11 +166,6 @@ export class Link implements Port {
     return this.#isClosed
   }
 
-  /** How long the other end has said nothing. */
-  get silentMs(): number {
-    return this.#options.world.monotonicMs() - this.#heardAtMs
-  }
-
   /** From now on the other end may say nothing for so long. */
   limitSilence(ms: number): void {
     this.#silenceMsMax = ms
@@ -434,7 +429,7 @@ function malformed(rule: string): SignalError {
  * The form of entries and of the messages in them, raised when the program before this one would misread any. A process that
  * speaks another one gets no messages.
  */
-export const LINK_FORM = 2
+export const LINK_FORM = 3
 const TELL = 0
 const CONTROL = 1
 const ASK = 2

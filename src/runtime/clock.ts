@@ -45,6 +45,11 @@ export function realWorld(): World & { stop(): void } {
   }
 }
 
+/** A monotonic clock in milliseconds that all processes of this machine have in common. */
+export function machineMs(): number {
+  return Number(process.hrtime.bigint()) / 1e6
+}
+
 /** The same clock in whole milliseconds. */
 export function wholeMs(clock: () => number): () => number {
   return () => Math.floor(clock())

@@ -108,6 +108,11 @@ export class CopyFollower {
     return this.#follower.heardAtMs
   }
 
+  /** The copy has all that the record had then, in the monotonic clock; undefined before it has. */
+  get currentAtMs(): number | undefined {
+    return this.#follower.currentAtMs
+  }
+
   /** Resolves when the copy has this change. */
   reached(number: number): Promise<void> {
     if (this.#deps.database.lastChange >= number) return Promise.resolve()

@@ -45,6 +45,8 @@ export class FrontDesks {
   readonly #near = new Set<ToldFront>()
   /** Fronts of other nodes, which have a copy of the store. */
   readonly #far = new Set<ToldFront>()
+  /** Fronts of other nodes that fell silent: they may serve for a moment more. */
+  readonly #silent = new Set<ToldFront>()
   readonly #routes: ReadonlyMap<string, HttpRoute>
 
   constructor(deps: FrontDesksDeps) {
@@ -61,7 +63,8 @@ export class FrontDesks {
       }),
     )
     deps.host.world.every(CATCH_UP_TICK_MS, () => {
-      for (const front of this.#all()) front.onTick()
+      for (const front of [...this.#all(), ...this.#silent]) front.onTick()
+      for (const front of this.#silent) if (!front.isAwaited) this.#silent.delete(front)
     })
   }
 
@@ -72,7 +75,8 @@ export class FrontDesks {
 
   leave(front: ToldFront, link: Link): void {
     this.#near.delete(front)
-    this.#end(front, link)
+    front.onLost()
+    this.#end(link)
   }
 
   /** Serves a front of another node, for as long as the connection lasts. */
@@ -101,7 +105,9 @@ export class FrontDesks {
         stopFollowing()
         this.#far.delete(front)
         host.logger.warn({ event: 'far-front-lost', front: name, reason: reason.message })
-        this.#end(front, link)
+        if (reason.by === 'silent') this.#silent.add(front)
+        else front.onLost()
+        this.#end(link)
       },
     })
     const front = new ToldFront(link)
@@ -138,7 +144,7 @@ export class FrontDesks {
 
   /**
    * Resolves when every front shows all that is durable and published by now: a client that is answered then finds it at any
-   * front. One that hangs is waited for a second or two.
+   * front. One that hangs is waited for until its copy is too old to be read: two or three seconds.
    */
   async caughtUp(): Promise<void> {
     await Promise.all(Array.from(this.#all(), front => front.caughtUp()))
@@ -172,8 +178,7 @@ export class FrontDesks {
   }
 
   /** Its connections have ended with the link. */
-  #end(front: ToldFront, link: Link): void {
-    front.onLost()
+  #end(link: Link): void {
     for (const [userId, connection] of this.#deps.connections.all()) {
       if (!(connection.ref instanceof RemoteRef) || connection.ref.port !== link) continue
       const user = this.#deps.system.ref<PresenceMessage>('presence', userId)
@@ -182,4 +187,5 @@ export class FrontDesks {
   }
 }
 
-const CATCH_UP_TICK_MS = 1_000
+/** Two of them are longer than `COPY_AGE_MS_MAX`. */
+const CATCH_UP_TICK_MS = 1_100

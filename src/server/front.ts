@@ -30,7 +30,7 @@ import { RequestLog } from '../operations/console/requests.ts'
 import { observe, observeConnections } from '../operations/figures.ts'
 import { createLogger } from '../operations/log.ts'
 import type { Ref } from '../runtime/actor.ts'
-import { realWorld } from '../runtime/clock.ts'
+import { machineMs, realWorld } from '../runtime/clock.ts'
 import { ActorSystem } from '../runtime/system.ts'
 import { BoundedCache } from '../store/engine/bounded-cache.ts'
 import { Database } from '../store/engine/database.ts'
@@ -52,11 +52,11 @@ import type { Config } from './config.ts'
 import { Heeding } from './heeding.ts'
 import { publicRoutes, publicServer, type ServedLog } from './listeners.ts'
 import {
+  COPY_AGE_MS_MAX,
   FAR_FRONT_SERVES,
   FRONT_SERVES,
   FRONT_SILENCE_MS_MAX,
   NODE_LOST_MS,
-  NODE_SILENCE_MS_MAX,
   nameOfRoute,
   type RouteHead,
   type SaidByFront,
@@ -138,6 +138,8 @@ class Front {
   readonly #deviceInbox: DeviceInbox
   readonly #vrf: VrfPool
   readonly #addresses: Welcome['addresses']
+  /** In a node: when the copy had all that was recorded, by `machineMs`. */
+  #currentAtMs = Number.NEGATIVE_INFINITY
 
   constructor(system: ActorSystem, link: Link, name: string, welcome: Welcome) {
     const config: Config = deserialize(welcome.config)
@@ -159,8 +161,8 @@ class Front {
     const isNode = config.node !== undefined
     if (isNode) link.limitSilence(NODE_LOST_MS)
     const assertCurrent = () => {
-      if (isNode && link.silentMs > NODE_SILENCE_MS_MAX)
-        throw new SignalError('STORE_UNAVAILABLE', 'the copy may be old: the process that feeds it is silent')
+      if (isNode && machineMs() - this.#currentAtMs > COPY_AGE_MS_MAX)
+        throw new SignalError('STORE_UNAVAILABLE', 'the copy of this node may be old')
     }
     this.#writer = new WriterLink({
       parent: link,
@@ -286,6 +288,9 @@ class Front {
         return this.following.publish(said.head)
       case 'writer':
         return this.#writer.goTo(said.at)
+      case 'current':
+        this.#currentAtMs = said.atMs
+        return
       case 'settle':
         return this.#deviceInbox.settleCollected()
       case 'as-of':

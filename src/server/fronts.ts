@@ -11,6 +11,7 @@ import type { LogHead } from '../keyserver/log-store.ts'
 import { Link } from '../nodes/link.ts'
 import type { ProcessMetrics } from '../operations/merged-metrics.ts'
 import type { Ref } from '../runtime/actor.ts'
+import { machineMs } from '../runtime/clock.ts'
 import type { ActorSystem } from '../runtime/system.ts'
 import type { Database } from '../store/engine/database.ts'
 import type { TlsFiles } from '../transport/http-deps.ts'
@@ -58,6 +59,7 @@ export class Fronts {
   #onReady: (() => void) | undefined
   #writer: WriterPlace | undefined
   #desks: FrontDesks | undefined
+  #currentAtMs: number | undefined
 
   constructor(deps: FrontsDeps) {
     this.#deps = deps
@@ -127,6 +129,12 @@ export class Fronts {
     for (const front of this.#open.keys()) front.say({ kind: 'writer', at: writer })
   }
 
+  /** The store has all that was recorded then, in the monotonic clock. */
+  current(atMs: number): void {
+    this.#currentAtMs = atMs
+    for (const front of this.#open.keys()) this.#sayCurrent(front, atMs)
+  }
+
   /** Call this when a checkpoint is published. */
   onPublished(): void {
     for (const front of this.#open.keys()) front.say({ kind: 'published', head: this.#deps.head() })
@@ -160,6 +168,12 @@ export class Fronts {
     })
     this.#desks?.join(front)
     front.say({ kind: 'writer', at: this.#writer })
+    if (this.#currentAtMs !== undefined) this.#sayCurrent(front, this.#currentAtMs)
+  }
+
+  #sayCurrent(front: OpenFront, atMs: number): void {
+    const ageMs = this.#deps.host.world.monotonicMs() - atMs
+    front.say({ kind: 'current', atMs: machineMs() - ageMs })
   }
 
   #onSaid(front: OpenFront, said: SaidByFront): undefined {

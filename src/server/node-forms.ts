@@ -45,6 +45,8 @@ export type SaidByWriter =
   | { readonly kind: 'published'; readonly head: LogHead }
   /** The front says how much it has heeded of what was said before. */
   | { readonly kind: 'how-far' }
+  /** The store has all that was recorded then, by `machineMs`. Said to the fronts of nodes. */
+  | { readonly kind: 'current'; readonly atMs: number }
   /** The front says what its connections have acknowledged, before it has heeded this. */
   | { readonly kind: 'settle' }
   /** Where the writer is from now on; undefined while there is none. */
@@ -152,10 +154,10 @@ function isNumber(value: unknown): boolean {
 }
 
 /**
- * Where there are several nodes, another one may have become the writer while the process that has started a front does not
- * run. After so long the front answers no read, and later it ends: both before that process's lease has run out.
+ * The copy of a node may lag, and another node may have become the writer while the process that feeds the copy does not run. A
+ * copy of this age is not read any more, and a front without that process ends: both before a lease has run out.
  */
-export const NODE_SILENCE_MS_MAX = 2_000
+export const COPY_AGE_MS_MAX = 2_000
 export const NODE_LOST_MS = 3_000
 /** On one machine the end of a process is heard at once, and one that is only starved of the processor is waited for. */
 export const FRONT_SILENCE_MS_MAX = 30_000

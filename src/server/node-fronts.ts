@@ -78,6 +78,11 @@ export class NodeFronts {
     this.mayServe(true)
   }
 
+  /** See `Fronts.current`. */
+  current(atMs: number): void {
+    this.#fronts?.current(atMs)
+  }
+
   /** Whether the copy may be shown from now on. */
   mayServe(isFresh: boolean): void {
     if (this.#isOver || this.#stopping !== undefined) return
@@ -86,7 +91,7 @@ export class NodeFronts {
     if (!isFresh && this.#processes !== undefined) {
       this.#deps.host.logger.error({
         event: 'copy-may-be-old',
-        advice: 'PostgreSQL does not answer this node',
+        advice: 'PostgreSQL does not answer this node, or the node is slower than the writer',
       })
       void this.#end()
     }

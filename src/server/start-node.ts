@@ -29,6 +29,7 @@ import {
   renewCertificates,
 } from './listeners.ts'
 import { chosenPort, openPort } from './listening.ts'
+import { COPY_AGE_MS_MAX } from './node-forms.ts'
 import { NodeFronts } from './node-fronts.ts'
 import type { NodeConfig } from './node-settings.ts'
 import { assertMaker, makerOf, type OpenedLog, openCopiedLog, readKeys } from './open-log.ts'
@@ -94,8 +95,8 @@ class Node implements RunningServer {
   readonly #logStore: LogStore
   #follower: CopyFollower | undefined
   #isAcquiring = false
-  /** From when it was acquired: the copy is what the record is. */
-  #hasLease = false
+  /** While it lasts the copy is what the record is. */
+  #lease: WriterLease | undefined
   #writing: Writing | undefined
   #stopped: Promise<void> | undefined
 
@@ -212,12 +213,12 @@ class Node implements RunningServer {
       return undefined
     })
     if (acquired === undefined) return
-    this.#hasLease = true
     const { epoch, last, head } = acquired
     logger.info({ event: 'writer', epoch, change: last })
     const { world, fatal } = host
     const lease = new WriterLease({ lease: acquired, world, logger, onLost: fatal })
     await this.#follower!.reached(last)
+    this.#lease = lease
     await this.#follower!.close()
     database.recordIn(lease)
     const recordedHead = head === undefined ? undefined : Buffer.from(head).toString()
@@ -272,9 +273,15 @@ class Node implements RunningServer {
 
   /** A copy that may be old is not shown: it would honour sessions that are revoked by now. */
   #look(): void {
-    if (this.#hasLease) return
+    const nowMs = this.#host.world.monotonicMs()
+    if (this.#lease !== undefined) {
+      if (nowMs <= this.#lease.lastsUntilMs) this.#fronts.current(nowMs)
+      return
+    }
     this.#assertOwnLog()
-    this.#fronts.mayServe(this.#silentMs() < HEARD_MS_MAX)
+    const currentAtMs = this.#follower?.currentAtMs ?? Number.NEGATIVE_INFINITY
+    this.#fronts.current(currentAtMs)
+    this.#fronts.mayServe(nowMs - currentAtMs < COPY_AGE_MS_MAX)
   }
 
   /** With other keys its answers would be wrong, and of another format it would misread rows. */
@@ -289,7 +296,7 @@ class Node implements RunningServer {
 
   /** How long the record has not answered this node. */
   #silentMs(): number {
-    if (this.#hasLease) return 0
+    if (this.#lease !== undefined) return 0
     const { heardAtMs } = this.#follower ?? {}
     return heardAtMs === undefined ? Number.POSITIVE_INFINITY : this.#host.world.monotonicMs() - heardAtMs
   }
@@ -345,6 +352,4 @@ const UNUSABLE = {
   left: 'it has moved to the store of one machine; to go back, stop that server and run `migrate --to postgres` into an empty database',
 } as const
 const UPGRADE = 'stop all nodes, then start the newer program at each'
-/** How long the record may say nothing before the node stops serving. */
-const HEARD_MS_MAX = 2_000
 const LOOK_MS = 250

@@ -7,7 +7,8 @@ export class ToldFront {
   readonly link: Pick<Link, 'say' | 'saySoon'>
   #said = 0
   #askedAt = 0
-  #saidAtTick = 0
+  /** At the two ticks before, oldest first. */
+  #saidAtTicks: readonly [number, number] = [0, 0]
   #heard = 0
   /** In the order of what they wait for. */
   #waiting: { readonly count: number; readonly resolve: () => void }[] = []
@@ -37,10 +38,15 @@ export class ToldFront {
     this.onHeard(Number.POSITIVE_INFINITY)
   }
 
-  /** Releases all that have waited since the tick before. */
+  /** Releases all that have waited for two ticks, and some of the third. */
   onTick(): void {
-    this.#release(this.#saidAtTick)
-    this.#saidAtTick = this.#said
+    const [oldest, last] = this.#saidAtTicks
+    this.#release(oldest)
+    this.#saidAtTicks = [last, this.#said]
+  }
+
+  get isAwaited(): boolean {
+    return this.#waiting.length > 0
   }
 
   #release(count: number): void {

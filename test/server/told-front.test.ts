@@ -68,16 +68,17 @@ t.test('those who wait for what was said later wait on', async t => {
   t.equal(told.released, 3)
 })
 
-t.test('a front that is lost, or does not answer for two ticks, is not waited for', async t => {
+t.test('a front that is lost, or does not answer for three ticks, is not waited for', async t => {
   const [silent, lost] = [open(), open()]
   for (const told of [silent, lost]) {
     told.front.say(settle)
     told.wait()
   }
   lost.front.onLost()
-  silent.front.onTick()
+  for (const _ of ['first', 'second']) silent.front.onTick()
   await setImmediate()
   t.same([lost.released, silent.released], [1, 0])
+  t.same([lost.front.isAwaited, silent.front.isAwaited], [false, true])
   silent.front.onTick()
   await setImmediate()
   t.equal(silent.released, 1)

@@ -113,6 +113,15 @@ export class NodeLoad {
     await Promise.all(this.#work)
   }
 
+  /** Puts one more message into each queue, where it stays. */
+  async leaveMessages(): Promise<void> {
+    for (const mailbox of this.#mailboxes) {
+      const peer = await this.#connect(mailbox)
+      await this.#sendNext(mailbox, peer)
+      peer.destroy()
+    }
+  }
+
   /** Whatever was answered and is not so at this node. */
   async lostAt({ server }: TestNode): Promise<string[]> {
     const faults: string[] = []
@@ -124,10 +133,11 @@ export class NodeLoad {
     }
     for (let from = 0; from < this.#registered.length; from += LOOKUPS_MAX) {
       const wanted = this.#registered.slice(from, from + LOOKUPS_MAX)
-      const found = await lookUp(
-        server.http,
-        wanted.map(({ vrfHash }) => vrfHash),
-      )
+      const hashes = wanted.map(({ vrfHash }) => vrfHash)
+      const found = await lookUp(server.http, hashes).catch(({ message }) => {
+        faults.push(message)
+        return []
+      })
       for (const [at, { index, publicKey }] of wanted.entries())
         if (found[at]?.publicKey !== publicKey) faults.push(`a lookup does not find entry ${index}`)
     }
@@ -208,16 +218,18 @@ export class NodeLoad {
     await this.#taken(mailbox)
     const peer = await this.#connect(mailbox)
     try {
-      for (let count = 0; count < SENDS && !this.#isOver; count++) {
-        const number = ++mailbox.sent
-        peer.write(sendFrame(QUEUE, `${number}`, `receipt:${number}\n`))
-        await Promise.race([peer.receipt(`${number}`), failed(peer)])
-        mailbox.stored.add(number)
-        this.#acknowledge()
-      }
+      for (let count = 0; count < SENDS && !this.#isOver; count++) await this.#sendNext(mailbox, peer)
     } finally {
       peer.destroy()
     }
+  }
+
+  async #sendNext(mailbox: Mailbox, peer: WirePeer): Promise<void> {
+    const number = ++mailbox.sent
+    peer.write(sendFrame(QUEUE, `${number}`, `receipt:${number}\n`))
+    await Promise.race([peer.receipt(`${number}`), failed(peer)])
+    mailbox.stored.add(number)
+    this.#acknowledge()
   }
 
   async #taken({ stored, settled }: Mailbox): Promise<void> {

@@ -43,6 +43,9 @@ export class Follower {
   #position: Position
   #writer: WriterState | undefined
   #heardAtMs: number | undefined
+  /** The last poll: when it was asked, and the last change that it found. */
+  #polled: { readonly atMs: number; readonly last: number } | undefined
+  #currentAtMs: number | undefined
   /** The number of the newest change, by notification or poll. */
   #newest = 0
   #pollAtMs = 0
@@ -73,6 +76,11 @@ export class Follower {
   /** When the last question was asked that PostgreSQL has answered, in the monotonic clock. */
   get heardAtMs(): number | undefined {
     return this.#heardAtMs
+  }
+
+  /** `onChanges` has taken all that the record had then, in the monotonic clock. */
+  get currentAtMs(): number | undefined {
+    return this.#currentAtMs
   }
 
   /** Resolves when `onChanges` is done and will not be called again. */
@@ -129,6 +137,8 @@ export class Follower {
     if (number > 0 && epochAtNumber === undefined) return `the record no longer has change ${number}`
     if (number > 0 && epochAtNumber !== epoch) return `change ${number} of the record is another one`
     this.#newest = writer.last
+    this.#polled = { atMs: askedAtMs, last: writer.last }
+    this.#noteCurrent()
     this.#following.onWriter?.(writer)
     return undefined
   }
@@ -153,6 +163,12 @@ export class Follower {
     await this.#following.onChanges(changes)
     const { number, epoch } = changes.at(-1)!
     this.#position = { number, epoch }
+    this.#noteCurrent()
+  }
+
+  #noteCurrent(): void {
+    if (this.#polled !== undefined && this.#polled.last <= this.#position.number)
+      this.#currentAtMs = this.#polled.atMs
   }
 
   /** Until a notification or the next poll. */

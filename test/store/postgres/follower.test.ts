@@ -1,5 +1,6 @@
 /** Followers: every change arrives once, in order, or the follower is sent for a snapshot. */
 
+import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
 import type { Position, RecordedChange } from '../../../src/store/postgres/changes.ts'
 import type { Follower, Following } from '../../../src/store/postgres/follower.ts'
@@ -102,6 +103,26 @@ t.test('followers', { skip: skipWithoutPostgres }, async t => {
     release()
   })
 
+  t.test('a follower is current once it has taken what a poll found', async t => {
+    const record = await openRecord(t, await server.newDatabase())
+    const lease = await acquireNext(record)
+    for (const number of [1, 2, 3]) await lease.append(number, [bytesOf('a')])
+    const seen: (number | undefined)[] = []
+    const taken = new Taken()
+    const follower = record.follow({
+      after: START,
+      portionBytesMax: 1,
+      onChanges: changes => {
+        seen.push(follower.currentAtMs)
+        taken.onChanges(changes)
+      },
+    })
+    await taken.atLeast(3)
+    t.same(seen, [undefined, undefined, undefined])
+    while (follower.currentAtMs === undefined) await setImmediate()
+    t.ok(follower.currentAtMs <= performance.now())
+  })
+
   t.test('what takes the changes fails: the follower ends with it', async t => {
     const record = await openRecord(t, await server.newDatabase())
     const lease = await acquireNext(record)
@@ -131,6 +152,7 @@ t.test('followers', { skip: skipWithoutPostgres }, async t => {
     }
     await until(({ holder }) => holder === undefined)
     const heardAtMs = follower.heardAtMs!
+    t.equal(follower.currentAtMs, heardAtMs, 'it has all that there is')
     t.ok(heardAtMs <= performance.now())
     const lease = await acquireNext(record)
     await until(({ holder, epoch }) => holder?.name === 'one' && epoch === lease.epoch)

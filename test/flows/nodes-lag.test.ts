@@ -1,0 +1,100 @@
+/** A node that lags behind the record: its clients never read anything older than they have written. */
+
+import { once } from 'node:events'
+import t from 'tap'
+import { signInAgain, signInPerson } from '../support/call-people.ts'
+import { DroppingProxy } from '../support/dropping-proxy.ts'
+import { Cluster, eventually, type TestNode, until } from '../support/nodes.ts'
+import { skipWithoutPostgres } from '../support/postgres.ts'
+import { WirePeer } from '../support/wire-peer.ts'
+
+/** One person who changes their name at one node and reads it at another, again and again. */
+class Rename {
+  /** The last name that was answered for. */
+  acknowledged = 0
+  readonly stale: string[] = []
+  #isOver = false
+  readonly #work: Promise<void>[]
+
+  private constructor(write: (number: number) => Promise<boolean>, read: () => Promise<number | undefined>) {
+    let next = 0
+    const writing = this.#repeat(async () => {
+      next += 1
+      if (await write(next)) this.acknowledged = next
+    })
+    const reading = this.#repeat(async () => {
+      const before = this.acknowledged
+      const seen = await read()
+      if (seen !== undefined && seen < before) this.stale.push(`${seen} after ${before}`)
+    })
+    this.#work = [writing, reading]
+  }
+
+  static async begin(at: TestNode, readAt: TestNode): Promise<Rename> {
+    const { app } = await signInPerson(at.server.http, 0)
+    const reader = await signInAgain(readAt.server.http, 0)
+    return new Rename(
+      async number => (await app.send('PUT /app/api/user', { displayName: `Ann ${number}` })).status === 200,
+      async () => {
+        const { status, body } = await reader.send('GET /app/api/user')
+        return status === 200 ? Number(/\d+$/.exec(body.displayName)?.[0] ?? 0) : undefined
+      },
+    )
+  }
+
+  /** Resolves when so many more changes were answered for. */
+  async more(count: number): Promise<void> {
+    const enough = this.acknowledged + count
+    await until(async () => this.acknowledged >= enough)
+  }
+
+  async end(): Promise<void> {
+    this.#isOver = true
+    await Promise.all(this.#work)
+  }
+
+  async #repeat(act: () => Promise<void>): Promise<void> {
+    while (!this.#isOver)
+      await eventually(async () => {
+        if (!this.#isOver) await act()
+      })
+  }
+}
+
+t.test('a node that hears nothing from PostgreSQL', { skip: skipWithoutPostgres }, async t => {
+  let toDatabase: DroppingProxy | undefined
+  const { one, two } = await Cluster.start(t, {
+    async databasePort({ port }, node) {
+      if (node === 'one') return port
+      toDatabase = await DroppingProxy.open(t, port)
+      return toDatabase.port
+    },
+  })
+  const { app } = await signInPerson(two.server.http, 1)
+  const { socket } = await WirePeer.connect('websocket', two.server.http, app.accessToken!)
+  const closed = once(socket, 'close')
+  const rename = await Rename.begin(one, two)
+  await rename.more(5)
+  toDatabase!.cut()
+  await closed
+  await until(async () => !(await two.isReady()))
+  await rename.more(20)
+  toDatabase!.mend()
+  await until(() => two.isReady())
+  await rename.more(5)
+  await rename.end()
+  t.same(rename.stale, [])
+})
+
+t.test('a front that stands still', { skip: skipWithoutPostgres }, async t => {
+  const { one, two } = await Cluster.start(t)
+  const rename = await Rename.begin(one, two)
+  await rename.more(5)
+  const front = two.frontPids.at(-1)!
+  process.kill(front, 'SIGSTOP')
+  await rename.more(20)
+  process.kill(front, 'SIGCONT')
+  await rename.more(20)
+  await rename.end()
+  t.same(rename.stale, [])
+})
