@@ -44,9 +44,15 @@ export function openLog(host: Process, knownCheckpoint: string | undefined): Pro
   })
 }
 
-/** Opens the store of a node, which is a copy of the record. Throws as `openLog`. */
+/** Opens the store of a node, which is a copy of the record and written without syncs. Throws as `openLog`. */
 export function openCopy(host: Process): Promise<Database> {
-  return mendable(host.config.dataFolder, async () => openDatabase(host, { isRecorded: true }))
+  const onLost = () => host.logger.warn({ event: 'copy-removed', reason: MACHINE_STOPPED })
+  return mendable(host.config.dataFolder, async () => {
+    const database = openDatabase(host, { isRecorded: true, onLost })
+    // The store of a server without nodes stays what it is.
+    if (database.copyState !== undefined || !database.hasRows) database.writeUnsynced()
+    return database
+  })
 }
 
 /** Opens the log in the store of a node, which is the writer from now on and has all changes. Throws as `openLog`. */
@@ -91,7 +97,7 @@ function openOwnDatabase(host: Process): Database {
 
 function openDatabase(
   { config: { dataFolder }, logger, world, fatal, onFault }: Process,
-  options: Pick<StoreOptions, 'isRecorded'> = {},
+  options: Pick<StoreOptions, 'isRecorded' | 'onLost'> = {},
 ): Database {
   const startedAtMs = performance.now()
   const database = Database.open(dataFolder, {
@@ -160,6 +166,8 @@ function dataFolderFault(dataFolder: string, error: unknown): string | undefined
   return advice && `CALLSIGN_DATA_DIR ${dataFolder} can't be used (${messageOf(error)}): ${advice}`
 }
 
+const MACHINE_STOPPED =
+  'the machine stopped while the node ran, so the copy may have holes; it is filled anew from PostgreSQL'
 const NO_STORE = 'its store is damaged: look with fsck, and restore a backup'
 const NO_FOLDER = 'a file is in the way: name a folder'
 const FOLDER_ADVICE: Readonly<Record<string, string>> = {

@@ -93,6 +93,10 @@ export class TestNode {
     await until(async () => linesOf(this.server, event).length >= times)
   }
 
+  hasSaid(event: string): boolean {
+    return linesOf(this.server, event).length > 0
+  }
+
   async isReady(): Promise<boolean> {
     return (await fetch(`${this.server.admin}/readyz`)).status === 200
   }

@@ -5,6 +5,7 @@
  */
 
 import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import { getSystemErrorName } from 'node:util'
 import { ABORT, type RootDatabase } from 'lmdb'
 import { messageOf, SignalError } from '../../errors.ts'
@@ -106,13 +107,18 @@ export class CommitQueue {
   async #writeTogether(): Promise<void> {
     let changes: readonly QueuedChange[] = []
     let fault: unknown
+    const runAll = () => {
+      changes = this.#waiting
+      this.#waiting = []
+      fault = this.#runTogether(changes)
+    }
     try {
-      const transaction = this.#deps.environment.transaction(() => {
-        changes = this.#waiting
-        this.#waiting = []
-        fault = this.#runTogether(changes)
-      })
-      await writing(transaction)
+      if (this.#deps.record === undefined) await writing(this.#deps.environment.transaction(runAll))
+      else {
+        // What this turn of the event loop asks for comes along.
+        await setImmediate()
+        runAll()
+      }
       // A transaction in which LMDB failed has failed, even where it says otherwise.
       if (fault !== undefined) throw fault
     } catch (error) {
@@ -139,15 +145,13 @@ export class CommitQueue {
   /** Runs the changes, up to the first that LMDB fails, and returns why it did. */
   #runTogether(changes: readonly QueuedChange[]): unknown {
     let fault: unknown
-    const isTried = this.#deps.record !== undefined
     let isSpoilt = false
-    // LMDB can take back a child alone.
-    this.#deps.environment.childTransaction(() => {
+    this.#inTransaction(() => {
       fault = this.#run(changes, false)
       isSpoilt =
         fault === undefined &&
         changes.some(({ change, outcome }) => outcome?.kind === 'thrown' && change?.mustBeTakenBack)
-      return isTried || isSpoilt || fault !== undefined ? ABORT : undefined
+      return !isSpoilt && fault === undefined
     })
     if (!isSpoilt) return fault
     for (const queued of changes) {
@@ -155,11 +159,24 @@ export class CommitQueue {
       queued.change = undefined
       queued.outcome = undefined
     }
-    this.#deps.environment.childTransaction(() => {
+    this.#inTransaction(() => {
       fault = this.#run(changes, true)
-      return !isTried && fault === undefined ? undefined : ABORT
+      return fault === undefined
     })
     return fault
+  }
+
+  /** Takes back what `run` has written unless it returns true, and in any case where changes have a record. */
+  #inTransaction(run: () => boolean): void {
+    const { environment, record } = this.#deps
+    // LMDB can take back a child alone.
+    if (record === undefined) void environment.childTransaction(() => (run() ? undefined : ABORT))
+    else {
+      environment.transactionSync(() => {
+        run()
+        return ABORT
+      })
+    }
   }
 
   #run(changes: readonly QueuedChange[], hasUndo: boolean): unknown {

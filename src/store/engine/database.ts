@@ -5,7 +5,7 @@
  * be told as soon as it resolves. Writes go through `change` only, in the order of the calls.
  */
 
-import { closeSync, fsyncSync, mkdirSync, openSync, statSync } from 'node:fs'
+import { mkdirSync, rmSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { type Database as LmdbTable, open, type RootDatabase, type Transaction } from 'lmdb'
 import { Encoder } from 'msgpackr'
@@ -39,6 +39,7 @@ import {
 } from './store.ts'
 import { assertReadable, assertWritable, hasMetaPages } from './store-files.ts'
 import { Subscribers } from './subscribers.ts'
+import { markUnsynced, mayHaveLostWrites, readBootId, syncMarked, syncNow } from './unsynced-mark.ts'
 
 /** A table with its rows as they are stored. */
 export type StoredTable = Pick<LmdbTable<Uint8Array, Key>, 'get' | 'getKeys' | 'getRange' | 'getStats'>
@@ -62,6 +63,11 @@ export interface StoreOptions {
   readonly inspect?: (path: string) => void
   /** Whether its changes have a record, of which the store is a copy. */
   readonly isRecorded?: boolean
+  /**
+   * Called where the machine has stopped since `writeUnsynced`: the store may lack any part, and was removed. Without it
+   * `open` throws.
+   */
+  readonly onLost?: () => void
   /** For tests. */
   readonly rehearse?: Rehearse
 }
@@ -69,6 +75,7 @@ export interface StoreOptions {
 export class Database implements Store {
   readonly #environment: RootDatabase
   readonly #changes: CommitQueue
+  readonly #folder: string
   readonly #lock: RootDatabase | undefined
   readonly #nowMs: () => number
   readonly #onFault: (error: unknown) => void
@@ -99,6 +106,7 @@ export class Database implements Store {
     writer?: Writer,
   ) {
     this.#environment = environment
+    this.#folder = folder
     this.#lock = writer?.lock
     this.#nowMs = nowMs
     this.#onFault = onFault
@@ -135,13 +143,21 @@ export class Database implements Store {
 
   /**
    * Opens the store below `folder`, creating it when it is not there. Throws `STORE_UNAVAILABLE` when another process
-   * has it open for writing, or when its making was cut short, and `CHECKPOINT_INVALID` when its file is no store.
+   * has it open for writing, when its making was cut short, or when the machine stopped while it was written without syncs,
+   * and `CHECKPOINT_INVALID` when its file is no store.
    */
   static open(folder: string, options: StoreOptions = {}): Database {
     const firstMade = mkdirSync(folder, { recursive: true, mode: 0o700 })
     assertWritable(folder)
-    assertWhole(join(folder, 'store', 'data.mdb'), 'CHECKPOINT_INVALID', MEND_STORE)
+    if (options.onLost === undefined) assertSynced(folder)
+    if (!mayHaveLostWrites(folder))
+      assertWhole(join(folder, 'store', 'data.mdb'), 'CHECKPOINT_INVALID', MEND_STORE)
     const lock = lockFolder(folder)
+    // Only now: no other process makes it anew meanwhile.
+    if (options.onLost !== undefined && mayHaveLostWrites(folder)) {
+      rmSync(join(folder, 'store'), { recursive: true })
+      options.onLost()
+    }
     mkdirSync(join(folder, 'store'), { recursive: true, mode: 0o700 })
     const environment = open({
       path: join(folder, 'store'),
@@ -158,12 +174,13 @@ export class Database implements Store {
 
   /**
    * Opens the store below `folder` for reading only, also beside the process that writes to it: it takes neither its
-   * lock nor its turn to write. Throws `STORE_UNAVAILABLE` when there is none, and `CHECKPOINT_INVALID` when its file is
-   * no store. One that begins as a store and is damaged can end the process.
+   * lock nor its turn to write. Throws `STORE_UNAVAILABLE` when there is none, or the machine stopped while it was written
+   * without syncs, and `CHECKPOINT_INVALID` when its file is no store. One that begins as a store and is damaged can end the process.
    */
   static openReadOnly(folder: string): Database {
     const path = join(folder, 'store')
     assertReadable(folder)
+    assertSynced(folder)
     assertWhole(join(path, 'data.mdb'), 'CHECKPOINT_INVALID', MEND_STORE)
     const options = {
       readOnly: true,
@@ -256,6 +273,17 @@ export class Database implements Store {
   /** Whether any table has a row. */
   get hasRows(): boolean {
     return this.tableNames().some(name => this.rowCount(this.storedRows(name)) > 0)
+  }
+
+  /**
+   * From now on the copy is written without syncs: what is missing after a crash of the machine is in the record. A killed
+   * process loses nothing. Does nothing where the system has no boot id, by which the crash is noticed.
+   */
+  writeUnsynced(): void {
+    const bootId = readBootId()
+    if (bootId === undefined) return
+    markUnsynced(this.#folder, bootId)
+    this.#copies.isUnsynced = true
   }
 
   /** Undefined where it is no copy of a record. */
@@ -428,6 +456,7 @@ export class Database implements Store {
   async close(): Promise<void> {
     if (this.#changes.isBroken) return
     await this.#environment.close()
+    if (this.#copies.isUnsynced) syncMarked(this.#folder)
     await this.#lock?.close()
   }
 }
@@ -476,18 +505,22 @@ export class Snapshot {
  * are durable, of which `firstMade` is the topmost new one.
  */
 function syncStore(folder: string, firstMade: string | undefined): void {
-  const store = join(folder, 'store')
   const topmost = firstMade === undefined ? folder : dirname(firstMade)
-  const paths = [join(store, 'data.mdb'), store, folder]
+  syncMarked(folder)
+  syncNow(folder)
   for (let path = folder; path !== topmost; ) {
     path = dirname(path)
-    paths.push(path)
+    syncNow(path)
   }
-  for (const path of paths) {
-    const descriptor = openSync(path, 'r')
-    fsyncSync(descriptor)
-    closeSync(descriptor)
-  }
+}
+
+/** Throws where the machine has stopped while the store was written without syncs. */
+function assertSynced(folder: string): void {
+  if (!mayHaveLostWrites(folder)) return
+  throw new SignalError(
+    'STORE_UNAVAILABLE',
+    `the store in ${folder} is a node's copy, and the machine stopped before it was on disk: remove ${join(folder, 'store')}, and the node's next start fills it anew`,
+  )
 }
 
 /**

@@ -1,6 +1,6 @@
 /** A store as the copy of a record of changes: its rows, and how far it has come, are written together. */
 
-import { ABORT, type Database as LmdbTable, type RootDatabase } from 'lmdb'
+import { ABORT, type Database as LmdbTable, type RootDatabase, TransactionFlags } from 'lmdb'
 import type { WrittenRow } from './change-record.ts'
 import { writing } from './lmdb-writes.ts'
 import { textKeyTable } from './store.ts'
@@ -21,9 +21,13 @@ export const STATE_KEY = 'state'
 export type RawTableOf = (name: string) => LmdbTable<Uint8Array, Uint8Array>
 
 export class RecordCopy {
+  /** Whether what is written may be in the kernel's memory alone. */
+  isUnsynced = false
   readonly #environment: RootDatabase
   readonly #rawTable: RawTableOf
   readonly #statesTable: () => LmdbTable<unknown, string>
+  /** Those that were written so far. */
+  readonly #tables = new Map<string, ReturnType<RawTableOf>>()
 
   constructor(
     environment: RootDatabase,
@@ -40,9 +44,12 @@ export class RecordCopy {
     await this.#statesTable().remove(STATE_KEY)
   }
 
-  /** Resolves when all of it is durable. Rejects with what LMDB failed over; then nothing of it is there. */
+  /**
+   * Resolves when all of it is durable, or the kernel has it where it is unsynced. Rejects with what LMDB failed over; then
+   * nothing of it is there.
+   */
   async write(rows: readonly WrittenRow[], state: CopyState): Promise<void> {
-    const tables = new Map<string, ReturnType<RawTableOf>>()
+    const tables = this.#tables
     // A table can't be opened within the transaction.
     for (const { table } of rows) if (!tables.has(table)) tables.set(table, this.#rawTable(table))
     const states = this.#statesTable()
@@ -54,6 +61,8 @@ export class RecordCopy {
       }
       states.put(STATE_KEY, state)
     }
+    // Without a sync LMDB's own thread is not worth the way there.
+    if (this.isUnsynced) return this.#environment.transactionSync(writeAll, UNSYNCED)
     const transaction = this.#environment.transaction(() =>
       // LMDB can take back a child alone.
       this.#environment.childTransaction(() => {
@@ -70,3 +79,5 @@ export class RecordCopy {
     if (fault !== undefined) throw fault
   }
 }
+
+const UNSYNCED = TransactionFlags.SYNCHRONOUS_COMMIT | TransactionFlags.NO_SYNC_FLUSH
