@@ -28,6 +28,11 @@ const STRIPS_TYPES = Boolean(process.features.typescript)
 const JOBS = availableParallelism() + 1
 /** Files that take longest, in that order: one that began last would run alone. */
 const LONGEST = [
+  'flows/migrate',
+  'flows/nodes-hostile',
+  'flows/nodes-versions',
+  'flows/nodes-forced',
+  'flows/nodes-lost',
   'flows/client-page',
   'store/calls/durability-retention',
   'flows/simulate',

@@ -275,8 +275,8 @@ class Node implements RunningServer {
   #look(): void {
     const nowMs = this.#host.world.monotonicMs()
     if (this.#lease !== undefined) {
-      if (nowMs <= this.#lease.lastsUntilMs) this.#fronts.current(nowMs)
-      return
+      // Once the lease has run out another node may write.
+      return this.#fronts.current(Math.min(nowMs, this.#lease.lastsUntilMs - COPY_AGE_MS_MAX))
     }
     this.#assertOwnLog()
     const currentAtMs = this.#follower?.currentAtMs ?? Number.NEGATIVE_INFINITY

@@ -3,6 +3,7 @@
  * statement that writes names the lease's epoch, so a holder whose lease was taken over changes nothing.
  */
 
+import { SignalError } from '../../errors.ts'
 import { textArray } from './array-value.ts'
 import type { Connection, Statement } from './connection.ts'
 
@@ -114,7 +115,7 @@ export async function leaveRecord(connection: Connection, epoch: number, last: n
 
 export async function readWriter(connection: Connection): Promise<WriterState> {
   const [row] = await connection.run<WriterRow>(READ_WRITER)
-  return writerOf(row!)
+  return writerOf(row)
 }
 
 export async function readHead(connection: Connection): Promise<Buffer | undefined> {
@@ -133,10 +134,13 @@ export async function readWriterAnd(
     [number],
     deadlineMs,
   )
-  return { writer: writerOf(row!), epochAtNumber: row!.epochAtNumber ?? undefined }
+  return { writer: writerOf(row), epochAtNumber: row?.epochAtNumber ?? undefined }
 }
 
-function writerOf({ state, epoch, last, isHeld, node, address, version }: WriterRow): WriterState {
+function writerOf(row: WriterRow | undefined): WriterState {
+  if (row === undefined)
+    throw new SignalError('STORE_UNAVAILABLE', 'the table callsign.writer has lost its row')
+  const { state, epoch, last, isHeld, node, address, version } = row
   return { state, epoch, last, holder: isHeld ? { name: node, address, version } : undefined }
 }
 

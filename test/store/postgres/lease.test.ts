@@ -144,7 +144,10 @@ t.test('the lease', { skip: skipWithoutPostgres }, async t => {
     await server.query(url, 'delete from callsign.schema_version')
     await t.rejects(openRecord(t, url), { code: 'STORE_UNAVAILABLE', message: /version 0/ })
     await server.query(url, 'insert into callsign.schema_version values (1)')
-    t.match(await openRecord(t, url).then(record => record.writer()), { state: 'open', last: 0 })
+    const record = await openRecord(t, url)
+    t.match(await record.writer(), { state: 'open', last: 0 })
+    await server.query(url, 'delete from callsign.writer')
+    await t.rejects(record.writer(), { code: 'STORE_UNAVAILABLE', message: /has lost its row/ })
   })
 
   t.test('failures to connect have a reason, and never the password', async t => {
