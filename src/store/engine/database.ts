@@ -340,10 +340,7 @@ export class Database implements Store {
     for (const { number, rows } of changes) {
       this.#lastChange = number
       for (const { table, key } of rows) {
-        for (const watcher of this.#watchers.get(table) ?? []) {
-          watcher.onWriting(key, undefined)
-          watcher.onSettled(key, false)
-        }
+        for (const watcher of this.#watchers.get(table) ?? NONE) watcher.onReplaced(key)
       }
       this.#tellFollowers(number, rows)
     }
@@ -573,6 +570,7 @@ function assertWhole(path: string, damaged: ErrorCode, advice: string): void {
   }
 }
 
+const NONE: readonly RowWatcher[] = []
 const MEND_STORE = 'if nothing was ever in it, remove it, else restore a backup'
 /** Two pages. */
 const STORE_BYTES_MIN = 8_192

@@ -63,11 +63,7 @@ export class FollowedStore implements Store {
     this.#lastChange = number
     const news = new Map<string, Happening>()
     readChangedRows(rows, (table, key) => {
-      for (const watcher of this.#watchers.get(table) ?? []) {
-        watcher.onWriting(key, undefined)
-        // The row's new value is unknown here, as after a change that failed.
-        watcher.onSettled(key, false)
-      }
+      for (const watcher of this.#watchers.get(table) ?? NONE) watcher.onReplaced(key)
       const happening = this.#newsOf(table, key)
       // A row is there once for each writing.
       if (happening !== undefined) news.set(table + nameOfKey(key), happening)
@@ -111,6 +107,8 @@ export class FollowedStore implements Store {
     else watchers.push(watcher)
   }
 }
+
+const NONE: readonly RowWatcher[] = []
 
 function rethrow(error: unknown): never {
   throw error

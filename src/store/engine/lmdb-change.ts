@@ -314,6 +314,7 @@ function encoderOf(lmdb: LmdbTable<unknown, Key>): { encode(value: unknown): Uin
   return (lmdb as unknown as { readonly encoder: { encode(value: unknown): Uint8Array } }).encoder
 }
 
-function bufferOf({ buffer, byteOffset, length }: Uint8Array): Buffer {
-  return Buffer.from(buffer, byteOffset, length)
+/** The same octets, as lmdb-js takes them. */
+export function bufferOf(bytes: Uint8Array): Buffer {
+  return bytes instanceof Buffer ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
 }

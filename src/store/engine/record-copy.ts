@@ -2,6 +2,7 @@
 
 import { ABORT, type Database as LmdbTable, type RootDatabase, TransactionFlags } from 'lmdb'
 import type { WrittenRow } from './change-record.ts'
+import { bufferOf } from './lmdb-change.ts'
 import { writing } from './lmdb-writes.ts'
 import { textKeyTable } from './store.ts'
 
@@ -57,7 +58,7 @@ export class RecordCopy {
     const writeAll = () => {
       for (const { table, key, value } of rows) {
         if (value === undefined) tables.get(table)!.remove(key)
-        else tables.get(table)!.put(key, Buffer.from(value.buffer, value.byteOffset, value.length))
+        else tables.get(table)!.put(key, bufferOf(value))
       }
       states.put(STATE_KEY, state)
     }

@@ -35,6 +35,11 @@ export class RowCache<Row, Kept extends NonNullable<unknown> | null> {
       onWriting: (key, row) => this.#write(nameOfKey(key), row as Row | undefined),
       onTakenBack: key => this.#forget(nameOfKey(key)),
       onSettled: (key, isDurable) => this.#settle(nameOfKey(key), isDurable),
+      onReplaced: key => {
+        const name = nameOfKey(key)
+        this.#forget(name)
+        this.#durable.delete(name)
+      },
     })
   }
 

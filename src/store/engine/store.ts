@@ -119,6 +119,8 @@ export interface RowWatcher {
   readonly onTakenBack?: (key: Uint8Array) => void
   /** For each writing, once the change is durable or has failed. */
   readonly onSettled: (key: Uint8Array, isDurable: boolean) => void
+  /** Another process has made a change of the row durable. */
+  readonly onReplaced: (key: Uint8Array) => void
 }
 
 /** A row of a table that somebody watches. */

@@ -22,7 +22,8 @@ export class WatchedCache<Key, Value> {
     this.#values = new BoundedCache(valuesMax)
     const onWriting = (rowKey: Uint8Array) => this.#count(keyOf(rowKey), 1)
     const onSettled = (rowKey: Uint8Array) => this.#count(keyOf(rowKey), -1)
-    for (const table of tables) store.watch(table, { onWriting, onSettled })
+    const onReplaced = (rowKey: Uint8Array) => this.#values.delete(keyOf(rowKey))
+    for (const table of tables) store.watch(table, { onWriting, onSettled, onReplaced })
   }
 
   /** The value that is kept, or what `read` reads now; kept then, unless it is undefined. Also in a change. */

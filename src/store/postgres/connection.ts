@@ -89,8 +89,10 @@ export class Connection {
   ): Promise<Row[]> {
     if (this.#failure !== undefined) throw this.#failure
     const doing = statement.name ?? 'statement'
-    const late = new SignalError('STORE_UNAVAILABLE', `PostgreSQL: ${doing}: no answer in ${deadlineMs} ms`)
-    const timer = setTimeout(() => this.#fail(late), deadlineMs)
+    const timer = setTimeout(() => {
+      const late = `PostgreSQL: ${doing}: no answer in ${deadlineMs} ms`
+      this.#fail(new SignalError('STORE_UNAVAILABLE', late))
+    }, deadlineMs)
     try {
       const { rows } = await this.#client.query<Row>({ ...statement, values: [...values] })
       return rows

@@ -363,6 +363,7 @@ t.test(
     database.watch(WATCHED, {
       onWriting: key => begun.push(Buffer.from(key).toString()),
       onSettled: key => heard.push(Buffer.from(key).toString()),
+      onReplaced: () => undefined,
     })
     const key = (text: string) => Buffer.from(text)
     const written = database.change(change => {
@@ -504,7 +505,11 @@ t.test(
     const database = openStore(t)
     const heard: unknown[] = []
     for (const table of [WATCHED, WATCHED, ROWS]) {
-      database.watch(table, { onWriting: () => undefined, onSettled: () => heard.push('settled') })
+      database.watch(table, {
+        onWriting: () => undefined,
+        onSettled: () => heard.push('settled'),
+        onReplaced: () => undefined,
+      })
     }
     database.subscribe('inbox-dropped', () => heard.push('told'))
     const end = database.follow(({ number, rows }) => {
@@ -550,7 +555,11 @@ t.test(
 t.test('where nobody follows, no list of rows is made of a change', async t => {
   const watchedRows = t.capture(LmdbChange.prototype, 'watchedRows', LmdbChange.prototype.watchedRows)
   const database = openStore(t)
-  database.watch(WATCHED, { onWriting: () => undefined, onSettled: () => undefined })
+  database.watch(WATCHED, {
+    onWriting: () => undefined,
+    onSettled: () => undefined,
+    onReplaced: () => undefined,
+  })
   const write = () => database.change(change => change.put(WATCHED, Buffer.from('a'), 1))
   await write()
   t.equal(watchedRows().length, 0)

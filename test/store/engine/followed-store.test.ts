@@ -166,7 +166,11 @@ t.test('another process sees each change once it hears of it, and never an older
   const folder = t.testdir()
   const database = Database.open(folder)
   t.teardown(() => database.close())
-  database.watch(FOLLOWED_ROWS, { onWriting: () => undefined, onSettled: () => undefined })
+  database.watch(FOLLOWED_ROWS, {
+    onWriting: () => undefined,
+    onSettled: () => undefined,
+    onReplaced: () => undefined,
+  })
   const history: History = ROW_KEYS.map(() => [{ change: 0, number: 0 }])
   await writeAtRandom(database, history, random)
 
