@@ -103,6 +103,8 @@ t.test('a node is cut off from the writer', { skip: skipWithoutPostgres }, async
   const refused = await change()
   t.equal(refused.status, 503, 'a change is refused')
   t.ok(refused.headers.get('retry-after'), 'with when to try again')
+  await two.said('writer-lost')
+  t.match(two.server.stderr(), /"writer-lost".*nothing was heard/, 'because the writer is silent, not late')
   t.equal((await app.send('GET /app/api/user')).status, 200, 'reads go on')
   t.equal(await two.isReady(), true)
   between.mend()
